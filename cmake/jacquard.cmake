@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# How every target of the tree is compiled.
+
+add_library(jacquard_flags INTERFACE)
+target_compile_options(jacquard_flags INTERFACE
+  -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings
+  -Wno-unused-parameter -Wno-missing-field-initializers
+  # The same floating-point results with every compiler and optimisation level.
+  -ffp-contract=off)
+if(SANITIZE)
+  target_compile_options(jacquard_flags INTERFACE -fsanitize=${SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
+  target_link_options(jacquard_flags INTERFACE -fsanitize=${SANITIZE})
+endif()
+if(COVERAGE)
+  target_compile_options(jacquard_flags INTERFACE --coverage -fprofile-update=atomic)
+  target_link_options(jacquard_flags INTERFACE --coverage)
+endif()
+
+# jacquard_library(NAME SOURCES a.c … DEPENDS lib … PRIVATE_DEPENDS lib …)
+# One folder, one static library; it offers its include/ directory and keeps the rest to itself.
+function(jacquard_library name)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  add_library(${name} STATIC ${arg_SOURCES})
+  target_include_directories(${name} PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>
+                             PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  target_link_libraries(${name} PUBLIC ${arg_DEPENDS} PRIVATE $<BUILD_INTERFACE:jacquard_flags> ${arg_PRIVATE_DEPENDS})
+endfunction()
+
+# jacquard_test(NAME SOURCES a.c … DEPENDS lib …): a cmocka program registered with ctest.
+function(jacquard_test name)
+  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;DEPENDS;INCLUDES" ${ARGN})
+  if(NOT CMOCKA_FOUND)
+    return()
+  endif()
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE ${arg_DEPENDS} jacquard_flags PkgConfig::CMOCKA)
+  target_include_directories(${name} PRIVATE ${arg_INCLUDES})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  # ./dev test unit, ./dev test api: the folder under tests/ is the label.
+  list(GET arg_SOURCES 0 first)
+  if(first MATCHES "tests/([a-z]+)/")
+    set_tests_properties(${name} PROPERTIES LABELS ${CMAKE_MATCH_1})
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 300)
+  endif()
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT})
+endfunction()
+
+# jacquard_bench(NAME SOURCES a.c … DEPENDS lib …): a program in bin/ that ./dev bench runs; see bench/bench.h.
+function(jacquard_bench name)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS;INCLUDES" ${ARGN})
+  if(NOT BENCH)
+    return()
+  endif()
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE ${arg_DEPENDS} jacquard_flags m)
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/bench ${arg_INCLUDES})
+endfunction()

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Hypothesis strategies that draw valid scenarios: small machines, jobs of every workload that sim-run knows, faults of
+every kind. What they draw is a dict; `as_yaml` writes it as a scenario file."""
+
+import functools
+import json
+import re
+import subprocess
+
+import yaml
+from hypothesis import strategies as st
+
+from . import runner
+
+NODES_PER_ROUTER = 4
+# Work is kept small: the point is variety, not load.
+COUNT_MAX, BYTES_MAX, TIME_MAX_NS, RANKS_MAX = 24, 64 * 1024, 5000, 12
+
+# What may not end at all is ended by these limits, with exit code 3 and an explanation.
+LIMITS = {"virtual_time": "2s", "no_progress": "500ms", "no_progress_events": 20000000}
+
+
+@functools.cache
+def workloads():
+    """The workloads, as `sim-run --list-workloads --json` tells them."""
+    listed = subprocess.run([runner.sim_run(), "--list-workloads", "--json"], check=True, capture_output=True, text=True)
+    return json.loads(listed.stdout)["workloads"]
+
+
+def as_yaml(scenario):
+    return yaml.safe_dump(scenario, sort_keys=False)
+
+
+def number(text, fallback):
+    """The number of a limit such as "4KiB"; None and limits past `fallback` give the fallback."""
+    match = re.fullmatch(r"([0-9.]+)\s*([A-Za-z]*)", text or "")
+    if not match:
+        return fallback
+    unit = {"": 1, "B": 1, "kB": 1000, "MB": 10**6, "GB": 10**9, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3,
+            "ps": 0.001, "ns": 1, "us": 1000, "ms": 10**6, "s": 10**9}[match.group(2)]
+    return int(float(match.group(1)) * unit)
+
+
+def argument_values(argument):
+    kind, least, most = argument["type"], argument.get("minimum"), argument.get("maximum")
+    if kind == "bool":
+        return st.booleans()
+    if kind == "choice":
+        return st.sampled_from(argument["choices"])
+    if kind == "real":
+        least, most = float(least or 0), float(most or 1)
+        return st.floats(least, most).map(lambda value: round(value, 3)).filter(lambda value: least <= value <= most)
+    limit = {"count": COUNT_MAX, "size": BYTES_MAX, "time": TIME_MAX_NS}[kind]
+    low = number(least, 0)
+    high = max(low, min(limit, number(most, limit)))
+    if kind == "size":
+        # Odd sizes and the powers of two at which protocols change.
+        powers = [2**power for power in range(20) if low <= 2**power <= high]
+        return st.one_of(st.integers(low, high), *([st.sampled_from(powers)] if powers else []))
+    if kind == "time":
+        return st.integers(low, high).map(lambda value: f"{value}ns")
+    return st.integers(low, high)
+
+
+def dragonflies():
+    return st.fixed_dictionaries({
+        "topology": st.just("dragonfly"), "groups": st.integers(1, 3), "chassis": st.integers(1, 2),
+        "slots": st.sampled_from([2, 4, 16]), "fidelity": st.sampled_from(["F0", "F1"]),
+        "profile": st.sampled_from(["xc40_hsw", "xc30_snb", "xc40_knl"])})
+
+
+def switched():
+    single = st.fixed_dictionaries({"topology": st.just("single-switch"), "nodes": st.integers(2, 24),
+                                    "fidelity": st.sampled_from(["F0", "F1"])})
+    tree = st.fixed_dictionaries({"topology": st.just("fat-tree"), "nodes": st.integers(2, 24),
+                                  "radix": st.sampled_from([4, 8, 32]), "fidelity": st.sampled_from(["F0", "F1"])})
+    return st.one_of(single, tree)
+
+
+def nodes_of(fabric):
+    if fabric["topology"] == "dragonfly":
+        return fabric["groups"] * fabric["chassis"] * fabric["slots"] * NODES_PER_ROUTER
+    return fabric["nodes"]
+
+
+@st.composite
+def jobs(draw, name, fabric):
+    nodes = nodes_of(fabric)
+    aries = fabric["topology"] == "dragonfly"
+    workload = draw(st.sampled_from([one for one in workloads() if aries or one.get("any_network")]))
+    per_node = draw(st.sampled_from([1, 1, 1, 2, 4]))
+    ranks_min = max(workload.get("ranks_min", 1), 1)
+    count_min = min(nodes, -(-ranks_min // per_node))
+    count = draw(st.integers(count_min, max(count_min, min(nodes, RANKS_MAX // per_node))))
+    job = {"name": name, "workload": workload["name"], "ranks_per_node": per_node,
+           "placement": {"policy": draw(st.sampled_from(["linear", "random", "per-group"])), "count": count}}
+    arguments = {one["name"]: draw(argument_values(one)) for one in workload["args"] if draw(st.booleans())}
+    if arguments:
+        job["args"] = arguments
+    if draw(st.booleans()):
+        job["start"] = f"{draw(st.integers(0, TIME_MAX_NS))}ns"
+    return job
+
+
+def times(nanoseconds=200000):
+    return st.integers(0, nanoseconds).map(lambda value: f"{value}ns")
+
+
+def probabilities():
+    return st.sampled_from([0.0001, 0.001, 0.01, 0.05, 0.3])
+
+
+@st.composite
+def faults(draw, fabric):
+    nodes = nodes_of(fabric)
+    node = st.integers(0, nodes - 1)
+    rule = {"probability": probabilities()}
+    choices = [{"at": st.just("net.packet"), "do": st.sampled_from(["drop", "delay", "duplicate", "corrupt"]), **rule}]
+    if fabric["topology"] == "dragonfly":
+        routers = nodes // NODES_PER_ROUTER
+        choices = [
+            {"at": st.just("aries.packet"), "do": st.sampled_from(["drop", "corrupt"]), **rule},
+            {"at": st.just("aries.packet"), "do": st.just("drop"), "count": st.integers(1, 3), "skip": st.integers(0, 20),
+             "kind": st.sampled_from(["request", "response"])},
+            {"at": st.just("aries.cq"), "do": st.just("drop"), **rule},
+            {"at": st.just("aries.datagram"), "do": st.sampled_from(["drop", "delay", "duplicate"]), **rule},
+            {"at": st.just("node"), "do": st.sampled_from(["crash", "hang", "pcie_stall"]), "node": node, "time": times()},
+            {"at": st.just("cq"), "do": st.just("overrun"), "node": node, "time": times()},
+            {"at": st.just("fabric"), "do": st.sampled_from(["quiesce", "throttle"]), "time": times(), "for": times(50000)
+             .filter(lambda text: text != "0ns")},
+            {"at": st.just("router"), "do": st.just("down"), "router": st.integers(0, routers - 1), "time": times()},
+            # Routers 0 and 1 of a chassis are always linked.
+            {"at": st.just("link"), "do": st.sampled_from(["down", "lane_loss"]), "routers": st.just([0, 1]),
+             "time": times()},
+        ]
+    return draw(st.fixed_dictionaries(draw(st.sampled_from(choices))))
+
+
+@st.composite
+def scenarios(draw, with_faults=True):
+    fabric = draw(st.one_of(dragonflies(), dragonflies(), dragonflies(), switched()))
+    scenario = {"name": "generated", "seed": draw(st.integers(0, 2**32)), "fabric": fabric, "limits": LIMITS,
+                "jobs": [draw(jobs(f"job{index}", fabric)) for index in range(draw(st.sampled_from([1, 1, 2])))]}
+    if with_faults:
+        scenario["faults"] = draw(st.lists(faults(fabric), min_size=1, max_size=3))
+    return scenario

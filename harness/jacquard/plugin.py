@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""The pytest plugin: every file in scenarios/ is two tests (it holds; it is deterministic), and the fixture `scenario`
+runs one from a test:
+
+    def test_loss_is_repaired(scenario):
+        result = scenario("faults/packet-loss.yaml", seed=3, set={"fabric.fidelity": "F0"})
+        assert result.ok
+"""
+
+from pathlib import Path
+
+import pytest
+
+from . import runner
+
+
+def scenarios_directory(config):
+    return config.rootpath / "scenarios"
+
+
+@pytest.fixture
+def scenario(request):
+    def run(name, **options):
+        path = scenarios_directory(request.config) / name
+        return runner.run(path if path.exists() else Path(name).resolve(), **options)
+
+    return run
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "slow: left out of the coverage run")
+
+
+def pytest_sessionstart(session):
+    # Under xdist the controller has said it already.
+    if not runner.sim_run().exists() and not hasattr(session.config, "workerinput"):
+        raise pytest.UsageError(f"{runner.sim_run()} is not there: ./dev build, or run the tests by ./dev test")
+
+
+def pytest_collect_file(file_path, parent):
+    if file_path.suffix == ".yaml" and scenarios_directory(parent.config) in file_path.resolve().parents:
+        return ScenarioFile.from_parent(parent, path=file_path)
+    return None
+
+
+class ScenarioFile(pytest.File):
+    def collect(self):
+        yield Holds.from_parent(self, name="holds")
+        yield Deterministic.from_parent(self, name="deterministic")
+
+
+class ScenarioFailure(Exception):
+    pass
+
+
+class ScenarioItem(pytest.Item):
+    def repr_failure(self, excinfo):
+        if isinstance(excinfo.value, ScenarioFailure):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo)
+
+    def reportinfo(self):
+        return self.path, 0, f"{self.path.relative_to(self.config.rootpath)} {self.name}"
+
+
+class Holds(ScenarioItem):
+    """Its expectations and the ledger hold."""
+
+    def runtest(self):
+        result = runner.run(self.path)
+        if not result.ok:
+            raise ScenarioFailure(result.report())
+        if not result.data:
+            raise ScenarioFailure(result.report() + "\n--json printed no object")
+
+
+class Deterministic(ScenarioItem):
+    """Two runs, one of them without address-space randomisation, give the same digest and the same results."""
+
+    def runtest(self):
+        first, second = runner.run(self.path), runner.run(self.path, randomise=False)
+        found = runner.differences(first, second)
+        if found or "digest" not in first.data:
+            raise ScenarioFailure("\n".join([first.report(), "two runs differ (randomised / not randomised addresses):",
+                                             *found[:20]]))

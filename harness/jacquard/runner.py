@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""One run of sim-run and its result."""
+
+import json
+import os
+import shlex
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Exit codes of sim-run.
+OK, FAILED, BAD_INPUT, STUCK = 0, 1, 2, 3
+MEANING = {OK: "all expectations and the ledger hold", FAILED: "an expectation or the ledger does not hold",
+           BAD_INPUT: "bad input", STUCK: "deadlock, or a limit was reached"}
+
+
+def build_directory():
+    """Where the programs under test were built; ./dev test says it in JACQUARD_BUILD."""
+    return Path(os.environ.get("JACQUARD_BUILD") or ROOT / "build").resolve()
+
+
+def sim_run():
+    return build_directory() / "bin" / "sim-run"
+
+
+@dataclass
+class Result:
+    command: list
+    exit_code: int
+    stdout: str
+    stderr: str
+    data: dict = field(default_factory=dict)  # what --json printed; {} when nothing was run (exit code 2)
+
+    @property
+    def ok(self):
+        return self.exit_code == OK
+
+    @property
+    def digest(self):
+        return self.data["digest"]
+
+    @property
+    def ledger(self):
+        return self.data["ledger"]
+
+    @property
+    def metrics(self):
+        return self.data["metrics"]
+
+    @property
+    def faults(self):
+        return self.data["faults"]
+
+    @property
+    def expectations(self):
+        return self.data["expectations"]
+
+    def metric(self, name):
+        return self.metrics[name]
+
+    def report(self):
+        """For people: what was run, how it ended, and why."""
+        lines = [shlex.join(map(str, self.command)),
+                 f"exit code {self.exit_code}: {MEANING.get(self.exit_code, 'killed, or a crash')}"]
+        for expectation in self.data.get("expectations", []):
+            lines.append("  " + json.dumps(expectation))
+        for text in self.data.get("ledger", {}).get("violations", []):
+            lines.append(f"  ledger: {text}")
+        if self.stderr:
+            lines += ["--- stderr", self.stderr.rstrip()[-6000:]]
+        if not self.data and self.stdout:
+            lines += ["--- stdout", self.stdout.rstrip()[-6000:]]
+        return "\n".join(lines)
+
+
+def run(scenario, seed=None, set=None, randomise=True, program=None, options=(), timeout=600):
+    """Runs one scenario. `set`: {"a.b": value}, as --set; `randomise`: False switches address-space randomisation off;
+    `program`: another sim-run than the build's."""
+    command = [] if randomise else ["setarch", "-R"]
+    command += [str(program or sim_run()), str(scenario), "--json"]
+    if seed is not None:
+        command += ["--seed", str(seed)]
+    for name, value in (set or {}).items():
+        command += ["--set", f"{name}={value}"]
+    command += options
+    done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout)
+    data = {}
+    if done.stdout.lstrip().startswith("{"):
+        data = json.loads(done.stdout)
+    return Result(command, done.returncode, done.stdout, done.stderr, data)
+
+
+# What may differ between two runs: time on this machine's clock and what is derived from it.
+WALL = ("wall", "events_per_second")
+
+
+def without_wall_times(data):
+    if isinstance(data, dict):
+        return {key: without_wall_times(value) for key, value in data.items() if not key.startswith(WALL)}
+    if isinstance(data, list):
+        return [without_wall_times(value) for value in data]
+    return data
+
+
+def differences(left, right, path=""):
+    """Where two results differ, apart from wall times: a list of texts, empty when they are the same."""
+    if isinstance(left, Result):
+        found = [] if left.exit_code == right.exit_code else [f"exit code: {left.exit_code} / {right.exit_code}"]
+        return found + differences(without_wall_times(left.data), without_wall_times(right.data))
+    if isinstance(left, dict) and isinstance(right, dict):
+        found = []
+        for key in [*left, *(key for key in right if key not in left)]:
+            where = f"{path}.{key}" if path else str(key)
+            if key in left and key in right:
+                found += differences(left[key], right[key], where)
+            else:
+                found.append(f"{where}: only in one")
+        return found
+    if isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
+        found = []
+        for index, (one, other) in enumerate(zip(left, right)):
+            found += differences(one, other, f"{path}[{index}]")
+        return found
+    return [] if left == right else [f"{path}: {left!r:.200} / {right!r:.200}"]

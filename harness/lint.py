@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Rules of the tree that no compiler checks: licence lines, the arrows between folders, paths of one machine,
+suppressions without a reason, Python that does not compile. Run by `./dev lint tree`."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LICENCE = "SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only"
+
+# Folder of sim/ → whose headers it may include besides its own; system headers are always allowed.
+ARROWS = {
+    "sim/engine": {"engine"},
+    "sim/net": {"net", "engine"},
+    "sim/aries": {"aries", "net", "engine"},
+    "sim/run": {"run", "aries", "net", "engine"},
+}
+LAYERS = {"engine", "net", "aries", "run"}
+# The emulated API's own headers, which code under stack/ sees on real hardware too.
+API_HEADERS = {"gni_pub.h", "aries/misc/exceptions.h"}
+
+# Texts of others, and data whose bytes are the point.
+NO_LICENCE_LINE = re.compile(r"^(LICENSES/|tests/fuzz/corpus/|\.gitignore$)")
+BINARY = re.compile(r"\.(png|svg|gz|pb|pftrace|bin)$")
+# Home and work directories of a person or a build machine.
+MACHINE_PATH = re.compile(r"(?<![\w.$}~])/(?:home|root|Users|work|farm|workspace)/[\w.]")
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include\s*["<]([^">]+)[">]', re.MULTILINE)
+SUPPRESSION = re.compile(r"NOLINT|cppcheck-suppress|pragma GCC diagnostic ignored|LCOV_EXCL|GCOVR_EXCL")
+REASON = re.compile(r"[:—–-]\s*\w+ \w+|because \w+")
+
+
+def tracked_files():
+    command = ["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")
+    return [name for name in names if name and (ROOT / name).is_file()]
+
+
+def check_licence(name, text):
+    if NO_LICENCE_LINE.match(name) or not text:
+        return
+    head = text.split("\n")[:5]
+    if not any(LICENCE in line for line in head) and '"SPDX-License-Identifier": "BSD-2-Clause OR GPL-2.0-only"' not in text:
+        yield 1, f"no licence line ({LICENCE})"
+
+
+def check_includes(name, text):
+    if not name.endswith((".c", ".h")):
+        return
+    folder = "/".join(name.split("/")[:2])
+    for match in INCLUDE.finditer(text):
+        header, line = match.group(1), text.count("\n", 0, match.start()) + 1
+        layer = header.split("/")[0] if "/" in header else None
+        if "../" in header:
+            yield line, f"{header}: includes reach only along the include directories of the targets"
+        elif folder in ARROWS and layer in LAYERS and layer not in ARROWS[folder]:
+            yield line, f"{header}: {folder} may include only {', '.join(sorted(ARROWS[folder]))} (run → aries → net → engine)"
+        elif name.startswith("stack/") and layer in LAYERS and header not in API_HEADERS:
+            yield line, f"{header}: the stack never knows the simulator"
+        elif name.startswith("sim/") and layer in {"gni_prov", "lnet_xprt", "pmi2", "madeleine", "port"} and folder != "sim/run":
+            yield line, f"{header}: sim/ never includes the stack"
+
+
+def check_machine_paths(name, text):
+    for number, line in enumerate(text.split("\n"), 1):
+        match = MACHINE_PATH.search(line)
+        if match:
+            yield number, f"path of one machine: {line[match.start():match.start() + 40]}"
+
+
+def check_suppressions(name, text):
+    lines = text.split("\n")
+    if name.endswith((".c", ".h")):
+        for number, line in enumerate(lines, 1):
+            match = SUPPRESSION.search(line)
+            above = lines[number - 2] if number > 1 else ""
+            if match and not REASON.search(line[match.end():]) and not re.match(r"\s*(/\*|\*|//)", above):
+                yield number, "a suppression says why, in its line or the comment above"
+    elif name == "tests/lint/cppcheck.txt":
+        for number, line in enumerate(lines, 1):
+            if line and not line.startswith("#") and not lines[number - 2].startswith("#"):
+                yield number, "above a suppression stands why"
+
+
+def check_python(name, text):
+    if name.endswith(".py"):
+        try:
+            ast.parse(text, name)
+        except SyntaxError as error:
+            yield error.lineno or 1, f"does not compile: {error.msg}"
+
+
+CHECKS = (check_licence, check_includes, check_machine_paths, check_suppressions, check_python)
+
+
+def main():
+    files = tracked_files()
+    problems = 0
+    for name in files:
+        if BINARY.search(name) or name.startswith("tests/fuzz/corpus/"):
+            continue
+        try:
+            text = (ROOT / name).read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            print(f"{name}: not UTF-8 text; name its suffix in {Path(__file__).name} if it is data")
+            problems += 1
+            continue
+        for check in CHECKS:
+            for line, message in check(name, text):
+                print(f"{name}:{line}: {message}")
+                problems += 1
+    print(f"{len(files)} files, {problems} problems")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

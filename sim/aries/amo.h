@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Atomic memory operations: what the command words of gni_pub.h mean and what they compute. */
+#ifndef JACQUARD_ARIES_AMO_H
+#define JACQUARD_ARIES_AMO_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+bool amo_valid(uint32_t command); /* one of the commands that gni_pub.h defines */
+
+static inline bool amo_fetches(uint32_t command)
+{
+    return (command & 0x100) == 0;
+}
+static inline bool amo_second_generation(uint32_t command)
+{
+    return (command & 0x040) != 0;
+}
+static inline uint32_t amo_width(uint32_t command) /* bytes of an element */
+{
+    return (command & 0x200) != 0 ? 4 : 8;
+}
+static inline bool amo_cached(uint32_t command)
+{
+    return (command & (amo_second_generation(command) ? 0x020 : 0x010)) != 0;
+}
+bool amo_two_operands(uint32_t command); /* compare-swap, and-xor */
+
+/* The new value of an element; 32-bit forms use the low halves and return a zero-extended value. */
+uint64_t amo_apply(uint32_t command, uint64_t old, uint64_t first, uint64_t second);
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Where endpoints live; see objects.h. */
+#include "objects.h"
+
+#include <glib.h>
+#include <sys/mman.h>
+#include "internal.h"
+
+#define PAGE_BYTES 4096u
+#define WINDOW_BYTES (UINT64_C(1) << 24) /* what a handle's low 24 bits can tell apart */
+#define WINDOW_PAGES (WINDOW_BYTES / PAGE_BYTES)
+#define ARENA_BYTES (UINT64_C(1) << 36) /* of address space: half a billion endpoints */
+
+/* A page that no process holds; its first word is that of a dead endpoint. */
+struct ep_page {
+    uint32_t magic;
+    struct ep_page *next;
+};
+
+struct free_ep {
+    uint32_t magic;
+    struct gni_ep *next;
+};
+
+_Static_assert(sizeof(struct gni_ep) <= 128, "32 endpoints a page");
+
+static bool arena_map(struct ep_arena *arena)
+{
+    size_t bytes = ARENA_BYTES + WINDOW_BYTES;
+    char *range = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    size_t skip;
+
+    if (range == MAP_FAILED)
+        return false;
+    skip = -(uintptr_t)range & (WINDOW_BYTES - 1);
+    if (skip > 0)
+        munmap(range, skip);
+    if (skip < WINDOW_BYTES)
+        munmap(range + skip + ARENA_BYTES, WINDOW_BYTES - skip);
+    arena->base = range + skip;
+    arena->mapped = ARENA_BYTES;
+    return true;
+}
+
+static bool clashes(const struct aries_ep_slab *slab, uint32_t page)
+{
+    uint32_t i;
+
+    for (i = 0; i < slab->pages_count; i++)
+        if (slab->pages[i] % WINDOW_PAGES == page % WINDOW_PAGES)
+            return true;
+    return false;
+}
+
+static struct ep_page *page_at(struct ep_arena *arena, uint32_t page)
+{
+    return (struct ep_page *)(arena->base + (uint64_t)page * PAGE_BYTES);
+}
+
+static uint32_t page_index(const struct ep_arena *arena, const struct ep_page *page)
+{
+    return (uint32_t)(((const char *)page - arena->base) / PAGE_BYTES);
+}
+
+static struct ep_page *page_take(struct ep_arena *arena, const struct aries_ep_slab *slab)
+{
+    struct ep_page **link = &arena->free;
+
+    for (; *link != NULL; link = &(*link)->next) {
+        struct ep_page *page = *link;
+
+        if (!clashes(slab, page_index(arena, page))) {
+            *link = page->next;
+            return page;
+        }
+    }
+    while (arena->next < ARENA_BYTES / PAGE_BYTES) {
+        struct ep_page *page = page_at(arena, arena->next++);
+
+        if (!clashes(slab, page_index(arena, page)))
+            return page;
+        page->next = arena->free;
+        arena->free = page;
+    }
+    return NULL;
+}
+
+static bool slab_grow(struct ep_arena *arena, struct aries_ep_slab *slab)
+{
+    struct ep_page *page;
+    unsigned count = PAGE_BYTES / sizeof(struct gni_ep);
+
+    if (slab->pages_count == WINDOW_PAGES || (arena->base == NULL && !arena_map(arena)))
+        return false;
+    page = page_take(arena, slab);
+    if (page == NULL)
+        return false;
+    if ((slab->pages_count & (slab->pages_count - 1)) == 0)
+        slab->pages = g_renew(uint32_t, slab->pages, slab->pages_count * 2 + 1);
+    slab->pages[slab->pages_count++] = page_index(arena, page);
+    while (count-- > 0)
+        ep_slab_delete(slab, (struct gni_ep *)page + count);
+    return true;
+}
+
+struct gni_ep *ep_slab_new(struct ep_arena *arena, struct aries_ep_slab *slab)
+{
+    struct gni_ep *ep;
+
+    if (slab->free == NULL && !slab_grow(arena, slab))
+        return NULL;
+    ep = slab->free;
+    slab->free = ((struct free_ep *)ep)->next;
+    return memset(ep, 0, sizeof(*ep));
+}
+
+void ep_slab_delete(struct aries_ep_slab *slab, struct gni_ep *ep)
+{
+    struct free_ep *link = (struct free_ep *)ep;
+
+    link->magic = 0;
+    link->next = slab->free;
+    slab->free = ep;
+}
+
+void ep_slab_free(struct ep_arena *arena, struct aries_ep_slab *slab)
+{
+    while (slab->pages_count > 0) {
+        struct ep_page *page = page_at(arena, slab->pages[--slab->pages_count]);
+
+        page->magic = 0;
+        page->next = arena->free;
+        arena->free = page;
+    }
+    g_free(slab->pages);
+    slab->pages = NULL;
+    slab->free = NULL;
+}
+
+void ep_arena_free(struct ep_arena *arena)
+{
+    if (arena->base != NULL)
+        munmap(arena->base, arena->mapped);
+    arena->base = NULL;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Tables of memory descriptors, indexed by MDH. A NIC has one of 4096, shared by all jobs on the
+ * node, and one block per protection tag for virtual handles (VMDH). They grow by pages: most
+ * nodes have few registrations.
+ */
+#ifndef JACQUARD_ARIES_MDD_H
+#define JACQUARD_ARIES_MDD_H
+
+#include "internal.h"
+
+#define MDD_ANY UINT32_MAX
+
+struct aries_mdd_table {
+    struct aries_mdd_table *next; /* blocks of a NIC */
+    uint32_t ptag;
+    uint32_t size; /* entries, at most 4096 */
+    uint32_t used;
+    uint32_t hint; /* where the search for a free entry starts */
+    struct mdd_page *pages[64];
+};
+
+struct aries_mdd_table *mdd_table_new(uint32_t size);
+void mdd_table_free(struct aries_mdd_table *table);
+/* The entry that mr got: `index`, or for MDD_ANY a free one. MDD_ANY: taken, or none is free. */
+uint32_t mdd_insert(struct aries_mdd_table *table, uint32_t index, struct aries_mr *mr);
+void mdd_remove(struct aries_mdd_table *table, uint32_t index);
+struct aries_mr *mdd_at(const struct aries_mdd_table *table, uint32_t index); /* NULL: free */
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The bits of a memory handle. They are part of the interface: libfabric's gni provider packs
+ * handles into keys and builds handles from keys with its own copy of this layout, checksum
+ * included.
+ *
+ *             format 1                             format 2 (flag NEW_FORMAT)
+ *   qword1    63:52 MDH | 51:0 address >> 12       63:52 entropy | 51:0 address >> 12
+ *   qword2    63:56 CRC | 41:34 flags              63:56 CRC | 53:42 MDH | 41:34 flags
+ *             33:28 log2 of the page size | 27:0 pages                 as format 1
+ *
+ * A target resolves a handle by (NIC, protection tag, MDH) and takes bounds from its own table: a
+ * handle that a program built from a key says 0xFFFFFFF pages.
+ */
+#ifndef JACQUARD_ARIES_MEM_HANDLE_H
+#define JACQUARD_ARIES_MEM_HANDLE_H
+
+#include <stdbool.h>
+#include "gni_pub.h"
+
+enum aries_mem_flag {
+    ARIES_MEM_READONLY = 0x01,
+    ARIES_MEM_VMDH = 0x02,
+    ARIES_MEM_MRT = 0x04,
+    ARIES_MEM_GART = 0x08,
+    ARIES_MEM_IOMMU = 0x10,
+    ARIES_MEM_PCI_IOMMU = 0x20,
+    ARIES_MEM_CLONE = 0x40,
+    ARIES_MEM_NEW_FORMAT = 0x80
+};
+
+#define ARIES_MEM_MDH_COUNT 4096u
+#define ARIES_MEM_PAGES_MAX 0x0FFFFFFFu
+#define ARIES_MEM_PAGE_SHIFT 12
+
+struct aries_mem_handle {
+    uint64_t address; /* start of the region, a multiple of 4 KiB; 0 with VMDH */
+    uint32_t mdh; /* number of the memory descriptor, below ARIES_MEM_MDH_COUNT */
+    uint32_t pages; /* at most ARIES_MEM_PAGES_MAX */
+    uint8_t page_shift;
+    uint8_t flags; /* ARIES_MEM_ */
+};
+
+/* A handle of format 1 with its checksum. */
+gni_mem_handle_t aries_mem_handle_encode(const struct aries_mem_handle *fields);
+/* The fields of either format; the checksum is not looked at. */
+void aries_mem_handle_decode(const gni_mem_handle_t *handle, struct aries_mem_handle *fields);
+/* Whether the checksum is right. The handle of all zeros passes. */
+bool aries_mem_handle_check(const gni_mem_handle_t *handle);
+
+/* For the paths that need no more of a handle. */
+static inline uint8_t aries_mem_handle_flags(const gni_mem_handle_t *handle)
+{
+    return handle->qword2 >> 34 & 0xff;
+}
+
+static inline uint32_t aries_mem_handle_mdh(const gni_mem_handle_t *handle)
+{
+    return aries_mem_handle_flags(handle) & ARIES_MEM_NEW_FORMAT ? handle->qword2 >> 42 & 0xfff
+                                                                 : handle->qword1 >> 52;
+}
+
+#endif

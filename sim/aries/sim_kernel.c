@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Messages between the kernels of two nodes, which carry datagrams: one packet, a kernel hop at the
+ * target, and retries by the sending kernel when it got lost.
+ */
+#include "sim_nic.h"
+
+#include <glib.h>
+
+#define RETRY_AFTER (2 * SIM_MS)
+
+struct kernel_message {
+    struct net_transfer transfer; /* first: fires the event */
+    struct aries_nic *from, *to;
+    uint32_t bytes;
+    void (*deliver)(void *arg);
+    void *arg;
+};
+
+static void arrived(struct sim_event *event);
+
+static void send(struct sim_event *event)
+{
+    struct kernel_message *message = (struct kernel_message *)event;
+    struct aries_fabric *fabric = message->from->fabric;
+    struct net_transfer *transfer = &message->transfer;
+
+    if (!message->from->alive || !message->to->alive) {
+        g_free(message);
+        return;
+    }
+    if (fabric->sim->quiesce_until > sim_now()) {
+        sim_event_schedule(event, fabric->sim->quiesce_until);
+        return;
+    }
+    transfer->event.fire = arrived;
+    transfer->source = message->from->node;
+    transfer->target = message->to->node;
+    transfer->packets = (message->bytes + PACKET_BYTES - 1) / PACKET_BYTES;
+    transfer->units = 3 * transfer->packets + data_phits(message->bytes);
+    transfer->last_units = transfer->units;
+    transfer->class = NET_REQUEST;
+    transfer->route = NET_ROUTE_ADAPTIVE_0;
+    transfer->lag =
+        fabric->timing.rx + fabric->timing.pcie_write + fabric->timing.cold_datagram_remote;
+    net_send(fabric->net, transfer, 0);
+}
+
+static void arrived(struct sim_event *event)
+{
+    struct kernel_message *message = (struct kernel_message *)event;
+
+    if (message->transfer.status != NET_DELIVERED || message->transfer.poisoned) {
+        event->fire = send;
+        sim_event_schedule(event, sim_now() + RETRY_AFTER);
+        return;
+    }
+    if (message->to->alive)
+        message->deliver(message->arg);
+    g_free(message);
+}
+
+void aries_sim_kernel_send(struct aries_nic *from, struct aries_nic *to, uint32_t bytes,
+                           void (*deliver)(void *arg), void *arg)
+{
+    const struct aries_timing *timing = &from->fabric->timing;
+    struct kernel_message *message = g_new0(struct kernel_message, 1);
+    sim_time_t now = sim_fiber_self() != NULL ? sim_local_time() : sim_now();
+
+    message->from = from;
+    message->to = to;
+    message->bytes = bytes;
+    message->deliver = deliver;
+    message->arg = arg;
+    message->transfer.event.fire = send;
+    sim_event_schedule(&message->transfer.event,
+                       (now > sim_now() ? now : sim_now()) + timing->pcie_write + timing->tx);
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Pools of transactions and chunks: LIFO free lists over slabs, so that what is reused is still in
+ * cache. */
+#include "sim_nic.h"
+
+#include <glib.h>
+
+#define SLAB_OBJECTS 64u
+#define LARGE_BYTES 1024u
+#define F0_CHUNK_PACKETS 1024u
+
+struct slab {
+    struct slab *next;
+};
+
+static char *slab_new(struct aries_sim_fabric *sim, size_t bytes)
+{
+    struct slab *slab = g_malloc0(64 + bytes);
+
+    slab->next = sim->slabs;
+    sim->slabs = slab;
+    return (char *)slab + 64;
+}
+
+struct aries_txn *txn_new(struct aries_fabric *fabric)
+{
+    struct aries_sim_fabric *sim = fabric->sim;
+    struct aries_txn *txn = sim->free_txns;
+
+    if (sim_unlikely(txn == NULL)) {
+        char *memory = slab_new(sim, SLAB_OBJECTS * sizeof(*txn));
+        unsigned i;
+
+        for (i = 0; i < SLAB_OBJECTS; i++) {
+            txn = (struct aries_txn *)(memory + i * sizeof(*txn));
+            txn->next = sim->free_txns;
+            sim->free_txns = txn;
+        }
+    }
+    sim->free_txns = txn->next;
+    return txn;
+}
+
+void txn_free(struct aries_fabric *fabric, struct aries_txn *txn)
+{
+    txn->next = fabric->sim->free_txns;
+    fabric->sim->free_txns = txn;
+}
+
+static void chunk_slab(struct aries_sim_fabric *sim, uint32_t extra, struct chunk **list)
+{
+    size_t size = (sizeof(struct chunk) + extra + 63) & ~(size_t)63;
+    char *memory = slab_new(sim, SLAB_OBJECTS * size);
+    unsigned i;
+
+    for (i = 0; i < SLAB_OBJECTS; i++) {
+        struct chunk *chunk = (struct chunk *)(memory + i * size);
+
+        chunk->capacity = CHUNK_INLINE_BYTES + extra;
+        chunk->next = *list;
+        *list = chunk;
+    }
+}
+
+struct chunk *chunk_new(struct aries_fabric *fabric, uint32_t bytes)
+{
+    struct aries_sim_fabric *sim = fabric->sim;
+    bool large = bytes > CHUNK_INLINE_BYTES;
+    struct chunk **list = large ? &sim->free_large : &sim->free_small;
+    struct chunk *chunk;
+
+    if (sim_unlikely(*list == NULL))
+        chunk_slab(sim, large ? LARGE_BYTES - CHUNK_INLINE_BYTES : 0, list);
+    chunk = *list;
+    *list = chunk->next;
+    /* Beyond a chunk of F1 (F0 moves 64 KiB at a time) the data has a buffer of its own. */
+    chunk->data = sim_likely(bytes <= chunk->capacity) ? chunk->inline_data : g_malloc(bytes);
+    chunk->next = NULL;
+    chunk->mr = NULL;
+    chunk->bytes = bytes;
+    chunk->refs = 1;
+    chunk->status = chunk->info = 0;
+    chunk->admitted = chunk->received = chunk->fetched = chunk->poisoned = false;
+    chunk->feed = 0;
+    return chunk;
+}
+
+void chunk_unref(struct chunk *chunk)
+{
+    struct aries_txn *txn = chunk->txn;
+    struct aries_fabric *fabric = txn_fabric(txn);
+    struct chunk **list;
+
+    if (--chunk->refs != 0)
+        return;
+    if (chunk->data != chunk->inline_data)
+        g_free(chunk->data);
+    list =
+        chunk->capacity > CHUNK_INLINE_BYTES ? &fabric->sim->free_large : &fabric->sim->free_small;
+    chunk->next = *list;
+    *list = chunk;
+    txn_unref(txn);
+}
+
+void queue_init(struct queue *queue)
+{
+    queue->head = NULL;
+    queue->tail = &queue->head;
+}
+
+void queue_push(struct queue *queue, struct aries_txn *txn)
+{
+    txn->next = NULL;
+    *queue->tail = txn;
+    queue->tail = &txn->next;
+}
+
+struct aries_txn *queue_pop(struct queue *queue)
+{
+    struct aries_txn *txn = queue->head;
+
+    if (txn != NULL) {
+        queue->head = txn->next;
+        if (queue->head == NULL)
+            queue->tail = &queue->head;
+    }
+    return txn;
+}
+
+void aries_sim_fabric_init(struct aries_fabric *fabric)
+{
+    uint32_t node, channel;
+
+    fabric->sim = g_new0(struct aries_sim_fabric, 1);
+    fabric->sim->throttle = 1;
+    if (net_fidelity(fabric->net) == NET_F0)
+        fabric->timing.chunk_packets = F0_CHUNK_PACKETS; /* no contention: few events per message */
+    for (node = 0; node < fabric->nodes; node++) {
+        struct aries_sim_nic *nic = g_new0(struct aries_sim_nic, 1);
+
+        queue_init(&nic->orb_waiting);
+        queue_init(&nic->ssid_waiting);
+        for (channel = 0; channel < 4; channel++)
+            queue_init(&nic->channels[channel].waiting);
+        fabric->nics[node].sim = nic;
+    }
+}
+
+void aries_sim_fabric_fini(struct aries_fabric *fabric)
+{
+    struct slab *slab = fabric->sim->slabs;
+    uint32_t node;
+
+    for (node = 0; node < fabric->nodes; node++) {
+        g_free(fabric->nics[node].sim->amo_lines);
+        g_free(fabric->nics[node].sim);
+    }
+    while (slab != NULL) {
+        struct slab *next = slab->next;
+
+        g_free(slab);
+        slab = next;
+    }
+    g_free(fabric->sim);
+    fabric->sim = NULL;
+}

@@ -1,0 +1,657 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The source side of the simulated NIC: from doorbell to completion. Stages and their times:
+ * docs/model.md. */
+#include "sim_nic.h"
+
+#include <glib.h>
+#include "amo.h"
+#include "aries/misc/exceptions.h"
+#include "cq_entry.h"
+
+const struct aries_nic_ops aries_sim_nic_ops = {sim_submit, sim_submit_chain};
+
+/* ---- cutting -----------------------------------------------------------------------------------
+ */
+
+/* End of the chunk that starts at `offset`: packets are cut at 64-byte boundaries of the remote
+ * address. */
+static uint64_t chunk_end(const struct aries_txn *txn, uint64_t offset)
+{
+    uint64_t start = txn->work.remote_addr + offset;
+    uint64_t packets = txn_fabric(txn)->timing.chunk_packets;
+    uint64_t end = (start & ~(uint64_t)(PACKET_BYTES - 1)) + packets * PACKET_BYTES;
+    uint64_t total = txn->work.header_length + txn->work.length;
+
+    return end - txn->work.remote_addr < total ? end - txn->work.remote_addr : total;
+}
+
+static struct chunk *chunk_cut(struct aries_txn *txn, uint64_t offset, uint64_t end)
+{
+    struct chunk *chunk = chunk_new(txn_fabric(txn), (uint32_t)(end - offset));
+    uint64_t first = (txn->work.remote_addr + offset) / PACKET_BYTES;
+    uint64_t last = (txn->work.remote_addr + end - (end > offset)) / PACKET_BYTES;
+
+    chunk->txn = txn;
+    chunk->offset = offset;
+    chunk->packets = (uint32_t)(last - first + 1);
+    txn->refs++;
+    txn->chunks_open++;
+    txn->offset = end;
+    return chunk;
+}
+
+/* Bytes [offset, offset + length) of the message that the CPU stores: header, then data. */
+static void capture(const struct aries_work *work, uint64_t offset, uint32_t length, uint8_t *to)
+{
+    if (offset < work->header_length) {
+        uint32_t part = work->header_length - (uint32_t)offset;
+
+        part = part < length ? part : length;
+        memcpy(to, (const uint8_t *)work->header + offset, part);
+        to += part;
+        length -= part;
+        offset += part;
+    }
+    if (length > 0)
+        memcpy(to, (const uint8_t *)(uintptr_t)work->local_addr + (offset - work->header_length),
+               length);
+}
+
+/* FMA PUT: the data leaves the CPU during the call, so all of it is taken now. */
+static void cut_stores(struct aries_txn *txn)
+{
+    const struct aries_timing *timing = &txn_fabric(txn)->timing;
+    uint64_t total = txn->work.header_length + txn->work.length, offset = 0;
+    sim_time_t stored = sim_local_time(), time = aries_store_time(timing, total);
+    struct chunk **tail = &txn->chunks;
+
+    do {
+        uint64_t end = chunk_end(txn, offset);
+        struct chunk *chunk = chunk_cut(txn, offset, end);
+
+        chunk->ready = stored - (time - aries_store_time(timing, end));
+        capture(&txn->work, offset, chunk->bytes, chunk->data);
+        ledger_hand_in(&txn->entry, ledger_digest(chunk->data, chunk->bytes, offset));
+        *tail = chunk;
+        tail = &chunk->next;
+        offset = end;
+    } while (offset < total);
+}
+
+/* BTE: the next piece is read from registered memory when its turn comes. False: the chunk has
+ * ended with an error. */
+static bool read_local(struct aries_txn *txn, struct chunk *chunk)
+{
+    struct aries_mr *mr;
+    uint64_t address = txn->work.local_addr + chunk->offset;
+
+    chunk->status = aries_mr_check(txn->source, txn->work.ptag, txn->work.local_handle, address,
+                                   chunk->bytes, ARIES_READ, &mr);
+    if (chunk->status == 0 && !aries_mr_read(mr, address, chunk->data, chunk->bytes))
+        chunk->status = A_STATUS_AT_PF_INV;
+    chunk->info = ARIES_CQ_CPLTN_SREQ;
+    if (chunk->status == 0)
+        ledger_hand_in(&txn->entry, ledger_digest(chunk->data, chunk->bytes, chunk->offset));
+    return chunk->status == 0;
+}
+
+/* ---- completion --------------------------------------------------------------------------------
+ */
+
+static void channel_next(struct aries_nic *nic, struct channel *channel);
+static void pump(struct sim_event *event);
+
+void txn_unref(struct aries_txn *txn)
+{
+    if (--txn->refs == 0)
+        txn_free(txn_fabric(txn), txn);
+}
+
+static void wake_first(struct queue *queue)
+{
+    struct aries_txn *txn = queue_pop(queue);
+
+    if (txn != NULL)
+        sim_event_schedule(&txn->pump, sim_now());
+}
+
+static void report(struct aries_txn *txn)
+{
+    struct chain *chain = txn->chain;
+
+    if (chain == NULL) {
+        if (txn->work.done != NULL)
+            txn->work.done(txn->work.context, txn->status, txn->info, txn->remote_overrun);
+        return;
+    }
+    if (txn->status != 0 && chain->status == 0) {
+        chain->status = txn->status;
+        chain->info = txn->info;
+    }
+    chain->remote_overrun |= txn->remote_overrun;
+    if (--chain->open == 0) {
+        if (chain->done != NULL)
+            chain->done(chain->context, chain->status, chain->info, chain->remote_overrun);
+        g_free(chain);
+    }
+}
+
+static void finish(struct aries_txn *txn)
+{
+    struct aries_nic *nic = txn->source;
+    enum ledger_outcome outcome;
+
+    if (txn->has_ssid) {
+        nic->sim->ssid_used--;
+        wake_first(&nic->sim->ssid_waiting);
+    }
+    if (txn->channel != NULL) {
+        txn->channel->open--;
+        if (txn->channel->active == txn) { /* ended before its last chunk left: a local error */
+            txn->channel->active = NULL;
+            txn->channel->free_at = sim_now();
+        }
+        channel_next(nic, txn->channel);
+    }
+    /* Ten or more lost responses: the hardware calls the endpoint unreachable. */
+    if (txn->status == A_STATUS_ORB_TIMEOUT && txn->lost >= 10)
+        txn->status = A_STATUS_ENDPOINT_UNREACHABLE;
+    outcome = !nic->alive ? LEDGER_ABANDONED : txn->status != 0 ? LEDGER_ERROR : LEDGER_OK;
+    if (outcome == LEDGER_ERROR)
+        nic->fabric->counters.errors++;
+    ledger_settle(&txn->entry, outcome);
+    trace(TRACE_INSTANT, TRACE_RX, nic->node, 0, "complete", sim_now(), 0, txn->flow, txn->status);
+    report(txn);
+    txn_unref(txn);
+}
+
+static void orb_wake(struct aries_nic *nic)
+{
+    if (nic->sim->orb_waiting.head != NULL)
+        wake_first(&nic->sim->orb_waiting);
+}
+
+void source_chunk_end(struct chunk *chunk)
+{
+    struct aries_txn *txn = chunk->txn;
+    struct aries_nic *nic = txn->source;
+
+    if (chunk->admitted) {
+        nic->sim->orb_used -= chunk->packets;
+        if (txn->work.op == ARIES_GET && txn->work.unit == ARIES_UNIT_BTE)
+            nic->sim->orb_get -= chunk->packets;
+        orb_wake(nic);
+    }
+    if (chunk->status != 0 && txn->status == 0) {
+        txn->status = chunk->status;
+        txn->info = chunk->info;
+    }
+    txn->chunks_open--;
+    if (txn->all_sent && txn->chunks_open == 0)
+        finish(txn);
+    chunk_unref(chunk);
+}
+
+/* Hardware timers stand still while the network is quiesced. */
+static void timed_out(struct sim_event *event)
+{
+    struct chunk *chunk = sim_container_of(event, struct chunk, transfer.event);
+    uint64_t quiesced = txn_fabric(chunk->txn)->sim->quiesced;
+
+    if (quiesced > chunk->frozen) {
+        sim_event_schedule(event, sim_now() + (quiesced - chunk->frozen));
+        chunk->frozen = quiesced;
+        return;
+    }
+    chunk->status = A_STATUS_ORB_TIMEOUT;
+    chunk->info = ARIES_CQ_CPLTN_SRSP;
+    source_chunk_end(chunk);
+}
+
+void source_lost(struct chunk *chunk, uint32_t packets)
+{
+    struct aries_txn *txn = chunk->txn;
+    sim_time_t at = chunk->sent + txn_fabric(txn)->timing.orb_timeout;
+
+    txn->lost += packets;
+    trace(TRACE_INSTANT, TRACE_FAULT, txn->source->node, 0, "lost", sim_now(), 0, txn->flow,
+          packets);
+    chunk->transfer.event.fire = timed_out;
+    sim_event_schedule(&chunk->transfer.event, at > sim_now() ? at : sim_now());
+}
+
+/* ---- sending -----------------------------------------------------------------------------------
+ */
+
+static uint32_t request_units(const struct chunk *chunk, uint32_t *last)
+{
+    const struct aries_work *work = &chunk->txn->work;
+    uint32_t first_bytes, last_bytes;
+    uint64_t start;
+
+    switch (work->op) {
+    case ARIES_GET:
+        *last = 3;
+        return 3 * chunk->packets;
+    case ARIES_AMO:
+        *last = amo_two_operands(work->amo_cmd) ? 6 : 5;
+        return *last * chunk->packets;
+    case ARIES_CQWRITE:
+        *last = 5;
+        return 5;
+    case ARIES_PUT:
+        break;
+    }
+    start = work->remote_addr + chunk->offset;
+    first_bytes = PACKET_BYTES - (uint32_t)(start % PACKET_BYTES);
+    if (first_bytes >= chunk->bytes || chunk->packets == 1) {
+        *last = 3 + data_phits(chunk->bytes);
+        return *last;
+    }
+    last_bytes = (chunk->bytes - first_bytes) % PACKET_BYTES;
+    last_bytes = last_bytes == 0 ? PACKET_BYTES : last_bytes;
+    *last = 3 + data_phits(last_bytes);
+    return 3 + data_phits(first_bytes) + (chunk->packets - 2) * (3 + data_phits(PACKET_BYTES)) +
+           *last;
+}
+
+/* NIC flits (16 bytes) of a chunk's requests. */
+static uint32_t request_flits(const struct chunk *chunk)
+{
+    return chunk->packets +
+           (chunk->txn->work.op == ARIES_PUT ? (chunk->bytes + 15) / 16 : chunk->packets);
+}
+
+/* Takes the chunk's share of the transmit side; returns when it may leave. */
+static sim_time_t reserve_transmit(struct chunk *chunk)
+{
+    struct aries_txn *txn = chunk->txn;
+    struct aries_fabric *fabric = txn_fabric(txn);
+    struct aries_sim_nic *sim = txn->source->sim;
+    sim_time_t now = sim_now(), start = now > sim->tx_free ? now : sim->tx_free;
+    sim_time_t service = request_flits(chunk) * fabric->timing.nic_flit;
+
+    if (sim_unlikely(fabric->sim->throttle_until > now))
+        service = (sim_time_t)((double)service / fabric->sim->throttle);
+    sim->tx_free = start + service;
+    if (txn->work.unit == ARIES_UNIT_FMA) {
+        sim_time_t unit = now > sim->fma_free ? now : sim->fma_free;
+
+        sim->fma_free = unit + chunk->packets * fabric->timing.fma_gap;
+        start = start > unit ? start : unit;
+    } else if (txn->work.op == ARIES_PUT) {
+        sim_time_t duplex = now > sim->duplex_free ? now : sim->duplex_free;
+
+        sim->duplex_free = duplex + (sim_time_t)(chunk->bytes * 1e3 / fabric->timing.duplex_rate);
+        start = start > duplex ? start : duplex;
+    }
+    return start;
+}
+
+static const struct sim_fault_rule *packet_fault(struct aries_fabric *fabric,
+                                                 const struct net_transfer *transfer)
+{
+    struct sim_fault_subject subject;
+
+    if (sim_likely(fabric->fault_packet.rules == NULL))
+        return NULL;
+    subject = (struct sim_fault_subject){
+        .source = transfer->source,
+        .target = transfer->target,
+        .source_group = net_group_of(fabric->net, transfer->source),
+        .target_group = net_group_of(fabric->net, transfer->target),
+        .kind = transfer->class,
+    };
+    return sim_fault_ask(&fabric->fault_packet, &subject);
+}
+
+static void delayed(struct sim_event *event)
+{
+    struct chunk *chunk = sim_container_of(event, struct chunk, transfer.event);
+
+    chunk->transfer.event.fire =
+        chunk->transfer.class == NET_REQUEST ? target_arrive : source_response;
+    net_send(txn_fabric(chunk->txn)->net, &chunk->transfer,
+             chunk->transfer.class == NET_REQUEST ? 0 : chunk->feed);
+}
+
+/* Hands a request or response to the network, unless a fault takes it. */
+void chunk_launch(struct chunk *chunk, sim_time_t feed)
+{
+    struct aries_fabric *fabric = txn_fabric(chunk->txn);
+    const struct sim_fault_rule *rule = packet_fault(fabric, &chunk->transfer);
+
+    if (sim_unlikely(rule != NULL)) {
+        switch (rule->action) {
+        case SIM_FAULT_DROP:
+        case SIM_FAULT_FAIL:
+        case SIM_FAULT_CRASH:
+            source_lost(chunk, 1);
+            return;
+        case SIM_FAULT_DELAY:
+            chunk->transfer.event.fire = delayed;
+            sim_event_schedule(&chunk->transfer.event, sim_now() + rule->delay);
+            return;
+        case SIM_FAULT_CORRUPT:
+            chunk->poisoned = true;
+            break;
+        case SIM_FAULT_DUPLICATE: /* the link protocol filters duplicates by sequence number */
+        case SIM_FAULT_DELIVER:
+            break;
+        }
+    }
+    net_send(fabric->net, &chunk->transfer, feed);
+}
+
+static sim_time_t arrival_lag(const struct aries_work *work, const struct aries_timing *timing)
+{
+    sim_time_t lag = timing->rx + timing->rspgen;
+
+    if (work->op == ARIES_GET)
+        lag += timing->pcie_read;
+    else if (work->op == ARIES_AMO)
+        lag += timing->amo_hit + (amo_cached(work->amo_cmd) ? 0 : timing->pcie_read);
+    return lag;
+}
+
+static void send_request(struct chunk *chunk)
+{
+    struct aries_txn *txn = chunk->txn;
+    struct aries_fabric *fabric = txn_fabric(txn);
+    const struct aries_work *work = &txn->work;
+    struct net_transfer *transfer = &chunk->transfer;
+
+    transfer->event.fire = target_arrive;
+    transfer->source = txn->source->node;
+    transfer->target = work->target->node;
+    transfer->units = request_units(chunk, &transfer->last_units);
+    transfer->packets = chunk->packets;
+    transfer->class = NET_REQUEST;
+    transfer->route = (uint8_t)work->route;
+    transfer->streamed = chunk->offset > 0;
+    transfer->hash = (work->remote_addr + chunk->offset) / PACKET_BYTES;
+    transfer->lag = arrival_lag(work, &fabric->timing);
+    chunk->sent = sim_now();
+    chunk->frozen = fabric->sim->quiesced;
+    fabric->counters.request_packets += chunk->packets;
+    if (work->op == ARIES_PUT)
+        fabric->counters.payload_bytes += chunk->bytes;
+    trace(TRACE_SLICE, work->unit == ARIES_UNIT_FMA ? TRACE_FMA : TRACE_BTE, txn->source->node,
+          txn->channel != NULL ? (uint32_t)(txn->channel - txn->source->sim->channels) : 0,
+          work->op == ARIES_PUT   ? "put"
+          : work->op == ARIES_GET ? "get"
+          : work->op == ARIES_AMO ? "amo"
+                                  : "cqwrite",
+          sim_now(), chunk->feed > 0 ? chunk->feed : transfer->units * SIM_NS, txn->flow,
+          chunk->bytes);
+    chunk_launch(chunk, work->op == ARIES_PUT ? chunk->feed : 0);
+}
+
+/*
+ * Bytes per ns at which the unit feeds a stream; 0: at once (what the CPU stored, single packets).
+ * F1 finds the links' limit by queueing; the closed form of F0 is told of it here.
+ */
+static double stream_rate(const struct aries_txn *txn)
+{
+    struct aries_fabric *fabric = txn_fabric(txn);
+    const struct aries_work *work = &txn->work;
+    bool get = work->op == ARIES_GET;
+    double rate = 0, path;
+
+    if (work->unit == ARIES_UNIT_BTE)
+        rate = fabric->timing.bte_rate;
+    else if (get && work->length > PACKET_BYTES)
+        rate = fabric->timing.fma_get_rate;
+    if (rate > 0 && net_fidelity(fabric->net) == NET_F0) {
+        path = net_path_rate(fabric->net, get ? work->target->node : txn->source->node,
+                             get ? txn->source->node : work->target->node, work->route);
+        path *= (double)PACKET_BYTES / (1e3 * ((get ? 1 : 3) + data_phits(PACKET_BYTES)));
+        rate = rate < path ? rate : path;
+    }
+    return rate;
+}
+
+static sim_time_t chunk_feed(const struct aries_txn *txn, uint64_t bytes)
+{
+    return txn->rate > 0 ? (sim_time_t)((double)bytes * 1e3 / txn->rate) : 0;
+}
+
+/* The chunk that is to leave next, cut when there is none; NULL when the transaction ended with an
+ * error. */
+static struct chunk *next_chunk(struct aries_txn *txn)
+{
+    struct chunk *chunk = txn->chunks;
+
+    if (chunk != NULL)
+        return chunk;
+    chunk = chunk_cut(txn, txn->offset, chunk_end(txn, txn->offset));
+    chunk->feed = chunk_feed(txn, chunk->bytes);
+    if (txn->work.op == ARIES_PUT && !read_local(txn, chunk)) {
+        txn->all_sent = true;
+        source_chunk_end(chunk);
+        return NULL;
+    }
+    txn->chunks = chunk;
+    return chunk;
+}
+
+/* False: the transaction waits in a queue, or for its time. */
+static bool admit(struct aries_txn *txn, struct chunk *chunk)
+{
+    const struct aries_timing *timing = &txn_fabric(txn)->timing;
+    struct aries_sim_nic *sim = txn->source->sim;
+    bool bte_get = txn->work.op == ARIES_GET && txn->work.unit == ARIES_UNIT_BTE;
+    sim_time_t start;
+
+    if ((sim->orb_used + chunk->packets > timing->orb_entries && sim->orb_used > 0) ||
+        (bte_get && sim->orb_get + chunk->packets > timing->orb_bte_get && sim->orb_get > 0)) {
+        queue_push(&sim->orb_waiting, txn);
+        return false;
+    }
+    chunk->admitted = true;
+    sim->orb_used += chunk->packets;
+    if (bte_get)
+        sim->orb_get += chunk->packets;
+    if (sim->orb_used > txn_fabric(txn)->counters.orb_max)
+        txn_fabric(txn)->counters.orb_max = sim->orb_used;
+    start = reserve_transmit(chunk);
+    if (start > sim_now()) {
+        sim_event_schedule(&txn->pump, start);
+        return false;
+    }
+    return true;
+}
+
+static void channel_done(struct aries_txn *txn, const struct chunk *last)
+{
+    struct channel *channel = txn->channel;
+
+    if (channel == NULL)
+        return;
+    channel->active = NULL;
+    channel->free_at = sim_now() - txn_fabric(txn)->timing.tx + last->feed;
+    channel_next(txn->source, channel);
+}
+
+static void notify_local(struct sim_event *event)
+{
+    struct aries_txn *txn = sim_container_of(event, struct aries_txn, notify);
+
+    if (txn->work.local_done != NULL)
+        txn->work.local_done(txn->work.context);
+    txn_unref(txn);
+}
+
+/* A node died: what it had not sent yet is gone. */
+static void abandon(struct aries_txn *txn)
+{
+    struct chunk *chunk = txn->chunks;
+
+    txn->chunks = NULL;
+    txn->all_sent = true;
+    txn->status = A_STATUS_ENDPOINT_UNREACHABLE;
+    if (chunk == NULL && txn->chunks_open == 0) {
+        finish(txn);
+        return;
+    }
+    while (chunk != NULL) {
+        struct chunk *next = chunk->next;
+
+        source_chunk_end(chunk);
+        chunk = next;
+    }
+}
+
+/* One chunk's turn to leave. */
+static void pump(struct sim_event *event)
+{
+    struct aries_txn *txn = sim_container_of(event, struct aries_txn, pump);
+    struct aries_nic *nic = txn->source;
+    struct aries_fabric *fabric = nic->fabric;
+    const struct aries_timing *timing = &fabric->timing;
+    sim_time_t now = sim_now();
+    struct chunk *chunk;
+
+    if (sim_unlikely(!nic->alive)) {
+        abandon(txn);
+        return;
+    }
+    if (sim_unlikely(fabric->sim->quiesce_until > now)) {
+        sim_event_schedule(event, fabric->sim->quiesce_until);
+        return;
+    }
+    if (!txn->has_ssid) {
+        if (nic->sim->ssid_used >= timing->ssids) {
+            queue_push(&nic->sim->ssid_waiting, txn);
+            return;
+        }
+        nic->sim->ssid_used++;
+        txn->has_ssid = true;
+    }
+    chunk = next_chunk(txn);
+    if (chunk == NULL || (!chunk->admitted && !admit(txn, chunk)))
+        return;
+    txn->chunks = chunk->next;
+    chunk->next = NULL;
+    if (txn->chunks != NULL) { /* stored by the CPU */
+        sim_time_t at = txn->chunks->ready + timing->pcie_write + timing->tx;
+
+        sim_event_schedule(event, at > now ? at : now);
+    } else if (txn->offset < txn->work.header_length + txn->work.length) {
+        sim_event_schedule(event, now + chunk->feed);
+    } else {
+        txn->all_sent = true;
+        channel_done(txn, chunk);
+        if (txn->work.local_wanted) {
+            txn->refs++;
+            txn->notify.fire = notify_local;
+            sim_event_schedule(&txn->notify,
+                               now - timing->tx + chunk->feed + timing->pcie_write + timing->poll);
+        }
+    }
+    send_request(chunk);
+    orb_wake(nic);
+}
+
+/* ---- BTE channels ------------------------------------------------------------------------------
+ */
+
+static void channel_start(struct channel *channel, struct aries_txn *txn)
+{
+    const struct aries_timing *timing = &txn_fabric(txn)->timing;
+    sim_time_t at = txn->ready > channel->free_at ? txn->ready : channel->free_at;
+
+    at += timing->bte_desc + timing->tx;
+    if (txn->work.op == ARIES_PUT)
+        at += timing->pcie_read;
+    channel->active = txn;
+    channel->open++;
+    sim_event_schedule(&txn->pump, at > sim_now() ? at : sim_now());
+}
+
+/* The next descriptor of an idle channel; a fenced one waits until all before it have completed. */
+static void channel_next(struct aries_nic *nic, struct channel *channel)
+{
+    struct aries_txn *txn = channel->waiting.head;
+
+    if (channel->active != NULL || txn == NULL || (txn->work.fence && channel->open > 0))
+        return;
+    channel_start(channel, queue_pop(&channel->waiting));
+}
+
+/* ---- entry points ------------------------------------------------------------------------------
+ */
+
+static void no_such_target(struct sim_event *event)
+{
+    struct aries_txn *txn = sim_container_of(event, struct aries_txn, pump);
+
+    txn->all_sent = true;
+    txn->status = A_STATUS_PE_BOUNDS_ERR;
+    txn->info = ARIES_CQ_CPLTN_SREQ;
+    finish(txn);
+}
+
+static void begin(struct gni_nic *nic, const struct aries_work *work, struct chain *chain)
+{
+    struct aries_nic *hw = nic->hw;
+    struct aries_fabric *fabric = hw->fabric;
+    const struct aries_timing *timing = &fabric->timing;
+    struct aries_txn *txn = txn_new(fabric);
+    sim_time_t local;
+
+    sim_spend(work->cpu);
+    local = sim_local_time();
+    *txn = (struct aries_txn){
+        .source = hw,
+        .work = *work,
+        .chain = chain,
+        .refs = 1,
+        .flow = trace_flow_new(),
+        .ready = local + timing->pcie_write,
+    };
+    txn->pump.fire = pump;
+    fabric->counters.transactions++;
+    ledger_open(work->book, &txn->entry, hw->node,
+                work->target != NULL ? work->target->node : hw->node,
+                work->op == ARIES_CQWRITE ? 0 : work->header_length + work->length);
+    if (work->target != NULL)
+        txn->rate = stream_rate(txn);
+    if (work->target == NULL) {
+        txn->pump.fire = no_such_target;
+        sim_event_schedule(&txn->pump, local + timing->pcie_write + timing->poll);
+    } else if (work->unit == ARIES_UNIT_BTE) {
+        /* A communication domain is pinned to one channel: see docs/model.md. */
+        txn->channel = &hw->sim->channels[nic->cdm->inst_id % timing->bte_channels];
+        queue_push(&txn->channel->waiting, txn);
+        channel_next(hw, txn->channel);
+    } else if (work->op == ARIES_PUT) {
+        cut_stores(txn);
+        sim_event_schedule(&txn->pump, txn->chunks->ready + timing->pcie_write + timing->tx);
+    } else {
+        sim_time_t launch = txn->ready;
+
+        if (work->op == ARIES_GET) { /* one descriptor launches one stream at a time */
+            launch = launch > nic->fma_get_free ? launch : nic->fma_get_free;
+            nic->fma_get_free = launch + chunk_feed(txn, work->length);
+        }
+        sim_event_schedule(&txn->pump, launch + timing->tx);
+    }
+}
+
+void sim_submit(struct gni_nic *nic, const struct aries_work *work)
+{
+    begin(nic, work, NULL);
+}
+
+void sim_submit_chain(struct gni_nic *nic, const struct aries_work *works, uint32_t count)
+{
+    struct chain *chain = g_new0(struct chain, 1);
+    uint32_t i;
+
+    chain->open = count;
+    chain->done = works[0].done;
+    chain->context = works[0].context;
+    for (i = 0; i < count; i++)
+        begin(nic, &works[i], chain);
+}

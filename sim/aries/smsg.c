@@ -1,0 +1,630 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * SMSG: short messages through mailboxes. A message is one FMA PUT of a record (smsg.h) with an
+ * event at the queue of the peer's mailbox. Credits bound the messages in flight, the ring their
+ * bytes; both come back when the receiver releases, either inside the next message of the other
+ * direction or, when half of either is owed, by a small PUT of their own.
+ *
+ * Slots. Each message in flight has one: the context of its transaction. It is free again when the
+ * transaction has ended well and the peer has released the message. So a message that is sent again
+ * after an error finds its place in the ring unused, whether or not the first attempt arrived, and
+ * a late copy can only fall on released space.
+ */
+#include "smsg.h"
+
+#include <stdlib.h>
+#include "cq_entry.h"
+#include "internal.h"
+#include "status.h"
+
+#define SMALL_RECORD 1024u /* assembled on the stack; longer ones in the connection's copy of the ring */
+
+struct slot {
+    struct aries_smsg *smsg;
+    uint64_t number;
+    uint32_t span; /* bytes of the ring, with what was skipped at its end */
+    uint32_t offset, bytes; /* of the record in the ring */
+    uint32_t tid;
+    uint16_t attempts;
+    bool in_flight;
+};
+
+struct aries_smsg {
+    uint32_t refs; /* the endpoint, and each transaction in flight */
+    bool retransmit; /* MBOX_AUTO_RETRANSMIT */
+    bool broken; /* a message is lost for good */
+    struct gni_ep *ep; /* NULL: unbound or destroyed */
+    uint32_t message_max, credits;
+
+    /* receiving */
+    uint8_t *ring;
+    const volatile struct smsg_control *control;
+    uint32_t ring_bytes, read_at;
+    uint64_t received; /* = number of the next message */
+    uint8_t *current; /* record that GetNext showed last; NULL: none */
+    uint32_t current_span;
+    uint32_t reported; /* releases that the peer has been told of */
+    uint32_t owed_bytes;
+    uint32_t return_failures;
+    struct aries_list return_link; /* nic->smsg_returns, while a return must be repeated */
+
+    /* sending */
+    uint64_t remote_control, remote_ring;
+    gni_mem_handle_t remote_handle;
+    uint32_t remote_bytes, write_at, used;
+    uint64_t sent, free_from; /* messages free_from … sent-1 hold slots */
+    uint64_t returned; /* messages that the peer has released */
+    uint32_t wanted; /* ring bytes that a stalled send waits for */
+    uint32_t slots_count;
+    struct slot *slots;
+    uint8_t *copy; /* of the remote ring: what may have to be sent again */
+
+    struct ledger_stream out, in;
+};
+
+static const struct sim_wait message_wait = {.text = "a message (GNI_SmsgGetNext)"};
+static const struct sim_wait credit_wait = {.text = "an SMSG credit (GNI_SmsgSend)"};
+
+static void smsg_unref(struct aries_smsg *smsg)
+{
+    if (--smsg->refs != 0)
+        return;
+    free(smsg->copy);
+    free(smsg->slots);
+    free(smsg);
+}
+
+static struct aries_fabric *fabric_of(const struct aries_smsg *smsg)
+{
+    return smsg->ep->nic->hw->fabric;
+}
+
+/* ---- records --------------------------------------------------------------------------------- */
+
+static uint32_t record_checksum(const struct smsg_record *record)
+{
+    const uint8_t *at = (const uint8_t *)(record + 1);
+    uint32_t left = record->length;
+    uint64_t word, sum;
+
+    memcpy(&word, record, sizeof(word));
+    sum = (word ^ (uint64_t)record->returned << 17) * 0x9e3779b97f4a7c15ull;
+    for (; left >= 8; left -= 8, at += 8) {
+        memcpy(&word, at, 8);
+        sum = (sum ^ (sum >> 29) ^ word) * 0xbf58476d1ce4e5b9ull;
+    }
+    if (left != 0) {
+        word = 0;
+        memcpy(&word, at, left);
+        sum = (sum ^ (sum >> 29) ^ word) * 0xbf58476d1ce4e5b9ull;
+    }
+    return (uint32_t)(sum >> 32);
+}
+
+enum look { ABSENT, PRESENT, DAMAGED };
+
+/* A record that cannot arrive in pieces: all in one cache line, so in one packet. */
+static bool in_one_line(const struct smsg_record *record)
+{
+    uintptr_t first = (uintptr_t)record, last = first + SMSG_UNIT + record->length - 1;
+
+    return first >> 6 == last >> 6;
+}
+
+/* Record `number` at this place of the ring? */
+static enum look look_at(struct aries_smsg *smsg, uint32_t offset, uint64_t number)
+{
+    const struct smsg_record *record = (const struct smsg_record *)(smsg->ring + offset);
+
+    if (record->sequence != smsg_sequence(number) || record->mark != SMSG_MARK)
+        return ABSENT;
+    if (record->length > smsg->message_max ||
+        smsg_span(record->length) > smsg->ring_bytes - offset)
+        return DAMAGED;
+    if (sim_likely(record->checksum == record_checksum(record)))
+        return PRESENT;
+    if (!in_one_line(record))
+        return ABSENT; /* the rest of it is still under way */
+    if (!smsg->broken)
+        ledger_violation(smsg->in.book, "message %llu from node %u to node %u was changed",
+                         (unsigned long long)number, smsg->in.source, smsg->in.target);
+    smsg->broken = true;
+    return DAMAGED;
+}
+
+/* What else may lie at the start of the ring: nothing, or a record within a ring's worth. */
+static bool start_is_sane(const struct aries_smsg *smsg)
+{
+    const struct smsg_record *record = (const struct smsg_record *)smsg->ring;
+    uint32_t ahead = record->sequence - smsg_sequence(smsg->received);
+
+    if (record->sequence == 0)
+        return record->mark == 0 && record->length == 0;
+    return record->mark == SMSG_MARK && ahead + smsg->slots_count <= 2 * smsg->slots_count;
+}
+
+static enum look find_record(struct aries_smsg *smsg, uint32_t read_at, uint64_t number,
+                             uint32_t *offset)
+{
+    enum look look = look_at(smsg, *offset = 0, number);
+
+    if (look == ABSENT && read_at != 0 && read_at + SMSG_UNIT <= smsg->ring_bytes)
+        look = look_at(smsg, *offset = read_at, number);
+    return look;
+}
+
+/* ---- credits --------------------------------------------------------------------------------- */
+
+/* The peer said that it has released so many, modulo 2^32; an older or impossible count is ignored. */
+static void note_returned(struct aries_smsg *smsg, uint32_t count)
+{
+    uint32_t more = count - (uint32_t)smsg->returned;
+
+    if (more != 0 && more <= smsg->sent - smsg->returned)
+        smsg->returned += more;
+}
+
+/* All counts that have reached this mailbox, also those in messages that nobody has read yet. */
+static void note_arrived(struct aries_smsg *smsg)
+{
+    uint64_t number = smsg->received;
+    uint32_t read_at = smsg->read_at, offset;
+
+    note_returned(smsg, smsg->control->returned);
+    if (smsg->current != NULL) {
+        note_returned(smsg, ((const struct smsg_record *)smsg->current)->returned);
+        read_at = (uint32_t)(smsg->current - smsg->ring) + smsg->current_span;
+        number++;
+    }
+    for (; find_record(smsg, read_at, number, &offset) == PRESENT; number++) {
+        const struct smsg_record *record = (const struct smsg_record *)(smsg->ring + offset);
+
+        note_returned(smsg, record->returned);
+        read_at = offset + smsg_span(record->length);
+    }
+}
+
+static void free_slots(struct aries_smsg *smsg)
+{
+    while (smsg->free_from < smsg->returned) {
+        struct slot *slot = &smsg->slots[smsg->free_from % smsg->slots_count];
+
+        if (slot->in_flight)
+            break;
+        smsg->used -= slot->span;
+        smsg->free_from++;
+    }
+}
+
+/* Where a record of `bytes` can go now: its place, and in *span what it takes. UINT32_MAX: nowhere. */
+static uint32_t find_room(const struct aries_smsg *smsg, uint32_t bytes, uint32_t *span)
+{
+    uint32_t end = smsg->write_at, start;
+
+    *span = bytes;
+    if (smsg->sent - smsg->free_from >= smsg->slots_count)
+        return UINT32_MAX;
+    if (smsg->used == 0)
+        return bytes <= smsg->remote_bytes ? 0 : UINT32_MAX;
+    if (smsg->used > end) { /* what is in use goes around the end */
+        start = end + smsg->remote_bytes - smsg->used;
+        return bytes <= start - end ? end : UINT32_MAX;
+    }
+    if (bytes <= smsg->remote_bytes - end)
+        return end;
+    start = end - smsg->used;
+    *span = smsg->remote_bytes - end + bytes;
+    return bytes <= start ? 0 : UINT32_MAX;
+}
+
+static bool can_send(const void *what)
+{
+    struct aries_smsg *smsg = (struct aries_smsg *)what;
+    uint32_t span;
+
+    if (find_room(smsg, smsg->wanted, &span) != UINT32_MAX)
+        return true;
+    note_arrived(smsg);
+    free_slots(smsg);
+    return find_room(smsg, smsg->wanted, &span) != UINT32_MAX;
+}
+
+static void return_done(void *context, uint8_t status, uint8_t info, bool remote_overrun)
+{
+    struct aries_smsg *smsg = context;
+
+    if (status == 0) {
+        smsg->return_failures = 0;
+    } else if (smsg->ep != NULL) {
+        struct gni_nic *nic = smsg->ep->nic;
+
+        /* Repeated by whatever call looks at this NIC next. */
+        if (!aries_status_recoverable(status) || ++smsg->return_failures > nic->smsg_max_retrans)
+            smsg->broken = true;
+        else if (aries_list_empty(&smsg->return_link))
+            aries_list_add(&nic->smsg_returns, &smsg->return_link);
+        aries_process_notify(nic->process);
+    }
+    smsg_unref(smsg);
+}
+
+/* Tells the peer by a PUT into its control block. In order: an older count must not come last. */
+static void return_credits(struct aries_smsg *smsg)
+{
+    struct gni_ep *ep = smsg->ep;
+    struct gni_nic *nic = ep->nic;
+    uint32_t count = (uint32_t)smsg->received;
+    struct aries_work work = {
+        .op = ARIES_PUT,
+        .unit = ARIES_UNIT_FMA,
+        .route = NET_ROUTE_IN_ORDER,
+        .target = ep->remote,
+        .ptag = nic->ptag,
+        .local_addr = (uintptr_t)&count,
+        .remote_addr = smsg->remote_control,
+        .length = sizeof(count),
+        .remote_handle = smsg->remote_handle,
+        .local_is_va = true,
+        .remote_wanted = true,
+        .remote_optional = true,
+        .remote_event = ep->remote_event,
+        .book = &nic->hw->fabric->book_smsg,
+        .cpu = aries_timing_of(nic)->cpu_fma,
+        .done = return_done,
+        .context = smsg,
+    };
+
+    smsg->reported = count;
+    smsg->owed_bytes = 0;
+    smsg->refs++;
+    nic->hw->ops->submit(nic, &work);
+}
+
+void aries_smsg_progress(struct gni_nic *nic)
+{
+    while (sim_unlikely(!aries_list_empty(&nic->smsg_returns))) {
+        struct aries_smsg *smsg =
+            sim_container_of(nic->smsg_returns.next, struct aries_smsg, return_link);
+
+        aries_list_remove(&smsg->return_link);
+        return_credits(smsg);
+    }
+}
+
+/* ---- setting up ------------------------------------------------------------------------------ */
+
+static bool attributes_ok(const gni_smsg_attr_t *attr)
+{
+    return attr != NULL &&
+           (attr->msg_type == GNI_SMSG_TYPE_MBOX ||
+            attr->msg_type == GNI_SMSG_TYPE_MBOX_AUTO_RETRANSMIT) &&
+           attr->mbox_maxcredit != 0 && attr->msg_maxsize != 0 &&
+           attr->msg_maxsize <= GNI_SMSG_MAX_SIZE;
+}
+
+/* Room for four messages of full size. Known of the real formula: 5056 for 1024 bytes, 72 credits. */
+static uint32_t mailbox_bytes(const gni_smsg_attr_t *attr)
+{
+    uint32_t bytes = 320 + 8 * attr->mbox_maxcredit + 4 * (attr->msg_maxsize + SMSG_UNIT);
+
+    return (bytes + 63) & ~63u;
+}
+
+gni_return_t GNI_SmsgBufferSizeNeeded(gni_smsg_attr_t *smsg_attr, unsigned int *size)
+{
+    if (size == NULL || !attributes_ok(smsg_attr))
+        return GNI_RC_INVALID_PARAM;
+    *size = mailbox_bytes(smsg_attr);
+    return GNI_RC_SUCCESS;
+}
+
+static struct aries_smsg *smsg_new(struct gni_ep *ep, const gni_smsg_attr_t *local,
+                                   const gni_smsg_attr_t *remote)
+{
+    struct aries_smsg *smsg = calloc(1, sizeof(*smsg));
+    uint8_t *mailbox = (uint8_t *)local->msg_buffer + local->mbox_offset;
+    uint32_t i;
+
+    if (smsg == NULL)
+        return NULL;
+    smsg->refs = 1;
+    smsg->ep = ep;
+    smsg->retransmit = local->msg_type == GNI_SMSG_TYPE_MBOX_AUTO_RETRANSMIT;
+    smsg->message_max = local->msg_maxsize;
+    smsg->credits = local->mbox_maxcredit;
+    smsg->control = (const volatile struct smsg_control *)mailbox;
+    smsg->ring = mailbox + SMSG_CONTROL_BYTES;
+    smsg->ring_bytes = (local->buff_size - SMSG_CONTROL_BYTES) & ~(SMSG_UNIT - 1);
+    smsg->remote_control = (uintptr_t)remote->msg_buffer + remote->mbox_offset;
+    smsg->remote_ring = smsg->remote_control + SMSG_CONTROL_BYTES;
+    smsg->remote_bytes = (remote->buff_size - SMSG_CONTROL_BYTES) & ~(SMSG_UNIT - 1);
+    smsg->remote_handle = remote->mem_hndl;
+    aries_list_init(&smsg->return_link);
+    smsg->slots_count = smsg->credits;
+    if (smsg->slots_count > smsg->remote_bytes / SMSG_UNIT)
+        smsg->slots_count = smsg->remote_bytes / SMSG_UNIT;
+    smsg->slots = calloc(smsg->slots_count, sizeof(*smsg->slots));
+    if (smsg->slots == NULL) {
+        smsg_unref(smsg);
+        return NULL;
+    }
+    for (i = 0; i < smsg->slots_count; i++)
+        smsg->slots[i].smsg = smsg;
+    smsg->out.book = smsg->in.book = &fabric_of(smsg)->book_smsg;
+    smsg->out.source = smsg->in.target = ep->nic->hw->node;
+    smsg->out.target = smsg->in.source = ep->remote != NULL ? ep->remote->node : UINT32_MAX;
+    return smsg;
+}
+
+gni_return_t GNI_SmsgInit(gni_ep_handle_t ep_hndl, gni_smsg_attr_t *local_smsg_attr,
+                          gni_smsg_attr_t *remote_smsg_attr)
+{
+    const gni_smsg_attr_t *local = local_smsg_attr, *remote = remote_smsg_attr;
+    struct gni_ep *ep = ep_hndl;
+
+    if (!aries_handle_ok(ep, ARIES_MAGIC_EP))
+        return GNI_RC_INVALID_PARAM;
+    if (ep->remote_addr == UINT32_MAX && ep->remote_id == UINT32_MAX)
+        return GNI_RC_INVALID_STATE;
+    if (ep->smsg != NULL || !attributes_ok(local) || !attributes_ok(remote) ||
+        local->msg_type != remote->msg_type || local->mbox_maxcredit != remote->mbox_maxcredit ||
+        local->msg_maxsize != remote->msg_maxsize || local->msg_buffer == NULL ||
+        local->buff_size < mailbox_bytes(local) || remote->buff_size < mailbox_bytes(remote) ||
+        ((uintptr_t)local->msg_buffer + local->mbox_offset) % 8 != 0 ||
+        ((uintptr_t)remote->msg_buffer + remote->mbox_offset) % 8 != 0)
+        return GNI_RC_INVALID_PARAM;
+    ep->smsg = smsg_new(ep, local, remote);
+    return ep->smsg != NULL ? GNI_RC_SUCCESS : GNI_RC_ERROR_NOMEM;
+}
+
+void aries_smsg_ep_release(struct gni_ep *ep)
+{
+    struct aries_smsg *smsg = ep->smsg;
+
+    if (smsg == NULL)
+        return;
+    ep->smsg = NULL;
+    smsg->ep = NULL;
+    aries_list_remove(&smsg->return_link);
+    smsg_unref(smsg);
+}
+
+gni_return_t GNI_SmsgSetMaxRetrans(gni_nic_handle_t nic_handle, uint16_t max_retrans)
+{
+    if (!aries_handle_ok(nic_handle, ARIES_MAGIC_NIC))
+        return GNI_RC_INVALID_PARAM;
+    nic_handle->smsg_max_retrans = max_retrans;
+    return GNI_RC_SUCCESS;
+}
+
+gni_return_t GNI_SmsgSetDeliveryMode(gni_nic_handle_t nic_handle, uint16_t dlvr_mode)
+{
+    enum net_route route;
+
+    if (!aries_handle_ok(nic_handle, ARIES_MAGIC_NIC) || !aries_route(dlvr_mode, &route))
+        return GNI_RC_INVALID_PARAM;
+    nic_handle->smsg_dlvr_mode = dlvr_mode;
+    return GNI_RC_SUCCESS;
+}
+
+/* ---- sending --------------------------------------------------------------------------------- */
+
+static void send_done(void *context, uint8_t status, uint8_t info, bool remote_overrun);
+
+static void submit_slot(struct gni_ep *ep, struct slot *slot, const void *record, sim_time_t cpu)
+{
+    struct aries_smsg *smsg = slot->smsg;
+    struct gni_nic *nic = ep->nic;
+    struct aries_work work = {
+        .op = ARIES_PUT,
+        .unit = ARIES_UNIT_FMA,
+        .target = ep->remote,
+        .ptag = nic->ptag,
+        .local_addr = (uintptr_t)record,
+        .remote_addr = smsg->remote_ring + slot->offset,
+        .length = slot->bytes,
+        .remote_handle = smsg->remote_handle,
+        .local_is_va = true,
+        .remote_wanted = true,
+        .remote_optional = true,
+        .remote_event = ep->remote_event,
+        .book = &nic->hw->fabric->book_smsg,
+        .cpu = cpu,
+        .done = send_done,
+        .context = slot,
+    };
+
+    aries_route(nic->smsg_dlvr_mode, &work.route);
+    slot->in_flight = true;
+    smsg->refs++;
+    aries_cq_ref(ep->cq);
+    nic->hw->ops->submit(nic, &work);
+}
+
+static sim_time_t send_cost(const struct gni_nic *nic, uint32_t length)
+{
+    const struct aries_timing *timing = aries_timing_of(nic);
+
+    return timing->cpu_smsg + (nic->fma_shared ? timing->cpu_fma_shared : 0) +
+           aries_store_time(timing, length);
+}
+
+static void fill_record(struct smsg_record *record, const struct aries_smsg *smsg, uint8_t tag,
+                        const void *header, uint32_t header_length, const void *data,
+                        uint32_t data_length)
+{
+    uint8_t *payload = (uint8_t *)(record + 1);
+
+    record->length = (uint16_t)(header_length + data_length);
+    record->tag = tag;
+    record->mark = SMSG_MARK;
+    record->sequence = smsg_sequence(smsg->sent);
+    record->returned = (uint32_t)smsg->received;
+    if (header_length != 0)
+        memcpy(payload, header, header_length);
+    if (data_length != 0)
+        memcpy(payload + header_length, data, data_length);
+    record->checksum = record_checksum(record);
+}
+
+/* Where the record is assembled; it must outlive the call only if it may have to be sent again. */
+static struct smsg_record *record_place(struct aries_smsg *smsg, uint32_t bytes, uint32_t offset,
+                                        void *small)
+{
+    if (!smsg->retransmit && bytes <= SMALL_RECORD)
+        return small;
+    if (smsg->copy == NULL)
+        smsg->copy = malloc(smsg->remote_bytes);
+    return smsg->copy != NULL ? (struct smsg_record *)(smsg->copy + offset) : NULL;
+}
+
+static gni_return_t stalled(struct gni_nic *nic, unsigned statistic)
+{
+    nic->statistics[statistic]++;
+    return GNI_RC_NOT_DONE;
+}
+
+static gni_return_t send_message(struct gni_ep *ep, const void *header, uint32_t header_length,
+                                 const void *data, uint32_t data_length, uint32_t msg_id,
+                                 uint8_t tag)
+{
+    struct aries_smsg *smsg = ep->smsg;
+    struct gni_nic *nic = ep->nic;
+    uint32_t length = header_length + data_length, span, offset;
+    struct aries_request *request;
+    struct smsg_record *record;
+    uint64_t small[SMALL_RECORD / 8];
+    struct slot *slot;
+
+    if (smsg->broken)
+        return GNI_RC_INVALID_STATE;
+    smsg->wanted = smsg_span(length);
+    if (!can_send(smsg) &&
+        !sim_poll(&credit_wait, can_send, aries_timing_of(nic)->cpu_smsg / 2))
+        return stalled(nic, smsg->sent - smsg->free_from >= smsg->slots_count
+                                ? GNI_STAT_SMSG_MBOX_CREDITS_STALL
+                                : GNI_STAT_SMSG_BUFF_CREDITS_STALL);
+    offset = find_room(smsg, smsg->wanted, &span);
+    record = record_place(smsg, SMSG_UNIT + length, offset, small);
+    request = record != NULL ? aries_request_new(ep->cq, ep, NULL, GNI_CQMODE_GLOBAL_EVENT) : NULL;
+    if (request == NULL) {
+        sim_spend(aries_timing_of(nic)->cpu_smsg / 2);
+        return stalled(nic, GNI_STAT_SMSG_REQ_STALL);
+    }
+    slot = &smsg->slots[smsg->sent % smsg->slots_count];
+    request->post_id = (uint64_t)(slot - smsg->slots) << 32 | msg_id;
+    slot->number = smsg->sent;
+    slot->span = span;
+    slot->offset = offset;
+    slot->bytes = SMSG_UNIT + length;
+    slot->tid = request->tid;
+    slot->attempts = 1;
+    fill_record(record, smsg, tag, header, header_length, data, data_length);
+    smsg->reported = record->returned;
+    smsg->owed_bytes = 0;
+    smsg->write_at = offset + smsg->wanted;
+    smsg->used += span;
+    smsg->sent++;
+    ledger_stream_send(&smsg->out);
+    nic->hw->fabric->counters.smsg_sent++;
+    submit_slot(ep, slot, record, send_cost(nic, length));
+    return GNI_RC_SUCCESS;
+}
+
+gni_return_t GNI_SmsgSendWTag(gni_ep_handle_t ep_hndl, void *header, uint32_t header_length,
+                              void *data, uint32_t data_length, uint32_t msg_id, uint8_t tag)
+{
+    struct gni_ep *ep = ep_hndl;
+
+    if (!aries_handle_ok(ep, ARIES_MAGIC_EP) || ep->smsg == NULL || ep->cq == NULL ||
+        (header == NULL && header_length != 0) || (data == NULL && data_length != 0))
+        return GNI_RC_INVALID_PARAM;
+    if ((uint64_t)header_length + data_length > ep->smsg->message_max)
+        return GNI_RC_ERROR_RESOURCE;
+    return send_message(ep, header, header_length, data, data_length, msg_id, tag);
+}
+
+gni_return_t GNI_SmsgSend(gni_ep_handle_t ep_hndl, void *header, uint32_t header_length, void *data,
+                          uint32_t data_length, uint32_t msg_id)
+{
+    return GNI_SmsgSendWTag(ep_hndl, header, header_length, data, data_length, msg_id, 0);
+}
+
+/* ---- completions of sends -------------------------------------------------------------------- */
+
+static bool may_repeat(const struct aries_smsg *smsg, const struct slot *slot, uint8_t status)
+{
+    return smsg->retransmit && smsg->ep != NULL && !smsg->broken &&
+           aries_status_recoverable(status) &&
+           slot->attempts <= smsg->ep->nic->smsg_max_retrans;
+}
+
+static gni_cq_entry_t send_entry(uint32_t tid, uint8_t status, uint8_t info)
+{
+    return aries_cq_entry(ARIES_CQ_SOURCE_SSID, info, status,
+                          GNI_CQ_EVENT_TYPE_SMSG << ARIES_CQ_TYPE_SHIFT |
+                              (uint64_t)tid << ARIES_CQ_TID_SHIFT);
+}
+
+static void send_done(void *context, uint8_t status, uint8_t info, bool remote_overrun)
+{
+    struct slot *slot = context;
+    struct aries_smsg *smsg = slot->smsg;
+    struct gni_cq *cq = slot->cq;
+    bool repeat = status != 0 && may_repeat(smsg, slot, status);
+
+    if (status == 0)
+        slot->in_flight = false;
+    else if (!repeat)
+        smsg->broken = true;
+    if (!aries_cq_push(cq, send_entry(slot->tid, status, info) |
+                               (remote_overrun ? ARIES_CQ_REM_OVERRUN : 0)) &&
+        repeat)
+        smsg->broken = true; /* nobody will hear of the failure */
+    aries_cq_unref(cq);
+    if (status != 0 && !repeat && smsg->ep != NULL)
+        aries_transaction_failed(smsg->ep->nic, status, false);
+    smsg_unref(smsg);
+}
+
+bool aries_smsg_completed(struct gni_cq *cq, struct aries_request *request, gni_cq_entry_t entry)
+{
+    uint8_t status = (uint8_t)aries_cq_entry_status(entry);
+    struct gni_ep *ep = request->ep;
+    struct aries_smsg *smsg;
+    struct slot *slot;
+
+    if (sim_likely(status == 0) || ep == NULL || ep->smsg == NULL)
+        return false;
+    smsg = ep->smsg;
+    slot = &smsg->slots[request->post_id >> 32];
+    if (!may_repeat(smsg, slot, status)) {
+        smsg->broken = true;
+        return false;
+    }
+    note_arrived(smsg);
+    if (smsg->returned > slot->number) {
+        /* Only the answer was lost: the peer has released the message already. */
+        slot->in_flight = false;
+        aries_cq_push(cq, send_entry(request->tid, 0, ARIES_CQ_CPLTN_SREQ));
+        return true;
+    }
+    slot->attempts++;
+    ep->nic->statistics[GNI_STAT_SMSG_RETRANS_COUNT]++;
+    ep->nic->hw->fabric->counters.retransmits++;
+    submit_slot(ep, slot, smsg->copy + slot->offset,
+                send_cost(ep->nic, slot->bytes - SMSG_UNIT));
+    return true;
+}
+
+/* ---- receiving ------------------------------------------------------------------------------- */
+
+/* Something for GNI_SmsgGetNext to do? */
+static bool message_or_work(const void *what)
+{
+    struct aries_smsg *smsg = (struct aries_smsg *)what;
+    uint32_t offset;
+
+    return find_record(smsg, smsg->read_at, smsg->received, &offset) != ABSENT ||
+           !aries_list_empty(&smsg->ep->nic->smsg_returns);
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Fibers. There is no scheduler context: a fiber that blocks fires events on its own stack until one of them
+ * resumes a fiber. When that is itself it just returns, else it jumps there. When the run is over it jumps to
+ * sim_run's stack.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+#include "sanitizer.h"
+
+/* Boost.Context's C interface (boost/context/detail/fcontext.hpp is C++). */
+struct transfer {
+    void *context; /* of who jumped here */
+    void *data;
+};
+struct transfer jump_fcontext(void *to, void *data);
+void *make_fcontext(void *top, size_t bytes, void (*entry)(struct transfer));
+
+/* sim_run's stack. */
+static struct {
+    void *context, *fake;
+    const void *bottom;
+    size_t bytes;
+} root;
+static struct sim_fiber *host;   /* whose stack this is; NULL: sim_run's */
+static struct sim_fiber *zombie; /* ended on its own stack, which is given back when it has been left */
+
+/* ---- switching ------------------------------------------------------------------------------- */
+
+/* First thing after every jump, on the stack that was jumped to. */
+static inline void arrive(struct transfer from)
+{
+    const void *bottom = NULL;
+    size_t bytes = 0;
+
+    *(void **)from.data = from.context;
+    sanitizer_arrive(host != NULL ? host->stack.fake : root.fake, &bottom, &bytes);
+    if (from.data == &root.context) {
+        root.bottom = bottom;
+        root.bytes = bytes;
+    }
+    if (sim_unlikely(zombie != NULL)) {
+        stack_free(&zombie->stack);
+        zombie = NULL;
+    }
+}
+
+/* Leaves the present stack for that of `to` (NULL: sim_run's); returns when somebody comes back. */
+static void switch_to(struct sim_fiber *to)
+{
+    struct sim_fiber *from = host;
+    bool ended = from != NULL && from->state == FIBER_ENDED;
+    void **fake = from == NULL ? &root.fake : ended ? NULL : &from->stack.fake;
+
+    sim_core.fiber_switches++;
+    if (from != NULL)
+        stack_check(&from->stack, stack_guarded());
+    if (ended)
+        zombie = from;
+    host = to;
+    if (to != NULL)
+        sanitizer_leave(fake, to->stack.bottom, stack_bytes());
+    else
+        sanitizer_leave(fake, root.bottom, root.bytes);
+    arrive(jump_fcontext(to != NULL ? to->context : root.context,
+                         from != NULL ? &from->context : &root.context));
+}
+
+/* The running fiber is `self` again. */
+static inline void enter(struct sim_fiber *self)
+{
+    sim_core.fiber = self;
+    sim_core.local = self->local;
+}
+
+/* Blocks the running fiber until its resume event or its timeout has fired. */
+static void block(struct sim_fiber *self)
+{
+    struct sim_fiber *next;
+
+    self->local = sim_core.local;
+    sim_core.fiber = NULL;
+    next = sim_dispatch();
+    if (next != self)
+        switch_to(next);
+    enter(self);
+}
+
+static void fiber_entry(struct transfer from)
+{
+    struct sim_fiber *self = host;
+
+    arrive(from);
+    enter(self);
+    self->main(self->arg);
+    self->state = FIBER_ENDED;
+    sim_engine.fibers_live--;
+    sim_core.fiber = NULL;
+    switch_to(sim_dispatch());
+    __builtin_unreachable();
+}
+
+void sim_fibers_run(void)
+{
+    struct sim_fiber *next = sim_dispatch();
+
+    if (next != NULL)
+        switch_to(next);
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static void on_resume(struct sim_event *event)
+{
+    struct sim_fiber *fiber = sim_container_of(event, struct sim_fiber, resume);
+
+    if (fiber->state != FIBER_ENDED)
+        sim_engine.next = fiber;
+}
+
+static void on_timeout(struct sim_event *event)
+{
+    struct sim_fiber *fiber = sim_container_of(event, struct sim_fiber, timeout.event);
+
+    fiber->state = FIBER_RUNNABLE;
+    sim_engine.next = fiber;
+}
+
+static const char *name_of_stack(const char *bottom)
+{
+    uint32_t i;
+
+    for (i = 0; i < sim_engine.fibers_started; i++)
+        if (sim_engine.fibers[i]->stack.bottom == bottom)
+            return sim_engine.fibers[i]->name;
+    return NULL;
+}
+
+static void keep(struct sim_fiber *fiber)
+{
+    struct engine *engine = &sim_engine;
+
+    if (engine->fibers_started == engine->fibers_capacity) {
+        engine->fibers_capacity = engine->fibers_capacity == 0 ? 64 : engine->fibers_capacity * 2;
+        engine->fibers = realloc(engine->fibers, engine->fibers_capacity * sizeof *engine->fibers);
+        if (engine->fibers == NULL)
+            sim_panic("fibers: out of memory");
+    }
+    engine->fibers[engine->fibers_started++] = fiber;
+}
+
+struct sim_fiber *sim_fiber_start(void (*main)(void *arg), void *arg, const char *name, sim_time_t at)
+{
+    struct sim_fiber *fiber;
+    struct stack stack;
+
+    stack_name = name_of_stack;
+    if (!stack_alloc(&stack))
+        return NULL;
+    fiber = calloc(1, sizeof *fiber);
+    if (fiber == NULL)
+        sim_panic("fibers: out of memory");
+    fiber->stack = stack;
+    fiber->context = make_fcontext(stack.top, (size_t)(stack.top - stack.bottom), fiber_entry);
+    fiber->resume.fire = on_resume;
+    fiber->timeout.event.fire = on_timeout;
+    fiber->main = main;
+    fiber->arg = arg;
+    fiber->local = at;
+    fiber->name = strdup(name);
+    if (fiber->name == NULL)
+        sim_panic("fibers: out of memory");
+    keep(fiber);
+    sim_engine.fibers_live++;
+    sim_event_schedule(&fiber->resume, at);
+    return fiber;
+}
+
+void sim_fiber_kill(struct sim_fiber *fiber)
+{
+    if (fiber == sim_core.fiber)
+        sim_panic("a fiber killed itself");
+    if (fiber->state == FIBER_ENDED)
+        return;
+    fiber->state = FIBER_ENDED;
+    sim_engine.fibers_live--;
+    sim_timer_cancel(&fiber->timeout);
+    if (sim_engine.next == fiber)
+        sim_engine.next = NULL;
+    if (fiber != host) /* else these events run on its stack; switch_to gives it back */
+        stack_free(&fiber->stack);
+}
+
+void sim_fibers_free(void)
+{
+    uint32_t i;
+
+    for (i = 0; i < sim_engine.fibers_started; i++) {
+        free(sim_engine.fibers[i]->name);
+        free(sim_engine.fibers[i]);
+    }
+    free(sim_engine.fibers);
+    host = zombie = NULL;
+}
+
+const char *sim_fiber_name(const struct sim_fiber *fiber)
+{
+    return fiber->name;
+}
+
+void *sim_fiber_owner(const struct sim_fiber *fiber)
+{
+    return fiber->owner;
+}
+
+void sim_fiber_set_owner(struct sim_fiber *fiber, void *owner)
+{
+    fiber->owner = owner;
+}
+
+void sim_for_each_waiter(void (*visit)(const char *name, const char *why, sim_time_t since, void *arg), void *arg)
+{
+    char why[512];
+    size_t length;
+    uint32_t i;
+
+    for (i = 0; i < sim_engine.fibers_started; i++) {
+        const struct sim_fiber *fiber = sim_engine.fibers[i];
+        const struct sim_wait *wait = fiber->wait;
+
+        if (fiber->state == FIBER_ENDED)
+            continue;
+        if (fiber->state == FIBER_RUNNABLE || wait == NULL) {
+            visit(fiber->name, "runnable", fiber->local, arg);
+            continue;
+        }
+        length = strnlen(wait->text, sizeof why - 1);
+        memcpy(why, wait->text, length);
+        why[length] = '\0';
+        if (wait->describe != NULL)
+            wait->describe(wait->what, why + length, sizeof why - length);
+        visit(fiber->name, why, fiber->since, arg);
+    }
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+void sim_settle_blocking(void)
+{
+    struct queue *queue = &sim_engine.queue;
+    sim_time_t local = sim_core.local;
+
+    if (queue->head == queue->tail) {
+        queue_fill(queue, local < sim_engine.alarm_time ? local : sim_engine.alarm_time);
+        sim_update_horizon();
+        if (local < sim_core.horizon) {
+            sim_core.now = local;
+            return;
+        }
+    }
+    sim_event_schedule(&sim_core.fiber->resume, local);
+    block(sim_core.fiber);
+}
+
+void sim_sleep_until(sim_time_t at)
+{
+    sim_idle_break();
+    if (at > sim_core.local)
+        sim_core.local = at;
+    sim_settle();
+}
+
+bool sim_fiber_wait(struct sim_fiber *self, sim_time_t deadline, const struct sim_wait *wait)
+{
+    self->woken = false;
+    self->state = FIBER_WAITING;
+    self->wait = wait;
+    self->since = sim_core.now;
+    if (deadline != SIM_NEVER)
+        sim_timer_arm(&self->timeout, deadline);
+    block(self);
+    self->wait = NULL;
+    return self->woken;
+}
+
+bool sim_wait_until(sim_time_t deadline, const struct sim_wait *wait)
+{
+    struct sim_fiber *self = sim_core.fiber;
+    bool woken;
+
+    sim_idle_break();
+    /* Who checked his condition before settling must hear of what happened meanwhile. */
+    self->woken = false;
+    sim_settle();
+    if (self->woken || deadline <= sim_core.now)
+        return self->woken;
+    woken = sim_fiber_wait(self, deadline, wait);
+    sim_core.local = sim_core.now;
+    return woken;
+}
+
+void sim_wake(struct sim_fiber *fiber)
+{
+    fiber->polls.quiet = 0;
+    fiber->woken = true;
+    if (fiber->state != FIBER_WAITING)
+        return;
+    fiber->state = FIBER_RUNNABLE;
+    sim_timer_cancel(&fiber->timeout);
+    sim_event_schedule(&fiber->resume, sim_core.now);
+}
+
+sim_time_t sim_clock_read(void)
+{
+    sim_settle();
+    sim_idle_break();
+    return sim_local_time();
+}

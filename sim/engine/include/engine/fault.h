@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Fault points: named places where the model asks the fault table what to do. A layer registers its points
+ * once per simulation; rules come from the scenario. A point without rules costs one load and one branch.
+ */
+#ifndef JACQUARD_ENGINE_FAULT_H
+#define JACQUARD_ENGINE_FAULT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "engine/random.h"
+#include "engine/sim.h"
+
+enum sim_fault_action {
+    SIM_FAULT_DELIVER, /* no fault */
+    SIM_FAULT_DROP,
+    SIM_FAULT_DELAY,
+    SIM_FAULT_DUPLICATE,
+    SIM_FAULT_CORRUPT,
+    SIM_FAULT_FAIL,
+    SIM_FAULT_CRASH,
+};
+
+#define SIM_FAULT_ANY UINT32_MAX
+
+/* What a point knows of the thing at hand. SIM_FAULT_ANY where it does not apply. */
+struct sim_fault_subject {
+    uint32_t source;       /* node */
+    uint32_t target;       /* node */
+    uint32_t source_group; /* topology group of each */
+    uint32_t target_group;
+    uint32_t kind; /* meaning belongs to the point, e.g. 0 request, 1 response */
+};
+
+struct sim_fault_rule {
+    char *label; /* how the scenario names it ("faults[2]"), malloc'd, owned by the rule; may be NULL */
+    enum sim_fault_action action;
+    sim_time_t from, until; /* active in [from, until); SIM_NEVER: for good */
+    double probability;     /* 1.0: always; at most 0: never */
+    uint64_t skip;          /* let this many matching subjects pass first */
+    uint64_t count_max;     /* fire at most so often; 0: no limit */
+    uint32_t source, target;             /* SIM_FAULT_ANY: every */
+    uint32_t between[2];                 /* groups, in either order; SIM_FAULT_ANY: every; {g, ANY}: touches g */
+    uint32_t kind;
+    sim_time_t delay;       /* for SIM_FAULT_DELAY */
+    /* state */
+    uint64_t seen;  /* subjects that matched, in the window */
+    uint64_t fired; /* those struck */
+    struct sim_random random;
+    struct sim_fault_rule *next;
+};
+
+struct sim_fault_point {
+    const char *name; /* static, e.g. "aries.packet" */
+    struct sim_fault_rule *rules;
+    struct sim_fault_point *next; /* registration order */
+};
+
+void sim_fault_point_register(struct sim_fault_point *point, const char *name); /* caller's memory; until sim_fini */
+struct sim_fault_point *sim_fault_point_find(const char *name);                 /* NULL: no such point */
+/*
+ * Adds a rule behind those that the point has: rules are asked in that order. Copies *rule (takes over label);
+ * the copy lives until sim_fini. `rule->random` is the rule's own stream, which the caller starts from the
+ * simulation's seed: sim_random_init(&rule.random, seed, "fault", number of the rule). When it is all zero a
+ * stream is made of the label and the number of rules before, the same for every seed.
+ */
+struct sim_fault_rule *sim_fault_rule_add(struct sim_fault_point *point, const struct sim_fault_rule *rule);
+void sim_fault_for_each_rule(void (*visit)(const struct sim_fault_point *, const struct sim_fault_rule *, void *arg),
+                             void *arg);
+
+/* Slow path of sim_fault_ask: the first rule that matches and fires decides. */
+const struct sim_fault_rule *sim_fault_match(struct sim_fault_point *point, const struct sim_fault_subject *subject);
+
+/* The rule that strikes here and now, or NULL. */
+static inline const struct sim_fault_rule *sim_fault_ask(struct sim_fault_point *point,
+                                                         const struct sim_fault_subject *subject)
+{
+    return sim_likely(point->rules == NULL) ? NULL : sim_fault_match(point, subject);
+}
+
+void sim_fault_reset(void); /* called by sim_fini */
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What the files of the engine share; no other folder includes it. */
+#ifndef JACQUARD_ENGINE_INTERNAL_H
+#define JACQUARD_ENGINE_INTERNAL_H
+
+#include "engine/sim.h"
+#include "queue.h"
+#include "stack.h"
+
+#define POLL_CYCLE_MAX 16
+#define POLL_LEARNED 4
+
+/* What a fiber polled lately, see poll.c. */
+struct poll_history {
+    uint64_t signature[POLL_CYCLE_MAX]; /* of the last polls, a ring */
+    sim_time_t distance[POLL_CYCLE_MAX]; /* from the start of the poll before */
+    uint64_t learned[POLL_LEARNED];      /* cycles seen long enough to be sure of them */
+    sim_time_t start;                    /* of the last poll */
+    uint64_t parked_cycle;               /* the cycle that the fiber was parked in last; 0: none */
+    uint32_t count;                      /* polls since the last break */
+    uint32_t quiet;                      /* polls begun since the last sim_wake */
+    uint8_t parked_length;
+    uint8_t learned_next;
+    uint8_t repeats[POLL_CYCLE_MAX]; /* [L - 1]: how many of the last polls equal the one L before */
+};
+
+enum fiber_state { FIBER_RUNNABLE, FIBER_WAITING, FIBER_ENDED };
+
+struct sim_fiber {
+    struct sim_event resume; /* at the fiber's wake time */
+    struct sim_timer timeout;
+    void *context;
+    sim_time_t local; /* while it does not run; sim_core.local otherwise */
+    sim_time_t since; /* start of the wait */
+    const struct sim_wait *wait;
+    void (*main)(void *arg);
+    void *arg;
+    void *owner;
+    char *name;
+    struct stack stack;
+    enum fiber_state state;
+    bool woken;
+    struct poll_history polls;
+};
+
+struct engine {
+    struct queue queue;
+    struct sim_options options;
+    bool running;
+    bool stopped;
+    enum sim_outcome outcome;
+    struct sim_fiber *next; /* a resume event fired: the fiber that runs when the event is over */
+
+    /* When one of these is reached, limits are checked. */
+    sim_time_t alarm_time;
+    uint64_t alarm_events;
+    uint64_t alarm_polls;
+
+    uint64_t polls; /* fruitless polls simulated in place */
+    uint64_t progress_seen;
+    sim_time_t progress_time;
+    uint64_t progress_steps; /* events + polls */
+
+    struct sim_fiber **fibers; /* in order of creation */
+    uint32_t fibers_started, fibers_capacity;
+    uint32_t fibers_live;
+};
+extern struct engine sim_engine;
+
+/* A broken promise inside the simulator or its caller: says so on stderr and aborts. */
+void sim_panic(const char *text) __attribute__((noreturn, cold));
+
+/* Fires events until one resumes a fiber, and returns it; NULL: the run is over. */
+struct sim_fiber *sim_dispatch(void);
+
+/* The engine's horizon follows the queue's, but never passes the next check of limits. */
+static inline void sim_update_horizon(void)
+{
+    sim_time_t horizon = queue_horizon(&sim_engine.queue);
+
+    sim_core.horizon = horizon < sim_engine.alarm_time ? horizon : sim_engine.alarm_time;
+}
+
+/* From sim_run's stack: runs fibers and events until the run is over. */
+void sim_fibers_run(void);
+void sim_fibers_free(void);
+/*
+ * Waits, from sim_now() on, for sim_wake or `deadline`. True when woken. The local clock still shows the
+ * beginning of the wait afterwards.
+ */
+bool sim_fiber_wait(struct sim_fiber *self, sim_time_t deadline, const struct sim_wait *wait);
+/* After STEPS_PER_CHECK polls in place: false when the run must end, and the fiber block. */
+void sim_check_polls(void);
+
+#endif

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "engine/ledger.h"
+
+#include <endian.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+
+#define TEXTS_MAX 32
+#define TEXT_BYTES 256
+
+static struct {
+    struct ledger_book *first, *last;
+    uint64_t violations;
+    unsigned texts;
+    char text[TEXTS_MAX][TEXT_BYTES];
+    bool closed;
+} ledger;
+
+/* Takes what belongs to no registered book, so that not even a layer's worst mistake goes unseen.
+ */
+static struct ledger_book stray;
+
+/* ---- digest ---------------------------------------------------------------------------------- */
+
+/*
+ * The message is seen as 8-byte words. Word i contributes fold((word ^ a_i) * b_i), where fold adds
+ * nothing but makes the product non-linear (low half ^ high half), and a_i, b_i are two arithmetic
+ * progressions of odd step: one multiplication for 8 bytes, no state from word to word, so pieces
+ * may be summed in any order. b_i is odd and therefore never zero. A word of which a piece has only
+ * some bytes gets a b of its own for each (first byte, count), so that "ab" is not "ab\0".
+ */
+#define A_STEP 0x9e3779b97f4a7c15ull
+#define A_FIRST 0x3c6ef372fe94f82bull
+#define B_STEP 0xd1342543de82ef96ull /* even: b stays odd */
+#define B_FIRST 0xaf251af3b0f025b5ull
+#define B_PARTIAL 0x5851f42d4c957f2eull /* even */
+
+static inline uint64_t fold(uint64_t x, uint64_t y)
+{
+    unsigned __int128 product = (unsigned __int128)x * y;
+
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+static inline uint64_t load(const uint8_t *bytes)
+{
+    uint64_t word;
+
+    memcpy(&word, bytes, sizeof word);
+    return le64toh(word);
+}
+
+/* `count` bytes that start `first` bytes into word i; first + count <= 8 */
+static uint64_t digest_partial(const uint8_t *bytes, unsigned first, unsigned count, uint64_t i)
+{
+    uint8_t word[8] = {0};
+
+    memcpy(word + first, bytes, count);
+    return fold(load(word) ^ (A_FIRST + i * A_STEP),
+                (B_FIRST + i * B_STEP) ^ (first << 3 | count) * B_PARTIAL);
+}
+
+uint64_t ledger_digest(const void *bytes, uint64_t length, uint64_t offset)
+{
+    const uint8_t *at = bytes;
+    uint64_t i = offset / 8, sum = 0, a, b;
+    unsigned first = offset % 8, count;
+
+    if (sim_unlikely(first != 0) && length > 0) {
+        count = length < 8 - first ? (unsigned)length : 8 - first;
+        sum = digest_partial(at, first, count, i);
+        at += count;
+        length -= count;
+        i++;
+    }
+    a = A_FIRST + i * A_STEP;
+    b = B_FIRST + i * B_STEP;
+    for (; length >= 32; length -= 32, at += 32) {
+        sum += fold(load(at) ^ a, b);
+        sum += fold(load(at + 8) ^ (a + A_STEP), b + B_STEP);
+        sum += fold(load(at + 16) ^ (a + 2 * A_STEP), b + 2 * B_STEP);
+        sum += fold(load(at + 24) ^ (a + 3 * A_STEP), b + 3 * B_STEP);
+        a += 4 * A_STEP;
+        b += 4 * B_STEP;
+        i += 4;
+    }
+    for (; length >= 8; length -= 8, at += 8) {
+        sum += fold(load(at) ^ a, b);
+        a += A_STEP;
+        b += B_STEP;
+        i++;
+    }
+    if (length > 0)
+        sum += digest_partial(at, 0, (unsigned)length, i);
+    return sum;
+}
+
+/* ---- texts ----------------------------------------------------------------------------------- */
+
+/* "1.2us": exact, in the largest unit of which the time has one. The buffer holds 48 bytes. */
+static const char *time_text(sim_time_t time, char *buffer, size_t size)
+{
+    static const struct {
+        uint64_t ps;
+        const char *name;
+    } units[] = {{SIM_S, "s"}, {SIM_MS, "ms"}, {SIM_US, "us"}, {SIM_NS, "ns"}, {SIM_PS, "ps"}};
+    unsigned i = 0;
+    size_t length;
+
+    while (units[i].ps > time && units[i].ps > SIM_PS)
+        i++;
+    snprintf(buffer, size, "%" PRIu64 ".%012" PRIu64, time / units[i].ps,
+             (uint64_t)(time % units[i].ps * (SIM_S / units[i].ps)));
+    length = strlen(buffer);
+    while (buffer[length - 1] == '0')
+        length--;
+    if (buffer[length - 1] == '.')
+        length--;
+    snprintf(buffer + length, size - length, "%s", units[i].name);
+    return buffer;
+}
+
+static bool count_violation(struct ledger_book *book)
+{
+    if (book == &stray && stray.name == NULL)
+        ledger_book_register(&stray, "stray");
+    book->violations++;
+    ledger.violations++;
+    return ledger.texts < TEXTS_MAX;
+}
+
+void ledger_violation(struct ledger_book *book, const char *format, ...)
+{
+    va_list args;
+
+    if (!count_violation(book))
+        return;
+    va_start(args, format);
+    vsnprintf(ledger.text[ledger.texts++], TEXT_BYTES, format, args);
+    va_end(args);
+}
+
+static void entry_violation(struct ledger_book *book, const struct ledger_entry *entry,
+                            const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+static void entry_violation(struct ledger_book *book, const struct ledger_entry *entry,
+                            const char *format, ...)
+{
+    char opened[48], now[48], what[128];
+    va_list args;
+
+    if (ledger.texts == TEXTS_MAX) {
+        count_violation(book);
+        return;
+    }
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    ledger_violation(book,
+                     "message %" PRIu64 " of %s, node %" PRIu32 " → node %" PRIu32 ", %" PRIu64
+                     " bytes: handed in at %s, %s (found at %s)",
+                     entry->id, book->name, entry->source, entry->target, entry->bytes,
+                     time_text(entry->opened, opened, sizeof opened), what,
+                     time_text(sim_core.now, now, sizeof now));
+}
+
+/* ---- entries --------------------------------------------------------------------------------- */
+
+void ledger_book_register(struct ledger_book *book, const char *name)
+{
+    memset(book, 0, sizeof *book);
+    book->name = name;
+    book->open.next = book->open.previous = &book->open;
+    if (ledger.last != NULL)
+        ledger.last->next = book;
+    else
+        ledger.first = book;
+    ledger.last = book;
+}
+
+void ledger_open(struct ledger_book *book, struct ledger_entry *entry, uint32_t source,
+                 uint32_t target, uint64_t bytes)
+{
+    struct ledger_entry *head = &book->open;
+
+    *entry = (struct ledger_entry){
+        .previous = head->previous,
+        .next = head,
+        .book = book,
+        .id = book->opened++,
+        .bytes = bytes,
+        .source = source,
+        .target = target,
+        .opened = sim_core.now,
+    };
+    head->previous->next = entry;
+    head->previous = entry;
+    book->bytes_in += bytes;
+}
+
+/* The book that an entry is or was in. */
+static struct ledger_book *book_of(const struct ledger_entry *entry)
+{
+    if (entry->book != NULL)
+        return entry->book;
+    return entry->closed_in != NULL ? entry->closed_in : &stray;
+}
+
+void ledger_deliver(struct ledger_entry *entry, uint64_t bytes, uint64_t digest)
+{
+    struct ledger_book *book = book_of(entry);
+
+    if (sim_unlikely(entry->book == NULL) &&
+        (entry->closed_in == NULL || entry->outcome == LEDGER_OK)) {
+        entry_violation(book, entry, "%" PRIu64 " bytes delivered after it was settled", bytes);
+        return;
+    }
+    entry->delivered += bytes;
+    entry->delivered_digest += digest;
+    entry->pieces++;
+    book->bytes_out += bytes;
+    if (entry->delivered == entry->bytes && (bytes > 0 || entry->pieces == 1))
+        book->delivered++;
+    if (sim_unlikely(entry->delivered > entry->bytes || (entry->bytes == 0 && entry->pieces > 1)))
+        entry_violation(book, entry,
+                        "delivered more than once: %" PRIu64 " bytes, %" PRIu32 " pieces",
+                        entry->delivered, entry->pieces);
+}
+
+static void close_entry(struct ledger_entry *entry, enum ledger_outcome outcome)
+{
+    entry->previous->next = entry->next;
+    entry->next->previous = entry->previous;
+    entry->previous = entry->next = NULL;
+    entry->closed_in = entry->book;
+    entry->outcome = outcome;
+    entry->book = NULL;
+}
+
+void ledger_settle(struct ledger_entry *entry, enum ledger_outcome outcome)
+{
+    struct ledger_book *book = entry->book;
+
+    if (sim_unlikely(book == NULL)) {
+        entry_violation(book_of(entry), entry, "settled twice");
+        return;
+    }
+    close_entry(entry, outcome);
+    switch (outcome) {
+    case LEDGER_OK:
+        book->settled_ok++;
+        if (sim_unlikely(entry->delivered < entry->bytes || entry->pieces == 0))
+            entry_violation(book, entry, "settled OK with only %" PRIu64 " bytes delivered",
+                            entry->delivered);
+        else if (sim_unlikely(entry->delivered_digest != entry->digest) &&
+                 entry->delivered == entry->bytes)
+            entry_violation(book, entry, "delivered other bytes than were handed in");
+        break;
+    case LEDGER_ERROR:
+        book->settled_error++;
+        break;
+    case LEDGER_ABANDONED:
+        book->abandoned++;
+        break;
+    }
+}
+
+void ledger_stream_receive(struct ledger_stream *stream, uint64_t sequence)
+{
+    char now[48];
+
+    if (sim_likely(sequence == stream->received)) {
+        stream->received++;
+        return;
+    }
+    ledger_violation(stream->book,
+                     "stream of %s, node %" PRIu32 " → node %" PRIu32 ": message %" PRIu64
+                     " came out of order at %s, %s message %" PRIu64,
+                     stream->book->name, stream->source, stream->target, sequence,
+                     time_text(sim_core.now, now, sizeof now),
+                     sequence < stream->received ? "again or late; expected" : "instead of",
+                     stream->received);
+    if (sequence > stream->received)
+        stream->received = sequence + 1;
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+static void balance_book(struct ledger_book *book)
+{
+    struct ledger_entry *entry;
+    uint64_t counted = book->counted_out + book->counted_lost;
+
+    while ((entry = book->open.next) != &book->open) {
+        close_entry(entry, LEDGER_ABANDONED);
+        entry_violation(book, entry, "never settled");
+    }
+    if (counted != book->counted_in)
+        ledger_violation(book,
+                         "%s: %" PRIu64 " events handed in, but %" PRIu64 " delivered and %" PRIu64
+                         " reported lost",
+                         book->name, book->counted_in, book->counted_out, book->counted_lost);
+}
+
+bool ledger_balance(void)
+{
+    struct ledger_book *book;
+
+    for (book = ledger.first; book != NULL && !ledger.closed; book = book->next)
+        balance_book(book);
+    ledger.closed = true;
+    return ledger.violations == 0;
+}
+
+bool ledger_balanced(void)
+{
+    return ledger.violations == 0;
+}
+
+void ledger_for_each_book(void (*visit)(const struct ledger_book *, void *arg), void *arg)
+{
+    const struct ledger_book *book;
+
+    for (book = ledger.first; book != NULL; book = book->next)
+        visit(book, arg);
+}
+
+void ledger_for_each_violation(void (*visit)(const char *text, void *arg), void *arg)
+{
+    unsigned i;
+
+    for (i = 0; i < ledger.texts; i++)
+        visit(ledger.text[i], arg);
+}
+
+void ledger_reset(void)
+{
+    memset(&ledger, 0, sizeof ledger);
+    memset(&stray, 0, sizeof stray);
+}

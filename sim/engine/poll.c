@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Idle polling. A poll that finds nothing and has nothing coming in its window only moves the local clock. When a
+ * fiber repeats a cycle of such polls it is parked, and nothing is simulated until somebody wakes it.
+ *
+ * A cycle of length L is recognised by signatures (what was polled, and how long after the poll before): the
+ * last L equal the L before them. That alone could take the A A A of a cycle A A A B for a cycle A. A sequence
+ * with periods p and L has period gcd(p, L) once it is p + L long (Fine and Wilf), so with p <= 16 a cycle is
+ * certain when 16 + L polls repeat; it is then learned, and from then on recognised after L. When what a fiber
+ * polls after it was parked contradicts the cycle, that is forgotten.
+ *
+ * Parking is safe when every queue of the cycle was looked at since the last sim_wake (`quiet` >= L): all
+ * are empty then, and whatever fills one wakes the fiber.
+ *
+ * The fiber wakes at W, inside or after some poll of its cycle, in which it would have been. So its
+ * clock is set to the start of the last repetition, and the polls that would have been over by W are answered
+ * without looking until one's window contains W.
+ */
+#include <string.h>
+
+#include "engine/random.h"
+#include "internal.h"
+
+#define CERTAIN(length) (POLL_CYCLE_MAX + (length))
+
+void sim_idle_break(void)
+{
+    if (sim_core.fiber != NULL) {
+        sim_core.fiber->polls.count = 0;
+        sim_core.fiber->polls.parked_length = 0;
+    }
+}
+
+static bool learned(const struct poll_history *polls, uint64_t cycle)
+{
+    int i;
+
+    for (i = 0; i < POLL_LEARNED; i++)
+        if (polls->learned[i] == cycle)
+            return true;
+    return false;
+}
+
+static void learn(struct poll_history *polls, uint64_t cycle)
+{
+    polls->learned[polls->learned_next] = cycle;
+    polls->learned_next = (polls->learned_next + 1) % POLL_LEARNED;
+}
+
+static void unlearn(struct poll_history *polls, uint64_t cycle)
+{
+    int i;
+
+    for (i = 0; i < POLL_LEARNED; i++)
+        if (polls->learned[i] == cycle)
+            polls->learned[i] = 0;
+}
+
+/* Notes a poll; returns the length of the cycle in which the fiber may be parked, 0 when there is none. */
+static uint32_t record(struct poll_history *polls, const struct sim_wait *wait, sim_time_t start)
+{
+    uint32_t at = polls->count % POLL_CYCLE_MAX, length, longest, found = 0;
+    sim_time_t distance = start - polls->start;
+    uint64_t signature;
+
+    polls->start = start;
+    polls->quiet++;
+    if (polls->count++ == 0) { /* its distance means nothing: equal to no other */
+        polls->signature[0] = 0;
+        memset(polls->repeats, 0, sizeof polls->repeats);
+        return 0;
+    }
+    signature = sim_mix((uintptr_t)wait->what + sim_mix((uintptr_t)wait->text + sim_mix(distance))) | 1;
+    longest = polls->count - 1 < POLL_CYCLE_MAX ? polls->count - 1 : POLL_CYCLE_MAX;
+    for (length = longest; length >= 1; length--) {
+        uint8_t *repeats = &polls->repeats[length - 1];
+
+        if (polls->signature[(at - length) % POLL_CYCLE_MAX] != signature) {
+            *repeats = 0;
+            continue;
+        }
+        *repeats += *repeats < UINT8_MAX;
+        if (*repeats >= length)
+            found = length;
+    }
+    polls->signature[at] = signature;
+    polls->distance[at] = distance;
+    return found <= polls->quiet ? found : 0;
+}
+
+/* The fiber's cycle in any rotation. */
+static uint64_t cycle_of(const struct poll_history *polls, uint32_t length)
+{
+    uint64_t sum = length;
+    uint32_t i;
+
+    for (i = 1; i <= length; i++)
+        sum += sim_mix(polls->signature[(polls->count - i) % POLL_CYCLE_MAX]);
+    return sum;
+}
+
+static sim_time_t period_of(const struct poll_history *polls, uint32_t length)
+{
+    sim_time_t sum = 0;
+    uint32_t i;
+
+    for (i = 1; i <= length; i++)
+        sum += polls->distance[(polls->count - i) % POLL_CYCLE_MAX];
+    return sum;
+}
+
+/* Whether the cycle is certain. */
+static bool may_park(struct poll_history *polls, uint32_t length)
+{
+    uint64_t cycle = cycle_of(polls, length);
+
+    if (!learned(polls, cycle)) {
+        if (polls->repeats[length - 1] < CERTAIN(length))
+            return false;
+        learn(polls, cycle);
+    }
+    polls->parked_cycle = cycle;
+    polls->parked_length = (uint8_t)length;
+    return true;
+}
+
+/* Sleeps until woken; the local clock then shows the start of the last repetition of this poll. */
+static void park(struct sim_fiber *self, uint32_t length, const struct sim_wait *wait)
+{
+    sim_time_t start = sim_core.local, period = period_of(&self->polls, length);
+
+    sim_fiber_wait(self, SIM_NEVER, wait);
+    if (period > 0)
+        sim_core.local = start + (sim_core.now - start) / period * period;
+    else
+        sim_core.local = sim_core.now;
+    self->polls.start = sim_core.local;
+}
+
+bool sim_poll(const struct sim_wait *wait, bool (*ready)(const void *what), sim_time_t cost)
+{
+    struct sim_fiber *self = sim_core.fiber;
+    struct poll_history *polls = &self->polls;
+    sim_time_t end;
+    uint32_t length;
+
+    if (sim_core.local > sim_core.now)
+        sim_settle();
+    length = record(polls, wait, sim_core.local);
+    if (polls->parked_length != 0 && polls->repeats[polls->parked_length - 1] == 0) {
+        unlearn(polls, polls->parked_cycle);
+        polls->parked_length = 0;
+    }
+    end = sim_core.local + cost;
+    if (sim_core.local == sim_core.now && !ready(wait->what)) {
+        if (length != 0 && !sim_engine.options.no_parking && may_park(polls, length)) {
+            park(self, length, wait);
+            end = sim_core.local + cost;
+        } else if (end <= sim_core.horizon || cost == 0) { /* nothing can happen in the window */
+            if (sim_unlikely(++sim_engine.polls >= sim_engine.alarm_polls))
+                sim_check_polls();
+            sim_core.local = end;
+            return false;
+        }
+    }
+    for (;;) {
+        if (sim_core.local < sim_core.now && end <= sim_core.now) {
+            sim_core.local = end;
+            return false;
+        }
+        if (ready(wait->what)) {
+            sim_core.local = sim_core.now;
+            sim_idle_break();
+            return true;
+        }
+        sim_fiber_wait(self, end, wait);
+    }
+}

@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "queue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+/* A slot with at most so many entries is sorted into the front (a multiple of a chunk's entries). */
+#define SORT_MAX (4 * QUEUE_CHUNK_ENTRIES)
+/* An insertion into the front moves at most so many entries; beyond it the front goes back to the wheel. */
+#define MOVE_MAX 64
+/* The front is filled up to so many entries when they are at hand, so that their objects can be fetched early. */
+#define FILL 32
+#define FRONT_ENTRIES 1024
+#define FRONT_GAP 64 /* room before the head of a fresh front, for insertions that move the shorter side */
+#define COMPACT_MIN 1024
+#define BLOCK_BYTES (256u << 10)
+
+struct queue_block {
+    struct queue_block *next;
+};
+
+static void *block_alloc(struct queue *queue)
+{
+    struct queue_block *block = aligned_alloc(QUEUE_CHUNK_BYTES, BLOCK_BYTES);
+
+    if (block == NULL)
+        sim_panic("event queue: out of memory");
+    block->next = queue->blocks;
+    queue->blocks = block;
+    return block;
+}
+
+static struct queue_chunk *chunk_alloc(struct queue *queue)
+{
+    struct queue_chunk *chunk = queue->free_chunks;
+    struct queue_chunk *block;
+    int i;
+
+    if (sim_unlikely(chunk == NULL)) {
+        block = block_alloc(queue);
+        for (i = BLOCK_BYTES / QUEUE_CHUNK_BYTES - 1; i > 0; i--) { /* the first holds the link of the block */
+            block[i].next = chunk;
+            chunk = &block[i];
+        }
+    }
+    queue->free_chunks = chunk->next;
+    return chunk;
+}
+
+static void chunk_free(struct queue *queue, struct queue_chunk *chunk)
+{
+    chunk->next = queue->free_chunks;
+    queue->free_chunks = chunk;
+}
+
+static struct sim_queue_entry *cell_alloc(struct queue *queue)
+{
+    struct sim_queue_entry *cell = queue->free_cells;
+    struct sim_queue_entry *block;
+    int i;
+
+    if (sim_unlikely(cell == NULL)) {
+        block = block_alloc(queue);
+        for (i = BLOCK_BYTES / sizeof *block - 1; i > 0; i--) {
+            block[i].next = cell;
+            cell = &block[i];
+        }
+    }
+    queue->free_cells = cell->next;
+    return cell;
+}
+
+static void front_reset(struct queue *queue)
+{
+    queue->head = queue->tail = queue->buffer + FRONT_GAP;
+}
+
+void queue_init(struct queue *queue)
+{
+    memset(queue, 0, sizeof *queue);
+    queue->buffer = calloc(FRONT_ENTRIES + QUEUE_PREFETCH, sizeof *queue->buffer);
+    if (queue->buffer == NULL)
+        sim_panic("event queue: out of memory");
+    queue->limit = queue->buffer + FRONT_ENTRIES;
+    queue->front_end = SIM_NEVER;
+    front_reset(queue);
+}
+
+void queue_fini(struct queue *queue)
+{
+    struct queue_block *next;
+
+    for (; queue->blocks != NULL; queue->blocks = next) {
+        next = queue->blocks->next;
+        free(queue->blocks);
+    }
+    free(queue->buffer);
+    memset(queue, 0, sizeof *queue);
+}
+
+/* ---- wheel ----------------------------------------------------------------------------------- */
+
+static void wheel_push(struct queue *queue, sim_time_t time, uintptr_t word)
+{
+    int level = (63 - __builtin_clzll((time ^ queue->last) | 1)) >> 3;
+    uint32_t index = (uint32_t)level << 8 | (uint32_t)(time >> (level * 8) & 255);
+    struct queue_slot *slot = &queue->slots[index];
+    struct queue_entry *entry = slot->end;
+    struct queue_chunk *chunk;
+
+    if (sim_unlikely(((uintptr_t)entry & (QUEUE_CHUNK_BYTES - 1)) == 0)) { /* empty slot or full chunk */
+        chunk = chunk_alloc(queue);
+        if (entry == NULL) {
+            slot->first = chunk;
+            queue->map[index >> 6] |= 1ull << (index & 63);
+            queue->words |= 1u << (index >> 6);
+        } else {
+            ((struct queue_chunk *)entry)[-1].next = chunk;
+        }
+        entry = chunk->entries;
+    }
+    entry->time = time;
+    entry->word = word;
+    slot->end = entry + 1;
+}
+
+/* Index of the lowest slot that is not empty; the wheel must not be. */
+static uint32_t wheel_lowest(const struct queue *queue)
+{
+    uint32_t word = (uint32_t)__builtin_ctz(queue->words);
+
+    return word << 6 | (uint32_t)__builtin_ctzll(queue->map[word]);
+}
+
+/* First instant of a slot. */
+static sim_time_t wheel_base(const struct queue *queue, uint32_t index)
+{
+    uint32_t shift = (index >> 8) * 8;
+    sim_time_t above = ~((256ull << shift) - 1); /* level 7: the shift gives 0, so nothing is above */
+
+    return (queue->last & above) | (sim_time_t)(index & 255) << shift;
+}
+
+/* Takes the chain of a slot out of the wheel. */
+static struct queue_slot wheel_detach(struct queue *queue, uint32_t index)
+{
+    struct queue_slot chain = queue->slots[index];
+
+    queue->slots[index] = (struct queue_slot){NULL, NULL};
+    queue->map[index >> 6] &= ~(1ull << (index & 63));
+    if (queue->map[index >> 6] == 0)
+        queue->words &= ~(1u << (index >> 6));
+    return chain;
+}
+
+/* One chunk of a chain: its entries end before the result. */
+static struct queue_entry *chunk_end(const struct queue_slot *chain, struct queue_chunk *chunk)
+{
+    struct queue_entry *end = chunk->entries + QUEUE_CHUNK_ENTRIES;
+
+    return chain->end > chunk->entries && chain->end <= end ? chain->end : end;
+}
+
+/* Drops an entry whose timer was cancelled: true. */
+static bool drop(struct queue *queue, uintptr_t word)
+{
+    struct sim_queue_entry *cell = (struct sim_queue_entry *)(word - 1);
+
+    if (sim_likely((word & 1) == 0) || cell->timer != NULL)
+        return false;
+    cell->next = queue->free_cells;
+    queue->free_cells = cell;
+    queue->cancelled--;
+    queue->count--;
+    return true;
+}
+
+/* Number of entries, or SORT_MAX + 1 when there are more. */
+static uint32_t chain_count(const struct queue_slot *chain)
+{
+    struct queue_chunk *chunk = chain->first;
+    uint32_t count = 0;
+
+    while (count <= SORT_MAX) {
+        struct queue_entry *end = chunk_end(chain, chunk);
+
+        count += (uint32_t)(end - chunk->entries);
+        if (end == chain->end)
+            return count <= SORT_MAX ? count : SORT_MAX + 1;
+        chunk = chunk->next;
+    }
+    return SORT_MAX + 1;
+}
+
+static bool chain_all_equal(const struct queue_slot *chain)
+{
+    sim_time_t time = chain->first->entries[0].time;
+    struct queue_chunk *chunk = chain->first;
+
+    for (;;) {
+        struct queue_entry *end = chunk_end(chain, chunk), *entry;
+
+        for (entry = chunk->entries; entry < end; entry++)
+            if (entry->time != time)
+                return false;
+        if (end == chain->end)
+            return true;
+        chunk = chunk->next;
+    }
+}
+
+/* ---- front ----------------------------------------------------------------------------------- */
+
+/* Room for one more entry behind the tail. */
+static void front_room(struct queue *queue)
+{
+    size_t count = (size_t)(queue->tail - queue->head), capacity;
+    struct queue_entry *buffer = queue->buffer;
+
+    if (queue->tail < queue->limit)
+        return;
+    capacity = (size_t)(queue->limit - buffer);
+    if (count > capacity / 2) {
+        capacity *= 2;
+        buffer = calloc(capacity + QUEUE_PREFETCH, sizeof *buffer);
+        if (buffer == NULL)
+            sim_panic("event queue: out of memory");
+    }
+    memmove(buffer + FRONT_GAP, queue->head, count * sizeof *buffer);
+    if (buffer != queue->buffer) {
+        free(queue->buffer);
+        queue->buffer = buffer;
+        queue->limit = buffer + capacity;
+    }
+    queue->head = buffer + FRONT_GAP;
+    queue->tail = queue->head + count;
+}
+
+/* First entry of the front that is later than `time`. */
+static struct queue_entry *front_after(const struct queue *queue, sim_time_t time)
+{
+    struct queue_entry *low = queue->head;
+    size_t count = (size_t)(queue->tail - low);
+
+    while (count > 0) {
+        size_t half = count / 2;
+        bool right = low[half].time <= time;
+
+        low = right ? low + half + 1 : low;
+        count = right ? count - half - 1 : half;
+    }
+    return low;
+}
+
+/* Returns the front to the wheel. */
+static void front_put_back(struct queue *queue)
+{
+    struct queue_entry *entry;
+
+    if (queue->words == 0)
+        queue->last = queue->floor;
+    for (entry = queue->head; entry < queue->tail; entry++)
+        wheel_push(queue, entry->time, entry->word);
+    front_reset(queue);
+    queue->low = 0;
+    queue->front_end = wheel_base(queue, wheel_lowest(queue));
+}
+
+/* False: too many entries would have to move. */
+static bool front_insert(struct queue *queue, sim_time_t time, uintptr_t word)
+{
+    struct queue_entry *at;
+
+    if (sim_unlikely(queue->tail == queue->limit))
+        front_room(queue);
+    if (queue->head == queue->tail || queue->tail[-1].time <= time) {
+        at = queue->tail++;
+    } else {
+        size_t before, after;
+
+        at = front_after(queue, time);
+        before = (size_t)(at - queue->head);
+        after = (size_t)(queue->tail - at);
+        if (before < after && queue->head > queue->buffer) {
+            if (before > MOVE_MAX)
+                return false;
+            memmove(queue->head - 1, queue->head, before * sizeof *at);
+            queue->head--;
+            at--;
+        } else {
+            if (after > MOVE_MAX)
+                return false;
+            memmove(at + 1, at, after * sizeof *at);
+            queue->tail++;
+        }
+    }
+    at->time = time;
+    at->word = word;
+    return true;
+}
+
+/* Appends a chain to the front, in order of time. */
+static void front_take(struct queue *queue, struct queue_slot chain)
+{
+    struct queue_chunk *chunk = chain.first, *next;
+    size_t sorted = (size_t)(queue->tail - queue->head); /* entries before the chain's own */
+
+    for (;; chunk = next) {
+        struct queue_entry *end = chunk_end(&chain, chunk), *entry, *at;
+
+        for (entry = chunk->entries; entry < end; entry++) {
+            if (drop(queue, entry->word))
+                continue;
+            __builtin_prefetch((const void *)entry->word);
+            front_room(queue);
+            for (at = queue->tail; at > queue->head + sorted && at[-1].time > entry->time; at--)
+                *at = at[-1];
+            *at = *entry;
+            queue->tail++;
+        }
+        next = chunk->next;
+        chunk_free(queue, chunk);
+        if (end == chain.end)
+            return;
+    }
+}
+
+/* Spreads a chain over lower levels. */
+static void spread(struct queue *queue, struct queue_slot chain, sim_time_t base)
+{
+    struct queue_chunk *chunk = chain.first, *next;
+
+    queue->last = base;
+    for (;; chunk = next) {
+        struct queue_entry *end = chunk_end(&chain, chunk), *entry;
+
+        next = chunk->next;
+        if (end != chain.end)
+            __builtin_prefetch(next);
+        for (entry = chunk->entries; entry < end; entry++)
+            if (!drop(queue, entry->word))
+                wheel_push(queue, entry->time, entry->word);
+        chunk_free(queue, chunk);
+        if (end == chain.end)
+            return;
+    }
+}
+
+/*
+ * Moves slots to the front until it holds FILL entries. A large slot is opened only when the front is empty
+ * and time is about to reach it (invariant 3).
+ */
+bool queue_fill(struct queue *queue, sim_time_t until)
+{
+    bool large = false;
+
+    if (queue->head == queue->tail)
+        front_reset(queue);
+    while (queue->words != 0 && queue->tail - queue->head < FILL) {
+        uint32_t index = wheel_lowest(queue);
+        struct queue_slot *slot = &queue->slots[index];
+
+        if (chain_count(slot) <= SORT_MAX) {
+            front_take(queue, wheel_detach(queue, index));
+        } else if (queue->head != queue->tail || wheel_base(queue, index) > until) {
+            large = true;
+            break;
+        } else if (index < 256 || chain_all_equal(slot)) {
+            front_take(queue, wheel_detach(queue, index));
+        } else {
+            sim_time_t base = wheel_base(queue, index);
+
+            spread(queue, wheel_detach(queue, index), base);
+        }
+    }
+    queue->front_end = queue->words != 0 ? wheel_base(queue, wheel_lowest(queue)) : SIM_NEVER;
+    queue->low = large || queue->words == 0 ? 0 : QUEUE_PREFETCH;
+    return queue->head != queue->tail;
+}
+
+void queue_push(struct queue *queue, sim_time_t time, uintptr_t word)
+{
+    queue->count++;
+    if (time < queue->front_end) {
+        if (sim_likely(front_insert(queue, time, word)))
+            return;
+        front_put_back(queue);
+        if (time < queue->front_end) {
+            front_insert(queue, time, word);
+            return;
+        }
+    }
+    if (queue->words == 0) /* time is SIM_NEVER */
+        queue->last = queue->floor;
+    wheel_push(queue, time, word);
+}
+
+/* ---- timers ---------------------------------------------------------------------------------- */
+
+/* Throws out all entries of cancelled timers; costs O(entries), at least half of which go. */
+static void compact(struct queue *queue)
+{
+    struct queue_entry *entry, *kept = queue->head;
+    uint32_t index;
+
+    for (entry = queue->head; entry < queue->tail; entry++)
+        if (!drop(queue, entry->word))
+            *kept++ = *entry;
+    queue->tail = kept;
+    for (index = 0; index < 8 * 256; index++) {
+        struct queue_slot chain;
+        struct queue_chunk *chunk, *next;
+
+        if (queue->slots[index].end == NULL)
+            continue;
+        chain = wheel_detach(queue, index);
+        for (chunk = chain.first;; chunk = next) {
+            struct queue_entry *end = chunk_end(&chain, chunk);
+
+            for (entry = chunk->entries; entry < end; entry++)
+                if (!drop(queue, entry->word))
+                    wheel_push(queue, entry->time, entry->word); /* into the same slot */
+            next = chunk->next;
+            chunk_free(queue, chunk);
+            if (end == chain.end)
+                break;
+        }
+    }
+    if (queue->words == 0)
+        queue->front_end = SIM_NEVER;
+}
+
+void queue_timer_arm(struct queue *queue, struct sim_timer *timer, sim_time_t time)
+{
+    struct sim_queue_entry *cell = cell_alloc(queue);
+
+    cell->timer = timer;
+    timer->entry = cell;
+    queue_push(queue, time, (uintptr_t)cell + 1);
+}
+
+void queue_timer_cancel(struct queue *queue, struct sim_timer *timer)
+{
+    timer->entry->timer = NULL;
+    timer->entry = NULL;
+    queue->cancelled++;
+    if (queue->cancelled > COMPACT_MIN && queue->cancelled > queue->count / 2)
+        compact(queue);
+}

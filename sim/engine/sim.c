@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The core: clock, events, timers, the loop that fires them, and the limits of a run. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/fault.h"
+#include "engine/ledger.h"
+#include "engine/metrics.h"
+#include "internal.h"
+
+#define STEPS_PER_CHECK (1u << 16)
+#define NO_PROGRESS_EVENTS 1000000000ull
+
+struct sim_core sim_core;
+struct engine sim_engine;
+
+void sim_panic(const char *text)
+{
+    const char *parts[] = {"jacquard: ", text, "\n"};
+    size_t i;
+
+    for (i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (write(STDERR_FILENO, parts[i], strlen(parts[i])) < 0)
+            break;
+    abort();
+}
+
+static void reset(void)
+{
+    sim_fault_reset();
+    ledger_reset();
+    metrics_reset();
+    memset(&sim_core, 0, sizeof sim_core);
+    memset(&sim_engine, 0, sizeof sim_engine);
+}
+
+void sim_init(const struct sim_options *options)
+{
+    reset();
+    sim_engine.options = *options;
+    if (sim_engine.options.no_progress_events == 0)
+        sim_engine.options.no_progress_events = NO_PROGRESS_EVENTS;
+    if (sim_engine.options.time_limit == 0)
+        sim_engine.options.time_limit = SIM_NEVER;
+    queue_init(&sim_engine.queue);
+    stacks_init(options->stack_bytes, options->fibers_max, false);
+}
+
+void sim_fini(void)
+{
+    sim_fibers_free();
+    stacks_fini();
+    queue_fini(&sim_engine.queue);
+    reset();
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+static inline void check_time(sim_time_t at)
+{
+    if (sim_unlikely(at < sim_core.now))
+        sim_panic("an event was scheduled in the past");
+}
+
+void sim_event_schedule(struct sim_event *event, sim_time_t at)
+{
+    check_time(at);
+    queue_push(&sim_engine.queue, at, (uintptr_t)event);
+    if (at < sim_core.horizon)
+        sim_core.horizon = at;
+}
+
+void sim_timer_arm(struct sim_timer *timer, sim_time_t at)
+{
+    check_time(at);
+    if (timer->entry != NULL)
+        queue_timer_cancel(&sim_engine.queue, timer);
+    queue_timer_arm(&sim_engine.queue, timer, at);
+    if (at < sim_core.horizon)
+        sim_core.horizon = at;
+}
+
+void sim_timer_cancel(struct sim_timer *timer)
+{
+    if (timer->entry != NULL)
+        queue_timer_cancel(&sim_engine.queue, timer);
+}
+
+/* ---- limits ---------------------------------------------------------------------------------- */
+
+static uint64_t steps(void)
+{
+    return sim_core.events_fired + sim_engine.polls;
+}
+
+/* The run is over with `outcome`: false, for check(). */
+static bool over(enum sim_outcome outcome)
+{
+    sim_engine.outcome = outcome;
+    return false;
+}
+
+/*
+ * An alarm went off; nothing is due before `next`. True: the run goes on, with new alarms. Progress is sampled
+ * eight times per limit, so a run without any ends at most an eighth late.
+ */
+static bool check(sim_time_t next)
+{
+    const struct sim_options *options = &sim_engine.options;
+    sim_time_t step = options->no_progress_limit / 8 + 1;
+
+    if (sim_engine.stopped)
+        return over(SIM_DONE);
+    if (next > sim_engine.alarm_time && sim_engine.alarm_time > sim_core.now)
+        sim_core.now = sim_engine.alarm_time;
+    if (next > options->time_limit)
+        return over(SIM_TIME_LIMIT);
+    if (sim_core.progress != sim_engine.progress_seen) {
+        sim_engine.progress_seen = sim_core.progress;
+        sim_engine.progress_time = sim_core.now;
+        sim_engine.progress_steps = steps();
+    } else if (options->no_progress_limit != 0 &&
+               next - sim_engine.progress_time > options->no_progress_limit) {
+        return over(SIM_NO_PROGRESS);
+    } else if (steps() - sim_engine.progress_steps >= options->no_progress_events) {
+        return over(SIM_NO_PROGRESS);
+    }
+    if (options->tick != NULL)
+        options->tick(options->tick_arg);
+
+    sim_engine.alarm_time = options->time_limit;
+    if (options->no_progress_limit != 0 && next < sim_engine.alarm_time - step)
+        sim_engine.alarm_time = next + step;
+    sim_engine.alarm_events = sim_core.events_fired + STEPS_PER_CHECK;
+    sim_engine.alarm_polls = sim_engine.polls + STEPS_PER_CHECK;
+    sim_update_horizon();
+    return true;
+}
+
+/* The next check is due at once, and the running fiber must come by. */
+static void alarm_now(void)
+{
+    sim_engine.alarm_time = 0;
+    sim_engine.alarm_events = 0;
+    sim_engine.alarm_polls = 0;
+    sim_core.horizon = 0;
+}
+
+void sim_check_polls(void)
+{
+    if (!check(sim_core.now))
+        alarm_now();
+}
+
+void sim_stop(void)
+{
+    sim_engine.stopped = true;
+    alarm_now();
+}
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+struct sim_fiber *sim_dispatch(void)
+{
+    struct engine *engine = &sim_engine;
+    struct queue *queue = &engine->queue;
+    struct sim_event *event;
+    struct sim_fiber *next;
+    sim_time_t time;
+
+    while (engine->next == NULL) {
+        if (sim_unlikely(sim_core.events_fired >= engine->alarm_events) && !check(sim_core.now))
+            return NULL;
+        if (!queue_ready(queue, engine->alarm_time)) {
+            if (queue_empty(queue)) {
+                over(engine->fibers_live > 0 && !engine->stopped ? SIM_DEADLOCK : SIM_DONE);
+                return NULL;
+            }
+            if (!check(queue->front_end))
+                return NULL;
+            continue;
+        }
+        time = queue->head->time;
+        if (sim_unlikely(time > engine->alarm_time)) {
+            if (!check(time))
+                return NULL;
+            continue;
+        }
+        event = queue_pop(queue);
+        if (event == NULL)
+            continue;
+        sim_core.now = time;
+        sim_update_horizon();
+        sim_core.events_fired++;
+        event->fire(event);
+    }
+    next = engine->next;
+    engine->next = NULL;
+    return next;
+}
+
+enum sim_outcome sim_run(void)
+{
+    if (sim_engine.running)
+        sim_panic("sim_run inside sim_run");
+    sim_engine.running = true;
+    sim_engine.stopped = false;
+    alarm_now(); /* the first check sets the alarms */
+    sim_fibers_run();
+    sim_engine.running = false;
+    /* Invariant 3 of the queue, for who goes on scheduling: nothing is due before. */
+    if (sim_engine.queue.words != 0 && sim_core.now < sim_engine.queue.last)
+        sim_core.now = sim_engine.queue.last;
+    return sim_engine.outcome;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "trace_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BUFFER_BYTES ((size_t)1 << 18)
+
+bool trace_file_open(struct trace_file *file, const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+
+    if (fd < 0)
+        return false;
+    *file = (struct trace_file){.fd = fd, .capacity = BUFFER_BYTES};
+    file->path = strdup(path);
+    file->buffer = malloc(file->capacity);
+    if (file->path == NULL || file->buffer == NULL)
+        abort();
+    return true;
+}
+
+static void flush(struct trace_file *file)
+{
+    size_t done = 0;
+    ssize_t written;
+
+    while (done < file->used && file->error == 0) {
+        written = write(file->fd, file->buffer + done, file->used - done);
+        if (written > 0)
+            done += (size_t)written;
+        else if (written == 0)
+            file->error = ENOSPC;
+        else if (errno != EINTR)
+            file->error = errno;
+    }
+    file->used = 0;
+}
+
+uint8_t *trace_file_reserve(struct trace_file *file, size_t bytes)
+{
+    if (bytes > file->capacity - file->used)
+        flush(file);
+    if (bytes > file->capacity) {
+        file->capacity = bytes;
+        file->buffer = realloc(file->buffer, bytes);
+        if (file->buffer == NULL)
+            abort();
+    }
+    return file->buffer + file->used;
+}
+
+int trace_file_close(struct trace_file *file)
+{
+    int error;
+
+    flush(file);
+    if (close(file->fd) != 0 && file->error == 0)
+        file->error = errno;
+    error = file->error;
+    free(file->path);
+    free(file->buffer);
+    *file = (struct trace_file){.fd = -1};
+    return error;
+}

@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The dragonfly as a topology: presets, coordinates, distances, rates of paths. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "dragonfly.h"
+
+/*
+ * Sources in docs/model-network.md. "profile" is what aries.profile defaults to on that system.
+ * Node counts are slots: service nodes occupy some of them on the real machines.
+ */
+static const struct net_preset presets[] = {
+    {"edison", "NERSC Edison, Cray XC30, 5760 nodes", "xc30_snb", 15, 6, 16, 6},
+    {"theta9", "ALCF Theta at first, Cray XC40, 3456 nodes", "xc40_knl", 9, 6, 16, 12},
+    {"theta12", "ALCF Theta extended, Cray XC40, 4608 nodes", "xc40_knl", 12, 6, 16, 12},
+    {"theta", "the same as theta12", "xc40_knl", 12, 6, 16, 12},
+    {"cori", "NERSC Cori, Cray XC40, 13056 nodes", "xc40_hsw", 34, 6, 16, 6},
+    {"daint30", "CSCS Piz Daint, Cray XC30, 5376 nodes", "xc30_snb", 14, 6, 16, 6},
+    {"daint50", "CSCS Piz Daint, Cray XC50 and XC40, 7680 nodes", "xc40_hsw", 20, 6, 16, 6},
+    {"shaheen2", "KAUST Shaheen II, Cray XC40, 6912 nodes", "xc40_hsw", 18, 6, 16, 6},
+    {"darter", "NICS Darter, Cray XC30, 768 nodes", "xc30_snb", 2, 6, 16, 12},
+    {"xc-2-groups", "two full groups, 768 nodes", "xc40_hsw", 2, 6, 16, 12},
+    {"group", "one group, 384 nodes", "xc40_hsw", 1, 6, 16, 0},
+    {"chassis", "one chassis, 64 nodes", "xc40_hsw", 1, 1, 16, 0},
+    {"blade", "one Aries, 4 nodes", "xc40_hsw", 1, 1, 1, 0},
+    {"mini2", "two groups of 2 chassis of 4 blades, 64 nodes", "xc40_hsw", 2, 2, 4, 2},
+};
+
+const struct net_preset *net_presets(size_t *count)
+{
+    *count = sizeof(presets) / sizeof(presets[0]);
+    return presets;
+}
+
+/* ---- distances ------------------------------------------------------------------------------- */
+
+/*
+ * The ways to reach a gateway (in place, green, black, both) times the ways to go on from the far
+ * one, sorted by (links, time, whether the first link is blue, whose rate differs); equal ones form
+ * one class. A shortest path uses the first class that has a gateway.
+ */
+static void sort_detours(struct dragonfly *fly, sim_time_t green, sim_time_t black)
+{
+    const sim_time_t times[4] = {0, green, black, green + black};
+    const uint32_t hops[4] = {0, 1, 1, 2};
+    bool done[16] = {false};
+    uint32_t left = 16;
+
+    while (left > 0) {
+        struct detour_class *class = &fly->order[fly->orders++];
+        uint32_t best_hops = UINT32_MAX, i;
+        sim_time_t best = SIM_NEVER;
+        bool here = false;
+
+        for (i = 0; i < 16; i++) {
+            uint32_t h = hops[i / 4] + hops[i % 4];
+            sim_time_t time = times[i / 4] + times[i % 4];
+
+            if (!done[i] && (h < best_hops || (h == best_hops && time < best))) {
+                best_hops = h;
+                best = time;
+                here = i / 4 == LEG_HERE; /* these come first, so they win among equals */
+            }
+        }
+        for (i = 0; i < 16; i++)
+            if (!done[i] && hops[i / 4] + hops[i % 4] == best_hops &&
+                times[i / 4] + times[i % 4] == best && (i / 4 == LEG_HERE) == here) {
+                class->leg[class->count].source = (uint8_t)(i / 4);
+                class->leg[class->count++].target = (uint8_t)(i % 4);
+                done[i] = true;
+                left--;
+            }
+    }
+}
+
+static inline uint32_t count_bits(uint64_t x)
+{
+    x -= (x >> 1) & 0x5555555555555555ull;
+    x = (x & 0x3333333333333333ull) + ((x >> 2) & 0x3333333333333333ull);
+    x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0full;
+    return (uint32_t)((x * 0x0101010101010101ull) >> 56);
+}
+
+uint32_t dragonfly_best_gateways(const struct dragonfly *fly, uint32_t source_router,
+                                 uint32_t target_router, uint64_t *set, uint32_t *source_leg,
+                                 uint32_t *target_leg)
+{
+    const struct place *from = &fly->places[source_router], *to = &fly->places[target_router];
+    uint32_t words = fly->pair_words, count, i, k, w;
+    const struct reach *out =
+        &fly->reach[(dragonfly_peer_index(from->group, to->group) * fly->per_group + from->local) *
+                    words];
+    const struct reach *in =
+        &fly->reach[(dragonfly_peer_index(to->group, from->group) * fly->per_group + to->local) *
+                    words];
+
+    for (i = 0; i < fly->orders; i++) {
+        const struct detour_class *class = &fly->order[i];
+
+        count = 0;
+        for (w = 0; w < words; w++) {
+            uint64_t valid = w + 1 == words ? fly->last_word : UINT64_MAX;
+            uint64_t s[4] = {out[w].here, out[w].green, out[w].black,
+                             valid & ~(out[w].here | out[w].green | out[w].black)};
+            uint64_t t[4] = {in[w].here, in[w].green, in[w].black,
+                             valid & ~(in[w].here | in[w].green | in[w].black)};
+
+            set[w] = 0;
+            for (k = 0; k < class->count; k++)
+                set[w] |= s[class->leg[k].source] & t[class->leg[k].target];
+            if (set[w] != 0)
+                count += count_bits(set[w]);
+        }
+        if (count > 0) {
+            *source_leg = class->leg[0].source;
+            *target_leg = class->leg[0].target;
+            return count;
+        }
+    }
+    return 0;
+}
+
+static void add_leg(struct net_path *path, uint32_t leg)
+{
+    if (leg & LEG_GREEN)
+        path->color[path->links++] = COLOR_GREEN;
+    if (leg & LEG_BLACK)
+        path->color[path->links++] = COLOR_BLACK;
+}
+
+static uint32_t local_leg(const struct place *from, const struct place *to)
+{
+    return (from->slot != to->slot ? LEG_GREEN : 0) |
+           (from->chassis != to->chassis ? LEG_BLACK : 0);
+}
+
+static void shortest(const struct net *net, uint32_t source, uint32_t target, struct net_path *path)
+{
+    const struct dragonfly *fly = net->dragonfly;
+    uint32_t s = source / NODES_PER_ROUTER, t = target / NODES_PER_ROUTER, source_leg, target_leg;
+    const struct place *from = &fly->places[s], *to = &fly->places[t];
+    uint64_t set[PAIR_WORDS_MAX];
+
+    path->transit = fly->router_transit;
+    path->links = 0;
+    path->minimal = true;
+    if (from->group == to->group) {
+        add_leg(path, local_leg(from, to));
+        return;
+    }
+    dragonfly_best_gateways(fly, s, t, set, &source_leg, &target_leg);
+    add_leg(path, source_leg);
+    path->color[path->links++] = COLOR_BLUE;
+    add_leg(path, target_leg);
+}
+
+/* ---- rates ----------------------------------------------------------------------------------- */
+
+#define PORTS_THAT_DO 4 /* a NIC's stream needs four links in parallel, electrical or optical */
+
+static double rate_of(const struct net *net, uint32_t link)
+{
+    return net_link_speed(net, link, dragonfly_port_color(link % PORTS))->units_per_us;
+}
+
+static bool connected(const struct net *net, uint32_t router, uint32_t port)
+{
+    uint32_t peer, peer_port, which;
+
+    return dragonfly_peer(net->dragonfly, router, port, &peer, &peer_port, &which) &&
+           net_link_alive(net, router * PORTS + port);
+}
+
+/* What leaves a router (links have the same state in both directions, so also what reaches it). */
+static double ports_rate(const struct net *net, uint32_t router, bool blue, uint32_t *ports)
+{
+    uint32_t port, end = blue ? PORTS : PORT_BLUE;
+    double sum = 0;
+
+    for (port = 0; port < end; port++)
+        if (connected(net, router, port)) {
+            sum += rate_of(net, router * PORTS + port);
+            (*ports)++;
+        }
+    return sum;
+}
+
+/* Blue links out of a group: all of a stream between groups must squeeze through them. */
+static double group_rate(const struct net *net, uint32_t group, uint32_t *ports)
+{
+    const struct dragonfly *fly = net->dragonfly;
+    uint32_t local, port;
+    double sum = 0;
+
+    for (local = 0; local < fly->per_group && *ports < PORTS_THAT_DO; local++)
+        for (port = PORT_BLUE; port < PORTS; port++) {
+            uint32_t router = group * fly->per_group + local;
+
+            if (connected(net, router, port)) {
+                sum += rate_of(net, router * PORTS + port);
+                (*ports)++;
+            }
+        }
+    return sum;
+}
+
+static double path_rate(const struct net *net, uint32_t source, uint32_t target,
+                        enum net_route route)
+{
+    const struct dragonfly *fly = net->dragonfly;
+    uint32_t s = source / NODES_PER_ROUTER, t = target / NODES_PER_ROUTER, i;
+    bool global = fly->places[s].group != fly->places[t].group;
+    struct net_path path;
+    double rate = INFINITY;
+
+    if (net->router_dead[s] || net->router_dead[t])
+        return 0;
+    if (s == t)
+        return INFINITY;
+    /* The path that in-order traffic takes stands for the hashed ones, too. */
+    if (!dragonfly_fixed_path(net, &path, s, t, sim_mix((uint64_t)source << 32 | target)))
+        return 0;
+    if (!net_mode_adaptive(route)) {
+        for (i = 0; i < path.links; i++)
+            rate = fmin(rate, rate_of(net, path.link[i]));
+        return rate;
+    }
+    for (i = 0; i < (global ? 4u : 2u); i++) {
+        uint32_t ports = 0;
+        double sum = i < 2 ? ports_rate(net, i ? t : s, global, &ports)
+                           : group_rate(net, fly->places[i == 2 ? s : t].group, &ports);
+
+        if (ports < PORTS_THAT_DO)
+            rate = fmin(rate, sum);
+    }
+    return rate;
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+static bool find_link(const struct net *net, uint32_t a, uint32_t b, uint32_t which, uint32_t *link,
+                      uint32_t *reverse)
+{
+    uint32_t port, peer, peer_port, number;
+
+    if (a >= net->routers || b >= net->routers)
+        return false;
+    for (port = 0; port < PORTS; port++)
+        if (dragonfly_peer(net->dragonfly, a, port, &peer, &peer_port, &number) && peer == b &&
+            number == which) {
+            *link = a * PORTS + port;
+            *reverse = b * PORTS + peer_port;
+            return true;
+        }
+    return false;
+}
+
+static bool describe(const struct net *net, uint32_t link, struct net_link_info *info)
+{
+    const struct dragonfly *fly = net->dragonfly;
+    uint32_t port = link % PORTS, peer_port;
+
+    info->router = link / PORTS;
+    if (!dragonfly_peer(fly, info->router, port, &info->peer, &peer_port, &info->which))
+        return false;
+    info->tile = dragonfly_tile(fly, info->router, port);
+    info->peer_tile = dragonfly_tile(fly, info->peer, peer_port);
+    info->color = port < PORT_BLACK  ? NET_LINK_GREEN
+                  : port < PORT_BLUE ? NET_LINK_BLACK
+                                     : NET_LINK_BLUE;
+    return true;
+}
+
+bool net_coordinates(const struct net *net, uint32_t endpoint, struct net_coordinates *out)
+{
+    const struct place *at;
+
+    if (net->ports != PORTS || endpoint >= net->endpoints)
+        return false;
+    at = &net->dragonfly->places[endpoint / NODES_PER_ROUTER];
+    *out = (struct net_coordinates){at->group, at->chassis, at->slot, endpoint % NODES_PER_ROUTER};
+    return true;
+}
+
+uint32_t net_endpoint_at(const struct net *net, const struct net_coordinates *at)
+{
+    const struct dragonfly *fly;
+
+    if (net->ports != PORTS)
+        return UINT32_MAX;
+    fly = net->dragonfly;
+    if (at->group >= fly->groups || at->chassis >= fly->chassis || at->slot >= fly->slots ||
+        at->node >= NODES_PER_ROUTER)
+        return UINT32_MAX;
+    return ((at->group * fly->chassis + at->chassis) * fly->slots + at->slot) * NODES_PER_ROUTER +
+           at->node;
+}
+
+/* ---- building -------------------------------------------------------------------------------- */
+
+static void destroy(struct net *net)
+{
+    struct dragonfly *fly = net->dragonfly;
+
+    free(fly->gateways);
+    free(fly->blue);
+    free(fly->reach);
+    free(fly->places);
+    free(fly->random);
+    free(fly);
+}
+
+static const struct net_topology topology = {
+    .route = dragonfly_route,
+    .shortest = shortest,
+    .path_rate = path_rate,
+    .find = find_link,
+    .describe = describe,
+    .destroy = destroy,
+};
+
+static bool take_preset(struct net_dragonfly_config *config, char **error)
+{
+    size_t i;
+
+    for (i = 0; i < sizeof(presets) / sizeof(presets[0]); i++)
+        if (strcmp(presets[i].name, config->preset) == 0) {
+            config->groups = presets[i].groups;
+            config->chassis = presets[i].chassis;
+            config->slots = presets[i].slots;
+            config->cables = presets[i].cables;
+            return true;
+        }
+    return net_fail(error, "there is no preset \"%s\"", config->preset);
+}
+
+static bool check_class(const struct net_link_class *class, const char *name, char **error)
+{
+    if (!(class->rate_mps >= 1 && class->rate_mps <= 1e6))
+        return net_fail(error, "%s links: rate %g is not within 1 to 1000000 phits per microsecond",
+                        name, class->rate_mps);
+    if (class->lanes < 1 || class->lanes > LANES)
+        return net_fail(error, "%s links: %u lanes; a link has 1 to %d", name, class->lanes, LANES);
+    if (class->hop > SIM_MS)
+        return net_fail(error, "%s links: a hop of more than 1 ms", name);
+    return true;
+}
+
+static bool check(const struct net_dragonfly_config *config, char **error)
+{
+    uint32_t cables, i;
+
+    if (config->groups < 1 || config->groups > GROUPS_MAX)
+        return net_fail(error, "%u groups; a dragonfly has 1 to %d", config->groups, GROUPS_MAX);
+    if (config->chassis < 1 || config->chassis > CHASSIS_MAX)
+        return net_fail(error, "%u chassis per group; there can be 1 to %d", config->chassis,
+                        CHASSIS_MAX);
+    if (config->slots < 1 || config->slots > SLOTS_MAX)
+        return net_fail(error, "%u slots per chassis; there can be 1 to %d", config->slots,
+                        SLOTS_MAX);
+    if (config->groups > 1) {
+        /* five connectors per Aries, two of them (of neighbours) to a cable: 240 in a full group */
+        cables = config->chassis * (config->slots * BLUE_PORTS / 2 / 2);
+        if (config->cables < 1)
+            return net_fail(error, "%u groups need at least 1 optical cable per pair of groups",
+                            config->groups);
+        if (config->cables > cables / (config->groups - 1))
+            return net_fail(
+                error,
+                "%u optical cables per pair of groups; %u groups with %u cables each allow %u",
+                config->cables, config->groups, cables, cables / (config->groups - 1));
+    }
+    if (!check_class(&config->green, "green", error) ||
+        !check_class(&config->black, "black", error) || !check_class(&config->blue, "blue", error))
+        return false;
+    if (config->router_transit > SIM_MS)
+        return net_fail(error, "a router transit of more than 1 ms");
+    if (config->vc_units < 1)
+        return net_fail(error, "a virtual channel must hold at least 1 phit");
+    for (i = 0; i < 4; i++) {
+        const struct net_route_bias *bias = &config->bias[i];
+
+        /* register widths of the hardware */
+        if (bias->min_shift > 2 || bias->non_shift > 2 || bias->min_add > 63 || bias->non_add > 63)
+            return net_fail(error, "bias of ADAPTIVE_%u: shifts are 0 to 2, addends 0 to 63", i);
+    }
+    return true;
+}
+
+/*
+ * The configuration gives the bias at the source. ADAPTIVE_1's grows with every hop: at a green,
+ * black and blue tile its addend is 2, 4 and 8 times as large and its shift 1, 1 and 2 larger (0+2
+ * becomes 1+4, 1+8, 2+16).
+ */
+static void fill_bias(struct dragonfly *fly, const struct net_route_bias *bias)
+{
+    static const uint32_t shift_by[4] = {0, 1, 1, 2}, add_by[4] = {0, 1, 2, 3};
+    uint32_t class, position;
+
+    for (class = 0; class < 4; class ++)
+        for (position = 0; position < 4; position++) {
+            struct net_route_bias *here = &fly->bias[class][position];
+
+            *here = bias[class];
+            if (class != 1)
+                continue;
+            here->non_shift += shift_by[position];
+            here->non_add <<= add_by[position];
+            if (here->non_shift > 2)
+                here->non_shift = 2;
+            if (here->non_add > 63)
+                here->non_add = 63;
+        }
+}
+
+bool net_dragonfly_init(struct net *net, const struct net_config *all, char **error)
+{
+    struct net_dragonfly_config config = all->dragonfly;
+    struct dragonfly *fly;
+    uint32_t i;
+
+    if (config.preset != NULL && !take_preset(&config, error))
+        return false;
+    if (!check(&config, error))
+        return false;
+    fly = calloc(1, sizeof(*fly));
+    if (fly == NULL)
+        return net_fail(error, "out of memory");
+    net->topology = &topology;
+    net->dragonfly = fly;
+    fly->groups = config.groups;
+    fly->chassis = config.chassis;
+    fly->slots = config.slots;
+    fly->cables = config.groups > 1 ? config.cables : 0;
+    fly->per_group = config.chassis * config.slots;
+    fly->router_transit = config.router_transit;
+    net->groups = config.groups;
+    net->routers = config.groups * fly->per_group;
+    net->endpoints = net->routers * NODES_PER_ROUTER;
+    net->ports = PORTS;
+    net->per_router = NODES_PER_ROUTER;
+    fly->places = calloc(net->routers, sizeof(*fly->places));
+    fly->random = calloc(net->routers, sizeof(*fly->random));
+    if (fly->places == NULL || fly->random == NULL || !dragonfly_wire(fly) ||
+        !net_links_alloc(net, net->routers * PORTS))
+        return net_fail(error, "out of memory");
+    for (i = 0; i < net->routers; i++) {
+        uint32_t local = i % fly->per_group;
+
+        fly->places[i] =
+            (struct place){(uint8_t)(i / fly->per_group), (uint8_t)local,
+                           (uint8_t)(local / fly->slots), (uint8_t)(local % fly->slots)};
+        sim_random_init(&fly->random[i], all->seed, "net.route", i);
+    }
+    net_speed_init(net, COLOR_GREEN, &config.green, config.vc_units, NET_SPREAD_UNITS);
+    net_speed_init(net, COLOR_BLACK, &config.black, config.vc_units, NET_SPREAD_UNITS);
+    net_speed_init(net, COLOR_BLUE, &config.blue, config.vc_units, NET_SPREAD_UNITS);
+    sort_detours(fly, config.green.hop, config.black.hop);
+    fill_bias(fly, config.bias);
+    return true;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Geometry of a dragonfly. Router id = group * per_group + local, local = chassis * slots + slot;
+ * endpoint = router * 4 + node. Ports of a router, which are also its links in the index (link =
+ * router * 40 + port):
+ *
+ *   0 … 14  green, by the peer's slot (own slot left out)
+ *  15 … 29  black, by the peer's chassis (own left out), three each
+ *  30 … 39  blue, connector port * 2 + tile
+ */
+#ifndef JACQUARD_NET_DRAGONFLY_H
+#define JACQUARD_NET_DRAGONFLY_H
+
+#include "internal.h"
+
+#define NODES_PER_ROUTER 4
+#define GROUPS_MAX 241 /* 8-bit group number, 240 cables */
+#define CHASSIS_MAX 6
+#define SLOTS_MAX 16
+#define LOCALS_MAX (CHASSIS_MAX * SLOTS_MAX)
+#define PORTS 40
+#define PORT_BLACK 15
+#define PORT_BLUE 30
+#define BLUE_PORTS 10
+#define BLACK_LINKS 3
+#define LINKS_PER_CABLE 4 /* two connectors at each end, two links each */
+#define PAIR_LINKS_MAX 960 /* two groups, all 240 cables */
+#define PAIR_WORDS_MAX ((PAIR_LINKS_MAX + 63) / 64)
+#define NO_LINK UINT16_MAX
+
+struct gateway { /* one end of a blue link */
+    uint8_t local, port;
+};
+
+struct place {
+    uint8_t group, local, chassis, slot;
+};
+
+/* Which of a group pair's links can be reached from a router how; the rest needs green and black.
+ */
+struct reach {
+    uint64_t here, green, black;
+};
+
+/* How to get to and from a gateway, in order of (hops, time); see dragonfly.c. */
+struct detour_class {
+    uint8_t count;
+    struct {
+        uint8_t source, target;
+    } leg[16];
+};
+enum { LEG_HERE, LEG_GREEN, LEG_BLACK, LEG_BOTH };
+
+struct dragonfly {
+    uint32_t groups, chassis, slots, cables;
+    uint32_t per_group; /* routers */
+    uint32_t pair_links; /* blue links per group pair */
+    uint32_t pair_words; /* of 64 bits */
+    /* The table is the same in every group: it depends only on which of its peers a group looks at.
+     */
+    struct gateway *gateways; /* [peer index * pair_links + link] */
+    uint16_t *blue; /* [local * BLUE_PORTS + port - PORT_BLUE]: index into gateways, NO_LINK */
+    struct reach *reach; /* [(peer index * per_group + local) * pair_words + word] */
+    uint64_t last_word; /* valid bits of the last word */
+    struct detour_class order[16];
+    uint32_t orders;
+    struct place *places; /* [router] */
+    struct sim_random *random; /* [router]: every router draws from its own stream */
+    sim_time_t router_transit;
+    struct net_route_bias
+        bias[4][4]; /* [class][where the decision is taken: p-tile, green, black, blue] */
+};
+
+/* Index of group `peer` among the peers of `group`. */
+static inline uint32_t dragonfly_peer_index(uint32_t group, uint32_t peer)
+{
+    return peer < group ? peer : peer - 1;
+}
+
+static inline uint32_t dragonfly_green_port(uint32_t slot, uint32_t peer_slot)
+{
+    return peer_slot < slot ? peer_slot : peer_slot - 1;
+}
+
+static inline uint32_t dragonfly_black_port(uint32_t chassis, uint32_t peer_chassis, uint32_t which)
+{
+    return PORT_BLACK + BLACK_LINKS * (peer_chassis < chassis ? peer_chassis : peer_chassis - 1) +
+           which;
+}
+
+static inline unsigned dragonfly_port_color(uint32_t port)
+{
+    return port < PORT_BLACK ? COLOR_GREEN : port < PORT_BLUE ? COLOR_BLACK : COLOR_BLUE;
+}
+
+/* wiring.c */
+bool dragonfly_wire(struct dragonfly *fly); /* false: out of memory */
+bool dragonfly_peer(const struct dragonfly *fly, uint32_t router, uint32_t port, uint32_t *peer,
+                    uint32_t *peer_port, uint32_t *which);
+uint8_t dragonfly_tile(const struct dragonfly *fly, uint32_t router, uint32_t port);
+
+/* dragonfly.c: the blue links by which a shortest path can lead, bits of `set`; returns their
+ * number */
+uint32_t dragonfly_best_gateways(const struct dragonfly *fly, uint32_t source_router,
+                                 uint32_t target_router, uint64_t *set, uint32_t *source_leg,
+                                 uint32_t *target_leg);
+
+/* route.c */
+bool dragonfly_route(struct net *net, const struct net_transfer *transfer, struct net_path *path);
+/* Any live path: fixed modes. `choice` picks among equals; impaired networks: the next live entry.
+ */
+bool dragonfly_fixed_path(const struct net *net, struct net_path *path, uint32_t source,
+                          uint32_t target, uint64_t choice);
+
+#endif

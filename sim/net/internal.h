@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Inside sim/net. A topology (dragonfly, switched) turns a transfer into a path: a list of directed
+ * links. What happens on the links is the same for all of them (chunk.c), as are faults and
+ * liveness (link.c, send.c).
+ *
+ * Link state is what F1 walks over, so it is small: 16 bytes per directed link, addressed by a
+ * 32-bit index that is computed from coordinates; no pointers, no table of paths. Theta (1152
+ * routers, 40 ports) takes 0.7 MB.
+ */
+#ifndef JACQUARD_NET_INTERNAL_H
+#define JACQUARD_NET_INTERNAL_H
+
+#include "net/net.h"
+
+/* Colours of links; index of the speed table. The first three are enum values of
+ * net_link_info.color. */
+enum {
+    COLOR_GREEN,
+    COLOR_BLACK,
+    COLOR_BLUE,
+    COLOR_TO_SWITCH, /* switched networks: the next element is a switch */
+    COLOR_TO_HOST,
+    COLORS,
+};
+#define LANES 3
+
+struct net_speed {
+    uint64_t unit; /* ps per unit on the wire, fixed point: see net_serialise */
+    sim_time_t hop; /* input of one element to input of the next */
+    sim_time_t spread; /* backlog that adaptive traffic does not wait for: see NET_SPREAD_UNITS */
+    double load_per_ps; /* backlog to the 4-bit load of a port */
+    double units_per_us; /* rate */
+};
+
+struct net_link {
+    sim_time_t busy; /* until when it is reserved */
+    uint32_t units, transfers; /* carried over to net_link_totals before they wrap */
+};
+
+struct net_link_totals { /* touched rarely */
+    uint64_t units, transfers, dropped, dead;
+};
+
+enum {
+    DOWN_LINK = 1,
+    DOWN_SOURCE = 2,
+    DOWN_TARGET = 4
+}; /* why a directed link is not alive: bits of net->down */
+
+struct net_death {
+    sim_time_t time;
+    bool is_router;
+    uint32_t a, b; /* the two directed links; the router and UINT32_MAX */
+};
+
+struct net_path {
+    sim_time_t transit; /* from the source NIC to the input of the first link */
+    sim_time_t
+        propagation; /* what a streamed chunk pays instead of the links' own hops: see chunk.c */
+    uint32_t links;
+    bool single; /* one path for all packets: hashed, in order, switched */
+    bool minimal;
+    uint8_t color[NET_PATH_MAX];
+    uint32_t link[NET_PATH_MAX];
+};
+
+/* What a topology must offer. `router` and `peer` of links follow net.h. */
+struct net_topology {
+    /* The path for a transfer at F1, by its mode and the state of the links; false: no live path.
+     */
+    bool (*route)(struct net *net, const struct net_transfer *transfer, struct net_path *path);
+    /* A shortest path on an idle network, by its parts; links need not be filled in, colours are.
+     */
+    void (*shortest)(const struct net *net, uint32_t source, uint32_t target,
+                     struct net_path *path);
+    double (*path_rate)(const struct net *net, uint32_t source, uint32_t target,
+                        enum net_route route);
+    /* The directed link a→b and its reverse; false: there is none. */
+    bool (*find)(const struct net *net, uint32_t a, uint32_t b, uint32_t which, uint32_t *link,
+                 uint32_t *reverse);
+    /* Fills in names, tiles and colour; false: nothing is connected there. */
+    bool (*describe)(const struct net *net, uint32_t link, struct net_link_info *info);
+    void (*destroy)(struct net *net);
+};
+
+struct dragonfly;
+struct switched;
+
+struct net_order_entry {
+    uint64_t pair, flow;
+    sim_time_t tail; /* 0: free */
+};
+
+struct net_order { /* see order.c */
+    struct net_order_entry *entries;
+    uint32_t capacity, used;
+};
+
+struct net {
+    const struct net_topology *topology;
+    union {
+        struct dragonfly *dragonfly;
+        struct switched *switched;
+    };
+    enum net_fidelity fidelity;
+    bool impaired; /* some link or router is not alive now */
+    struct net_link *links;
+    struct net_link_totals *totals;
+    uint8_t *down; /* per directed link */
+    uint8_t *lanes; /* per directed link; NULL as long as all have theirs */
+    uint32_t link_count, ports; /* ports: links per router in the index, 0 when irregular */
+    uint8_t *router_dead;
+    uint32_t endpoints, routers, groups;
+    uint32_t per_router; /* endpoints */
+    uint32_t host_links; /* of a path, which are no hops */
+    struct net_speed speed[COLORS][LANES + 1]; /* [colour][live lanes], [..][0] unused */
+    uint8_t full_lanes[COLORS]; /* configured */
+    struct net_death *deaths;
+    uint32_t death_count, death_capacity;
+    struct net_order order;
+    struct net_counters counters;
+};
+
+/*
+ * Packets that a chunk of an adaptive mode stands for are routed one by one over several ports, and
+ * packets of different chunks interleave on a link. A chunk that finds no more than one chunk's
+ * worth of backlog therefore does not wait; beyond that it does, so that no link carries more than
+ * its rate. One chunk: 16 packets of 14 phits.
+ */
+#define NET_SPREAD_UNITS 224
+
+static inline sim_time_t net_serialise(const struct net_speed *speed, uint32_t units)
+{
+    return (units * speed->unit + 0x8000) >> 16; /* 14 phits at 700 per µs are 20000 ps exactly */
+}
+
+static inline const struct net_speed *net_link_speed(const struct net *net, uint32_t link,
+                                                     unsigned color)
+{
+    unsigned lanes = sim_likely(net->lanes == NULL) ? net->full_lanes[color] : net->lanes[link];
+
+    return &net->speed[color][lanes];
+}
+
+static inline bool net_link_alive(const struct net *net, uint32_t link)
+{
+    return !net->impaired || net->down[link] == 0;
+}
+
+static inline bool net_mode_adaptive(unsigned route)
+{
+    return route >= NET_ROUTE_ADAPTIVE_0;
+}
+
+/* net.c: for the topologies. rate in units per microsecond; vc_units: backlog that counts as full
+ * load */
+void net_speed_init(struct net *net, unsigned color, const struct net_link_class *class,
+                    uint32_t vc_units, uint32_t spread_units);
+bool net_links_alloc(struct net *net, uint32_t links);
+__attribute__((format(printf, 2, 3))) bool net_fail(char **error, const char *format,
+                                                    ...); /* always false */
+
+/* dragonfly.c, switched.c: NULL and *error on a configuration that cannot be built */
+bool net_dragonfly_init(struct net *net, const struct net_config *config, char **error);
+bool net_switched_init(struct net *net, const struct net_config *config, char **error);
+
+/* chunk.c: reserves the links of the path; returns the arrival of the tail */
+sim_time_t net_chunk_reserve(struct net *net, struct net_transfer *transfer,
+                             const struct net_path *path, sim_time_t feed);
+/* closed_form.c: the same without links; false: no live path */
+bool net_closed_form(struct net *net, struct net_transfer *transfer, sim_time_t feed,
+                     struct net_path *path, sim_time_t *arrival);
+
+/* order.c: an arrival that does not overtake the flow's earlier ones; remembers it */
+sim_time_t net_order_clamp(struct net_order *order, const struct net_transfer *transfer,
+                           sim_time_t arrival);
+void net_order_fini(struct net_order *order);
+
+/* link.c */
+bool net_flight_lost(struct net *net,
+                     const struct net_transfer *transfer); /* asked at its arrival */
+
+/* send.c */
+void net_faults_register(void);
+
+#endif

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Liveness and width of links. A link that dies takes with it what it carries and what is on the
+ * way to it by a path that was already chosen. Transfers find that out when they would arrive:
+ * every death is written down, and a transfer that was sent before it looks whether it happened to
+ * a link or router that it had not left yet.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "internal.h"
+
+static void write_death(struct net *net, bool is_router, uint32_t a, uint32_t b)
+{
+    if (net->death_count == net->death_capacity) {
+        net->death_capacity = net->death_capacity ? 2 * net->death_capacity : 16;
+        net->deaths = realloc(net->deaths, net->death_capacity * sizeof(*net->deaths));
+        if (net->deaths == NULL)
+            abort();
+    }
+    net->deaths[net->death_count++] = (struct net_death){sim_now(), is_router, a, b};
+}
+
+static void find_impairment(struct net *net)
+{
+    uint32_t i;
+
+    net->impaired = false;
+    for (i = 0; i < net->link_count && !net->impaired; i++)
+        net->impaired = net->down[i] != 0;
+    for (i = 0; i < net->routers && !net->impaired; i++)
+        net->impaired = net->router_dead[i] != 0;
+}
+
+static void set_down(struct net *net, uint32_t link, uint8_t why, bool down)
+{
+    if (down)
+        net->down[link] |= why;
+    else
+        net->down[link] &= (uint8_t)~why;
+}
+
+bool net_link_set_alive(struct net *net, uint32_t router_a, uint32_t router_b, uint32_t which,
+                        bool alive)
+{
+    uint32_t link, reverse;
+
+    if (!net->topology->find(net, router_a, router_b, which, &link, &reverse))
+        return false;
+    if (!alive && !(net->down[link] & DOWN_LINK))
+        write_death(net, false, link, reverse);
+    set_down(net, link, DOWN_LINK, !alive);
+    set_down(net, reverse, DOWN_LINK, !alive);
+    find_impairment(net);
+    return true;
+}
+
+bool net_link_set_lanes(struct net *net, uint32_t router_a, uint32_t router_b, uint32_t which,
+                        uint32_t lanes)
+{
+    struct net_link_info info = {0};
+    uint32_t link, reverse, i;
+
+    if (lanes < 1 || lanes > LANES ||
+        !net->topology->find(net, router_a, router_b, which, &link, &reverse))
+        return false;
+    if (net->lanes == NULL) {
+        net->lanes = malloc(net->link_count);
+        if (net->lanes == NULL)
+            abort();
+        memset(net->lanes, LANES, net->link_count);
+        for (i = 0; i < net->link_count; i++)
+            if (net->topology->describe(net, i, &info))
+                net->lanes[i] = net->full_lanes[info.color];
+    }
+    net->lanes[link] = (uint8_t)lanes;
+    net->lanes[reverse] = (uint8_t)lanes;
+    return true;
+}
+
+bool net_router_set_alive(struct net *net, uint32_t router, bool alive)
+{
+    struct net_link_info info = {0};
+    uint32_t i;
+
+    if (router >= net->routers)
+        return false;
+    if (net->router_dead[router] == !alive)
+        return true;
+    net->router_dead[router] = !alive;
+    if (!alive)
+        write_death(net, true, router, UINT32_MAX);
+    for (i = 0; i < net->link_count; i++)
+        if (net->topology->describe(net, i, &info)) {
+            if (info.router == router)
+                set_down(net, i, DOWN_SOURCE, !alive);
+            if (info.peer == router)
+                set_down(net, i, DOWN_TARGET, !alive);
+        }
+    find_impairment(net);
+    return true;
+}
+
+bool net_router_alive(const struct net *net, uint32_t router)
+{
+    return router < net->routers && !net->router_dead[router];
+}
+
+/* ---- what was on the way --------------------------------------------------------------------- */
+
+static bool lost_to_link(struct net *net, const struct net_transfer *transfer,
+                         const struct net_death *death)
+{
+    const struct net_flight *flight = &transfer->flight;
+    struct net_link_info info = {0};
+    uint32_t i;
+
+    for (i = 0; i < flight->links; i++) {
+        uint32_t link = flight->link[i];
+        sim_time_t left = flight->sent + flight->left_ns[i] * SIM_NS, wire;
+
+        if ((link != death->a && link != death->b) || death->time > left)
+            continue;
+        net->topology->describe(net, link, &info);
+        wire = net_serialise(net_link_speed(net, link, info.color), transfer->units);
+        if (death->time + wire < left)
+            net->totals[link].dead++; /* it had not come to the link yet */
+        else
+            net->totals[link].dropped++;
+        return true;
+    }
+    return false;
+}
+
+static bool lost_to_router(struct net *net, const struct net_transfer *transfer, uint32_t router,
+                           sim_time_t when)
+{
+    const struct net_flight *flight = &transfer->flight;
+    struct net_link_info info = {0};
+    uint32_t i;
+
+    for (i = 0; i < flight->links; i++) {
+        net->topology->describe(net, flight->link[i], &info);
+        if (info.router == router && when <= flight->sent + flight->left_ns[i] * SIM_NS) {
+            net->totals[flight->link[i]].dropped++;
+            return true;
+        }
+    }
+    return router == net_router_of(net, transfer->target) ||
+           (flight->links == 0 && router == net_router_of(net, transfer->source));
+}
+
+bool net_flight_lost(struct net *net, const struct net_transfer *transfer)
+{
+    uint32_t i;
+
+    for (i = transfer->flight.deaths; i < net->death_count; i++) {
+        const struct net_death *death = &net->deaths[i];
+
+        if (death->is_router ? lost_to_router(net, transfer, death->a, death->time)
+                             : lost_to_link(net, transfer, death))
+            return true;
+    }
+    return false;
+}
+
+/* ---- looking --------------------------------------------------------------------------------- */
+
+void net_for_each_link(const struct net *net,
+                       void (*visit)(const struct net_link_info *, void *arg), void *arg)
+{
+    uint32_t i;
+
+    for (i = 0; i < net->link_count; i++) {
+        struct net_link_info info = {0};
+
+        if (!net->topology->describe(net, i, &info))
+            continue;
+        info.alive = net->down[i] == 0;
+        info.units = net->totals[i].units + net->links[i].units;
+        info.transfers = net->totals[i].transfers + net->links[i].transfers;
+        info.dropped = net->totals[i].dropped;
+        info.dead = net->totals[i].dead;
+        info.busy = (sim_time_t)((double)info.units * 1e6 /
+                                 net_link_speed(net, i, info.color)->units_per_us);
+        visit(&info, arg);
+    }
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Networks: configuration, creation, what can be asked of any of them. */
+#define _GNU_SOURCE /* vasprintf */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "internal.h"
+
+/*
+ * Defaults: link rates and hop latencies of docs/model-network.md, "Links"; a virtual channel takes
+ * at most 72 of a tile's buffer blocks of 8 phits. The bias classes are named in public, their
+ * values are not: assumed.
+ */
+void net_config_default(struct net_config *config)
+{
+    *config = (struct net_config){
+        .fidelity = NET_F1,
+        .seed = 1,
+        .topology = NET_DRAGONFLY,
+        .dragonfly =
+            {
+                .preset = "mini2",
+                .groups = 2,
+                .chassis = 2,
+                .slots = 4,
+                .cables = 2,
+                .green = {700, 95 * SIM_NS, LANES},
+                .black = {700, 100 * SIM_NS, LANES},
+                .blue = {625, 110 * SIM_NS, LANES},
+                .router_transit = 50 * SIM_NS,
+                .vc_units = 576,
+                .bias = {{0, 0, 0, 0}, {0, 0, 0, 2}, {0, 0, 0, 4}, {0, 0, 2, 16}},
+            },
+        .switched =
+            {
+                .kind = "single-switch",
+                .nodes = 16,
+                .radix = 32,
+                .rate_Bpus = 12500, /* 100 Gbit/s */
+                .link_latency = 50 * SIM_NS,
+                .switch_latency = 100 * SIM_NS,
+            },
+    };
+}
+
+bool net_fail(char **error, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    if (vasprintf(error, format, arguments) < 0)
+        *error = NULL;
+    va_end(arguments);
+    return false;
+}
+
+void net_speed_init(struct net *net, unsigned color, const struct net_link_class *class,
+                    uint32_t vc_units, uint32_t spread_units)
+{
+    uint32_t lanes;
+
+    net->full_lanes[color] = (uint8_t) class->lanes;
+    for (lanes = 1; lanes <= LANES; lanes++) {
+        struct net_speed *speed = &net->speed[color][lanes];
+        double unit = 1e6 * LANES / (class->rate_mps * lanes); /* ps */
+
+        speed->unit = (uint64_t)llround(unit * 65536);
+        speed->hop = class->hop;
+        speed->spread = net_serialise(speed, spread_units);
+        speed->load_per_ps = 15 / (unit * vc_units);
+        speed->units_per_us = class->rate_mps * lanes / LANES;
+    }
+}
+
+bool net_links_alloc(struct net *net, uint32_t links)
+{
+    net->link_count = links;
+    net->links = calloc(links, sizeof(*net->links));
+    net->totals = calloc(links, sizeof(*net->totals));
+    net->down = calloc(links, sizeof(*net->down));
+    net->router_dead = calloc(net->routers, sizeof(*net->router_dead));
+    return net->links != NULL && net->totals != NULL && net->down != NULL &&
+           net->router_dead != NULL;
+}
+
+struct net *net_create(const struct net_config *config, char **error)
+{
+    struct net *net;
+    bool built;
+
+    *error = NULL;
+    if (config->fidelity != NET_F0 && config->fidelity != NET_F1) {
+        net_fail(error, "fidelity F2 is not built yet; there are F0 and F1");
+        return NULL;
+    }
+    net = calloc(1, sizeof(*net));
+    if (net == NULL) {
+        net_fail(error, "out of memory");
+        return NULL;
+    }
+    net->fidelity = config->fidelity;
+    if (config->topology == NET_DRAGONFLY)
+        built = net_dragonfly_init(net, config, error);
+    else
+        built = net_switched_init(net, config, error);
+    if (!built) {
+        net_destroy(net);
+        return NULL;
+    }
+    net_faults_register();
+    return net;
+}
+
+void net_destroy(struct net *net)
+{
+    if (net == NULL)
+        return;
+    if (net->topology != NULL)
+        net->topology->destroy(net);
+    net_order_fini(&net->order);
+    free(net->links);
+    free(net->totals);
+    free(net->down);
+    free(net->lanes);
+    free(net->router_dead);
+    free(net->deaths);
+    free(net);
+}
+
+uint32_t net_endpoints(const struct net *net)
+{
+    return net->endpoints;
+}
+
+uint32_t net_groups(const struct net *net)
+{
+    return net->groups;
+}
+
+uint32_t net_group_of(const struct net *net, uint32_t endpoint)
+{
+    return endpoint / (net->endpoints / net->groups);
+}
+
+uint32_t net_routers(const struct net *net)
+{
+    return net->routers;
+}
+
+uint32_t net_router_of(const struct net *net, uint32_t endpoint)
+{
+    return endpoint / net->per_router;
+}
+
+enum net_fidelity net_fidelity(const struct net *net)
+{
+    return net->fidelity;
+}
+
+uint32_t net_minimal_hops(const struct net *net, uint32_t source, uint32_t target)
+{
+    struct net_path path;
+
+    net->topology->shortest(net, source, target, &path);
+    return path.links - net->host_links;
+}
+
+double net_path_rate(const struct net *net, uint32_t source, uint32_t target, enum net_route route)
+{
+    return net->topology->path_rate(net, source, target, route);
+}
+
+void net_get_counters(const struct net *net, struct net_counters *counters)
+{
+    *counters = net->counters;
+}

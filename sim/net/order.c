@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Order of the fixed modes. Transfers of a flow take the same links and these serve them in turn,
+ * but a tail also waits for its NIC (a slow feed) and for faults that delay it, and nothing behind
+ * may pass it. The table holds the last arrival of each flow that still has something on the way; a
+ * flow whose last arrival has passed is forgotten.
+ *
+ * A flow is a pair of endpoints, class and mode; for hashed modes the hash (cache line) as well.
+ */
+#include <stdlib.h>
+#include "internal.h"
+
+static uint64_t flow_of(const struct net_transfer *transfer)
+{
+    uint64_t flow = (uint64_t)transfer->class << 8 | transfer->route;
+
+    return transfer->route == NET_ROUTE_IN_ORDER ? flow : sim_mix(transfer->hash) ^ flow;
+}
+
+static uint32_t place_of(const struct net_order *order, uint64_t pair, uint64_t flow)
+{
+    return (uint32_t)(sim_mix(pair * 0x9e3779b97f4a7c15ull ^ flow) >> 32) & (order->capacity - 1);
+}
+
+/* Keeps what is still on the way; twice the room when that is more than a quarter of it. */
+static void rebuild(struct net_order *order)
+{
+    struct net_order old = *order;
+    uint32_t live = 0, i;
+
+    for (i = 0; i < old.capacity; i++)
+        live += old.entries[i].tail > sim_now();
+    if (old.capacity == 0)
+        order->capacity = 256;
+    else if (live > old.capacity / 4)
+        order->capacity *= 2;
+    order->entries = calloc(order->capacity, sizeof(*order->entries));
+    if (order->entries == NULL)
+        abort();
+    order->used = live;
+    for (i = 0; i < old.capacity; i++) {
+        const struct net_order_entry *entry = &old.entries[i];
+        uint32_t at;
+
+        if (entry->tail <= sim_now())
+            continue;
+        for (at = place_of(order, entry->pair, entry->flow); order->entries[at].tail != 0;)
+            at = (at + 1) & (order->capacity - 1);
+        order->entries[at] = *entry;
+    }
+    free(old.entries);
+}
+
+sim_time_t net_order_clamp(struct net_order *order, const struct net_transfer *transfer,
+                           sim_time_t arrival)
+{
+    uint64_t pair = (uint64_t)transfer->source << 32 | transfer->target, flow = flow_of(transfer);
+    struct net_order_entry *reuse = NULL, *entry;
+    uint32_t at;
+
+    if (order->used >= order->capacity / 4 * 3)
+        rebuild(order);
+    for (at = place_of(order, pair, flow);; at = (at + 1) & (order->capacity - 1)) {
+        entry = &order->entries[at];
+        if (entry->tail == 0)
+            break;
+        if (entry->pair == pair && entry->flow == flow) {
+            if (entry->tail > arrival)
+                arrival = entry->tail;
+            entry->tail = arrival;
+            return arrival;
+        }
+        if (reuse == NULL && entry->tail <= sim_now())
+            reuse = entry;
+    }
+    if (reuse == NULL) {
+        reuse = entry;
+        order->used++;
+    }
+    *reuse = (struct net_order_entry){pair, flow, arrival};
+    return arrival;
+}
+
+void net_order_fini(struct net_order *order)
+{
+    free(order->entries);
+}

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Paths on the dragonfly. They are built on the fly from coordinates and the gateway table.
+ * Functions that extend a path append to it and leave it as it was when they return false, which
+ * happens only on an impaired network.
+ *
+ * A `choice` is 64 random or hashed bits that pick among equals: bits 0–15 and 16–31 for the two
+ * legs inside groups, the upper half for the gateway or the root.
+ */
+#include <assert.h>
+#include "dragonfly.h"
+
+#define NOWHERE UINT32_MAX
+
+struct context {
+    const struct net *net;
+    const struct dragonfly *fly;
+    sim_time_t now;
+    bool adaptive; /* prefer the less busy of parallel links; otherwise the first live one */
+};
+
+static inline uint32_t pick(uint64_t choice, uint32_t count)
+{
+    return (uint32_t)(((choice >> 32) * count) >> 32);
+}
+
+static inline bool add(const struct context *in, struct net_path *path, uint32_t link,
+                       unsigned color)
+{
+    if (!net_link_alive(in->net, link))
+        return false;
+    assert(path->links < NET_PATH_MAX);
+    path->color[path->links] = (uint8_t)color;
+    path->link[path->links++] = link;
+    return true;
+}
+
+static inline bool add_black(const struct context *in, struct net_path *path, uint32_t router,
+                             uint32_t chassis, uint32_t peer, uint32_t choice)
+{
+    uint32_t base = router * PORTS + dragonfly_black_port(chassis, peer, 0), best = NOWHERE, i;
+    uint32_t which = ((choice >> 8 & 0xff) * BLACK_LINKS) >> 8;
+    sim_time_t best_busy = SIM_NEVER;
+
+    for (i = 0; i < BLACK_LINKS; i++) {
+        uint32_t link = base + which;
+        sim_time_t busy = in->net->links[link].busy;
+
+        which = which + 1 == BLACK_LINKS ? 0 : which + 1;
+        if (!net_link_alive(in->net, link))
+            continue;
+        if (!in->adaptive || busy <= in->now)
+            return add(in, path, link, COLOR_BLACK);
+        if (busy < best_busy) {
+            best_busy = busy;
+            best = link;
+        }
+    }
+    return best != NOWHERE && add(in, path, best, COLOR_BLACK);
+}
+
+/* Two links, green first or black first; both corners are minimal. */
+static bool add_corner(const struct context *in, struct net_path *path, uint32_t base,
+                       const struct place *from, const struct place *to, bool black_first,
+                       uint32_t choice)
+{
+    uint32_t slots = in->fly->slots, before = path->links, corner;
+
+    if (black_first) {
+        corner = base + to->chassis * slots + from->slot;
+        if (add_black(in, path, base + from->local, from->chassis, to->chassis, choice) &&
+            add(in, path, corner * PORTS + dragonfly_green_port(from->slot, to->slot), COLOR_GREEN))
+            return true;
+    } else {
+        corner = base + from->chassis * slots + to->slot;
+        if (add(in, path, (base + from->local) * PORTS + dragonfly_green_port(from->slot, to->slot),
+                COLOR_GREEN) &&
+            add_black(in, path, corner, from->chassis, to->chassis, choice))
+            return true;
+    }
+    path->links = before;
+    return false;
+}
+
+/* From one router of a group to another, 0 to 2 links, not by way of local router `avoid`. */
+static bool add_leg(const struct context *in, struct net_path *path, uint32_t base, uint32_t a,
+                    uint32_t b, uint32_t choice, uint32_t avoid)
+{
+    const struct place *from = &in->fly->places[base + a], *to = &in->fly->places[base + b];
+    uint32_t at = path->links;
+    struct net_path other;
+    bool black_first;
+
+    if (a == b)
+        return true;
+    if (from->chassis == to->chassis)
+        return add(in, path, (base + a) * PORTS + dragonfly_green_port(from->slot, to->slot),
+                   COLOR_GREEN);
+    if (from->slot == to->slot)
+        return add_black(in, path, base + a, from->chassis, to->chassis, choice);
+    black_first = choice & 1;
+    if (avoid == from->chassis * in->fly->slots + to->slot)
+        black_first = true;
+    else if (avoid == to->chassis * in->fly->slots + from->slot)
+        black_first = false;
+    if (!add_corner(in, path, base, from, to, black_first, choice))
+        return add_corner(in, path, base, from, to, !black_first, choice);
+    if (!in->adaptive || in->net->links[path->link[at]].busy <= in->now || avoid != NOWHERE)
+        return true;
+    other = *path;
+    other.links = at;
+    if (add_corner(in, &other, base, from, to, !black_first, choice) &&
+        in->net->links[other.link[at]].busy < in->net->links[path->link[at]].busy)
+        *path = other;
+    return true;
+}
+
+/* A leg that may go round by a third router when no short one is alive. */
+static bool add_leg_somehow(const struct context *in, struct net_path *path, uint32_t base,
+                            uint32_t a, uint32_t b, uint32_t choice)
+{
+    uint32_t before = path->links, count = in->fly->per_group, i;
+
+    if (add_leg(in, path, base, a, b, choice, NOWHERE))
+        return true;
+    for (i = 0; i < count; i++) {
+        uint32_t root = (choice + i) % count;
+
+        if (root != a && root != b && add_leg(in, path, base, a, root, choice, NOWHERE) &&
+            add_leg(in, path, base, root, b, choice, NOWHERE))
+            return true;
+        path->links = before;
+    }
+    return false;
+}
+
+typedef bool leg_function(const struct context *in, struct net_path *path, uint32_t base,
+                          uint32_t a, uint32_t b, uint32_t choice);
+
+static bool add_short_leg(const struct context *in, struct net_path *path, uint32_t base,
+                          uint32_t a, uint32_t b, uint32_t choice)
+{
+    return add_leg(in, path, base, a, b, choice, NOWHERE);
+}
+
+/* From router s to router t of another group by the given one of the two groups' links. */
+static inline bool add_global(const struct context *in, struct net_path *path, uint32_t s,
+                              uint32_t t, uint32_t link, uint64_t choice, leg_function *leg)
+{
+    const struct dragonfly *fly = in->fly;
+    const struct place *from = &fly->places[s], *to = &fly->places[t];
+    const struct gateway *near =
+        &fly->gateways[dragonfly_peer_index(from->group, to->group) * fly->pair_links + link];
+    const struct gateway *far =
+        &fly->gateways[dragonfly_peer_index(to->group, from->group) * fly->pair_links + link];
+    uint32_t base = from->group * fly->per_group, before = path->links;
+
+    if (leg(in, path, base, from->local, near->local, (uint32_t)choice) &&
+        add(in, path, (base + near->local) * PORTS + near->port, COLOR_BLUE) &&
+        leg(in, path, to->group * fly->per_group, far->local, to->local, (uint32_t)choice >> 16))
+        return true;
+    path->links = before;
+    return false;
+}
+
+static uint32_t nth_bit(const uint64_t *set, uint32_t n)
+{
+    uint32_t word = 0;
+    uint64_t bits;
+
+    for (;; word++) {
+        uint32_t count = 0;
+
+        for (bits = set[word]; bits != 0 && count < n; bits &= bits - 1)
+            count++;
+        if (bits != 0)
+            return word * 64 + (uint32_t)__builtin_ctzll(bits);
+        n -= count;
+    }
+}
+
+/* The next live entry: first the other shortest ones, then those that take more links in a group.
+ */
+static bool add_next_gateway(const struct context *in, struct net_path *path, uint32_t s,
+                             uint32_t t, const uint64_t *set, uint32_t tried, uint64_t choice,
+                             leg_function *leg)
+{
+    uint32_t count = in->fly->pair_links, i, round;
+
+    for (round = 0; round < 2; round++)
+        for (i = 1; i <= count; i++) {
+            uint32_t link = (tried + i) % count;
+            bool is_best = set[link / 64] >> (link % 64) & 1;
+
+            if (is_best == (round == 0) && add_global(in, path, s, t, link, choice, leg))
+                return true;
+        }
+    return false;
+}
+
+/* A path with the least links, and of these one with the least time. */
+static inline bool add_shortest(const struct context *in, struct net_path *path, uint32_t s,
+                                uint32_t t, uint64_t choice)
+{
+    const struct dragonfly *fly = in->fly;
+    const struct place *from = &fly->places[s], *to = &fly->places[t];
+    uint64_t set[PAIR_WORDS_MAX];
+    uint32_t count, link, source_leg, target_leg;
+
+    if (from->group == to->group)
+        return add_leg(in, path, from->group * fly->per_group, from->local, to->local,
+                       (uint32_t)choice, NOWHERE);
+    count = dragonfly_best_gateways(fly, s, t, set, &source_leg, &target_leg);
+    link = nth_bit(set, pick(choice, count));
+    return add_global(in, path, s, t, link, choice, add_short_leg) ||
+           add_next_gateway(in, path, s, t, set, link, choice, add_short_leg);
+}
+
+/* By a root: a third router in the group, or a third group; with two groups a third router in the
+ * source's. */
+static bool add_non_minimal(const struct context *in, struct net_path *path, uint32_t s, uint32_t t,
+                            uint64_t choice)
+{
+    const struct dragonfly *fly = in->fly;
+    const struct place *from = &fly->places[s], *to = &fly->places[t];
+    uint32_t base = from->group * fly->per_group, before = path->links;
+    uint32_t first, count, tries, i;
+
+    if (from->group == to->group || fly->groups == 2) {
+        count = fly->per_group;
+        first = pick(choice, count);
+        tries = in->net->impaired && !in->adaptive
+                    ? count
+                    : 3; /* two of three may be the ends themselves */
+        for (i = 0; i < tries; i++) {
+            uint32_t root = (first + i) % count;
+
+            if (root == from->local || (from->group == to->group && root == to->local))
+                continue;
+            if (from->group == to->group
+                    ? add_leg(in, path, base, from->local, root, (uint32_t)choice, to->local) &&
+                          add_leg(in, path, base, root, to->local, (uint32_t)choice >> 16,
+                                  from->local)
+                    : add_leg(in, path, base, from->local, root, (uint32_t)choice, NOWHERE) &&
+                          add_shortest(in, path, base + root, t, choice * 0x9e3779b97f4a7c15ull))
+                return true;
+            path->links = before;
+        }
+        return false;
+    }
+    count = (fly->groups - 2) * fly->pair_links;
+    first = pick(choice, count);
+    tries = in->net->impaired && !in->adaptive ? count : 1;
+    for (i = 0; i < tries; i++) {
+        uint32_t number = (first + i) % count, link = number % fly->pair_links,
+                 group = number / fly->pair_links;
+        const struct gateway *far;
+        uint32_t root;
+
+        group += group >= (from->group < to->group ? from->group : to->group);
+        group += group >= (from->group < to->group ? to->group : from->group);
+        far = &fly->gateways[dragonfly_peer_index(group, from->group) * fly->pair_links + link];
+        root = group * fly->per_group + far->local;
+        if (add_global(in, path, s, root, link, choice, add_short_leg) &&
+            add_shortest(in, path, root, t, choice * 0x9e3779b97f4a7c15ull))
+            return true;
+        path->links = before;
+    }
+    return false;
+}
+
+/* Whatever is alive, when neither a minimal nor a drawn non-minimal path is; in a fixed order. */
+static bool add_somehow(const struct context *in, struct net_path *path, uint32_t s, uint32_t t,
+                        uint64_t choice)
+{
+    const struct place *from = &in->fly->places[s], *to = &in->fly->places[t];
+    struct context fixed = *in;
+    uint64_t none[PAIR_WORDS_MAX] = {0};
+
+    path->minimal = false;
+    fixed.adaptive = false;
+    if (from->group == to->group)
+        return add_leg_somehow(in, path, from->group * in->fly->per_group, from->local, to->local,
+                               (uint32_t)choice);
+    return add_next_gateway(in, path, s, t, none, 0, choice, add_leg_somehow) ||
+           add_non_minimal(&fixed, path, s, t, choice);
+}
+
+static void begin(const struct dragonfly *fly, struct net_path *path, bool single)
+{
+    path->transit = fly->router_transit;
+    path->links = 0;
+    path->single = single;
+    path->minimal = true;
+}
+
+bool dragonfly_fixed_path(const struct net *net, struct net_path *path, uint32_t source,
+                          uint32_t target, uint64_t choice)
+{
+    struct context in = {net, net->dragonfly, sim_now(), false};
+
+    begin(in.fly, path, true);
+    return add_shortest(&in, path, source, target, choice) ||
+           add_somehow(&in, path, source, target, choice);
+}
+
+/* ---- adaptive -------------------------------------------------------------------------------- */
+
+/* The 4-bit congestion value of a port, as its router sees it when the head gets there. */
+static inline uint32_t port_load(const struct net *net, uint32_t link, unsigned color,
+                                 sim_time_t head)
+{
+    sim_time_t busy = net->links[link].busy;
+    double load;
+
+    if (busy <= head)
+        return 0;
+    load = (double)(busy - head) * net_link_speed(net, link, color)->load_per_ps;
+    return load < 15 ? (uint32_t)load : 15;
+}
+
+static uint32_t cost(const struct net *net, const struct net_path *path, uint32_t at,
+                     sim_time_t head, uint32_t shift, uint32_t addend)
+{
+    return (port_load(net, path->link[at], path->color[at], head) << shift) + addend;
+}
+
+/*
+ * The decision at the at-th router of a minimal path whose next port is loaded: one more minimal
+ * candidate, any of the group pair's links, and two non-minimal ones. True when the path now is a
+ * non-minimal one.
+ */
+static bool divert(const struct context *in, struct net_path *path, uint32_t s, uint32_t t,
+                   uint32_t at, const struct net_route_bias *bias, sim_time_t head,
+                   struct sim_random *random)
+{
+    const struct net *net = in->net;
+    const struct dragonfly *fly = in->fly;
+    uint32_t cost_min = cost(net, path, at, head, bias->min_shift, bias->min_add),
+             cost_non = UINT32_MAX;
+    uint32_t router = s, port, which, i;
+    struct net_path candidate = *path, best = *path; /* their first `at` links */
+
+    if (at > 0)
+        dragonfly_peer(fly, path->link[at - 1] / PORTS, path->link[at - 1] % PORTS, &router, &port,
+                       &which);
+    if (fly->places[router].group != fly->places[t].group) {
+        uint64_t choice = sim_random_next(random);
+
+        candidate.links = at;
+        if (add_global(in, &candidate, router, t, pick(choice, fly->pair_links), choice,
+                       add_short_leg)) {
+            uint32_t this = cost(net, &candidate, at, head, bias->min_shift, bias->min_add);
+
+            if (this < cost_min) {
+                cost_min = this;
+                *path = candidate;
+            }
+        }
+    }
+    for (i = 0; i < 2; i++) {
+        candidate.links = at;
+        if (add_non_minimal(in, &candidate, router, t, sim_random_next(random))) {
+            uint32_t this = cost(net, &candidate, at, head, bias->non_shift, bias->non_add);
+
+            if (this < cost_non) {
+                cost_non = this;
+                best = candidate;
+            }
+        }
+    }
+    if (cost_min <= cost_non)
+        return false;
+    *path = best;
+    return true;
+}
+
+static sim_time_t hops(const struct net *net, const struct net_path *path)
+{
+    sim_time_t sum = 0;
+    uint32_t i;
+
+    for (i = 0; i < path->links; i++)
+        sum += net->speed[path->color[i]][LANES].hop;
+    return sum;
+}
+
+/*
+ * Decisions are taken at the source and at every router of the source group that a minimal path
+ * comes to, until it leaves the group. After the root there is no decision, only the less busy of
+ * parallel links.
+ */
+static bool adaptive_path(struct net *net, const struct net_transfer *transfer,
+                          struct net_path *path, uint32_t s, uint32_t t)
+{
+    struct context in = {net, net->dragonfly, sim_now(), true};
+    struct sim_random *random = &in.fly->random[s];
+    uint32_t class = transfer->route - NET_ROUTE_ADAPTIVE_0, at;
+    uint64_t choice = sim_random_next(random);
+    sim_time_t head = in.now + in.fly->router_transit;
+
+    begin(in.fly, path, false);
+    if (!add_shortest(&in, path, s, t, choice)) {
+        if (!add_non_minimal(&in, path, s, t, sim_random_next(random)) &&
+            !add_somehow(&in, path, s, t, choice))
+            return false;
+        path->minimal = false;
+        path->propagation = hops(net, path);
+        return true;
+    }
+    path->propagation = hops(net, path);
+    for (at = 0; at < path->links && (at == 0 || path->color[at - 1] != COLOR_BLUE); at++) {
+        const struct net_route_bias *bias =
+            &in.fly->bias[class][at == 0 ? 0 : 1 + path->color[at - 1]];
+
+        /* nothing can be cheaper than no load, unless minimal is penalised */
+        if ((port_load(net, path->link[at], path->color[at], head) > 0 ||
+             bias->min_add > bias->non_add) &&
+            divert(&in, path, s, t, at, bias, head, random)) {
+            path->minimal = false;
+            break;
+        }
+        head += net->speed[path->color[at]][LANES].hop;
+    }
+    return true;
+}
+
+bool dragonfly_route(struct net *net, const struct net_transfer *transfer, struct net_path *path)
+{
+    uint32_t s = transfer->source / NODES_PER_ROUTER, t = transfer->target / NODES_PER_ROUTER;
+    uint64_t choice = sim_mix(transfer->hash * 0x9e3779b97f4a7c15ull + transfer->target);
+    bool adaptive = net_mode_adaptive(transfer->route);
+
+    if (sim_unlikely(net->impaired) && (net->router_dead[s] || net->router_dead[t]))
+        return false;
+    if (s == t) {
+        begin(net->dragonfly, path, !adaptive);
+        path->propagation = 0;
+        return true;
+    }
+    if (sim_likely(adaptive))
+        return adaptive_path(net, transfer, path, s, t);
+    if (transfer->route == NET_ROUTE_NON_MIN_HASHED) {
+        struct context in = {net, net->dragonfly, sim_now(), false};
+
+        begin(in.fly, path, true);
+        if (add_non_minimal(&in, path, s, t, choice)) {
+            path->minimal = false;
+            return true;
+        }
+    }
+    if (transfer->route == NET_ROUTE_IN_ORDER)
+        choice = sim_mix((uint64_t)transfer->source << 32 | transfer->target);
+    return dragonfly_fixed_path(net, path, s, t, choice);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The way of a transfer: path, links, faults, arrival. */
+#include "internal.h"
+#include "engine/trace.h"
+
+/* One for all networks of a simulation; static because fault points outlive the network, until
+ * sim_fini. */
+static struct sim_fault_point packet_point;
+
+void net_faults_register(void)
+{
+    if (sim_fault_point_find("net.packet") == NULL)
+        sim_fault_point_register(&packet_point, "net.packet");
+}
+
+/* A drop is noticed where the transfer would have arrived; a delay holds up what must stay in order
+ * behind it. */
+static sim_time_t strike(struct net *net, struct net_transfer *transfer, sim_time_t arrival)
+{
+    struct sim_fault_subject subject = {
+        .source = transfer->source,
+        .target = transfer->target,
+        .source_group = net_group_of(net, transfer->source),
+        .target_group = net_group_of(net, transfer->target),
+        .kind = transfer->class,
+    };
+    const struct sim_fault_rule *rule = sim_fault_ask(&packet_point, &subject);
+    const char *what = "drop";
+
+    if (rule == NULL)
+        return arrival;
+    switch (rule->action) {
+    case SIM_FAULT_DELIVER:
+        return arrival;
+    case SIM_FAULT_DELAY:
+        what = "Delay";
+        net->counters.delayed++;
+        arrival += rule->delay;
+        break;
+    case SIM_FAULT_DUPLICATE:
+        what = "duplicate";
+        net->counters.duplicated++;
+        transfer->duplicated = true;
+        break;
+    case SIM_FAULT_CORRUPT:
+        what = "corrupt";
+        net->counters.poisoned++;
+        transfer->poisoned = true;
+        break;
+    case SIM_FAULT_DROP:
+    case SIM_FAULT_FAIL: /* a packet can fail in no other way */
+    case SIM_FAULT_CRASH:
+        net->counters.dropped++;
+        transfer->status = NET_DROPPED;
+        break;
+    }
+    trace(TRACE_INSTANT, TRACE_FAULT, transfer->source, 0, what, sim_now(), 0, 0, transfer->target);
+    return arrival;
+}
+
+static void arrive(struct sim_event *event)
+{
+    struct net_transfer *transfer = sim_container_of(event, struct net_transfer, event);
+    struct net_flight *flight = &transfer->flight;
+    struct net *net = flight->net;
+
+    event->fire = flight->fire;
+    if (sim_unlikely(flight->deaths != net->death_count) && transfer->status == NET_DELIVERED &&
+        net_flight_lost(net, transfer)) {
+        transfer->status = NET_DROPPED;
+        net->counters.dropped++;
+    }
+    event->fire(event);
+}
+
+static void count(struct net *net, struct net_transfer *transfer, const struct net_path *path)
+{
+    struct net_counters *counters = &net->counters;
+
+    transfer->hops = (uint8_t)(path->links - net->host_links);
+    transfer->minimal = path->minimal;
+    counters->transfers++;
+    counters->packets += transfer->packets;
+    counters->units += transfer->units;
+    counters->hops += transfer->hops;
+    if (path->minimal)
+        counters->minimal++;
+    else
+        counters->non_minimal++;
+}
+
+void net_send(struct net *net, struct net_transfer *transfer, sim_time_t feed)
+{
+    struct net_flight *flight = &transfer->flight;
+    struct net_path path;
+    sim_time_t arrival;
+    bool reachable;
+
+    transfer->status = NET_DELIVERED;
+    transfer->poisoned = false;
+    transfer->duplicated = false;
+    if (sim_likely(net->fidelity == NET_F1)) {
+        reachable = net->topology->route(net, transfer, &path);
+        if (sim_likely(reachable))
+            arrival = net_chunk_reserve(net, transfer, &path, feed);
+    } else {
+        reachable = net_closed_form(net, transfer, feed, &path, &arrival);
+    }
+    if (sim_unlikely(!reachable)) {
+        transfer->status = NET_UNREACHABLE;
+        transfer->hops = 0;
+        transfer->minimal = false;
+        net->counters.unreachable++;
+        trace(TRACE_INSTANT, TRACE_FAULT, transfer->source, 0, "unreachable", sim_now(), 0, 0,
+              transfer->target);
+        sim_event_schedule(&transfer->event, sim_now());
+        return;
+    }
+    count(net, transfer, &path);
+    if (sim_unlikely(packet_point.rules != NULL))
+        arrival = strike(net, transfer, arrival);
+    if (!net_mode_adaptive(transfer->route))
+        arrival = net_order_clamp(&net->order, transfer, arrival);
+    flight->net = net;
+    flight->sent = sim_now();
+    flight->deaths = net->death_count;
+    flight->fire = transfer->event.fire;
+    transfer->event.fire = arrive;
+    sim_event_schedule(&transfer->event,
+                       transfer->status == NET_DELIVERED ? arrival + transfer->lag : arrival);
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A cluster: the running form of a scenario. One at a time in a process, as the simulation core itself.
+ *
+ *   cluster_create ──▶ cluster_run ──▶ result_json ──▶ cluster_destroy
+ */
+#ifndef JACQUARD_RUN_INTERNAL_H
+#define JACQUARD_RUN_INTERNAL_H
+
+#include <glib.h>
+#include <jansson.h>
+#include "aries/aries.h"
+#include "engine/metrics.h"
+#include "engine/random.h"
+#include "engine/sim.h"
+#include "net/net.h"
+#include "run/workload.h"
+#include "scenario.h"
+
+#define FAILURE_TEXTS_MAX 32 /* kept per job */
+#define OUT_OF_BAND_PS (10 * SIM_US) /* a barrier or an exchange, from the last arrival */
+#define EXIT_KILLED 137              /* as a shell reports SIGKILL */
+
+struct cluster;
+struct job;
+
+enum rank_state { RANK_WAITING, RANK_RUNNING, RANK_ENDED, RANK_KILLED };
+
+struct rank {
+    struct job *job;
+    struct sim_fiber *fiber;
+    struct aries_process *process; /* NULL on switched networks and after the end */
+    struct sim_event reap;         /* ends a killed rank outside of whatever killed it */
+    struct sim_random random;
+    uint32_t id, node, on_node;
+    int exit_code;
+    enum rank_state state;
+    bool gathering;     /* inside a barrier or exchange */
+    const char *killed; /* why, interned */
+};
+
+/* A metric by the name that a workload uses; found by pointer first. */
+struct job_metric {
+    const char *name;
+    struct metric *metric;
+};
+
+/* Barrier and exchange of a job: two buffers, because a fast rank may enter the next one before a slow one left. */
+struct gather {
+    struct sim_event release;
+    uint64_t generation;
+    uint32_t arrived;
+    bool releasing;
+    uint8_t *buffers[2];
+    size_t bytes[2]; /* of one rank's part */
+};
+
+struct job {
+    struct cluster *cluster;
+    const struct scenario_job *scenario;
+    const struct workload *workload;
+    struct rank *ranks;
+    uint32_t rank_count, running, killed;
+    uint8_t ptag;
+    uint32_t cookie;
+    struct gather gather;
+    struct job_metric metrics[64];
+    size_t metric_count;
+    char *failures[FAILURE_TEXTS_MAX];
+    uint64_t failure_count;
+    uint64_t progress;     /* calls of rank_progress */
+    uint64_t progress_goal; /* an estimate from the arguments; 0: unknown */
+    sim_time_t started, ended;
+    int exit_code; /* of its first rank that failed */
+};
+
+/* A fault at a time. Disarmed when the last rank ends. */
+struct timed_fault {
+    struct sim_timer timer;
+    struct cluster *cluster;
+    const struct scenario_fault *scenario;
+    bool struck;
+};
+
+struct waiter {
+    char *name, *why;
+    sim_time_t since;
+};
+
+struct cluster {
+    const struct scenario *scenario;
+    struct net *net;
+    struct aries_fabric *aries; /* NULL on switched networks */
+    struct job *jobs;
+    size_t job_count;
+    uint32_t rank_count, ranks_running;
+    struct timed_fault *timed;
+    size_t timed_count;
+    /* after cluster_run */
+    enum sim_outcome outcome;
+    sim_time_t ended;     /* virtual time at which the last rank ended, or the run */
+    uint64_t digest, events, switches;
+    double wall_seconds;
+    struct waiter *waiters;
+    size_t waiter_count;
+    bool balanced;
+    char *trace_path; /* as the user named it; NULL: none */
+    uint64_t trace_points;
+};
+
+struct cluster_options {
+    uint64_t seed;
+    const char *trace; /* file to write; NULL: none */
+    const char *trace_shown; /* its name in the report; NULL: trace */
+    void (*tick)(void *arg); /* struct cluster *: progress bar */
+};
+
+/*
+ * Builds machine, processes and fibers; starts a simulation (sim_init). NULL: *error (g_free) is a line for people,
+ * and there is no simulation. The scenario must outlive the cluster.
+ */
+struct cluster *cluster_create(const struct scenario *scenario, const struct cluster_options *options, char **error);
+/* Runs to the end and closes the books. False: the trace could not be written; *error (g_free) is a line. */
+bool cluster_run(struct cluster *cluster, char **error);
+void cluster_destroy(struct cluster *cluster); /* ends the simulation (sim_fini) */
+
+/* Ends a rank from outside its code: its node died or the error policy killed its process. */
+void rank_kill(struct rank *rank, const char *why);
+/* A rank left: by return or killed. */
+void rank_left(struct rank *rank);
+void rank_start(struct rank *rank);
+void rank_gather_check(struct job *job); /* releases those who wait for a rank that died */
+
+/* Below uGNI: for workloads that run on any network. */
+struct net *rank_net(struct rank *rank);
+struct job *rank_job(struct rank *rank);
+
+bool faults_create(struct cluster *cluster, char **error);
+void faults_disarm(struct cluster *cluster);
+
+/* ---- the result ------------------------------------------------------------------------------ */
+
+enum { EXIT_HOLDS = 0, EXIT_BROKEN = 1, EXIT_BAD_INPUT = 2, EXIT_STUCK = 3 };
+
+/* Everything there is to say about a run, as docs/json-output.md describes it; "exit" is the exit code. */
+json_t *result_json(struct cluster *cluster);
+/* The verdict alone: an array for "expectations" and the exit code. */
+json_t *verdict_json(const struct cluster *cluster, int *exit_code);
+const char *outcome_name(const struct cluster *cluster);
+bool job_failed(const struct job *job);
+
+/* The screen that a person reads, made from a result. */
+void summary_print(const json_t *result, bool color, GString *out);
+
+/* A run from scenario to result. NULL: *error (g_free). */
+json_t *run_scenario(const struct scenario *scenario, const struct cluster_options *options, char **error);
+
+/* ---- the progress bar ------------------------------------------------------------------------ */
+
+struct progress {
+    const struct cluster *cluster;
+    bool on; /* stderr is a terminal */
+    bool drawn;
+    int64_t started_us, last_us;
+    uint64_t last_events;
+};
+void progress_begin(struct progress *progress, bool on);
+void progress_cluster(struct progress *progress, const struct cluster *cluster);
+void progress_tick(struct progress *progress);
+void progress_runs(struct progress *progress, size_t done, size_t total); /* campaigns */
+void progress_end(struct progress *progress);
+
+#endif

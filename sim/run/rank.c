@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The life of a rank, and what it sees of run/workload.h. */
+#include "internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void leave_gather(struct rank *rank);
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+void rank_left(struct rank *rank)
+{
+    struct job *job = rank->job;
+    struct cluster *cluster = job->cluster;
+
+    sim_progress();
+    if (rank->exit_code != 0 && job->exit_code == 0)
+        job->exit_code = rank->exit_code;
+    job->ended = MAX(job->ended, sim_now());
+    job->running--;
+    cluster->ranks_running--;
+    rank_gather_check(job);
+    if (cluster->ranks_running == 0)
+        faults_disarm(cluster);
+}
+
+static void rank_body(void *arg)
+{
+    struct rank *rank = arg;
+
+    rank->state = RANK_RUNNING;
+    rank->exit_code = rank->job->workload->main(rank) & 0xff;
+    sim_settle();
+    rank->state = RANK_ENDED;
+    if (rank->process != NULL)
+        aries_process_exit(rank->process);
+    rank->process = NULL;
+    rank_left(rank);
+}
+
+void rank_start(struct rank *rank)
+{
+    char name[96];
+
+    snprintf(name, sizeof(name), "%s.%u", rank->job->scenario->name, rank->id);
+    rank->fiber = sim_fiber_start(rank_body, rank, name, rank->job->scenario->start);
+    if (rank->process != NULL)
+        aries_process_bind(rank->process, rank->fiber);
+}
+
+/* In an event of its own: the process must not vanish under whoever killed it. */
+static void reap(struct sim_event *event)
+{
+    struct rank *rank = sim_container_of(event, struct rank, reap);
+
+    sim_fiber_kill(rank->fiber);
+    leave_gather(rank);
+    if (rank->process != NULL)
+        aries_process_exit(rank->process);
+    rank->process = NULL;
+    rank_left(rank);
+}
+
+void rank_kill(struct rank *rank, const char *why)
+{
+    static const struct sim_wait dead = {.text = "nothing: it was killed"};
+
+    if (rank->state == RANK_ENDED || rank->state == RANK_KILLED)
+        return;
+    rank->state = RANK_KILLED;
+    rank->exit_code = EXIT_KILLED;
+    rank->killed = g_intern_string(why != NULL ? why : "killed");
+    rank->job->killed++;
+    rank->reap.fire = reap;
+    sim_event_schedule(&rank->reap, sim_now());
+    while (sim_fiber_self() == rank->fiber) /* by its own call: it never returns from it */
+        sim_wait_until(SIM_NEVER, &dead);
+}
+
+/* ---- who am I -------------------------------------------------------------------------------- */
+
+uint32_t rank_id(const struct rank *rank)
+{
+    return rank->id;
+}
+
+uint32_t rank_size(const struct rank *rank)
+{
+    return rank->job->rank_count;
+}
+
+uint32_t rank_node(const struct rank *rank)
+{
+    return rank->node;
+}
+
+uint32_t rank_node_of(const struct rank *rank, uint32_t other)
+{
+    return rank->job->ranks[other].node;
+}
+
+uint32_t rank_on_node(const struct rank *rank)
+{
+    return rank->on_node;
+}
+
+uint8_t rank_ptag(const struct rank *rank)
+{
+    return rank->job->ptag;
+}
+
+uint32_t rank_cookie(const struct rank *rank)
+{
+    return rank->job->cookie;
+}
+
+struct net *rank_net(struct rank *rank)
+{
+    return rank->job->cluster->net;
+}
+
+struct job *rank_job(struct rank *rank)
+{
+    return rank->job;
+}
+
+/* ---- arguments ------------------------------------------------------------------------------- */
+
+/* An argument that the workload did not declare is a bug of the workload: the job fails, the value is zero. */
+static const struct value *argument(const struct rank *rank, const char *name)
+{
+    static const struct value nothing = {.text = ""};
+    const struct workload_arg *args = rank->job->workload->args;
+    size_t i;
+
+    for (i = 0; args != NULL && args[i].name != NULL; i++) {
+        if (strcmp(args[i].name, name) == 0)
+            return &rank->job->scenario->values[i];
+    }
+    rank_fail((struct rank *)rank, "workload %s asks for argument \"%s\", which it does not declare",
+              rank->job->workload->name, name);
+    return &nothing;
+}
+
+uint64_t rank_arg_count(const struct rank *rank, const char *name)
+{
+    return argument(rank, name)->number;
+}
+
+uint64_t rank_arg_ps(const struct rank *rank, const char *name)
+{
+    return argument(rank, name)->number;
+}
+
+double rank_arg_real(const struct rank *rank, const char *name)
+{
+    return argument(rank, name)->real;
+}
+
+bool rank_arg_bool(const struct rank *rank, const char *name)
+{
+    return argument(rank, name)->number != 0;
+}
+
+const char *rank_arg_choice(const struct rank *rank, const char *name)
+{
+    return argument(rank, name)->text;
+}
+
+/* ---- out of band ----------------------------------------------------------------------------- */
+
+static void describe_gather(const void *what, char *buffer, size_t size)
+{
+    const struct job *job = what;
+
+    snprintf(buffer, size, " of job %s: %u of %u ranks arrived", job->scenario->name, job->gather.arrived,
+             job->rank_count - job->killed);
+}
+
+static void release(struct sim_event *event)
+{
+    struct job *job = sim_container_of(event, struct job, gather.release);
+    struct gather *gather = &job->gather;
+    uint32_t i;
+
+    gather->generation++;
+    gather->arrived = 0;
+    gather->releasing = false;
+    sim_progress();
+    for (i = 0; i < job->rank_count; i++) {
+        struct rank *rank = &job->ranks[i];
+        if (rank->gathering) {
+            rank->gathering = false;
+            if (rank->state == RANK_RUNNING)
+                sim_wake(rank->fiber);
+        }
+    }
+}
+
+/* All ranks that still run have arrived: whoever died or left will not come. */
+void rank_gather_check(struct job *job)
+{
+    struct gather *gather = &job->gather;
+
+    if (gather->arrived == 0 || gather->releasing || gather->arrived < job->running)
+        return;
+    gather->releasing = true;
+    gather->release.fire = release;
+    sim_event_schedule(&gather->release, sim_now() + OUT_OF_BAND_PS);
+}
+
+/* A killed rank is no longer waited for; what it told stays. */
+static void leave_gather(struct rank *rank)
+{
+    if (rank->gathering && !rank->job->gather.releasing)
+        rank->job->gather.arrived--;
+    rank->gathering = false;
+}
+
+/* First of its generation: makes room for everybody's part. */
+static void open_gather(struct job *job, size_t bytes)
+{
+    struct gather *gather = &job->gather;
+    uint8_t **buffer = &gather->buffers[gather->generation & 1];
+
+    gather->bytes[gather->generation & 1] = bytes;
+    g_free(*buffer);
+    *buffer = g_malloc0(MAX(bytes * job->rank_count, 1));
+}
+
+static void meet(struct rank *rank, const void *mine, void *all, size_t bytes)
+{
+    struct job *job = rank->job;
+    struct gather *gather = &job->gather;
+    const struct sim_wait wait = {.text = "the barrier", .describe = describe_gather, .what = job};
+    uint64_t generation;
+    bool fits;
+
+    sim_settle();
+    generation = gather->generation;
+    if (gather->arrived == 0)
+        open_gather(job, bytes);
+    fits = bytes == gather->bytes[generation & 1];
+    if (fits)
+        memcpy(gather->buffers[generation & 1] + rank->id * bytes, mine, bytes);
+    else
+        rank_fail(rank, "exchanges %zu bytes where others exchange %zu", bytes, gather->bytes[generation & 1]);
+    rank->gathering = true;
+    gather->arrived++;
+    rank_gather_check(job);
+    while (gather->generation == generation)
+        sim_wait_until(SIM_NEVER, &wait);
+    if (fits)
+        memcpy(all, gather->buffers[generation & 1], bytes * job->rank_count);
+}
+
+void rank_barrier(struct rank *rank)
+{
+    char nothing = 0;
+
+    meet(rank, &nothing, &nothing, 0);
+}
+
+void rank_allgather(struct rank *rank, const void *mine, void *all, size_t bytes)
+{
+    meet(rank, mine, all, bytes);
+}
+
+/* ---- clocks ---------------------------------------------------------------------------------- */
+
+uint64_t rank_now(void)
+{
+    return sim_clock_read();
+}
+
+void rank_compute(uint64_t ps)
+{
+    sim_spend(ps);
+}
+
+struct spin {
+    const volatile uint64_t *word;
+    uint64_t value;
+};
+
+static bool word_is_there(const void *arg)
+{
+    const struct spin *spin = arg;
+
+    return *spin->word == spin->value;
+}
+
+void rank_spin_until(const volatile uint64_t *word, uint64_t value)
+{
+    struct spin spin = {word, value};
+
+    aries_spin(word_is_there, &spin);
+}
+
+uint64_t rank_random(struct rank *rank)
+{
+    return sim_random_next(&rank->random);
+}
+
+/* ---- what it measured ------------------------------------------------------------------------ */
+
+static struct metric *create_metric(struct job *job, const char *name, enum metric_unit unit, bool counter)
+{
+    char full[160];
+
+    snprintf(full, sizeof(full), "%s.%s", job->scenario->name, name);
+    return counter ? metric_counter(full, unit) : metric_histogram(full, unit);
+}
+
+static struct metric *find_metric(struct rank *rank, const char *name, enum metric_unit unit, bool counter)
+{
+    struct job *job = rank->job;
+    struct metric *metric;
+    size_t i;
+
+    for (i = 0; i < job->metric_count; i++) {
+        if (job->metrics[i].name == name)
+            return job->metrics[i].metric;
+    }
+    metric = create_metric(job, name, unit, counter);
+    if (job->metric_count < G_N_ELEMENTS(job->metrics))
+        job->metrics[job->metric_count++] = (struct job_metric){name, metric};
+    return metric;
+}
+
+static void record(struct rank *rank, const char *name, enum metric_unit unit, uint64_t value)
+{
+    struct metric *metric = find_metric(rank, name, unit, false);
+
+    if (metric->type == METRIC_HISTOGRAM)
+        histogram_record(metric->histogram, value);
+    else
+        rank_fail(rank, "metric %s is a counter and a histogram", name);
+}
+
+static uint64_t per_second(uint64_t amount, uint64_t ps)
+{
+    unsigned __int128 rate = (unsigned __int128)amount * SIM_S / MAX(ps, 1u);
+
+    return rate > INT64_MAX ? INT64_MAX : (uint64_t)rate;
+}
+
+void rank_record_latency(struct rank *rank, const char *metric, uint64_t ps)
+{
+    record(rank, metric, METRIC_PS, ps);
+}
+
+void rank_record_bandwidth(struct rank *rank, const char *metric, uint64_t bytes, uint64_t ps)
+{
+    record(rank, metric, METRIC_BYTES_PER_S, per_second(bytes, ps));
+}
+
+void rank_record_rate(struct rank *rank, const char *metric, uint64_t operations, uint64_t ps)
+{
+    record(rank, metric, METRIC_PER_S, per_second(operations, ps));
+}
+
+void rank_count(struct rank *rank, const char *metric, uint64_t add)
+{
+    struct metric *found = find_metric(rank, metric, METRIC_COUNT, true);
+
+    if (found->type == METRIC_COUNTER)
+        found->counter += add;
+    else
+        rank_fail(rank, "metric %s is a counter and a histogram", metric);
+}
+
+void rank_progress(struct rank *rank)
+{
+    rank->job->progress++;
+    sim_progress();
+}
+
+int rank_fail(struct rank *rank, const char *format, ...)
+{
+    struct job *job = rank->job;
+    va_list arguments;
+    char *text;
+
+    if (job->failure_count++ < FAILURE_TEXTS_MAX) {
+        va_start(arguments, format);
+        text = g_strdup_vprintf(format, arguments);
+        va_end(arguments);
+        job->failures[job->failure_count - 1] = g_strdup_printf("rank %u: %s", rank->id, text);
+        g_free(text);
+    }
+    return -1;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "workloads.h"
+
+#include <dlfcn.h>
+#include <glib.h>
+#include <string.h>
+#include "workload_table.h"
+
+/*
+ * A workload's source is the same text as a user's shared object; when it is compiled in, CMake renames its
+ * jacquard_workload() and lists it in workload_table.h, which is generated.
+ */
+#define DECLARE(name) const struct workload *jacquard_workload_##name(void);
+COMPILED_IN_WORKLOADS(DECLARE)
+#undef DECLARE
+
+extern const struct workload barrier_workload, raw_messages_workload;
+
+#define ADD(name) programs[count++].workload = jacquard_workload_##name();
+
+static struct program programs[128];
+static size_t count;
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct program *)a)->workload->name, ((const struct program *)b)->workload->name);
+}
+
+static void fill_once(void)
+{
+    if (count != 0)
+        return;
+    programs[count++] = (struct program){.workload = &barrier_workload, .any_network = true};
+    programs[count++] = (struct program){.workload = &raw_messages_workload, .any_network = true};
+    COMPILED_IN_WORKLOADS(ADD)
+    qsort(programs, count, sizeof(programs[0]), by_name); /* names are unique */
+}
+
+size_t program_count(void)
+{
+    fill_once();
+    return count;
+}
+
+const struct program *program_at(size_t index)
+{
+    return index < program_count() ? &programs[index] : NULL;
+}
+
+const struct program *program_find(const char *name)
+{
+    size_t i;
+
+    for (i = 0; i < program_count(); i++) {
+        if (strcmp(programs[i].workload->name, name) == 0)
+            return &programs[i];
+    }
+    return NULL;
+}
+
+struct program *program_open(const char *path, char **error)
+{
+    const struct workload *(*entry)(void) = NULL;
+    const struct workload *workload = NULL;
+    struct program *program;
+    void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+
+    if (object == NULL) {
+        *error = g_strdup_printf("cannot be opened: %s; allowed: a shared object", dlerror());
+        return NULL;
+    }
+    *(void **)&entry = dlsym(object, "jacquard_workload");
+    if (entry != NULL)
+        workload = entry();
+    if (workload == NULL || workload->name == NULL || workload->main == NULL) {
+        *error = g_strdup_printf("%s has no workload; allowed: a shared object with WORKLOAD() of run/workload.h", path);
+        dlclose(object);
+        return NULL;
+    }
+    program = g_new0(struct program, 1);
+    program->workload = workload;
+    program->object = object;
+    return program;
+}
+
+void program_close(const struct program *program)
+{
+    if (program->object == NULL)
+        return;
+    dlclose(program->object);
+    g_free((void *)program);
+}

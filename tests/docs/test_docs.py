@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Every command of the documentation is executed: the ```sh blocks of README.md and docs/*.md run in order, each in a
+bash of its own at the tree's root with the built programs on PATH. A block marked `sh no-run: reason` is not run."""
+
+import os
+import re
+import subprocess
+
+import jacquard
+import pytest
+
+PAGES = sorted([jacquard.ROOT / "README.md", *(jacquard.ROOT / "docs").glob("*.md")])
+FENCE = re.compile(r"^```(.*)$")
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+
+
+def name_of(page):
+    return str(page.relative_to(jacquard.ROOT))
+
+
+def code_blocks(text):
+    """(line number, info string, code) of each fenced block."""
+    start = info = None
+    lines = text.split("\n")
+    for number, line in enumerate(lines, 1):
+        match = FENCE.match(line)
+        if match and start is None:
+            start, info = number, match.group(1).strip()
+        elif match:
+            yield start, info, "\n".join(lines[start : number - 1])
+            start = None
+    assert start is None, f"line {start}: the code block is not closed"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_commands(page):
+    environment = dict(os.environ, JACQUARD_BUILD=str(jacquard.build_directory()))
+    environment["PATH"] = f"{jacquard.build_directory() / 'bin'}:{environment['PATH']}"
+    for line, info, code in code_blocks(page.read_text()):
+        if info != "sh":
+            continue
+        done = subprocess.run(["bash", "-euo", "pipefail", "-c", code], cwd=jacquard.ROOT, env=environment, text=True,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600)
+        assert done.returncode == 0, (
+            f"{name_of(page)}:{line}: exit code {done.returncode}\n{code}\n--- it printed\n{done.stdout[-4000:]}")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_blocks_not_run_have_a_reason(page):
+    for line, info, _ in code_blocks(page.read_text()):
+        if info.startswith("sh") and info != "sh":
+            assert re.fullmatch(r"sh no-run: \w.{10,}", info), f"{name_of(page)}:{line}: `{info}` is not `sh no-run: reason`"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_somewhere(page):
+    for target in LINK.findall(re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S)):
+        if not re.match(r"[a-z]+:|#", target):
+            assert (page.parent / target.split("#")[0]).exists(), f"{name_of(page)}: no such file: {target}"
+
+
+def test_every_page_is_in_the_index():
+    index = (jacquard.ROOT / "docs" / "README.md").read_text()
+    for page in (jacquard.ROOT / "docs").glob("*.md"):
+        assert page.name == "README.md" or f"({page.name})" in index, f"docs/README.md does not name {page.name}"

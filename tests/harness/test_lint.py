@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""The rules of harness/lint.py find what they are for, and leave alone what is allowed."""
+
+import lint
+import pytest
+
+LICENCE = "/* " + lint.LICENCE + " */\n"
+MACHINE = "/ho" + "me/someone/tree"
+
+
+def found(check, name, text):
+    return [line for line, _ in check(name, text)]
+
+
+@pytest.mark.parametrize("name, text, lines", [
+    ("sim/net/a.c", "int a;\n", [1]),
+    ("sim/net/a.c", LICENCE + "int a;\n", []),
+    ("dev", "#!/usr/bin/env bash\n# " + lint.LICENCE + "\n", []),
+    ("LICENSES/GPL-2.0-only.txt", "text", []),
+    ("tests/fuzz/corpus/scenario/a", "text", []),
+])
+def test_licence_line(name, text, lines):
+    assert found(lint.check_licence, name, text) == lines
+
+
+@pytest.mark.parametrize("name, header, bad", [
+    ("sim/engine/a.c", "net/net.h", True),
+    ("sim/engine/a.c", "engine/sim.h", False),
+    ("sim/net/a.c", "aries/aries.h", True),
+    ("sim/aries/a.c", "run/workload.h", True),
+    ("sim/run/workloads/a.c", "net/net.h", False),
+    ("sim/net/a.c", "../engine/internal.h", True),
+    ("stack/pmi2/a.c", "engine/sim.h", True),
+    ("stack/gni_prov/a.c", "aries/misc/exceptions.h", False),
+    ("stack/gni_prov/a.c", "gni_pub.h", False),
+    ("sim/aries/a.c", "pmi2/pmi2.h", True),
+    ("sim/run/a.c", "pmi2/pmi2.h", False),
+])
+def test_arrows(name, header, bad):
+    assert found(lint.check_includes, name, f'\n#include "{header}"\n') == ([2] if bad else [])
+
+
+def test_machine_paths():
+    assert found(lint.check_machine_paths, "docs/a.md", f"\nin {MACHINE}\n") == [2]
+    assert found(lint.check_machine_paths, "docs/a.md", "https://example.org/home/page /usr/bin/python3\n") == []
+
+
+def test_suppressions_have_reasons():
+    assert found(lint.check_suppressions, "sim/a.c", "x(); // NOLINT\n") == [1]
+    assert found(lint.check_suppressions, "sim/a.c", "x(); // NOLINT: the handle is an address\n") == []
+    assert found(lint.check_suppressions, "sim/a.c", "/* The handle is an address. */\nx(); // NOLINT\n") == []
+    assert found(lint.check_suppressions, "tests/lint/cppcheck.txt", "# why\nid\n\nother\n") == [4]
+
+
+def test_python_compiles():
+    assert found(lint.check_python, "a.py", "def f(:\n") == [1]

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "engine/fault.h"
+
+#define ANY SIM_FAULT_ANY
+
+static struct sim_fault_point point, other_point;
+
+/* Strikes everything, for good. */
+static const struct sim_fault_rule everything = {
+    .action = SIM_FAULT_DROP,
+    .until = SIM_NEVER,
+    .probability = 1.0,
+    .source = ANY,
+    .target = ANY,
+    .between = {ANY, ANY},
+    .kind = ANY,
+};
+
+static int setup(void **state)
+{
+    sim_core = (struct sim_core){0};
+    sim_fault_point_register(&point, "aries.packet");
+    sim_fault_point_register(&other_point, "node");
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    sim_fault_reset();
+    return 0;
+}
+
+static struct sim_fault_rule *add(struct sim_fault_rule rule, const char *label)
+{
+    rule.label = strdup(label);
+    return sim_fault_rule_add(&point, &rule);
+}
+
+static bool strikes(uint32_t source, uint32_t target, uint32_t source_group, uint32_t target_group,
+                    uint32_t kind)
+{
+    struct sim_fault_subject subject = {source, target, source_group, target_group, kind};
+
+    return sim_fault_ask(&point, &subject) != NULL;
+}
+
+static bool strikes_any(void)
+{
+    return strikes(1, 2, 0, 1, 0);
+}
+
+static void points_by_name(void **state)
+{
+    assert_ptr_equal(sim_fault_point_find("aries.packet"), &point);
+    assert_ptr_equal(sim_fault_point_find("node"), &other_point);
+    assert_null(sim_fault_point_find("aries"));
+}
+
+static void no_rule_no_fault(void **state)
+{
+    assert_false(strikes_any());
+    add(everything, "here");
+    assert_true(strikes_any());
+    assert_null(other_point.rules);
+}
+
+static void window_is_half_open(void **state)
+{
+    struct sim_fault_rule rule = everything;
+
+    rule.from = 10;
+    rule.until = 20;
+    add(rule, "window");
+    sim_core.now = 9;
+    assert_false(strikes_any());
+    sim_core.now = 10;
+    assert_true(strikes_any());
+    sim_core.now = 19;
+    assert_true(strikes_any());
+    sim_core.now = 20;
+    assert_false(strikes_any());
+    assert_int_equal(point.rules->seen, 2);
+    assert_int_equal(point.rules->fired, 2);
+}
+
+static void who_is_struck(void **state)
+{
+    struct sim_fault_rule rule = everything;
+
+    rule.source = 7;
+    rule.target = 8;
+    rule.kind = 1;
+    add(rule, "who");
+    assert_true(strikes(7, 8, 0, 0, 1));
+    assert_false(strikes(8, 7, 0, 0, 1));
+    assert_false(strikes(7, 9, 0, 0, 1));
+    assert_false(strikes(7, 8, 0, 0, 0));
+    assert_false(strikes(ANY, 8, 0, 0, 1)); /* not known is not everybody */
+}
+
+static void groups_in_either_order(void **state)
+{
+    struct sim_fault_rule rule = everything;
+
+    rule.between[0] = 4;
+    rule.between[1] = 6;
+    add(rule, "between");
+    assert_true(strikes(1, 2, 4, 6, 0));
+    assert_true(strikes(1, 2, 6, 4, 0));
+    assert_false(strikes(1, 2, 4, 4, 0));
+    assert_false(strikes(1, 2, 6, 5, 0));
+    assert_false(strikes(1, 2, ANY, ANY, 0));
+}
+
+static void one_group_to_anywhere(void **state)
+{
+    struct sim_fault_rule rule = everything;
+
+    rule.between[0] = 4;
+    add(rule, "touches");
+    assert_true(strikes(1, 2, 4, 9, 0));
+    assert_true(strikes(1, 2, 9, 4, 0));
+    assert_false(strikes(1, 2, 9, 9, 0));
+}
+
+static void skip_and_count(void **state)
+{
+    struct sim_fault_rule rule = everything;
+    unsigned i, fired = 0;
+
+    rule.skip = 3;
+    rule.count_max = 2;
+    add(rule, "third and fourth");
+    for (i = 0; i < 10; i++) {
+        bool struck = strikes_any();
+
+        assert_true(struck == (i == 3 || i == 4));
+        fired += struck;
+    }
+    assert_int_equal(fired, 2);
+    assert_int_equal(point.rules->seen, 10);
+    assert_int_equal(point.rules->fired, 2);
+}
+
+static void first_rule_that_fires_decides(void **state)
+{
+    struct sim_fault_rule rule = everything;
+    struct sim_fault_subject subject = {1, 2, 0, 0, 0};
+
+    rule.count_max = 1;
+    rule.action = SIM_FAULT_DELAY;
+    rule.delay = 5 * SIM_US;
+    add(rule, "once");
+    rule = everything;
+    rule.action = SIM_FAULT_CORRUPT;
+    add(rule, "then");
+    assert_int_equal(sim_fault_ask(&point, &subject)->action, SIM_FAULT_DELAY);
+    assert_int_equal(sim_fault_ask(&point, &subject)->action, SIM_FAULT_CORRUPT);
+    assert_int_equal(sim_fault_ask(&point, &subject)->action, SIM_FAULT_CORRUPT);
+    assert_int_equal(point.rules->seen, 3);
+    assert_int_equal(point.rules->next->seen, 2); /* was not asked the first time */
+}
+
+static void probability_is_kept(void **state)
+{
+    struct sim_fault_rule rule = everything;
+    unsigned i;
+
+    rule.probability = 0.1;
+    sim_random_init(&rule.random, 42, "fault", 0);
+    add(rule, "now and then");
+    for (i = 0; i < 100000; i++)
+        strikes_any();
+    assert_in_range(point.rules->fired, 9600, 10400); /* 4 standard deviations */
+}
+
+static void probability_zero_never(void **state)
+{
+    struct sim_fault_rule rule = everything;
+    unsigned i;
+
+    rule.probability = 0.0;
+    add(rule, "never");
+    for (i = 0; i < 1000; i++)
+        assert_false(strikes_any());
+}
+
+static uint64_t pattern(uint64_t seed, bool seeded)
+{
+    struct sim_fault_rule rule = everything;
+    uint64_t bits = 0;
+    unsigned i;
+
+    rule.probability = 0.5;
+    if (seeded)
+        sim_random_init(&rule.random, seed, "fault", 0);
+    sim_fault_reset();
+    setup(NULL);
+    add(rule, "coin");
+    for (i = 0; i < 64; i++)
+        bits = bits << 1 | strikes_any();
+    return bits;
+}
+
+static void seed_decides(void **state)
+{
+    assert_true(pattern(1, true) == pattern(1, true));
+    assert_true(pattern(1, true) != pattern(2, true));
+    assert_true(pattern(0, false) == pattern(0, false));
+    assert_true(pattern(0, false) != 0 && pattern(0, false) != UINT64_MAX);
+}
+
+/* A rule of its own stream: rules before it do not shift its numbers. */
+static void streams_are_independent(void **state)
+{
+    struct sim_fault_rule rule = everything;
+    uint64_t alone = pattern(9, true), together = 0;
+    unsigned i;
+
+    sim_fault_reset();
+    setup(NULL);
+    rule.probability = 0.3;
+    rule.source = 99; /* another subject's */
+    sim_random_init(&rule.random, 9, "fault", 1);
+    add(rule, "other");
+    rule = everything;
+    rule.probability = 0.5;
+    sim_random_init(&rule.random, 9, "fault", 0);
+    add(rule, "coin");
+    for (i = 0; i < 64; i++) {
+        strikes(99, 1, 0, 0, 0);
+        sim_core.now++;
+    }
+    /* The second rule drew when the first let one pass; count from its own beginning. */
+    sim_fault_reset();
+    setup(NULL);
+    rule = everything;
+    rule.probability = 0.5;
+    sim_random_init(&rule.random, 9, "fault", 0);
+    rule.source = 1;
+    add(rule, "coin");
+    for (i = 0; i < 64; i++) {
+        strikes(99, 1, 0, 0, 0);
+        together = together << 1 | strikes_any();
+    }
+    assert_true(together == alone);
+}
+
+static void check_rule(const struct sim_fault_point *at, const struct sim_fault_rule *rule, void *arg)
+{
+    static const char *const labels[] = {"faults[0]", "faults[2]", "faults[1]"};
+    unsigned *count = arg;
+
+    assert_string_equal(at->name, *count < 2 ? "aries.packet" : "node");
+    assert_string_equal(rule->label, labels[*count]);
+    ++*count;
+}
+
+static void rules_listed_by_point_and_order(void **state)
+{
+    struct sim_fault_rule rule = everything;
+    unsigned count = 0;
+
+    add(everything, "faults[0]");
+    rule.label = strdup("faults[1]");
+    sim_fault_rule_add(&other_point, &rule);
+    add(everything, "faults[2]");
+    sim_fault_for_each_rule(check_rule, &count);
+    assert_int_equal(count, 3);
+    sim_fault_reset();
+    sim_fault_for_each_rule(check_rule, &count);
+    assert_int_equal(count, 3);
+    assert_null(point.rules);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(points_by_name),
+        TEST(no_rule_no_fault),
+        TEST(window_is_half_open),
+        TEST(who_is_struck),
+        TEST(groups_in_either_order),
+        TEST(one_group_to_anywhere),
+        TEST(skip_and_count),
+        TEST(first_rule_that_fires_decides),
+        TEST(probability_is_kept),
+        TEST(probability_zero_never),
+        TEST(seed_decides),
+        TEST(streams_are_independent),
+        TEST(rules_listed_by_point_and_order),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -57,6 +57,11 @@ class Result:
     def expectations(self):
         return self.data["expectations"]
 
+    @property
+    def problems(self):
+        """One text for each thing that is not as it should be."""
+        return self.data.get("problems", [])
+
     def metric(self, name):
         return self.metrics[name]
 
@@ -64,10 +69,7 @@ class Result:
         """For people: what was run, how it ended, and why."""
         lines = [shlex.join(map(str, self.command)),
                  f"exit code {self.exit_code}: {MEANING.get(self.exit_code, 'killed, or a crash')}"]
-        for expectation in self.data.get("expectations", []):
-            lines.append("  " + json.dumps(expectation))
-        for text in self.data.get("ledger", {}).get("violations", []):
-            lines.append(f"  ledger: {text}")
+        lines += [f"  {problem}" for problem in self.problems]
         if self.stderr:
             lines += ["--- stderr", self.stderr.rstrip()[-6000:]]
         if not self.data and self.stdout:
@@ -92,23 +94,16 @@ def run(scenario, seed=None, set=None, randomise=True, program=None, options=(),
     return Result(command, done.returncode, done.stdout, done.stderr, data)
 
 
-# What may differ between two runs: time on this machine's clock and what is derived from it.
-WALL = ("wall", "events_per_second")
-
-
-def without_wall_times(data):
-    if isinstance(data, dict):
-        return {key: without_wall_times(value) for key, value in data.items() if not key.startswith(WALL)}
-    if isinstance(data, list):
-        return [without_wall_times(value) for value in data]
-    return data
+def of_the_run(data):
+    """A result without what belongs to this machine and its clock: all that two runs must have in common."""
+    return {key: value for key, value in data.items() if key != "host"}
 
 
 def differences(left, right, path=""):
-    """Where two results differ, apart from wall times: a list of texts, empty when they are the same."""
+    """Where two results differ, apart from the host's part: a list of texts, empty when they are the same."""
     if isinstance(left, Result):
         found = [] if left.exit_code == right.exit_code else [f"exit code: {left.exit_code} / {right.exit_code}"]
-        return found + differences(without_wall_times(left.data), without_wall_times(right.data))
+        return found + differences(of_the_run(left.data), of_the_run(right.data))
     if isinstance(left, dict) and isinstance(right, dict):
         found = []
         for key in [*left, *(key for key in right if key not in left)]:

@@ -71,11 +71,10 @@ static inline gni_cq_entry_t aries_cq_entry_post(enum aries_cq_source source,
                                                  enum aries_cq_info info, unsigned status,
                                                  uint32_t tid, uint32_t inst_id)
 {
+    _Static_assert(GNI_CQ_EVENT_TYPE_POST == 0, "no bits to set for the type");
     assert(tid != 0 && tid <= ARIES_CQ_TID_MAX);
     return aries_cq_entry(source, info, status,
-                          GNI_CQ_EVENT_TYPE_POST << ARIES_CQ_TYPE_SHIFT |
-                              (uint64_t)tid << ARIES_CQ_TID_SHIFT |
-                              (inst_id & ARIES_CQ_INST_ID_MASK));
+                          (uint64_t)tid << ARIES_CQ_TID_SHIFT | (inst_id & ARIES_CQ_INST_ID_MASK));
 }
 
 /* A message was sent; type is GNI_CQ_EVENT_TYPE_SMSG or _MSGQ. */

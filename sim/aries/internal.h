@@ -182,6 +182,7 @@ struct aries_request {
     uint8_t pushed; /* events in the queue, or lost by it, and not collected */
     bool busy;
     bool in_flight; /* its `done` is still to come */
+    bool local_pushed; /* its LOCAL event was */
     uint8_t unit; /* enum aries_unit: names the source in its events */
 };
 
@@ -189,7 +190,8 @@ struct gni_cq {
     uint32_t magic;
     uint32_t refs; /* the handle, plus one for each transaction and EP that names it; see
                       aries_cq_unref */
-    struct gni_nic *nic;
+    struct gni_nic *nic; /* NULL when the handle died */
+    struct aries_fabric *fabric;
     uint64_t *ring;
     uint32_t capacity, mask_count;
     uint32_t head, count; /* ring positions head … head+count-1 (mod ring_size) hold entries */
@@ -216,13 +218,15 @@ struct aries_mr {
     uint16_t mdh;
     uint64_t base,
         length; /* page-rounded; base is 0 for VMDH and segments (addresses are offsets) */
-    uint64_t address, bytes; /* as asked for; VMDH: where offset 0 lies */
+    uint64_t address; /* page-rounded: where `base` lies in the memory of the process */
+    uint64_t asked, bytes; /* address and length as asked for */
     uint64_t *pages; /* reserved regions: bitmap of pages made accessible; NULL: all */
     gni_mem_segment_t *segments; /* page-rounded pieces; NULL: one piece */
     uint32_t segments_count;
     struct gni_cq *cq; /* destination CQ or NULL (referenced) */
-    struct gni_nic *nic; /* attachment that registered it */
+    struct gni_nic *nic; /* attachment that registered it; NULL when deregistered, as process */
     struct aries_process *process;
+    struct aries_fabric *fabric;
     gni_mem_handle_t handle;
     struct aries_list nic_link; /* nic->mrs, in order of registration */
 };
@@ -289,6 +293,7 @@ struct aries_nic { /* the hardware of one node */
     struct aries_mdd_table *mdds; /* by MDH: mem.c; NULL until first used */
     struct aries_mdd_table *vmdhs; /* list of the MDD blocks, one per ptag: mem.c */
     uint32_t mdd_used, fma_used, cq_used, cq_index;
+    struct aries_kernel *kernel; /* datagram messages on their way; datagram_kernel.c */
     struct aries_sim_nic *sim; /* state of the simulated back end: nic_*.c only */
 };
 
@@ -394,6 +399,9 @@ bool aries_smsg_completed(struct gni_cq *cq, struct aries_request *request, gni_
 void aries_datagrams_ep_release(struct gni_ep *ep); /* EpDestroy */
 bool aries_datagram_pending(const struct gni_ep *ep); /* EpUnbind, EpIdle */
 void aries_datagrams_free(struct gni_nic *nic); /* CdmDestroy */
+/* A node died: offers that it held end with GNI_POST_TIMEOUT. Called by aries_node_crash. */
+void aries_datagrams_node_down(struct aries_fabric *fabric, uint32_t node);
+void aries_datagrams_fini(struct aries_fabric *fabric); /* aries_fabric_destroy, before the NICs go */
 
 /* ---- provided by sim_nic.c ------------------------------------------------------------------- */
 

@@ -13,10 +13,10 @@
 #include "mem_copy.h"
 
 #include <signal.h>
-#include <stdint.h>
 #include <sys/uio.h>
 #include <ucontext.h>
 #include <unistd.h>
+#include "internal.h"
 
 #ifdef __x86_64__
 

@@ -2,14 +2,8 @@
 #ifndef JACQUARD_ARIES_MEM_COPY_H
 #define JACQUARD_ARIES_MEM_COPY_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 /* Between these two, aries_copy may meet unmapped pages. They nest. */
 void aries_copy_guard(void);
 void aries_copy_unguard(void);
-
-/* False when a page on either side is missing; what lies before it was copied. */
-bool aries_copy(void *to, const void *from, uint64_t length);
 
 #endif

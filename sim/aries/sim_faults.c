@@ -22,6 +22,7 @@ void aries_node_crash(struct aries_fabric *fabric, uint32_t node)
         if (process->killed != NULL)
             process->killed(process->killed_arg, "node crashed");
     }
+    aries_datagrams_node_down(fabric, node);
 }
 
 bool aries_node_alive(const struct aries_fabric *fabric, uint32_t node)

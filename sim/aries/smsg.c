@@ -12,12 +12,14 @@
  */
 #include "smsg.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include "cq_entry.h"
 #include "internal.h"
 #include "status.h"
 
-#define SMALL_RECORD 1024u /* assembled on the stack; longer ones in the connection's copy of the ring */
+#define SMALL_RECORD \
+    1024u /* assembled on the stack; longer ones in the connection's copy of the ring */
 
 struct slot {
     struct aries_smsg *smsg;
@@ -34,6 +36,7 @@ struct aries_smsg {
     bool retransmit; /* MBOX_AUTO_RETRANSMIT */
     bool broken; /* a message is lost for good */
     struct gni_ep *ep; /* NULL: unbound or destroyed */
+    struct gni_cq *cq; /* of the endpoint; may be NULL */
     uint32_t message_max, credits;
 
     /* receiving */
@@ -41,8 +44,9 @@ struct aries_smsg {
     const volatile struct smsg_control *control;
     uint32_t ring_bytes, read_at;
     uint64_t received; /* = number of the next message */
-    uint8_t *current; /* record that GetNext showed last; NULL: none */
+    uint8_t *current; /* the next message, once it was found; NULL: not yet */
     uint32_t current_span;
+    bool shown; /* GetNext gave it out: it can be released */
     uint32_t reported; /* releases that the peer has been told of */
     uint32_t owed_bytes;
     uint32_t return_failures;
@@ -60,10 +64,8 @@ struct aries_smsg {
     uint8_t *copy; /* of the remote ring: what may have to be sent again */
 
     struct ledger_stream out, in;
+    struct sim_wait message_wait, credit_wait;
 };
-
-static const struct sim_wait message_wait = {.text = "a message (GNI_SmsgGetNext)"};
-static const struct sim_wait credit_wait = {.text = "an SMSG credit (GNI_SmsgSend)"};
 
 static void smsg_unref(struct aries_smsg *smsg)
 {
@@ -116,10 +118,9 @@ static enum look look_at(struct aries_smsg *smsg, uint32_t offset, uint64_t numb
 {
     const struct smsg_record *record = (const struct smsg_record *)(smsg->ring + offset);
 
-    if (record->sequence != smsg_sequence(number) || record->mark != SMSG_MARK)
+    if (record->sequence != smsg_sequence(number) || (record->mark & ~1u) != SMSG_MARK)
         return ABSENT;
-    if (record->length > smsg->message_max ||
-        smsg_span(record->length) > smsg->ring_bytes - offset)
+    if (record->length > smsg->message_max || smsg_span(record->length) > smsg->ring_bytes - offset)
         return DAMAGED;
     if (sim_likely(record->checksum == record_checksum(record)))
         return PRESENT;
@@ -140,7 +141,7 @@ static bool start_is_sane(const struct aries_smsg *smsg)
 
     if (record->sequence == 0)
         return record->mark == 0 && record->length == 0;
-    return record->mark == SMSG_MARK && ahead + smsg->slots_count <= 2 * smsg->slots_count;
+    return (record->mark & ~1u) == SMSG_MARK && ahead + smsg->credits <= 2 * smsg->credits;
 }
 
 static enum look find_record(struct aries_smsg *smsg, uint32_t read_at, uint64_t number,
@@ -155,7 +156,8 @@ static enum look find_record(struct aries_smsg *smsg, uint32_t read_at, uint64_t
 
 /* ---- credits --------------------------------------------------------------------------------- */
 
-/* The peer said that it has released so many, modulo 2^32; an older or impossible count is ignored. */
+/* The peer said that it has released so many, modulo 2^32; an older or impossible count is ignored.
+ */
 static void note_returned(struct aries_smsg *smsg, uint32_t count)
 {
     uint32_t more = count - (uint32_t)smsg->returned;
@@ -196,7 +198,8 @@ static void free_slots(struct aries_smsg *smsg)
     }
 }
 
-/* Where a record of `bytes` can go now: its place, and in *span what it takes. UINT32_MAX: nowhere. */
+/* Where a record of `bytes` can go now: its place, and in *span what it takes. UINT32_MAX: nowhere.
+ */
 static uint32_t find_room(const struct aries_smsg *smsg, uint32_t bytes, uint32_t *span)
 {
     uint32_t end = smsg->write_at, start;
@@ -222,7 +225,9 @@ static bool can_send(const void *what)
     struct aries_smsg *smsg = (struct aries_smsg *)what;
     uint32_t span;
 
-    if (find_room(smsg, smsg->wanted, &span) != UINT32_MAX)
+    note_returned(smsg, smsg->control->returned);
+    free_slots(smsg);
+    if (sim_likely(find_room(smsg, smsg->wanted, &span) != UINT32_MAX))
         return true;
     note_arrived(smsg);
     free_slots(smsg);
@@ -302,7 +307,8 @@ static bool attributes_ok(const gni_smsg_attr_t *attr)
            attr->msg_maxsize <= GNI_SMSG_MAX_SIZE;
 }
 
-/* Room for four messages of full size. Known of the real formula: 5056 for 1024 bytes, 72 credits. */
+/* Room for four messages of full size. Known of the real formula: 5056 for 1024 bytes, 72 credits.
+ */
 static uint32_t mailbox_bytes(const gni_smsg_attr_t *attr)
 {
     uint32_t bytes = 320 + 8 * attr->mbox_maxcredit + 4 * (attr->msg_maxsize + SMSG_UNIT);
@@ -318,6 +324,16 @@ gni_return_t GNI_SmsgBufferSizeNeeded(gni_smsg_attr_t *smsg_attr, unsigned int *
     return GNI_RC_SUCCESS;
 }
 
+/* For the deadlock report. */
+static void describe(const void *what, char *buffer, size_t size)
+{
+    const struct aries_smsg *smsg = what;
+
+    snprintf(buffer, size, " from node %u; %llu of %llu sent messages released, %llu received",
+             smsg->in.source, (unsigned long long)smsg->returned, (unsigned long long)smsg->sent,
+             (unsigned long long)smsg->received);
+}
+
 static struct aries_smsg *smsg_new(struct gni_ep *ep, const gni_smsg_attr_t *local,
                                    const gni_smsg_attr_t *remote)
 {
@@ -329,6 +345,11 @@ static struct aries_smsg *smsg_new(struct gni_ep *ep, const gni_smsg_attr_t *loc
         return NULL;
     smsg->refs = 1;
     smsg->ep = ep;
+    smsg->cq = ep->cq;
+    smsg->message_wait.text = "a message (GNI_SmsgGetNext)";
+    smsg->credit_wait.text = "an SMSG credit (GNI_SmsgSend)";
+    smsg->message_wait.describe = smsg->credit_wait.describe = describe;
+    smsg->message_wait.what = smsg->credit_wait.what = smsg;
     smsg->retransmit = local->msg_type == GNI_SMSG_TYPE_MBOX_AUTO_RETRANSMIT;
     smsg->message_max = local->msg_maxsize;
     smsg->credits = local->mbox_maxcredit;
@@ -389,6 +410,39 @@ void aries_smsg_ep_release(struct gni_ep *ep)
     smsg_unref(smsg);
 }
 
+/* The route of a delivery mode. False: contradictory or unknown bits. */
+static bool route_of(uint16_t mode, enum net_route *route)
+{
+    switch (mode & ~GNI_DLVMODE_ORDERED_TAIL) {
+    case GNI_DLVMODE_PERFORMANCE:
+    case GNI_DLVMODE_NO_RADAPT:
+        *route = NET_ROUTE_ADAPTIVE_0;
+        return true;
+    case GNI_DLVMODE_ADAPTIVE1:
+        *route = NET_ROUTE_ADAPTIVE_1;
+        return true;
+    case GNI_DLVMODE_ADAPTIVE2:
+        *route = NET_ROUTE_ADAPTIVE_2;
+        return true;
+    case GNI_DLVMODE_ADAPTIVE3:
+        *route = NET_ROUTE_ADAPTIVE_3;
+        return true;
+    case GNI_DLVMODE_NO_ADAPT:
+    case GNI_DLVMODE_MIN_HASH:
+        *route = NET_ROUTE_MIN_HASHED;
+        return true;
+    case GNI_DLVMODE_NMIN_HASH:
+        *route = NET_ROUTE_NON_MIN_HASHED;
+        return true;
+    case GNI_DLVMODE_IN_ORDER:
+    case GNI_DLVMODE_NO_HASH:
+        *route = NET_ROUTE_IN_ORDER;
+        return true;
+    default:
+        return false;
+    }
+}
+
 gni_return_t GNI_SmsgSetMaxRetrans(gni_nic_handle_t nic_handle, uint16_t max_retrans)
 {
     if (!aries_handle_ok(nic_handle, ARIES_MAGIC_NIC))
@@ -401,7 +455,7 @@ gni_return_t GNI_SmsgSetDeliveryMode(gni_nic_handle_t nic_handle, uint16_t dlvr_
 {
     enum net_route route;
 
-    if (!aries_handle_ok(nic_handle, ARIES_MAGIC_NIC) || !aries_route(dlvr_mode, &route))
+    if (!aries_handle_ok(nic_handle, ARIES_MAGIC_NIC) || !route_of(dlvr_mode, &route))
         return GNI_RC_INVALID_PARAM;
     nic_handle->smsg_dlvr_mode = dlvr_mode;
     return GNI_RC_SUCCESS;
@@ -434,10 +488,10 @@ static void submit_slot(struct gni_ep *ep, struct slot *slot, const void *record
         .context = slot,
     };
 
-    aries_route(nic->smsg_dlvr_mode, &work.route);
+    route_of(nic->smsg_dlvr_mode, &work.route);
     slot->in_flight = true;
     smsg->refs++;
-    aries_cq_ref(ep->cq);
+    aries_cq_ref(smsg->cq);
     nic->hw->ops->submit(nic, &work);
 }
 
@@ -449,15 +503,15 @@ static sim_time_t send_cost(const struct gni_nic *nic, uint32_t length)
            aries_store_time(timing, length);
 }
 
-static void fill_record(struct smsg_record *record, const struct aries_smsg *smsg, uint8_t tag,
-                        const void *header, uint32_t header_length, const void *data,
+static void fill_record(struct smsg_record *record, const struct aries_smsg *smsg, bool wrapped,
+                        uint8_t tag, const void *header, uint32_t header_length, const void *data,
                         uint32_t data_length)
 {
     uint8_t *payload = (uint8_t *)(record + 1);
 
     record->length = (uint16_t)(header_length + data_length);
     record->tag = tag;
-    record->mark = SMSG_MARK;
+    record->mark = (uint8_t)(SMSG_MARK + wrapped);
     record->sequence = smsg_sequence(smsg->sent);
     record->returned = (uint32_t)smsg->received;
     if (header_length != 0)
@@ -500,7 +554,7 @@ static gni_return_t send_message(struct gni_ep *ep, const void *header, uint32_t
         return GNI_RC_INVALID_STATE;
     smsg->wanted = smsg_span(length);
     if (!can_send(smsg) &&
-        !sim_poll(&credit_wait, can_send, aries_timing_of(nic)->cpu_smsg / 2))
+        !sim_poll(&smsg->credit_wait, can_send, aries_timing_of(nic)->cpu_smsg / 2))
         return stalled(nic, smsg->sent - smsg->free_from >= smsg->slots_count
                                 ? GNI_STAT_SMSG_MBOX_CREDITS_STALL
                                 : GNI_STAT_SMSG_BUFF_CREDITS_STALL);
@@ -519,7 +573,7 @@ static gni_return_t send_message(struct gni_ep *ep, const void *header, uint32_t
     slot->bytes = SMSG_UNIT + length;
     slot->tid = request->tid;
     slot->attempts = 1;
-    fill_record(record, smsg, tag, header, header_length, data, data_length);
+    fill_record(record, smsg, span != smsg->wanted, tag, header, header_length, data, data_length);
     smsg->reported = record->returned;
     smsg->owed_bytes = 0;
     smsg->write_at = offset + smsg->wanted;
@@ -527,6 +581,7 @@ static gni_return_t send_message(struct gni_ep *ep, const void *header, uint32_t
     smsg->sent++;
     ledger_stream_send(&smsg->out);
     nic->hw->fabric->counters.smsg_sent++;
+    sim_idle_break();
     submit_slot(ep, slot, record, send_cost(nic, length));
     return GNI_RC_SUCCESS;
 }
@@ -555,8 +610,7 @@ gni_return_t GNI_SmsgSend(gni_ep_handle_t ep_hndl, void *header, uint32_t header
 static bool may_repeat(const struct aries_smsg *smsg, const struct slot *slot, uint8_t status)
 {
     return smsg->retransmit && smsg->ep != NULL && !smsg->broken &&
-           aries_status_recoverable(status) &&
-           slot->attempts <= smsg->ep->nic->smsg_max_retrans;
+           aries_status_recoverable(status) && slot->attempts <= smsg->ep->nic->smsg_max_retrans;
 }
 
 static gni_cq_entry_t send_entry(uint32_t tid, uint8_t status, uint8_t info)
@@ -570,7 +624,7 @@ static void send_done(void *context, uint8_t status, uint8_t info, bool remote_o
 {
     struct slot *slot = context;
     struct aries_smsg *smsg = slot->smsg;
-    struct gni_cq *cq = slot->cq;
+    struct gni_cq *cq = smsg->cq;
     bool repeat = status != 0 && may_repeat(smsg, slot, status);
 
     if (status == 0)
@@ -612,8 +666,7 @@ bool aries_smsg_completed(struct gni_cq *cq, struct aries_request *request, gni_
     slot->attempts++;
     ep->nic->statistics[GNI_STAT_SMSG_RETRANS_COUNT]++;
     ep->nic->hw->fabric->counters.retransmits++;
-    submit_slot(ep, slot, smsg->copy + slot->offset,
-                send_cost(ep->nic, slot->bytes - SMSG_UNIT));
+    submit_slot(ep, slot, smsg->copy + slot->offset, send_cost(ep->nic, slot->bytes - SMSG_UNIT));
     return true;
 }
 
@@ -627,4 +680,97 @@ static bool message_or_work(const void *what)
 
     return find_record(smsg, smsg->read_at, smsg->received, &offset) != ABSENT ||
            !aries_list_empty(&smsg->ep->nic->smsg_returns);
+}
+
+/* The next message becomes current, whatever its tag. */
+static gni_return_t find_next(struct gni_ep *ep)
+{
+    struct aries_smsg *smsg = ep->smsg;
+    const struct aries_timing *timing = aries_timing_of(ep->nic);
+    sim_time_t asked = sim_local_time();
+    const struct smsg_record *record;
+    uint32_t offset;
+    enum look look;
+
+    if (!sim_poll(&smsg->message_wait, message_or_work, timing->cpu_getnext / 2)) {
+        aries_smsg_progress(ep->nic);
+        return start_is_sane(smsg) ? GNI_RC_NOT_DONE : GNI_RC_INVALID_STATE;
+    }
+    aries_smsg_progress(ep->nic);
+    look = find_record(smsg, smsg->read_at, smsg->received, &offset);
+    if (look != PRESENT)
+        return look == ABSENT ? GNI_RC_NOT_DONE : GNI_RC_INVALID_STATE;
+    if (sim_local_time() > asked) /* it was not there: a spinning CPU sees it a little later */
+        sim_spend(timing->poll);
+    record = (const struct smsg_record *)(smsg->ring + offset);
+    note_returned(smsg, record->returned);
+    if (record->mark != SMSG_MARK)
+        smsg->owed_bytes += smsg->ring_bytes - smsg->read_at;
+    smsg->current = smsg->ring + offset;
+    smsg->current_span = smsg_span(record->length);
+    ledger_stream_receive(&smsg->in, smsg->received);
+    ep->nic->hw->fabric->counters.smsg_received++;
+    return GNI_RC_SUCCESS;
+}
+
+static gni_return_t get_next(struct gni_ep *ep, void **header, uint8_t *tag)
+{
+    const struct smsg_record *record;
+    gni_return_t rc;
+
+    if (!aries_handle_ok(ep, ARIES_MAGIC_EP) || ep->smsg == NULL || header == NULL || tag == NULL)
+        return GNI_RC_INVALID_PARAM;
+    if (ep->smsg->current == NULL) {
+        rc = find_next(ep);
+        if (rc != GNI_RC_SUCCESS)
+            return rc;
+    }
+    sim_idle_break();
+    sim_spend(aries_timing_of(ep->nic)->cpu_getnext);
+    record = (const struct smsg_record *)ep->smsg->current;
+    if (*tag != GNI_SMSG_ANY_TAG && *tag != record->tag) {
+        *tag = record->tag;
+        return GNI_RC_NO_MATCH;
+    }
+    *tag = record->tag;
+    *header = ep->smsg->current + SMSG_UNIT;
+    ep->smsg->shown = true;
+    return GNI_RC_SUCCESS;
+}
+
+gni_return_t GNI_SmsgGetNextWTag(gni_ep_handle_t ep_hndl, void **header, uint8_t *tag)
+{
+    return get_next(ep_hndl, header, tag);
+}
+
+gni_return_t GNI_SmsgGetNext(gni_ep_handle_t ep_hndl, void **header)
+{
+    uint8_t tag = GNI_SMSG_ANY_TAG;
+
+    return get_next(ep_hndl, header, &tag);
+}
+
+gni_return_t GNI_SmsgRelease(gni_ep_handle_t ep_hndl)
+{
+    struct gni_ep *ep = ep_hndl;
+    struct aries_smsg *smsg;
+    uint32_t owed;
+
+    if (!aries_handle_ok(ep, ARIES_MAGIC_EP) || ep->smsg == NULL)
+        return GNI_RC_INVALID_PARAM;
+    smsg = ep->smsg;
+    if (smsg->current == NULL || !smsg->shown)
+        return GNI_RC_NOT_DONE;
+    sim_idle_break();
+    sim_spend(aries_timing_of(ep->nic)->cpu_release);
+    memset(smsg->current, 0, smsg->current_span);
+    smsg->read_at = (uint32_t)(smsg->current - smsg->ring) + smsg->current_span;
+    smsg->current = NULL;
+    smsg->shown = false;
+    smsg->received++;
+    smsg->owed_bytes += smsg->current_span;
+    owed = (uint32_t)smsg->received - smsg->reported;
+    if (2 * owed >= smsg->credits || 2 * smsg->owed_bytes >= smsg->ring_bytes)
+        return_credits(smsg);
+    return GNI_RC_SUCCESS;
 }

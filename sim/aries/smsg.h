@@ -21,15 +21,17 @@
 #include <stdint.h>
 
 #define SMSG_CONTROL_BYTES 64u
-#define SMSG_UNIT 16u    /* alignment of records; they start at an address that is a multiple of 8 */
-#define SMSG_MARK 0x5au  /* in every record */
+#define SMSG_UNIT 16u /* alignment of records; they start at an address that is a multiple of 8 */
+#define SMSG_MARK \
+    0x5au /* in every record; + 1: the sender left the end of the ring empty before it */
 
 struct smsg_control {
     uint32_t returned; /* messages released by the peer so far, modulo 2^32 */
     uint32_t reserved;
 };
 
-/* Header of a record, 16 bytes: what the timing model counts per message. Header and data follow. */
+/* Header of a record, 16 bytes: what the timing model counts per message. Header and data follow.
+ */
 struct smsg_record {
     uint16_t length; /* header and data */
     uint8_t tag, mark;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Fibers. There is no scheduler context: a fiber that blocks fires events on its own stack until one of them
- * resumes a fiber. When that is itself it just returns, else it jumps there. When the run is over it jumps to
- * sim_run's stack.
+ * Fibers. There is no scheduler context: a fiber that blocks fires events on its own stack until
+ * one of them resumes a fiber. When that is itself it just returns, else it jumps there. When the
+ * run is over it jumps to sim_run's stack.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +24,9 @@ static struct {
     const void *bottom;
     size_t bytes;
 } root;
-static struct sim_fiber *host;   /* whose stack this is; NULL: sim_run's */
-static struct sim_fiber *zombie; /* ended on its own stack, which is given back when it has been left */
+static struct sim_fiber *host; /* whose stack this is; NULL: sim_run's */
+static struct sim_fiber
+    *zombie; /* ended on its own stack, which is given back when it has been left */
 
 /* ---- switching ------------------------------------------------------------------------------- */
 
@@ -151,7 +152,8 @@ static void keep(struct sim_fiber *fiber)
     engine->fibers[engine->fibers_started++] = fiber;
 }
 
-struct sim_fiber *sim_fiber_start(void (*main)(void *arg), void *arg, const char *name, sim_time_t at)
+struct sim_fiber *sim_fiber_start(void (*main)(void *arg), void *arg, const char *name,
+                                  sim_time_t at)
 {
     struct sim_fiber *fiber;
     struct stack stack;
@@ -220,7 +222,9 @@ void sim_fiber_set_owner(struct sim_fiber *fiber, void *owner)
     fiber->owner = owner;
 }
 
-void sim_for_each_waiter(void (*visit)(const char *name, const char *why, sim_time_t since, void *arg), void *arg)
+void sim_for_each_waiter(void (*visit)(const char *name, const char *why, sim_time_t since,
+                                       void *arg),
+                         void *arg)
 {
     char why[512];
     size_t length;

@@ -14,14 +14,15 @@
 struct poll_history {
     uint64_t signature[POLL_CYCLE_MAX]; /* of the last polls, a ring */
     sim_time_t distance[POLL_CYCLE_MAX]; /* from the start of the poll before */
-    uint64_t learned[POLL_LEARNED];      /* cycles seen long enough to be sure of them */
-    sim_time_t start;                    /* of the last poll */
-    uint64_t parked_cycle;               /* the cycle that the fiber was parked in last; 0: none */
-    uint32_t count;                      /* polls since the last break */
-    uint32_t quiet;                      /* polls begun since the last sim_wake */
+    uint64_t learned[POLL_LEARNED]; /* cycles seen long enough to be sure of them */
+    sim_time_t start; /* of the last poll */
+    uint64_t parked_cycle; /* the cycle that the fiber was parked in last; 0: none */
+    uint32_t count; /* polls since the last break */
+    uint32_t quiet; /* polls begun since the last sim_wake */
     uint8_t parked_length;
     uint8_t learned_next;
-    uint8_t repeats[POLL_CYCLE_MAX]; /* [L - 1]: how many of the last polls equal the one L before */
+    uint8_t
+        repeats[POLL_CYCLE_MAX]; /* [L - 1]: how many of the last polls equal the one L before */
 };
 
 enum fiber_state { FIBER_RUNNABLE, FIBER_WAITING, FIBER_ENDED };
@@ -85,8 +86,8 @@ static inline void sim_update_horizon(void)
 void sim_fibers_run(void);
 void sim_fibers_free(void);
 /*
- * Waits, from sim_now() on, for sim_wake or `deadline`. True when woken. The local clock still shows the
- * beginning of the wait afterwards.
+ * Waits, from sim_now() on, for sim_wake or `deadline`. True when woken. The local clock still
+ * shows the beginning of the wait afterwards.
  */
 bool sim_fiber_wait(struct sim_fiber *self, sim_time_t deadline, const struct sim_wait *wait);
 /* After STEPS_PER_CHECK polls in place: false when the run must end, and the fiber block. */

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Idle polling. A poll that finds nothing and has nothing coming in its window only moves the local clock. When a
- * fiber repeats a cycle of such polls it is parked, and nothing is simulated until somebody wakes it.
+ * Idle polling. A poll that finds nothing and has nothing coming in its window only moves the local
+ * clock. When a fiber repeats a cycle of such polls it is parked, and nothing is simulated until
+ * somebody wakes it.
  *
- * A cycle of length L is recognised by signatures (what was polled, and how long after the poll before): the
- * last L equal the L before them. That alone could take the A A A of a cycle A A A B for a cycle A. A sequence
- * with periods p and L has period gcd(p, L) once it is p + L long (Fine and Wilf), so with p <= 16 a cycle is
- * certain when 16 + L polls repeat; it is then learned, and from then on recognised after L. When what a fiber
- * polls after it was parked contradicts the cycle, that is forgotten.
+ * A cycle of length L is recognised by signatures (what was polled, and how long after the poll
+ * before): the last L equal the L before them. That alone could take the A A A of a cycle A A A B
+ * for a cycle A. A sequence with periods p and L has period gcd(p, L) once it is p + L long (Fine
+ * and Wilf), so with p <= 16 a cycle is certain when 16 + L polls repeat; it is then learned, and
+ * from then on recognised after L. When what a fiber polls after it was parked contradicts the
+ * cycle, that is forgotten.
  *
- * Parking is safe when every queue of the cycle was looked at since the last sim_wake (`quiet` >= L): all
- * are empty then, and whatever fills one wakes the fiber.
+ * Parking is safe when every queue of the cycle was looked at since the last sim_wake (`quiet` >=
+ * L): all are empty then, and whatever fills one wakes the fiber.
  *
  * The fiber wakes at W, inside or after some poll of its cycle, in which it would have been. So its
- * clock is set to the start of the last repetition, and the polls that would have been over by W are answered
- * without looking until one's window contains W.
+ * clock is set to the start of the last repetition, and the polls that would have been over by W
+ * are answered without looking until one's window contains W.
  */
 #include <string.h>
 
@@ -56,7 +58,8 @@ static void unlearn(struct poll_history *polls, uint64_t cycle)
             polls->learned[i] = 0;
 }
 
-/* Notes a poll; returns the length of the cycle in which the fiber may be parked, 0 when there is none. */
+/* Notes a poll; returns the length of the cycle in which the fiber may be parked, 0 when there is
+ * none. */
 static uint32_t record(struct poll_history *polls, const struct sim_wait *wait, sim_time_t start)
 {
     uint32_t at = polls->count % POLL_CYCLE_MAX, length, longest, found = 0;
@@ -70,7 +73,8 @@ static uint32_t record(struct poll_history *polls, const struct sim_wait *wait, 
         memset(polls->repeats, 0, sizeof polls->repeats);
         return 0;
     }
-    signature = sim_mix((uintptr_t)wait->what + sim_mix((uintptr_t)wait->text + sim_mix(distance))) | 1;
+    signature =
+        sim_mix((uintptr_t)wait->what + sim_mix((uintptr_t)wait->text + sim_mix(distance))) | 1;
     longest = polls->count - 1 < POLL_CYCLE_MAX ? polls->count - 1 : POLL_CYCLE_MAX;
     for (length = longest; length >= 1; length--) {
         uint8_t *repeats = &polls->repeats[length - 1];
@@ -165,6 +169,7 @@ bool sim_poll(const struct sim_wait *wait, bool (*ready)(const void *what), sim_
     }
     for (;;) {
         if (sim_core.local < sim_core.now && end <= sim_core.now) {
+            polls->quiet = 0; /* it did not look */
             sim_core.local = end;
             return false;
         }

@@ -6,14 +6,18 @@
 
 #include "internal.h"
 
-/* A slot with at most so many entries is sorted into the front (a multiple of a chunk's entries). */
+/* A slot with at most so many entries is sorted into the front (a multiple of a chunk's entries).
+ */
 #define SORT_MAX (4 * QUEUE_CHUNK_ENTRIES)
-/* An insertion into the front moves at most so many entries; beyond it the front goes back to the wheel. */
+/* An insertion into the front moves at most so many entries; beyond it the front goes back to the
+ * wheel. */
 #define MOVE_MAX 64
-/* The front is filled up to so many entries when they are at hand, so that their objects can be fetched early. */
+/* The front is filled up to so many entries when they are at hand, so that their objects can be
+ * fetched early. */
 #define FILL 32
 #define FRONT_ENTRIES 1024
-#define FRONT_GAP 64 /* room before the head of a fresh front, for insertions that move the shorter side */
+#define FRONT_GAP \
+    64 /* room before the head of a fresh front, for insertions that move the shorter side */
 #define COMPACT_MIN 1024
 #define BLOCK_BYTES (256u << 10)
 
@@ -40,7 +44,8 @@ static struct queue_chunk *chunk_alloc(struct queue *queue)
 
     if (sim_unlikely(chunk == NULL)) {
         block = block_alloc(queue);
-        for (i = BLOCK_BYTES / QUEUE_CHUNK_BYTES - 1; i > 0; i--) { /* the first holds the link of the block */
+        for (i = BLOCK_BYTES / QUEUE_CHUNK_BYTES - 1; i > 0;
+             i--) { /* the first holds the link of the block */
             block[i].next = chunk;
             chunk = &block[i];
         }
@@ -110,7 +115,8 @@ static void wheel_push(struct queue *queue, sim_time_t time, uintptr_t word)
     struct queue_entry *entry = slot->end;
     struct queue_chunk *chunk;
 
-    if (sim_unlikely(((uintptr_t)entry & (QUEUE_CHUNK_BYTES - 1)) == 0)) { /* empty slot or full chunk */
+    if (sim_unlikely(((uintptr_t)entry & (QUEUE_CHUNK_BYTES - 1)) ==
+                     0)) { /* empty slot or full chunk */
         chunk = chunk_alloc(queue);
         if (entry == NULL) {
             slot->first = chunk;
@@ -138,7 +144,8 @@ static uint32_t wheel_lowest(const struct queue *queue)
 static sim_time_t wheel_base(const struct queue *queue, uint32_t index)
 {
     uint32_t shift = (index >> 8) * 8;
-    sim_time_t above = ~((256ull << shift) - 1); /* level 7: the shift gives 0, so nothing is above */
+    sim_time_t above =
+        ~((256ull << shift) - 1); /* level 7: the shift gives 0, so nothing is above */
 
     return (queue->last & above) | (sim_time_t)(index & 255) << shift;
 }
@@ -349,8 +356,8 @@ static void spread(struct queue *queue, struct queue_slot chain, sim_time_t base
 }
 
 /*
- * Moves slots to the front until it holds FILL entries. A large slot is opened only when the front is empty
- * and time is about to reach it (invariant 3).
+ * Moves slots to the front until it holds FILL entries. A large slot is opened only when the front
+ * is empty and time is about to reach it (invariant 3).
  */
 bool queue_fill(struct queue *queue, sim_time_t until)
 {

@@ -2,28 +2,31 @@
 /*
  * The event queue: a monotone hierarchical radix wheel with a sorted front.
  *
- * The wheel has 8 levels of 256 slots. An entry lies at the level of the highest byte in which its time
- * differs from `last`, in the slot named by that byte. The lowest entries lie sorted in the front, an array
- * consumed from its head. A slot with few entries is moved to the front and sorted there; a slot with many
- * is spread over the levels below it, and only that moves `last` (to the slot's first instant).
+ * The wheel has 8 levels of 256 slots. An entry lies at the level of the highest byte in which its
+ * time differs from `last`, in the slot named by that byte. The lowest entries lie sorted in the
+ * front, an array consumed from its head. A slot with few entries is moved to the front and sorted
+ * there; a slot with many is spread over the levels below it, and only that moves `last` (to the
+ * slot's first instant).
  *
  * Invariants, and why (time, order of pushing) needs no sequence numbers:
- *   1. An entry of the wheel lies where its time and the present `last` say. Spreading slot S of level l sets
- *      `last` to S's base, which differs from the old one in byte l and below only. Levels below l were empty
- *      (S was the lowest slot), entries of other slots of level l still differ in byte l first, and higher
- *      levels see no change.
+ *   1. An entry of the wheel lies where its time and the present `last` say. Spreading slot S of
+ * level l sets `last` to S's base, which differs from the old one in byte l and below only. Levels
+ * below l were empty (S was the lowest slot), entries of other slots of level l still differ in
+ * byte l first, and higher levels see no change.
  *   2. Times in the front < front_end <= times in the wheel.
- *   3. last <= now whenever somebody may push: a slot is spread only when its base is about to be reached.
- * By 1 and 2 a time determines the one place where an entry with it can be: the front or one slot. So of two
- * entries with equal times the later push finds the earlier one in the place it goes to, and goes behind it: slots
- * are appended to, the front inserts after equals. Moves keep the order: a slot is read from its beginning into
- * slots that hold no entry with such times (by 1), sorting is stable, and the front returns to the wheel in order.
- * Hence equal times leave in the order in which they came.
+ *   3. last <= now whenever somebody may push: a slot is spread only when its base is about to be
+ * reached. By 1 and 2 a time determines the one place where an entry with it can be: the front or
+ * one slot. So of two entries with equal times the later push finds the earlier one in the place it
+ * goes to, and goes behind it: slots are appended to, the front inserts after equals. Moves keep
+ * the order: a slot is read from its beginning into slots that hold no entry with such times (by
+ * 1), sorting is stable, and the front returns to the wheel in order. Hence equal times leave in
+ * the order in which they came.
  *
  * Cost: an entry descends at most 7 levels, and the bookkeeping per move is a few instructions.
  *
- * Timers are entered as the address of a cell, tagged in the lowest bit. The cell points at the timer and
- * stays where it is when the entry moves; cancelling clears it, and the entry is dropped when it is next seen.
+ * Timers are entered as the address of a cell, tagged in the lowest bit. The cell points at the
+ * timer and stays where it is when the entry moves; cancelling clears it, and the entry is dropped
+ * when it is next seen.
  */
 #ifndef JACQUARD_ENGINE_QUEUE_H
 #define JACQUARD_ENGINE_QUEUE_H
@@ -40,7 +43,7 @@ struct queue_entry {
 /* A timer's cell. */
 struct sim_queue_entry {
     union {
-        struct sim_timer *timer;      /* NULL: cancelled */
+        struct sim_timer *timer; /* NULL: cancelled */
         struct sim_queue_entry *next; /* in the list of free cells */
     };
 };
@@ -65,13 +68,13 @@ struct queue_block; /* memory of chunks or cells */
 
 struct queue {
     struct queue_entry *head, *tail; /* the front */
-    struct queue_entry *limit;       /* end of its memory, less what prefetching reads beyond the tail */
+    struct queue_entry *limit; /* end of its memory, less what prefetching reads beyond the tail */
     sim_time_t front_end;
     sim_time_t last;
-    sim_time_t floor;  /* time of the last entry taken out */
-    uint32_t low;      /* with fewer entries in the front, more can be had from the wheel */
-    uint32_t words;    /* which words of `map` are not 0 */
-    uint64_t count;    /* entries, cancelled ones included */
+    sim_time_t floor; /* time of the last entry taken out */
+    uint32_t low; /* with fewer entries in the front, more can be had from the wheel */
+    uint32_t words; /* which words of `map` are not 0 */
+    uint64_t count; /* entries, cancelled ones included */
     uint64_t cancelled;
     struct queue_chunk *free_chunks;
     struct sim_queue_entry *free_cells;
@@ -84,18 +87,21 @@ struct queue {
 void queue_init(struct queue *queue);
 void queue_fini(struct queue *queue);
 
-void queue_push(struct queue *queue, sim_time_t time, uintptr_t word); /* time >= that of the last pop */
+void queue_push(struct queue *queue, sim_time_t time,
+                uintptr_t word); /* time >= that of the last pop */
 
 /* Fills the front as far as entries can be due at `until` or before. False: it is still empty. */
 bool queue_fill(struct queue *queue, sim_time_t until);
 
 /*
- * Makes sure that the front has an entry; false: none is due at `until` or before. The clock must then move to
- * `until` or the time of the first entry, whichever is first, before anything else is pushed (invariant 3).
+ * Makes sure that the front has an entry; false: none is due at `until` or before. The clock must
+ * then move to `until` or the time of the first entry, whichever is first, before anything else is
+ * pushed (invariant 3).
  */
 static inline bool queue_ready(struct queue *queue, sim_time_t until)
 {
-    return sim_likely(queue->tail - queue->head > (ptrdiff_t)queue->low) || queue_fill(queue, until);
+    return sim_likely(queue->tail - queue->head > (ptrdiff_t)queue->low) ||
+           queue_fill(queue, until);
 }
 
 static inline bool queue_empty(const struct queue *queue)
@@ -110,8 +116,8 @@ static inline sim_time_t queue_horizon(const struct queue *queue)
 }
 
 /*
- * Takes out the first entry of the front, disarming it when it is a timer; queue_ready() must have said true.
- * NULL: a cancelled timer, nothing happens at its time.
+ * Takes out the first entry of the front, disarming it when it is a timer; queue_ready() must have
+ * said true. NULL: a cancelled timer, nothing happens at its time.
  */
 static inline struct sim_event *queue_pop(struct queue *queue)
 {

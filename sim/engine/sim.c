@@ -102,8 +102,8 @@ static bool over(enum sim_outcome outcome)
 }
 
 /*
- * An alarm went off; nothing is due before `next`. True: the run goes on, with new alarms. Progress is sampled
- * eight times per limit, so a run without any ends at most an eighth late.
+ * An alarm went off; nothing is due before `next`. True: the run goes on, with new alarms. Progress
+ * is sampled eight times per limit, so a run without any ends at most an eighth late.
  */
 static bool check(sim_time_t next)
 {
@@ -130,7 +130,7 @@ static bool check(sim_time_t next)
         options->tick(options->tick_arg);
 
     sim_engine.alarm_time = options->time_limit;
-    if (options->no_progress_limit != 0 && next < sim_engine.alarm_time - step)
+    if (options->no_progress_limit != 0 && step < sim_engine.alarm_time - next)
         sim_engine.alarm_time = next + step;
     sim_engine.alarm_events = sim_core.events_fired + STEPS_PER_CHECK;
     sim_engine.alarm_polls = sim_engine.polls + STEPS_PER_CHECK;

@@ -18,8 +18,8 @@
 #define PAGE 4096u
 #define SIGNAL_STACK_BYTES (64u << 10)
 /*
- * Stacks begin at different offsets in their top page, or the hot frames of all fibers would share a handful
- * of cache sets.
+ * Stacks begin at different offsets in their top page, or the hot frames of all fibers would share
+ * a handful of cache sets.
  */
 #define COLOURS 16
 #define COLOUR_BYTES 128
@@ -82,7 +82,8 @@ static void install_handler(void)
     struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     stack_t present, alternate = {.ss_size = SIGNAL_STACK_BYTES};
 
-    stacks.own_signal_stack = sigaltstack(NULL, &present) != 0 || (present.ss_flags & SS_DISABLE) != 0;
+    stacks.own_signal_stack =
+        sigaltstack(NULL, &present) != 0 || (present.ss_flags & SS_DISABLE) != 0;
     if (stacks.own_signal_stack) {
         stacks.signal_stack = alternate.ss_sp = malloc(SIGNAL_STACK_BYTES);
         if (alternate.ss_sp == NULL || sigaltstack(&alternate, NULL) != 0)
@@ -172,6 +173,7 @@ void stack_free(struct stack *stack)
             sim_panic("fibers: out of memory");
     }
     sanitizer_unpoison(stack->bottom, stacks.bytes);
-    stacks.free[stacks.free_count++] = (uint32_t)((size_t)(stack->bottom - stacks.slab) / stacks.bytes);
+    stacks.free[stacks.free_count++] =
+        (uint32_t)((size_t)(stack->bottom - stacks.slab) / stacks.bytes);
     stack->bottom = NULL;
 }

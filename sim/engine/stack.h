@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Fiber stacks: slots of one large mapping of address space, touched lazily, reused last in first out. An
- * overflow runs into a guard (Linux 6.13 and later: madvise(MADV_GUARD_INSTALL), which needs no mapping of
- * its own; mprotect would end at 65,530 mappings), elsewhere it is found by canaries at the next switch.
+ * Fiber stacks: slots of one large mapping of address space, touched lazily, reused last in first
+ * out. An overflow runs into a guard (Linux 6.13 and later: madvise(MADV_GUARD_INSTALL), which
+ * needs no mapping of its own; mprotect would end at 65,530 mappings), elsewhere it is found by
+ * canaries at the next switch.
  */
 #ifndef JACQUARD_ENGINE_STACK_H
 #define JACQUARD_ENGINE_STACK_H
@@ -12,20 +13,21 @@
 #include <stdint.h>
 
 struct stack {
-    char *bottom;  /* lowest address of the slot, guard included; NULL: none */
-    char *top;     /* where the fiber's frames begin */
+    char *bottom; /* lowest address of the slot, guard included; NULL: none */
+    char *top; /* where the fiber's frames begin */
     void *context; /* initial context, for fcontext */
-    void *fake;    /* AddressSanitizer's stack of the same fiber */
+    void *fake; /* AddressSanitizer's stack of the same fiber */
 };
 
 struct sim_fiber;
 
-/* bytes: of a slot, 0 for 64 KiB; slots: 0 for 2^17; canaries: even where guards work (for tests). */
+/* bytes: of a slot, 0 for 64 KiB; slots: 0 for 2^17; canaries: even where guards work (for tests).
+ */
 void stacks_init(size_t bytes, uint32_t slots, bool canaries);
 void stacks_fini(void);
 
 bool stack_alloc(struct stack *stack); /* false: all slots are taken */
-void stack_free(struct stack *stack);  /* nothing may run on it any more */
+void stack_free(struct stack *stack); /* nothing may run on it any more */
 size_t stack_bytes(void);
 bool stack_guarded(void); /* guards are in use */
 

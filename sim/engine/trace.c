@@ -293,8 +293,9 @@ static int32_t track_rank(const struct trace_point *point)
 static struct track *find_track(const struct trace_point *point)
 {
     uint64_t name = point->kind == TRACE_COUNTER ? intern(point->name) : 0;
+    uint32_t index = point->track == TRACE_FAULT ? 0 : point->index;
     uint64_t *place = trace_map_at(&writer.track_of, (uint64_t)point->track << 32 | point->node,
-                                   name << 32 | point->index);
+                                   name << 32 | index);
     enum group group = looks[point->track].group;
     struct track *track;
 

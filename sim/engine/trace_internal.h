@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Parts of the trace's writer and reader. Memory that cannot be had aborts, as everywhere in the engine.
+ * Parts of the trace's writer and reader. Memory that cannot be had aborts, as everywhere in the
+ * engine.
  */
 #ifndef JACQUARD_ENGINE_TRACE_INTERNAL_H
 #define JACQUARD_ENGINE_TRACE_INTERNAL_H
@@ -30,13 +31,13 @@ void *trace_grow(void *array, size_t count, size_t size);
 struct trace_lane {
     uint64_t uuid;
     sim_time_t last; /* of the last packet written */
-    sim_time_t end;  /* of the slice whose end is still to be written */
-    bool open;       /* there is such a slice */
+    sim_time_t end; /* of the slice whose end is still to be written */
+    bool open; /* there is such a slice */
 };
 
 /*
- * The lanes of a track. A lane is free from its `end` or `last` on, whichever is later; `free_from` is the
- * minimum tree over that, so that the lowest free lane is found in logarithmic time.
+ * The lanes of a track. A lane is free from its `end` or `last` on, whichever is later; `free_from`
+ * is the minimum tree over that, so that the lowest free lane is found in logarithmic time.
  */
 struct trace_lanes {
     struct trace_lane *lane;
@@ -44,9 +45,11 @@ struct trace_lanes {
     uint32_t count, capacity;
 };
 
-/* The lowest lane that is free at `time`; it may be the one behind the last: *lane has no uuid then. */
+/* The lowest lane that is free at `time`; it may be the one behind the last: *lane has no uuid
+ * then. */
 uint32_t trace_lanes_find(struct trace_lanes *lanes, sim_time_t time);
-void trace_lanes_update(struct trace_lanes *lanes, uint32_t index); /* after a change of last, end or open */
+void trace_lanes_update(struct trace_lanes *lanes,
+                        uint32_t index); /* after a change of last, end or open */
 void trace_lanes_free(struct trace_lanes *lanes);
 
 /* ---- file ------------------------------------------------------------------------------------ */
@@ -60,7 +63,8 @@ struct trace_file {
 };
 
 bool trace_file_open(struct trace_file *file, const char *path); /* false: errno */
-uint8_t *trace_file_reserve(struct trace_file *file, size_t bytes); /* the caller adds what it wrote to `used` */
+uint8_t *trace_file_reserve(struct trace_file *file,
+                            size_t bytes); /* the caller adds what it wrote to `used` */
 int trace_file_close(struct trace_file *file); /* 0, or errno of the first failure; frees */
 
 #endif

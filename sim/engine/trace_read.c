@@ -448,27 +448,30 @@ static uint8_t *read_file(const char *path, size_t *length)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC), failure;
     size_t capacity = (size_t)1 << 20;
-    uint8_t *bytes;
+    uint8_t *bytes, *grown;
     ssize_t got;
 
     if (fd < 0)
         return NULL;
     bytes = malloc(capacity);
+    if (bytes == NULL)
+        abort();
     *length = 0;
-    while (bytes != NULL && (got = read(fd, bytes + *length, capacity - *length)) != 0) {
+    while ((got = read(fd, bytes + *length, capacity - *length)) != 0) {
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
             break;
         *length += (size_t)got;
-        if (*length == capacity) {
-            capacity *= 2;
-            bytes = realloc(bytes, capacity);
-        }
+        if (*length < capacity)
+            continue;
+        capacity *= 2;
+        grown = realloc(bytes, capacity);
+        if (grown == NULL)
+            abort();
+        bytes = grown;
     }
     failure = errno;
-    if (bytes == NULL)
-        abort();
     close(fd);
     if (got < 0) {
         free(bytes);

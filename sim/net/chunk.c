@@ -15,6 +15,37 @@ static void carry_over(struct net *net, uint32_t link)
     net->links[link].transfers = 0;
 }
 
+/* Takes `wire` of the link's time from when the head is served, which is returned. */
+static inline sim_time_t serve(struct net_link *link, sim_time_t head, sim_time_t wire)
+{
+    sim_time_t turn = net_link_turn(link, head), gap_end = link->busy - link->gap_to, over;
+
+    if (turn >= link->busy) { /* behind everything; what lies between is the new gap */
+        sim_time_t from = link->gap_from + wire, to = link->gap_to + wire;
+
+        if (turn > link->busy) {
+            from = turn - link->busy + wire;
+            to = wire;
+        }
+        if (to > UINT32_MAX) /* 4 ms back: nobody comes that late */
+            from = to = 0;
+        link->gap_from = from < UINT32_MAX ? (uint32_t)from : UINT32_MAX;
+        link->gap_to = (uint32_t)to;
+        link->busy = turn + wire;
+        return turn;
+    }
+    /* in the gap, as far as it goes; the rest pushes back what was reserved behind it */
+    over = turn + wire > gap_end ? turn + wire - gap_end : 0;
+    link->busy += over;
+    if (over > UINT32_MAX - link->gap_to)
+        link->gap_from = link->gap_to = 0;
+    else {
+        link->gap_to += (uint32_t)over;
+        link->gap_from = over > 0 ? link->gap_to : (uint32_t)(link->busy - turn - wire);
+    }
+    return turn;
+}
+
 static void trace_link(const struct net *net, uint32_t link, sim_time_t start, sim_time_t duration,
                        uint32_t units)
 {
@@ -41,11 +72,10 @@ sim_time_t net_chunk_reserve(struct net *net, struct net_transfer *transfer,
         const struct net_speed *speed = net_link_speed(net, index, path->color[i]);
         sim_time_t wire = net_serialise(speed, units), start, queue;
 
-        queue = link->busy > head ? link->busy : head;
+        queue = serve(link, head, wire);
         start = queue;
         if (!path->single)
             start = queue > head + speed->spread ? queue - speed->spread : head;
-        link->busy = queue + wire;
         link->transfers++;
         link->units += units;
         if (sim_unlikely(link->units >= UINT32_MAX / 2))

@@ -73,14 +73,6 @@ static void sort_detours(struct dragonfly *fly, sim_time_t green, sim_time_t bla
     }
 }
 
-static inline uint32_t count_bits(uint64_t x)
-{
-    x -= (x >> 1) & 0x5555555555555555ull;
-    x = (x & 0x3333333333333333ull) + ((x >> 2) & 0x3333333333333333ull);
-    x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0full;
-    return (uint32_t)((x * 0x0101010101010101ull) >> 56);
-}
-
 uint32_t dragonfly_best_gateways(const struct dragonfly *fly, uint32_t source_router,
                                  uint32_t target_router, uint64_t *set, uint32_t *source_leg,
                                  uint32_t *target_leg)
@@ -109,7 +101,7 @@ uint32_t dragonfly_best_gateways(const struct dragonfly *fly, uint32_t source_ro
             for (k = 0; k < class->count; k++)
                 set[w] |= s[class->leg[k].source] & t[class->leg[k].target];
             if (set[w] != 0)
-                count += count_bits(set[w]);
+                count += dragonfly_count_bits(set[w]);
         }
         if (count > 0) {
             *source_leg = class->leg[0].source;

@@ -93,6 +93,14 @@ static inline unsigned dragonfly_port_color(uint32_t port)
     return port < PORT_BLACK ? COLOR_GREEN : port < PORT_BLUE ? COLOR_BLACK : COLOR_BLUE;
 }
 
+static inline uint32_t dragonfly_count_bits(uint64_t x)
+{
+    x -= (x >> 1) & 0x5555555555555555ull;
+    x = (x & 0x3333333333333333ull) + ((x >> 2) & 0x3333333333333333ull);
+    x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0full;
+    return (uint32_t)((x * 0x0101010101010101ull) >> 56);
+}
+
 /* wiring.c */
 bool dragonfly_wire(struct dragonfly *fly); /* false: out of memory */
 bool dragonfly_peer(const struct dragonfly *fly, uint32_t router, uint32_t port, uint32_t *peer,

@@ -4,7 +4,7 @@
  * links. What happens on the links is the same for all of them (chunk.c), as are faults and
  * liveness (link.c, send.c).
  *
- * Link state is what F1 walks over, so it is small: 16 bytes per directed link, addressed by a
+ * Link state is what F1 walks over, so it is small: 24 bytes per directed link, addressed by a
  * 32-bit index that is computed from coordinates; no pointers, no table of paths. Theta (1152
  * routers, 40 ports) takes 0.7 MB.
  */
@@ -33,10 +33,34 @@ struct net_speed {
     double units_per_us; /* rate */
 };
 
+/*
+ * Paths are reserved in the order of sending, so a transfer from far away may hold a link from some
+ * time in the future on. Until then the link is idle: the youngest such gap is kept, and whoever
+ * gets there earlier is served in it. It lies in [busy - gap_from, busy - gap_to); empty when these
+ * are equal.
+ */
 struct net_link {
     sim_time_t busy; /* until when it is reserved */
+    uint32_t gap_from, gap_to;
     uint32_t units, transfers; /* carried over to net_link_totals before they wrap */
 };
+
+/* When a head that gets to the link at `head` is served. */
+static inline sim_time_t net_link_turn(const struct net_link *link, sim_time_t head)
+{
+    sim_time_t begin = link->busy - link->gap_from;
+
+    if (head >= link->busy)
+        return head;
+    if (begin < head)
+        begin = head;
+    return begin < link->busy - link->gap_to ? begin : link->busy;
+}
+
+static inline sim_time_t net_link_backlog(const struct net_link *link, sim_time_t head)
+{
+    return net_link_turn(link, head) - head;
+}
 
 struct net_link_totals { /* touched rarely */
     uint64_t units, transfers, dropped, dead;

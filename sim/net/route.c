@@ -306,59 +306,97 @@ bool dragonfly_fixed_path(const struct net *net, struct net_path *path, uint32_t
 
 /* ---- adaptive -------------------------------------------------------------------------------- */
 
-/* The 4-bit congestion value of a port, as its router sees it when the head gets there. */
-static inline uint32_t port_load(const struct net *net, uint32_t link, unsigned color,
+/* Backlog of the at-th link of a path when the head gets there, in fifteenths of a virtual channel.
+ */
+static inline double backlog(const struct net *net, const struct net_path *path, uint32_t at,
+                             sim_time_t head)
+{
+    uint32_t link = path->link[at];
+    sim_time_t wait = net_link_backlog(&net->links[link], head);
+
+    return wait == 0 ? 0 : (double)wait * net_link_speed(net, link, path->color[at])->load_per_ps;
+}
+
+/*
+ * The congestion value of a port, 4 bits, saturating: what waits for the port itself, in fifteenths
+ * of what a virtual channel holds, plus what waits downstream, at the path's next port: nothing, 2,
+ * 4 or 8 from 64, 256 and 512 phits (of 576) on.
+ */
+static inline uint32_t port_load(const struct net *net, const struct net_path *path, uint32_t at,
                                  sim_time_t head)
 {
-    sim_time_t busy = net->links[link].busy;
-    double load;
+    uint32_t load = 0;
+    double near = backlog(net, path, at, head), far = 0;
 
-    if (busy <= head)
+    if (at + 1 < path->links)
+        far = backlog(net, path, at + 1, head + net->speed[path->color[at]][LANES].hop);
+    if (near == 0 && far == 0)
         return 0;
-    load = (double)(busy - head) * net_link_speed(net, link, color)->load_per_ps;
-    return load < 15 ? (uint32_t)load : 15;
+    if (far >= 64 * 15.0 / 576)
+        load = far >= 512 * 15.0 / 576 ? 8 : far >= 256 * 15.0 / 576 ? 4 : 2;
+    load += near < 15 ? (uint32_t)near : 15;
+    return load < 15 ? load : 15;
 }
 
 static uint32_t cost(const struct net *net, const struct net_path *path, uint32_t at,
                      sim_time_t head, uint32_t shift, uint32_t addend)
 {
-    return (port_load(net, path->link[at], path->color[at], head) << shift) + addend;
+    return (port_load(net, path, at, head) << shift) + addend;
+}
+
+/*
+ * Another minimal candidate: a random one of the links that the group pair has, so up to five links
+ * in all. A packet that is under way to a gateway changes to those only that are within two links
+ * of its source.
+ */
+static bool add_other_gateway(const struct context *in, struct net_path *path, uint32_t router,
+                              uint32_t t, uint32_t at, uint64_t choice)
+{
+    const struct dragonfly *fly = in->fly;
+    const struct place *from = &fly->places[router], *to = &fly->places[t];
+    uint32_t peer = dragonfly_peer_index(from->group, to->group), count = 0, w;
+    const struct reach *reach =
+        &fly->reach[(peer * fly->per_group + from->local) * fly->pair_words];
+    uint64_t set[PAIR_WORDS_MAX];
+
+    if (at == 0)
+        return add_global(in, path, router, t, pick(choice, fly->pair_links), choice,
+                          add_short_leg);
+    for (w = 0; w < fly->pair_words; w++) {
+        set[w] = reach[w].here | (at == 1 ? reach[w].green | reach[w].black : 0);
+        count += dragonfly_count_bits(set[w]);
+    }
+    return count > 0 && add_global(in, path, router, t, nth_bit(set, pick(choice, count)), choice,
+                                   add_short_leg);
 }
 
 /*
  * The decision at the at-th router of a minimal path whose next port is loaded: one more minimal
- * candidate, any of the group pair's links, and two non-minimal ones. True when the path now is a
- * non-minimal one.
+ * candidate and two non-minimal ones. True when the path now is a non-minimal one.
  */
 static bool divert(const struct context *in, struct net_path *path, uint32_t s, uint32_t t,
                    uint32_t at, const struct net_route_bias *bias, sim_time_t head,
                    struct sim_random *random)
 {
     const struct net *net = in->net;
-    const struct dragonfly *fly = in->fly;
-    uint32_t cost_min = cost(net, path, at, head, bias->min_shift, bias->min_add),
-             cost_non = UINT32_MAX;
-    uint32_t router = s, port, which, i;
+    uint32_t cost_min = cost(net, path, at, head, bias->min_shift, bias->min_add);
+    uint32_t cost_non = UINT32_MAX, router = s, port, which, i;
     struct net_path candidate = *path, best = *path; /* their first `at` links */
 
     if (at > 0)
-        dragonfly_peer(fly, path->link[at - 1] / PORTS, path->link[at - 1] % PORTS, &router, &port,
-                       &which);
-    if (fly->places[router].group != fly->places[t].group) {
-        uint64_t choice = sim_random_next(random);
+        dragonfly_peer(in->fly, path->link[at - 1] / PORTS, path->link[at - 1] % PORTS, &router,
+                       &port, &which);
+    candidate.links = at;
+    if (in->fly->places[router].group != in->fly->places[t].group &&
+        add_other_gateway(in, &candidate, router, t, at, sim_random_next(random))) {
+        uint32_t this = cost(net, &candidate, at, head, bias->min_shift, bias->min_add);
 
-        candidate.links = at;
-        if (add_global(in, &candidate, router, t, pick(choice, fly->pair_links), choice,
-                       add_short_leg)) {
-            uint32_t this = cost(net, &candidate, at, head, bias->min_shift, bias->min_add);
-
-            if (this < cost_min) {
-                cost_min = this;
-                *path = candidate;
-            }
+        if (this < cost_min) {
+            cost_min = this;
+            *path = candidate;
         }
     }
-    for (i = 0; i < 2; i++) {
+    for (i = 0; i < 2 && cost_min > bias->non_add; i++) {
         candidate.links = at;
         if (add_non_minimal(in, &candidate, router, t, sim_random_next(random))) {
             uint32_t this = cost(net, &candidate, at, head, bias->non_shift, bias->non_add);
@@ -414,8 +452,7 @@ static bool adaptive_path(struct net *net, const struct net_transfer *transfer,
             &in.fly->bias[class][at == 0 ? 0 : 1 + path->color[at - 1]];
 
         /* nothing can be cheaper than no load, unless minimal is penalised */
-        if ((port_load(net, path->link[at], path->color[at], head) > 0 ||
-             bias->min_add > bias->non_add) &&
+        if ((port_load(net, path, at, head) > 0 || bias->min_add > bias->non_add) &&
             divert(&in, path, s, t, at, bias, head, random)) {
             path->minimal = false;
             break;

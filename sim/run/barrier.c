@@ -4,7 +4,8 @@
 
 static const struct workload_arg args[] = {
     {"rounds", ARG_COUNT, "10", "1", "1000000", NULL, "barriers"},
-    {"compute", ARG_TIME, "1us", "0", "1s", NULL, "mean time that a rank computes before it arrives"},
+    {"compute", ARG_TIME, "1us", "0", "1s", NULL,
+     "mean time that a rank computes before it arrives"},
     {NULL},
 };
 
@@ -17,15 +18,17 @@ static int exchange(struct rank *rank, uint64_t *all, uint64_t round)
     rank_allgather(rank, &mine, all, sizeof(mine));
     for (i = 0; i < rank_size(rank); i++) {
         if (all[i] != (round << 32 | i) && all[i] != 0) /* 0: that rank is gone */
-            return rank_fail(rank, "round %u: rank %u told %#llx", (unsigned)round, i, (unsigned long long)all[i]);
+            return rank_fail(rank, "round %u: rank %u told %#llx", (unsigned)round, i,
+                             (unsigned long long)all[i]);
     }
     return 0;
 }
 
 static int run(struct rank *rank)
 {
-    uint64_t rounds = rank_arg_count(rank, "rounds"), compute = rank_arg_ps(rank, "compute"), round, begin;
-    uint64_t *all = g_new(uint64_t, rank_size(rank));
+    uint64_t rounds = rank_arg_count(rank, "rounds"), compute = rank_arg_ps(rank, "compute"), round,
+             begin;
+    uint64_t *all = rank_alloc(rank, rank_size(rank) * sizeof(*all));
     int status = 0;
 
     for (round = 1; round <= rounds && status == 0; round++) {
@@ -36,7 +39,6 @@ static int run(struct rank *rank)
         status = exchange(rank, all, round);
         rank_progress(rank);
     }
-    g_free(all);
     return status;
 }
 

@@ -41,8 +41,8 @@ static bool create_machine(struct cluster *cluster, uint64_t seed, char **error)
         aries_params_free(params);
     if (cluster->net != NULL)
         return true;
-    *error = tree_problem(scenario->fabric.at->origin != NULL ? scenario->fabric.at : scenario->at, "fabric", "%s",
-                          what != NULL ? what : "cannot be built");
+    *error = tree_problem(scenario->fabric.at->origin != NULL ? scenario->fabric.at : scenario->at,
+                          "fabric", "%s", what != NULL ? what : "cannot be built");
     free(what);
     return false;
 }
@@ -52,7 +52,8 @@ static bool create_machine(struct cluster *cluster, uint64_t seed, char **error)
 /* What the workload will probably call progress: only a bar on a terminal depends on it. */
 static uint64_t guess_goal(const struct job *job)
 {
-    static const char *const words[] = {"messages", "iterations", "operations", "rounds", "transfers"};
+    static const char *const words[] = {"messages", "iterations", "operations", "rounds",
+                                        "transfers"};
     const struct workload_arg *args = job->workload->args;
     size_t i, j;
 
@@ -84,7 +85,8 @@ static void create_rank(struct job *job, struct rank *rank, uint64_t seed, uint3
     sim_random_init(&rank->random, seed, scenario->name, id);
     trace_set_rank_name(rank->node, rank->on_node, name);
     if (cluster->aries != NULL)
-        rank->process = aries_process_create(cluster->aries, rank->node, job->ptag, 1000 + id, false, name, killed, rank);
+        rank->process = aries_process_create(cluster->aries, rank->node, job->ptag, 1000 + id,
+                                             false, name, killed, rank);
     rank_start(rank);
 }
 
@@ -113,7 +115,15 @@ static void create_job(struct cluster *cluster, size_t index, uint64_t seed)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static void init_core(const struct scenario *scenario, const struct cluster_options *options, struct cluster *cluster)
+static void tick(void *arg)
+{
+    struct cluster *cluster = arg;
+
+    cluster->options.tick(cluster->options.tick_arg, cluster);
+}
+
+static void init_core(const struct scenario *scenario, const struct cluster_options *options,
+                      struct cluster *cluster)
 {
     struct sim_options core = {
         .seed = options->seed,
@@ -122,20 +132,23 @@ static void init_core(const struct scenario *scenario, const struct cluster_opti
         .no_progress_events = scenario->limits.no_progress_events,
         .stack_bytes = scenario->limits.stack,
         .fibers_max = scenario->rank_count + 64,
-        .tick = options->tick,
+        .tick = options->tick != NULL ? tick : NULL,
         .tick_arg = cluster,
     };
 
     sim_init(&core);
 }
 
-struct cluster *cluster_create(const struct scenario *scenario, const struct cluster_options *options, char **error)
+struct cluster *cluster_create(const struct scenario *scenario,
+                               const struct cluster_options *options, char **error)
 {
     struct cluster *cluster = g_new0(struct cluster, 1);
     char *what = NULL;
     size_t i;
 
     cluster->scenario = scenario;
+    cluster->options = *options;
+    cluster->memory = g_ptr_array_new_with_free_func(g_free);
     init_core(scenario, options, cluster);
     if (options->trace != NULL) {
         if (!trace_open(options->trace, &what)) {
@@ -143,7 +156,8 @@ struct cluster *cluster_create(const struct scenario *scenario, const struct clu
             free(what);
             goto err;
         }
-        cluster->trace_path = g_strdup(options->trace_shown != NULL ? options->trace_shown : options->trace);
+        cluster->trace_path =
+            g_strdup(options->trace_shown != NULL ? options->trace_shown : options->trace);
     }
     if (!create_machine(cluster, options->seed, error))
         goto err;
@@ -166,7 +180,8 @@ static void collect_waiter(const char *name, const char *why, sim_time_t since, 
     struct waiter *waiter;
 
     if ((cluster->waiter_count & (cluster->waiter_count - 1)) == 0)
-        cluster->waiters = g_renew(struct waiter, cluster->waiters, MAX(cluster->waiter_count * 2, 1));
+        cluster->waiters =
+            g_renew(struct waiter, cluster->waiters, MAX(cluster->waiter_count * 2, 1));
     waiter = &cluster->waiters[cluster->waiter_count++];
     waiter->name = g_strdup(name);
     waiter->why = g_strdup(why);
@@ -238,7 +253,6 @@ bool cluster_run(struct cluster *cluster, char **error)
     publish_counters(cluster);
     if (cluster->trace_path == NULL)
         return true;
-    cluster->trace_points = trace_points_written();
     if (trace_close(&what))
         return true;
     *error = g_strdup_printf("%s: %s", cluster->trace_path, what);
@@ -256,8 +270,9 @@ static void destroy_job(struct job *job)
     }
     for (i = 0; i < FAILURE_TEXTS_MAX; i++)
         g_free(job->failures[i]);
-    g_free(job->gather.buffers[0]);
-    g_free(job->gather.buffers[1]);
+    for (i = 0; i < 2; i++)
+        if (!job->gather.kept[i])
+            g_free(job->gather.buffers[i]);
     g_free(job->ranks);
 }
 
@@ -281,13 +296,15 @@ void cluster_destroy(struct cluster *cluster)
         g_free(cluster->waiters[i].why);
     }
     g_free(cluster->waiters);
+    g_ptr_array_unref(cluster->memory);
     g_free(cluster->timed);
     g_free(cluster->jobs);
     g_free(cluster->trace_path);
     g_free(cluster);
 }
 
-json_t *run_scenario(const struct scenario *scenario, const struct cluster_options *options, char **error)
+json_t *run_scenario(const struct scenario *scenario, const struct cluster_options *options,
+                     char **error)
 {
     struct cluster *cluster = cluster_create(scenario, options, error);
     json_t *result = NULL;

@@ -15,7 +15,9 @@ static enum sim_fault_action rule_action(const struct scenario_fault *fault)
         const char *word;
         enum sim_fault_action action;
     } actions[] = {
-        {"drop", SIM_FAULT_DROP}, {"delay", SIM_FAULT_DELAY}, {"duplicate", SIM_FAULT_DUPLICATE},
+        {"drop", SIM_FAULT_DROP},
+        {"delay", SIM_FAULT_DELAY},
+        {"duplicate", SIM_FAULT_DUPLICATE},
         {"corrupt", SIM_FAULT_CORRUPT},
     };
     const char *word = tree_get(fault->at, "do")->text;
@@ -44,7 +46,8 @@ static bool add_rule(const struct scenario_fault *fault, char **error)
     };
 
     if (point == NULL) {
-        *error = tree_problem(fault->at, "faults", "this machine has no fault point %s", fault->where);
+        *error =
+            tree_problem(fault->at, "faults", "this machine has no fault point %s", fault->where);
         return false;
     }
     rule.label = strdup(fault->title);
@@ -56,7 +59,8 @@ static bool add_rule(const struct scenario_fault *fault, char **error)
 
 static bool strike_link(struct cluster *cluster, const struct scenario_fault *fault)
 {
-    uint32_t a = fault->router_numbers[0], b = fault->router_numbers[1], which = (uint32_t)fault->which;
+    uint32_t a = fault->router_numbers[0], b = fault->router_numbers[1],
+             which = (uint32_t)fault->which;
 
     if (fault->action == LINK_LANE_LOSS)
         return net_link_set_lanes(cluster->net, a, b, which, (uint32_t)fault->lanes);
@@ -87,7 +91,8 @@ static bool strike(struct cluster *cluster, const struct scenario_fault *fault)
     case FAULT_LINK:
         return strike_link(cluster, fault);
     case FAULT_ROUTER:
-        return net_router_set_alive(cluster->net, fault->router_numbers[0], fault->action == ROUTER_UP);
+        return net_router_set_alive(cluster->net, fault->router_numbers[0],
+                                    fault->action == ROUTER_UP);
     case FAULT_NODE:
         return strike_node(cluster, fault);
     case FAULT_CQ_OVERRUN:
@@ -110,8 +115,8 @@ static void fire(struct sim_event *event)
     struct timed_fault *timed = sim_container_of(event, struct timed_fault, timer.event);
     const struct scenario_fault *fault = timed->scenario;
 
-    trace(TRACE_INSTANT, TRACE_FAULT, 0, (uint32_t)fault->place, tree_get(fault->at, "do")->text, sim_now(), 0, 0,
-          fault->action);
+    trace(TRACE_INSTANT, TRACE_FAULT, 0, (uint32_t)fault->place, tree_get(fault->at, "do")->text,
+          sim_now(), 0, 0, fault->action);
     timed->struck = strike(timed->cluster, fault);
 }
 
@@ -126,24 +131,30 @@ static void match_link(const struct net_link_info *link, void *arg)
 {
     struct link_search *search = arg;
 
-    search->found |= link->which == search->which && ((link->router == search->a && link->peer == search->b) ||
-                                                      (link->router == search->b && link->peer == search->a));
+    search->found |=
+        link->which == search->which && ((link->router == search->a && link->peer == search->b) ||
+                                         (link->router == search->b && link->peer == search->a));
 }
 
 /* What only the built network knows. */
-static bool exists(const struct cluster *cluster, const struct scenario_fault *fault, size_t index, char **error)
+static bool exists(const struct cluster *cluster, const struct scenario_fault *fault, size_t index,
+                   char **error)
 {
-    struct link_search search = {fault->router_numbers[0], fault->router_numbers[1], (uint32_t)fault->which, false};
+    struct link_search search = {fault->router_numbers[0], fault->router_numbers[1],
+                                 (uint32_t)fault->which, false};
     const struct tree *at = tree_get(fault->at, fault->place == FAULT_LINK ? "routers" : "router");
-    char *path = g_strdup_printf("faults.%zu.%s", index, fault->place == FAULT_LINK ? "routers" : "router");
+    char *path =
+        g_strdup_printf("faults.%zu.%s", index, fault->place == FAULT_LINK ? "routers" : "router");
     bool ok = true;
 
     if (fault->place == FAULT_LINK) {
         net_for_each_link(cluster->net, match_link, &search);
         ok = search.found;
         if (!ok)
-            *error = tree_problem(at, path, "no link %u joins routers %u and %u; allowed: two routers with that many links",
-                                  search.which, search.a, search.b);
+            *error = tree_problem(
+                at, path,
+                "no link %u joins routers %u and %u; allowed: two routers with that many links",
+                search.which, search.a, search.b);
     } else if (fault->place == FAULT_ROUTER && search.a >= net_routers(cluster->net)) {
         ok = false;
         *error = tree_problem(at, path, "there is no router %u; allowed: 0 to %u", search.a,
@@ -172,8 +183,8 @@ static bool create_fault(struct cluster *cluster, size_t index, char **error)
 
 bool faults_create(struct cluster *cluster, char **error)
 {
-    static const enum aries_mutation mutations[] = {ARIES_MUTATE_DROP, ARIES_MUTATE_DUPLICATE, ARIES_MUTATE_REORDER,
-                                                    ARIES_MUTATE_FLIP};
+    static const enum aries_mutation mutations[] = {ARIES_MUTATE_DROP, ARIES_MUTATE_DUPLICATE,
+                                                    ARIES_MUTATE_REORDER, ARIES_MUTATE_FLIP};
     const struct scenario *scenario = cluster->scenario;
     size_t i;
 

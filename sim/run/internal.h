@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A cluster: the running form of a scenario. One at a time in a process, as the simulation core itself.
+ * A cluster: the running form of a scenario. One at a time in a process, as the simulation core
+ * itself.
  *
  *   cluster_create ──▶ cluster_run ──▶ result_json ──▶ cluster_destroy
  */
@@ -10,6 +11,7 @@
 #include <glib.h>
 #include <jansson.h>
 #include "aries/aries.h"
+#include "engine/ledger.h"
 #include "engine/metrics.h"
 #include "engine/random.h"
 #include "engine/sim.h"
@@ -19,7 +21,7 @@
 
 #define FAILURE_TEXTS_MAX 32 /* kept per job */
 #define OUT_OF_BAND_PS (10 * SIM_US) /* a barrier or an exchange, from the last arrival */
-#define EXIT_KILLED 137              /* as a shell reports SIGKILL */
+#define EXIT_KILLED 137 /* as a shell reports SIGKILL */
 
 struct cluster;
 struct job;
@@ -30,12 +32,12 @@ struct rank {
     struct job *job;
     struct sim_fiber *fiber;
     struct aries_process *process; /* NULL on switched networks and after the end */
-    struct sim_event reap;         /* ends a killed rank outside of whatever killed it */
+    struct sim_event reap; /* ends a killed rank outside of whatever killed it */
     struct sim_random random;
     uint32_t id, node, on_node;
     int exit_code;
     enum rank_state state;
-    bool gathering;     /* inside a barrier or exchange */
+    bool gathering; /* inside a barrier or exchange */
     const char *killed; /* why, interned */
 };
 
@@ -45,7 +47,8 @@ struct job_metric {
     struct metric *metric;
 };
 
-/* Barrier and exchange of a job: two buffers, because a fast rank may enter the next one before a slow one left. */
+/* Barrier and exchange of a job: two buffers, because a fast rank may enter the next one before a
+ * slow one left. */
 struct gather {
     struct sim_event release;
     uint64_t generation;
@@ -53,6 +56,7 @@ struct gather {
     bool releasing;
     uint8_t *buffers[2];
     size_t bytes[2]; /* of one rank's part */
+    bool kept[2]; /* the buffer is a table of rank_exchange: it belongs to cluster->memory */
 };
 
 struct job {
@@ -68,7 +72,7 @@ struct job {
     size_t metric_count;
     char *failures[FAILURE_TEXTS_MAX];
     uint64_t failure_count;
-    uint64_t progress;     /* calls of rank_progress */
+    uint64_t progress; /* calls of rank_progress */
     uint64_t progress_goal; /* an estimate from the arguments; 0: unknown */
     sim_time_t started, ended;
     int exit_code; /* of its first rank that failed */
@@ -87,6 +91,15 @@ struct waiter {
     sim_time_t since;
 };
 
+struct cluster_options {
+    uint64_t seed;
+    const char *trace; /* file to write; NULL: none */
+    const char *trace_shown; /* its name in the report; NULL: trace */
+    void (*tick)(void *arg,
+                 const struct cluster *cluster); /* now and then during the run; NULL: none */
+    void *tick_arg;
+};
+
 struct cluster {
     const struct scenario *scenario;
     struct net *net;
@@ -98,29 +111,26 @@ struct cluster {
     size_t timed_count;
     /* after cluster_run */
     enum sim_outcome outcome;
-    sim_time_t ended;     /* virtual time at which the last rank ended, or the run */
+    sim_time_t ended; /* virtual time at which the last rank ended, or the run */
     uint64_t digest, events, switches;
     double wall_seconds;
     struct waiter *waiters;
     size_t waiter_count;
     bool balanced;
     char *trace_path; /* as the user named it; NULL: none */
-    uint64_t trace_points;
-};
-
-struct cluster_options {
-    uint64_t seed;
-    const char *trace; /* file to write; NULL: none */
-    const char *trace_shown; /* its name in the report; NULL: trace */
-    void (*tick)(void *arg); /* struct cluster *: progress bar */
+    struct cluster_options options;
+    GPtrArray *memory; /* of rank_alloc */
+    struct ledger_book raw_book;
 };
 
 /*
- * Builds machine, processes and fibers; starts a simulation (sim_init). NULL: *error (g_free) is a line for people,
- * and there is no simulation. The scenario must outlive the cluster.
+ * Builds machine, processes and fibers; starts a simulation (sim_init). NULL: *error (g_free) is a
+ * line for people, and there is no simulation. The scenario must outlive the cluster.
  */
-struct cluster *cluster_create(const struct scenario *scenario, const struct cluster_options *options, char **error);
-/* Runs to the end and closes the books. False: the trace could not be written; *error (g_free) is a line. */
+struct cluster *cluster_create(const struct scenario *scenario,
+                               const struct cluster_options *options, char **error);
+/* Runs to the end and closes the books. False: the trace could not be written; *error (g_free) is a
+ * line. */
 bool cluster_run(struct cluster *cluster, char **error);
 void cluster_destroy(struct cluster *cluster); /* ends the simulation (sim_fini) */
 
@@ -133,7 +143,10 @@ void rank_gather_check(struct job *job); /* releases those who wait for a rank t
 
 /* Below uGNI: for workloads that run on any network. */
 struct net *rank_net(struct rank *rank);
-struct job *rank_job(struct rank *rank);
+/* Zeroed memory that lives as long as the cluster: what a rank holds may outlive its code. */
+void *rank_alloc(struct rank *rank, size_t bytes);
+struct ledger_book *
+rank_raw_book(struct rank *rank); /* of raw_messages; registered by the first call */
 
 bool faults_create(struct cluster *cluster, char **error);
 void faults_disarm(struct cluster *cluster);
@@ -142,7 +155,8 @@ void faults_disarm(struct cluster *cluster);
 
 enum { EXIT_HOLDS = 0, EXIT_BROKEN = 1, EXIT_BAD_INPUT = 2, EXIT_STUCK = 3 };
 
-/* Everything there is to say about a run, as docs/json-output.md describes it; "exit" is the exit code. */
+/* Everything there is to say about a run, as docs/json-output.md describes it; "exit" is the exit
+ * code. */
 json_t *result_json(struct cluster *cluster);
 /* The verdict alone: an array for "expectations" and the exit code. */
 json_t *verdict_json(const struct cluster *cluster, int *exit_code);
@@ -153,20 +167,18 @@ bool job_failed(const struct job *job);
 void summary_print(const json_t *result, bool color, GString *out);
 
 /* A run from scenario to result. NULL: *error (g_free). */
-json_t *run_scenario(const struct scenario *scenario, const struct cluster_options *options, char **error);
+json_t *run_scenario(const struct scenario *scenario, const struct cluster_options *options,
+                     char **error);
 
 /* ---- the progress bar ------------------------------------------------------------------------ */
 
+/* On stderr, when that is a terminal and the work takes more than a second. */
 struct progress {
-    const struct cluster *cluster;
-    bool on; /* stderr is a terminal */
-    bool drawn;
+    bool on, drawn;
     int64_t started_us, last_us;
-    uint64_t last_events;
 };
 void progress_begin(struct progress *progress, bool on);
-void progress_cluster(struct progress *progress, const struct cluster *cluster);
-void progress_tick(struct progress *progress);
+void progress_tick(void *progress, const struct cluster *cluster);
 void progress_runs(struct progress *progress, size_t done, size_t total); /* campaigns */
 void progress_end(struct progress *progress);
 

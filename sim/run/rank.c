@@ -121,14 +121,28 @@ struct net *rank_net(struct rank *rank)
     return rank->job->cluster->net;
 }
 
-struct job *rank_job(struct rank *rank)
+void *rank_alloc(struct rank *rank, size_t bytes)
 {
-    return rank->job;
+    struct cluster *cluster = rank->job->cluster;
+    void *memory = g_malloc0(bytes);
+
+    g_ptr_array_add(cluster->memory, memory);
+    return memory;
+}
+
+struct ledger_book *rank_raw_book(struct rank *rank)
+{
+    struct ledger_book *book = &rank->job->cluster->raw_book;
+
+    if (book->name == NULL)
+        ledger_book_register(book, "raw");
+    return book;
 }
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
-/* An argument that the workload did not declare is a bug of the workload: the job fails, the value is zero. */
+/* An argument that the workload did not declare is a bug of the workload: the job fails, the value
+ * is zero. */
 static const struct value *argument(const struct rank *rank, const char *name)
 {
     static const struct value nothing = {.text = ""};
@@ -139,7 +153,8 @@ static const struct value *argument(const struct rank *rank, const char *name)
         if (strcmp(args[i].name, name) == 0)
             return &rank->job->scenario->values[i];
     }
-    rank_fail((struct rank *)rank, "workload %s asks for argument \"%s\", which it does not declare",
+    rank_fail((struct rank *)rank,
+              "workload %s asks for argument \"%s\", which it does not declare",
               rank->job->workload->name, name);
     return &nothing;
 }
@@ -175,8 +190,8 @@ static void describe_gather(const void *what, char *buffer, size_t size)
 {
     const struct job *job = what;
 
-    snprintf(buffer, size, " of job %s: %u of %u ranks arrived", job->scenario->name, job->gather.arrived,
-             job->rank_count - job->killed);
+    snprintf(buffer, size, " of job %s: %u of %u ranks arrived", job->scenario->name,
+             job->gather.arrived, job->rank_count - job->killed);
 }
 
 static void release(struct sim_event *event)
@@ -220,52 +235,68 @@ static void leave_gather(struct rank *rank)
 }
 
 /* First of its generation: makes room for everybody's part. */
-static void open_gather(struct job *job, size_t bytes)
+static void open_gather(struct job *job, size_t bytes, bool keep)
 {
     struct gather *gather = &job->gather;
-    uint8_t **buffer = &gather->buffers[gather->generation & 1];
+    unsigned slot = gather->generation & 1;
 
-    gather->bytes[gather->generation & 1] = bytes;
-    g_free(*buffer);
-    *buffer = g_malloc0(MAX(bytes * job->rank_count, 1));
+    if (!gather->kept[slot])
+        g_free(gather->buffers[slot]);
+    gather->bytes[slot] = bytes;
+    gather->kept[slot] = keep;
+    gather->buffers[slot] = g_malloc0(MAX(bytes * job->rank_count, 1));
+    if (keep)
+        g_ptr_array_add(job->cluster->memory, gather->buffers[slot]);
 }
 
-static void meet(struct rank *rank, const void *mine, void *all, size_t bytes)
+/* Returns the table of all parts, valid until the exchange after the next one, or kept; NULL: sizes
+ * differ. */
+static const uint8_t *meet(struct rank *rank, const void *mine, size_t bytes, bool keep)
 {
     struct job *job = rank->job;
     struct gather *gather = &job->gather;
     const struct sim_wait wait = {.text = "the barrier", .describe = describe_gather, .what = job};
+    const uint8_t *table;
     uint64_t generation;
     bool fits;
 
     sim_settle();
     generation = gather->generation;
     if (gather->arrived == 0)
-        open_gather(job, bytes);
-    fits = bytes == gather->bytes[generation & 1];
+        open_gather(job, bytes, keep);
+    fits = bytes == gather->bytes[generation & 1] && keep == gather->kept[generation & 1];
+    table = gather->buffers[generation & 1];
     if (fits)
         memcpy(gather->buffers[generation & 1] + rank->id * bytes, mine, bytes);
     else
-        rank_fail(rank, "exchanges %zu bytes where others exchange %zu", bytes, gather->bytes[generation & 1]);
+        rank_fail(rank, "exchanges %zu bytes where others exchange %zu", bytes,
+                  gather->bytes[generation & 1]);
     rank->gathering = true;
     gather->arrived++;
     rank_gather_check(job);
     while (gather->generation == generation)
         sim_wait_until(SIM_NEVER, &wait);
-    if (fits)
-        memcpy(all, gather->buffers[generation & 1], bytes * job->rank_count);
+    return fits ? table : NULL;
 }
 
 void rank_barrier(struct rank *rank)
 {
     char nothing = 0;
 
-    meet(rank, &nothing, &nothing, 0);
+    meet(rank, &nothing, 0, false);
 }
 
 void rank_allgather(struct rank *rank, const void *mine, void *all, size_t bytes)
 {
-    meet(rank, mine, all, bytes);
+    const uint8_t *table = meet(rank, mine, bytes, false);
+
+    if (table != NULL)
+        memcpy(all, table, bytes * rank->job->rank_count);
+}
+
+const void *rank_exchange(struct rank *rank, const void *mine, size_t bytes)
+{
+    return meet(rank, mine, bytes, true);
 }
 
 /* ---- clocks ---------------------------------------------------------------------------------- */
@@ -306,7 +337,8 @@ uint64_t rank_random(struct rank *rank)
 
 /* ---- what it measured ------------------------------------------------------------------------ */
 
-static struct metric *create_metric(struct job *job, const char *name, enum metric_unit unit, bool counter)
+static struct metric *create_metric(struct job *job, const char *name, enum metric_unit unit,
+                                    bool counter)
 {
     char full[160];
 
@@ -314,7 +346,8 @@ static struct metric *create_metric(struct job *job, const char *name, enum metr
     return counter ? metric_counter(full, unit) : metric_histogram(full, unit);
 }
 
-static struct metric *find_metric(struct rank *rank, const char *name, enum metric_unit unit, bool counter)
+static struct metric *find_metric(struct rank *rank, const char *name, enum metric_unit unit,
+                                  bool counter)
 {
     struct job *job = rank->job;
     struct metric *metric;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "scenario.h"
 
-static struct scenario *from_tree(struct tree *tree, const char *origin, const struct scenario_options *options,
-                                  char **error)
+static struct scenario *from_tree(struct tree *tree, const char *origin,
+                                  const struct scenario_options *options, char **error)
 {
     struct scenario *scenario = g_new0(struct scenario, 1);
     size_t i;
@@ -16,7 +16,8 @@ static struct scenario *from_tree(struct tree *tree, const char *origin, const s
     }
     if (!options->keep_sweep)
         tree_remove(tree, "sweep");
-    if (ok && schema_read(&scenario_schema, tree, "", scenario, error) && scenario_check(scenario, options, error))
+    if (ok && schema_read(&scenario_schema, tree, "", scenario, error) &&
+        scenario_check(scenario, options, error))
         return scenario;
     scenario_free(scenario);
     return NULL;
@@ -30,7 +31,8 @@ struct scenario *scenario_parse(const char *bytes, size_t length, const char *or
     return tree != NULL ? from_tree(tree, origin, options, error) : NULL;
 }
 
-struct scenario *scenario_load(const char *path, const struct scenario_options *options, char **error)
+struct scenario *scenario_load(const char *path, const struct scenario_options *options,
+                               char **error)
 {
     struct tree *tree = tree_parse_file(path, error);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A scenario: what a scenario file says, checked whole, with every default filled in. It is immutable; a cluster
- * (cluster.h) is built from it as often as one likes.
+ * A scenario: what a scenario file says, checked whole, with every default filled in. It is
+ * immutable; a cluster (cluster.h) is built from it as often as one likes.
  */
 #ifndef JACQUARD_RUN_SCENARIO_H
 #define JACQUARD_RUN_SCENARIO_H
@@ -94,7 +94,13 @@ struct scenario_within {
     double value, percent;
 };
 
-enum scenario_expectation_kind { EXPECT_LEDGER, EXPECT_METRIC, EXPECT_OUTCOME, EXPECT_FAULT, EXPECT_JOB };
+enum scenario_expectation_kind {
+    EXPECT_LEDGER,
+    EXPECT_METRIC,
+    EXPECT_OUTCOME,
+    EXPECT_FAULT,
+    EXPECT_JOB
+};
 enum { OUTCOME_DONE, OUTCOME_DEADLOCK, OUTCOME_TIME_LIMIT, OUTCOME_NO_PROGRESS, OUTCOME_FAILED };
 #define OUTCOMES "done|deadlock|time-limit|no-progress|failed"
 
@@ -132,12 +138,14 @@ struct override {
 struct scenario_options {
     const struct override *overrides; /* in order, as by --set */
     size_t override_count;
-    bool keep_sweep;  /* false: the scenario must not have a sweep (it has been applied) or it is ignored */
+    bool keep_sweep; /* false: the scenario must not have a sweep (it has been applied) or it is
+                        ignored */
     bool no_programs; /* refuse `program:` (for fuzzing) */
 };
 
 /* NULL: *error (g_free) is one line "file:line: field: what; allowed". Nothing was started. */
-struct scenario *scenario_load(const char *path, const struct scenario_options *options, char **error);
+struct scenario *scenario_load(const char *path, const struct scenario_options *options,
+                               char **error);
 struct scenario *scenario_parse(const char *bytes, size_t length, const char *origin,
                                 const struct scenario_options *options, char **error);
 void scenario_free(struct scenario *scenario);
@@ -150,7 +158,8 @@ static inline struct scenario_fault *scenario_fault(const struct scenario *scena
 {
     return (struct scenario_fault *)scenario->faults.records + index;
 }
-static inline struct scenario_expectation *scenario_expectation(const struct scenario *scenario, size_t index)
+static inline struct scenario_expectation *scenario_expectation(const struct scenario *scenario,
+                                                                size_t index)
 {
     return (struct scenario_expectation *)scenario->expectations.records + index;
 }
@@ -161,9 +170,11 @@ static inline bool given(const struct tree *record, const char *field)
     return tree_get(record, field) != NULL;
 }
 
-/* Calls for each "name: value" of fabric.params, nested mappings joined by dots. False: stopped by `visit`. */
+/* Calls for each "name: value" of fabric.params, nested mappings joined by dots. False: stopped by
+ * `visit`. */
 bool scenario_for_each_param(const struct scenario *scenario,
-                             bool (*visit)(const char *name, const struct tree *value, void *arg), void *arg);
+                             bool (*visit)(const char *name, const struct tree *value, void *arg),
+                             void *arg);
 
 /* What net_create needs, without the values that come from parameters. */
 void scenario_net_config(const struct scenario *scenario, uint64_t seed, struct net_config *config);
@@ -173,7 +184,8 @@ const char *scenario_profile(const struct scenario *scenario);
 extern const struct schema scenario_schema;
 
 /* The checks that need more than one field (check.c). */
-bool scenario_check(struct scenario *scenario, const struct scenario_options *options, char **error);
+bool scenario_check(struct scenario *scenario, const struct scenario_options *options,
+                    char **error);
 
 /* docs/scenario-reference.md. g_free it. */
 char *scenario_reference(void);

@@ -34,7 +34,8 @@ static bool read_value(const struct field *field, const char *text, void *place,
 {
     struct value value;
 
-    if (!value_parse(field->type, text, field->minimum, field->maximum, field->choices, &value, what))
+    if (!value_parse(field->type, text, field->minimum, field->maximum, field->choices, &value,
+                     what))
         return false;
     if (field->type == ARG_REAL)
         *(double *)place = value.real;
@@ -55,7 +56,8 @@ static bool read_nodes(const struct tree *tree, struct node_set *set, char **wha
         return node_set_parse(set, tree->text, what);
     joined = g_string_new(NULL);
     for (i = 0; i < tree->count; i++) {
-        const char *text = tree->items[i]->type == TREE_SCALAR ? tree->items[i]->text : "list or mapping";
+        const char *text =
+            tree->items[i]->type == TREE_SCALAR ? tree->items[i]->text : "list or mapping";
         g_string_append_printf(joined, "%s%s", i != 0 ? "," : "", text);
     }
     ok = node_set_parse(set, joined->str, what);
@@ -63,7 +65,8 @@ static bool read_nodes(const struct tree *tree, struct node_set *set, char **wha
     return ok;
 }
 
-static bool read_pair(const struct field *field, const struct tree *tree, const char **pair, char **what)
+static bool read_pair(const struct field *field, const struct tree *tree, const char **pair,
+                      char **what)
 {
     if (tree->type != TREE_SEQUENCE || tree->count != 2 || tree->items[0]->type != TREE_SCALAR ||
         tree->items[1]->type != TREE_SCALAR) {
@@ -75,14 +78,15 @@ static bool read_pair(const struct field *field, const struct tree *tree, const 
     return true;
 }
 
-static bool read_list(const struct field *field, const struct tree *tree, const char *path, struct record_list *list,
-                      char **error)
+static bool read_list(const struct field *field, const struct tree *tree, const char *path,
+                      struct record_list *list, char **error)
 {
     size_t i;
     bool ok = true;
 
     if (tree->type != TREE_SEQUENCE) {
-        *error = tree_problem(tree, path, "not a list; allowed: a list of %s, each line starting with \"- \"",
+        *error = tree_problem(tree, path,
+                              "not a list; allowed: a list of %s, each line starting with \"- \"",
                               field->of->name);
         return false;
     }
@@ -90,15 +94,16 @@ static bool read_list(const struct field *field, const struct tree *tree, const 
     for (i = 0; i < tree->count && ok; i++) {
         char *item_path = g_strdup_printf("%s.%zu", path, i);
         list->count = i + 1;
-        ok = schema_read(field->of, tree->items[i], item_path, (char *)list->records + i * field->of->size, error);
+        ok = schema_read(field->of, tree->items[i], item_path,
+                         (char *)list->records + i * field->of->size, error);
         g_free(item_path);
     }
     return ok;
 }
 
 /* False: either *error is a whole line, or *what is the clause that goes behind the place. */
-static bool read_given(const struct field *field, const struct tree *tree, const char *path, void *place, char **what,
-                       char **error)
+static bool read_given(const struct field *field, const struct tree *tree, const char *path,
+                       void *place, char **what, char **error)
 {
     switch (field->kind) {
     case FIELD_RECORD:
@@ -128,12 +133,14 @@ static bool read_given(const struct field *field, const struct tree *tree, const
         *what = g_strdup_printf("not a single value; allowed: %s", allowed);
         g_free(allowed);
     } else {
-        *what = g_strdup_printf("not a single value; allowed: %s", field->syntax != NULL ? field->syntax : "a text");
+        *what = g_strdup_printf("not a single value; allowed: %s",
+                                field->syntax != NULL ? field->syntax : "a text");
     }
     return false;
 }
 
-/* Such a record, when it is not given, stays away whole (at == NULL) instead of being filled with defaults. */
+/* Such a record, when it is not given, stays away whole (at == NULL) instead of being filled with
+ * defaults. */
 static bool requires_something(const struct schema *schema)
 {
     const struct field *field;
@@ -143,8 +150,8 @@ static bool requires_something(const struct schema *schema)
     return field->name != NULL;
 }
 
-static bool read_field(const struct field *field, const struct tree *parent, const char *path, void *record,
-                       char **error)
+static bool read_field(const struct field *field, const struct tree *parent, const char *path,
+                       void *record, char **error)
 {
     const struct tree *tree = tree_get(parent, field->name);
     void *place = (char *)record + field->offset;
@@ -175,7 +182,8 @@ static bool read_field(const struct field *field, const struct tree *parent, con
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-static bool known_keys(const struct schema *schema, const struct tree *tree, const char *path, char **error)
+static bool known_keys(const struct schema *schema, const struct tree *tree, const char *path,
+                       char **error)
 {
     const char *names[64];
     size_t count = 0, i, j;
@@ -216,7 +224,8 @@ const struct schema *schema_variant(const struct schema *schema, const struct tr
     return NULL;
 }
 
-static void no_variant(const struct schema *schema, const struct tree *tree, const char *path, char **error)
+static void no_variant(const struct schema *schema, const struct tree *tree, const char *path,
+                       char **error)
 {
     const struct tree *decides = schema->by != NULL ? tree_get(tree, schema->by) : NULL;
     const char *names[32];
@@ -231,7 +240,8 @@ static void no_variant(const struct schema *schema, const struct tree *tree, con
     } else if (decides == NULL || decides->type != TREE_SCALAR) {
         hint = schema_suggest("", names, count);
         field_path = join(path, schema->by);
-        *error = tree_problem(decides != NULL ? decides : tree, field_path, "missing or not a single value%s", hint);
+        *error = tree_problem(decides != NULL ? decides : tree, field_path,
+                              "missing or not a single value%s", hint);
         g_free(field_path);
     } else {
         hint = schema_suggest(decides->text, names, count);
@@ -244,14 +254,17 @@ static void no_variant(const struct schema *schema, const struct tree *tree, con
     g_free(hint);
 }
 
-bool schema_read(const struct schema *schema, const struct tree *tree, const char *path, void *record, char **error)
+bool schema_read(const struct schema *schema, const struct tree *tree, const char *path,
+                 void *record, char **error)
 {
     const struct schema *variant;
     const struct field *field;
 
     *(const struct tree **)record = tree;
     if (tree->type != TREE_MAPPING) {
-        *error = tree_problem(tree, path, "not a mapping; allowed: the fields of %s, as \"field: value\"", schema->name);
+        *error = tree_problem(tree, path,
+                              "not a mapping; allowed: the fields of %s, as \"field: value\"",
+                              schema->name);
         return false;
     }
     variant = schema_variant(schema, tree);
@@ -348,7 +361,8 @@ void schema_markdown(const struct schema *schema, GString *out)
         return;
     }
     for (variant = schema->variants; *variant != NULL; variant++) {
-        g_string_append_printf(out, "### %s: `%s`\n\n%s\n\n", schema->name, (*variant)->when, (*variant)->meaning);
+        g_string_append_printf(out, "### %s: `%s`\n\n%s\n\n", schema->name, (*variant)->when,
+                               (*variant)->meaning);
         markdown_fields((*variant)->fields, out);
     }
     for (variant = schema->variants; *variant != NULL; variant++)

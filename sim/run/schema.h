@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A table-driven reader of trees: one table per record says the name, type, range, default, meaning and place of
- * each field, and drives reading, error messages and the generated reference (docs/scenario-reference.md).
+ * A table-driven reader of trees: one table per record says the name, type, range, default, meaning
+ * and place of each field, and drives reading, error messages and the generated reference
+ * (docs/scenario-reference.md).
  *
- * Every record starts with `const struct tree *at`, the mapping that it was read from, for later messages.
+ * Every record starts with `const struct tree *at`, the mapping that it was read from, for later
+ * messages.
  */
 #ifndef JACQUARD_RUN_SCHEMA_H
 #define JACQUARD_RUN_SCHEMA_H
@@ -12,13 +14,13 @@
 #include "value.h"
 
 enum field_kind {
-    FIELD_VALUE,  /* one text of an enum arg_type; uint64_t, or double for ARG_REAL */
+    FIELD_VALUE, /* one text of an enum arg_type; uint64_t, or double for ARG_REAL */
     FIELD_STRING, /* const char *, inside the tree */
-    FIELD_NODES,  /* struct node_set */
-    FIELD_PAIR,   /* two texts: const char *[2] */
+    FIELD_NODES, /* struct node_set */
+    FIELD_PAIR, /* two texts: const char *[2] */
     FIELD_RECORD, /* a mapping, embedded struct */
-    FIELD_LIST,   /* a list of mappings: struct record_list */
-    FIELD_FREE,   /* anything, kept as const struct tree *; its reader checks it */
+    FIELD_LIST, /* a list of mappings: struct record_list */
+    FIELD_FREE, /* anything, kept as const struct tree *; its reader checks it */
 };
 
 struct record_list {
@@ -37,7 +39,8 @@ struct field {
     const char *meaning;
     size_t offset;
     const struct schema *of; /* FIELD_RECORD, FIELD_LIST */
-    const char *syntax;      /* FIELD_FREE, FIELD_STRING, FIELD_PAIR: what is allowed, for the reference */
+    const char
+        *syntax; /* FIELD_FREE, FIELD_STRING, FIELD_PAIR: what is allowed, for the reference */
 };
 
 struct schema {
@@ -45,28 +48,32 @@ struct schema {
     const char *meaning;
     size_t size;
     const struct field *fields; /* ends with name == NULL */
-    /* Variants: the record is one of several. `by` names the field whose text decides; NULL: the first key decides. */
+    /* Variants: the record is one of several. `by` names the field whose text decides; NULL: the
+     * first key decides. */
     const struct schema *const *variants; /* ends with NULL; `fields` is unused */
     const char *by;
     const char *when; /* in a variant: the deciding text or key */
 };
 
 /* Where a value of C type `type` is kept; a wrong type does not compile. */
-#define PLACE(type, record, member)                                                                                    \
-    (offsetof(record, member) +                                                                                        \
-     0 * sizeof(char[__builtin_types_compatible_p(__typeof__(((record *)0)->member), type) ? 1 : -1]))
+#define PLACE(type, record, member)                                                            \
+    (offsetof(record, member) +                                                                \
+     0 * sizeof(char[__builtin_types_compatible_p(__typeof__(((record *)0)->member), type) ? 1 \
+                                                                                           : -1]))
 
 /*
- * Reads `tree` into *record (schema->size zeroed bytes). `path` is the field path so far ("" at the top). False:
- * *error (g_free) is a whole line. What was read must be cleared in both cases.
+ * Reads `tree` into *record (schema->size zeroed bytes). `path` is the field path so far ("" at the
+ * top). False: *error (g_free) is a whole line. What was read must be cleared in both cases.
  */
-bool schema_read(const struct schema *schema, const struct tree *tree, const char *path, void *record, char **error);
+bool schema_read(const struct schema *schema, const struct tree *tree, const char *path,
+                 void *record, char **error);
 void schema_clear(const struct schema *schema, void *record);
 
 /* Which variant a record was read as. */
 const struct schema *schema_variant(const struct schema *schema, const struct tree *tree);
 
-/* "; did you mean x? allowed: a, b" for an unknown word. `name(i)` gives the known words, NULL ends. g_free it. */
+/* "; did you mean x? allowed: a, b" for an unknown word. `name(i)` gives the known words, NULL
+ * ends. g_free it. */
 char *schema_suggest(const char *word, const char *const *known, size_t count);
 
 void schema_markdown(const struct schema *schema, GString *out);

@@ -74,7 +74,8 @@ void tree_remove(struct tree *mapping, const char *key)
         return;
     for (i = 0; mapping->items[i] != item; i++)
         ;
-    memmove(&mapping->items[i], &mapping->items[i + 1], (mapping->count - i - 1) * sizeof(*mapping->items));
+    memmove(&mapping->items[i], &mapping->items[i + 1],
+            (mapping->count - i - 1) * sizeof(*mapping->items));
     mapping->count--;
     tree_free(item);
 }
@@ -122,7 +123,8 @@ static bool take_text(struct builder *builder, const yaml_node_t *node, uint32_t
     return true;
 }
 
-static bool build_sequence(struct builder *builder, const yaml_node_t *node, struct tree *tree, uint32_t depth)
+static bool build_sequence(struct builder *builder, const yaml_node_t *node, struct tree *tree,
+                           uint32_t depth)
 {
     yaml_node_item_t *item;
 
@@ -135,7 +137,8 @@ static bool build_sequence(struct builder *builder, const yaml_node_t *node, str
     return true;
 }
 
-static bool build_pair(struct builder *builder, const yaml_node_pair_t *pair, struct tree *tree, uint32_t depth)
+static bool build_pair(struct builder *builder, const yaml_node_pair_t *pair, struct tree *tree,
+                       uint32_t depth)
 {
     const yaml_node_t *key = yaml_document_get_node(builder->document, pair->key);
     uint32_t line = (uint32_t)key->start_mark.line + 1;
@@ -167,7 +170,8 @@ static bool build_pair(struct builder *builder, const yaml_node_pair_t *pair, st
     return true;
 }
 
-static bool build_mapping(struct builder *builder, const yaml_node_t *node, struct tree *tree, uint32_t depth)
+static bool build_mapping(struct builder *builder, const yaml_node_t *node, struct tree *tree,
+                          uint32_t depth)
 {
     yaml_node_pair_t *pair;
 
@@ -186,7 +190,8 @@ static struct tree *build(struct builder *builder, int index, uint32_t depth)
     bool ok = false;
 
     if (depth > TREE_DEPTH_MAX) {
-        refuse(builder, line, "nested too deeply, or an alias inside what it names; allowed: 32 levels");
+        refuse(builder, line,
+               "nested too deeply, or an alias inside what it names; allowed: 32 levels");
         return NULL;
     }
     if (++builder->nodes > TREE_NODES_MAX) {
@@ -325,7 +330,8 @@ static void emit_scalar(yaml_emitter_t *emitter, const char *text, bool plain)
 {
     yaml_event_t event;
 
-    yaml_scalar_event_initialize(&event, NULL, NULL, (const yaml_char_t *)text, (int)strlen(text), 1, 1,
+    yaml_scalar_event_initialize(&event, NULL, NULL, (const yaml_char_t *)text, (int)strlen(text),
+                                 1, 1,
                                  plain ? YAML_PLAIN_SCALAR_STYLE : YAML_DOUBLE_QUOTED_SCALAR_STYLE);
     yaml_emitter_emit(emitter, &event);
 }
@@ -352,11 +358,11 @@ static void emit_node(yaml_emitter_t *emitter, const struct tree *tree, uint32_t
         return;
     }
     if (tree->type == TREE_SEQUENCE)
-        yaml_sequence_start_event_initialize(&event, NULL, NULL, 1,
-                                             flow ? YAML_FLOW_SEQUENCE_STYLE : YAML_BLOCK_SEQUENCE_STYLE);
+        yaml_sequence_start_event_initialize(
+            &event, NULL, NULL, 1, flow ? YAML_FLOW_SEQUENCE_STYLE : YAML_BLOCK_SEQUENCE_STYLE);
     else
-        yaml_mapping_start_event_initialize(&event, NULL, NULL, 1,
-                                            flow ? YAML_FLOW_MAPPING_STYLE : YAML_BLOCK_MAPPING_STYLE);
+        yaml_mapping_start_event_initialize(
+            &event, NULL, NULL, 1, flow ? YAML_FLOW_MAPPING_STYLE : YAML_BLOCK_MAPPING_STYLE);
     yaml_emitter_emit(emitter, &event);
     for (i = 0; i < tree->count; i++) {
         if (tree->type == TREE_MAPPING)
@@ -395,7 +401,8 @@ char *tree_emit(const struct tree *tree)
 
 /* ---- paths ----------------------------------------------------------------------------------- */
 
-/* The longest run of path components that is a key here: keys such as "aries.nic.tx_ns" contain dots. */
+/* The longest run of path components that is a key here: keys such as "aries.nic.tx_ns" contain
+ * dots. */
 static struct tree *member_by_path(const struct tree *mapping, const char *path, const char **rest)
 {
     char *prefix = g_strdup(path);
@@ -479,11 +486,16 @@ static struct tree *resolve(struct tree *root, const char *path, const char *ori
         rest = path + strlen(component);
         next = NULL;
         if (component[0] == '\0' || depth++ == TREE_DEPTH_MAX)
-            *error = problem_at(origin, 0, path, "not a path; allowed: names and numbers joined by single dots");
+            *error = problem_at(origin, 0, path,
+                                "not a path; allowed: names and numbers joined by single dots");
         else if (at->type == TREE_SCALAR)
-            *error = problem_at(origin, 0, component, "its parent is a single value; allowed: paths into mappings and lists");
+            *error =
+                problem_at(origin, 0, component,
+                           "its parent is a single value; allowed: paths into mappings and lists");
         else if (at->type == TREE_SEQUENCE && (next = item_by_path(at, component)) == NULL)
-            *error = problem_at(origin, 0, component, "no such item; allowed: the number of an item, from 0, or its name");
+            *error =
+                problem_at(origin, 0, component,
+                           "no such item; allowed: the number of an item, from 0, or its name");
         else if (at->type == TREE_MAPPING && (next = member_by_path(at, path, &rest)) == NULL)
             next = create_member(at, component, origin);
         g_free(component);
@@ -492,7 +504,8 @@ static struct tree *resolve(struct tree *root, const char *path, const char *ori
     }
 }
 
-bool tree_set(struct tree *root, const char *path, const char *value, const char *origin, char **error)
+bool tree_set(struct tree *root, const char *path, const char *value, const char *origin,
+              char **error)
 {
     struct tree *place, *parsed;
 

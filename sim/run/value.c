@@ -61,10 +61,11 @@ static uint64_t unit_factor(const struct unit *units, const char *name)
 }
 
 /*
- * "12", "1.5us", "4 KiB" as an exact integer. Without units only an integer is accepted. A unit is required where
- * `unit_required`, except for zero.
+ * "12", "1.5us", "4 KiB" as an exact integer. Without units only an integer is accepted. A unit is
+ * required where `unit_required`, except for zero.
  */
-static bool parse_number(const char *text, const struct unit *units, bool unit_required, uint64_t *number)
+static bool parse_number(const char *text, const struct unit *units, bool unit_required,
+                         uint64_t *number)
 {
     unsigned __int128 mantissa = 0, scale = 1, product;
     uint64_t factor = 1;
@@ -138,7 +139,8 @@ static bool parse_choice(const char *text, const char *choices, uint64_t *index)
     }
 }
 
-static bool parse_untested(enum arg_type type, const char *text, const char *choices, struct value *value)
+static bool parse_untested(enum arg_type type, const char *text, const char *choices,
+                           struct value *value)
 {
     bool ok = false;
 
@@ -181,11 +183,12 @@ const char *value_type_name(enum arg_type type)
     return names[type];
 }
 
-char *value_allowed(enum arg_type type, const char *minimum, const char *maximum, const char *choices)
+char *value_allowed(enum arg_type type, const char *minimum, const char *maximum,
+                    const char *choices)
 {
     static const char *const what[] = {"a whole number", "a size such as 8, 4KiB or 1MB",
-                                       "a time such as 250ns or 1.5ms (units ps ns us ms s)", "a number",
-                                       "true or false"};
+                                       "a time such as 250ns or 1.5ms (units ps ns us ms s)",
+                                       "a number", "true or false"};
     GString *out;
 
     if (type == ARG_CHOICE) {
@@ -204,8 +207,8 @@ char *value_allowed(enum arg_type type, const char *minimum, const char *maximum
     return g_string_free(out, FALSE);
 }
 
-bool value_parse(enum arg_type type, const char *text, const char *minimum, const char *maximum, const char *choices,
-                 struct value *value, char **error)
+bool value_parse(enum arg_type type, const char *text, const char *minimum, const char *maximum,
+                 const char *choices, struct value *value, char **error)
 {
     struct value limit;
     char *allowed, *shown;
@@ -362,7 +365,8 @@ size_t edit_distance(const char *a, const char *b)
 
 /* ---- for people ------------------------------------------------------------------------------ */
 
-static void format_scaled(char *buffer, size_t size, double value, double step, const char *const *units, size_t count)
+static void format_scaled(char *buffer, size_t size, double value, double step,
+                          const char *const *units, size_t count)
 {
     size_t unit = 0;
     int decimals;
@@ -374,7 +378,8 @@ static void format_scaled(char *buffer, size_t size, double value, double step, 
     decimals = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
     if (unit == 0 && value == floor(value))
         decimals = 0;
-    snprintf(buffer, size, "%.*f%s%s", decimals, value, units[unit][0] != '\0' ? " " : "", units[unit]);
+    snprintf(buffer, size, "%.*f%s%s", decimals, value, units[unit][0] != '\0' ? " " : "",
+             units[unit]);
 }
 
 void format_ps(char *buffer, size_t size, double ps)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Typed texts of the scenario language: counts, sizes, times, reals, truth values, choices, node sets. The same
- * parser serves scenario fields, workload arguments and their defaults. Arithmetic is exact: no value depends on
- * binary floating point except reals.
+ * Typed texts of the scenario language: counts, sizes, times, reals, truth values, choices, node
+ * sets. The same parser serves scenario fields, workload arguments and their defaults. Arithmetic
+ * is exact: no value depends on binary floating point except reals.
  */
 #ifndef JACQUARD_RUN_VALUE_H
 #define JACQUARD_RUN_VALUE_H
@@ -13,20 +13,23 @@
 #include "run/workload.h"
 
 struct value {
-    uint64_t number;  /* ARG_COUNT, ARG_BYTES, ARG_TIME (ps), ARG_CHOICE (index), ARG_BOOL (0, 1) */
-    double real;      /* ARG_REAL; for the others the number, converted */
-    const char *text; /* ARG_CHOICE: the chosen word inside `choices`' caller's text, see value_parse */
+    uint64_t number; /* ARG_COUNT, ARG_BYTES, ARG_TIME (ps), ARG_CHOICE (index), ARG_BOOL (0, 1) */
+    double real; /* ARG_REAL; for the others the number, converted */
+    const char
+        *text; /* ARG_CHOICE: the chosen word inside `choices`' caller's text, see value_parse */
 };
 
 /*
- * Parses `text`, which must outlive the value. minimum, maximum: texts in the type's own syntax, NULL: the type's
- * limits; choices: "put|get". False: *error (g_free) says what is wrong and what is allowed, as one clause.
+ * Parses `text`, which must outlive the value. minimum, maximum: texts in the type's own syntax,
+ * NULL: the type's limits; choices: "put|get". False: *error (g_free) says what is wrong and what
+ * is allowed, as one clause.
  */
-bool value_parse(enum arg_type type, const char *text, const char *minimum, const char *maximum, const char *choices,
-                 struct value *value, char **error);
+bool value_parse(enum arg_type type, const char *text, const char *minimum, const char *maximum,
+                 const char *choices, struct value *value, char **error);
 
 /* "a count from 1 to 8": what value_parse would accept. g_free it. */
-char *value_allowed(enum arg_type type, const char *minimum, const char *maximum, const char *choices);
+char *value_allowed(enum arg_type type, const char *minimum, const char *maximum,
+                    const char *choices);
 const char *value_type_name(enum arg_type type);
 
 /* A set of nodes in the order written: "0-63,128,200-210/2". */
@@ -42,7 +45,8 @@ void node_set_clear(struct node_set *set);
 /* For messages: at most 60 characters, in double quotes, control characters escaped. g_free it. */
 char *quoted(const char *text);
 
-/* Least number of insertions, deletions, exchanges and swaps of neighbours between two short words. */
+/* Least number of insertions, deletions, exchanges and swaps of neighbours between two short words.
+ */
 size_t edit_distance(const char *a, const char *b);
 
 /* "1.25 us", "3 ns": four significant digits, for people. */

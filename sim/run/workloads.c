@@ -7,8 +7,8 @@
 #include "workload_table.h"
 
 /*
- * A workload's source is the same text as a user's shared object; when it is compiled in, CMake renames its
- * jacquard_workload() and lists it in workload_table.h, which is generated.
+ * A workload's source is the same text as a user's shared object; when it is compiled in, CMake
+ * renames its jacquard_workload() and lists it in workload_table.h, which is generated.
  */
 #define DECLARE(name) const struct workload *jacquard_workload_##name(void);
 COMPILED_IN_WORKLOADS(DECLARE)
@@ -23,7 +23,8 @@ static size_t count;
 
 static int by_name(const void *a, const void *b)
 {
-    return strcmp(((const struct program *)a)->workload->name, ((const struct program *)b)->workload->name);
+    return strcmp(((const struct program *)a)->workload->name,
+                  ((const struct program *)b)->workload->name);
 }
 
 static void fill_once(void)
@@ -73,7 +74,8 @@ struct program *program_open(const char *path, char **error)
     if (entry != NULL)
         workload = entry();
     if (workload == NULL || workload->name == NULL || workload->main == NULL) {
-        *error = g_strdup_printf("%s has no workload; allowed: a shared object with WORKLOAD() of run/workload.h", path);
+        *error = g_strdup_printf(
+            "%s has no workload; allowed: a shared object with WORKLOAD() of run/workload.h", path);
         dlclose(object);
         return NULL;
     }

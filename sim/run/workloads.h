@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The programs that ranks can execute: those compiled in (workloads/, one file each, found by CMake) and shared
- * objects named by a scenario.
+ * The programs that ranks can execute: those compiled in (workloads/, one file each, found by
+ * CMake) and shared objects named by a scenario.
  */
 #ifndef JACQUARD_RUN_WORKLOADS_H
 #define JACQUARD_RUN_WORKLOADS_H
@@ -13,11 +13,11 @@
 struct program {
     const struct workload *workload;
     bool any_network; /* does not call uGNI: runs on switched networks, too */
-    void *object;     /* dlopen handle of a shared object; NULL: compiled in */
+    void *object; /* dlopen handle of a shared object; NULL: compiled in */
 };
 
 const struct program *program_find(const char *name); /* NULL: none */
-const struct program *program_at(size_t index);        /* in order of name; NULL: past the end */
+const struct program *program_at(size_t index); /* in order of name; NULL: past the end */
 size_t program_count(void);
 
 /* Opens a shared object. NULL: *error (g_free) is a clause. */

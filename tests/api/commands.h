@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The commands of gni_pub.h with their values, written out once more so that a slip in the header is seen. */
+/* The commands of gni_pub.h with their values, written out once more so that a slip in the header
+ * is seen. */
 #ifndef JACQUARD_TESTS_API_COMMANDS_H
 #define JACQUARD_TESTS_API_COMMANDS_H
 

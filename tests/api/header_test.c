@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The header alone: layouts, values, macros, tables of names. Layouts are checked when this compiles. */
+/* The header alone: layouts, values, macros, tables of names. Layouts are checked when this
+ * compiles. */
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <setjmp.h>
@@ -80,12 +82,12 @@ AT(gni_post_descriptor_t, ce_cmd, 168);
 AT(gni_post_descriptor_t, ce_mode, 172);
 AT(gni_post_descriptor_t, ce_red_id, 176);
 
-#define CHAIN_PUT_FIELDS(type)                                                                     \
-    AT(type, next_descr, 0);                                                                       \
-    AT(type, ep_hndl, 8);                                                                          \
-    AT(type, length, 16);                                                                          \
-    AT(type, remote_addr, 24);                                                                     \
-    AT(type, remote_mem_hndl, 32);                                                                 \
+#define CHAIN_PUT_FIELDS(type)     \
+    AT(type, next_descr, 0);       \
+    AT(type, ep_hndl, 8);          \
+    AT(type, length, 16);          \
+    AT(type, remote_addr, 24);     \
+    AT(type, remote_mem_hndl, 32); \
     AT(type, local_addr, 48)
 SIZE(gni_ct_put_post_descriptor_t, 56);
 CHAIN_PUT_FIELDS(gni_ct_put_post_descriptor_t);
@@ -190,7 +192,8 @@ AT(gni_bi_desc_t, sys_def_aot_bw, 10);
 AT(gni_bi_desc_t, cle_seqnum, 12);
 AT(gni_bi_desc_t, hss_seqnum, 14);
 
-/* The assertions above are the test; this makes sure that the structure tags exist beside the typedefs. */
+/* The assertions above are the test; this makes sure that the structure tags exist beside the
+ * typedefs. */
 static void ugni_1_layouts(void **state)
 {
     assert_ptr_equal((struct gni_post_descriptor *)0, (gni_post_descriptor_t *)0);
@@ -266,8 +269,12 @@ static void ugni_5_amo_commands(void **state)
         bool fetch, shorter, cached;
 
         operation = strchr(operation, '_') + 1;
-        /* Only FPMIN, FPMAX and FPADD begin with an F that is part of the operation. */
-        fetch = operation[0] == 'F' && strncmp(operation, "FP", 2) != 0;
+        /*
+         * FPMIN, FPMAX and FPADD begin with an F that is part of the operation; the
+         * compare-and-swap of the first generation has none and fetches all the same.
+         */
+        fetch = (operation[0] == 'F' && strncmp(operation, "FP", 2) != 0) ||
+                (!second && strncmp(operation, "CSWAP", 5) == 0);
         suffix = strchr(operation, '_');
         shorter = suffix && (strcmp(suffix, "_S") == 0 || strcmp(suffix, "_SC") == 0);
         cached = suffix && (strcmp(suffix, "_C") == 0 || strcmp(suffix, "_SC") == 0);
@@ -296,9 +303,9 @@ static void ugni_5_ce_commands(void **state)
     }
 }
 
-#define EQUAL(name, expected)                                                                      \
-    {                                                                                              \
-        #name, (uint64_t)(name), (expected)                                                        \
+#define EQUAL(name, expected)               \
+    {                                       \
+#name, (uint64_t)(name), (expected) \
     }
 
 static void ugni_5_flags(void **state)
@@ -406,18 +413,18 @@ static gni_cq_entry_t rvalue(gni_cq_entry_t entry)
     return entry;
 }
 
-#define ROUND_TRIP(entry, FIELD, bits)                                                             \
-    do {                                                                                           \
-        unsigned bit;                                                                              \
-                                                                                                   \
-        for (bit = 0; bit < (bits); bit++) {                                                       \
-            GNI_CQ_SET_##FIELD(entry, UINT64_C(1) << bit);                                         \
-            assert_int_equal(GNI_CQ_GET_##FIELD(rvalue(entry)), UINT64_C(1) << bit);               \
-        }                                                                                          \
-        GNI_CQ_SET_##FIELD(entry, UINT64_C(0));                                                    \
-        assert_int_equal(GNI_CQ_GET_##FIELD(entry), 0);                                            \
-        GNI_CQ_SET_##FIELD(entry, ~UINT64_C(0));                                                   \
-        assert_int_equal(GNI_CQ_GET_##FIELD(rvalue(entry)), (UINT64_C(1) << (bits)) - 1);          \
+#define ROUND_TRIP(entry, FIELD, bits)                                                    \
+    do {                                                                                  \
+        unsigned bit;                                                                     \
+                                                                                          \
+        for (bit = 0; bit < (bits); bit++) {                                              \
+            GNI_CQ_SET_##FIELD(entry, UINT64_C(1) << bit);                                \
+            assert_int_equal(GNI_CQ_GET_##FIELD(rvalue(entry)), UINT64_C(1) << bit);      \
+        }                                                                                 \
+        GNI_CQ_SET_##FIELD(entry, UINT64_C(0));                                           \
+        assert_int_equal(GNI_CQ_GET_##FIELD(entry), 0);                                   \
+        GNI_CQ_SET_##FIELD(entry, ~UINT64_C(0));                                          \
+        assert_int_equal(GNI_CQ_GET_##FIELD(rvalue(entry)), (UINT64_C(1) << (bits)) - 1); \
     } while (0)
 
 static void ugni_9_setters_round_trip(void **state)

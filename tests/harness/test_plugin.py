@@ -17,8 +17,8 @@ if told["behaviour"] == "refused":
 aslr = int(open("/proc/self/personality").read(), 16) & 0x40000 == 0
 digest = "0123" if told["behaviour"] != "random" or aslr else "4567"
 exit_code = 1 if told["behaviour"] == "fails" else 0
-print(json.dumps({"digest": digest, "wall_s": os.getpid(), "arguments": sys.argv[2:], "metrics": {}, "faults": [],
-                  "ledger": {"balanced": exit_code == 0, "violations": ["it lost one"] if exit_code else []}}))
+print(json.dumps({"digest": digest, "host": {"wall_seconds": os.getpid()}, "arguments": sys.argv[2:], "metrics": {}, "faults": [],
+                  "ledger": {"balanced": exit_code == 0}, "problems": ["ledger: it lost one"] if exit_code else []}))
 sys.exit(exit_code)
 """
 
@@ -83,9 +83,9 @@ def test_without_a_build_it_says_what_to_do(tree):
     assert done.returncode != 0 and "./dev build" in done.stderr + done.stdout
 
 
-def test_differences_leave_out_wall_times():
-    one = {"digest": "a", "wall_s": 1, "metrics": {"x": {"p50": 3}}, "list": [1, {"wall_ns": 3}]}
-    other = {"digest": "a", "wall_s": 2, "metrics": {"x": {"p50": 3}}, "list": [1, {"wall_ns": 4}]}
+def test_differences_leave_out_the_host():
+    one = {"digest": "a", "host": {"wall_seconds": 1}, "metrics": {"x": {"p50": 3}}, "list": [1, {"y": 3}]}
+    other = {"digest": "a", "host": {"wall_seconds": 2}, "metrics": {"x": {"p50": 3}}, "list": [1, {"y": 3}]}
     same = jacquard.Result([], 0, "", "", one)
     assert jacquard.differences(same, jacquard.Result([], 0, "", "", other)) == []
     other["metrics"]["x"]["p50"] = 4

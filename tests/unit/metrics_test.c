@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
@@ -46,7 +47,8 @@ static void empty_histogram(void **state)
     assert_true(histogram_mean(&histogram) == 0.0);
 }
 
-/* Each power of two, its neighbours, and the ends of the range: alone, every quantile is the value itself. */
+/* Each power of two, its neighbours, and the ends of the range: alone, every quantile is the value
+ * itself. */
 static void one_value_is_every_quantile(void **state)
 {
     static const double quantiles[] = {-1.0, 0.0, 1e-9, 0.5, 0.999, 1.0, 2.0, 0.0 / 0.0};
@@ -211,10 +213,14 @@ static void values_by_path(void **state)
         double value;
         enum metric_unit unit;
     } expected[] = {
-        {"jobs.latency.count", 1000, METRIC_COUNT}, {"jobs.latency.min", 1, METRIC_PS},
-        {"jobs.latency.max", 1000, METRIC_PS},      {"jobs.latency.mean", 500.5, METRIC_PS},
-        {"jobs.latency.sum", 500500, METRIC_PS},    {"jobs.rate", 2.5, METRIC_PER_S},
-        {"jobs.sent", 42, METRIC_BYTES},            {"sent", 7, METRIC_COUNT},
+        {"jobs.latency.count", 1000, METRIC_COUNT},
+        {"jobs.latency.min", 1, METRIC_PS},
+        {"jobs.latency.max", 1000, METRIC_PS},
+        {"jobs.latency.mean", 500.5, METRIC_PS},
+        {"jobs.latency.sum", 500500, METRIC_PS},
+        {"jobs.rate", 2.5, METRIC_PER_S},
+        {"jobs.sent", 42, METRIC_BYTES},
+        {"sent", 7, METRIC_COUNT},
     };
     struct metric *latency = metric_histogram("jobs.latency", METRIC_PS);
     enum metric_unit unit;
@@ -243,9 +249,17 @@ static void values_by_path(void **state)
 
 static void paths_that_name_nothing(void **state)
 {
-    static const char *const paths[] = {"jobs.latency", "jobs.latency.", "jobs.latency.p98",
-                                        "jobs.sent.count", "jobs.sent.", "latency.count", "count",
-                                        ".count", "", ".", "jobs.latency.count.min"};
+    static const char *const paths[] = {"jobs.latency",
+                                        "jobs.latency.",
+                                        "jobs.latency.p98",
+                                        "jobs.sent.count",
+                                        "jobs.sent.",
+                                        "latency.count",
+                                        "count",
+                                        ".count",
+                                        "",
+                                        ".",
+                                        "jobs.latency.count.min"};
     double value = 17.0;
     unsigned i;
 

@@ -333,10 +333,10 @@ typedef enum gni_post_type {
  * Atomic memory operations on t, the element at the target, with a and b, the operands:
  *   ADD IADD t + a; AND OR XOR t op a; AX (t & a) ^ b; SWAP a; CSWAP (t == a ? b : t); IMIN IMAX
  *   signed; FPMIN FPMAX FPADD IEEE 754.
- * An F before the operation fetches: the old value is stored at local_addr. Suffixes: none 64 bit,
- * _C 64 bit cached at the target's NIC, _S 32 bit, _SC 32 bit cached. 32-bit forms use the low
- * halves of the operands. In the value 0x100 means no fetch, 0x200 means 32 bit, 0x040 second
- * generation (Aries only).
+ * An F before the operation fetches: the old value is stored at local_addr. So does the CSWAP of
+ * the first generation, which has no F. Suffixes: none 64 bit, _C 64 bit cached at the target's
+ * NIC, _S 32 bit, _SC 32 bit cached. 32-bit forms use the low halves of the operands. In the value
+ * 0x100 means no fetch, 0x200 means 32 bit, 0x040 second generation (Aries only).
  */
 typedef enum gni_fma_cmd_type {
     /* first generation, fetching */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Fault points: named places where the model asks the fault table what to do. A layer registers its points
- * once per simulation; rules come from the scenario. A point without rules costs one load and one branch.
+ * Fault points: named places where the model asks the fault table what to do. A layer registers its
+ * points once per simulation; rules come from the scenario. A point without rules costs one load
+ * and one branch.
  */
 #ifndef JACQUARD_ENGINE_FAULT_H
 #define JACQUARD_ENGINE_FAULT_H
@@ -26,26 +27,26 @@ enum sim_fault_action {
 
 /* What a point knows of the thing at hand. SIM_FAULT_ANY where it does not apply. */
 struct sim_fault_subject {
-    uint32_t source;       /* node */
-    uint32_t target;       /* node */
+    uint32_t source; /* node */
+    uint32_t target; /* node */
     uint32_t source_group; /* topology group of each */
     uint32_t target_group;
     uint32_t kind; /* meaning belongs to the point, e.g. 0 request, 1 response */
 };
 
 struct sim_fault_rule {
-    char *label; /* how the scenario names it ("faults[2]"), malloc'd, owned by the rule; may be NULL */
+    char *label; /* how the scenario names it ("faults[2]"); malloc'd, owned by the rule, or NULL */
     enum sim_fault_action action;
     sim_time_t from, until; /* active in [from, until); SIM_NEVER: for good */
-    double probability;     /* 1.0: always; at most 0: never */
-    uint64_t skip;          /* let this many matching subjects pass first */
-    uint64_t count_max;     /* fire at most so often; 0: no limit */
-    uint32_t source, target;             /* SIM_FAULT_ANY: every */
-    uint32_t between[2];                 /* groups, in either order; SIM_FAULT_ANY: every; {g, ANY}: touches g */
+    double probability; /* 1.0: always; at most 0: never */
+    uint64_t skip; /* let this many matching subjects pass first */
+    uint64_t count_max; /* fire at most so often; 0: no limit */
+    uint32_t source, target; /* SIM_FAULT_ANY: every */
+    uint32_t between[2]; /* groups, in either order; SIM_FAULT_ANY: every; {g, ANY}: touches g */
     uint32_t kind;
-    sim_time_t delay;       /* for SIM_FAULT_DELAY */
+    sim_time_t delay; /* for SIM_FAULT_DELAY */
     /* state */
-    uint64_t seen;  /* subjects that matched, in the window */
+    uint64_t seen; /* subjects that matched, in the window */
     uint64_t fired; /* those struck */
     struct sim_random random;
     struct sim_fault_rule *next;
@@ -57,20 +58,25 @@ struct sim_fault_point {
     struct sim_fault_point *next; /* registration order */
 };
 
-void sim_fault_point_register(struct sim_fault_point *point, const char *name); /* caller's memory; until sim_fini */
-struct sim_fault_point *sim_fault_point_find(const char *name);                 /* NULL: no such point */
+/* The point is the caller's memory and is cleared; it must live until sim_fini. */
+void sim_fault_point_register(struct sim_fault_point *point, const char *name);
+struct sim_fault_point *sim_fault_point_find(const char *name); /* NULL: no such point */
 /*
- * Adds a rule behind those that the point has: rules are asked in that order. Copies *rule (takes over label);
- * the copy lives until sim_fini. `rule->random` is the rule's own stream, which the caller starts from the
- * simulation's seed: sim_random_init(&rule.random, seed, "fault", number of the rule). When it is all zero a
- * stream is made of the label and the number of rules before, the same for every seed.
+ * Adds a rule behind those that the point has: rules are asked in that order. Copies *rule (takes
+ * over label); the copy lives until sim_fini. `rule->random` is the rule's own stream, which the
+ * caller starts from the simulation's seed: sim_random_init(&rule.random, seed, "fault", number of
+ * the rule). When it is all zero a stream is made of the label and the number of rules before, the
+ * same for every seed.
  */
-struct sim_fault_rule *sim_fault_rule_add(struct sim_fault_point *point, const struct sim_fault_rule *rule);
-void sim_fault_for_each_rule(void (*visit)(const struct sim_fault_point *, const struct sim_fault_rule *, void *arg),
+struct sim_fault_rule *sim_fault_rule_add(struct sim_fault_point *point,
+                                          const struct sim_fault_rule *rule);
+void sim_fault_for_each_rule(void (*visit)(const struct sim_fault_point *,
+                                           const struct sim_fault_rule *, void *arg),
                              void *arg);
 
 /* Slow path of sim_fault_ask: the first rule that matches and fires decides. */
-const struct sim_fault_rule *sim_fault_match(struct sim_fault_point *point, const struct sim_fault_subject *subject);
+const struct sim_fault_rule *sim_fault_match(struct sim_fault_point *point,
+                                             const struct sim_fault_subject *subject);
 
 /* The rule that strikes here and now, or NULL. */
 static inline const struct sim_fault_rule *sim_fault_ask(struct sim_fault_point *point,

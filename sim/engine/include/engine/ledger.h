@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The ledger, the oracle of every run: each layer books what was handed to it and what it handed on, per
- * message, and at the end every book must balance: nothing lost, nothing twice, nothing reordered where
- * order is promised, nothing changed.
+ * The ledger, the oracle of every run: each layer books what was handed to it and what it handed
+ * on, per message, and at the end every book must balance: nothing lost, nothing twice, nothing
+ * reordered where order is promised, nothing changed.
  *
- * A book (struct ledger_book) belongs to one layer and kind of traffic ("aries.put", "smsg"). An entry is
- * embedded in the message's own object, so booking allocates nothing. The life of an entry:
+ * A book (struct ledger_book) belongs to one layer and kind of traffic ("aries.put", "smsg"). An
+ * entry is embedded in the message's own object, so booking allocates nothing. The life of an
+ * entry:
  *
  *   open ──hand_in(digest)*──▶ deliver(bytes, digest)* ──▶ settle(outcome)
  *
  * Rules that are checked at once:
- *   settled OK         delivered all its bytes exactly once, with the digest that was handed in (a message of
- *                      no bytes: delivered by one ledger_deliver of 0 bytes)
- *   settled in error   delivered at most once: an error does not mean "not written". What is still on its way
- *                      then may be delivered later, until the entry's memory is used for another message
- *   abandoned          as in error; for messages of a node that died
- *   any                settled once
+ * - Settled OK: delivered all its bytes exactly once, with the digest that was handed in. A message
+ *   of no bytes: delivered by one ledger_deliver of 0 bytes.
+ * - Settled in error: delivered at most once; an error does not mean "not written". What is still
+ *   on its way may be delivered later, until the entry's memory is used for another message.
+ * - Abandoned: as in error; for messages of a node that died.
+ * - Settled once.
  * At the end no entry is open. Each breach is one violation of the book, with a readable text.
  */
 #ifndef JACQUARD_ENGINE_LEDGER_H
@@ -31,14 +32,14 @@ enum ledger_outcome { LEDGER_OK, LEDGER_ERROR, LEDGER_ABANDONED };
 
 struct ledger_entry {
     struct ledger_entry *previous, *next; /* open entries of the book */
-    struct ledger_book *book;             /* NULL: not open */
-    struct ledger_book *closed_in;        /* where it was settled, for what comes too late */
-    enum ledger_outcome outcome;          /* valid when closed_in is set */
-    uint32_t pieces;                      /* calls of ledger_deliver */
-    uint64_t id;                          /* unique in the book, in order of opening */
+    struct ledger_book *book; /* NULL: not open */
+    struct ledger_book *closed_in; /* where it was settled, for what comes too late */
+    enum ledger_outcome outcome; /* valid when closed_in is set */
+    uint32_t pieces; /* calls of ledger_deliver */
+    uint64_t id; /* unique in the book, in order of opening */
     uint64_t bytes, delivered;
     uint64_t digest, delivered_digest; /* sums of ledger_digest() of the pieces, in any order */
-    uint32_t source, target;           /* nodes, for the report */
+    uint32_t source, target; /* nodes, for the report */
     sim_time_t opened;
 };
 
@@ -54,8 +55,8 @@ struct ledger_book {
 };
 
 /*
- * A stream promises order: sequence numbers are handed out on entry and must come out without a gap,
- * repetition or exchange. Embedded in the object that promises (an SMSG connection, say).
+ * A stream promises order: sequence numbers are handed out on entry and must come out without a
+ * gap, repetition or exchange. Embedded in the object that promises (an SMSG connection, say).
  */
 struct ledger_stream {
     struct ledger_book *book;
@@ -67,26 +68,30 @@ struct ledger_stream {
 void ledger_book_register(struct ledger_book *book, const char *name);
 
 /*
- * Digest of a piece that lies `offset` bytes into its message. Digests of the pieces of a message add up
- * (modulo 2^64) to the same sum however the message is cut, as long as every cut lies at a multiple of 8 bytes
- * of the message's offset. A cut elsewhere gives a sum that only the very same cuts repeat. The length of a
- * piece, the place of every byte and zero bytes count. It guards against a model's mistakes, not malice.
+ * Digest of a piece that lies `offset` bytes into its message. Digests of the pieces of a message
+ * add up (modulo 2^64) to the same sum however the message is cut, as long as every cut lies at a
+ * multiple of 8 bytes of the message's offset. A cut elsewhere gives a sum that only the very same
+ * cuts repeat. The length of a piece, the place of every byte and zero bytes count. It guards
+ * against a model's mistakes, not malice.
  */
 uint64_t ledger_digest(const void *bytes, uint64_t length, uint64_t offset);
 
 /* The entry must not be open; what its memory holds does not matter. */
 void ledger_open(struct ledger_book *book, struct ledger_entry *entry, uint32_t source,
                  uint32_t target, uint64_t bytes);
-static inline void ledger_hand_in(struct ledger_entry *entry, uint64_t digest) /* one piece of the message */
+/* One piece of the message. */
+static inline void ledger_hand_in(struct ledger_entry *entry, uint64_t digest)
 {
     entry->digest += digest;
 }
-void ledger_deliver(struct ledger_entry *entry, uint64_t bytes, uint64_t digest); /* one piece */
-void ledger_settle(struct ledger_entry *entry, enum ledger_outcome outcome); /* message's end; entry is closed */
+/* One piece; `digest` is that of what arrived, at the place in the message where it arrived. */
+void ledger_deliver(struct ledger_entry *entry, uint64_t bytes, uint64_t digest);
+/* The message's end; the entry is closed. */
+void ledger_settle(struct ledger_entry *entry, enum ledger_outcome outcome);
 
 /*
- * For messages that have no delivery of their own (pure events): booked by counts alone. At the end as many
- * must have been delivered as were opened, less those that the layer reported as lost.
+ * For messages that have no delivery of their own (pure events): booked by counts alone. At the end
+ * as many must have been delivered as were opened, less those that the layer reported as lost.
  */
 static inline void ledger_count(struct ledger_book *book, uint64_t opened, uint64_t delivered)
 {
@@ -96,7 +101,8 @@ static inline void ledger_count(struct ledger_book *book, uint64_t opened, uint6
     book->counted_out += delivered;
     book->settled_ok += delivered;
 }
-static inline void ledger_count_lost(struct ledger_book *book, uint64_t lost) /* lost, and somebody was told */
+/* Lost, and somebody was told. */
+static inline void ledger_count_lost(struct ledger_book *book, uint64_t lost)
 {
     book->counted_lost += lost;
     book->settled_error += lost;
@@ -110,14 +116,16 @@ static inline uint64_t ledger_stream_send(struct ledger_stream *stream)
 void ledger_stream_receive(struct ledger_stream *stream, uint64_t sequence);
 
 /* Books a broken promise that a layer found by itself. printf-like; the first 32 texts are kept. */
-void ledger_violation(struct ledger_book *book, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void ledger_violation(struct ledger_book *book, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /*
- * Closes the books at the end of a run: open entries become violations. True when all balance. To be called
- * while the memory of open entries is still valid. Called again it repeats its verdict.
+ * Closes the books at the end of a run: open entries become violations. True when all balance. To
+ * be called while the memory of open entries is still valid. Called again it repeats its verdict.
  */
 bool ledger_balance(void);
-bool ledger_balanced(void); /* no violation so far, in any book; after ledger_balance() its verdict */
+/* No violation so far, in any book; after ledger_balance() its verdict. */
+bool ledger_balanced(void);
 void ledger_for_each_book(void (*visit)(const struct ledger_book *, void *arg), void *arg);
 void ledger_for_each_violation(void (*visit)(const char *text, void *arg), void *arg);
 void ledger_reset(void); /* forget all books; called by sim_fini */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Metrics: named counters and HDR-style histograms (log-linear buckets, 64 per power of two: every quantile
- * is within 1.6 % of the true value, min, max, sum and count are exact). Names are dotted paths such as
- * "clients.latency"; units are part of the metric. Recording is O(1) and allocates nothing.
+ * Metrics: named counters and HDR-style histograms (log-linear buckets, 64 per power of two: every
+ * quantile is within 1.6 % of the true value, min, max, sum and count are exact). Names are dotted
+ * paths such as "clients.latency"; units are part of the metric. Recording is O(1) and allocates
+ * nothing.
  */
 #ifndef JACQUARD_ENGINE_METRICS_H
 #define JACQUARD_ENGINE_METRICS_H
@@ -11,17 +12,27 @@
 #include <stdint.h>
 #include "engine/sim.h"
 
-enum metric_unit { METRIC_COUNT, METRIC_PS, METRIC_BYTES, METRIC_BYTES_PER_S, METRIC_PER_S, METRIC_RATIO };
+enum metric_unit {
+    METRIC_COUNT,
+    METRIC_PS,
+    METRIC_BYTES,
+    METRIC_BYTES_PER_S,
+    METRIC_PER_S,
+    METRIC_RATIO
+};
 
+/* All zero: empty. */
 struct histogram {
     uint64_t count, min, max;
     unsigned __int128 sum;
-    uint64_t buckets[59 * 64]; /* see histogram_index() in metrics.c; an all-zero histogram is an empty one */
+    uint64_t buckets[59 * 64]; /* see histogram_index() in metrics.c */
 };
 
 void histogram_record(struct histogram *histogram, uint64_t value);
 void histogram_merge(struct histogram *into, const struct histogram *from);
-uint64_t histogram_quantile(const struct histogram *histogram, double q); /* 0 when empty; q=0 min, q=1 max, exact */
+/* The smallest value that at least q of all do not exceed; q=0 min, q=1 max, exact; 0 when empty.
+ */
+uint64_t histogram_quantile(const struct histogram *histogram, double q);
 double histogram_mean(const struct histogram *histogram);
 
 struct metric {
@@ -37,8 +48,8 @@ struct metric {
 };
 
 /*
- * Find or create; the same name always gives the same metric. They live until metrics_reset(). NULL when the
- * name is taken by a metric of another type or unit.
+ * Find or create; the same name always gives the same metric. They live until metrics_reset(). NULL
+ * when the name is taken by a metric of another type or unit.
  */
 struct metric *metric_counter(const char *name, enum metric_unit unit);
 struct metric *metric_gauge(const char *name, enum metric_unit unit);
@@ -47,9 +58,9 @@ struct metric *metric_find(const char *name); /* NULL: none */
 void metrics_for_each(void (*visit)(const struct metric *, void *arg), void *arg);
 
 /*
- * The value that a scenario's expectation names: "jobs.latency.p99" is metric "jobs.latency", field "p99".
- * Fields of histograms: count min max mean sum p50 p90 p99 p999; a counter or gauge has no field. False when
- * there is no such metric. *unit may be NULL.
+ * The value that a scenario's expectation names: "jobs.latency.p99" is metric "jobs.latency", field
+ * "p99". Fields of histograms: count min max mean sum p50 p90 p99 p999; a counter or gauge has no
+ * field. False when there is no such metric. *unit may be NULL.
  */
 bool metric_value(const char *path, double *value, enum metric_unit *unit);
 void metrics_reset(void); /* called by sim_fini */

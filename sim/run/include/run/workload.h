@@ -63,6 +63,11 @@ const char *rank_arg_choice(const struct rank *rank, const char *name);
 
 /* Out of band, as a launcher would do it: costs a fixed time, cannot fail. All ranks of the job must call. */
 void rank_barrier(struct rank *rank);
+/*
+ * The same without a copy per rank: all parts by rank, one read-only table for the whole job, kept to its end. What
+ * large jobs use for addresses and memory handles.
+ */
+const void *rank_exchange(struct rank *rank, const void *mine, size_t bytes);
 void rank_allgather(struct rank *rank, const void *mine, void *all, size_t bytes); /* all: size × bytes, by rank */
 
 /* Virtual time in picoseconds. Reading it makes a polling loop be simulated poll by poll. */

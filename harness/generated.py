@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""What the scripts share that make a page from the sources: reading a data file, reading code, and writing the page or
+checking that it is current."""
+
+import argparse
+import csv
+import difflib
+import re
+import sys
+from pathlib import Path
+
+LICENCE = "SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only"
+
+
+def arguments(description):
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--check", action="store_true", help="write nothing; fail when the page is not current")
+    parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent, help="another tree")
+    return parser.parse_args()
+
+
+def read_csv(path):
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(line for line in file if not line.startswith("#")))
+
+
+def files(folder, *suffixes):
+    """Those below a folder, in an order that is the same everywhere."""
+    found = [path for path in folder.rglob("*") if path.suffix in suffixes and path.is_file()]
+    return sorted(found, key=lambda path: path.as_posix())
+
+
+def without_comments(text):
+    """C text with its comments, and the contents of its strings, gone."""
+    def blank(match):
+        return '""' if match.group().startswith('"') else " "
+    return re.sub(r'"(?:\\.|[^"\\\n])*"|/\*.*?\*/|//[^\n]*', blank, text, flags=re.DOTALL)
+
+
+def finish(path, lines, check):
+    """Writes the page, or says how it differs. Returns the exit code."""
+    text = "\n".join([f"<!-- {LICENCE} -->", *lines]) + "\n"
+    current = path.read_text(encoding="utf-8") if path.exists() else ""
+    if not check:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return 0
+    if text == current:
+        return 0
+    sys.stderr.writelines(difflib.unified_diff(current.splitlines(True), text.splitlines(True), str(path), "would be"))
+    print(f"{path} is not current: ./dev generate", file=sys.stderr)
+    return 1

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "campaign.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct child {
+    pid_t pid; /* 0: free */
+    int pipe;
+    uint64_t run;
+    GString *told;
+};
+
+uint64_t campaign_size(const struct campaign *campaign)
+{
+    uint64_t size = campaign->seeds ? campaign->last_seed - campaign->first_seed + 1 : 1;
+    size_t i;
+
+    for (i = 0; i < campaign->axes; i++)
+        size *= campaign->axis[i]->count;
+    return size;
+}
+
+static uint64_t seeds_of(const struct campaign *campaign)
+{
+    return campaign->seeds ? campaign->last_seed - campaign->first_seed + 1 : 1;
+}
+
+/* The value of an axis in run `run`: the seed turns fastest, then the last axis. */
+static const struct tree *axis_value(const struct campaign *campaign, uint64_t run, size_t axis)
+{
+    size_t i;
+
+    run /= seeds_of(campaign);
+    for (i = campaign->axes - 1; i > axis; i--)
+        run /= campaign->axis[i]->count;
+    return campaign->axis[axis]->items[run % campaign->axis[axis]->count];
+}
+
+static uint64_t seed_of(const struct campaign *campaign, uint64_t run)
+{
+    return campaign->first_seed + run % seeds_of(campaign);
+}
+
+static char *name_of(const struct campaign *campaign, uint64_t run)
+{
+    GString *name = g_string_new("run");
+    size_t i;
+
+    for (i = 0; i < campaign->axes; i++)
+        g_string_append_printf(name, "-%s", axis_value(campaign, run, i)->text);
+    if (campaign->seeds)
+        g_string_append_printf(name, "-seed%" PRIu64, seed_of(campaign, run));
+    g_strcanon(name->str, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._", '_');
+    return g_string_free(name, FALSE);
+}
+
+static json_t *label_of(const struct campaign *campaign, uint64_t run)
+{
+    json_t *label = json_object(), *set = json_object();
+    char *name = name_of(campaign, run);
+    size_t i;
+
+    json_object_set_new(label, "run", json_string(name));
+    for (i = 0; i < campaign->axes; i++)
+        json_object_set_new(set, campaign->axis[i]->key,
+                            json_string(axis_value(campaign, run, i)->text));
+    json_object_set_new(label, "set", set);
+    if (campaign->seeds)
+        json_object_set_new(label, "seed", json_integer((json_int_t)seed_of(campaign, run)));
+    g_free(name);
+    return label;
+}
+
+/* ---- in the child ---------------------------------------------------------------------------- */
+
+static json_t *do_run(const struct campaign *campaign, uint64_t number, campaign_run run)
+{
+    size_t count = campaign->override_count, i;
+    struct override *overrides = g_new0(struct override, count + campaign->axes + 1);
+    char *name = name_of(campaign, number), *error = NULL;
+    char seed[32];
+    json_t *result;
+
+    for (i = 0; i < count; i++)
+        overrides[i] = campaign->overrides[i];
+    for (i = 0; i < campaign->axes; i++)
+        overrides[count++] = (struct override){
+            campaign->axis[i]->key, axis_value(campaign, number, i)->text,
+            g_intern_string(g_strdup_printf("sweep of %s", campaign->axis[i]->key))};
+    snprintf(seed, sizeof(seed), "%" PRIu64, seed_of(campaign, number));
+    if (campaign->seeds)
+        overrides[count++] = (struct override){"seed", seed, "--seeds"};
+    result = run(campaign, overrides, count, name, &error);
+    if (result == NULL)
+        result = json_pack("{s:s,s:i}", "error", error, "exit", EXIT_BAD_INPUT);
+    g_free(error);
+    g_free(name);
+    g_free(overrides);
+    return result;
+}
+
+static void child_main(const struct campaign *campaign, uint64_t number, campaign_run run, int out)
+{
+    json_t *result = do_run(campaign, number, run);
+    int status = json_dumpfd(result, out, JSON_COMPACT);
+
+    json_decref(result);
+    close(out);
+    exit(status == 0 ? 0 : 1);
+}
+
+/* ---- in the parent --------------------------------------------------------------------------- */
+
+static json_t *broken(const char *format, ...) G_GNUC_PRINTF(1, 2);
+static json_t *broken(const char *format, ...)
+{
+    va_list arguments;
+    char *text;
+    json_t *result;
+
+    va_start(arguments, format);
+    text = g_strdup_vprintf(format, arguments);
+    va_end(arguments);
+    result = json_pack("{s:s,s:i}", "error", text, "exit", EXIT_BROKEN);
+    g_free(text);
+    return result;
+}
+
+static bool start(const struct campaign *campaign, struct child *child, uint64_t number,
+                  campaign_run run)
+{
+    int ends[2];
+
+    if (pipe(ends) != 0)
+        return false;
+    child->pid = fork();
+    if (child->pid == 0) {
+        close(ends[0]);
+        child_main(campaign, number, run, ends[1]);
+    }
+    close(ends[1]);
+    if (child->pid < 0) {
+        child->pid = 0;
+        close(ends[0]);
+        return false;
+    }
+    child->pipe = ends[0];
+    child->run = number;
+    child->told = g_string_new(NULL);
+    return true;
+}
+
+static json_t *finish(struct child *child)
+{
+    json_error_t error;
+    json_t *result = json_loadb(child->told->str, child->told->len, 0, &error);
+    int status = 0;
+
+    close(child->pipe);
+    while (waitpid(child->pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    child->pid = 0;
+    g_string_free(child->told, TRUE);
+    if (result != NULL && WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return result;
+    json_decref(result);
+    if (WIFSIGNALED(status))
+        return broken("the run was ended by signal %d (%s)", WTERMSIG(status),
+                      strsignal(WTERMSIG(status)));
+    return broken("the run ended with code %d and told nothing",
+                  WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+}
+
+/* True when the child has said all. */
+static bool listen_to(struct child *child)
+{
+    char buffer[65536];
+    ssize_t got = read(child->pipe, buffer, sizeof(buffer));
+
+    if (got > 0)
+        g_string_append_len(child->told, buffer, got);
+    return got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN);
+}
+
+static void keep(const struct campaign *campaign, json_t **results, uint64_t number, json_t *result)
+{
+    json_t *label = label_of(campaign, number);
+
+    json_object_update(label, result);
+    json_decref(result);
+    results[number] = label;
+}
+
+static void wait_for_some(struct child *children, unsigned count)
+{
+    struct pollfd polled[256];
+    nfds_t fds = 0;
+    unsigned i;
+
+    for (i = 0; i < count; i++) {
+        if (children[i].pid != 0)
+            polled[fds++] = (struct pollfd){.fd = children[i].pipe, .events = POLLIN};
+    }
+    poll(polled, fds, 200);
+}
+
+/* What a child that is done leaves behind, for all children with something to say. */
+static size_t serve(const struct campaign *campaign, struct child *children, unsigned count,
+                    json_t **results)
+{
+    size_t finished = 0;
+    unsigned i;
+
+    for (i = 0; i < count; i++) {
+        struct child *child = &children[i];
+        struct pollfd polled = {.fd = child->pipe, .events = POLLIN};
+
+        if (child->pid == 0 || poll(&polled, 1, 0) <= 0 || !listen_to(child))
+            continue;
+        keep(campaign, results, child->run, finish(child));
+        finished++;
+    }
+    return finished;
+}
+
+static void do_all(const struct campaign *campaign, campaign_run run, json_t **results,
+                   uint64_t total)
+{
+    unsigned parallel = MIN(MAX(campaign->parallel, 1u), 256u), i;
+    struct child *children = g_new0(struct child, parallel);
+    uint64_t started = 0, done = 0;
+
+    while (done < total) {
+        for (i = 0; i < parallel && started < total; i++) {
+            if (children[i].pid != 0)
+                continue;
+            if (!start(campaign, &children[i], started, run)) {
+                keep(campaign, results, started,
+                     broken("cannot start a process: %s", g_strerror(errno)));
+                done++;
+            }
+            started++;
+        }
+        wait_for_some(children, parallel);
+        done += serve(campaign, children, parallel, results);
+        progress_runs(campaign->progress, done, total);
+    }
+    g_free(children);
+}
+
+/* ---- together -------------------------------------------------------------------------------- */
+
+static json_int_t exit_of(const json_t *result)
+{
+    return json_integer_value(json_object_get(result, "exit"));
+}
+
+json_t *campaign_execute(const struct campaign *campaign, campaign_run run)
+{
+    uint64_t total = campaign_size(campaign), number, good = 0, refused = 0;
+    json_t **results = g_new0(json_t *, total), *runs = json_array(), *failed = json_array();
+
+    do_all(campaign, run, results, total);
+    for (number = 0; number < total; number++) {
+        json_int_t code = exit_of(results[number]);
+
+        good += code == EXIT_HOLDS;
+        refused += code == EXIT_BAD_INPUT;
+        if (code != EXIT_HOLDS)
+            json_array_append(failed, json_object_get(results[number], "run"));
+        json_array_append_new(runs, results[number]);
+    }
+    g_free(results);
+    return json_pack("{s:i,s:o,s:{s:I,s:I,s:o},s:i}", "schema", 1, "runs", runs, "summary", "runs",
+                     (json_int_t)total, "hold", (json_int_t)good, "failed", failed, "exit",
+                     good == total      ? EXIT_HOLDS
+                     : refused == total ? EXIT_BAD_INPUT
+                                        : EXIT_BROKEN);
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+#define COLUMNS_MAX 4
+#define FAILED_SHOWN 40
+
+static double number_of(const json_t *object, const char *key)
+{
+    return json_number_value(json_object_get(object, key));
+}
+
+/* The first latencies and bandwidths that jobs measured: one column each. */
+static size_t choose_columns(const json_t *runs, const char **columns)
+{
+    const json_t *run;
+    json_t *metrics, *metric;
+    const char *name;
+    size_t count = 0, i;
+
+    json_array_foreach(runs, i, run)
+    {
+        metrics = json_object_get(run, "metrics");
+        json_object_foreach(metrics, name, metric)
+        {
+            if (count < COLUMNS_MAX && json_object_get(metric, "p50") != NULL)
+                columns[count++] = name;
+        }
+        if (count != 0)
+            break;
+    }
+    return count;
+}
+
+static void cell(const json_t *run, const char *name, GString *out)
+{
+    const json_t *metric = json_object_get(json_object_get(run, "metrics"), name);
+    const char *unit = json_string_value(json_object_get(metric, "unit"));
+    char shown[32] = "-";
+
+    if (metric != NULL && strcmp(unit, "ps") == 0)
+        format_ps(shown, sizeof(shown), number_of(metric, "p50"));
+    else if (metric != NULL && strcmp(unit, "bytes/s") == 0)
+        format_bytes_rate(shown, sizeof(shown), number_of(metric, "p50"));
+    else if (metric != NULL)
+        format_count(shown, sizeof(shown), number_of(metric, "p50"));
+    g_string_append_printf(out, " %22s", shown);
+}
+
+static const char *state_of(const json_t *run)
+{
+    static const char *const states[] = {"holds", "FAILED", "REFUSED", "STUCK"};
+
+    return states[exit_of(run) & 3];
+}
+
+static void row(const struct campaign *campaign, const json_t *run, const char *const *columns,
+                size_t count, GString *out)
+{
+    char shown[32];
+    size_t i;
+
+    for (i = 0; i < campaign->axes; i++)
+        g_string_append_printf(out, "%-22s ",
+                               json_string_value(json_object_get(json_object_get(run, "set"),
+                                                                 campaign->axis[i]->key)));
+    if (campaign->seeds)
+        g_string_append_printf(out, "%10.0f ", number_of(run, "seed"));
+    format_ps(shown, sizeof(shown), number_of(run, "virtual_time_ps"));
+    g_string_append_printf(out, "%-8s %12s", state_of(run), shown);
+    for (i = 0; i < count; i++)
+        cell(run, columns[i], out);
+    g_string_append_c(out, '\n');
+}
+
+static void table(const struct campaign *campaign, const json_t *runs, GString *out)
+{
+    const char *columns[COLUMNS_MAX];
+    size_t count = choose_columns(runs, columns), i;
+    const json_t *run;
+
+    for (i = 0; i < campaign->axes; i++)
+        g_string_append_printf(out, "%-22s ", campaign->axis[i]->key);
+    if (campaign->seeds)
+        g_string_append_printf(out, "%10s ", "seed");
+    g_string_append_printf(out, "%-8s %12s", "verdict", "virtual time");
+    for (i = 0; i < count; i++)
+        g_string_append_printf(out, " %18s p50", columns[i]);
+    g_string_append_c(out, '\n');
+    json_array_foreach(runs, i, run) row(campaign, run, columns, count, out);
+}
+
+static const char *reason_of(const json_t *run)
+{
+    const char *reason = json_string_value(json_object_get(run, "error"));
+
+    if (reason == NULL)
+        reason = json_string_value(json_array_get(json_object_get(run, "problems"), 0));
+    return reason != NULL ? reason : "no reason given";
+}
+
+void campaign_print(const struct campaign *campaign, const json_t *result, bool color, GString *out)
+{
+    const json_t *runs = json_object_get(result, "runs"),
+                 *summary = json_object_get(result, "summary"), *run;
+    bool holds = exit_of(result) == EXIT_HOLDS;
+    size_t i, shown = 0;
+
+    if (campaign->axes != 0 || json_array_size(runs) <= 20)
+        table(campaign, runs, out);
+    json_array_foreach(runs, i, run)
+    {
+        if (exit_of(run) == EXIT_HOLDS)
+            continue;
+        if (shown++ < FAILED_SHOWN)
+            g_string_append_printf(out, "%s %s: %s\n", state_of(run),
+                                   json_string_value(json_object_get(run, "run")), reason_of(run));
+    }
+    if (shown > FAILED_SHOWN)
+        g_string_append_printf(out, "and %zu more: see --json\n", shown - FAILED_SHOWN);
+    g_string_append_printf(out, "%s%.0f runs: %.0f hold, %.0f do not%s\n",
+                           !color  ? ""
+                           : holds ? "\033[32m"
+                                   : "\033[31m",
+                           number_of(summary, "runs"), number_of(summary, "hold"),
+                           number_of(summary, "runs") - number_of(summary, "hold"),
+                           color ? "\033[0m" : "");
+}

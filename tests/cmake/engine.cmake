@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+foreach(area IN ITEMS queue events fiber stack poll limits random)
+  jacquard_test(engine_${area} SOURCES ${CMAKE_SOURCE_DIR}/tests/unit/engine_${area}.c DEPENDS jacquard_engine m
+                INCLUDES ${CMAKE_SOURCE_DIR}/sim/engine)
+endforeach()

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Polling: windows, and that parking is exact. Random programs of fibers that poll cycles of
+ * queues, disturbed by random arrivals, must notice the same things at the same times whether idle
+ * polls are simulated or not.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "engine/random.h"
+#include "engine/sim.h"
+
+/* ---- one queue, by hand ---------------------------------------------------------------------- */
+
+static struct sim_fiber *poller;
+static bool full;
+static sim_time_t looked[8];
+static bool found[8];
+
+static bool is_full(const void *what)
+{
+    return full;
+}
+
+static const struct sim_wait one_queue = {.text = "queue", .what = &full};
+
+static void poll_four_times(void *arg)
+{
+    int i;
+
+    sim_spend(1000);
+    for (i = 0; i < 4; i++) {
+        found[i] = sim_poll(&one_queue, is_full, 100);
+        looked[i] = sim_local_time();
+        sim_clock_read(); /* no parking */
+    }
+}
+
+static void fill_queue(struct sim_event *event)
+{
+    full = true;
+    sim_wake(poller);
+}
+
+static void run_four(sim_time_t fill_at)
+{
+    static const struct sim_options options = {.seed = 1};
+    struct sim_event filler = {fill_queue};
+
+    full = false;
+    sim_init(&options);
+    poller = sim_fiber_start(poll_four_times, NULL, "poller", 0);
+    sim_event_schedule(&filler, fill_at);
+    assert_int_equal(sim_run(), SIM_DONE);
+    sim_fini();
+}
+
+static void a_poll_watches_its_window(void **state)
+{
+    run_four(1150); /* inside the second window */
+    assert_true(!found[0] && looked[0] == 1100);
+    assert_true(found[1] && looked[1] == 1150);
+    assert_true(found[2] && looked[2] == 1150);
+}
+
+static void the_end_of_a_window_belongs_to_the_next(void **state)
+{
+    run_four(1200);
+    assert_true(!found[1] && looked[1] == 1200);
+    assert_true(found[2] && looked[2] == 1200);
+}
+
+static void what_is_there_is_found_at_once(void **state)
+{
+    run_four(400);
+    assert_true(found[0] && looked[0] == 1000);
+}
+
+static void a_spurious_wake_does_not_end_a_poll(void **state)
+{
+    static const struct sim_options options = {.seed = 1};
+    struct sim_event filler = {fill_queue};
+
+    /* fill_queue wakes, but is_full is taken back before anybody looks */
+    sim_init(&options);
+    full = false;
+    poller = sim_fiber_start(poll_four_times, NULL, "poller", 0);
+    sim_event_schedule(&filler, 500); /* while the fiber settles */
+    assert_int_equal(sim_run(), SIM_DONE);
+    assert_true(found[0] && looked[0] == 1000);
+    sim_fini();
+}
+
+static int polls_made;
+
+static void poll_until_full(void *arg)
+{
+    do
+        polls_made++;
+    while (!sim_poll(&one_queue, is_full, 100));
+    looked[0] = sim_local_time();
+}
+
+static void idle_polls_cost_nothing(void **state)
+{
+    static const struct sim_options options = {.seed = 1};
+    struct sim_event filler = {fill_queue};
+
+    sim_init(&options);
+    full = false;
+    polls_made = 0;
+    poller = sim_fiber_start(poll_until_full, NULL, "poller", 0);
+    sim_event_schedule(&filler, SIM_S + 12345);
+    assert_int_equal(sim_run(), SIM_DONE);
+    assert_true(looked[0] == SIM_S + 12345);
+    assert_true(polls_made < 64);
+    assert_true(sim_core.events_fired < 64);
+    sim_fini();
+}
+
+static void a_parked_fiber_is_a_deadlock_when_nobody_wakes_it(void **state)
+{
+    static const struct sim_options options = {.seed = 1};
+
+    sim_init(&options);
+    full = false;
+    poller = sim_fiber_start(poll_until_full, NULL, "poller", 0);
+    assert_int_equal(sim_run(), SIM_DEADLOCK);
+    sim_fini();
+}
+
+/* ---- random programs ------------------------------------------------------------------------- */
+
+#define FIBERS 4
+#define CYCLE 8
+#define NOTICED 4000
+
+struct poll_step {
+    int queue;
+    sim_time_t cost, gap; /* the gap is spent after a fruitless poll */
+};
+
+struct program {
+    struct sim_fiber *fiber;
+    struct poll_step steps[CYCLE];
+    int length;
+    sim_time_t success;
+    bool sends;
+    uint32_t queues[CYCLE]; /* number of things in each */
+    struct sim_random random;
+    struct {
+        sim_time_t time;
+        int queue; /* not the step: steps that poll the same at the same distances are the same poll
+                    */
+    } noticed[NOTICED];
+    int noticed_count;
+};
+
+struct arrival {
+    struct sim_event event;
+    struct program *to;
+    int queue;
+    int hops; /* how often whoever notices sends on */
+    bool spurious;
+};
+
+static struct program programs[FIBERS];
+static int fibers;
+static struct arrival arrivals[FIBERS * NOTICED];
+static int arrivals_used;
+static sim_time_t grain;
+
+static bool not_empty(const void *what)
+{
+    return *(const uint32_t *)what > 0;
+}
+
+static void arrive(struct sim_event *event)
+{
+    struct arrival *arrival = (struct arrival *)event;
+
+    if (!arrival->spurious)
+        arrival->to->queues[arrival->queue]++;
+    sim_wake(arrival->to->fiber);
+}
+
+static void send(struct program *to, int queue, int hops, bool spurious, sim_time_t at)
+{
+    struct arrival *arrival;
+
+    if (arrivals_used == FIBERS * NOTICED)
+        return;
+    arrival = &arrivals[arrivals_used++];
+    *arrival = (struct arrival){{arrive}, to, queue, hops, spurious};
+    sim_event_schedule(&arrival->event, at);
+}
+
+static void follow(void *arg)
+{
+    struct program *program = arg;
+    int at = 0;
+
+    for (;;) {
+        const struct poll_step *step = &program->steps[at];
+        const struct sim_wait wait = {.text = "queue", .what = &program->queues[step->queue]};
+
+        if (!sim_poll(&wait, not_empty, step->cost)) {
+            sim_spend(step->gap);
+        } else if (program->noticed_count < NOTICED) {
+            program->noticed[program->noticed_count].time = sim_local_time();
+            program->noticed[program->noticed_count++].queue = step->queue;
+            program->queues[step->queue]--;
+            sim_spend(program->success);
+            if (program->sends && sim_random_chance(&program->random, 0.7)) {
+                struct program *to =
+                    &programs[sim_random_below(&program->random, (uint64_t)fibers)];
+
+                sim_settle();
+                send(to, (int)sim_random_below(&program->random, CYCLE), 0, false,
+                     sim_now() + grain * sim_random_below(&program->random, 200));
+            }
+        }
+        at = (at + 1) % program->length;
+    }
+}
+
+/* All of a program follows from the seed. */
+static void simulate(uint64_t seed, bool no_parking)
+{
+    struct sim_options options = {.seed = seed, .time_limit = 2 * SIM_US, .no_parking = no_parking};
+    struct sim_random random;
+    int i, j;
+
+    sim_random_init(&random, seed, "poll", 0);
+    sim_init(&options);
+    memset(programs, 0, sizeof programs);
+    arrivals_used = 0;
+    fibers = 1 + (int)sim_random_below(&random, FIBERS);
+    grain = sim_random_chance(&random, 0.5) ? 10 : 1; /* 10: many things happen at equal times */
+    for (i = 0; i < fibers; i++) {
+        struct program *program = &programs[i];
+        bool uniform = sim_random_chance(&random, 0.5);
+
+        program->length = 1 + (int)sim_random_below(&random, CYCLE);
+        program->success = grain * sim_random_below(&random, 20);
+        program->sends = sim_random_chance(&random, 0.7);
+        sim_random_init(&program->random, seed, "program", (uint64_t)i);
+        for (j = 0; j < program->length; j++) {
+            program->steps[j].queue =
+                (int)sim_random_below(&random, sim_random_chance(&random, 0.5) ? 2 : CYCLE);
+            program->steps[j].cost = uniform ? 10 : grain * (1 + sim_random_below(&random, 9));
+            program->steps[j].gap = uniform || sim_random_chance(&random, 0.5)
+                                        ? 0
+                                        : grain * sim_random_below(&random, 9);
+        }
+        program->fiber =
+            sim_fiber_start(follow, program, "program", grain * sim_random_below(&random, 9));
+    }
+    for (i = 0; i < 300; i++)
+        send(&programs[sim_random_below(&random, (uint64_t)fibers)],
+             (int)sim_random_below(&random, CYCLE), 3, sim_random_chance(&random, 0.2),
+             grain * sim_random_below(&random, 2000000 / 4 / grain));
+    sim_run();
+    sim_fini();
+}
+
+static void parking_is_exact(void **state)
+{
+    static struct program real[FIBERS];
+    uint64_t seed, noticed = 0;
+    int i, j;
+
+    for (seed = 1; seed <= 300; seed++) {
+        simulate(seed, true);
+        memcpy(real, programs, sizeof real);
+        simulate(seed, false);
+        for (i = 0; i < fibers; i++) {
+            assert_int_equal(programs[i].noticed_count, real[i].noticed_count);
+            for (j = 0; j < real[i].noticed_count; j++) {
+                assert_true(programs[i].noticed[j].time == real[i].noticed[j].time);
+                assert_int_equal(programs[i].noticed[j].queue, real[i].noticed[j].queue);
+            }
+            noticed += (uint64_t)real[i].noticed_count;
+        }
+    }
+    assert_true(noticed > 10000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_poll_watches_its_window),
+        cmocka_unit_test(the_end_of_a_window_belongs_to_the_next),
+        cmocka_unit_test(what_is_there_is_found_at_once),
+        cmocka_unit_test(a_spurious_wake_does_not_end_a_poll),
+        cmocka_unit_test(idle_polls_cost_nothing),
+        cmocka_unit_test(a_parked_fiber_is_a_deadlock_when_nobody_wakes_it),
+        cmocka_unit_test(parking_is_exact),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Trace points of every kind, as a run would make them: for trace_test and trace_sample. */
+#ifndef JACQUARD_TRACE_SAMPLE_H
+#define JACQUARD_TRACE_SAMPLE_H
+
+#include "engine/random.h"
+#include "engine/trace.h"
+
+enum { SAMPLE_MESSAGES = 400, SAMPLE_NODES = 6, SAMPLE_LOST = 7 };
+
+/*
+ * Messages that overlap on the BTE and RX tracks of a few nodes, cross a router port, and end in a
+ * CQ event; every message but each SAMPLE_LOST-th has a flow of three slices, the lost ones a flow
+ * of one.
+ */
+static inline void sample_points(void)
+{
+    struct sim_random random;
+    sim_time_t at = 500, put;
+    uint64_t flow, bytes, i;
+    uint32_t source, target;
+
+    sim_random_init(&random, 1, "trace_sample", 0);
+    for (i = 0; i < SAMPLE_MESSAGES; i++) {
+        at += sim_random_below(&random, 300 * SIM_NS);
+        source = (uint32_t)sim_random_below(&random, SAMPLE_NODES);
+        target = (source + 1) % SAMPLE_NODES;
+        bytes = 8 + sim_random_below(&random, 4096);
+        put = bytes * 400;
+        flow = trace_flow_new();
+        trace(TRACE_SLICE, TRACE_RANK, source, (uint32_t)(i % 2), "GNI_PostRdma", at, 90, 0, 0);
+        trace(TRACE_SLICE, TRACE_BTE, source, 1, "put", at + 100, put, flow, bytes);
+        trace(TRACE_COUNTER, TRACE_CQ, target, 0, "depth", at, 0, 0, i % 5);
+        if (i % SAMPLE_LOST == 0) {
+            trace(TRACE_INSTANT, TRACE_FAULT, target, 0, "drop", at + put / 2, 0, 0, bytes);
+            continue;
+        }
+        trace(TRACE_SLICE, TRACE_LINK, source / 4, 31, "put", at + 300, put, flow, bytes);
+        trace(TRACE_SLICE, TRACE_RX, target, 0, "put", at + 900, put, flow, bytes);
+        trace(TRACE_INSTANT, TRACE_CQ, target, 0, "event", at + 900 + put, 0, 0, 0);
+    }
+    trace(TRACE_INSTANT, TRACE_FAULT, UINT32_MAX, 0, "throttle", at, 0, 0, 0);
+}
+
+#endif

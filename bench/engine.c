@@ -2,14 +2,14 @@
 /*
  * bench-engine [phold | hold | fiber] [--json]
  *
- * phold: the classic (remote probability 0.25, delay = lookahead 0.1 + exponential 0.9, mean 1.0; one event per logical
- *        process) through the engine's own calls; reference: the same model, same numbers, on a plain binary
- *        heap of malloc'd events. Both must end with the same checksum.
- * hold:  ns per pop + push of the queues alone, at 1 k to 1 M pending entries and under several distributions of
- *        delays; reference: the plain heap.
- * fiber: cost of a switch, a wait and a poll.
+ * phold: the classic (remote probability 0.25, delay = lookahead 0.1 + exponential 0.9, mean 1.0;
+ * one event per logical process) through the engine's own calls; reference: the same model, same
+ * numbers, on a plain binary heap of malloc'd events. Both must end with the same checksum. hold:
+ * ns per pop + push of the queues alone, at 1 k to 1 M pending entries and under several
+ * distributions of delays; reference: the plain heap. fiber: cost of a switch, a wait and a poll.
  *
- * All is done in one thread; figures of one run can be compared with each other, not with other machines'.
+ * All is done in one thread; figures of one run can be compared with each other, not with other
+ * machines'.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -25,8 +25,9 @@ static struct bench bench;
 /* ---- random numbers that cost little --------------------------------------------------------- */
 
 /*
- * An exponential variate in 16.16 fixed point, mean 1, from the bits of x: the number of leading zeros is
- * geometric and gives the integer part (in units of ln 2), a table of 1,024 steps with interpolation the rest.
+ * An exponential variate in 16.16 fixed point, mean 1, from the bits of x: the number of leading
+ * zeros is geometric and gives the integer part (in units of ln 2), a table of 1,024 steps with
+ * interpolation the rest.
  */
 static uint32_t log_table[1025];
 
@@ -65,7 +66,7 @@ static inline uint64_t next_random(uint64_t *state)
 #define LOOKAHEAD (MEAN / 10)
 #define REMOTE 64 /* of 256 */
 
-/* A logical process: one cache line, its event in it. */
+/* A logical process: one cache line. Whoever sends it something schedules its event. */
 struct process {
     struct sim_event event;
     uint64_t random;
@@ -114,16 +115,13 @@ static uint64_t phold_checksum(void)
     return sum;
 }
 
-/*
- * An event belongs to one process at a time; which one is hit is data of the event. Process and event are one
- * object only while nothing is remote, so the event travels: it is the event of the process that it visits.
- */
 static void phold_fire(struct sim_event *event)
 {
     struct process *self = sim_container_of(event, struct process, event);
     uint64_t delay;
+    struct process *to = phold_step(self, sim_now(), &delay);
 
-    sim_event_schedule(&phold_step(self, sim_now(), &delay)->event, sim_now() + delay);
+    sim_event_schedule(&to->event, sim_now() + delay);
     if (--events_left == 0)
         sim_stop();
 }
@@ -139,7 +137,8 @@ static double phold_engine(uint32_t count, uint64_t events, uint64_t *checksum)
     sim_init(&options);
     for (i = 0; i < count; i++) {
         processes[i].event.fire = phold_fire;
-        sim_event_schedule(&processes[i].event, exponential(next_random(&processes[i].random)) * MEAN >> 16);
+        sim_event_schedule(&processes[i].event,
+                           exponential(next_random(&processes[i].random)) * MEAN >> 16);
     }
     start = bench_seconds();
     sim_run();
@@ -149,7 +148,8 @@ static double phold_engine(uint32_t count, uint64_t events, uint64_t *checksum)
     return (double)events / start;
 }
 
-static double phold_rival(const struct rival *rival, uint32_t count, uint64_t events, uint64_t *checksum)
+static double phold_rival(const struct rival *rival, uint32_t count, uint64_t events,
+                          uint64_t *checksum)
 {
     uint64_t now, delay;
     double start;
@@ -192,4 +192,277 @@ static void phold(void)
         snprintf(name, sizeof name, "PHOLD, %u processes", counts[i]);
         bench_row(&bench, name, rate, "M events/s", reference);
     }
+}
+
+/* ---- hold ------------------------------------------------------------------------------------ */
+
+static uint64_t delay_exponential(uint64_t x)
+{
+    return exponential(x) * MEAN >> 16;
+}
+
+static uint64_t delay_near(uint64_t x) /* nine in ten within 2 % of the mean */
+{
+    return exponential(x) * (x % 10 != 0 ? MEAN / 50 : 10 * MEAN) >> 16;
+}
+
+static uint64_t delay_bimodal(uint64_t x)
+{
+    return x & 1 ? 100 * SIM_NS + (x >> 54) : 2 * SIM_US + (x >> 54);
+}
+
+static uint64_t delay_bursts(uint64_t x) /* multiples of 100 ns: many equal times */
+{
+    return (1 + (x >> 60)) * 100 * SIM_NS;
+}
+
+static const struct {
+    const char *name;
+    uint64_t (*delay)(uint64_t x);
+} distributions[] = {
+    {"exponential", delay_exponential},
+    {"near future", delay_near},
+    {"bimodal", delay_bimodal},
+    {"equal times", delay_bursts},
+};
+
+static struct queue wheel;
+
+static void wheel_init(uint64_t pending, double mean_delay)
+{
+    queue_init(&wheel);
+}
+
+static void wheel_push(uint64_t time, void *what)
+{
+    queue_push(&wheel, time, (uintptr_t)what);
+}
+
+static void *wheel_pop(uint64_t *time)
+{
+    if (!queue_ready(&wheel, SIM_NEVER))
+        return NULL;
+    *time = wheel.head->time;
+    return queue_pop(&wheel);
+}
+
+static void wheel_fini(void)
+{
+    queue_fini(&wheel);
+}
+
+static const struct rival ours = {"engine's queue", wheel_init, wheel_push, wheel_pop, wheel_fini};
+
+/* ns per pop and push with `pending` entries; the entries' objects are looked at, as a simulator
+ * would. */
+static double hold(const struct rival *rival, uint64_t (*delay)(uint64_t), uint64_t pending,
+                   uint64_t *checksum)
+{
+    uint64_t random = 42, now = 0, i, operations = pending > 100000 ? 3000000 : 2000000;
+    uint64_t *objects = calloc(pending, 64);
+    double start = 0;
+
+    rival->init(pending, (double)MEAN);
+    for (i = 0; i < pending; i++)
+        rival->push(delay(next_random(&random)), &objects[i * 8]);
+    for (i = 0; i < 2 * operations; i++) {
+        uint64_t *object;
+
+        if (i == operations) /* the first half is to warm up */
+            start = bench_seconds();
+        object = rival->pop(&now);
+        *object = *object * 31 + now;
+        rival->push(now + delay(next_random(&random)), object);
+    }
+    start = bench_seconds() - start;
+    rival->fini();
+    for (i = 0, *checksum = 0; i < pending; i++)
+        *checksum = sim_mix(*checksum ^ objects[i * 8]);
+    free(objects);
+    return start / (double)operations * 1e9;
+}
+
+static void hold_all(void)
+{
+    static const uint64_t pending[] = {1024, 16384, 131072, 1048576};
+    static const struct rival *const rivals[] = {&ours, &rival_heap4, &rival_calendar};
+    size_t i, j, k;
+    char name[96];
+
+    for (i = 0; i < 4; i++)
+        for (j = 0; j < 4; j++) {
+            uint64_t expected, checksum;
+            double reference = hold(&rival_heap, distributions[i].delay, pending[j], &expected);
+
+            for (k = 0; k < 3; k++) {
+                double ns = hold(rivals[k], distributions[i].delay, pending[j], &checksum);
+
+                if (checksum != expected) {
+                    fprintf(stderr, "bench-engine: %s is out of order\n", rivals[k]->name);
+                    exit(1);
+                }
+                snprintf(name, sizeof name, "%s, %llu: %s", distributions[i].name,
+                         (unsigned long long)pending[j], rivals[k]->name);
+                bench_row(&bench, name, ns, "ns", reference);
+            }
+        }
+}
+
+/* Timers of which 15 in 16 are cancelled before they are due: the price of arm and cancel, or arm
+ * and fire. */
+static void timers(void)
+{
+    static const uint64_t pending[] = {1024, 16384, 131072, 1048576};
+    static const uint64_t operations = 3000000;
+    uint64_t i, time = 0, random = 7;
+    char name[64];
+    size_t j;
+
+    for (j = 0; j < 4; j++) {
+        struct sim_timer *all = calloc(pending[j], sizeof *all);
+        double start = 0;
+
+        queue_init(&wheel);
+        for (i = 0; i < operations + pending[j]; i++) {
+            struct sim_timer *timer = &all[i % pending[j]];
+
+            if (i == pending[j])
+                start = bench_seconds();
+            if (timer->entry != NULL && i % 16 != 0)
+                queue_timer_cancel(&wheel, timer);
+            else if (i >= pending[j] && queue_ready(&wheel, SIM_NEVER)) {
+                time = wheel.head->time;
+                queue_pop(&wheel);
+            }
+            if (timer->entry == NULL)
+                queue_timer_arm(&wheel, timer, time + delay_exponential(next_random(&random)));
+        }
+        start = bench_seconds() - start;
+        queue_fini(&wheel);
+        free(all);
+        snprintf(name, sizeof name, "timers mostly cancelled, %llu",
+                 (unsigned long long)pending[j]);
+        bench_row(&bench, name, start / (double)operations * 1e9, "ns", 0);
+    }
+}
+
+/* ---- fibers ---------------------------------------------------------------------------------- */
+
+#define SWITCHES 5000000
+static struct sim_fiber *partners[2];
+static uint64_t turns;
+static bool full;
+
+static void partner(void *arg)
+{
+    static const struct sim_wait wait = {.text = "partner"};
+    struct sim_fiber **other = arg;
+
+    while (turns++ < SWITCHES) {
+        sim_wake(*other);
+        sim_wait_until(SIM_NEVER, &wait);
+    }
+    sim_stop();
+}
+
+static bool is_full(const void *what)
+{
+    return full;
+}
+
+static struct sim_event filler;
+
+static void fill(struct sim_event *event)
+{
+    full = true;
+    sim_wake(partners[0]);
+}
+
+static void poller(void *arg)
+{
+    static const struct sim_wait wait = {.text = "queue"};
+
+    for (turns = 0; turns < SWITCHES; turns++) {
+        sim_event_schedule(&filler, sim_now() + SIM_US);
+        while (!sim_poll(&wait, is_full, 100 * SIM_NS))
+            ;
+        full = false;
+    }
+}
+
+static void spender(void *arg)
+{
+    for (turns = 0; turns < SWITCHES; turns++) {
+        sim_spend(10);
+        sim_settle();
+    }
+}
+
+static double fibers(int count, void (*main)(void *))
+{
+    static const struct sim_options options = {.seed = 1};
+    double start;
+    int i;
+
+    sim_init(&options);
+    turns = 0;
+    filler.fire = fill;
+    for (i = 0; i < count; i++)
+        partners[i] = sim_fiber_start(main, &partners[!i], "fiber", 0);
+    start = bench_seconds();
+    sim_run();
+    start = bench_seconds() - start;
+    sim_fini();
+    return start * 1e9 / SWITCHES;
+}
+
+/* The bare switch: what jump_fcontext costs here, there and back. */
+struct transfer {
+    void *context, *data;
+};
+struct transfer jump_fcontext(void *to, void *data);
+void *make_fcontext(void *top, size_t bytes, void (*entry)(struct transfer));
+
+static void bounce(struct transfer from)
+{
+    for (;;)
+        from = jump_fcontext(from.context, NULL);
+}
+
+static double bare_switch(void)
+{
+    static char stack[16384] __attribute__((aligned(16)));
+    struct transfer there = {make_fcontext(stack + sizeof stack, sizeof stack, bounce), NULL};
+    double start = bench_seconds();
+    int i;
+
+    for (i = 0; i < SWITCHES; i++)
+        there = jump_fcontext(there.context, NULL);
+    return (bench_seconds() - start) * 1e9 / SWITCHES / 2;
+}
+
+static void fiber_all(void)
+{
+    bench_row(&bench, "fiber switch", bare_switch(), "ns", 0);
+    bench_row(&bench, "wake another fiber and wait (event + switch)", fibers(2, partner), "ns", 0);
+    bench_row(&bench, "spend and settle, nothing due", fibers(1, spender), "ns", 0);
+    bench_row(&bench, "poll until something arrives (parked)", fibers(1, poller), "ns", 0);
+}
+
+int main(int argc, char **argv)
+{
+    const char *only = argc > 1 && argv[1][0] != '-' ? argv[1] : "";
+
+    exponential_init();
+    bench_begin(&bench, "engine", argc, argv);
+    if (*only == '\0' || strcmp(only, "phold") == 0)
+        phold();
+    if (*only == '\0' || strcmp(only, "fiber") == 0)
+        fiber_all();
+    if (*only == '\0' || strcmp(only, "hold") == 0) {
+        hold_all();
+        timers();
+    }
+    bench_end(&bench);
+    return 0;
 }

@@ -72,7 +72,8 @@ static void heap_fini(void)
     free(heap.at);
 }
 
-const struct rival rival_heap = {"binary heap, malloc'd events", heap_init, heap_push, heap_pop, heap_fini};
+const struct rival rival_heap = {"binary heap, malloc'd events", heap_init, heap_push, heap_pop,
+                                 heap_fini};
 
 /* ---- 4-ary heap of entries ------------------------------------------------------------------- */
 
@@ -159,7 +160,8 @@ static void calendar_init(uint64_t pending, double mean_delay)
 
 static void calendar_push(uint64_t time, void *what)
 {
-    struct day_event **at = &calendar.days[time / calendar.width & calendar.mask], *event = calendar.free;
+    struct day_event **at = &calendar.days[time / calendar.width & calendar.mask],
+                     *event = calendar.free;
 
     if (event != NULL)
         calendar.free = event->next;
@@ -219,5 +221,5 @@ static void calendar_fini(void)
     free(calendar.days);
 }
 
-const struct rival rival_calendar = {"calendar, ideal width", calendar_init, calendar_push, calendar_pop,
-                                     calendar_fini};
+const struct rival rival_calendar = {"calendar, ideal width", calendar_init, calendar_push,
+                                     calendar_pop, calendar_fini};

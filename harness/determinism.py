@@ -37,7 +37,7 @@ def main():
             work.append((scenario, runs))
         for scenario, ((_, reference), *others) in work:
             reference = reference.result()
-            digest = reference.data.get("digest")
+            digest = reference.digest
             different = [] if digest else [f"no digest: {reference.report()}"]
             for name, future in others:
                 different += [f"{name}: {text}" for text in jacquard.differences(reference, future.result())[:5]]
@@ -45,7 +45,7 @@ def main():
                 label = scenario.relative_to(jacquard.ROOT)
             except ValueError:
                 label = scenario
-            print(f"{'DIFFERENT' if different else 'same':9} {digest} {label}", flush=True)
+            print(f"{'DIFFERENT' if different else 'same':9} {(digest or 'none')[:16]:16} {label}", flush=True)
             for text in different:
                 print(f"          {text}")
             failed += bool(different)

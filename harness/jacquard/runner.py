@@ -39,7 +39,10 @@ class Result:
 
     @property
     def digest(self):
-        return self.data["digest"]
+        """Of the trace; of a sweep, those of its runs. None when nothing ran."""
+        if "runs" in self.data:
+            return " ".join(run.get("digest", "none") for run in self.data["runs"])
+        return self.data.get("digest")
 
     @property
     def ledger(self):
@@ -96,7 +99,10 @@ def run(scenario, seed=None, set=None, randomise=True, program=None, options=(),
 
 def of_the_run(data):
     """A result without what belongs to this machine and its clock: all that two runs must have in common."""
-    return {key: value for key, value in data.items() if key != "host"}
+    rest = {key: value for key, value in data.items() if key != "host"}
+    if "runs" in rest:  # a sweep or a campaign
+        rest["runs"] = [of_the_run(run) for run in rest["runs"]]
+    return rest
 
 
 def differences(left, right, path=""):

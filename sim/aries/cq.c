@@ -93,7 +93,8 @@ bool aries_cq_push(struct gni_cq *cq, gni_cq_entry_t entry)
         fabric->counters.overruns++;
         ledger_count(&fabric->book_event, 1, 0);
         ledger_count_lost(&fabric->book_event, 1);
-        trace(TRACE_INSTANT, TRACE_CQ, hw->node, cq->index, "overrun", sim_now(), 0, 0, entry >> 48);
+        trace(TRACE_INSTANT, TRACE_CQ, hw->node, cq->index, "overrun", sim_now(), 0, 0,
+              entry >> 48);
         aries_process_notify(cq->nic->process);
         return false;
     }

@@ -36,7 +36,7 @@ static inline bool aries_ep_bound(const struct gni_ep *ep)
 
 /* cq.c */
 void aries_cq_release(struct gni_cq *cq); /* the handle dies */
-void aries_cq_discard(void *cq);          /* what its memory holds; end of the fabric */
+void aries_cq_discard(void *cq); /* what its memory holds; end of the fabric */
 
 /* request.c */
 void aries_requests_init(struct gni_cq *cq, uint32_t count);

@@ -224,7 +224,7 @@ struct aries_mr {
     gni_mem_segment_t *segments; /* page-rounded pieces; NULL: one piece */
     uint32_t segments_count;
     struct gni_cq *cq; /* destination CQ or NULL (referenced) */
-    struct gni_nic *nic; /* attachment that registered it; NULL when deregistered, as process */
+    struct gni_nic *nic; /* attachment that registered it; NULL when deregistered */
     struct aries_process *process;
     struct aries_fabric *fabric;
     gni_mem_handle_t handle;

@@ -100,8 +100,8 @@ uint8_t aries_mr_check(struct aries_nic *hw, uint8_t ptag, gni_mem_handle_t hand
     if (access == ARIES_WRITE && found->read_only)
         return A_STATUS_AT_MDD_WR_PERMISSION_ERR;
     offset = addr - found->base;
-    if (offset > found->length || length > found->length - offset)
-        return A_STATUS_AT_BOUNDS_ERR;
+    if (length > 0 && (offset > found->length || length > found->length - offset))
+        return A_STATUS_AT_BOUNDS_ERR; /* nothing to translate for CQ writes and empty PUTs */
     if (found->ptag != ptag)
         return A_STATUS_AT_PROTECTION_ERR;
     if (!pages_present(found, offset, length))
@@ -195,10 +195,10 @@ void aries_mr_unref(struct aries_mr *mr)
 /* ---- registering ----------------------------------------------------------------------------- */
 
 struct region {
-    uint64_t address, bytes;      /* as asked for; of the first segment */
-    gni_mem_segment_t *segments;  /* page-rounded; NULL: plain */
+    uint64_t address, bytes; /* as asked for; of the first segment */
+    gni_mem_segment_t *segments; /* page-rounded; NULL: plain */
     uint32_t segments_count;
-    uint64_t length;              /* page-rounded, all together */
+    uint64_t length; /* page-rounded, all together */
 };
 
 static bool is_mapped(uint64_t address, uint64_t length)
@@ -207,8 +207,8 @@ static bool is_mapped(uint64_t address, uint64_t length)
     uint64_t at = round_down(address), end = round_up(address + length);
 
     while (at < end) {
-        uint64_t part = end - at < MAP_QUERY_PAGES * PAGE_BYTES ? end - at
-                                                                : MAP_QUERY_PAGES * PAGE_BYTES;
+        uint64_t part =
+            end - at < MAP_QUERY_PAGES * PAGE_BYTES ? end - at : MAP_QUERY_PAGES * PAGE_BYTES;
 
         if (mincore((void *)(uintptr_t)at, part, present) != 0)
             return false;
@@ -245,8 +245,7 @@ static gni_return_t common_check(const struct gni_nic *nic, const struct gni_cq 
 
     if ((flags & both) == both || (flags & GNI_MEM_PHYS_SEGMENTS))
         return GNI_RC_INVALID_PARAM;
-    if (cq != NULL &&
-        (!aries_handle_ok(cq, ARIES_MAGIC_CQ) || cq->nic != nic || cq->has_source))
+    if (cq != NULL && (!aries_handle_ok(cq, ARIES_MAGIC_CQ) || cq->nic != nic || cq->has_source))
         return GNI_RC_INVALID_PARAM;
     return GNI_RC_SUCCESS;
 }
@@ -259,8 +258,8 @@ static gni_mem_handle_t handle_of(const struct aries_mr *mr)
         .mdh = mr->mdh,
         .pages = pages < ARIES_MEM_PAGES_MAX ? (uint32_t)pages : ARIES_MEM_PAGES_MAX,
         .page_shift = ARIES_MEM_PAGE_SHIFT,
-        .flags = (uint8_t)((mr->read_only ? ARIES_MEM_READONLY : 0) |
-                           (mr->vmdh ? ARIES_MEM_VMDH : 0)),
+        .flags =
+            (uint8_t)((mr->read_only ? ARIES_MEM_READONLY : 0) | (mr->vmdh ? ARIES_MEM_VMDH : 0)),
     };
 
     return aries_mem_handle_encode(&fields);
@@ -443,6 +442,9 @@ gni_return_t GNI_MemRegisterSegments(gni_nic_handle_t nic_hndl, gni_mem_segment_
 
 /* ---- the other calls ------------------------------------------------------------------------- */
 
+/* Whose memory a region is after its end, for writes that are still in flight into it. */
+static struct aries_process nobody = {.dead = true};
+
 void aries_mr_release(struct aries_mr *mr)
 {
     struct aries_nic *hw = mr->nic->hw;
@@ -452,7 +454,7 @@ void aries_mr_release(struct aries_mr *mr)
     aries_list_remove(&mr->nic_link);
     mr->live = false;
     mr->nic = NULL;
-    mr->process = NULL;
+    mr->process = &nobody;
     aries_mr_unref(mr);
 }
 

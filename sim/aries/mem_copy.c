@@ -20,7 +20,8 @@
 
 #ifdef __x86_64__
 
-/* Bytes left uncopied. Loads of up to 64 bytes come before any store; rep movsb can stop anywhere. */
+/* Bytes left uncopied. Loads of up to 64 bytes come before any store; rep movsb can stop anywhere.
+ */
 uint64_t aries_guarded_copy(void *to, const void *from, uint64_t length);
 extern const char aries_copy_short[], aries_copy_short_end[];
 extern const char aries_copy_long[], aries_copy_long_end[], aries_copy_fault[];

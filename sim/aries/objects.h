@@ -43,7 +43,8 @@ struct aries_ep_slab { /* of one process */
     uint32_t pages_count;
 };
 
-struct gni_ep *ep_slab_new(struct ep_arena *arena, struct aries_ep_slab *slab); /* NULL: none left */
+struct gni_ep *ep_slab_new(struct ep_arena *arena,
+                           struct aries_ep_slab *slab); /* NULL: none left */
 void ep_slab_delete(struct aries_ep_slab *slab, struct gni_ep *ep);
 void ep_slab_free(struct ep_arena *arena, struct aries_ep_slab *slab); /* and all its endpoints */
 void ep_arena_free(struct ep_arena *arena);

@@ -130,8 +130,7 @@ struct aries_job *aries_job_add(struct aries_fabric *fabric, uint32_t node, uint
 
     fabric->jobs = g_renew(struct aries_job, fabric->jobs, fabric->jobs_count + 1);
     job = &fabric->jobs[fabric->jobs_count++];
-    *job =
-        (struct aries_job){.job_id = job_id, .cookie = cookie, .node = node, .ptag = ptag};
+    *job = (struct aries_job){.job_id = job_id, .cookie = cookie, .node = node, .ptag = ptag};
     return job;
 }
 

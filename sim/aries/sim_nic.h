@@ -71,13 +71,13 @@ struct aries_txn {
     bool all_sent, has_ssid, remote_overrun;
 };
 
-struct queue {
+struct txn_queue {
     struct aries_txn *head, **tail;
 };
 
 struct channel { /* of the BTE */
     struct aries_txn *active; /* feeds the network */
-    struct queue waiting;
+    struct txn_queue waiting;
     sim_time_t free_at;
     uint32_t open; /* started and not completed: what a fence waits for */
 };
@@ -86,7 +86,7 @@ struct aries_sim_nic {
     sim_time_t fma_free, tx_free, rx_free, amo_free, duplex_free;
     sim_time_t hang_until, stall_until;
     uint32_t orb_used, orb_get, ssid_used;
-    struct queue orb_waiting, ssid_waiting;
+    struct txn_queue orb_waiting, ssid_waiting;
     struct channel channels[4];
     uint64_t *amo_lines; /* tags of cached lines, direct mapped; allocated at first use */
 };
@@ -115,9 +115,9 @@ struct aries_txn *txn_new(struct aries_fabric *fabric);
 void txn_free(struct aries_fabric *fabric, struct aries_txn *txn);
 struct chunk *chunk_new(struct aries_fabric *fabric, uint32_t bytes);
 void chunk_unref(struct chunk *chunk);
-void queue_init(struct queue *queue);
-void queue_push(struct queue *queue, struct aries_txn *txn);
-struct aries_txn *queue_pop(struct queue *queue);
+void txn_queue_init(struct txn_queue *queue);
+void txn_queue_push(struct txn_queue *queue, struct aries_txn *txn);
+struct aries_txn *txn_queue_pop(struct txn_queue *queue);
 
 /* sim_source.c */
 void sim_submit(struct gni_nic *nic, const struct aries_work *work);

@@ -102,20 +102,20 @@ void chunk_unref(struct chunk *chunk)
     txn_unref(txn);
 }
 
-void queue_init(struct queue *queue)
+void txn_queue_init(struct txn_queue *queue)
 {
     queue->head = NULL;
     queue->tail = &queue->head;
 }
 
-void queue_push(struct queue *queue, struct aries_txn *txn)
+void txn_queue_push(struct txn_queue *queue, struct aries_txn *txn)
 {
     txn->next = NULL;
     *queue->tail = txn;
     queue->tail = &txn->next;
 }
 
-struct aries_txn *queue_pop(struct queue *queue)
+struct aries_txn *txn_queue_pop(struct txn_queue *queue)
 {
     struct aries_txn *txn = queue->head;
 
@@ -138,10 +138,10 @@ void aries_sim_fabric_init(struct aries_fabric *fabric)
     for (node = 0; node < fabric->nodes; node++) {
         struct aries_sim_nic *nic = g_new0(struct aries_sim_nic, 1);
 
-        queue_init(&nic->orb_waiting);
-        queue_init(&nic->ssid_waiting);
+        txn_queue_init(&nic->orb_waiting);
+        txn_queue_init(&nic->ssid_waiting);
         for (channel = 0; channel < 4; channel++)
-            queue_init(&nic->channels[channel].waiting);
+            txn_queue_init(&nic->channels[channel].waiting);
         fabric->nics[node].sim = nic;
     }
 }

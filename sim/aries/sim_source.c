@@ -107,9 +107,9 @@ void txn_unref(struct aries_txn *txn)
         txn_free(txn_fabric(txn), txn);
 }
 
-static void wake_first(struct queue *queue)
+static void wake_first(struct txn_queue *queue)
 {
-    struct aries_txn *txn = queue_pop(queue);
+    struct aries_txn *txn = txn_queue_pop(queue);
 
     if (txn != NULL)
         sim_event_schedule(&txn->pump, sim_now());
@@ -445,7 +445,7 @@ static bool admit(struct aries_txn *txn, struct chunk *chunk)
 
     if ((sim->orb_used + chunk->packets > timing->orb_entries && sim->orb_used > 0) ||
         (bte_get && sim->orb_get + chunk->packets > timing->orb_bte_get && sim->orb_get > 0)) {
-        queue_push(&sim->orb_waiting, txn);
+        txn_queue_push(&sim->orb_waiting, txn);
         return false;
     }
     chunk->admitted = true;
@@ -522,7 +522,7 @@ static void pump(struct sim_event *event)
     }
     if (!txn->has_ssid) {
         if (nic->sim->ssid_used >= timing->ssids) {
-            queue_push(&nic->sim->ssid_waiting, txn);
+            txn_queue_push(&nic->sim->ssid_waiting, txn);
             return;
         }
         nic->sim->ssid_used++;
@@ -576,7 +576,7 @@ static void channel_next(struct aries_nic *nic, struct channel *channel)
 
     if (channel->active != NULL || txn == NULL || (txn->work.fence && channel->open > 0))
         return;
-    channel_start(channel, queue_pop(&channel->waiting));
+    channel_start(channel, txn_queue_pop(&channel->waiting));
 }
 
 /* ---- entry points ------------------------------------------------------------------------------
@@ -623,7 +623,7 @@ static void begin(struct gni_nic *nic, const struct aries_work *work, struct cha
     } else if (work->unit == ARIES_UNIT_BTE) {
         /* A communication domain is pinned to one channel: see docs/model.md. */
         txn->channel = &hw->sim->channels[nic->cdm->inst_id % timing->bte_channels];
-        queue_push(&txn->channel->waiting, txn);
+        txn_queue_push(&txn->channel->waiting, txn);
         channel_next(hw, txn->channel);
     } else if (work->op == ARIES_PUT) {
         cut_stores(txn);

@@ -292,6 +292,8 @@ static void land_cqwrite(struct sim_event *event)
     if (chunk->mr->cq != NULL &&
         !aries_cq_push(chunk->mr->cq, aries_cq_entry_cqwrite(txn->work.cqwrite_value)))
         txn->remote_overrun = true;
+    if (txn->entry.book != NULL)
+        ledger_deliver(&txn->entry, 0, 0);
     aries_mr_unref(chunk->mr);
     chunk_unref(chunk);
 }

@@ -70,11 +70,11 @@ sim_time_t net_chunk_reserve(struct net *net, struct net_transfer *transfer,
         uint32_t index = path->link[i];
         struct net_link *link = &net->links[index];
         const struct net_speed *speed = net_link_speed(net, index, path->color[i]);
-        sim_time_t wire = net_serialise(speed, units), start, queue;
+        sim_time_t wire = net_serialise(speed, units), start, queue, on_wire;
 
         queue = serve(link, head, wire);
         start = queue;
-        if (!path->single)
+        if (path->width == NET_WIDE)
             start = queue > head + speed->spread ? queue - speed->spread : head;
         link->transfers++;
         link->units += units;
@@ -87,10 +87,16 @@ sim_time_t net_chunk_reserve(struct net *net, struct net_transfer *transfer,
         } else if (sim_unlikely(trace_on)) {
             trace_link(net, index, queue, wire, units);
         }
-        /* what is left of the path when the last unit has been put on this link; as a time at its
-         * end */
-        if (start + wire - hops > finished)
-            finished = start + wire - hops;
+        /* its last unit on this link, and the way from there on; a time at the path's end less all
+         * hops */
+        on_wire = wire;
+        if (path->width != 1) {
+            sim_time_t last = net_serialise(speed, transfer->last_units);
+
+            on_wire = (wire - last) / path->width + last;
+        }
+        if (start + on_wire - hops > finished)
+            finished = start + on_wire - hops;
         flight->link[i] = index;
         flight->left_ns[i] = (uint32_t)((start + wire - now) / SIM_NS);
         head = start + speed->hop;
@@ -103,8 +109,8 @@ sim_time_t net_chunk_reserve(struct net *net, struct net_transfer *transfer,
     finished += hops;
     waited = head - entered - hops;
     net->counters.waiting += waited;
-    if (!path->single && transfer->streamed)
-        hops = path->propagation;
-    tail = entered + feed + waited + hops + net_serialise(first, transfer->last_units);
-    return path->single && finished > tail ? finished : tail;
+    tail = entered + feed + net_serialise(first, transfer->last_units);
+    if (path->width == NET_WIDE)
+        return tail + waited + (transfer->streamed ? path->propagation : hops);
+    return tail + hops > finished ? tail + hops : finished; /* waiting and feeding overlap */
 }

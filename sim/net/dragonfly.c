@@ -148,83 +148,174 @@ static void shortest(const struct net *net, uint32_t source, uint32_t target, st
 
 /* ---- rates ----------------------------------------------------------------------------------- */
 
-#define PORTS_THAT_DO 4 /* a NIC's stream needs four links in parallel, electrical or optical */
-
 static double rate_of(const struct net *net, uint32_t link)
 {
+    if (!net_link_alive(net, link))
+        return 0;
     return net_link_speed(net, link, dragonfly_port_color(link % PORTS))->units_per_us;
 }
 
-static bool connected(const struct net *net, uint32_t router, uint32_t port)
+static bool connected(const struct dragonfly *fly, uint32_t router, uint32_t port)
 {
-    uint32_t peer, peer_port, which;
+    const struct place *at = &fly->places[router];
 
-    return dragonfly_peer(net->dragonfly, router, port, &peer, &peer_port, &which) &&
-           net_link_alive(net, router * PORTS + port);
+    if (port < PORT_BLACK)
+        return port + 1 < fly->slots;
+    if (port < PORT_BLUE)
+        return (port - PORT_BLACK) / BLACK_LINKS + 1 < fly->chassis;
+    return fly->blue[at->local * BLUE_PORTS + port - PORT_BLUE] != NO_LINK;
 }
 
-/* What leaves a router (links have the same state in both directions, so also what reaches it). */
-static double ports_rate(const struct net *net, uint32_t router, bool blue, uint32_t *ports)
+/* What live ports of a router carry (also inwards: links are alive in both directions or in none).
+ */
+static double ports_rate(const struct net *net, uint32_t router, uint32_t port, uint32_t end,
+                         uint32_t *ports)
 {
-    uint32_t port, end = blue ? PORTS : PORT_BLUE;
     double sum = 0;
 
-    for (port = 0; port < end; port++)
-        if (connected(net, router, port)) {
+    for (; port < end && *ports < NET_WIDE; port++)
+        if (connected(net->dragonfly, router, port) && net_link_alive(net, router * PORTS + port)) {
             sum += rate_of(net, router * PORTS + port);
             (*ports)++;
         }
     return sum;
 }
 
-/* Blue links out of a group: all of a stream between groups must squeeze through them. */
+/* The same of all blue ports of a group: a stream between groups must squeeze through them. */
 static double group_rate(const struct net *net, uint32_t group, uint32_t *ports)
 {
     const struct dragonfly *fly = net->dragonfly;
-    uint32_t local, port;
+    uint32_t local;
     double sum = 0;
 
-    for (local = 0; local < fly->per_group && *ports < PORTS_THAT_DO; local++)
-        for (port = PORT_BLUE; port < PORTS; port++) {
-            uint32_t router = group * fly->per_group + local;
-
-            if (connected(net, router, port)) {
-                sum += rate_of(net, router * PORTS + port);
-                (*ports)++;
-            }
-        }
+    for (local = 0; local < fly->per_group && *ports < NET_WIDE; local++)
+        sum += ports_rate(net, group * fly->per_group + local, PORT_BLUE, PORTS, ports);
     return sum;
+}
+
+static double black_rate(const struct net *net, uint32_t router, uint32_t chassis, uint32_t peer)
+{
+    double sum = 0;
+    uint32_t i;
+
+    for (i = 0; i < BLACK_LINKS; i++)
+        sum += rate_of(net, router * PORTS + dragonfly_black_port(chassis, peer, i));
+    return sum;
+}
+
+/* All minimal paths inside a group together. */
+static double minimal_rate(const struct net *net, uint32_t s, uint32_t t)
+{
+    const struct dragonfly *fly = net->dragonfly;
+    const struct place *from = &fly->places[s], *to = &fly->places[t];
+    uint32_t base = from->group * fly->per_group;
+    uint32_t green_first = base + from->chassis * fly->slots + to->slot;
+    uint32_t black_first = base + to->chassis * fly->slots + from->slot;
+    uint32_t green = dragonfly_green_port(from->slot, to->slot);
+
+    if (from->chassis == to->chassis)
+        return rate_of(net, s * PORTS + green);
+    if (from->slot == to->slot)
+        return black_rate(net, s, from->chassis, to->chassis);
+    return fmin(rate_of(net, s * PORTS + green),
+                black_rate(net, green_first, from->chassis, to->chassis)) +
+           fmin(black_rate(net, s, from->chassis, to->chassis),
+                rate_of(net, black_first * PORTS + green));
+}
+
+/* One path. That of in-order traffic stands for the hashed ones, too. */
+static double fixed_rate(const struct net *net, uint32_t source, uint32_t target)
+{
+    struct net_path path;
+    double rate = INFINITY;
+    uint32_t i;
+
+    if (!net->impaired && net->lanes == NULL) { /* any one will do, by its colours */
+        shortest(net, source, target, &path);
+        for (i = 0; i < path.links; i++)
+            rate =
+                fmin(rate, net->speed[path.color[i]][net->full_lanes[path.color[i]]].units_per_us);
+        return rate;
+    }
+    if (!dragonfly_fixed_path(net, &path, source / NODES_PER_ROUTER, target / NODES_PER_ROUTER,
+                              dragonfly_pair_choice(source, target)))
+        return 0;
+    for (i = 0; i < path.links; i++)
+        rate = fmin(rate, rate_of(net, path.link[i]));
+    return rate;
+}
+
+/* A class whose bias is larger than any load never leaves the minimal paths. */
+static bool only_minimal(const struct dragonfly *fly, unsigned route)
+{
+    const struct net_route_bias *bias = &fly->bias[route - NET_ROUTE_ADAPTIVE_0][0];
+
+    return (15u << bias->min_shift) + bias->min_add <= bias->non_add;
+}
+
+/* The narrowest place that all paths share: at the source, at the target, between the groups. */
+static uint32_t narrowest(const struct net *net, uint32_t s, uint32_t t, double *rate)
+{
+    const struct dragonfly *fly = net->dragonfly;
+    bool global = fly->places[s].group != fly->places[t].group;
+    uint32_t width = NET_WIDE, i;
+
+    *rate = INFINITY;
+    for (i = 0; i < (global ? 4u : 2u); i++) {
+        uint32_t ports = 0;
+        double sum = i < 2 ? ports_rate(net, i == 0 ? s : t, 0, global ? PORTS : PORT_BLUE, &ports)
+                           : group_rate(net, fly->places[i == 2 ? s : t].group, &ports);
+
+        if (ports < NET_WIDE && sum < *rate) {
+            *rate = sum;
+            width = ports;
+        }
+    }
+    return width;
+}
+
+/* Green or black first, or the three black links. */
+static uint32_t minimal_width(const struct dragonfly *fly, uint32_t s, uint32_t t)
+{
+    uint32_t leg = local_leg(&fly->places[s], &fly->places[t]);
+
+    return leg == LEG_GREEN ? 1 : leg == LEG_BLACK ? BLACK_LINKS : 2;
+}
+
+uint32_t dragonfly_width(const struct net *net, uint32_t s, uint32_t t, unsigned route)
+{
+    const struct dragonfly *fly = net->dragonfly;
+    double rate;
+
+    if (fly->places[s].group == fly->places[t].group && only_minimal(fly, route))
+        return minimal_width(fly, s, t);
+    if (sim_likely(!net->impaired && fly->local_ports >= NET_WIDE))
+        return NET_WIDE;
+    return narrowest(net, s, t, &rate);
 }
 
 static double path_rate(const struct net *net, uint32_t source, uint32_t target,
                         enum net_route route)
 {
     const struct dragonfly *fly = net->dragonfly;
-    uint32_t s = source / NODES_PER_ROUTER, t = target / NODES_PER_ROUTER, i;
-    bool global = fly->places[s].group != fly->places[t].group;
-    struct net_path path;
-    double rate = INFINITY;
+    uint32_t s = source / NODES_PER_ROUTER, t = target / NODES_PER_ROUTER;
+    double rate;
 
     if (net->router_dead[s] || net->router_dead[t])
         return 0;
     if (s == t)
         return INFINITY;
-    /* The path that in-order traffic takes stands for the hashed ones, too. */
-    if (!dragonfly_fixed_path(net, &path, s, t, sim_mix((uint64_t)source << 32 | target)))
+    if (!net_mode_adaptive(route))
+        return fixed_rate(net, source, target);
+    if (net->impaired && fixed_rate(net, source, target) == 0)
         return 0;
-    if (!net_mode_adaptive(route)) {
-        for (i = 0; i < path.links; i++)
-            rate = fmin(rate, rate_of(net, path.link[i]));
-        return rate;
+    if (fly->places[s].group == fly->places[t].group && only_minimal(fly, route)) {
+        rate = minimal_rate(net, s, t);
+        return rate > 0 ? rate : fixed_rate(net, source, target);
     }
-    for (i = 0; i < (global ? 4u : 2u); i++) {
-        uint32_t ports = 0;
-        double sum = i < 2 ? ports_rate(net, i ? t : s, global, &ports)
-                           : group_rate(net, fly->places[i == 2 ? s : t].group, &ports);
-
-        if (ports < PORTS_THAT_DO)
-            rate = fmin(rate, sum);
-    }
+    if (!net->impaired && fly->local_ports >= NET_WIDE)
+        return INFINITY;
+    narrowest(net, s, t, &rate);
     return rate;
 }
 
@@ -425,6 +516,7 @@ bool net_dragonfly_init(struct net *net, const struct net_config *all, char **er
     fly->slots = config.slots;
     fly->cables = config.groups > 1 ? config.cables : 0;
     fly->per_group = config.chassis * config.slots;
+    fly->local_ports = config.slots - 1 + BLACK_LINKS * (config.chassis - 1);
     fly->router_transit = config.router_transit;
     net->groups = config.groups;
     net->routers = config.groups * fly->per_group;

@@ -56,6 +56,7 @@ struct dragonfly {
     uint32_t per_group; /* routers */
     uint32_t pair_links; /* blue links per group pair */
     uint32_t pair_words; /* of 64 bits */
+    uint32_t local_ports; /* green and black ports in use at each router */
     /* The table is the same in every group: it depends only on which of its peers a group looks at.
      */
     struct gateway *gateways; /* [peer index * pair_links + link] */
@@ -101,6 +102,12 @@ static inline uint32_t dragonfly_count_bits(uint64_t x)
     return (uint32_t)((x * 0x0101010101010101ull) >> 56);
 }
 
+/* The choice of in-order traffic. */
+static inline uint64_t dragonfly_pair_choice(uint32_t source, uint32_t target)
+{
+    return sim_mix((uint64_t)source << 32 | target);
+}
+
 /* wiring.c */
 bool dragonfly_wire(struct dragonfly *fly); /* false: out of memory */
 bool dragonfly_peer(const struct dragonfly *fly, uint32_t router, uint32_t port, uint32_t *peer,
@@ -112,6 +119,10 @@ uint8_t dragonfly_tile(const struct dragonfly *fly, uint32_t router, uint32_t po
 uint32_t dragonfly_best_gateways(const struct dragonfly *fly, uint32_t source_router,
                                  uint32_t target_router, uint64_t *set, uint32_t *source_leg,
                                  uint32_t *target_leg);
+
+/* dragonfly.c: over how many ports adaptive packets can spread, at most NET_WIDE; 0: none */
+uint32_t dragonfly_width(const struct net *net, uint32_t source_router, uint32_t target_router,
+                         unsigned route);
 
 /* route.c */
 bool dragonfly_route(struct net *net, const struct net_transfer *transfer, struct net_path *path);

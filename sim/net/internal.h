@@ -83,7 +83,8 @@ struct net_path {
     sim_time_t
         propagation; /* what a streamed chunk pays instead of the links' own hops: see chunk.c */
     uint32_t links;
-    bool single; /* one path for all packets: hashed, in order, switched */
+    uint32_t width; /* ports that the packets spread over: 1 for one path; NET_WIDE: more than they
+                       need */
     bool minimal;
     uint8_t color[NET_PATH_MAX];
     uint32_t link[NET_PATH_MAX];
@@ -153,6 +154,7 @@ struct net {
  * its rate. One chunk: 16 packets of 14 phits.
  */
 #define NET_SPREAD_UNITS 224
+#define NET_WIDE 4 /* ports, electrical or optical, that carry all a NIC can send */
 
 static inline sim_time_t net_serialise(const struct net_speed *speed, uint32_t units)
 {

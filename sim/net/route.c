@@ -82,6 +82,15 @@ static bool add_corner(const struct context *in, struct net_path *path, uint32_t
     return false;
 }
 
+/* When the busier of the two links of a corner is free. */
+static sim_time_t busier(const struct context *in, const struct net_path *path, uint32_t at)
+{
+    sim_time_t first = in->net->links[path->link[at]].busy;
+    sim_time_t second = in->net->links[path->link[at + 1]].busy;
+
+    return first > second ? first : second;
+}
+
 /* From one router of a group to another, 0 to 2 links, not by way of local router `avoid`. */
 static bool add_leg(const struct context *in, struct net_path *path, uint32_t base, uint32_t a,
                     uint32_t b, uint32_t choice, uint32_t avoid)
@@ -105,12 +114,12 @@ static bool add_leg(const struct context *in, struct net_path *path, uint32_t ba
         black_first = false;
     if (!add_corner(in, path, base, from, to, black_first, choice))
         return add_corner(in, path, base, from, to, !black_first, choice);
-    if (!in->adaptive || in->net->links[path->link[at]].busy <= in->now || avoid != NOWHERE)
+    if (!in->adaptive || busier(in, path, at) <= in->now || avoid != NOWHERE)
         return true;
     other = *path;
     other.links = at;
     if (add_corner(in, &other, base, from, to, !black_first, choice) &&
-        in->net->links[other.link[at]].busy < in->net->links[path->link[at]].busy)
+        busier(in, &other, at) < busier(in, path, at))
         *path = other;
     return true;
 }
@@ -286,11 +295,11 @@ static bool add_somehow(const struct context *in, struct net_path *path, uint32_
            add_non_minimal(&fixed, path, s, t, choice);
 }
 
-static void begin(const struct dragonfly *fly, struct net_path *path, bool single)
+static void begin(const struct dragonfly *fly, struct net_path *path, uint32_t width)
 {
     path->transit = fly->router_transit;
     path->links = 0;
-    path->single = single;
+    path->width = width;
     path->minimal = true;
 }
 
@@ -299,7 +308,7 @@ bool dragonfly_fixed_path(const struct net *net, struct net_path *path, uint32_t
 {
     struct context in = {net, net->dragonfly, sim_now(), false};
 
-    begin(in.fly, path, true);
+    begin(in.fly, path, 1);
     return add_shortest(&in, path, source, target, choice) ||
            add_somehow(&in, path, source, target, choice);
 }
@@ -319,22 +328,25 @@ static inline double backlog(const struct net *net, const struct net_path *path,
 
 /*
  * The congestion value of a port, 4 bits, saturating: what waits for the port itself, in fifteenths
- * of what a virtual channel holds, plus what waits downstream, at the path's next port: nothing, 2,
- * 4 or 8 from 64, 256 and 512 phits (of 576) on.
+ * of what a virtual channel holds, plus what waits at the worst place downstream on the path:
+ * nothing, 2, 4 or 8 from 64, 256 and 512 phits (of 576) on.
  */
 static inline uint32_t port_load(const struct net *net, const struct net_path *path, uint32_t at,
                                  sim_time_t head)
 {
-    uint32_t load = 0;
     double near = backlog(net, path, at, head), far = 0;
+    uint32_t load = near < 15 ? (uint32_t)near : 15, i;
 
-    if (at + 1 < path->links)
-        far = backlog(net, path, at + 1, head + net->speed[path->color[at]][LANES].hop);
-    if (near == 0 && far == 0)
-        return 0;
+    for (i = at + 1; i < path->links; i++) {
+        double here;
+
+        head += net->speed[path->color[i - 1]][LANES].hop;
+        here = backlog(net, path, i, head);
+        if (here > far)
+            far = here;
+    }
     if (far >= 64 * 15.0 / 576)
-        load = far >= 512 * 15.0 / 576 ? 8 : far >= 256 * 15.0 / 576 ? 4 : 2;
-    load += near < 15 ? (uint32_t)near : 15;
+        load += far >= 512 * 15.0 / 576 ? 8 : far >= 256 * 15.0 / 576 ? 4 : 2;
     return load < 15 ? load : 15;
 }
 
@@ -437,7 +449,7 @@ static bool adaptive_path(struct net *net, const struct net_transfer *transfer,
     uint64_t choice = sim_random_next(random);
     sim_time_t head = in.now + in.fly->router_transit;
 
-    begin(in.fly, path, false);
+    begin(in.fly, path, dragonfly_width(net, s, t, transfer->route));
     if (!add_shortest(&in, path, s, t, choice)) {
         if (!add_non_minimal(&in, path, s, t, sim_random_next(random)) &&
             !add_somehow(&in, path, s, t, choice))
@@ -471,7 +483,7 @@ bool dragonfly_route(struct net *net, const struct net_transfer *transfer, struc
     if (sim_unlikely(net->impaired) && (net->router_dead[s] || net->router_dead[t]))
         return false;
     if (s == t) {
-        begin(net->dragonfly, path, !adaptive);
+        begin(net->dragonfly, path, adaptive ? NET_WIDE : 1);
         path->propagation = 0;
         return true;
     }
@@ -480,13 +492,13 @@ bool dragonfly_route(struct net *net, const struct net_transfer *transfer, struc
     if (transfer->route == NET_ROUTE_NON_MIN_HASHED) {
         struct context in = {net, net->dragonfly, sim_now(), false};
 
-        begin(in.fly, path, true);
+        begin(in.fly, path, 1);
         if (add_non_minimal(&in, path, s, t, choice)) {
             path->minimal = false;
             return true;
         }
     }
     if (transfer->route == NET_ROUTE_IN_ORDER)
-        choice = sim_mix((uint64_t)transfer->source << 32 | transfer->target);
+        choice = dragonfly_pair_choice(transfer->source, transfer->target);
     return dragonfly_fixed_path(net, path, s, t, choice);
 }

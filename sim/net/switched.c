@@ -67,7 +67,7 @@ static bool route(struct net *net, const struct net_transfer *transfer, struct n
 
     path->transit = 0;
     path->links = 0;
-    path->single = true;
+    path->width = 1;
     path->minimal = true;
     if (!net_link_alive(net, 2 * transfer->source) ||
         !net_link_alive(net, 2 * transfer->target + 1))

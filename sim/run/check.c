@@ -3,6 +3,8 @@
  * arguments of workloads. */
 #include "scenario.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

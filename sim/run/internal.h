@@ -56,7 +56,7 @@ struct gather {
     bool releasing;
     uint8_t *buffers[2];
     size_t bytes[2]; /* of one rank's part */
-    bool kept[2]; /* the buffer is a table of rank_exchange: it belongs to cluster->memory */
+    bool kept[2]; /* belongs to the cluster's memory, not to be freed here */
 };
 
 struct job {

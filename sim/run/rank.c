@@ -235,63 +235,61 @@ static void leave_gather(struct rank *rank)
 }
 
 /* First of its generation: makes room for everybody's part. */
-static void open_gather(struct job *job, size_t bytes, bool keep)
+static void open_gather(struct rank *rank, size_t bytes, bool kept)
 {
+    struct job *job = rank->job;
     struct gather *gather = &job->gather;
-    unsigned slot = gather->generation & 1;
+    unsigned side = gather->generation & 1;
+    size_t all = MAX(bytes * job->rank_count, 1);
 
-    if (!gather->kept[slot])
-        g_free(gather->buffers[slot]);
-    gather->bytes[slot] = bytes;
-    gather->kept[slot] = keep;
-    gather->buffers[slot] = g_malloc0(MAX(bytes * job->rank_count, 1));
-    if (keep)
-        g_ptr_array_add(job->cluster->memory, gather->buffers[slot]);
+    if (!gather->kept[side])
+        g_free(gather->buffers[side]);
+    gather->buffers[side] = kept ? rank_alloc(rank, all) : g_malloc0(all);
+    gather->kept[side] = kept;
+    gather->bytes[side] = bytes;
 }
 
-/* Returns the table of all parts, valid until the exchange after the next one, or kept; NULL: sizes
- * differ. */
-static const uint8_t *meet(struct rank *rank, const void *mine, size_t bytes, bool keep)
+/* Everybody's parts by rank, valid until the next but one meeting or, when kept, to the end. NULL:
+ * disagreement. */
+static const uint8_t *meet(struct rank *rank, const void *mine, size_t bytes, bool kept)
 {
     struct job *job = rank->job;
     struct gather *gather = &job->gather;
     const struct sim_wait wait = {.text = "the barrier", .describe = describe_gather, .what = job};
-    const uint8_t *table;
     uint64_t generation;
+    unsigned side;
     bool fits;
 
     sim_settle();
     generation = gather->generation;
+    side = generation & 1;
     if (gather->arrived == 0)
-        open_gather(job, bytes, keep);
-    fits = bytes == gather->bytes[generation & 1] && keep == gather->kept[generation & 1];
-    table = gather->buffers[generation & 1];
-    if (fits)
-        memcpy(gather->buffers[generation & 1] + rank->id * bytes, mine, bytes);
-    else
+        open_gather(rank, bytes, kept);
+    fits = bytes == gather->bytes[side] && kept == gather->kept[side];
+    if (fits && bytes != 0)
+        memcpy(gather->buffers[side] + rank->id * bytes, mine, bytes);
+    else if (!fits)
         rank_fail(rank, "exchanges %zu bytes where others exchange %zu", bytes,
-                  gather->bytes[generation & 1]);
+                  gather->bytes[side]);
     rank->gathering = true;
     gather->arrived++;
     rank_gather_check(job);
     while (gather->generation == generation)
         sim_wait_until(SIM_NEVER, &wait);
-    return fits ? table : NULL;
+    return fits ? gather->buffers[side] : NULL;
 }
 
 void rank_barrier(struct rank *rank)
 {
-    char nothing = 0;
-
-    meet(rank, &nothing, 0, false);
+    meet(rank, NULL, 0, false);
 }
 
 void rank_allgather(struct rank *rank, const void *mine, void *all, size_t bytes)
 {
-    const uint8_t *table = meet(rank, mine, bytes, false);
+    const uint8_t *parts = meet(rank, mine, bytes, false);
 
-    if (table != NULL)
-        memcpy(all, table, bytes * rank->job->rank_count);
+    if (parts != NULL)
+        memcpy(all, parts, bytes * rank->job->rank_count);
 }
 
 const void *rank_exchange(struct rank *rank, const void *mine, size_t bytes)

@@ -14,6 +14,7 @@
 
 #define PACKET_BYTES_DRAGONFLY 64u /* 3 header phits and 11 data phits of 6 bytes */
 #define PACKETS_PER_CHUNK 16u
+#define NIC_PHITS_PER_US 2240.0 /* 64 bytes in five cycles of 1.25 ns: 14 phits */
 #define PACKET_BYTES_SWITCHED 4096u
 
 enum pattern { UNIFORM, NEIGHBOUR, INCAST, ALLTOALL };
@@ -144,6 +145,15 @@ static sim_time_t duration(uint32_t units, double units_per_us)
     return units_per_us > 0 ? (sim_time_t)((double)units * (double)SIM_US / units_per_us) : 0;
 }
 
+/* Units per microsecond: what the path carries, and on a dragonfly what a NIC puts out. */
+static double rate_of(const struct endpoint *endpoint, const struct net_transfer *transfer)
+{
+    double rate =
+        net_path_rate(endpoint->net, transfer->source, transfer->target, NET_ROUTE_ADAPTIVE_0);
+
+    return endpoint->dragonfly ? MIN(rate, NIC_PHITS_PER_US) : rate;
+}
+
 /* Hands the next chunk to the network and comes back when it has left. */
 static void pump(struct sim_event *event)
 {
@@ -177,7 +187,7 @@ static void pump(struct sim_event *event)
         if (endpoint->first == NULL)
             endpoint->last = &endpoint->first;
     }
-    rate = net_path_rate(endpoint->net, transfer->source, transfer->target, NET_ROUTE_ADAPTIVE_0);
+    rate = rate_of(endpoint, transfer);
     sim_event_schedule(&endpoint->pump, sim_now() + duration(transfer->units, rate));
     net_send(endpoint->net, transfer, duration(transfer->units - transfer->last_units, rate));
 }

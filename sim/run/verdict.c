@@ -2,6 +2,7 @@
 /* Does what the scenario expects hold? */
 #include "internal.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -293,6 +293,14 @@ static double idle_time(const struct net_config *config, uint32_t source, uint32
     return time;
 }
 
+/*
+ * The promise is about whole operations: two percent of the time that a put takes from post to
+ * completion. What NIC and host add to the network's part is 1876 ns for a BTE transfer and 849 ns
+ * for an FMA put of 8 bytes at one hop, of which the network has 2 * 150 ns.
+ */
+#define BTE_STAGES 1576e3
+#define FMA_STAGES 540e3
+
 static void assert_fidelities_agree(const char *preset, uint32_t source, uint32_t target,
                                     uint32_t phits, enum net_route route, double rate)
 {
@@ -301,13 +309,13 @@ static void assert_fidelities_agree(const char *preset, uint32_t source, uint32_
 
     for (bytes = 8; bytes <= 4 << 20;
          bytes = bytes < 64 ? bytes * 2 : bytes * 2 + (bytes >> 9 & 64)) {
-        double f0, f1;
+        double f0, f1, stages = rate == NIC_RATE && bytes > 1024 ? BTE_STAGES : FMA_STAGES;
 
         config.fidelity = NET_F0;
         f0 = idle_time(&config, source, target, bytes, phits, route, rate);
         config.fidelity = NET_F1;
         f1 = idle_time(&config, source, target, bytes, phits, route, rate);
-        if (fabs(f1 / f0 - 1) > 0.02)
+        if (fabs(f1 - f0) > 0.02 * (f0 + stages))
             fail_msg("%s: %u → %u, %u bytes, %u phits, mode %d: F0 %g ns, F1 %g ns", preset, source,
                      target, bytes, phits, route, f0 / 1e3, f1 / 1e3);
     }

@@ -4,8 +4,6 @@
  * a time per rank
  * (`window: 1`) gives the latency; a window gives the rate of the unit.
  */
-#include <stdlib.h>
-#include <string.h>
 #include "common.h"
 
 static const struct workload_arg args[] = {
@@ -26,80 +24,115 @@ static gni_fma_cmd_type_t command(struct rank *rank)
     return cached ? GNI_FMA_ATOMIC2_IADD_C : GNI_FMA_ATOMIC2_IADD;
 }
 
-static void prepare(struct domain *domain, gni_post_descriptor_t *post, size_t slot,
-                    gni_fma_cmd_type_t amo)
+struct test {
+    struct domain domain;
+    struct region mine;
+    struct region counter; /* of rank 0 */
+    gni_fma_cmd_type_t command;
+    uint64_t window, iterations, software;
+};
+
+static int post(struct test *test, struct operation *operation, size_t slot)
 {
-    post_fill(domain, post, GNI_POST_AMO, 0, 8 + 8 * slot, 0, 8);
-    post->amo_cmd = amo;
-    post->first_operand = 1;
+    memset(operation, 0, sizeof(*operation));
+    operation->ep = domain_ep(&test->domain, 0);
+    operation->desc.type = GNI_POST_AMO;
+    operation->desc.amo_cmd = test->command;
+    operation->desc.first_operand = 1;
+    operation->desc.local_addr = test->mine.address + 8 + 8 * slot;
+    operation->desc.local_mem_hndl = test->mine.handle;
+    operation->desc.remote_addr = test->counter.address;
+    operation->desc.remote_mem_hndl = test->counter.handle;
+    operation->desc.length = 8;
+    return operation_post(&test->domain, operation);
 }
 
-/* Returns how many were certainly done, -1 on failure. */
-static int64_t add(struct rank *rank, struct domain *domain)
+/* Returns how many were done for certain, -1 on failure. */
+static int64_t add(struct rank *rank, struct test *test)
 {
-    uint64_t window = rank_arg_count(rank, "window"),
-             iterations = rank_arg_count(rank, "iterations");
-    uint64_t software = rank_arg_ps(rank, "software"), posted = 0, done = 0, first = rank_now(),
-             begin = first;
-    gni_post_descriptor_t *posts = calloc(window, sizeof(*posts)), *post;
-    gni_fma_cmd_type_t amo = command(rank);
+    struct operation *operations = calloc(test->window, sizeof(*operations)), *operation;
+    uint64_t posted = 0, done = 0, first = rank_now(), begin = first;
     int64_t good = 0;
     int status = 0;
 
-    while (done < iterations && status >= 0) {
-        if (posted < iterations && posted - done < window) {
-            begin = rank_now();
-            rank_compute(software);
-            prepare(domain, &posts[posted % window], posted % window, amo);
-            status = domain_post(domain, 0, &posts[posted++ % window]);
-            continue;
+    while (done < test->iterations && status == 0) {
+        operation = &operations[posted];
+        if (posted >= test->window || posted == test->iterations) {
+            operation = operation_wait(&test->domain);
+            if (operation == NULL)
+                break;
+            done++;
+            good += !operation->failed;
+            if (test->window == 1)
+                rank_record_latency(rank, "latency", rank_now() - begin);
+            rank_progress(rank);
         }
-        status = domain_reap(domain, true, &post);
-        done++;
-        good += status == 0;
-        if (window == 1)
-            rank_record_latency(rank, "latency", rank_now() - begin);
-        rank_progress(rank);
+        if (posted < test->iterations) {
+            begin = rank_now();
+            rank_compute(test->software);
+            status = post(test, operation, (size_t)(operation - operations));
+            posted++;
+        }
     }
-    if (status >= 0)
-        rank_record_rate(rank, "rate", iterations, rank_now() - first);
-    free(posts);
-    return status < 0 ? -1 : good;
+    if (done == test->iterations)
+        rank_record_rate(rank, "rate", done, rank_now() - first);
+    free(operations);
+    return done == test->iterations ? good : -1;
 }
 
-static int verify(struct rank *rank, struct domain *domain, int64_t mine)
+/* An error does not mean "not done", so with errors the counter may be ahead of the sum. */
+static int verify(struct rank *rank, const struct test *test, int64_t mine)
 {
-    int64_t *all = malloc(rank_size(rank) * sizeof(*all)), sum = 0, value;
-    uint64_t errors = domain->errors;
+    struct tally {
+        int64_t good;
+        uint64_t errors;
+    } told = {mine, test->domain.errors};
+    const struct tally *all = rank_exchange(rank, &told, sizeof(told));
+    int64_t sum = 0, value;
+    uint64_t errors = 0;
     uint32_t i;
-    int status = 0;
 
-    rank_allgather(rank, &mine, all, sizeof(*all));
-    for (i = 0; i < rank_size(rank); i++)
-        sum += all[i];
-    memcpy(&value, domain->memory, sizeof(value));
-    /* An error does not mean "not done", so with errors the counter may be ahead. */
-    if (rank_id(rank) == 0 && errors == 0 && value < sum)
-        status = rank_fail(rank, "the counter is %lld, %lld atomics were done", (long long)value,
-                           (long long)sum);
-    free(all);
-    return status;
+    for (i = 0; i < rank_size(rank); i++) {
+        sum += all[i].good;
+        errors += all[i].errors;
+    }
+    if (rank_id(rank) != 0)
+        return 0;
+    memcpy(&value, (void *)(uintptr_t)test->mine.address, sizeof(value));
+    if (errors == 0 ? value != sum : value < sum)
+        return rank_fail(rank, "the counter is %lld, %lld atomics were done", (long long)value,
+                         (long long)sum);
+    return 0;
 }
 
 static int run(struct rank *rank)
 {
-    struct domain domain;
-    int64_t good = -1;
-    int status = domain_open(&domain, rank, GNI_CDM_MODE_CACHED_AMO_ENABLED, 1024, 0);
+    struct test test = {
+        .command = command(rank),
+        .window = rank_arg_count(rank, "window"),
+        .iterations = rank_arg_count(rank, "iterations"),
+        .software = rank_arg_ps(rank, "software"),
+    };
+    const struct region *regions = NULL;
+    void *memory = NULL;
+    int64_t good;
+    int status = domain_open(&test.domain, rank, 1024, GNI_CDM_MODE_CACHED_AMO_ENABLED);
 
     if (status == 0)
-        status = domain_share(&domain, 8 + 8 * rank_arg_count(rank, "window"));
-    if (status == 0) {
-        rank_barrier(rank);
-        good = add(rank, &domain);
-        status = good < 0 ? -1 : verify(rank, &domain, good);
+        memory = region_alloc(&test.domain, 8 + 8 * test.window, 0, &test.mine);
+    if (memory != NULL)
+        regions = rank_exchange(rank, &test.mine, sizeof(test.mine));
+    if (regions == NULL)
+        status = -1;
+    else {
+        test.counter = regions[0];
+        good = add(rank, &test);
+        status = good < 0 ? -1 : verify(rank, &test, good);
     }
-    domain_close(&domain);
+    rank_barrier(rank);
+    if (memory != NULL)
+        region_free(&test.domain, memory, &test.mine);
+    domain_close(&test.domain);
     return status;
 }
 

@@ -1,198 +1,477 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "common.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#define RETRIES_MAX 8
-
-static int check(struct domain *domain, gni_return_t code, const char *call)
+const char *rc_name(gni_return_t rc)
 {
-    if (code == GNI_RC_SUCCESS)
-        return 0;
-    return rank_fail(domain->rank, "%s: %s", call, gni_err_str[code]);
+    return rc <= GNI_RC_ERROR_NOMEM ? gni_err_str[rc] : "?";
 }
 
-int domain_open(struct domain *domain, struct rank *rank, uint32_t modes, uint32_t source_entries,
-                uint32_t target_entries)
+/* ---- communication domain -------------------------------------------------------------------- */
+
+static gni_return_t attach_as(struct domain *domain, uint32_t modes, uint32_t *address)
+{
+    struct rank *rank = domain->rank;
+    gni_return_t rc = GNI_CdmCreate(domain->id, rank_ptag(rank), rank_cookie(rank), modes, &domain->cdm);
+
+    return rc == GNI_RC_SUCCESS ? GNI_CdmAttach(domain->cdm, 0, address, &domain->nic) : rc;
+}
+
+static int attach(struct domain *domain, uint32_t entries, uint32_t modes)
+{
+    uint32_t address = 0;
+    gni_return_t rc = attach_as(domain, modes | GNI_CDM_MODE_ERR_NO_KILL, &address);
+
+    if (rc == GNI_RC_ERROR_RESOURCE) { /* more ranks on the node than FMA descriptors */
+        GNI_CdmDestroy(domain->cdm);
+        rc = attach_as(domain, modes | GNI_CDM_MODE_ERR_NO_KILL | GNI_CDM_MODE_FMA_SHARED, &address);
+    }
+    if (rc == GNI_RC_SUCCESS)
+        rc = GNI_CqCreate(domain->nic, entries, 0, GNI_CQ_NOBLOCK, NULL, NULL, &domain->tx);
+    if (rc == GNI_RC_SUCCESS)
+        rc = GNI_CqCreate(domain->nic, entries, 0, GNI_CQ_BLOCKING, NULL, NULL, &domain->rx);
+    if (rc != GNI_RC_SUCCESS)
+        return rank_fail(domain->rank, "cannot attach to the NIC: %s", rc_name(rc));
+    domain->addresses = rank_exchange(domain->rank, &address, sizeof(address));
+    return domain->addresses != NULL ? 0 : -1;
+}
+
+int domain_open(struct domain *domain, struct rank *rank, uint32_t entries, uint32_t modes)
 {
     memset(domain, 0, sizeof(*domain));
     domain->rank = rank;
-    domain->endpoints = calloc(rank_size(rank), sizeof(*domain->endpoints));
-    if (check(domain,
-              GNI_CdmCreate(rank_id(rank), rank_ptag(rank), rank_cookie(rank),
-                            modes | GNI_CDM_MODE_ERR_NO_KILL, &domain->cdm),
-              "GNI_CdmCreate") != 0 ||
-        check(domain, GNI_CdmAttach(domain->cdm, 0, &domain->address, &domain->nic),
-              "GNI_CdmAttach") != 0 ||
-        check(domain,
-              GNI_CqCreate(domain->nic, source_entries, 0, GNI_CQ_NOBLOCK, NULL, NULL,
-                           &domain->source),
-              "GNI_CqCreate") != 0)
-        return -1;
-    if (target_entries == 0)
-        return 0;
-    return check(
-        domain,
-        GNI_CqCreate(domain->nic, target_entries, 0, GNI_CQ_NOBLOCK, NULL, NULL, &domain->target),
-        "GNI_CqCreate");
-}
-
-int domain_share(struct domain *domain, size_t bytes)
-{
-    struct peer mine = {0};
-
-    domain->bytes = bytes;
-    domain->memory = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
-    memset(domain->memory, 0, bytes);
-    if (check(domain,
-              GNI_MemRegister(domain->nic, (uintptr_t)domain->memory, bytes, domain->target,
-                              GNI_MEM_READWRITE, UINT32_MAX, &domain->handle),
-              "GNI_MemRegister") != 0)
-        return -1;
-    mine.base = (uintptr_t)domain->memory;
-    mine.handle = domain->handle;
-    mine.address = domain->address;
-    domain->peers = rank_exchange(domain->rank, &mine, sizeof(mine));
-    return domain->peers != NULL ? 0 : -1;
+    domain->id = rank_id(rank);
+    domain->size = rank_size(rank);
+    domain->done_tail = &domain->done;
+    domain->peers = calloc(domain->size, sizeof(*domain->peers));
+    if (domain->peers == NULL)
+        return rank_fail(rank, "no memory for %u peers", domain->size);
+    return attach(domain, entries, modes);
 }
 
 void domain_close(struct domain *domain)
 {
+    rank_count(domain->rank, "errors", domain->errors);
     if (domain->cdm != NULL)
-        GNI_CdmDestroy(domain->cdm); /* and with it endpoints, queues and registrations */
-    if (domain->errors > 0)
-        rank_count(domain->rank, "errors", domain->errors);
-    free(domain->endpoints);
-    free(domain->memory);
+        GNI_CdmDestroy(domain->cdm); /* with all that belongs to it */
+    free(domain->peers);
 }
 
-gni_ep_handle_t domain_endpoint(struct domain *domain, uint32_t rank)
+gni_ep_handle_t domain_ep(struct domain *domain, uint32_t peer)
 {
-    gni_ep_handle_t *endpoint = &domain->endpoints[rank];
+    gni_ep_handle_t ep = domain->peers[peer].ep;
+    gni_return_t rc;
 
-    if (*endpoint == NULL &&
-        (check(domain, GNI_EpCreate(domain->nic, domain->source, endpoint), "GNI_EpCreate") != 0 ||
-         check(domain, GNI_EpBind(*endpoint, domain->peers[rank].address, rank), "GNI_EpBind") !=
-             0))
+    if (ep != NULL)
+        return ep;
+    rc = GNI_EpCreate(domain->nic, domain->tx, &ep);
+    if (rc == GNI_RC_SUCCESS)
+        rc = GNI_EpBind(ep, domain->addresses[peer], peer);
+    if (rc == GNI_RC_SUCCESS)
+        rc = GNI_EpSetEventData(ep, peer, domain->id);
+    if (rc != GNI_RC_SUCCESS) {
+        rank_fail(domain->rank, "no endpoint to rank %u: %s", peer, rc_name(rc));
         return NULL;
-    return *endpoint;
+    }
+    return domain->peers[peer].ep = ep;
 }
 
-static gni_return_t post_once(gni_ep_handle_t endpoint, gni_post_descriptor_t *post)
+uint32_t pair_of(const struct domain *domain)
 {
-    switch (post->type) {
-    case GNI_POST_RDMA_PUT:
-    case GNI_POST_RDMA_GET:
-        return GNI_PostRdma(endpoint, post);
-    case GNI_POST_CQWRITE:
-        return GNI_PostCqWrite(endpoint, post);
-    default:
-        return GNI_PostFma(endpoint, post);
+    uint32_t half = domain->size / 2;
+
+    if (domain->id >= 2 * half)
+        return UINT32_MAX;
+    return pair_leads(domain) ? domain->id + half : domain->id - half;
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+void *region_alloc(struct domain *domain, size_t bytes, int with_events, struct region *region)
+{
+    /* Whole pages: what lies behind our bytes must not be writable by others. */
+    size_t whole = (bytes + 4095) & ~(size_t)4095;
+    void *memory = aligned_alloc(4096, whole);
+    gni_return_t rc = GNI_RC_ERROR_NOMEM;
+
+    if (memory != NULL) {
+        memset(memory, 0, whole);
+        rc = GNI_MemRegister(domain->nic, (uintptr_t)memory, bytes, with_events ? domain->rx : NULL, GNI_MEM_READWRITE,
+                             UINT32_MAX, &region->handle);
+    }
+    if (rc != GNI_RC_SUCCESS) {
+        rank_fail(domain->rank, "cannot register %zu bytes: %s", bytes, rc_name(rc));
+        free(memory);
+        return NULL;
+    }
+    region->address = (uintptr_t)memory;
+    return memory;
+}
+
+void region_free(struct domain *domain, void *memory, struct region *region)
+{
+    if (memory == NULL)
+        return;
+    GNI_MemDeregister(domain->nic, &region->handle);
+    free(memory);
+}
+
+static uint64_t pattern_word(uint64_t seed, size_t index)
+{
+    uint64_t x = (seed + 1) * 0x9e3779b97f4a7c15ull + index * 0xd1342543de82ef95ull;
+
+    return x ^ (x >> 29);
+}
+
+void pattern_fill(void *memory, size_t bytes, uint64_t seed)
+{
+    uint8_t *at = memory;
+    uint64_t word;
+    size_t i;
+
+    for (i = 0; i < bytes; i += sizeof(word)) {
+        word = pattern_word(seed, i);
+        memcpy(at + i, &word, bytes - i < sizeof(word) ? bytes - i : sizeof(word));
     }
 }
 
-int domain_post(struct domain *domain, uint32_t rank, gni_post_descriptor_t *post)
+int pattern_differs(const void *memory, size_t bytes, uint64_t seed)
 {
-    gni_ep_handle_t endpoint = domain_endpoint(domain, rank);
-    gni_return_t code;
+    const uint8_t *at = memory;
+    uint64_t word;
+    size_t i;
 
-    if (endpoint == NULL)
-        return -1;
-    post->post_id = rank; /* whom to send it to again */
-    post->prev_descr = NULL; /* counts how often: nobody else uses the field */
-    do
-        code = post_once(endpoint, post);
-    while (code == GNI_RC_ERROR_RESOURCE || code == GNI_RC_ERROR_NOMEM);
-    return check(domain, code, "post");
-}
-
-/* Posts a failed descriptor again. False: not recoverable, or too often. */
-static bool post_again(struct domain *domain, gni_post_descriptor_t *post, gni_cq_entry_t event)
-{
-    uintptr_t tries = (uintptr_t)post->prev_descr;
-    uint32_t recoverable = 0;
-
-    domain->errors++;
-    if (GNI_CqErrorRecoverable(event, &recoverable) != GNI_RC_SUCCESS || !recoverable ||
-        tries >= RETRIES_MAX)
-        return false;
-    post->prev_descr = (void *)(tries + 1);
-    return post_once(domain->endpoints[post->post_id], post) == GNI_RC_SUCCESS;
-}
-
-int domain_reap(struct domain *domain, bool wait, gni_post_descriptor_t **post)
-{
-    gni_cq_entry_t event;
-    gni_return_t code;
-
-    for (;;) {
-        *post = NULL;
-        code = GNI_CqGetEvent(domain->source, &event);
-        if (code == GNI_RC_NOT_DONE) {
-            if (wait)
-                continue;
-            return 0;
-        }
-        if (code != GNI_RC_SUCCESS && code != GNI_RC_TRANSACTION_ERROR)
-            return check(domain, code, "GNI_CqGetEvent");
-        if (GNI_CQ_GET_TYPE(event) != GNI_CQ_EVENT_TYPE_POST)
-            continue;
-        code = GNI_GetCompleted(domain->source, event, post);
-        if (code == GNI_RC_SUCCESS)
-            return 0;
-        if (code != GNI_RC_TRANSACTION_ERROR)
-            return check(domain, code, "GNI_GetCompleted");
-        if (!post_again(domain, *post, event))
+    for (i = 0; i < bytes; i += sizeof(word)) {
+        word = pattern_word(seed, i);
+        if (memcmp(at + i, &word, bytes - i < sizeof(word) ? bytes - i : sizeof(word)) != 0)
             return 1;
     }
+    return 0;
 }
 
-int domain_transfer(struct domain *domain, uint32_t rank, gni_post_descriptor_t *post)
-{
-    gni_post_descriptor_t *done;
+/* ---- one-sided operations -------------------------------------------------------------------- */
 
-    if (domain_post(domain, rank, post) != 0)
+static gni_return_t post(struct operation *operation)
+{
+    gni_post_descriptor_t *desc = &operation->desc;
+
+    switch (desc->type) {
+    case GNI_POST_RDMA_PUT:
+    case GNI_POST_RDMA_GET:
+        return GNI_PostRdma(operation->ep, desc);
+    case GNI_POST_CQWRITE:
+        return GNI_PostCqWrite(operation->ep, desc);
+    default:
+        return GNI_PostFma(operation->ep, desc);
+    }
+}
+
+/* The queue told that an operation has ended; false: it was posted again, or the event was of another kind. */
+static int collect(struct domain *domain, gni_cq_entry_t event)
+{
+    gni_post_descriptor_t *desc = NULL;
+    gni_return_t rc = GNI_GetCompleted(domain->tx, event, &desc);
+    struct operation *operation = (struct operation *)desc;
+    uint32_t recoverable = 0;
+
+    if (operation == NULL)
+        return 0;
+    if (rc == GNI_RC_TRANSACTION_ERROR) {
+        domain->errors++;
+        GNI_CqErrorRecoverable(event, &recoverable);
+        if (recoverable && post(operation) == GNI_RC_SUCCESS) {
+            domain->repeats++;
+            return 0;
+        }
+        domain->lost++;
+        operation->failed = 1;
+    }
+    domain->in_flight--;
+    operation->next = NULL;
+    *domain->done_tail = operation;
+    domain->done_tail = &operation->next;
+    return 1;
+}
+
+/* One look at the queue of completions. An overrun comes with an entry of its own: that is used, too. */
+static void poll_completions(struct domain *domain)
+{
+    gni_cq_entry_t event;
+    gni_return_t rc = GNI_CqGetEvent(domain->tx, &event);
+
+    if (rc == GNI_RC_NOT_DONE)
+        return;
+    if (GNI_CQ_GET_TYPE(event) == GNI_CQ_EVENT_TYPE_SMSG) {
+        domain->in_flight--;
+        if (!GNI_CQ_STATUS_OK(event))
+            domain->errors++;
+    } else {
+        collect(domain, event);
+    }
+}
+
+int operation_post(struct domain *domain, struct operation *operation)
+{
+    gni_return_t rc;
+
+    operation->failed = 0;
+    operation->desc.cq_mode |= GNI_CQMODE_GLOBAL_EVENT;
+    while ((rc = post(operation)) == GNI_RC_ERROR_RESOURCE)
+        poll_completions(domain); /* all requests of the queue are in use */
+    if (rc != GNI_RC_SUCCESS)
+        return rank_fail(domain->rank, "cannot post type %d: %s", (int)operation->desc.type, rc_name(rc));
+    domain->in_flight++;
+    return 0;
+}
+
+struct operation *operation_poll(struct domain *domain)
+{
+    struct operation *operation;
+
+    if (domain->done == NULL)
+        poll_completions(domain);
+    operation = domain->done;
+    if (operation != NULL) {
+        domain->done = operation->next;
+        if (domain->done == NULL)
+            domain->done_tail = &domain->done;
+    }
+    return operation;
+}
+
+struct operation *operation_wait(struct domain *domain)
+{
+    struct operation *operation;
+
+    do {
+        operation = operation_poll(domain);
+    } while (operation == NULL);
+    return operation;
+}
+
+int operation_run(struct domain *domain, struct operation *operation)
+{
+    if (operation_post(domain, operation) != 0)
         return -1;
-    return domain_reap(domain, true, &done);
+    operation_wait(domain);
+    return 0;
 }
 
-void post_fill(const struct domain *domain, gni_post_descriptor_t *post, gni_post_type_t type,
-               uint32_t rank, size_t local, size_t remote, size_t length)
+/* ---- messages -------------------------------------------------------------------------------- */
+
+struct mailboxes {
+    gni_smsg_attr_t attr; /* of any mailbox, without its place */
+    uint32_t each;        /* bytes */
+    int by_rank;          /* the mailbox for a peer is the one with its number: connected when first needed */
+    void *memory;
+    struct region region;
+    const struct region *regions; /* of all ranks */
+    uint32_t current, scan; /* who is read now; who is looked at after an overrun */
+};
+
+int messages_open(struct domain *domain, uint32_t slots, uint16_t credits, uint32_t bytes, int retransmit)
 {
-    memset(post, 0, sizeof(*post));
-    post->type = type;
-    post->cq_mode = GNI_CQMODE_GLOBAL_EVENT;
-    post->dlvr_mode = GNI_DLVMODE_PERFORMANCE;
-    post->local_addr = (uintptr_t)domain->memory + local;
-    post->local_mem_hndl = domain->handle;
-    post->remote_addr = domain->peers[rank].base + remote;
-    post->remote_mem_hndl = domain->peers[rank].handle;
-    post->length = length;
+    struct mailboxes *mailboxes = calloc(1, sizeof(*mailboxes));
+    unsigned int size = 0;
+
+    if (mailboxes == NULL)
+        return rank_fail(domain->rank, "no memory");
+    domain->mailboxes = mailboxes;
+    mailboxes->attr.msg_type = retransmit ? GNI_SMSG_TYPE_MBOX_AUTO_RETRANSMIT : GNI_SMSG_TYPE_MBOX;
+    mailboxes->attr.mbox_maxcredit = credits;
+    mailboxes->attr.msg_maxsize = bytes;
+    mailboxes->by_rank = slots == domain->size;
+    mailboxes->scan = domain->size;
+    mailboxes->current = UINT32_MAX;
+    if (GNI_SmsgBufferSizeNeeded(&mailboxes->attr, &size) != GNI_RC_SUCCESS)
+        return rank_fail(domain->rank, "no mailboxes of %u credits and %u bytes", credits, bytes);
+    mailboxes->each = (size + 63) & ~63u;
+    mailboxes->memory = region_alloc(domain, (size_t)mailboxes->each * slots, 1, &mailboxes->region);
+    mailboxes->regions = rank_exchange(domain->rank, &mailboxes->region, sizeof(mailboxes->region));
+    return mailboxes->memory != NULL && mailboxes->regions != NULL ? 0 : -1;
 }
 
-static uint8_t pattern(uint32_t rank, uint64_t round, size_t at)
+void messages_close(struct domain *domain)
 {
-    uint64_t x = (rank + 1) * 0x9e3779b97f4a7c15ull + round * 0xbf58476d1ce4e5b9ull +
-                 at / 8 * 0x94d049bb133111ebull;
+    struct mailboxes *mailboxes = domain->mailboxes;
 
-    return (uint8_t)((x ^ x >> 31) >> (at % 8 * 8));
+    if (mailboxes == NULL)
+        return;
+    region_free(domain, mailboxes->memory, &mailboxes->region);
+    free(mailboxes);
+    domain->mailboxes = NULL;
 }
 
-void pattern_fill(uint8_t *bytes, size_t length, uint32_t rank, uint64_t round)
+static void mailbox_attr(const struct mailboxes *mailboxes, const struct region *region, uint32_t slot,
+                         gni_smsg_attr_t *attr)
 {
-    size_t i;
-
-    for (i = 0; i < length; i++)
-        bytes[i] = pattern(rank, round, i);
+    *attr = mailboxes->attr;
+    attr->msg_buffer = (void *)(uintptr_t)region->address;
+    attr->mem_hndl = region->handle;
+    attr->buff_size = mailboxes->each;
+    attr->mbox_offset = slot * mailboxes->each;
 }
 
-bool pattern_check(const uint8_t *bytes, size_t length, uint32_t rank, uint64_t round)
+int message_connect(struct domain *domain, uint32_t peer, uint32_t my_slot, uint32_t peer_slot)
 {
-    size_t i;
+    struct mailboxes *mailboxes = domain->mailboxes;
+    gni_ep_handle_t ep = domain_ep(domain, peer);
+    gni_smsg_attr_t mine, theirs;
+    gni_return_t rc;
 
-    for (i = 0; i < length; i++)
-        if (bytes[i] != pattern(rank, round, i))
-            return false;
-    return true;
+    if (ep == NULL)
+        return -1;
+    if (domain->peers[peer].connected)
+        return 0;
+    mailbox_attr(mailboxes, &mailboxes->region, my_slot, &mine);
+    mailbox_attr(mailboxes, &mailboxes->regions[peer], peer_slot, &theirs);
+    rc = GNI_SmsgInit(ep, &mine, &theirs);
+    if (rc != GNI_RC_SUCCESS)
+        return rank_fail(domain->rank, "no mailbox with rank %u: %s", peer, rc_name(rc));
+    domain->peers[peer].connected = 1;
+    if (domain->peers[peer].unread != 0) { /* it was faster */
+        domain->peers[peer].unread = 0;
+        mailboxes->scan = mailboxes->scan < peer ? mailboxes->scan : peer;
+    }
+    return 0;
+}
+
+static int reachable(struct domain *domain, uint32_t peer)
+{
+    return peer < domain->size &&
+           (domain->peers[peer].connected ||
+            (domain->mailboxes->by_rank && message_connect(domain, peer, peer, domain->id) == 0));
+}
+
+int message_try(struct domain *domain, uint32_t peer, const void *data, uint32_t bytes)
+{
+    gni_return_t rc;
+
+    if (!reachable(domain, peer))
+        return rank_fail(domain->rank, "no connection with rank %u", peer);
+    rc = GNI_SmsgSend(domain->peers[peer].ep, NULL, 0, (void *)data, bytes, peer);
+    if (rc == GNI_RC_SUCCESS) {
+        domain->in_flight++;
+        return 1;
+    }
+    if (rc != GNI_RC_NOT_DONE)
+        return rank_fail(domain->rank, "cannot send to rank %u: %s", peer, rc_name(rc));
+    return 0;
+}
+
+int message_send(struct domain *domain, uint32_t peer, const void *data, uint32_t bytes)
+{
+    int accepted;
+
+    while ((accepted = message_try(domain, peer, data, bytes)) == 0)
+        poll_completions(domain);
+    return accepted < 0 ? -1 : 0;
+}
+
+void message_completions(struct domain *domain)
+{
+    if (domain->in_flight != 0)
+        poll_completions(domain);
+}
+
+void message_flush(struct domain *domain)
+{
+    while (domain->in_flight != 0)
+        poll_completions(domain);
+}
+
+/* The next message of this peer; NULL: none. */
+static void *read_from(struct domain *domain, uint32_t peer)
+{
+    struct mailboxes *mailboxes = domain->mailboxes;
+    void *message = NULL;
+    gni_return_t rc;
+
+    if (!reachable(domain, peer))
+        return NULL;
+    rc = GNI_SmsgGetNext(domain->peers[peer].ep, &message);
+    if (rc == GNI_RC_SUCCESS) {
+        mailboxes->current = peer;
+        return message;
+    }
+    if (rc != GNI_RC_NOT_DONE)
+        rank_fail(domain->rank, "cannot receive from rank %u: %s", peer, rc_name(rc));
+    return NULL;
+}
+
+/*
+ * One event for each message, but it may come before the message can be read (after others that overtook it) or
+ * tell of returned credits only: `unread` remembers to look again when something was read.
+ */
+static void *read_event(struct domain *domain, gni_cq_entry_t event, uint32_t *from)
+{
+    uint32_t peer = (uint32_t)GNI_CQ_GET_REM_INST_ID(event);
+    void *message = read_from(domain, peer);
+
+    *from = peer;
+    if (message == NULL && peer < domain->size)
+        domain->peers[peer].unread++;
+    return message;
+}
+
+/* After an overrun events are missing, messages are not: everybody is asked. */
+static void *read_scan(struct domain *domain, uint32_t *from)
+{
+    struct mailboxes *mailboxes = domain->mailboxes;
+    void *message;
+
+    for (; mailboxes->scan < domain->size; mailboxes->scan++) {
+        if (!domain->peers[mailboxes->scan].connected && !mailboxes->by_rank)
+            continue;
+        message = read_from(domain, mailboxes->scan);
+        *from = mailboxes->scan;
+        if (message != NULL)
+            return message;
+    }
+    return NULL;
+}
+
+void *message_poll(struct domain *domain, uint32_t *from)
+{
+    struct mailboxes *mailboxes = domain->mailboxes;
+    uint32_t last = mailboxes->current;
+    gni_cq_entry_t event;
+    gni_return_t rc;
+    void *message;
+
+    mailboxes->current = UINT32_MAX;
+    if (last != UINT32_MAX && domain->peers[last].unread != 0) {
+        domain->peers[last].unread--;
+        message = read_from(domain, *from = last);
+        if (message != NULL)
+            return message;
+    }
+    if (mailboxes->scan < domain->size) {
+        message = read_scan(domain, from);
+        if (message != NULL)
+            return message;
+    }
+    rc = GNI_CqGetEvent(domain->rx, &event);
+    if (rc == GNI_RC_ERROR_RESOURCE) {
+        mailboxes->scan = 0;
+        return NULL;
+    }
+    return rc == GNI_RC_SUCCESS ? read_event(domain, event, from) : NULL;
+}
+
+void *message_wait(struct domain *domain, uint32_t *from)
+{
+    void *message;
+
+    do {
+        message = message_poll(domain, from);
+    } while (message == NULL);
+    return message;
+}
+
+void message_release(struct domain *domain, uint32_t from)
+{
+    gni_return_t rc = GNI_SmsgRelease(domain->peers[from].ep);
+
+    if (rc != GNI_RC_SUCCESS)
+        rank_fail(domain->rank, "cannot release a message of rank %u: %s", from, rc_name(rc));
 }

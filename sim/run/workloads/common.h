@@ -1,70 +1,117 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the uGNI workloads share: a communication domain with its queues, registered memory that all
- * ranks know of, endpoints made on first use, and completion of posts. Everything returns 0 or -1
- * (booked with rank_fail) unless it says otherwise.
+ * What every uGNI program begins with, so that the workloads can be short: a communication domain, its queues,
+ * endpoints made when first needed, registered memory known to all ranks, one-sided operations that are repeated
+ * after recoverable errors, and mailboxes. All of it is plain gni_pub.h.
+ *
+ * Functions that return int give 0 for success and -1 when the run has failed; rank_fail() has been told then.
  */
 #ifndef JACQUARD_WORKLOADS_COMMON_H
 #define JACQUARD_WORKLOADS_COMMON_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include "gni_pub.h"
+#include <gni_pub.h>
+#include <stdlib.h>
+#include <string.h>
 #include "run/workload.h"
 
-struct peer { /* what every rank tells the others */
-    uint64_t base;
-    gni_mem_handle_t handle;
-    uint32_t address;
+/* ---- communication domain -------------------------------------------------------------------- */
+
+struct peer {
+    gni_ep_handle_t ep; /* NULL: never needed so far */
+    uint32_t unread;    /* events that came before their message */
+    uint8_t connected;  /* has mailboxes */
 };
 
 struct domain {
     struct rank *rank;
+    uint32_t id, size;
     gni_cdm_handle_t cdm;
     gni_nic_handle_t nic;
-    gni_cq_handle_t source; /* completions of posts and sends */
-    gni_cq_handle_t target; /* events of the registered memory; NULL: none wanted */
-    uint32_t address;
-    uint8_t *memory;
-    size_t bytes;
-    gni_mem_handle_t handle;
-    const struct peer *peers; /* by rank, after domain_share */
-    gni_ep_handle_t *endpoints; /* by rank; NULL: not made yet */
-    uint64_t errors; /* transactions that ended with an error, retried or not */
+    gni_cq_handle_t tx, rx;    /* of what this rank does, and of what is done to its memory */
+    const uint32_t *addresses; /* PE address of each rank */
+    struct peer *peers;        /* by rank */
+    uint64_t in_flight;        /* operations and messages without completion */
+    uint64_t errors;           /* transactions that failed */
+    uint64_t repeats;          /* of these, operations that were posted again */
+    uint64_t lost;             /* of these, operations that cannot succeed */
+    struct operation *done, **done_tail; /* collected while something else was waited for */
+    struct mailboxes *mailboxes;
 };
 
-/* Attaches; source queue of so many entries, target queue likewise (0: none). modes:
- * GNI_CDM_MODE_*. */
-int domain_open(struct domain *domain, struct rank *rank, uint32_t modes, uint32_t source_entries,
-                uint32_t target_entries);
-/* Registers zeroed memory of this size, tells all ranks where it is, and learns where theirs is.
- * All ranks must call. */
-int domain_share(struct domain *domain, size_t bytes);
-/* Releases everything; waits for nobody. */
+/* `entries`: of each queue; bounds the operations in flight. modes: GNI_CDM_MODE_. */
+int domain_open(struct domain *domain, struct rank *rank, uint32_t entries, uint32_t modes);
+/* Everybody must have finished with this rank's memory. Counts the errors in metric "errors". */
 void domain_close(struct domain *domain);
+/* The endpoint to a rank; NULL: the run has failed. Its events at the peer carry our rank. */
+gni_ep_handle_t domain_ep(struct domain *domain, uint32_t peer);
 
-/* The endpoint to a rank; made and bound at first use. NULL: failed. */
-gni_ep_handle_t domain_endpoint(struct domain *domain, uint32_t rank);
+/* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Posts by type, FMA or RDMA; retries while resources are short, reaping completions meanwhile. */
-int domain_post(struct domain *domain, uint32_t rank, gni_post_descriptor_t *post);
+struct region { /* what others must know to reach it */
+    uint64_t address;
+    gni_mem_handle_t handle;
+};
+
+/* Registers zeroed memory; with_events: at domain->rx. NULL: the run has failed. */
+void *region_alloc(struct domain *domain, size_t bytes, int with_events, struct region *region);
+void region_free(struct domain *domain, void *memory, struct region *region);
+
+void pattern_fill(void *memory, size_t bytes, uint64_t seed);
+int pattern_differs(const void *memory, size_t bytes, uint64_t seed);
+
+/* ---- one-sided operations -------------------------------------------------------------------- */
+
+struct operation {
+    gni_post_descriptor_t desc; /* first; zero-fill, then set type, addresses, handles, length */
+    gni_ep_handle_t ep;
+    int failed; /* it cannot succeed (the peer is gone) */
+    uint64_t began;
+    struct operation *next; /* the program's own list, and of those done */
+};
+
+/* Posts with one GLOBAL event on domain->tx. */
+int operation_post(struct domain *domain, struct operation *operation);
 /*
- * The next completed post of the source queue. *post is NULL when none is there yet and wait is
- * false. A transaction that failed is counted; when it is recoverable it is posted again, at most 8
- * times. Returns 0; 1 when *post has failed for good.
+ * The next operation that has ended, in whatever order; NULL: none now. What failed and may succeed is posted
+ * again and not shown.
  */
-int domain_reap(struct domain *domain, bool wait, gni_post_descriptor_t **post);
-/* Posts one and waits for it. Returns 0; 1 when it failed for good; -1 */
-int domain_transfer(struct domain *domain, uint32_t rank, gni_post_descriptor_t *post);
+struct operation *operation_poll(struct domain *domain);
+/* Polls until one has ended. */
+struct operation *operation_wait(struct domain *domain);
+int operation_run(struct domain *domain, struct operation *operation); /* post and wait; one in flight */
 
-/* A descriptor between [local, +length) of this rank's memory and offset `remote` of another's. */
-void post_fill(const struct domain *domain, gni_post_descriptor_t *post, gni_post_type_t type,
-               uint32_t rank, size_t local, size_t remote, size_t length);
+/* ---- messages -------------------------------------------------------------------------------- */
 
-/* A byte pattern that depends on rank, round and position; and its check (NULL: equal, else where
- * it is not). */
-void pattern_fill(uint8_t *bytes, size_t length, uint32_t rank, uint64_t round);
-bool pattern_check(const uint8_t *bytes, size_t length, uint32_t rank, uint64_t round);
+/*
+ * Mailboxes of one rank: `slots` of them in one registered buffer. All ranks call it, credits and bytes must be
+ * the same everywhere. With one for each rank (slots == size) peers are connected when first needed.
+ */
+int messages_open(struct domain *domain, uint32_t slots, uint16_t credits, uint32_t bytes, int retransmit);
+void messages_close(struct domain *domain);
+/* Connects to a peer: our mailbox for it, and its mailbox for us. No effect when that was done. */
+int message_connect(struct domain *domain, uint32_t peer, uint32_t my_slot, uint32_t peer_slot);
+/* 1: accepted; 0: no credit or room now; -1: failed. */
+int message_try(struct domain *domain, uint32_t peer, const void *data, uint32_t bytes);
+/* Tries again until it is accepted; for programs in which somebody else receives meanwhile. */
+int message_send(struct domain *domain, uint32_t peer, const void *data, uint32_t bytes);
+/* Collects completions of sends. */
+void message_completions(struct domain *domain);
+/* Until all sends are in their mailboxes. */
+void message_flush(struct domain *domain);
+/* The next message and who sent it, until message_release; NULL: none now. */
+void *message_poll(struct domain *domain, uint32_t *from);
+void *message_wait(struct domain *domain, uint32_t *from);
+void message_release(struct domain *domain, uint32_t from);
+
+/* ---- pairs ----------------------------------------------------------------------------------- */
+
+/* Ranks 0 … n/2-1 work with n/2 … n-1. UINT32_MAX: an odd one out. */
+uint32_t pair_of(const struct domain *domain);
+static inline int pair_leads(const struct domain *domain)
+{
+    return domain->id < domain->size / 2;
+}
+
+const char *rc_name(gni_return_t rc);
 
 #endif

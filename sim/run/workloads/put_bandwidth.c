@@ -4,8 +4,6 @@
  * sends to the second half. With one pair it is the classic bandwidth test; with several ranks on
  * one node it shows what their NIC can take.
  */
-#include <stdlib.h>
-#include <string.h>
 #include "common.h"
 
 static const struct workload_arg args[] = {
@@ -37,69 +35,100 @@ static uint16_t mode_of(struct rank *rank)
     return strcmp(routing, "min_hash") == 0 ? GNI_DLVMODE_MIN_HASH : GNI_DLVMODE_PERFORMANCE;
 }
 
-static int stream(struct rank *rank, struct domain *domain, gni_post_type_t type, uint64_t bytes)
+struct stream {
+    struct domain domain;
+    struct region mine;
+    const struct region *regions; /* by rank */
+    uint64_t bytes, window, iterations, software;
+    uint32_t peer;
+    uint16_t mode;
+    gni_post_type_t type;
+};
+
+static int post(struct stream *stream, struct operation *operation)
 {
-    uint32_t peer = rank_id(rank) + rank_size(rank) / 2;
-    uint64_t window = rank_arg_count(rank, "window"),
-             iterations = rank_arg_count(rank, "iterations");
-    uint64_t software = rank_arg_ps(rank, "software"), posted = 0, done = 0, begin = rank_now();
-    gni_post_descriptor_t *posts = calloc(window, sizeof(*posts)), *post;
-    uint16_t mode = mode_of(rank);
+    memset(operation, 0, sizeof(*operation));
+    operation->ep = domain_ep(&stream->domain, stream->peer);
+    operation->desc.type = stream->type;
+    operation->desc.dlvr_mode = stream->mode;
+    operation->desc.local_addr = stream->mine.address;
+    operation->desc.local_mem_hndl = stream->mine.handle;
+    operation->desc.remote_addr = stream->regions[stream->peer].address;
+    operation->desc.remote_mem_hndl = stream->regions[stream->peer].handle;
+    operation->desc.length = stream->bytes;
+    rank_compute(stream->software);
+    return operation_post(&stream->domain, operation);
+}
+
+static int run_stream(struct rank *rank, struct stream *stream)
+{
+    struct operation *operations = calloc(stream->window, sizeof(*operations)), *operation;
+    uint64_t posted = 0, done = 0, begin = rank_now();
     int status = 0;
 
-    while (done < iterations && status >= 0) {
-        if (posted < iterations && posted < window) {
-            post = &posts[posted];
-        } else {
-            status = domain_reap(domain, true, &post);
-            if (status < 0)
+    while (done < stream->iterations && status == 0) {
+        operation = &operations[posted];
+        if (posted >= stream->window || posted == stream->iterations) {
+            operation = operation_wait(&stream->domain);
+            if (operation == NULL)
                 break;
             done++;
             rank_progress(rank);
-            if (posted == iterations)
-                continue;
         }
-        rank_compute(software);
-        post_fill(domain, post, type, peer, 0, 0, bytes);
-        post->dlvr_mode = mode;
-        status = domain_post(domain, peer, post);
-        posted++;
+        if (posted < stream->iterations) {
+            status = post(stream, operation);
+            posted++;
+        }
     }
-    if (status >= 0) {
-        rank_record_bandwidth(rank, "bandwidth", iterations * bytes, rank_now() - begin);
-        rank_record_rate(rank, "rate", iterations, rank_now() - begin);
+    if (done == stream->iterations) {
+        rank_record_bandwidth(rank, "bandwidth", done * stream->bytes, rank_now() - begin);
+        rank_record_rate(rank, "rate", done, rank_now() - begin);
     }
-    free(posts);
-    return status < 0 ? -1 : 0;
+    free(operations);
+    return done == stream->iterations ? 0 : -1;
 }
 
 static int run(struct rank *rank)
 {
-    gni_post_type_t type = type_of(rank);
-    bool get = type == GNI_POST_RDMA_GET || type == GNI_POST_FMA_GET;
-    uint64_t bytes = rank_arg_count(rank, "bytes");
-    bool sends = rank_id(rank) < rank_size(rank) / 2;
-    uint32_t other = (rank_id(rank) + rank_size(rank) / 2) % rank_size(rank);
-    struct domain domain;
-    int status;
+    struct stream stream = {
+        .bytes = rank_arg_count(rank, "bytes"),
+        .window = rank_arg_count(rank, "window"),
+        .iterations = rank_arg_count(rank, "iterations"),
+        .software = rank_arg_ps(rank, "software"),
+        .mode = mode_of(rank),
+        .type = type_of(rank),
+    };
+    bool get = stream.type == GNI_POST_RDMA_GET || stream.type == GNI_POST_FMA_GET;
+    uint32_t me = rank_id(rank);
+    bool paired;
+    void *memory = NULL;
+    int status = domain_open(&stream.domain, rank, (uint32_t)stream.window, 0);
 
     if (get)
-        bytes = (bytes + 3) / 4 * 4;
-    status = domain_open(&domain, rank, 0, (uint32_t)rank_arg_count(rank, "window"), 0);
+        stream.bytes = (stream.bytes + 3) / 4 * 4; /* the hardware's granularity */
+    stream.peer = pair_of(&stream.domain);
+    paired = stream.peer != UINT32_MAX;
     if (status == 0)
-        status = domain_share(&domain, bytes);
-    if (status == 0) {
-        if (sends != get)
-            pattern_fill(domain.memory, bytes, rank_id(rank), 0);
+        memory = region_alloc(&stream.domain, stream.bytes, 0, &stream.mine);
+    if (memory != NULL)
+        stream.regions = rank_exchange(rank, &stream.mine, sizeof(stream.mine));
+    if (stream.regions == NULL)
+        status = -1;
+    else {
+        if (paired && pair_leads(&stream.domain) != get)
+            pattern_fill(memory, stream.bytes, me);
         rank_barrier(rank);
-        if (sends)
-            status = stream(rank, &domain, type, bytes);
+        if (paired && pair_leads(&stream.domain))
+            status = run_stream(rank, &stream);
         rank_barrier(rank);
-        if (status == 0 && sends == get && domain.errors == 0 && rank_size(rank) % 2 == 0 &&
-            !pattern_check(domain.memory, bytes, other, 0))
+        if (paired && status == 0 && pair_leads(&stream.domain) == get &&
+            stream.domain.errors == 0 && pattern_differs(memory, stream.bytes, stream.peer))
             status = rank_fail(rank, "the bytes that arrived are not those that were sent");
     }
-    domain_close(&domain);
+    rank_barrier(rank);
+    if (memory != NULL)
+        region_free(&stream.domain, memory, &stream.mine);
+    domain_close(&stream.domain);
     return status;
 }
 

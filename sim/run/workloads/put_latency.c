@@ -4,7 +4,6 @@
  * the post until its global event has been seen; `visible` (8-byte FMA PUT only) until a CPU that
  * spins on the target's memory sees the data.
  */
-#include <string.h>
 #include "common.h"
 
 static const struct workload_arg args[] = {
@@ -25,7 +24,9 @@ struct test {
     gni_post_type_t type;
     uint16_t dlvr_mode;
     uint64_t bytes, iterations, software;
-    bool visible;
+    uint8_t *memory;
+    struct region mine;
+    const struct region *regions; /* by rank */
 };
 
 static gni_post_type_t type_of(struct rank *rank)
@@ -46,50 +47,50 @@ static uint16_t mode_of(struct rank *rank)
     return strcmp(routing, "min_hash") == 0 ? GNI_DLVMODE_MIN_HASH : GNI_DLVMODE_PERFORMANCE;
 }
 
+/* One operation with rank 1. */
+static int transfer(struct test *test, gni_post_type_t type, uint64_t offset, uint64_t bytes)
+{
+    struct operation operation = {.ep = domain_ep(&test->domain, 1)};
+
+    operation.desc.type = type;
+    operation.desc.dlvr_mode = test->dlvr_mode;
+    operation.desc.local_addr = test->mine.address + offset;
+    operation.desc.local_mem_hndl = test->mine.handle;
+    operation.desc.remote_addr = test->regions[1].address + offset;
+    operation.desc.remote_mem_hndl = test->regions[1].handle;
+    operation.desc.length = bytes;
+    return operation_run(&test->domain, &operation);
+}
+
 /* From post to completion. */
 static int completions(struct test *test)
 {
-    gni_post_descriptor_t post;
     uint64_t i, begin;
-    int status;
 
-    pattern_fill(test->domain.memory, test->bytes, rank_id(test->rank), 0);
     for (i = 0; i < test->iterations; i++) {
-        post_fill(&test->domain, &post, test->type, 1, 0, 0, test->bytes);
-        post.dlvr_mode = test->dlvr_mode;
         begin = rank_now();
         rank_compute(test->software);
-        status = domain_transfer(&test->domain, 1, &post);
-        if (status < 0)
+        if (transfer(test, test->type, 0, test->bytes) != 0)
             return -1;
-        if (status == 0)
-            rank_record_latency(test->rank, "latency", rank_now() - begin);
+        rank_record_latency(test->rank, "latency", rank_now() - begin);
         rank_progress(test->rank);
     }
     return 0;
 }
 
-/* One way: rank 0 writes the time at which it began, rank 1 sees it. */
+/* One way: rank 0 writes, rank 1 sees it. The time of the post is told out of band: through host
+ * memory. */
 static int sender(struct test *test)
 {
-    uint64_t *word = (uint64_t *)(void *)test->domain.memory, i;
-    gni_post_descriptor_t post;
+    uint64_t *word = (uint64_t *)(void *)test->memory, i;
 
     for (i = 1; i <= test->iterations; i++) {
         rank_barrier(test->rank);
-        rank_compute(1000 * 1000);
         word[0] = i;
-        word[1] = rank_now();
-        post_fill(&test->domain, &post, GNI_POST_FMA_PUT, 1, 8, 8,
-                  8); /* the time, ahead of what is measured */
-        if (domain_transfer(&test->domain, 1, &post) != 0)
-            return -1;
-        rank_compute(test->software);
-        word[1] = rank_now();
-        *(volatile uint64_t *)(uintptr_t)(test->domain.peers[1].base + 8) =
-            word[1]; /* out of band */
-        post_fill(&test->domain, &post, GNI_POST_FMA_PUT, 1, 0, 0, 8);
-        if (domain_transfer(&test->domain, 1, &post) != 0)
+        rank_compute(1000 * 1000 + test->software);
+        *(volatile uint64_t *)(uintptr_t)(test->regions[1].address + 8) =
+            rank_now() - test->software;
+        if (transfer(test, GNI_POST_FMA_PUT, 0, 8) != 0)
             return -1;
     }
     return 0;
@@ -97,7 +98,7 @@ static int sender(struct test *test)
 
 static int watcher(struct test *test)
 {
-    volatile uint64_t *word = (volatile uint64_t *)(void *)test->domain.memory;
+    volatile uint64_t *word = (volatile uint64_t *)(void *)test->memory;
     uint64_t i;
 
     for (i = 1; i <= test->iterations; i++) {
@@ -109,6 +110,24 @@ static int watcher(struct test *test)
     return 0;
 }
 
+static int measure(struct test *test)
+{
+    bool get = test->type == GNI_POST_FMA_GET || test->type == GNI_POST_RDMA_GET;
+    uint32_t me = rank_id(test->rank), from = get ? 1 : 0;
+    int status = 0;
+
+    if (me == from)
+        pattern_fill(test->memory, test->bytes, from);
+    rank_barrier(test->rank);
+    if (me == 0)
+        status = completions(test);
+    rank_barrier(test->rank);
+    if (status == 0 && me == 1 - from && test->domain.errors == 0 &&
+        pattern_differs(test->memory, test->bytes, from))
+        status = rank_fail(test->rank, "the bytes that arrived are not those that were sent");
+    return status;
+}
+
 static int run(struct rank *rank)
 {
     struct test test = {
@@ -118,30 +137,24 @@ static int run(struct rank *rank)
         .bytes = rank_arg_count(rank, "bytes"),
         .iterations = rank_arg_count(rank, "iterations"),
         .software = rank_arg_ps(rank, "software"),
-        .visible = strcmp(rank_arg_choice(rank, "measure"), "visible") == 0,
     };
-    bool get = test.type == GNI_POST_FMA_GET || test.type == GNI_POST_RDMA_GET;
-    int status = domain_open(&test.domain, rank, 0, 64, 0);
+    int status = domain_open(&test.domain, rank, 64, 0);
 
-    if (get)
+    if (test.type == GNI_POST_FMA_GET || test.type == GNI_POST_RDMA_GET)
         test.bytes = (test.bytes + 3) / 4 * 4; /* the hardware's granularity */
     if (status == 0)
-        status = domain_share(&test.domain, test.bytes < 64 ? 64 : test.bytes);
-    if (status == 0 && test.visible)
-        status = rank_id(rank) == 0 ? sender(&test) : rank_id(rank) == 1 ? watcher(&test) : 0;
-    else if (status == 0) {
-        if (get)
-            pattern_fill(test.domain.memory, test.bytes, rank_id(rank), 0);
-        rank_barrier(rank);
-        if (rank_id(rank) == 0)
-            status = completions(&test);
-        rank_barrier(rank);
-        /* What arrived: rank 0's bytes at rank 1 after a put, rank 1's at rank 0 after a get. */
-        if (status == 0 && rank_id(rank) == (get ? 0 : 1) && test.domain.errors == 0 &&
-            !pattern_check(test.domain.memory, test.bytes, get ? 1 : 0, 0))
-            status = rank_fail(rank, "the %llu bytes that arrived are not those that were sent",
-                               (unsigned long long)test.bytes);
-    }
+        test.memory = region_alloc(&test.domain, test.bytes < 64 ? 64 : test.bytes, 0, &test.mine);
+    if (test.memory != NULL)
+        test.regions = rank_exchange(rank, &test.mine, sizeof(test.mine));
+    if (test.regions == NULL)
+        status = -1;
+    else if (strcmp(rank_arg_choice(rank, "measure"), "visible") != 0)
+        status = measure(&test);
+    else if (rank_id(rank) < 2)
+        status = rank_id(rank) == 0 ? sender(&test) : watcher(&test);
+    rank_barrier(rank);
+    if (test.memory != NULL)
+        region_free(&test.domain, test.memory, &test.mine);
     domain_close(&test.domain);
     return status;
 }

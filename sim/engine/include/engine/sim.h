@@ -31,9 +31,10 @@ typedef uint64_t sim_time_t;
 /* ---- events ---------------------------------------------------------------------------------- */
 
 /*
- * Embedded in the object that the event concerns; scheduling allocates nothing. An event is scheduled at
- * most once at a time and cannot be cancelled (see struct sim_timer). Its memory must stay valid until
- * it fires. `fire` runs on the stack of whatever fiber is blocked; it must not block.
+ * Embedded in the object that the event concerns; scheduling allocates nothing. It cannot be cancelled (see
+ * struct sim_timer). Nothing is written into it, so it may be scheduled again before it has fired, and fires once
+ * for each time. Its memory must stay valid until it has fired. `fire` runs on the stack of whatever fiber is
+ * blocked; it must not block.
  */
 struct sim_event {
     void (*fire)(struct sim_event *event);

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Pairs of ranks send one message to and fro. Latency is half of the round trip. */
+#include "common.h"
+
+static const struct workload_arg args[] = {
+    {"bytes", ARG_BYTES, "8", "8", "65535", NULL, "length of a message"},
+    {"iterations", ARG_COUNT, "1000", "1", "1000000000", NULL, "round trips"},
+    {"credits", ARG_COUNT, "16", "1", "4096", NULL, "messages in flight per direction"},
+    {"retransmit", ARG_BOOL, "true", NULL, NULL, NULL,
+     "send again after recoverable errors (MBOX_AUTO_RETRANSMIT)"},
+    {"software_ns", ARG_REAL, "0", "0", "1000000", NULL,
+     "time of the software above uGNI, per message and side"},
+    {NULL},
+};
+
+struct pingpong {
+    struct domain domain;
+    uint32_t peer, bytes;
+    uint64_t software;
+    uint8_t *out;
+};
+
+static int send_number(struct pingpong *p, uint64_t number)
+{
+    memcpy(p->out, &number, sizeof(number));
+    return message_send(&p->domain, p->peer, p->out, p->bytes);
+}
+
+/* Checks and keeps the message: it is released when the answer is on its way. */
+static int receive_number(struct pingpong *p, uint64_t number)
+{
+    uint32_t from;
+    uint8_t *message = message_wait(&p->domain, &from);
+
+    if (p->software != 0)
+        rank_compute(p->software);
+    memcpy(p->out, &number, sizeof(number));
+    if (from != p->peer || memcmp(message, p->out, p->bytes) != 0)
+        return rank_fail(p->domain.rank, "message %llu of rank %u is wrong",
+                         (unsigned long long)number, p->peer);
+    return 0;
+}
+
+static int lead(struct pingpong *p, uint64_t iterations)
+{
+    uint64_t i, began;
+
+    for (i = 1; i <= iterations; i++) {
+        began = rank_now();
+        if (send_number(p, i) != 0)
+            return -1;
+        message_flush(&p->domain);
+        if (receive_number(p, i) != 0)
+            return -1;
+        rank_record_latency(p->domain.rank, "latency", (rank_now() - began) / 2);
+        message_release(&p->domain, p->peer);
+        rank_progress(p->domain.rank);
+    }
+    return 0;
+}
+
+static int follow(struct pingpong *p, uint64_t iterations)
+{
+    uint64_t i;
+
+    for (i = 1; i <= iterations; i++) {
+        if (receive_number(p, i) != 0 || send_number(p, i) != 0)
+            return -1;
+        message_release(&p->domain, p->peer);
+        message_flush(&p->domain);
+    }
+    return 0;
+}
+
+static int run(struct rank *rank)
+{
+    struct pingpong p = {.bytes = (uint32_t)rank_arg_count(rank, "bytes")};
+    uint64_t iterations = rank_arg_count(rank, "iterations");
+    int status = domain_open(&p.domain, rank, 64, 0);
+
+    p.software = (uint64_t)(rank_arg_real(rank, "software_ns") * 1e3);
+    p.out = malloc(p.bytes);
+    pattern_fill(p.out, p.bytes, 1);
+    if (status == 0)
+        status = messages_open(&p.domain, 1, (uint16_t)rank_arg_count(rank, "credits"), p.bytes,
+                               rank_arg_bool(rank, "retransmit"));
+    p.peer = pair_of(&p.domain);
+    if (status == 0 && p.peer != UINT32_MAX) {
+        status = message_connect(&p.domain, p.peer, 0, 0);
+        if (status == 0)
+            status = pair_leads(&p.domain) ? lead(&p, iterations) : follow(&p, iterations);
+    }
+    rank_barrier(rank); /* until then others may write into our mailboxes */
+    messages_close(&p.domain);
+    domain_close(&p.domain);
+    free(p.out);
+    return status != 0;
+}
+
+static const struct workload smsg_pingpong = {
+    .name = "smsg_pingpong",
+    .meaning = "pairs of ranks send one message to and fro",
+    .metrics = "latency (ps, one way)",
+    .args = args,
+    .ranks_min = 2,
+    .main = run,
+};
+WORKLOAD(smsg_pingpong)

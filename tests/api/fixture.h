@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A small machine for conformance tests: an engine, one chassis of nodes, and one process per rank.
+ * A test is a function that every rank runs on a fiber of its own:
+ *
+ *   static void rank_main(struct rank *rank)
+ *   {
+ *       struct domain domain;
+ *       ...
+ *   }
+ *   static void ugni_24_unbind_waits(void **state)
+ *   {
+ *       machine_run(&(struct machine){.ranks = 2, .main = rank_main});
+ *   }
+ *
+ * The machine must end by itself (no deadlock), and its ledger must balance, or the test fails.
+ */
+#ifndef JACQUARD_TESTS_API_FIXTURE_H
+#define JACQUARD_TESTS_API_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "aries/aries.h"
+#include "aries/misc/exceptions.h"
+#include "engine/fault.h"
+#include "engine/sim.h"
+#include "gni_pub.h"
+
+#define MACHINE_RANKS 16
+#define MACHINE_PTAG 17
+#define MACHINE_COOKIE GNI_JOB_CREATE_COOKIE(0x1234, 0)
+#define MACHINE_JOB 42
+/* A second job, for what must be kept apart. */
+#define MACHINE_PTAG_OTHER 18
+#define MACHINE_COOKIE_OTHER GNI_JOB_CREATE_COOKIE(0x4321, 0)
+
+struct rank {
+    uint32_t id, node;
+    struct machine *machine;
+    struct aries_process *process;
+    struct sim_fiber *fiber;
+    bool killed; /* by the error policy, or with its node */
+    bool ended;
+};
+
+struct machine {
+    /* What a test asks for; 0 and NULL: the default. */
+    uint32_t ranks;           /* 2 */
+    uint32_t ranks_per_node;  /* 1 */
+    bool privileged;
+    bool unbalanced;          /* the ledger is not looked at: nodes die in the middle */
+    const char *param[4];     /* parameters that differ from the table, and their values */
+    double value[4];
+    void (*main)(struct rank *rank);
+    void (*prepare)(struct machine *machine); /* before the ranks start: fault rules */
+    void *argument;
+    /* For the ranks. */
+    struct aries_fabric *fabric;
+    struct rank rank[MACHINE_RANKS];
+    uint32_t waiting;         /* in machine_barrier */
+    uint64_t barriers;
+    uint64_t shared[MACHINE_RANKS][16]; /* out-of-band exchange: each rank writes its row */
+};
+
+void machine_run(struct machine *machine);
+void machine_barrier(struct rank *rank); /* all ranks that have not ended */
+
+/* A communication domain with the queues that most tests need. */
+struct domain {
+    gni_cdm_handle_t cdm;
+    gni_nic_handle_t nic;
+    uint32_t address;
+    gni_cq_handle_t source, target; /* 512 entries; target: for registrations */
+};
+
+/* Instance id: that of the rank. modes: GNI_CDM_MODE_. */
+void domain_open(struct rank *rank, struct domain *domain, uint32_t modes);
+void domain_open_as(struct domain *domain, uint32_t inst_id, uint8_t ptag, uint32_t cookie,
+                    uint32_t modes);
+gni_ep_handle_t domain_connect(struct rank *rank, struct domain *domain, uint32_t peer);
+void domain_close(struct domain *domain); /* everything */
+
+gni_mem_handle_t domain_register(struct domain *domain, void *memory, uint64_t bytes,
+                                 gni_cq_handle_t cq, uint32_t flags);
+/* Puts (handle, address) where the peers find it, and waits for all. */
+void publish(struct rank *rank, gni_mem_handle_t handle, const void *memory);
+gni_mem_handle_t published_handle(const struct rank *rank, uint32_t peer);
+uint64_t published_address(const struct rank *rank, uint32_t peer);
+
+/* Polls until an event comes; the call's return code is *result. */
+gni_cq_entry_t next_event(gni_cq_handle_t cq, gni_return_t *result);
+/* The next event must be a good one. */
+gni_cq_entry_t good_event(gni_cq_handle_t cq);
+/* Fetches the next event, which must be of this descriptor, and collects it. */
+gni_cq_entry_t complete(gni_cq_handle_t cq, gni_post_descriptor_t *descr);
+/* As complete, for a post that must fail; returns the status code. */
+unsigned complete_failed(gni_cq_handle_t cq, gni_post_descriptor_t *descr);
+
+/* Descriptors with GLOBAL_EVENT. */
+gni_post_descriptor_t describe_put(gni_post_type_t type, const void *local, gni_mem_handle_t local_handle,
+                                   uint64_t remote, gni_mem_handle_t remote_handle, uint64_t length);
+gni_post_descriptor_t describe_amo(gni_fma_cmd_type_t command, uint64_t first, uint64_t second,
+                                   void *local, gni_mem_handle_t local_handle, uint64_t remote,
+                                   gni_mem_handle_t remote_handle);
+/* Posts by the call that the type asks for. */
+gni_return_t post(gni_ep_handle_t ep, gni_post_descriptor_t *descr);
+
+#define assert_rc(call, code) assert_int_equal(call, code)
+#define assert_ok(call) assert_rc(call, GNI_RC_SUCCESS)
+
+#endif

@@ -272,13 +272,9 @@ void aries_transaction_failed(struct gni_nic *nic, uint8_t status, bool silent)
 void aries_spin(bool (*ready)(const void *arg), const void *arg)
 {
     const struct sim_wait wait = {.text = "spins on memory", .what = arg};
-    struct aries_process *process = aries_process_self();
 
+    /* The NIC makes a write visible when a spinning CPU sees it: `poll` is in there. */
     sim_settle();
-    if (ready(arg))
-        return;
     while (!ready(arg))
         sim_wait_until(SIM_NEVER, &wait);
-    if (process != NULL)
-        sim_spend(process->fabric->timing.poll);
 }

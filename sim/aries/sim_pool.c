@@ -7,7 +7,7 @@
 
 #define SLAB_OBJECTS 64u
 #define LARGE_BYTES 1024u
-#define F0_CHUNK_PACKETS 1024u
+#define F0_CHUNK_PACKETS 256u /* a quarter of the packets that may be outstanding */
 
 struct slab {
     struct slab *next;

@@ -57,44 +57,48 @@ static void trace_link(const struct net *net, uint32_t link, sim_time_t start, s
     trace_write(&point);
 }
 
-sim_time_t net_chunk_reserve(struct net *net, struct net_transfer *transfer,
-                             const struct net_path *path, sim_time_t feed)
+/* What a walk over the links of one path brings out. */
+struct walk {
+    sim_time_t waited, hops;
+    sim_time_t finished; /* when the last unit is through if the slowest link decides */
+    const struct net_speed *first;
+};
+
+static inline void walk_links(struct net *net, struct net_transfer *transfer,
+                              const struct net_path *path, uint32_t begin, uint32_t end,
+                              uint32_t units, struct walk *walk)
 {
     struct net_flight *flight = &transfer->flight;
-    sim_time_t now = sim_now(), head = now + path->transit, entered = head, finished = 0, hops = 0,
-               tail, waited;
-    const struct net_speed *first = &net->speed[COLOR_GREEN][net->full_lanes[COLOR_GREEN]];
-    uint32_t units = transfer->units, i;
+    sim_time_t now = sim_now(), head = now + path->transit, entered = head, hops = 0, finished = 0;
+    uint32_t i;
 
-    for (i = 0; i < path->links; i++) {
+    for (i = begin; i < end; i++) {
         uint32_t index = path->link[i];
         struct net_link *link = &net->links[index];
         const struct net_speed *speed = net_link_speed(net, index, path->color[i]);
-        sim_time_t wire = net_serialise(speed, units), start, queue, on_wire;
+        sim_time_t wire = net_serialise(speed, units), start, turn, on_wire = wire;
 
-        queue = serve(link, head, wire);
-        start = queue;
+        turn = serve(link, head, wire);
+        start = turn;
         if (path->width == NET_WIDE)
-            start = queue > head + speed->spread ? queue - speed->spread : head;
+            start = turn > head + speed->spread ? turn - speed->spread : head;
         link->transfers++;
         link->units += units;
         if (sim_unlikely(link->units >= UINT32_MAX / 2))
             carry_over(net, index);
         if (i == 0) {
-            first = speed;
+            walk->first = speed;
             trace(TRACE_SLICE, TRACE_LINK, net->ports ? index / net->ports : 0,
-                  net->ports ? index % net->ports : index, "transfer", queue, wire, 0, units);
+                  net->ports ? index % net->ports : index, "transfer", turn, wire, 0, units);
         } else if (sim_unlikely(trace_on)) {
-            trace_link(net, index, queue, wire, units);
+            trace_link(net, index, turn, wire, units);
         }
-        /* its last unit on this link, and the way from there on; a time at the path's end less all
-         * hops */
-        on_wire = wire;
         if (path->width != 1) {
             sim_time_t last = net_serialise(speed, transfer->last_units);
 
             on_wire = (wire - last) / path->width + last;
         }
+        /* a time at the end of the path, less all hops, so that links can be compared */
         if (start + on_wire - hops > finished)
             finished = start + on_wire - hops;
         flight->link[i] = index;
@@ -102,15 +106,36 @@ sim_time_t net_chunk_reserve(struct net *net, struct net_transfer *transfer,
         head = start + speed->hop;
         hops += speed->hop;
     }
-    if (path->links == 0)
+    walk->waited += head - entered - hops;
+    walk->hops = hops;
+    if (finished + hops > walk->finished)
+        walk->finished = finished + hops;
+}
+
+sim_time_t net_chunk_reserve(struct net *net, struct net_transfer *transfer,
+                             const struct net_path *path, sim_time_t feed)
+{
+    struct walk walk = {.first = &net->speed[COLOR_GREEN][net->full_lanes[COLOR_GREEN]]};
+    sim_time_t now = sim_now(), tail;
+    uint32_t units = transfer->units, links = path->links, parts = path->parts, i;
+
+    if (links == 0)
         trace(TRACE_INSTANT, TRACE_LINK, net_router_of(net, transfer->source), net->ports,
               "transfer", now, 0, 0, units);
-    flight->links = path->links;
-    finished += hops;
-    waited = head - entered - hops;
-    net->counters.waiting += waited;
-    tail = entered + feed + net_serialise(first, transfer->last_units);
+    if (sim_likely(parts == 1)) {
+        walk_links(net, transfer, path, 0, links, units, &walk);
+    } else {
+        links /= parts;
+        for (i = 0; i < parts; i++) /* the first ones get what cannot be divided */
+            walk_links(net, transfer, path, i * links, (i + 1) * links,
+                       units / parts + (i < units % parts), &walk);
+        walk.waited /= parts;
+    }
+    transfer->flight.links = path->links;
+    net->counters.waiting += walk.waited;
+    tail = now + path->transit + feed + net_serialise(walk.first, transfer->last_units);
     if (path->width == NET_WIDE)
-        return tail + waited + (transfer->streamed ? path->propagation : hops);
-    return tail + hops > finished ? tail + hops : finished; /* waiting and feeding overlap */
+        return tail + walk.waited + (transfer->streamed ? path->propagation : walk.hops);
+    tail += walk.hops;
+    return tail > walk.finished ? tail : walk.finished; /* waiting and feeding overlap */
 }

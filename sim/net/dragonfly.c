@@ -135,6 +135,7 @@ static void shortest(const struct net *net, uint32_t source, uint32_t target, st
 
     path->transit = fly->router_transit;
     path->links = 0;
+    path->parts = 1;
     path->minimal = true;
     if (from->group == to->group) {
         add_leg(path, local_leg(from, to));
@@ -246,7 +247,7 @@ static double fixed_rate(const struct net *net, uint32_t source, uint32_t target
 }
 
 /* A class whose bias is larger than any load never leaves the minimal paths. */
-static bool only_minimal(const struct dragonfly *fly, unsigned route)
+bool dragonfly_only_minimal(const struct dragonfly *fly, unsigned route)
 {
     const struct net_route_bias *bias = &fly->bias[route - NET_ROUTE_ADAPTIVE_0][0];
 
@@ -274,21 +275,11 @@ static uint32_t narrowest(const struct net *net, uint32_t s, uint32_t t, double 
     return width;
 }
 
-/* Green or black first, or the three black links. */
-static uint32_t minimal_width(const struct dragonfly *fly, uint32_t s, uint32_t t)
-{
-    uint32_t leg = local_leg(&fly->places[s], &fly->places[t]);
-
-    return leg == LEG_GREEN ? 1 : leg == LEG_BLACK ? BLACK_LINKS : 2;
-}
-
-uint32_t dragonfly_width(const struct net *net, uint32_t s, uint32_t t, unsigned route)
+uint32_t dragonfly_width(const struct net *net, uint32_t s, uint32_t t)
 {
     const struct dragonfly *fly = net->dragonfly;
     double rate;
 
-    if (fly->places[s].group == fly->places[t].group && only_minimal(fly, route))
-        return minimal_width(fly, s, t);
     if (sim_likely(!net->impaired && fly->local_ports >= NET_WIDE))
         return NET_WIDE;
     return narrowest(net, s, t, &rate);
@@ -309,7 +300,7 @@ static double path_rate(const struct net *net, uint32_t source, uint32_t target,
         return fixed_rate(net, source, target);
     if (net->impaired && fixed_rate(net, source, target) == 0)
         return 0;
-    if (fly->places[s].group == fly->places[t].group && only_minimal(fly, route)) {
+    if (fly->places[s].group == fly->places[t].group && dragonfly_only_minimal(fly, route)) {
         rate = minimal_rate(net, s, t);
         return rate > 0 ? rate : fixed_rate(net, source, target);
     }

@@ -121,8 +121,8 @@ uint32_t dragonfly_best_gateways(const struct dragonfly *fly, uint32_t source_ro
                                  uint32_t *target_leg);
 
 /* dragonfly.c: over how many ports adaptive packets can spread, at most NET_WIDE; 0: none */
-uint32_t dragonfly_width(const struct net *net, uint32_t source_router, uint32_t target_router,
-                         unsigned route);
+uint32_t dragonfly_width(const struct net *net, uint32_t source_router, uint32_t target_router);
+bool dragonfly_only_minimal(const struct dragonfly *fly, unsigned route); /* an adaptive mode */
 
 /* route.c */
 bool dragonfly_route(struct net *net, const struct net_transfer *transfer, struct net_path *path);

@@ -82,7 +82,9 @@ struct net_path {
     sim_time_t transit; /* from the source NIC to the input of the first link */
     sim_time_t
         propagation; /* what a streamed chunk pays instead of the links' own hops: see chunk.c */
-    uint32_t links;
+    uint32_t links; /* of all parts together */
+    uint32_t parts; /* paths of equal length, one after the other, that share the units; nearly
+                       always 1 */
     uint32_t width; /* ports that the packets spread over: 1 for one path; NET_WIDE: more than they
                        need */
     bool minimal;

@@ -299,6 +299,7 @@ static void begin(const struct dragonfly *fly, struct net_path *path, uint32_t w
 {
     path->transit = fly->router_transit;
     path->links = 0;
+    path->parts = 1;
     path->width = width;
     path->minimal = true;
 }
@@ -436,6 +437,31 @@ static sim_time_t hops(const struct net *net, const struct net_path *path)
 }
 
 /*
+ * A class that never leaves the minimal paths has one, two or three of them inside a group, fewer
+ * than a NIC fills. Packets take turns on these: the transfer is divided.
+ */
+static bool divide(const struct context *in, struct net_path *path, const struct place *from,
+                   const struct place *to, uint32_t choice)
+{
+    uint32_t base = from->group * in->fly->per_group, router = base + from->local, i;
+
+    begin(in->fly, path, 1);
+    path->parts = 0;
+    if (from->chassis == to->chassis)
+        path->parts +=
+            add(in, path, router * PORTS + dragonfly_green_port(from->slot, to->slot), COLOR_GREEN);
+    else if (from->slot == to->slot)
+        for (i = 0; i < BLACK_LINKS; i++)
+            path->parts +=
+                add(in, path, router * PORTS + dragonfly_black_port(from->chassis, to->chassis, i),
+                    COLOR_BLACK);
+    else
+        for (i = 0; i < 2; i++)
+            path->parts += add_corner(in, path, base, from, to, i, choice);
+    return path->parts > 0;
+}
+
+/*
  * Decisions are taken at the source and at every router of the source group that a minimal path
  * comes to, until it leaves the group. After the root there is no decision, only the less busy of
  * parallel links.
@@ -449,7 +475,11 @@ static bool adaptive_path(struct net *net, const struct net_transfer *transfer,
     uint64_t choice = sim_random_next(random);
     sim_time_t head = in.now + in.fly->router_transit;
 
-    begin(in.fly, path, dragonfly_width(net, s, t, transfer->route));
+    if (in.fly->places[s].group == in.fly->places[t].group && transfer->packets > 1 &&
+        dragonfly_only_minimal(in.fly, transfer->route) &&
+        divide(&in, path, &in.fly->places[s], &in.fly->places[t], (uint32_t)choice))
+        return true;
+    begin(in.fly, path, dragonfly_width(net, s, t));
     if (!add_shortest(&in, path, s, t, choice)) {
         if (!add_non_minimal(&in, path, s, t, sim_random_next(random)) &&
             !add_somehow(&in, path, s, t, choice))

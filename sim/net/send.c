@@ -77,7 +77,7 @@ static void count(struct net *net, struct net_transfer *transfer, const struct n
 {
     struct net_counters *counters = &net->counters;
 
-    transfer->hops = (uint8_t)(path->links - net->host_links);
+    transfer->hops = (uint8_t)(path->links / path->parts - net->host_links);
     transfer->minimal = path->minimal;
     counters->transfers++;
     counters->packets += transfer->packets;

@@ -67,6 +67,7 @@ static bool route(struct net *net, const struct net_transfer *transfer, struct n
 
     path->transit = 0;
     path->links = 0;
+    path->parts = 1;
     path->width = 1;
     path->minimal = true;
     if (!net_link_alive(net, 2 * transfer->source) ||
@@ -88,6 +89,7 @@ static void shortest(const struct net *net, uint32_t source, uint32_t target, st
 {
     path->transit = 0;
     path->links = 0;
+    path->parts = 1;
     path->minimal = true;
     add(path, 2 * source, COLOR_TO_SWITCH);
     if (source / net->per_router != target / net->per_router) {

@@ -111,6 +111,7 @@ void machine_run(struct machine *machine)
     struct net_config config;
     struct aries_params *params = aries_params_new("xc40_hsw");
     struct net *net;
+    char *error;
     uint32_t i;
 
     if (left_behind)
@@ -120,11 +121,11 @@ void machine_run(struct machine *machine)
     machine->ranks_per_node = machine->ranks_per_node == 0 ? 1 : machine->ranks_per_node;
     sim_init(&(struct sim_options){.seed = 1, .time_limit = 100 * SIM_S});
     for (i = 0; i < 4 && machine->param[i] != NULL; i++)
-        assert_true(aries_params_set(params, machine->param[i], machine->value[i], NULL));
+        assert_true(aries_params_set(params, machine->param[i], machine->value[i], &error));
     net_config_default(&config);
     config.dragonfly.preset = "chassis";
     aries_params_to_net(params, &config);
-    net = net_create(&config, NULL);
+    net = net_create(&config, &error);
     assert_non_null(net);
     machine->fabric = aries_fabric_create(net, params, 1);
     aries_job_configure(machine->fabric, MACHINE_JOB, MACHINE_PTAG, MACHINE_COOKIE);

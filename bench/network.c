@@ -12,37 +12,47 @@
 #define CHUNKS 4
 #define CHUNK_UNITS (16 * 14)
 
-/* Endpoints that each send a message of 4 KiB as 4 chunks to a random other one, and the next when
- * it has arrived. */
+/*
+ * Endpoints that each send a message of 4 KiB as 4 chunks, one every 104 ns (a NIC's rate), to a
+ * random other one; when it has arrived they pause, and send the next.
+ */
 struct sender {
+    struct sim_event next;
     struct net_transfer transfer[CHUNKS];
     struct net *net;
     struct sim_random random;
-    uint32_t endpoint, under_way;
+    uint32_t endpoint, target, sent, arrived;
 };
 
 static uint64_t sends_left;
+static double pause_mean; /* ps */
 
-static void post(struct sender *sender)
+static void send_next(struct sim_event *event)
 {
-    uint32_t target = (uint32_t)sim_random_below(&sender->random, net_endpoints(sender->net)), i;
+    struct sender *sender = sim_container_of(event, struct sender, next);
 
-    if (sends_left < CHUNKS)
-        return;
-    sends_left -= CHUNKS;
-    sender->under_way = CHUNKS;
-    for (i = 0; i < CHUNKS; i++) {
-        sender->transfer[i].target = target;
-        net_send(sender->net, &sender->transfer[i], (i + 1) * 104 * SIM_NS);
-    }
+    if (sender->sent == 0)
+        sender->target = (uint32_t)sim_random_below(&sender->random, net_endpoints(sender->net));
+    sender->transfer[sender->sent].target = sender->target;
+    net_send(sender->net, &sender->transfer[sender->sent], 97 * SIM_NS);
+    if (++sender->sent < CHUNKS)
+        sim_event_schedule(event, sim_now() + 104 * SIM_NS);
 }
 
-#define ARRIVED(n)                                                                         \
-    static void arrived_##n(struct sim_event *event)                                       \
-    {                                                                                      \
-        struct sender *sender = sim_container_of(event, struct sender, transfer[n].event); \
-        if (--sender->under_way == 0)                                                      \
-            post(sender);                                                                  \
+static void arrived(struct sender *sender)
+{
+    if (++sender->arrived < CHUNKS || sends_left < CHUNKS)
+        return;
+    sends_left -= CHUNKS;
+    sender->sent = sender->arrived = 0;
+    sim_event_schedule(&sender->next,
+                       sim_now() + (sim_time_t)sim_random_exponential(&sender->random, pause_mean));
+}
+
+#define ARRIVED(n)                                                          \
+    static void arrived_##n(struct sim_event *event)                        \
+    {                                                                       \
+        arrived(sim_container_of(event, struct sender, transfer[n].event)); \
     }
 ARRIVED(0)
 ARRIVED(1)
@@ -67,9 +77,9 @@ static struct net *create(const char *preset, enum net_fidelity fidelity)
 }
 
 static void uniform(struct bench *bench, const char *preset, enum net_fidelity fidelity,
-                    enum net_route route, uint64_t sends, const char *name)
+                    enum net_route route, double pause_us, uint64_t sends, const char *name)
 {
-    static void (*const arrived[CHUNKS])(struct sim_event *) = {arrived_0, arrived_1, arrived_2,
+    static void (*const arrival[CHUNKS])(struct sim_event *) = {arrived_0, arrived_1, arrived_2,
                                                                 arrived_3};
     struct sim_options options = {.seed = 1};
     struct net_counters counters;
@@ -83,13 +93,16 @@ static void uniform(struct bench *bench, const char *preset, enum net_fidelity f
     net = create(preset, fidelity);
     senders = calloc(net_endpoints(net), sizeof(*senders));
     sends_left = sends;
+    pause_mean = pause_us * SIM_US;
     for (i = 0; i < net_endpoints(net); i++) {
         senders[i].net = net;
         senders[i].endpoint = i;
+        senders[i].next.fire = send_next;
+        senders[i].arrived = CHUNKS - 1;
         sim_random_init(&senders[i].random, 1, "bench", i);
         for (j = 0; j < CHUNKS; j++)
             senders[i].transfer[j] = (struct net_transfer){
-                .event = {arrived[j]},
+                .event = {arrival[j]},
                 .source = i,
                 .units = CHUNK_UNITS,
                 .last_units = 14,
@@ -101,7 +114,7 @@ static void uniform(struct bench *bench, const char *preset, enum net_fidelity f
     }
     begin = bench_seconds();
     for (i = 0; i < net_endpoints(net); i++)
-        post(&senders[i]);
+        arrived(&senders[i]);
     sim_run();
     seconds = bench_seconds() - begin;
     net_get_counters(net, &counters);
@@ -115,48 +128,73 @@ static void uniform(struct bench *bench, const char *preset, enum net_fidelity f
     free(senders);
 }
 
-static void nothing(struct sim_event *event)
+/*
+ * One transfer at a time on an idle network, the next when it has arrived: the cost of a call with
+ * its event. What an event of the engine costs alone is measured the same way, and is the
+ * reference.
+ */
+static struct lone {
+    struct net_transfer transfer;
+    struct net *net; /* NULL: only events */
+    uint32_t *pairs, next;
+    uint64_t left;
+} lone;
+#define PAIRS 65536
+
+static void lone_arrived(struct sim_event *event)
 {
+    if (lone.left-- == 0)
+        return;
+    lone.transfer.source = lone.pairs[lone.next];
+    lone.transfer.target = lone.pairs[lone.next + 1];
+    lone.next = (lone.next + 2) % PAIRS;
+    if (lone.net != NULL)
+        net_send(lone.net, &lone.transfer, 0);
+    else
+        sim_event_schedule(event, sim_now() + lone.transfer.source + lone.transfer.target);
 }
 
-/* One transfer at a time on an idle network: the cost of the call itself, scheduling its event
- * included. */
+static double one_by_one(const char *preset, enum net_fidelity fidelity, enum net_route route,
+                         uint64_t sends)
+{
+    struct sim_options options = {.seed = 1};
+    struct sim_random random;
+    double begin, seconds;
+    uint32_t i;
+
+    sim_init(&options);
+    lone = (struct lone){
+        .transfer = {.event = {lone_arrived},
+                     .units = 5,
+                     .last_units = 5,
+                     .packets = 1,
+                     .route = (uint8_t)route},
+        .net = preset ? create(preset, fidelity) : NULL,
+        .pairs = malloc(PAIRS * sizeof(*lone.pairs)),
+        .left = sends,
+    };
+    sim_random_init(&random, 1, "bench", 0);
+    for (i = 0; i < PAIRS; i++)
+        lone.pairs[i] =
+            (uint32_t)sim_random_below(&random, lone.net ? net_endpoints(lone.net) : 1000);
+    begin = bench_seconds();
+    sim_event_schedule(&lone.transfer.event, 0);
+    sim_run();
+    seconds = bench_seconds() - begin;
+    free(lone.pairs);
+    net_destroy(lone.net);
+    sim_fini();
+    return seconds / (double)sends * 1e9;
+}
+
 static void call(struct bench *bench, const char *preset, enum net_fidelity fidelity,
                  enum net_route route, uint64_t sends, const char *name)
 {
-    struct sim_options options = {.seed = 1};
-    static struct net_transfer transfers[1024];
-    double begin, seconds = 0;
-    struct sim_random random;
-    struct net *net;
+    double event = one_by_one(NULL, NET_F0, route, sends);
     char text[80];
-    uint64_t i, j;
 
-    sim_init(&options);
-    net = create(preset, fidelity);
-    sim_random_init(&random, 1, "bench", 0);
-    for (i = 0; i < sends / 1024; i++) {
-        for (j = 0; j < 1024; j++)
-            transfers[j] = (struct net_transfer){
-                .event = {nothing},
-                .source = (uint32_t)sim_random_below(&random, net_endpoints(net)),
-                .target = (uint32_t)sim_random_below(&random, net_endpoints(net)),
-                .units = 5,
-                .last_units = 5,
-                .packets = 1,
-                .route = (uint8_t)route,
-                .hash = j,
-            };
-        begin = bench_seconds();
-        for (j = 0; j < 1024; j++)
-            net_send(net, &transfers[j], 0);
-        seconds += bench_seconds() - begin;
-        sim_run();
-    }
-    snprintf(text, sizeof(text), "net_send, %s, %s", preset, name);
-    bench_row(bench, text, seconds / (double)(sends / 1024 * 1024) * 1e9, "ns", 0);
-    net_destroy(net);
-    sim_fini();
+    snprintf(text, sizeof(text), "net_send + event, %s, %s", preset, name);
+    bench_row(bench, text, one_by_one(preset, fidelity, route, sends), "ns", event);
 }
 
 static void memory(struct bench *bench, const char *preset)
@@ -175,7 +213,7 @@ static void memory(struct bench *bench, const char *preset)
 
 int main(int argc, char **argv)
 {
-    uint64_t sends = argc > 1 && atoll(argv[1]) > 0 ? (uint64_t)atoll(argv[1]) : 4000000;
+    uint64_t sends = argc > 1 && atoll(argv[1]) > 0 ? (uint64_t)atoll(argv[1]) : 2000000;
     struct bench bench;
 
     bench_begin(&bench, "network", argc, argv);
@@ -183,10 +221,11 @@ int main(int argc, char **argv)
     call(&bench, "mini2", NET_F1, NET_ROUTE_ADAPTIVE_0, sends, "F1 ADAPTIVE_0");
     call(&bench, "mini2", NET_F1, NET_ROUTE_IN_ORDER, sends, "F1 IN_ORDER");
     call(&bench, "theta12", NET_F1, NET_ROUTE_ADAPTIVE_0, sends, "F1 ADAPTIVE_0");
-    uniform(&bench, "theta12", NET_F0, NET_ROUTE_ADAPTIVE_0, sends, "F0");
-    uniform(&bench, "theta12", NET_F1, NET_ROUTE_ADAPTIVE_0, sends, "F1 ADAPTIVE_0");
-    uniform(&bench, "theta12", NET_F1, NET_ROUTE_ADAPTIVE_3, sends, "F1 ADAPTIVE_3");
-    uniform(&bench, "theta12", NET_F1, NET_ROUTE_MIN_HASHED, sends, "F1 MIN_HASHED");
+    uniform(&bench, "theta12", NET_F0, NET_ROUTE_ADAPTIVE_0, 8, sends, "F0");
+    uniform(&bench, "theta12", NET_F1, NET_ROUTE_ADAPTIVE_0, 8, sends, "light load, F1 ADAPTIVE_0");
+    uniform(&bench, "theta12", NET_F1, NET_ROUTE_ADAPTIVE_0, 0, sends, "full load, F1 ADAPTIVE_0");
+    uniform(&bench, "theta12", NET_F1, NET_ROUTE_ADAPTIVE_3, 0, sends, "full load, F1 ADAPTIVE_3");
+    uniform(&bench, "theta12", NET_F1, NET_ROUTE_MIN_HASHED, 0, sends, "full load, F1 MIN_HASHED");
     memory(&bench, "theta9");
     memory(&bench, "theta12");
     memory(&bench, "cori");

@@ -28,6 +28,8 @@ endif()
 # The pkg-config files find their prefix from where they lie, so that an installed tree can be moved.
 file(RELATIVE_PATH jacquard_pc_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" jacquard_pc_to_prefix "${jacquard_pc_to_prefix}")
+# What libugni.a leaves open.
+set(jacquard_ugni_private "-lboost_context -lprotobuf-c -lglib-2.0 -lm")
 foreach(module IN ITEMS cray-ugni cray-gni-headers jacquard)
   configure_file(cmake/${module}.pc.in ${CMAKE_BINARY_DIR}/pkgconfig/${module}.pc @ONLY)
   install(FILES ${CMAKE_BINARY_DIR}/pkgconfig/${module}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -13,8 +13,6 @@
 #include <gni_pub.h>
 #include <run/workload.h>
 
-#define ATTEMPTS_MAX 16
-
 /* What a neighbour must know to write here. */
 struct place {
     uint32_t nic;
@@ -113,11 +111,11 @@ static int greet(struct hello *hello, uint64_t round)
         .remote_mem_hndl = hello->right.memory,
         .length = sizeof(mine),
     };
+    uint64_t attempt, attempts = rank_arg_count(hello->rank, "attempts");
     gni_return_t status;
-    int attempt;
 
     /* An error does not say that nothing was written, but writing the same again does no harm. */
-    for (attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+    for (attempt = 0; attempt < attempts; attempt++) {
         status = put_once(hello, &put);
         if (status != GNI_RC_TRANSACTION_ERROR)
             break;
@@ -156,6 +154,11 @@ static const struct workload_arg arguments[] = {
      .fallback = "100",
      .minimum = "1",
      .meaning = "greetings per rank"},
+    {.name = "attempts",
+     .type = ARG_COUNT,
+     .fallback = "16",
+     .minimum = "1",
+     .meaning = "times that a PUT is posted before giving up"},
     {.name = NULL},
 };
 

@@ -396,6 +396,8 @@ static void offer_arrived(struct aries_datagrams *datagrams, const struct datagr
         complete(session, message->data, message->length, message->number);
         return;
     }
+    if (peer->nic == message->to.nic && peer->inst_id == message->to.inst_id)
+        return; /* to itself, and taken back meanwhile */
     if (!aries_list_empty(&datagrams->wildcards)) {
         session = sim_container_of(datagrams->wildcards.next, struct datagram_session, age_link);
         session->has_peer = true;

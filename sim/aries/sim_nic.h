@@ -42,7 +42,8 @@ struct chunk {
     uint8_t refs; /* request or response under way; landing under way */
     uint8_t status, info;
     bool admitted; /* holds its packets' ORB entries */
-    bool received; /* took its share of the receive side */
+    bool received; /* took its share of the target's receive side */
+    bool returned; /* its data took its share of the source's */
     bool fetched; /* its atomic has waited for the unit and the line */
     bool poisoned;
     uint8_t *data;

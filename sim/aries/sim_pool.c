@@ -80,7 +80,8 @@ struct chunk *chunk_new(struct aries_fabric *fabric, uint32_t bytes)
     chunk->bytes = bytes;
     chunk->refs = 1;
     chunk->status = chunk->info = 0;
-    chunk->admitted = chunk->received = chunk->fetched = chunk->poisoned = false;
+    chunk->admitted = chunk->received = chunk->returned = false;
+    chunk->fetched = chunk->poisoned = false;
     chunk->feed = 0;
     return chunk;
 }
@@ -127,14 +128,29 @@ struct aries_txn *txn_queue_pop(struct txn_queue *queue)
     return txn;
 }
 
+/*
+ * A chunk holds the outstanding-request entries of all its packets from when its head leaves until
+ * its response is back, where hardware holds each for one round trip. Four chunks in flight keep
+ * the stream going, and no chunk may need more entries than there are.
+ */
+static void limit_chunks(struct aries_timing *timing, enum net_fidelity fidelity)
+{
+    uint32_t least =
+        timing->orb_bte_get < timing->orb_entries ? timing->orb_bte_get : timing->orb_entries;
+
+    if (fidelity == NET_F0)
+        timing->chunk_packets = F0_CHUNK_PACKETS; /* no contention: few events per message */
+    if (timing->chunk_packets > least / 4)
+        timing->chunk_packets = least < 4 ? 1 : least / 4;
+}
+
 void aries_sim_fabric_init(struct aries_fabric *fabric)
 {
     uint32_t node, channel;
 
     fabric->sim = g_new0(struct aries_sim_fabric, 1);
     fabric->sim->throttle = 1;
-    if (net_fidelity(fabric->net) == NET_F0)
-        fabric->timing.chunk_packets = F0_CHUNK_PACKETS; /* no contention: few events per message */
+    limit_chunks(&fabric->timing, net_fidelity(fabric->net));
     for (node = 0; node < fabric->nodes; node++) {
         struct aries_sim_nic *nic = g_new0(struct aries_sim_nic, 1);
 

@@ -14,22 +14,41 @@ static sim_time_t later(sim_time_t a, sim_time_t b)
     return a > b ? a : b;
 }
 
+/* Time of a chunk's data packets in a pipeline of the NIC. */
+static sim_time_t data_service(const struct chunk *chunk, const struct aries_timing *timing)
+{
+    return (chunk->packets + (chunk->bytes + 15) / 16) * timing->nic_flit;
+}
+
+/*
+ * A resource that works on a chunk's packets while they arrive: with nothing before it, it is done
+ * `packet` after the last of them; otherwise `service` after what was before. Returns how long the
+ * chunk has to wait.
+ */
+static sim_time_t occupy(sim_time_t *free_at, sim_time_t arrival, sim_time_t packet,
+                         sim_time_t service)
+{
+    sim_time_t idle = arrival + packet, done = later(idle, *free_at + service);
+
+    *free_at = done;
+    return done - idle;
+}
+
 /* Takes the chunk's share of a receive pipeline at its arrival; returns how long it had to wait. */
 static sim_time_t reserve_receive(struct aries_nic *nic, const struct chunk *chunk, bool data)
 {
     struct aries_sim_nic *sim = nic->sim;
     const struct aries_timing *timing = &nic->fabric->timing;
-    sim_time_t arrival = sim_now() - chunk->transfer.lag, start = later(arrival, sim->rx_free);
-    uint32_t flits = chunk->packets + (data ? (chunk->bytes + 15) / 16 : 0);
+    sim_time_t arrival = sim_now() - chunk->transfer.lag, wait, duplex;
+    sim_time_t service = data ? data_service(chunk, timing) : chunk->packets * timing->nic_flit;
 
-    sim->rx_free = start + flits * timing->nic_flit;
+    wait = occupy(&sim->rx_free, arrival, service / chunk->packets, service);
     if (data && chunk->txn->work.unit == ARIES_UNIT_BTE) {
-        sim_time_t duplex = later(arrival, sim->duplex_free);
-
-        sim->duplex_free = duplex + (sim_time_t)(chunk->bytes * 1e3 / timing->duplex_rate);
-        start = later(start, duplex);
+        service = (sim_time_t)(chunk->bytes * 1e3 / timing->duplex_rate);
+        duplex = occupy(&sim->duplex_free, arrival, service / chunk->packets, service);
+        wait = later(wait, duplex);
     }
-    return start - arrival;
+    return wait;
 }
 
 /* False: the chunk is handled later, or lost. */
@@ -323,6 +342,29 @@ static void cqwrite(struct aries_nic *nic, struct chunk *chunk)
 /* ---- responses ---------------------------------------------------------------------------------
  */
 
+static void send_data_now(struct sim_event *event)
+{
+    struct chunk *chunk = sim_container_of(event, struct chunk, transfer.event);
+
+    event->fire = source_response;
+    chunk_launch(chunk, chunk->feed);
+}
+
+/* What a GET has read leaves through the transmit pipeline, as requests do. */
+static void send_data(struct aries_nic *nic, struct chunk *chunk)
+{
+    struct aries_sim_nic *sim = nic->sim;
+    sim_time_t start = later(sim_now(), sim->tx_free);
+
+    sim->tx_free = start + data_service(chunk, &nic->fabric->timing);
+    if (sim_likely(start == sim_now())) {
+        chunk_launch(chunk, chunk->feed);
+        return;
+    }
+    chunk->transfer.event.fire = send_data_now;
+    sim_event_schedule(&chunk->transfer.event, start);
+}
+
 static void respond(struct aries_nic *nic, struct chunk *chunk)
 {
     struct aries_fabric *fabric = nic->fabric;
@@ -355,7 +397,10 @@ static void respond(struct aries_nic *nic, struct chunk *chunk)
             transfer->route = (uint8_t)(NET_ROUTE_ADAPTIVE_0 + timing->response_class);
     }
     fabric->counters.response_packets += chunk->packets;
-    chunk_launch(chunk, work->op == ARIES_GET && !failed ? chunk->feed : 0);
+    if (work->op != ARIES_GET || failed)
+        chunk_launch(chunk, 0);
+    else
+        send_data(nic, chunk);
 }
 
 void target_arrive(struct sim_event *event)
@@ -443,10 +488,19 @@ void source_response(struct sim_event *event)
     struct aries_txn *txn = chunk->txn;
     bool returns_data =
         txn->work.op == ARIES_GET || (txn->work.op == ARIES_AMO && amo_fetches(txn->work.amo_cmd));
+    sim_time_t wait;
 
     if (sim_unlikely(chunk->transfer.status != NET_DELIVERED)) {
         source_lost(chunk, chunk->packets);
         return;
+    }
+    if (txn->work.op == ARIES_GET && chunk->status == 0 && !chunk->returned) {
+        chunk->returned = true;
+        wait = reserve_receive(txn->source, chunk, true);
+        if (wait > 0) {
+            sim_event_schedule(event, sim_now() + wait);
+            return;
+        }
     }
     if (sim_unlikely(chunk->transfer.poisoned || (chunk->poisoned && chunk->status == 0))) {
         chunk->status = A_STATUS_DATA_ERR;

@@ -9,8 +9,10 @@
 
 static void carry_over(struct net *net, uint32_t link)
 {
-    net->totals[link].units += net->links[link].units;
-    net->totals[link].transfers += net->links[link].transfers;
+    struct net_link_totals *totals = net_link_totals(net, link);
+
+    totals->units += net->links[link].units;
+    totals->transfers += net->links[link].transfers;
     net->links[link].units = 0;
     net->links[link].transfers = 0;
 }
@@ -46,12 +48,19 @@ static inline sim_time_t serve(struct net_link *link, sim_time_t head, sim_time_
     return turn;
 }
 
+/* A track per port of a router; the links of a switched network are one router's ports. */
+static inline uint32_t track_of(const struct net *net, uint32_t link)
+{
+    return net->ports ? link / NET_DRAGONFLY_PORTS : 0;
+}
+
 static void trace_link(const struct net *net, uint32_t link, sim_time_t start, sim_time_t duration,
                        uint32_t units)
 {
-    uint32_t ports = net->ports ? net->ports : net->link_count;
+    uint32_t router = track_of(net, link);
     struct trace_point point = {
-        TRACE_SLICE, TRACE_LINK, link / ports, link % ports, "transfer", start, duration, 0, units,
+        TRACE_SLICE, TRACE_LINK, router, link - router * net->ports, "transfer", start,
+        duration,    0,          units,
     };
 
     trace_write(&point);
@@ -88,8 +97,8 @@ static inline void walk_links(struct net *net, struct net_transfer *transfer,
             carry_over(net, index);
         if (i == 0) {
             walk->first = speed;
-            trace(TRACE_SLICE, TRACE_LINK, net->ports ? index / net->ports : 0,
-                  net->ports ? index % net->ports : index, "transfer", turn, wire, 0, units);
+            trace(TRACE_SLICE, TRACE_LINK, track_of(net, index),
+                  index - track_of(net, index) * net->ports, "transfer", turn, wire, 0, units);
         } else if (sim_unlikely(trace_on)) {
             trace_link(net, index, turn, wire, units);
         }

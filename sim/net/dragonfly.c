@@ -44,7 +44,7 @@ static void sort_detours(struct dragonfly *fly, sim_time_t green, sim_time_t bla
     const sim_time_t times[4] = {0, green, black, green + black};
     const uint32_t hops[4] = {0, 1, 1, 2};
     bool done[16] = {false};
-    uint32_t left = 16;
+    uint32_t left = 16, links = 0;
 
     while (left > 0) {
         struct detour_class *class = &fly->order[fly->orders++];
@@ -62,6 +62,9 @@ static void sort_detours(struct dragonfly *fly, sim_time_t green, sim_time_t bla
                 here = i / 4 == LEG_HERE; /* these come first, so they win among equals */
             }
         }
+        if (fly->orders == 1 || best_hops != links)
+            fly->class_of_links[best_hops] = (uint8_t)(fly->orders - 1);
+        links = best_hops;
         for (i = 0; i < 16; i++)
             if (!done[i] && hops[i / 4] + hops[i % 4] == best_hops &&
                 times[i / 4] + times[i % 4] == best && (i / 4 == LEG_HERE) == here) {
@@ -71,6 +74,21 @@ static void sort_detours(struct dragonfly *fly, sim_time_t green, sim_time_t bla
                 left--;
             }
     }
+}
+
+/* Where to begin to look: the first class with as many links as are needed. For at most 64 links.
+ */
+static inline uint32_t first_class(const struct dragonfly *fly, const struct reach *out,
+                                   const struct reach *in)
+{
+    uint64_t s0 = out->here, s1 = out->green | out->black, s2 = fly->last_word & ~(s0 | s1);
+    uint64_t t0 = in->here, t1 = in->green | in->black, t2 = fly->last_word & ~(t0 | t1);
+
+    if (((s0 & t0) | (s0 & t1) | (s1 & t0)) != 0)
+        return fly->class_of_links[(s0 & t0) != 0 ? 0 : 1];
+    if (((s1 & t1) | (s0 & t2) | (s2 & t0)) != 0)
+        return fly->class_of_links[2];
+    return fly->class_of_links[((s1 & t2) | (s2 & t1)) != 0 ? 3 : 4];
 }
 
 uint32_t dragonfly_best_gateways(const struct dragonfly *fly, uint32_t source_router,
@@ -86,7 +104,7 @@ uint32_t dragonfly_best_gateways(const struct dragonfly *fly, uint32_t source_ro
         &fly->reach[(dragonfly_peer_index(to->group, from->group) * fly->per_group + to->local) *
                     words];
 
-    for (i = 0; i < fly->orders; i++) {
+    for (i = words == 1 ? first_class(fly, out, in) : 0; i < fly->orders; i++) {
         const struct detour_class *class = &fly->order[i];
 
         count = 0;
@@ -246,14 +264,6 @@ static double fixed_rate(const struct net *net, uint32_t source, uint32_t target
     return rate;
 }
 
-/* A class whose bias is larger than any load never leaves the minimal paths. */
-bool dragonfly_only_minimal(const struct dragonfly *fly, unsigned route)
-{
-    const struct net_route_bias *bias = &fly->bias[route - NET_ROUTE_ADAPTIVE_0][0];
-
-    return (15u << bias->min_shift) + bias->min_add <= bias->non_add;
-}
-
 /* The narrowest place that all paths share: at the source, at the target, between the groups. */
 static uint32_t narrowest(const struct net *net, uint32_t s, uint32_t t, double *rate)
 {
@@ -300,7 +310,8 @@ static double path_rate(const struct net *net, uint32_t source, uint32_t target,
         return fixed_rate(net, source, target);
     if (net->impaired && fixed_rate(net, source, target) == 0)
         return 0;
-    if (fly->places[s].group == fly->places[t].group && dragonfly_only_minimal(fly, route)) {
+    if (fly->places[s].group == fly->places[t].group &&
+        fly->only_minimal[route - NET_ROUTE_ADAPTIVE_0]) {
         rate = minimal_rate(net, s, t);
         return rate > 0 ? rate : fixed_rate(net, source, target);
     }
@@ -469,14 +480,17 @@ static bool check(const struct net_dragonfly_config *config, char **error)
 static void fill_bias(struct dragonfly *fly, const struct net_route_bias *bias)
 {
     static const uint32_t shift_by[4] = {0, 1, 1, 2}, add_by[4] = {0, 1, 2, 3};
-    uint32_t class, position;
+    uint32_t mode, position;
 
-    for (class = 0; class < 4; class ++)
+    for (mode = 0; mode < 4; mode++) {
+        uint32_t cost_max = (15u << bias[mode].min_shift) + bias[mode].min_add;
+
+        fly->only_minimal[mode] = cost_max <= bias[mode].non_add;
         for (position = 0; position < 4; position++) {
-            struct net_route_bias *here = &fly->bias[class][position];
+            struct net_route_bias *here = &fly->bias[mode][position];
 
-            *here = bias[class];
-            if (class != 1)
+            *here = bias[mode];
+            if (mode != 1)
                 continue;
             here->non_shift += shift_by[position];
             here->non_add <<= add_by[position];
@@ -485,6 +499,7 @@ static void fill_bias(struct dragonfly *fly, const struct net_route_bias *bias)
             if (here->non_add > 63)
                 here->non_add = 63;
         }
+    }
 }
 
 bool net_dragonfly_init(struct net *net, const struct net_config *all, char **error)

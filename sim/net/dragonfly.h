@@ -18,7 +18,7 @@
 #define CHASSIS_MAX 6
 #define SLOTS_MAX 16
 #define LOCALS_MAX (CHASSIS_MAX * SLOTS_MAX)
-#define PORTS 40
+#define PORTS NET_DRAGONFLY_PORTS
 #define PORT_BLACK 15
 #define PORT_BLUE 30
 #define BLUE_PORTS 10
@@ -65,11 +65,13 @@ struct dragonfly {
     uint64_t last_word; /* valid bits of the last word */
     struct detour_class order[16];
     uint32_t orders;
+    uint8_t class_of_links[5]; /* the first in `order` with so many links */
     struct place *places; /* [router] */
     struct sim_random *random; /* [router]: every router draws from its own stream */
     sim_time_t router_transit;
     struct net_route_bias
         bias[4][4]; /* [class][where the decision is taken: p-tile, green, black, blue] */
+    bool only_minimal[4]; /* this class never leaves the minimal paths */
 };
 
 /* Index of group `peer` among the peers of `group`. */
@@ -122,7 +124,6 @@ uint32_t dragonfly_best_gateways(const struct dragonfly *fly, uint32_t source_ro
 
 /* dragonfly.c: over how many ports adaptive packets can spread, at most NET_WIDE; 0: none */
 uint32_t dragonfly_width(const struct net *net, uint32_t source_router, uint32_t target_router);
-bool dragonfly_only_minimal(const struct dragonfly *fly, unsigned route); /* an adaptive mode */
 
 /* route.c */
 bool dragonfly_route(struct net *net, const struct net_transfer *transfer, struct net_path *path);

@@ -24,6 +24,7 @@ enum {
     COLORS,
 };
 #define LANES 3
+#define NET_DRAGONFLY_PORTS 40
 
 struct net_speed {
     uint64_t unit; /* ps per unit on the wire, fixed point: see net_serialise */
@@ -133,10 +134,10 @@ struct net {
     enum net_fidelity fidelity;
     bool impaired; /* some link or router is not alive now */
     struct net_link *links;
-    struct net_link_totals *totals;
+    struct net_link_totals *totals; /* per directed link; NULL until one is needed */
     uint8_t *down; /* per directed link */
     uint8_t *lanes; /* per directed link; NULL as long as all have theirs */
-    uint32_t link_count, ports; /* ports: links per router in the index, 0 when irregular */
+    uint32_t link_count, ports; /* ports: links per router in the index; 0: not a dragonfly */
     uint8_t *router_dead;
     uint32_t endpoints, routers, groups;
     uint32_t per_router; /* endpoints */
@@ -206,6 +207,7 @@ sim_time_t net_order_clamp(struct net_order *order, const struct net_transfer *t
 void net_order_fini(struct net_order *order);
 
 /* link.c */
+struct net_link_totals *net_link_totals(struct net *net, uint32_t link);
 bool net_flight_lost(struct net *net,
                      const struct net_transfer *transfer); /* asked at its arrival */
 

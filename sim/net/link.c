@@ -9,6 +9,15 @@
 #include <string.h>
 #include "internal.h"
 
+struct net_link_totals *net_link_totals(struct net *net, uint32_t link)
+{
+    if (net->totals == NULL)
+        net->totals = calloc(net->link_count, sizeof(*net->totals));
+    if (net->totals == NULL)
+        abort();
+    return &net->totals[link];
+}
+
 static void write_death(struct net *net, bool is_router, uint32_t a, uint32_t b)
 {
     if (net->death_count == net->death_capacity) {
@@ -123,9 +132,9 @@ static bool lost_to_link(struct net *net, const struct net_transfer *transfer,
         net->topology->describe(net, link, &info);
         wire = net_serialise(net_link_speed(net, link, info.color), transfer->units);
         if (death->time + wire < left)
-            net->totals[link].dead++; /* it had not come to the link yet */
+            net_link_totals(net, link)->dead++; /* it had not come to the link yet */
         else
-            net->totals[link].dropped++;
+            net_link_totals(net, link)->dropped++;
         return true;
     }
     return false;
@@ -141,7 +150,7 @@ static bool lost_to_router(struct net *net, const struct net_transfer *transfer,
     for (i = 0; i < flight->links; i++) {
         net->topology->describe(net, flight->link[i], &info);
         if (info.router == router && when <= flight->sent + flight->left_ns[i] * SIM_NS) {
-            net->totals[flight->link[i]].dropped++;
+            net_link_totals(net, flight->link[i])->dropped++;
             return true;
         }
     }
@@ -176,10 +185,14 @@ void net_for_each_link(const struct net *net,
         if (!net->topology->describe(net, i, &info))
             continue;
         info.alive = net->down[i] == 0;
-        info.units = net->totals[i].units + net->links[i].units;
-        info.transfers = net->totals[i].transfers + net->links[i].transfers;
-        info.dropped = net->totals[i].dropped;
-        info.dead = net->totals[i].dead;
+        info.units = net->links[i].units;
+        info.transfers = net->links[i].transfers;
+        if (net->totals != NULL) {
+            info.units += net->totals[i].units;
+            info.transfers += net->totals[i].transfers;
+            info.dropped = net->totals[i].dropped;
+            info.dead = net->totals[i].dead;
+        }
         info.busy = (sim_time_t)((double)info.units * 1e6 /
                                  net_link_speed(net, i, info.color)->units_per_us);
         visit(&info, arg);

@@ -78,11 +78,9 @@ bool net_links_alloc(struct net *net, uint32_t links)
 {
     net->link_count = links;
     net->links = calloc(links, sizeof(*net->links));
-    net->totals = calloc(links, sizeof(*net->totals));
     net->down = calloc(links, sizeof(*net->down));
     net->router_dead = calloc(net->routers, sizeof(*net->router_dead));
-    return net->links != NULL && net->totals != NULL && net->down != NULL &&
-           net->router_dead != NULL;
+    return net->links != NULL && net->down != NULL && net->router_dead != NULL;
 }
 
 struct net *net_create(const struct net_config *config, char **error)

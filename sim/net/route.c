@@ -345,6 +345,8 @@ static inline uint32_t port_load(const struct net *net, const struct net_path *p
         here = backlog(net, path, i, head);
         if (here > far)
             far = here;
+        if (far >= 512 * 15.0 / 576)
+            break; /* it cannot get worse */
     }
     if (far >= 64 * 15.0 / 576)
         load += far >= 512 * 15.0 / 576 ? 8 : far >= 256 * 15.0 / 576 ? 4 : 2;
@@ -426,6 +428,20 @@ static bool divert(const struct context *in, struct net_path *path, uint32_t s, 
     return true;
 }
 
+/* Nothing waits anywhere on the path, so no decision on it can be for another one, unless minimal
+ * is penalised. */
+static inline bool idle(const struct net *net, const struct net_path *path, sim_time_t head)
+{
+    uint32_t i;
+
+    for (i = 0; i < path->links; i++) {
+        if (net_link_backlog(&net->links[path->link[i]], head) > 0)
+            return false;
+        head += net->speed[path->color[i]][LANES].hop;
+    }
+    return true;
+}
+
 static sim_time_t hops(const struct net *net, const struct net_path *path)
 {
     sim_time_t sum = 0;
@@ -476,7 +492,7 @@ static bool adaptive_path(struct net *net, const struct net_transfer *transfer,
     sim_time_t head = in.now + in.fly->router_transit;
 
     if (in.fly->places[s].group == in.fly->places[t].group && transfer->packets > 1 &&
-        dragonfly_only_minimal(in.fly, transfer->route) &&
+        in.fly->only_minimal[class] &&
         divide(&in, path, &in.fly->places[s], &in.fly->places[t], (uint32_t)choice))
         return true;
     begin(in.fly, path, dragonfly_width(net, s, t));
@@ -489,6 +505,8 @@ static bool adaptive_path(struct net *net, const struct net_transfer *transfer,
         return true;
     }
     path->propagation = hops(net, path);
+    if (in.fly->bias[class][0].min_add <= in.fly->bias[class][0].non_add && idle(net, path, head))
+        return true;
     for (at = 0; at < path->links && (at == 0 || path->color[at - 1] != COLOR_BLUE); at++) {
         const struct net_route_bias *bias =
             &in.fly->bias[class][at == 0 ? 0 : 1 + path->color[at - 1]];

@@ -262,10 +262,28 @@ static json_int_t exit_of(const json_t *result)
     return json_integer_value(json_object_get(result, "exit"));
 }
 
+/* Of all runs, in order. */
+static char *digest_of(const json_t *runs)
+{
+    uint64_t digest = 0;
+    const json_t *run;
+    size_t i;
+
+    json_array_foreach(runs, i, run)
+    {
+        const char *text = json_string_value(json_object_get(run, "digest"));
+        digest = sim_mix(digest + 0x9e3779b97f4a7c15ull) ^
+                 (text != NULL ? g_ascii_strtoull(text, NULL, 16) : 0);
+    }
+    return g_strdup_printf("%016" PRIx64, digest);
+}
+
 json_t *campaign_execute(const struct campaign *campaign, campaign_run run)
 {
     uint64_t total = campaign_size(campaign), number, good = 0, refused = 0;
-    json_t **results = g_new0(json_t *, total), *runs = json_array(), *failed = json_array();
+    json_t **results = g_new0(json_t *, total), *runs = json_array(), *failed = json_array(),
+           *result;
+    char *digest;
 
     do_all(campaign, run, results, total);
     for (number = 0; number < total; number++) {
@@ -278,11 +296,15 @@ json_t *campaign_execute(const struct campaign *campaign, campaign_run run)
         json_array_append_new(runs, results[number]);
     }
     g_free(results);
-    return json_pack("{s:i,s:o,s:{s:I,s:I,s:o},s:i}", "schema", 1, "runs", runs, "summary", "runs",
-                     (json_int_t)total, "hold", (json_int_t)good, "failed", failed, "exit",
-                     good == total      ? EXIT_HOLDS
-                     : refused == total ? EXIT_BAD_INPUT
-                                        : EXIT_BROKEN);
+    digest = digest_of(runs);
+    result = json_pack("{s:i,s:s,s:o,s:{s:I,s:I,s:o},s:i}", "schema", 1, "digest", digest, "runs",
+                       runs, "summary", "runs", (json_int_t)total, "hold", (json_int_t)good,
+                       "failed", failed, "exit",
+                       good == total      ? EXIT_HOLDS
+                       : refused == total ? EXIT_BAD_INPUT
+                                          : EXIT_BROKEN);
+    g_free(digest);
+    return result;
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */

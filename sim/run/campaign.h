@@ -32,8 +32,8 @@ uint64_t campaign_size(const struct campaign *campaign);
 
 /*
  * Does all runs. The result has "runs" (each with "run": its name, "set", "seed", then the run's
- * result, or "error") and "summary"; "exit" is 0 when all hold, else 1; 2 when every run was bad
- * input.
+ * result, or "error"), "digest" of all and "summary"; "exit" is 0 when all hold, else 1; 2 when
+ * every run was bad input.
  */
 json_t *campaign_execute(const struct campaign *campaign, campaign_run run);
 

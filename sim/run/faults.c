@@ -28,7 +28,8 @@ static enum sim_fault_action rule_action(const struct scenario_fault *fault)
     return actions[i].action;
 }
 
-static bool add_rule(const struct scenario_fault *fault, char **error)
+static bool add_rule(const struct scenario *scenario, const struct scenario_fault *fault,
+                     char **error)
 {
     struct sim_fault_point *point = sim_fault_point_find(fault->where);
     struct sim_fault_rule rule = {
@@ -51,6 +52,9 @@ static bool add_rule(const struct scenario_fault *fault, char **error)
         return false;
     }
     rule.label = strdup(fault->title);
+    /* Other seeds, other strikes. The title is unique, so a rule more or less does not shift the
+     * others. */
+    sim_random_init(&rule.random, scenario->seed, fault->title, 0);
     sim_fault_rule_add(point, &rule);
     return true;
 }
@@ -170,7 +174,7 @@ static bool create_fault(struct cluster *cluster, size_t index, char **error)
     struct timed_fault *timed;
 
     if (fault->place == FAULT_POINT)
-        return add_rule(fault, error);
+        return add_rule(cluster->scenario, fault, error);
     if (!exists(cluster, fault, index, error))
         return false;
     timed = &cluster->timed[cluster->timed_count++];

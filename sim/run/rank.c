@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "engine/trace.h"
 
 static void leave_gather(struct rank *rank);
 
@@ -16,6 +17,8 @@ void rank_left(struct rank *rank)
     struct cluster *cluster = job->cluster;
 
     sim_progress();
+    trace(TRACE_INSTANT, TRACE_RANK, rank->node, rank->on_node, "end", sim_now(), 0, 0,
+          (uint64_t)rank->exit_code);
     if (rank->exit_code != 0 && job->exit_code == 0)
         job->exit_code = rank->exit_code;
     job->ended = MAX(job->ended, sim_now());
@@ -256,11 +259,13 @@ static const uint8_t *meet(struct rank *rank, const void *mine, size_t bytes, bo
     struct job *job = rank->job;
     struct gather *gather = &job->gather;
     const struct sim_wait wait = {.text = "the barrier", .describe = describe_gather, .what = job};
+    sim_time_t begin;
     uint64_t generation;
     unsigned side;
     bool fits;
 
     sim_settle();
+    begin = sim_now();
     generation = gather->generation;
     side = generation & 1;
     if (gather->arrived == 0)
@@ -276,6 +281,8 @@ static const uint8_t *meet(struct rank *rank, const void *mine, size_t bytes, bo
     rank_gather_check(job);
     while (gather->generation == generation)
         sim_wait_until(SIM_NEVER, &wait);
+    trace(TRACE_SLICE, TRACE_RANK, rank->node, rank->on_node, "barrier", begin, sim_now() - begin,
+          0, bytes);
     return fits ? gather->buffers[side] : NULL;
 }
 

@@ -5,16 +5,20 @@
 #include <yaml.h>
 #include "value.h"
 
+#define MESSAGE_MAX 2000
+
 struct builder {
     yaml_document_t *document;
     const char *origin;
     uint32_t nodes;
+    size_t bytes; /* of all texts */
     char *error;
 };
 
 static char *problem_at(const char *origin, uint32_t line, const char *field, const char *what)
 {
     GString *out = g_string_new(origin);
+    char *c;
 
     if (line != 0)
         g_string_append_printf(out, ":%u", line);
@@ -22,6 +26,10 @@ static char *problem_at(const char *origin, uint32_t line, const char *field, co
     if (field != NULL && field[0] != '\0')
         g_string_append_printf(out, "%s: ", field);
     g_string_append(out, what);
+    if (out->len > MESSAGE_MAX)
+        g_string_append(g_string_truncate(out, MESSAGE_MAX), "...");
+    for (c = out->str; *c != '\0'; c++)
+        *c = g_ascii_iscntrl(*c) ? '?' : *c; /* keys may hold anything; a message is one line */
     return g_string_free(out, FALSE);
 }
 
@@ -119,6 +127,9 @@ static bool take_text(struct builder *builder, const yaml_node_t *node, uint32_t
 
     if (memchr(bytes, '\0', length) != NULL)
         return refuse(builder, line, "a text contains a zero byte; allowed: any other character");
+    builder->bytes += length;
+    if (builder->bytes > 2 * TREE_BYTES_MAX)
+        return refuse(builder, line, "too much text after expanding aliases; allowed: 2 MiB");
     *text = g_strndup(bytes, length);
     return true;
 }
@@ -204,7 +215,6 @@ static struct tree *build(struct builder *builder, int index, uint32_t depth)
     switch (node->type) {
     case YAML_SCALAR_NODE:
         tree->type = TREE_SCALAR;
-        tree->plain = node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
         ok = take_text(builder, node, line, &tree->text);
         break;
     case YAML_SEQUENCE_NODE:
@@ -326,8 +336,20 @@ static int emit_bytes(void *data, unsigned char *bytes, size_t length)
     return 1;
 }
 
-static void emit_scalar(yaml_emitter_t *emitter, const char *text, bool plain)
+/* Words and numbers that no reader can take for anything else. */
+static bool needs_no_quotes(const char *text)
 {
+    const char *c;
+
+    for (c = text; g_ascii_isalnum(*c) || (c != text && strchr("_./+-", *c) != NULL && *c != '\0');
+         c++)
+        ;
+    return *c == '\0' && c != text;
+}
+
+static void emit_scalar(yaml_emitter_t *emitter, const char *text)
+{
+    bool plain = needs_no_quotes(text);
     yaml_event_t event;
 
     yaml_scalar_event_initialize(&event, NULL, NULL, (const yaml_char_t *)text, (int)strlen(text),
@@ -354,7 +376,7 @@ static void emit_node(yaml_emitter_t *emitter, const struct tree *tree, uint32_t
     size_t i;
 
     if (tree->type == TREE_SCALAR) {
-        emit_scalar(emitter, tree->text, tree->plain && tree->text[0] != '\0');
+        emit_scalar(emitter, tree->text);
         return;
     }
     if (tree->type == TREE_SEQUENCE)
@@ -366,7 +388,7 @@ static void emit_node(yaml_emitter_t *emitter, const struct tree *tree, uint32_t
     yaml_emitter_emit(emitter, &event);
     for (i = 0; i < tree->count; i++) {
         if (tree->type == TREE_MAPPING)
-            emit_scalar(emitter, tree->items[i]->key, true);
+            emit_scalar(emitter, tree->items[i]->key);
         emit_node(emitter, tree->items[i], depth + 1);
     }
     if (tree->type == TREE_SEQUENCE)
@@ -422,9 +444,18 @@ static struct tree *member_by_path(const struct tree *mapping, const char *path,
     return item;
 }
 
+/* Jobs are known by name, faults by label. */
+static bool is_called(const struct tree *item, const char *word)
+{
+    const struct tree *name = tree_get(item, "name");
+
+    if (name == NULL)
+        name = tree_get(item, "label");
+    return name != NULL && name->type == TREE_SCALAR && strcmp(name->text, word) == 0;
+}
+
 static struct tree *item_by_path(const struct tree *sequence, const char *component)
 {
-    const struct tree *name;
     char *end;
     guint64 index = g_ascii_strtoull(component, &end, 10);
     size_t i;
@@ -432,8 +463,7 @@ static struct tree *item_by_path(const struct tree *sequence, const char *compon
     if (g_ascii_isdigit(component[0]) && *end == '\0')
         return index < sequence->count ? sequence->items[index] : NULL;
     for (i = 0; i < sequence->count; i++) {
-        name = tree_get(sequence->items[i], "name");
-        if (name != NULL && name->type == TREE_SCALAR && strcmp(name->text, component) == 0)
+        if (is_called(sequence->items[i], component))
             return sequence->items[i];
     }
     return NULL;
@@ -493,9 +523,9 @@ static struct tree *resolve(struct tree *root, const char *path, const char *ori
                 problem_at(origin, 0, component,
                            "its parent is a single value; allowed: paths into mappings and lists");
         else if (at->type == TREE_SEQUENCE && (next = item_by_path(at, component)) == NULL)
-            *error =
-                problem_at(origin, 0, component,
-                           "no such item; allowed: the number of an item, from 0, or its name");
+            *error = problem_at(
+                origin, 0, component,
+                "no such item; allowed: the number of an item, from 0, or its name or label");
         else if (at->type == TREE_MAPPING && (next = member_by_path(at, path, &rest)) == NULL)
             next = create_member(at, component, origin);
         g_free(component);

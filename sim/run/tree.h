@@ -29,7 +29,6 @@ struct tree {
     const char *origin; /* interned: file name, or "--set a.b=c" */
     char *key; /* member of a mapping: its key */
     char *text; /* TREE_SCALAR */
-    bool plain; /* TREE_SCALAR: written without quotes */
     struct tree **items;
     size_t count;
 };
@@ -46,7 +45,7 @@ void tree_remove(struct tree *mapping, const char *key);
 
 /*
  * Sets what `path` names ("jobs.0.args.bytes", "jobs.clients.nodes") to a YAML value. List items go
- * by number or by the value of their `name`; a mapping's key may contain dots; missing mappings on
+ * by number or by their `name` or `label`; a mapping's key may contain dots; missing mappings on
  * the way are created. `origin` is what messages say ("--set"). False: *error (g_free).
  */
 bool tree_set(struct tree *root, const char *path, const char *value, const char *origin,

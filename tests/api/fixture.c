@@ -75,7 +75,7 @@ static void rank_start(struct machine *machine, uint32_t id)
     char name[16];
 
     snprintf(name, sizeof name, "rank %u", id);
-    *rank = (struct rank){.id = id, .node = id / machine->ranks_per_node, .machine = machine};
+    *rank = (struct rank){.id = id, .node = machine->node[id], .machine = machine};
     rank->process = aries_process_create(machine->fabric, rank->node, MACHINE_JOB, 1000 + id,
                                          machine->privileged, name, rank_killed, rank);
     rank->fiber = sim_fiber_start(rank_fiber, rank, name, 0);
@@ -106,12 +106,34 @@ static void run_to_end(struct machine *machine)
     assert_true(ledger_balanced());
 }
 
+static void create_fabric(struct machine *machine)
+{
+    struct aries_params *params =
+        aries_params_new(machine->profile != NULL ? machine->profile : "xc40_hsw");
+    struct net_config config;
+    char *error;
+    uint32_t i;
+
+    for (i = 0; i < 4 && machine->param[i] != NULL; i++)
+        assert_true(aries_params_set(params, machine->param[i], machine->value[i], &error));
+    net_config_default(&config);
+    config.seed = machine->seed;
+    config.dragonfly.preset = machine->preset != NULL ? machine->preset : "chassis";
+    if (machine->configure != NULL)
+        machine->configure(machine, &config);
+    aries_params_to_net(params, &config);
+    machine->net = net_create(&config, &error);
+    assert_non_null(machine->net);
+    machine->fabric = aries_fabric_create(machine->net, params, machine->seed);
+    aries_params_free(params);
+    for (i = 0; i < machine->ranks; i++)
+        machine->node[i] = i / machine->ranks_per_node;
+    if (machine->place != NULL)
+        machine->place(machine);
+}
+
 void machine_run(struct machine *machine)
 {
-    struct net_config config;
-    struct aries_params *params = aries_params_new("xc40_hsw");
-    struct net *net;
-    char *error;
     uint32_t i;
 
     if (left_behind)
@@ -119,15 +141,9 @@ void machine_run(struct machine *machine)
     left_behind = true;
     machine->ranks = machine->ranks == 0 ? 2 : machine->ranks;
     machine->ranks_per_node = machine->ranks_per_node == 0 ? 1 : machine->ranks_per_node;
-    sim_init(&(struct sim_options){.seed = 1, .time_limit = 100 * SIM_S});
-    for (i = 0; i < 4 && machine->param[i] != NULL; i++)
-        assert_true(aries_params_set(params, machine->param[i], machine->value[i], &error));
-    net_config_default(&config);
-    config.dragonfly.preset = "chassis";
-    aries_params_to_net(params, &config);
-    net = net_create(&config, &error);
-    assert_non_null(net);
-    machine->fabric = aries_fabric_create(net, params, 1);
+    machine->seed = machine->seed == 0 ? 1 : machine->seed;
+    sim_init(&(struct sim_options){.seed = machine->seed, .time_limit = 100 * SIM_S});
+    create_fabric(machine);
     aries_job_configure(machine->fabric, MACHINE_JOB, MACHINE_PTAG, MACHINE_COOKIE);
     aries_job_configure(machine->fabric, MACHINE_JOB, MACHINE_PTAG_OTHER, MACHINE_COOKIE_OTHER);
     for (i = 0; i < machine->ranks; i++)
@@ -135,9 +151,9 @@ void machine_run(struct machine *machine)
     if (machine->prepare != NULL)
         machine->prepare(machine);
     run_to_end(machine);
+    machine->digest = sim_core.digest;
     aries_fabric_destroy(machine->fabric);
-    net_destroy(net);
-    aries_params_free(params);
+    net_destroy(machine->net);
     sim_fini();
     left_behind = false;
 }

@@ -30,7 +30,7 @@
 #include "engine/sim.h"
 #include "gni_pub.h"
 
-#define MACHINE_RANKS 16
+#define MACHINE_RANKS 64
 #define MACHINE_PTAG 17
 #define MACHINE_COOKIE GNI_JOB_CREATE_COOKIE(0x1234, 0)
 #define MACHINE_JOB 42
@@ -52,18 +52,26 @@ struct machine {
     uint32_t ranks;           /* 2 */
     uint32_t ranks_per_node;  /* 1 */
     bool privileged;
+    const char *profile;      /* "xc40_hsw" */
+    const char *preset;       /* "chassis" */
+    uint64_t seed;            /* 1 */
     bool unbalanced;          /* the ledger is not looked at: nodes die in the middle */
     const char *param[4];     /* parameters that differ from the table, and their values */
     double value[4];
     void (*main)(struct rank *rank);
+    void (*configure)(const struct machine *machine, struct net_config *config);
+    void (*place)(struct machine *machine); /* sets `node`; NULL: consecutive ones */
     void (*prepare)(struct machine *machine); /* before the ranks start: fault rules */
     void *argument;
     /* For the ranks. */
+    struct net *net;
     struct aries_fabric *fabric;
+    uint32_t node[MACHINE_RANKS]; /* of each rank */
     struct rank rank[MACHINE_RANKS];
     uint32_t waiting;         /* in machine_barrier */
     uint64_t barriers;
     uint64_t shared[MACHINE_RANKS][16]; /* out-of-band exchange: each rank writes its row */
+    uint64_t digest; /* of the run, when it has ended */
 };
 
 void machine_run(struct machine *machine);

@@ -111,7 +111,7 @@ def test_workload_as_shared_object(installed, tmp_path):
     source = jacquard.ROOT / "docs" / "examples" / "hello_workload.c"
     run(["gcc", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", source, "-o", tmp_path / "hello_workload.so",
          *installed.pkg_config("--cflags", "--libs", "jacquard")])
-    scenario = tmp_path / "hello.yaml"
-    scenario.write_text((jacquard.ROOT / "docs" / "examples" / "hello.yaml").read_text())
-    result = json.loads(run([installed.sim_run, scenario, "--json"], cwd=tmp_path))
-    assert result["digest"]
+    scenario = jacquard.ROOT / "docs" / "examples" / "hello.yaml"
+    result = json.loads(run([installed.sim_run, scenario, "--json", "--set",
+                             f"jobs.hello.program={tmp_path / 'hello_workload.so'}"]))
+    assert result["outcome"] == "done" and result["ledger"]["balanced"]

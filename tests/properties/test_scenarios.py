@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Properties of every valid scenario, over generated ones. JACQUARD_EXAMPLES=N draws N of each (default 40, the same
+"""Properties of every valid scenario, over generated ones. JACQUARD_EXAMPLES=N draws N of each (default 100, the same
 ones in every run); with N given they are drawn anew each time."""
 
 import os
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from jacquard import generate
 
 EXAMPLES = os.environ.get("JACQUARD_EXAMPLES")
-CHECKED = settings(max_examples=int(EXAMPLES or 40), derandomize=not EXAMPLES, deadline=None, database=None,
+CHECKED = settings(max_examples=int(EXAMPLES or 100), derandomize=not EXAMPLES, deadline=None, database=None,
                    print_blob=False, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture,
                                                             HealthCheck.data_too_large])
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * All ranks add to one counter in the memory of rank 0 and check the sum in the end. One atomic at
- * a time per rank
- * (`window: 1`) gives the latency; a window gives the rate of the unit.
+ * All ranks add to one counter in the memory of rank 0, or each to the counter of its partner, and
+ * check the sum in the end. One atomic at a time per rank (`window: 1`) gives the latency; a window
+ * gives the rate of the unit.
  */
 #include "common.h"
 
@@ -10,6 +10,8 @@ static const struct workload_arg args[] = {
     {"iterations", ARG_COUNT, "1000", "1", "100000000", NULL, "atomics per rank"},
     {"fetch", ARG_BOOL, "true", NULL, NULL, NULL, "return the old value"},
     {"cached", ARG_BOOL, "false", NULL, NULL, NULL, "use the cache of the atomic unit"},
+    {"counters", ARG_CHOICE, "one", NULL, NULL, "one|pairs",
+     "one: in the memory of rank 0; pairs: in that of the partner, half of the ranks away"},
     {"window", ARG_COUNT, "1", "1", "1024", NULL, "atomics in flight per rank"},
     {"software", ARG_TIME, "0", "0", "1ms", NULL, "time of software above uGNI, per atomic"},
     {NULL},
@@ -27,7 +29,9 @@ static gni_fma_cmd_type_t command(struct rank *rank)
 struct test {
     struct domain domain;
     struct region mine;
-    struct region counter; /* of rank 0 */
+    struct region counter;
+    uint32_t owner; /* rank whose counter it is */
+    bool pairs;
     gni_fma_cmd_type_t command;
     uint64_t window, iterations, software;
 };
@@ -35,7 +39,7 @@ struct test {
 static int post(struct test *test, struct operation *operation, size_t slot)
 {
     memset(operation, 0, sizeof(*operation));
-    operation->ep = domain_ep(&test->domain, 0);
+    operation->ep = domain_ep(&test->domain, test->owner);
     operation->desc.type = GNI_POST_AMO;
     operation->desc.amo_cmd = test->command;
     operation->desc.first_operand = 1;
@@ -92,11 +96,12 @@ static int verify(struct rank *rank, const struct test *test, int64_t mine)
     uint64_t errors = 0;
     uint32_t i;
 
-    for (i = 0; i < rank_size(rank); i++) {
-        sum += all[i].good;
-        errors += all[i].errors;
-    }
-    if (rank_id(rank) != 0)
+    for (i = 0; i < rank_size(rank); i++)
+        if (!test->pairs || i == test->owner) { /* partners add to each other's counter */
+            sum += all[i].good;
+            errors += all[i].errors;
+        }
+    if (!test->pairs && rank_id(rank) != test->owner)
         return 0;
     memcpy(&value, (void *)(uintptr_t)test->mine.address, sizeof(value));
     if (errors == 0 ? value != sum : value < sum)
@@ -125,7 +130,11 @@ static int run(struct rank *rank)
     if (regions == NULL)
         status = -1;
     else {
-        test.counter = regions[0];
+        test.pairs = strcmp(rank_arg_choice(rank, "counters"), "pairs") == 0;
+        test.owner = test.pairs ? pair_of(&test.domain) : 0;
+        if (test.owner == UINT32_MAX) /* the odd one out */
+            test.owner = rank_id(rank);
+        test.counter = regions[test.owner];
         good = add(rank, &test);
         status = good < 0 ? -1 : verify(rank, &test, good);
     }
@@ -138,7 +147,7 @@ static int run(struct rank *rank)
 
 static const struct workload amo_rate = {
     .name = "amo_rate",
-    .meaning = "all ranks add atomically to one counter, sum verified",
+    .meaning = "all ranks add atomically to one counter, or to their partner's; sums verified",
     .metrics = "latency (ps), with window 1; rate (1/s), per rank",
     .args = args,
     .main = run,

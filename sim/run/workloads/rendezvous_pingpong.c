@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Long messages to and fro between rank 0 and rank 1, as message libraries send them: the sender
- * announces the message by SMSG, the receiver fetches it by a BTE GET. Half a round trip is
- * recorded. The two software times are those of a library above uGNI: one for each announcement,
- * one for each message that was fetched.
+ * Long messages to and fro, as message libraries send them: the sender announces the message by
+ * SMSG, the receiver fetches it by a BTE GET. Latency is half of the round trip. The two software
+ * times are those of a library above uGNI: one for each announcement, one for each message fetched.
  */
 #include "common.h"
 
-#define ANNOUNCEMENT_BYTES 8u
-#define CREDITS 8u
+#define CREDITS 8
 
 static const struct workload_arg args[] = {
-    {"bytes", ARG_BYTES, "64KiB", "4", "64MiB", NULL, "size of each message"},
-    {"iterations", ARG_COUNT, "20", "1", "100000000", NULL, "round trips"},
+    {"bytes", ARG_BYTES, "64KiB", "4", "64MiB", NULL, "length of a message"},
+    {"iterations", ARG_COUNT, "20", "1", "1000000000", NULL, "round trips"},
     {"announce_software", ARG_TIME, "0", "0", "1ms", NULL,
      "time of software above uGNI, per announcement"},
     {"fetch_software", ARG_TIME, "0", "0", "1ms", NULL,
@@ -22,161 +20,136 @@ static const struct workload_arg args[] = {
 
 struct test {
     struct domain domain;
-    struct rank *rank;
-    gni_ep_handle_t endpoint; /* with the mailbox */
     uint32_t peer;
-    size_t sent, received; /* offsets of the two buffers in the shared memory */
     uint64_t bytes, iterations, announce_software, fetch_software;
-    uint64_t fetched; /* messages */
+    uint8_t *sent, *received;
+    struct region sent_region, received_region;
+    const struct region *sources; /* where each rank's messages lie */
+    uint64_t fetched;
 };
-
-static int check(struct test *test, gni_return_t code, const char *call)
-{
-    if (code == GNI_RC_SUCCESS)
-        return 0;
-    return rank_fail(test->rank, "%s: %s", call, gni_err_str[code]);
-}
-
-static gni_smsg_attr_t mailbox(void)
-{
-    gni_smsg_attr_t attr = {
-        .msg_type = GNI_SMSG_TYPE_MBOX_AUTO_RETRANSMIT,
-        .mbox_maxcredit = CREDITS,
-        .msg_maxsize = ANNOUNCEMENT_BYTES,
-    };
-
-    GNI_SmsgBufferSizeNeeded(&attr, &attr.buff_size);
-    return attr;
-}
-
-/* The mailbox lies at the start of the shared memory, then the two buffers. */
-static int connect_peer(struct test *test)
-{
-    gni_smsg_attr_t mine = mailbox(), other = mine;
-
-    test->sent = (mine.buff_size + 4095) / 4096 * 4096;
-    test->received = test->sent + (test->bytes + 4095) / 4096 * 4096;
-    if (domain_share(&test->domain, 2 * test->received - test->sent) != 0)
-        return -1;
-    test->endpoint = domain_endpoint(&test->domain, test->peer);
-    if (test->endpoint == NULL)
-        return -1;
-    mine.msg_buffer = test->domain.memory;
-    mine.mem_hndl = test->domain.handle;
-    other.msg_buffer = (void *)(uintptr_t)test->domain.peers[test->peer].base;
-    other.mem_hndl = test->domain.peers[test->peer].handle;
-    return check(test, GNI_SmsgInit(test->endpoint, &mine, &other), "GNI_SmsgInit");
-}
 
 static int announce(struct test *test, uint64_t number)
 {
-    gni_return_t code;
-
-    rank_compute(test->announce_software);
-    do
-        code = GNI_SmsgSend(test->endpoint, NULL, 0, &number, sizeof(number), 0);
-    while (code == GNI_RC_NOT_DONE);
-    return check(test, code, "GNI_SmsgSend");
+    return message_send(&test->domain, test->peer, &number, sizeof(number));
 }
 
-static int await_announcement(struct test *test, uint64_t expected)
+static int await_announcement(struct test *test, uint64_t number)
 {
-    uint64_t number;
-    void *message;
-    gni_return_t code;
+    const uint64_t *message;
+    uint32_t from;
+    uint64_t told;
 
-    do
-        code = GNI_SmsgGetNext(test->endpoint, &message);
-    while (code == GNI_RC_NOT_DONE);
-    if (check(test, code, "GNI_SmsgGetNext") != 0)
-        return -1;
-    number = *(const uint64_t *)message;
-    if (check(test, GNI_SmsgRelease(test->endpoint), "GNI_SmsgRelease") != 0)
-        return -1;
-    if (number == expected)
+    message = message_wait(&test->domain, &from);
+    rank_compute(test->announce_software);
+    told = *message;
+    message_release(&test->domain, from);
+    if (from == test->peer && told == number)
         return 0;
-    return rank_fail(test->rank, "message %llu was announced where %llu was due",
-                     (unsigned long long)number, (unsigned long long)expected);
+    return rank_fail(test->domain.rank, "message %llu was announced where %llu was due",
+                     (unsigned long long)told, (unsigned long long)number);
 }
 
-/* Also takes the completion of the own announcement from the queue, which came before. */
 static int fetch(struct test *test)
 {
-    gni_post_descriptor_t get;
-    int status;
+    struct operation get = {.ep = domain_ep(&test->domain, test->peer)};
 
-    post_fill(&test->domain, &get, GNI_POST_RDMA_GET, test->peer, test->received, test->sent,
-              test->bytes);
-    status = domain_transfer(&test->domain, test->peer, &get);
+    get.desc.type = GNI_POST_RDMA_GET;
+    get.desc.dlvr_mode = GNI_DLVMODE_PERFORMANCE;
+    get.desc.local_addr = test->received_region.address;
+    get.desc.local_mem_hndl = test->received_region.handle;
+    get.desc.remote_addr = test->sources[test->peer].address;
+    get.desc.remote_mem_hndl = test->sources[test->peer].handle;
+    get.desc.length = test->bytes;
+    if (operation_run(&test->domain, &get) != 0)
+        return -1;
     rank_compute(test->fetch_software);
-    if (status == 0)
-        test->fetched++;
-    return status < 0 ? -1 : 0;
+    test->fetched += !get.failed;
+    return 0;
 }
 
-static int exchange(struct test *test)
+static int receive(struct test *test, uint64_t number)
 {
-    bool first = rank_id(test->rank) == 0;
-    uint64_t i, begin;
+    return await_announcement(test, number) != 0 ? -1 : fetch(test);
+}
+
+static int lead(struct test *test)
+{
+    uint64_t i, began;
 
     for (i = 0; i < test->iterations; i++) {
-        begin = rank_now();
-        if (first && announce(test, i) != 0)
+        began = rank_now();
+        if (announce(test, i) != 0 || receive(test, i) != 0)
             return -1;
-        if (await_announcement(test, i) != 0 || fetch(test) != 0)
-            return -1;
-        if (!first && announce(test, i) != 0)
-            return -1;
-        if (first)
-            rank_record_latency(test->rank, "latency", (rank_now() - begin) / 2);
-        rank_progress(test->rank);
+        rank_record_latency(test->domain.rank, "latency", (rank_now() - began) / 2);
+        rank_progress(test->domain.rank);
     }
     return 0;
 }
 
-static int verify(struct test *test)
+static int follow(struct test *test)
 {
-    const uint8_t *received = test->domain.memory + test->received;
+    uint64_t i;
 
-    if (test->fetched == 0 || pattern_check(received, test->bytes, test->peer, 0))
+    for (i = 0; i < test->iterations; i++)
+        if (receive(test, i) != 0 || announce(test, i) != 0)
+            return -1;
+    return 0;
+}
+
+static int exchange(struct test *test)
+{
+    struct rank *rank = test->domain.rank;
+    int status;
+
+    test->peer = pair_of(&test->domain);
+    if (test->peer == UINT32_MAX)
         return 0;
-    return rank_fail(test->rank, "the %llu bytes that were fetched are not those that were sent",
-                     (unsigned long long)test->bytes);
+    if (message_connect(&test->domain, test->peer, 0, 0) != 0)
+        return -1;
+    status = pair_leads(&test->domain) ? lead(test) : follow(test);
+    message_flush(&test->domain);
+    if (status == 0 && test->fetched != 0 &&
+        pattern_differs(test->received, test->bytes, test->peer))
+        return rank_fail(rank, "the bytes that were fetched are not those that were sent");
+    return status;
 }
 
 static int run(struct rank *rank)
 {
     struct test test = {
-        .rank = rank,
-        .peer = 1 - rank_id(rank) % 2,
         .bytes = (rank_arg_count(rank, "bytes") + 3) / 4 * 4, /* the hardware's granularity */
         .iterations = rank_arg_count(rank, "iterations"),
         .announce_software = rank_arg_ps(rank, "announce_software"),
         .fetch_software = rank_arg_ps(rank, "fetch_software"),
     };
-    bool plays = rank_id(rank) < 2;
-    int status = domain_open(&test.domain, rank, 0, 64, 0);
+    int status = domain_open(&test.domain, rank, 64, 0);
 
     if (status == 0)
-        status = plays ? connect_peer(&test) : domain_share(&test.domain, 8);
+        status = messages_open(&test.domain, 1, CREDITS, sizeof(uint64_t), 1);
     if (status == 0) {
-        if (plays)
-            pattern_fill(test.domain.memory + test.sent, test.bytes, rank_id(rank), 0);
-        rank_barrier(rank);
-        if (plays)
-            status = exchange(&test);
-        rank_barrier(rank);
-        if (status == 0 && plays)
-            status = verify(&test);
+        test.sent = region_alloc(&test.domain, test.bytes, 0, &test.sent_region);
+        test.received = region_alloc(&test.domain, test.bytes, 0, &test.received_region);
+        if (test.sent != NULL)
+            pattern_fill(test.sent, test.bytes, rank_id(rank));
+        test.sources = rank_exchange(rank, &test.sent_region, sizeof(test.sent_region));
     }
+    if (test.sent == NULL || test.received == NULL || test.sources == NULL)
+        status = -1;
+    if (status == 0)
+        status = exchange(&test);
+    rank_barrier(rank); /* until then others may read our memory and write into our mailbox */
+    messages_close(&test.domain);
+    region_free(&test.domain, test.sent, &test.sent_region);
+    region_free(&test.domain, test.received, &test.received_region);
     domain_close(&test.domain);
-    return status;
+    return status != 0;
 }
 
 static const struct workload rendezvous_pingpong = {
     .name = "rendezvous_pingpong",
-    .meaning = "long messages to and fro: announced by SMSG, fetched by a BTE GET",
-    .metrics = "latency (ps), half a round trip",
+    .meaning =
+        "pairs of ranks send long messages to and fro: announced by SMSG, fetched by a BTE GET",
+    .metrics = "latency (ps, one way)",
     .args = args,
     .ranks_min = 2,
     .main = run,

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# Scenario language, clusters, command line.
+set(run_private ${CMAKE_SOURCE_DIR}/sim/run)
+
+foreach(area IN ITEMS value tree scenario cluster)
+  jacquard_test(run_${area} SOURCES ${CMAKE_SOURCE_DIR}/tests/unit/run_${area}.c
+                DEPENDS jacquard_run PkgConfig::GLIB PkgConfig::JANSSON m INCLUDES ${run_private})
+endforeach()
+
+# A user's shared object, and sim-run as a user calls it.
+add_library(run_program MODULE ${CMAKE_SOURCE_DIR}/tests/unit/run_program.c)
+target_include_directories(run_program PRIVATE ${run_private}/include ${CMAKE_SOURCE_DIR}/sim/aries/include)
+target_link_libraries(run_program PRIVATE jacquard_flags)
+set_target_properties(run_program PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+jacquard_test(run_command SOURCES ${CMAKE_SOURCE_DIR}/tests/unit/run_command.c
+              DEPENDS PkgConfig::GLIB PkgConfig::JANSSON)
+if(TARGET run_command)
+  target_compile_definitions(run_command PRIVATE SIM_RUN="$<TARGET_FILE:sim-run>" PROGRAM="$<TARGET_FILE:run_program>")
+  add_dependencies(run_command sim-run run_program)
+endif()
+
+# ./fuzz_scenario -max_total_time=30 tests/fuzz/corpus/scenario
+if(FUZZ AND CMAKE_C_COMPILER_ID MATCHES Clang)
+  set(fuzzed "")
+  foreach(part IN ITEMS value tree schema fields check scenario)
+    list(APPEND fuzzed ${run_private}/${part}.c)
+  endforeach()
+  add_executable(fuzz_scenario ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzz_scenario.c ${fuzzed})
+  target_include_directories(fuzz_scenario PRIVATE ${run_private})
+  target_compile_options(fuzz_scenario PRIVATE -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined)
+  target_link_options(fuzz_scenario PRIVATE -fsanitize=fuzzer,address,undefined)
+  target_link_libraries(fuzz_scenario PRIVATE jacquard_run jacquard_flags PkgConfig::GLIB PkgConfig::YAML PkgConfig::JANSSON)
+endif()

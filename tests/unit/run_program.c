@@ -1,0 +1,6 @@
+#include <stddef.h>
+int main(void);
+int main(void)
+{
+    return 0;
+}

@@ -84,6 +84,8 @@ def curve(rows, x_name, metric_name, axes):
     xs = [x for points in lines.values() for x in points]
     if all(isinstance(x, float) and x > 0 for x in xs) and max(xs) / min(xs) > 20:
         axes.set_xscale("log", base=2)
+        texts = {setting(row["set"][x_name]): row["set"][x_name] for row in rows}
+        axes.set_xticks(list(texts), list(texts.values()))
     axes.set_xlabel(x_name)
     axes.set_ylim(bottom=0)
     axes.grid(True, alpha=0.3)
@@ -107,7 +109,9 @@ def main():
 
     figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
     if arguments.command == "latency":
-        latency([(path.stem, json.loads(path.read_text())) for path in arguments.results], arguments.metric, axes)
+        # Folders written by --out all hold a metrics.json.
+        latency([(path.parent.name if path.stem == "metrics" else path.stem, json.loads(path.read_text()))
+                 for path in arguments.results], arguments.metric, axes)
     else:
         curve(json.loads(arguments.sweep.read_text()), arguments.x, arguments.metric, axes)
     arguments.output.parent.mkdir(parents=True, exist_ok=True)

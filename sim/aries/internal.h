@@ -317,6 +317,7 @@ struct aries_fabric {
     struct sim_fault_point fault_packet, fault_cq, fault_datagram;
     struct aries_counters counters;
     struct aries_objects *objects; /* memory of handles and registrations: objects.c */
+    struct aries_fabric *retired; /* destroyed before this one and not yet freed: process.c */
     struct aries_sim_fabric *sim; /* simulated back end: nic_*.c only */
 };
 

@@ -49,12 +49,31 @@ static void register_books(struct aries_fabric *fabric)
     sim_fault_point_register(&fabric->fault_datagram, "aries.datagram");
 }
 
+/*
+ * Books and fault points belong to the engine until sim_fini, and lie in the fabric: its own memory
+ * is kept until the engine has forgotten them.
+ */
+static struct aries_fabric *retired;
+
+static void bury_retired(void)
+{
+    if (sim_fault_point_find("aries.packet") != NULL)
+        return;
+    while (retired != NULL) {
+        struct aries_fabric *next = retired->retired;
+
+        g_free(retired);
+        retired = next;
+    }
+}
+
 struct aries_fabric *aries_fabric_create(struct net *net, const struct aries_params *params,
                                          uint64_t seed)
 {
     struct aries_fabric *fabric = g_new0(struct aries_fabric, 1);
     uint32_t node;
 
+    bury_retired();
     fabric->net = net;
     fabric->nodes = net_endpoints(net);
     fabric->seed = seed;
@@ -108,7 +127,8 @@ void aries_fabric_destroy(struct aries_fabric *fabric)
     g_free(objects);
     g_free(fabric->jobs);
     g_free(fabric->nics);
-    g_free(fabric);
+    fabric->retired = retired;
+    retired = fabric;
 }
 
 uint32_t aries_nic_address(const struct aries_fabric *fabric, uint32_t node)

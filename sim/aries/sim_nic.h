@@ -124,6 +124,13 @@ struct aries_txn *txn_queue_pop(struct txn_queue *queue);
 void sim_submit(struct gni_nic *nic, const struct aries_work *work);
 void sim_submit_chain(struct gni_nic *nic, const struct aries_work *works, uint32_t count);
 void chunk_launch(struct chunk *chunk, sim_time_t feed); /* hands chunk->transfer to the network */
+/*
+ * Wire units of packets that carry the chunk's data behind `header` units each. *last: of the
+ * largest of the last ones, which follow each other closely: the one that is through last.
+ */
+uint32_t chunk_units(const struct chunk *chunk, uint32_t header, uint32_t *last);
+/* NIC flits of the same packets. */
+uint32_t chunk_flits(const struct chunk *chunk);
 void source_response(struct sim_event *event); /* a response arrived: transfer.event */
 void source_lost(struct chunk *chunk, uint32_t packets); /* its response will never come */
 void source_chunk_end(struct chunk *chunk); /* response dealt with, or its timeout passed */
@@ -141,10 +148,33 @@ static inline struct aries_fabric *txn_fabric(const struct aries_txn *txn)
     return txn->source->fabric;
 }
 
+/*
+ * A chunk takes `service` of a resource that works on its packets as they come: the first one at
+ * `head`, the last one `feed` later. It waits for what others left to do; what it leaves to do
+ * itself is what there was no time for while it came. Returns how long it waits.
+ */
+static inline sim_time_t occupy(sim_time_t *free_at, sim_time_t head, sim_time_t feed,
+                                sim_time_t service)
+{
+    sim_time_t wait = *free_at > head ? *free_at - head : 0;
+    sim_time_t least = head + (feed < service ? feed : service);
+
+    *free_at += service;
+    if (*free_at < least)
+        *free_at = least;
+    return wait;
+}
+
 /* ceil(8 n / 48): phits that carry n bytes of data. */
 static inline uint32_t data_phits(uint32_t bytes)
 {
     return (bytes + 5) / 6;
+}
+
+/* NIC flits of 16 bytes that carry n bytes of data. */
+static inline uint32_t data_flits(uint32_t bytes)
+{
+    return (bytes + 15) / 16;
 }
 
 #endif

@@ -13,16 +13,22 @@ const struct aries_nic_ops aries_sim_nic_ops = {sim_submit, sim_submit_chain};
 /* ---- cutting -----------------------------------------------------------------------------------
  */
 
-/* End of the chunk that starts at `offset`: packets are cut at 64-byte boundaries of the remote
- * address. */
-static uint64_t chunk_end(const struct aries_txn *txn, uint64_t offset)
+/*
+ * End of what so many packets carry from `offset` on: they are cut at 64-byte boundaries of the
+ * remote address.
+ */
+static uint64_t packet_end(const struct aries_txn *txn, uint64_t offset, uint64_t packets)
 {
     uint64_t start = txn->work.remote_addr + offset;
-    uint64_t packets = txn_fabric(txn)->timing.chunk_packets;
     uint64_t end = (start & ~(uint64_t)(PACKET_BYTES - 1)) + packets * PACKET_BYTES;
     uint64_t total = txn->work.header_length + txn->work.length;
 
     return end - txn->work.remote_addr < total ? end - txn->work.remote_addr : total;
+}
+
+static uint64_t chunk_end(const struct aries_txn *txn, uint64_t offset)
+{
+    return packet_end(txn, offset, txn_fabric(txn)->timing.chunk_packets);
 }
 
 static struct chunk *chunk_cut(struct aries_txn *txn, uint64_t offset, uint64_t end)
@@ -57,7 +63,8 @@ static void capture(const struct aries_work *work, uint64_t offset, uint32_t len
                length);
 }
 
-/* FMA PUT: the data leaves the CPU during the call, so all of it is taken now. */
+/* FMA PUT: the data leaves the CPU during the call, so all of it is taken now. A packet leaves when
+ * it is stored whole. */
 static void cut_stores(struct aries_txn *txn)
 {
     const struct aries_timing *timing = &txn_fabric(txn)->timing;
@@ -66,10 +73,11 @@ static void cut_stores(struct aries_txn *txn)
     struct chunk **tail = &txn->chunks;
 
     do {
-        uint64_t end = chunk_end(txn, offset);
+        uint64_t end = chunk_end(txn, offset), first = packet_end(txn, offset, 1);
         struct chunk *chunk = chunk_cut(txn, offset, end);
 
-        chunk->ready = stored - (time - aries_store_time(timing, end));
+        chunk->ready = stored - (time - aries_store_time(timing, first));
+        chunk->feed = aries_store_time(timing, end) - aries_store_time(timing, first);
         capture(&txn->work, offset, chunk->bytes, chunk->data);
         ledger_hand_in(&txn->entry, ledger_digest(chunk->data, chunk->bytes, offset));
         *tail = chunk;
@@ -223,11 +231,48 @@ void source_lost(struct chunk *chunk, uint32_t packets)
 /* ---- sending -----------------------------------------------------------------------------------
  */
 
+/* Data bytes of a chunk's packets: the first one, up to a boundary; `rest` whole ones; the tail. */
+struct pieces {
+    uint32_t first, rest, tail;
+};
+
+static struct pieces pieces_of(const struct chunk *chunk)
+{
+    uint64_t start = chunk->txn->work.remote_addr + chunk->offset;
+    struct pieces pieces = {.first = PACKET_BYTES - (uint32_t)(start % PACKET_BYTES)};
+
+    if (pieces.first >= chunk->bytes) {
+        pieces.first = chunk->bytes;
+    } else {
+        pieces.rest = (chunk->bytes - pieces.first) / PACKET_BYTES;
+        pieces.tail = (chunk->bytes - pieces.first) % PACKET_BYTES;
+    }
+    return pieces;
+}
+
+uint32_t chunk_units(const struct chunk *chunk, uint32_t header, uint32_t *last)
+{
+    struct pieces pieces = pieces_of(chunk);
+    uint32_t largest = pieces.rest > 0              ? PACKET_BYTES
+                       : pieces.first > pieces.tail ? pieces.first
+                                                    : pieces.tail;
+
+    *last = header + data_phits(largest);
+    return chunk->packets * header + data_phits(pieces.first) +
+           pieces.rest * data_phits(PACKET_BYTES) + data_phits(pieces.tail);
+}
+
+uint32_t chunk_flits(const struct chunk *chunk)
+{
+    struct pieces pieces = pieces_of(chunk);
+
+    return chunk->packets + data_flits(pieces.first) + pieces.rest * data_flits(PACKET_BYTES) +
+           data_flits(pieces.tail);
+}
+
 static uint32_t request_units(const struct chunk *chunk, uint32_t *last)
 {
     const struct aries_work *work = &chunk->txn->work;
-    uint32_t first_bytes, last_bytes;
-    uint64_t start;
 
     switch (work->op) {
     case ARIES_GET:
@@ -242,50 +287,33 @@ static uint32_t request_units(const struct chunk *chunk, uint32_t *last)
     case ARIES_PUT:
         break;
     }
-    start = work->remote_addr + chunk->offset;
-    first_bytes = PACKET_BYTES - (uint32_t)(start % PACKET_BYTES);
-    if (first_bytes >= chunk->bytes || chunk->packets == 1) {
-        *last = 3 + data_phits(chunk->bytes);
-        return *last;
-    }
-    last_bytes = (chunk->bytes - first_bytes) % PACKET_BYTES;
-    last_bytes = last_bytes == 0 ? PACKET_BYTES : last_bytes;
-    *last = 3 + data_phits(last_bytes);
-    return 3 + data_phits(first_bytes) + (chunk->packets - 2) * (3 + data_phits(PACKET_BYTES)) +
-           *last;
+    return chunk_units(chunk, 3, last);
 }
 
-/* NIC flits (16 bytes) of a chunk's requests. */
+/* One flit with the data of a request that carries none to memory: operands, lengths, addresses. */
 static uint32_t request_flits(const struct chunk *chunk)
 {
-    return chunk->packets +
-           (chunk->txn->work.op == ARIES_PUT ? (chunk->bytes + 15) / 16 : chunk->packets);
+    return chunk->txn->work.op == ARIES_PUT ? chunk_flits(chunk) : 2 * chunk->packets;
 }
 
-/* Takes the chunk's share of the transmit side; returns when it may leave. */
+/* Takes the chunk's share of the transmit side; returns how long it waits. */
 static sim_time_t reserve_transmit(struct chunk *chunk)
 {
     struct aries_txn *txn = chunk->txn;
     struct aries_fabric *fabric = txn_fabric(txn);
     struct aries_sim_nic *sim = txn->source->sim;
-    sim_time_t now = sim_now(), start = now > sim->tx_free ? now : sim->tx_free;
-    sim_time_t service = request_flits(chunk) * fabric->timing.nic_flit;
+    sim_time_t now = sim_now(), service = request_flits(chunk) * fabric->timing.nic_flit;
+    sim_time_t feed = chunk->feed, wait, other = 0;
 
     if (sim_unlikely(fabric->sim->throttle_until > now))
         service = (sim_time_t)((double)service / fabric->sim->throttle);
-    sim->tx_free = start + service;
-    if (txn->work.unit == ARIES_UNIT_FMA) {
-        sim_time_t unit = now > sim->fma_free ? now : sim->fma_free;
-
-        sim->fma_free = unit + chunk->packets * fabric->timing.fma_gap;
-        start = start > unit ? start : unit;
-    } else if (txn->work.op == ARIES_PUT) {
-        sim_time_t duplex = now > sim->duplex_free ? now : sim->duplex_free;
-
-        sim->duplex_free = duplex + (sim_time_t)(chunk->bytes * 1e3 / fabric->timing.duplex_rate);
-        start = start > duplex ? start : duplex;
-    }
-    return start;
+    wait = occupy(&sim->tx_free, now, feed, service);
+    if (txn->work.unit == ARIES_UNIT_FMA)
+        other = occupy(&sim->fma_free, now, feed, chunk->packets * fabric->timing.fma_gap);
+    else if (txn->work.op == ARIES_PUT)
+        other = occupy(&sim->duplex_free, now, feed,
+                       (sim_time_t)(chunk->bytes * 1e3 / fabric->timing.duplex_rate));
+    return wait > other ? wait : other;
 }
 
 static const struct sim_fault_rule *packet_fault(struct aries_fabric *fabric,
@@ -369,11 +397,13 @@ static void send_request(struct chunk *chunk)
     transfer->class = NET_REQUEST;
     transfer->route = (uint8_t)work->route;
     transfer->streamed = chunk->offset > 0;
+    transfer->lead = 0;
     transfer->hash = (work->remote_addr + chunk->offset) / PACKET_BYTES;
     transfer->lag = arrival_lag(work, &fabric->timing);
     chunk->sent = sim_now();
     chunk->frozen = fabric->sim->quiesced;
     fabric->counters.request_packets += chunk->packets;
+    fabric->counters.request_flits += request_flits(chunk);
     if (work->op == ARIES_PUT)
         fabric->counters.payload_bytes += chunk->bytes;
     trace(TRACE_SLICE, work->unit == ARIES_UNIT_FMA ? TRACE_FMA : TRACE_BTE, txn->source->node,
@@ -441,7 +471,7 @@ static bool admit(struct aries_txn *txn, struct chunk *chunk)
     const struct aries_timing *timing = &txn_fabric(txn)->timing;
     struct aries_sim_nic *sim = txn->source->sim;
     bool bte_get = txn->work.op == ARIES_GET && txn->work.unit == ARIES_UNIT_BTE;
-    sim_time_t start;
+    sim_time_t wait;
 
     if ((sim->orb_used + chunk->packets > timing->orb_entries && sim->orb_used > 0) ||
         (bte_get && sim->orb_get + chunk->packets > timing->orb_bte_get && sim->orb_get > 0)) {
@@ -454,9 +484,9 @@ static bool admit(struct aries_txn *txn, struct chunk *chunk)
         sim->orb_get += chunk->packets;
     if (sim->orb_used > txn_fabric(txn)->counters.orb_max)
         txn_fabric(txn)->counters.orb_max = sim->orb_used;
-    start = reserve_transmit(chunk);
-    if (start > sim_now()) {
-        sim_event_schedule(&txn->pump, start);
+    wait = reserve_transmit(chunk);
+    if (wait > 0) {
+        sim_event_schedule(&txn->pump, sim_now() + wait);
         return false;
     }
     return true;

@@ -17,21 +17,7 @@ static sim_time_t later(sim_time_t a, sim_time_t b)
 /* Time of a chunk's data packets in a pipeline of the NIC. */
 static sim_time_t data_service(const struct chunk *chunk, const struct aries_timing *timing)
 {
-    return (chunk->packets + (chunk->bytes + 15) / 16) * timing->nic_flit;
-}
-
-/*
- * A resource that works on a chunk's packets while they arrive: with nothing before it, it is done
- * `packet` after the last of them; otherwise `service` after what was before. Returns how long the
- * chunk has to wait.
- */
-static sim_time_t occupy(sim_time_t *free_at, sim_time_t arrival, sim_time_t packet,
-                         sim_time_t service)
-{
-    sim_time_t idle = arrival + packet, done = later(idle, *free_at + service);
-
-    *free_at = done;
-    return done - idle;
+    return chunk_flits(chunk) * timing->nic_flit;
 }
 
 /* Takes the chunk's share of a receive pipeline at its arrival; returns how long it had to wait. */
@@ -40,13 +26,13 @@ static sim_time_t reserve_receive(struct aries_nic *nic, const struct chunk *chu
     struct aries_sim_nic *sim = nic->sim;
     const struct aries_timing *timing = &nic->fabric->timing;
     sim_time_t arrival = sim_now() - chunk->transfer.lag, wait, duplex;
-    sim_time_t service = data ? data_service(chunk, timing) : chunk->packets * timing->nic_flit;
 
-    wait = occupy(&sim->rx_free, arrival, service / chunk->packets, service);
+    wait = occupy(&sim->rx_free, arrival, 0,
+                  data ? data_service(chunk, timing) : chunk->packets * timing->nic_flit);
     if (data && chunk->txn->work.unit == ARIES_UNIT_BTE) {
-        service = (sim_time_t)(chunk->bytes * 1e3 / timing->duplex_rate);
-        duplex = occupy(&sim->duplex_free, arrival, service / chunk->packets, service);
-        wait = later(wait, duplex);
+        duplex = occupy(&sim->duplex_free, arrival, 0,
+                        (sim_time_t)(chunk->bytes * 1e3 / timing->duplex_rate));
+        wait = wait > duplex ? wait : duplex;
     }
     return wait;
 }
@@ -354,15 +340,15 @@ static void send_data_now(struct sim_event *event)
 static void send_data(struct aries_nic *nic, struct chunk *chunk)
 {
     struct aries_sim_nic *sim = nic->sim;
-    sim_time_t start = later(sim_now(), sim->tx_free);
+    sim_time_t wait =
+        occupy(&sim->tx_free, sim_now(), chunk->feed, data_service(chunk, &nic->fabric->timing));
 
-    sim->tx_free = start + data_service(chunk, &nic->fabric->timing);
-    if (sim_likely(start == sim_now())) {
+    if (sim_likely(wait == 0)) {
         chunk_launch(chunk, chunk->feed);
         return;
     }
     chunk->transfer.event.fire = send_data_now;
-    sim_event_schedule(&chunk->transfer.event, start);
+    sim_event_schedule(&chunk->transfer.event, sim_now() + wait);
 }
 
 static void respond(struct aries_nic *nic, struct chunk *chunk)
@@ -372,20 +358,18 @@ static void respond(struct aries_nic *nic, struct chunk *chunk)
     const struct aries_work *work = &chunk->txn->work;
     struct net_transfer *transfer = &chunk->transfer;
     bool failed = chunk->status != 0;
-    uint32_t last = chunk->bytes % PACKET_BYTES;
 
     transfer->event.fire = source_response;
     transfer->target = transfer->source;
     transfer->source = nic->node;
     transfer->class = NET_RESPONSE;
+    transfer->lead = work->op == ARIES_PUT ? chunk->feed : 0;
     transfer->lag = timing->rsprx + timing->pcie_write + timing->poll;
     transfer->units = chunk->packets;
     transfer->last_units = 1;
     if (work->op == ARIES_GET && !failed) {
         /* Bulk data keeps the request's route: docs/model.md, "Responses". */
-        transfer->last_units = 1 + data_phits(last == 0 ? PACKET_BYTES : last);
-        transfer->units = chunk->packets + chunk->bytes / PACKET_BYTES * data_phits(PACKET_BYTES) +
-                          data_phits(last);
+        transfer->units = chunk_units(chunk, 1, &transfer->last_units);
         transfer->lag += timing->cqe;
     } else {
         if (work->op == ARIES_AMO && amo_fetches(work->amo_cmd) && !failed) {

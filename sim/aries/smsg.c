@@ -133,15 +133,18 @@ static enum look look_at(struct aries_smsg *smsg, uint32_t offset, uint64_t numb
     return DAMAGED;
 }
 
-/* What else may lie at the start of the ring: nothing, or a record within a ring's worth. */
+/*
+ * What else may lie at the start of the ring: nothing, a message that overtook the expected one, or
+ * a late copy of one that was released long ago.
+ */
 static bool start_is_sane(const struct aries_smsg *smsg)
 {
     const struct smsg_record *record = (const struct smsg_record *)smsg->ring;
-    uint32_t ahead = record->sequence - smsg_sequence(smsg->received);
 
     if (record->sequence == 0)
         return record->mark == 0 && record->length == 0;
-    return (record->mark & ~1u) == SMSG_MARK && ahead + smsg->credits <= 2 * smsg->credits;
+    return (record->mark & ~1u) == SMSG_MARK &&
+           (int32_t)(record->sequence - smsg_sequence(smsg->received)) <= (int32_t)smsg->credits;
 }
 
 static enum look find_record(struct aries_smsg *smsg, uint32_t read_at, uint64_t number,

@@ -313,7 +313,11 @@ void sim_wake(struct sim_fiber *fiber)
         return;
     fiber->state = FIBER_RUNNABLE;
     sim_timer_cancel(&fiber->timeout);
-    sim_event_schedule(&fiber->resume, sim_core.now);
+    /* In a handler, with nothing else due now, its resume event would be the very next one. */
+    if (sim_core.fiber == NULL && sim_engine.next == NULL && sim_core.horizon > sim_core.now)
+        sim_engine.next = fiber;
+    else
+        sim_event_schedule(&fiber->resume, sim_core.now);
 }
 
 sim_time_t sim_clock_read(void)

@@ -17,12 +17,12 @@ struct poll_history {
     uint64_t learned[POLL_LEARNED]; /* cycles seen long enough to be sure of them */
     sim_time_t start; /* of the last poll */
     uint64_t parked_cycle; /* the cycle that the fiber was parked in last; 0: none */
+    uint32_t parked_length;
     uint32_t count; /* polls since the last break */
     uint32_t quiet; /* polls begun since the last sim_wake */
-    uint8_t parked_length;
-    uint8_t learned_next;
-    uint8_t
-        repeats[POLL_CYCLE_MAX]; /* [L - 1]: how many of the last polls equal the one L before */
+    uint32_t length; /* of the presumed cycle; 0: none */
+    uint32_t repeats; /* how many of the last polls equal the one `length` before */
+    uint32_t learned_next;
 };
 
 enum fiber_state { FIBER_RUNNABLE, FIBER_WAITING, FIBER_ENDED };

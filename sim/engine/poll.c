@@ -29,7 +29,7 @@ void sim_idle_break(void)
 {
     if (sim_core.fiber != NULL) {
         sim_core.fiber->polls.count = 0;
-        sim_core.fiber->polls.parked_length = 0;
+        sim_core.fiber->polls.parked_cycle = 0;
     }
 }
 
@@ -58,38 +58,60 @@ static void unlearn(struct poll_history *polls, uint64_t cycle)
             polls->learned[i] = 0;
 }
 
-/* Notes a poll; returns the length of the cycle in which the fiber may be parked, 0 when there is
- * none. */
-static uint32_t record(struct poll_history *polls, const struct sim_wait *wait, sim_time_t start)
+/* Odd multipliers far apart: different polls give different numbers. Never 0. */
+static inline uint64_t signature_of(const struct sim_wait *wait, sim_time_t distance)
 {
-    uint32_t at = polls->count % POLL_CYCLE_MAX, length, longest, found = 0;
+    uint64_t sum = (uintptr_t)wait->what + (uintptr_t)wait->text * 0x9e3779b97f4a7c15ull +
+                   distance * 0xd1342543de82ef95ull;
+
+    return sum + (sum == 0);
+}
+
+/*
+ * The shortest cycle, longer than the one that just failed if there is such, that the newest poll
+ * could be part of. A sequence with period p never fails for p, so going up finds p or a multiple
+ * after a few failures.
+ */
+static uint32_t guess(const struct poll_history *polls, uint32_t at, uint64_t signature)
+{
+    uint32_t longest = polls->count - 1 < POLL_CYCLE_MAX ? polls->count - 1 : POLL_CYCLE_MAX;
+    uint32_t i, length = polls->length < longest ? polls->length : 0;
+
+    for (i = 0; i < longest; i++) {
+        length = length < longest ? length + 1 : 1;
+        if (polls->signature[(at - length) % POLL_CYCLE_MAX] == signature)
+            return length;
+    }
+    return 0;
+}
+
+/* Notes a poll. */
+static inline void record(struct poll_history *polls, const struct sim_wait *wait, sim_time_t start)
+{
+    uint32_t at = polls->count++ % POLL_CYCLE_MAX;
     sim_time_t distance = start - polls->start;
     uint64_t signature;
 
     polls->start = start;
     polls->quiet++;
-    if (polls->count++ == 0) { /* its distance means nothing: equal to no other */
-        polls->signature[0] = 0;
-        memset(polls->repeats, 0, sizeof polls->repeats);
-        return 0;
+    if (polls->count == 1) { /* its distance means nothing: equal to no other */
+        polls->signature[at] = 0;
+        polls->length = polls->repeats = 0;
+        return;
     }
-    signature =
-        sim_mix((uintptr_t)wait->what + sim_mix((uintptr_t)wait->text + sim_mix(distance))) | 1;
-    longest = polls->count - 1 < POLL_CYCLE_MAX ? polls->count - 1 : POLL_CYCLE_MAX;
-    for (length = longest; length >= 1; length--) {
-        uint8_t *repeats = &polls->repeats[length - 1];
-
-        if (polls->signature[(at - length) % POLL_CYCLE_MAX] != signature) {
-            *repeats = 0;
-            continue;
-        }
-        *repeats += *repeats < UINT8_MAX;
-        if (*repeats >= length)
-            found = length;
+    signature = signature_of(wait, distance);
+    if (polls->length != 0 &&
+        sim_likely(polls->signature[(at - polls->length) % POLL_CYCLE_MAX] == signature)) {
+        polls->repeats++;
+    } else {
+        if (polls->parked_cycle != 0 && polls->parked_length == polls->length)
+            unlearn(polls, polls->parked_cycle);
+        polls->parked_cycle = 0;
+        polls->length = guess(polls, at, signature);
+        polls->repeats = polls->length != 0;
     }
     polls->signature[at] = signature;
     polls->distance[at] = distance;
-    return found <= polls->quiet ? found : 0;
 }
 
 /* The fiber's cycle in any rotation. */
@@ -113,25 +135,31 @@ static sim_time_t period_of(const struct poll_history *polls, uint32_t length)
     return sum;
 }
 
-/* Whether the cycle is certain. */
-static bool may_park(struct poll_history *polls, uint32_t length)
+/* Whether the fiber idles in a cycle that is certain, and every queue of it is known to be empty.
+ */
+static bool may_park(struct poll_history *polls)
 {
-    uint64_t cycle = cycle_of(polls, length);
+    uint32_t length = polls->length;
+    uint64_t cycle;
 
+    if (length == 0 || polls->repeats < length || polls->quiet < length ||
+        sim_engine.options.no_parking)
+        return false;
+    cycle = cycle_of(polls, length);
     if (!learned(polls, cycle)) {
-        if (polls->repeats[length - 1] < CERTAIN(length))
+        if (polls->repeats < CERTAIN(length))
             return false;
         learn(polls, cycle);
     }
     polls->parked_cycle = cycle;
-    polls->parked_length = (uint8_t)length;
+    polls->parked_length = length;
     return true;
 }
 
 /* Sleeps until woken; the local clock then shows the start of the last repetition of this poll. */
-static void park(struct sim_fiber *self, uint32_t length, const struct sim_wait *wait)
+static void park(struct sim_fiber *self, const struct sim_wait *wait)
 {
-    sim_time_t start = sim_core.local, period = period_of(&self->polls, length);
+    sim_time_t start = sim_core.local, period = period_of(&self->polls, self->polls.length);
 
     sim_fiber_wait(self, SIM_NEVER, wait);
     if (period > 0)
@@ -146,19 +174,14 @@ bool sim_poll(const struct sim_wait *wait, bool (*ready)(const void *what), sim_
     struct sim_fiber *self = sim_core.fiber;
     struct poll_history *polls = &self->polls;
     sim_time_t end;
-    uint32_t length;
 
     if (sim_core.local > sim_core.now)
         sim_settle();
-    length = record(polls, wait, sim_core.local);
-    if (polls->parked_length != 0 && polls->repeats[polls->parked_length - 1] == 0) {
-        unlearn(polls, polls->parked_cycle);
-        polls->parked_length = 0;
-    }
+    record(polls, wait, sim_core.local);
     end = sim_core.local + cost;
     if (sim_core.local == sim_core.now && !ready(wait->what)) {
-        if (length != 0 && !sim_engine.options.no_parking && may_park(polls, length)) {
-            park(self, length, wait);
+        if (may_park(polls)) {
+            park(self, wait);
             end = sim_core.local + cost;
         } else if (end <= sim_core.horizon || cost == 0) { /* nothing can happen in the window */
             if (sim_unlikely(++sim_engine.polls >= sim_engine.alarm_polls))
@@ -167,12 +190,9 @@ bool sim_poll(const struct sim_wait *wait, bool (*ready)(const void *what), sim_
             return false;
         }
     }
-    for (;;) {
-        if (sim_core.local < sim_core.now && end <= sim_core.now) {
-            polls->quiet = 0; /* it did not look */
-            sim_core.local = end;
-            return false;
-        }
+    if (sim_core.local < sim_core.now && end <= sim_core.now)
+        polls->quiet = 0; /* it was over before anybody looked */
+    while (sim_core.local >= sim_core.now || end > sim_core.now) {
         if (ready(wait->what)) {
             sim_core.local = sim_core.now;
             sim_idle_break();
@@ -180,4 +200,6 @@ bool sim_poll(const struct sim_wait *wait, bool (*ready)(const void *what), sim_
         }
         sim_fiber_wait(self, end, wait);
     }
+    sim_core.local = end;
+    return false;
 }

@@ -155,7 +155,12 @@ void sim_check_polls(void)
 
 void sim_stop(void)
 {
+    struct sim_fiber *next = sim_engine.next;
+
     sim_engine.stopped = true;
+    sim_engine.next = NULL;
+    if (next != NULL) /* the handler woke it: its turn comes when the run goes on */
+        sim_event_schedule(&next->resume, sim_core.now);
     alarm_now();
 }
 

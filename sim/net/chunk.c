@@ -85,7 +85,7 @@ static inline void walk_links(struct net *net, struct net_transfer *transfer,
         uint32_t index = path->link[i];
         struct net_link *link = &net->links[index];
         const struct net_speed *speed = net_link_speed(net, index, path->color[i]);
-        sim_time_t wire = net_serialise(speed, units), start, turn, on_wire = wire;
+        sim_time_t wire = net_serialise(speed, units), start, turn, on_wire = wire, left;
 
         turn = serve(link, head, wire);
         start = turn;
@@ -111,7 +111,8 @@ static inline void walk_links(struct net *net, struct net_transfer *transfer,
         if (start + on_wire - hops > finished)
             finished = start + on_wire - hops;
         flight->link[i] = index;
-        flight->left_ns[i] = (uint32_t)((start + wire - now) / SIM_NS);
+        left = (start + wire - now) / SIM_NS;
+        flight->left_ns[i] = left < UINT32_MAX ? (uint32_t)left : UINT32_MAX;
         head = start + speed->hop;
         hops += speed->hop;
     }
@@ -146,5 +147,6 @@ sim_time_t net_chunk_reserve(struct net *net, struct net_transfer *transfer,
     if (path->width == NET_WIDE)
         return tail + walk.waited + (transfer->streamed ? path->propagation : walk.hops);
     tail += walk.hops;
-    return tail > walk.finished ? tail : walk.finished; /* waiting and feeding overlap */
+    /* waiting and feeding overlap; the links had `lead` more for the packets before the last */
+    return tail + transfer->lead > walk.finished ? tail : walk.finished - transfer->lead;
 }

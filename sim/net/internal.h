@@ -5,8 +5,8 @@
  * liveness (link.c, send.c).
  *
  * Link state is what F1 walks over, so it is small: 24 bytes per directed link, addressed by a
- * 32-bit index that is computed from coordinates; no pointers, no table of paths. Theta (1152
- * routers, 40 ports) takes 0.7 MB.
+ * 32-bit index that is computed from coordinates; no pointers, no table of paths. Theta (864
+ * routers, 40 ports) takes 0.8 MB.
  */
 #ifndef JACQUARD_NET_INTERNAL_H
 #define JACQUARD_NET_INTERNAL_H

@@ -154,8 +154,10 @@ static bool lost_to_router(struct net *net, const struct net_transfer *transfer,
             return true;
         }
     }
-    return router == net_router_of(net, transfer->target) ||
-           (flight->links == 0 && router == net_router_of(net, transfer->source));
+    /* asked at the event, which is `lag` after the arrival */
+    return when + transfer->lag <= sim_now() &&
+           (router == net_router_of(net, transfer->target) ||
+            (flight->links == 0 && router == net_router_of(net, transfer->source)));
 }
 
 bool net_flight_lost(struct net *net, const struct net_transfer *transfer)

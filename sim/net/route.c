@@ -124,22 +124,29 @@ static bool add_leg(const struct context *in, struct net_path *path, uint32_t ba
     return true;
 }
 
-/* A leg that may go round by a third router when no short one is alive. */
+/* A leg that may go round by a third router when no short one is alive: by two links if possible.
+ */
 static bool add_leg_somehow(const struct context *in, struct net_path *path, uint32_t base,
                             uint32_t a, uint32_t b, uint32_t choice)
 {
-    uint32_t before = path->links, count = in->fly->per_group, i;
+    const struct place *from = &in->fly->places[base + a], *to = &in->fly->places[base + b];
+    uint32_t before = path->links, count = in->fly->per_group, round, i;
 
     if (add_leg(in, path, base, a, b, choice, NOWHERE))
         return true;
-    for (i = 0; i < count; i++) {
-        uint32_t root = (choice + i) % count;
+    for (round = 0; round < 2; round++)
+        for (i = 0; i < count; i++) {
+            uint32_t root = (choice + i) % count;
+            const struct place *by = &in->fly->places[base + root];
+            bool near = (by->chassis == from->chassis && by->chassis == to->chassis) ||
+                        (by->slot == from->slot && by->slot == to->slot);
 
-        if (root != a && root != b && add_leg(in, path, base, a, root, choice, NOWHERE) &&
-            add_leg(in, path, base, root, b, choice, NOWHERE))
-            return true;
-        path->links = before;
-    }
+            if (root != a && root != b && near == (round == 0) &&
+                add_leg(in, path, base, a, root, choice, NOWHERE) &&
+                add_leg(in, path, base, root, b, choice, NOWHERE))
+                return true;
+            path->links = before;
+        }
     return false;
 }
 

@@ -113,7 +113,7 @@ static void child_main(const struct campaign *campaign, uint64_t number, campaig
 
     json_decref(result);
     close(out);
-    exit(status == 0 ? 0 : 1);
+    _exit(status == 0 ? 0 : 1); /* what the parent holds is not ours to clean up */
 }
 
 /* ---- in the parent --------------------------------------------------------------------------- */

@@ -34,6 +34,8 @@ struct rank {
     struct aries_process *process; /* NULL on switched networks and after the end */
     struct sim_event reap; /* ends a killed rank outside of whatever killed it */
     struct sim_random random;
+    struct sim_timer alarm;
+    bool rang;
     uint32_t id, node, on_node;
     int exit_code;
     enum rank_state state;

@@ -17,6 +17,7 @@ void rank_left(struct rank *rank)
     struct cluster *cluster = job->cluster;
 
     sim_progress();
+    sim_timer_cancel(&rank->alarm);
     trace(TRACE_INSTANT, TRACE_RANK, rank->node, rank->on_node, "end", sim_now(), 0, 0,
           (uint64_t)rank->exit_code);
     if (rank->exit_code != 0 && job->exit_code == 0)
@@ -338,6 +339,30 @@ void rank_spin_until(const volatile uint64_t *word, uint64_t value)
 uint64_t rank_random(struct rank *rank)
 {
     return sim_random_next(&rank->random);
+}
+
+static void alarm_rings(struct sim_event *event)
+{
+    struct rank *rank = sim_container_of(event, struct rank, alarm.event);
+
+    rank->rang = true;
+    sim_wake(rank->fiber);
+}
+
+void rank_alarm(struct rank *rank, uint64_t ps)
+{
+    sim_settle();
+    rank->rang = false;
+    rank->alarm.event.fire = alarm_rings;
+    if (ps == 0)
+        sim_timer_cancel(&rank->alarm);
+    else
+        sim_timer_arm(&rank->alarm, sim_now() + ps);
+}
+
+bool rank_alarm_rang(const struct rank *rank)
+{
+    return rank->rang;
 }
 
 /* ---- what it measured ------------------------------------------------------------------------ */

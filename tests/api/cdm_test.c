@@ -116,7 +116,8 @@ static void permission_main(struct rank *rank)
     assert_rc(attach(cdm_new(1, MACHINE_PTAG, UNUSED_COOKIE, 0)), GNI_RC_PERMISSION_ERROR);
     assert_rc(attach(cdm_new(1, MACHINE_PTAG, MACHINE_COOKIE_OTHER, 0)), GNI_RC_PERMISSION_ERROR);
     assert_rc(attach(cdm_new(1, 99, MACHINE_COOKIE, 0)), GNI_RC_PERMISSION_ERROR);
-    assert_rc(attach(cdm_new(1, 55, UNUSED_COOKIE, 0)), GNI_RC_PERMISSION_ERROR); /* another job's */
+    assert_rc(attach(cdm_new(1, 55, UNUSED_COOKIE, 0)),
+              GNI_RC_PERMISSION_ERROR); /* another job's */
     assert_rc(attach(cdm_new(1, 0, MACHINE_COOKIE, 0)), GNI_RC_INVALID_PARAM);
     assert_rc(attach(cdm_new(1, GNI_PTAG_LND, MACHINE_COOKIE, 0)), GNI_RC_INVALID_PARAM);
     assert_rc(attach(cdm_new(1, MACHINE_PTAG, 0x1234, 0)), GNI_RC_INVALID_PARAM);
@@ -129,8 +130,7 @@ static void other_job(struct machine *machine)
 
 static void ugni_13_attach_needs_permission(void **state)
 {
-    machine_run(
-        &(struct machine){.ranks = 1, .main = permission_main, .prepare = other_job});
+    machine_run(&(struct machine){.ranks = 1, .main = permission_main, .prepare = other_job});
 }
 
 static void find_ptag_main(struct rank *rank)
@@ -187,10 +187,8 @@ static void fma_main(struct rank *rank)
 
 static void ugni_15_fma_descriptors_run_out(void **state)
 {
-    machine_run(&(struct machine){.ranks = 1,
-                                  .main = fma_main,
-                                  .param = {"aries.nic.fma_descs"},
-                                  .value = {8}});
+    machine_run(&(struct machine){
+        .ranks = 1, .main = fma_main, .param = {"aries.nic.fma_descs"}, .value = {8}});
 }
 
 /* ---- item 16 --------------------------------------------------------------------------------- */
@@ -205,8 +203,9 @@ static void destroy_main(struct rank *rank)
 
     for (round = 0; round < 3; round++) {
         domain_open(rank, &domain, 0);
-        ep = domain_connect(rank, &domain, 0);
         domain_register(&domain, memory, sizeof memory, domain.target, 0);
+        domain_connect(rank, &domain, 0);
+        assert_ok(GNI_EpCreate(domain.nic, NULL, &ep));
         assert_ok(GNI_EpPostDataWId(ep, NULL, 0, NULL, 0, 7));
         domain_close(&domain);
         assert_rc(GNI_EpUnbind(ep), GNI_RC_INVALID_PARAM);

@@ -21,8 +21,7 @@ static void open_side(struct rank *rank, struct side *side, uint32_t entries, gn
 {
     domain_open(rank, &side->domain, 0);
     assert_ok(GNI_CqCreate(side->domain.nic, entries, 0, mode, NULL, NULL, &side->cq));
-    side->handle =
-        domain_register(&side->domain, memory[rank->id], sizeof memory[0], side->cq, 0);
+    side->handle = domain_register(&side->domain, memory[rank->id], sizeof memory[0], side->cq, 0);
     publish(rank, side->handle, memory[rank->id]);
     side->ep = domain_connect(rank, &side->domain, rank->id ^ 1);
 }
@@ -92,10 +91,8 @@ static void modes_main(struct rank *rank)
 
 static void ugni_53_queue_modes(void **state)
 {
-    machine_run(&(struct machine){.ranks = 1,
-                                  .main = modes_main,
-                                  .param = {"aries.nic.cqs"},
-                                  .value = {4}});
+    machine_run(&(struct machine){
+        .ranks = 1, .main = modes_main, .param = {"aries.nic.cqs"}, .value = {4}});
 }
 
 /* ---- items 45, 46, 48 ------------------------------------------------------------------------ */
@@ -217,8 +214,7 @@ static void dying_main(struct rank *rank)
 
     domain_open(rank, &domain, 0);
     for (i = 0; i < 2; i++) {
-        assert_ok(
-            GNI_CqCreate(domain.nic, 8, 0, GNI_CQ_BLOCKING, NULL, NULL, &waiters[i].cq));
+        assert_ok(GNI_CqCreate(domain.nic, 8, 0, GNI_CQ_BLOCKING, NULL, NULL, &waiters[i].cq));
         aries_process_bind(rank->process, sim_fiber_start(waiter_fiber, &waiters[i], "waiter",
                                                           sim_clock_read() + MS_PS));
     }
@@ -346,9 +342,8 @@ static void ugni_50_overrun_is_reported_once(void **state)
 
 static void ugni_50_overrun_of_an_exact_queue(void **state)
 {
-    machine_run(&(struct machine){.main = overrun_main,
-                                  .param = {"aries.nic.cq_exact"},
-                                  .value = {1}});
+    machine_run(
+        &(struct machine){.main = overrun_main, .param = {"aries.nic.cq_exact"}, .value = {1}});
 }
 
 /* Every event of rank 1's destination queues is lost: what the fault point is for. */

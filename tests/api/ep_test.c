@@ -19,8 +19,8 @@ static void open_side(struct rank *rank, struct side *side)
 {
     side->memory = memory[rank->id];
     domain_open(rank, &side->domain, 0);
-    side->handle = domain_register(&side->domain, side->memory, sizeof memory[0],
-                                   side->domain.target, 0);
+    side->handle =
+        domain_register(&side->domain, side->memory, sizeof memory[0], side->domain.target, 0);
     publish(rank, side->handle, side->memory);
 }
 
@@ -113,7 +113,8 @@ static void event_data_main(struct rank *rank)
     gni_ep_handle_t ep;
 
     domain_open_as(&side.domain, own, MACHINE_PTAG, MACHINE_COOKIE, 0);
-    side.handle = domain_register(&side.domain, side.memory, sizeof memory[0], side.domain.target, 0);
+    side.handle =
+        domain_register(&side.domain, side.memory, sizeof memory[0], side.domain.target, 0);
     publish(rank, side.handle, side.memory);
     assert_ok(GNI_EpCreate(side.domain.nic, side.domain.source, &ep));
     assert_ok(GNI_EpSetEventData(ep, 1, 2));
@@ -168,8 +169,8 @@ static void arbitrary_id_main(struct rank *rank)
     side.memory[0] = 4711;
     if (rank->id == 0) {
         assert_ok(GNI_EpCreate(side.domain.nic, side.domain.source, &ep));
-        assert_ok(GNI_EpBind(ep, aries_nic_address(rank->machine->fabric, rank->machine->rank[1].node),
-                             999999));
+        assert_ok(GNI_EpBind(
+            ep, aries_nic_address(rank->machine->fabric, rank->machine->rank[1].node), 999999));
         descr = put_to(rank, &side, 1, GNI_POST_FMA_PUT);
         assert_ok(post(ep, &descr));
         complete(side.domain.source, &descr);
@@ -210,8 +211,8 @@ static void unbind_main(struct rank *rank)
         assert_ok(GNI_EpUnbind(ep));
         assert_ok(GNI_EpBind(ep, side.domain.address, 1));
         assert_ok(GNI_EpUnbind(ep));
-        assert_ok(GNI_EpBind(ep, aries_nic_address(rank->machine->fabric, 1 - rank->node),
-                             1 - rank->id));
+        assert_ok(
+            GNI_EpBind(ep, aries_nic_address(rank->machine->fabric, 1 - rank->node), 1 - rank->id));
     }
     descr = put_to(rank, &side, 1 - rank->id, GNI_POST_FMA_PUT);
     descr.cq_mode = GNI_CQMODE_SILENT;

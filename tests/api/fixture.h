@@ -27,6 +27,7 @@
 #include "aries/aries.h"
 #include "aries/misc/exceptions.h"
 #include "engine/fault.h"
+#include "engine/random.h"
 #include "engine/sim.h"
 #include "gni_pub.h"
 

@@ -239,16 +239,16 @@ static void read_only_main(struct rank *rank)
         transfer(&side, GNI_POST_RDMA_GET, side.memory + 2 * PAGE, writable, address, target, 64),
         0);
     assert_int_equal(
-        transfer(&side, GNI_POST_FMA_GET, side.memory + 2 * PAGE, writable, address, target, 64), 0);
+        transfer(&side, GNI_POST_FMA_GET, side.memory + 2 * PAGE, writable, address, target, 64),
+        0);
     assert_int_equal(side.memory[2 * PAGE], 0x70 + peer);
     /* Never a destination. */
     descr = describe_put(GNI_POST_RDMA_PUT, side.memory, writable, address, target, 64);
     assert_rc(post(side.ep, &descr), GNI_RC_PERMISSION_ERROR);
     descr = describe_put(GNI_POST_RDMA_GET, side.memory, side.handle, address, target, 64);
     assert_rc(post(side.ep, &descr), GNI_RC_PERMISSION_ERROR);
-    assert_int_equal(
-        transfer(&side, GNI_POST_FMA_PUT, side.memory, writable, address, target, 64),
-        A_STATUS_AT_MDD_WR_PERMISSION_ERR);
+    assert_int_equal(transfer(&side, GNI_POST_FMA_PUT, side.memory, writable, address, target, 64),
+                     A_STATUS_AT_MDD_WR_PERMISSION_ERR);
     assert_int_equal(
         transfer(&side, GNI_POST_FMA_GET, side.memory, side.handle, address, target, 64),
         A_STATUS_AT_MDD_WR_PERMISSION_ERR);
@@ -339,9 +339,8 @@ static void bounds_main(struct rank *rank)
                          A_STATUS_AT_BOUNDS_ERR);
     }
     /* The local side of what the NIC reads and writes. */
-    assert_int_equal(
-        transfer(&side, GNI_POST_RDMA_PUT, side.memory, small, address, target, 4),
-        A_STATUS_AT_BOUNDS_ERR);
+    assert_int_equal(transfer(&side, GNI_POST_RDMA_PUT, side.memory, small, address, target, 4),
+                     A_STATUS_AT_BOUNDS_ERR);
     assert_int_equal(transfer(&side, GNI_POST_FMA_GET, side.memory, small, address, target, 4),
                      A_STATUS_AT_BOUNDS_ERR);
     machine_barrier(rank);
@@ -400,7 +399,8 @@ static void unmapped_main(struct rank *rank)
                                             GNI_POST_RDMA_GET};
     uint32_t peer = rank->id ^ 1;
     struct side side;
-    uint8_t *gone = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint8_t *gone =
+        mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     gni_mem_handle_t handle;
     gni_post_descriptor_t descr;
     unsigned i;
@@ -513,7 +513,8 @@ static void reserve_main(struct rank *rank)
     assert_int_equal(
         transfer(&side, GNI_POST_FMA_PUT, side.memory, side.handle, PAGE + 8, remote, 64), 0);
     assert_int_equal(
-        transfer(&side, GNI_POST_RDMA_GET, side.memory + 128, side.handle, PAGE + 8, remote, 64), 0);
+        transfer(&side, GNI_POST_RDMA_GET, side.memory + 128, side.handle, PAGE + 8, remote, 64),
+        0);
     assert_int_equal(
         transfer(&side, GNI_POST_FMA_PUT, side.memory, side.handle, 2 * PAGE - 8, remote, 64),
         A_STATUS_AT_PF_INV);
@@ -547,10 +548,8 @@ static void vmdh_space_main(struct rank *rank)
     if (rank->id == 1)
         assert_rc(register_vmdh(&domain, memory[1], 0, 0, &handle), GNI_RC_ERROR_RESOURCE);
     for (index = 0; rank->id == 2 && index < 2; index++) {
-        struct aries_mem_handle fields = {.mdh = index,
-                                          .pages = 0xfffffff,
-                                          .page_shift = 12,
-                                          .flags = ARIES_MEM_VMDH};
+        struct aries_mem_handle fields = {
+            .mdh = index, .pages = 0xfffffff, .page_shift = 12, .flags = ARIES_MEM_VMDH};
 
         reader.domain = domain;
         reader.ep = domain_connect(rank, &domain, 0);

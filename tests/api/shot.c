@@ -15,6 +15,16 @@ void configure_two_groups(struct net_config *config, uint32_t cables)
     config->dragonfly.cables = cables;
 }
 
+/* So many links, and the first one from either end an electrical one, whose rate is higher. */
+static bool fits(const struct net *net, uint32_t source, uint32_t target, uint32_t hops)
+{
+    sim_time_t one = net_idle_latency(net, source, target, 7),
+               two = net_idle_latency(net, source, target, 14);
+
+    return net_minimal_hops(net, source, target) == hops && two - one == 10 * SIM_NS &&
+           two == net_idle_latency(net, target, source, 14);
+}
+
 void place_by_hops(struct machine *machine, uint32_t hops)
 {
     uint32_t nodes = net_endpoints(machine->net), source, target;
@@ -25,7 +35,7 @@ void place_by_hops(struct machine *machine, uint32_t hops)
         return;
     for (source = 0; source < nodes; source += 4)
         for (target = 0; target < nodes; target += 4)
-            if (net_minimal_hops(machine->net, source, target) == hops) {
+            if (fits(machine->net, source, target, hops)) {
                 machine->node[0] = source;
                 machine->node[1] = target;
                 return;

@@ -375,8 +375,8 @@ static void credits_main(struct rank *rank)
         machine_barrier(rank);
         if (rank->id == 0) {
             count = fill(&link, round % 2 == 0 ? 8 : 1024);
-            if (round % 2 == 0)
-                assert_int_equal(count, 24);
+            if (round % 2 == 0) /* later rounds start with some credits not yet returned */
+                assert_in_range(count, round == 0 ? 24 : 12, 24);
             else
                 assert_in_range(count, 2, 5);
             while (count-- > 0)

@@ -31,3 +31,9 @@ if(FUZZ AND CMAKE_C_COMPILER_ID MATCHES Clang)
   target_link_options(fuzz_scenario PRIVATE -fsanitize=fuzzer,address,undefined)
   target_link_libraries(fuzz_scenario PRIVATE jacquard_run jacquard_flags PkgConfig::GLIB PkgConfig::YAML PkgConfig::JANSSON)
 endif()
+
+find_program(SYSTEM_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH)
+if(SYSTEM_PYTHON)
+  add_test(NAME run_schema COMMAND ${SYSTEM_PYTHON} ${CMAKE_SOURCE_DIR}/tests/unit/run_schema.py $<TARGET_FILE:sim-run>
+           WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+endif()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Every command of the documentation is executed: the ```sh blocks of README.md and docs/*.md run in order, each in a
-bash of its own at the tree's root with the built programs on PATH. A block marked `sh no-run: reason` is not run."""
+bash of its own at the tree's root with the built programs on PATH. A block marked `sh exit-code=3` must end with that code,
+one marked `sh no-run: reason` is not run."""
 
 import os
 import re
@@ -37,19 +38,21 @@ def test_commands(page):
     environment = dict(os.environ, JACQUARD_BUILD=str(jacquard.build_directory()))
     environment["PATH"] = f"{jacquard.build_directory() / 'bin'}:{environment['PATH']}"
     for line, info, code in code_blocks(page.read_text()):
-        if info != "sh":
+        expected = re.fullmatch(r"sh(?: exit-code=(\d+))?", info)
+        if not expected:
             continue
         done = subprocess.run(["bash", "-euo", "pipefail", "-c", code], cwd=jacquard.ROOT, env=environment, text=True,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600)
-        assert done.returncode == 0, (
+        assert done.returncode == int(expected.group(1) or 0), (
             f"{name_of(page)}:{line}: exit code {done.returncode}\n{code}\n--- it printed\n{done.stdout[-4000:]}")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_blocks_not_run_have_a_reason(page):
     for line, info, _ in code_blocks(page.read_text()):
-        if info.startswith("sh") and info != "sh":
-            assert re.fullmatch(r"sh no-run: \w.{10,}", info), f"{name_of(page)}:{line}: `{info}` is not `sh no-run: reason`"
+        if info.startswith("sh"):
+            assert re.fullmatch(r"sh( exit-code=\d+| no-run: \w.{10,})?", info), (
+                f"{name_of(page)}:{line}: `{info}` is neither `sh exit-code=N` nor `sh no-run: reason`")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

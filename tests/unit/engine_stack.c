@@ -124,7 +124,7 @@ static void canaries_catch_an_overflow(void **state)
     assert_int_equal(WEXITSTATUS(status), SIM_EXIT_STACK_OVERFLOW);
 }
 
-static volatile char *volatile nowhere;
+static volatile uintptr_t nowhere = 64; /* not 0, which UBSan would catch */
 
 /* Somebody else's fault must not be taken for ours. */
 static void other_faults_go_to_the_previous_handler(void **state)
@@ -139,7 +139,7 @@ static void other_faults_go_to_the_previous_handler(void **state)
         setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
         signal(SIGSEGV, SIG_DFL);
         sim_init(&options);
-        *nowhere = 1;
+        *(volatile char *)nowhere = 1;
         _exit(0);
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);

@@ -386,6 +386,34 @@ static void single_packets_agree_exactly(void **state)
     test_end(net);
 }
 
+/* `lead` is time that the links had before, `lag` time of the receiver; neither may bring an
+ * arrival into the past. */
+static void lead_and_lag(void **state)
+{
+    struct net_config config = test_preset("chassis");
+    struct net *net = test_begin(&config);
+    sim_time_t alone = 50 * SIM_NS + 95 * SIM_NS + 1429, begin;
+    struct probe probe;
+    uint32_t i;
+
+    (void)state;
+    for (i = 0; i < 4;
+         i++) { /* 16 acknowledgements of a phit: with and without lead, on a link and without */
+        probe_init(&probe, 0, i & 1 ? 1 : 4, 16, NET_ROUTE_IN_ORDER);
+        probe.transfer.last_units = 1;
+        probe.transfer.lead = i & 2 ? SIM_US : 0;
+        probe.transfer.lag = 7 * SIM_NS;
+        begin = sim_now();
+        net_send(net, &probe.transfer, 0);
+        assert_int_equal(sim_run(), SIM_DONE);
+        assert_int_equal(probe.arrival - begin, (i == 0   ? 145 * SIM_NS + 22857
+                                                 : i == 2 ? alone
+                                                          : 51429) +
+                                                    7 * SIM_NS);
+    }
+    test_end(net);
+}
+
 /* ---- rates asked for ------------------------------------------------------------------------- */
 
 static void path_rates(void **state)
@@ -469,6 +497,7 @@ int main(void)
         cmocka_unit_test(aries_20_no_idle_pair_exceeds_2us),
         cmocka_unit_test(fidelities_agree_when_idle),
         cmocka_unit_test(single_packets_agree_exactly),
+        cmocka_unit_test(lead_and_lag),
         cmocka_unit_test(path_rates),
         cmocka_unit_test(counters_add_up),
     };

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Order, adaptivity and determinism of routing. */
+#include <stdio.h>
+#include <unistd.h>
 #include "net_test.h"
+#include "engine/trace.h"
 
 #define NIC_RATE 9.87
 
@@ -479,6 +482,29 @@ static void aries_49_same_seed_same_run(void **state)
     assert_true(one.digest == other.digest && one.end == other.end);
 }
 
+/* The slices of links are a trace that can be read, and looking does not change the run. */
+static void tracing_changes_nothing(void **state)
+{
+    struct spot plain = hot_spot("mini2", NET_ROUTE_ADAPTIVE_0, 3, 20, 16384), traced;
+    char path[] = "/tmp/net_routing.XXXXXX", *error = NULL;
+    struct trace_summary summary;
+    int file = mkstemp(path);
+
+    (void)state;
+    assert_true(file >= 0);
+    close(file);
+    assert_true(trace_open(path, &error));
+    traced = hot_spot("mini2", NET_ROUTE_ADAPTIVE_0, 3, 20, 16384);
+    assert_true(trace_close(&error));
+    assert_true(traced.digest == plain.digest && traced.end == plain.end);
+    assert_true(trace_read(path, &summary, &error));
+    assert_true(summary.slices >= plain.counters.hops);
+    assert_int_equal(summary.unknown_tracks, 0);
+    assert_int_equal(summary.single_ended_flows, 0);
+    assert_int_equal(summary.out_of_order, 0);
+    remove(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -493,6 +519,7 @@ int main(void)
         cmocka_unit_test(no_link_exceeds_its_rate),
         cmocka_unit_test(early_comers_use_the_gap),
         cmocka_unit_test(aries_49_same_seed_same_run),
+        cmocka_unit_test(tracing_changes_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

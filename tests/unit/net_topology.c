@@ -163,7 +163,8 @@ static void check_symmetry(const struct net_config *config)
     struct ends ends = ends_of(net);
     uint32_t i;
 
-    qsort(ends.end, ends.count, sizeof(*ends.end), by_name);
+    if (ends.count > 0)
+        qsort(ends.end, ends.count, sizeof(*ends.end), by_name);
     for (i = 0; i < ends.count; i++) {
         const struct net_link_info *info = &ends.end[i].info;
         struct end key = {

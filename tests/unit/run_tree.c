@@ -47,7 +47,7 @@ static void bad_documents(void **state)
 {
     (void)state;
     expect_refused("", "t:1: empty");
-    expect_refused("a: [", "t:1: not YAML");
+    expect_refused("a: [", "t:2: not YAML");
     expect_refused("a: 1\na: 2\n", "t:2: \"a\" is given twice; allowed: each key once");
     expect_refused("? [x]\n: 1\n", "t:1: a key is a list or a mapping");
     expect_refused("a: 1\n---\nb: 2\n", "t:3: a second document");

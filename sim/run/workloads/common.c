@@ -11,7 +11,8 @@ const char *rc_name(gni_return_t rc)
 static gni_return_t attach_as(struct domain *domain, uint32_t modes, uint32_t *address)
 {
     struct rank *rank = domain->rank;
-    gni_return_t rc = GNI_CdmCreate(domain->id, rank_ptag(rank), rank_cookie(rank), modes, &domain->cdm);
+    gni_return_t rc =
+        GNI_CdmCreate(domain->id, rank_ptag(rank), rank_cookie(rank), modes, &domain->cdm);
 
     return rc == GNI_RC_SUCCESS ? GNI_CdmAttach(domain->cdm, 0, address, &domain->nic) : rc;
 }
@@ -23,7 +24,8 @@ static int attach(struct domain *domain, uint32_t entries, uint32_t modes)
 
     if (rc == GNI_RC_ERROR_RESOURCE) { /* more ranks on the node than FMA descriptors */
         GNI_CdmDestroy(domain->cdm);
-        rc = attach_as(domain, modes | GNI_CDM_MODE_ERR_NO_KILL | GNI_CDM_MODE_FMA_SHARED, &address);
+        rc =
+            attach_as(domain, modes | GNI_CDM_MODE_ERR_NO_KILL | GNI_CDM_MODE_FMA_SHARED, &address);
     }
     if (rc == GNI_RC_SUCCESS)
         rc = GNI_CqCreate(domain->nic, entries, 0, GNI_CQ_NOBLOCK, NULL, NULL, &domain->tx);
@@ -54,6 +56,62 @@ void domain_close(struct domain *domain)
     if (domain->cdm != NULL)
         GNI_CdmDestroy(domain->cdm); /* with all that belongs to it */
     free(domain->peers);
+}
+
+void domain_patience(struct domain *domain, uint64_t ps)
+{
+    domain->patience = ps;
+    domain->strikes = 0;
+    rank_alarm(domain->rank, ps);
+}
+
+/*
+ * The alarm may have rung while nobody waited for an event, in a barrier say: so it is only the
+ * second that counts.
+ */
+int domain_gave_up(struct domain *domain)
+{
+    if (!rank_alarm_rang(domain->rank))
+        return 0;
+    if (domain->heard != domain->heard_before)
+        domain->strikes = 0;
+    else if (++domain->strikes >= 2)
+        return 1;
+    domain->heard_before = domain->heard;
+    rank_alarm(domain->rank, domain->patience);
+    return 0;
+}
+
+int domain_totals(struct domain *domain, struct totals *totals)
+{
+    const struct told {
+        uint64_t present, errors, lost;
+    } mine = {1, domain->errors, domain->lost}, *all;
+    uint32_t i;
+
+    memset(totals, 0, sizeof(*totals));
+    all = rank_exchange(domain->rank, &mine, sizeof(mine));
+    if (all == NULL)
+        return -1;
+    for (i = 0; i < domain->size; i++) {
+        totals->errors += all[i].errors;
+        totals->lost += all[i].lost;
+        totals->dead += all[i].present == 0;
+    }
+    return 0;
+}
+
+int domain_finish(struct domain *domain, uint64_t missing)
+{
+    struct totals totals;
+
+    rank_count(domain->rank, "missing", missing);
+    if (domain_totals(domain, &totals) != 0)
+        return -1;
+    if (missing != 0 && totals.dead == 0 && totals.lost == 0)
+        return rank_fail(domain->rank, "%llu are missing or wrong, and nobody was told why",
+                         (unsigned long long)missing);
+    return 0;
 }
 
 gni_ep_handle_t domain_ep(struct domain *domain, uint32_t peer)
@@ -95,8 +153,8 @@ void *region_alloc(struct domain *domain, size_t bytes, int with_events, struct 
 
     if (memory != NULL) {
         memset(memory, 0, whole);
-        rc = GNI_MemRegister(domain->nic, (uintptr_t)memory, bytes, with_events ? domain->rx : NULL, GNI_MEM_READWRITE,
-                             UINT32_MAX, &region->handle);
+        rc = GNI_MemRegister(domain->nic, (uintptr_t)memory, bytes, with_events ? domain->rx : NULL,
+                             GNI_MEM_READWRITE, UINT32_MAX, &region->handle);
     }
     if (rc != GNI_RC_SUCCESS) {
         rank_fail(domain->rank, "cannot register %zu bytes: %s", bytes, rc_name(rc));
@@ -150,6 +208,8 @@ int pattern_differs(const void *memory, size_t bytes, uint64_t seed)
 
 /* ---- one-sided operations -------------------------------------------------------------------- */
 
+#define TRIES_MAX 8u /* of an operation; each may last until the NIC's timeout */
+
 static gni_return_t post(struct operation *operation)
 {
     gni_post_descriptor_t *desc = &operation->desc;
@@ -165,7 +225,8 @@ static gni_return_t post(struct operation *operation)
     }
 }
 
-/* The queue told that an operation has ended; false: it was posted again, or the event was of another kind. */
+/* The queue told that an operation has ended; false: it was posted again, or the event was of
+ * another kind. */
 static int collect(struct domain *domain, gni_cq_entry_t event)
 {
     gni_post_descriptor_t *desc = NULL;
@@ -178,21 +239,39 @@ static int collect(struct domain *domain, gni_cq_entry_t event)
     if (rc == GNI_RC_TRANSACTION_ERROR) {
         domain->errors++;
         GNI_CqErrorRecoverable(event, &recoverable);
-        if (recoverable && post(operation) == GNI_RC_SUCCESS) {
+        if (recoverable && ++operation->tries < TRIES_MAX && post(operation) == GNI_RC_SUCCESS) {
             domain->repeats++;
             return 0;
         }
         domain->lost++;
         operation->failed = 1;
     }
+    operation->overran = GNI_CQ_REM_OVERRUN(event) != 0;
     domain->in_flight--;
+    domain->heard++;
     operation->next = NULL;
     *domain->done_tail = operation;
     domain->done_tail = &operation->next;
     return 1;
 }
 
-/* One look at the queue of completions. An overrun comes with an entry of its own: that is used, too. */
+/* A message has ended. */
+static void sent(struct domain *domain, gni_cq_entry_t event)
+{
+    uint32_t peer = (uint32_t)GNI_CQ_GET_MSG_ID(event);
+
+    domain->in_flight--;
+    domain->heard++;
+    if (GNI_CQ_STATUS_OK(event))
+        return;
+    domain->errors++;
+    domain->lost++;
+    if (peer < domain->size)
+        domain->peers[peer].lost = 1;
+}
+
+/* One look at the queue of completions. An overrun comes with an entry of its own: that is used,
+ * too. */
 static void poll_completions(struct domain *domain)
 {
     gni_cq_entry_t event;
@@ -201,9 +280,7 @@ static void poll_completions(struct domain *domain)
     if (rc == GNI_RC_NOT_DONE)
         return;
     if (GNI_CQ_GET_TYPE(event) == GNI_CQ_EVENT_TYPE_SMSG) {
-        domain->in_flight--;
-        if (!GNI_CQ_STATUS_OK(event))
-            domain->errors++;
+        sent(domain, event);
     } else {
         collect(domain, event);
     }
@@ -214,11 +291,13 @@ int operation_post(struct domain *domain, struct operation *operation)
     gni_return_t rc;
 
     operation->failed = 0;
+    operation->tries = 0;
     operation->desc.cq_mode |= GNI_CQMODE_GLOBAL_EVENT;
     while ((rc = post(operation)) == GNI_RC_ERROR_RESOURCE)
         poll_completions(domain); /* all requests of the queue are in use */
     if (rc != GNI_RC_SUCCESS)
-        return rank_fail(domain->rank, "cannot post type %d: %s", (int)operation->desc.type, rc_name(rc));
+        return rank_fail(domain->rank, "cannot post type %d: %s", (int)operation->desc.type,
+                         rc_name(rc));
     domain->in_flight++;
     return 0;
 }
@@ -244,7 +323,7 @@ struct operation *operation_wait(struct domain *domain)
 
     do {
         operation = operation_poll(domain);
-    } while (operation == NULL);
+    } while (operation == NULL && !domain_gave_up(domain));
     return operation;
 }
 
@@ -252,7 +331,8 @@ int operation_run(struct domain *domain, struct operation *operation)
 {
     if (operation_post(domain, operation) != 0)
         return -1;
-    operation_wait(domain);
+    if (operation_wait(domain) == NULL)
+        return rank_fail(domain->rank, "an operation did not end");
     return 0;
 }
 
@@ -260,15 +340,18 @@ int operation_run(struct domain *domain, struct operation *operation)
 
 struct mailboxes {
     gni_smsg_attr_t attr; /* of any mailbox, without its place */
-    uint32_t each;        /* bytes */
-    int by_rank;          /* the mailbox for a peer is the one with its number: connected when first needed */
+    uint32_t each; /* bytes */
+    int by_rank; /* the mailbox for a peer is the one with its number: connected when first needed
+                  */
     void *memory;
     struct region region;
     const struct region *regions; /* of all ranks */
     uint32_t current, scan; /* who is read now; who is looked at after an overrun */
+    int overran; /* events were lost */
 };
 
-int messages_open(struct domain *domain, uint32_t slots, uint16_t credits, uint32_t bytes, int retransmit)
+int messages_open(struct domain *domain, uint32_t slots, uint16_t credits, uint32_t bytes,
+                  int retransmit)
 {
     struct mailboxes *mailboxes = calloc(1, sizeof(*mailboxes));
     unsigned int size = 0;
@@ -285,7 +368,8 @@ int messages_open(struct domain *domain, uint32_t slots, uint16_t credits, uint3
     if (GNI_SmsgBufferSizeNeeded(&mailboxes->attr, &size) != GNI_RC_SUCCESS)
         return rank_fail(domain->rank, "no mailboxes of %u credits and %u bytes", credits, bytes);
     mailboxes->each = (size + 63) & ~63u;
-    mailboxes->memory = region_alloc(domain, (size_t)mailboxes->each * slots, 1, &mailboxes->region);
+    mailboxes->memory =
+        region_alloc(domain, (size_t)mailboxes->each * slots, 1, &mailboxes->region);
     mailboxes->regions = rank_exchange(domain->rank, &mailboxes->region, sizeof(mailboxes->region));
     return mailboxes->memory != NULL && mailboxes->regions != NULL ? 0 : -1;
 }
@@ -301,8 +385,8 @@ void messages_close(struct domain *domain)
     domain->mailboxes = NULL;
 }
 
-static void mailbox_attr(const struct mailboxes *mailboxes, const struct region *region, uint32_t slot,
-                         gni_smsg_attr_t *attr)
+static void mailbox_attr(const struct mailboxes *mailboxes, const struct region *region,
+                         uint32_t slot, gni_smsg_attr_t *attr)
 {
     *attr = mailboxes->attr;
     attr->msg_buffer = (void *)(uintptr_t)region->address;
@@ -311,20 +395,32 @@ static void mailbox_attr(const struct mailboxes *mailboxes, const struct region 
     attr->mbox_offset = slot * mailboxes->each;
 }
 
+void message_mailbox(struct domain *domain, uint32_t my_slot, gni_smsg_attr_t *mine)
+{
+    mailbox_attr(domain->mailboxes, &domain->mailboxes->region, my_slot, mine);
+}
+
 int message_connect(struct domain *domain, uint32_t peer, uint32_t my_slot, uint32_t peer_slot)
+{
+    gni_smsg_attr_t mine, theirs;
+
+    message_mailbox(domain, my_slot, &mine);
+    mailbox_attr(domain->mailboxes, &domain->mailboxes->regions[peer], peer_slot, &theirs);
+    return message_connect_to(domain, peer, &mine, &theirs);
+}
+
+int message_connect_to(struct domain *domain, uint32_t peer, gni_smsg_attr_t *mine,
+                       gni_smsg_attr_t *theirs)
 {
     struct mailboxes *mailboxes = domain->mailboxes;
     gni_ep_handle_t ep = domain_ep(domain, peer);
-    gni_smsg_attr_t mine, theirs;
     gni_return_t rc;
 
     if (ep == NULL)
         return -1;
     if (domain->peers[peer].connected)
         return 0;
-    mailbox_attr(mailboxes, &mailboxes->region, my_slot, &mine);
-    mailbox_attr(mailboxes, &mailboxes->regions[peer], peer_slot, &theirs);
-    rc = GNI_SmsgInit(ep, &mine, &theirs);
+    rc = GNI_SmsgInit(ep, mine, theirs);
     if (rc != GNI_RC_SUCCESS)
         return rank_fail(domain->rank, "no mailbox with rank %u: %s", peer, rc_name(rc));
     domain->peers[peer].connected = 1;
@@ -348,10 +444,18 @@ int message_try(struct domain *domain, uint32_t peer, const void *data, uint32_t
 
     if (!reachable(domain, peer))
         return rank_fail(domain->rank, "no connection with rank %u", peer);
+    if (domain->peers[peer].lost) {
+        domain->lost++;
+        return 1;
+    }
     rc = GNI_SmsgSend(domain->peers[peer].ep, NULL, 0, (void *)data, bytes, peer);
     if (rc == GNI_RC_SUCCESS) {
         domain->in_flight++;
         return 1;
+    }
+    if (rc == GNI_RC_INVALID_STATE) { /* the connection is broken */
+        domain->peers[peer].lost = 1;
+        return 0;
     }
     if (rc != GNI_RC_NOT_DONE)
         return rank_fail(domain->rank, "cannot send to rank %u: %s", peer, rc_name(rc));
@@ -362,8 +466,11 @@ int message_send(struct domain *domain, uint32_t peer, const void *data, uint32_
 {
     int accepted;
 
-    while ((accepted = message_try(domain, peer, data, bytes)) == 0)
+    while ((accepted = message_try(domain, peer, data, bytes)) == 0) {
         poll_completions(domain);
+        if (domain_gave_up(domain))
+            domain->peers[peer].lost = 1;
+    }
     return accepted < 0 ? -1 : 0;
 }
 
@@ -375,7 +482,7 @@ void message_completions(struct domain *domain)
 
 void message_flush(struct domain *domain)
 {
-    while (domain->in_flight != 0)
+    while (domain->in_flight != 0 && !domain_gave_up(domain))
         poll_completions(domain);
 }
 
@@ -391,6 +498,7 @@ static void *read_from(struct domain *domain, uint32_t peer)
     rc = GNI_SmsgGetNext(domain->peers[peer].ep, &message);
     if (rc == GNI_RC_SUCCESS) {
         mailboxes->current = peer;
+        domain->heard++;
         return message;
     }
     if (rc != GNI_RC_NOT_DONE)
@@ -399,8 +507,9 @@ static void *read_from(struct domain *domain, uint32_t peer)
 }
 
 /*
- * One event for each message, but it may come before the message can be read (after others that overtook it) or
- * tell of returned credits only: `unread` remembers to look again when something was read.
+ * One event for each message, but it may come before the message can be read (after others that
+ * overtook it) or tell of returned credits only: `unread` remembers to look again when something
+ * was read.
  */
 static void *read_event(struct domain *domain, gni_cq_entry_t event, uint32_t *from)
 {
@@ -439,8 +548,8 @@ void *message_poll(struct domain *domain, uint32_t *from)
     void *message;
 
     mailboxes->current = UINT32_MAX;
-    if (last != UINT32_MAX && domain->peers[last].unread != 0) {
-        domain->peers[last].unread--;
+    if (last != UINT32_MAX && (domain->peers[last].unread != 0 || mailboxes->overran)) {
+        domain->peers[last].unread -= domain->peers[last].unread != 0;
         message = read_from(domain, *from = last);
         if (message != NULL)
             return message;
@@ -453,6 +562,7 @@ void *message_poll(struct domain *domain, uint32_t *from)
     rc = GNI_CqGetEvent(domain->rx, &event);
     if (rc == GNI_RC_ERROR_RESOURCE) {
         mailboxes->scan = 0;
+        mailboxes->overran = 1; /* events of messages that could not be read yet may be lost, too */
         return NULL;
     }
     return rc == GNI_RC_SUCCESS ? read_event(domain, event, from) : NULL;
@@ -464,7 +574,7 @@ void *message_wait(struct domain *domain, uint32_t *from)
 
     do {
         message = message_poll(domain, from);
-    } while (message == NULL);
+    } while (message == NULL && !domain_gave_up(domain));
     return message;
 }
 

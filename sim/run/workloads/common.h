@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What every uGNI program begins with, so that the workloads can be short: a communication domain, its queues,
- * endpoints made when first needed, registered memory known to all ranks, one-sided operations that are repeated
- * after recoverable errors, and mailboxes. All of it is plain gni_pub.h.
+ * What every uGNI program begins with, so that the workloads can be short: a communication domain,
+ * its queues, endpoints made when first needed, registered memory known to all ranks, one-sided
+ * operations that are repeated after recoverable errors, and mailboxes. All of it is plain
+ * gni_pub.h.
  *
- * Functions that return int give 0 for success and -1 when the run has failed; rank_fail() has been told then.
+ * Functions that return int give 0 for success and -1 when the run has failed; rank_fail() has been
+ * told then.
  */
 #ifndef JACQUARD_WORKLOADS_COMMON_H
 #define JACQUARD_WORKLOADS_COMMON_H
@@ -18,8 +20,9 @@
 
 struct peer {
     gni_ep_handle_t ep; /* NULL: never needed so far */
-    uint32_t unread;    /* events that came before their message */
-    uint8_t connected;  /* has mailboxes */
+    uint32_t unread; /* events that came before their message */
+    uint8_t connected; /* has mailboxes */
+    uint8_t lost; /* a message to it failed for good: more are not sent */
 };
 
 struct domain {
@@ -27,13 +30,16 @@ struct domain {
     uint32_t id, size;
     gni_cdm_handle_t cdm;
     gni_nic_handle_t nic;
-    gni_cq_handle_t tx, rx;    /* of what this rank does, and of what is done to its memory */
+    gni_cq_handle_t tx, rx; /* of what this rank does, and of what is done to its memory */
     const uint32_t *addresses; /* PE address of each rank */
-    struct peer *peers;        /* by rank */
-    uint64_t in_flight;        /* operations and messages without completion */
-    uint64_t errors;           /* transactions that failed */
-    uint64_t repeats;          /* of these, operations that were posted again */
-    uint64_t lost;             /* of these, operations that cannot succeed */
+    struct peer *peers; /* by rank */
+    uint64_t in_flight; /* operations and messages without completion */
+    uint64_t errors; /* transactions that failed */
+    uint64_t repeats; /* of these, operations that were posted again */
+    uint64_t lost; /* operations and messages that cannot succeed */
+    uint64_t patience; /* ps; 0: for ever */
+    uint64_t heard, heard_before; /* what has ended or come; the same when the alarm rang last */
+    uint32_t strikes; /* alarms in a row between which nothing was heard */
     struct operation *done, **done_tail; /* collected while something else was waited for */
     struct mailboxes *mailboxes;
 };
@@ -42,6 +48,26 @@ struct domain {
 int domain_open(struct domain *domain, struct rank *rank, uint32_t entries, uint32_t modes);
 /* Everybody must have finished with this rank's memory. Counts the errors in metric "errors". */
 void domain_close(struct domain *domain);
+/*
+ * Nobody is waited for longer than about 1 to 3 times so long (ps) without anything that ends or
+ * comes: the waiting functions return then, as they say. Without a call they wait for ever. It must
+ * be longer than the NIC and the library try by themselves.
+ */
+void domain_patience(struct domain *domain, uint64_t ps);
+/* For loops that poll themselves, after a fruitless poll: time to give up? Costs nothing. */
+int domain_gave_up(struct domain *domain);
+
+/* What happened to the whole job; known when all that live have asked. */
+struct totals {
+    uint64_t errors, lost;
+    uint32_t dead; /* ranks that did not ask */
+};
+int domain_totals(struct domain *domain, struct totals *totals);
+/*
+ * The end of the traffic, for all ranks: afterwards nobody touches our memory. `missing` did not come or is wrong
+ * here: counted, and a failure unless a rank died or something was lost for good, which is reported elsewhere.
+ */
+int domain_finish(struct domain *domain, uint64_t missing);
 /* The endpoint to a rank; NULL: the run has failed. Its events at the peer carry our rank. */
 gni_ep_handle_t domain_ep(struct domain *domain, uint32_t peer);
 
@@ -65,6 +91,8 @@ struct operation {
     gni_post_descriptor_t desc; /* first; zero-fill, then set type, addresses, handles, length */
     gni_ep_handle_t ep;
     int failed; /* it cannot succeed (the peer is gone) */
+    int overran; /* its event at the target found the queue full */
+    uint32_t tries;
     uint64_t began;
     struct operation *next; /* the program's own list, and of those done */
 };
@@ -72,34 +100,48 @@ struct operation {
 /* Posts with one GLOBAL event on domain->tx. */
 int operation_post(struct domain *domain, struct operation *operation);
 /*
- * The next operation that has ended, in whatever order; NULL: none now. What failed and may succeed is posted
- * again and not shown.
+ * The next operation that has ended, in whatever order; NULL: none now. What failed and may succeed
+ * is posted again and not shown.
  */
 struct operation *operation_poll(struct domain *domain);
-/* Polls until one has ended. */
+/* Polls until one has ended. NULL: patience is over. */
 struct operation *operation_wait(struct domain *domain);
-int operation_run(struct domain *domain, struct operation *operation); /* post and wait; one in flight */
+int operation_run(struct domain *domain,
+                  struct operation *operation); /* post and wait; one in flight */
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
 /*
- * Mailboxes of one rank: `slots` of them in one registered buffer. All ranks call it, credits and bytes must be
- * the same everywhere. With one for each rank (slots == size) peers are connected when first needed.
+ * Mailboxes of one rank: `slots` of them in one registered buffer. All ranks call it, credits and
+ * bytes must be the same everywhere. With one for each rank (slots == size) peers are connected
+ * when first needed.
  */
-int messages_open(struct domain *domain, uint32_t slots, uint16_t credits, uint32_t bytes, int retransmit);
+int messages_open(struct domain *domain, uint32_t slots, uint16_t credits, uint32_t bytes,
+                  int retransmit);
 void messages_close(struct domain *domain);
 /* Connects to a peer: our mailbox for it, and its mailbox for us. No effect when that was done. */
 int message_connect(struct domain *domain, uint32_t peer, uint32_t my_slot, uint32_t peer_slot);
-/* 1: accepted; 0: no credit or room now; -1: failed. */
+/* The same in two halves, for programs that exchange the attributes in their own way. */
+void message_mailbox(struct domain *domain, uint32_t my_slot, gni_smsg_attr_t *mine);
+int message_connect_to(struct domain *domain, uint32_t peer, gni_smsg_attr_t *mine,
+                       gni_smsg_attr_t *theirs);
+/*
+ * 1: accepted; 0: no credit or room now; -1: failed. A message to a peer that is lost is accepted,
+ * counted in domain->lost, and forgotten.
+ */
 int message_try(struct domain *domain, uint32_t peer, const void *data, uint32_t bytes);
-/* Tries again until it is accepted; for programs in which somebody else receives meanwhile. */
+/*
+ * Tries again until it is accepted; for programs in which somebody else receives meanwhile. When
+ * patience is over the peer is lost.
+ */
 int message_send(struct domain *domain, uint32_t peer, const void *data, uint32_t bytes);
 /* Collects completions of sends. */
 void message_completions(struct domain *domain);
-/* Until all sends are in their mailboxes. */
+/* Until all sends are in their mailboxes, or patience is over. */
 void message_flush(struct domain *domain);
 /* The next message and who sent it, until message_release; NULL: none now. */
 void *message_poll(struct domain *domain, uint32_t *from);
+/* NULL: patience is over. */
 void *message_wait(struct domain *domain, uint32_t *from);
 void message_release(struct domain *domain, uint32_t from);
 

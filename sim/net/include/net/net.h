@@ -69,8 +69,10 @@ struct net_transfer {
     uint32_t packets;
     uint8_t class;       /* enum net_class */
     uint8_t route;       /* enum net_route */
-    bool streamed;       /* not the first chunk of its message: see docs/model.md, "Spreading" */
+    bool streamed;       /* not the first chunk of its message: see docs/model-network.md, "Spreading" */
     uint64_t hash;       /* hashed modes: same hash, same path (destination cache line) */
+    sim_time_t lead;     /* the packets before the last one were ready over so long before the head's time
+                          * (acknowledgements of what came bit by bit); 0: all are sent now */
     sim_time_t lag;      /* `event` fires so much after the arrival (the receiver's pipeline: saves it an event);
                           * a transfer that is lost fires without it */
     /* results */
@@ -118,7 +120,7 @@ struct net_config {
     struct net_switched_config switched;
 };
 
-void net_config_default(struct net_config *config); /* dragonfly, preset "mini2"-like defaults of docs/model.md, F1 */
+void net_config_default(struct net_config *config); /* dragonfly, preset "mini2"-like defaults of docs/model-network.md, F1 */
 
 struct net_preset {
     const char *name, *system, *profile; /* profile: the host profile that the system is usually given */
@@ -144,7 +146,7 @@ enum net_fidelity net_fidelity(const struct net *net);
  * links and schedules transfer->event at
  *     arrival of the last unit = sim_now() + feed + transit + hops + serialisation of the last packet + waiting,
  * where `feed` is how long the NIC takes to hand over the whole transfer (0 for a single packet). On an idle
- * network that is the closed form RTR + sum of HOP + SER of docs/model.md.
+ * network that is the closed form RTR + sum of HOP + SER of docs/model-network.md.
  */
 void net_send(struct net *net, struct net_transfer *transfer, sim_time_t feed);
 

@@ -76,6 +76,12 @@ void rank_compute(uint64_t ps); /* the CPU is busy */
 /* Spins until *word == value as a CPU does on memory that the NIC writes. */
 void rank_spin_until(const volatile uint64_t *word, uint64_t value);
 uint64_t rank_random(struct rank *rank); /* from the rank's own stream */
+/*
+ * As alarm(2): rings once after `ps` of virtual time; 0 cancels. Looking whether it rang costs nothing and, unlike the
+ * clock, does not make a polling loop be simulated poll by poll: how a program stops waiting for a peer that is gone.
+ */
+void rank_alarm(struct rank *rank, uint64_t ps);
+bool rank_alarm_rang(const struct rank *rank);
 
 /* Records into "<job>.<metric>": latencies in ps, byte rates in B/s. */
 void rank_record_latency(struct rank *rank, const char *metric, uint64_t ps);

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Simulated 8-byte SMSG messages per wall second, through the whole path: uGNI front, NIC model,
+ * network at F1, engine. Two ranks in ping-pong on one blade and in two chassis, and 64 ranks that
+ * send to random peers. Reference: the actor mailboxes of a simulator without any NIC, 0.31 M
+ * messages/s on such a machine (docs/performance.md).
+ */
+#include <stdint.h>
+#include "bench.h"
+#include "aries/aries.h"
+#include "gni_pub.h"
+#include "engine/ledger.h"
+#include "engine/random.h"
+
+#define RANKS_MAX 64u
+#define CREDITS 16u
+#define PEER_MESSAGES_PER_S 0.31e6
+
+struct rank {
+    uint32_t id, node;
+    gni_nic_handle_t nic;
+    gni_cq_handle_t tx, rx;
+    uint32_t address;
+    gni_ep_handle_t eps[RANKS_MAX];
+    gni_smsg_attr_t mailboxes[RANKS_MAX]; /* for each peer */
+    gni_mem_handle_t handle;
+    uint8_t *memory;
+    struct sim_fiber *fiber;
+    struct sim_random random;
+    uint64_t received;
+};
+
+static struct rank ranks[RANKS_MAX];
+static uint32_t ranks_count, ready_count;
+static uint64_t messages; /* per rank */
+static uint64_t received_total;
+
+static void expect(gni_return_t code, const char *call)
+{
+    if (code == GNI_RC_SUCCESS)
+        return;
+    fprintf(stderr, "%s: %s\n", call, gni_err_str[code]);
+    exit(1);
+}
+
+static void open_domain(struct rank *rank)
+{
+    gni_cdm_handle_t cdm;
+
+    expect(GNI_CdmCreate(rank->id, 10, 0x1230000, 0, &cdm), "GNI_CdmCreate");
+    expect(GNI_CdmAttach(cdm, 0, &rank->address, &rank->nic), "GNI_CdmAttach");
+    expect(GNI_CqCreate(rank->nic, 1024, 0, GNI_CQ_NOBLOCK, NULL, NULL, &rank->tx), "GNI_CqCreate");
+    expect(GNI_CqCreate(rank->nic, 4096, 0, GNI_CQ_NOBLOCK, NULL, NULL, &rank->rx), "GNI_CqCreate");
+}
+
+static void open_mailboxes(struct rank *rank)
+{
+    gni_smsg_attr_t attr = {
+        .msg_type = GNI_SMSG_TYPE_MBOX, .mbox_maxcredit = CREDITS, .msg_maxsize = 64};
+    unsigned size;
+    uint32_t i;
+
+    expect(GNI_SmsgBufferSizeNeeded(&attr, &size), "GNI_SmsgBufferSizeNeeded");
+    rank->memory = aligned_alloc(4096, ((size_t)size * ranks_count + 4095) / 4096 * 4096);
+    memset(rank->memory, 0, (size_t)size * ranks_count);
+    expect(GNI_MemRegister(rank->nic, (uintptr_t)rank->memory, (uint64_t)size * ranks_count,
+                           rank->rx, 0, UINT32_MAX, &rank->handle),
+           "GNI_MemRegister");
+    attr.msg_buffer = rank->memory;
+    attr.buff_size = size;
+    attr.mem_hndl = rank->handle;
+    for (i = 0; i < ranks_count; i++) {
+        attr.mbox_offset = i * size;
+        rank->mailboxes[i] = attr;
+    }
+}
+
+/* All ranks meet here; out of band, as a launcher would do it. */
+static void meet(void)
+{
+    static const struct sim_wait wait = {.text = "all ranks"};
+    uint32_t i;
+
+    if (++ready_count == ranks_count)
+        for (i = 0; i < ranks_count; i++)
+            if (ranks[i].fiber != sim_fiber_self())
+                sim_wake(ranks[i].fiber);
+    while (ready_count < ranks_count)
+        sim_wait_until(SIM_NEVER, &wait);
+}
+
+static void connect_all(struct rank *rank)
+{
+    uint32_t i;
+
+    for (i = 0; i < ranks_count; i++) {
+        if (i == rank->id)
+            continue;
+        expect(GNI_EpCreate(rank->nic, rank->tx, &rank->eps[i]), "GNI_EpCreate");
+        expect(GNI_EpBind(rank->eps[i], ranks[i].address, i), "GNI_EpBind");
+        expect(GNI_SmsgInit(rank->eps[i], &rank->mailboxes[i], &ranks[i].mailboxes[rank->id]),
+               "GNI_SmsgInit");
+    }
+}
+
+static void collect_sends(struct rank *rank)
+{
+    gni_cq_entry_t event;
+
+    while (GNI_CqGetEvent(rank->tx, &event) == GNI_RC_SUCCESS)
+        ;
+}
+
+static void take(struct rank *rank, uint32_t from)
+{
+    void *header;
+
+    while (GNI_SmsgGetNext(rank->eps[from], &header) == GNI_RC_SUCCESS) {
+        rank->received++;
+        received_total++;
+        expect(GNI_SmsgRelease(rank->eps[from]), "GNI_SmsgRelease");
+    }
+}
+
+static bool receive(struct rank *rank)
+{
+    gni_cq_entry_t event;
+
+    if (GNI_CqGetEvent(rank->rx, &event) != GNI_RC_SUCCESS)
+        return false;
+    take(rank, (uint32_t)GNI_CQ_GET_REM_INST_ID(event));
+    return true;
+}
+
+static void ping_pong(struct rank *rank)
+{
+    gni_ep_handle_t ep = rank->eps[1 - rank->id];
+    uint64_t i;
+
+    for (i = 0; i < messages; i++) {
+        if (rank->id == 0)
+            expect(GNI_SmsgSend(ep, NULL, 0, &i, sizeof(i), 0), "GNI_SmsgSend");
+        while (rank->received <= i)
+            receive(rank);
+        if (rank->id == 1)
+            expect(GNI_SmsgSend(ep, NULL, 0, &i, sizeof(i), 0), "GNI_SmsgSend");
+        if (i % 64 == 63)
+            collect_sends(rank);
+    }
+}
+
+static void random_peers(struct rank *rank)
+{
+    uint64_t i;
+
+    for (i = 0; i < messages; i++) {
+        uint32_t peer =
+            (rank->id + 1 + (uint32_t)sim_random_below(&rank->random, ranks_count - 1)) %
+            ranks_count;
+
+        while (GNI_SmsgSend(rank->eps[peer], NULL, 0, &i, sizeof(i), 0) != GNI_RC_SUCCESS)
+            receive(rank);
+        receive(rank);
+        if (i % 64 == 63)
+            collect_sends(rank);
+    }
+    while (received_total < messages * ranks_count)
+        if (!receive(rank))
+            collect_sends(rank);
+}
+
+static void (*body)(struct rank *rank);
+static double started;
+
+static void rank_main(void *arg)
+{
+    struct rank *rank = arg;
+
+    open_domain(rank);
+    open_mailboxes(rank);
+    meet();
+    connect_all(rank);
+    if (++ready_count == 2 * ranks_count)
+        started = bench_seconds();
+    body(rank);
+}
+
+static double run(const char *preset, uint32_t count, uint32_t stride, uint64_t each,
+                  void (*how)(struct rank *))
+{
+    struct sim_options options = {.seed = 1};
+    struct aries_params *params = aries_params_new("xc40_hsw");
+    struct aries_fabric *fabric;
+    struct net_config config;
+    struct net *net;
+    char *error = NULL;
+    double seconds;
+    uint64_t received = 0;
+    uint32_t i;
+
+    memset(ranks, 0, sizeof(ranks));
+    ready_count = 0;
+    received_total = 0;
+    ranks_count = count;
+    messages = each;
+    body = how;
+    sim_init(&options);
+    net_config_default(&config);
+    config.dragonfly.preset = preset;
+    aries_params_to_net(params, &config);
+    net = net_create(&config, &error);
+    if (net == NULL) {
+        fprintf(stderr, "%s\n", error);
+        exit(1);
+    }
+    fabric = aries_fabric_create(net, params, 1);
+    aries_job_configure(fabric, 1, 10, 0x1230000);
+    for (i = 0; i < count; i++) {
+        struct aries_process *process =
+            aries_process_create(fabric, i * stride, 1, i + 1, false, "bench", NULL, NULL);
+
+        ranks[i].id = i;
+        sim_random_init(&ranks[i].random, 1, "bench", i);
+        ranks[i].fiber = sim_fiber_start(rank_main, &ranks[i], "bench", 0);
+        aries_process_bind(process, ranks[i].fiber);
+    }
+    if (sim_run() != SIM_DONE) {
+        fprintf(stderr, "the simulation got stuck\n");
+        exit(1);
+    }
+    seconds = bench_seconds() - started;
+    for (i = 0; i < count; i++) {
+        received += ranks[i].received;
+        free(ranks[i].memory);
+    }
+    if (received < (uint64_t)count * each || !ledger_balance()) {
+        fprintf(stderr, "messages were lost\n");
+        exit(1);
+    }
+    aries_fabric_destroy(fabric);
+    net_destroy(net);
+    aries_params_free(params);
+    sim_fini();
+    return (double)received / seconds;
+}
+
+int main(int argc, char **argv)
+{
+    struct bench bench;
+
+    bench_begin(&bench, "smsg", argc, argv);
+    bench_row(&bench, "ping-pong, 2 ranks of a blade", run("blade", 2, 1, 1000000, ping_pong) / 1e6,
+              "M messages/s", PEER_MESSAGES_PER_S / 1e6);
+    bench_row(&bench, "ping-pong, 2 ranks one hop apart",
+              run("chassis", 2, 4, 1000000, ping_pong) / 1e6, "M messages/s",
+              PEER_MESSAGES_PER_S / 1e6);
+    bench_row(&bench, "random traffic, 64 ranks", run("group", 64, 4, 30000, random_peers) / 1e6,
+              "M messages/s", PEER_MESSAGES_PER_S / 1e6);
+    bench_end(&bench);
+    return 0;
+}

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""The validation table holds, says what the scenarios say, and the series are sensible between the judged sizes."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import jacquard
+import pytest
+import yaml
+
+sys.path.insert(0, str(jacquard.ROOT / "harness"))
+import validation  # noqa: E402
+
+PROGRAM = jacquard.ROOT / "harness" / "validation.py"
+# Published unit in the unit of metrics: ps, B/s, 1/s.
+UNITS = {"us": 1e6, "ns": 1e3, "MB/s": 1e6, "GB/s": 1e9, "Mop/s": 1e6, "Mmsg/s": 1e6}
+
+
+def program(*arguments):
+    environment = dict(os.environ, JACQUARD_BUILD=str(jacquard.build_directory()))
+    return subprocess.run([sys.executable, PROGRAM, *arguments], env=environment, capture_output=True, text=True, timeout=600)
+
+
+def test_all_judged_rows_pass():
+    done = program("--json")
+    told = json.loads(done.stdout)
+    failed = [f"{row['id']}: {row['simulated']} instead of {row['published']} {row['unit']} {row['problem']}"
+              for row in told["rows"] if row["verdict"] == "FAILED"]
+    assert not failed, "\n".join(failed)
+    assert done.returncode == 0 and told["failed"] == 0
+    assert told["passed"] + told["reported"] == len(told["rows"]) == 80
+    # Whoever reports a row instead of judging it has to say so here, too.
+    assert told["reported"] == 11
+
+
+def test_the_table_ends_with_a_count():
+    done = program("V83", "V84", "V51")
+    assert done.returncode == 0
+    assert done.stdout.rstrip().endswith("2 passed, 0 failed, 1 reported only")
+    assert program("V999").returncode == 2
+
+
+@pytest.mark.parametrize("use, published, simulated, tolerance, verdict", [
+    ("check", 100, 110, 10, "passed"), ("check", 100, 110.1, 10, "FAILED"), ("fit", 100, 89.9, 10, "FAILED"),
+    ("bound", 2, 1.2, 0, "passed"), ("bound", 2, 2.1, 0, "FAILED"), ("check", 48, 48, 0, "passed"),
+    ("check", 48, 47, 0, "FAILED"), ("check", 48, None, 0, "FAILED"), ("info", 48, 1, 0, "reported")])
+def test_verdicts(use, published, simulated, tolerance, verdict):
+    row = validation.rows()[0]
+    row.use, row.published, row.simulated, row.tolerance = use, published, simulated, tolerance
+    assert row.verdict == verdict
+
+
+def test_a_scenario_that_does_not_hold_fails_its_rows():
+    row = validation.rows()[0]
+    row.simulated, row.problem = row.published, "the ledger is broken"
+    assert row.verdict == "FAILED"
+
+
+def test_every_judged_row_has_a_scenario_and_the_others_a_reason():
+    for row in validation.rows():
+        if row.judged:
+            assert row.scenario == validation.PROBE or (validation.SCENARIOS / row.scenario).exists(), row.id
+            assert row.expression, row.id
+        else:
+            assert row.note, row.id
+
+
+def test_scenarios_expect_what_the_table_says():
+    by_id = {row.id: row for row in validation.rows()}
+    seen = 0
+    for path in validation.SCENARIOS.glob("*.yaml"):
+        for expectation in yaml.safe_load(path.read_text())["expect"]:
+            match = re.match(r"(V\d+)\.", expectation.get("metric", ""))
+            if not match or "within" not in expectation:
+                continue
+            row = by_id[match.group(1)]
+            within = expectation["within"]
+            assert within["percent"] == row.tolerance, row.id
+            # Where ranks share a row's value, the scenario has the share of one.
+            shares = row.published * UNITS[row.unit] / float(within["value"])
+            assert abs(shares - round(shares)) < 1e-4 and round(shares) in (1, 3, 28, 32), row.id
+            seen += 1
+    assert seen >= 50
+
+
+@pytest.fixture(scope="module")
+def series():
+    result = jacquard.run(validation.SCENARIOS / "xc40-series.yaml")
+    assert result.ok, result.report()
+    return result.metrics
+
+
+@pytest.mark.parametrize("name, metric, factor", [
+    # A step of 2 in size never makes it faster, and never costs more than twice as much (latency) or gains more (rate).
+    ("eager", "latency", 2), ("rendezvous", "latency", 2), ("rma", "latency", 2), ("fma", "bandwidth", 2),
+    ("bte", "bandwidth", 2)])
+def test_series_are_monotone(series, name, metric, factor):
+    sizes = sorted(int(key.split("-")[1].split(".")[0]) for key in series if re.match(rf"{name}-\d+\.{metric}$", key))
+    values = [series[f"{name}-{size}.{metric}"]["p50"] for size in sizes]
+    assert len(values) >= 9
+    for size, before, after in zip(sizes[1:], values, values[1:]):
+        assert before <= after <= factor * before * 1.01, f"{name} at {size}: {before} then {after}"
+
+
+def test_rendezvous_begins_where_eager_ends(series):
+    assert series["eager-4096.latency"]["p50"] < series["rendezvous-8192.latency"]["p50"]
+    assert series["fma-2048.bandwidth"]["p50"] < series["bte-4096.bandwidth"]["p50"]

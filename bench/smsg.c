@@ -75,16 +75,22 @@ static void open_mailboxes(struct rank *rank)
     }
 }
 
+static void wake_all(void)
+{
+    uint32_t i;
+
+    for (i = 0; i < ranks_count; i++)
+        if (ranks[i].fiber != sim_fiber_self())
+            sim_wake(ranks[i].fiber);
+}
+
 /* All ranks meet here; out of band, as a launcher would do it. */
 static void meet(void)
 {
     static const struct sim_wait wait = {.text = "all ranks"};
-    uint32_t i;
 
     if (++ready_count == ranks_count)
-        for (i = 0; i < ranks_count; i++)
-            if (ranks[i].fiber != sim_fiber_self())
-                sim_wake(ranks[i].fiber);
+        wake_all();
     while (ready_count < ranks_count)
         sim_wait_until(SIM_NEVER, &wait);
 }
@@ -117,7 +123,8 @@ static void take(struct rank *rank, uint32_t from)
 
     while (GNI_SmsgGetNext(rank->eps[from], &header) == GNI_RC_SUCCESS) {
         rank->received++;
-        received_total++;
+        if (++received_total == messages * ranks_count)
+            wake_all(); /* parked in their polls, they would not notice */
         expect(GNI_SmsgRelease(rank->eps[from]), "GNI_SmsgRelease");
     }
 }

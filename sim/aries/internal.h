@@ -155,12 +155,12 @@ struct gni_ep {
     uint32_t remote_addr, remote_id; /* all-ones: unbound */
     uint32_t local_event, remote_event;
     struct gni_nic *nic;
+    struct aries_smsg *smsg; /* NULL until GNI_SmsgInit */
     struct gni_cq *cq; /* source CQ; may be NULL */
     struct aries_nic *remote; /* NULL: unbound, or no such node */
     uint32_t outstanding; /* evented posts and SMSG sends not yet retired */
     struct aries_list requests; /* its requests in flight */
     struct aries_list nic_link;
-    struct aries_smsg *smsg; /* NULL until GNI_SmsgInit */
     void *datagram; /* pending mark and out_buf; datagram.c */
 };
 

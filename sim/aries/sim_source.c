@@ -512,14 +512,16 @@ static void notify_local(struct sim_event *event)
     txn_unref(txn);
 }
 
-/* A node died: what it had not sent yet is gone. */
+/*
+ * What was not sent yet will not be: the own node died, or responses stay away. The transaction
+ * ends with what is still in flight.
+ */
 static void abandon(struct aries_txn *txn)
 {
     struct chunk *chunk = txn->chunks;
 
     txn->chunks = NULL;
     txn->all_sent = true;
-    txn->status = A_STATUS_ENDPOINT_UNREACHABLE;
     if (chunk == NULL && txn->chunks_open == 0) {
         finish(txn);
         return;
@@ -542,8 +544,11 @@ static void pump(struct sim_event *event)
     sim_time_t now = sim_now();
     struct chunk *chunk;
 
-    if (sim_unlikely(!nic->alive)) {
+    if (sim_unlikely(!nic->alive || txn->status == A_STATUS_ORB_TIMEOUT)) {
+        if (txn->status == 0)
+            txn->status = A_STATUS_ENDPOINT_UNREACHABLE;
         abandon(txn);
+        orb_wake(nic); /* whoever waits behind it */
         return;
     }
     if (sim_unlikely(fabric->sim->quiesce_until > now)) {

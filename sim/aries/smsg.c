@@ -21,9 +21,11 @@
 #define SMALL_RECORD \
     1024u /* assembled on the stack; longer ones in the connection's copy of the ring */
 
+#define NONE UINT32_MAX
+
 struct slot {
     struct aries_smsg *smsg;
-    uint64_t number;
+    uint32_t number;
     uint32_t span; /* bytes of the ring, with what was skipped at its end */
     uint32_t offset, bytes; /* of the record in the ring */
     uint32_t tid;
@@ -31,54 +33,65 @@ struct slot {
     bool in_flight;
 };
 
+/*
+ * A connection. What receiving touches lies in the first cache line, what sending touches besides
+ * in the second. Numbers of messages count modulo 2^32.
+ */
 struct aries_smsg {
-    uint32_t refs; /* the endpoint, and each transaction in flight */
-    bool retransmit; /* MBOX_AUTO_RETRANSMIT */
-    bool broken; /* a message is lost for good */
     struct gni_ep *ep; /* NULL: unbound or destroyed */
-    struct gni_cq *cq; /* of the endpoint; may be NULL */
-    uint32_t message_max, credits;
-
-    /* receiving */
-    uint8_t *ring;
-    const volatile struct smsg_control *control;
+    uint8_t *ring; /* the control block lies before it */
+    uint32_t refs; /* the endpoint, and each transaction in flight */
     uint32_t ring_bytes, read_at;
-    uint64_t received; /* = number of the next message */
-    uint8_t *current; /* the next message, once it was found; NULL: not yet */
+    uint32_t received; /* and released; number of the next message */
+    uint32_t current; /* place of the next message, once it was found; NONE: not yet */
     uint32_t current_span;
-    bool shown; /* GetNext gave it out: it can be released */
     uint32_t reported; /* releases that the peer has been told of */
     uint32_t owed_bytes;
-    uint32_t return_failures;
-    struct aries_list return_link; /* nic->smsg_returns, while a return must be repeated */
+    uint32_t heard; /* releases at the peer, as the last message that was read tells */
+    uint32_t wanted; /* ring bytes that a stalled send waits for */
+    uint16_t message_max, credits;
+    bool retransmit; /* MBOX_AUTO_RETRANSMIT */
+    bool broken; /* a message is lost for good */
+    bool shown; /* GetNext gave the current message out: it can be released */
 
-    /* sending */
-    uint64_t remote_control, remote_ring;
+    struct gni_cq *cq; /* of the endpoint; may be NULL */
+    uint64_t remote_ring;
     gni_mem_handle_t remote_handle;
     uint32_t remote_bytes, write_at, used;
-    uint64_t sent, free_from; /* messages free_from … sent-1 hold slots */
-    uint64_t returned; /* messages that the peer has released */
-    uint32_t wanted; /* ring bytes that a stalled send waits for */
-    uint32_t slots_count;
-    struct slot *slots;
-    uint8_t *copy; /* of the remote ring: what may have to be sent again */
+    uint32_t sent, returned; /* returned: released by the peer */
+    uint32_t free_from; /* messages free_from … sent-1 hold slots */
+    uint16_t slots_count, next_slot, free_slot;
+    uint16_t return_failures;
 
-    struct ledger_stream out, in;
-    struct sim_wait message_wait, credit_wait;
+    uint8_t *copy; /* of the remote ring: what may have to be sent again */
+    struct aries_list return_link; /* nic->smsg_returns, while a return must be repeated */
+    uint64_t reserved;
+    struct slot slots[];
 };
+_Static_assert(offsetof(struct aries_smsg, cq) == 64 && offsetof(struct aries_smsg, copy) == 128,
+               "lines as described");
 
 static void smsg_unref(struct aries_smsg *smsg)
 {
     if (--smsg->refs != 0)
         return;
     free(smsg->copy);
-    free(smsg->slots);
     free(smsg);
 }
 
-static struct aries_fabric *fabric_of(const struct aries_smsg *smsg)
+static uint32_t control_returned(const struct aries_smsg *smsg)
 {
-    return smsg->ep->nic->hw->fabric;
+    return ((const volatile struct smsg_control *)(smsg->ring - SMSG_CONTROL_BYTES))->returned;
+}
+
+/* For the deadlock report. */
+static void describe(const void *what, char *buffer, size_t size)
+{
+    const struct aries_smsg *smsg = what;
+    int peer = smsg->ep != NULL && smsg->ep->remote != NULL ? (int)smsg->ep->remote->node : -1;
+
+    snprintf(buffer, size, ", peer on node %d; %u sent, %u of them released, %u received", peer,
+             smsg->sent, smsg->returned, smsg->received);
 }
 
 /* ---- records --------------------------------------------------------------------------------- */
@@ -113,24 +126,30 @@ static bool in_one_line(const struct smsg_record *record)
     return first >> 6 == last >> 6;
 }
 
+/* The checksum of a record that came in one piece is wrong. */
+static enum look damaged(struct aries_smsg *smsg, uint32_t number)
+{
+    struct gni_ep *ep = smsg->ep;
+
+    if (!smsg->broken)
+        ledger_violation(&ep->nic->hw->fabric->book_smsg,
+                         "message %u to node %u was changed on its way", number, ep->nic->hw->node);
+    smsg->broken = true;
+    return DAMAGED;
+}
+
 /* Record `number` at this place of the ring? */
-static enum look look_at(struct aries_smsg *smsg, uint32_t offset, uint64_t number)
+static enum look look_at(struct aries_smsg *smsg, uint32_t offset, uint32_t number)
 {
     const struct smsg_record *record = (const struct smsg_record *)(smsg->ring + offset);
 
-    if (record->sequence != smsg_sequence(number) || (record->mark & ~1u) != SMSG_MARK)
+    if (record->sequence != number || (record->mark & ~1u) != SMSG_MARK)
         return ABSENT;
     if (record->length > smsg->message_max || smsg_span(record->length) > smsg->ring_bytes - offset)
         return DAMAGED;
     if (sim_likely(record->checksum == record_checksum(record)))
         return PRESENT;
-    if (!in_one_line(record))
-        return ABSENT; /* the rest of it is still under way */
-    if (!smsg->broken)
-        ledger_violation(smsg->in.book, "message %llu from node %u to node %u was changed",
-                         (unsigned long long)number, smsg->in.source, smsg->in.target);
-    smsg->broken = true;
-    return DAMAGED;
+    return in_one_line(record) ? damaged(smsg, number) : ABSENT; /* the rest is still under way */
 }
 
 /*
@@ -141,13 +160,13 @@ static bool start_is_sane(const struct aries_smsg *smsg)
 {
     const struct smsg_record *record = (const struct smsg_record *)smsg->ring;
 
-    if (record->sequence == 0)
-        return record->mark == 0 && record->length == 0;
+    if (record->mark == 0)
+        return record->sequence == 0 && record->length == 0;
     return (record->mark & ~1u) == SMSG_MARK &&
-           (int32_t)(record->sequence - smsg_sequence(smsg->received)) <= (int32_t)smsg->credits;
+           (int32_t)(record->sequence - smsg->received) <= (int32_t)smsg->credits;
 }
 
-static enum look find_record(struct aries_smsg *smsg, uint32_t read_at, uint64_t number,
+static enum look find_record(struct aries_smsg *smsg, uint32_t read_at, uint32_t number,
                              uint32_t *offset)
 {
     enum look look = look_at(smsg, *offset = 0, number);
@@ -159,26 +178,36 @@ static enum look find_record(struct aries_smsg *smsg, uint32_t read_at, uint64_t
 
 /* ---- credits --------------------------------------------------------------------------------- */
 
-/* The peer said that it has released so many, modulo 2^32; an older or impossible count is ignored.
- */
+/* The peer said that it has released so many; an older or impossible count is ignored. */
 static void note_returned(struct aries_smsg *smsg, uint32_t count)
 {
-    uint32_t more = count - (uint32_t)smsg->returned;
+    uint32_t more = count - smsg->returned;
 
-    if (more != 0 && more <= smsg->sent - smsg->returned)
+    if (more <= smsg->sent - smsg->returned)
         smsg->returned += more;
 }
 
-/* All counts that have reached this mailbox, also those in messages that nobody has read yet. */
-static void note_arrived(struct aries_smsg *smsg)
+static void free_slots(struct aries_smsg *smsg)
 {
-    uint64_t number = smsg->received;
-    uint32_t read_at = smsg->read_at, offset;
+    while (smsg->free_from != smsg->returned) {
+        struct slot *slot = &smsg->slots[smsg->free_slot];
 
-    note_returned(smsg, smsg->control->returned);
-    if (smsg->current != NULL) {
-        note_returned(smsg, ((const struct smsg_record *)smsg->current)->returned);
-        read_at = (uint32_t)(smsg->current - smsg->ring) + smsg->current_span;
+        if (slot->in_flight)
+            break;
+        smsg->used -= slot->span;
+        smsg->free_from++;
+        if (++smsg->free_slot == smsg->slots_count)
+            smsg->free_slot = 0;
+    }
+}
+
+/* Counts in messages that have arrived and nobody has read yet. */
+static void note_unread(struct aries_smsg *smsg)
+{
+    uint32_t number = smsg->received, read_at = smsg->read_at, offset;
+
+    if (smsg->current != NONE) {
+        read_at = smsg->current + smsg->current_span;
         number++;
     }
     for (; find_record(smsg, read_at, number, &offset) == PRESENT; number++) {
@@ -189,19 +218,14 @@ static void note_arrived(struct aries_smsg *smsg)
     }
 }
 
-static void free_slots(struct aries_smsg *smsg)
+static void note_arrived(struct aries_smsg *smsg)
 {
-    while (smsg->free_from < smsg->returned) {
-        struct slot *slot = &smsg->slots[smsg->free_from % smsg->slots_count];
-
-        if (slot->in_flight)
-            break;
-        smsg->used -= slot->span;
-        smsg->free_from++;
-    }
+    note_returned(smsg, smsg->heard);
+    note_returned(smsg, control_returned(smsg));
+    note_unread(smsg);
 }
 
-/* Where a record of `bytes` can go now: its place, and in *span what it takes. UINT32_MAX: nowhere.
+/* Where a record of `bytes` can go now: its place, and in *span what it takes. NONE: nowhere.
  */
 static uint32_t find_room(const struct aries_smsg *smsg, uint32_t bytes, uint32_t *span)
 {
@@ -209,18 +233,18 @@ static uint32_t find_room(const struct aries_smsg *smsg, uint32_t bytes, uint32_
 
     *span = bytes;
     if (smsg->sent - smsg->free_from >= smsg->slots_count)
-        return UINT32_MAX;
+        return NONE;
     if (smsg->used == 0)
-        return bytes <= smsg->remote_bytes ? 0 : UINT32_MAX;
+        return bytes <= smsg->remote_bytes ? 0 : NONE;
     if (smsg->used > end) { /* what is in use goes around the end */
         start = end + smsg->remote_bytes - smsg->used;
-        return bytes <= start - end ? end : UINT32_MAX;
+        return bytes <= start - end ? end : NONE;
     }
     if (bytes <= smsg->remote_bytes - end)
         return end;
     start = end - smsg->used;
     *span = smsg->remote_bytes - end + bytes;
-    return bytes <= start ? 0 : UINT32_MAX;
+    return bytes <= start ? 0 : NONE;
 }
 
 static bool can_send(const void *what)
@@ -228,13 +252,14 @@ static bool can_send(const void *what)
     struct aries_smsg *smsg = (struct aries_smsg *)what;
     uint32_t span;
 
-    note_returned(smsg, smsg->control->returned);
+    note_returned(smsg, smsg->heard);
+    note_returned(smsg, control_returned(smsg));
     free_slots(smsg);
-    if (sim_likely(find_room(smsg, smsg->wanted, &span) != UINT32_MAX))
+    if (sim_likely(find_room(smsg, smsg->wanted, &span) != NONE))
         return true;
-    note_arrived(smsg);
+    note_unread(smsg);
     free_slots(smsg);
-    return find_room(smsg, smsg->wanted, &span) != UINT32_MAX;
+    return find_room(smsg, smsg->wanted, &span) != NONE;
 }
 
 static void return_done(void *context, uint8_t status, uint8_t info, bool remote_overrun)
@@ -261,7 +286,7 @@ static void return_credits(struct aries_smsg *smsg)
 {
     struct gni_ep *ep = smsg->ep;
     struct gni_nic *nic = ep->nic;
-    uint32_t count = (uint32_t)smsg->received;
+    uint32_t count = smsg->received;
     struct aries_work work = {
         .op = ARIES_PUT,
         .unit = ARIES_UNIT_FMA,
@@ -269,7 +294,7 @@ static void return_credits(struct aries_smsg *smsg)
         .target = ep->remote,
         .ptag = nic->ptag,
         .local_addr = (uintptr_t)&count,
-        .remote_addr = smsg->remote_control,
+        .remote_addr = smsg->remote_ring - SMSG_CONTROL_BYTES,
         .length = sizeof(count),
         .remote_handle = smsg->remote_handle,
         .local_is_va = true,
@@ -327,56 +352,43 @@ gni_return_t GNI_SmsgBufferSizeNeeded(gni_smsg_attr_t *smsg_attr, unsigned int *
     return GNI_RC_SUCCESS;
 }
 
-/* For the deadlock report. */
-static void describe(const void *what, char *buffer, size_t size)
+static uint32_t ring_bytes(const gni_smsg_attr_t *attr)
 {
-    const struct aries_smsg *smsg = what;
+    return (attr->buff_size - SMSG_CONTROL_BYTES) & ~(SMSG_UNIT - 1);
+}
 
-    snprintf(buffer, size, " from node %u; %llu of %llu sent messages released, %llu received",
-             smsg->in.source, (unsigned long long)smsg->returned, (unsigned long long)smsg->sent,
-             (unsigned long long)smsg->received);
+static uintptr_t ring_address(const gni_smsg_attr_t *attr)
+{
+    return (uintptr_t)attr->msg_buffer + attr->mbox_offset + SMSG_CONTROL_BYTES;
 }
 
 static struct aries_smsg *smsg_new(struct gni_ep *ep, const gni_smsg_attr_t *local,
                                    const gni_smsg_attr_t *remote)
 {
-    struct aries_smsg *smsg = calloc(1, sizeof(*smsg));
-    uint8_t *mailbox = (uint8_t *)local->msg_buffer + local->mbox_offset;
-    uint32_t i;
+    uint32_t most = ring_bytes(remote) / SMSG_UNIT, i;
+    uint16_t slots = (uint16_t)(local->mbox_maxcredit < most ? local->mbox_maxcredit : most);
+    size_t bytes = sizeof(struct aries_smsg) + slots * sizeof(struct slot);
+    struct aries_smsg *smsg = aligned_alloc(64, (bytes + 63) & ~(size_t)63);
 
     if (smsg == NULL)
         return NULL;
+    memset(smsg, 0, bytes);
     smsg->refs = 1;
     smsg->ep = ep;
     smsg->cq = ep->cq;
-    smsg->message_wait.text = "a message (GNI_SmsgGetNext)";
-    smsg->credit_wait.text = "an SMSG credit (GNI_SmsgSend)";
-    smsg->message_wait.describe = smsg->credit_wait.describe = describe;
-    smsg->message_wait.what = smsg->credit_wait.what = smsg;
     smsg->retransmit = local->msg_type == GNI_SMSG_TYPE_MBOX_AUTO_RETRANSMIT;
-    smsg->message_max = local->msg_maxsize;
+    smsg->message_max = (uint16_t)local->msg_maxsize;
     smsg->credits = local->mbox_maxcredit;
-    smsg->control = (const volatile struct smsg_control *)mailbox;
-    smsg->ring = mailbox + SMSG_CONTROL_BYTES;
-    smsg->ring_bytes = (local->buff_size - SMSG_CONTROL_BYTES) & ~(SMSG_UNIT - 1);
-    smsg->remote_control = (uintptr_t)remote->msg_buffer + remote->mbox_offset;
-    smsg->remote_ring = smsg->remote_control + SMSG_CONTROL_BYTES;
-    smsg->remote_bytes = (remote->buff_size - SMSG_CONTROL_BYTES) & ~(SMSG_UNIT - 1);
+    smsg->current = NONE;
+    smsg->ring = (uint8_t *)ring_address(local);
+    smsg->ring_bytes = ring_bytes(local);
+    smsg->remote_ring = ring_address(remote);
+    smsg->remote_bytes = ring_bytes(remote);
     smsg->remote_handle = remote->mem_hndl;
     aries_list_init(&smsg->return_link);
-    smsg->slots_count = smsg->credits;
-    if (smsg->slots_count > smsg->remote_bytes / SMSG_UNIT)
-        smsg->slots_count = smsg->remote_bytes / SMSG_UNIT;
-    smsg->slots = calloc(smsg->slots_count, sizeof(*smsg->slots));
-    if (smsg->slots == NULL) {
-        smsg_unref(smsg);
-        return NULL;
-    }
-    for (i = 0; i < smsg->slots_count; i++)
+    smsg->slots_count = slots;
+    for (i = 0; i < slots; i++)
         smsg->slots[i].smsg = smsg;
-    smsg->out.book = smsg->in.book = &fabric_of(smsg)->book_smsg;
-    smsg->out.source = smsg->in.target = ep->nic->hw->node;
-    smsg->out.target = smsg->in.source = ep->remote != NULL ? ep->remote->node : UINT32_MAX;
     return smsg;
 }
 
@@ -515,8 +527,8 @@ static void fill_record(struct smsg_record *record, const struct aries_smsg *sms
     record->length = (uint16_t)(header_length + data_length);
     record->tag = tag;
     record->mark = (uint8_t)(SMSG_MARK + wrapped);
-    record->sequence = smsg_sequence(smsg->sent);
-    record->returned = (uint32_t)smsg->received;
+    record->sequence = smsg->sent;
+    record->returned = smsg->received;
     if (header_length != 0)
         memcpy(payload, header, header_length);
     if (data_length != 0)
@@ -533,6 +545,14 @@ static struct smsg_record *record_place(struct aries_smsg *smsg, uint32_t bytes,
     if (smsg->copy == NULL)
         smsg->copy = malloc(smsg->remote_bytes);
     return smsg->copy != NULL ? (struct smsg_record *)(smsg->copy + offset) : NULL;
+}
+
+/* One poll for a credit. */
+static bool wait_for_room(struct aries_smsg *smsg)
+{
+    const struct sim_wait wait = {"an SMSG credit", describe, smsg};
+
+    return sim_poll(&wait, can_send, aries_timing_of(smsg->ep->nic)->cpu_smsg / 2);
 }
 
 static gni_return_t stalled(struct gni_nic *nic, unsigned statistic)
@@ -556,8 +576,7 @@ static gni_return_t send_message(struct gni_ep *ep, const void *header, uint32_t
     if (smsg->broken)
         return GNI_RC_INVALID_STATE;
     smsg->wanted = smsg_span(length);
-    if (!can_send(smsg) &&
-        !sim_poll(&smsg->credit_wait, can_send, aries_timing_of(nic)->cpu_smsg / 2))
+    if (!can_send(smsg) && !wait_for_room(smsg))
         return stalled(nic, smsg->sent - smsg->free_from >= smsg->slots_count
                                 ? GNI_STAT_SMSG_MBOX_CREDITS_STALL
                                 : GNI_STAT_SMSG_BUFF_CREDITS_STALL);
@@ -568,8 +587,10 @@ static gni_return_t send_message(struct gni_ep *ep, const void *header, uint32_t
         sim_spend(aries_timing_of(nic)->cpu_smsg / 2);
         return stalled(nic, GNI_STAT_SMSG_REQ_STALL);
     }
-    slot = &smsg->slots[smsg->sent % smsg->slots_count];
-    request->post_id = (uint64_t)(slot - smsg->slots) << 32 | msg_id;
+    slot = &smsg->slots[smsg->next_slot];
+    request->post_id = (uint64_t)smsg->next_slot << 32 | msg_id;
+    if (++smsg->next_slot == smsg->slots_count)
+        smsg->next_slot = 0;
     slot->number = smsg->sent;
     slot->span = span;
     slot->offset = offset;
@@ -582,7 +603,6 @@ static gni_return_t send_message(struct gni_ep *ep, const void *header, uint32_t
     smsg->write_at = offset + smsg->wanted;
     smsg->used += span;
     smsg->sent++;
-    ledger_stream_send(&smsg->out);
     nic->hw->fabric->counters.smsg_sent++;
     sim_idle_break();
     submit_slot(ep, slot, record, send_cost(nic, length));
@@ -660,7 +680,7 @@ bool aries_smsg_completed(struct gni_cq *cq, struct aries_request *request, gni_
         return false;
     }
     note_arrived(smsg);
-    if (smsg->returned > slot->number) {
+    if ((int32_t)(smsg->returned - slot->number) > 0) {
         /* Only the answer was lost: the peer has released the message already. */
         slot->in_flight = false;
         aries_cq_push(cq, send_entry(request->tid, 0, ARIES_CQ_CPLTN_SREQ));
@@ -689,13 +709,14 @@ static bool message_or_work(const void *what)
 static gni_return_t find_next(struct gni_ep *ep)
 {
     struct aries_smsg *smsg = ep->smsg;
+    const struct sim_wait wait = {"a message", describe, smsg};
     const struct aries_timing *timing = aries_timing_of(ep->nic);
     sim_time_t asked = sim_local_time();
     const struct smsg_record *record;
     uint32_t offset;
     enum look look;
 
-    if (!sim_poll(&smsg->message_wait, message_or_work, timing->cpu_getnext / 2)) {
+    if (!sim_poll(&wait, message_or_work, timing->cpu_getnext / 2)) {
         aries_smsg_progress(ep->nic);
         return start_is_sane(smsg) ? GNI_RC_NOT_DONE : GNI_RC_INVALID_STATE;
     }
@@ -706,12 +727,11 @@ static gni_return_t find_next(struct gni_ep *ep)
     if (sim_local_time() > asked) /* it was not there: a spinning CPU sees it a little later */
         sim_spend(timing->poll);
     record = (const struct smsg_record *)(smsg->ring + offset);
-    note_returned(smsg, record->returned);
+    smsg->heard = record->returned;
     if (record->mark != SMSG_MARK)
         smsg->owed_bytes += smsg->ring_bytes - smsg->read_at;
-    smsg->current = smsg->ring + offset;
+    smsg->current = offset;
     smsg->current_span = smsg_span(record->length);
-    ledger_stream_receive(&smsg->in, smsg->received);
     ep->nic->hw->fabric->counters.smsg_received++;
     return GNI_RC_SUCCESS;
 }
@@ -719,25 +739,27 @@ static gni_return_t find_next(struct gni_ep *ep)
 static gni_return_t get_next(struct gni_ep *ep, void **header, uint8_t *tag)
 {
     const struct smsg_record *record;
+    struct aries_smsg *smsg;
     gni_return_t rc;
 
     if (!aries_handle_ok(ep, ARIES_MAGIC_EP) || ep->smsg == NULL || header == NULL || tag == NULL)
         return GNI_RC_INVALID_PARAM;
-    if (ep->smsg->current == NULL) {
+    smsg = ep->smsg;
+    if (sim_likely(smsg->current == NONE)) {
         rc = find_next(ep);
         if (rc != GNI_RC_SUCCESS)
             return rc;
     }
     sim_idle_break();
     sim_spend(aries_timing_of(ep->nic)->cpu_getnext);
-    record = (const struct smsg_record *)ep->smsg->current;
+    record = (const struct smsg_record *)(smsg->ring + smsg->current);
     if (*tag != GNI_SMSG_ANY_TAG && *tag != record->tag) {
         *tag = record->tag;
         return GNI_RC_NO_MATCH;
     }
     *tag = record->tag;
-    *header = ep->smsg->current + SMSG_UNIT;
-    ep->smsg->shown = true;
+    *header = smsg->ring + smsg->current + SMSG_UNIT;
+    smsg->shown = true;
     return GNI_RC_SUCCESS;
 }
 
@@ -762,17 +784,17 @@ gni_return_t GNI_SmsgRelease(gni_ep_handle_t ep_hndl)
     if (!aries_handle_ok(ep, ARIES_MAGIC_EP) || ep->smsg == NULL)
         return GNI_RC_INVALID_PARAM;
     smsg = ep->smsg;
-    if (smsg->current == NULL || !smsg->shown)
+    if (!smsg->shown)
         return GNI_RC_NOT_DONE;
     sim_idle_break();
     sim_spend(aries_timing_of(ep->nic)->cpu_release);
-    memset(smsg->current, 0, smsg->current_span);
-    smsg->read_at = (uint32_t)(smsg->current - smsg->ring) + smsg->current_span;
-    smsg->current = NULL;
+    memset(smsg->ring + smsg->current, 0, smsg->current_span);
+    smsg->read_at = smsg->current + smsg->current_span;
+    smsg->current = NONE;
     smsg->shown = false;
     smsg->received++;
     smsg->owed_bytes += smsg->current_span;
-    owed = (uint32_t)smsg->received - smsg->reported;
+    owed = smsg->received - smsg->reported;
     if (2 * owed >= smsg->credits || 2 * smsg->owed_bytes >= smsg->ring_bytes)
         return_credits(smsg);
     return GNI_RC_SUCCESS;

@@ -4,26 +4,25 @@
  * connection are ours. A mailbox belongs to the receiver of its messages:
  *
  *   0   control    how many messages of the other direction the peer has released; the peer writes
- *   64  byte ring  records, each at a multiple of 16 and never across the end; the peer writes
+ *   16  byte ring  records, each at a multiple of 16 and never across the end; the peer writes
  *                  records, the owner clears them when it releases them
  *
  * No word is written by both roles, so that one mailbox can be local and remote at once (an
  * endpoint connected to itself).
  *
  * The owner finds record number n behind record n-1 or, when the sender had no room there or had
- * everything released, at the start of the ring. Free space is zero, sequence numbers are not, and
- * a record counts when its sequence and checksum are right: so the order of arrival of its pieces
- * and of other records does not matter, and nothing depends on when GNI_SmsgInit was called.
+ * everything released, at the start of the ring. Free space is zero, the mark is not, and a record
+ * counts when its sequence and checksum are right: so the order of arrival of its pieces and of
+ * other records does not matter, and nothing depends on when GNI_SmsgInit was called.
  */
 #ifndef JACQUARD_ARIES_SMSG_H
 #define JACQUARD_ARIES_SMSG_H
 
 #include <stdint.h>
 
-#define SMSG_CONTROL_BYTES 64u
+#define SMSG_CONTROL_BYTES 16u
 #define SMSG_UNIT 16u /* alignment of records; they start at an address that is a multiple of 8 */
-#define SMSG_MARK \
-    0x5au /* in every record; + 1: the sender left the end of the ring empty before it */
+#define SMSG_MARK 0x5au /* in every record; + 1: the end of the ring was left empty before it */
 
 struct smsg_control {
     uint32_t returned; /* messages released by the peer so far, modulo 2^32 */
@@ -35,17 +34,11 @@ struct smsg_control {
 struct smsg_record {
     uint16_t length; /* header and data */
     uint8_t tag, mark;
-    uint32_t sequence; /* smsg_sequence() */
+    uint32_t sequence; /* number of the message in its direction, from 0, modulo 2^32 */
     uint32_t returned; /* as in the control block: credits that ride along */
     uint32_t checksum; /* of the fields above and the payload */
 };
 _Static_assert(sizeof(struct smsg_record) == SMSG_UNIT, "a record header is one unit");
-
-/* Number n of a connection's direction, counted from 0, as it stands in the record: never 0. */
-static inline uint32_t smsg_sequence(uint64_t number)
-{
-    return (uint32_t)(number % UINT32_MAX) + 1;
-}
 
 /* Bytes of the ring that a message takes. */
 static inline uint32_t smsg_span(uint32_t length)

@@ -4,12 +4,12 @@
  * clock. When a fiber repeats a cycle of such polls it is parked, and nothing is simulated until
  * somebody wakes it.
  *
- * A cycle of length L is recognised by signatures (what was polled, and how long after the poll
- * before): the last L equal the L before them. That alone could take the A A A of a cycle A A A B
- * for a cycle A. A sequence with periods p and L has period gcd(p, L) once it is p + L long (Fine
- * and Wilf), so with p <= 16 a cycle is certain when 16 + L polls repeat; it is then learned, and
- * from then on recognised after L. When what a fiber polls after it was parked contradicts the
- * cycle, that is forgotten.
+ * A cycle of length L is recognised by signatures (what was polled, for how long, and how long
+ * after the poll before): the last L equal the L before them. That alone could take the A A A of a
+ * cycle A A A B for a cycle A. A sequence with periods p and L has period gcd(p, L) once it is p +
+ * L long (Fine and Wilf), so with p <= 16 a cycle is certain when 16 + L polls repeat; it is then
+ * learned, and from then on recognised after L. When what a fiber polls after it was parked
+ * contradicts the cycle, that is forgotten.
  *
  * Parking is safe when every queue of the cycle was looked at since the last sim_wake (`quiet` >=
  * L): all are empty then, and whatever fills one wakes the fiber.
@@ -59,10 +59,11 @@ static void unlearn(struct poll_history *polls, uint64_t cycle)
 }
 
 /* Odd multipliers far apart: different polls give different numbers. Never 0. */
-static inline uint64_t signature_of(const struct sim_wait *wait, sim_time_t distance)
+static inline uint64_t signature_of(const struct sim_wait *wait, sim_time_t cost,
+                                    sim_time_t distance)
 {
     uint64_t sum = (uintptr_t)wait->what + (uintptr_t)wait->text * 0x9e3779b97f4a7c15ull +
-                   distance * 0xd1342543de82ef95ull;
+                   distance * 0xd1342543de82ef95ull + cost * 0xaf251af3b0f025b5ull;
 
     return sum + (sum == 0);
 }
@@ -86,7 +87,8 @@ static uint32_t guess(const struct poll_history *polls, uint32_t at, uint64_t si
 }
 
 /* Notes a poll. */
-static inline void record(struct poll_history *polls, const struct sim_wait *wait, sim_time_t start)
+static inline void record(struct poll_history *polls, const struct sim_wait *wait, sim_time_t cost,
+                          sim_time_t start)
 {
     uint32_t at = polls->count++ % POLL_CYCLE_MAX;
     sim_time_t distance = start - polls->start;
@@ -99,7 +101,7 @@ static inline void record(struct poll_history *polls, const struct sim_wait *wai
         polls->length = polls->repeats = 0;
         return;
     }
-    signature = signature_of(wait, distance);
+    signature = signature_of(wait, cost, distance);
     if (polls->length != 0 &&
         sim_likely(polls->signature[(at - polls->length) % POLL_CYCLE_MAX] == signature)) {
         polls->repeats++;
@@ -177,7 +179,7 @@ bool sim_poll(const struct sim_wait *wait, bool (*ready)(const void *what), sim_
 
     if (sim_core.local > sim_core.now)
         sim_settle();
-    record(polls, wait, sim_core.local);
+    record(polls, wait, cost, sim_core.local);
     end = sim_core.local + cost;
     if (sim_core.local == sim_core.now && !ready(wait->what)) {
         if (may_park(polls)) {

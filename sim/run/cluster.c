@@ -217,6 +217,7 @@ static void publish_counters(const struct cluster *cluster)
         aries_get_counters(cluster->aries, &aries);
         publish("aries.transactions", aries.transactions);
         publish("aries.request_packets", aries.request_packets);
+        publish("aries.request_flits", aries.request_flits);
         publish("aries.response_packets", aries.response_packets);
         metric_counter("aries.payload_bytes", METRIC_BYTES)->counter = aries.payload_bytes;
         publish("aries.events", aries.events);

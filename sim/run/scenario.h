@@ -183,7 +183,7 @@ const char *scenario_profile(const struct scenario *scenario);
 /* The tables (fields.c). */
 extern const struct schema scenario_schema;
 
-/* The checks that need more than one field (check.c). */
+/* The checks that need more than one field (check*.c). */
 bool scenario_check(struct scenario *scenario, const struct scenario_options *options,
                     char **error);
 

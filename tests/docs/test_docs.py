@@ -66,3 +66,17 @@ def test_every_page_is_in_the_index():
     index = (jacquard.ROOT / "docs" / "README.md").read_text()
     for page in (jacquard.ROOT / "docs").glob("*.md"):
         assert page.name == "README.md" or f"({page.name})" in index, f"docs/README.md does not name {page.name}"
+
+
+def test_the_manual_page_names_every_option():
+    help_text = subprocess.run([jacquard.sim_run(), "--help"], check=True, capture_output=True, text=True).stdout
+    manual = (jacquard.ROOT / "docs/man/sim-run.1").read_text().replace("\\-", "-")
+    options = set(re.findall(r"--[a-z-]+", help_text))
+    assert len(options) > 10 and {option for option in options if option not in manual} <= {"--help"}
+
+
+def test_the_manual_page_is_clean():
+    done = subprocess.run(["man", "--warnings=all", "-E", "UTF-8", "-l", "-Tutf8", jacquard.ROOT / "docs/man/sim-run.1"],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, env=dict(os.environ, MANWIDTH="80"))
+    assert done.returncode == 0 and done.stderr == ""
+    assert "EXIT STATUS" in re.sub(".\b", "", done.stdout)  # bold is overstruck

@@ -57,7 +57,7 @@ def test_everything_is_there(installed):
         assert (installed.prefix / name).is_file(), name
     assert (installed.library / "libugni.so.0").exists()
     assert (installed.library / "libugni.a").is_file()
-    assert "jacquard" in run([installed.sim_run, "--version"])
+    assert "Jacquard" in run([installed.sim_run, "--version"])
 
 
 def test_the_installed_program_runs_the_installed_quickstart(installed):

@@ -95,8 +95,8 @@ static void barrier_costs_ten_microseconds(void **state)
     assert_float_equal(metric(result, "a.latency", "min"), 10e6, 0);
     assert_float_equal(metric(result, "a.latency", "max"), 10e6, 0);
     assert_float_equal(metric(result, "a.latency", "count"), 24, 0);
-    /* three barriers and three exchanges */
-    assert_int_equal(json_integer_value(json_object_get(result, "virtual_time_ps")), 60 * SIM_US);
+    /* three barriers and an exchange */
+    assert_int_equal(json_integer_value(json_object_get(result, "virtual_time_ps")), 40 * SIM_US);
     json_decref(result);
 }
 
@@ -112,7 +112,7 @@ static void jobs_start_when_told(void **state)
     assert_int_equal(json_integer_value(json_object_get(json_array_get(jobs, 0), "ended_ps")),
                      25 * SIM_US);
     assert_int_equal(json_integer_value(json_object_get(json_array_get(jobs, 1), "ended_ps")),
-                     40 * SIM_US);
+                     30 * SIM_US);
     json_decref(result);
 }
 

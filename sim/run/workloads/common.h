@@ -64,8 +64,9 @@ struct totals {
 };
 int domain_totals(struct domain *domain, struct totals *totals);
 /*
- * The end of the traffic, for all ranks: afterwards nobody touches our memory. `missing` did not come or is wrong
- * here: counted, and a failure unless a rank died or something was lost for good, which is reported elsewhere.
+ * The end of the traffic, for all ranks: afterwards nobody touches our memory. `missing` did not
+ * come or is wrong here: counted, and a failure unless a rank died or something was lost for good,
+ * which is reported elsewhere.
  */
 int domain_finish(struct domain *domain, uint64_t missing);
 /* The endpoint to a rank; NULL: the run has failed. Its events at the peer carry our rank. */

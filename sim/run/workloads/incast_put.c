@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* All ranks put into the memory of rank 0, each at a place of its own, a window of posts in flight. */
+/* All ranks put into the memory of rank 0, each at a place of its own, a window of posts in flight.
+ */
 #include "common.h"
 
 static const struct workload_arg args[] = {
@@ -111,16 +112,15 @@ static int run(struct rank *rank)
         .window = rank_arg_count(rank, "window"),
         .software = rank_arg_ps(rank, "software"),
         .type = strcmp(rank_arg_choice(rank, "unit"), "bte") == 0 ? GNI_POST_RDMA_PUT
-                                                                   : GNI_POST_FMA_PUT,
+                                                                  : GNI_POST_FMA_PUT,
     };
     int status = domain_open(&test.domain, rank, (uint32_t)test.window, 0);
     const struct region *regions = NULL;
 
     domain_patience(&test.domain, rank_arg_ps(rank, "give_up"));
     if (status == 0) {
-        test.memory = region_alloc(&test.domain,
-                                   (rank_id(rank) == 0 ? rank_size(rank) : 1) * test.bytes, 0,
-                                   &test.mine);
+        test.memory = region_alloc(
+            &test.domain, (rank_id(rank) == 0 ? rank_size(rank) : 1) * test.bytes, 0, &test.mine);
         regions = rank_exchange(rank, &test.mine, sizeof(test.mine));
     }
     if (test.memory == NULL || regions == NULL)

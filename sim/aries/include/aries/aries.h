@@ -87,7 +87,7 @@ void aries_mutate(struct aries_fabric *fabric, enum aries_mutation mutation, uin
 struct aries_counters {
     uint64_t transactions, request_packets, response_packets, payload_bytes, events, errors, smsg_sent, smsg_received,
         datagrams, overruns, retransmits, orb_max;
-    /* NIC flits (16 bytes) of all requests: a header for each packet, and its data; see docs/model.md, "Packets". */
+    /* NIC flits (16 bytes) of all requests: for each packet a header and its data, rounded up. */
     uint64_t request_flits;
 };
 void aries_get_counters(const struct aries_fabric *fabric, struct aries_counters *counters);

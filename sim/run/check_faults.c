@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Faults: nodes, groups and routers of this machine. */
+#include "check.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static bool parse_prefixed(const char **text, char prefix, uint32_t limit, uint32_t *number)
+{
+    const char *at = *text;
+    uint64_t sum = 0;
+
+    if (*at != prefix || !g_ascii_isdigit(at[1]))
+        return false;
+    for (at++; g_ascii_isdigit(*at) && sum <= UINT32_MAX; at++)
+        sum = sum * 10 + (unsigned)(*at - '0');
+    if (sum >= limit)
+        return false;
+    *number = (uint32_t)sum;
+    *text = at;
+    return true;
+}
+
+static bool parse_group(const char *text, uint32_t groups, uint32_t *group)
+{
+    return parse_prefixed(&text, 'g', groups, group) && *text == '\0';
+}
+
+/* "17" or, on a dragonfly, "g0c1s2". */
+static bool parse_router(const struct scenario *scenario, const char *text, uint32_t *router)
+{
+    struct net_config config;
+    uint32_t group, chassis, slot;
+    struct value number;
+    char *what = NULL;
+
+    if (value_parse(ARG_COUNT, text, NULL, "4294967294", NULL, &number, &what)) {
+        *router = (uint32_t)number.number;
+        return *router < scenario->routers;
+    }
+    g_free(what);
+    if (scenario->fabric.topology != TOPOLOGY_DRAGONFLY)
+        return false;
+    scenario_net_config(scenario, scenario->seed, &config);
+    if (!parse_prefixed(&text, 'g', config.dragonfly.groups, &group) ||
+        !parse_prefixed(&text, 'c', config.dragonfly.chassis, &chassis) ||
+        !parse_prefixed(&text, 's', config.dragonfly.slots, &slot) || *text != '\0')
+        return false;
+    *router = (group * config.dragonfly.chassis + chassis) * config.dragonfly.slots + slot;
+    return true;
+}
+
+static bool check_routers(const struct scenario *scenario, struct scenario_fault *fault,
+                          const char *path, char **error)
+{
+    const char *const texts[2] = {fault->place == FAULT_LINK ? fault->routers[0] : fault->router,
+                                  fault->routers[1]};
+    const char *field = fault->place == FAULT_LINK ? "routers" : "router";
+    char *shown;
+    int i;
+
+    for (i = 0; i < (fault->place == FAULT_LINK ? 2 : 1); i++) {
+        if (parse_router(scenario, texts[i], &fault->router_numbers[i]))
+            continue;
+        shown = quoted(texts[i]);
+        if (scenario->fabric.topology == TOPOLOGY_DRAGONFLY)
+            scenario_refuse_free(
+                error, fault->at, path, field,
+                g_strdup_printf("%s is not a router; allowed: 0 to %u, or names such as g0c0s0",
+                                shown, scenario->routers - 1));
+        else
+            scenario_refuse_free(error, fault->at, path, field,
+                                 g_strdup_printf("%s is not a switch; allowed: its number", shown));
+        g_free(shown);
+        return false;
+    }
+    return true;
+}
+
+static bool check_fault_node(const struct scenario *scenario, const struct scenario_fault *fault,
+                             const char *path, const char *field, uint64_t node, char **error)
+{
+    if (given(fault->at, field) && node >= scenario->endpoints)
+        return scenario_refuse_free(error, fault->at, path, field,
+                                    g_strdup_printf("there is no node %" PRIu64
+                                                    "; allowed: 0 to %u in this fabric",
+                                                    node, scenario->endpoints - 1));
+    return true;
+}
+
+static bool check_rule(const struct scenario *scenario, struct scenario_fault *fault,
+                       const char *path, char **error)
+{
+    int i;
+
+    for (i = 0; i < 2; i++) {
+        fault->groups[i] = SIM_FAULT_ANY;
+        if (fault->between[i] != NULL &&
+            !parse_group(fault->between[i], scenario->groups, &fault->groups[i])) {
+            char *shown = quoted(fault->between[i]);
+            scenario_refuse_free(error, fault->at, path, "between",
+                                 g_strdup_printf("%s is not a group; allowed: g0 to g%u", shown,
+                                                 scenario->groups - 1));
+            g_free(shown);
+            return false;
+        }
+    }
+    if (!given(fault->at, "until"))
+        fault->until = SIM_NEVER;
+    if (fault->until <= fault->from)
+        return scenario_refuse(error, fault->at, path, "until",
+                               "never active; allowed: a time after `from`");
+    return check_fault_node(scenario, fault, path, "source", fault->source, error) &&
+           check_fault_node(scenario, fault, path, "target", fault->target, error);
+}
+
+static bool needs_aries(const struct scenario_fault *fault)
+{
+    return fault->place == FAULT_NODE || fault->place == FAULT_CQ_OVERRUN ||
+           fault->place == FAULT_FABRIC || g_str_has_prefix(fault->where, "aries.");
+}
+
+static bool check_fault(const struct scenario *scenario, struct scenario_fault *fault, size_t index,
+                        const char *path, char **error)
+{
+    static const char *const places[] = {"link", "router", "node", "cq", "fabric"};
+    size_t i;
+
+    fault->place = FAULT_POINT;
+    for (i = 0; i < G_N_ELEMENTS(places); i++) {
+        if (strcmp(fault->where, places[i]) == 0)
+            fault->place = FAULT_LINK + i;
+    }
+    if (scenario->fabric.topology != TOPOLOGY_DRAGONFLY && needs_aries(fault))
+        return scenario_refuse(
+            error, fault->at, path, "at",
+            "concerns Aries NICs, which a switched network has not; allowed there: "
+            "net.packet, link, router");
+    if (fault->label != NULL &&
+        (!scenario_is_word(fault->label) || strcmp(fault->label, "fired") == 0))
+        return scenario_refuse(
+            error, fault->at, path, "label",
+            "not a name; allowed: at most 60 letters, digits, - and _, starting with a "
+            "letter; not `fired`");
+    for (i = 0; i < index && fault->label != NULL; i++) {
+        if (g_strcmp0(scenario_fault(scenario, i)->label, fault->label) == 0)
+            return scenario_refuse(error, fault->at, path, "label",
+                                   "another fault has it; allowed: unique labels");
+    }
+    fault->title = g_strdup(fault->label != NULL ? fault->label : path);
+    if (fault->place == FAULT_POINT)
+        return check_rule(scenario, fault, path, error);
+    if (fault->place == FAULT_LINK || fault->place == FAULT_ROUTER)
+        return check_routers(scenario, fault, path, error);
+    return check_fault_node(scenario, fault, path, "node", fault->node, error);
+}
+
+bool scenario_check_faults(struct scenario *scenario, char **error)
+{
+    size_t i;
+    bool ok = true;
+
+    for (i = 0; i < scenario->faults.count && ok; i++) {
+        char *path = g_strdup_printf("faults.%zu", i);
+        ok = check_fault(scenario, scenario_fault(scenario, i), i, path, error);
+        g_free(path);
+    }
+    if (ok && scenario->mutation.at != NULL && scenario->fabric.topology != TOPOLOGY_DRAGONFLY)
+        return scenario_refuse(error, scenario->at, "", "mutate",
+                               "concerns Aries NICs, which a switched network has not");
+    return ok;
+}

@@ -260,7 +260,7 @@ void aries_process_notify(struct aries_process *process)
     if (process == NULL || process->dead)
         return;
     for (i = 0; i < process->fibers_count; i++)
-        sim_wake(process->fibers[i]);
+        sim_notify(process->fibers[i]);
 }
 
 void aries_process_kill(struct aries_process *process, const char *why)

@@ -320,6 +320,12 @@ void sim_wake(struct sim_fiber *fiber)
         sim_event_schedule(&fiber->resume, sim_core.now);
 }
 
+void sim_notify(struct sim_fiber *fiber)
+{
+    if (!fiber->parked || fiber->state != FIBER_WAITING || sim_parked_ready(fiber))
+        sim_wake(fiber);
+}
+
 sim_time_t sim_clock_read(void)
 {
     sim_settle();

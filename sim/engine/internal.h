@@ -14,6 +14,10 @@
 struct poll_history {
     uint64_t signature[POLL_CYCLE_MAX]; /* of the last polls, a ring */
     sim_time_t distance[POLL_CYCLE_MAX]; /* from the start of the poll before */
+    struct polled {
+        const void *what;
+        bool (*ready)(const void *what);
+    } polled[POLL_CYCLE_MAX]; /* where the last polls looked */
     uint64_t learned[POLL_LEARNED]; /* cycles seen long enough to be sure of them */
     sim_time_t start; /* of the last poll */
     uint64_t parked_cycle; /* the cycle that the fiber was parked in last; 0: none */
@@ -41,6 +45,7 @@ struct sim_fiber {
     struct stack stack;
     enum fiber_state state;
     bool woken;
+    bool parked; /* waits in a cycle of polls: sim_notify looks at them first */
     struct poll_history polls;
 };
 
@@ -90,6 +95,8 @@ void sim_fibers_free(void);
  * shows the beginning of the wait afterwards.
  */
 bool sim_fiber_wait(struct sim_fiber *self, sim_time_t deadline, const struct sim_wait *wait);
+/* Whether one of the polls in whose cycle the fiber is parked would notice something now. */
+bool sim_parked_ready(const struct sim_fiber *fiber);
 /* After STEPS_PER_CHECK polls in place: false when the run must end, and the fiber block. */
 void sim_check_polls(void);
 

@@ -87,13 +87,14 @@ static uint32_t guess(const struct poll_history *polls, uint32_t at, uint64_t si
 }
 
 /* Notes a poll. */
-static inline void record(struct poll_history *polls, const struct sim_wait *wait, sim_time_t cost,
-                          sim_time_t start)
+static inline void record(struct poll_history *polls, const struct sim_wait *wait,
+                          bool (*ready)(const void *what), sim_time_t cost, sim_time_t start)
 {
     uint32_t at = polls->count++ % POLL_CYCLE_MAX;
     sim_time_t distance = start - polls->start;
     uint64_t signature;
 
+    polls->polled[at] = (struct polled){wait->what, ready};
     polls->start = start;
     polls->quiet++;
     if (polls->count == 1) { /* its distance means nothing: equal to no other */
@@ -158,12 +159,28 @@ static bool may_park(struct poll_history *polls)
     return true;
 }
 
+bool sim_parked_ready(const struct sim_fiber *fiber)
+{
+    const struct poll_history *polls = &fiber->polls;
+    uint32_t i;
+
+    for (i = 1; i <= polls->length; i++) {
+        const struct polled *polled = &polls->polled[(polls->count - i) % POLL_CYCLE_MAX];
+
+        if (polled->ready(polled->what))
+            return true;
+    }
+    return false;
+}
+
 /* Sleeps until woken; the local clock then shows the start of the last repetition of this poll. */
 static void park(struct sim_fiber *self, const struct sim_wait *wait)
 {
     sim_time_t start = sim_core.local, period = period_of(&self->polls, self->polls.length);
 
+    self->parked = true;
     sim_fiber_wait(self, SIM_NEVER, wait);
+    self->parked = false;
     if (period > 0)
         sim_core.local = start + (sim_core.now - start) / period * period;
     else
@@ -179,7 +196,7 @@ bool sim_poll(const struct sim_wait *wait, bool (*ready)(const void *what), sim_
 
     if (sim_core.local > sim_core.now)
         sim_settle();
-    record(polls, wait, cost, sim_core.local);
+    record(polls, wait, ready, cost, sim_core.local);
     end = sim_core.local + cost;
     if (sim_core.local == sim_core.now && !ready(wait->what)) {
         if (may_park(polls)) {

@@ -360,7 +360,8 @@ json_t *result_json(struct cluster *cluster)
     json_object_set_new(result, "waiters", waiters_part(cluster));
     json_object_set_new(result, "expectations", verdict_json(cluster, &exit_code));
     json_object_set_new(result, "warnings", warnings_part(cluster, faults));
-    json_object_set_new(result, "problems", problems_part(result));
+    json_object_set_new(result, "problems",
+                        exit_code != EXIT_HOLDS ? problems_part(result) : json_array());
     put(result, "exit", (uint64_t)exit_code);
     json_object_set_new(result, "trace",
                         cluster->trace_path != NULL ? json_string_nocheck(cluster->trace_path)

@@ -1,161 +1,237 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The start of a job that knows nobody: every rank exchanges mailbox attributes with every other
- * by datagram, connects, and sends one message over each connection. Partners follow a schedule in
- * which both sides of a pair are at the same step, so a window cannot block.
+ * All ranks connect at once, as message libraries do at start-up: of each pair one posts a datagram
+ * to the other, which has wildcards posted; each datagram carries the attributes of a mailbox. Then
+ * each sends the other one message through the mailboxes.
  */
 #include "common.h"
 
 static const struct workload_arg args[] = {
-    {"window", ARG_COUNT, "32", "1", "65536", NULL, "datagrams in flight per rank"},
-    {"credits", ARG_COUNT, "4", "1", "4096", NULL, "messages in flight per connection"},
+    {"peers", ARG_COUNT, "0", "0", "65536", NULL,
+     "each rank connects to so many that follow it; 0: to all, each pair once"},
+    {"wildcards", ARG_COUNT, "16", "1", "4096", NULL, "unbound datagrams posted at a time"},
+    {"bytes", ARG_BYTES, "64", "8", "65535", NULL, "length of the messages"},
+    {"credits", ARG_COUNT, "4", "1", "4096", NULL, "of each mailbox"},
     {"give_up", ARG_TIME, "60s", "1ms", NULL, NULL, "without any news for so long"},
     {NULL},
 };
 
-struct greeting {
-    uint32_t from, to;
+struct card { /* one datagram */
+    gni_ep_handle_t ep;
+    uint32_t slot; /* of our mailbox that it offers */
+    gni_smsg_attr_t mine, theirs;
+    uint64_t posted_at;
 };
 
 struct storm {
     struct domain domain;
-    uint64_t window;
-    gni_smsg_attr_t *theirs; /* by rank: filled by the datagrams */
-    uint64_t *posted_at; /* by rank */
-    uint32_t connected, lost, greeted;
+    uint32_t active, passive; /* connections that we begin, that others begin */
+    uint32_t wildcards, offered;
+    uint32_t connected, received, lost;
+    uint32_t bytes;
+    uint8_t *out, *expected;
+    struct card *calls; /* active */
+    struct card *cards; /* wildcards */
 };
 
-/* The partner in step k; its own step k leads back to us. */
-static uint32_t partner(const struct storm *storm, uint32_t step)
+/* Half of the ring follows us, the other half is followed by us. */
+static void count_connections(struct storm *storm, uint64_t peers)
 {
-    return (step + storm->domain.size - storm->domain.id) % storm->domain.size;
+    uint32_t size = storm->domain.size, most = (size - 1) / 2;
+
+    storm->active = storm->passive = peers == 0 || peers > most ? most : (uint32_t)peers;
+    if ((peers == 0 || peers > most) && size % 2 == 0) {
+        /* The one right opposite: the lower half calls. */
+        if (storm->domain.id < size / 2)
+            storm->active++;
+        else
+            storm->passive++;
+    }
 }
 
-static int introduce(struct storm *storm, uint32_t peer)
-{
-    gni_ep_handle_t ep = domain_ep(&storm->domain, peer);
-    gni_smsg_attr_t mine;
-    gni_return_t rc;
+/* ---- messages -------------------------------------------------------------------------------- */
 
-    if (ep == NULL)
-        return -1;
-    message_mailbox(&storm->domain, peer, &mine);
-    storm->posted_at[peer] = rank_now();
-    rc = GNI_EpPostDataWId(ep, &mine, sizeof(mine), &storm->theirs[peer], sizeof(mine), peer);
-    if (rc != GNI_RC_SUCCESS)
-        return rank_fail(storm->domain.rank, "cannot post a datagram to rank %u: %s", peer,
-                         rc_name(rc));
+static uint64_t seed_of(const struct storm *storm, uint32_t from, uint32_t to)
+{
+    return (uint64_t)from * storm->domain.size + to;
+}
+
+static int greet(struct storm *storm, uint32_t peer)
+{
+    pattern_fill(storm->out, storm->bytes, seed_of(storm, storm->domain.id, peer));
+    return message_send(&storm->domain, peer, storm->out, storm->bytes);
+}
+
+static int check(struct storm *storm, uint32_t from, const void *message)
+{
+    pattern_fill(storm->expected, storm->bytes, seed_of(storm, from, storm->domain.id));
+    if (memcmp(message, storm->expected, storm->bytes) != 0)
+        return rank_fail(storm->domain.rank, "the message of rank %u is wrong", from);
+    storm->received++;
+    rank_progress(storm->domain.rank);
     return 0;
 }
 
-/* A datagram has ended: connects, and sends the greeting. */
-static int acquainted(struct storm *storm, uint32_t peer)
-{
-    struct greeting greeting = {storm->domain.id, peer};
-    gni_ep_handle_t ep = domain_ep(&storm->domain, peer);
-    gni_smsg_attr_t mine;
-    gni_post_state_t state;
-    uint32_t address, instance;
-    gni_return_t rc;
-
-    rc = GNI_EpPostDataTestById(ep, peer, &state, &address, &instance);
-    if (rc != GNI_RC_SUCCESS || instance != peer)
-        return rank_fail(storm->domain.rank, "the datagram of rank %u: %s", peer, rc_name(rc));
-    if (state != GNI_POST_COMPLETED) { /* its node died */
-        storm->lost++;
-        storm->domain.lost++;
-        return 0;
-    }
-    rank_record_latency(storm->domain.rank, "latency", rank_now() - storm->posted_at[peer]);
-    message_mailbox(&storm->domain, peer, &mine);
-    if (message_connect_to(&storm->domain, peer, &mine, &storm->theirs[peer]) != 0)
-        return -1;
-    storm->connected++;
-    rank_progress(storm->domain.rank);
-    return message_send(&storm->domain, peer, &greeting, sizeof(greeting));
-}
-
+/* 1: a message was there; 0: none; -1: failed. */
 static int receive(struct storm *storm)
 {
-    struct greeting greeting;
-    const void *message;
     uint32_t from;
+    void *message = message_poll(&storm->domain, &from);
+    int status;
 
-    message_completions(&storm->domain);
-    message = message_poll(&storm->domain, &from);
     if (message == NULL)
         return 0;
-    memcpy(&greeting, message, sizeof(greeting));
+    status = check(storm, from, message);
     message_release(&storm->domain, from);
-    storm->greeted++;
-    if (greeting.from != from || greeting.to != storm->domain.id)
-        return rank_fail(storm->domain.rank, "a greeting of rank %u to %u came from rank %u",
-                         greeting.from, greeting.to, from);
-    return 1;
+    return status == 0 ? 1 : -1;
 }
 
-static int play(struct storm *storm)
-{
-    uint32_t others = storm->domain.size - 1, step = 0, posted = 0, peer;
-    uint64_t id, began = rank_now();
-    int status = 0, heard;
+/* ---- datagrams ------------------------------------------------------------------------------- */
 
-    while (status == 0 && storm->greeted + storm->lost < others) {
-        while (status == 0 && step <= others &&
-               posted - storm->connected - storm->lost < storm->window) {
-            peer = partner(storm, step++);
-            if (peer == storm->domain.id)
-                continue;
-            status = introduce(storm, peer);
-            posted++;
-        }
-        heard = 0;
-        if (storm->connected + storm->lost < others &&
-            GNI_PostDataProbeById(storm->domain.nic, &id) == GNI_RC_SUCCESS) {
-            status = acquainted(storm, (uint32_t)id);
-            storm->domain.heard++;
-            heard = 1;
-        }
-        if (status == 0)
-            heard |= receive(storm);
-        if (status == 0 && heard == 0 && domain_gave_up(&storm->domain))
+static int post(struct storm *storm, struct card *card, uint64_t id)
+{
+    gni_return_t rc;
+
+    message_mailbox(&storm->domain, card->slot, &card->mine);
+    card->posted_at = rank_now();
+    rc = GNI_EpPostDataWId(card->ep, &card->mine, sizeof(card->mine), &card->theirs,
+                           sizeof(card->theirs), id);
+    if (rc != GNI_RC_SUCCESS)
+        return rank_fail(storm->domain.rank, "cannot post a datagram: %s", rc_name(rc));
+    return 0;
+}
+
+/* Datagram `size + i` is wildcard i; datagram i is our call to the i-th that follows. */
+static int post_wildcard(struct storm *storm, uint32_t i)
+{
+    if (storm->offered == storm->passive)
+        return 0;
+    storm->cards[i].slot = storm->active + storm->offered++;
+    return post(storm, &storm->cards[i], storm->domain.size + i);
+}
+
+static int post_all(struct storm *storm)
+{
+    struct domain *domain = &storm->domain;
+    gni_return_t rc;
+    uint32_t i;
+
+    for (i = 0; i < storm->wildcards; i++) {
+        rc = GNI_EpCreate(domain->nic, domain->tx, &storm->cards[i].ep);
+        if (rc != GNI_RC_SUCCESS)
+            return rank_fail(domain->rank, "no endpoint for a wildcard: %s", rc_name(rc));
+        if (post_wildcard(storm, i) != 0)
+            return -1;
+    }
+    for (i = 0; i < storm->active; i++) {
+        storm->calls[i].ep = domain_ep(domain, (domain->id + 1 + i) % domain->size);
+        storm->calls[i].slot = i;
+        if (storm->calls[i].ep == NULL || post(storm, &storm->calls[i], i) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* A datagram has ended: who met it is connected and gets a message; the next wildcard goes out. */
+static int take(struct storm *storm, uint64_t id)
+{
+    struct domain *domain = &storm->domain;
+    bool call = id < domain->size;
+    struct card *card = call ? &storm->calls[id] : &storm->cards[id - domain->size];
+    uint32_t address, peer;
+    gni_post_state_t state;
+    gni_return_t rc = GNI_EpPostDataTestById(card->ep, id, &state, &address, &peer);
+
+    if (rc != GNI_RC_SUCCESS)
+        return rank_fail(domain->rank, "cannot take a datagram: %s", rc_name(rc));
+    if (state != GNI_POST_COMPLETED) { /* that rank is gone */
+        domain->errors++;
+        domain->lost++;
+        storm->lost++;
+        return 0;
+    }
+    if (message_connect_to(domain, peer, &card->mine, &card->theirs) != 0)
+        return -1;
+    storm->connected++;
+    if (call)
+        rank_record_latency(domain->rank, "connect", rank_now() - card->posted_at);
+    else if (post_wildcard(storm, (uint32_t)(id - domain->size)) != 0)
+        return -1;
+    return greet(storm, peer);
+}
+
+/* 1: a datagram had ended; 0: none; -1: failed. */
+static int probe(struct storm *storm)
+{
+    uint64_t id;
+
+    if (storm->connected + storm->lost == storm->active + storm->passive ||
+        GNI_PostDataProbeById(storm->domain.nic, &id) != GNI_RC_SUCCESS)
+        return 0;
+    storm->domain.heard++;
+    return take(storm, id) == 0 ? 1 : -1;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static int connect_all(struct storm *storm)
+{
+    uint32_t total = storm->active + storm->passive;
+    int status = post_all(storm), datagram, message;
+
+    while (status == 0 && storm->received + storm->lost < total) {
+        datagram = probe(storm);
+        message = receive(storm);
+        message_completions(&storm->domain);
+        if (datagram < 0 || message < 0)
+            status = -1;
+        else if (datagram == 0 && message == 0 && domain_gave_up(&storm->domain))
             break;
-        status = heard < 0 ? -1 : status;
     }
     message_flush(&storm->domain);
-    rank_record_latency(storm->domain.rank, "all", rank_now() - began);
     return status;
 }
 
 static int run(struct rank *rank)
 {
-    struct storm storm = {.window = rank_arg_count(rank, "window")};
-    uint32_t size = rank_size(rank), missing = size - 1;
-    int status = domain_open(&storm.domain, rank, 1024, 0);
+    struct storm storm = {.bytes = (uint32_t)rank_arg_count(rank, "bytes")};
+    uint16_t credits = (uint16_t)rank_arg_count(rank, "credits");
+    int status = domain_open(&storm.domain, rank, 4096, 0);
+    uint64_t began;
+    uint32_t total;
 
     domain_patience(&storm.domain, rank_arg_ps(rank, "give_up"));
-    storm.theirs = calloc(size, sizeof(*storm.theirs));
-    storm.posted_at = calloc(size, sizeof(*storm.posted_at));
-    if (status == 0) /* one more than ranks: nothing is connected by itself */
-        status = messages_open(&storm.domain, size + 1, (uint16_t)rank_arg_count(rank, "credits"),
-                               sizeof(struct greeting), 1);
+    count_connections(&storm, rank_arg_count(rank, "peers"));
+    total = storm.active + storm.passive;
+    storm.wildcards = (uint32_t)rank_arg_count(rank, "wildcards");
+    if (storm.wildcards > storm.passive)
+        storm.wildcards = storm.passive;
+    storm.calls = calloc(storm.active + 1, sizeof(*storm.calls));
+    storm.cards = calloc(storm.wildcards + 1, sizeof(*storm.cards));
+    storm.out = malloc(storm.bytes);
+    storm.expected = malloc(storm.bytes);
+    if (status == 0)
+        status = messages_open(&storm.domain, total, credits, storm.bytes, 1);
     if (status == 0) {
-        status = play(&storm);
-        missing -= storm.greeted;
+        began = rank_now();
+        status = connect_all(&storm);
+        rank_record_latency(rank, "latency", rank_now() - began);
     }
-    if (domain_finish(&storm.domain, missing) != 0)
+    if (domain_finish(&storm.domain, total - storm.received) != 0)
         status = -1;
     messages_close(&storm.domain);
     domain_close(&storm.domain);
-    free(storm.theirs);
-    free(storm.posted_at);
+    free(storm.calls);
+    free(storm.cards);
+    free(storm.out);
+    free(storm.expected);
     return status != 0;
 }
 
 static const struct workload connect_storm = {
     .name = "connect_storm",
-    .meaning = "all ranks introduce themselves to all others by datagram, and connect",
-    .metrics = "latency (ps, of one datagram), all (ps, until all are connected)",
+    .meaning = "all ranks connect by bound and wildcard datagrams, then one message each way",
+    .metrics = "connect (ps, of one call), latency (ps, until all is done)",
     .args = args,
     .ranks_min = 2,
     .main = run,

@@ -22,16 +22,24 @@ struct bell {
     uint64_t give_up_ms;
 };
 
+/* Again while the peer's queue was full: it tells us, not the peer. */
 static int ring(struct bell *bell, uint64_t number)
 {
     struct operation operation = {.ep = domain_ep(&bell->domain, bell->peer)};
+    uint32_t tries;
 
     operation.desc.type = GNI_POST_CQWRITE;
     operation.desc.cqwrite_value = number;
     operation.desc.remote_mem_hndl = bell->regions[bell->peer].handle;
-    if (operation.ep == NULL || operation_post(&bell->domain, &operation) != 0)
-        return -1;
-    return operation_wait(&bell->domain) != NULL ? 0 : 1; /* it is in use until it has ended */
+    for (tries = 0; tries < 8; tries++) {
+        if (operation.ep == NULL || operation_post(&bell->domain, &operation) != 0)
+            return -1;
+        if (operation_wait(&bell->domain) == NULL) /* it is in use until it has ended */
+            return 1;
+        if (!operation.overran)
+            return operation.failed;
+    }
+    return 1;
 }
 
 /* 0: heard; 1: nobody rang for too long; -1: failed. A write that was repeated may ring twice. */

@@ -1,122 +1,204 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Every rank sends messages to ranks chosen at random and receives what comes, both at once. Each
- * sender's messages must arrive complete and in order. How many there will be is told beforehand:
- * each rank draws its targets twice.
+ * Every rank sends messages to random peers and receives what comes, both at once. Sender, number
+ * and content of each are verified. How many will come is known from the start, since each rank
+ * draws its peers once in advance: so nobody has to ask, or to meet the others, while messages
+ * flow.
+ *
+ * With `peers` each rank has only so many partners, at the same distances from each rank: what
+ * large jobs need, in which a mailbox for each other rank would take too much memory.
  */
 #include "common.h"
 
 static const struct workload_arg args[] = {
-    {"bytes", ARG_BYTES, "16", "16", "65535", NULL, "length of a message"},
+    {"bytes", ARG_BYTES, "8", "8", "65535", NULL,
+     "length of a message; from 16 on its latency is measured"},
     {"messages", ARG_COUNT, "1000", "1", "1000000000", NULL, "messages of each rank"},
-    {"credits", ARG_COUNT, "8", "1", "4096", NULL, "messages in flight per pair"},
+    {"peers", ARG_COUNT, "0", "0", "65536", NULL, "partners of each rank, even; 0: all others"},
+    {"credits", ARG_COUNT, "16", "1", "4096", NULL, "messages in flight per pair"},
     {"software", ARG_TIME, "0", "0", "1ms", NULL,
      "time of software above uGNI, per message and side"},
-    {"give_up", ARG_TIME, "60s", "1ms", NULL, NULL, "without any news for so long"},
+    {"give_up", ARG_TIME, "30s", "1ms", NULL, NULL, "without any news for so long"},
     {NULL},
 };
 
+#define COMPLETIONS_DUE 32 /* sends whose completions are worth a look */
+
 struct head {
-    uint64_t number, sent_at; /* number: of those from this sender to this receiver */
+    uint64_t mark, sent_at; /* short messages end behind the mark */
+};
+
+struct partner {
+    uint32_t rank, sent, received;
 };
 
 struct test {
     struct domain domain;
-    uint64_t draw; /* state of the generator of targets */
-    uint32_t bytes;
-    uint64_t messages, software, expected;
-    uint64_t *sent, *received; /* by peer */
+    uint64_t messages, software;
+    uint64_t sent, received, expected;
+    uint64_t start, random; /* of the choice of peers */
+    uint32_t bytes, count; /* count: of partners */
+    struct partner *partners;
+    uint32_t *index; /* of a partner, by rank, from 1 */
     uint8_t *pattern;
 };
 
-/* The next target: anybody else. */
-static uint32_t next_target(struct test *test)
+static uint64_t next_random(uint64_t *state)
 {
-    uint32_t target;
-
-    test->draw ^= test->draw << 13;
-    test->draw ^= test->draw >> 7;
-    test->draw ^= test->draw << 17;
-    target = (uint32_t)(test->draw >> 16) % (test->domain.size - 1);
-    return target + (target >= test->domain.id);
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    return *state * 0x2545f4914f6cdd1dull;
 }
 
-/* Tells everybody how many messages to expect from us, and adds up what they tell. */
-static int announce(struct test *test)
+static uint32_t draw(struct test *test)
 {
-    uint32_t size = test->domain.size, peer;
-    uint32_t *mine = calloc(size, sizeof(*mine));
-    const uint32_t *all;
-    uint64_t first = test->draw, i;
+    return (uint32_t)((next_random(&test->random) >> 32) * test->count >> 32);
+}
 
+/* Its number, and what nobody else would send. */
+static uint64_t mark_of(uint32_t from, uint32_t to, uint32_t number)
+{
+    return (uint64_t)number << 32 | ((from + 1) * 0x9e3779b1u ^ to * 0x85ebca6bu ^ number);
+}
+
+/* ---- partners -------------------------------------------------------------------------------- */
+
+/*
+ * The same distances everywhere, each with its opposite: of our k-th partner we are number
+ * count - 1 - k.
+ */
+static int choose_partners(struct test *test, uint32_t wanted)
+{
+    uint32_t size = test->domain.size, half = (size - 1) / 2, distance, left, k = 0;
+    uint64_t mine = rank_random(test->domain.rank) | 1, common;
+    const uint64_t *all = rank_exchange(test->domain.rank, &mine, sizeof(mine));
+
+    test->start = test->random = mine;
+    test->count = wanted == 0 || wanted >= size - 1 ? size - 1 : (wanted + 1) / 2 * 2;
+    test->partners = calloc(test->count, sizeof(*test->partners));
+    test->index = calloc(size, sizeof(*test->index));
+    if (all == NULL || test->partners == NULL || test->index == NULL)
+        return rank_fail(test->domain.rank, "no memory for %u partners", test->count);
+    common = all[0];
+    left = test->count / 2;
+    for (distance = 1; distance < size; distance++) {
+        bool taken = test->count == size - 1;
+
+        if (!taken && distance <= half) {
+            taken = next_random(&common) % (half + 1 - distance) < left;
+            left -= taken;
+        } else if (!taken) { /* the opposite of one that was taken? */
+            taken = test->index[(test->domain.id + size - distance) % size] != 0;
+        }
+        if (taken) {
+            test->partners[k++].rank = (test->domain.id + distance) % size;
+            test->index[test->partners[k - 1].rank] = k;
+        }
+    }
+    return 0;
+}
+
+/* Draws as the run will, and learns what the partners have drawn. */
+static int expect(struct test *test)
+{
+    uint32_t *mine = calloc(test->count, sizeof(*mine)), k;
+    const uint32_t *all;
+    uint64_t i;
+
+    if (mine == NULL)
+        return rank_fail(test->domain.rank, "no memory");
     for (i = 0; i < test->messages; i++)
-        mine[next_target(test)]++;
-    test->draw = first;
-    all = rank_exchange(test->domain.rank, mine, size * sizeof(*mine));
-    for (peer = 0; peer < size && all != NULL; peer++)
-        test->expected += all[(size_t)peer * size + test->domain.id];
+        mine[draw(test)]++;
+    test->random = test->start;
+    all = rank_exchange(test->domain.rank, mine, test->count * sizeof(*mine));
     free(mine);
-    return all != NULL ? 0 : -1;
+    if (all == NULL)
+        return -1;
+    for (k = 0; k < test->count; k++)
+        test->expected += all[(size_t)test->partners[k].rank * test->count + test->count - 1 - k];
+    return 0;
+}
+
+static int connect_all(struct test *test)
+{
+    uint32_t k;
+
+    for (k = 0; k < test->count; k++)
+        if (message_connect(&test->domain, test->partners[k].rank, k, test->count - 1 - k) != 0)
+            return -1;
+    return 0;
+}
+
+/* ---- traffic --------------------------------------------------------------------------------- */
+
+static int send_one(struct test *test, struct partner *to)
+{
+    struct head head = {.mark = mark_of(test->domain.id, to->rank, to->sent)};
+
+    if (test->bytes < sizeof(head))
+        return message_try(&test->domain, to->rank, &head.mark, test->bytes);
+    head.sent_at = rank_now();
+    memcpy(test->pattern, &head, sizeof(head));
+    return message_try(&test->domain, to->rank, test->pattern, test->bytes);
 }
 
 static int check(struct test *test, uint32_t from, const uint8_t *message)
 {
-    struct rank *rank = test->domain.rank;
+    struct partner *partner = &test->partners[test->index[from] - 1];
     struct head head;
 
+    memcpy(&head.mark, message, sizeof(head.mark));
+    if (head.mark != mark_of(from, test->domain.id, partner->received))
+        return rank_fail(test->domain.rank, "message %u of rank %u begins with %#llx",
+                         partner->received, from, (unsigned long long)head.mark);
+    partner->received++;
+    test->received++;
+    if (test->bytes < sizeof(head))
+        return 0;
     memcpy(&head, message, sizeof(head));
-    rank_record_latency(rank, "latency", rank_now() - head.sent_at);
-    if (head.number != ++test->received[from])
-        return rank_fail(rank, "message %llu of rank %u came where %llu was due",
-                         (unsigned long long)head.number, from,
-                         (unsigned long long)test->received[from]);
+    rank_record_latency(test->domain.rank, "latency", rank_now() - head.sent_at);
     if (memcmp(message + sizeof(head), test->pattern + sizeof(head), test->bytes - sizeof(head)))
-        return rank_fail(rank, "message %llu of rank %u is wrong", (unsigned long long)head.number,
+        return rank_fail(test->domain.rank, "message %u of rank %u is wrong", partner->received,
                          from);
-    rank_progress(rank);
     return 0;
 }
 
-/* 1: sent; 0: no credit now; -1: failed. */
-static int send_one(struct test *test, uint32_t target)
-{
-    struct head head = {.number = test->sent[target] + 1, .sent_at = rank_now()};
-    int accepted;
-
-    memcpy(test->pattern, &head, sizeof(head));
-    accepted = message_try(&test->domain, target, test->pattern, test->bytes);
-    if (accepted > 0) {
-        test->sent[target]++;
-        rank_compute(test->software);
-    }
-    return accepted;
-}
-
+/* Sends and receives until all is done. */
 static int traffic(struct test *test)
 {
-    uint32_t target = next_target(test), from;
-    uint64_t out = 0, in = 0, began = rank_now();
+    struct domain *domain = &test->domain;
+    struct partner *to = &test->partners[draw(test)];
+    int accepted = 0, status = 0;
     const uint8_t *message;
-    int accepted, status = 0;
+    uint32_t from;
 
-    while (status == 0 && (out < test->messages || in < test->expected)) {
-        accepted = out < test->messages ? send_one(test, target) : 0;
-        if (accepted > 0 && ++out < test->messages)
-            target = next_target(test);
-        message_completions(&test->domain);
-        message = message_poll(&test->domain, &from);
+    while ((test->sent < test->messages || test->received < test->expected) && status == 0) {
+        if (test->sent < test->messages)
+            accepted = send_one(test, to);
+        else
+            accepted = 0;
+        if (accepted < 0)
+            return -1;
+        if (accepted) {
+            rank_compute(test->software);
+            to->sent++;
+            test->sent++;
+            to = &test->partners[draw(test)];
+        }
+        message = message_poll(domain, &from);
         if (message != NULL) {
             rank_compute(test->software);
             status = check(test, from, message);
-            message_release(&test->domain, from);
-            in++;
-        } else if (accepted < 0 || (accepted == 0 && domain_gave_up(&test->domain))) {
-            break;
+            message_release(domain, from);
+            rank_progress(domain->rank);
         }
+        if (domain->in_flight >= COMPLETIONS_DUE || (!accepted && message == NULL))
+            message_completions(domain);
+        if (!accepted && message == NULL && domain_gave_up(domain))
+            break;
     }
-    message_flush(&test->domain);
-    rank_record_rate(test->domain.rank, "rate", in, rank_now() - began);
-    test->expected -= in; /* what is missing */
+    message_flush(domain);
     return status;
 }
 
@@ -126,37 +208,43 @@ static int run(struct rank *rank)
         .bytes = (uint32_t)rank_arg_count(rank, "bytes"),
         .messages = rank_arg_count(rank, "messages"),
         .software = rank_arg_ps(rank, "software"),
-        .draw = rank_random(rank) | 1,
     };
-    uint32_t size = rank_size(rank);
-    int status = domain_open(&test.domain, rank, 1024, 0);
+    uint16_t credits = (uint16_t)rank_arg_count(rank, "credits");
+    uint64_t wanted = rank_arg_count(rank, "peers"), began;
+    uint64_t most = wanted == 0 || wanted > rank_size(rank) ? rank_size(rank) : wanted;
+    /* Each message and each return of credits is an event. */
+    int status = domain_open(&test.domain, rank, (uint32_t)(2 * (most + 1) * credits), 0);
 
     domain_patience(&test.domain, rank_arg_ps(rank, "give_up"));
-    test.sent = calloc(size, sizeof(*test.sent));
-    test.received = calloc(size, sizeof(*test.received));
     test.pattern = malloc(test.bytes);
     pattern_fill(test.pattern, test.bytes, 1);
     if (status == 0)
-        status = messages_open(&test.domain, size, (uint16_t)rank_arg_count(rank, "credits"),
-                               test.bytes, 1);
+        status = choose_partners(&test, (uint32_t)wanted);
     if (status == 0)
-        status = announce(&test);
+        status = messages_open(&test.domain, test.count, credits, test.bytes, 1);
     if (status == 0)
+        status = expect(&test);
+    if (status == 0)
+        status = connect_all(&test);
+    if (status == 0) {
+        began = rank_now();
         status = traffic(&test);
-    if (domain_finish(&test.domain, test.expected) != 0)
+        rank_record_rate(rank, "rate", test.received, rank_now() - began);
+    }
+    if (domain_finish(&test.domain, test.expected - test.received) != 0)
         status = -1;
     messages_close(&test.domain);
     domain_close(&test.domain);
-    free(test.sent);
-    free(test.received);
+    free(test.partners);
+    free(test.index);
     free(test.pattern);
     return status != 0;
 }
 
 static const struct workload smsg_random = {
     .name = "smsg_random",
-    .meaning = "every rank sends messages to ranks chosen at random",
-    .metrics = "latency (ps, one way), rate (1/s, received per rank)",
+    .meaning = "every rank sends messages to random peers and receives theirs",
+    .metrics = "rate (1/s, received per rank), latency (ps, one way)",
     .args = args,
     .ranks_min = 2,
     .main = run,

@@ -2,9 +2,9 @@
 /*
  * The simulation core: virtual clock, events, timers, fibers.
  *
- * One simulation runs in a process at a time; its state is sim_core. The emulated APIs have no context
- * argument, so a singleton is what they need, and a field of it costs one load. Seeds in parallel are
- * processes, not threads. Nothing here may be called from a second OS thread.
+ * One simulation runs in a process at a time; its state is sim_core. The emulated APIs have no
+ * context argument, so a singleton is what they need, and a field of it costs one load. Seeds in
+ * parallel are processes, not threads. Nothing here may be called from a second OS thread.
  *
  * Time is unsigned 64-bit picoseconds. Order of events is (time, order of scheduling).
  */
@@ -31,18 +31,19 @@ typedef uint64_t sim_time_t;
 /* ---- events ---------------------------------------------------------------------------------- */
 
 /*
- * Embedded in the object that the event concerns; scheduling allocates nothing. It cannot be cancelled (see
- * struct sim_timer). Nothing is written into it, so it may be scheduled again before it has fired, and fires once
- * for each time. Its memory must stay valid until it has fired. `fire` runs on the stack of whatever fiber is
- * blocked; it must not block.
+ * Embedded in the object that the event concerns; scheduling allocates nothing. It cannot be
+ * cancelled (see struct sim_timer). Nothing is written into it, so it may be scheduled again before
+ * it has fired, and fires once for each time. Its memory must stay valid until it has fired. `fire`
+ * runs on the stack of whatever fiber is blocked; it must not block.
  */
 struct sim_event {
     void (*fire)(struct sim_event *event);
 };
 
-/* An event that can be cancelled in O(1); after sim_timer_cancel its memory may be freed at once. */
+/* An event that can be cancelled in O(1); after sim_timer_cancel its memory may be freed at once.
+ */
 struct sim_timer {
-    struct sim_event event;  /* first: the queue stores timers as events */
+    struct sim_event event; /* first: the queue stores timers as events */
     struct sim_queue_entry *entry; /* where the queue holds it; NULL when not armed */
 };
 
@@ -50,13 +51,14 @@ struct sim_fiber;
 
 struct sim_core {
     sim_time_t now;
-    sim_time_t horizon; /* nothing happens before it: at most the time of the next event, or of a limit */
-    sim_time_t local;   /* local clock of `fiber` */
+    sim_time_t
+        horizon; /* nothing happens before it: at most the time of the next event, or of a limit */
+    sim_time_t local; /* local clock of `fiber` */
     struct sim_fiber *fiber; /* the one that runs now; NULL while sim_run's caller runs */
     uint64_t events_fired;
     uint64_t fiber_switches;
-    uint64_t digest;   /* rolling digest of every trace point, see trace.h */
-    uint64_t flows;    /* flow numbers handed out, see trace_flow_new() */
+    uint64_t digest; /* rolling digest of every trace point, see trace.h */
+    uint64_t flows; /* flow numbers handed out, see trace_flow_new() */
     uint64_t progress; /* bumped by sim_progress(): something the user would call progress */
 };
 extern struct sim_core sim_core;
@@ -68,8 +70,8 @@ static inline sim_time_t sim_now(void)
 }
 
 void sim_event_schedule(struct sim_event *event, sim_time_t at); /* at >= sim_now() */
-void sim_timer_arm(struct sim_timer *timer, sim_time_t at);      /* re-arming moves it */
-void sim_timer_cancel(struct sim_timer *timer);                  /* no effect when not armed */
+void sim_timer_arm(struct sim_timer *timer, sim_time_t at); /* re-arming moves it */
+void sim_timer_cancel(struct sim_timer *timer); /* no effect when not armed */
 static inline bool sim_timer_armed(const struct sim_timer *timer)
 {
     return timer->entry != NULL;
@@ -80,28 +82,29 @@ static inline bool sim_timer_armed(const struct sim_timer *timer)
 #define SIM_EXIT_STACK_OVERFLOW 70 /* exit code of the process when a fiber's stack overflows */
 
 enum sim_outcome {
-    SIM_DONE,        /* every fiber returned and no event is left, or sim_stop() was called */
-    SIM_DEADLOCK,    /* no event is left and fibers still wait */
-    SIM_TIME_LIMIT,  /* the virtual-time limit was reached */
-    SIM_NO_PROGRESS, /* `no_progress_limit` of virtual time, or `no_progress_events` events, without sim_progress() */
+    SIM_DONE, /* every fiber returned and no event is left, or sim_stop() was called */
+    SIM_DEADLOCK, /* no event is left and fibers still wait */
+    SIM_TIME_LIMIT, /* the virtual-time limit was reached */
+    SIM_NO_PROGRESS, /* `no_progress_limit` of virtual time, or `no_progress_events` events, without
+                        sim_progress() */
 };
 
 struct sim_options {
     uint64_t seed;
-    sim_time_t time_limit;        /* 0: none */
+    sim_time_t time_limit; /* 0: none */
     sim_time_t no_progress_limit; /* 0: none */
-    uint64_t no_progress_events;  /* 0: 1e9 */
-    size_t stack_bytes;           /* per fiber, rounded up to pages; 0: 64 KiB */
-    uint32_t fibers_max;          /* stacks reserved (address space only); 0: 1 << 17 */
-    void (*tick)(void *arg);      /* called about every 2^16 events, for progress bars; may be NULL */
+    uint64_t no_progress_events; /* 0: 1e9 */
+    size_t stack_bytes; /* per fiber, rounded up to pages; 0: 64 KiB */
+    uint32_t fibers_max; /* stacks reserved (address space only); 0: 1 << 17 */
+    void (*tick)(void *arg); /* called about every 2^16 events, for progress bars; may be NULL */
     void *tick_arg;
-    bool no_parking;              /* simulate every idle poll: slow, for checking that parking is exact */
+    bool no_parking; /* simulate every idle poll: slow, for checking that parking is exact */
 };
 
 void sim_init(const struct sim_options *options); /* one simulation at a time */
-enum sim_outcome sim_run(void);                   /* to the end; returns to the caller's stack */
-void sim_stop(void);                              /* sim_run returns SIM_DONE after the current event */
-void sim_fini(void);                              /* frees everything, also of fibers that never ended */
+enum sim_outcome sim_run(void); /* to the end; returns to the caller's stack */
+void sim_stop(void); /* sim_run returns SIM_DONE after the current event */
+void sim_fini(void); /* frees everything, also of fibers that never ended */
 static inline void sim_progress(void)
 {
     sim_core.progress++;
@@ -110,23 +113,27 @@ static inline void sim_progress(void)
 /* ---- fibers ---------------------------------------------------------------------------------- */
 
 /*
- * A fiber runs one thread of simulated code on its own stack. It has a local clock: sim_spend() moves
- * only that one, and the fiber catches up with the world (runs what is due before) in sim_settle(), which
- * every call that looks at shared state makes first. So a rank pays for CPU time without a switch per
- * call, and when nothing is due before its local time the world's clock is moved in place.
+ * A fiber runs one thread of simulated code on its own stack. It has a local clock: sim_spend()
+ * moves only that one, and the fiber catches up with the world (runs what is due before) in
+ * sim_settle(), which every call that looks at shared state makes first. So a rank pays for CPU
+ * time without a switch per call, and when nothing is due before its local time the world's clock
+ * is moved in place.
  */
 /*
- * `name` is copied. NULL when fibers_max stacks are in use. The result stays valid until sim_fini, also when the
- * fiber has ended (waking or killing it has no effect then).
+ * `name` is copied. NULL when fibers_max stacks are in use. The result stays valid until sim_fini,
+ * also when the fiber has ended (waking or killing it has no effect then).
  */
-struct sim_fiber *sim_fiber_start(void (*main)(void *arg), void *arg, const char *name, sim_time_t at);
-void sim_fiber_kill(struct sim_fiber *fiber); /* never runs again (a crashed node); not the running one */
+struct sim_fiber *sim_fiber_start(void (*main)(void *arg), void *arg, const char *name,
+                                  sim_time_t at);
+void sim_fiber_kill(
+    struct sim_fiber *fiber); /* never runs again (a crashed node); not the running one */
 static inline struct sim_fiber *sim_fiber_self(void)
 {
     return sim_core.fiber;
 }
 const char *sim_fiber_name(const struct sim_fiber *fiber);
-void *sim_fiber_owner(const struct sim_fiber *fiber); /* whatever sim_fiber_set_owner stored, NULL at first */
+void *sim_fiber_owner(
+    const struct sim_fiber *fiber); /* whatever sim_fiber_set_owner stored, NULL at first */
 void sim_fiber_set_owner(struct sim_fiber *fiber, void *owner);
 
 /* Charges CPU time to the running fiber; no effect in an event handler. */
@@ -136,8 +143,8 @@ static inline void sim_spend(sim_time_t cost)
 }
 
 /*
- * The running fiber's clock: sim_now() plus what it spent and has not settled. While a fiber that was parked
- * in sim_poll catches up it may be less than sim_now(). In an event handler: sim_now().
+ * The running fiber's clock: sim_now() plus what it spent and has not settled. While a fiber that
+ * was parked in sim_poll catches up it may be less than sim_now(). In an event handler: sim_now().
  */
 static inline sim_time_t sim_local_time(void)
 {
@@ -146,7 +153,8 @@ static inline sim_time_t sim_local_time(void)
 
 void sim_settle_blocking(void); /* slow path of sim_settle */
 
-/* Lets the world catch up with the fiber's local time (and the other way round). No effect in a handler. */
+/* Lets the world catch up with the fiber's local time (and the other way round). No effect in a
+ * handler. */
 static inline void sim_settle(void)
 {
     if (sim_likely(sim_core.fiber != NULL)) {
@@ -161,7 +169,8 @@ static inline void sim_settle(void)
 
 void sim_sleep_until(sim_time_t at);
 
-/* Who waits for what, for the deadlock report. `text` is static; `describe` (may be NULL) appends to it. */
+/* Who waits for what, for the deadlock report. `text` is static; `describe` (may be NULL) appends
+ * to it. */
 struct sim_wait {
     const char *text;
     void (*describe)(const void *what, char *buffer, size_t size);
@@ -169,40 +178,53 @@ struct sim_wait {
 };
 
 /*
- * Blocks until sim_wake(fiber) or until `deadline` (SIM_NEVER: none), whichever is first. Settles first.
- * True when woken. Spurious wake-ups are allowed: callers loop on their condition.
+ * Blocks until sim_wake(fiber) or until `deadline` (SIM_NEVER: none), whichever is first. Settles
+ * first. True when woken. Spurious wake-ups are allowed: callers loop on their condition.
  */
 bool sim_wait_until(sim_time_t deadline, const struct sim_wait *wait);
 
-/* Makes a fiber blocked in sim_wait_until or sim_poll look again, at sim_now(). O(1), idempotent. */
+/* Makes a fiber blocked in sim_wait_until or sim_poll look again, at sim_now(). O(1), idempotent.
+ */
 void sim_wake(struct sim_fiber *fiber);
 
 /*
- * One poll of a queue by the running fiber, the heart of idle polling. Settles; when `ready(what)` returns
- * true at once. Otherwise the poll lasts `cost` and watches all the time: true as soon as ready, false at
- * its end. `what` names the queue (with `wait->what`), `ready` must depend only on state whose every change
- * is followed by sim_wake() of this fiber at the time of the change.
+ * The same for a change of state that only polls look at: a fiber that is parked in a cycle of
+ * polls of which none would notice anything goes on sleeping. So a rank that waits for a message is
+ * not woken by each of its own completions.
+ */
+void sim_notify(struct sim_fiber *fiber);
+
+/*
+ * One poll of a queue by the running fiber, the heart of idle polling. Settles; when `ready(what)`
+ * returns true at once. Otherwise the poll lasts `cost` and watches all the time: true as soon as
+ * ready, false at its end. `what` names the queue (with `wait->what`), `ready` must depend only on
+ * state whose every change is followed by sim_wake() of this fiber at the time of the change.
  *
- * A poll watches the half-open interval [local, local + cost): what happens at its very end is for the next.
+ * A poll watches the half-open interval [local, local + cost): what happens at its very end is for
+ * the next.
  *
- * When a fiber repeats the same cycle of at most 16 fruitless polls, at the same distances (sim_spend()
- * between polls is part of the cycle), and changes nothing, it is parked until it is woken, and resumes at the very
- * poll of its cycle that would have noticed: times are those of polling. Reading the clock (sim_clock_read),
- * sim_idle_break() and every other blocking call end a cycle; so calls that change something must break, and so
- * must code that counts its fruitless polls.
+ * When a fiber repeats the same cycle of at most 16 fruitless polls, at the same distances
+ * (sim_spend() between polls is part of the cycle), and changes nothing, it is parked until it is
+ * woken, and resumes at the very poll of its cycle that would have noticed: times are those of
+ * polling. Reading the clock (sim_clock_read), sim_idle_break() and every other blocking call end a
+ * cycle; so calls that change something must break, and so must code that counts its fruitless
+ * polls.
  */
 bool sim_poll(const struct sim_wait *wait, bool (*ready)(const void *what), sim_time_t cost);
 
 /* The running fiber did something between two polls: it is not idling. */
 void sim_idle_break(void);
 
-/* sim_local_time() for user code that may decide on it: polling that reads the clock is simulated poll by poll. */
+/* sim_local_time() for user code that may decide on it: polling that reads the clock is simulated
+ * poll by poll. */
 sim_time_t sim_clock_read(void);
 
 /*
  * Calls `visit` for each fiber that has not ended, in order of creation: its name, why it waits (or
  * "runnable") and since when. For deadlock reports.
  */
-void sim_for_each_waiter(void (*visit)(const char *name, const char *why, sim_time_t since, void *arg), void *arg);
+void sim_for_each_waiter(void (*visit)(const char *name, const char *why, sim_time_t since,
+                                       void *arg),
+                         void *arg);
 
 #endif

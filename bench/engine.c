@@ -8,8 +8,8 @@
  * ns per pop + push of the queues alone, at 1 k to 1 M pending entries and under several
  * distributions of delays; reference: the plain heap. fiber: cost of a switch, a wait and a poll.
  *
- * All is done in one thread; figures of one run can be compared with each other, not with other
- * machines'.
+ * All is done in one thread and timed by its processor time, so that other load on the machine does
+ * less harm. Figures of one run can be compared with each other, not with other machines'.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -21,6 +21,14 @@
 #include "queue.h"
 
 static struct bench bench;
+
+static double cpu_seconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
 
 /* ---- random numbers that cost little --------------------------------------------------------- */
 
@@ -140,9 +148,9 @@ static double phold_engine(uint32_t count, uint64_t events, uint64_t *checksum)
         sim_event_schedule(&processes[i].event,
                            exponential(next_random(&processes[i].random)) * MEAN >> 16);
     }
-    start = bench_seconds();
+    start = cpu_seconds();
     sim_run();
-    start = bench_seconds() - start;
+    start = cpu_seconds() - start;
     sim_fini();
     *checksum = phold_checksum();
     return (double)events / start;
@@ -160,13 +168,13 @@ static double phold_rival(const struct rival *rival, uint32_t count, uint64_t ev
     rival->init(count, MEAN);
     for (i = 0; i < count; i++)
         rival->push(exponential(next_random(&processes[i].random)) * MEAN >> 16, &processes[i]);
-    start = bench_seconds();
+    start = cpu_seconds();
     while (events_left-- > 0) {
         struct process *self = rival->pop(&now), *to = phold_step(self, now, &delay);
 
         rival->push(now + delay, to);
     }
-    start = bench_seconds() - start;
+    start = cpu_seconds() - start;
     rival->fini();
     *checksum = phold_checksum();
     return (double)events / start;
@@ -269,12 +277,12 @@ static double hold(const struct rival *rival, uint64_t (*delay)(uint64_t), uint6
         uint64_t *object;
 
         if (i == operations) /* the first half is to warm up */
-            start = bench_seconds();
+            start = cpu_seconds();
         object = rival->pop(&now);
         *object = *object * 31 + now;
         rival->push(now + delay(next_random(&random)), object);
     }
-    start = bench_seconds() - start;
+    start = cpu_seconds() - start;
     rival->fini();
     for (i = 0, *checksum = 0; i < pending; i++)
         *checksum = sim_mix(*checksum ^ objects[i * 8]);
@@ -328,7 +336,7 @@ static void timers(void)
             struct sim_timer *timer = &all[i % pending[j]];
 
             if (i == pending[j])
-                start = bench_seconds();
+                start = cpu_seconds();
             if (timer->entry != NULL && i % 16 != 0)
                 queue_timer_cancel(&wheel, timer);
             else if (i >= pending[j] && queue_ready(&wheel, SIM_NEVER)) {
@@ -338,7 +346,7 @@ static void timers(void)
             if (timer->entry == NULL)
                 queue_timer_arm(&wheel, timer, time + delay_exponential(next_random(&random)));
         }
-        start = bench_seconds() - start;
+        start = cpu_seconds() - start;
         queue_fini(&wheel);
         free(all);
         snprintf(name, sizeof name, "timers mostly cancelled, %llu",
@@ -410,9 +418,9 @@ static double fibers(int count, void (*main)(void *))
     filler.fire = fill;
     for (i = 0; i < count; i++)
         partners[i] = sim_fiber_start(main, &partners[!i], "fiber", 0);
-    start = bench_seconds();
+    start = cpu_seconds();
     sim_run();
-    start = bench_seconds() - start;
+    start = cpu_seconds() - start;
     sim_fini();
     return start * 1e9 / SWITCHES;
 }
@@ -434,12 +442,12 @@ static double bare_switch(void)
 {
     static char stack[16384] __attribute__((aligned(16)));
     struct transfer there = {make_fcontext(stack + sizeof stack, sizeof stack, bounce), NULL};
-    double start = bench_seconds();
+    double start = cpu_seconds();
     int i;
 
     for (i = 0; i < SWITCHES; i++)
         there = jump_fcontext(there.context, NULL);
-    return (bench_seconds() - start) * 1e9 / SWITCHES / 2;
+    return (cpu_seconds() - start) * 1e9 / SWITCHES / 2;
 }
 
 static void fiber_all(void)

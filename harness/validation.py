@@ -55,7 +55,7 @@ class Row:
 
     @property
     def deviation(self):
-        """Percent; None when there is nothing to compare."""
+        """Percent of the published value; None when there is nothing to compare."""
         if self.simulated is None:
             return None
         return 100 * (self.simulated - self.published) / self.published
@@ -66,11 +66,10 @@ class Row:
             return "reported"
         if self.problem or self.simulated is None:
             return "FAILED"
-        # Exact rows are exact up to the rounding of the published value's last digit in binary.
         if self.use == "bound":
             good = self.simulated <= self.published
         else:
-            good = abs(self.deviation) <= self.tolerance + 1e-9
+            good = abs(self.deviation) <= self.tolerance + 1e-9  # binary fractions: a tolerance of 0 is exact
         return "passed" if good else "FAILED"
 
 
@@ -193,12 +192,10 @@ def print_table(wanted):
         padded = [cell.rjust(width) if column in right else cell.ljust(width)
                   for column, (cell, width) in enumerate(zip(line, widths))]
         print("  ".join(padded).rstrip())
-    print()
-    for row in wanted:
-        if not row.judged:
-            print(f"{row.id} reported only: {row.note}")
-    for problem in dict.fromkeys(row.problem for row in wanted if row.problem):
-        print(f"\n{problem}")
+    notes = [f"{row.id} reported only: {row.note}" for row in wanted if not row.judged]
+    for text in ["\n".join(notes), *dict.fromkeys(row.problem for row in wanted)]:
+        if text:
+            print(f"\n{text}")
 
 
 def as_json(wanted):

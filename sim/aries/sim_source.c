@@ -406,6 +406,9 @@ static void send_request(struct chunk *chunk)
     fabric->counters.request_flits += request_flits(chunk);
     if (work->op == ARIES_PUT)
         fabric->counters.payload_bytes += chunk->bytes;
+    /* The other end of it is not in the cache, and needed a few events from now. */
+    __builtin_prefetch((void *)(uintptr_t)(work->remote_addr + chunk->offset), 1);
+    __builtin_prefetch(work->context, 1);
     trace(TRACE_SLICE, work->unit == ARIES_UNIT_FMA ? TRACE_FMA : TRACE_BTE, txn->source->node,
           txn->channel != NULL ? (uint32_t)(txn->channel - txn->source->sim->channels) : 0,
           work->op == ARIES_PUT   ? "put"

@@ -34,13 +34,17 @@ struct slot {
 };
 
 /*
- * A connection. What receiving touches lies in the first cache line, what sending touches besides
- * in the second. Numbers of messages count modulo 2^32.
+ * A connection. Hundreds of them per node do not stay in the cache, so what receiving touches lies
+ * in one line of it, what sending touches besides in a second, and what the end of a transaction
+ * touches in a third. Numbers of messages count modulo 2^32.
  */
 struct aries_smsg {
+    uint8_t *copy; /* of the remote ring: what may have to be sent again */
+    struct aries_list return_link; /* nic->smsg_returns, while a return must be repeated */
+    uint64_t unused[5];
+
     struct gni_ep *ep; /* NULL: unbound or destroyed */
     uint8_t *ring; /* the control block lies before it */
-    uint32_t refs; /* the endpoint, and each transaction in flight */
     uint32_t ring_bytes, read_at;
     uint32_t received; /* and released; number of the next message */
     uint32_t current; /* place of the next message, once it was found; NONE: not yet */
@@ -50,26 +54,35 @@ struct aries_smsg {
     uint32_t heard; /* releases at the peer, as the last message that was read tells */
     uint32_t wanted; /* ring bytes that a stalled send waits for */
     uint16_t message_max, credits;
+    uint16_t return_failures;
     bool retransmit; /* MBOX_AUTO_RETRANSMIT */
     bool broken; /* a message is lost for good */
     bool shown; /* GetNext gave the current message out: it can be released */
 
-    struct gni_cq *cq; /* of the endpoint; may be NULL */
-    uint64_t remote_ring;
+    uint64_t remote_ring __attribute__((aligned(64)));
     gni_mem_handle_t remote_handle;
     uint32_t remote_bytes, write_at, used;
     uint32_t sent, returned; /* returned: released by the peer */
     uint32_t free_from; /* messages free_from … sent-1 hold slots */
     uint16_t slots_count, next_slot, free_slot;
-    uint16_t return_failures;
 
-    uint8_t *copy; /* of the remote ring: what may have to be sent again */
-    struct aries_list return_link; /* nic->smsg_returns, while a return must be repeated */
-    uint64_t reserved;
+    struct gni_cq *cq __attribute__((aligned(64))); /* of the endpoint; may be NULL */
+    uint32_t refs; /* the endpoint, and each transaction in flight */
     struct slot slots[];
 };
-_Static_assert(offsetof(struct aries_smsg, cq) == 64 && offsetof(struct aries_smsg, copy) == 128,
+_Static_assert(offsetof(struct aries_smsg, ep) == 64 &&
+                   offsetof(struct aries_smsg, remote_ring) == 128 &&
+                   offsetof(struct aries_smsg, cq) == 192,
                "lines as described");
+
+/* Fetches all lines that a send touches at once instead of one after the other. */
+static void prefetch_for_send(const struct gni_ep *ep)
+{
+    __builtin_prefetch(&ep->smsg->ep);
+    __builtin_prefetch(&ep->smsg->remote_ring);
+    __builtin_prefetch(&ep->smsg->cq);
+    __builtin_prefetch(&ep->requests);
+}
 
 static void smsg_unref(struct aries_smsg *smsg)
 {
@@ -169,8 +182,10 @@ static bool start_is_sane(const struct aries_smsg *smsg)
 static enum look find_record(struct aries_smsg *smsg, uint32_t read_at, uint32_t number,
                              uint32_t *offset)
 {
-    enum look look = look_at(smsg, *offset = 0, number);
+    enum look look;
 
+    __builtin_prefetch(smsg->ring + read_at);
+    look = look_at(smsg, *offset = 0, number);
     if (look == ABSENT && read_at != 0 && read_at + SMSG_UNIT <= smsg->ring_bytes)
         look = look_at(smsg, *offset = read_at, number);
     return look;
@@ -247,19 +262,30 @@ static uint32_t find_room(const struct aries_smsg *smsg, uint32_t bytes, uint32_
     return bytes <= start ? 0 : NONE;
 }
 
+static bool has_room(struct aries_smsg *smsg)
+{
+    uint32_t span;
+
+    free_slots(smsg);
+    return find_room(smsg, smsg->wanted, &span) != NONE;
+}
+
+/*
+ * Looks for credits in the order of what it costs: in what was read, in the control block when few
+ * are left, in what nobody has read yet.
+ */
 static bool can_send(const void *what)
 {
     struct aries_smsg *smsg = (struct aries_smsg *)what;
-    uint32_t span;
 
     note_returned(smsg, smsg->heard);
-    note_returned(smsg, control_returned(smsg));
-    free_slots(smsg);
-    if (sim_likely(find_room(smsg, smsg->wanted, &span) != NONE))
+    if (2 * (smsg->sent - smsg->returned) >= smsg->slots_count ||
+        2 * smsg->used >= smsg->remote_bytes)
+        note_returned(smsg, control_returned(smsg));
+    if (sim_likely(has_room(smsg)))
         return true;
-    note_unread(smsg);
-    free_slots(smsg);
-    return find_room(smsg, smsg->wanted, &span) != NONE;
+    note_arrived(smsg);
+    return has_room(smsg);
 }
 
 static void return_done(void *context, uint8_t status, uint8_t info, bool remote_overrun)
@@ -587,6 +613,8 @@ static gni_return_t send_message(struct gni_ep *ep, const void *header, uint32_t
         sim_spend(aries_timing_of(nic)->cpu_smsg / 2);
         return stalled(nic, GNI_STAT_SMSG_REQ_STALL);
     }
+    if (smsg->used == 0) /* the same few slots and bytes of the ring again: they are in the cache */
+        smsg->next_slot = smsg->free_slot = 0;
     slot = &smsg->slots[smsg->next_slot];
     request->post_id = (uint64_t)smsg->next_slot << 32 | msg_id;
     if (++smsg->next_slot == smsg->slots_count)
@@ -614,8 +642,11 @@ gni_return_t GNI_SmsgSendWTag(gni_ep_handle_t ep_hndl, void *header, uint32_t he
 {
     struct gni_ep *ep = ep_hndl;
 
-    if (!aries_handle_ok(ep, ARIES_MAGIC_EP) || ep->smsg == NULL || ep->cq == NULL ||
-        (header == NULL && header_length != 0) || (data == NULL && data_length != 0))
+    if (!aries_handle_ok(ep, ARIES_MAGIC_EP) || ep->smsg == NULL)
+        return GNI_RC_INVALID_PARAM;
+    prefetch_for_send(ep);
+    if (ep->cq == NULL || (header == NULL && header_length != 0) ||
+        (data == NULL && data_length != 0))
         return GNI_RC_INVALID_PARAM;
     if ((uint64_t)header_length + data_length > ep->smsg->message_max)
         return GNI_RC_ERROR_RESOURCE;

@@ -263,8 +263,8 @@ bool cluster_run(struct cluster *cluster, char **error)
 }
 
 /*
- * What the code of a killed or stuck rank had allocated is lost, as it has no kernel that would take it back. A
- * leak checker must not blame the program for it.
+ * What the code of a killed or stuck rank had allocated is lost, as it has no kernel that would
+ * take it back. A leak checker must not blame the program for it.
  */
 static bool ranks_left_memory;
 
@@ -283,16 +283,22 @@ __attribute__((visibility("default"))) int __lsan_is_turned_off(void)
 }
 #endif
 
+/* Its code stops first: what it waits for lies in what the process gives back. */
+static void destroy_rank(struct rank *rank)
+{
+    ranks_left_memory |= rank->state == RANK_RUNNING || rank->state == RANK_KILLED;
+    if (rank->fiber != NULL && rank->state != RANK_ENDED)
+        sim_fiber_kill(rank->fiber);
+    if (rank->process != NULL)
+        aries_process_exit(rank->process);
+}
+
 static void destroy_job(struct job *job)
 {
     size_t i;
 
-    for (i = 0; i < job->rank_count; i++) {
-        ranks_left_memory |=
-            job->ranks[i].state == RANK_RUNNING || job->ranks[i].state == RANK_KILLED;
-        if (job->ranks[i].process != NULL)
-            aries_process_exit(job->ranks[i].process);
-    }
+    for (i = 0; i < job->rank_count; i++)
+        destroy_rank(&job->ranks[i]);
     for (i = 0; i < FAILURE_TEXTS_MAX; i++)
         g_free(job->failures[i]);
     for (i = 0; i < 2; i++)

@@ -227,7 +227,7 @@ static const struct field link_fields[] = {
 static const struct field router_fields[] = {
     WHERE,
     {"do", CHOICE(X, action), .required = true, .choices = "down|up",
-     .meaning = "down: with its four nodes"},
+     .meaning = "down: cuts off its four nodes"},
     LABEL,
     WHEN,
     {"router", STRING(X, router), .required = true, .syntax = "a number, or a name such as g0c0s0",
@@ -422,12 +422,17 @@ char *scenario_reference(void)
         "starts. An error is one\n"
         "line, `file:line: field: what is wrong; what is allowed`, and exit code 2. Fields are "
         "named by paths with\n"
-        "dots and, in lists, numbers from 0 or the item's `name`: `jobs.0.args.bytes`, "
-        "`jobs.clients.nodes`. The same\n"
+        "dots and, in lists, numbers from 0 or the item's `name` or `label`: `jobs.0.args.bytes`, "
+        "`faults.loss.count`. The same\n"
         "paths serve `--set` and `sweep`. Anchors and aliases work.\n\n"
         "Counts are whole numbers. Sizes are bytes or carry kB, MB, GB (powers of 1000) or KiB, "
         "MiB, GiB (of 1024).\n"
-        "Times carry ps, ns, us, ms or s. Both may have decimals (`1.5us`) and are exact.\n\n");
+        "Times carry ps, ns, us, ms or s. Both may have decimals (`1.5us`) and are exact.\n\n"
+        "The reader is a table-driven walker over libyaml's documents. libcyaml would need the "
+        "types of all fields when\n"
+        "sim-run is compiled, but `args` depends on the workload, and it forgets the lines of "
+        "values, which the checks\n"
+        "that concern two fields (a node and the machine's size, say) must name.\n\n");
 
     schema_markdown(&scenario_schema, out);
     g_string_truncate(out, out->len - 1);

@@ -50,14 +50,14 @@ struct rank {
 
 struct machine {
     /* What a test asks for; 0 and NULL: the default. */
-    uint32_t ranks;           /* 2 */
-    uint32_t ranks_per_node;  /* 1 */
+    uint32_t ranks; /* 2 */
+    uint32_t ranks_per_node; /* 1 */
     bool privileged;
-    const char *profile;      /* "xc40_hsw" */
-    const char *preset;       /* "chassis" */
-    uint64_t seed;            /* 1 */
-    bool unbalanced;          /* the ledger is not looked at: nodes die in the middle */
-    const char *param[4];     /* parameters that differ from the table, and their values */
+    const char *profile; /* "xc40_hsw" */
+    const char *preset; /* "chassis" */
+    uint64_t seed; /* 1 */
+    bool unbalanced; /* the ledger is not looked at: nodes die in the middle */
+    const char *param[4]; /* parameters that differ from the table, and their values */
     double value[4];
     void (*main)(struct rank *rank);
     void (*configure)(const struct machine *machine, struct net_config *config);
@@ -69,7 +69,7 @@ struct machine {
     struct aries_fabric *fabric;
     uint32_t node[MACHINE_RANKS]; /* of each rank */
     struct rank rank[MACHINE_RANKS];
-    uint32_t waiting;         /* in machine_barrier */
+    uint32_t waiting; /* in machine_barrier */
     uint64_t barriers;
     uint64_t shared[MACHINE_RANKS][16]; /* out-of-band exchange: each rank writes its row */
     uint64_t digest; /* of the run, when it has ended */
@@ -110,8 +110,9 @@ gni_cq_entry_t complete(gni_cq_handle_t cq, gni_post_descriptor_t *descr);
 unsigned complete_failed(gni_cq_handle_t cq, gni_post_descriptor_t *descr);
 
 /* Descriptors with GLOBAL_EVENT. */
-gni_post_descriptor_t describe_put(gni_post_type_t type, const void *local, gni_mem_handle_t local_handle,
-                                   uint64_t remote, gni_mem_handle_t remote_handle, uint64_t length);
+gni_post_descriptor_t describe_put(gni_post_type_t type, const void *local,
+                                   gni_mem_handle_t local_handle, uint64_t remote,
+                                   gni_mem_handle_t remote_handle, uint64_t length);
 gni_post_descriptor_t describe_amo(gni_fma_cmd_type_t command, uint64_t first, uint64_t second,
                                    void *local, gni_mem_handle_t local_handle, uint64_t remote,
                                    gni_mem_handle_t remote_handle);

@@ -326,6 +326,26 @@ static void aries_47_small_put_rate_of_a_node(void **state)
     }
 }
 
+/* Three BTE channels have 29.6 GB/s; a NIC takes 64 bytes in 5 cycles, which is 10.24, out or in.
+ */
+static void streams_share_a_nic(void **state)
+{
+    static const gni_post_type_t types[2] = {GNI_POST_RDMA_PUT, GNI_POST_RDMA_GET};
+    int i;
+
+    for (i = 0; i < 4; i++) {
+        struct setting setting = {.closed_form = i % 2 == 0,
+                                  .same_blade = true,
+                                  .type = types[i / 2],
+                                  .bytes = 1 << 20,
+                                  .posts = 8};
+        double rate =
+            3.0 * setting.posts * (double)setting.bytes * 1e3 / (double)stream(setting, 3);
+
+        assert_true(rate >= 10.24 * 0.98 && rate <= 10.24);
+    }
+}
+
 /* ---- the two fidelities ---------------------------------------------------------------------- */
 
 static uint32_t agreement_shots(struct shot *shot)
@@ -416,6 +436,7 @@ int main(void)
         cmocka_unit_test(aries_44_latency_crossover),
         cmocka_unit_test(aries_44_stream_crossover),
         cmocka_unit_test(aries_47_small_put_rate_of_a_node),
+        cmocka_unit_test(streams_share_a_nic),
         cmocka_unit_test(aries_39_aries_42_aries_46_fidelities_agree_0_hops),
         cmocka_unit_test(aries_39_aries_42_aries_46_fidelities_agree_1_hop),
         cmocka_unit_test(aries_39_aries_42_aries_46_fidelities_agree_2_hops),

@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
+#include <glib/gstdio.h>
+#include "engine/trace.h"
 #include "internal.h"
 
 static json_t *run_seed(const char *text, uint64_t seed)
@@ -342,6 +344,26 @@ static void mutations_break_the_ledger(void **state)
     }
 }
 
+/* Ranks that never end, parked in every kind of wait, are cleaned up. */
+static void stuck_jobs_are_cleaned_up(void **state)
+{
+    static const char *const workloads[] = {"smsg_pingpong", "alltoall_put", "incast_smsg"};
+    static const char *const limits[] = {"3us", "25us", "100us", "1s"};
+    size_t i, j;
+
+    (void)state;
+    for (i = 0; i < G_N_ELEMENTS(workloads); i++) {
+        for (j = 0; j < G_N_ELEMENTS(limits); j++) {
+            char *text = g_strdup_printf("limits: {virtual_time: %s}\n"
+                                         "jobs: [{name: a, nodes: 0-7, workload: %s}]\n"
+                                         "mutate: {what: drop, every: 13}\n",
+                                         limits[j], workloads[i]);
+            json_decref(run(text));
+            g_free(text);
+        }
+    }
+}
+
 static void parameters_reach_the_model(void **state)
 {
     static const char *const text =
@@ -357,6 +379,43 @@ static void parameters_reach_the_model(void **state)
     json_decref(other);
     g_free(fast);
     g_free(slow);
+}
+
+/* Every event on a described track, in order; flows have two ends. */
+static void traces_are_well_formed(void **state)
+{
+    static const char *const text =
+        "jobs:\n- {name: a, nodes: 0-3, workload: smsg_pingpong, args: {iterations: 20}}\n"
+        "- {name: b, nodes: 4-7, workload: alltoall_put, args: {rounds: 2}}\n"
+        "- {name: c, nodes: 0-3, workload: raw_messages}\n";
+    const struct scenario_options options = {.no_programs = true};
+    struct cluster_options cluster_options = {.seed = 1};
+    char *error = NULL, *path = NULL;
+    struct scenario *scenario = scenario_parse(text, strlen(text), "t", &options, &error);
+    int file = g_file_open_tmp("run-cluster-XXXXXX", &path, NULL);
+    struct trace_summary summary;
+    json_t *traced, *plain = run(text);
+
+    (void)state;
+    assert_true(file >= 0);
+    g_close(file, NULL);
+    cluster_options.trace = path;
+    traced = run_scenario(scenario, &cluster_options, &error);
+    assert_non_null(traced);
+    assert_string_equal(json_string_value(json_object_get(traced, "trace")), path);
+    /* Looking changes nothing. */
+    assert_string_equal(json_string_value(json_object_get(traced, "digest")),
+                        json_string_value(json_object_get(plain, "digest")));
+    assert_true(trace_read(path, &summary, &error));
+    assert_true(summary.tracks > 12 && summary.slices > 100 && summary.flows > 20);
+    assert_int_equal(summary.unknown_tracks, 0);
+    assert_int_equal(summary.out_of_order, 0);
+    assert_int_equal(summary.single_ended_flows, 0);
+    g_unlink(path);
+    g_free(path);
+    json_decref(traced);
+    json_decref(plain);
+    scenario_free(scenario);
 }
 
 static void the_screen_says_it_all(void **state)
@@ -406,7 +465,9 @@ int main(void)
         cmocka_unit_test(limits_end_runs),
         cmocka_unit_test(unmet_expectations_break_the_verdict),
         cmocka_unit_test(mutations_break_the_ledger),
+        cmocka_unit_test(stuck_jobs_are_cleaned_up),
         cmocka_unit_test(parameters_reach_the_model),
+        cmocka_unit_test(traces_are_well_formed),
         cmocka_unit_test(the_screen_says_it_all),
     };
 

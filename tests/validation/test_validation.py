@@ -24,7 +24,7 @@ def program(*arguments):
     return subprocess.run([sys.executable, PROGRAM, *arguments], env=environment, capture_output=True, text=True, timeout=600)
 
 
-def test_all_judged_rows_pass():
+def test_aries_48_all_judged_rows_pass():
     done = program("--json")
     told = json.loads(done.stdout)
     failed = [f"{row['id']}: {row['simulated']} instead of {row['published']} {row['unit']} {row['problem']}"

@@ -424,10 +424,9 @@ int message_connect_to(struct domain *domain, uint32_t peer, gni_smsg_attr_t *mi
     if (rc != GNI_RC_SUCCESS)
         return rank_fail(domain->rank, "no mailbox with rank %u: %s", peer, rc_name(rc));
     domain->peers[peer].connected = 1;
-    if (domain->peers[peer].unread != 0) { /* it was faster */
-        domain->peers[peer].unread = 0;
+    /* It was faster. What came may not be readable yet: `unread` stays. */
+    if (domain->peers[peer].unread != 0)
         mailboxes->scan = mailboxes->scan < peer ? mailboxes->scan : peer;
-    }
     return 0;
 }
 
@@ -549,10 +548,11 @@ void *message_poll(struct domain *domain, uint32_t *from)
 
     mailboxes->current = UINT32_MAX;
     if (last != UINT32_MAX && (domain->peers[last].unread != 0 || mailboxes->overran)) {
-        domain->peers[last].unread -= domain->peers[last].unread != 0;
         message = read_from(domain, *from = last);
-        if (message != NULL)
+        if (message != NULL) {
+            domain->peers[last].unread -= domain->peers[last].unread != 0;
             return message;
+        }
     }
     if (mailboxes->scan < domain->size) {
         message = read_scan(domain, from);

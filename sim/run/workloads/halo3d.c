@@ -1,33 +1,47 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The communication of a stencil code: ranks form a three-dimensional torus and in each step put a
- * face of their block into each of six neighbours, compute, and wait for the six faces that the
- * neighbours put. A flag behind each face (PUT with sync flag) tells that it is complete; faces
- * alternate between two buffers, because a neighbour may be one step ahead.
+ * The communication of a stencil code: ranks form a three-dimensional torus; in each step every
+ * rank computes, puts its six faces into the memory of its neighbours, and goes on when it has
+ * theirs. Events at the target tell which face of which step has come, so nobody else synchronises.
+ * Faces of odd and even steps lie in different places: a neighbour may be one step ahead.
  */
 #include "common.h"
 
-#define FACES 6u
+#define FACES 6u /* 2d: towards lower coordinates, 2d + 1: towards higher */
+#define PAUSE_FIRST (1000 * 1000ull)
 
 static const struct workload_arg args[] = {
-    {"bytes", ARG_BYTES, "2KiB", "8", "1MiB", NULL, "size of a face"},
-    {"steps", ARG_COUNT, "100", "1", "1000000000", NULL, "exchanges"},
+    {"bytes", ARG_BYTES, "2KiB", "1", "16MiB", NULL, "size of a face"},
+    {"steps", ARG_COUNT, "100", "1", "100000000", NULL, "exchanges"},
     {"compute", ARG_TIME, "0", "0", "1s", NULL, "time that a rank computes in each step"},
+    {"unit", ARG_CHOICE, "auto", NULL, NULL, "auto|fma|bte",
+     "unit of the NIC; auto: BTE from 4 KiB"},
+    {"software", ARG_TIME, "0", "0", "1ms", NULL, "time of software above uGNI, per transfer"},
     {"give_up", ARG_TIME, "30s", "1ms", NULL, NULL, "without any news for so long"},
     {NULL},
 };
 
+struct face {
+    struct operation operation; /* first; of what we send there */
+    gni_ep_handle_t ep; /* its own: the event data differs between faces */
+    uint32_t neighbour; /* UINT32_MAX: the torus is one rank wide here */
+    bool gone; /* that rank is */
+    uint64_t arrived; /* last step whose face is here */
+};
+
 struct halo {
     struct domain domain;
-    uint64_t bytes, stride, compute;
-    uint32_t side[3],
-        neighbour[FACES]; /* face 2d is towards lower coordinates, 2d+1 towards higher */
-    uint8_t *faces; /* two steps × six faces, each with its flag behind it */
-    uint8_t *out;
-    struct region mine, out_region;
+    gni_post_type_t type;
+    uint64_t bytes, steps, compute, software;
+    uint8_t *in, *out; /* 2 × FACES; FACES */
+    struct region in_region, out_region;
     const struct region *regions; /* by rank */
-    struct operation operations[FACES];
+    struct face faces[FACES];
+    bool overran; /* events were lost: memory has to be looked at */
+    uint64_t missing;
 };
+
+/* ---- the torus ------------------------------------------------------------------------------- */
 
 /* The most cubic box with so many ranks. */
 static void shape(uint32_t size, uint32_t side[3])
@@ -48,129 +62,250 @@ static void shape(uint32_t size, uint32_t side[3])
 
 static void find_neighbours(struct halo *halo)
 {
-    uint32_t at[3], d, scale = 1, id = halo->domain.id;
+    uint32_t side[3], d, scale = 1, id = halo->domain.id;
 
-    shape(halo->domain.size, halo->side);
-    at[0] = id % halo->side[0];
-    at[1] = id / halo->side[0] % halo->side[1];
-    at[2] = id / halo->side[0] / halo->side[1];
+    shape(halo->domain.size, side);
     for (d = 0; d < 3; d++) {
-        uint32_t lower = (at[d] + halo->side[d] - 1) % halo->side[d];
-        uint32_t higher = (at[d] + 1) % halo->side[d];
+        uint32_t at = id / scale % side[d], base = id - at * scale;
 
-        halo->neighbour[2 * d] = id - at[d] * scale + lower * scale;
-        halo->neighbour[2 * d + 1] = id - at[d] * scale + higher * scale;
-        scale *= halo->side[d];
+        halo->faces[2 * d].neighbour = base + (at + side[d] - 1) % side[d] * scale;
+        halo->faces[2 * d + 1].neighbour = base + (at + 1) % side[d] * scale;
+        if (side[d] == 1)
+            halo->faces[2 * d].neighbour = halo->faces[2 * d + 1].neighbour = UINT32_MAX;
+        scale *= side[d];
     }
 }
 
-static uint64_t seed_of(uint32_t rank, uint64_t step, uint32_t face)
+static bool in_use(const struct face *face)
+{
+    return face->neighbour != UINT32_MAX && !face->gone;
+}
+
+static int open_faces(struct halo *halo)
+{
+    gni_return_t rc = GNI_RC_SUCCESS;
+    uint32_t i;
+
+    find_neighbours(halo);
+    for (i = 0; i < FACES && rc == GNI_RC_SUCCESS; i++) {
+        struct face *face = &halo->faces[i];
+
+        if (!in_use(face))
+            continue;
+        rc = GNI_EpCreate(halo->domain.nic, halo->domain.tx, &face->ep);
+        if (rc == GNI_RC_SUCCESS)
+            rc = GNI_EpBind(face->ep, halo->domain.addresses[face->neighbour], face->neighbour);
+    }
+    if (rc != GNI_RC_SUCCESS)
+        return rank_fail(halo->domain.rank, "no endpoint to a neighbour: %s", rc_name(rc));
+    return 0;
+}
+
+/* ---- faces ----------------------------------------------------------------------------------- */
+
+static uint64_t seed_of(uint32_t rank, uint32_t face, uint64_t step)
 {
     return (step * 0x10001 + rank) * FACES + face;
 }
 
 /* Where a face lies in the memory of its receiver. */
-static uint64_t place(const struct halo *halo, uint64_t step, uint32_t face)
+static uint64_t place_of(const struct halo *halo, uint32_t face, uint64_t step)
 {
-    return ((step & 1) * FACES + face) * halo->stride;
+    return ((step & 1) * FACES + face) * halo->bytes;
 }
 
-/* Our face is, seen from the neighbour, the opposite one. */
-static int put_face(struct halo *halo, uint64_t step, uint32_t face)
+/* Our lower face is the neighbour's higher one. The event there tells face and step. */
+static int put_face(struct halo *halo, uint32_t number, uint64_t step)
 {
-    struct operation *operation = &halo->operations[face];
-    const struct region *target = &halo->regions[halo->neighbour[face]];
-    uint64_t at = place(halo, step, face ^ 1);
-    gni_post_descriptor_t *desc = &operation->desc;
+    struct face *face = &halo->faces[number];
+    gni_post_descriptor_t *desc = &face->operation.desc;
+    const struct region *target = &halo->regions[face->neighbour];
+    uint64_t from = number * halo->bytes;
 
-    pattern_fill(halo->out + face * halo->stride, halo->bytes,
-                 seed_of(halo->domain.id, step, face));
-    memset(operation, 0, sizeof(*operation));
-    operation->ep = domain_ep(&halo->domain, halo->neighbour[face]);
-    desc->type = GNI_POST_FMA_PUT_W_SYNCFLAG;
-    desc->local_addr = halo->out_region.address + face * halo->stride;
+    pattern_fill(halo->out + from, halo->bytes, seed_of(halo->domain.id, number, step));
+    GNI_EpSetEventData(face->ep, number, (uint32_t)step << 3 | (number ^ 1));
+    memset(&face->operation, 0, sizeof(face->operation));
+    face->operation.ep = face->ep;
+    desc->type = halo->type;
+    desc->cq_mode = GNI_CQMODE_REMOTE_EVENT;
+    desc->local_addr = halo->out_region.address + from;
     desc->local_mem_hndl = halo->out_region.handle;
-    desc->remote_addr = target->address + at;
+    desc->remote_addr = target->address + place_of(halo, number ^ 1, step);
     desc->remote_mem_hndl = target->handle;
     desc->length = halo->bytes;
-    desc->sync_flag_addr = target->address + at + halo->stride - 8;
-    desc->sync_flag_value = step;
-    return operation->ep != NULL ? operation_post(&halo->domain, operation) : -1;
+    rank_compute(halo->software);
+    return operation_post(&halo->domain, &face->operation);
 }
 
-/* 0: it is there and right; 1: it does not come; -1: wrong. */
-static int await_face(struct halo *halo, uint64_t step, uint32_t face)
+static bool is_right(const struct halo *halo, uint32_t number, uint64_t step)
 {
-    uint8_t *at = halo->faces + place(halo, step, face);
-    volatile uint64_t *flag = (volatile uint64_t *)(void *)(at + halo->stride - 8);
+    return !pattern_differs(halo->in + place_of(halo, number, step), halo->bytes,
+                            seed_of(halo->faces[number].neighbour, number ^ 1, step));
+}
 
-    while (*flag != step) {
-        operation_poll(&halo->domain); /* what failed is repeated meanwhile */
-        if (*flag != step && domain_gave_up(&halo->domain))
-            return 1;
-    }
+static bool is_missing(const struct halo *halo, uint32_t number, uint64_t step)
+{
+    return in_use(&halo->faces[number]) && halo->faces[number].arrived < step;
+}
+
+/* ---- one step -------------------------------------------------------------------------------- */
+
+/* One look at the queue of what came. */
+static void poll_arrivals(struct halo *halo)
+{
+    gni_cq_entry_t event;
+    gni_return_t rc = GNI_CqGetEvent(halo->domain.rx, &event);
+    uint32_t data = (uint32_t)GNI_CQ_GET_REM_INST_ID(event);
+    struct face *face;
+
+    if (rc == GNI_RC_NOT_DONE)
+        return;
+    halo->overran |= rc == GNI_RC_ERROR_RESOURCE;
     halo->domain.heard++;
-    if (pattern_differs(at, halo->bytes, seed_of(halo->neighbour[face], step, face ^ 1)))
-        return rank_fail(halo->domain.rank, "step %llu: the face of rank %u is wrong",
-                         (unsigned long long)step, halo->neighbour[face]);
+    if ((data & 7) >= FACES)
+        return;
+    face = &halo->faces[data & 7];
+    if (data >> 3 > face->arrived) /* not the second event of a PUT that was repeated */
+        face->arrived = data >> 3;
+}
+
+/* One look at the queue of what we sent. */
+static void poll_departures(struct halo *halo)
+{
+    struct operation *done = operation_poll(&halo->domain);
+
+    if (done != NULL && done->failed)
+        ((struct face *)(void *)done)->gone = true;
+}
+
+static bool is_complete(const struct halo *halo, uint64_t step)
+{
+    uint32_t i;
+
+    for (i = 0; i < FACES; i++)
+        if (is_missing(halo, i, step))
+            return false;
+    return halo->domain.in_flight == 0 && halo->domain.done == NULL;
+}
+
+/* When events were lost only the memory tells. Reading the clock ends the idling of the polls. */
+static void look_at_memory(struct halo *halo, uint64_t step, uint64_t *pause)
+{
+    uint32_t i;
+
+    rank_compute(*pause);
+    rank_now();
+    *pause *= 2;
+    for (i = 0; i < FACES; i++)
+        if (is_missing(halo, i, step) && is_right(halo, i, step)) {
+            halo->faces[i].arrived = step;
+            halo->domain.heard++;
+        }
+}
+
+static void give_up_missing(struct halo *halo, uint64_t step)
+{
+    uint32_t i;
+
+    for (i = 0; i < FACES; i++)
+        if (is_missing(halo, i, step))
+            halo->faces[i].gone = true;
+}
+
+static int check(struct halo *halo, uint64_t step)
+{
+    uint32_t i;
+
+    for (i = 0; i < FACES; i++) {
+        if (halo->faces[i].neighbour == UINT32_MAX)
+            continue;
+        if (halo->faces[i].arrived < step)
+            halo->missing++;
+        else if (!is_right(halo, i, step))
+            return rank_fail(halo->domain.rank, "step %llu: the face of rank %u is wrong",
+                             (unsigned long long)step, halo->faces[i].neighbour);
+    }
     return 0;
 }
 
 static int exchange(struct halo *halo, uint64_t step)
 {
-    uint32_t face;
-    int status = 0;
+    uint64_t pause = PAUSE_FIRST;
+    uint32_t i;
 
-    for (face = 0; face < FACES && status == 0; face++)
-        status = put_face(halo, step, face);
-    rank_compute(halo->compute);
-    for (face = 0; face < FACES && status == 0; face++)
-        status = await_face(halo, step, face);
-    while (status == 0 && halo->domain.in_flight != 0) { /* our faces may be overwritten then */
-        if (operation_poll(&halo->domain) == NULL && halo->domain.in_flight != 0 &&
-            domain_gave_up(&halo->domain))
-            status = 1;
+    for (i = 0; i < FACES; i++)
+        if (in_use(&halo->faces[i]) && put_face(halo, i, step) != 0)
+            return -1;
+    while (!is_complete(halo, step)) {
+        poll_departures(halo);
+        poll_arrivals(halo);
+        if (halo->overran && halo->domain.in_flight == 0 && !is_complete(halo, step))
+            look_at_memory(halo, step, &pause);
+        if (domain_gave_up(&halo->domain)) {
+            give_up_missing(halo, step);
+            if (halo->domain.in_flight != 0)
+                return rank_fail(halo->domain.rank, "PUTs did not end");
+        }
     }
-    while (halo->domain.done != NULL)
-        operation_poll(&halo->domain);
-    return status;
+    return check(halo, step);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static gni_post_type_t type_of(struct rank *rank, uint64_t bytes)
+{
+    const char *unit = rank_arg_choice(rank, "unit");
+
+    if (strcmp(unit, "auto") == 0)
+        return bytes >= 4096 ? GNI_POST_RDMA_PUT : GNI_POST_FMA_PUT;
+    return strcmp(unit, "bte") == 0 ? GNI_POST_RDMA_PUT : GNI_POST_FMA_PUT;
+}
+
+static int set_up(struct halo *halo)
+{
+    struct domain *domain = &halo->domain;
+
+    halo->in = region_alloc(domain, 2 * FACES * halo->bytes, 1, &halo->in_region);
+    halo->out = region_alloc(domain, FACES * halo->bytes, 0, &halo->out_region);
+    halo->regions = rank_exchange(domain->rank, &halo->in_region, sizeof(halo->in_region));
+    if (halo->in == NULL || halo->out == NULL || halo->regions == NULL)
+        return -1;
+    return open_faces(halo);
 }
 
 static int run(struct rank *rank)
 {
     struct halo halo = {
         .bytes = rank_arg_count(rank, "bytes"),
+        .steps = rank_arg_count(rank, "steps"),
         .compute = rank_arg_ps(rank, "compute"),
+        .software = rank_arg_ps(rank, "software"),
     };
-    uint64_t steps = rank_arg_count(rank, "steps"), step, began;
     int status = domain_open(&halo.domain, rank, 64, 0);
+    uint64_t step, began;
 
     domain_patience(&halo.domain, rank_arg_ps(rank, "give_up"));
-    halo.stride = (halo.bytes + 8 + 63) / 64 * 64;
-    find_neighbours(&halo);
-    if (status == 0) {
-        halo.faces = region_alloc(&halo.domain, 2 * FACES * halo.stride, 0, &halo.mine);
-        halo.out = region_alloc(&halo.domain, FACES * halo.stride, 0, &halo.out_region);
-        halo.regions = rank_exchange(rank, &halo.mine, sizeof(halo.mine));
-        status = halo.faces != NULL && halo.out != NULL && halo.regions != NULL ? 0 : -1;
-    }
-    for (step = 1; step <= steps && status == 0; step++) {
+    halo.type = type_of(rank, halo.bytes);
+    if (status == 0)
+        status = set_up(&halo);
+    for (step = 1; step <= halo.steps && status == 0; step++) {
         began = rank_now();
+        rank_compute(halo.compute);
         status = exchange(&halo, step);
         rank_record_latency(rank, "step", rank_now() - began);
         rank_progress(rank);
     }
-    if (domain_finish(&halo.domain, status > 0) != 0)
+    if (domain_finish(&halo.domain, halo.missing) != 0)
         status = -1;
-    region_free(&halo.domain, halo.faces, &halo.mine);
+    region_free(&halo.domain, halo.in, &halo.in_region);
     region_free(&halo.domain, halo.out, &halo.out_region);
     domain_close(&halo.domain);
-    return status < 0;
+    return status != 0;
 }
 
 static const struct workload halo3d = {
     .name = "halo3d",
-    .meaning = "ranks in a torus put faces to six neighbours in each step",
+    .meaning = "ranks of a torus put faces into their six neighbours, step by step",
     .metrics = "step (ps)",
     .args = args,
     .main = run,

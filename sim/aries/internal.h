@@ -43,7 +43,7 @@ struct aries_timing {
     sim_time_t cpu_fma, cpu_rdma, cpu_smsg, cpu_cqget, cpu_getcomp, cpu_getnext, cpu_release,
         cpu_fma_shared;
     sim_time_t pcie_write, pcie_read, poll, irq_wake;
-    sim_time_t tx, rx, rspgen, rsprx, cqe, bte_desc, fma_gap, amo_hit, cq_write;
+    sim_time_t tx, rx, rspgen, rsprx, cqe, bte_desc, fma_gap, amo_hit;
     sim_time_t nic_packet; /* 64 B through the transmit or receive pipeline: 5 cclk */
     sim_time_t nic_flit; /* 1 cclk */
     double bte_rate; /* B/ns */
@@ -53,7 +53,7 @@ struct aries_timing {
     sim_time_t cold_attach, cold_cq_create, cold_mem_register, cold_mem_page, cold_mem_deregister,
         cold_mem_deregister_page, cold_ep_create, cold_ep_bind, cold_datagram, cold_datagram_remote,
         cold_datagram_test;
-    sim_time_t orb_timeout, ssid_timeout, npt_timeout;
+    sim_time_t orb_timeout, npt_timeout;
     uint32_t orb_entries, orb_bte_get, fma_descs, bte_channels, mdds, cqs, ssids, amo_cache,
         chunk_packets, npt_tags, response_class;
     bool cq_exact; /* usable CQ entries = entry_count instead of whole pages */

@@ -84,7 +84,7 @@ struct channel { /* of the BTE */
 };
 
 struct aries_sim_nic {
-    sim_time_t fma_free, tx_free, rx_free, amo_free, duplex_free;
+    sim_time_t fma_free, tx_free, rx_free, npt_free, amo_free, duplex_free;
     sim_time_t hang_until, stall_until;
     uint32_t orb_used, orb_get, ssid_used;
     struct txn_queue orb_waiting, ssid_waiting;

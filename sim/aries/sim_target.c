@@ -25,14 +25,19 @@ static sim_time_t reserve_receive(struct aries_nic *nic, const struct chunk *chu
 {
     struct aries_sim_nic *sim = nic->sim;
     const struct aries_timing *timing = &nic->fabric->timing;
-    sim_time_t arrival = sim_now() - chunk->transfer.lag, wait, duplex;
+    sim_time_t arrival = sim_now() - chunk->transfer.lag, wait, reads, duplex;
 
     wait = occupy(&sim->rx_free, arrival, 0,
                   data ? data_service(chunk, timing) : chunk->packets * timing->nic_flit);
+    if (chunk->txn->work.op == ARIES_GET) { /* so many host reads at a time */
+        reads = occupy(&sim->npt_free, arrival, 0,
+                       chunk->packets * timing->pcie_read / timing->npt_tags);
+        wait = later(wait, reads);
+    }
     if (data && chunk->txn->work.unit == ARIES_UNIT_BTE) {
         duplex = occupy(&sim->duplex_free, arrival, 0,
                         (sim_time_t)(chunk->bytes * 1e3 / timing->duplex_rate));
-        wait = wait > duplex ? wait : duplex;
+        wait = later(wait, duplex);
     }
     return wait;
 }

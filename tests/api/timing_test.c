@@ -326,7 +326,9 @@ static void aries_47_small_put_rate_of_a_node(void **state)
     }
 }
 
-/* Three BTE channels have 29.6 GB/s; a NIC takes 64 bytes in 5 cycles, which is 10.24, out or in.
+/*
+ * Three BTE channels have 29.6 GB/s; a NIC takes 64 bytes in 5 cycles, which is 10.24, out or in;
+ * and it reads 64 times 64 bytes of host memory at a time for GETs, which is 9.87.
  */
 static void streams_share_a_nic(void **state)
 {
@@ -342,7 +344,9 @@ static void streams_share_a_nic(void **state)
         double rate =
             3.0 * setting.posts * (double)setting.bytes * 1e3 / (double)stream(setting, 3);
 
-        assert_true(rate >= 10.24 * 0.98 && rate <= 10.24);
+        double limit = i / 2 == 0 ? 10.24 : 9.87;
+
+        assert_true(rate >= limit * 0.98 && rate <= limit);
     }
 }
 

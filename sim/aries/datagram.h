@@ -41,6 +41,7 @@ struct datagram_message {
     sim_time_t pause; /* before the next try */
     uint8_t copies; /* on the wire */
     bool started, arrived, decided; /* decided: the fault point was asked for this try */
+    bool withdrawn; /* unsent while under way: not repeated */
     uint16_t length;
     uint8_t data[GNI_DATAGRAM_MAXSIZE];
 };

@@ -88,7 +88,9 @@ static void deliver(void *arg)
     message->copies--;
     if (!message->arrived) {
         if (!datagram_arrived(message)) {
-            if (message->copies == 0) {
+            if (message->copies == 0 && (message->kind != DATAGRAM_OFFER || message->withdrawn)) {
+                finish(message, LEDGER_ABANDONED); /* only an offer waits for its instance */
+            } else if (message->copies == 0) {
                 sim_timer_arm(&message->timer, sim_now() + message->pause);
                 if (message->pause < RETRY_UNATTACHED_MAX)
                     message->pause *= 2;
@@ -194,7 +196,7 @@ struct datagram_message *datagram_send(const struct datagram_message *content)
     *message = *content;
     message->timer = (struct sim_timer){.event = {timer_fired}};
     message->failures = message->copies = 0;
-    message->started = message->arrived = message->decided = false;
+    message->started = message->arrived = message->decided = message->withdrawn = false;
     message->pause = RETRY;
     ledger_open(&fabric->book_datagram, &message->entry, content->from.nic->node, target,
                 content->length);
@@ -207,8 +209,10 @@ struct datagram_message *datagram_send(const struct datagram_message *content)
 
 bool datagram_unsend(struct datagram_message *message)
 {
-    if (message->copies != 0)
+    if (message->copies != 0) {
+        message->withdrawn = true;
         return false;
+    }
     finish(message, LEDGER_ABANDONED);
     return true;
 }

@@ -326,6 +326,8 @@ struct aries_fabric {
 struct aries_nic *aries_nic_by_pe(struct aries_fabric *fabric, uint32_t pe_addr); /* NULL: none */
 /* Something became visible to the process: its polling and waiting fibers look again. */
 void aries_process_notify(struct aries_process *process);
+/* Memory of the process was written, which it may watch without any call. */
+void aries_process_written(struct aries_process *process);
 /* Marks the process dead and tells its host, once. For the error policy and for crashed nodes. */
 void aries_process_kill(struct aries_process *process, const char *why);
 /* The error policy of ugni 6.2.2 for a failed transaction; `silent`: it had no CQ to be reported

@@ -263,6 +263,16 @@ void aries_process_notify(struct aries_process *process)
         sim_notify(process->fibers[i]);
 }
 
+void aries_process_written(struct aries_process *process)
+{
+    uint32_t i;
+
+    if (process == NULL || process->dead)
+        return;
+    for (i = 0; i < process->fibers_count; i++)
+        sim_wake(process->fibers[i]);
+}
+
 void aries_process_kill(struct aries_process *process, const char *why)
 {
     if (process->dead)

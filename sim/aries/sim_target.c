@@ -126,6 +126,7 @@ static void land(struct sim_event *event)
     struct aries_mr *mr = chunk->mr;
     struct aries_fabric *fabric = txn_fabric(txn);
     uint64_t address = txn->work.remote_addr + chunk->offset;
+    bool whole;
     unsigned times = mutation_strikes(fabric, ARIES_MUTATE_DUPLICATE) ? 2 : 1;
 
     if (sim_unlikely(mutation_strikes(fabric, ARIES_MUTATE_FLIP)) && chunk->bytes > 0)
@@ -142,9 +143,13 @@ static void land(struct sim_event *event)
     }
     trace(TRACE_INSTANT, TRACE_RX, txn->work.target->node, 0, "land", sim_now(), 0, txn->flow,
           chunk->bytes);
-    if (txn->landed >= txn->work.header_length + txn->work.length)
+    whole = txn->landed >= txn->work.header_length + txn->work.length;
+    if (whole)
         put_landed(txn, mr);
-    if (!mr->process->dead)
+    /* Messages are found by polls; whoever watches memory waits for the end of a PUT. */
+    if (whole && !txn->work.remote_optional)
+        aries_process_written(mr->process);
+    else
         aries_process_notify(mr->process);
     aries_mr_unref(mr);
     chunk_unref(chunk);
@@ -287,8 +292,7 @@ static void amo(struct aries_nic *nic, struct chunk *chunk)
         else
             push_remote(txn, mr->cq, ARIES_CQ_CPLTN_DREQ);
     }
-    if (!mr->process->dead)
-        aries_process_notify(mr->process);
+    aries_process_written(mr->process);
 }
 
 /* ---- CQ writes ---------------------------------------------------------------------------------
@@ -467,7 +471,9 @@ static void store_result(struct aries_txn *txn, struct chunk *chunk)
 
         aries_mr_write(mr, work->local_addr + work->length, &flag, sizeof(flag));
     }
-    if (!mr->process->dead)
+    if (work->flag_response)
+        aries_process_written(mr->process);
+    else
         aries_process_notify(mr->process);
 }
 

@@ -305,7 +305,7 @@ bool sim_wait_until(sim_time_t deadline, const struct sim_wait *wait)
     return woken;
 }
 
-void sim_wake(struct sim_fiber *fiber)
+static void wake(struct sim_fiber *fiber)
 {
     fiber->polls.quiet = 0;
     fiber->woken = true;
@@ -320,10 +320,17 @@ void sim_wake(struct sim_fiber *fiber)
         sim_event_schedule(&fiber->resume, sim_core.now);
 }
 
+void sim_wake(struct sim_fiber *fiber)
+{
+    /* The program may look at more than its polls do, somewhere in a loop of as many of them. */
+    fiber->polls.awake = POLL_CYCLE_MAX + 1;
+    wake(fiber);
+}
+
 void sim_notify(struct sim_fiber *fiber)
 {
     if (!fiber->parked || fiber->state != FIBER_WAITING || sim_parked_ready(fiber))
-        sim_wake(fiber);
+        wake(fiber);
 }
 
 sim_time_t sim_clock_read(void)

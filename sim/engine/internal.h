@@ -24,6 +24,8 @@ struct poll_history {
     uint32_t parked_length;
     uint32_t count; /* polls since the last break */
     uint32_t quiet; /* polls begun since the last sim_wake */
+    uint8_t
+        awake; /* polls before it may be parked again: sim_wake may have been for something else */
     uint32_t length; /* of the presumed cycle; 0: none */
     uint32_t repeats; /* how many of the last polls equal the one `length` before */
     uint32_t learned_next;

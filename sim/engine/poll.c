@@ -11,10 +11,10 @@
  * learned, and from then on recognised after L. When what a fiber polls after it was parked
  * contradicts the cycle, that is forgotten.
  *
- * Parking is safe when every queue of the cycle was looked at since the last sim_wake: all are
- * empty then, and whatever fills one wakes the fiber. The program may look at more than queues
- * between two polls, at memory that the NIC writes, say; so there must have been more than a cycle
- * of polls since the wake (`quiet` > L), with all that lies between them.
+ * Parking is safe when every queue of the cycle was looked at since the last sim_notify (`quiet` >=
+ * L): all are empty then, and whatever fills one wakes the fiber. The program may look at more than
+ * queues between two polls, at memory that the NIC writes, say, and not after each: whoever changes
+ * that calls sim_wake, after which the fiber is not parked for the length of the longest cycle.
  *
  * The fiber wakes at W, inside or after some poll of its cycle, in which it would have been. So its
  * clock is set to the start of the last repetition, and the polls that would have been over by W
@@ -99,6 +99,7 @@ static inline void record(struct poll_history *polls, const struct sim_wait *wai
     polls->polled[at] = (struct polled){wait->what, ready};
     polls->start = start;
     polls->quiet++;
+    polls->awake -= polls->awake > 0;
     if (polls->count == 1) { /* its distance means nothing: equal to no other */
         polls->signature[at] = 0;
         polls->length = polls->repeats = 0;
@@ -147,7 +148,7 @@ static bool may_park(struct poll_history *polls)
     uint32_t length = polls->length;
     uint64_t cycle;
 
-    if (length == 0 || polls->repeats < length || polls->quiet <= length ||
+    if (length == 0 || polls->repeats < length || polls->quiet < length || polls->awake > 0 ||
         sim_engine.options.no_parking)
         return false;
     cycle = cycle_of(polls, length);

@@ -824,6 +824,24 @@ static void ugni_92_dead_peer_times_out(void **state)
     machine_run(&(struct machine){.main = dead_main});
 }
 
+/* Nobody is left to hear of it: what was posted to an instance that is gone ends with its poster. */
+static void orphan_main(struct rank *rank)
+{
+    struct domain domain;
+
+    domain_open(rank, &domain, 0);
+    machine_barrier(rank);
+    assert_ok(GNI_EpPostData(domain_connect(rank, &domain, rank->id), NULL, 0, NULL, 0));
+    if (rank->id == 1)
+        sleep_for(500 * SIM_US); /* that one has been delivered, the other is under way */
+    domain_close(&domain);
+}
+
+static void ugni_16_posts_end_with_their_domain(void **state)
+{
+    machine_run(&(struct machine){.main = orphan_main});
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -845,6 +863,7 @@ int main(void)
         cmocka_unit_test(ugni_99_probes_follow_creation),
         cmocka_unit_test(ugni_93_exactly_once_under_faults),
         cmocka_unit_test(ugni_92_dead_peer_times_out),
+        cmocka_unit_test(ugni_16_posts_end_with_their_domain),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -95,7 +95,7 @@ def test_client_through_cmake(installed, tmp_path):
     (tmp_path / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.25)\nproject(client C)\nfind_package(jacquard 0.1 REQUIRED)\n"
         "add_executable(client client.c)\ntarget_link_libraries(client jacquard::ugni)\n")
-    run(["cmake", "-S", tmp_path, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={installed.prefix}"])
+    run(["cmake", "-G", "Ninja", "-S", tmp_path, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={installed.prefix}"])
     run(["cmake", "--build", tmp_path / "build"])
     assert "GNI_CdmCreate: " in run([tmp_path / "build" / "client"])
 

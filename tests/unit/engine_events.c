@@ -91,6 +91,18 @@ static void an_event_may_schedule_itself(void **state)
     assert_true(sim_now() == 10 * SIM_NS);
 }
 
+static void an_event_scheduled_twice_fires_twice(void **state)
+{
+    struct probe probe;
+
+    probe_init(&probe, 4);
+    sim_event_schedule(&probe.timer.event, 20);
+    sim_event_schedule(&probe.timer.event, 10);
+    assert_int_equal(sim_run(), SIM_DONE);
+    assert_int_equal(fired_count, 2);
+    assert_true(fired[0].when == 10 && fired[1].when == 20);
+}
+
 static void timers_move_and_stop(void **state)
 {
     struct probe moved, cancelled, both;
@@ -181,6 +193,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(equal_times_fire_as_scheduled, setup, teardown),
         cmocka_unit_test_setup_teardown(an_event_may_schedule_itself, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_event_scheduled_twice_fires_twice, setup, teardown),
         cmocka_unit_test_setup_teardown(timers_move_and_stop, setup, teardown),
         cmocka_unit_test_setup_teardown(a_cancelled_timer_may_be_freed_at_once, setup, teardown),
         cmocka_unit_test_setup_teardown(stop_ends_the_run_and_it_can_go_on, setup, teardown),

@@ -372,6 +372,26 @@ static void a_fiber_may_stop_the_run(void **state)
     assert_string_equal(text, "stopped@5 resumed@15 ");
 }
 
+static void wake_and_stop(struct sim_event *event)
+{
+    satisfy(event);
+    sim_stop();
+}
+
+static void who_was_woken_before_a_stop_runs_after_it(void **state)
+{
+    struct sim_event stop = {wake_and_stop};
+    sim_time_t deadline = SIM_NEVER;
+
+    condition = false;
+    waiter_fiber = sim_fiber_start(waiter, &deadline, "waiter", 0);
+    sim_event_schedule(&stop, 10);
+    assert_int_equal(sim_run(), SIM_DONE);
+    assert_string_equal(text, "wake@10 ");
+    assert_int_equal(sim_run(), SIM_DONE);
+    assert_string_equal(text, "wake@10 woken@10 ");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -391,6 +411,7 @@ int main(void)
         TEST(too_many_fibers_are_refused),
         TEST(names_and_owners),
         TEST(a_fiber_may_stop_the_run),
+        TEST(who_was_woken_before_a_stop_runs_after_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

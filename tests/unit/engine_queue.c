@@ -176,6 +176,8 @@ static void compare(sim_time_t (*delay)(void), uint32_t target, double timers, d
     for (i = 0; i < STEPS || heap_count > 0; i++) {
         bool draining = i >= STEPS, grow = heap_count < target;
 
+        assert_true(queue.words == 0 || queue.last <= now); /* invariant 3 */
+
         if (!draining && heap_count < PENDING_MAX - 1 &&
             sim_random_chance(&rnd, grow ? 0.8 : 0.4)) {
             push(free_item(), add(now, delay()), sim_random_chance(&rnd, timers));

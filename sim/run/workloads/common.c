@@ -208,7 +208,9 @@ int pattern_differs(const void *memory, size_t bytes, uint64_t seed)
 
 /* ---- one-sided operations -------------------------------------------------------------------- */
 
-#define TRIES_MAX 8u /* of an operation; each may last until the NIC's timeout */
+/* What goes on failing is repeated so long, and so often. */
+#define FAILING_MAX_PS (14 * 1000000000000ull)
+#define TRIES_MAX 100u
 
 static gni_return_t post(struct operation *operation)
 {
@@ -225,6 +227,68 @@ static gni_return_t post(struct operation *operation)
     }
 }
 
+static void append_done(struct domain *domain, struct operation *operation)
+{
+    domain->heard++;
+    operation->next = NULL;
+    *domain->done_tail = operation;
+    domain->done_tail = &operation->next;
+}
+
+/* Whose operation it was; NULL: an endpoint of the program's own. */
+static struct peer *peer_of(struct domain *domain, const struct operation *operation,
+                            gni_cq_entry_t event)
+{
+    uint32_t peer = (uint32_t)GNI_CQ_GET_INST_ID(event);
+
+    return peer < domain->size && domain->peers[peer].ep == operation->ep ? &domain->peers[peer]
+                                                                          : NULL;
+}
+
+/*
+ * Posts again what may succeed. A peer with which nothing succeeds for too long is given up; so is
+ * an operation.
+ */
+static int repeat(struct domain *domain, struct operation *operation, gni_cq_entry_t event)
+{
+    struct peer *peer = peer_of(domain, operation, event);
+    uint64_t now = rank_now(),
+             *since = peer != NULL ? &peer->failing_since : &operation->failed_first;
+    uint32_t recoverable = 0;
+
+    GNI_CqErrorRecoverable(event, &recoverable);
+    if (!recoverable || (peer != NULL && peer->lost))
+        return 0;
+    if (*since == 0)
+        *since = now;
+    if (++operation->tries <= TRIES_MAX && now - *since < FAILING_MAX_PS)
+        return post(operation) == GNI_RC_SUCCESS;
+    if (peer != NULL) {
+        peer->lost = 1;
+        domain->gone++;
+    }
+    return 0;
+}
+
+static int is_given_up(const struct domain *domain, gni_ep_handle_t ep)
+{
+    uint32_t i;
+
+    for (i = 0; i < domain->size && domain->gone != 0; i++)
+        if (domain->peers[i].ep == ep)
+            return domain->peers[i].lost;
+    return 0;
+}
+
+static void note_success(struct domain *domain, const struct operation *operation,
+                         gni_cq_entry_t event)
+{
+    struct peer *peer = domain->errors != 0 ? peer_of(domain, operation, event) : NULL;
+
+    if (peer != NULL)
+        peer->failing_since = 0;
+}
+
 /* The queue told that an operation has ended; false: it was posted again, or the event was of
  * another kind. */
 static int collect(struct domain *domain, gni_cq_entry_t event)
@@ -232,26 +296,23 @@ static int collect(struct domain *domain, gni_cq_entry_t event)
     gni_post_descriptor_t *desc = NULL;
     gni_return_t rc = GNI_GetCompleted(domain->tx, event, &desc);
     struct operation *operation = (struct operation *)desc;
-    uint32_t recoverable = 0;
 
     if (operation == NULL)
         return 0;
     if (rc == GNI_RC_TRANSACTION_ERROR) {
         domain->errors++;
-        GNI_CqErrorRecoverable(event, &recoverable);
-        if (recoverable && ++operation->tries < TRIES_MAX && post(operation) == GNI_RC_SUCCESS) {
+        if (repeat(domain, operation, event)) {
             domain->repeats++;
             return 0;
         }
         domain->lost++;
         operation->failed = 1;
+    } else {
+        note_success(domain, operation, event);
     }
     operation->overran = GNI_CQ_REM_OVERRUN(event) != 0;
     domain->in_flight--;
-    domain->heard++;
-    operation->next = NULL;
-    *domain->done_tail = operation;
-    domain->done_tail = &operation->next;
+    append_done(domain, operation);
     return 1;
 }
 
@@ -290,8 +351,15 @@ int operation_post(struct domain *domain, struct operation *operation)
 {
     gni_return_t rc;
 
-    operation->failed = 0;
+    operation->failed = is_given_up(domain, operation->ep);
     operation->tries = 0;
+    operation->failed_first = 0;
+    if (operation->failed) {
+        rank_now(); /* the program gets on: between polls this must not look like idling */
+        domain->lost++;
+        append_done(domain, operation);
+        return 0;
+    }
     operation->desc.cq_mode |= GNI_CQMODE_GLOBAL_EVENT;
     while ((rc = post(operation)) == GNI_RC_ERROR_RESOURCE)
         poll_completions(domain); /* all requests of the queue are in use */
@@ -425,7 +493,7 @@ int message_connect_to(struct domain *domain, uint32_t peer, gni_smsg_attr_t *mi
         return rank_fail(domain->rank, "no mailbox with rank %u: %s", peer, rc_name(rc));
     domain->peers[peer].connected = 1;
     /* It was faster. What came may not be readable yet: `unread` stays. */
-    if (domain->peers[peer].unread != 0)
+    if (domain->peers[peer].unread != 0 || mailboxes->overran)
         mailboxes->scan = mailboxes->scan < peer ? mailboxes->scan : peer;
     return 0;
 }
@@ -444,6 +512,7 @@ int message_try(struct domain *domain, uint32_t peer, const void *data, uint32_t
     if (!reachable(domain, peer))
         return rank_fail(domain->rank, "no connection with rank %u", peer);
     if (domain->peers[peer].lost) {
+        rank_now(); /* the program gets on: between polls this must not look like idling */
         domain->lost++;
         return 1;
     }

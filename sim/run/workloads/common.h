@@ -21,8 +21,9 @@
 struct peer {
     gni_ep_handle_t ep; /* NULL: never needed so far */
     uint32_t unread; /* events that came before their message */
+    uint64_t failing_since; /* time of the first of the last operations that all failed; 0: none */
     uint8_t connected; /* has mailboxes */
-    uint8_t lost; /* a message to it failed for good: more are not sent */
+    uint8_t lost; /* something failed for good: nothing more is sent to it */
 };
 
 struct domain {
@@ -37,6 +38,7 @@ struct domain {
     uint64_t errors; /* transactions that failed */
     uint64_t repeats; /* of these, operations that were posted again */
     uint64_t lost; /* operations and messages that cannot succeed */
+    uint32_t gone; /* peers that are given up */
     uint64_t patience; /* ps; 0: for ever */
     uint64_t heard, heard_before; /* what has ended or come; the same when the alarm rang last */
     uint32_t strikes; /* alarms in a row between which nothing was heard */
@@ -49,9 +51,9 @@ int domain_open(struct domain *domain, struct rank *rank, uint32_t entries, uint
 /* Everybody must have finished with this rank's memory. Counts the errors in metric "errors". */
 void domain_close(struct domain *domain);
 /*
- * Nobody is waited for longer than about 1 to 3 times so long (ps) without anything that ends or
- * comes: the waiting functions return then, as they say. Without a call they wait for ever. It must
- * be longer than the NIC and the library try by themselves.
+ * Nobody is waited for longer than about 2 to 3 times so long (ps) without anything that ends or
+ * comes: the waiting functions return then, as they say. Without a call they wait for ever. Twice
+ * that time must be longer than NIC and library try by themselves (SMSG: 11 timeouts of 2 s).
  */
 void domain_patience(struct domain *domain, uint64_t ps);
 /* For loops that poll themselves, after a fruitless poll: time to give up? Costs nothing. */
@@ -93,12 +95,16 @@ struct operation {
     gni_ep_handle_t ep;
     int failed; /* it cannot succeed (the peer is gone) */
     int overran; /* its event at the target found the queue full */
-    uint32_t tries;
+    uint32_t tries; /* that failed */
+    uint64_t failed_first; /* time of the first of them; 0: none */
     uint64_t began;
     struct operation *next; /* the program's own list, and of those done */
 };
 
-/* Posts with one GLOBAL event on domain->tx. */
+/*
+ * Posts with one GLOBAL event on domain->tx. To a peer that is lost it is not posted, and ends as
+ * failed.
+ */
 int operation_post(struct domain *domain, struct operation *operation);
 /*
  * The next operation that has ended, in whatever order; NULL: none now. What failed and may succeed

@@ -12,7 +12,7 @@ static const struct workload_arg args[] = {
     {"wildcards", ARG_COUNT, "16", "1", "4096", NULL, "unbound datagrams posted at a time"},
     {"bytes", ARG_BYTES, "64", "8", "65535", NULL, "length of the messages"},
     {"credits", ARG_COUNT, "4", "1", "4096", NULL, "of each mailbox"},
-    {"give_up", ARG_TIME, "60s", "1ms", NULL, NULL, "without any news for so long"},
+    {"give_up", ARG_TIME, "20s", "1ms", NULL, NULL, "without any news for so long"},
     {NULL},
 };
 

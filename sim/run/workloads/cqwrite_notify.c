@@ -9,7 +9,7 @@ static const struct workload_arg args[] = {
     {"iterations", ARG_COUNT, "1000", "1", "1000000000", NULL, "round trips"},
     {"blocking", ARG_BOOL, "false", NULL, NULL, NULL,
      "wait by interrupt (GNI_CqWaitEvent) instead of polling"},
-    {"give_up", ARG_TIME, "30s", "1ms", NULL, NULL, "without any news for so long"},
+    {"give_up", ARG_TIME, "20s", "1ms", NULL, NULL, "without any news for so long"},
     {NULL},
 };
 

@@ -13,7 +13,7 @@ static const struct workload_arg args[] = {
     {"operation", ARG_CHOICE, "add", NULL, NULL, "add|put", "atomic additions, or puts of a word"},
     {"window", ARG_COUNT, "64", "1", "4096", NULL, "operations in flight per rank"},
     {"software", ARG_TIME, "0", "0", "1ms", NULL, "time of software above uGNI, per update"},
-    {"give_up", ARG_TIME, "60s", "1ms", NULL, NULL, "without any news for so long"},
+    {"give_up", ARG_TIME, "20s", "1ms", NULL, NULL, "without any news for so long"},
     {NULL},
 };
 

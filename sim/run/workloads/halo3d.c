@@ -17,7 +17,7 @@ static const struct workload_arg args[] = {
     {"unit", ARG_CHOICE, "auto", NULL, NULL, "auto|fma|bte",
      "unit of the NIC; auto: BTE from 4 KiB"},
     {"software", ARG_TIME, "0", "0", "1ms", NULL, "time of software above uGNI, per transfer"},
-    {"give_up", ARG_TIME, "30s", "1ms", NULL, NULL, "without any news for so long"},
+    {"give_up", ARG_TIME, "20s", "1ms", NULL, NULL, "without any news for so long"},
     {NULL},
 };
 

@@ -9,7 +9,7 @@ static const struct workload_arg args[] = {
     {"unit", ARG_CHOICE, "bte", NULL, NULL, "fma|bte", "unit of the NIC"},
     {"window", ARG_COUNT, "8", "1", "4096", NULL, "posts in flight per sender"},
     {"software", ARG_TIME, "0", "0", "1ms", NULL, "time of software above uGNI, per transfer"},
-    {"give_up", ARG_TIME, "30s", "1ms", NULL, NULL, "without any news for so long"},
+    {"give_up", ARG_TIME, "20s", "1ms", NULL, NULL, "without any news for so long"},
     {NULL},
 };
 

@@ -11,7 +11,7 @@ static const struct workload_arg args[] = {
     {"credits", ARG_COUNT, "16", "1", "4096", NULL, "messages in flight per sender"},
     {"software", ARG_TIME, "0", "0", "1ms", NULL,
      "time of software above uGNI, per message and side"},
-    {"give_up", ARG_TIME, "30s", "1ms", NULL, NULL, "without any news for so long"},
+    {"give_up", ARG_TIME, "20s", "1ms", NULL, NULL, "without any news for so long"},
     {NULL},
 };
 

@@ -15,6 +15,7 @@ static const struct workload_arg args[] = {
      "time of software above uGNI, per announcement"},
     {"fetch_software", ARG_TIME, "0", "0", "1ms", NULL,
      "time of software above uGNI, per message fetched"},
+    {"give_up", ARG_TIME, "20s", "1ms", NULL, NULL, "without any news for so long"},
     {NULL},
 };
 
@@ -25,7 +26,7 @@ struct test {
     uint8_t *sent, *received;
     struct region sent_region, received_region;
     const struct region *sources; /* where each rank's messages lie */
-    uint64_t fetched;
+    uint64_t fetched, missing;
 };
 
 static int announce(struct test *test, uint64_t number)
@@ -33,6 +34,7 @@ static int announce(struct test *test, uint64_t number)
     return message_send(&test->domain, test->peer, &number, sizeof(number));
 }
 
+/* 1: the peer is gone. */
 static int await_announcement(struct test *test, uint64_t number)
 {
     const uint64_t *message;
@@ -40,6 +42,8 @@ static int await_announcement(struct test *test, uint64_t number)
     uint64_t told;
 
     message = message_wait(&test->domain, &from);
+    if (message == NULL)
+        return 1;
     rank_compute(test->announce_software);
     told = *message;
     message_release(&test->domain, from);
@@ -69,17 +73,23 @@ static int fetch(struct test *test)
 
 static int receive(struct test *test, uint64_t number)
 {
-    return await_announcement(test, number) != 0 ? -1 : fetch(test);
+    int status = await_announcement(test, number);
+
+    return status != 0 ? status : fetch(test);
 }
 
 static int lead(struct test *test)
 {
     uint64_t i, began;
+    int status;
 
     for (i = 0; i < test->iterations; i++) {
         began = rank_now();
-        if (announce(test, i) != 0 || receive(test, i) != 0)
-            return -1;
+        status = announce(test, i);
+        if (status == 0)
+            status = receive(test, i);
+        if (status != 0)
+            return status;
         rank_record_latency(test->domain.rank, "latency", (rank_now() - began) / 2);
         rank_progress(test->domain.rank);
     }
@@ -89,11 +99,14 @@ static int lead(struct test *test)
 static int follow(struct test *test)
 {
     uint64_t i;
+    int status = 0;
 
-    for (i = 0; i < test->iterations; i++)
-        if (receive(test, i) != 0 || announce(test, i) != 0)
-            return -1;
-    return 0;
+    for (i = 0; i < test->iterations && status == 0; i++) {
+        status = receive(test, i);
+        if (status == 0)
+            status = announce(test, i);
+    }
+    return status;
 }
 
 static int exchange(struct test *test)
@@ -108,6 +121,7 @@ static int exchange(struct test *test)
         return -1;
     status = pair_leads(&test->domain) ? lead(test) : follow(test);
     message_flush(&test->domain);
+    test->missing = test->iterations - test->fetched;
     if (status == 0 && test->fetched != 0 &&
         pattern_differs(test->received, test->bytes, test->peer))
         return rank_fail(rank, "the bytes that were fetched are not those that were sent");
@@ -124,6 +138,7 @@ static int run(struct rank *rank)
     };
     int status = domain_open(&test.domain, rank, 64, 0);
 
+    domain_patience(&test.domain, rank_arg_ps(rank, "give_up"));
     if (status == 0)
         status = messages_open(&test.domain, 1, CREDITS, sizeof(uint64_t), 1);
     if (status == 0) {
@@ -137,12 +152,13 @@ static int run(struct rank *rank)
         status = -1;
     if (status == 0)
         status = exchange(&test);
-    rank_barrier(rank); /* until then others may read our memory and write into our mailbox */
+    if (domain_finish(&test.domain, test.missing) != 0)
+        status = -1;
     messages_close(&test.domain);
     region_free(&test.domain, test.sent, &test.sent_region);
     region_free(&test.domain, test.received, &test.received_region);
     domain_close(&test.domain);
-    return status != 0;
+    return status < 0;
 }
 
 static const struct workload rendezvous_pingpong = {

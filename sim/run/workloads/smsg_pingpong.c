@@ -10,13 +10,14 @@ static const struct workload_arg args[] = {
      "send again after recoverable errors (MBOX_AUTO_RETRANSMIT)"},
     {"software_ns", ARG_REAL, "0", "0", "1000000", NULL,
      "time of the software above uGNI, per message and side"},
+    {"give_up", ARG_TIME, "20s", "1ms", NULL, NULL, "without any news for so long"},
     {NULL},
 };
 
 struct pingpong {
     struct domain domain;
     uint32_t peer, bytes;
-    uint64_t software;
+    uint64_t software, received;
     uint8_t *out;
 };
 
@@ -26,32 +27,39 @@ static int send_number(struct pingpong *p, uint64_t number)
     return message_send(&p->domain, p->peer, p->out, p->bytes);
 }
 
-/* Checks and keeps the message: it is released when the answer is on its way. */
+/*
+ * Checks and keeps the message: it is released when the answer is on its way. 1: the peer is gone.
+ */
 static int receive_number(struct pingpong *p, uint64_t number)
 {
     uint32_t from;
     uint8_t *message = message_wait(&p->domain, &from);
 
+    if (message == NULL)
+        return 1;
     if (p->software != 0)
         rank_compute(p->software);
     memcpy(p->out, &number, sizeof(number));
     if (from != p->peer || memcmp(message, p->out, p->bytes) != 0)
         return rank_fail(p->domain.rank, "message %llu of rank %u is wrong",
                          (unsigned long long)number, p->peer);
+    p->received++;
     return 0;
 }
 
 static int lead(struct pingpong *p, uint64_t iterations)
 {
     uint64_t i, began;
+    int status;
 
     for (i = 1; i <= iterations; i++) {
         began = rank_now();
         if (send_number(p, i) != 0)
             return -1;
         message_flush(&p->domain);
-        if (receive_number(p, i) != 0)
-            return -1;
+        status = receive_number(p, i);
+        if (status != 0)
+            return status;
         rank_record_latency(p->domain.rank, "latency", (rank_now() - began) / 2);
         message_release(&p->domain, p->peer);
         rank_progress(p->domain.rank);
@@ -62,10 +70,14 @@ static int lead(struct pingpong *p, uint64_t iterations)
 static int follow(struct pingpong *p, uint64_t iterations)
 {
     uint64_t i;
+    int status;
 
     for (i = 1; i <= iterations; i++) {
-        if (receive_number(p, i) != 0 || send_number(p, i) != 0)
-            return -1;
+        status = receive_number(p, i);
+        if (status == 0)
+            status = send_number(p, i);
+        if (status != 0)
+            return status;
         message_release(&p->domain, p->peer);
         message_flush(&p->domain);
     }
@@ -75,9 +87,10 @@ static int follow(struct pingpong *p, uint64_t iterations)
 static int run(struct rank *rank)
 {
     struct pingpong p = {.bytes = (uint32_t)rank_arg_count(rank, "bytes")};
-    uint64_t iterations = rank_arg_count(rank, "iterations");
+    uint64_t iterations = rank_arg_count(rank, "iterations"), missing = 0;
     int status = domain_open(&p.domain, rank, 64, 0);
 
+    domain_patience(&p.domain, rank_arg_ps(rank, "give_up"));
     p.software = (uint64_t)(rank_arg_real(rank, "software_ns") * 1e3);
     p.out = malloc(p.bytes);
     pattern_fill(p.out, p.bytes, 1);
@@ -89,12 +102,14 @@ static int run(struct rank *rank)
         status = message_connect(&p.domain, p.peer, 0, 0);
         if (status == 0)
             status = pair_leads(&p.domain) ? lead(&p, iterations) : follow(&p, iterations);
+        missing = iterations - p.received;
     }
-    rank_barrier(rank); /* until then others may write into our mailboxes */
+    if (domain_finish(&p.domain, missing) != 0)
+        status = -1;
     messages_close(&p.domain);
     domain_close(&p.domain);
     free(p.out);
-    return status != 0;
+    return status < 0;
 }
 
 static const struct workload smsg_pingpong = {

@@ -8,7 +8,7 @@ static const struct workload_arg args[] = {
     {"credits", ARG_COUNT, "64", "1", "4096", NULL, "window: messages in flight"},
     {"software", ARG_TIME, "0", "0", "1ms", NULL,
      "time of software above uGNI, per message and side"},
-    {"give_up", ARG_TIME, "30s", "1ms", NULL, NULL, "without any news for so long"},
+    {"give_up", ARG_TIME, "20s", "1ms", NULL, NULL, "without any news for so long"},
     {NULL},
 };
 

@@ -10,7 +10,7 @@ static const struct workload_arg args[] = {
     {"requests", ARG_COUNT, "20", "1", "1000000", NULL, "questions of each client"},
     {"bytes", ARG_BYTES, "64", "8", "128", NULL, "of question and answer"},
     {"wildcards", ARG_COUNT, "8", "1", "4096", NULL, "unbound datagrams of the server"},
-    {"give_up", ARG_TIME, "60s", "1ms", "1000000s", NULL, "without any news for so long"},
+    {"give_up", ARG_TIME, "20s", "1ms", "1000000s", NULL, "without any news for so long"},
     {NULL},
 };
 

@@ -41,9 +41,8 @@ struct slot {
 struct aries_smsg {
     uint8_t *copy; /* of the remote ring: what may have to be sent again */
     struct aries_list return_link; /* nic->smsg_returns, while a return must be repeated */
-    uint64_t unused[5];
 
-    struct gni_ep *ep; /* NULL: unbound or destroyed */
+    struct gni_ep *ep __attribute__((aligned(64))); /* NULL: unbound or destroyed */
     uint8_t *ring; /* the control block lies before it */
     uint32_t ring_bytes, read_at;
     uint32_t received; /* and released; number of the next message */
@@ -632,6 +631,8 @@ static gni_return_t send_message(struct gni_ep *ep, const void *header, uint32_t
     smsg->used += span;
     smsg->sent++;
     nic->hw->fabric->counters.smsg_sent++;
+    trace(TRACE_INSTANT, TRACE_SMSG, nic->hw->node, nic->process->trace_index, "send",
+          sim_local_time(), 0, 0, length);
     sim_idle_break();
     submit_slot(ep, slot, record, send_cost(nic, length));
     return GNI_RC_SUCCESS;
@@ -769,6 +770,8 @@ static gni_return_t find_next(struct gni_ep *ep)
     smsg->current = offset;
     smsg->current_span = smsg_span(record->length);
     ep->nic->hw->fabric->counters.smsg_received++;
+    trace(TRACE_INSTANT, TRACE_SMSG, ep->nic->hw->node, ep->nic->process->trace_index, "receive",
+          sim_local_time(), 0, 0, record->length);
     return GNI_RC_SUCCESS;
 }
 

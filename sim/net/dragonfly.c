@@ -147,8 +147,9 @@ static uint32_t local_leg(const struct place *from, const struct place *to)
 static void shortest(const struct net *net, uint32_t source, uint32_t target, struct net_path *path)
 {
     const struct dragonfly *fly = net->dragonfly;
-    uint32_t s = source / NODES_PER_ROUTER, t = target / NODES_PER_ROUTER, source_leg, target_leg;
+    uint32_t s = source / NODES_PER_ROUTER, t = target / NODES_PER_ROUTER;
     const struct place *from = &fly->places[s], *to = &fly->places[t];
+    uint32_t source_leg = 0, target_leg = 0;
     uint64_t set[PAIR_WORDS_MAX];
 
     path->transit = fly->router_transit;
@@ -529,6 +530,8 @@ bool net_dragonfly_init(struct net *net, const struct net_config *all, char **er
     net->endpoints = net->routers * NODES_PER_ROUTER;
     net->ports = PORTS;
     net->per_router = NODES_PER_ROUTER;
+    if (net->routers == 0)
+        return net_fail(error, "a dragonfly has at least one router");
     fly->places = calloc(net->routers, sizeof(*fly->places));
     fly->random = calloc(net->routers, sizeof(*fly->random));
     if (fly->places == NULL || fly->random == NULL || !dragonfly_wire(fly) ||

@@ -265,6 +265,8 @@ static bool add_non_minimal(const struct context *in, struct net_path *path, uin
         return false;
     }
     count = (fly->groups - 2) * fly->pair_links;
+    if (count == 0)
+        return false;
     first = pick(choice, count);
     tries = in->net->impaired && !in->adaptive ? count : 1;
     for (i = 0; i < tries; i++) {

@@ -16,6 +16,24 @@ if(COVERAGE)
   target_link_options(jacquard_flags INTERFACE --coverage)
 endif()
 
+# Optimised builds with GCC: what is hot calls across the files and folders of a message's way, so sim-run and the
+# benchmarks are optimised as a whole (a fifth faster). The objects can be linked without it, too: tests are, for speed of building.
+set(jacquard_lto OFF)
+if(CMAKE_C_COMPILER_ID STREQUAL GNU AND CMAKE_BUILD_TYPE MATCHES "^Rel" AND NOT SANITIZE AND NOT COVERAGE)
+  set(jacquard_lto ON)
+endif()
+function(jacquard_whole_program target)
+  if(jacquard_lto)
+    target_compile_options(${target} PRIVATE -flto=auto)
+    target_link_options(${target} PRIVATE -flto=auto)
+  endif()
+endfunction()
+function(jacquard_no_whole_program target)
+  if(jacquard_lto)
+    target_link_options(${target} PRIVATE -fno-lto)
+  endif()
+endfunction()
+
 # jacquard_library(NAME SOURCES a.c … DEPENDS lib … PRIVATE_DEPENDS lib …)
 # One folder, one static library; it offers its include/ directory and keeps the rest to itself.
 function(jacquard_library name)
@@ -24,6 +42,9 @@ function(jacquard_library name)
   target_include_directories(${name} PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>
                              PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_link_libraries(${name} PUBLIC ${arg_DEPENDS} PRIVATE $<BUILD_INTERFACE:jacquard_flags> ${arg_PRIVATE_DEPENDS})
+  if(jacquard_lto)
+    target_compile_options(${name} PRIVATE -flto=auto -ffat-lto-objects)
+  endif()
 endfunction()
 
 # jacquard_test(NAME SOURCES a.c … DEPENDS lib …): a cmocka program registered with ctest.
@@ -36,6 +57,7 @@ function(jacquard_test name)
   target_link_libraries(${name} PRIVATE ${arg_DEPENDS} jacquard_flags PkgConfig::CMOCKA)
   target_include_directories(${name} PRIVATE ${arg_INCLUDES})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  jacquard_no_whole_program(${name})
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   # ./dev test unit, ./dev test api: the folder under tests/ is the label.
   list(GET arg_SOURCES 0 first)
@@ -57,4 +79,5 @@ function(jacquard_bench name)
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_DEPENDS} jacquard_flags m)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/bench ${arg_INCLUDES})
+  jacquard_whole_program(${name})
 endfunction()

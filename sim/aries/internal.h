@@ -273,6 +273,11 @@ struct aries_work {
     void (*done)(void *context, uint8_t status, uint8_t info, bool remote_overrun);
     void (*local_done)(void *context);
     void *context;
+    /*
+     * What `done` and the receiver's next call will look at, or NULL: fetched into the cache when
+     * the request arrives. Only hints: never dereferenced, they may point to what is gone.
+     */
+    const void *warm[3];
 };
 
 /* What a NIC back end offers; sim_nic.c is the simulated one. */
@@ -318,6 +323,8 @@ struct aries_fabric {
     struct aries_counters counters;
     struct aries_objects *objects; /* memory of handles and registrations: objects.c */
     struct aries_fabric *retired; /* destroyed before this one and not yet freed: process.c */
+    struct _GHashTable
+        *mailboxes; /* connections by the address of their ring; looked up, never walked */
     struct aries_sim_fabric *sim; /* simulated back end: nic_*.c only */
 };
 
@@ -404,7 +411,8 @@ bool aries_datagram_pending(const struct gni_ep *ep); /* EpUnbind, EpIdle */
 void aries_datagrams_free(struct gni_nic *nic); /* CdmDestroy */
 /* A node died: offers that it held end with GNI_POST_TIMEOUT. Called by aries_node_crash. */
 void aries_datagrams_node_down(struct aries_fabric *fabric, uint32_t node);
-void aries_datagrams_fini(struct aries_fabric *fabric); /* aries_fabric_destroy, before the NICs go */
+void aries_datagrams_fini(
+    struct aries_fabric *fabric); /* aries_fabric_destroy, before the NICs go */
 
 /* ---- provided by sim_nic.c ------------------------------------------------------------------- */
 

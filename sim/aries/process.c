@@ -97,6 +97,7 @@ struct aries_fabric *aries_fabric_create(struct net *net, const struct aries_par
     fabric->objects->mrs.size = sizeof(struct aries_mr);
     register_books(fabric);
     aries_copy_guard();
+    fabric->mailboxes = g_hash_table_new(NULL, NULL);
     aries_sim_fabric_init(fabric);
     return fabric;
 }
@@ -113,6 +114,7 @@ void aries_fabric_destroy(struct aries_fabric *fabric)
             aries_process_exit(sim_container_of(processes->next, struct aries_process, node_link));
     }
     aries_datagrams_fini(fabric);
+    g_hash_table_destroy(fabric->mailboxes);
     aries_sim_fabric_fini(fabric);
     aries_copy_unguard();
     for (node = 0; node < fabric->nodes; node++)

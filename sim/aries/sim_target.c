@@ -405,6 +405,9 @@ void target_arrive(struct sim_event *event)
 
     if (!receive(nic, chunk))
         return;
+    __builtin_prefetch(txn->work.warm[0]);
+    __builtin_prefetch(txn->work.warm[1]);
+    __builtin_prefetch(txn->work.warm[2]);
     if (txn->work.op == ARIES_AMO && !chunk->fetched && chunk->status == 0) {
         chunk->fetched = true;
         wait = amo_wait(nic, chunk);

@@ -12,6 +12,8 @@
  */
 #include "smsg.h"
 
+#include <glib.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include "cq_entry.h"
@@ -66,6 +68,7 @@ struct aries_smsg {
     uint16_t slots_count, next_slot, free_slot;
 
     struct gni_cq *cq __attribute__((aligned(64))); /* of the endpoint; may be NULL */
+    const void *peer, *peer_ep; /* the other end, when it is in this simulation: for the cache */
     uint32_t refs; /* the endpoint, and each transaction in flight */
     struct slot slots[];
 };
@@ -387,6 +390,11 @@ static uintptr_t ring_address(const gni_smsg_attr_t *attr)
     return (uintptr_t)attr->msg_buffer + attr->mbox_offset + SMSG_CONTROL_BYTES;
 }
 
+static GHashTable *mailboxes_of(const struct aries_smsg *smsg)
+{
+    return smsg->ep->nic->hw->fabric->mailboxes;
+}
+
 static struct aries_smsg *smsg_new(struct gni_ep *ep, const gni_smsg_attr_t *local,
                                    const gni_smsg_attr_t *remote)
 {
@@ -414,6 +422,7 @@ static struct aries_smsg *smsg_new(struct gni_ep *ep, const gni_smsg_attr_t *loc
     smsg->slots_count = slots;
     for (i = 0; i < slots; i++)
         smsg->slots[i].smsg = smsg;
+    g_hash_table_insert(mailboxes_of(smsg), smsg->ring, smsg);
     return smsg;
 }
 
@@ -444,6 +453,8 @@ void aries_smsg_ep_release(struct gni_ep *ep)
 
     if (smsg == NULL)
         return;
+    if (g_hash_table_lookup(mailboxes_of(smsg), smsg->ring) == smsg)
+        g_hash_table_remove(mailboxes_of(smsg), smsg->ring);
     ep->smsg = NULL;
     smsg->ep = NULL;
     aries_list_remove(&smsg->return_link);
@@ -505,6 +516,18 @@ gni_return_t GNI_SmsgSetDeliveryMode(gni_nic_handle_t nic_handle, uint16_t dlvr_
 
 static void send_done(void *context, uint8_t status, uint8_t info, bool remote_overrun);
 
+/* Who will receive: so that the lines it looks at first are in the cache when it does. */
+static void find_peer(struct aries_smsg *smsg)
+{
+    const struct aries_smsg *peer =
+        g_hash_table_lookup(mailboxes_of(smsg), (void *)(uintptr_t)smsg->remote_ring);
+
+    if (peer != NULL) {
+        smsg->peer = &peer->ep;
+        smsg->peer_ep = peer->ep;
+    }
+}
+
 static void submit_slot(struct gni_ep *ep, struct slot *slot, const void *record, sim_time_t cpu)
 {
     struct aries_smsg *smsg = slot->smsg;
@@ -528,6 +551,11 @@ static void submit_slot(struct gni_ep *ep, struct slot *slot, const void *record
         .context = slot,
     };
 
+    if (sim_unlikely(smsg->peer == NULL))
+        find_peer(smsg);
+    work.warm[0] = &smsg->cq;
+    work.warm[1] = smsg->peer;
+    work.warm[2] = smsg->peer_ep;
     route_of(nic->smsg_dlvr_mode, &work.route);
     slot->in_flight = true;
     smsg->refs++;

@@ -12,6 +12,7 @@ endforeach()
 # Facts for harness/validation.py that no workload measures. The machine of the tests is what it runs on.
 if(CMOCKA_FOUND)
   add_executable(validation_probe ${CMAKE_SOURCE_DIR}/tests/validation/probe.c ${CMAKE_SOURCE_DIR}/tests/api/fixture.c)
+  jacquard_no_whole_program(validation_probe)
   target_include_directories(validation_probe PRIVATE ${CMAKE_SOURCE_DIR}/tests/api)
   target_link_libraries(validation_probe PRIVATE jacquard_aries jacquard_flags PkgConfig::CMOCKA)
   set_target_properties(validation_probe PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)

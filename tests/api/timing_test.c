@@ -129,7 +129,7 @@ static struct machine machine_for(struct setting *setting, void (*main)(struct r
 
 static void smsg_main(struct rank *rank)
 {
-    static uint64_t mailbox[2][MAILBOX_BYTES / 8];
+    static uint64_t mailbox[2][MAILBOX_BYTES / 8] __attribute__((aligned(64))); /* one packet */
     static sim_time_t began;
     struct setting *setting = rank->machine->argument;
     gni_smsg_attr_t mine = {.msg_type = GNI_SMSG_TYPE_MBOX, .mbox_maxcredit = 4, .msg_maxsize = 64};

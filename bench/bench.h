@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What every benchmark program shares: a monotonic wall clock, and rows (name, value, unit, reference, ratio)
- * printed as a table, or as JSON with --json. `reference` is a figure taken in the same run (a calibration loop,
- * a competitor) or 0 when there is none; ratio = value / reference.
+ * What every benchmark program shares: a monotonic wall clock, and rows (name, value, unit,
+ * reference, ratio) printed as a table, or as JSON with --json. `reference` is a figure taken in
+ * the same run (a calibration loop, a competitor) or 0 when there is none; ratio = value /
+ * reference.
  */
 #ifndef JACQUARD_BENCH_H
 #define JACQUARD_BENCH_H
@@ -36,12 +37,14 @@ static inline void bench_begin(struct bench *bench, const char *name, int argc, 
         printf("%-44s %14s %-12s %14s %8s\n", name, "value", "unit", "reference", "ratio");
 }
 
-static inline void bench_row(struct bench *bench, const char *name, double value, const char *unit, double reference)
+static inline void bench_row(struct bench *bench, const char *name, double value, const char *unit,
+                             double reference)
 {
     double ratio = reference > 0 ? value / reference : 0;
 
     if (bench->json)
-        printf("%s\n  {\"name\": \"%s\", \"value\": %.6g, \"unit\": \"%s\", \"reference\": %.6g, \"ratio\": %.4g}",
+        printf("%s\n  {\"name\": \"%s\", \"value\": %.6g, \"unit\": \"%s\", \"reference\": %.6g, "
+               "\"ratio\": %.4g}",
                bench->rows ? "," : "", name, value, unit, reference, ratio);
     else if (reference > 0)
         printf("%-44s %14.4g %-12s %14.4g %8.3g\n", name, value, unit, reference, ratio);

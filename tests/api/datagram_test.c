@@ -824,7 +824,8 @@ static void ugni_92_dead_peer_times_out(void **state)
     machine_run(&(struct machine){.main = dead_main});
 }
 
-/* Nobody is left to hear of it: what was posted to an instance that is gone ends with its poster. */
+/* Nobody is left to hear of it: what was posted to an instance that is gone ends with its poster.
+ */
 static void orphan_main(struct rank *rank)
 {
     struct domain domain;

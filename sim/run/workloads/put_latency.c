@@ -101,6 +101,8 @@ static int watcher(struct test *test)
     volatile uint64_t *word = (volatile uint64_t *)(void *)test->memory;
     uint64_t i;
 
+    if (word == NULL)
+        return -1;
     for (i = 1; i <= test->iterations; i++) {
         rank_barrier(test->rank);
         rank_spin_until(&word[0], i);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The Aries fabric as its host sees it: what sim-run needs to build nodes and processes that call uGNI
- * (gni_pub.h). Programs on the nodes use gni_pub.h only.
+ * The Aries fabric as its host sees it: what sim-run needs to build nodes and processes that call
+ * uGNI (gni_pub.h). Programs on the nodes use gni_pub.h only.
  */
 #ifndef JACQUARD_ARIES_ARIES_H
 #define JACQUARD_ARIES_ARIES_H
@@ -16,12 +16,19 @@ struct aries_process;
 
 /* ---- parameters ------------------------------------------------------------------------------ */
 
-enum aries_confidence { ARIES_PUBLISHED, ARIES_DERIVED, ARIES_FITTED, ARIES_ASSUMED, ARIES_RECALLED };
+enum aries_confidence {
+    ARIES_PUBLISHED,
+    ARIES_DERIVED,
+    ARIES_FITTED,
+    ARIES_ASSUMED,
+    ARIES_RECALLED
+};
 
-/* One row of the parameter table (params.c): the only place where a number of the model is written. */
+/* One row of the parameter table (params.c): the only place where a number of the model is written.
+ */
 struct aries_param {
-    const char *name;    /* as in scenarios, e.g. "aries.nic.tx_ns" */
-    const char *unit;    /* "ns", "ps", "MB/s", "Mphit/s", "", ... */
+    const char *name; /* as in scenarios, e.g. "aries.nic.tx_ns" */
+    const char *unit; /* "ns", "ps", "MB/s", "Mphit/s", "", ... */
     const char *meaning;
     const char *source;
     enum aries_confidence confidence;
@@ -35,58 +42,75 @@ struct aries_params *aries_params_new(const char *profile); /* NULL: no such pro
 void aries_params_free(struct aries_params *params);
 /* False: no such name, or out of range; *error is malloc'd text that says what is allowed. */
 bool aries_params_set(struct aries_params *params, const char *name, double value, char **error);
-double aries_params_get(const struct aries_params *params, const char *name); /* NAN: no such name */
+double aries_params_get(const struct aries_params *params,
+                        const char *name); /* NAN: no such name */
 /* Writes link, router and route parameters into the network's configuration. */
 void aries_params_to_net(const struct aries_params *params, struct net_config *config);
 
 /* ---- fabric ---------------------------------------------------------------------------------- */
 
 /* One NIC per endpoint of `net`, which must outlive the fabric; params are copied. */
-struct aries_fabric *aries_fabric_create(struct net *net, const struct aries_params *params, uint64_t seed);
+struct aries_fabric *aries_fabric_create(struct net *net, const struct aries_params *params,
+                                         uint64_t seed);
 void aries_fabric_destroy(struct aries_fabric *fabric);
-uint32_t aries_nic_address(const struct aries_fabric *fabric, uint32_t node); /* PE address, 18 bits */
+uint32_t aries_nic_address(const struct aries_fabric *fabric,
+                           uint32_t node); /* PE address, 18 bits */
 
 /* What ALPS does before a job starts: makes (ptag, cookie) known on every node. */
-void aries_job_configure(struct aries_fabric *fabric, uint64_t job_id, uint8_t ptag, uint32_t cookie);
+void aries_job_configure(struct aries_fabric *fabric, uint64_t job_id, uint8_t ptag,
+                         uint32_t cookie);
 
 /*
- * A process on a node. The calls of gni_pub.h act for the process that the running fiber belongs to, so each
- * fiber of a process is bound to it before its first call. `killed` (may be NULL) is called when the error
- * policy kills the process (ugni CDM modes ERR_ALL_KILL, default) or its node dies; it must stop its fibers.
+ * A process on a node. The calls of gni_pub.h act for the process that the running fiber belongs
+ * to, so each fiber of a process is bound to it before its first call. `killed` (may be NULL) is
+ * called when the error policy kills the process (ugni CDM modes ERR_ALL_KILL, default) or its node
+ * dies; it must stop its fibers.
  */
-struct aries_process *aries_process_create(struct aries_fabric *fabric, uint32_t node, uint64_t job_id, uint32_t pid,
-                                           bool privileged, const char *name,
+struct aries_process *aries_process_create(struct aries_fabric *fabric, uint32_t node,
+                                           uint64_t job_id, uint32_t pid, bool privileged,
+                                           const char *name,
                                            void (*killed)(void *arg, const char *why), void *arg);
 void aries_process_bind(struct aries_process *process, struct sim_fiber *fiber);
-void aries_process_exit(struct aries_process *process); /* releases all it holds, as the kernel would; frees it */
-struct aries_process *aries_process_self(void);         /* of the running fiber; NULL: none */
+/* Releases all it holds, as the kernel would; frees it. */
+void aries_process_exit(struct aries_process *process);
+struct aries_process *aries_process_self(void); /* of the running fiber; NULL: none */
 
 /*
- * Polls memory of this process for a change made by the NIC: returns when `ready(arg)` is true, after the time that
- * a spinning CPU needs to see the write. Not part of uGNI: what a program on hardware does with a load in a loop.
+ * Polls memory of this process for a change made by the NIC: returns when `ready(arg)` is true,
+ * after the time that a spinning CPU needs to see the write. Not part of uGNI: what a program on
+ * hardware does with a load in a loop.
  */
 void aries_spin(bool (*ready)(const void *arg), const void *arg);
 
 /* ---- faults and mutations -------------------------------------------------------------------- */
 
-/* Fault points registered here: "aries.packet" (drop, corrupt = poison; kind 0 request, 1 response),
- * "aries.cq" (drop = the event finds its queue full; target = node, kind = 0 source, 1 destination queue),
- * "aries.datagram" (drop, delay, duplicate). */
+/* Fault points registered here: "aries.packet" (drop, corrupt = poison; kind 0 request, 1
+ * response), "aries.cq" (drop = the event finds its queue full; target = node, kind = 0 source, 1
+ * destination queue), "aries.datagram" (drop, delay, duplicate). */
 void aries_node_crash(struct aries_fabric *fabric, uint32_t node);
 bool aries_node_alive(const struct aries_fabric *fabric, uint32_t node);
-void aries_nic_hang(struct aries_fabric *fabric, uint32_t node, sim_time_t duration);  /* accepts requests, answers none */
+void aries_nic_hang(struct aries_fabric *fabric, uint32_t node,
+                    sim_time_t duration); /* accepts requests, answers none */
 void aries_pcie_stall(struct aries_fabric *fabric, uint32_t node, sim_time_t duration);
 void aries_quiesce(struct aries_fabric *fabric, sim_time_t duration);
-void aries_throttle(struct aries_fabric *fabric, double percent, sim_time_t duration); /* injection limited to percent */
-void aries_cq_force_overrun(struct aries_fabric *fabric, uint32_t node);               /* every CQ of the node */
+void aries_throttle(struct aries_fabric *fabric, double percent,
+                    sim_time_t duration); /* injection limited to percent */
+void aries_cq_force_overrun(struct aries_fabric *fabric, uint32_t node); /* every CQ of the node */
 
-/* Deliberate bugs of the model, to prove that the ledger sees them. Every `every`-th data chunk is hit. */
-enum aries_mutation { ARIES_MUTATE_NONE, ARIES_MUTATE_DROP, ARIES_MUTATE_DUPLICATE, ARIES_MUTATE_REORDER, ARIES_MUTATE_FLIP };
+/* Deliberate bugs of the model, to prove that the ledger sees them. Every `every`-th data chunk is
+ * hit. */
+enum aries_mutation {
+    ARIES_MUTATE_NONE,
+    ARIES_MUTATE_DROP,
+    ARIES_MUTATE_DUPLICATE,
+    ARIES_MUTATE_REORDER,
+    ARIES_MUTATE_FLIP
+};
 void aries_mutate(struct aries_fabric *fabric, enum aries_mutation mutation, uint64_t every);
 
 struct aries_counters {
-    uint64_t transactions, request_packets, response_packets, payload_bytes, events, errors, smsg_sent, smsg_received,
-        datagrams, overruns, retransmits, orb_max;
+    uint64_t transactions, request_packets, response_packets, payload_bytes, events, errors,
+        smsg_sent, smsg_received, datagrams, overruns, retransmits, orb_max;
     /* NIC flits (16 bytes) of all requests: for each packet a header and its data, rounded up. */
     uint64_t request_flits;
 };

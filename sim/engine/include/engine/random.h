@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Named random streams. A stream's numbers depend on (seed, name, index) only, so a new component does not
- * shift the numbers of another. xoshiro256++ seeded by splitmix64 (Blackman and Vigna, public domain).
+ * Named random streams. A stream's numbers depend on (seed, name, index) only, so a new component
+ * does not shift the numbers of another. xoshiro256++ seeded by splitmix64 (Blackman and Vigna,
+ * public domain).
  */
 #ifndef JACQUARD_ENGINE_RANDOM_H
 #define JACQUARD_ENGINE_RANDOM_H
@@ -47,7 +48,8 @@ static inline bool sim_random_chance(struct sim_random *random, double probabili
     return sim_random_unit(random) < probability;
 }
 
-/* Exponential with the given mean. Uses libm's log, whose result is the same with every compiler here. */
+/* Exponential with the given mean. Uses libm's log, whose result is the same with every compiler
+ * here. */
 double sim_random_exponential(struct sim_random *random, double mean);
 
 /* A well mixed 64-bit value of a string and a number, for deriving seeds and digests. */

@@ -198,8 +198,8 @@ void sim_notify(struct sim_fiber *fiber);
  * One poll of a queue by the running fiber, the heart of idle polling. Settles; when `ready(what)`
  * returns true at once. Otherwise the poll lasts `cost` and watches all the time: true as soon as
  * ready, false at its end. `what` names the queue (with `wait->what`), `ready` must depend only on
- * state whose every change is followed by sim_notify() of this fiber at the time of the change. What
- * else the program looks at between polls must be followed by sim_wake().
+ * state whose every change is followed by sim_notify() of this fiber at the time of the change.
+ * What else the program looks at between polls must be followed by sim_wake().
  *
  * A poll watches the half-open interval [local, local + cost): what happens at its very end is for
  * the next.

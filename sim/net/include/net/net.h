@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Networks: topology, routing and links, for any device that sits on them (the Aries NIC, a raw message
- * workload, later Ethernet LNDs). A device hands over transfers; the network decides the path and the time of
- * arrival and fires the transfer's event at the target.
+ * Networks: topology, routing and links, for any device that sits on them (the Aries NIC, a raw
+ * message workload, later Ethernet LNDs). A device hands over transfers; the network decides the
+ * path and the time of arrival and fires the transfer's event at the target.
  *
  * Links count in wire units: phits (6 bytes of data) on a dragonfly, bytes on a switched network.
  * Endpoints are numbered from 0 and are where NICs sit (nodes).
@@ -24,7 +24,8 @@ enum net_fidelity {
     NET_F2, /* packets, virtual channels, credits: not yet built; net_create refuses it */
 };
 
-/* Values are the hardware's route control field (aries transactionmgt); switched networks ignore them. */
+/* Values are the hardware's route control field (aries transactionmgt); switched networks ignore
+ * them. */
 enum net_route {
     NET_ROUTE_NON_MIN_HASHED = 0,
     NET_ROUTE_MIN_HASHED = 1,
@@ -39,12 +40,13 @@ enum net_class { NET_REQUEST, NET_RESPONSE };
 
 enum net_status {
     NET_DELIVERED,
-    NET_DROPPED,     /* a fault dropped it, or it was on a link or router that died; event fires when it would
-                        have arrived */
+    NET_DROPPED, /* a fault dropped it, or it was on a link or router that died; event fires when it
+                    would have arrived */
     NET_UNREACHABLE, /* no live path at the source; event fires at once, after the current event */
 };
 
-#define NET_PATH_MAX 10 /* links between routers: 11 routers, the hardware's bound for a non-minimal route */
+/* Links between routers: 11 routers, the hardware's bound for a non-minimal route. */
+#define NET_PATH_MAX 10
 
 /* The network's own notes on a transfer under way. Callers neither read nor initialise it. */
 struct net_flight {
@@ -58,28 +60,29 @@ struct net_flight {
 };
 
 /*
- * One chunk of a message (at F0 and F1 up to some 16 packets; at F2 one packet). Owned by the caller, pooled and
- * reused; must stay valid until `event` fires.
+ * One chunk of a message (at F0 and F1 up to some 16 packets; at F2 one packet). Owned by the
+ * caller, pooled and reused; must stay valid until `event` fires.
  */
 struct net_transfer {
-    struct sim_event event; /* fires at the arrival of the last unit at the target NIC's input, see net_send */
+    /* Fires at the arrival of the last unit at the target NIC's input, see net_send. */
+    struct sim_event event;
     uint32_t source, target;
-    uint32_t units;      /* on the wire, all packets together */
+    uint32_t units; /* on the wire, all packets together */
     uint32_t last_units; /* of the last packet: its serialisation is what an idle path adds once */
     uint32_t packets;
-    uint8_t class;       /* enum net_class */
-    uint8_t route;       /* enum net_route */
-    bool streamed;       /* not the first chunk of its message: see docs/model-network.md, "Spreading" */
-    uint64_t hash;       /* hashed modes: same hash, same path (destination cache line) */
-    sim_time_t lead;     /* the packets before the last one were ready over so long before the head's time
-                          * (acknowledgements of what came bit by bit); 0: all are sent now */
-    sim_time_t lag;      /* `event` fires so much after the arrival (the receiver's pipeline: saves it an event);
-                          * a transfer that is lost fires without it */
+    uint8_t class; /* enum net_class */
+    uint8_t route; /* enum net_route */
+    bool streamed; /* not the first chunk of its message: see docs/model-network.md, "Spreading" */
+    uint64_t hash; /* hashed modes: same hash, same path (destination cache line) */
+    sim_time_t lead; /* the packets before the last one were ready over so long before the head's
+                      * time (acknowledgements of what came bit by bit); 0: all are sent now */
+    sim_time_t lag; /* `event` fires so much after the arrival (the receiver's pipeline: saves it an
+                     * event); a transfer that is lost fires without it */
     /* results */
     uint8_t status; /* enum net_status */
-    uint8_t hops;   /* links between routers taken */
-    bool poisoned;  /* a fault marked the payload */
-    bool minimal;   /* took a minimal path */
+    uint8_t hops; /* links between routers taken */
+    bool poisoned; /* a fault marked the payload */
+    bool minimal; /* took a minimal path */
     bool duplicated; /* a fault made two of it: the device delivers it twice, in the same event */
     struct net_flight flight; /* private */
 };
@@ -87,28 +90,30 @@ struct net_transfer {
 /* ---- building -------------------------------------------------------------------------------- */
 
 struct net_link_class { /* dragonfly: green, black, blue */
-    double rate_mps;   /* wire units per microsecond (phit_rate_Mps) */
-    sim_time_t hop;    /* input of one router to input of the next */
-    uint32_t lanes;    /* 3 = full rate */
+    double rate_mps; /* wire units per microsecond (phit_rate_Mps) */
+    sim_time_t hop; /* input of one router to input of the next */
+    uint32_t lanes; /* 3 = full rate */
 };
 
-struct net_route_bias { uint32_t min_shift, min_add, non_shift, non_add; };
+struct net_route_bias {
+    uint32_t min_shift, min_add, non_shift, non_add;
+};
 
 struct net_dragonfly_config {
     const char *preset; /* see net_presets(); NULL: the numbers below */
     uint32_t groups, chassis, slots; /* per machine, group, chassis; nodes per router is 4 */
-    uint32_t cables;                 /* optical cables per group pair */
+    uint32_t cables; /* optical cables per group pair */
     struct net_link_class green, black, blue;
     sim_time_t router_transit; /* RTR */
-    uint32_t vc_units;         /* capacity of one VC: what a load of 15 means; 576 phits */
+    uint32_t vc_units; /* capacity of one VC: what a load of 15 means; 576 phits */
     struct net_route_bias bias[4];
 };
 
 struct net_switched_config {
-    const char *kind;      /* "single-switch" or "fat-tree" (two levels) */
+    const char *kind; /* "single-switch" or "fat-tree" (two levels) */
     uint32_t nodes;
-    uint32_t radix;        /* fat tree: ports per switch, half of them down */
-    double rate_Bpus;      /* link rate, bytes per microsecond */
+    uint32_t radix; /* fat tree: ports per switch, half of them down */
+    double rate_Bpus; /* link rate, bytes per microsecond */
     sim_time_t link_latency, switch_latency;
 };
 
@@ -120,10 +125,12 @@ struct net_config {
     struct net_switched_config switched;
 };
 
-void net_config_default(struct net_config *config); /* dragonfly, preset "mini2"-like defaults of docs/model-network.md, F1 */
+void net_config_default(struct net_config *config); /* dragonfly, preset "mini2"-like defaults of
+                                                       docs/model-network.md, F1 */
 
 struct net_preset {
-    const char *name, *system, *profile; /* profile: the host profile that the system is usually given */
+    const char *name, *system,
+        *profile; /* profile: the host profile that the system is usually given */
     uint32_t groups, chassis, slots, cables;
 };
 const struct net_preset *net_presets(size_t *count);
@@ -142,35 +149,40 @@ enum net_fidelity net_fidelity(const struct net *net);
 /* ---- sending --------------------------------------------------------------------------------- */
 
 /*
- * Called in an event at the time the head of the transfer leaves the source NIC, in time order. Picks the path, reserves the
- * links and schedules transfer->event at
- *     arrival of the last unit = sim_now() + feed + transit + hops + serialisation of the last packet + waiting,
- * where `feed` is how long the NIC takes to hand over the whole transfer (0 for a single packet). On an idle
+ * Called in an event at the time the head of the transfer leaves the source NIC, in time order.
+ * Picks the path, reserves the links and schedules transfer->event at arrival of the last unit =
+ * sim_now() + feed + transit + hops + serialisation of the last packet + waiting, where `feed` is
+ * how long the NIC takes to hand over the whole transfer (0 for a single packet). On an idle
  * network that is the closed form RTR + sum of HOP + SER of docs/model-network.md.
  */
 void net_send(struct net *net, struct net_transfer *transfer, sim_time_t feed);
 
 /* Shortest possible time from head at source NIC to last unit at target NIC: the closed form. */
-sim_time_t net_idle_latency(const struct net *net, uint32_t source, uint32_t target, uint32_t last_units);
+sim_time_t net_idle_latency(const struct net *net, uint32_t source, uint32_t target,
+                            uint32_t last_units);
 uint32_t net_minimal_hops(const struct net *net, uint32_t source, uint32_t target);
 /*
- * Ceiling of the open paths, in wire units per microsecond; the F0 stream rate is bounded by it. One path for the
- * fixed modes; INFINITY where the network is no bound (same router, or adaptive with at least 4 ports); 0 when
- * nothing leads there.
+ * Ceiling of the open paths, in wire units per microsecond; the F0 stream rate is bounded by it.
+ * One path for the fixed modes; INFINITY where the network is no bound (same router, or adaptive
+ * with at least 4 ports); 0 when nothing leads there.
  */
 double net_path_rate(const struct net *net, uint32_t source, uint32_t target, enum net_route route);
 
 /* ---- faults ---------------------------------------------------------------------------------- */
 
-/* The fault point "net.packet" drops, delays, duplicates or poisons transfers (kind: enum net_class). */
+/* The fault point "net.packet" drops, delays, duplicates or poisons transfers (kind: enum
+ * net_class). */
 
 /*
- * A link is named as the machine does: two routers and which of their parallel links (0-based). On a switched
- * network routers are switches, and net_routers() + e names endpoint e, for the link of a host. Both directions
- * change. False when there is no such link. Units in flight on a dying link or through a dying router are lost.
+ * A link is named as the machine does: two routers and which of their parallel links (0-based). On
+ * a switched network routers are switches, and net_routers() + e names endpoint e, for the link of
+ * a host. Both directions change. False when there is no such link. Units in flight on a dying link
+ * or through a dying router are lost.
  */
-bool net_link_set_alive(struct net *net, uint32_t router_a, uint32_t router_b, uint32_t which, bool alive);
-bool net_link_set_lanes(struct net *net, uint32_t router_a, uint32_t router_b, uint32_t which, uint32_t lanes);
+bool net_link_set_alive(struct net *net, uint32_t router_a, uint32_t router_b, uint32_t which,
+                        bool alive);
+bool net_link_set_lanes(struct net *net, uint32_t router_a, uint32_t router_b, uint32_t which,
+                        uint32_t lanes);
 bool net_router_set_alive(struct net *net, uint32_t router, bool alive);
 bool net_router_alive(const struct net *net, uint32_t router);
 
@@ -178,24 +190,31 @@ bool net_router_alive(const struct net *net, uint32_t router);
 
 struct net_link_info {
     uint32_t router, peer, which;
-    uint8_t tile, peer_tile; /* dragonfly: tile numbers, row * 10 + column as in l<row><col>; else 0 */
+    uint8_t tile,
+        peer_tile; /* dragonfly: tile numbers, row * 10 + column as in l<row><col>; else 0 */
     enum { NET_LINK_GREEN, NET_LINK_BLACK, NET_LINK_BLUE, NET_LINK_SWITCH } color;
     bool alive;
     uint64_t units, transfers, dropped, dead; /* counters; dead: routed to a dead link */
     sim_time_t busy; /* time on the wire of all `units`, at the link's present rate */
 };
 /* Directed links in a fixed order (each physical link appears once per direction). */
-void net_for_each_link(const struct net *net, void (*visit)(const struct net_link_info *, void *arg), void *arg);
+void net_for_each_link(const struct net *net,
+                       void (*visit)(const struct net_link_info *, void *arg), void *arg);
 
 struct net_counters {
-    uint64_t transfers, packets, units, hops, minimal, non_minimal, dropped, unreachable, delayed, duplicated, poisoned;
+    uint64_t transfers, packets, units, hops, minimal, non_minimal, dropped, unreachable, delayed,
+        duplicated, poisoned;
     sim_time_t waiting; /* sum of queueing times */
 };
 void net_get_counters(const struct net *net, struct net_counters *counters);
 
 /* Dragonfly coordinates. */
-struct net_coordinates { uint32_t group, chassis, slot, node; };
-bool net_coordinates(const struct net *net, uint32_t endpoint, struct net_coordinates *out); /* false: not a dragonfly */
-uint32_t net_endpoint_at(const struct net *net, const struct net_coordinates *at); /* UINT32_MAX: outside */
+struct net_coordinates {
+    uint32_t group, chassis, slot, node;
+};
+bool net_coordinates(const struct net *net, uint32_t endpoint,
+                     struct net_coordinates *out); /* false: not a dragonfly */
+uint32_t net_endpoint_at(const struct net *net,
+                         const struct net_coordinates *at); /* UINT32_MAX: outside */
 
 #endif

@@ -29,7 +29,7 @@ BINARY = re.compile(r"\.(png|svg|gz|pb|pftrace|bin)$")
 MACHINE_PATH = re.compile(r"(?<![\w.$}~])/(?:home|root|Users|work|farm|workspace)/[\w.]")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include\s*["<]([^">]+)[">]', re.MULTILINE)
 SUPPRESSION = re.compile(r"NOLINT|cppcheck-suppress|pragma GCC diagnostic ignored|LCOV_EXCL|GCOVR_EXCL")
-REASON = re.compile(r"[:—–-]\s*\w+ \w+|because \w+")
+COMMENT = re.compile(r"(?:/\*|//)(.*)")
 
 
 def tracked_files():
@@ -76,7 +76,9 @@ def check_suppressions(name, text):
         for number, line in enumerate(lines, 1):
             match = SUPPRESSION.search(line)
             above = lines[number - 2] if number > 1 else ""
-            if match and not REASON.search(line[match.end():]) and not re.match(r"\s*(/\*|\*|//)", above):
+            comment = COMMENT.search(line)
+            words = re.findall(r"[A-Za-z]+(?![\w.(*-])", comment.group(1).replace(match.group(), "")) if match and comment else []
+            if match and len(words) < 3 and not re.match(r"\s*(/\*|\*|//)", above):
                 yield number, "a suppression says why, in its line or the comment above"
     elif name == "tests/lint/cppcheck.txt":
         for number, line in enumerate(lines, 1):

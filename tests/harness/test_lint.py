@@ -47,7 +47,9 @@ def test_machine_paths():
 
 def test_suppressions_have_reasons():
     assert found(lint.check_suppressions, "sim/a.c", "x(); // NOLINT\n") == [1]
+    assert found(lint.check_suppressions, "sim/a.c", "x(); // NOLINT(clang-analyzer-core.NullDereference)\n") == [1]
     assert found(lint.check_suppressions, "sim/a.c", "x(); // NOLINT: the handle is an address\n") == []
+    assert found(lint.check_suppressions, "sim/a.c", "/* It loses the argument: NOLINTNEXTLINE(bugprone-*) */\nx();\n") == []
     assert found(lint.check_suppressions, "sim/a.c", "/* The handle is an address. */\nx(); // NOLINT\n") == []
     assert found(lint.check_suppressions, "tests/lint/cppcheck.txt", "# why\nid\n\nother\n") == [4]
 

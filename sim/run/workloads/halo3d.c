@@ -62,7 +62,7 @@ static void shape(uint32_t size, uint32_t side[3])
 
 static void find_neighbours(struct halo *halo)
 {
-    uint32_t side[3], d, scale = 1, id = halo->domain.id;
+    uint32_t side[3] = {1, 1, 1}, d, scale = 1, id = halo->domain.id;
 
     shape(halo->domain.size, side);
     for (d = 0; d < 3; d++) {

@@ -101,8 +101,6 @@ static int watcher(struct test *test)
     volatile uint64_t *word = (volatile uint64_t *)(void *)test->memory;
     uint64_t i;
 
-    if (word == NULL)
-        return -1;
     for (i = 1; i <= test->iterations; i++) {
         rank_barrier(test->rank);
         rank_spin_until(&word[0], i);
@@ -148,7 +146,7 @@ static int run(struct rank *rank)
         test.memory = region_alloc(&test.domain, test.bytes < 64 ? 64 : test.bytes, 0, &test.mine);
     if (test.memory != NULL)
         test.regions = rank_exchange(rank, &test.mine, sizeof(test.mine));
-    if (test.regions == NULL)
+    if (test.memory == NULL || test.regions == NULL)
         status = -1;
     else if (strcmp(rank_arg_choice(rank, "measure"), "visible") != 0)
         status = measure(&test);

@@ -392,6 +392,9 @@ static const struct field scenario_fields[] = {
     {"name", STRING(S, name), .fallback = "unnamed", .meaning = "shown in reports"},
     {"description", STRING(S, description), .fallback = "",
      .meaning = "one line, shown in reports"},
+    {"trace", STRING(S, trace), .fallback = "",
+     .meaning = "file that a run on the screen (no `--json`, `--quiet`, `--out`, nor many runs) "
+                "leaves its trace in; `--trace` names another"},
     {"seed", COUNT(S, seed), .maximum = SEED_MAX_TEXT, .fallback = "1",
      .meaning = "of all random numbers; `--seed` overrides it"},
     {"fabric", RECORD(scenario_fabric, S, fabric), .of = &fabric_schema, .meaning = "the machine"},

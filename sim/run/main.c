@@ -261,20 +261,29 @@ static json_t *run_with_folder(const struct command *command, const struct scena
     return result;
 }
 
+/* Only a run that somebody looks at on the screen leaves the trace that the scenario names. */
+static const char *trace_file(const struct command *command, const struct scenario *scenario)
+{
+    if (command->trace != NULL || command->json || command->quiet || scenario->trace[0] == '\0')
+        return command->trace;
+    return scenario->trace;
+}
+
 /* The trace gets its name when it is whole. */
 static json_t *run_with_trace(const struct command *command, const struct scenario *scenario,
                               struct progress *progress, char **error)
 {
-    char *partial = command->trace != NULL ? g_strconcat(command->trace, ".partial", NULL) : NULL;
+    const char *trace = trace_file(command, scenario);
+    char *partial = trace != NULL ? g_strdup_printf("%s.partial-%d", trace, (int)getpid()) : NULL;
     struct cluster_options options = {.seed = scenario->seed,
                                       .trace = partial,
-                                      .trace_shown = command->trace,
+                                      .trace_shown = trace,
                                       .tick = progress_tick,
                                       .tick_arg = progress};
     json_t *result = run_scenario(scenario, &options, error);
 
-    if (partial != NULL && result != NULL && g_rename(partial, command->trace) != 0) {
-        *error = g_strdup_printf("%s: %s", command->trace, g_strerror(errno));
+    if (partial != NULL && result != NULL && g_rename(partial, trace) != 0) {
+        *error = g_strdup_printf("%s: %s", trace, g_strerror(errno));
         json_decref(result);
         result = NULL;
     }

@@ -120,6 +120,7 @@ struct scenario {
     struct tree *tree;
     char *file;
     const char *name, *description;
+    const char *trace; /* file for the trace of a run on the screen; "": none */
     uint64_t seed;
     struct scenario_fabric fabric;
     struct scenario_limits limits;

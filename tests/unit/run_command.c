@@ -279,23 +279,66 @@ static void out_is_all_or_nothing(void **state)
     g_free(out);
 }
 
+/* A whole trace and nothing of an unfinished one; removes it. */
+static void expect_trace(const char *trace)
+{
+    GDir *directory = g_dir_open(folder, 0, NULL);
+    const char *name;
+    GStatBuf status;
+
+    assert_int_equal(g_stat(trace, &status), 0);
+    assert_true(status.st_size > 100);
+    while ((name = g_dir_read_name(directory)) != NULL)
+        assert_null(strstr(name, ".partial"));
+    g_dir_close(directory);
+    g_unlink(trace);
+}
+
 static void trace_takes_its_name_when_whole(void **state)
 {
     char *good = file("good.yaml", GOOD), *trace = g_build_filename(folder, "x.pftrace", NULL);
     struct done done = call(good, "--trace", trace, NULL);
-    char *partial = g_strconcat(trace, ".partial", NULL);
-    GStatBuf status;
 
     (void)state;
     assert_int_equal(done.status, 0);
     assert_non_null(strstr(done.out, "x.pftrace; open it in a browser at https://ui.perfetto.dev"));
-    assert_int_equal(g_stat(trace, &status), 0);
-    assert_true(status.st_size > 100);
-    assert_false(g_file_test(partial, G_FILE_TEST_EXISTS));
+    expect_trace(trace);
     forget(&done);
-    g_free(partial);
     g_free(trace);
     g_free(good);
+}
+
+/* A run that somebody looks at leaves it; one for a program does not. */
+static void a_scenario_names_its_trace(void **state)
+{
+    char *trace = g_build_filename(folder, "own.pftrace", NULL);
+    char *other = g_build_filename(folder, "other.pftrace", NULL);
+    char *text = g_strdup_printf("trace: %s\n%s", trace, GOOD), *own = file("own.yaml", text);
+    struct done done = call(own, NULL);
+
+    (void)state;
+    assert_int_equal(done.status, 0);
+    assert_non_null(strstr(done.out, "own.pftrace; open it in a browser"));
+    expect_trace(trace);
+    forget(&done);
+    done = call(own, "--trace", other, NULL);
+    assert_int_equal(done.status, 0);
+    expect_trace(other);
+    forget(&done);
+    done = call(own, "--json", NULL);
+    assert_int_equal(done.status, 0);
+    forget(&done);
+    done = call(own, "--quiet", NULL);
+    assert_int_equal(done.status, 0);
+    forget(&done);
+    done = call(own, "--seeds", "1-2", NULL);
+    assert_int_equal(done.status, 0);
+    forget(&done);
+    assert_false(g_file_test(trace, G_FILE_TEST_EXISTS));
+    g_free(own);
+    g_free(text);
+    g_free(other);
+    g_free(trace);
 }
 
 /* ---- many runs ------------------------------------------------------------------------------- */
@@ -491,6 +534,7 @@ int main(void)
         cmocka_unit_test(set_and_seed),
         cmocka_unit_test(out_is_all_or_nothing),
         cmocka_unit_test(trace_takes_its_name_when_whole),
+        cmocka_unit_test(a_scenario_names_its_trace),
         cmocka_unit_test(seeds),
         cmocka_unit_test(a_seed_alone_is_the_same),
         cmocka_unit_test(sweeps_are_grids),

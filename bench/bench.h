@@ -4,10 +4,14 @@
  * reference, ratio) printed as a table, or as JSON with --json. `reference` is a figure taken in
  * the same run (a calibration loop, a competitor) or 0 when there is none; ratio = value /
  * reference.
+ *
+ * Every program also prints two figures of the machine itself, which do not depend on our code: so
+ * figures of different minutes and machines can be told apart (bench_calibrate).
  */
 #ifndef JACQUARD_BENCH_H
 #define JACQUARD_BENCH_H
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +56,85 @@ static inline void bench_row(struct bench *bench, const char *name, double value
         printf("%-44s %14.4g %-12s\n", name, value, unit);
     bench->rows++;
     fflush(stdout);
+}
+
+#define BENCH_HOLD_PENDING 1023u
+#define BENCH_CHASE_LINES 65536u /* 4 MiB */
+
+static inline uint64_t bench_random(uint64_t *state)
+{
+    *state = *state * 6364136223846793005ull + 1442695040888963407ull;
+    return *state >> 33;
+}
+
+/* Replaces the first key of a binary heap. */
+static inline void bench_heap_replace(uint64_t *heap, uint32_t count, uint64_t key)
+{
+    uint32_t at = 0, child;
+
+    while ((child = 2 * at + 1) < count) {
+        if (child + 1 < count && heap[child + 1] < heap[child])
+            child++;
+        if (heap[child] >= key)
+            break;
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = key;
+}
+
+/* The hold model on a binary heap of keys that fits the innermost cache: M operations per s. */
+static inline double bench_hold(void)
+{
+    static uint64_t heap[BENCH_HOLD_PENDING]; /* all 0: a heap */
+    uint64_t random = 1, operations = 2000000, i;
+    double started;
+
+    for (i = 0; i < operations; i++) {
+        if (i == operations / 4)
+            started = bench_seconds();
+        bench_heap_replace(heap, BENCH_HOLD_PENDING, heap[0] + 1 + bench_random(&random) % 1000000);
+    }
+    return (double)(operations - operations / 4) / (bench_seconds() - started) / 1e6;
+}
+
+/* A load that must wait for the one before it, at random in 4 MiB: ns. */
+static inline double bench_chase(void)
+{
+    uint32_t *order = malloc(BENCH_CHASE_LINES * sizeof(*order)), i, steps = 300000;
+    char *lines = aligned_alloc(4096, BENCH_CHASE_LINES * 64u);
+    void *volatile keep;
+    void **at = (void **)lines;
+    uint64_t random = 1;
+    double seconds;
+
+    if (order == NULL || lines == NULL)
+        exit(1);
+    for (i = 0; i < BENCH_CHASE_LINES; i++)
+        order[i] = i;
+    for (i = BENCH_CHASE_LINES - 1; i > 0; i--) { /* one cycle through all (Sattolo) */
+        uint32_t other = (uint32_t)(bench_random(&random) % i), line = order[i];
+
+        order[i] = order[other];
+        order[other] = line;
+    }
+    for (i = 0; i < BENCH_CHASE_LINES; i++)
+        *(void **)(lines + (size_t)i * 64) = lines + (size_t)order[i] * 64;
+    seconds = bench_seconds();
+    for (i = 0; i < steps; i++)
+        at = *at;
+    seconds = bench_seconds() - seconds;
+    keep = at; /* the walk has a result */
+    (void)keep;
+    free(order);
+    free(lines);
+    return seconds / steps * 1e9;
+}
+
+static inline void bench_calibrate(struct bench *bench)
+{
+    bench_row(bench, "this machine: hold model, 1 k pending", bench_hold(), "M/s", 0);
+    bench_row(bench, "this machine: dependent load, 4 MiB", bench_chase(), "ns", 0);
 }
 
 static inline void bench_end(struct bench *bench)

@@ -464,6 +464,7 @@ int main(int argc, char **argv)
 
     exponential_init();
     bench_begin(&bench, "engine", argc, argv);
+    bench_calibrate(&bench);
     if (*only == '\0' || strcmp(only, "phold") == 0)
         phold();
     if (*only == '\0' || strcmp(only, "fiber") == 0)

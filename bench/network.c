@@ -197,16 +197,87 @@ static void call(struct bench *bench, const char *preset, enum net_fidelity fide
     bench_row(bench, text, one_by_one(preset, fidelity, route, sends), "ns", event);
 }
 
-static void memory(struct bench *bench, const char *preset)
+/*
+ * F2: every endpoint keeps some packets under way to random others. A hop is a packet's way over
+ * one link and through one router.
+ */
+struct flying {
+    struct net_transfer transfer;
+    struct net *net;
+    struct sim_random *random;
+};
+
+static void flying_arrived(struct sim_event *event)
+{
+    struct flying *flying = sim_container_of(event, struct flying, transfer.event);
+
+    if (sends_left == 0)
+        return;
+    sends_left--;
+    flying->transfer.target =
+        (uint32_t)sim_random_below(flying->random, net_endpoints(flying->net));
+    net_send(flying->net, &flying->transfer, 0);
+}
+
+static void packets(struct bench *bench, const char *preset, uint32_t window, enum net_route route,
+                    uint64_t sends, const char *name)
+{
+    struct sim_options options = {.seed = 1};
+    struct net_counters counters;
+    struct sim_random random;
+    struct flying *all;
+    struct net *net;
+    double begin, seconds;
+    char text[80];
+    uint32_t count, i;
+
+    sim_init(&options);
+    net = create(preset, NET_F2);
+    count = net_endpoints(net) * window;
+    all = calloc(count, sizeof(*all));
+    sim_random_init(&random, 1, "bench", 0);
+    sends_left = sends;
+    for (i = 0; i < count; i++)
+        all[i] = (struct flying){
+            .transfer = {.event = {flying_arrived},
+                         .source = i % net_endpoints(net),
+                         .units = 14,
+                         .last_units = 14,
+                         .packets = 1,
+                         .route = (uint8_t)route,
+                         .hash = i,
+                         .drain = 6250},
+            .net = net,
+            .random = &random,
+        };
+    begin = bench_seconds();
+    for (i = 0; i < count; i++)
+        flying_arrived(&all[i].transfer.event);
+    sim_run();
+    seconds = bench_seconds() - begin;
+    net_get_counters(net, &counters);
+    snprintf(text, sizeof(text), "F2 %s uniform packets, %s", preset, name);
+    bench_row(bench, text, (double)counters.hops / seconds / 1e6, "M packet-hops/s", 0);
+    bench_row(bench, "  events per hop", (double)sim_core.events_fired / (double)counters.hops, "",
+              0);
+    bench_row(bench, "  GB/s per node",
+              (double)counters.packets * 64e3 / (double)sim_now() / net_endpoints(net), "", 0);
+    net_destroy(net);
+    sim_fini();
+    free(all);
+}
+
+static void memory(struct bench *bench, const char *preset, enum net_fidelity fidelity)
 {
     struct mallinfo2 before = mallinfo2(), after;
-    struct net *net = create(preset, NET_F1);
+    struct net *net = create(preset, fidelity);
     double bytes;
     char text[80];
 
     after = mallinfo2();
     bytes = (double)(after.uordblks + after.hblkhd) - (double)(before.uordblks + before.hblkhd);
-    snprintf(text, sizeof(text), "%s idle, %u routers", preset, net_routers(net));
+    snprintf(text, sizeof(text), "%s idle, %u routers%s", preset, net_routers(net),
+             fidelity == NET_F2 ? ", F2" : "");
     bench_row(bench, text, bytes / 1024 / 1024, "MiB", 0);
     net_destroy(net);
 }
@@ -217,6 +288,7 @@ int main(int argc, char **argv)
     struct bench bench;
 
     bench_begin(&bench, "network", argc, argv);
+    bench_calibrate(&bench);
     call(&bench, "mini2", NET_F0, NET_ROUTE_ADAPTIVE_0, sends, "F0");
     call(&bench, "mini2", NET_F1, NET_ROUTE_ADAPTIVE_0, sends, "F1 ADAPTIVE_0");
     call(&bench, "mini2", NET_F1, NET_ROUTE_IN_ORDER, sends, "F1 IN_ORDER");
@@ -226,9 +298,15 @@ int main(int argc, char **argv)
     uniform(&bench, "theta12", NET_F1, NET_ROUTE_ADAPTIVE_0, 0, sends, "full load, F1 ADAPTIVE_0");
     uniform(&bench, "theta12", NET_F1, NET_ROUTE_ADAPTIVE_3, 0, sends, "full load, F1 ADAPTIVE_3");
     uniform(&bench, "theta12", NET_F1, NET_ROUTE_MIN_HASHED, 0, sends, "full load, F1 MIN_HASHED");
-    memory(&bench, "theta9");
-    memory(&bench, "theta12");
-    memory(&bench, "cori");
+    packets(&bench, "xc-2-groups", 2, NET_ROUTE_ADAPTIVE_0, sends, "light load, ADAPTIVE_0");
+    packets(&bench, "xc-2-groups", 32, NET_ROUTE_ADAPTIVE_0, sends, "full load, ADAPTIVE_0");
+    packets(&bench, "theta12", 2, NET_ROUTE_ADAPTIVE_0, sends, "light load, ADAPTIVE_0");
+    packets(&bench, "theta12", 32, NET_ROUTE_ADAPTIVE_0, sends, "full load, ADAPTIVE_0");
+    packets(&bench, "theta12", 32, NET_ROUTE_MIN_HASHED, sends, "full load, MIN_HASHED");
+    memory(&bench, "theta9", NET_F1);
+    memory(&bench, "theta12", NET_F1);
+    memory(&bench, "cori", NET_F1);
+    memory(&bench, "theta12", NET_F2);
     bench_end(&bench);
     return 0;
 }

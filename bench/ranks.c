@@ -101,6 +101,7 @@ int main(int argc, char **argv)
     int i;
 
     bench_begin(&bench, "ranks", argc, argv);
+    bench_calibrate(&bench);
     for (i = 1; i < argc; i++) {
         count = (uint32_t)strtoul(argv[i], NULL, 10);
         if (count > 0) {

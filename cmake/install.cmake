@@ -6,7 +6,7 @@ include(CMakePackageConfigHelpers)
 set(jacquard_headers ${CMAKE_INSTALL_INCLUDEDIR}/jacquard)
 install(FILES sim/aries/include/gni_pub.h DESTINATION ${jacquard_headers})
 install(FILES sim/aries/include/aries/misc/exceptions.h DESTINATION ${jacquard_headers}/aries/misc)
-install(FILES sim/run/include/run/workload.h DESTINATION ${jacquard_headers}/run)
+install(FILES workloads/include/run/workload.h DESTINATION ${jacquard_headers}/run)
 
 if(TARGET ugni)
   target_include_directories(ugni INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/jacquard>)
@@ -25,6 +25,16 @@ if(TARGET sim-run)
   install(TARGETS sim-run RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 
+# What stands beside libugni on a Cray system.
+if(TARGET jacquard_cray)
+  install(DIRECTORY sim/cray/include/ DESTINATION ${jacquard_headers} FILES_MATCHING PATTERN *.h PATTERN cray EXCLUDE)
+  install(DIRECTORY sim/cray/pmi/include/ DESTINATION ${jacquard_headers} FILES_MATCHING PATTERN *.h)
+  foreach(library IN ITEMS pmi alpslli alpsutil udreg xpmem rca wlm_detect hugetlbfs)
+    install(TARGETS cray_${library} cray_${library}_static LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+            ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  endforeach()
+endif()
+
 # The pkg-config files find their prefix from where they lie, so that an installed tree can be moved.
 file(RELATIVE_PATH jacquard_pc_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" jacquard_pc_to_prefix "${jacquard_pc_to_prefix}")
@@ -33,6 +43,22 @@ set(jacquard_ugni_private "-lboost_context -lprotobuf-c -lglib-2.0 -lm")
 foreach(module IN ITEMS cray-ugni cray-gni-headers jacquard)
   configure_file(cmake/${module}.pc.in ${CMAKE_BINARY_DIR}/pkgconfig/${module}.pc @ONLY)
   install(FILES ${CMAKE_BINARY_DIR}/pkgconfig/${module}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()
+# Cray's packages: the names that configure scripts ask for, what to link ("" is a package of headers), and a word.
+foreach(package IN ITEMS
+    "pmi|-lpmi|PMI" "alpslli|-lalpslli|ALPS, low-level interface" "alpsutil|-lalpsutil|ALPS, placement" "alps||ALPS, headers"
+    "udreg|-ludreg|cache of memory registrations" "xpmem|-lxpmem|memory of other processes of a node" "kdreg||kdreg, headers"
+    "wlm_detect|-lwlm_detect|which workload manager" "rca|-lrca|nodes of the machine" "krca||RCA, headers")
+  string(REPLACE "|" ";" package "${package}")
+  list(GET package 0 name)
+  list(GET package 1 jacquard_package_libs)
+  list(GET package 2 jacquard_package_meaning)
+  set(jacquard_package cray-${name})
+  if(jacquard_package_libs)
+    set(jacquard_package_libs "-L\${libdir} ${jacquard_package_libs}")
+  endif()
+  configure_file(cmake/cray-package.pc.in ${CMAKE_BINARY_DIR}/pkgconfig/cray-${name}.pc @ONLY)
+  install(FILES ${CMAKE_BINARY_DIR}/pkgconfig/cray-${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endforeach()
 
 install(FILES docs/man/sim-run.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Makes tests/COVERAGE.md: each item of the conformance checklists and the tests that carry its number in their names:
 C tests such as ugni_37_unmapped_page or aries_1_aries_3_wiring, Python tests such as test_ugni_8_exports, and
-scenarios that name an item in their text, such as `name: aries-55-link-errors`."""
+scenarios that name an item in their text, such as `name: aries-55-link-errors`. What no test can show here, and why, is in
+tests/checklists/reasons.csv."""
 
 import re
 import sys
@@ -44,17 +45,33 @@ def scan(root):
     return result
 
 
-def page(lists, tests):
+def reasons(root):
+    """(list, number) → why a test cannot show it, or not all of it."""
+    path = root / "tests/checklists/reasons.csv"
+    rows = read_csv(path) if path.exists() else []
+    return {(row["list"], int(row["number"])): row["reason"] for row in rows}
+
+
+def shown(tests, reason):
+    where = "<br>".join(sorted(tests))
+    if reason is None:
+        return where or "–"
+    return f"{where}<br>not here: {reason}" if where else f"not here: {reason}"
+
+
+def page(lists, tests, why):
     yield "# Conformance"
     yield ""
     yield "Made by `harness/coverage.py` from `tests/checklists` and the names of the tests; do not edit."
     yield ""
-    yield "| checklist | items | with a test | tests |"
-    yield "|---|---|---|---|"
+    yield "| checklist | items | with a test | with a reason only | tests |"
+    yield "|---|---|---|---|---|"
     for which, rows in lists.items():
-        covered = [row for row in rows if (which, int(row["number"])) in tests]
+        keys = {(which, int(row["number"])) for row in rows}
+        covered = keys & set(tests)
+        explained = (keys & set(why)) - covered
         every = {test for (of, _), some in tests.items() if of == which for test in some}
-        yield f"| {LISTS[which]} | {len(rows)} | {len(covered)} | {len(every)} |"
+        yield f"| {LISTS[which]} | {len(rows)} | {len(covered)} | {len(explained)} | {len(every)} |"
     for which, rows in lists.items():
         yield ""
         yield f"## {LISTS[which]}"
@@ -62,19 +79,21 @@ def page(lists, tests):
         yield "| item | what | tests |"
         yield "|---|---|---|"
         for row in rows:
-            where = "<br>".join(sorted(tests.get((which, int(row["number"])), []))) or "–"
-            yield f"| {row['number']} | {row['text']} | {where} |"
+            key = (which, int(row["number"]))
+            yield f"| {row['number']} | {row['text']} | {shown(tests.get(key, []), why.get(key))} |"
 
 
 def main():
     options = arguments(__doc__)
     lists = {which: read_csv(options.root / f"tests/checklists/{which}.csv") for which in LISTS}
     tests = scan(options.root)
+    why = reasons(options.root)
     known = {(which, int(row["number"])) for which, rows in lists.items() for row in rows}
-    unknown = sorted(item for item in tests if item not in known)
+    unknown = sorted((set(tests) | set(why)) - known)
     for item in unknown:
-        print(f"no item {item[1]} in the checklist {item[0]}: {', '.join(sorted(tests[item]))}", file=sys.stderr)
-    code = finish(options.root / "tests/COVERAGE.md", page(lists, tests), options.check)
+        where = ", ".join(sorted(tests.get(item, []))) or "tests/checklists/reasons.csv"
+        print(f"no item {item[1]} in the checklist {item[0]}: {where}", file=sys.stderr)
+    code = finish(options.root / "tests/COVERAGE.md", page(lists, tests, why), options.check)
     return 1 if unknown else code
 
 

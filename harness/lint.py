@@ -16,9 +16,10 @@ ARROWS = {
     "sim/engine": {"engine"},
     "sim/net": {"net", "engine"},
     "sim/aries": {"aries", "net", "engine"},
-    "sim/run": {"run", "aries", "net", "engine"},
+    "sim/cray": {"cray", "alps"},
+    "sim/run": {"run", "aries", "net", "engine", "cray", "foreign"},
 }
-LAYERS = {"engine", "net", "aries", "run"}
+LAYERS = {"engine", "net", "aries", "run", "cray"}
 # The emulated API's own headers, which code under stack/ sees on real hardware too.
 API_HEADERS = {"gni_pub.h", "aries/misc/exceptions.h"}
 
@@ -57,6 +58,9 @@ def check_includes(name, text):
             yield line, f"{header}: includes reach only along the include directories of the targets"
         elif folder in ARROWS and layer in LAYERS and layer not in ARROWS[folder]:
             yield line, f"{header}: {folder} may include only {', '.join(sorted(ARROWS[folder]))} (run → aries → net → engine)"
+        elif folder in {"workloads", "hw"} or name.startswith(("workloads/", "hw/")):
+            if layer in LAYERS and header not in API_HEADERS | {"run/workload.h"}:
+                yield line, f"{header}: what is built for hardware, too, never knows the simulator"
         elif name.startswith("stack/") and layer in LAYERS and header not in API_HEADERS:
             yield line, f"{header}: the stack never knows the simulator"
         elif name.startswith("sim/") and layer in {"gni_prov", "lnet_xprt", "pmi2", "madeleine", "port"} and folder != "sim/run":

@@ -9,6 +9,10 @@ from generated import arguments, files, finish, read_csv, without_comments
 DEFINITION = re.compile(r"^gni_return_t\s+(GNI_\w+)\s*\(", re.MULTILINE)
 MACRO = re.compile(r"\bGNIX_UNIMPLEMENTED\s*\(\s*(GNI_\w+)")
 CALL = re.compile(r"\b(GNI_[A-Z][A-Za-z]*[a-z][A-Za-z]*)\s*\(")
+BODY = re.compile(r"^(?:static )?(?:inline )?(?:const )?(?:struct |enum )?\w+[ *]+(\w+)\(", re.MULTILINE)
+TEST = re.compile(r"\bcmocka_unit_test\w*\(\s*(\w+)")
+NAME = re.compile(r"\b[A-Za-z_]\w*\b")
+SHOWN = 4  # tests of a function
 REFUSAL = re.compile(r"\{\s*(?:\(void\)\s*\w+;\s*)*return GNI_RC_ILLEGAL_OP;\s*\}")
 
 
@@ -51,7 +55,49 @@ def callers(root):
     return result
 
 
-def page(functions, done, tests):
+def bodies(text):
+    """Function → the names that its body uses. A body begins with a brace at the start of a line."""
+    found = {}
+    for match in BODY.finditer(text):
+        start = closing(text, match.end() - 1)
+        while start < len(text) and text[start].isspace():
+            start += 1
+        if text[start:start + 1] == "{":
+            found[match.group(1)] = set(NAME.findall(text[start:closing(text, start)]))
+    return found
+
+
+def reached(name, calls):
+    """All names that a function uses, itself or by others of its file."""
+    seen, waiting = set(), [name]
+    while waiting:
+        for other in calls.get(waiting.pop(), ()):
+            if other not in seen:
+                seen.add(other)
+                waiting.append(other)
+    return seen
+
+
+def named_tests(root, functions):
+    """Function → its tests by name: those first that call the fewest others."""
+    known, fixture, result = set(functions), {}, {}
+    folder = root / "tests/api"
+    if (folder / "fixture.c").exists():
+        fixture = bodies(without_comments((folder / "fixture.c").read_text(encoding="utf-8")))
+    for path in files(folder, ".c") if folder.is_dir() else []:
+        text = without_comments(path.read_text(encoding="utf-8"))
+        own = bodies(text)
+        own.pop("main", None)  # a parameter's name, too
+        calls = {**fixture, **own}
+        for test in TEST.findall(text):
+            for uses, helpers in ((reached(test, own), False), (reached(test, calls), True)):
+                hit = uses & known
+                for name in hit:
+                    result.setdefault(name, {}).setdefault(test, (helpers, len(hit), test))
+    return {name: sorted(ranks, key=ranks.get) for name, ranks in result.items()}
+
+
+def page(functions, done, tests, named):
     yield "# uGNI functions"
     yield ""
     yield "Made by `harness/ugni_coverage.py` from `docs/ugni-functions.csv`, `sim/aries` and `tests`; do not edit."
@@ -73,12 +119,25 @@ def page(functions, done, tests):
         programs = ", ".join(word.replace("-", " ") for word in row["callers"].split()) or "–"
         where = ", ".join(f"`{path}`" for path in tests.get(name, [])) or "–"
         yield f"| `{name}` | {row['priority']} | {'yes' if name in done else 'no'} | {programs} | {where} |"
+    yield ""
+    yield "## Tests by name"
+    yield ""
+    yield "Conformance tests (`tests/api`) that call the function themselves or by a helper, the most special ones first."
+    yield ""
+    yield "| function | tests | of them |"
+    yield "|---|---|---|"
+    for row in functions:
+        found = named.get(row["function"], [])
+        shown = ", ".join(f"`{test}`" for test in found[:SHOWN]) or "–"
+        more = ", …" if len(found) > SHOWN else ""
+        yield f"| `{row['function']}` | {len(found)} | {shown}{more} |"
 
 
 def main():
     options = arguments(__doc__)
     functions = read_csv(options.root / "docs/ugni-functions.csv")
-    lines = page(functions, implemented(options.root), callers(options.root))
+    named = named_tests(options.root, [row["function"] for row in functions])
+    lines = page(functions, implemented(options.root), callers(options.root), named)
     return finish(options.root / "docs/ugni-coverage.md", lines, options.check)
 
 

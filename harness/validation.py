@@ -4,6 +4,7 @@
     /usr/bin/python3 harness/validation.py            all rows
     /usr/bin/python3 harness/validation.py V10 V20    these rows
     /usr/bin/python3 harness/validation.py --json
+    /usr/bin/python3 harness/validation.py --docs     writes the table and the pictures of docs/validation.md anew
 
 tests/validation/aries_validation.csv holds a row for each published value: its source and tolerance, the scenario that
 measures the same, and how its metrics give the value. docs/validation.md tells the settings. Exit code 1 when a judged row
@@ -24,6 +25,8 @@ import jacquard
 
 TABLE = jacquard.ROOT / "tests" / "validation" / "aries_validation.csv"
 SCENARIOS = jacquard.ROOT / "scenarios" / "validation"
+PAGE = jacquard.ROOT / "docs" / "validation.md"
+PICTURES = jacquard.ROOT / "docs" / "images"
 PROBE = "probe"  # in the column `scenario`: the program that tells facts of the wiring
 
 JUDGED = ("fit", "check", "bound")  # column `use`; the others are reported only
@@ -198,6 +201,30 @@ def print_table(wanted):
             print(f"\n{text}")
 
 
+BEGIN, END = "<!-- table: harness/validation.py --docs -->", "<!-- end of table -->"
+
+
+def page_table(wanted):
+    """As Markdown, between its marks."""
+    heads = ["id", "metric", "layer", "size", "published", "simulated", "unit", "dev %", "tol %", "verdict"]
+    lines = ["| " + " | ".join(heads) + " |", "|---|---|---|---:|---:|---:|---|---:|---:|---|"]
+    lines += ["| " + " | ".join(cells(row)) + " |" for row in wanted]
+    return "\n".join([BEGIN, "", *lines, "", f"{summary(wanted)}.", "", END])
+
+
+def with_table(page, wanted):
+    before, rest = page.split(BEGIN)
+    return before + page_table(wanted) + rest.split(END)[1]
+
+
+def write_docs(wanted):
+    import validation_plots  # matplotlib is needed for pictures only
+
+    PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), wanted), encoding="utf-8")
+    for path in [PAGE, *validation_plots.draw(wanted, PICTURES)]:
+        print(path.relative_to(jacquard.ROOT))
+
+
 def as_json(wanted):
     keys = ("id", "metric", "layer", "size", "published", "simulated", "unit", "deviation", "tolerance", "use", "verdict",
             "system", "source", "confidence", "scenario", "note", "problem")
@@ -210,7 +237,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rows", nargs="*", metavar="ID", help="rows such as V10; all when none is given")
     parser.add_argument("--json", action="store_true", help="one object instead of the table")
+    parser.add_argument("--docs", action="store_true", help="all rows into docs/validation.md, and its pictures")
     arguments = parser.parse_args()
+    if arguments.docs and arguments.rows:
+        parser.error("--docs takes no rows")
 
     wanted = rows()
     unknown = set(arguments.rows) - {row.id for row in wanted}
@@ -221,7 +251,9 @@ def main():
     if not jacquard.sim_run().exists():
         sys.exit(f"{jacquard.sim_run()} is not there: ./dev build")
     simulate(wanted)
-    if arguments.json:
+    if arguments.docs:
+        write_docs(wanted)
+    elif arguments.json:
         print(json.dumps(as_json(wanted), indent=1))
     else:
         print_table(wanted)

@@ -3,6 +3,10 @@
 #include "front.h"
 
 #include <stdlib.h>
+#include "ce.h"
+#include "comp_chan.h"
+#include "error_event.h"
+#include "job.h"
 #include "mdd.h"
 
 struct aries_nic *aries_device(uint32_t device_id)
@@ -93,12 +97,15 @@ static struct gni_nic *attach(struct gni_cdm *cdm, struct aries_nic *hw, uint8_t
     nic->fma_shared = shares_fma(cdm);
     nic->dual_events = (cdm->modes & GNI_CDM_MODE_DUAL_EVENTS) != 0;
     nic->smsg_max_retrans = 10;
+    nic->smsg_route = NET_ROUTE_ADAPTIVE_0;
     nic->cdm = cdm;
     nic->hw = hw;
     nic->process = cdm->process;
     aries_list_init(&nic->eps);
     aries_list_init(&nic->cqs);
     aries_list_init(&nic->mrs);
+    aries_list_init(&nic->ces);
+    aries_list_init(&nic->channels);
     aries_list_init(&nic->smsg_returns);
     aries_list_add(&hw->attached, &nic->nic_link);
     if (!nic->fma_shared)
@@ -107,9 +114,12 @@ static struct gni_nic *attach(struct gni_cdm *cdm, struct aries_nic *hw, uint8_t
     return nic;
 }
 
+static void detach(struct gni_nic *nic);
+
 gni_return_t GNI_CdmAttach(gni_cdm_handle_t cdm_hndl, uint32_t device_id, uint32_t *local_addr,
                            gni_nic_handle_t *nic_hndl)
 {
+    struct gni_nic *nic;
     struct aries_nic *hw;
     struct aries_job *job;
     uint8_t ptag;
@@ -131,10 +141,17 @@ gni_return_t GNI_CdmAttach(gni_cdm_handle_t cdm_hndl, uint32_t device_id, uint32
         return GNI_RC_ERROR_RESOURCE;
     if (cdm_hndl->nic != NULL || instance_taken(hw, ptag, cdm_hndl))
         return GNI_RC_INVALID_STATE;
-    if (!shares_fma(cdm_hndl) && hw->fma_used >= hw->fabric->timing.fma_descs)
+    if (!shares_fma(cdm_hndl) && (hw->fma_used >= hw->fabric->timing.fma_descs ||
+                                  !aries_job_may_add(hw, ptag, GNI_JOB_RES_FMA)))
         return GNI_RC_ERROR_RESOURCE;
-    *nic_hndl = attach(cdm_hndl, hw, ptag);
-    *local_addr = hw->pe_addr;
+    nic = attach(cdm_hndl, hw, ptag);
+    if (!aries_ntt_attach(nic)) {
+        detach(nic);
+        cdm_hndl->nic = NULL;
+        return GNI_RC_NO_MATCH; /* the translation of the job does not know this node */
+    }
+    *nic_hndl = nic;
+    *local_addr = aries_pe_shown(nic, hw->pe_addr);
     return GNI_RC_SUCCESS;
 }
 
@@ -151,11 +168,18 @@ static void detach(struct gni_nic *nic)
     while (!aries_list_empty(&nic->eps))
         aries_ep_release(sim_container_of(nic->eps.next, struct gni_ep, nic_link));
     aries_datagrams_free(nic);
+    aries_msgq_nic_release(nic);
+    while (!aries_list_empty(&nic->ces))
+        aries_ce_release(sim_container_of(nic->ces.next, struct gni_ce, nic_link));
     while (!aries_list_empty(&nic->mrs))
         aries_mr_release(sim_container_of(nic->mrs.next, struct aries_mr, nic_link));
     while (!aries_list_empty(&nic->cqs))
         aries_cq_release(sim_container_of(nic->cqs.next, struct gni_cq, nic_link));
+    while (!aries_list_empty(&nic->channels))
+        aries_channel_release(sim_container_of(nic->channels.next, struct gni_comp_chan, nic_link));
+    aries_errors_release_nic(nic);
     aries_list_remove(&nic->nic_link);
+    aries_job_left(nic->hw, nic->ptag);
     if (!nic->fma_shared)
         nic->hw->fma_used--;
     nic->magic = 0;

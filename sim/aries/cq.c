@@ -3,7 +3,9 @@
 #include "front.h"
 
 #include <stdio.h>
+#include "aries/misc/exceptions.h"
 #include "cq_entry.h"
+#include "job.h"
 
 #define PAGE_ENTRIES 512u
 #define ENTRIES_MAX (UINT32_C(1) << 28)
@@ -16,7 +18,7 @@ static bool cq_ok(const struct gni_cq *cq)
 
 /* ---- ring ------------------------------------------------------------------------------------ */
 
-static uint64_t *slot(const struct gni_cq *cq, uint32_t place)
+static struct aries_cq_slot *slot(const struct gni_cq *cq, uint32_t place)
 {
     return &cq->ring[(cq->head + place) & (cq->ring_size - 1)];
 }
@@ -24,7 +26,7 @@ static uint64_t *slot(const struct gni_cq *cq, uint32_t place)
 static void ring_grow(struct gni_cq *cq)
 {
     uint32_t size = cq->ring_size > 0 ? cq->ring_size * 2 : RING_FIRST, i;
-    uint64_t *ring = g_new(uint64_t, size);
+    struct aries_cq_slot *ring = g_new(struct aries_cq_slot, size);
 
     for (i = 0; i < cq->count; i++)
         ring[i] = *slot(cq, i);
@@ -34,12 +36,14 @@ static void ring_grow(struct gni_cq *cq)
     cq->head = 0;
 }
 
-static void ring_put(struct gni_cq *cq, uint64_t entry)
+static void ring_put(struct gni_cq *cq, gni_cq_entry_t entry, const void *look)
 {
     if (cq->count == cq->ring_size)
         ring_grow(cq);
-    *slot(cq, cq->count) = entry;
+    *slot(cq, cq->count) = (struct aries_cq_slot){entry, look};
     cq->count++;
+    if (sim_unlikely(cq->armed))
+        aries_channel_fire(cq);
 }
 
 /* Once per episode: until the reader has met the mark, it covers all that is lost. */
@@ -49,9 +53,9 @@ static void mark_overrun(struct gni_cq *cq)
         return;
     cq->overrun = true;
     if (cq->count > 0)
-        *slot(cq, cq->count - 1) |= ARIES_CQ_OVERRUN;
+        slot(cq, cq->count - 1)->entry |= ARIES_CQ_OVERRUN;
     else /* forced on an empty queue: an entry that carries nothing else */
-        ring_put(cq, aries_cq_entry_remote(0, 0, 0) | ARIES_CQ_OVERRUN);
+        ring_put(cq, aries_cq_entry_remote(0, 0, 0) | ARIES_CQ_OVERRUN, NULL);
 }
 
 static bool finds_full(struct aries_fabric *fabric, struct gni_cq *cq, gni_cq_entry_t entry)
@@ -76,6 +80,11 @@ static bool finds_full(struct aries_fabric *fabric, struct gni_cq *cq, gni_cq_en
 
 bool aries_cq_push(struct gni_cq *cq, gni_cq_entry_t entry)
 {
+    return aries_cq_push_for(cq, entry, NULL);
+}
+
+bool aries_cq_push_for(struct gni_cq *cq, gni_cq_entry_t entry, const void *look)
+{
     struct aries_fabric *fabric;
     struct aries_nic *hw;
 
@@ -98,7 +107,7 @@ bool aries_cq_push(struct gni_cq *cq, gni_cq_entry_t entry)
         aries_process_notify(cq->nic->process);
         return false;
     }
-    ring_put(cq, entry);
+    ring_put(cq, entry, look);
     ledger_count(&fabric->book_event, 1, 1);
     trace(TRACE_INSTANT, TRACE_CQ, hw->node, cq->index, "event", sim_now(), 0, 0, entry >> 48);
     aries_process_notify(cq->nic->process);
@@ -117,13 +126,25 @@ void aries_cq_overrun(struct gni_cq *cq)
 
 void aries_cq_force_overrun(struct aries_fabric *fabric, uint32_t node)
 {
+    aries_cq_force_overrun_of(fabric, node, ARIES_EVERY);
+}
+
+void aries_cq_force_overrun_of(struct aries_fabric *fabric, uint32_t node, uint32_t queue)
+{
     const struct aries_list *attached = &fabric->nics[node].attached, *link, *inner;
 
     for (link = attached->next; link != attached; link = link->next) {
         struct gni_nic *nic = sim_container_of(link, struct gni_nic, nic_link);
 
-        for (inner = nic->cqs.next; inner != &nic->cqs; inner = inner->next)
-            aries_cq_overrun(sim_container_of(inner, struct gni_cq, nic_link));
+        for (inner = nic->cqs.next; inner != &nic->cqs; inner = inner->next) {
+            struct gni_cq *cq = sim_container_of(inner, struct gni_cq, nic_link);
+
+            if (queue != ARIES_EVERY && queue != cq->index)
+                continue;
+            aries_cq_overrun(cq);
+            aries_error_raise(nic->hw, GNI_ERRMASK_TRANSIENT, A_STATUS_CQ_OVERRUN, nic->ptag,
+                              cq->index);
+        }
     }
 }
 
@@ -150,7 +171,8 @@ gni_return_t GNI_CqCreate(gni_nic_handle_t nic_hndl, uint32_t entry_count, uint3
     hw = nic_hndl->hw;
     sim_spend(hw->fabric->timing.cold_cq_create);
     sim_settle();
-    if (hw->cq_used >= hw->fabric->timing.cqs)
+    if (hw->cq_used >= hw->fabric->timing.cqs ||
+        !aries_job_may_add(hw, nic_hndl->ptag, GNI_JOB_RES_CQ))
         return GNI_RC_ERROR_RESOURCE;
     if (entry_count > ENTRIES_MAX)
         return GNI_RC_ERROR_NOMEM;
@@ -201,6 +223,7 @@ void aries_cq_release(struct gni_cq *cq)
     struct aries_process *process = cq->nic->process;
 
     aries_requests_detach(cq);
+    aries_channel_detach(cq);
     aries_list_remove(&cq->nic_link);
     cq->nic->hw->cq_used--;
     cq->magic = 0;
@@ -258,6 +281,35 @@ static bool digest_smsg(struct gni_cq *cq, gni_cq_entry_t *entry)
     return kept;
 }
 
+/*
+ * A reader that is behind goes from endpoint to endpoint, all of them out of the cache by now. The
+ * one after the next is fetched when an entry is taken out, and what hangs on it when it is the
+ * next.
+ */
+static void fetch_ahead(const struct gni_cq *cq)
+{
+    const struct aries_cq_slot *next = slot(cq, 1);
+
+    if (cq->count > 2) {
+        __builtin_prefetch(slot(cq, 2)->look, 1);
+        __builtin_prefetch(slot(cq, 6)); /* which lies in the line after */
+    }
+    if (next->look == NULL)
+        return;
+    if (aries_cq_entry_source(next->entry) == ARIES_CQ_SOURCE_RMT) {
+        const struct gni_ep *ep = next->look;
+        const uint8_t *record = ep->rx_ring + ep->rx_at;
+
+        __builtin_prefetch(record, 1);
+        __builtin_prefetch(record + 64, 1); /* its end, and where the one after it would be */
+    } else {
+        const struct aries_request *request = next->look;
+
+        if (request->ep != NULL)
+            __builtin_prefetch(&request->ep->cq, 1);
+    }
+}
+
 /* The next entry that the caller is to see; NOT_DONE when there is none. */
 static gni_return_t take(struct gni_cq *cq, gni_cq_entry_t *event)
 {
@@ -268,7 +320,9 @@ static gni_return_t take(struct gni_cq *cq, gni_cq_entry_t *event)
             *event = 0;
             return GNI_RC_NOT_DONE;
         }
-        entry = *slot(cq, 0);
+        entry = slot(cq, 0)->entry;
+        if (cq->count > 1)
+            fetch_ahead(cq);
         cq->head = (cq->head + 1) & (cq->ring_size - 1);
         cq->count--;
         if (aries_cq_entry_overrun(entry))
@@ -332,7 +386,7 @@ gni_return_t GNI_CqTestEvent(gni_cq_handle_t cq_hndl)
         return GNI_RC_INVALID_PARAM;
     sim_idle_break();
     sim_spend(aries_timing_of(cq_hndl->nic)->cpu_cqget / 2);
-    return aries_cq_entry_overrun(*slot(cq_hndl, 0)) ? GNI_RC_ERROR_RESOURCE : GNI_RC_SUCCESS;
+    return aries_cq_entry_overrun(slot(cq_hndl, 0)->entry) ? GNI_RC_ERROR_RESOURCE : GNI_RC_SUCCESS;
 }
 
 /* ---- waiting --------------------------------------------------------------------------------- */
@@ -367,6 +421,17 @@ static uint32_t vector_ready(const struct vector *vector)
     return i;
 }
 
+/* Another thread destroyed a queue while this one caught up with the world. */
+static bool vector_dead(const struct vector *vector)
+{
+    uint32_t i;
+
+    for (i = 0; i < vector->count; i++)
+        if (!cq_ok(vector->cqs[i]))
+            return true;
+    return false;
+}
+
 static bool vector_masked(const struct vector *vector)
 {
     uint32_t i;
@@ -385,25 +450,29 @@ static sim_time_t deadline_of(uint64_t timeout_ms)
 }
 
 /*
- * Blocks until one of the queues has an entry or the deadline has passed. The queues are held
- * meanwhile: one that dies must still be there to be seen dead.
+ * Blocks until one of the queues has an entry, the deadline has passed, or a signal comes:
+ * INVALID_STATE. The queues are held meanwhile: one that dies must still be there to be seen dead.
  */
 static gni_return_t vector_block(const struct vector *vector, sim_time_t deadline, uint32_t *which)
 {
     const struct sim_wait wait = {"completion queue (blocked)", describe, vector->cqs[0]};
     const struct aries_timing *timing = aries_timing_of(vector->cqs[0]->nic);
-    bool in_time = true;
+    struct aries_process *process = vector->cqs[0]->nic->process;
+    bool in_time = true, interrupted = false;
     uint32_t i;
 
     sim_spend(timing->cpu_cqget / 2); /* no call is free, or a loop of them would never end */
     sim_settle();
+    if (vector_dead(vector))
+        return GNI_RC_INVALID_PARAM;
     *which = vector_ready(vector);
     if (*which < vector->count)
         return GNI_RC_SUCCESS;
     for (i = 0; i < vector->count; i++)
         aries_cq_ref(vector->cqs[i]);
-    while (in_time && *which == vector->count) {
-        in_time = sim_wait_until(deadline, &wait);
+    while (in_time && !interrupted && *which == vector->count) {
+        interrupted = aries_interrupted(process);
+        in_time = !interrupted && sim_wait_until(deadline, &wait);
         *which = vector_ready(vector);
     }
     sim_spend(*which < vector->count ? timing->irq_wake : 0);
@@ -413,7 +482,7 @@ static gni_return_t vector_block(const struct vector *vector, sim_time_t deadlin
         aries_cq_unref(vector->cqs[i]);
     }
     if (*which == vector->count)
-        return GNI_RC_TIMEOUT;
+        return interrupted ? GNI_RC_INVALID_STATE : GNI_RC_TIMEOUT;
     return *which == UINT32_MAX ? GNI_RC_INVALID_PARAM : GNI_RC_SUCCESS;
 }
 
@@ -423,13 +492,15 @@ static gni_return_t vector_wait(const struct vector *vector, uint64_t timeout, b
     sim_time_t deadline = deadline_of(timeout);
     gni_return_t result;
 
+    if (vector_dead(vector))
+        return GNI_RC_INVALID_PARAM;
     do {
         if (heed_masks && vector_ready(vector) == vector->count && vector_masked(vector))
             return GNI_RC_NOT_DONE;
         progress(vector->cqs[0]->nic);
         result = vector_block(vector, deadline, which);
         if (result != GNI_RC_SUCCESS)
-            return result;
+            return result == GNI_RC_INVALID_STATE ? GNI_RC_NOT_DONE : result;
         result = take_spending(vector->cqs[*which], event);
     } while (result == GNI_RC_NOT_DONE); /* it was for the library only */
     return result;
@@ -474,6 +545,8 @@ gni_return_t GNI_CqVectorMonitor(gni_cq_handle_t *cq_hndls, uint32_t num_cqs, ui
     if (result != GNI_RC_SUCCESS)
         return result;
     sim_settle();
+    if (vector_dead(&vector))
+        return GNI_RC_INVALID_PARAM;
     if (vector_ready(&vector) == num_cqs && vector_masked(&vector))
         return GNI_RC_NOT_DONE;
     return vector_block(&vector, deadline_of(timeout), which);

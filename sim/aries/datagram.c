@@ -59,6 +59,7 @@ struct heap {
 };
 
 struct aries_datagrams {
+    struct aries_list link; /* of all that are not freed */
     uint32_t refs; /* the attachment, and each call that blocks */
     bool dead;
     struct gni_nic *nic;
@@ -181,6 +182,7 @@ static struct aries_datagrams *datagrams_of(struct gni_nic *nic)
     if (datagrams != NULL)
         return datagrams;
     datagrams = nic->datagrams = checked(calloc(1, sizeof(*datagrams)));
+    aries_list_add(&nic->hw->fabric->datagrams, &datagrams->link);
     datagrams->refs = 1;
     datagrams->nic = nic;
     aries_list_init(&datagrams->all);
@@ -193,17 +195,22 @@ static struct aries_datagrams *datagrams_of(struct gni_nic *nic)
     return datagrams;
 }
 
-static void datagrams_unref(struct aries_datagrams *datagrams)
+static void datagrams_delete(struct aries_datagrams *datagrams)
 {
     unsigned which;
 
-    if (--datagrams->refs != 0)
-        return;
     for (which = 0; which < HEAPS; which++)
         free(datagrams->final[which].items);
     free(datagrams->by_peer);
     free(datagrams->by_id);
+    aries_list_remove(&datagrams->link);
     free(datagrams);
+}
+
+static void datagrams_unref(struct aries_datagrams *datagrams)
+{
+    if (--datagrams->refs == 0)
+        datagrams_delete(datagrams);
 }
 
 /* ---- sessions -------------------------------------------------------------------------------- */
@@ -259,8 +266,10 @@ static void session_free(struct datagram_session *session)
     struct aries_datagrams *datagrams = session->owner;
     unsigned which;
 
-    if (session->offer != NULL)
+    if (session->offer != NULL) { /* the peer may wait for it; not for ever, if there is none */
         session->offer->session = NULL;
+        session->offer->withdrawn = true;
+    }
     if (session->mark != NULL)
         session->mark->session = NULL;
     for (which = 0; which < HEAPS; which++)
@@ -500,6 +509,12 @@ static bool is_bound(const struct gni_ep *ep)
     return ep->remote_addr != UINT32_MAX || ep->remote_id != UINT32_MAX;
 }
 
+/* Behind the translation that the job may have. */
+static uint32_t peer_pe(const struct gni_ep *ep)
+{
+    return ep->remote != NULL ? ep->remote->pe_addr : ep->remote_addr;
+}
+
 static struct mark *mark_of(struct gni_ep *ep)
 {
     if (ep->datagram == NULL)
@@ -510,7 +525,7 @@ static struct mark *mark_of(struct gni_ep *ep)
 static gni_return_t post_session(struct gni_ep *ep, struct datagram_session **posted)
 {
     struct aries_datagrams *datagrams = datagrams_of(ep->nic);
-    struct datagram_address peer = {ep->remote, ep->remote_addr, ep->remote_id};
+    struct datagram_address peer = {ep->remote, peer_pe(ep), ep->remote_id};
     struct datagram_session *session = NULL;
     bool remote_only;
 
@@ -600,7 +615,7 @@ static struct datagram_session *find_by_id(const struct aries_datagrams *datagra
         if (session->id != id)
             continue;
         if (is_bound(ep)) {
-            if (session->has_peer && session->peer.pe == ep->remote_addr &&
+            if (session->has_peer && session->peer.pe == peer_pe(ep) &&
                 session->peer.inst_id == ep->remote_id)
                 return session;
         } else if (!is_final(session)) {
@@ -622,7 +637,7 @@ static struct datagram_session *find_session(const struct question *question)
         return NULL;
     if (question->by_id)
         return find_by_id(datagrams, ep, question->id);
-    return find_peer(datagrams, ep->remote_addr, ep->remote_id, &remote_only);
+    return find_peer(datagrams, peer_pe(ep), ep->remote_id, &remote_only);
 }
 
 /* Frees the endpoint that posted the session for its next datagram. */
@@ -666,7 +681,7 @@ static gni_return_t report(const struct question *question, struct datagram_sess
     if (rc != GNI_RC_INVALID_PARAM) {
         *question->state = shown[session->state];
         if (session->state != WAITING) {
-            *question->remote_addr = session->peer.pe;
+            *question->remote_addr = aries_pe_shown(question->ep->nic, session->peer.pe);
             *question->remote_id = session->peer.inst_id;
         }
         if (is_final(session))
@@ -810,7 +825,7 @@ gni_return_t GNI_PostDataProbe(gni_nic_handle_t nic_hndl, uint32_t *remote_addr,
     session = probe(nic_hndl, HEAP_ALL);
     if (session == NULL)
         return GNI_RC_NO_MATCH;
-    *remote_addr = session->peer.pe;
+    *remote_addr = aries_pe_shown(nic_hndl, session->peer.pe);
     *remote_id = session->peer.inst_id;
     return GNI_RC_SUCCESS;
 }
@@ -885,8 +900,8 @@ gni_return_t GNI_EpPostDataCancel(gni_ep_handle_t ep_hndl)
     sim_spend(aries_timing_of(ep_hndl->nic)->cold_datagram_test);
     sim_settle();
     sim_idle_break();
-    session = find_peer(datagrams_of(ep_hndl->nic), ep_hndl->remote_addr, ep_hndl->remote_id,
-                        &remote_only);
+    session =
+        find_peer(datagrams_of(ep_hndl->nic), peer_pe(ep_hndl), ep_hndl->remote_id, &remote_only);
     if (session == NULL || remote_only)
         return GNI_RC_NO_MATCH;
     cancel_session(session);
@@ -945,6 +960,14 @@ void aries_datagrams_ep_release(struct gni_ep *ep)
     }
     free(mark);
     ep->datagram = NULL;
+}
+
+/* Those that are left: fibers were killed while they waited in them. */
+void aries_datagrams_fini(struct aries_fabric *fabric)
+{
+    datagram_kernel_fini(fabric);
+    while (!aries_list_empty(&fabric->datagrams))
+        datagrams_delete(sim_container_of(fabric->datagrams.next, struct aries_datagrams, link));
 }
 
 void aries_datagrams_free(struct gni_nic *nic)

@@ -41,7 +41,7 @@ struct datagram_message {
     sim_time_t pause; /* before the next try */
     uint8_t copies; /* on the wire */
     bool started, arrived, decided; /* decided: the fault point was asked for this try */
-    bool withdrawn; /* unsent while under way: not repeated */
+    bool withdrawn; /* its session is gone: not repeated when there is no such instance */
     uint16_t length;
     uint8_t data[GNI_DATAGRAM_MAXSIZE];
 };
@@ -53,6 +53,8 @@ struct datagram_message {
 struct datagram_message *datagram_send(const struct datagram_message *content);
 /* Takes back what has not left yet. False: it is on its way. */
 bool datagram_unsend(struct datagram_message *message);
+
+void datagram_kernel_fini(struct aries_fabric *fabric); /* forgets what is under way */
 
 /* Provided by datagram.c. */
 /* False: no such instance there (yet). Else the message has been dealt with. */

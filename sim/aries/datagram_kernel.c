@@ -172,11 +172,11 @@ static void timer_fired(struct sim_event *event)
     struct datagram_message *message =
         sim_container_of(event, struct datagram_message, timer.event);
 
-    if (message->copies != 0 && message->to.nic->alive) { /* it takes its time */
-        sim_timer_arm(&message->timer, sim_now() + RETRY);
+    if (message->copies != 0 && message->from.nic->alive && message->to.nic->alive) {
+        sim_timer_arm(&message->timer, sim_now() + RETRY); /* it takes its time */
         return;
     }
-    message->copies = 0; /* a dead node takes nothing */
+    message->copies = 0; /* a dead node sends and takes nothing */
     if (message->arrived)
         finish(message, LEDGER_OK);
     else
@@ -217,7 +217,7 @@ bool datagram_unsend(struct datagram_message *message)
     return true;
 }
 
-void aries_datagrams_fini(struct aries_fabric *fabric)
+void datagram_kernel_fini(struct aries_fabric *fabric)
 {
     uint32_t node, i;
 

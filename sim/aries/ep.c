@@ -22,15 +22,16 @@ gni_return_t GNI_EpCreate(gni_nic_handle_t nic_hndl, gni_cq_handle_t src_cq_hndl
         return GNI_RC_INVALID_PARAM;
     process = nic_hndl->process;
     if (process->ep_slab == NULL)
-        process->ep_slab = g_new0(struct aries_ep_slab, 1);
-    ep = ep_slab_new(&process->fabric->objects->eps, process->ep_slab);
+        process->ep_slab = ep_slab_create(&process->fabric->objects->eps);
+    ep = ep_slab_new(process->ep_slab);
     if (ep == NULL)
         return GNI_RC_ERROR_NOMEM;
     ep->magic = ARIES_MAGIC_EP;
     ep->remote_addr = ep->remote_id = UNBOUND;
+    ep->refs = 1;
     ep->nic = nic_hndl;
     ep->cq = src_cq_hndl;
-    aries_list_init(&ep->requests);
+    aries_list_init(&ep->return_link);
     aries_list_add(&nic_hndl->eps, &ep->nic_link);
     if (ep->cq != NULL) {
         ep->cq->ep_count++;
@@ -66,7 +67,7 @@ gni_return_t GNI_EpBind(gni_ep_handle_t ep_hndl, uint32_t remote_addr, uint32_t 
     ep_hndl->remote_id = remote_id;
     ep_hndl->local_event = remote_id;
     ep_hndl->remote_event = ep_hndl->nic->cdm->inst_id;
-    ep_hndl->remote = aries_nic_by_pe(ep_hndl->nic->hw->fabric, remote_addr);
+    ep_hndl->remote = aries_pe_resolve(ep_hndl->nic, remote_addr);
     if (ep_hndl->cq != NULL)
         ep_hndl->cq->has_source = true;
     sim_spend(aries_timing_of(ep_hndl->nic)->cold_ep_bind);
@@ -90,6 +91,7 @@ static void unbind(struct gni_ep *ep)
     aries_smsg_ep_release(ep);
     ep->remote_addr = ep->remote_id = UNBOUND;
     ep->remote = NULL;
+    ep->ce_child_type = GNI_CE_CHILD_UNUSED;
 }
 
 gni_return_t GNI_EpUnbind(gni_ep_handle_t ep_hndl)
@@ -105,14 +107,11 @@ gni_return_t GNI_EpUnbind(gni_ep_handle_t ep_hndl)
 
 void aries_ep_release(struct gni_ep *ep)
 {
-    while (!aries_list_empty(&ep->requests)) {
-        struct aries_request *request =
-            sim_container_of(ep->requests.next, struct aries_request, ep_link);
+    struct aries_list *link;
 
-        /* Its transaction goes on, and its events stay good for GNI_GetCompleted. */
-        request->ep = NULL;
-        aries_list_remove(&request->ep_link);
-    }
+    /* Transactions go on, and their events stay good for GNI_GetCompleted. */
+    for (link = ep->nic->cqs.next; ep->outstanding > 0 && link != &ep->nic->cqs; link = link->next)
+        aries_requests_forget(sim_container_of(link, struct gni_cq, nic_link), ep);
     aries_datagrams_ep_release(ep);
     unbind(ep);
     if (ep->cq != NULL) {
@@ -120,7 +119,17 @@ void aries_ep_release(struct gni_ep *ep)
         aries_cq_unref(ep->cq);
     }
     aries_list_remove(&ep->nic_link);
-    ep_slab_delete(ep->nic->process->ep_slab, ep);
+    ep->magic = 0;
+    ep->datagram = ep->nic->process->ep_slab;
+    aries_ep_unref(ep);
+}
+
+void aries_ep_unref(struct gni_ep *ep)
+{
+    if (--ep->refs > 0)
+        return;
+    aries_smsg_ep_free(ep);
+    ep_slab_delete(ep->datagram, ep);
 }
 
 gni_return_t GNI_EpDestroy(gni_ep_handle_t ep_hndl)

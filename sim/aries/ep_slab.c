@@ -22,24 +22,28 @@ struct free_ep {
     struct gni_ep *next;
 };
 
-_Static_assert(sizeof(struct gni_ep) <= 128, "32 endpoints a page");
+_Static_assert(sizeof(struct gni_ep) == 256, "16 endpoints a page, four cache lines each");
 
 static bool arena_map(struct ep_arena *arena)
 {
-    size_t bytes = ARENA_BYTES + WINDOW_BYTES;
-    char *range = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    uint64_t bytes = ARENA_BYTES;
+    char *range;
     size_t skip;
 
-    if (range == MAP_FAILED)
-        return false;
+    /* Where address space is short (a limit, a memory checker) less must do. */
+    while ((range = mmap(NULL, bytes + WINDOW_BYTES, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) == MAP_FAILED) {
+        bytes /= 4;
+        if (bytes < WINDOW_BYTES)
+            return false;
+    }
     skip = -(uintptr_t)range & (WINDOW_BYTES - 1);
     if (skip > 0)
         munmap(range, skip);
     if (skip < WINDOW_BYTES)
-        munmap(range + skip + ARENA_BYTES, WINDOW_BYTES - skip);
+        munmap(range + skip + bytes, WINDOW_BYTES - skip);
     arena->base = range + skip;
-    arena->mapped = ARENA_BYTES;
+    arena->mapped = bytes;
     return true;
 }
 
@@ -75,7 +79,7 @@ static struct ep_page *page_take(struct ep_arena *arena, const struct aries_ep_s
             return page;
         }
     }
-    while (arena->next < ARENA_BYTES / PAGE_BYTES) {
+    while (arena->next < arena->mapped / PAGE_BYTES) {
         struct ep_page *page = page_at(arena, arena->next++);
 
         if (!clashes(slab, page_index(arena, page)))
@@ -86,8 +90,18 @@ static struct ep_page *page_take(struct ep_arena *arena, const struct aries_ep_s
     return NULL;
 }
 
-static bool slab_grow(struct ep_arena *arena, struct aries_ep_slab *slab)
+static void push_free(struct aries_ep_slab *slab, struct gni_ep *ep)
 {
+    struct free_ep *link = (struct free_ep *)ep;
+
+    link->magic = 0;
+    link->next = slab->free;
+    slab->free = ep;
+}
+
+static bool slab_grow(struct aries_ep_slab *slab)
+{
+    struct ep_arena *arena = slab->arena;
     struct ep_page *page;
     unsigned count = PAGE_BYTES / sizeof(struct gni_ep);
 
@@ -100,46 +114,79 @@ static bool slab_grow(struct ep_arena *arena, struct aries_ep_slab *slab)
         slab->pages = g_renew(uint32_t, slab->pages, slab->pages_count * 2 + 1);
     slab->pages[slab->pages_count++] = page_index(arena, page);
     while (count-- > 0)
-        ep_slab_delete(slab, (struct gni_ep *)page + count);
+        push_free(slab, (struct gni_ep *)page + count);
     return true;
 }
 
-struct gni_ep *ep_slab_new(struct ep_arena *arena, struct aries_ep_slab *slab)
+struct aries_ep_slab *ep_slab_create(struct ep_arena *arena)
+{
+    struct aries_ep_slab *slab = g_new0(struct aries_ep_slab, 1);
+
+    slab->arena = arena;
+    return slab;
+}
+
+struct gni_ep *ep_slab_new(struct aries_ep_slab *slab)
 {
     struct gni_ep *ep;
 
-    if (slab->free == NULL && !slab_grow(arena, slab))
+    if (slab->free == NULL && !slab_grow(slab))
         return NULL;
     ep = slab->free;
     slab->free = ((struct free_ep *)ep)->next;
+    slab->used++;
     return memset(ep, 0, sizeof(*ep));
+}
+
+static void slab_free_pages(struct aries_ep_slab *slab)
+{
+    while (slab->pages_count > 0) {
+        struct ep_page *page = page_at(slab->arena, slab->pages[--slab->pages_count]);
+
+        page->magic = 0;
+        page->next = slab->arena->free;
+        slab->arena->free = page;
+    }
+    g_free(slab->pages);
+    g_free(slab);
 }
 
 void ep_slab_delete(struct aries_ep_slab *slab, struct gni_ep *ep)
 {
-    struct free_ep *link = (struct free_ep *)ep;
+    struct aries_ep_slab **link;
 
-    link->magic = 0;
-    link->next = slab->free;
-    slab->free = ep;
+    push_free(slab, ep);
+    if (--slab->used > 0 || !slab->orphan)
+        return;
+    for (link = &slab->arena->orphans; *link != slab; link = &(*link)->next)
+        ;
+    *link = slab->next;
+    slab_free_pages(slab);
 }
 
-void ep_slab_free(struct ep_arena *arena, struct aries_ep_slab *slab)
+void ep_slab_abandon(struct aries_ep_slab *slab)
 {
-    while (slab->pages_count > 0) {
-        struct ep_page *page = page_at(arena, slab->pages[--slab->pages_count]);
-
-        page->magic = 0;
-        page->next = arena->free;
-        arena->free = page;
+    if (slab->used == 0) {
+        slab_free_pages(slab);
+        return;
     }
-    g_free(slab->pages);
-    slab->pages = NULL;
-    slab->free = NULL;
+    slab->orphan = true;
+    slab->next = slab->arena->orphans;
+    slab->arena->orphans = slab;
 }
 
-void ep_arena_free(struct ep_arena *arena)
+void ep_arena_free(struct ep_arena *arena, void (*discard)(struct gni_ep *ep))
 {
+    while (arena->orphans != NULL) {
+        struct aries_ep_slab *slab = arena->orphans;
+        uint32_t page, i;
+
+        arena->orphans = slab->next;
+        for (page = 0; page < slab->pages_count; page++) /* a free one has nothing to discard */
+            for (i = 0; i < PAGE_BYTES / sizeof(struct gni_ep); i++)
+                discard((struct gni_ep *)page_at(arena, slab->pages[page]) + i);
+        slab_free_pages(slab);
+    }
     if (arena->base != NULL)
         munmap(arena->base, arena->mapped);
     arena->base = NULL;

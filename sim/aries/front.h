@@ -41,6 +41,8 @@ void aries_cq_discard(void *cq); /* what its memory holds; end of the fabric */
 /* request.c */
 void aries_requests_init(struct gni_cq *cq, uint32_t count);
 void aries_requests_detach(struct gni_cq *cq); /* the queue dies: endpoints forget its requests */
+/* An endpoint dies: its requests of this queue go on without it. */
+void aries_requests_forget(struct gni_cq *cq, const struct gni_ep *ep);
 void aries_requests_free(struct gni_cq *cq);
 bool aries_requests_exhausted(const struct gni_cq *cq);
 struct aries_request *aries_request_of(struct gni_cq *cq, uint32_t tid); /* NULL: not busy */

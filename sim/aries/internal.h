@@ -32,6 +32,10 @@ enum aries_magic {
     ARIES_MAGIC_NIC = 0x4e494331,
     ARIES_MAGIC_EP = 0x45502d31,
     ARIES_MAGIC_CQ = 0x43512d31,
+    ARIES_MAGIC_MSGQ = 0x4d534731,
+    ARIES_MAGIC_CHANNEL = 0x43434831,
+    ARIES_MAGIC_ERRORS = 0x45525231,
+    ARIES_MAGIC_CE = 0x43452d31,
 };
 #define aries_handle_ok(handle, kind) ((handle) != NULL && (handle)->magic == (kind))
 
@@ -52,12 +56,14 @@ struct aries_timing {
     double duplex_rate; /* B/ns, both directions of a node together */
     sim_time_t cold_attach, cold_cq_create, cold_mem_register, cold_mem_page, cold_mem_deregister,
         cold_mem_deregister_page, cold_ep_create, cold_ep_bind, cold_datagram, cold_datagram_remote,
-        cold_datagram_test;
+        cold_datagram_test, cold_ce;
+    sim_time_t ce_combine, ce_gap, cpu_ce_check;
     sim_time_t orb_timeout, npt_timeout;
     uint32_t orb_entries, orb_bte_get, fma_descs, bte_channels, mdds, cqs, ssids, amo_cache,
-        chunk_packets, npt_tags, response_class;
+        chunk_packets, chunk_packets_fixed, npt_tags, response_class, vces;
     bool cq_exact; /* usable CQ entries = entry_count instead of whole pages */
     bool kill; /* error policy may kill processes */
+    bool huge_pages; /* nodes have hugetlbfs mounted: GNI_MsgqInit */
 };
 
 /* F(n): CPU time of storing n bytes into the FMA window, beyond the 8 bytes that cpu_fma contains.
@@ -113,12 +119,16 @@ struct aries_process {
     char *name;
     void (*killed)(void *arg, const char *why);
     void *killed_arg;
-    struct sim_fiber *fibers[8]; /* bound to it; woken by aries_process_notify */
+    struct sim_fiber **fibers; /* its threads; woken by aries_process_notify */
     uint32_t fibers_count;
+    struct sim_fiber **interrupted; /* of these: a signal is to end what they wait for */
+    uint32_t interrupted_count;
+    struct aries_list errors; /* its subscriptions to error events */
     struct aries_list cdms;
     struct aries_list node_link; /* nic->processes */
     struct aries_ep_slab *ep_slab; /* EP addresses of a process differ in their low 24 bits */
     uint32_t trace_index; /* which rank on the node, for TRACE_RANK tracks */
+    struct gni_msgq *msgqs; /* its handles: msgq.c */
 };
 
 struct gni_cdm {
@@ -135,14 +145,19 @@ struct gni_nic {
     uint32_t magic;
     uint8_t ptag; /* resolved */
     bool fma_shared, dual_events;
+    uint8_t smsg_route; /* enum net_route */
     uint16_t smsg_max_retrans, smsg_dlvr_mode;
     struct gni_cdm *cdm;
     struct aries_nic *hw;
     struct aries_process *process;
-    struct aries_list eps, cqs, mrs; /* all that CdmDestroy releases */
+    struct aries_list eps, cqs, mrs, ces; /* all that CdmDestroy releases */
     struct aries_list nic_link; /* hw->attached, found by (ptag, cookie, inst_id) */
+    struct aries_list channels; /* completion channels */
+    const struct aries_job_state
+        *ntt; /* not NULL: addresses are indices of its translation group */
     struct aries_datagrams *datagrams; /* datagram.c; created at first use */
     struct aries_list smsg_returns; /* EPs that owe their peer a credit return (smsg.c) */
+    struct gni_msgq *msgq; /* its shared message queue; NULL: none */
     uint32_t statistics[21]; /* GNI_STAT_* in the Aries numbering */
     sim_time_t
         fma_get_free; /* simulated back end: when its FMA descriptor can launch the next GET */
@@ -150,40 +165,105 @@ struct gni_nic {
     uint32_t refs; /* the attachment itself, plus one for each silent transaction in flight */
 };
 
+#define ARIES_SLOTS_FEW 16u
+
+/*
+ * An endpoint, and its SMSG connection. Hundreds of them per node do not stay in the cache, so they
+ * are ordered by lines: what receiving a message touches lies in the first, what sending one
+ * touches in the first three. All can be fetched at once, before anything is known but the handle.
+ * rx_ is about messages from the peer, tx_ about those to it; numbers of messages count modulo
+ * 2^32.
+ */
 struct gni_ep {
     uint32_t magic;
-    uint32_t remote_addr, remote_id; /* all-ones: unbound */
-    uint32_t local_event, remote_event;
+    uint16_t message_max, credits;
     struct gni_nic *nic;
-    struct aries_smsg *smsg; /* NULL until GNI_SmsgInit */
-    struct gni_cq *cq; /* source CQ; may be NULL */
+    uint8_t *rx_ring; /* the control block lies before it */
+    uint32_t rx_bytes, rx_at; /* size of the ring; place behind what was released */
+    uint32_t rx_received; /* and released; number of the next message */
+    uint32_t rx_current; /* place of the next message, once it was found; all-ones: not yet */
+    uint32_t rx_reported; /* releases that the peer has been told of */
+    uint32_t rx_owed; /* bytes released since */
+    uint32_t rx_heard; /* releases at the peer, as the last message that was read tells */
+    uint16_t rx_units; /* what the current message takes of the ring, in SMSG_UNIT */
+    bool connected : 1; /* by GNI_SmsgInit */
+    bool retransmit : 1; /* MBOX_AUTO_RETRANSMIT */
+    bool broken : 1; /* a message is lost for good */
+    bool shown : 1; /* GetNext gave the current message out: it can be released */
+    uint32_t wanted; /* ring bytes that a stalled send waits for */
+    uint32_t local_event;
+
     struct aries_nic *remote; /* NULL: unbound, or no such node */
+    uint64_t tx_ring; /* address at the peer */
+    gni_mem_handle_t tx_handle;
+    uint32_t tx_bytes, tx_at, tx_used;
+    uint32_t tx_sent, tx_returned; /* returned: released by the peer */
+    uint32_t tx_freed; /* messages tx_freed … tx_sent-1 hold slots */
+    uint16_t tx_slots, tx_next; /* number of slots; the one that the next message takes */
+    uint32_t remote_event;
+
+    struct gni_cq *cq; /* source CQ; may be NULL */
+    uint16_t *slots; /* bytes of the ring that each message takes, in SMSG_UNIT, and a mark */
+    uint16_t few[ARIES_SLOTS_FEW]; /* where these are, when that is enough */
+    const struct gni_ep *peer; /* the other end, when it is in this simulation: for the cache */
+    uint32_t refs; /* the handle, and each SMSG transaction in flight */
     uint32_t outstanding; /* evented posts and SMSG sends not yet retired */
-    struct aries_list requests; /* its requests in flight */
+
+    uint32_t remote_addr, remote_id; /* all-ones: unbound */
     struct aries_list nic_link;
-    void *datagram; /* pending mark and out_buf; datagram.c */
+    void *datagram; /* pending mark and out_buf; datagram.c. When the handle is dead: its slab */
+    struct aries_repeat *repeats; /* what may have to be sent again, by slot; smsg.c */
+    struct aries_list return_link; /* nic->smsg_returns, while a return must be repeated */
+    uint16_t return_failures;
+    uint8_t epoch; /* connections that this endpoint had, modulo 64 */
+    /* What it stands for in a tree of collective engines: GNI_EpSetCeAttr. Type 0: nothing. */
+    uint8_t ce_id, ce_child_id, ce_child_type;
 };
 
 /*
  * A request object: one outstanding evented post, or SMSG send. Lives in the CQ's table
  * (cq->requests) until the last expected event is collected. The TID of its events is its index + 1
- * below and a generation above, so that an event that is used once too often is noticed.
+ * below and a generation above, so that an event that is used once too often is noticed. A queue
+ * may have hundreds, each used once in a while, so they are small.
  */
 struct aries_request {
-    struct aries_list ep_link; /* ep->requests; self-linked when the EP is gone */
     struct gni_ep *ep; /* NULL when the EP was destroyed */
-    struct gni_cq *cq; /* whose table this is in: for completions, whose context is the request */
     gni_post_descriptor_t *descr; /* NULL for SMSG */
-    uint64_t post_id; /* SMSG: the msg_id that its event shows */
+    uint64_t post_id; /* SMSG: the msg_id that its event shows, and above it the slot */
     uint32_t tid;
-    uint32_t inst_id; /* local_event at the time of the post */
-    uint32_t next_free;
+    union {
+        uint32_t inst_id; /* local_event at the time of the post */
+        uint32_t next_free;
+    };
     uint16_t expected; /* GNI_CQMODE_LOCAL/GLOBAL events still to be collected */
     uint8_t pushed; /* events in the queue, or lost by it, and not collected */
+    uint8_t place; /* in its chunk of the table */
     bool busy;
     bool in_flight; /* its `done` is still to come */
-    bool local_pushed; /* its LOCAL event was */
+    bool local_pushed : 1; /* its LOCAL event was */
+    bool orphan : 1; /* SMSG: the endpoint was destroyed; its memory waits for `done` */
     uint8_t unit; /* enum aries_unit: names the source in its events */
+};
+
+#define ARIES_REQUESTS_SHIFT 4
+#define ARIES_REQUESTS_CHUNK (1u << ARIES_REQUESTS_SHIFT)
+
+struct aries_request_chunk {
+    struct aries_request request[ARIES_REQUESTS_CHUNK];
+    struct gni_cq *cq;
+};
+
+/* The queue in whose table it is: for completions, whose context is the request. */
+static inline struct gni_cq *aries_request_cq(const struct aries_request *request)
+{
+    return ((const struct aries_request_chunk *)(request - request->place))->cq;
+}
+
+struct aries_cq_slot {
+    gni_cq_entry_t entry;
+    /* What who reads the entry will look at, or NULL; a remote event: struct gni_ep, any other:
+     * struct aries_request. For the cache. */
+    const void *look;
 };
 
 struct gni_cq {
@@ -192,7 +272,7 @@ struct gni_cq {
                       aries_cq_unref */
     struct gni_nic *nic; /* NULL when the handle died */
     struct aries_fabric *fabric;
-    uint64_t *ring;
+    struct aries_cq_slot *ring;
     uint32_t capacity, mask_count;
     uint32_t head, count; /* ring positions head … head+count-1 (mod ring_size) hold entries */
     uint32_t ring_size; /* power of two, grown by need until it holds `capacity` entries */
@@ -200,13 +280,17 @@ struct gni_cq {
     bool overrun; /* an event was lost; the newest entry carries the flag */
     bool has_mr; /* named by a registration: destination CQ */
     bool has_source; /* bound to an EP or named by a post: source CQ */
-    uint32_t ep_count; /* EPs created with it */
+    bool armed; /* the next entry fires its completion channel */
+    uint32_t ep_count; /* EPs created with it, collective engines configured with it */
     void (*handler)(gni_cq_entry_t *, void *);
     void *context;
-    struct aries_request **requests; /* table in chunks that never move, grown by need */
+    struct aries_request_chunk **requests; /* table whose chunks never move, grown by need */
     uint32_t requests_count, requests_max, requests_free, requests_busy;
     struct aries_list nic_link;
     uint32_t index; /* number on its node, for traces and reports */
+    uint32_t fired; /* channel events not collected */
+    struct gni_comp_chan *channel; /* completion channel, or NULL */
+    struct aries_list channel_link, fired_link; /* in its lists */
 };
 
 /* A memory registration. Found at the target by (NIC, ptag, MDH). */
@@ -214,6 +298,7 @@ struct aries_mr {
     uint32_t refs; /* 1 while registered, plus 1 for each write in flight into it */
     bool live; /* registered, and for reserved regions updated at least once */
     bool read_only, vmdh, segmented, reserved;
+    bool corrupt; /* its memory descriptor was hit by a fault */
     uint8_t ptag;
     uint16_t mdh;
     uint64_t base,
@@ -233,52 +318,86 @@ struct aries_mr {
 
 /* ---- the NIC behind the front ---------------------------------------------------------------- */
 
-enum aries_op { ARIES_PUT, ARIES_GET, ARIES_AMO, ARIES_CQWRITE };
-enum aries_unit { ARIES_UNIT_FMA, ARIES_UNIT_BTE };
+enum aries_op {
+    ARIES_PUT,
+    ARIES_GET,
+    ARIES_AMO,
+    ARIES_CQWRITE,
+    /* Of the collective engine: */
+    ARIES_CE_JOIN, /* to a channel, from a process or a channel below it */
+    ARIES_CE_RESULT, /* to a channel, from the one above it */
+    ARIES_CE_WRITE, /* result to the memory of a process */
+};
+enum aries_unit { ARIES_UNIT_FMA, ARIES_UNIT_BTE, ARIES_UNIT_CE };
+
+/* What a packet to a collective engine says besides its operands. */
+struct aries_ce_header {
+    uint64_t reduction_id; /* 48 bits */
+    uint8_t ce_id; /* the channel that it goes to */
+    uint8_t child_id, child_type; /* JOIN: as which of its children */
+    uint8_t command, mode; /* gni_ce_cmd_type_t; GNI_CEMODE_, with the exceptions so far */
+    uint8_t status; /* RESULT: 0 or an A_STATUS code */
+    uint8_t from; /* the channel that sent it */
+};
+struct aries_ce_config; /* ce.h */
 
 /*
  * One transaction as the front hands it to the NIC: by value, copied. The front has checked the
  * call; the NIC checks what hardware checks (translation, bounds, protection, at both ends) and
  * reports by `done`.
+ *
+ * What every transaction needs comes first: a PUT by FMA without flags touches no more than that.
  */
 struct aries_work {
-    enum aries_op op;
-    enum aries_unit unit;
-    enum net_route route;
-    bool ordered_tail, fence;
-    struct aries_nic *target; /* NULL: no such PE → PE_BOUNDS_ERR */
+    uint8_t op; /* enum aries_op */
+    uint8_t unit; /* enum aries_unit */
+    uint8_t route; /* enum net_route */
     uint8_t ptag;
-    uint64_t local_addr, remote_addr, length;
-    const void
-        *header; /* PUT by FMA (SMSG): header bytes that go before local_addr's; NULL: none */
-    uint32_t header_length;
-    gni_mem_handle_t local_handle, remote_handle;
+    bool ordered_tail, fence;
     bool local_is_va; /* FMA PUT, SMSG: source is read by the CPU now, no local handle */
-    uint32_t amo_cmd;
-    uint64_t operand[2];
     bool sync_flag, flag_response; /* PUT_W_SYNCFLAG / GET_W_FLAG, AMO_W_FLAG */
-    uint64_t sync_flag_addr, sync_flag_value;
-    uint64_t cqwrite_value;
     bool remote_wanted; /* REMOTE_EVENT: event with datum remote_event at the target region's CQ */
     bool remote_optional; /* SMSG: a region without a CQ is no error */
-    uint32_t remote_event;
     bool local_wanted; /* call `local_done` when the source buffer may be reused (BTE) */
-    struct ledger_book *book;
-    sim_time_t cpu; /* CPU time of the call, charged by the NIC before the doorbell */
+    uint32_t remote_event;
+    struct aries_nic *target; /* NULL: no such PE → PE_BOUNDS_ERR */
+    uint64_t remote_addr, length;
+    union {
+        gni_mem_handle_t remote_handle;
+        struct aries_ce_header ce; /* CE_JOIN, CE_RESULT */
+    };
     /*
      * Called once when the transaction has ended, at the time at which a source CQ entry becomes
      * visible. status: 0 or an A_STATUS code, info: CPLTN_SREQ.. as in cq_entry.h. `context` is the
      * front's. May be NULL (silent).
      */
     void (*done)(void *context, uint8_t status, uint8_t info, bool remote_overrun);
-    void (*local_done)(void *context);
     void *context;
     /*
-     * What `done` and the receiver's next call will look at, or NULL: fetched into the cache when
-     * the request arrives. Only hints: never dereferenced, they may point to what is gone.
+     * The endpoint at which a message arrives, when it is in this simulation, or NULL. A hint for
+     * the cache: see aries_cq_push_for.
      */
-    const void *warm[3];
+    const struct gni_ep *peer;
+    const void *own; /* what `done` will look at besides `context`; for the cache, or NULL */
+    uint32_t header_length;
+    uint32_t amo_cmd;
+
+    /* Of use during the submission only. */
+    sim_time_t cpu; /* CPU time of the call, charged by the NIC before the doorbell */
+    struct ledger_book *book;
+    const void
+        *header; /* PUT by FMA (SMSG): header bytes that go before local_addr's; NULL: none */
+
+    uint64_t local_addr;
+    gni_mem_handle_t local_handle;
+    uint64_t operand[2];
+    uint64_t sync_flag_addr, sync_flag_value;
+    uint64_t cqwrite_value;
+    void (*local_done)(void *context);
 };
+
+/* Bytes that the NIC must keep of a PUT by FMA without flags. */
+#define ARIES_WORK_SHORT offsetof(struct aries_work, cpu)
 
 /* What a NIC back end offers; sim_nic.c is the simulated one. */
 struct aries_nic_ops {
@@ -286,6 +405,9 @@ struct aries_nic_ops {
     void (*submit)(struct gni_nic *nic, const struct aries_work *work);
     /* As many of `count` works, one completion for all: chained transactions. */
     void (*submit_chain)(struct gni_nic *nic, const struct aries_work *works, uint32_t count);
+    /* Gives a channel of the collective engine its place in a tree, or takes it out: NULL. */
+    void (*ce_configure)(struct aries_nic *hw, uint32_t ce_id,
+                         const struct aries_ce_config *config);
 };
 
 struct aries_nic { /* the hardware of one node */
@@ -298,7 +420,15 @@ struct aries_nic { /* the hardware of one node */
     struct aries_mdd_table *mdds; /* by MDH: mem.c; NULL until first used */
     struct aries_mdd_table *vmdhs; /* list of the MDD blocks, one per ptag: mem.c */
     uint32_t mdd_used, fma_used, cq_used, cq_index;
+    uint32_t ce_used; /* channels of the collective engine: bit per id */
     struct aries_kernel *kernel; /* datagram messages on their way; datagram_kernel.c */
+    struct msgq_shared *msgqs; /* shared message queues of its jobs: msgq_region.c */
+    struct aries_job_state *
+        *job_states; /* by ptag, each NULL until there is something to keep; job.c */
+    struct aries_ntt *ntt; /* node translation table; NULL until it is used: ntt.c */
+    struct aries_bi *bi; /* balanced injection; NULL: never configured: bi.c */
+    struct aries_list errors; /* subscriptions to its error events; error_event.c */
+    uint32_t errors_count, error_serial;
     struct aries_sim_nic *sim; /* state of the simulated back end: nic_*.c only */
 };
 
@@ -317,11 +447,15 @@ struct aries_fabric {
     struct aries_job *jobs;
     uint32_t jobs_count;
     uint64_t seed;
-    struct ledger_book book_put, book_get, book_amo, book_cqwrite, book_smsg, book_event,
-        book_datagram;
+    struct ledger_book book_put, book_get, book_amo, book_cqwrite, book_smsg, book_event, book_msgq,
+        book_datagram, book_ce;
     struct sim_fault_point fault_packet, fault_cq, fault_datagram;
     struct aries_counters counters;
+    /* Where an SMSG message is put together: one place for all, in the cache. */
+    uint64_t record[128];
+    struct aries_work message;
     struct aries_objects *objects; /* memory of handles and registrations: objects.c */
+    struct aries_list datagrams; /* of all communication domains: datagram.c */
     struct aries_fabric *retired; /* destroyed before this one and not yet freed: process.c */
     struct _GHashTable
         *mailboxes; /* connections by the address of their ring; looked up, never walked */
@@ -333,10 +467,14 @@ struct aries_fabric {
 struct aries_nic *aries_nic_by_pe(struct aries_fabric *fabric, uint32_t pe_addr); /* NULL: none */
 /* Something became visible to the process: its polling and waiting fibers look again. */
 void aries_process_notify(struct aries_process *process);
+/* The same without what aries_process_notify does for those that share a message queue with it. */
+void aries_process_wake(struct aries_process *process);
 /* Memory of the process was written, which it may watch without any call. */
 void aries_process_written(struct aries_process *process);
 /* Marks the process dead and tells its host, once. For the error policy and for crashed nodes. */
 void aries_process_kill(struct aries_process *process, const char *why);
+/* Whether a signal was sent to the running thread since it was asked last: its call returns. */
+bool aries_interrupted(struct aries_process *process);
 /* The error policy of ugni 6.2.2 for a failed transaction; `silent`: it had no CQ to be reported
  * to. */
 void aries_transaction_failed(struct gni_nic *nic, uint8_t status, bool silent);
@@ -354,6 +492,12 @@ static inline const struct aries_timing *aries_timing_of(const struct gni_nic *n
  * swallow it and return true. Also asks the fault point "aries.cq" and books in book_event.
  */
 bool aries_cq_push(struct gni_cq *cq, gni_cq_entry_t entry);
+/*
+ * The same, with what its reader will look at: the endpoint of a remote event (it may be dead by
+ * then, but its memory is still that of endpoints), or the request of any other. NULL: unknown. It
+ * is fetched into the cache before its turn comes.
+ */
+bool aries_cq_push_for(struct gni_cq *cq, gni_cq_entry_t entry, const void *look);
 /* The next read of the queue reports an overrun, as if an event had been lost just now. */
 void aries_cq_overrun(struct gni_cq *cq);
 void aries_cq_ref(struct gni_cq *cq);
@@ -387,11 +531,41 @@ bool aries_mr_write(struct aries_mr *mr, uint64_t addr, const void *from, uint64
 bool aries_mr_read(struct aries_mr *mr, uint64_t addr, void *to, uint64_t length);
 /* Plain memory of the caller's process, same protection against unmapped pages. */
 bool aries_copy(void *to, const void *from, uint64_t length);
+/*
+ * What a post says as its local address, as the NIC looks it up. A program names its own memory by
+ * virtual addresses also with a handle of an MDD block (libfabric does, whenever it uses such
+ * keys); remote addresses are offsets then.
+ */
+uint64_t aries_mr_local_address(struct gni_nic *nic, const gni_mem_handle_t *handle, uint64_t addr);
 /* The host address of offset/VA `addr` in mr when [addr, addr+length) is one piece; NULL otherwise.
  */
 void *aries_mr_pointer(struct aries_mr *mr, uint64_t addr, uint64_t length);
 void aries_mr_ref(struct aries_mr *mr);
 void aries_mr_unref(struct aries_mr *mr);
+
+/* ---- provided by comp_chan.c, error_event.c, job.c, ntt.c, bi.c --------------------------------
+ */
+
+/* An armed queue got an entry: once. */
+void aries_channel_fire(struct gni_cq *cq);
+void aries_channel_detach(struct gni_cq *cq); /* the queue dies, or gets another channel */
+
+/*
+ * An error event of the NIC: to its subscribers, and under the error policy. `mask` is one of
+ * GNI_ERRMASK_, `code` an A_STATUS or other hardware code, ptag 0: concerns all.
+ */
+void aries_error_raise(struct aries_nic *hw, gni_error_mask_t mask, uint16_t code, uint8_t ptag,
+                       uint64_t info);
+gni_error_mask_t aries_error_category(uint8_t status); /* of a status that a fault causes */
+
+bool aries_ptag_suspended(const struct aries_nic *hw, uint8_t ptag);
+
+/* The NIC that an address given to this domain names, and an address as it is shown to it. */
+struct aries_nic *aries_pe_resolve(const struct gni_nic *nic, uint32_t pe_addr);
+uint32_t aries_pe_shown(const struct gni_nic *nic, uint32_t pe_addr);
+
+/* A throttle has begun or ended: `begun` NICs fall back to what they were told for that case. */
+void aries_bi_throttled(struct aries_fabric *fabric, bool begun);
 
 /* ---- provided by smsg.c and datagram.c --------------------------------------------------------
  */
@@ -399,6 +573,9 @@ void aries_mr_unref(struct aries_mr *mr);
 void aries_smsg_progress(
     struct gni_nic *nic); /* returns owed credits; called by CqGetEvent and GetNext */
 void aries_smsg_ep_release(struct gni_ep *ep); /* EpUnbind, EpDestroy */
+void aries_smsg_ep_free(struct gni_ep *ep); /* what the connection had allocated */
+void aries_ep_unref(
+    struct gni_ep *ep); /* ep.c: its memory goes when handle and transactions have */
 /*
  * The completion of an SMSG send was popped from the source CQ: true when the entry must not be
  * shown (resent, or replaced by a later entry). In the ring such an entry has TYPE SMSG and the
@@ -414,15 +591,34 @@ void aries_datagrams_node_down(struct aries_fabric *fabric, uint32_t node);
 void aries_datagrams_fini(
     struct aries_fabric *fabric); /* aries_fabric_destroy, before the NICs go */
 
+/* ---- provided by msgq.c, msgq_region.c and msgq_send.c ------------------------------------------
+ */
+
+void aries_msgq_nic_release(struct gni_nic *nic); /* CdmDestroy, before the registrations go */
+void aries_msgqs_free(struct aries_nic *hw); /* regions that are left at the end of the fabric */
+void aries_msgq_discard(void *msgq); /* what a handle's memory holds */
+/*
+ * The NIC did something for the process whose first handle this is. The instances of a shared queue
+ * have a mailbox in common, whoever's registration it was written with: those that watch it look.
+ */
+void aries_msgq_notify(const struct gni_msgq *first);
+
 /* ---- provided by sim_nic.c ------------------------------------------------------------------- */
 
 extern const struct aries_nic_ops aries_sim_nic_ops;
+/* At most so many request packets of the NIC are in flight from now on. */
+void aries_sim_orb_limit(struct aries_nic *hw, uint32_t packets);
+bool aries_sim_throttled(const struct aries_fabric *fabric);
+/* Requests of a tag are held back from now on; whether some are still in flight; they go on. */
+void aries_sim_hold(struct aries_nic *hw, uint8_t ptag);
+bool aries_sim_draining(const struct aries_nic *hw, uint8_t ptag);
+void aries_sim_release(struct aries_nic *hw);
 void aries_sim_fabric_init(struct aries_fabric *fabric);
 void aries_sim_fabric_fini(struct aries_fabric *fabric);
 /*
  * Carries a datagram engine message of `bytes` (a small control packet of the kernel) to another
- * node; `deliver` is called there after the modelled time, never when the node is dead. Reliable:
- * retried by the kernel on loss.
+ * node; `deliver` is called there after the modelled time, never when one of the nodes is dead.
+ * Reliable: retried by the kernel on loss.
  */
 void aries_sim_kernel_send(struct aries_nic *from, struct aries_nic *to, uint32_t bytes,
                            void (*deliver)(void *arg), void *arg);

@@ -4,6 +4,7 @@
 
 #include <sys/mman.h>
 #include "aries/misc/exceptions.h"
+#include "job.h"
 #include "mdd.h"
 #include "mem_handle.h"
 
@@ -97,6 +98,8 @@ uint8_t aries_mr_check(struct aries_nic *hw, uint8_t ptag, gni_mem_handle_t hand
 
     if (found == NULL || (handle.qword1 == 0 && handle.qword2 == 0))
         return A_STATUS_AT_MDD_INV;
+    if (sim_unlikely(found->corrupt))
+        return A_STATUS_AT_MDD_UNCORRECTABLE;
     if (access == ARIES_WRITE && found->read_only)
         return A_STATUS_AT_MDD_WR_PERMISSION_ERR;
     offset = addr - found->base;
@@ -155,6 +158,16 @@ bool aries_mr_write(struct aries_mr *mr, uint64_t addr, const void *from, uint64
 bool aries_mr_read(struct aries_mr *mr, uint64_t addr, void *to, uint64_t length)
 {
     return transfer(mr, addr, to, length, ARIES_READ);
+}
+
+uint64_t aries_mr_local_address(struct gni_nic *nic, const gni_mem_handle_t *handle, uint64_t addr)
+{
+    const struct aries_mr *mr;
+
+    if (sim_likely(!(aries_mem_handle_flags(handle) & ARIES_MEM_VMDH)))
+        return addr;
+    mr = aries_mr_find(nic->hw, nic->ptag, *handle);
+    return mr != NULL && !mr->segmented ? addr - mr->address : addr;
 }
 
 void *aries_mr_pointer(struct aries_mr *mr, uint64_t addr, uint64_t length)
@@ -309,7 +322,7 @@ static gni_return_t enter(struct gni_nic *nic, const struct region *region, stru
         return GNI_RC_INVALID_STATE; /* no MDD block: GNI_SetMddResources comes first */
     if (vmdh && vmdh_index != UINT32_MAX && vmdh_index >= table->size)
         return GNI_RC_INVALID_PARAM;
-    if (hw->mdd_used >= timing->mdds)
+    if (hw->mdd_used >= timing->mdds || !aries_job_may_add(hw, nic->ptag, GNI_JOB_RES_MDD))
         return GNI_RC_ERROR_RESOURCE;
     mr = slab_new(&hw->fabric->objects->mrs);
     index = mdd_insert(table, vmdh ? vmdh_index : MDD_ANY, mr);
@@ -406,6 +419,13 @@ static gni_return_t segments_check(const gni_mem_segment_t *segments, uint32_t c
     return GNI_RC_SUCCESS;
 }
 
+static gni_mem_segment_t whole_pages(const gni_mem_segment_t *segment)
+{
+    uint64_t first = round_down(segment->address);
+
+    return (gni_mem_segment_t){first, round_up(segment->address + segment->length) - first};
+}
+
 gni_return_t GNI_MemRegisterSegments(gni_nic_handle_t nic_hndl, gni_mem_segment_t *mem_segments,
                                      uint32_t segments_cnt, gni_cq_handle_t dst_cq_hndl,
                                      uint32_t flags, uint32_t vmdh_index,
@@ -423,17 +443,17 @@ gni_return_t GNI_MemRegisterSegments(gni_nic_handle_t nic_hndl, gni_mem_segment_
         result = segments_check(mem_segments, segments_cnt, flags);
     if (result != GNI_RC_SUCCESS)
         return result;
-    region.address = mem_segments[0].address;
-    region.segments = g_new(gni_mem_segment_t, segments_cnt);
     for (i = 0; i < segments_cnt; i++) {
-        gni_mem_segment_t *piece = &region.segments[i];
+        gni_mem_segment_t piece = whole_pages(&mem_segments[i]);
 
-        piece->address = round_down(mem_segments[i].address);
-        piece->length = round_up(mem_segments[i].address + mem_segments[i].length) - piece->address;
-        region.length += piece->length;
+        region.length += piece.length;
         region.bytes += mem_segments[i].length;
     }
-    spend_registration(nic_hndl, region.length);
+    spend_registration(nic_hndl, region.length); /* who dies in it must not own memory */
+    region.address = mem_segments[0].address;
+    region.segments = g_new(gni_mem_segment_t, segments_cnt);
+    for (i = 0; i < segments_cnt; i++)
+        region.segments[i] = whole_pages(&mem_segments[i]);
     result = enter(nic_hndl, &region, dst_cq_hndl, flags, vmdh_index, mem_hndl);
     if (result != GNI_RC_SUCCESS)
         g_free(region.segments);

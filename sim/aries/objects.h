@@ -7,6 +7,7 @@
 #ifndef JACQUARD_ARIES_OBJECTS_H
 #define JACQUARD_ARIES_OBJECTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,22 +36,29 @@ struct ep_arena {
     size_t mapped;
     uint32_t next; /* first page that nobody had yet */
     struct ep_page *free;
+    struct aries_ep_slab *orphans; /* of processes that have ended */
 };
 
 struct aries_ep_slab { /* of one process */
+    struct ep_arena *arena;
     struct gni_ep *free;
     uint32_t *pages;
     uint32_t pages_count;
+    uint32_t used; /* endpoints */
+    bool orphan; /* the process has ended; transactions still name its endpoints */
+    struct aries_ep_slab *next;
 };
 
-struct gni_ep *ep_slab_new(struct ep_arena *arena,
-                           struct aries_ep_slab *slab); /* NULL: none left */
+struct aries_ep_slab *ep_slab_create(struct ep_arena *arena);
+struct gni_ep *ep_slab_new(struct aries_ep_slab *slab); /* zeroed; NULL: none left */
 void ep_slab_delete(struct aries_ep_slab *slab, struct gni_ep *ep);
-void ep_slab_free(struct ep_arena *arena, struct aries_ep_slab *slab); /* and all its endpoints */
-void ep_arena_free(struct ep_arena *arena);
+/* The process ends: its slab goes with the last of its endpoints. */
+void ep_slab_abandon(struct aries_ep_slab *slab);
+/* `discard` is called for what is left: endpoints whose transactions never ended. */
+void ep_arena_free(struct ep_arena *arena, void (*discard)(struct gni_ep *ep));
 
 struct aries_objects {
-    struct slab cdms, nics, cqs, mrs;
+    struct slab cdms, nics, cqs, mrs, msgqs, ces, channels, errors;
     struct ep_arena eps;
 };
 

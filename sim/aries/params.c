@@ -52,6 +52,16 @@ static const struct aries_param table[] = {
     {"aries.router.vcs", "", "virtual channels of a link: 0-3 requests, 4-7 responses",
      "gpcd vc_table", ARIES_PUBLISHED, 8, 8, SAME(8)},
 
+    {"aries.router.row_credits", "phits",
+     "F2: of a VC in the row buffer of a column, besides those on the move", "gpcd; unit assumed",
+     ARIES_PUBLISHED, 1, 100, SAME(10)},
+    {"aries.router.row_bus_Mps", "Mphit/s", "F2: an input tile's row bus: two paths at 800 MHz",
+     "gpcd ROWBUS_2X; clock assumed", ARIES_ASSUMED, 1, 100000, SAME(1600)},
+    {"aries.router.column_bus_Mps", "Mphit/s", "F2: a row's bus into an output tile",
+     "as a processor tile", ARIES_ASSUMED, 1, 100000, SAME(1250)},
+    {"aries.router.ptile_Mps", "Mphit/s", "F2: a processor tile, each class",
+     "four tiles never limit two NICs", ARIES_ASSUMED, 1, 100000, SAME(1250)},
+
 #define BIAS(c, min_shift, min_add, non_shift, non_add)                               \
     {"aries.route.bias" c ".min_shift",                                               \
      "bits",                                                                          \
@@ -102,6 +112,8 @@ static const struct aries_param table[] = {
      SAME(10)},
     {"aries.nic.cclk_MHz", "MHz", "NIC clock: one 16-byte flit per cycle, 64 bytes in five",
      "WP, gpcd", ARIES_PUBLISHED, 1, 10000, SAME(800)},
+    {"aries.nic.request_buffer", "flits", "F2: what the NIC takes in before requests wait outside",
+     "gpcd ar_nl_cfg_crdt", ARIES_PUBLISHED, 1, 1e6, SAME(32)},
     {"aries.nic.orb_entries", "", "request packets in flight per NIC", "gpcd max_pid_cnt",
      ARIES_PUBLISHED, 1, 1024, SAME(1024)},
     {"aries.nic.orb_bte_get", "", "of these at most by BTE GETs", "gpcd rd_op_ctrl",
@@ -133,6 +145,8 @@ static const struct aries_param table[] = {
      SAME(4096)},
     {"aries.nic.cqs", "", "completion queue descriptors", "gpcd, 11-bit handle", ARIES_PUBLISHED, 1,
      2048, SAME(2048)},
+    {"aries.node.huge_pages", "", "1: hugetlbfs is mounted on the nodes; GNI_MsgqInit needs it",
+     "Cray's nodes", ARIES_ASSUMED, 0, 1, SAME(1)},
     {"aries.nic.ssids", "", "transactions in progress", "gpcd ar_nic_ssid", ARIES_PUBLISHED, 1, 512,
      SAME(512)},
     {"aries.nic.amo_hit_ns", "ns",
@@ -140,6 +154,12 @@ static const struct aries_param table[] = {
      "16 cycles", ARIES_ASSUMED, 0, 1e6, SAME(20)},
     {"aries.nic.amo_cache", "", "lines in the cache of the atomic unit", "gpcd ar_nic_amo",
      ARIES_PUBLISHED, 1, 64, SAME(64)},
+    {"aries.nic.vces", "", "channels (VCEs) of the collective engine", "gpcd ar_nic_ce",
+     ARIES_PUBLISHED, 1, 32, SAME(4)},
+    {"aries.nic.ce_combine_ns", "ns", "a join or result through the collective engine, 40 cycles",
+     "", ARIES_ASSUMED, 0, 1e6, SAME(50)},
+    {"aries.nic.ce_gap_ps", "ps", "minimum gap between packets at the collective engine",
+     "as fma_gap_ps", ARIES_ASSUMED, 0, 1e9, SAME(8333)},
     {"aries.nic.cq_exact", "",
      "1: a completion queue holds just the entries asked for; 0: whole pages of 512, less one",
      "libfabric tests", ARIES_ASSUMED, 0, 1, SAME(0)},
@@ -209,6 +229,14 @@ static const struct aries_param table[] = {
      1e6,
      {70, 91, 420}},
     {"aries.cpu.release_ns", "ns", "GNI_SmsgRelease", "", ARIES_ASSUMED, 0, 1e6, {20, 26, 120}},
+    {"aries.cpu.ce_check_ns",
+     "ns",
+     "GNI_CeCheckResult: one look at memory",
+     "",
+     ARIES_ASSUMED,
+     0,
+     1e6,
+     {10, 13, 60}},
     {"aries.cpu.fma_shared_ns", "ns",
      "extra per post of a domain with FMA_SHARED (0: contained in the measured adders)",
      "libfabric-cray 1328", ARIES_ASSUMED, 0, 1e6, SAME(0)},
@@ -243,6 +271,8 @@ static const struct aries_param table[] = {
      ARIES_ASSUMED, 0, 1e9, SAME(30)},
     {"aries.cpu.ep_create_ns", "ns", "GNI_EpCreate", "", ARIES_ASSUMED, 0, 1e9, SAME(200)},
     {"aries.cpu.ep_bind_ns", "ns", "GNI_EpBind", "", ARIES_ASSUMED, 0, 1e9, SAME(100)},
+    {"aries.cpu.ce_setup_ns", "ns", "GNI_CeCreate, GNI_CeConfigure, GNI_CeDestroy", "",
+     ARIES_ASSUMED, 0, 1e9, SAME(5000)},
     {"aries.cpu.datagram_ns", "ns", "GNI_EpPostData*", "", ARIES_ASSUMED, 0, 1e9, SAME(5000)},
     {"aries.cpu.datagram_remote_ns", "ns", "the kernel's share at the target of a datagram",
      "10 us end to end", ARIES_ASSUMED, 0, 1e9, SAME(4500)},
@@ -369,6 +399,16 @@ void aries_params_to_net(const struct aries_params *params, struct net_config *c
     dragonfly->router_transit = ns(params, "aries.router.transit_ns");
     dragonfly->vc_units = 8 * (uint32_t)(get(params, "aries.router.private_blocks") +
                                          get(params, "aries.router.shared_blocks"));
+    dragonfly->tile = (struct net_tile_config){
+        .private_blocks = (uint32_t)get(params, "aries.router.private_blocks"),
+        .shared_blocks = (uint32_t)get(params, "aries.router.shared_blocks"),
+        .row_credits = (uint32_t)get(params, "aries.router.row_credits"),
+        .row_mps = get(params, "aries.router.row_bus_Mps"),
+        .column_mps = get(params, "aries.router.column_bus_Mps"),
+        .ptile_mps = get(params, "aries.router.ptile_Mps"),
+        .nic_buffer = (sim_time_t)llround(get(params, "aries.nic.request_buffer") * 1e6 /
+                                          get(params, "aries.nic.cclk_MHz")),
+    };
     for (class = 0; class < 4; class ++) {
         uint32_t *out[] = {&dragonfly->bias[class].min_shift, &dragonfly->bias[class].min_add,
                            &dragonfly->bias[class].non_shift, &dragonfly->bias[class].non_add};
@@ -421,10 +461,16 @@ void aries_params_to_timing(const struct aries_params *params, struct aries_timi
         .bte_channels = (uint32_t)get(params, "aries.nic.bte_channels"),
         .mdds = (uint32_t)get(params, "aries.nic.mdds"),
         .cqs = (uint32_t)get(params, "aries.nic.cqs"),
+        .huge_pages = get(params, "aries.node.huge_pages") != 0,
         .ssids = (uint32_t)get(params, "aries.nic.ssids"),
+        .vces = (uint32_t)get(params, "aries.nic.vces"),
+        .ce_combine = ns(params, "aries.nic.ce_combine_ns"),
+        .ce_gap = (sim_time_t)get(params, "aries.nic.ce_gap_ps"),
+        .cpu_ce_check = ns(params, "aries.cpu.ce_check_ns"),
         .npt_tags = (uint32_t)get(params, "aries.nic.npt_tags"),
         .amo_cache = (uint32_t)get(params, "aries.nic.amo_cache"),
         .chunk_packets = (uint32_t)get(params, "aries.nic.chunk_packets"),
+        .chunk_packets_fixed = (uint32_t)get(params, "aries.nic.chunk_packets"),
         .response_class = (uint32_t)get(params, "aries.route.response_class"),
         .cq_exact = get(params, "aries.nic.cq_exact") != 0,
         .kill = get(params, "aries.fault.kill") != 0,
@@ -441,5 +487,6 @@ void aries_params_to_timing(const struct aries_params *params, struct aries_timi
     COLD(cold_datagram, "aries.cpu.datagram_ns");
     COLD(cold_datagram_remote, "aries.cpu.datagram_remote_ns");
     COLD(cold_datagram_test, "aries.cpu.datagram_test_ns");
+    COLD(cold_ce, "aries.cpu.ce_setup_ns");
 #undef COLD
 }

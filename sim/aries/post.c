@@ -9,6 +9,7 @@
 #include "post.h"
 
 #include "amo.h"
+#include "ce.h"
 #include "cq_entry.h"
 #include "mem_handle.h"
 
@@ -27,7 +28,7 @@ static void push_event(struct aries_request *request, uint8_t status, uint8_t in
                                                request->tid, request->inst_id);
 
     request->pushed++;
-    aries_cq_push(request->cq, entry | (remote_overrun ? ARIES_CQ_REM_OVERRUN : 0));
+    aries_cq_push(aries_request_cq(request), entry | (remote_overrun ? ARIES_CQ_REM_OVERRUN : 0));
 }
 
 static void push_local(struct aries_request *request, uint8_t status, uint8_t info)
@@ -45,7 +46,7 @@ static void local_done(void *context)
 static void request_done(void *context, uint8_t status, uint8_t info, bool remote_overrun)
 {
     struct aries_request *request = context;
-    struct gni_cq *cq = request->cq;
+    struct gni_cq *cq = aries_request_cq(request);
     uint8_t pushed_before = request->pushed;
 
     if ((request->expected & GNI_CQMODE_LOCAL_EVENT) && !request->local_pushed)
@@ -125,6 +126,17 @@ void work_fill(struct aries_work *work, const struct gni_ep *ep, const gni_post_
     work->remote_event = ep->remote_event;
 }
 
+/* A virtual address beyond the translation group is noticed before the NIC hears of it. */
+static bool outside(const struct aries_work *works, uint32_t count)
+{
+    uint32_t i;
+
+    for (i = 0; i < count; i++)
+        if (works[i].target == NULL)
+            return true;
+    return false;
+}
+
 gni_return_t post_launch(const struct post *post, struct aries_work *works, uint32_t count)
 {
     struct gni_nic *nic = post->ep->nic;
@@ -134,6 +146,8 @@ gni_return_t post_launch(const struct post *post, struct aries_work *works, uint
     sim_time_t cpu = 0;
     uint32_t i;
 
+    if (sim_unlikely(nic->ntt != NULL) && outside(works, count))
+        return GNI_RC_NO_MATCH;
     sim_settle();
     sim_idle_break();
     if (post->expected != 0) {
@@ -253,7 +267,8 @@ gni_return_t GNI_PostRdma(gni_ep_handle_t ep_hndl, gni_post_descriptor_t *post_d
     work.book = work.op == ARIES_PUT ? &fabric->book_put : &fabric->book_get;
     work.fence = (post_descr->rdma_mode & GNI_RDMAMODE_FENCE) != 0;
     work.target = ep_hndl->remote;
-    work.local_addr = post_descr->local_addr;
+    work.local_addr =
+        aries_mr_local_address(ep_hndl->nic, &post_descr->local_mem_hndl, post_descr->local_addr);
     work.remote_addr = post_descr->remote_addr;
     work.length = post_descr->length;
     work.local_handle = post_descr->local_mem_hndl;
@@ -361,8 +376,10 @@ void fma_fill(struct aries_work *work, const struct gni_ep *ep, gni_post_type_t 
         work->local_is_va = true;
         work->cpu += aries_store_time(timing, element->length);
     }
-    if (element->local_handle != NULL)
+    if (element->local_handle != NULL) { /* not of a PUT: its source is the CPU's */
         work->local_handle = *element->local_handle;
+        work->local_addr = aries_mr_local_address(nic, element->local_handle, element->local_addr);
+    }
     nic->statistics[GNI_STAT_FMA_LAUNCH_COUNT]++;
 }
 
@@ -411,8 +428,6 @@ static gni_return_t fma_check(struct post *post, const struct element *element)
         return result;
     if (sync && descr->sync_flag_addr % 8 != 0)
         return GNI_RC_ALIGNMENT_ERROR;
-    if (descr->type == GNI_POST_CE)
-        return GNI_RC_ILLEGAL_OP; /* the collective engine is not modelled yet */
     if (!fma_type_ok(descr->type))
         return GNI_RC_INVALID_PARAM;
     result = fma_check_events(post);
@@ -436,6 +451,8 @@ gni_return_t GNI_PostFma(gni_ep_handle_t ep_hndl, gni_post_descriptor_t *post_de
 
     if (!ep_ok(ep_hndl) || post_descr == NULL)
         return GNI_RC_INVALID_PARAM;
+    if (sim_unlikely(post_descr->type == GNI_POST_CE))
+        return aries_ce_post(&post);
     element = element_of(post_descr);
     result = fma_check(&post, &element);
     if (result != GNI_RC_SUCCESS)

@@ -2,7 +2,13 @@
 /* The fabric, its jobs, and the processes on its nodes. */
 #include "front.h"
 
+#include "bi.h"
+#include "ce.h"
+#include "comp_chan.h"
+#include "error_event.h"
+#include "job.h"
 #include "mem_copy.h"
+#include "msgq.h"
 #include "params.h"
 
 #define PTAG_AUTO_FIRST 4u /* the driver gives out 4 … 127 by itself */
@@ -42,8 +48,10 @@ static void register_books(struct aries_fabric *fabric)
     ledger_book_register(&fabric->book_amo, "aries.amo");
     ledger_book_register(&fabric->book_cqwrite, "aries.cqwrite");
     ledger_book_register(&fabric->book_smsg, "aries.smsg");
+    ledger_book_register(&fabric->book_msgq, "aries.msgq");
     ledger_book_register(&fabric->book_event, "aries.event");
     ledger_book_register(&fabric->book_datagram, "aries.datagram");
+    ledger_book_register(&fabric->book_ce, "aries.ce");
     sim_fault_point_register(&fabric->fault_packet, "aries.packet");
     sim_fault_point_register(&fabric->fault_cq, "aries.cq");
     sim_fault_point_register(&fabric->fault_datagram, "aries.datagram");
@@ -88,13 +96,19 @@ struct aries_fabric *aries_fabric_create(struct net *net, const struct aries_par
         nic->pe_addr = pe_of(net, node);
         nic->alive = true;
         aries_list_init(&nic->attached);
+        aries_list_init(&nic->errors);
         aries_list_init(&nic->processes);
     }
     fabric->objects = g_new0(struct aries_objects, 1);
+    aries_list_init(&fabric->datagrams);
     fabric->objects->cdms.size = sizeof(struct gni_cdm);
     fabric->objects->nics.size = sizeof(struct gni_nic);
     fabric->objects->cqs.size = sizeof(struct gni_cq);
     fabric->objects->mrs.size = sizeof(struct aries_mr);
+    fabric->objects->msgqs.size = sizeof(struct gni_msgq);
+    fabric->objects->ces.size = sizeof(struct gni_ce);
+    fabric->objects->channels.size = sizeof(struct gni_comp_chan);
+    fabric->objects->errors.size = sizeof(struct gni_err);
     register_books(fabric);
     aries_copy_guard();
     fabric->mailboxes = g_hash_table_new(NULL, NULL);
@@ -117,15 +131,26 @@ void aries_fabric_destroy(struct aries_fabric *fabric)
     g_hash_table_destroy(fabric->mailboxes);
     aries_sim_fabric_fini(fabric);
     aries_copy_unguard();
-    for (node = 0; node < fabric->nodes; node++)
+    for (node = 0; node < fabric->nodes; node++) {
         aries_mdds_free(&fabric->nics[node]);
+        aries_msgqs_free(&fabric->nics[node]);
+        aries_job_states_free(&fabric->nics[node]);
+        g_free(fabric->nics[node].bi);
+    }
     slab_each(&objects->cqs, aries_cq_discard);
     slab_each(&objects->mrs, aries_mr_discard);
+    slab_each(&objects->msgqs, aries_msgq_discard);
+    slab_each(&objects->channels, aries_channel_discard);
+    slab_each(&objects->errors, aries_errors_discard);
     slab_free(&objects->cdms);
     slab_free(&objects->nics);
     slab_free(&objects->cqs);
     slab_free(&objects->mrs);
-    ep_arena_free(&objects->eps);
+    slab_free(&objects->msgqs);
+    slab_free(&objects->ces);
+    slab_free(&objects->channels);
+    slab_free(&objects->errors);
+    ep_arena_free(&objects->eps, aries_smsg_ep_free);
     g_free(objects);
     g_free(fabric->jobs);
     g_free(fabric->nics);
@@ -189,8 +214,12 @@ static bool ptag_used(const struct aries_fabric *fabric, uint32_t ptag)
 
 uint8_t aries_job_ptag(struct aries_fabric *fabric, struct aries_job *job)
 {
-    uint32_t ptag;
+    uint32_t ptag, i;
 
+    /* The same on all nodes: it is what the target compares. */
+    for (i = 0; job->ptag == GNI_FIND_ALLOC_PTAG && i < fabric->jobs_count; i++)
+        if (fabric->jobs[i].cookie == job->cookie)
+            job->ptag = fabric->jobs[i].ptag;
     for (ptag = PTAG_AUTO_FIRST; job->ptag == GNI_FIND_ALLOC_PTAG && ptag <= PTAG_AUTO_LAST; ptag++)
         if (!ptag_used(fabric, ptag))
             job->ptag = (uint8_t)ptag;
@@ -223,6 +252,7 @@ struct aries_process *aries_process_create(struct aries_fabric *fabric, uint32_t
             process->trace_index = other->trace_index + 1;
     }
     aries_list_init(&process->cdms);
+    aries_list_init(&process->errors);
     aries_list_add(&hw->processes, &process->node_link);
     if (trace_on && name != NULL)
         trace_set_rank_name(node, process->trace_index, name);
@@ -231,9 +261,54 @@ struct aries_process *aries_process_create(struct aries_fabric *fabric, uint32_t
 
 void aries_process_bind(struct aries_process *process, struct sim_fiber *fiber)
 {
-    g_assert(process->fibers_count < G_N_ELEMENTS(process->fibers));
+    process->fibers =
+        g_renew(struct sim_fiber *, process->fibers, (size_t)process->fibers_count + 1);
     process->fibers[process->fibers_count++] = fiber;
     sim_fiber_set_owner(fiber, process);
+}
+
+static bool remove_fiber(struct sim_fiber **fibers, uint32_t *count, const struct sim_fiber *fiber)
+{
+    uint32_t i;
+
+    for (i = 0; i < *count && fibers[i] != fiber; i++)
+        ;
+    if (i == *count)
+        return false;
+    --*count;
+    memmove(&fibers[i], &fibers[i + 1], (*count - i) * sizeof(*fibers));
+    return true;
+}
+
+void aries_process_unbind(struct aries_process *process, const struct sim_fiber *fiber)
+{
+    remove_fiber(process->fibers, &process->fibers_count, fiber);
+    while (remove_fiber(process->interrupted, &process->interrupted_count, fiber))
+        ;
+    aries_errors_forget(process, fiber);
+}
+
+void aries_process_interrupt(struct aries_process *process, struct sim_fiber *fiber)
+{
+    process->interrupted =
+        g_renew(struct sim_fiber *, process->interrupted, (size_t)process->interrupted_count + 1);
+    process->interrupted[process->interrupted_count++] = fiber;
+    sim_wake(fiber);
+}
+
+bool aries_interrupted(struct aries_process *process)
+{
+    bool found = false;
+
+    while (sim_unlikely(process->interrupted_count > 0) &&
+           remove_fiber(process->interrupted, &process->interrupted_count, sim_fiber_self()))
+        found = true;
+    return found;
+}
+
+void *aries_process_arg(const struct aries_process *process)
+{
+    return process->killed_arg;
 }
 
 struct aries_process *aries_process_self(void)
@@ -247,15 +322,18 @@ void aries_process_exit(struct aries_process *process)
 {
     while (!aries_list_empty(&process->cdms))
         aries_cdm_release(sim_container_of(process->cdms.next, struct gni_cdm, process_link));
+    while (!aries_list_empty(&process->errors))
+        aries_errors_release(sim_container_of(process->errors.next, struct gni_err, process_link));
     if (process->ep_slab != NULL)
-        ep_slab_free(&process->fabric->objects->eps, process->ep_slab);
-    g_free(process->ep_slab);
+        ep_slab_abandon(process->ep_slab);
     aries_list_remove(&process->node_link);
+    g_free(process->fibers);
+    g_free(process->interrupted);
     g_free(process->name);
     g_free(process);
 }
 
-void aries_process_notify(struct aries_process *process)
+void aries_process_wake(struct aries_process *process)
 {
     uint32_t i;
 
@@ -263,6 +341,13 @@ void aries_process_notify(struct aries_process *process)
         return;
     for (i = 0; i < process->fibers_count; i++)
         sim_notify(process->fibers[i]);
+}
+
+void aries_process_notify(struct aries_process *process)
+{
+    aries_process_wake(process);
+    if (sim_unlikely(process != NULL && process->msgqs != NULL))
+        aries_msgq_notify(process->msgqs);
 }
 
 void aries_process_written(struct aries_process *process)
@@ -288,6 +373,8 @@ void aries_transaction_failed(struct gni_nic *nic, uint8_t status, bool silent)
 {
     uint32_t modes;
 
+    if (silent)
+        aries_error_raise(nic->hw, GNI_ERRMASK_TRANSACTION, status, nic->ptag, 0);
     if (!nic->hw->fabric->timing.kill || nic->cdm == NULL)
         return;
     modes = nic->cdm->modes;

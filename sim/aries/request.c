@@ -14,13 +14,12 @@
 
 #include "cq_entry.h"
 
-#define CHUNK_SHIFT 4
-#define CHUNK_REQUESTS (1u << CHUNK_SHIFT)
 #define NO_REQUEST UINT32_MAX
 
 static struct aries_request *request_at(const struct gni_cq *cq, uint32_t index)
 {
-    return &cq->requests[index >> CHUNK_SHIFT][index & (CHUNK_REQUESTS - 1)];
+    return &cq->requests[index >> ARIES_REQUESTS_SHIFT]
+                ->request[index & (ARIES_REQUESTS_CHUNK - 1)];
 }
 
 /* Low bits of a TID hold index + 1. Twice the limit, for those that are collected but in flight. */
@@ -39,26 +38,28 @@ void aries_requests_init(struct gni_cq *cq, uint32_t count)
 
 static bool table_grow(struct gni_cq *cq)
 {
-    uint32_t chunks = cq->requests_count >> CHUNK_SHIFT, i;
-    struct aries_request *chunk;
+    uint32_t chunks = cq->requests_count >> ARIES_REQUESTS_SHIFT, i;
+    struct aries_request_chunk *chunk;
 
     if (cq->requests_count >= 2 * cq->requests_max)
         return false;
     if ((chunks & (chunks - 1)) == 0)
-        cq->requests = g_renew(struct aries_request *, cq->requests, chunks * 2 + 1);
-    chunk = g_new0(struct aries_request, CHUNK_REQUESTS);
+        cq->requests = g_renew(struct aries_request_chunk *, cq->requests, chunks * 2 + 1);
+    chunk = g_new0(struct aries_request_chunk, 1);
+    chunk->cq = cq;
     cq->requests[chunks] = chunk;
-    for (i = CHUNK_REQUESTS; i-- > 0;) {
+    for (i = ARIES_REQUESTS_CHUNK; i-- > 0;) {
+        struct aries_request *request = &chunk->request[i];
         uint32_t index = cq->requests_count + i;
 
         /* Generations start differently per queue: an event of another queue is not ours. */
-        chunk[i].tid = (index + 1) | ((cq->index * 0x9e3779b1u) >> 9) << index_bits(cq);
-        chunk[i].tid &= ARIES_CQ_TID_MAX;
-        chunk[i].next_free = cq->requests_free;
-        chunk[i].cq = cq;
+        request->tid = (index + 1) | ((cq->index * 0x9e3779b1u) >> 9) << index_bits(cq);
+        request->tid &= ARIES_CQ_TID_MAX;
+        request->next_free = cq->requests_free;
+        request->place = (uint8_t)i;
         cq->requests_free = index;
     }
-    cq->requests_count += CHUNK_REQUESTS;
+    cq->requests_count += ARIES_REQUESTS_CHUNK;
     return true;
 }
 
@@ -76,6 +77,8 @@ struct aries_request *aries_request_new(struct gni_cq *cq, struct gni_ep *ep,
         return NULL;
     request = request_at(cq, cq->requests_free);
     cq->requests_free = request->next_free;
+    if (cq->requests_free != NO_REQUEST)
+        __builtin_prefetch(request_at(cq, cq->requests_free), 1);
     cq->requests_busy++;
     request->ep = ep;
     request->descr = descr;
@@ -83,11 +86,10 @@ struct aries_request *aries_request_new(struct gni_cq *cq, struct gni_ep *ep,
     request->inst_id = ep->local_event;
     request->expected = expected;
     request->pushed = 0;
-    request->local_pushed = false;
+    request->local_pushed = request->orphan = false;
     request->busy = true;
     request->in_flight = false;
     ep->outstanding++;
-    aries_list_add(&ep->requests, &request->ep_link);
     return request;
 }
 
@@ -105,9 +107,11 @@ static void forget_ep(struct aries_request *request)
 {
     if (request->ep == NULL)
         return;
-    request->ep->outstanding--;
-    request->ep = NULL;
-    aries_list_remove(&request->ep_link);
+    if (!request->orphan)
+        request->ep->outstanding--;
+    request->orphan = request->in_flight && request->descr == NULL;
+    if (!request->orphan)
+        request->ep = NULL;
 }
 
 void aries_request_retire(struct gni_cq *cq, struct aries_request *request)
@@ -122,6 +126,8 @@ void aries_request_retire(struct gni_cq *cq, struct aries_request *request)
 void aries_request_landed(struct gni_cq *cq, struct aries_request *request)
 {
     request->in_flight = false;
+    if (request->orphan)
+        forget_ep(request);
     if (!request->busy)
         slot_free(cq, request);
 }
@@ -145,12 +151,21 @@ void aries_requests_detach(struct gni_cq *cq)
         forget_ep(request_at(cq, index));
 }
 
-void aries_requests_free(struct gni_cq *cq)
+void aries_requests_forget(struct gni_cq *cq, const struct gni_ep *ep)
 {
     uint32_t index;
 
-    for (index = 0; index < cq->requests_count; index += CHUNK_REQUESTS)
-        g_free(request_at(cq, index));
+    for (index = 0; index < cq->requests_count; index++)
+        if (request_at(cq, index)->ep == ep)
+            forget_ep(request_at(cq, index));
+}
+
+void aries_requests_free(struct gni_cq *cq)
+{
+    uint32_t chunks = cq->requests_count >> ARIES_REQUESTS_SHIFT, i;
+
+    for (i = 0; i < chunks; i++)
+        g_free(cq->requests[i]);
     g_free(cq->requests);
     cq->requests = NULL;
     cq->requests_count = 0;

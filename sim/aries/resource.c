@@ -2,7 +2,10 @@
 /* What a program can ask of the driver about the node's resources, and the jobs it knows. */
 #include "front.h"
 
-#define COLLECTIVE_CHANNELS 4u
+#include "job.h"
+
+#define DLA_CREDITS 16384u
+#define TRANSLATION_CONTEXTS 16u /* of the NIC's IOMMU */
 
 /* ---- the device ------------------------------------------------------------------------------ */
 
@@ -29,17 +32,18 @@ gni_return_t GNI_GetDevResInfo(uint32_t device_id, gni_dev_res_t res_type,
         total = timing->fma_descs;
         held = hw->fma_used;
     } else if (res_type == GNI_DEV_RES_CE) {
-        total = COLLECTIVE_CHANNELS;
+        total = timing->vces;
+        held = (uint64_t)__builtin_popcount(hw->ce_used);
+    } else if (res_type == GNI_DEV_RES_DLA) {
+        total = DLA_CREDITS;
+    } else if (res_type == GNI_DEV_RES_TCR) {
+        total = TRANSLATION_CONTEXTS;
     }
     *res_desc = (gni_dev_res_desc_t){.available = total - held, .held = held, .total = total};
     return GNI_RC_SUCCESS;
 }
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
-
-struct usage {
-    uint64_t mdds, vmdhs, cqs, fmas;
-};
 
 static uint64_t list_length(const struct aries_list *head)
 {
@@ -51,25 +55,69 @@ static uint64_t list_length(const struct aries_list *head)
     return length;
 }
 
-/* What the attachments of a protection tag hold on this node. */
-static struct usage usage_of(const struct aries_nic *hw, uint8_t ptag)
+static uint64_t registrations(const struct gni_nic *nic, bool with_vmdhs)
 {
-    const struct aries_list *link, *inner;
-    struct usage usage = {0};
+    const struct aries_list *link;
+    uint64_t count = 0;
+
+    for (link = nic->mrs.next; link != &nic->mrs; link = link->next)
+        count += with_vmdhs || !sim_container_of(link, struct aries_mr, nic_link)->vmdh;
+    return count;
+}
+
+static uint64_t used_by(const struct gni_nic *nic, gni_job_res_t resource)
+{
+    switch (resource) {
+    case GNI_JOB_RES_MDD:
+        return registrations(nic, true);
+    case GNI_JOB_RES_NONVMDH:
+        return registrations(nic, false);
+    case GNI_JOB_RES_CQ:
+        return list_length(&nic->cqs);
+    case GNI_JOB_RES_FMA:
+        return !nic->fma_shared;
+    case GNI_JOB_RES_SFMA:
+        return nic->fma_shared;
+    case GNI_JOB_RES_CE:
+        return list_length(&nic->ces);
+    default:
+        return 0;
+    }
+}
+
+/* What the attachments of a protection tag hold on this node. */
+uint64_t aries_job_used(const struct aries_nic *hw, uint8_t ptag, gni_job_res_t resource)
+{
+    const struct aries_list *link;
+    uint64_t used = 0;
 
     for (link = hw->attached.next; link != &hw->attached; link = link->next) {
         const struct gni_nic *nic = sim_container_of(link, struct gni_nic, nic_link);
 
-        if (nic->ptag != ptag)
-            continue;
-        usage.fmas += !nic->fma_shared;
-        usage.cqs += list_length(&nic->cqs);
-        for (inner = nic->mrs.next; inner != &nic->mrs; inner = inner->next) {
-            usage.mdds++;
-            usage.vmdhs += sim_container_of(inner, struct aries_mr, nic_link)->vmdh;
-        }
+        if (nic->ptag == ptag)
+            used += used_by(nic, resource);
     }
-    return usage;
+    return used;
+}
+
+/* What the NIC has; what it counts not at all has a large number. */
+static uint64_t capacity(const struct aries_nic *hw, gni_job_res_t resource)
+{
+    const struct aries_timing *timing = &hw->fabric->timing;
+
+    switch (resource) {
+    case GNI_JOB_RES_MDD:
+    case GNI_JOB_RES_NONVMDH:
+        return timing->mdds;
+    case GNI_JOB_RES_CQ:
+        return timing->cqs;
+    case GNI_JOB_RES_FMA:
+        return timing->fma_descs;
+    case GNI_JOB_RES_CE:
+        return timing->vces;
+    default:
+        return UINT32_MAX;
+    }
 }
 
 static bool ptag_known(const struct aries_nic *hw, uint8_t ptag)
@@ -84,32 +132,51 @@ static bool ptag_known(const struct aries_nic *hw, uint8_t ptag)
     return false;
 }
 
-/* No job has limits of its own: the limit is what the NIC has. */
 gni_return_t GNI_GetJobResInfo(uint32_t device_id, uint8_t ptag, gni_job_res_t res_type,
                                gni_job_res_desc_t *res_desc)
 {
     const struct aries_nic *hw = aries_device(device_id);
-    const struct aries_timing *timing;
-    struct usage usage;
+    const struct aries_job_state *state;
 
     if (res_desc == NULL || hw == NULL || res_type <= GNI_JOB_RES_FIRST ||
         res_type >= GNI_JOB_RES_LAST || !ptag_known(hw, ptag))
         return GNI_RC_INVALID_PARAM;
     if (!gni_job_res_valid(res_type))
         return GNI_RC_ERROR_RESOURCE;
-    timing = &hw->fabric->timing;
-    usage = usage_of(hw, ptag);
-    *res_desc = (gni_job_res_desc_t){.used = 0, .limit = UINT32_MAX};
-    if (res_type == GNI_JOB_RES_MDD)
-        *res_desc = (gni_job_res_desc_t){.used = usage.mdds, .limit = timing->mdds};
-    else if (res_type == GNI_JOB_RES_NONVMDH)
-        *res_desc = (gni_job_res_desc_t){.used = usage.mdds - usage.vmdhs, .limit = timing->mdds};
-    else if (res_type == GNI_JOB_RES_CQ)
-        *res_desc = (gni_job_res_desc_t){.used = usage.cqs, .limit = timing->cqs};
-    else if (res_type == GNI_JOB_RES_FMA)
-        *res_desc = (gni_job_res_desc_t){.used = usage.fmas, .limit = timing->fma_descs};
-    else if (res_type == GNI_JOB_RES_CE)
-        res_desc->limit = COLLECTIVE_CHANNELS;
+    state = aries_job_state_of(hw, ptag);
+    res_desc->used = aries_job_used(hw, ptag, res_type);
+    res_desc->limit = capacity(hw, res_type);
+    if (state != NULL && state->limit[res_type] != ARIES_NO_LIMIT)
+        res_desc->limit = state->limit[res_type];
+    return GNI_RC_SUCCESS;
+}
+
+/* Those that a job is given, and not counted out of others. */
+static bool settable(gni_job_res_t resource)
+{
+    return resource != GNI_JOB_RES_SFMA && resource != GNI_JOB_RES_DIRECT &&
+           resource != GNI_JOB_RES_PCI_IOMMU && resource != GNI_JOB_RES_NONVMDH;
+}
+
+gni_return_t GNI_SetJobResInfo(uint32_t device_id, uint8_t ptag, gni_job_res_t res_type,
+                               uint64_t res_value)
+{
+    const struct aries_process *process = aries_process_self();
+    struct aries_nic *hw = aries_device(device_id);
+
+    if (hw == NULL || res_type <= GNI_JOB_RES_FIRST || res_type >= GNI_JOB_RES_LAST)
+        return GNI_RC_INVALID_PARAM;
+    if (!process->privileged)
+        return GNI_RC_PERMISSION_ERROR;
+    if (!ptag_known(hw, ptag))
+        return GNI_RC_NOT_DONE;
+    if (!gni_job_res_valid(res_type) || res_value > capacity(hw, res_type))
+        return GNI_RC_ERROR_RESOURCE;
+    if (!settable(res_type))
+        return GNI_RC_ILLEGAL_OP;
+    sim_settle();
+    sim_idle_break();
+    aries_job_state_make(hw, ptag)->limit[res_type] = res_value;
     return GNI_RC_SUCCESS;
 }
 
@@ -130,52 +197,5 @@ gni_return_t GNI_GetPtag(uint32_t device_id, uint32_t cookie, uint8_t *ptag)
     if (tag == GNI_FIND_ALLOC_PTAG)
         return GNI_RC_ERROR_RESOURCE;
     *ptag = tag;
-    return GNI_RC_SUCCESS;
-}
-
-static bool same_job(const struct aries_job *job, uint64_t job_id, uint32_t cookie)
-{
-    return job->job_id == job_id && job->cookie == cookie;
-}
-
-/* The job that stands in the way of (job_id, ptag, cookie) on a node, or is it. */
-static const struct aries_job *job_in_the_way(const struct aries_nic *hw, uint64_t job_id,
-                                              uint8_t ptag, uint32_t cookie)
-{
-    const struct aries_fabric *fabric = hw->fabric;
-    uint32_t i;
-
-    for (i = 0; i < fabric->jobs_count; i++) {
-        const struct aries_job *job = &fabric->jobs[i];
-
-        if (job->node != hw->node && job->node != UINT32_MAX)
-            continue;
-        if (ptag == GNI_FIND_ALLOC_PTAG ? same_job(job, job_id, cookie) : job->ptag == ptag)
-            return job;
-    }
-    return NULL;
-}
-
-/* Limits are recorded by nobody here: what a job may use is what the NIC has. */
-gni_return_t GNI_ConfigureJob(uint32_t device_id, uint64_t job_id, uint8_t ptag, uint32_t cookie,
-                              gni_job_limits_t *limits)
-{
-    struct aries_process *process = aries_process_self();
-    struct aries_nic *hw = aries_device(device_id);
-    const struct aries_job *job;
-
-    if (process == NULL || ptag == 0 || cookie >> GNI_COOKIE_PKEY_SHIFT == GNI_PKEY_INVALID)
-        return GNI_RC_INVALID_PARAM;
-    if (hw == NULL)
-        return GNI_RC_NO_MATCH;
-    if (!process->privileged)
-        return GNI_RC_PERMISSION_ERROR;
-    sim_settle();
-    sim_idle_break();
-    job = job_in_the_way(hw, job_id, ptag, cookie);
-    if (job == NULL)
-        aries_job_add(hw->fabric, hw->node, job_id, ptag, cookie);
-    else if (!same_job(job, job_id, cookie))
-        return GNI_RC_INVALID_STATE;
     return GNI_RC_SUCCESS;
 }

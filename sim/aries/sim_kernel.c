@@ -11,6 +11,7 @@
 
 struct kernel_message {
     struct net_transfer transfer; /* first: fires the event */
+    struct aries_list link; /* of all under way */
     struct aries_nic *from, *to;
     uint32_t bytes;
     void (*deliver)(void *arg);
@@ -19,6 +20,12 @@ struct kernel_message {
 
 static void arrived(struct sim_event *event);
 
+static void message_free(struct kernel_message *message)
+{
+    aries_list_remove(&message->link);
+    g_free(message);
+}
+
 static void send(struct sim_event *event)
 {
     struct kernel_message *message = (struct kernel_message *)event;
@@ -26,7 +33,7 @@ static void send(struct sim_event *event)
     struct net_transfer *transfer = &message->transfer;
 
     if (!message->from->alive || !message->to->alive) {
-        g_free(message);
+        message_free(message);
         return;
     }
     if (fabric->sim->quiesce_until > sim_now()) {
@@ -41,6 +48,7 @@ static void send(struct sim_event *event)
     transfer->last_units = transfer->units;
     transfer->class = NET_REQUEST;
     transfer->route = NET_ROUTE_ADAPTIVE_0;
+    transfer->drain = 0;
     transfer->lag =
         fabric->timing.rx + fabric->timing.pcie_write + fabric->timing.cold_datagram_remote;
     net_send(fabric->net, transfer, 0);
@@ -55,9 +63,9 @@ static void arrived(struct sim_event *event)
         sim_event_schedule(event, sim_now() + RETRY_AFTER);
         return;
     }
-    if (message->to->alive)
+    if (message->from->alive && message->to->alive)
         message->deliver(message->arg);
-    g_free(message);
+    message_free(message);
 }
 
 void aries_sim_kernel_send(struct aries_nic *from, struct aries_nic *to, uint32_t bytes,
@@ -67,6 +75,7 @@ void aries_sim_kernel_send(struct aries_nic *from, struct aries_nic *to, uint32_
     struct kernel_message *message = g_new0(struct kernel_message, 1);
     sim_time_t now = sim_fiber_self() != NULL ? sim_local_time() : sim_now();
 
+    aries_list_add(&from->fabric->sim->kernel_messages, &message->link);
     message->from = from;
     message->to = to;
     message->bytes = bytes;
@@ -75,4 +84,12 @@ void aries_sim_kernel_send(struct aries_nic *from, struct aries_nic *to, uint32_
     message->transfer.event.fire = send;
     sim_event_schedule(&message->transfer.event,
                        (now > sim_now() ? now : sim_now()) + timing->pcie_write + timing->tx);
+}
+
+void sim_kernel_fini(struct aries_fabric *fabric)
+{
+    struct aries_list *messages = &fabric->sim->kernel_messages;
+
+    while (!aries_list_empty(messages))
+        message_free(sim_container_of(messages->next, struct kernel_message, link));
 }

@@ -8,6 +8,7 @@
  *   sim_faults.c  crash, hang, stall, quiesce, throttle, planted bugs
  *   sim_pool.c    transactions and chunks
  *   sim_kernel.c  messages between the kernels (datagrams)
+ *   sim_ce.c      the collective engine
  *
  * A transaction travels as chunks of up to 16 packets (F1). The life of one chunk, with the event
  * that each step costs:
@@ -26,19 +27,21 @@
 
 struct aries_txn;
 
-/* Some packets of a transaction, first on their way as requests, then as responses. */
+/*
+ * Some packets of a transaction, first on their way as requests, then as responses. Hundreds are
+ * under way at a time, so what is rarely needed comes last in both structures.
+ */
 struct chunk {
     struct net_transfer transfer; /* request, then response; then the timeout of a lost chunk */
-    struct sim_event land; /* the write becomes visible */
+    union {
+        struct sim_event land; /* the write becomes visible */
+        struct sim_hinted landing;
+    };
     struct aries_txn *txn;
-    struct chunk *next; /* waiting in the transaction, or in a free list */
     struct aries_mr *mr; /* region that `land` writes into */
+    uint8_t *data;
     uint64_t offset; /* in the message */
-    sim_time_t ready; /* FMA: when its last byte was stored */
-    sim_time_t sent; /* when its head left the source */
-    sim_time_t feed; /* how long the NIC takes to hand it over */
-    uint64_t frozen; /* quiesced time before it was sent: timers stand still meanwhile */
-    uint32_t bytes, packets, capacity;
+    uint32_t bytes, packets;
     uint8_t refs; /* request or response under way; landing under way */
     uint8_t status, info;
     bool admitted; /* holds its packets' ORB entries */
@@ -46,30 +49,37 @@ struct chunk {
     bool returned; /* its data took its share of the source's */
     bool fetched; /* its atomic has waited for the unit and the line */
     bool poisoned;
-    uint8_t *data;
+    sim_time_t sent; /* when its head left the source */
+    sim_time_t feed; /* how long the NIC takes to hand it over */
+    uint64_t frozen; /* quiesced time before it was sent: timers stand still meanwhile */
+    struct chunk *next; /* waiting in the transaction, or in a free list */
+    sim_time_t ready; /* FMA: when its last byte was stored */
+    uint32_t capacity;
     uint8_t inline_data[CHUNK_INLINE_BYTES];
 };
 
 struct aries_txn {
     struct sim_event pump;
-    struct sim_event notify; /* local event of a BTE transfer */
-    uint32_t refs; /* itself until it finished, its chunks, its local event */
     struct aries_nic *source;
-    struct aries_work work;
-    struct aries_txn *next; /* in whatever queue it waits: channel, SSID, ORB */
     struct chunk *chunks; /* FMA PUT: captured, not sent yet; else at most one that waits */
-    struct chain *chain; /* NULL: single */
-    struct channel *channel; /* BTE */
-    sim_time_t ready; /* doorbell at the NIC */
-    double rate; /* of the stream, bytes per ns; 0: handed over at once */
     uint64_t offset; /* bytes cut into chunks so far */
     uint64_t landed; /* bytes visible at the target */
-    uint32_t chunks_open; /* cut and not ended */
-    uint32_t lost; /* packets */
     uint64_t flow;
-    struct ledger_entry entry;
+    uint32_t refs; /* itself until it finished, its chunks, its local event */
+    uint32_t chunks_open; /* cut and not ended */
     uint8_t status, info;
     bool all_sent, has_ssid, remote_overrun;
+
+    struct ledger_entry entry;
+    struct chain *chain; /* NULL: single */
+    struct channel *channel; /* BTE */
+    double rate; /* of the stream, bytes per ns; 0: handed over at once */
+    struct aries_txn *next; /* in whatever queue it waits: channel, SSID, ORB */
+    uint32_t lost; /* packets */
+    struct aries_work work; /* of a PUT by FMA without flags: its first ARIES_WORK_SHORT bytes */
+
+    sim_time_t ready; /* BTE: doorbell at the NIC */
+    struct sim_event notify; /* local event of a BTE transfer */
 };
 
 struct txn_queue {
@@ -87,12 +97,19 @@ struct aries_sim_nic {
     sim_time_t fma_free, tx_free, rx_free, npt_free, amo_free, duplex_free;
     sim_time_t hang_until, stall_until;
     uint32_t orb_used, orb_get, ssid_used;
+    uint32_t orb_limit; /* packets of requests in flight at most */
+    uint32_t chunk_most; /* packets of a chunk at most, so that it keeps to that limit */
+    bool holding; /* a job on it is suspended */
     struct txn_queue orb_waiting, ssid_waiting;
+    struct txn_queue held; /* of suspended jobs */
     struct channel channels[4];
+    sim_time_t ce_free;
+    struct vce *vces; /* channels of the collective engine; allocated at first use */
     uint64_t *amo_lines; /* tags of cached lines, direct mapped; allocated at first use */
 };
 
 struct aries_sim_fabric {
+    struct aries_fabric *fabric; /* whose this is: set with throttle_end */
     sim_time_t quiesce_until, quiesced; /* total time quiesced so far */
     sim_time_t throttle_until;
     double throttle; /* fraction of the injection rate */
@@ -100,10 +117,14 @@ struct aries_sim_fabric {
     uint64_t mutate_every, mutate_seen;
     struct chunk *free_small, *free_large;
     struct aries_txn *free_txns;
-    struct slab *slabs;
+    struct ce_note *notes, *free_notes; /* sim_ce.c: all, and those not in use */
+    struct slab *slabs, *txn_slabs;
+    struct aries_list chains, kernel_messages;
+    struct sim_timer throttle_end; /* armed when balanced injection changes then */
 };
 
 struct chain { /* transactions with one completion */
+    struct aries_list link; /* of all that are open */
     uint32_t open;
     uint8_t status, info;
     bool remote_overrun;
@@ -135,11 +156,27 @@ void source_response(struct sim_event *event); /* a response arrived: transfer.e
 void source_lost(struct chunk *chunk, uint32_t packets); /* its response will never come */
 void source_chunk_end(struct chunk *chunk); /* response dealt with, or its timeout passed */
 void txn_unref(struct aries_txn *txn);
+void aries_sim_orb_wake(struct aries_nic *nic); /* there may be room for requests */
+
+/* A transaction that a unit of the NIC starts by itself: no CPU, no doorbell. In an event. */
+void sim_originate(struct aries_nic *hw, const struct aries_work *work);
+
+/* sim_ce.c */
+void sim_ce_configure(struct aries_nic *nic, uint32_t ce_id, const struct aries_ce_config *config);
+sim_time_t ce_wait(struct aries_nic *nic); /* how long a packet that arrives now waits its turn */
+void ce_arrived(struct aries_nic *nic, struct chunk *chunk); /* sets its status */
+uint32_t ce_units(const struct aries_work *work); /* phits of its packet */
+void ce_fini(struct aries_fabric *fabric);
+
+/* sim_kernel.c */
+void sim_kernel_fini(struct aries_fabric *fabric);
 
 /* sim_target.c */
 void target_arrive(struct sim_event *event); /* a request arrived: transfer.event of a chunk */
 
 /* sim_faults.c */
+/* A NIC found what a fault did to a packet of the transaction: an error event. */
+void fault_found(struct aries_nic *nic, const struct aries_txn *txn, uint8_t status);
 /* True when a planted bug strikes this chunk now. */
 bool mutation_strikes(struct aries_fabric *fabric, enum aries_mutation mutation);
 
@@ -163,6 +200,16 @@ static inline sim_time_t occupy(sim_time_t *free_at, sim_time_t head, sim_time_t
     if (*free_at < least)
         *free_at = least;
     return wait;
+}
+
+/*
+ * Host reads for incoming GETs, one by one: 64 of them at a time keep up with the BTE, which reads
+ * in the same way. The round trip of one (pcie_read) is for latency only: no lower rate was found
+ * on the hosts where it is longer.
+ */
+static inline sim_time_t read_service(const struct aries_timing *timing)
+{
+    return (sim_time_t)(64 * PACKET_BYTES * 1e3 / timing->bte_rate) / timing->npt_tags;
 }
 
 /* ceil(8 n / 48): phits that carry n bytes of data. */

@@ -8,7 +8,9 @@
 #include "aries/misc/exceptions.h"
 #include "cq_entry.h"
 
-const struct aries_nic_ops aries_sim_nic_ops = {sim_submit, sim_submit_chain};
+#define FMA_WINDOW (UINT64_C(1) << 30) /* what is longer fails before */
+
+const struct aries_nic_ops aries_sim_nic_ops = {sim_submit, sim_submit_chain, sim_ce_configure};
 
 /* ---- cutting -----------------------------------------------------------------------------------
  */
@@ -28,7 +30,13 @@ static uint64_t packet_end(const struct aries_txn *txn, uint64_t offset, uint64_
 
 static uint64_t chunk_end(const struct aries_txn *txn, uint64_t offset)
 {
-    return packet_end(txn, offset, txn_fabric(txn)->timing.chunk_packets);
+    const struct aries_timing *timing = &txn_fabric(txn)->timing;
+
+    /* a fixed path is chosen chunk by chunk: these must be the same at all fidelities */
+    uint32_t packets = txn->work.route >= NET_ROUTE_ADAPTIVE_0 ? timing->chunk_packets
+                                                               : timing->chunk_packets_fixed;
+
+    return packet_end(txn, offset, MIN(packets, txn->source->sim->chunk_most));
 }
 
 static struct chunk *chunk_cut(struct aries_txn *txn, uint64_t offset, uint64_t end)
@@ -65,7 +73,7 @@ static void capture(const struct aries_work *work, uint64_t offset, uint32_t len
 
 /* FMA PUT: the data leaves the CPU during the call, so all of it is taken now. A packet leaves when
  * it is stored whole. */
-static void cut_stores(struct aries_txn *txn)
+static void cut_stores(struct aries_txn *txn, const struct aries_work *work)
 {
     const struct aries_timing *timing = &txn_fabric(txn)->timing;
     uint64_t total = txn->work.header_length + txn->work.length, offset = 0;
@@ -78,7 +86,7 @@ static void cut_stores(struct aries_txn *txn)
 
         chunk->ready = stored - (time - aries_store_time(timing, first));
         chunk->feed = aries_store_time(timing, end) - aries_store_time(timing, first);
-        capture(&txn->work, offset, chunk->bytes, chunk->data);
+        capture(work, offset, chunk->bytes, chunk->data);
         ledger_hand_in(&txn->entry, ledger_digest(chunk->data, chunk->bytes, offset));
         *tail = chunk;
         tail = &chunk->next;
@@ -140,6 +148,7 @@ static void report(struct aries_txn *txn)
     if (--chain->open == 0) {
         if (chain->done != NULL)
             chain->done(chain->context, chain->status, chain->info, chain->remote_overrun);
+        aries_list_remove(&chain->link);
         g_free(chain);
     }
 }
@@ -179,6 +188,11 @@ static void orb_wake(struct aries_nic *nic)
         wake_first(&nic->sim->orb_waiting);
 }
 
+void aries_sim_orb_wake(struct aries_nic *nic)
+{
+    orb_wake(nic);
+}
+
 void source_chunk_end(struct chunk *chunk)
 {
     struct aries_txn *txn = chunk->txn;
@@ -213,6 +227,7 @@ static void timed_out(struct sim_event *event)
     }
     chunk->status = A_STATUS_ORB_TIMEOUT;
     chunk->info = ARIES_CQ_CPLTN_SRSP;
+    fault_found(chunk->txn->source, chunk->txn, A_STATUS_ORB_TIMEOUT);
     source_chunk_end(chunk);
 }
 
@@ -284,6 +299,11 @@ static uint32_t request_units(const struct chunk *chunk, uint32_t *last)
     case ARIES_CQWRITE:
         *last = 5;
         return 5;
+    case ARIES_CE_JOIN:
+    case ARIES_CE_RESULT:
+    case ARIES_CE_WRITE:
+        *last = ce_units(work);
+        return *last;
     case ARIES_PUT:
         break;
     }
@@ -352,10 +372,17 @@ void chunk_launch(struct chunk *chunk, sim_time_t feed)
     if (sim_unlikely(rule != NULL)) {
         switch (rule->action) {
         case SIM_FAULT_DROP:
-        case SIM_FAULT_FAIL:
         case SIM_FAULT_CRASH:
             source_lost(chunk, 1);
             return;
+        case SIM_FAULT_FAIL:
+            chunk->status = (uint8_t)rule->status;
+            chunk->info = ARIES_CQ_CPLTN_DREQ;
+            if (chunk->transfer.class == NET_RESPONSE) {
+                chunk->info = ARIES_CQ_CPLTN_SRSP;
+                fault_found(chunk->txn->source, chunk->txn, chunk->status);
+            }
+            break;
         case SIM_FAULT_DELAY:
             chunk->transfer.event.fire = delayed;
             sim_event_schedule(&chunk->transfer.event, sim_now() + rule->delay);
@@ -375,11 +402,50 @@ static sim_time_t arrival_lag(const struct aries_work *work, const struct aries_
 {
     sim_time_t lag = timing->rx + timing->rspgen;
 
+    if (sim_unlikely(work->op >= ARIES_CE_JOIN))
+        return timing->rx + timing->ce_combine; /* the response is ready before that */
     if (work->op == ARIES_GET)
         lag += timing->pcie_read;
     else if (work->op == ARIES_AMO)
         lag += timing->amo_hit + (amo_cached(work->amo_cmd) ? 0 : timing->pcie_read);
     return lag;
+}
+
+static const char *op_name(enum aries_op op)
+{
+    static const char *const names[] = {
+        [ARIES_PUT] = "put",         [ARIES_GET] = "get",      [ARIES_AMO] = "amo",
+        [ARIES_CQWRITE] = "cqwrite", [ARIES_CE_JOIN] = "join", [ARIES_CE_RESULT] = "result",
+        [ARIES_CE_WRITE] = "result",
+    };
+
+    return names[op];
+}
+
+/* How long a packet of the request keeps the target's input busy: F2 holds back what comes faster.
+ */
+static sim_time_t request_drain(const struct chunk *chunk, const struct aries_timing *timing)
+{
+    const struct aries_work *work = &chunk->txn->work;
+
+    if (work->op == ARIES_PUT)
+        return chunk_flits(chunk) * timing->nic_flit / chunk->packets;
+    if (work->op == ARIES_GET)
+        return MAX(timing->nic_flit, read_service(timing));
+    return work->op == ARIES_AMO ? timing->fma_gap : timing->nic_flit;
+}
+
+/*
+ * The cache line that hashed modes go by: counted from where its region begins, because the address
+ * itself is this run's only.
+ */
+static uint64_t line_of(const struct aries_work *work, uint64_t offset)
+{
+    const struct aries_mr *mr = NULL;
+
+    if (work->route < NET_ROUTE_ADAPTIVE_0)
+        mr = aries_mr_find(work->target, work->ptag, work->remote_handle);
+    return (work->remote_addr - (mr != NULL ? mr->base : 0) + offset) / PACKET_BYTES;
 }
 
 static void send_request(struct chunk *chunk)
@@ -390,6 +456,7 @@ static void send_request(struct chunk *chunk)
     struct net_transfer *transfer = &chunk->transfer;
 
     transfer->event.fire = target_arrive;
+    transfer->hinted.look = (const void *)(uintptr_t)(work->remote_addr + chunk->offset);
     transfer->source = txn->source->node;
     transfer->target = work->target->node;
     transfer->units = request_units(chunk, &transfer->last_units);
@@ -397,51 +464,33 @@ static void send_request(struct chunk *chunk)
     transfer->class = NET_REQUEST;
     transfer->route = (uint8_t)work->route;
     transfer->streamed = chunk->offset > 0;
-    transfer->lead = 0;
-    transfer->hash = (work->remote_addr + chunk->offset) / PACKET_BYTES;
+    transfer->lead = work->op == ARIES_GET ? chunk->feed : 0; /* they leave over that time */
+    transfer->hash = line_of(work, chunk->offset);
     transfer->lag = arrival_lag(work, &fabric->timing);
+    transfer->drain = request_drain(chunk, &fabric->timing);
     chunk->sent = sim_now();
     chunk->frozen = fabric->sim->quiesced;
     fabric->counters.request_packets += chunk->packets;
     fabric->counters.request_flits += request_flits(chunk);
     if (work->op == ARIES_PUT)
         fabric->counters.payload_bytes += chunk->bytes;
-    /* The other end of it is not in the cache, and needed a few events from now. */
-    __builtin_prefetch((void *)(uintptr_t)(work->remote_addr + chunk->offset), 1);
-    __builtin_prefetch(work->context, 1);
-    trace(TRACE_SLICE, work->unit == ARIES_UNIT_FMA ? TRACE_FMA : TRACE_BTE, txn->source->node,
+    trace(TRACE_SLICE, work->unit == ARIES_UNIT_BTE ? TRACE_BTE : TRACE_FMA, txn->source->node,
           txn->channel != NULL ? (uint32_t)(txn->channel - txn->source->sim->channels) : 0,
-          work->op == ARIES_PUT   ? "put"
-          : work->op == ARIES_GET ? "get"
-          : work->op == ARIES_AMO ? "amo"
-                                  : "cqwrite",
-          sim_now(), chunk->feed > 0 ? chunk->feed : transfer->units * SIM_NS, txn->flow,
-          chunk->bytes);
+          op_name(work->op), sim_now(), chunk->feed > 0 ? chunk->feed : transfer->units * SIM_NS,
+          txn->flow, chunk->bytes);
     chunk_launch(chunk, work->op == ARIES_PUT ? chunk->feed : 0);
 }
 
-/*
- * Bytes per ns at which the unit feeds a stream; 0: at once (what the CPU stored, single packets).
- * F1 finds the links' limit by queueing; the closed form of F0 is told of it here.
+/* Bytes per ns at which the unit feeds a stream; 0: at once (what the CPU stored, single packets).
  */
 static double stream_rate(const struct aries_txn *txn)
 {
-    struct aries_fabric *fabric = txn_fabric(txn);
+    const struct aries_timing *timing = &txn_fabric(txn)->timing;
     const struct aries_work *work = &txn->work;
-    bool get = work->op == ARIES_GET;
-    double rate = 0, path;
 
     if (work->unit == ARIES_UNIT_BTE)
-        rate = fabric->timing.bte_rate;
-    else if (get && work->length > PACKET_BYTES)
-        rate = fabric->timing.fma_get_rate;
-    if (rate > 0 && net_fidelity(fabric->net) == NET_F0) {
-        path = net_path_rate(fabric->net, get ? work->target->node : txn->source->node,
-                             get ? txn->source->node : work->target->node, work->route);
-        path *= (double)PACKET_BYTES / (1e3 * ((get ? 1 : 3) + data_phits(PACKET_BYTES)));
-        rate = rate < path ? rate : path;
-    }
-    return rate;
+        return timing->bte_rate;
+    return work->op == ARIES_GET && work->length > PACKET_BYTES ? timing->fma_get_rate : 0;
 }
 
 static sim_time_t chunk_feed(const struct aries_txn *txn, uint64_t bytes)
@@ -476,7 +525,7 @@ static bool admit(struct aries_txn *txn, struct chunk *chunk)
     bool bte_get = txn->work.op == ARIES_GET && txn->work.unit == ARIES_UNIT_BTE;
     sim_time_t wait;
 
-    if ((sim->orb_used + chunk->packets > timing->orb_entries && sim->orb_used > 0) ||
+    if ((sim->orb_used + chunk->packets > sim->orb_limit && sim->orb_used > 0) ||
         (bte_get && sim->orb_get + chunk->packets > timing->orb_bte_get && sim->orb_get > 0)) {
         txn_queue_push(&sim->orb_waiting, txn);
         return false;
@@ -537,6 +586,28 @@ static void abandon(struct aries_txn *txn)
     }
 }
 
+/* The job is suspended: what is not admitted yet waits until it goes on. */
+static bool held_back(struct aries_txn *txn)
+{
+    struct aries_nic *nic = txn->source;
+
+    if ((txn->chunks != NULL && txn->chunks->admitted) ||
+        !aries_ptag_suspended(nic, txn->work.ptag))
+        return false;
+    txn_queue_push(&nic->sim->held, txn);
+    return true;
+}
+
+/*
+ * Ran out of a region at either end: what is left would only fail in the same way. A PUT ends where
+ * its source does.
+ */
+static bool is_hopeless(const struct aries_txn *txn)
+{
+    return (txn->work.op == ARIES_GET || txn->work.op == ARIES_AMO) &&
+           txn->status >= A_STATUS_AT_VMDHCAM_MALFORMED && txn->status <= A_STATUS_PE_BOUNDS_ERR;
+}
+
 /* One chunk's turn to leave. */
 static void pump(struct sim_event *event)
 {
@@ -547,7 +618,7 @@ static void pump(struct sim_event *event)
     sim_time_t now = sim_now();
     struct chunk *chunk;
 
-    if (sim_unlikely(!nic->alive || txn->status == A_STATUS_ORB_TIMEOUT)) {
+    if (sim_unlikely(!nic->alive || txn->status == A_STATUS_ORB_TIMEOUT || is_hopeless(txn))) {
         if (txn->status == 0)
             txn->status = A_STATUS_ENDPOINT_UNREACHABLE;
         abandon(txn);
@@ -558,6 +629,8 @@ static void pump(struct sim_event *event)
         sim_event_schedule(event, fabric->sim->quiesce_until);
         return;
     }
+    if (sim_unlikely(nic->sim->holding) && held_back(txn))
+        return;
     if (!txn->has_ssid) {
         if (nic->sim->ssid_used >= timing->ssids) {
             txn_queue_push(&nic->sim->ssid_waiting, txn);
@@ -636,19 +709,26 @@ static void begin(struct gni_nic *nic, const struct aries_work *work, struct cha
     struct aries_fabric *fabric = hw->fabric;
     const struct aries_timing *timing = &fabric->timing;
     struct aries_txn *txn = txn_new(fabric);
+    bool brief = work->op == ARIES_PUT && work->unit == ARIES_UNIT_FMA && !work->sync_flag &&
+                 !work->local_wanted;
     sim_time_t local;
 
     sim_spend(work->cpu);
     local = sim_local_time();
-    *txn = (struct aries_txn){
-        .source = hw,
-        .work = *work,
-        .chain = chain,
-        .refs = 1,
-        .flow = trace_flow_new(),
-        .ready = local + timing->pcie_write,
-    };
     txn->pump.fire = pump;
+    txn->source = hw;
+    txn->chunks = NULL;
+    txn->offset = txn->landed = 0;
+    txn->flow = trace_flow_new();
+    txn->refs = 1;
+    txn->chunks_open = 0;
+    txn->status = txn->info = 0;
+    txn->all_sent = txn->has_ssid = txn->remote_overrun = false;
+    txn->chain = chain;
+    txn->channel = NULL;
+    txn->rate = 0;
+    txn->lost = 0;
+    memcpy(&txn->work, work, brief ? ARIES_WORK_SHORT : sizeof(*work));
     fabric->counters.transactions++;
     ledger_open(work->book, &txn->entry, hw->node,
                 work->target != NULL ? work->target->node : hw->node,
@@ -661,17 +741,18 @@ static void begin(struct gni_nic *nic, const struct aries_work *work, struct cha
     } else if (work->unit == ARIES_UNIT_BTE) {
         /* A communication domain is pinned to one channel: see docs/model.md. */
         txn->channel = &hw->sim->channels[nic->cdm->inst_id % timing->bte_channels];
+        txn->ready = local + timing->pcie_write;
         txn_queue_push(&txn->channel->waiting, txn);
         channel_next(hw, txn->channel);
     } else if (work->op == ARIES_PUT) {
-        cut_stores(txn);
+        cut_stores(txn, work);
         sim_event_schedule(&txn->pump, txn->chunks->ready + timing->pcie_write + timing->tx);
     } else {
-        sim_time_t launch = txn->ready;
+        sim_time_t launch = local + timing->pcie_write;
 
         if (work->op == ARIES_GET) { /* one descriptor launches one stream at a time */
             launch = launch > nic->fma_get_free ? launch : nic->fma_get_free;
-            nic->fma_get_free = launch + chunk_feed(txn, work->length);
+            nic->fma_get_free = launch + chunk_feed(txn, MIN(work->length, FMA_WINDOW));
         }
         sim_event_schedule(&txn->pump, launch + timing->tx);
     }
@@ -687,9 +768,29 @@ void sim_submit_chain(struct gni_nic *nic, const struct aries_work *works, uint3
     struct chain *chain = g_new0(struct chain, 1);
     uint32_t i;
 
+    aries_list_add(&nic->hw->fabric->sim->chains, &chain->link);
     chain->open = count;
     chain->done = works[0].done;
     chain->context = works[0].context;
     for (i = 0; i < count; i++)
         begin(nic, &works[i], chain);
+}
+
+void sim_originate(struct aries_nic *hw, const struct aries_work *work)
+{
+    struct aries_fabric *fabric = hw->fabric;
+    struct aries_txn *txn = txn_new(fabric);
+
+    *txn = (struct aries_txn){
+        .source = hw,
+        .work = *work,
+        .refs = 1,
+        .flow = trace_flow_new(),
+        .ready = sim_now(),
+    };
+    txn->pump.fire = work->target != NULL ? pump : no_such_target;
+    fabric->counters.transactions++;
+    ledger_open(work->book, &txn->entry, hw->node,
+                work->target != NULL ? work->target->node : hw->node, 0);
+    sim_event_schedule(&txn->pump, sim_now() + fabric->timing.tx);
 }

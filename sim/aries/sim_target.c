@@ -30,8 +30,7 @@ static sim_time_t reserve_receive(struct aries_nic *nic, const struct chunk *chu
     wait = occupy(&sim->rx_free, arrival, 0,
                   data ? data_service(chunk, timing) : chunk->packets * timing->nic_flit);
     if (chunk->txn->work.op == ARIES_GET) { /* so many host reads at a time */
-        reads = occupy(&sim->npt_free, arrival, 0,
-                       chunk->packets * timing->pcie_read / timing->npt_tags);
+        reads = occupy(&sim->npt_free, arrival, 0, chunk->packets * read_service(timing));
         wait = later(wait, reads);
     }
     if (data && chunk->txn->work.unit == ARIES_UNIT_BTE) {
@@ -103,7 +102,8 @@ static bool mapped(struct aries_mr *mr, uint64_t address, uint32_t length)
 
 static void push_remote(struct aries_txn *txn, struct gni_cq *cq, enum aries_cq_info info)
 {
-    if (cq != NULL && !aries_cq_push(cq, aries_cq_entry_remote(info, 0, txn->work.remote_event)))
+    if (cq != NULL && !aries_cq_push_for(cq, aries_cq_entry_remote(info, 0, txn->work.remote_event),
+                                         txn->work.peer))
         txn->remote_overrun = true;
 }
 
@@ -143,6 +143,8 @@ static void land(struct sim_event *event)
     }
     trace(TRACE_INSTANT, TRACE_RX, txn->work.target->node, 0, "land", sim_now(), 0, txn->flow,
           chunk->bytes);
+    __builtin_prefetch(txn->work.peer, 1);
+    __builtin_prefetch(txn->work.own, 1);
     whole = txn->landed >= txn->work.header_length + txn->work.length;
     if (whole)
         put_landed(txn, mr);
@@ -199,7 +201,8 @@ static void put(struct aries_nic *nic, struct chunk *chunk)
     aries_mr_ref(mr);
     chunk->refs++;
     chunk->land.fire = land;
-    sim_event_schedule(&chunk->land, visible);
+    chunk->landing.look = (const void *)(uintptr_t)address;
+    sim_hinted_schedule(&chunk->landing, visible);
 }
 
 static void get(struct aries_nic *nic, struct chunk *chunk)
@@ -319,7 +322,7 @@ static void cqwrite(struct aries_nic *nic, struct chunk *chunk)
     struct aries_mr *mr = aries_mr_find(nic, work->ptag, work->remote_handle);
 
     chunk->info = ARIES_CQ_CPLTN_DREQ;
-    if (mr == NULL || !mr->live)
+    if (mr == NULL || !mr->live || mr->corrupt)
         /* Without a length there are no bounds to check, but the same order: region, then tag. */
         chunk->status = aries_mr_check(nic, work->ptag, work->remote_handle, 0, 0, ARIES_READ, &mr);
     if (chunk->status == 0 && mr->cq == NULL)
@@ -369,6 +372,7 @@ static void respond(struct aries_nic *nic, struct chunk *chunk)
     bool failed = chunk->status != 0;
 
     transfer->event.fire = source_response;
+    transfer->hinted.look = work->context;
     transfer->target = transfer->source;
     transfer->source = nic->node;
     transfer->class = NET_RESPONSE;
@@ -396,6 +400,14 @@ static void respond(struct aries_nic *nic, struct chunk *chunk)
         send_data(nic, chunk);
 }
 
+/* How long a request waits for the unit that carries it out. */
+static sim_time_t unit_wait(struct aries_nic *nic, struct chunk *chunk)
+{
+    if (chunk->txn->work.op == ARIES_AMO)
+        return amo_wait(nic, chunk);
+    return chunk->txn->work.op >= ARIES_CE_JOIN ? ce_wait(nic) : 0;
+}
+
 void target_arrive(struct sim_event *event)
 {
     struct chunk *chunk = sim_container_of(event, struct chunk, transfer.event);
@@ -405,12 +417,9 @@ void target_arrive(struct sim_event *event)
 
     if (!receive(nic, chunk))
         return;
-    __builtin_prefetch(txn->work.warm[0]);
-    __builtin_prefetch(txn->work.warm[1]);
-    __builtin_prefetch(txn->work.warm[2]);
-    if (txn->work.op == ARIES_AMO && !chunk->fetched && chunk->status == 0) {
+    if (txn->work.op >= ARIES_AMO && !chunk->fetched && chunk->status == 0) {
         chunk->fetched = true;
-        wait = amo_wait(nic, chunk);
+        wait = unit_wait(nic, chunk);
         if (wait > 0) {
             sim_event_schedule(event, sim_now() + wait);
             return;
@@ -421,6 +430,8 @@ void target_arrive(struct sim_event *event)
         chunk->status = A_STATUS_DATA_ERR;
         chunk->info = ARIES_CQ_CPLTN_DREQ;
     }
+    if (sim_unlikely(chunk->status != 0)) /* a fault did this */
+        fault_found(nic, txn, chunk->status);
     if (sim_likely(chunk->status == 0)) {
         switch (txn->work.op) {
         case ARIES_PUT:
@@ -434,6 +445,11 @@ void target_arrive(struct sim_event *event)
             break;
         case ARIES_CQWRITE:
             cqwrite(nic, chunk);
+            break;
+        case ARIES_CE_JOIN:
+        case ARIES_CE_RESULT:
+        case ARIES_CE_WRITE:
+            ce_arrived(nic, chunk);
             break;
         }
     } else if (chunk->info == 0) {
@@ -503,6 +519,7 @@ void source_response(struct sim_event *event)
     if (sim_unlikely(chunk->transfer.poisoned || (chunk->poisoned && chunk->status == 0))) {
         chunk->status = A_STATUS_DATA_ERR;
         chunk->info = ARIES_CQ_CPLTN_SRSP;
+        fault_found(txn->source, txn, A_STATUS_DATA_ERR);
     }
     if (returns_data && chunk->status == 0 && txn->source->alive)
         store_result(txn, chunk);

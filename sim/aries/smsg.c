@@ -17,96 +17,51 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "cq_entry.h"
-#include "internal.h"
+#include "front.h"
 #include "status.h"
-
-#define SMALL_RECORD \
-    1024u /* assembled on the stack; longer ones in the connection's copy of the ring */
 
 #define NONE UINT32_MAX
 
-struct slot {
-    struct aries_smsg *smsg;
-    uint32_t number;
-    uint32_t span; /* bytes of the ring, with what was skipped at its end */
-    uint32_t offset, bytes; /* of the record in the ring */
-    uint32_t tid;
-    uint16_t attempts;
-    bool in_flight;
-};
-
-/*
- * A connection. Hundreds of them per node do not stay in the cache, so what receiving touches lies
- * in one line of it, what sending touches besides in a second, and what the end of a transaction
- * touches in a third. Numbers of messages count modulo 2^32.
- */
-struct aries_smsg {
-    uint8_t *copy; /* of the remote ring: what may have to be sent again */
-    struct aries_list return_link; /* nic->smsg_returns, while a return must be repeated */
-
-    struct gni_ep *ep __attribute__((aligned(64))); /* NULL: unbound or destroyed */
-    uint8_t *ring; /* the control block lies before it */
-    uint32_t ring_bytes, read_at;
-    uint32_t received; /* and released; number of the next message */
-    uint32_t current; /* place of the next message, once it was found; NONE: not yet */
-    uint32_t current_span;
-    uint32_t reported; /* releases that the peer has been told of */
-    uint32_t owed_bytes;
-    uint32_t heard; /* releases at the peer, as the last message that was read tells */
-    uint32_t wanted; /* ring bytes that a stalled send waits for */
-    uint16_t message_max, credits;
-    uint16_t return_failures;
-    bool retransmit; /* MBOX_AUTO_RETRANSMIT */
-    bool broken; /* a message is lost for good */
-    bool shown; /* GetNext gave the current message out: it can be released */
-
-    uint64_t remote_ring __attribute__((aligned(64)));
-    gni_mem_handle_t remote_handle;
-    uint32_t remote_bytes, write_at, used;
-    uint32_t sent, returned; /* returned: released by the peer */
-    uint32_t free_from; /* messages free_from … sent-1 hold slots */
-    uint16_t slots_count, next_slot, free_slot;
-
-    struct gni_cq *cq __attribute__((aligned(64))); /* of the endpoint; may be NULL */
-    const void *peer, *peer_ep; /* the other end, when it is in this simulation: for the cache */
-    uint32_t refs; /* the endpoint, and each transaction in flight */
-    struct slot slots[];
-};
-_Static_assert(offsetof(struct aries_smsg, ep) == 64 &&
-                   offsetof(struct aries_smsg, remote_ring) == 128 &&
-                   offsetof(struct aries_smsg, cq) == 192,
+_Static_assert(offsetof(struct gni_ep, remote) == 64 && offsetof(struct gni_ep, cq) == 128 &&
+                   offsetof(struct gni_ep, remote_addr) == 192 && sizeof(struct gni_ep) == 256,
                "lines as described");
 
 /* Fetches all lines that a send touches at once instead of one after the other. */
-static void prefetch_for_send(const struct gni_ep *ep)
+static inline void prefetch_for_send(const struct gni_ep *ep)
 {
-    __builtin_prefetch(&ep->smsg->ep);
-    __builtin_prefetch(&ep->smsg->remote_ring);
-    __builtin_prefetch(&ep->smsg->cq);
-    __builtin_prefetch(&ep->requests);
+    __builtin_prefetch(ep, 1);
+    __builtin_prefetch(&ep->remote, 1);
+    __builtin_prefetch(&ep->cq, 1);
 }
 
-static void smsg_unref(struct aries_smsg *smsg)
+#define IN_FLIGHT 0x8000u /* mark of a slot: the transaction has not ended well yet */
+
+/* With MBOX_AUTO_RETRANSMIT: of each slot, what sending it again takes. */
+struct aries_repeat {
+    uint32_t number;
+    uint32_t offset, bytes; /* of the record in the ring */
+    uint32_t attempts;
+};
+
+/* Behind the table lies a copy of the remote ring. */
+static uint8_t *copy_of(const struct gni_ep *ep)
 {
-    if (--smsg->refs != 0)
-        return;
-    free(smsg->copy);
-    free(smsg);
+    return (uint8_t *)(ep->repeats + ep->tx_slots);
 }
 
-static uint32_t control_returned(const struct aries_smsg *smsg)
+static uint32_t control_returned(const struct gni_ep *ep)
 {
-    return ((const volatile struct smsg_control *)(smsg->ring - SMSG_CONTROL_BYTES))->returned;
+    return ((const volatile struct smsg_control *)(ep->rx_ring - SMSG_CONTROL_BYTES))->returned;
 }
 
 /* For the deadlock report. */
 static void describe(const void *what, char *buffer, size_t size)
 {
-    const struct aries_smsg *smsg = what;
-    int peer = smsg->ep != NULL && smsg->ep->remote != NULL ? (int)smsg->ep->remote->node : -1;
+    const struct gni_ep *ep = what;
+    int peer = ep->remote != NULL ? (int)ep->remote->node : -1;
 
     snprintf(buffer, size, ", peer on node %d; %u sent, %u of them released, %u received", peer,
-             smsg->sent, smsg->returned, smsg->received);
+             ep->tx_sent, ep->tx_returned, ep->rx_received);
 }
 
 /* ---- records --------------------------------------------------------------------------------- */
@@ -142,134 +97,147 @@ static bool in_one_line(const struct smsg_record *record)
 }
 
 /* The checksum of a record that came in one piece is wrong. */
-static enum look damaged(struct aries_smsg *smsg, uint32_t number)
+static enum look damaged(struct gni_ep *ep, uint32_t number)
 {
-    struct gni_ep *ep = smsg->ep;
-
-    if (!smsg->broken)
+    if (!ep->broken)
         ledger_violation(&ep->nic->hw->fabric->book_smsg,
                          "message %u to node %u was changed on its way", number, ep->nic->hw->node);
-    smsg->broken = true;
+    ep->broken = true;
     return DAMAGED;
 }
 
 /* Record `number` at this place of the ring? */
-static enum look look_at(struct aries_smsg *smsg, uint32_t offset, uint32_t number)
+static enum look look_at(struct gni_ep *ep, uint32_t offset, uint32_t number)
 {
-    const struct smsg_record *record = (const struct smsg_record *)(smsg->ring + offset);
+    const struct smsg_record *record = (const struct smsg_record *)(ep->rx_ring + offset);
 
     if (record->sequence != number || (record->mark & ~1u) != SMSG_MARK)
         return ABSENT;
-    if (record->length > smsg->message_max || smsg_span(record->length) > smsg->ring_bytes - offset)
+    if (record->length > ep->message_max || smsg_span(record->length) > ep->rx_bytes - offset)
         return DAMAGED;
     if (sim_likely(record->checksum == record_checksum(record)))
         return PRESENT;
-    return in_one_line(record) ? damaged(smsg, number) : ABSENT; /* the rest is still under way */
+    return in_one_line(record) ? damaged(ep, number) : ABSENT; /* the rest is still under way */
+}
+
+/*
+ * Whether record `number` may lie at the start of the ring instead of at `read_at`: the peer knew
+ * that all before it was released, or may have found too little room at the end.
+ */
+static bool may_start_over(const struct gni_ep *ep, uint32_t read_at, uint32_t number)
+{
+    return ep->rx_reported == number || ep->rx_bytes - read_at < smsg_span(ep->message_max);
 }
 
 /*
  * What else may lie at the start of the ring: nothing, a message that overtook the expected one, or
  * a late copy of one that was released long ago.
  */
-static bool start_is_sane(const struct aries_smsg *smsg)
+static bool start_is_sane(const struct gni_ep *ep)
 {
-    const struct smsg_record *record = (const struct smsg_record *)smsg->ring;
+    const struct smsg_record *record = (const struct smsg_record *)ep->rx_ring;
 
+    if (!may_start_over(ep, ep->rx_at, ep->rx_received))
+        return true; /* of no interest yet */
     if (record->mark == 0)
         return record->sequence == 0 && record->length == 0;
     return (record->mark & ~1u) == SMSG_MARK &&
-           (int32_t)(record->sequence - smsg->received) <= (int32_t)smsg->credits;
+           (int32_t)(record->sequence - ep->rx_received) <= (int32_t)ep->credits;
 }
 
-static enum look find_record(struct aries_smsg *smsg, uint32_t read_at, uint32_t number,
-                             uint32_t *offset)
+static enum look find_record(struct gni_ep *ep, uint32_t read_at, uint32_t number, uint32_t *offset)
 {
     enum look look;
 
-    __builtin_prefetch(smsg->ring + read_at);
-    look = look_at(smsg, *offset = 0, number);
-    if (look == ABSENT && read_at != 0 && read_at + SMSG_UNIT <= smsg->ring_bytes)
-        look = look_at(smsg, *offset = read_at, number);
-    return look;
+    if (read_at + SMSG_UNIT <= ep->rx_bytes) {
+        look = look_at(ep, *offset = read_at, number);
+        if (look != ABSENT || read_at == 0 || !may_start_over(ep, read_at, number))
+            return look;
+    }
+    return look_at(ep, *offset = 0, number);
+}
+
+static uint32_t current_span(const struct gni_ep *ep)
+{
+    return ep->rx_units * SMSG_UNIT;
 }
 
 /* ---- credits --------------------------------------------------------------------------------- */
 
 /* The peer said that it has released so many; an older or impossible count is ignored. */
-static void note_returned(struct aries_smsg *smsg, uint32_t count)
+static void note_returned(struct gni_ep *ep, uint32_t count)
 {
-    uint32_t more = count - smsg->returned;
+    uint32_t more = count - ep->tx_returned;
 
-    if (more <= smsg->sent - smsg->returned)
-        smsg->returned += more;
+    if (more <= ep->tx_sent - ep->tx_returned)
+        ep->tx_returned += more;
 }
 
-static void free_slots(struct aries_smsg *smsg)
+static void free_slots(struct gni_ep *ep)
 {
-    while (smsg->free_from != smsg->returned) {
-        struct slot *slot = &smsg->slots[smsg->free_slot];
+    while (ep->tx_freed != ep->tx_returned) {
+        uint32_t back = ep->tx_sent - ep->tx_freed; /* its slot lies so far behind the next one */
+        uint32_t at = ep->tx_next + (back > ep->tx_next ? ep->tx_slots : 0) - back;
 
-        if (slot->in_flight)
+        if (ep->slots[at] & IN_FLIGHT)
             break;
-        smsg->used -= slot->span;
-        smsg->free_from++;
-        if (++smsg->free_slot == smsg->slots_count)
-            smsg->free_slot = 0;
+        ep->tx_used -= ep->slots[at] * SMSG_UNIT;
+        ep->tx_freed++;
     }
 }
 
 /* Counts in messages that have arrived and nobody has read yet. */
-static void note_unread(struct aries_smsg *smsg)
+static void note_unread(struct gni_ep *ep)
 {
-    uint32_t number = smsg->received, read_at = smsg->read_at, offset;
+    uint32_t number = ep->rx_received, read_at = ep->rx_at, offset;
 
-    if (smsg->current != NONE) {
-        read_at = smsg->current + smsg->current_span;
+    if (ep->rx_current != NONE) {
+        read_at = ep->rx_current + current_span(ep);
         number++;
     }
-    for (; find_record(smsg, read_at, number, &offset) == PRESENT; number++) {
-        const struct smsg_record *record = (const struct smsg_record *)(smsg->ring + offset);
+    for (; find_record(ep, read_at, number, &offset) == PRESENT; number++) {
+        const struct smsg_record *record = (const struct smsg_record *)(ep->rx_ring + offset);
 
-        note_returned(smsg, record->returned);
+        note_returned(ep, record->returned);
         read_at = offset + smsg_span(record->length);
     }
 }
 
-static void note_arrived(struct aries_smsg *smsg)
+static void note_arrived(struct gni_ep *ep)
 {
-    note_returned(smsg, smsg->heard);
-    note_returned(smsg, control_returned(smsg));
-    note_unread(smsg);
+    note_returned(ep, ep->rx_heard);
+    note_returned(ep, control_returned(ep));
+    note_unread(ep);
 }
 
 /* Where a record of `bytes` can go now: its place, and in *span what it takes. NONE: nowhere.
  */
-static uint32_t find_room(const struct aries_smsg *smsg, uint32_t bytes, uint32_t *span)
+static uint32_t find_room(const struct gni_ep *ep, uint32_t bytes, uint32_t *span)
 {
-    uint32_t end = smsg->write_at, start;
+    uint32_t end = ep->tx_at, start;
 
     *span = bytes;
-    if (smsg->sent - smsg->free_from >= smsg->slots_count)
+    if (ep->tx_sent - ep->tx_freed >= ep->tx_slots)
         return NONE;
-    if (smsg->used == 0)
-        return bytes <= smsg->remote_bytes ? 0 : NONE;
-    if (smsg->used > end) { /* what is in use goes around the end */
-        start = end + smsg->remote_bytes - smsg->used;
+    if (ep->tx_used == 0)
+        return bytes <= ep->tx_bytes ? 0 : NONE;
+    if (ep->tx_used > end) { /* what is in use goes around the end */
+        start = end + ep->tx_bytes - ep->tx_used;
         return bytes <= start - end ? end : NONE;
     }
-    if (bytes <= smsg->remote_bytes - end)
+    if (bytes <= ep->tx_bytes - end)
         return end;
-    start = end - smsg->used;
-    *span = smsg->remote_bytes - end + bytes;
+    start = end - ep->tx_used;
+    *span = ep->tx_bytes - end + bytes;
     return bytes <= start ? 0 : NONE;
 }
 
-static bool has_room(struct aries_smsg *smsg)
+static bool has_room(struct gni_ep *ep)
 {
     uint32_t span;
 
-    free_slots(smsg);
-    return find_room(smsg, smsg->wanted, &span) != NONE;
+    free_slots(ep);
+    return find_room(ep, ep->wanted, &span) != NONE;
 }
 
 /*
@@ -278,43 +246,49 @@ static bool has_room(struct aries_smsg *smsg)
  */
 static bool can_send(const void *what)
 {
-    struct aries_smsg *smsg = (struct aries_smsg *)what;
+    struct gni_ep *ep = (struct gni_ep *)what;
 
-    note_returned(smsg, smsg->heard);
-    if (2 * (smsg->sent - smsg->returned) >= smsg->slots_count ||
-        2 * smsg->used >= smsg->remote_bytes)
-        note_returned(smsg, control_returned(smsg));
-    if (sim_likely(has_room(smsg)))
+    note_returned(ep, ep->rx_heard);
+    if (2 * (ep->tx_sent - ep->tx_returned) >= ep->tx_slots || 2 * ep->tx_used >= ep->tx_bytes)
+        note_returned(ep, control_returned(ep));
+    if (sim_likely(has_room(ep)))
         return true;
-    note_arrived(smsg);
-    return has_room(smsg);
+    note_arrived(ep);
+    return has_room(ep);
 }
+
+/*
+ * A return is in flight for the endpoint; when it ends, the endpoint may be another one's, to whom
+ * it means nothing. Endpoints lie at multiples of 64: the low bits of the context tell.
+ */
+#define EPOCHS 64u
 
 static void return_done(void *context, uint8_t status, uint8_t info, bool remote_overrun)
 {
-    struct aries_smsg *smsg = context;
+    uint32_t epoch = (uintptr_t)context % EPOCHS;
+    struct gni_ep *ep = (struct gni_ep *)((char *)context - epoch);
+    bool current = ep->connected && ep->epoch == epoch;
 
-    if (status == 0) {
-        smsg->return_failures = 0;
-    } else if (smsg->ep != NULL) {
-        struct gni_nic *nic = smsg->ep->nic;
+    if (status == 0 && current) {
+        ep->return_failures = 0;
+    } else if (current) {
+        struct gni_nic *nic = ep->nic;
 
         /* Repeated by whatever call looks at this NIC next. */
-        if (!aries_status_recoverable(status) || ++smsg->return_failures > nic->smsg_max_retrans)
-            smsg->broken = true;
-        else if (aries_list_empty(&smsg->return_link))
-            aries_list_add(&nic->smsg_returns, &smsg->return_link);
+        if (!aries_status_recoverable(status) || ++ep->return_failures > nic->smsg_max_retrans)
+            ep->broken = true;
+        else if (aries_list_empty(&ep->return_link))
+            aries_list_add(&nic->smsg_returns, &ep->return_link);
         aries_process_notify(nic->process);
     }
-    smsg_unref(smsg);
+    aries_ep_unref(ep);
 }
 
 /* Tells the peer by a PUT into its control block. In order: an older count must not come last. */
-static void return_credits(struct aries_smsg *smsg)
+static void return_credits(struct gni_ep *ep)
 {
-    struct gni_ep *ep = smsg->ep;
     struct gni_nic *nic = ep->nic;
-    uint32_t count = smsg->received;
+    uint32_t count = ep->rx_received;
     struct aries_work work = {
         .op = ARIES_PUT,
         .unit = ARIES_UNIT_FMA,
@@ -322,9 +296,9 @@ static void return_credits(struct aries_smsg *smsg)
         .target = ep->remote,
         .ptag = nic->ptag,
         .local_addr = (uintptr_t)&count,
-        .remote_addr = smsg->remote_ring - SMSG_CONTROL_BYTES,
+        .remote_addr = ep->tx_ring - SMSG_CONTROL_BYTES,
         .length = sizeof(count),
-        .remote_handle = smsg->remote_handle,
+        .remote_handle = ep->tx_handle,
         .local_is_va = true,
         .remote_wanted = true,
         .remote_optional = true,
@@ -332,23 +306,22 @@ static void return_credits(struct aries_smsg *smsg)
         .book = &nic->hw->fabric->book_smsg,
         .cpu = aries_timing_of(nic)->cpu_fma,
         .done = return_done,
-        .context = smsg,
+        .context = (char *)ep + ep->epoch,
     };
 
-    smsg->reported = count;
-    smsg->owed_bytes = 0;
-    smsg->refs++;
+    ep->rx_reported = count;
+    ep->rx_owed = 0;
+    ep->refs++;
     nic->hw->ops->submit(nic, &work);
 }
 
 void aries_smsg_progress(struct gni_nic *nic)
 {
     while (sim_unlikely(!aries_list_empty(&nic->smsg_returns))) {
-        struct aries_smsg *smsg =
-            sim_container_of(nic->smsg_returns.next, struct aries_smsg, return_link);
+        struct gni_ep *ep = sim_container_of(nic->smsg_returns.next, struct gni_ep, return_link);
 
-        aries_list_remove(&smsg->return_link);
-        return_credits(smsg);
+        aries_list_remove(&ep->return_link);
+        return_credits(ep);
     }
 }
 
@@ -390,40 +363,41 @@ static uintptr_t ring_address(const gni_smsg_attr_t *attr)
     return (uintptr_t)attr->msg_buffer + attr->mbox_offset + SMSG_CONTROL_BYTES;
 }
 
-static GHashTable *mailboxes_of(const struct aries_smsg *smsg)
+static GHashTable *mailboxes_of(const struct gni_ep *ep)
 {
-    return smsg->ep->nic->hw->fabric->mailboxes;
+    return ep->nic->hw->fabric->mailboxes;
 }
 
-static struct aries_smsg *smsg_new(struct gni_ep *ep, const gni_smsg_attr_t *local,
-                                   const gni_smsg_attr_t *remote)
+/* False: no memory. */
+static bool connect(struct gni_ep *ep, const gni_smsg_attr_t *local, const gni_smsg_attr_t *remote)
 {
-    uint32_t most = ring_bytes(remote) / SMSG_UNIT, i;
-    uint16_t slots = (uint16_t)(local->mbox_maxcredit < most ? local->mbox_maxcredit : most);
-    size_t bytes = sizeof(struct aries_smsg) + slots * sizeof(struct slot);
-    struct aries_smsg *smsg = aligned_alloc(64, (bytes + 63) & ~(size_t)63);
+    uint32_t most = ring_bytes(remote) / SMSG_UNIT;
 
-    if (smsg == NULL)
-        return NULL;
-    memset(smsg, 0, bytes);
-    smsg->refs = 1;
-    smsg->ep = ep;
-    smsg->cq = ep->cq;
-    smsg->retransmit = local->msg_type == GNI_SMSG_TYPE_MBOX_AUTO_RETRANSMIT;
-    smsg->message_max = (uint16_t)local->msg_maxsize;
-    smsg->credits = local->mbox_maxcredit;
-    smsg->current = NONE;
-    smsg->ring = (uint8_t *)ring_address(local);
-    smsg->ring_bytes = ring_bytes(local);
-    smsg->remote_ring = ring_address(remote);
-    smsg->remote_bytes = ring_bytes(remote);
-    smsg->remote_handle = remote->mem_hndl;
-    aries_list_init(&smsg->return_link);
-    smsg->slots_count = slots;
-    for (i = 0; i < slots; i++)
-        smsg->slots[i].smsg = smsg;
-    g_hash_table_insert(mailboxes_of(smsg), smsg->ring, smsg);
-    return smsg;
+    aries_smsg_ep_free(ep); /* what an earlier connection had */
+    ep->tx_slots = (uint16_t)(local->mbox_maxcredit < most ? local->mbox_maxcredit : most);
+    ep->slots = ep->few;
+    if (ep->tx_slots > ARIES_SLOTS_FEW)
+        ep->slots = calloc(ep->tx_slots, sizeof(*ep->slots));
+    if (ep->slots == NULL)
+        return false;
+    ep->connected = true;
+    ep->retransmit = local->msg_type == GNI_SMSG_TYPE_MBOX_AUTO_RETRANSMIT;
+    ep->broken = ep->shown = false;
+    ep->message_max = (uint16_t)local->msg_maxsize;
+    ep->credits = local->mbox_maxcredit;
+    ep->rx_ring = (uint8_t *)ring_address(local);
+    ep->rx_bytes = ring_bytes(local);
+    ep->rx_at = ep->rx_received = ep->rx_reported = ep->rx_owed = ep->rx_heard = 0;
+    ep->rx_current = NONE;
+    ep->tx_ring = ring_address(remote);
+    ep->tx_bytes = ring_bytes(remote);
+    ep->tx_handle = remote->mem_hndl;
+    ep->tx_at = ep->tx_used = ep->tx_sent = ep->tx_returned = ep->tx_freed = 0;
+    ep->tx_next = 0;
+    ep->peer = NULL;
+    ep->return_failures = 0;
+    g_hash_table_insert(mailboxes_of(ep), ep->rx_ring, ep);
+    return true;
 }
 
 gni_return_t GNI_SmsgInit(gni_ep_handle_t ep_hndl, gni_smsg_attr_t *local_smsg_attr,
@@ -436,29 +410,34 @@ gni_return_t GNI_SmsgInit(gni_ep_handle_t ep_hndl, gni_smsg_attr_t *local_smsg_a
         return GNI_RC_INVALID_PARAM;
     if (ep->remote_addr == UINT32_MAX && ep->remote_id == UINT32_MAX)
         return GNI_RC_INVALID_STATE;
-    if (ep->smsg != NULL || !attributes_ok(local) || !attributes_ok(remote) ||
+    if (ep->connected || !attributes_ok(local) || !attributes_ok(remote) ||
         local->msg_type != remote->msg_type || local->mbox_maxcredit != remote->mbox_maxcredit ||
         local->msg_maxsize != remote->msg_maxsize || local->msg_buffer == NULL ||
         local->buff_size < mailbox_bytes(local) || remote->buff_size < mailbox_bytes(remote) ||
         ((uintptr_t)local->msg_buffer + local->mbox_offset) % 8 != 0 ||
         ((uintptr_t)remote->msg_buffer + remote->mbox_offset) % 8 != 0)
         return GNI_RC_INVALID_PARAM;
-    ep->smsg = smsg_new(ep, local, remote);
-    return ep->smsg != NULL ? GNI_RC_SUCCESS : GNI_RC_ERROR_NOMEM;
+    return connect(ep, local, remote) ? GNI_RC_SUCCESS : GNI_RC_ERROR_NOMEM;
 }
 
 void aries_smsg_ep_release(struct gni_ep *ep)
 {
-    struct aries_smsg *smsg = ep->smsg;
-
-    if (smsg == NULL)
+    if (!ep->connected)
         return;
-    if (g_hash_table_lookup(mailboxes_of(smsg), smsg->ring) == smsg)
-        g_hash_table_remove(mailboxes_of(smsg), smsg->ring);
-    ep->smsg = NULL;
-    smsg->ep = NULL;
-    aries_list_remove(&smsg->return_link);
-    smsg_unref(smsg);
+    if (g_hash_table_lookup(mailboxes_of(ep), ep->rx_ring) == ep)
+        g_hash_table_remove(mailboxes_of(ep), ep->rx_ring);
+    ep->connected = false;
+    ep->epoch = (ep->epoch + 1) % EPOCHS;
+    aries_list_remove(&ep->return_link);
+}
+
+void aries_smsg_ep_free(struct gni_ep *ep)
+{
+    if (ep->slots != ep->few)
+        free(ep->slots);
+    free(ep->repeats);
+    ep->slots = NULL;
+    ep->repeats = NULL;
 }
 
 /* The route of a delivery mode. False: contradictory or unknown bits. */
@@ -509,6 +488,7 @@ gni_return_t GNI_SmsgSetDeliveryMode(gni_nic_handle_t nic_handle, uint16_t dlvr_
     if (!aries_handle_ok(nic_handle, ARIES_MAGIC_NIC) || !route_of(dlvr_mode, &route))
         return GNI_RC_INVALID_PARAM;
     nic_handle->smsg_dlvr_mode = dlvr_mode;
+    nic_handle->smsg_route = (uint8_t)route;
     return GNI_RC_SUCCESS;
 }
 
@@ -517,50 +497,43 @@ gni_return_t GNI_SmsgSetDeliveryMode(gni_nic_handle_t nic_handle, uint16_t dlvr_
 static void send_done(void *context, uint8_t status, uint8_t info, bool remote_overrun);
 
 /* Who will receive: so that the lines it looks at first are in the cache when it does. */
-static void find_peer(struct aries_smsg *smsg)
+static void find_peer(struct gni_ep *ep)
 {
-    const struct aries_smsg *peer =
-        g_hash_table_lookup(mailboxes_of(smsg), (void *)(uintptr_t)smsg->remote_ring);
-
-    if (peer != NULL) {
-        smsg->peer = &peer->ep;
-        smsg->peer_ep = peer->ep;
-    }
+    ep->peer = g_hash_table_lookup(mailboxes_of(ep), (void *)(uintptr_t)ep->tx_ring);
 }
 
-static void submit_slot(struct gni_ep *ep, struct slot *slot, const void *record, sim_time_t cpu)
+static void submit_record(struct gni_ep *ep, struct aries_request *request,
+                          const struct smsg_record *record, uint32_t offset, sim_time_t cpu)
 {
-    struct aries_smsg *smsg = slot->smsg;
     struct gni_nic *nic = ep->nic;
-    struct aries_work work = {
-        .op = ARIES_PUT,
-        .unit = ARIES_UNIT_FMA,
-        .target = ep->remote,
-        .ptag = nic->ptag,
-        .local_addr = (uintptr_t)record,
-        .remote_addr = smsg->remote_ring + slot->offset,
-        .length = slot->bytes,
-        .remote_handle = smsg->remote_handle,
-        .local_is_va = true,
-        .remote_wanted = true,
-        .remote_optional = true,
-        .remote_event = ep->remote_event,
-        .book = &nic->hw->fabric->book_smsg,
-        .cpu = cpu,
-        .done = send_done,
-        .context = slot,
-    };
+    struct aries_work *work = &nic->hw->fabric->message; /* what is not set is 0 */
 
-    if (sim_unlikely(smsg->peer == NULL))
-        find_peer(smsg);
-    work.warm[0] = &smsg->cq;
-    work.warm[1] = smsg->peer;
-    work.warm[2] = smsg->peer_ep;
-    route_of(nic->smsg_dlvr_mode, &work.route);
-    slot->in_flight = true;
-    smsg->refs++;
-    aries_cq_ref(smsg->cq);
-    nic->hw->ops->submit(nic, &work);
+    work->op = ARIES_PUT;
+    work->unit = ARIES_UNIT_FMA;
+    work->route = nic->smsg_route;
+    work->ptag = nic->ptag;
+    work->local_is_va = true;
+    work->remote_wanted = true;
+    work->remote_optional = true;
+    work->remote_event = ep->remote_event;
+    work->target = ep->remote;
+    work->remote_addr = ep->tx_ring + offset;
+    work->length = SMSG_UNIT + record->length;
+    work->remote_handle = ep->tx_handle;
+    work->done = send_done;
+    work->context = request;
+    if (sim_unlikely(ep->peer == NULL))
+        find_peer(ep);
+    work->peer = ep->peer;
+    work->own = &ep->cq;
+    work->cpu = cpu;
+    work->book = &nic->hw->fabric->book_smsg;
+    work->local_addr = (uintptr_t)record;
+    request->in_flight = true;
+    ep->slots[request->post_id >> 32] |= IN_FLIGHT;
+    ep->refs++;
+    aries_cq_ref(ep->cq);
+    nic->hw->ops->submit(nic, work);
 }
 
 static sim_time_t send_cost(const struct gni_nic *nic, uint32_t length)
@@ -571,7 +544,7 @@ static sim_time_t send_cost(const struct gni_nic *nic, uint32_t length)
            aries_store_time(timing, length);
 }
 
-static void fill_record(struct smsg_record *record, const struct aries_smsg *smsg, bool wrapped,
+static void fill_record(struct smsg_record *record, const struct gni_ep *ep, bool wrapped,
                         uint8_t tag, const void *header, uint32_t header_length, const void *data,
                         uint32_t data_length)
 {
@@ -580,8 +553,8 @@ static void fill_record(struct smsg_record *record, const struct aries_smsg *sms
     record->length = (uint16_t)(header_length + data_length);
     record->tag = tag;
     record->mark = (uint8_t)(SMSG_MARK + wrapped);
-    record->sequence = smsg->sent;
-    record->returned = smsg->received;
+    record->sequence = ep->tx_sent;
+    record->returned = ep->rx_received;
     if (header_length != 0)
         memcpy(payload, header, header_length);
     if (data_length != 0)
@@ -590,22 +563,23 @@ static void fill_record(struct smsg_record *record, const struct aries_smsg *sms
 }
 
 /* Where the record is assembled; it must outlive the call only if it may have to be sent again. */
-static struct smsg_record *record_place(struct aries_smsg *smsg, uint32_t bytes, uint32_t offset,
-                                        void *small)
+static struct smsg_record *record_place(struct gni_ep *ep, uint32_t bytes, uint32_t offset)
 {
-    if (!smsg->retransmit && bytes <= SMALL_RECORD)
-        return small;
-    if (smsg->copy == NULL)
-        smsg->copy = malloc(smsg->remote_bytes);
-    return smsg->copy != NULL ? (struct smsg_record *)(smsg->copy + offset) : NULL;
+    struct aries_fabric *fabric = ep->nic->hw->fabric;
+
+    if (sim_likely(!ep->retransmit && bytes <= sizeof(fabric->record)))
+        return (struct smsg_record *)fabric->record;
+    if (ep->repeats == NULL)
+        ep->repeats = calloc(1, ep->tx_slots * sizeof(*ep->repeats) + ep->tx_bytes);
+    return ep->repeats != NULL ? (struct smsg_record *)(copy_of(ep) + offset) : NULL;
 }
 
 /* One poll for a credit. */
-static bool wait_for_room(struct aries_smsg *smsg)
+static bool wait_for_room(struct gni_ep *ep)
 {
-    const struct sim_wait wait = {"an SMSG credit", describe, smsg};
+    const struct sim_wait wait = {"an SMSG credit", describe, ep};
 
-    return sim_poll(&wait, can_send, aries_timing_of(smsg->ep->nic)->cpu_smsg / 2);
+    return sim_poll(&wait, can_send, aries_timing_of(ep->nic)->cpu_smsg / 2);
 }
 
 static gni_return_t stalled(struct gni_nic *nic, unsigned statistic)
@@ -618,51 +592,46 @@ static gni_return_t send_message(struct gni_ep *ep, const void *header, uint32_t
                                  const void *data, uint32_t data_length, uint32_t msg_id,
                                  uint8_t tag)
 {
-    struct aries_smsg *smsg = ep->smsg;
     struct gni_nic *nic = ep->nic;
     uint32_t length = header_length + data_length, span, offset;
     struct aries_request *request;
     struct smsg_record *record;
-    uint64_t small[SMALL_RECORD / 8];
-    struct slot *slot;
 
-    if (smsg->broken)
+    if (ep->broken)
         return GNI_RC_INVALID_STATE;
-    smsg->wanted = smsg_span(length);
-    if (!can_send(smsg) && !wait_for_room(smsg))
-        return stalled(nic, smsg->sent - smsg->free_from >= smsg->slots_count
+    ep->wanted = smsg_span(length);
+    if (!can_send(ep) && !wait_for_room(ep))
+        return stalled(nic, ep->tx_sent - ep->tx_freed >= ep->tx_slots
                                 ? GNI_STAT_SMSG_MBOX_CREDITS_STALL
                                 : GNI_STAT_SMSG_BUFF_CREDITS_STALL);
-    offset = find_room(smsg, smsg->wanted, &span);
-    record = record_place(smsg, SMSG_UNIT + length, offset, small);
+    offset = find_room(ep, ep->wanted, &span);
+    if (ep->tx_used ==
+        0) /* the same few slots and bytes of the ring again: they are in the cache */
+        ep->tx_next = 0;
+    record = record_place(ep, SMSG_UNIT + length, offset);
     request = record != NULL ? aries_request_new(ep->cq, ep, NULL, GNI_CQMODE_GLOBAL_EVENT) : NULL;
     if (request == NULL) {
         sim_spend(aries_timing_of(nic)->cpu_smsg / 2);
         return stalled(nic, GNI_STAT_SMSG_REQ_STALL);
     }
-    if (smsg->used == 0) /* the same few slots and bytes of the ring again: they are in the cache */
-        smsg->next_slot = smsg->free_slot = 0;
-    slot = &smsg->slots[smsg->next_slot];
-    request->post_id = (uint64_t)smsg->next_slot << 32 | msg_id;
-    if (++smsg->next_slot == smsg->slots_count)
-        smsg->next_slot = 0;
-    slot->number = smsg->sent;
-    slot->span = span;
-    slot->offset = offset;
-    slot->bytes = SMSG_UNIT + length;
-    slot->tid = request->tid;
-    slot->attempts = 1;
-    fill_record(record, smsg, span != smsg->wanted, tag, header, header_length, data, data_length);
-    smsg->reported = record->returned;
-    smsg->owed_bytes = 0;
-    smsg->write_at = offset + smsg->wanted;
-    smsg->used += span;
-    smsg->sent++;
+    request->post_id = (uint64_t)ep->tx_next << 32 | msg_id;
+    ep->slots[ep->tx_next] = (uint16_t)(span / SMSG_UNIT);
+    if (ep->retransmit)
+        ep->repeats[ep->tx_next] =
+            (struct aries_repeat){ep->tx_sent, offset, SMSG_UNIT + length, 1};
+    if (++ep->tx_next == ep->tx_slots)
+        ep->tx_next = 0;
+    fill_record(record, ep, span != ep->wanted, tag, header, header_length, data, data_length);
+    ep->rx_reported = record->returned;
+    ep->rx_owed = 0;
+    ep->tx_at = offset + ep->wanted;
+    ep->tx_used += span;
+    ep->tx_sent++;
     nic->hw->fabric->counters.smsg_sent++;
     trace(TRACE_INSTANT, TRACE_SMSG, nic->hw->node, nic->process->trace_index, "send",
           sim_local_time(), 0, 0, length);
     sim_idle_break();
-    submit_slot(ep, slot, record, send_cost(nic, length));
+    submit_record(ep, request, record, offset, send_cost(nic, length));
     return GNI_RC_SUCCESS;
 }
 
@@ -671,13 +640,15 @@ gni_return_t GNI_SmsgSendWTag(gni_ep_handle_t ep_hndl, void *header, uint32_t he
 {
     struct gni_ep *ep = ep_hndl;
 
-    if (!aries_handle_ok(ep, ARIES_MAGIC_EP) || ep->smsg == NULL)
+    if (ep == NULL)
         return GNI_RC_INVALID_PARAM;
     prefetch_for_send(ep);
+    if (ep->magic != ARIES_MAGIC_EP || !ep->connected)
+        return GNI_RC_INVALID_PARAM;
     if (ep->cq == NULL || (header == NULL && header_length != 0) ||
         (data == NULL && data_length != 0))
         return GNI_RC_INVALID_PARAM;
-    if ((uint64_t)header_length + data_length > ep->smsg->message_max)
+    if ((uint64_t)header_length + data_length > ep->message_max)
         return GNI_RC_ERROR_RESOURCE;
     return send_message(ep, header, header_length, data, data_length, msg_id, tag);
 }
@@ -690,10 +661,10 @@ gni_return_t GNI_SmsgSend(gni_ep_handle_t ep_hndl, void *header, uint32_t header
 
 /* ---- completions of sends -------------------------------------------------------------------- */
 
-static bool may_repeat(const struct aries_smsg *smsg, const struct slot *slot, uint8_t status)
+static bool may_repeat(const struct gni_ep *ep, const struct aries_request *request, uint8_t status)
 {
-    return smsg->retransmit && smsg->ep != NULL && !smsg->broken &&
-           aries_status_recoverable(status) && slot->attempts <= smsg->ep->nic->smsg_max_retrans;
+    return ep->retransmit && ep->connected && !ep->broken && aries_status_recoverable(status) &&
+           ep->repeats[request->post_id >> 32].attempts <= ep->nic->smsg_max_retrans;
 }
 
 static gni_cq_entry_t send_entry(uint32_t tid, uint8_t status, uint8_t info)
@@ -705,51 +676,55 @@ static gni_cq_entry_t send_entry(uint32_t tid, uint8_t status, uint8_t info)
 
 static void send_done(void *context, uint8_t status, uint8_t info, bool remote_overrun)
 {
-    struct slot *slot = context;
-    struct aries_smsg *smsg = slot->smsg;
-    struct gni_cq *cq = smsg->cq;
-    bool repeat = status != 0 && may_repeat(smsg, slot, status);
+    struct aries_request *request = context;
+    struct gni_ep *ep = request->ep;
+    struct gni_cq *cq = ep->cq;
+    bool repeat = status != 0 && may_repeat(ep, request, status);
 
     if (status == 0)
-        slot->in_flight = false;
+        ep->slots[request->post_id >> 32] &= (uint16_t)~IN_FLIGHT;
     else if (!repeat)
-        smsg->broken = true;
-    if (!aries_cq_push(cq, send_entry(slot->tid, status, info) |
-                               (remote_overrun ? ARIES_CQ_REM_OVERRUN : 0)) &&
+        ep->broken = true;
+    aries_request_landed(cq, request);
+    if (!aries_cq_push_for(cq,
+                           send_entry(request->tid, status, info) |
+                               (remote_overrun ? ARIES_CQ_REM_OVERRUN : 0),
+                           request) &&
         repeat)
-        smsg->broken = true; /* nobody will hear of the failure */
+        ep->broken = true; /* nobody will hear of the failure */
     aries_cq_unref(cq);
-    if (status != 0 && !repeat && smsg->ep != NULL)
-        aries_transaction_failed(smsg->ep->nic, status, false);
-    smsg_unref(smsg);
+    if (status != 0 && !repeat && ep->connected)
+        aries_transaction_failed(ep->nic, status, false);
+    aries_ep_unref(ep);
 }
 
 bool aries_smsg_completed(struct gni_cq *cq, struct aries_request *request, gni_cq_entry_t entry)
 {
     uint8_t status = (uint8_t)aries_cq_entry_status(entry);
     struct gni_ep *ep = request->ep;
-    struct aries_smsg *smsg;
-    struct slot *slot;
+    struct aries_repeat *again;
+    uint32_t slot;
 
-    if (sim_likely(status == 0) || ep == NULL || ep->smsg == NULL)
+    if (sim_likely(status == 0) || ep == NULL || !ep->connected)
         return false;
-    smsg = ep->smsg;
-    slot = &smsg->slots[request->post_id >> 32];
-    if (!may_repeat(smsg, slot, status)) {
-        smsg->broken = true;
+    if (!may_repeat(ep, request, status)) {
+        ep->broken = true;
         return false;
     }
-    note_arrived(smsg);
-    if ((int32_t)(smsg->returned - slot->number) > 0) {
+    slot = (uint32_t)(request->post_id >> 32);
+    again = &ep->repeats[slot];
+    note_arrived(ep);
+    if ((int32_t)(ep->tx_returned - again->number) > 0) {
         /* Only the answer was lost: the peer has released the message already. */
-        slot->in_flight = false;
+        ep->slots[slot] &= (uint16_t)~IN_FLIGHT;
         aries_cq_push(cq, send_entry(request->tid, 0, ARIES_CQ_CPLTN_SREQ));
         return true;
     }
-    slot->attempts++;
+    again->attempts++;
     ep->nic->statistics[GNI_STAT_SMSG_RETRANS_COUNT]++;
     ep->nic->hw->fabric->counters.retransmits++;
-    submit_slot(ep, slot, smsg->copy + slot->offset, send_cost(ep->nic, slot->bytes - SMSG_UNIT));
+    submit_record(ep, request, (const struct smsg_record *)(copy_of(ep) + again->offset),
+                  again->offset, send_cost(ep->nic, again->bytes - SMSG_UNIT));
     return true;
 }
 
@@ -758,18 +733,17 @@ bool aries_smsg_completed(struct gni_cq *cq, struct aries_request *request, gni_
 /* Something for GNI_SmsgGetNext to do? */
 static bool message_or_work(const void *what)
 {
-    struct aries_smsg *smsg = (struct aries_smsg *)what;
+    struct gni_ep *ep = (struct gni_ep *)what;
     uint32_t offset;
 
-    return find_record(smsg, smsg->read_at, smsg->received, &offset) != ABSENT ||
-           !aries_list_empty(&smsg->ep->nic->smsg_returns);
+    return find_record(ep, ep->rx_at, ep->rx_received, &offset) != ABSENT ||
+           !aries_list_empty(&ep->nic->smsg_returns);
 }
 
 /* The next message becomes current, whatever its tag. */
 static gni_return_t find_next(struct gni_ep *ep)
 {
-    struct aries_smsg *smsg = ep->smsg;
-    const struct sim_wait wait = {"a message", describe, smsg};
+    const struct sim_wait wait = {"a message", describe, ep};
     const struct aries_timing *timing = aries_timing_of(ep->nic);
     sim_time_t asked = sim_local_time();
     const struct smsg_record *record;
@@ -778,25 +752,25 @@ static gni_return_t find_next(struct gni_ep *ep)
 
     /* What is there already is there at this rank's own time, which is later: nothing to catch up
      * with. */
-    look = find_record(smsg, smsg->read_at, smsg->received, &offset);
+    look = find_record(ep, ep->rx_at, ep->rx_received, &offset);
     if (look == ABSENT) {
         if (!sim_poll(&wait, message_or_work, timing->cpu_getnext / 2)) {
             aries_smsg_progress(ep->nic);
-            return start_is_sane(smsg) ? GNI_RC_NOT_DONE : GNI_RC_INVALID_STATE;
+            return start_is_sane(ep) ? GNI_RC_NOT_DONE : GNI_RC_INVALID_STATE;
         }
         aries_smsg_progress(ep->nic);
-        look = find_record(smsg, smsg->read_at, smsg->received, &offset);
+        look = find_record(ep, ep->rx_at, ep->rx_received, &offset);
     }
     if (look != PRESENT)
         return look == ABSENT ? GNI_RC_NOT_DONE : GNI_RC_INVALID_STATE;
     if (sim_local_time() > asked) /* it was not there: a spinning CPU sees it a little later */
         sim_spend(timing->poll);
-    record = (const struct smsg_record *)(smsg->ring + offset);
-    smsg->heard = record->returned;
+    record = (const struct smsg_record *)(ep->rx_ring + offset);
+    ep->rx_heard = record->returned;
     if (record->mark != SMSG_MARK)
-        smsg->owed_bytes += smsg->ring_bytes - smsg->read_at;
-    smsg->current = offset;
-    smsg->current_span = smsg_span(record->length);
+        ep->rx_owed += ep->rx_bytes - ep->rx_at;
+    ep->rx_current = offset;
+    ep->rx_units = (uint16_t)(smsg_span(record->length) / SMSG_UNIT);
     ep->nic->hw->fabric->counters.smsg_received++;
     trace(TRACE_INSTANT, TRACE_SMSG, ep->nic->hw->node, ep->nic->process->trace_index, "receive",
           sim_local_time(), 0, 0, record->length);
@@ -806,27 +780,25 @@ static gni_return_t find_next(struct gni_ep *ep)
 static gni_return_t get_next(struct gni_ep *ep, void **header, uint8_t *tag)
 {
     const struct smsg_record *record;
-    struct aries_smsg *smsg;
     gni_return_t rc;
 
-    if (!aries_handle_ok(ep, ARIES_MAGIC_EP) || ep->smsg == NULL || header == NULL || tag == NULL)
+    if (!aries_handle_ok(ep, ARIES_MAGIC_EP) || !ep->connected || header == NULL || tag == NULL)
         return GNI_RC_INVALID_PARAM;
-    smsg = ep->smsg;
-    if (sim_likely(smsg->current == NONE)) {
+    if (sim_likely(ep->rx_current == NONE)) {
         rc = find_next(ep);
         if (rc != GNI_RC_SUCCESS)
             return rc;
     }
     sim_idle_break();
     sim_spend(aries_timing_of(ep->nic)->cpu_getnext);
-    record = (const struct smsg_record *)(smsg->ring + smsg->current);
+    record = (const struct smsg_record *)(ep->rx_ring + ep->rx_current);
     if (*tag != GNI_SMSG_ANY_TAG && *tag != record->tag) {
         *tag = record->tag;
         return GNI_RC_NO_MATCH;
     }
     *tag = record->tag;
-    *header = smsg->ring + smsg->current + SMSG_UNIT;
-    smsg->shown = true;
+    *header = ep->rx_ring + ep->rx_current + SMSG_UNIT;
+    ep->shown = true;
     return GNI_RC_SUCCESS;
 }
 
@@ -845,24 +817,22 @@ gni_return_t GNI_SmsgGetNext(gni_ep_handle_t ep_hndl, void **header)
 gni_return_t GNI_SmsgRelease(gni_ep_handle_t ep_hndl)
 {
     struct gni_ep *ep = ep_hndl;
-    struct aries_smsg *smsg;
     uint32_t owed;
 
-    if (!aries_handle_ok(ep, ARIES_MAGIC_EP) || ep->smsg == NULL)
+    if (!aries_handle_ok(ep, ARIES_MAGIC_EP) || !ep->connected)
         return GNI_RC_INVALID_PARAM;
-    smsg = ep->smsg;
-    if (!smsg->shown)
+    if (!ep->shown)
         return GNI_RC_NOT_DONE;
     sim_idle_break();
     sim_spend(aries_timing_of(ep->nic)->cpu_release);
-    memset(smsg->ring + smsg->current, 0, smsg->current_span);
-    smsg->read_at = smsg->current + smsg->current_span;
-    smsg->current = NONE;
-    smsg->shown = false;
-    smsg->received++;
-    smsg->owed_bytes += smsg->current_span;
-    owed = smsg->received - smsg->reported;
-    if (2 * owed >= smsg->credits || 2 * smsg->owed_bytes >= smsg->ring_bytes)
-        return_credits(smsg);
+    memset(ep->rx_ring + ep->rx_current, 0, current_span(ep));
+    ep->rx_at = ep->rx_current + current_span(ep);
+    ep->rx_current = NONE;
+    ep->shown = false;
+    ep->rx_received++;
+    ep->rx_owed += current_span(ep);
+    owed = ep->rx_received - ep->rx_reported;
+    if (2 * owed >= ep->credits || 2 * ep->rx_owed >= ep->rx_bytes)
+        return_credits(ep);
     return GNI_RC_SUCCESS;
 }

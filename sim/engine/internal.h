@@ -34,7 +34,7 @@ struct poll_history {
 enum fiber_state { FIBER_RUNNABLE, FIBER_WAITING, FIBER_ENDED };
 
 struct sim_fiber {
-    struct sim_event resume; /* at the fiber's wake time */
+    struct sim_hinted resume; /* at the fiber's wake time */
     struct sim_timer timeout;
     void *context;
     sim_time_t local; /* while it does not run; sim_core.local otherwise */
@@ -89,6 +89,7 @@ static inline void sim_update_horizon(void)
     sim_core.horizon = horizon < sim_engine.alarm_time ? horizon : sim_engine.alarm_time;
 }
 
+void sim_fibers_init(void); /* after stacks_init */
 /* From sim_run's stack: runs fibers and events until the run is over. */
 void sim_fibers_run(void);
 void sim_fibers_free(void);

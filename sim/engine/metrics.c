@@ -37,6 +37,15 @@ static uint64_t bucket_value(unsigned index)
     return low + (1ull << shift) / 2;
 }
 
+static uint64_t value_within(const struct histogram *histogram, unsigned index)
+{
+    uint64_t value = bucket_value(index);
+
+    if (value < histogram->min)
+        return histogram->min;
+    return value > histogram->max ? histogram->max : value;
+}
+
 void histogram_record(struct histogram *histogram, uint64_t value)
 {
     if (histogram->count == 0 || value < histogram->min)
@@ -80,7 +89,7 @@ static uint64_t quantile_rank(double q, uint64_t count)
 
 uint64_t histogram_quantile(const struct histogram *histogram, double q)
 {
-    uint64_t rank, seen = 0, value;
+    uint64_t rank, seen = 0;
     unsigned i;
 
     if (histogram->count == 0)
@@ -95,10 +104,17 @@ uint64_t histogram_quantile(const struct histogram *histogram, double q)
         if (seen >= rank)
             break;
     }
-    value = i < BUCKETS ? bucket_value(i) : histogram->max;
-    if (value < histogram->min)
-        return histogram->min;
-    return value > histogram->max ? histogram->max : value;
+    return i < BUCKETS ? value_within(histogram, i) : histogram->max;
+}
+
+void histogram_for_each(const struct histogram *histogram,
+                        void (*visit)(uint64_t value, uint64_t count, void *arg), void *arg)
+{
+    unsigned i;
+
+    for (i = 0; i < BUCKETS; i++)
+        if (histogram->buckets[i] != 0)
+            visit(value_within(histogram, i), histogram->buckets[i], arg);
 }
 
 double histogram_mean(const struct histogram *histogram)

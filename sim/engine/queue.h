@@ -34,6 +34,8 @@
 #include "engine/sim.h"
 
 #define QUEUE_PREFETCH 8 /* entries ahead of the head whose objects are fetched */
+#define QUEUE_HINTED 2 /* in the word of a struct sim_hinted */
+#define QUEUE_LOOK 3 /* entries ahead for which is fetched what their handlers will look at */
 
 struct queue_entry {
     sim_time_t time;
@@ -126,6 +128,15 @@ static inline struct sim_event *queue_pop(struct queue *queue)
     struct sim_timer *timer;
 
     __builtin_prefetch((const void *)entry[QUEUE_PREFETCH].word);
+    if (entry + QUEUE_LOOK < queue->tail) {
+        static const struct sim_hinted nothing;
+        uintptr_t word = entry[QUEUE_LOOK].word;
+        const struct sim_hinted *ahead =
+            word & QUEUE_HINTED ? (const struct sim_hinted *)(word - QUEUE_HINTED) : &nothing;
+
+        __builtin_prefetch(ahead->look, 1);
+        __builtin_prefetch((const void *)((uintptr_t)ahead->look + 64), 1); /* of NULL, too */
+    }
     queue->count--;
     if (sim_unlikely((entry->word & 1) != 0)) {
         cell = (struct sim_queue_entry *)(entry->word - 1);
@@ -141,7 +152,7 @@ static inline struct sim_event *queue_pop(struct queue *queue)
         return &timer->event;
     }
     queue->floor = entry->time;
-    return (struct sim_event *)entry->word;
+    return (struct sim_event *)(entry->word & ~(uintptr_t)QUEUE_HINTED);
 }
 
 void queue_timer_arm(struct queue *queue, struct sim_timer *timer, sim_time_t time);

@@ -1,9 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* AddressSanitizer must be told of every change of stack; without it these cost nothing. */
+/*
+ * AddressSanitizer must be told of every change of stack, Valgrind of every stack; without them
+ * these cost nothing.
+ */
 #ifndef JACQUARD_ENGINE_SANITIZER_H
 #define JACQUARD_ENGINE_SANITIZER_H
 
 #include <stddef.h>
+
+#if __has_include(<valgrind/valgrind.h>)
+#include <valgrind/valgrind.h>
+#else
+#define VALGRIND_STACK_REGISTER(start, end) 0
+#define VALGRIND_STACK_DEREGISTER(id) ((void)(id))
+#endif
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)

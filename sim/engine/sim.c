@@ -44,7 +44,8 @@ void sim_init(const struct sim_options *options)
     if (sim_engine.options.time_limit == 0)
         sim_engine.options.time_limit = SIM_NEVER;
     queue_init(&sim_engine.queue);
-    stacks_init(options->stack_bytes, options->fibers_max, false);
+    stacks_init(options->stack_bytes, options->fibers_max != 0 ? options->fibers_max + 1 : 0, false);
+    sim_fibers_init();
 }
 
 void sim_fini(void)
@@ -63,12 +64,31 @@ static inline void check_time(sim_time_t at)
         sim_panic("an event was scheduled in the past");
 }
 
-void sim_event_schedule(struct sim_event *event, sim_time_t at)
+static inline void schedule(uintptr_t word, sim_time_t at)
 {
     check_time(at);
-    queue_push(&sim_engine.queue, at, (uintptr_t)event);
+    queue_push(&sim_engine.queue, at, word);
     if (at < sim_core.horizon)
         sim_core.horizon = at;
+}
+
+void sim_event_schedule(struct sim_event *event, sim_time_t at)
+{
+    schedule((uintptr_t)event, at);
+}
+
+void sim_hinted_schedule(struct sim_hinted *event, sim_time_t at)
+{
+    schedule((uintptr_t)event | QUEUE_HINTED, at);
+}
+
+struct sim_event *sim_event_ahead(uint32_t n)
+{
+    const struct queue *queue = &sim_engine.queue;
+
+    if (queue->tail - queue->head <= (ptrdiff_t)n || (queue->head[n].word & 1) != 0)
+        return NULL;
+    return (struct sim_event *)queue->head[n].word;
 }
 
 void sim_timer_arm(struct sim_timer *timer, sim_time_t at)
@@ -160,7 +180,7 @@ void sim_stop(void)
     sim_engine.stopped = true;
     sim_engine.next = NULL;
     if (next != NULL) /* the handler woke it: its turn comes when the run goes on */
-        sim_event_schedule(&next->resume, sim_core.now);
+        sim_hinted_schedule(&next->resume, sim_core.now);
     alarm_now();
 }
 

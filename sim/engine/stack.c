@@ -30,6 +30,7 @@ static struct {
     uint32_t slots, used;
     uint32_t *free; /* slots given back, a stack */
     uint32_t free_count;
+    uint32_t first_id, last_id; /* Valgrind's numbers of the slots: it counts on */
     bool guarded;
     bool own_signal_stack;
     struct sigaction previous;
@@ -124,8 +125,12 @@ void stacks_init(size_t bytes, uint32_t slots, bool canaries)
 
 void stacks_fini(void)
 {
+    uint32_t id;
+
     if (stacks.slab == NULL)
         return;
+    for (id = stacks.first_id; stacks.used > 0 && id <= stacks.last_id; id++)
+        VALGRIND_STACK_DEREGISTER(id);
     if (stacks.guarded)
         remove_handler();
     sanitizer_unpoison(stacks.slab, stacks.bytes * stacks.used);
@@ -144,6 +149,16 @@ bool stack_guarded(void)
     return stacks.guarded;
 }
 
+/* Without, Valgrind would take a switch for the growth of one stack. */
+static void name_slot(uint32_t slot)
+{
+    char *bottom = stacks.slab + stacks.bytes * slot;
+
+    stacks.last_id = VALGRIND_STACK_REGISTER(bottom, bottom + stacks.bytes - 1);
+    if (slot == 0)
+        stacks.first_id = stacks.last_id;
+}
+
 bool stack_alloc(struct stack *stack)
 {
     uint32_t slot;
@@ -154,6 +169,7 @@ bool stack_alloc(struct stack *stack)
         if (stacks.used == stacks.slots)
             return false;
         slot = stacks.used++;
+        name_slot(slot);
     }
     stack->bottom = stacks.slab + stacks.bytes * slot;
     stack->top = stack->bottom + stacks.bytes - slot % COLOURS * COLOUR_BYTES;

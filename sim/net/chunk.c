@@ -17,35 +17,18 @@ static void carry_over(struct net *net, uint32_t link)
     net->links[link].transfers = 0;
 }
 
-/* Takes `wire` of the link's time from when the head is served, which is returned. */
-static inline sim_time_t serve(struct net_link *link, sim_time_t head, sim_time_t wire)
+/*
+ * Takes `wire` of the link's time; returns when it is free for a head that leaves now and would be
+ * there `distance` later. Who comes a longer way than the one before finds less left of that one.
+ */
+static inline sim_time_t serve(struct net_link *link, sim_time_t now, sim_time_t distance,
+                               sim_time_t wire)
 {
-    sim_time_t turn = net_link_turn(link, head), gap_end = link->busy - link->gap_to, over;
+    sim_time_t free = link->busy + (link->distance < distance ? link->distance : distance);
 
-    if (turn >= link->busy) { /* behind everything; what lies between is the new gap */
-        sim_time_t from = link->gap_from + wire, to = link->gap_to + wire;
-
-        if (turn > link->busy) {
-            from = turn - link->busy + wire;
-            to = wire;
-        }
-        if (to > UINT32_MAX) /* 4 ms back: nobody comes that late */
-            from = to = 0;
-        link->gap_from = from < UINT32_MAX ? (uint32_t)from : UINT32_MAX;
-        link->gap_to = (uint32_t)to;
-        link->busy = turn + wire;
-        return turn;
-    }
-    /* in the gap, as far as it goes; the rest pushes back what was reserved behind it */
-    over = turn + wire > gap_end ? turn + wire - gap_end : 0;
-    link->busy += over;
-    if (over > UINT32_MAX - link->gap_to)
-        link->gap_from = link->gap_to = 0;
-    else {
-        link->gap_to += (uint32_t)over;
-        link->gap_from = over > 0 ? link->gap_to : (uint32_t)(link->busy - turn - wire);
-    }
-    return turn;
+    link->busy = now + net_link_backlog(link, now) + wire;
+    link->distance = (uint32_t)distance;
+    return free;
 }
 
 /* A track per port of a router; the links of a switched network are one router's ports. */
@@ -73,34 +56,51 @@ struct walk {
     const struct net_speed *first;
 };
 
+/* What the link protocol sends again, in the mean (F0 knows no errors). */
+static sim_time_t replay_time(const struct net *net, const struct net_path *path, uint32_t at,
+                              const struct net_speed *speed, uint32_t units)
+{
+    sim_time_t inside = path->transit < speed->hop ? path->transit : speed->hop;
+
+    return net_lcb_mean(net, path->link[at], speed, speed->hop - inside, units);
+}
+
 static inline void walk_links(struct net *net, struct net_transfer *transfer,
                               const struct net_path *path, uint32_t begin, uint32_t end,
                               uint32_t units, struct walk *walk)
 {
     struct net_flight *flight = &transfer->flight;
     sim_time_t now = sim_now(), head = now + path->transit, entered = head, hops = 0, finished = 0;
+    bool own = net->fidelity == NET_F0;
     uint32_t i;
 
     for (i = begin; i < end; i++) {
         uint32_t index = path->link[i];
-        struct net_link *link = &net->links[index];
+        struct net_link *link = own ? net_own_link(net, transfer, index) : &net->links[index];
         const struct net_speed *speed = net_link_speed(net, index, path->color[i]);
         sim_time_t wire = net_serialise(speed, units), start, turn, on_wire = wire, left;
+        sim_time_t again =
+            sim_unlikely(net->lcb != NULL) && !own ? replay_time(net, path, i, speed, units) : 0;
+        sim_time_t queued = now + net_link_backlog(link, now);
+        sim_time_t free = serve(link, now, entered + hops - now, wire + again);
 
-        turn = serve(link, head, wire);
+        turn = free > head ? free : head; /* upstream it may have waited for the same */
         start = turn;
         if (path->width == NET_WIDE)
             start = turn > head + speed->spread ? turn - speed->spread : head;
-        link->transfers++;
-        link->units += units;
-        if (sim_unlikely(link->units >= UINT32_MAX / 2))
-            carry_over(net, index);
+        start += again;
+        if (sim_likely(!own)) {
+            link->transfers++;
+            link->units += units;
+            if (sim_unlikely(link->units >= UINT32_MAX / 2))
+                carry_over(net, index);
+        }
         if (i == 0) {
             walk->first = speed;
             trace(TRACE_SLICE, TRACE_LINK, track_of(net, index),
-                  index - track_of(net, index) * net->ports, "transfer", turn, wire, 0, units);
+                  index - track_of(net, index) * net->ports, "transfer", queued, wire, 0, units);
         } else if (sim_unlikely(trace_on)) {
-            trace_link(net, index, turn, wire, units);
+            trace_link(net, index, queued, wire, units);
         }
         if (path->width != 1) {
             sim_time_t last = net_serialise(speed, transfer->last_units);

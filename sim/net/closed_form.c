@@ -1,23 +1,32 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * F0: the sum of the parts of a shortest path, no contention. What limits the rate of a stream is
- * the caller's to apply (net_path_rate). Only on an impaired network is a real path looked for, to
- * know whether there is one.
+ * F0: every pair of endpoints has the network to itself. Where the packets of a transfer spread so
+ * widely that the links are no bound, its time is the sum of the parts of a shortest path. Else the
+ * transfers of a pair wait for each other: on the links of their paths (fixed modes, classes that
+ * never leave the minimal paths), or on one link as wide as the ports that lead on.
  */
+#include <math.h>
 #include "internal.h"
 #include "engine/trace.h"
 
-static sim_time_t sum(const struct net *net, const struct net_path *path, uint32_t last_units)
+#define ALL_PORTS UINT32_MAX /* of a pair: its links taken as one */
+
+static sim_time_t hops(const struct net *net, const struct net_path *path)
 {
-    const struct net_speed *first;
-    sim_time_t time = path->transit;
-    unsigned color = path->links > 0 ? path->color[0] : COLOR_GREEN;
+    sim_time_t time = 0;
     uint32_t i;
 
     for (i = 0; i < path->links; i++)
         time += net->speed[path->color[i]][LANES].hop;
-    first = &net->speed[color][net->full_lanes[color]];
-    return time + net_serialise(first, last_units);
+    return time;
+}
+
+static sim_time_t sum(const struct net *net, const struct net_path *path, uint32_t last_units)
+{
+    unsigned color = path->links > 0 ? path->color[0] : COLOR_GREEN;
+    const struct net_speed *first = &net->speed[color][net->full_lanes[color]];
+
+    return path->transit + hops(net, path) + net_serialise(first, last_units);
 }
 
 sim_time_t net_idle_latency(const struct net *net, uint32_t source, uint32_t target,
@@ -29,17 +38,40 @@ sim_time_t net_idle_latency(const struct net *net, uint32_t source, uint32_t tar
     return sum(net, &path, last_units);
 }
 
+/* The ports that lead on serve the transfers of a pair one after the other, all ports at each. */
+static sim_time_t share_ports(struct net *net, const struct net_transfer *transfer,
+                              const struct net_path *path, double rate, sim_time_t arrival)
+{
+    struct net_link *ports = net_own_link(net, transfer, ALL_PORTS);
+    sim_time_t head = sim_now() + path->transit, finished;
+
+    if (ports->busy < head)
+        ports->busy = head;
+    ports->busy += (sim_time_t)(transfer->units * 1e6 / rate);
+    finished = ports->busy + hops(net, path);
+    return finished > arrival + transfer->lead ? finished - transfer->lead : arrival;
+}
+
 bool net_closed_form(struct net *net, struct net_transfer *transfer, sim_time_t feed,
                      struct net_path *path, sim_time_t *arrival)
 {
-    if (sim_unlikely(net->impaired)) {
-        if (!net->topology->route(net, transfer, path))
-            return false;
-    } else {
+    double rate = INFINITY;
+
+    if (net_mode_adaptive(transfer->route))
+        rate = net->topology->path_rate(net, transfer->source, transfer->target, transfer->route);
+    if (sim_likely(isinf(rate) && !net->impaired && net_mode_adaptive(transfer->route)))
         net->topology->shortest(net, transfer->source, transfer->target, path);
+    else if (!net->topology->route(net, transfer, path))
+        return false;
+    else if (path->width == 1) {
+        *arrival = net_chunk_reserve(net, transfer, path, feed);
+        transfer->flight.links = 0;
+        return true;
     }
     transfer->flight.links = 0;
     *arrival = sim_now() + feed + sum(net, path, transfer->last_units);
+    if (sim_unlikely(!isinf(rate)))
+        *arrival = share_ports(net, transfer, path, rate, *arrival);
     trace(TRACE_INSTANT, TRACE_LINK, net_router_of(net, transfer->source), net->ports, "transfer",
           sim_now(), 0, 0, transfer->units);
     return true;

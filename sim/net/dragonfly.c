@@ -393,6 +393,7 @@ static void destroy(struct net *net)
     free(fly->reach);
     free(fly->places);
     free(fly->random);
+    free(fly->crowds);
     free(fly);
 }
 
@@ -534,7 +535,8 @@ bool net_dragonfly_init(struct net *net, const struct net_config *all, char **er
         return net_fail(error, "a dragonfly has at least one router");
     fly->places = calloc(net->routers, sizeof(*fly->places));
     fly->random = calloc(net->routers, sizeof(*fly->random));
-    if (fly->places == NULL || fly->random == NULL || !dragonfly_wire(fly) ||
+    fly->crowds = calloc(net->routers, sizeof(*fly->crowds));
+    if (fly->places == NULL || fly->random == NULL || fly->crowds == NULL || !dragonfly_wire(fly) ||
         !net_links_alloc(net, net->routers * PORTS))
         return net_fail(error, "out of memory");
     for (i = 0; i < net->routers; i++) {

@@ -42,6 +42,11 @@ struct reach {
     uint64_t here, green, black;
 };
 
+/* How often a chunk's further draws at a router were in vain; see divert() in route.c. */
+struct crowd {
+    uint8_t level, skip; /* so many decisions go without the next time, so many still do */
+};
+
 /* How to get to and from a gateway, in order of (hops, time); see dragonfly.c. */
 struct detour_class {
     uint8_t count;
@@ -68,6 +73,7 @@ struct dragonfly {
     uint8_t class_of_links[5]; /* the first in `order` with so many links */
     struct place *places; /* [router] */
     struct sim_random *random; /* [router]: every router draws from its own stream */
+    struct crowd *crowds; /* [router] */
     sim_time_t router_transit;
     struct net_route_bias
         bias[4][4]; /* [class][where the decision is taken: p-tile, green, black, blue] */
@@ -102,6 +108,23 @@ static inline uint32_t dragonfly_count_bits(uint64_t x)
     x = (x & 0x3333333333333333ull) + ((x >> 2) & 0x3333333333333333ull);
     x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0full;
     return (uint32_t)((x * 0x0101010101010101ull) >> 56);
+}
+
+/* The n-th member of a set, from 0; it must have that many. */
+static inline uint32_t dragonfly_nth_bit(const uint64_t *set, uint32_t n)
+{
+    uint32_t word = 0;
+    uint64_t bits;
+
+    for (;; word++) {
+        uint32_t count = 0;
+
+        for (bits = set[word]; bits != 0 && count < n; bits &= bits - 1)
+            count++;
+        if (bits != 0)
+            return word * 64 + (uint32_t)__builtin_ctzll(bits);
+        n -= count;
+    }
 }
 
 /* The choice of in-order traffic. */

@@ -11,6 +11,7 @@
 #ifndef JACQUARD_NET_INTERNAL_H
 #define JACQUARD_NET_INTERNAL_H
 
+#include "engine/random.h"
 #include "net/net.h"
 
 /* Colours of links; index of the speed table. The first three are enum values of
@@ -35,32 +36,19 @@ struct net_speed {
 };
 
 /*
- * Paths are reserved in the order of sending, so a transfer from far away may hold a link from some
- * time in the future on. Until then the link is idle: the youngest such gap is kept, and whoever
- * gets there earlier is served in it. It lies in [busy - gap_from, busy - gap_to); empty when these
- * are equal.
+ * A link is a queue in the time of sending: a transfer joins the queues of all its links when it is
+ * sent, and finds on each what was sent before it and is not served yet, wherever that is now. See
+ * docs/model-network.md, "F1".
  */
 struct net_link {
-    sim_time_t busy; /* until when it is reserved */
-    uint32_t gap_from, gap_to;
+    sim_time_t busy; /* so much work was sent to it that it is busy until then */
+    uint32_t distance; /* ps from sending to the link, of who was sent to it last */
     uint32_t units, transfers; /* carried over to net_link_totals before they wrap */
 };
 
-/* When a head that gets to the link at `head` is served. */
-static inline sim_time_t net_link_turn(const struct net_link *link, sim_time_t head)
+static inline sim_time_t net_link_backlog(const struct net_link *link, sim_time_t now)
 {
-    sim_time_t begin = link->busy - link->gap_from;
-
-    if (head >= link->busy)
-        return head;
-    if (begin < head)
-        begin = head;
-    return begin < link->busy - link->gap_to ? begin : link->busy;
-}
-
-static inline sim_time_t net_link_backlog(const struct net_link *link, sim_time_t head)
-{
-    return net_link_turn(link, head) - head;
+    return link->busy > now ? link->busy - now : 0;
 }
 
 struct net_link_totals { /* touched rarely */
@@ -89,6 +77,7 @@ struct net_path {
     uint32_t width; /* ports that the packets spread over: 1 for one path; NET_WIDE: more than they
                        need */
     bool minimal;
+    uint8_t root; /* links before the root of a non-minimal path; 0: no root */
     uint8_t color[NET_PATH_MAX];
     uint32_t link[NET_PATH_MAX];
 };
@@ -117,10 +106,10 @@ struct switched;
 
 struct net_order_entry {
     uint64_t pair, flow;
-    sim_time_t tail; /* 0: free */
+    struct net_link link; /* `busy`: the last arrival, or the end of its reservations; 0: free */
 };
 
-struct net_order { /* see order.c */
+struct net_order { /* see order.c: what is remembered of flows that have something on the way */
     struct net_order_entry *entries;
     uint32_t capacity, used;
 };
@@ -147,7 +136,11 @@ struct net {
     struct net_death *deaths;
     uint32_t death_count, death_capacity;
     struct net_order order;
+    struct net_order own; /* F0: the links as each pair sees them */
     struct net_counters counters;
+    uint64_t seed;
+    struct packet_net *packets; /* F2 */
+    struct net_lcb *lcb; /* per directed link; NULL as long as no link has errors: see lcb.c */
 };
 
 /*
@@ -197,13 +190,16 @@ bool net_switched_init(struct net *net, const struct net_config *config, char **
 /* chunk.c: reserves the links of the path; returns the arrival of the tail */
 sim_time_t net_chunk_reserve(struct net *net, struct net_transfer *transfer,
                              const struct net_path *path, sim_time_t feed);
-/* closed_form.c: the same without links; false: no live path */
+/* closed_form.c: as if there were no other pair's transfers; false: no live path */
 bool net_closed_form(struct net *net, struct net_transfer *transfer, sim_time_t feed,
                      struct net_path *path, sim_time_t *arrival);
 
 /* order.c: an arrival that does not overtake the flow's earlier ones; remembers it */
 sim_time_t net_order_clamp(struct net_order *order, const struct net_transfer *transfer,
                            sim_time_t arrival);
+/* order.c: a link as a pair of endpoints sees it that has the network to itself; valid until the
+ * next call */
+struct net_link *net_own_link(struct net *net, const struct net_transfer *transfer, uint32_t link);
 void net_order_fini(struct net_order *order);
 
 /* link.c */
@@ -211,7 +207,42 @@ struct net_link_totals *net_link_totals(struct net *net, uint32_t link);
 bool net_flight_lost(struct net *net,
                      const struct net_transfer *transfer); /* asked at its arrival */
 
+/* link.c: what happens to both directions at once, after F2 knows of it or at F0 and F1 */
+void net_link_mark(struct net *net, uint32_t link, uint32_t reverse, bool alive);
+void net_router_mark(struct net *net, uint32_t router, bool alive);
+void net_death_write(struct net *net, bool is_router, uint32_t a, uint32_t b);
+
+/* lcb.c: the link protocol */
+struct net_lcb {
+    double rate; /* probability that a micropacket is bad */
+    uint32_t replays, reinits;
+    bool retried; /* has been initialised again, and nothing has come through since */
+    struct sim_random random;
+};
+/* Extra time that `units` take on the link; *dies: it gives up before they are through. */
+sim_time_t net_lcb_strike(struct net *net, uint32_t link, const struct net_speed *speed,
+                          sim_time_t flight, uint32_t units, bool *dies);
+/* The mean of it. */
+sim_time_t net_lcb_mean(const struct net *net, uint32_t link, const struct net_speed *speed,
+                        sim_time_t flight, uint32_t units);
+#define NET_LCB_REINIT (20 * SIM_US)
+
 /* send.c */
 void net_faults_register(void);
+/* Asks the fault point about one transfer or packet: marks the transfer, returns the delay. */
+sim_time_t net_fault_strike(struct net *net, struct net_transfer *transfer);
+extern struct sim_fault_point net_packet_point;
+
+/* packet.c, packet_fault.c: F2 */
+bool packet_net_init(struct net *net, const struct net_dragonfly_config *config, char **error);
+void packet_net_fini(struct net *net);
+void packet_send(struct net *net, struct net_transfer *transfer, sim_time_t feed);
+void packet_link_died(struct net *net, uint32_t link, uint32_t reverse, bool alive);
+void packet_router_died(struct net *net, uint32_t router, bool alive);
+void packet_link_hold(struct net *net, uint32_t link, sim_time_t time);
+void packet_link_info(const struct net *net, uint32_t link, struct net_link_info *info);
+
+/* What is still held somewhere when nothing is under way any more: NULL, or what is wrong. */
+const char *net_packet_leak(struct net *net);
 
 #endif

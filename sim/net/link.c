@@ -18,7 +18,7 @@ struct net_link_totals *net_link_totals(struct net *net, uint32_t link)
     return &net->totals[link];
 }
 
-static void write_death(struct net *net, bool is_router, uint32_t a, uint32_t b)
+void net_death_write(struct net *net, bool is_router, uint32_t a, uint32_t b)
 {
     if (net->death_count == net->death_capacity) {
         net->death_capacity = net->death_capacity ? 2 * net->death_capacity : 16;
@@ -48,6 +48,13 @@ static void set_down(struct net *net, uint32_t link, uint8_t why, bool down)
         net->down[link] &= (uint8_t)~why;
 }
 
+void net_link_mark(struct net *net, uint32_t link, uint32_t reverse, bool alive)
+{
+    set_down(net, link, DOWN_LINK, !alive);
+    set_down(net, reverse, DOWN_LINK, !alive);
+    find_impairment(net);
+}
+
 bool net_link_set_alive(struct net *net, uint32_t router_a, uint32_t router_b, uint32_t which,
                         bool alive)
 {
@@ -55,11 +62,13 @@ bool net_link_set_alive(struct net *net, uint32_t router_a, uint32_t router_b, u
 
     if (!net->topology->find(net, router_a, router_b, which, &link, &reverse))
         return false;
+    if (net->fidelity == NET_F2) {
+        packet_link_died(net, link, reverse, alive);
+        return true;
+    }
     if (!alive && !(net->down[link] & DOWN_LINK))
-        write_death(net, false, link, reverse);
-    set_down(net, link, DOWN_LINK, !alive);
-    set_down(net, reverse, DOWN_LINK, !alive);
-    find_impairment(net);
+        net_death_write(net, false, link, reverse);
+    net_link_mark(net, link, reverse, alive);
     return true;
 }
 
@@ -81,6 +90,10 @@ bool net_link_set_lanes(struct net *net, uint32_t router_a, uint32_t router_b, u
             if (net->topology->describe(net, i, &info))
                 net->lanes[i] = net->full_lanes[info.color];
     }
+    if (net->fidelity == NET_F2 && lanes < net->lanes[link]) { /* the link is initialised again */
+        packet_link_hold(net, link, NET_LCB_REINIT);
+        packet_link_hold(net, reverse, NET_LCB_REINIT);
+    }
     net->lanes[link] = (uint8_t)lanes;
     net->lanes[reverse] = (uint8_t)lanes;
     return true;
@@ -88,16 +101,26 @@ bool net_link_set_lanes(struct net *net, uint32_t router_a, uint32_t router_b, u
 
 bool net_router_set_alive(struct net *net, uint32_t router, bool alive)
 {
+    if (router >= net->routers)
+        return false;
+    if (net->fidelity == NET_F2) {
+        packet_router_died(net, router, alive);
+        return true;
+    }
+    if (net->router_dead[router] == !alive)
+        return true;
+    if (!alive)
+        net_death_write(net, true, router, UINT32_MAX);
+    net_router_mark(net, router, alive);
+    return true;
+}
+
+void net_router_mark(struct net *net, uint32_t router, bool alive)
+{
     struct net_link_info info = {0};
     uint32_t i;
 
-    if (router >= net->routers)
-        return false;
-    if (net->router_dead[router] == !alive)
-        return true;
     net->router_dead[router] = !alive;
-    if (!alive)
-        write_death(net, true, router, UINT32_MAX);
     for (i = 0; i < net->link_count; i++)
         if (net->topology->describe(net, i, &info)) {
             if (info.router == router)
@@ -106,7 +129,6 @@ bool net_router_set_alive(struct net *net, uint32_t router, bool alive)
                 set_down(net, i, DOWN_TARGET, !alive);
         }
     find_impairment(net);
-    return true;
 }
 
 bool net_router_alive(const struct net *net, uint32_t router)
@@ -194,6 +216,12 @@ void net_for_each_link(const struct net *net,
             info.transfers += net->totals[i].transfers;
             info.dropped = net->totals[i].dropped;
             info.dead = net->totals[i].dead;
+        }
+        if (net->packets != NULL)
+            packet_link_info(net, i, &info);
+        if (net->lcb != NULL) {
+            info.replays = net->lcb[i].replays;
+            info.reinits = net->lcb[i].reinits;
         }
         info.busy = (sim_time_t)((double)info.units * 1e6 /
                                  net_link_speed(net, i, info.color)->units_per_us);

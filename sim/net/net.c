@@ -32,6 +32,16 @@ void net_config_default(struct net_config *config)
                 .router_transit = 50 * SIM_NS,
                 .vc_units = 576,
                 .bias = {{0, 0, 0, 0}, {0, 0, 0, 2}, {0, 0, 0, 4}, {0, 0, 2, 16}},
+                .tile =
+                    {
+                        .private_blocks = 8,
+                        .shared_blocks = 64,
+                        .row_credits = 10,
+                        .row_mps = 1600,
+                        .column_mps = 1250,
+                        .ptile_mps = 1250,
+                        .nic_buffer = 40 * SIM_NS, /* 32 flits */
+                    },
             },
         .switched =
             {
@@ -89,8 +99,8 @@ struct net *net_create(const struct net_config *config, char **error)
     bool built;
 
     *error = NULL;
-    if (config->fidelity != NET_F0 && config->fidelity != NET_F1) {
-        net_fail(error, "fidelity F2 is not built yet; there are F0 and F1");
+    if (config->fidelity == NET_F2 && config->topology != NET_DRAGONFLY) {
+        net_fail(error, "fidelity F2 (packets) is for dragonflies; a switched network has F0 and F1");
         return NULL;
     }
     net = calloc(1, sizeof(*net));
@@ -99,10 +109,13 @@ struct net *net_create(const struct net_config *config, char **error)
         return NULL;
     }
     net->fidelity = config->fidelity;
+    net->seed = config->seed;
     if (config->topology == NET_DRAGONFLY)
         built = net_dragonfly_init(net, config, error);
     else
         built = net_switched_init(net, config, error);
+    if (built && net->fidelity == NET_F2)
+        built = packet_net_init(net, &config->dragonfly, error);
     if (!built) {
         net_destroy(net);
         return NULL;
@@ -115,13 +128,16 @@ void net_destroy(struct net *net)
 {
     if (net == NULL)
         return;
+    packet_net_fini(net);
     if (net->topology != NULL)
         net->topology->destroy(net);
     net_order_fini(&net->order);
+    net_order_fini(&net->own);
     free(net->links);
     free(net->totals);
     free(net->down);
     free(net->lanes);
+    free(net->lcb);
     free(net->router_dead);
     free(net->deaths);
     free(net);

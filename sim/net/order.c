@@ -29,7 +29,7 @@ static void rebuild(struct net_order *order)
     uint32_t live = 0, i;
 
     for (i = 0; i < old.capacity; i++)
-        live += old.entries[i].tail > sim_now();
+        live += old.entries[i].link.busy > sim_now();
     if (old.capacity == 0)
         order->capacity = 256;
     else if (live > old.capacity / 4)
@@ -42,19 +42,18 @@ static void rebuild(struct net_order *order)
         const struct net_order_entry *entry = &old.entries[i];
         uint32_t at;
 
-        if (entry->tail <= sim_now())
+        if (entry->link.busy <= sim_now())
             continue;
-        for (at = place_of(order, entry->pair, entry->flow); order->entries[at].tail != 0;)
+        for (at = place_of(order, entry->pair, entry->flow); order->entries[at].link.busy != 0;)
             at = (at + 1) & (order->capacity - 1);
         order->entries[at] = *entry;
     }
     free(old.entries);
 }
 
-sim_time_t net_order_clamp(struct net_order *order, const struct net_transfer *transfer,
-                           sim_time_t arrival)
+/* What is remembered of a flow; a flow that has nothing on the way begins anew. */
+static struct net_link *state_of(struct net_order *order, uint64_t pair, uint64_t flow)
 {
-    uint64_t pair = (uint64_t)transfer->source << 32 | transfer->target, flow = flow_of(transfer);
     struct net_order_entry *reuse = NULL, *entry;
     uint32_t at;
 
@@ -62,23 +61,42 @@ sim_time_t net_order_clamp(struct net_order *order, const struct net_transfer *t
         rebuild(order);
     for (at = place_of(order, pair, flow);; at = (at + 1) & (order->capacity - 1)) {
         entry = &order->entries[at];
-        if (entry->tail == 0)
+        if (entry->link.busy == 0)
             break;
-        if (entry->pair == pair && entry->flow == flow) {
-            if (entry->tail > arrival)
-                arrival = entry->tail;
-            entry->tail = arrival;
-            return arrival;
-        }
-        if (reuse == NULL && entry->tail <= sim_now())
+        if (entry->pair == pair && entry->flow == flow)
+            return &entry->link;
+        if (reuse == NULL && entry->link.busy <= sim_now())
             reuse = entry;
     }
     if (reuse == NULL) {
         reuse = entry;
         order->used++;
     }
-    *reuse = (struct net_order_entry){pair, flow, arrival};
-    return arrival;
+    *reuse = (struct net_order_entry){pair, flow, {.busy = sim_now()}};
+    return &reuse->link;
+}
+
+static uint64_t pair_of(const struct net_transfer *transfer)
+{
+    return (uint64_t)transfer->source << 32 | transfer->target;
+}
+
+sim_time_t net_order_clamp(struct net_order *order, const struct net_transfer *transfer,
+                           sim_time_t arrival)
+{
+    struct net_link *last = state_of(order, pair_of(transfer), flow_of(transfer));
+
+    if (last->busy < arrival)
+        last->busy = arrival;
+    return last->busy;
+}
+
+struct net_link *net_own_link(struct net *net, const struct net_transfer *transfer, uint32_t link)
+{
+    uint32_t low = transfer->source < transfer->target ? transfer->source : transfer->target;
+
+    /* requests and responses may meet on a link */
+    return state_of(&net->own, (uint64_t)low << 32 | (transfer->source ^ transfer->target), link);
 }
 
 void net_order_fini(struct net_order *order)

@@ -17,6 +17,7 @@ struct context {
     const struct dragonfly *fly;
     sim_time_t now;
     bool adaptive; /* prefer the less busy of parallel links; otherwise the first live one */
+    bool green_first; /* one order inside groups: what the virtual channels of F2 have room for */
 };
 
 static inline uint32_t pick(uint64_t choice, uint32_t count)
@@ -107,7 +108,7 @@ static bool add_leg(const struct context *in, struct net_path *path, uint32_t ba
                    COLOR_GREEN);
     if (from->slot == to->slot)
         return add_black(in, path, base + a, from->chassis, to->chassis, choice);
-    black_first = choice & 1;
+    black_first = (choice & 1) && !in->green_first;
     if (avoid == from->chassis * in->fly->slots + to->slot)
         black_first = true;
     else if (avoid == to->chassis * in->fly->slots + from->slot)
@@ -179,22 +180,6 @@ static inline bool add_global(const struct context *in, struct net_path *path, u
     return false;
 }
 
-static uint32_t nth_bit(const uint64_t *set, uint32_t n)
-{
-    uint32_t word = 0;
-    uint64_t bits;
-
-    for (;; word++) {
-        uint32_t count = 0;
-
-        for (bits = set[word]; bits != 0 && count < n; bits &= bits - 1)
-            count++;
-        if (bits != 0)
-            return word * 64 + (uint32_t)__builtin_ctzll(bits);
-        n -= count;
-    }
-}
-
 /* The next live entry: first the other shortest ones, then those that take more links in a group.
  */
 static bool add_next_gateway(const struct context *in, struct net_path *path, uint32_t s,
@@ -227,7 +212,7 @@ static inline bool add_shortest(const struct context *in, struct net_path *path,
         return add_leg(in, path, from->group * fly->per_group, from->local, to->local,
                        (uint32_t)choice, NOWHERE);
     count = dragonfly_best_gateways(fly, s, t, set, &source_leg, &target_leg);
-    link = nth_bit(set, pick(choice, count));
+    link = dragonfly_nth_bit(set, pick(choice, count));
     return add_global(in, path, s, t, link, choice, add_short_leg) ||
            add_next_gateway(in, path, s, t, set, link, choice, add_short_leg);
 }
@@ -258,8 +243,13 @@ static bool add_non_minimal(const struct context *in, struct net_path *path, uin
                           add_leg(in, path, base, root, to->local, (uint32_t)choice >> 16,
                                   from->local)
                     : add_leg(in, path, base, from->local, root, (uint32_t)choice, NOWHERE) &&
-                          add_shortest(in, path, base + root, t, choice * 0x9e3779b97f4a7c15ull))
+                          add_shortest(in, path, base + root, t, choice * 0x9e3779b97f4a7c15ull)) {
+                const struct place *by = &fly->places[base + root];
+
+                path->root =
+                    (uint8_t)(before + (by->slot != from->slot) + (by->chassis != from->chassis));
                 return true;
+            }
             path->links = before;
         }
         return false;
@@ -279,9 +269,11 @@ static bool add_non_minimal(const struct context *in, struct net_path *path, uin
         group += group >= (from->group < to->group ? to->group : from->group);
         far = &fly->gateways[dragonfly_peer_index(group, from->group) * fly->pair_links + link];
         root = group * fly->per_group + far->local;
-        if (add_global(in, path, s, root, link, choice, add_short_leg) &&
-            add_shortest(in, path, root, t, choice * 0x9e3779b97f4a7c15ull))
-            return true;
+        if (add_global(in, path, s, root, link, choice, add_short_leg)) {
+            path->root = (uint8_t)path->links;
+            if (add_shortest(in, path, root, t, choice * 0x9e3779b97f4a7c15ull))
+                return true;
+        }
         path->links = before;
     }
     return false;
@@ -311,12 +303,13 @@ static void begin(const struct dragonfly *fly, struct net_path *path, uint32_t w
     path->parts = 1;
     path->width = width;
     path->minimal = true;
+    path->root = 0;
 }
 
 bool dragonfly_fixed_path(const struct net *net, struct net_path *path, uint32_t source,
                           uint32_t target, uint64_t choice)
 {
-    struct context in = {net, net->dragonfly, sim_now(), false};
+    struct context in = {.net = net, .fly = net->dragonfly, .now = sim_now()};
 
     begin(in.fly, path, 1);
     return add_shortest(&in, path, source, target, choice) ||
@@ -325,15 +318,14 @@ bool dragonfly_fixed_path(const struct net *net, struct net_path *path, uint32_t
 
 /* ---- adaptive -------------------------------------------------------------------------------- */
 
-/* Backlog of the at-th link of a path when the head gets there, in fifteenths of a virtual channel.
- */
-static inline double backlog(const struct net *net, const struct net_path *path, uint32_t at,
-                             sim_time_t head)
+/* Backlog of the at-th link of a path, in fifteenths of a virtual channel. */
+static inline double backlog(const struct context *in, const struct net_path *path, uint32_t at)
 {
     uint32_t link = path->link[at];
-    sim_time_t wait = net_link_backlog(&net->links[link], head);
+    sim_time_t wait = net_link_backlog(&in->net->links[link], in->now);
 
-    return wait == 0 ? 0 : (double)wait * net_link_speed(net, link, path->color[at])->load_per_ps;
+    return wait == 0 ? 0
+                     : (double)wait * net_link_speed(in->net, link, path->color[at])->load_per_ps;
 }
 
 /*
@@ -341,17 +333,14 @@ static inline double backlog(const struct net *net, const struct net_path *path,
  * of what a virtual channel holds, plus what waits at the worst place downstream on the path:
  * nothing, 2, 4 or 8 from 64, 256 and 512 phits (of 576) on.
  */
-static inline uint32_t port_load(const struct net *net, const struct net_path *path, uint32_t at,
-                                 sim_time_t head)
+static inline uint32_t port_load(const struct context *in, const struct net_path *path, uint32_t at)
 {
-    double near = backlog(net, path, at, head), far = 0;
+    double near = backlog(in, path, at), far = 0;
     uint32_t load = near < 15 ? (uint32_t)near : 15, i;
 
     for (i = at + 1; i < path->links; i++) {
-        double here;
+        double here = backlog(in, path, i);
 
-        head += net->speed[path->color[i - 1]][LANES].hop;
-        here = backlog(net, path, i, head);
         if (here > far)
             far = here;
         if (far >= 512 * 15.0 / 576)
@@ -362,10 +351,10 @@ static inline uint32_t port_load(const struct net *net, const struct net_path *p
     return load < 15 ? load : 15;
 }
 
-static uint32_t cost(const struct net *net, const struct net_path *path, uint32_t at,
-                     sim_time_t head, uint32_t shift, uint32_t addend)
+static uint32_t cost(const struct context *in, const struct net_path *path, uint32_t at,
+                     uint32_t shift, uint32_t addend)
 {
-    return (port_load(net, path, at, head) << shift) + addend;
+    return (port_load(in, path, at) << shift) + addend;
 }
 
 /*
@@ -390,64 +379,123 @@ static bool add_other_gateway(const struct context *in, struct net_path *path, u
         set[w] = reach[w].here | (at == 1 ? reach[w].green | reach[w].black : 0);
         count += dragonfly_count_bits(set[w]);
     }
-    return count > 0 && add_global(in, path, router, t, nth_bit(set, pick(choice, count)), choice,
-                                   add_short_leg);
+    return count > 0 && add_global(in, path, router, t, dragonfly_nth_bit(set, pick(choice, count)),
+                                   choice, add_short_leg);
+}
+
+/* More waits somewhere on the path than packets that spread let by: see NET_SPREAD_UNITS. */
+static bool waits(const struct context *in, const struct net_path *path, uint32_t at)
+{
+    uint32_t i;
+
+    for (i = at; i < path->links; i++)
+        if (net_link_backlog(&in->net->links[path->link[i]], in->now) >
+            net_link_speed(in->net, path->link[i], path->color[i])->spread)
+            return true;
+    return false;
+}
+
+/* A decision at the at-th router of a minimal path: the candidates that are the best so far. */
+struct decision {
+    const struct net_route_bias *bias;
+    struct sim_random *random;
+    uint32_t router, target, at;
+    bool between_groups;
+    uint64_t gateway; /* choice of the next one */
+    struct net_path *minimal, non_minimal;
+    uint32_t cost_min, cost_non;
+};
+
+/* One more minimal candidate and two non-minimal ones. */
+static void draw(const struct context *in, struct decision *d)
+{
+    const struct net_route_bias *bias = d->bias;
+    struct net_path candidate = *d->minimal; /* its first `at` links */
+    uint32_t i, this;
+
+    candidate.links = d->at;
+    d->gateway += 0x9e3779b97f4a7c15ull; /* spreads later draws evenly */
+    if (d->between_groups &&
+        add_other_gateway(in, &candidate, d->router, d->target, d->at, d->gateway)) {
+        this = cost(in, &candidate, d->at, bias->min_shift, bias->min_add);
+        if (this < d->cost_min) {
+            d->cost_min = this;
+            *d->minimal = candidate;
+        }
+    }
+    for (i = 0; i < 2 && d->cost_min > bias->non_add; i++) {
+        candidate.links = d->at;
+        if (!add_non_minimal(in, &candidate, d->router, d->target, sim_random_next(d->random)))
+            continue;
+        this = cost(in, &candidate, d->at, bias->non_shift, bias->non_add);
+        if (this < d->cost_non) {
+            d->cost_non = this;
+            d->non_minimal = candidate;
+        }
+    }
 }
 
 /*
- * The decision at the at-th router of a minimal path whose next port is loaded: one more minimal
- * candidate and two non-minimal ones. True when the path now is a non-minimal one.
+ * The decision at the at-th router of a minimal path whose next port is loaded. Every packet draws
+ * its own candidates: a chunk whose candidates all wait draws again, at most as often as a quarter
+ * of its packets. Where that is in vain, as it is when the machine is full, the next decisions do
+ * not try: one, two, four, up to 64 of them. True when the path now is a non-minimal one.
  */
 static bool divert(const struct context *in, struct net_path *path, uint32_t s, uint32_t t,
-                   uint32_t at, const struct net_route_bias *bias, sim_time_t head,
+                   uint32_t at, const struct net_route_bias *bias, uint32_t packets,
                    struct sim_random *random)
 {
-    const struct net *net = in->net;
-    uint32_t cost_min = cost(net, path, at, head, bias->min_shift, bias->min_add);
-    uint32_t cost_non = UINT32_MAX, router = s, port, which, i;
-    struct net_path candidate = *path, best = *path; /* their first `at` links */
+    struct decision d = {
+        .bias = bias,
+        .random = random,
+        .router = s,
+        .target = t,
+        .at = at,
+        .minimal = path,
+        .cost_min = cost(in, path, at, bias->min_shift, bias->min_add),
+        .cost_non = UINT32_MAX,
+    };
+    uint32_t port, which, rounds;
+    struct crowd *crowd;
 
     if (at > 0)
-        dragonfly_peer(in->fly, path->link[at - 1] / PORTS, path->link[at - 1] % PORTS, &router,
+        dragonfly_peer(in->fly, path->link[at - 1] / PORTS, path->link[at - 1] % PORTS, &d.router,
                        &port, &which);
-    candidate.links = at;
-    if (in->fly->places[router].group != in->fly->places[t].group &&
-        add_other_gateway(in, &candidate, router, t, at, sim_random_next(random))) {
-        uint32_t this = cost(net, &candidate, at, head, bias->min_shift, bias->min_add);
-
-        if (this < cost_min) {
-            cost_min = this;
-            *path = candidate;
+    d.between_groups = in->fly->places[d.router].group != in->fly->places[t].group;
+    if (d.between_groups)
+        d.gateway = sim_random_next(random);
+    draw(in, &d);
+    crowd = &in->fly->crowds[d.router];
+    for (rounds = packets / 4; rounds > 1; rounds--) {
+        if (!waits(in, d.cost_min <= d.cost_non ? path : &d.non_minimal, at)) {
+            crowd->level >>= 1;
+            break;
+        }
+        if (crowd->skip > 0) {
+            crowd->skip--;
+            break;
+        }
+        draw(in, &d);
+        if (rounds == 2 && waits(in, d.cost_min <= d.cost_non ? path : &d.non_minimal, at)) {
+            crowd->skip = crowd->level;
+            crowd->level = crowd->level < 32 ? crowd->level * 2 + 1 : 63;
         }
     }
-    for (i = 0; i < 2 && cost_min > bias->non_add; i++) {
-        candidate.links = at;
-        if (add_non_minimal(in, &candidate, router, t, sim_random_next(random))) {
-            uint32_t this = cost(net, &candidate, at, head, bias->non_shift, bias->non_add);
-
-            if (this < cost_non) {
-                cost_non = this;
-                best = candidate;
-            }
-        }
-    }
-    if (cost_min <= cost_non)
+    if (d.cost_min <= d.cost_non)
         return false;
-    *path = best;
+    *path = d.non_minimal;
     return true;
 }
 
 /* Nothing waits anywhere on the path, so no decision on it can be for another one, unless minimal
  * is penalised. */
-static inline bool idle(const struct net *net, const struct net_path *path, sim_time_t head)
+static inline bool idle(const struct context *in, const struct net_path *path)
 {
     uint32_t i;
 
-    for (i = 0; i < path->links; i++) {
-        if (net_link_backlog(&net->links[path->link[i]], head) > 0)
+    for (i = 0; i < path->links; i++)
+        if (in->net->links[path->link[i]].busy > in->now)
             return false;
-        head += net->speed[path->color[i]][LANES].hop;
-    }
     return true;
 }
 
@@ -494,11 +542,10 @@ static bool divide(const struct context *in, struct net_path *path, const struct
 static bool adaptive_path(struct net *net, const struct net_transfer *transfer,
                           struct net_path *path, uint32_t s, uint32_t t)
 {
-    struct context in = {net, net->dragonfly, sim_now(), true};
+    struct context in = {.net = net, .fly = net->dragonfly, .now = sim_now(), .adaptive = true};
     struct sim_random *random = &in.fly->random[s];
     uint32_t class = transfer->route - NET_ROUTE_ADAPTIVE_0, at;
     uint64_t choice = sim_random_next(random);
-    sim_time_t head = in.now + in.fly->router_transit;
 
     if (in.fly->places[s].group == in.fly->places[t].group && transfer->packets > 1 &&
         in.fly->only_minimal[class] &&
@@ -514,19 +561,20 @@ static bool adaptive_path(struct net *net, const struct net_transfer *transfer,
         return true;
     }
     path->propagation = hops(net, path);
-    if (in.fly->bias[class][0].min_add <= in.fly->bias[class][0].non_add && idle(net, path, head))
+    if (in.fly->bias[class][0].min_add <= in.fly->bias[class][0].non_add && idle(&in, path))
+        return true;
+    if (sim_unlikely(path->width == 1)) /* all ways lead through one port: none is sooner there */
         return true;
     for (at = 0; at < path->links && (at == 0 || path->color[at - 1] != COLOR_BLUE); at++) {
         const struct net_route_bias *bias =
             &in.fly->bias[class][at == 0 ? 0 : 1 + path->color[at - 1]];
 
         /* nothing can be cheaper than no load, unless minimal is penalised */
-        if ((port_load(net, path, at, head) > 0 || bias->min_add > bias->non_add) &&
-            divert(&in, path, s, t, at, bias, head, random)) {
+        if ((port_load(&in, path, at) > 0 || bias->min_add > bias->non_add) &&
+            divert(&in, path, s, t, at, bias, transfer->packets, random)) {
             path->minimal = false;
             break;
         }
-        head += net->speed[path->color[at]][LANES].hop;
     }
     return true;
 }
@@ -547,7 +595,10 @@ bool dragonfly_route(struct net *net, const struct net_transfer *transfer, struc
     if (sim_likely(adaptive))
         return adaptive_path(net, transfer, path, s, t);
     if (transfer->route == NET_ROUTE_NON_MIN_HASHED) {
-        struct context in = {net, net->dragonfly, sim_now(), false};
+        struct context in = {.net = net,
+                             .fly = net->dragonfly,
+                             .now = sim_now(),
+                             .green_first = net->fidelity == NET_F2};
 
         begin(in.fly, path, 1);
         if (add_non_minimal(&in, path, s, t, choice)) {

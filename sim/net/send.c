@@ -5,17 +5,17 @@
 
 /* One for all networks of a simulation; static because fault points outlive the network, until
  * sim_fini. */
-static struct sim_fault_point packet_point;
+struct sim_fault_point net_packet_point;
 
 void net_faults_register(void)
 {
     if (sim_fault_point_find("net.packet") == NULL)
-        sim_fault_point_register(&packet_point, "net.packet");
+        sim_fault_point_register(&net_packet_point, "net.packet");
 }
 
 /* A drop is noticed where the transfer would have arrived; a delay holds up what must stay in order
  * behind it. */
-static sim_time_t strike(struct net *net, struct net_transfer *transfer, sim_time_t arrival)
+sim_time_t net_fault_strike(struct net *net, struct net_transfer *transfer)
 {
     struct sim_fault_subject subject = {
         .source = transfer->source,
@@ -24,18 +24,19 @@ static sim_time_t strike(struct net *net, struct net_transfer *transfer, sim_tim
         .target_group = net_group_of(net, transfer->target),
         .kind = transfer->class,
     };
-    const struct sim_fault_rule *rule = sim_fault_ask(&packet_point, &subject);
+    const struct sim_fault_rule *rule = sim_fault_ask(&net_packet_point, &subject);
     const char *what = "drop";
+    sim_time_t delay = 0;
 
     if (rule == NULL)
-        return arrival;
+        return 0;
     switch (rule->action) {
     case SIM_FAULT_DELIVER:
-        return arrival;
+        return 0;
     case SIM_FAULT_DELAY:
         what = "Delay";
         net->counters.delayed++;
-        arrival += rule->delay;
+        delay = rule->delay;
         break;
     case SIM_FAULT_DUPLICATE:
         what = "duplicate";
@@ -55,7 +56,7 @@ static sim_time_t strike(struct net *net, struct net_transfer *transfer, sim_tim
         break;
     }
     trace(TRACE_INSTANT, TRACE_FAULT, transfer->source, 0, what, sim_now(), 0, 0, transfer->target);
-    return arrival;
+    return delay;
 }
 
 static void arrive(struct sim_event *event)
@@ -89,6 +90,17 @@ static void count(struct net *net, struct net_transfer *transfer, const struct n
         counters->non_minimal++;
 }
 
+static void refuse(struct net *net, struct net_transfer *transfer)
+{
+    transfer->status = NET_UNREACHABLE;
+    transfer->hops = 0;
+    transfer->minimal = false;
+    net->counters.unreachable++;
+    trace(TRACE_INSTANT, TRACE_FAULT, transfer->source, 0, "unreachable", sim_now(), 0, 0,
+          transfer->target);
+    sim_event_schedule(&transfer->event, sim_now());
+}
+
 void net_send(struct net *net, struct net_transfer *transfer, sim_time_t feed)
 {
     struct net_flight *flight = &transfer->flight;
@@ -99,6 +111,13 @@ void net_send(struct net *net, struct net_transfer *transfer, sim_time_t feed)
     transfer->status = NET_DELIVERED;
     transfer->poisoned = false;
     transfer->duplicated = false;
+    if (net->fidelity == NET_F2) {
+        if (sim_unlikely(net->impaired) && !net->topology->route(net, transfer, &path))
+            refuse(net, transfer);
+        else
+            packet_send(net, transfer, feed);
+        return;
+    }
     if (sim_likely(net->fidelity == NET_F1)) {
         reachable = net->topology->route(net, transfer, &path);
         if (sim_likely(reachable))
@@ -107,18 +126,12 @@ void net_send(struct net *net, struct net_transfer *transfer, sim_time_t feed)
         reachable = net_closed_form(net, transfer, feed, &path, &arrival);
     }
     if (sim_unlikely(!reachable)) {
-        transfer->status = NET_UNREACHABLE;
-        transfer->hops = 0;
-        transfer->minimal = false;
-        net->counters.unreachable++;
-        trace(TRACE_INSTANT, TRACE_FAULT, transfer->source, 0, "unreachable", sim_now(), 0, 0,
-              transfer->target);
-        sim_event_schedule(&transfer->event, sim_now());
+        refuse(net, transfer);
         return;
     }
     count(net, transfer, &path);
-    if (sim_unlikely(packet_point.rules != NULL))
-        arrival = strike(net, transfer, arrival);
+    if (sim_unlikely(net_packet_point.rules != NULL))
+        arrival += net_fault_strike(net, transfer);
     if (!net_mode_adaptive(transfer->route))
         arrival = net_order_clamp(&net->order, transfer, arrival);
     flight->net = net;
@@ -126,6 +139,6 @@ void net_send(struct net *net, struct net_transfer *transfer, sim_time_t feed)
     flight->deaths = net->death_count;
     flight->fire = transfer->event.fire;
     transfer->event.fire = arrive;
-    sim_event_schedule(&transfer->event,
-                       transfer->status == NET_DELIVERED ? arrival + transfer->lag : arrival);
+    sim_hinted_schedule(&transfer->hinted,
+                        transfer->status == NET_DELIVERED ? arrival + transfer->lag : arrival);
 }

@@ -58,6 +58,10 @@ static bool check_topology_fields(const struct scenario_fabric *fabric, char **e
                 error, fabric->at, "fabric", switched_only[i],
                 "has no meaning on a dragonfly; allowed: with topology single-switch or fat-tree");
     }
+    if (fabric->topology != TOPOLOGY_DRAGONFLY && fabric->fidelity > 1)
+        return scenario_refuse(error, fabric->at, "fabric", "fidelity",
+                               "F2 (packets) needs Aries routers; allowed on a switched network: "
+                               "F0, F1");
     for (i = 1; i <= 4 && fabric->preset != NULL; i++) {
         if (given(fabric->at, dragonfly_only[i]))
             return scenario_refuse(
@@ -75,7 +79,7 @@ void scenario_net_config(const struct scenario *scenario, uint64_t seed, struct 
 
     net_config_default(config);
     config->seed = seed;
-    config->fidelity = fabric->fidelity == 0 ? NET_F0 : NET_F1;
+    config->fidelity = (enum net_fidelity)fabric->fidelity;
     if (fabric->topology != TOPOLOGY_DRAGONFLY) {
         config->topology = NET_SWITCHED;
         config->switched.kind =

@@ -2,6 +2,8 @@
 /* Faults: nodes, groups and routers of this machine. */
 #include "check.h"
 
+#include "aries/aries.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -88,6 +90,23 @@ static bool check_fault_node(const struct scenario *scenario, const struct scena
     return true;
 }
 
+/* The name of a completion status, for `do: fail`. */
+static bool check_status(struct scenario_fault *fault, const char *path, char **error)
+{
+    const char *name;
+
+    if (fault->status == NULL)
+        return true;
+    for (fault->status_code = 1; fault->status_code < 64; fault->status_code++) {
+        name = aries_status_text(fault->status_code);
+        if (name != NULL && strcmp(name, fault->status) == 0)
+            return true;
+    }
+    return scenario_refuse(error, fault->at, path, "status",
+                           "no completion status; allowed: a name of aries/misc/exceptions.h "
+                           "without A_STATUS_, such as RMT_DESC_UNAVAILABLE");
+}
+
 static bool check_rule(const struct scenario *scenario, struct scenario_fault *fault,
                        const char *path, char **error)
 {
@@ -105,6 +124,8 @@ static bool check_rule(const struct scenario *scenario, struct scenario_fault *f
             return false;
         }
     }
+    if (!check_status(fault, path, error))
+        return false;
     if (!given(fault->at, "until"))
         fault->until = SIM_NEVER;
     if (fault->until <= fault->from)
@@ -116,14 +137,14 @@ static bool check_rule(const struct scenario *scenario, struct scenario_fault *f
 
 static bool needs_aries(const struct scenario_fault *fault)
 {
-    return fault->place == FAULT_NODE || fault->place == FAULT_CQ_OVERRUN ||
-           fault->place == FAULT_FABRIC || g_str_has_prefix(fault->where, "aries.");
+    return fault->place >= FAULT_NODE || g_str_has_prefix(fault->where, "aries.");
 }
 
 static bool check_fault(const struct scenario *scenario, struct scenario_fault *fault, size_t index,
                         const char *path, char **error)
 {
-    static const char *const places[] = {"link", "router", "node", "cq", "fabric"};
+    static const char *const places[] = {"link",   "router", "node", "cq",
+                                         "fabric", "memory", "error"};
     size_t i;
 
     fault->place = FAULT_POINT;

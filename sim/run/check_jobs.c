@@ -227,6 +227,42 @@ static bool check_args(struct scenario_job *job, const char *path, char **error)
     return true;
 }
 
+static bool check_texts(const struct tree *texts, enum tree_type type, const char *field,
+                        const char *allowed, const char *path, char **error)
+{
+    char *full = g_strdup_printf("%s.%s", path, field);
+    size_t i;
+    bool ok = texts->type == type;
+
+    for (i = 0; ok && i < texts->count; i++)
+        ok = texts->items[i]->type == TREE_SCALAR;
+    if (!ok)
+        *error = tree_problem(texts, full, "not %s; allowed: %s", allowed, allowed);
+    g_free(full);
+    return ok;
+}
+
+/* What only programs with main() understand. */
+static bool check_foreign(const struct scenario_job *job, const char *path, char **error)
+{
+    size_t i;
+
+    if (job->workload->foreign == NULL && (job->argv != NULL || job->env != NULL))
+        return scenario_refuse(error, job->at, path, job->argv != NULL ? "argv" : "env",
+                               "is for a program with main(); allowed for workloads: args");
+    if (job->argv != NULL &&
+        !check_texts(job->argv, TREE_SEQUENCE, "argv", "a list of texts", path, error))
+        return false;
+    if (job->env != NULL &&
+        !check_texts(job->env, TREE_MAPPING, "env", "a mapping of variables to texts", path, error))
+        return false;
+    for (i = 0; job->env != NULL && i < job->env->count; i++)
+        if (strchr(job->env->items[i]->key, '=') != NULL)
+            return scenario_refuse(error, job->env->items[i], path, "env",
+                                   "no name of a variable; allowed: names without =");
+    return true;
+}
+
 static bool check_ranks(struct scenario *scenario, struct scenario_job *job, const char *path,
                         char **error)
 {
@@ -269,7 +305,8 @@ bool scenario_check_jobs(struct scenario *scenario, const struct scenario_option
 
         ok = check_job_name(scenario, i, path, error) && check_nodes(scenario, job, path, error) &&
              find_workload(scenario, job, options, path, error) &&
-             check_ranks(scenario, job, path, error) && check_args(job, path, error);
+             check_ranks(scenario, job, path, error) && check_args(job, path, error) &&
+             check_foreign(job, path, error);
         g_free(path);
     }
     return ok;

@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "engine/fault.h"
 #include "engine/ledger.h"
 #include "engine/trace.h"
+#include "foreign/foreign.h"
 
 /* ---- the machine ----------------------------------------------------------------------------- */
 
@@ -85,9 +87,10 @@ static void create_rank(struct job *job, struct rank *rank, uint64_t seed, uint3
     snprintf(name, sizeof(name), "%s.%u", scenario->name, id);
     sim_random_init(&rank->random, seed, scenario->name, id);
     trace_set_rank_name(rank->node, rank->on_node, name);
+    cray_host_rank(rank);
     if (cluster->aries != NULL)
-        rank->process = aries_process_create(cluster->aries, rank->node, job->ptag, 1000 + id,
-                                             false, name, killed, rank);
+        rank->process = aries_process_create(cluster->aries, rank->node, job->ptag, RANK_PID(id),
+                                             scenario->privileged, name, killed, rank);
     rank_start(rank);
 }
 
@@ -110,6 +113,7 @@ static void create_job(struct cluster *cluster, size_t index, uint64_t seed)
     cluster->rank_count += job->rank_count;
     if (cluster->aries != NULL)
         aries_job_configure(cluster->aries, job->ptag, job->ptag, job->cookie);
+    cray_host_job(job);
     for (i = 0; i < job->rank_count; i++)
         create_rank(job, &job->ranks[i], seed, i);
 }
@@ -123,6 +127,16 @@ static void tick(void *arg)
     cluster->options.tick(cluster->options.tick_arg, cluster);
 }
 
+static bool has_foreign(const struct scenario *scenario)
+{
+    size_t i;
+
+    for (i = 0; i < scenario->jobs.count; i++)
+        if (scenario_job(scenario, i)->workload->foreign != NULL)
+            return true;
+    return false;
+}
+
 static void init_core(const struct scenario *scenario, const struct cluster_options *options,
                       struct cluster *cluster)
 {
@@ -132,11 +146,16 @@ static void init_core(const struct scenario *scenario, const struct cluster_opti
         .no_progress_limit = scenario->limits.no_progress,
         .no_progress_events = scenario->limits.no_progress_events,
         .stack_bytes = scenario->limits.stack,
-        .fibers_max = scenario->rank_count + 64,
+        .fibers_max = 2 * scenario->rank_count + 1024, /* ranks may have threads */
         .tick = options->tick != NULL ? tick : NULL,
         .tick_arg = cluster,
     };
 
+    if (has_foreign(scenario)) { /* with threads, and stacks as they expect them */
+        core.fibers_max = scenario->rank_count * FOREIGN_THREADS_MAX + 64;
+        if (!given(scenario->limits.at, "stack"))
+            core.stack_bytes = FOREIGN_STACK_BYTES;
+    }
     sim_init(&core);
 }
 
@@ -164,6 +183,7 @@ struct cluster *cluster_create(const struct scenario *scenario,
         goto err;
     cluster->jobs = g_new0(struct job, scenario->jobs.count);
     cluster->job_count = scenario->jobs.count;
+    cray_host_begin(cluster);
     for (i = 0; i < cluster->job_count; i++)
         create_job(cluster, i, options->seed);
     cluster->ranks_running = cluster->rank_count;
@@ -212,6 +232,7 @@ static void publish_counters(const struct cluster *cluster)
     publish("net.delayed", net.delayed);
     publish("net.duplicated", net.duplicated);
     publish("net.poisoned", net.poisoned);
+    publish("net.replays", net.replays);
     metric_counter("net.waiting", METRIC_PS)->counter = net.waiting;
     if (cluster->aries != NULL) {
         aries_get_counters(cluster->aries, &aries);
@@ -224,14 +245,45 @@ static void publish_counters(const struct cluster *cluster)
         publish("aries.errors", aries.errors);
         publish("aries.smsg_sent", aries.smsg_sent);
         publish("aries.smsg_received", aries.smsg_received);
+        publish("aries.msgq_sent", aries.msgq_sent);
+        publish("aries.msgq_received", aries.msgq_received);
         publish("aries.datagrams", aries.datagrams);
         publish("aries.overruns", aries.overruns);
         publish("aries.retransmits", aries.retransmits);
         publish("aries.orb_max", aries.orb_max);
+        publish("aries.error_events", aries.error_events);
     }
     publish("engine.events", sim_core.events_fired);
     publish("engine.switches", sim_core.fiber_switches);
     metric_counter("engine.virtual_time", METRIC_PS)->counter = cluster->ended;
+}
+
+/*
+ * What foreign programs print goes to the standard error: the standard output is the report's. In
+ * whole lines, as their ranks share one stream.
+ */
+static int divert_output(const struct cluster *cluster)
+{
+    int output = -1;
+
+    if (!has_foreign(cluster->scenario))
+        return -1;
+    fflush(stdout);
+    output = dup(STDOUT_FILENO);
+    if (output >= 0 && dup2(STDERR_FILENO, STDOUT_FILENO) >= 0)
+        return output;
+    if (output >= 0)
+        close(output);
+    return -1;
+}
+
+static void restore_output(int output)
+{
+    if (output < 0)
+        return;
+    fflush(stdout);
+    dup2(output, STDOUT_FILENO);
+    close(output);
 }
 
 bool cluster_run(struct cluster *cluster, char **error)
@@ -239,8 +291,11 @@ bool cluster_run(struct cluster *cluster, char **error)
     gint64 begin = g_get_monotonic_time();
     char *what = NULL;
     size_t i;
+    int output;
 
+    output = divert_output(cluster);
     cluster->outcome = sim_run();
+    restore_output(output);
     cluster->wall_seconds = (double)(g_get_monotonic_time() - begin) * 1e-6;
     cluster->digest = sim_core.digest;
     cluster->events = sim_core.events_fired;
@@ -286,9 +341,12 @@ __attribute__((visibility("default"))) int __lsan_is_turned_off(void)
 /* Its code stops first: what it waits for lies in what the process gives back. */
 static void destroy_rank(struct rank *rank)
 {
-    ranks_left_memory |= rank->state == RANK_RUNNING || rank->state == RANK_KILLED;
+    ranks_left_memory |=
+        rank->state == RANK_RUNNING || rank->state == RANK_KILLED || rank->foreign != NULL;
+    rank_threads_kill(rank);
     if (rank->fiber != NULL && rank->state != RANK_ENDED)
         sim_fiber_kill(rank->fiber);
+    foreign_end(rank);
     if (rank->process != NULL)
         aries_process_exit(rank->process);
 }
@@ -304,6 +362,15 @@ static void destroy_job(struct job *job)
     for (i = 0; i < 2; i++)
         if (!job->gather.kept[i])
             g_free(job->gather.buffers[i]);
+}
+
+/* Programs stay loaded until nothing can write to their variables any more. */
+static void free_ranks(struct job *job)
+{
+    uint32_t i;
+
+    for (i = 0; i < job->rank_count; i++)
+        foreign_free(&job->ranks[i]);
     g_free(job->ranks);
 }
 
@@ -312,6 +379,7 @@ void cluster_destroy(struct cluster *cluster)
     char *what = NULL;
     size_t i;
 
+    cray_host_end(cluster);
     for (i = 0; i < cluster->job_count; i++)
         destroy_job(&cluster->jobs[i]);
     faults_disarm(cluster);
@@ -325,6 +393,8 @@ void cluster_destroy(struct cluster *cluster)
     if (trace_on && !trace_close(&what)) /* never ran */
         free(what);
     sim_fini();
+    for (i = 0; i < cluster->job_count; i++)
+        free_ranks(&cluster->jobs[i]);
     for (i = 0; i < cluster->waiter_count; i++) {
         g_free(cluster->waiters[i].name);
         g_free(cluster->waiters[i].why);
@@ -347,6 +417,11 @@ json_t *run_scenario(const struct scenario *scenario, const struct cluster_optio
         return NULL;
     if (cluster_run(cluster, error))
         result = result_json(cluster);
+    if (result != NULL && options->tables != NULL &&
+        !tables_write(cluster, options->tables, error)) {
+        json_decref(result);
+        result = NULL;
+    }
     cluster_destroy(cluster);
     return result;
 }

@@ -15,10 +15,9 @@ static enum sim_fault_action rule_action(const struct scenario_fault *fault)
         const char *word;
         enum sim_fault_action action;
     } actions[] = {
-        {"drop", SIM_FAULT_DROP},
-        {"delay", SIM_FAULT_DELAY},
-        {"duplicate", SIM_FAULT_DUPLICATE},
-        {"corrupt", SIM_FAULT_CORRUPT},
+        {"drop", SIM_FAULT_DROP},           {"delay", SIM_FAULT_DELAY},
+        {"duplicate", SIM_FAULT_DUPLICATE}, {"corrupt", SIM_FAULT_CORRUPT},
+        {"fail", SIM_FAULT_FAIL},
     };
     const char *word = tree_get(fault->at, "do")->text;
     size_t i;
@@ -44,6 +43,7 @@ static bool add_rule(const struct scenario *scenario, const struct scenario_faul
         .between = {fault->groups[0], fault->groups[1]},
         .kind = given(fault->at, "kind") ? (uint32_t)fault->kind : SIM_FAULT_ANY,
         .delay = fault->delay,
+        .status = fault->status_code,
     };
 
     if (point == NULL) {
@@ -68,6 +68,8 @@ static bool strike_link(struct cluster *cluster, const struct scenario_fault *fa
 
     if (fault->action == LINK_LANE_LOSS)
         return net_link_set_lanes(cluster->net, a, b, which, (uint32_t)fault->lanes);
+    if (fault->action == LINK_ERROR)
+        return net_link_set_error_rate(cluster->net, a, b, which, fault->rate);
     return net_link_set_alive(cluster->net, a, b, which, fault->action == LINK_UP);
 }
 
@@ -82,11 +84,19 @@ static bool strike_node(struct cluster *cluster, const struct scenario_fault *fa
     case NODE_HANG:
         aries_nic_hang(cluster->aries, node, fault->duration);
         break;
+    case NODE_BI_SET:
+        aries_bi_set(cluster->aries, node, (uint32_t)fault->orbs);
+        break;
     default:
         aries_pcie_stall(cluster->aries, node, fault->duration);
         break;
     }
     return true;
+}
+
+static uint32_t which_of(const struct scenario_fault *fault, const char *field, uint64_t number)
+{
+    return given(fault->at, field) ? (uint32_t)number : ARIES_EVERY;
 }
 
 static bool strike(struct cluster *cluster, const struct scenario_fault *fault)
@@ -100,7 +110,16 @@ static bool strike(struct cluster *cluster, const struct scenario_fault *fault)
     case FAULT_NODE:
         return strike_node(cluster, fault);
     case FAULT_CQ_OVERRUN:
-        aries_cq_force_overrun(cluster->aries, (uint32_t)fault->node);
+        aries_cq_force_overrun_of(cluster->aries, (uint32_t)fault->node,
+                                  which_of(fault, "queue", fault->queue));
+        return true;
+    case FAULT_MEMORY:
+        aries_mdd_corrupt(cluster->aries, (uint32_t)fault->node,
+                          which_of(fault, "region", fault->region));
+        return true;
+    case FAULT_ERROR:
+        aries_error_inject(cluster->aries, (uint32_t)fault->node, (uint8_t)(1u << fault->category),
+                           (uint16_t)fault->code, 0);
         return true;
     case FAULT_FABRIC:
         if (fault->action == FABRIC_QUIESCE)

@@ -11,6 +11,8 @@
     .kind = FIELD_VALUE, .type = ARG_TIME, .offset = PLACE(uint64_t, record, member)
 #define CHOICE(record, member) \
     .kind = FIELD_VALUE, .type = ARG_CHOICE, .offset = PLACE(uint64_t, record, member)
+#define BOOL(record, member) \
+    .kind = FIELD_VALUE, .type = ARG_BOOL, .offset = PLACE(bool, record, member)
 #define REAL(record, member) \
     .kind = FIELD_VALUE, .type = ARG_REAL, .offset = PLACE(double, record, member)
 #define STRING(record, member) .kind = FIELD_STRING, .offset = PLACE(const char *, record, member)
@@ -50,8 +52,9 @@ static const struct field fabric_fields[] = {
      .meaning = "switched: propagation time of a link"},
     {"switch_latency", TIME(F, switch_latency), .minimum = "0", .maximum = "1s",
      .fallback = "200ns", .meaning = "switched: port to port in a switch"},
-    {"fidelity", CHOICE(F, fidelity), .choices = "F0|F1", .fallback = "F1",
-     .meaning = "F0: closed form, no contention; F1: messages in chunks that reserve links"},
+    {"fidelity", CHOICE(F, fidelity), .choices = "F0|F1|F2", .fallback = "F1",
+     .meaning = "F0: closed form, no contention; F1: messages in chunks that reserve links; F2: "
+                "packets, virtual channels, credits (dragonfly)"},
     {"profile", STRING(F, profile), .syntax = "xc40_hsw, xc30_snb, xc40_knl",
      .meaning = "dragonfly: the hosts; default is the preset's own, else xc40_hsw"},
     {"params", FREE(F, params),
@@ -122,11 +125,19 @@ static const struct field job_fields[] = {
     {"workload", STRING(J, workload_name), .syntax = "a name of `sim-run --list-workloads`",
      .meaning = "the program; this or `program`"},
     {"program", STRING(J, program), .syntax = "a path, relative to the scenario file",
-     .meaning = "a shared object with a workload of your own"},
+     .meaning = "a shared object with a workload of your own, or a program with main() "
+                "(foreign-programs.md)"},
     {"args", FREE(J, args), .syntax = "a mapping; the arguments of the workload",
      .meaning = "see `sim-run --list-workloads`"},
+    {"argv", FREE(J, argv), .syntax = "a list of texts",
+     .meaning = "arguments of a program with main(), after its name"},
+    {"env", FREE(J, env), .syntax = "a mapping: variable to text",
+     .meaning = "environment of a program with main(), besides what a launcher exports"},
     {"start", TIME(J, start), .maximum = "1000000s", .fallback = "0",
      .meaning = "virtual time at which the ranks start"},
+    {"privileged", BOOL(J, privileged), .fallback = "false",
+     .meaning = "its processes run as root: GNI_ConfigureJob, GNI_SuspendJob, GNI_SetBIConfig and "
+                "the like are allowed"},
     {NULL},
 };
 #undef J
@@ -180,9 +191,13 @@ static const struct schema job_schema = {.name = "job",
 
 static const struct field aries_packet_fields[] = {
     WHERE,
-    {"do", CHOICE(X, action), .required = true, .choices = "drop|corrupt",
-     .meaning = "drop: lost in the network; corrupt: arrives poisoned (DATA_POISON)"},
+    {"do", CHOICE(X, action), .required = true, .choices = "drop|corrupt|fail",
+     .meaning = "drop: lost in the network; corrupt: arrives poisoned (DATA_ERR); fail: refused "
+                "with `status`, a request by the target, a response by the source"},
     LABEL,
+    {"status", STRING(X, status), .fallback = "DATA_ERR",
+     .syntax = "a completion status of aries/misc/exceptions.h without A_STATUS_",
+     .meaning = "fail: what the completion says"},
     RULE_FIELDS,
     KIND("request|response"),
     {NULL}};
@@ -213,8 +228,8 @@ static const struct field aries_datagram_fields[] = {
     {NULL}};
 static const struct field link_fields[] = {
     WHERE,
-    {"do", CHOICE(X, action), .required = true, .choices = "down|up|lane_loss",
-     .meaning = "both directions change"},
+    {"do", CHOICE(X, action), .required = true, .choices = "down|up|lane_loss|link_error",
+     .meaning = "both directions change; link_error: micropackets come bad and are sent again"},
     LABEL,
     WHEN,
     {"routers", PAIR(X, routers), .required = true,
@@ -223,6 +238,8 @@ static const struct field link_fields[] = {
      .meaning = "of parallel links, from 0"},
     {"lanes", COUNT(X, lanes), .minimum = "1", .maximum = "3", .fallback = "2",
      .meaning = "lane_loss: lanes left of 3"},
+    {"rate", REAL(X, rate), .minimum = "0", .maximum = "1", .fallback = "0.001",
+     .meaning = "link_error: share of bad micropackets (9 phits); 0 ends it"},
     {NULL}};
 static const struct field router_fields[] = {
     WHERE,
@@ -235,22 +252,51 @@ static const struct field router_fields[] = {
     {NULL}};
 static const struct field node_fields[] = {
     WHERE,
-    {"do", CHOICE(X, action), .required = true, .choices = "crash|hang|pcie_stall",
+    {"do", CHOICE(X, action), .required = true, .choices = "crash|hang|pcie_stall|bi_set",
      .meaning = "crash: for ever; hang: the NIC accepts requests and answers none; pcie_stall: "
-                "host memory does not answer"},
+                "host memory does not answer; bi_set: its injection is limited to `orbs`"},
     LABEL,
     WHEN,
     {"node", COUNT(X, node), .required = true, .meaning = "the node"},
     {"for", TIME(X, duration), .minimum = "1ps", .maximum = "1000s", .fallback = "1ms",
      .meaning = "hang, pcie_stall: how long"},
+    {"orbs", COUNT(X, orbs), .maximum = "992", .fallback = "0",
+     .meaning = "bi_set: request packets that may be in flight; 0: no limit"},
+    {NULL}};
+static const struct field memory_fields[] = {
+    WHERE,
+    {"do", CHOICE(X, action), .required = true, .choices = "corrupt",
+     .meaning = "the memory descriptor of a registration: AT_MDD_UNCORRECTABLE from then on"},
+    LABEL,
+    WHEN,
+    {"node", COUNT(X, node), .required = true, .meaning = "the node"},
+    {"region", COUNT(X, region),
+     .meaning = "which of its registrations at that time, from 0; default: every one"},
+    {NULL}};
+static const struct field error_fields[] = {
+    WHERE,
+    {"do", CHOICE(X, action), .required = true, .choices = "raise",
+     .meaning = "the NIC reports an error event; nothing else happens"},
+    LABEL,
+    WHEN,
+    {"node", COUNT(X, node), .required = true, .meaning = "the node"},
+    {"category", CHOICE(X, category),
+     .choices = "correctable_memory|critical|transaction|address_translation|transient|"
+                "informational|diag_only|unknown_transaction",
+     .fallback = "informational",
+     .meaning = "of the event; critical: processes die that did not ask for "
+                "GNI_CDM_MODE_ERR_NO_KILL"},
+    {"code", COUNT(X, code), .maximum = "65535", .fallback = "0", .meaning = "its error_code"},
     {NULL}};
 static const struct field cq_fields[] = {
     WHERE,
     {"do", CHOICE(X, action), .required = true, .choices = "overrun",
-     .meaning = "every completion queue of the node overruns"},
+     .meaning = "a completion queue of the node overruns"},
     LABEL,
     WHEN,
     {"node", COUNT(X, node), .required = true, .meaning = "the node"},
+    {"queue", COUNT(X, queue),
+     .meaning = "which one, in order of creation from 0; default: every one"},
     {NULL}};
 static const struct field whole_fields[] = {
     WHERE,
@@ -268,22 +314,23 @@ static const struct field whole_fields[] = {
     static const struct schema id##_schema = { \
         .name = "fault", .meaning = text, .size = sizeof(X), .fields = id##_fields, .when = key}
 VARIANT(aries_packet, "aries.packet",
-        "A rule at the packets of Aries transactions (packet_drop, packet_poison).");
+        "A rule at the packets of Aries transactions (packet_drop, packet_poison, refusals).");
 VARIANT(net_packet, "net.packet", "A rule at what the network carries, on any topology.");
 VARIANT(aries_cq, "aries.cq",
         "A rule at the events that the NIC writes; `target` is the node of the queue.");
 VARIANT(aries_datagram, "aries.datagram", "A rule at datagrams.");
-VARIANT(link, "link", "A link at a time (link_down, link_up, lane_loss).");
+VARIANT(link, "link", "A link at a time (link_down, link_up, lane_loss, link_error).");
 VARIANT(router, "router", "A router at a time (router_down).");
-VARIANT(node, "node", "A node at a time (node_down, nic_hang, pcie_stall).");
-VARIANT(cq, "cq", "The completion queues of a node at a time (cq_overrun).");
+VARIANT(node, "node", "A node at a time (node_down, nic_hang, pcie_stall, bi_set).");
+VARIANT(memory, "memory", "A memory descriptor of a NIC at a time (mdd_corrupt).");
+VARIANT(error, "error", "An error event of a NIC at a time.");
+VARIANT(cq, "cq", "Completion queues of a node at a time (cq_overrun).");
 VARIANT(whole, "fabric", "The whole machine at a time (quiesce, throttle).");
 #undef VARIANT
-static const struct schema *const fault_variants[] = {&aries_packet_schema, &net_packet_schema,
-                                                      &aries_cq_schema,     &aries_datagram_schema,
-                                                      &link_schema,         &router_schema,
-                                                      &node_schema,         &cq_schema,
-                                                      &whole_schema,        NULL};
+static const struct schema *const fault_variants[] = {
+    &aries_packet_schema, &net_packet_schema, &aries_cq_schema, &aries_datagram_schema,
+    &link_schema,         &router_schema,     &node_schema,     &cq_schema,
+    &whole_schema,        &memory_schema,     &error_schema,    NULL};
 static const struct schema fault_schema = {
     .name = "fault",
     .meaning = "What goes wrong. Field `at` decides which other fields there are. A fault that "

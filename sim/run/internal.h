@@ -11,6 +11,7 @@
 #include <glib.h>
 #include <jansson.h>
 #include "aries/aries.h"
+#include "cray/host.h"
 #include "engine/ledger.h"
 #include "engine/metrics.h"
 #include "engine/random.h"
@@ -22,8 +23,10 @@
 #define FAILURE_TEXTS_MAX 32 /* kept per job */
 #define OUT_OF_BAND_PS (10 * SIM_US) /* a barrier or an exchange, from the last arrival */
 #define EXIT_KILLED 137 /* as a shell reports SIGKILL */
+#define RANK_PID(id) (1000u + (id)) /* what a rank believes to be its process id */
 
 struct cluster;
+struct foreign_process;
 struct job;
 
 enum rank_state { RANK_WAITING, RANK_RUNNING, RANK_ENDED, RANK_KILLED };
@@ -35,6 +38,11 @@ struct rank {
     struct sim_event reap; /* ends a killed rank outside of whatever killed it */
     struct sim_random random;
     struct sim_timer alarm;
+    struct cray_process cray; /* what PMI and its like know of it */
+    struct foreign_process *foreign; /* it executes a foreign program; NULL: a workload */
+    struct rank_thread *threads; /* besides the first one */
+    uint32_t threads_started;
+    struct sim_fiber *gatherer; /* which of them is in a barrier or exchange */
     bool rang;
     uint32_t id, node, on_node;
     int exit_code;
@@ -69,6 +77,7 @@ struct job {
     uint32_t rank_count, running, killed;
     uint8_t ptag;
     uint32_t cookie;
+    struct cray_job cray;
     struct gather gather;
     struct job_metric metrics[64];
     size_t metric_count;
@@ -97,6 +106,7 @@ struct cluster_options {
     uint64_t seed;
     const char *trace; /* file to write; NULL: none */
     const char *trace_shown; /* its name in the report; NULL: trace */
+    const char *tables; /* folder that gets links.csv and histograms.csv; NULL: none */
     void (*tick)(void *arg,
                  const struct cluster *cluster); /* now and then during the run; NULL: none */
     void *tick_arg;
@@ -138,9 +148,15 @@ void cluster_destroy(struct cluster *cluster); /* ends the simulation (sim_fini)
 
 /* Ends a rank from outside its code: its node died or the error policy killed its process. */
 void rank_kill(struct rank *rank, const char *why);
+/* Ends the calling rank with this exit code, on whichever of its fibers. */
+_Noreturn void rank_exit(struct rank *rank, int code);
+struct rank *rank_self(void); /* that the running fiber belongs to; NULL: none, or no uGNI here */
 /* A rank left: by return or killed. */
 void rank_left(struct rank *rank);
 void rank_start(struct rank *rank);
+void rank_wake(struct rank *rank); /* all its threads look again */
+bool rank_runs_here(const struct rank *rank); /* one of its threads is the running fiber */
+void rank_threads_kill(struct rank *rank); /* all but the first */
 void rank_gather_check(struct job *job); /* releases those who wait for a rank that died */
 
 /* Below uGNI: for workloads that run on any network. */
@@ -149,6 +165,12 @@ struct net *rank_net(struct rank *rank);
 void *rank_alloc(struct rank *rank, size_t bytes);
 struct ledger_book *
 rank_raw_book(struct rank *rank); /* of raw_messages; registered by the first call */
+
+/* PMI and its like answer for the ranks (cray_host.c). */
+void cray_host_begin(struct cluster *cluster);
+void cray_host_job(struct job *job);
+void cray_host_rank(struct rank *rank);
+void cray_host_end(struct cluster *cluster);
 
 bool faults_create(struct cluster *cluster, char **error);
 void faults_disarm(struct cluster *cluster);
@@ -160,6 +182,8 @@ enum { EXIT_HOLDS = 0, EXIT_BROKEN = 1, EXIT_BAD_INPUT = 2, EXIT_STUCK = 3 };
 /* Everything there is to say about a run, as docs/json-output.md describes it; "exit" is the exit
  * code. */
 json_t *result_json(struct cluster *cluster);
+/* tables.c: links.csv and histograms.csv in a folder that exists. False: *error (g_free). */
+bool tables_write(const struct cluster *cluster, const char *folder, char **error);
 /* The verdict alone: an array for "expectations" and the exit code. */
 json_t *verdict_json(const struct cluster *cluster, int *exit_code);
 const char *outcome_name(const struct cluster *cluster);

@@ -233,6 +233,7 @@ static json_t *run_into(const struct scenario *scenario, const char *folder, con
 
     options.trace = trace;
     options.trace_shown = trace_shown;
+    options.tables = folder;
     result = run_scenario(scenario, &options, error);
     if (result != NULL && folder != NULL && !output_write(folder, result, scenario->tree, error)) {
         json_decref(result);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "engine/trace.h"
+#include "foreign/foreign.h"
 
 static void leave_gather(struct rank *rank);
 
@@ -37,6 +38,7 @@ static void rank_body(void *arg)
     rank->state = RANK_RUNNING;
     rank->exit_code = rank->job->workload->main(rank) & 0xff;
     sim_settle();
+    rank_threads_kill(rank);
     rank->state = RANK_ENDED;
     if (rank->process != NULL)
         aries_process_exit(rank->process);
@@ -59,7 +61,9 @@ static void reap(struct sim_event *event)
 {
     struct rank *rank = sim_container_of(event, struct rank, reap);
 
+    rank_threads_kill(rank);
     sim_fiber_kill(rank->fiber);
+    foreign_end(rank);
     leave_gather(rank);
     if (rank->process != NULL)
         aries_process_exit(rank->process);
@@ -79,8 +83,30 @@ void rank_kill(struct rank *rank, const char *why)
     rank->job->killed++;
     rank->reap.fire = reap;
     sim_event_schedule(&rank->reap, sim_now());
-    while (sim_fiber_self() == rank->fiber) /* by its own call: it never returns from it */
+    while (rank_runs_here(rank)) /* by its own call: it never returns from it */
         sim_wait_until(SIM_NEVER, &dead);
+}
+
+void rank_exit(struct rank *rank, int code)
+{
+    static const struct sim_wait over = {.text = "nothing: it has ended"};
+
+    sim_settle();
+    if (rank->state == RANK_RUNNING) {
+        rank->exit_code = code & 0xff;
+        rank->state = RANK_ENDED;
+        rank->reap.fire = reap;
+        sim_event_schedule(&rank->reap, sim_now());
+    }
+    for (;;)
+        sim_wait_until(SIM_NEVER, &over);
+}
+
+struct rank *rank_self(void)
+{
+    struct aries_process *process = aries_process_self();
+
+    return process != NULL ? aries_process_arg(process) : NULL;
 }
 
 /* ---- who am I -------------------------------------------------------------------------------- */
@@ -213,7 +239,7 @@ static void release(struct sim_event *event)
         if (rank->gathering) {
             rank->gathering = false;
             if (rank->state == RANK_RUNNING)
-                sim_wake(rank->fiber);
+                sim_wake(rank->gatherer);
         }
     }
 }
@@ -278,6 +304,7 @@ static const uint8_t *meet(struct rank *rank, const void *mine, size_t bytes, bo
         rank_fail(rank, "exchanges %zu bytes where others exchange %zu", bytes,
                   gather->bytes[side]);
     rank->gathering = true;
+    rank->gatherer = sim_fiber_self();
     gather->arrived++;
     rank_gather_check(job);
     while (gather->generation == generation)
@@ -320,20 +347,29 @@ void rank_compute(uint64_t ps)
 struct spin {
     const volatile uint64_t *word;
     uint64_t value;
+    const struct rank *rank; /* its alarm ends it, too; NULL: nothing does */
 };
 
 static bool word_is_there(const void *arg)
 {
     const struct spin *spin = arg;
 
-    return *spin->word == spin->value;
+    return *spin->word == spin->value || (spin->rank != NULL && spin->rank->rang);
 }
 
 void rank_spin_until(const volatile uint64_t *word, uint64_t value)
 {
-    struct spin spin = {word, value};
+    struct spin spin = {word, value, NULL};
 
     aries_spin(word_is_there, &spin);
+}
+
+bool rank_spin_until_alarm(struct rank *rank, const volatile uint64_t *word, uint64_t value)
+{
+    struct spin spin = {word, value, rank};
+
+    aries_spin(word_is_there, &spin);
+    return *word == value;
 }
 
 uint64_t rank_random(struct rank *rank)
@@ -346,7 +382,7 @@ static void alarm_rings(struct sim_event *event)
     struct rank *rank = sim_container_of(event, struct rank, alarm.event);
 
     rank->rang = true;
-    sim_wake(rank->fiber);
+    rank_wake(rank);
 }
 
 void rank_alarm(struct rank *rank, uint64_t ps)

@@ -42,6 +42,7 @@ static json_t *scenario_part(const struct cluster *cluster)
 static json_t *fabric_part(const struct cluster *cluster)
 {
     static const char *const topologies[] = {"dragonfly", "single-switch", "fat-tree"};
+    static const char *const fidelities[] = {"F0", "F1", "F2"};
     const struct scenario_fabric *fabric = &cluster->scenario->fabric;
     json_t *part = json_object();
 
@@ -50,7 +51,7 @@ static json_t *fabric_part(const struct cluster *cluster)
         put_text(part, "preset", fabric->preset);
     if (cluster->aries != NULL)
         put_text(part, "profile", scenario_profile(cluster->scenario));
-    put_text(part, "fidelity", net_fidelity(cluster->net) == NET_F0 ? "F0" : "F1");
+    put_text(part, "fidelity", fidelities[net_fidelity(cluster->net)]);
     put(part, "nodes", net_endpoints(cluster->net));
     put(part, "groups", net_groups(cluster->net));
     put(part, "routers", net_routers(cluster->net));

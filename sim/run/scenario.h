@@ -45,8 +45,10 @@ struct scenario_job {
     struct node_set nodes; /* after the checks: also when a placement was given */
     struct scenario_placement placement;
     uint64_t ranks_per_node, ranks_cap, start;
+    bool privileged;
     const char *workload_name, *program;
     const struct tree *args;
+    const struct tree *argv, *env; /* of a program with main(); NULL: none given */
     /* found by the checks */
     const struct program *workload;
     struct value *values; /* of the workload's arguments, in its order */
@@ -60,10 +62,12 @@ enum scenario_fault_place {
     FAULT_NODE,
     FAULT_CQ_OVERRUN,
     FAULT_FABRIC,
+    FAULT_MEMORY,
+    FAULT_ERROR,
 };
-enum { LINK_DOWN, LINK_UP, LINK_LANE_LOSS };
+enum { LINK_DOWN, LINK_UP, LINK_LANE_LOSS, LINK_ERROR };
 enum { ROUTER_DOWN, ROUTER_UP };
-enum { NODE_CRASH, NODE_HANG, NODE_PCIE_STALL };
+enum { NODE_CRASH, NODE_HANG, NODE_PCIE_STALL, NODE_BI_SET };
 enum { FABRIC_QUIESCE, FABRIC_THROTTLE };
 
 struct scenario_fault {
@@ -76,11 +80,14 @@ struct scenario_fault {
     const char *between[2];
     /* timed */
     const char *routers[2], *router;
-    uint64_t which, lanes, node, time, duration;
+    uint64_t which, lanes, node, time, duration, orbs, queue, region, category, code;
+    double rate;
+    const char *status;
     double percent;
     /* found by the checks */
     enum scenario_fault_place place;
     uint32_t groups[2], router_numbers[2];
+    uint32_t status_code; /* of `status` */
     char *title; /* label, or "faults.2" */
 };
 

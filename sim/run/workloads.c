@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <glib.h>
 #include <string.h>
+#include "foreign/foreign.h"
 #include "workload_table.h"
 
 /*
@@ -59,13 +60,40 @@ const struct program *program_find(const char *name)
     return NULL;
 }
 
+/* Its arguments are the scenario's argv: the program itself declares none. */
+static struct program *open_foreign(const char *path, struct foreign_image *image)
+{
+    struct program *program = g_new0(struct program, 1);
+    struct workload *workload = g_new0(struct workload, 1);
+
+    workload->name = g_path_get_basename(path);
+    workload->meaning = "a program with main()";
+    workload->main = foreign_main;
+    program->workload = workload;
+    program->foreign = image;
+    return program;
+}
+
+static void close_foreign(const struct program *program)
+{
+    foreign_image_close(program->foreign);
+    g_free((void *)program->workload->name);
+    g_free((void *)program->workload);
+}
+
 struct program *program_open(const char *path, char **error)
 {
+    struct foreign_image *image = foreign_image_open(path, error);
     const struct workload *(*entry)(void) = NULL;
     const struct workload *workload = NULL;
     struct program *program;
-    void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void *object;
 
+    if (image != NULL)
+        return open_foreign(path, image);
+    if (*error != NULL)
+        return NULL;
+    object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (object == NULL) {
         *error = g_strdup_printf("cannot be opened: %s; allowed: a shared object", dlerror());
         return NULL;
@@ -75,7 +103,9 @@ struct program *program_open(const char *path, char **error)
         workload = entry();
     if (workload == NULL || workload->name == NULL || workload->main == NULL) {
         *error = g_strdup_printf(
-            "%s has no workload; allowed: a shared object with WORKLOAD() of run/workload.h", path);
+            "%s has no workload; allowed: a shared object with WORKLOAD() of run/workload.h, or a "
+            "program with main()",
+            path);
         dlclose(object);
         return NULL;
     }
@@ -87,8 +117,11 @@ struct program *program_open(const char *path, char **error)
 
 void program_close(const struct program *program)
 {
-    if (program->object == NULL)
+    if (program->object == NULL && program->foreign == NULL)
         return;
-    dlclose(program->object);
+    if (program->foreign != NULL)
+        close_foreign(program);
+    else
+        dlclose(program->object);
     g_free((void *)program);
 }

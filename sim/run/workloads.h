@@ -10,8 +10,12 @@
 #include <stddef.h>
 #include "run/workload.h"
 
+struct foreign_image;
+
 struct program {
     const struct workload *workload;
+    struct foreign_image
+        *foreign; /* a program with a main() (foreign/foreign.h); NULL: a workload */
     bool any_network; /* does not call uGNI: runs on switched networks, too */
     void *object; /* dlopen handle of a shared object; NULL: compiled in */
 };

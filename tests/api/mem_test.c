@@ -531,6 +531,64 @@ static void ugni_39_reserved_regions_fill_up(void **state)
     machine_run(&(struct machine){.main = reserve_main});
 }
 
+/* A program's own memory is named by address, though others name it by offset: as libfabric does.
+ */
+static void vmdh_local_main(struct rank *rank)
+{
+    gni_post_descriptor_t descr;
+    gni_mem_handle_t handle, other, remote;
+    struct side side;
+    uint64_t old;
+
+    open_side(rank, &side, 0);
+    assert_ok(GNI_SetMddResources(side.domain.nic, 16));
+    assert_ok(register_vmdh(&side.domain, side.memory, 0, 3, &handle));
+    memset(side.memory, 0x40 + rank->id, BYTES);
+    publish(rank, handle, side.memory);
+    remote = published_handle(rank, rank->id ^ 1);
+    if (rank->id == 0) {
+        assert_int_equal(transfer(&side, GNI_POST_RDMA_PUT, side.memory, handle, 64, remote, 64),
+                         0);
+        assert_int_equal(
+            transfer(&side, GNI_POST_RDMA_GET, side.memory + 4, handle, 128, remote, 64), 0);
+        assert_int_equal(
+            transfer(&side, GNI_POST_FMA_GET, side.memory + 300, handle, 128, remote, 4), 0);
+        descr = describe_amo(GNI_FMA_ATOMIC_FADD, 1, 0, side.memory + 512, handle, 256, remote);
+        assert_int_equal(outcome(&side, &descr), 0);
+        /* No offsets, and no addresses elsewhere. */
+        assert_int_equal(transfer(&side, GNI_POST_RDMA_PUT, NULL, handle, 64, remote, 64),
+                         A_STATUS_AT_BOUNDS_ERR);
+        assert_int_equal(
+            transfer(&side, GNI_POST_RDMA_GET, side.memory + BYTES, handle, 128, remote, 64),
+            A_STATUS_AT_BOUNDS_ERR);
+        /* Nor is another's memory reached by address. */
+        assert_int_equal(transfer(&side, GNI_POST_RDMA_PUT, side.memory, handle,
+                                  published_address(rank, 1), remote, 64),
+                         A_STATUS_AT_BOUNDS_ERR);
+        assert_int_equal(side.memory[4], 0x41);
+        assert_int_equal(side.memory[3], 0x40);
+        assert_int_equal(side.memory[68], 0x40);
+        assert_int_equal(side.memory[303], 0x41);
+        memcpy(&old, side.memory + 512, sizeof old);
+        assert_int_equal(old, 0x4141414141414141);
+        assert_ok(GNI_RebuildMemHndl(&handle, 9, &other)); /* nobody has that one */
+        assert_int_equal(transfer(&side, GNI_POST_RDMA_PUT, side.memory, other, 64, remote, 64),
+                         A_STATUS_AT_MDD_INV);
+    }
+    machine_barrier(rank);
+    if (rank->id == 1) {
+        assert_int_equal(side.memory[64], 0x40);
+        assert_int_equal(side.memory[127], 0x40);
+        assert_int_equal(side.memory[256], 0x42);
+        assert_int_equal(side.memory[0], 0x41);
+    }
+}
+
+static void ugni_34_ugni_39_own_memory_by_address(void **state)
+{
+    machine_run(&(struct machine){.main = vmdh_local_main});
+}
+
 /* Ranks 0 and 1 on one node, rank 2 on another. */
 static void vmdh_space_main(struct rank *rank)
 {
@@ -687,6 +745,7 @@ int main(void)
         cmocka_unit_test(ugni_36_deregistered_memory_is_out_of_reach),
         cmocka_unit_test(ugni_37_unmapped_page),
         cmocka_unit_test(ugni_38_vmdh_block),
+        cmocka_unit_test(ugni_34_ugni_39_own_memory_by_address),
         cmocka_unit_test(ugni_39_reserved_regions_fill_up),
         cmocka_unit_test(ugni_40_processes_of_a_node_share_the_block),
         cmocka_unit_test(ugni_41_registrations_are_listed),

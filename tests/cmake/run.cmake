@@ -9,7 +9,7 @@ endforeach()
 
 # A user's shared object, and sim-run as a user calls it.
 add_library(run_program MODULE ${CMAKE_SOURCE_DIR}/tests/unit/run_program.c)
-target_include_directories(run_program PRIVATE ${run_private}/include ${CMAKE_SOURCE_DIR}/sim/aries/include)
+target_include_directories(run_program PRIVATE ${CMAKE_SOURCE_DIR}/workloads/include ${CMAKE_SOURCE_DIR}/sim/aries/include)
 target_link_libraries(run_program PRIVATE jacquard_flags)
 set_target_properties(run_program PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 jacquard_test(run_command SOURCES ${CMAKE_SOURCE_DIR}/tests/unit/run_command.c

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """The pages that harness/coverage.py and harness/ugni_coverage.py make, on small trees where every case occurs."""
 
+import importlib.util
 import subprocess
 import sys
 
@@ -51,8 +52,26 @@ def test_coverage_finds_names(checklists):
     assert row(ugni, 12) == "| 12 | twelfth | `scenarios/deep/ugni-12-loss.yaml` |"
     assert row(aries, 1).endswith("aries_1_aries_3_both |")
     assert row(aries, 3) == "| 3 | links | `scenarios/other.yaml`<br>`tests/unit/a_test.c` aries_1_aries_3_both |"
-    assert row(text, "uGNI") == "| uGNI | 4 | 3 | 3 |"
-    assert row(text, "Aries") == "| Aries | 2 | 2 | 2 |"
+    assert row(text, "uGNI") == "| uGNI | 4 | 3 | 0 | 3 |"
+    assert row(text, "Aries") == "| Aries | 2 | 2 | 0 | 2 |"
+
+
+def test_coverage_shows_reasons(checklists):
+    write(checklists, {
+        "tests/checklists/reasons.csv": "# licence\nlist,number,reason\nugni,2,nobody has one\naries,3,\"too big, too hot\"\n",
+        "tests/unit/a_test.c": "static void aries_3_a_part(void **s) {}\n",
+    })
+    assert script("coverage.py", checklists).returncode == 0
+    text = (checklists / "tests/COVERAGE.md").read_text()
+    ugni, aries = text.split("## Aries")
+    assert row(ugni, 1) == "| 1 | first | – |"
+    assert row(ugni, 2) == "| 2 | second | not here: nobody has one |"
+    assert row(aries, 3) == "| 3 | links | `tests/unit/a_test.c` aries_3_a_part<br>not here: too big, too hot |"
+    assert row(text, "uGNI") == "| uGNI | 4 | 0 | 1 | 0 |"
+    assert row(text, "Aries") == "| Aries | 2 | 1 | 0 | 1 |"
+    write(checklists, {"tests/checklists/reasons.csv": "list,number,reason\nugni,4711,no such item\n"})
+    found = script("coverage.py", checklists)
+    assert found.returncode == 1 and "no item 4711 in the checklist ugni: tests/checklists/reasons.csv" in found.stderr
 
 
 def test_coverage_check_sees_a_stale_page(checklists):
@@ -91,7 +110,20 @@ def test_ugni_coverage_tells_what_is_implemented(tmp_path):
     assert {row(text, f"`{name}`").split(" | ")[2] for name in ("GNI_CeCreate", "GNI_CeGetId", "GNI_CqDestroy")} == {"no"}
     assert row(text, "P0") == "| P0 | 4 | 1 | 1 |"
     assert row(text, "all") == "| all | 6 | 1 | 1 |"
+    assert "| `GNI_EpBind` | 0 | – |" in text
     assert script("ugni_coverage.py", tmp_path, "--check").returncode == 0
+    write(tmp_path, {
+        "tests/api/fixture.c": "static void connect(int peer)\n{\n    GNI_EpBind(0, peer, 0);\n}\n",
+        "tests/api/cq_test.c": "static void body(struct rank *rank)\n{\n    connect(1);\n    GNI_CqDestroy(0);\n}\n"
+                               "static void ugni_1_by_helper(void **state)\n{\n    run(body);\n}\n"
+                               "static void ugni_2_direct(void **state)\n{\n    GNI_EpBind(0, 0, 0);\n}\n"
+                               "int main(void)\n{\n    const struct CMUnitTest tests[] = "
+                               "{cmocka_unit_test(ugni_1_by_helper), cmocka_unit_test(ugni_2_direct)};\n}\n",
+    })
+    assert script("ugni_coverage.py", tmp_path).returncode == 0
+    text = (tmp_path / "docs/ugni-coverage.md").read_text()
+    assert "| `GNI_EpBind` | 2 | `ugni_2_direct`, `ugni_1_by_helper` |" in text
+    assert "| `GNI_CqDestroy` | 1 | `ugni_1_by_helper` |" in text
     write(tmp_path, {"sim/aries/ep.c": ""})
     assert script("ugni_coverage.py", tmp_path, "--check").returncode == 1
 
@@ -106,3 +138,11 @@ def test_checklists_and_function_list_are_whole():
     header = (jacquard.ROOT / "sim/aries/include/gni_pub.h").read_text()
     assert len(names) == len(set(names)) == 102
     assert all(f"gni_return_t {name}(" in header for name in names)
+
+
+def test_every_ugni_item_has_a_test_or_a_reason(monkeypatch):
+    monkeypatch.syspath_prepend(str(HARNESS))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_file_location("conformance", HARNESS / "coverage.py"))
+    module.__spec__.loader.exec_module(module)
+    known = set(module.scan(jacquard.ROOT)) | set(module.reasons(jacquard.ROOT))
+    assert not [number for number in range(1, 139) if ("ugni", number) not in known]

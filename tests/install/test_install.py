@@ -3,11 +3,11 @@
 object. The tree is installed under DESTDIR, so nothing may depend on where it lies."""
 
 import json
-import os
-import subprocess
 
 import jacquard
 import pytest
+from jacquard.installed import Installed
+from jacquard.installed import command as run
 
 CLIENT = r"""
 #include <stdio.h>
@@ -27,25 +27,6 @@ int main(void)
 """
 
 
-def run(command, **options):
-    done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300, **options)
-    assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout}"
-    return done.stdout
-
-
-class Installed:
-    def __init__(self, root):
-        run(["cmake", "--install", str(jacquard.build_directory())], env=dict(os.environ, DESTDIR=str(root)))
-        self.pkgconfig = next(root.rglob("cray-ugni.pc")).parent
-        self.library = self.pkgconfig.parent
-        self.sim_run = next(root.rglob("bin/sim-run"))
-        self.prefix = self.sim_run.parent.parent
-        self.environment = dict(os.environ, PKG_CONFIG_PATH=str(self.pkgconfig), LD_LIBRARY_PATH=str(self.library))
-
-    def pkg_config(self, *arguments):
-        return run(["pkg-config", *arguments], env=self.environment).split()
-
-
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
     return Installed(tmp_path_factory.mktemp("destination"))
@@ -53,7 +34,7 @@ def installed(tmp_path_factory):
 
 def test_everything_is_there(installed):
     for name in ["include/jacquard/gni_pub.h", "include/jacquard/aries/misc/exceptions.h",
-                 "include/jacquard/run/workload.h", "share/man/man1/sim-run.1", "share/jacquard/scenarios/quickstart.yaml"]:
+                 "include/jacquard/run/workload.h", "include/jacquard/pmi.h", "include/jacquard/alps/libalpslli.h", "share/man/man1/sim-run.1", "share/jacquard/scenarios/quickstart.yaml"]:
         assert (installed.prefix / name).is_file(), name
     assert (installed.library / "libugni.so.0").exists()
     assert (installed.library / "libugni.a").is_file()

@@ -54,6 +54,7 @@ static int child(int frames, bool canaries, char *text, size_t size)
         if (canaries) {
             stacks_fini();
             stacks_init(options.stack_bytes, 0, true);
+            sim_fibers_init();
         }
         sim_fiber_start(deep, (void *)(intptr_t)frames, "deep thought", 0);
         _exit(sim_run() == SIM_DONE ? 0 : 1);
@@ -113,6 +114,7 @@ static void canaries_catch_an_overflow(void **state)
         sim_init(&options);
         stacks_fini();
         stacks_init(0, 0, true);
+        sim_fibers_init();
         fiber = sim_fiber_start(below, NULL, "deep thought", 0);
         sim_fiber_start(deep, NULL, "other", 1);
         slot = fiber->stack.bottom;

@@ -301,10 +301,10 @@ static double idle_time(const struct net_config *config, uint32_t source, uint32
 #define BTE_STAGES 1576e3
 #define FMA_STAGES 540e3
 
-static void assert_fidelities_agree(const char *preset, uint32_t source, uint32_t target,
-                                    uint32_t phits, enum net_route route, double rate)
+static void assert_configuration_agrees(struct net_config config, uint32_t source, uint32_t target,
+                                        uint32_t phits, enum net_route route, double rate)
 {
-    struct net_config config = test_preset(preset);
+    const char *preset = config.dragonfly.preset != NULL ? config.dragonfly.preset : "small";
     uint32_t bytes;
 
     for (bytes = 8; bytes <= 4 << 20;
@@ -321,6 +321,17 @@ static void assert_fidelities_agree(const char *preset, uint32_t source, uint32_
     }
 }
 
+static void assert_fidelities_agree(const char *preset, uint32_t source, uint32_t target,
+                                    uint32_t phits, enum net_route route, double rate)
+{
+    assert_configuration_agrees(test_preset(preset), source, target, phits, route, rate);
+}
+
+static const enum net_route routes[] = {
+    NET_ROUTE_ADAPTIVE_0, NET_ROUTE_ADAPTIVE_1, NET_ROUTE_ADAPTIVE_2,    NET_ROUTE_ADAPTIVE_3,
+    NET_ROUTE_MIN_HASHED, NET_ROUTE_IN_ORDER,   NET_ROUTE_NON_MIN_HASHED};
+#define ROUTES (sizeof(routes) / sizeof(routes[0]))
+
 static uint32_t endpoint_hops_away(const char *preset, uint32_t source, uint32_t hops)
 {
     struct net_config config = test_preset(preset);
@@ -336,29 +347,48 @@ static uint32_t endpoint_hops_away(const char *preset, uint32_t source, uint32_t
 
 static void fidelities_agree_when_idle(void **state)
 {
-    static const enum net_route routes[] = {NET_ROUTE_ADAPTIVE_0, NET_ROUTE_ADAPTIVE_1,
-                                            NET_ROUTE_ADAPTIVE_2, NET_ROUTE_ADAPTIVE_3,
-                                            NET_ROUTE_MIN_HASHED, NET_ROUTE_IN_ORDER};
     uint32_t hops, i;
 
     (void)state;
     for (hops = 0; hops <= 4; hops++) {
         uint32_t source = 4 * 37 + 1, target = endpoint_hops_away("theta12", source, hops);
 
-        for (i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
+        for (i = 0; i < ROUTES; i++) {
             assert_fidelities_agree("theta12", source, target, PUT_PHITS, routes[i], NIC_RATE);
             assert_fidelities_agree("theta12", source, target, GET_PHITS, routes[i], NIC_RATE);
             assert_fidelities_agree("theta12", source, target, PUT_PHITS, routes[i], 3.7);
         }
     }
-    for (i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
+    for (i = 0; i < ROUTES; i++) {
         assert_fidelities_agree("xc-2-groups", 5, 333, PUT_PHITS, routes[i], NIC_RATE);
         assert_fidelities_agree("xc-2-groups", 5, 555, PUT_PHITS, routes[i], NIC_RATE);
         assert_fidelities_agree("mini2", 5, 9, PUT_PHITS, routes[i], NIC_RATE);
         assert_fidelities_agree("mini2", 0, 63, PUT_PHITS, routes[i], NIC_RATE);
+        assert_fidelities_agree("mini2", 45, 9, PUT_PHITS, routes[i], NIC_RATE);
+        assert_fidelities_agree("mini2", 13, 36, GET_PHITS, routes[i], NIC_RATE);
+        assert_fidelities_agree("chassis", 31, 61, PUT_PHITS, routes[i], NIC_RATE);
         assert_fidelities_agree("xc-2-groups", UINT32_MAX, 0, PUT_PHITS, routes[i],
                                 NIC_RATE); /* 5 hops */
     }
+}
+
+/* Two routers: the links between them are all there is, for every mode. */
+static void fidelities_agree_on_two_routers(void **state)
+{
+    uint32_t chassis, k;
+
+    (void)state;
+    for (chassis = 1; chassis <= 2; chassis++)
+        for (k = 0; k < ROUTES; k++) {
+            struct net_config config = test_preset(NULL);
+
+            config.dragonfly.groups = 1;
+            config.dragonfly.chassis = chassis;
+            config.dragonfly.slots = 3 - chassis;
+            assert_configuration_agrees(config, 0, 7, PUT_PHITS, routes[k], NIC_RATE);
+            assert_configuration_agrees(config, 5, 1, GET_PHITS, routes[k], NIC_RATE);
+            assert_configuration_agrees(config, 7, 0, PUT_PHITS, routes[k], 3.7);
+        }
 }
 
 /* A single packet takes the closed form's time to the picosecond, whatever the pair, in adaptive
@@ -496,6 +526,7 @@ int main(void)
         cmocka_unit_test(aries_20_forced_five_hops),
         cmocka_unit_test(aries_20_no_idle_pair_exceeds_2us),
         cmocka_unit_test(fidelities_agree_when_idle),
+        cmocka_unit_test(fidelities_agree_on_two_routers),
         cmocka_unit_test(single_packets_agree_exactly),
         cmocka_unit_test(lead_and_lag),
         cmocka_unit_test(path_rates),

@@ -118,7 +118,7 @@ static inline void test_at(sim_time_t at, void (*act)(void *arg), void *arg)
 
 /*
  * A message of `bytes` that the source NIC feeds at a rate, as chunks of 16 packets, the way a
- * device does it. The closed form knows no links, so there the sender keeps to net_path_rate.
+ * device does it.
  */
 struct message {
     struct net *net;
@@ -179,14 +179,6 @@ static inline void message_next(struct sim_event *event)
         .route = (uint8_t)message->route,
         .streamed = message->sent > 0,
     };
-    if (net_fidelity(message->net) == NET_F0) {
-        double rate = net_path_rate(message->net, message->source, message->target, message->route);
-        sim_time_t wire = (sim_time_t)(chunk->transfer.units * 1e6 / rate);
-        sim_time_t wire_feed = (sim_time_t)((chunk->transfer.units - last) * 1e6 / rate);
-
-        gap = wire > gap ? wire : gap;
-        feed = wire_feed > feed ? wire_feed : feed;
-    }
     net_send(message->net, &chunk->transfer, feed);
     if (++message->sent < message->chunks)
         sim_event_schedule(event, sim_now() + gap);

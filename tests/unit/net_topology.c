@@ -400,6 +400,7 @@ static void refusals_name_what_is_wrong(void **state)
     assert_refused(&config, "ADAPTIVE_2");
     config = test_preset("mini2");
     config.fidelity = NET_F2;
+    config.topology = NET_SWITCHED;
     assert_refused(&config, "F2");
 }
 

@@ -249,7 +249,7 @@ static void expect_files(const char *out, const char *const *names, size_t count
 static void out_is_all_or_nothing(void **state)
 {
     static const char *const names[] = {"metrics.json", "ledger.json", "trace.pftrace",
-                                        "scenario.yaml"};
+                                        "scenario.yaml", "links.csv",   "histograms.csv"};
     char *good = file("good.yaml", GOOD), *out = g_build_filename(folder, "out", NULL);
     char *link = file("link.yaml", GOOD "faults: [{at: link, do: down, routers: [0, 15]}]\n");
     char *again = g_build_filename(out, "scenario.yaml", NULL),
@@ -459,6 +459,7 @@ static void programs_of_ones_own(void **state)
     expect_behaviour("undeclared", "1", 1,
                      "asks for argument \"nonsense\", which it does not declare");
     expect_behaviour("sizes", "0", 1, "rank 1: exchanges 2 bytes where others exchange 1");
+    expect_behaviour("alarm", "0", 0, "1.29 ms of virtual time");
     expect_behaviour("livelock", "1", 3, "the run ended by no-progress");
     /* Rank 0 comes once more than the others; they have left, so nobody is waited for in vain. */
     expect_behaviour("latecomer", "1", 0, "ok");

@@ -28,7 +28,7 @@ static const struct {
     {"[1]", "t:1: not a mapping; allowed: the fields of scenario, as \"field: value\""},
     {"seed: 1\n", "t:1: jobs: missing; it is required: what runs"},
     {JOB "sede: 1\n", "t:2: sede: unknown field; did you mean seed?; allowed: name, description, "
-                      "seed, fabric, limits, jobs, faults, mutate, "
+                      "trace, seed, fabric, limits, jobs, faults, mutate, "
                       "expect, sweep"},
     {JOB "seed: -1\n",
      "t:2: seed: \"-1\" is not allowed; allowed: a whole number, at most 9007199254740991"},
@@ -102,15 +102,21 @@ static const struct {
      "t:3: jobs.1.name: another job has this name; allowed: unique names"},
     {JOB "faults: [{do: drop}]\n", "t:2: faults.0.at: missing or not a single value; allowed: "
                                    "aries.packet, net.packet, aries.cq, aries.datagram, link, "
-                                   "router, node, cq, fabric"},
+                                   "router, node, cq, fabric, memory, error"},
     {JOB "faults: [{at: lnk, do: down}]\n",
      "t:2: faults.0.at: \"lnk\" is not allowed; did you mean link?; allowed: aries.packet, "
      "net.packet, aries.cq, "
-     "aries.datagram, link, router, node, cq, fabric"},
+     "aries.datagram, link, router, node, cq, fabric, memory, error"},
     {JOB "faults: [{at: aries.packet, do: delay}]\n",
-     "t:2: faults.0.do: \"delay\" is not allowed; allowed: drop, corrupt"},
+     "t:2: faults.0.do: \"delay\" is not allowed; allowed: drop, corrupt, fail"},
+    {JOB "faults: [{at: aries.packet, do: fail, status: NONSENSE}]\n",
+     "t:2: faults.0.status: no completion status; allowed: a name of aries/misc/exceptions.h "
+     "without A_STATUS_, such as RMT_DESC_UNAVAILABLE"},
+    {JOB "faults: [{at: node, do: bi_set, node: 1, orbs: 993}]\n",
+     "t:2: faults.0.orbs: \"993\" is not allowed; allowed: a whole number, at most 992"},
     {JOB "faults: [{at: aries.packet, do: drop, node: 3}]\n",
-     "t:2: faults.0.node: unknown field; allowed: at, do, label, probability, count, skip, from, "
+     "t:2: faults.0.node: unknown field; allowed: at, do, label, status, probability, count, skip, "
+     "from, "
      "until, source, target, "
      "between, kind"},
     {JOB "faults: [{at: aries.packet, do: drop, probability: 1.5}]\n",

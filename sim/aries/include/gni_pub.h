@@ -1378,7 +1378,7 @@ gni_return_t GNI_MsgqInit(IN gni_nic_handle_t nic_hndl, IN gni_msgq_rcv_cb_func 
                           IN void *cb_data, IN gni_cq_handle_t snd_cq, IN gni_msgq_attr_t *attrs,
                           OUT gni_msgq_handle_t *msgq_hndl);
 
-/* Leaves the queue. NOT_DONE: sends are outstanding. */
+/* Leaves the queue; no instance can connect nodes any more. NOT_DONE: sends are outstanding. */
 gni_return_t GNI_MsgqRelease(IN gni_msgq_handle_t msgq_hndl);
 
 /* Tells whether GNI_MsgqRelease would succeed, and changes nothing. NOT_DONE. */
@@ -1416,10 +1416,11 @@ gni_return_t GNI_MsgqSend(IN gni_msgq_handle_t msgq_hndl, IN gni_ep_handle_t ep_
                           IN uint32_t msg_id, IN uint8_t msg_tag);
 
 /*
- * Hands the messages of this instance to its callback. timeout > 0 waits for each; needs
- * GNI_MSGQ_MODE_BLOCKING. [blocks]
- * NOT_DONE: the callback said stop, or there may be more. ERROR_RESOURCE: the send queue is full.
- * INVALID_STATE: a foreign entry in the queue. ERROR_NOMEM.
+ * Hands the messages of this instance to its callback, which may call uGNI itself. timeout (ms; not
+ * 0 and not all-ones) waits so long for each message; needs GNI_MSGQ_MODE_BLOCKING. [blocks]
+ * SUCCESS: no message is left, or none came in time. NOT_DONE: the callback said stop (0), or a
+ * message of this node waits for room in another instance's pool. ERROR_RESOURCE: the send queue is
+ * full. INVALID_STATE: a foreign entry in the queue. ERROR_NOMEM.
  */
 gni_return_t GNI_MsgqProgress(IN gni_msgq_handle_t msgq_hndl, IN uint32_t timeout);
 
@@ -1432,8 +1433,8 @@ gni_return_t GNI_SmsgSetMaxRetrans(IN gni_nic_handle_t nic_handle, IN uint16_t m
 /* ---- functions: error events --------------------------------------------------------------- */
 
 /*
- * Queues error events of the NIC whose category is in mask (GNI_ERRMASK_), EEQ_size of them (0:
- * 64). nic_handle NULL: of device_id, all protection tags; privileged.
+ * Queues error events of the NIC whose category is in mask (GNI_ERRMASK_; 0: of every category),
+ * EEQ_size of them (0: 64). nic_handle NULL: of device_id, all protection tags; privileged.
  * INVALID_PARAM: also NULL without privilege. NO_MATCH: no such device. ERROR_RESOURCE.
  * ERROR_NOMEM.
  */
@@ -1447,7 +1448,7 @@ gni_return_t GNI_ReleaseErrors(IN gni_err_handle_t err_handle);
 /* Mask of a subscription. */
 gni_return_t GNI_GetErrorMask(IN gni_err_handle_t err_handle, OUT gni_error_mask_t *mask);
 
-/* Replaces the mask; *mask_out is the previous one. */
+/* Replaces the mask, 0: nothing more; *mask_out is the previous one. */
 gni_return_t GNI_SetErrorMask(IN gni_err_handle_t err_handle, IN gni_error_mask_t mask_in,
                               OUT gni_error_mask_t *mask_out);
 

@@ -71,6 +71,15 @@ struct aries_process *aries_process_create(struct aries_fabric *fabric, uint32_t
                                            const char *name,
                                            void (*killed)(void *arg, const char *why), void *arg);
 void aries_process_bind(struct aries_process *process, struct sim_fiber *fiber);
+/* Of a thread that ends, or is about to be killed: before sim_fiber_kill. */
+/* Of a thread that ends, or is about to be killed: before sim_fiber_kill. */
+void aries_process_unbind(struct aries_process *process, const struct sim_fiber *fiber);
+void *aries_process_arg(const struct aries_process *process); /* that of `killed` */
+/*
+ * As a signal with a handler that returns: a call in which the thread blocks, or will block next,
+ * ends early as gni_pub.h says (NOT_DONE, GNI_CqVectorMonitor INVALID_STATE).
+ */
+void aries_process_interrupt(struct aries_process *process, struct sim_fiber *fiber);
 /* Releases all it holds, as the kernel would; frees it. */
 void aries_process_exit(struct aries_process *process);
 struct aries_process *aries_process_self(void); /* of the running fiber; NULL: none */
@@ -82,11 +91,23 @@ struct aries_process *aries_process_self(void); /* of the running fiber; NULL: n
  */
 void aries_spin(bool (*ready)(const void *arg), const void *arg);
 
+/*
+ * poll(2) in virtual time: parks the running fiber until one of the descriptors is ready, `timeout`
+ * (ps, SIM_NEVER: none) is over, or a signal comes. Looks again whenever something of the process
+ * changed; what else makes a descriptor ready must be followed by sim_wake() of the fiber. Returns
+ * as poll(2) does.
+ */
+struct pollfd;
+int aries_poll(struct pollfd *fds, unsigned long count, sim_time_t timeout);
+
+const char *aries_status_text(uint32_t status); /* of a completion, without A_STATUS_; NULL: none */
+
 /* ---- faults and mutations -------------------------------------------------------------------- */
 
-/* Fault points registered here: "aries.packet" (drop, corrupt = poison; kind 0 request, 1
- * response), "aries.cq" (drop = the event finds its queue full; target = node, kind = 0 source, 1
- * destination queue), "aries.datagram" (drop, delay, duplicate). */
+/* Fault points registered here: "aries.packet" (drop, corrupt = poison, fail = refused with the
+ * rule's status; kind 0 request, 1 response), "aries.cq" (drop = the event finds its queue full;
+ * target = node, kind = 0 source, 1 destination queue), "aries.datagram" (drop, delay, duplicate).
+ */
 void aries_node_crash(struct aries_fabric *fabric, uint32_t node);
 bool aries_node_alive(const struct aries_fabric *fabric, uint32_t node);
 void aries_nic_hang(struct aries_fabric *fabric, uint32_t node,
@@ -95,7 +116,25 @@ void aries_pcie_stall(struct aries_fabric *fabric, uint32_t node, sim_time_t dur
 void aries_quiesce(struct aries_fabric *fabric, sim_time_t duration);
 void aries_throttle(struct aries_fabric *fabric, double percent,
                     sim_time_t duration); /* injection limited to percent */
-void aries_cq_force_overrun(struct aries_fabric *fabric, uint32_t node); /* every CQ of the node */
+#define ARIES_EVERY UINT32_MAX
+/*
+ * The queue with this number on the node (in order of creation), or every one: its next read
+ * reports an overrun.
+ */
+void aries_cq_force_overrun_of(struct aries_fabric *fabric, uint32_t node, uint32_t queue);
+void aries_cq_force_overrun(struct aries_fabric *fabric, uint32_t node); /* of every queue */
+/*
+ * The memory descriptor of a registration of the node, counted from 0 in order of attachment and
+ * registration, or of every one: accesses end with AT_MDD_UNCORRECTABLE until it is registered
+ * anew. A critical error event.
+ */
+void aries_mdd_corrupt(struct aries_fabric *fabric, uint32_t node, uint32_t region);
+/* The system controller limits the request packets in flight of a NIC; 0: no limit. */
+void aries_bi_set(struct aries_fabric *fabric, uint32_t node, uint32_t orb_entries);
+/* The NIC reports an error event: a category of GNI_ERRMASK_, a hardware code, a tag or 0 for all.
+ */
+void aries_error_inject(struct aries_fabric *fabric, uint32_t node, uint8_t category, uint16_t code,
+                        uint8_t ptag);
 
 /* Deliberate bugs of the model, to prove that the ledger sees them. Every `every`-th data chunk is
  * hit. */
@@ -110,7 +149,8 @@ void aries_mutate(struct aries_fabric *fabric, enum aries_mutation mutation, uin
 
 struct aries_counters {
     uint64_t transactions, request_packets, response_packets, payload_bytes, events, errors,
-        smsg_sent, smsg_received, datagrams, overruns, retransmits, orb_max;
+        smsg_sent, smsg_received, msgq_sent, msgq_received, datagrams, overruns, retransmits,
+        orb_max, error_events;
     /* NIC flits (16 bytes) of all requests: for each packet a header and its data, rounded up. */
     uint64_t request_flits;
 };

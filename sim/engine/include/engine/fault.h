@@ -45,6 +45,7 @@ struct sim_fault_rule {
     uint32_t between[2]; /* groups, in either order; SIM_FAULT_ANY: every; {g, ANY}: touches g */
     uint32_t kind;
     sim_time_t delay; /* for SIM_FAULT_DELAY */
+    uint32_t status; /* for SIM_FAULT_FAIL: meaning belongs to the point */
     /* state */
     uint64_t seen; /* subjects that matched, in the window */
     uint64_t fired; /* those struck */

@@ -34,6 +34,9 @@ void histogram_merge(struct histogram *into, const struct histogram *from);
  */
 uint64_t histogram_quantile(const struct histogram *histogram, double q);
 double histogram_mean(const struct histogram *histogram);
+/* The buckets that are not empty, in order; `value` is a bucket's middle, between min and max. */
+void histogram_for_each(const struct histogram *histogram,
+                        void (*visit)(uint64_t value, uint64_t count, void *arg), void *arg);
 
 struct metric {
     char *name; /* owned by the registry */

@@ -40,6 +40,15 @@ struct sim_event {
     void (*fire)(struct sim_event *event);
 };
 
+/*
+ * An event that tells what its handler will look at first: that and the line after it are fetched
+ * into the cache shortly before. `look` may be any address, also one that is not valid.
+ */
+struct sim_hinted {
+    struct sim_event event;
+    const void *look;
+};
+
 /* An event that can be cancelled in O(1); after sim_timer_cancel its memory may be freed at once.
  */
 struct sim_timer {
@@ -70,6 +79,10 @@ static inline sim_time_t sim_now(void)
 }
 
 void sim_event_schedule(struct sim_event *event, sim_time_t at); /* at >= sim_now() */
+void sim_hinted_schedule(struct sim_hinted *event, sim_time_t at); /* the same */
+/* The event that comes n places behind the next one, as it looks now; NULL when that is not known.
+ * For fetching what it will need. */
+struct sim_event *sim_event_ahead(uint32_t n);
 void sim_timer_arm(struct sim_timer *timer, sim_time_t at); /* re-arming moves it */
 void sim_timer_cancel(struct sim_timer *timer); /* no effect when not armed */
 static inline bool sim_timer_armed(const struct sim_timer *timer)

@@ -21,7 +21,7 @@ struct net;
 enum net_fidelity {
     NET_F0, /* closed form: no contention */
     NET_F1, /* chunks: each reserves the links of its path (cut-through, busy-until times) */
-    NET_F2, /* packets, virtual channels, credits: not yet built; net_create refuses it */
+    NET_F2, /* packets, virtual channels, credits; dragonflies only, one such network at a time */
 };
 
 /* Values are the hardware's route control field (aries transactionmgt); switched networks ignore
@@ -55,8 +55,17 @@ struct net_flight {
     sim_time_t sent;
     uint32_t deaths; /* links and routers that had died when it was sent */
     uint32_t links;
-    uint32_t link[NET_PATH_MAX];
-    uint32_t left_ns[NET_PATH_MAX]; /* when its last unit leaves that link, from `sent` */
+    union {
+        struct { /* F1 */
+            uint32_t link[NET_PATH_MAX];
+            uint32_t left_ns[NET_PATH_MAX]; /* when its last unit leaves that link, from `sent` */
+        };
+        struct { /* F2 */
+            struct sim_event next; /* the next packet is handed over */
+            sim_time_t feed, arrival, delay;
+            uint32_t packets, cut, open, last;
+        };
+    };
 };
 
 /*
@@ -65,7 +74,10 @@ struct net_flight {
  */
 struct net_transfer {
     /* Fires at the arrival of the last unit at the target NIC's input, see net_send. */
-    struct sim_event event;
+    union {
+        struct sim_event event;
+        struct sim_hinted hinted; /* `look`: the caller's, for the cache; need not be set */
+    };
     uint32_t source, target;
     uint32_t units; /* on the wire, all packets together */
     uint32_t last_units; /* of the last packet: its serialisation is what an idle path adds once */
@@ -76,6 +88,8 @@ struct net_transfer {
     uint64_t hash; /* hashed modes: same hash, same path (destination cache line) */
     sim_time_t lead; /* the packets before the last one were ready over so long before the head's
                       * time (acknowledgements of what came bit by bit); 0: all are sent now */
+    sim_time_t drain; /* F2: how long each packet keeps the target NIC's input busy; what it cannot
+                       * take waits in the network. 0: it takes all that comes */
     sim_time_t lag; /* `event` fires so much after the arrival (the receiver's pipeline: saves it an
                      * event); a transfer that is lost fires without it */
     /* results */
@@ -99,6 +113,16 @@ struct net_route_bias {
     uint32_t min_shift, min_add, non_shift, non_add;
 };
 
+/* F2: the tiles of a router. Rates are units (phits) per microsecond. */
+struct net_tile_config {
+    uint32_t private_blocks, shared_blocks; /* of 8 phits: an input buffer's, per VC and for all */
+    uint32_t row_credits; /* phits of a VC that an input tile may have in the row buffer of each
+                           * column, besides those that are on the move */
+    double row_mps, column_mps; /* buses of the crossbar */
+    double ptile_mps; /* a processor tile, each class */
+    sim_time_t nic_buffer; /* time that the NIC needs to work off its full request buffer */
+};
+
 struct net_dragonfly_config {
     const char *preset; /* see net_presets(); NULL: the numbers below */
     uint32_t groups, chassis, slots; /* per machine, group, chassis; nodes per router is 4 */
@@ -107,6 +131,7 @@ struct net_dragonfly_config {
     sim_time_t router_transit; /* RTR */
     uint32_t vc_units; /* capacity of one VC: what a load of 15 means; 576 phits */
     struct net_route_bias bias[4];
+    struct net_tile_config tile;
 };
 
 struct net_switched_config {
@@ -162,7 +187,7 @@ sim_time_t net_idle_latency(const struct net *net, uint32_t source, uint32_t tar
                             uint32_t last_units);
 uint32_t net_minimal_hops(const struct net *net, uint32_t source, uint32_t target);
 /*
- * Ceiling of the open paths, in wire units per microsecond; the F0 stream rate is bounded by it.
+ * Ceiling of the open paths, in wire units per microsecond; no stream of a pair is faster for long.
  * One path for the fixed modes; INFINITY where the network is no bound (same router, or adaptive
  * with at least 4 ports); 0 when nothing leads there.
  */
@@ -183,6 +208,14 @@ bool net_link_set_alive(struct net *net, uint32_t router_a, uint32_t router_b, u
                         bool alive);
 bool net_link_set_lanes(struct net *net, uint32_t router_a, uint32_t router_b, uint32_t which,
                         uint32_t lanes);
+/*
+ * The link protocol finds each micropacket (9 phits) bad with probability `rate` and sends again
+ * from there: later, never lost. Seven in a row make it initialise the link again (20 us); when
+ * that happens twice running, the link is dead. F1 adds the mean delay to each transfer; F0 knows
+ * no errors. 0 ends it.
+ */
+bool net_link_set_error_rate(struct net *net, uint32_t router_a, uint32_t router_b, uint32_t which,
+                             double rate);
 bool net_router_set_alive(struct net *net, uint32_t router, bool alive);
 bool net_router_alive(const struct net *net, uint32_t router);
 
@@ -195,7 +228,9 @@ struct net_link_info {
     enum { NET_LINK_GREEN, NET_LINK_BLACK, NET_LINK_BLUE, NET_LINK_SWITCH } color;
     bool alive;
     uint64_t units, transfers, dropped, dead; /* counters; dead: routed to a dead link */
+    uint64_t replays, reinits; /* of the link protocol */
     sim_time_t busy; /* time on the wire of all `units`, at the link's present rate */
+    sim_time_t stalled[2]; /* F2: how long packets ready to go waited for it, by class */
 };
 /* Directed links in a fixed order (each physical link appears once per direction). */
 void net_for_each_link(const struct net *net,
@@ -204,6 +239,7 @@ void net_for_each_link(const struct net *net,
 struct net_counters {
     uint64_t transfers, packets, units, hops, minimal, non_minimal, dropped, unreachable, delayed,
         duplicated, poisoned;
+    uint64_t replays; /* of the link protocol */
     sim_time_t waiting; /* sum of queueing times */
 };
 void net_get_counters(const struct net *net, struct net_counters *counters);

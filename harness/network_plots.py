@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Pictures of the network under load: runs scenarios/workloads/traffic*.yaml and draws docs/images/network-*.svg.
+
+    network_plots.py [heat] [latency] [throughput] [fidelity] [--images DIR]    all of them without a name
+
+heat: how busy the links between groups and inside a group are; latency: distributions; throughput: delivered over offered
+load, by routing mode; fidelity: mean throughput of F1 beside F2 by pattern, a picture and a table on standard output.
+docs/network-experiments.md shows them. The programs are those of JACQUARD_BUILD, or build.
+"""
+
+import argparse
+import csv
+import sys
+import tempfile
+from pathlib import Path
+
+import jacquard
+import matplotlib
+
+matplotlib.use("Agg")  # no display is needed
+
+import matplotlib.pyplot as plt  # noqa: E402: the back end has to be chosen before
+
+SCENARIOS = jacquard.ROOT / "scenarios" / "workloads"
+IMAGES = jacquard.ROOT / "docs" / "images"
+MODES = {"adaptive0": "ADAPTIVE_0", "adaptive3": "ADAPTIVE_3", "min_hash": "MIN_HASH", "nmin_hash": "NMIN_HASH"}
+COLOURS = dict(zip(MODES, ("tab:blue", "tab:green", "tab:orange", "tab:red")))
+PATTERNS = {"uniform": "uniform random", "neighbour": "nearest neighbour", "complement": "bit complement",
+            "incast": "incast", "adversarial": "group-adversarial"}
+LOADS = (0.02, 0.05, 0.08, 0.11, 0.14, 0.17, 0.2, 0.25, 0.3)
+NODES, INJECTION = 160, 10e9  # of traffic.yaml: ranks, B/s that load 1 means
+# 864 ranks, one on each router of Theta as it was at first.
+THETA = {"fabric": "{preset: theta9}", "jobs.t.nodes": "0-3455/4", "jobs.t.args.group": 384, "jobs.t.args.unit": "bte",
+         "jobs.t.args.bytes": "16KiB", "jobs.t.args.window": 8}
+
+
+def run(name, settings, options=()):
+    result = jacquard.run(SCENARIOS / name, set={**settings, "expect": "[]"}, options=options)
+    if not result.data or result.exit_code == jacquard.runner.BAD_INPUT:
+        raise SystemExit(result.report())
+    return result
+
+
+def tables(name, settings):
+    """links.csv and histograms.csv of a run, as lists of dicts."""
+    with tempfile.TemporaryDirectory() as folder:
+        run(name, settings, ["--out", f"{folder}/out"])
+        return [list(csv.DictReader((Path(folder) / "out" / table).open()))
+                for table in ("links.csv", "histograms.csv")]
+
+
+# ---- heat --------------------------------------------------------------------------------------------------------------
+
+
+def mean_by(links, key_of):
+    sums = {}
+    for link in links:
+        key = key_of(link)
+        total, count = sums.get(key, (0, 0))
+        sums[key] = (total + float(link["busy"]), count + 1)
+    return {key: total / count for key, (total, count) in sums.items()}
+
+
+def image(axes, values, rows, columns, title, xlabel, ylabel, top):
+    grid = [[values.get((row, column), float("nan")) for column in range(columns)] for row in range(rows)]
+    picture = axes.imshow(grid, vmin=0, vmax=top, cmap="inferno", aspect="auto", interpolation="nearest")
+    axes.set(title=title, xlabel=xlabel, ylabel=ylabel)
+    axes.set_xticks(range(0, columns, 1 if columns < 12 else 3))
+    axes.set_yticks(range(rows))
+    axes.set_facecolor("lightgrey")
+    return picture
+
+
+def heat(figure):
+    """Rows: minimal and adaptive routing. Left: blue links, group to group. Right: green and black links of group 0."""
+    cells = figure.subplots(2, 2, gridspec_kw={"width_ratios": [1, 1.35]})
+    panels = []
+    for routing in ("min_hash", "adaptive0"):
+        links, _ = tables("traffic_adversarial.yaml", {**THETA, "jobs.t.args.routing": routing})
+        blue = mean_by((link for link in links if link["colour"] == "blue"),
+                       lambda link: (int(link["group"]), int(link["peer_group"])))
+        local = mean_by((link for link in links if link["colour"] != "blue" and link["group"] == "0"),
+                        lambda link: (int(link["chassis"]), int(link["slot"])))
+        panels.append((routing, blue, local))
+    tops = [max(max(panel[side].values()) for panel in panels) for side in (1, 2)]
+    for (routing, blue, local), row in zip(panels, cells):
+        pictures = [
+            image(row[0], blue, 9, 9, f"{MODES[routing]}: between groups", "to group", "from group", tops[0]),
+            image(row[1], local, 6, 16, f"{MODES[routing]}: inside group 0", "slot", "chassis", tops[1])]
+        for axes, picture in zip(row, pictures):
+            figure.colorbar(picture, ax=axes, format=matplotlib.ticker.PercentFormatter(1, decimals=0))
+    figure.suptitle("Links busy, every group sending to the next (Theta, 9 groups)")
+
+
+# ---- latency -----------------------------------------------------------------------------------------------------------
+
+
+def latency(figure):
+    cells = figure.subplots(1, 2, sharey=True)
+    for axes, load in zip(cells, (0.05, 0.15)):
+        for routing, label in MODES.items():
+            _, buckets = tables("traffic.yaml", {"jobs.t.args.routing": routing, "jobs.t.args.load": load})
+            points = [(int(row["value"]), int(row["count"])) for row in buckets if row["metric"] == "t.latency"]
+            total, seen, xs, ys = sum(count for _, count in points), 0, [], []
+            for value, count in points:
+                seen += count
+                xs.append(value / 1e6)
+                ys.append(seen / total)
+            axes.step(xs, ys, where="post", label=label, color=COLOURS[routing])
+        axes.set(title=f"offered {load * INJECTION / 1e9:g} GB/s per node", xlabel="latency of 4 KiB (µs)", xscale="log",
+                 xticks=[2, 5, 10, 20], xticklabels=["2", "5", "10", "20"], xlim=(1.5, 40), ylim=(0, 1.01))
+        axes.minorticks_off()
+        axes.grid(alpha=0.3)
+    cells[0].set_ylabel("part of all messages")
+    cells[0].legend()
+    figure.suptitle("Uniform random traffic, 160 nodes in 5 groups")
+
+
+# ---- throughput --------------------------------------------------------------------------------------------------------
+
+
+def throughput(figure):
+    cells = figure.subplots(1, 2, sharey=True)
+    bounds = {"traffic.yaml": None, "traffic_adversarial.yaml": 8 * 2.857 / 32}
+    for axes, (name, bound) in zip(cells, bounds.items()):
+        for routing, label in MODES.items():
+            delivered = []
+            for load in LOADS:
+                result = run(name, {"jobs.t.args.routing": routing, "jobs.t.args.load": load, "jobs.t.args.window": 16,
+                                    "jobs.t.args.warmup": "100us", "jobs.t.args.duration": "100us"})
+                delivered.append(result.metrics["t.total_bandwidth"]["mean"] / NODES / 1e9)
+            axes.plot([load * INJECTION / 1e9 for load in LOADS], delivered, marker=".", label=label,
+                      color=COLOURS[routing])
+        axes.plot([0, 2], [0, 2], color="grey", linewidth=0.8, linestyle=":")
+        if bound:
+            axes.axhline(bound, color="grey", linewidth=0.8, linestyle="--")
+            axes.annotate("all links of the group pair", (1.55, bound * 0.99), va="top", fontsize="small", color="dimgrey")
+        axes.set(title="uniform random" if not bound else "group-adversarial", xlabel="offered (GB/s per node)",
+                 xlim=(0, 3.1), ylim=(0, 2))
+        axes.grid(alpha=0.3)
+    cells[0].set_ylabel("delivered (GB/s per node)")
+    cells[0].legend(loc="upper left")
+    figure.suptitle("Puts of 4 KiB, 160 nodes in 5 groups")
+
+
+# ---- F1 beside F2 ------------------------------------------------------------------------------------------------------
+
+
+def fidelity(figure):
+    names = {"uniform": "traffic.yaml", "incast": "traffic_incast.yaml"}
+    means = []
+    print("| pattern | F1, GB/s | F2, GB/s | F1 / F2 |\n|---|---:|---:|---:|")
+    for pattern, title in PATTERNS.items():
+        settings = {"jobs.t.args.load": 0} if pattern == "uniform" else {}
+        one, two = (run(names.get(pattern, f"traffic_{pattern}.yaml"), {
+            **settings, "fabric.fidelity": level, "jobs.t.args.window": 8, "jobs.t.args.duration": "60us",
+            "jobs.t.args.warmup": "60us"}).metrics["t.total_bandwidth"]["mean"] / 1e9 for level in ("F1", "F2"))
+        means.append((title, one, two))
+        print(f"| {title} | {one:.1f} | {two:.1f} | {one / two:.2f} |")
+    axes = figure.subplots()
+    at = range(len(means))
+    axes.bar([x - 0.2 for x in at], [one / two for _, one, two in means], 0.4, label="F1", color="tab:blue")
+    axes.bar([x + 0.2 for x in at], [1] * len(means), 0.4, label="F2", color="lightgrey")
+    axes.axhspan(0.85, 1.15, color="tab:green", alpha=0.15, label="15 % around F2")
+    axes.set_xticks(list(at), [title for title, _, _ in means], fontsize="small")
+    axes.set(ylabel="mean throughput, F2 = 1", ylim=(0, 1.6))
+    axes.legend()
+    figure.suptitle("Mean throughput as fast as 8 messages in flight allow")
+
+
+PICTURES = {"heat": (heat, (9, 6.4)), "latency": (latency, (9, 4)), "throughput": (throughput, (9, 4.2)),
+            "fidelity": (fidelity, (8, 4))}
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("picture", nargs="*", choices=[*PICTURES, []], help="which; all without a name")
+    parser.add_argument("--images", type=Path, default=IMAGES, help="folder of the pictures")
+    parser.add_argument("--format", choices=("svg", "png"), default="svg")
+    options = parser.parse_args(arguments)
+    # The same text and the same ids in every run.
+    plt.rcParams.update({"svg.hashsalt": "jacquard", "svg.fonttype": "none"})
+    for name in options.picture or PICTURES:
+        draw, size = PICTURES[name]
+        figure = plt.figure(figsize=size, layout="constrained")
+        draw(figure)
+        options.images.mkdir(parents=True, exist_ok=True)
+        figure.savefig(options.images / f"network-{name}.{options.format}", dpi=110,
+                       metadata={"Date": None} if options.format == "svg" else None)
+        plt.close(figure)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

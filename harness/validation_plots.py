@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Pictures of docs/validation.md: curves over the size of a transfer with published points on them, and all deviations.
+
+Drawn by `harness/validation.py --docs`.
+"""
+
+import re
+
+import matplotlib
+
+matplotlib.use("Agg")  # no display is needed
+
+import jacquard  # noqa: E402: the back end has to be chosen before
+import matplotlib.pyplot as plt  # noqa: E402
+
+SCENARIOS = jacquard.ROOT / "scenarios" / "validation"
+SIMULATED = ("#1f4e79", "#2a8f6d", "#7b4ea3", "#a05a2c")
+PUBLISHED = "#d1491b"
+# Published unit in the unit of metrics: ps, B/s, 1/s.
+UNITS = {"us": 1e6, "ns": 1e3, "MB/s": 1e6, "GB/s": 1e9, "Mop/s": 1e6, "Mmsg/s": 1e6}
+CONFIDENCES = {"published": "o", "derived": "s", "recalled": "^"}
+
+# Name, heading, axis, divisor of the metric, both scales, curves (prefix in the scenario, metric, label), published rows.
+CURVES = [
+    ("validation-mpi-latency", "cray-mpich ping-pong, XC50, same blade", "latency (µs)", 1e6, "log", "xc40-series",
+     [("eager", "latency", "eager, by SMSG"), ("rendezvous", "latency", "rendezvous, by BTE GET")],
+     ["V10", "V11", "V13", "V14", "V16", "V17", "V19", "V20", "V21", "V23", "V25"]),
+    ("validation-rma-latency", "libfabric RMA write by FMA, XC40, same blade", "latency (µs)", 1e6, "linear", "xc40-series",
+     [("rma", "latency", "simulated")], ["V26", "V28", "V29", "V30"]),
+    ("validation-put-bandwidth", "UCX PUTs, 64 in flight, XC40", "bandwidth (GB/s)", 1e9, "log", "xc40-series",
+     [("fma", "bandwidth", "FMA"), ("bte", "bandwidth", "BTE")],
+     ["V32", "V33", "V35", "V37", "V38", "V39", "V40", "V41", "V42", "V43", "V44", "V45"]),
+    ("validation-blocking-bandwidth", "one thread, one transfer at a time, XC40", "bandwidth (GB/s)", 1e9, "linear",
+     "xc40-blocking", [("fma-put", "bandwidth", "FMA PUT"), ("fma-get", "bandwidth", "FMA GET"),
+                       ("bte-put", "bandwidth", "BTE PUT"), ("bte-get", "bandwidth", "BTE GET")], ["V59", "V60", "V61"]),
+]
+
+
+def size_text(size):
+    for unit, name in ((1 << 20, "Mi"), (1 << 10, "Ki")):
+        if size >= unit:
+            return f"{size / unit:g}{name}"
+    return f"{size:g}"
+
+
+def points(metrics, prefix, metric):
+    """[(size, median)] of the jobs that are called <prefix>-<size>."""
+    pattern = re.compile(rf"{prefix}-(\d+)\.{metric}")
+    return sorted((int(match.group(1)), metrics[name]["p50"]) for name in metrics if (match := pattern.fullmatch(name)))
+
+
+def draw_curves(axes, metrics, curves, divisor, rows):
+    for color, (prefix, metric, label) in zip(SIMULATED, curves):
+        xs, ys = zip(*points(metrics, prefix, metric))
+        axes.plot(xs, [y / divisor for y in ys], color=color, marker=".", markersize=4, linewidth=1.5, label=label, zorder=2,
+                  linestyle="--" if prefix.endswith("-get") else "-")  # GET lies on PUT for the BTE
+    values = [row.published * UNITS[row.unit] / divisor for row in rows]
+    axes.errorbar([int(row.size) for row in rows], values, fmt="o", markersize=5, color=PUBLISHED, capsize=4, linewidth=1.2,
+                  yerr=[value * row.tolerance / 100 for value, row in zip(values, rows)], zorder=3,
+                  label="published, with tolerance")
+
+
+def size_axis(axes, sizes):
+    axes.set_xscale("log", base=2)
+    low, high = min(sizes), max(sizes)
+    step = 1 if high / low <= 1 << 10 else 2
+    ticks = [1 << power for power in range(low.bit_length() - 1, high.bit_length(), step)]
+    axes.set_xticks(ticks, [size_text(tick) for tick in ticks])
+    axes.minorticks_off()
+    axes.set_xlabel("bytes")
+
+
+def curve(name, heading, label, divisor, scale, scenario, curves, ids, by_id):
+    result = jacquard.run(SCENARIOS / f"{scenario}.yaml")
+    if not result.ok:
+        raise SystemExit(result.report())
+    figure, axes = plt.subplots(figsize=(7.5, 4.5), layout="constrained")
+    draw_curves(axes, result.metrics, curves, divisor, [by_id[id] for id in ids])
+    axes.set_yscale(scale)
+    if scale == "log":
+        axes.yaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _: f"{value:g}"))
+    else:
+        axes.set_ylim(bottom=0)
+    size_axis(axes, [size for prefix, metric, _ in curves for size, _ in points(result.metrics, prefix, metric)])
+    axes.set_ylabel(label)
+    axes.set_title(heading, fontsize=11)
+    axes.grid(True, alpha=0.3)
+    axes.legend(frameon=False)
+    return name, figure
+
+
+def deviations(rows):
+    """Each judged row as its deviation, in the bar of what it may be; exact ones would all be points at 0."""
+    rows = [row for row in rows if row.judged and row.use != "bound" and row.tolerance >= 1]
+    figure, axes = plt.subplots(figsize=(7.5, 0.17 * len(rows) + 1), layout="constrained")
+    for at, row in enumerate(rows):
+        axes.barh(at, 2 * row.tolerance, left=-row.tolerance, height=0.7, color="#dfe6ec", zorder=1)
+        axes.plot(row.deviation, at, CONFIDENCES[row.confidence], color=SIMULATED[0] if row.use == "check" else "white",
+                  markeredgecolor=SIMULATED[0], markersize=5, zorder=3)
+    axes.axvline(0, color="#888888", linewidth=0.8, zorder=2)
+    axes.set_yticks(range(len(rows)), [f"{row.id}  {row.layer}" + (f", {size_text(int(row.size))}B" if row.size else "")
+                                       for row in rows], fontsize=6.5)
+    axes.set_ylim(len(rows), -1)
+    axes.set_xlabel("simulated against published (%); grey: tolerance")
+    for label, marker, face in (("check", "o", SIMULATED[0]), ("fitted to it", "o", "white"),
+                                ("derived", "s", "white"), ("recalled", "^", "white")):
+        axes.plot([], [], marker, color=face, markeredgecolor=SIMULATED[0], markersize=5, label=label)
+    axes.legend(frameon=False, fontsize=8, loc="lower right")
+    axes.grid(True, axis="x", alpha=0.3)
+    return "validation-deviations", figure
+
+
+def draw(rows, folder):
+    """All pictures as SVG; the same results give the same files."""
+    matplotlib.rcParams.update({"svg.hashsalt": "jacquard", "svg.fonttype": "none", "font.family": "sans-serif"})
+    by_id = {row.id: row for row in rows}
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name, figure in [*(curve(*what, by_id) for what in CURVES), deviations(rows)]:
+        path = folder / f"{name}.svg"
+        figure.savefig(path, metadata={"Date": None})
+        plt.close(figure)
+        written.append(path)
+    return written

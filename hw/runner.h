@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Workloads as programs of their own on a machine: run/workload.h over PMI, clock_gettime(2) and
+ * POSIX threads. One process per rank, started by the machine's launcher.
+ */
+#ifndef JACQUARD_HW_RUNNER_H
+#define JACQUARD_HW_RUNNER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "run/workload.h"
+
+#define ARGUMENTS_MAX 64
+#define METRICS_MAX 32
+#define NAME_BYTES 48
+#define BUCKETS 1024 /* 16 for each power of two */
+
+/* ---- arguments (arguments.c) ----------------------------------------------------------------- */
+
+struct argument_value {
+    uint64_t number; /* counts, bytes, picoseconds, 0 or 1 */
+    double real;
+    const char *text; /* of a choice: as written in the workload */
+};
+
+/*
+ * "4KiB", "10us", "0.5", "on", "put": what a scenario accepts. False: `problem` (of `size` bytes)
+ * says what is allowed.
+ */
+bool argument_parse(const struct workload_arg *arg, const char *text, struct argument_value *value,
+                    char *problem, size_t size);
+
+/* ---- metrics (metrics.c) --------------------------------------------------------------------- */
+
+enum metric_kind { METRIC_LATENCY, METRIC_BANDWIDTH, METRIC_RATE, METRIC_COUNTER };
+
+/* Plain bytes, so that ranks can send it. */
+struct metric {
+    char name[NAME_BYTES]; /* "": none */
+    enum metric_kind kind;
+    uint64_t count, sum, least, most;
+    uint64_t buckets[BUCKETS];
+};
+
+void metric_add(struct metric *metric, uint64_t value);
+void metric_merge(struct metric *into, const struct metric *from);
+/* About: within a sixteenth. */
+uint64_t metric_quantile(const struct metric *metric, double part);
+
+/* ---- ranks (rank.c) -------------------------------------------------------------------------- */
+
+struct rank {
+    const struct workload *workload;
+    struct argument_value values[ARGUMENTS_MAX];
+    uint32_t id, size, on_node;
+    int *nodes; /* nid of each rank */
+    uint8_t ptag;
+    uint32_t cookie;
+    uint64_t random;
+    uint64_t alarm; /* ps of rank_now(); 0: none */
+    struct metric *metrics; /* METRICS_MAX */
+    uint64_t failures;
+};
+
+/* Joins the job. False: what is missing has been told on the standard error. */
+bool rank_open(struct rank *rank, const struct workload *workload);
+void rank_close(struct rank *rank);
+
+#endif

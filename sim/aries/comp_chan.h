@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Completion channels: what the files of the front share of them. */
+#ifndef JACQUARD_ARIES_COMP_CHAN_H
+#define JACQUARD_ARIES_COMP_CHAN_H
+
+#include "internal.h"
+
+struct gni_comp_chan {
+    uint32_t magic;
+    uint32_t refs; /* the handle, plus one for each thread blocked in it */
+    struct gni_nic *nic; /* NULL when the handle died */
+    struct aries_fabric *fabric;
+    int fd; /* an eventfd that counts the channel events not collected */
+    struct aries_list attached; /* queues */
+    struct aries_list fired; /* of these, in the order in which they are to be told */
+    struct aries_list nic_link;
+};
+
+void aries_channel_release(struct gni_comp_chan *channel); /* the handle dies */
+void aries_channel_discard(void *channel); /* what it holds of the system; end of the fabric */
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Subscriptions to error events: what the files of the front share of them. */
+#ifndef JACQUARD_ARIES_ERROR_EVENT_H
+#define JACQUARD_ARIES_ERROR_EVENT_H
+
+#include "internal.h"
+
+struct gni_err {
+    uint32_t magic;
+    uint32_t refs; /* the handle, plus one for each thread blocked in it */
+    struct aries_nic *hw;
+    struct gni_nic *nic; /* NULL: a subscription to the whole device */
+    struct aries_process *process;
+    gni_error_mask_t mask;
+    uint8_t ptag; /* 0: all */
+    uint32_t capacity, head, count;
+    gni_error_event_t *ring; /* `capacity` of them, from the first event on */
+    struct sim_fiber **waiters;
+    uint32_t waiters_count;
+    struct aries_list hw_link, process_link;
+};
+
+void aries_errors_release(struct gni_err *errors); /* the handle dies */
+void aries_errors_release_nic(struct gni_nic *nic); /* those of an attachment */
+void aries_errors_discard(void *errors); /* what its memory holds; end of the fabric */
+/* A thread that is gone waits for nothing. */
+void aries_errors_forget(struct aries_process *process, const struct sim_fiber *fiber);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the driver of one node keeps about a protection tag besides that it is known: limits,
+ * translation, suspension. And its node translation table.
+ */
+#ifndef JACQUARD_ARIES_JOB_H
+#define JACQUARD_ARIES_JOB_H
+
+#include "internal.h"
+
+#define ARIES_NO_LIMIT UINT64_MAX
+#define ARIES_NTT_ENTRIES 8192u
+
+struct aries_job_state {
+    struct aries_nic *hw;
+    uint64_t limit[GNI_JOB_RES_LAST]; /* ARIES_NO_LIMIT: what the NIC has */
+    uint32_t ntt_base, ntt_size; /* entries; size 0: addresses are not translated */
+    bool ntt_cleanup; /* the entries are cleared when the last domain of the tag is gone */
+    bool suspending, suspended;
+    uint8_t ptag;
+};
+
+struct aries_ntt {
+    uint32_t granularity; /* nodes per entry */
+    uint32_t used; /* entries that are set */
+    struct {
+        gni_ntt_entry_t entry;
+        bool set;
+    } entries[ARIES_NTT_ENTRIES];
+};
+
+/* NULL: there is nothing special about the tag. */
+static inline struct aries_job_state *aries_job_state_of(const struct aries_nic *hw, uint8_t ptag)
+{
+    return sim_likely(hw->job_states == NULL) ? NULL : hw->job_states[ptag];
+}
+struct aries_job_state *aries_job_state_make(struct aries_nic *hw, uint8_t ptag);
+
+/* Whether a job with `used` of a resource may have `more`. */
+static inline bool aries_job_allows(const struct aries_nic *hw, uint8_t ptag,
+                                    gni_job_res_t resource, uint64_t used)
+{
+    const struct aries_job_state *state = aries_job_state_of(hw, ptag);
+
+    return sim_likely(state == NULL) || used < state->limit[resource];
+}
+/* What the attachments of a tag hold; for aries_job_allows() where there is a limit. */
+uint64_t aries_job_used(const struct aries_nic *hw, uint8_t ptag, gni_job_res_t resource);
+static inline bool aries_job_may_add(const struct aries_nic *hw, uint8_t ptag,
+                                     gni_job_res_t resource)
+{
+    return sim_likely(aries_job_state_of(hw, ptag) == NULL) ||
+           aries_job_allows(hw, ptag, resource, aries_job_used(hw, ptag, resource));
+}
+
+void aries_job_left(struct aries_nic *hw, uint8_t ptag); /* a domain of the tag has gone */
+void aries_job_states_free(struct aries_nic *hw);
+
+/* ntt.c */
+/* The checks and the work of GNI_ConfigureNTT for a privileged caller. */
+gni_return_t aries_ntt_configure(struct aries_nic *hw, const gni_ntt_descriptor_t *desc,
+                                 uint32_t *base);
+bool aries_ntt_has(const struct aries_nic *hw, uint32_t base, uint32_t size); /* all of them set */
+void aries_ntt_clear(struct aries_nic *hw, uint32_t base, uint32_t size);
+uint32_t aries_ntt_granularity(const struct aries_nic *hw);
+/* False: the domain's own node is not in its group. */
+bool aries_ntt_attach(struct gni_nic *nic);
+
+#endif

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * F2: packets on a dragonfly. What its files share.
+ *
+ *   packet.c        building, the pool of packets, net_send, delivery, the books at the end
+ *   packet_tile.c   a tile: input queue, crossbar, output arbitration, the way to the next router
+ *   packet_nic.c    processor tiles: injection and ejection
+ *   packet_route.c  which port and virtual channel next
+ *   packet_fault.c  links and routers that die, packets that are lost
+ *
+ * A router has 48 tiles: 40 for the ports of dragonfly.h (tile index = router * 48 + port), 8 for
+ * its NICs, four for NICs 0 and 1, four for 2 and 3. A packet's life, with what each step costs:
+ *
+ *   net_send ── injection queue of the NIC ── input queue of a processor tile
+ *                                                │ routed when first in its queue
+ *      ┌── input queue of a tile ◀── link ──┐    ▼
+ *      └──────────── crossbar ──────▶ output queue ──▶ link, or processor tile ──▶ the NIC's event
+ *
+ * One event per link, when the head comes to the next router's input: the rest of the way through
+ * an idle router is reserved there. One more when a packet has to wait for an output, which then
+ * has an event of its own. Credits come back without events: an output keeps them in a list with
+ * the time from which on they count, and looks when it needs them.
+ *
+ * All state is addressed by 32-bit indices; 0 is none.
+ */
+#ifndef JACQUARD_NET_PACKET_H
+#define JACQUARD_NET_PACKET_H
+
+#include "dragonfly.h"
+
+#define TILES 48
+#define PTILES 8
+#define HALF_TILES 4 /* processor tiles that serve two NICs */
+#define TILE_ROWS 6
+#define TILE_COLUMNS 8
+#define VCS 8
+#define RESPONSE_VC 4 /* first VC of responses */
+#define LEVELS 4 /* VCs of a class */
+#define QUEUES (VCS * TILE_ROWS)
+#define BLOCK_UNITS 8
+#define PACKET_UNITS_MAX 14
+#define COLOR_PTILE 3 /* where colours of input tiles are meant */
+#define NO_PORT UINT8_MAX
+
+/* The next channel of a path within one VC must be of a higher rank. */
+enum { RANK_NONE, RANK_GREEN, RANK_BLACK, RANK_BLUE };
+
+enum {
+    PACKET_FREE_CHOICE =
+        1, /* adaptive, in the source group, minimal so far: decides at each tile */
+    PACKET_TO_ROOT = 2, /* goal is the root, or the blue port that leads to it */
+    PACKET_NON_MINIMAL = 4,
+    PACKET_LISTED = 8, /* follows path[] */
+    PACKET_ROUTED = 16, /* out_port and out_vc are chosen */
+    PACKET_LANE_SHIFT = 5, /* two bits: which processor tile of four it takes at the target */
+    PACKET_IN_ORDER = 128, /* the same at the source; others take any there */
+};
+#define PACKET_STEP 0x40 /* in path[]: to the next VC before this link */
+
+struct packet {
+    struct sim_event event; /* its head comes to the input of tile `tile` */
+    struct net_transfer *transfer;
+    sim_time_t time; /* at an input: when the head came; at an output: when it is ready to leave */
+    uint32_t next; /* in the list it is in */
+    uint32_t self; /* its own index */
+    uint32_t tile; /* at the input of this tile, or on the way to it: the part with the input */
+    uint16_t target; /* router */
+    uint16_t deaths; /* low bits of the number of deaths when it left the last output */
+    uint8_t units, vc, out_vc, out_port;
+    uint8_t flags;
+    uint8_t hops : 5, rank : 3;
+    uint8_t goal, goal_port; /* router of this group; blue port to take there, or NO_PORT */
+    uint8_t path[NET_PATH_MAX]; /* by `hops` */
+    uint8_t to; /* bits 0-1: node at the target; 2-3: adaptive class */
+    uint8_t
+        first; /* colour * 4 + lanes of its first link: what its tail comes later than its head */
+};
+_Static_assert(sizeof(struct packet) == 64, "a packet is a cache line");
+
+/*
+ * A tile: an output and, where a link leads from it, the input at the other end, which its credits
+ * concern; a processor tile's output ejects, its input injects. What every packet touches is in two
+ * cache lines. Credits on their way back are added up in slots of time, a byte per VC as in `used`;
+ * slot n is due at n << slot_shift.
+ */
+#define SLOTS 4
+
+struct packet_tile {
+    struct sim_event event; /* looks for something to send */
+    sim_time_t busy; /* until then the link is taken */
+    sim_time_t wake; /* when the event is due; SIM_NEVER: it is not */
+    uint64_t waiting; /* queues that are not empty: bit row * 8 + VC */
+    uint32_t units, packets; /* carried over to net_link_totals before they wrap */
+    uint32_t peer; /* the tile at the other end; UINT32_MAX: none */
+    uint8_t last; /* queue served last */
+    uint8_t column;
+    uint8_t gone; /* DOWN_LINK, …: the link, or a router at its ends, is dead */
+
+    _Alignas(64) uint64_t returning[SLOTS];
+    union {
+        uint8_t used[VCS]; /* blocks taken of the input's buffer */
+        uint64_t used_all;
+    };
+    uint64_t settled; /* slots up to this one are in `used` */
+    sim_time_t row_busy; /* input: its row bus */
+    uint16_t queued; /* output: phits in the queues */
+    uint16_t router; /* input: where it is */
+    uint16_t crossing; /* input: phits in the crossbar that wait for an output */
+    uint8_t row : 3, color : 2; /* of the input; of the link */
+    uint8_t starved : 1; /* no queue has credit and none is on its way back */
+    uint8_t fifos; /* input: VCs whose queue is not empty */
+};
+_Static_assert(sizeof(struct packet_tile) == 128, "a tile is two cache lines");
+
+struct packet_list {
+    uint32_t head, tail; /* 0: empty; `tail` then means nothing */
+};
+
+struct packet_queues { /* what only waiting packets touch, of the same tile */
+    struct packet_list list[QUEUES]; /* output */
+    struct packet_list fifo[VCS]; /* input; processor tiles: 0 and RESPONSE_VC, one per class */
+    uint8_t crossing[VCS][TILE_COLUMNS]; /* input: phits that wait for the outputs of a column */
+    sim_time_t stalled[2]; /* output, by class */
+};
+
+struct packet_half { /* the processor tiles of two NICs */
+    struct sim_event event; /* a tile is free for what waits for it */
+    sim_time_t wake; /* when the event is due */
+    sim_time_t busy[2][HALF_TILES]; /* by class: injection */
+    sim_time_t nic_free[2]; /* when the NIC has worked off the requests that it got */
+    uint32_t nic_waiting[2]; /* packets for it that wait at processor tiles */
+    struct packet_list queue[2][2]; /* by class and NIC: what has not come to a tile yet */
+    uint8_t held[2][HALF_TILES]; /* phits in the tile's buffer */
+    uint8_t turn[2]; /* NIC whose turn it is, then tile */
+    uint8_t tile[2];
+    uint8_t lane[2][2]; /* by class and NIC: processor tile at the target of the next packet */
+};
+
+struct packet_net {
+    struct net *net;
+    const struct dragonfly *fly;
+    struct packet_tile *tiles;
+    struct packet_queues *queues; /* [tile] */
+    struct packet_half *halves; /* [router * 2 + half] */
+    sim_time_t (*column_busy)[TILE_ROWS]; /* [router * 8 + processor tile]: column buses */
+    struct packet **slabs;
+    uint32_t slab_count, free_packets, in_use;
+    uint32_t private_blocks, shared_blocks, window, slot_shift;
+    uint32_t row_unit, column_unit, ptile_unit; /* ps per phit */
+    sim_time_t nic_buffer;
+    sim_time_t flight[3]; /* by colour: from an output to the input at the other end */
+    sim_time_t cross[4]; /* by colour of the input: from there to an output */
+    uint32_t near_scale, far_scale; /* occupancy to fifteenths, 16.16 */
+    uint32_t moving_blocks; /* that a busy link has on its way, there or back */
+    struct packet_notice *notices; /* see packet_fault.c */
+};
+
+/* The one network of packets: events have no other way to it. */
+extern struct packet_net *packet_net;
+
+/* packet.c */
+#define PACKETS_PER_SLAB 4096
+static inline struct packet *packet_at(uint32_t index)
+{
+    return &packet_net->slabs[index / PACKETS_PER_SLAB][index % PACKETS_PER_SLAB];
+}
+void packet_free(struct packet *packet);
+/* One packet of a transfer is done with, `status` its end; its record is freed. */
+void packet_end(struct packet *packet, enum net_status status, sim_time_t arrival);
+
+/* ---- lists ----------------------------------------------------------------------------------- */
+
+static inline void packet_push(struct packet_list *list, struct packet *packet)
+{
+    packet->next = 0;
+    if (list->head == 0)
+        list->head = packet->self;
+    else
+        packet_at(list->tail)->next = packet->self;
+    list->tail = packet->self;
+}
+
+static inline struct packet *packet_pop(struct packet_list *list)
+{
+    struct packet *head = packet_at(list->head);
+
+    list->head = head->next;
+    return head;
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+static inline uint32_t packet_blocks(const struct packet *packet)
+{
+    return (packet->units + BLOCK_UNITS - 1u) / BLOCK_UNITS;
+}
+
+static inline unsigned packet_class(const struct packet *packet)
+{
+    return packet->vc / RESPONSE_VC;
+}
+
+static inline struct packet_tile *packet_input(const struct packet *packet)
+{
+    return &packet_net->tiles[packet->tile];
+}
+
+/* The router that a packet at an input is in. */
+static inline uint32_t packet_router(const struct packet *packet)
+{
+    return packet_input(packet)->router;
+}
+
+static inline bool tile_is_ptile(uint32_t tile)
+{
+    return tile % TILES >= PORTS;
+}
+
+static inline uint32_t tile_link(uint32_t tile) /* index of net->links; not for processor tiles */
+{
+    return tile / TILES * PORTS + tile % TILES;
+}
+
+static inline sim_time_t later(sim_time_t a, sim_time_t b)
+{
+    return a > b ? a : b;
+}
+
+/* ---- credits --------------------------------------------------------------------------------- */
+
+static inline void packet_credit_settle(struct packet_tile *output, sim_time_t until)
+{
+    uint64_t slot = until >> packet_net->slot_shift, behind = output->settled, i;
+
+    if (slot <= behind)
+        return;
+    output->settled = slot;
+    for (i = slot - behind < SLOTS ? slot - behind : SLOTS; i > 0; i--) {
+        output->used_all -= output->returning[(behind + i) % SLOTS];
+        output->returning[(behind + i) % SLOTS] = 0;
+    }
+}
+
+/* ---- across files ---------------------------------------------------------------------------- */
+
+/* packet_tile.c */
+void packet_output_wake(struct packet_tile *output, sim_time_t at);
+/* The first of an input queue goes on if it can. True: it left the queue (or was never in it). */
+bool packet_advance(struct packet *packet);
+void packet_enqueue(struct packet *packet); /* at its input */
+struct packet *packet_dequeue(uint32_t tile, unsigned vc);
+/* Something of this queue left the crossbar: the next ones move up. */
+void packet_input_next(uint32_t tile, unsigned vc);
+void packet_arrived(struct sim_event *event);
+void packet_output_event(struct sim_event *event);
+void packet_release(const struct packet *packet); /* its place in the crossbar */
+/* Blocks of the input buffer of `tile` are free from `at` on. */
+void packet_credit_return(uint32_t tile, unsigned vc, uint32_t blocks, sim_time_t at);
+
+/* packet_nic.c */
+void packet_inject(struct packet *packet, sim_time_t at);
+void packet_inject_more(uint32_t half, unsigned class);
+void packet_half_event(struct sim_event *event);
+uint32_t *packet_nic_waiting(const struct packet *packet); /* of its target */
+static inline sim_time_t *packet_column(uint32_t tile, const struct packet *packet)
+{
+    return &packet_net->column_busy[tile / TILES * PTILES + tile % TILES - PORTS]
+                                   [packet_input(packet)->row];
+}
+/* The NIC can take the packet from then on. */
+sim_time_t packet_nic_ready(const struct packet *packet, uint32_t tile);
+void packet_eject(struct packet *packet, uint32_t tile, sim_time_t start);
+
+/* packet_route.c */
+/* A new packet's mode, channel and way; false: nothing leads to its target. */
+bool packet_route_begin(struct packet *packet);
+/* Chooses the port and VC by which a packet first in its input queue goes on; false: nothing leads
+ * on, the packet is lost. */
+bool packet_route_next(struct packet *packet);
+uint32_t packet_load(uint32_t tile, unsigned vc); /* 4 bits */
+
+/*
+ * Every way on that some load and some random numbers could choose for a routed packet first in the
+ * input queue of its tile: copies of it with out_port and out_vc chosen. Returns their number, at
+ * most `size`. For tests.
+ */
+uint32_t packet_route_all(const struct packet *arriving, struct packet *ways, uint32_t size);
+
+/* packet_fault.c */
+bool packet_died_on_wire(struct packet *packet); /* asked when deaths have happened meanwhile */
+void packet_lose(struct packet *packet, uint32_t tile, bool on_wire); /* counted at that output */
+
+void packet_link_gives_up(uint32_t link, uint32_t reverse); /* its protocol does */
+void packet_notices_free(struct packet_net *all);
+
+#endif

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Links and routers that die under packets. What is on a dying link, waits for it or is in a dying
+ * router is lost at once. The routers' tables know of it 100 ns later: until then packets are
+ * routed to the dead port and lost there. What is dead at time 0 is known from the beginning.
+ */
+#include <stdlib.h>
+#include "packet.h"
+
+#define LEARN (100 * SIM_NS) /* until the link-alive vectors are up to date */
+
+struct packet_notice { /* something that is to be known, or done, later */
+    struct sim_event event;
+    struct packet_notice *next, **link;
+    uint32_t a, b; /* directed links; the router and UINT32_MAX */
+    bool alive, dies;
+};
+
+/* ---- losing ---------------------------------------------------------------------------------- */
+
+void packet_lose(struct packet *packet, uint32_t tile, bool on_wire)
+{
+    struct net *net = packet_net->net;
+
+    if (tile != UINT32_MAX && !tile_is_ptile(tile)) {
+        struct net_link_totals *totals = net_link_totals(net, tile_link(tile));
+
+        if (on_wire)
+            totals->dropped++;
+        else
+            totals->dead++;
+    }
+    if (on_wire) /* it will not come to the buffer that was kept for it */
+        packet_credit_return(packet->tile, packet->vc, packet_blocks(packet), sim_now());
+    packet_end(packet, NET_DROPPED, sim_now());
+}
+
+bool packet_died_on_wire(struct packet *packet)
+{
+    const struct net *net = packet_net->net;
+    uint32_t tile = packet->tile, link = tile_link(tile), i;
+    uint16_t missed = (uint16_t)((uint16_t)net->death_count - packet->deaths);
+
+    for (i = net->death_count - missed; i < net->death_count; i++) {
+        const struct net_death *death = &net->deaths[i];
+
+        if (death->is_router ? death->a == tile / TILES || death->a == packet_router(packet)
+                             : death->a == link || death->b == link) {
+            packet_lose(packet, tile, true);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- dying ----------------------------------------------------------------------------------- */
+
+/* Everything that waits for an output. */
+static void flush_output(uint32_t tile)
+{
+    struct packet_tile *output = &packet_net->tiles[tile];
+    struct packet_list *lists = packet_net->queues[tile].list;
+
+    while (output->waiting != 0) {
+        unsigned queue = (unsigned)__builtin_ctzll(output->waiting);
+        struct packet *packet = packet_pop(&lists[queue]);
+        uint32_t input = packet->tile;
+        unsigned vc = packet->vc;
+
+        if (lists[queue].head == 0)
+            output->waiting &= ~(1ull << queue);
+        output->queued = (uint16_t)(output->queued - packet->units);
+        if (tile_is_ptile(tile))
+            --*packet_nic_waiting(packet);
+        packet_release(packet);
+        packet_lose(packet, tile, false);
+        packet_input_next(input, vc);
+    }
+}
+
+/* Everything in an input buffer. */
+static void flush_input(uint32_t tile)
+{
+    uint32_t vc;
+
+    for (vc = 0; vc < VCS; vc++)
+        while (packet_net->tiles[tile].fifos >> vc & 1) {
+            struct packet *packet = packet_dequeue(tile, vc);
+
+            if (!tile_is_ptile(tile))
+                packet_credit_return(tile, vc, packet_blocks(packet), sim_now());
+            packet_lose(packet, UINT32_MAX, false);
+        }
+}
+
+static void flush_nics(uint32_t router)
+{
+    uint32_t i, class, nic;
+
+    for (i = 0; i < 2; i++) {
+        struct packet_half *half = &packet_net->halves[router * 2 + i];
+
+        for (class = 0; class < 2; class ++) {
+            for (nic = 0; nic < 2; nic++)
+                while (half->queue[class][nic].head != 0)
+                    packet_lose(packet_pop(&half->queue[class][nic]), UINT32_MAX, false);
+            for (nic = 0; nic < HALF_TILES; nic++)
+                half->held[class][nic] = 0;
+        }
+    }
+}
+
+static void set_gone(uint32_t tile, uint8_t why, bool gone)
+{
+    struct packet_tile *output = &packet_net->tiles[tile];
+
+    if (gone)
+        output->gone |= why;
+    else
+        output->gone &= (uint8_t)~why;
+}
+
+/* ---- notices --------------------------------------------------------------------------------- */
+
+static void notice_free(struct packet_notice *notice)
+{
+    *notice->link = notice->next;
+    if (notice->next != NULL)
+        notice->next->link = notice->link;
+    free(notice);
+}
+
+static void notice_due(struct sim_event *event)
+{
+    struct packet_notice *notice = sim_container_of(event, struct packet_notice, event);
+    struct packet_notice copy = *notice;
+    struct net *net = packet_net->net;
+
+    notice_free(notice);
+    if (copy.dies)
+        packet_link_died(net, copy.a, copy.b, false);
+    else if (copy.b == UINT32_MAX)
+        net_router_mark(net, copy.a, copy.alive);
+    else
+        net_link_mark(net, copy.a, copy.b, copy.alive);
+}
+
+static void post(uint32_t a, uint32_t b, bool alive, bool dies, sim_time_t at)
+{
+    struct packet_net *all = packet_net;
+    struct packet_notice *notice = malloc(sizeof(*notice));
+
+    if (notice == NULL)
+        abort();
+    *notice = (struct packet_notice){{notice_due}, all->notices, &all->notices, a, b, alive, dies};
+    if (notice->next != NULL)
+        notice->next->link = &notice->next;
+    all->notices = notice;
+    sim_event_schedule(&notice->event, at);
+}
+
+void packet_notices_free(struct packet_net *all)
+{
+    while (all->notices != NULL)
+        notice_free(all->notices);
+}
+
+/* The link gives up; at the next event of this time, when nothing is in the middle of it. */
+void packet_link_gives_up(uint32_t link, uint32_t reverse)
+{
+    post(link, reverse, false, true, sim_now());
+}
+
+/* ---- what net.h offers ----------------------------------------------------------------------- */
+
+static uint32_t link_tile(uint32_t link)
+{
+    return link / PORTS * TILES + link % PORTS;
+}
+
+void packet_link_died(struct net *net, uint32_t link, uint32_t reverse, bool alive)
+{
+    uint32_t tiles[2] = {link_tile(link), link_tile(reverse)}, i;
+    bool was = !(packet_net->tiles[tiles[0]].gone & DOWN_LINK);
+
+    if (was && !alive)
+        net_death_write(net, false, link, reverse);
+    for (i = 0; i < 2; i++) {
+        set_gone(tiles[i], DOWN_LINK, !alive);
+        if (!alive)
+            flush_output(tiles[i]);
+    }
+    if (sim_now() == 0)
+        net_link_mark(net, link, reverse, alive);
+    else
+        post(link, reverse, alive, false, sim_now() + LEARN);
+}
+
+void packet_router_died(struct net *net, uint32_t router, bool alive)
+{
+    struct packet_net *all = packet_net;
+    uint32_t port, tile;
+
+    if (alive == !all->tiles[router * TILES + PORTS].gone)
+        return;
+    if (!alive)
+        net_death_write(net, true, router, UINT32_MAX);
+    for (port = 0; port < TILES; port++) {
+        tile = router * TILES + port;
+        set_gone(tile, DOWN_SOURCE, !alive);
+        if (all->tiles[tile].peer != UINT32_MAX)
+            set_gone(all->tiles[tile].peer, DOWN_TARGET, !alive);
+    }
+    for (port = 0; port < TILES && !alive; port++) {
+        tile = router * TILES + port;
+        flush_output(tile);
+        if (port >= PORTS)
+            flush_input(tile);
+        if (all->tiles[tile].peer != UINT32_MAX) {
+            flush_output(all->tiles[tile].peer);
+            flush_input(all->tiles[tile].peer);
+        }
+    }
+    if (!alive)
+        flush_nics(router);
+    if (sim_now() == 0)
+        net_router_mark(net, router, alive);
+    else
+        post(router, UINT32_MAX, alive, false, sim_now() + LEARN);
+}
+
+void packet_link_hold(struct net *net, uint32_t link, sim_time_t time)
+{
+    struct packet_tile *output = &net->packets->tiles[link_tile(link)];
+
+    output->busy = later(output->busy, sim_now()) + time;
+}

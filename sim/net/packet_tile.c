@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A tile: input queues per virtual channel, the crossbar, the output.
+ *
+ * The first packet of an input queue is routed and goes into the crossbar when its VC has room for
+ * it on the way to the output's column: row_credits phits wait in the row buffer, and what is on
+ * the move does not count. From there it waits at the output, in a queue per row of tiles and VC,
+ * whose turn comes round robin among those whose VC has credit. A packet that finds nobody waiting
+ * and the output free (or about to be) does all that in one go.
+ */
+#include <stdlib.h>
+#include "packet.h"
+#include "engine/trace.h"
+
+/* A packet takes its turn in advance when the output is taken for no longer than that and nobody
+ * waits: about one packet. An event less; the order is that of coming. */
+#define AHEAD (20 * SIM_NS)
+
+/* ---- credits --------------------------------------------------------------------------------- */
+
+#define LANES_OF(byte) ((byte)*0x0101010101010101ull)
+
+/* Blocks of those that all VCs share: the sum of what each has beyond its own. Bytes are below 128.
+ */
+static inline uint32_t shared_of(uint64_t used)
+{
+    uint64_t high = LANES_OF(0x80), over = (used | high) - LANES_OF(packet_net->private_blocks);
+
+    over &= ((over & high) >> 7) * 0x7f;
+    return (uint32_t)(LANES_OF(over) >> 56);
+}
+
+static inline bool has_credit(const struct packet_tile *output, unsigned vc, uint32_t blocks)
+{
+    uint64_t used = output->used_all + ((uint64_t)blocks << 8 * vc);
+
+    return shared_of(used) <= packet_net->shared_blocks;
+}
+
+static inline void take_credit(struct packet_tile *output, unsigned vc, uint32_t blocks)
+{
+    output->used_all += (uint64_t)blocks << 8 * vc;
+}
+
+void packet_credit_return(uint32_t tile, unsigned vc, uint32_t blocks, sim_time_t at)
+{
+    struct packet_net *all = packet_net;
+    struct packet_tile *output = &all->tiles[tile];
+    uint64_t slot = (at + (1ull << all->slot_shift) - 1) >> all->slot_shift;
+
+    if (slot > output->settled + SLOTS)
+        packet_credit_settle(output, sim_now());
+    if (slot > output->settled + SLOTS)
+        slot = output->settled + SLOTS;
+    if (slot > output->settled)
+        output->returning[slot % SLOTS] += (uint64_t)blocks << 8 * vc;
+    else
+        output->used_all -= (uint64_t)blocks << 8 * vc;
+    if (sim_unlikely(output->starved)) {
+        output->starved = 0;
+        packet_output_wake(output, later(later(slot << all->slot_shift, output->busy), sim_now()));
+    }
+}
+
+/* When the next credits are due; SIM_NEVER: none are on their way. */
+static sim_time_t next_return(const struct packet_tile *output)
+{
+    uint64_t slot;
+
+    for (slot = output->settled + 1; slot <= output->settled + SLOTS; slot++)
+        if (output->returning[slot % SLOTS] != 0)
+            return slot << packet_net->slot_shift;
+    return SIM_NEVER;
+}
+
+/* ---- outputs --------------------------------------------------------------------------------- */
+
+void packet_output_wake(struct packet_tile *output, sim_time_t at)
+{
+    if (at >= output->wake)
+        return;
+    output->wake = at; /* an event that is due later will find that it is not meant */
+    sim_event_schedule(&output->event, at);
+}
+
+static void carry_over(struct packet_tile *output, uint32_t tile)
+{
+    struct net_link_totals *totals = net_link_totals(packet_net->net, tile_link(tile));
+
+    totals->units += output->units;
+    totals->transfers += output->packets;
+    output->units = 0;
+    output->packets = 0;
+}
+
+static void trace_occupancy(const struct packet_tile *output, uint32_t tile, unsigned vc,
+                            sim_time_t now)
+{
+    static const char *const names[VCS] = {"VC 0", "VC 1", "VC 2", "VC 3",
+                                           "VC 4", "VC 5", "VC 6", "VC 7"};
+    struct trace_point point = {
+        TRACE_COUNTER,    TRACE_LINK, tile / TILES, tile % TILES, names[vc], now, 0, 0,
+        output->used[vc],
+    };
+
+    trace_write(&point);
+}
+
+/* The packet leaves the router by this output. */
+static inline void leave(struct packet *packet, struct packet_tile *output, uint32_t tile,
+                         sim_time_t start)
+{
+    struct packet_net *all = packet_net;
+    struct net *net = all->net;
+    unsigned color = output->color;
+    const struct net_speed *speed = net_link_speed(net, tile_link(tile), color);
+    sim_time_t wire = net_serialise(speed, packet->units), extra = 0;
+
+    if (sim_unlikely(net->lcb != NULL)) {
+        bool dies = false;
+
+        extra =
+            net_lcb_strike(net, tile_link(tile), speed, all->flight[color], packet->units, &dies);
+        if (dies) { /* with what is on it */
+            output->busy = start + extra;
+            take_credit(output, packet->out_vc, packet_blocks(packet));
+            packet->tile = tile;
+            packet->vc = packet->out_vc;
+            packet_lose(packet, tile, true);
+            packet_link_gives_up(tile_link(tile), tile_link(output->peer));
+            return;
+        }
+    }
+    output->busy = start + wire + extra;
+    take_credit(output, packet->out_vc, packet_blocks(packet));
+    output->units += packet->units;
+    output->packets++;
+    if (sim_unlikely(output->units >= UINT32_MAX / 2))
+        carry_over(output, tile);
+    trace(TRACE_SLICE, TRACE_LINK, tile / TILES, tile % TILES, "transfer", start, wire, 0,
+          packet->units);
+    if (sim_unlikely(trace_on))
+        trace_occupancy(output, tile, packet->out_vc, sim_now());
+    if (packet->hops++ == 0)
+        packet->first = (uint8_t)(color * 4 + (unsigned)(speed - net->speed[color]));
+    packet->rank = (color + 1) & 3;
+    packet->vc = packet->out_vc;
+    packet->tile = tile;
+    packet->flags &= (uint8_t)~PACKET_ROUTED;
+    packet->deaths = (uint16_t)net->death_count;
+    packet->time = start + extra + all->flight[color];
+    sim_event_schedule(&packet->event, packet->time);
+}
+
+static inline void start(struct packet *packet, struct packet_tile *output, uint32_t tile,
+                         sim_time_t at)
+{
+    if (sim_unlikely(tile_is_ptile(tile)))
+        packet_eject(packet, tile, at);
+    else
+        leave(packet, output, tile, at);
+}
+
+void packet_release(const struct packet *packet)
+{
+    struct packet_net *all = packet_net;
+    struct packet_tile *input = packet_input(packet);
+    uint32_t out = (uint32_t)input->router * TILES + packet->out_port;
+
+    input->crossing = (uint16_t)(input->crossing - packet->units);
+    all->queues[packet->tile].crossing[packet->vc][all->tiles[out].column] -= packet->units;
+}
+
+/* When this waiting packet could leave, as far as it is up to it. */
+static inline sim_time_t ready_at(const struct packet *packet, uint32_t tile)
+{
+    return sim_likely(!tile_is_ptile(tile)) ? packet->time
+                                            : later(packet->time, packet_nic_ready(packet, tile));
+}
+
+/* A packet that will have passed the crossbar at `ready` asks for its output. */
+static inline void request(struct packet *packet, struct packet_tile *input, uint32_t tile,
+                           sim_time_t ready)
+{
+    struct packet_net *all = packet_net;
+    struct packet_tile *output = &all->tiles[tile];
+    unsigned queue;
+
+    packet->time = ready;
+    if (sim_unlikely(output->gone)) {
+        packet_lose(packet, tile, false);
+        return;
+    }
+    /* the four tiles of a NIC serve it in the order in which packets are ready */
+    if (output->waiting == 0 && (!tile_is_ptile(tile) || *packet_nic_waiting(packet) == 0)) {
+        sim_time_t at = later(ready_at(packet, tile), output->busy);
+
+        if (at <= ready + AHEAD) {
+            packet_credit_settle(output, at);
+            if (tile_is_ptile(tile) || has_credit(output, packet->out_vc, packet_blocks(packet))) {
+                all->net->counters.waiting += at - ready;
+                start(packet, output, tile, at);
+                return;
+            }
+        }
+    }
+    input->crossing = (uint16_t)(input->crossing + packet->units);
+    all->queues[packet->tile].crossing[packet->vc][output->column] += packet->units;
+    queue = input->row * 8u + packet->out_vc;
+    packet_push(&all->queues[tile].list[queue], packet);
+    if (tile_is_ptile(tile))
+        ++*packet_nic_waiting(packet);
+    output->waiting |= 1ull << queue;
+    output->queued = (uint16_t)(output->queued + packet->units);
+    if (output->wake == SIM_NEVER) {
+        output->starved = 0;
+        packet_output_wake(output, later(ready, output->busy));
+    }
+}
+
+/* The queues whose VC has credit for a packet of any size. */
+static uint64_t with_credit(const struct packet_tile *output, uint32_t tile)
+{
+    uint64_t vcs = output->waiting, good = 0;
+
+    if (tile_is_ptile(tile))
+        return output->waiting;
+    vcs |= vcs >> 24;
+    vcs = (vcs | vcs >> 8 | vcs >> 16) & 0xff;
+    for (; vcs != 0; vcs &= vcs - 1) {
+        unsigned vc = (unsigned)__builtin_ctzll(vcs);
+
+        if (has_credit(output, vc, (PACKET_UNITS_MAX + BLOCK_UNITS - 1) / BLOCK_UNITS))
+            good |= 1ull << vc;
+    }
+    return output->waiting & good * 0x010101010101ull;
+}
+
+/* Round robin: the first ready one behind the one served last. QUEUES: none; *soonest: when. */
+static unsigned choose(const struct packet_tile *output, uint32_t tile, sim_time_t *soonest)
+{
+    const struct packet_list *lists = packet_net->queues[tile].list;
+    uint64_t eligible = with_credit(output, tile), behind, half;
+    int round;
+
+    *soonest = SIM_NEVER;
+    behind = eligible & ~((2ull << output->last) - 1);
+    for (round = 0; round < 2; round++) {
+        for (half = round == 0 ? behind : eligible & ~behind; half != 0; half &= half - 1) {
+            unsigned queue = (unsigned)__builtin_ctzll(half);
+            sim_time_t at = ready_at(packet_at(lists[queue].head), tile);
+
+            if (at <= sim_now())
+                return queue;
+            if (at < *soonest)
+                *soonest = at;
+        }
+    }
+    return QUEUES;
+}
+
+static void serve(struct packet_tile *output, uint32_t tile, unsigned queue)
+{
+    struct packet_queues *queues = &packet_net->queues[tile];
+    struct packet *packet = packet_pop(&queues->list[queue]);
+    uint32_t input = packet->tile;
+    unsigned vc = packet->vc;
+    sim_time_t waited = sim_now() - packet->time;
+
+    if (queues->list[queue].head == 0)
+        output->waiting &= ~(1ull << queue);
+    output->queued = (uint16_t)(output->queued - packet->units);
+    output->last = (uint8_t)queue;
+    if (tile_is_ptile(tile))
+        --*packet_nic_waiting(packet);
+    queues->stalled[packet_class(packet)] += waited;
+    packet_net->net->counters.waiting += waited;
+    packet_release(packet);
+    start(packet, output, tile, sim_now());
+    packet_input_next(input, vc);
+}
+
+/* ---- the cache ------------------------------------------------------------------------------- */
+
+/*
+ * A large machine's state is more than caches hold, and events come from all over it. So what some
+ * events that come next will touch is fetched now; the engine has fetched their own objects.
+ */
+#define SOON 2
+#define LATER 5
+
+static inline unsigned likely_queue(const struct packet_tile *output)
+{
+    uint64_t behind = output->waiting & ~((2ull << output->last) - 1);
+
+    return (unsigned)__builtin_ctzll(behind != 0 ? behind : output->waiting | 1);
+}
+
+static inline void fetch_way(const struct packet *packet)
+{
+    const struct packet_net *all = packet_net;
+    uint32_t router = packet_router(packet), port;
+
+    if (router == packet->target) {
+        port =
+            PORTS + (packet->to >> 1 & 1) * HALF_TILES + (packet->flags >> PACKET_LANE_SHIFT & 3);
+        __builtin_prefetch(packet->transfer, 1);
+        __builtin_prefetch(&packet->transfer->flight, 1);
+    } else if (packet->flags & PACKET_LISTED) {
+        port = packet->path[packet->hops] & (PACKET_STEP - 1);
+    } else {
+        return;
+    }
+    __builtin_prefetch(&all->tiles[router * TILES + port], 1);
+    __builtin_prefetch(all->tiles[router * TILES + port].returning, 1);
+}
+
+static inline void fetch_ahead(void)
+{
+    const struct packet_net *all = packet_net;
+    struct sim_event *event = sim_event_ahead(LATER);
+
+    if (event != NULL && event->fire == packet_arrived) {
+        const struct packet *packet = sim_container_of(event, struct packet, event);
+
+        __builtin_prefetch(all->tiles[packet->tile].returning, 1);
+    } else if (event != NULL && event->fire == packet_output_event) {
+        const struct packet_tile *output = sim_container_of(event, struct packet_tile, event);
+
+        __builtin_prefetch(output->returning, 1);
+        __builtin_prefetch(&all->queues[output - all->tiles].list[likely_queue(output)], 1);
+    }
+    event = sim_event_ahead(SOON);
+    if (event != NULL && event->fire == packet_arrived) {
+        fetch_way(sim_container_of(event, struct packet, event));
+    } else if (event != NULL && event->fire == packet_output_event) {
+        const struct packet_tile *output = sim_container_of(event, struct packet_tile, event);
+        uint32_t head = all->queues[output - all->tiles].list[likely_queue(output)].head;
+
+        if (output->waiting != 0)
+            __builtin_prefetch(packet_at(head), 1);
+    }
+}
+
+void packet_output_event(struct sim_event *event)
+{
+    struct packet_tile *output = sim_container_of(event, struct packet_tile, event);
+    uint32_t tile = (uint32_t)(output - packet_net->tiles);
+    sim_time_t now = sim_now(), soonest;
+    unsigned queue;
+
+    fetch_ahead();
+    if (output->wake != now)
+        return; /* it was asked to come sooner, and did */
+    output->wake = SIM_NEVER;
+    if (output->waiting == 0)
+        return;
+    if (output->busy > now) {
+        packet_output_wake(output, output->busy);
+        return;
+    }
+    packet_credit_settle(output, now);
+    queue = choose(output, tile, &soonest);
+    if (queue < QUEUES)
+        serve(output, tile, queue);
+    if (output->waiting == 0)
+        return;
+    if (queue < QUEUES) {
+        soonest = output->busy;
+    } else {
+        sim_time_t credit = tile_is_ptile(tile) ? SIM_NEVER : next_return(output);
+
+        soonest = credit < soonest ? credit : soonest;
+    }
+    if (soonest != SIM_NEVER)
+        packet_output_wake(output, later(soonest, now));
+    else
+        output->starved = 1; /* the next credit wakes it */
+}
+
+/* ---- inputs ---------------------------------------------------------------------------------- */
+
+/* Into the crossbar; its place in the input buffer is free when its tail has left. */
+static inline void cross(struct packet *packet, struct packet_tile *input, uint32_t out)
+{
+    struct packet_net *all = packet_net;
+    unsigned color = input->color;
+    sim_time_t came = packet->time, enter = later(later(came, sim_now()), input->row_busy);
+    sim_time_t row = (sim_time_t)packet->units * all->row_unit;
+    uint32_t tile = packet->tile;
+
+    input->row_busy = enter + row;
+    all->net->counters.waiting += enter - came;
+    if (sim_likely(color != COLOR_PTILE)) {
+        const struct net_speed *speed = net_link_speed(all->net, tile_link(tile), color);
+        sim_time_t tail = later(enter + row, came + net_serialise(speed, packet->units));
+
+        packet_credit_return(tile, packet->vc, packet_blocks(packet), tail + all->flight[color]);
+    }
+    request(packet, input, out, enter + all->cross[color]);
+}
+
+bool packet_advance(struct packet *packet)
+{
+    struct packet_net *all = packet_net;
+    struct packet_tile *input = packet_input(packet);
+    uint32_t out;
+
+    if (!(packet->flags & PACKET_ROUTED)) {
+        if (!packet_route_next(packet)) {
+            if (input->color != COLOR_PTILE)
+                packet_credit_return(packet->tile, packet->vc, packet_blocks(packet), sim_now());
+            packet_lose(packet, UINT32_MAX, false);
+            return true;
+        }
+        packet->flags |= PACKET_ROUTED;
+    }
+    out = (uint32_t)input->router * TILES + packet->out_port;
+    if (input->crossing != 0) {
+        uint32_t taken = all->queues[packet->tile].crossing[packet->vc][all->tiles[out].column];
+
+        if (taken > 0 && taken + packet->units > all->window)
+            return false;
+    }
+    cross(packet, input, out);
+    return true;
+}
+
+void packet_enqueue(struct packet *packet)
+{
+    packet_push(&packet_net->queues[packet->tile].fifo[packet->vc], packet);
+    packet_input(packet)->fifos |= (uint8_t)(1u << packet->vc);
+}
+
+struct packet *packet_dequeue(uint32_t tile, unsigned vc)
+{
+    struct packet_list *fifo = &packet_net->queues[tile].fifo[vc];
+    struct packet *packet = packet_pop(fifo);
+
+    if (fifo->head == 0)
+        packet_net->tiles[tile].fifos &= (uint8_t) ~(1u << vc);
+    return packet;
+}
+
+/* First in its queue again. */
+static void put_back(struct packet *packet)
+{
+    struct packet_list *fifo = &packet_net->queues[packet->tile].fifo[packet->vc];
+
+    if (fifo->head == 0) {
+        packet_enqueue(packet);
+        return;
+    }
+    packet->next = fifo->head;
+    fifo->head = packet->self;
+}
+
+void packet_input_next(uint32_t tile, unsigned vc)
+{
+    struct packet_tile *input = &packet_net->tiles[tile];
+    uint32_t port = tile % TILES, half = tile / TILES * 2 + (port - PORTS) / HALF_TILES;
+    bool ptile = tile_is_ptile(tile), moved = false;
+
+    while (input->fifos >> vc & 1) {
+        struct packet *packet = packet_dequeue(tile, vc);
+        uint8_t units = packet->units;
+
+        if (!packet_advance(packet)) {
+            put_back(packet);
+            break;
+        }
+        if (ptile)
+            packet_net->halves[half].held[vc / RESPONSE_VC][(port - PORTS) % HALF_TILES] -= units;
+        moved = true;
+    }
+    if (moved && ptile)
+        packet_inject_more(half, vc / RESPONSE_VC);
+}
+
+void packet_arrived(struct sim_event *event)
+{
+    struct packet *packet = sim_container_of(event, struct packet, event);
+
+    fetch_ahead();
+    if (sim_unlikely((uint16_t)packet_net->net->death_count != packet->deaths) &&
+        packet_died_on_wire(packet))
+        return;
+    if (packet_input(packet)->fifos >> packet->vc & 1 || !packet_advance(packet))
+        packet_enqueue(packet);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* PMI, ALPS and their like (sim/cray) answer from the job that the calling rank belongs to. */
+#include "cray/host.h"
+
+#include "internal.h"
+
+static struct cray_process *self(void)
+{
+    struct rank *rank = rank_self();
+
+    return rank != NULL ? &rank->cray : NULL;
+}
+
+static struct rank *rank_of(const struct cray_process *process)
+{
+    return sim_container_of(process, struct rank, cray);
+}
+
+static uint32_t nid_of(const struct cray_process *process, uint32_t rank)
+{
+    return rank_of(process)->job->ranks[rank].node;
+}
+
+static uint32_t nodes(const struct cray_process *process)
+{
+    return net_endpoints(rank_of(process)->job->cluster->net);
+}
+
+static bool node_up(const struct cray_process *process, uint32_t nid)
+{
+    const struct cluster *cluster = rank_of(process)->job->cluster;
+
+    return cluster->aries == NULL || aries_node_alive(cluster->aries, nid);
+}
+
+static bool allgather(struct cray_process *process, const void *mine, void *all, size_t bytes)
+{
+    if (bytes == 0)
+        rank_barrier(rank_of(process));
+    else
+        rank_allgather(rank_of(process), mine, all, bytes);
+    return true;
+}
+
+/* The others do not notice; they are just not there any more. */
+static void abort_job(struct cray_process *process, int code, const char *text)
+{
+    struct rank *rank = rank_of(process);
+    struct job *job = rank->job;
+    uint32_t i;
+
+    rank_fail(rank, "aborted the job%s%s", text != NULL && text[0] != '\0' ? ": " : "",
+              text != NULL ? text : "");
+    if (job->exit_code == 0)
+        job->exit_code = (code & 0xff) != 0 ? code & 0xff : 1;
+    for (i = 0; i < job->rank_count; i++)
+        if (&job->ranks[i] != rank)
+            rank_kill(&job->ranks[i], "its job was aborted");
+    rank_exit(rank, code);
+}
+
+void cray_host_begin(struct cluster *cluster)
+{
+    static const struct cray_host host = {
+        .self = self,
+        .nid_of = nid_of,
+        .nodes = nodes,
+        .node_up = node_up,
+        .allgather = allgather,
+        .abort = abort_job,
+    };
+
+    cray_host_set(&host);
+}
+
+/* A foreign program gets two credentials, as ALPS gives them: samples take the second. */
+void cray_host_job(struct job *job)
+{
+    struct cray_job *cray = &job->cray;
+    bool foreign = job->scenario->workload->foreign != NULL;
+
+    cray->apid = (uint64_t)(job - job->cluster->jobs) + 1;
+    cray->size = job->rank_count;
+    cray->credential[0] = (struct cray_credential){job->ptag, job->cookie};
+    cray->credentials = 1;
+    if (!foreign || job->cluster->aries == NULL)
+        return;
+    cray->credential[1] =
+        (struct cray_credential){(uint8_t)(job->ptag + JOBS_MAX), job->cookie + 1};
+    cray->credentials = 2;
+    aries_job_configure(job->cluster->aries, job->ptag, cray->credential[1].ptag,
+                        cray->credential[1].cookie);
+}
+
+void cray_host_rank(struct rank *rank)
+{
+    rank->cray.job = &rank->job->cray;
+    rank->cray.rank = rank->id;
+}
+
+void cray_host_end(struct cluster *cluster)
+{
+    uint32_t i;
+    size_t j;
+
+    for (j = 0; j < cluster->job_count; j++) {
+        struct job *job = &cluster->jobs[j];
+
+        for (i = 0; i < job->rank_count; i++)
+            cray_process_clear(&job->ranks[i].cray);
+        cray_job_clear(&job->cray);
+    }
+    cray_host_set(NULL);
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The environment of a rank: what a launcher on the machine would export, and `env:` of the
+ * scenario. Nothing of the user's own environment, so that runs are the same everywhere. Programs
+ * may write into the texts (many cut PMI_GNI_LOC_ADDR with strtok).
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "internal.h"
+#include "foreign.h"
+
+/* Place of a variable, or of the terminating NULL. */
+static size_t find(const struct foreign_process *process, const char *name, size_t length)
+{
+    size_t i;
+
+    for (i = 0; process->variables.environment[i] != NULL; i++) {
+        const char *text = process->variables.environment[i];
+
+        if (strncmp(text, name, length) == 0 && text[length] == '=')
+            break;
+    }
+    return i;
+}
+
+/* `text` is "NAME=value"; `own`: it is ours to free. */
+static int put(struct foreign_process *process, char *text, bool own)
+{
+    size_t at = find(process, text, strcspn(text, "="));
+
+    if (at == FOREIGN_ENVIRONMENT_MAX - 1) {
+        errno = ENOMEM;
+        return -1;
+    }
+    free(process->own[at]);
+    process->own[at] = own ? text : NULL;
+    process->variables.environment[at] = text;
+    return 0;
+}
+
+static int drop(struct foreign_process *process, const char *name)
+{
+    size_t at = find(process, name, strlen(name)), last = at;
+
+    if (process->variables.environment[at] == NULL)
+        return 0;
+    while (process->variables.environment[last + 1] != NULL)
+        last++;
+    free(process->own[at]);
+    /* The order of the others stays: programs walk over it. */
+    memmove(&process->variables.environment[at], &process->variables.environment[at + 1],
+            (last - at + 1) * sizeof(char *));
+    memmove(&process->own[at], &process->own[at + 1], (last - at + 1) * sizeof(char *));
+    return 0;
+}
+
+/* ---- what it starts with --------------------------------------------------------------------- */
+
+static void set(struct foreign_process *process, const char *name, const char *value)
+{
+    char *text = malloc(strlen(name) + strlen(value) + 2);
+
+    if (text == NULL)
+        g_error("no memory for the environment of a rank");
+    sprintf(text, "%s=%s", name, value);
+    if (put(process, text, true) != 0)
+        free(text);
+}
+
+static void set_number(struct foreign_process *process, const char *name, uint64_t value)
+{
+    char text[24];
+
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
+    set(process, name, text);
+}
+
+/* "16:80" */
+static void set_credentials(struct foreign_process *process)
+{
+    const struct cray_job *job = &process->rank->job->cray;
+    GString *ptags = g_string_new(NULL), *cookies = g_string_new(NULL);
+    uint32_t i;
+
+    for (i = 0; i < job->credentials; i++) {
+        g_string_append_printf(ptags, "%s%u", i != 0 ? ":" : "", job->credential[i].ptag);
+        g_string_append_printf(cookies, "%s%u", i != 0 ? ":" : "", job->credential[i].cookie);
+    }
+    set(process, "PMI_GNI_PTAG", ptags->str);
+    set(process, "PMI_GNI_COOKIE", cookies->str);
+    g_string_free(ptags, TRUE);
+    g_string_free(cookies, TRUE);
+}
+
+bool foreign_environment_fill(struct foreign_process *process)
+{
+    const struct rank *rank = process->rank;
+    const struct tree *given = rank->job->scenario->env;
+    size_t i;
+
+    process->variables.environment = calloc(FOREIGN_ENVIRONMENT_MAX, sizeof(char *));
+    process->own = calloc(FOREIGN_ENVIRONMENT_MAX, sizeof(char *));
+    if (process->variables.environment == NULL || process->own == NULL)
+        return false;
+    set(process, "PATH", "/usr/bin:/bin");
+    set(process, "HOME", "/");
+    set(process, "LANG", "C");
+    set(process, "TMPDIR", "/tmp");
+    set_credentials(process);
+    set(process, "PMI_GNI_DEV_ID", "0");
+    set_number(process, "PMI_GNI_LOC_ADDR",
+               aries_nic_address(rank->job->cluster->aries, rank->node));
+    set_number(process, "PMI_FORK_RANK", rank->id);
+    set_number(process, "ALPS_APP_PE", rank->id);
+    set(process, "PMI_NO_FORK", "1");
+    for (i = 0; given != NULL && i < given->count; i++)
+        set(process, given->items[i]->key, given->items[i]->text);
+    return true;
+}
+
+void foreign_environment_free(struct foreign_process *process)
+{
+    size_t i;
+
+    for (i = 0; process->own != NULL && i < FOREIGN_ENVIRONMENT_MAX; i++)
+        free(process->own[i]);
+    free(process->own);
+    free(process->variables.environment);
+}
+
+/* ---- what programs do with it ---------------------------------------------------------------- */
+
+static char *shim_getenv(const char *name)
+{
+    const struct foreign_process *process = foreign_self();
+    size_t length = strlen(name);
+    char *text = process->variables.environment[find(process, name, length)];
+
+    return text != NULL ? text + length + 1 : NULL;
+}
+
+static int shim_setenv(const char *name, const char *value, int overwrite)
+{
+    struct foreign_process *process = foreign_self();
+    char *text;
+
+    if (name == NULL || name[0] == '\0' || strchr(name, '=') != NULL) {
+        errno = EINVAL;
+        return -1;
+    }
+    if (!overwrite && shim_getenv(name) != NULL)
+        return 0;
+    text = malloc(strlen(name) + strlen(value) + 2);
+    if (text == NULL)
+        return -1;
+    sprintf(text, "%s=%s", name, value);
+    if (put(process, text, true) == 0)
+        return 0;
+    free(text);
+    return -1;
+}
+
+static int shim_unsetenv(const char *name)
+{
+    if (name == NULL || name[0] == '\0' || strchr(name, '=') != NULL) {
+        errno = EINVAL;
+        return -1;
+    }
+    return drop(foreign_self(), name);
+}
+
+static int shim_putenv(char *text)
+{
+    struct foreign_process *process = foreign_self();
+
+    return strchr(text, '=') != NULL ? put(process, text, false) : drop(process, text);
+}
+
+static int shim_clearenv(void)
+{
+    struct foreign_process *process = foreign_self();
+    size_t i;
+
+    for (i = 0; i < FOREIGN_ENVIRONMENT_MAX; i++) {
+        free(process->own[i]);
+        process->own[i] = process->variables.environment[i] = NULL;
+    }
+    return 0;
+}
+
+const struct foreign_shim foreign_environment_shims[] = {
+    {"getenv", (void *)shim_getenv},          {"secure_getenv", (void *)shim_getenv},
+    {"setenv", (void *)shim_setenv},          {"unsetenv", (void *)shim_unsetenv},
+    {"putenv", (void *)shim_putenv},          {"clearenv", (void *)shim_clearenv},
+    {"__secure_getenv", (void *)shim_getenv}, {NULL, NULL}};

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The life of a rank that executes a foreign program. */
+#include <stdio.h>
+#include <string.h>
+
+#include "foreign.h"
+#include "internal.h"
+
+enum { EXIT_ABORTED = 134, EXIT_NOT_STARTED = 127 }; /* as a shell reports them */
+
+struct foreign_process *foreign_self(void)
+{
+    struct rank *rank = rank_self();
+
+    g_assert(rank != NULL && rank->foreign != NULL); /* the shims are in its copy only */
+    return rank->foreign;
+}
+
+/* ---- start ----------------------------------------------------------------------------------- */
+
+static char **make_arguments(const struct scenario_job *job, int *count)
+{
+    size_t given = job->argv != NULL ? job->argv->count : 0, i;
+    char **arguments = calloc(given + 2, sizeof(char *));
+
+    if (arguments == NULL)
+        g_error("no memory for the arguments of a rank");
+    arguments[0] = strdup(job->program);
+    for (i = 0; i < given; i++)
+        arguments[i + 1] = strdup(job->argv->items[i]->text);
+    *count = (int)given + 1;
+    return arguments;
+}
+
+static void free_arguments(char **arguments)
+{
+    size_t i;
+
+    for (i = 0; arguments[i] != NULL; i++)
+        free(arguments[i]);
+    free(arguments);
+}
+
+static struct foreign_process *create(struct rank *rank)
+{
+    struct foreign_process *process = g_new0(struct foreign_process, 1);
+
+    process->rank = rank;
+    process->image = rank->job->scenario->workload->foreign;
+    rank->foreign = process;
+    /* As in a process that never called srandom(). */
+    initstate_r(1, process->random_state, sizeof(process->random_state), &process->random);
+    foreign_threads_begin(process);
+    return process;
+}
+
+int foreign_main(struct rank *rank)
+{
+    struct foreign_process *process = create(rank);
+    const char *name = rank->job->scenario->name;
+    char *why = NULL, **arguments;
+    int count, code;
+
+    if (!foreign_environment_fill(process) ||
+        !foreign_image_load(process->image, name, &process->variables, &process->copy, &why)) {
+        rank_fail(rank, "%s: %s", rank->job->scenario->program, why != NULL ? why : "no memory");
+        g_free(why);
+        return EXIT_NOT_STARTED;
+    }
+    arguments = make_arguments(rank->job->scenario, &count);
+    foreign_image_construct(process->image, &process->copy, count, arguments,
+                            process->variables.environment);
+    code = process->copy.main(count, arguments, process->variables.environment);
+    free_arguments(arguments);
+    foreign_exit(process, code);
+}
+
+/* ---- end ------------------------------------------------------------------------------------- */
+
+static void run_exit_handlers(struct foreign_process *process)
+{
+    struct foreign_exit_handler *handler;
+
+    while ((handler = process->exit_handlers) != NULL) {
+        process->exit_handlers = handler->next;
+        handler->call(handler->arg);
+        free(handler);
+    }
+}
+
+void foreign_exit(struct foreign_process *process, int code)
+{
+    if (!process->exiting) { /* a handler may call exit() again: the rest is not run twice */
+        process->exiting = true;
+        run_exit_handlers(process);
+        foreign_image_destruct(process->image, &process->copy);
+    }
+    fflush(NULL);
+    rank_exit(process->rank, code);
+}
+
+void foreign_abort(struct foreign_process *process, const char *text)
+{
+    rank_fail(process->rank, "%s", text);
+    fflush(NULL);
+    rank_exit(process->rank, EXIT_ABORTED);
+}
+
+void foreign_end(struct rank *rank)
+{
+    if (rank->foreign != NULL)
+        foreign_threads_kill(rank->foreign);
+}
+
+void foreign_free(struct rank *rank)
+{
+    struct foreign_process *process = rank->foreign;
+    struct foreign_exit_handler *handler;
+    struct foreign_thread *thread;
+
+    if (process == NULL)
+        return;
+    rank->foreign = NULL;
+    while ((handler = process->exit_handlers) != NULL) {
+        process->exit_handlers = handler->next;
+        free(handler);
+    }
+    while ((thread = process->threads) != NULL) {
+        process->threads = thread->next;
+        if (thread != &process->main_thread)
+            free(thread);
+    }
+    foreign_image_unload(&process->copy);
+    foreign_environment_free(process);
+    g_free(process);
+}

@@ -1,0 +1,695 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * POSIX threads of a rank: fibers of its process. Only one of them runs at a time, and another one
+ * only when it blocks, so the objects need no atomic operations: their state lies in the memory
+ * that the program gave them, and whoever waits stands in the process's list under its address.
+ */
+#define _GNU_SOURCE /* memfd_create, dlinfo, pthread_*_np */
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "foreign.h"
+#include "internal.h"
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+static struct foreign_thread *self(void)
+{
+    struct foreign_process *process = foreign_self();
+    struct sim_fiber *fiber = sim_fiber_self();
+    struct foreign_thread *thread;
+
+    for (thread = process->threads; thread->fiber != fiber; thread = thread->next)
+        ;
+    return thread;
+}
+
+static void forget_waiter(struct foreign_thread *thread)
+{
+    struct foreign_process *process = thread->process;
+    struct foreign_thread **link = &process->waiters;
+
+    while (*link != NULL && *link != thread)
+        link = &(*link)->next_waiter;
+    if (*link == NULL)
+        return;
+    *link = thread->next_waiter;
+    if (process->waiters_end == &thread->next_waiter)
+        process->waiters_end = link;
+    thread->next_waiter = NULL;
+}
+
+/*
+ * False: the time is over. It stands in the list before anybody else can run, so that no wake-up
+ * gets lost between the caller's look at the object and this.
+ */
+static bool wait_for(const void *what, sim_time_t until)
+{
+    static const struct sim_wait wait = {.text = "another thread of its process"};
+    struct foreign_thread *thread = self();
+
+    thread->waits_for = what;
+    *thread->process->waiters_end = thread;
+    thread->process->waiters_end = &thread->next_waiter;
+    while (thread->waits_for != NULL && sim_now() < until)
+        sim_wait_until(until, &wait);
+    if (thread->waits_for == NULL)
+        return true;
+    forget_waiter(thread);
+    thread->waits_for = NULL;
+    return false;
+}
+
+/* In the order in which they came. */
+static void wake(const void *what, bool all)
+{
+    struct foreign_process *process = foreign_self();
+    struct foreign_thread *thread, *next;
+
+    sim_settle();
+    sim_idle_break();
+    for (thread = process->waiters; thread != NULL; thread = next) {
+        next = thread->next_waiter;
+        if (thread->waits_for != what)
+            continue;
+        forget_waiter(thread);
+        thread->waits_for = NULL;
+        sim_wake(thread->fiber);
+        if (!all)
+            break;
+    }
+}
+
+static sim_time_t deadline(const struct timespec *at, bool since_1970)
+{
+    int64_t seconds = at->tv_sec - (since_1970 ? FOREIGN_BOOTED_S : 0);
+    sim_time_t now = foreign_clock();
+
+    if (seconds > (int64_t)(SIM_NEVER / SIM_S) - 1)
+        return SIM_NEVER;
+    return MAX(now,
+               seconds < 0 ? 0 : (sim_time_t)seconds * SIM_S + (sim_time_t)at->tv_nsec * SIM_NS);
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+void foreign_threads_begin(struct foreign_process *process)
+{
+    process->waiters_end = &process->waiters;
+    process->main_thread.process = process;
+    process->main_thread.fiber = sim_fiber_self();
+    process->threads = &process->main_thread;
+    process->threads_live = 1;
+}
+
+static void kill_fiber(struct foreign_thread *thread)
+{
+    struct rank *rank = thread->process->rank;
+
+    if (rank->process != NULL)
+        aries_process_unbind(rank->process, thread->fiber);
+    sim_fiber_kill(thread->fiber);
+}
+
+static void take_fiber(struct sim_event *event)
+{
+    kill_fiber(sim_container_of(event, struct foreign_thread, leave));
+}
+
+static void run_key_destructors(struct foreign_thread *thread)
+{
+    struct foreign_key *keys = thread->process->keys;
+    void *value;
+    int i;
+
+    for (i = 0; i < FOREIGN_KEYS_MAX; i++) {
+        value = thread->specific[i];
+        thread->specific[i] = NULL;
+        if (value != NULL && keys[i].used && keys[i].destroy != NULL)
+            keys[i].destroy(value);
+    }
+}
+
+static void mark_ended(struct foreign_thread *thread, void *result)
+{
+    thread->result = result;
+    thread->ended = true;
+    thread->process->threads_live--;
+    wake(thread, true);
+    wake(&thread->process->threads_live, true);
+}
+
+static _Noreturn void leave(struct foreign_thread *thread, void *result)
+{
+    static const struct sim_wait wait = {.text = "nothing: the thread has ended"};
+
+    run_key_destructors(thread);
+    if (thread == &thread->process->main_thread) { /* the process lives as long as a thread does */
+        while (thread->process->threads_live > 1)
+            wait_for(&thread->process->threads_live, SIM_NEVER);
+        foreign_exit(thread->process, 0);
+    }
+    mark_ended(thread, result);
+    thread->leave.fire = take_fiber; /* nobody can leave his own stack */
+    sim_event_schedule(&thread->leave, sim_now());
+    for (;;)
+        sim_wait_until(SIM_NEVER, &wait);
+}
+
+static void thread_main(void *arg)
+{
+    struct foreign_thread *thread = arg;
+
+    leave(thread, thread->start(thread->arg));
+}
+
+void foreign_threads_kill(struct foreign_process *process)
+{
+    struct foreign_thread *thread;
+
+    for (thread = process->threads; thread != NULL; thread = thread->next)
+        if (thread != &process->main_thread && !thread->ended)
+            kill_fiber(thread);
+}
+
+static int shim_create(pthread_t *id, const pthread_attr_t *attributes, void *(*start)(void *),
+                       void *arg)
+{
+    struct foreign_process *process = foreign_self();
+    struct rank *rank = process->rank;
+    struct foreign_thread *thread;
+    int detach = PTHREAD_CREATE_JOINABLE;
+    char name[96];
+
+    if (process->threads_live == FOREIGN_THREADS_MAX)
+        return EAGAIN;
+    thread = calloc(1, sizeof(*thread));
+    if (thread == NULL)
+        return EAGAIN;
+    if (attributes != NULL)
+        pthread_attr_getdetachstate(attributes, &detach);
+    sim_settle();
+    snprintf(name, sizeof(name), "%s.%u thread", rank->job->scenario->name, rank->id);
+    *thread = (struct foreign_thread){.process = process,
+                                      .start = start,
+                                      .arg = arg,
+                                      .detached = detach == PTHREAD_CREATE_DETACHED,
+                                      .next = process->threads};
+    thread->fiber = sim_fiber_start(thread_main, thread, name, sim_now());
+    if (thread->fiber == NULL) {
+        free(thread);
+        return EAGAIN;
+    }
+    aries_process_bind(rank->process, thread->fiber);
+    process->threads = thread;
+    process->threads_live++;
+    *id = (pthread_t)thread;
+    sim_idle_break();
+    return 0;
+}
+
+static int shim_join(pthread_t id, void **result)
+{
+    struct foreign_thread *thread = (struct foreign_thread *)id;
+
+    if (thread == self())
+        return EDEADLK;
+    if (thread->detached)
+        return EINVAL;
+    while (!thread->ended)
+        wait_for(thread, SIM_NEVER);
+    if (result != NULL)
+        *result = thread->result;
+    thread->detached = true; /* nobody may ask again */
+    return 0;
+}
+
+static int shim_detach(pthread_t id)
+{
+    ((struct foreign_thread *)id)->detached = true;
+    return 0;
+}
+
+static pthread_t shim_self(void)
+{
+    return (pthread_t)self();
+}
+
+static int shim_equal(pthread_t a, pthread_t b)
+{
+    return a == b;
+}
+
+static void shim_exit(void *result)
+{
+    leave(self(), result);
+}
+
+/* Whoever is not running is blocked, and may be taken away there. */
+static int shim_cancel(pthread_t id)
+{
+    struct foreign_thread *thread = (struct foreign_thread *)id;
+
+    if (thread->ended)
+        return ESRCH;
+    if (thread == self())
+        leave(thread, PTHREAD_CANCELED);
+    if (thread == &thread->process->main_thread)
+        return ENOTSUP;
+    forget_waiter(thread);
+    thread->waits_for = NULL;
+    kill_fiber(thread);
+    mark_ended(thread, PTHREAD_CANCELED);
+    return 0;
+}
+
+static int shim_kill(pthread_t id, int signal)
+{
+    if (((struct foreign_thread *)id)->ended)
+        return ESRCH;
+    return signal == 0 ? 0 : ENOSYS;
+}
+
+static int shim_set_cancel(int how, int *before)
+{
+    if (before != NULL)
+        *before = 0;
+    return 0;
+}
+
+static void shim_test_cancel(void)
+{
+}
+
+/* ---- mutexes --------------------------------------------------------------------------------- */
+
+/* The library's own layout; pthread_mutex_init() and the initialisers stay the library's. */
+static int *lock_of(pthread_mutex_t *mutex)
+{
+    return &mutex->__data.__lock;
+}
+
+static int kind_of(const pthread_mutex_t *mutex)
+{
+    return mutex->__data.__kind & 3;
+}
+
+/* A number for a thread: unique among those of the process. */
+static int number_of(const struct foreign_thread *thread)
+{
+    const struct foreign_thread *other;
+    int number = 1;
+
+    for (other = thread->next; other != NULL; other = other->next)
+        number++;
+    return number;
+}
+
+static int lock_until(pthread_mutex_t *mutex, sim_time_t until)
+{
+    int me = number_of(self());
+
+    if (*lock_of(mutex) != 0 && mutex->__data.__owner == me) {
+        if (kind_of(mutex) == PTHREAD_MUTEX_RECURSIVE) {
+            mutex->__data.__count++;
+            return 0;
+        }
+        if (kind_of(mutex) == PTHREAD_MUTEX_ERRORCHECK)
+            return EDEADLK;
+    }
+    /* Whoever unlocks it gives it to the first that waits: see below. */
+    if (*lock_of(mutex) != 0)
+        return wait_for(mutex, until) ? 0 : ETIMEDOUT;
+    *lock_of(mutex) = 1;
+    mutex->__data.__owner = me;
+    mutex->__data.__count = 1;
+    return 0;
+}
+
+static int shim_mutex_lock(pthread_mutex_t *mutex)
+{
+    return lock_until(mutex, SIM_NEVER);
+}
+
+static int shim_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec *at)
+{
+    return lock_until(mutex, deadline(at, true));
+}
+
+static int shim_mutex_trylock(pthread_mutex_t *mutex)
+{
+    if (*lock_of(mutex) != 0 &&
+        !(kind_of(mutex) == PTHREAD_MUTEX_RECURSIVE && mutex->__data.__owner == number_of(self())))
+        return EBUSY;
+    return shim_mutex_lock(mutex);
+}
+
+/*
+ * A thread that unlocks and locks again in a loop takes no time between the two, as it would on a
+ * CPU: another one would never get the mutex if it were not handed over.
+ */
+static int shim_mutex_unlock(pthread_mutex_t *mutex)
+{
+    struct foreign_thread *next = foreign_self()->waiters;
+
+    if (kind_of(mutex) == PTHREAD_MUTEX_RECURSIVE && --mutex->__data.__count != 0)
+        return 0;
+    while (next != NULL && next->waits_for != mutex)
+        next = next->next_waiter;
+    *lock_of(mutex) = next != NULL;
+    mutex->__data.__owner = next != NULL ? number_of(next) : 0;
+    mutex->__data.__count = next != NULL;
+    if (next != NULL)
+        wake(mutex, false);
+    return 0;
+}
+
+static int shim_mutex_destroy(pthread_mutex_t *mutex)
+{
+    return *lock_of(mutex) != 0 ? EBUSY : 0;
+}
+
+/* ---- condition variables --------------------------------------------------------------------- */
+
+static int cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex, sim_time_t until)
+{
+    bool woken;
+
+    /* Nobody runs between these two, so no signal is lost. */
+    shim_mutex_unlock(mutex);
+    woken = wait_for(condition, until);
+    shim_mutex_lock(mutex);
+    return woken ? 0 : ETIMEDOUT;
+}
+
+static int shim_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex)
+{
+    return cond_wait(condition, mutex, SIM_NEVER);
+}
+
+static int shim_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex,
+                               const struct timespec *at)
+{
+    /* Bit 1: pthread_condattr_setclock(CLOCK_MONOTONIC), as the library keeps it. */
+    return cond_wait(condition, mutex, deadline(at, !(condition->__data.__wrefs & 2)));
+}
+
+static int shim_cond_signal(pthread_cond_t *condition)
+{
+    wake(condition, false);
+    return 0;
+}
+
+static int shim_cond_broadcast(pthread_cond_t *condition)
+{
+    wake(condition, true);
+    return 0;
+}
+
+static int shim_cond_destroy(pthread_cond_t *condition)
+{
+    return 0;
+}
+
+/* ---- semaphores, spin locks, barriers, reader-writer locks ----------------------------------- */
+
+/* Each keeps its state in the first words of its object. */
+struct counter {
+    int value, limit, waiting;
+};
+
+static int shim_sem_init(sem_t *semaphore, int shared, unsigned value)
+{
+    ((struct counter *)semaphore)->value = (int)value;
+    return 0;
+}
+
+static int shim_sem_wait(sem_t *semaphore)
+{
+    struct counter *counter = (struct counter *)semaphore;
+
+    while (counter->value == 0)
+        wait_for(counter, SIM_NEVER);
+    counter->value--;
+    return 0;
+}
+
+static int shim_sem_timedwait(sem_t *semaphore, const struct timespec *at)
+{
+    struct counter *counter = (struct counter *)semaphore;
+    sim_time_t until = deadline(at, true);
+
+    while (counter->value == 0) {
+        if (!wait_for(counter, until)) {
+            errno = ETIMEDOUT;
+            return -1;
+        }
+    }
+    counter->value--;
+    return 0;
+}
+
+static int shim_sem_trywait(sem_t *semaphore)
+{
+    struct counter *counter = (struct counter *)semaphore;
+
+    if (counter->value == 0) {
+        errno = EAGAIN;
+        return -1;
+    }
+    counter->value--;
+    return 0;
+}
+
+static int shim_sem_post(sem_t *semaphore)
+{
+    ((struct counter *)semaphore)->value++;
+    wake(semaphore, false);
+    return 0;
+}
+
+static int shim_sem_getvalue(sem_t *semaphore, int *value)
+{
+    *value = ((struct counter *)semaphore)->value;
+    return 0;
+}
+
+static int shim_sem_destroy(sem_t *semaphore)
+{
+    return 0;
+}
+
+static int shim_spin_init(pthread_spinlock_t *lock, int shared)
+{
+    *lock = 0;
+    return 0;
+}
+
+static int shim_spin_lock(pthread_spinlock_t *lock)
+{
+    while (*lock != 0)
+        wait_for((const void *)lock, SIM_NEVER);
+    *lock = 1;
+    return 0;
+}
+
+static int shim_spin_trylock(pthread_spinlock_t *lock)
+{
+    if (*lock != 0)
+        return EBUSY;
+    *lock = 1;
+    return 0;
+}
+
+static int shim_spin_unlock(pthread_spinlock_t *lock)
+{
+    *lock = 0;
+    if (foreign_self()->waiters != NULL)
+        wake((const void *)lock, false);
+    return 0;
+}
+
+static int shim_spin_destroy(pthread_spinlock_t *lock)
+{
+    return 0;
+}
+
+static int shim_barrier_init(pthread_barrier_t *barrier, const pthread_barrierattr_t *attributes,
+                             unsigned count)
+{
+    struct counter *counter = (struct counter *)barrier;
+
+    if (count == 0)
+        return EINVAL;
+    *counter = (struct counter){.limit = (int)count};
+    return 0;
+}
+
+static int shim_barrier_wait(pthread_barrier_t *barrier)
+{
+    struct counter *counter = (struct counter *)barrier;
+
+    if (++counter->waiting == counter->limit) {
+        counter->waiting = 0;
+        wake(counter, true);
+        return PTHREAD_BARRIER_SERIAL_THREAD;
+    }
+    wait_for(counter, SIM_NEVER);
+    return 0;
+}
+
+static int shim_barrier_destroy(pthread_barrier_t *barrier)
+{
+    return 0;
+}
+
+/* value: readers, or -1 for a writer. */
+static int shim_rwlock_init(pthread_rwlock_t *lock, const pthread_rwlockattr_t *attributes)
+{
+    *(struct counter *)lock = (struct counter){.value = 0};
+    return 0;
+}
+
+static int shim_rwlock_rdlock(pthread_rwlock_t *lock)
+{
+    struct counter *counter = (struct counter *)lock;
+
+    while (counter->value < 0)
+        wait_for(counter, SIM_NEVER);
+    counter->value++;
+    return 0;
+}
+
+static int shim_rwlock_wrlock(pthread_rwlock_t *lock)
+{
+    struct counter *counter = (struct counter *)lock;
+
+    while (counter->value != 0)
+        wait_for(counter, SIM_NEVER);
+    counter->value = -1;
+    return 0;
+}
+
+static int shim_rwlock_unlock(pthread_rwlock_t *lock)
+{
+    struct counter *counter = (struct counter *)lock;
+
+    counter->value = counter->value < 0 ? 0 : counter->value - 1;
+    if (counter->value == 0)
+        wake(counter, true);
+    return 0;
+}
+
+static int shim_rwlock_destroy(pthread_rwlock_t *lock)
+{
+    return 0;
+}
+
+/* ---- once, and values per thread ------------------------------------------------------------- */
+
+static int shim_once(pthread_once_t *once, void (*call)(void))
+{
+    while (*once == 1)
+        wait_for(once, SIM_NEVER);
+    if (*once == 2)
+        return 0;
+    *once = 1;
+    call();
+    *once = 2;
+    wake(once, true);
+    return 0;
+}
+
+static int shim_key_create(pthread_key_t *key, void (*destroy)(void *value))
+{
+    struct foreign_key *keys = foreign_self()->keys;
+    unsigned i;
+
+    for (i = 0; i < FOREIGN_KEYS_MAX && keys[i].used; i++)
+        ;
+    if (i == FOREIGN_KEYS_MAX)
+        return EAGAIN;
+    keys[i] = (struct foreign_key){true, destroy};
+    *key = i;
+    return 0;
+}
+
+static int shim_key_delete(pthread_key_t key)
+{
+    struct foreign_process *process = foreign_self();
+    struct foreign_thread *thread;
+
+    if (key >= FOREIGN_KEYS_MAX || !process->keys[key].used)
+        return EINVAL;
+    process->keys[key].used = false;
+    for (thread = process->threads; thread != NULL; thread = thread->next)
+        thread->specific[key] = NULL;
+    return 0;
+}
+
+static void *shim_getspecific(pthread_key_t key)
+{
+    return key < FOREIGN_KEYS_MAX ? self()->specific[key] : NULL;
+}
+
+static int shim_setspecific(pthread_key_t key, const void *value)
+{
+    if (key >= FOREIGN_KEYS_MAX || !foreign_self()->keys[key].used)
+        return EINVAL;
+    self()->specific[key] = (void *)value;
+    return 0;
+}
+
+const struct foreign_shim foreign_thread_shims[] = {
+    {"pthread_create", (void *)shim_create},
+    {"pthread_join", (void *)shim_join},
+    {"pthread_detach", (void *)shim_detach},
+    {"pthread_self", (void *)shim_self},
+    {"pthread_equal", (void *)shim_equal},
+    {"pthread_exit", (void *)shim_exit},
+    {"pthread_cancel", (void *)shim_cancel},
+    {"pthread_kill", (void *)shim_kill},
+    {"pthread_setcancelstate", (void *)shim_set_cancel},
+    {"pthread_setcanceltype", (void *)shim_set_cancel},
+    {"pthread_testcancel", (void *)shim_test_cancel},
+    {"pthread_mutex_lock", (void *)shim_mutex_lock},
+    {"pthread_mutex_timedlock", (void *)shim_mutex_timedlock},
+    {"pthread_mutex_trylock", (void *)shim_mutex_trylock},
+    {"pthread_mutex_unlock", (void *)shim_mutex_unlock},
+    {"pthread_mutex_destroy", (void *)shim_mutex_destroy},
+    {"pthread_cond_wait", (void *)shim_cond_wait},
+    {"pthread_cond_timedwait", (void *)shim_cond_timedwait},
+    {"pthread_cond_signal", (void *)shim_cond_signal},
+    {"pthread_cond_broadcast", (void *)shim_cond_broadcast},
+    {"pthread_cond_destroy", (void *)shim_cond_destroy},
+    {"sem_init", (void *)shim_sem_init},
+    {"sem_wait", (void *)shim_sem_wait},
+    {"sem_timedwait", (void *)shim_sem_timedwait},
+    {"sem_trywait", (void *)shim_sem_trywait},
+    {"sem_post", (void *)shim_sem_post},
+    {"sem_getvalue", (void *)shim_sem_getvalue},
+    {"sem_destroy", (void *)shim_sem_destroy},
+    {"pthread_spin_init", (void *)shim_spin_init},
+    {"pthread_spin_lock", (void *)shim_spin_lock},
+    {"pthread_spin_trylock", (void *)shim_spin_trylock},
+    {"pthread_spin_unlock", (void *)shim_spin_unlock},
+    {"pthread_spin_destroy", (void *)shim_spin_destroy},
+    {"pthread_barrier_init", (void *)shim_barrier_init},
+    {"pthread_barrier_wait", (void *)shim_barrier_wait},
+    {"pthread_barrier_destroy", (void *)shim_barrier_destroy},
+    {"pthread_rwlock_init", (void *)shim_rwlock_init},
+    {"pthread_rwlock_rdlock", (void *)shim_rwlock_rdlock},
+    {"pthread_rwlock_wrlock", (void *)shim_rwlock_wrlock},
+    {"pthread_rwlock_unlock", (void *)shim_rwlock_unlock},
+    {"pthread_rwlock_destroy", (void *)shim_rwlock_destroy},
+    {"pthread_once", (void *)shim_once},
+    {"pthread_key_create", (void *)shim_key_create},
+    {"pthread_key_delete", (void *)shim_key_delete},
+    {"pthread_getspecific", (void *)shim_getspecific},
+    {"pthread_setspecific", (void *)shim_setspecific},
+    {NULL, NULL}};

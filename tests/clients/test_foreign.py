@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""What sim-run does for programs that know nothing of it (docs/foreign-programs.md)."""
+
+import json
+import subprocess
+
+import pytest
+from jacquard.installed import Installed, command
+
+PROGRAM = r"""
+#define _GNU_SOURCE
+#include <assert.h>
+#include <errno.h>
+#include <getopt.h>
+#include <pmi.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+static int counter = 5, constructed, rank, size;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+static pthread_key_t key;
+static sem_t semaphore;
+static int go;
+static char order[8];
+
+__attribute__((constructor)) static void construct(void)
+{
+    constructed = 1 + atoi(getenv("PMI_FORK_RANK"));
+}
+
+__attribute__((destructor)) static void destruct(void)
+{
+    fprintf(stderr, "destructed %d %d\n", rank, counter);
+}
+
+static void bye(void)
+{
+    fprintf(stderr, "bye %d\n", rank);
+}
+
+static void destroy_value(void *value)
+{
+    *(int *)value = 99;
+}
+
+static void *thread(void *arg)
+{
+    pthread_setspecific(key, arg);
+    pthread_mutex_lock(&mutex);
+    while (!go)
+        pthread_cond_wait(&condition, &mutex);
+    strcat(order, "t");
+    pthread_mutex_unlock(&mutex);
+    sem_post(&semaphore);
+    usleep(100);
+    return (char *)arg + 1;
+}
+
+static void *for_ever(void *arg)
+{
+    (void)arg;
+    for (;;)
+        sleep(1000000);
+    return NULL;
+}
+
+static void environment(void)
+{
+    char *devices = getenv("PMI_GNI_LOC_ADDR"), **each;
+    int found = 0;
+
+    assert(getenv("SECRET_OF_THE_HOST") == NULL && strcmp(getenv("COLOR"), "green") == 0);
+    assert(setenv("COLOR", "red", 0) == 0 && strcmp(getenv("COLOR"), "green") == 0);
+    assert(setenv("COLOR", rank == 0 ? "red" : "blue", 1) == 0);
+    PMI_Barrier();
+    assert(strcmp(getenv("COLOR"), rank == 0 ? "red" : "blue") == 0);
+    for (each = environ; *each != NULL; each++)
+        found += strncmp(*each, "COLOR=", 6) == 0;
+    assert(found == 1 && unsetenv("COLOR") == 0 && getenv("COLOR") == NULL);
+    assert(devices != NULL && putenv(strdup("A=b")) == 0 && strcmp(getenv("A"), "b") == 0);
+    assert(atoi(getenv("ALPS_APP_PE")) == rank);
+}
+
+static void clocks(void)
+{
+    struct timespec before, after;
+    struct timeval day;
+
+    clock_gettime(CLOCK_MONOTONIC, &before);
+    usleep(1500);
+    clock_gettime(CLOCK_MONOTONIC, &after);
+    assert((after.tv_sec - before.tv_sec) * 1000000000l + after.tv_nsec - before.tv_nsec >= 1500000);
+    assert((after.tv_sec - before.tv_sec) * 1000000000l + after.tv_nsec - before.tv_nsec < 1600000);
+    sleep(3600); /* of virtual time */
+    assert(gettimeofday(&day, NULL) == 0 && day.tv_sec == 1600000000 + 3600 && time(NULL) == day.tv_sec);
+}
+
+static void threads(void)
+{
+    int value = 7;
+    pthread_t one, two;
+    void *result;
+    struct timespec soon;
+
+    assert(pthread_key_create(&key, destroy_value) == 0 && sem_init(&semaphore, 0, 0) == 0);
+    assert(pthread_create(&one, NULL, thread, &value) == 0 && pthread_create(&two, NULL, for_ever, NULL) == 0);
+    assert(!pthread_equal(one, pthread_self()) && pthread_getspecific(key) == NULL);
+    usleep(10);
+    pthread_mutex_lock(&mutex);
+    strcat(order, "m");
+    go = 1;
+    pthread_cond_signal(&condition);
+    pthread_mutex_unlock(&mutex);
+    sem_wait(&semaphore);
+    assert(pthread_join(one, &result) == 0 && result == (char *)&value + 1 && value == 99);
+    assert(strcmp(order, "mt") == 0);
+    assert(pthread_cancel(two) == 0 && pthread_join(two, &result) == 0 && result == PTHREAD_CANCELED);
+    clock_gettime(CLOCK_REALTIME, &soon);
+    soon.tv_nsec += 1000;
+    pthread_mutex_lock(&mutex);
+    assert(pthread_cond_timedwait(&condition, &mutex, &soon) == ETIMEDOUT);
+    pthread_mutex_unlock(&mutex);
+}
+
+int main(int argc, char **argv)
+{
+    char host[64], wanted[64], *how = NULL;
+    int option, spawned, nid, first, cookies = 0;
+    char *cookie;
+
+    PMI_Init(&spawned);
+    PMI_Get_rank(&rank);
+    PMI_Get_size(&size);
+    atexit(bye);
+    assert(constructed == rank + 1);
+    while ((option = getopt(argc, argv, "x:")) != -1) {
+        assert(option == 'x');
+        how = optarg;
+        PMI_Barrier(); /* all ranks are in the middle of their arguments */
+    }
+    assert(optind == argc - 1 && strcmp(argv[optind], "plain") == 0);
+    counter += rank;
+    environment();
+    clocks();
+    threads();
+    srand(1);
+    first = rand();
+    PMI_Barrier();
+    srand(1);
+    assert(rand() == first && counter == 5 + rank);
+    PMI_Get_nid(rank, &nid);
+    snprintf(wanted, sizeof(wanted), "nid%05d", nid);
+    assert(gethostname(host, sizeof(host)) == 0 && strcmp(host, wanted) == 0 && getpid() == 1000 + rank);
+    assert(fork() == -1 && access("/proc/job", F_OK) == 0);
+    for (cookie = strtok(getenv("PMI_GNI_COOKIE"), ":"); cookie != NULL; cookie = strtok(NULL, ":"))
+        cookies++;
+    assert(cookies == 2);
+    PMI_Barrier();
+    if (rank == 1) {
+        if (strcmp(how, "exit") == 0)
+            exit(3);
+        if (strcmp(how, "quit") == 0)
+            _exit(4);
+        if (strcmp(how, "abort") == 0)
+            abort();
+        if (strcmp(how, "assert") == 0)
+            assert(!"possible");
+        if (strcmp(how, "pmi") == 0)
+            PMI_Abort(9, "no more");
+    }
+    PMI_Barrier();
+    PMI_Finalize();
+    return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    return Installed(tmp_path_factory.mktemp("destination"))
+
+
+def build(installed, folder, *flags):
+    (folder / "program.c").write_text(PROGRAM)
+    program = folder / "program"
+    command(["gcc", "-O1", "-g", folder / "program.c", "-o", program, *flags,
+             *installed.pkg_config("--cflags", "--libs", "cray-pmi"), "-lpthread"])
+    return program
+
+
+def run(installed, folder, how, **job):
+    job = {"name": "p", "program": str(folder / "program"), "nodes": "0,9", "ranks_per_node": 2,
+           "argv": ["-x", how, "plain"], "env": {"COLOR": "green"}, **job}
+    file = folder / "scenario.yaml"
+    file.write_text(json.dumps({"fabric": {"topology": "dragonfly", "groups": 1}, "jobs": [job],
+                                "limits": {"no_progress": "0"}}))
+    return subprocess.run([installed.sim_run, file, "--json"], text=True, capture_output=True, timeout=60,
+                          env=dict(installed.environment, SECRET_OF_THE_HOST="1"))
+
+
+@pytest.mark.parametrize("flags", [["-fPIE", "-pie"], ["-fPIE", "-pie", "-s"], ["-fPIC", "-shared"],
+                                   ["-fPIC", "-shared", "-Wl,-z,now,-z,relro"], ["-fPIE", "-pie", "-rdynamic", "-Wl,-z,lazy"]])
+def test_program_believes_that_it_is_alone(installed, tmp_path, flags):
+    build(installed, tmp_path, *flags)
+    done = run(installed, tmp_path, "none")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads(done.stdout)["ledger"]["balanced"]  # what programs print is not in the report
+    for rank in range(4):
+        assert f"bye {rank}\n" in done.stderr and f"destructed {rank} {5 + rank}\n" in done.stderr
+
+
+@pytest.mark.parametrize("how, exit_code, said", [("exit", 3, None), ("quit", 4, None), ("abort", 134, "rank 1: called abort()"),
+                                                  ("assert", 134, "Assertion `!\"possible\"' failed"),
+                                                  ("pmi", 9, "aborted the job: no more")])
+def test_ways_to_end(installed, tmp_path, how, exit_code, said):
+    build(installed, tmp_path)
+    done = run(installed, tmp_path, how)
+    result = json.loads(done.stdout)
+    assert done.returncode == 1
+    assert result["jobs"][0]["exit"] == exit_code
+    assert said is None or said in done.stdout.replace('\\"', '"')
+    assert ("bye 1\n" in done.stderr) == (how == "exit")
+    assert ("bye 0\n" in done.stderr) == (how != "pmi")
+
+
+@pytest.mark.parametrize("flags, said", [(["-no-pie"], "is bound to one address"), (["-static"], "is linked statically"),
+                                         (["-DTLS=1"], "thread-local")])
+def test_refusals(installed, tmp_path, flags, said):
+    (tmp_path / "program.c").write_text("#ifdef TLS\n__thread int own = 3;\n#else\nint own;\n#endif\n"
+                                        "int main(void) { return own; }\n")
+    command(["gcc", *flags, tmp_path / "program.c", "-o", tmp_path / "program"])
+    done = run(installed, tmp_path, "none")
+    assert done.returncode == 2 and said in done.stderr, done.stderr
+
+
+def test_fields_are_checked(installed, tmp_path):
+    build(installed, tmp_path)
+    assert "jobs.0.argv: not a list of texts" in run(installed, tmp_path, "none", argv="x").stderr
+    assert "jobs.0.env: not a mapping" in run(installed, tmp_path, "none", env=["x"]).stderr
+    file = tmp_path / "workload.yaml"
+    file.write_text("jobs: [{name: a, nodes: 0-1, workload: barrier, argv: [x]}]\n")
+    done = subprocess.run([installed.sim_run, file], text=True, capture_output=True, timeout=60)
+    assert done.returncode == 2 and "is for a program with main()" in done.stderr
+
+
+def test_many_ranks(installed, tmp_path):
+    """A copy per rank, on the nodes of a whole group."""
+    build(installed, tmp_path)
+    done = run(installed, tmp_path, "none", nodes="0-31", ranks_per_node=8)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stderr.count("bye ") == 256

@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+foreach(part IN ITEMS packet packet_load packet_faults packet_deadlock)
+  jacquard_test(net_${part} SOURCES ${CMAKE_SOURCE_DIR}/tests/unit/net_${part}.c
+                DEPENDS jacquard_net jacquard_engine m INCLUDES ${CMAKE_SOURCE_DIR}/sim/net)
+endforeach()

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""-DBACKEND=real, without a Cray system: against a prefix that holds only headers and libraries of empty functions. What
+comes out must not know anything but the documented API, and nothing of sim/ may take part."""
+
+import csv
+import json
+import os
+import re
+import shutil
+import subprocess
+
+import jacquard
+import pytest
+from jacquard.installed import command
+
+PMI = ("PMI_Init PMI_Initialized PMI_Finalize PMI_Get_size PMI_Get_rank PMI_Barrier PMI_Abort PMI_Allgather PMI_Get_nid "
+       "PMI_Get_clique_size PMI_Get_clique_ranks PMI_Bcast").split()
+DATA = {"gni_err_str": "const char *gni_err_str[64];", "gni_statistic_str": "const char *gni_statistic_str[64];"}
+
+
+def documented():
+    """The 102 functions; and every other symbol that gni_pub.h declares."""
+    with (jacquard.ROOT / "docs" / "ugni-functions.csv").open() as lines:
+        functions = [row[0] for row in csv.reader(lines) if row and re.fullmatch(r"GNI_\w+", row[0])]
+    assert len(functions) == 102
+    header = (jacquard.ROOT / "sim/aries/include/gni_pub.h").read_text()
+    helpers = sorted(set(re.findall(r"\b(gni_(?:cq|ce|dev|job)_\w+)\(", header)))
+    return functions, helpers
+
+
+class Prefix:
+    """Headers and libraries of symbols, as small as a cross-compiling user might have them."""
+
+    def __init__(self, root):
+        self.root, self.include, self.lib = root, root / "include", root / "lib"
+        functions, helpers = documented()
+        self.symbols = set(functions) | set(helpers) | set(PMI) | set(DATA)
+        (self.include / "aries/misc").mkdir(parents=True)
+        (self.lib / "pkgconfig").mkdir(parents=True)
+        shutil.copy(jacquard.ROOT / "sim/aries/include/gni_pub.h", self.include)
+        shutil.copy(jacquard.ROOT / "sim/aries/include/aries/misc/exceptions.h", self.include / "aries/misc")
+        shutil.copy(jacquard.ROOT / "sim/cray/pmi/include/pmi.h", self.include)
+        self.library("ugni", functions + helpers, list(DATA.values()))
+        self.library("pmi", PMI, [])
+        for module, libs in [("cray-ugni", "-lugni"), ("cray-gni-headers", ""), ("cray-pmi", "-lpmi")]:
+            (self.lib / "pkgconfig" / f"{module}.pc").write_text(
+                f"prefix={root}\nName: {module}\nDescription: symbols only\nVersion: 1\nCflags: -I${{prefix}}/include\n"
+                f"Libs: -L${{prefix}}/lib {libs}\n")
+        self.environment = dict(os.environ, PKG_CONFIG_LIBDIR=str(self.lib / "pkgconfig"))
+        self.environment.pop("PKG_CONFIG_PATH", None)
+
+    def library(self, name, functions, data):
+        source = self.root / f"{name}.c"
+        source.write_text("".join(f"int {function}(void) {{ return 1; }}\n" for function in functions) + "\n".join(data) + "\n")
+        command(["gcc", "-w", "-shared", "-fPIC", f"-Wl,-soname,lib{name}.so.0", source, "-o", self.lib / f"lib{name}.so.0"])
+        (self.lib / f"lib{name}.so").symlink_to(f"lib{name}.so.0")
+
+
+def configure(folder, environment, *more):
+    return subprocess.run(["cmake", "-S", jacquard.ROOT, "-B", folder, "-G", "Ninja", "-DBACKEND=real",
+                           "-DCMAKE_BUILD_TYPE=None", "-DCMAKE_C_FLAGS=-O1", *more], env=environment, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory):
+    return Prefix(tmp_path_factory.mktemp("cray"))
+
+
+@pytest.fixture(scope="module")
+def built(prefix, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("real")
+    launcher = ["-DCMAKE_C_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
+    done = configure(folder, prefix.environment, *launcher)
+    assert done.returncode == 0, done.stdout
+    command(["cmake", "--build", folder], env=prefix.environment)
+    return folder
+
+
+def programs(built):
+    return sorted(path for path in (built / "bin").iterdir() if os.access(path, os.X_OK))
+
+
+def test_every_workload_is_a_program(built):
+    sources = (jacquard.ROOT / "workloads").glob("*.c")
+    workloads = {path.stem for path in sources if re.search(r"^WORKLOAD\(", path.read_text(), re.MULTILINE)}
+    assert {path.name for path in programs(built)} == workloads
+    assert len(workloads) > 10
+
+
+def test_nothing_of_the_simulator_takes_part(built):
+    for entry in json.loads((built / "compile_commands.json").read_text()):
+        assert "/sim/" not in entry["command"].replace(str(built), ""), entry["command"]
+    ninja = (built / "build.ninja").read_text()
+    assert not re.search(rf"{re.escape(str(jacquard.ROOT))}/sim/", ninja)
+    headers = command(["ninja", "-C", built, "-t", "deps"])
+    assert f"{jacquard.ROOT}/sim/" not in headers
+    for folder in ["hw", "workloads"]:
+        for file in (jacquard.ROOT / folder).rglob("*.[ch]"):
+            assert not re.search(r'#include\s+["<](?:engine|net|aries/aries|cray)/?', file.read_text()), file
+
+
+def test_only_the_documented_api_is_used(built, prefix):
+    for program in programs(built):
+        for line in command(["nm", "-D", "--undefined-only", "--with-symbol-versions", program]).splitlines():
+            symbol = line.split()[-1]
+            if "@" not in symbol and line.split()[0] == "U":
+                assert symbol in prefix.symbols, f"{program.name}: {symbol}"
+        copied = command(["nm", "-D", "--defined-only", program])  # variables of libraries that the linker copies
+        for line in copied.splitlines():
+            symbol = line.split()[-1]
+            assert "@" in symbol or symbol in prefix.symbols or symbol.startswith("_"), f"{program.name}: {symbol}"
+
+
+def test_every_program_explains_itself(built, prefix):
+    environment = dict(prefix.environment, LD_LIBRARY_PATH=str(prefix.lib))
+    for program in programs(built):
+        assert f"usage: {program.name}" in command([program, "--help"], env=environment)
+        done = subprocess.run([program, "nonsense=1"], env=environment, text=True, capture_output=True, timeout=60)
+        assert done.returncode == 2 and "nonsense=1: no such argument" in done.stderr
+
+
+def test_bad_values_are_refused(built, prefix):
+    environment = dict(prefix.environment, LD_LIBRARY_PATH=str(prefix.lib))
+    for word, said in [("bytes=1parsec", "a size such as 4KiB"), ("operation=steal", "put|get"),
+                       ("iterations=0", "at least 1"), ("give_up=5", "a time such as 10us")]:
+        done = subprocess.run([built / "bin/put_latency", word], env=environment, text=True, capture_output=True, timeout=60)
+        assert done.returncode == 2 and said in done.stderr, done.stderr
+
+
+def test_without_the_packages_configure_says_which(tmp_path, prefix):
+    empty = tmp_path / "none"
+    empty.mkdir()
+    done = configure(tmp_path / "build", dict(prefix.environment, PKG_CONFIG_LIBDIR=str(empty)))
+    text = " ".join(done.stdout.split())
+    assert done.returncode != 0
+    assert "cray-ugni, cray-gni-headers, cray-pmi" in text and "PKG_CONFIG_PATH" in text
+    assert text.count("CMake Error") == 1
+
+
+def test_programs_run_where_the_real_libraries_are(prefix, tmp_path):
+    """The same programs, linked to the installed libugni and libpmi, on simulated nodes: hw/ does what it says."""
+    from jacquard.installed import Installed
+
+    installed = Installed(tmp_path / "destination")
+    folder = tmp_path / "build"
+    environment = dict(prefix.environment, PKG_CONFIG_LIBDIR=str(installed.pkgconfig))
+    done = configure(folder, environment, "-DCMAKE_C_FLAGS=-O1 -fPIE", "-DCMAKE_EXE_LINKER_FLAGS=-pie")
+    assert done.returncode == 0, done.stdout
+    command(["cmake", "--build", folder, "--target", "put_latency", "smsg_pingpong", "amo_rate"], env=environment)
+    for workload, argv in [("put_latency", ["bytes=64", "iterations=20"]), ("smsg_pingpong", []), ("amo_rate", [])]:
+        scenario = tmp_path / f"{workload}.yaml"
+        scenario.write_text(json.dumps({"fabric": {"topology": "dragonfly", "groups": 1}, "jobs": [
+            {"name": "hw", "program": str(folder / "bin" / workload), "nodes": "0-1", "argv": argv}]}))
+        done = subprocess.run([installed.sim_run, scenario, "--json"], text=True, capture_output=True, timeout=120)
+        assert done.returncode == 0, done.stdout + done.stderr
+        result = json.loads(done.stderr)  # what the program printed
+        assert result["workload"] == workload and result["ranks"] == 2 and result["failures"] == 0
+        if workload == "put_latency":
+            assert result["metrics"]["latency"]["count"] == 20
+            assert 500_000 < result["metrics"]["latency"]["p50"] < 5_000_000  # ps: of the simulated clock

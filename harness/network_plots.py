@@ -32,6 +32,7 @@ NODES, INJECTION = 160, 10e9  # of traffic.yaml: ranks, B/s that load 1 means
 # 864 ranks, one on each router of Theta as it was at first.
 THETA = {"fabric": "{preset: theta9}", "jobs.t.nodes": "0-3455/4", "jobs.t.args.group": 384, "jobs.t.args.unit": "bte",
          "jobs.t.args.bytes": "16KiB", "jobs.t.args.window": 8}
+SENDING = 160e6  # ps: warm-up and duration of traffic_adversarial.yaml
 
 
 def run(name, settings, options=()):
@@ -57,7 +58,7 @@ def mean_by(links, key_of):
     for link in links:
         key = key_of(link)
         total, count = sums.get(key, (0, 0))
-        sums[key] = (total + float(link["busy"]), count + 1)
+        sums[key] = (total + float(link["busy_ps"]) / SENDING, count + 1)
     return {key: total / count for key, (total, count) in sums.items()}
 
 
@@ -89,7 +90,7 @@ def heat(figure):
             image(row[1], local, 6, 16, f"{MODES[routing]}: inside group 0", "slot", "chassis", tops[1])]
         for axes, picture in zip(row, pictures):
             figure.colorbar(picture, ax=axes, format=matplotlib.ticker.PercentFormatter(1, decimals=0))
-    figure.suptitle("Links busy, every group sending to the next (Theta, 9 groups)")
+    figure.suptitle("How busy links are while every group sends to the next (Theta, 9 groups)")
 
 
 # ---- latency -----------------------------------------------------------------------------------------------------------
@@ -108,7 +109,7 @@ def latency(figure):
                 ys.append(seen / total)
             axes.step(xs, ys, where="post", label=label, color=COLOURS[routing])
         axes.set(title=f"offered {load * INJECTION / 1e9:g} GB/s per node", xlabel="latency of 4 KiB (µs)", xscale="log",
-                 xticks=[2, 5, 10, 20], xticklabels=["2", "5", "10", "20"], xlim=(1.5, 40), ylim=(0, 1.01))
+                 xticks=[2, 5, 10, 20, 50], xticklabels=["2", "5", "10", "20", "50"], xlim=(1.5, 60), ylim=(0, 1.01))
         axes.minorticks_off()
         axes.grid(alpha=0.3)
     cells[0].set_ylabel("part of all messages")
@@ -134,7 +135,8 @@ def throughput(figure):
         axes.plot([0, 2], [0, 2], color="grey", linewidth=0.8, linestyle=":")
         if bound:
             axes.axhline(bound, color="grey", linewidth=0.8, linestyle="--")
-            axes.annotate("all links of the group pair", (1.55, bound * 0.99), va="top", fontsize="small", color="dimgrey")
+            axes.annotate("all links of the group pair", (2.98, bound * 1.02), ha="right", fontsize="small",
+                          color="dimgrey")
         axes.set(title="uniform random" if not bound else "group-adversarial", xlabel="offered (GB/s per node)",
                  xlim=(0, 3.1), ylim=(0, 2))
         axes.grid(alpha=0.3)

@@ -94,7 +94,7 @@ static void gather(struct rank *rank, struct metric *merged)
                  k++)
                 ;
             if (merged[k].name[0] == '\0') {
-                strcpy(merged[k].name, all[i].name);
+                memcpy(merged[k].name, all[i].name, sizeof(merged[k].name));
                 merged[k].kind = all[i].kind;
             }
             metric_merge(&merged[k], &all[i]);

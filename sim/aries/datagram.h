@@ -48,7 +48,8 @@ struct datagram_message {
 
 /*
  * Queues a message behind those of the same pair. Its fields kind … session, length and data are
- * copied from *content. Returns the message, which is valid until it has arrived or is given up.
+ * copied from *content. Returns the message, which is valid until it has arrived or is given up;
+ * NULL: the sender's node is dead.
  */
 struct datagram_message *datagram_send(const struct datagram_message *content);
 /* Takes back what has not left yet. False: it is on its way. */

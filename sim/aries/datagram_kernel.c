@@ -202,6 +202,10 @@ struct datagram_message *datagram_send(const struct datagram_message *content)
                 content->length);
     ledger_hand_in(&message->entry, ledger_digest(message->data, message->length, 0));
     aries_list_add(bucket_of(message), &message->link);
+    if (!content->from.nic->alive) { /* nothing leaves a dead node */
+        finish(message, LEDGER_ABANDONED);
+        return NULL;
+    }
     if (first_of_pair(message) == message)
         try_send(message);
     return message;

@@ -42,7 +42,7 @@ const char *hugetlbfs_find_path_for_size(long page_size)
         if (strcmp(mount->mnt_type, "hugetlbfs") != 0 || strlen(mount->mnt_dir) >= sizeof(path) ||
             page_size != (option != NULL ? bytes_of(option + strlen("pagesize=")) : 2l << 20))
             continue;
-        strcpy(path, mount->mnt_dir);
+        memcpy(path, mount->mnt_dir, strlen(mount->mnt_dir) + 1);
         found = path;
     }
     endmntent(mounts);

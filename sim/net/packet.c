@@ -115,6 +115,7 @@ static void hand_over(struct net_transfer *transfer, sim_time_t at)
     packet->transfer = transfer;
     packet->units = (uint8_t)next_units(transfer);
     packet->target = (uint16_t)(transfer->target / NODES_PER_ROUTER);
+    packet->source = (uint16_t)(transfer->source / NODES_PER_ROUTER);
     packet->hops = packet->flags = packet->rank = 0;
     packet->vc = transfer->class == NET_RESPONSE ? RESPONSE_VC : 0;
     packet->goal_port = NO_PORT;

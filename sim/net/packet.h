@@ -64,7 +64,7 @@ struct packet {
     uint32_t next; /* in the list it is in */
     uint32_t self; /* its own index */
     uint32_t tile; /* at the input of this tile, or on the way to it: the part with the input */
-    uint16_t target; /* router */
+    uint16_t source, target; /* routers */
     uint16_t deaths; /* low bits of the number of deaths when it left the last output */
     uint8_t units, vc, out_vc, out_port;
     uint8_t flags;

@@ -106,6 +106,16 @@ static inline void add_blacks(struct search *search, const struct place *to, uns
         add(search, dragonfly_black_port(search->at->chassis, to->chassis, i), vc);
 }
 
+/* On the way from a root: the next router is the source itself. It came from there for a reason. */
+static inline bool leads_back(const struct packet *packet, const struct place *at, uint32_t chassis,
+                              uint32_t slot, const struct place *to)
+{
+    const struct place *from = &packet_net->fly->places[packet->source];
+
+    return packet->hops > 0 && from->group == at->group && from != to && from->chassis == chassis &&
+           from->slot == slot && at->chassis != to->chassis && at->slot != to->slot;
+}
+
 /* All ports by which a packet may go on to the plan's goal, and their VCs. */
 static uint32_t find_options(const struct packet *packet, uint32_t router, const struct plan *plan,
                              struct option *options)
@@ -125,9 +135,11 @@ static uint32_t find_options(const struct packet *packet, uint32_t router, const
             add(&search, plan->goal_port, vc);
         return search.count;
     }
-    if (at->slot != to->slot && left >= green_steps)
+    if (at->slot != to->slot && left >= green_steps &&
+        !leads_back(packet, at, at->chassis, to->slot, to))
         add(&search, dragonfly_green_port(at->slot, to->slot), vc + green_steps);
-    if (at->chassis != to->chassis && left >= black_steps + (at->slot != to->slot))
+    if (at->chassis != to->chassis && left >= black_steps + (at->slot != to->slot) &&
+        !leads_back(packet, at, to->chassis, at->slot, to))
         add_blacks(&search, to, vc + black_steps);
     return search.count;
 }

@@ -115,7 +115,7 @@ def ugni_functions():
 
 @pytest.mark.parametrize("static", [False, True])
 @pytest.mark.parametrize("library", ["ugni", *FUNCTIONS])
-def test_functions_link(installed, tmp_path, library, static):
+def test_ugni_8_functions_link(installed, tmp_path, library, static):
     """AC_CHECK_FUNC of all: a wrong prototype and an address."""
     names = ugni_functions() if library == "ugni" else FUNCTIONS[library].split()
     assert len(names) == 102 or library != "ugni"
@@ -209,8 +209,7 @@ def test_program_that_nobody_launched(installed, tmp_path):
 
 # ---- the clients ---------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("client", CLIENTS)
-def test_client(installed, programs, tmp_path, client):
+def check_client(installed, programs, tmp_path, client):
     """The semantics that the project relies on: each client checks its own. The same run twice, and two shapes of a job."""
     job = JOB.get(client, {})
     result, printed = run(installed, tmp_path, programs(client), job)
@@ -218,6 +217,35 @@ def test_client(installed, programs, tmp_path, client):
     again, _ = run(installed, tmp_path, programs(client), job)
     assert again["digest"] == result["digest"]
     run(installed, tmp_path, programs(client), dict(job, nodes="1-4", ranks_per_node=1), options=["--seed", "7"])
+
+
+def test_ugni_131_libfabric(installed, programs, tmp_path):
+    check_client(installed, programs, tmp_path, "libfabric")
+
+
+def test_ugni_132_openmpi(installed, programs, tmp_path):
+    check_client(installed, programs, tmp_path, "openmpi")
+
+
+def test_ugni_133_charm(installed, programs, tmp_path):
+    check_client(installed, programs, tmp_path, "charm")
+
+
+def test_ugni_134_ucx(installed, programs, tmp_path):
+    check_client(installed, programs, tmp_path, "ucx")
+
+
+def test_ugni_135_gasnet(installed, programs, tmp_path):
+    check_client(installed, programs, tmp_path, "gasnet")
+
+
+def test_ugni_136_samples(installed, programs, tmp_path):
+    check_client(installed, programs, tmp_path, "samples")
+
+
+@pytest.mark.parametrize("client", ["fompi", "ldms"])
+def test_ugni_138_same_seed_same_run(installed, programs, tmp_path, client):
+    check_client(installed, programs, tmp_path, client)
 
 
 @pytest.mark.parametrize("kind", ["shared", "stripped"])
@@ -244,7 +272,28 @@ def test_poisoned_packets(installed, programs, tmp_path):
     assert result["ledger"]["balanced"]
 
 
-def test_message_interposer(installed, programs):
-    """Every symbol of libugni that a client takes is a plain dynamic one, so that tools can step in between."""
-    undefined = command(["nm", "-D", "--undefined-only", programs("samples")])
-    assert "GNI_PostFma" in undefined and "PMI_Allgather" in undefined
+INTERPOSER = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <gni_pub.h>
+#include <stdio.h>
+gni_return_t GNI_CdmGetNicAddress(uint32_t device, uint32_t *address, uint32_t *cpu)
+{
+    gni_return_t (*real)(uint32_t, uint32_t *, uint32_t *);
+
+    *(void **)&real = dlsym(RTLD_NEXT, "GNI_CdmGetNicAddress");
+    printf("interposed: %s\n", gni_err_str[real(device, address, cpu)]);
+    return GNI_RC_SUCCESS;
+}
+"""
+
+
+def test_ugni_8_interposers_step_in_between(installed, tmp_path):
+    (tmp_path / "tool.c").write_text(INTERPOSER)
+    (tmp_path / "asks.c").write_text("#include <gni_pub.h>\nint main(void) { uint32_t a, c; "
+                                     "return GNI_CdmGetNicAddress(0, &a, &c) != GNI_RC_SUCCESS; }\n")
+    flags = installed.pkg_config("--cflags", "--libs", "cray-ugni")
+    command(["gcc", *WARNINGS, "-shared", "-fPIC", tmp_path / "tool.c", "-o", tmp_path / "tool.so", *flags])
+    command(["gcc", *WARNINGS, tmp_path / "asks.c", "-o", tmp_path / "asks", *flags])
+    environment = dict(installed.environment, LD_PRELOAD=str(tmp_path / "tool.so"))
+    assert "interposed: GNI_RC_" in command([tmp_path / "asks"], env=environment)

@@ -100,7 +100,7 @@ def test_nothing_of_the_simulator_takes_part(built):
             assert not re.search(r'#include\s+["<](?:engine|net|aries/aries|cray)/?', file.read_text()), file
 
 
-def test_only_the_documented_api_is_used(built, prefix):
+def test_ugni_137_only_the_documented_api_is_used(built, prefix):
     for program in programs(built):
         for line in command(["nm", "-D", "--undefined-only", "--with-symbol-versions", program]).splitlines():
             symbol = line.split()[-1]

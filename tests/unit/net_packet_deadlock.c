@@ -31,7 +31,7 @@ static void graph_init(struct graph *graph, struct net *net)
     words = ((size_t)graph->channels * graph->channels + 63) / 64;
     graph->edges = calloc(words, sizeof(uint64_t));
     graph->color = calloc(graph->channels, 1);
-    graph->seen_size = 1u << 18;
+    graph->seen_size = 1u << 20;
     graph->seen = calloc(graph->seen_size, sizeof(*graph->seen));
     assert_non_null(graph->edges);
     assert_non_null(graph->color);
@@ -62,8 +62,9 @@ static bool is_new(struct graph *graph, const struct packet *packet)
                            packet->goal << 8 | packet->goal_port);
     uint32_t at;
 
-    key = sim_mix(key ^ ((uint64_t)packet->out_vc << 24 | (uint64_t)packet->rank << 16 |
-                         (uint64_t)packet->flags << 8 | packet->hops));
+    key =
+        sim_mix(key ^ ((uint64_t)packet->source << 32 | (uint64_t)packet->out_vc << 24 |
+                       (uint64_t)packet->rank << 16 | (uint64_t)packet->flags << 8 | packet->hops));
     for (at = (uint32_t)key & (graph->seen_size - 1);; at = (at + 1) & (graph->seen_size - 1)) {
         struct packet *other = &graph->seen[at];
 
@@ -72,10 +73,11 @@ static bool is_new(struct graph *graph, const struct packet *packet)
             *other = *packet;
             return true;
         }
-        if (other->tile == packet->tile && other->target == packet->target &&
-            other->goal == packet->goal && other->goal_port == packet->goal_port &&
-            other->out_vc == packet->out_vc && other->rank == packet->rank &&
-            other->flags == packet->flags && other->hops == packet->hops)
+        if (other->tile == packet->tile && other->source == packet->source &&
+            other->target == packet->target && other->goal == packet->goal &&
+            other->goal_port == packet->goal_port && other->out_vc == packet->out_vc &&
+            other->rank == packet->rank && other->flags == packet->flags &&
+            other->hops == packet->hops)
             return false;
     }
 }
@@ -161,6 +163,7 @@ static void add_flow(struct graph *graph, uint32_t source, uint32_t target, enum
                                     .hash = hash};
     struct packet packet = {.transfer = &transfer, .units = 14};
 
+    packet.source = (uint16_t)source;
     packet.target = (uint16_t)target;
     packet.vc = class == NET_RESPONSE ? RESPONSE_VC : 0;
     packet.goal_port = NO_PORT;

@@ -97,8 +97,8 @@ enum pmi_kvs_status pmi_kvs_put(struct cray_process *self, const char *key, cons
     pair = calloc(1, sizeof(*pair));
     if (pair == NULL)
         return PMI_KVS_NO_MEMORY;
-    strcpy(pair->key, key);
-    strcpy(pair->value, value);
+    memcpy(pair->key, key, strlen(key) + 1);
+    memcpy(pair->value, value, strlen(value) + 1);
     *self->pmi->unpublished_end = pair;
     self->pmi->unpublished_end = &pair->next;
     return PMI_KVS_OK;
@@ -117,7 +117,7 @@ enum pmi_kvs_status pmi_kvs_publish(struct cray_process *self)
         state->unpublished = pair->next;
         link = place(kvs, pair->key);
         if (*link != NULL) {
-            strcpy((*link)->value, pair->value);
+            memcpy((*link)->value, pair->value, sizeof(pair->value));
             free(pair);
         } else {
             pair->next = NULL;

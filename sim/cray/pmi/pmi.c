@@ -126,7 +126,7 @@ static int give_name(const char *form, char *text, int length)
     snprintf(name, sizeof(name), "%s%llu", form, (unsigned long long)self->job->apid);
     if (length <= (int)strlen(name))
         return PMI_ERR_INVALID_LENGTH;
-    strcpy(text, name);
+    memcpy(text, name, strlen(name) + 1);
     return PMI_SUCCESS;
 }
 
@@ -241,7 +241,7 @@ int PMI_KVS_Get(const char kvsname[], const char key[], char value[], int length
         return PMI_ERR_INVALID_VAL;
     if (length <= (int)strlen(found))
         return PMI_ERR_INVALID_LENGTH;
-    strcpy(value, found);
+    memcpy(value, found, strlen(found) + 1);
     return PMI_SUCCESS;
 }
 
@@ -392,7 +392,7 @@ int PMI_Get_version(char *version, int length)
         return PMI_ERR_INVALID_ARG;
     if (length <= (int)strlen(text))
         return PMI_ERR_INVALID_LENGTH;
-    strcpy(version, text);
+    memcpy(version, text, strlen(text) + 1);
     return PMI_SUCCESS;
 }
 

@@ -57,7 +57,7 @@ int PMI2_Job_GetId(char jobid[], int jobid_size)
     snprintf(text, sizeof(text), "%llu", (unsigned long long)self->job->apid);
     if (jobid_size <= (int)strlen(text))
         return PMI2_ERR_INVALID_LENGTH;
-    strcpy(jobid, text);
+    memcpy(jobid, text, strlen(text) + 1);
     return PMI2_SUCCESS;
 }
 

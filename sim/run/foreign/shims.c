@@ -261,10 +261,10 @@ static int shim_gethostname(char *name, size_t size)
 static int shim_uname(struct utsname *to)
 {
     memset(to, 0, sizeof(*to));
-    strcpy(to->sysname, "Linux");
-    strcpy(to->release, "4.12.14-cray_ari_c");
-    strcpy(to->version, "#1 SMP");
-    strcpy(to->machine, "x86_64");
+    snprintf(to->sysname, sizeof(to->sysname), "Linux");
+    snprintf(to->release, sizeof(to->release), "4.12.14-cray_ari_c");
+    snprintf(to->version, sizeof(to->version), "#1 SMP");
+    snprintf(to->machine, sizeof(to->machine), "x86_64");
     return shim_gethostname(to->nodename, sizeof(to->nodename));
 }
 

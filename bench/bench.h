@@ -88,7 +88,7 @@ static inline double bench_hold(void)
 {
     static uint64_t heap[BENCH_HOLD_PENDING]; /* all 0: a heap */
     uint64_t random = 1, operations = 2000000, i;
-    double started;
+    double started = 0;
 
     for (i = 0; i < operations; i++) {
         if (i == operations / 4)

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How fast transfers go through the network, and what an idle one takes.
+ * How fast transfers go through the network, what an idle one takes, and both for all compute nodes
+ * of Theta through the whole of uGNI, by the sim-run beside this program.
  *
  *   bench-network [sends] [--json]
  */
 #include <malloc.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include "bench.h"
 #include "engine/sim.h"
 #include "net/net.h"
@@ -282,6 +286,86 @@ static void memory(struct bench *bench, const char *preset, enum net_fidelity fi
     net_destroy(net);
 }
 
+/* ---- Theta ----------------------------------------------------------------------------------- */
+
+#define THETA_RANKS 4392
+
+/* sim-run of a scenario, in a process of its own: its events, CPU seconds, and resident memory. */
+struct machine_run {
+    double events, seconds, mib;
+};
+
+static void read_events(FILE *output, struct machine_run *run)
+{
+    char line[256];
+
+    while (fgets(line, sizeof(line), output) != NULL)
+        if (strncmp(line, "  \"events\": ", 12) == 0)
+            run->events = atof(line + 12);
+}
+
+static struct machine_run theta(const char *args, unsigned chunk)
+{
+    struct machine_run run = {0};
+    char program[4096], scenario[] = "/tmp/bench-network.XXXXXX";
+    ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 32);
+    int file = mkstemp(scenario), ends[2], status;
+    struct rusage usage;
+    FILE *output;
+    pid_t child;
+
+    if (length < 0 || file < 0 || pipe(ends) != 0)
+        return run;
+    program[length] = 0;
+    strcpy(strrchr(program, '/') + 1, "sim-run");
+    dprintf(file,
+            "name: theta\nfabric: {preset: theta12, params: {aries.nic.chunk_packets: %u}}\n"
+            "jobs:\n  - {name: t, nodes: 0-%d, %s}\n",
+            chunk, THETA_RANKS - 1, args);
+    child = fork();
+    if (child == 0) {
+        dup2(ends[1], STDOUT_FILENO);
+        close(ends[0]);
+        execl(program, program, scenario, "--json", (char *)NULL);
+        _exit(127);
+    }
+    close(ends[1]);
+    output = fdopen(ends[0], "r");
+    read_events(output, &run);
+    fclose(output);
+    wait4(child, &status, 0, &usage);
+    close(file);
+    unlink(scenario);
+    run.seconds = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+                  (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
+    run.mib = (double)usage.ru_maxrss / 1024;
+    return run;
+}
+
+/* Two runs: what setting up the machine takes is not counted. CPU time of one core. */
+static void theta_puts(struct bench *bench, unsigned chunk)
+{
+    static const char *const args[2] = {
+        "workload: traffic, args: {window: 2, messages: 10}",
+        "workload: traffic, args: {window: 2, messages: 40}",
+    };
+    struct machine_run few = theta(args[0], chunk), many = theta(args[1], chunk);
+    double messages = 30.0 * THETA_RANKS;
+    char text[80];
+
+    snprintf(text, sizeof(text), "Theta, 4 KiB puts, %u packets/chunk", chunk);
+    bench_row(bench, text, messages / (many.seconds - few.seconds) / 1e6, "M msg/s", 0.5);
+    bench_row(bench, "  events per message", (many.events - few.events) / messages, "", 0);
+}
+
+static void theta_memory(struct bench *bench)
+{
+    bench_row(bench, "Theta, 4392 ranks in a barrier", theta("workload: barrier", 16).mib, "MiB",
+              400);
+    bench_row(bench, "Theta, 4392 ranks that put once",
+              theta("workload: traffic, args: {messages: 1, window: 1}", 16).mib, "MiB", 400);
+}
+
 int main(int argc, char **argv)
 {
     uint64_t sends = argc > 1 && atoll(argv[1]) > 0 ? (uint64_t)atoll(argv[1]) : 2000000;
@@ -307,6 +391,9 @@ int main(int argc, char **argv)
     memory(&bench, "theta12", NET_F1);
     memory(&bench, "cori", NET_F1);
     memory(&bench, "theta12", NET_F2);
+    theta_puts(&bench, 16);
+    theta_puts(&bench, 64);
+    theta_memory(&bench);
     bench_end(&bench);
     return 0;
 }

@@ -32,7 +32,6 @@ NODES, INJECTION = 160, 10e9  # of traffic.yaml: ranks, B/s that load 1 means
 # 864 ranks, one on each router of Theta as it was at first.
 THETA = {"fabric": "{preset: theta9}", "jobs.t.nodes": "0-3455/4", "jobs.t.args.group": 384, "jobs.t.args.unit": "bte",
          "jobs.t.args.bytes": "16KiB", "jobs.t.args.window": 8}
-SENDING = 160e6  # ps: warm-up and duration of traffic_adversarial.yaml
 
 
 def run(name, settings, options=()):
@@ -53,12 +52,12 @@ def tables(name, settings):
 # ---- heat --------------------------------------------------------------------------------------------------------------
 
 
-def mean_by(links, key_of):
+def mean_by(links, key_of, full):
     sums = {}
     for link in links:
         key = key_of(link)
         total, count = sums.get(key, (0, 0))
-        sums[key] = (total + float(link["busy_ps"]) / SENDING, count + 1)
+        sums[key] = (total + float(link["busy_ps"]) / full, count + 1)
     return {key: total / count for key, (total, count) in sums.items()}
 
 
@@ -75,13 +74,14 @@ def image(axes, values, rows, columns, title, xlabel, ylabel, top):
 def heat(figure):
     """Rows: minimal and adaptive routing. Left: blue links, group to group. Right: green and black links of group 0."""
     cells = figure.subplots(2, 2, gridspec_kw={"width_ratios": [1, 1.35]})
-    panels = []
+    panels, full = [], None
     for routing in ("min_hash", "adaptive0"):
         links, _ = tables("traffic_adversarial.yaml", {**THETA, "jobs.t.args.routing": routing})
+        full = full or max(float(link["busy_ps"]) for link in links)  # such a link has never been idle
         blue = mean_by((link for link in links if link["colour"] == "blue"),
-                       lambda link: (int(link["group"]), int(link["peer_group"])))
+                       lambda link: (int(link["group"]), int(link["peer_group"])), full)
         local = mean_by((link for link in links if link["colour"] != "blue" and link["group"] == "0"),
-                        lambda link: (int(link["chassis"]), int(link["slot"])))
+                        lambda link: (int(link["chassis"]), int(link["slot"])), full)
         panels.append((routing, blue, local))
     tops = [max(max(panel[side].values()) for panel in panels) for side in (1, 2)]
     for (routing, blue, local), row in zip(panels, cells):
@@ -155,8 +155,8 @@ def fidelity(figure):
     for pattern, title in PATTERNS.items():
         settings = {"jobs.t.args.load": 0} if pattern == "uniform" else {}
         one, two = (run(names.get(pattern, f"traffic_{pattern}.yaml"), {
-            **settings, "fabric.fidelity": level, "jobs.t.args.window": 8, "jobs.t.args.duration": "60us",
-            "jobs.t.args.warmup": "60us"}).metrics["t.total_bandwidth"]["mean"] / 1e9 for level in ("F1", "F2"))
+            **settings, "fabric.fidelity": level, "jobs.t.args.window": 8, "jobs.t.args.duration": "100us",
+            "jobs.t.args.warmup": "100us"}).metrics["t.total_bandwidth"]["mean"] / 1e9 for level in ("F1", "F2"))
         means.append((title, one, two))
         print(f"| {title} | {one:.1f} | {two:.1f} | {one / two:.2f} |")
     axes = figure.subplots()

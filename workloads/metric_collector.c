@@ -11,7 +11,8 @@
 #include "common.h"
 
 static const struct workload_arg args[] = {
-    {"bytes", ARG_BYTES, "4KiB", "64", "1MiB", NULL, "size of a metric set"},
+    {"bytes", ARG_BYTES, "4KiB", "64", "1MiB", NULL,
+     "size of a metric set, rounded up to whole words of 4 bytes"},
     {"rounds", ARG_COUNT, "20", "1", "1000000", NULL, "how often all sets are read"},
     {"interval", ARG_TIME, "1ms", "1us", NULL, NULL, "from one round to the next"},
     {"give_up", ARG_TIME, "20s", "1ms", NULL, NULL, "for reads that do not end"},
@@ -259,7 +260,8 @@ static int collect(struct collector *collector, uint64_t rounds, uint64_t interv
 
 static int run(struct rank *rank)
 {
-    struct collector collector = {.bytes = rank_arg_count(rank, "bytes"), .set = -1};
+    struct collector collector = {.bytes = (rank_arg_count(rank, "bytes") + 3) & ~UINT64_C(3),
+                                  .set = -1};
     struct domain *domain = &collector.domain;
     uint64_t give_up = rank_arg_ps(rank, "give_up");
     int status = domain_open(domain, rank, 64, GNI_CDM_MODE_ERR_NO_KILL);

@@ -14,7 +14,7 @@ static const struct workload_arg args[] = {
      "length of a message; from 16 on its latency is measured"},
     {"messages", ARG_COUNT, "1000", "1", "1000000000", NULL, "messages of each rank"},
     {"credits", ARG_COUNT, "64", "1", "65536", NULL,
-     "messages in flight between two nodes; 1 or even"},
+     "messages in flight between two nodes; an odd number but 1 is rounded up"},
     {"pool", ARG_COUNT, "256", "1", "65536", NULL,
      "messages that others of the node may put aside for a rank"},
     {"blocking", ARG_BOOL, "false", NULL, NULL, NULL,
@@ -324,9 +324,10 @@ static int expect(struct test *test)
 static int open_queue(struct test *test)
 {
     struct rank *rank = test->domain.rank;
+    uint64_t credits = rank_arg_count(rank, "credits");
     gni_msgq_attr_t attrs = {
         .max_msg_sz = test->bytes,
-        .smsg_q_sz = (uint32_t)rank_arg_count(rank, "credits"),
+        .smsg_q_sz = (uint32_t)(credits > 1 ? (credits + 1) & ~UINT64_C(1) : credits),
         .rcv_pool_sz = (uint32_t)rank_arg_count(rank, "pool"),
         .modes = test->blocking ? GNI_MSGQ_MODE_BLOCKING : 0,
     };

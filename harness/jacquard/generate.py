@@ -66,7 +66,7 @@ def argument_values(argument):
 def dragonflies():
     return st.fixed_dictionaries({
         "topology": st.just("dragonfly"), "groups": st.integers(1, 3), "chassis": st.integers(1, 2),
-        "slots": st.sampled_from([2, 4, 16]), "fidelity": st.sampled_from(["F0", "F1"]),
+        "slots": st.sampled_from([2, 4, 16]), "fidelity": st.sampled_from(["F0", "F1", "F2"]),
         "profile": st.sampled_from(["xc40_hsw", "xc30_snb", "xc40_knl"])})
 
 
@@ -125,9 +125,16 @@ def faults(draw, fabric):
             {"at": st.just("aries.packet"), "do": st.sampled_from(["drop", "corrupt"]), **rule},
             {"at": st.just("aries.packet"), "do": st.just("drop"), "count": st.integers(1, 3), "skip": st.integers(0, 20),
              "kind": st.sampled_from(["request", "response"])},
+            {"at": st.just("aries.packet"), "do": st.just("fail"), "count": st.integers(1, 3), "skip": st.integers(0, 20),
+             "kind": st.sampled_from(["request", "response"]),
+             "status": st.sampled_from(["DATA_ERR", "SSID_TIMEOUT", "RMT_DESC_UNAVAILABLE", "PI_TIMEOUT"])},
             {"at": st.just("aries.cq"), "do": st.just("drop"), **rule},
             {"at": st.just("aries.datagram"), "do": st.sampled_from(["drop", "delay", "duplicate"]), **rule},
             {"at": st.just("node"), "do": st.sampled_from(["crash", "hang", "pcie_stall"]), "node": node, "time": times()},
+            {"at": st.just("node"), "do": st.just("bi_set"), "node": node, "time": times(), "orbs": st.integers(0, 992)},
+            {"at": st.just("memory"), "do": st.just("corrupt"), "node": node, "time": times()},
+            {"at": st.just("error"), "do": st.just("raise"), "node": node, "time": times(),
+             "category": st.sampled_from(["correctable_memory", "critical", "transient", "diag_only"])},
             {"at": st.just("cq"), "do": st.just("overrun"), "node": node, "time": times()},
             {"at": st.just("fabric"), "do": st.sampled_from(["quiesce", "throttle"]), "time": times(), "for": times(50000)
              .filter(lambda text: text != "0ns")},
@@ -135,6 +142,8 @@ def faults(draw, fabric):
             # Routers 0 and 1 of a chassis are always linked.
             {"at": st.just("link"), "do": st.sampled_from(["down", "lane_loss"]), "routers": st.just([0, 1]),
              "time": times()},
+            {"at": st.just("link"), "do": st.just("link_error"), "routers": st.just([0, 1]), "time": times(),
+             "rate": st.sampled_from([0.001, 0.02, 0.3])},
         ]
     return draw(st.fixed_dictionaries(draw(st.sampled_from(choices))))
 

@@ -301,7 +301,7 @@ static void fetch_ahead(const struct gni_cq *cq)
         const uint8_t *record = ep->rx_ring + ep->rx_at;
 
         __builtin_prefetch(record, 1);
-        __builtin_prefetch(record + 64, 1); /* its end, and where the one after it would be */
+        __builtin_prefetch(record + 24, 1);
     } else {
         const struct aries_request *request = next->look;
 

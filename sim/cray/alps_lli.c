@@ -49,8 +49,9 @@ int alps_app_lli_unlock(void)
     return 0;
 }
 
-static void answer_credentials(const struct cray_job *job, struct alps_request *request)
+static void answer_credentials(const struct cray_process *self, struct alps_request *request)
 {
+    const struct cray_job *job = self->job;
     alpsAppLLIGni_t *head = &request->answer.gni.head;
     alpsAppGni_t each;
     uint32_t i;
@@ -58,6 +59,7 @@ static void answer_credentials(const struct cray_job *job, struct alps_request *
     head->count = (int)job->credentials;
     for (i = 0; i < job->credentials; i++) {
         memset(&each, 0, sizeof(each));
+        each.local_addr = (int)self->address;
         each.ptag = job->credential[i].ptag;
         each.cookie = job->credential[i].cookie;
         memcpy((char *)head + offsetof(alpsAppLLIGni_t, u) + i * sizeof(each), &each, sizeof(each));
@@ -87,7 +89,7 @@ int alps_app_lli_put_request(int request, void *data, size_t bytes)
         answer->bytes = sizeof(uint64_t);
         break;
     case ALPS_APP_LLI_ALPS_REQ_GNI:
-        answer_credentials(self->job, answer);
+        answer_credentials(self, answer);
         break;
     case ALPS_APP_LLI_ALPS_REQ_START:
     case ALPS_APP_LLI_ALPS_REQ_EXITING:

@@ -7,6 +7,8 @@
 #include "internal.h"
 #include "engine/trace.h"
 
+#define CONTENTION 8 /* one in so many chunk times is lost between sources */
+
 static void carry_over(struct net *net, uint32_t link)
 {
     struct net_link_totals *totals = net_link_totals(net, link);
@@ -20,14 +22,20 @@ static void carry_over(struct net *net, uint32_t link)
 /*
  * Takes `wire` of the link's time; returns when it is free for a head that leaves now and would be
  * there `distance` later. Who comes a longer way than the one before finds less left of that one.
+ *
+ * A link of a dragonfly that several sources wait for stands still now and then, because what it
+ * could carry next waits behind something else. How much it loses was fitted to F2.
  */
 static inline sim_time_t serve(struct net_link *link, sim_time_t now, sim_time_t distance,
-                               sim_time_t wire)
+                               uint32_t source, sim_time_t wire)
 {
     sim_time_t free = link->busy + (link->distance < distance ? link->distance : distance);
 
+    if (link->busy > now && link->source != source)
+        wire += wire / CONTENTION;
     link->busy = now + net_link_backlog(link, now) + wire;
     link->distance = (uint32_t)distance;
+    link->source = source;
     return free;
 }
 
@@ -72,6 +80,7 @@ static inline void walk_links(struct net *net, struct net_transfer *transfer,
     struct net_flight *flight = &transfer->flight;
     sim_time_t now = sim_now(), head = now + path->transit, entered = head, hops = 0, finished = 0;
     bool own = net->fidelity == NET_F0;
+    uint32_t source = net->ports != 0 ? transfer->source : 0;
     uint32_t i;
 
     for (i = begin; i < end; i++) {
@@ -82,7 +91,7 @@ static inline void walk_links(struct net *net, struct net_transfer *transfer,
         sim_time_t again =
             sim_unlikely(net->lcb != NULL) && !own ? replay_time(net, path, i, speed, units) : 0;
         sim_time_t queued = now + net_link_backlog(link, now);
-        sim_time_t free = serve(link, now, entered + hops - now, wire + again);
+        sim_time_t free = serve(link, now, entered + hops - now, source, wire + again);
 
         turn = free > head ? free : head; /* upstream it may have waited for the same */
         start = turn;

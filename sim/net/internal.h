@@ -43,6 +43,7 @@ struct net_speed {
 struct net_link {
     sim_time_t busy; /* so much work was sent to it that it is busy until then */
     uint32_t distance; /* ps from sending to the link, of who was sent to it last */
+    uint32_t source; /* of that */
     uint32_t units, transfers; /* carried over to net_link_totals before they wrap */
 };
 

@@ -221,6 +221,18 @@ static inline uint32_t tile_link(uint32_t tile) /* index of net->links; not for 
     return tile / TILES * PORTS + tile % TILES;
 }
 
+/*
+ * How long a tile or bus is taken by it. A flow with one path stays on one processor tile; between
+ * nodes of a router, where no link bounds it, it has the four tiles of its NIC at once.
+ */
+static inline sim_time_t packet_time(const struct packet *packet, uint32_t unit)
+{
+    sim_time_t time = (sim_time_t)packet->units * unit;
+
+    return packet->flags & PACKET_IN_ORDER && packet->source == packet->target ? time / HALF_TILES
+                                                                               : time;
+}
+
 static inline sim_time_t later(sim_time_t a, sim_time_t b)
 {
     return a > b ? a : b;

@@ -79,7 +79,7 @@ static void place(struct packet *packet, uint32_t half_index, unsigned class, un
     all->net->counters.waiting +=
         later(packet->time, later(sim_now(), half->busy[class][tile])) - packet->time;
     packet->time = later(packet->time, later(sim_now(), half->busy[class][tile]));
-    half->busy[class][tile] = packet->time + (sim_time_t)packet->units * all->ptile_unit;
+    half->busy[class][tile] = packet->time + packet_time(packet, all->ptile_unit);
     input = &all->tiles[half_index / 2 * TILES + PORTS + half_index % 2 * HALF_TILES + tile];
     packet->tile = (uint32_t)(input - all->tiles);
     packet->vc = (uint8_t)(class * RESPONSE_VC);
@@ -192,8 +192,8 @@ void packet_eject(struct packet *packet, uint32_t tile, sim_time_t start)
     struct net_transfer *transfer = packet->transfer;
     sim_time_t *nic = &target_half(packet)->nic_free[packet->to & 1];
 
-    all->tiles[tile].busy = start + (sim_time_t)packet->units * all->ptile_unit;
-    *packet_column(tile, packet) = start + (sim_time_t)packet->units * all->column_unit;
+    all->tiles[tile].busy = start + packet_time(packet, all->ptile_unit);
+    *packet_column(tile, packet) = start + packet_time(packet, all->column_unit);
     if (transfer->class == NET_REQUEST && transfer->drain > 0)
         *nic = later(*nic, start) + transfer->drain;
     packet_end(packet, NET_DELIVERED, start + tail_time(packet));

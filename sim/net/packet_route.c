@@ -221,22 +221,38 @@ static struct plan plan_shortest(const struct packet *packet, uint32_t router, u
 }
 
 /*
- * Another minimal candidate between groups: any of the pair's links at the source; later those that
- * are within two links of it. False: there is none.
+ * Another minimal candidate between groups: any of the pair's links at the source; later one of
+ * those that are within two links of it. `number` counts these; false: it is not alive.
  */
-static bool plan_other(const struct packet *packet, uint32_t router, uint32_t link,
-                       struct plan *plan)
+static bool plan_other(const struct packet *packet, uint32_t router, const uint64_t *set,
+                       uint32_t number, struct plan *plan)
 {
-    const struct dragonfly *fly = packet_net->fly;
-    const struct place *at = &fly->places[router];
-    const struct gateway *gateway = &gateways_to(at, fly->places[packet->target].group)[link];
-    uint32_t links =
-        (gateway->local / fly->slots != at->chassis) + (gateway->local % fly->slots != at->slot);
+    const struct place *at = &packet_net->fly->places[router];
+    uint32_t link = packet->hops == 0 ? number : dragonfly_nth_bit(set, number);
+    const struct gateway *gateway =
+        &gateways_to(at, packet_net->fly->places[packet->target].group)[link];
 
-    if (packet->hops > 0 && packet->hops + links > 2)
-        return false;
     *plan = plan_gateway(gateway, 0);
     return gateway_alive(at, gateway);
+}
+
+/* How many they are, and which; `set` is not filled in at the source. */
+static uint32_t count_others(const struct packet *packet, uint32_t router, uint64_t *set)
+{
+    const struct dragonfly *fly = packet_net->fly;
+    const struct place *at = &fly->places[router], *to = &fly->places[packet->target];
+    const struct reach *reach =
+        &fly->reach[(dragonfly_peer_index(at->group, to->group) * fly->per_group + at->local) *
+                    fly->pair_words];
+    uint32_t count = 0, w;
+
+    if (packet->hops == 0)
+        return fly->pair_links;
+    for (w = 0; w < fly->pair_words; w++) {
+        set[w] = reach[w].here | (packet->hops == 1 ? reach[w].green | reach[w].black : 0);
+        count += dragonfly_count_bits(set[w]);
+    }
+    return count;
 }
 
 static inline bool roots_are_near(const struct packet *packet, const struct place *at)
@@ -355,8 +371,12 @@ static bool decide(struct packet *packet, uint32_t router, unsigned color, struc
 
     consider(packet, router, &plan, bits, &min);
     if (!is_idle(min.load) && fly->places[packet->target].group != at->group) {
+        uint64_t set[PAIR_WORDS_MAX];
+        uint32_t others = count_others(packet, router, set);
+
         bits = sim_random_next(random);
-        if (plan_other(packet, router, (uint32_t)(((bits >> 32) * fly->pair_links) >> 32), &plan))
+        if (others > 0 &&
+            plan_other(packet, router, set, (uint32_t)(((bits >> 32) * others) >> 32), &plan))
             consider(packet, router, &plan, bits, &min);
     }
     cost_min = cost(min.load, bias->min_shift, bias->min_add);
@@ -647,8 +667,10 @@ uint32_t packet_route_all(const struct packet *arriving, struct packet *list, ui
     uint32_t router = packet_router(&packet), i;
     const struct place *at = &fly->places[router];
     struct ways ways = {list, 0, size};
+    uint64_t set[PAIR_WORDS_MAX];
     struct option option;
     struct plan plan;
+    uint32_t others;
 
     arrive(&packet, at, packet_input(&packet)->color);
     plan = plan_of(&packet);
@@ -661,8 +683,10 @@ uint32_t packet_route_all(const struct packet *arriving, struct packet *list, ui
             add_shortest(&ways, &packet, router);
         else
             add_ways(&ways, &packet, router, &plan);
-        for (i = 0; i < fly->pair_links && at->group != fly->places[packet.target].group; i++)
-            if (plan_other(&packet, router, i, &plan))
+        others =
+            at->group != fly->places[packet.target].group ? count_others(&packet, router, set) : 0;
+        for (i = 0; i < others; i++)
+            if (plan_other(&packet, router, set, i, &plan))
                 add_ways(&ways, &packet, router, &plan);
         for (i = 0; i < count_roots(&packet, at); i++)
             if (plan_root(&packet, router, i, &plan))

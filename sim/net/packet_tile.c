@@ -386,7 +386,7 @@ static inline void cross(struct packet *packet, struct packet_tile *input, uint3
     struct packet_net *all = packet_net;
     unsigned color = input->color;
     sim_time_t came = packet->time, enter = later(later(came, sim_now()), input->row_busy);
-    sim_time_t row = (sim_time_t)packet->units * all->row_unit;
+    sim_time_t row = packet_time(packet, all->row_unit);
     uint32_t tile = packet->tile;
 
     input->row_busy = enter + row;

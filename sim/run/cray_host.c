@@ -96,6 +96,8 @@ void cray_host_rank(struct rank *rank)
 {
     rank->cray.job = &rank->job->cray;
     rank->cray.rank = rank->id;
+    if (rank->job->cluster->aries != NULL)
+        rank->cray.address = aries_nic_address(rank->job->cluster->aries, rank->node);
 }
 
 void cray_host_end(struct cluster *cluster)

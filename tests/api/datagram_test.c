@@ -59,7 +59,7 @@ static void sleep_for(sim_time_t duration)
 
 static void exchange(struct rank *rank, struct domain *domain, sim_time_t late)
 {
-    char mine[16], theirs[16] = "";
+    char mine[16] = "", theirs[16] = "";
     gni_ep_handle_t ep = domain_connect(rank, domain, 1 - rank->id);
     struct answer answer;
 

@@ -16,21 +16,21 @@
 
 static int my_rank, job_size;
 
-#define CHECK(condition)                                                                        \
-    do {                                                                                        \
-        if (!(condition)) {                                                                     \
-            fprintf(stderr, "rank %d: %s:%d: %s\n", my_rank, __FILE__, __LINE__, #condition);   \
-            PMI_Abort(99, #condition);                                                          \
-        }                                                                                       \
+#define CHECK(condition)                                                                      \
+    do {                                                                                      \
+        if (!(condition)) {                                                                   \
+            fprintf(stderr, "rank %d: %s:%d: %s\n", my_rank, __FILE__, __LINE__, #condition); \
+            PMI_Abort(99, #condition);                                                        \
+        }                                                                                     \
     } while (0)
-#define CHECK_RC(expected, call)                                                                \
-    do {                                                                                        \
-        gni_return_t check_rc = (call);                                                         \
-        if (check_rc != (expected)) {                                                           \
-            fprintf(stderr, "rank %d: %s:%d: %s: %s\n", my_rank, __FILE__, __LINE__, #call,     \
-                    gni_err_str[check_rc]);                                                     \
-            PMI_Abort(98, #call);                                                               \
-        }                                                                                       \
+#define CHECK_RC(expected, call)                                                            \
+    do {                                                                                    \
+        gni_return_t check_rc = (call);                                                     \
+        if (check_rc != (expected)) {                                                       \
+            fprintf(stderr, "rank %d: %s:%d: %s: %s\n", my_rank, __FILE__, __LINE__, #call, \
+                    gni_err_str[check_rc]);                                                 \
+            PMI_Abort(98, #call);                                                           \
+        }                                                                                   \
     } while (0)
 #define OK(call) CHECK_RC(GNI_RC_SUCCESS, call)
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * In the style of LDMS's zap_ugni: a daemon on each node that configures its own protection tag as
- * root, finds its peers among the nodes of the machine, waits in poll() on a completion channel, and
- * has a thread for error events. Rank 0 collects from the others again and again; the node of the
- * last rank may die meanwhile (first argument: how many samples it is expected to give at least).
+ * root, finds its peers among the nodes of the machine, waits in poll() on a completion channel,
+ * and has a thread for error events. Rank 0 collects from the others again and again; the node of
+ * the last rank may die meanwhile (first argument: how many samples it is expected to give at
+ * least).
  */
 #include <poll.h>
 #include <pthread.h>
@@ -33,8 +34,8 @@ static int is_aries(void)
 {
     char text[256];
     FILE *file = fopen("/proc/version", "r");
-    int yes = file != NULL && fgets(text, sizeof(text), file) != NULL &&
-              strstr(text, "cray_ari") != NULL;
+    int yes =
+        file != NULL && fgets(text, sizeof(text), file) != NULL && strstr(text, "cray_ari") != NULL;
 
     if (file != NULL)
         fclose(file);

@@ -85,6 +85,7 @@ static void credentials(void)
     ptag = list[0].ptag;
     cookie = list[0].cookie;
     CHECK(cookie == strtoul(getenv("PMI_GNI_COOKIE"), NULL, 10));
+    CHECK(list[0].device_id == 0 && list[0].local_addr == atoi(getenv("PMI_GNI_LOC_ADDR")));
     status = alps_get_placement_info(apid, &layout, &nids, NULL, NULL, NULL, NULL, &start, &total,
                                      NULL, NULL);
     CHECK(status == 1 && layout.numCmds == 1 && total[0] == job_size && start[0] == 0);
@@ -156,7 +157,8 @@ static uint32_t deregister_memory(void *registration, void *context)
     return 0;
 }
 
-/* Registered once while it is used and while there is room, deregistered when the room is needed. */
+/* Registered once while it is used and while there is room, deregistered when the room is needed.
+ */
 static void use_cache(void)
 {
     udreg_cache_attr_t attributes;
@@ -309,8 +311,8 @@ static void make_mailbox(struct connect *connect)
     OK(GNI_SmsgBufferSizeNeeded(mailbox, &bytes));
     mailbox->buff_size = bytes;
     mailbox->msg_buffer = client_pages(bytes);
-    OK(GNI_MemRegister(nic, (uint64_t)(uintptr_t)mailbox->msg_buffer, bytes, rx,
-                       GNI_MEM_READWRITE, (uint32_t)-1, &mailbox->mem_hndl));
+    OK(GNI_MemRegister(nic, (uint64_t)(uintptr_t)mailbox->msg_buffer, bytes, rx, GNI_MEM_READWRITE,
+                       (uint32_t)-1, &mailbox->mem_hndl));
     connect->doorbell = doorbell_handle;
     connect->memory = memory_handle;
     connect->address = (uint64_t)(uintptr_t)memory;
@@ -338,7 +340,8 @@ static void post_wildcard(int vc)
     make_mailbox(&vcs[vc].mine);
     offer = vcs[vc].mine;
     offer.vc = vcs[vc].mine.vc = vc;
-    OK(GNI_EpPostDataWId(wildcard_ep, &offer, sizeof(offer), &offered, sizeof(offered), WILDCARD_ID));
+    OK(GNI_EpPostDataWId(wildcard_ep, &offer, sizeof(offer), &offered, sizeof(offered),
+                         WILDCARD_ID));
 }
 
 static void take_wildcard(int vc, int more)

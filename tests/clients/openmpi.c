@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * In the style of Open MPI's btl/ugni and its Cray PMI component: PMI-2 and PMI_Allgatherv for
- * start-up, instance = pid << 8 | device, a pool of endpoints that are bound for one transaction and
- * unbound again, FMA for small and RDMA for large transfers with GLOBAL_EVENT only, SMSG for
+ * start-up, instance = pid << 8 | device, a pool of endpoints that are bound for one transaction
+ * and unbound again, FMA for small and RDMA for large transfers with GLOBAL_EVENT only, SMSG for
  * control messages, wildcard datagrams for connections, and a thread in GNI_CqVectorMonitor.
  */
 #include <pmi2.h>
@@ -47,7 +47,8 @@ static void start_pmi(void)
     CHECK(PMI_Get_version_info(&major, &minor, &revision) == PMI_SUCCESS && major >= 5);
     CHECK(PMI2_Job_GetId(text, sizeof(text)) == PMI_SUCCESS && text[0] != '\0');
     CHECK(PMI2_Info_GetJobAttr("PMI_process_mapping", mapping, sizeof(mapping), &found) ==
-              PMI_SUCCESS && found && strncmp(mapping, "(vector,(", 9) == 0);
+              PMI_SUCCESS &&
+          found && strncmp(mapping, "(vector,(", 9) == 0);
     CHECK(PMI2_Info_GetJobAttr("universeSize", text, 16, &found) == PMI_SUCCESS && found &&
           atoi(text) == job_size);
 }
@@ -94,8 +95,9 @@ static void attach(void)
 
     OK(GNI_GetDeviceType(&type));
     CHECK(type == GNI_DEVICE_ARIES);
-    modes = GNI_CDM_MODE_FORK_PARTCOPY | GNI_CDM_MODE_ERR_NO_KILL | GNI_CDM_MODE_FAST_DATAGRAM_POLL |
-            GNI_CDM_MODE_MDD_SHARED | GNI_CDM_MODE_FMA_SHARED | GNI_CDM_MODE_FMA_SMALL_WINDOW;
+    modes = GNI_CDM_MODE_FORK_PARTCOPY | GNI_CDM_MODE_ERR_NO_KILL |
+            GNI_CDM_MODE_FAST_DATAGRAM_POLL | GNI_CDM_MODE_MDD_SHARED | GNI_CDM_MODE_FMA_SHARED |
+            GNI_CDM_MODE_FMA_SMALL_WINDOW;
     OK(GNI_CdmCreate(id, ptag, cookie, modes, &cdm));
     OK(GNI_CdmAttach(cdm, 0, &address, &nic));
     CHECK(address == client_local_address());
@@ -160,7 +162,8 @@ static gni_return_t post(gni_ep_handle_t ep, gni_post_descriptor_t *descriptor)
                : GNI_PostFma(ep, descriptor);
 }
 
-/* What failed and may succeed is posted again at once, the same descriptor, inside the event loop. */
+/* What failed and may succeed is posted again at once, the same descriptor, inside the event loop.
+ */
 static void run(gni_ep_handle_t ep, gni_cq_handle_t cq, gni_post_descriptor_t *descriptor)
 {
     gni_post_descriptor_t *completed;
@@ -261,7 +264,8 @@ static gni_ep_handle_t connect_to(int peer, struct hello *mine, struct hello *th
     OK(GNI_EpCreate(nic, NULL, &asks));
     if (!wildcard)
         OK(GNI_EpBind(asks, peers[peer].address, peers[peer].id));
-    OK(GNI_EpPostDataWId(asks, mine, sizeof(*mine), theirs, sizeof(*theirs), 0x100u + (unsigned)peer));
+    OK(GNI_EpPostDataWId(asks, mine, sizeof(*mine), theirs, sizeof(*theirs),
+                         0x100u + (unsigned)peer));
     if (wildcard)
         PMI_Barrier();
     while ((status = GNI_PostDataProbeById(nic, &which)) == GNI_RC_NO_MATCH)
@@ -313,8 +317,9 @@ static void messages(gni_ep_handle_t ep)
         header.bytes = sent * 150;
         if (sent < MESSAGES) {
             memset(body, sent, sizeof(body));
-            status = GNI_SmsgSendWTag(ep, &header, sizeof(header), body, (uint32_t)header.bytes,
-                                      sent % 2 ? (uint32_t)sent : (uint32_t)FIRE_AND_FORGET, TAG_HELLO);
+            status =
+                GNI_SmsgSendWTag(ep, &header, sizeof(header), body, (uint32_t)header.bytes,
+                                 sent % 2 ? (uint32_t)sent : (uint32_t)FIRE_AND_FORGET, TAG_HELLO);
             if (status != GNI_RC_NOT_DONE) {
                 OK(status);
                 sent++;
@@ -373,8 +378,8 @@ int main(void)
                        GNI_MEM_READWRITE | GNI_MEM_RELAXED_PI_ORDERING, (uint32_t)-1,
                        &memory_handle));
     page = client_pages(4096);
-    OK(GNI_MemRegister(nic, (uint64_t)(uintptr_t)page, 4096, irq_cq, GNI_MEM_READWRITE, (uint32_t)-1,
-                       &irq_handle));
+    OK(GNI_MemRegister(nic, (uint64_t)(uintptr_t)page, 4096, irq_cq, GNI_MEM_READWRITE,
+                       (uint32_t)-1, &irq_handle));
     memset(&modex, 0, sizeof(modex));
     modex.address = client_env_element("PMI_GNI_LOC_ADDR", 0);
     modex.id = (uint32_t)getpid() << 8;

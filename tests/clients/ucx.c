@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * In the style of UCX's uct/ugni: device queries before any CDM, shared FMA descriptors, the low 24
- * bits of an endpoint's address as event datum, addresses exchanged by datagrams that a thread waits
- * for (udt), FMA PUTs from the stack with no local handle, atomics into 8-byte slots, and RDMA up to
- * a fixed size.
+ * bits of an endpoint's address as event datum, addresses exchanged by datagrams that a thread
+ * waits for (udt), FMA PUTs from the stack with no local handle, atomics into 8-byte slots, and
+ * RDMA up to a fixed size.
  */
 #include <pthread.h>
 #include <unistd.h>
@@ -56,7 +56,8 @@ static void open_device(void)
     CHECK(file != NULL && fscanf(file, "%ld", &most) == 1 && most > getpid());
     fclose(file);
     ptag = (uint8_t)client_env_element("PMI_GNI_PTAG", 0);
-    OK(GNI_CdmCreate((uint32_t)getpid(), ptag, client_env_element("PMI_GNI_COOKIE", 0), modes, &cdm));
+    OK(GNI_CdmCreate((uint32_t)getpid(), ptag, client_env_element("PMI_GNI_COOKIE", 0), modes,
+                     &cdm));
     OK(GNI_CdmAttach(cdm, 0, &address, &nic));
     OK(GNI_CqCreate(nic, 8192, 0, GNI_CQ_NOBLOCK, NULL, NULL, &cq));
     addresses = client_allgather(&address, sizeof(address));
@@ -104,13 +105,15 @@ static void tell_neighbours(void)
         while (!arrived)
             sched_yield();
         arrived = 0;
-        if (!right_done && GNI_EpPostDataTestById(bound, 1, &state, &address, &id) ==
-                               GNI_RC_SUCCESS && state == GNI_POST_COMPLETED) {
+        if (!right_done &&
+            GNI_EpPostDataTestById(bound, 1, &state, &address, &id) == GNI_RC_SUCCESS &&
+            state == GNI_POST_COMPLETED) {
             CHECK(in_bound[0] == right && in_bound[1] == all[right]);
             right_done = 1;
         }
-        if (!left_done && GNI_EpPostDataTestById(any, DATAGRAM_ID, &state, &address, &id) ==
-                              GNI_RC_SUCCESS && state == GNI_POST_COMPLETED) {
+        if (!left_done &&
+            GNI_EpPostDataTestById(any, DATAGRAM_ID, &state, &address, &id) == GNI_RC_SUCCESS &&
+            state == GNI_POST_COMPLETED) {
             CHECK(in_any[0] == left && in_any[1] == all[left] && address == addresses[left]);
             left_done = 1;
         }
@@ -237,7 +240,8 @@ int main(void)
     memory = client_pages(BYTES);
     mine.address = (uint64_t)(uintptr_t)memory;
     OK(GNI_MemRegister(nic, mine.address, BYTES, NULL,
-                       GNI_MEM_READWRITE | GNI_MEM_RELAXED_PI_ORDERING, (uint32_t)-1, &mine.handle));
+                       GNI_MEM_READWRITE | GNI_MEM_RELAXED_PI_ORDERING, (uint32_t)-1,
+                       &mine.handle));
     regions = client_allgather(&mine, sizeof(mine));
     connect_all();
     PMI_Barrier();

@@ -5,7 +5,7 @@ find_program(VALGRIND valgrind)
 if(VALGRIND AND NOT SANITIZE AND NOT COVERAGE)
   set(valgrind_command ${VALGRIND} --quiet --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite
       --suppressions=${CMAKE_SOURCE_DIR}/tests/fuzz/valgrind.supp)
-  foreach(test IN ITEMS api_ep api_amo engine_fiber)
+  foreach(test IN ITEMS api_ep api_amo api_datagram engine_fiber)
     if(TARGET ${test})
       add_test(NAME valgrind_${test} COMMAND ${valgrind_command} $<TARGET_FILE:${test}> WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
       set_tests_properties(valgrind_${test} PROPERTIES LABELS valgrind TIMEOUT 300)

@@ -35,8 +35,7 @@ typedef enum udreg_return {
 #define UDREG_CC_MODE_USE_LARGE_PAGES 0x1 /* regions are rounded to 2 MiB instead of 4 KiB */
 #define UDREG_CC_MODE_USE_LAZY_DEREG 0x2
 #define UDREG_CC_MODE_USE_KERNEL_CACHE 0x4 /* accepted; there is none */
-#define UDREG_CC_MODE_USE_EVICT_W_UNREG 0x8 /* evict when a region is left and the cache is full \
-                                             */
+#define UDREG_CC_MODE_USE_EVICT_W_UNREG 0x8 /* a full cache evicts when one is left */
 
 typedef struct udreg_cache_attr {
     char cache_name[UDREG_MAX_CACHENAME_LEN];

@@ -28,7 +28,8 @@ typedef enum {
 
 /* A credential for the high-speed network. */
 typedef struct {
-    int device;
+    int device_id;
+    int local_addr; /* PE address of the caller's NIC */
     uint8_t ptag;
     uint32_t cookie;
 } alpsAppGni_t;

@@ -37,6 +37,7 @@ struct cray_job {
 struct cray_process {
     struct cray_job *job;
     uint32_t rank;
+    uint32_t address; /* PE address of its NIC */
     struct pmi_state *pmi;
     struct udreg_cache *udreg;
     struct alps_request *alps;

@@ -106,9 +106,10 @@ static inline bool queue_ready(struct queue *queue, sim_time_t until)
            queue_fill(queue, until);
 }
 
+/* Nothing is going to happen: there are no entries but those of cancelled timers. */
 static inline bool queue_empty(const struct queue *queue)
 {
-    return queue->head == queue->tail && queue->words == 0;
+    return queue->count == queue->cancelled;
 }
 
 /* A time before which nothing is due: exact when the front has an entry. */

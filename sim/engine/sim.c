@@ -44,7 +44,8 @@ void sim_init(const struct sim_options *options)
     if (sim_engine.options.time_limit == 0)
         sim_engine.options.time_limit = SIM_NEVER;
     queue_init(&sim_engine.queue);
-    stacks_init(options->stack_bytes, options->fibers_max != 0 ? options->fibers_max + 1 : 0, false);
+    stacks_init(options->stack_bytes, options->fibers_max != 0 ? options->fibers_max + 1 : 0,
+                false);
     sim_fibers_init();
 }
 
@@ -184,6 +185,11 @@ void sim_stop(void)
     alarm_now();
 }
 
+static enum sim_outcome nothing_left(void)
+{
+    return sim_engine.fibers_live > 0 && !sim_engine.stopped ? SIM_DEADLOCK : SIM_DONE;
+}
+
 /* ---- running --------------------------------------------------------------------------------- */
 
 struct sim_fiber *sim_dispatch(void)
@@ -199,7 +205,7 @@ struct sim_fiber *sim_dispatch(void)
             return NULL;
         if (!queue_ready(queue, engine->alarm_time)) {
             if (queue_empty(queue)) {
-                over(engine->fibers_live > 0 && !engine->stopped ? SIM_DEADLOCK : SIM_DONE);
+                over(nothing_left());
                 return NULL;
             }
             if (!check(queue->front_end))
@@ -208,6 +214,10 @@ struct sim_fiber *sim_dispatch(void)
         }
         time = queue->head->time;
         if (sim_unlikely(time > engine->alarm_time)) {
+            if (queue_empty(queue)) {
+                over(nothing_left());
+                return NULL;
+            }
             if (!check(time))
                 return NULL;
             continue;

@@ -200,8 +200,7 @@ def run(installed, folder, how, **job):
     job = {"name": "p", "program": str(folder / "program"), "nodes": "0,9", "ranks_per_node": 2,
            "argv": ["-x", how, "plain"], "env": {"COLOR": "green"}, **job}
     file = folder / "scenario.yaml"
-    file.write_text(json.dumps({"fabric": {"topology": "dragonfly", "groups": 1}, "jobs": [job],
-                                "limits": {"no_progress": "0"}}))
+    file.write_text(json.dumps({"fabric": {"topology": "dragonfly", "groups": 1}, "jobs": [job]}))
     return subprocess.run([installed.sim_run, file, "--json"], text=True, capture_output=True, timeout=60,
                           env=dict(installed.environment, SECRET_OF_THE_HOST="1"))
 

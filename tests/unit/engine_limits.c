@@ -127,12 +127,42 @@ static void an_event_at_the_limit_still_fires(void **state)
     sim_fini();
 }
 
+static void at_its_time(struct sim_event *event)
+{
+}
+
+/* Sleeps that were cut short, far beyond every limit. */
+static void cut_short(void *arg)
+{
+    struct sim_timer *timers = arg;
+    size_t i;
+
+    for (i = 0; i < 10; i++)
+        sim_timer_arm(&timers[i], (i + 1) * SIM_S);
+    for (i = 0; i < 10; i++)
+        sim_timer_cancel(&timers[i]);
+}
+
+static void cancelled_timers_are_no_future(void **state)
+{
+    const struct sim_options options = {
+        .seed = 1, .no_progress_limit = 80 * SIM_US, .time_limit = 100 * SIM_S};
+    struct sim_timer timers[10] = {{.event.fire = at_its_time}};
+
+    sim_init(&options);
+    assert_non_null(sim_fiber_start(cut_short, timers, "f", 0));
+    assert_int_equal(sim_run(), SIM_DONE);
+    assert_true(sim_now() < 80 * SIM_US);
+    sim_fini();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(virtual_time_limit),
         cmocka_unit_test(no_progress_for_some_virtual_time),
         cmocka_unit_test(no_progress_for_many_events),
+        cmocka_unit_test(cancelled_timers_are_no_future),
         cmocka_unit_test(an_event_at_the_limit_still_fires),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -316,6 +316,18 @@ static uint32_t request_flits(const struct chunk *chunk)
     return chunk->txn->work.op == ARIES_PUT ? chunk_flits(chunk) : 2 * chunk->packets;
 }
 
+/*
+ * The gap between FMA packets is one of many: the first packets of a message leave as the CPU
+ * stores them, which is faster. At F1 a chunk does not wait for itself; packets one by one do not,
+ * for as many.
+ */
+static sim_time_t burst(sim_time_t wait, const struct aries_timing *timing)
+{
+    sim_time_t free = timing->chunk_packets == 1 ? 15 * timing->fma_gap : 0;
+
+    return wait > free ? wait - free : 0;
+}
+
 /* Takes the chunk's share of the transmit side; returns how long it waits. */
 static sim_time_t reserve_transmit(struct chunk *chunk)
 {
@@ -329,7 +341,8 @@ static sim_time_t reserve_transmit(struct chunk *chunk)
         service = (sim_time_t)((double)service / fabric->sim->throttle);
     wait = occupy(&sim->tx_free, now, feed, service);
     if (txn->work.unit == ARIES_UNIT_FMA)
-        other = occupy(&sim->fma_free, now, feed, chunk->packets * fabric->timing.fma_gap);
+        other = burst(occupy(&sim->fma_free, now, feed, chunk->packets * fabric->timing.fma_gap),
+                      &fabric->timing);
     else if (txn->work.op == ARIES_PUT)
         other = occupy(&sim->duplex_free, now, feed,
                        (sim_time_t)(chunk->bytes * 1e3 / fabric->timing.duplex_rate));

@@ -2,6 +2,7 @@
 #include "hugetlbfs.h"
 
 #include <mntent.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,21 +33,21 @@ const char *hugetlbfs_find_path_for_size(long page_size)
     static char path[256];
     FILE *mounts = setmntent("/proc/mounts", "re");
     struct mntent *mount;
-    const char *found = NULL;
+    bool found = false;
 
     if (mounts == NULL)
         return NULL;
-    while (found == NULL && (mount = getmntent(mounts)) != NULL) {
+    while (!found && (mount = getmntent(mounts)) != NULL) {
         const char *option = hasmntopt(mount, "pagesize");
 
         if (strcmp(mount->mnt_type, "hugetlbfs") != 0 || strlen(mount->mnt_dir) >= sizeof(path) ||
             page_size != (option != NULL ? bytes_of(option + strlen("pagesize=")) : 2l << 20))
             continue;
         memcpy(path, mount->mnt_dir, strlen(mount->mnt_dir) + 1);
-        found = path;
+        found = true;
     }
     endmntent(mounts);
-    return found;
+    return found ? path : NULL;
 }
 
 void *get_hugepage_region(size_t len, ghp_t flags)

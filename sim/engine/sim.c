@@ -89,7 +89,7 @@ struct sim_event *sim_event_ahead(uint32_t n)
 
     if (queue->tail - queue->head <= (ptrdiff_t)n || (queue->head[n].word & 1) != 0)
         return NULL;
-    return (struct sim_event *)queue->head[n].word;
+    return (struct sim_event *)(queue->head[n].word & ~(uintptr_t)QUEUE_HINTED);
 }
 
 void sim_timer_arm(struct sim_timer *timer, sim_time_t at)

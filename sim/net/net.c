@@ -100,7 +100,8 @@ struct net *net_create(const struct net_config *config, char **error)
 
     *error = NULL;
     if (config->fidelity == NET_F2 && config->topology != NET_DRAGONFLY) {
-        net_fail(error, "fidelity F2 (packets) is for dragonflies; a switched network has F0 and F1");
+        net_fail(error,
+                 "fidelity F2 (packets) is for dragonflies; a switched network has F0 and F1");
         return NULL;
     }
     net = calloc(1, sizeof(*net));

@@ -196,5 +196,7 @@ void packet_eject(struct packet *packet, uint32_t tile, sim_time_t start)
     *packet_column(tile, packet) = start + packet_time(packet, all->column_unit);
     if (transfer->class == NET_REQUEST && transfer->drain > 0)
         *nic = later(*nic, start) + transfer->drain;
-    packet_end(packet, NET_DELIVERED, start + tail_time(packet));
+    /* its tail had time to come while it waited */
+    packet_end(packet, NET_DELIVERED,
+               later(packet->time + tail_time(packet), all->tiles[tile].busy));
 }

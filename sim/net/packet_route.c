@@ -152,26 +152,54 @@ static inline uint32_t below(uint64_t *bits, uint32_t bound)
     return value;
 }
 
-/* The less loaded of two options; false: there is none. */
+/* The less loaded of two of these ports, which all lead to the same router. */
+static uint32_t best_parallel(uint32_t router, const struct option *options, uint32_t count,
+                              uint64_t *bits, struct option *best)
+{
+    uint32_t first = below(bits, count), second, load, other;
+
+    *best = options[first];
+    load = option_load(router, best);
+    if (is_idle(load) || count == 1)
+        return load;
+    second = first + 1 + below(bits, count - 1);
+    second -= second >= count ? count : 0;
+    other = option_load(router, &options[second]);
+    if (other < load)
+        *best = options[second];
+    return other < load ? other : load;
+}
+
+/*
+ * The best port by which a packet may go on to the plan's goal; false: there is none. Where green
+ * and black lead there, one green link stands against three black ones, each of which only one
+ * green link follows: their taken blocks are added up, so that both ways get the same share.
+ */
 static bool best_option(const struct packet *packet, uint32_t router, const struct plan *plan,
                         uint64_t bits, struct option *best, uint32_t *load)
 {
-    struct option options[OPTIONS_MAX];
-    uint32_t count = find_options(packet, router, plan, options), first, second, other;
+    struct option options[OPTIONS_MAX], black;
+    uint32_t count = find_options(packet, router, plan, options), green_load, black_load, sum = 0,
+             i;
+    bool corner = count > 1 && options[0].port < PORT_BLACK;
 
     if (count == 0)
         return false;
-    first = below(&bits, count);
-    *best = options[first];
-    *load = option_load(router, best);
-    if (is_idle(*load) || count == 1)
+    if (!corner) {
+        *load = best_parallel(router, options, count, &bits, best);
         return true;
-    second = first + 1 + below(&bits, count - 1);
-    second -= second >= count ? count : 0;
-    other = option_load(router, &options[second]);
-    if (other < *load) {
-        *load = other;
-        *best = options[second];
+    }
+    green_load = option_load(router, &options[0]);
+    black_load = best_parallel(router, options + 1, count - 1, &bits, &black);
+    for (i = 1; i < count; i++)
+        sum += packet_net->tiles[router * TILES + options[i].port].used[options[i].vc];
+    black_load = (black_load & ~0xffu) + (sum < 0xff ? sum : 0xff);
+    if (green_load < black_load || (green_load == black_load && (bits & 1) != 0)) {
+        *best = options[0];
+        *load = green_load;
+    } else {
+        *best = black;
+        *load = black_load;
     }
     return true;
 }
@@ -228,7 +256,7 @@ static bool plan_other(const struct packet *packet, uint32_t router, const uint6
                        uint32_t number, struct plan *plan)
 {
     const struct place *at = &packet_net->fly->places[router];
-    uint32_t link = packet->hops == 0 ? number : dragonfly_nth_bit(set, number);
+    uint32_t link = set == NULL ? number : dragonfly_nth_bit(set, number);
     const struct gateway *gateway =
         &gateways_to(at, packet_net->fly->places[packet->target].group)[link];
 
@@ -236,8 +264,11 @@ static bool plan_other(const struct packet *packet, uint32_t router, const uint6
     return gateway_alive(at, gateway);
 }
 
-/* How many they are, and which; `set` is not filled in at the source. */
-static uint32_t count_others(const struct packet *packet, uint32_t router, uint64_t *set)
+/* How many they are; *set becomes NULL for all of the pair's, at the source, otherwise it says
+ * which.
+ */
+static uint32_t count_others(const struct packet *packet, uint32_t router, uint64_t *words,
+                             const uint64_t **set)
 {
     const struct dragonfly *fly = packet_net->fly;
     const struct place *at = &fly->places[router], *to = &fly->places[packet->target];
@@ -246,12 +277,14 @@ static uint32_t count_others(const struct packet *packet, uint32_t router, uint6
                     fly->pair_words];
     uint32_t count = 0, w;
 
+    *set = NULL;
     if (packet->hops == 0)
         return fly->pair_links;
     for (w = 0; w < fly->pair_words; w++) {
-        set[w] = reach[w].here | (packet->hops == 1 ? reach[w].green | reach[w].black : 0);
-        count += dragonfly_count_bits(set[w]);
+        words[w] = reach[w].here | (packet->hops == 1 ? reach[w].green | reach[w].black : 0);
+        count += dragonfly_count_bits(words[w]);
     }
+    *set = words;
     return count;
 }
 
@@ -266,6 +299,13 @@ static uint32_t count_roots(const struct packet *packet, const struct place *at)
     const struct dragonfly *fly = packet_net->fly;
 
     return roots_are_near(packet, at) ? fly->per_group : (fly->groups - 2) * fly->pair_links;
+}
+
+/* The n-th of numbers that are neither a nor b, which differ or, in a row of one's own, do not. */
+static inline uint32_t third(uint32_t n, uint32_t a, uint32_t b)
+{
+    n += n >= (a < b ? a : b);
+    return n + (a != b && n >= (a < b ? b : a));
 }
 
 /*
@@ -285,8 +325,13 @@ static uint32_t near_root(const struct packet *packet, const struct place *at, u
         row = bits & 1;
     bits >>= 1;
     if (row)
-        return at->chassis * fly->slots + below(&bits, fly->slots);
-    return below(&bits, fly->chassis) * fly->slots + at->slot;
+        return fly->slots < 3 ? UINT32_MAX
+                              : at->chassis * fly->slots +
+                                    third(below(&bits, fly->slots - 2), at->slot, to->slot);
+    return fly->chassis < 3
+               ? UINT32_MAX
+               : third(below(&bits, fly->chassis - 2), at->chassis, to->chassis) * fly->slots +
+                     at->slot;
 }
 
 /* The how many-th root: a router of this group, or a blue link to a third group. False: it is an
@@ -303,6 +348,7 @@ static bool plan_root(const struct packet *packet, uint32_t router, uint32_t num
         *plan = (struct plan){(uint8_t)number, NO_PORT, PACKET_TO_ROOT | PACKET_NON_MINIMAL};
         return number != at->local && (to->group != at->group || number != to->local);
     }
+    assert(fly->pair_links > 0);
     group = number / fly->pair_links;
     low = at->group < to->group ? at->group : to->group;
     high = at->group < to->group ? to->group : at->group;
@@ -347,6 +393,17 @@ static inline void consider(const struct packet *packet, uint32_t router, const 
         *decision = (struct decision){*plan, option, load};
 }
 
+/* The same for one that takes more links: it must be better by the congestion value. */
+static inline void consider_other(const struct packet *packet, uint32_t router,
+                                  const struct plan *plan, uint64_t bits, struct decision *decision)
+{
+    struct decision other = {.load = CLOSED};
+
+    consider(packet, router, plan, bits, &other);
+    if (other.load >> 8 < decision->load >> 8)
+        *decision = other;
+}
+
 static inline uint32_t cost(uint32_t load, uint32_t shift, uint32_t addend)
 {
     return load == CLOSED ? CLOSED : (load >> 8 << shift) + addend;
@@ -371,8 +428,9 @@ static bool decide(struct packet *packet, uint32_t router, unsigned color, struc
 
     consider(packet, router, &plan, bits, &min);
     if (!is_idle(min.load) && fly->places[packet->target].group != at->group) {
-        uint64_t set[PAIR_WORDS_MAX];
-        uint32_t others = count_others(packet, router, set);
+        uint64_t words[PAIR_WORDS_MAX];
+        const uint64_t *set;
+        uint32_t others = count_others(packet, router, words, &set);
 
         bits = sim_random_next(random);
         if (others > 0 &&
@@ -388,13 +446,8 @@ static bool decide(struct packet *packet, uint32_t router, unsigned color, struc
         root = i == 0 ? near_root(packet, at, bits >> 32) : UINT32_MAX;
         if (root == UINT32_MAX)
             root = (uint32_t)(((bits >> 32) * roots) >> 32);
-        if (plan_root(packet, router, root, &plan)) {
-            struct decision this = {.load = CLOSED};
-
-            consider(packet, router, &plan, bits, &this);
-            if (this.load >> 8 < non.load >> 8) /* equals: the first, which costs less links */
-                non = this;
-        }
+        if (plan_root(packet, router, root, &plan))
+            consider_other(packet, router, &plan, bits, &non);
     }
     if (min.load == CLOSED && non.load == CLOSED)
         return false;
@@ -667,7 +720,8 @@ uint32_t packet_route_all(const struct packet *arriving, struct packet *list, ui
     uint32_t router = packet_router(&packet), i;
     const struct place *at = &fly->places[router];
     struct ways ways = {list, 0, size};
-    uint64_t set[PAIR_WORDS_MAX];
+    uint64_t words[PAIR_WORDS_MAX];
+    const uint64_t *set = NULL;
     struct option option;
     struct plan plan;
     uint32_t others;
@@ -683,8 +737,9 @@ uint32_t packet_route_all(const struct packet *arriving, struct packet *list, ui
             add_shortest(&ways, &packet, router);
         else
             add_ways(&ways, &packet, router, &plan);
-        others =
-            at->group != fly->places[packet.target].group ? count_others(&packet, router, set) : 0;
+        others = at->group != fly->places[packet.target].group
+                     ? count_others(&packet, router, words, &set)
+                     : 0;
         for (i = 0; i < others; i++)
             if (plan_other(&packet, router, set, i, &plan))
                 add_ways(&ways, &packet, router, &plan);

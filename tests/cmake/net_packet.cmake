@@ -3,3 +3,7 @@ foreach(part IN ITEMS packet packet_load packet_faults packet_deadlock)
   jacquard_test(net_${part} SOURCES ${CMAKE_SOURCE_DIR}/tests/unit/net_${part}.c
                 DEPENDS jacquard_net jacquard_engine m INCLUDES ${CMAKE_SOURCE_DIR}/sim/net)
 endforeach()
+# Whole operations: the NIC over packets.
+jacquard_test(aries_packet_agreement
+  SOURCES ${CMAKE_SOURCE_DIR}/tests/api/packet_agreement_test.c ${CMAKE_SOURCE_DIR}/tests/api/fixture.c
+  DEPENDS jacquard_aries m)

@@ -6,4 +6,5 @@
     for (index = 0; (value = json_array_get(array, index)) != 0; index++)
 #define json_object_foreach(object, key, value) while ((value = json_next(object, &key)) != 0)
 #define COMPILED_IN_WORKLOADS(X)
+#define ElfW(type) Elf64_##type
 #define JACQUARD_VERSION ""

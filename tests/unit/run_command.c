@@ -248,7 +248,7 @@ static void expect_files(const char *out, const char *const *names, size_t count
 
 static void out_is_all_or_nothing(void **state)
 {
-    static const char *const names[] = {"metrics.json", "ledger.json", "trace.pftrace",
+    static const char *const names[] = {"metrics.json",  "ledger.json", "trace.pftrace",
                                         "scenario.yaml", "links.csv",   "histograms.csv"};
     char *good = file("good.yaml", GOOD), *out = g_build_filename(folder, "out", NULL);
     char *link = file("link.yaml", GOOD "faults: [{at: link, do: down, routers: [0, 15]}]\n");

@@ -64,7 +64,8 @@ static struct pmi_kvs *kvs_of(struct cray_job *job)
         free(kvs);
         return NULL;
     }
-    return job->kvs = kvs;
+    job->kvs = kvs;
+    return kvs;
 }
 
 void pmi_kvs_free(struct pmi_kvs *kvs)

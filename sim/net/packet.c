@@ -20,6 +20,7 @@ static struct packet *packet_new(void)
 
     if (sim_unlikely(all->free_packets == 0)) {
         uint32_t base = all->slab_count * PACKETS_PER_SLAB;
+        uint32_t first = base == 0 ? 1 : 0; /* 0 is no packet */
         struct packet *slab;
 
         all->slabs = realloc(all->slabs, (all->slab_count + 1) * sizeof(struct packet *));
@@ -27,7 +28,7 @@ static struct packet *packet_new(void)
         if (all->slabs == NULL || slab == NULL)
             abort();
         all->slabs[all->slab_count++] = slab;
-        for (i = PACKETS_PER_SLAB; i-- > (base == 0);) { /* 0 is no packet */
+        for (i = PACKETS_PER_SLAB; i-- > first;) {
             slab[i].self = base + i;
             slab[i].next = all->free_packets;
             slab[i].event.fire = packet_arrived;

@@ -348,7 +348,8 @@ static bool plan_root(const struct packet *packet, uint32_t router, uint32_t num
         *plan = (struct plan){(uint8_t)number, NO_PORT, PACKET_TO_ROOT | PACKET_NON_MINIMAL};
         return number != at->local && (to->group != at->group || number != to->local);
     }
-    assert(fly->pair_links > 0);
+    if (fly->pair_links == 0) /* one group: all roots are near */
+        return false;
     group = number / fly->pair_links;
     low = at->group < to->group ? at->group : to->group;
     high = at->group < to->group ? to->group : at->group;

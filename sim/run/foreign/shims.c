@@ -26,12 +26,16 @@ sim_time_t foreign_clock(void)
     return sim_clock_read();
 }
 
+/* By a timer, not as time of the CPU: it is gone when the sleeper is killed. */
 void foreign_sleep(sim_time_t ps)
 {
+    static const struct sim_wait wait = {.text = "sleep"};
+    sim_time_t until;
+
     sim_settle();
-    sim_idle_break();
-    if (ps != 0)
-        sim_sleep_until(sim_now() + ps);
+    until = sim_now() + ps;
+    while (sim_now() < until)
+        sim_wait_until(until, &wait);
 }
 
 static sim_time_t ps_of(int64_t seconds, int64_t nanoseconds)

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PAUSE (50 * SIM_US) /* between operations: queues and links run empty */
 #define BYTES_MAX (4u << 20)
 #define SIZES 26
 #define PAIRS_MAX 16
@@ -50,18 +49,6 @@ static uint32_t bytes_of(uint32_t i)
 /* The same addresses in every run: hashed modes go by them. */
 static uint8_t memory[2][BYTES_MAX] __attribute__((aligned(4096)));
 
-static sim_time_t one(struct domain *domain, gni_ep_handle_t ep, gni_post_descriptor_t descr)
-{
-    sim_time_t began;
-
-    sim_spend(PAUSE);
-    sim_settle();
-    began = sim_local_time();
-    assert_ok(post(ep, &descr));
-    complete(domain->source, &descr);
-    return sim_local_time() - began;
-}
-
 static void rank_main(struct rank *rank)
 {
     struct series *series = rank->machine->argument;
@@ -82,7 +69,7 @@ static void rank_main(struct rank *rank)
                                  published_handle(rank, 1), bytes_of(i));
 
                 descr.dlvr_mode = modes[mode];
-                series->time[mode][type][i] = one(&domain, ep, descr);
+                series->time[mode][type][i] = idle_time(&domain, ep, descr);
             }
     machine_barrier(rank);
     domain_close(&domain);

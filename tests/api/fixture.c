@@ -252,6 +252,18 @@ gni_cq_entry_t complete(gni_cq_handle_t cq, gni_post_descriptor_t *descr)
     return event;
 }
 
+sim_time_t idle_time(struct domain *domain, gni_ep_handle_t ep, gni_post_descriptor_t descr)
+{
+    sim_time_t began;
+
+    sim_spend(50 * SIM_US);
+    sim_settle();
+    began = sim_local_time();
+    assert_ok(post(ep, &descr));
+    complete(domain->source, &descr);
+    return sim_local_time() - began;
+}
+
 unsigned complete_failed(gni_cq_handle_t cq, gni_post_descriptor_t *descr)
 {
     gni_post_descriptor_t *collected;

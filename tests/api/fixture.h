@@ -106,6 +106,8 @@ gni_cq_entry_t next_event(gni_cq_handle_t cq, gni_return_t *result);
 gni_cq_entry_t good_event(gni_cq_handle_t cq);
 /* Fetches the next event, which must be of this descriptor, and collects it. */
 gni_cq_entry_t complete(gni_cq_handle_t cq, gni_post_descriptor_t *descr);
+/* How long the operation takes on queues and links that have run empty. */
+sim_time_t idle_time(struct domain *domain, gni_ep_handle_t ep, gni_post_descriptor_t descr);
 /* As complete, for a post that must fail; returns the status code. */
 unsigned complete_failed(gni_cq_handle_t cq, gni_post_descriptor_t *descr);
 

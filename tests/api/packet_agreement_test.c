@@ -9,7 +9,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define PAUSE (50 * SIM_US) /* between operations: queues and links run empty */
 #define BYTES_MAX (1u << 20)
 
 static const gni_post_type_t types[] = {GNI_POST_FMA_PUT, GNI_POST_FMA_GET, GNI_POST_RDMA_PUT,
@@ -33,18 +32,6 @@ struct series {
 
 static uint8_t memory[2][BYTES_MAX] __attribute__((aligned(4096)));
 
-static sim_time_t one(struct domain *domain, gni_ep_handle_t ep, gni_post_descriptor_t descr)
-{
-    sim_time_t began;
-
-    sim_spend(PAUSE);
-    sim_settle();
-    began = sim_local_time();
-    assert_ok(post(ep, &descr));
-    complete(domain->source, &descr);
-    return sim_local_time() - began;
-}
-
 static void rank_main(struct rank *rank)
 {
     struct series *series = rank->machine->argument;
@@ -65,7 +52,7 @@ static void rank_main(struct rank *rank)
                                  published_handle(rank, 1), sizes[i]);
 
                 descr.dlvr_mode = modes[mode];
-                series->time[mode][type][i] = one(&domain, ep, descr);
+                series->time[mode][type][i] = idle_time(&domain, ep, descr);
             }
     machine_barrier(rank);
     domain_close(&domain);

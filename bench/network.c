@@ -13,12 +13,12 @@
 #include "engine/sim.h"
 #include "net/net.h"
 
-#define CHUNKS 4
-#define CHUNK_UNITS (16 * 14)
+#define CHUNKS 4 /* of a message, at most */
+#define MESSAGE_PACKETS 64
 
 /*
- * Endpoints that each send a message of 4 KiB as 4 chunks, one every 104 ns (a NIC's rate), to a
- * random other one; when it has arrived they pause, and send the next.
+ * Endpoints that each send a message of 4 KiB as 4 chunks, one every 104 ns (a NIC's rate), or as
+ * one, to a random other one; when it has arrived they pause, and send the next.
  */
 struct sender {
     struct sim_event next;
@@ -30,6 +30,7 @@ struct sender {
 
 static uint64_t sends_left;
 static double pause_mean; /* ps */
+static uint32_t chunks; /* of each message */
 
 static void send_next(struct sim_event *event)
 {
@@ -38,16 +39,16 @@ static void send_next(struct sim_event *event)
     if (sender->sent == 0)
         sender->target = (uint32_t)sim_random_below(&sender->random, net_endpoints(sender->net));
     sender->transfer[sender->sent].target = sender->target;
-    net_send(sender->net, &sender->transfer[sender->sent], 97 * SIM_NS);
-    if (++sender->sent < CHUNKS)
+    net_send(sender->net, &sender->transfer[sender->sent], 388 * SIM_NS / chunks);
+    if (++sender->sent < chunks)
         sim_event_schedule(event, sim_now() + 104 * SIM_NS);
 }
 
 static void arrived(struct sender *sender)
 {
-    if (++sender->arrived < CHUNKS || sends_left < CHUNKS)
+    if (++sender->arrived < chunks || sends_left < chunks)
         return;
-    sends_left -= CHUNKS;
+    sends_left -= chunks;
     sender->sent = sender->arrived = 0;
     sim_event_schedule(&sender->next,
                        sim_now() + (sim_time_t)sim_random_exponential(&sender->random, pause_mean));
@@ -81,7 +82,8 @@ static struct net *create(const char *preset, enum net_fidelity fidelity)
 }
 
 static void uniform(struct bench *bench, const char *preset, enum net_fidelity fidelity,
-                    enum net_route route, double pause_us, uint64_t sends, const char *name)
+                    enum net_route route, uint32_t chunk_packets, double pause_us, uint64_t sends,
+                    const char *name)
 {
     static void (*const arrival[CHUNKS])(struct sim_event *) = {arrived_0, arrived_1, arrived_2,
                                                                 arrived_3};
@@ -98,19 +100,20 @@ static void uniform(struct bench *bench, const char *preset, enum net_fidelity f
     senders = calloc(net_endpoints(net), sizeof(*senders));
     sends_left = sends;
     pause_mean = pause_us * SIM_US;
+    chunks = MESSAGE_PACKETS / chunk_packets;
     for (i = 0; i < net_endpoints(net); i++) {
         senders[i].net = net;
         senders[i].endpoint = i;
         senders[i].next.fire = send_next;
-        senders[i].arrived = CHUNKS - 1;
+        senders[i].arrived = chunks - 1;
         sim_random_init(&senders[i].random, 1, "bench", i);
-        for (j = 0; j < CHUNKS; j++)
+        for (j = 0; j < chunks; j++)
             senders[i].transfer[j] = (struct net_transfer){
                 .event = {arrival[j]},
                 .source = i,
-                .units = CHUNK_UNITS,
+                .units = chunk_packets * 14,
                 .last_units = 14,
-                .packets = 16,
+                .packets = chunk_packets,
                 .route = (uint8_t)route,
                 .streamed = j > 0,
                 .hash = i,
@@ -343,19 +346,21 @@ static struct machine_run theta(const char *args, unsigned chunk)
 }
 
 /* Two runs: what setting up the machine takes is not counted. CPU time of one core. */
-static void theta_puts(struct bench *bench, unsigned chunk)
+static void theta_puts(struct bench *bench, const char *load, const char *args, unsigned chunk)
 {
-    static const char *const args[2] = {
-        "workload: traffic, args: {window: 2, messages: 10}",
-        "workload: traffic, args: {window: 2, messages: 40}",
-    };
-    struct machine_run few = theta(args[0], chunk), many = theta(args[1], chunk);
-    double messages = 30.0 * THETA_RANKS;
+    const unsigned puts[2] = {10, 40};
+    double messages = (double)(puts[1] - puts[0]) * THETA_RANKS;
+    struct machine_run run[2];
     char text[80];
+    unsigned i;
 
-    snprintf(text, sizeof(text), "Theta, 4 KiB puts, %u packets/chunk", chunk);
-    bench_row(bench, text, messages / (many.seconds - few.seconds) / 1e6, "M msg/s", 0.5);
-    bench_row(bench, "  events per message", (many.events - few.events) / messages, "", 0);
+    for (i = 0; i < 2; i++) {
+        snprintf(text, sizeof(text), "workload: traffic, args: {%s, messages: %u}", args, puts[i]);
+        run[i] = theta(text, chunk);
+    }
+    snprintf(text, sizeof(text), "Theta, 4 KiB puts, %s, %u packets/chunk", load, chunk);
+    bench_row(bench, text, messages / (run[1].seconds - run[0].seconds) / 1e6, "M msg/s", 0.5);
+    bench_row(bench, "  events per message", (run[1].events - run[0].events) / messages, "", 0);
 }
 
 static void theta_memory(struct bench *bench)
@@ -369,7 +374,9 @@ static void theta_memory(struct bench *bench)
 int main(int argc, char **argv)
 {
     uint64_t sends = argc > 1 && atoll(argv[1]) > 0 ? (uint64_t)atoll(argv[1]) : 2000000;
+    static const unsigned chunk[2] = {16, 64};
     struct bench bench;
+    unsigned i;
 
     bench_begin(&bench, "network", argc, argv);
     bench_calibrate(&bench);
@@ -377,11 +384,17 @@ int main(int argc, char **argv)
     call(&bench, "mini2", NET_F1, NET_ROUTE_ADAPTIVE_0, sends, "F1 ADAPTIVE_0");
     call(&bench, "mini2", NET_F1, NET_ROUTE_IN_ORDER, sends, "F1 IN_ORDER");
     call(&bench, "theta12", NET_F1, NET_ROUTE_ADAPTIVE_0, sends, "F1 ADAPTIVE_0");
-    uniform(&bench, "theta12", NET_F0, NET_ROUTE_ADAPTIVE_0, 8, sends, "F0");
-    uniform(&bench, "theta12", NET_F1, NET_ROUTE_ADAPTIVE_0, 8, sends, "light load, F1 ADAPTIVE_0");
-    uniform(&bench, "theta12", NET_F1, NET_ROUTE_ADAPTIVE_0, 0, sends, "full load, F1 ADAPTIVE_0");
-    uniform(&bench, "theta12", NET_F1, NET_ROUTE_ADAPTIVE_3, 0, sends, "full load, F1 ADAPTIVE_3");
-    uniform(&bench, "theta12", NET_F1, NET_ROUTE_MIN_HASHED, 0, sends, "full load, F1 MIN_HASHED");
+    uniform(&bench, "theta12", NET_F0, NET_ROUTE_ADAPTIVE_0, 16, 8, sends, "F0");
+    uniform(&bench, "theta12", NET_F1, NET_ROUTE_ADAPTIVE_0, 16, 8, sends,
+            "light load, F1 ADAPTIVE_0");
+    uniform(&bench, "theta12", NET_F1, NET_ROUTE_ADAPTIVE_0, 16, 0, sends,
+            "full load, F1 ADAPTIVE_0");
+    uniform(&bench, "theta12", NET_F1, NET_ROUTE_ADAPTIVE_0, 64, 0, sends / 4,
+            "full load, 64 packets/chunk");
+    uniform(&bench, "theta12", NET_F1, NET_ROUTE_ADAPTIVE_3, 16, 0, sends,
+            "full load, F1 ADAPTIVE_3");
+    uniform(&bench, "theta12", NET_F1, NET_ROUTE_MIN_HASHED, 16, 0, sends,
+            "full load, F1 MIN_HASHED");
     packets(&bench, "xc-2-groups", 2, NET_ROUTE_ADAPTIVE_0, sends, "light load, ADAPTIVE_0");
     packets(&bench, "xc-2-groups", 32, NET_ROUTE_ADAPTIVE_0, sends, "full load, ADAPTIVE_0");
     packets(&bench, "theta12", 2, NET_ROUTE_ADAPTIVE_0, sends, "light load, ADAPTIVE_0");
@@ -391,8 +404,10 @@ int main(int argc, char **argv)
     memory(&bench, "theta12", NET_F1);
     memory(&bench, "cori", NET_F1);
     memory(&bench, "theta12", NET_F2);
-    theta_puts(&bench, 16);
-    theta_puts(&bench, 64);
+    for (i = 0; i < 2; i++) {
+        theta_puts(&bench, "light load", "window: 2, load: 0.1", chunk[i]);
+        theta_puts(&bench, "full load", "window: 2", chunk[i]);
+    }
     theta_memory(&bench);
     bench_end(&bench);
     return 0;

@@ -9,19 +9,20 @@ import sys
 
 from generated import arguments, files, finish, read_csv, without_comments
 
-LISTS = {"ugni": "uGNI", "aries": "Aries"}
-ITEM = re.compile(r"(?<![A-Za-z0-9])(ugni|aries)[_-](\d+)(?![A-Za-z0-9])")
+LISTS = {"ugni": "uGNI", "aries": "Aries", "pmi2": "PMI-2", "gni": "libfabric provider"}
+ANY = "|".join(LISTS)
+ITEM = re.compile(rf"(?<![A-Za-z0-9])({ANY})[_-](\d+)(?![A-Za-z0-9])")
 NAME = {
-    ".c": re.compile(r"\b(?:ugni|aries)_\d+(?:_\w+)?\b"),
-    ".cmake": re.compile(r"\b(?:ugni|aries)_\d+_[\w${}]+"),
+    ".c": re.compile(rf"\b(?:{ANY})_\d+(?:_\w+)?\b"),
+    ".cmake": re.compile(rf"\b(?:{ANY})_\d+_[\w${{}}]+"),
     ".py": re.compile(r"^\s*(?:async )?def (test_\w+)", re.MULTILINE),
-    ".yaml": re.compile(r"\b(?:ugni|aries)[_-]\d+\b"),
+    ".yaml": re.compile(rf"\b(?:{ANY})[_-]\d+\b"),
 }
 
 
 def items(name):
     # The underscore joins words of a name here; for \w it would be part of one.
-    return {(which, int(number)) for which, number in ITEM.findall(name.replace("_ugni", " ugni").replace("_aries", " aries"))}
+    return {(which, int(number)) for which, number in ITEM.findall(re.sub(rf"_(?=(?:{ANY})_)", " ", name))}
 
 
 def names(path):

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Pictures of the network under load: runs scenarios/workloads/traffic*.yaml and draws docs/images/network-*.svg.
 
-    network_plots.py [heat] [latency] [throughput] [fidelity] [--images DIR]    all of them without a name
+    network_plots.py [heat] [latency] [throughput] [fidelity] [--images DIR] [--docs]    all of them without a name
 
 heat: how busy the links between groups and inside a group are; latency: distributions; throughput: delivered over offered
-load, by routing mode; fidelity: mean throughput of F1 beside F2 by pattern, a picture and a table on standard output.
-docs/network-experiments.md shows them. The programs are those of JACQUARD_BUILD, or build.
+load, by routing mode; fidelity: mean throughput of F1 beside F2 by pattern, mode and seed, a picture and tables on standard
+output, which --docs also writes into docs/network-experiments.md. That page shows all of them. The programs are those of
+JACQUARD_BUILD, or build.
 """
 
 import argparse
+import concurrent.futures
 import csv
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -147,39 +150,112 @@ def throughput(figure):
 
 # ---- F1 beside F2 ------------------------------------------------------------------------------------------------------
 
+COMPARED = {"adaptive0": "ADAPTIVE_0", "adaptive3": "ADAPTIVE_3", "min_hash": "MIN_HASH", "in_order": "IN_ORDER"}
+SEEDS = range(1, 6)
+WINDOW, SHORT_WINDOWS = 8, (1, 2)
+TOLERANCE = 0.15
+
+
+def mean_throughput(pattern, routing, level, seed, window=WINDOW):
+    """Of all nodes, GB/s."""
+    names = {"uniform": "traffic.yaml", "incast": "traffic_incast.yaml"}
+    settings = {"jobs.t.args.load": 0} if pattern == "uniform" else {}
+    return run(names.get(pattern, f"traffic_{pattern}.yaml"), {
+        **settings, "seed": seed, "fabric.fidelity": level, "jobs.t.args.routing": routing, "jobs.t.args.window": window,
+        "jobs.t.args.duration": "100us", "jobs.t.args.warmup": "100us"}).metrics["t.total_bandwidth"]["mean"] / 1e9
+
+
+def compared(cases, seeds):
+    """{(pattern, routing, window): [(F1, F2) of each seed]}; a simulator for each processor."""
+    wanted = [(case, seed, level) for case in cases for seed in seeds for level in ("F1", "F2")]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        got = dict(zip(wanted, pool.map(lambda one: mean_throughput(one[0][0], one[0][1], one[2], one[1], one[0][2]), wanted)))
+    return {case: [(got[case, seed, "F1"], got[case, seed, "F2"]) for seed in seeds] for case in cases}
+
+
+def ratio_of_means(pairs):
+    return sum(one for one, _ in pairs) / sum(two for _, two in pairs)
+
+
+def spread(pairs):
+    """The smallest and the largest ratio of a single seed."""
+    ratios = [one / two for one, two in pairs]
+    return min(ratios), max(ratios)
+
+
+def table_of(found, patterns):
+    lines = ["| pattern | mode | F1, GB/s | F2, GB/s | F1 / F2 | single seeds |", "|---|---|---:|---:|---:|---:|"]
+    for pattern in patterns:
+        for routing, label in COMPARED.items():
+            pairs = found[pattern, routing, WINDOW]
+            one, two = (sum(pair[side] for pair in pairs) / len(pairs) for side in (0, 1))
+            low, high = spread(pairs)
+            lines.append(f"| {PATTERNS[pattern]} | {label} | {one:.1f} | {two:.1f} | {one / two:.2f} | {low:.2f} to {high:.2f} |")
+    return lines
+
+
+def table_of_short(found, patterns):
+    heads = [f"{label}, {window}" for label in COMPARED.values() for window in SHORT_WINDOWS]
+    lines = [f"| pattern | {' | '.join(heads)} |", "|---|" + "---:|" * len(heads)]
+    for pattern in patterns:
+        cells = [f"{ratio_of_means(found[pattern, routing, window]):.2f}" for routing in COMPARED for window in SHORT_WINDOWS]
+        lines.append(f"| {PATTERNS[pattern]} | {' | '.join(cells)} |")
+    return lines
+
 
 def fidelity(figure):
-    names = {"uniform": "traffic.yaml", "incast": "traffic_incast.yaml"}
-    means = []
-    print("| pattern | F1, GB/s | F2, GB/s | F1 / F2 |\n|---|---:|---:|---:|")
-    for pattern, title in PATTERNS.items():
-        settings = {"jobs.t.args.load": 0} if pattern == "uniform" else {}
-        one, two = (run(names.get(pattern, f"traffic_{pattern}.yaml"), {
-            **settings, "fabric.fidelity": level, "jobs.t.args.window": 8, "jobs.t.args.duration": "100us",
-            "jobs.t.args.warmup": "100us"}).metrics["t.total_bandwidth"]["mean"] / 1e9 for level in ("F1", "F2"))
-        means.append((title, one, two))
-        print(f"| {title} | {one:.1f} | {two:.1f} | {one / two:.2f} |")
+    cases = [(pattern, routing, WINDOW) for pattern in PATTERNS for routing in COMPARED]
+    short = [(pattern, routing, window) for pattern in PATTERNS for routing in COMPARED for window in SHORT_WINDOWS]
+    found = {**compared(cases, SEEDS), **compared(short, SEEDS[:1])}
+    tables_of_page("fidelity", table_of(found, PATTERNS))
+    tables_of_page("short windows", table_of_short(found, PATTERNS))
     axes = figure.subplots()
-    at = range(len(means))
-    axes.bar([x - 0.2 for x in at], [one / two for _, one, two in means], 0.4, label="F1", color="tab:blue")
-    axes.bar([x + 0.2 for x in at], [1] * len(means), 0.4, label="F2", color="lightgrey")
-    axes.axhspan(0.85, 1.15, color="tab:green", alpha=0.15, label="15 % around F2")
-    axes.set_xticks(list(at), [title for title, _, _ in means], fontsize="small")
-    axes.set(ylabel="mean throughput, F2 = 1", ylim=(0, 1.6))
-    axes.legend()
-    figure.suptitle("Mean throughput as fast as 8 messages in flight allow")
+    axes.set_axisbelow(True)
+    axes.axhspan(1 - TOLERANCE, 1 + TOLERANCE, color="tab:green", alpha=0.15, zorder=0, label="15 % around F2")
+    axes.axhline(1, color="grey", linewidth=0.8, zorder=1)
+    colours = dict(zip(COMPARED, ("tab:blue", "tab:cyan", "tab:orange", "tab:purple")))
+    for i, (routing, label) in enumerate(COMPARED.items()):
+        at = [x + (i - 1.5) * 0.2 for x in range(len(PATTERNS))]
+        means = [ratio_of_means(found[pattern, routing, WINDOW]) for pattern in PATTERNS]
+        ends = [spread(found[pattern, routing, WINDOW]) for pattern in PATTERNS]
+        errors = [[max(0, mean - low) for mean, (low, _) in zip(means, ends)],
+                  [max(0, high - mean) for mean, (_, high) in zip(means, ends)]]
+        axes.bar(at, means, 0.18, yerr=errors, capsize=2, label=label, color=colours[routing], zorder=2,
+                 error_kw={"elinewidth": 0.8, "ecolor": "black", "zorder": 3})
+    axes.set_xticks(range(len(PATTERNS)), PATTERNS.values(), fontsize="small")
+    axes.set(ylabel="mean throughput of F1, F2 = 1", ylim=(0, 1.55))
+    axes.legend(ncols=3, fontsize="small", loc="upper center")
+    figure.suptitle(f"As fast as {WINDOW} messages in flight allow; means and extremes of {len(SEEDS)} seeds")
+
+
+PAGE = jacquard.ROOT / "docs" / "network-experiments.md"
+
+
+def tables_of_page(name, lines):
+    """On standard output; and with --docs in its place on the page."""
+    print("\n".join(lines))
+    if not write_docs:
+        return
+    begin, end = f"<!-- table: harness/network_plots.py fidelity --docs, {name} -->", "<!-- end of table -->"
+    text = PAGE.read_text(encoding="utf-8")
+    before, rest = text.split(begin)
+    PAGE.write_text(before + begin + "\n\n" + "\n".join(lines) + "\n\n" + end + rest.split(end, 1)[1], encoding="utf-8")
 
 
 PICTURES = {"heat": (heat, (9, 6.4)), "latency": (latency, (9, 4)), "throughput": (throughput, (9, 4.2)),
-            "fidelity": (fidelity, (8, 4))}
+            "fidelity": (fidelity, (9, 4.2))}
+write_docs = False
 
 
 def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("picture", nargs="*", choices=[*PICTURES, []], help="which; all without a name")
     parser.add_argument("--images", type=Path, default=IMAGES, help="folder of the pictures")
+    parser.add_argument("--docs", action="store_true", help="write the tables into docs/network-experiments.md")
     parser.add_argument("--format", choices=("svg", "png"), default="svg")
     options = parser.parse_args(arguments)
+    global write_docs
+    write_docs = options.docs
     # The same text and the same ids in every run.
     plt.rcParams.update({"svg.hashsalt": "jacquard", "svg.fonttype": "none"})
     for name in options.picture or PICTURES:

@@ -73,8 +73,7 @@ static bool parse_bool(const char *text, uint64_t *number)
     return false;
 }
 
-static bool parse_untested(const struct workload_arg *arg, const char *text,
-                           struct argument_value *value)
+static bool parse_untested(const struct workload_arg *arg, const char *text, struct value *value)
 {
     const struct unit *units = arg->type == ARG_BYTES  ? byte_units
                                : arg->type == ARG_TIME ? time_units
@@ -94,10 +93,10 @@ static bool parse_untested(const struct workload_arg *arg, const char *text,
     return arg->type == ARG_TIME || (double)value->number == value->real;
 }
 
-bool argument_parse(const struct workload_arg *arg, const char *text, struct argument_value *value,
+bool argument_parse(const struct workload_arg *arg, const char *text, struct value *value,
                     char *problem, size_t size)
 {
-    struct argument_value limit;
+    struct value limit = {0};
     bool ok = parse_untested(arg, text, value);
 
     if (ok && arg->minimum != NULL && parse_untested(arg, arg->minimum, &limit))

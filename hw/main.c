@@ -78,12 +78,10 @@ static bool read_arguments(struct rank *rank, const struct workload *workload, i
 /* Rank 0 gets the metrics of all; the others nothing. */
 static void gather(struct rank *rank, struct metric *merged)
 {
-    struct metric *all = calloc(rank->size, sizeof(*all));
+    struct metric *all = rank_allocate(rank->size * sizeof(*all));
     uint32_t i;
     int m, k;
 
-    if (all == NULL)
-        PMI_Abort(EXIT_FAILED, "no memory for the results");
     for (m = 0; m < METRICS_MAX; m++) {
         rank_allgather(rank, &rank->metrics[m], all, sizeof(*all));
         for (i = 0; i < rank->size; i++) {
@@ -105,11 +103,9 @@ static void gather(struct rank *rank, struct metric *merged)
 
 static uint64_t gather_failures(struct rank *rank)
 {
-    uint64_t *all = calloc(rank->size, sizeof(*all)), sum = 0;
+    uint64_t *all = rank_allocate(rank->size * sizeof(*all)), sum = 0;
     uint32_t i;
 
-    if (all == NULL)
-        PMI_Abort(EXIT_FAILED, "no memory for the results");
     rank_allgather(rank, &rank->failures, all, sizeof(*all));
     for (i = 0; i < rank->size; i++)
         sum += all[i];
@@ -151,11 +147,9 @@ static void print_result(const struct rank *rank, const struct metric *metrics, 
 
 static int run(struct rank *rank)
 {
-    struct metric *merged = calloc(METRICS_MAX, sizeof(*merged));
+    struct metric *merged = rank_allocate(METRICS_MAX * sizeof(*merged));
     uint64_t failures;
 
-    if (merged == NULL)
-        return EXIT_FAILED;
     rank_barrier(rank);
     if (rank->workload->main(rank) != 0 && rank->failures == 0)
         rank_fail(rank, "failed without saying why");

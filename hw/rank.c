@@ -14,13 +14,14 @@
 
 #include "runner.h"
 
-static void *allocate(size_t bytes)
+void *rank_allocate(size_t bytes)
 {
     void *memory = calloc(1, bytes != 0 ? bytes : 1);
 
     if (memory == NULL) {
         fprintf(stderr, "no memory for %zu bytes\n", bytes);
         PMI_Abort(1, "no memory");
+        abort(); /* the declaration of PMI_Abort() does not say that it never returns */
     }
     return memory;
 }
@@ -62,14 +63,14 @@ bool rank_open(struct rank *rank, const struct workload *workload)
     if (!credential("PMI_GNI_PTAG", &ptag) || !credential("PMI_GNI_COOKIE", &rank->cookie))
         return false;
     rank->ptag = (uint8_t)ptag;
-    rank->nodes = allocate(sizeof(int) * rank->size);
+    rank->nodes = rank_allocate(sizeof(int) * rank->size);
     for (i = 0; i < rank->size; i++)
         if (PMI_Get_nid((int)i, &rank->nodes[i]) != PMI_SUCCESS)
             rank->nodes[i] = (int)i;
     for (i = 0; i < rank->id; i++)
         rank->on_node += rank->nodes[i] == rank->nodes[rank->id];
     rank->random = 0x9e3779b97f4a7c15ull * (rank->id + 1);
-    rank->metrics = allocate(sizeof(struct metric) * METRICS_MAX);
+    rank->metrics = rank_allocate(sizeof(struct metric) * METRICS_MAX);
     sigaction(SIGUSR1, &action, NULL);
     return true;
 }
@@ -120,42 +121,14 @@ uint32_t rank_cookie(const struct rank *rank)
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
-static const struct argument_value *argument(const struct rank *rank, const char *name)
+const struct workload *rank_workload(const struct rank *rank)
 {
-    static const struct argument_value nothing = {.text = ""};
-    const struct workload_arg *args = rank->workload->args;
-    size_t i;
-
-    for (i = 0; args != NULL && args[i].name != NULL; i++)
-        if (strcmp(args[i].name, name) == 0)
-            return &rank->values[i];
-    rank_fail((struct rank *)rank, "asks for argument \"%s\", which it does not declare", name);
-    return &nothing;
+    return rank->workload;
 }
 
-uint64_t rank_arg_count(const struct rank *rank, const char *name)
+const struct value *rank_values(const struct rank *rank)
 {
-    return argument(rank, name)->number;
-}
-
-uint64_t rank_arg_ps(const struct rank *rank, const char *name)
-{
-    return argument(rank, name)->number;
-}
-
-double rank_arg_real(const struct rank *rank, const char *name)
-{
-    return argument(rank, name)->real;
-}
-
-bool rank_arg_bool(const struct rank *rank, const char *name)
-{
-    return argument(rank, name)->number != 0;
-}
-
-const char *rank_arg_choice(const struct rank *rank, const char *name)
-{
-    return argument(rank, name)->text;
+    return rank->values;
 }
 
 /* ---- out of band ----------------------------------------------------------------------------- */
@@ -171,7 +144,7 @@ void rank_barrier(struct rank *rank)
 void rank_allgather(struct rank *rank, const void *mine, void *all, size_t bytes)
 {
     size_t each = sizeof(uint32_t) + bytes;
-    char *out = allocate(each), *in = allocate(each * rank->size);
+    char *out = rank_allocate(each), *in = rank_allocate(each * rank->size);
     uint32_t i, from;
 
     memcpy(out, &rank->id, sizeof(rank->id));
@@ -191,7 +164,7 @@ void rank_allgather(struct rank *rank, const void *mine, void *all, size_t bytes
 /* Kept to the end of the program, as promised. */
 const void *rank_exchange(struct rank *rank, const void *mine, size_t bytes)
 {
-    void *all = allocate(bytes * rank->size);
+    void *all = rank_allocate(bytes * rank->size);
 
     rank_allgather(rank, mine, all, bytes);
     return all;
@@ -205,6 +178,11 @@ uint64_t rank_now(void)
 
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000000ull + (uint64_t)now.tv_nsec * 1000ull;
+}
+
+uint64_t rank_stamp(void)
+{
+    return rank_now();
 }
 
 void rank_compute(uint64_t ps)
@@ -272,7 +250,7 @@ static void *thread_main(void *arg)
 struct rank_thread *rank_thread_start(struct rank *rank, int (*main)(struct rank *rank, void *arg),
                                       void *arg)
 {
-    struct rank_thread *thread = allocate(sizeof(*thread));
+    struct rank_thread *thread = rank_allocate(sizeof(*thread));
 
     first_thread = pthread_self();
     *thread = (struct rank_thread){.rank = rank, .main = main, .arg = arg};

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "run/workload.h"
+#include "run/arguments.h"
 
 #define ARGUMENTS_MAX 64
 #define METRICS_MAX 32
@@ -18,17 +18,11 @@
 
 /* ---- arguments (arguments.c) ----------------------------------------------------------------- */
 
-struct argument_value {
-    uint64_t number; /* counts, bytes, picoseconds, 0 or 1 */
-    double real;
-    const char *text; /* of a choice: as written in the workload */
-};
-
 /*
  * "4KiB", "10us", "0.5", "on", "put": what a scenario accepts. False: `problem` (of `size` bytes)
  * says what is allowed.
  */
-bool argument_parse(const struct workload_arg *arg, const char *text, struct argument_value *value,
+bool argument_parse(const struct workload_arg *arg, const char *text, struct value *value,
                     char *problem, size_t size);
 
 /* ---- metrics (metrics.c) --------------------------------------------------------------------- */
@@ -52,7 +46,7 @@ uint64_t metric_quantile(const struct metric *metric, double part);
 
 struct rank {
     const struct workload *workload;
-    struct argument_value values[ARGUMENTS_MAX];
+    struct value values[ARGUMENTS_MAX];
     uint32_t id, size, on_node;
     int *nodes; /* nid of each rank */
     uint8_t ptag;
@@ -66,5 +60,7 @@ struct rank {
 /* Joins the job. False: what is missing has been told on the standard error. */
 bool rank_open(struct rank *rank, const struct workload *workload);
 void rank_close(struct rank *rank);
+/* Zeroes, for free(). Without memory the job ends. */
+void *rank_allocate(size_t bytes);
 
 #endif

@@ -144,25 +144,60 @@ uint32_t pair_of(const struct domain *domain)
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-void *region_alloc(struct domain *domain, size_t bytes, int with_events, struct region *region)
+/* Whole pages: what lies behind our bytes must not be writable by others. */
+static void *pages_alloc(size_t bytes)
 {
-    /* Whole pages: what lies behind our bytes must not be writable by others. */
     size_t whole = (bytes + 4095) & ~(size_t)4095;
     void *memory = aligned_alloc(4096, whole);
+
+    return memory != NULL ? memset(memory, 0, whole) : NULL;
+}
+
+/* `memory` when it could be registered. */
+static void *region_register(struct domain *domain, void *memory, size_t bytes, int with_events,
+                             struct region *region)
+{
     gni_return_t rc = GNI_RC_ERROR_NOMEM;
 
-    if (memory != NULL) {
-        memset(memory, 0, whole);
+    if (memory != NULL)
         rc = GNI_MemRegister(domain->nic, (uintptr_t)memory, bytes, with_events ? domain->rx : NULL,
                              GNI_MEM_READWRITE, UINT32_MAX, &region->handle);
-    }
-    if (rc != GNI_RC_SUCCESS) {
-        rank_fail(domain->rank, "cannot register %zu bytes: %s", bytes, rc_name(rc));
-        free(memory);
-        return NULL;
-    }
     region->address = (uintptr_t)memory;
-    return memory;
+    if (rc == GNI_RC_SUCCESS)
+        return memory;
+    rank_fail(domain->rank, "cannot register %zu bytes: %s", bytes, rc_name(rc));
+    return NULL;
+}
+
+void *region_alloc(struct domain *domain, size_t bytes, int with_events, struct region *region)
+{
+    void *memory = pages_alloc(bytes);
+    void *registered = region_register(domain, memory, bytes, with_events, region);
+
+    if (registered == NULL)
+        free(memory);
+    return registered;
+}
+
+void *region_alloc_common(struct domain *domain, size_t bytes, struct region *region)
+{
+    static struct common {
+        struct common *next;
+        size_t bytes;
+        void *memory;
+    } * all;
+    struct common *common = all;
+
+    while (common != NULL && common->bytes != bytes)
+        common = common->next;
+    if (common == NULL) {
+        common = malloc(sizeof(*common));
+        if (common == NULL)
+            return region_register(domain, NULL, bytes, 0, region);
+        *common = (struct common){all, bytes, pages_alloc(bytes)};
+        all = common;
+    }
+    return region_register(domain, common->memory, bytes, 0, region);
 }
 
 void region_free(struct domain *domain, void *memory, struct region *region)

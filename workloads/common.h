@@ -83,6 +83,12 @@ struct region { /* what others must know to reach it */
 
 /* Registers zeroed memory; with_events: at domain->rx. NULL: the run has failed. */
 void *region_alloc(struct domain *domain, size_t bytes, int with_events, struct region *region);
+/*
+ * The same for bytes that nobody looks at, of synthetic traffic: where ranks share a process, as in
+ * a simulation, they share this memory, and thousands of them need the cache only once. It stays;
+ * GNI_MemDeregister ends the registration.
+ */
+void *region_alloc_common(struct domain *domain, size_t bytes, struct region *region);
 void region_free(struct domain *domain, void *memory, struct region *region);
 
 void pattern_fill(void *memory, size_t bytes, uint64_t seed);

@@ -83,7 +83,7 @@ static int measure(struct incast *test)
 {
     struct rank *rank = test->domain.rank;
     bool target = test->domain.id == 0;
-    uint64_t began, wrong = 0;
+    uint64_t began, ended, wrong = 0;
     struct totals totals;
     int status = 0;
 
@@ -93,12 +93,14 @@ static int measure(struct incast *test)
     began = rank_now();
     if (!target)
         status = send_all(test);
+    rank_barrier(rank);
+    ended = rank_now();
     if (domain_totals(&test->domain, &totals) != 0)
         return -1;
     if (target) {
         rank_record_bandwidth(rank, "total_bandwidth",
                               (test->domain.size - 1) * test->iterations * test->bytes,
-                              rank_now() - began);
+                              ended - began);
         wrong = wrong_places(test);
     }
     return domain_finish(&test->domain, wrong) != 0 ? -1 : status;

@@ -45,7 +45,7 @@ struct traffic {
     gni_post_type_t type;
     uint16_t mode;
     uint64_t bytes, window, messages, duration, interval, group, shift;
-    uint8_t *memory; /* what is sent, then what others write */
+    void *memory; /* what is sent, then what others write; nobody looks at it */
     struct region mine;
     const struct region *regions; /* by rank */
     struct slot *slots, *free;
@@ -178,7 +178,7 @@ static int send_one(struct traffic *test, uint64_t since)
 static void ended(struct traffic *test, struct operation *operation)
 {
     struct slot *slot = (struct slot *)operation;
-    uint64_t now = rank_now();
+    uint64_t now = rank_stamp();
 
     test->in_flight--;
     slot->next = test->free;
@@ -222,7 +222,7 @@ static int run_traffic(struct traffic *test)
     if (test->interval > 0)
         test->due = rank_now() + interval(test);
     while (status == 0 && (more || test->in_flight > 0)) {
-        uint64_t now = rank_now();
+        uint64_t now = rank_stamp();
 
         if (test->duration > 0 ? now >= test->until : test->recorded >= test->messages)
             more = false;
@@ -307,7 +307,7 @@ static int prepare(struct traffic *test)
     uint64_t i;
 
     test->slots = calloc(test->window, sizeof(*test->slots));
-    test->memory = region_alloc(&test->domain, 2 * test->bytes, 0, &test->mine);
+    test->memory = region_alloc_common(&test->domain, 2 * test->bytes, &test->mine);
     test->regions = rank_exchange(rank, &test->mine, sizeof(test->mine));
     if (test->slots == NULL || test->memory == NULL || test->regions == NULL)
         return -1;
@@ -347,7 +347,8 @@ static int run(struct rank *rank)
         status = measure(&test);
     if (domain_finish(&test.domain, 0) != 0)
         status = -1;
-    region_free(&test.domain, test.memory, &test.mine);
+    if (test.memory != NULL)
+        GNI_MemDeregister(test.domain.nic, &test.mine.handle);
     domain_close(&test.domain);
     free(test.slots);
     return status != 0;

@@ -88,16 +88,20 @@ def nodes_of(fabric):
 def jobs(draw, name, fabric):
     nodes = nodes_of(fabric)
     aries = fabric["topology"] == "dragonfly"
-    workload = draw(st.sampled_from([one for one in workloads() if aries or one.get("any_network")]))
+    # Some need a second job beside: pmi_names one of its own kind, pmi_spawn one to spawn.
+    workload = draw(st.sampled_from([one for one in workloads() if (aries or one.get("any_network"))
+                                     and one["name"] not in ("pmi_names", "pmi_spawn")]))
     per_node = draw(st.sampled_from([1, 1, 1, 2, 4]))
     ranks_min = max(workload.get("ranks_min", 1), 1)
     count_min = min(nodes, -(-ranks_min // per_node))
     count = draw(st.integers(count_min, max(count_min, min(nodes, RANKS_MAX // per_node))))
     job = {"name": name, "workload": workload["name"], "ranks_per_node": per_node,
            "placement": {"policy": draw(st.sampled_from(["linear", "random", "per-group"])), "count": count}}
-    arguments = {one["name"]: draw(argument_values(one)) for one in workload["args"] if draw(st.booleans())}
-    if "root" in arguments:  # the one argument that is a rank
-        arguments["root"] = min(arguments["root"], count * per_node - 1)
+    # How much there is to do is never left to the workload's default, which is meant for measurements.
+    arguments = {one["name"]: draw(argument_values(one)) for one in workload["args"]
+                 if one["type"] in ("count", "size") or draw(st.booleans())}
+    for limited in {"root", "servers"} & arguments.keys():  # by the number of ranks
+        arguments[limited] = min(arguments[limited], count * per_node - 1)
     if arguments:
         job["args"] = arguments
     if draw(st.booleans()):

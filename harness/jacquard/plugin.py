@@ -29,6 +29,7 @@ def scenario(request):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: left out of the coverage run")
+    config.addinivalue_line("markers", "sweep: hundreds of seeds, an hour or more; run by ./dev test --sweeps")
 
 
 def pytest_sessionstart(session):

@@ -44,12 +44,12 @@ static void apply(struct aries_nic *hw)
     struct aries_bi *bi = hw->bi;
     uint32_t limit = packets(hw, bi->current.flags, bi->current.bw), on_throttle;
 
-    if (aries_sim_throttled(hw->fabric)) {
+    if (aries_hw_throttled(hw->fabric)) {
         on_throttle = packets(hw, bi->current.flags, bi->current.aot_bw);
         limit = on_throttle < limit ? on_throttle : limit;
     }
     bi->norbs = (uint16_t)limit;
-    aries_sim_orb_limit(hw, limit);
+    aries_hw_orb_limit(hw, limit);
     trace(TRACE_COUNTER, TRACE_FMA, hw->node, 0, "orb limit", sim_now(), 0, 0, limit);
 }
 

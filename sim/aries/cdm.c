@@ -99,6 +99,7 @@ static struct gni_nic *attach(struct gni_cdm *cdm, struct aries_nic *hw, uint8_t
     nic->smsg_max_retrans = 10;
     nic->smsg_route = NET_ROUTE_ADAPTIVE_0;
     nic->cdm = cdm;
+    nic->inst_id = cdm->inst_id;
     nic->hw = hw;
     nic->process = cdm->process;
     aries_list_init(&nic->eps);
@@ -150,6 +151,11 @@ gni_return_t GNI_CdmAttach(gni_cdm_handle_t cdm_hndl, uint32_t device_id, uint32
         cdm_hndl->nic = NULL;
         return GNI_RC_NO_MATCH; /* the translation of the job does not know this node */
     }
+    if (!aries_hw_attach(nic)) {
+        detach(nic);
+        cdm_hndl->nic = NULL;
+        return GNI_RC_INVALID_STATE;
+    }
     *nic_hndl = nic;
     *local_addr = aries_pe_shown(nic, hw->pe_addr);
     return GNI_RC_SUCCESS;
@@ -178,6 +184,7 @@ static void detach(struct gni_nic *nic)
     while (!aries_list_empty(&nic->channels))
         aries_channel_release(sim_container_of(nic->channels.next, struct gni_comp_chan, nic_link));
     aries_errors_release_nic(nic);
+    aries_hw_detach(nic);
     aries_list_remove(&nic->nic_link);
     aries_job_left(nic->hw, nic->ptag);
     if (!nic->fma_shared)

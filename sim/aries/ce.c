@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The calls of the collective engine. Channels are counted per NIC; what a channel does is the back
- * end's.
+ * The calls of the collective engine. Channels are counted per NIC; what they do is in
+ * ce_channel.c.
  */
 #include "ce.h"
 
@@ -17,9 +17,6 @@
 #define ROUTES                                                                       \
     (GNI_CE_MODE_RC_NMIN_HASH | GNI_CE_MODE_RC_MIN_HASH | GNI_CE_MODE_RC_MNON_HASH | \
      GNI_CE_MODE_RC_ADAPT)
-#define POST_MODES                                                                               \
-    (GNI_CEMODE_TWO_OP | GNI_CEMODE_FPE_OP_INVAL | GNI_CEMODE_FPE_OFLOW | GNI_CEMODE_FPE_UFLOW | \
-     GNI_CEMODE_FPE_PRECISION)
 
 static bool ce_ok(const struct gni_ce *ce)
 {
@@ -48,10 +45,7 @@ gni_return_t GNI_CeCreate(gni_nic_handle_t nic_hndl, gni_ce_handle_t *ce_hndl)
     if (!aries_handle_ok(nic_hndl, ARIES_MAGIC_NIC)) /* gone meanwhile */
         return GNI_RC_INVALID_PARAM;
     hw = nic_hndl->hw;
-    for (id = 0; id < hw->fabric->timing.vces; id++)
-        if ((hw->ce_used & 1u << id) == 0)
-            break;
-    if (id == hw->fabric->timing.vces || !aries_job_may_add(hw, nic_hndl->ptag, GNI_JOB_RES_CE))
+    if (!aries_job_may_add(hw, nic_hndl->ptag, GNI_JOB_RES_CE) || !aries_hw_ce(hw, &id))
         return GNI_RC_ERROR_RESOURCE;
     ce = slab_new(&hw->fabric->objects->ces);
     ce->magic = ARIES_MAGIC_CE;
@@ -88,9 +82,10 @@ void aries_ce_release(struct gni_ce *ce)
 {
     struct aries_nic *hw = ce->nic->hw;
 
-    hw->ops->ce_configure(hw, ce->id, NULL);
+    ce_configure(hw, ce->id, NULL);
     use_queue(ce, NULL);
     hw->ce_used &= ~(1u << ce->id);
+    aries_hw_ce_gone(hw, ce->id);
     aries_list_remove(&ce->nic_link);
     slab_delete(&hw->fabric->objects->ces, ce);
 }
@@ -119,6 +114,7 @@ gni_return_t GNI_EpSetCeAttr(gni_ep_handle_t ep_hndl, uint32_t ce_id, uint32_t c
     ep_hndl->ce_id = (uint8_t)(ce_id < UINT8_MAX ? ce_id : UINT8_MAX);
     ep_hndl->ce_child_id = (uint8_t)child_id;
     ep_hndl->ce_child_type = (uint8_t)child_type;
+    aries_hw_ce_met(ep_hndl->remote, ep_hndl->ce_id);
     sim_idle_break();
     return GNI_RC_SUCCESS;
 }
@@ -185,7 +181,6 @@ gni_return_t GNI_CeConfigure(gni_ce_handle_t ce_hndl, gni_ep_handle_t *child_eps
                              gni_cq_handle_t cq_hndl, uint32_t modes)
 {
     struct aries_ce_config config = {.cq = cq_hndl};
-    struct aries_nic *hw;
 
     if (!ce_ok(ce_hndl) || !queue_ok(ce_hndl, cq_hndl) || !modes_of(modes, &config.modes) ||
         !children_of(ce_hndl, child_eps, num_child_eps, &config))
@@ -198,8 +193,7 @@ gni_return_t GNI_CeConfigure(gni_ce_handle_t ce_hndl, gni_ep_handle_t *child_eps
     if (!ce_ok(ce_hndl) || !queue_ok(ce_hndl, cq_hndl)) /* gone meanwhile */
         return GNI_RC_INVALID_PARAM;
     use_queue(ce_hndl, cq_hndl);
-    hw = ce_hndl->nic->hw;
-    hw->ops->ce_configure(hw, ce_hndl->id, &config);
+    ce_configure(ce_hndl->nic->hw, ce_hndl->id, &config);
     return GNI_RC_SUCCESS;
 }
 
@@ -215,7 +209,7 @@ static gni_return_t post_check(struct post *post)
     result = fma_check_events(post);
     if (result != GNI_RC_SUCCESS)
         return result;
-    if (!ce_command_valid(descr->ce_cmd) || (descr->ce_mode & ~(uint32_t)POST_MODES) ||
+    if (!ce_command_valid(descr->ce_cmd) || (descr->ce_mode & ~CE_POST_MODES) ||
         !aries_mem_handle_check(&descr->local_mem_hndl) || !aries_ep_bound(post->ep) ||
         post->ep->ce_child_type != GNI_CE_CHILD_PE || (descr->dlvr_mode & ~DLVMODE_ALL))
         return GNI_RC_INVALID_PARAM;
@@ -237,8 +231,10 @@ gni_return_t aries_ce_post(struct post *post)
     work.remote_wanted = false; /* what would be told of is the result */
     work.book = &nic->hw->fabric->book_ce;
     work.cpu = timing->cpu_fma + (nic->fma_shared ? timing->cpu_fma_shared : 0);
-    work.local_addr = descr->local_addr;
+    work.local_addr = aries_mr_local_address(ep->nic, &descr->local_mem_hndl, descr->local_addr);
     work.local_handle = descr->local_mem_hndl;
+    nic->process->ce_result = descr->local_addr;
+    nic->process->ce_id = sim_new_ids(1);
     work.operand[0] = descr->first_operand;
     work.operand[1] = descr->second_operand;
     work.ce = (struct aries_ce_header){
@@ -263,7 +259,7 @@ static bool delivered(const void *what)
 
 gni_return_t GNI_CeCheckResult(gni_ce_result_t *result, uint32_t length)
 {
-    const struct sim_wait wait = {.text = "result of a reduction", .what = result};
+    struct sim_wait wait = {.text = "result of a reduction", .what = result};
     struct aries_process *process = aries_process_self();
     sim_time_t cost;
 
@@ -271,6 +267,10 @@ gni_return_t GNI_CeCheckResult(gni_ce_result_t *result, uint32_t length)
         return GNI_RC_INVALID_PARAM;
     if (process != NULL) {
         cost = process->fabric->timing.cpu_ce_check;
+        if (process->ce_result == (uintptr_t)result)
+            wait.id = process->ce_id;
+        else
+            sim_idle_break(); /* memory of the program has no name of its own: not parked */
         if (!sim_poll(&wait, delivered, cost))
             return GNI_RC_NOT_DONE;
         sim_idle_break();

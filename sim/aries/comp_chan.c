@@ -230,6 +230,13 @@ static struct gni_cq *collect(struct gni_comp_chan *channel)
     return cq;
 }
 
+static bool __attribute__((unused)) wakes(const void *on)
+{
+    const struct gni_comp_chan *channel = on;
+
+    return !channel_ok(channel) || !aries_list_empty(&channel->fired);
+}
+
 static bool blocks(const struct gni_comp_chan *channel)
 {
     int flags = fcntl(channel->fd, F_GETFL);
@@ -239,7 +246,8 @@ static bool blocks(const struct gni_comp_chan *channel)
 
 gni_return_t GNI_CompChanGetEvent(gni_comp_chan_handle_t chan_hndl, gni_cq_handle_t *cq_hndl)
 {
-    const struct sim_wait wait = {"completion channel", describe, chan_hndl};
+    const struct sim_wait wait = {"completion channel", describe, chan_hndl,
+                                  SIM_WAKES(wakes, chan_hndl)};
     const struct aries_timing *timing;
     struct aries_process *process;
     bool blocked = false, dead = false;

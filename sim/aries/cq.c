@@ -9,7 +9,6 @@
 
 #define PAGE_ENTRIES 512u
 #define ENTRIES_MAX (UINT32_C(1) << 28)
-#define RING_FIRST 16u
 
 static bool cq_ok(const struct gni_cq *cq)
 {
@@ -179,6 +178,7 @@ gni_return_t GNI_CqCreate(gni_nic_handle_t nic_hndl, uint32_t entry_count, uint3
     cq = slab_new(&hw->fabric->objects->cqs);
     cq->magic = ARIES_MAGIC_CQ;
     cq->refs = 1;
+    cq->id = sim_new_ids(1);
     cq->nic = nic_hndl;
     cq->fabric = hw->fabric;
     cq->entry_count = entry_count;
@@ -354,11 +354,19 @@ static void progress(struct gni_nic *nic)
         aries_smsg_progress(nic);
 }
 
+/* Work of the library is something to be found, too: who polls must not sleep over it. */
+static bool poll_ready(const void *what)
+{
+    const struct gni_cq *cq = what;
+
+    return ready(cq) || !aries_list_empty(&cq->nic->smsg_returns);
+}
+
 static bool poll_once(struct gni_cq *cq)
 {
-    const struct sim_wait wait = {"completion queue", describe, cq};
+    const struct sim_wait wait = {"completion queue", describe, cq, cq->id};
 
-    return sim_poll(&wait, ready, aries_timing_of(cq->nic)->cpu_cqget / 2);
+    return sim_poll(&wait, poll_ready, aries_timing_of(cq->nic)->cpu_cqget / 2);
 }
 
 gni_return_t GNI_CqGetEvent(gni_cq_handle_t cq_hndl, gni_cq_entry_t *event_data)
@@ -386,6 +394,8 @@ gni_return_t GNI_CqTestEvent(gni_cq_handle_t cq_hndl)
         return GNI_RC_INVALID_PARAM;
     sim_idle_break();
     sim_spend(aries_timing_of(cq_hndl->nic)->cpu_cqget / 2);
+    if (cq_hndl->count == 0) /* GNI_CqGetEvent has something to do, and nothing to return */
+        return GNI_RC_SUCCESS;
     return aries_cq_entry_overrun(slot(cq_hndl, 0)->entry) ? GNI_RC_ERROR_RESOURCE : GNI_RC_SUCCESS;
 }
 
@@ -419,6 +429,13 @@ static uint32_t vector_ready(const struct vector *vector)
         if (ready(vector->cqs[i]))
             break;
     return i;
+}
+
+static bool __attribute__((unused)) vector_wakes(const void *on)
+{
+    const struct vector *vector = on;
+
+    return vector_ready(vector) < vector->count;
 }
 
 /* Another thread destroyed a queue while this one caught up with the world. */
@@ -455,7 +472,8 @@ static sim_time_t deadline_of(uint64_t timeout_ms)
  */
 static gni_return_t vector_block(const struct vector *vector, sim_time_t deadline, uint32_t *which)
 {
-    const struct sim_wait wait = {"completion queue (blocked)", describe, vector->cqs[0]};
+    const struct sim_wait wait = {"completion queue (blocked)", describe, vector->cqs[0],
+                                  SIM_WAKES(vector_wakes, vector)};
     const struct aries_timing *timing = aries_timing_of(vector->cqs[0]->nic);
     struct aries_process *process = vector->cqs[0]->nic->process;
     bool in_time = true, interrupted = false;

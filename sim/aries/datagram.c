@@ -38,7 +38,7 @@ struct datagram_session {
     uint64_t peer_number; /* the peer's session that it met; 0: unknown */
     struct mark *mark; /* of the endpoint; NULL: REMOTE, or the endpoint is gone */
     struct datagram_message *offer; /* ours, until it has arrived */
-    struct aries_list all_link, peer_link, id_link, age_link;
+    struct aries_list all_link, peer_link, id_link, age_link, mark_link;
     uint32_t heap_at[HEAPS];
     struct sim_wait wait;
     uint16_t local_length, remote_length;
@@ -47,7 +47,8 @@ struct datagram_session {
 
 /* What an endpoint remembers (gni_ep.datagram). */
 struct mark {
-    struct datagram_session *session; /* NULL: consumed through another endpoint, or cancelled */
+    /* Those that it posted: several when it forgot one (GNI_RC_NO_MATCH) before it was consumed. */
+    struct aries_list sessions;
     bool pending;
     void *out_buf;
     uint16_t out_size;
@@ -60,8 +61,7 @@ struct heap {
 
 struct aries_datagrams {
     struct aries_list link; /* of all that are not freed */
-    uint32_t refs; /* the attachment, and each call that blocks */
-    bool dead;
+    uint64_t serial; /* never the same twice: who blocked finds out whether they are still there */
     struct gni_nic *nic;
     uint64_t last_number;
     struct aries_list all, wildcards, remotes;
@@ -131,6 +131,11 @@ static void heap_remove(struct heap *heap, unsigned which, struct datagram_sessi
         heap_settle(heap, which, at, last);
 }
 
+static bool heap_ready(const void *what)
+{
+    return ((const struct heap *)what)->count != 0;
+}
+
 /* ---- tables ---------------------------------------------------------------------------------- */
 
 static struct aries_list *peer_bucket(const struct aries_datagrams *datagrams, uint32_t pe,
@@ -183,14 +188,15 @@ static struct aries_datagrams *datagrams_of(struct gni_nic *nic)
         return datagrams;
     datagrams = nic->datagrams = checked(calloc(1, sizeof(*datagrams)));
     aries_list_add(&nic->hw->fabric->datagrams, &datagrams->link);
-    datagrams->refs = 1;
+    datagrams->serial = ++nic->hw->fabric->datagrams_made;
     datagrams->nic = nic;
     aries_list_init(&datagrams->all);
     aries_list_init(&datagrams->wildcards);
     aries_list_init(&datagrams->remotes);
     for (which = 0; which < HEAPS; which++)
         datagrams->probe_wait[which] = (struct sim_wait){.text = "a datagram (GNI_PostDataProbe)",
-                                                         .what = &datagrams->final[which]};
+                                                         .what = &datagrams->final[which],
+                                                         .id = sim_new_ids(1)};
     grow(datagrams);
     return datagrams;
 }
@@ -207,10 +213,41 @@ static void datagrams_delete(struct aries_datagrams *datagrams)
     free(datagrams);
 }
 
-static void datagrams_unref(struct aries_datagrams *datagrams)
+struct blocked {
+    struct gni_nic *nic;
+    uint64_t serial;
+    bool (*ready)(const void *what); /* NULL: each change may be it */
+    const void *what;
+};
+
+static bool domain_lives(const struct blocked *blocked)
 {
-    if (--datagrams->refs == 0)
-        datagrams_delete(datagrams);
+    const struct gni_nic *nic = blocked->nic;
+
+    return aries_handle_ok(nic, ARIES_MAGIC_NIC) && nic->datagrams != NULL &&
+           nic->datagrams->serial == blocked->serial;
+}
+
+static bool __attribute__((unused)) wakes(const void *on)
+{
+    const struct blocked *blocked = on;
+
+    return !domain_lives(blocked) || blocked->ready == NULL || blocked->ready(blocked->what);
+}
+
+/*
+ * Blocks; false: the domain is gone. Holds no reference meanwhile, so that a thread that is
+ * cancelled here leaves nothing behind; `wait` may be gone afterwards.
+ */
+static bool block(struct gni_nic *nic, sim_time_t deadline, const struct sim_wait *wait,
+                  bool (*ready)(const void *what), const void *what)
+{
+    const struct blocked blocked = {nic, nic->datagrams->serial, ready, what};
+    const struct sim_wait own = {wait->text, wait->describe, wait->what,
+                                 SIM_WAKES(wakes, &blocked)};
+
+    sim_wait_until(deadline, &own);
+    return domain_lives(&blocked);
 }
 
 /* ---- sessions -------------------------------------------------------------------------------- */
@@ -248,11 +285,14 @@ static struct datagram_session *session_new(struct aries_datagrams *datagrams,
         session->peer = *peer;
     for (which = 0; which < HEAPS; which++)
         session->heap_at[which] = NOWHERE;
-    session->wait = (struct sim_wait){
-        .text = "a datagram (GNI_EpPostDataTest)", .describe = describe, .what = session};
+    session->wait = (struct sim_wait){.text = "a datagram (GNI_EpPostDataTest)",
+                                      .describe = describe,
+                                      .what = session,
+                                      .id = sim_new_ids(1)};
     aries_list_init(&session->peer_link);
     aries_list_init(&session->id_link);
     aries_list_init(&session->age_link);
+    aries_list_init(&session->mark_link);
     aries_list_add(&datagrams->all, &session->all_link);
     if (++datagrams->count > datagrams->buckets)
         grow(datagrams);
@@ -270,14 +310,13 @@ static void session_free(struct datagram_session *session)
         session->offer->session = NULL;
         session->offer->withdrawn = true;
     }
-    if (session->mark != NULL)
-        session->mark->session = NULL;
     for (which = 0; which < HEAPS; which++)
         heap_remove(&datagrams->final[which], which, session);
     aries_list_remove(&session->all_link);
     aries_list_remove(&session->peer_link);
     aries_list_remove(&session->id_link);
     aries_list_remove(&session->age_link);
+    aries_list_remove(&session->mark_link);
     datagrams->count--;
     free(session);
 }
@@ -469,6 +508,11 @@ bool datagram_arrived(struct datagram_message *message)
     return true;
 }
 
+void datagram_taken(struct datagram_session *session)
+{
+    session->offer = NULL;
+}
+
 void datagram_failed(struct datagram_session *session)
 {
     session->offer = NULL;
@@ -502,6 +546,32 @@ void aries_datagrams_node_down(struct aries_fabric *fabric, uint32_t node)
     }
 }
 
+/* Whose peer took the offer and is no more. */
+static void recheck(struct aries_datagrams *datagrams,
+                    bool (*there)(const struct datagram_address *peer, const struct gni_nic *nic))
+{
+    struct aries_list *entry;
+
+    for (entry = datagrams->all.next; entry != &datagrams->all; entry = entry->next) {
+        struct datagram_session *session =
+            sim_container_of(entry, struct datagram_session, all_link);
+
+        if (session->state == WAITING && session->has_peer && session->offer == NULL &&
+            session->peer.nic != NULL && !there(&session->peer, datagrams->nic))
+            finalise(session, TERMINATED);
+    }
+}
+
+void datagrams_recheck(struct aries_fabric *fabric,
+                       bool (*there)(const struct datagram_address *peer,
+                                     const struct gni_nic *nic))
+{
+    struct aries_list *link;
+
+    for (link = fabric->datagrams.next; link != &fabric->datagrams; link = link->next)
+        recheck(sim_container_of(link, struct aries_datagrams, link), there);
+}
+
 /* ---- posting --------------------------------------------------------------------------------- */
 
 static bool is_bound(const struct gni_ep *ep)
@@ -517,9 +587,13 @@ static uint32_t peer_pe(const struct gni_ep *ep)
 
 static struct mark *mark_of(struct gni_ep *ep)
 {
-    if (ep->datagram == NULL)
-        ep->datagram = checked(calloc(1, sizeof(struct mark)));
-    return ep->datagram;
+    struct mark *mark = ep->datagram;
+
+    if (mark == NULL) {
+        mark = ep->datagram = checked(calloc(1, sizeof(*mark)));
+        aries_list_init(&mark->sessions);
+    }
+    return mark;
 }
 
 static gni_return_t post_session(struct gni_ep *ep, struct datagram_session **posted)
@@ -567,7 +641,10 @@ static gni_return_t post(struct gni_ep *ep, const void *data, uint16_t length, v
     if (session->local_length != 0)
         memcpy(session->local, data, length);
     session->mark = mark;
-    *mark = (struct mark){session, true, out_buf, out_size};
+    aries_list_add(&mark->sessions, &session->mark_link);
+    mark->pending = true;
+    mark->out_buf = out_buf;
+    mark->out_size = out_size;
     set_id(session, has_id, id);
     ep->nic->hw->fabric->counters.datagrams++;
     if (session->state == REMOTE) {
@@ -728,33 +805,28 @@ static sim_time_t deadline_of(uint32_t timeout)
 
 static gni_return_t wait_final(const struct question *question, uint32_t timeout)
 {
-    struct aries_datagrams *datagrams;
     const struct aries_timing *timing;
     struct datagram_session *session;
     bool blocked = false;
+    struct gni_nic *nic;
     sim_time_t deadline;
 
     if (check_question(question) != GNI_RC_SUCCESS || timeout == 0)
         return GNI_RC_INVALID_PARAM;
-    timing = aries_timing_of(question->ep->nic);
+    nic = question->ep->nic;
+    timing = aries_timing_of(nic);
     deadline = deadline_of(timeout);
-    datagrams = datagrams_of(question->ep->nic);
+    datagrams_of(nic);
     sim_settle();
     for (;;) {
         session = find_session(question);
         if (session == NULL || is_final(session))
             break;
-        if (sim_now() >= deadline)
+        if (sim_now() >= deadline || aries_interrupted(nic->process))
             return GNI_RC_TIMEOUT;
         blocked = true;
-        datagrams->refs++;
-        sim_wait_until(deadline, &session->wait);
-        if (datagrams->dead) {
-            datagrams_unref(datagrams);
-            return GNI_RC_INVALID_PARAM;
-        }
-        datagrams_unref(datagrams);
-        if (!aries_handle_ok(question->ep, ARIES_MAGIC_EP))
+        if (!block(nic, deadline, &session->wait, NULL, NULL) ||
+            !aries_handle_ok(question->ep, ARIES_MAGIC_EP))
             return GNI_RC_INVALID_PARAM;
     }
     sim_spend(timing->cold_datagram_test + (blocked ? timing->irq_wake : 0));
@@ -798,20 +870,20 @@ gni_return_t GNI_EpPostDataWaitById(gni_ep_handle_t ep_hndl, uint64_t datagram_i
 
 /* ---- probe ----------------------------------------------------------------------------------- */
 
-static bool heap_ready(const void *what)
-{
-    return ((const struct heap *)what)->count != 0;
-}
-
-/* The oldest session in a final state; NULL: none, and a poll's time has passed. */
+/*
+ * The oldest session in a final state; NULL: none, and a poll's time has passed: a call into the
+ * driver, or in the fast mode a look at a counter that it shows.
+ */
 static struct datagram_session *probe(struct gni_nic *nic, unsigned which)
 {
     struct aries_datagrams *datagrams = datagrams_of(nic);
-    sim_time_t cost = aries_timing_of(nic)->cold_datagram_test;
+    const struct aries_timing *timing = aries_timing_of(nic);
+    bool fast = nic->cdm != NULL && (nic->cdm->modes & GNI_CDM_MODE_FAST_DATAGRAM_POLL);
 
-    if (!sim_poll(&datagrams->probe_wait[which], heap_ready, cost))
+    if (!sim_poll(&datagrams->probe_wait[which], heap_ready,
+                  fast ? timing->cpu_cqget / 2 : timing->cold_datagram_test))
         return NULL;
-    sim_spend(cost);
+    sim_spend(timing->cold_datagram_test);
     return datagrams->final[which].items[0];
 }
 
@@ -848,7 +920,7 @@ gni_return_t GNI_PostdataProbeWaitById(gni_nic_handle_t nic_hndl, uint32_t timeo
 {
     const struct aries_timing *timing;
     struct aries_datagrams *datagrams;
-    bool blocked = false, dead;
+    bool blocked = false;
     sim_time_t deadline;
 
     if (!aries_handle_ok(nic_hndl, ARIES_MAGIC_NIC) || datagram_id == NULL)
@@ -858,14 +930,11 @@ gni_return_t GNI_PostdataProbeWaitById(gni_nic_handle_t nic_hndl, uint32_t timeo
     deadline = deadline_of(timeout);
     sim_settle();
     while (!heap_ready(&datagrams->final[HEAP_WITH_ID])) {
-        if (sim_now() >= deadline)
+        if (sim_now() >= deadline || aries_interrupted(nic_hndl->process))
             return GNI_RC_TIMEOUT;
         blocked = true;
-        datagrams->refs++;
-        sim_wait_until(deadline, &datagrams->probe_wait[HEAP_WITH_ID]);
-        dead = datagrams->dead;
-        datagrams_unref(datagrams);
-        if (dead)
+        if (!block(nic_hndl, deadline, &datagrams->probe_wait[HEAP_WITH_ID], heap_ready,
+                   &datagrams->final[HEAP_WITH_ID]))
             return GNI_RC_INVALID_PARAM;
     }
     sim_spend(timing->cold_datagram_test + (blocked ? timing->irq_wake : 0));
@@ -950,8 +1019,9 @@ void aries_datagrams_ep_release(struct gni_ep *ep)
 
     if (mark == NULL)
         return;
-    session = mark->session;
-    if (session != NULL) {
+    while (!aries_list_empty(&mark->sessions)) {
+        session = sim_container_of(mark->sessions.next, struct datagram_session, mark_link);
+        aries_list_remove(&session->mark_link);
         session->mark = NULL;
         if (!session->has_peer)
             session_free(session);
@@ -962,7 +1032,7 @@ void aries_datagrams_ep_release(struct gni_ep *ep)
     ep->datagram = NULL;
 }
 
-/* Those that are left: fibers were killed while they waited in them. */
+/* Those that are left: of processes that never ended. */
 void aries_datagrams_fini(struct aries_fabric *fabric)
 {
     datagram_kernel_fini(fabric);
@@ -987,7 +1057,6 @@ void aries_datagrams_free(struct gni_nic *nic)
         session_free(session);
     }
     nic->datagrams = NULL;
-    datagrams->dead = true;
     aries_process_notify(nic->process);
-    datagrams_unref(datagrams);
+    datagrams_delete(datagrams);
 }

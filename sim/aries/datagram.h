@@ -57,9 +57,20 @@ bool datagram_unsend(struct datagram_message *message);
 
 void datagram_kernel_fini(struct aries_fabric *fabric); /* forgets what is under way */
 
+/* Called by the back end: a copy of the message has come to its end; `accepted` as below. */
+void datagram_ended(struct datagram_message *message, bool accepted);
+
 /* Provided by datagram.c. */
-/* False: no such instance there (yet). Else the message has been dealt with. */
+/*
+ * At the target. False: no such instance there (yet). Else the message has been dealt with. Only
+ * its fields kind … length and data are looked at.
+ */
 bool datagram_arrived(struct datagram_message *message);
+/* Instances may have gone without a word: sessions whose offer such a one has taken end. */
+void datagrams_recheck(struct aries_fabric *fabric,
+                       bool (*there)(const struct datagram_address *peer,
+                                     const struct gni_nic *nic));
+void datagram_taken(struct datagram_session *session); /* its offer has arrived */
 void datagram_failed(struct datagram_session *session); /* its offer cannot be delivered */
 
 #endif

@@ -81,13 +81,11 @@ static void give_up(struct datagram_message *message)
 
 /* ---- one try --------------------------------------------------------------------------------- */
 
-static void deliver(void *arg)
+void datagram_ended(struct datagram_message *message, bool accepted)
 {
-    struct datagram_message *message = arg;
-
     message->copies--;
     if (!message->arrived) {
-        if (!datagram_arrived(message)) {
+        if (!accepted) {
             if (message->copies == 0 && (message->kind != DATAGRAM_OFFER || message->withdrawn)) {
                 finish(message, LEDGER_ABANDONED); /* only an offer waits for its instance */
             } else if (message->copies == 0) {
@@ -98,6 +96,10 @@ static void deliver(void *arg)
             return;
         }
         message->arrived = true;
+        if (message->session != NULL) { /* where it arrived nobody could clear this */
+            datagram_taken(message->session);
+            message->session = NULL;
+        }
         ledger_deliver(&message->entry, message->length,
                        ledger_digest(message->data, message->length, 0));
     }
@@ -137,8 +139,7 @@ static bool struck(struct datagram_message *message)
         return true;
     case SIM_FAULT_DUPLICATE:
         message->copies++;
-        aries_sim_kernel_send(message->from.nic, message->to.nic, HEADER_BYTES + message->length,
-                              deliver, message);
+        aries_hw_kernel_send(message, HEADER_BYTES + message->length);
         return false;
     default:
         return false;
@@ -163,8 +164,7 @@ static void try_send(struct datagram_message *message)
         return;
     message->copies++;
     sim_timer_arm(&message->timer, sim_now() + RETRY);
-    aries_sim_kernel_send(message->from.nic, message->to.nic, HEADER_BYTES + message->length,
-                          deliver, message);
+    aries_hw_kernel_send(message, HEADER_BYTES + message->length);
 }
 
 static void timer_fired(struct sim_event *event)

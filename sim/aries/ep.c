@@ -29,6 +29,7 @@ gni_return_t GNI_EpCreate(gni_nic_handle_t nic_hndl, gni_cq_handle_t src_cq_hndl
     ep->magic = ARIES_MAGIC_EP;
     ep->remote_addr = ep->remote_id = UNBOUND;
     ep->refs = 1;
+    ep->id = sim_new_ids(2);
     ep->nic = nic_hndl;
     ep->cq = src_cq_hndl;
     aries_list_init(&ep->return_link);
@@ -66,7 +67,7 @@ gni_return_t GNI_EpBind(gni_ep_handle_t ep_hndl, uint32_t remote_addr, uint32_t 
     ep_hndl->remote_addr = remote_addr;
     ep_hndl->remote_id = remote_id;
     ep_hndl->local_event = remote_id;
-    ep_hndl->remote_event = ep_hndl->nic->cdm->inst_id;
+    ep_hndl->remote_event = ep_hndl->nic->inst_id;
     ep_hndl->remote = aries_pe_resolve(ep_hndl->nic, remote_addr);
     if (ep_hndl->cq != NULL)
         ep_hndl->cq->has_source = true;
@@ -80,7 +81,10 @@ gni_return_t GNI_EpIdle(gni_ep_handle_t ep_hndl)
     if (!ep_ok(ep_hndl))
         return GNI_RC_INVALID_PARAM;
     sim_spend(aries_timing_of(ep_hndl->nic)->cold_ep_bind);
-    sim_settle();
+    /* Nobody but another thread makes an idle endpoint busy. */
+    if (ep_hndl->outstanding > 0 || ep_hndl->connected || ep_hndl->datagram != NULL ||
+        ep_hndl->nic->process->fibers_count > 1)
+        sim_settle();
     if (ep_hndl->outstanding > 0 || aries_datagram_pending(ep_hndl))
         return GNI_RC_NOT_DONE;
     return GNI_RC_SUCCESS;

@@ -315,10 +315,17 @@ void aries_errors_forget(struct aries_process *process, const struct sim_fiber *
         forget(sim_container_of(link, struct gni_err, process_link), fiber);
 }
 
+static bool __attribute__((unused)) wakes(const void *on)
+{
+    const struct gni_err *errors = on;
+
+    return !errors_ok(errors) || errors->count > 0;
+}
+
 /* Blocks until there is an event, or the deadline has passed: TIMEOUT. */
 static gni_return_t block(struct gni_err *errors, sim_time_t deadline)
 {
-    static const struct sim_wait wait = {.text = "error events"};
+    const struct sim_wait wait = {.text = "error events", SIM_WAKES(wakes, errors)};
     gni_return_t result = GNI_RC_SUCCESS;
 
     errors->refs++;

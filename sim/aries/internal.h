@@ -63,8 +63,11 @@ struct aries_timing {
         chunk_packets, chunk_packets_fixed, npt_tags, response_class, vces;
     bool cq_exact; /* usable CQ entries = entry_count instead of whole pages */
     bool kill; /* error policy may kill processes */
+    bool burst_apart; /* the first bytes that the CPU stores, which are faster, are a chunk */
     bool huge_pages; /* nodes have hugetlbfs mounted: GNI_MsgqInit */
 };
+
+#define STORE_BURST_BYTES 1024 /* so many are stored at the short rate */
 
 /* F(n): CPU time of storing n bytes into the FMA window, beyond the 8 bytes that cpu_fma contains.
  */
@@ -74,9 +77,9 @@ static inline sim_time_t aries_store_time(const struct aries_timing *timing, uin
 
     if (bytes <= 8)
         return 0;
-    ns = (double)(bytes < 1024 ? bytes : 1024) / timing->store_rate_short;
-    if (bytes > 1024)
-        ns += (double)(bytes - 1024) / timing->store_rate_long;
+    ns = (double)(bytes < STORE_BURST_BYTES ? bytes : STORE_BURST_BYTES) / timing->store_rate_short;
+    if (bytes > STORE_BURST_BYTES)
+        ns += (double)(bytes - STORE_BURST_BYTES) / timing->store_rate_long;
     return (sim_time_t)(ns * timing->store_scale * 1e3);
 }
 
@@ -110,26 +113,30 @@ static inline void aries_list_remove(struct aries_list *node)
     node->previous = node->next = node;
 }
 
+/* What every event wakes lies in the first line. */
 struct aries_process {
+    struct sim_fiber **fibers; /* its threads; woken by aries_process_notify */
+    struct sim_fiber *first; /* of them; NULL: none */
+    struct gni_msgq *msgqs; /* its handles: msgq.c */
     struct aries_fabric *fabric;
     struct aries_nic *nic; /* of its node */
-    uint64_t job_id;
-    uint32_t pid;
+    uint32_t fibers_count;
+    uint32_t trace_index; /* which rank on the node, for TRACE_RANK tracks */
+    uint32_t interrupted_count;
+    uint32_t ce_id; /* for sim_poll: of ce_result */
     bool privileged, dead;
+    uint32_t pid;
+    uint64_t job_id;
     char *name;
     void (*killed)(void *arg, const char *why);
     void *killed_arg;
-    struct sim_fiber **fibers; /* its threads; woken by aries_process_notify */
-    uint32_t fibers_count;
     struct sim_fiber **interrupted; /* of these: a signal is to end what they wait for */
-    uint32_t interrupted_count;
+    uint64_t ce_result; /* where the last reduction that it joined puts its result */
     struct aries_list errors; /* its subscriptions to error events */
     struct aries_list cdms;
     struct aries_list node_link; /* nic->processes */
     struct aries_ep_slab *ep_slab; /* EP addresses of a process differ in their low 24 bits */
-    uint32_t trace_index; /* which rank on the node, for TRACE_RANK tracks */
-    struct gni_msgq *msgqs; /* its handles: msgq.c */
-};
+} __attribute__((aligned(SIM_LINE)));
 
 struct gni_cdm {
     uint32_t magic;
@@ -145,25 +152,28 @@ struct gni_nic {
     uint32_t magic;
     uint8_t ptag; /* resolved */
     bool fma_shared, dual_events;
+    bool claimed; /* live back end: others know of the instance */
     uint8_t smsg_route; /* enum net_route */
-    uint16_t smsg_max_retrans, smsg_dlvr_mode;
-    struct gni_cdm *cdm;
     struct aries_nic *hw;
     struct aries_process *process;
-    struct aries_list eps, cqs, mrs, ces; /* all that CdmDestroy releases */
-    struct aries_list nic_link; /* hw->attached, found by (ptag, cookie, inst_id) */
-    struct aries_list channels; /* completion channels */
+    struct gni_cdm *cdm;
+    uint32_t inst_id; /* of the CDM */
+    uint16_t smsg_max_retrans, smsg_dlvr_mode;
+    struct aries_list smsg_returns; /* EPs that owe their peer a credit return (smsg.c) */
     const struct aries_job_state
         *ntt; /* not NULL: addresses are indices of its translation group */
-    struct aries_datagrams *datagrams; /* datagram.c; created at first use */
-    struct aries_list smsg_returns; /* EPs that owe their peer a credit return (smsg.c) */
-    struct gni_msgq *msgq; /* its shared message queue; NULL: none */
-    uint32_t statistics[21]; /* GNI_STAT_* in the Aries numbering */
+
     sim_time_t
         fma_get_free; /* simulated back end: when its FMA descriptor can launch the next GET */
     uint64_t work_id; /* next id of anything numbered per attachment */
     uint32_t refs; /* the attachment itself, plus one for each silent transaction in flight */
-};
+    uint32_t statistics[21]; /* GNI_STAT_* in the Aries numbering */
+    struct aries_list eps, cqs, mrs, ces; /* all that CdmDestroy releases */
+    struct aries_list nic_link; /* hw->attached, found by (ptag, cookie, inst_id) */
+    struct aries_list channels; /* completion channels */
+    struct aries_datagrams *datagrams; /* datagram.c; created at first use */
+    struct gni_msgq *msgq; /* its shared message queue; NULL: none */
+} __attribute__((aligned(SIM_LINE)));
 
 #define ARIES_SLOTS_FEW 16u
 
@@ -212,13 +222,13 @@ struct gni_ep {
     uint32_t remote_addr, remote_id; /* all-ones: unbound */
     struct aries_list nic_link;
     void *datagram; /* pending mark and out_buf; datagram.c. When the handle is dead: its slab */
-    struct aries_repeat *repeats; /* what may have to be sent again, by slot; smsg.c */
     struct aries_list return_link; /* nic->smsg_returns, while a return must be repeated */
     uint16_t return_failures;
     uint8_t epoch; /* connections that this endpoint had, modulo 64 */
     /* What it stands for in a tree of collective engines: GNI_EpSetCeAttr. Type 0: nothing. */
     uint8_t ce_id, ce_child_id, ce_child_type;
-};
+    uint32_t id; /* for sim_poll: of its credit; the next: of its messages */
+} __attribute__((aligned(64)));
 
 /*
  * A request object: one outstanding evented post, or SMSG send. Lives in the CQ's table
@@ -229,6 +239,7 @@ struct gni_ep {
 struct aries_request {
     struct gni_ep *ep; /* NULL when the EP was destroyed */
     gni_post_descriptor_t *descr; /* NULL for SMSG */
+    struct smsg_copy *copy; /* SMSG: of a message that may have to be sent again; smsg.c */
     uint64_t post_id; /* SMSG: the msg_id that its event shows, and above it the slot */
     uint32_t tid;
     union {
@@ -259,6 +270,8 @@ static inline struct gni_cq *aries_request_cq(const struct aries_request *reques
     return ((const struct aries_request_chunk *)(request - request->place))->cq;
 }
 
+#define RING_FIRST 16u /* entries, when a ring is first needed */
+
 struct aries_cq_slot {
     gni_cq_entry_t entry;
     /* What who reads the entry will look at, or NULL; a remote event: struct gni_ep, any other:
@@ -266,6 +279,7 @@ struct aries_cq_slot {
     const void *look;
 };
 
+/* What an entry touches lies in the first line, what a request does besides in the second. */
 struct gni_cq {
     uint32_t magic;
     uint32_t refs; /* the handle, plus one for each transaction and EP that names it; see
@@ -273,48 +287,53 @@ struct gni_cq {
     struct gni_nic *nic; /* NULL when the handle died */
     struct aries_fabric *fabric;
     struct aries_cq_slot *ring;
-    uint32_t capacity, mask_count;
     uint32_t head, count; /* ring positions head … head+count-1 (mod ring_size) hold entries */
     uint32_t ring_size; /* power of two, grown by need until it holds `capacity` entries */
-    uint32_t entry_count, modes;
+    uint32_t capacity;
+    uint32_t modes;
+    uint32_t index; /* number on its node, for traces and reports */
+    uint32_t id; /* for sim_poll */
     bool overrun; /* an event was lost; the newest entry carries the flag */
     bool has_mr; /* named by a registration: destination CQ */
     bool has_source; /* bound to an EP or named by a post: source CQ */
     bool armed; /* the next entry fires its completion channel */
-    uint32_t ep_count; /* EPs created with it, collective engines configured with it */
+    uint32_t mask_count;
+
     void (*handler)(gni_cq_entry_t *, void *);
     void *context;
     struct aries_request_chunk **requests; /* table whose chunks never move, grown by need */
     uint32_t requests_count, requests_max, requests_free, requests_busy;
-    struct aries_list nic_link;
-    uint32_t index; /* number on its node, for traces and reports */
+    uint32_t ep_count; /* EPs created with it, collective engines configured with it */
+    uint32_t entry_count;
     uint32_t fired; /* channel events not collected */
+    struct aries_list nic_link;
     struct gni_comp_chan *channel; /* completion channel, or NULL */
     struct aries_list channel_link, fired_link; /* in its lists */
-};
+} __attribute__((aligned(SIM_LINE)));
 
 /* A memory registration. Found at the target by (NIC, ptag, MDH). */
 struct aries_mr {
     uint32_t refs; /* 1 while registered, plus 1 for each write in flight into it */
+    uint32_t segments_count;
     bool live; /* registered, and for reserved regions updated at least once */
     bool read_only, vmdh, segmented, reserved;
     bool corrupt; /* its memory descriptor was hit by a fault */
     uint8_t ptag;
-    uint16_t mdh;
     uint64_t base,
         length; /* page-rounded; base is 0 for VMDH and segments (addresses are offsets) */
     uint64_t address; /* page-rounded: where `base` lies in the memory of the process */
-    uint64_t asked, bytes; /* address and length as asked for */
     uint64_t *pages; /* reserved regions: bitmap of pages made accessible; NULL: all */
-    gni_mem_segment_t *segments; /* page-rounded pieces; NULL: one piece */
-    uint32_t segments_count;
-    struct gni_cq *cq; /* destination CQ or NULL (referenced) */
-    struct gni_nic *nic; /* attachment that registered it; NULL when deregistered */
     struct aries_process *process;
+    struct gni_cq *cq; /* destination CQ or NULL (referenced) */
+
+    gni_mem_segment_t *segments; /* page-rounded pieces; NULL: one piece */
+    uint64_t asked, bytes; /* address and length as asked for */
+    struct gni_nic *nic; /* attachment that registered it; NULL when deregistered */
     struct aries_fabric *fabric;
     gni_mem_handle_t handle;
     struct aries_list nic_link; /* nic->mrs, in order of registration */
-};
+    uint16_t mdh;
+} __attribute__((aligned(SIM_LINE)));
 
 /* ---- the NIC behind the front ---------------------------------------------------------------- */
 
@@ -328,6 +347,16 @@ enum aries_op {
     ARIES_CE_RESULT, /* to a channel, from the one above it */
     ARIES_CE_WRITE, /* result to the memory of a process */
 };
+static inline const char *aries_op_name(enum aries_op op)
+{
+    static const char *const names[] = {
+        [ARIES_PUT] = "put",         [ARIES_GET] = "get",      [ARIES_AMO] = "amo",
+        [ARIES_CQWRITE] = "cqwrite", [ARIES_CE_JOIN] = "join", [ARIES_CE_RESULT] = "result",
+        [ARIES_CE_WRITE] = "result",
+    };
+
+    return names[op];
+}
 enum aries_unit { ARIES_UNIT_FMA, ARIES_UNIT_BTE, ARIES_UNIT_CE };
 
 /* What a packet to a collective engine says besides its operands. */
@@ -339,7 +368,6 @@ struct aries_ce_header {
     uint8_t status; /* RESULT: 0 or an A_STATUS code */
     uint8_t from; /* the channel that sent it */
 };
-struct aries_ce_config; /* ce.h */
 
 /*
  * One transaction as the front hands it to the NIC: by value, copied. The front has checked the
@@ -379,6 +407,9 @@ struct aries_work {
      */
     const struct gni_ep *peer;
     const void *own; /* what `done` will look at besides `context`; for the cache, or NULL */
+    /* And whom it will wake; the same. The process may be gone by then, a fiber's memory stays. */
+    const struct aries_process *process;
+    const struct sim_fiber *fiber;
     uint32_t header_length;
     uint32_t amo_cmd;
 
@@ -405,15 +436,16 @@ struct aries_nic_ops {
     void (*submit)(struct gni_nic *nic, const struct aries_work *work);
     /* As many of `count` works, one completion for all: chained transactions. */
     void (*submit_chain)(struct gni_nic *nic, const struct aries_work *works, uint32_t count);
-    /* Gives a channel of the collective engine its place in a tree, or takes it out: NULL. */
-    void (*ce_configure)(struct aries_nic *hw, uint32_t ce_id,
-                         const struct aries_ce_config *config);
 };
+
+#define ARIES_MRS_FIRST 3u
 
 struct aries_nic { /* the hardware of one node */
     struct aries_fabric *fabric;
+    struct aries_sim_nic *sim; /* state of the simulated back end: nic_*.c only */
     const struct aries_nic_ops *ops;
     uint32_t node, pe_addr;
+    struct aries_mr *mrs_first[ARIES_MRS_FIRST]; /* the lowest entries of `mdds` once more */
     bool alive;
     struct aries_list attached; /* struct gni_nic */
     struct aries_list processes;
@@ -421,6 +453,7 @@ struct aries_nic { /* the hardware of one node */
     struct aries_mdd_table *vmdhs; /* list of the MDD blocks, one per ptag: mem.c */
     uint32_t mdd_used, fma_used, cq_used, cq_index;
     uint32_t ce_used; /* channels of the collective engine: bit per id */
+    struct vce *vces; /* what they do: ce_channel.c; allocated at first use */
     struct aries_kernel *kernel; /* datagram messages on their way; datagram_kernel.c */
     struct msgq_shared *msgqs; /* shared message queues of its jobs: msgq_region.c */
     struct aries_job_state *
@@ -429,8 +462,7 @@ struct aries_nic { /* the hardware of one node */
     struct aries_bi *bi; /* balanced injection; NULL: never configured: bi.c */
     struct aries_list errors; /* subscriptions to its error events; error_event.c */
     uint32_t errors_count, error_serial;
-    struct aries_sim_nic *sim; /* state of the simulated back end: nic_*.c only */
-};
+} __attribute__((aligned(SIM_LINE)));
 
 struct aries_job {
     uint64_t job_id; /* 0: any process may use it */
@@ -444,6 +476,7 @@ struct aries_fabric {
     struct aries_timing timing;
     uint32_t nodes;
     struct aries_nic *nics;
+    uint32_t *pe_addrs; /* by node: theirs, in few lines */
     struct aries_job *jobs;
     uint32_t jobs_count;
     uint64_t seed;
@@ -456,11 +489,22 @@ struct aries_fabric {
     struct aries_work message;
     struct aries_objects *objects; /* memory of handles and registrations: objects.c */
     struct aries_list datagrams; /* of all communication domains: datagram.c */
+    uint64_t datagrams_made;
+    uint16_t life; /* of this process, in its memory handles; 0 in simulation */
     struct aries_fabric *retired; /* destroyed before this one and not yet freed: process.c */
     struct _GHashTable
         *mailboxes; /* connections by the address of their ring; looked up, never walked */
     struct aries_sim_fabric *sim; /* simulated back end: nic_*.c only */
 };
+
+/* The number of a NIC that need not be in the cache. */
+static inline uint32_t aries_node_of(const struct aries_fabric *fabric, const struct aries_nic *nic)
+{
+    return (uint32_t)(nic - fabric->nics);
+}
+
+/* Zeroed memory of whole cache lines; ended by free(). */
+void *lines_new(size_t bytes);
 
 /* ---- provided by process.c (front) ----------------------------------------------------------- */
 
@@ -469,6 +513,14 @@ struct aries_nic *aries_nic_by_pe(struct aries_fabric *fabric, uint32_t pe_addr)
 void aries_process_notify(struct aries_process *process);
 /* The same without what aries_process_notify does for those that share a message queue with it. */
 void aries_process_wake(struct aries_process *process);
+/* Fetches what the two look at: the process, then its threads. */
+static inline void aries_process_fetch(const struct aries_process *process, unsigned stage)
+{
+    if (stage == 0)
+        sim_fetch(process, 1);
+    else if (process != NULL && process->first != NULL)
+        sim_fiber_fetch(process->first, 0);
+}
 /* Memory of the process was written, which it may watch without any call. */
 void aries_process_written(struct aries_process *process);
 /* Marks the process dead and tells its host, once. For the error policy and for crashed nodes. */
@@ -509,6 +561,18 @@ struct aries_request *aries_request_new(struct gni_cq *cq, struct gni_ep *ep,
 void aries_request_retire(struct gni_cq *cq,
                           struct aries_request *request); /* frees it, ep->outstanding-- */
 
+/* Fetches what the completion of a post will look at, when request and queue are in the cache. */
+static inline void aries_post_fetch(const struct aries_request *request, const struct gni_cq *cq)
+{
+    const struct aries_request_chunk *chunk =
+        (const struct aries_request_chunk *)(request - request->place);
+
+    sim_fetch(&chunk->cq, 1);
+    sim_fetch(cq->nic, 1);
+    if (cq->ring != NULL)
+        sim_fetch(cq->ring + ((cq->head + cq->count) & (cq->ring_size - 1)), 1);
+}
+
 /* ---- provided by mem.c ----------------------------------------------------------------------- */
 
 enum aries_access { ARIES_READ, ARIES_WRITE };
@@ -540,6 +604,8 @@ uint64_t aries_mr_local_address(struct gni_nic *nic, const gni_mem_handle_t *han
 /* The host address of offset/VA `addr` in mr when [addr, addr+length) is one piece; NULL otherwise.
  */
 void *aries_mr_pointer(struct aries_mr *mr, uint64_t addr, uint64_t length);
+/* Fetches what aries_mr_check() will look at, when the NIC's first line is in the cache. */
+void aries_mr_fetch(const struct aries_nic *hw, const gni_mem_handle_t *handle);
 void aries_mr_ref(struct aries_mr *mr);
 void aries_mr_unref(struct aries_mr *mr);
 
@@ -573,6 +639,9 @@ void aries_bi_throttled(struct aries_fabric *fabric, bool begun);
 void aries_smsg_progress(
     struct gni_nic *nic); /* returns owed credits; called by CqGetEvent and GetNext */
 void aries_smsg_ep_release(struct gni_ep *ep); /* EpUnbind, EpDestroy */
+/* Of a request that has ended: what was kept to send it again. */
+void aries_smsg_copy_free(struct aries_request *request);
+void aries_smsg_copies_free(void); /* at the end of a fabric */
 void aries_smsg_ep_free(struct gni_ep *ep); /* what the connection had allocated */
 void aries_ep_unref(
     struct gni_ep *ep); /* ep.c: its memory goes when handle and transactions have */
@@ -603,24 +672,45 @@ void aries_msgq_discard(void *msgq); /* what a handle's memory holds */
  */
 void aries_msgq_notify(const struct gni_msgq *first);
 
-/* ---- provided by sim_nic.c ------------------------------------------------------------------- */
-
-extern const struct aries_nic_ops aries_sim_nic_ops;
-/* At most so many request packets of the NIC are in flight from now on. */
-void aries_sim_orb_limit(struct aries_nic *hw, uint32_t packets);
-bool aries_sim_throttled(const struct aries_fabric *fabric);
-/* Requests of a tag are held back from now on; whether some are still in flight; they go on. */
-void aries_sim_hold(struct aries_nic *hw, uint8_t ptag);
-bool aries_sim_draining(const struct aries_nic *hw, uint8_t ptag);
-void aries_sim_release(struct aries_nic *hw);
-void aries_sim_fabric_init(struct aries_fabric *fabric);
-void aries_sim_fabric_fini(struct aries_fabric *fabric);
-/*
- * Carries a datagram engine message of `bytes` (a small control packet of the kernel) to another
- * node; `deliver` is called there after the modelled time, never when one of the nodes is dead.
- * Reliable: retried by the kernel on loss.
+/* ---- provided by the NIC back end: sim_*.c, or live/ ------------------------------------------
  */
-void aries_sim_kernel_send(struct aries_nic *from, struct aries_nic *to, uint32_t bytes,
-                           void (*deliver)(void *arg), void *arg);
+
+extern const struct aries_nic_ops aries_hw_nic_ops;
+/* A transaction that a unit of the NIC starts by itself: no CPU, no doorbell. Not in a call. */
+void aries_hw_originate(struct aries_nic *hw, const struct aries_work *work);
+/* At most so many request packets of the NIC are in flight from now on. */
+void aries_hw_orb_limit(struct aries_nic *hw, uint32_t packets);
+bool aries_hw_throttled(const struct aries_fabric *fabric);
+/* Requests of a tag are held back from now on; whether some are still in flight; they go on. */
+void aries_hw_hold(struct aries_nic *hw, uint8_t ptag);
+bool aries_hw_draining(const struct aries_nic *hw, uint8_t ptag);
+void aries_hw_release(struct aries_nic *hw);
+void aries_hw_fabric_init(struct aries_fabric *fabric);
+void aries_hw_fabric_fini(struct aries_fabric *fabric);
+/* Whether another process has attached this instance already; and when it goes. */
+bool aries_hw_attach(struct gni_nic *nic);
+void aries_hw_detach(struct gni_nic *nic);
+/* The job of a cookie that no launcher has told of; NULL: there is none. */
+struct aries_job *aries_hw_job(struct aries_nic *hw, uint8_t ptag, uint32_t cookie);
+/*
+ * The entry of the node's table that a registration of this process gets: MDD_ANY leaves it to the
+ * table. False: there is none left. `vmdh`: it is to be *index of the block of a tag.
+ */
+bool aries_hw_mdd(struct aries_nic *hw, uint8_t ptag, bool vmdh, uint32_t *index);
+void aries_hw_mdd_gone(struct aries_nic *hw, uint8_t ptag, bool vmdh, uint32_t index);
+/* The lowest channel of the node's collective engine that nobody has. False: there is none. */
+bool aries_hw_ce(struct aries_nic *hw, uint32_t *id);
+void aries_hw_ce_gone(struct aries_nic *hw, uint32_t id);
+/* An endpoint stands for a channel of that NIC (NULL: of no node): who has it is to be known. */
+void aries_hw_ce_met(const struct aries_nic *hw, uint32_t id);
+/* A registration is complete, was changed, or ends: mr->live tells. */
+void aries_hw_mr_changed(const struct aries_mr *mr);
+/*
+ * Carries a message of the datagram engine (a small control packet of the kernel) to another node,
+ * after the modelled time, never when one of the nodes is dead. Reliable: retried by the kernel on
+ * loss. datagram_ended() tells what has become of it, once for each call.
+ */
+struct datagram_message;
+void aries_hw_kernel_send(struct datagram_message *message, uint32_t bytes);
 
 #endif

@@ -57,7 +57,7 @@ void aries_job_left(struct aries_nic *hw, uint8_t ptag)
     }
     if (state->suspended) { /* what it left to the NIC is done without it */
         state->suspended = false;
-        aries_sim_release(hw);
+        aries_hw_release(hw);
     }
 }
 
@@ -295,14 +295,14 @@ static gni_return_t drain(struct aries_job_state *state, sim_time_t deadline)
     struct aries_process *process = aries_process_self();
     sim_time_t step = DRAIN_LOOK_FIRST, next;
 
-    while (aries_sim_draining(state->hw, state->ptag)) {
-        if (aries_interrupted(process))
-            return GNI_RC_NOT_DONE;
+    while (aries_hw_draining(state->hw, state->ptag)) {
         if (sim_now() >= deadline)
             return GNI_RC_TIMEOUT;
         next = MIN(sim_now() + step, deadline);
-        while (sim_now() < next && sim_wait_until(next, &wait))
-            ; /* woken by something else */
+        do {
+            if (aries_interrupted(process))
+                return GNI_RC_NOT_DONE;
+        } while (sim_now() < next && sim_wait_until(next, &wait)); /* woken by something else */
         step = MIN(2 * step, DRAIN_LOOK_LAST);
     }
     return GNI_RC_SUCCESS;
@@ -327,12 +327,12 @@ gni_return_t GNI_SuspendJob(uint32_t device_id, uint64_t job_id, uint8_t ptag, u
     if (state->suspended || state->suspending)
         return GNI_RC_INVALID_STATE;
     state->suspending = true;
-    aries_sim_hold(hw, state->ptag);
+    aries_hw_hold(hw, state->ptag);
     result = drain(state, timeout == UINT32_MAX ? SIM_NEVER : sim_now() + timeout * SIM_MS);
     state->suspending = false;
     state->suspended = result == GNI_RC_SUCCESS;
     if (!state->suspended)
-        aries_sim_release(hw);
+        aries_hw_release(hw);
     trace(TRACE_INSTANT, TRACE_RANK, hw->node, 0, "job suspended", sim_now(), 0, 0, state->ptag);
     return result;
 }
@@ -348,7 +348,7 @@ gni_return_t GNI_ResumeJob(uint32_t device_id, uint64_t job_id, uint8_t ptag, ui
     if (!state->suspended)
         return GNI_RC_INVALID_STATE;
     state->suspended = false;
-    aries_sim_release(hw);
+    aries_hw_release(hw);
     trace(TRACE_INSTANT, TRACE_RANK, hw->node, 0, "job resumed", sim_now(), 0, 0, state->ptag);
     return GNI_RC_SUCCESS;
 }

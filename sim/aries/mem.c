@@ -60,9 +60,21 @@ static struct aries_mr *find_any(const struct aries_nic *hw, uint8_t ptag,
                                  const gni_mem_handle_t *handle)
 {
     bool vmdh = aries_mem_handle_flags(handle) & ARIES_MEM_VMDH;
-    const struct aries_mdd_table *table = vmdh ? vmdh_block(hw, ptag) : hw->mdds;
+    uint32_t mdh = aries_mem_handle_mdh(handle);
+    const struct aries_mdd_table *table;
 
-    return table != NULL ? mdd_at(table, aries_mem_handle_mdh(handle)) : NULL;
+    if (sim_likely(!vmdh && mdh < ARIES_MRS_FIRST))
+        return hw->mrs_first[mdh];
+    table = vmdh ? vmdh_block(hw, ptag) : hw->mdds;
+    return table != NULL ? mdd_at(table, mdh) : NULL;
+}
+
+void aries_mr_fetch(const struct aries_nic *hw, const gni_mem_handle_t *handle)
+{
+    uint32_t mdh = aries_mem_handle_mdh(handle);
+
+    if (mdh < ARIES_MRS_FIRST)
+        sim_fetch(hw->mrs_first[mdh], 1);
 }
 
 struct aries_mr *aries_mr_find(struct aries_nic *hw, uint8_t ptag, gni_mem_handle_t handle)
@@ -195,10 +207,11 @@ void aries_mr_discard(void *object)
 
 void aries_mr_unref(struct aries_mr *mr)
 {
-    struct aries_fabric *fabric = mr->fabric;
+    struct aries_fabric *fabric;
 
     if (--mr->refs > 0)
         return;
+    fabric = mr->fabric;
     if (mr->cq != NULL)
         aries_cq_unref(mr->cq);
     aries_mr_discard(mr);
@@ -270,6 +283,7 @@ static gni_mem_handle_t handle_of(const struct aries_mr *mr)
         .address = mr->vmdh || mr->segmented ? 0 : mr->base,
         .mdh = mr->mdh,
         .pages = pages < ARIES_MEM_PAGES_MAX ? (uint32_t)pages : ARIES_MEM_PAGES_MAX,
+        .life = mr->process->fabric->life,
         .page_shift = ARIES_MEM_PAGE_SHIFT,
         .flags =
             (uint8_t)((mr->read_only ? ARIES_MEM_READONLY : 0) | (mr->vmdh ? ARIES_MEM_VMDH : 0)),
@@ -324,17 +338,24 @@ static gni_return_t enter(struct gni_nic *nic, const struct region *region, stru
         return GNI_RC_INVALID_PARAM;
     if (hw->mdd_used >= timing->mdds || !aries_job_may_add(hw, nic->ptag, GNI_JOB_RES_MDD))
         return GNI_RC_ERROR_RESOURCE;
+    index = vmdh ? vmdh_index : MDD_ANY;
+    if (!aries_hw_mdd(hw, nic->ptag, vmdh, &index))
+        return GNI_RC_ERROR_RESOURCE;
     mr = slab_new(&hw->fabric->objects->mrs);
-    index = mdd_insert(table, vmdh ? vmdh_index : MDD_ANY, mr);
+    index = mdd_insert(table, index, mr);
     if (index == MDD_ANY) {
+        aries_hw_mdd_gone(hw, nic->ptag, vmdh, vmdh_index);
         slab_delete(&hw->fabric->objects->mrs, mr);
         return GNI_RC_ERROR_RESOURCE;
     }
     hw->mdd_used++;
     fill(mr, nic, region, cq, flags);
     mr->mdh = (uint16_t)index;
+    if (!vmdh && index < ARIES_MRS_FIRST)
+        hw->mrs_first[index] = mr;
     mr->handle = handle_of(mr);
     aries_list_add(&nic->mrs, &mr->nic_link);
+    aries_hw_mr_changed(mr);
     *handle = mr->handle;
     return GNI_RC_SUCCESS;
 }
@@ -376,6 +397,7 @@ static gni_return_t update(struct gni_nic *nic, uint64_t address, uint64_t lengt
     for (page = (address - mr->address) >> ARIES_MEM_PAGE_SHIFT; page <= last; page++)
         mr->pages[page / 64] |= UINT64_C(1) << page % 64;
     mr->live = true;
+    aries_hw_mr_changed(mr);
     return GNI_RC_SUCCESS;
 }
 
@@ -470,9 +492,13 @@ void aries_mr_release(struct aries_mr *mr)
     struct aries_nic *hw = mr->nic->hw;
 
     mdd_remove(table_of(hw, mr->ptag, mr->vmdh), mr->mdh);
+    if (!mr->vmdh && mr->mdh < ARIES_MRS_FIRST)
+        hw->mrs_first[mr->mdh] = NULL;
     hw->mdd_used--;
     aries_list_remove(&mr->nic_link);
     mr->live = false;
+    aries_hw_mr_changed(mr);
+    aries_hw_mdd_gone(hw, mr->ptag, mr->vmdh, mr->mdh);
     mr->nic = NULL;
     mr->process = &nobody;
     aries_mr_unref(mr);

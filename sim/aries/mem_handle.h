@@ -6,8 +6,11 @@
  *
  *             format 1                             format 2 (flag NEW_FORMAT)
  *   qword1    63:52 MDH | 51:0 address >> 12       63:52 entropy | 51:0 address >> 12
- *   qword2    63:56 CRC | 41:34 flags              63:56 CRC | 53:42 MDH | 41:34 flags
+ *   qword2    63:56 CRC | 55:42 life | 41:34 flags 63:56 CRC | 53:42 MDH | 41:34 flags
  *             33:28 log2 of the page size | 27:0 pages                 as format 1
+ *
+ * The life is 0 on the hardware and in simulation. Live mode says there which process made the
+ * handle, so that what is meant for one that has died does not reach its successor.
  *
  * A target resolves a handle by (NIC, protection tag, MDH) and takes bounds from its own table: a
  * handle that a program built from a key says 0xFFFFFFF pages.
@@ -31,12 +34,14 @@ enum aries_mem_flag {
 
 #define ARIES_MEM_MDH_COUNT 4096u
 #define ARIES_MEM_PAGES_MAX 0x0FFFFFFFu
+#define ARIES_MEM_LIFE_MAX 0x3fffu
 #define ARIES_MEM_PAGE_SHIFT 12
 
 struct aries_mem_handle {
     uint64_t address; /* start of the region, a multiple of 4 KiB; 0 with VMDH */
     uint32_t mdh; /* number of the memory descriptor, below ARIES_MEM_MDH_COUNT */
     uint32_t pages; /* at most ARIES_MEM_PAGES_MAX */
+    uint16_t life; /* at most ARIES_MEM_LIFE_MAX; 0: not said */
     uint8_t page_shift;
     uint8_t flags; /* ARIES_MEM_ */
 };
@@ -58,6 +63,13 @@ static inline uint32_t aries_mem_handle_mdh(const gni_mem_handle_t *handle)
 {
     return aries_mem_handle_flags(handle) & ARIES_MEM_NEW_FORMAT ? handle->qword2 >> 42 & 0xfff
                                                                  : handle->qword1 >> 52;
+}
+
+static inline uint32_t aries_mem_handle_life(const gni_mem_handle_t *handle)
+{
+    return aries_mem_handle_flags(handle) & ARIES_MEM_NEW_FORMAT
+               ? 0
+               : handle->qword2 >> 42 & ARIES_MEM_LIFE_MAX;
 }
 
 #endif

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include "cq_entry.h"
 
-#define EVENT_PE(datum) ((datum)&0x3ffffu)
+#define EVENT_KEY(datum) ((datum)&0xffffffu)
 
 /* ---- views ----------------------------------------------------------------------------------- */
 
@@ -66,7 +66,7 @@ static void watch_all(struct gni_msgq *msgq)
 {
     uint32_t index;
 
-    for (index = 0; index < msgq->region->attrs.num_msgq_eps; index++) {
+    for (index = 0; index < msgq->region->slots; index++) {
         struct msgq_connection *connection = msgq_connection_at(msgq->region, index);
 
         if (connection->state != MSGQ_FREE)
@@ -100,7 +100,7 @@ static bool can_return(const struct gni_msgq *msgq)
 
     if (sim_likely(msgq->owes_count == 0) || msgq_queue_full(msgq->send_cq))
         return false;
-    for (index = 0; index < msgq->region->attrs.num_msgq_eps; index++)
+    for (index = 0; index < msgq->region->slots; index++)
         if (msgq->views[index].owes &&
             msgq_connection_at(msgq->region, index)->state == MSGQ_ACTIVE)
             return true;
@@ -149,7 +149,7 @@ static void retry_owed(struct gni_msgq *msgq)
 {
     uint32_t index;
 
-    for (index = 0; index < msgq->region->attrs.num_msgq_eps && msgq->owes_count > 0; index++) {
+    for (index = 0; index < msgq->region->slots && msgq->owes_count > 0; index++) {
         struct msgq_connection *connection = msgq_connection_at(msgq->region, index);
         struct msgq_view *view = &msgq->views[index];
 
@@ -183,12 +183,13 @@ static void take(struct gni_msgq *msgq, struct msgq_connection *connection,
     message->pe = connection->pe;
     message->connection = connection->index;
     message->generation = connection->generation;
-    message->length = record->length;
+    message->length = (uint16_t)MIN(record->length, sizeof(message->data));
     message->tag = record->tag;
     message->data[0] = 0; /* a callback that reads an empty message sees no old bytes */
-    memcpy(message->data, record + 1, record->length);
+    memcpy(message->data, record + 1, message->length);
     msgq_note_returned(connection, record->returned);
-    if (connection->remote[connection->last_sender].id != record->sender)
+    if (msgq->region->lanes == 1 &&
+        connection->remote[connection->last_sender].id != record->sender)
         connection->last_sender = sender_place(connection, record->sender);
     connection->received++;
     connection->take_slot = msgq_slot_after(connection, connection->take_slot, 1);
@@ -267,9 +268,9 @@ static gni_return_t take_events(struct gni_msgq *msgq)
             continue;
         }
         if (result != GNI_RC_SUCCESS || aries_cq_entry_info(entry) != ARIES_CQ_CPLTN_DREQ ||
-            (datum ^ EVENT_PE(datum)) != MSGQ_EVENT)
+            (datum ^ EVENT_KEY(datum)) != MSGQ_EVENT)
             return GNI_RC_INVALID_STATE;
-        connection = msgq_connection_of(msgq->region, EVENT_PE(datum));
+        connection = msgq_lane_of(msgq->region, EVENT_KEY(datum));
         if (connection == NULL)
             continue; /* it was released, and its messages with it */
         view = view_of(msgq, connection);
@@ -335,7 +336,7 @@ static void describe(const void *what, char *buffer, size_t size)
 /* A look, or for `timeout` ms many of them. */
 static bool await(struct gni_msgq *msgq, uint32_t timeout)
 {
-    const struct sim_wait wait = {"a shared message queue", describe, msgq};
+    const struct sim_wait wait = {"a shared message queue", describe, msgq, msgq->ids + 1};
     const struct aries_timing *timing = aries_timing_of(msgq->nic);
     sim_time_t deadline;
     bool in_time = true;

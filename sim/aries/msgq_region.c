@@ -4,6 +4,8 @@
 
 #include <sys/mman.h>
 
+#define MAILBOXES_ALIGN 4096u /* nothing but mailboxes is registered */
+
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
 static uint64_t align(uint64_t value, uint64_t unit)
@@ -38,11 +40,16 @@ static uint32_t table_size(uint32_t connections)
     return size * 2;
 }
 
-bool msgq_layout_of(const gni_msgq_attr_t *attrs, struct msgq_layout *layout)
+bool msgq_layout_of(const gni_msgq_attr_t *attrs, uint32_t lanes, struct msgq_layout *layout)
 {
     uint64_t end = align(sizeof(struct msgq_region), MSGQ_LINE), mailbox = MSGQ_LINE, each = 0;
 
+    uint64_t slots;
+
     if (!attrs_ok(attrs))
+        return false;
+    slots = (uint64_t)attrs->num_msgq_eps * lanes;
+    if (slots > UINT32_MAX)
         return false;
     layout->slot_bytes = (uint32_t)align(sizeof(struct msgq_record) + attrs->max_msg_sz, MSGQ_LINE);
     if (!append(&mailbox, attrs->smsg_q_sz, layout->slot_bytes) ||
@@ -50,7 +57,7 @@ bool msgq_layout_of(const gni_msgq_attr_t *attrs, struct msgq_layout *layout)
         return false;
     layout->mailbox_bytes = (uint32_t)mailbox;
     layout->connection_bytes = (uint32_t)each;
-    layout->table_size = table_size(attrs->num_msgq_eps);
+    layout->table_size = table_size((uint32_t)slots);
     layout->instances = end;
     if (!append(&end, attrs->nloc_insts, sizeof(struct msgq_instance)))
         return false;
@@ -61,10 +68,10 @@ bool msgq_layout_of(const gni_msgq_attr_t *attrs, struct msgq_layout *layout)
     if (!append(&end, layout->table_size, sizeof(uint32_t)))
         return false;
     layout->connections = end;
-    if (!append(&end, attrs->num_msgq_eps, each))
+    if (!append(&end, slots, each))
         return false;
-    layout->mailboxes = end;
-    if (!append(&end, attrs->num_msgq_eps, mailbox))
+    layout->mailboxes = end = align(end, MAILBOXES_ALIGN);
+    if (!append(&end, slots, mailbox))
         return false;
     layout->bytes = align(end, MSGQ_PAGE_BYTES);
     return layout->bytes <= UINT32_MAX;
@@ -74,7 +81,7 @@ gni_return_t GNI_MsgqSize(gni_msgq_attr_t *attrs, uint32_t *size)
 {
     struct msgq_layout layout;
 
-    if (size == NULL || !msgq_layout_of(attrs, &layout))
+    if (size == NULL || !msgq_layout_of(attrs, 1, &layout))
         return GNI_RC_INVALID_PARAM;
     *size = (uint32_t)layout.bytes;
     return GNI_RC_SUCCESS;
@@ -125,14 +132,14 @@ uint8_t *msgq_slot_busy(struct msgq_connection *connection, uint32_t slot)
 
 uint64_t msgq_mailbox_offset(const struct msgq_region *region, uint32_t index)
 {
-    return region->layout.mailboxes + (uint64_t)index * region->layout.mailbox_bytes;
+    return (uint64_t)index * region->layout.mailbox_bytes;
 }
 
 struct msgq_count *msgq_count_of(struct msgq_connection *connection)
 {
     struct msgq_region *region = msgq_region_of(connection);
 
-    return place(region, msgq_mailbox_offset(region, connection->index));
+    return place(region, region->layout.mailboxes + msgq_mailbox_offset(region, connection->index));
 }
 
 struct msgq_record *msgq_record_of(struct msgq_connection *connection, uint32_t ahead)
@@ -174,72 +181,127 @@ struct msgq_connection *msgq_connection_of(struct msgq_region *region, uint32_t 
     return NULL;
 }
 
-struct msgq_connection *msgq_connection_new(struct msgq_region *region, uint32_t pe)
+uint32_t msgq_vacant(struct msgq_region *region)
 {
-    struct msgq_connection *connection;
-    uint32_t index = region->connections, drawn;
+    uint32_t index = region->connections * region->lanes;
 
     while (msgq_connection_at(region, index)->state != MSGQ_FREE)
-        index = (index + 1) % region->attrs.num_msgq_eps;
-    connection = msgq_connection_at(region, index);
-    drawn = connection->drawn;
+        index = (index + region->lanes) % region->slots;
+    return index;
+}
+
+uint32_t msgq_next_generation(struct msgq_region *region, uint32_t index)
+{
+    return msgq_connection_at(region, index)->drawn % MSGQ_GENERATIONS + 1;
+}
+
+/* A place is taken: its mailbox is empty. */
+static struct msgq_connection *occupy(struct msgq_region *region, uint32_t index, uint32_t pe,
+                                      uint32_t lane, uint32_t generation)
+{
+    struct msgq_connection *connection = msgq_connection_at(region, index);
+    uint32_t drawn = connection->drawn;
+
     memset(connection, 0, region->layout.connection_bytes);
     connection->state = MSGQ_ASSIGNED;
     connection->index = index;
     connection->offset =
         region->layout.connections + (uint64_t)index * region->layout.connection_bytes;
     connection->pe = pe;
+    connection->lane = lane;
     connection->drawn = drawn + 1;
-    connection->generation = drawn % MSGQ_GENERATIONS + 1;
-    memset(msgq_count_of(connection), 0, region->layout.mailbox_bytes);
-    region->connections++;
-    table_insert(region, connection);
+    connection->generation = generation;
     return connection;
 }
 
-void msgq_connection_free(struct msgq_region *region, struct msgq_connection *connection)
+struct msgq_connection *msgq_connection_new(struct msgq_region *region, uint32_t pe, uint32_t index,
+                                            uint32_t generation)
+{
+    struct msgq_connection *connection = occupy(region, index, pe, 0, generation);
+
+    table_insert(region, connection);
+    memset(msgq_count_of(connection), 0, region->layout.mailbox_bytes);
+    region->connections++;
+    return connection;
+}
+
+/*
+ * A message may have come before anybody thought of the lane: its mailbox is as it is, and what is
+ * of an earlier generation is not read.
+ */
+struct msgq_connection *msgq_lane_of(struct msgq_region *region, uint32_t key)
+{
+    uint32_t pe = key & ((1u << MSGQ_PE_BITS) - 1), lane = key >> MSGQ_PE_BITS;
+    struct msgq_connection *first = msgq_connection_of(region, pe), *connection;
+
+    if (lane >= region->lanes || first == NULL)
+        return NULL;
+    connection = msgq_connection_at(region, first->index + lane);
+    return connection->state != MSGQ_FREE
+               ? connection
+               : occupy(region, first->index + lane, pe, lane, first->generation);
+}
+
+void msgq_connect(struct msgq_region *region, struct msgq_connection *first,
+                  const struct msgq_remote *remote, uint32_t count, uint64_t mailbox,
+                  uint32_t place)
+{
+    uint32_t lane;
+
+    for (lane = 0; lane < region->lanes && lane < count; lane++) {
+        struct msgq_connection *connection = msgq_connection_at(region, first->index + lane);
+
+        if (connection->state == MSGQ_FREE)
+            connection = occupy(region, first->index + lane, first->pe, lane, first->generation);
+        connection->remote_generation = (uint32_t)(mailbox % MSGQ_LINE);
+        connection->remote_mailbox = mailbox - connection->remote_generation;
+        if (region->lanes > 1)
+            connection->remote_mailbox += (uint64_t)place * region->layout.mailbox_bytes;
+        connection->remote_count = count;
+        connection->last_sender = lane;
+        memcpy(connection->remote, remote, count * sizeof(*remote));
+        connection->state = MSGQ_ACTIVE;
+    }
+}
+
+bool msgq_connection_idle(struct msgq_region *region, struct msgq_connection *first)
+{
+    uint32_t lane;
+
+    for (lane = 0; lane < region->lanes; lane++)
+        if (msgq_connection_at(region, first->index + lane)->in_flight > 0)
+            return false;
+    return true;
+}
+
+void msgq_connection_free(struct msgq_region *region, struct msgq_connection *first)
 {
     uint32_t *table = place(region, region->layout.table), index;
 
-    connection->state = MSGQ_FREE;
+    for (index = first->index; index < first->index + region->lanes; index++)
+        msgq_connection_at(region, index)->state = MSGQ_FREE;
     region->connections--;
     /* Rare: the table is made anew rather than mended. */
     memset(table, 0, region->layout.table_size * sizeof(*table));
-    for (index = 0; index < region->attrs.num_msgq_eps; index++)
-        if (msgq_connection_at(region, index)->state != MSGQ_FREE)
+    for (index = 0; index < region->slots; index++)
+        if (msgq_connection_at(region, index)->state != MSGQ_FREE &&
+            msgq_connection_at(region, index)->lane == 0)
             table_insert(region, msgq_connection_at(region, index));
 }
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-uint32_t msgq_checksum(const struct msgq_record *record)
-{
-    const uint32_t fields[] = {record->number, record->returned, record->sender, record->target};
-    uint64_t sum = (uint64_t)record->mark << 24 | record->tag << 16 | record->length, word;
-    const uint8_t *at = (const uint8_t *)(record + 1);
-    uint32_t left = record->length, i;
-
-    for (i = 0; i < G_N_ELEMENTS(fields); i++)
-        sum = (sum ^ (sum >> 29) ^ fields[i]) * 0x9e3779b97f4a7c15ull;
-    for (; left != 0; at += 8) {
-        uint32_t part = left < 8 ? left : 8;
-
-        word = 0;
-        memcpy(&word, at, part);
-        sum = (sum ^ (sum >> 29) ^ word) * 0xbf58476d1ce4e5b9ull;
-        left -= part;
-    }
-    return (uint32_t)(sum >> 32);
-}
-
+/* Others may write there at any time: what is looked at is a copy. */
 bool msgq_arrived(struct msgq_connection *connection, uint32_t ahead)
 {
-    const struct msgq_record *record = msgq_record_of(connection, ahead);
+    const struct msgq_record *there = msgq_record_of(connection, ahead);
+    struct msgq_record record;
 
-    return record->mark == (MSGQ_MARK | connection->generation) &&
-           record->number == connection->received + ahead &&
-           record->length <= msgq_region_of(connection)->attrs.max_msg_sz &&
-           record->checksum == msgq_checksum(record);
+    memcpy(&record, there, sizeof(record));
+    return record.mark == (MSGQ_MARK | connection->generation) &&
+           record.number == connection->received + ahead &&
+           record.length <= msgq_region_of(connection)->attrs.max_msg_sz &&
+           record.checksum == msgq_checksum(&record, there + 1);
 }
 
 /* ---- finding the region ---------------------------------------------------------------------- */
@@ -255,9 +317,9 @@ static struct msgq_shared *shared_find(const struct gni_nic *nic)
 }
 
 struct msgq_shared *msgq_shared_open(struct gni_nic *nic, const gni_msgq_attr_t *attrs,
-                                     const struct msgq_layout *layout)
+                                     uint32_t lanes, const struct msgq_layout *layout)
 {
-    struct msgq_shared *shared = shared_find(nic);
+    struct msgq_shared *shared = lanes == 1 ? shared_find(nic) : NULL;
     struct msgq_region *region;
 
     if (shared != NULL) {
@@ -272,6 +334,8 @@ struct msgq_shared *msgq_shared_open(struct gni_nic *nic, const gni_msgq_attr_t 
     region->attrs = *attrs;
     region->layout = *layout;
     region->state = MSGQ_FORMING;
+    region->lanes = lanes;
+    region->slots = attrs->num_msgq_eps * lanes;
     shared = g_new0(struct msgq_shared, 1);
     shared->hw = nic->hw;
     shared->ptag = nic->ptag;
@@ -288,6 +352,7 @@ static void shared_free(struct msgq_shared *shared)
 {
     munmap(shared->region, shared->region->layout.bytes);
     g_free(shared->owners);
+    g_free(shared->others);
     g_free(shared);
 }
 

@@ -96,7 +96,9 @@ static void submit(struct msgq_send *send, sim_time_t cpu)
 
     work_fill(&work, &ep, &mode);
     work.remote_wanted = send->cq != NULL;
-    work.remote_event = MSGQ_EVENT | nic->hw->pe_addr;
+    work.remote_event =
+        MSGQ_EVENT |
+        msgq_key(send->msgq->pe, send->msgq->region->lanes > 1 ? send->msgq->index : 0);
     send->attempts++;
     nic->hw->ops->submit(nic, &work);
 }
@@ -123,7 +125,7 @@ static void launch(struct msgq_connection *connection, struct msgq_send *send,
 
     send->connection = connection->index;
     send->generation = connection->generation;
-    send->target = aries_nic_by_pe(msgq->fabric, connection->pe);
+    send->target = aries_pe_resolve(msgq->nic, connection->pe);
     send->handle = remote->handle;
     send->address = mailbox_address(connection, remote) + offset;
     if (send->cq != NULL) { /* a count may end after connection and handle: nobody waits for it */
@@ -211,7 +213,8 @@ bool msgq_return_credits(struct gni_msgq *msgq, struct msgq_connection *connecti
 /* The instance that a count was written through has left: any other of its node does as well. */
 static bool other_way(struct msgq_send *send, struct msgq_connection *connection)
 {
-    if (send->cq != NULL || ++send->ways >= connection->remote_count)
+    if (send->cq != NULL || msgq_region_of(connection)->lanes > 1 ||
+        ++send->ways >= connection->remote_count)
         return false;
     connection->last_sender = (connection->last_sender + 1) % connection->remote_count;
     send->handle = connection->remote[connection->last_sender].handle;
@@ -304,7 +307,8 @@ static void describe(const void *what, char *buffer, size_t size)
 /* One poll; the handle is held meanwhile. */
 static gni_return_t wait_for_credit(struct gni_msgq *msgq, const struct msgq_view *view)
 {
-    const struct sim_wait wait = {"an MSGQ credit", describe, view};
+    const struct sim_wait wait = {"an MSGQ credit", describe, view,
+                                  msgq->ids + MSGQ_IDS + 2 * view->index + 1};
     gni_return_t result = GNI_RC_SUCCESS;
 
     msgq->stalled = true;
@@ -349,7 +353,7 @@ static void fill(struct msgq_send *send, const struct msgq_connection *connectio
         memcpy(payload, message->header, message->header_length);
     if (message->length != 0)
         memcpy(payload + message->header_length, message->data, message->length);
-    record->checksum = msgq_checksum(record);
+    record->checksum = msgq_checksum(record, record + 1);
 }
 
 static void send_now(struct gni_msgq *msgq, struct msgq_connection *connection, struct gni_ep *ep,
@@ -397,12 +401,21 @@ static gni_return_t check_arguments(const struct gni_msgq *msgq, const struct gn
 static gni_return_t find_connection(struct gni_msgq *msgq, const struct gni_ep *ep,
                                     struct msgq_connection **connection)
 {
-    *connection = msgq_connection_of(msgq->region, ep->remote_addr);
+    struct msgq_region *region = msgq->region;
+    const struct msgq_remote *remote;
+
+    *connection = msgq_connection_of(region, ep->remote_addr);
     if (*connection == NULL)
         return GNI_RC_NO_MATCH;
+    if ((*connection)->state == MSGQ_ASSIGNED)
+        return GNI_RC_INVALID_STATE;
+    remote = find_remote(*connection, ep->remote_id);
+    if (sim_unlikely(region->lanes > 1) && remote != NULL)
+        *connection = msgq_connection_at(region, (*connection)->index +
+                                                     (uint32_t)(remote - (*connection)->remote));
     if ((*connection)->state != MSGQ_ACTIVE)
         return GNI_RC_INVALID_STATE;
-    return find_remote(*connection, ep->remote_id) != NULL ? GNI_RC_SUCCESS : GNI_RC_NO_MATCH;
+    return remote != NULL ? GNI_RC_SUCCESS : GNI_RC_NO_MATCH;
 }
 
 gni_return_t GNI_MsgqSend(gni_msgq_handle_t msgq_hndl, gni_ep_handle_t ep_hndl, void *hdr,

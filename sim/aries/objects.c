@@ -4,19 +4,32 @@
 
 #include <assert.h>
 #include <glib.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "internal.h"
 
 #define CHUNK_OBJECTS 32u
 
 struct slab_chunk {
     struct slab_chunk *next;
-    uint64_t objects[];
+    uint64_t objects[] __attribute__((aligned(SIM_LINE)));
 };
 
 struct free_object {
     uint32_t magic; /* 0 */
     struct free_object *next;
 };
+
+void *lines_new(size_t bytes)
+{
+    size_t whole = (bytes + SIM_LINE - 1) & ~(size_t)(SIM_LINE - 1);
+    void *memory = aligned_alloc(SIM_LINE, whole);
+
+    if (memory == NULL)
+        g_error("out of memory for %zu bytes", whole);
+    return memset(memory, 0, whole);
+}
 
 static char *object_at(const struct slab *slab, struct slab_chunk *chunk, unsigned index)
 {
@@ -29,7 +42,7 @@ void *slab_new(struct slab *slab)
 
     assert(slab->size >= sizeof(*object) && slab->size % sizeof(void *) == 0);
     if (object == NULL) {
-        struct slab_chunk *chunk = g_malloc0(sizeof(*chunk) + CHUNK_OBJECTS * slab->size);
+        struct slab_chunk *chunk = lines_new(sizeof(*chunk) + CHUNK_OBJECTS * slab->size);
         unsigned index = CHUNK_OBJECTS;
 
         chunk->next = slab->chunks;
@@ -68,7 +81,7 @@ void slab_free(struct slab *slab)
     while (chunk != NULL) {
         struct slab_chunk *next = chunk->next;
 
-        g_free(chunk);
+        free(chunk);
         chunk = next;
     }
     slab->chunks = NULL;

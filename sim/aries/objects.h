@@ -58,7 +58,7 @@ void ep_slab_abandon(struct aries_ep_slab *slab);
 void ep_arena_free(struct ep_arena *arena, void (*discard)(struct gni_ep *ep));
 
 struct aries_objects {
-    struct slab cdms, nics, cqs, mrs, msgqs, ces, channels, errors;
+    struct slab cdms, nics, cqs, mrs, msgqs, ces, ce_notes, channels, errors;
     struct ep_arena eps;
 };
 

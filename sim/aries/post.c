@@ -37,6 +37,15 @@ static void push_local(struct aries_request *request, uint8_t status, uint8_t in
     push_event(request, status, info, false);
 }
 
+/* Who is woken looks at the request, and posts again with its descriptor and endpoint. */
+static void fetch_for(const struct aries_request *request, struct sim_fiber *fiber)
+{
+    sim_fiber_looks(fiber, request, sizeof(*request));
+    sim_fiber_looks(fiber, request->descr, sizeof(*request->descr) + 2 * SIM_LINE);
+    if (request->ep != NULL)
+        sim_fiber_looks(fiber, request->ep, sizeof(*request->ep));
+}
+
 static void local_done(void *context)
 {
     push_local(context, 0, 0);
@@ -49,6 +58,8 @@ static void request_done(void *context, uint8_t status, uint8_t info, bool remot
     struct gni_cq *cq = aries_request_cq(request);
     uint8_t pushed_before = request->pushed;
 
+    if (cq->nic != NULL && cq->nic->process->first != NULL)
+        fetch_for(request, cq->nic->process->first);
     if ((request->expected & GNI_CQMODE_LOCAL_EVENT) && !request->local_pushed)
         push_local(request, status, info);
     if (request->expected & GNI_CQMODE_GLOBAL_EVENT)
@@ -143,24 +154,33 @@ gni_return_t post_launch(const struct post *post, struct aries_work *works, uint
     struct aries_nic *hw = nic->hw;
     struct aries_request *request = NULL;
     uint64_t bytes = 0;
-    sim_time_t cpu = 0;
+    sim_time_t began, cpu = 0;
     uint32_t i;
 
     if (sim_unlikely(nic->ntt != NULL) && outside(works, count))
         return GNI_RC_NO_MATCH;
     sim_settle();
     sim_idle_break();
+    began = trace_begin();
     if (post->expected != 0) {
         request = aries_request_new(post->cq, post->ep, post->descr, post->expected);
         if (request == NULL)
             return GNI_RC_ERROR_RESOURCE;
+        sim_fiber_looks(NULL, post->cq, 2 * SIM_LINE);
+        sim_fiber_looks(NULL, post->cq->ring, RING_FIRST * sizeof(*post->cq->ring));
         request->in_flight = true;
         request->unit = (uint8_t)works[0].unit;
         aries_cq_ref(post->cq);
     } else {
         aries_nic_ref(nic);
     }
+    sim_fiber_looks(NULL, nic, 3 * SIM_LINE);
+    sim_fiber_looks(NULL, hw, SIM_LINE);
+    sim_fiber_looks(NULL, nic->process, SIM_LINE);
     for (i = 0; i < count; i++) {
+        works[i].own = post->cq;
+        works[i].process = nic->process;
+        works[i].fiber = nic->process->first;
         works[i].done = request != NULL ? request_done : silent_done;
         works[i].local_done = local_done;
         works[i].context = request != NULL ? (void *)request : nic;
@@ -169,12 +189,12 @@ gni_return_t post_launch(const struct post *post, struct aries_work *works, uint
     }
     post->descr->status = GNI_RC_NOT_DONE;
     post->descr->cq_mode_complete = 0;
-    trace(TRACE_SLICE, TRACE_RANK, hw->node, nic->process->trace_index, post->call,
-          sim_local_time(), cpu, 0, bytes);
     if (count == 1)
         hw->ops->submit(nic, works);
     else
         hw->ops->submit_chain(nic, works, count);
+    trace(TRACE_SLICE, TRACE_RANK, hw->node, nic->process->trace_index, post->call, began,
+          trace_taken(began, cpu), 0, bytes);
     return GNI_RC_SUCCESS;
 }
 

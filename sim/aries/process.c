@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The fabric, its jobs, and the processes on its nodes. */
+/* The fabric, its jobs, and the processes on its nodes. Who runs those: sim_process.c, live/. */
 #include "front.h"
 
+#include <stdlib.h>
 #include "bi.h"
 #include "ce.h"
 #include "comp_chan.h"
@@ -34,7 +35,7 @@ struct aries_nic *aries_nic_by_pe(struct aries_fabric *fabric, uint32_t pe_addr)
 
     if (node >= fabric->nodes)
         node = pe_addr; /* no dragonfly, or nothing there */
-    if (node >= fabric->nodes || fabric->nics[node].pe_addr != pe_addr)
+    if (node >= fabric->nodes || fabric->pe_addrs[node] != pe_addr)
         return NULL;
     return &fabric->nics[node];
 }
@@ -86,14 +87,15 @@ struct aries_fabric *aries_fabric_create(struct net *net, const struct aries_par
     fabric->nodes = net_endpoints(net);
     fabric->seed = seed;
     aries_params_to_timing(params, &fabric->timing);
-    fabric->nics = g_new0(struct aries_nic, fabric->nodes);
+    fabric->nics = lines_new(fabric->nodes * sizeof(struct aries_nic));
+    fabric->pe_addrs = g_new(uint32_t, fabric->nodes);
     for (node = 0; node < fabric->nodes; node++) {
         struct aries_nic *nic = &fabric->nics[node];
 
         nic->fabric = fabric;
-        nic->ops = &aries_sim_nic_ops;
+        nic->ops = &aries_hw_nic_ops;
         nic->node = node;
-        nic->pe_addr = pe_of(net, node);
+        nic->pe_addr = fabric->pe_addrs[node] = pe_of(net, node);
         nic->alive = true;
         aries_list_init(&nic->attached);
         aries_list_init(&nic->errors);
@@ -107,12 +109,13 @@ struct aries_fabric *aries_fabric_create(struct net *net, const struct aries_par
     fabric->objects->mrs.size = sizeof(struct aries_mr);
     fabric->objects->msgqs.size = sizeof(struct gni_msgq);
     fabric->objects->ces.size = sizeof(struct gni_ce);
+    fabric->objects->ce_notes.size = sizeof(struct ce_note);
     fabric->objects->channels.size = sizeof(struct gni_comp_chan);
     fabric->objects->errors.size = sizeof(struct gni_err);
     register_books(fabric);
     aries_copy_guard();
     fabric->mailboxes = g_hash_table_new(NULL, NULL);
-    aries_sim_fabric_init(fabric);
+    aries_hw_fabric_init(fabric);
     return fabric;
 }
 
@@ -129,13 +132,14 @@ void aries_fabric_destroy(struct aries_fabric *fabric)
     }
     aries_datagrams_fini(fabric);
     g_hash_table_destroy(fabric->mailboxes);
-    aries_sim_fabric_fini(fabric);
+    aries_hw_fabric_fini(fabric);
     aries_copy_unguard();
     for (node = 0; node < fabric->nodes; node++) {
         aries_mdds_free(&fabric->nics[node]);
         aries_msgqs_free(&fabric->nics[node]);
         aries_job_states_free(&fabric->nics[node]);
         g_free(fabric->nics[node].bi);
+        g_free(fabric->nics[node].vces);
     }
     slab_each(&objects->cqs, aries_cq_discard);
     slab_each(&objects->mrs, aries_mr_discard);
@@ -148,12 +152,15 @@ void aries_fabric_destroy(struct aries_fabric *fabric)
     slab_free(&objects->mrs);
     slab_free(&objects->msgqs);
     slab_free(&objects->ces);
+    slab_free(&objects->ce_notes);
     slab_free(&objects->channels);
     slab_free(&objects->errors);
     ep_arena_free(&objects->eps, aries_smsg_ep_free);
+    aries_smsg_copies_free();
     g_free(objects);
     g_free(fabric->jobs);
-    g_free(fabric->nics);
+    free(fabric->nics);
+    g_free(fabric->pe_addrs);
     fabric->retired = retired;
     retired = fabric;
 }
@@ -199,7 +206,7 @@ struct aries_job *aries_job_find(struct aries_nic *hw, uint8_t ptag, uint32_t co
             (ptag == GNI_FIND_ALLOC_PTAG || job->ptag == ptag))
             return job;
     }
-    return NULL;
+    return aries_hw_job(hw, ptag, cookie);
 }
 
 static bool ptag_used(const struct aries_fabric *fabric, uint32_t ptag)
@@ -233,7 +240,7 @@ struct aries_process *aries_process_create(struct aries_fabric *fabric, uint32_t
                                            const char *name,
                                            void (*killed)(void *arg, const char *why), void *arg)
 {
-    struct aries_process *process = g_new0(struct aries_process, 1);
+    struct aries_process *process = lines_new(sizeof(*process));
     struct aries_nic *hw = &fabric->nics[node];
     struct aries_list *link;
 
@@ -259,63 +266,9 @@ struct aries_process *aries_process_create(struct aries_fabric *fabric, uint32_t
     return process;
 }
 
-void aries_process_bind(struct aries_process *process, struct sim_fiber *fiber)
-{
-    process->fibers =
-        g_renew(struct sim_fiber *, process->fibers, (size_t)process->fibers_count + 1);
-    process->fibers[process->fibers_count++] = fiber;
-    sim_fiber_set_owner(fiber, process);
-}
-
-static bool remove_fiber(struct sim_fiber **fibers, uint32_t *count, const struct sim_fiber *fiber)
-{
-    uint32_t i;
-
-    for (i = 0; i < *count && fibers[i] != fiber; i++)
-        ;
-    if (i == *count)
-        return false;
-    --*count;
-    memmove(&fibers[i], &fibers[i + 1], (*count - i) * sizeof(*fibers));
-    return true;
-}
-
-void aries_process_unbind(struct aries_process *process, const struct sim_fiber *fiber)
-{
-    remove_fiber(process->fibers, &process->fibers_count, fiber);
-    while (remove_fiber(process->interrupted, &process->interrupted_count, fiber))
-        ;
-    aries_errors_forget(process, fiber);
-}
-
-void aries_process_interrupt(struct aries_process *process, struct sim_fiber *fiber)
-{
-    process->interrupted =
-        g_renew(struct sim_fiber *, process->interrupted, (size_t)process->interrupted_count + 1);
-    process->interrupted[process->interrupted_count++] = fiber;
-    sim_wake(fiber);
-}
-
-bool aries_interrupted(struct aries_process *process)
-{
-    bool found = false;
-
-    while (sim_unlikely(process->interrupted_count > 0) &&
-           remove_fiber(process->interrupted, &process->interrupted_count, sim_fiber_self()))
-        found = true;
-    return found;
-}
-
 void *aries_process_arg(const struct aries_process *process)
 {
     return process->killed_arg;
-}
-
-struct aries_process *aries_process_self(void)
-{
-    struct sim_fiber *fiber = sim_fiber_self();
-
-    return fiber != NULL ? sim_fiber_owner(fiber) : NULL;
 }
 
 void aries_process_exit(struct aries_process *process)
@@ -330,17 +283,7 @@ void aries_process_exit(struct aries_process *process)
     g_free(process->fibers);
     g_free(process->interrupted);
     g_free(process->name);
-    g_free(process);
-}
-
-void aries_process_wake(struct aries_process *process)
-{
-    uint32_t i;
-
-    if (process == NULL || process->dead)
-        return;
-    for (i = 0; i < process->fibers_count; i++)
-        sim_notify(process->fibers[i]);
+    free(process);
 }
 
 void aries_process_notify(struct aries_process *process)
@@ -348,16 +291,6 @@ void aries_process_notify(struct aries_process *process)
     aries_process_wake(process);
     if (sim_unlikely(process != NULL && process->msgqs != NULL))
         aries_msgq_notify(process->msgqs);
-}
-
-void aries_process_written(struct aries_process *process)
-{
-    uint32_t i;
-
-    if (process == NULL || process->dead)
-        return;
-    for (i = 0; i < process->fibers_count; i++)
-        sim_wake(process->fibers[i]);
 }
 
 void aries_process_kill(struct aries_process *process, const char *why)
@@ -384,16 +317,4 @@ void aries_transaction_failed(struct gni_nic *nic, uint8_t status, bool silent)
         aries_process_kill(nic->process, "a transaction failed (GNI_CDM_MODE_ERR_ALL_KILL)");
     else if (silent)
         aries_process_kill(nic->process, "a transaction without completion events failed");
-}
-
-/* ---- spinning on memory ---------------------------------------------------------------------- */
-
-void aries_spin(bool (*ready)(const void *arg), const void *arg)
-{
-    const struct sim_wait wait = {.text = "spins on memory", .what = arg};
-
-    /* The NIC makes a write visible when a spinning CPU sees it: `poll` is in there. */
-    sim_settle();
-    while (!ready(arg))
-        sim_wait_until(SIM_NEVER, &wait);
 }

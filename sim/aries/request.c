@@ -77,8 +77,10 @@ struct aries_request *aries_request_new(struct gni_cq *cq, struct gni_ep *ep,
         return NULL;
     request = request_at(cq, cq->requests_free);
     cq->requests_free = request->next_free;
-    if (cq->requests_free != NO_REQUEST)
+    if (cq->requests_free != NO_REQUEST && descr == NULL)
         __builtin_prefetch(request_at(cq, cq->requests_free), 1);
+    else if (cq->requests_free != NO_REQUEST)
+        sim_fiber_looks(NULL, request_at(cq, cq->requests_free), sizeof(*request));
     cq->requests_busy++;
     request->ep = ep;
     request->descr = descr;
@@ -98,6 +100,8 @@ static void slot_free(struct gni_cq *cq, struct aries_request *request)
     uint32_t bits = index_bits(cq);
     uint32_t index = (request->tid & ((1u << bits) - 1)) - 1;
 
+    if (sim_unlikely(request->copy != NULL))
+        aries_smsg_copy_free(request);
     request->tid = (request->tid + (1u << bits)) & ARIES_CQ_TID_MAX;
     request->next_free = cq->requests_free;
     cq->requests_free = index;
@@ -164,6 +168,8 @@ void aries_requests_free(struct gni_cq *cq)
 {
     uint32_t chunks = cq->requests_count >> ARIES_REQUESTS_SHIFT, i;
 
+    for (i = 0; i < cq->requests_count; i++)
+        aries_smsg_copy_free(request_at(cq, i));
     for (i = 0; i < chunks; i++)
         g_free(cq->requests[i]);
     g_free(cq->requests);

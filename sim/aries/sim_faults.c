@@ -14,7 +14,7 @@ void aries_node_crash(struct aries_fabric *fabric, uint32_t node)
     if (!nic->alive)
         return;
     nic->alive = false;
-    aries_sim_release(nic); /* what is held back ends, too */
+    aries_hw_release(nic); /* what is held back ends, too */
     trace(TRACE_INSTANT, TRACE_FAULT, node, 0, "node crash", sim_now(), 0, 0, node);
     for (link = nic->processes.next; link != &nic->processes;) {
         struct aries_process *process = sim_container_of(link, struct aries_process, node_link);
@@ -69,14 +69,14 @@ void aries_mdd_corrupt(struct aries_fabric *fabric, uint32_t node, uint32_t regi
 
 /* ---- suspended jobs -------------------------------------------------------------------------- */
 
-void aries_sim_hold(struct aries_nic *hw, uint8_t ptag)
+void aries_hw_hold(struct aries_nic *hw, uint8_t ptag)
 {
     trace(TRACE_INSTANT, TRACE_FMA, hw->node, 0, "hold", sim_now(), 0, 0, ptag);
     hw->sim->holding = true;
 }
 
 /* All look again: those whose job is still suspended come back. */
-void aries_sim_release(struct aries_nic *hw)
+void aries_hw_release(struct aries_nic *hw)
 {
     struct aries_txn *txn;
     uint32_t ptag;
@@ -120,7 +120,7 @@ void aries_quiesce(struct aries_fabric *fabric, sim_time_t duration)
     trace(TRACE_INSTANT, TRACE_FAULT, 0, 0, "quiesce", sim_now(), 0, 0, duration);
 }
 
-bool aries_sim_throttled(const struct aries_fabric *fabric)
+bool aries_hw_throttled(const struct aries_fabric *fabric)
 {
     return fabric->sim->throttle_until > sim_now();
 }
@@ -141,14 +141,14 @@ static void throttle_watch(struct aries_fabric *fabric)
 
     for (node = 0; node < fabric->nodes && fabric->nics[node].bi == NULL; node++)
         ;
-    if (node == fabric->nodes || !aries_sim_throttled(fabric))
+    if (node == fabric->nodes || !aries_hw_throttled(fabric))
         return;
     sim->fabric = fabric;
     sim->throttle_end.event.fire = throttle_ended;
     sim_timer_arm(&sim->throttle_end, sim->throttle_until);
 }
 
-void aries_sim_orb_limit(struct aries_nic *hw, uint32_t packets)
+void aries_hw_orb_limit(struct aries_nic *hw, uint32_t packets)
 {
     hw->sim->orb_limit = packets;
     /* As in sim_pool.c: four chunks in flight keep a stream going. */

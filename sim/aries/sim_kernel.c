@@ -6,6 +6,7 @@
 #include "sim_nic.h"
 
 #include <glib.h>
+#include "datagram.h"
 
 #define RETRY_AFTER (2 * SIM_MS)
 
@@ -14,8 +15,7 @@ struct kernel_message {
     struct aries_list link; /* of all under way */
     struct aries_nic *from, *to;
     uint32_t bytes;
-    void (*deliver)(void *arg);
-    void *arg;
+    struct datagram_message *content;
 };
 
 static void arrived(struct sim_event *event);
@@ -44,7 +44,7 @@ static void send(struct sim_event *event)
     transfer->source = message->from->node;
     transfer->target = message->to->node;
     transfer->packets = (message->bytes + PACKET_BYTES - 1) / PACKET_BYTES;
-    transfer->units = 3 * transfer->packets + data_phits(message->bytes);
+    transfer->units = message_phits(message->bytes);
     transfer->last_units = transfer->units;
     transfer->class = NET_REQUEST;
     transfer->route = NET_ROUTE_ADAPTIVE_0;
@@ -64,23 +64,23 @@ static void arrived(struct sim_event *event)
         return;
     }
     if (message->from->alive && message->to->alive)
-        message->deliver(message->arg);
+        datagram_ended(message->content,
+                       message->content->arrived || datagram_arrived(message->content));
     message_free(message);
 }
 
-void aries_sim_kernel_send(struct aries_nic *from, struct aries_nic *to, uint32_t bytes,
-                           void (*deliver)(void *arg), void *arg)
+void aries_hw_kernel_send(struct datagram_message *content, uint32_t bytes)
 {
+    struct aries_nic *from = content->from.nic;
     const struct aries_timing *timing = &from->fabric->timing;
     struct kernel_message *message = g_new0(struct kernel_message, 1);
     sim_time_t now = sim_fiber_self() != NULL ? sim_local_time() : sim_now();
 
     aries_list_add(&from->fabric->sim->kernel_messages, &message->link);
     message->from = from;
-    message->to = to;
+    message->to = content->to.nic;
     message->bytes = bytes;
-    message->deliver = deliver;
-    message->arg = arg;
+    message->content = content;
     message->transfer.event.fire = send;
     sim_event_schedule(&message->transfer.event,
                        (now > sim_now() ? now : sim_now()) + timing->pcie_write + timing->tx);

@@ -8,7 +8,7 @@
  *   sim_faults.c  crash, hang, stall, quiesce, throttle, planted bugs
  *   sim_pool.c    transactions and chunks
  *   sim_kernel.c  messages between the kernels (datagrams)
- *   sim_ce.c      the collective engine
+ *   sim_ce.c      packets of the collective engine
  *
  * A transaction travels as chunks of up to 16 packets (F1). The life of one chunk, with the event
  * that each step costs:
@@ -20,26 +20,35 @@
 #define JACQUARD_ARIES_SIM_NIC_H
 
 #include "internal.h"
+#include "stages.h"
 
-#define PACKET_BYTES 64u
 #define CHUNK_INLINE_BYTES 128u
 #define AMO_LINE_SHIFT 6
 
 struct aries_txn;
+
+/* Buffers for the data of chunks: 1 KiB, 4 KiB. */
+enum buffer_size { BUFFER_1K, BUFFER_4K, BUFFER_SIZES };
+#define CAPTURED 8u /* places in a message, 1 KiB apart, whose last bytes are remembered */
 
 /*
  * Some packets of a transaction, first on their way as requests, then as responses. Hundreds are
  * under way at a time, so what is rarely needed comes last in both structures.
  */
 struct chunk {
-    struct net_transfer transfer; /* request, then response; then the timeout of a lost chunk */
-    union {
-        struct sim_event land; /* the write becomes visible */
-        struct sim_hinted landing;
-    };
     struct aries_txn *txn;
+    struct aries_nic *at; /* the NIC that it is on its way to */
+    struct net_transfer transfer; /* request, then response; then the timeout of a lost chunk */
+    sim_time_t sent; /* when its head left the source */
+    sim_time_t feed; /* how long the NIC takes to hand it over */
+    uint64_t frozen; /* quiesced time before it was sent: timers stand still meanwhile */
+    struct chunk *next; /* waiting in the transaction, or in a free list */
+    sim_time_t ready; /* FMA: when its last byte was stored */
+
+    struct sim_hinted landing __attribute__((aligned(SIM_LINE))); /* the write becomes visible */
     struct aries_mr *mr; /* region that `land` writes into */
-    uint8_t *data;
+    uint8_t *data; /* inline_data, or a buffer until it has landed */
+    uint64_t address; /* there; of what lands */
     uint64_t offset; /* in the message */
     uint32_t bytes, packets;
     uint8_t refs; /* request or response under way; landing under way */
@@ -49,22 +58,22 @@ struct chunk {
     bool returned; /* its data took its share of the source's */
     bool fetched; /* its atomic has waited for the unit and the line */
     bool poisoned;
-    sim_time_t sent; /* when its head left the source */
-    sim_time_t feed; /* how long the NIC takes to hand it over */
-    uint64_t frozen; /* quiesced time before it was sent: timers stand still meanwhile */
-    struct chunk *next; /* waiting in the transaction, or in a free list */
-    sim_time_t ready; /* FMA: when its last byte was stored */
-    uint32_t capacity;
     uint8_t inline_data[CHUNK_INLINE_BYTES];
 };
+_Static_assert(offsetof(struct chunk, landing) == 4 * SIM_LINE &&
+                   offsetof(struct chunk, inline_data) == 5 * SIM_LINE,
+               "a chunk is five lines and its data");
+#define CHUNK_LINES 5
 
 struct aries_txn {
-    struct sim_event pump;
+    union {
+        struct sim_event pump;
+        struct sim_hinted pumping;
+    };
     struct aries_nic *source;
     struct chunk *chunks; /* FMA PUT: captured, not sent yet; else at most one that waits */
     uint64_t offset; /* bytes cut into chunks so far */
     uint64_t landed; /* bytes visible at the target */
-    uint64_t flow;
     uint32_t refs; /* itself until it finished, its chunks, its local event */
     uint32_t chunks_open; /* cut and not ended */
     uint8_t status, info;
@@ -73,14 +82,16 @@ struct aries_txn {
     struct ledger_entry entry;
     struct chain *chain; /* NULL: single */
     struct channel *channel; /* BTE */
-    double rate; /* of the stream, bytes per ns; 0: handed over at once */
-    struct aries_txn *next; /* in whatever queue it waits: channel, SSID, ORB */
+    uint64_t flow;
     uint32_t lost; /* packets */
     struct aries_work work; /* of a PUT by FMA without flags: its first ARIES_WORK_SHORT bytes */
 
+    double rate; /* of the stream, bytes per ns; 0: handed over at once */
+    struct aries_txn *next; /* in whatever queue it waits: channel, SSID, ORB */
     sim_time_t ready; /* BTE: doorbell at the NIC */
     struct sim_event notify; /* local event of a BTE transfer */
-};
+} __attribute__((aligned(SIM_LINE)));
+#define TXN_LINES 5 /* those that all transactions use */
 
 struct txn_queue {
     struct aries_txn *head, **tail;
@@ -93,32 +104,35 @@ struct channel { /* of the BTE */
     uint32_t open; /* started and not completed: what a fence waits for */
 };
 
+/* What every request and response needs lies in the first two lines. */
 struct aries_sim_nic {
-    sim_time_t fma_free, tx_free, rx_free, npt_free, amo_free, duplex_free;
+    sim_time_t fma_free, tx_free, rx_free, duplex_free;
     sim_time_t hang_until, stall_until;
     uint32_t orb_used, orb_get, ssid_used;
     uint32_t orb_limit; /* packets of requests in flight at most */
+
     uint32_t chunk_most; /* packets of a chunk at most, so that it keeps to that limit */
     bool holding; /* a job on it is suspended */
     struct txn_queue orb_waiting, ssid_waiting;
+    sim_time_t npt_free, amo_free, ce_free;
     struct txn_queue held; /* of suspended jobs */
     struct channel channels[4];
-    sim_time_t ce_free;
-    struct vce *vces; /* channels of the collective engine; allocated at first use */
     uint64_t *amo_lines; /* tags of cached lines, direct mapped; allocated at first use */
-};
+} __attribute__((aligned(SIM_LINE)));
+#define SIM_NIC_LINES 2
 
 struct aries_sim_fabric {
     struct aries_fabric *fabric; /* whose this is: set with throttle_end */
+    struct aries_sim_nic *nics; /* by node */
     sim_time_t quiesce_until, quiesced; /* total time quiesced so far */
     sim_time_t throttle_until;
     double throttle; /* fraction of the injection rate */
     enum aries_mutation mutation;
     uint64_t mutate_every, mutate_seen;
-    struct chunk *free_small, *free_large;
+    struct chunk *free_chunks;
+    struct buffer *free_buffers[BUFFER_SIZES], *last_captured[CAPTURED];
     struct aries_txn *free_txns;
-    struct ce_note *notes, *free_notes; /* sim_ce.c: all, and those not in use */
-    struct slab *slabs, *txn_slabs;
+    struct slab *slabs, *txn_slabs, *buffer_slabs;
     struct aries_list chains, kernel_messages;
     struct sim_timer throttle_end; /* armed when balanced injection changes then */
 };
@@ -136,10 +150,29 @@ struct chain { /* transactions with one completion */
 struct aries_txn *txn_new(struct aries_fabric *fabric);
 void txn_free(struct aries_fabric *fabric, struct aries_txn *txn);
 struct chunk *chunk_new(struct aries_fabric *fabric, uint32_t bytes);
+void chunk_room(struct aries_fabric *fabric, struct chunk *chunk); /* makes room for its data */
+/*
+ * Programs send the same bytes again and again, thousands of ranks of a benchmark all the same: a
+ * chunk that is equal to the last one that was captured shares its bytes, which then are in the
+ * cache when they land. False: it is not. Else *digest is what was handed in for the last one.
+ */
+bool chunk_same_data(struct aries_fabric *fabric, struct chunk *chunk, const void *data,
+                     uint64_t *digest);
+void chunk_captured(struct aries_fabric *fabric, struct chunk *chunk, uint64_t digest);
+/* A planted bug changes a byte: of this chunk alone. */
+void chunk_spoil(struct aries_fabric *fabric, struct chunk *chunk);
+/* Nobody needs its data any more. */
+void chunk_drop_data(struct aries_fabric *fabric, struct chunk *chunk);
 void chunk_unref(struct chunk *chunk);
 void txn_queue_init(struct txn_queue *queue);
 void txn_queue_push(struct txn_queue *queue, struct aries_txn *txn);
 struct aries_txn *txn_queue_pop(struct txn_queue *queue);
+
+/* sim_pool.c: what the handlers of a chunk's events look at, for the cache */
+void pump_fetch(struct sim_event *event, unsigned stage);
+void request_fetch(struct sim_event *event, unsigned stage);
+void landing_fetch(struct sim_event *event, unsigned stage);
+void response_fetch(struct sim_event *event, unsigned stage);
 
 /* sim_source.c */
 void sim_submit(struct gni_nic *nic, const struct aries_work *work);
@@ -158,15 +191,10 @@ void source_chunk_end(struct chunk *chunk); /* response dealt with, or its timeo
 void txn_unref(struct aries_txn *txn);
 void aries_sim_orb_wake(struct aries_nic *nic); /* there may be room for requests */
 
-/* A transaction that a unit of the NIC starts by itself: no CPU, no doorbell. In an event. */
-void sim_originate(struct aries_nic *hw, const struct aries_work *work);
-
 /* sim_ce.c */
-void sim_ce_configure(struct aries_nic *nic, uint32_t ce_id, const struct aries_ce_config *config);
 sim_time_t ce_wait(struct aries_nic *nic); /* how long a packet that arrives now waits its turn */
 void ce_arrived(struct aries_nic *nic, struct chunk *chunk); /* sets its status */
 uint32_t ce_units(const struct aries_work *work); /* phits of its packet */
-void ce_fini(struct aries_fabric *fabric);
 
 /* sim_kernel.c */
 void sim_kernel_fini(struct aries_fabric *fabric);
@@ -210,12 +238,6 @@ static inline sim_time_t occupy(sim_time_t *free_at, sim_time_t head, sim_time_t
 static inline sim_time_t read_service(const struct aries_timing *timing)
 {
     return (sim_time_t)(64 * PACKET_BYTES * 1e3 / timing->bte_rate) / timing->npt_tags;
-}
-
-/* ceil(8 n / 48): phits that carry n bytes of data. */
-static inline uint32_t data_phits(uint32_t bytes)
-{
-    return (bytes + 5) / 6;
 }
 
 /* NIC flits of 16 bytes that carry n bytes of data. */

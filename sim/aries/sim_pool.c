@@ -7,23 +7,20 @@
 #include <stdlib.h>
 
 #define SLAB_OBJECTS 64u
-#define LARGE_BYTES 1024u
 #define F0_CHUNK_PACKETS 256u /* a quarter of the packets that may be outstanding */
 
 struct slab {
     struct slab *next;
-    size_t object; /* bytes of each */
 };
 
-#define TXN_BYTES ((sizeof(struct aries_txn) + 63) & ~(size_t)63)
+#define TXN_BYTES sizeof(struct aries_txn)
+_Static_assert(offsetof(struct aries_txn, work) + ARIES_WORK_SHORT <= TXN_LINES * SIM_LINE,
+               "what all transactions use");
 
 static char *slab_new(struct slab **list, size_t bytes)
 {
-    struct slab *slab = aligned_alloc(64, 64 + bytes);
+    struct slab *slab = lines_new(64 + bytes);
 
-    if (slab == NULL)
-        g_error("out of memory for %zu bytes of transactions", bytes);
-    memset(slab, 0, 64 + bytes);
     slab->next = *list;
     *list = slab;
     return (char *)slab + 64;
@@ -40,7 +37,7 @@ static uint32_t txn_in_flight(const struct aries_txn *txn)
     return txn->chunks_open - waiting;
 }
 
-bool aries_sim_draining(const struct aries_nic *hw, uint8_t ptag)
+bool aries_hw_draining(const struct aries_nic *hw, uint8_t ptag)
 {
     const struct slab *slab;
     unsigned i;
@@ -75,6 +72,7 @@ struct aries_txn *txn_new(struct aries_fabric *fabric)
         }
     }
     sim->free_txns = txn->next;
+    sim_fetch(sim->free_txns, TXN_LINES); /* where many are under way these are cold, too */
     return txn;
 }
 
@@ -84,36 +82,161 @@ void txn_free(struct aries_fabric *fabric, struct aries_txn *txn)
     fabric->sim->free_txns = txn;
 }
 
-static void chunk_slab(struct aries_sim_fabric *sim, uint32_t extra, struct chunk **list)
+#define CHUNK_BYTES sizeof(struct chunk)
+
+static const uint32_t buffer_bytes[BUFFER_SIZES] = {1024, 4096};
+
+struct buffer {
+    struct buffer *next;
+    uint32_t refs; /* chunks with these bytes, and being the last that was captured */
+    uint32_t length; /* of what was captured */
+    uint64_t offset, digest; /* of the same, as it was handed in */
+    uint8_t bytes[] __attribute__((aligned(SIM_LINE)));
+};
+
+/* Beyond the largest chunk of F1 (F0 moves 16 KiB at a time) the data has memory of its own. */
+static enum buffer_size buffer_size_of(uint32_t bytes)
 {
-    size_t size = (sizeof(struct chunk) + extra + 63) & ~(size_t)63;
-    char *memory = slab_new(&sim->slabs, SLAB_OBJECTS * size);
+    return bytes <= buffer_bytes[BUFFER_1K]   ? BUFFER_1K
+           : bytes <= buffer_bytes[BUFFER_4K] ? BUFFER_4K
+                                              : BUFFER_SIZES;
+}
+
+static struct buffer *buffer_of(const struct chunk *chunk)
+{
+    return (struct buffer *)(chunk->data - offsetof(struct buffer, bytes));
+}
+
+static void buffer_slab(struct aries_sim_fabric *sim, enum buffer_size size)
+{
+    size_t each = sizeof(struct buffer) + buffer_bytes[size];
+    char *memory = slab_new(&sim->buffer_slabs, SLAB_OBJECTS * each);
     unsigned i;
 
-    sim->slabs->object = size;
+    for (i = 0; i < SLAB_OBJECTS; i++) {
+        struct buffer *buffer = (struct buffer *)(memory + i * each);
+
+        buffer->next = sim->free_buffers[size];
+        sim->free_buffers[size] = buffer;
+    }
+}
+
+static struct buffer *buffer_new(struct aries_sim_fabric *sim, uint32_t bytes)
+{
+    enum buffer_size size = buffer_size_of(bytes);
+    struct buffer *buffer;
+
+    if (size == BUFFER_SIZES) {
+        buffer = lines_new(sizeof(struct buffer) + bytes);
+    } else {
+        if (sim_unlikely(sim->free_buffers[size] == NULL))
+            buffer_slab(sim, size);
+        buffer = sim->free_buffers[size];
+        sim->free_buffers[size] = buffer->next;
+        sim_fetch(buffer->next, 1);
+    }
+    buffer->refs = 1;
+    return buffer;
+}
+
+static void buffer_unref(struct aries_sim_fabric *sim, struct buffer *buffer, uint32_t bytes)
+{
+    enum buffer_size size = buffer_size_of(bytes);
+
+    if (--buffer->refs > 0)
+        return;
+    if (size == BUFFER_SIZES) {
+        free(buffer);
+        return;
+    }
+    buffer->next = sim->free_buffers[size];
+    sim->free_buffers[size] = buffer;
+}
+
+void chunk_room(struct aries_fabric *fabric, struct chunk *chunk)
+{
+    if (chunk->bytes > CHUNK_INLINE_BYTES)
+        chunk->data = buffer_new(fabric->sim, chunk->bytes)->bytes;
+}
+
+/* The last chunk that was captured at this place of its message. */
+static struct buffer **last_at(struct aries_fabric *fabric, const struct chunk *chunk)
+{
+    return &fabric->sim->last_captured[chunk->offset / buffer_bytes[BUFFER_1K] % CAPTURED];
+}
+
+bool chunk_same_data(struct aries_fabric *fabric, struct chunk *chunk, const void *data,
+                     uint64_t *digest)
+{
+    struct buffer *last = *last_at(fabric, chunk);
+
+    if (last == NULL || last->length != chunk->bytes || last->offset != chunk->offset ||
+        memcmp(last->bytes, data, chunk->bytes) != 0)
+        return false;
+    last->refs++;
+    chunk->data = last->bytes;
+    *digest = last->digest;
+    return true;
+}
+
+void chunk_captured(struct aries_fabric *fabric, struct chunk *chunk, uint64_t digest)
+{
+    struct buffer **last = last_at(fabric, chunk), *buffer;
+
+    if (chunk->data == chunk->inline_data || buffer_size_of(chunk->bytes) == BUFFER_SIZES)
+        return;
+    if (*last != NULL)
+        buffer_unref(fabric->sim, *last, (*last)->length);
+    buffer = *last = buffer_of(chunk);
+    buffer->refs++;
+    buffer->length = chunk->bytes;
+    buffer->offset = chunk->offset;
+    buffer->digest = digest;
+}
+
+void chunk_spoil(struct aries_fabric *fabric, struct chunk *chunk)
+{
+    const uint8_t *data = chunk->data;
+
+    if (data != chunk->inline_data && buffer_of(chunk)->refs > 1) {
+        buffer_of(chunk)->refs--;
+        chunk_room(fabric, chunk);
+        memcpy(chunk->data, data, chunk->bytes);
+    }
+    chunk->data[chunk->bytes / 2] ^= 0x10;
+}
+
+void chunk_drop_data(struct aries_fabric *fabric, struct chunk *chunk)
+{
+    if (chunk->data != chunk->inline_data)
+        buffer_unref(fabric->sim, buffer_of(chunk), chunk->bytes);
+    chunk->data = chunk->inline_data;
+}
+
+static void chunk_slab(struct aries_sim_fabric *sim)
+{
+    char *memory = slab_new(&sim->slabs, SLAB_OBJECTS * CHUNK_BYTES);
+    unsigned i;
 
     for (i = 0; i < SLAB_OBJECTS; i++) {
-        struct chunk *chunk = (struct chunk *)(memory + i * size);
+        struct chunk *chunk = (struct chunk *)(memory + i * CHUNK_BYTES);
 
-        chunk->capacity = CHUNK_INLINE_BYTES + extra;
-        chunk->next = *list;
-        *list = chunk;
+        chunk->next = sim->free_chunks;
+        sim->free_chunks = chunk;
     }
 }
 
 struct chunk *chunk_new(struct aries_fabric *fabric, uint32_t bytes)
 {
     struct aries_sim_fabric *sim = fabric->sim;
-    bool large = bytes > CHUNK_INLINE_BYTES;
-    struct chunk **list = large ? &sim->free_large : &sim->free_small;
     struct chunk *chunk;
 
-    if (sim_unlikely(*list == NULL))
-        chunk_slab(sim, large ? LARGE_BYTES - CHUNK_INLINE_BYTES : 0, list);
-    chunk = *list;
-    *list = chunk->next;
-    /* Beyond a chunk of F1 (F0 moves 64 KiB at a time) the data has a buffer of its own. */
-    chunk->data = sim_likely(bytes <= chunk->capacity) ? chunk->inline_data : g_malloc(bytes);
+    if (sim_unlikely(sim->free_chunks == NULL))
+        chunk_slab(sim);
+    chunk = sim->free_chunks;
+    sim->free_chunks = chunk->next;
+    sim_fetch(sim->free_chunks, CHUNK_LINES);
+    chunk->data = chunk->inline_data;
     chunk->next = NULL;
     chunk->mr = NULL;
     chunk->bytes = bytes;
@@ -128,17 +251,14 @@ struct chunk *chunk_new(struct aries_fabric *fabric, uint32_t bytes)
 void chunk_unref(struct chunk *chunk)
 {
     struct aries_txn *txn = chunk->txn;
-    struct aries_fabric *fabric = txn_fabric(txn);
-    struct chunk **list;
+    struct aries_fabric *fabric;
 
     if (--chunk->refs != 0)
         return;
-    if (chunk->data != chunk->inline_data)
-        g_free(chunk->data);
-    list =
-        chunk->capacity > CHUNK_INLINE_BYTES ? &fabric->sim->free_large : &fabric->sim->free_small;
-    chunk->next = *list;
-    *list = chunk;
+    fabric = txn_fabric(txn);
+    chunk_drop_data(fabric, chunk);
+    chunk->next = fabric->sim->free_chunks;
+    fabric->sim->free_chunks = chunk;
     txn_unref(txn);
 }
 
@@ -179,6 +299,7 @@ static void limit_chunks(struct aries_timing *timing, enum net_fidelity fidelity
 
     if (fidelity == NET_F0) /* no contention: few events per message */
         timing->chunk_packets = F0_CHUNK_PACKETS;
+    timing->burst_apart = fidelity == NET_F0; /* by the size of chunks at F1 */
     if (fidelity == NET_F2)
         timing->chunk_packets = timing->chunk_packets_fixed = 1;
     if (timing->chunk_packets > least / 4)
@@ -187,17 +308,18 @@ static void limit_chunks(struct aries_timing *timing, enum net_fidelity fidelity
         timing->chunk_packets_fixed = least < 4 ? 1 : least / 4;
 }
 
-void aries_sim_fabric_init(struct aries_fabric *fabric)
+void aries_hw_fabric_init(struct aries_fabric *fabric)
 {
     uint32_t node, channel;
 
     fabric->sim = g_new0(struct aries_sim_fabric, 1);
+    fabric->sim->nics = lines_new(fabric->nodes * sizeof(struct aries_sim_nic));
     fabric->sim->throttle = 1;
     aries_list_init(&fabric->sim->chains);
     aries_list_init(&fabric->sim->kernel_messages);
     limit_chunks(&fabric->timing, net_fidelity(fabric->net));
     for (node = 0; node < fabric->nodes; node++) {
-        struct aries_sim_nic *nic = g_new0(struct aries_sim_nic, 1);
+        struct aries_sim_nic *nic = &fabric->sim->nics[node];
 
         txn_queue_init(&nic->orb_waiting);
         txn_queue_init(&nic->ssid_waiting);
@@ -228,10 +350,11 @@ static void buffers_free(const struct slab *slab)
         unsigned i;
 
         for (i = 0; i < SLAB_OBJECTS; i++) {
-            const struct chunk *chunk = (const struct chunk *)(memory + i * slab->object);
+            const struct chunk *chunk = (const struct chunk *)(memory + i * CHUNK_BYTES);
 
-            if (chunk->refs > 0 && chunk->data != chunk->inline_data)
-                g_free(chunk->data);
+            if (chunk->refs > 0 && chunk->data != chunk->inline_data &&
+                buffer_size_of(chunk->bytes) == BUFFER_SIZES)
+                free(buffer_of(chunk));
         }
     }
 }
@@ -246,21 +369,112 @@ static void chains_free(struct aries_list *chains)
     }
 }
 
-void aries_sim_fabric_fini(struct aries_fabric *fabric)
+void aries_hw_fabric_fini(struct aries_fabric *fabric)
 {
     uint32_t node;
 
-    ce_fini(fabric);
-    for (node = 0; node < fabric->nodes; node++) {
-        g_free(fabric->nics[node].sim->amo_lines);
-        g_free(fabric->nics[node].sim);
-    }
+    for (node = 0; node < fabric->nodes; node++)
+        g_free(fabric->sim->nics[node].amo_lines);
+    free(fabric->sim->nics);
     buffers_free(fabric->sim->slabs);
     chains_free(&fabric->sim->chains);
     slabs_free(fabric->sim->slabs);
     slabs_free(fabric->sim->txn_slabs);
+    slabs_free(fabric->sim->buffer_slabs);
     sim_timer_cancel(&fabric->sim->throttle_end);
     sim_kernel_fini(fabric);
     g_free(fabric->sim);
     fabric->sim = NULL;
+}
+
+/* ---- the cache ------------------------------------------------------------------------------- */
+
+#define DATA_LINES 8u /* to begin with; the rest one stage later */
+
+/* The part of so many bytes that is fetched in a stage. */
+static void fetch_data(const void *data, uint32_t bytes, unsigned stage)
+{
+    uint32_t lines = (bytes + SIM_LINE - 1) / SIM_LINE, begin = stage == 0 ? 0 : DATA_LINES;
+    uint32_t end = stage == 0 ? DATA_LINES : buffer_bytes[BUFFER_4K] / SIM_LINE;
+
+    end = end < lines ? end : lines;
+    if (begin < end)
+        sim_fetch((const char *)data + (size_t)begin * SIM_LINE, end - begin);
+}
+
+static const struct chunk *chunk_of(const struct sim_event *event)
+{
+    return sim_container_of(event, const struct chunk, transfer.event);
+}
+
+void pump_fetch(struct sim_event *event, unsigned stage)
+{
+    const struct aries_txn *txn = sim_container_of(event, struct aries_txn, pump);
+
+    if (stage == 0) {
+        sim_fetch((const char *)txn + SIM_LINE, TXN_LINES - 1);
+        sim_fetch(txn->source, 1);
+        sim_fetch(txn->chunks, CHUNK_LINES);
+    } else if (stage == 1) {
+        sim_fetch(txn->source->sim, SIM_NIC_LINES);
+    }
+}
+
+void request_fetch(struct sim_event *event, unsigned stage)
+{
+    const struct chunk *chunk = chunk_of(event);
+    const struct aries_txn *txn = chunk->txn;
+
+    if (stage == 0) {
+        sim_fetch((const char *)chunk + SIM_LINE, CHUNK_LINES - 1);
+        sim_fetch(txn, TXN_LINES);
+        sim_fetch(chunk->at, 1);
+    } else if (stage == 1) {
+        sim_fetch((const void *)(uintptr_t)(txn->work.remote_addr + chunk->offset), 1);
+        sim_fetch(chunk->at->sim, SIM_NIC_LINES);
+        if (txn->work.op < ARIES_CE_JOIN)
+            aries_mr_fetch(chunk->at, &txn->work.remote_handle);
+    }
+}
+
+void landing_fetch(struct sim_event *event, unsigned stage)
+{
+    const struct chunk *chunk = sim_container_of(event, struct chunk, landing.event);
+
+    if (stage == 0) {
+        sim_fetch(chunk, 1);
+        sim_fetch(chunk->mr, 1);
+        fetch_data(chunk->data, chunk->bytes, 0);
+        fetch_data((const void *)(uintptr_t)chunk->address, chunk->bytes, 0);
+    } else if (stage == 1) {
+        fetch_data(chunk->data, chunk->bytes, 1);
+        fetch_data((const void *)(uintptr_t)chunk->address, chunk->bytes, 1);
+        sim_fetch(chunk->txn, TXN_LINES);
+        aries_process_fetch(chunk->mr->process, 0);
+    } else {
+        sim_fetch(chunk->txn->work.target, 1);
+        aries_process_fetch(chunk->mr->process, 1);
+    }
+}
+
+void response_fetch(struct sim_event *event, unsigned stage)
+{
+    const struct chunk *chunk = chunk_of(event);
+    const struct aries_txn *txn = chunk->txn;
+
+    if (stage == 0) {
+        sim_fetch((const char *)chunk + SIM_LINE, CHUNK_LINES - 1);
+        sim_fetch(txn, TXN_LINES);
+        sim_fetch(chunk->at, 1);
+    } else if (stage == 1) {
+        sim_fetch(chunk->at->sim, SIM_NIC_LINES);
+        sim_fetch(txn->work.context, 1);
+        sim_fetch(txn->work.own, 1);
+        aries_process_fetch(txn->work.process, 0);
+    } else {
+        if (txn->work.fiber != NULL)
+            sim_fiber_fetch(txn->work.fiber, 0);
+        if (txn->work.own != NULL && txn->work.process != NULL)
+            aries_post_fetch(txn->work.context, txn->work.own);
+    }
 }

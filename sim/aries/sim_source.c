@@ -10,7 +10,7 @@
 
 #define FMA_WINDOW (UINT64_C(1) << 30) /* what is longer fails before */
 
-const struct aries_nic_ops aries_sim_nic_ops = {sim_submit, sim_submit_chain, sim_ce_configure};
+const struct aries_nic_ops aries_hw_nic_ops = {sim_submit, sim_submit_chain};
 
 /* ---- cutting -----------------------------------------------------------------------------------
  */
@@ -54,8 +54,8 @@ static struct chunk *chunk_cut(struct aries_txn *txn, uint64_t offset, uint64_t 
     return chunk;
 }
 
-/* Bytes [offset, offset + length) of the message that the CPU stores: header, then data. */
-static void capture(const struct aries_work *work, uint64_t offset, uint32_t length, uint8_t *to)
+/* Bytes [offset, offset + length) of the message: header, then data. */
+static void copy(const struct aries_work *work, uint64_t offset, uint32_t length, uint8_t *to)
 {
     if (offset < work->header_length) {
         uint32_t part = work->header_length - (uint32_t)offset;
@@ -71,6 +71,23 @@ static void capture(const struct aries_work *work, uint64_t offset, uint32_t len
                length);
 }
 
+/* The CPU stores the chunk's part of the message. */
+static void capture(const struct aries_work *work, uint64_t offset, struct chunk *chunk)
+{
+    struct aries_fabric *fabric = txn_fabric(chunk->txn);
+    const uint8_t *data = (const uint8_t *)(uintptr_t)work->local_addr + offset;
+    uint64_t digest;
+
+    if (chunk->bytes <= CHUNK_INLINE_BYTES || work->header_length > 0 ||
+        !chunk_same_data(fabric, chunk, data, &digest)) {
+        chunk_room(fabric, chunk);
+        copy(work, offset, chunk->bytes, chunk->data);
+        digest = ledger_digest(chunk->data, chunk->bytes, offset);
+        chunk_captured(fabric, chunk, digest);
+    }
+    ledger_hand_in(&chunk->txn->entry, digest);
+}
+
 /* FMA PUT: the data leaves the CPU during the call, so all of it is taken now. A packet leaves when
  * it is stored whole. */
 static void cut_stores(struct aries_txn *txn, const struct aries_work *work)
@@ -80,14 +97,19 @@ static void cut_stores(struct aries_txn *txn, const struct aries_work *work)
     sim_time_t stored = sim_local_time(), time = aries_store_time(timing, total);
     struct chunk **tail = &txn->chunks;
 
+    if (work->length > SIM_LINE) /* what was sent once is sent again */
+        sim_fiber_looks(NULL, (const void *)(uintptr_t)work->local_addr, 8 * SIM_LINE);
     do {
         uint64_t end = chunk_end(txn, offset), first = packet_end(txn, offset, 1);
-        struct chunk *chunk = chunk_cut(txn, offset, end);
+        struct chunk *chunk;
+
+        if (offset == 0 && timing->burst_apart) /* these may come later than the rest */
+            end = MIN(end, packet_end(txn, 0, STORE_BURST_BYTES / PACKET_BYTES));
+        chunk = chunk_cut(txn, offset, end);
 
         chunk->ready = stored - (time - aries_store_time(timing, first));
         chunk->feed = aries_store_time(timing, end) - aries_store_time(timing, first);
-        capture(work, offset, chunk->bytes, chunk->data);
-        ledger_hand_in(&txn->entry, ledger_digest(chunk->data, chunk->bytes, offset));
+        capture(work, offset, chunk);
         *tail = chunk;
         tail = &chunk->next;
         offset = end;
@@ -128,7 +150,7 @@ static void wake_first(struct txn_queue *queue)
     struct aries_txn *txn = txn_queue_pop(queue);
 
     if (txn != NULL)
-        sim_event_schedule(&txn->pump, sim_now());
+        sim_hinted_schedule(&txn->pumping, sim_now());
 }
 
 static void report(struct aries_txn *txn)
@@ -289,25 +311,10 @@ static uint32_t request_units(const struct chunk *chunk, uint32_t *last)
 {
     const struct aries_work *work = &chunk->txn->work;
 
-    switch (work->op) {
-    case ARIES_GET:
-        *last = 3;
-        return 3 * chunk->packets;
-    case ARIES_AMO:
-        *last = amo_two_operands(work->amo_cmd) ? 6 : 5;
-        return *last * chunk->packets;
-    case ARIES_CQWRITE:
-        *last = 5;
-        return 5;
-    case ARIES_CE_JOIN:
-    case ARIES_CE_RESULT:
-    case ARIES_CE_WRITE:
-        *last = ce_units(work);
-        return *last;
-    case ARIES_PUT:
-        break;
-    }
-    return chunk_units(chunk, 3, last);
+    if (work->op == ARIES_PUT)
+        return chunk_units(chunk, request_phits(work), last);
+    *last = sim_unlikely(work->op >= ARIES_CE_JOIN) ? ce_units(work) : request_phits(work);
+    return *last * chunk->packets;
 }
 
 /* One flit with the data of a request that carries none to memory: operands, lengths, addresses. */
@@ -411,30 +418,6 @@ void chunk_launch(struct chunk *chunk, sim_time_t feed)
     net_send(fabric->net, &chunk->transfer, feed);
 }
 
-static sim_time_t arrival_lag(const struct aries_work *work, const struct aries_timing *timing)
-{
-    sim_time_t lag = timing->rx + timing->rspgen;
-
-    if (sim_unlikely(work->op >= ARIES_CE_JOIN))
-        return timing->rx + timing->ce_combine; /* the response is ready before that */
-    if (work->op == ARIES_GET)
-        lag += timing->pcie_read;
-    else if (work->op == ARIES_AMO)
-        lag += timing->amo_hit + (amo_cached(work->amo_cmd) ? 0 : timing->pcie_read);
-    return lag;
-}
-
-static const char *op_name(enum aries_op op)
-{
-    static const char *const names[] = {
-        [ARIES_PUT] = "put",         [ARIES_GET] = "get",      [ARIES_AMO] = "amo",
-        [ARIES_CQWRITE] = "cqwrite", [ARIES_CE_JOIN] = "join", [ARIES_CE_RESULT] = "result",
-        [ARIES_CE_WRITE] = "result",
-    };
-
-    return names[op];
-}
-
 /* How long a packet of the request keeps the target's input busy: F2 holds back what comes faster.
  */
 static sim_time_t request_drain(const struct chunk *chunk, const struct aries_timing *timing)
@@ -458,7 +441,37 @@ static uint64_t line_of(const struct aries_work *work, uint64_t offset)
 
     if (work->route < NET_ROUTE_ADAPTIVE_0)
         mr = aries_mr_find(work->target, work->ptag, work->remote_handle);
-    return (work->remote_addr - (mr != NULL ? mr->base : 0) + offset) / PACKET_BYTES;
+    return (work->remote_addr + offset) / PACKET_BYTES - (mr != NULL ? mr->base : 0) / PACKET_BYTES;
+}
+
+static sim_time_t chunk_feed(const struct aries_txn *txn, uint64_t bytes)
+{
+    return txn->rate > 0 ? (sim_time_t)((double)bytes * 1e3 / txn->rate) : 0;
+}
+
+/* What of the message came before its last full packets, and how fast its end comes: for the
+ * request, and for the data of a GET, which keeps the same pace. The chunks before these are there
+ * sooner. */
+static void describe_stream(const struct chunk *chunk, struct net_transfer *transfer)
+{
+    const struct aries_txn *txn = chunk->txn;
+    const struct aries_timing *timing = &txn_fabric(txn)->timing;
+    uint64_t begin = chunk->offset, end = begin + chunk->bytes;
+    uint64_t last = end > PACKET_BYTES ? end - PACKET_BYTES : 0;
+    sim_time_t since = 0, pace = 0;
+
+    transfer->ahead = (uint32_t)((begin + PACKET_BYTES - 1) / PACKET_BYTES);
+    if (transfer->ahead + chunk->packets > 1 && txn->work.length - end <= PACKET_BYTES) {
+        if (txn->rate > 0) {
+            since = chunk_feed(txn, begin);
+            pace = chunk_feed(txn, PACKET_BYTES);
+        } else if (txn->work.op == ARIES_PUT) { /* stored by the CPU; one is there at once */
+            pace = aries_store_time(timing, end) - aries_store_time(timing, last);
+            since = aries_store_time(timing, begin) + pace;
+        }
+    }
+    transfer->since = (uint32_t)MIN(since, UINT32_MAX);
+    transfer->pace = (uint32_t)MIN(pace, UINT32_MAX);
 }
 
 static void send_request(struct chunk *chunk)
@@ -469,14 +482,16 @@ static void send_request(struct chunk *chunk)
     struct net_transfer *transfer = &chunk->transfer;
 
     transfer->event.fire = target_arrive;
-    transfer->hinted.look = (const void *)(uintptr_t)(work->remote_addr + chunk->offset);
+    transfer->hinted.fetch = request_fetch;
+    chunk->at = work->target;
     transfer->source = txn->source->node;
-    transfer->target = work->target->node;
+    transfer->target = aries_node_of(fabric, work->target);
     transfer->units = request_units(chunk, &transfer->last_units);
     transfer->packets = chunk->packets;
     transfer->class = NET_REQUEST;
     transfer->route = (uint8_t)work->route;
     transfer->streamed = chunk->offset > 0;
+    describe_stream(chunk, transfer);
     transfer->lead = work->op == ARIES_GET ? chunk->feed : 0; /* they leave over that time */
     transfer->hash = line_of(work, chunk->offset);
     transfer->lag = arrival_lag(work, &fabric->timing);
@@ -489,26 +504,9 @@ static void send_request(struct chunk *chunk)
         fabric->counters.payload_bytes += chunk->bytes;
     trace(TRACE_SLICE, work->unit == ARIES_UNIT_BTE ? TRACE_BTE : TRACE_FMA, txn->source->node,
           txn->channel != NULL ? (uint32_t)(txn->channel - txn->source->sim->channels) : 0,
-          op_name(work->op), sim_now(), chunk->feed > 0 ? chunk->feed : transfer->units * SIM_NS,
-          txn->flow, chunk->bytes);
+          aries_op_name(work->op), sim_now(),
+          chunk->feed > 0 ? chunk->feed : transfer->units * SIM_NS, txn->flow, chunk->bytes);
     chunk_launch(chunk, work->op == ARIES_PUT ? chunk->feed : 0);
-}
-
-/* Bytes per ns at which the unit feeds a stream; 0: at once (what the CPU stored, single packets).
- */
-static double stream_rate(const struct aries_txn *txn)
-{
-    const struct aries_timing *timing = &txn_fabric(txn)->timing;
-    const struct aries_work *work = &txn->work;
-
-    if (work->unit == ARIES_UNIT_BTE)
-        return timing->bte_rate;
-    return work->op == ARIES_GET && work->length > PACKET_BYTES ? timing->fma_get_rate : 0;
-}
-
-static sim_time_t chunk_feed(const struct aries_txn *txn, uint64_t bytes)
-{
-    return txn->rate > 0 ? (sim_time_t)((double)bytes * 1e3 / txn->rate) : 0;
 }
 
 /* The chunk that is to leave next, cut when there is none; NULL when the transaction ended with an
@@ -520,6 +518,7 @@ static struct chunk *next_chunk(struct aries_txn *txn)
     if (chunk != NULL)
         return chunk;
     chunk = chunk_cut(txn, txn->offset, chunk_end(txn, txn->offset));
+    chunk_room(txn_fabric(txn), chunk);
     chunk->feed = chunk_feed(txn, chunk->bytes);
     if (txn->work.op == ARIES_PUT && !read_local(txn, chunk)) {
         txn->all_sent = true;
@@ -551,7 +550,7 @@ static bool admit(struct aries_txn *txn, struct chunk *chunk)
         txn_fabric(txn)->counters.orb_max = sim->orb_used;
     wait = reserve_transmit(chunk);
     if (wait > 0) {
-        sim_event_schedule(&txn->pump, sim_now() + wait);
+        sim_hinted_schedule(&txn->pumping, sim_now() + wait);
         return false;
     }
     return true;
@@ -639,7 +638,7 @@ static void pump(struct sim_event *event)
         return;
     }
     if (sim_unlikely(fabric->sim->quiesce_until > now)) {
-        sim_event_schedule(event, fabric->sim->quiesce_until);
+        sim_hinted_schedule(&txn->pumping, fabric->sim->quiesce_until);
         return;
     }
     if (sim_unlikely(nic->sim->holding) && held_back(txn))
@@ -660,9 +659,9 @@ static void pump(struct sim_event *event)
     if (txn->chunks != NULL) { /* stored by the CPU */
         sim_time_t at = txn->chunks->ready + timing->pcie_write + timing->tx;
 
-        sim_event_schedule(event, at > now ? at : now);
+        sim_hinted_schedule(&txn->pumping, at > now ? at : now);
     } else if (txn->offset < txn->work.header_length + txn->work.length) {
-        sim_event_schedule(event, now + chunk->feed);
+        sim_hinted_schedule(&txn->pumping, now + chunk->feed);
     } else {
         txn->all_sent = true;
         channel_done(txn, chunk);
@@ -690,7 +689,7 @@ static void channel_start(struct channel *channel, struct aries_txn *txn)
         at += timing->pcie_read;
     channel->active = txn;
     channel->open++;
-    sim_event_schedule(&txn->pump, at > sim_now() ? at : sim_now());
+    sim_hinted_schedule(&txn->pumping, at > sim_now() ? at : sim_now());
 }
 
 /* The next descriptor of an idle channel; a fenced one waits until all before it have completed. */
@@ -729,6 +728,7 @@ static void begin(struct gni_nic *nic, const struct aries_work *work, struct cha
     sim_spend(work->cpu);
     local = sim_local_time();
     txn->pump.fire = pump;
+    txn->pumping.fetch = pump_fetch;
     txn->source = hw;
     txn->chunks = NULL;
     txn->offset = txn->landed = 0;
@@ -744,13 +744,13 @@ static void begin(struct gni_nic *nic, const struct aries_work *work, struct cha
     memcpy(&txn->work, work, brief ? ARIES_WORK_SHORT : sizeof(*work));
     fabric->counters.transactions++;
     ledger_open(work->book, &txn->entry, hw->node,
-                work->target != NULL ? work->target->node : hw->node,
+                work->target != NULL ? aries_node_of(fabric, work->target) : hw->node,
                 work->op == ARIES_CQWRITE ? 0 : work->header_length + work->length);
     if (work->target != NULL)
-        txn->rate = stream_rate(txn);
+        txn->rate = stream_rate(&txn->work, timing);
     if (work->target == NULL) {
         txn->pump.fire = no_such_target;
-        sim_event_schedule(&txn->pump, local + timing->pcie_write + timing->poll);
+        sim_hinted_schedule(&txn->pumping, local + timing->pcie_write + timing->poll);
     } else if (work->unit == ARIES_UNIT_BTE) {
         /* A communication domain is pinned to one channel: see docs/model.md. */
         txn->channel = &hw->sim->channels[nic->cdm->inst_id % timing->bte_channels];
@@ -759,7 +759,7 @@ static void begin(struct gni_nic *nic, const struct aries_work *work, struct cha
         channel_next(hw, txn->channel);
     } else if (work->op == ARIES_PUT) {
         cut_stores(txn, work);
-        sim_event_schedule(&txn->pump, txn->chunks->ready + timing->pcie_write + timing->tx);
+        sim_hinted_schedule(&txn->pumping, txn->chunks->ready + timing->pcie_write + timing->tx);
     } else {
         sim_time_t launch = local + timing->pcie_write;
 
@@ -767,7 +767,7 @@ static void begin(struct gni_nic *nic, const struct aries_work *work, struct cha
             launch = launch > nic->fma_get_free ? launch : nic->fma_get_free;
             nic->fma_get_free = launch + chunk_feed(txn, MIN(work->length, FMA_WINDOW));
         }
-        sim_event_schedule(&txn->pump, launch + timing->tx);
+        sim_hinted_schedule(&txn->pumping, launch + timing->tx);
     }
 }
 
@@ -789,7 +789,7 @@ void sim_submit_chain(struct gni_nic *nic, const struct aries_work *works, uint3
         begin(nic, &works[i], chain);
 }
 
-void sim_originate(struct aries_nic *hw, const struct aries_work *work)
+void aries_hw_originate(struct aries_nic *hw, const struct aries_work *work)
 {
     struct aries_fabric *fabric = hw->fabric;
     struct aries_txn *txn = txn_new(fabric);
@@ -802,8 +802,9 @@ void sim_originate(struct aries_nic *hw, const struct aries_work *work)
         .ready = sim_now(),
     };
     txn->pump.fire = work->target != NULL ? pump : no_such_target;
+    txn->pumping.fetch = pump_fetch;
     fabric->counters.transactions++;
     ledger_open(work->book, &txn->entry, hw->node,
                 work->target != NULL ? work->target->node : hw->node, 0);
-    sim_event_schedule(&txn->pump, sim_now() + fabric->timing.tx);
+    sim_hinted_schedule(&txn->pumping, sim_now() + fabric->timing.tx);
 }

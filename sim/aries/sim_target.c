@@ -121,16 +121,16 @@ static void put_landed(struct aries_txn *txn, struct aries_mr *mr)
 
 static void land(struct sim_event *event)
 {
-    struct chunk *chunk = sim_container_of(event, struct chunk, land);
+    struct chunk *chunk = sim_container_of(event, struct chunk, landing.event);
     struct aries_txn *txn = chunk->txn;
     struct aries_mr *mr = chunk->mr;
-    struct aries_fabric *fabric = txn_fabric(txn);
+    struct aries_fabric *fabric = txn->work.target->fabric; /* not the source's line */
     uint64_t address = txn->work.remote_addr + chunk->offset;
     bool whole;
     unsigned times = mutation_strikes(fabric, ARIES_MUTATE_DUPLICATE) ? 2 : 1;
 
     if (sim_unlikely(mutation_strikes(fabric, ARIES_MUTATE_FLIP)) && chunk->bytes > 0)
-        chunk->data[chunk->bytes / 2] ^= 0x10;
+        chunk_spoil(fabric, chunk);
     /* A region that went away meanwhile takes its memory with it: the NIC's write has nowhere to
      * land. */
     if (mr->live && txn->work.target->alive)
@@ -141,6 +141,7 @@ static void land(struct sim_event *event)
             ledger_deliver(&txn->entry, chunk->bytes,
                            ledger_digest(chunk->data, chunk->bytes, chunk->offset));
     }
+    chunk_drop_data(fabric, chunk);
     trace(TRACE_INSTANT, TRACE_RX, txn->work.target->node, 0, "land", sim_now(), 0, txn->flow,
           chunk->bytes);
     __builtin_prefetch(txn->work.peer, 1);
@@ -158,10 +159,8 @@ static void land(struct sim_event *event)
 }
 
 /* Plants the bugs that hide a write: it never comes, or comes long after the completion. */
-static bool mutated_away(struct chunk *chunk, sim_time_t *at)
+static bool mutated_away(struct aries_fabric *fabric, sim_time_t *at)
 {
-    struct aries_fabric *fabric = txn_fabric(chunk->txn);
-
     if (sim_likely(fabric->sim->mutation == ARIES_MUTATE_NONE))
         return false;
     if (mutation_strikes(fabric, ARIES_MUTATE_DROP))
@@ -195,13 +194,14 @@ static void put(struct aries_nic *nic, struct chunk *chunk)
         if (mr->cq == NULL && !work->remote_optional)
             chunk->status = A_STATUS_CQ_ERR; /* the data arrives all the same */
     }
-    if (mutated_away(chunk, &visible))
+    if (mutated_away(nic->fabric, &visible))
         return;
     chunk->mr = mr;
     aries_mr_ref(mr);
     chunk->refs++;
-    chunk->land.fire = land;
-    chunk->landing.look = (const void *)(uintptr_t)address;
+    chunk->landing.event.fire = land;
+    chunk->landing.fetch = landing_fetch;
+    chunk->address = (uint64_t)(uintptr_t)aries_mr_pointer(mr, address, 1);
     sim_hinted_schedule(&chunk->landing, visible);
 }
 
@@ -303,7 +303,7 @@ static void amo(struct aries_nic *nic, struct chunk *chunk)
 
 static void land_cqwrite(struct sim_event *event)
 {
-    struct chunk *chunk = sim_container_of(event, struct chunk, land);
+    struct chunk *chunk = sim_container_of(event, struct chunk, landing.event);
     struct aries_txn *txn = chunk->txn;
 
     if (chunk->mr->cq != NULL &&
@@ -332,9 +332,9 @@ static void cqwrite(struct aries_nic *nic, struct chunk *chunk)
     chunk->mr = mr;
     aries_mr_ref(mr);
     chunk->refs++;
-    chunk->land.fire = land_cqwrite;
-    sim_event_schedule(&chunk->land, sim_now() - timing->rspgen + timing->pcie_write + timing->cqe +
-                                         timing->poll);
+    chunk->landing.event.fire = land_cqwrite;
+    sim_event_schedule(&chunk->landing.event, sim_now() - timing->rspgen + timing->pcie_write +
+                                                  timing->cqe + timing->poll);
 }
 
 /* ---- responses ---------------------------------------------------------------------------------
@@ -369,26 +369,25 @@ static void respond(struct aries_nic *nic, struct chunk *chunk)
     const struct aries_timing *timing = &fabric->timing;
     const struct aries_work *work = &chunk->txn->work;
     struct net_transfer *transfer = &chunk->transfer;
-    bool failed = chunk->status != 0;
+    bool failed = chunk->status != 0, data = !failed && returns_data(work);
 
     transfer->event.fire = source_response;
-    transfer->hinted.look = work->context;
+    transfer->hinted.fetch = response_fetch;
+    chunk->at = chunk->txn->source;
     transfer->target = transfer->source;
     transfer->source = nic->node;
     transfer->class = NET_RESPONSE;
     transfer->lead = work->op == ARIES_PUT ? chunk->feed : 0;
-    transfer->lag = timing->rsprx + timing->pcie_write + timing->poll;
+    transfer->lag = response_lag(timing, data);
     transfer->units = chunk->packets;
     transfer->last_units = 1;
     if (work->op == ARIES_GET && !failed) {
         /* Bulk data keeps the request's route: docs/model.md, "Responses". */
         transfer->units = chunk_units(chunk, 1, &transfer->last_units);
-        transfer->lag += timing->cqe;
     } else {
-        if (work->op == ARIES_AMO && amo_fetches(work->amo_cmd) && !failed) {
+        if (data) {
             transfer->units = chunk->packets + data_phits(chunk->bytes);
             transfer->last_units = 1 + data_phits(chunk->bytes);
-            transfer->lag += timing->cqe;
         }
         if (work->route >= NET_ROUTE_ADAPTIVE_0)
             transfer->route = (uint8_t)(NET_ROUTE_ADAPTIVE_0 + timing->response_class);
@@ -475,7 +474,7 @@ static void store_result(struct aries_txn *txn, struct chunk *chunk)
     if (chunk->status != 0)
         return;
     if (work->op == ARIES_GET && sim_unlikely(mutation_strikes(fabric, ARIES_MUTATE_FLIP)))
-        chunk->data[chunk->bytes / 2] ^= 0x10;
+        chunk_spoil(fabric, chunk);
     if (work->op == ARIES_GET && sim_unlikely(mutation_strikes(fabric, ARIES_MUTATE_DROP)))
         return;
     if (!aries_mr_write(mr, address, chunk->data, chunk->bytes)) {
@@ -500,8 +499,6 @@ void source_response(struct sim_event *event)
 {
     struct chunk *chunk = sim_container_of(event, struct chunk, transfer.event);
     struct aries_txn *txn = chunk->txn;
-    bool returns_data =
-        txn->work.op == ARIES_GET || (txn->work.op == ARIES_AMO && amo_fetches(txn->work.amo_cmd));
     sim_time_t wait;
 
     if (sim_unlikely(chunk->transfer.status != NET_DELIVERED)) {
@@ -521,7 +518,7 @@ void source_response(struct sim_event *event)
         chunk->info = ARIES_CQ_CPLTN_SRSP;
         fault_found(txn->source, txn, A_STATUS_DATA_ERR);
     }
-    if (returns_data && chunk->status == 0 && txn->source->alive)
+    if (chunk->status == 0 && returns_data(&txn->work) && txn->source->alive)
         store_result(txn, chunk);
     source_chunk_end(chunk);
 }

@@ -36,17 +36,89 @@ static inline void prefetch_for_send(const struct gni_ep *ep)
 
 #define IN_FLIGHT 0x8000u /* mark of a slot: the transaction has not ended well yet */
 
-/* With MBOX_AUTO_RETRANSMIT: of each slot, what sending it again takes. */
-struct aries_repeat {
+/*
+ * A message of which the NIC may need the bytes again: a long one until it has left, with
+ * MBOX_AUTO_RETRANSMIT every one until it has arrived. As many as are under way, of whatever
+ * endpoints: most endpoints of most programs are idle.
+ */
+struct smsg_copy {
+    struct smsg_copy *next; /* free */
     uint32_t number;
     uint32_t offset, bytes; /* of the record in the ring */
-    uint32_t attempts;
+    uint16_t attempts;
+    uint16_t class; /* its size */
+    uint64_t record[];
 };
 
-/* Behind the table lies a copy of the remote ring. */
-static uint8_t *copy_of(const struct gni_ep *ep)
+#define COPY_LEAST 64u /* bytes of class 0; each further one has twice as many */
+#define COPY_CLASSES 12u
+#define COPY_CHUNK (64u << 10)
+
+struct copy_chunk {
+    struct copy_chunk *next;
+    uint64_t bytes[];
+};
+
+/* One simulation runs at a time. */
+static struct {
+    struct smsg_copy *free[COPY_CLASSES];
+    struct copy_chunk *chunks;
+} copies;
+
+static bool copies_make(uint16_t class)
 {
-    return (uint8_t *)(ep->repeats + ep->tx_slots);
+    size_t each = sizeof(struct smsg_copy) + (COPY_LEAST << class);
+    size_t count = each < COPY_CHUNK ? COPY_CHUNK / each : 1, i;
+    struct copy_chunk *chunk = malloc(sizeof(*chunk) + count * each);
+
+    if (chunk == NULL)
+        return false;
+    chunk->next = copies.chunks;
+    copies.chunks = chunk;
+    for (i = 0; i < count; i++) {
+        struct smsg_copy *copy = (struct smsg_copy *)((uint8_t *)chunk->bytes + i * each);
+
+        copy->class = class;
+        copy->next = copies.free[class];
+        copies.free[class] = copy;
+    }
+    return true;
+}
+
+static struct smsg_copy *copy_new(uint32_t bytes)
+{
+    uint16_t class = 0;
+    struct smsg_copy *copy;
+
+    while (COPY_LEAST << class < bytes)
+        class ++;
+    if (copies.free[class] == NULL && !copies_make(class))
+        return NULL;
+    copy = copies.free[class];
+    copies.free[class] = copy->next;
+    return copy;
+}
+
+void aries_smsg_copy_free(struct aries_request *request)
+{
+    struct smsg_copy *copy = request->copy;
+
+    if (copy == NULL)
+        return;
+    request->copy = NULL;
+    copy->next = copies.free[copy->class];
+    copies.free[copy->class] = copy;
+}
+
+void aries_smsg_copies_free(void)
+{
+    struct copy_chunk *chunk;
+
+    while ((chunk = copies.chunks) != NULL) {
+        copies.chunks = chunk->next;
+        free(chunk);
+    }
+    memset(copies.free, 0, sizeof(copies.free));
 }
 
 static uint32_t control_returned(const struct gni_ep *ep)
@@ -121,17 +193,22 @@ static enum look look_at(struct gni_ep *ep, uint32_t offset, uint32_t number)
 }
 
 /*
- * Whether record `number` may lie at the start of the ring instead of at `read_at`: the peer knew
- * that all before it was released, or may have found too little room at the end.
+ * Whether record `number` may lie at the start or the home of the ring instead of at `read_at`: the
+ * peer knew that all before it was released, or may have found too little room at the end.
  */
 static bool may_start_over(const struct gni_ep *ep, uint32_t read_at, uint32_t number)
 {
     return ep->rx_reported == number || ep->rx_bytes - read_at < smsg_span(ep->message_max);
 }
 
+static uint32_t rx_home(const struct gni_ep *ep)
+{
+    return smsg_home((uintptr_t)ep->rx_ring, ep->rx_bytes);
+}
+
 /*
  * What else may lie at the start of the ring: nothing, a message that overtook the expected one, or
- * a late copy of one that was released long ago.
+ * a late copy of one that was released long ago. (At home there may be the middle of a record.)
  */
 static bool start_is_sane(const struct gni_ep *ep)
 {
@@ -147,14 +224,21 @@ static bool start_is_sane(const struct gni_ep *ep)
 
 static enum look find_record(struct gni_ep *ep, uint32_t read_at, uint32_t number, uint32_t *offset)
 {
+    uint32_t home;
     enum look look;
 
     if (read_at + SMSG_UNIT <= ep->rx_bytes) {
         look = look_at(ep, *offset = read_at, number);
-        if (look != ABSENT || read_at == 0 || !may_start_over(ep, read_at, number))
+        if (look != ABSENT || !may_start_over(ep, read_at, number))
             return look;
     }
-    return look_at(ep, *offset = 0, number);
+    home = rx_home(ep);
+    if (home != 0 && home != read_at && ep->rx_reported == number) {
+        look = look_at(ep, *offset = home, number);
+        if (look != ABSENT)
+            return look;
+    }
+    return read_at != 0 ? look_at(ep, *offset = 0, number) : ABSENT;
 }
 
 static uint32_t current_span(const struct gni_ep *ep)
@@ -219,8 +303,12 @@ static uint32_t find_room(const struct gni_ep *ep, uint32_t bytes, uint32_t *spa
     *span = bytes;
     if (ep->tx_sent - ep->tx_freed >= ep->tx_slots)
         return NONE;
-    if (ep->tx_used == 0)
-        return bytes <= ep->tx_bytes ? 0 : NONE;
+    if (ep->tx_used == 0) {
+        start = smsg_home(ep->tx_ring, ep->tx_bytes);
+        if (sim_unlikely(bytes > ep->tx_bytes - start))
+            start = 0;
+        return bytes <= ep->tx_bytes ? start : NONE;
+    }
     if (ep->tx_used > end) { /* what is in use goes around the end */
         start = end + ep->tx_bytes - ep->tx_used;
         return bytes <= start - end ? end : NONE;
@@ -435,9 +523,7 @@ void aries_smsg_ep_free(struct gni_ep *ep)
 {
     if (ep->slots != ep->few)
         free(ep->slots);
-    free(ep->repeats);
     ep->slots = NULL;
-    ep->repeats = NULL;
 }
 
 /* The route of a delivery mode. False: contradictory or unknown bits. */
@@ -562,22 +648,10 @@ static void fill_record(struct smsg_record *record, const struct gni_ep *ep, boo
     record->checksum = record_checksum(record);
 }
 
-/* Where the record is assembled; it must outlive the call only if it may have to be sent again. */
-static struct smsg_record *record_place(struct gni_ep *ep, uint32_t bytes, uint32_t offset)
-{
-    struct aries_fabric *fabric = ep->nic->hw->fabric;
-
-    if (sim_likely(!ep->retransmit && bytes <= sizeof(fabric->record)))
-        return (struct smsg_record *)fabric->record;
-    if (ep->repeats == NULL)
-        ep->repeats = calloc(1, ep->tx_slots * sizeof(*ep->repeats) + ep->tx_bytes);
-    return ep->repeats != NULL ? (struct smsg_record *)(copy_of(ep) + offset) : NULL;
-}
-
 /* One poll for a credit. */
 static bool wait_for_room(struct gni_ep *ep)
 {
-    const struct sim_wait wait = {"an SMSG credit", describe, ep};
+    const struct sim_wait wait = {"an SMSG credit", describe, ep, ep->id};
 
     return sim_poll(&wait, can_send, aries_timing_of(ep->nic)->cpu_smsg / 2);
 }
@@ -594,8 +668,9 @@ static gni_return_t send_message(struct gni_ep *ep, const void *header, uint32_t
 {
     struct gni_nic *nic = ep->nic;
     uint32_t length = header_length + data_length, span, offset;
-    struct aries_request *request;
-    struct smsg_record *record;
+    struct smsg_record *record = (struct smsg_record *)nic->hw->fabric->record;
+    struct smsg_copy *copy = NULL;
+    struct aries_request *request = NULL;
 
     if (ep->broken)
         return GNI_RC_INVALID_STATE;
@@ -608,17 +683,27 @@ static gni_return_t send_message(struct gni_ep *ep, const void *header, uint32_t
     if (ep->tx_used ==
         0) /* the same few slots and bytes of the ring again: they are in the cache */
         ep->tx_next = 0;
-    record = record_place(ep, SMSG_UNIT + length, offset);
-    request = record != NULL ? aries_request_new(ep->cq, ep, NULL, GNI_CQMODE_GLOBAL_EVENT) : NULL;
+    if (ep->retransmit || SMSG_UNIT + length > sizeof(nic->hw->fabric->record)) {
+        copy = copy_new(SMSG_UNIT + length);
+        record = copy != NULL ? (struct smsg_record *)copy->record : NULL;
+    }
+    if (record != NULL)
+        request = aries_request_new(ep->cq, ep, NULL, GNI_CQMODE_GLOBAL_EVENT);
     if (request == NULL) {
+        if (copy != NULL)
+            aries_smsg_copy_free(&(struct aries_request){.copy = copy});
         sim_spend(aries_timing_of(nic)->cpu_smsg / 2);
         return stalled(nic, GNI_STAT_SMSG_REQ_STALL);
     }
     request->post_id = (uint64_t)ep->tx_next << 32 | msg_id;
     ep->slots[ep->tx_next] = (uint16_t)(span / SMSG_UNIT);
-    if (ep->retransmit)
-        ep->repeats[ep->tx_next] =
-            (struct aries_repeat){ep->tx_sent, offset, SMSG_UNIT + length, 1};
+    request->copy = copy;
+    if (copy != NULL) {
+        copy->number = ep->tx_sent;
+        copy->offset = offset;
+        copy->bytes = SMSG_UNIT + length;
+        copy->attempts = 1;
+    }
     if (++ep->tx_next == ep->tx_slots)
         ep->tx_next = 0;
     fill_record(record, ep, span != ep->wanted, tag, header, header_length, data, data_length);
@@ -650,6 +735,8 @@ gni_return_t GNI_SmsgSendWTag(gni_ep_handle_t ep_hndl, void *header, uint32_t he
         return GNI_RC_INVALID_PARAM;
     if ((uint64_t)header_length + data_length > ep->message_max)
         return GNI_RC_ERROR_RESOURCE;
+    if (sim_unlikely(sim_behind())) /* it idled, and was woken by something else */
+        sim_settle();
     return send_message(ep, header, header_length, data, data_length, msg_id, tag);
 }
 
@@ -664,7 +751,7 @@ gni_return_t GNI_SmsgSend(gni_ep_handle_t ep_hndl, void *header, uint32_t header
 static bool may_repeat(const struct gni_ep *ep, const struct aries_request *request, uint8_t status)
 {
     return ep->retransmit && ep->connected && !ep->broken && aries_status_recoverable(status) &&
-           ep->repeats[request->post_id >> 32].attempts <= ep->nic->smsg_max_retrans;
+           request->copy != NULL && request->copy->attempts <= ep->nic->smsg_max_retrans;
 }
 
 static gni_cq_entry_t send_entry(uint32_t tid, uint8_t status, uint8_t info)
@@ -685,6 +772,8 @@ static void send_done(void *context, uint8_t status, uint8_t info, bool remote_o
         ep->slots[request->post_id >> 32] &= (uint16_t)~IN_FLIGHT;
     else if (!repeat)
         ep->broken = true;
+    if (!repeat)
+        aries_smsg_copy_free(request);
     aries_request_landed(cq, request);
     if (!aries_cq_push_for(cq,
                            send_entry(request->tid, status, info) |
@@ -702,7 +791,7 @@ bool aries_smsg_completed(struct gni_cq *cq, struct aries_request *request, gni_
 {
     uint8_t status = (uint8_t)aries_cq_entry_status(entry);
     struct gni_ep *ep = request->ep;
-    struct aries_repeat *again;
+    struct smsg_copy *again = request->copy;
     uint32_t slot;
 
     if (sim_likely(status == 0) || ep == NULL || !ep->connected)
@@ -712,7 +801,6 @@ bool aries_smsg_completed(struct gni_cq *cq, struct aries_request *request, gni_
         return false;
     }
     slot = (uint32_t)(request->post_id >> 32);
-    again = &ep->repeats[slot];
     note_arrived(ep);
     if ((int32_t)(ep->tx_returned - again->number) > 0) {
         /* Only the answer was lost: the peer has released the message already. */
@@ -723,8 +811,8 @@ bool aries_smsg_completed(struct gni_cq *cq, struct aries_request *request, gni_
     again->attempts++;
     ep->nic->statistics[GNI_STAT_SMSG_RETRANS_COUNT]++;
     ep->nic->hw->fabric->counters.retransmits++;
-    submit_record(ep, request, (const struct smsg_record *)(copy_of(ep) + again->offset),
-                  again->offset, send_cost(ep->nic, again->bytes - SMSG_UNIT));
+    submit_record(ep, request, (const struct smsg_record *)again->record, again->offset,
+                  send_cost(ep->nic, again->bytes - SMSG_UNIT));
     return true;
 }
 
@@ -743,9 +831,9 @@ static bool message_or_work(const void *what)
 /* The next message becomes current, whatever its tag. */
 static gni_return_t find_next(struct gni_ep *ep)
 {
-    const struct sim_wait wait = {"a message", describe, ep};
+    const struct sim_wait wait = {"a message", describe, ep, ep->id + 1};
     const struct aries_timing *timing = aries_timing_of(ep->nic);
-    sim_time_t asked = sim_local_time();
+    sim_time_t asked = sim_charged_time();
     const struct smsg_record *record;
     uint32_t offset;
     enum look look;
@@ -763,7 +851,7 @@ static gni_return_t find_next(struct gni_ep *ep)
     }
     if (look != PRESENT)
         return look == ABSENT ? GNI_RC_NOT_DONE : GNI_RC_INVALID_STATE;
-    if (sim_local_time() > asked) /* it was not there: a spinning CPU sees it a little later */
+    if (sim_charged_time() > asked) /* it was not there: a spinning CPU sees it a little later */
         sim_spend(timing->poll);
     record = (const struct smsg_record *)(ep->rx_ring + offset);
     ep->rx_heard = record->returned;

@@ -10,10 +10,15 @@
  * No word is written by both roles, so that one mailbox can be local and remote at once (an
  * endpoint connected to itself).
  *
- * The owner finds record number n behind record n-1 or, when the sender had no room there or had
- * everything released, at the start of the ring. Free space is zero, the mark is not, and a record
- * counts when its sequence and checksum are right: so the order of arrival of its pieces and of
- * other records does not matter, and nothing depends on when GNI_SmsgInit was called.
+ * The owner finds record number n behind record n-1; at the start of the ring, when the sender had
+ * no room there; or, when everything was released, at the ring's home. Free space is zero, the mark
+ * is not, and a record counts when its sequence and checksum are right: so the order of arrival of
+ * its pieces and of other records does not matter, and nothing depends on when GNI_SmsgInit was
+ * called.
+ *
+ * Most connections carry a short message now and then, which goes to the home. Of a long ring that
+ * is the start or a place near the end, by the mailbox's address: two neighbours, of which one
+ * begins in the lower half of a page and the other one in the upper half, touch one page.
  */
 #ifndef JACQUARD_ARIES_SMSG_H
 #define JACQUARD_ARIES_SMSG_H
@@ -22,6 +27,9 @@
 
 #define SMSG_CONTROL_BYTES 16u
 #define SMSG_UNIT 16u /* alignment of records; they start at an address that is a multiple of 8 */
+#define SMSG_HOME_BYTES 1024u /* behind a home near the end */
+#define SMSG_LONG_RING 16384u
+#define SMSG_HALF_PAGE 2048u
 #define SMSG_MARK 0x5au /* in every record; + 1: the end of the ring was left empty before it */
 
 struct smsg_control {
@@ -44,6 +52,14 @@ _Static_assert(sizeof(struct smsg_record) == SMSG_UNIT, "a record header is one 
 static inline uint32_t smsg_span(uint32_t length)
 {
     return (SMSG_UNIT + length + SMSG_UNIT - 1) & ~(SMSG_UNIT - 1);
+}
+
+/* The place where a sender starts over when nothing is in the ring; of both sides' knowledge. */
+static inline uint32_t smsg_home(uint64_t ring, uint32_t ring_bytes)
+{
+    if (ring_bytes < SMSG_LONG_RING || ((ring - SMSG_CONTROL_BYTES) & SMSG_HALF_PAGE) != 0)
+        return 0;
+    return (ring_bytes - SMSG_HOME_BYTES) & ~63u; /* in its lines as the start is */
 }
 
 #endif

@@ -62,7 +62,8 @@ static void answer_credentials(const struct cray_process *self, struct alps_requ
         each.local_addr = (int)self->address;
         each.ptag = job->credential[i].ptag;
         each.cookie = job->credential[i].cookie;
-        memcpy((char *)head + offsetof(alpsAppLLIGni_t, u) + i * sizeof(each), &each, sizeof(each));
+        memcpy((char *)&request->answer + offsetof(alpsAppLLIGni_t, u) + i * sizeof(each), &each,
+               sizeof(each));
     }
     request->bytes = offsetof(alpsAppLLIGni_t, u) + job->credentials * sizeof(each);
     if (request->bytes < sizeof(*head))

@@ -38,30 +38,11 @@ static bool own_node_up(const struct cray_process *self, uint32_t nid)
     return nid == own_nid(self, 0);
 }
 
-static bool gather_alone(struct cray_process *self, const void *mine, void *all, size_t bytes)
-{
-    (void)self;
-    if (bytes != 0)
-        memmove(all, mine, bytes);
-    return true;
-}
-
-/* The text is what the program wants its user to read: a launcher would print it. */
-static void abort_alone(struct cray_process *self, int code, const char *text)
-{
-    (void)self;
-    if (text != NULL && text[0] != '\0')
-        fprintf(stderr, "PMI: aborted: %s\n", text);
-    exit(code);
-}
-
 static const struct cray_host singleton_host = {
     .self = no_process,
     .nid_of = own_nid,
     .nodes = one_node,
     .node_up = own_node_up,
-    .allgather = gather_alone,
-    .abort = abort_alone,
 };
 
 /* ---- which one ------------------------------------------------------------------------------- */

@@ -76,9 +76,8 @@ static bool matches(const struct sim_fault_rule *rule, const struct sim_fault_su
     uint32_t one = rule->between[0], other = rule->between[1];
     uint32_t source = subject->source_group, target = subject->target_group;
 
-    return sim_core.now >= rule->from && sim_core.now < rule->until &&
-           is(rule->kind, subject->kind) && is(rule->source, subject->source) &&
-           is(rule->target, subject->target) &&
+    return sim_now() >= rule->from && sim_now() < rule->until && is(rule->kind, subject->kind) &&
+           is(rule->source, subject->source) && is(rule->target, subject->target) &&
            ((is(one, source) && is(other, target)) || (is(one, target) && is(other, source)));
 }
 

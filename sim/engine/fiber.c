@@ -116,7 +116,6 @@ static void block(struct sim_fiber *self)
     struct sim_fiber *next;
 
     self->local = sim_core.local;
-    self->resume.look = __builtin_frame_address(0);
     sim_core.fiber = NULL;
     next = dispatch();
     if (next != self)
@@ -151,15 +150,50 @@ void sim_fibers_run(void)
 static void on_resume(struct sim_event *event)
 {
     struct sim_fiber *fiber = sim_container_of(event, struct sim_fiber, resume.event);
-    int offset;
 
-    if (fiber->state == FIBER_ENDED)
+    if (fiber->state != FIBER_ENDED)
+        sim_engine.next = fiber;
+}
+
+/* Lines of its stack from where it was left: its frames, and above them what the program keeps. */
+#define STACK_LINES 12
+
+void sim_fiber_fetch(const struct sim_fiber *fiber, unsigned stage)
+{
+    unsigned i, left;
+
+    switch (stage) {
+    case 0:
+        sim_fetch(fiber, offsetof(struct sim_fiber, looks) / SIM_LINE + 1);
+        break;
+    case 1:
+        /* no further than its page: behind the stack there may be nothing */
+        left = (unsigned)(4096 - (uintptr_t)fiber->context % 4096) / SIM_LINE;
+        sim_fetch(fiber->context, left < STACK_LINES ? left : STACK_LINES);
+        break;
+    default:
+        for (i = 0; i < SIM_FIBER_LOOKS; i++)
+            sim_fetch((const void *)(fiber->looks[i] & ~(uintptr_t)(SIM_LINE - 1)),
+                      (unsigned)(fiber->looks[i] % SIM_LINE));
+        break;
+    }
+}
+
+static void fetch_resume(struct sim_event *event, unsigned stage)
+{
+    sim_fiber_fetch(sim_container_of(event, struct sim_fiber, resume.event), stage);
+}
+
+void sim_fiber_looks(struct sim_fiber *fiber, const void *what, size_t bytes)
+{
+    uintptr_t first = (uintptr_t)what / SIM_LINE, last = ((uintptr_t)what + bytes - 1) / SIM_LINE;
+
+    if (fiber == NULL)
+        fiber = sim_core.fiber;
+    if (fiber == NULL)
         return;
-    /* Its frames; two lines have been fetched by the queue. Below are those of what it calls next.
-     */
-    for (offset = 128; offset <= 320; offset += 64)
-        __builtin_prefetch((const void *)((uintptr_t)fiber->resume.look + (unsigned)offset), 1);
-    sim_engine.next = fiber;
+    fiber->looks[fiber->looks_next] = first * SIM_LINE | (last - first + 1);
+    fiber->looks_next = (uint8_t)((fiber->looks_next + 1) % SIM_FIBER_LOOKS);
 }
 
 static void on_timeout(struct sim_event *event)
@@ -211,12 +245,14 @@ struct sim_fiber *sim_fiber_start(void (*main)(void *arg), void *arg, const char
 
     if (!stack_alloc(&stack))
         return NULL;
-    fiber = calloc(1, sizeof *fiber);
+    fiber = aligned_alloc(SIM_LINE, sizeof *fiber);
     if (fiber == NULL)
         sim_panic("fibers: out of memory");
+    memset(fiber, 0, sizeof *fiber);
     fiber->stack = stack;
     fiber->context = make_fcontext(stack.top, (size_t)(stack.top - stack.bottom), fiber_entry);
     fiber->resume.event.fire = on_resume;
+    fiber->resume.fetch = fetch_resume;
     fiber->timeout.event.fire = on_timeout;
     fiber->main = main;
     fiber->arg = arg;
@@ -271,6 +307,16 @@ void *sim_fiber_owner(const struct sim_fiber *fiber)
 void sim_fiber_set_owner(struct sim_fiber *fiber, void *owner)
 {
     fiber->owner = owner;
+}
+
+void *sim_fiber_note(const struct sim_fiber *fiber)
+{
+    return fiber->note;
+}
+
+void sim_fiber_set_note(struct sim_fiber *fiber, void *note)
+{
+    fiber->note = note;
 }
 
 void sim_for_each_waiter(void (*visit)(const char *name, const char *why, sim_time_t since,

@@ -10,45 +10,50 @@
 #define POLL_CYCLE_MAX 16
 #define POLL_LEARNED 4
 
-/* What a fiber polled lately, see poll.c. */
+/* What a fiber polled lately, see poll.c. What every poll and every break touches lies together. */
 struct poll_history {
-    uint64_t signature[POLL_CYCLE_MAX]; /* of the last polls, a ring */
-    sim_time_t distance[POLL_CYCLE_MAX]; /* from the start of the poll before */
-    struct polled {
-        const void *what;
-        bool (*ready)(const void *what);
-    } polled[POLL_CYCLE_MAX]; /* where the last polls looked */
-    uint64_t learned[POLL_LEARNED]; /* cycles seen long enough to be sure of them */
     sim_time_t start; /* of the last poll */
     uint64_t parked_cycle; /* the cycle that the fiber was parked in last; 0: none */
     uint32_t parked_length;
     uint32_t count; /* polls since the last break */
     uint32_t quiet; /* polls begun since the last sim_wake */
-    uint8_t
-        awake; /* polls before it may be parked again: sim_wake may have been for something else */
     uint32_t length; /* of the presumed cycle; 0: none */
     uint32_t repeats; /* how many of the last polls equal the one `length` before */
-    uint32_t learned_next;
+    uint8_t
+        awake; /* polls before it may be parked again: sim_wake may have been for something else */
+    uint8_t learned_next;
+    uint16_t held; /* sim_hold: it must not be parked */
+    struct polled {
+        const void *what;
+        bool (*ready)(const void *what);
+    } polled[POLL_CYCLE_MAX]; /* where the last polls looked */
+    uint64_t signature[POLL_CYCLE_MAX]; /* of the last polls, a ring */
+    sim_time_t distance[POLL_CYCLE_MAX]; /* from the start of the poll before */
+    uint64_t learned[POLL_LEARNED]; /* cycles seen long enough to be sure of them */
 };
 
 enum fiber_state { FIBER_RUNNABLE, FIBER_WAITING, FIBER_ENDED };
 
+/* In lines: the first two are what a switch and a wake-up touch. */
 struct sim_fiber {
     struct sim_hinted resume; /* at the fiber's wake time */
-    struct sim_timer timeout;
     void *context;
     sim_time_t local; /* while it does not run; sim_core.local otherwise */
-    sim_time_t since; /* start of the wait */
     const struct sim_wait *wait;
-    void (*main)(void *arg);
-    void *arg;
-    void *owner;
-    char *name;
-    struct stack stack;
-    enum fiber_state state;
+    sim_time_t since; /* start of the wait */
+    uint8_t state; /* enum fiber_state */
     bool woken;
     bool parked; /* waits in a cycle of polls: sim_notify looks at them first */
+    uint8_t looks_next;
+    struct sim_timer timeout __attribute__((aligned(64)));
     struct poll_history polls;
+    /* Lines: where they begin, and in the low bits how many. */
+    uintptr_t looks[SIM_FIBER_LOOKS] __attribute__((aligned(64)));
+    void (*main)(void *arg);
+    void *arg;
+    void *owner, *note;
+    char *name;
+    struct stack stack;
 };
 
 struct engine {
@@ -64,6 +69,7 @@ struct engine {
     uint64_t alarm_events;
     uint64_t alarm_polls;
 
+    uint32_t ids; /* given out by sim_new_ids */
     uint64_t polls; /* fruitless polls simulated in place */
     uint64_t progress_seen;
     sim_time_t progress_time;

@@ -35,6 +35,26 @@ void sim_idle_break(void)
     }
 }
 
+void sim_hold(void)
+{
+    if (sim_core.fiber != NULL)
+        sim_core.fiber->polls.held++;
+}
+
+void sim_release(void)
+{
+    if (sim_core.fiber != NULL)
+        sim_core.fiber->polls.held--;
+}
+
+uint32_t sim_new_ids(uint32_t count)
+{
+    uint32_t first = sim_engine.ids + 1;
+
+    sim_engine.ids += count;
+    return first;
+}
+
 static bool learned(const struct poll_history *polls, uint64_t cycle)
 {
     int i;
@@ -64,8 +84,8 @@ static void unlearn(struct poll_history *polls, uint64_t cycle)
 static inline uint64_t signature_of(const struct sim_wait *wait, sim_time_t cost,
                                     sim_time_t distance)
 {
-    uint64_t sum = (uintptr_t)wait->what + (uintptr_t)wait->text * 0x9e3779b97f4a7c15ull +
-                   distance * 0xd1342543de82ef95ull + cost * 0xaf251af3b0f025b5ull;
+    uint64_t sum = wait->id * 0x9e3779b97f4a7c15ull + distance * 0xd1342543de82ef95ull +
+                   cost * 0xaf251af3b0f025b5ull;
 
     return sum + (sum == 0);
 }
@@ -149,7 +169,7 @@ static bool may_park(struct poll_history *polls)
     uint64_t cycle;
 
     if (length == 0 || polls->repeats < length || polls->quiet < length || polls->awake > 0 ||
-        sim_engine.options.no_parking)
+        polls->held > 0 || sim_engine.options.no_parking)
         return false;
     cycle = cycle_of(polls, length);
     if (!learned(polls, cycle)) {

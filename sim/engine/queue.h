@@ -33,9 +33,11 @@
 
 #include "engine/sim.h"
 
-#define QUEUE_PREFETCH 8 /* entries ahead of the head whose objects are fetched */
+#define QUEUE_PREFETCH 12 /* entries ahead of the head whose objects are fetched */
 #define QUEUE_HINTED 2 /* in the word of a struct sim_hinted */
-#define QUEUE_LOOK 3 /* entries ahead for which is fetched what their handlers will look at */
+#define QUEUE_STAGE \
+    3 /* entries from one stage of its fetching to the next; the last, to its turn */
+#define QUEUE_STAGES 3
 
 struct queue_entry {
     sim_time_t time;
@@ -127,16 +129,18 @@ static inline struct sim_event *queue_pop(struct queue *queue)
     struct queue_entry *entry = queue->head++;
     struct sim_queue_entry *cell;
     struct sim_timer *timer;
+    unsigned stage;
 
-    __builtin_prefetch((const void *)entry[QUEUE_PREFETCH].word);
-    if (entry + QUEUE_LOOK < queue->tail) {
-        static const struct sim_hinted nothing;
-        uintptr_t word = entry[QUEUE_LOOK].word;
-        const struct sim_hinted *ahead =
-            word & QUEUE_HINTED ? (const struct sim_hinted *)(word - QUEUE_HINTED) : &nothing;
+    __builtin_prefetch((const void *)entry[QUEUE_PREFETCH].word, 1);
+    for (stage = 0; stage < QUEUE_STAGES; stage++) {
+        const struct queue_entry *ahead = entry + QUEUE_STAGE * (QUEUE_STAGES - stage);
 
-        __builtin_prefetch(ahead->look, 1);
-        __builtin_prefetch((const void *)((uintptr_t)ahead->look + 64), 1); /* of NULL, too */
+        if (ahead < queue->tail && (ahead->word & QUEUE_HINTED) != 0) {
+            struct sim_hinted *hinted = (struct sim_hinted *)(ahead->word - QUEUE_HINTED);
+
+            if (sim_likely(hinted->fetch != NULL))
+                hinted->fetch(&hinted->event, stage);
+        }
     }
     queue->count--;
     if (sim_unlikely((entry->word & 1) != 0)) {

@@ -24,9 +24,10 @@
 #include "perfetto_trace.pb-c.h"
 #include "trace_internal.h"
 
-#define SEQUENCE 1 /* there is one writer */
+#define SEQUENCE 1 /* of the only writer; those of several have their process ids */
 #define VALUE_IID 1 /* the interned name "value" of arguments */
 #define NAME_BYTES 256 /* of a track; longer ones are cut */
+#define PROCESS_BYTES 64 /* the same of a process */
 
 typedef Perfetto__Protos__TracePacket packet_t;
 typedef Perfetto__Protos__TrackDescriptor descriptor_t;
@@ -67,6 +68,9 @@ bool trace_on;
 
 static struct {
     struct trace_file file;
+    uint32_t pid; /* 0: the only process */
+    char process[PROCESS_BYTES];
+    sim_time_t origin;
     uint64_t points;
     uint64_t uuids; /* handed out */
     struct trace_map groups; /* (group, number) → uuid */
@@ -98,7 +102,7 @@ static void put_packet(packet_t *packet)
     uint8_t *at;
 
     packet->has_trusted_packet_sequence_id = 1;
-    packet->trusted_packet_sequence_id = SEQUENCE;
+    packet->trusted_packet_sequence_id = writer.pid != 0 ? writer.pid : SEQUENCE;
     bytes = perfetto__protos__trace_packet__get_packed_size(packet);
     at = trace_file_reserve(&writer.file, bytes + 11);
     at[0] = 1 << 3 | 2;
@@ -148,7 +152,7 @@ static void put_event(event_t *event, sim_time_t time, Perfetto__Protos__Interne
     packet_t packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
 
     packet.has_timestamp = 1;
-    packet.timestamp = time / SIM_NS;
+    packet.timestamp = time > writer.origin ? (time - writer.origin) / SIM_NS : 0;
     packet.track_event = event;
     packet.interned_data = interned;
     packet.has_sequence_flags = 1;
@@ -208,18 +212,20 @@ static uint64_t group_uuid(enum group group, uint32_t number)
     uint64_t *uuid = trace_map_at(&writer.groups, group, number);
     Perfetto__Protos__ProcessDescriptor process = PERFETTO__PROTOS__PROCESS_DESCRIPTOR__INIT;
     descriptor_t descriptor = PERFETTO__PROTOS__TRACK_DESCRIPTOR__INIT;
-    char name[32];
+    char name[32 + PROCESS_BYTES];
 
     if (*uuid != 0)
         return *uuid;
     *uuid = ++writer.uuids;
     if (group == GROUP_FAULTS)
-        snprintf(name, sizeof name, "%s", names[group]);
+        snprintf(name, sizeof name, "%s%s", names[group], writer.process);
     else
-        snprintf(name, sizeof name, "%s %" PRIu32, names[group], number);
-    /* The UI gathers tracks by process; 0 is no process. */
+        snprintf(name, sizeof name, "%s %" PRIu32 "%s", names[group], number, writer.process);
+    /* The UI gathers tracks by process; 0 is no process. Several processes have one node each. */
     process.has_pid = 1;
-    process.pid = (int32_t)((uint32_t)group << 28 | (number & 0xfffffff)) + 1;
+    process.pid = (int32_t)((uint32_t)group << 28 |
+                            ((writer.pid != 0 ? writer.pid - 1 : number) & 0xfffffff)) +
+                  1;
     process.process_name = name;
     descriptor.has_uuid = 1;
     descriptor.uuid = *uuid;
@@ -402,12 +408,14 @@ void trace_write(const struct trace_point *point)
 
     if (!trace_on)
         return;
+    sim_core.outside++;
     track = find_track(point);
     if (point->kind == TRACE_COUNTER)
         write_counter(track, point);
     else
         write_event(track, point);
     writer.points++;
+    sim_core.outside--;
 }
 
 uint64_t trace_points_written(void)
@@ -425,6 +433,11 @@ static void set_error(char **error, const char *what, const char *path, const ch
 
 bool trace_open(const char *path, char **error)
 {
+    return trace_open_of(path, &(struct trace_process){.pid = 0}, error);
+}
+
+bool trace_open_of(const char *path, const struct trace_process *process, char **error)
+{
     if (trace_on) {
         set_error(error, "cannot write a trace to", path, "another trace is open");
         return false;
@@ -434,6 +447,12 @@ bool trace_open(const char *path, char **error)
         set_error(error, "cannot write", path, strerror(errno));
         return false;
     }
+    writer.pid = process->pid;
+    writer.origin = process->origin;
+    writer.uuids = (uint64_t)process->pid << 32;
+    if (process->pid != 0)
+        snprintf(writer.process, sizeof writer.process, ", %.40s %" PRIu32, process->name,
+                 process->pid);
     trace_on = true;
     put_start();
     return true;
@@ -457,15 +476,18 @@ void trace_set_rank_name(uint32_t node, uint32_t index, const char *name)
         abort();
 }
 
-static void end_all_slices(void)
+static void end_slices(sim_time_t until)
 {
+    struct trace_lane *lane;
     size_t i;
-    uint32_t lane;
+    uint32_t at;
 
     for (i = 0; i < writer.track_count; i++)
-        for (lane = 0; lane < writer.tracks[i]->lanes.count; lane++)
-            if (writer.tracks[i]->lanes.lane[lane].open)
-                end_slice(&writer.tracks[i]->lanes.lane[lane]);
+        for (at = 0; at < writer.tracks[i]->lanes.count; at++) {
+            lane = &writer.tracks[i]->lanes.lane[at];
+            if (lane->open && lane->end <= until)
+                end_slice(lane);
+        }
 }
 
 static void free_tables(void)
@@ -491,6 +513,23 @@ static void free_tables(void)
     trace_map_free(&writer.rank_name_of);
 }
 
+void trace_flush(sim_time_t now)
+{
+    if (!trace_on)
+        return;
+    end_slices(now);
+    trace_file_flush(&writer.file);
+}
+
+void trace_forget(void)
+{
+    if (!trace_on)
+        return;
+    trace_on = false;
+    free_tables();
+    trace_file_forget(&writer.file);
+}
+
 bool trace_close(char **error)
 {
     char *path;
@@ -498,7 +537,7 @@ bool trace_close(char **error)
 
     if (!trace_on)
         return true;
-    end_all_slices();
+    end_slices(SIM_NEVER);
     trace_on = false;
     free_tables();
     path = strdup(writer.file.path);

@@ -23,7 +23,7 @@ bool trace_file_open(struct trace_file *file, const char *path)
     return true;
 }
 
-static void flush(struct trace_file *file)
+void trace_file_flush(struct trace_file *file)
 {
     size_t done = 0;
     ssize_t written;
@@ -43,7 +43,7 @@ static void flush(struct trace_file *file)
 uint8_t *trace_file_reserve(struct trace_file *file, size_t bytes)
 {
     if (bytes > file->capacity - file->used)
-        flush(file);
+        trace_file_flush(file);
     if (bytes > file->capacity) {
         file->capacity = bytes;
         file->buffer = realloc(file->buffer, bytes);
@@ -55,9 +55,14 @@ uint8_t *trace_file_reserve(struct trace_file *file, size_t bytes)
 
 int trace_file_close(struct trace_file *file)
 {
+    trace_file_flush(file);
+    return trace_file_forget(file);
+}
+
+int trace_file_forget(struct trace_file *file)
+{
     int error;
 
-    flush(file);
     if (close(file->fd) != 0 && file->error == 0)
         file->error = errno;
     error = file->error;

@@ -65,6 +65,8 @@ struct trace_file {
 bool trace_file_open(struct trace_file *file, const char *path); /* false: errno */
 uint8_t *trace_file_reserve(struct trace_file *file,
                             size_t bytes); /* the caller adds what it wrote to `used` */
+void trace_file_flush(struct trace_file *file);
 int trace_file_close(struct trace_file *file); /* 0, or errno of the first failure; frees */
+int trace_file_forget(struct trace_file *file); /* the same without what was not yet written */
 
 #endif

@@ -21,7 +21,7 @@ static sim_time_t hops(const struct net *net, const struct net_path *path)
     return time;
 }
 
-static sim_time_t sum(const struct net *net, const struct net_path *path, uint32_t last_units)
+sim_time_t net_path_latency(const struct net *net, const struct net_path *path, uint32_t last_units)
 {
     unsigned color = path->links > 0 ? path->color[0] : COLOR_GREEN;
     const struct net_speed *first = &net->speed[color][net->full_lanes[color]];
@@ -35,7 +35,7 @@ sim_time_t net_idle_latency(const struct net *net, uint32_t source, uint32_t tar
     struct net_path path;
 
     net->topology->shortest(net, source, target, &path);
-    return sum(net, &path, last_units);
+    return net_path_latency(net, &path, last_units);
 }
 
 /* The ports that lead on serve the transfers of a pair one after the other, all ports at each. */
@@ -57,6 +57,14 @@ bool net_closed_form(struct net *net, struct net_transfer *transfer, sim_time_t 
 {
     double rate = INFINITY;
 
+    if (net_by_lines(net, transfer)) {
+        if (!net_lines_reserve(net, transfer, feed, path, arrival))
+            return false;
+        if (transfer->flight.links == NET_FAN)
+            net_fan_end(net, transfer);
+        transfer->flight.links = 0;
+        return true;
+    }
     if (net_mode_adaptive(transfer->route))
         rate = net->topology->path_rate(net, transfer->source, transfer->target, transfer->route);
     if (sim_likely(isinf(rate) && !net->impaired && net_mode_adaptive(transfer->route)))
@@ -69,9 +77,11 @@ bool net_closed_form(struct net *net, struct net_transfer *transfer, sim_time_t 
         return true;
     }
     transfer->flight.links = 0;
-    *arrival = sim_now() + feed + sum(net, path, transfer->last_units);
+    *arrival = sim_now() + feed + net_path_latency(net, path, transfer->last_units);
     if (sim_unlikely(!isinf(rate)))
         *arrival = share_ports(net, transfer, path, rate, *arrival);
+    else
+        *arrival += net_tail(net, transfer, feed);
     trace(TRACE_INSTANT, TRACE_LINK, net_router_of(net, transfer->source), net->ports, "transfer",
           sim_now(), 0, 0, transfer->units);
     return true;

@@ -49,6 +49,7 @@ struct crowd {
 
 /* How to get to and from a gateway, in order of (hops, time); see dragonfly.c. */
 struct detour_class {
+    sim_time_t time; /* of both legs */
     uint8_t count;
     struct {
         uint8_t source, target;
@@ -75,6 +76,9 @@ struct dragonfly {
     struct sim_random *random; /* [router]: every router draws from its own stream */
     struct crowd *crowds; /* [router] */
     sim_time_t router_transit;
+    /* F2's buffers, in phits: what the load of a port does not count, before it and behind it; what
+     * an input can have in the crossbar for one column; a fifteenth of a VC */
+    uint32_t crossing_units, moving_units, window, level_units;
     struct net_route_bias
         bias[4][4]; /* [class][where the decision is taken: p-tile, green, black, blue] */
     bool only_minimal[4]; /* this class never leaves the minimal paths */
@@ -84,6 +88,21 @@ struct dragonfly {
 static inline uint32_t dragonfly_peer_index(uint32_t group, uint32_t peer)
 {
     return peer < group ? peer : peer - 1;
+}
+
+/* The end in `group` of one of the links between two groups. */
+static inline const struct gateway *dragonfly_gateway(const struct dragonfly *fly, uint32_t group,
+                                                      uint32_t peer, uint32_t link)
+{
+    return &fly->gateways[dragonfly_peer_index(group, peer) * fly->pair_links + link];
+}
+
+/* Which of the links to another group can be reached how: `pair_words` of them. */
+static inline const struct reach *dragonfly_reach(const struct dragonfly *fly,
+                                                  const struct place *from, uint32_t peer)
+{
+    return &fly->reach[(dragonfly_peer_index(from->group, peer) * fly->per_group + from->local) *
+                       fly->pair_words];
 }
 
 static inline uint32_t dragonfly_green_port(uint32_t slot, uint32_t peer_slot)
@@ -145,14 +164,46 @@ uint32_t dragonfly_best_gateways(const struct dragonfly *fly, uint32_t source_ro
                                  uint32_t target_router, uint64_t *set, uint32_t *source_leg,
                                  uint32_t *target_leg);
 
+/*
+ * dragonfly.c: the next best ones, by which a path takes one link more, or where there are none the
+ * least number more; these where there are no others. Returns their number. *farther: by how many
+ * links beyond the first.
+ */
+uint32_t dragonfly_near_gateways(const struct dragonfly *fly, uint32_t source_router,
+                                 uint32_t target_router, uint64_t *set, uint32_t *farther);
+
 /* dragonfly.c: over how many ports adaptive packets can spread, at most NET_WIDE; 0: none */
 uint32_t dragonfly_width(const struct net *net, uint32_t source_router, uint32_t target_router);
 
+/* dragonfly.c: the shortest paths to another group, by their legs inside the groups; returns how
+ * many sorts there are. *longer: time that the next best ones take more; SIM_NEVER: there are none;
+ * *farther: links that these take more, beyond one. */
+struct dragonfly_way {
+    uint8_t source, target; /* LEG_ */
+    uint32_t links; /* blue ones */
+};
+uint32_t dragonfly_ways(const struct dragonfly *fly, uint32_t source_router, uint32_t target_router,
+                        struct dragonfly_way *ways, uint32_t *farther, sim_time_t *longer);
+#define DRAGONFLY_WAYS 16
+
+/* spread.c */
+void dragonfly_buffers(struct net *net, const struct net_dragonfly_config *config);
+bool dragonfly_spread(const struct net *net, const struct net_transfer *transfer,
+                      struct net_spread *spread);
+
 /* route.c */
 bool dragonfly_route(struct net *net, const struct net_transfer *transfer, struct net_path *path);
+void dragonfly_begin(const struct dragonfly *fly, struct net_path *path, uint32_t width);
 /* Any live path: fixed modes. `choice` picks among equals; impaired networks: the next live entry.
  */
 bool dragonfly_fixed_path(const struct net *net, struct net_path *path, uint32_t source,
                           uint32_t target, uint64_t choice);
+/* Whatever is alive, when neither a minimal nor a drawn non-minimal path is. */
+bool dragonfly_any_path(const struct net *net, struct net_path *path, uint32_t source,
+                        uint32_t target, uint64_t choice, bool adaptive);
+
+/* adaptive.c */
+bool dragonfly_adaptive_path(struct net *net, const struct net_transfer *transfer,
+                             struct net_path *path, uint32_t source, uint32_t target);
 
 #endif

@@ -4,9 +4,9 @@
  * links. What happens on the links is the same for all of them (chunk.c), as are faults and
  * liveness (link.c, send.c).
  *
- * Link state is what F1 walks over, so it is small: 24 bytes per directed link, addressed by a
- * 32-bit index that is computed from coordinates; no pointers, no table of paths. Theta (864
- * routers, 40 ports) takes 0.8 MB.
+ * Link state is what F1 walks over, so it is small: 8 bytes per directed link for choosing paths
+ * and 16 for taking them, addressed by a 32-bit index that is computed from coordinates; no
+ * pointers, no table of paths. Theta (864 routers, 40 ports) takes 0.8 MB.
  */
 #ifndef JACQUARD_NET_INTERNAL_H
 #define JACQUARD_NET_INTERNAL_H
@@ -25,12 +25,15 @@ enum {
     COLORS,
 };
 #define LANES 3
+#define NET_LOADS 16 /* of a port: 4 bits */
 #define NET_DRAGONFLY_PORTS 40
 
 struct net_speed {
     uint64_t unit; /* ps per unit on the wire, fixed point: see net_serialise */
     sim_time_t hop; /* input of one element to input of the next */
     sim_time_t spread; /* backlog that adaptive traffic does not wait for: see NET_SPREAD_UNITS */
+    sim_time_t near[NET_LOADS]; /* backlog that loads a port so, 0 to 15 */
+    sim_time_t far[3]; /* backlog that adds 2, 4 and 8 to the load of ports that lead there */
     double load_per_ps; /* backlog to the 4-bit load of a port */
     double units_per_us; /* rate */
 };
@@ -39,18 +42,20 @@ struct net_speed {
  * A link is a queue in the time of sending: a transfer joins the queues of all its links when it is
  * sent, and finds on each what was sent before it and is not served yet, wherever that is now. See
  * docs/model-network.md, "F1".
+ *
+ * How long each link is busy is all that a choice of path looks at, and under load it looks at
+ * dozens of links; so these times lie together. The rest is for the links that are taken.
  */
-struct net_link {
-    sim_time_t busy; /* so much work was sent to it that it is busy until then */
+struct net_passed {
     uint32_t distance; /* ps from sending to the link, of who was sent to it last */
     uint32_t source; /* of that */
     uint32_t units, transfers; /* carried over to net_link_totals before they wrap */
 };
 
-static inline sim_time_t net_link_backlog(const struct net_link *link, sim_time_t now)
-{
-    return link->busy > now ? link->busy - now : 0;
-}
+struct net_link { /* as one pair sees it: see order.c */
+    sim_time_t busy; /* so much work was sent to it that it is busy until then */
+    struct net_passed passed;
+};
 
 struct net_link_totals { /* touched rarely */
     uint64_t units, transfers, dropped, dead;
@@ -83,6 +88,22 @@ struct net_path {
     uint32_t link[NET_PATH_MAX];
 };
 
+/* Where the packets of an adaptive stream go on an idle network, and what they find there. Rates in
+ * units per microsecond. See tail.c. */
+struct net_spread {
+    double rate; /* of the first ports of all minimal ways */
+    uint32_t ports; /* how many */
+    double port_rate; /* of one */
+    uint32_t patience_units; /* a packet makes a detour when more than that waits at a port;
+                                NET_ENDLESS: never */
+    sim_time_t far_patience; /* the same of a port further on; a time */
+    sim_time_t transit; /* of a router: of what waits, so much is on its way to the port */
+    sim_time_t detour; /* takes so much longer */
+    double far_rate; /* of the narrowest place behind the first ports */
+    sim_time_t far_wait; /* waits there before the source knows of it */
+};
+#define NET_ENDLESS UINT32_MAX
+
 /* What a topology must offer. `router` and `peer` of links follow net.h. */
 struct net_topology {
     /* The path for a transfer at F1, by its mode and the state of the links; false: no live path.
@@ -94,6 +115,9 @@ struct net_topology {
                      struct net_path *path);
     double (*path_rate)(const struct net *net, uint32_t source, uint32_t target,
                         enum net_route route);
+    /* False: packets do not spread. May be NULL. */
+    bool (*spread)(const struct net *net, const struct net_transfer *transfer,
+                   struct net_spread *spread);
     /* The directed link a→b and its reverse; false: there is none. */
     bool (*find)(const struct net *net, uint32_t a, uint32_t b, uint32_t which, uint32_t *link,
                  uint32_t *reverse);
@@ -123,7 +147,9 @@ struct net {
     };
     enum net_fidelity fidelity;
     bool impaired; /* some link or router is not alive now */
-    struct net_link *links;
+    sim_time_t
+        *busy; /* per directed link: so much work was sent to it that it is busy until then */
+    struct net_passed *passed; /* per directed link */
     struct net_link_totals *totals; /* per directed link; NULL until one is needed */
     uint8_t *down; /* per directed link */
     uint8_t *lanes; /* per directed link; NULL as long as all have theirs */
@@ -138,6 +164,8 @@ struct net {
     uint32_t death_count, death_capacity;
     struct net_order order;
     struct net_order own; /* F0: the links as each pair sees them */
+    struct net_fan *fans; /* unused ones; see lines.c */
+    struct fan_block *fan_blocks;
     struct net_counters counters;
     uint64_t seed;
     struct packet_net *packets; /* F2 */
@@ -191,9 +219,40 @@ bool net_switched_init(struct net *net, const struct net_config *config, char **
 /* chunk.c: reserves the links of the path; returns the arrival of the tail */
 sim_time_t net_chunk_reserve(struct net *net, struct net_transfer *transfer,
                              const struct net_path *path, sim_time_t feed);
+/*
+ * lines.c: the same for a transfer whose lines have paths of their own. *path: that of the first
+ * one. The links are written down apart from the transfer; `flight.links` is NET_FAN then, and
+ * net_fan_end must be called. False: no live path.
+ */
+#define NET_LINES_MAX 16 /* of a longer transfer several lines in a row take the same path */
+#define NET_FAN UINT32_MAX
+bool net_lines_reserve(struct net *net, struct net_transfer *transfer, sim_time_t feed,
+                       struct net_path *path, sim_time_t *arrival);
+void net_fan_end(struct net *net, struct net_transfer *transfer);
+void net_fans_fini(struct net *net);
+struct net_links_passed {
+    const uint32_t *link, *left_ns;
+    uint32_t links;
+};
+void net_flight_links(const struct net_flight *flight, struct net_links_passed *passed);
+
+/* Lines of a hashed transfer have paths of their own. A switched network hashes flows. */
+static inline bool net_by_lines(const struct net *net, const struct net_transfer *transfer)
+{
+    return transfer->route <= NET_ROUTE_MIN_HASHED && transfer->packets > 1 && net->ports != 0;
+}
+
 /* closed_form.c: as if there were no other pair's transfers; false: no live path */
 bool net_closed_form(struct net *net, struct net_transfer *transfer, sim_time_t feed,
                      struct net_path *path, sim_time_t *arrival);
+
+/* closed_form.c: of a packet on an idle path */
+sim_time_t net_path_latency(const struct net *net, const struct net_path *path,
+                            uint32_t last_units);
+
+/* tail.c: how much later than its feed and the links' propagation say the last packet of an
+ * adaptive transfer comes, as far as it waits for those of its own message */
+sim_time_t net_tail(const struct net *net, const struct net_transfer *transfer, sim_time_t feed);
 
 /* order.c: an arrival that does not overtake the flow's earlier ones; remembers it */
 sim_time_t net_order_clamp(struct net_order *order, const struct net_transfer *transfer,

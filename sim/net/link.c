@@ -141,13 +141,14 @@ bool net_router_alive(const struct net *net, uint32_t router)
 static bool lost_to_link(struct net *net, const struct net_transfer *transfer,
                          const struct net_death *death)
 {
-    const struct net_flight *flight = &transfer->flight;
     struct net_link_info info = {0};
+    struct net_links_passed passed;
     uint32_t i;
 
-    for (i = 0; i < flight->links; i++) {
-        uint32_t link = flight->link[i];
-        sim_time_t left = flight->sent + flight->left_ns[i] * SIM_NS, wire;
+    net_flight_links(&transfer->flight, &passed);
+    for (i = 0; i < passed.links; i++) {
+        uint32_t link = passed.link[i];
+        sim_time_t left = transfer->flight.sent + passed.left_ns[i] * SIM_NS, wire;
 
         if ((link != death->a && link != death->b) || death->time > left)
             continue;
@@ -165,21 +166,22 @@ static bool lost_to_link(struct net *net, const struct net_transfer *transfer,
 static bool lost_to_router(struct net *net, const struct net_transfer *transfer, uint32_t router,
                            sim_time_t when)
 {
-    const struct net_flight *flight = &transfer->flight;
     struct net_link_info info = {0};
+    struct net_links_passed passed;
     uint32_t i;
 
-    for (i = 0; i < flight->links; i++) {
-        net->topology->describe(net, flight->link[i], &info);
-        if (info.router == router && when <= flight->sent + flight->left_ns[i] * SIM_NS) {
-            net_link_totals(net, flight->link[i])->dropped++;
+    net_flight_links(&transfer->flight, &passed);
+    for (i = 0; i < passed.links; i++) {
+        net->topology->describe(net, passed.link[i], &info);
+        if (info.router == router && when <= transfer->flight.sent + passed.left_ns[i] * SIM_NS) {
+            net_link_totals(net, passed.link[i])->dropped++;
             return true;
         }
     }
     /* asked at the event, which is `lag` after the arrival */
     return when + transfer->lag <= sim_now() &&
            (router == net_router_of(net, transfer->target) ||
-            (flight->links == 0 && router == net_router_of(net, transfer->source)));
+            (passed.links == 0 && router == net_router_of(net, transfer->source)));
 }
 
 bool net_flight_lost(struct net *net, const struct net_transfer *transfer)
@@ -209,8 +211,8 @@ void net_for_each_link(const struct net *net,
         if (!net->topology->describe(net, i, &info))
             continue;
         info.alive = net->down[i] == 0;
-        info.units = net->links[i].units;
-        info.transfers = net->links[i].transfers;
+        info.units = net->passed[i].units;
+        info.transfers = net->passed[i].transfers;
         if (net->totals != NULL) {
             info.units += net->totals[i].units;
             info.transfers += net->totals[i].transfers;

@@ -66,10 +66,23 @@ bool net_fail(char **error, const char *format, ...)
     return false;
 }
 
+/* The least backlog that makes such a load. */
+static sim_time_t least_backlog(double load, double load_per_ps)
+{
+    sim_time_t backlog = (sim_time_t)(load / load_per_ps);
+
+    while (backlog > 0 && (double)backlog * load_per_ps >= load)
+        backlog--;
+    while ((double)backlog * load_per_ps < load)
+        backlog++;
+    return backlog;
+}
+
 void net_speed_init(struct net *net, unsigned color, const struct net_link_class *class,
                     uint32_t vc_units, uint32_t spread_units)
 {
-    uint32_t lanes;
+    static const double far[3] = {64, 256, 512}; /* of 576 phits */
+    uint32_t lanes, i;
 
     net->full_lanes[color] = (uint8_t) class->lanes;
     for (lanes = 1; lanes <= LANES; lanes++) {
@@ -80,6 +93,10 @@ void net_speed_init(struct net *net, unsigned color, const struct net_link_class
         speed->hop = class->hop;
         speed->spread = net_serialise(speed, spread_units);
         speed->load_per_ps = 15 / (unit * vc_units);
+        for (i = 0; i < NET_LOADS; i++)
+            speed->near[i] = least_backlog(i, speed->load_per_ps);
+        for (i = 0; i < 3; i++)
+            speed->far[i] = least_backlog(far[i] * 15 / 576, speed->load_per_ps);
         speed->units_per_us = class->rate_mps * lanes / LANES;
     }
 }
@@ -87,10 +104,12 @@ void net_speed_init(struct net *net, unsigned color, const struct net_link_class
 bool net_links_alloc(struct net *net, uint32_t links)
 {
     net->link_count = links;
-    net->links = calloc(links, sizeof(*net->links));
+    net->busy = calloc(links, sizeof(*net->busy));
+    net->passed = calloc(links, sizeof(*net->passed));
     net->down = calloc(links, sizeof(*net->down));
     net->router_dead = calloc(net->routers, sizeof(*net->router_dead));
-    return net->links != NULL && net->down != NULL && net->router_dead != NULL;
+    return net->busy != NULL && net->passed != NULL && net->down != NULL &&
+           net->router_dead != NULL;
 }
 
 struct net *net_create(const struct net_config *config, char **error)
@@ -134,7 +153,9 @@ void net_destroy(struct net *net)
         net->topology->destroy(net);
     net_order_fini(&net->order);
     net_order_fini(&net->own);
-    free(net->links);
+    net_fans_fini(net);
+    free(net->busy);
+    free(net->passed);
     free(net->totals);
     free(net->down);
     free(net->lanes);

@@ -5,16 +5,20 @@
  * may pass it. The table holds the last arrival of each flow that still has something on the way; a
  * flow whose last arrival has passed is forgotten.
  *
- * A flow is a pair of endpoints, class and mode; for hashed modes the hash (cache line) as well.
+ * A flow is a pair of endpoints, class and mode; for hashed modes the cache line as well. Lines
+ * come in blocks here, of what a chunk carries at most: 16 lines kept apart would be 16 entries for
+ * each chunk. Line by line the paths differ all the same.
  */
 #include <stdlib.h>
 #include "internal.h"
 
-static uint64_t flow_of(const struct net_transfer *transfer)
+#define BLOCK_LINES 16
+
+static uint64_t flow_of(const struct net_transfer *transfer, uint64_t block)
 {
     uint64_t flow = (uint64_t)transfer->class << 8 | transfer->route;
 
-    return transfer->route == NET_ROUTE_IN_ORDER ? flow : sim_mix(transfer->hash) ^ flow;
+    return transfer->route == NET_ROUTE_IN_ORDER ? flow : sim_mix(block) ^ flow;
 }
 
 static uint32_t place_of(const struct net_order *order, uint64_t pair, uint64_t flow)
@@ -84,11 +88,22 @@ static uint64_t pair_of(const struct net_transfer *transfer)
 sim_time_t net_order_clamp(struct net_order *order, const struct net_transfer *transfer,
                            sim_time_t arrival)
 {
-    struct net_link *last = state_of(order, pair_of(transfer), flow_of(transfer));
+    uint64_t begin = transfer->hash / BLOCK_LINES, block = begin;
+    uint64_t end = transfer->route == NET_ROUTE_IN_ORDER
+                       ? begin
+                       : (transfer->hash + transfer->packets - 1) / BLOCK_LINES;
+    struct net_link *last;
 
-    if (last->busy < arrival)
-        last->busy = arrival;
-    return last->busy;
+    for (; block <= end; block++) {
+        last = state_of(order, pair_of(transfer), flow_of(transfer, block));
+        if (last->busy < arrival)
+            last->busy = arrival;
+        arrival = last->busy;
+    }
+    /* all of them wait for the last one */
+    for (block = begin; block < end; block++)
+        state_of(order, pair_of(transfer), flow_of(transfer, block))->busy = arrival;
+    return arrival;
 }
 
 struct net_link *net_own_link(struct net *net, const struct net_transfer *transfer, uint32_t link)

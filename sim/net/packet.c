@@ -237,27 +237,12 @@ static uint32_t unit_time(double mps)
     return (uint32_t)(1e6 / mps + 0.5);
 }
 
-/* Of the largest packets: there, through the input queue, and back in a slot. */
-static void set_moving_blocks(struct packet_net *all)
-{
-    uint32_t packet = (PACKET_UNITS_MAX + BLOCK_UNITS - 1) / BLOCK_UNITS, i;
-
-    for (i = 0; i < 3; i++) {
-        sim_time_t wire = net_serialise(&all->net->speed[i][LANES], PACKET_UNITS_MAX);
-        sim_time_t round = 2 * all->flight[i] + wire + (1ull << all->slot_shift);
-        uint32_t blocks = (uint32_t)((round + wire - 1) / wire) * packet;
-
-        if (blocks > all->moving_blocks)
-            all->moving_blocks = blocks;
-    }
-}
-
 static void set_times(struct packet_net *all, const struct net_dragonfly_config *config)
 {
     const struct net_link_class *classes[3] = {&config->green, &config->black, &config->blue};
     const struct net_tile_config *tile = &config->tile;
     sim_time_t longest = 0;
-    uint32_t moving, i;
+    uint32_t i;
 
     for (i = 0; i < 3; i++) {
         /* of a hop, what a router takes inside is the later part */
@@ -270,15 +255,15 @@ static void set_times(struct packet_net *all, const struct net_dragonfly_config 
     /* a credit comes back within that time, and there are so many slots ahead */
     while ((sim_time_t)(SLOTS - 1) << all->slot_shift < longest)
         all->slot_shift++;
-    set_moving_blocks(all);
     all->cross[COLOR_PTILE] = config->router_transit;
     all->row_unit = unit_time(tile->row_mps);
     all->column_unit = unit_time(tile->column_mps);
     all->ptile_unit = unit_time(tile->ptile_mps);
     all->private_blocks = tile->private_blocks;
     all->shared_blocks = tile->shared_blocks;
-    moving = (uint32_t)((double)config->router_transit * tile->column_mps / 1e6);
-    all->window = tile->row_credits + (moving < 100 ? moving : 100);
+    all->window = all->fly->window;
+    all->crossing_units = all->fly->crossing_units;
+    all->moving_blocks = all->fly->moving_units / BLOCK_UNITS;
     all->nic_buffer = tile->nic_buffer;
     all->near_scale = (15 << 16) / config->vc_units;
     all->far_scale = (15 << 16) / (tile->private_blocks + tile->shared_blocks);

@@ -151,7 +151,7 @@ struct packet_net {
     sim_time_t flight[3]; /* by colour: from an output to the input at the other end */
     sim_time_t cross[4]; /* by colour of the input: from there to an output */
     uint32_t near_scale, far_scale; /* occupancy to fifteenths, 16.16 */
-    uint32_t moving_blocks; /* that a busy link has on its way, there or back */
+    uint32_t crossing_units, moving_blocks; /* that a busy link has before it and on its way */
     struct packet_notice *notices; /* see packet_fault.c */
 };
 

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include "packet.h"
 
-#define LEARN (100 * SIM_NS) /* until the link-alive vectors are up to date */
-
 struct packet_notice { /* something that is to be known, or done, later */
     struct sim_event event;
     struct packet_notice *next, **link;
@@ -193,7 +191,7 @@ void packet_link_died(struct net *net, uint32_t link, uint32_t reverse, bool ali
     if (sim_now() == 0)
         net_link_mark(net, link, reverse, alive);
     else
-        post(link, reverse, alive, false, sim_now() + LEARN);
+        post(link, reverse, alive, false, sim_now() + NET_LEARN);
 }
 
 void packet_router_died(struct net *net, uint32_t router, bool alive)
@@ -226,7 +224,7 @@ void packet_router_died(struct net *net, uint32_t router, bool alive)
     if (sim_now() == 0)
         net_router_mark(net, router, alive);
     else
-        post(router, UINT32_MAX, alive, false, sim_now() + LEARN);
+        post(router, UINT32_MAX, alive, false, sim_now() + NET_LEARN);
 }
 
 void packet_link_hold(struct net *net, uint32_t link, sim_time_t time)

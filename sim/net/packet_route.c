@@ -34,42 +34,63 @@ struct option {
 /*
  * The congestion value of a port: what waits for it here and what of the VC's buffer at the other
  * end is taken, both in fifteenths of what a VC holds, plus 2, 4 or 8 for 64, 256 or 512 phits of
- * all VCs there. Blocks that a busy link always has on its way, there or back, do not count: they
- * tell of no congestion.
+ * all VCs there. What a busy link always has on its way, in the crossbar or behind it, does not
+ * count, nor do blocks whose credit is on its way back: they tell of no congestion.
  */
 uint32_t packet_load(uint32_t tile, unsigned vc)
 {
     const struct packet_net *all = packet_net;
     const struct packet_tile *output = &all->tiles[tile];
-    uint32_t near = output->queued * all->near_scale >> 16;
-    uint32_t used = output->used[vc], moving = all->moving_blocks;
-    uint32_t load = near + ((used > moving ? used - moving : 0) * all->far_scale >> 16);
-    uint32_t taken = (uint32_t)(output->used_all * 0x0101010101010101ull >> 56);
+    uint64_t held = output->used_all - output->returning[0] - output->returning[1] -
+                    output->returning[2] - output->returning[3];
+    uint32_t used = held >> 8 * vc & 0xff, moving = all->moving_blocks, load = 0;
+    uint32_t taken = (uint32_t)(held * 0x0101010101010101ull >> 56);
 
+    if (output->color == COLOR_BLUE)
+        load = output->queued * all->near_scale >> 16;
+    else if (output->queued > all->crossing_units)
+        load = (output->queued - all->crossing_units) * all->near_scale >> 16;
+    if (used > moving)
+        load += (used - moving) * all->far_scale >> 16;
     taken = (taken > moving ? taken - moving : 0) * BLOCK_UNITS;
     if (taken >= 64)
         load += taken >= 512 ? 8 : taken >= 256 ? 4 : 2;
     return load < 15 ? load : 15;
 }
 
+/* Nothing more of the packet's input and VC goes into the crossbar to that port's column. */
+static inline bool is_blocked(const struct packet *packet, const struct packet_tile *output)
+{
+    uint32_t taken;
+
+    if (sim_likely(packet_input(packet)->crossing == 0))
+        return false;
+    taken = packet_net->queues[packet->tile].crossing[packet->vc][output->column];
+    return taken > 0 && taken + packet->units > packet_net->window;
+}
+
 /*
  * Ports are compared by the congestion value, and where that is the same among minimal ones by the
- * blocks taken at the other end: load << 8 | blocks.
+ * blocks taken at the other end: load << 8 | blocks. One that the packet has to wait for in its
+ * input queue is full: how much waits there with it, the port does not know.
  */
-static inline uint32_t option_load(uint32_t router, const struct option *option)
+static inline uint32_t option_load(const struct packet *packet, uint32_t router,
+                                   const struct option *option)
 {
-    uint32_t tile = router * TILES + option->port;
+    uint32_t tile = router * TILES + option->port, load, taken;
     struct packet_tile *output = &packet_net->tiles[tile];
 
     __builtin_prefetch(output, 1); /* its other half is needed soon */
     packet_credit_settle(output, sim_now());
-    return packet_load(tile, option->vc) << 8 | output->used[option->vc];
+    load = sim_unlikely(is_blocked(packet, output)) ? 15 : packet_load(tile, option->vc);
+    taken = output->used[option->vc] + output->queued / 4;
+    return load << 8 | (taken < 0xff ? taken : 0xff);
 }
 
 /* A port that is taken for less than half the time: not worth a comparison. */
 static inline bool is_idle(uint32_t load)
 {
-    return load <= packet_net->moving_blocks / 2;
+    return load <= 2;
 }
 
 /* ---- ways to a goal -------------------------------------------------------------------------- */
@@ -152,54 +173,65 @@ static inline uint32_t below(uint64_t *bits, uint32_t bound)
     return value;
 }
 
-/* The less loaded of two of these ports, which all lead to the same router. */
-static uint32_t best_parallel(uint32_t router, const struct option *options, uint32_t count,
-                              uint64_t *bits, struct option *best)
+/* The least loaded of these ports, which all lead to the same router; the first idle one will do.
+ */
+static uint32_t best_parallel(const struct packet *packet, uint32_t router,
+                              const struct option *options, uint32_t count, uint64_t *bits,
+                              struct option *best)
 {
-    uint32_t first = below(bits, count), second, load, other;
+    uint32_t at = below(bits, count), load = option_load(packet, router, &options[at]), i;
 
-    *best = options[first];
-    load = option_load(router, best);
-    if (is_idle(load) || count == 1)
-        return load;
-    second = first + 1 + below(bits, count - 1);
-    second -= second >= count ? count : 0;
-    other = option_load(router, &options[second]);
-    if (other < load)
-        *best = options[second];
-    return other < load ? other : load;
+    *best = options[at];
+    for (i = 1; i < count && !is_idle(load); i++) {
+        uint32_t other;
+
+        at = at + 1 == count ? 0 : at + 1;
+        other = option_load(packet, router, &options[at]);
+        if (other < load) {
+            *best = options[at];
+            load = other;
+        }
+    }
+    return load;
+}
+
+/* Phits that wait for a port or have taken room of the VC behind it, on their way included. */
+static inline uint32_t ahead(uint32_t router, const struct option *option)
+{
+    const struct packet_tile *output = &packet_net->tiles[router * TILES + option->port];
+
+    return output->queued + output->used[option->vc] * BLOCK_UNITS;
 }
 
 /*
  * The best port by which a packet may go on to the plan's goal; false: there is none. Where green
- * and black lead there, one green link stands against three black ones, each of which only one
- * green link follows: their taken blocks are added up, so that both ways get the same share.
+ * and black lead there, one green link stands against three black ones, which one green link
+ * follows: the way with less before and on its green link is taken, so both get the same share. As
+ * long as nothing waits at the near one it is preferred: of the other, which is shared with more
+ * routers, less is known.
  */
 static bool best_option(const struct packet *packet, uint32_t router, const struct plan *plan,
                         uint64_t bits, struct option *best, uint32_t *load)
 {
-    struct option options[OPTIONS_MAX], black;
-    uint32_t count = find_options(packet, router, plan, options), green_load, black_load, sum = 0,
-             i;
-    bool corner = count > 1 && options[0].port < PORT_BLACK;
+    struct option options[OPTIONS_MAX];
+    uint32_t count = find_options(packet, router, plan, options), green_load, green, queued,
+             sum = 0, i;
 
     if (count == 0)
         return false;
-    if (!corner) {
-        *load = best_parallel(router, options, count, &bits, best);
+    if (count == 1 || options[0].port >= PORT_BLACK) {
+        *load = best_parallel(packet, router, options, count, &bits, best);
         return true;
     }
-    green_load = option_load(router, &options[0]);
-    black_load = best_parallel(router, options + 1, count - 1, &bits, &black);
+    green_load = option_load(packet, router, &options[0]);
+    *load = best_parallel(packet, router, options + 1, count - 1, &bits, best);
+    green = ahead(router, &options[0]);
     for (i = 1; i < count; i++)
-        sum += packet_net->tiles[router * TILES + options[i].port].used[options[i].vc];
-    black_load = (black_load & ~0xffu) + (sum < 0xff ? sum : 0xff);
-    if (green_load < black_load || (green_load == black_load && (bits & 1) != 0)) {
+        sum += ahead(router, &options[i]);
+    queued = packet_net->tiles[router * TILES + options[0].port].queued;
+    if (green < sum + (queued == 0 ? packet_net->moving_blocks * BLOCK_UNITS : 0)) {
         *best = options[0];
         *load = green_load;
-    } else {
-        *best = black;
-        *load = black_load;
     }
     return true;
 }
@@ -226,6 +258,27 @@ static inline bool gateway_alive(const struct place *at, const struct gateway *g
                           (at->group * fly->per_group + gateway->local) * PORTS + gateway->port);
 }
 
+/*
+ * Of these blue links those within one link of here, if there are any: of paths of the same length
+ * the ones that leave the group sooner, which meet fewer others of the same stream at the other
+ * end.
+ */
+static uint32_t prefer_near(const struct place *at, uint32_t group, uint64_t *set, uint32_t count)
+{
+    const struct dragonfly *fly = packet_net->fly;
+    uint32_t words = fly->pair_words, left = 0, w;
+    const struct reach *reach =
+        &fly->reach[(dragonfly_peer_index(at->group, group) * fly->per_group + at->local) * words];
+
+    for (w = 0; w < words; w++)
+        left += dragonfly_count_bits(set[w] & (reach[w].here | reach[w].green | reach[w].black));
+    if (left == 0 || left == count)
+        return count;
+    for (w = 0; w < words; w++)
+        set[w] &= reach[w].here | reach[w].green | reach[w].black;
+    return left;
+}
+
 /* Towards the target by a shortest path; among equal ones a random one that is alive. */
 static struct plan plan_shortest(const struct packet *packet, uint32_t router, uint64_t bits)
 {
@@ -239,6 +292,7 @@ static struct plan plan_shortest(const struct packet *packet, uint32_t router, u
         return (struct plan){to->local, NO_PORT, 0};
     gateways = gateways_to(at, to->group);
     count = dragonfly_best_gateways(fly, router, packet->target, set, &leg, &leg);
+    count = prefer_near(at, to->group, set, count);
     first = (uint32_t)(((bits >> 32) * count) >> 32);
     for (i = 0; i < count; i++) {
         link = dragonfly_nth_bit(set, first + i < count ? first + i : first + i - count);
@@ -382,6 +436,7 @@ struct decision {
     struct option option;
     uint32_t load;
 };
+#define FARTHER 2 /* what two links more than a near way count in the congestion value */
 #define CLOSED UINT32_MAX /* load of a way that is not open */
 
 static inline void consider(const struct packet *packet, uint32_t router, const struct plan *plan,
@@ -394,13 +449,18 @@ static inline void consider(const struct packet *packet, uint32_t router, const 
         *decision = (struct decision){*plan, option, load};
 }
 
-/* The same for one that takes more links: it must be better by the congestion value. */
-static inline void consider_other(const struct packet *packet, uint32_t router,
-                                  const struct plan *plan, uint64_t bits, struct decision *decision)
+/* The same for one that takes more links. It must be better by the congestion value, to which what
+ * it is `farther` counts. */
+static inline void consider_longer(const struct packet *packet, uint32_t router,
+                                   const struct plan *plan, uint32_t farther, uint64_t bits,
+                                   struct decision *decision)
 {
     struct decision other = {.load = CLOSED};
 
     consider(packet, router, plan, bits, &other);
+    if (other.load == CLOSED)
+        return;
+    other.load += farther << 8;
     if (other.load >> 8 < decision->load >> 8)
         *decision = other;
 }
@@ -408,6 +468,15 @@ static inline void consider_other(const struct packet *packet, uint32_t router,
 static inline uint32_t cost(uint32_t load, uint32_t shift, uint32_t addend)
 {
     return load == CLOSED ? CLOSED : (load >> 8 << shift) + addend;
+}
+
+/* The next port leads to the goal at once, so its load tells of the way. */
+static inline bool leads_there(const struct place *at, const struct packet *packet)
+{
+    const struct dragonfly *fly = packet_net->fly;
+    const struct place *goal = &fly->places[at->group * fly->per_group + packet->goal];
+
+    return goal->slot == at->slot || goal->chassis == at->chassis;
 }
 
 /*
@@ -425,30 +494,45 @@ static bool decide(struct packet *packet, uint32_t router, unsigned color, struc
     struct decision min = {.load = CLOSED}, non = {.load = CLOSED};
     struct plan plan = plan_of(packet);
     uint64_t bits = sim_random_next(random);
+    bool between = fly->places[packet->target].group != at->group;
     uint32_t roots, cost_min, i;
 
     consider(packet, router, &plan, bits, &min);
-    if (!is_idle(min.load) && fly->places[packet->target].group != at->group) {
+    if (packet->hops == 0 && between && !is_idle(min.load) && leads_there(at, packet)) {
+        bits = sim_random_next(random);
+        plan = plan_shortest(packet, router, bits);
+        consider(packet, router, &plan, bits, &min);
+    }
+    if (min.load >> 8 > 0 && between) {
         uint64_t words[PAIR_WORDS_MAX];
-        const uint64_t *set;
-        uint32_t others = count_others(packet, router, words, &set);
+        const uint64_t *set = words;
+        uint32_t others, farther;
 
+        if (packet->hops == 0) {
+            others = dragonfly_near_gateways(fly, router, packet->target, words, &farther);
+            bits = sim_random_next(random);
+            if (plan_other(packet, router, set, (uint32_t)(((bits >> 32) * others) >> 32), &plan))
+                consider_longer(packet, router, &plan, farther, bits, &min);
+        }
+        others = min.load >> 8 > 0 ? count_others(packet, router, words, &set) : 0;
         bits = sim_random_next(random);
         if (others > 0 &&
             plan_other(packet, router, set, (uint32_t)(((bits >> 32) * others) >> 32), &plan))
-            consider(packet, router, &plan, bits, &min);
+            consider_longer(packet, router, &plan, packet->hops == 0 ? FARTHER : 0, bits, &min);
     }
     cost_min = cost(min.load, bias->min_shift, bias->min_add);
     roots = cost_min > bias->non_add ? count_roots(packet, at) : 0;
     for (i = 0; i < 2 && roots > 0; i++) {
         uint32_t root;
+        bool far;
 
         bits = sim_random_next(random);
         root = i == 0 ? near_root(packet, at, bits >> 32) : UINT32_MAX;
-        if (root == UINT32_MAX)
+        far = root == UINT32_MAX;
+        if (far)
             root = (uint32_t)(((bits >> 32) * roots) >> 32);
         if (plan_root(packet, router, root, &plan))
-            consider_other(packet, router, &plan, bits, &non);
+            consider_longer(packet, router, &plan, far ? FARTHER : 0, bits, &non);
     }
     if (min.load == CLOSED && non.load == CLOSED)
         return false;
@@ -527,11 +611,17 @@ static void take_turns(struct packet *packet, uint32_t source)
     packet->flags |= (uint8_t)((*turn)++ % HALF_TILES << PACKET_LANE_SHIFT);
 }
 
+/* The cache line of the packet that was cut last. */
+static uint64_t line_of(const struct net_transfer *transfer)
+{
+    return transfer->hash + transfer->flight.cut - 1;
+}
+
 static uint64_t flow_of(const struct net_transfer *transfer)
 {
     if (transfer->route == NET_ROUTE_IN_ORDER)
         return dragonfly_pair_choice(transfer->source, transfer->target);
-    return sim_mix(transfer->hash * 0x9e3779b97f4a7c15ull + transfer->target);
+    return sim_mix(line_of(transfer) * 0x9e3779b97f4a7c15ull + transfer->target);
 }
 
 /*
@@ -544,6 +634,7 @@ static bool begin_fixed(struct packet *packet, const struct net_transfer *transf
     struct net_path path;
     uint32_t steps = 0, level, i;
 
+    question.hash = line_of(transfer);
     keep_to_one_tile(packet, flow_of(transfer) >> 40);
     for (i = 0; i < 16; i++) {
         if (!dragonfly_route(packet_net->net, &question, &path))

@@ -71,6 +71,8 @@ static void arrive(struct sim_event *event)
         transfer->status = NET_DROPPED;
         net->counters.dropped++;
     }
+    if (sim_unlikely(flight->links == NET_FAN))
+        net_fan_end(net, transfer);
     event->fire(event);
 }
 
@@ -119,9 +121,13 @@ void net_send(struct net *net, struct net_transfer *transfer, sim_time_t feed)
         return;
     }
     if (sim_likely(net->fidelity == NET_F1)) {
-        reachable = net->topology->route(net, transfer, &path);
-        if (sim_likely(reachable))
-            arrival = net_chunk_reserve(net, transfer, &path, feed);
+        if (sim_unlikely(net_by_lines(net, transfer))) {
+            reachable = net_lines_reserve(net, transfer, feed, &path, &arrival);
+        } else {
+            reachable = net->topology->route(net, transfer, &path);
+            if (sim_likely(reachable))
+                arrival = net_chunk_reserve(net, transfer, &path, feed);
+        }
     } else {
         reachable = net_closed_form(net, transfer, feed, &path, &arrival);
     }

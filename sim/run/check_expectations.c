@@ -73,8 +73,8 @@ static bool refuse_owner(const struct scenario *scenario,
                          const struct scenario_expectation *expectation, const char *path,
                          const char *field, const char *word, bool with_layers, char **error)
 {
-    static const char *const layers[] = {"net", "aries", "engine"};
-    const char *names[JOBS_MAX + 3];
+    static const char *const layers[] = {"net", "aries", "pmi", "engine"};
+    const char *names[JOBS_MAX + 4];
     size_t count = 0, i;
     char *hint;
 
@@ -96,7 +96,7 @@ static bool check_metric(const struct scenario *scenario, struct scenario_expect
     size_t length = strcspn(expectation->metric, ".");
     char *owner = g_strndup(expectation->metric, MIN(length, 63));
     bool known = strcmp(owner, "net") == 0 || strcmp(owner, "aries") == 0 ||
-                 strcmp(owner, "engine") == 0 ||
+                 strcmp(owner, "pmi") == 0 || strcmp(owner, "engine") == 0 ||
                  job_by_name(scenario, expectation->metric, length) != NULL;
 
     if (!known)

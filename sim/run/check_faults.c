@@ -156,7 +156,7 @@ static bool check_fault(const struct scenario *scenario, struct scenario_fault *
         return scenario_refuse(
             error, fault->at, path, "at",
             "concerns Aries NICs, which a switched network has not; allowed there: "
-            "net.packet, link, router");
+            "net.packet, oob.message, oob.server, link, router");
     if (fault->label != NULL &&
         (!scenario_is_word(fault->label) || strcmp(fault->label, "fired") == 0))
         return scenario_refuse(

@@ -9,7 +9,7 @@
 static bool check_job_name(const struct scenario *scenario, size_t index, const char *path,
                            char **error)
 {
-    static const char *const reserved[] = {"net", "aries", "engine", "all", NULL};
+    static const char *const reserved[] = {"net", "aries", "pmi", "engine", "all", NULL};
     const struct scenario_job *job = scenario_job(scenario, index);
     size_t i;
 
@@ -18,7 +18,7 @@ static bool check_job_name(const struct scenario *scenario, size_t index, const 
             error, job->at, path, "name",
             "not a name; allowed: at most 60 letters, digits, - and _, starting with a "
             "letter; not net, aries, "
-            "engine, all");
+            "pmi, engine, all");
     for (i = 0; i < index; i++) {
         if (strcmp(scenario_job(scenario, i)->name, job->name) == 0)
             return scenario_refuse(error, job->at, path, "name",
@@ -242,13 +242,12 @@ static bool check_texts(const struct tree *texts, enum tree_type type, const cha
     return ok;
 }
 
-/* What only programs with main() understand. */
-static bool check_foreign(const struct scenario_job *job, const char *path, char **error)
+static bool check_process(const struct scenario_job *job, const char *path, char **error)
 {
     size_t i;
 
-    if (job->workload->foreign == NULL && (job->argv != NULL || job->env != NULL))
-        return scenario_refuse(error, job->at, path, job->argv != NULL ? "argv" : "env",
+    if (job->workload->foreign == NULL && job->argv != NULL)
+        return scenario_refuse(error, job->at, path, "argv",
                                "is for a program with main(); allowed for workloads: args");
     if (job->argv != NULL &&
         !check_texts(job->argv, TREE_SEQUENCE, "argv", "a list of texts", path, error))
@@ -281,12 +280,16 @@ static bool check_ranks(struct scenario *scenario, struct scenario_job *job, con
             error, job->at, path, "",
             g_strdup_printf("%" PRIu64 " ranks; allowed: workload %s needs at least %u", ranks,
                             job->workload->workload->name, needed));
+    if (job->spawnable && given(job->at, "start"))
+        return scenario_refuse(error, job->at, path, "start",
+                               "is for jobs that start by themselves; not allowed: spawnable");
     if (scenario->rank_count + ranks > RANKS_MAX)
         return scenario_refuse_free(
             error, job->at, path, "",
             g_strdup_printf("too many ranks; allowed: %u in all jobs", RANKS_MAX));
     job->rank_count = (uint32_t)ranks;
-    scenario->rank_count += (uint32_t)ranks;
+    if (!job->spawnable)
+        scenario->rank_count += (uint32_t)ranks;
     return true;
 }
 
@@ -296,6 +299,9 @@ bool scenario_check_jobs(struct scenario *scenario, const struct scenario_option
     size_t i;
     bool ok = true;
 
+    if (!given(scenario->at, "jobs"))
+        return options->no_jobs || scenario_refuse(error, scenario->at, "", "jobs",
+                                                   "missing; it is required: what runs");
     if (scenario->jobs.count == 0 || scenario->jobs.count > JOBS_MAX)
         return scenario_refuse_free(error, scenario->at, "", "jobs",
                                     g_strdup_printf("allowed: 1 to %u jobs", JOBS_MAX));
@@ -306,8 +312,51 @@ bool scenario_check_jobs(struct scenario *scenario, const struct scenario_option
         ok = check_job_name(scenario, i, path, error) && check_nodes(scenario, job, path, error) &&
              find_workload(scenario, job, options, path, error) &&
              check_ranks(scenario, job, path, error) && check_args(job, path, error) &&
-             check_foreign(job, path, error);
+             check_process(job, path, error);
         g_free(path);
     }
+    if (ok && scenario->rank_count == 0)
+        return scenario_refuse(
+            error, scenario->at, "", "jobs",
+            "all are spawnable; allowed: at least one job that starts by itself");
     return ok;
+}
+
+/* ---- arguments of a spawn -------------------------------------------------------------------- */
+
+/* "depth=3" */
+static bool take_argument(const struct scenario_job *job, const char *text, struct value *values)
+{
+    const struct workload_arg *args = job->workload->workload->args;
+    size_t length = strcspn(text, "="), i;
+    char *what = NULL;
+
+    for (i = 0; text[length] == '=' && args != NULL && args[i].name != NULL; i++) {
+        if (strlen(args[i].name) != length || memcmp(args[i].name, text, length) != 0)
+            continue;
+        if (value_parse(args[i].type, text + length + 1, args[i].minimum, args[i].maximum,
+                        args[i].choices, &values[i], &what))
+            return true;
+        g_free(what);
+        return false;
+    }
+    return false;
+}
+
+struct value *scenario_spawn_values(const struct scenario_job *job, char *const *argv)
+{
+    const struct workload_arg *args = job->workload->workload->args;
+    struct value *values;
+    size_t count = 0;
+
+    while (args != NULL && args[count].name != NULL)
+        count++;
+    values = g_memdup2(job->values, (count + 1) * sizeof(*values));
+    for (; *argv != NULL; argv++) {
+        if (take_argument(job, *argv, values))
+            continue;
+        g_free(values);
+        return NULL;
+    }
+    return values;
 }

@@ -9,6 +9,9 @@
 #include "engine/ledger.h"
 #include "engine/trace.h"
 #include "foreign/foreign.h"
+#include "heap.h"
+#include "libfabric.h"
+#include "port/port_fiber.h"
 
 /* ---- the machine ----------------------------------------------------------------------------- */
 
@@ -36,6 +39,7 @@ static bool create_machine(struct cluster *cluster, uint64_t seed, char **error)
         params = aries_params_new(scenario_profile(scenario));
         scenario_for_each_param(scenario, set_param, params);
         aries_params_to_net(params, &config);
+        port_costs_set(params);
     }
     cluster->net = net_create(&config, &what);
     if (cluster->net != NULL && params != NULL)
@@ -48,74 +52,6 @@ static bool create_machine(struct cluster *cluster, uint64_t seed, char **error)
                           "fabric", "%s", what != NULL ? what : "cannot be built");
     free(what);
     return false;
-}
-
-/* ---- jobs ------------------------------------------------------------------------------------ */
-
-/* What the workload will probably call progress: only a bar on a terminal depends on it. */
-static uint64_t guess_goal(const struct job *job)
-{
-    static const char *const words[] = {"messages", "iterations", "operations", "rounds",
-                                        "transfers"};
-    const struct workload_arg *args = job->workload->args;
-    size_t i, j;
-
-    for (i = 0; args != NULL && args[i].name != NULL; i++) {
-        for (j = 0; j < G_N_ELEMENTS(words); j++) {
-            if (args[i].type == ARG_COUNT && strcmp(args[i].name, words[j]) == 0)
-                return job->scenario->values[i].number * job->rank_count;
-        }
-    }
-    return 0;
-}
-
-static void killed(void *arg, const char *why)
-{
-    rank_kill(arg, why);
-}
-
-static void create_rank(struct job *job, struct rank *rank, uint64_t seed, uint32_t id)
-{
-    const struct scenario_job *scenario = job->scenario;
-    struct cluster *cluster = job->cluster;
-    char name[96];
-
-    rank->job = job;
-    rank->id = id;
-    rank->on_node = (uint32_t)(id % scenario->ranks_per_node);
-    rank->node = scenario->nodes.nodes[id / scenario->ranks_per_node];
-    snprintf(name, sizeof(name), "%s.%u", scenario->name, id);
-    sim_random_init(&rank->random, seed, scenario->name, id);
-    trace_set_rank_name(rank->node, rank->on_node, name);
-    cray_host_rank(rank);
-    if (cluster->aries != NULL)
-        rank->process = aries_process_create(cluster->aries, rank->node, job->ptag, RANK_PID(id),
-                                             scenario->privileged, name, killed, rank);
-    rank_start(rank);
-}
-
-static void create_job(struct cluster *cluster, size_t index, uint64_t seed)
-{
-    const struct scenario_job *scenario = scenario_job(cluster->scenario, index);
-    struct job *job = &cluster->jobs[index];
-    uint32_t i;
-
-    job->cluster = cluster;
-    job->scenario = scenario;
-    job->workload = scenario->workload->workload;
-    job->rank_count = scenario->rank_count;
-    job->running = job->rank_count;
-    job->started = scenario->start;
-    job->ptag = (uint8_t)(16 + index);
-    job->cookie = (uint32_t)(0x4a510000u + (index << 16) + 1);
-    job->ranks = g_new0(struct rank, job->rank_count);
-    job->progress_goal = guess_goal(job);
-    cluster->rank_count += job->rank_count;
-    if (cluster->aries != NULL)
-        aries_job_configure(cluster->aries, job->ptag, job->ptag, job->cookie);
-    cray_host_job(job);
-    for (i = 0; i < job->rank_count; i++)
-        create_rank(job, &job->ranks[i], seed, i);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -146,13 +82,13 @@ static void init_core(const struct scenario *scenario, const struct cluster_opti
         .no_progress_limit = scenario->limits.no_progress,
         .no_progress_events = scenario->limits.no_progress_events,
         .stack_bytes = scenario->limits.stack,
-        .fibers_max = 2 * scenario->rank_count + 1024, /* ranks may have threads */
+        .fibers_max = 4 * cluster->ranks_max + 1024, /* ranks may have threads */
         .tick = options->tick != NULL ? tick : NULL,
         .tick_arg = cluster,
     };
 
     if (has_foreign(scenario)) { /* with threads, and stacks as they expect them */
-        core.fibers_max = scenario->rank_count * FOREIGN_THREADS_MAX + 64;
+        core.fibers_max = cluster->ranks_max * FOREIGN_THREADS_MAX + 64;
         if (!given(scenario->limits.at, "stack"))
             core.stack_bytes = FOREIGN_STACK_BYTES;
     }
@@ -164,11 +100,12 @@ struct cluster *cluster_create(const struct scenario *scenario,
 {
     struct cluster *cluster = g_new0(struct cluster, 1);
     char *what = NULL;
-    size_t i;
 
+    heap_begin();
     cluster->scenario = scenario;
     cluster->options = *options;
     cluster->memory = g_ptr_array_new_with_free_func(g_free);
+    jobs_limits(cluster);
     init_core(scenario, options, cluster);
     if (options->trace != NULL) {
         if (!trace_open(options->trace, &what)) {
@@ -181,12 +118,9 @@ struct cluster *cluster_create(const struct scenario *scenario,
     }
     if (!create_machine(cluster, options->seed, error))
         goto err;
-    cluster->jobs = g_new0(struct job, scenario->jobs.count);
-    cluster->job_count = scenario->jobs.count;
     cray_host_begin(cluster);
-    for (i = 0; i < cluster->job_count; i++)
-        create_job(cluster, i, options->seed);
-    cluster->ranks_running = cluster->rank_count;
+    pmi_begin(cluster);
+    jobs_create(cluster);
     if (!faults_create(cluster, error))
         goto err;
     return cluster;
@@ -253,6 +187,7 @@ static void publish_counters(const struct cluster *cluster)
         publish("aries.orb_max", aries.orb_max);
         publish("aries.error_events", aries.error_events);
     }
+    pmi_publish_counters(cluster);
     publish("engine.events", sim_core.events_fired);
     publish("engine.switches", sim_core.fiber_switches);
     metric_counter("engine.virtual_time", METRIC_PS)->counter = cluster->ended;
@@ -293,6 +228,8 @@ bool cluster_run(struct cluster *cluster, char **error)
     size_t i;
     int output;
 
+    if (!libfabric_start_for(cluster->scenario, error))
+        return false;
     output = divert_output(cluster);
     cluster->outcome = sim_run();
     restore_output(output);
@@ -317,73 +254,16 @@ bool cluster_run(struct cluster *cluster, char **error)
     return false;
 }
 
-/*
- * What the code of a killed or stuck rank had allocated is lost, as it has no kernel that would
- * take it back. A leak checker must not blame the program for it.
- */
-static bool ranks_left_memory;
-
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define LEAK_CHECKER 1
-#endif
-#elif defined(__SANITIZE_ADDRESS__)
-#define LEAK_CHECKER 1
-#endif
-#ifdef LEAK_CHECKER
-int __lsan_is_turned_off(void);
-__attribute__((visibility("default"))) int __lsan_is_turned_off(void)
-{
-    return ranks_left_memory;
-}
-#endif
-
-/* Its code stops first: what it waits for lies in what the process gives back. */
-static void destroy_rank(struct rank *rank)
-{
-    ranks_left_memory |=
-        rank->state == RANK_RUNNING || rank->state == RANK_KILLED || rank->foreign != NULL;
-    rank_threads_kill(rank);
-    if (rank->fiber != NULL && rank->state != RANK_ENDED)
-        sim_fiber_kill(rank->fiber);
-    foreign_end(rank);
-    if (rank->process != NULL)
-        aries_process_exit(rank->process);
-}
-
-static void destroy_job(struct job *job)
-{
-    size_t i;
-
-    for (i = 0; i < job->rank_count; i++)
-        destroy_rank(&job->ranks[i]);
-    for (i = 0; i < FAILURE_TEXTS_MAX; i++)
-        g_free(job->failures[i]);
-    for (i = 0; i < 2; i++)
-        if (!job->gather.kept[i])
-            g_free(job->gather.buffers[i]);
-}
-
-/* Programs stay loaded until nothing can write to their variables any more. */
-static void free_ranks(struct job *job)
-{
-    uint32_t i;
-
-    for (i = 0; i < job->rank_count; i++)
-        foreign_free(&job->ranks[i]);
-    g_free(job->ranks);
-}
-
 void cluster_destroy(struct cluster *cluster)
 {
     char *what = NULL;
     size_t i;
 
     cray_host_end(cluster);
-    for (i = 0; i < cluster->job_count; i++)
-        destroy_job(&cluster->jobs[i]);
+    jobs_destroy(cluster);
     faults_disarm(cluster);
-    /* Points and books lie in the fabric: nobody may look for them when it is gone. */
+    pmi_end(cluster);
+    /* Points and books lie in the fabric and here: nobody may look for them when it is gone. */
     sim_fault_reset();
     ledger_reset();
     if (cluster->aries != NULL)
@@ -393,18 +273,19 @@ void cluster_destroy(struct cluster *cluster)
     if (trace_on && !trace_close(&what)) /* never ran */
         free(what);
     sim_fini();
-    for (i = 0; i < cluster->job_count; i++)
-        free_ranks(&cluster->jobs[i]);
+    rank_forget_fibers();
+    jobs_free(cluster);
     for (i = 0; i < cluster->waiter_count; i++) {
         g_free(cluster->waiters[i].name);
         g_free(cluster->waiters[i].why);
     }
     g_free(cluster->waiters);
+    port_pages_end();
     g_ptr_array_unref(cluster->memory);
     g_free(cluster->timed);
-    g_free(cluster->jobs);
     g_free(cluster->trace_path);
     g_free(cluster);
+    heap_end();
 }
 
 json_t *run_scenario(const struct scenario *scenario, const struct cluster_options *options,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* PMI, ALPS and their like (sim/cray) answer from the job that the calling rank belongs to. */
+/* ALPS and its like (sim/cray) answer from the job that the calling rank belongs to. */
 #include "cray/host.h"
 
 #include "internal.h"
@@ -33,32 +33,6 @@ static bool node_up(const struct cray_process *process, uint32_t nid)
     return cluster->aries == NULL || aries_node_alive(cluster->aries, nid);
 }
 
-static bool allgather(struct cray_process *process, const void *mine, void *all, size_t bytes)
-{
-    if (bytes == 0)
-        rank_barrier(rank_of(process));
-    else
-        rank_allgather(rank_of(process), mine, all, bytes);
-    return true;
-}
-
-/* The others do not notice; they are just not there any more. */
-static void abort_job(struct cray_process *process, int code, const char *text)
-{
-    struct rank *rank = rank_of(process);
-    struct job *job = rank->job;
-    uint32_t i;
-
-    rank_fail(rank, "aborted the job%s%s", text != NULL && text[0] != '\0' ? ": " : "",
-              text != NULL ? text : "");
-    if (job->exit_code == 0)
-        job->exit_code = (code & 0xff) != 0 ? code & 0xff : 1;
-    for (i = 0; i < job->rank_count; i++)
-        if (&job->ranks[i] != rank)
-            rank_kill(&job->ranks[i], "its job was aborted");
-    rank_exit(rank, code);
-}
-
 void cray_host_begin(struct cluster *cluster)
 {
     static const struct cray_host host = {
@@ -66,8 +40,6 @@ void cray_host_begin(struct cluster *cluster)
         .nid_of = nid_of,
         .nodes = nodes,
         .node_up = node_up,
-        .allgather = allgather,
-        .abort = abort_job,
     };
 
     cray_host_set(&host);
@@ -77,8 +49,11 @@ void cray_host_begin(struct cluster *cluster)
 void cray_host_job(struct job *job)
 {
     struct cray_job *cray = &job->cray;
-    bool foreign = job->scenario->workload->foreign != NULL;
+    bool foreign = false;
+    uint32_t i;
 
+    for (i = 0; i < job->app_count; i++)
+        foreign |= job->apps[i].scenario->workload->foreign != NULL;
     cray->apid = (uint64_t)(job - job->cluster->jobs) + 1;
     cray->size = job->rank_count;
     cray->credential[0] = (struct cray_credential){job->ptag, job->cookie};
@@ -110,7 +85,6 @@ void cray_host_end(struct cluster *cluster)
 
         for (i = 0; i < job->rank_count; i++)
             cray_process_clear(&job->ranks[i].cray);
-        cray_job_clear(&job->cray);
     }
     cray_host_set(NULL);
 }

@@ -89,6 +89,48 @@ static const struct schema limits_schema = {
     .size = sizeof(struct scenario_limits),
     .fields = limits_fields};
 
+/* ---- out of band ----------------------------------------------------------------------------- */
+
+#define O struct scenario_oob
+static const struct field oob_fields[] = {
+    {"fan_out", COUNT(O, fan_out), .minimum = "1", .maximum = "1024", .fallback = "16",
+     .meaning = "servers below each server of PMI, and below the launcher"},
+    {"local_latency", TIME(O, local_latency), .maximum = "1s", .fallback = "10us",
+     .meaning = "from a rank to the server of its node, or back"},
+    {"hop_latency", TIME(O, hop_latency), .maximum = "1s", .fallback = "30us",
+     .meaning = "from a server to the one above or below"},
+    {"rate_GBps", REAL(O, rate_GBps), .minimum = "0", .maximum = "1000", .fallback = "0.125",
+     .meaning = "at which a server sends to others, in GB/s (0.125 is 1 Gb/s); 0: without limit"},
+    {"frame_time", TIME(O, frame_time), .maximum = "1s", .fallback = "2us",
+     .meaning = "a server is busy with each message that comes, and with each that goes"},
+    {"exec_time", TIME(O, exec_time), .maximum = "100s", .fallback = "1ms",
+     .meaning = "spawned ranks: fork and exec; those of a node start one after the other"},
+    {NULL},
+};
+#undef O
+static const struct schema oob_schema = {
+    .name = "oob",
+    .meaning = "The network that start-up and PMI use instead of the fabric: one server on each "
+               "node with ranks, the launcher above them.",
+    .size = sizeof(struct scenario_oob),
+    .fields = oob_fields};
+
+/* ---- live ------------------------------------------------------------------------------------ */
+
+#define L struct scenario_live
+static const struct field live_fields[] = {
+    {"latency", CHOICE(L, latency), .choices = "machine|model", .fallback = "machine",
+     .meaning = "machine: as fast as this one can; model: a transaction takes at least the time of "
+                "the model without contention"},
+    {NULL},
+};
+#undef L
+static const struct schema live_schema = {
+    .name = "live",
+    .meaning = "What only fabrics for real processes look at (live.md).",
+    .size = sizeof(struct scenario_live),
+    .fields = live_fields};
+
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
 #define P struct scenario_placement
@@ -132,9 +174,14 @@ static const struct field job_fields[] = {
     {"argv", FREE(J, argv), .syntax = "a list of texts",
      .meaning = "arguments of a program with main(), after its name"},
     {"env", FREE(J, env), .syntax = "a mapping: variable to text",
-     .meaning = "environment of a program with main(), besides what a launcher exports"},
+     .meaning = "its environment, besides what a launcher exports; of a workload, what its "
+                "libraries see"},
     {"start", TIME(J, start), .maximum = "1000000s", .fallback = "0",
      .meaning = "virtual time at which the ranks start"},
+    {"spawnable", BOOL(J, spawnable), .fallback = "false",
+     .meaning =
+         "does not start by itself: PMI2_Job_Spawn with its name as command starts ranks of "
+         "it on its nodes, any number of times, as many at a time as `ranks` says (pmi2.md)"},
     {"privileged", BOOL(J, privileged), .fallback = "false",
      .meaning = "its processes run as root: GNI_ConfigureJob, GNI_SuspendJob, GNI_SetBIConfig and "
                 "the like are allowed"},
@@ -222,6 +269,23 @@ static const struct field aries_datagram_fields[] = {
     WHERE,
     {"do", CHOICE(X, action), .required = true, .choices = "drop|delay|duplicate",
      .meaning = "to a datagram of a connection set-up"},
+    LABEL,
+    RULE_FIELDS,
+    DELAY,
+    {NULL}};
+static const struct field oob_message_fields[] = {
+    WHERE,
+    {"do", CHOICE(X, action), .required = true, .choices = "drop|delay|duplicate",
+     .meaning = "to a datagram between two servers of PMI; they repeat what is lost"},
+    LABEL,
+    RULE_FIELDS,
+    KIND("up|down"),
+    DELAY,
+    {NULL}};
+static const struct field oob_server_fields[] = {
+    WHERE,
+    {"do", CHOICE(X, action), .required = true, .choices = "delay",
+     .meaning = "the server of PMI on node `target` takes so much longer with each message"},
     LABEL,
     RULE_FIELDS,
     DELAY,
@@ -319,6 +383,9 @@ VARIANT(net_packet, "net.packet", "A rule at what the network carries, on any to
 VARIANT(aries_cq, "aries.cq",
         "A rule at the events that the NIC writes; `target` is the node of the queue.");
 VARIANT(aries_datagram, "aries.datagram", "A rule at datagrams.");
+VARIANT(oob_message, "oob.message",
+        "A rule at what the servers of PMI send each other; with one, they send datagrams.");
+VARIANT(oob_server, "oob.server", "A rule at the messages that a server of PMI works on.");
 VARIANT(link, "link", "A link at a time (link_down, link_up, lane_loss, link_error).");
 VARIANT(router, "router", "A router at a time (router_down).");
 VARIANT(node, "node", "A node at a time (node_down, nic_hang, pcie_stall, bi_set).");
@@ -327,10 +394,13 @@ VARIANT(error, "error", "An error event of a NIC at a time.");
 VARIANT(cq, "cq", "Completion queues of a node at a time (cq_overrun).");
 VARIANT(whole, "fabric", "The whole machine at a time (quiesce, throttle).");
 #undef VARIANT
-static const struct schema *const fault_variants[] = {
-    &aries_packet_schema, &net_packet_schema, &aries_cq_schema, &aries_datagram_schema,
-    &link_schema,         &router_schema,     &node_schema,     &cq_schema,
-    &whole_schema,        &memory_schema,     &error_schema,    NULL};
+static const struct schema *const fault_variants[] = {&aries_packet_schema, &net_packet_schema,
+                                                      &aries_cq_schema,     &aries_datagram_schema,
+                                                      &link_schema,         &router_schema,
+                                                      &node_schema,         &cq_schema,
+                                                      &whole_schema,        &memory_schema,
+                                                      &error_schema,        &oob_message_schema,
+                                                      &oob_server_schema,   NULL};
 static const struct schema fault_schema = {
     .name = "fault",
     .meaning = "What goes wrong. Field `at` decides which other fields there are. A fault that "
@@ -388,7 +458,7 @@ static const struct field expect_ledger_fields[] = {
     {NULL}};
 static const struct field expect_metric_fields[] = {
     {"metric", STRING(E, metric), .required = true,
-     .syntax = "`<job>.<metric>.<field>`, or one of `net.`, `aries.`, `engine.`",
+     .syntax = "`<job>.<metric>.<field>`, or one of `net.`, `aries.`, `pmi.`, `engine.`",
      .meaning = "fields of a histogram: count min max mean sum p50 p90 p99 p999"},
     LIMIT_FIELDS,
     {"within", RECORD(scenario_within, E, within), .of = &within_schema,
@@ -447,7 +517,11 @@ static const struct field scenario_fields[] = {
     {"fabric", RECORD(scenario_fabric, S, fabric), .of = &fabric_schema, .meaning = "the machine"},
     {"limits", RECORD(scenario_limits, S, limits), .of = &limits_schema,
      .meaning = "what ends a runaway"},
-    {"jobs", LIST(S, jobs), .required = true, .of = &job_schema, .meaning = "what runs"},
+    {"oob", RECORD(scenario_oob, S, oob), .of = &oob_schema, .meaning = "the out-of-band network"},
+    {"live", RECORD(scenario_live, S, live), .of = &live_schema,
+     .meaning = "what only a live fabric looks at"},
+    {"jobs", LIST(S, jobs), .of = &job_schema,
+     .meaning = "what runs; only a live fabric needs none"},
     {"faults", LIST(S, faults), .of = &fault_schema, .meaning = "what goes wrong"},
     {"mutate", RECORD(scenario_mutation, S, mutation), .of = &mutation_schema,
      .meaning = "a deliberate bug of the model"},

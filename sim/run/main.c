@@ -9,7 +9,9 @@
 #include <unistd.h>
 #include "campaign.h"
 #include "internal.h"
+#include "libfabric.h"
 #include "lists.h"
+#include "live/live_fabric.h"
 #include "output.h"
 
 #ifndef JACQUARD_VERSION
@@ -18,9 +20,10 @@
 
 struct command {
     gboolean version, list_workloads, list_presets, list_params, check, json, force, markdown,
-        no_color, quiet;
+        no_color, quiet, live;
+    gint ready_fd;
     gchar **set;
-    gchar *seed, *seeds, *out, *trace;
+    gchar *seed, *seeds, *out, *trace, *socket;
     gint parallel;
     /* made from it */
     const char *file;
@@ -129,12 +132,49 @@ static bool check_combination(const struct command *command, char **error)
         *error = g_strdup("--seeds: not together with --seed; allowed: one of them");
     else if (command->force && command->out == NULL)
         *error = g_strdup("--force: has no meaning without --out");
+    else if (!command->live && (command->socket != NULL || command->ready_fd >= 0))
+        *error = g_strdup_printf("--%s: has no meaning without --live",
+                                 command->socket != NULL ? "socket" : "ready-fd");
+    else if (command->live && (command->seeds != NULL || command->out != NULL ||
+                               command->trace != NULL || command->check || command->json))
+        *error = g_strdup("--live: not together with --seeds, --out, --trace, --check, --json");
     else if (command->parallel < 0 || command->parallel > 256)
         *error = g_strdup("-j: allowed: 1 to 256 processes");
     return *error == NULL;
 }
 
-static bool parse_command(struct command *command, int *argc, char ***argv, char **error)
+/* A short option together with its value, as -j4. */
+static bool has_attached_value(const GOptionEntry *entries, const char *word)
+{
+    if (word[0] != '-' || word[1] == '\0' || word[2] == '\0')
+        return false;
+    while (entries->long_name != NULL && entries->short_name != word[1])
+        entries++;
+    return entries->long_name != NULL && entries->arg != G_OPTION_ARG_NONE;
+}
+
+/* "-j4" as the two words "-j" and "4", which is the only form that GOption knows. g_free the array,
+ * not its words. */
+static char **split_words(const GOptionEntry *entries, int *argc, char **argv)
+{
+    char **words = g_new0(char *, 2 * (size_t)*argc + 1);
+    bool options = true;
+    int count = 0, i;
+
+    for (i = 0; i < *argc; i++) {
+        options = options && strcmp(argv[i], "--") != 0;
+        if (options && i > 0 && has_attached_value(entries, argv[i])) {
+            words[count++] = (char *)g_intern_string((char[]){'-', argv[i][1], '\0'});
+            words[count++] = argv[i] + 2;
+        } else {
+            words[count++] = argv[i];
+        }
+    }
+    *argc = count;
+    return words;
+}
+
+static bool parse_command(struct command *command, int argc, char **argv, char **error)
 {
     const GOptionEntry entries[] = {
         {"version", 0, 0, G_OPTION_ARG_NONE, &command->version, "Print the version", NULL},
@@ -144,6 +184,14 @@ static bool parse_command(struct command *command, int *argc, char ***argv, char
          "Print the known machines", NULL},
         {"list-params", 0, 0, G_OPTION_ARG_NONE, &command->list_params,
          "Print the model's parameters with their sources", NULL},
+        {"live", 0, 0, G_OPTION_ARG_NONE, &command->live,
+         "Start a fabric for ordinary processes, until it is interrupted (the scenario may be left "
+         "out)",
+         NULL},
+        {"socket", 0, 0, G_OPTION_ARG_FILENAME, &command->socket,
+         "With --live: the fabric's path (default: in a new folder)", "FILE"},
+        {"ready-fd", 0, 0, G_OPTION_ARG_INT, &command->ready_fd,
+         "With --live: say there what processes need, and end when it is closed", "FD"},
         {"check", 0, 0, G_OPTION_ARG_NONE, &command->check, "Validate only", NULL},
         {"set", 0, 0, G_OPTION_ARG_STRING_ARRAY, &command->set,
          "Change a value of the scenario (repeatable)", "PATH=VALUE"},
@@ -166,6 +214,7 @@ static bool parse_command(struct command *command, int *argc, char ***argv, char
         {NULL},
     };
     GOptionContext *context = g_option_context_new("SCENARIO.yaml");
+    char **words = split_words(entries, &argc, argv);
     GError *failure = NULL;
 
     g_option_context_set_summary(
@@ -174,19 +223,16 @@ static bool parse_command(struct command *command, int *argc, char ***argv, char
                                               "do not, 2 bad input, 3 deadlock or a limit.\n"
                                               "See sim-run(1) and docs/scenario-reference.md.\n");
     g_option_context_add_main_entries(context, entries, NULL);
-    if (!g_option_context_parse(context, argc, argv, &failure)) {
+    if (!g_option_context_parse(context, &argc, &words, &failure)) {
         *error = g_strdup_printf("sim-run: %s; see sim-run --help", failure->message);
         g_error_free(failure);
+    } else if (argc > 2) {
+        *error = g_strdup_printf("sim-run: unexpected \"%s\"; allowed: one scenario", words[2]);
     }
+    command->file = argc == 2 ? words[1] : NULL;
     g_option_context_free(context);
-    if (*error != NULL)
-        return false;
-    if (*argc > 2) {
-        *error = g_strdup_printf("sim-run: unexpected \"%s\"; allowed: one scenario", (*argv)[2]);
-        return false;
-    }
-    command->file = *argc == 2 ? (*argv)[1] : NULL;
-    return check_combination(command, error) && parse_overrides(command, error) &&
+    g_free(words);
+    return *error == NULL && check_combination(command, error) && parse_overrides(command, error) &&
            (command->seeds == NULL || parse_seeds(command, error));
 }
 
@@ -378,6 +424,7 @@ static int execute(const struct command *command, struct campaign *campaign)
 static int run_campaign(const struct command *command, const struct scenario *scenario)
 {
     const struct tree *sweep = scenario->sweep;
+    char *error = NULL;
     struct campaign campaign = {
         .file = command->file,
         .overrides = command->overrides,
@@ -396,6 +443,8 @@ static int run_campaign(const struct command *command, const struct scenario *sc
     if (campaign_size(&campaign) > RUNS_MAX)
         return bad_input(g_strdup_printf(
             "--seeds: too many runs together with the sweep; allowed: %u", RUNS_MAX));
+    if (!libfabric_start_for(scenario, &error)) /* once for all runs, which are forked */
+        return bad_input(error);
     return execute(command, &campaign);
 }
 
@@ -512,17 +561,38 @@ static int run_file(const struct command *command)
     return status;
 }
 
+static int run_live(const struct command *command)
+{
+    const struct scenario_options options = {command->overrides, command->override_count,
+                                             .no_jobs = true};
+    const struct live_fabric_options live = {
+        .socket = command->socket, .ready_fd = command->ready_fd, .quiet = command->quiet};
+    char *error = NULL;
+    struct scenario *scenario =
+        command->file != NULL ? scenario_load(command->file, &options, &error)
+                              : scenario_parse(live_fabric_default, strlen(live_fabric_default),
+                                               "default fabric", &options, &error);
+    int status = EXIT_HOLDS;
+
+    if (scenario == NULL || !live_fabric_run(scenario, &live, &error))
+        status = live_fabric_refuse(&live, error);
+    scenario_free(scenario);
+    return status;
+}
+
 int main(int argc, char **argv)
 {
-    struct command command = {0};
+    struct command command = {.ready_fd = -1};
     char *error = NULL;
     int status;
 
-    if (!parse_command(&command, &argc, &argv, &error))
+    if (!parse_command(&command, argc, argv, &error))
         status = bad_input(error);
     else if (command.version || command.markdown || command.list_workloads ||
              command.list_presets || command.list_params)
         status = list(&command);
+    else if (command.live)
+        status = run_live(&command);
     else if (command.file == NULL)
         status = bad_input(g_strdup("sim-run: no scenario; see sim-run --help"));
     else
@@ -533,5 +603,6 @@ int main(int argc, char **argv)
     g_free(command.seeds);
     g_free(command.out);
     g_free(command.trace);
+    g_free(command.socket);
     return status;
 }

@@ -27,8 +27,11 @@ void rank_left(struct rank *rank)
     job->running--;
     cluster->ranks_running--;
     rank_gather_check(job);
-    if (cluster->ranks_running == 0)
+    pmi_rank_left(rank);
+    if (cluster->ranks_running == 0) {
         faults_disarm(cluster);
+        pmi_ranks_are_over(cluster);
+    }
 }
 
 static void rank_body(void *arg)
@@ -36,7 +39,7 @@ static void rank_body(void *arg)
     struct rank *rank = arg;
 
     rank->state = RANK_RUNNING;
-    rank->exit_code = rank->job->workload->main(rank) & 0xff;
+    rank->exit_code = rank->app->workload->main(rank) & 0xff;
     sim_settle();
     rank_threads_kill(rank);
     rank->state = RANK_ENDED;
@@ -46,14 +49,14 @@ static void rank_body(void *arg)
     rank_left(rank);
 }
 
-void rank_start(struct rank *rank)
+void rank_start(struct rank *rank, sim_time_t at)
 {
     char name[96];
 
-    snprintf(name, sizeof(name), "%s.%u", rank->job->scenario->name, rank->id);
-    rank->fiber = sim_fiber_start(rank_body, rank, name, rank->job->scenario->start);
-    if (rank->process != NULL)
-        aries_process_bind(rank->process, rank->fiber);
+    snprintf(name, sizeof(name), "%s.%u", rank->job->name, rank->id);
+    rank->fiber = sim_fiber_start(rank_body, rank, name, at);
+    if (rank->fiber != NULL)
+        rank_bind(rank, rank->fiber);
 }
 
 /* In an event of its own: the process must not vanish under whoever killed it. */
@@ -62,7 +65,8 @@ static void reap(struct sim_event *event)
     struct rank *rank = sim_container_of(event, struct rank, reap);
 
     rank_threads_kill(rank);
-    sim_fiber_kill(rank->fiber);
+    if (rank->fiber != NULL)
+        sim_fiber_kill(rank->fiber);
     foreign_end(rank);
     leave_gather(rank);
     if (rank->process != NULL)
@@ -102,11 +106,34 @@ void rank_exit(struct rank *rank, int code)
         sim_wait_until(SIM_NEVER, &over);
 }
 
+/* On switched networks there are no processes of uGNI that a fiber could belong to. */
+static GHashTable *switched;
+
+void rank_bind(struct rank *rank, struct sim_fiber *fiber)
+{
+    if (rank->job->cluster->aries != NULL) {
+        aries_process_bind(rank->process, fiber);
+        return;
+    }
+    if (switched == NULL)
+        switched = g_hash_table_new(NULL, NULL);
+    g_hash_table_insert(switched, fiber, rank);
+}
+
+void rank_forget_fibers(void)
+{
+    if (switched != NULL)
+        g_hash_table_destroy(switched);
+    switched = NULL;
+}
+
 struct rank *rank_self(void)
 {
     struct aries_process *process = aries_process_self();
 
-    return process != NULL ? aries_process_arg(process) : NULL;
+    if (process != NULL)
+        return aries_process_arg(process);
+    return switched != NULL ? g_hash_table_lookup(switched, sim_fiber_self()) : NULL;
 }
 
 /* ---- who am I -------------------------------------------------------------------------------- */
@@ -171,47 +198,14 @@ struct ledger_book *rank_raw_book(struct rank *rank)
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
-/* An argument that the workload did not declare is a bug of the workload: the job fails, the value
- * is zero. */
-static const struct value *argument(const struct rank *rank, const char *name)
+const struct workload *rank_workload(const struct rank *rank)
 {
-    static const struct value nothing = {.text = ""};
-    const struct workload_arg *args = rank->job->workload->args;
-    size_t i;
-
-    for (i = 0; args != NULL && args[i].name != NULL; i++) {
-        if (strcmp(args[i].name, name) == 0)
-            return &rank->job->scenario->values[i];
-    }
-    rank_fail((struct rank *)rank,
-              "workload %s asks for argument \"%s\", which it does not declare",
-              rank->job->workload->name, name);
-    return &nothing;
+    return rank->app->workload;
 }
 
-uint64_t rank_arg_count(const struct rank *rank, const char *name)
+const struct value *rank_values(const struct rank *rank)
 {
-    return argument(rank, name)->number;
-}
-
-uint64_t rank_arg_ps(const struct rank *rank, const char *name)
-{
-    return argument(rank, name)->number;
-}
-
-double rank_arg_real(const struct rank *rank, const char *name)
-{
-    return argument(rank, name)->real;
-}
-
-bool rank_arg_bool(const struct rank *rank, const char *name)
-{
-    return argument(rank, name)->number != 0;
-}
-
-const char *rank_arg_choice(const struct rank *rank, const char *name)
-{
-    return argument(rank, name)->text;
+    return rank->app->values;
 }
 
 /* ---- out of band ----------------------------------------------------------------------------- */
@@ -220,8 +214,8 @@ static void describe_gather(const void *what, char *buffer, size_t size)
 {
     const struct job *job = what;
 
-    snprintf(buffer, size, " of job %s: %u of %u ranks arrived", job->scenario->name,
-             job->gather.arrived, job->rank_count - job->killed);
+    snprintf(buffer, size, " of job %s: %u of %u ranks arrived", job->name, job->gather.arrived,
+             job->rank_count - job->killed);
 }
 
 static void release(struct sim_event *event)
@@ -277,10 +271,14 @@ static void open_gather(struct rank *rank, size_t bytes, bool kept)
     gather->buffers[side] = kept ? rank_alloc(rank, all) : g_malloc0(all);
     gather->kept[side] = kept;
     gather->bytes[side] = bytes;
+    gather->filled[side] = false;
 }
 
-/* Everybody's parts by rank, valid until the next but one meeting or, when kept, to the end. NULL:
- * disagreement. */
+/*
+ * Everybody's parts by rank, valid until the next but one meeting or, when kept, to the end. NULL:
+ * disagreement. They go through PMI; the meeting itself is the harness's own, and ideal: what is
+ * measured behind it begins for all at the same time.
+ */
 static const uint8_t *meet(struct rank *rank, const void *mine, size_t bytes, bool kept)
 {
     struct job *job = rank->job;
@@ -293,14 +291,17 @@ static const uint8_t *meet(struct rank *rank, const void *mine, size_t bytes, bo
 
     sim_settle();
     begin = sim_now();
+    if (bytes != 0 && !pmi_tell(rank, mine, bytes, gather->generation))
+        rank_fail(rank, "cannot tell others %zu bytes: no process manager", bytes);
     generation = gather->generation;
     side = generation & 1;
     if (gather->arrived == 0)
         open_gather(rank, bytes, kept);
     fits = bytes == gather->bytes[side] && kept == gather->kept[side];
-    if (fits && bytes != 0)
-        memcpy(gather->buffers[side] + rank->id * bytes, mine, bytes);
-    else if (!fits)
+    if (fits && bytes != 0 && !gather->filled[side])
+        pmi_collect(rank, generation, gather->buffers[side], bytes);
+    gather->filled[side] = true;
+    if (!fits)
         rank_fail(rank, "exchanges %zu bytes where others exchange %zu", bytes,
                   gather->bytes[side]);
     rank->gathering = true;
@@ -339,6 +340,14 @@ uint64_t rank_now(void)
     return sim_clock_read();
 }
 
+uint64_t rank_stamp(void)
+{
+    if (sim_local_time() < sim_now()) /* it was parked, and wakes up late */
+        sim_settle();
+    sim_idle_break();
+    return sim_local_time();
+}
+
 void rank_compute(uint64_t ps)
 {
     sim_spend(ps);
@@ -374,6 +383,7 @@ bool rank_spin_until_alarm(struct rank *rank, const volatile uint64_t *word, uin
 
 uint64_t rank_random(struct rank *rank)
 {
+    sim_fiber_looks(NULL, &rank->random, sizeof(rank->random));
     return sim_random_next(&rank->random);
 }
 
@@ -403,29 +413,29 @@ bool rank_alarm_rang(const struct rank *rank)
 
 /* ---- what it measured ------------------------------------------------------------------------ */
 
-static struct metric *create_metric(struct job *job, const char *name, enum metric_unit unit,
+static struct metric *create_metric(const struct app *app, const char *name, enum metric_unit unit,
                                     bool counter)
 {
     char full[160];
 
-    snprintf(full, sizeof(full), "%s.%s", job->scenario->name, name);
+    snprintf(full, sizeof(full), "%s.%s", app->scenario->name, name);
     return counter ? metric_counter(full, unit) : metric_histogram(full, unit);
 }
 
 static struct metric *find_metric(struct rank *rank, const char *name, enum metric_unit unit,
                                   bool counter)
 {
-    struct job *job = rank->job;
+    struct app *app = rank->app;
     struct metric *metric;
     size_t i;
 
-    for (i = 0; i < job->metric_count; i++) {
-        if (job->metrics[i].name == name)
-            return job->metrics[i].metric;
+    for (i = 0; i < app->metric_count; i++) {
+        if (app->metrics[i].name == name)
+            return app->metrics[i].metric;
     }
-    metric = create_metric(job, name, unit, counter);
-    if (job->metric_count < G_N_ELEMENTS(job->metrics))
-        job->metrics[job->metric_count++] = (struct job_metric){name, metric};
+    metric = create_metric(app, name, unit, counter);
+    if (app->metric_count < G_N_ELEMENTS(app->metrics))
+        app->metrics[app->metric_count++] = (struct job_metric){name, metric};
     return metric;
 }
 

@@ -58,17 +58,35 @@ static json_t *fabric_part(const struct cluster *cluster)
     return part;
 }
 
+static uint32_t count_nodes(const struct job *job)
+{
+    GHashTable *nodes = g_hash_table_new(NULL, NULL);
+    uint32_t count, i;
+
+    for (i = 0; i < job->rank_count; i++)
+        g_hash_table_add(nodes, GUINT_TO_POINTER(job->ranks[i].node));
+    count = g_hash_table_size(nodes);
+    g_hash_table_destroy(nodes);
+    return count;
+}
+
 static json_t *job_part(const struct job *job)
 {
     json_t *part = json_object(), *failures = json_array();
-    uint32_t nodes = job->rank_count, i;
+    GString *workloads = g_string_new(job->apps[0].workload->name);
+    uint32_t i;
     size_t f;
 
-    nodes = (uint32_t)((nodes + job->scenario->ranks_per_node - 1) / job->scenario->ranks_per_node);
-    put_text(part, "name", job->scenario->name);
-    put_text(part, "workload", job->workload->name);
+    for (i = 1; i < job->app_count; i++)
+        if (job->apps[i].workload != job->apps[i - 1].workload)
+            g_string_append_printf(workloads, ", %s", job->apps[i].workload->name);
+    put_text(part, "name", job->name);
+    put_text(part, "workload", workloads->str);
+    g_string_free(workloads, TRUE);
+    if (job->spawner != NULL)
+        put_text(part, "spawned_by", job->spawner->name);
     put(part, "ranks", job->rank_count);
-    put(part, "nodes", nodes);
+    put(part, "nodes", count_nodes(job));
     put(part, "running", job->running);
     put(part, "killed", job->killed);
     put(part, "started_ps", job->started);
@@ -351,7 +369,8 @@ json_t *result_json(struct cluster *cluster)
     snprintf(digest, sizeof(digest), "%016" PRIx64, cluster->digest);
     put_text(result, "digest", digest);
     for (i = 0; i < cluster->job_count; i++)
-        json_array_append_new(jobs, job_part(&cluster->jobs[i]));
+        if (!cluster->jobs[i].not_started)
+            json_array_append_new(jobs, job_part(&cluster->jobs[i]));
     json_object_set_new(result, "jobs", jobs);
     metrics_for_each(metric_part, metrics);
     json_object_set_new(result, "metrics", metrics);

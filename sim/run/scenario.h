@@ -32,6 +32,19 @@ struct scenario_limits {
     uint64_t virtual_time, no_progress, no_progress_events, stack;
 };
 
+struct scenario_oob {
+    const struct tree *at;
+    uint64_t fan_out, local_latency, hop_latency, frame_time, exec_time;
+    double rate_GBps;
+};
+
+enum { LATENCY_MACHINE, LATENCY_MODEL };
+
+struct scenario_live {
+    const struct tree *at;
+    uint64_t latency;
+};
+
 enum { PLACE_LINEAR, PLACE_RANDOM, PLACE_PER_GROUP };
 
 struct scenario_placement {
@@ -45,14 +58,14 @@ struct scenario_job {
     struct node_set nodes; /* after the checks: also when a placement was given */
     struct scenario_placement placement;
     uint64_t ranks_per_node, ranks_cap, start;
-    bool privileged;
+    bool privileged, spawnable;
     const char *workload_name, *program;
     const struct tree *args;
     const struct tree *argv, *env; /* of a program with main(); NULL: none given */
     /* found by the checks */
     const struct program *workload;
     struct value *values; /* of the workload's arguments, in its order */
-    uint32_t rank_count;
+    uint32_t rank_count; /* spawnable: at most so many at a time */
 };
 
 enum scenario_fault_place {
@@ -131,12 +144,14 @@ struct scenario {
     uint64_t seed;
     struct scenario_fabric fabric;
     struct scenario_limits limits;
+    struct scenario_oob oob;
+    struct scenario_live live;
     struct record_list jobs, faults, expectations;
     struct scenario_mutation mutation;
     const struct tree *sweep;
     /* found by the checks */
     uint32_t endpoints, groups, routers;
-    uint32_t rank_count;
+    uint32_t rank_count; /* that start by themselves */
 };
 
 struct override {
@@ -149,6 +164,7 @@ struct scenario_options {
     bool keep_sweep; /* false: the scenario must not have a sweep (it has been applied) or it is
                         ignored */
     bool no_programs; /* refuse `program:` (for fuzzing) */
+    bool no_jobs; /* `jobs` may be missing: what runs comes from elsewhere */
 };
 
 /* NULL: *error (g_free) is one line "file:line: field: what; allowed". Nothing was started. */
@@ -194,6 +210,12 @@ extern const struct schema scenario_schema;
 /* The checks that need more than one field (check*.c). */
 bool scenario_check(struct scenario *scenario, const struct scenario_options *options,
                     char **error);
+
+/*
+ * The arguments of a spawnable job with some replaced: texts "name=value", which must outlive the
+ * result. NULL: one of them is none of the workload's, or has no such value. g_free it.
+ */
+struct value *scenario_spawn_values(const struct scenario_job *job, char *const *argv);
 
 /* docs/scenario-reference.md. g_free it. */
 char *scenario_reference(void);

@@ -130,7 +130,7 @@ static void show_value(char *buffer, size_t size, double value, const char *unit
 static bool belongs_to_model(const char *name)
 {
     return g_str_has_prefix(name, "net.") || g_str_has_prefix(name, "aries.") ||
-           g_str_has_prefix(name, "engine.");
+           g_str_has_prefix(name, "pmi.") || g_str_has_prefix(name, "engine.");
 }
 
 static void metric_line(const struct screen *screen, const char *name, const json_t *metric)

@@ -3,10 +3,11 @@
 #include "internal.h"
 
 #include <stdio.h>
+#include "port/port_fiber.h"
 
 struct rank_thread {
     struct rank *rank;
-    struct rank_thread *next;
+    struct rank_thread *next; /* of those that have not ended */
     struct sim_fiber *fiber; /* NULL when it has ended */
     int (*main)(struct rank *rank, void *arg);
     void *arg;
@@ -19,8 +20,7 @@ void rank_wake(struct rank *rank)
 
     sim_wake(rank->fiber);
     for (thread = rank->threads; thread != NULL; thread = thread->next)
-        if (thread->fiber != NULL)
-            sim_wake(thread->fiber);
+        sim_wake(thread->fiber);
 }
 
 bool rank_runs_here(const struct rank *rank)
@@ -35,21 +35,26 @@ bool rank_runs_here(const struct rank *rank)
 static void forget(struct rank_thread *thread)
 {
     struct aries_process *process = thread->rank->process;
+    struct rank_thread **link = &thread->rank->threads;
 
+    port_forget(thread->rank, thread->fiber);
     if (process != NULL)
         aries_process_unbind(process, thread->fiber);
     thread->fiber = NULL;
+    while (*link != thread)
+        link = &(*link)->next;
+    *link = thread->next;
 }
 
 void rank_threads_kill(struct rank *rank)
 {
-    struct rank_thread *thread;
+    struct rank_thread *thread, *next;
 
-    for (thread = rank->threads; thread != NULL; thread = thread->next) {
+    port_forget(rank, NULL);
+    for (thread = rank->threads; thread != NULL; thread = next) {
         struct sim_fiber *fiber = thread->fiber;
 
-        if (fiber == NULL)
-            continue;
+        next = thread->next;
         forget(thread);
         sim_fiber_kill(fiber);
     }
@@ -77,13 +82,11 @@ struct rank_thread *rank_thread_start(struct rank *rank, int (*main)(struct rank
     thread->rank = rank;
     thread->main = main;
     thread->arg = arg;
-    snprintf(name, sizeof(name), "%s.%u/%u", rank->job->scenario->name, rank->id,
-             ++rank->threads_started);
+    snprintf(name, sizeof(name), "%s.%u/%u", rank->job->name, rank->id, ++rank->threads_started);
     thread->fiber = sim_fiber_start(thread_body, thread, name, sim_now());
     if (thread->fiber == NULL)
         return NULL;
-    if (rank->process != NULL)
-        aries_process_bind(rank->process, thread->fiber);
+    rank_bind(rank, thread->fiber);
     thread->next = rank->threads;
     rank->threads = thread;
     return thread;

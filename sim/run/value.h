@@ -10,14 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "run/workload.h"
-
-struct value {
-    uint64_t number; /* ARG_COUNT, ARG_BYTES, ARG_TIME (ps), ARG_CHOICE (index), ARG_BOOL (0, 1) */
-    double real; /* ARG_REAL; for the others the number, converted */
-    const char
-        *text; /* ARG_CHOICE: the chosen word inside `choices`' caller's text, see value_parse */
-};
+#include "run/arguments.h"
 
 /*
  * Parses `text`, which must outlive the value. minimum, maximum: texts in the type's own syntax,

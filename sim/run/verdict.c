@@ -41,7 +41,7 @@ static unsigned outcome_index(const struct cluster *cluster)
         break;
     }
     for (i = 0; i < cluster->job_count; i++) {
-        if (job_failed(&cluster->jobs[i]))
+        if (!cluster->jobs[i].not_started && job_failed(&cluster->jobs[i]))
             return OUTCOME_FAILED;
     }
     return OUTCOME_DONE;
@@ -199,26 +199,52 @@ static void judge_fault(const struct cluster *cluster,
     g_free(limits);
 }
 
-static void judge_job(const struct job *job, const char *exit, struct judgement *judgement)
+static bool has_program(const struct job *job, const char *name)
 {
-    judgement->what = g_strdup_printf("job %s exit %s", job->scenario->name, exit);
-    if (job->running != 0) {
-        judgement->value = g_strdup("did not end");
-    } else {
-        judgement->value = g_strdup_printf("%d", job_exit(job));
-        judgement->holds = strcmp(exit, "any") == 0 ||
-                           (strcmp(exit, "failed") == 0 && job_exit(job) != 0) ||
-                           (g_ascii_isdigit(exit[0]) && atoi(exit) == job_exit(job));
-    }
+    uint32_t i;
+
+    for (i = 0; i < job->app_count; i++)
+        if (strcmp(job->apps[i].scenario->name, name) == 0)
+            return !job->not_started;
+    return false;
 }
 
-static const struct job *find_job(const struct cluster *cluster, const char *name)
+static bool was_spawned(const struct cluster *cluster, const char *name)
 {
     size_t i;
 
-    for (i = 0; strcmp(cluster->jobs[i].scenario->name, name) != 0; i++)
-        g_assert(i + 1 < cluster->job_count); /* the check found it */
-    return &cluster->jobs[i];
+    for (i = 0; i < cluster->job_count; i++)
+        if (has_program(&cluster->jobs[i], name))
+            return true;
+    return false;
+}
+
+/* Of a spawnable job: all that were spawned; the exit code is that of the first that failed. */
+static void judge_job(const struct cluster *cluster, const char *name, const char *exit,
+                      struct judgement *judgement)
+{
+    uint32_t found = 0, running = 0;
+    int code = 0;
+    size_t i;
+
+    for (i = 0; i < cluster->job_count; i++) {
+        const struct job *job = &cluster->jobs[i];
+
+        if (!has_program(job, name))
+            continue;
+        found++;
+        running += job->running;
+        if (code == 0)
+            code = job_exit(job);
+    }
+    judgement->what = g_strdup_printf("job %s exit %s", name, exit);
+    if (found == 0 || running != 0) {
+        judgement->value = g_strdup(found == 0 ? "was never spawned" : "did not end");
+    } else {
+        judgement->value = g_strdup_printf("%d", code);
+        judgement->holds = strcmp(exit, "any") == 0 || (strcmp(exit, "failed") == 0 && code != 0) ||
+                           (g_ascii_isdigit(exit[0]) && atoi(exit) == code);
+    }
 }
 
 static void judge(const struct cluster *cluster, const struct scenario_expectation *expectation,
@@ -238,7 +264,7 @@ static void judge(const struct cluster *cluster, const struct scenario_expectati
         judge_fault(cluster, expectation, judgement);
         break;
     case EXPECT_JOB:
-        judge_job(find_job(cluster, expectation->job), expectation->exit, judgement);
+        judge_job(cluster, expectation->job, expectation->exit, judgement);
         break;
     }
 }
@@ -282,11 +308,14 @@ static bool judge_implied(const struct cluster *cluster, json_t *array)
         judge_ledger(cluster, true, &judgement);
         holds &= append(array, &judgement, true);
     }
-    for (i = 0; i < cluster->job_count && !expects(scenario, EXPECT_OUTCOME, NULL); i++) {
+    for (i = 0; i < scenario->jobs.count && !expects(scenario, EXPECT_OUTCOME, NULL); i++) {
+        const struct scenario_job *job = scenario_job(scenario, i);
         struct judgement judgement = {0};
-        if (expects(scenario, EXPECT_JOB, cluster->jobs[i].scenario->name))
+
+        if (expects(scenario, EXPECT_JOB, job->name) ||
+            (job->spawnable && !was_spawned(cluster, job->name)))
             continue;
-        judge_job(&cluster->jobs[i], "0", &judgement);
+        judge_job(cluster, job->name, "0", &judgement);
         holds &= append(array, &judgement, true);
     }
     return holds;

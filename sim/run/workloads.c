@@ -17,7 +17,9 @@ COMPILED_IN_WORKLOADS(DECLARE)
 
 extern const struct workload barrier_workload, raw_messages_workload;
 
-#define ADD(name) programs[count++].workload = jacquard_workload_##name();
+#define ADD(name)                                                                \
+    programs[count++] = (struct program){.workload = jacquard_workload_##name(), \
+                                         .libfabric = g_str_has_prefix(#name, "fi_")};
 
 static struct program programs[128];
 static size_t count;
@@ -36,6 +38,14 @@ static void fill_once(void)
     programs[count++] = (struct program){.workload = &raw_messages_workload, .any_network = true};
     COMPILED_IN_WORKLOADS(ADD)
     qsort(programs, count, sizeof(programs[0]), by_name); /* names are unique */
+}
+
+void program_add(const struct workload *workload)
+{
+    fill_once();
+    g_assert(count < G_N_ELEMENTS(programs));
+    programs[count++].workload = workload;
+    qsort(programs, count, sizeof(programs[0]), by_name);
 }
 
 size_t program_count(void)
@@ -71,6 +81,7 @@ static struct program *open_foreign(const char *path, struct foreign_image *imag
     workload->main = foreign_main;
     program->workload = workload;
     program->foreign = image;
+    program->libfabric = foreign_image_uses_libfabric(image);
     return program;
 }
 

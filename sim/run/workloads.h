@@ -17,12 +17,15 @@ struct program {
     struct foreign_image
         *foreign; /* a program with a main() (foreign/foreign.h); NULL: a workload */
     bool any_network; /* does not call uGNI: runs on switched networks, too */
+    bool libfabric; /* calls it */
     void *object; /* dlopen handle of a shared object; NULL: compiled in */
 };
 
 const struct program *program_find(const char *name); /* NULL: none */
 const struct program *program_at(size_t index); /* in order of name; NULL: past the end */
 size_t program_count(void);
+/* A workload of a program that links sim-run's library, before any scenario is read. */
+void program_add(const struct workload *workload);
 
 /* Opens a shared object. NULL: *error (g_free) is a clause. */
 struct program *program_open(const char *path, char **error);

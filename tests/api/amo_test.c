@@ -11,7 +11,7 @@
 
 static uint64_t memory[MACHINE_RANKS][64];
 
-struct side {
+struct cells {
     struct domain domain;
     gni_mem_handle_t handle, peer_handle;
     uint64_t *memory;
@@ -19,7 +19,7 @@ struct side {
     gni_ep_handle_t ep;
 };
 
-static void open_side(struct rank *rank, struct side *side, uint32_t peer, uint32_t modes)
+static void open_side(struct rank *rank, struct cells *side, uint32_t peer, uint32_t modes)
 {
     side->memory = memory[rank->id];
     memset(side->memory, 0, sizeof memory[0]);
@@ -31,7 +31,7 @@ static void open_side(struct rank *rank, struct side *side, uint32_t peer, uint3
     side->peer_address = published_address(rank, peer);
 }
 
-static void apply(const struct side *side, gni_post_descriptor_t *descr)
+static void apply(const struct cells *side, gni_post_descriptor_t *descr)
 {
     assert_ok(post(side->ep, descr));
     complete(side->domain.source, descr);
@@ -160,7 +160,7 @@ static uint32_t bits_of_float(float value)
 }
 
 /* One command on one target, and what lies around it. */
-static void try_command(const struct side *side, const struct command *command, uint64_t t,
+static void try_command(const struct cells *side, const struct command *command, uint64_t t,
                         uint64_t a, uint64_t b, unsigned slot)
 {
     struct meaning meaning = meaning_of(command->name);
@@ -193,7 +193,7 @@ static void try_command(const struct side *side, const struct command *command, 
     assert_true(side->memory[1] == UNTOUCHED);
 }
 
-static void try_values(const struct side *side, const struct command *command, unsigned slot)
+static void try_values(const struct cells *side, const struct command *command, unsigned slot)
 {
     static const uint64_t integers[] = {0,
                                         1,
@@ -233,7 +233,7 @@ static void try_values(const struct side *side, const struct command *command, u
 
 static void commands_main(struct rank *rank)
 {
-    struct side side;
+    struct cells side;
     unsigned i;
 
     open_side(rank, &side, 1, GNI_CDM_MODE_CACHED_AMO_ENABLED);
@@ -253,7 +253,7 @@ static void ugni_81_ugni_82_ugni_85_every_command(void **state)
 
 static void cached_main(struct rank *rank)
 {
-    struct side side;
+    struct cells side;
     gni_post_descriptor_t descr;
     unsigned i, command;
 
@@ -285,7 +285,7 @@ static void ugni_86_cached_commands_need_the_mode(void **state)
 /* Open MPI expects CSWAP_S to fetch; the hardware does not. */
 static void cswap_main(struct rank *rank)
 {
-    struct side side;
+    struct cells side;
     gni_post_descriptor_t descr;
 
     open_side(rank, &side, 0, 0);
@@ -309,7 +309,7 @@ static void ugni_82_cswap_s_does_not_fetch(void **state)
 
 static void atomic_main(struct rank *rank)
 {
-    struct side side;
+    struct cells side;
     gni_post_descriptor_t descr;
     uint32_t i;
 
@@ -332,7 +332,7 @@ static void ugni_83_concurrent_adds(void **state)
 /* A lock at rank 0 guards an unprotected counter next to it. */
 static void lock_main(struct rank *rank)
 {
-    struct side side;
+    struct cells side;
     gni_post_descriptor_t descr;
     uint32_t i;
 
@@ -368,7 +368,7 @@ static void ugni_83_lock(void **state)
 
 static void alignment_main(struct rank *rank)
 {
-    struct side side;
+    struct cells side;
     gni_post_descriptor_t descr;
     uint64_t i;
 

@@ -258,20 +258,18 @@ static void parent_nowhere(void **state)
 /* ---- lost packets ------------------------------------------------------------------------------
  */
 
+static void strike(enum sim_fault_action action, uint32_t source, uint32_t target, uint32_t kind)
+{
+    struct sim_fault_rule rule = packet_rule(action, kind);
+
+    rule.source = source;
+    rule.target = target;
+    packet_rule_add(&rule);
+}
+
 static void drop(uint32_t source, uint32_t target, uint32_t kind)
 {
-    const struct sim_fault_rule rule = {
-        .action = SIM_FAULT_DROP,
-        .until = SIM_NEVER,
-        .probability = 1,
-        .count_max = 1,
-        .source = source,
-        .target = target,
-        .between = {SIM_FAULT_ANY, SIM_FAULT_ANY},
-        .kind = kind,
-    };
-
-    sim_fault_rule_add(sim_fault_point_find("aries.packet"), &rule);
+    strike(SIM_FAULT_DROP, source, target, kind);
 }
 
 /* One node: the first request is a join, the first response that of a join. */
@@ -427,18 +425,7 @@ static void lost_result(void **state)
 
 static void corrupt_all(struct machine *machine)
 {
-    const struct sim_fault_rule rule = {
-        .action = SIM_FAULT_CORRUPT,
-        .until = SIM_NEVER,
-        .probability = 1,
-        .count_max = 1,
-        .source = 0,
-        .target = 0,
-        .between = {SIM_FAULT_ANY, SIM_FAULT_ANY},
-        .kind = NET_REQUEST,
-    };
-
-    sim_fault_rule_add(sim_fault_point_find("aries.packet"), &rule);
+    strike(SIM_FAULT_CORRUPT, 0, 0, NET_REQUEST);
 }
 
 static void corrupt_main(struct rank *rank)
@@ -507,6 +494,90 @@ static void nodes_die_in_mid_reduction(void **state)
             machine_run(&(struct machine){
                 .ranks = 7, .unbalanced = true, .argument = &after, .main = crash_main});
         }
+}
+
+/* ---- engines without a queue: what fails is told by error events -------------------------------
+ */
+
+/* The next error event of the category, or its absence. */
+static bool error_event(gni_err_handle_t errors, uint8_t category, uint16_t code)
+{
+    gni_error_event_t event;
+
+    while (GNI_GetErrorEvent(errors, &event) == GNI_RC_SUCCESS)
+        if (event.error_category == category && event.error_code == code &&
+            event.ptag == MACHINE_PTAG)
+            return true;
+    return false;
+}
+
+/* The node dies whose rank has joined; of two, the upper one or the lower one. */
+static void unheard_main(struct rank *rank)
+{
+    bool queue = *(const bool *)rank->machine->argument;
+    gni_err_handle_t errors;
+    struct tree tree;
+
+    tree_prepare(rank, &tree, 1);
+    if (!queue) {
+        assert_ok(GNI_CqDestroy(tree.events));
+        tree.events = NULL;
+    }
+    tree_configure(&tree, 0);
+    assert_ok(GNI_SubscribeErrors(tree.domain.nic, 0, GNI_ERRMASK_TRANSACTION, 0, &errors));
+    machine_barrier(rank);
+    if (rank->id == crash.node)
+        join(&tree, 5);
+    machine_barrier(rank);
+    if (rank->id == crash.node) {
+        crash.fabric = rank->machine->fabric;
+        sim_event_schedule(&crash.event, sim_now());
+        return;
+    }
+    sim_sleep_until(sim_local_time() + SIM_MS);
+    join(&tree, 5); /* its own engine is there */
+    sim_sleep_until(sim_local_time() + 20 * SIM_S);
+    /* The root's result for the dead engine, or the join of the engine below the dead one. */
+    assert_int_equal(error_event(errors, GNI_ERRMASK_TRANSACTION, A_STATUS_ORB_TIMEOUT), !queue);
+    if (queue)
+        expect_event(&tree, A_STATUS_ORB_TIMEOUT, rank->id == 0 ? 2 : 1, 5);
+    domain_close(&tree.domain);
+}
+
+static void ugni_126_engines_without_a_queue(void **state)
+{
+    static const bool queues[] = {false, true};
+    size_t i;
+
+    for (crash.node = 0; crash.node < 2; crash.node++)
+        for (i = 0; i < 2; i++)
+            machine_run(&(struct machine){.ranks = 2,
+                                          .unbalanced = true,
+                                          .argument = (void *)&queues[i],
+                                          .main = unheard_main});
+}
+
+/* Its tree is taken apart while its join is on the way: nobody else could be told. */
+static void forgotten_main(struct rank *rank)
+{
+    gni_err_handle_t errors;
+    struct tree tree;
+
+    tree_open(rank, &tree, 1, 0);
+    assert_ok(GNI_SubscribeErrors(tree.domain.nic, 0, GNI_ERRMASK_TRANSACTION, 0, &errors));
+    join(&tree, 5);
+    if (rank->id == 1) {
+        assert_ok(GNI_CeDestroy(tree.ce));
+        sim_sleep_until(sim_local_time() + 20 * SIM_S);
+        assert_true(error_event(errors, GNI_ERRMASK_TRANSACTION, A_STATUS_ORB_TIMEOUT));
+    }
+    tree_close(&tree);
+}
+
+static void ugni_126_engines_that_are_gone(void **state)
+{
+    machine_run(
+        &(struct machine){.ranks = 2, .prepare = drop_join_of_engine, .main = forgotten_main});
 }
 
 /* Ranks end one by one, with joins of others on the way and results to come. */
@@ -621,6 +692,8 @@ int main(void)
         cmocka_unit_test(lost_result),
         cmocka_unit_test(poisoned_join),
         cmocka_unit_test(nodes_die_in_mid_reduction),
+        cmocka_unit_test(ugni_126_engines_without_a_queue),
+        cmocka_unit_test(ugni_126_engines_that_are_gone),
         cmocka_unit_test(ranks_leave_in_mid_reduction),
         cmocka_unit_test(handles_die_in_any_order),
         cmocka_unit_test(runs_repeat),

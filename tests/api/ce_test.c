@@ -196,6 +196,37 @@ static void ugni_122_attributes_change_after_configure(void **state)
     machine_run(&(struct machine){.ranks = 2, .main = reattributed_main});
 }
 
+/* ---- item 122: the result in memory that others name by offset --------------------------------
+ */
+
+static void vmdh_result_main(struct rank *rank)
+{
+    static uint8_t pages[2][8192] __attribute__((aligned(4096)));
+    struct tree tree;
+    gni_mem_handle_t handle;
+
+    tree_open(rank, &tree, 1, 0);
+    memset(pages[rank->id], 0, sizeof pages[rank->id]);
+    assert_ok(GNI_SetMddResources(tree.domain.nic, 8));
+    assert_ok(GNI_MemRegister(tree.domain.nic, (uintptr_t)pages[rank->id], sizeof pages[rank->id],
+                              NULL, GNI_MEM_READWRITE | GNI_MEM_USE_VMDH, 3, &handle));
+    machine_barrier(rank);
+    tree_describe(&tree, 0, GNI_FMA_CE_IADD, 0, 1, 20 + rank->id, 0);
+    tree.result = (gni_ce_result_t *)(void *)(pages[rank->id] + 4096 + 64);
+    tree.descr.local_addr = (uintptr_t)tree.result;
+    tree.descr.local_mem_hndl = handle;
+    tree_post(&tree);
+    complete(tree.domain.source, &tree.descr);
+    assert_rc(tree_wait(&tree), GNI_RC_SUCCESS);
+    assert_int_equal(tree.result->result1, 41);
+    tree_close(&tree);
+}
+
+static void ugni_39_ugni_122_result_by_address(void **state)
+{
+    machine_run(&(struct machine){.ranks = 2, .main = vmdh_result_main});
+}
+
 /* ---- item 122: one id again and again, as Cray's example does; silent posts --------------------
  */
 
@@ -625,14 +656,22 @@ static void job_limit_main(struct rank *rank)
                                .cq_limit = GNI_JOB_INVALID_LIMIT};
     gni_ce_handle_t first, second;
     struct domain domain;
+    uint32_t id;
 
     limits.a.m.ce_limit = 1;
+    limits.ntt_ctrl = GNI_JOB_CTRL_ALL_CE_MASK; /* of translation: says nothing of channels */
     assert_ok(GNI_ConfigureJob(0, MACHINE_JOB, MACHINE_PTAG, MACHINE_COOKIE, &limits));
     domain_open(rank, &domain, 0);
     assert_ok(GNI_CeCreate(domain.nic, &first));
     assert_rc(GNI_CeCreate(domain.nic, &second), GNI_RC_ERROR_RESOURCE);
     assert_ok(GNI_CeDestroy(first));
     assert_ok(GNI_CeCreate(domain.nic, &second));
+    limits.a.m.ce_limit = 2;
+    limits.ntt_ctrl = GNI_JOB_CTRL_CE0_MASK;
+    assert_ok(GNI_ConfigureJob(0, MACHINE_JOB, MACHINE_PTAG, MACHINE_COOKIE, &limits));
+    assert_ok(GNI_CeCreate(domain.nic, &first));
+    assert_ok(GNI_CeGetId(first, &id)); /* the lowest one that is free */
+    assert_int_equal(id, 1);
     domain_close(&domain);
 }
 
@@ -713,8 +752,7 @@ static void cray_main(struct rank *rank)
     }
     assert_ok(GNI_CqCreate(tree.domain.nic, 10, 0, GNI_CQ_BLOCKING, NULL, NULL, &blocking));
     assert_ok(GNI_EpCreate(tree.domain.nic, blocking, &tree.leaf));
-    assert_ok(
-        GNI_EpBind(tree.leaf, aries_nic_address(rank->machine->fabric, rank->node), tree.node));
+    assert_ok(GNI_EpBind(tree.leaf, machine_address(rank->machine, rank->node), tree.node));
     assert_ok(GNI_EpSetCeAttr(tree.leaf,
                               (uint32_t)rank->machine->shared[tree.node * tree.locals][0],
                               tree.local, GNI_CE_CHILD_PE));
@@ -861,6 +899,7 @@ int main(void)
         cmocka_unit_test(ugni_122_all_commands_in_a_tree),
         cmocka_unit_test(ugni_122_all_commands_in_a_deep_tree),
         cmocka_unit_test(ugni_122_attributes_change_after_configure),
+        cmocka_unit_test(ugni_39_ugni_122_result_by_address),
         cmocka_unit_test(ugni_122_ids_repeat),
         cmocka_unit_test(children_are_combined_by_id),
         cmocka_unit_test(ugni_122_rounding_modes),

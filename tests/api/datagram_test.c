@@ -46,12 +46,14 @@ static void assert_completed(const struct rank *rank, const struct answer *answe
 {
     assert_int_equal(answer->state, GNI_POST_COMPLETED);
     assert_int_equal(answer->address,
-                     aries_nic_address(rank->machine->fabric, rank->machine->rank[peer].node));
+                     machine_address(rank->machine, rank->machine->rank[peer].node));
     assert_int_equal(answer->id, peer);
 }
 
+/* By then something has happened: where times are exact. */
 static void sleep_for(sim_time_t duration)
 {
+    machine_simulated();
     sim_sleep_until(sim_local_time() + duration);
 }
 
@@ -252,6 +254,7 @@ static void limits_main(struct rank *rank)
     assert_rc(GNI_EpPostDataWId(any, NULL, 0, NULL, 0, 2), GNI_RC_ERROR_RESOURCE);
     assert_ok(GNI_EpDestroy(any));
     machine_barrier(rank);
+    machine_simulated(); /* the peer's answer does not come between two calls */
     if (rank->id == 0) {
         assert_ok(GNI_EpPostData(ep, big, 128, NULL, 0));
         assert_rc(GNI_EpPostData(ep, big, 128, NULL, 0), GNI_RC_ERROR_RESOURCE);
@@ -322,7 +325,7 @@ static void probe_main(struct rank *rank)
     machine_barrier(rank);
     without = domain_connect(rank, &domain, peer);
     assert_ok(GNI_EpCreate(domain.nic, NULL, &with));
-    assert_ok(GNI_EpBind(with, aries_nic_address(rank->machine->fabric, peer), 100 + peer));
+    assert_ok(GNI_EpBind(with, machine_address(rank->machine, peer), 100 + peer));
     assert_ok(GNI_EpPostData(without, NULL, 0, NULL, 0));
     machine_barrier(rank);
     sleep_for(SIM_MS);
@@ -391,6 +394,7 @@ static void timeout_main(struct rank *rank)
     gni_ep_handle_t ep;
     uint64_t id;
 
+    machine_simulated();
     domain_open(rank, &domain, 0);
     machine_barrier(rank);
     ep = domain_connect(rank, &domain, 1 - rank->id);
@@ -642,7 +646,7 @@ static void stranger_main(struct rank *rank)
     } else {
         machine_barrier(rank);
         assert_ok(GNI_EpCreate(domain.nic, NULL, &ep));
-        assert_ok(GNI_EpBind(ep, aries_nic_address(rank->machine->fabric, 1), 55));
+        assert_ok(GNI_EpBind(ep, machine_address(rank->machine, 1), 55));
         assert_ok(GNI_EpPostData(ep, NULL, 0, NULL, 0));
         assert_rc(wait_for(ep, 20, &answer), GNI_RC_TIMEOUT);
         assert_ok(GNI_EpDestroy(ep));
@@ -824,6 +828,64 @@ static void ugni_92_dead_peer_times_out(void **state)
     machine_run(&(struct machine){.main = dead_main});
 }
 
+/* Found by the fuzzer: the sessions of a dead node offer nothing any more, not even to each other.
+ */
+static void dead_both_main(struct rank *rank)
+{
+    struct domain domain;
+    gni_ep_handle_t ep;
+
+    domain_open(rank, &domain, 0);
+    machine_barrier(rank);
+    if (rank->id < 2) {
+        ep = domain_connect(rank, &domain, 1); /* on this node */
+        if (rank->id == 0)
+            assert_ok(GNI_EpPostData(ep, NULL, 0, NULL, 0));
+        sleep_for(SIM_S);
+        fail();
+    }
+    sleep_for(SIM_MS); /* the offer has arrived, nobody answers */
+    aries_node_crash(rank->machine->fabric, 0);
+    sleep_for(SIM_S);
+    domain_close(&domain);
+}
+
+static void ugni_92_sessions_within_a_dead_node(void **state)
+{
+    machine_run(&(struct machine){.ranks = 3, .ranks_per_node = 2, .main = dead_both_main});
+}
+
+/*
+ * Found by the fuzzer: a test with an id that nobody has makes the endpoint forget that it posted.
+ * What it forgot is the endpoint's all the same, and ends with it.
+ */
+static void forgotten_main(struct rank *rank)
+{
+    struct domain domain;
+    gni_ep_handle_t ep, other;
+    gni_post_state_t state;
+    uint32_t pe, id;
+    uint64_t wildcard;
+
+    domain_open(rank, &domain, 0);
+    assert_ok(GNI_EpCreate(domain.nic, domain.source, &ep));
+    assert_ok(GNI_EpCreate(domain.nic, domain.source, &other));
+    for (wildcard = 1; wildcard <= 3; wildcard++) {
+        assert_ok(GNI_EpPostDataWId(ep, NULL, 0, NULL, 0, wildcard));
+        assert_rc(GNI_EpPostDataTestById(ep, 99, &state, &pe, &id), GNI_RC_NO_MATCH);
+        assert_ok(GNI_EpPostDataTestById(other, wildcard, &state, &pe, &id));
+    }
+    assert_ok(GNI_EpDestroy(ep));
+    for (wildcard = 1; wildcard <= 3; wildcard++)
+        assert_rc(GNI_EpPostDataTestById(other, wildcard, &state, &pe, &id), GNI_RC_NO_MATCH);
+    domain_close(&domain);
+}
+
+static void ugni_103_forgotten_datagrams_end_with_their_endpoint(void **state)
+{
+    machine_run(&(struct machine){.ranks = 1, .main = forgotten_main});
+}
+
 /* Nobody is left to hear of it: what was posted to an instance that is gone ends with its poster.
  */
 static void orphan_main(struct rank *rank)
@@ -841,6 +903,29 @@ static void orphan_main(struct rank *rank)
 static void ugni_16_posts_end_with_their_domain(void **state)
 {
     machine_run(&(struct machine){.main = orphan_main});
+}
+
+/* A probe that finds nothing: a call into the driver, or in the fast mode a look at memory. */
+static void probe_cost_main(struct rank *rank)
+{
+    struct domain domain;
+    sim_time_t before, expected = rank->id == 0 ? SIM_US : 15 * SIM_NS;
+    uint32_t address, instance;
+    uint64_t id;
+
+    machine_simulated();
+    domain_open(rank, &domain, rank->id == 0 ? 0 : GNI_CDM_MODE_FAST_DATAGRAM_POLL);
+    before = sim_local_time();
+    assert_int_equal(GNI_PostDataProbeById(domain.nic, &id), GNI_RC_NO_MATCH);
+    assert_int_equal(sim_local_time() - before, expected);
+    assert_int_equal(GNI_PostDataProbe(domain.nic, &address, &instance), GNI_RC_NO_MATCH);
+    assert_int_equal(sim_local_time() - before, 2 * expected);
+    domain_close(&domain);
+}
+
+static void ugni_99_fast_probes_stay_out_of_the_driver(void **state)
+{
+    machine_run(&(struct machine){.main = probe_cost_main});
 }
 
 int main(void)
@@ -862,8 +947,11 @@ int main(void)
         cmocka_unit_test(ugni_106_only_the_addressee_gets_it),
         cmocka_unit_test(ugni_107_one_id_many_endpoints),
         cmocka_unit_test(ugni_99_probes_follow_creation),
+        cmocka_unit_test(ugni_99_fast_probes_stay_out_of_the_driver),
         cmocka_unit_test(ugni_93_exactly_once_under_faults),
         cmocka_unit_test(ugni_92_dead_peer_times_out),
+        cmocka_unit_test(ugni_92_sessions_within_a_dead_node),
+        cmocka_unit_test(ugni_103_forgotten_datagrams_end_with_their_endpoint),
         cmocka_unit_test(ugni_16_posts_end_with_their_domain),
     };
 

@@ -9,13 +9,13 @@
 /* Every rank registers this much and publishes it. */
 static uint64_t memory[MACHINE_RANKS][WORDS];
 
-struct side {
+struct cells {
     struct domain domain;
     gni_mem_handle_t handle;
     uint64_t *memory;
 };
 
-static void open_side(struct rank *rank, struct side *side)
+static void open_side(struct rank *rank, struct cells *side)
 {
     side->memory = memory[rank->id];
     domain_open(rank, &side->domain, 0);
@@ -25,8 +25,8 @@ static void open_side(struct rank *rank, struct side *side)
 }
 
 /* A PUT of the first word of our memory to the second of the peer's. */
-static gni_post_descriptor_t put_to(const struct rank *rank, const struct side *side, uint32_t peer,
-                                    gni_post_type_t type)
+static gni_post_descriptor_t put_to(const struct rank *rank, const struct cells *side,
+                                    uint32_t peer, gni_post_type_t type)
 {
     return describe_put(type, side->memory, side->handle, published_address(rank, peer) + 8,
                         published_handle(rank, peer), 8);
@@ -36,7 +36,7 @@ static gni_post_descriptor_t put_to(const struct rank *rank, const struct side *
 
 static void no_queue_main(struct rank *rank)
 {
-    struct side side;
+    struct cells side;
     gni_post_descriptor_t descr;
     gni_ep_handle_t ep;
 
@@ -64,7 +64,7 @@ static void ugni_19_endpoint_without_queue(void **state)
 
 static void bind_main(struct rank *rank)
 {
-    struct side side;
+    struct cells side;
     gni_post_descriptor_t descr;
     gni_ep_handle_t ep;
 
@@ -95,7 +95,7 @@ static void ugni_20_bind_and_unbind(void **state)
 /* ---- items 21, 22, 23 ------------------------------------------------------------------------ */
 
 /* Posts with a remote event and checks the data of both events. */
-static void put_expecting(const struct rank *rank, const struct side *side, gni_ep_handle_t ep,
+static void put_expecting(const struct rank *rank, const struct cells *side, gni_ep_handle_t ep,
                           uint32_t local, uint32_t remote)
 {
     gni_post_descriptor_t descr = put_to(rank, side, rank->id, GNI_POST_FMA_PUT);
@@ -109,7 +109,7 @@ static void put_expecting(const struct rank *rank, const struct side *side, gni_
 static void event_data_main(struct rank *rank)
 {
     const uint32_t own = 0x80000009;
-    struct side side = {.memory = memory[rank->id]};
+    struct cells side = {.memory = memory[rank->id]};
     gni_ep_handle_t ep;
 
     domain_open_as(&side.domain, own, MACHINE_PTAG, MACHINE_COOKIE, 0);
@@ -136,7 +136,7 @@ static void ugni_21_bind_sets_event_data(void **state)
 static void captured_main(struct rank *rank)
 {
     static const gni_post_type_t types[] = {GNI_POST_FMA_PUT, GNI_POST_RDMA_PUT};
-    struct side side;
+    struct cells side;
     gni_post_descriptor_t descr;
     gni_ep_handle_t ep;
     unsigned i;
@@ -161,7 +161,7 @@ static void ugni_22_event_data_is_captured_by_the_post(void **state)
 
 static void arbitrary_id_main(struct rank *rank)
 {
-    struct side side;
+    struct cells side;
     gni_post_descriptor_t descr;
     gni_ep_handle_t ep;
 
@@ -169,8 +169,8 @@ static void arbitrary_id_main(struct rank *rank)
     side.memory[0] = 4711;
     if (rank->id == 0) {
         assert_ok(GNI_EpCreate(side.domain.nic, side.domain.source, &ep));
-        assert_ok(GNI_EpBind(
-            ep, aries_nic_address(rank->machine->fabric, rank->machine->rank[1].node), 999999));
+        assert_ok(
+            GNI_EpBind(ep, machine_address(rank->machine, rank->machine->rank[1].node), 999999));
         descr = put_to(rank, &side, 1, GNI_POST_FMA_PUT);
         assert_ok(post(ep, &descr));
         complete(side.domain.source, &descr);
@@ -190,7 +190,7 @@ static void ugni_23_remote_id_does_not_matter_for_data(void **state)
 static void unbind_main(struct rank *rank)
 {
     static const gni_post_type_t types[] = {GNI_POST_FMA_PUT, GNI_POST_RDMA_PUT, GNI_POST_RDMA_GET};
-    struct side side;
+    struct cells side;
     gni_post_descriptor_t descr, *collected;
     gni_ep_handle_t ep;
     gni_cq_entry_t event;
@@ -211,8 +211,7 @@ static void unbind_main(struct rank *rank)
         assert_ok(GNI_EpUnbind(ep));
         assert_ok(GNI_EpBind(ep, side.domain.address, 1));
         assert_ok(GNI_EpUnbind(ep));
-        assert_ok(
-            GNI_EpBind(ep, aries_nic_address(rank->machine->fabric, 1 - rank->node), 1 - rank->id));
+        assert_ok(GNI_EpBind(ep, machine_address(rank->machine, 1 - rank->node), 1 - rank->id));
     }
     descr = put_to(rank, &side, 1 - rank->id, GNI_POST_FMA_PUT);
     descr.cq_mode = GNI_CQMODE_SILENT;
@@ -228,7 +227,7 @@ static void ugni_24_unbind_waits_for_collection(void **state)
 
 static void datagram_main(struct rank *rank)
 {
-    struct side side;
+    struct cells side;
     gni_ep_handle_t ep, wildcard;
 
     open_side(rank, &side);
@@ -252,7 +251,7 @@ static void ugni_25_unbind_waits_for_datagrams(void **state)
 /* What is in flight when its endpoint dies still ends, and its event can be collected. */
 static void destroyed_main(struct rank *rank)
 {
-    struct side side;
+    struct cells side;
     gni_post_descriptor_t descr, *collected;
     gni_ep_handle_t ep;
 
@@ -276,7 +275,7 @@ static void ugni_24_events_outlive_their_endpoint(void **state)
 
 static void cycles_main(struct rank *rank)
 {
-    struct side side;
+    struct cells side;
     gni_post_descriptor_t descr;
     gni_ep_handle_t ep;
     uint32_t i, peer;
@@ -285,7 +284,7 @@ static void cycles_main(struct rank *rank)
     assert_ok(GNI_EpCreate(side.domain.nic, side.domain.source, &ep));
     for (i = 0; rank->id == 0 && i < 10000; i++) {
         peer = i % rank->machine->ranks;
-        assert_ok(GNI_EpBind(ep, aries_nic_address(rank->machine->fabric, peer), peer));
+        assert_ok(GNI_EpBind(ep, machine_address(rank->machine, peer), peer));
         descr = put_to(rank, &side, peer, GNI_POST_FMA_PUT);
         assert_ok(post(ep, &descr));
         assert_int_equal(GNI_CQ_GET_INST_ID(complete(side.domain.source, &descr)), peer);

@@ -203,14 +203,14 @@ static void wait_main(struct rank *rank)
     assert_rc(GNI_WaitErrorEvents(errors, NULL, 1, 0, &count), GNI_RC_INVALID_PARAM);
     assert_rc(GNI_WaitErrorEvents(errors, &event, 0, 0, &count), GNI_RC_INVALID_PARAM);
     assert_rc(GNI_WaitErrorEvents(errors, &event, 1, 0, NULL), GNI_RC_INVALID_PARAM);
+    machine_simulated();
     start(rank, &waiter, errors, 1, 0);
     settle_for(60 * SIM_S); /* the timeout is not for the first one */
     assert_false(waiter.ended);
     assert_rc(GNI_ReleaseErrors(errors), GNI_RC_NOT_DONE);
     began = sim_clock_read();
     inject(rank, GNI_ERRMASK_TRANSACTION, 5, MACHINE_PTAG);
-    settle_for(SIM_MS);
-    assert_true(waiter.ended);
+    assert_true(machine_soon(&waiter.ended));
     assert_ok(waiter.result);
     assert_int_equal(waiter.count, 1);
     assert_int_equal(waiter.events[0].error_code, 5);
@@ -233,8 +233,7 @@ static void wait_main(struct rank *rank)
     start(rank, &waiter, errors, 2, 1000);
     inject(rank, GNI_ERRMASK_TRANSACTION, 1, MACHINE_PTAG);
     inject(rank, GNI_ERRMASK_TRANSACTION, 2, MACHINE_PTAG);
-    settle_for(SIM_MS);
-    assert_true(waiter.ended);
+    assert_true(machine_soon(&waiter.ended));
     assert_ok(waiter.result);
     assert_int_equal(waiter.count, 2);
     /* What is there already is given at once. */
@@ -257,28 +256,56 @@ static void wait_ends_main(struct rank *rank)
     struct domain domain;
     struct waiter waiter;
     gni_err_handle_t errors;
+
+    domain_open(rank, &domain, GNI_CDM_MODE_ERR_NO_KILL);
+    assert_ok(GNI_SubscribeErrors(domain.nic, 0, 0, 64, &errors));
+    /* A signal. */
+    start(rank, &waiter, errors, 2, UINT32_MAX);
+    assert_false(waiter.ended);
+    aries_process_interrupt(rank->process, waiter.fiber);
+    assert_true(machine_soon(&waiter.ended));
+    assert_rc(waiter.result, GNI_RC_NOT_DONE);
+    assert_int_equal(waiter.count, 0);
+    /* A thread that was cancelled waits for nothing. */
+    start(rank, &waiter, errors, 1, 0);
+    assert_rc(GNI_ReleaseErrors(errors), GNI_RC_NOT_DONE);
+    aries_process_unbind(rank->process, waiter.fiber);
+    sim_fiber_kill(waiter.fiber);
+    assert_ok(GNI_ReleaseErrors(errors));
+    assert_false(waiter.ended);
+    /* The end of the domain. */
+    assert_ok(GNI_SubscribeErrors(domain.nic, 0, 0, 64, &errors));
+    start(rank, &waiter, errors, 1, 0);
+    domain_close(&domain);
+    assert_true(machine_soon(&waiter.ended));
+    assert_rc(waiter.result, GNI_RC_INVALID_PARAM);
+}
+
+static void ugni_126_what_ends_a_wait(void **state)
+{
+    machine_run(&(struct machine){.ranks = 1, .main = wait_ends_main});
+}
+
+static void window_ends_main(struct rank *rank)
+{
+    struct domain domain;
+    struct waiter waiter;
+    gni_err_handle_t errors;
     void *page;
 
     domain_open(rank, &domain, GNI_CDM_MODE_ERR_NO_KILL);
     assert_ok(GNI_SubscribeErrors(domain.nic, 0, 0, 64, &errors));
-    /* A signal, before the first event and after it. */
-    start(rank, &waiter, errors, 2, UINT32_MAX);
-    aries_process_interrupt(rank->process, waiter.fiber);
-    settle_for(SIM_MS);
-    assert_true(waiter.ended);
-    assert_rc(waiter.result, GNI_RC_NOT_DONE);
-    assert_int_equal(waiter.count, 0);
+    /* A signal after the first event. */
     start(rank, &waiter, errors, 2, UINT32_MAX);
     inject(rank, GNI_ERRMASK_TRANSIENT, 1, 0);
     settle_for(10 * SIM_S);
     assert_false(waiter.ended); /* a window without an end */
     aries_process_interrupt(rank->process, waiter.fiber);
-    settle_for(SIM_MS);
+    assert_true(machine_soon(&waiter.ended));
     assert_rc(waiter.result, GNI_RC_TIMEOUT);
     assert_int_equal(waiter.count, 1);
-    /* A thread that was cancelled waits for nothing. */
+    /* What comes after a thread was cancelled. */
     start(rank, &waiter, errors, 1, 0);
-    assert_rc(GNI_ReleaseErrors(errors), GNI_RC_NOT_DONE);
     aries_process_unbind(rank->process, waiter.fiber);
     sim_fiber_kill(waiter.fiber);
     inject(rank, GNI_ERRMASK_TRANSIENT, 2, 0);
@@ -293,45 +320,30 @@ static void wait_ends_main(struct rank *rank)
     assert_ok(GNI_GetErrorEvent(errors, &waiter.own[0]));
     assert_int_equal(waiter.own[0].error_code, 3);
     munmap(page, 4096);
-    /* The end of the domain ends the wait. */
-    start(rank, &waiter, errors, 1, 0);
-    domain_close(&domain);
-    settle_for(SIM_MS);
-    assert_true(waiter.ended);
-    assert_rc(waiter.result, GNI_RC_INVALID_PARAM);
 }
 
-static void ugni_126_what_ends_a_wait(void **state)
+static void ugni_126_what_ends_a_window(void **state)
 {
-    machine_run(&(struct machine){.ranks = 1, .main = wait_ends_main});
+    machine_run(&(struct machine){.ranks = 1, .main = window_ends_main});
 }
 
 /* ---- what raises them ------------------------------------------------------------------------ */
 
-struct side {
-    struct domain domain;
-    gni_mem_handle_t handle, peer_handle;
-    uint64_t peer_address;
-    gni_ep_handle_t ep;
-    gni_err_handle_t errors;
-};
+static gni_err_handle_t subscriptions[MACHINE_RANKS];
 
 static void open_side(struct rank *rank, struct side *side, uint32_t modes)
 {
-    domain_open(rank, &side->domain, modes);
-    side->handle = domain_register(&side->domain, memory[rank->id], BYTES, NULL, 0);
-    assert_ok(GNI_SubscribeErrors(side->domain.nic, 0, 0, 64, &side->errors));
-    publish(rank, side->handle, memory[rank->id]);
-    side->ep = domain_connect(rank, &side->domain, rank->id ^ 1);
-    side->peer_handle = published_handle(rank, rank->id ^ 1);
-    side->peer_address = published_address(rank, rank->id ^ 1);
+    side_open(rank, side, memory[rank->id], BYTES, modes);
+    assert_ok(GNI_SubscribeErrors(side->domain.nic, 0, 0, 64, &subscriptions[rank->id]));
+    machine_barrier(rank);
 }
 
 static void expect_event(const struct side *side, uint8_t category, uint16_t code)
 {
     gni_error_event_t event;
+    uint32_t count;
 
-    assert_ok(GNI_GetErrorEvent(side->errors, &event));
+    assert_ok(GNI_WaitErrorEvents(subscriptions[side->rank->id], &event, 1, 0, &count));
     assert_int_equal(event.error_category, category);
     assert_int_equal(event.error_code, code);
 }
@@ -340,13 +352,12 @@ static void expect_none(const struct side *side)
 {
     gni_error_event_t event;
 
-    assert_rc(GNI_GetErrorEvent(side->errors, &event), GNI_RC_NOT_DONE);
+    assert_rc(GNI_GetErrorEvent(subscriptions[side->rank->id], &event), GNI_RC_NOT_DONE);
 }
 
-static gni_post_descriptor_t describe(const struct rank *rank, const struct side *side)
+static gni_post_descriptor_t describe(const struct side *side)
 {
-    return describe_put(GNI_POST_FMA_PUT, memory[rank->id], side->handle, side->peer_address,
-                        side->peer_handle, 64);
+    return side_describe(side, GNI_POST_FMA_PUT, 0, 0, 64);
 }
 
 /* Errors of programs are told by completions; only those without one are error events. */
@@ -357,7 +368,7 @@ static void silent_main(struct rank *rank)
 
     open_side(rank, &side, GNI_CDM_MODE_ERR_NO_KILL);
     if (rank->id == 0) {
-        descr = describe(rank, &side);
+        descr = describe(&side);
         descr.remote_addr += BYTES;
         assert_ok(post(side.ep, &descr));
         assert_int_equal(complete_failed(side.domain.source, &descr), A_STATUS_AT_BOUNDS_ERR);
@@ -382,26 +393,9 @@ static void ugni_126_failed_silent_posts(void **state)
     machine_run(&(struct machine){.main = silent_main});
 }
 
-static void add_rule(enum sim_fault_action action, uint32_t kind, uint32_t status)
-{
-    const struct sim_fault_rule rule = {
-        .action = action,
-        .until = SIM_NEVER,
-        .probability = 1,
-        .count_max = 1,
-        .source = SIM_FAULT_ANY,
-        .target = SIM_FAULT_ANY,
-        .between = {SIM_FAULT_ANY, SIM_FAULT_ANY},
-        .kind = kind,
-        .status = status,
-    };
-
-    sim_fault_rule_add(sim_fault_point_find("aries.packet"), &rule);
-}
-
 static unsigned fail_once(struct rank *rank, const struct side *side)
 {
-    gni_post_descriptor_t descr = describe(rank, side);
+    gni_post_descriptor_t descr = describe(side);
 
     assert_ok(post(side->ep, &descr));
     return complete_failed(side->domain.source, &descr);
@@ -414,20 +408,20 @@ static void injected_main(struct rank *rank)
 
     open_side(rank, &side, GNI_CDM_MODE_ERR_NO_KILL);
     if (rank->id == 0) {
-        add_rule(SIM_FAULT_DROP, NET_REQUEST, 0);
+        packet_fault(SIM_FAULT_DROP, NET_REQUEST, 0);
         assert_int_equal(fail_once(rank, &side), A_STATUS_ORB_TIMEOUT);
         expect_event(&side, GNI_ERRMASK_TRANSIENT, A_STATUS_ORB_TIMEOUT);
-        add_rule(SIM_FAULT_CORRUPT, NET_RESPONSE, 0);
+        packet_fault(SIM_FAULT_CORRUPT, NET_RESPONSE, 0);
         assert_int_equal(fail_once(rank, &side), A_STATUS_DATA_ERR);
         expect_event(&side, GNI_ERRMASK_TRANSIENT, A_STATUS_DATA_ERR);
-        add_rule(SIM_FAULT_FAIL, NET_RESPONSE, A_STATUS_SSID_TIMEOUT);
+        packet_fault(SIM_FAULT_FAIL, NET_RESPONSE, A_STATUS_SSID_TIMEOUT);
         assert_int_equal(fail_once(rank, &side), A_STATUS_SSID_TIMEOUT);
         expect_event(&side, GNI_ERRMASK_TRANSIENT, A_STATUS_SSID_TIMEOUT);
-        add_rule(SIM_FAULT_CORRUPT, NET_REQUEST, 0);
+        packet_fault(SIM_FAULT_CORRUPT, NET_REQUEST, 0);
         assert_int_equal(fail_once(rank, &side), A_STATUS_DATA_ERR);
-        add_rule(SIM_FAULT_FAIL, NET_REQUEST, A_STATUS_RMT_SEQTBL_UNAVAILABLE);
+        packet_fault(SIM_FAULT_FAIL, NET_REQUEST, A_STATUS_RMT_SEQTBL_UNAVAILABLE);
         assert_int_equal(fail_once(rank, &side), A_STATUS_RMT_SEQTBL_UNAVAILABLE);
-        add_rule(SIM_FAULT_FAIL, NET_REQUEST, A_STATUS_AT_PF_INV);
+        packet_fault(SIM_FAULT_FAIL, NET_REQUEST, A_STATUS_AT_PF_INV);
         assert_int_equal(fail_once(rank, &side), A_STATUS_AT_PF_INV);
         expect_none(&side);
     }
@@ -500,6 +494,7 @@ int main(void)
         cmocka_unit_test(ugni_126_masks_and_tags),
         cmocka_unit_test(ugni_126_waiting_for_events),
         cmocka_unit_test(ugni_126_what_ends_a_wait),
+        cmocka_unit_test(ugni_126_what_ends_a_window),
         cmocka_unit_test(ugni_126_failed_silent_posts),
         cmocka_unit_test(ugni_126_injected_errors),
         cmocka_unit_test(ugni_91_ugni_126_critical_errors_kill),

@@ -11,32 +11,15 @@
 
 static uint8_t memory[MACHINE_RANKS][BYTES] __attribute__((aligned(4096)));
 
-struct side {
-    struct domain domain;
-    gni_mem_handle_t handle, peer_handle;
-    uint8_t *memory;
-    uint64_t peer_address;
-    gni_ep_handle_t ep;
-};
-
 static void open_side(struct rank *rank, struct side *side, uint32_t modes)
 {
-    uint32_t peer = rank->machine->ranks == 1 ? 0 : rank->id ^ 1;
-
-    side->memory = memory[rank->id];
-    memset(side->memory, 0, BYTES);
-    domain_open(rank, &side->domain, modes);
-    side->handle = domain_register(&side->domain, side->memory, BYTES, side->domain.target, 0);
-    publish(rank, side->handle, side->memory);
-    side->ep = domain_connect(rank, &side->domain, peer);
-    side->peer_handle = published_handle(rank, peer);
-    side->peer_address = published_address(rank, peer);
+    memset(memory[rank->id], 0, BYTES);
+    side_open(rank, side, memory[rank->id], BYTES, modes);
 }
 
 static gni_post_descriptor_t describe(const struct side *side, gni_post_type_t type, uint64_t bytes)
 {
-    return describe_put(type, side->memory, side->handle, side->peer_address + 4096,
-                        side->peer_handle, bytes);
+    return side_describe(side, type, 0, 4096, bytes);
 }
 
 /* ---- item 87 --------------------------------------------------------------------------------- */
@@ -106,7 +89,7 @@ static void statuses_main(struct rank *rank)
     assert_int_equal(complete_failed(side.domain.source, &descr), A_STATUS_AT_PF_INV);
     assert_int_equal(complete_failed(side.domain.source, &descr), A_STATUS_AT_PF_INV);
     assert_ok(GNI_EpUnbind(side.ep));
-    rank->process->nic->ops = &aries_sim_nic_ops;
+    rank->process->nic->ops = &aries_hw_nic_ops;
 }
 
 static void ugni_87_ugni_88_every_status(void **state)
@@ -118,19 +101,10 @@ static void ugni_87_ugni_88_every_status(void **state)
 
 static void lose_first_request(struct machine *machine)
 {
-    const struct sim_fault_rule rule = {
-        .label = strdup("loss"),
-        .action = SIM_FAULT_DROP,
-        .until = SIM_NEVER,
-        .probability = 1,
-        .count_max = 1,
-        .source = 0,
-        .target = SIM_FAULT_ANY,
-        .between = {SIM_FAULT_ANY, SIM_FAULT_ANY},
-        .kind = 0,
-    };
+    struct sim_fault_rule rule = packet_rule(SIM_FAULT_DROP, NET_REQUEST);
 
-    assert_non_null(sim_fault_rule_add(sim_fault_point_find("aries.packet"), &rule));
+    rule.source = 0;
+    packet_rule_add(&rule);
 }
 
 static void repost_main(struct rank *rank)

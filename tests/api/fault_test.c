@@ -12,40 +12,15 @@
 
 static uint8_t memory[2][BYTES] __attribute__((aligned(4096)));
 
-struct side {
-    struct domain domain;
-    struct rank *rank;
-    gni_ep_handle_t ep;
-    gni_mem_handle_t handle, peer_handle;
-    uint8_t *memory;
-    uint64_t peer_address;
-};
-
 static void open_side(struct rank *rank, struct side *side)
 {
-    side->rank = rank;
-    side->memory = memory[rank->id];
-    memset(side->memory, (int)rank->id + 1, BYTES);
-    domain_open(rank, &side->domain, GNI_CDM_MODE_ERR_NO_KILL);
-    side->handle =
-        domain_register(&side->domain, side->memory, BYTES, side->domain.target, GNI_MEM_READWRITE);
-    publish(rank, side->handle, side->memory);
-    side->ep = domain_connect(rank, &side->domain, 1 - rank->id);
-    side->peer_handle = published_handle(rank, 1 - rank->id);
-    side->peer_address = published_address(rank, 1 - rank->id);
-    machine_barrier(rank);
-}
-
-static void close_side(struct side *side)
-{
-    machine_barrier(side->rank);
-    domain_close(&side->domain);
+    memset(memory[rank->id], (int)rank->id + 1, BYTES);
+    side_open(rank, side, memory[rank->id], BYTES, GNI_CDM_MODE_ERR_NO_KILL);
 }
 
 static gni_post_descriptor_t describe(const struct side *side, gni_post_type_t type, uint64_t bytes)
 {
-    return describe_put(type, side->memory, side->handle, side->peer_address, side->peer_handle,
-                        bytes);
+    return side_describe(side, type, 0, 0, bytes);
 }
 
 /* How a transaction ended. */
@@ -96,32 +71,14 @@ static void run(void (*main)(struct rank *rank), void (*prepare)(struct machine 
 
 /* ---- item 50 --------------------------------------------------------------------------------- */
 
-static void drop(uint32_t kind)
-{
-    struct sim_fault_point *point = sim_fault_point_find("aries.packet");
-    const struct sim_fault_rule rule = {
-        .action = SIM_FAULT_DROP,
-        .until = SIM_NEVER,
-        .probability = 1,
-        .count_max = 1,
-        .source = SIM_FAULT_ANY,
-        .target = SIM_FAULT_ANY,
-        .between = {SIM_FAULT_ANY, SIM_FAULT_ANY},
-        .kind = kind,
-    };
-
-    assert_non_null(point);
-    sim_fault_rule_add(point, &rule);
-}
-
 static void drop_request(struct machine *machine)
 {
-    drop(NET_REQUEST);
+    packet_fault(SIM_FAULT_DROP, NET_REQUEST, 0);
 }
 
 static void drop_response(struct machine *machine)
 {
-    drop(NET_RESPONSE);
+    packet_fault(SIM_FAULT_DROP, NET_RESPONSE, 0);
 }
 
 static void dropped_request_main(struct rank *rank)
@@ -143,7 +100,7 @@ static void dropped_request_main(struct rank *rank)
         complete(side.domain.source, &descr);
         assert_int_equal(memory[1][63], 1);
     }
-    close_side(&side);
+    side_close(&side);
 }
 
 static void aries_50_dropped_request(void **state)
@@ -236,7 +193,7 @@ static void deregistered_main(struct rank *rank)
         assert_in_range(end.after, 800 * SIM_NS, 900 * SIM_NS);
         assert_text(end.event);
     }
-    close_side(&side);
+    side_close(&side);
 }
 
 static void aries_52_aries_54_deregistered_target(void **state)
@@ -267,7 +224,7 @@ static void deregistered_meanwhile_main(struct rank *rank)
         assert_in_range(written, 300000, 700000); /* about half of 108 us */
         assert_int_equal(memory[1][BYTES - 1], 2);
     }
-    close_side(&side);
+    side_close(&side);
 }
 
 static void aries_52_deregistered_during_a_put(void **state)
@@ -327,7 +284,7 @@ static void violations_main(struct rank *rank)
     }
     machine_barrier(rank);
     domain_close(&other);
-    close_side(&side);
+    side_close(&side);
 }
 
 static void aries_53_access_violations(void **state)
@@ -385,7 +342,7 @@ static void quiesce_main(struct rank *rank)
         assert_int_equal(after.request_packets, after.response_packets);
         assert_true(after.request_packets > during.request_packets);
     }
-    close_side(&side);
+    side_close(&side);
 }
 
 static void aries_57_aries_62_quiesce(void **state)
@@ -416,7 +373,7 @@ static void quiesced_timer_main(struct rank *rank)
         sim_settle();
         aries_quiesce(rank->machine->fabric, QUIESCE);
     }
-    close_side(&side);
+    side_close(&side);
 }
 
 static void aries_57_timers_stand_still(void **state)
@@ -443,7 +400,7 @@ static void dropped_response_main(struct rank *rank)
         assert_int_equal(memory[1][63], 1);
         assert_int_equal(memory[1][64], 2);
     }
-    close_side(&side);
+    side_close(&side);
 }
 
 static void aries_58_dropped_response(void **state)

@@ -14,6 +14,10 @@
  *   }
  *
  * The machine must end by itself (no deadlock), and its ledger must balance, or the test fails.
+ *
+ * machine.c simulates it. tests/live/machine.c makes it of processes on a live fabric, of the same
+ * sources: there ranks share what is static (and `struct machine`), but no other memory, and a test
+ * that needs what only a simulation has (rules for faults, other parameters) is skipped.
  */
 #ifndef JACQUARD_TESTS_API_FIXTURE_H
 #define JACQUARD_TESTS_API_FIXTURE_H
@@ -77,6 +81,11 @@ struct machine {
 
 void machine_run(struct machine *machine);
 void machine_barrier(struct rank *rank); /* all ranks that have not ended */
+/* The rank goes on only where times are exact, or what only a simulation has is there. */
+void machine_simulated(void);
+uint32_t machine_address(const struct machine *machine, uint32_t node); /* of its NIC */
+/* What another thread does that can do it now: within a millisecond in simulation. */
+bool machine_soon(const bool *flag);
 
 /* A communication domain with the queues that most tests need. */
 struct domain {
@@ -100,6 +109,24 @@ void publish(struct rank *rank, gni_mem_handle_t handle, const void *memory);
 gni_mem_handle_t published_handle(const struct rank *rank, uint32_t peer);
 uint64_t published_address(const struct rank *rank, uint32_t peer);
 
+/* One rank of two that talk: a domain, memory of its own, and the way to the peer's. */
+struct side {
+    struct rank *rank;
+    struct domain domain;
+    uint8_t *memory;
+    gni_mem_handle_t handle, peer_handle; /* of the memory; its events go to domain.target */
+    uint64_t peer_address;
+    gni_ep_handle_t ep;
+};
+
+/* The peer is the other rank of a pair, or the rank itself when there is no other. With barriers.
+ */
+void side_open(struct rank *rank, struct side *side, void *memory, uint64_t bytes, uint32_t modes);
+void side_close(struct side *side); /* with a barrier */
+/* From the rank's own memory at `local` to the peer's at `remote`, or back. */
+gni_post_descriptor_t side_describe(const struct side *side, gni_post_type_t type, uint64_t local,
+                                    uint64_t remote, uint64_t bytes);
+
 /* Polls until an event comes; the call's return code is *result. */
 gni_cq_entry_t next_event(gni_cq_handle_t cq, gni_return_t *result);
 /* The next event must be a good one. */
@@ -121,6 +148,17 @@ gni_post_descriptor_t describe_amo(gni_fma_cmd_type_t command, uint64_t first, u
 /* Posts by the call that the type asks for. */
 gni_return_t post(gni_ep_handle_t ep, gni_post_descriptor_t *descr);
 
+/* The fate of the next packet of a kind (NET_REQUEST, NET_RESPONSE), wherever it goes. */
+struct sim_fault_rule packet_rule(enum sim_fault_action action, uint32_t kind);
+void packet_rule_add(const struct sim_fault_rule *rule);
+void packet_fault(enum sim_fault_action action, uint32_t kind, uint32_t status);
+
+/* A time, of which only a simulation knows how long it is. */
+#ifdef SIM_WALL
+#define assert_took(time, least, most) ((void)(time), (void)(least), (void)(most))
+#else
+#define assert_took(time, least, most) assert_in_range(time, least, most)
+#endif
 #define assert_rc(call, code) assert_int_equal(call, code)
 #define assert_ok(call) assert_rc(call, GNI_RC_SUCCESS)
 

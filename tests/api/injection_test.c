@@ -9,21 +9,9 @@
 
 static uint8_t memory[2][BYTES] __attribute__((aligned(4096)));
 
-struct side {
-    struct domain domain;
-    gni_mem_handle_t handle, peer_handle;
-    uint64_t peer_address;
-    gni_ep_handle_t ep;
-};
-
 static void open_side(struct rank *rank, struct side *side)
 {
-    domain_open(rank, &side->domain, GNI_CDM_MODE_ERR_NO_KILL);
-    side->handle = domain_register(&side->domain, memory[rank->id], BYTES, NULL, 0);
-    publish(rank, side->handle, memory[rank->id]);
-    side->ep = domain_connect(rank, &side->domain, rank->id ^ 1);
-    side->peer_handle = published_handle(rank, rank->id ^ 1);
-    side->peer_address = published_address(rank, rank->id ^ 1);
+    side_open(rank, side, memory[rank->id], BYTES, GNI_CDM_MODE_ERR_NO_KILL);
 }
 
 static void run(void (*main)(struct rank *rank), uint32_t ranks, bool privileged)

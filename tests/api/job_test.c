@@ -377,31 +377,15 @@ static void ugni_130_spare_nodes(void **state)
 
 /* ---- suspending ------------------------------------------------------------------------------ */
 
-struct side {
-    struct domain domain;
-    gni_mem_handle_t handle, peer_handle;
-    uint64_t peer_address;
-    gni_ep_handle_t ep;
-};
-
 static void open_side(struct rank *rank, struct side *side)
 {
-    uint32_t peer = rank->id ^ 1;
-
     memset(memory[rank->id], (int)rank->id + 1, BYTES);
-    domain_open(rank, &side->domain, GNI_CDM_MODE_ERR_NO_KILL);
-    side->handle = domain_register(&side->domain, memory[rank->id], BYTES, NULL, 0);
-    publish(rank, side->handle, memory[rank->id]);
-    side->ep = domain_connect(rank, &side->domain, peer);
-    side->peer_handle = published_handle(rank, peer);
-    side->peer_address = published_address(rank, peer);
+    side_open(rank, side, memory[rank->id], BYTES, GNI_CDM_MODE_ERR_NO_KILL);
 }
 
-static gni_post_descriptor_t describe(const struct rank *rank, const struct side *side,
-                                      gni_post_type_t type, uint64_t bytes)
+static gni_post_descriptor_t describe(const struct side *side, gni_post_type_t type, uint64_t bytes)
 {
-    return describe_put(type, memory[rank->id], side->handle, side->peer_address, side->peer_handle,
-                        bytes);
+    return side_describe(side, type, 0, 0, bytes);
 }
 
 static gni_return_t suspend(uint32_t timeout)
@@ -454,6 +438,31 @@ static uint64_t requests(const struct rank *rank)
     return counters.request_packets;
 }
 
+/* The drivers' own: sessions are matched though both ends stand still. */
+static void datagrams_main(struct rank *rank)
+{
+    char in[4] = {'a', 'b', 'c', (char)rank->id}, out[4] = {0};
+    gni_post_state_t state;
+    struct side side;
+    uint32_t pe, id;
+
+    open_side(rank, &side);
+    assert_ok(suspend(0));
+    machine_barrier(rank);
+    assert_ok(GNI_EpPostData(side.ep, in, sizeof in, out, sizeof out));
+    assert_ok(GNI_EpPostDataWait(side.ep, 100, &state, &pe, &id));
+    assert_int_equal(state, GNI_POST_COMPLETED);
+    assert_int_equal(id, rank->id ^ 1);
+    assert_int_equal(out[3], rank->id ^ 1);
+    assert_ok(resume());
+    machine_barrier(rank);
+}
+
+static void ugni_130_datagrams_of_a_suspended_job(void **state)
+{
+    run(datagrams_main, 2, true);
+}
+
 /* Posts return and wait; another job of the node goes on; nothing fails, whatever the time. */
 static void suspended_main(struct rank *rank)
 {
@@ -476,15 +485,15 @@ static void suspended_main(struct rank *rank)
     publish(rank, handle, memory[rank->id]);
     foreign_handle = published_handle(rank, rank->id ^ 1);
     if (rank->id == 0) {
-        descr[0] = describe(rank, &side, GNI_POST_RDMA_PUT, BYTES); /* in flight: 108 us */
+        descr[0] = describe(&side, GNI_POST_RDMA_PUT, BYTES); /* in flight: 108 us */
         assert_ok(post(side.ep, &descr[0]));
         sim_sleep_until(sim_clock_read() + 20 * SIM_US);
         began = sim_clock_read();
         assert_ok(suspend(1000));
-        assert_true(sim_clock_read() - began < 50 * SIM_US); /* chunks, not the whole of it */
+        assert_took(sim_clock_read() - began, 0, 50 * SIM_US); /* chunks, not the whole of it */
         before = requests(rank);
         for (i = 1; i < 8; i++) {
-            descr[i] = describe(rank, &side, types[i % 4], 4096);
+            descr[i] = describe(&side, types[i % 4], 4096);
             assert_ok(post(side.ep, &descr[i]));
         }
         sim_sleep_until(sim_clock_read() + 20 * SIM_S); /* longer than every timer */
@@ -502,11 +511,11 @@ static void suspended_main(struct rank *rank)
         for (i = 0; i < 8; i++)
             assert_ok(
                 GNI_GetCompleted(side.domain.source, good_event(side.domain.source), &collected));
-        assert_true(sim_clock_read() - began < SIM_MS);
+        assert_took(sim_clock_read() - began, 0, SIM_MS);
         assert_int_equal(memory[1][BYTES - 1], 1);
     } else {
         /* What comes from others is served meanwhile. */
-        descr[0] = describe(rank, &side, GNI_POST_FMA_GET, 64);
+        descr[0] = describe(&side, GNI_POST_FMA_GET, 64);
         sim_sleep_until(sim_clock_read() + SIM_S);
         descr[0].local_addr += 4096;
         assert_ok(post(side.ep, &descr[0]));
@@ -549,22 +558,6 @@ static void start(struct rank *rank, struct launcher *launcher)
     sim_sleep_until(sim_clock_read() + SIM_MS);
 }
 
-static void lose_request(void)
-{
-    const struct sim_fault_rule rule = {
-        .action = SIM_FAULT_DROP,
-        .until = SIM_NEVER,
-        .probability = 1,
-        .count_max = 1,
-        .source = SIM_FAULT_ANY,
-        .target = SIM_FAULT_ANY,
-        .between = {SIM_FAULT_ANY, SIM_FAULT_ANY},
-        .kind = NET_REQUEST,
-    };
-
-    sim_fault_rule_add(sim_fault_point_find("aries.packet"), &rule);
-}
-
 /* A request that was lost is in flight until its timer has found it: 4 s. */
 static void drain_main(struct rank *rank)
 {
@@ -575,15 +568,14 @@ static void drain_main(struct rank *rank)
 
     open_side(rank, &side);
     if (rank->id == 0) {
-        lose_request();
-        descr = describe(rank, &side, GNI_POST_FMA_PUT, 64);
+        packet_fault(SIM_FAULT_DROP, NET_REQUEST, 0);
+        descr = describe(&side, GNI_POST_FMA_PUT, 64);
         assert_ok(post(side.ep, &descr));
         began = sim_clock_read();
         start(rank, &launcher);
         assert_rc(suspend(0), GNI_RC_INVALID_STATE); /* one at a time */
         aries_process_interrupt(rank->process, launcher.fiber);
-        sim_sleep_until(sim_clock_read() + SIM_MS);
-        assert_true(launcher.ended);
+        assert_true(machine_soon(&launcher.ended));
         assert_rc(launcher.result, GNI_RC_NOT_DONE);
         assert_rc(resume(), GNI_RC_INVALID_STATE);
         start(rank, &launcher);
@@ -616,7 +608,7 @@ static void gone_main(struct rank *rank)
     open_side(rank, &side);
     if (rank->id == 0) {
         assert_ok(suspend(0));
-        descr = describe(rank, &side, GNI_POST_FMA_PUT, 4096);
+        descr = describe(&side, GNI_POST_FMA_PUT, 4096);
         assert_ok(post(side.ep, &descr));
         sim_sleep_until(sim_clock_read() + SIM_S);
         assert_int_equal(memory[1][0], 2);
@@ -648,6 +640,7 @@ int main(void)
         cmocka_unit_test(ugni_130_addresses_are_translated),
         cmocka_unit_test(ugni_130_spare_nodes),
         cmocka_unit_test(ugni_130_suspending_is_privileged),
+        cmocka_unit_test(ugni_130_datagrams_of_a_suspended_job),
         cmocka_unit_test(ugni_130_a_suspended_job_stands_still),
         cmocka_unit_test(ugni_130_suspending_waits_for_what_is_in_flight),
         cmocka_unit_test(ugni_130_the_end_of_a_suspended_job),

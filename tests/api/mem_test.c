@@ -13,14 +13,14 @@
 /* Page-aligned memory of each rank. */
 static uint8_t memory[MACHINE_RANKS][BYTES] __attribute__((aligned(PAGE)));
 
-struct side {
+struct region {
     struct domain domain;
     gni_mem_handle_t handle;
     uint8_t *memory;
     gni_ep_handle_t ep; /* to the peer of a pair */
 };
 
-static void open_side(struct rank *rank, struct side *side, uint32_t flags)
+static void open_side(struct rank *rank, struct region *side, uint32_t flags)
 {
     side->memory = memory[rank->id];
     memset(side->memory, 0, BYTES);
@@ -31,7 +31,7 @@ static void open_side(struct rank *rank, struct side *side, uint32_t flags)
 }
 
 /* What becomes of a post: its status code, 0 for success. */
-static unsigned outcome(struct side *side, gni_post_descriptor_t *descr)
+static unsigned outcome(struct region *side, gni_post_descriptor_t *descr)
 {
     assert_ok(post(side->ep, descr));
     if (descr->type == GNI_POST_RDMA_PUT || descr->type == GNI_POST_RDMA_GET)
@@ -47,7 +47,7 @@ static unsigned outcome(struct side *side, gni_post_descriptor_t *descr)
     }
 }
 
-static unsigned transfer(struct side *side, gni_post_type_t type, void *local,
+static unsigned transfer(struct region *side, gni_post_type_t type, void *local,
                          gni_mem_handle_t local_handle, uint64_t remote,
                          gni_mem_handle_t remote_handle, uint64_t bytes)
 {
@@ -97,7 +97,7 @@ static void ugni_29_registration_arguments(void **state)
 
 static void overlap_main(struct rank *rank)
 {
-    struct side side;
+    struct region side;
     gni_mem_handle_t again;
 
     open_side(rank, &side, 0);
@@ -159,7 +159,7 @@ static gni_mem_handle_t rebuild(gni_mem_handle_t handle, bool vmdh)
 static void rebuilt_main(struct rank *rank)
 {
     uint32_t peer = rank->id ^ 1;
-    struct side side;
+    struct region side;
     gni_mem_handle_t local, remote;
 
     open_side(rank, &side, 0);
@@ -187,7 +187,7 @@ static void ugni_31_rebuilt_handles_work(void **state)
 
 static void flipped_main(struct rank *rank)
 {
-    struct side side;
+    struct region side;
     gni_mem_handle_t bad;
     gni_post_descriptor_t descr;
     unsigned bit;
@@ -219,7 +219,7 @@ static void ugni_32_broken_checksum_is_refused(void **state)
 static void read_only_main(struct rank *rank)
 {
     uint32_t peer = rank->id ^ 1;
-    struct side side;
+    struct region side;
     gni_mem_handle_t writable, target;
     gni_post_descriptor_t descr;
     uint64_t address;
@@ -227,6 +227,7 @@ static void read_only_main(struct rank *rank)
     open_side(rank, &side, GNI_MEM_READ_ONLY);
     target = published_handle(rank, peer);
     address = published_address(rank, peer);
+    machine_barrier(rank);
     writable = domain_register(&side.domain, side.memory, BYTES, NULL, 0);
     publish(rank, writable, side.memory);
     memset(side.memory, 0x70 + rank->id, 64);
@@ -268,7 +269,7 @@ static void ugni_33_read_only_regions(void **state)
 static void shared_handle_main(struct rank *rank)
 {
     uint32_t peer = rank->id ^ 1;
-    struct side side, second = {0}, stranger = {0};
+    struct region side, second = {0}, stranger = {0};
     uint64_t address;
 
     open_side(rank, &side, 0);
@@ -311,7 +312,7 @@ static void bounds_main(struct rank *rank)
     static const gni_post_type_t types[] = {GNI_POST_FMA_PUT, GNI_POST_RDMA_PUT, GNI_POST_FMA_GET,
                                             GNI_POST_RDMA_GET};
     uint32_t peer = rank->id ^ 1;
-    struct side side;
+    struct region side;
     gni_mem_handle_t small, target;
     uint64_t address;
     unsigned i;
@@ -359,7 +360,7 @@ static void deregister_main(struct rank *rank)
 {
     uint32_t peer = rank->id ^ 1;
     gni_mem_handle_t none = {0, 0}, kept;
-    struct side side;
+    struct region side;
     void *gone;
 
     open_side(rank, &side, 0);
@@ -398,7 +399,7 @@ static void unmapped_main(struct rank *rank)
     static const gni_post_type_t types[] = {GNI_POST_FMA_PUT, GNI_POST_RDMA_PUT, GNI_POST_FMA_GET,
                                             GNI_POST_RDMA_GET};
     uint32_t peer = rank->id ^ 1;
-    struct side side;
+    struct region side;
     uint8_t *gone =
         mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     gni_mem_handle_t handle;
@@ -487,7 +488,7 @@ static void ugni_38_vmdh_block(void **state)
 static void reserve_main(struct rank *rank)
 {
     uint32_t peer = rank->id ^ 1;
-    struct side side;
+    struct region side;
     gni_mem_handle_t handle, other, remote;
 
     open_side(rank, &side, 0);
@@ -537,7 +538,7 @@ static void vmdh_local_main(struct rank *rank)
 {
     gni_post_descriptor_t descr;
     gni_mem_handle_t handle, other, remote;
-    struct side side;
+    struct region side;
     uint64_t old;
 
     open_side(rank, &side, 0);
@@ -593,7 +594,7 @@ static void ugni_34_ugni_39_own_memory_by_address(void **state)
 static void vmdh_space_main(struct rank *rank)
 {
     struct domain domain;
-    struct side reader = {0};
+    struct region reader = {0};
     gni_mem_handle_t handle, local;
     uint32_t index;
 
@@ -682,7 +683,7 @@ static void segments_of(uint8_t *base, gni_mem_segment_t segments[3])
 static void segments_main(struct rank *rank)
 {
     uint32_t peer = rank->id ^ 1;
-    struct side side;
+    struct region side;
     gni_mem_segment_t segments[3];
     gni_mem_handle_t handle;
     unsigned i;

@@ -39,9 +39,15 @@ static uint32_t node_count(const struct machine *machine)
     return (machine->ranks + machine->ranks_per_node - 1) / machine->ranks_per_node;
 }
 
+/* The machine's argument when its launcher gives the nodes virtual addresses, in reverse order. */
+static char translated;
+
 static uint32_t pe_of(const struct rank *rank, uint32_t peer)
 {
-    return aries_nic_address(rank->machine->fabric, rank->machine->rank[peer].node);
+    uint32_t node = rank->machine->rank[peer].node;
+
+    return rank->machine->argument == &translated ? node_count(rank->machine) - 1 - node
+                                                  : machine_address(rank->machine, node);
 }
 
 static bool is_leader(const struct rank *rank)
@@ -106,9 +112,12 @@ static void create_endpoints(struct instance *me)
 {
     uint32_t peer;
 
-    for (peer = 0; peer < me->rank->machine->ranks; peer++)
-        if (me->rank->machine->rank[peer].node != me->rank->node)
-            me->eps[peer] = domain_connect(me->rank, &me->domain, peer);
+    for (peer = 0; peer < me->rank->machine->ranks; peer++) {
+        if (me->rank->machine->rank[peer].node == me->rank->node)
+            continue;
+        assert_ok(GNI_EpCreate(me->domain.nic, me->domain.source, &me->eps[peer]));
+        assert_ok(GNI_EpBind(me->eps[peer], pe_of(me->rank, peer), peer));
+    }
 }
 
 /* The leaders of all nodes connect them with each other. */
@@ -208,6 +217,8 @@ static void stop(struct instance *me)
 
 #define ROUNDS 20
 
+static char slow_callbacks; /* the machine's argument: some have such */
+
 /* Everybody sends to everybody on other nodes. */
 static void all_to_all_main(struct rank *rank)
 {
@@ -215,7 +226,7 @@ static void all_to_all_main(struct rank *rank)
     struct instance me;
 
     start(&me, rank);
-    me.slow = rank->machine->argument != NULL && rank->id % 3 == 0;
+    me.slow = rank->machine->argument == &slow_callbacks && rank->id % 3 == 0;
     for (round = 0; round < ROUNDS; round++) {
         for (peer = 0; peer < rank->machine->ranks; peer++) {
             gni_return_t rc = GNI_RC_NOT_DONE;
@@ -247,7 +258,34 @@ static void ugni_120_order_with_slow_callbacks(void **state)
                                       .ranks_per_node = 4,
                                       .seed = seed,
                                       .main = all_to_all_main,
-                                      .argument = &seed});
+                                      .argument = &slow_callbacks});
+}
+
+/* Everything as before, under virtual addresses: of the calls, of the connection, and of the
+ * sender that a callback sees. */
+static void translated_main(struct rank *rank)
+{
+    uint32_t count = node_count(rank->machine), base = UINT32_MAX, node;
+    gni_ntt_entry_t table[8] = {{0}};
+    gni_ntt_descriptor_t ntt = {.group_size = count, .granularity = 1, .u.table_v2 = table};
+
+    for (node = 0; node < count; node++)
+        table[count - 1 - node].blck_addr = machine_address(rank->machine, node);
+    if (is_leader(rank))
+        assert_ok(GNI_ConfigureNTTandJob(0, MACHINE_JOB, MACHINE_PTAG, MACHINE_COOKIE, NULL, &ntt,
+                                         &base));
+    machine_barrier(rank);
+    all_to_all_main(rank);
+}
+
+static void ugni_120_ugni_130_addresses_are_translated(void **state)
+{
+    machine_simulated(); /* there a table belongs to the node; elsewhere to the process */
+    machine_run(&(struct machine){.ranks = 8,
+                                  .ranks_per_node = 2,
+                                  .privileged = true,
+                                  .main = translated_main,
+                                  .argument = &translated});
 }
 
 static void ugni_120_one_instance_per_node(void **state)
@@ -457,6 +495,7 @@ static void different_main(struct rank *rank)
 
 static void ugni_120_attributes_must_agree(void **state)
 {
+    machine_simulated(); /* elsewhere who comes first is not the test's choice */
     machine_run(&(struct machine){.ranks = 3, .ranks_per_node = 3, .main = different_main});
 }
 
@@ -828,6 +867,7 @@ static void release_main(struct rank *rank)
 {
     struct instance me;
 
+    machine_simulated(); /* a message is under way for some time */
     start(&me, rank);
     if (rank->id == 0) {
         assert_ok(try_send(&me, 1));
@@ -926,6 +966,7 @@ static void blocking_main(struct rank *rank)
     struct instance me;
     uint32_t i;
 
+    machine_simulated();
     open_domain(&me, rank);
     me.attrs.modes = GNI_MSGQ_MODE_BLOCKING;
     assert_ok(init(&me));
@@ -968,6 +1009,7 @@ static void pool_main(struct rank *rank)
     struct instance me;
     uint32_t i;
 
+    machine_simulated(); /* processes have a mailbox each: none reads what is another's */
     open_domain(&me, rank);
     me.attrs.rcv_pool_sz = 2;
     assert_ok(init(&me));
@@ -1164,6 +1206,7 @@ static void sample_main(struct rank *rank)
         if (me.eps[previous] != NULL)
             sample_receive(&me, timeout);
     }
+    machine_barrier(rank);
     for (i = 0; i < ranks; i++)
         if (me.expected[i] != TRANSFERS) {
             sim_spend(SIM_MS);
@@ -1203,17 +1246,11 @@ static void ugni_136_message_queue_sample(void **state)
 static void add_fault(enum sim_fault_action action, uint32_t kind, uint64_t count,
                       double probability)
 {
-    struct sim_fault_rule rule = {.action = action,
-                                  .until = SIM_NEVER,
-                                  .probability = probability,
-                                  .count_max = count,
-                                  .source = SIM_FAULT_ANY,
-                                  .target = SIM_FAULT_ANY,
-                                  .between = {SIM_FAULT_ANY, SIM_FAULT_ANY},
-                                  .kind = kind};
+    struct sim_fault_rule rule = packet_rule(action, kind);
 
-    sim_random_init(&rule.random, 1, "fault", kind);
-    sim_fault_rule_add(sim_fault_point_find("aries.packet"), &rule);
+    rule.count_max = count;
+    rule.probability = probability;
+    packet_rule_add(&rule);
 }
 
 static void lose_some(struct machine *machine)
@@ -1286,10 +1323,13 @@ static void gone_main(struct rank *rank)
     if (rank->id == 1)
         domain_close(&me.domain);
     machine_barrier(rank);
-    if (rank->id == 1)
+    if (rank->id == 1) {
+        machine_barrier(rank); /* it is still there */
         return;
+    }
     assert_ok(try_send(&me, 1));
     entry = next_event(me.domain.source, &rc);
+    machine_barrier(rank);
     assert_rc(rc, GNI_RC_TRANSACTION_ERROR);
     assert_int_equal(GNI_CQ_GET_STATUS(entry), A_STATUS_AT_MDD_INV);
     assert_int_equal(GNI_CQ_GET_TYPE(entry), GNI_CQ_EVENT_TYPE_MSGQ);
@@ -1518,6 +1558,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ugni_120_all_to_all),
         cmocka_unit_test(ugni_120_order_with_slow_callbacks),
+        cmocka_unit_test(ugni_120_ugni_130_addresses_are_translated),
         cmocka_unit_test(ugni_120_one_instance_per_node),
         cmocka_unit_test(ugni_120_many_instances),
         cmocka_unit_test(ugni_120_same_seed_same_run),

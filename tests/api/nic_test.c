@@ -10,44 +10,10 @@
 
 static uint8_t memory[MACHINE_RANKS][BYTES] __attribute__((aligned(4096)));
 
-struct side {
-    struct domain domain;
-    struct rank *rank;
-    gni_ep_handle_t ep;
-    gni_mem_handle_t handle, peer_handle;
-    uint8_t *memory;
-    uint64_t peer_address;
-};
-
-/* The peer of a rank is the other one of its pair. */
 static void open_as(struct rank *rank, struct side *side, uint32_t modes)
 {
-    uint32_t peer = rank->id ^ 1;
-
-    side->rank = rank;
-    side->memory = memory[rank->id];
-    memset(side->memory, 0, BYTES);
-    domain_open(rank, &side->domain, modes | GNI_CDM_MODE_ERR_NO_KILL);
-    side->handle =
-        domain_register(&side->domain, side->memory, BYTES, side->domain.target, GNI_MEM_READWRITE);
-    publish(rank, side->handle, side->memory);
-    side->ep = domain_connect(rank, &side->domain, peer);
-    side->peer_handle = published_handle(rank, peer);
-    side->peer_address = published_address(rank, peer);
-    machine_barrier(rank);
-}
-
-static void close_side(struct side *side)
-{
-    machine_barrier(side->rank);
-    domain_close(&side->domain);
-}
-
-static gni_post_descriptor_t describe(const struct side *side, gni_post_type_t type, uint64_t local,
-                                      uint64_t remote, uint64_t bytes)
-{
-    return describe_put(type, side->memory + local, side->handle, side->peer_address + remote,
-                        side->peer_handle, bytes);
+    memset(memory[rank->id], 0, BYTES);
+    side_open(rank, side, memory[rank->id], BYTES, modes | GNI_CDM_MODE_ERR_NO_KILL);
 }
 
 static void post_and_complete(const struct side *side, gni_post_descriptor_t *descr)
@@ -112,16 +78,16 @@ static void phits_main(struct rank *rank)
 
     open_as(rank, &side, 0);
     if (rank->id == 0) {
-        descr = describe(&side, GNI_POST_FMA_PUT, 0, 0, 64);
+        descr = side_describe(&side, GNI_POST_FMA_PUT, 0, 0, 64);
         assert_phits(phits_of(&side, &descr), 14, 1);
-        descr = describe(&side, GNI_POST_RDMA_PUT, 0, 0, 64);
+        descr = side_describe(&side, GNI_POST_RDMA_PUT, 0, 0, 64);
         assert_phits(phits_of(&side, &descr), 14, 1);
-        descr = describe(&side, GNI_POST_FMA_GET, 0, 0, 64);
+        descr = side_describe(&side, GNI_POST_FMA_GET, 0, 0, 64);
         assert_phits(phits_of(&side, &descr), 3, 12);
-        descr = describe(&side, GNI_POST_RDMA_GET, 0, 0, 64);
+        descr = side_describe(&side, GNI_POST_RDMA_GET, 0, 0, 64);
         assert_phits(phits_of(&side, &descr), 3, 12);
 
-        descr = describe(&side, GNI_POST_FMA_PUT, 0, 0, 8);
+        descr = side_describe(&side, GNI_POST_FMA_PUT, 0, 0, 8);
         assert_phits(phits_of(&side, &descr), 5, 1);
         descr = describe_amo(GNI_FMA_ATOMIC2_FIADD, 1, 0, side.memory, side.handle,
                              side.peer_address, side.peer_handle);
@@ -130,13 +96,13 @@ static void phits_main(struct rank *rank)
         assert_phits(phits_of(&side, &descr), 5, 1);
 
         for (bytes = 1; bytes <= 64; bytes++) {
-            descr = describe(&side, GNI_POST_FMA_PUT, 0, 0, bytes);
+            descr = side_describe(&side, GNI_POST_FMA_PUT, 0, 0, bytes);
             phits = phits_of(&side, &descr);
             assert_phits(phits, 3 + (8 * bytes + 47) / 48, 1);
             assert_true(phits.there <= 14);
         }
     }
-    close_side(&side);
+    side_close(&side);
 }
 
 static void aries_10_aries_11_aries_13_phits(void **state)
@@ -178,7 +144,8 @@ static void packets_main(struct rank *rank)
     for (t = 0; t < 2 && rank->id == 0; t++)
         for (s = 0; s < sizeof sizes / sizeof *sizes; s++)
             for (o = 0; o < sizeof offsets / sizeof *offsets; o++) {
-                gni_post_descriptor_t descr = describe(&side, types[t], 3, offsets[o], sizes[s]);
+                gni_post_descriptor_t descr =
+                    side_describe(&side, types[t], 3, offsets[o], sizes[s]);
 
                 before = counters_of(rank);
                 post_and_complete(&side, &descr);
@@ -191,7 +158,7 @@ static void packets_main(struct rank *rank)
                 if (offsets[o] % 64 == 0)
                     assert_int_equal(packets, (sizes[s] + 63) / 64);
             }
-    close_side(&side);
+    side_close(&side);
 }
 
 static void configure_closed_form(const struct machine *machine, struct net_config *config)
@@ -218,12 +185,12 @@ static void refused_main(struct rank *rank)
     open_as(rank, &side, 0);
     before = counters_of(rank);
     for (odd = 1; odd < 4; odd++) {
-        descr = describe(&side, GNI_POST_RDMA_GET, 0, odd, 64);
+        descr = side_describe(&side, GNI_POST_RDMA_GET, 0, odd, 64);
         assert_rc(post(side.ep, &descr), GNI_RC_ALIGNMENT_ERROR);
-        descr = describe(&side, GNI_POST_RDMA_GET, 0, 0, 64 + odd);
+        descr = side_describe(&side, GNI_POST_RDMA_GET, 0, 0, 64 + odd);
         assert_rc(post(side.ep, &descr), GNI_RC_ALIGNMENT_ERROR);
     }
-    descr = describe(&side, GNI_POST_FMA_GET, 0, 0, 0);
+    descr = side_describe(&side, GNI_POST_FMA_GET, 0, 0, 0);
     assert_rc(post(side.ep, &descr), GNI_RC_INVALID_PARAM);
     descr = describe_amo(GNI_FMA_ATOMIC2_FIADD, 1, 0, side.memory, side.handle, side.peer_address,
                          side.peer_handle);
@@ -236,9 +203,9 @@ static void refused_main(struct rank *rank)
     assert_rc(GNI_CqGetEvent(side.domain.source, &event), GNI_RC_NOT_DONE);
     machine_barrier(rank);
 
-    descr = describe(&side, GNI_POST_FMA_PUT, 0, 0, 0);
+    descr = side_describe(&side, GNI_POST_FMA_PUT, 0, 0, 0);
     post_and_complete(&side, &descr);
-    close_side(&side);
+    side_close(&side);
 }
 
 static void aries_14_aries_15_refused_at_the_post(void **state)
@@ -339,13 +306,13 @@ static void flood_main(struct rank *rank)
 
     open_as(rank, &side, 0);
     for (i = 0; i < FLOOD && rank->node == 0; i++) {
-        descr[i] = describe(&side, types[i % 4], 0, 0, BYTES / 2);
+        descr[i] = side_describe(&side, types[i % 4], 0, 0, BYTES / 2);
         assert_ok(post(side.ep, &descr[i]));
     }
     for (i = 0; i < FLOOD && rank->node == 0; i++)
         assert_ok(GNI_GetCompleted(side.domain.source, good_event(side.domain.source), &collected));
     *(uint64_t *)rank->machine->argument = counters_of(rank).orb_max;
-    close_side(&side);
+    side_close(&side);
 }
 
 static void place_pairs(struct machine *machine)
@@ -403,7 +370,7 @@ static void dual_main(struct rank *rank)
         ep, aries_nic_address(rank->machine->fabric, rank->machine->rank[rank->id ^ 1].node),
         rank->id ^ 1));
     for (i = 0; i < 5; i++) {
-        descr[i] = describe(&side, GNI_POST_RDMA_PUT, 0, 0, 4096);
+        descr[i] = side_describe(&side, GNI_POST_RDMA_PUT, 0, 0, 4096);
         descr[i].cq_mode = GNI_CQMODE_LOCAL_EVENT | GNI_CQMODE_GLOBAL_EVENT;
         if (!dual)
             assert_rc(post(ep, &descr[i]), GNI_RC_INVALID_PARAM);
@@ -417,7 +384,7 @@ static void dual_main(struct rank *rank)
         for (i = 0; i < 2; i++)
             assert_ok(GNI_GetCompleted(cq, good_event(cq), &collected));
     }
-    close_side(&side);
+    side_close(&side);
 }
 
 static void aries_34_dual_events(void **state)
@@ -459,8 +426,8 @@ static void put_slot(struct side *side, gni_ep_handle_t ep, gni_post_descriptor_
     uint8_t *source = side->memory + slot * SLOT_BYTES;
 
     memset(source, value, slot_bytes(slot));
-    *descr = describe(side, slot % 2 ? GNI_POST_RDMA_PUT : GNI_POST_FMA_PUT, slot * SLOT_BYTES,
-                      slot * SLOT_BYTES, slot_bytes(slot));
+    *descr = side_describe(side, slot % 2 ? GNI_POST_RDMA_PUT : GNI_POST_FMA_PUT, slot * SLOT_BYTES,
+                           slot * SLOT_BYTES, slot_bytes(slot));
     descr->cq_mode |= GNI_CQMODE_REMOTE_EVENT;
     descr->post_id = slot;
     assert_ok(post(ep, descr));
@@ -511,7 +478,7 @@ static void order_main(struct rank *rank)
             machine_barrier(rank);
         }
     }
-    close_side(&side);
+    side_close(&side);
 }
 
 /* Senders on four blades of a chassis, all receivers on one: the network is loaded. */
@@ -553,7 +520,7 @@ static void overrun_main(struct rank *rank)
     side.peer_handle = published_handle(rank, rank->id ^ 1);
     for (i = 0; i < EVENTS && rank->id == 0; i++) {
         side.memory[i] = (uint8_t)(i + 1);
-        descr = describe(&side, GNI_POST_FMA_PUT, i, i, 1);
+        descr = side_describe(&side, GNI_POST_FMA_PUT, i, i, 1);
         descr.cq_mode |= GNI_CQMODE_REMOTE_EVENT;
         assert_ok(post(side.ep, &descr));
         event = complete(side.domain.source, &descr);
@@ -569,7 +536,7 @@ static void overrun_main(struct rank *rank)
         assert_true(GNI_CQ_OVERRUN(event));
         assert_rc(GNI_CqGetEvent(cq, &event), GNI_RC_NOT_DONE); /* what was lost stays lost */
     }
-    close_side(&side);
+    side_close(&side);
 }
 
 static void aries_37_overrun_loses_events(void **state)
@@ -618,7 +585,7 @@ static void everybody_main(struct rank *rank)
         outcome->aries = counters_of(rank);
         net_get_counters(rank->machine->net, &outcome->net);
     }
-    close_side(&side);
+    side_close(&side);
 }
 
 static void place_scattered(struct machine *machine)

@@ -16,14 +16,6 @@
 
 static uint8_t memory[2][BYTES] __attribute__((aligned(4096)));
 
-struct side {
-    struct rank *rank;
-    struct domain domain;
-    gni_mem_handle_t handle, peer_handle;
-    uint64_t peer_address;
-    gni_ep_handle_t ep;
-};
-
 /* Nodes 0 and 4: routers 0 and 1, which one link joins. */
 static void place(struct machine *machine)
 {
@@ -33,21 +25,14 @@ static void place(struct machine *machine)
 
 static void open_side(struct rank *rank, struct side *side)
 {
-    side->rank = rank;
     memset(memory[rank->id], rank->id == 0 ? NEW : OLD, BYTES);
-    domain_open(rank, &side->domain, GNI_CDM_MODE_ERR_NO_KILL);
-    side->handle = domain_register(&side->domain, memory[rank->id], BYTES, side->domain.target, 0);
-    publish(rank, side->handle, memory[rank->id]);
-    side->ep = domain_connect(rank, &side->domain, rank->id ^ 1);
-    side->peer_handle = published_handle(rank, rank->id ^ 1);
-    side->peer_address = published_address(rank, rank->id ^ 1);
+    side_open(rank, side, memory[rank->id], BYTES, GNI_CDM_MODE_ERR_NO_KILL);
 }
 
 static gni_post_descriptor_t put(const struct side *side, gni_post_type_t type, uint64_t bytes,
                                  uint16_t dlvr_mode)
 {
-    gni_post_descriptor_t descr =
-        describe_put(type, memory[0], side->handle, side->peer_address, side->peer_handle, bytes);
+    gni_post_descriptor_t descr = side_describe(side, type, 0, 0, bytes);
 
     descr.dlvr_mode = dlvr_mode;
     return descr;
@@ -107,23 +92,6 @@ static void strike_after(struct rank *rank, void (*strike)(struct rank *rank), s
     fault = (struct timed_fault){{strike_now}, rank, strike};
     sim_settle();
     sim_event_schedule(&fault.event, sim_now() + after);
-}
-
-static void rule(enum sim_fault_action action, uint32_t kind, uint32_t status)
-{
-    const struct sim_fault_rule added = {
-        .action = action,
-        .until = SIM_NEVER,
-        .probability = 1,
-        .count_max = 1,
-        .source = SIM_FAULT_ANY,
-        .target = SIM_FAULT_ANY,
-        .between = {SIM_FAULT_ANY, SIM_FAULT_ANY},
-        .kind = kind,
-        .status = status,
-    };
-
-    sim_fault_rule_add(sim_fault_point_find("aries.packet"), &added);
 }
 
 static void run(void (*main)(struct rank *rank))
@@ -419,20 +387,20 @@ static void response_main(struct rank *rank)
     SOURCE_ONLY(rank, &side);
     descr = put(&side, GNI_POST_FMA_PUT, 64, 0);
     descr.cq_mode |= GNI_CQMODE_REMOTE_EVENT;
-    rule(SIM_FAULT_DROP, NET_RESPONSE, 0);
+    packet_fault(SIM_FAULT_DROP, NET_RESPONSE, 0);
     assert_int_equal(timed(&side, &descr, &after), A_STATUS_ORB_TIMEOUT);
     assert_int_equal(written(), 64);
     assert_rc(GNI_CqGetEvent(side.domain.target, &event), GNI_RC_NOT_DONE); /* not ours */
     /* Nor does a poisoned response; a poisoned request is refused. */
     memset(memory[1], OLD, BYTES);
-    rule(SIM_FAULT_CORRUPT, NET_RESPONSE, 0);
+    packet_fault(SIM_FAULT_CORRUPT, NET_RESPONSE, 0);
     assert_int_equal(timed(&side, &descr, &after), A_STATUS_DATA_ERR);
     assert_int_equal(written(), 64);
     memset(memory[1], OLD, BYTES);
-    rule(SIM_FAULT_CORRUPT, NET_REQUEST, 0);
+    packet_fault(SIM_FAULT_CORRUPT, NET_REQUEST, 0);
     assert_int_equal(timed(&side, &descr, &after), A_STATUS_DATA_ERR);
     assert_int_equal(written(), 0);
-    rule(SIM_FAULT_DROP, NET_REQUEST, 0);
+    packet_fault(SIM_FAULT_DROP, NET_REQUEST, 0);
     assert_int_equal(timed(&side, &descr, &after), A_STATUS_ORB_TIMEOUT);
     assert_int_equal(written(), 0);
     finish(&side);
@@ -475,7 +443,7 @@ static void status_main(struct rank *rank)
         for (kind = NET_REQUEST; kind <= NET_RESPONSE; kind++) {
             descr = put(&side, GNI_POST_FMA_PUT, 64, 0);
             memset(memory[1], OLD, BYTES);
-            rule(SIM_FAULT_FAIL, kind, rows[i].status);
+            packet_fault(SIM_FAULT_FAIL, kind, rows[i].status);
             assert_ok(post(side.ep, &descr));
             event = next_event(side.domain.source, &result);
             assert_rc(result, GNI_RC_TRANSACTION_ERROR);

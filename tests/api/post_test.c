@@ -9,40 +9,15 @@
 
 static uint8_t memory[MACHINE_RANKS][BYTES] __attribute__((aligned(4096)));
 
-struct side {
-    struct domain domain;
-    gni_mem_handle_t handle, peer_handle;
-    uint8_t *memory;
-    uint64_t peer_address;
-    gni_ep_handle_t ep;
-    struct rank *rank;
-};
-
 static void open_as(struct rank *rank, struct side *side, uint32_t modes)
 {
-    uint32_t peer = rank->machine->ranks == 1 ? 0 : rank->id ^ 1;
-
-    side->rank = rank;
-    side->memory = memory[rank->id];
-    memset(side->memory, 0, BYTES);
-    domain_open(rank, &side->domain, modes);
-    side->handle = domain_register(&side->domain, side->memory, BYTES, side->domain.target, 0);
-    publish(rank, side->handle, side->memory);
-    side->ep = domain_connect(rank, &side->domain, peer);
-    side->peer_handle = published_handle(rank, peer);
-    side->peer_address = published_address(rank, peer);
+    memset(memory[rank->id], 0, BYTES);
+    side_open(rank, side, memory[rank->id], BYTES, modes);
 }
 
 static void open_side(struct rank *rank, struct side *side)
 {
     open_as(rank, side, 0);
-}
-
-static gni_post_descriptor_t describe(const struct side *side, gni_post_type_t type, uint64_t local,
-                                      uint64_t remote, uint64_t bytes)
-{
-    return describe_put(type, side->memory + local, side->handle, side->peer_address + remote,
-                        side->peer_handle, bytes);
 }
 
 static void post_and_complete(const struct side *side, gni_post_descriptor_t *descr)
@@ -89,7 +64,7 @@ static void exact_main(struct rank *rank)
             uint32_t far = half + 64 + (get ? 0 : bytes / ADDRESS_FREE % ADDRESS_FREE);
             uint8_t *source = side.memory + (get ? far : near);
             uint8_t *target = side.memory + (get ? near : far);
-            gni_post_descriptor_t descr = describe(&side, types[kind], near, far, bytes);
+            gni_post_descriptor_t descr = side_describe(&side, types[kind], near, far, bytes);
 
             for (i = 0; i < bytes; i++)
                 source[i] = pattern(seed, i);
@@ -150,7 +125,7 @@ static void ugni_55_large_transfers(void **state)
 static void expect_refused(const struct side *side, gni_post_type_t type, uint64_t local,
                            uint64_t remote, uint64_t bytes, gni_return_t expected)
 {
-    gni_post_descriptor_t descr = describe(side, type, local, remote, bytes);
+    gni_post_descriptor_t descr = side_describe(side, type, local, remote, bytes);
 
     assert_rc(post(side->ep, &descr), expected);
 }
@@ -167,11 +142,11 @@ static void alignment_main(struct rank *rank)
         for (i = 1; i < 4; i++) {
             expect_refused(&side, gets[k], 0, i, 4, GNI_RC_ALIGNMENT_ERROR);
             expect_refused(&side, gets[k], 0, 0, i, GNI_RC_ALIGNMENT_ERROR);
-            descr = describe(&side, gets[k], i, 64, 8);
+            descr = side_describe(&side, gets[k], i, 64, 8);
             post_and_complete(&side, &descr);
         }
     }
-    descr = describe(&side, GNI_POST_FMA_PUT_W_SYNCFLAG, 0, 64, 8);
+    descr = side_describe(&side, GNI_POST_FMA_PUT_W_SYNCFLAG, 0, 64, 8);
     descr.sync_flag_addr = side.peer_address + 4;
     assert_rc(post(side.ep, &descr), GNI_RC_ALIGNMENT_ERROR);
     assert_ok(GNI_EpUnbind(side.ep)); /* nothing was left behind */
@@ -189,7 +164,7 @@ static void empty_main(struct rank *rank)
     gni_post_descriptor_t descr;
 
     open_side(rank, &side);
-    descr = describe(&side, GNI_POST_FMA_PUT, 0, 64, 0);
+    descr = side_describe(&side, GNI_POST_FMA_PUT, 0, 64, 0);
     descr.cq_mode |= GNI_CQMODE_REMOTE_EVENT;
     post_and_complete(&side, &descr);
     assert_int_equal(GNI_CQ_GET_REM_INST_ID(good_event(side.domain.target)), rank->id ^ 1);
@@ -216,7 +191,7 @@ static void events_main(struct rank *rank)
     gni_post_descriptor_t descr;
 
     open_side(rank, &side);
-    descr = describe(&side, GNI_POST_FMA_PUT, 0, 0, 8);
+    descr = side_describe(&side, GNI_POST_FMA_PUT, 0, 0, 8);
     descr.cq_mode = GNI_CQMODE_LOCAL_EVENT;
     assert_rc(post(side.ep, &descr), GNI_RC_INVALID_PARAM);
     descr.cq_mode = GNI_CQMODE_DUAL_EVENTS;
@@ -244,7 +219,7 @@ static void types_main(struct rank *rank)
     unsigned i;
 
     open_side(rank, &side);
-    descr = describe(&side, GNI_POST_RDMA_PUT, 0, 0, 8);
+    descr = side_describe(&side, GNI_POST_RDMA_PUT, 0, 0, 8);
     assert_rc(GNI_PostFma(side.ep, &descr), GNI_RC_INVALID_PARAM);
     assert_rc(GNI_PostCqWrite(side.ep, &descr), GNI_RC_INVALID_PARAM);
     descr.type = GNI_POST_RDMA_GET;
@@ -280,14 +255,14 @@ static void modes_main(struct rank *rank)
     open_side(rank, &side);
     assert_ok(GNI_EpCreate(side.domain.nic, side.domain.source, &unbound));
     for (i = 0; i < 3; i++) {
-        descr = describe(&side, types[i], 0, 64, 8);
+        descr = side_describe(&side, types[i], 0, 64, 8);
         assert_rc(post(unbound, &descr), GNI_RC_INVALID_PARAM);
         descr.dlvr_mode = 0x0200;
         assert_rc(post(side.ep, &descr), GNI_RC_INVALID_PARAM);
         descr.dlvr_mode = GNI_DLVMODE_ORDERED_TAIL | GNI_DLVMODE_ADAPTIVE3;
         post_and_complete(&side, &descr);
     }
-    descr = describe(&side, GNI_POST_RDMA_PUT, 0, 64, 8);
+    descr = side_describe(&side, GNI_POST_RDMA_PUT, 0, 64, 8);
     descr.rdma_mode = GNI_RDMAMODE_FENCE;
     assert_rc(post(side.ep, &descr), GNI_RC_INVALID_PARAM);
     descr.rdma_mode = GNI_RDMAMODE_PHYS_ADDR;
@@ -318,8 +293,8 @@ static void fence_main(struct rank *rank)
     if (rank->id == 0) {
         for (i = 0; i < 8192; i++)
             side.memory[i] = (uint8_t)(i | 1);
-        first = describe(&side, GNI_POST_RDMA_PUT, 0, 0, 8192);
-        second = describe(&side, GNI_POST_RDMA_GET, 8192, 0, 8192);
+        first = side_describe(&side, GNI_POST_RDMA_PUT, 0, 0, 8192);
+        second = side_describe(&side, GNI_POST_RDMA_GET, 8192, 0, 8192);
         second.rdma_mode = GNI_RDMAMODE_FENCE;
         assert_ok(post(side.ep, &first));
         assert_ok(post(side.ep, &second));
@@ -345,16 +320,16 @@ static void source_queue_main(struct rank *rank)
 
     open_side(rank, &side);
     assert_ok(GNI_CqCreate(side.domain.nic, 8, 0, GNI_CQ_NOBLOCK, NULL, NULL, &other));
-    descr = describe(&side, GNI_POST_RDMA_PUT, 0, 64, 8);
+    descr = side_describe(&side, GNI_POST_RDMA_PUT, 0, 64, 8);
     post_and_complete(&side, &descr);
     assert_ptr_equal(descr.src_cq_hndl, side.domain.source);
-    descr = describe(&side, GNI_POST_RDMA_PUT, 0, 64, 8);
+    descr = side_describe(&side, GNI_POST_RDMA_PUT, 0, 64, 8);
     descr.src_cq_hndl = other;
     assert_ok(post(side.ep, &descr));
     complete(other, &descr);
     assert_rc(GNI_CqTestEvent(side.domain.source), GNI_RC_NOT_DONE);
     /* FMA looks at the endpoint's only. */
-    descr = describe(&side, GNI_POST_FMA_PUT, 0, 64, 8);
+    descr = side_describe(&side, GNI_POST_FMA_PUT, 0, 64, 8);
     descr.src_cq_hndl = (gni_cq_handle_t)(uintptr_t)0x1234;
     post_and_complete(&side, &descr);
     machine_barrier(rank);
@@ -377,9 +352,9 @@ static void silent_main(struct rank *rank)
     open_side(rank, &side);
     assert_ok(GNI_CqCreate(side.domain.nic, 1, 0, GNI_CQ_NOBLOCK, NULL, NULL, &small));
     assert_ok(GNI_EpCreate(side.domain.nic, small, &ep));
-    assert_ok(GNI_EpBind(ep, aries_nic_address(rank->machine->fabric, rank->node ^ 1), 1));
+    assert_ok(GNI_EpBind(ep, machine_address(rank->machine, rank->node ^ 1), 1));
     for (i = 0; i < 4000; i++) {
-        descr = describe(&side, types[i % 2], 0, 64, 8);
+        descr = side_describe(&side, types[i % 2], 0, 64, 8);
         descr.cq_mode = GNI_CQMODE_SILENT;
         assert_ok(post(ep, &descr));
         memset(&descr, 0xaa, sizeof descr); /* ours again */
@@ -404,7 +379,7 @@ static void reuse_main(struct rank *rank)
 
     open_side(rank, &side);
     memset(stack, 0x5a, sizeof stack);
-    descr = describe(&side, GNI_POST_FMA_PUT, 0, 64, sizeof stack);
+    descr = side_describe(&side, GNI_POST_FMA_PUT, 0, 64, sizeof stack);
     descr.local_addr = (uintptr_t)stack;
     descr.local_mem_hndl = (gni_mem_handle_t){0x1234, 0x5678}; /* not looked at */
     assert_ok(post(side.ep, &descr));
@@ -474,7 +449,7 @@ static void scribble_main(struct rank *rank)
 
     open_side(rank, &side);
     for (i = 0; i < 5; i++) {
-        descr = describe(&side, types[i], 0, 64, 8);
+        descr = side_describe(&side, types[i], 0, 64, 8);
         descr.amo_cmd = GNI_FMA_ATOMIC_FADD;
         assert_ok(post(side.ep, &descr));
         memset(&descr, 0xff, sizeof descr);
@@ -498,10 +473,11 @@ static void dual_main(struct rank *rank)
     gni_cq_entry_t local, global;
     unsigned i;
 
+    machine_simulated(); /* the second event does not come between two calls */
     open_as(rank, &side, GNI_CDM_MODE_DUAL_EVENTS);
     for (i = 0; i < 2; i++) {
         assert_ok(GNI_EpSetEventData(side.ep, 0x12345678, 0));
-        descr = describe(&side, types[i], 0, 64, 4096);
+        descr = side_describe(&side, types[i], 0, 64, 4096);
         descr.cq_mode = GNI_CQMODE_DUAL_EVENTS;
         assert_ok(post(side.ep, &descr));
         local = good_event(side.domain.source);
@@ -550,7 +526,7 @@ static void limit_main(struct rank *rank)
         assert_ok(GNI_EpBind(ep, side.domain.address, 0));
         for (type = 0; type < 3; type++) {
             for (i = 0; i <= limit; i++) {
-                descr[i] = describe(&side, types[type], 0, 64, 8);
+                descr[i] = side_describe(&side, types[type], 0, 64, 8);
                 assert_rc(post(ep, &descr[i]), i < limit ? GNI_RC_SUCCESS : GNI_RC_ERROR_RESOURCE);
             }
             assert_ok(GNI_GetCompleted(cq, good_event(cq), &collected));
@@ -580,18 +556,20 @@ static void remote_event_main(struct rank *rank)
 
     open_side(rank, &side);
     for (i = 0; i < 5; i++) {
-        descr = describe(&side, types[i], 0, 64, 4096);
+        descr = side_describe(&side, types[i], 0, 64, 4096);
         if (types[i] == GNI_POST_AMO)
             descr.length = 8;
         descr.amo_cmd = GNI_FMA_ATOMIC2_SWAP;
         descr.first_operand = 0x4141414141414141;
         descr.cq_mode |= GNI_CQMODE_REMOTE_EVENT;
+        if (rank->id == 1)
+            memset(side.memory, 0, BYTES);
+        machine_barrier(rank);
         if (rank->id == 0) {
             memset(side.memory, 0x41, 4096);
             assert_ok(GNI_EpSetEventData(side.ep, 1, 0x89abcdef));
             post_and_complete(&side, &descr);
         } else {
-            memset(side.memory, 0, BYTES);
             event = good_event(side.domain.target);
             assert_int_equal(GNI_CQ_GET_REM_INST_ID(event), 0x89abcdef);
             assert_int_equal(GNI_CQ_GET_INST_ID(event), 0xabcdef);
@@ -602,6 +580,7 @@ static void remote_event_main(struct rank *rank)
         }
         machine_barrier(rank);
         assert_rc(GNI_CqTestEvent(side.domain.target), GNI_RC_NOT_DONE);
+        machine_barrier(rank);
     }
 }
 
@@ -657,11 +636,11 @@ static void no_queue_main(struct rank *rank)
     mute = domain_register(&side.domain, side.memory, BYTES, NULL, 0);
     sink = domain_register(&side.domain, side.memory, BYTES, unmanaged, 0);
     publish(rank, mute, side.memory);
-    descr = describe(&side, GNI_POST_CQWRITE, 0, 0, 0);
+    descr = side_describe(&side, GNI_POST_CQWRITE, 0, 0, 0);
     descr.remote_mem_hndl = published_handle(rank, rank->id ^ 1);
     assert_ok(post(side.ep, &descr));
     assert_int_equal(complete_failed(side.domain.source, &descr), A_STATUS_CQ_ERR);
-    descr = describe(&side, GNI_POST_FMA_PUT, 0, 64, 8);
+    descr = side_describe(&side, GNI_POST_FMA_PUT, 0, 64, 8);
     descr.remote_mem_hndl = published_handle(rank, rank->id ^ 1);
     descr.cq_mode |= GNI_CQMODE_REMOTE_EVENT;
     memset(side.memory, 0x33, 8);
@@ -696,10 +675,10 @@ static void foreign_event_main(struct rank *rank)
 
     open_side(rank, &side);
     assert_ok(GNI_CqCreate(side.domain.nic, 8, 0, GNI_CQ_NOBLOCK, NULL, NULL, &other));
-    second = describe(&side, GNI_POST_RDMA_PUT, 0, 64, 8);
+    second = side_describe(&side, GNI_POST_RDMA_PUT, 0, 64, 8);
     second.src_cq_hndl = other;
     assert_ok(post(side.ep, &second));
-    descr = describe(&side, GNI_POST_FMA_PUT, 0, 64, 8);
+    descr = side_describe(&side, GNI_POST_FMA_PUT, 0, 64, 8);
     descr.cq_mode |= GNI_CQMODE_REMOTE_EVENT;
     assert_ok(post(side.ep, &descr));
     remote = good_event(side.domain.target);
@@ -745,7 +724,7 @@ static void sync_flag_main(struct rank *rank)
     for (i = 0; i < 6; i++) {
         if (rank->id == 0) {
             memset(side.memory, (int)(i + 1), BYTES);
-            descr = describe(&side, GNI_POST_FMA_PUT_W_SYNCFLAG, 0, 64, lengths[i]);
+            descr = side_describe(&side, GNI_POST_FMA_PUT_W_SYNCFLAG, 0, 64, lengths[i]);
             descr.sync_flag_addr = side.peer_address + BYTES - 8;
             descr.sync_flag_value = UINT64_C(0x1111222233334444) + i;
             post_and_complete(&side, &descr);
@@ -778,7 +757,7 @@ static void flagged_get_main(struct rank *rank)
     expect_refused(&side, GNI_POST_FMA_GET_W_FLAG, 0, 4096, 64, GNI_RC_INVALID_PARAM);
     expect_refused(&side, GNI_POST_FMA_GET_W_FLAG, 8, 4096, 56, GNI_RC_ALIGNMENT_ERROR);
     expect_refused(&side, GNI_POST_FMA_GET_W_FLAG, 2, 4096, 8, GNI_RC_ALIGNMENT_ERROR);
-    descr = describe(&side, GNI_POST_FMA_GET_W_FLAG, 64, 4096, 60);
+    descr = side_describe(&side, GNI_POST_FMA_GET_W_FLAG, 64, 4096, 60);
     descr.sync_flag_value = 0xaaaaaaaa55667788;
     post_and_complete(&side, &descr);
     memcpy(&flag, side.memory + 64 + 60, 4);
@@ -819,8 +798,8 @@ static void order_main(struct rank *rank)
 
     open_side(rank, &side);
     for (i = 0; rank->id == 0 && i < ORDERED; i++) {
-        descr = describe(&side, i % 3 ? GNI_POST_FMA_PUT : GNI_POST_CQWRITE, 0, 8 * (i % 64),
-                         i % 5 ? 8 : 1000);
+        descr = side_describe(&side, i % 3 ? GNI_POST_FMA_PUT : GNI_POST_CQWRITE, 0, 8 * (i % 64),
+                              i % 5 ? 8 : 1000);
         descr.dlvr_mode = GNI_DLVMODE_IN_ORDER;
         descr.cq_mode = i % 3 ? GNI_CQMODE_REMOTE_EVENT : GNI_CQMODE_SILENT;
         descr.cqwrite_value = i;
@@ -866,7 +845,7 @@ static void chain_put_main(struct rank *rank)
         elements[i].remote_addr = published_address(rank, target) + 1024 + 16 * i;
         elements[i].remote_mem_hndl = published_handle(rank, target);
     }
-    head = describe(&side, GNI_POST_FMA_PUT, 0, 0, 8);
+    head = side_describe(&side, GNI_POST_FMA_PUT, 0, 0, 8);
     head.next_descr = elements;
     assert_ok(GNI_CtPostFma(side.ep, &head));
     assert_ptr_equal(head.next_descr, elements);
@@ -906,7 +885,7 @@ static void chain_get_main(struct rank *rank)
             gets[i].remote_mem_hndl = side.peer_handle;
         }
         gets[0].next_descr = &gets[1];
-        head = describe(&side, GNI_POST_FMA_GET, 200, 2048, 64);
+        head = side_describe(&side, GNI_POST_FMA_GET, 200, 2048, 64);
         head.next_descr = gets;
         assert_ok(GNI_CtPostFma(side.ep, &head));
         complete(side.domain.source, &head);
@@ -1020,7 +999,7 @@ static void chain_cqwrite_main(struct rank *rank)
             elements[i].remote_mem_hndl = published_handle(rank, i == 0 ? 2 : 1);
             elements[i].cqwrite_value = 200 + i;
         }
-        head = describe(&side, GNI_POST_CQWRITE, 0, 0, 0);
+        head = side_describe(&side, GNI_POST_CQWRITE, 0, 0, 0);
         head.cqwrite_value = 100;
         head.next_descr = elements;
         assert_ok(GNI_CtPostCqWrite(side.ep, &head));

@@ -168,16 +168,12 @@ static void client_main(struct rank *rank)
 
 static void lose_some(struct machine *machine)
 {
-    struct sim_fault_rule rule = {.action = SIM_FAULT_CORRUPT,
-                                  .until = SIM_NEVER,
-                                  .probability = 0.01,
-                                  .source = SIM_FAULT_ANY,
-                                  .target = SIM_FAULT_ANY,
-                                  .between = {SIM_FAULT_ANY, SIM_FAULT_ANY},
-                                  .kind = SIM_FAULT_ANY};
+    struct sim_fault_rule rule = packet_rule(SIM_FAULT_CORRUPT, SIM_FAULT_ANY);
 
+    rule.count_max = 0;
+    rule.probability = 0.01;
     sim_random_init(&rule.random, machine->seed, "fault", 0);
-    sim_fault_rule_add(sim_fault_point_find("aries.packet"), &rule);
+    packet_rule_add(&rule);
 }
 
 static struct history *run_with(uint64_t seed)

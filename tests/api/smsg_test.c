@@ -297,6 +297,7 @@ static void events_main(struct rank *rank)
         send_message(&link, &i, 4, 0xffffffff - i);
         sent(&link, 0xffffffff - i);
         assert_rc(GNI_CqGetEvent(link.domain.source, &event), GNI_RC_NOT_DONE);
+        machine_barrier(rank);
     }
     for (i = 0; i < 4 && rank->id == 1; i++) {
         get_message(&link);
@@ -307,6 +308,7 @@ static void events_main(struct rank *rank)
         }
         assert_rc(GNI_CqGetEvent(link.domain.target, &event), GNI_RC_NOT_DONE);
         assert_ok(GNI_SmsgRelease(link.ep));
+        machine_barrier(rank);
     }
     link_close(rank, &link);
 }
@@ -496,18 +498,12 @@ static void ugni_116_a_million_one_way(void **state)
 static void add_fault(enum sim_fault_action action, uint32_t kind, uint64_t count,
                       double probability)
 {
-    struct sim_fault_rule rule = {.action = action,
-                                  .until = SIM_NEVER,
-                                  .probability = probability,
-                                  .count_max = count,
-                                  .source = SIM_FAULT_ANY,
-                                  .target = SIM_FAULT_ANY,
-                                  .between = {SIM_FAULT_ANY, SIM_FAULT_ANY},
-                                  .kind = kind,
-                                  .delay = 3 * SIM_US};
+    struct sim_fault_rule rule = packet_rule(action, kind);
 
-    sim_random_init(&rule.random, 1, "fault", kind);
-    sim_fault_rule_add(sim_fault_point_find("aries.packet"), &rule);
+    rule.count_max = count;
+    rule.probability = probability;
+    rule.delay = 3 * SIM_US;
+    packet_rule_add(&rule);
 }
 
 static void lose_three(struct machine *machine)
@@ -607,22 +603,35 @@ static void shuffle_and_lose(struct machine *machine)
     shuffle(machine);
 }
 
+#define LONGEST 5000u
+
+/* Long rings: one side starts over at the start, the other one near the end. */
+static const struct shape long_rings = {
+    .type = GNI_SMSG_TYPE_MBOX_AUTO_RETRANSMIT, .credits = 16, .bytes = LONGEST};
+
+static uint32_t torture_length(const struct shape *shape, uint32_t number, uint32_t side)
+{
+    uint32_t length = (number * 37 + side) % 257;
+
+    return shape->bytes != LONGEST || number % 5 != 0 ? length : number * 997 % (LONGEST + 1);
+}
+
 /* Both directions at once, messages of all lengths, so that rings wrap everywhere. */
-static void torture_main(struct rank *rank)
+static void torture(struct rank *rank, const struct shape *shape)
 {
     const uint32_t total = 3000;
     uint32_t out = 0, in = 0, length, i, wrong = 0;
-    uint64_t data[32];
+    uint64_t data[LONGEST / 8 + 1];
     gni_cq_entry_t event;
     struct link link;
     uint8_t *message;
     gni_return_t rc;
 
-    link_open(rank, &link, &safe);
+    link_open(rank, &link, shape);
     machine_barrier(rank);
     while (in < total || out < total) {
-        length = (out * 37 + rank->id) % 257;
-        for (i = 0; i < 32; i++)
+        length = torture_length(shape, out, rank->id);
+        for (i = 0; i < (length + 7) / 8; i++)
             data[i] = out * 0x9e3779b97f4a7c15ull + i;
         rc = out < total ? GNI_SmsgSend(link.ep, data, length, NULL, 0, out) : GNI_RC_NOT_DONE;
         out += rc == GNI_RC_SUCCESS;
@@ -630,8 +639,8 @@ static void torture_main(struct rank *rank)
         rc = GNI_CqGetEvent(link.domain.source, &event);
         assert_true(rc == GNI_RC_SUCCESS || rc == GNI_RC_NOT_DONE);
         if (GNI_SmsgGetNext(link.ep, (void **)&message) == GNI_RC_SUCCESS) {
-            length = (in * 37 + link.peer) % 257;
-            for (i = 0; i < 32; i++)
+            length = torture_length(shape, in, link.peer);
+            for (i = 0; i < (length + 7) / 8; i++)
                 data[i] = in * 0x9e3779b97f4a7c15ull + i;
             wrong += memcmp(message, data, length) != 0;
             assert_ok(GNI_SmsgRelease(link.ep));
@@ -645,15 +654,77 @@ static void torture_main(struct rank *rank)
     link_close(rank, &link);
 }
 
+static void torture_main(struct rank *rank)
+{
+    torture(rank, &safe);
+}
+
+static void torture_long_main(struct rank *rank)
+{
+    torture(rank, &long_rings);
+}
+
+static void torture_half_page_main(struct rank *rank)
+{
+    struct shape shape = long_rings;
+
+    shape.offset = 2048;
+    torture(rank, &shape);
+}
+
 static void ugni_111_order_under_reordering(void **state)
 {
     machine_run(&(struct machine){.main = torture_main});
     machine_run(&(struct machine){.main = torture_main, .prepare = shuffle});
+    machine_run(&(struct machine){.main = torture_long_main});
+    machine_run(&(struct machine){.main = torture_long_main, .prepare = shuffle});
+    machine_run(&(struct machine){.main = torture_half_page_main, .prepare = shuffle});
 }
 
 static void ugni_117_order_under_losses(void **state)
 {
     machine_run(&(struct machine){.main = torture_main, .prepare = shuffle_and_lose});
+    machine_run(&(struct machine){.main = torture_long_main, .prepare = shuffle_and_lose});
+}
+
+/* Of two neighbours one page is used, as long as nothing waits in them. */
+static void home_main(struct rank *rank)
+{
+    struct shape shape = long_rings;
+    uint64_t word = 1, *message;
+    uint32_t round, at;
+    struct link link;
+
+    shape.offset = rank->machine->prepare != NULL ? 2048 : 0;
+    link_open(rank, &link, &shape);
+    for (round = 0; round < 100; round++) {
+        machine_barrier(rank);
+        if (rank->id == round % 2) {
+            send_message(&link, &word, 8, round);
+            sent(&link, round);
+            continue;
+        }
+        message = get_message(&link);
+        at = (uint32_t)((uint8_t *)message - link.memory) - shape.offset;
+        assert_int_equal(*message, 1);
+        if (shape.offset == 0)
+            assert_in_range(at, link.mine.buff_size - 1024 - 64, link.mine.buff_size - 8);
+        else
+            assert_in_range(at, 0, 1024);
+        assert_ok(GNI_SmsgRelease(link.ep));
+    }
+    link_close(rank, &link);
+}
+
+static void no_faults(struct machine *machine)
+{
+    (void)machine;
+}
+
+static void ugni_113_short_messages_touch_half_a_page(void **state)
+{
+    machine_run(&(struct machine){.main = home_main});
+    machine_run(&(struct machine){.main = home_main, .prepare = no_faults});
 }
 
 /* ---- item 118 -------------------------------------------------------------------------------- */
@@ -683,9 +754,9 @@ static void rebind_main(struct rank *rank)
         assert_ok(GNI_EpUnbind(link.ep));
         memset(link.memory, 0, link.bytes);
         machine_barrier(rank);
-        assert_ok(GNI_EpBind(
-            link.ep, aries_nic_address(rank->machine->fabric, rank->machine->rank[link.peer].node),
-            link.peer));
+        assert_ok(GNI_EpBind(link.ep,
+                             machine_address(rank->machine, rank->machine->rank[link.peer].node),
+                             link.peer));
         assert_rc(GNI_SmsgSend(link.ep, NULL, 0, NULL, 0, 0), GNI_RC_INVALID_PARAM);
         assert_ok(GNI_SmsgInit(link.ep, &link.mine, &link.theirs));
     }
@@ -842,6 +913,7 @@ static void latency_main(struct rank *rank)
     uint64_t word = 0;
     struct link link;
 
+    machine_simulated();
     link_open(rank, &link, &mbox);
     machine_barrier(rank);
     if (rank->id == 0) {
@@ -880,6 +952,7 @@ int main(void)
         cmocka_unit_test(ugni_117_lost_responses_do_not_double),
         cmocka_unit_test(ugni_117_retries_end),
         cmocka_unit_test(ugni_111_order_under_reordering),
+        cmocka_unit_test(ugni_113_short_messages_touch_half_a_page),
         cmocka_unit_test(ugni_117_order_under_losses),
         cmocka_unit_test(ugni_118_rebind),
         cmocka_unit_test(ugni_118_connected_to_itself),

@@ -137,18 +137,12 @@ static void ugni_129_request_stalls_are_counted(void **state)
 
 static void drop_two(struct machine *machine)
 {
-    const struct sim_fault_rule rule = {
-        .action = SIM_FAULT_DROP,
-        .until = SIM_NEVER,
-        .probability = 1,
-        .count_max = 2,
-        .source = 0,
-        .target = 1,
-        .between = {SIM_FAULT_ANY, SIM_FAULT_ANY},
-        .kind = NET_REQUEST,
-    };
+    struct sim_fault_rule rule = packet_rule(SIM_FAULT_DROP, NET_REQUEST);
 
-    sim_fault_rule_add(sim_fault_point_find("aries.packet"), &rule);
+    rule.count_max = 2;
+    rule.source = 0;
+    rule.target = 1;
+    packet_rule_add(&rule);
 }
 
 static void repeat_main(struct rank *rank)

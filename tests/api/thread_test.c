@@ -6,6 +6,7 @@
 #include "fixture.h"
 
 #include <string.h>
+#include "internal.h"
 
 #define THREADS 6
 #define POSTS 200
@@ -123,15 +124,13 @@ static void signals_main(struct rank *rank)
         sleep_for(SIM_MS);
         assert_false(thread.ended);
         aries_process_interrupt(rank->process, thread.fiber);
-        sleep_for(SIM_MS);
-        assert_true(thread.ended);
+        assert_true(machine_soon(&thread.ended));
         assert_rc(thread.result, expected[i]);
         /* An entry that is there wins over a signal. */
         ring(&domain, self, region);
         start(&thread, rank, &domain, waits[i]);
         aries_process_interrupt(rank->process, thread.fiber);
-        sleep_for(SIM_MS);
-        assert_true(thread.ended);
+        assert_true(machine_soon(&thread.ended));
         assert_ok(thread.result);
         if (i == 0)
             assert_ok(GNI_CqGetEvent(thread.cq, &event)); /* a monitor takes nothing */
@@ -142,17 +141,15 @@ static void signals_main(struct rank *rank)
     start(&second, rank, &domain, monitor);
     sleep_for(SIM_MS);
     aries_process_interrupt(rank->process, second.fiber);
-    sleep_for(SIM_MS);
-    assert_true(second.ended);
+    assert_true(machine_soon(&second.ended));
     assert_false(thread.ended);
     /* All that monitor a queue wake. */
     start(&second, rank, &domain, monitor);
     sleep_for(SIM_MS);
     ring(&domain, self, region);
-    sleep_for(SIM_MS);
-    assert_true(thread.ended);
+    assert_true(machine_soon(&thread.ended));
     assert_ok(thread.result);
-    assert_true(second.ended);
+    assert_true(machine_soon(&second.ended));
     assert_ok(second.result);
     domain_close(&domain);
 }
@@ -187,8 +184,7 @@ static void cancel_main(struct rank *rank)
         start(&thread, rank, &domain, waits[i]); /* its successor */
         sleep_for(SIM_MS);
         ring(&domain, self, region);
-        sleep_for(SIM_MS);
-        assert_true(thread.ended);
+        assert_true(machine_soon(&thread.ended));
         assert_ok(thread.result);
         assert_ok(GNI_MemDeregister(domain.nic, &region));
         assert_ok(GNI_CqDestroy(thread.cq));
@@ -199,6 +195,86 @@ static void cancel_main(struct rank *rank)
 static void ugni_47_cancelled_threads_leave_nothing_locked(void **state)
 {
     machine_run(&(struct machine){.ranks = 1, .main = cancel_main});
+}
+
+static void data_wait(void *argument)
+{
+    struct thread *thread = argument;
+    gni_post_state_t state;
+    uint32_t pe, id;
+
+    thread->result = GNI_EpPostDataWait(thread->ep, UINT32_MAX, &state, &pe, &id);
+    end(thread);
+}
+
+static void datagram_signals_main(struct rank *rank)
+{
+    static void (*const waits[])(void *) = {probe_wait, data_wait};
+    struct thread thread = {0};
+    struct domain domain;
+    unsigned i;
+
+    domain_open(rank, &domain, 0);
+    thread.ep = domain_connect(rank, &domain, 1);
+    assert_ok(GNI_EpPostData(thread.ep, NULL, 0, NULL, 0)); /* rank 1 never answers */
+    for (i = 0; i < 2; i++) {
+        start(&thread, rank, &domain, waits[i]);
+        sleep_for(SIM_MS);
+        assert_false(thread.ended);
+        aries_process_interrupt(rank->process, thread.fiber);
+        assert_true(machine_soon(&thread.ended));
+        assert_rc(thread.result, GNI_RC_TIMEOUT);
+    }
+    domain_close(&domain);
+}
+
+static void cancel_datagram_main(struct rank *rank)
+{
+    static void (*const waits[])(void *) = {probe_wait, data_wait};
+    struct thread thread = {0};
+    struct domain domain;
+    unsigned i;
+
+    for (i = 0; i < 2; i++) {
+        domain_open(rank, &domain, 0);
+        thread.ep = domain_connect(rank, &domain, 1);
+        assert_ok(GNI_EpPostData(thread.ep, NULL, 0, NULL, 0)); /* rank 1 never answers */
+        start(&thread, rank, &domain, waits[i]);
+        sleep_for(SIM_MS);
+        aries_process_unbind(rank->process, thread.fiber);
+        sim_fiber_kill(thread.fiber);
+        assert_false(thread.ended);
+        domain_close(&domain);
+        if (rank->machine->fabric != NULL) /* a live one shows nobody */
+            assert_true(aries_list_empty(&rank->machine->fabric->datagrams));
+    }
+    /* Who is not cancelled, but whose domain goes away and comes again, is told. */
+    domain_open(rank, &domain, 0);
+    start(&thread, rank, &domain, probe_wait);
+    sleep_for(SIM_MS);
+    domain_close(&domain);
+    domain_open(rank, &domain, 0);
+    assert_true(machine_soon(&thread.ended));
+    assert_rc(thread.result, GNI_RC_INVALID_PARAM);
+    domain_close(&domain);
+}
+
+static void idle_peer_main(struct rank *rank)
+{
+    if (rank->id == 0)
+        ((void (*)(struct rank * rank)) rank->machine->argument)(rank);
+}
+
+static void ugni_102_signals_end_datagram_waits(void **state)
+{
+    machine_run(
+        &(struct machine){.main = idle_peer_main, .argument = (void *)datagram_signals_main});
+}
+
+static void ugni_104_cancelled_threads_hold_no_datagrams(void **state)
+{
+    machine_run(
+        &(struct machine){.main = idle_peer_main, .argument = (void *)cancel_datagram_main});
 }
 
 /* ---- posting --------------------------------------------------------------------------------- */
@@ -267,10 +343,10 @@ static void posting_main(struct rank *rank)
         }
         sleep_for(20 * SIM_MS);
         for (i = 0; i < THREADS; i++) {
-            assert_true(threads[i].ended);
+            assert_true(machine_soon(&threads[i].ended));
             assert_int_equal(threads[i].count, POSTS);
         }
-        assert_true(probe.ended); /* rank 1's datagram came meanwhile */
+        assert_true(machine_soon(&probe.ended)); /* rank 1's datagram came meanwhile */
         assert_ok(probe.result);
         assert_int_equal(probe.id, 77);
         assert_ok(GNI_EpPostDataTestById(wild, 77, &state, &addr, &id));
@@ -285,9 +361,8 @@ static void posting_main(struct rank *rank)
     }
     machine_barrier(rank);
     domain_close(&domain); /* wakes the monitor */
-    sleep_for(SIM_MS);
     if (rank->id == 0) {
-        assert_true(watch.ended);
+        assert_true(machine_soon(&watch.ended));
         assert_rc(watch.result, GNI_RC_INVALID_PARAM);
     }
 }
@@ -334,7 +409,7 @@ static void own_domains_main(struct rank *rank)
     }
     sleep_for(SIM_S);
     for (i = 0; i < THREADS; i++) {
-        assert_true(threads[i].ended);
+        assert_true(machine_soon(&threads[i].ended));
         assert_int_equal(threads[i].count, POSTS);
     }
 }
@@ -349,6 +424,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ugni_46_signals_end_waits),
         cmocka_unit_test(ugni_47_cancelled_threads_leave_nothing_locked),
+        cmocka_unit_test(ugni_102_signals_end_datagram_waits),
+        cmocka_unit_test(ugni_104_cancelled_threads_hold_no_datagrams),
         cmocka_unit_test(ugni_54_ugni_104_threads_of_one_nic),
         cmocka_unit_test(ugni_17_threads_with_nics_of_their_own),
     };

@@ -200,7 +200,8 @@ def run(installed, folder, how, **job):
     job = {"name": "p", "program": str(folder / "program"), "nodes": "0,9", "ranks_per_node": 2,
            "argv": ["-x", how, "plain"], "env": {"COLOR": "green"}, **job}
     file = folder / "scenario.yaml"
-    file.write_text(json.dumps({"fabric": {"topology": "dragonfly", "groups": 1}, "jobs": [job]}))
+    file.write_text(json.dumps({"fabric": {"topology": "dragonfly", "groups": 1}, "limits": {"no_progress": "0"},  # it sleeps an hour
+                                "jobs": [job]}))
     return subprocess.run([installed.sim_run, file, "--json"], text=True, capture_output=True, timeout=60,
                           env=dict(installed.environment, SECRET_OF_THE_HOST="1"))
 
@@ -256,3 +257,72 @@ def test_many_ranks(installed, tmp_path):
     done = run(installed, tmp_path, "none", nodes="0-31", ranks_per_node=8)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stderr.count("bye ") == 256
+
+
+CHILDREN = r"""
+#include <assert.h>
+#include <pmi2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char *texts[] = {"a b", "c=d;e", "two\nlines", "", NULL};
+
+static void spawn(int rank)
+{
+    const char *commands[] = {"children", "children"}, **arguments[] = {(const char **)texts, NULL};
+    int counts[] = {4, 0}, processes[] = {2, 1}, none[] = {0, 0}, errors[3] = {9, 9, 9}, found;
+    char job[64], own[64], value[64], key[] = "given", text[] = "before";
+    struct MPID_Info info = {.key = key, .value = text};
+    const struct MPID_Info *given[] = {&info};
+
+    if (rank == 0) {
+        assert(PMI2_Job_Spawn(2, commands, counts, arguments, processes, none, NULL, 1, given, job, sizeof(job), errors) == 0);
+        assert(errors[0] == 0 && errors[1] == 0 && errors[2] == 0);
+        assert(PMI2_Job_GetId(own, sizeof(own)) == 0 && strcmp(own, job) != 0);
+        assert(PMI2_KVS_Get(job, PMI2_ID_NULL, "given", value, sizeof(value), &found) == 0 && strcmp(value, "before") == 0);
+    }
+    assert(PMI2_KVS_Fence() == 0);
+}
+
+int main(int argc, char **argv)
+{
+    int spawned, size, rank, appnum, i, found;
+    char value[64];
+
+    assert(PMI2_Init(&spawned, &size, &rank, &appnum) == 0);
+    if (!spawned) {
+        assert(getenv("PMI_SPAWNED") == NULL && argc == 2 && strcmp(argv[1], "first") == 0);
+        spawn(rank);
+    } else {
+        assert(strcmp(getenv("PMI_SPAWNED"), "1") == 0 && strcmp(getenv("COLOR"), "green") == 0);
+        assert(size == 3 && appnum == (rank == 2) && argc == (rank == 2 ? 2 : 5));
+        for (i = 0; rank < 2 && i < 4; i++)
+            assert(strcmp(argv[1 + i], texts[i]) == 0);
+        assert(rank != 2 || strcmp(argv[1], "of the scenario") == 0);
+        assert(PMI2_KVS_Get(NULL, PMI2_ID_NULL, "given", value, sizeof(value), &found) == 0 && strcmp(value, "before") == 0);
+        fprintf(stderr, "child %d\n", rank);
+        usleep(100000); /* its pairs are there as long as it is */
+    }
+    PMI2_Finalize();
+    return spawned ? 3 : 0;
+}
+"""
+
+
+def test_pmi2_65_pmi2_66_a_program_spawns_itself(installed, tmp_path):
+    """With arguments of any bytes; a command without any has those of the scenario."""
+    (tmp_path / "program.c").write_text(CHILDREN)
+    program = tmp_path / "program"
+    command(["gcc", "-O1", "-g", tmp_path / "program.c", "-o", program, *installed.pkg_config("--cflags", "--libs", "cray-pmi"),
+             "-lpmi2"])
+    file = tmp_path / "scenario.yaml"
+    file.write_text(json.dumps({"jobs": [
+        {"name": "first", "program": str(program), "nodes": "0-3", "argv": ["first"]},
+        {"name": "children", "program": str(program), "nodes": "0-1", "ranks_per_node": 2, "spawnable": True,
+         "argv": ["of the scenario"], "env": {"COLOR": "green"}}],
+        "expect": [{"job": "children", "exit": 3}, {"job": "first", "exit": 0}, {"ledger": "balanced"}]}))
+    done = subprocess.run([installed.sim_run, file], text=True, capture_output=True, timeout=60, env=installed.environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert sorted(line for line in done.stderr.splitlines()) == ["child 0", "child 1", "child 2"]

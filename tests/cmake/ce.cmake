@@ -5,8 +5,8 @@ jacquard_test(ce_combine SOURCES ${CMAKE_SOURCE_DIR}/tests/unit/ce_combine_test.
 foreach(area IN ITEMS ce ce_error)
   jacquard_test(api_${area}
     SOURCES ${CMAKE_SOURCE_DIR}/tests/api/${area}_test.c ${CMAKE_SOURCE_DIR}/tests/api/ce_tree.c
-            ${CMAKE_SOURCE_DIR}/tests/api/fixture.c
+            ${CMAKE_SOURCE_DIR}/tests/api/fixture.c ${CMAKE_SOURCE_DIR}/tests/api/machine.c
     DEPENDS jacquard_aries m)
 endforeach()
 jacquard_test(api_statistics
-  SOURCES ${CMAKE_SOURCE_DIR}/tests/api/statistics_test.c ${CMAKE_SOURCE_DIR}/tests/api/fixture.c DEPENDS jacquard_aries m)
+  SOURCES ${CMAKE_SOURCE_DIR}/tests/api/statistics_test.c ${CMAKE_SOURCE_DIR}/tests/api/fixture.c ${CMAKE_SOURCE_DIR}/tests/api/machine.c DEPENDS jacquard_aries m)

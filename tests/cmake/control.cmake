@@ -3,8 +3,8 @@
 foreach(area IN ITEMS channel error_event job injection outcome thread)
   if(EXISTS ${CMAKE_SOURCE_DIR}/tests/api/${area}_test.c)
     jacquard_test(api_${area}
-      SOURCES ${CMAKE_SOURCE_DIR}/tests/api/${area}_test.c ${CMAKE_SOURCE_DIR}/tests/api/fixture.c
-      DEPENDS jacquard_aries m)
+      SOURCES ${CMAKE_SOURCE_DIR}/tests/api/${area}_test.c ${CMAKE_SOURCE_DIR}/tests/api/fixture.c ${CMAKE_SOURCE_DIR}/tests/api/machine.c
+      DEPENDS jacquard_aries m INCLUDES ${CMAKE_SOURCE_DIR}/sim/aries)
   endif()
 endforeach()
 

@@ -5,5 +5,5 @@ foreach(part IN ITEMS packet packet_load packet_faults packet_deadlock)
 endforeach()
 # Whole operations: the NIC over packets.
 jacquard_test(aries_packet_agreement
-  SOURCES ${CMAKE_SOURCE_DIR}/tests/api/packet_agreement_test.c ${CMAKE_SOURCE_DIR}/tests/api/fixture.c
+  SOURCES ${CMAKE_SOURCE_DIR}/tests/api/packet_agreement_test.c ${CMAKE_SOURCE_DIR}/tests/api/fixture.c ${CMAKE_SOURCE_DIR}/tests/api/machine.c
   DEPENDS jacquard_aries m)

@@ -2,9 +2,15 @@
 # Scenario language, clusters, command line.
 set(run_private ${CMAKE_SOURCE_DIR}/sim/run)
 
-foreach(area IN ITEMS value tree scenario cluster)
+foreach(area IN ITEMS value tree scenario cluster heap)
   jacquard_test(run_${area} SOURCES ${CMAKE_SOURCE_DIR}/tests/unit/run_${area}.c
-                DEPENDS jacquard_run PkgConfig::GLIB PkgConfig::JANSSON m INCLUDES ${run_private})
+                DEPENDS $<LINK_GROUP:RESCAN,jacquard_run,gni_prov> PkgConfig::GLIB PkgConfig::JANSSON m INCLUDES ${run_private})
+endforeach()
+
+# PMI on fibers: programs of these tests in the place of workloads.
+foreach(area IN ITEMS pmi oob)
+  jacquard_test(run_${area} SOURCES ${CMAKE_SOURCE_DIR}/tests/unit/run_${area}.c
+                DEPENDS jacquard_run pmi_client pmi2_client PkgConfig::GLIB PkgConfig::JANSSON m INCLUDES ${run_private})
 endforeach()
 
 # A user's shared object, and sim-run as a user calls it.
@@ -29,7 +35,8 @@ if(FUZZ AND CMAKE_C_COMPILER_ID MATCHES Clang)
   target_include_directories(fuzz_scenario PRIVATE ${run_private})
   target_compile_options(fuzz_scenario PRIVATE -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined)
   target_link_options(fuzz_scenario PRIVATE -fsanitize=fuzzer,address,undefined)
-  target_link_libraries(fuzz_scenario PRIVATE jacquard_run jacquard_flags PkgConfig::GLIB PkgConfig::YAML PkgConfig::JANSSON)
+  # The provider calls the port, which is in jacquard_run: both ways.
+  target_link_libraries(fuzz_scenario PRIVATE "$<LINK_GROUP:RESCAN,jacquard_run,gni_prov>" jacquard_flags PkgConfig::GLIB PkgConfig::YAML PkgConfig::JANSSON)
 endif()
 
 find_program(SYSTEM_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH)

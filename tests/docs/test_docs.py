@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Every command of the documentation is executed: the ```sh blocks of README.md and docs/*.md run in order, each in a
 bash of its own at the tree's root with the built programs on PATH. A block marked `sh exit-code=3` must end with that code,
-one marked `sh no-run: reason` is not run."""
+one marked `sh no-run: reason` is not run. A block marked `output` behind one is what it prints: `…` stands for anything in
+a line, a line `…` for lines. A block marked with a language and a file of docs/ is a piece of that file."""
 
 import os
 import re
@@ -33,11 +34,28 @@ def code_blocks(text):
     assert start is None, f"line {start}: the code block is not closed"
 
 
+def printed(claim, output):
+    """Is `claim`, the text of an output block, in there?"""
+    pattern = "".join(r"(?:.*\n)*?" if line == "…" else ".*".join(map(re.escape, line.rstrip().split("…"))) + r"[ ]*\n"
+                      for line in claim.split("\n"))
+    return re.search(rf"^{pattern}", output + "\n", re.M) is not None
+
+
+def test_printed():
+    assert printed("b …\n…\nd", "a\nb 1 c  \nx\ny\nd\ne") and printed("b\nd", "b\nd")
+    assert not printed("b\nd", "b\nc\nd") and not printed("b", "ab") and not printed("b …\n…\nd", "d\nb 1\n")
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_commands(page):
     environment = dict(os.environ, JACQUARD_BUILD=str(jacquard.build_directory()))
     environment["PATH"] = f"{jacquard.build_directory() / 'bin'}:{environment['PATH']}"
+    output = None
     for line, info, code in code_blocks(page.read_text()):
+        if info == "output":
+            assert output is not None and printed(code, output), (
+                f"{name_of(page)}:{line}: that is not what the command before it printed\n--- it printed\n{output}")
+        output = None
         expected = re.fullmatch(r"sh(?: exit-code=(\d+))?", info)
         if not expected:
             continue
@@ -45,6 +63,7 @@ def test_commands(page):
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600)
         assert done.returncode == int(expected.group(1) or 0), (
             f"{name_of(page)}:{line}: exit code {done.returncode}\n{code}\n--- it printed\n{done.stdout[-4000:]}")
+        output = done.stdout
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
@@ -53,6 +72,14 @@ def test_blocks_not_run_have_a_reason(page):
         if info.startswith("sh"):
             assert re.fullmatch(r"sh( exit-code=\d+| no-run: \w.{10,})?", info), (
                 f"{name_of(page)}:{line}: `{info}` is neither `sh exit-code=N` nor `sh no-run: reason`")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_sources_are_those_of_the_files(page):
+    for line, info, code in code_blocks(page.read_text()):
+        piece = re.fullmatch(r"(?:c|yaml) (\S+)", info)
+        if piece:
+            assert f"\n{code}\n" in (page.parent / piece[1]).read_text(), f"{name_of(page)}:{line}: not in {piece[1]}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
@@ -80,3 +107,9 @@ def test_the_manual_page_is_clean():
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, env=dict(os.environ, MANWIDTH="80"))
     assert done.returncode == 0 and done.stderr == ""
     assert "EXIT STATUS" in re.sub(".\b", "", done.stdout)  # bold is overstruck
+
+
+def test_the_trace_of_the_first_command_opens_fast(tmp_path):
+    trace = tmp_path / "quickstart.pftrace"
+    jacquard.run(jacquard.ROOT / "scenarios/quickstart.yaml", options=["--trace", str(trace)])
+    assert trace.stat().st_size < 10e6

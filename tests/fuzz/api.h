@@ -37,6 +37,7 @@
 #define HEAD_BYTES 16u
 #define RECORD_BYTES 8u
 #define RECORDS_MAX 512u
+#define SERVICES 0x5e /* byte 14 of the head: services are set up first */
 
 /*
  * A process's memory, between pages that nobody may touch: DATA_PAGES of data, one of mailboxes,

@@ -36,6 +36,7 @@ static void run_seed(uint64_t seed)
     for (i = 3; i < 9; i++)
         if (bytes[i] & 0xc0)
             bytes[i] = 0;
+    bytes[14] = seed % 3 == 0 ? SERVICES : 0;
     bytes[1] |= seed % 4 != 0 ? 0x0f : 0;
     bytes[1] &= seed % 5 == 0 ? 0xff : 0x7f;
     length = HEAD_BYTES + (1 + sim_random_next(&random) % 200) * RECORD_BYTES;

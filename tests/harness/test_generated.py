@@ -31,6 +31,8 @@ def checklists(tmp_path):
     write(tmp_path, {
         "tests/checklists/ugni.csv": "# licence\nnumber,text\n1,first\n2,second\n3,third\n12,twelfth\n",
         "tests/checklists/aries.csv": "# licence\nnumber,text\n1,wiring\n3,links\n",
+        "tests/checklists/pmi2.csv": "# licence\nnumber,text\n8,rows\n9,names\n",
+        "tests/checklists/gni.csv": "# licence\nnumber,text\n5,fields\n",
     })
     return tmp_path
 
@@ -40,12 +42,17 @@ def test_coverage_finds_names(checklists):
         "tests/unit/a_test.c": "/* ugni_3_only_a_comment */ static void ugni_1_works(void **s) { f(\"ugni_3_text\"); }\n"
                                "static void aries_1_aries_3_both(void **s) {}\nint main(void) { run(ugni_1_works); }\n",
         "tests/scenarios/test_b.py": "# test_ugni_3_x\ndef test_ugni_2_in_python():\n    pass\n",
+        "tests/pmi/c_test.c": "static void pmi2_8_35_a_row(void **s) { pmi2_key_check(); }\n",
+        "tests/interop/test_d.py": "def test_pmi2_8_pmi2_9_both():\n    pass\n",
         "scenarios/deep/ugni-12-loss.yaml": "name: loss\n",
         "scenarios/other.yaml": "name: aries-3-degraded\n",
     })
     assert script("coverage.py", checklists).returncode == 0
     text = (checklists / "tests/COVERAGE.md").read_text()
     ugni, aries = text.split("## Aries")
+    aries, pmi2 = aries.split("## PMI-2")
+    assert row(pmi2, 8) == "| 8 | rows | `tests/interop/test_d.py` test_pmi2_8_pmi2_9_both<br>`tests/pmi/c_test.c` pmi2_8_35_a_row |"
+    assert row(pmi2, 9) == "| 9 | names | `tests/interop/test_d.py` test_pmi2_8_pmi2_9_both |"
     assert row(ugni, 1) == "| 1 | first | `tests/unit/a_test.c` ugni_1_works |"
     assert row(ugni, 2) == "| 2 | second | `tests/scenarios/test_b.py` test_ugni_2_in_python |"
     assert row(ugni, 3) == "| 3 | third | – |"
@@ -129,7 +136,7 @@ def test_ugni_coverage_tells_what_is_implemented(tmp_path):
 
 
 def test_checklists_and_function_list_are_whole():
-    numbers = {"ugni": 138, "aries": 62}
+    numbers = {"ugni": 138, "aries": 62, "pmi2": 121}
     for which, count in numbers.items():
         lines = (jacquard.ROOT / f"tests/checklists/{which}.csv").read_text().splitlines()[2:]
         assert [int(line.split(",")[0]) for line in lines] == list(range(1, count + 1))

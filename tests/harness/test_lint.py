@@ -29,6 +29,8 @@ def test_licence_line(name, text, lines):
     ("sim/net/a.c", "aries/aries.h", True),
     ("sim/aries/a.c", "run/workload.h", True),
     ("workloads/a.c", "net/net.h", True),
+    ("hw/a.c", "run/arguments.h", False),
+    ("hw/a.c", "run/value.h", True),
     ("sim/net/a.c", "../engine/internal.h", True),
     ("stack/pmi2/a.c", "engine/sim.h", True),
     ("stack/gni_prov/a.c", "aries/misc/exceptions.h", False),

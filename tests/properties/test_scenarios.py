@@ -18,7 +18,7 @@ CHECKED = settings(max_examples=int(EXAMPLES or 100), derandomize=not EXAMPLES, 
 
 def run(path, scenario, **options):
     path.write_text(generate.as_yaml(scenario))
-    result = jacquard.run(path, timeout=120, **options)
+    result = jacquard.run(path, timeout=600, **options)
     assert result.exit_code in (0, 1, 2, 3), result.report()  # anything else is a crash
     # Some rules join several fields (a workload that needs an even number of ranks, say): refused in one line.
     if result.exit_code == jacquard.BAD_INPUT:

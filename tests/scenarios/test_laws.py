@@ -67,3 +67,46 @@ def test_atomics_on_one_word_are_served_in_turn(scenario):
     assert rate(16) > 0.99 * alone
     assert 48 * rate(48) < 0.4 * 48 * alone
     assert 110e6 < 48 * rate(48) < 121e6
+
+
+# Where software changes from FMA to BTE (published: cray-mpich and foMPI 1 KiB, UCX 2 KiB, Open MPI and GASNet 4 KiB,
+# libfabric 8 KiB): below the lowest of them FMA is better by any measure, above the highest BTE is.
+LOWEST, HIGHEST = 1024, 8192
+
+
+@pytest.fixture
+def units(scenario):
+    """Latency (s) and rate of a stream (B/s) of PUTs to the next router by FMA and by BTE, of a size."""
+    def measure(size):
+        latency = scenario("workloads/put_latency.yaml", set={
+            "jobs.put.nodes": "0-4/4", "jobs.bulk.nodes": "8-12/4", "jobs.put.args.bytes": size,
+            "jobs.bulk.args.bytes": size, "expect": "[]"})
+        stream = scenario("workloads/put_bandwidth.yaml", set={
+            "jobs.bte.nodes": "0-4/4", "jobs.fma.nodes": "8-12/4", "jobs.bte.args.bytes": size,
+            "jobs.fma.args.bytes": size, "jobs.bte.args.iterations": 300, "jobs.fma.args.iterations": 300, "expect": "[]"})
+        return ([mean(latency, f"{job}.latency") / 1e12 for job in ("put", "bulk")],
+                [mean(stream, f"{job}.bandwidth") for job in ("fma", "bte")])
+    return measure
+
+
+@pytest.mark.parametrize("size", [8, 64, 256, LOWEST])
+def test_fma_is_better_below_the_crossover(units, size):
+    (fma_time, bte_time), (fma_rate, bte_rate) = units(size)
+    assert fma_time < bte_time
+    assert fma_rate > bte_rate
+
+
+@pytest.mark.parametrize("size", [HIGHEST, 16384, 65536, 1 << 20])
+def test_bte_is_better_above_the_crossover(units, size):
+    (fma_time, bte_time), (fma_rate, bte_rate) = units(size)
+    assert bte_time < fma_time
+    assert bte_rate > fma_rate
+
+
+def test_streams_change_over_before_single_transfers(units):
+    """A stream hides what BTE takes to begin: it crosses at some 3.6 KiB, latency at some 7 KiB."""
+    (fma_time, bte_time), (fma_rate, bte_rate) = units(5120)
+    assert fma_time < bte_time
+    assert bte_rate > fma_rate
+    between = units(3072)
+    assert between[1][0] > between[1][1]

@@ -122,6 +122,52 @@ static void idle_polls_cost_nothing(void **state)
     sim_fini();
 }
 
+static bool locked;
+static int looks_at_lock, found_locked;
+
+/* The second poll of each turn is made with a lock. */
+static void poll_with_a_lock(void *arg)
+{
+    bool got;
+
+    do {
+        polls_made++;
+        sim_poll(&one_queue, is_full, 100);
+        sim_hold();
+        locked = true;
+        got = sim_poll(&one_queue, is_full, 100);
+        locked = false;
+        sim_release();
+    } while (!got);
+}
+
+static void look_at_lock(struct sim_event *event)
+{
+    found_locked += locked;
+    if (++looks_at_lock < 50)
+        sim_event_schedule(event, sim_now() + 10 * SIM_US + 100);
+    else
+        fill_queue(event);
+}
+
+/* It idles, and others get the lock all the same. */
+static void a_holder_is_parked_elsewhere(void **state)
+{
+    static const struct sim_options options = {.seed = 1};
+    struct sim_event looker = {look_at_lock};
+
+    full = locked = false;
+    looks_at_lock = found_locked = polls_made = 0;
+    sim_init(&options);
+    poller = sim_fiber_start(poll_with_a_lock, NULL, "poller", 0);
+    sim_event_schedule(&looker, 10 * SIM_US);
+    assert_int_equal(sim_run(), SIM_DONE);
+    assert_int_equal(looks_at_lock, 50);
+    assert_int_equal(found_locked, 0);
+    assert_in_range(polls_made, 2, 100); /* of 5,000 turns */
+    sim_fini();
+}
+
 static void a_parked_fiber_is_a_deadlock_when_nobody_wakes_it(void **state)
 {
     static const struct sim_options options = {.seed = 1};
@@ -209,7 +255,8 @@ static void follow(void *arg)
 
     for (;;) {
         const struct poll_step *step = &program->steps[at];
-        const struct sim_wait wait = {.text = "queue", .what = &program->queues[step->queue]};
+        const struct sim_wait wait = {
+            .text = "queue", .what = &program->queues[step->queue], .id = (uint32_t)step->queue};
 
         if (!sim_poll(&wait, not_empty, step->cost)) {
             sim_spend(step->gap);
@@ -304,6 +351,7 @@ int main(void)
         cmocka_unit_test(what_is_there_is_found_at_once),
         cmocka_unit_test(a_spurious_wake_does_not_end_a_poll),
         cmocka_unit_test(idle_polls_cost_nothing),
+        cmocka_unit_test(a_holder_is_parked_elsewhere),
         cmocka_unit_test(a_parked_fiber_is_a_deadlock_when_nobody_wakes_it),
         cmocka_unit_test(parking_is_exact),
     };

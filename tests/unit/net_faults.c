@@ -130,6 +130,44 @@ static void a_short_death_is_a_death(void **state)
     test_end(net);
 }
 
+/* Lines go by the corner of either side; all are lost when one of them is, and only then. */
+static void a_hashed_transfer_is_lost_with_one_of_its_lines(void **state)
+{
+    struct net_config config = test_preset("group");
+    struct net *net = test_begin(&config);
+    uint32_t side, dead, dropped[2] = {0};
+
+    (void)state;
+    for (side = 0; side < 3; side++) { /* the green links of the two corners, and one elsewhere */
+        struct death death = {.net = net,
+                              .a = side == 1 ? 16 : 0,
+                              .b = side == 1   ? 17
+                                   : side == 0 ? 1
+                                               : 2};
+        struct probe probes[40];
+        uint32_t i;
+
+        for (i = 0; i < 40; i++) {
+            probe_init(&probes[i], 0, 17 * 4, 16 * PUT_PHITS, NET_ROUTE_MIN_HASHED);
+            probes[i].transfer.hash = i * 16;
+            net_send(net, &probes[i].transfer, 0);
+        }
+        test_at(sim_now() + 60 * SIM_NS, die, &death);
+        assert_int_equal(sim_run(), SIM_DONE);
+        for (i = 0, dead = 0; i < 40; i++)
+            dead += probes[i].transfer.status == NET_DROPPED;
+        if (side < 2)
+            dropped[side] = dead;
+        else
+            assert_int_equal(dead, 0);
+        death.alive = true;
+        die(&death);
+    }
+    assert_int_equal(dropped[0], 40); /* 16 lines on one side have a chance of 2^-16 */
+    assert_int_equal(dropped[1], 40);
+    test_end(net);
+}
+
 /* A transfer on a long path does not care about links it has passed, or that are not its own. */
 static void other_deaths_do_no_harm(void **state)
 {
@@ -543,6 +581,7 @@ int main(void)
         cmocka_unit_test(units_on_a_dying_link_are_lost),
         cmocka_unit_test(units_in_a_dying_router_are_lost),
         cmocka_unit_test(a_short_death_is_a_death),
+        cmocka_unit_test(a_hashed_transfer_is_lost_with_one_of_its_lines),
         cmocka_unit_test(other_deaths_do_no_harm),
         cmocka_unit_test(single_path_modes_take_the_next_live_entry),
         cmocka_unit_test(nothing_reaches_a_dead_router),

@@ -64,9 +64,9 @@ static void aries_16_put_rate_of_one_link(void **state)
     struct net_config config = test_preset("xc-2-groups");
 
     (void)state;
-    assert_near(stream(&config, NET_LINK_GREEN, PUT_PHITS, NET_ROUTE_MIN_HASHED, 0, 3), 3.2, 0.1);
-    assert_near(stream(&config, NET_LINK_BLACK, PUT_PHITS, NET_ROUTE_MIN_HASHED, 0, 3), 3.2, 0.1);
-    assert_near(stream(&config, NET_LINK_BLUE, PUT_PHITS, NET_ROUTE_MIN_HASHED, 0, 3), 2.857, 0.1);
+    assert_near(stream(&config, NET_LINK_GREEN, PUT_PHITS, NET_ROUTE_IN_ORDER, 0, 3), 3.2, 0.1);
+    assert_near(stream(&config, NET_LINK_BLACK, PUT_PHITS, NET_ROUTE_IN_ORDER, 0, 3), 3.2, 0.1);
+    assert_near(stream(&config, NET_LINK_BLUE, PUT_PHITS, NET_ROUTE_IN_ORDER, 0, 3), 2.857, 0.1);
     assert_near(stream(&config, NET_LINK_GREEN, PUT_PHITS, NET_ROUTE_IN_ORDER, NIC_RATE, 3), 3.2,
                 0.1);
     assert_near(stream(&config, NET_LINK_BLUE, PUT_PHITS, NET_ROUTE_IN_ORDER, NIC_RATE, 3), 2.857,
@@ -80,10 +80,10 @@ static void aries_17_get_rate_of_one_link(void **state)
     struct net_config config = test_preset("xc-2-groups");
 
     (void)state;
-    assert_near(stream(&config, NET_LINK_GREEN, GET_PHITS, NET_ROUTE_MIN_HASHED, NIC_RATE, 3),
-                3.7333, 0.1);
-    assert_near(stream(&config, NET_LINK_BLUE, GET_PHITS, NET_ROUTE_MIN_HASHED, NIC_RATE, 3),
-                3.3333, 0.1);
+    assert_near(stream(&config, NET_LINK_GREEN, GET_PHITS, NET_ROUTE_IN_ORDER, NIC_RATE, 3), 3.7333,
+                0.1);
+    assert_near(stream(&config, NET_LINK_BLUE, GET_PHITS, NET_ROUTE_IN_ORDER, NIC_RATE, 3), 3.3333,
+                0.1);
 }
 
 static void aries_18_adaptive_pair_reaches_nic_rate(void **state)

@@ -114,14 +114,15 @@ static void order_under_load(enum net_route route, bool hashed, const char *pres
     crowd_init(&crowd, net, 6000, seed);
     for (i = 0; i < crowd.count; i++) {
         if (i % 6 == 0) {
-            struct member *member =
-                crowd_add(&crowd, i, 1, endpoints - 2, 1 + draw(&crowd, 16), route, at);
+            uint32_t packets = hashed ? 4 + draw(&crowd, 13) : 1 + draw(&crowd, 16);
+            struct member *member = crowd_add(&crowd, i, 1, endpoints - 2, packets, route, at);
 
             member->probe.transfer.last_units = 3 + draw(&crowd, 12);
             member->probe.transfer.units -= PUT_PHITS - member->probe.transfer.last_units;
             member->feed = (member->probe.transfer.packets - 1) * (6484 + draw(&crowd, 40000));
             member->flow = hashed ? draw(&crowd, 5) : 0;
-            member->probe.transfer.hash = member->flow;
+            /* they do not begin at the same line, but have one in common: the fourth */
+            member->probe.transfer.hash = member->flow * 64ull + (hashed ? draw(&crowd, 4) : 0);
             at += member->feed + 6484;
         } else {
             crowd_add(&crowd, i, draw(&crowd, endpoints), endpoints - 1 - draw(&crowd, 8), 16,

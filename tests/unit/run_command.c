@@ -119,10 +119,32 @@ static void bad_input_is_one_line(void **state)
                      "--trace: not with many runs");
     expect_bad_input(call(good, "--force", NULL), "--force: has no meaning without --out");
     expect_bad_input(call(good, "-j", "1000", NULL), "-j: allowed: 1 to 256");
+    expect_bad_input(call("-j1000", good, NULL), "-j: allowed: 1 to 256");
+    expect_bad_input(call("-jx", good, NULL), "for -j");
+    expect_bad_input(call(good, "-j", NULL), "-j");
+    expect_bad_input(call("--", "-j1", NULL), "\"-j1\"");
     expect_bad_input(call(good, "--trace", "/nonexistent/t", NULL), "/nonexistent/t");
     expect_bad_input(call(good, "--out", "/proc/nothing", NULL), "/proc/nothing");
     g_free(good);
     g_free(bad);
+}
+
+static void short_options_take_their_value_in_the_same_word(void **state)
+{
+    static const char *const forms[][2] = {
+        {"-j3", NULL}, {"-j", "3"}, {"--jobs=3", NULL}, {"--jobs", "3"}};
+    char *good = file("good.yaml", GOOD);
+    size_t i;
+
+    (void)state;
+    for (i = 0; i < G_N_ELEMENTS(forms); i++) {
+        struct done done = call(good, "--seeds", "1-4", forms[i][0], forms[i][1], NULL);
+
+        if (done.status != 0 || strstr(done.out, "4 runs: 4 hold") == NULL)
+            fail_msg("%s: exit %d, %s%s", forms[i][0], done.status, done.out, done.err);
+        forget(&done);
+    }
+    g_free(good);
 }
 
 static void lists(void **state)
@@ -529,6 +551,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_input_is_one_line),
+        cmocka_unit_test(short_options_take_their_value_in_the_same_word),
         cmocka_unit_test(lists),
         cmocka_unit_test(check_starts_nothing),
         cmocka_unit_test(verdicts_are_exit_codes),

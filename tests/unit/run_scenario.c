@@ -28,7 +28,7 @@ static const struct {
     {"[1]", "t:1: not a mapping; allowed: the fields of scenario, as \"field: value\""},
     {"seed: 1\n", "t:1: jobs: missing; it is required: what runs"},
     {JOB "sede: 1\n", "t:2: sede: unknown field; did you mean seed?; allowed: name, description, "
-                      "trace, seed, fabric, limits, jobs, faults, mutate, "
+                      "trace, seed, fabric, limits, oob, live, jobs, faults, mutate, "
                       "expect, sweep"},
     {JOB "seed: -1\n",
      "t:2: seed: \"-1\" is not allowed; allowed: a whole number, at most 9007199254740991"},
@@ -97,16 +97,17 @@ static const struct {
     {"jobs:\n- {name: 1a, nodes: 0, workload: barrier}\n",
      "t:2: jobs.0.name: not a name; allowed: at most 60 letters, digits, - and _, starting with a "
      "letter; not net, aries, "
-     "engine, all"},
+     "pmi, engine, all"},
     {"jobs:\n- {name: a, nodes: 0, workload: barrier}\n- {name: a, nodes: 1, workload: barrier}\n",
      "t:3: jobs.1.name: another job has this name; allowed: unique names"},
     {JOB "faults: [{do: drop}]\n", "t:2: faults.0.at: missing or not a single value; allowed: "
                                    "aries.packet, net.packet, aries.cq, aries.datagram, link, "
-                                   "router, node, cq, fabric, memory, error"},
+                                   "router, node, cq, fabric, memory, error, oob.message, "
+                                   "oob.server"},
     {JOB "faults: [{at: lnk, do: down}]\n",
      "t:2: faults.0.at: \"lnk\" is not allowed; did you mean link?; allowed: aries.packet, "
      "net.packet, aries.cq, "
-     "aries.datagram, link, router, node, cq, fabric, memory, error"},
+     "aries.datagram, link, router, node, cq, fabric, memory, error, oob.message, oob.server"},
     {JOB "faults: [{at: aries.packet, do: delay}]\n",
      "t:2: faults.0.do: \"delay\" is not allowed; allowed: drop, corrupt, fail"},
     {JOB "faults: [{at: aries.packet, do: fail, status: NONSENSE}]\n",
@@ -139,7 +140,7 @@ static const struct {
      "a letter; not `fired`"},
     {"fabric: {topology: single-switch}\n" JOB "faults: [{at: node, do: crash, node: 1}]\n",
      "t:3: faults.0.at: concerns Aries NICs, which a switched network has not; allowed there: "
-     "net.packet, link, router"},
+     "net.packet, oob.message, oob.server, link, router"},
     {"fabric: {topology: single-switch}\njobs:\n- {name: a, nodes: 0-1, workload: smsg_pingpong}\n",
      "t:3: jobs.0.workload: calls uGNI, but a switched network has no Aries NICs; allowed there: "
      "barrier, raw_messages"},
@@ -151,7 +152,8 @@ static const struct {
     {JOB "expect: [{metric: a.latency.p50}]\n",
      "t:2: expect.0: says no limit; allowed: below, above, equals, within"},
     {JOB "expect: [{metric: b.latency.p50, below: 1us}]\n",
-     "t:2: expect.0.metric: no job of this name; did you mean a?; allowed: a, net, aries, engine "
+     "t:2: expect.0.metric: no job of this name; did you mean a?; allowed: a, net, aries, pmi, "
+     "engine "
      "(then a dot and the metric)"},
     {JOB "expect: [{metric: a.latency.p50, below: soon}]\n",
      "t:2: expect.0.below: \"soon\" is not a limit; allowed: a number, a time such as 40us, a "

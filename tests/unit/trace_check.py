@@ -39,8 +39,8 @@ def compile_schema(proto, folder):
 class Checker:
     def __init__(self):
         self.tracks = {}
-        self.event_names = {}
-        self.argument_names = {}
+        self.event_names = collections.defaultdict(dict)  # by sequence: that of a process, in traces of several
+        self.argument_names = collections.defaultdict(dict)
         self.stacks = collections.defaultdict(list)
         self.last = {}
         self.flows = collections.Counter()
@@ -63,16 +63,17 @@ class Checker:
             require(track.name not in siblings, f"two tracks {track.name} below one")
         self.tracks[track.uuid] = track
 
-    def interned(self, data):
+    def interned(self, sequence, data):
+        names, arguments = self.event_names[sequence], self.argument_names[sequence]
         for name in data.event_names:
-            require(name.iid and name.iid not in self.event_names, f"name {name.iid} interned twice")
-            require(name.name not in self.event_names.values(), f"{name.name} has two numbers")
-            self.event_names[name.iid] = name.name
+            require(name.iid and name.iid not in names, f"name {name.iid} interned twice")
+            require(name.name not in names.values(), f"{name.name} has two numbers")
+            names[name.iid] = name.name
         for name in data.debug_annotation_names:
-            require(name.iid and name.iid not in self.argument_names, f"argument {name.iid} interned twice")
-            self.argument_names[name.iid] = name.name
+            require(name.iid and name.iid not in arguments, f"argument {name.iid} interned twice")
+            arguments[name.iid] = name.name
 
-    def event(self, time, event):
+    def event(self, sequence, time, event):
         track = self.tracks.get(event.track_uuid)
         require(track is not None, f"event on undescribed track {event.track_uuid}")
         require(not track.HasField("process"), "event on a process track")
@@ -82,9 +83,9 @@ class Checker:
         self.times.append(time)
         stack = self.stacks[event.track_uuid]
         if event.type in (BEGIN, INSTANT):
-            require(event.name_iid in self.event_names, f"name {event.name_iid} not interned before")
+            require(event.name_iid in self.event_names[sequence], f"name {event.name_iid} not interned before")
             require(len(event.debug_annotations) == 1, "an event without value")
-            require(self.argument_names.get(event.debug_annotations[0].name_iid) == "value", "argument's name")
+            require(self.argument_names[sequence].get(event.debug_annotations[0].name_iid) == "value", "argument's name")
         if event.type == BEGIN:
             require(not stack, f"slices overlap on {track.name}")
             stack.append(time)
@@ -106,15 +107,18 @@ class Checker:
         trace.DiscardUnknownFields()
         require(trace.ByteSize() == trace_size == size, "the schema does not cover every field")
         require(trace.packet, "no packet")
-        require(trace.packet[0].sequence_flags == CLEARED, "does not begin with cleared state")
+        sequences = set()
         for packet in trace.packet:
-            require(packet.trusted_packet_sequence_id == 1, "a packet of no sequence")
-            self.interned(packet.interned_data)
+            sequence = packet.trusted_packet_sequence_id
+            require(sequence, "a packet of no sequence")
+            require(sequence in sequences or packet.sequence_flags == CLEARED, "does not begin with cleared state")
+            sequences.add(sequence)
+            self.interned(sequence, packet.interned_data)
             if packet.HasField("track_descriptor"):
                 self.descriptor(packet.track_descriptor)
             if packet.HasField("track_event"):
                 require(packet.HasField("timestamp") and packet.sequence_flags == NEEDS, "an event's frame")
-                self.event(packet.timestamp, packet.track_event)
+                self.event(sequence, packet.timestamp, packet.track_event)
         require(not any(self.stacks.values()), "slices without end")
 
     def summary(self, trace):

@@ -33,11 +33,11 @@ def test_aries_48_all_judged_rows_pass():
     assert done.returncode == 0 and told["failed"] == 0
     assert told["passed"] + told["reported"] == len(told["rows"]) == 80
     # Whoever reports a row instead of judging it has to say so here, too.
-    assert told["reported"] == 11
+    assert told["reported"] == 10
 
 
 def test_the_table_ends_with_a_count():
-    done = program("V83", "V84", "V51")
+    done = program("V83", "V84", "V81")
     assert done.returncode == 0
     assert done.stdout.rstrip().endswith("2 passed, 0 failed, 1 reported only")
     assert program("V999").returncode == 2
@@ -138,6 +138,9 @@ def store_time(size, host):
     return 0 if size <= 8 else host["store"] * (min(size, 1024) / 11.4 + max(0, size - 1024) / 3.7)
 
 
+GREEN_HOP = 95  # ns
+
+
 def closed_form(operation, unit, size, hops, host):
     """From the call until its event was collected: calls, source, network, target, network, source."""
     network, pipeline = 50 + 100 * hops, 40
@@ -171,7 +174,9 @@ def test_latency_follows_the_stages_at_all_sizes(tmp_path, profile, operation, u
     values = latencies(tmp_path, profile, operation, unit, hops, sizes)
     for size, value in zip(sizes, values):
         expected = closed_form(operation, unit, size, hops, HOSTS[profile])
-        # The serialisation of the last packet is not in the formula; medians are read from a histogram.
-        assert -0.015 < value / expected - 1 < 0.04, f"{size} bytes: {value:.0f} ns instead of {expected:.0f}"
+        # The serialisation of the last packet is not in the formula; medians are read from a histogram. A stream of packets
+        # is faster than the one green link between the two: its last packets wait, or make a detour, by one green hop.
+        tail = GREEN_HOP if hops and size > 64 else 0
+        assert 0.985 * expected < value < 1.04 * expected + tail, f"{size} bytes: {value:.0f} ns instead of {expected:.0f}"
     for size, before, after in zip(sizes[1:], values, values[1:]):
         assert after > before * 0.999, f"{size} bytes are faster than less"

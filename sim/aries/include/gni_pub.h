@@ -729,6 +729,7 @@ uint64_t gni_ce_res_get_red_id(gni_ce_result_t *result);
 
 #define GNI_JOB_INVALID_LIMIT (-1) /* leave this limit as it is */
 #define GNI_JOB_CTRL_NTT_CLEANUP (0x01)
+/* Names for the channels of the collective engine. No field takes them: ce_limit is a number. */
 #define GNI_JOB_CTRL_CE0_MASK (1 << 0)
 #define GNI_JOB_CTRL_CE1_MASK (1 << 1)
 #define GNI_JOB_CTRL_CE2_MASK (1 << 2)
@@ -754,7 +755,7 @@ typedef struct gni_job_limits {
     int32_t fma_limit;
     int32_t bte_limit; /* outstanding descriptors */
     int32_t cq_limit;
-    int32_t ntt_ctrl; /* GNI_JOB_CTRL_ */
+    int32_t ntt_ctrl; /* GNI_JOB_CTRL_NTT_CLEANUP */
     int32_t ntt_base;
     int32_t ntt_size;
 } gni_job_limits_t;

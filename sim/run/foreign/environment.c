@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The environment of a rank: what a launcher on the machine would export, and `env:` of the
- * scenario. Nothing of the user's own environment, so that runs are the same everywhere. Programs
- * may write into the texts (many cut PMI_GNI_LOC_ADDR with strtok).
+ * The environment of a rank that executes a program: as that of every rank (environment.c of
+ * sim/run), but the program's own. It may write into the texts (many cut PMI_GNI_LOC_ADDR with
+ * strtok).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -69,37 +69,13 @@ static void set(struct foreign_process *process, const char *name, const char *v
         free(text);
 }
 
-static void set_number(struct foreign_process *process, const char *name, uint64_t value)
+static void set_variable(void *process, const char *name, const char *value)
 {
-    char text[24];
-
-    snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
-    set(process, name, text);
-}
-
-/* "16:80" */
-static void set_credentials(struct foreign_process *process)
-{
-    const struct cray_job *job = &process->rank->job->cray;
-    GString *ptags = g_string_new(NULL), *cookies = g_string_new(NULL);
-    uint32_t i;
-
-    for (i = 0; i < job->credentials; i++) {
-        g_string_append_printf(ptags, "%s%u", i != 0 ? ":" : "", job->credential[i].ptag);
-        g_string_append_printf(cookies, "%s%u", i != 0 ? ":" : "", job->credential[i].cookie);
-    }
-    set(process, "PMI_GNI_PTAG", ptags->str);
-    set(process, "PMI_GNI_COOKIE", cookies->str);
-    g_string_free(ptags, TRUE);
-    g_string_free(cookies, TRUE);
+    set(process, name, value);
 }
 
 bool foreign_environment_fill(struct foreign_process *process)
 {
-    const struct rank *rank = process->rank;
-    const struct tree *given = rank->job->scenario->env;
-    size_t i;
-
     process->variables.environment = calloc(FOREIGN_ENVIRONMENT_MAX, sizeof(char *));
     process->own = calloc(FOREIGN_ENVIRONMENT_MAX, sizeof(char *));
     if (process->variables.environment == NULL || process->own == NULL)
@@ -108,15 +84,7 @@ bool foreign_environment_fill(struct foreign_process *process)
     set(process, "HOME", "/");
     set(process, "LANG", "C");
     set(process, "TMPDIR", "/tmp");
-    set_credentials(process);
-    set(process, "PMI_GNI_DEV_ID", "0");
-    set_number(process, "PMI_GNI_LOC_ADDR",
-               aries_nic_address(rank->job->cluster->aries, rank->node));
-    set_number(process, "PMI_FORK_RANK", rank->id);
-    set_number(process, "ALPS_APP_PE", rank->id);
-    set(process, "PMI_NO_FORK", "1");
-    for (i = 0; given != NULL && i < given->count; i++)
-        set(process, given->items[i]->key, given->items[i]->text);
+    rank_for_each_variable(process->rank, set_variable, process);
     return true;
 }
 
@@ -132,13 +100,17 @@ void foreign_environment_free(struct foreign_process *process)
 
 /* ---- what programs do with it ---------------------------------------------------------------- */
 
-static char *shim_getenv(const char *name)
+char *foreign_environment_get(const struct foreign_process *process, const char *name)
 {
-    const struct foreign_process *process = foreign_self();
     size_t length = strlen(name);
     char *text = process->variables.environment[find(process, name, length)];
 
     return text != NULL ? text + length + 1 : NULL;
+}
+
+static char *shim_getenv(const char *name)
+{
+    return foreign_environment_get(foreign_self(), name);
 }
 
 static int shim_setenv(const char *name, const char *value, int overwrite)

@@ -1,71 +1,40 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Files by which programs for Cray systems recognise one and learn where they are. All others are
- * the host's. What is written into one of these is lost, as it goes to nobody.
- */
+/* The files of cray/node_files.h, of each rank's node. All others are the host's. */
 #define _GNU_SOURCE /* memfd_create, dlinfo, pthread_*_np */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cray/node_files.h"
 #include "foreign.h"
 #include "internal.h"
 
 /* The text of such a file; false: it is none. */
-static bool content_of(const char *path, char *text, size_t size)
+static bool content_of(const char *path, char *text)
 {
     const struct rank *rank = foreign_self()->rank;
     struct net_coordinates at;
 
-    if (strcmp(path, "/proc/version") == 0) {
-        snprintf(text, size, "Linux version 4.12.14-cray_ari_c (jacquard) #1 SMP\n");
-    } else if (strcmp(path, "/proc/cray_xt/nid") == 0) {
-        snprintf(text, size, "%u\n", rank->node);
-    } else if (strcmp(path, "/proc/cray_xt/cname") == 0) {
-        if (!net_coordinates(rank->job->cluster->net, rank->node, &at))
-            memset(&at, 0, sizeof(at));
-        snprintf(text, size, "c%u-0c%us%un%u\n", at.group, at.chassis, at.slot, at.node);
-    } else if (strcmp(path, "/proc/job") == 0) {
-        snprintf(text, size, "corespec 0 num_sys_cpus 0\n");
-    } else if (g_str_has_prefix(path, "/proc/self/task/") &&
-               g_str_has_suffix(path, "/task_is_app")) {
-        snprintf(text, size, "1\n");
-    } else if (strcmp(path, "/etc/opt/cray/release/clerelease") == 0) {
-        snprintf(text, size, "6.0.UP07\n");
-    } else {
+    if (!cray_node_file(path))
         return false;
-    }
+    if (!net_coordinates(rank->job->cluster->net, rank->node, &at))
+        memset(&at, 0, sizeof(at));
+    cray_node_file_text(
+        path, &(struct cray_place){rank->node, at.group, at.chassis, at.slot, at.node}, text);
     return true;
-}
-
-/* A file of its own each time: what one rank writes no other reads. */
-static int open_content(const char *text, int flags)
-{
-    int file = memfd_create("cray", flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
-
-    if (file < 0)
-        return -1;
-    if (write(file, text, strlen(text)) != (ssize_t)strlen(text) || lseek(file, 0, SEEK_SET) != 0) {
-        close(file);
-        errno = EIO;
-        return -1;
-    }
-    return file;
 }
 
 static int shim_open(const char *path, int flags, ...)
 {
-    char text[256];
+    char text[CRAY_NODE_FILE_BYTES];
     va_list more;
     int mode;
 
-    if (content_of(path, text, sizeof(text)))
-        return open_content(text, flags);
+    if (content_of(path, text))
+        return cray_node_file_open(text, flags);
     va_start(more, flags);
     mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(more, int) : 0;
     va_end(more);
@@ -74,36 +43,26 @@ static int shim_open(const char *path, int flags, ...)
 
 static FILE *shim_fopen(const char *path, const char *mode)
 {
-    char text[256];
-    FILE *stream;
-    int file;
+    char text[CRAY_NODE_FILE_BYTES];
 
-    if (!content_of(path, text, sizeof(text)))
-        return fopen(path, mode);
-    file = open_content(text, 0);
-    if (file < 0)
-        return NULL;
-    stream = fdopen(file, mode);
-    if (stream == NULL)
-        close(file);
-    return stream;
+    return content_of(path, text) ? cray_node_file_stream(text, mode) : fopen(path, mode);
 }
 
 static int shim_access(const char *path, int how)
 {
-    char text[256];
+    char text[CRAY_NODE_FILE_BYTES];
 
-    return content_of(path, text, sizeof(text)) ? 0 : access(path, how);
+    return content_of(path, text) ? cray_node_file_access(how) : access(path, how);
 }
 
 static int shim_stat(const char *path, struct stat *to)
 {
-    char text[256];
+    char text[CRAY_NODE_FILE_BYTES];
     int file, status;
 
-    if (!content_of(path, text, sizeof(text)))
+    if (!content_of(path, text))
         return stat(path, to);
-    file = open_content(text, 0);
+    file = cray_node_file_open(text, 0);
     if (file < 0)
         return -1;
     status = fstat(file, to);

@@ -30,6 +30,7 @@ struct foreign_image;
  */
 struct foreign_image *foreign_image_open(const char *path, char **error);
 void foreign_image_close(struct foreign_image *image);
+bool foreign_image_uses_libfabric(const struct foreign_image *image); /* was linked to it */
 
 /*
  * Variables of the C library that a program and the library both write: each rank has its own. `at`
@@ -119,6 +120,8 @@ void foreign_free(struct rank *rank);
 /* ---- its environment (environment.c) --------------------------------------------------------- */
 
 bool foreign_environment_fill(struct foreign_process *process);
+char *foreign_environment_get(const struct foreign_process *process,
+                              const char *name); /* NULL: not set */
 void foreign_environment_free(struct foreign_process *process);
 
 /* ---- replacements (shims.c, threads.c, files.c) ---------------------------------------------- */

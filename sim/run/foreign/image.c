@@ -65,14 +65,23 @@ struct foreign_image {
     GArray *variable_slots, *variable_copies; /* struct place, `bytes` says which variable */
     struct functions init, fini;
     uintptr_t main, relro, relro_bytes;
+    bool libfabric;
     /* while it is read */
     const ElfW(Phdr) * segments;
     uint16_t segment_count;
 };
 
-static const char *const our_libraries[] = {
-    "libugni.so.0",  "libpmi.so.0", "libalpslli.so.0",    "libalpsutil.so.0",  "libudreg.so.0",
-    "libxpmem.so.0", "librca.so.0", "libwlm_detect.so.0", "libhugetlbfs.so.0", NULL};
+static const char *const our_libraries[] = {"libugni.so.0",
+                                            "libpmi.so.0",
+                                            "libpmi2.so.0",
+                                            "libalpslli.so.0",
+                                            "libalpsutil.so.0",
+                                            "libudreg.so.0",
+                                            "libxpmem.so.0",
+                                            "librca.so.0",
+                                            "libwlm_detect.so.0",
+                                            "libhugetlbfs.so.0",
+                                            NULL};
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
@@ -300,7 +309,7 @@ static void take_functions(struct functions *functions, const struct dynamic *dy
 }
 
 /* In an executable the linker has bound its own symbols already. */
-static void change_dynamic(const struct dynamic *dynamic)
+static void change_dynamic(struct foreign_image *image, const struct dynamic *dynamic)
 {
     bool symbolic = dynamic_value(dynamic, DT_FLAGS_1) & DF_1_PIE;
     size_t i;
@@ -310,6 +319,8 @@ static void change_dynamic(const struct dynamic *dynamic)
 
         switch (entry->d_tag) {
         case DT_NEEDED:
+            if (strcmp(string_at(dynamic, entry->d_un.d_val), "libfabric.so.1") == 0)
+                image->libfabric = true;
             if (!g_strv_contains(our_libraries, string_at(dynamic, entry->d_un.d_val)))
                 break;
             entry->d_tag = symbolic ? DT_DEBUG : DT_SYMBOLIC;
@@ -358,7 +369,7 @@ static void change(struct foreign_image *image, const struct dynamic *dynamic)
         image->relro = relro->p_vaddr;
         image->relro_bytes = relro->p_memsz;
     }
-    change_dynamic(dynamic);
+    change_dynamic(image, dynamic);
 }
 
 struct foreign_image *foreign_image_open(const char *path, char **error)
@@ -405,6 +416,11 @@ void foreign_image_close(struct foreign_image *image)
     g_array_free(image->variable_copies, TRUE);
     g_free(image->bytes);
     g_free(image);
+}
+
+bool foreign_image_uses_libfabric(const struct foreign_image *image)
+{
+    return image->libfabric;
 }
 
 /* ---- loading --------------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 
 #include "foreign.h"
 #include "internal.h"
+#include "libfabric.h"
 
 enum { EXIT_ABORTED = 134, EXIT_NOT_STARTED = 127 }; /* as a shell reports them */
 
@@ -18,16 +19,17 @@ struct foreign_process *foreign_self(void)
 
 /* ---- start ----------------------------------------------------------------------------------- */
 
-static char **make_arguments(const struct scenario_job *job, int *count)
+static char **make_arguments(const struct app *app, int *count)
 {
-    size_t given = job->argv != NULL ? job->argv->count : 0, i;
+    const struct tree *argv = app->scenario->argv;
+    size_t given = app->argv != NULL ? g_strv_length(app->argv) : argv != NULL ? argv->count : 0, i;
     char **arguments = calloc(given + 2, sizeof(char *));
 
     if (arguments == NULL)
         g_error("no memory for the arguments of a rank");
-    arguments[0] = strdup(job->program);
+    arguments[0] = strdup(app->scenario->program);
     for (i = 0; i < given; i++)
-        arguments[i + 1] = strdup(job->argv->items[i]->text);
+        arguments[i + 1] = strdup(app->argv != NULL ? app->argv[i] : argv->items[i]->text);
     *count = (int)given + 1;
     return arguments;
 }
@@ -46,7 +48,7 @@ static struct foreign_process *create(struct rank *rank)
     struct foreign_process *process = g_new0(struct foreign_process, 1);
 
     process->rank = rank;
-    process->image = rank->job->scenario->workload->foreign;
+    process->image = rank->app->scenario->workload->foreign;
     rank->foreign = process;
     /* As in a process that never called srandom(). */
     initstate_r(1, process->random_state, sizeof(process->random_state), &process->random);
@@ -57,17 +59,19 @@ static struct foreign_process *create(struct rank *rank)
 int foreign_main(struct rank *rank)
 {
     struct foreign_process *process = create(rank);
-    const char *name = rank->job->scenario->name;
+    const char *name = rank->job->name;
     char *why = NULL, **arguments;
     int count, code;
 
     if (!foreign_environment_fill(process) ||
-        !foreign_image_load(process->image, name, &process->variables, &process->copy, &why)) {
-        rank_fail(rank, "%s: %s", rank->job->scenario->program, why != NULL ? why : "no memory");
+        !foreign_image_load(process->image, name, &process->variables, &process->copy, &why) ||
+        /* A library of the program's may have brought it. */
+        (libfabric_is_loaded() && !libfabric_start(&why))) {
+        rank_fail(rank, "%s: %s", rank->app->scenario->program, why != NULL ? why : "no memory");
         g_free(why);
         return EXIT_NOT_STARTED;
     }
-    arguments = make_arguments(rank->job->scenario, &count);
+    arguments = make_arguments(rank->app, &count);
     foreign_image_construct(process->image, &process->copy, count, arguments,
                             process->variables.environment);
     code = process->copy.main(count, arguments, process->variables.environment);

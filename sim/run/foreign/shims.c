@@ -250,7 +250,7 @@ static pid_t shim_getppid(void)
 /* Ordinary users of the machine are all the same one. */
 static uid_t shim_getuid(void)
 {
-    return foreign_self()->rank->job->scenario->privileged ? 0 : 1000;
+    return foreign_self()->rank->app->scenario->privileged ? 0 : 1000;
 }
 
 static int shim_gethostname(char *name, size_t size)

@@ -15,6 +15,7 @@
 
 #include "foreign.h"
 #include "internal.h"
+#include "port/port_fiber.h"
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
@@ -111,6 +112,7 @@ static void kill_fiber(struct foreign_thread *thread)
 {
     struct rank *rank = thread->process->rank;
 
+    port_forget(rank, thread->fiber);
     if (rank->process != NULL)
         aries_process_unbind(rank->process, thread->fiber);
     sim_fiber_kill(thread->fiber);
@@ -194,7 +196,7 @@ static int shim_create(pthread_t *id, const pthread_attr_t *attributes, void *(*
     if (attributes != NULL)
         pthread_attr_getdetachstate(attributes, &detach);
     sim_settle();
-    snprintf(name, sizeof(name), "%s.%u thread", rank->job->scenario->name, rank->id);
+    snprintf(name, sizeof(name), "%s.%u thread", rank->job->name, rank->id);
     *thread = (struct foreign_thread){.process = process,
                                       .start = start,
                                       .arg = arg,

@@ -67,12 +67,17 @@ double rank_arg_real(const struct rank *rank, const char *name);
 bool rank_arg_bool(const struct rank *rank, const char *name);
 const char *rank_arg_choice(const struct rank *rank, const char *name);
 
-/* Out of band, as a launcher would do it: costs a fixed time, cannot fail. All ranks of the job
- * must call. */
+/*
+ * The harness's own meeting: 10 us after the last arrival all go on at the same time, so that what
+ * is measured behind it begins together. Cannot fail, waits for no rank that is gone. All ranks of
+ * the job must call.
+ */
 void rank_barrier(struct rank *rank);
 /*
- * The same without a copy per rank: all parts by rank, one read-only table for the whole job, kept
- * to its end. What large jobs use for addresses and memory handles.
+ * Everybody's part by rank, one read-only table for the whole job, kept to its end; zeros for who
+ * is gone. What large jobs use for addresses and memory handles. Goes through PMI (put, fence, read
+ * the committed table; docs/pmi2.md, "In simulation") and takes the time that this takes, then as
+ * rank_barrier(). Before PMI2_Finalize() only.
  */
 const void *rank_exchange(struct rank *rank, const void *mine, size_t bytes);
 void rank_allgather(struct rank *rank, const void *mine, void *all,
@@ -80,6 +85,11 @@ void rank_allgather(struct rank *rank, const void *mine, void *all,
 
 /* Virtual time in picoseconds. Reading it makes a polling loop be simulated poll by poll. */
 uint64_t rank_now(void);
+/*
+ * The same for a program that only notes the time, and waits by other means: nobody else gets on
+ * meanwhile, which costs the simulator less.
+ */
+uint64_t rank_stamp(void);
 void rank_compute(uint64_t ps); /* the CPU is busy */
 /* Spins until *word == value as a CPU does on memory that the NIC writes. */
 void rank_spin_until(const volatile uint64_t *word, uint64_t value);

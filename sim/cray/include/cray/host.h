@@ -2,7 +2,7 @@
 /*
  * What the libraries of this folder ask whoever runs the processes of a job. sim-run answers for
  * its ranks (cray_host_set). Without a host, as when a program is started by itself, the caller is
- * a process of its own: PMI makes it a job of one, and ALPS is not there.
+ * a process of its own, and ALPS is not there.
  */
 #ifndef JACQUARD_CRAY_HOST_H
 #define JACQUARD_CRAY_HOST_H
@@ -18,8 +18,6 @@ struct cray_credential {
     uint32_t cookie;
 };
 
-struct pmi_kvs; /* pmi/kvs.h */
-struct pmi_state;
 struct udreg_cache;
 struct alps_request;
 
@@ -29,7 +27,6 @@ struct cray_job {
     uint32_t size; /* processes */
     uint32_t credentials;
     struct cray_credential credential[CRAY_CREDENTIALS_MAX];
-    struct pmi_kvs *kvs; /* NULL until somebody put something; cray_job_clear frees it */
 };
 
 /* A process. The pointers belong to the libraries, start as NULL and are freed by
@@ -38,7 +35,6 @@ struct cray_process {
     struct cray_job *job;
     uint32_t rank;
     uint32_t address; /* PE address of its NIC */
-    struct pmi_state *pmi;
     struct udreg_cache *udreg;
     struct alps_request *alps;
     bool alps_locked;
@@ -49,10 +45,6 @@ struct cray_host {
     uint32_t (*nid_of)(const struct cray_process *self, uint32_t rank); /* node of a rank */
     uint32_t (*nodes)(const struct cray_process *self); /* of the machine: 0 … nodes-1 */
     bool (*node_up)(const struct cray_process *self, uint32_t nid);
-    /* Collective over the job; zero bytes: a barrier. `all` by rank. False: it cannot be done. */
-    bool (*allgather)(struct cray_process *self, const void *mine, void *all, size_t bytes);
-    /* Ends the job with this exit code. Does not return. */
-    void (*abort)(struct cray_process *self, int code, const char *text);
 };
 
 void cray_host_set(const struct cray_host *host); /* NULL: none */
@@ -61,6 +53,5 @@ struct cray_process *cray_process_in_job(void); /* NULL: the caller is in no job
 struct cray_process *cray_process_self(void); /* never NULL: a job of one when there is no host */
 
 void cray_process_clear(struct cray_process *process);
-void cray_job_clear(struct cray_job *job);
 
 #endif

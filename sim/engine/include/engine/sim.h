@@ -41,13 +41,28 @@ struct sim_event {
 };
 
 /*
- * An event that tells what its handler will look at first: that and the line after it are fetched
- * into the cache shortly before. `look` may be any address, also one that is not valid.
+ * An event that has fetched into the cache what its handler will look at. Shortly before its time
+ * `fetch` is called with stage 0, some events later with stage 1, then with 2: what a stage fetched
+ * is there in the next, so that pointers can be followed. The line in which the event begins is
+ * there in stage 0. Stages may be left out and come twice. It must change nothing, and is not
+ * called when it is NULL.
  */
 struct sim_hinted {
     struct sim_event event;
-    const void *look;
+    void (*fetch)(struct sim_event *event, unsigned stage);
 };
+#define SIM_LINE 64u /* bytes that are fetched at a time */
+static inline void sim_fetch(const void *what, unsigned lines)
+{
+    unsigned i;
+
+    if (what == NULL) /* an address without memory costs a walk through the page tables each time */
+        return;
+    for (i = 0; i < lines; i++)
+        __builtin_prefetch((const char *)what + i * SIM_LINE, 1);
+    /* GCC takes a function that does nothing else for one without effect, and leaves it out. */
+    __asm__ volatile("");
+}
 
 /* An event that can be cancelled in O(1); after sim_timer_cancel its memory may be freed at once.
  */
@@ -69,14 +84,21 @@ struct sim_core {
     uint64_t digest; /* rolling digest of every trace point, see trace.h */
     uint64_t flows; /* flow numbers handed out, see trace_flow_new() */
     uint64_t progress; /* bumped by sim_progress(): something the user would call progress */
+    /* Not 0: what runs is not part of the simulation, and must not change it: the trace, say. */
+    uint32_t outside;
 };
 extern struct sim_core sim_core;
 
+#ifdef SIM_WALL
+/* In a plain process: the time of its clock. */
+sim_time_t sim_now(void);
+#else
 /* Virtual time of the event being handled. Inside a fiber prefer sim_local_time(). */
 static inline sim_time_t sim_now(void)
 {
     return sim_core.now;
 }
+#endif
 
 void sim_event_schedule(struct sim_event *event, sim_time_t at); /* at >= sim_now() */
 void sim_hinted_schedule(struct sim_hinted *event, sim_time_t at); /* the same */
@@ -140,15 +162,32 @@ struct sim_fiber *sim_fiber_start(void (*main)(void *arg), void *arg, const char
                                   sim_time_t at);
 void sim_fiber_kill(
     struct sim_fiber *fiber); /* never runs again (a crashed node); not the running one */
+#ifndef SIM_WALL
 static inline struct sim_fiber *sim_fiber_self(void)
 {
     return sim_core.fiber;
 }
+#endif
+/*
+ * What a fiber (NULL: the running one, if any) will look at when it has waited: so many bytes from
+ * `what` on, at most 1 KiB, are fetched with the fiber. The last SIM_FIBER_LOOKS are remembered;
+ * they need not be valid any more by then.
+ */
+#define SIM_FIBER_LOOKS 14
+#ifndef SIM_WALL
+void sim_fiber_looks(struct sim_fiber *fiber, const void *what, size_t bytes);
+#endif
+/* For the `fetch` of an event that wakes the fiber. */
+void sim_fiber_fetch(const struct sim_fiber *fiber, unsigned stage);
 const char *sim_fiber_name(const struct sim_fiber *fiber);
 void *sim_fiber_owner(
     const struct sim_fiber *fiber); /* whatever sim_fiber_set_owner stored, NULL at first */
 void sim_fiber_set_owner(struct sim_fiber *fiber, void *owner);
+/* The same, for what its owner keeps of it. */
+void *sim_fiber_note(const struct sim_fiber *fiber);
+void sim_fiber_set_note(struct sim_fiber *fiber, void *note);
 
+#ifndef SIM_WALL
 /* Charges CPU time to the running fiber; no effect in an event handler. */
 static inline void sim_spend(sim_time_t cost)
 {
@@ -162,6 +201,17 @@ static inline void sim_spend(sim_time_t cost)
 static inline sim_time_t sim_local_time(void)
 {
     return sim_core.fiber != NULL ? sim_core.local : sim_core.now;
+}
+
+/* sim_local_time() where it is of use to the model of CPU time only; whether the fiber is behind.
+ */
+static inline sim_time_t sim_charged_time(void)
+{
+    return sim_local_time();
+}
+static inline bool sim_behind(void)
+{
+    return sim_local_time() < sim_now();
 }
 
 void sim_settle_blocking(void); /* slow path of sim_settle */
@@ -179,6 +229,7 @@ static inline void sim_settle(void)
             sim_settle_blocking();
     }
 }
+#endif
 
 void sim_sleep_until(sim_time_t at);
 
@@ -188,6 +239,16 @@ struct sim_wait {
     const char *text;
     void (*describe)(const void *what, char *buffer, size_t size);
     const void *what;
+    uint32_t id; /* for sim_poll: of `what`, among all there ever were (sim_new_ids) */
+#ifdef SIM_WALL
+    /* Whether there is a reason to wake it; NULL: each change is one. */
+    bool (*ready)(const void *on);
+    const void *on;
+#define SIM_WAKES(function, object) .ready = (function), .on = (object)
+#else
+/* Its functions are then unused. */
+#define SIM_WAKES(function, object)
+#endif
 };
 
 /*
@@ -210,9 +271,11 @@ void sim_notify(struct sim_fiber *fiber);
 /*
  * One poll of a queue by the running fiber, the heart of idle polling. Settles; when `ready(what)`
  * returns true at once. Otherwise the poll lasts `cost` and watches all the time: true as soon as
- * ready, false at its end. `what` names the queue (with `wait->what`), `ready` must depend only on
- * state whose every change is followed by sim_notify() of this fiber at the time of the change.
- * What else the program looks at between polls must be followed by sim_wake().
+ * ready, false at its end. wait->id names the queue that `wait->what` points to; an address does
+ * not: the host's allocator gives it to others later, and how it does that is no part of the
+ * simulation. `ready` must depend only on state whose every change is followed by sim_notify() of
+ * this fiber at the time of the change. What else the program looks at between polls must be
+ * followed by sim_wake().
  *
  * A poll watches the half-open interval [local, local + cost): what happens at its very end is for
  * the next.
@@ -224,10 +287,22 @@ void sim_notify(struct sim_fiber *fiber);
  * cycle; so calls that change something must break, and so must code that counts its fruitless
  * polls.
  */
+#ifndef SIM_WALL
 bool sim_poll(const struct sim_wait *wait, bool (*ready)(const void *what), sim_time_t cost);
+
+/* The first of `count` numbers in a row that nothing else in this run has. */
+uint32_t sim_new_ids(uint32_t count);
 
 /* The running fiber did something between two polls: it is not idling. */
 void sim_idle_break(void);
+#endif
+
+/*
+ * The running fiber has something that others wait for, a lock say, and gives it back: between the
+ * two it is not parked, but polls on. (It may be parked in another poll of the same cycle.)
+ */
+void sim_hold(void);
+void sim_release(void);
 
 /* sim_local_time() for user code that may decide on it: polling that reads the clock is simulated
  * poll by poll. */
@@ -240,5 +315,9 @@ sim_time_t sim_clock_read(void);
 void sim_for_each_waiter(void (*visit)(const char *name, const char *why, sim_time_t since,
                                        void *arg),
                          void *arg);
+
+#ifdef SIM_WALL
+#include "engine/wall.h"
+#endif
 
 #endif

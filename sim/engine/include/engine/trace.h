@@ -56,6 +56,20 @@ extern bool trace_on;
  * failure (a full disk): trace_close tells, once and for all.
  */
 bool trace_open(const char *path, char **error);
+/*
+ * The same for a process that is one of several, with a trace each: its tracks, its sequence of
+ * packets and its time are such that the traces may be concatenated to one.
+ */
+struct trace_process {
+    uint32_t pid; /* never 0, and of no other one of them */
+    const char *name; /* copied */
+    sim_time_t origin; /* points count from here */
+};
+bool trace_open_of(const char *path, const struct trace_process *process, char **error);
+/* Ends what has ended and writes what there is: so much stays when the process is killed. */
+void trace_flush(sim_time_t now);
+/* In a forked child: the trace is its parent's. */
+void trace_forget(void);
 /* Before the rank's first point; "clients 3", copied. No effect when no trace is open. */
 void trace_set_rank_name(uint32_t node, uint32_t index, const char *name);
 /* Flushes. False when something could not be written; true when none is open. */
@@ -63,6 +77,17 @@ bool trace_close(char **error);
 void trace_write(const struct trace_point *point); /* use trace() */
 uint64_t trace_points_written(void); /* since the last trace_open */
 
+#ifdef SIM_WALL
+/* Nothing is repeated exactly in a plain process: there is no digest, and no cost when off. */
+#define trace(kind, track, node, index, name, time, duration, flow, value)       \
+    do {                                                                         \
+        if (sim_unlikely(trace_on)) {                                            \
+            struct trace_point trace_point = {kind, track,    node, index, name, \
+                                              time, duration, flow, value};      \
+            trace_write(&trace_point);                                           \
+        }                                                                        \
+    } while (0)
+#else
 /*
  * The digest takes the first character of the name only: enough to tell points apart, and no string
  * walk. The order of points counts. All but two multiplications are off the chain from point to
@@ -83,6 +108,29 @@ static inline void trace(enum trace_kind kind, enum trace_track track, uint32_t 
         struct trace_point point = {kind, track, node, index, name, time, duration, flow, value};
         trace_write(&point);
     }
+}
+#endif
+
+/* When something begins that is told at its end; in a plain process nobody asks without a trace. */
+static inline sim_time_t trace_begin(void)
+{
+#ifdef SIM_WALL
+    return sim_unlikely(trace_on) ? sim_now() : 0;
+#else
+    return sim_local_time();
+#endif
+}
+
+/* What a call took since then: measured in a plain process, else as `modelled`. */
+static inline sim_time_t trace_taken(sim_time_t began, sim_time_t modelled)
+{
+#ifdef SIM_WALL
+    (void)modelled;
+    return sim_now() - began;
+#else
+    (void)began;
+    return modelled;
+#endif
 }
 
 /* A flow number, never 0, that is unique in the simulation and depends only on the order of calls.

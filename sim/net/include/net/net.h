@@ -60,6 +60,7 @@ struct net_flight {
             uint32_t link[NET_PATH_MAX];
             uint32_t left_ns[NET_PATH_MAX]; /* when its last unit leaves that link, from `sent` */
         };
+        struct net_fan *fan; /* F1, several paths */
         struct { /* F2 */
             struct sim_event next; /* the next packet is handed over */
             sim_time_t feed, arrival, delay;
@@ -76,7 +77,7 @@ struct net_transfer {
     /* Fires at the arrival of the last unit at the target NIC's input, see net_send. */
     union {
         struct sim_event event;
-        struct sim_hinted hinted; /* `look`: the caller's, for the cache; need not be set */
+        struct sim_hinted hinted; /* `fetch`: the caller's, for the cache; may be NULL */
     };
     uint32_t source, target;
     uint32_t units; /* on the wire, all packets together */
@@ -85,19 +86,24 @@ struct net_transfer {
     uint8_t class; /* enum net_class */
     uint8_t route; /* enum net_route */
     bool streamed; /* not the first chunk of its message: see docs/model-network.md, "Spreading" */
-    uint64_t hash; /* hashed modes: same hash, same path (destination cache line) */
-    sim_time_t lead; /* the packets before the last one were ready over so long before the head's
-                      * time (acknowledgements of what came bit by bit); 0: all are sent now */
-    sim_time_t drain; /* F2: how long each packet keeps the target NIC's input busy; what it cannot
-                       * take waits in the network. 0: it takes all that comes */
-    sim_time_t lag; /* `event` fires so much after the arrival (the receiver's pipeline: saves it an
-                     * event); a transfer that is lost fires without it */
     /* results */
     uint8_t status; /* enum net_status */
     uint8_t hops; /* links between routers taken */
     bool poisoned; /* a fault marked the payload */
     bool minimal; /* took a minimal path */
     bool duplicated; /* a fault made two of it: the device delivers it twice, in the same event */
+    /* Adaptive modes, of its message (see "The tail of a stream" there): packets sent before it,
+     * and over how long (ps, no more than the field holds); time from packet to packet at its end.
+     * pace 0: it is no part of a stream. */
+    uint32_t ahead, since, pace;
+    uint64_t hash; /* hashed modes: destination cache line of the first packet, the others have
+                    * the ones that follow; same line, same path */
+    sim_time_t lead; /* the packets before the last one were ready over so long before the head's
+                      * time (acknowledgements of what came bit by bit); 0: all are sent now */
+    sim_time_t drain; /* F2: how long each packet keeps the target NIC's input busy; what it cannot
+                       * take waits in the network. 0: it takes all that comes */
+    sim_time_t lag; /* `event` fires so much after the arrival (the receiver's pipeline: saves it an
+                     * event); a transfer that is lost fires without it */
     struct net_flight flight; /* private */
 };
 
@@ -188,8 +194,8 @@ sim_time_t net_idle_latency(const struct net *net, uint32_t source, uint32_t tar
 uint32_t net_minimal_hops(const struct net *net, uint32_t source, uint32_t target);
 /*
  * Ceiling of the open paths, in wire units per microsecond; no stream of a pair is faster for long.
- * One path for the fixed modes; INFINITY where the network is no bound (same router, or adaptive
- * with at least 4 ports); 0 when nothing leads there.
+ * One path for the fixed modes, that of a line for the hashed ones; INFINITY where the network is
+ * no bound (same router, or adaptive with at least 4 ports); 0 when nothing leads there.
  */
 double net_path_rate(const struct net *net, uint32_t source, uint32_t target, enum net_route route);
 
@@ -218,6 +224,21 @@ bool net_link_set_error_rate(struct net *net, uint32_t router_a, uint32_t router
                              double rate);
 bool net_router_set_alive(struct net *net, uint32_t router, bool alive);
 bool net_router_alive(const struct net *net, uint32_t router);
+#define NET_LEARN (100 * SIM_NS) /* until routers know of a death: their link-alive vectors */
+
+/* ---- ways, without sending ------------------------------------------------------------------- */
+
+struct net_way {
+    uint32_t source, target; /* routers */
+    uint32_t links, link[NET_PATH_MAX]; /* directed ones between them */
+    sim_time_t latency; /* of the packet when nothing else is there: the closed form */
+};
+/* The path that a transfer of one packet would take now. False: no live path. */
+bool net_way_find(struct net *net, const struct net_transfer *transfer, struct net_way *way);
+/* Whether it leads over the link, in either direction, or by the router. */
+bool net_way_by_link(const struct net *net, const struct net_way *way, uint32_t router_a,
+                     uint32_t router_b, uint32_t which);
+bool net_way_by_router(const struct net *net, const struct net_way *way, uint32_t router);
 
 /* ---- looking --------------------------------------------------------------------------------- */
 

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What a process lets others see of its NIC: figures behind the registrations on its board, written
+ * some times a second by the helper thread, so that they are there while the program hangs, and at
+ * the end. For people: nothing depends on them. Readers copy, and believe nothing.
+ */
+#ifndef JACQUARD_ARIES_WATCH_H
+#define JACQUARD_ARIES_WATCH_H
+
+#include <stdint.h>
+
+#define WATCH_MAGIC 0x4a517732u
+#define WATCH_EVERY_NS 200000000u
+#define WATCH_CQS 32u
+#define WATCH_EPS 96u
+#define WATCH_VCS 32u
+#define WATCH_STATE_BYTES 12u
+#define WATCH_AT (4096u * 64u) /* in the board's extra area */
+
+struct watch_cq {
+    uint32_t index, capacity, count, overrun;
+};
+
+struct watch_ep { /* connected by GNI_SmsgInit */
+    uint32_t node, instance; /* of the peer */
+    uint16_t credits, free; /* in all, and those that a send finds */
+    uint32_t sent, received, broken;
+};
+
+struct watch_vc { /* a connection of the library above, as that calls it */
+    uint32_t node, instance; /* of the peer; UINT32_MAX: no node of the fabric */
+    uint64_t since_ns;
+    char state[WATCH_STATE_BYTES];
+};
+
+struct watch {
+    uint32_t magic, sequence; /* odd: it is being written */
+    uint64_t taken_ns; /* CLOCK_MONOTONIC */
+    uint64_t transactions, bytes, events, errors, overruns, smsg_sent, smsg_received, datagrams;
+    uint32_t nics, regions, cqs, eps; /* how many there are; the first ones are listed */
+    struct watch_cq cq[WATCH_CQS];
+    struct watch_ep ep[WATCH_EPS];
+    uint32_t vcs; /* listed are those that changed last, newest first */
+    struct watch_vc vc[WATCH_VCS];
+};
+
+#endif

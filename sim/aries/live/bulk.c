@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Long transfers. The initiator checks them against the table of registrations on the target's
+ * board, as the hardware would against its own, and moves the bytes itself. What the table says is
+ * copied before it is looked at. A process that lies there gets bytes into its own memory, or tells
+ * its own bytes: nobody else's.
+ */
+#include "backend.h"
+
+#include <errno.h>
+#include "cq_entry.h"
+#include "mdd.h"
+#include "mem_handle.h"
+#include "aries/misc/exceptions.h"
+
+#define LOOKS 8u /* at an entry that is being changed */
+
+/* ---- the own table --------------------------------------------------------------------------- */
+
+void aries_hw_mr_changed(const struct aries_mr *mr)
+{
+    struct lnic_mdd *mdd;
+    uint8_t flags = LNIC_MDD_VALID;
+
+    if (lnic_backend.board == NULL || mr->vmdh || mr->mdh >= LNIC_MDDS)
+        return;
+    mdd = &lnic_backend.board[mr->mdh];
+    if (mr->read_only)
+        flags |= LNIC_MDD_READ_ONLY;
+    if (mr->segments_count == 0 && mr->pages == NULL && !mr->corrupt)
+        flags |= LNIC_MDD_PLAIN;
+    __atomic_store_n(&mdd->sequence, mdd->sequence + 1, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    mdd->flags = mr->live ? flags : 0;
+    mdd->ptag = mr->ptag;
+    mdd->base = mr->base;
+    mdd->length = mr->length;
+    mdd->address = mr->address;
+    __atomic_store_n(&mdd->sequence, mdd->sequence + 1, __ATOMIC_RELEASE);
+    /* Visible before the program goes on, and does something else with the memory. */
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+/* ---- a peer's -------------------------------------------------------------------------------- */
+
+static bool read_entry(const struct lnic_link *link, uint32_t mdh, struct lnic_mdd *copy)
+{
+    const struct lnic_mdd *entry = (const struct lnic_mdd *)link->peer->board + mdh;
+    uint32_t sequence;
+    unsigned looks;
+
+    if (link->peer->board_bytes < LNIC_BOARD_BYTES)
+        return false;
+    for (looks = 0; looks < LOOKS; looks++) {
+        sequence = __atomic_load_n(&entry->sequence, __ATOMIC_ACQUIRE);
+        memcpy(copy, entry, sizeof(*copy));
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        if (sequence % 2 == 0 && sequence == __atomic_load_n(&entry->sequence, __ATOMIC_RELAXED))
+            return true;
+    }
+    return false;
+}
+
+/* The checks of aries_mr_check(), in its order. */
+static uint8_t check(const struct lnic_mdd *mdd, const struct aries_work *work, uint64_t address,
+                     uint64_t length, bool write)
+{
+    uint64_t offset = address - mdd->base;
+
+    if (!(mdd->flags & LNIC_MDD_VALID))
+        return A_STATUS_AT_MDD_INV;
+    if (write && (mdd->flags & LNIC_MDD_READ_ONLY))
+        return A_STATUS_AT_MDD_WR_PERMISSION_ERR;
+    if (length > 0 && (offset > mdd->length || length > mdd->length - offset))
+        return A_STATUS_AT_BOUNDS_ERR;
+    if (mdd->ptag != work->ptag)
+        return A_STATUS_AT_PROTECTION_ERR;
+    return A_STATUS_OKAY;
+}
+
+/* The local side in one piece of memory; NULL and a status, or status 0: it is in several. */
+static void *local_side(const struct lnic_op *op, uint8_t *status)
+{
+    const struct aries_work *work = &op->work;
+    struct aries_mr *mr;
+
+    *status = 0;
+    if (work->local_is_va)
+        return work->header_length == 0 ? (void *)(uintptr_t)work->local_addr : NULL;
+    *status = aries_mr_check(lnic_backend.hw, work->ptag, work->local_handle, work->local_addr,
+                             work->length, work->op == ARIES_GET ? ARIES_WRITE : ARIES_READ, &mr);
+    return *status == 0 ? aries_mr_pointer(mr, work->local_addr, work->length) : NULL;
+}
+
+bool lnic_bulk(struct lnic_link *link, struct lnic_op *op)
+{
+    const struct aries_work *work = &op->work;
+    bool get = work->op == ARIES_GET;
+    uint8_t status;
+    struct lnic_mdd mdd;
+    uint64_t address;
+    void *local;
+    int result;
+
+    if (link->no_copies || (aries_mem_handle_flags(&work->remote_handle) & ARIES_MEM_VMDH) ||
+        !read_entry(link, aries_mem_handle_mdh(&work->remote_handle), &mdd) ||
+        !(mdd.flags & LNIC_MDD_PLAIN) || work->flag_response)
+        return false;
+    status = check(&mdd, work, work->remote_addr, work->length, !get);
+    if (status != 0) {
+        lnic_op_end(op, status, ARIES_CQ_CPLTN_DREQ);
+        return true;
+    }
+    local = local_side(op, &status);
+    if (local == NULL) {
+        if (status != 0)
+            lnic_op_end(op, status, get ? ARIES_CQ_CPLTN_SRSP : ARIES_CQ_CPLTN_SREQ);
+        return status != 0;
+    }
+    address = mdd.address + (work->remote_addr - mdd.base);
+    result = get ? live_copy_from(link->peer, address, local, work->length)
+                 : live_copy_to(link->peer, address, local, work->length);
+    link->no_copies = result == -EPERM || result == -ENOSYS;
+    /* Else pages are missing here or there, or the peer is dying: records find out which. */
+    return result == 0 && lnic_landed(link, op);
+}

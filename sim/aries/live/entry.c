@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What programs call: the front, one thread at a time. */
+#include "gni_pub.h"
+#include "lock.h"
+
+#include <pthread.h>
+
+#define CALL(name, parameters, arguments)                                       \
+    gni_return_t front_##name parameters __attribute__((visibility("hidden"))); \
+    gni_return_t name parameters                                                \
+    {                                                                           \
+        gni_return_t status;                                                    \
+                                                                                \
+        lnic_enter();                                                           \
+        status = front_##name arguments;                                        \
+        lnic_leave();                                                           \
+        return status;                                                          \
+    }
+
+/* Whether the program's thread may be cancelled: only where it sleeps, which gives all back. */
+_Thread_local int lnic_cancel_state = PTHREAD_CANCEL_DISABLE;
+
+#define WAIT(name, parameters, arguments)                                       \
+    gni_return_t front_##name parameters __attribute__((visibility("hidden"))); \
+    gni_return_t name parameters                                                \
+    {                                                                           \
+        gni_return_t status;                                                    \
+        int state;                                                              \
+                                                                                \
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);                 \
+        lnic_cancel_state = state;                                              \
+        lnic_enter();                                                           \
+        status = front_##name arguments;                                        \
+        lnic_leave();                                                           \
+        lnic_cancel_state = PTHREAD_CANCEL_DISABLE;                             \
+        pthread_setcancelstate(state, NULL);                                    \
+        return status;                                                          \
+    }
+#include "calls.h"

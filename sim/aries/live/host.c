@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Names of hosts, for programs that know each other by those. Emulated nodes have the names and
+ * addresses of their kind (nid00005, c0-0c0s1n1, 10.128.0.6, and 127.128.0.6, which a socket can
+ * reach, too). Every other name of this machine may mean any of its nodes: the one that has the
+ * instance that is wanted, when there is or soon comes one, else the own one.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "backend.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+#include "lock.h"
+
+#define IP_OF_NODE_0 0x0a800001u
+#define LOOPBACK_OF_NODE_0 0x7f800001u
+#define PATIENCE_MS 1000
+
+/* Weak where it is called: see stack/port. */
+int gni_emulated_host(const char *host, uint32_t instance, uint32_t *nic_address)
+    __attribute__((visibility("default")));
+
+static bool whole_number(const char *text, uint32_t *value)
+{
+    unsigned long number;
+    char *end;
+
+    if (text[0] < '0' || text[0] > '9')
+        return false;
+    number = strtoul(text, &end, 10);
+    *value = (uint32_t)number;
+    return *end == '\0' && number <= UINT32_MAX;
+}
+
+static bool node_of_cname(const char *host, uint32_t *node)
+{
+    struct net_coordinates at;
+    uint32_t row;
+    int length = 0;
+
+    if (sscanf(host, "c%u-%uc%us%un%u%n", &at.group, &row, &at.chassis, &at.slot, &at.node,
+               &length) != 5 ||
+        host[length] != '\0' || row != 0)
+        return false;
+    *node = net_endpoint_at(lnic_backend.net, &at);
+    return true;
+}
+
+/* Names that only the fabric knows. */
+static bool emulated(const char *host, uint32_t *node)
+{
+    const struct aries_fabric *fabric = lnic_backend.fabric;
+    uint32_t address, ip;
+    struct in_addr parsed;
+
+    if (whole_number(host, &address)) {
+        for (*node = 0; *node < fabric->nodes && fabric->pe_addrs[*node] != address; ++*node)
+            ;
+        return true;
+    }
+    if (strncmp(host, "nid", 3) == 0 && whole_number(host + 3, node))
+        return true;
+    if (inet_pton(AF_INET, host, &parsed) == 1) {
+        ip = ntohl(parsed.s_addr);
+        if (ip - IP_OF_NODE_0 < fabric->nodes || ip - LOOPBACK_OF_NODE_0 < fabric->nodes) {
+            *node = ip - (ip - IP_OF_NODE_0 < fabric->nodes ? IP_OF_NODE_0 : LOOPBACK_OF_NODE_0);
+            return true;
+        }
+        return false;
+    }
+    return node_of_cname(host, node);
+}
+
+/* Whether the name is one of this machine: a socket can have its address. */
+static bool is_local(const char *host)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_DGRAM}, *list = NULL, *each;
+    bool local = false;
+
+    if (getaddrinfo(host, NULL, &hints, &list) != 0)
+        return false;
+    for (each = list; each != NULL && !local; each = each->ai_next) {
+        int trial = socket(each->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+        if (trial < 0)
+            continue;
+        local = bind(trial, each->ai_addr, each->ai_addrlen) == 0;
+        close(trial);
+    }
+    freeaddrinfo(list);
+    return local;
+}
+
+static bool find_instance(uint32_t instance, uint32_t *node)
+{
+    const struct aries_fabric *fabric = lnic_backend.fabric;
+    struct live_name found;
+    uint32_t i;
+
+    for (i = 0; i < fabric->jobs_count; i++) {
+        const struct aries_job *job = &fabric->jobs[i];
+
+        for (*node = 0; *node < fabric->nodes; ++*node) {
+            const struct live_key key = {
+                *node, LNIC_NAME_INSTANCE, {(uint64_t)job->cookie << 32 | instance, job->ptag}};
+
+            if (live_lookup(lnic_backend.live, &key, &found) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* The lock is held. */
+static uint32_t node_with(uint32_t instance)
+{
+    uint32_t node, waited;
+
+    for (waited = 0; instance != UINT32_MAX && lnic_backend.live != NULL && waited < PATIENCE_MS;
+         waited++) {
+        if (find_instance(instance, &node))
+            return node;
+        lnic_leave();
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        lnic_enter();
+    }
+    return lnic_backend.hw->node;
+}
+
+int gni_emulated_host(const char *host, uint32_t instance, uint32_t *nic_address)
+{
+    bool local = is_local(host);
+    uint32_t node = UINT32_MAX;
+    int result = -ENODATA;
+
+    lnic_enter();
+    if (aries_process_self() == NULL) {
+        result = -ENODEV;
+    } else if (emulated(host, &node) || local) {
+        if (node == UINT32_MAX)
+            node = node_with(instance);
+        if (node < lnic_backend.fabric->nodes) {
+            *nic_address = lnic_backend.fabric->pe_addrs[node];
+            result = 0;
+        }
+    }
+    lnic_leave();
+    return result;
+}

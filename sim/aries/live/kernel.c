@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Messages between the kernels of two nodes, which carry datagrams: to the process that has the
+ * instance. */
+#include "backend.h"
+
+#include "datagram.h"
+
+bool lnic_datagram_arrived(const struct lnic_datagram *datagram, uint8_t ptag, uint32_t to_node)
+{
+    struct aries_fabric *fabric = lnic_backend.fabric;
+    struct datagram_message message = {.ptag = ptag};
+
+    if (datagram->from_node >= fabric->nodes || datagram->kind > DATAGRAM_REFUSE ||
+        datagram->length > GNI_DATAGRAM_MAXSIZE)
+        return true; /* nonsense: dealt with */
+    message.kind = (enum datagram_kind)datagram->kind;
+    message.from.nic = &fabric->nics[datagram->from_node];
+    message.from.pe = message.from.nic->pe_addr;
+    message.from.inst_id = datagram->from_id;
+    message.to.nic = &fabric->nics[to_node];
+    message.to.pe = message.to.nic->pe_addr;
+    message.to.inst_id = datagram->to_id;
+    message.cookie = datagram->cookie;
+    message.number = datagram->number;
+    message.about = datagram->about;
+    message.length = datagram->length;
+    memcpy(message.data, datagram->data, datagram->length);
+    return datagram_arrived(&message);
+}
+
+void aries_hw_kernel_send(struct datagram_message *message, uint32_t bytes)
+{
+    lnic_datagram_send(message, bytes);
+}

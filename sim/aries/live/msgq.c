@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Shared message queues whose instances are different processes. Each has a region of its own. The
+ * places of the instances are names of the fabric; they introduce themselves to each other, and
+ * what one does with a connection all others do, too: it waits until they have.
+ */
+#include "backend.h"
+
+#include <glib.h>
+#include "mem_handle.h"
+#include "msgq.h"
+#include "aries/misc/exceptions.h"
+
+#define PATIENCE (10 * SIM_S) /* with one that is stopped */
+
+enum { /* what the other says: as a status */
+       ABSENT = A_STATUS_AT_MDD_INV, /* no such instance is here */
+       REFUSED = A_STATUS_AT_PROTECTION_ERR
+};
+
+struct msgq_other {
+    struct lnic_link *link; /* whose instance it is; NULL: has not come */
+    const struct hello *telling; /* under way */
+    bool told, refuses; /* what became of it */
+};
+
+struct hello { /* of an instance to another one */
+    struct gni_msgq *msgq;
+    uint32_t to;
+};
+
+/* What is said to several at once. */
+struct round {
+    uint32_t open;
+    bool refused, abandoned;
+};
+
+uint32_t aries_hw_msgq_lanes(void)
+{
+    return MSGQ_LANES_MAX;
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+static struct live_key key_of(const struct gni_nic *nic, uint32_t kind, uint64_t what)
+{
+    return (struct live_key){
+        nic->hw->node, kind, {what, (uint64_t)nic->cdm->cookie << 8 | nic->ptag}};
+}
+
+static uint64_t value_of(const gni_msgq_attr_t *attrs)
+{
+    const uint64_t fields[] = {attrs->max_msg_sz,   attrs->smsg_q_sz,  attrs->rcv_pool_sz,
+                               attrs->num_msgq_eps, attrs->nloc_insts, attrs->modes,
+                               attrs->rcv_cq_sz};
+    uint64_t value = 0;
+    size_t i;
+
+    for (i = 0; i < G_N_ELEMENTS(fields); i++)
+        value = sim_mix(value ^ fields[i]);
+    return value;
+}
+
+/* The first one decides what the attributes are. */
+uint32_t aries_hw_msgq_place(const struct gni_nic *nic, const gni_msgq_attr_t *attrs)
+{
+    struct live_key key = key_of(nic, LNIC_NAME_MSGQ, 0), other;
+    uint64_t value = value_of(attrs);
+    struct live_name found;
+    uint32_t i;
+
+    if (live_claim_free(lnic_backend.live, &key, attrs->nloc_insts, value) != 0)
+        return UINT32_MAX;
+    for (i = 0; i < MSGQ_LANES_MAX; i++) {
+        other = key_of(nic, LNIC_NAME_MSGQ, i);
+        if (live_lookup(lnic_backend.live, &other, &found) == 0 && found.value != value) {
+            live_unclaim(lnic_backend.live, &key);
+            return UINT32_MAX;
+        }
+    }
+    return (uint32_t)key.key[0];
+}
+
+static struct lnic_link *owner_of(const struct gni_msgq *msgq, uint32_t place)
+{
+    const struct live_key key = key_of(msgq->nic, LNIC_NAME_MSGQ, place);
+
+    return lnic_owner(&key);
+}
+
+static struct msgq_other *others_of(struct gni_msgq *msgq)
+{
+    if (msgq->shared->others == NULL)
+        msgq->shared->others = g_new0(struct msgq_other, msgq->region->attrs.nloc_insts);
+    return msgq->shared->others;
+}
+
+/* ---- what another one says ------------------------------------------------------------------- */
+
+static struct gni_msgq *msgq_at(uint8_t ptag, uint32_t cookie, uint32_t place)
+{
+    struct gni_msgq *msgq;
+
+    for (msgq = lnic_backend.process->msgqs; msgq != NULL; msgq = msgq->process_next)
+        if (msgq->nic->ptag == ptag && msgq->nic->cdm->cookie == cookie && msgq->index == place)
+            return msgq;
+    return NULL;
+}
+
+static void other_left(struct gni_msgq *msgq, uint32_t place)
+{
+    struct msgq_other *other = &others_of(msgq)[place];
+
+    if (other->link != NULL)
+        msgq_went(msgq, place);
+    *other = (struct msgq_other){NULL};
+}
+
+static uint8_t other_came(struct gni_msgq *msgq, const struct lnic_msgq *said,
+                          struct lnic_link *link)
+{
+    struct msgq_other *other = &others_of(msgq)[said->from];
+
+    if (msgq->region->state != MSGQ_FORMING)
+        return REFUSED;
+    if (other->link != NULL) /* its predecessor, which has not said that it has left */
+        other_left(msgq, said->from);
+    msgq_came(msgq, said->from, said->remote[0].id, said->remote[0].handle);
+    other->link = link;
+    return 0;
+}
+
+static void release(struct gni_msgq *msgq, uint32_t pe, uint32_t index)
+{
+    const struct live_key name = key_of(msgq->nic, LNIC_NAME_MSGQ_PE, pe);
+    const struct live_key place = key_of(msgq->nic, LNIC_NAME_MSGQ_INDEX, index);
+
+    /* One of the instances has these names. */
+    live_unclaim(lnic_backend.live, &name);
+    live_unclaim(lnic_backend.live, &place);
+}
+
+static uint8_t connection_said(struct gni_msgq *msgq, const struct lnic_msgq *said)
+{
+    struct msgq_region *region = msgq->region;
+    struct msgq_connection *first = msgq_connection_of(region, said->pe);
+
+    if (said->step == LNIC_ASSIGN) {
+        if (first == NULL &&
+            msgq_connection_at(region, said->index * region->lanes)->state == MSGQ_FREE)
+            msgq_connection_new(region, said->pe, said->index * region->lanes, said->generation);
+    } else if (first == NULL) {
+        return 0; /* it never came to know of it */
+    } else if (said->step == LNIC_CONNECT) {
+        if (first->state == MSGQ_ASSIGNED)
+            msgq_connect(region, first, said->remote, said->count, said->mailbox, msgq->index);
+    } else if (said->step == LNIC_ASK) {
+        return msgq_connection_idle(region, first) ? 0 : REFUSED;
+    } else {
+        release(msgq, said->pe, first->index / region->lanes);
+        msgq_connection_free(region, first);
+    }
+    return 0;
+}
+
+static bool sane(const struct gni_msgq *msgq, const struct lnic_msgq *said)
+{
+    uint32_t i;
+
+    if (said->from >= msgq->region->attrs.nloc_insts || said->from == msgq->index ||
+        said->step > LNIC_RELEASE || said->pe >> MSGQ_PE_BITS != 0 ||
+        said->index >= msgq->region->attrs.num_msgq_eps || said->count > MSGQ_LANES_MAX)
+        return false;
+    if ((said->step == LNIC_CAME || said->step == LNIC_CONNECT) && said->count == 0)
+        return false;
+    if (said->step == LNIC_ASSIGN && (said->generation == 0 || said->generation > MSGQ_GENERATIONS))
+        return false;
+    for (i = 0; i < said->count; i++)
+        if (!aries_mem_handle_check(&said->remote[i].handle))
+            return false;
+    return true;
+}
+
+static uint8_t hear(struct lnic_link *link, uint8_t ptag, const struct lnic_msgq *said)
+{
+    struct gni_msgq *msgq = msgq_at(ptag, said->cookie, said->to);
+
+    if (msgq == NULL)
+        return ABSENT;
+    if (!sane(msgq, said))
+        return A_STATUS_PKT_MALFORMED_CMD;
+    if (said->step == LNIC_LEFT) { /* which has no name any more */
+        if (others_of(msgq)[said->from].link == link)
+            other_left(msgq, said->from);
+    } else if (owner_of(msgq, said->from) != link) {
+        return REFUSED;
+    } else if (said->step == LNIC_CAME) {
+        return other_came(msgq, said, link);
+    } else {
+        return connection_said(msgq, said);
+    }
+    aries_process_wake(msgq->nic->process);
+    return 0;
+}
+
+uint8_t lnic_msgq_arrived(const struct lnic_link *link, const struct live_record *record)
+{
+    struct lnic_request request;
+    struct lnic_msgq said = {0};
+    uint32_t count = record->count - (uint32_t)sizeof(request);
+    uint8_t status;
+
+    if (count < offsetof(struct lnic_msgq, remote) || count > sizeof(said))
+        return A_STATUS_PKT_MALFORMED_SIZE;
+    memcpy(&request, record->bytes, sizeof(request));
+    memcpy(&said, (const uint8_t *)record->bytes + sizeof(request), count);
+    status = hear((struct lnic_link *)link, request.ptag, &said);
+    sim_wall.changes++;
+    return status;
+}
+
+void lnic_msgq_gone(const struct lnic_link *link)
+{
+    struct gni_msgq *msgq;
+    uint32_t place;
+
+    for (msgq = lnic_backend.process->msgqs; msgq != NULL; msgq = msgq->process_next)
+        for (place = 0; place < msgq->region->attrs.nloc_insts; place++)
+            if (others_of(msgq)[place].link == link)
+                other_left(msgq, place);
+}
+
+/* ---- what this one says ---------------------------------------------------------------------- */
+
+/* False: it has no room now. */
+static bool say(struct gni_msgq *msgq, struct lnic_link *link, struct lnic_msgq *said,
+                void (*done)(void *, uint8_t, uint8_t, bool), void *context)
+{
+    struct lnic_request request = {.ptag = msgq->nic->ptag};
+    uint32_t bytes =
+        (uint32_t)(offsetof(struct lnic_msgq, remote) + said->count * sizeof(said->remote[0]));
+
+    said->cookie = msgq->nic->cdm->cookie;
+    said->from = msgq->index;
+    if (link->peer != NULL)
+        return lnic_say(link, LNIC_MSGQ, &request, said, bytes, done, context);
+    done(context, hear(link, request.ptag, said), 0, false); /* an instance of this process */
+    return true;
+}
+
+static void heard(void *context, uint8_t status, uint8_t info, bool remote_overrun)
+{
+    struct round *round = context;
+
+    (void)info, (void)remote_overrun;
+    round->refused |= status == REFUSED;
+    sim_wall.changes++;
+    if (--round->open == 0 && round->abandoned)
+        g_free(round);
+}
+
+static bool all_heard(const void *what)
+{
+    return ((const struct round *)what)->open == 0;
+}
+
+/* To all others that are there. */
+static void say_all(struct gni_msgq *msgq, struct lnic_msgq *said, struct round *round)
+{
+    const sim_time_t deadline = sim_now() + PATIENCE;
+    struct msgq_other *others = others_of(msgq);
+
+    for (said->to = 0; said->to < msgq->region->attrs.nloc_insts; said->to++) {
+        round->open++;
+        while (msgq_ok(msgq) && others[said->to].link != NULL) {
+            if (say(msgq, others[said->to].link, said, heard, round) || sim_now() >= deadline)
+                break;
+            sim_wall_look();
+        }
+        if (!msgq_ok(msgq) || others[said->to].link == NULL)
+            round->open--;
+    }
+}
+
+/* The same; may wait until they have done it. True: nobody refused. */
+static bool agree(struct gni_msgq *msgq, struct lnic_msgq *said, bool await)
+{
+    const sim_time_t deadline = sim_now() + PATIENCE;
+    struct round *round = g_new0(struct round, 1);
+    const struct sim_wait wait = {
+        .text = "the other instances of a message queue", .ready = all_heard, .on = round};
+    bool good;
+
+    msgq->refs++;
+    say_all(msgq, said, round);
+    while (await && round->open > 0 && sim_now() < deadline)
+        sim_wait_until(deadline, &wait);
+    msgq_unref(msgq);
+    good = !round->refused;
+    round->abandoned = true;
+    if (round->open == 0)
+        g_free(round);
+    return good;
+}
+
+static void introduced(void *context, uint8_t status, uint8_t info, bool remote_overrun)
+{
+    struct hello *hello = context;
+    struct msgq_other *other = &others_of(hello->msgq)[hello->to];
+
+    (void)info, (void)remote_overrun;
+    if (other->telling == hello) {
+        other->telling = NULL;
+        other->told = status == 0;
+        other->refuses = status == REFUSED;
+    }
+    sim_wall.changes++;
+    msgq_unref(hello->msgq);
+    g_free(hello);
+}
+
+static void introduce_to(struct gni_msgq *msgq, uint32_t place, struct lnic_link *link)
+{
+    struct lnic_msgq said = {.step = LNIC_CAME, .to = place, .count = 1};
+    struct hello *hello = g_new(struct hello, 1);
+    struct msgq_other *other = &others_of(msgq)[place];
+
+    *hello = (struct hello){msgq, place};
+    said.remote[0] = (struct msgq_remote){msgq->nic->cdm->inst_id, msgq->handle};
+    other->telling = hello;
+    msgq->refs++;
+    if (say(msgq, link, &said, introduced, hello))
+        return;
+    other->telling = NULL;
+    g_free(hello);
+    msgq_unref(msgq);
+}
+
+int aries_hw_msgq_introduce(struct gni_msgq *msgq)
+{
+    struct msgq_other *others = others_of(msgq);
+    bool all = true;
+    uint32_t place;
+
+    for (place = 0; place < msgq->region->attrs.nloc_insts; place++) {
+        struct lnic_link *link;
+
+        if (place == msgq->index)
+            continue;
+        link = others[place].told || others[place].telling != NULL ? NULL : owner_of(msgq, place);
+        if (link != NULL && !link->gone)
+            introduce_to(msgq, place, link);
+        if (others[place].refuses)
+            return -1;
+        all &= others[place].told;
+    }
+    return all;
+}
+
+void aries_hw_msgq_leave(struct gni_msgq *msgq, bool wait)
+{
+    const struct live_key key = key_of(msgq->nic, LNIC_NAME_MSGQ, msgq->index);
+    struct msgq_other *others = others_of(msgq);
+    struct lnic_msgq said = {.step = LNIC_LEFT};
+    uint32_t place;
+
+    if (others[msgq->index].told)
+        return;
+    others[msgq->index].told = true;
+    msgq->refs++;
+    agree(msgq, &said, wait);
+    for (place = 0; place < msgq->region->attrs.nloc_insts; place++)
+        others[place].link = NULL;
+    msgq_unref(msgq);
+    live_unclaim(lnic_backend.live, &key);
+}
+
+bool aries_hw_msgq_assign(struct gni_msgq *msgq, uint32_t pe, uint32_t *index)
+{
+    const struct live_key name = key_of(msgq->nic, LNIC_NAME_MSGQ_PE, pe);
+    struct live_key place = key_of(msgq->nic, LNIC_NAME_MSGQ_INDEX, 0);
+
+    if (live_claim(lnic_backend.live, &name, 0, NULL) != 0)
+        return false;
+    if (live_claim_free(lnic_backend.live, &place, msgq->region->attrs.num_msgq_eps, 0) != 0) {
+        live_unclaim(lnic_backend.live, &name);
+        return false;
+    }
+    *index = (uint32_t)place.key[0] * msgq->region->lanes;
+    return true;
+}
+
+void aries_hw_msgq_assigned(struct gni_msgq *msgq, const struct msgq_connection *first)
+{
+    struct lnic_msgq said = {.step = LNIC_ASSIGN,
+                             .pe = first->pe,
+                             .index = first->index / msgq->region->lanes,
+                             .generation = first->generation};
+
+    agree(msgq, &said, true);
+}
+
+void aries_hw_msgq_connected(struct gni_msgq *msgq, const struct msgq_connection *first,
+                             uint64_t mailbox)
+{
+    struct lnic_msgq said = {
+        .step = LNIC_CONNECT, .pe = first->pe, .count = first->remote_count, .mailbox = mailbox};
+
+    memcpy(said.remote, first->remote, said.count * sizeof(said.remote[0]));
+    agree(msgq, &said, true);
+}
+
+bool aries_hw_msgq_others_idle(struct gni_msgq *msgq, uint32_t pe)
+{
+    struct lnic_msgq said = {.step = LNIC_ASK, .pe = pe};
+
+    return agree(msgq, &said, true);
+}
+
+void aries_hw_msgq_released(struct gni_msgq *msgq, uint32_t pe, uint32_t index)
+{
+    struct lnic_msgq said = {.step = LNIC_RELEASE, .pe = pe};
+
+    release(msgq, pe, index / msgq->region->lanes);
+    agree(msgq, &said, true);
+}

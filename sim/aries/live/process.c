@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The process: one of the system's, one on an emulated node. It comes into being with the first
+ * call that needs it. Without JACQUARD_FABRIC the fabric is a private one, and is not started
+ * before something attaches: who only asks for the address of the NIC costs nothing.
+ *
+ * What the processes of a node must agree on are names of the fabric: who has an instance of a
+ * communication domain, who has which numbers of the table of memory descriptors, what the
+ * protection tag of a cookie is.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "backend.h"
+
+#include <errno.h>
+#include <glib.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "ce.h"
+#include "comp_chan.h"
+#include "datagram.h"
+#include "error_event.h"
+#include "front.h"
+#include "mdd.h"
+#include "mem_handle.h"
+#include "msgq.h"
+#include "lock.h"
+
+#define PTAG_FIRST 4u /* the driver gives out 4 … 127 by itself */
+#define PTAGS 124u
+#define PRIVATE_NODES 16u
+
+struct lnic_backend lnic_backend;
+
+/* ---- saying what is wrong -------------------------------------------------------------------- */
+
+void lnic_complain(const char *why)
+{
+    char line[LIVE_WHY_BYTES + 32];
+    int length = snprintf(line, sizeof(line), "libugni: %s\n", why);
+
+    if (write(STDERR_FILENO, line, (size_t)length) < 0)
+        return; /* nobody listens */
+}
+
+static void killed(void *arg, const char *why)
+{
+    (void)arg;
+    lnic_complain(why);
+    lnic_trace_end(); /* with what led to it */
+    kill(getpid(), SIGKILL);
+}
+
+/* ---- the fabric as this process knows it ----------------------------------------------------- */
+
+/* A dragonfly of so many nodes: addresses are those of the system that it stands for. */
+static struct net *make_net(uint32_t nodes, const char *preset, uint64_t seed,
+                            const struct aries_params *params)
+{
+    struct net_config config;
+    char *error = NULL;
+    struct net *net;
+
+    net_config_default(&config);
+    config.fidelity = NET_F0;
+    config.seed = seed;
+    aries_params_to_net(params, &config);
+    config.dragonfly.preset = preset != NULL && preset[0] != '\0' ? preset : NULL;
+    if (!lnic_faults_net(&config) && config.dragonfly.preset == NULL) {
+        uint32_t routers = (nodes + 3) / 4;
+
+        config.dragonfly.slots = MIN(routers, 16u);
+        config.dragonfly.chassis = MIN((routers + 15) / 16, 6u);
+        config.dragonfly.groups = (routers + 95) / 96;
+    }
+    net = net_create(&config, &error);
+    if (net == NULL)
+        lnic_complain(error != NULL ? error : "no network");
+    free(error);
+    return net;
+}
+
+static uint32_t number_of(const char *name, uint32_t otherwise)
+{
+    const char *text = getenv(name);
+
+    return text != NULL && text[0] >= '0' && text[0] <= '9' ? (uint32_t)strtoul(text, NULL, 0)
+                                                            : otherwise;
+}
+
+static bool make_fabric(uint32_t nodes, const char *preset, uint64_t seed, uint64_t own,
+                        uint32_t node)
+{
+    struct aries_params *params;
+    struct aries_fabric *fabric;
+
+    params = lnic_faults_params();
+    lnic_backend.net = make_net(nodes, preset, own, params);
+    if (lnic_backend.net == NULL) {
+        aries_params_free(params);
+        return false;
+    }
+    sim_wall_init();
+    fabric = lnic_backend.fabric = aries_fabric_create(lnic_backend.net, params, seed);
+    aries_params_free(params);
+    if (node >= fabric->nodes)
+        node = 0;
+    lnic_backend.routes = g_new0(struct lnic_link **, fabric->nodes);
+    lnic_backend.channels = g_new0(struct lnic_link *, (size_t)fabric->nodes * fabric->timing.vces);
+    lnic_backend.hw = &fabric->nics[node];
+    lnic_backend.ready_tail = &lnic_backend.ready;
+    lnic_backend.held_tail = &lnic_backend.held;
+    lnic_backend.process =
+        aries_process_create(fabric, node, number_of("JACQUARD_JOB", 0), (uint32_t)getpid(),
+                             geteuid() == 0, NULL, killed, NULL);
+    return true;
+}
+
+/* ---- joining --------------------------------------------------------------------------------- */
+
+static bool instance_there(const struct datagram_address *peer, const struct gni_nic *nic)
+{
+    const struct live_key key = {peer->nic->node,
+                                 LNIC_NAME_INSTANCE,
+                                 {(uint64_t)nic->cdm->cookie << 32 | peer->inst_id, nic->ptag}};
+    struct live_name found;
+
+    return live_lookup(lnic_backend.live, &key, &found) != -ENOENT;
+}
+
+static void peer_gone(void *arg, struct live_peer *peer)
+{
+    (void)arg;
+    if (peer->user != NULL)
+        lnic_link_gone(peer->user);
+    live_drop(lnic_backend.live, peer); /* its board and its doorbell take room */
+    datagrams_recheck(lnic_backend.fabric, instance_there);
+    sim_wall.changes++;
+}
+
+static bool join(uint32_t node)
+{
+    const struct live_options options = {
+        .node = node,
+        .board_bytes = LNIC_BOARD_BYTES,
+        .events = {.gone = peer_gone},
+    };
+    char why[LIVE_WHY_BYTES] = "";
+    int result = live_join(&options, &lnic_backend.live, why);
+
+    if (result != 0) {
+        lnic_backend.live = NULL;
+        lnic_backend.failed = true;
+        lnic_complain(why);
+        return false;
+    }
+    lnic_backend.board = live_board(lnic_backend.live);
+    return true;
+}
+
+static bool wants_fabric(void)
+{
+    const char *path = getenv("JACQUARD_FABRIC");
+
+    return path != NULL && path[0] != '\0';
+}
+
+static void before_fork(void);
+static void after_fork_parent(void);
+static void after_fork_child(void);
+
+static bool begin(void)
+{
+    static bool registered;
+    const struct live_facts *facts;
+    char why[LIVE_WHY_BYTES];
+
+    if (!registered) {
+        registered = true;
+        pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+    }
+    if (lnic_backend.abandoned != NULL) {
+        live_leave(lnic_backend.abandoned);
+        lnic_backend.abandoned = NULL;
+    }
+    if (!wants_fabric())
+        return make_fabric(number_of("JACQUARD_NODES", PRIVATE_NODES), getenv("JACQUARD_PRESET"), 1,
+                           1, number_of("JACQUARD_NODE", 0));
+    if (!join(LIVE_NODE_ANY))
+        return false;
+    facts = live_facts(lnic_backend.live);
+    if (!lnic_faults_read(facts, why, sizeof(why))) {
+        lnic_complain(why);
+        return false;
+    }
+    if (!make_fabric(facts->nodes, facts->preset, facts->seed, lnic_faults_seed(facts),
+                     live_self(lnic_backend.live)->node))
+        return false;
+    lnic_faults_arm(facts);
+    return true;
+}
+
+struct aries_process *aries_process_self(void)
+{
+    if (sim_unlikely(lnic_backend.process == NULL) && !lnic_backend.failed && !begin())
+        lnic_backend.failed = true;
+    return lnic_backend.process;
+}
+
+bool lnic_joined(void)
+{
+    if (lnic_backend.live != NULL)
+        return true;
+    return !lnic_backend.failed && join(lnic_backend.hw->node);
+}
+
+/* ---- forks ----------------------------------------------------------------------------------- */
+
+static void before_fork(void)
+{
+    lnic_enter();
+}
+
+static void after_fork_parent(void)
+{
+    lnic_leave();
+}
+
+static void kill_handle(void *object)
+{
+    *(uint32_t *)object = 0;
+}
+
+/*
+ * The child is somebody else, who has joined nothing yet: what its parent has is none of its
+ * business. Only memory is touched here.
+ */
+static void after_fork_child(void)
+{
+    struct aries_objects *objects;
+    struct aries_list *link, *inner;
+
+    lnic_lock_forked();
+    lnic_trace_forked();
+    lnic_watch_forked();
+    if (lnic_backend.process == NULL)
+        return;
+    objects = lnic_backend.fabric->objects;
+    for (link = lnic_backend.hw->attached.next; link != &lnic_backend.hw->attached;
+         link = link->next) {
+        struct gni_nic *nic = sim_container_of(link, struct gni_nic, nic_link);
+
+        for (inner = nic->eps.next; inner != &nic->eps; inner = inner->next)
+            sim_container_of(inner, struct gni_ep, nic_link)->magic = 0;
+    }
+    slab_each(&objects->cdms, kill_handle);
+    slab_each(&objects->nics, kill_handle);
+    slab_each(&objects->cqs, kill_handle);
+    slab_each(&objects->msgqs, kill_handle);
+    slab_each(&objects->ces, kill_handle);
+    slab_each(&objects->channels, kill_handle);
+    slab_each(&objects->errors, kill_handle);
+    sim_wall_fini(); /* its faults, its timers */
+    lnic_backend = (struct lnic_backend){.abandoned = lnic_backend.live};
+}
+
+/* ---- what the processes agree on ------------------------------------------------------------- */
+
+static struct live_key instance_key(const struct gni_nic *nic)
+{
+    return (struct live_key){nic->hw->node,
+                             LNIC_NAME_INSTANCE,
+                             {(uint64_t)nic->cdm->cookie << 32 | nic->cdm->inst_id, nic->ptag}};
+}
+
+bool aries_hw_attach(struct gni_nic *nic)
+{
+    const struct live_key key = instance_key(nic);
+    const struct live_key tag = {0, LNIC_NAME_PTAG, {nic->ptag, 0}};
+    struct live_name found;
+
+    if (!lnic_joined() || live_claim(lnic_backend.live, &key, 0, &found) != 0)
+        return false;
+    live_claim_shared(lnic_backend.live, &tag, nic->cdm->cookie, &found);
+    nic->claimed = true;
+    lnic_trace_begin();
+    lnic_backend.fabric->life =
+        lnic_life(live_self(lnic_backend.live)->slot, live_self(lnic_backend.live)->generation);
+    lnic_helper_begin();
+    return true;
+}
+
+void aries_hw_detach(struct gni_nic *nic)
+{
+    const struct live_key key = instance_key(nic);
+    const struct live_key tag = {0, LNIC_NAME_PTAG, {nic->ptag, 0}};
+
+    if (!nic->claimed)
+        return;
+    live_unclaim(lnic_backend.live, &key);
+    live_unclaim(lnic_backend.live, &tag);
+}
+
+/* Whether the tag may be that of the cookie. */
+static bool tag_fits(uint8_t ptag, uint32_t cookie)
+{
+    const struct live_key key = {0, LNIC_NAME_PTAG, {ptag, 0}};
+    struct live_name found;
+
+    return lnic_backend.live == NULL || live_lookup(lnic_backend.live, &key, &found) != 0 ||
+           found.value == cookie;
+}
+
+/* No launcher has told of it: whoever knows the cookie may use it. */
+struct aries_job *aries_hw_job(struct aries_nic *hw, uint8_t ptag, uint32_t cookie)
+{
+    uint32_t first = (uint32_t)(sim_mix(cookie) % PTAGS), i;
+
+    for (i = 0; i < PTAGS && ptag == GNI_FIND_ALLOC_PTAG; i++)
+        if (tag_fits((uint8_t)(PTAG_FIRST + (first + i) % PTAGS), cookie))
+            ptag = (uint8_t)(PTAG_FIRST + (first + i) % PTAGS);
+    return ptag != GNI_FIND_ALLOC_PTAG ? aries_job_add(hw->fabric, UINT32_MAX, 0, ptag, cookie)
+                                       : NULL;
+}
+
+/* A free number of the blocks that this process has. */
+static bool find_mdh(const struct aries_mdd_table *table, uint32_t *index)
+{
+    uint32_t i;
+
+    for (i = 0; i < LNIC_MDDS; i++) {
+        uint32_t mdh = (lnic_backend.mdh_hint + i) % LNIC_MDDS, block = mdh / LNIC_MDH_BLOCK;
+
+        if (!(lnic_backend.mdh_blocks[block / 64] >> block % 64 & 1)) {
+            i += LNIC_MDH_BLOCK - 1 - mdh % LNIC_MDH_BLOCK;
+            continue;
+        }
+        if (table == NULL || mdd_at(table, mdh) == NULL) {
+            *index = mdh;
+            lnic_backend.mdh_hint = mdh + 1;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool aries_hw_mdd(struct aries_nic *hw, uint8_t ptag, bool vmdh, uint32_t *index)
+{
+    /* Not the numbers that somebody who died had until now: others may still have its handles. */
+    uint32_t first = hw->fabric->life % LNIC_MDH_BLOCKS;
+    struct live_key key = {hw->node, LNIC_NAME_MDHS, {first, 0}};
+
+    if (vmdh) {
+        key.kind = LNIC_NAME_VMDH;
+        key.key[0] = (uint64_t)ptag << 16;
+        if (*index != MDD_ANY) {
+            key.key[0] |= *index;
+            return live_claim(lnic_backend.live, &key, 0, NULL) == 0;
+        }
+        if (live_claim_free(lnic_backend.live, &key, LNIC_MDDS, 0) != 0)
+            return false;
+        *index = (uint32_t)(key.key[0] & 0xffff);
+        return true;
+    }
+    if (find_mdh(hw->mdds, index))
+        return true;
+    if (live_claim_free(lnic_backend.live, &key, LNIC_MDH_BLOCKS - first, 0) != 0) {
+        key.key[0] = 0;
+        if (first == 0 || live_claim_free(lnic_backend.live, &key, first, 0) != 0)
+            return false;
+    }
+    lnic_backend.mdh_blocks[key.key[0] / 64] |= UINT64_C(1) << key.key[0] % 64;
+    lnic_backend.mdh_hint = (uint32_t)key.key[0] * LNIC_MDH_BLOCK;
+    return find_mdh(hw->mdds, index);
+}
+
+void aries_hw_mdd_gone(struct aries_nic *hw, uint8_t ptag, bool vmdh, uint32_t index)
+{
+    const struct live_key key = {hw->node, LNIC_NAME_VMDH, {(uint64_t)ptag << 16 | index, 0}};
+
+    if (vmdh)
+        live_unclaim(lnic_backend.live, &key);
+}
+
+bool aries_hw_ce(struct aries_nic *hw, uint32_t *id)
+{
+    struct live_key key = {hw->node, LNIC_NAME_CE, {0, 0}};
+
+    if (live_claim_free(lnic_backend.live, &key, hw->fabric->timing.vces, 0) != 0)
+        return false;
+    *id = (uint32_t)key.key[0];
+    return true;
+}
+
+void aries_hw_ce_gone(struct aries_nic *hw, uint32_t id)
+{
+    const struct live_key key = {hw->node, LNIC_NAME_CE, {id, 0}};
+
+    live_unclaim(lnic_backend.live, &key);
+}
+
+void aries_hw_fabric_init(struct aries_fabric *fabric)
+{
+    (void)fabric;
+}
+
+void aries_hw_fabric_fini(struct aries_fabric *fabric)
+{
+    (void)fabric;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The trace of a process (JACQUARD_TRACE), in time of the fabric. What the front does it tells as
+ * in simulation; here is what the NIC adds. A record has the same flow number on both sides, so the
+ * traces of all processes, one behind the other, are a trace with arrows from one to the other.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "backend.h"
+
+#include <errno.h>
+#include <glib.h>
+#include <unistd.h>
+
+static const char *rank(void)
+{
+    static const char *const names[] = {"PMI_RANK", "OMPI_COMM_WORLD_RANK", "ALPS_APP_PE"};
+    const char *value = NULL;
+    size_t i;
+
+    for (i = 0; i < G_N_ELEMENTS(names) && value == NULL; i++)
+        value = getenv(names[i]);
+    return value != NULL ? value : "none";
+}
+
+/* %p: the process id, appended where it does not stand, so that no two have one file; %n: the node;
+ * %r: the rank. */
+static char *file_name(const char *pattern)
+{
+    GString *name = g_string_new(NULL);
+    bool unique = false;
+    const char *at;
+
+    for (at = pattern; *at != '\0'; at++) {
+        if (at[0] == '%' && at[1] == 'p')
+            g_string_append_printf(name, "%d", getpid());
+        else if (at[0] == '%' && at[1] == 'n')
+            g_string_append_printf(name, "%u", lnic_backend.hw->node);
+        else if (at[0] == '%' && at[1] == 'r')
+            g_string_append(name, rank());
+        else {
+            g_string_append_c(name, *at);
+            continue;
+        }
+        unique |= at[1] == 'p';
+        at++;
+    }
+    if (!unique)
+        g_string_append_printf(name, ".%d", getpid());
+    return g_string_free(name, FALSE);
+}
+
+void lnic_trace_begin(void)
+{
+    const char *pattern = getenv("JACQUARD_TRACE");
+    const struct trace_process process = {
+        .pid = (uint32_t)getpid(),
+        .name = program_invocation_short_name,
+        .origin = live_facts(lnic_backend.live)->began_ns * SIM_NS,
+    };
+    char *path, *why = NULL;
+
+    if (pattern == NULL || pattern[0] == '\0' || trace_on)
+        return;
+    path = file_name(pattern);
+    if (trace_open_of(path, &process, &why))
+        trace_set_rank_name(lnic_backend.hw->node, lnic_backend.process->trace_index,
+                            program_invocation_short_name);
+    else
+        lnic_complain(why);
+    free(why);
+    g_free(path);
+}
+
+void lnic_trace_end(void)
+{
+    char *why = NULL;
+
+    if (!trace_close(&why))
+        lnic_complain(why);
+    free(why);
+}
+
+void lnic_trace_forked(void)
+{
+    trace_forget();
+}
+
+void lnic_trace_transaction(const struct lnic_end *end)
+{
+    uint32_t node = lnic_backend.hw->node;
+    sim_time_t now = sim_now();
+
+    trace(TRACE_SLICE, end->unit == ARIES_UNIT_BTE ? TRACE_BTE : TRACE_FMA, node, 0, end->name,
+          end->began, now - end->began, end->flow, end->bytes);
+    trace(TRACE_INSTANT, TRACE_RX, node, 0, "complete", now, 0, end->flow, end->status);
+}
+
+void lnic_trace_arrival(const struct lnic_link *link, const struct live_record *record)
+{
+    static const char *const names[] = {
+        [LNIC_PUT] = "land",   [LNIC_LANDED] = "land",     [LNIC_GET] = "read",
+        [LNIC_AMO] = "atomic", [LNIC_CQWRITE] = "cqwrite", [LNIC_DATAGRAM] = "datagram",
+    };
+    struct lnic_request request;
+
+    if (record->kind >= G_N_ELEMENTS(names) || record->count < sizeof(request))
+        return;
+    memcpy(&request, record->bytes, sizeof(request));
+    trace(TRACE_INSTANT, TRACE_RX, lnic_backend.hw->node, 0, names[record->kind], sim_now(), 0,
+          link->flow_from + request.number, request.length);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The figures on the board: watch.h. Taken under the lock. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "aries/watch.h"
+
+#include <glib.h>
+
+#include "backend.h"
+#include "lock.h"
+
+_Static_assert(WATCH_AT == LNIC_MDDS * sizeof(struct lnic_mdd), "behind the registrations");
+_Static_assert(WATCH_AT + sizeof(struct watch) <= LNIC_BOARD_BYTES, "there is room");
+
+static void put_cq(struct watch *watch, const struct gni_cq *cq)
+{
+    if (watch->cqs < WATCH_CQS)
+        watch->cq[watch->cqs] = (struct watch_cq){cq->index, cq->capacity, cq->count, cq->overrun};
+    watch->cqs++;
+}
+
+static void put_ep(struct watch *watch, const struct gni_ep *ep)
+{
+    uint32_t busy = ep->tx_sent - ep->tx_returned;
+
+    if (!ep->connected || ep->remote == NULL)
+        return;
+    if (watch->eps < WATCH_EPS)
+        watch->ep[watch->eps] = (struct watch_ep){
+            .node = ep->remote->node,
+            .instance = ep->remote_id,
+            .credits = ep->credits,
+            .free = (uint16_t)(busy < ep->credits ? ep->credits - busy : 0),
+            .sent = ep->tx_sent,
+            .received = ep->rx_received,
+            .broken = ep->broken,
+        };
+    watch->eps++;
+}
+
+static void put_nic(struct watch *watch, const struct gni_nic *nic)
+{
+    const struct aries_list *link;
+
+    watch->nics++;
+    for (link = nic->cqs.next; link != &nic->cqs; link = link->next)
+        put_cq(watch, sim_container_of(link, struct gni_cq, nic_link));
+    for (link = nic->eps.next; link != &nic->eps; link = link->next)
+        put_ep(watch, sim_container_of(link, struct gni_ep, nic_link));
+    for (link = nic->mrs.next; link != &nic->mrs; link = link->next)
+        watch->regions++;
+}
+
+/* ---- connections ----------------------------------------------------------------------------- */
+
+struct connection {
+    struct aries_list link; /* in the order of changes */
+    struct watch_vc vc;
+};
+
+static GHashTable *connections; /* by the library's id */
+static struct aries_list changes = {&changes, &changes};
+
+/* Weak where it is called: see stack/port. */
+void gni_emulated_connection(const void *id, uint32_t nic_address, uint32_t instance,
+                             const char *state) __attribute__((visibility("default")));
+
+static void connection_free(void *connection)
+{
+    aries_list_remove(&((struct connection *)connection)->link);
+    g_free(connection);
+}
+
+void gni_emulated_connection(const void *id, uint32_t nic_address, uint32_t instance,
+                             const char *state)
+{
+    const struct aries_nic *nic;
+    struct connection *connection;
+
+    lnic_enter();
+    if (connections == NULL)
+        connections = g_hash_table_new_full(NULL, NULL, NULL, connection_free);
+    if (state == NULL) {
+        g_hash_table_remove(connections, id);
+    } else if (lnic_backend.fabric != NULL) {
+        nic = aries_nic_by_pe(lnic_backend.fabric, nic_address);
+        connection = g_hash_table_lookup(connections, id);
+        if (connection == NULL) {
+            connection = g_new0(struct connection, 1);
+            g_hash_table_insert(connections, (void *)(uintptr_t)id, connection);
+        } else {
+            aries_list_remove(&connection->link);
+        }
+        aries_list_add(&changes, &connection->link);
+        connection->vc.node = nic != NULL ? nic->node : UINT32_MAX;
+        connection->vc.instance = instance;
+        connection->vc.since_ns = lnic_ns(sim_now());
+        g_strlcpy(connection->vc.state, state, sizeof(connection->vc.state));
+    }
+    lnic_leave();
+}
+
+void lnic_watch_forked(void)
+{
+    if (connections != NULL)
+        g_hash_table_remove_all(connections);
+}
+
+static void put_connections(struct watch *watch)
+{
+    const struct aries_list *link;
+    uint32_t i = 0;
+
+    watch->vcs = connections != NULL ? g_hash_table_size(connections) : 0;
+    for (link = changes.previous; link != &changes && i < WATCH_VCS; link = link->previous)
+        watch->vc[i++] = sim_container_of(link, struct connection, link)->vc;
+}
+
+void lnic_watch_take(void)
+{
+    struct watch *watch = (struct watch *)((uint8_t *)lnic_backend.board + WATCH_AT);
+    const struct aries_counters *counters = &lnic_backend.fabric->counters;
+    const struct aries_list *link;
+
+    __atomic_store_n(&watch->sequence, watch->sequence | 1, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    watch->magic = WATCH_MAGIC;
+    watch->taken_ns = lnic_ns(sim_now());
+    watch->transactions = counters->transactions;
+    watch->bytes = counters->payload_bytes;
+    watch->events = counters->events;
+    watch->errors = counters->errors;
+    watch->overruns = counters->overruns;
+    watch->smsg_sent = counters->smsg_sent;
+    watch->smsg_received = counters->smsg_received;
+    watch->datagrams = counters->datagrams;
+    watch->nics = watch->regions = watch->cqs = watch->eps = 0;
+    for (link = lnic_backend.hw->attached.next; link != &lnic_backend.hw->attached;
+         link = link->next)
+        put_nic(watch, sim_container_of(link, struct gni_nic, nic_link));
+    put_connections(watch);
+    __atomic_store_n(&watch->sequence, (watch->sequence | 1) + 1, __ATOMIC_RELEASE);
+}
+
+/* A program that ends by itself leaves the last figures, and all of its trace. */
+static void __attribute__((destructor)) at_the_end(void)
+{
+    lnic_enter();
+    if (lnic_backend.live != NULL && lnic_backend.board != NULL && !live_forked(lnic_backend.live))
+        lnic_watch_take();
+    lnic_trace_end();
+    lnic_leave();
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Files by which programs for Cray systems recognise one and learn where they are. What is written
+ * into one of these is lost, as it goes to nobody. Any thread; no call allocates but the stream.
+ */
+#ifndef JACQUARD_CRAY_NODE_FILES_H
+#define JACQUARD_CRAY_NODE_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define CRAY_NODE_FILE_BYTES 128 /* more than the longest text */
+
+struct cray_place { /* of a node, as its name says it: c<group>-0c<chassis>s<slot>n<node> */
+    uint32_t nid, group, chassis, slot, node;
+};
+
+bool cray_node_file(const char *path); /* is one of them */
+/* The text of such a file on that node. */
+void cray_node_file_text(const char *path, const struct cray_place *place,
+                         char text[CRAY_NODE_FILE_BYTES]);
+/* As open(), fopen() and access() of a file with that text; each opens one of its own. */
+int cray_node_file_open(const char *text, int flags);
+FILE *cray_node_file_stream(const char *text, const char *mode);
+int cray_node_file_access(int how);
+
+#endif

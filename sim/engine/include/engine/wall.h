@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The engine's interface in a plain process (SIM_WALL): time is that of the clock, CPU time is what
+ * it takes, threads are those of the system. One thread at a time is inside, under a lock of the
+ * caller's. Events and timers fire when somebody looks. Included by engine/sim.h.
+ */
+#ifndef JACQUARD_ENGINE_WALL_H
+#define JACQUARD_ENGINE_WALL_H
+
+struct sim_wall {
+    bool armed; /* there may be events: looking costs a look at the clock */
+    uint32_t changes; /* counts what somebody may wait for */
+};
+extern struct sim_wall sim_wall;
+
+void sim_wall_init(void);
+void sim_wall_fini(void);
+/* Fires what is due. */
+void sim_wall_fire(void);
+/* When to look again; SIM_NEVER: nothing is scheduled. */
+sim_time_t sim_wall_next(void);
+
+/* Provided by whoever links this: looks once for what others brought, and fires what is due. */
+void sim_wall_look(void);
+
+/* Identifies the calling thread. */
+extern _Thread_local char sim_wall_self __attribute__((tls_model("initial-exec")));
+static inline struct sim_fiber *sim_fiber_self(void)
+{
+    return (struct sim_fiber *)&sim_wall_self;
+}
+
+static inline sim_time_t sim_local_time(void)
+{
+    return sim_now();
+}
+
+/* There is no such model: no look at the clock. */
+static inline sim_time_t sim_charged_time(void)
+{
+    return 0;
+}
+
+static inline bool sim_behind(void)
+{
+    return false;
+}
+
+static inline void sim_spend(sim_time_t cost)
+{
+    (void)cost;
+}
+
+static inline void sim_settle(void)
+{
+}
+
+static inline void sim_idle_break(void)
+{
+}
+
+static inline void sim_fiber_looks(struct sim_fiber *fiber, const void *what, size_t bytes)
+{
+    (void)fiber, (void)what, (void)bytes;
+}
+
+static inline uint32_t sim_new_ids(uint32_t count)
+{
+    return count;
+}
+
+static inline bool sim_poll(const struct sim_wait *wait, bool (*ready)(const void *what),
+                            sim_time_t cost)
+{
+    (void)cost;
+    sim_wall_look();
+    return ready(wait->what);
+}
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The clock, events and timers of a plain process. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/fault.h"
+#include "engine/ledger.h"
+#include "engine/metrics.h"
+#include "internal.h"
+
+struct sim_core sim_core;
+struct sim_wall sim_wall;
+_Thread_local char sim_wall_self;
+
+static struct queue queue;
+
+void sim_panic(const char *text)
+{
+    const char *parts[] = {"jacquard: ", text, "\n"};
+    size_t i;
+
+    for (i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (write(STDERR_FILENO, parts[i], strlen(parts[i])) < 0)
+            break;
+    abort();
+}
+
+void sim_wall_init(void)
+{
+    queue_init(&queue);
+    sim_core.now = sim_now();
+    queue.floor = queue.last = sim_core.now;
+    sim_wall.armed = false;
+}
+
+void sim_wall_fini(void)
+{
+    sim_fault_reset();
+    ledger_reset();
+    metrics_reset();
+    queue_fini(&queue);
+    sim_wall.armed = false;
+}
+
+sim_time_t sim_now(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return ((sim_time_t)now.tv_sec * 1000000000u + (sim_time_t)now.tv_nsec) * SIM_NS;
+}
+
+/* The queue's clock is the time of the last look: nothing goes before it. */
+static sim_time_t place(sim_time_t at)
+{
+    sim_wall.armed = true;
+    return at > sim_core.now ? at : sim_core.now;
+}
+
+void sim_event_schedule(struct sim_event *event, sim_time_t at)
+{
+    queue_push(&queue, place(at), (uintptr_t)event);
+}
+
+void sim_hinted_schedule(struct sim_hinted *event, sim_time_t at)
+{
+    sim_event_schedule(&event->event, at);
+}
+
+void sim_timer_arm(struct sim_timer *timer, sim_time_t at)
+{
+    if (timer->entry != NULL)
+        queue_timer_cancel(&queue, timer);
+    queue_timer_arm(&queue, timer, place(at));
+}
+
+void sim_timer_cancel(struct sim_timer *timer)
+{
+    if (timer->entry != NULL)
+        queue_timer_cancel(&queue, timer);
+}
+
+void sim_wall_fire(void)
+{
+    sim_time_t now = sim_now();
+    struct sim_event *event;
+
+    while (queue_ready(&queue, now) && queue.head->time <= now) {
+        sim_core.now = queue.head->time;
+        event = queue_pop(&queue);
+        if (event != NULL)
+            event->fire(event);
+    }
+    /* What a slot of the queue was opened for lies behind this. */
+    if (sim_core.now < now)
+        sim_core.now = now;
+    sim_wall.armed = !queue_empty(&queue);
+}
+
+sim_time_t sim_wall_next(void)
+{
+    if (!sim_wall.armed || queue_empty(&queue))
+        return SIM_NEVER;
+    return queue_horizon(&queue);
+}
+
+/* Of the simulation only, and named by what is shared with it. */
+struct sim_event *sim_event_ahead(uint32_t n)
+{
+    (void)n;
+    return NULL;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "internal.h"
+
+void live_ring_bell(const struct peer *peer)
+{
+    const uint64_t one = 1;
+    int before = errno;
+
+    /* Full (EAGAIN) means rung. By the system call itself: no thread is to be cancelled here. */
+    syscall(SYS_write, peer->doorbell >= 0 ? peer->doorbell : peer->live->doorbell, &one,
+            sizeof(one));
+    errno = before;
+}
+
+/* Rings once if the peer has not looked for a while. */
+void live_check_stamp(struct peer *peer, uint64_t now)
+{
+    uint64_t stale = peer->live->stale_ticks;
+
+    peer->seen_looked = atomic_load_explicit(&peer->head->looked, memory_order_relaxed);
+    if (now - peer->seen_looked + stale > 2 * stale && peer->rung_looked != peer->seen_looked) {
+        peer->rung_looked = peer->seen_looked;
+        live_ring_bell(peer);
+    }
+}
+
+/*
+ * A peer that looked just before a record was published and then went computing was not rung for.
+ * Who published looks after it while it makes progress itself; if it does not either, the peer's
+ * helper comes after a millisecond.
+ */
+void live_tick(struct live *live, uint64_t now)
+{
+    struct peer *peer;
+    unsigned channel;
+    bool waits;
+
+    for (peer = live->peers; peer != NULL; peer = peer->next) {
+        waits = false;
+        for (channel = 0; channel < LIVE_CHANNELS && !peer->to.gone; channel++) {
+            if (peer->out[channel].told == peer->out[channel].tail)
+                continue;
+            live_hear(peer, channel);
+            waits = waits || peer->out[channel].told != peer->out[channel].tail;
+        }
+        if (waits)
+            live_check_stamp(peer, now);
+    }
+}
+
+/* Some peer has executed something since we looked at that. */
+bool live_hear_all(struct live *live)
+{
+    const struct peer *peer;
+    unsigned channel;
+    bool moved = false;
+
+    for (peer = live->peers; peer != NULL; peer = peer->next)
+        for (channel = 0; channel < LIVE_CHANNELS && !peer->to.gone; channel++)
+            if (peer->out[channel].told != peer->out[channel].tail && live_hear(peer, channel))
+                moved = true;
+    return moved;
+}
+
+/* Somebody has something of ours that it has not executed. */
+bool live_outstanding(const struct live *live)
+{
+    const struct peer *peer;
+
+    for (peer = live->peers; peer != NULL; peer = peer->next)
+        if (!peer->to.gone && (peer->out[LIVE_REQUEST].told != peer->out[LIVE_REQUEST].tail ||
+                               peer->out[LIVE_REPLY].told != peer->out[LIVE_REPLY].tail))
+            return true;
+    return false;
+}

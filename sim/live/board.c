@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "internal.h"
+
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010
+#endif
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL)
+
+int live_memory_file(const char *name, size_t bytes, void **mapping)
+{
+    int file = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING), error;
+    void *at;
+
+    if (file < 0)
+        return -errno;
+    if (ftruncate(file, (off_t)bytes) != 0) {
+        error = -errno;
+        goto err_file;
+    }
+    at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
+    if (at == MAP_FAILED) {
+        error = -errno;
+        goto err_file;
+    }
+    /* From here on nobody can map it to write, the owner included; what is mapped stays. */
+    if (fcntl(file, F_ADD_SEALS, SEALS) != 0) {
+        error = errno == EINVAL ? -ENOSYS : -errno;
+        goto err_mapping;
+    }
+    madvise(at, bytes, MADV_DONTFORK);
+    *mapping = at;
+    return file;
+
+err_mapping:
+    munmap(at, bytes);
+err_file:
+    close(file);
+    return error;
+}
+
+bool live_memory_is_safe(int file, size_t bytes)
+{
+    int seals = fcntl(file, F_GET_SEALS);
+    struct stat stat;
+
+    return seals >= 0 && (seals & SEALS) == SEALS && fstat(file, &stat) == 0 &&
+           S_ISREG(stat.st_mode) && (uint64_t)stat.st_size == bytes;
+}
+
+int live_map_board(struct live *live, size_t board_bytes)
+{
+    void *mapping = NULL;
+    int file;
+
+    live->board_bytes = board_bytes;
+    live->at = board_layout(live->facts.processes_max, board_bytes);
+    file = live_memory_file("jacquard-board", live->at.total, &mapping);
+    if (mapping == NULL)
+        return file;
+    live->board = mapping;
+    live->head = mapping;
+    live->head->magic = LIVE_MAGIC;
+    live->head->version = LIVE_VERSION;
+    live->head->pid = getpid();
+    return file;
+}
+
+/* Offsets of the daemon's board: it is trusted, but another version must not make us read outside.
+ */
+static bool fabric_fits(const struct fabric_board *fabric, size_t bytes)
+{
+    uint64_t members = (uint64_t)fabric->processes_max * sizeof(struct fabric_member);
+    uint64_t names = (uint64_t)fabric->names_capacity * sizeof(struct fabric_name);
+
+    return fabric->total == bytes && fabric->processes_max > 0 &&
+           fabric->processes_max <= LIVE_PROCESSES_MAX && fabric->nodes > 0 &&
+           fabric->names_capacity > 0 &&
+           (fabric->names_capacity & (fabric->names_capacity - 1)) == 0 &&
+           fabric->members_at <= bytes && members <= bytes - fabric->members_at &&
+           fabric->names_at <= bytes && names <= bytes - fabric->names_at &&
+           fabric->scenario_at < bytes && fabric->scenario_bytes < bytes - fabric->scenario_at &&
+           memchr(fabric->name, 0, FABRIC_NAME_BYTES) != NULL &&
+           memchr(fabric->preset, 0, FABRIC_NAME_BYTES) != NULL;
+}
+
+int live_map_fabric(struct live *live, int file, char *why)
+{
+    const struct fabric_board *fabric;
+    struct stat stat;
+    size_t bytes;
+    void *mapping;
+
+    if (fstat(file, &stat) != 0 || stat.st_size < (off_t)sizeof(*fabric) ||
+        !live_memory_is_safe(file, (size_t)stat.st_size)) {
+        live_why(why, "what listens at %s is no fabric of this version", live->path);
+        return -EPROTO;
+    }
+    bytes = (size_t)stat.st_size;
+    mapping = mmap(NULL, bytes, PROT_READ, MAP_SHARED, file, 0);
+    if (mapping == MAP_FAILED) {
+        live_why(why, "cannot map the fabric at %s: %s", live->path, strerror(errno));
+        return -errno;
+    }
+    madvise(mapping, bytes, MADV_DONTFORK);
+    fabric = live->fabric = mapping;
+    live->fabric_bytes = bytes;
+    if (fabric->magic != LIVE_MAGIC || fabric->version != LIVE_VERSION ||
+        !fabric_fits(fabric, bytes)) {
+        live_why(why, "what listens at %s is no fabric of this version", live->path);
+        return -EPROTO;
+    }
+    live->facts = (struct live_facts){.nodes = fabric->nodes,
+                                      .processes_max = fabric->processes_max,
+                                      .seed = fabric->seed,
+                                      .began_ns = fabric->began_ns,
+                                      .ticks_per_us = fabric->ticks_per_us,
+                                      .name = fabric->name,
+                                      .preset = fabric->preset,
+                                      .scenario = (const char *)mapping + fabric->scenario_at,
+                                      .scenario_bytes = fabric->scenario_bytes,
+                                      .path = live->path};
+    return 0;
+}

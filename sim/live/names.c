@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <errno.h>
+#include <string.h>
+#include "internal.h"
+
+#define TRIES_MAX 1000000u /* a table that stays half-written for so long has lost its daemon */
+
+static int claim(struct live *live, uint32_t kind, const struct live_key *key, uint32_t count,
+                 uint64_t value, struct wire *answer)
+{
+    struct wire request = {.kind = kind, .key = *key, .count = count, .value = value};
+    struct wire_packet packet;
+    int error = live_request(live, &request, &packet);
+
+    if (error != 0)
+        return error;
+    *answer = packet.head;
+    wire_close(&packet);
+    return answer->kind == WIRE_ANSWER ? answer->error : -EPROTO;
+}
+
+static void say(const struct wire *answer, struct live_name *found)
+{
+    if (found != NULL)
+        *found = (struct live_name){answer->slot, answer->generation, answer->value};
+}
+
+int live_claim(struct live *live, const struct live_key *key, uint64_t value,
+               struct live_name *found)
+{
+    struct wire answer = {.kind = 0};
+    int error = claim(live, WIRE_CLAIM, key, 1, value, &answer);
+
+    if (error == 0 || error == -EEXIST)
+        say(&answer, found);
+    return error;
+}
+
+int live_claim_shared(struct live *live, const struct live_key *key, uint64_t value,
+                      struct live_name *found)
+{
+    struct wire answer = {.kind = 0};
+    int error = claim(live, WIRE_CLAIM_SHARED, key, 1, value, &answer);
+
+    if (error == 0 || error == -EEXIST)
+        say(&answer, found);
+    return error;
+}
+
+int live_claim_free(struct live *live, struct live_key *key, uint32_t count, uint64_t value)
+{
+    struct wire answer = {.kind = 0};
+    int error = claim(live, WIRE_CLAIM_FREE, key, count, value, &answer);
+
+    if (error == 0)
+        key->key[0] = answer.key.key[0];
+    return error;
+}
+
+int live_unclaim(struct live *live, const struct live_key *key)
+{
+    struct wire answer = {.kind = 0};
+
+    return claim(live, WIRE_UNCLAIM, key, 1, 0, &answer);
+}
+
+static bool is_key(const struct fabric_name *entry, const struct live_key *key)
+{
+    return atomic_load_explicit(&entry->key[0], memory_order_relaxed) == key->key[0] &&
+           atomic_load_explicit(&entry->key[1], memory_order_relaxed) == key->key[1] &&
+           atomic_load_explicit(&entry->kind, memory_order_relaxed) == key->kind &&
+           atomic_load_explicit(&entry->node, memory_order_relaxed) == key->node;
+}
+
+static int find(const struct live *live, const struct live_key *key, struct live_name *name)
+{
+    const struct fabric_board *fabric = live->fabric;
+    const struct fabric_name *names =
+        (const struct fabric_name *)((const char *)fabric + fabric->names_at);
+    uint32_t mask = fabric->names_capacity - 1, at = name_hash(key) & mask, probes;
+
+    for (probes = 0; probes <= mask; probes++, at = (at + 1) & mask) {
+        const struct fabric_name *entry = &names[at];
+
+        if (atomic_load_explicit(&entry->holders, memory_order_relaxed) == 0)
+            return -ENOENT;
+        if (!is_key(entry, key))
+            continue;
+        name->slot = atomic_load_explicit(&entry->slot, memory_order_relaxed);
+        name->generation = atomic_load_explicit(&entry->generation, memory_order_relaxed);
+        name->value = atomic_load_explicit(&entry->value, memory_order_relaxed);
+        return 0;
+    }
+    return -ENOENT;
+}
+
+int live_lookup(const struct live *live, const struct live_key *key, struct live_name *name)
+{
+    const _Atomic uint64_t *version = &live->fabric->names_version;
+    uint64_t before;
+    uint32_t tries;
+    int result;
+
+    for (tries = 0; tries < TRIES_MAX; tries++) {
+        before = atomic_load_explicit(version, memory_order_acquire);
+        if (before & 1)
+            continue;
+        result = find(live, key, name);
+        atomic_thread_fence(memory_order_acquire);
+        if (atomic_load_explicit(version, memory_order_relaxed) == before)
+            return result;
+    }
+    return -ENOTCONN;
+}

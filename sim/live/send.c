@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The producer's side of the rings. */
+#include <string.h>
+#include "internal.h"
+
+#if defined(__x86_64__)
+#include <x86intrin.h>
+uint64_t live_ticks(void)
+{
+    return __rdtsc();
+}
+#elif defined(__aarch64__)
+uint64_t live_ticks(void)
+{
+    uint64_t ticks;
+
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+    return ticks;
+}
+#else
+uint64_t live_ticks(void)
+{
+    return live_now_ns();
+}
+#endif
+
+static _Atomic uint64_t *word_at(const struct ring_out *out, uint64_t position)
+{
+    return (_Atomic uint64_t *)(void *)(out->slots + (position & RING_MASK) * LIVE_LINE);
+}
+
+/* What the peer says that it has executed; nonsense (also of an earlier generation) changes
+ * nothing. */
+bool live_hear(const struct peer *peer, unsigned channel)
+{
+    struct ring_out *out = &peer->out[channel];
+    uint64_t word = atomic_load_explicit(&peer->heads->executed[channel], memory_order_acquire);
+    uint32_t ahead = (uint32_t)word - (uint32_t)out->told;
+
+    if (ahead == 0 || word >> 32 != peer->live->self->to.generation ||
+        ahead > out->tail - out->told)
+        return false;
+    out->told += ahead;
+    return true;
+}
+
+/* `position` will be looked at as soon as the record before it is published: its word must not
+ * match. */
+static void clear_dirty(struct ring_out *out, uint64_t position)
+{
+    if (out->dirty[position & RING_MASK] == 0)
+        return;
+    out->dirty[position & RING_MASK] = 0;
+    atomic_store_explicit(word_at(out, position), record_word(position + 1, 0, 0, 0, 0),
+                          memory_order_relaxed);
+}
+
+static bool has_room(const struct peer *peer, struct ring_out *out, unsigned channel,
+                     uint32_t slots)
+{
+    if (out->tail + slots - out->told <= LIVE_RING_SLOTS)
+        return true;
+    live_hear(peer, channel);
+    return out->tail + slots - out->told <= LIVE_RING_SLOTS;
+}
+
+/* A record lies in one piece: the rest of the ring is passed over. */
+static bool skip_rest(const struct peer *peer, struct ring_out *out, unsigned channel,
+                      uint32_t slots)
+{
+    uint64_t at = out->tail;
+    uint32_t rest = LIVE_RING_SLOTS - (uint32_t)(at & RING_MASK);
+
+    if (rest >= slots)
+        return true;
+    if (!has_room(peer, out, channel, rest + slots))
+        return false;
+    /* Words in the rest grow older than one lap from now on. */
+    memset(out->dirty + (at & RING_MASK), 1, rest);
+    out->dirty[at & RING_MASK] = 0;
+    clear_dirty(out, at + rest);
+    atomic_store_explicit(word_at(out, at),
+                          record_word(at, peer->in[LIVE_REQUEST].position, 0, 0, RECORD_SKIP),
+                          memory_order_release);
+    out->tail = at + rest;
+    return true;
+}
+
+void *live_reserve(struct live_peer *to, enum live_channel channel, uint32_t bytes)
+{
+    struct peer *peer = peer_of(to);
+    struct ring_out *out = &peer->out[channel];
+    uint32_t slots;
+
+    if (__builtin_expect(to->gone || bytes > LIVE_RECORD_MAX, 0))
+        return NULL;
+    if (__builtin_expect(to->self && !peer->listed, 0))
+        live_rings_add(peer->live, peer);
+    slots = record_slots(bytes);
+    if (__builtin_expect(slots > 1, 0) && !skip_rest(peer, out, channel, slots))
+        return NULL;
+    if (!has_room(peer, out, channel, slots))
+        return NULL;
+    if (__builtin_expect(slots > 1, 0)) /* may be written, published or not */
+        memset(out->dirty + (out->tail & RING_MASK) + 1, 1, slots - 1);
+    out->reserved = bytes;
+    return out->slots + (out->tail & RING_MASK) * LIVE_LINE + sizeof(uint64_t);
+}
+
+uint64_t live_publish(struct live_peer *to, enum live_channel channel, uint32_t kind,
+                      uint32_t bytes)
+{
+    struct peer *peer = peer_of(to);
+    struct live *live = peer->live;
+    struct ring_out *out = &peer->out[channel];
+    uint64_t at = out->tail, now;
+    uint32_t slots, doze;
+
+    if (__builtin_expect(to->gone, 0))
+        return 0;
+    if (bytes > out->reserved)
+        bytes = out->reserved;
+    slots = record_slots(bytes);
+    out->reserved = 0;
+    clear_dirty(out, at + slots);
+    atomic_store_explicit(
+        word_at(out, at),
+        record_word(at, peer->in[LIVE_REQUEST].position, bytes, kind & LIVE_KIND_MAX, 0),
+        memory_order_release);
+    out->tail = at + slots;
+
+    /* Who is about to sleep makes every processor fence (membarrier) before it looks a last time:
+     * so the compiler's order is enough here, except where a kernel lacks that. */
+    if (__builtin_expect(live->fences || peer->head->fences, 0))
+        atomic_thread_fence(memory_order_seq_cst);
+    else
+        atomic_signal_fence(memory_order_seq_cst);
+    doze = atomic_load_explicit(&peer->head->doze, memory_order_relaxed);
+    if (__builtin_expect(doze & DOZE_ASLEEP, 0)) {
+        if (peer->rung_doze != doze) {
+            peer->rung_doze = doze;
+            live_ring_bell(peer);
+        }
+        return out->tail;
+    }
+    /* Its stamp is on a line that it writes: looked at only when the last one that we know is old.
+     */
+    now = live_ticks();
+    if (__builtin_expect(now - peer->seen_looked + live->stale_ticks > 2 * live->stale_ticks, 0))
+        live_check_stamp(peer, now);
+    return out->tail;
+}
+
+uint64_t live_sent(const struct live_peer *to, enum live_channel channel)
+{
+    const struct peer *peer = peer_of(to);
+
+    return to->gone ? peer->last_sent[channel] : peer->out[channel].tail;
+}
+
+uint64_t live_executed(struct live_peer *to, enum live_channel channel)
+{
+    struct peer *peer = peer_of(to);
+    struct ring_out *out = &peer->out[channel];
+
+    if (__builtin_expect(to->gone, 0))
+        return peer->last_executed[channel];
+    if (out->executed == out->tail)
+        return out->executed;
+    live_hear(peer, channel);
+    /* Replies that were published before it moved are visible by now; they come first. */
+    if (out->told != out->executed &&
+        (channel == LIVE_REPLY || !live_ring_ready(&peer->in[LIVE_REPLY])))
+        out->executed = out->told;
+    return out->executed;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Slots and nodes: who gets which, and everybody's table of them. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "common.h"
+#include "internal.h"
+
+static void show(struct live_server *server, uint32_t slot, const struct live_member *is)
+{
+    struct fabric_member *entry = &server->table[slot];
+
+    atomic_fetch_add_explicit(&entry->version, 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+    atomic_store_explicit(&entry->generation, is->generation, memory_order_relaxed);
+    atomic_store_explicit(&entry->node, is->node, memory_order_relaxed);
+    atomic_store_explicit(&entry->pid, (uint32_t)is->pid, memory_order_relaxed);
+    atomic_fetch_add_explicit(&entry->version, 1, memory_order_release);
+}
+
+static void refuse(struct member *member, int error, const char *text)
+{
+    struct wire head = {.kind = WIRE_REFUSED, .error = error};
+
+    member_send(member, &head, text, strlen(text), NULL, 0);
+    member_end(member);
+}
+
+/* Others will write to it whenever they want to wake the member: it must not block them. */
+static bool is_doorbell(int file)
+{
+    char link[32], target[64];
+    int flags = fcntl(file, F_GETFL);
+    ssize_t length;
+
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", file);
+    length = readlink(link, target, sizeof(target) - 1);
+    if (length <= 0 || flags < 0 || !(flags & O_NONBLOCK))
+        return false;
+    target[length] = 0;
+    return strcmp(target, "anon_inode:[eventfd]") == 0;
+}
+
+void member_join(struct member *member, struct wire_packet *packet)
+{
+    struct live_server *server = member->server;
+    struct wire joined = {.kind = WIRE_JOINED};
+    uint64_t bytes = packet->head.bytes;
+    char text[LIVE_WHY_BYTES];
+    uint32_t slot;
+
+    if (bytes > LIVE_BOARD_MAX ||
+        !live_memory_is_safe(packet->fds[0],
+                             board_layout(server->options.processes_max, bytes).total) ||
+        !is_doorbell(packet->fds[1])) {
+        refuse(member, -EINVAL, "the board or the doorbell is not as it has to be");
+        return;
+    }
+    if (packet->head.node != LIVE_NODE_ANY && packet->head.node >= server->options.nodes) {
+        snprintf(text, sizeof(text), "no node %u: the fabric at %.100s has nodes 0 to %u",
+                 packet->head.node, server->path, server->options.nodes - 1);
+        refuse(member, -EINVAL, text);
+        return;
+    }
+    if (g_queue_is_empty(&server->free_slots)) {
+        snprintf(text, sizeof(text), "the fabric at %.100s is full: it has room for %u processes",
+                 server->path, server->options.processes_max);
+        refuse(member, -EUSERS, text);
+        return;
+    }
+    slot = GPOINTER_TO_UINT(g_queue_pop_head(&server->free_slots));
+    member->joined = true;
+    member->board = packet->fds[0];
+    member->doorbell = packet->fds[1];
+    packet->fds[0] = packet->fds[1] = -1;
+    member->board_bytes = bytes;
+    member->is.slot = slot;
+    member->is.generation = ++server->generations[slot];
+    /* One machine is one node, unless somebody says where a process runs. */
+    member->is.node = packet->head.node != LIVE_NODE_ANY ? packet->head.node : 0;
+    server->slots[slot] = member;
+    server->count++;
+    show(server, slot, &member->is);
+    joined.slot = slot;
+    joined.generation = member->is.generation;
+    joined.node = member->is.node;
+    joined.pid = member->is.pid;
+    if (server->options.events.joined != NULL)
+        server->options.events.joined(server->options.arg, &member->is);
+    member_send(member, &joined, NULL, 0, NULL, 0);
+}
+
+void member_leave_slot(struct member *member)
+{
+    struct live_server *server = member->server;
+    struct live_member nobody = {0};
+    struct wire gone = {.kind = WIRE_GONE,
+                        .slot = member->is.slot,
+                        .generation = member->is.generation,
+                        .node = member->is.node};
+    uint32_t slot;
+
+    server->count--;
+    if (server->options.events.left != NULL) /* its board can be looked at a last time */
+        server->options.events.left(server->options.arg, &member->is);
+    server->slots[member->is.slot] = NULL;
+    show(server, member->is.slot, &nobody);
+    names_forget(server->names, member);
+    /* A slot whose generations are used up stays empty. */
+    if (member->is.generation < UINT32_MAX)
+        g_queue_push_tail(&server->free_slots, GUINT_TO_POINTER(member->is.slot));
+    for (slot = 0; slot < server->options.processes_max; slot++)
+        if (server->slots[slot] != NULL)
+            member_send(server->slots[slot], &gone, NULL, 0, NULL, 0);
+}

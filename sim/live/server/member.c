@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* One connection: what it says and is told. Whatever it sends, it can only get itself ended. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "internal.h"
+
+#define READS_MAX 64u /* messages of one member in a row */
+
+struct packet {
+    struct wire head;
+    int fds[WIRE_FDS_MAX];
+    unsigned fds_count;
+    size_t text_bytes;
+    char text[];
+};
+
+static void packet_free(gpointer data)
+{
+    struct packet *packet = data;
+    unsigned i;
+
+    for (i = 0; i < packet->fds_count; i++)
+        close(packet->fds[i]);
+    g_free(packet);
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+static void closed(uv_handle_t *handle)
+{
+    struct member *member = handle->data;
+    struct live_server *server = member->server;
+
+    if (--member->handles > 0)
+        return;
+    close(member->socket);
+    if (member->pidfd >= 0)
+        close(member->pidfd);
+    g_ptr_array_remove_fast(server->connections, member);
+    g_free(member);
+    server_connection_ended(server);
+}
+
+bool member_is_dead(const struct member *member)
+{
+    struct pollfd fds[2] = {{.fd = member->socket, .events = POLLRDHUP},
+                            {.fd = member->pidfd, .events = POLLIN}};
+
+    return member->ended ||
+           (poll(fds, 2, 0) > 0 &&
+            (fds[0].revents & (POLLRDHUP | POLLHUP | POLLERR) || fds[1].revents != 0));
+}
+
+void member_end(struct member *member)
+{
+    if (member->ended)
+        return;
+    member->ended = true;
+    if (member->joined)
+        member_leave_slot(member);
+    if (member->mapping != NULL)
+        munmap(member->mapping,
+               board_layout(member->server->options.processes_max, member->board_bytes).total);
+    member->mapping = NULL;
+    shutdown(member->socket, SHUT_RDWR); /* it may be alive: it shall know */
+    g_queue_clear_full(&member->queue, packet_free);
+    if (member->board >= 0)
+        close(member->board);
+    if (member->doorbell >= 0)
+        close(member->doorbell);
+    member->board = member->doorbell = -1;
+    uv_close((uv_handle_t *)&member->poll, closed);
+    if (member->pidfd >= 0)
+        uv_close((uv_handle_t *)&member->death, closed);
+}
+
+/* ---- what it is told ------------------------------------------------------------------------- */
+
+static void happened(uv_poll_t *poll, int status, int events);
+
+static void listen_to(struct member *member)
+{
+    int events = UV_READABLE | UV_DISCONNECT;
+
+    if (!g_queue_is_empty(&member->queue))
+        events |= UV_WRITABLE;
+    uv_poll_start(&member->poll, events, happened);
+}
+
+static void keep(struct member *member, const struct wire *head, const void *text,
+                 size_t text_bytes, const int *fds, unsigned fds_count)
+{
+    struct packet *packet = g_malloc(sizeof(*packet) + text_bytes);
+
+    packet->head = *head;
+    packet->text_bytes = text_bytes;
+    if (text_bytes > 0)
+        memcpy(packet->text, text, text_bytes);
+    /* Copies: whose they are may end before this is sent. */
+    for (packet->fds_count = 0; packet->fds_count < fds_count; packet->fds_count++) {
+        packet->fds[packet->fds_count] = fcntl(fds[packet->fds_count], F_DUPFD_CLOEXEC, 0);
+        if (packet->fds[packet->fds_count] < 0) {
+            packet_free(packet);
+            member_end(member);
+            return;
+        }
+    }
+    g_queue_push_tail(&member->queue, packet);
+    if (g_queue_get_length(&member->queue) == 1)
+        listen_to(member);
+    else if (g_queue_get_length(&member->queue) > QUEUE_MAX)
+        member_end(member);
+}
+
+void member_send(struct member *member, struct wire *head, const void *text, size_t text_bytes,
+                 const int *fds, unsigned fds_count)
+{
+    int error = -EAGAIN;
+
+    if (member->ended)
+        return;
+    head->magic = LIVE_MAGIC;
+    head->version = LIVE_VERSION;
+    if (g_queue_is_empty(&member->queue))
+        error = wire_send(member->socket, head, text, text_bytes, fds, fds_count, MSG_DONTWAIT);
+    if (error == -EAGAIN || error == -ENOBUFS)
+        keep(member, head, text, text_bytes, fds, fds_count);
+    else if (error != 0)
+        member_end(member);
+}
+
+static void send_kept(struct member *member)
+{
+    struct packet *packet;
+    int error;
+
+    while ((packet = g_queue_peek_head(&member->queue)) != NULL) {
+        error = wire_send(member->socket, &packet->head, packet->text, packet->text_bytes,
+                          packet->fds, packet->fds_count, MSG_DONTWAIT);
+        if (error == -EAGAIN || error == -ENOBUFS)
+            return;
+        if (error != 0) {
+            member_end(member);
+            return;
+        }
+        packet_free(g_queue_pop_head(&member->queue));
+    }
+    listen_to(member);
+}
+
+/* ---- what it says ---------------------------------------------------------------------------- */
+
+static void introduce(struct member *to, const struct member *whom, uint32_t id)
+{
+    struct wire head = {.kind = WIRE_PEER,
+                        .id = id,
+                        .slot = whom->is.slot,
+                        .generation = whom->is.generation,
+                        .node = whom->is.node,
+                        .pid = whom->is.pid,
+                        .bytes = whom->board_bytes};
+    int fds[2] = {whom->board, whom->doorbell};
+
+    member_send(to, &head, NULL, 0, fds, 2);
+}
+
+static void ask(struct member *member, const struct wire *request)
+{
+    struct live_server *server = member->server;
+    struct wire answer = {.kind = WIRE_ANSWER, .id = request->id, .error = -ESRCH};
+    struct member *whom =
+        request->slot < server->options.processes_max ? server->slots[request->slot] : NULL;
+
+    if (whom != NULL && whom != member && !member_is_dead(whom) &&
+        (request->generation == 0 || request->generation == whom->is.generation)) {
+        introduce(whom, member, 0);
+        if (!whom->ended) {
+            introduce(member, whom, request->id);
+            return;
+        }
+    } else if (whom != NULL && whom != member && member_is_dead(whom)) {
+        member_end(whom);
+    }
+    member_send(member, &answer, NULL, 0, NULL, 0);
+}
+
+static void handle(struct member *member, struct wire_packet *packet)
+{
+    struct live_server *server = member->server;
+    struct wire answer = {.kind = WIRE_ANSWER, .id = packet->head.id};
+
+    if (packet->head.kind == WIRE_JOIN && !member->joined) {
+        member_join(member, packet);
+        return;
+    }
+    if (!member->joined) {
+        member_end(member);
+        return;
+    }
+    switch (packet->head.kind) {
+    case WIRE_ASK:
+        ask(member, &packet->head);
+        break;
+    case WIRE_CLAIM:
+    case WIRE_CLAIM_SHARED:
+    case WIRE_CLAIM_FREE:
+        names_claim(server->names, member, &packet->head, &answer);
+        member_send(member, &answer, NULL, 0, NULL, 0);
+        break;
+    case WIRE_UNCLAIM:
+        names_unclaim(server->names, member, &packet->head, &answer);
+        member_send(member, &answer, NULL, 0, NULL, 0);
+        break;
+    case WIRE_REPORT:
+        if (server->options.events.report != NULL)
+            server->options.events.report(server->options.arg, &member->is, packet->text,
+                                          packet->text_bytes);
+        break;
+    default:
+        member_end(member);
+        break;
+    }
+}
+
+static void happened(uv_poll_t *poll, int status, int events)
+{
+    static _Alignas(8) char buffer[WIRE_BYTES_MAX];
+    struct member *member = poll->data;
+    struct wire_packet packet;
+    unsigned reads;
+    int result;
+
+    if (events & UV_WRITABLE)
+        send_kept(member);
+    for (reads = 0; reads < READS_MAX && !member->ended; reads++) {
+        result = wire_receive(member->socket, buffer, &packet, MSG_DONTWAIT);
+        if (result == -EAGAIN)
+            break;
+        if (result != 1) {
+            member_end(member);
+            break;
+        }
+        handle(member, &packet);
+        wire_close(&packet);
+    }
+    if (status < 0 && !member->ended)
+        member_end(member);
+}
+
+/* The process is dead, though its socket may be open in a child of it. */
+static void died(uv_poll_t *poll, int status, int events)
+{
+    member_end(poll->data);
+}
+
+/* ---- the beginning --------------------------------------------------------------------------- */
+
+static int pidfd_of(int32_t pid)
+{
+#ifdef SYS_pidfd_open
+    return (int)syscall(SYS_pidfd_open, pid, 0);
+#else
+    return -1;
+#endif
+}
+
+/* The socket becomes the member's. Only the server's own user may join: members copy each other's
+ * memory. */
+void member_accept(struct live_server *server, int socket)
+{
+    struct member *member;
+    struct ucred peer;
+    socklen_t size = sizeof(peer);
+    struct wire welcome = {.kind = WIRE_WELCOME};
+
+    if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.uid != geteuid()) {
+        close(socket);
+        return;
+    }
+    member = g_new0(struct member, 1);
+    member->server = server;
+    member->socket = socket;
+    member->board = member->doorbell = -1;
+    member->is.pid = peer.pid;
+    member->pidfd = pidfd_of(peer.pid);
+    g_queue_init(&member->queue);
+    g_ptr_array_add(server->connections, member);
+    member->poll.data = member->death.data = member;
+    member->handles = 1;
+    uv_poll_init(server->loop, &member->poll, socket);
+    if (member->pidfd >= 0 && uv_poll_init(server->loop, &member->death, member->pidfd) == 0) {
+        member->handles++;
+        uv_poll_start(&member->death, UV_READABLE, died);
+    } else if (member->pidfd >= 0) {
+        close(member->pidfd);
+        member->pidfd = -1;
+    }
+    listen_to(member);
+    member_send(member, &welcome, NULL, 0, &server->board_file, 1);
+}

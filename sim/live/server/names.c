@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Who holds which name, in private tables; and the image of that in the fabric's board, an
+ * open-addressing table that members search without asking. Removal moves entries back (no
+ * tombstones); the table's version is odd meanwhile.
+ */
+#include <errno.h>
+#include <string.h>
+#include "internal.h"
+
+struct name {
+    struct live_key key;
+    uint64_t value;
+    bool shared;
+    GQueue holders; /* struct member, once per claim; the first is the owner that members see */
+};
+
+struct names {
+    struct fabric_board *board;
+    struct fabric_name *table;
+    uint32_t mask, used, most;
+    GHashTable *by_key; /* owns */
+};
+
+static guint hash(gconstpointer key)
+{
+    return name_hash(key);
+}
+
+static gboolean same(gconstpointer a, gconstpointer b)
+{
+    return memcmp(a, b, sizeof(struct live_key)) == 0;
+}
+
+static void name_free(gpointer data)
+{
+    struct name *name = data;
+
+    g_queue_clear(&name->holders);
+    g_free(name);
+}
+
+struct names *names_new(struct fabric_board *board)
+{
+    struct names *names = g_new0(struct names, 1);
+
+    names->board = board;
+    names->table = (struct fabric_name *)((char *)board + board->names_at);
+    names->mask = board->names_capacity - 1;
+    names->most = board->names_capacity / 4 * 3;
+    names->by_key = g_hash_table_new_full(hash, same, NULL, name_free);
+    return names;
+}
+
+void names_free(struct names *names)
+{
+    g_hash_table_destroy(names->by_key);
+    g_free(names);
+}
+
+/* ---- the image ------------------------------------------------------------------------------- */
+
+static void write_begin(struct names *names)
+{
+    atomic_fetch_add_explicit(&names->board->names_version, 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+}
+
+static void write_end(struct names *names)
+{
+    atomic_fetch_add_explicit(&names->board->names_version, 1, memory_order_release);
+}
+
+static uint32_t load32(_Atomic uint32_t *word)
+{
+    return atomic_load_explicit(word, memory_order_relaxed);
+}
+
+static void store32(_Atomic uint32_t *word, uint32_t value)
+{
+    atomic_store_explicit(word, value, memory_order_relaxed);
+}
+
+static void store64(_Atomic uint64_t *word, uint64_t value)
+{
+    atomic_store_explicit(word, value, memory_order_relaxed);
+}
+
+static struct live_key key_at(struct fabric_name *entry)
+{
+    return (struct live_key){.node = load32(&entry->node),
+                             .kind = load32(&entry->kind),
+                             .key = {atomic_load_explicit(&entry->key[0], memory_order_relaxed),
+                                     atomic_load_explicit(&entry->key[1], memory_order_relaxed)}};
+}
+
+/* Of the key, or the free entry where it belongs. There is always a free one. */
+static uint32_t place_of(struct names *names, const struct live_key *key)
+{
+    uint32_t at = name_hash(key) & names->mask;
+    struct live_key there;
+
+    for (; load32(&names->table[at].holders) != 0; at = (at + 1) & names->mask) {
+        there = key_at(&names->table[at]);
+        if (same(&there, key))
+            break;
+    }
+    return at;
+}
+
+static void show(struct names *names, const struct name *name)
+{
+    struct fabric_name *entry = &names->table[place_of(names, &name->key)];
+    const struct member *owner = g_queue_peek_head((GQueue *)&name->holders);
+
+    write_begin(names);
+    store64(&entry->key[0], name->key.key[0]);
+    store64(&entry->key[1], name->key.key[1]);
+    store64(&entry->value, name->value);
+    store32(&entry->node, name->key.node);
+    store32(&entry->kind, name->key.kind);
+    store32(&entry->slot, owner->is.slot);
+    store32(&entry->generation, owner->is.generation);
+    store32(&entry->holders, g_queue_get_length((GQueue *)&name->holders));
+    write_end(names);
+}
+
+static void copy_entry(struct fabric_name *to, struct fabric_name *from)
+{
+    struct live_key key = key_at(from);
+
+    store64(&to->key[0], key.key[0]);
+    store64(&to->key[1], key.key[1]);
+    store64(&to->value, atomic_load_explicit(&from->value, memory_order_relaxed));
+    store32(&to->node, key.node);
+    store32(&to->kind, key.kind);
+    store32(&to->slot, load32(&from->slot));
+    store32(&to->generation, load32(&from->generation));
+    store32(&to->holders, load32(&from->holders));
+}
+
+static void hide(struct names *names, const struct live_key *key)
+{
+    uint32_t gap = place_of(names, key), at = gap, home;
+    struct live_key there;
+
+    write_begin(names);
+    for (;;) {
+        at = (at + 1) & names->mask;
+        if (load32(&names->table[at].holders) == 0)
+            break;
+        there = key_at(&names->table[at]);
+        home = name_hash(&there) & names->mask;
+        /* It may stand in the gap when its home is not behind the gap. */
+        if (((at - home) & names->mask) >= ((at - gap) & names->mask)) {
+            copy_entry(&names->table[gap], &names->table[at]);
+            gap = at;
+        }
+    }
+    store32(&names->table[gap].holders, 0);
+    write_end(names);
+}
+
+/* ---- claims ---------------------------------------------------------------------------------- */
+
+static void drop(struct names *names, struct name *name)
+{
+    hide(names, &name->key);
+    names->used--;
+    g_hash_table_remove(names->by_key, &name->key);
+}
+
+static void say(const struct name *name, struct wire *answer)
+{
+    const struct member *owner = g_queue_peek_head((GQueue *)&name->holders);
+
+    answer->slot = owner->is.slot;
+    answer->generation = owner->is.generation;
+    answer->value = name->value;
+    answer->key = name->key;
+}
+
+/* The name if somebody has it who is alive: of one that was killed, the loop may not know yet. */
+static struct name *find_alive(struct names *names, const struct live_key *key)
+{
+    struct name *name;
+    struct member *owner;
+
+    while ((name = g_hash_table_lookup(names->by_key, key)) != NULL) {
+        owner = g_queue_peek_head(&name->holders);
+        if (!member_is_dead(owner))
+            break;
+        member_end(owner); /* its names go */
+    }
+    return name;
+}
+
+static int take(struct names *names, struct member *member, const struct live_key *key,
+                uint64_t value, bool shared, struct wire *answer)
+{
+    struct name *name = find_alive(names, key);
+
+    if (name != NULL && !(shared && name->shared)) {
+        say(name, answer);
+        return -EEXIST;
+    }
+    if (member->ended) /* it held that name itself, and has died since it asked */
+        return -ESRCH;
+    if (name == NULL) {
+        if (names->used >= names->most)
+            return -ENOSPC;
+        name = g_new0(struct name, 1);
+        name->key = *key;
+        name->value = value;
+        name->shared = shared;
+        g_queue_init(&name->holders);
+        g_hash_table_insert(names->by_key, &name->key, name);
+        names->used++;
+    }
+    g_queue_push_tail(&name->holders, member);
+    show(names, name);
+    say(name, answer);
+    return 0;
+}
+
+void names_claim(struct names *names, struct member *member, const struct wire *request,
+                 struct wire *answer)
+{
+    struct live_key key = request->key;
+    uint32_t i, count = request->kind == WIRE_CLAIM_FREE ? request->count : 1;
+
+    if (count > 65536) {
+        answer->error = -EINVAL;
+        return;
+    }
+    answer->error = -EEXIST;
+    for (i = 0; i < count && answer->error == -EEXIST; i++, key.key[0]++)
+        answer->error =
+            take(names, member, &key, request->value, request->kind == WIRE_CLAIM_SHARED, answer);
+}
+
+void names_unclaim(struct names *names, struct member *member, const struct wire *request,
+                   struct wire *answer)
+{
+    struct name *name = g_hash_table_lookup(names->by_key, &request->key);
+    GList *link = name != NULL ? g_queue_find(&name->holders, member) : NULL;
+
+    if (link == NULL) {
+        answer->error = -ENOENT;
+        return;
+    }
+    g_queue_delete_link(&name->holders, link);
+    if (g_queue_is_empty(&name->holders))
+        drop(names, name);
+    else
+        show(names, name);
+}
+
+void names_forget(struct names *names, struct member *member)
+{
+    GList *all = g_hash_table_get_values(names->by_key), *at;
+
+    for (at = all; at != NULL; at = at->next) {
+        struct name *name = at->data;
+
+        if (g_queue_remove_all(&name->holders, member) == 0)
+            continue;
+        if (g_queue_is_empty(&name->holders))
+            drop(names, name);
+        else
+            show(names, name);
+    }
+    g_list_free(all);
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The Unix socket of a fabric: who listens, who connects, and requests with their answers. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+#include "internal.h"
+
+#define ANSWER_MS 60000 /* a daemon that does not answer for so long is dead to us */
+#define LOCK_MS 10000
+#define SLICE_MS 100
+
+void live_why(char *why, const char *format, ...)
+{
+    va_list args;
+
+    if (why == NULL)
+        return;
+    va_start(args, format);
+    // NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it is, one line above
+    vsnprintf(why, LIVE_WHY_BYTES, format, args);
+    va_end(args);
+}
+
+uint64_t live_now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static int address_of(const char *path, struct sockaddr_un *address)
+{
+    if (strlen(path) >= sizeof(address->sun_path))
+        return -ENAMETOOLONG;
+    memset(address, 0, sizeof(*address));
+    address->sun_family = AF_UNIX;
+    memcpy(address->sun_path, path, strlen(path));
+    return 0;
+}
+
+/* A connection to a daemon of the same user: a fabric of somebody else's could read what we
+ * register. */
+int live_connect(const char *path)
+{
+    struct sockaddr_un address;
+    struct ucred peer;
+    socklen_t size = sizeof(peer);
+    int error = address_of(path, &address), end;
+
+    if (error != 0)
+        return error;
+    end = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (end < 0)
+        return -errno;
+    if (connect(end, (struct sockaddr *)&address, sizeof(address)) != 0)
+        error = -errno;
+    else if (getsockopt(end, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
+        error = -errno;
+    else if (peer.uid != geteuid())
+        error = -EACCES;
+    if (error == 0)
+        return end;
+    close(end);
+    return error;
+}
+
+/*
+ * Only who holds the lock file looks whether the socket is alive and replaces it. The file goes
+ * when the daemon goes; so it may be another file by the time that we hold the lock.
+ */
+static int lock_path(const char *path, char *why)
+{
+    char name[sizeof(((struct sockaddr_un *)NULL)->sun_path) + 8];
+    const struct timespec pause = {.tv_nsec = 2000000};
+    struct stat held, there;
+    int file, tries;
+
+    snprintf(name, sizeof(name), "%s.lock", path);
+    for (tries = 0; tries < LOCK_MS / 2; tries++) {
+        file = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (file < 0) {
+            int error = -errno;
+
+            live_why(why, "cannot create %s: %s", name, strerror(-error));
+            return error;
+        }
+        if (flock(file, LOCK_EX | LOCK_NB) == 0 && fstat(file, &held) == 0 &&
+            lstat(name, &there) == 0 && held.st_ino == there.st_ino && held.st_dev == there.st_dev)
+            return file;
+        close(file);
+        nanosleep(&pause, NULL);
+    }
+    live_why(why, "%s is locked by another process for too long", name);
+    return -ETIMEDOUT;
+}
+
+static void unlock_path(int file)
+{
+    flock(file, LOCK_UN);
+    close(file);
+}
+
+int live_listen(const char *path, bool *busy, char *why)
+{
+    struct sockaddr_un address;
+    int lock, end, error = address_of(path, &address);
+
+    *busy = false;
+    if (error != 0) {
+        live_why(why, "the path of a fabric may have %zu characters: %s",
+                 sizeof(address.sun_path) - 1, path);
+        return error;
+    }
+    lock = lock_path(path, why);
+    if (lock < 0)
+        return lock;
+    end = live_connect(path);
+    if (end >= 0 || (end != -ECONNREFUSED && end != -ENOENT)) {
+        *busy = end >= 0;
+        error = end >= 0 ? -EADDRINUSE : end;
+        live_why(why, end >= 0 ? "a fabric is already up at %s" : "%s cannot be used: %s", path,
+                 strerror(-error));
+        if (end >= 0)
+            close(end);
+        goto out;
+    }
+    if (end == -ECONNREFUSED)
+        unlink(path); /* what a daemon left that was killed */
+    end = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    /* The socket's mode before bind is the file's: no moment at which others may connect, and no
+     * change of the process's umask. */
+    if (end < 0 || fchmod(end, 0600) != 0 ||
+        bind(end, (struct sockaddr *)&address, sizeof(address)) != 0 || listen(end, 256) != 0) {
+        error = -errno;
+        live_why(why, "cannot listen at %s: %s", path, strerror(errno));
+        if (end >= 0)
+            close(end);
+    }
+out:
+    unlock_path(lock);
+    return error == 0 ? end : error;
+}
+
+void live_unlisten(const char *path)
+{
+    char name[sizeof(((struct sockaddr_un *)NULL)->sun_path) + 8];
+    int lock = lock_path(path, NULL);
+
+    unlink(path);
+    if (lock < 0)
+        return;
+    snprintf(name, sizeof(name), "%s.lock", path);
+    unlink(name);
+    unlock_path(lock);
+}
+
+int live_receive_within(int socket, void *buffer, struct wire_packet *packet, int timeout_ms)
+{
+    struct pollfd poll_fd = {.fd = socket, .events = POLLIN};
+    uint64_t began, waited;
+    int result, left_ms = timeout_ms;
+
+    /* In slices, each of which counts for no more than it was to last: when the machine stands
+     * still (a suspended one, a frozen container) the other side has had no time, either. */
+    for (;;) {
+        result = wire_receive(socket, buffer, packet, MSG_DONTWAIT);
+        if (result != -EAGAIN)
+            return result;
+        if (left_ms <= 0)
+            return -ETIMEDOUT;
+        began = live_now_ns();
+        poll(&poll_fd, 1, SLICE_MS);
+        waited = (live_now_ns() - began) / 1000000u;
+        left_ms -= waited < SLICE_MS ? (int)waited : SLICE_MS;
+    }
+}
+
+/* Other messages that come meanwhile are kept for live_look: no event is told in here. */
+int live_request(struct live *live, struct wire *request, struct wire_packet *answer)
+{
+    int result;
+
+    if (live->lost)
+        return -ENOTCONN;
+    request->magic = LIVE_MAGIC;
+    request->version = LIVE_VERSION;
+    if (++live->ids == 0)
+        live->ids = 1;
+    request->id = live->ids;
+    result = wire_send(live->socket, request, NULL, 0, NULL, 0, 0);
+    while (result == 0) {
+        result = live_receive_within(live->socket, live->buffer, answer, ANSWER_MS);
+        if (result == 1 && answer->head.id == request->id)
+            return 0;
+        if (result == -EMFILE && answer->head.id == request->id)
+            return result;
+        if (result == 1) {
+            live_keep(live, answer);
+            result = 0;
+        } else if (result == -EMFILE) {
+            result = 0;
+        } else if (result == 0) {
+            result = -ENOTCONN;
+        }
+    }
+    live->lost = true; /* told by the next look */
+    atomic_store_explicit(&live->attention, true, memory_order_relaxed);
+    return result == -EPIPE || result == -ECONNRESET ? -ENOTCONN : result;
+}

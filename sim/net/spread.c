@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Where the packets of an adaptive stream find room on an idle dragonfly, from its parameters. */
+#include <math.h>
+#include "dragonfly.h"
+
+#define BLOCK_UNITS 8
+#define PACKET_UNITS 14 /* the largest */
+#define PACKET_BLOCKS 2
+
+/* F2's buffers: what is on the move when a link is busy tells of no congestion. */
+void dragonfly_buffers(struct net *net, const struct net_dragonfly_config *config)
+{
+    const struct net_tile_config *tile = &config->tile;
+    struct dragonfly *fly = net->dragonfly;
+    double moving = (double)config->router_transit * tile->column_mps / 1e6;
+    uint32_t i;
+
+    fly->window = tile->row_credits + (uint32_t)(moving < 100 ? moving : 100);
+    fly->level_units = config->vc_units;
+    for (i = 0; i < 3; i++) {
+        const struct net_speed *speed = &net->speed[i][LANES];
+        sim_time_t inside =
+            config->router_transit < speed->hop ? config->router_transit : speed->hop;
+        sim_time_t wire = net_serialise(speed, PACKET_UNITS), flight = speed->hop - inside;
+        uint32_t before = (uint32_t)(config->router_transit * PACKET_UNITS / wire);
+        uint32_t behind = (uint32_t)((flight + 3 * wire - 1) / wire) * PACKET_BLOCKS * BLOCK_UNITS;
+
+        fly->crossing_units = before > fly->crossing_units ? before : fly->crossing_units;
+        fly->moving_units = behind > fly->moving_units ? behind : fly->moving_units;
+    }
+}
+
+static double rate_of(const struct net *net, unsigned color)
+{
+    return net->speed[color][net->full_lanes[color]].units_per_us;
+}
+
+static sim_time_t hop_of(const struct net *net, unsigned color)
+{
+    return net->speed[color][LANES].hop;
+}
+
+/* The least load at which a packet leaves the minimal ways; 16: none. */
+static uint32_t threshold(const struct net_route_bias *bias)
+{
+    uint32_t load = bias->min_add > bias->non_add
+                        ? 0
+                        : ((bias->non_add - bias->min_add) >> bias->min_shift) + 1;
+
+    return load > 15 ? 16 : load;
+}
+
+static uint32_t waiting_at(const struct dragonfly *fly, uint32_t load)
+{
+    return load * fly->level_units / 15;
+}
+
+/* What can wait at the inputs behind `feeders` links that lead to one narrow place. */
+static sim_time_t input_time(const struct net *net, uint32_t feeders, uint32_t more, double rate)
+{
+    const struct dragonfly *fly = net->dragonfly;
+    uint32_t units = feeders * (fly->window / PACKET_UNITS * PACKET_UNITS + more);
+    sim_time_t time = (sim_time_t)(units * 1e6 / rate);
+
+    return time > fly->router_transit ? time - fly->router_transit : 0;
+}
+
+static void spread_inside(const struct net *net, const struct place *from, const struct place *to,
+                          uint32_t class, struct net_spread *spread)
+{
+    const struct dragonfly *fly = net->dragonfly;
+    double green = rate_of(net, COLOR_GREEN), blacks = BLACK_LINKS * rate_of(net, COLOR_BLACK);
+    sim_time_t green_hop = hop_of(net, COLOR_GREEN), black_hop = hop_of(net, COLOR_BLACK);
+    uint32_t load = threshold(&fly->bias[class][0]);
+
+    spread->patience_units = load > 15 ? NET_ENDLESS : waiting_at(fly, load) + fly->crossing_units;
+    if (from->chassis == to->chassis) {
+        spread->rate = green;
+        spread->ports = 1;
+        spread->detour = fly->slots > 2 ? green_hop : 2 * black_hop;
+    } else if (from->slot == to->slot) {
+        spread->rate = blacks;
+        spread->ports = BLACK_LINKS;
+        spread->detour = fly->chassis > 2 ? black_hop : 2 * green_hop;
+    } else { /* a way by each corner, one green link in each */
+        uint32_t later = threshold(&fly->bias[class][1 + COLOR_BLACK]);
+
+        spread->rate = 2 * fmin(green, blacks);
+        spread->ports = 2;
+        spread->detour = fly->slots > 2 ? green_hop : black_hop;
+        /* the corner behind the black ones: it has room for more than the source sees */
+        spread->far_wait = input_time(net, BLACK_LINKS, 0, green);
+        if (load <= 15) {
+            sim_time_t patience = (sim_time_t)(waiting_at(fly, later) * 1e6 / green);
+
+            spread->far_patience = patience < spread->far_wait ? patience : spread->far_wait;
+        }
+    }
+    spread->port_rate = rate_of(net, spread->ports == BLACK_LINKS ? COLOR_BLACK : COLOR_GREEN);
+    spread->far_rate = spread->rate;
+}
+
+/* A leg inside a group, from or to a gateway. */
+static double leg_rate(const struct net *net, uint32_t leg)
+{
+    double green = rate_of(net, COLOR_GREEN), blacks = BLACK_LINKS * rate_of(net, COLOR_BLACK);
+
+    switch (leg) {
+    case LEG_HERE:
+        return INFINITY;
+    case LEG_GREEN:
+        return green;
+    case LEG_BLACK:
+        return blacks;
+    default:
+        return 2 * fmin(green, blacks);
+    }
+}
+
+/* Each gateway has the two links of a connector. */
+static void spread_between(const struct net *net, uint32_t s, uint32_t t, struct net_spread *spread)
+{
+    static const uint32_t ports[4] = {2, 1, BLACK_LINKS, 1 + BLACK_LINKS};
+    const struct dragonfly *fly = net->dragonfly;
+    struct dragonfly_way ways[DRAGONFLY_WAYS];
+    double blues = 2 * rate_of(net, COLOR_BLUE), far = 0;
+    uint32_t farther, count = dragonfly_ways(fly, s, t, ways, &farther, &spread->detour), i;
+    bool here = count > 0 && ways[0].source == LEG_HERE, leg = false;
+
+    /* other minimal ways have no bias against them */
+    spread->patience_units = waiting_at(fly, 1 + farther) + (here ? 0 : fly->crossing_units);
+    for (i = 0; i < count; i++)
+        leg |= ways[i].source != LEG_BOTH;
+    for (i = 0; i < count; i++) {
+        double gateways = ways[i].links < 2 ? 1 : ways[i].links / 2;
+        double near = here ? blues : leg_rate(net, ways[i].source);
+        double behind = leg_rate(net, ways[i].target), narrow = fmin(blues, behind);
+
+        if (leg && ways[i].source == LEG_BOTH)
+            continue; /* packet_route.c: the ways that leave sooner */
+        spread->rate += gateways * near;
+        spread->ports += (uint32_t)gateways * ports[ways[i].source];
+        far += gateways * narrow;
+        if (narrow < near) {
+            uint32_t feeders = narrow < blues ? 2 : ports[ways[i].source];
+            uint32_t packets = fly->moving_units / (BLOCK_UNITS * PACKET_BLOCKS);
+            sim_time_t wait = input_time(net, feeders, packets * PACKET_UNITS, narrow);
+
+            spread->far_wait = wait > spread->far_wait ? wait : spread->far_wait;
+        }
+    }
+    spread->port_rate = rate_of(net, here ? COLOR_BLUE : COLOR_GREEN);
+    spread->far_rate = fmin(far, spread->rate);
+    if (spread->detour == SIM_NEVER)
+        spread->patience_units = NET_ENDLESS;
+}
+
+bool dragonfly_spread(const struct net *net, const struct net_transfer *transfer,
+                      struct net_spread *spread)
+{
+    const struct dragonfly *fly = net->dragonfly;
+    uint32_t s = transfer->source / NODES_PER_ROUTER, t = transfer->target / NODES_PER_ROUTER;
+    const struct place *from = &fly->places[s], *to = &fly->places[t];
+
+    if (s == t || net->impaired)
+        return false;
+    *spread = (struct net_spread){.transit = fly->router_transit};
+    if (from->group == to->group)
+        spread_inside(net, from, to, transfer->route - NET_ROUTE_ADAPTIVE_0, spread);
+    else
+        spread_between(net, s, t, spread);
+    return spread->ports > 0;
+}

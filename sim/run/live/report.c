@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What the processes of a live fabric did, node by node: the sums of what their boards said when
+ * they ended (of one that was killed: up to a moment before). */
+#include <inttypes.h>
+#include <string.h>
+
+#include "aries/watch.h"
+#include "live_fabric.h"
+
+struct node_report {
+    uint32_t processes;
+    uint64_t transactions, bytes, errors, overruns;
+};
+
+struct live_report {
+    uint32_t count, processes;
+    struct node_report *nodes;
+};
+
+struct live_report *live_report_new(uint32_t nodes)
+{
+    struct live_report *report = g_new0(struct live_report, 1);
+
+    report->count = nodes;
+    report->nodes = g_new0(struct node_report, nodes);
+    return report;
+}
+
+void live_report_joined(struct live_report *report, const struct live_member *member)
+{
+    if (member->node >= report->count)
+        return;
+    report->processes++;
+    report->nodes[member->node].processes++;
+}
+
+void live_report_left(struct live_report *report, struct live_server *server,
+                      const struct live_member *member)
+{
+    struct node_report *node;
+    struct watch watch;
+    const char *board;
+    size_t bytes;
+
+    if (member->node >= report->count)
+        return;
+    board = live_server_board(server, member->slot, &bytes);
+    if (board == NULL || bytes < WATCH_AT + sizeof(watch))
+        return;
+    memcpy(&watch, board + WATCH_AT, sizeof(watch)); /* it may be killed only just now */
+    if (watch.magic != WATCH_MAGIC)
+        return;
+    node = &report->nodes[member->node];
+    node->transactions += watch.transactions;
+    node->bytes += watch.bytes;
+    node->errors += watch.errors;
+    node->overruns += watch.overruns;
+}
+
+static void row(GString *text, const char *name, const struct node_report *node)
+{
+    char bytes[32];
+
+    format_count(bytes, sizeof(bytes), (double)node->bytes);
+    g_string_append_printf(text, "  %-9s %9u %12" PRIu64 " %12s %8" PRIu64 " %8" PRIu64 "\n", name,
+                           node->processes, node->transactions, bytes, node->errors,
+                           node->overruns);
+}
+
+GString *live_report_text(const struct live_report *report)
+{
+    GString *text = g_string_new(NULL);
+    uint32_t i, used = 0;
+
+    for (i = 0; i < report->count; i++)
+        used += report->nodes[i].processes > 0;
+    g_string_append_printf(text, "fabric: %u processes on %u of %u nodes\n", report->processes,
+                           used, report->count);
+    if (used > 0)
+        g_string_append_printf(text, "  %-9s %9s %12s %12s %8s %8s\n", "node", "processes",
+                               "transactions", "bytes", "errors", "overruns");
+    for (i = 0; i < report->count; i++) {
+        char *name = g_strdup_printf("nid%05u", i);
+
+        if (report->nodes[i].processes > 0)
+            row(text, name, &report->nodes[i]);
+        g_free(name);
+    }
+    return text;
+}
+
+void live_report_free(struct live_report *report)
+{
+    g_free(report->nodes);
+    g_free(report);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The plug-in that libfabric loads in a program that has the provider itself (libfabric.c): it
+ * hands that one out. A library of its own, as libfabric takes providers from files only.
+ */
+#include <rdma/providers/fi_prov.h>
+#include <stddef.h>
+
+#define EXPORTED __attribute__((visibility("default")))
+
+struct fi_provider *fi_prov_ini(void);
+extern struct fi_provider *(*jacquard_provider)(void);
+EXPORTED struct fi_provider *(*jacquard_provider)(void); /* set by the program */
+
+EXPORTED struct fi_provider *fi_prov_ini(void)
+{
+    return jacquard_provider != NULL ? jacquard_provider() : NULL;
+}

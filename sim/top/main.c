@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* jacquard: the command that looks at live fabrics. docs/live.md. */
+#include <errno.h>
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "top.h"
+
+static const char usage[] = "usage: jacquard top [OPTIONS] [SOCKET]\n"
+                            "       jacquard scenario [SOCKET]\n"
+                            "Shows the processes of a live fabric ($JACQUARD_FABRIC, or that "
+                            "socket), also when they hang.\n"
+                            "\n"
+                            "  --once           print once and end\n"
+                            "  --all            with completion queues, SMSG connections and VCs\n"
+                            "  --interval S     seconds between two looks (1)\n"
+                            "  --help, --version\n"
+                            "\n"
+                            "scenario: what the fabric's processes read of its scenario.\n";
+
+struct command {
+    const char *what, *path;
+    double interval;
+    bool once;
+    struct screen_options screen;
+};
+
+static int refuse(const char *what, const char *why)
+{
+    fprintf(stderr, "jacquard: %s: %s\n", what, why);
+    return 2;
+}
+
+/* Joining would start a fabric where none is. */
+static bool is_there(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int trial;
+    bool there;
+
+    if (strlen(path) >= sizeof(address.sun_path))
+        return false;
+    memcpy(address.sun_path, path, strlen(path) + 1);
+    trial = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    there = trial >= 0 && connect(trial, (struct sockaddr *)&address, sizeof(address)) == 0;
+    if (trial >= 0)
+        close(trial);
+    return there;
+}
+
+/* 0, or the exit code; *run: go on. */
+static int parse(struct command *command, int argc, char **argv, bool *run)
+{
+    static const struct option options[] = {
+        {"once", no_argument, NULL, 'o'},           {"all", no_argument, NULL, 'a'},
+        {"interval", required_argument, NULL, 'i'}, {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'v'},        {NULL, 0, NULL, 0}};
+    int option;
+    char *end;
+
+    *run = false;
+    opterr = 0;
+    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        switch (option) {
+        case 'o':
+            command->once = true;
+            break;
+        case 'a':
+            command->screen.all = true;
+            break;
+        case 'i':
+            command->interval = strtod(optarg, &end);
+            if (end == optarg || *end != '\0' ||
+                !(command->interval >= 0.1 && command->interval <= 3600))
+                return refuse("--interval", "seconds from 0.1 to 3600 are needed");
+            break;
+        case 'h':
+            fputs(usage, stdout);
+            return 0;
+        case 'v':
+            puts("jacquard " JACQUARD_VERSION);
+            return 0;
+        default:
+            return refuse(argv[optind - 1], "unknown or incomplete option; see jacquard --help");
+        }
+    }
+    command->what = optind < argc ? argv[optind] : "";
+    command->path = optind + 1 < argc ? argv[optind + 1] : getenv("JACQUARD_FABRIC");
+    if (strcmp(command->what, "top") != 0 && strcmp(command->what, "scenario") != 0)
+        return refuse(*command->what != '\0' ? command->what : "no command",
+                      "there are top and scenario; see jacquard --help");
+    if (optind + 2 < argc)
+        return refuse(argv[optind + 2], "one fabric at a time");
+    if (command->path == NULL || command->path[0] == '\0')
+        return refuse(command->what, "which fabric? Give its socket, or set JACQUARD_FABRIC");
+    *run = true;
+    return 0;
+}
+
+/* Until the next look; false: somebody wants to quit. */
+static bool pause_for(double seconds)
+{
+    struct pollfd keys = {.fd = isatty(STDIN_FILENO) ? STDIN_FILENO : -1, .events = POLLIN};
+    char key;
+
+    return poll(&keys, 1, (int)(seconds * 1000)) <= 0 || read(STDIN_FILENO, &key, 1) != 1 ||
+           key != 'q';
+}
+
+static void lost(void *arg)
+{
+    *(bool *)arg = true;
+}
+
+static void top(const struct command *command, struct live *live, const bool *ended)
+{
+    const struct live_facts *facts = live_facts(live);
+    struct sample *samples = calloc(facts->processes_max, sizeof(*samples));
+    uint32_t processes;
+
+    if (samples == NULL)
+        abort();
+    do {
+        processes = samples_take(live, samples);
+        if (!command->once && isatty(STDOUT_FILENO))
+            fputs("\033[H\033[2J", stdout);
+        screen_print(stdout, facts, samples, processes, &command->screen);
+        fflush(stdout);
+    } while (!command->once && !*ended && pause_for(command->interval) && !ferror(stdout));
+    free(samples);
+}
+
+int main(int argc, char **argv)
+{
+    struct command command = {.interval = 1};
+    bool run, ended = false;
+    struct live_options options = {.node = 0, .events = {.lost = lost}, .arg = &ended};
+    char why[LIVE_WHY_BYTES] = "";
+    struct live *live;
+    int status = parse(&command, argc, argv, &run);
+
+    if (!run)
+        return status;
+    if (!is_there(command.path))
+        return refuse(command.path, "no fabric is there");
+    options.path = command.path;
+    if (live_join(&options, &live, why) != 0)
+        return refuse(command.path, why);
+    if (strcmp(command.what, "scenario") == 0)
+        fwrite(live_facts(live)->scenario, 1, live_facts(live)->scenario_bytes, stdout);
+    else
+        top(&command, live, &ended);
+    live_leave(live);
+    return 0;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "top.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TRIES 100 /* to read figures that are being written */
+
+/* Nothing of it is believed: counts are bounded when they are used. */
+static void read_board(const struct live_peer *peer, struct watch *to)
+{
+    const struct watch *board;
+    uint32_t before, after;
+    int i;
+
+    to->magic = 0;
+    if (peer->board == NULL || peer->board_bytes < WATCH_AT + sizeof(*to))
+        return;
+    board = (const struct watch *)((const char *)peer->board + WATCH_AT);
+    for (i = 0; i < TRIES; i++) {
+        before = __atomic_load_n(&board->sequence, __ATOMIC_ACQUIRE);
+        memcpy(to, board, sizeof(*to));
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        after = __atomic_load_n(&board->sequence, __ATOMIC_RELAXED);
+        if (before == after && before % 2 == 0)
+            break;
+    }
+    if (to->magic != WATCH_MAGIC)
+        to->magic = 0;
+    to->cqs = to->cqs < WATCH_CQS ? to->cqs : WATCH_CQS;
+    for (i = 0; i < (int)WATCH_VCS; i++)
+        to->vc[i].state[WATCH_STATE_BYTES - 1] = '\0';
+    to->eps = to->eps < WATCH_EPS ? to->eps : WATCH_EPS;
+}
+
+static void read_command(int32_t pid, char *command, size_t size)
+{
+    char path[64];
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+    file = fopen(path, "re");
+    if (file == NULL || fgets(command, (int)size, file) == NULL)
+        snprintf(command, size, "?");
+    command[strcspn(command, "\n")] = '\0';
+    if (file != NULL)
+        fclose(file);
+}
+
+static void take(struct live *live, struct sample *sample, const struct live_member *member)
+{
+    struct live_peer *peer = live_peer(live, member->slot, member->generation, NULL);
+    bool same = sample->is.generation == member->generation && sample->watch.magic != 0;
+    struct watch before = sample->watch;
+
+    sample->taken_ns = 0;
+    if (same) {
+        sample->transactions = before.transactions;
+        sample->bytes = before.bytes;
+        sample->taken_ns = before.taken_ns;
+    }
+    sample->is = *member;
+    sample->watch.magic = 0;
+    if (peer != NULL)
+        read_board(peer, &sample->watch);
+    read_command(member->pid, sample->command, sizeof(sample->command));
+}
+
+uint32_t samples_take(struct live *live, struct sample *samples)
+{
+    const struct live_facts *facts = live_facts(live);
+    uint32_t slot, count = 0;
+    struct live_member member;
+
+    live_look(live);
+    for (slot = 0; slot < facts->processes_max; slot++) {
+        if (!live_member(live, slot, &member) || slot == live_self(live)->slot) {
+            samples[slot].is.generation = 0;
+            continue;
+        }
+        take(live, &samples[slot], &member);
+        count++;
+    }
+    return count;
+}

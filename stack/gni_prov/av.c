@@ -1,0 +1,559 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Address vectors. FI_AV_TABLE: an fi_addr_t is an index, and never used again after the address
+ * was removed. FI_AV_MAP: it is the address itself, NIC in the low half. In both cases the topmost
+ * rx_ctx_bits select a receive context of a scalable endpoint.
+ */
+#include <stdlib.h>
+
+#include "internal.h"
+
+#define ROOM_FIRST 16
+#define RX_BITS_MAX 8
+#define REMOVED UINT32_MAX /* in the hash: goes on behind it */
+
+/* A name without what is always zero. */
+struct gnip_av_entry {
+    uint32_t words[5];
+};
+_Static_assert(offsetof(struct gnip_name, unused2) == sizeof(struct gnip_av_entry), "");
+
+/* Open addressing: 0 free, REMOVED, else place in the table + 1. */
+struct gnip_av_hash {
+    uint32_t bits, used; /* used: with those that were removed */
+    uint32_t places[];
+};
+
+/* ---- entries --------------------------------------------------------------------------------- */
+
+static void expand(const struct gnip_av_entry *entry, struct gnip_name *name)
+{
+    memset(name, 0, sizeof(*name));
+    memcpy(name, entry, sizeof(*entry));
+}
+
+static struct gnip_name name_at(const struct gnip_av *av, uint32_t place)
+{
+    struct gnip_name name;
+
+    expand(&av->entries[place], &name);
+    return name;
+}
+
+/* Addresses under which messages come from it: one, or one for each context. */
+static uint32_t contexts(const struct gnip_name *name)
+{
+    return (name->name_type & GNIP_SEP) != 0 && name->rx_ctx_cnt > 1 ? name->rx_ctx_cnt : 1;
+}
+
+static bool grow(struct gnip_av *av)
+{
+    uint32_t room = av->room != 0 ? av->room * 2 : ROOM_FIRST;
+    void *bigger;
+
+    if (av->count < av->room)
+        return true;
+    bigger = realloc(av->entries, room * sizeof(*av->entries));
+    if (bigger == NULL)
+        return false;
+    av->entries = bigger;
+    av->room = room;
+    return true;
+}
+
+/* ---- by address ------------------------------------------------------------------------------ */
+
+static uint32_t hash_of(const struct gnip_av_hash *hash, uint32_t device_addr, uint32_t cdm_id)
+{
+    uint64_t key = ((uint64_t)cdm_id << 32 | device_addr) * 0x9e3779b97f4a7c15ull;
+
+    return (uint32_t)(key >> (64 - hash->bits));
+}
+
+/* Where it stands in the table, and in the hash; REMOVED: nowhere. */
+static uint32_t find(const struct gnip_av *av, uint32_t device_addr, uint32_t cdm_id,
+                     uint32_t *slot)
+{
+    const struct gnip_av_hash *hash = av->by_address;
+    uint32_t at, place;
+
+    if (hash == NULL)
+        return REMOVED;
+    at = hash_of(hash, device_addr, cdm_id);
+    for (; (place = hash->places[at]) != 0; at = (at + 1) & ((1u << hash->bits) - 1)) {
+        struct gnip_name name;
+
+        if (place == REMOVED)
+            continue;
+        name = name_at(av, place - 1);
+        if (name.device_addr != device_addr || cdm_id - name.cdm_id >= contexts(&name))
+            continue;
+        if (slot != NULL)
+            *slot = at;
+        return place - 1;
+    }
+    return REMOVED;
+}
+
+/* Puts all addresses of an entry in that are not there yet; there is room. */
+static void hash_in(struct gnip_av *av, uint32_t place)
+{
+    struct gnip_av_hash *hash = av->by_address;
+    struct gnip_name name = name_at(av, place);
+    uint32_t i, at;
+
+    for (i = 0; i < contexts(&name); i++) {
+        if (find(av, name.device_addr, name.cdm_id + i, NULL) != REMOVED) {
+            av->duplicates = true;
+            continue;
+        }
+        at = hash_of(hash, name.device_addr, name.cdm_id + i);
+        while (hash->places[at] != 0 && hash->places[at] != REMOVED)
+            at = (at + 1) & ((1u << hash->bits) - 1);
+        hash->used += hash->places[at] == 0;
+        hash->places[at] = place + 1;
+    }
+}
+
+static bool in_use(const struct gnip_av *av, uint32_t place)
+{
+    return name_at(av, place).name_type != 0;
+}
+
+/* Makes room for so many addresses more. */
+static bool hash_room(struct gnip_av *av, uint32_t more)
+{
+    struct gnip_av_hash *old = av->by_address, *hash;
+    uint32_t bits = old != NULL ? old->bits : 5, needed = more, i;
+
+    if (old != NULL && (old->used + more) * 2 <= 1u << bits)
+        return true;
+    for (i = 0; i < av->count; i++) {
+        struct gnip_name name = name_at(av, i);
+
+        needed += name.name_type != 0 ? contexts(&name) : 0;
+    }
+    while (needed * 2 > 1u << bits)
+        bits++;
+    hash = calloc(1, sizeof(*hash) + (sizeof(hash->places[0]) << bits));
+    if (hash == NULL)
+        return false;
+    hash->bits = bits;
+    av->by_address = hash;
+    for (i = 0; i < av->count; i++)
+        if (in_use(av, i))
+            hash_in(av, i);
+    free(old);
+    return true;
+}
+
+static void hash_out(struct gnip_av *av, uint32_t place)
+{
+    struct gnip_name name = name_at(av, place);
+    uint32_t i, slot;
+
+    for (i = 0; i < contexts(&name); i++)
+        if (find(av, name.device_addr, name.cdm_id + i, &slot) == place)
+            av->by_address->places[slot] = REMOVED;
+}
+
+/* An entry was removed of which there may be others with the same address. */
+static void hash_others(struct gnip_av *av, const struct gnip_name *removed)
+{
+    uint32_t i;
+
+    for (i = 0; av->duplicates && i < av->count; i++) {
+        struct gnip_name name = name_at(av, i);
+
+        if (name.name_type != 0 && name.device_addr == removed->device_addr)
+            hash_in(av, i);
+    }
+}
+
+/* ---- fi_addr_t ------------------------------------------------------------------------------- */
+
+static fi_addr_t address_of(const struct gnip_av *av, uint32_t place)
+{
+    struct gnip_name name;
+
+    if (av->type == FI_AV_TABLE)
+        return place;
+    name = name_at(av, place);
+    return (fi_addr_t)name.cdm_id << 32 | name.device_addr;
+}
+
+static uint64_t without_context(const struct gnip_av *av, fi_addr_t address, uint32_t *context)
+{
+    if (av->rx_ctx_bits == 0) {
+        *context = 0;
+        return address;
+    }
+    *context = (uint32_t)(address >> (64 - av->rx_ctx_bits));
+    return address << av->rx_ctx_bits >> av->rx_ctx_bits;
+}
+
+/* Not one that only has it as the address of a context. */
+static uint32_t find_exactly(const struct gnip_av *av, uint32_t device_addr, uint32_t cdm_id)
+{
+    uint32_t place = find(av, device_addr, cdm_id, NULL), i;
+
+    if (place == REMOVED || name_at(av, place).cdm_id == cdm_id)
+        return place;
+    for (i = 0; av->duplicates && i < av->count; i++) {
+        struct gnip_name name = name_at(av, i);
+
+        if (name.name_type != 0 && name.device_addr == device_addr && name.cdm_id == cdm_id)
+            return i;
+    }
+    return REMOVED;
+}
+
+/* REMOVED: unknown. */
+static uint32_t place_of(const struct gnip_av *av, fi_addr_t address, uint32_t *context)
+{
+    uint64_t plain = without_context(av, address, context);
+
+    if (av->type == FI_AV_TABLE)
+        return plain < av->count && in_use(av, (uint32_t)plain) ? (uint32_t)plain : REMOVED;
+    return find_exactly(av, (uint32_t)plain, (uint32_t)(plain >> 32));
+}
+
+int gnip_av_find(struct gnip_av *av, fi_addr_t address, struct gnip_name *name)
+{
+    uint32_t context, place;
+    int rc = -FI_EINVAL;
+
+    gnip_take(&av->lock);
+    place = place_of(av, address, &context);
+    if (place != REMOVED) {
+        expand(&av->entries[place], name);
+        if (context < contexts(name)) {
+            name->cdm_id += context;
+            rc = 0;
+        }
+    }
+    gnip_give(&av->lock);
+    return rc;
+}
+
+fi_addr_t gnip_av_reverse(struct gnip_av *av, uint32_t device_addr, uint32_t cdm_id)
+{
+    fi_addr_t address = FI_ADDR_NOTAVAIL;
+    uint32_t place;
+
+    gnip_take(&av->lock);
+    place = find(av, device_addr, cdm_id, NULL);
+    if (place != REMOVED) {
+        struct gnip_name name = name_at(av, place);
+
+        address = address_of(av, place);
+        if (cdm_id != name.cdm_id && av->rx_ctx_bits != 0)
+            address = fi_rx_addr(address, (int)(cdm_id - name.cdm_id), av->rx_ctx_bits);
+    }
+    gnip_give(&av->lock);
+    return address;
+}
+
+/* ---- insertion ------------------------------------------------------------------------------- */
+
+/* Can be selected with the bits that there are. */
+static bool fits(const struct gnip_av *av, const struct gnip_name *name)
+{
+    if ((name->name_type & GNIP_SEP) != 0 && 1u << av->rx_ctx_bits < name->rx_ctx_cnt)
+        return false;
+    /* In a map these bits are part of the address. */
+    return av->type == FI_AV_TABLE || av->rx_ctx_bits == 0 ||
+           name->cdm_id >> (32 - av->rx_ctx_bits) == 0;
+}
+
+/* The lock is held. A place of the table; REMOVED: no memory. */
+static uint32_t add(struct gnip_av *av, const struct gnip_name *name)
+{
+    uint32_t place;
+
+    if (av->type == FI_AV_MAP) {
+        place = find_exactly(av, name->device_addr, name->cdm_id);
+        if (place != REMOVED)
+            return place;
+    }
+    if (!hash_room(av, contexts(name)))
+        return REMOVED;
+    if (av->free_first != 0) {
+        place = av->free_first - 1;
+        av->free_first = av->entries[place].words[0];
+    } else if (av->count < REMOVED - 1 && grow(av)) {
+        place = av->count++;
+    } else {
+        return REMOVED;
+    }
+    memcpy(&av->entries[place], name, sizeof(av->entries[place]));
+    hash_in(av, place);
+    av->version++;
+    return place;
+}
+
+static int insert_one(struct gnip_av *av, const struct gnip_name *name, fi_addr_t *address)
+{
+    uint32_t place;
+
+    if (!fits(av, name))
+        return -FI_EINVAL;
+    gnip_take(&av->lock);
+    place = add(av, name);
+    if (place != REMOVED && address != NULL)
+        *address = address_of(av, place);
+    gnip_give(&av->lock);
+    return place != REMOVED ? 0 : -FI_ENOMEM;
+}
+
+/* The beginning of all functions that insert. */
+static int may_insert(const struct gnip_av *av, const fi_addr_t *addresses, uint64_t flags,
+                      const void *context)
+{
+    if ((flags & ~(FI_MORE | FI_SYNC_ERR)) != 0 ||
+        ((flags & FI_SYNC_ERR) != 0 && context == NULL) ||
+        (av->type == FI_AV_MAP && addresses == NULL))
+        return -FI_EINVAL;
+    return 0;
+}
+
+/* What an insertion has come to. */
+struct outcome {
+    int inserted, error; /* the first one */
+};
+
+static void book(struct outcome *outcome, int rc, size_t i, fi_addr_t *addresses, uint64_t flags,
+                 void *context)
+{
+    if (rc == 0)
+        outcome->inserted++;
+    else if (outcome->error == 0)
+        outcome->error = rc;
+    if (rc != 0 && addresses != NULL)
+        addresses[i] = FI_ADDR_NOTAVAIL;
+    if ((flags & FI_SYNC_ERR) != 0)
+        ((int *)context)[i] = -rc; /* 0 or an errno */
+}
+
+/* How many were inserted; an error only when it is the only way to tell. */
+static int result(const struct outcome *outcome, uint64_t flags)
+{
+    return outcome->inserted == 0 && (flags & FI_SYNC_ERR) == 0 ? outcome->error
+                                                                : outcome->inserted;
+}
+
+static int insert(struct fid_av *fid, const void *names, size_t count, fi_addr_t *addresses,
+                  uint64_t flags, void *context)
+{
+    struct gnip_av *av = gnip_container(fid, struct gnip_av, fid);
+    size_t stride = gnip_name_bytes(av->addr_format), i;
+    int rc = may_insert(av, addresses, flags, context);
+    struct outcome outcome = {0, 0};
+    struct gnip_name name;
+
+    if (rc != 0 || (names == NULL && count > 0))
+        return -FI_EINVAL;
+    for (i = 0; i < count; i++) {
+        rc = gnip_name_read(&name, av->addr_format, (const char *)names + i * stride);
+        if (rc == 0)
+            rc = insert_one(av, &name, addresses != NULL ? &addresses[i] : NULL);
+        book(&outcome, rc, i, addresses, flags, context);
+    }
+    return result(&outcome, flags);
+}
+
+/* `text`, whose last digits are increased by `step`. False: it has none, or too long. */
+static bool count_up(char *to, size_t room, const char *text, size_t step)
+{
+    size_t length = strlen(text), at = length;
+
+    if (length + 2 > room)
+        return false;
+    memcpy(to, text, length + 1);
+    while (step > 0) {
+        if (at == 0 || to[at - 1] < '0' || to[at - 1] > '9') {
+            if (at == length || length + 2 > room)
+                return false;
+            memmove(to + at + 1, to + at, length - at + 1); /* one digit more */
+            to[at++] = '0';
+            length++;
+        }
+        step += (size_t)(to[at - 1] - '0');
+        to[at - 1] = (char)('0' + step % 10);
+        step /= 10;
+        at--;
+    }
+    return true;
+}
+
+static int insertsym(struct fid_av *fid, const char *node, size_t nodes, const char *service,
+                     size_t services, fi_addr_t *addresses, uint64_t flags, void *context)
+{
+    struct gnip_av *av = gnip_container(fid, struct gnip_av, fid);
+    int rc = may_insert(av, addresses, flags, context);
+    struct outcome outcome = {0, 0};
+    char host[128], port[32];
+    struct gnip_name name;
+    size_t i;
+
+    if (rc != 0 || node == NULL || service == NULL || nodes == 0 || services == 0)
+        return -FI_EINVAL;
+    for (i = 0; i < nodes * services; i++) {
+        rc = count_up(host, sizeof(host), node, i / services) &&
+                     count_up(port, sizeof(port), service, i % services)
+                 ? gnip_name_resolve(FI_ADDR_GNI, host, port, &name)
+                 : -FI_EINVAL;
+        if (rc == 0)
+            rc = insert_one(av, &name, addresses != NULL ? &addresses[i] : NULL);
+        book(&outcome, rc, i, addresses, flags, context);
+    }
+    return result(&outcome, flags);
+}
+
+static int insertsvc(struct fid_av *fid, const char *node, const char *service,
+                     fi_addr_t *addresses, uint64_t flags, void *context)
+{
+    return insertsym(fid, node, 1, service, 1, addresses, flags, context);
+}
+
+/* ---- the rest -------------------------------------------------------------------------------- */
+
+static int remove_one(struct gnip_av *av, fi_addr_t address)
+{
+    struct gnip_name name;
+    uint32_t context, place;
+
+    place = place_of(av, address, &context);
+    if (place == REMOVED)
+        return av->type == FI_AV_TABLE ? -FI_EINVAL : -FI_ENOENT;
+    name = name_at(av, place);
+    hash_out(av, place);
+    memset(&av->entries[place], 0, sizeof(av->entries[place]));
+    hash_others(av, &name);
+    /* Applications keep indices: those of a table stay empty. */
+    if (av->type == FI_AV_MAP) {
+        av->entries[place].words[0] = av->free_first;
+        av->free_first = place + 1;
+    }
+    av->version++;
+    return 0;
+}
+
+static int remove_all(struct fid_av *fid, fi_addr_t *addresses, size_t count, uint64_t flags)
+{
+    struct gnip_av *av = gnip_container(fid, struct gnip_av, fid);
+    int rc = 0, one;
+    size_t i;
+
+    if (flags != 0 || addresses == NULL)
+        return -FI_EINVAL;
+    gnip_take(&av->lock);
+    for (i = 0; i < count; i++) {
+        one = remove_one(av, addresses[i]);
+        rc = rc != 0 ? rc : one;
+    }
+    gnip_give(&av->lock);
+    return rc;
+}
+
+static int lookup(struct fid_av *fid, fi_addr_t address, void *name, size_t *bytes)
+{
+    struct gnip_av *av = gnip_container(fid, struct gnip_av, fid);
+    struct gnip_name found;
+    uint32_t context, place;
+
+    if (bytes == NULL)
+        return -FI_EINVAL;
+    gnip_take(&av->lock);
+    place = place_of(av, address, &context);
+    if (place != REMOVED)
+        found = name_at(av, place);
+    gnip_give(&av->lock);
+    if (place == REMOVED)
+        return av->type == FI_AV_TABLE ? -FI_EINVAL : -FI_ENOENT;
+    return gnip_name_copy(&found, av->addr_format, name, bytes);
+}
+
+static const char *straddr(struct fid_av *fid, const void *name, char *buffer, size_t *bytes)
+{
+    struct gnip_av *av = gnip_container(fid, struct gnip_av, fid);
+    struct gnip_name read;
+
+    if (bytes == NULL)
+        return NULL;
+    if (gnip_name_read(&read, av->addr_format, name) != 0) {
+        if (buffer != NULL && *bytes > 0)
+            buffer[0] = '\0';
+        *bytes = 1;
+        return buffer;
+    }
+    return gnip_name_print(&read, buffer, bytes);
+}
+
+static int av_set(struct fid_av *fid, struct fi_av_set_attr *attr, struct fid_av_set **set,
+                  void *context)
+{
+    return -FI_ENOSYS;
+}
+
+static int close_av(struct fid *fid)
+{
+    struct gnip_av *av = gnip_container(fid, struct gnip_av, fid.fid);
+
+    if (gnip_busy(&av->refs))
+        return -FI_EBUSY;
+    gnip_unref(&av->domain->refs);
+    gnip_lock_fini(&av->lock);
+    free(av->by_address);
+    free(av->entries);
+    free(av);
+    return 0;
+}
+
+static const struct fi_ops av_fid_ops = {
+    .size = sizeof(struct fi_ops),
+    .close = close_av,
+    .bind = gnip_no_bind,
+    .control = gnip_no_control,
+    .ops_open = gnip_no_ops_open,
+};
+
+static const struct fi_ops_av av_ops = {
+    .size = sizeof(struct fi_ops_av),
+    .insert = insert,
+    .insertsvc = insertsvc,
+    .insertsym = insertsym,
+    .remove = remove_all,
+    .lookup = lookup,
+    .straddr = straddr,
+    .av_set = av_set,
+};
+
+int gnip_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, struct fid_av **av_fid,
+                 void *context)
+{
+    struct gnip_domain *domain = gnip_container(domain_fid, struct gnip_domain, fid);
+    struct gnip_av *av;
+
+    if (attr == NULL || av_fid == NULL ||
+        (attr->type != FI_AV_UNSPEC && attr->type != FI_AV_MAP && attr->type != FI_AV_TABLE) ||
+        attr->rx_ctx_bits < 0 || attr->rx_ctx_bits > RX_BITS_MAX)
+        return -FI_EINVAL;
+    if (attr->name != NULL || (attr->flags & FI_EVENT) != 0)
+        return -FI_ENOSYS;
+    av = calloc(1, sizeof(*av));
+    if (av == NULL)
+        return -FI_ENOMEM;
+    av->fid.fid.fclass = FI_CLASS_AV;
+    av->fid.fid.context = context;
+    av->fid.fid.ops = (struct fi_ops *)&av_fid_ops;
+    av->fid.ops = (struct fi_ops_av *)&av_ops;
+    av->domain = domain;
+    av->type = attr->type == FI_AV_MAP ? FI_AV_MAP : FI_AV_TABLE;
+    av->addr_format = domain->addr_format;
+    av->rx_ctx_bits = (uint8_t)attr->rx_ctx_bits;
+    gnip_lock_init(&av->lock, gnip_single(domain));
+    gnip_ref(&domain->refs);
+    *av_fid = &av->fid;
+    return 0;
+}

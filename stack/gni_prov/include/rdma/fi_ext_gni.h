@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the provider "gni" offers beyond libfabric: authorization keys, and the functions that
+ * fi_open_ops() hands out. Names and values up to "fab ops 2" are those of libfabric's own provider
+ * for Aries. Type of a value: behind its name.
+ */
+#ifndef FI_EXT_GNI_H
+#define FI_EXT_GNI_H
+
+#include <rdma/fabric.h>
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_endpoint.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct gni_nic; /* gni_pub.h */
+struct gni_cdm;
+struct gni_ce_result;
+
+/* ---- authorization keys ---------------------------------------------------------------------- */
+
+enum { GNIX_AKT_RAW = 0, GNIX_MAX_AKT_TYPES };
+
+struct fi_gni_raw_auth_key {
+    uint32_t protection_key; /* the cookie of the credentials */
+};
+
+/* auth_key of attributes, auth_key_size 8. */
+struct fi_gni_auth_key {
+    uint32_t type; /* GNIX_AKT_RAW */
+    union {
+        struct fi_gni_raw_auth_key raw;
+    };
+};
+
+/* The credentials that the launcher gave: no key. */
+#define GNIX_PROV_DEFAULT_AUTH_KEY ((uint8_t *)NULL)
+#define GNIX_PROV_DEFAULT_AUTH_KEYLEN 0
+
+/* ---- fabric ---------------------------------------------------------------------------------- */
+
+/* set_val fails with -FI_EINVAL for what it does not know. */
+#define FI_GNI_FAB_OPS_1 "fab ops 1"
+typedef enum fab_ops_val {
+    GNI_WAIT_THREAD_SLEEP = 0, /* uint32_t; us. No effect: waiting needs no thread that sweeps */
+    GNI_DEFAULT_USER_REGISTRATION_LIMIT, /* uint32_t; keys of MMU_NOTIFY domains, at most 4096 */
+    GNI_DEFAULT_PROV_REGISTRATION_LIMIT, /* uint32_t; likewise, of the provider itself */
+    GNI_WAIT_SHARED_MEMORY_TIMEOUT, /* uint32_t; s. No effect: no memory is shared */
+    GNI_NUM_FAB_OPS
+} fab_ops_val_t;
+struct fi_gni_ops_fab {
+    int (*set_val)(struct fid *fid, fab_ops_val_t t, void *val);
+    int (*get_val)(struct fid *fid, fab_ops_val_t t, void *val);
+};
+
+/* Of the credentials that a key stands for; the fabric must be open. */
+#define FI_GNI_FAB_OPS_2 "fab ops 2"
+typedef enum gnix_auth_key_opt {
+    GNIX_USER_KEY_LIMIT = 0, /* uint32_t below 4096; fixed once the credentials are in use */
+    GNIX_PROV_KEY_LIMIT, /* likewise */
+    GNIX_TOTAL_KEYS_NEEDED, /* read only: the sum of both */
+    GNIX_USER_KEY_MAX_PER_RANK, /* read only: keys of one process of the node */
+    GNIX_MAX_AUTH_KEY_OPTS
+} gnix_auth_key_opt_t;
+struct fi_gni_auth_key_ops_fab {
+    int (*set_val)(uint8_t *auth_key, size_t auth_key_size, gnix_auth_key_opt_t opt, void *val);
+    int (*get_val)(uint8_t *auth_key, size_t auth_key_size, gnix_auth_key_opt_t opt, void *val);
+};
+
+/* ---- domain ---------------------------------------------------------------------------------- */
+
+/* Values that shape a NIC (VC_ID_TABLE ... TX_CQ_SIZE) count for endpoints opened afterwards. */
+#define FI_GNI_DOMAIN_OPS_1 "domain ops 1"
+typedef enum dom_ops_val {
+    GNI_MSG_RENDEZVOUS_THRESHOLD = 0, /* uint32_t; bytes */
+    GNI_RMA_RDMA_THRESHOLD, /* uint32_t; bytes */
+    GNI_CONN_TABLE_INITIAL_SIZE, /* uint32_t */
+    GNI_CONN_TABLE_MAX_SIZE, /* uint32_t */
+    GNI_CONN_TABLE_STEP_SIZE, /* uint32_t; no effect: tables double */
+    GNI_VC_ID_TABLE_CAPACITY, /* uint32_t */
+    GNI_MBOX_PAGE_SIZE, /* uint32_t; bytes */
+    GNI_MBOX_NUM_PER_SLAB, /* uint32_t */
+    GNI_MBOX_MAX_CREDIT, /* uint32_t; messages */
+    GNI_MBOX_MSG_MAX_SIZE, /* uint32_t; bytes with headers */
+    GNI_RX_CQ_SIZE, /* uint32_t */
+    GNI_TX_CQ_SIZE, /* uint32_t; transactions under way */
+    GNI_MAX_RETRANSMITS, /* uint32_t */
+    GNI_ERR_INJECT_COUNT, /* int32_t; fails this many attempts; negative: a random number of them */
+    GNI_MR_CACHE_LAZY_DEREG, /* int32_t; 0 or 1 */
+    GNI_MR_CACHE, /* const char *; "internal", "udreg" (the same), "none" */
+    GNI_MR_UDREG_REG_LIMIT, /* uint32_t; no effect */
+    GNI_MR_SOFT_REG_LIMIT, /* uint32_t */
+    GNI_MR_HARD_REG_LIMIT, /* int32_t; -1: none */
+    GNI_MR_HARD_STALE_REG_LIMIT, /* uint32_t */
+    GNI_XPMEM_ENABLE, /* bool; no effect */
+    GNI_DGRAM_PROGRESS_TIMEOUT, /* uint32_t; ms */
+    GNI_EAGER_AUTO_PROGRESS, /* uint32_t; 0 or 1 */
+    GNI_NUM_DOM_OPS
+} dom_ops_val_t;
+struct fi_gni_ops_domain {
+    int (*set_val)(struct fid *fid, dom_ops_val_t t, void *val);
+    int (*get_val)(struct fid *fid, dom_ops_val_t t, void *val);
+    int (*flush_cache)(struct fid *fid); /* of memory registrations: what is not in use */
+};
+
+/*
+ * As "fab ops 2", but told which fabric; and defaults of "domain ops 1" for domains that are opened
+ * later: len is the size of the value's type, for GNI_MR_CACHE that of the string.
+ */
+#define FI_GNI_FAB_OPS_3 "fab ops 3"
+struct fi_gni_ops_fab3 {
+    int (*get_u32)(struct fid *fab, const char *key, size_t keylen, gnix_auth_key_opt_t opt,
+                   uint32_t *val);
+    int (*set_u32)(struct fid *fab, const char *key, size_t keylen, gnix_auth_key_opt_t opt,
+                   uint32_t val);
+    int (*set_tunable)(struct fid *fab, dom_ops_val_t t, const void *val, size_t len);
+};
+
+/*
+ * The collective engine, statistics, and the handles themselves. NICs with the domain's credentials
+ * are numbered from 0, anew when endpoints are opened or closed; -FI_EINVAL: there are not so many.
+ *
+ * A tree is made of endpoints, each for one edge: its peer is the one it is connected to
+ * (FI_EP_MSG) or the dest_addr of the fi_info it was opened with. ce_attach says what that peer is:
+ * a child of a channel of ours, the channel above one of ours, or the channel that takes our
+ * operands. Whoever has opened channels names their edges with ce_configure; then everybody posts.
+ * ce_post completes, when the operands have been accepted, as an operation of its endpoint;
+ * ce_check tells when the result is there. One reduction at a time and endpoint.
+ */
+#define FI_GNI_DOMAIN_OPS_2 "domain ops 2"
+struct gni_ce_op {
+    int command; /* GNI_FMA_CE_ */
+    uint32_t mode; /* GNI_CEMODE_ */
+    uint64_t reduction; /* number of this reduction, of the application's choice */
+    uint64_t operand[2];
+};
+struct fi_gni_ops_dom2 {
+    /* A channel of the NIC of `ep`. -FI_EAGAIN: all are used. */
+    int (*ce_open)(struct fid *dom, const struct fid_ep *ep, uint32_t *ce_id);
+    /*
+     * A process below: its child_id, GNI_CE_CHILD_PE. A channel below, or above: its ce_id, the
+     * child_id by which the upper one knows the lower one, GNI_CE_CHILD_VCE. The channel for our
+     * operands: its ce_id, the child_id by which it knows us, GNI_CE_CHILD_PE. -FI_ENOTCONN: there
+     * is no peer.
+     */
+    int (*ce_attach)(struct fid *ep, uint32_t ce_id, uint32_t child_id, int child_type);
+    /* parent NULL: the root. modes: GNI_CE_MODE_. */
+    int (*ce_configure)(struct fid *dom, uint32_t ce_id, struct fid_ep **children, size_t n,
+                        struct fid_ep *parent, uint32_t modes);
+    /* -FI_EAGAIN: too much under way, or a result that was not fetched by ce_check. */
+    int (*ce_post)(struct fid_ep *ep, const struct gni_ce_op *op, void *context);
+    /* 0; -FI_EAGAIN: not yet; -FI_EIO: failed, or with exceptions, see *result; -FI_ENOENT: no such
+     * operation. Ends the operation unless -FI_EAGAIN. */
+    int (*ce_check)(struct fid *dom, void *context, struct gni_ce_result *result);
+    int (*ce_close)(struct fid *dom, uint32_t ce_id);
+    /* stat: GNI_STAT_. */
+    int (*nic_stat)(struct fid *dom, uint32_t nic_index, int stat, uint32_t *value);
+    int (*nic_stat_reset)(struct fid *dom, uint32_t nic_index, int stat);
+    /* Valid while the domain has endpoints. */
+    int (*raw)(struct fid *dom, uint32_t nic_index, struct gni_nic **nic, struct gni_cdm **cdm);
+};
+
+/*
+ * For checkpoints. quiesce: operations are refused with -FI_EAGAIN; those that have begun end, the
+ * others stay queued; connections end, and with the last domain of the process its NICs and
+ * registrations are given back. -FI_ETIMEDOUT: everything goes on as before. -FI_EBUSY: the domain
+ * has an endpoint of type FI_EP_MSG or a channel of the collective engine. -FI_EALREADY.
+ * resume: NICs and registrations come again, connections when they are needed. -FI_EKEYREJECTED: it
+ * goes on, but some memory regions have other keys now (fi_mr_key). Elsewhere the names of the
+ * endpoints are other ones, too (fi_getname). Peers that send meanwhile try to connect for a while:
+ * an application comes to rest as a whole. No other thread may call the provider during either.
+ */
+#define FI_GNI_DOMAIN_OPS_3 "domain ops 3"
+struct fi_gni_ops_dom3 {
+    int (*quiesce)(struct fid *dom, int timeout_ms);
+    int (*resume)(struct fid *dom);
+};
+
+/* ---- endpoint -------------------------------------------------------------------------------- */
+
+#define FI_GNI_EP_OPS_1 "ep ops 1"
+typedef enum ep_ops_val {
+    GNI_HASH_TAG_IMPL = 0, /* uint32_t; 1: tagged messages are hashed; before fi_enable */
+    GNI_NUM_EP_OPS
+} ep_ops_val_t;
+
+/* Atomics of the NIC that libfabric has no name for: memory = (memory & op[0]) ^ op[1]. */
+enum gnix_native_amo_types {
+    GNIX_NAMO_AX = 0x20,
+    GNIX_NAMO_AX_S, /* 32 bits */
+    GNIX_NAMO_FAX, /* fetches what was there */
+    GNIX_NAMO_FAX_S
+};
+
+struct fi_gni_ops_ep {
+    int (*set_val)(struct fid *fid, ep_ops_val_t t, void *val);
+    int (*get_val)(struct fid *fid, ep_ops_val_t t, void *val);
+    /* buf: both operands, of 8 bytes each. */
+    ssize_t (*native_amo)(struct fid_ep *ep, const void *buf, size_t count, void *desc,
+                          void *result, void *result_desc, fi_addr_t dest_addr, uint64_t addr,
+                          uint64_t key, enum fi_datatype datatype, int req_type, void *context);
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

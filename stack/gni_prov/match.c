@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Matching: posted receives and messages that came before their receive, both in order of arrival.
+ *
+ * All elements of a store are in one list. The hashed kind also has each in one of some buckets by
+ * its tag, except for posted receives with an ignore mask, which are in one list of their own: who
+ * looks for a receive takes the older one of the two that he finds.
+ */
+#include "internal.h"
+#include <stdlib.h>
+
+struct gnip_match {
+    struct gnip_link posts, messages; /* .link: all */
+    struct gnip_link masked; /* gnip_post.bucket: posts with an ignore mask */
+    uint64_t sequence;
+    bool directed;
+    struct gnip_link *post_buckets; /* by tag; NULL: not hashed */
+    struct gnip_link *message_buckets;
+    uint32_t bits; /* of each there are 1 << bits */
+};
+
+struct gnip_match *gnip_match_new(uint32_t bits, bool directed)
+{
+    struct gnip_match *match = calloc(1, sizeof *match);
+    uint32_t buckets = 1u << bits, i;
+
+    if (match == NULL)
+        return NULL;
+    gnip_list_init(&match->posts);
+    gnip_list_init(&match->messages);
+    gnip_list_init(&match->masked);
+    match->directed = directed;
+    match->bits = bits;
+    if (bits == 0)
+        return match;
+    match->post_buckets = calloc(2 * buckets, sizeof *match->post_buckets);
+    if (match->post_buckets == NULL) {
+        free(match);
+        return NULL;
+    }
+    match->message_buckets = match->post_buckets + buckets;
+    for (i = 0; i < 2 * buckets; i++)
+        gnip_list_init(&match->post_buckets[i]);
+    return match;
+}
+
+void gnip_match_free(struct gnip_match *match)
+{
+    if (match == NULL)
+        return;
+    free(match->post_buckets);
+    free(match);
+}
+
+/* Tags differ in few bits, which may be anywhere: a multiplication spreads them. */
+static struct gnip_link *bucket_of(const struct gnip_match *match, struct gnip_link *buckets,
+                                   uint64_t tag)
+{
+    return &buckets[tag * 0x9e3779b97f4a7c15ull >> (64 - match->bits)];
+}
+
+static bool from(const struct gnip_match *match, fi_addr_t wanted, fi_addr_t source)
+{
+    return !match->directed || wanted == FI_ADDR_UNSPEC || wanted == source;
+}
+
+void gnip_match_post(struct gnip_match *match, struct gnip_post *post)
+{
+    post->sequence = match->sequence++;
+    gnip_list_append(&match->posts, &post->link);
+    if (match->post_buckets == NULL)
+        post->bucket.next = post->bucket.prev = NULL;
+    else if (post->ignore != 0)
+        gnip_list_append(&match->masked, &post->bucket);
+    else
+        gnip_list_append(bucket_of(match, match->post_buckets, post->tag), &post->bucket);
+}
+
+void gnip_match_unpost(struct gnip_match *match, struct gnip_post *post)
+{
+    gnip_list_remove(&post->link);
+    if (match->post_buckets != NULL)
+        gnip_list_remove(&post->bucket);
+}
+
+static bool takes(const struct gnip_match *match, const struct gnip_post *post, uint64_t tag,
+                  fi_addr_t source)
+{
+    return ((post->tag ^ tag) & ~post->ignore) == 0 && from(match, post->source, source);
+}
+
+static struct gnip_post *first_in(const struct gnip_match *match, const struct gnip_link *head,
+                                  uint64_t tag, fi_addr_t source)
+{
+    struct gnip_link *at;
+    struct gnip_post *post;
+
+    for (at = head->next; at != head; at = at->next) {
+        post = gnip_container(at, struct gnip_post, bucket);
+        if (takes(match, post, tag, source))
+            return post;
+    }
+    return NULL;
+}
+
+struct gnip_post *gnip_match_arrived(struct gnip_match *match, uint64_t tag, fi_addr_t source)
+{
+    struct gnip_post *post, *masked;
+    struct gnip_link *at;
+
+    if (match->post_buckets == NULL) {
+        for (at = match->posts.next; at != &match->posts; at = at->next) {
+            post = gnip_container(at, struct gnip_post, link);
+            if (takes(match, post, tag, source))
+                return post;
+        }
+        return NULL;
+    }
+    post = first_in(match, bucket_of(match, match->post_buckets, tag), tag, source);
+    masked = first_in(match, &match->masked, tag, source);
+    if (post == NULL || (masked != NULL && masked->sequence < post->sequence))
+        return masked;
+    return post;
+}
+
+void gnip_match_keep(struct gnip_match *match, struct gnip_unexpected *message)
+{
+    message->sequence = match->sequence++;
+    gnip_list_append(&match->messages, &message->link);
+    if (match->message_buckets == NULL)
+        message->bucket.next = message->bucket.prev = NULL;
+    else
+        gnip_list_append(bucket_of(match, match->message_buckets, message->tag), &message->bucket);
+}
+
+void gnip_match_forget(struct gnip_match *match, struct gnip_unexpected *message)
+{
+    gnip_list_remove(&message->link);
+    if (match->message_buckets != NULL)
+        gnip_list_remove(&message->bucket);
+}
+
+static bool fits(const struct gnip_match *match, struct gnip_unexpected *message, uint64_t tag,
+                 uint64_t ignore, fi_addr_t source)
+{
+    if (message->claimed || ((message->tag ^ tag) & ~ignore) != 0)
+        return false;
+    if (!match->directed || source == FI_ADDR_UNSPEC)
+        return true;
+    /* Its sender may have got into the AV since. */
+    if (message->source == FI_ADDR_NOTAVAIL && message->vc != NULL)
+        message->source = gnip_vc_source(message->vc);
+    return message->source == source;
+}
+
+struct gnip_unexpected *gnip_match_find(struct gnip_match *match, uint64_t tag, uint64_t ignore,
+                                        fi_addr_t source)
+{
+    struct gnip_unexpected *message;
+    struct gnip_link *head, *at;
+
+    if (gnip_likely(gnip_list_empty(&match->messages)))
+        return NULL;
+    if (match->message_buckets != NULL && ignore == 0) {
+        head = bucket_of(match, match->message_buckets, tag);
+        for (at = head->next; at != head; at = at->next) {
+            message = gnip_container(at, struct gnip_unexpected, bucket);
+            if (fits(match, message, tag, ignore, source))
+                return message;
+        }
+        return NULL;
+    }
+    head = &match->messages;
+    for (at = head->next; at != head; at = at->next) {
+        message = gnip_container(at, struct gnip_unexpected, link);
+        if (fits(match, message, tag, ignore, source))
+            return message;
+    }
+    return NULL;
+}
+
+struct gnip_unexpected *gnip_match_claimed(struct gnip_match *match, const void *claimer)
+{
+    struct gnip_unexpected *message = NULL;
+
+    while ((message = gnip_match_first(match, message)) != NULL)
+        if (message->claimed && message->claimer == claimer)
+            return message;
+    return NULL;
+}
+
+struct gnip_post *gnip_match_first_post(struct gnip_match *match, struct gnip_post *after)
+{
+    struct gnip_link *next = after == NULL ? match->posts.next : after->link.next;
+
+    return next == &match->posts ? NULL : gnip_container(next, struct gnip_post, link);
+}
+
+struct gnip_unexpected *gnip_match_first(struct gnip_match *match, struct gnip_unexpected *after)
+{
+    struct gnip_link *next = after == NULL ? match->messages.next : after->link.next;
+
+    return next == &match->messages ? NULL : gnip_container(next, struct gnip_unexpected, link);
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Registrations at a NIC that was given back and made again (a domain that has come to rest goes
+ * on), as far as possible with the same keys.
+ */
+#include "mr_cache.h"
+
+#include <stdlib.h>
+
+#define INDICES 4096u /* of registrations in GNI */
+
+typedef struct gnip_mr_entry node;
+
+void gnip_mr_cache_add_region(struct gnip_mr *mr)
+{
+    struct gnip_mr_cache *cache = gnip_mr_cache_of(mr->domain);
+
+    gnip_take(&cache->lock);
+    gnip_list_append(&cache->regions, &mr->link);
+    gnip_give(&cache->lock);
+}
+
+void gnip_mr_cache_remove_region(struct gnip_mr *mr)
+{
+    struct gnip_mr_cache *cache = gnip_mr_cache_of(mr->domain);
+
+    gnip_take(&cache->lock);
+    gnip_list_remove(&mr->link);
+    gnip_give(&cache->lock);
+}
+
+static uint32_t index_of(const gni_mem_handle_t *handle)
+{
+    return (uint32_t)(gnip_handle_key(handle, false) >> 37) & (INDICES - 1);
+}
+
+/* All entries, by the numbers that GNI gave them. */
+static uint32_t by_index(struct gnip_mr_cache *cache, node **sorted, uint32_t room)
+{
+    struct gnip_link *link;
+    uint32_t count = 0, at;
+
+    for (link = cache->entries.next; link != &cache->entries && count < room; link = link->next) {
+        node *entry = gnip_container(link, node, all);
+
+        for (at = count++; at > 0; at--) {
+            if (index_of(&sorted[at - 1]->mr.handle) < index_of(&entry->mr.handle))
+                break;
+            sorted[at] = sorted[at - 1];
+        }
+        sorted[at] = entry;
+    }
+    return count;
+}
+
+/*
+ * Peers know keys, and these contain GNI's numbers. They are given out one after the other, from
+ * the lowest or from the last one on: registers again and again until the number is the one that it
+ * was, or was passed over, because it is another process's now.
+ */
+struct fillers {
+    struct gnip_mr_bank *bank[INDICES];
+    gni_mem_handle_t handle[INDICES];
+    uint32_t count;
+    uint32_t last; /* number that was given out; INDICES: none so far */
+};
+
+static gni_return_t register_as(node *entry, uint32_t index, struct fillers *fillers)
+{
+    gni_mem_handle_t *handle = &entry->mr.handle;
+    gni_return_t rc;
+    uint32_t got;
+    bool passed;
+
+    for (;;) {
+        rc = gnip_mr_register_pages(entry->bank, entry->first, entry->end, entry->written, handle);
+        if (rc != GNI_RC_SUCCESS)
+            return rc;
+        got = index_of(handle);
+        passed = fillers->last < index && got > index;
+        fillers->last = got;
+        if (got == index || passed || fillers->count == INDICES)
+            return rc;
+        fillers->bank[fillers->count] = entry->bank;
+        fillers->handle[fillers->count++] = *handle;
+    }
+}
+
+static int register_all(node **sorted, uint32_t count, struct fillers *fillers)
+{
+    bool failed = false; /* memory that is not there any more, or too much */
+    uint32_t i;
+
+    for (i = 0; i < count; i++)
+        failed |=
+            register_as(sorted[i], index_of(&sorted[i]->mr.handle), fillers) != GNI_RC_SUCCESS;
+    while (fillers->count > 0) {
+        struct gnip_nic *nic = fillers->bank[--fillers->count]->nic;
+
+        gnip_take(&nic->lock);
+        GNI_MemDeregister(nic->gni, &fillers->handle[fillers->count]);
+        gnip_give(&nic->lock);
+    }
+    return failed ? -FI_EKEYREJECTED : 0;
+}
+
+/* The application's view of them. */
+static int renew_regions(struct gnip_mr_cache *cache)
+{
+    struct gnip_link *link;
+    int rc = 0;
+
+    for (link = cache->regions.next; link != &cache->regions; link = link->next) {
+        struct gnip_mr *mr = gnip_container(link, struct gnip_mr, link);
+        uint64_t key = mr->fid.key;
+
+        if (mr->vmdh) {
+            if (gnip_mr_reserve_again(mr) != 0)
+                rc = -FI_EKEYREJECTED;
+            continue;
+        }
+        mr->handle = mr->entry->mr.handle;
+        mr->fid.key = gnip_handle_key(&mr->handle, !mr->entry->written);
+        if (mr->fid.key != key)
+            rc = -FI_EKEYREJECTED;
+    }
+    return rc;
+}
+
+int gnip_mr_cache_again(struct gnip_domain *domain)
+{
+    struct gnip_mr_cache *cache = gnip_mr_cache_of(domain);
+    struct fillers *fillers;
+    node **sorted;
+    uint32_t count;
+    int rc;
+
+    if (cache == NULL)
+        return 0;
+    fillers = calloc(1, sizeof(*fillers));
+    sorted = calloc(INDICES, sizeof(*sorted));
+    rc = fillers == NULL || sorted == NULL ? -FI_ENOMEM : 0;
+    if (rc == 0) {
+        fillers->last = INDICES;
+        gnip_take(&cache->lock);
+        count = by_index(cache, sorted, INDICES);
+        rc = register_all(sorted, count, fillers);
+        if (renew_regions(cache) != 0)
+            rc = -FI_EKEYREJECTED;
+        gnip_give(&cache->lock);
+    }
+    free(fillers);
+    free(sorted);
+    return rc;
+}

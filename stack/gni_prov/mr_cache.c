@@ -1,0 +1,594 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Registrations of a domain's memory. Whoever wants memory that one of them covers shares it;
+ * regions that overlap become one. A registration that nobody uses is kept for the next time, up to
+ * a limit, the one unused for longest goes first; that needs somebody who tells what was unmapped
+ * (port_memory_changed), otherwise it ends with its last use.
+ *
+ * What GNI sees does not depend on where memory lies: lookups go by address, everything that is
+ * done one after the other goes by age.
+ */
+#include "mr_cache.h"
+
+#include <stdlib.h>
+
+#define PAGE 4096ull
+
+/* ---- trees: treaps, ordered by first page, then by age ----------------------------------------
+ */
+
+typedef struct gnip_mr_entry node;
+
+static bool before(const node *a, const node *b)
+{
+    return a->first != b->first ? a->first < b->first : a->sequence < b->sequence;
+}
+
+static node *fixed(node *root)
+{
+    root->end_max = root->end;
+    if (root->left != NULL && root->left->end_max > root->end_max)
+        root->end_max = root->left->end_max;
+    if (root->right != NULL && root->right->end_max > root->end_max)
+        root->end_max = root->right->end_max;
+    return root;
+}
+
+static void split(node *root, const node *at, node **low, node **high)
+{
+    if (root == NULL) {
+        *low = *high = NULL;
+    } else if (before(root, at)) {
+        split(root->right, at, &root->right, high);
+        *low = fixed(root);
+    } else {
+        split(root->left, at, low, &root->left);
+        *high = fixed(root);
+    }
+}
+
+static node *joined(node *low, node *high)
+{
+    if (low == NULL || high == NULL)
+        return low != NULL ? low : high;
+    if (low->priority > high->priority) {
+        low->right = joined(low->right, high);
+        return fixed(low);
+    }
+    high->left = joined(low, high->left);
+    return fixed(high);
+}
+
+static node *with(node *root, node *added)
+{
+    if (root == NULL || added->priority > root->priority) {
+        split(root, added, &added->left, &added->right);
+        return fixed(added);
+    }
+    if (before(added, root))
+        root->left = with(root->left, added);
+    else
+        root->right = with(root->right, added);
+    return fixed(root);
+}
+
+static node *without(node *root, node *removed)
+{
+    if (root == removed)
+        return joined(root->left, root->right);
+    if (before(removed, root))
+        root->left = without(root->left, removed);
+    else
+        root->right = without(root->right, removed);
+    return fixed(root);
+}
+
+static void enter(node *entry, enum gnip_mr_state state)
+{
+    node **root = &entry->side->roots[state];
+
+    entry->state = state;
+    *root = with(*root, entry);
+}
+
+static void leave(node *entry)
+{
+    node **root = &entry->side->roots[entry->state];
+
+    *root = without(*root, entry);
+    entry->left = entry->right = NULL;
+    entry->state = GNIP_MR_RETIRED;
+}
+
+/* One that covers all of it. */
+static node *covering(node *root, uint64_t first, uint64_t end)
+{
+    while (root != NULL && root->end_max >= end) {
+        if (root->first > first)
+            root = root->left;
+        else if (root->end >= end)
+            return root;
+        else if (root->left != NULL && root->left->end_max >= end)
+            root = root->left; /* all of these begin early enough */
+        else
+            root = root->right;
+    }
+    return NULL;
+}
+
+/* Puts those that touch the range in front of the list, greatest address first. */
+static void touching(node *root, uint64_t first, uint64_t end, node **list)
+{
+    if (root == NULL || root->end_max < first)
+        return;
+    touching(root->left, first, end, list);
+    if (root->first > end)
+        return;
+    if (root->end >= first) {
+        root->next = *list;
+        *list = root;
+    }
+    touching(root->right, first, end, list);
+}
+
+/* ---- registering ----------------------------------------------------------------------------- */
+
+gni_return_t gnip_mr_register_pages(struct gnip_mr_bank *bank, uint64_t first, uint64_t end,
+                                    bool written, gni_mem_handle_t *handle)
+{
+    struct gnip_nic *nic = bank->nic;
+    gni_return_t rc;
+
+    memset(handle, 0, sizeof(*handle));
+    gnip_take(&nic->lock);
+    rc = GNI_MemRegister(nic->gni, first, end - first, NULL,
+                         written ? GNI_MEM_READWRITE : GNI_MEM_READ_ONLY, UINT32_MAX, handle);
+    gnip_give(&nic->lock);
+    return rc;
+}
+
+/* It is in no tree and no list. */
+static void deregister(node *entry)
+{
+    struct gnip_nic *nic = entry->bank->nic;
+    gni_return_t rc;
+
+    gnip_take(&nic->lock);
+    rc = nic->gni != NULL ? GNI_MemDeregister(nic->gni, &entry->mr.handle) : GNI_RC_SUCCESS;
+    gnip_give(&nic->lock);
+    if (rc != GNI_RC_SUCCESS)
+        port_log(0, "gni: a memory registration could not be ended: %s", gni_err_str[rc]);
+    gnip_list_remove(&entry->all);
+    free(entry);
+}
+
+static void take_from_stale(struct gnip_mr_cache *cache, node *entry)
+{
+    leave(entry);
+    gnip_list_remove(&entry->age);
+    cache->counts.stale--;
+}
+
+/* False: nothing is left that is not in use. */
+static bool evict(struct gnip_mr_cache *cache)
+{
+    struct gnip_link *oldest = cache->stale.next;
+    node *entry;
+
+    if (oldest == &cache->stale)
+        return false;
+    entry = gnip_container(oldest, node, age);
+    take_from_stale(cache, entry);
+    cache->counts.evicted++;
+    deregister(entry);
+    return true;
+}
+
+static uint32_t registrations(const struct gnip_mr_cache *cache)
+{
+    return cache->counts.in_use + cache->counts.stale;
+}
+
+static bool over_limit(const struct gnip_mr_cache *cache)
+{
+    int32_t limit = cache->domain->params.mr_hard_limit;
+
+    return limit >= 0 && registrations(cache) >= (uint32_t)limit;
+}
+
+static uint64_t mixed(uint64_t number)
+{
+    number = (number ^ number >> 30) * 0xbf58476d1ce4e5b9ull;
+    number = (number ^ number >> 27) * 0x94d049bb133111ebull;
+    return number ^ number >> 31;
+}
+
+static void fill(struct gnip_mr_cache *cache, struct gnip_mr_bank *bank, node *entry,
+                 uint64_t first, uint64_t end)
+{
+    entry->bank = bank;
+    entry->first = first;
+    entry->end = entry->end_max = end;
+    entry->sequence = ++cache->sequence;
+    entry->priority = mixed(entry->sequence);
+    entry->state = GNIP_MR_RETIRED;
+    entry->uses = 1;
+    entry->mr.domain = cache->domain;
+    entry->mr.nic = bank->nic;
+    entry->mr.auth = bank->auth;
+    entry->mr.address = first;
+    entry->mr.bytes = end - first;
+    entry->mr.entry = entry;
+    gnip_list_append(&cache->entries, &entry->all);
+}
+
+/* Registers exactly this, evicting others while that helps. */
+static int obtain(struct gnip_mr_cache *cache, struct gnip_mr_bank *bank, uint64_t first,
+                  uint64_t end, bool written, node **made)
+{
+    node *entry = calloc(1, sizeof(*entry));
+    gni_return_t rc;
+
+    if (entry == NULL)
+        return -FI_ENOMEM;
+    while (over_limit(cache) && evict(cache))
+        ;
+    if (over_limit(cache)) {
+        free(entry);
+        return -FI_ENOSPC;
+    }
+    do
+        rc = gnip_mr_register_pages(bank, first, end, written, &entry->mr.handle);
+    while (rc == GNI_RC_ERROR_RESOURCE && evict(cache));
+    if (rc != GNI_RC_SUCCESS) {
+        free(entry);
+        return rc == GNI_RC_ERROR_RESOURCE ? -FI_EAGAIN : -gnip_errno(rc);
+    }
+    fill(cache, bank, entry, first, end);
+    entry->written = written;
+    cache->counts.in_use++;
+    *made = entry;
+    return 0;
+}
+
+/* ---- merging --------------------------------------------------------------------------------- */
+
+/* Those of a side, of both kinds, that overlap or adjoin the range. */
+static node *neighbours(struct gnip_mr_side *side, uint64_t first, uint64_t end)
+{
+    node *list = NULL;
+
+    touching(side->roots[GNIP_MR_IN_USE], first, end, &list);
+    touching(side->roots[GNIP_MR_STALE], first, end, &list);
+    return list;
+}
+
+/*
+ * What to register instead of [*first, *end): with all that touches it, unless that is more than
+ * twice as much. So a buffer that grows piece by piece costs no more than twice its size.
+ */
+static bool widen(const node *list, uint64_t *first, uint64_t *end)
+{
+    uint64_t low = *first, high = *end;
+
+    for (; list != NULL; list = list->next) {
+        if (list->first < low)
+            low = list->first;
+        if (list->end > high)
+            high = list->end;
+    }
+    if ((low == *first && high == *end) || high - low > 2 * (*end - *first))
+        return false;
+    *first = low;
+    *end = high;
+    return true;
+}
+
+/* What a new entry covers is not needed any more: at once, or when its last use ends. */
+static void swallow(struct gnip_mr_cache *cache, node *list, const node *by)
+{
+    while (list != NULL) {
+        node *entry = list;
+
+        list = entry->next;
+        if (entry->first < by->first || entry->end > by->end)
+            continue;
+        if (entry->state == GNIP_MR_STALE) {
+            take_from_stale(cache, entry);
+            deregister(entry);
+        } else {
+            leave(entry);
+        }
+    }
+}
+
+static int miss(struct gnip_mr_cache *cache, struct gnip_mr_bank *bank, struct gnip_mr_side *side,
+                uint64_t first, uint64_t end, bool written, node **found)
+{
+    uint64_t wide_first = first, wide_end = end;
+    int rc = -FI_EINVAL;
+
+    cache->counts.misses++;
+    /* A part that is not in use may be unmapped by now: then without it. */
+    if (cache->shared && widen(neighbours(side, first, end), &wide_first, &wide_end))
+        rc = obtain(cache, bank, wide_first, wide_end, written, found);
+    if (rc != 0)
+        rc = obtain(cache, bank, first, end, written, found);
+    if (rc != 0 || !cache->shared)
+        return rc;
+    /* obtain() succeeded, so there is one. */
+    (*found)->side = side; /* NOLINT(clang-analyzer-core.NullDereference) */
+    swallow(cache, neighbours(side, (*found)->first, (*found)->end), *found);
+    enter(*found, GNIP_MR_IN_USE);
+    return 0;
+}
+
+/* ---- memory that was unmapped ---------------------------------------------------------------- */
+
+static void invalidate(struct gnip_mr_cache *cache, uint64_t address, uint64_t bytes)
+{
+    uint64_t first = address & ~(PAGE - 1), end = (address + bytes + PAGE - 1) & ~(PAGE - 1);
+    struct gnip_mr_bank *bank;
+    node *list, *entry;
+    int i;
+
+    for (bank = cache->banks; bank != NULL; bank = bank->next) {
+        for (i = 0; i < 2; i++) {
+            list = neighbours(&bank->sides[i], first, end);
+            while ((entry = list) != NULL) {
+                list = entry->next;
+                if (entry->first >= end || entry->end <= first)
+                    continue; /* only adjoins */
+                cache->counts.invalidated++;
+                if (entry->state == GNIP_MR_STALE) {
+                    take_from_stale(cache, entry);
+                    deregister(entry);
+                } else {
+                    leave(entry);
+                }
+            }
+        }
+    }
+}
+
+static void look_for_changes(struct gnip_mr_cache *cache)
+{
+    uint64_t address, bytes;
+    int rc;
+
+    while ((rc = port_memory_changed(&cache->changes, &address, &bytes)) > 0)
+        invalidate(cache, address, bytes);
+    cache->watched = rc == 0;
+}
+
+/* ---- using ----------------------------------------------------------------------------------- */
+
+static struct gnip_mr_bank *bank_of(struct gnip_mr_cache *cache, const struct gnip_auth *auth)
+{
+    struct gnip_mr_bank *bank = cache->banks;
+
+    while (bank != NULL && bank->auth != auth)
+        bank = bank->next;
+    return bank;
+}
+
+/* cache->lock is held. */
+static int find(struct gnip_mr_cache *cache, struct gnip_mr_bank *bank, uint64_t first,
+                uint64_t end, bool written, node **found)
+{
+    struct gnip_mr_side *side = &bank->sides[written];
+    node *entry;
+
+    if (!cache->shared)
+        return miss(cache, bank, side, first, end, written, found);
+    look_for_changes(cache);
+    entry = covering(side->roots[GNIP_MR_IN_USE], first, end);
+    if (entry == NULL) {
+        entry = covering(side->roots[GNIP_MR_STALE], first, end);
+        if (entry == NULL)
+            return miss(cache, bank, side, first, end, written, found);
+        take_from_stale(cache, entry);
+        cache->counts.in_use++;
+        enter(entry, GNIP_MR_IN_USE);
+    }
+    entry->uses++;
+    cache->counts.hits++;
+    *found = entry;
+    return 0;
+}
+
+int gnip_mr_cache_get(struct gnip_domain *domain, struct gnip_auth *auth, const void *address,
+                      uint64_t bytes, bool written, struct gnip_mr **registered)
+{
+    struct gnip_mr_cache *cache = gnip_mr_cache_of(domain);
+    uint64_t first = (uintptr_t)address & ~(PAGE - 1);
+    uint64_t last = (uintptr_t)address + bytes - 1;
+    struct gnip_mr_bank *bank;
+    node *entry = NULL;
+    int rc;
+
+    if (bytes == 0 || last < (uintptr_t)address || (last | (PAGE - 1)) == UINT64_MAX)
+        return -FI_EINVAL;
+    gnip_take(&cache->lock);
+    bank = bank_of(cache, auth);
+    rc = find(cache, bank, first, (last | (PAGE - 1)) + 1, written, &entry);
+    gnip_give(&cache->lock);
+    *registered = rc == 0 ? &entry->mr : NULL;
+    return rc;
+}
+
+void gnip_mr_cache_use(struct gnip_mr_entry *entry)
+{
+    struct gnip_mr_cache *cache = gnip_mr_cache_of(entry->mr.domain);
+
+    gnip_take(&cache->lock);
+    entry->uses++;
+    gnip_give(&cache->lock);
+}
+
+void gnip_mr_cache_put(struct gnip_mr_entry *entry)
+{
+    struct gnip_mr_cache *cache = gnip_mr_cache_of(entry->mr.domain);
+    const struct gnip_params *params = &cache->domain->params;
+
+    gnip_take(&cache->lock);
+    if (--entry->uses == 0) {
+        cache->counts.in_use--;
+        if (entry->state == GNIP_MR_IN_USE && params->mr_lazy != 0 && cache->watched &&
+            registrations(cache) < params->mr_soft_limit) {
+            leave(entry);
+            enter(entry, GNIP_MR_STALE);
+            gnip_list_append(&cache->stale, &entry->age);
+            cache->counts.stale++;
+            while (cache->counts.stale > params->mr_stale_limit)
+                evict(cache);
+        } else {
+            if (entry->state == GNIP_MR_IN_USE)
+                leave(entry);
+            deregister(entry);
+        }
+    }
+    gnip_give(&cache->lock);
+}
+
+/* ---- the cache ------------------------------------------------------------------------------- */
+
+static int make_cache(struct gnip_domain *domain)
+{
+    struct gnip_mr_cache *cache;
+
+    port_mutex_lock(&domain->lock);
+    if (domain->mr_cache == NULL) {
+        cache = calloc(1, sizeof(*cache));
+        if (cache == NULL) {
+            port_mutex_unlock(&domain->lock);
+            return -FI_ENOMEM;
+        }
+        cache->domain = domain;
+        cache->shared = strcmp(domain->params.mr_cache, "none") != 0;
+        gnip_lock_init(&cache->lock, gnip_single(domain));
+        gnip_list_init(&cache->stale);
+        gnip_list_init(&cache->entries);
+        gnip_list_init(&cache->regions);
+        look_for_changes(cache);
+        __atomic_store_n(&domain->mr_cache, cache, __ATOMIC_RELEASE);
+    }
+    port_mutex_unlock(&domain->lock);
+    return 0;
+}
+
+/* One of those that this domain may use, else a new one: a reference. */
+static int find_nic(struct gnip_domain *domain, struct gnip_auth *auth, struct gnip_nic **nic)
+{
+    const struct gnip_domain *sole = gnip_single(domain) ? domain : NULL;
+    struct gnip_link *link;
+
+    *nic = NULL;
+    port_mutex_lock(&domain->ctx->lock);
+    for (link = auth->nics.next; link != &auth->nics && *nic == NULL; link = link->next) {
+        struct gnip_nic *each = gnip_container(link, struct gnip_nic, auth_link);
+
+        if (each->sole == NULL || each->sole == sole)
+            *nic = each;
+    }
+    if (*nic != NULL)
+        (*nic)->refs++;
+    port_mutex_unlock(&domain->ctx->lock);
+    return *nic != NULL ? 0 : gnip_nic_get(domain, auth, UINT32_MAX, false, nic);
+}
+
+int gnip_mr_cache_open(struct gnip_domain *domain, struct gnip_auth *auth, struct gnip_nic *nic)
+{
+    struct gnip_mr_cache *cache;
+    struct gnip_mr_bank *bank, *made;
+    int rc = make_cache(domain);
+
+    if (rc != 0)
+        return rc;
+    cache = gnip_mr_cache_of(domain);
+    gnip_take(&cache->lock);
+    bank = bank_of(cache, auth);
+    gnip_give(&cache->lock);
+    if (bank != NULL)
+        return 0;
+    made = calloc(1, sizeof(*made));
+    if (made == NULL)
+        return -FI_ENOMEM;
+    made->auth = auth;
+    made->nic = nic;
+    if (nic != NULL)
+        gnip_nic_ref(nic);
+    else
+        rc = find_nic(domain, auth, &made->nic);
+    if (rc != 0) {
+        free(made);
+        return rc;
+    }
+    gnip_take(&cache->lock);
+    bank = bank_of(cache, auth);
+    if (bank == NULL) {
+        made->next = cache->banks;
+        cache->banks = made;
+    }
+    gnip_give(&cache->lock);
+    if (bank != NULL) { /* another thread was faster */
+        gnip_nic_put(made->nic);
+        free(made);
+    }
+    return 0;
+}
+
+struct gnip_nic *gnip_mr_cache_nic(struct gnip_domain *domain, struct gnip_auth *auth)
+{
+    struct gnip_mr_cache *cache = gnip_mr_cache_of(domain);
+    struct gnip_nic *nic;
+
+    gnip_take(&cache->lock);
+    nic = bank_of(cache, auth)->nic;
+    gnip_give(&cache->lock);
+    return nic;
+}
+
+int gnip_mr_cache_flush(struct gnip_domain *domain)
+{
+    struct gnip_mr_cache *cache = gnip_mr_cache_of(domain);
+
+    if (cache == NULL)
+        return 0;
+    gnip_take(&cache->lock);
+    while (evict(cache))
+        ;
+    gnip_give(&cache->lock);
+    return 0;
+}
+
+void gnip_mr_cache_counts(struct gnip_domain *domain, struct gnip_mr_counts *counts)
+{
+    struct gnip_mr_cache *cache = gnip_mr_cache_of(domain);
+
+    memset(counts, 0, sizeof(*counts));
+    if (cache == NULL)
+        return;
+    gnip_take(&cache->lock);
+    *counts = cache->counts;
+    gnip_give(&cache->lock);
+}
+
+void gnip_mr_cache_free(struct gnip_domain *domain)
+{
+    struct gnip_mr_cache *cache = gnip_mr_cache_of(domain);
+    struct gnip_mr_bank *bank;
+
+    if (cache == NULL)
+        return;
+    while (evict(cache))
+        ;
+    while ((bank = cache->banks) != NULL) {
+        cache->banks = bank->next;
+        gnip_nic_put(bank->nic);
+        free(bank);
+    }
+    gnip_lock_fini(&cache->lock);
+    free(cache);
+    domain->mr_cache = NULL;
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the files about connections of MSG endpoints share: msg_wire.c (messages and their
+ * repetition), msg_cm.c (connections), msg_listen.c (requests at a passive endpoint).
+ *
+ * Locks: fabric->msg_lock → gnip_msg_cm.lock → ep->lock.
+ */
+#ifndef GNIP_MSG_CM_H
+#define GNIP_MSG_CM_H
+
+#include "internal.h"
+
+/* The two ends of a connection, as one of them sees them. */
+struct gnip_msg_ends {
+    uint32_t device_addr, cm_cdm; /* of the peer's cm_nic */
+    uint32_t target_cdm, source_cdm;
+    uint32_t connection;
+    uint32_t incarnation; /* ours */
+    bool active; /* we are the active side */
+};
+
+/* A message that is repeated until it is acknowledged. */
+struct gnip_msg_out {
+    struct port_timer timer; /* of this try */
+    uint64_t delay; /* ns, of this try */
+    uint8_t type;
+    uint8_t fragments, next; /* next one to be sent */
+    uint8_t tries; /* so far */
+    bool started;
+    uint16_t reason, data_bytes;
+    struct gnip_cm_connect head;
+    uint8_t data[];
+};
+/* NULL: no memory. head, data: may be NULL. */
+struct gnip_msg_out *gnip_msg_out_new(enum gnip_cm_type type, const struct gnip_cm_connect *head,
+                                      const void *data, size_t data_bytes);
+void gnip_msg_out_free(struct gnip_msg_out *out); /* out may be NULL */
+/* Sends what can be sent now. 0, or -FI_ETIMEDOUT: nobody answers. */
+int gnip_msg_out_push(struct gnip_cm_nic *cm_nic, const struct gnip_msg_ends *ends,
+                      struct gnip_msg_out *out);
+/* The request has been received, the answer may take long: from now on only asks now and then
+ * whether there is still somebody. */
+void gnip_msg_out_probe(struct gnip_msg_out *out);
+/* Messages that are not repeated. False: not possible now. */
+bool gnip_msg_ack(struct gnip_cm_nic *cm_nic, const struct gnip_msg_ends *ends,
+                  enum gnip_cm_type type);
+bool gnip_msg_unknown(struct gnip_cm_nic *cm_nic, const struct gnip_msg_ends *ends);
+
+/* A message that arrives in fragments. */
+struct gnip_msg_in {
+    uint8_t type; /* 0: nothing so far */
+    uint8_t fragments;
+    uint8_t have; /* bit per fragment */
+    uint16_t data_bytes;
+    struct gnip_cm_connect head;
+    uint8_t data[GNIP_CM_DATA_MAX];
+};
+/* The header and the bytes behind it. False: it makes no sense. */
+bool gnip_msg_parse(const void *message, uint32_t bytes, struct gnip_cm_message *header,
+                    const uint8_t **payload);
+/* Adds a fragment; true: all are here. */
+bool gnip_msg_in_add(struct gnip_msg_in *in, const struct gnip_cm_message *header,
+                     const uint8_t *payload);
+
+/* An event of the EQ. 0 or -errno. */
+int gnip_msg_event(struct gnip_eq *eq, uint32_t kind, struct fid *fid, struct fi_info *info,
+                   const void *data, size_t data_bytes);
+
+/* What there is of MSG connections at one cm_nic. */
+struct gnip_msg_cm {
+    struct gnip_cm_nic *cm_nic;
+    struct gnip_pep *pep; /* listens here: there are requests only, no connections; NULL */
+    struct gnip_work work; /* while something is to be sent or waited for */
+    struct port_mutex lock; /* what follows */
+    struct gnip_link connections; /* gnip_msg_connection.link */
+};
+/* NULL: no memory. */
+struct gnip_msg_cm *gnip_msg_cm_get(struct gnip_cm_nic *cm_nic);
+
+/* A request at a passive endpoint, from its first fragment until it is accepted or rejected. */
+enum gnip_msg_request_state {
+    GNIP_REQUEST_ARRIVING,
+    GNIP_REQUEST_OFFERED, /* to the application */
+    GNIP_REQUEST_REJECTED /* the peer is being told */
+};
+struct gnip_msg_request {
+    struct fid handle; /* fi_info.handle */
+    struct gnip_link link; /* fabric->msg_requests */
+    struct gnip_pep *pep;
+    enum gnip_msg_request_state state;
+    struct gnip_msg_ends ends;
+    uint32_t incarnation; /* the peer's */
+    struct gnip_msg_connection *owner; /* of the EP that was opened for it; NULL: none */
+    struct gnip_msg_in in;
+    struct gnip_msg_out *out; /* REJECTED */
+    struct port_timer timer; /* ARRIVING */
+    bool ack_due;
+};
+/* The following need fabric->msg_lock. NULL: no such request. */
+struct gnip_msg_request *gnip_msg_request_find(struct gnip_fabric *fabric,
+                                               const struct fid *handle);
+/* It was accepted: frees it. */
+void gnip_msg_request_taken(struct gnip_msg_request *request);
+/* The EP that was opened for it has to do without (msg_cm.c). */
+void gnip_msg_request_gone(struct gnip_msg_connection *owner);
+
+struct gnip_msg_connection {
+    struct gnip_link link; /* msg->connections */
+    struct gnip_msg_cm *msg; /* NULL: neither connected nor accepted so far */
+    struct gnip_ep *ep; /* NULL: closed */
+    struct gnip_msg_request *request; /* it may be accepted for; under fabric->msg_lock */
+    struct gnip_msg_ends ends;
+    struct gnip_name peer;
+    uint32_t peer_incarnation; /* 0: not known so far */
+    uint8_t attempts;
+    bool lost; /* the VC has failed, the peer is to be told; atomic */
+    uint32_t acks; /* bit per type of message that is to be acknowledged */
+    struct gnip_msg_out *out; /* what the peer is being told; NULL: nothing */
+    struct gnip_msg_in *in; /* ACCEPT or REJECT on its way; NULL: nothing so far */
+    struct gnip_cm_connect theirs; /* passive: of the request */
+    struct gnip_vc *old_vc; /* of an attempt that failed: not free yet */
+};
+/* msg_cm.c, for msg_ep.c; msg->lock is held. */
+void gnip_msg_connection_free(struct gnip_msg_connection *connection);
+void gnip_msg_tell(struct gnip_msg_connection *connection, struct gnip_msg_out *out);
+void gnip_msg_tell_shutdown(struct gnip_msg_connection *connection, enum gnip_cm_reason reason);
+/* Waits a short time until a connection's message has left: when its EP closes, nobody may make the
+ * cm_nic progress any more. No lock is held; the connection may be gone. */
+void gnip_msg_flush(struct gnip_msg_cm *msg, const struct gnip_msg_connection *connection);
+void gnip_msg_shut(struct gnip_ep *ep); /* a connection that there was is over; ep->lock is held */
+static inline bool gnip_msg_telling(const struct gnip_msg_connection *connection,
+                                    enum gnip_cm_type type)
+{
+    return connection->out != NULL && connection->out->type == type;
+}
+
+/* ---- msg_listen.c ---------------------------------------------------------------------------- */
+
+void gnip_msg_listen_receive(struct gnip_msg_cm *msg, const struct gnip_cm_message *header,
+                             const uint8_t *payload, uint32_t device_addr, uint32_t cdm_id);
+bool gnip_msg_listen_progress(struct gnip_msg_cm *msg); /* whether there is more to do */
+int gnip_msg_listener_open(struct gnip_pep *pep); /* 0 or -FI_ENOMEM */
+/* Rejects what is left; then the cm_nic closes, which waits for acknowledgements; then frees it. */
+void gnip_msg_listener_close(struct gnip_pep *pep);
+void gnip_msg_listener_free(struct gnip_pep *pep);
+int gnip_msg_reject(struct gnip_pep *pep, const struct fid *handle, const void *data, size_t bytes);
+
+#endif

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Progress of a NIC: completions, arrivals, then the VCs that have something to do. Queues are
+ * looked at without the lock, and emptied in batches under it; what the events mean is done after
+ * it was given back.
+ */
+#include "vc.h"
+
+#define BATCH 32u
+#define BATCHES 8u /* of one queue in one pass */
+#define VCS_AT_ONCE 64u
+#define GRACE_NS 50000u /* after the last event, until the helper sleeps again */
+#define RETRY_NS 1000000u /* when it cannot wait for lack of resources */
+#define DOZE_FIRST_MS 1u /* it looks again after so long, then after twice as long, ... */
+#define DOZE_LAST_MS 16384u
+
+/* Anything in there? A NIC that needs no lock is asked by taking. */
+static bool has_event(const struct gnip_nic *nic, gni_cq_handle_t cq)
+{
+    return nic->lock.needless || GNI_CqTestEvent(cq) != GNI_RC_NOT_DONE;
+}
+
+/* ---- completions ----------------------------------------------------------------------------- */
+
+struct finished {
+    struct gnip_txd *txd;
+    struct gnip_vc *vc;
+    gni_return_t status;
+    bool smsg;
+};
+
+/* Whose event it is; NULL: nobody's. nic->lock is held. */
+static struct gnip_txd *find_txd(struct gnip_nic *nic, gni_cq_handle_t cq, gni_cq_entry_t event,
+                                 bool smsg)
+{
+    gni_post_descriptor_t *post = NULL;
+    uint32_t id;
+
+    if (smsg) {
+        id = (uint32_t)GNI_CQ_GET_MSG_ID(event);
+        return id < nic->txd_made ? gnip_txd_at(nic, id) : NULL;
+    }
+    if (GNI_CQ_GET_TYPE(event) != GNI_CQ_EVENT_TYPE_POST)
+        return NULL;
+    GNI_GetCompleted(cq, event, &post);
+    return post != NULL ? gnip_container(post, struct gnip_transfer, post)->txd : NULL;
+}
+
+static bool may_recover(gni_cq_entry_t event)
+{
+    uint32_t recoverable = 0;
+
+    return GNI_CqErrorRecoverable(event, &recoverable) == GNI_RC_SUCCESS && recoverable != 0;
+}
+
+static uint32_t collect(struct gnip_nic *nic, gni_cq_handle_t cq, struct finished *finished)
+{
+    uint32_t count = 0, i;
+    gni_cq_entry_t event;
+    gni_return_t rc;
+
+    gnip_take(&nic->lock);
+    while (count < BATCH) {
+        struct finished *this = &finished[count];
+
+        rc = GNI_CqGetEvent(cq, &event);
+        if (rc == GNI_RC_NOT_DONE || rc == GNI_RC_INVALID_PARAM)
+            break;
+        this->smsg = GNI_CQ_GET_TYPE(event) == GNI_CQ_EVENT_TYPE_SMSG;
+        this->txd = find_txd(nic, cq, event, this->smsg);
+        if (gnip_unlikely(this->txd == NULL))
+            continue;
+        __builtin_prefetch(this->txd, 1);
+        this->status = GNI_RC_SUCCESS;
+        if (gnip_unlikely(rc != GNI_RC_SUCCESS && !GNI_CQ_STATUS_OK(event))) {
+            this->status = GNI_RC_TRANSACTION_ERROR;
+            this->txd->recoverable = may_recover(event);
+        }
+        count++;
+    }
+    for (i = 0; i < count; i++) {
+        struct finished *this = &finished[i];
+
+        this->txd->collected = true;
+        this->vc = this->txd->vc;
+        if (this->txd->req != NULL) {
+            __builtin_prefetch(&this->txd->req->link, 1);
+            __builtin_prefetch(&this->txd->req->bytes, 1);
+        }
+        if (this->vc == NULL)
+            continue;
+        __builtin_prefetch(this->vc, 1);
+        __builtin_prefetch(&this->vc->tx_queue);
+        /* A message pins its VC from when it was sent. */
+        if (!this->smsg)
+            __atomic_add_fetch(&this->vc->pins, 1, __ATOMIC_RELAXED);
+    }
+    gnip_give(&nic->lock);
+    return count;
+}
+
+/* A lost message leaves a gap that the peer would wait for: the connection is over. */
+static void fail(struct gnip_vc *vc)
+{
+    struct gnip_ep *ep = vc->ep;
+
+    gnip_take(&ep->lock);
+    gnip_vc_fail(vc, FI_EIO);
+    gnip_give(&ep->lock);
+}
+
+/* A message whose answer was lost keeps its place in the mailbox until it is known to have ended.
+ */
+static bool wants_credit(const struct gnip_vc *vc)
+{
+    return __atomic_load_n(&vc->blocked, __ATOMIC_SEQ_CST) == GNIP_BLOCKED_CREDIT ||
+           !gnip_queue_empty(&vc->notices);
+}
+
+static void finish(struct gnip_nic *nic, const struct finished *finished, uint32_t count)
+{
+    uint32_t i;
+
+    for (i = 0; i < count; i++) {
+        const struct finished *this = &finished[i];
+
+        this->txd->done(this->txd, this->status);
+        if (this->vc == NULL)
+            continue;
+        if (gnip_unlikely(this->smsg && this->status != GNI_RC_SUCCESS))
+            fail(this->vc);
+        else if (gnip_unlikely(this->vc->state != GNIP_VC_CONNECTED) ||
+                 (this->smsg && gnip_unlikely(wants_credit(this->vc))))
+            gnip_vc_schedule(this->vc); /* it may wait for just that */
+        gnip_gate_drop(&nic->gate, &this->vc->pins);
+    }
+}
+
+static uint32_t completions(struct gnip_nic *nic, gni_cq_handle_t cq)
+{
+    struct finished finished[BATCH];
+    uint32_t done = 0, count, i;
+
+    for (i = 0; i < BATCHES; i++) {
+        if (i == 0 && !has_event(nic, cq))
+            break;
+        count = collect(nic, cq, finished);
+        finish(nic, finished, count);
+        done += count;
+        if (count < BATCH)
+            break;
+    }
+    return done;
+}
+
+/* ---- arrivals -------------------------------------------------------------------------------- */
+
+static uint32_t take_arrivals(struct gnip_nic *nic, uint32_t *ids, bool *overrun)
+{
+    uint32_t count = 0;
+    gni_cq_entry_t event;
+    gni_return_t rc;
+
+    gnip_take(&nic->lock);
+    while (count < BATCH) {
+        rc = GNI_CqGetEvent(nic->rx_cq, &event);
+        if (rc == GNI_RC_NOT_DONE || rc == GNI_RC_INVALID_PARAM)
+            break;
+        if (gnip_unlikely(rc == GNI_RC_ERROR_RESOURCE))
+            *overrun = true;
+        gnip_vc_id_fetch(nic, (uint32_t)GNI_CQ_GET_INST_ID(event));
+        ids[count++] = (uint32_t)GNI_CQ_GET_INST_ID(event);
+    }
+    gnip_give(&nic->lock);
+    return count;
+}
+
+static uint32_t arrivals(struct gnip_nic *nic)
+{
+    uint32_t ids[BATCH], done = 0, count, i, j;
+    struct gnip_vc *vcs[BATCH];
+    bool overrun = false;
+
+    for (i = 0; i < BATCHES; i++) {
+        if (i == 0 && !has_event(nic, nic->rx_cq))
+            break;
+        count = take_arrivals(nic, ids, &overrun);
+        if (count == 0)
+            break;
+        gnip_take(&nic->vc_lock);
+        for (j = 0; j < count; j++) {
+            vcs[j] = gnip_vc_of_id(nic, ids[j]);
+            if (gnip_likely(vcs[j] != NULL)) /* else a late one */
+                gnip_vc_fetch(vcs[j]);
+        }
+        for (j = 0; j < count; j++)
+            if (gnip_likely(vcs[j] != NULL))
+                gnip_vc_wake(nic, vcs[j]);
+        gnip_give(&nic->vc_lock);
+        done += count;
+        if (count < BATCH)
+            break;
+    }
+    if (gnip_unlikely(overrun)) {
+        nic->ctx->counts.rx_overruns++;
+        gnip_take(&nic->vc_lock);
+        gnip_nic_wake_all(nic);
+        gnip_give(&nic->vc_lock);
+    }
+    return done;
+}
+
+/* ---- VCs ------------------------------------------------------------------------------------- */
+
+static struct gnip_vc *next_ready(struct gnip_nic *nic)
+{
+    struct gnip_vc *vc = NULL;
+
+    gnip_take(&nic->vc_lock);
+    if (!gnip_list_empty(&nic->vcs_ready)) {
+        vc = gnip_container(nic->vcs_ready.next, struct gnip_vc, ready_link);
+        gnip_vc_unlink(nic, vc);
+        __atomic_add_fetch(&vc->pins, 1, __ATOMIC_RELAXED);
+    }
+    gnip_give(&nic->vc_lock);
+    return vc;
+}
+
+/* Nothing is sent without a descriptor: their completions come first. */
+static bool out_of_txds(const struct gnip_nic *nic)
+{
+    return __atomic_load_n(&nic->txd_used, __ATOMIC_RELAXED) + nic->txd_reserved >= nic->txd_count;
+}
+
+static uint32_t run_ready(struct gnip_nic *nic)
+{
+    uint32_t left = __atomic_load_n(&nic->ready_count, __ATOMIC_RELAXED), done = 0;
+    struct gnip_vc *vc;
+    bool reaped;
+
+    if (gnip_likely(left == 0))
+        return 0;
+    /* Who comes back to the list meanwhile has to wait for the next pass. */
+    if (left > VCS_AT_ONCE)
+        left = VCS_AT_ONCE;
+    for (; left > 0 && (vc = next_ready(nic)) != NULL; left--) {
+        struct gnip_ep *ep = vc->ep;
+
+        gnip_take(&ep->lock);
+        done += gnip_vc_progress(vc);
+        reaped = gnip_unlikely(vc->state == GNIP_VC_TERMINATED) && gnip_vc_reap(vc);
+        gnip_give(&ep->lock);
+        if (!reaped)
+            gnip_gate_drop(&nic->gate, &vc->pins);
+        if (gnip_unlikely(out_of_txds(nic)))
+            break;
+    }
+    return done;
+}
+
+/*
+ * Every completion has a descriptor: without one under way there is none to be looked for. (Where
+ * others may post meanwhile they would have to tell those who poll.)
+ */
+static uint32_t all_completions(struct gnip_nic *nic, uint32_t *polls)
+{
+    gni_cq_handle_t blocking = __atomic_load_n(&nic->tx_cq_blk, __ATOMIC_ACQUIRE);
+    uint32_t done;
+
+    if (nic->sole != NULL && nic->txd_used == 0)
+        return 0;
+    done = completions(nic, nic->tx_cq);
+    ++*polls;
+    if (blocking != NULL && blocking != nic->tx_cq) {
+        done += completions(nic, blocking);
+        ++*polls;
+    }
+    return done;
+}
+
+uint32_t gnip_nic_progress(struct gnip_nic *nic, uint32_t *polls)
+{
+    uint32_t done;
+
+    if (gnip_unlikely(nic->gni == NULL)) /* parked */
+        return 0;
+    done = all_completions(nic, polls);
+    done += arrivals(nic);
+    ++*polls;
+    return done + run_ready(nic);
+}
+
+/* ---- helper ---------------------------------------------------------------------------------- */
+
+/* Doorbells say only that there is something to do, or will be. */
+static bool take_doorbells(struct gnip_nic *nic)
+{
+    gni_cq_entry_t event;
+    gni_return_t rc;
+
+    if (nic->rx_cq_blk == nic->rx_cq || GNI_CqTestEvent(nic->rx_cq_blk) == GNI_RC_NOT_DONE)
+        return false;
+    gnip_take(&nic->lock);
+    do
+        rc = GNI_CqGetEvent(nic->rx_cq_blk, &event);
+    while (rc != GNI_RC_NOT_DONE && rc != GNI_RC_INVALID_PARAM);
+    gnip_give(&nic->lock);
+    return true;
+}
+
+static bool stopping(const struct gnip_nic *nic)
+{
+    return __atomic_load_n(&nic->stop, __ATOMIC_SEQ_CST);
+}
+
+/* Until nothing has happened for a while: a doorbell may overtake the message that it announces. */
+static void work(struct gnip_nic *nic)
+{
+    struct port_timer timer;
+    bool active = false, rung;
+    uint32_t polls;
+
+    port_timer_start(&timer, GRACE_NS);
+    while (!stopping(nic)) {
+        polls = 0;
+        rung = take_doorbells(nic);
+        if (gnip_nic_progress(nic, &polls) != 0 || rung) {
+            active = true;
+        } else if (!port_timer_rang(&timer)) {
+            port_idle(&timer, true);
+        } else if (active) {
+            active = false;
+            port_timer_stop(&timer);
+            port_timer_start(&timer, GRACE_NS);
+        } else {
+            break;
+        }
+    }
+    port_timer_stop(&timer);
+}
+
+/*
+ * A doorbell may be lost, and a message that was lost comes again much later without one. Whoever
+ * sleeps after that sleeps for ever if the application waits for something else: so it looks again,
+ * a few times, as long as the network may try again.
+ */
+static uint64_t doze(uint32_t milliseconds)
+{
+    return milliseconds <= DOZE_LAST_MS ? milliseconds : UINT64_MAX;
+}
+
+static void look_at_all(struct gnip_nic *nic)
+{
+    gnip_take(&nic->vc_lock);
+    gnip_nic_wake_all(nic);
+    gnip_give(&nic->vc_lock);
+}
+
+void gnip_nic_helper(void *argument)
+{
+    struct gnip_nic *nic = argument;
+    gni_cq_handle_t queues[2] = {nic->tx_cq_blk, nic->rx_cq_blk};
+    uint32_t which, milliseconds = DOZE_LAST_MS + 1;
+    gni_return_t rc;
+
+    while (!stopping(nic)) {
+        __atomic_store_n(&nic->asleep, doze(milliseconds) == UINT64_MAX, __ATOMIC_SEQ_CST);
+        rc = GNI_CqVectorMonitor(queues, 2, doze(milliseconds), &which);
+        __atomic_store_n(&nic->asleep, false, __ATOMIC_SEQ_CST);
+        if (rc == GNI_RC_INVALID_PARAM)
+            break; /* the queues are gone: the NIC is being destroyed */
+        if (rc == GNI_RC_ERROR_NOMEM || rc == GNI_RC_ERROR_RESOURCE)
+            gnip_pause(RETRY_NS);
+        milliseconds = rc == GNI_RC_TIMEOUT ? 2 * milliseconds : DOZE_FIRST_MS;
+        if (rc == GNI_RC_TIMEOUT)
+            look_at_all(nic);
+        if (!stopping(nic))
+            work(nic);
+    }
+}

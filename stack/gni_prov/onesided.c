@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What reads, writes and atomics have in common: whether the peer allows them, the notice by which
+ * it learns of them, how they end. And its half of it: what arriving notices do.
+ *
+ * A notice goes when the data is at the target, so it is never there before. It may have to wait
+ * for the peer's window, and then it waits in a list of its own: what the peer waits for itself
+ * (FINs, data of its messages) must not queue behind it.
+ */
+#include "vc.h"
+
+#define DIRECTIONS ((uint64_t)(FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE))
+
+bool gnip_onesided_allowed(const struct gnip_vc *vc, uint64_t operation, uint64_t direction)
+{
+    uint64_t caps = vc->peer_caps;
+
+    return (caps & operation) != 0 && ((caps & direction) != 0 || (caps & DIRECTIONS) == 0);
+}
+
+/* Who does not say FI_MORE wants all to go that was held back, whoever it is for. */
+static void flush_all(struct gnip_ep *ep)
+{
+    struct gnip_vc *vc, *next;
+
+    for (vc = ep->chains; vc != NULL; vc = next) {
+        next = vc->chain_next;
+        gnip_rma_flush(vc); /* or the VC's progress does it */
+    }
+}
+
+void gnip_onesided_submit(struct gnip_req *req)
+{
+    struct gnip_ep *ep = req->ep;
+    bool more = (req->flags & FI_MORE) != 0;
+
+    gnip_vc_submit(req->vc, req);
+    if (gnip_unlikely(ep->chains != NULL) && !more)
+        flush_all(ep);
+}
+
+int gnip_onesided_post(struct gnip_txd *txd,
+                       gni_return_t (*post)(gni_ep_handle_t, gni_post_descriptor_t *))
+{
+    struct gnip_nic *nic = txd->vc->nic;
+    gni_return_t rc;
+
+    gnip_take(&nic->lock);
+    rc = post(txd->vc->gni_ep, &txd->transfer->post);
+    gnip_give(&nic->lock);
+    if (gnip_likely(rc == GNI_RC_SUCCESS))
+        return 0;
+    if (rc != GNI_RC_ERROR_RESOURCE && rc != GNI_RC_NOT_DONE && rc != GNI_RC_ERROR_NOMEM) {
+        txd->req->error = FI_EIO;
+        txd->req->prov_errno = gnip_errno(rc);
+    }
+    rc = txd->req->error == 0 ? GNI_RC_NOT_DONE : GNI_RC_TRANSACTION_ERROR;
+    gnip_txd_put(nic, txd);
+    return rc == GNI_RC_NOT_DONE ? -FI_EAGAIN : -FI_EIO;
+}
+
+/* ---- ends ------------------------------------------------------------------------------------ */
+
+static void release(struct gnip_req *req)
+{
+    bool rma = req->kind == GNIP_REQ_WRITE || req->kind == GNIP_REQ_READ;
+    void **bounce = rma ? &req->u.rma.bounce : &req->u.amo.bounce;
+
+    if (*bounce != NULL)
+        gnip_bounce_put(req->ep, *bounce);
+    *bounce = NULL;
+}
+
+static void complete(struct gnip_req *req)
+{
+    struct gnip_vc *vc = req->vc;
+    struct fi_cq_tagged_entry entry = {.op_context = req->context,
+                                       .flags = gnip_req_entry_flags(req)};
+
+    release(req);
+    if (gnip_unlikely(req->ep->closing)) {
+        if (req->u.notice.wanted)
+            gnip_queue_remove(&vc->notices, &req->u.notice.link);
+        gnip_req_put(req);
+    } else {
+        gnip_req_complete(req, &entry, FI_ADDR_NOTAVAIL);
+    }
+    gnip_vc_op_done(vc, false);
+}
+
+/* Silently if the EP closes. */
+static void end(struct gnip_req *req, int error)
+{
+    release(req);
+    if (req->ep->closing)
+        gnip_req_put(req);
+    else
+        gnip_req_error(req, error, req->prov_errno != 0 ? req->prov_errno : error);
+}
+
+void gnip_onesided_fail(struct gnip_req *req)
+{
+    struct gnip_vc *vc = req->vc;
+
+    if (req->u.notice.wanted && gnip_queue_remove(&vc->notices, &req->u.notice.link) &&
+        !gnip_queue_empty(&vc->notices))
+        gnip_vc_schedule(vc); /* they have waited for it */
+    end(req, req->error);
+    gnip_vc_op_done(vc, true);
+}
+
+/* It has no transaction under way: was queued, or deferred. */
+void gnip_onesided_dropped(struct gnip_req *req, int error)
+{
+    struct gnip_vc *vc = req->vc;
+    bool issued = req->answer;
+
+    if (issued && req->u.notice.wanted)
+        gnip_queue_remove(&vc->notices, &req->u.notice.link);
+    end(req, error);
+    if (issued)
+        gnip_vc_op_done(vc, true);
+}
+
+void gnip_onesided_defer(struct gnip_req *req, int (*what)(struct gnip_req *req))
+{
+    req->answer = true;
+    req->issue = what;
+    gnip_vc_defer(req->vc, req);
+}
+
+bool gnip_onesided_inject(struct gnip_req *req, int (*failed)(struct gnip_req *req))
+{
+    if (gnip_likely(!gnip_req_inject(req)))
+        return false;
+    req->error = FI_EIO;
+    req->prov_errno = gnip_errno(GNI_RC_TRANSACTION_ERROR);
+    gnip_onesided_defer(req, failed);
+    return true;
+}
+
+/* ---- notices, at the initiator --------------------------------------------------------------- */
+
+static void notice_done(struct gnip_txd *txd, gni_return_t status)
+{
+    struct gnip_req *req = txd->req;
+    struct gnip_ep *ep = req->ep;
+
+    port_spend(PORT_COST_COMPLETION, 1);
+    gnip_take(&ep->lock);
+    gnip_txd_put(txd->nic, txd);
+    req->pending = 0;
+    if (gnip_likely(status == GNI_RC_SUCCESS)) {
+        complete(req);
+    } else {
+        req->error = FI_EIO;
+        req->prov_errno = gnip_errno(status);
+        gnip_onesided_fail(req);
+    }
+    gnip_give(&ep->lock);
+}
+
+static uint32_t fill(const struct gnip_req *req, void *header)
+{
+    bool reads = req->kind == GNIP_REQ_READ || req->kind == GNIP_REQ_FETCH;
+    uint64_t remote = reads ? FI_REMOTE_READ : FI_REMOTE_WRITE;
+    struct gnip_notice *notice = header;
+
+    memset(notice, 0, sizeof(*notice));
+    if (req->vc->peer_caps & FI_RMA_EVENT)
+        notice->h.flags = reads ? GNIP_W_EVENT_READ : GNIP_W_EVENT_WRITE;
+    if (req->kind == GNIP_REQ_AMO || req->kind == GNIP_REQ_FETCH) {
+        notice->h.kind = GNIP_AMO_CNTR;
+        notice->h.a = FI_ATOMIC | remote;
+        return sizeof(notice->h);
+    }
+    notice->h.kind = GNIP_RMA_DATA;
+    notice->flags = FI_RMA | remote;
+    if (req->flags & FI_REMOTE_CQ_DATA) {
+        notice->h.flags |= GNIP_W_CQ_DATA;
+        notice->h.a = req->data;
+        notice->flags |= FI_REMOTE_CQ_DATA;
+    }
+    return sizeof(*notice);
+}
+
+/* 0, -FI_EAGAIN, or an error, which is set in the request. */
+static int send_notice(struct gnip_req *req)
+{
+    struct gnip_vc *vc = req->vc;
+    uint32_t slots = req->kind == GNIP_REQ_WRITE || req->kind == GNIP_REQ_READ ? 1 : 0;
+    struct gnip_txd *txd;
+    uint32_t bytes;
+    int rc;
+
+    if (!gnip_vc_window(vc, slots))
+        return -FI_EAGAIN;
+    txd = gnip_txd_get(vc->nic, false);
+    if (txd == NULL)
+        return -FI_EAGAIN;
+    txd->req = req;
+    txd->vc = vc;
+    txd->done = notice_done;
+    bytes = fill(req, txd->buffer);
+    req->pending = 1;
+    rc = gnip_vc_smsg(vc, txd, bytes, NULL, 0);
+    if (gnip_likely(rc == 0)) {
+        vc->used += slots;
+        if (gnip_vc_rings_eager(vc, false))
+            gnip_vc_doorbell(vc);
+        return 0;
+    }
+    req->pending = 0;
+    gnip_txd_put(vc->nic, txd);
+    if (rc != -FI_EAGAIN) {
+        req->error = FI_EIO;
+        req->prov_errno = -rc;
+    }
+    return rc;
+}
+
+static struct gnip_req *req_of(struct gnip_qlink *link)
+{
+    return gnip_container(link, struct gnip_req, u.notice.link);
+}
+
+/* In the order in which the operations were issued. */
+static uint32_t send_notices(struct gnip_vc *vc)
+{
+    uint32_t done = 0;
+    struct gnip_qlink *link;
+
+    vc->notices_called = true;
+    while ((link = vc->notices.head) != NULL && req_of(link)->u.notice.due) {
+        int rc = send_notice(req_of(link));
+
+        if (rc == -FI_EAGAIN) {
+            vc->notices_called =
+                vc->blocked == GNIP_BLOCKED_WINDOW || vc->blocked == GNIP_BLOCKED_CREDIT;
+            break;
+        }
+        gnip_queue_pop(&vc->notices);
+        if (rc != 0)
+            gnip_onesided_fail(req_of(link));
+        done++;
+    }
+    return done;
+}
+
+void gnip_onesided_issued(struct gnip_req *req)
+{
+    if (req->u.notice.wanted)
+        gnip_queue_append(&req->vc->notices, &req->u.notice.link);
+}
+
+void gnip_onesided_succeed(struct gnip_req *req)
+{
+    struct gnip_vc *vc = req->vc;
+
+    if (gnip_likely(!req->u.notice.wanted) || req->ep->closing) {
+        complete(req);
+    } else if (gnip_unlikely(vc->state != GNIP_VC_CONNECTED)) { /* it cannot be told any more */
+        req->error = FI_ENOTCONN;
+        gnip_onesided_fail(req);
+    } else {
+        req->u.notice.due = true;
+        if (vc->notices.head != &req->u.notice.link)
+            return; /* another one is waited for, or waits itself: not once more for each */
+        send_notices(vc);
+        if (!vc->notices_called)
+            gnip_vc_schedule(vc);
+    }
+}
+
+/* ---- notices, at the target ------------------------------------------------------------------ */
+
+static void count(const struct gnip_ep *ep, uint16_t wire_flags)
+{
+    if (!ep->rma_event)
+        return;
+    if (wire_flags & GNIP_W_EVENT_WRITE)
+        gnip_cntr_add(ep->rwrite_cntr, 1);
+    if (wire_flags & GNIP_W_EVENT_READ)
+        gnip_cntr_add(ep->rread_cntr, 1);
+}
+
+void gnip_rma_data_arrived(struct gnip_vc *vc, const struct gnip_notice *message)
+{
+    const uint64_t known = FI_RMA | FI_REMOTE_CQ_DATA | FI_REMOTE_WRITE | FI_REMOTE_READ;
+    struct gnip_ep *ep = vc->ep;
+    struct gnip_cq *cq = ep->recv_cq;
+    struct fi_cq_tagged_entry entry = {.flags = message->flags & known, .data = message->h.a};
+    bool room = true;
+
+    if ((message->h.flags & GNIP_W_CQ_DATA) && cq != NULL) {
+        if (ep->notify_flags_only && !ep->rma_event)
+            entry.flags &= FI_REMOTE_CQ_DATA;
+        /* Beyond the queue's limit, too; but then the peer does not get its slot back yet. */
+        room = gnip_cq_reserve(cq);
+        if (!room)
+            gnip_cq_reserve_always(cq);
+        gnip_cq_add(cq, &entry, ep->source ? gnip_vc_source(vc) : FI_ADDR_NOTAVAIL);
+    }
+    count(ep, message->h.flags);
+    if (gnip_likely(room)) {
+        gnip_window_return(vc, 1);
+    } else {
+        vc->late++;
+        gnip_cq_starve(cq, vc);
+    }
+}
+
+void gnip_amo_cntr_arrived(struct gnip_vc *vc, const struct gnip_header *message)
+{
+    count(vc->ep, message->flags);
+}
+
+static uint32_t return_late(struct gnip_vc *vc)
+{
+    struct gnip_cq *cq = vc->ep->recv_cq;
+    uint32_t slots = vc->late;
+
+    if (!gnip_cq_reserve(cq)) {
+        gnip_cq_starve(cq, vc);
+        return 0;
+    }
+    gnip_cq_unreserve(cq);
+    vc->late = 0;
+    gnip_window_return(vc, slots);
+    return slots;
+}
+
+/* ---- the VC ---------------------------------------------------------------------------------- */
+
+uint32_t gnip_onesided_progress(struct gnip_vc *vc)
+{
+    uint32_t done = 0;
+
+    if (gnip_unlikely(vc->more != NULL) && gnip_rma_flush(vc) == 0)
+        done++;
+    if (gnip_unlikely(!gnip_queue_empty(&vc->notices)))
+        done += send_notices(vc);
+    if (gnip_unlikely(vc->late != 0))
+        done += return_late(vc);
+    return done;
+}
+
+static void drop(struct gnip_vc *vc, struct gnip_req *req, int error)
+{
+    end(req, error);
+    gnip_vc_op_done(vc, true);
+}
+
+void gnip_onesided_drop(struct gnip_vc *vc, int error)
+{
+    struct gnip_req *req = vc->more, *next;
+    struct gnip_qlink *link;
+
+    if (req != NULL)
+        gnip_rma_unchain(vc);
+    for (; req != NULL; req = next) {
+        next = req->u.rma.next;
+        drop(vc, req, error);
+    }
+    while ((link = gnip_queue_pop(&vc->notices)) != NULL)
+        if (req_of(link)->u.notice.due) /* others end with their transactions */
+            drop(vc, req_of(link), error);
+    if (vc->starved)
+        gnip_cq_forget(vc->ep->recv_cq, vc);
+    vc->late = 0;
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * "domain ops 3": a domain comes to rest, for a checkpoint, and goes on.
+ *
+ * While it rests operations are refused with -FI_EAGAIN, what was accepted before and has not begun
+ * stays queued, and there are neither connections (vc_rest.c) nor datagrams. When all domains of
+ * the process rest, so do its NICs: nothing is left that a driver would know of. No other thread
+ * calls the provider during the two functions; between them queues may be read.
+ */
+#include "internal.h"
+
+#define SHORTEST_NS 2000u
+#define LONGEST_NS 1000000u
+#define PATIENCE_NS 100000u /* with requests that nobody receives */
+
+static struct gnip_domain *domain_of(struct fid *fid)
+{
+    return fid != NULL && fid->fclass == FI_CLASS_DOMAIN
+               ? gnip_container(fid, struct gnip_domain, fid.fid)
+               : NULL;
+}
+
+static struct gnip_ep *ep_at(struct gnip_link *link)
+{
+    return gnip_container(link, struct gnip_ep, domain_link);
+}
+
+static struct gnip_vc *vc_at(struct gnip_link *link)
+{
+    return gnip_container(link, struct gnip_vc, ep_link);
+}
+
+/* ---- coming to rest -------------------------------------------------------------------------- */
+
+/*
+ * Tells its connections to end, or to go on. True: there are none, and nothing is under way.
+ * *waiting: those that will ask for a connection later.
+ */
+static bool rest_ep(struct gnip_ep *ep, bool begin, uint32_t *waiting)
+{
+    struct gnip_link *link;
+    bool rests;
+
+    gnip_take(&ep->lock);
+    rests = !gnip_ce_busy(ep);
+    for (link = ep->vcs.next; link != &ep->vcs; link = link->next) {
+        rests = gnip_vc_rest(vc_at(link), begin) && rests;
+        *waiting += vc_at(link)->connect.queued;
+    }
+    gnip_give(&ep->lock);
+    return rests;
+}
+
+static bool cm_nic_rests(struct gnip_cm_nic *cm_nic, uint32_t *work)
+{
+    bool rests;
+
+    gnip_take(&cm_nic->lock);
+    rests = cm_nic->datagrams_active == 0;
+    *work += cm_nic->work_count;
+    gnip_give(&cm_nic->lock);
+    return rests;
+}
+
+static struct gnip_cm_nic *cm_nic_at(struct gnip_link *link)
+{
+    return gnip_container(link, struct gnip_cm_nic, domain_link);
+}
+
+static bool nic_rests(struct gnip_nic *nic)
+{
+    bool rests;
+
+    gnip_take(&nic->txd_lock);
+    rests = nic->txd_used == 0;
+    gnip_give(&nic->txd_lock);
+    return rests;
+}
+
+/* One round; whether everything rests. */
+static bool settle(struct gnip_domain *domain, uint32_t *done)
+{
+    uint32_t polls = 0, waiting = 0, work = 0;
+    struct gnip_link *link;
+    bool rests = true;
+
+    for (link = domain->cm_nics.next; link != &domain->cm_nics; link = link->next)
+        *done += gnip_cm_nic_progress(cm_nic_at(link), &polls);
+    for (link = domain->eps.next; link != &domain->eps; link = link->next) {
+        struct gnip_ep *ep = ep_at(link);
+
+        if (ep->nic == NULL) /* no STX was bound */
+            continue;
+        *done += gnip_nic_progress(ep->nic, &polls);
+        rests = rest_ep(ep, true, &waiting) && nic_rests(ep->nic) && rests;
+    }
+    for (link = domain->cm_nics.next; link != &domain->cm_nics; link = link->next)
+        rests = cm_nic_rests(cm_nic_at(link), &work) && rests;
+    /* More work than that are messages to be sent, which peers may wait for. */
+    return rests && work == waiting;
+}
+
+/* Peers that rest already do not hear of requests. */
+static void recall(struct gnip_domain *domain)
+{
+    struct gnip_link *link;
+
+    for (link = domain->cm_nics.next; link != &domain->cm_nics; link = link->next)
+        gnip_datagrams_recall(cm_nic_at(link));
+}
+
+/* Helpers may do what is waited for, and tell nobody: looks again after a while, ever longer. */
+static bool settle_within(struct gnip_domain *domain, int timeout_ms)
+{
+    uint64_t pause = SHORTEST_NS;
+    struct port_timer timer;
+    uint32_t done;
+    bool rests;
+
+    port_timer_start(&timer, timeout_ms < 0 ? UINT64_MAX : (uint64_t)timeout_ms * 1000000);
+    for (;;) {
+        done = 0;
+        rests = settle(domain, &done);
+        if (rests || port_timer_rang(&timer))
+            break;
+        if (done != 0) {
+            pause = SHORTEST_NS;
+        } else {
+            if (pause > PATIENCE_NS)
+                recall(domain);
+            gnip_pause(pause);
+            pause = pause < LONGEST_NS ? 2 * pause : LONGEST_NS;
+        }
+    }
+    port_timer_stop(&timer);
+    return rests;
+}
+
+static void set_paused(struct gnip_domain *domain, bool paused)
+{
+    __atomic_store_n(&domain->paused, paused, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&domain->parked, paused, __ATOMIC_SEQ_CST);
+}
+
+static void go_on(struct gnip_domain *domain)
+{
+    struct gnip_link *link;
+    uint32_t waiting = 0;
+
+    set_paused(domain, false);
+    for (link = domain->eps.next; link != &domain->eps; link = link->next)
+        rest_ep(ep_at(link), false, &waiting);
+}
+
+/* ---- NICs ------------------------------------------------------------------------------------ */
+
+/* Each NIC of the process; stops at the first error. */
+static int each_nic(struct gnip_ctx *ctx, int (*call)(struct gnip_nic *nic))
+{
+    struct gnip_link *link, *nic;
+    int rc = 0;
+
+    for (link = ctx->auths.next; link != &ctx->auths; link = link->next) {
+        struct gnip_auth *auth = gnip_container(link, struct gnip_auth, link);
+
+        for (nic = auth->nics.next; nic != &auth->nics && rc == 0; nic = nic->next)
+            rc = call(gnip_container(nic, struct gnip_nic, auth_link));
+    }
+    return rc;
+}
+
+static int park_nic(struct gnip_nic *nic)
+{
+    gnip_nic_park(nic);
+    return 0;
+}
+
+static bool all_parked(const struct gnip_ctx *ctx)
+{
+    const struct gnip_link *link;
+
+    for (link = ctx->domains.next; link != &ctx->domains; link = link->next)
+        if (!gnip_container(link, struct gnip_domain, ctx_link)->parked)
+            return false;
+    return true;
+}
+
+/* What is left of GNI in an endpoint whose connections are gone. */
+static void park_ep(struct gnip_ep *ep)
+{
+    struct gnip_link *link;
+
+    gnip_take(&ep->lock);
+    gnip_ce_park(ep);
+    for (link = ep->vcs.next; link != &ep->vcs; link = link->next) {
+        struct gnip_vc *vc = vc_at(link);
+
+        if (vc->paused) /* who started the timer is about to go */
+            port_timer_stop(&vc->pause);
+        vc->paused = false;
+        gnip_mbox_put(vc->nic, &vc->mbox); /* of a request that was refused */
+        gnip_mbox_lose(vc->nic, &vc->old_mbox);
+    }
+    gnip_give(&ep->lock);
+}
+
+static void park(struct gnip_domain *domain)
+{
+    struct gnip_ctx *ctx = domain->ctx;
+    struct gnip_link *link;
+
+    for (link = domain->eps.next; link != &domain->eps; link = link->next)
+        park_ep(ep_at(link));
+    for (link = domain->cm_nics.next; link != &domain->cm_nics; link = link->next)
+        gnip_cm_nic_park(cm_nic_at(link));
+    gnip_mr_cache_flush(domain);
+    if (!all_parked(ctx))
+        return;
+    ctx->parked = true;
+    each_nic(ctx, park_nic);
+}
+
+/* The NICs of all domains, and the memory that is registered with them. */
+static int unpark_nics(struct gnip_ctx *ctx)
+{
+    struct gnip_link *link;
+    int rc, first;
+
+    if (!ctx->parked)
+        return 0;
+    first = each_nic(ctx, gnip_nic_unpark);
+    if (first != 0)
+        return first;
+    ctx->parked = false;
+    gnip_ctx_incarnate(ctx);
+    for (link = ctx->domains.next; link != &ctx->domains; link = link->next) {
+        rc = gnip_mr_cache_again(gnip_container(link, struct gnip_domain, ctx_link));
+        first = first != 0 ? first : rc;
+    }
+    return first;
+}
+
+static int unpark(struct gnip_domain *domain)
+{
+    struct gnip_link *link;
+    int rc = unpark_nics(domain->ctx), next;
+
+    if (rc != 0 && rc != -FI_EKEYREJECTED)
+        return rc;
+    for (link = domain->cm_nics.next; link != &domain->cm_nics; link = link->next) {
+        next = gnip_cm_nic_unpark(cm_nic_at(link));
+        if (next != 0)
+            return next;
+    }
+    for (link = domain->eps.next; link != &domain->eps; link = link->next) {
+        struct gnip_ep *ep = ep_at(link);
+
+        ep->name.device_addr = ep->cm_nic->name.device_addr; /* it may be another node */
+        if (ep->sep != NULL)
+            ep->sep->name.device_addr = ep->name.device_addr;
+    }
+    return rc;
+}
+
+/* ---- the functions --------------------------------------------------------------------------- */
+
+static int is_listener(struct gnip_nic *nic)
+{
+    return nic->alone;
+}
+
+/* What cannot come again by itself. */
+static bool can_rest(struct gnip_domain *domain)
+{
+    struct gnip_link *link;
+    bool can = gnip_list_empty(&domain->ces) && each_nic(domain->ctx, is_listener) == 0;
+
+    for (link = domain->eps.next; link != &domain->eps; link = link->next)
+        can = can && ep_at(link)->type != FI_EP_MSG;
+    return can;
+}
+
+static int quiesce(struct fid *fid, int timeout_ms)
+{
+    struct gnip_domain *domain = domain_of(fid);
+
+    if (domain == NULL)
+        return -FI_EINVAL;
+    if (domain->paused)
+        return -FI_EALREADY;
+    if (!can_rest(domain))
+        return -FI_EBUSY;
+    set_paused(domain, true);
+    if (!settle_within(domain, timeout_ms)) {
+        go_on(domain);
+        return -FI_ETIMEDOUT;
+    }
+    park(domain);
+    return 0;
+}
+
+static int resume(struct fid *fid)
+{
+    struct gnip_domain *domain = domain_of(fid);
+    int rc;
+
+    if (domain == NULL)
+        return -FI_EINVAL;
+    if (!domain->paused)
+        return -FI_EOPBADSTATE;
+    rc = unpark(domain);
+    if (rc == 0 || rc == -FI_EKEYREJECTED)
+        go_on(domain);
+    return rc;
+}
+
+const struct fi_gni_ops_dom3 gnip_dom3_ops = {.quiesce = quiesce, .resume = resume};

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "params.h"
+
+#include <stdlib.h>
+
+enum type { U32, I32, BOOL, TEXT };
+
+#define AT(member) offsetof(struct gnip_params, member)
+
+/* By dom_ops_val_t. */
+static const struct parameter {
+    const char *name; /* in the environment: GNIX_NAME, FI_GNI_NAME */
+    uint32_t offset;
+    enum type type;
+    int64_t initial, least;
+    const char *meaning;
+} parameters[GNI_NUM_DOM_OPS] = {
+    [GNI_MSG_RENDEZVOUS_THRESHOLD] = {"MSG_RENDEZVOUS_THRESHOLD", AT(msg_rendezvous_threshold), U32,
+                                      16384, 0, "Messages of so many bytes or more use rendezvous"},
+    [GNI_RMA_RDMA_THRESHOLD] = {"RMA_RDMA_THRESHOLD", AT(rma_rdma_threshold), U32, 8192, 0,
+                                "Transfers of so many bytes or more use the block engine"},
+    [GNI_CONN_TABLE_INITIAL_SIZE] = {"CONN_TABLE_INITIAL_SIZE", AT(conn_table_initial), U32, 64, 1,
+                                     "Buckets of an endpoint's table of connections at first"},
+    [GNI_CONN_TABLE_MAX_SIZE] = {"CONN_TABLE_MAX_SIZE", AT(conn_table_max), U32, 16384, 1,
+                                 "Buckets of an endpoint's table of connections at most"},
+    [GNI_CONN_TABLE_STEP_SIZE] = {"CONN_TABLE_STEP_SIZE", AT(conn_table_step), U32, 2, 2,
+                                  "Factor by which the table of connections grows"},
+    [GNI_VC_ID_TABLE_CAPACITY] = {"VC_ID_TABLE_CAPACITY", AT(vc_id_capacity), U32, 128, 1,
+                                  "Connections of a NIC at first"},
+    [GNI_MBOX_PAGE_SIZE] = {"MBOX_PAGE_SIZE", AT(mbox_page), U32, 2 << 20, 1,
+                            "Page size of the memory for mailboxes"},
+    [GNI_MBOX_NUM_PER_SLAB] = {"MBOX_NUM_PER_SLAB", AT(mbox_per_slab), U32, 2048, 1,
+                               "Mailboxes that are registered together"},
+    [GNI_MBOX_MAX_CREDIT] = {"MBOX_MAX_CREDIT", AT(mbox_credits), U32, 64, GNIP_CREDITS_LEAST,
+                             "Messages that a mailbox holds"},
+    [GNI_MBOX_MSG_MAX_SIZE] = {"MBOX_MSG_MAX_SIZE", AT(mbox_message), U32, 16384, GNIP_SMSG_LEAST,
+                               "Bytes of the largest message in a mailbox"},
+    [GNI_RX_CQ_SIZE] = {"RX_CQ_SIZE", AT(rx_cq_size), U32, 16384, 1,
+                        "Entries of a NIC's queue for arrivals"},
+    [GNI_TX_CQ_SIZE] = {"TX_CQ_SIZE", AT(tx_cq_size), U32, 2048, 1,
+                        "Transactions of a NIC that may be under way"},
+    [GNI_MAX_RETRANSMITS] = {"MAX_RETRANSMITS", AT(max_retransmits), U32, 5, 0,
+                             "Attempts that an operation has"},
+    [GNI_ERR_INJECT_COUNT] = {"ERR_INJECT_COUNT", AT(error_inject), I32, 0, INT32_MIN,
+                              "Attempts that fail, for tests"},
+    [GNI_MR_CACHE_LAZY_DEREG] = {"MR_CACHE_LAZY_DEREG", AT(mr_lazy), I32, 1, 0,
+                                 "Registrations are kept when they are not in use"},
+    [GNI_MR_CACHE] = {"MR_CACHE", AT(mr_cache), TEXT, 0, 0,
+                      "Cache of registrations: internal, udreg or none"},
+    [GNI_MR_UDREG_REG_LIMIT] = {"MR_UDREG_REG_LIMIT", AT(mr_udreg_limit), U32, 2048, 1,
+                                "Registrations in udreg's cache"},
+    [GNI_MR_SOFT_REG_LIMIT] = {"MR_SOFT_REG_LIMIT", AT(mr_soft_limit), U32, 4096, 0,
+                               "Registrations from which unused ones are given up"},
+    [GNI_MR_HARD_REG_LIMIT] = {"MR_HARD_REG_LIMIT", AT(mr_hard_limit), I32, -1, -1,
+                               "Registrations at most; -1: no limit"},
+    [GNI_MR_HARD_STALE_REG_LIMIT] = {"MR_HARD_STALE_REG_LIMIT", AT(mr_stale_limit), U32, 128, 0,
+                                     "Unused registrations that are kept"},
+    [GNI_XPMEM_ENABLE] = {"XPMEM_ENABLE", AT(xpmem), BOOL, 0, 0,
+                          "Processes of a node read each other's memory"},
+    [GNI_DGRAM_PROGRESS_TIMEOUT] = {"DGRAM_PROGRESS_TIMEOUT", AT(dgram_timeout), U32, 100, 1,
+                                    "Milliseconds between attempts to connect"},
+    [GNI_EAGER_AUTO_PROGRESS] = {"EAGER_AUTO_PROGRESS", AT(eager_auto_progress), U32, 0, 0,
+                                 "Short messages wake the peer's helper thread"},
+};
+
+static const char *const caches[] = {"internal", "udreg", "none"};
+
+/* ---- by number ------------------------------------------------------------------------------- */
+
+static const struct parameter *find(dom_ops_val_t which)
+{
+    return (unsigned)which < GNI_NUM_DOM_OPS ? &parameters[which] : NULL;
+}
+
+static void *place(struct gnip_params *params, const struct parameter *parameter)
+{
+    return (char *)params + parameter->offset;
+}
+
+const char *gnip_params_cache_of(const char *name, size_t bytes)
+{
+    size_t length = strnlen(name, bytes), i;
+
+    for (i = 0; i < sizeof(caches) / sizeof(caches[0]); i++)
+        if (strlen(caches[i]) == length && memcmp(name, caches[i], length) == 0)
+            return caches[i];
+    return NULL;
+}
+
+size_t gnip_params_bytes(dom_ops_val_t which)
+{
+    static const size_t bytes[] = {
+        [U32] = sizeof(uint32_t), [I32] = sizeof(int32_t), [BOOL] = sizeof(bool), [TEXT] = 0};
+    const struct parameter *parameter = find(which);
+
+    return parameter != NULL ? bytes[parameter->type] : 0;
+}
+
+static int set_text(struct gnip_params *params, const char *text)
+{
+    const char *known = text != NULL ? gnip_params_cache_of(text, strlen(text)) : NULL;
+
+    if (known == NULL)
+        return -FI_EINVAL;
+    memset(params->mr_cache, 0, sizeof(params->mr_cache));
+    memcpy(params->mr_cache, known, strlen(known));
+    return 0;
+}
+
+static int set_number(struct gnip_params *params, const struct parameter *parameter, int64_t number)
+{
+    uint32_t word = (uint32_t)number;
+    bool on = number != 0;
+
+    if (number < parameter->least)
+        return -FI_EINVAL;
+    if (parameter->type == BOOL)
+        memcpy(place(params, parameter), &on, sizeof(on));
+    else
+        memcpy(place(params, parameter), &word, sizeof(word));
+    return 0;
+}
+
+int gnip_params_set(struct gnip_params *params, dom_ops_val_t which, const void *value)
+{
+    const struct parameter *parameter = find(which);
+
+    if (parameter == NULL || value == NULL)
+        return -FI_EINVAL;
+    switch (parameter->type) {
+    case U32:
+        return set_number(params, parameter, *(const uint32_t *)value);
+    case I32:
+        return set_number(params, parameter, *(const int32_t *)value);
+    case BOOL:
+        return set_number(params, parameter, *(const bool *)value);
+    default:
+        return set_text(params, *(const char *const *)value);
+    }
+}
+
+int gnip_params_get(const struct gnip_params *params, dom_ops_val_t which, void *value)
+{
+    const struct parameter *parameter = find(which);
+    size_t bytes = gnip_params_bytes(which);
+
+    if (parameter == NULL || value == NULL)
+        return -FI_EINVAL;
+    if (parameter->type == TEXT)
+        *(const char **)value = gnip_params_cache_of(params->mr_cache, sizeof(params->mr_cache));
+    else
+        memcpy(value, (const char *)params + parameter->offset, bytes);
+    return 0;
+}
+
+/* ---- defaults -------------------------------------------------------------------------------- */
+
+/* Our name, or the one that libfabric gives all parameters of providers. */
+static const char *from_environment(const struct parameter *parameter)
+{
+    static const char *const prefixes[] = {"GNIX_", "FI_GNI_"};
+    char name[64];
+    const char *text = NULL;
+    size_t i, length;
+
+    for (i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]) && text == NULL; i++) {
+        length = strlen(prefixes[i]);
+        memcpy(name, prefixes[i], length);
+        memcpy(name + length, parameter->name, strlen(parameter->name) + 1);
+        text = port_getenv(name);
+    }
+    return text;
+}
+
+static int set_from_text(struct gnip_params *params, const struct parameter *parameter,
+                         const char *text)
+{
+    char *end;
+    long long number;
+
+    if (parameter->type == TEXT)
+        return set_text(params, text);
+    number = strtoll(text, &end, 0);
+    if (end == text || *end != '\0' || number > (parameter->type == I32 ? INT32_MAX : UINT32_MAX))
+        return -FI_EINVAL;
+    return set_number(params, parameter, number);
+}
+
+void gnip_params_init(struct gnip_params *params)
+{
+    uint64_t place = 0, address, bytes;
+    const char *text;
+    size_t i;
+
+    memset(params, 0, sizeof(*params));
+    set_text(params, caches[0]);
+    for (i = 0; i < GNI_NUM_DOM_OPS; i++) {
+        if (parameters[i].type != TEXT)
+            set_number(params, &parameters[i], parameters[i].initial);
+        text = from_environment(&parameters[i]);
+        if (text != NULL && set_from_text(params, &parameters[i], text) != 0)
+            port_log(0, "gni: GNIX_%s=%s is no possible value and was ignored", parameters[i].name,
+                     text);
+    }
+    if (port_getenv("GNIX_DISABLE_XPMEM") != NULL)
+        params->xpmem = false;
+    if (port_memory_changed(&place, &address, &bytes) < 0)
+        params->mr_lazy = 0; /* nobody would notice that the memory is another one now */
+}
+
+const char *gnip_params_name(dom_ops_val_t which, enum fi_param_type *type, const char **meaning)
+{
+    static const enum fi_param_type types[] = {
+        [U32] = FI_PARAM_SIZE_T,
+        [I32] = FI_PARAM_INT,
+        [BOOL] = FI_PARAM_BOOL,
+        [TEXT] = FI_PARAM_STRING,
+    };
+
+    *type = types[parameters[which].type];
+    *meaning = parameters[which].meaning;
+    return parameters[which].name;
+}

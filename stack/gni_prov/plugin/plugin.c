@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What libfabric calls when it has loaded the library. */
+#include "gni_prov/prov.h"
+#include "internal.h"
+#include "params.h"
+
+#define EXPORTED __attribute__((visibility("default")))
+
+/* Whether uGNI is at least what this was compiled for. */
+static bool recent_enough(void)
+{
+    gni_version_info_t version;
+    uint32_t have;
+
+    if (GNI_GetVersionInformation(&version) != GNI_RC_SUCCESS)
+        return false;
+    have = version.ugni_version;
+    if (GNI_GET_MAJOR(have) != GNI_MAJOR_REV)
+        return GNI_GET_MAJOR(have) > GNI_MAJOR_REV;
+    return GNI_GET_MINOR(have) >= GNI_MINOR_REV;
+}
+
+/* fi_info -e lists them; they are read like all others, from the environment. */
+static void define(const struct fi_provider *provider, dom_ops_val_t which)
+{
+    enum fi_param_type type;
+    const char *meaning, *name = gnip_params_name(which, &type, &meaning);
+    char small[64];
+    size_t i;
+
+    for (i = 0; name[i] != '\0'; i++)
+        small[i] = name[i] >= 'A' && name[i] <= 'Z' ? (char)(name[i] - 'A' + 'a') : name[i];
+    small[i] = '\0';
+    fi_param_define(provider, small, type, "%s", meaning);
+}
+
+EXPORTED struct fi_provider *fi_prov_ini(void)
+{
+    struct fi_provider *provider = gni_prov_ini();
+    uint32_t address;
+    int which;
+
+    if (gnip_local_nic(&address) != 0 || !recent_enough())
+        return NULL;
+    for (which = 0; which < GNI_NUM_DOM_OPS; which++)
+        define(provider, (dom_ops_val_t)which);
+    return provider;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Reads and writes: what rma.c and rma_post.c share. */
+#ifndef GNIP_RMA_H
+#define GNIP_RMA_H
+
+#include "internal.h"
+
+#define GNIP_BOUNCE 64 /* bytes of a bounce buffer */
+#define GNIP_INDIRECT_MAX 60 /* an unaligned read below that fits one, with what surrounds it */
+
+/* Not what a GET may read. */
+static inline bool gnip_rma_odd(uint64_t address, uint64_t bytes)
+{
+    return ((address | bytes) & 3) != 0;
+}
+int gnip_rma_issue(struct gnip_req *req); /* gnip_req.issue */
+
+#endif

@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Rendezvous: the sender describes its memory in a START, the receiver fetches it and answers with
+ * a FIN.
+ *
+ * A GET has to begin and end at multiples of 4 of the remote address. So a walk over both vectors
+ * cuts the message into stretches that are contiguous on both sides: either a middle, which is
+ * fetched where it belongs, or a part of one word. A word at an edge of a segment came with the
+ * START (head, tail: only the bytes that belong to the message); any other one, which exists only
+ * where a receive buffer ends, is fetched into a bounce buffer. The same walk, when all is there,
+ * copies the words' parts.
+ */
+#include "internal.h"
+
+#define TXDS 16u /* of one receive at a time */
+#define FMA_MAX 65536u /* bytes by FMA, whatever the threshold: one chain must stay below 1 MB */
+#define NO_WORD 1u
+
+/* ---- the walk -------------------------------------------------------------------------------- */
+
+struct stretch {
+    const struct gnip_segment *segment;
+    struct gnip_buffer *buffer;
+    uint64_t remote; /* address of its first byte */
+    uint8_t *local;
+    uint64_t bytes;
+    bool middle; /* else a part of the word in which it begins */
+    bool fetched, fetch; /* that has to be fetched; and now for the first time */
+    uint32_t place; /* of that in the bounce buffer */
+};
+
+static void walk_begin(struct gnip_walk *walk)
+{
+    *walk = (struct gnip_walk){.word = NO_WORD};
+}
+
+/* The word comes with the START when it is not the segment's as a whole. */
+static void look_at_word(struct gnip_walk *walk, struct stretch *stretch)
+{
+    const struct gnip_segment *segment = stretch->segment;
+    uint64_t word = stretch->remote & ~(uint64_t)3;
+
+    stretch->fetched = word >= segment->address && word + 4 <= segment->address + segment->bytes;
+    if (!stretch->fetched)
+        return;
+    if (word != walk->word) {
+        walk->word = word;
+        walk->words++;
+        stretch->fetch = true;
+    }
+    stretch->place = walk->words - 1;
+}
+
+/* False: one of the vectors is at its end. */
+static bool walk_on(struct gnip_req *recv, struct gnip_walk *walk, struct stretch *stretch)
+{
+    const struct gnip_segment *segment;
+    struct gnip_buffer *buffer;
+    uint64_t bytes;
+
+    for (;; walk->segment++, walk->remote = 0) {
+        if (walk->segment == recv->u.recv.segment_count)
+            return false;
+        segment = &recv->u.recv.segments[walk->segment];
+        if (walk->remote < segment->bytes)
+            break;
+    }
+    for (;; walk->buffer++, walk->local = 0) {
+        if (walk->buffer == recv->buffer_count)
+            return false;
+        buffer = &recv->buffers[walk->buffer];
+        if (walk->local < buffer->bytes)
+            break;
+    }
+    bytes = segment->bytes - walk->remote;
+    if (bytes > buffer->bytes - walk->local)
+        bytes = buffer->bytes - walk->local;
+    *stretch = (struct stretch){
+        .segment = segment,
+        .buffer = buffer,
+        .remote = segment->address + walk->remote,
+        .local = (uint8_t *)buffer->address + walk->local,
+    };
+    stretch->middle = (stretch->remote & 3) == 0 && bytes >= 4;
+    if (stretch->middle) {
+        stretch->bytes = bytes & ~(uint64_t)3;
+    } else {
+        stretch->bytes = 4 - (stretch->remote & 3) < bytes ? 4 - (stretch->remote & 3) : bytes;
+        look_at_word(walk, stretch);
+    }
+    walk->remote += stretch->bytes;
+    walk->local += stretch->bytes;
+    return true;
+}
+
+static void copy_words(struct gnip_req *recv)
+{
+    const uint8_t *word;
+    struct stretch stretch;
+    struct gnip_walk walk;
+
+    walk_begin(&walk);
+    while (walk_on(recv, &walk, &stretch)) {
+        if (stretch.middle)
+            continue;
+        if (stretch.fetched)
+            word = (const uint8_t *)recv->u.recv.bounce + 4 * stretch.place;
+        else if (stretch.remote < ((stretch.segment->address + 3) & ~(uint64_t)3))
+            word = stretch.segment->head;
+        else
+            word = stretch.segment->tail;
+        memcpy(stretch.local, word + (stretch.remote & 3), stretch.bytes);
+    }
+}
+
+/* ---- fetching -------------------------------------------------------------------------------- */
+
+static int fetch(struct gnip_req *recv);
+static int send_fin(struct gnip_req *recv);
+
+static void run(struct gnip_req *recv, int (*work)(struct gnip_req *))
+{
+    recv->issue = work;
+    if (work(recv) == -FI_EAGAIN)
+        gnip_vc_defer(recv->vc, recv);
+}
+
+/* All is over, the peer knows. */
+static void finish_receive(struct gnip_req *recv)
+{
+    bool failed = recv->error != 0;
+
+    if (recv->u.recv.counts)
+        gnip_vc_op_done(recv->vc, failed);
+    if (failed)
+        gnip_req_error(recv, recv->error, recv->prov_errno);
+    else
+        gnip_recv_done(recv, recv->u.recv.remote_bytes, recv->u.recv.wire_flags);
+}
+
+static void set_error(struct gnip_req *recv, int error, int prov_errno)
+{
+    if (recv->error != 0)
+        return;
+    recv->error = error;
+    recv->prov_errno = prov_errno;
+}
+
+static void fin_sent(struct gnip_txd *txd, gni_return_t status)
+{
+    struct gnip_req *recv = txd->req;
+    struct gnip_ep *ep = recv->ep;
+
+    (void)status; /* the data is here; the VC learns of its state by what it sends next */
+    gnip_take(&ep->lock);
+    gnip_txd_put(txd->nic, txd);
+    recv->pending = 0;
+    finish_receive(recv);
+    gnip_give(&ep->lock);
+}
+
+static int send_fin(struct gnip_req *recv)
+{
+    int rc = gnip_answer(recv->vc, GNIP_RNDZV_FIN, recv->u.recv.remote_request, recv->error, recv,
+                         fin_sent);
+
+    if (rc == -FI_EAGAIN)
+        return rc;
+    if (rc == 0)
+        recv->pending = 1;
+    else
+        finish_receive(recv); /* nobody is left to be told */
+    return 0;
+}
+
+static void begin(struct gnip_req *recv)
+{
+    walk_begin(&recv->u.recv.walk);
+    recv->u.recv.planned = false;
+    recv->u.recv.fails = gnip_req_inject(recv);
+}
+
+/* All that was posted has ended, and nothing more is to be. */
+static void fetched_all(struct gnip_req *recv)
+{
+    const struct gnip_ep *ep = recv->ep;
+
+    if (recv->error != 0 && !recv->failed_final && ep->type != FI_EP_DGRAM &&
+        recv->tries + 1u < ep->domain->params.max_retransmits) {
+        recv->tries++;
+        recv->error = 0;
+        ep->domain->ctx->counts.replays++;
+        begin(recv);
+        recv->issue = fetch;
+        gnip_vc_defer(recv->vc, recv);
+        return;
+    }
+    if (recv->error == 0)
+        copy_words(recv);
+    if (recv->u.recv.bounce != NULL) {
+        gnip_bounce_put(recv->ep, recv->u.recv.bounce);
+        recv->u.recv.bounce = NULL;
+    }
+    run(recv, send_fin);
+}
+
+static void fetched(struct gnip_txd *txd, gni_return_t status)
+{
+    struct gnip_req *recv = txd->req;
+    struct gnip_ep *ep = recv->ep;
+    bool recoverable = txd->recoverable;
+
+    gnip_take(&ep->lock);
+    gnip_txd_put(txd->nic, txd);
+    recv->pending--;
+    if (gnip_unlikely(status != GNI_RC_SUCCESS)) {
+        set_error(recv, FI_EIO, gnip_errno(status));
+        recv->failed_final = recv->failed_final || !recoverable;
+        recv->u.recv.planned = true;
+    }
+    if (!recv->u.recv.planned)
+        run(recv, fetch);
+    else if (recv->pending == 0)
+        fetched_all(recv);
+    gnip_give(&ep->lock);
+}
+
+/* The memory that a stretch is fetched into. 0, -FI_EAGAIN, or -errno. */
+static int target(struct gnip_req *recv, const struct stretch *stretch, uint64_t *address,
+                  gni_mem_handle_t *handle)
+{
+    int rc;
+
+    if (stretch->middle) {
+        rc = gnip_buffer_map(recv->ep, stretch->buffer, true);
+        if (rc != 0)
+            return rc;
+        *address = (uintptr_t)stretch->local;
+        *handle = stretch->buffer->mr->handle;
+        return 0;
+    }
+    if (recv->u.recv.bounce == NULL)
+        recv->u.recv.bounce = gnip_bounce_get(recv->ep, &recv->u.recv.bounce_handle);
+    if (recv->u.recv.bounce == NULL)
+        return -FI_EAGAIN;
+    *address = (uintptr_t)recv->u.recv.bounce + 4 * stretch->place;
+    *handle = recv->u.recv.bounce_handle;
+    return 0;
+}
+
+/* Long ones by the block transfer engine; and all where a helper is to see them end. */
+static bool by_rdma(const struct gnip_req *recv, uint64_t bytes)
+{
+    return recv->vc->nic->automatic || bytes >= FMA_MAX ||
+           bytes >= recv->ep->domain->params.rma_rdma_threshold;
+}
+
+static void first_get(struct gnip_txd *txd, uint64_t bytes, const struct stretch *stretch,
+                      uint64_t local, const gni_mem_handle_t *handle)
+{
+    const struct gnip_nic *nic = txd->nic;
+    bool rdma = by_rdma(txd->req, bytes);
+
+    memset(&txd->transfer->post, 0, sizeof txd->transfer->post);
+    txd->transfer->post.type = rdma ? GNI_POST_RDMA_GET : GNI_POST_FMA_GET;
+    txd->transfer->post.cq_mode = GNI_CQMODE_GLOBAL_EVENT;
+    txd->transfer->post.dlvr_mode = GNI_DLVMODE_PERFORMANCE;
+    txd->transfer->post.local_addr = local;
+    txd->transfer->post.local_mem_hndl = *handle;
+    txd->transfer->post.remote_addr = stretch->remote & ~(uint64_t)3;
+    txd->transfer->post.remote_mem_hndl = stretch->segment->handle;
+    txd->transfer->post.length = bytes;
+    if (rdma)
+        txd->transfer->post.src_cq_hndl = nic->automatic ? nic->tx_cq_blk : nic->tx_cq;
+}
+
+static void chain_get(struct gnip_txd *txd, unsigned place, uint64_t bytes,
+                      const struct stretch *stretch, uint64_t local, const gni_mem_handle_t *handle)
+{
+    gni_ct_get_post_descriptor_t *get = &txd->transfer->chain[place];
+
+    memset(get, 0, sizeof *get);
+    get->ep_hndl = txd->vc->gni_ep;
+    get->length = bytes;
+    get->remote_addr = stretch->remote & ~(uint64_t)3;
+    get->remote_mem_hndl = stretch->segment->handle;
+    get->local_addr = local;
+    get->local_mem_hndl = *handle;
+    if (place == 0)
+        txd->transfer->post.next_descr = get;
+    else
+        txd->transfer->chain[place - 1].next_descr = get;
+}
+
+/*
+ * Fills one descriptor: a long stretch, or up to three short ones. *walk goes behind what is in it.
+ * The number of GETs (0: nothing is left), -FI_EAGAIN, or another errno.
+ */
+static int fill(struct gnip_req *recv, struct gnip_txd *txd, struct gnip_walk *walk)
+{
+    struct gnip_walk next = *walk;
+    struct stretch stretch;
+    gni_mem_handle_t handle;
+    uint64_t local, bytes;
+    int count = 0, rc;
+
+    while (count < 3 && walk_on(recv, &next, &stretch)) {
+        if (stretch.middle || stretch.fetch) {
+            bytes = stretch.middle ? stretch.bytes : 4;
+            if (count > 0 && by_rdma(recv, bytes))
+                return count;
+            rc = target(recv, &stretch, &local, &handle);
+            if (rc != 0)
+                return count > 0 ? count : rc; /* what is there can go */
+            if (count == 0)
+                first_get(txd, bytes, &stretch, local, &handle);
+            else
+                chain_get(txd, (unsigned)count - 1, bytes, &stretch, local, &handle);
+            count++;
+        }
+        *walk = next;
+        if (count == 1 && txd->transfer->post.type == GNI_POST_RDMA_GET)
+            return count;
+    }
+    return count;
+}
+
+static int post(struct gnip_txd *txd, int gets)
+{
+    struct gnip_nic *nic = txd->nic;
+    gni_return_t rc;
+
+    gnip_take(&nic->lock);
+    if (txd->transfer->post.type == GNI_POST_RDMA_GET)
+        rc = GNI_PostRdma(txd->vc->gni_ep, &txd->transfer->post);
+    else if (gets == 1)
+        rc = GNI_PostFma(txd->vc->gni_ep, &txd->transfer->post);
+    else
+        rc = GNI_CtPostFma(txd->vc->gni_ep, &txd->transfer->post);
+    gnip_give(&nic->lock);
+    if (rc == GNI_RC_ERROR_RESOURCE || rc == GNI_RC_ERROR_NOMEM)
+        return -FI_EAGAIN;
+    return -gnip_errno(rc);
+}
+
+/* 1: posted; 0: nothing is left; -FI_EAGAIN, or another errno. */
+static int fetch_next(struct gnip_req *recv)
+{
+    struct gnip_walk walk = recv->u.recv.walk;
+    struct gnip_txd *txd = gnip_txd_get_transfer(recv->vc->nic);
+    int count, rc;
+
+    if (txd == NULL)
+        return -FI_EAGAIN;
+    txd->req = recv;
+    txd->vc = recv->vc;
+    txd->done = fetched;
+    count = fill(recv, txd, &walk);
+    rc = count;
+    if (count > 0)
+        rc = recv->u.recv.fails ? -gnip_errno(GNI_RC_TRANSACTION_ERROR) : post(txd, count);
+    if (count <= 0 || rc != 0) {
+        gnip_txd_put(recv->vc->nic, txd);
+        return rc;
+    }
+    recv->u.recv.walk = walk;
+    recv->pending++;
+    return 1;
+}
+
+/* Posts what is left, as far as there are resources; what ends goes on. Also deferred work. */
+static int fetch(struct gnip_req *recv)
+{
+    int rc = 1;
+
+    while (rc == 1 && recv->pending < TXDS)
+        rc = fetch_next(recv);
+    if (rc == -FI_EAGAIN && recv->pending == 0)
+        return rc;
+    if (rc < 0 && rc != -FI_EAGAIN) {
+        set_error(recv, FI_EIO, -rc);
+        recv->failed_final = recv->failed_final || !recv->u.recv.fails;
+    }
+    if (rc <= 0 && rc != -FI_EAGAIN) {
+        recv->u.recv.planned = true;
+        if (recv->pending == 0)
+            fetched_all(recv);
+    }
+    return 0;
+}
+
+/* Its VC fails while it waits for resources. */
+static void dropped(struct gnip_req *recv, int error)
+{
+    set_error(recv, FI_EIO, error);
+    recv->failed_final = recv->u.recv.planned = true;
+    if (recv->pending == 0)
+        finish_receive(recv);
+}
+
+void gnip_rndzv_receive(struct gnip_req *recv, struct gnip_vc *vc,
+                        const struct gnip_unexpected *message)
+{
+    gnip_req_warm(recv);
+    recv->vc = vc;
+    recv->tag = message->tag;
+    recv->data = message->data;
+    recv->rendezvous = true;
+    recv->dropped = dropped;
+    recv->u.recv.remote_request = message->request;
+    recv->u.recv.wire_flags = message->wire_flags;
+    recv->u.recv.remote_bytes = message->bytes;
+    recv->u.recv.segment_count = message->segment_count;
+    memcpy(recv->u.recv.segments, message->segments,
+           message->segment_count * sizeof(struct gnip_segment));
+    recv->u.recv.counts = true;
+    vc->outstanding++;
+    port_spend(PORT_COST_RENDEZVOUS, 1);
+    begin(recv);
+    recv->issue = fetch;
+    if (gnip_queue_empty(&vc->work))
+        run(recv, fetch);
+    else
+        gnip_vc_defer(vc, recv); /* not before those that wait */
+}
+
+/* ---- arrival --------------------------------------------------------------------------------- */
+
+static void arrived(struct gnip_vc *vc, const struct gnip_unexpected *start)
+{
+    bool tagged = (start->wire_flags & GNIP_W_TAGGED) != 0;
+    struct gnip_unexpected *kept;
+    struct gnip_req *recv;
+    uint64_t bytes;
+
+    port_spend(PORT_COST_RECEIVE, 1);
+    recv = gnip_recv_match(vc, tagged, start->tag, start->bytes);
+    if (recv != NULL) {
+        gnip_window_return(vc, start->slots);
+        gnip_rndzv_receive(recv, vc, start);
+        return;
+    }
+    bytes = start->segment_count * sizeof(struct gnip_segment);
+    kept = gnip_unexpected_new(vc->ep, bytes);
+    if (kept == NULL) {
+        gnip_vc_fail(vc, FI_ENOMEM);
+        return;
+    }
+    kept->tag = start->tag;
+    kept->data = start->data;
+    kept->slots = start->slots;
+    kept->request = start->request;
+    kept->wire_flags = start->wire_flags;
+    kept->bytes = start->bytes;
+    kept->rendezvous = true;
+    kept->segment_count = start->segment_count;
+    kept->segments = (struct gnip_segment *)(kept + 1);
+    memcpy(kept->segments, start->segments, bytes);
+    gnip_unexpected_keep(vc, kept);
+}
+
+void gnip_start_arrived(struct gnip_vc *vc, const struct gnip_start *message)
+{
+    struct gnip_unexpected start = {
+        .tag = message->tag,
+        .data = message->h.a,
+        .slots = GNIP_START_COST,
+        .request = message->request,
+        .wire_flags = message->h.flags,
+        .bytes = message->segment.bytes,
+        .segment_count = 1,
+        .segments = (struct gnip_segment *)(uintptr_t)&message->segment,
+    };
+
+    if (message->segment.bytes == 0 || message->segment.bytes > GNIP_MESSAGE_MAX)
+        gnip_vc_fail(vc, FI_EIO);
+    else
+        arrived(vc, &start);
+}
+
+void gnip_iov_start_arrived(struct gnip_vc *vc, const struct gnip_iov_start *message)
+{
+    const struct gnip_segment *segments = (const struct gnip_segment *)(message + 1);
+    struct gnip_unexpected start = {
+        .tag = message->tag,
+        .data = message->h.a,
+        .request = message->request,
+        .wire_flags = message->h.flags,
+        .segments = (struct gnip_segment *)(uintptr_t)segments,
+    };
+    uint32_t i;
+
+    if (message->segments == 0 || message->segments > GNIP_IOV) {
+        gnip_vc_fail(vc, FI_EIO);
+        return;
+    }
+    for (i = 0; i < message->segments; i++)
+        start.bytes += segments[i].bytes;
+    start.segment_count = (uint8_t)message->segments;
+    start.slots = gnip_iov_start_cost(message->segments);
+    if (start.bytes != message->bytes || start.bytes > GNIP_MESSAGE_MAX)
+        gnip_vc_fail(vc, FI_EIO);
+    else
+        arrived(vc, &start);
+}

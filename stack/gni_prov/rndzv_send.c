@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Rendezvous, the sender: describes its memory in a START, and waits for the FIN (rndzv.c). */
+#include "internal.h"
+
+int gnip_buffer_map(struct gnip_ep *ep, struct gnip_buffer *buffer, bool written)
+{
+    const uint64_t writing = FI_RECV | FI_READ | FI_REMOTE_WRITE;
+    const struct gnip_mr *mr = buffer->mr;
+    uint64_t address = (uintptr_t)buffer->address;
+    int rc;
+
+    if (buffer->own_mr)
+        return 0;
+    if (mr != NULL && !mr->vmdh && address >= mr->address && buffer->bytes <= mr->bytes &&
+        address - mr->address <= mr->bytes - buffer->bytes &&
+        (!written || (mr->access & writing) != 0)) {
+        gnip_mr_use(buffer->mr);
+    } else {
+        rc = gnip_mr_auto(ep, buffer->address, buffer->bytes, written, &buffer->mr);
+        if (rc != 0)
+            return rc;
+    }
+    buffer->own_mr = true;
+    return 0;
+}
+
+static void describe(struct gnip_segment *segment, const struct gnip_buffer *buffer)
+{
+    const uint8_t *first = buffer->address, *end = first + buffer->bytes;
+    unsigned head = (uintptr_t)first & 3, tail = (uintptr_t)end & 3;
+    uint64_t bytes;
+
+    memset(segment, 0, sizeof *segment);
+    segment->address = (uintptr_t)first;
+    segment->bytes = buffer->bytes;
+    segment->handle = buffer->mr->handle;
+    if (head != 0) {
+        bytes = 4 - head < buffer->bytes ? 4 - head : buffer->bytes;
+        memcpy(segment->head + head, first, bytes);
+    }
+    if (tail != 0 && end - tail >= first)
+        memcpy(segment->tail, end - tail, tail);
+}
+
+/* 0 and the number of segments (those without bytes are left out), or as gnip_buffer_map. */
+static int describe_all(struct gnip_req *req, uint32_t *count)
+{
+    unsigned i;
+    int rc;
+
+    *count = 0;
+    for (i = 0; i < req->buffer_count; i++) {
+        if (req->buffers[i].bytes == 0)
+            continue;
+        rc = gnip_buffer_map(req->ep, &req->buffers[i], false);
+        if (rc != 0)
+            return rc;
+        describe(&req->u.send.segments[(*count)++], &req->buffers[i]);
+    }
+    return 0;
+}
+
+static void finish_send(struct gnip_req *req)
+{
+    struct fi_cq_tagged_entry entry = {
+        .op_context = req->context,
+        .flags = FI_MSG | FI_SEND | (req->flags & FI_TAGGED),
+    };
+
+    gnip_vc_op_done(req->vc, req->error != 0);
+    if (req->error != 0)
+        gnip_req_error(req, req->error, req->prov_errno);
+    else
+        gnip_req_complete(req, &entry, FI_ADDR_NOTAVAIL);
+}
+
+static void started(struct gnip_txd *txd, gni_return_t status)
+{
+    struct gnip_req *req = txd->req;
+    struct gnip_ep *ep = req->ep;
+
+    port_spend(PORT_COST_COMPLETION, 1);
+    gnip_take(&ep->lock);
+    gnip_txd_put(txd->nic, txd);
+    req->pending = 0;
+    if (gnip_unlikely(status != GNI_RC_SUCCESS || req->failed_final)) {
+        req->error = FI_EIO;
+        req->prov_errno = status == GNI_RC_SUCCESS ? FI_EIO : gnip_errno(status);
+        finish_send(req);
+    } else if (req->delivered) {
+        finish_send(req);
+    }
+    gnip_give(&ep->lock);
+}
+
+static uint32_t write_header(struct gnip_req *req, void *buffer, uint32_t segments)
+{
+    struct gnip_start *start = buffer;
+    struct gnip_iov_start *iov = buffer;
+
+    start->h.kind = segments == 1 ? GNIP_RNDZV_START : GNIP_RNDZV_IOV_START;
+    start->h.flags = (uint16_t)((req->flags & FI_REMOTE_CQ_DATA ? GNIP_W_CQ_DATA : 0) |
+                                (req->flags & FI_TAGGED ? GNIP_W_TAGGED : 0));
+    start->h.a = req->data;
+    start->tag = req->tag;
+    start->request = req->id;
+    if (segments == 1) {
+        start->zero = 0;
+        start->segment = req->u.send.segments[0];
+        return sizeof *start;
+    }
+    iov->segments = segments;
+    iov->bytes = req->bytes;
+    iov->zero = 0;
+    return sizeof *iov;
+}
+
+int gnip_rndzv_issue(struct gnip_req *req)
+{
+    struct gnip_vc *vc = req->vc;
+    struct gnip_txd *txd;
+    uint32_t segments, cost;
+    int rc;
+
+    gnip_req_warm(req);
+    rc = describe_all(req, &segments);
+    if (rc != 0)
+        return rc;
+    cost = segments == 1 ? GNIP_START_COST : gnip_iov_start_cost(segments);
+    if (!gnip_vc_window(vc, cost))
+        return -FI_EAGAIN;
+    txd = gnip_txd_get(vc->nic, false);
+    if (txd == NULL)
+        return -FI_EAGAIN;
+    txd->req = req;
+    txd->vc = vc;
+    txd->done = started;
+    rc = gnip_vc_smsg(vc, txd, write_header(req, txd->buffer, segments),
+                      segments == 1 ? NULL : req->u.send.segments,
+                      segments == 1 ? 0 : segments * (uint32_t)sizeof(struct gnip_segment));
+    if (rc != 0) {
+        gnip_txd_put(vc->nic, txd);
+        return rc;
+    }
+    vc->used += cost;
+    req->rendezvous = req->answer = true;
+    req->pending = 1;
+    port_spend(PORT_COST_RENDEZVOUS, 1);
+    gnip_vc_doorbell(vc);
+    gnip_nic_stir(vc->nic);
+    return 0;
+}
+
+void gnip_fin_arrived(struct gnip_vc *vc, const struct gnip_fin *message)
+{
+    struct gnip_req *req = NULL;
+
+    if (message->h.a <= UINT32_MAX)
+        req = gnip_req_of_id(vc->ep, (uint32_t)message->h.a);
+    if (req == NULL || req->kind != GNIP_REQ_SEND || req->vc != vc || !req->answer ||
+        !req->rendezvous || req->delivered) {
+        vc->ep->domain->ctx->counts.ignored++;
+        return;
+    }
+    req->error = message->status < 0 ? FI_EIO : message->status;
+    req->prov_errno = req->error;
+    if (req->pending != 0) /* our own event is still to come */
+        req->delivered = true;
+    else
+        finish_send(req);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Shared transmit contexts: a NIC that several endpoints send by. */
+#include <stdlib.h>
+
+#include "internal.h"
+
+static int close_stx(struct fid *fid)
+{
+    struct gnip_stx *stx = gnip_container(fid, struct gnip_stx, fid.fid);
+
+    if (gnip_busy(&stx->refs))
+        return -FI_EBUSY;
+    gnip_nic_put(stx->nic);
+    gnip_unref(&stx->domain->refs);
+    free(stx);
+    return 0;
+}
+
+static ssize_t cancel(fid_t fid, void *context)
+{
+    return -FI_ENOSYS;
+}
+
+static const struct fi_ops stx_fid_ops = {
+    .size = sizeof(struct fi_ops),
+    .close = close_stx,
+    .bind = gnip_no_bind,
+    .control = gnip_no_control,
+    .ops_open = gnip_no_ops_open,
+};
+
+static const struct fi_ops_ep stx_ops = {
+    .size = sizeof(struct fi_ops_ep),
+    .cancel = cancel,
+    .getopt = gnip_no_getopt,
+    .setopt = gnip_no_setopt,
+    .tx_ctx = gnip_no_tx_ctx,
+    .rx_ctx = gnip_no_rx_ctx,
+    .rx_size_left = gnip_no_size_left,
+    .tx_size_left = gnip_no_size_left,
+};
+
+int gnip_stx_open(struct fid_domain *domain_fid, struct fi_tx_attr *attr, struct fid_stx **stx_fid,
+                  void *context)
+{
+    struct gnip_domain *domain = gnip_container(domain_fid, struct gnip_domain, fid);
+    struct gnip_stx *stx;
+    int rc;
+
+    if (stx_fid == NULL || !gnip_tx_attr_fits(attr))
+        return -FI_EINVAL;
+    stx = calloc(1, sizeof(*stx));
+    if (stx == NULL)
+        return -FI_ENOMEM;
+    rc = gnip_nic_get(domain, domain->auth, UINT32_MAX, false, &stx->nic);
+    if (rc != 0) {
+        free(stx);
+        return rc;
+    }
+    stx->fid.fid.fclass = FI_CLASS_STX_CTX;
+    stx->fid.fid.context = context;
+    stx->fid.fid.ops = (struct fi_ops *)&stx_fid_ops;
+    stx->fid.ops = (struct fi_ops_ep *)&stx_ops;
+    stx->domain = domain;
+    stx->auth = domain->auth;
+    gnip_ref(&domain->refs);
+    *stx_fid = &stx->fid;
+    return 0;
+}

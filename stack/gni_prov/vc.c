@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * VCs that are connected: what waits to be sent goes out in order, what arrives goes to its
+ * protocol. The mailbox is always emptied; how much it can bring is limited by the window.
+ */
+#include "vc.h"
+
+#define FAILURES 3 /* of operations in a row: then the connection has failed */
+#define RING_NS 20000u /* a peer that was woken looks around for longer than that */
+#define IDLE_NS 25000u /* without a message: the peer may sleep */
+#define KNOWN_FLAGS \
+    (GNIP_W_CQ_DATA | GNIP_W_DELIVERY | GNIP_W_TAGGED | GNIP_W_EVENT_WRITE | GNIP_W_EVENT_READ)
+
+void gnip_vc_schedule(struct gnip_vc *vc)
+{
+    gnip_take(&vc->nic->vc_lock);
+    gnip_vc_link(vc->nic, vc);
+    gnip_give(&vc->nic->vc_lock);
+}
+
+/* ---- sending --------------------------------------------------------------------------------- */
+
+/* 0: issued, or it has failed and was told so. */
+static int issue(struct gnip_vc *vc, struct gnip_req *req)
+{
+    int rc;
+
+    vc->blocked = GNIP_BLOCKED_UNKNOWN;
+    vc->outstanding++;
+    rc = req->issue(req);
+    if (gnip_likely(rc == 0))
+        return 0;
+    vc->outstanding--;
+    if (rc == -FI_EAGAIN)
+        return rc;
+    gnip_req_drop(req, -rc);
+    return 0;
+}
+
+static bool fenced(const struct gnip_vc *vc, const struct gnip_req *req)
+{
+    if (gnip_unlikely(vc->resting))
+        return true;
+    return (req->flags & FI_FENCE) != 0 && vc->outstanding != 0;
+}
+
+void gnip_vc_submit(struct gnip_vc *vc, struct gnip_req *req)
+{
+    if (gnip_unlikely((req->flags & FI_TRIGGER) != 0)) {
+        vc->parked = true;
+        gnip_trigger_park(req);
+        return;
+    }
+    if (gnip_likely(vc->state == GNIP_VC_CONNECTED && gnip_queue_empty(&vc->tx_queue))) {
+        if (gnip_unlikely(fenced(vc, req)))
+            vc->blocked = GNIP_BLOCKED_FENCE;
+        else if (gnip_likely(issue(vc, req) == 0))
+            return;
+    }
+    gnip_queue_append(&vc->tx_queue, &req->link);
+    if (vc->state != GNIP_VC_CONNECTED)
+        gnip_vc_connect(vc);
+    else if (vc->blocked == GNIP_BLOCKED_UNKNOWN)
+        gnip_vc_schedule(vc);
+}
+
+bool gnip_vc_withdraw(struct gnip_vc *vc, struct gnip_req *req)
+{
+    bool was_head = vc->tx_queue.head == &req->link;
+
+    if (!gnip_queue_remove(&vc->tx_queue, &req->link))
+        return false;
+    if (was_head && !gnip_queue_empty(&vc->tx_queue))
+        gnip_vc_schedule(vc);
+    return true;
+}
+
+void gnip_vc_defer(struct gnip_vc *vc, struct gnip_req *req)
+{
+    gnip_queue_append(&vc->work, &req->link);
+    gnip_vc_schedule(vc);
+}
+
+void gnip_vc_op_done(struct gnip_vc *vc, bool failed)
+{
+    vc->outstanding--;
+    if (gnip_likely(!failed)) {
+        vc->failures = 0;
+    } else if (++vc->failures >= FAILURES && vc->state == GNIP_VC_CONNECTED) {
+        vc->broken = true; /* not now: the caller is in the middle of it */
+        gnip_vc_schedule(vc);
+    }
+    if (gnip_unlikely(vc->tx_queue.head != NULL || vc->state != GNIP_VC_CONNECTED || vc->resting))
+        gnip_vc_schedule(vc);
+}
+
+bool gnip_vc_window(struct gnip_vc *vc, uint32_t slots)
+{
+    if (gnip_likely(vc->granted - vc->used >= slots)) {
+        vc->blocked = GNIP_BLOCKED_UNKNOWN;
+        return true;
+    }
+    vc->blocked = GNIP_BLOCKED_WINDOW;
+    return false;
+}
+
+static bool urgent(uint8_t kind)
+{
+    return kind == GNIP_EAGER_ACK || kind == GNIP_RNDZV_FIN || kind == GNIP_VC_CLOSE ||
+           kind == GNIP_VC_CLOSE_ACK;
+}
+
+static bool may_send(const struct gnip_vc *vc, uint8_t kind)
+{
+    return gnip_likely(vc->state == GNIP_VC_CONNECTED) ||
+           (vc->state == GNIP_VC_TERMINATING &&
+            (kind == GNIP_VC_CLOSE || kind == GNIP_VC_CLOSE_ACK));
+}
+
+static gni_return_t send(struct gnip_vc *vc, struct gnip_txd *txd, uint32_t header_bytes,
+                         const void *data, uint32_t data_bytes)
+{
+    struct gnip_header *header = (struct gnip_header *)txd->buffer;
+    gni_return_t rc;
+
+    gnip_take(&vc->nic->lock);
+    rc = GNI_SmsgSendWTag(vc->gni_ep, header, header_bytes, (void *)(uintptr_t)data, data_bytes,
+                          txd->id, header->kind);
+    gnip_give(&vc->nic->lock);
+    return rc;
+}
+
+/* Who finds that a message has ended asks for this (nic_progress.c). False: it was so before. */
+static bool block_for_credit(struct gnip_vc *vc)
+{
+    return __atomic_exchange_n(&vc->blocked, GNIP_BLOCKED_CREDIT, __ATOMIC_SEQ_CST) !=
+           GNIP_BLOCKED_CREDIT;
+}
+
+int gnip_vc_smsg(struct gnip_vc *vc, struct gnip_txd *txd, uint32_t header_bytes, const void *data,
+                 uint32_t data_bytes)
+{
+    struct gnip_header *header = (struct gnip_header *)txd->buffer;
+    struct gnip_nic *nic = vc->nic;
+    gni_return_t rc;
+
+    if (gnip_unlikely(!may_send(vc, header->kind) || vc->broken))
+        return -FI_ENOTCONN;
+    if (gnip_unlikely(__atomic_load_n(&vc->pins, __ATOMIC_RELAXED) >= vc->smsg_limit &&
+                      !urgent(header->kind))) {
+        nic->ctx->counts.credit_stalls++;
+        vc->blocked = GNIP_BLOCKED_UNKNOWN;
+        return -FI_EAGAIN;
+    }
+    header->version = GNIP_WIRE_VERSION;
+    header->grant = vc->given;
+    txd->vc = vc;
+    txd->smsg = true;
+    __atomic_add_fetch(&vc->pins, 1, __ATOMIC_RELAXED);
+    rc = send(vc, txd, header_bytes, data, data_bytes);
+    if (gnip_unlikely(rc == GNI_RC_NOT_DONE && block_for_credit(vc))) /* none came in between? */
+        rc = send(vc, txd, header_bytes, data, data_bytes);
+    if (gnip_likely(rc == GNI_RC_SUCCESS)) {
+        vc->told = header->grant;
+        return 0;
+    }
+    gnip_gate_drop(&nic->gate, &vc->pins);
+    if (rc == GNI_RC_NOT_DONE) {
+        nic->ctx->counts.credit_stalls++;
+        return -FI_EAGAIN;
+    }
+    vc->broken = true;
+    gnip_vc_schedule(vc);
+    return -FI_EIO;
+}
+
+/* ---- doorbells ------------------------------------------------------------------------------- */
+
+bool gnip_vc_was_idle(struct gnip_vc *vc)
+{
+    uint64_t now = port_now(), since = now - vc->sent_at;
+
+    vc->sent_at = now;
+    return since > IDLE_NS;
+}
+
+void gnip_vc_doorbell(struct gnip_vc *vc)
+{
+    gni_post_descriptor_t post = {
+        .type = GNI_POST_CQWRITE,
+        .cq_mode = GNI_CQMODE_SILENT, /* nobody needs to know; a lost one is found out otherwise */
+        .dlvr_mode = GNI_DLVMODE_IN_ORDER,
+    };
+    uint64_t now;
+
+    if (!(vc->peer_flags & GNIP_CONN_AUTO) || vc->gni_ep == NULL)
+        return;
+    now = port_now();
+    if (now - vc->rung_at < RING_NS && vc->rung_at != 0)
+        return;
+    vc->rung_at = vc->sent_at = now;
+    post.remote_mem_hndl = vc->peer_doorbell;
+    post.cqwrite_value = vc->peer_id;
+    vc->nic->ctx->counts.doorbells++;
+    gnip_take(&vc->nic->lock);
+    GNI_PostCqWrite(vc->gni_ep, &post);
+    gnip_give(&vc->nic->lock);
+}
+
+/* ---- receiving ------------------------------------------------------------------------------- */
+
+bool gnip_vc_next_message(struct gnip_vc *vc, bool release, void **message, uint8_t *tag)
+{
+    gni_return_t rc;
+
+    *tag = GNI_SMSG_ANY_TAG;
+    gnip_take(&vc->nic->lock);
+    if (release)
+        GNI_SmsgRelease(vc->gni_ep);
+    rc = GNI_SmsgGetNextWTag(vc->gni_ep, message, tag);
+    gnip_give(&vc->nic->lock);
+    if (gnip_unlikely(rc != GNI_RC_SUCCESS && rc != GNI_RC_NOT_DONE))
+        vc->broken = true;
+    return rc == GNI_RC_SUCCESS;
+}
+
+static void release(struct gnip_vc *vc)
+{
+    gnip_take(&vc->nic->lock);
+    GNI_SmsgRelease(vc->gni_ep);
+    gnip_give(&vc->nic->lock);
+}
+
+static bool eager(struct gnip_vc *vc, const struct gnip_eager *message)
+{
+    if (message->bytes > vc->message_bytes - sizeof(*message) ||
+        !gnip_window_arrived(vc, gnip_eager_cost(message->bytes)))
+        return false;
+    gnip_eager_arrived(vc, message);
+    return true;
+}
+
+static bool iov_start(struct gnip_vc *vc, const struct gnip_iov_start *message)
+{
+    if (message->segments < 2 || message->segments > GNIP_IOV ||
+        !gnip_window_arrived(vc, gnip_iov_start_cost(message->segments)))
+        return false;
+    gnip_iov_start_arrived(vc, message);
+    return true;
+}
+
+/* False: no such message. */
+static bool dispatch(struct gnip_vc *vc, const void *message, uint8_t kind)
+{
+    switch (kind) {
+    case GNIP_EAGER:
+        return eager(vc, message);
+    case GNIP_EAGER_ACK:
+        gnip_eager_ack_arrived(vc, message);
+        return true;
+    case GNIP_RNDZV_START:
+        if (!gnip_window_arrived(vc, 1))
+            return false;
+        gnip_start_arrived(vc, message);
+        return true;
+    case GNIP_RNDZV_IOV_START:
+        return iov_start(vc, message);
+    case GNIP_RNDZV_FIN:
+        gnip_fin_arrived(vc, message);
+        return true;
+    case GNIP_RMA_DATA:
+        if (!gnip_window_arrived(vc, 1))
+            return false;
+        gnip_rma_data_arrived(vc, message);
+        return true;
+    case GNIP_AMO_CNTR:
+        gnip_amo_cntr_arrived(vc, message);
+        return true;
+    case GNIP_VC_CLOSE:
+        if (((const struct gnip_header *)message)->a == GNIP_CLOSE_REST)
+            gnip_vc_rest_asked(vc);
+        else
+            gnip_vc_close_arrived(vc);
+        return true;
+    case GNIP_VC_CLOSE_ACK:
+        gnip_vc_close_ack_arrived(vc);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool take(struct gnip_vc *vc, const struct gnip_header *message, uint8_t tag)
+{
+    if (gnip_unlikely(message->kind != tag || message->version != GNIP_WIRE_VERSION ||
+                      (message->flags & ~KNOWN_FLAGS) != 0))
+        return false;
+    if ((int32_t)(message->grant - vc->granted) > 0)
+        vc->granted = message->grant;
+    return dispatch(vc, message, tag);
+}
+
+static uint32_t take_events(struct gnip_vc *vc)
+{
+    uint32_t events;
+
+    if (!vc->nic->vc_lock.needless)
+        return __atomic_exchange_n(&vc->rx_events, 0, __ATOMIC_RELAXED);
+    events = vc->rx_events;
+    vc->rx_events = 0;
+    return events;
+}
+
+/*
+ * A look into an empty mailbox is dear, so as many messages are taken as there were events. But
+ * returns of credits are events, too, and behind a message that is lost and sent again others may
+ * lie whose events have been seen. So after a look that found nothing the mailbox is emptied each
+ * time, until as many messages as fit in there have come one by one, each with one event: what lay
+ * behind one that was missing would have come with that one's.
+ *
+ * A message of several packets may never have an event: two attempts lose different packets, both
+ * together have brought it, it is taken for the event of another one, and there is no third
+ * attempt. So behind such a message there may be more.
+ */
+static void judge(struct gnip_vc *vc, uint32_t events, uint32_t done)
+{
+    if (gnip_unlikely(events != 1 || done != 1))
+        vc->rx_doubt = vc->credits;
+    else
+        vc->rx_doubt--;
+}
+
+#define PACKET 64u /* with 16 bytes of GNI's */
+
+static bool is_one_packet(const void *message, uint8_t tag)
+{
+    switch (tag) {
+    case GNIP_EAGER:
+        return ((const struct gnip_eager *)message)->bytes <=
+               PACKET - 16 - sizeof(struct gnip_eager);
+    case GNIP_RNDZV_START:
+    case GNIP_RNDZV_IOV_START:
+        return false;
+    default:
+        return true;
+    }
+}
+
+static uint32_t receive(struct gnip_vc *vc)
+{
+    uint32_t done = 0, events = take_events(vc);
+    bool all = vc->rx_doubt != 0, more = true;
+    void *message;
+    uint8_t tag;
+
+    if (gnip_unlikely(__atomic_load_n(&vc->rx_ready, __ATOMIC_RELAXED) != GNIP_RX_EVENTS)) {
+        all = true;
+        /* What comes from here on sets it again. */
+        if (__atomic_exchange_n(&vc->rx_ready, GNIP_RX_EVENTS, __ATOMIC_RELAXED) == GNIP_RX_LOST) {
+            vc->rx_doubt = vc->credits;
+            if (vc->outstanding != 0)
+                gnip_vc_doorbell(vc); /* what the peer does not answer it may not have heard of */
+        }
+    }
+    while ((all || done < events) && (more = gnip_vc_next_message(vc, done != 0, &message, &tag))) {
+        done++;
+        all |= !is_one_packet(message, tag);
+        if (gnip_unlikely(!take(vc, message, tag)))
+            gnip_vc_fail(vc, FI_EIO);
+        if (gnip_unlikely(vc->state != GNIP_VC_CONNECTED))
+            break; /* a last message is not given back: no return of credits may follow it */
+    }
+    if (gnip_likely(more && vc->state == GNIP_VC_CONNECTED && done != 0))
+        release(vc);
+    if (gnip_unlikely(vc->rx_doubt != 0 || done < events))
+        judge(vc, events, done);
+    if (gnip_unlikely(vc->broken))
+        gnip_vc_fail(vc, FI_EIO);
+    /* Their credits go back; a sender that sleeps for want of them must hear of it. */
+    vc->unrung += done;
+    if (gnip_unlikely(vc->unrung >= vc->smsg_limit / 2 && vc->state == GNIP_VC_CONNECTED)) {
+        vc->unrung = 0;
+        gnip_vc_doorbell(vc);
+    }
+    return done;
+}
+
+/* ---- progress -------------------------------------------------------------------------------- */
+
+void gnip_vc_drop_work(struct gnip_vc *vc, struct gnip_req *req, int error)
+{
+    bool counted = req->kind != GNIP_REQ_RECV && req->kind != GNIP_REQ_CONTROL;
+
+    gnip_req_drop(req, error);
+    if (counted) /* it had been issued */
+        gnip_vc_op_done(vc, true);
+}
+
+static uint32_t run_work(struct gnip_vc *vc)
+{
+    struct gnip_qlink *link;
+    uint32_t done = 0;
+
+    while ((link = gnip_queue_pop(&vc->work)) != NULL) {
+        struct gnip_req *req = gnip_container(link, struct gnip_req, link);
+        int rc = req->issue(req);
+
+        if (rc == -FI_EAGAIN) {
+            gnip_queue_prepend(&vc->work, link);
+            break;
+        }
+        if (rc != 0)
+            gnip_vc_drop_work(vc, req, -rc);
+        done++;
+    }
+    return done;
+}
+
+static uint32_t push(struct gnip_vc *vc)
+{
+    struct gnip_qlink *link;
+    uint32_t done = 0;
+
+    while ((link = vc->tx_queue.head) != NULL && vc->state == GNIP_VC_CONNECTED) {
+        struct gnip_req *req = gnip_container(link, struct gnip_req, link);
+
+        if (fenced(vc, req)) {
+            vc->blocked = GNIP_BLOCKED_FENCE;
+            break;
+        }
+        gnip_queue_pop(&vc->tx_queue);
+        if (issue(vc, req) != 0) {
+            gnip_queue_prepend(&vc->tx_queue, link);
+            break;
+        }
+        done++;
+    }
+    return done;
+}
+
+/* Something is left that no event would bring it back for. */
+static bool must_return(const struct gnip_vc *vc)
+{
+    return !gnip_queue_empty(&vc->work) || gnip_onesided_stalled(vc) ||
+           (!gnip_queue_empty(&vc->tx_queue) && vc->blocked == GNIP_BLOCKED_UNKNOWN);
+}
+
+uint32_t gnip_vc_progress(struct gnip_vc *vc)
+{
+    struct gnip_ep *ep = vc->ep;
+    uint32_t done = 0;
+
+    if (gnip_unlikely(__atomic_load_n(&ep->fired.head, __ATOMIC_RELAXED) != NULL))
+        gnip_trigger_fired(ep);
+    if (gnip_unlikely(vc->broken))
+        gnip_vc_fail(vc, FI_EIO);
+    if (gnip_unlikely(vc->state != GNIP_VC_CONNECTED))
+        return gnip_vc_wind_up(vc);
+    if (__atomic_load_n(&vc->rx_events, __ATOMIC_RELAXED) != 0 ||
+        gnip_unlikely(__atomic_load_n(&vc->rx_ready, __ATOMIC_RELAXED) != GNIP_RX_EVENTS))
+        done = receive(vc);
+    if (gnip_unlikely(vc->state != GNIP_VC_CONNECTED))
+        return done;
+    if (!gnip_queue_empty(&vc->work))
+        done += run_work(vc);
+    if (gnip_unlikely(gnip_onesided_waits(vc) || vc->late != 0))
+        done += gnip_onesided_progress(vc);
+    if (gnip_unlikely(ep->mrecv_stalled))
+        gnip_mrecv_retry(ep);
+    if (gnip_unlikely(!gnip_queue_empty(&vc->tx_queue)))
+        done += push(vc);
+    if (gnip_unlikely(gnip_window_due(vc)) && vc->state == GNIP_VC_CONNECTED && !vc->rest_sent)
+        gnip_eager_ack(vc, 0);
+    if (gnip_unlikely(vc->resting))
+        gnip_vc_rest_step(vc);
+    if (gnip_unlikely(must_return(vc)))
+        gnip_vc_schedule(vc);
+    return done;
+}

@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * How connections end. A mailbox must not be used again while the peer may write there, so both
+ * sides agree:
+ *
+ *   A, closes                                   B
+ *   CONNECTED → TERMINATING ── VC_CLOSE ──▶     CONNECTED → TERMINATING, ends what it has for A
+ *   TERMINATED ◀───────── VC_CLOSE_ACK ───────  TERMINATED
+ *
+ * When both close, each takes the other's CLOSE as the answer. A connection that failed has no
+ * mailbox for that: ERROR → TERMINATED, and the peer is told by datagram (CONN_CLOSE). If there is
+ * no answer the mailbox stays unused.
+ */
+#include <stdlib.h>
+
+#include "vc.h"
+
+#define ANSWER_NS 100000000ull /* for requests that are under way when the EP closes */
+#define CLOSE_NS 5000000000ull /* for the peers of connections */
+
+/* ---- what it still has ----------------------------------------------------------------------- */
+
+static void drop(struct gnip_vc *vc, struct gnip_req *req, int error)
+{
+    if (vc->ep->closing && !(req->cold && req->dropped != NULL))
+        gnip_req_put(req);
+    else
+        gnip_req_drop(req, error);
+}
+
+static void drop_queue(struct gnip_vc *vc, int error)
+{
+    struct gnip_queue all = vc->tx_queue; /* what is added meanwhile stays */
+    struct gnip_qlink *link;
+
+    vc->tx_queue.head = vc->tx_queue.tail = NULL;
+    while ((link = gnip_queue_pop(&all)) != NULL)
+        drop(vc, gnip_container(link, struct gnip_req, link), error);
+}
+
+static void drop_work(struct gnip_vc *vc, int error)
+{
+    struct gnip_qlink *link;
+
+    while ((link = gnip_queue_pop(&vc->work)) != NULL)
+        gnip_vc_drop_work(vc, gnip_container(link, struct gnip_req, link), error);
+    vc->grant_deferred = false;
+}
+
+static void flush(struct gnip_vc *vc, int error, bool keep_queue)
+{
+    if (!keep_queue)
+        drop_queue(vc, error);
+    drop_work(vc, error);
+    gnip_onesided_drop(vc, vc->ep->closing ? 0 : error);
+    gnip_req_vc_lost(vc, error);
+    gnip_window_close(vc);
+}
+
+static void lost(struct gnip_vc *vc)
+{
+    if (vc->ep->type == FI_EP_MSG && vc->ep->msg_vc == vc)
+        gnip_msg_lost(vc->ep);
+}
+
+/* ---- ends ------------------------------------------------------------------------------------ */
+
+static bool is_open(const struct gnip_vc *vc)
+{
+    return vc->state == GNIP_VC_CONNECTED || vc->state == GNIP_VC_CONNECTING;
+}
+
+void gnip_vc_terminate(struct gnip_vc *vc, int error, bool keep_queue)
+{
+    if (!is_open(vc)) {
+        gnip_vc_schedule(vc);
+        return;
+    }
+    gnip_vc_move(vc, GNIP_VC_TERMINATING);
+    vc->answer = vc->crossed = vc->posted = false;
+    flush(vc, error, keep_queue);
+    lost(vc);
+    gnip_vc_schedule(vc);
+}
+
+void gnip_vc_fail(struct gnip_vc *vc, int error)
+{
+    vc->broken = false;
+    switch (vc->state) {
+    case GNIP_VC_NONE:
+    case GNIP_VC_CONNECTING:
+    case GNIP_VC_CONNECTED:
+        gnip_vc_move(vc, GNIP_VC_ERROR);
+        vc->answer = vc->crossed = vc->posted = false;
+        flush(vc, error, false);
+        gnip_watch_failed(vc, error);
+        lost(vc);
+        gnip_vc_schedule(vc);
+        break;
+    case GNIP_VC_TERMINATING: /* no answer will come */
+        vc->close_due = vc->ack_due = false;
+        gnip_vc_move(vc, GNIP_VC_ERROR);
+        gnip_vc_schedule(vc);
+        break;
+    default:
+        break;
+    }
+}
+
+void gnip_vc_close(struct gnip_vc *vc)
+{
+    vc->closing = true;
+    switch (vc->state) {
+    case GNIP_VC_NONE:
+        flush(vc, FI_ENOTCONN, false);
+        gnip_vc_move(vc, GNIP_VC_TERMINATED);
+        break;
+    case GNIP_VC_CONNECTING:
+        flush(vc, FI_ENOTCONN, false);
+        if (vc->posted && !vc->peer_gone)
+            break; /* the answer tells that the mailbox is free, or whom to tell */
+        if (vc->answer && !vc->exposed)
+            vc->peer_gone = true; /* it does not know our mailbox; to its request comes a NAK */
+        if (vc->answer)
+            gnip_vc_nak(vc, GNIP_NAK_CLOSING);
+        gnip_vc_terminate(vc, FI_ENOTCONN, false);
+        break;
+    case GNIP_VC_CONNECTED:
+        vc->close_due = !vc->is_self;
+        vc->peer_gone |= vc->is_self;
+        gnip_vc_terminate(vc, FI_ENOTCONN, false);
+        break;
+    default:
+        drop_queue(vc, FI_ENOTCONN);
+        gnip_vc_schedule(vc);
+        break;
+    }
+}
+
+/* ---- the handshake --------------------------------------------------------------------------- */
+
+void gnip_vc_close_arrived(struct gnip_vc *vc)
+{
+    if (vc->state == GNIP_VC_TERMINATING) { /* both at once */
+        vc->close_due = false;
+        vc->peer_gone = vc->close_sent;
+        vc->ack_due = !vc->close_sent;
+        return;
+    }
+    if (vc->rest_sent) /* it takes ours as the answer to its own */
+        vc->peer_gone = true;
+    else
+        vc->ack_due = true;
+    gnip_vc_terminate(vc, FI_ENOTCONN, false);
+}
+
+void gnip_vc_close_ack_arrived(struct gnip_vc *vc)
+{
+    if (vc->state == GNIP_VC_TERMINATING && vc->close_sent) {
+        vc->peer_gone = true;
+    } else if (vc->state == GNIP_VC_CONNECTED && vc->rest_sent) {
+        vc->peer_gone = true;
+        gnip_vc_terminate(vc, 0, true);
+    }
+}
+
+static void told(struct gnip_txd *txd, gni_return_t status)
+{
+    (void)status; /* nic_progress.c fails a VC whose message was lost */
+    gnip_txd_put(txd->nic, txd);
+}
+
+bool gnip_vc_tell(struct gnip_vc *vc, uint8_t kind, enum gnip_close_reason reason)
+{
+    struct gnip_txd *txd = gnip_txd_get(vc->nic, true);
+    struct gnip_header *header;
+
+    if (txd == NULL)
+        return false;
+    header = (struct gnip_header *)txd->buffer;
+    memset(header, 0, sizeof(*header));
+    header->kind = kind;
+    header->a = reason;
+    txd->req = NULL;
+    txd->done = told;
+    if (gnip_vc_smsg(vc, txd, sizeof(*header), NULL, 0) == 0) {
+        vc->nic->ctx->counts.closes += kind == GNIP_VC_CLOSE;
+        gnip_vc_doorbell(vc);
+        return true;
+    }
+    gnip_txd_put(vc->nic, txd);
+    return false;
+}
+
+/* Only what ends the connection matters any more. */
+static void look_for_close(struct gnip_vc *vc)
+{
+    bool release = false;
+    void *message;
+    uint8_t tag;
+
+    __atomic_store_n(&vc->rx_events, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&vc->rx_ready, GNIP_RX_EVENTS, __ATOMIC_RELAXED);
+    while (!vc->peer_gone && !vc->ack_due && gnip_vc_next_message(vc, release, &message, &tag)) {
+        if (tag == GNIP_VC_CLOSE)
+            gnip_vc_close_arrived(vc);
+        else if (tag == GNIP_VC_CLOSE_ACK)
+            gnip_vc_close_ack_arrived(vc);
+        release = true;
+    }
+}
+
+/* Nothing more is to be said or heard. */
+static bool agreed(struct gnip_vc *vc)
+{
+    if (vc->gni_ep == NULL)
+        return true;
+    if (vc->close_due && gnip_vc_tell(vc, GNIP_VC_CLOSE, GNIP_CLOSE_END)) {
+        vc->close_due = false;
+        vc->close_sent = true;
+    }
+    if (vc->close_sent && !vc->peer_gone && !vc->ack_due)
+        look_for_close(vc);
+    if (vc->ack_due && gnip_vc_tell(vc, GNIP_VC_CLOSE_ACK, GNIP_CLOSE_END)) {
+        vc->ack_due = false;
+        vc->ack_sent = true;
+        vc->peer_gone = true; /* it says nothing after its CLOSE */
+    }
+    if (vc->broken)
+        gnip_vc_fail(vc, FI_EIO);
+    return vc->state == GNIP_VC_TERMINATING && !vc->close_due && !vc->ack_due && vc->peer_gone;
+}
+
+/* ---- what GNI has ---------------------------------------------------------------------------- */
+
+/* False: transactions are under way; their events bring it back here. */
+static bool unbind(struct gnip_vc *vc)
+{
+    gni_return_t rc;
+
+    if (vc->gni_ep == NULL)
+        return true;
+    gnip_take(&vc->nic->lock);
+    rc = GNI_EpUnbind(vc->gni_ep);
+    if (rc != GNI_RC_NOT_DONE) {
+        GNI_EpDestroy(vc->gni_ep);
+        vc->gni_ep = NULL;
+    }
+    gnip_give(&vc->nic->lock);
+    return rc != GNI_RC_NOT_DONE;
+}
+
+/* A peer that does not know yet. */
+static void tell_by_datagram(struct gnip_vc *vc)
+{
+    struct gnip_conn_short message = {
+        .type = GNIP_CONN_CLOSE,
+        .version = GNIP_WIRE_VERSION,
+        .target_cdm = vc->peer.cdm_id,
+        .target_vc = vc->peer_id,
+        .source_vc = vc->id,
+        .incarnation = vc->incarnation,
+        .source_cdm = vc->ep->name.cdm_id,
+    };
+
+    if (vc->peer_id != 0 && vc->ep->type != FI_EP_MSG)
+        gnip_vc_send_short(vc->ep->cm_nic, vc->peer.device_addr, vc->peer.cm_nic_cdm_id, &message);
+}
+
+static void give_mailbox_back(struct gnip_vc *vc)
+{
+    if (!vc->exposed || vc->peer_gone) {
+        gnip_mbox_put(vc->nic, &vc->mbox);
+        return;
+    }
+    gnip_mbox_lose(vc->nic, &vc->old_mbox);
+    vc->old_mbox = vc->mbox;
+    vc->old_id = vc->id;
+    memset(&vc->mbox, 0, sizeof(vc->mbox));
+    tell_by_datagram(vc);
+}
+
+static void end(struct gnip_vc *vc)
+{
+    give_mailbox_back(vc);
+    gnip_window_close(vc);
+    if (vc->id != 0)
+        gnip_vc_id_put(vc->nic, vc->id);
+    vc->id = vc->peer_id = 0;
+    vc->close_sent = vc->ack_sent = vc->close_due = vc->ack_due = false;
+    vc->exposed = vc->peer_gone = vc->broken = false;
+    vc->resting = vc->rest_sent = vc->rest_asked = false;
+    gnip_vc_move(vc, GNIP_VC_TERMINATED);
+    gnip_vc_resume(vc);
+}
+
+void gnip_vc_resume(struct gnip_vc *vc)
+{
+    struct gnip_conn *conn = vc->request;
+
+    if (vc->closing)
+        return;
+    if (conn != NULL) {
+        vc->request = NULL;
+        gnip_vc_move(vc, GNIP_VC_NONE);
+        gnip_vc_take_request(vc, conn);
+        free(conn);
+    } else if (!gnip_queue_empty(&vc->tx_queue)) {
+        gnip_vc_connect(vc);
+    } else {
+        gnip_vc_schedule(vc); /* to be reaped */
+    }
+}
+
+uint32_t gnip_vc_wind_up(struct gnip_vc *vc)
+{
+    switch (vc->state) {
+    case GNIP_VC_TERMINATING:
+        if (!agreed(vc)) {
+            if (vc->close_due || vc->ack_due || vc->state == GNIP_VC_ERROR)
+                gnip_vc_schedule(vc); /* no descriptor or no credit */
+            return 0;
+        }
+        break;
+    case GNIP_VC_ERROR:
+        break;
+    case GNIP_VC_TERMINATED:
+        if (!gnip_queue_empty(&vc->tx_queue))
+            gnip_vc_connect(vc);
+        return 0;
+    default:
+        return 0;
+    }
+    if (!unbind(vc))
+        return 0;
+    end(vc);
+    return 1;
+}
+
+/* ---- the object ------------------------------------------------------------------------------ */
+
+bool gnip_vc_close_done(struct gnip_vc *vc)
+{
+    return vc->state == GNIP_VC_TERMINATED;
+}
+
+/* Without the peer and without the NIC. ep->lock is held. */
+static void abandon(struct gnip_vc *vc)
+{
+    struct gnip_nic *nic = vc->nic;
+    uint32_t messages;
+
+    if (vc->state == GNIP_VC_TERMINATED)
+        return;
+    if (is_open(vc) || vc->state == GNIP_VC_NONE)
+        gnip_vc_fail(vc, FI_ENOTCONN);
+    if (vc->gni_ep != NULL) {
+        gnip_take(&nic->lock);
+        GNI_EpDestroy(vc->gni_ep);
+        gnip_give(&nic->lock);
+        vc->gni_ep = NULL;
+        messages = gnip_txd_forget(nic, vc);
+        __atomic_sub_fetch(&vc->pins, messages, __ATOMIC_SEQ_CST);
+    }
+    vc->closing = true;
+    end(vc);
+}
+
+void gnip_vc_free(struct gnip_vc *vc)
+{
+    struct gnip_nic *nic = vc->nic;
+    struct gnip_ep *ep = vc->ep;
+
+    gnip_take(&ep->lock);
+    vc->closing = true;
+    abandon(vc);
+    gnip_give(&ep->lock);
+    if (ep->cm_nic != NULL)
+        gnip_cm_work_remove(ep->cm_nic, &vc->connect);
+    gnip_take(&nic->vc_lock);
+    gnip_vc_unlink(nic, vc);
+    gnip_give(&nic->vc_lock);
+    gnip_gate_wait(&nic->gate, &vc->pins);
+    gnip_take(&ep->lock);
+    gnip_mbox_lose(nic, &vc->old_mbox);
+    gnip_vc_detach(vc);
+    gnip_give(&ep->lock);
+    gnip_vc_pool(vc);
+}
+
+/* Nobody knows it: no operation, no message that came from it, no work. */
+static bool forgotten(const struct gnip_vc *vc)
+{
+    return vc->ep->type != FI_EP_MSG && !vc->closing && !vc->parked && !vc->starved &&
+           vc->outstanding == 0 && vc->request == NULL && vc->more == NULL && !vc->connect.queued &&
+           !vc->connect.running && gnip_queue_empty(&vc->tx_queue) && gnip_queue_empty(&vc->work) &&
+           gnip_queue_empty(&vc->notices);
+}
+
+bool gnip_vc_reap(struct gnip_vc *vc)
+{
+    struct gnip_nic *nic = vc->nic;
+    bool alone;
+
+    if (!forgotten(vc))
+        return false;
+    gnip_take(&nic->vc_lock);
+    alone = __atomic_load_n(&vc->pins, __ATOMIC_SEQ_CST) == 1 && !gnip_linked(&vc->ready_link);
+    gnip_give(&nic->vc_lock);
+    if (!alone) {
+        gnip_vc_schedule(vc);
+        return false;
+    }
+    gnip_mbox_lose(nic, &vc->old_mbox);
+    gnip_vc_detach(vc);
+    gnip_vc_pool(vc);
+    return true;
+}
+
+/* ---- all of an endpoint ---------------------------------------------------------------------- */
+
+static struct gnip_vc *vc_at(struct gnip_link *link)
+{
+    return gnip_container(link, struct gnip_vc, ep_link);
+}
+
+/* Whether some are not over yet. connecting: only those that wait for an answer count. */
+static bool some_left(struct gnip_ep *ep, bool connecting)
+{
+    struct gnip_link *link;
+    bool left = false;
+
+    gnip_take(&ep->lock);
+    for (link = ep->vcs.next; link != &ep->vcs && !left; link = link->next)
+        left = connecting ? vc_at(link)->state == GNIP_VC_CONNECTING
+                          : vc_at(link)->state != GNIP_VC_TERMINATED;
+    gnip_give(&ep->lock);
+    return left;
+}
+
+static void wait_for(struct gnip_ep *ep, bool connecting, uint64_t nanoseconds)
+{
+    struct port_timer timer;
+    uint32_t polls, done;
+
+    if (!some_left(ep, connecting))
+        return;
+    gnip_take(&ep->lock);
+    ep->closer = port_thread_self();
+    gnip_give(&ep->lock);
+    port_timer_start(&timer, nanoseconds);
+    do {
+        polls = 0;
+        done = gnip_nic_progress(ep->nic, &polls);
+        done += gnip_cm_nic_progress(ep->cm_nic, &polls);
+        if (done == 0)
+            port_idle(&timer, true);
+    } while (some_left(ep, connecting) && !port_timer_rang(&timer));
+    port_timer_stop(&timer);
+    gnip_take(&ep->lock);
+    ep->closer = NULL;
+    gnip_give(&ep->lock);
+}
+
+static void abandon_connecting(struct gnip_ep *ep)
+{
+    struct gnip_link *link;
+
+    gnip_take(&ep->lock);
+    for (link = ep->vcs.next; link != &ep->vcs; link = link->next)
+        if (vc_at(link)->state == GNIP_VC_CONNECTING)
+            abandon(vc_at(link));
+    gnip_give(&ep->lock);
+}
+
+void gnip_vcs_close(struct gnip_ep *ep)
+{
+    struct gnip_link *link;
+    struct gnip_vc *vc;
+
+    gnip_take(&ep->lock);
+    for (link = ep->vcs.next; link != &ep->vcs; link = link->next)
+        gnip_vc_close(vc_at(link));
+    gnip_give(&ep->lock);
+    wait_for(ep, true, ANSWER_NS);
+    abandon_connecting(ep);
+    wait_for(ep, false, CLOSE_NS);
+    gnip_cm_nic_remove_ep(ep->cm_nic, ep);
+    for (;;) {
+        gnip_take(&ep->lock);
+        vc = gnip_list_empty(&ep->vcs) ? NULL : vc_at(ep->vcs.next);
+        gnip_give(&ep->lock);
+        if (vc == NULL)
+            return;
+        gnip_vc_free(vc);
+    }
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What PMI-1 keeps besides the client: found out once, as its callers ask often. */
+#ifndef JACQUARD_PMI2_PMI1_H
+#define JACQUARD_PMI2_PMI1_H
+
+#include "client.h"
+
+struct pmi1_state {
+    char name[PMI2_JOBID_MAX + 1]; /* of the job */
+    uint32_t *node_of; /* each rank; NULL: not asked for yet */
+    uint32_t collectives; /* that went through the space of keys */
+    struct pmi2_buffer pairs; /* of the iteration */
+    struct pmi2_decoder iteration;
+};
+
+/* Of the open client; NULL: *code says why. */
+struct pmi1_state *pmi1_state_get(struct pmi2_client *client, int *code);
+/* The nodes of all ranks, in the state. */
+int pmi1_nodes(struct pmi2_client *client, struct pmi1_state *state);
+/* As functions of PMI-1 give texts: all of it, or an error. */
+int pmi1_give_text(const char *text, char *to, int length);
+/* Processes on the caller's node; the first `room` of them, ascending, in `ranks`. */
+int pmi1_clique(int *ranks, int room, int *size);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The processes of one node: starts those of each job that the node's server learns of, moves
+ * their output and input, and says when they have ended. Used by pmrun for its own node and by
+ * pmproxy for any other.
+ */
+#ifndef JACQUARD_PMRUN_AGENT_H
+#define JACQUARD_PMRUN_AGENT_H
+
+#include "launch.h"
+#include "shell.h"
+
+enum { AGENT_OUT, AGENT_ERROR };
+
+struct agent_start { /* of one rank: its process, or why there is none */
+    uint32_t rank;
+    pid_t pid; /* -1: none */
+    int error;
+    const char *step; /* that failed: "program", "wdir", "exec", "fork", "stopped" */
+};
+
+/* What an agent tells; strings and bytes are valid during the call. */
+struct agent_events {
+    void (*started)(void *owner, const char *job, const struct agent_start *starts, guint count);
+    /* Its exit status and the ends of its streams have come. */
+    void (*ended)(void *owner, const char *job, uint32_t rank, pid_t pid, int status,
+                  enum pmi2_rank_state state);
+    /* Whole lines, unless the stream has ended or a line is very long. */
+    void (*output)(void *owner, const char *job, uint32_t rank, int stream, const char *bytes,
+                   gsize length);
+    void (*taken)(void *owner, const char *job); /* the process has taken its input */
+    void (*warning)(void *owner, const char *text);
+};
+
+struct agent;
+/* own_input: descriptor that the rank with the standard input gets as it is; -1: agent_input(). */
+struct agent *agent_new(struct shell *shell, uint32_t node, const char *host, int own_input,
+                        const struct agent_events *events, void *owner);
+void agent_free(struct agent *agent); /* after the loop has been run to its end */
+
+/* PMI2_ACTION_JOB, _JOB_END, _KILL, _RANK_STATE. */
+void agent_act(struct agent *agent, const struct pmi2_action *action);
+/* To one process of the node (with its group) or, NO_RANK, all of the job. */
+void agent_signal(struct agent *agent, const char *job, uint32_t rank, int signal);
+void agent_pause(struct agent *agent, gboolean pause); /* output is not read meanwhile */
+void agent_input(struct agent *agent, const char *job, uint32_t rank, const void *bytes,
+                 gsize length); /* 0: the end */
+/* Kills everything at once, without waiting. */
+void agent_kill(struct agent *agent);
+gboolean agent_is_idle(const struct agent *agent); /* no process is left */
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The root's side of a launch: which jobs there are, how their ranks end, what that means for the
+ * others, what pmrun says about it and exits with.
+ */
+#ifndef JACQUARD_PMRUN_CONTROL_H
+#define JACQUARD_PMRUN_CONTROL_H
+
+#include "agent.h"
+#include "hosts.h"
+#include "options.h"
+#include "output.h"
+
+struct control;
+struct control_config {
+    struct shell *shell;
+    const struct options *options;
+    const GPtrArray *hosts;
+    const char *libraries; /* folder of libpmi */
+    int own_input; /* -1: input is forwarded */
+    uint32_t own_node; /* node that pmrun serves itself; PMI2_NO_NODE */
+};
+struct control *control_new(const struct control_config *config);
+/* Kills what is left, writes what waits; then the loop must run once more before control_free(). */
+void control_close(struct control *control);
+void control_free(struct control *control);
+
+/* The job of the command line. FALSE: it could not be (said already). */
+gboolean control_start(struct control *control);
+void control_act(struct control *control, const struct pmi2_action *action);
+/* Ends all jobs: TERM, and KILL after two seconds; the status if none was worse before. */
+void control_end(struct control *control, int status, const char *why);
+/* No job could be begun: pmrun ends with that status. */
+void control_fail(struct control *control, int status);
+/* A server is gone, with all processes of nodes [first, last). */
+void control_lost(struct control *control, uint32_t first, uint32_t last);
+void control_say(struct control *control, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void control_explain(struct control *control, const char *format, ...) /* --verbose */
+    __attribute__((format(printf, 2, 3)));
+int control_status(const struct control *control);
+
+#endif

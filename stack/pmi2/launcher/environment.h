@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The environment of a job's processes: what they inherit, what --genv and --env add, what the
+ * launcher itself sets. Precedence from low to high in this order.
+ */
+#ifndef JACQUARD_PMRUN_ENVIRONMENT_H
+#define JACQUARD_PMRUN_ENVIRONMENT_H
+
+#include <glib.h>
+
+enum inherit {
+    INHERIT_UNSAID, /* of an executable: as all; of all: everything */
+    INHERIT_ALL,
+    INHERIT_NONE,
+    INHERIT_LIST
+};
+
+struct environment_rules {
+    enum inherit inherit;
+    char **list; /* INHERIT_LIST: names */
+    GPtrArray *set; /* "NAME=value", later ones win; NULL: none */
+};
+void environment_rules_clear(struct environment_rules *rules);
+void environment_rules_set(struct environment_rules *rules, const char *name, const char *value);
+
+/*
+ * "NAME=value" strings of one executable's processes, without what is different for each rank;
+ * sorted by nothing, each name once. Variables of an outer launcher (PMI_*, PMIX_*, HYDI_*,
+ * HYDRA_*, MPI_LOCAL*, FLUX_*) are never inherited. g_strfreev().
+ */
+char **environment_make(char *const *inherited, const struct environment_rules *all,
+                        const struct environment_rules *own);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* An agent's events and orders as messages between servers. */
+#ifndef JACQUARD_PMRUN_FORWARD_H
+#define JACQUARD_PMRUN_FORWARD_H
+
+#include "agent.h"
+
+/* For agents of further nodes: each event goes up. Their owner is the struct pmi2_server. */
+extern const struct agent_events forward_events;
+/* At the root: a message from a node as the event it was. Malformed ones are dropped. */
+void forward_deliver(uint32_t kind, const void *bytes, size_t length,
+                     const struct agent_events *events, void *owner);
+/* On a node: an order of the root. */
+void forward_obey(uint32_t kind, const void *bytes, size_t length, struct agent *agent);
+
+#endif

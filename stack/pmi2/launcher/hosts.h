@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Where processes run: hosts as the user lists them, and the node of each rank. A node is one entry
+ * of the list: a host that is listed again is another node.
+ */
+#ifndef JACQUARD_PMRUN_HOSTS_H
+#define JACQUARD_PMRUN_HOSTS_H
+
+#include <glib.h>
+#include <stdint.h>
+
+struct host {
+    char *name;
+    uint32_t slots; /* at least 1 */
+    char *user; /* to log in as; NULL: the same */
+    char *binding; /* instead of --bind-to; NULL: none */
+    char **variables; /* "NAME=value" of its processes; NULL: none */
+};
+
+GPtrArray *hosts_new(void); /* empty; it frees its elements */
+/* `a:2,b,c:3`: an array of struct host, which frees its elements. NULL: *error. */
+GPtrArray *hosts_parse_list(const char *text, GError **error);
+/* A host file: one `name[:slots] [user=name] [binding=...]` a line, # begins a comment. */
+GPtrArray *hosts_read_file(const char *path, GError **error);
+/* What a batch system says in the environment (Slurm); NULL without *error: there is none. */
+GPtrArray *hosts_of_allocation(GError **error);
+GPtrArray *hosts_local(void); /* this machine, one slot */
+
+uint32_t hosts_slots(const GPtrArray *hosts); /* of all together */
+/*
+ * node_of[0..ranks): fills each host's slots (or `per_node`, unless 0) in order, and begins again
+ * when all are full.
+ */
+void hosts_place(const GPtrArray *hosts, uint32_t per_node, uint32_t ranks, uint32_t *node_of);
+/* Is it this machine: its name, localhost, or an address of it. */
+gboolean host_is_local(const char *name);
+
+#endif

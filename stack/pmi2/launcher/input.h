@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* pmrun's standard input on its way to one rank: what the rank has not taken is not read. */
+#ifndef JACQUARD_PMRUN_INPUT_H
+#define JACQUARD_PMRUN_INPUT_H
+
+#include <glib.h>
+#include <uv.h>
+
+struct input;
+struct input *input_new(uv_loop_t *loop, const char *job, uint32_t rank,
+                        void (*give)(void *owner, const char *job, uint32_t rank, const void *bytes,
+                                     gsize length), /* 0: the end */
+                        void *owner);
+/* A process has started: if it is the one, reading begins. NULL: nothing. */
+void input_begin(struct input *input, const char *job, uint32_t rank);
+/* What was given has been taken; or the terminal is ours again. NULL: nothing. */
+void input_go_on(struct input *input);
+void input_close(struct input *input); /* g_free() after a turn of the loop; NULL: nothing */
+
+#endif

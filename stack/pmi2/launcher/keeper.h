@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A small process that outlives the launcher by a moment: when the launcher dies, whatever killed
+ * it, the keeper kills the process groups it was told of. The kernel kills the ranks themselves
+ * then, but not what they have started.
+ */
+#ifndef JACQUARD_PMRUN_KEEPER_H
+#define JACQUARD_PMRUN_KEEPER_H
+
+#include <sys/types.h>
+
+void keeper_start(void); /* once, early: it is a copy of the launcher */
+void keeper_add(pid_t group);
+void keeper_remove(pid_t group);
+
+#endif

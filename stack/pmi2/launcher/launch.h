@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What servers of one launch tell each other beyond PMI: how the processes of a job are started,
+ * as the `launch` bytes of pmi2_job_info, and messages between the root and the nodes. GVariants in
+ * the byte order of the machine; whatever is not in normal form is refused.
+ */
+#ifndef JACQUARD_PMRUN_LAUNCH_H
+#define JACQUARD_PMRUN_LAUNCH_H
+
+#include <glib.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define NO_RANK UINT32_MAX
+
+struct program {
+    char **argv; /* the name first */
+    char **environment;
+    char *wdir, *path; /* NULL: not said */
+    char *bind_to, *map_by, *membind;
+};
+void program_free(gpointer program);
+
+struct node_settings { /* what is different on a node */
+    uint32_t node;
+    char *bind_to; /* of a host file: instead of the programs'; NULL: theirs */
+    char **variables; /* "NAME=value" of its processes; NULL: none */
+};
+void node_settings_free(gpointer settings);
+
+enum launch_port { LAUNCH_NO_PORT, LAUNCH_PORT_USER, LAUNCH_PORT_CHALLENGE, LAUNCH_PORT_DRAFT };
+
+struct launch {
+    GPtrArray *programs; /* struct program, one for each executable of the job */
+    uint32_t stdin_rank; /* NO_RANK: none */
+    enum launch_port port; /* how processes reach PMI */
+    gboolean open_mpi;
+    gboolean fabric; /* processes are told their rank as on a Cray system */
+    char *libraries; /* folder of our libpmi, or "" */
+    GPtrArray *nodes; /* struct node_settings */
+};
+/* What the processes of a program are bound to on a node; NULL: nothing. */
+const char *launch_binding(const struct launch *launch, const struct program *program,
+                           uint32_t node);
+/* "NAME=value" of a node's processes; never NULL. */
+char *const *launch_variables(const struct launch *launch, uint32_t node);
+GBytes *launch_pack(const struct launch *launch);
+struct launch *launch_unpack(const void *bytes, size_t length); /* NULL: malformed */
+void launch_free(struct launch *launch);
+
+/* Between pmrun and a node's pmproxy. */
+enum message {
+    MESSAGE_STARTED = 1, /* up */
+    MESSAGE_ENDED, /* up */
+    MESSAGE_OUTPUT, /* up */
+    MESSAGE_TAKEN, /* up: the input sent before was taken */
+    MESSAGE_WARNING, /* up: text for the user */
+    MESSAGE_LOST, /* up: servers of nodes [first, last) are gone */
+    MESSAGE_SIGNAL, /* down */
+    MESSAGE_PAUSE, /* down: output shall wait, or may come again */
+    MESSAGE_INPUT, /* down */
+};
+#define STARTED_TYPE "(sa(uiis))" /* job; rank, pid, errno, failed step */
+#define ENDED_TYPE "(suiii)" /* job, rank, pid, wait status, PMI state */
+#define OUTPUT_TYPE "(suyay)" /* job, rank, stream, bytes */
+#define SIGNAL_TYPE "(sui)" /* job, rank or NO_RANK, signal */
+#define INPUT_TYPE "(suay)" /* job, rank, bytes; none: the end */
+#define TEXT_TYPE "s"
+#define LOST_TYPE "(uu)"
+#define PAUSE_TYPE "b"
+/* NULL: not in normal form. g_variant_unref(). */
+GVariant *message_read(const char *type, const void *bytes, size_t length);
+
+#endif

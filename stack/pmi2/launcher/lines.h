@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* A stream of bytes cut into whole lines, so that those of several processes do not mix. */
+#ifndef JACQUARD_PMRUN_LINES_H
+#define JACQUARD_PMRUN_LINES_H
+
+#include <glib.h>
+
+#define LINES_LONGEST (1u << 20) /* a longer line is passed on in parts */
+
+struct lines {
+    GString *begun; /* without its end yet; NULL: none */
+};
+
+/* Gives whole lines, one or more at a time, to `take`. */
+void lines_feed(struct lines *lines, const char *bytes, gsize length,
+                void (*take)(void *owner, const char *bytes, gsize length), void *owner);
+/* The stream has ended: what was begun is given as it is. */
+void lines_end(struct lines *lines, void (*take)(void *owner, const char *bytes, gsize length),
+               void *owner);
+
+#endif

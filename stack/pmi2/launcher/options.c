@@ -1,0 +1,648 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#define _GNU_SOURCE /* getopt_long_only */
+#include "options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RANKS_MAX 1000000
+
+enum option_code {
+    OPT_HELP = 256,
+    OPT_VERSION,
+    OPT_LIST_OPTIONS,
+    OPT_N,
+    OPT_HOSTS,
+    OPT_HOSTFILE,
+    OPT_PPN,
+    OPT_FABRIC,
+    OPT_FABRIC_REPORT,
+    OPT_LAUNCHER,
+    OPT_LAUNCHER_EXEC,
+    OPT_IFACE,
+    OPT_LOCALHOST,
+    OPT_ENV,
+    OPT_ENVLIST,
+    OPT_ENVNONE,
+    OPT_ENVALL,
+    OPT_GENV,
+    OPT_GENVLIST,
+    OPT_GENVNONE,
+    OPT_GENVALL,
+    OPT_WDIR,
+    OPT_PATH,
+    OPT_LABEL,
+    OPT_PATTERN,
+    OPT_OUTFILE,
+    OPT_ERRFILE,
+    OPT_BIND_TO,
+    OPT_MAP_BY,
+    OPT_MEMBIND,
+    OPT_USIZE,
+    OPT_STDIN,
+    OPT_TIMEOUT,
+    OPT_EXIT_CODE,
+    OPT_EXITCODES,
+    OPT_KEEP,
+    OPT_CLEANUP,
+    OPT_PORT,
+    OPT_AUTH,
+    OPT_OMPI,
+    OPT_FANOUT,
+    OPT_SPAWNED,
+    OPT_CONFIGFILE,
+    OPT_VERBOSE,
+};
+
+struct entry {
+    const char *name;
+    enum option_code option;
+    const char *argument; /* NULL: none */
+    const char *meaning; /* NULL: another name of the one above */
+};
+
+/* In the order of --help. An entry without a meaning is another name of the one before it. */
+static const struct entry entries[] = {
+    {"n", OPT_N, "COUNT", "processes of this executable (all slots of the hosts)"},
+    {"np", OPT_N, "COUNT", NULL},
+    {"hosts", OPT_HOSTS, "LIST", "where to run: name[:slots],... (the allocation's, or this host)"},
+    {"host", OPT_HOSTS, "LIST", NULL},
+    {"hostlist", OPT_HOSTS, "LIST", NULL},
+    {"hostfile", OPT_HOSTFILE, "FILE",
+     "the same, one host a line: name[:slots] [user=NAME] [binding=WHAT]"},
+    {"f", OPT_HOSTFILE, "FILE", NULL},
+    {"machinefile", OPT_HOSTFILE, "FILE", NULL},
+    {"ppn", OPT_PPN, "COUNT", "processes per host, whatever the slots"},
+    {"fabric", OPT_FABRIC, "[FILE.yaml]",
+     "on the nodes of an emulated Cray XC, of that scenario or the default one"},
+    {"fabric-report", OPT_FABRIC_REPORT, "FILE", "where its report goes; none (standard error)"},
+    {"launcher", OPT_LAUNCHER, "HOW",
+     "to reach hosts: ssh, rsh, slurm, fork (all here), or a command"},
+    {"bootstrap", OPT_LAUNCHER, "HOW", NULL},
+    {"launcher-exec", OPT_LAUNCHER_EXEC, "FILE", "the program of that launcher"},
+    {"bootstrap-exec", OPT_LAUNCHER_EXEC, "FILE", NULL},
+    {"iface", OPT_IFACE, "NAME", "network interface that other hosts connect to"},
+    {"localhost", OPT_LOCALHOST, "NAME", "what other hosts call this one"},
+    {"env", OPT_ENV, "NAME VALUE", "sets a variable of this executable"},
+    {"envlist", OPT_ENVLIST, "NAMES", "this executable inherits only these variables"},
+    {"envnone", OPT_ENVNONE, NULL, "... none"},
+    {"envall", OPT_ENVALL, NULL, "... all"},
+    {"genv", OPT_GENV, "NAME VALUE", "sets a variable of all executables"},
+    {"genvlist", OPT_GENVLIST, "NAMES", "all executables inherit only these variables"},
+    {"genvnone", OPT_GENVNONE, NULL, "... none"},
+    {"genvall", OPT_GENVALL, NULL, "... all"},
+    {"wdir", OPT_WDIR, "DIR", "working directory of this executable"},
+    {"path", OPT_PATH, "DIRS", "where to search this executable"},
+    {"l", OPT_LABEL, NULL, "begins each line of output with [rank]"},
+    {"prepend-rank", OPT_LABEL, NULL, NULL},
+    {"prepend-pattern", OPT_PATTERN, "TEXT",
+     "the same with %r rank, %g job, %p proxy, %h host, %t seconds"},
+    {"outfile-pattern", OPT_OUTFILE, "FILE", "output into files, with the same letters"},
+    {"outfile", OPT_OUTFILE, "FILE", NULL},
+    {"errfile-pattern", OPT_ERRFILE, "FILE", "error output into files"},
+    {"errfile", OPT_ERRFILE, "FILE", NULL},
+    {"bind-to", OPT_BIND_TO, "WHAT",
+     "none, core[:n], hwthread[:n], socket, numa, l3cache, ..., user:0+2,1"},
+    {"binding", OPT_BIND_TO, "WHAT", NULL},
+    {"map-by", OPT_MAP_BY, "WHAT", "how the places follow each other (as bind-to)"},
+    {"membind", OPT_MEMBIND, "WHAT", "none, firsttouch, nexttouch, bind:LIST, interleave:LIST"},
+    {"usize", OPT_USIZE, "SIZE", "universe: SYSTEM, INFINITE or a number (the slots)"},
+    {"stdin", OPT_STDIN, "RANK", "who gets the standard input: a rank (0), or none"},
+    {"timeout", OPT_TIMEOUT, "SECONDS", "ends the job after so long, status 255"},
+    {"exit-code", OPT_EXIT_CODE, "RULE", "of several: max (default), or, shell (128 + signal)"},
+    {"print-all-exitcodes", OPT_EXITCODES, NULL, "says how each rank ended"},
+    {"disable-auto-cleanup", OPT_KEEP, NULL, "ranks go on when one dies; they get SIGUSR1"},
+    {"dac", OPT_KEEP, NULL, NULL},
+    {"enable-auto-cleanup", OPT_CLEANUP, NULL, "they do not (the default)"},
+    {"pmi-port", OPT_PORT, NULL, "processes reach PMI by a port instead of a descriptor"},
+    {"auth", OPT_AUTH, "HOW", "proof asked on ports: user (default), challenge, draft"},
+    {"ompi", OPT_OMPI, NULL, "for Open MPI programs: shows them the way to libpmi"},
+    {"fanout", OPT_FANOUT, "COUNT", "proxies below one server of the tree (16)"},
+    {"max-spawned", OPT_SPAWNED, "COUNT", "processes that a job may spawn (1024)"},
+    {"configfile", OPT_CONFIGFILE, "FILE", "executables with their options, one a line"},
+    {"verbose", OPT_VERBOSE, NULL, "explains what is done"},
+    {"v", OPT_VERBOSE, NULL, NULL},
+    {"help", OPT_HELP, NULL, "this"},
+    {"h", OPT_HELP, NULL, NULL},
+    {"version", OPT_VERSION, NULL, "the version"},
+    {"list-options", OPT_LIST_OPTIONS, NULL, "the options as a table"},
+};
+
+/* ---- what it says ---------------------------------------------------------------------------- */
+
+void options_list(void)
+{
+    size_t i;
+
+    for (i = 0; i < G_N_ELEMENTS(entries); i++)
+        printf("%s\t%s\t%s\n", entries[i].name,
+               entries[i].argument != NULL ? entries[i].argument : "",
+               entries[i].meaning != NULL ? entries[i].meaning : "");
+}
+
+static void help(void)
+{
+    size_t i, j;
+
+    puts("usage: pmrun [OPTIONS] PROGRAM [ARGUMENTS] [: [OPTIONS] PROGRAM [ARGUMENTS]]...\n\n"
+         "Starts the processes of a parallel job and serves them PMI-1 and PMI-2.\n");
+    for (i = 0; i < G_N_ELEMENTS(entries); i++) {
+        GString *names;
+
+        if (entries[i].meaning == NULL)
+            continue;
+        names = g_string_new(NULL);
+        for (j = i; j < G_N_ELEMENTS(entries) && (j == i || entries[j].meaning == NULL); j++)
+            g_string_append_printf(names, "%s-%s", j > i ? ", " : "", entries[j].name);
+        if (entries[i].argument != NULL)
+            g_string_append_printf(names, " %s", entries[i].argument);
+        printf("  %-38s %s\n", names->str, entries[i].meaning);
+        g_string_free(names, TRUE);
+    }
+    puts("\nManual: man pmrun, docs/pmrun.md.");
+}
+
+/* ---- errors ---------------------------------------------------------------------------------- */
+
+__attribute__((format(printf, 2, 3))) static gboolean bad(GError **error, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    if (error != NULL && *error == NULL)
+        *error = g_error_new_valist(G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, format, arguments);
+    va_end(arguments);
+    return FALSE;
+}
+
+static enum options_result refused(GError **error, const char *text)
+{
+    bad(error, "%s", text);
+    return OPTIONS_BAD;
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+static gboolean count_of(const char *name, const char *text, uint32_t maximum, uint32_t *value,
+                         GError **error)
+{
+    guint64 number = 0;
+
+    if (!g_ascii_string_to_unsigned(text, 10, 1, maximum, &number, NULL))
+        return bad(error, "-%s %s: a number from 1 to %u is needed", name, text, maximum);
+    *value = (uint32_t)number;
+    return TRUE;
+}
+
+static gboolean universe_of(const char *text, int64_t *value, GError **error)
+{
+    uint32_t count = 0;
+
+    if (g_ascii_strcasecmp(text, "infinite") == 0)
+        *value = UNIVERSE_INFINITE;
+    else if (g_ascii_strcasecmp(text, "system") == 0)
+        *value = UNIVERSE_SYSTEM;
+    else if (count_of("usize", text, G_MAXINT32, &count, NULL))
+        *value = count;
+    else
+        return bad(error, "-usize %s: SYSTEM, INFINITE or a number from 1 is needed", text);
+    return TRUE;
+}
+
+static gboolean timeout_of(const char *name, const char *text, double *value, GError **error)
+{
+    char *end;
+    double seconds = g_ascii_strtod(text, &end);
+
+    if (end == text || *end != '\0' || !(seconds > 0 && seconds < 1e9))
+        return bad(error, "%s %s: seconds above 0 are needed", name, text);
+    *value = seconds;
+    return TRUE;
+}
+
+static gboolean stdin_of(const char *text, uint32_t *value, GError **error)
+{
+    guint64 number;
+
+    if (g_ascii_strcasecmp(text, "none") == 0)
+        *value = UINT32_MAX;
+    else if (g_ascii_string_to_unsigned(text, 10, 0, RANKS_MAX - 1, &number, NULL))
+        *value = (uint32_t)number;
+    else
+        return bad(error, "-stdin %s: a rank or none is needed", text);
+    return TRUE;
+}
+
+static gboolean word_of(const char *name, const char *text, const char *const *words, int *value,
+                        GError **error)
+{
+    char *all;
+
+    for (*value = 0; words[*value] != NULL; ++*value)
+        if (g_ascii_strcasecmp(words[*value], text) == 0)
+            return TRUE;
+    all = g_strjoinv(", ", (char **)words);
+    bad(error, "-%s %s: one of %s is needed", name, text, all);
+    g_free(all);
+    return FALSE;
+}
+
+static void replace(char **where, const char *text)
+{
+    g_free(*where);
+    *where = g_strdup(text);
+}
+
+static void inherit(struct environment_rules *rules, enum inherit what, const char *names)
+{
+    rules->inherit = what;
+    g_strfreev(rules->list);
+    rules->list = names != NULL ? g_strsplit(names, ",", -1) : NULL;
+}
+
+/* ---- one option ------------------------------------------------------------------------------ */
+
+/* A variable: `NAME VALUE` in two words, or `NAME=VALUE` in one. */
+static gboolean variable(struct environment_rules *rules, const char *text, int argc, char **argv,
+                         GError **error)
+{
+    const char *equal = strchr(text, '=');
+    char *name = equal != NULL ? g_strndup(text, (gsize)(equal - text)) : g_strdup(text);
+    gboolean good = *name != '\0' && (equal != NULL || optind < argc);
+
+    if (good)
+        environment_rules_set(rules, name, equal != NULL ? equal + 1 : argv[optind++]);
+    else
+        bad(error, "-env %s: a name and a value are needed", text);
+    g_free(name);
+    return good;
+}
+
+/* The value of --fabric may be missing: what follows is one if it looks so. */
+static gboolean is_scenario(const char *word)
+{
+    return word[0] != '-' && (g_str_has_suffix(word, ".yaml") || g_str_has_suffix(word, ".yml"));
+}
+
+static gboolean config_file(struct options *options, const char *path, GError **error);
+
+static gboolean apply(struct options *options, struct executable *own, const struct entry *entry,
+                      const char *text, int argc, char **argv, GError **error)
+{
+    static const char *const rules[] = {"max", "or", "shell", NULL}, *const auths[] = {
+                                                                         "user", "challenge",
+                                                                         "draft", NULL};
+    int which;
+
+    switch (entry->option) {
+    case OPT_N:
+        return count_of(entry->name, text, RANKS_MAX, &own->processes, error);
+    case OPT_HOSTS:
+        replace(&options->hosts, text);
+        return TRUE;
+    case OPT_HOSTFILE:
+        replace(&options->hostfile, text);
+        return TRUE;
+    case OPT_PPN:
+        return count_of(entry->name, text, RANKS_MAX, &options->per_node, error);
+    case OPT_FABRIC:
+        options->fabric = TRUE;
+        if (text == NULL && optind < argc && is_scenario(argv[optind]))
+            text = argv[optind++];
+        if (text != NULL)
+            replace(&options->scenario, text);
+        return TRUE;
+    case OPT_FABRIC_REPORT:
+        replace(&options->fabric_report, text);
+        return TRUE;
+    case OPT_LAUNCHER:
+        replace(&options->launcher, text);
+        return TRUE;
+    case OPT_LAUNCHER_EXEC:
+        replace(&options->launcher_exec, text);
+        return TRUE;
+    case OPT_IFACE:
+        replace(&options->iface, text);
+        return TRUE;
+    case OPT_LOCALHOST:
+        replace(&options->localhost, text);
+        return TRUE;
+    case OPT_ENV:
+        return variable(&own->environment, text, argc, argv, error);
+    case OPT_ENVLIST:
+        inherit(&own->environment, INHERIT_LIST, text);
+        return TRUE;
+    case OPT_ENVNONE:
+        inherit(&own->environment, INHERIT_NONE, NULL);
+        return TRUE;
+    case OPT_ENVALL:
+        inherit(&own->environment, INHERIT_ALL, NULL);
+        return TRUE;
+    case OPT_GENV:
+        return variable(&options->environment, text, argc, argv, error);
+    case OPT_GENVLIST:
+        inherit(&options->environment, INHERIT_LIST, text);
+        return TRUE;
+    case OPT_GENVNONE:
+        inherit(&options->environment, INHERIT_NONE, NULL);
+        return TRUE;
+    case OPT_GENVALL:
+        inherit(&options->environment, INHERIT_ALL, NULL);
+        return TRUE;
+    case OPT_WDIR:
+        replace(&own->wdir, text);
+        return TRUE;
+    case OPT_PATH:
+        replace(&own->path, text);
+        return TRUE;
+    case OPT_LABEL:
+        replace(&options->prefix_pattern, "[%r] ");
+        return TRUE;
+    case OPT_PATTERN:
+        replace(&options->prefix_pattern, text);
+        return TRUE;
+    case OPT_OUTFILE:
+        replace(&options->outfile_pattern, text);
+        return TRUE;
+    case OPT_ERRFILE:
+        replace(&options->errfile_pattern, text);
+        return TRUE;
+    case OPT_BIND_TO:
+        replace(&options->bind_to, text);
+        return TRUE;
+    case OPT_MAP_BY:
+        replace(&options->map_by, text);
+        return TRUE;
+    case OPT_MEMBIND:
+        replace(&options->membind, text);
+        return TRUE;
+    case OPT_USIZE:
+        return universe_of(text, &options->universe, error);
+    case OPT_STDIN:
+        return stdin_of(text, &options->stdin_rank, error);
+    case OPT_TIMEOUT:
+        return timeout_of("-timeout", text, &options->timeout, error);
+    case OPT_EXIT_CODE:
+        if (!word_of(entry->name, text, rules, &which, error))
+            return FALSE;
+        options->exit_rule = (enum exit_rule)which;
+        return TRUE;
+    case OPT_EXITCODES:
+        options->print_exitcodes = TRUE;
+        return TRUE;
+    case OPT_KEEP:
+        options->keep_survivors = TRUE;
+        return TRUE;
+    case OPT_CLEANUP:
+        options->keep_survivors = FALSE;
+        return TRUE;
+    case OPT_PORT:
+        options->tcp_port = TRUE;
+        return TRUE;
+    case OPT_AUTH:
+        if (!word_of(entry->name, text, auths, &which, error))
+            return FALSE;
+        options->auth = (enum auth)which;
+        return TRUE;
+    case OPT_OMPI:
+        options->open_mpi = TRUE;
+        return TRUE;
+    case OPT_FANOUT:
+        return count_of(entry->name, text, 4096, &options->fanout, error);
+    case OPT_SPAWNED:
+        return count_of(entry->name, text, RANKS_MAX, &options->max_spawned, error);
+    case OPT_CONFIGFILE:
+        return config_file(options, text, error);
+    case OPT_VERBOSE:
+        options->verbose = TRUE;
+        return TRUE;
+    case OPT_HELP:
+    case OPT_VERSION:
+    case OPT_LIST_OPTIONS:
+        break; /* by options_parse */
+    }
+    return TRUE;
+}
+
+/* ---- the command line ------------------------------------------------------------------------ */
+
+void executable_free(gpointer data)
+{
+    struct executable *executable = data;
+
+    g_strfreev(executable->argv);
+    g_free(executable->wdir);
+    g_free(executable->path);
+    g_free(executable->hosts);
+    environment_rules_clear(&executable->environment);
+    g_free(executable);
+}
+
+void options_clear(struct options *options)
+{
+    if (options->executables != NULL)
+        g_ptr_array_unref(options->executables);
+    environment_rules_clear(&options->environment);
+    g_free(options->hosts);
+    g_free(options->hostfile);
+    g_free(options->scenario);
+    g_free(options->fabric_report);
+    g_free(options->launcher);
+    g_free(options->launcher_exec);
+    g_free(options->iface);
+    g_free(options->localhost);
+    g_free(options->prefix_pattern);
+    g_free(options->outfile_pattern);
+    g_free(options->errfile_pattern);
+    g_free(options->bind_to);
+    g_free(options->map_by);
+    g_free(options->membind);
+    memset(options, 0, sizeof(*options));
+}
+
+static char *lower_name(const char *word)
+{
+    size_t name = strcspn(word, "=");
+    char *lower = g_ascii_strdown(word, (gssize)name);
+    char *all = g_strconcat(lower, word + name, NULL);
+
+    g_free(lower);
+    return all;
+}
+
+/* How many words after this one are its values; `next` may be one. */
+static int values_of(const char *word, const char *next)
+{
+    size_t e;
+
+    word += word[1] == '-' ? 2 : 1;
+    for (e = 0; e < G_N_ELEMENTS(entries); e++)
+        if (strcmp(entries[e].name, word) == 0)
+            return entries[e].option == OPT_FABRIC ? next != NULL && is_scenario(next)
+                   : entries[e].argument == NULL   ? 0
+                   : entries[e].option == OPT_ENV || entries[e].option == OPT_GENV ? 2
+                                                                                   : 1;
+    return 0;
+}
+
+/* The words with names of options in lower case, as getopt compares them, behind a name of ours. */
+static char **options_in_lower_case(int argc, char **argv)
+{
+    char **words = g_new0(char *, (gsize)argc + 2);
+    int i, values = 0;
+    gboolean options = TRUE;
+
+    words[0] = g_strdup("pmrun");
+    for (i = 0; i < argc; i++) {
+        if (values > 0) {
+            values--;
+        } else if (options && argv[i][0] == '-' && strcmp(argv[i], "--") != 0) {
+            words[i + 1] = lower_name(argv[i]);
+            values = values_of(words[i + 1], i + 1 < argc ? argv[i + 1] : NULL);
+            continue;
+        } else {
+            options = FALSE;
+        }
+        words[i + 1] = g_strdup(argv[i]);
+    }
+    return words;
+}
+
+/* One executable with its options: words [0, argc) of argv. */
+static enum options_result segment(struct options *options, int argc, char **argv, GError **error)
+{
+    struct option table[G_N_ELEMENTS(entries) + 1] = {{NULL}};
+    struct executable *own = g_new0(struct executable, 1);
+    char **words = options_in_lower_case(argc, argv);
+    enum options_result result = OPTIONS_BAD;
+    int found, at = -1;
+    size_t e;
+
+    for (e = 0; e < G_N_ELEMENTS(entries); e++)
+        table[e] = (struct option){entries[e].name,
+                                   entries[e].option == OPT_FABRIC ? optional_argument
+                                   : entries[e].argument != NULL   ? required_argument
+                                                                   : no_argument,
+                                   NULL, (int)entries[e].option};
+    optind = 0; /* begin anew */
+    while ((found = getopt_long_only(argc + 1, words, "+:", table, &at)) != -1) {
+        if (found == ':' || found == '?' || at < 0) {
+            bad(error,
+                found == ':' ? "%s needs a value; see pmrun -help"
+                             : "%s is not an option of pmrun; see pmrun -help",
+                words[optind - 1]);
+            goto out;
+        }
+        if (found == OPT_HELP || found == OPT_LIST_OPTIONS || found == OPT_VERSION) {
+            if (found == OPT_HELP)
+                help();
+            else if (found == OPT_VERSION)
+                puts("pmrun (Jacquard) " JACQUARD_VERSION);
+            else
+                options_list();
+            result = OPTIONS_DONE;
+            goto out;
+        }
+        if (!apply(options, own, &entries[at], optarg, argc + 1, words, error))
+            goto out;
+        at = -1;
+    }
+    if (optind <= argc) { /* arguments of the program as they were written */
+        own->argv = g_strdupv(argv + optind - 1);
+        g_ptr_array_add(options->executables, own);
+        own = NULL;
+    } else if (own->processes != 0 || options->executables->len == 0) {
+        bad(error, "no program to run; usage: pmrun -n 4 PROGRAM, more by pmrun -help");
+        goto out;
+    }
+    result = OPTIONS_RUN;
+out:
+    g_strfreev(words);
+    if (own != NULL)
+        executable_free(own);
+    return result;
+}
+
+/* Segments between words that are `:`. argv is changed (and restored). */
+static enum options_result segments(struct options *options, int argc, char **argv, GError **error)
+{
+    enum options_result result = OPTIONS_RUN;
+    int begin = 0, end;
+
+    while (begin < argc && result == OPTIONS_RUN) {
+        char *colon;
+
+        for (end = begin; end < argc && strcmp(argv[end], ":") != 0; end++)
+            continue;
+        colon = argv[end];
+        argv[end] = NULL;
+        if (end == begin)
+            result = refused(error, "no program before or after a \":\"");
+        else
+            result = segment(options, end - begin, argv + begin, error);
+        argv[end] = colon;
+        begin = end + 1;
+    }
+    if (result == OPTIONS_RUN && begin == argc && begin > 0 && strcmp(argv[argc - 1], ":") == 0)
+        result = refused(error, "no program after the last \":\"");
+    return result;
+}
+
+static gboolean config_file(struct options *options, const char *path, GError **error)
+{
+    static unsigned depth;
+    char *text, **lines;
+    gboolean good = TRUE;
+    guint i;
+
+    if (depth > 0)
+        return bad(error, "%s: a configuration file cannot name another one", path);
+    if (!g_file_get_contents(path, &text, NULL, error))
+        return FALSE;
+    depth++;
+    lines = g_strsplit(text, "\n", -1);
+    g_free(text);
+    for (i = 0; good && lines[i] != NULL; i++) {
+        char **argv = NULL, *line = g_strstrip(lines[i]);
+        int argc, saved = optind;
+
+        if (*line == '\0' || *line == '#')
+            continue;
+        good = g_shell_parse_argv(line, &argc, &argv, error) &&
+               segments(options, argc, argv, error) == OPTIONS_RUN;
+        optind = saved;
+        g_strfreev(argv);
+        if (!good)
+            g_prefix_error(error, "%s:%u: ", path, i + 1);
+    }
+    g_strfreev(lines);
+    depth--;
+    return good;
+}
+
+enum options_result options_parse(int argc, char **argv, struct options *options, GError **error)
+{
+    const char *seconds = g_getenv("MPIEXEC_TIMEOUT");
+    enum options_result result;
+
+    *options = (struct options){
+        .executables = g_ptr_array_new_with_free_func(executable_free),
+        .universe = UNIVERSE_SLOTS,
+        .fanout = 16,
+        .max_spawned = 1024,
+    };
+    result = seconds != NULL && *seconds != '\0' &&
+                     !timeout_of("MPIEXEC_TIMEOUT", seconds, &options->timeout, error)
+                 ? OPTIONS_BAD
+                 : segments(options, argc - 1, argv + 1, error);
+    if (result == OPTIONS_RUN && options->executables->len == 0) {
+        bad(error, "no program to run; usage: pmrun -n 4 PROGRAM, more by pmrun -help");
+        result = OPTIONS_BAD;
+    }
+    if (result != OPTIONS_RUN)
+        options_clear(options);
+    return result;
+}

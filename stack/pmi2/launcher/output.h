@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the ranks print, on pmrun's own standard output and error or in files: whole lines, with
+ * labels if asked for. Never blocks, but on files.
+ */
+#ifndef JACQUARD_PMRUN_OUTPUT_H
+#define JACQUARD_PMRUN_OUTPUT_H
+
+#include <glib.h>
+#include <uv.h>
+
+struct output_patterns { /* with %r %g %p %h %t %%; NULL: none */
+    const char *label, *file, *error_file;
+};
+
+struct output_origin { /* of a line */
+    const char *job, *host;
+    uint32_t rank, node;
+};
+
+struct output;
+/*
+ * `waits`: more is to be written than the readers take; the ranks should be held up (TRUE), or may
+ * go on. `broken`: nobody reads the standard output any more.
+ */
+struct output *output_new(uv_loop_t *loop, const struct output_patterns *patterns,
+                          void (*waits)(void *owner, gboolean waits), void (*broken)(void *owner),
+                          void *owner);
+/* stream: 0 or 1. One or more lines; a last one without end gets one if `several` write there. */
+void output_write(struct output *output, const struct output_origin *origin, int stream,
+                  const char *bytes, gsize length, gboolean several);
+void output_message(struct output *output, const char *text); /* of pmrun itself */
+gboolean output_is_empty(const struct output *output);
+void output_close(struct output *output); /* waits until all is written */
+void output_free(struct output *output); /* after that, and a turn of the loop */
+/* g_free(). */
+char *output_expand(const char *pattern, const struct output_origin *origin, double seconds);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* A job before it is one: how many processes of which programs, where, with what environment. */
+#ifndef JACQUARD_PMRUN_PLAN_H
+#define JACQUARD_PMRUN_PLAN_H
+
+#include "hosts.h"
+#include "launch.h"
+#include "options.h"
+#include "pmi2/server.h"
+
+struct launch_plan {
+    struct launch *launch;
+    uint32_t size;
+    uint32_t *node_of, *app_size;
+};
+/* FALSE: too many processes. */
+gboolean plan_command_line(struct launch_plan *plan, const struct options *options,
+                           const GPtrArray *hosts, const char *libraries);
+/* Of a spawn: info keys wdir, path, host, hosts, hostfile; others are ignored. FALSE: *reason, one
+ * word. */
+gboolean plan_spawn(struct launch_plan *plan, const struct pmi2_spawn *spawn,
+                    const struct options *options, const GPtrArray *hosts, const char *libraries,
+                    const char **reason);
+void plan_clear(struct launch_plan *plan);
+
+#endif

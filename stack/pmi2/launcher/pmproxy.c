@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * pmproxy: the processes of one further host, and the servers of those behind it. Started by pmrun
+ * or another pmproxy, which tell it what to do through its standard input. When the server above is
+ * gone, it kills its processes and ends.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent.h"
+#include "forward.h"
+#include "keeper.h"
+#include "orders.h"
+#include "process.h"
+#include "proof.h"
+
+struct pmproxy {
+    struct orders orders;
+    uv_loop_t loop;
+    struct shell shell;
+    struct agent *agent;
+    struct tree *tree;
+    struct channel *above;
+    const char *host;
+    int status;
+};
+
+static void fill_random(void *context, void *bytes, size_t length)
+{
+    (void)context;
+    proof_random(bytes, length);
+}
+
+static void say(const struct pmproxy *pmproxy, const char *text)
+{
+    fprintf(stderr, "pmproxy on %s: %s\n", pmproxy->host, text);
+}
+
+static void tell_lost(struct pmproxy *pmproxy, uint32_t first, uint32_t last)
+{
+    GVariant *message = g_variant_ref_sink(g_variant_new(LOST_TYPE, first, last));
+
+    pmi2_server_send_up(pmproxy->shell.server, MESSAGE_LOST, g_variant_get_data(message),
+                        g_variant_get_size(message));
+    g_variant_unref(message);
+}
+
+static void act(void *owner, const struct pmi2_action *action)
+{
+    struct pmproxy *pmproxy = owner;
+
+    switch (action->kind) {
+    case PMI2_ACTION_MESSAGE:
+        if (action->message <= MESSAGE_LOST) /* from below, to the root */
+            pmi2_server_send_up(pmproxy->shell.server, action->message, action->bytes,
+                                action->length);
+        else
+            forward_obey(action->message, action->bytes, action->length, pmproxy->agent);
+        break;
+    case PMI2_ACTION_TREE_LOST:
+        if (pmi2_link_data(action->link) == pmproxy->above) {
+            uv_stop(&pmproxy->loop);
+            break;
+        }
+        tree_lost(pmproxy->tree, action->node);
+        tell_lost(pmproxy, action->node, action->last_node);
+        break;
+    case PMI2_ACTION_LOG:
+        break; /* the root says what matters */
+    case PMI2_ACTION_KILL:
+        if (*action->text != '\0') {
+            char *text = g_strdup_printf("rank %u of job %s aborted by itself: %s", action->rank,
+                                         action->job, action->text);
+
+            forward_events.warning(pmproxy->shell.server, text);
+            g_free(text);
+        }
+        agent_act(pmproxy->agent, action);
+        break;
+    default:
+        agent_act(pmproxy->agent, action);
+    }
+}
+
+static void above_gone(void *owner)
+{
+    struct pmproxy *pmproxy = owner;
+
+    pmproxy->above = NULL;
+    uv_stop(&pmproxy->loop);
+}
+
+/* All servers below are there: now this one can be there for the server above. */
+static void join_above(void *owner)
+{
+    struct pmproxy *pmproxy = owner;
+    int fd = orders_connect(&pmproxy->orders);
+
+    if (fd < 0) {
+        char *text = g_strdup_printf("cannot connect to the server above at any of: %s (see "
+                                     "pmrun's -iface and -localhost)",
+                                     pmproxy->orders.above);
+
+        say(pmproxy, text);
+        g_free(text);
+        pmproxy->status = 1;
+        uv_stop(&pmproxy->loop);
+        return;
+    }
+    pmproxy->above = channel_new(&pmproxy->shell, above_gone, pmproxy);
+    uv_tcp_init(&pmproxy->loop, &pmproxy->above->at.tcp);
+    uv_tcp_open(&pmproxy->above->at.tcp, fd);
+    channel_open(pmproxy->above, pmi2_server_parent(pmproxy->shell.server, pmproxy->above));
+}
+
+static void below_failed(void *owner, const char *text)
+{
+    struct pmproxy *pmproxy = owner;
+
+    say(pmproxy, text);
+    pmproxy->status = 1;
+    uv_stop(&pmproxy->loop);
+}
+
+static void explain(void *owner, const char *text)
+{
+    struct pmproxy *pmproxy = owner;
+
+    if (pmproxy->orders.verbose)
+        say(pmproxy, text);
+}
+
+static void start_tree(struct pmproxy *pmproxy)
+{
+    static const struct tree_events events = {join_above, below_failed, explain};
+    const struct orders *orders = &pmproxy->orders;
+    struct tree_config config = {
+        .shell = &pmproxy->shell,
+        .key = orders->key,
+        .hosts = orders->hosts,
+        .first = orders->first + 1,
+        .last = orders->last,
+        .fanout = orders->fanout,
+        .max_spawned = orders->max_spawned,
+        .launcher = orders->launcher,
+        .launcher_exec = orders->launcher_exec,
+        .iface = orders->iface,
+        .localhost = orders->localhost,
+        .verbose = orders->verbose,
+    };
+
+    if (config.first == config.last)
+        join_above(pmproxy);
+    else
+        pmproxy->tree = tree_new(&config, &events, pmproxy);
+}
+
+static void run(struct pmproxy *pmproxy)
+{
+    const struct orders *orders = &pmproxy->orders;
+    uint8_t client_key[TREE_KEY_BYTES];
+    struct pmi2_server_config server = {
+        .node = orders->first,
+        .first = orders->first,
+        .last = orders->last,
+        .random = fill_random,
+        .limits = {.spawned = orders->max_spawned},
+        .key = client_key,
+    };
+
+    tree_client_key(orders->key, client_key);
+    uv_loop_init(&pmproxy->loop);
+    shell_init(&pmproxy->shell, &pmproxy->loop, pmi2_server_new(&server), act, pmproxy);
+    memcpy(pmproxy->shell.key, client_key, sizeof(client_key));
+    pmproxy->agent = agent_new(&pmproxy->shell, orders->first, pmproxy->host, -1, &forward_events,
+                               pmproxy->shell.server);
+    start_tree(pmproxy);
+    if (pmproxy->status == 0)
+        uv_run(&pmproxy->loop, UV_RUN_DEFAULT);
+    agent_kill(pmproxy->agent);
+    tree_close(pmproxy->tree);
+}
+
+/* Nobody sends a pmproxy signals to pass on: a terminal's are pmrun's. */
+static void ignore_signals(void)
+{
+    static const int ignored[] = {SIGPIPE, SIGHUP, SIGINT, SIGQUIT, SIGTSTP, SIGTTOU};
+    size_t i;
+
+    for (i = 0; i < G_N_ELEMENTS(ignored); i++)
+        signal(ignored[i], SIG_IGN);
+}
+
+int main(int argc, char **argv)
+{
+    struct pmproxy pmproxy = {.status = 0};
+
+    (void)argv;
+    process_prepare();
+    if (argc > 1 || isatty(0)) {
+        fputs("pmproxy is started by pmrun; see man pmrun.\n", stderr);
+        return 2;
+    }
+    ignore_signals();
+    if (!orders_read(0, &pmproxy.orders)) {
+        fputs("pmproxy: what pmrun said was cut short, or it is of another version\n", stderr);
+        return 2;
+    }
+    pmproxy.host =
+        ((const struct host *)g_ptr_array_index(pmproxy.orders.hosts, pmproxy.orders.first))->name;
+    keeper_start();
+    run(&pmproxy);
+    return pmproxy.status; /* the keeper kills what the kernel does not */
+}

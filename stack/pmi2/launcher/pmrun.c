@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* pmrun: starts a parallel job and serves its processes PMI. docs/pmrun.md. */
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "control.h"
+#include "fabric.h"
+#include "keeper.h"
+#include "process.h"
+#include "proof.h"
+#include "tree.h"
+
+struct pmrun {
+    struct options options;
+    GPtrArray *hosts;
+    uv_loop_t loop;
+    struct shell shell;
+    struct control *control;
+    struct tree *tree;
+    uint8_t key[TREE_KEY_BYTES];
+};
+
+static void fill_random(void *context, void *bytes, size_t length)
+{
+    (void)context;
+    proof_random(bytes, length);
+}
+
+static int refuse(GError *error)
+{
+    fprintf(stderr, "pmrun: %s\n", error->message);
+    g_error_free(error);
+    return 2;
+}
+
+static GPtrArray *find_hosts(const struct options *options, GError **error)
+{
+    GPtrArray *hosts = NULL;
+
+    if (options->hosts != NULL)
+        return hosts_parse_list(options->hosts, error);
+    if (options->hostfile != NULL)
+        return hosts_read_file(options->hostfile, error);
+    hosts = hosts_of_allocation(error);
+    return hosts == NULL && *error == NULL ? hosts_local() : hosts;
+}
+
+static void act(void *owner, const struct pmi2_action *action)
+{
+    struct pmrun *pmrun = owner;
+
+    if (action->kind == PMI2_ACTION_TREE_LOST)
+        tree_lost(pmrun->tree, action->node);
+    control_act(pmrun->control, action);
+}
+
+/* ---- further hosts ----------------------------------------------------------------------------
+ */
+
+static void hosts_ready(void *owner)
+{
+    struct pmrun *pmrun = owner;
+
+    if (!control_start(pmrun->control))
+        control_fail(pmrun->control, 255);
+}
+
+static void host_failed(void *owner, const char *text)
+{
+    struct pmrun *pmrun = owner;
+
+    control_say(pmrun->control, "%s", text);
+    control_fail(pmrun->control, 255);
+}
+
+static void explain(void *owner, const char *text)
+{
+    struct pmrun *pmrun = owner;
+
+    control_explain(pmrun->control, "%s", text);
+}
+
+/* The first host, if that is this machine, is served by pmrun itself. */
+static uint32_t own_node(const struct pmrun *pmrun)
+{
+    const struct host *first = g_ptr_array_index(pmrun->hosts, 0);
+
+    if (g_strcmp0(pmrun->options.launcher, "fork") == 0)
+        return 0;
+    return host_is_local(first->name) ? 0 : PMI2_NO_NODE;
+}
+
+static void start(struct pmrun *pmrun, uint32_t own)
+{
+    static const struct tree_events events = {hosts_ready, host_failed, explain};
+    uint32_t first = own == PMI2_NO_NODE ? 0 : 1;
+    struct tree_config config = {
+        .shell = &pmrun->shell,
+        .key = pmrun->key,
+        .hosts = pmrun->hosts,
+        .first = first,
+        .last = pmrun->hosts->len,
+        .fanout = pmrun->options.fanout,
+        .launcher = pmrun->options.launcher,
+        .launcher_exec = pmrun->options.launcher_exec,
+        .iface = pmrun->options.iface,
+        .localhost = pmrun->options.localhost,
+        .verbose = pmrun->options.verbose,
+        .max_spawned = pmrun->options.max_spawned,
+    };
+
+    if (first == pmrun->hosts->len)
+        hosts_ready(pmrun);
+    else
+        pmrun->tree = tree_new(&config, &events, pmrun);
+}
+
+/* A terminal is read by pmrun: its processes are not in the foreground. */
+static int own_input(const struct pmrun *pmrun, uint32_t own)
+{
+    return pmrun->hosts->len == 1 && own == 0 && !isatty(0) ? 0 : -1;
+}
+
+static char *folder_of_libraries(void)
+{
+    char *self = g_file_read_link("/proc/self/exe", NULL), *folder, *found;
+
+    folder = g_path_get_dirname(self != NULL ? self : ".");
+    g_free(self);
+    found = g_build_filename(folder, "..", "lib", "pmi", NULL); /* of a build */
+    if (!g_file_test(found, G_FILE_TEST_IS_DIR)) {
+        g_free(found);
+        found = g_build_filename(folder, "..", JACQUARD_LIBDIR, "jacquard", "pmi", NULL);
+    }
+    g_free(folder);
+    return found;
+}
+
+static int run(struct pmrun *pmrun)
+{
+    struct pmi2_server_config server = {
+        .last = pmrun->hosts->len,
+        .root = true,
+        .random = fill_random,
+        .limits = {.spawned = pmrun->options.max_spawned},
+    };
+    char *libraries = folder_of_libraries();
+    struct control_config control = {
+        .shell = &pmrun->shell,
+        .options = &pmrun->options,
+        .hosts = pmrun->hosts,
+        .libraries = libraries,
+        .own_node = own_node(pmrun),
+    };
+    uint8_t client_key[TREE_KEY_BYTES];
+    int status;
+
+    proof_random(pmrun->key, sizeof(pmrun->key));
+    tree_client_key(pmrun->key, client_key);
+    server.node = control.own_node;
+    server.key = client_key;
+    control.own_input = own_input(pmrun, control.own_node);
+    uv_loop_init(&pmrun->loop);
+    shell_init(&pmrun->shell, &pmrun->loop, pmi2_server_new(&server), act, pmrun);
+    memcpy(pmrun->shell.key, client_key, sizeof(client_key));
+    pmrun->control = control_new(&control);
+    start(pmrun, control.own_node);
+    uv_run(&pmrun->loop, UV_RUN_DEFAULT);
+    status = control_status(pmrun->control);
+    shell_drain(&pmrun->shell);
+    control_close(pmrun->control);
+    tree_close(pmrun->tree);
+    shell_close(&pmrun->shell);
+    uv_run(&pmrun->loop, UV_RUN_DEFAULT);
+    control_free(pmrun->control);
+    tree_free(pmrun->tree);
+    shell_free(&pmrun->shell);
+    uv_loop_close(&pmrun->loop);
+    explicit_bzero(pmrun->key, sizeof(pmrun->key));
+    g_free(libraries);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct pmrun pmrun = {0};
+    struct fabric *fabric = NULL;
+    GError *error = NULL;
+    int status;
+
+    process_prepare();
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGTTOU, SIG_IGN);
+    switch (options_parse(argc, argv, &pmrun.options, &error)) {
+    case OPTIONS_DONE:
+        return 0;
+    case OPTIONS_BAD:
+        return refuse(error);
+    case OPTIONS_RUN:
+        break;
+    }
+    if (pmrun.options.fabric)
+        fabric = fabric_start(&pmrun.options, &pmrun.hosts, &error);
+    else
+        pmrun.hosts = find_hosts(&pmrun.options, &error);
+    if (pmrun.hosts == NULL) {
+        options_clear(&pmrun.options);
+        return refuse(error);
+    }
+    keeper_start();
+    status = run(&pmrun);
+    if (!fabric_end(fabric)) {
+        fputs("pmrun: the program that ran the fabric has ended badly\n", stderr);
+        status = status == 0 ? 255 : status;
+    }
+    g_ptr_array_unref(pmrun.hosts);
+    options_clear(&pmrun.options);
+    return status;
+}

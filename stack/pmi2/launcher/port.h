@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * PMI by a TCP port of the loopback interface, one for each job and node. Who connects must belong
+ * to the launcher's user, which the kernel tells; with a challenge, it must know the job's key,
+ * too. At most 16 may be about to say who they are; further ones wait to be accepted.
+ */
+#ifndef JACQUARD_PMRUN_PORT_H
+#define JACQUARD_PMRUN_PORT_H
+
+#include "launch.h"
+#include "shell.h"
+
+struct port;
+struct port *port_new(struct shell *shell, const char *job, enum launch_port kind);
+const char *port_name(const struct port *port); /* host:port */
+/* A pipe out of which the key can be read once: [0] is for the process; both are the caller's. */
+gboolean port_key(const struct port *port, int ends[2]);
+void port_close(struct port *port); /* and free */
+
+#endif

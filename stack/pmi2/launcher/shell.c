@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#define _GNU_SOURCE /* explicit_bzero */
+#include "shell.h"
+
+#include <string.h>
+
+#define INPUT_BYTES (64u << 10)
+#define PIECES 64
+
+/* ---- channels ---------------------------------------------------------------------------------
+ */
+
+static void closed(uv_handle_t *handle)
+{
+    struct channel *channel = handle->data;
+
+    pmi2_link_free(channel->link);
+    g_hash_table_remove(channel->shell->channels, channel);
+    if (channel->gone != NULL)
+        channel->gone(channel->owner);
+    g_free(channel);
+}
+
+void channel_close(struct channel *channel)
+{
+    if (channel->closed)
+        return;
+    channel->closed = TRUE;
+    if (channel->link != NULL)
+        pmi2_link_eof(channel->link);
+    uv_close(&channel->at.handle, closed);
+}
+
+size_t channel_unsent(const struct channel *channel)
+{
+    struct iovec pieces[PIECES];
+    int count = pmi2_link_output(channel->link, pieces, PIECES), i;
+    size_t bytes = 0;
+
+    for (i = 0; i < count; i++)
+        bytes += pieces[i].iov_len;
+    return bytes;
+}
+
+static void flush(struct channel *channel);
+
+static void sent(uv_write_t *request, int status)
+{
+    struct channel *channel = request->data;
+
+    channel->writing = FALSE;
+    if (channel->closed)
+        return;
+    if (status < 0) {
+        channel_close(channel);
+        return;
+    }
+    pmi2_link_sent(channel->link, channel->written);
+    flush(channel);
+}
+
+/* What the stream takes at once; the rest when it can. */
+static void flush(struct channel *channel)
+{
+    struct iovec pieces[PIECES];
+    uv_buf_t buffers[PIECES];
+    int count, i, done = 0;
+
+    if (channel->writing || channel->closed)
+        return;
+    while ((count = pmi2_link_output(channel->link, pieces, PIECES)) > 0) {
+        channel->written = 0;
+        for (i = 0; i < count; i++) {
+            buffers[i] = uv_buf_init(pieces[i].iov_base, (unsigned)pieces[i].iov_len);
+            channel->written += pieces[i].iov_len;
+        }
+        done = uv_try_write(&channel->at.stream, buffers, (unsigned)count);
+        if (done <= 0)
+            break;
+        pmi2_link_sent(channel->link, (size_t)done);
+    }
+    if (count > 0 && done == UV_EAGAIN) {
+        channel->write.data = channel;
+        channel->writing = TRUE;
+        if (uv_write(&channel->write, &channel->at.stream, buffers, (unsigned)count, sent) == 0)
+            return;
+        channel->writing = FALSE;
+    }
+    if (count > 0 || channel->closing)
+        channel_close(channel);
+}
+
+static void room(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
+{
+    struct channel *channel = handle->data;
+
+    (void)suggested;
+    *buffer = uv_buf_init(channel->shell->input, INPUT_BYTES);
+}
+
+static void received(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
+{
+    struct channel *channel = stream->data;
+
+    if (length < 0) {
+        channel_close(channel);
+    } else if (length > 0) {
+        pmi2_server_time(channel->shell->server, uv_hrtime());
+        pmi2_link_input(channel->link, buffer->base, (size_t)length);
+    }
+}
+
+static void update_reading(struct channel *channel)
+{
+    gboolean wanted = !channel->closed && !channel->closing && pmi2_link_reads(channel->link);
+
+    if (wanted == channel->reading)
+        return;
+    channel->reading = wanted;
+    if (wanted)
+        uv_read_start(&channel->at.stream, room, received);
+    else if (!channel->closed)
+        uv_read_stop(&channel->at.stream);
+}
+
+struct channel *channel_new(struct shell *shell, void (*gone)(void *owner), void *owner)
+{
+    struct channel *channel = g_new0(struct channel, 1);
+
+    channel->shell = shell;
+    channel->gone = gone;
+    channel->owner = owner;
+    return channel;
+}
+
+gboolean channel_open(struct channel *channel, struct pmi2_link *link)
+{
+    channel->at.handle.data = channel;
+    g_hash_table_add(channel->shell->channels, channel);
+    channel->link = link;
+    if (link == NULL)
+        channel_close(channel);
+    else
+        update_reading(channel);
+    return link != NULL;
+}
+
+/* ---- actions ----------------------------------------------------------------------------------
+ */
+
+static void act(struct shell *shell, const struct pmi2_action *action)
+{
+    struct channel *channel;
+
+    switch (action->kind) {
+    case PMI2_ACTION_OUTPUT:
+        flush(pmi2_link_data(action->link));
+        break;
+    case PMI2_ACTION_READS:
+        update_reading(pmi2_link_data(action->link));
+        break;
+    case PMI2_ACTION_CLOSE:
+        channel = pmi2_link_data(action->link);
+        channel->closing = TRUE;
+        update_reading(channel);
+        flush(channel);
+        break;
+    default:
+        shell->act(shell->owner, action);
+    }
+}
+
+static void due(uv_timer_t *timer)
+{
+    struct shell *shell = timer->data;
+
+    shell->due = UINT64_MAX;
+    pmi2_server_time(shell->server, uv_hrtime());
+}
+
+void shell_drain(struct shell *shell)
+{
+    struct pmi2_action action;
+
+    while (pmi2_server_next(shell->server, &action))
+        act(shell, &action);
+}
+
+/* Before the loop sleeps: all that its events have brought about. */
+static void drain(uv_prepare_t *prepare)
+{
+    struct shell *shell = prepare->data;
+    uint64_t deadline, now;
+
+    shell_drain(shell);
+    deadline = pmi2_server_deadline(shell->server);
+    if (deadline == shell->due)
+        return;
+    shell->due = deadline;
+    now = uv_hrtime();
+    if (deadline == UINT64_MAX)
+        uv_timer_stop(&shell->deadline);
+    else
+        uv_timer_start(&shell->deadline, due, deadline <= now ? 0 : (deadline - now) / 1000000 + 1,
+                       0);
+}
+
+static void drain_input(uv_check_t *check)
+{
+    shell_drain(check->data);
+}
+
+void shell_init(struct shell *shell, uv_loop_t *loop, struct pmi2_server *server,
+                void (*on_action)(void *owner, const struct pmi2_action *action), void *owner)
+{
+    *shell = (struct shell){
+        .loop = loop,
+        .server = server,
+        .act = on_action,
+        .owner = owner,
+        .input = g_malloc(INPUT_BYTES),
+        .due = UINT64_MAX,
+        .channels = g_hash_table_new(NULL, NULL),
+    };
+    uv_prepare_init(loop, &shell->drain);
+    uv_check_init(loop, &shell->drain_input);
+    uv_timer_init(loop, &shell->deadline);
+    shell->drain.data = shell->drain_input.data = shell->deadline.data = shell;
+    uv_prepare_start(&shell->drain, drain);
+    uv_check_start(&shell->drain_input, drain_input);
+    uv_unref((uv_handle_t *)&shell->drain);
+    uv_unref((uv_handle_t *)&shell->drain_input);
+    uv_unref((uv_handle_t *)&shell->deadline);
+    pmi2_server_time(server, uv_hrtime());
+}
+
+void shell_close(struct shell *shell)
+{
+    GList *channels = g_hash_table_get_keys(shell->channels), *at;
+
+    for (at = channels; at != NULL; at = at->next)
+        channel_close(at->data);
+    g_list_free(channels);
+    uv_close((uv_handle_t *)&shell->drain, NULL);
+    uv_close((uv_handle_t *)&shell->drain_input, NULL);
+    uv_close((uv_handle_t *)&shell->deadline, NULL);
+}
+
+void shell_free(struct shell *shell)
+{
+    pmi2_server_free(shell->server);
+    g_hash_table_unref(shell->channels);
+    explicit_bzero(shell->key, sizeof(shell->key));
+    g_free(shell->input);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A PMI server on an event loop: moves bytes between streams and the server's links, tells it the
+ * time, and takes its actions once in each turn of the loop. What is about a link is done here;
+ * other actions go to the owner.
+ */
+#ifndef JACQUARD_PMRUN_SHELL_H
+#define JACQUARD_PMRUN_SHELL_H
+
+#include <glib.h>
+#include <uv.h>
+
+#include "pmi2/server.h"
+
+struct shell {
+    uv_loop_t *loop;
+    struct pmi2_server *server;
+    uv_prepare_t drain;
+    uv_check_t drain_input; /* before what has ended is freed */
+    uv_timer_t deadline;
+    void (*act)(void *owner, const struct pmi2_action *action);
+    void *owner;
+    uint8_t key[32]; /* that clients on ports prove to know */
+    char *input; /* what is being read */
+    uint64_t due;
+    GHashTable *channels;
+};
+
+void shell_init(struct shell *shell, uv_loop_t *loop, struct pmi2_server *server,
+                void (*act)(void *owner, const struct pmi2_action *action), void *owner);
+void shell_drain(struct shell *shell); /* takes the actions that are due */
+void shell_close(struct shell *shell); /* and all its channels; then the loop must run to its end */
+void shell_free(struct shell *shell); /* with the server */
+
+struct channel { /* one link and its stream */
+    struct shell *shell;
+    struct pmi2_link *link;
+    union {
+        uv_handle_t handle;
+        uv_stream_t stream;
+        uv_pipe_t pipe;
+        uv_tcp_t tcp;
+    } at;
+    uv_write_t write;
+    size_t written;
+    gboolean writing, reading, closing, closed;
+    void (*gone)(void *owner); /* it is closed and freed */
+    void *owner;
+};
+
+/*
+ * Of a stream that is open: uv_pipe_init/uv_tcp_init on channel->at has been done. `open` makes the
+ * link, whose data is the channel. Freed by itself, after gone(). FALSE: the link was refused; the
+ * channel is closed all the same.
+ */
+struct channel *channel_new(struct shell *shell, void (*gone)(void *owner), void *owner);
+gboolean channel_open(struct channel *channel, struct pmi2_link *link);
+void channel_close(struct channel *channel); /* at once; what is not sent is lost */
+size_t channel_unsent(const struct channel *channel);
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#define _GNU_SOURCE /* sigabbrev_np */
+#include "status.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/wait.h>
+
+enum end status_end(int status, enum pmi2_rank_state state)
+{
+    if (state == PMI2_RANK_FINALIZED || state == PMI2_RANK_ABORTED)
+        return END_WELL;
+    if (WIFSIGNALED(status))
+        return END_SIGNAL;
+    return state == PMI2_RANK_NEW ? END_WELL : END_EARLY;
+}
+
+int status_code(enum exit_rule rule, int status, enum pmi2_rank_state state)
+{
+    if (state == PMI2_RANK_ABORTED && (!WIFEXITED(status) || WEXITSTATUS(status) == 0))
+        return 1; /* by its own wish: our signal says nothing */
+    if (WIFSIGNALED(status))
+        return (rule == EXIT_RULE_SHELL ? 128 : 0) + WTERMSIG(status);
+    if (WEXITSTATUS(status) == 0 && status_end(status, state) == END_EARLY)
+        return 1;
+    return WEXITSTATUS(status);
+}
+
+int status_both(enum exit_rule rule, int one, int other)
+{
+    return rule == EXIT_RULE_OR ? one | other : MAX(one, other);
+}
+
+int status_not_started(enum exit_rule rule, int error)
+{
+    if (rule == EXIT_RULE_OR)
+        return 255;
+    return error == ENOENT ? 127 : 126;
+}
+
+char *status_text(int status)
+{
+    const char *name;
+
+    if (status < 0)
+        return g_strdup("not started");
+    if (!WIFSIGNALED(status))
+        return g_strdup_printf("exit status %d", WEXITSTATUS(status));
+    name = sigabbrev_np(WTERMSIG(status));
+    return g_strdup_printf("killed by signal %d (%s)%s", WTERMSIG(status),
+                           name != NULL ? name : "?", WCOREDUMP(status) ? ", core dumped" : "");
+}
+
+static void add_ranks(GString *text, const int *statuses, uint32_t count, int status)
+{
+    uint32_t first, last;
+    gboolean any = FALSE;
+
+    for (first = 0; first < count; first = last) {
+        for (last = first; last < count && statuses[last] == status; last++)
+            continue;
+        if (last == first) {
+            last++;
+            continue;
+        }
+        g_string_append_printf(text, "%s%u", any ? "," : "", first);
+        if (last > first + 1)
+            g_string_append_printf(text, "-%u", last - 1);
+        any = TRUE;
+    }
+}
+
+char *status_list(const int *statuses, uint32_t count)
+{
+    GHashTable *seen = g_hash_table_new(NULL, NULL);
+    GString *text = g_string_new(NULL);
+    uint32_t rank;
+
+    for (rank = 0; rank < count; rank++) {
+        char *meaning;
+
+        if (!g_hash_table_add(seen, GINT_TO_POINTER(statuses[rank])))
+            continue;
+        if (text->len > 0)
+            g_string_append(text, "; ");
+        add_ranks(text, statuses, count, statuses[rank]);
+        meaning = status_text(statuses[rank]);
+        g_string_append_printf(text, ": %s", meaning);
+        g_free(meaning);
+    }
+    g_hash_table_unref(seen);
+    return g_string_free(text, FALSE);
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the embedder has to do, oldest first. Most actions lie in what they are about, so that they
+ * need no memory of their own, and a link with more to send is told once.
+ */
+#include <stdarg.h>
+#include "internal.h"
+
+void pmi2_action_due(struct pmi2_server *server, struct action *action, enum pmi2_action_kind kind)
+{
+    action->due |= 1u << kind;
+    if (!list_linked(&action->list))
+        list_add(&server->actions, &action->list);
+}
+
+void pmi2_action_forget(struct action *action)
+{
+    list_remove(&action->list);
+    action->due = 0;
+}
+
+struct notice *pmi2_notice(struct pmi2_server *server, enum pmi2_action_kind kind,
+                           struct pmi2_slice text, struct pmi2_slice job)
+{
+    struct notice *notice = calloc(1, sizeof(*notice) + text.length + 1 + job.length + 1);
+
+    if (notice == NULL)
+        return NULL;
+    notice->action.owner = OWNER_NOTICE;
+    notice->what.kind = kind;
+    notice->what.text = notice->text;
+    notice->what.rank = PMI2_NO_RANK;
+    notice->what.node = PMI2_NO_NODE;
+    if (text.length > 0)
+        memcpy(notice->text, text.at, text.length);
+    if (job.length > 0)
+        notice->what.job = memcpy(notice->text + text.length + 1, job.at, job.length);
+    pmi2_action_due(server, &notice->action, kind);
+    return notice;
+}
+
+void pmi2_log(struct pmi2_server *server, int level, const char *format, ...)
+{
+    char text[512];
+    struct notice *notice;
+    va_list arguments;
+    size_t i;
+
+    va_start(arguments, format);
+    // NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it is, one line above
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    for (i = 0; text[i] != '\0'; i++) /* one line, whatever a client has called something */
+        if ((unsigned char)text[i] < ' ' || text[i] == 127)
+            text[i] = '?';
+    notice = pmi2_notice(server, PMI2_ACTION_LOG, (struct pmi2_slice){text, i}, NO_SLICE);
+    if (notice != NULL)
+        notice->what.level = level;
+}
+
+static void drop_taken(struct pmi2_server *server)
+{
+    if (server->taken_notice != NULL)
+        pmi2_chunk_drop(server->taken_notice->chunk);
+    free(server->taken_notice);
+    server->taken_notice = NULL;
+    if (server->taken_job != NULL)
+        pmi2_job_free(server->taken_job);
+    server->taken_job = NULL;
+}
+
+/* The first kind that is due; the order of these is the order of the enumeration, but a job's
+ * abort comes before its end, and a link's bytes before its close. */
+static enum pmi2_action_kind take_kind(struct action *action)
+{
+    static const enum pmi2_action_kind order[] = {
+        PMI2_ACTION_JOB,   PMI2_ACTION_ABORT,      PMI2_ACTION_OUTPUT,  PMI2_ACTION_READS,
+        PMI2_ACTION_CLOSE, PMI2_ACTION_TREE_LOST,  PMI2_ACTION_SPAWN,   PMI2_ACTION_KILL,
+        PMI2_ACTION_LOG,   PMI2_ACTION_RANK_STATE, PMI2_ACTION_MESSAGE, PMI2_ACTION_JOB_END};
+    size_t i;
+
+    for (i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+        if (action->due & 1u << order[i]) {
+            action->due &= ~(1u << order[i]);
+            return order[i];
+        }
+    }
+    return PMI2_ACTION_NONE;
+}
+
+static void fill_job(struct pmi2_server *server, struct job *job, struct pmi2_action *action)
+{
+    action->job = job->entry.key;
+    if (action->kind == PMI2_ACTION_JOB)
+        action->info = &job->facts->info;
+    if (action->kind == PMI2_ACTION_ABORT) {
+        action->rank = job->abort_rank;
+        action->code = job->abort_code;
+        action->text = job->abort_text == NULL ? "" : job->abort_text->bytes;
+    }
+    if (job->ended && job->action.due == 0) {
+        list_remove(&job->list);
+        server->taken_job = job;
+    }
+}
+
+bool pmi2_server_next(struct pmi2_server *server, struct pmi2_action *action)
+{
+    struct action *first;
+
+    drop_taken(server);
+    *action = (struct pmi2_action){.rank = PMI2_NO_RANK, .node = PMI2_NO_NODE};
+    if (list_empty(&server->actions))
+        return false;
+    first = list_of(server->actions.next, struct action, list);
+    action->kind = take_kind(first);
+    if (first->due == 0)
+        list_remove(&first->list);
+    if (first->owner == OWNER_LINK) {
+        action->link = list_of(first, struct pmi2_link, action);
+        action->text = action->link->reason;
+    } else if (first->owner == OWNER_JOB) {
+        fill_job(server, list_of(first, struct job, action), action);
+    } else if (first->owner == OWNER_RANK) {
+        const struct rank *rank = list_of(first, struct rank, action);
+
+        action->job = rank->job->entry.key;
+        action->rank = rank->rank;
+    } else {
+        struct notice *notice = list_of(first, struct notice, action);
+
+        *action = notice->what;
+        server->taken_notice = notice;
+    }
+    return true;
+}

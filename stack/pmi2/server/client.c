@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A client's connection. FRESH → `init` → INIT → `fullinit` (PMI-2) → READY → `finalize` or
+ * `abort` → DONE; PMI-1 is ready with `init`. A stranger, whose rank is not known from the
+ * connection, says and proves who it is on the way: PMI-1 with `initack` before `init`, PMI-2 in
+ * `fullinit`.
+ */
+#include <assert.h>
+#include "internal.h"
+
+void pmi2_client_bind(struct client *client, struct job *job, struct rank *rank)
+{
+    struct pmi2_server *server = client->link.server;
+
+    if (client->stranger != NULL) {
+        list_remove(&client->stranger->list);
+        server->stranger_count--;
+        pmi2_chunk_drop(client->stranger->fullinit);
+        free(client->stranger);
+        client->stranger = NULL;
+    }
+    client->job = job;
+    client->rank = rank;
+    rank->client = client;
+}
+
+static void drop_requests(struct client *client)
+{
+    while (!list_empty(&client->requests))
+        pmi2_request_drop(list_of(client->requests.next, struct request, list));
+    pmi2_assembly_drop(client);
+}
+
+void pmi2_client_unbind(struct client *client)
+{
+    drop_requests(client);
+    if (client->rank != NULL)
+        client->rank->client = NULL;
+    client->rank = NULL;
+    client->job = NULL;
+}
+
+void pmi2_client_lost(struct client *client)
+{
+    struct rank *rank = client->rank;
+
+    pmi2_client_unbind(client);
+    list_remove(&client->slow);
+    if (client->stranger != NULL) {
+        list_remove(&client->stranger->list);
+        client->link.server->stranger_count--;
+        pmi2_chunk_drop(client->stranger->fullinit);
+        free(client->stranger);
+        client->stranger = NULL;
+    }
+    if (rank == NULL)
+        return;
+    /* A process that has never spoken need not be a PMI program. What it sent, if it was closed
+     * for that, counts as speaking. */
+    if (rank->state == PMI2_RANK_RUNNING ||
+        (rank->state == PMI2_RANK_NEW &&
+         (client->state != CLIENT_FRESH || client->decoder.reason != NULL))) {
+        pmi2_log(client->link.server, 0, "job %s rank %u: %s before it had finalized",
+                 rank->job->entry.key, rank->rank, client->link.reason);
+        pmi2_rank_set(rank, PMI2_RANK_FAILED);
+        pmi2_loss_report(rank->job, rank->rank, LOSS_FAILED);
+    }
+}
+
+void pmi2_client_fini(struct client *client)
+{
+    pmi2_decoder_fini(&client->decoder);
+}
+
+/* ---- finalize ---------------------------------------------------------------------------------
+ */
+
+static void finalize(struct call *call)
+{
+    struct client *client = call->client;
+    struct rank *rank = client->rank;
+
+    assert(rank != NULL);
+    pmi2_reply(call, call->line ? "finalize_ack" : "finalize-response");
+    if (!call->line)
+        pmi2_reply_int(call, "rc", 0);
+    pmi2_reply_end(call);
+    client->state = CLIENT_DONE;
+    pmi2_client_unbind(client);
+    if (rank->state == PMI2_RANK_RUNNING || rank->state == PMI2_RANK_NEW) {
+        pmi2_rank_set(rank, PMI2_RANK_FINALIZED);
+        pmi2_loss_report(rank->job, rank->rank, LOSS_FINALIZED);
+    }
+    pmi2_link_close(&client->link, "finalized");
+}
+
+/* After what was asked before it. */
+static void serve_finalize(struct call *call)
+{
+    if (call->ordered && call->client->ordered_count > 0)
+        pmi2_call_wait(call, WAIT_FINALIZE, call->line ? "finalize_ack" : "finalize-response");
+    else
+        finalize(call);
+}
+
+static bool finalize_due(struct client *client)
+{
+    struct list *node;
+
+    if (client->ordered_count == 0 || client->rank == NULL)
+        return false;
+    for (node = client->requests.next; node != &client->requests; node = node->next) {
+        struct request *request = list_of(node, struct request, list);
+
+        if (!request->call.ordered)
+            continue;
+        if (request->waits != WAIT_FINALIZE)
+            return false;
+        finalize(&request->call);
+        return true;
+    }
+    return false;
+}
+
+/* ---- abort ------------------------------------------------------------------------------------
+ */
+
+static void serve_abort(struct incoming *incoming)
+{
+    const struct pmi2_message *message = incoming->message;
+    struct client *client = incoming->call.client;
+    struct rank *rank = client->rank;
+    struct job *job = rank->job;
+    struct pmi2_slice text = pmi2_message_value(message, "msg");
+    int64_t code = 0;
+    bool world = true;
+
+    if (text.at == NULL)
+        text = pmi2_message_value(message, "message");
+    text.length = pmi2_utf8_cut(text, 1024);
+    pmi2_slice_bool(pmi2_message_value(message, "isworld"), &world);
+    if (!pmi2_slice_int(pmi2_message_value(message, "exitcode"), 1, 255, &code))
+        code = 1;
+    client->state = CLIENT_DONE;
+    pmi2_client_unbind(client);
+    pmi2_rank_set(rank, PMI2_RANK_ABORTED);
+    if (world) {
+        pmi2_job_abort(job, rank->rank, (int)code, text);
+    } else {
+        struct notice *notice = pmi2_notice(job->server, PMI2_ACTION_KILL, text, job_id(job));
+
+        if (notice != NULL) {
+            notice->what.rank = rank->rank;
+            notice->what.code = (int)code;
+        }
+    }
+    pmi2_loss_report(job, rank->rank, LOSS_DEAD);
+    pmi2_link_close(&client->link, "aborted");
+}
+
+/* ---- messages ---------------------------------------------------------------------------------
+ */
+
+/* Both wires. Nothing else of a stranger is looked at. */
+void pmi2_serve_init(struct incoming *incoming)
+{
+    struct call *call = &incoming->call;
+    struct client *client = call->client;
+    int64_t version = 0;
+    bool known = client->rank != NULL, good;
+
+    good = pmi2_slice_int(pmi2_message_value(incoming->message, "pmi_version"), 0, INT32_MAX,
+                          &version) &&
+           (version == 1 || version == 2);
+    if (good && !known && version == 1)
+        good = false; /* without initack there is no rank */
+    pmi2_reply(call, "response_to_init");
+    pmi2_reply_int(call, "pmi_version", good ? version : 2);
+    pmi2_reply_int(call, "pmi_subversion", good && version == 1 ? 1 : 0);
+    pmi2_reply_int(call, "rc", good ? 0 : 1);
+    pmi2_reply_end(call);
+    if (!good)
+        return;
+    if (client->state == CLIENT_FRESH)
+        client->state = CLIENT_INIT;
+    if (version == 1)
+        client->state = CLIENT_READY;
+    if (known && client->rank->state != PMI2_RANK_RUNNING)
+        pmi2_rank_set(client->rank, PMI2_RANK_RUNNING);
+}
+
+static bool strange_line(struct incoming *incoming)
+{
+    struct pmi2_slice command = incoming->message->command;
+
+    return pmi2_slice_is(command, "initack") || pmi2_slice_is(command, "init") ||
+           pmi2_slice_is(command, "init_oob");
+}
+
+static bool strange_frame(struct incoming *incoming)
+{
+    struct pmi2_slice command = incoming->message->command;
+
+    return pmi2_slice_is(command, "fullinit") || pmi2_slice_is(command, "auth-response-complete");
+}
+
+static void count_duplicates(struct pmi2_server *server, const struct pmi2_message *message)
+{
+    uint32_t i, j;
+
+    if (message->count > 8) /* only a spawn has more, and there keys come again */
+        return;
+    for (i = 1; i < message->count; i++)
+        for (j = 0; j < i; j++)
+            if (message->pairs[i].key.length == message->pairs[j].key.length &&
+                memcmp(message->pairs[i].key.at, message->pairs[j].key.at,
+                       message->pairs[i].key.length) == 0)
+                server->counters.duplicate_keys++;
+}
+
+static void serve(struct client *client, const struct pmi2_message *message)
+{
+    struct incoming incoming = {.message = message};
+    struct call *call = &incoming.call;
+
+    call->client = client;
+    call->line = message->format != PMI2_FORMAT_FRAME;
+    if (!call->line) {
+        call->thrid = pmi2_message_value(message, "thrid");
+        if (call->thrid.at == NULL)
+            call->thrid = pmi2_message_value(message, "third"); /* the draft's misprint */
+    }
+    call->ordered = call->thrid.at == NULL;
+    count_duplicates(client->link.server, message);
+    if (client->rank == NULL &&
+        !(call->line ? strange_line(&incoming) : strange_frame(&incoming))) {
+        pmi2_link_close(&client->link, "has not said who it is");
+        return;
+    }
+    if (client->state == CLIENT_READY && pmi2_slice_is(message->command, "finalize"))
+        serve_finalize(call);
+    else if (client->state != CLIENT_FRESH && client->rank != NULL &&
+             pmi2_slice_is(message->command, "abort"))
+        serve_abort(&incoming);
+    else if (call->line)
+        pmi2_serve_line(&incoming);
+    else
+        pmi2_serve_frame(&incoming);
+}
+
+static void too_long(struct client *client, const struct pmi2_message *message)
+{
+    struct call call = {.client = client, .ordered = true};
+    char name[PMI2_KEY_MAX + 16];
+
+    if (client->rank == NULL) {
+        pmi2_link_close(&client->link, "has not said who it is");
+        return;
+    }
+    snprintf(name, sizeof(name), "%.*s-response", (int)message->command.length,
+             message->command.at);
+    pmi2_reply_code(&call, name, WIRE_INVALID_LENGTH, "frame_too_long");
+}
+
+static bool waits_to_finalize(const struct client *client)
+{
+    const struct list *node = client->requests.prev;
+
+    return node != &client->requests && list_of(node, struct request, list)->waits == WAIT_FINALIZE;
+}
+
+/* Buffers belong to the server while a client has no half message: idle ones have none. */
+static void borrow(struct client *client)
+{
+    struct pmi2_decoder *spare = &client->link.server->spare;
+
+    if (client->decoder.bytes != NULL || spare->bytes == NULL || client->decoder.skip != 0)
+        return;
+    client->decoder = *spare;
+    pmi2_decoder_init(spare);
+}
+
+static void give_back(struct client *client)
+{
+    struct pmi2_decoder *spare = &client->link.server->spare;
+
+    if (client->decoder.bytes == NULL || client->decoder.reason != NULL ||
+        pmi2_decoder_pending(&client->decoder) != 0 || client->decoder.skip != 0)
+        return;
+    client->decoder.start = client->decoder.end = 0;
+    if (spare->bytes == NULL)
+        *spare = client->decoder;
+    else
+        pmi2_decoder_fini(&client->decoder);
+    pmi2_decoder_init(&client->decoder);
+}
+
+void pmi2_client_pump(struct client *client)
+{
+    struct pmi2_link *link = &client->link;
+    struct pmi2_message message;
+
+    if (finalize_due(client))
+        return;
+    while (!link->closing && link->reads && client->state != CLIENT_DONE &&
+           !waits_to_finalize(client)) {
+        switch (pmi2_decoder_next(&client->decoder, &message)) {
+        case PMI2_DECODED_NONE:
+            give_back(client);
+            return;
+        case PMI2_DECODED_MESSAGE:
+            serve(client, &message);
+            break;
+        case PMI2_DECODED_TOO_LONG:
+            too_long(client, &message);
+            break;
+        case PMI2_DECODED_BROKEN:
+            link->server->counters.malformed++;
+            pmi2_link_close(link, client->decoder.reason);
+            return;
+        case PMI2_DECODED_NO_MEMORY:
+            pmi2_link_close(link, "no memory for what it has sent");
+            return;
+        }
+    }
+}
+
+void pmi2_client_input(struct client *client, const void *bytes, size_t length)
+{
+    struct pmi2_link *link = &client->link;
+
+    if (client->state == CLIENT_DONE)
+        return;
+    borrow(client);
+    if (!link->reads &&
+        pmi2_decoder_pending(&client->decoder) > (size_t)link->server->limits.unread_bytes) {
+        pmi2_link_close(link, "sends while it is not read from");
+        return;
+    }
+    if (!pmi2_decoder_feed(&client->decoder, bytes, length))
+        pmi2_link_close(link, "no memory for what it sends");
+    else
+        pmi2_client_pump(client);
+}

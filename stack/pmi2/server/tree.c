@@ -1,0 +1,625 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Links between servers: messages out and in, what each kind does, and lost neighbours. What a
+ * fence or a job brings and the store has already is passed over, not read.
+ */
+#include "internal.h"
+
+void pmi2_tree_message(struct writer *writer, enum message_kind kind, struct pmi2_slice id,
+                       uint32_t epoch, uint32_t count)
+{
+    pmi2_head_write(writer, (uint8_t)kind, 0, id, epoch, count);
+}
+
+/* The body is small, or broadcast: its digest is only taken where a store compares it. */
+static void close_message(struct writer *message)
+{
+    pmi2_store_u32(message->chunk->bytes, (uint32_t)(message->chunk->length - 4));
+}
+
+static void share(struct pmi2_link *link, struct chunk *chunk)
+{
+    link->server->counters.tree_messages++;
+    link->server->counters.tree_bytes += chunk->length;
+    pmi2_link_share(link, chunk, 0, chunk->length);
+}
+
+void pmi2_tree_send(struct pmi2_link *link, struct writer *message)
+{
+    if (link == NULL || link->closing) {
+        pmi2_writer_fini(message);
+        return;
+    }
+    if (message->failed || message->chunk->length > MESSAGE_MAX) {
+        pmi2_link_close(link, "no memory for a message");
+    } else {
+        close_message(message);
+        share(link, message->chunk);
+    }
+    pmi2_writer_fini(message);
+}
+
+void pmi2_tree_send_all(struct job *job, struct writer *message)
+{
+    uint32_t i;
+
+    if (!message->failed)
+        close_message(message);
+    for (i = 0; i < job->member_count; i++) {
+        struct tree *child = job->members[i].child;
+
+        if (child == NULL || child->link.closing)
+            continue;
+        if (message->failed)
+            pmi2_link_close(&child->link, "no memory for a message");
+        else
+            share(&child->link, message->chunk);
+    }
+    pmi2_writer_fini(message);
+}
+
+bool pmi2_tree_route(struct pmi2_server *server, uint32_t node, struct writer *message)
+{
+    uint32_t i;
+
+    for (i = 0; i < server->child_count; i++) {
+        if (node >= server->children[i]->first && node < server->children[i]->last) {
+            pmi2_tree_send(&server->children[i]->link, message);
+            return true;
+        }
+    }
+    pmi2_writer_fini(message);
+    return false;
+}
+
+/* ---- the launcher's messages ------------------------------------------------------------------
+ */
+
+static void write_launch(struct writer *writer, enum message_kind kind, uint32_t node,
+                         uint32_t number, const void *bytes, size_t length)
+{
+    pmi2_tree_message(writer, kind, NO_SLICE, node, number);
+    pmi2_write_bytes(writer, bytes, length);
+}
+
+static bool deliver_launch(struct pmi2_server *server, uint32_t node, uint32_t number,
+                           const void *bytes, size_t length)
+{
+    struct notice *notice = pmi2_notice(server, PMI2_ACTION_MESSAGE, NO_SLICE, NO_SLICE);
+
+    if (notice == NULL)
+        return false;
+    notice->chunk = pmi2_chunk_new(length);
+    if (notice->chunk == NULL) {
+        pmi2_action_forget(&notice->action);
+        free(notice);
+        return false;
+    }
+    if (length > 0)
+        memcpy(notice->chunk->bytes, bytes, length);
+    notice->what.node = node;
+    notice->what.message = number;
+    notice->what.bytes = notice->chunk->bytes;
+    notice->what.length = length;
+    return true;
+}
+
+bool pmi2_server_send_up(struct pmi2_server *server, uint32_t kind, const void *bytes,
+                         size_t length)
+{
+    struct writer message = {NULL, false};
+
+    if (server->parent == NULL || length > MESSAGE_MAX / 2)
+        return false;
+    write_launch(&message, MESSAGE_LAUNCH_UP, server->config.node, kind, bytes, length);
+    if (message.failed) {
+        pmi2_writer_fini(&message);
+        return false;
+    }
+    pmi2_tree_send(&server->parent->link, &message);
+    pmi2_server_run(server);
+    return true;
+}
+
+bool pmi2_server_send_down(struct pmi2_server *server, uint32_t node, uint32_t kind,
+                           const void *bytes, size_t length)
+{
+    struct writer message = {NULL, false};
+    bool sent = true;
+    uint32_t i;
+
+    if (length > MESSAGE_MAX / 2)
+        return false;
+    write_launch(&message, MESSAGE_LAUNCH_DOWN, node, kind, bytes, length);
+    if (message.failed) {
+        pmi2_writer_fini(&message);
+        return false;
+    }
+    if (node == PMI2_NO_NODE) {
+        close_message(&message);
+        for (i = 0; i < server->child_count; i++)
+            if (!server->children[i]->link.closing)
+                share(&server->children[i]->link, message.chunk);
+        pmi2_writer_fini(&message);
+    } else {
+        sent = pmi2_tree_route(server, node, &message);
+    }
+    pmi2_server_run(server);
+    return sent;
+}
+
+/* ---- messages in ------------------------------------------------------------------------------
+ */
+
+static void broken(struct tree *tree, const char *reason)
+{
+    tree->link.server->counters.malformed++;
+    pmi2_link_close(&tree->link, reason);
+}
+
+static void greeted(struct tree *tree, const struct message_head *head, struct reader *body)
+{
+    uint32_t first = pmi2_read_u32(body), last = pmi2_read_u32(body);
+
+    if (head->epoch != TREE_VERSION)
+        broken(tree, "a server of another version");
+    else if (body->failed || first != tree->first || last != tree->last)
+        broken(tree, "a server of other nodes");
+    tree->greeted = true;
+}
+
+static void abort_up(struct job *job, const struct message_head *head, struct reader *body)
+{
+    struct pmi2_slice text = pmi2_read_slice(body);
+
+    if (!body->failed && (head->count < job->facts->info.size || head->count == PMI2_NO_RANK))
+        pmi2_job_abort(job, head->count, (int)head->epoch, text);
+}
+
+static void launch_up(struct pmi2_server *server, const struct message_head *head,
+                      const struct reader *body)
+{
+    /* The way up is by steps: a server looks at what comes from below. */
+    if (!deliver_launch(server, head->epoch, head->count, body->at, (size_t)(body->end - body->at)))
+        pmi2_log(server, 0, "no memory for a message of node %u", head->epoch);
+}
+
+static void launch_down(struct pmi2_server *server, struct chunk *chunk,
+                        const struct message_head *head, const struct reader *body)
+{
+    uint32_t node = head->epoch, i;
+
+    for (i = 0; i < server->child_count; i++)
+        if (node == PMI2_NO_NODE ||
+            (node >= server->children[i]->first && node < server->children[i]->last))
+            share(&server->children[i]->link, chunk);
+    if (node != PMI2_NO_NODE && node != server->config.node)
+        return;
+    if (!deliver_launch(server, PMI2_NO_NODE, head->count, body->at,
+                        (size_t)(body->end - body->at)))
+        pmi2_log(server, 0, "no memory for a message of the launcher");
+}
+
+/* The server does not serve that job (any more). */
+static void forget_member(struct job *job, const struct tree *child)
+{
+    struct member *member = pmi2_job_member(job, child);
+
+    if (member == NULL)
+        return;
+    member->child = NULL;
+    pmi2_fence_check(job);
+}
+
+static void lost_up(struct tree *tree, const struct message_head *head, struct reader *body)
+{
+    uint32_t first = pmi2_read_u32(body), last = pmi2_read_u32(body);
+    struct job *job = pmi2_job_find(tree->link.server, head->id);
+
+    if (body->failed || first >= last)
+        return;
+    if (job != NULL && first <= tree->first && last >= tree->last)
+        forget_member(job, tree);
+    pmi2_tree_lose(tree->link.server, head->id, first, last);
+}
+
+static void from_below(struct tree *tree, struct chunk *message, const struct message_head *head,
+                       struct reader *body)
+{
+    struct pmi2_server *server = tree->link.server;
+    struct job *job = pmi2_job_find(server, head->id);
+    struct member *member = job == NULL ? NULL : pmi2_job_member(job, tree);
+
+    switch ((enum message_kind)head->kind) {
+    case MESSAGE_REQUEST:
+        pmi2_root_request_message(server, tree, head, message);
+        return;
+    case MESSAGE_LOST_UP:
+        lost_up(tree, head, body);
+        return;
+    case MESSAGE_LAUNCH_UP:
+        launch_up(server, head, body);
+        return;
+    case MESSAGE_FENCE_UP:
+    case MESSAGE_RING_UP:
+    case MESSAGE_RANKS_UP:
+    case MESSAGE_ABORT:
+        break;
+    default:
+        broken(tree, "a message of no known kind");
+        return;
+    }
+    if (member == NULL) /* has ended here */
+        return;
+    if (head->kind == MESSAGE_FENCE_UP)
+        pmi2_fence_up(job, member, message, head);
+    else if (head->kind == MESSAGE_RING_UP)
+        pmi2_ring_up(job, member, message, head);
+    else if (head->kind == MESSAGE_RANKS_UP)
+        pmi2_loss_up(job, body);
+    else
+        abort_up(job, head, body);
+}
+
+static void new_job(struct tree *tree, struct chunk *message, const struct message_head *head)
+{
+    struct pmi2_server *server = tree->link.server;
+    struct job *job = pmi2_job_new(server, message);
+    uint32_t i;
+
+    if (job == NULL) {
+        pmi2_log(server, 0, "job %.*s cannot be served here: no memory, or malformed",
+                 (int)head->id.length, head->id.at);
+        pmi2_tree_lose(server, head->id, server->config.first, server->config.last);
+        return;
+    }
+    for (i = 0; i < job->member_count; i++)
+        share(&job->members[i].child->link, message);
+}
+
+static void from_above(struct tree *tree, struct chunk *message, const struct message_head *head,
+                       struct reader *body)
+{
+    struct pmi2_server *server = tree->link.server;
+    struct job *job = pmi2_job_find(server, head->id);
+    struct pmi2_slice rest = {body->at, (size_t)(body->end - body->at)};
+    struct writer copy = {NULL, false};
+
+    switch ((enum message_kind)head->kind) {
+    case MESSAGE_JOB:
+        if (job == NULL)
+            new_job(tree, message, head);
+        return;
+    case MESSAGE_ANSWER:
+        pmi2_root_answer_message(server, head, message);
+        return;
+    case MESSAGE_LAUNCH_DOWN:
+        launch_down(server, message, head, body);
+        return;
+    case MESSAGE_ORPHANED:
+        pmi2_loss_orphaned(server);
+        return;
+    case MESSAGE_JOB_END:
+    case MESSAGE_FENCE_DOWN:
+    case MESSAGE_RING_DOWN:
+    case MESSAGE_RANKS_DOWN:
+    case MESSAGE_ENDED:
+        break;
+    default:
+        broken(tree, "a message of no known kind");
+        return;
+    }
+    if (job == NULL)
+        return;
+    switch ((enum message_kind)head->kind) {
+    case MESSAGE_JOB_END:
+        pmi2_job_end(job);
+        return;
+    case MESSAGE_FENCE_DOWN:
+        pmi2_fence_down(job, message, head);
+        return;
+    case MESSAGE_RING_DOWN:
+        pmi2_ring_down(job, message, head);
+        return;
+    case MESSAGE_ENDED:
+        pmi2_rank_ended(job, head->count);
+        return;
+    default:
+        pmi2_tree_message(&copy, MESSAGE_RANKS_DOWN, head->id, 0, 0);
+        pmi2_write_bytes(&copy, rest.at, rest.length);
+        pmi2_tree_send_all(job, &copy);
+        pmi2_loss_down(job, rest);
+        return;
+    }
+}
+
+static void dispatch(struct tree *tree, struct chunk *message)
+{
+    struct writer pong = {NULL, false};
+    struct message_head head;
+    struct reader body;
+
+    if (!pmi2_head_read(message->bytes, message->length, &head) ||
+        head.id.length > PMI2_JOBID_MAX) {
+        broken(tree, "a malformed message");
+        return;
+    }
+    body = (struct reader){message->bytes + head.head, message->bytes + message->length, false};
+    if (head.kind == MESSAGE_HELLO)
+        greeted(tree, &head, &body);
+    else if (!tree->greeted)
+        broken(tree, "does not begin with hello");
+    else if (head.kind == MESSAGE_PING) {
+        pmi2_tree_message(&pong, MESSAGE_PONG, NO_SLICE, 0, 0);
+        pmi2_tree_send(&tree->link, &pong);
+    } else if (head.kind == MESSAGE_PONG) {
+        return;
+    } else if (tree->link.kind == LINK_PARENT) {
+        from_above(tree, message, &head, &body);
+    } else {
+        from_below(tree, message, &head, &body);
+    }
+}
+
+/* The chunk of the store that has the same bytes as the message that begins with these. */
+static struct chunk *known_message(const struct tree *tree, const struct message_head *head)
+{
+    const struct space *space;
+
+    if (tree->link.kind != LINK_PARENT ||
+        (head->kind != MESSAGE_FENCE_DOWN && head->kind != MESSAGE_JOB))
+        return NULL;
+    space = pmi2_space_find(tree->link.server->store, head->id);
+    if (space == NULL)
+        return NULL;
+    if (head->kind == MESSAGE_JOB)
+        return space->facts != NULL && space->facts->digest == head->digest &&
+                       space->facts->message->length == head->total
+                   ? space->facts->message
+                   : NULL;
+    return space->latest != NULL && space->latest->epoch == head->epoch &&
+                   space->latest->digest == head->digest &&
+                   space->latest->chunk->length == head->total
+               ? space->latest->chunk
+               : NULL;
+}
+
+static size_t at_most(size_t one, size_t other)
+{
+    return one < other ? one : other;
+}
+
+/* Adds what is there of the message under way; returns how much that was. 0: the link is closed. */
+static size_t collect(struct tree *tree, const char *bytes, size_t length)
+{
+    struct message_head head = {0};
+    bool complete;
+    size_t more;
+
+    if (tree->body == NULL)
+        tree->body = pmi2_chunk_new(MESSAGE_HEAD_MAX);
+    if (tree->body == NULL) {
+        pmi2_link_close(&tree->link, "no memory for a message");
+        return 0;
+    }
+    complete = pmi2_head_read(tree->body->bytes, tree->body->length, &head);
+    if (!complete) {
+        size_t want = tree->body->length < MESSAGE_HEAD ? MESSAGE_HEAD : head.head;
+
+        if (want > MESSAGE_HEAD_MAX) {
+            broken(tree, "a malformed message");
+            return 0;
+        }
+        more = at_most(want - tree->body->length, length);
+    } else {
+        struct chunk *known;
+
+        if (head.total > MESSAGE_MAX || head.total < head.head) {
+            broken(tree, "a message of impossible length");
+            return 0;
+        }
+        known = tree->body->length == head.head ? known_message(tree, &head) : NULL;
+        if (known != NULL) {
+            tree->skip = head.total - head.head;
+            pmi2_chunk_drop(tree->body);
+            tree->body = pmi2_chunk_use(known);
+            more = at_most(tree->skip, length);
+            tree->skip -= more;
+            return more;
+        }
+        more = at_most(head.total - tree->body->length, length);
+        if (!pmi2_chunk_grow(&tree->body, more)) {
+            pmi2_link_close(&tree->link, "no memory for a message");
+            return 0;
+        }
+    }
+    memcpy(tree->body->bytes + tree->body->length, bytes, more);
+    tree->body->length += more;
+    return more;
+}
+
+static bool whole(const struct tree *tree)
+{
+    struct message_head head;
+
+    return tree->skip == 0 && tree->body != NULL &&
+           pmi2_head_read(tree->body->bytes, tree->body->length, &head) &&
+           tree->body->length == head.total;
+}
+
+void pmi2_tree_stream(struct tree *tree, const char *bytes, size_t length)
+{
+    tree->heard = tree->link.server->now;
+    while (length > 0 && !tree->link.closing) {
+        size_t used;
+
+        if (tree->skip > 0) {
+            used = at_most(tree->skip, length);
+            tree->skip -= used;
+        } else {
+            used = collect(tree, bytes, length);
+            if (tree->link.closing)
+                return;
+        }
+        bytes += used;
+        length -= used;
+        if (whole(tree)) {
+            struct chunk *message = tree->body;
+
+            tree->body = NULL;
+            dispatch(tree, message);
+            pmi2_chunk_drop(message);
+        }
+    }
+}
+
+void pmi2_tree_input(struct tree *tree, const void *bytes, size_t length)
+{
+    if (tree->lossy != NULL)
+        pmi2_lossy_input(tree, bytes, length);
+    else
+        pmi2_tree_stream(tree, bytes, length);
+}
+
+/* ---- loss of a neighbour ----------------------------------------------------------------------
+ */
+
+static void tell_lost(struct pmi2_server *server, struct tree *tree, uint32_t first, uint32_t last,
+                      const char *reason)
+{
+    struct notice *notice =
+        pmi2_notice(server, PMI2_ACTION_TREE_LOST,
+                    (struct pmi2_slice){reason, reason == NULL ? 0 : strlen(reason)}, NO_SLICE);
+
+    if (notice == NULL)
+        return;
+    notice->what.link = tree == NULL ? NULL : &tree->link;
+    notice->what.node = first;
+    notice->what.last_node = last;
+}
+
+/* The servers of these nodes are gone. */
+void pmi2_tree_lose(struct pmi2_server *server, struct pmi2_slice id, uint32_t first, uint32_t last)
+{
+    struct writer message = {NULL, false};
+
+    if (server->config.root) {
+        pmi2_loss_nodes(server, id, first, last);
+        return;
+    }
+    if (server->parent == NULL)
+        return;
+    pmi2_tree_message(&message, MESSAGE_LOST_UP, id, 0, 0);
+    pmi2_write_u32(&message, first);
+    pmi2_write_u32(&message, last);
+    pmi2_tree_send(&server->parent->link, &message);
+}
+
+static void forget_child(struct tree *tree)
+{
+    struct pmi2_server *server = tree->link.server;
+    struct list *node;
+    uint32_t i;
+
+    for (i = 0; i < server->child_count; i++)
+        if (server->children[i] == tree)
+            break;
+    if (i == server->child_count)
+        return;
+    memmove(&server->children[i], &server->children[i + 1],
+            (server->child_count - i - 1) * sizeof(struct tree *));
+    server->child_count--;
+    for (node = server->job_list.next; node != &server->job_list; node = node->next)
+        forget_member(list_of(node, struct job, list), tree);
+}
+
+void pmi2_tree_lost(struct tree *tree, const char *reason)
+{
+    struct pmi2_server *server = tree->link.server;
+
+    pmi2_log(server, 0, "a server %s is gone: %s",
+             tree->link.kind == LINK_PARENT ? "above" : "below", reason);
+    tell_lost(server, tree, tree->first, tree->last, reason);
+    if (tree->link.kind == LINK_PARENT) {
+        server->parent = NULL;
+        pmi2_loss_orphaned(server);
+        return;
+    }
+    forget_child(tree);
+    pmi2_tree_lose(server, NO_SLICE, tree->first, tree->last);
+}
+
+void pmi2_tree_fini(struct tree *tree)
+{
+    struct pmi2_server *server = tree->link.server;
+    struct list *node;
+
+    for (node = server->actions.next; node != &server->actions; node = node->next) {
+        struct action *action = list_of(node, struct action, list);
+
+        if (action->owner == OWNER_NOTICE &&
+            list_of(action, struct notice, action)->what.link == &tree->link)
+            list_of(action, struct notice, action)->what.link = NULL;
+    }
+    pmi2_chunk_drop(tree->body);
+    pmi2_lossy_free(tree->lossy);
+}
+
+/* ---- time -------------------------------------------------------------------------------------
+ */
+
+/* While there are jobs, a neighbour that says nothing is asked whether it lives. */
+static bool watched(const struct tree *tree)
+{
+    return !tree->link.closing && !list_empty(&tree->link.server->job_list);
+}
+
+static uint64_t patience(const struct tree *tree)
+{
+    return tree->link.server->limits.tree_seconds * SECOND;
+}
+
+/* Whom this server does not read from cannot be heard; it is told that all is well all the same. */
+static bool silent(const struct tree *tree)
+{
+    return tree->link.reads && tree->link.server->now - tree->heard >= patience(tree);
+}
+
+void pmi2_tree_time(struct tree *tree)
+{
+    struct pmi2_server *server = tree->link.server;
+    struct writer ping = {NULL, false};
+
+    if (tree->link.closing)
+        return;
+    if (tree->lossy != NULL && !pmi2_lossy_time(tree)) {
+        pmi2_link_close(&tree->link, "does not answer");
+        return;
+    }
+    if (!watched(tree)) {
+        tree->heard = tree->pinged = server->now;
+        return;
+    }
+    if (tree->pinged < tree->heard)
+        tree->pinged = tree->heard;
+    if (silent(tree)) {
+        pmi2_link_close(&tree->link, "does not answer");
+    } else if (server->now - tree->pinged >= patience(tree) / 3) {
+        tree->pinged = server->now;
+        pmi2_tree_message(&ping, MESSAGE_PING, NO_SLICE, 0, 0);
+        pmi2_tree_send(&tree->link, &ping);
+    }
+}
+
+uint64_t pmi2_tree_deadline(const struct tree *tree)
+{
+    uint64_t deadline = tree->lossy == NULL ? UINT64_MAX : pmi2_lossy_deadline(tree), next, last;
+
+    if (!watched(tree))
+        return deadline;
+    next = (tree->pinged > tree->heard ? tree->pinged : tree->heard) + patience(tree) / 3;
+    last = tree->heard + patience(tree);
+    if (tree->link.reads && last < next)
+        next = last;
+    return deadline < next ? deadline : next;
+}

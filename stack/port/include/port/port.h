@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The small part of an operating system that the stacks need, so that the same sources run as OS
+ * processes and threads (posix.c) and as fibers inside of a simulation (sim/run). "Process" is an
+ * OS process there and a rank here; "thread" one of its threads here, a fiber there.
+ *
+ * Objects are initialised in place, never moved, and need no memory of their own.
+ */
+#ifndef JACQUARD_PORT_H
+#define JACQUARD_PORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct port_mutex {
+    uint64_t opaque[8];
+};
+void port_mutex_init(struct port_mutex *mutex);
+void port_mutex_destroy(struct port_mutex *mutex);
+void port_mutex_lock(struct port_mutex *mutex);
+void port_mutex_unlock(struct port_mutex *mutex);
+
+struct port_condition {
+    uint64_t opaque[8];
+};
+void port_condition_init(struct port_condition *condition);
+void port_condition_destroy(struct port_condition *condition);
+/* As pthread_cond_wait(3): wakes also for no reason. */
+void port_condition_wait(struct port_condition *condition, struct port_mutex *mutex);
+void port_condition_signal(struct port_condition *condition);
+void port_condition_broadcast(struct port_condition *condition);
+
+/* Monotonic, nanoseconds; virtual time in a simulation. */
+uint64_t port_now(void);
+/* The environment of the calling process; NULL: not set. Valid until the process changes it. */
+const char *port_getenv(const char *name);
+/* A number that is the same for all threads of the calling process, and of no other one alive. */
+uint64_t port_process(void);
+
+/* Room that belongs to the calling thread, zero at first. Gone with the thread. */
+#define PORT_THREAD_BYTES 256
+void *port_thread_room(void);
+/* Ends the calling process, as exit(3). */
+_Noreturn void port_exit(int status);
+
+/* What a library keeps per process instead of in global variables. */
+enum port_slot { PORT_SLOT_PMI2, PORT_SLOT_PMI, PORT_SLOT_GNI, PORT_SLOTS };
+/* Where to keep it; NULL at first. Never fails. */
+void **port_slot(enum port_slot slot);
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+struct port_thread;
+/*
+ * Starts a thread of the calling process, with all signals blocked; NULL: not possible. It ends
+ * when `run` returns; port_thread_join waits for that and frees it. None is detached.
+ */
+struct port_thread *port_thread_start(const char *name, void (*run)(void *), void *argument);
+void port_thread_join(struct port_thread *thread);
+/* The calling one, also one that was not started here. Valid until the process ends. */
+struct port_thread *port_thread_self(void);
+/*
+ * `thread` looks at something that the caller has just changed, in a loop of polls: it must look
+ * again. No effect where a thread that polls runs all the time, nor on the calling one.
+ */
+void port_thread_wake(struct port_thread *thread);
+
+/* ---- time ------------------------------------------------------------------------------------ */
+
+/* A limit to waiting. Asking whether it has rung is cheap, and does not count as reading the clock.
+ */
+struct port_timer {
+    uint64_t opaque[12];
+};
+/* Rings once, `nanoseconds` from now; UINT64_MAX: never. For the calling thread. */
+void port_timer_start(struct port_timer *timer, uint64_t nanoseconds);
+bool port_timer_rang(const struct port_timer *timer);
+void port_timer_stop(struct port_timer *timer); /* always, before the timer's memory goes */
+/*
+ * One fruitless turn of a loop that waits, until its timer rings, for something that polls find
+ * (`polled`: GNI calls that look at queues were made in this turn) or that another thread brings,
+ * who then calls port_thread_wake(). Returns at once or later.
+ */
+void port_idle(struct port_timer *timer, bool polled);
+/*
+ * A look at memory that found nothing, in a loop without polls: returns soon. Who brings something
+ * calls port_thread_wake().
+ */
+void port_glance(void);
+/*
+ * The calling thread has been told something: polls that it repeats are not one idle loop. Whoever
+ * polls and then returns what it had already, or what another thread brought, says so.
+ */
+void port_found(void);
+
+/* What the CPU does, for the model: no effect where a real one does it. */
+enum port_cost {
+    PORT_COST_SEND, /* a send, from the call to the post */
+    PORT_COST_RECEIVE, /* an arrived message, matched and completed */
+    PORT_COST_POST, /* a receive */
+    PORT_COST_RMA, /* a read, write or atomic, from the call to the post */
+    PORT_COST_COMPLETION, /* an event of an operation of ours */
+    PORT_COST_COPY, /* amount: bytes */
+    PORT_COST_RENDEZVOUS, /* additionally for each long message, at both ends */
+    PORT_COST_CONNECT, /* one step of making a connection */
+    PORT_COSTS
+};
+void port_spend(enum port_cost cost, uint64_t amount);
+
+/* ---- the rest of a machine ------------------------------------------------------------------- */
+
+/* A random number; reproducible in a simulation, from a stream of the process. */
+uint64_t port_random(void);
+/* Zeroed memory, used only where it is touched; page: wanted page size or 0. NULL: none left. */
+void *port_pages_alloc(size_t bytes, size_t page);
+void port_pages_free(void *pages, size_t bytes);
+/*
+ * Memory of the process that was unmapped or mapped anew, so that a NIC which it is registered with
+ * may show what was there before: 1 and the next such range, 0: no more, -1: nobody watches, it may
+ * be any. *place: 0 at first, then where the caller is in the sequence of changes.
+ */
+int port_memory_changed(uint64_t *place, uint64_t *address, uint64_t *bytes);
+/*
+ * The NIC address of a host by name, as programs name hosts. `instance`: what is wanted there,
+ * which may tell where this host is several; all-ones: nothing special. 0 or a negative errno.
+ */
+int port_resolve(const char *host, uint32_t instance, uint32_t *nic_address);
+/*
+ * A descriptor that is readable from port_event_set to port_event_clear, for programs that poll(2).
+ * -1: not possible.
+ */
+int port_event_open(void);
+void port_event_set(int event);
+void port_event_clear(int event);
+void port_event_close(int event);
+/*
+ * For who looks at the process from outside, where that is possible: the connection `id` to an
+ * instance at a NIC address is in `state` now, a word; NULL: it is no more.
+ */
+void port_connection(const void *id, uint32_t nic_address, uint32_t instance, const char *state);
+/* A line of diagnosis, where the process wants some (GNIX_LOG). Level: 0 warning … 3 trace. */
+void port_log(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The port on POSIX: processes and threads are those of the system. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "port/port.h"
+
+_Static_assert(sizeof(pthread_mutex_t) <= sizeof(struct port_mutex), "room for a mutex");
+_Static_assert(sizeof(pthread_cond_t) <= sizeof(struct port_condition), "room for a condition");
+
+static pthread_mutex_t *native(struct port_mutex *mutex)
+{
+    return (pthread_mutex_t *)mutex->opaque;
+}
+
+static pthread_cond_t *native_condition(struct port_condition *condition)
+{
+    return (pthread_cond_t *)condition->opaque;
+}
+
+void port_mutex_init(struct port_mutex *mutex)
+{
+    pthread_mutex_init(native(mutex), NULL);
+}
+
+void port_mutex_destroy(struct port_mutex *mutex)
+{
+    pthread_mutex_destroy(native(mutex));
+}
+
+void port_mutex_lock(struct port_mutex *mutex)
+{
+    pthread_mutex_lock(native(mutex));
+}
+
+void port_mutex_unlock(struct port_mutex *mutex)
+{
+    pthread_mutex_unlock(native(mutex));
+}
+
+void port_condition_init(struct port_condition *condition)
+{
+    pthread_cond_init(native_condition(condition), NULL);
+}
+
+void port_condition_destroy(struct port_condition *condition)
+{
+    pthread_cond_destroy(native_condition(condition));
+}
+
+void port_condition_wait(struct port_condition *condition, struct port_mutex *mutex)
+{
+    pthread_cond_wait(native_condition(condition), native(mutex));
+}
+
+void port_condition_signal(struct port_condition *condition)
+{
+    pthread_cond_signal(native_condition(condition));
+}
+
+void port_condition_broadcast(struct port_condition *condition)
+{
+    pthread_cond_broadcast(native_condition(condition));
+}
+
+uint64_t port_now(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+const char *port_getenv(const char *name)
+{
+    return getenv(name);
+}
+
+uint64_t port_process(void)
+{
+    return (uint64_t)getpid();
+}
+
+void *port_thread_room(void)
+{
+    static _Thread_local uint64_t room[PORT_THREAD_BYTES / sizeof(uint64_t)];
+
+    return room;
+}
+
+void port_exit(int status)
+{
+    exit(status);
+}
+
+void **port_slot(enum port_slot slot)
+{
+    static void *slots[PORT_SLOTS];
+
+    return &slots[slot];
+}

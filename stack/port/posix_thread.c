@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The port on POSIX: threads, and how they wait. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "port/port.h"
+
+/* ---- who calls ------------------------------------------------------------------------------- */
+
+enum { TID_STARTING = -1, TID_FREE = 0 };
+
+/*
+ * One per thread. Somebody may still hold the address of a thread that has ended, to wake it; so
+ * records are never freed, but given to new threads, for which such a wake-up is one for no reason.
+ */
+struct port_thread {
+    struct port_thread *next;
+    pid_t tid; /* or TID_ */
+    pthread_t native;
+    void (*run)(void *);
+    void *argument;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool woken;
+};
+
+static struct {
+    pthread_mutex_t lock;
+    struct port_thread *first;
+} threads = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static _Thread_local struct port_thread *self;
+
+/* Nobody tells when a thread that was not started here ends. */
+static bool is_over(const struct port_thread *thread)
+{
+    if (thread->tid <= 0)
+        return thread->tid == TID_FREE;
+    return syscall(SYS_tgkill, getpid(), thread->tid, 0) != 0 && errno == ESRCH;
+}
+
+static struct port_thread *record_make(void)
+{
+    struct port_thread *thread = calloc(1, sizeof(*thread));
+    pthread_condattr_t attributes;
+
+    if (thread == NULL)
+        return NULL;
+    pthread_mutex_init(&thread->lock, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&thread->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    return thread;
+}
+
+static struct port_thread *record_get(pid_t tid)
+{
+    struct port_thread *thread;
+
+    pthread_mutex_lock(&threads.lock);
+    for (thread = threads.first; thread != NULL && !is_over(thread); thread = thread->next)
+        ;
+    if (thread == NULL) {
+        thread = record_make();
+        if (thread != NULL) {
+            thread->next = threads.first;
+            threads.first = thread;
+        }
+    }
+    if (thread != NULL)
+        thread->tid = tid;
+    pthread_mutex_unlock(&threads.lock);
+    return thread;
+}
+
+static void record_set(struct port_thread *thread, pid_t tid)
+{
+    pthread_mutex_lock(&threads.lock);
+    thread->tid = tid;
+    pthread_mutex_unlock(&threads.lock);
+}
+
+struct port_thread *port_thread_self(void)
+{
+    if (self == NULL)
+        self = record_get(gettid());
+    if (self == NULL)
+        abort(); /* no memory for 200 bytes */
+    return self;
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static void *thread_main(void *argument)
+{
+    struct port_thread *thread = argument;
+
+    self = thread;
+    record_set(thread, gettid());
+    thread->run(thread->argument);
+    return NULL;
+}
+
+struct port_thread *port_thread_start(const char *name, void (*run)(void *), void *argument)
+{
+    struct port_thread *thread = record_get(TID_STARTING);
+    char shown[16];
+    sigset_t all, before;
+    int status;
+
+    if (thread == NULL)
+        return NULL;
+    thread->run = run;
+    thread->argument = argument;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    status = pthread_create(&thread->native, NULL, thread_main, thread);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (status != 0) {
+        record_set(thread, TID_FREE);
+        return NULL;
+    }
+    snprintf(shown, sizeof(shown), "%s", name);
+    pthread_setname_np(thread->native, shown);
+    return thread;
+}
+
+void port_thread_join(struct port_thread *thread)
+{
+    pthread_join(thread->native, NULL);
+    record_set(thread, TID_FREE);
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+void port_thread_wake(struct port_thread *thread)
+{
+    if (thread == self)
+        return;
+    pthread_mutex_lock(&thread->lock);
+    thread->woken = true;
+    pthread_cond_signal(&thread->changed);
+    pthread_mutex_unlock(&thread->lock);
+}
+
+struct timer {
+    uint64_t deadline; /* UINT64_MAX: none */
+    uint32_t turns; /* of fruitless polls */
+};
+_Static_assert(sizeof(struct timer) <= sizeof(struct port_timer), "room for a timer");
+
+static const struct timer *native(const struct port_timer *timer)
+{
+    return (const struct timer *)timer->opaque;
+}
+
+void port_timer_start(struct port_timer *timer, uint64_t nanoseconds)
+{
+    uint64_t now = port_now();
+
+    *(struct timer *)timer->opaque =
+        (struct timer){.deadline = nanoseconds < UINT64_MAX - now ? now + nanoseconds : UINT64_MAX};
+}
+
+bool port_timer_rang(const struct port_timer *timer)
+{
+    return native(timer)->deadline != UINT64_MAX && port_now() >= native(timer)->deadline;
+}
+
+void port_timer_stop(struct port_timer *timer)
+{
+    (void)timer;
+}
+
+/* Until woken or `deadline`. */
+static void nap(uint64_t deadline)
+{
+    struct port_thread *thread = port_thread_self();
+    struct timespec until = {.tv_sec = (time_t)(deadline / 1000000000u),
+                             .tv_nsec = (long)(deadline % 1000000000u)};
+    int status = 0;
+
+    pthread_mutex_lock(&thread->lock);
+    while (!thread->woken && status == 0)
+        status = deadline == UINT64_MAX
+                     ? pthread_cond_wait(&thread->changed, &thread->lock)
+                     : pthread_cond_timedwait(&thread->changed, &thread->lock, &until);
+    thread->woken = false;
+    pthread_mutex_unlock(&thread->lock);
+}
+
+/*
+ * What a poll finds comes soon or late: a short wait must not cost a switch, a long one must leave
+ * the CPU to others.
+ */
+enum { SPINS = 100, YIELDS = 100, NAP_NS = 20000, GLANCE_NS = 1000 };
+
+void port_glance(void)
+{
+    nap(port_now() + GLANCE_NS);
+}
+
+void port_found(void)
+{
+}
+
+void port_idle(struct port_timer *timer, bool polled)
+{
+    struct timer *mine = (struct timer *)timer->opaque;
+    uint64_t soon;
+
+    if (!polled) {
+        nap(mine->deadline);
+        return;
+    }
+    mine->turns++;
+    if (mine->turns <= SPINS)
+        return;
+    if (mine->turns <= SPINS + YIELDS) {
+        sched_yield();
+        return;
+    }
+    soon = port_now() + NAP_NS;
+    nap(soon < mine->deadline ? soon : mine->deadline);
+}
+
+void port_spend(enum port_cost cost, uint64_t amount)
+{
+    (void)cost;
+    (void)amount;
+}

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# Programs of two processes that show one feature of libfabric each, with whatever provider; test_functional.py starts them.
+if(TARGET gni_prov)
+  add_library(live_common OBJECT ${CMAKE_SOURCE_DIR}/tests/live/functional/common.c)
+  target_link_libraries(live_common PRIVATE PkgConfig::LIBFABRIC jacquard_flags)
+  file(GLOB live_programs CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/live/functional/*.c)
+  list(FILTER live_programs EXCLUDE REGEX "/common\\.c$")
+  foreach(source IN LISTS live_programs)
+    get_filename_component(name ${source} NAME_WE)
+    add_executable(live-${name} ${source} $<TARGET_OBJECTS:live_common>)
+    target_link_libraries(live-${name} PRIVATE PkgConfig::LIBFABRIC pthread jacquard_flags)
+    set_target_properties(live-${name} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/live)
+  endforeach()
+  # What only gni has.
+  target_include_directories(live-collective PRIVATE ${CMAKE_SOURCE_DIR}/stack/gni_prov/include ${CMAKE_SOURCE_DIR}/sim/aries/include)
+  target_compile_definitions(live-collective PRIVATE CRAY_CONFIG_GHAL_ARIES)
+  add_custom_target(live-programs)
+  foreach(source IN LISTS live_programs)
+    get_filename_component(name ${source} NAME_WE)
+    add_dependencies(live-programs live-${name})
+  endforeach()
+endif()

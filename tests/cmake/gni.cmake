@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# The libfabric provider: through libfabric on a simulated machine (fixture.h), and some of its objects by themselves.
+if(CMOCKA_FOUND AND TARGET gni_prov)
+  add_library(gni_fixture STATIC ${CMAKE_SOURCE_DIR}/tests/gni/fixture.c)
+  target_include_directories(gni_fixture PUBLIC ${CMAKE_SOURCE_DIR}/tests/gni PRIVATE ${CMAKE_SOURCE_DIR}/sim/run)
+  target_link_libraries(gni_fixture PUBLIC jacquard_run gni_prov jacquard_aries PkgConfig::LIBFABRIC m
+                        PRIVATE jacquard_flags PkgConfig::GLIB PkgConfig::JANSSON PkgConfig::CMOCKA)
+  file(GLOB gni_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/gni/*_test.c)
+  foreach(source IN LISTS gni_tests)
+    get_filename_component(name ${source} NAME_WE)
+    jacquard_test(gni_${name} SOURCES ${source} DEPENDS gni_fixture INCLUDES ${CMAKE_SOURCE_DIR}/stack/gni_prov)
+    set_target_properties(gni_${name} PROPERTIES ENABLE_EXPORTS ON)
+    target_compile_options(gni_${name} PRIVATE -Wno-deprecated-declarations) # fi_tx_size_left
+  endforeach()
+  target_link_options(gni_thread_test PRIVATE LINKER:--wrap=port_mutex_lock) # counts who waits
+  # The provider's sources once more: what gives memory and threads can be made to fail.
+  if(NOT SANITIZE)
+    get_target_property(gnip_sources gni_prov SOURCES)
+    add_library(gni_prov_failing OBJECT ${gnip_sources})
+    target_include_directories(gni_prov_failing PRIVATE $<TARGET_PROPERTY:gni_prov,INCLUDE_DIRECTORIES>)
+    target_link_libraries(gni_prov_failing PRIVATE jacquard_flags)
+    target_compile_definitions(
+      gni_prov_failing PRIVATE $<TARGET_PROPERTY:gni_prov,COMPILE_DEFINITIONS> malloc=failing_malloc calloc=failing_calloc
+      realloc=failing_realloc aligned_alloc=failing_aligned_alloc strdup=failing_strdup port_pages_alloc=failing_pages
+      port_thread_start=failing_thread)
+    jacquard_test(gni_alloc_fail SOURCES ${CMAKE_SOURCE_DIR}/tests/gni/alloc_fail.c $<TARGET_OBJECTS:gni_prov_failing>
+                  DEPENDS gni_fixture)
+    target_include_directories(gni_alloc_fail PRIVATE ${CMAKE_SOURCE_DIR}/sim/run)
+    set_target_properties(gni_alloc_fail PROPERTIES ENABLE_EXPORTS ON) # its free() is libfabric's, too
+  endif()
+  # Instrumentation has variables of its own.
+  if(NOT SANITIZE AND NOT COVERAGE)
+    add_test(NAME gni_153_no_variables COMMAND_EXPAND_LISTS
+             COMMAND /usr/bin/python3 ${CMAKE_SOURCE_DIR}/tests/gni/objects.py $<TARGET_OBJECTS:gni_prov>)
+    set_tests_properties(gni_153_no_variables PROPERTIES LABELS gni)
+  endif()
+endif()

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# Processes of the system on an emulated fabric: plain programs of libugni.so.
+foreach(live_test IN ITEMS process rma smsg collective msgq kills)
+  set(name live_${live_test})
+  add_executable(${name} ${CMAKE_SOURCE_DIR}/tests/live/${live_test}.c ${CMAKE_SOURCE_DIR}/tests/live/live_test.c)
+  target_link_libraries(${name} PRIVATE ugni jacquard_flags)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  jacquard_no_whole_program(${name})
+  add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  set_tests_properties(${name} PROPERTIES LABELS live TIMEOUT 900)
+endforeach()
+
+# Run by test_ways.py on fabrics with scenarios.
+add_executable(live_ways ${CMAKE_SOURCE_DIR}/tests/live/ways.c ${CMAKE_SOURCE_DIR}/tests/live/live_test.c)
+target_link_libraries(live_ways PRIVATE ugni jacquard_flags)
+set_target_properties(live_ways PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+jacquard_no_whole_program(live_ways)
+
+# What libugni reads of a scenario.
+add_executable(live_plan ${CMAKE_SOURCE_DIR}/tests/live/plan.c ${CMAKE_SOURCE_DIR}/sim/aries/live/plan.c)
+target_include_directories(live_plan PRIVATE ${CMAKE_SOURCE_DIR}/sim/aries/live ${CMAKE_SOURCE_DIR}/sim/aries)
+target_link_libraries(live_plan PRIVATE jacquard_aries jacquard_flags PkgConfig::GLIB)
+set_target_properties(live_plan PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+jacquard_no_whole_program(live_plan)
+add_test(NAME live_plan COMMAND live_plan)
+set_tests_properties(live_plan PROPERTIES LABELS live TIMEOUT 120)
+target_sources(live_kills PRIVATE ${CMAKE_SOURCE_DIR}/tests/live/traffic.c)
+
+# A member that says anything, by the carrier below libugni.
+add_executable(live_hostile ${CMAKE_SOURCE_DIR}/tests/live/hostile.c ${CMAKE_SOURCE_DIR}/tests/live/live_test.c
+               ${CMAKE_SOURCE_DIR}/tests/live/traffic.c ${CMAKE_SOURCE_DIR}/tests/live/hostile_ring.c)
+target_include_directories(live_hostile PRIVATE ${CMAKE_SOURCE_DIR}/sim/aries ${CMAKE_SOURCE_DIR}/sim/aries/live)
+set_source_files_properties(${CMAKE_SOURCE_DIR}/tests/live/hostile_ring.c PROPERTIES INCLUDE_DIRECTORIES ${CMAKE_SOURCE_DIR}/sim/live)
+target_compile_definitions(live_hostile PRIVATE SIM_WALL)
+target_link_libraries(live_hostile PRIVATE ugni jacquard_live jacquard_aries jacquard_flags PkgConfig::GLIB)
+set_target_properties(live_hostile PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+jacquard_no_whole_program(live_hostile)
+add_test(NAME live_hostile COMMAND live_hostile)
+set_tests_properties(live_hostile PROPERTIES LABELS live TIMEOUT 300)

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# The carrier of live mode between real processes.
+if(TARGET jacquard-fabricd)
+  set(live_folder ${CMAKE_SOURCE_DIR}/tests/live)
+  foreach(part IN ITEMS ring sleep member names kill hostile)
+    jacquard_test(live_carrier_${part} SOURCES ${live_folder}/carrier_${part}.c ${live_folder}/carrier.c
+                  DEPENDS jacquard_live_server jacquard_live INCLUDES ${CMAKE_SOURCE_DIR}/sim/live)
+    if(TARGET live_carrier_${part})
+      target_compile_definitions(live_carrier_${part} PRIVATE TEST_FABRICD="$<TARGET_FILE:jacquard-fabricd>")
+      add_dependencies(live_carrier_${part} jacquard-fabricd)
+    endif()
+  endforeach()
+endif()
+
+# ./dev fuzz live
+if(FUZZ AND CMAKE_C_COMPILER_ID MATCHES Clang)
+  file(GLOB live_carrier CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/sim/live/*.c)
+  find_package(Threads REQUIRED)
+  add_executable(fuzz_live ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzz_live.c ${live_carrier})
+  target_include_directories(fuzz_live PRIVATE ${CMAKE_SOURCE_DIR}/sim/live ${CMAKE_SOURCE_DIR}/sim/live/include)
+  target_compile_options(fuzz_live PRIVATE -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined)
+  target_link_options(fuzz_live PRIVATE -fsanitize=fuzzer,address,undefined)
+  target_link_libraries(fuzz_live PRIVATE jacquard_flags Threads::Threads ${CMAKE_DL_LIBS})
+endif()

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# Parts of pmrun that need no process. The whole: tests/pmrun, tests/interop (pytest).
+jacquard_test(pmi_launcher SOURCES ${CMAKE_SOURCE_DIR}/tests/pmi/launcher_test.c DEPENDS pmi2_launcher
+              INCLUDES ${CMAKE_SOURCE_DIR}/stack/pmi2/launcher)
+jacquard_test(pmi_shell SOURCES ${CMAKE_SOURCE_DIR}/tests/pmi/shell_test.c DEPENDS pmi2_launcher
+              INCLUDES ${CMAKE_SOURCE_DIR}/stack/pmi2/launcher)

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What another process may have written: messages of the socket, and the words of a ring. Any bytes
+ * are taken: a message that is accepted is as it may be; records that are found lie in the ring.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "internal.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
+
+static void check(bool good)
+{
+    if (!good)
+        abort();
+}
+
+static void decode(const uint8_t *bytes, size_t length)
+{
+    static const int fds[WIRE_FDS_MAX] = {-1, -1};
+    struct wire_packet packet;
+
+    if (length == 0 || !wire_decode(bytes + 1, length - 1, fds, bytes[0] % 4, &packet))
+        return;
+    check(packet.head.kind > 0 && packet.head.kind < WIRE_KINDS);
+    check(packet.text_bytes + sizeof(packet.head) == length - 1 &&
+          packet.text_bytes <= LIVE_TEXT_MAX);
+}
+
+/* The bytes are laid over the ring again and again, each time from another place; the ring has
+ * nothing around it that could be read by mistake. */
+static void read_ring(const uint8_t *bytes, size_t length)
+{
+    static uint8_t copy[LIVE_RECORD_MAX];
+    uint8_t *slots = aligned_alloc(LIVE_LINE, RING_BYTES);
+    struct live *live = aligned_alloc(LIVE_LINE, (sizeof(*live) + 63) / 64 * 64);
+    struct board_head head = {.magic = 0};
+    struct ring_out out[LIVE_CHANNELS];
+    struct ring_in *rings[LIVE_CHANNELS];
+    struct peer peer, self;
+    struct live_record record;
+    _Atomic uint64_t executed = 0;
+    unsigned i, taken;
+    size_t at = 0;
+
+    check(slots != NULL && live != NULL);
+    memset(slots, 0, RING_BYTES);
+    memset(live, 0, sizeof(*live));
+    memset(&peer, 0, sizeof(peer));
+    memset(&self, 0, sizeof(self));
+    memset(out, 0, sizeof(out));
+    self.to.generation = 1;
+    live->self = &self;
+    live->head = &head;
+    live->rings = rings;
+    live->rings_count = live->hot_count = 1;
+    live->ended = calloc(1, sizeof(uint32_t));
+    live->slots = calloc(1, sizeof(struct peer *));
+    live->later_end = &live->later;
+    live->socket = live->doorbell = live->helper_bell = live->wake_bell = -1;
+    live->lost = live->lost_told = true; /* no daemon */
+    live->facts.processes_max = 1;
+    peer.live = live;
+    peer.head = &head;
+    peer.out = out;
+    peer.listed = true;
+    for (i = 0; i < LIVE_CHANNELS; i++) {
+        peer.in[i] = (struct ring_in){.slots = slots,
+                                      .end = UINT64_MAX,
+                                      .peer = &peer,
+                                      .executed = &executed,
+                                      .index = i,
+                                      .channel = (uint8_t)i,
+                                      .open = true};
+        rings[i] = &peer.in[i];
+    }
+    live->rings_count = LIVE_CHANNELS;
+    live->peers = &peer;
+    while (at + 10 <= length && !peer.to.gone) {
+        uint32_t slot = (bytes[at] | (uint32_t)bytes[at + 1] << 8) % (RING_BYTES / 8);
+
+        memcpy(slots + (size_t)slot * 8, bytes + at + 2, 8);
+        at += 10;
+        for (taken = 0; taken < 2 * LIVE_RING_SLOTS && live_next(live, &record); taken++) {
+            check((const uint8_t *)record.bytes >= slots &&
+                  (const uint8_t *)record.bytes + record.count <= slots + RING_BYTES);
+            memcpy(copy, record.bytes, record.count);
+            live_release(live);
+        }
+        live->current = NULL;
+    }
+    free(live->ended);
+    free(live->slots);
+    free(live);
+    free(slots);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
+{
+    if (length > 0 && bytes[0] & 0x80)
+        read_ring(bytes + 1, length - 1);
+    else
+        decode(bytes, length);
+    return 0;
+}

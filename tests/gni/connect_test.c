@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* How connections come about, and how endpoints end. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "fixture.h"
+#include "internal.h"
+
+static const struct gni_how plain = {0};
+#define US 1000000ull /* in ps */
+
+static int finish(struct gni_side *side)
+{
+    rank_barrier(side->rank);
+    return gni_close(side);
+}
+
+static const struct gnip_counts *counts(const struct gni_side *side)
+{
+    return &gnip_container(side->domain, struct gnip_domain, fid)->ctx->counts;
+}
+
+static int say(struct gni_side *side, uint32_t peer, uint64_t what)
+{
+    struct rank *rank = side->rank;
+
+    EXPECT_IS(gni_again(side, fi_inject(side->ep, &what, 8, side->peers[peer])), 0);
+    return 0;
+}
+
+static int hear(struct gni_side *side, uint64_t what)
+{
+    struct rank *rank = side->rank;
+    struct fi_cq_tagged_entry entry;
+    uint64_t word = ~what;
+
+    EXPECT_IS(fi_recv(side->ep, &word, 8, NULL, FI_ADDR_UNSPEC, &word), 0);
+    TRY(gni_entry(side, side->rx_cq, &entry));
+    EXPECT_IS(word, what);
+    return 0;
+}
+
+/* ---- request and response, crossing requests ------------------------------------------------- */
+
+static int one_way_body(struct rank *rank)
+{
+    struct gni_side side;
+
+    TRY(gni_open(&side, rank, &plain));
+    TRY(side.id == 0 ? say(&side, 1, 5) : hear(&side, 5));
+    TRY(side.id == 1 ? say(&side, 0, 6) : hear(&side, 6));
+    EXPECT_IS(counts(&side)->conn_req, side.id == 0);
+    EXPECT_IS(counts(&side)->conn_resp, side.id == 1);
+    return finish(&side);
+}
+
+static void gni_48_request_and_response(void **state)
+{
+    (void)state;
+    gni_run(&(struct gni_machine){.ranks = 2}, one_way_body);
+    gni_run(&(struct gni_machine){.ranks = 2, .per_node = 2}, one_way_body);
+}
+
+/* At the same time, and with all small differences in time. */
+static int crossing_body(struct rank *rank)
+{
+    struct gni_side side;
+    uint32_t other = 1 - rank_id(rank);
+
+    TRY(gni_open(&side, rank, &plain));
+    rank_barrier(rank);
+    if (rank_random(rank) % 3 != 0)
+        gni_pause(rank, rank_random(rank) % (2 * US));
+    TRY(say(&side, other, side.id));
+    TRY(hear(&side, other));
+    EXPECT(counts(&side)->conn_req + counts(&side)->conn_resp == 1);
+    return finish(&side);
+}
+
+/* Exactly at once: two requests, no response. */
+static int at_once_body(struct rank *rank)
+{
+    struct gni_side side;
+
+    TRY(gni_open(&side, rank, &plain));
+    rank_barrier(rank);
+    TRY(say(&side, 1 - side.id, side.id));
+    TRY(hear(&side, 1 - side.id));
+    EXPECT(counts(&side)->conn_req == 1 && counts(&side)->conn_resp == 0);
+    return finish(&side);
+}
+
+static void gni_49_crossing(void **state)
+{
+    uint64_t seed;
+
+    (void)state;
+    gni_run(&(struct gni_machine){.ranks = 2}, at_once_body);
+    for (seed = 1; seed <= 40; seed++)
+        gni_run(&(struct gni_machine){.ranks = 2, .seed = seed}, crossing_body);
+}
+
+/* ---- before the peer is ready ---------------------------------------------------------------- */
+
+/* The name is known before the endpoint is enabled, and before its AV knows anybody. */
+static int early_body(struct rank *rank)
+{
+    struct gni_how how = {.not_enabled = true, .no_peers = true};
+    struct gni_side side;
+
+    TRY(gni_open(&side, rank, &how));
+    TRY(gni_exchange(&side, side.ep, side.peers));
+    if (side.id == 1)
+        gni_pause(rank, 5000 * US);
+    EXPECT_IS(fi_enable(side.ep), 0);
+    TRY(side.id == 0 ? say(&side, 1, 3) : hear(&side, 3));
+    return finish(&side);
+}
+
+/* The endpoint is closed when the request comes: what was sent ends with an error. */
+static int gone_body(struct rank *rank)
+{
+    struct fi_cq_err_entry error;
+    struct fid_ep *second;
+    struct gni_side side;
+    fi_addr_t addresses[2];
+    uint64_t word = 1;
+
+    TRY(gni_open(&side, rank, &plain));
+    TRY(gni_endpoint(&side, &second));
+    TRY(gni_exchange(&side, second, addresses));
+    if (side.id == 1)
+        EXPECT_IS(fi_close(&second->fid), 0);
+    rank_barrier(rank);
+    if (side.id == 0) {
+        EXPECT_IS(gni_again(&side, fi_send(side.ep, &word, 8, NULL, addresses[1], &word)), 0);
+        TRY(gni_error(&side, side.tx_cq, &error));
+        EXPECT(error.err == FI_ENOTCONN && error.op_context == &word);
+        EXPECT_IS(fi_close(&second->fid), 0);
+        TRY(say(&side, 1, 9)); /* others go on */
+    } else {
+        TRY(hear(&side, 9));
+    }
+    return finish(&side);
+}
+
+static void gni_50_early(void **state)
+{
+    (void)state;
+    gni_run(&(struct gni_machine){.ranks = 2}, early_body);
+    gni_run(&(struct gni_machine){.ranks = 2}, gone_body);
+}
+
+/* ---- many ------------------------------------------------------------------------------------ */
+
+/* Everybody to everybody, each message counted. */
+static int all_body(struct rank *rank)
+{
+    struct fi_cq_tagged_entry entry;
+    uint64_t *words = calloc(rank_size(rank), 8), sum = 0;
+    struct gni_side side;
+    uint32_t i;
+
+    TRY(gni_open(&side, rank, &plain));
+    for (i = 0; i < side.size; i++)
+        EXPECT_IS(fi_recv(side.ep, &words[i], 8, NULL, FI_ADDR_UNSPEC, &words[i]), 0);
+    for (i = 0; i < side.size; i++)
+        TRY(say(&side, (side.id + i) % side.size, side.id + 1));
+    for (i = 0; i < side.size; i++) {
+        TRY(gni_entry(&side, side.rx_cq, &entry));
+        sum += *(uint64_t *)entry.op_context;
+    }
+    EXPECT_IS(sum, (uint64_t)side.size * (side.size + 1) / 2);
+    free(words);
+    return finish(&side);
+}
+
+/* All to rank 0, which answers each. */
+static int star_body(struct rank *rank)
+{
+    struct gni_how how = {.rx_size = 1024};
+    struct fi_cq_tagged_entry entry;
+    uint64_t *words = calloc(rank_size(rank), 8);
+    struct gni_side side;
+    uint32_t i;
+
+    TRY(gni_open(&side, rank, &how));
+    if (side.id > 0) {
+        TRY(say(&side, 0, side.id));
+        TRY(hear(&side, 1000 + side.id));
+    } else {
+        for (i = 1; i < side.size; i++)
+            EXPECT_IS(fi_recv(side.ep, &words[i], 8, NULL, FI_ADDR_UNSPEC, &words[i]), 0);
+        for (i = 1; i < side.size; i++) {
+            TRY(gni_entry(&side, side.rx_cq, &entry));
+            TRY(say(&side, (uint32_t) * (uint64_t *)entry.op_context,
+                    1000 + *(uint64_t *)entry.op_context));
+        }
+    }
+    free(words);
+    return finish(&side);
+}
+
+static void gni_51_many_peers(void **state)
+{
+    (void)state;
+    gni_run(&(struct gni_machine){.ranks = 257, .per_node = 8}, star_body);
+    gni_run(&(struct gni_machine){.ranks = 32, .per_node = 2}, all_body);
+}
+
+static void gni_54_one_mailbox_per_slab(void **state)
+{
+    (void)state;
+    gni_run(&(struct gni_machine){.ranks = 200,
+                                  .per_node = 8,
+                                  .env = "{GNIX_MBOX_NUM_PER_SLAB: \"1\"}"},
+            star_body);
+}
+
+/* Three endpoints of one process to the same peer. */
+static int three_body(struct rank *rank)
+{
+    struct fi_cq_tagged_entry entry;
+    struct fid_ep *ep[3];
+    struct gni_side side;
+    uint64_t words[3], i;
+
+    TRY(gni_open(&side, rank, &plain));
+    for (i = 0; i < 3; i++)
+        TRY(gni_endpoint(&side, &ep[i]));
+    if (side.id == 1)
+        for (i = 0; i < 3; i++)
+            EXPECT_IS(fi_recv(side.ep, &words[i], 8, NULL, FI_ADDR_UNSPEC, &words[i]), 0);
+    rank_barrier(rank);
+    for (i = 0; i < 3; i++) {
+        if (side.id == 0)
+            EXPECT_IS(gni_again(&side, fi_inject(ep[i], &i, 8, side.peers[1])), 0);
+        else
+            TRY(gni_entry(&side, side.rx_cq, &entry));
+    }
+    rank_barrier(rank);
+    for (i = 0; i < 3; i++)
+        EXPECT_IS(fi_close(&ep[i]->fid), 0);
+    return finish(&side);
+}
+
+static void gni_52_three_endpoints(void **state)
+{
+    (void)state;
+    gni_run(&(struct gni_machine){.ranks = 2}, three_body);
+}
+
+/* ---- closing --------------------------------------------------------------------------------- */
+
+/* With receives posted, sends queued and writes under way. */
+static int close_body(struct rank *rank)
+{
+    struct gni_memory memory;
+    struct gni_side side;
+    uint64_t words[64];
+    int i;
+
+    TRY(gni_open(&side, rank, &plain));
+    TRY(gni_memory_open(&side, &memory, 1 << 20, FI_REMOTE_WRITE | FI_WRITE));
+    if (side.id == 0) {
+        for (i = 0; i < 64; i++)
+            EXPECT_IS(fi_recv(side.ep, &words[i], 8, NULL, FI_ADDR_UNSPEC, &words[i]), 0);
+        for (i = 0; i < 8; i++)
+            EXPECT_IS(gni_again(&side, fi_write(side.ep, memory.bytes, 1 << 16, NULL, side.peers[1],
+                                                memory.all[1].address, memory.all[1].key, &memory)),
+                      0);
+        for (i = 0; i < 32; i++)
+            EXPECT_IS(gni_again(&side, fi_send(side.ep, words, 8, NULL, side.peers[1], words)), 0);
+        EXPECT_IS(fi_close(&side.ep->fid), 0);
+        side.ep = NULL;
+        TRY(gni_silence(&side, side.tx_cq, 1000));
+    }
+    rank_barrier(rank);
+    TRY(gni_memory_close(&side, &memory));
+    return gni_close(&side);
+}
+
+static void gni_44_close_in_flight(void **state)
+{
+    (void)state;
+    gni_run(&(struct gni_machine){.ranks = 2}, close_body);
+}
+
+/* All of it, again and again. */
+static int reopen_body(struct rank *rank)
+{
+    struct gni_side side;
+    uint64_t i;
+
+    for (i = 0; i < 30; i++) {
+        TRY(gni_open(&side, rank, &plain));
+        TRY(side.id == 0 ? say(&side, 1, i) : hear(&side, i));
+        TRY(side.id == 1 ? say(&side, 0, i) : hear(&side, i));
+        rank_barrier(rank);
+        TRY(gni_close(&side));
+    }
+    return 0;
+}
+
+static void gni_23_gni_157_reopen(void **state)
+{
+    (void)state;
+    gni_run(&(struct gni_machine){.ranks = 2}, reopen_body);
+}
+
+/* Two fabrics of one process. */
+static int two_fabrics_body(struct rank *rank)
+{
+    struct gni_side first, second;
+
+    TRY(gni_open(&first, rank, &plain));
+    TRY(gni_open(&second, rank, &plain));
+    TRY(first.id == 0 ? say(&first, 1, 1) : hear(&first, 1));
+    TRY(first.id == 0 ? say(&second, 1, 2) : hear(&second, 2));
+    TRY(finish(&first));
+    TRY(second.id == 0 ? say(&second, 1, 3) : hear(&second, 3));
+    return finish(&second);
+}
+
+static void gni_23_two_fabrics(void **state)
+{
+    (void)state;
+    gni_run(&(struct gni_machine){.ranks = 2}, two_fabrics_body);
+}
+
+/* Runs are the same again, and nothing depends on addresses. */
+static void gni_152_digest(void **state)
+{
+    const struct gni_machine machine = {.ranks = 16, .per_node = 2};
+    uint64_t first = gni_digest(&machine, all_body);
+
+    (void)state;
+    assert_true(first != 0);
+    free(malloc(100000)); /* the heap is not the same */
+    assert_int_equal(first, gni_digest(&machine, all_body));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gni_48_request_and_response),
+        cmocka_unit_test(gni_49_crossing),
+        cmocka_unit_test(gni_50_early),
+        cmocka_unit_test(gni_51_many_peers),
+        cmocka_unit_test(gni_54_one_mailbox_per_slab),
+        cmocka_unit_test(gni_52_three_endpoints),
+        cmocka_unit_test(gni_44_close_in_flight),
+        cmocka_unit_test(gni_23_gni_157_reopen),
+        cmocka_unit_test(gni_23_two_fabrics),
+        cmocka_unit_test(gni_152_digest),
+    };
+
+    return cmocka_run_group_tests_name("connections", tests, NULL, NULL);
+}

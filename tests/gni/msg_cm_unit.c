@@ -1,0 +1,651 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Connections of MSG endpoints by themselves: one listener, clients that connect, shut down and
+ * close when they like, a network that loses, doubles and reorders messages, and a clock of its
+ * own. Whatever happens, both sides hear the same story, once, and nothing is left over.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "msg_cm.h"
+
+#define MS 1000000ull
+#define STEP (MS / 2)
+
+static uint64_t now, random_state, loss, doubling;
+
+static uint64_t draw(uint64_t below)
+{
+    random_state = random_state * 6364136223846793005ull + 1442695040888963407ull;
+    return (random_state >> 33) % below;
+}
+
+/* ---- a port with a clock that stands still ----------------------------------------------------
+ */
+
+void port_mutex_init(struct port_mutex *mutex)
+{
+    mutex->opaque[0] = 0;
+}
+
+void port_mutex_destroy(struct port_mutex *mutex)
+{
+    assert_int_equal(mutex->opaque[0], 0);
+}
+
+void port_mutex_lock(struct port_mutex *mutex)
+{
+    assert_int_equal(mutex->opaque[0]++, 0); /* one thread: anything else is a deadlock */
+}
+
+void port_mutex_unlock(struct port_mutex *mutex)
+{
+    assert_int_equal(--mutex->opaque[0], 0);
+}
+
+static int timers;
+
+void port_timer_start(struct port_timer *timer, uint64_t nanoseconds)
+{
+    timers++;
+    timer->opaque[0] = nanoseconds == UINT64_MAX ? UINT64_MAX : now + nanoseconds;
+}
+
+bool port_timer_rang(const struct port_timer *timer)
+{
+    return now >= timer->opaque[0];
+}
+
+void port_timer_stop(struct port_timer *timer)
+{
+    timers--;
+}
+
+static void step(void);
+
+void port_glance(void)
+{
+}
+
+void port_idle(struct port_timer *timer, bool polled)
+{
+    step();
+}
+
+void port_found(void)
+{
+}
+
+struct port_thread *port_thread_self(void)
+{
+    return NULL;
+}
+
+void port_thread_wake(struct port_thread *thread)
+{
+}
+
+int port_event_open(void)
+{
+    return -1;
+}
+
+void port_event_set(int event)
+{
+}
+
+void port_event_clear(int event)
+{
+}
+
+void port_event_close(int event)
+{
+}
+
+void port_spend(enum port_cost cost, uint64_t amount)
+{
+}
+
+uint64_t port_random(void)
+{
+    return draw(UINT32_MAX);
+}
+
+void port_log(int level, const char *format, ...)
+{
+}
+
+/* ---- the rest of the provider ---------------------------------------------------------------- */
+
+static struct gnip_ctx ctx = {.incarnation = 77};
+static struct gnip_fabric fabric;
+static struct gnip_domain domain = {.fabric = &fabric, .ctx = &ctx};
+static struct gnip_cm_nic nics[3]; /* of the listener, of its domain, of the clients */
+static struct gnip_work *works[3];
+static struct message {
+    struct gnip_cm_nic *from, *to; /* to NULL: free */
+    uint64_t due;
+    uint8_t bytes[GNIP_CM_BYTES];
+    uint32_t count;
+} network[512];
+const struct fi_ops_cm gnip_ep_cm_ops;
+
+void gnip_pset_init(struct gnip_pset *pset, bool needless_lock)
+{
+}
+
+void gnip_pset_fini(struct gnip_pset *pset)
+{
+}
+
+uint32_t gnip_pset_progress(struct gnip_pset *pset)
+{
+    return 1;
+}
+
+const char *gnip_strerror(int prov_errno)
+{
+    return "";
+}
+
+int gnip_wait_check(enum fi_wait_obj type, struct fid_wait *set, struct gnip_fabric *of)
+{
+    return 0;
+}
+
+int gnip_waitable_open(struct gnip_waitable *waitable, enum fi_wait_obj type, struct fid_wait *set,
+                       struct fid *object, struct fid_wait **joined)
+{
+    *joined = NULL;
+    return gnip_waitable_init(waitable, type == FI_WAIT_FD);
+}
+
+void gnip_waitable_close(struct gnip_waitable *waitable, struct fid_wait *joined,
+                         struct fid *object)
+{
+    gnip_waitable_fini(waitable);
+}
+
+void gnip_name_write(const struct gnip_name *name, uint32_t addr_format, void *buffer)
+{
+    memcpy(buffer, name, sizeof(*name));
+}
+
+int gnip_name_read(struct gnip_name *name, uint32_t addr_format, const void *buffer)
+{
+    memcpy(name, buffer, sizeof(*name));
+    return 0;
+}
+
+int gnip_name_copy(const struct gnip_name *name, uint32_t addr_format, void *buffer, size_t *bytes)
+{
+    memcpy(buffer, name, sizeof(*name));
+    return 0;
+}
+
+int gnip_ep_enable(struct gnip_ep *ep, uint64_t directions)
+{
+    ep->tx_enabled = true;
+    return 0;
+}
+
+void gnip_ep_flush_receives(struct gnip_ep *ep, int error)
+{
+}
+
+static void transmit(struct gnip_cm_nic *from, struct gnip_cm_nic *to, const void *message,
+                     uint32_t bytes)
+{
+    struct message *slot = network;
+
+    while (slot->to != NULL)
+        slot++;
+    assert_true(slot < network + 512);
+    *slot = (struct message){.from = from,
+                             .to = to,
+                             .due = now + draw(draw(20) != 0 ? 2 * MS : 500 * MS),
+                             .count = bytes};
+    memcpy(slot->bytes, message, bytes);
+}
+
+int gnip_cm_send(struct gnip_cm_nic *cm_nic, uint32_t device_addr, uint32_t cdm_id,
+                 const void *message, uint32_t bytes)
+{
+    struct gnip_cm_nic *to = &nics[device_addr - 1];
+
+    assert_true(device_addr >= 1 && device_addr <= 3 && to->name.cdm_id == cdm_id);
+    if (draw(4) == 0)
+        return -FI_EAGAIN;
+    if (draw(100) >= loss)
+        transmit(cm_nic, to, message, bytes);
+    if (draw(100) < doubling)
+        transmit(cm_nic, to, message, bytes);
+    return 0;
+}
+
+void gnip_cm_work_add(struct gnip_cm_nic *cm_nic, struct gnip_work *work)
+{
+    works[cm_nic - nics] = work;
+}
+
+void gnip_cm_work_remove(struct gnip_cm_nic *cm_nic, struct gnip_work *work)
+{
+    works[cm_nic - nics] = NULL;
+}
+
+uint32_t gnip_cm_nic_progress(struct gnip_cm_nic *cm_nic, uint32_t *polls)
+{
+    ++*polls;
+    return 0;
+}
+
+/* A VC knows whose mailbox it was given. */
+struct gnip_vc *gnip_vc_new(struct gnip_ep *ep, const struct gnip_name *peer)
+{
+    struct gnip_vc *vc = calloc(1, sizeof(*vc));
+
+    vc->ep = ep;
+    vc->peer = *peer;
+    vc->state = GNIP_VC_NONE;
+    return vc;
+}
+
+int gnip_vc_describe(struct gnip_vc *vc, struct gnip_conn *ours)
+{
+    ours->mailbox.buffer = (uintptr_t)vc->ep;
+    ours->source_vc = vc->ep->name.cdm_id;
+    vc->state = GNIP_VC_CONNECTING;
+    return draw(20) == 0 ? -FI_EAGAIN : 0;
+}
+
+int gnip_vc_establish(struct gnip_vc *vc, const struct gnip_conn *theirs)
+{
+    assert_int_equal(vc->state, GNIP_VC_CONNECTING);
+    if (draw(10) == 0)
+        return -FI_EAGAIN;
+    assert_true(theirs->incarnation == ctx.incarnation && theirs->mailbox.buffer != 0);
+    vc->peer_id = theirs->source_vc;
+    vc->state = GNIP_VC_CONNECTED;
+    return 0;
+}
+
+void gnip_vc_fail(struct gnip_vc *vc, int error)
+{
+    vc->state = GNIP_VC_ERROR;
+}
+
+void gnip_vc_close(struct gnip_vc *vc)
+{
+    vc->state = GNIP_VC_TERMINATED;
+}
+
+uint32_t gnip_vc_wind_up(struct gnip_vc *vc)
+{
+    assert_int_equal(vc->state, GNIP_VC_TERMINATED);
+    return 0;
+}
+
+bool gnip_vc_close_done(struct gnip_vc *vc)
+{
+    return vc->peer_gone || draw(5) == 0;
+}
+
+void gnip_vc_free(struct gnip_vc *vc)
+{
+    free(vc);
+}
+
+uint32_t gnip_vc_progress(struct gnip_vc *vc)
+{
+    return 0;
+}
+
+static void step(void)
+{
+    uint32_t i;
+
+    now += STEP;
+    for (i = 0; i < 512; i++) {
+        struct message message = network[i];
+
+        if (message.to == NULL || message.due > now)
+            continue;
+        network[i].to = NULL;
+        gnip_msg_cm_receive(message.to, message.from->name.device_addr, message.from->name.cdm_id,
+                            message.bytes, message.count);
+    }
+    for (i = 0; i < 3; i++) {
+        struct gnip_work *work = works[i];
+
+        works[i] = NULL;
+        if (work != NULL && work->run(work) != 0)
+            works[i] = work;
+    }
+}
+
+/* ---- the story ------------------------------------------------------------------------------- */
+
+#define CLIENTS 12
+
+enum outcome { NOTHING, CONNECTED, REFUSED, TIMED_OUT };
+
+struct side {
+    struct gnip_ep *ep; /* NULL: closed, or none so far */
+    enum outcome outcome;
+    bool shut; /* FI_SHUTDOWN was read */
+    bool ended; /* shut down or closed by itself, before it heard of that */
+};
+static struct story {
+    struct side client, server;
+    uint64_t connect_at, end_at, answer_at;
+    bool client_ends, asked, requested, accepted, rejected;
+    uint8_t data[GNIP_CM_DATA_MAX];
+    size_t data_bytes;
+    struct fi_info *info; /* to be answered */
+} stories[CLIENTS];
+static struct gnip_pep pep;
+static struct gnip_eq *client_eq, *server_eq;
+
+static struct gnip_ep *ep_open(uint32_t cdm, struct gnip_cm_nic *cm_nic, struct gnip_eq *eq,
+                               struct fi_info *info)
+{
+    struct gnip_ep *ep = calloc(1, sizeof(*ep));
+
+    gnip_lock_init(&ep->lock, false);
+    ep->fid.fid.fclass = FI_CLASS_EP;
+    ep->domain = &domain;
+    ep->cm_nic = cm_nic;
+    ep->eq = eq;
+    ep->name = (struct gnip_name){.device_addr = cm_nic->name.device_addr, .cdm_id = cdm};
+    assert_int_equal(gnip_msg_ep_open(ep, info), 0);
+    return ep;
+}
+
+static void ep_close(struct side *side)
+{
+    struct gnip_ep *ep = side->ep;
+
+    gnip_msg_ep_close(ep);
+    assert_null(ep->connection);
+    free(ep->msg_vc);
+    gnip_lock_fini(&ep->lock);
+    free(ep);
+    side->ep = NULL;
+}
+
+static struct story *story_of(const struct fid *fid, bool client)
+{
+    uint32_t i;
+
+    for (i = 0; i < CLIENTS; i++)
+        if ((client ? stories[i].client.ep : stories[i].server.ep) != NULL &&
+            fid == &(client ? stories[i].client.ep : stories[i].server.ep)->fid.fid)
+            return &stories[i];
+    fail_msg("an event about nobody");
+    return NULL;
+}
+
+static void refused(struct side *side, struct gnip_eq *eq, const struct story *story)
+{
+    struct fi_eq_err_entry error = {0};
+
+    assert_int_equal(fi_eq_readerr(&eq->fid, &error, 0), sizeof(error));
+    assert_ptr_equal(error.fid, &side->ep->fid.fid);
+    assert_int_equal(side->outcome, NOTHING);
+    assert_true(error.err == FI_ECONNREFUSED || error.err == FI_ETIMEDOUT);
+    side->outcome = error.err == FI_ECONNREFUSED ? REFUSED : TIMED_OUT;
+    if (story->rejected && error.err == FI_ECONNREFUSED && error.err_data_size != 0) {
+        assert_int_equal(error.err_data_size, story->data_bytes);
+        assert_memory_equal(error.err_data, story->data, story->data_bytes);
+    }
+}
+
+static void requested(const struct fi_eq_cm_entry *entry, const uint8_t *data, size_t bytes)
+{
+    struct gnip_name name;
+    struct story *story;
+
+    memcpy(&name, entry->info->dest_addr, sizeof(name));
+    story = &stories[name.cdm_id - 1000];
+    assert_false(story->requested); /* nobody asks twice */
+    assert_ptr_equal(entry->fid, &pep.fid.fid);
+    assert_int_equal(bytes, story->data_bytes);
+    assert_memory_equal(data, story->data, bytes);
+    story->requested = true;
+    story->info = entry->info;
+    story->answer_at = draw(2) != 0 ? now : now + draw(300 * MS);
+}
+
+static void read_events(struct gnip_eq *eq, bool client)
+{
+    uint8_t buffer[sizeof(struct fi_eq_cm_entry) + GNIP_CM_DATA_MAX];
+    struct fi_eq_err_entry peeked = {0};
+    struct fi_eq_cm_entry entry;
+    struct story *story;
+    struct side *side;
+    uint32_t kind;
+    ssize_t result;
+
+    while ((result = fi_eq_read(&eq->fid, &kind, buffer, sizeof(buffer), 0)) != -FI_EAGAIN) {
+        if (result == -FI_EAVAIL) {
+            fi_eq_readerr(&eq->fid, &peeked, FI_PEEK);
+            story = story_of(peeked.fid, client);
+            refused(client ? &story->client : &story->server, eq, story);
+            continue;
+        }
+        assert_true(result >= (ssize_t)sizeof(entry));
+        memcpy(&entry, buffer, sizeof(entry));
+        if (kind == FI_CONNREQ) {
+            requested(&entry, buffer + sizeof(entry), (size_t)result - sizeof(entry));
+            continue;
+        }
+        story = story_of(entry.fid, client);
+        side = client ? &story->client : &story->server;
+        if (kind == FI_CONNECTED) {
+            assert_true(side->outcome == NOTHING && !side->shut);
+            side->outcome = CONNECTED;
+            assert_int_equal(result, sizeof(entry) + (client ? story->data_bytes : 0));
+            assert_memory_equal(buffer + sizeof(entry), story->data,
+                                (size_t)result - sizeof(entry));
+            assert_true(story->requested && story->accepted);
+        } else {
+            assert_int_equal(kind, FI_SHUTDOWN);
+            assert_false(side->shut);
+            side->shut = true;
+        }
+    }
+}
+
+static void answer(struct story *story)
+{
+    uint64_t what = draw(10);
+    int rc;
+
+    if (what == 0)
+        return; /* perhaps next time, perhaps never */
+    if (what < 3) {
+        rc = gnip_msg_reject(&pep, story->info->handle, story->data, story->data_bytes);
+        assert_int_equal(rc, 0);
+        assert_int_equal(gnip_msg_reject(&pep, story->info->handle, NULL, 0), -FI_EINVAL);
+        story->rejected = true;
+    } else {
+        if (story->server.ep == NULL)
+            story->server.ep =
+                ep_open(2000 + (uint32_t)(story - stories), &nics[1], server_eq, story->info);
+        rc = gnip_msg_cm_ops.accept(&story->server.ep->fid, story->data, story->data_bytes);
+        if (rc == -FI_EAGAIN)
+            return;
+        assert_int_equal(rc, 0);
+        assert_int_equal(gnip_msg_cm_ops.accept(&story->server.ep->fid, NULL, 0), -FI_EINVAL);
+        story->accepted = true;
+    }
+    fi_freeinfo(story->info);
+    story->info = NULL;
+}
+
+static void end_side(struct side *side)
+{
+    if (side->ep == NULL)
+        return;
+    if (draw(2) != 0 && side->ep->conn_state == GNIP_CONNECTED) {
+        assert_int_equal(gnip_msg_cm_ops.shutdown(&side->ep->fid, 0), 0);
+        assert_int_equal(gnip_msg_cm_ops.shutdown(&side->ep->fid, 0), -FI_EINVAL);
+    } else {
+        ep_close(side);
+    }
+    side->ended = true;
+}
+
+static void act(struct story *story)
+{
+    struct gnip_ep *ep = story->client.ep;
+
+    if (ep != NULL && !story->asked && now >= story->connect_at) {
+        int rc = gnip_msg_cm_ops.connect(&ep->fid, &nics[0].name, story->data, story->data_bytes);
+
+        assert_true(rc == 0 || rc == -FI_EAGAIN);
+        story->asked = rc == 0;
+        if (story->asked)
+            assert_int_equal(gnip_msg_cm_ops.connect(&ep->fid, &nics[0].name, NULL, 0), -FI_EINVAL);
+    }
+    if (story->info != NULL && now >= story->answer_at)
+        answer(story);
+    if (now >= story->end_at) {
+        end_side(story->client_ends ? &story->client : &story->server);
+        story->end_at = UINT64_MAX;
+    }
+}
+
+static struct gnip_eq *eq_open(void)
+{
+    struct fi_eq_attr attr = {0};
+    struct fid_eq *eq;
+
+    assert_int_equal(gnip_eq_open(&fabric.fid, &attr, &eq, NULL), 0);
+    return gnip_container(eq, struct gnip_eq, fid);
+}
+
+static void begin(uint64_t seed)
+{
+    uint32_t i, j;
+
+    random_state = seed * 0x9e3779b97f4a7c15ull;
+    now = 0;
+    loss = draw(21);
+    doubling = draw(21);
+    memset(stories, 0, sizeof(stories));
+    fabric = (struct gnip_fabric){.fid.api_version = FI_VERSION(1, 17)};
+    port_mutex_init(&fabric.msg_lock);
+    gnip_list_init(&fabric.msg_requests);
+    client_eq = eq_open();
+    server_eq = eq_open();
+    for (i = 0; i < 3; i++) {
+        nics[i] = (struct gnip_cm_nic){.ctx = &ctx, .name = {.device_addr = i + 1}};
+        nics[i].name.cdm_id = nics[i].name.cm_nic_cdm_id = 100 + i;
+        gnip_lock_init(&nics[i].lock, false);
+    }
+    pep = (struct gnip_pep){.fabric = &fabric, .ctx = &ctx, .eq = server_eq, .cm_nic = &nics[0]};
+    pep.info = fi_dupinfo(NULL);
+    assert_int_equal(gnip_msg_listener_open(&pep), 0);
+    for (i = 0; i < CLIENTS; i++) {
+        struct story *story = &stories[i];
+
+        story->client.ep = ep_open(1000 + i, &nics[2], client_eq, pep.info);
+        story->connect_at = draw(20 * MS);
+        story->end_at = draw(4) == 0 ? draw(100 * MS) : 2000 * MS + draw(1000 * MS);
+        story->client_ends = draw(2) != 0;
+        story->data_bytes = draw(GNIP_CM_DATA_MAX + 1);
+        for (j = 0; j < story->data_bytes; j++)
+            story->data[j] = (uint8_t)draw(256);
+    }
+}
+
+static void check(const struct story *story)
+{
+    const struct side *client = &story->client, *server = &story->server;
+
+    /* what one side says about the connection, the other one knows, if it still listens */
+    if (server->outcome == CONNECTED && !client->ended)
+        assert_int_equal(client->outcome, CONNECTED);
+    if (client->outcome == REFUSED)
+        assert_true(server->outcome != CONNECTED);
+    if (client->ended && server->ep != NULL && story->accepted)
+        assert_true(server->shut);
+    if (server->ended && client->ep != NULL && client->outcome == CONNECTED)
+        assert_true(client->shut);
+    if (client->shut && client->ep != NULL && !client->ended)
+        assert_true(server->ended);
+    if (client->ep != NULL && !client->ended)
+        assert_true(client->outcome != NOTHING); /* nobody waits for ever */
+}
+
+static void finish(void)
+{
+    uint32_t i;
+
+    gnip_msg_listener_close(&pep);
+    gnip_eq_forget(server_eq, &pep.fid.fid);
+    for (i = 0; i < 6000; i++) { /* 3 s: all repetitions are over */
+        step();
+        read_events(client_eq, true);
+        read_events(server_eq, false);
+    }
+    for (i = 0; i < CLIENTS; i++)
+        check(&stories[i]);
+    for (i = 0; i < CLIENTS; i++) {
+        if (stories[i].client.ep != NULL)
+            ep_close(&stories[i].client);
+        if (stories[i].server.ep != NULL)
+            ep_close(&stories[i].server);
+        fi_freeinfo(stories[i].info);
+    }
+    for (i = 0; i < 3; i++)
+        gnip_msg_cm_close(&nics[i]);
+    memset(network, 0, sizeof(network));
+    for (i = 0; i < 3; i++) {
+        gnip_msg_cm_free(&nics[i]);
+        gnip_lock_fini(&nics[i].lock);
+    }
+    gnip_msg_listener_free(&pep);
+    fi_freeinfo(pep.info);
+    assert_int_equal(fi_close(&client_eq->fid.fid), 0);
+    assert_int_equal(fi_close(&server_eq->fid.fid), 0);
+    assert_true(gnip_list_empty(&fabric.msg_requests));
+    assert_int_equal(timers, 0);
+}
+
+static void gni_129_stories(void **state)
+{
+    uint32_t connected = 0, refusals = 0, i, steps;
+    uint64_t seed;
+
+    for (seed = 1; seed <= 150; seed++) {
+        begin(seed);
+        for (steps = 0; steps < 8000; steps++) { /* 4 s */
+            step();
+            for (i = 0; i < CLIENTS; i++)
+                act(&stories[i]);
+            read_events(client_eq, true);
+            read_events(server_eq, false);
+        }
+        finish();
+        for (i = 0; i < CLIENTS; i++) {
+            connected += stories[i].client.outcome == CONNECTED;
+            refusals += stories[i].client.outcome == REFUSED;
+        }
+    }
+    assert_true(connected > 500 && refusals > 150);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gni_129_stories),
+    };
+
+    return cmocka_run_group_tests_name("MSG connections by themselves", tests, NULL, NULL);
+}

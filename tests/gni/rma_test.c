@@ -1,0 +1,715 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Reads, writes and atomics on the memory of others. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "fixture.h"
+
+#define ALL_ACCESS (FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
+#define CANARY 0xa5
+
+static const struct gni_how plain = {0};
+
+static int finish(struct gni_side *side, struct gni_memory *memory)
+{
+    rank_barrier(side->rank);
+    TRY(gni_memory_close(side, memory));
+    return gni_close(side);
+}
+
+static int entry_of(struct gni_side *side, void *context, uint64_t flags)
+{
+    struct rank *rank = side->rank;
+    struct fi_cq_tagged_entry entry;
+
+    TRY(gni_entry(side, side->tx_cq, &entry));
+    EXPECT(entry.op_context == context);
+    EXPECT_IS(entry.flags, flags);
+    EXPECT(entry.len == 0 && entry.buf == NULL && entry.data == 0 && entry.tag == 0);
+    return 0;
+}
+
+/* ---- alignments ------------------------------------------------------------------------------ */
+
+static int surroundings(const uint8_t *bytes, size_t at, size_t length, size_t size)
+{
+    size_t i;
+
+    for (i = at < 64 ? 0 : at - 64; i < size && i < at + length + 64; i++)
+        if ((i < at || i >= at + length) && bytes[i] != CANARY)
+            return 0;
+    return 1;
+}
+
+/* One length at all alignments of both sides: written to rank 1, read back elsewhere. */
+static int there_and_back(struct gni_side *side, struct gni_memory *memory, size_t length,
+                          size_t step)
+{
+    struct rank *rank = side->rank;
+    uint64_t place = memory->all[1].address, key = memory->all[1].key;
+    uint8_t *out = memory->bytes, *in = memory->bytes + memory->size / 2;
+    size_t local, remote;
+
+    for (local = 0; local < 8; local += step) {
+        for (remote = 0; remote < 8; remote += step) {
+            memset(memory->bytes, CANARY, memory->size);
+            gni_fill(out + 64 + local, length, length + local);
+            EXPECT_IS(
+                gni_again(side, fi_write(side->ep, out + 64 + local, length, fi_mr_desc(memory->mr),
+                                         side->peers[1], place + 64 + remote, key, &out)),
+                0);
+            TRY(entry_of(side, &out, FI_RMA | FI_WRITE));
+            EXPECT_IS(
+                gni_again(side, fi_read(side->ep, in + 64 + local, length, fi_mr_desc(memory->mr),
+                                        side->peers[1], place + 64 + remote, key, &in)),
+                0);
+            TRY(entry_of(side, &in, FI_RMA | FI_READ));
+            EXPECT(gni_filled(in + 64 + local, length, length + local));
+            EXPECT(surroundings(in, 64 + local, length, memory->size / 2));
+        }
+    }
+    return 0;
+}
+
+/* What rank 1 has at the end: the last write of each length, and nothing around them. */
+static int alignments_body(struct rank *rank)
+{
+    static const size_t lengths[] = {8189, 8191, 8192, 8193, 16387, 1 << 20};
+    struct gni_memory memory;
+    struct gni_side side;
+    size_t length;
+
+    TRY(gni_open(&side, rank, &plain));
+    TRY(gni_memory_open(&side, &memory, 3 << 20, ALL_ACCESS));
+    memset(memory.bytes, CANARY, memory.size);
+    rank_barrier(rank);
+    if (side.id == 0) {
+        for (length = 1; length <= 130; length += length < 20 ? 1 : 11)
+            TRY(there_and_back(&side, &memory, length, 1));
+        for (length = 0; length < sizeof(lengths) / sizeof(lengths[0]); length++)
+            TRY(there_and_back(&side, &memory, lengths[length], length < 5 ? 3 : 7));
+    }
+    rank_barrier(rank);
+    if (side.id == 1)
+        EXPECT(surroundings(memory.bytes, 64, (1 << 20) + 7, memory.size));
+    return finish(&side, &memory);
+}
+
+static void gni_93_alignments(void **state)
+{
+    (void)state;
+    gni_run(&(struct gni_machine){.ranks = 2}, alignments_body);
+}
+
+/* A buffer without a descriptor. */
+static int no_descriptor_body(struct rank *rank)
+{
+    enum { BYTES = 30000 };
+    uint8_t *bytes = malloc(BYTES);
+    struct gni_memory memory;
+    struct gni_side side;
+
+    TRY(gni_open(&side, rank, &plain));
+    TRY(gni_memory_open(&side, &memory, BYTES, ALL_ACCESS));
+    if (side.id == 0) {
+        gni_fill(bytes, BYTES, 3);
+        EXPECT_IS(gni_again(&side, fi_write(side.ep, bytes, BYTES, NULL, side.peers[1],
+                                            memory.all[1].address, memory.all[1].key, bytes)),
+                  0);
+        TRY(entry_of(&side, bytes, FI_RMA | FI_WRITE));
+        memset(bytes, 0, BYTES);
+        EXPECT_IS(gni_again(&side, fi_read(side.ep, bytes + 1, BYTES - 3, NULL, side.peers[1],
+                                           memory.all[1].address + 1, memory.all[1].key, bytes)),
+                  0);
+        TRY(entry_of(&side, bytes, FI_RMA | FI_READ));
+        EXPECT(memcmp(bytes, "\0", 1) == 0);
+    }
+    rank_barrier(rank);
+    if (side.id == 1)
+        EXPECT(gni_filled(memory.bytes, BYTES, 3));
+    free(bytes);
+    return finish(&side, &memory);
+}
+
+static void gni_93_no_descriptor(void **state)
+{
+    (void)state;
+    gni_run(&(struct gni_machine){.ranks = 2}, no_descriptor_body);
+}
+
+/* ---- data, counters, inject ------------------------------------------------------------------ */
+
+static int write_data(struct rank *rank, uint64_t caps)
+{
+    struct gni_how how = {.caps = caps, .counters = true};
+    struct fi_cq_tagged_entry entry;
+    struct gni_memory memory;
+    struct gni_side side;
+    fi_addr_t source;
+    uint64_t word = 77;
+
+    TRY(gni_open(&side, rank, &how));
+    TRY(gni_memory_open(&side, &memory, 4096, ALL_ACCESS));
+    if (side.id == 0) {
+        EXPECT_IS(gni_again(&side, fi_writedata(side.ep, &word, 8, NULL, 0x1234, side.peers[1],
+                                                memory.all[1].address, memory.all[1].key, &word)),
+                  0);
+        TRY(entry_of(&side, &word, FI_RMA | FI_WRITE));
+        TRY(gni_count(&side, side.cntr[WRITES], 1));
+    } else {
+        TRY(gni_entry_from(&side, side.rx_cq, &entry, &source));
+        EXPECT_IS(entry.flags, FI_RMA | FI_REMOTE_CQ_DATA | FI_REMOTE_WRITE);
+        EXPECT(entry.data == 0x1234 && entry.op_context == NULL && entry.len == 0);
+        EXPECT_IS(*(uint64_t *)memory.bytes, 77);
+        if ((caps & FI_SOURCE) != 0)
+            EXPECT_IS(source, side.peers[0]);
+        if ((caps & FI_RMA_EVENT) != 0)
+            TRY(gni_count(&side, side.cntr[REMOTE_WRITES], 1));
+    }
+    return finish(&side, &memory);
+}
+
+static int write_data_plain(struct rank *rank)
+{
+    return write_data(rank, FI_MSG | FI_RMA | FI_SOURCE);
+}
+
+static int write_data_event(struct rank *rank)
+{
+    return write_data(rank, FI_MSG | FI_RMA | FI_RMA_EVENT);
+}
+
+static void gni_94_write_data(void **state)
+{
+    (void)state;
+    gni_run(&(struct gni_machine){.ranks = 2}, write_data_plain);
+    gni_run(&(struct gni_machine){.ranks = 2}, write_data_event);
+}
+
+static int inject_write_body(struct rank *rank)
+{
+    struct gni_memory memory;
+    struct gni_side side;
+    uint8_t bytes[65];
+
+    TRY(gni_open(&side, rank, &(struct gni_how){.counters = true}));
+    TRY(gni_memory_open(&side, &memory, 4096, ALL_ACCESS));
+    if (side.id == 0) {
+        gni_fill(bytes, 64, 5);
+        EXPECT_IS(fi_inject_write(side.ep, bytes, 65, side.peers[1], memory.all[1].address,
+                                  memory.all[1].key),
+                  -FI_EINVAL);
+        EXPECT_IS(gni_again(&side, fi_inject_write(side.ep, bytes, 64, side.peers[1],
+                                                   memory.all[1].address, memory.all[1].key)),
+                  0);
+        memset(bytes, 0, sizeof(bytes));
+        TRY(gni_count(&side, side.cntr[WRITES], 1));
+        TRY(gni_silence(&side, side.tx_cq, 50));
+    }
+    rank_barrier(rank);
+    if (side.id == 1)
+        EXPECT(gni_filled(memory.bytes, 64, 5));
+    return finish(&side, &memory);
+}
+
+static void gni_95_inject_write(void **state)
+{
+    (void)state;
+    gni_run(&(struct gni_machine){.ranks = 2}, inject_write_body);
+}
+
+/* ---- FI_MORE, FI_FENCE ----------------------------------------------------------------------- */
+
+static int write_flags(struct gni_side *side, void *bytes, size_t length, uint32_t peer,
+                       const struct gni_memory *memory, uint64_t offset, uint64_t flags)
+{
+    struct iovec iov = {bytes, length};
+    struct fi_rma_iov remote = {memory->all[peer].address + offset, length, memory->all[peer].key};
+    struct fi_msg_rma message = {.msg_iov = &iov,
+                                 .iov_count = 1,
+                                 .addr = side->peers[peer],
+                                 .rma_iov = &remote,
+                                 .rma_iov_count = 1,
+                                 .context = bytes};
+
+    return gni_again(side, fi_writemsg(side->ep, &message, flags));
+}
+
+static int more_body(struct rank *rank)
+{
+    enum { COUNT = 32 };
+    struct fi_cq_tagged_entry entry;
+    uint64_t words[2 * COUNT];
+    struct gni_memory memory;
+    struct gni_side side;
+    uint32_t i;
+
+    TRY(gni_open(&side, rank, &plain));
+    TRY(gni_memory_open(&side, &memory, 4096, ALL_ACCESS));
+    if (side.id == 0) {
+        for (i = 0; i < 2 * COUNT; i++) {
+            words[i] = 1000 + i;
+            EXPECT_IS(write_flags(&side, &words[i], 8, 1 + i % 2, &memory, i / 2 * 8,
+                                  i < 2 * COUNT - 2 ? FI_MORE | FI_COMPLETION : FI_COMPLETION),
+                      0);
+        }
+        for (i = 0; i < 2 * COUNT; i++)
+            TRY(gni_entry(&side, side.tx_cq, &entry));
+    }
+    rank_barrier(rank);
+    for (i = 0; side.id > 0 && i < COUNT; i++)
+        EXPECT_IS(((uint64_t *)memory.bytes)[i], 1000 + 2 * i + side.id - 1);
+    return finish(&side, &memory);
+}
+
+static void gni_96_more(void **state)
+{
+    (void)state;
+    gni_run(&(struct gni_machine){.ranks = 3}, more_body);
+}
+
+/* When the fenced write shows, all before it are there. */
+static int fence_body(struct rank *rank)
+{
+    enum { COUNT = 100, BYTES = 20000 };
+    struct fi_cq_tagged_entry entry;
+    uint8_t *bytes = malloc(BYTES);
+    uint64_t flag = 1;
+    struct gni_memory memory;
+    struct gni_side side;
+    uint32_t i;
+
+    TRY(gni_open(&side, rank, &plain));
+    TRY(gni_memory_open(&side, &memory, COUNT * BYTES + 8, ALL_ACCESS));
+    gni_fill(bytes, BYTES, 8);
+    if (side.id == 0) {
+        for (i = 0; i < COUNT; i++)
+            EXPECT_IS(write_flags(&side, bytes, BYTES, 1, &memory, i * BYTES, FI_COMPLETION), 0);
+        EXPECT_IS(write_flags(&side, &flag, 8, 1, &memory, COUNT * BYTES, FI_FENCE | FI_COMPLETION),
+                  0);
+        for (i = 0; i <= COUNT; i++)
+            TRY(gni_entry(&side, side.tx_cq, &entry));
+        EXPECT(entry.op_context == &flag);
+    } else {
+        rank_spin_until((uint64_t *)(memory.bytes + COUNT * BYTES), 1);
+        for (i = 0; i < COUNT; i++)
+            EXPECT(gni_filled(memory.bytes + i * BYTES, BYTES, 8));
+    }
+    free(bytes);
+    return finish(&side, &memory);
+}
+
+static void gni_97_fence(void **state)
+{
+    (void)state;
+    gni_run(&(struct gni_machine){.ranks = 2}, fence_body);
+}
+
+/* ---- errors ---------------------------------------------------------------------------------- */
+
+static int limits_body(struct rank *rank)
+{
+    struct gni_memory memory;
+    struct gni_side side;
+    uint64_t words[2] = {0};
+    struct iovec iov[2] = {{&words[0], 8}, {&words[1], 8}};
+    void *desc[2] = {NULL, NULL};
+    struct fi_rma_iov remote[2] = {{0}};
+    struct fi_msg_rma message = {.msg_iov = iov, .iov_count = 1, .rma_iov = remote};
+
+    TRY(gni_open(&side, rank, &plain));
+    TRY(gni_memory_open(&side, &memory, 4096, ALL_ACCESS));
+    remote[0] = remote[1] = (struct fi_rma_iov){memory.all[0].address, 8, memory.all[0].key};
+    message.addr = side.peers[0];
+    EXPECT_IS(fi_writev(side.ep, iov, desc, 2, side.peers[0], remote[0].addr, remote[0].key, NULL),
+              -FI_EINVAL);
+    EXPECT_IS(fi_readv(side.ep, iov, desc, 2, side.peers[0], remote[0].addr, remote[0].key, NULL),
+              -FI_EINVAL);
+    message.rma_iov_count = 2;
+    EXPECT_IS(fi_writemsg(side.ep, &message, 0), -FI_EINVAL);
+    EXPECT_IS(fi_readmsg(side.ep, &message, 0), -FI_EINVAL);
+    EXPECT_IS(fi_write(side.ep, words, 1ull << 32, NULL, side.peers[0], remote[0].addr,
+                       remote[0].key, NULL),
+              -FI_EINVAL);
+    return finish(&side, &memory);
+}
+
+static void gni_98_limits(void **state)
+{
+    (void)state;
+    gni_run(&(struct gni_machine){0}, limits_body);
+}
+
+/* A wrong key, a page that is not registered, memory that may only be read. */
+static int wrong_place_body(struct rank *rank)
+{
+    struct fi_cq_err_entry error;
+    struct gni_memory memory, readable;
+    struct gni_side side;
+    uint64_t word = 1;
+
+    TRY(gni_open(&side, rank, &plain));
+    TRY(gni_memory_open(&side, &memory, 4096, ALL_ACCESS));
+    TRY(gni_memory_open(&side, &readable, 4096, FI_REMOTE_READ));
+    if (side.id == 0) {
+        EXPECT_IS(
+            gni_again(&side, fi_write(side.ep, &word, 8, NULL, side.peers[1],
+                                      memory.all[1].address + (1 << 20), memory.all[1].key, &word)),
+            0);
+        TRY(gni_error(&side, side.tx_cq, &error));
+        EXPECT(error.err == FI_EIO && error.op_context == &word);
+        EXPECT_IS(error.flags, FI_RMA | FI_WRITE);
+        EXPECT_IS(gni_again(&side, fi_read(side.ep, &word, 8, NULL, side.peers[1],
+                                           memory.all[1].address + 8192, memory.all[1].key, &word)),
+                  0);
+        TRY(gni_error(&side, side.tx_cq, &error));
+        EXPECT(error.err == FI_EIO);
+        EXPECT_IS(gni_again(&side, fi_write(side.ep, &word, 8, NULL, side.peers[1],
+                                            readable.all[1].address, readable.all[1].key, &word)),
+                  0);
+        TRY(gni_error(&side, side.tx_cq, &error));
+        EXPECT(error.err == FI_EIO);
+        word = 7;
+        EXPECT_IS(gni_again(&side, fi_read(side.ep, &word, 8, NULL, side.peers[1],
+                                           readable.all[1].address, readable.all[1].key, &word)),
+                  0);
+        TRY(entry_of(&side, &word, FI_RMA | FI_READ));
+        EXPECT_IS(word, 0);
+    }
+    rank_barrier(rank);
+    EXPECT_IS(*(uint64_t *)readable.bytes, 0);
+    TRY(gni_memory_close(&side, &readable));
+    return finish(&side, &memory);
+}
+
+static void gni_99_gni_132_wrong_place(void **state)
+{
+    (void)state;
+    gni_run(&(struct gni_machine){.ranks = 2}, wrong_place_body);
+}
+
+/* Rank 2 may not be written; refused for it and not for rank 1. */
+static int not_allowed_body(struct rank *rank)
+{
+    struct gni_how how = {.caps = rank_id(rank) == 2
+                                      ? FI_MSG | FI_RMA | FI_READ | FI_WRITE | FI_REMOTE_READ
+                                      : FI_MSG | FI_RMA};
+    struct fi_cq_err_entry error;
+    struct gni_memory memory;
+    struct gni_side side;
+    uint64_t word = 5;
+    int i;
+
+    TRY(gni_open(&side, rank, &how));
+    TRY(gni_memory_open(&side, &memory, 4096, ALL_ACCESS));
+    for (i = 0; side.id == 0 && i < 3; i++) {
+        EXPECT_IS(gni_again(&side, fi_write(side.ep, &word, 8, NULL, side.peers[2],
+                                            memory.all[2].address, memory.all[2].key, &i)),
+                  0);
+        TRY(gni_error(&side, side.tx_cq, &error));
+        EXPECT_IS(error.err, FI_EOPNOTSUPP);
+        EXPECT_IS(gni_again(&side, fi_write(side.ep, &word, 8, NULL, side.peers[1],
+                                            memory.all[1].address, memory.all[1].key, &word)),
+                  0);
+        TRY(entry_of(&side, &word, FI_RMA | FI_WRITE));
+    }
+    rank_barrier(rank);
+    EXPECT_IS(*(uint64_t *)memory.bytes, side.id == 1 ? 5 : 0);
+    return finish(&side, &memory);
+}
+
+static void gni_100_not_allowed(void **state)
+{
+    (void)state;
+    gni_run(&(struct gni_machine){.ranks = 3}, not_allowed_body);
+}
+
+/* ---- atomics --------------------------------------------------------------------------------- */
+
+static const enum fi_datatype types[] = {FI_INT32,  FI_UINT32, FI_INT64,
+                                         FI_UINT64, FI_FLOAT,  FI_DOUBLE};
+/* Columns as in types. */
+static const struct {
+    enum fi_op op;
+    const char *fits;
+} plain_ops[] = {
+    {FI_MIN, "y-y-yy"},  {FI_MAX, "y-y-yy"},          {FI_SUM, "yyyyy-"},  {FI_BOR, "yyyy--"},
+    {FI_BAND, "yyyy--"}, {FI_BXOR, "yyyy--"},         {FI_PROD, "------"}, {FI_LOR, "------"},
+    {FI_LXOR, "------"}, {FI_ATOMIC_WRITE, "yyyyyy"}, {FI_LAND, "------"},
+};
+
+union operand {
+    int32_t i4;
+    uint32_t u4;
+    int64_t i8;
+    uint64_t u8;
+    float f4;
+    double f8;
+};
+
+#define COMBINE(field)                                                            \
+    do {                                                                          \
+        switch (op) {                                                             \
+        case FI_MIN:                                                              \
+            memory.field = memory.field < with.field ? memory.field : with.field; \
+            break;                                                                \
+        case FI_MAX:                                                              \
+            memory.field = memory.field > with.field ? memory.field : with.field; \
+            break;                                                                \
+        case FI_SUM:                                                              \
+            memory.field = memory.field + with.field;                             \
+            break;                                                                \
+        case FI_ATOMIC_WRITE:                                                     \
+            memory.field = with.field;                                            \
+            break;                                                                \
+        default:                                                                  \
+            break;                                                                \
+        }                                                                         \
+    } while (0)
+
+static union operand bits(union operand memory, union operand with, enum fi_op op)
+{
+    switch (op) {
+    case FI_BOR:
+        memory.u8 |= with.u8;
+        break;
+    case FI_BAND:
+        memory.u8 &= with.u8;
+        break;
+    case FI_BXOR:
+        memory.u8 ^= with.u8;
+        break;
+    default:
+        break;
+    }
+    return memory;
+}
+
+static union operand combine(union operand memory, union operand with, enum fi_op op,
+                             enum fi_datatype type)
+{
+    switch (type) {
+    case FI_INT32:
+        COMBINE(i4);
+        break;
+    case FI_UINT32:
+        COMBINE(u4);
+        break;
+    case FI_INT64:
+        COMBINE(i8);
+        break;
+    case FI_UINT64:
+        COMBINE(u8);
+        break;
+    case FI_FLOAT:
+        COMBINE(f4);
+        break;
+    default:
+        COMBINE(f8);
+        break;
+    }
+    return bits(memory, with, op);
+}
+
+static size_t width(enum fi_datatype type)
+{
+    return type == FI_INT32 || type == FI_UINT32 || type == FI_FLOAT ? 4 : 8;
+}
+
+static union operand number(enum fi_datatype type, int value)
+{
+    union operand operand = {.u8 = 0};
+
+    switch (type) {
+    case FI_FLOAT:
+        operand.f4 = (float)value;
+        break;
+    case FI_DOUBLE:
+        operand.f8 = value;
+        break;
+    case FI_INT32:
+    case FI_UINT32:
+        operand.i4 = value;
+        break;
+    default:
+        operand.i8 = value;
+        break;
+    }
+    return operand;
+}
+
+static int one_atomic(struct gni_side *side, struct gni_memory *memory, enum fi_op op,
+                      enum fi_datatype type, int fits)
+{
+    struct rank *rank = side->rank;
+    union operand before = number(type, 12), with = number(type, 7), result = {.u8 = 0}, after;
+    uint64_t key = memory->all[0].key, place = memory->all[0].address;
+    size_t count = 0;
+
+    EXPECT_IS(fi_atomicvalid(side->ep, type, op, &count), fits ? 0 : -FI_EOPNOTSUPP);
+    if (!fits) {
+        EXPECT_IS(fi_atomic(side->ep, &with, 1, NULL, side->peers[0], place, key, type, op, NULL),
+                  -FI_EOPNOTSUPP);
+        return 0;
+    }
+    EXPECT_IS(count, 1);
+    memset(memory->bytes, 0, 16);
+    memcpy(memory->bytes, &before, width(type));
+    EXPECT_IS(gni_again(side, fi_atomic(side->ep, &with, 1, NULL, side->peers[0], place, key, type,
+                                        op, &with)),
+              0);
+    TRY(entry_of(side, &with, FI_ATOMIC | FI_WRITE));
+    after = combine(before, with, op, type);
+    EXPECT(memcmp(memory->bytes, &after, width(type)) == 0);
+    EXPECT_IS(*(uint64_t *)(memory->bytes + 8), 0);
+    EXPECT_IS(fi_fetch_atomicvalid(side->ep, type, op, &count), 0);
+    EXPECT_IS(gni_again(side, fi_fetch_atomic(side->ep, &with, 1, NULL, &result, NULL,
+                                              side->peers[0], place, key, type, op, &result)),
+              0);
+    TRY(entry_of(side, &result, FI_ATOMIC | FI_READ));
+    EXPECT(memcmp(&result, &after, width(type)) == 0);
+    after = combine(after, with, op, type);
+    EXPECT(memcmp(memory->bytes, &after, width(type)) == 0);
+    return 0;
+}
+
+static int swaps(struct gni_side *side, struct gni_memory *memory, enum fi_datatype type)
+{
+    struct rank *rank = side->rank;
+    union operand before = number(type, 12), with = number(type, 7), result = {.u8 = 0};
+    union operand compare = number(type, 12), expected = {.u8 = 0}, read = {.u8 = 0};
+    uint64_t key = memory->all[0].key, place = memory->all[0].address;
+    size_t count = 0;
+
+    memcpy(memory->bytes, &before, width(type));
+    EXPECT_IS(fi_compare_atomicvalid(side->ep, type, FI_CSWAP, &count), 0);
+    EXPECT_IS(
+        gni_again(side, fi_compare_atomic(side->ep, &with, 1, NULL, &compare, NULL, &result, NULL,
+                                          side->peers[0], place, key, type, FI_CSWAP, &result)),
+        0);
+    TRY(entry_of(side, &result, FI_ATOMIC | FI_READ));
+    EXPECT(memcmp(&result, &before, width(type)) == 0);
+    EXPECT(memcmp(memory->bytes, &with, width(type)) == 0);
+    /* MSWAP: the bits of the mask come from the operand */
+    memcpy(memory->bytes, &before, width(type));
+    compare.u8 = 0x0ff0ff0f0f0ff0f0ull;
+    expected.u8 = (with.u8 & compare.u8) | (before.u8 & ~compare.u8);
+    EXPECT_IS(
+        gni_again(side, fi_compare_atomic(side->ep, &with, 1, NULL, &compare, NULL, &result, NULL,
+                                          side->peers[0], place, key, type, FI_MSWAP, &result)),
+        0);
+    TRY(entry_of(side, &result, FI_ATOMIC | FI_READ));
+    EXPECT(memcmp(&result, &before, width(type)) == 0);
+    EXPECT(memcmp(memory->bytes, &expected, width(type)) == 0);
+    EXPECT_IS(fi_compare_atomicvalid(side->ep, type, FI_CSWAP_LT, &count), -FI_EOPNOTSUPP);
+    EXPECT_IS(fi_atomicvalid(side->ep, type, FI_ATOMIC_READ, &count), -FI_EOPNOTSUPP);
+    EXPECT_IS(gni_again(side, fi_fetch_atomic(side->ep, NULL, 1, NULL, &read, NULL, side->peers[0],
+                                              place, key, type, FI_ATOMIC_READ, &read)),
+              0);
+    TRY(entry_of(side, &read, FI_ATOMIC | FI_READ));
+    EXPECT(memcmp(&read, &expected, width(type)) == 0);
+    return 0;
+}
+
+static int table_body(struct rank *rank)
+{
+    struct gni_memory memory;
+    struct gni_side side;
+    uint64_t word = 1;
+    size_t i, j;
+
+    TRY(gni_open(&side, rank, &plain));
+    TRY(gni_memory_open(&side, &memory, 4096, ALL_ACCESS));
+    for (i = 0; i < sizeof(plain_ops) / sizeof(plain_ops[0]); i++)
+        for (j = 0; j < 6; j++)
+            TRY(one_atomic(&side, &memory, plain_ops[i].op, types[j], plain_ops[i].fits[j] == 'y'));
+    for (j = 0; j < 6; j++)
+        TRY(swaps(&side, &memory, types[j]));
+    EXPECT_IS(fi_atomic(side.ep, &word, 1, NULL, side.peers[0], memory.all[0].address + 2,
+                        memory.all[0].key, FI_UINT32, FI_SUM, NULL),
+              -FI_EINVAL);
+    EXPECT(fi_atomic(side.ep, &word, 2, NULL, side.peers[0], memory.all[0].address,
+                     memory.all[0].key, FI_UINT32, FI_SUM, NULL) < 0);
+    EXPECT_IS(fi_atomic(side.ep, &word, 1, NULL, side.peers[0], memory.all[0].address,
+                        memory.all[0].key, FI_UINT8, FI_SUM, NULL),
+              -FI_EOPNOTSUPP);
+    return finish(&side, &memory);
+}
+
+static void gni_101_gni_104_table(void **state)
+{
+    (void)state;
+    gni_run(&(struct gni_machine){0}, table_body);
+}
+
+/* All add to a word of rank 0, and count in a critical section that a compare-and-swap guards. */
+static int concurrent_body(struct rank *rank)
+{
+    enum { TIMES = 50 };
+    uint64_t one = 1, zero = 0, me = rank_id(rank) + 1, old, counted, i;
+    struct gni_memory memory;
+    struct gni_side side;
+    uint64_t *words, key, place;
+
+    TRY(gni_open(&side, rank, &plain));
+    TRY(gni_memory_open(&side, &memory, 4096, ALL_ACCESS));
+    words = (uint64_t *)memory.bytes;
+    key = memory.all[0].key;
+    place = memory.all[0].address;
+    rank_barrier(rank);
+    for (i = 0; i < TIMES; i++) {
+        EXPECT_IS(gni_again(&side, fi_atomic(side.ep, &one, 1, NULL, side.peers[0], place, key,
+                                             FI_UINT64, FI_SUM, &one)),
+                  0);
+        TRY(entry_of(&side, &one, FI_ATOMIC | FI_WRITE));
+    }
+    for (i = 0; i < 5; i++) {
+        do {
+            EXPECT_IS(gni_again(&side, fi_compare_atomic(side.ep, &me, 1, NULL, &zero, NULL, &old,
+                                                         NULL, side.peers[0], place + 8, key,
+                                                         FI_UINT64, FI_CSWAP, &old)),
+                      0);
+            TRY(entry_of(&side, &old, FI_ATOMIC | FI_READ));
+        } while (old != 0);
+        EXPECT_IS(gni_again(&side, fi_read(side.ep, &counted, 8, NULL, side.peers[0], place + 16,
+                                           key, &counted)),
+                  0);
+        TRY(entry_of(&side, &counted, FI_RMA | FI_READ));
+        counted++;
+        EXPECT_IS(gni_again(&side, fi_write(side.ep, &counted, 8, NULL, side.peers[0], place + 16,
+                                            key, &counted)),
+                  0);
+        TRY(entry_of(&side, &counted, FI_RMA | FI_WRITE));
+        EXPECT_IS(gni_again(&side, fi_atomic(side.ep, &zero, 1, NULL, side.peers[0], place + 8, key,
+                                             FI_UINT64, FI_ATOMIC_WRITE, &zero)),
+                  0);
+        TRY(entry_of(&side, &zero, FI_ATOMIC | FI_WRITE));
+    }
+    rank_barrier(rank);
+    if (side.id == 0)
+        EXPECT(words[0] == (uint64_t)TIMES * side.size && words[1] == 0 &&
+               words[2] == 5 * side.size);
+    return finish(&side, &memory);
+}
+
+static void gni_102_concurrent(void **state)
+{
+    (void)state;
+    gni_run(&(struct gni_machine){.ranks = 8}, concurrent_body);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gni_93_alignments),   cmocka_unit_test(gni_93_no_descriptor),
+        cmocka_unit_test(gni_94_write_data),   cmocka_unit_test(gni_95_inject_write),
+        cmocka_unit_test(gni_96_more),         cmocka_unit_test(gni_97_fence),
+        cmocka_unit_test(gni_98_limits),       cmocka_unit_test(gni_99_gni_132_wrong_place),
+        cmocka_unit_test(gni_100_not_allowed), cmocka_unit_test(gni_101_gni_104_table),
+        cmocka_unit_test(gni_102_concurrent),
+    };
+
+    return cmocka_run_group_tests_name("rma", tests, NULL, NULL);
+}

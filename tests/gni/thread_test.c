@@ -1,0 +1,604 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Threads: that share an endpoint, that share nothing, and all kinds of endpoints at once. The
+ * program is linked so that the port's lock function is called through the one below, which notes
+ * who had to wait.
+ */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "internal.h"
+#include "msg_party.h"
+#include "nic.h"
+
+static const struct gni_how plain = {0};
+
+/* ---- locks that somebody waits for ----------------------------------------------------------- */
+
+#define NOTED 64
+static uint32_t watching; /* ranks */
+static struct port_mutex *waited_for[NOTED];
+static uint64_t waits;
+static const struct gnip_nic *shared_nics[2]; /* by rank */
+
+void __real_port_mutex_lock(struct port_mutex *mutex);
+void __wrap_port_mutex_lock(struct port_mutex *mutex);
+
+/* In a simulation the third word of a mutex counts those who had to wait (port_fiber.c). */
+void __wrap_port_mutex_lock(struct port_mutex *mutex)
+{
+    uint64_t before = mutex->opaque[2];
+
+    __real_port_mutex_lock(mutex);
+    if (watching == 0 || mutex->opaque[2] == before)
+        return;
+    waited_for[waits % NOTED] = mutex;
+    waits++;
+}
+
+/* ---- threads that share an endpoint ---------------------------------------------------------- */
+
+#define SHARERS 64u
+#define EACH 157u /* messages of a thread to the one with its number: 10,048 in all */
+
+struct sharer {
+    struct crowd *crowd;
+    uint32_t number;
+    uint64_t in, out; /* numbers of messages */
+    bool received, sent; /* the operations under way have ended */
+    struct rank_thread *thread;
+};
+
+struct crowd {
+    struct gni_side side;
+    struct sharer sharers[SHARERS];
+    bool reading; /* somebody reads the queue; all others wait until it reads for them */
+    bool failed;
+};
+
+static bool may_go_on(const void *arg)
+{
+    const struct sharer *s = arg;
+
+    return (s->received && s->sent) || !s->crowd->reading || s->crowd->failed;
+}
+
+/* Somebody's operation has ended. */
+static int book(struct crowd *c, const struct fi_cq_tagged_entry *entry)
+{
+    uint8_t *at = entry->op_context;
+    struct rank *rank = c->side.rank;
+    struct sharer *s;
+    size_t i;
+
+    EXPECT(at >= (uint8_t *)c->sharers && at < (uint8_t *)(c->sharers + SHARERS));
+    i = (size_t)(at - (uint8_t *)c->sharers) / sizeof(*s);
+    s = &c->sharers[i];
+    if ((entry->flags & FI_RECV) != 0) {
+        EXPECT(at == (uint8_t *)&s->in && !s->received);
+        EXPECT_IS(entry->tag, (uint64_t)s->number << 32 | s->in);
+        s->received = true;
+    } else {
+        EXPECT(at == (uint8_t *)&s->out && !s->sent);
+        s->sent = true;
+    }
+    return 0;
+}
+
+/* Until both operations of the thread have ended; whoever reads does it for all. */
+static int both_end(struct sharer *s)
+{
+    struct fi_cq_tagged_entry entry;
+    struct crowd *c = s->crowd;
+    struct rank *rank = c->side.rank;
+    ssize_t result;
+
+    while (!s->received || !s->sent) {
+        EXPECT(!c->failed);
+        if (c->reading) {
+            rank_wait(rank, may_go_on, s, UINT64_MAX);
+            continue;
+        }
+        c->reading = true;
+        while ((!s->received || !s->sent) && !c->failed) {
+            result = fi_cq_read(c->side.tx_cq, &entry, 1);
+            if (result == -FI_EAGAIN)
+                continue;
+            EXPECT_IS(result, 1);
+            TRY(book(c, &entry));
+            rank_notify(rank);
+        }
+        c->reading = false;
+        rank_notify(rank);
+    }
+    return 0;
+}
+
+static int share(struct rank *rank, struct sharer *s)
+{
+    struct gni_side *side = &s->crowd->side;
+    fi_addr_t peer = side->peers[1 - side->id];
+    uint64_t i, class = (uint64_t)s->number << 32;
+
+    for (i = 0; i < EACH; i++) {
+        s->received = s->sent = false;
+        s->in = UINT64_MAX;
+        s->out = i;
+        EXPECT_IS(gni_again(side, fi_trecv(side->ep, &s->in, sizeof(s->in), NULL, FI_ADDR_UNSPEC,
+                                           class, UINT32_MAX, &s->in)),
+                  0);
+        EXPECT_IS(gni_again(side, fi_tsend(side->ep, &s->out, sizeof(s->out), NULL, peer, class | i,
+                                           &s->out)),
+                  0);
+        TRY(both_end(s));
+        EXPECT_IS(s->in, i); /* none is lost, and they come in order */
+    }
+    return 0;
+}
+
+static int sharer_main(struct rank *rank, void *arg)
+{
+    struct sharer *s = arg;
+    int status = share(rank, s);
+
+    if (status != 0) {
+        s->crowd->failed = true;
+        rank_notify(rank);
+    }
+    return status;
+}
+
+static int shared_body(struct rank *rank)
+{
+    struct crowd *c = calloc(1, sizeof(*c));
+    uint32_t i;
+
+    TRY(gni_open(&c->side, rank, &plain));
+    rank_barrier(rank);
+    for (i = 0; i < SHARERS; i++) {
+        c->sharers[i] = (struct sharer){.crowd = c, .number = i};
+        c->sharers[i].thread = rank_thread_start(rank, sharer_main, &c->sharers[i]);
+        EXPECT(c->sharers[i].thread != NULL);
+    }
+    for (i = 0; i < SHARERS; i++)
+        EXPECT_IS(rank_thread_join(rank, c->sharers[i].thread), 0);
+    rank_barrier(rank);
+    TRY(gni_close(&c->side));
+    free(c);
+    return 0;
+}
+
+static void gni_78_threads_share_an_endpoint(void **state)
+{
+    (void)state;
+    gni_run(&(struct gni_machine){.ranks = 2}, shared_body);
+}
+
+/* ---- threads that share nothing -------------------------------------------------------------- */
+
+#define LONERS 8u
+#define ROUNDS 200u
+
+struct loner {
+    struct gni_side side; /* that of all, with its own endpoint and queue */
+    struct rank_thread *thread;
+    fi_addr_t addresses[2];
+};
+
+static int one_round(struct loner *l)
+{
+    struct fi_cq_tagged_entry entry;
+    struct gni_side *side = &l->side;
+    struct rank *rank = side->rank;
+    uint64_t in, out = 3;
+    int turn;
+
+    EXPECT_IS(fi_recv(side->ep, &in, 8, NULL, FI_ADDR_UNSPEC, &in), 0);
+    for (turn = 0; turn < 2; turn++) {
+        if (turn == (int)side->id)
+            EXPECT_IS(fi_inject(side->ep, &out, 8, l->addresses[1 - side->id]), 0);
+        else
+            TRY(gni_entry(side, side->tx_cq, &entry));
+    }
+    return 0;
+}
+
+static int loner_main(struct rank *rank, void *arg)
+{
+    struct loner *l = arg;
+    uint32_t i;
+
+    (void)rank;
+    for (i = 0; i < ROUNDS; i++)
+        TRY(one_round(l));
+    return 0;
+}
+
+static int loner_open(struct loner *l, const struct gni_side *all)
+{
+    struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_TAGGED};
+    struct rank *rank = all->rank;
+
+    l->side = *all;
+    EXPECT_IS(fi_cq_open(all->domain, &attr, &l->side.tx_cq, NULL), 0);
+    l->side.rx_cq = l->side.tx_cq;
+    TRY(gni_endpoint(&l->side, &l->side.ep));
+    TRY(gni_exchange(&l->side, l->side.ep, l->addresses));
+    return one_round(l); /* connected */
+}
+
+/* The time that so many of them need. */
+static int loners_run(struct rank *rank, struct loner *loners, uint32_t count, uint64_t *ps)
+{
+    uint64_t began;
+    uint32_t i;
+
+    if (rank_id(rank) == 0)
+        waits = 0;
+    rank_barrier(rank);
+    watching++;
+    began = rank_now();
+    for (i = 0; i < count; i++) {
+        loners[i].thread = rank_thread_start(rank, loner_main, &loners[i]);
+        EXPECT(loners[i].thread != NULL);
+    }
+    for (i = 0; i < count; i++)
+        EXPECT_IS(rank_thread_join(rank, loners[i].thread), 0);
+    *ps = rank_now() - began;
+    watching--;
+    rank_barrier(rank);
+    return 0;
+}
+
+/* Of either rank: a NIC's? */
+static bool is_of_nics(const struct port_mutex *mutex)
+{
+    int i;
+
+    for (i = 0; i < 2; i++)
+        if (mutex == &shared_nics[i]->lock.mutex || mutex == &shared_nics[i]->vc_lock.mutex ||
+            mutex == &shared_nics[i]->txd_lock.mutex)
+            return true;
+    return false;
+}
+
+/* No queue of this rank was waited for. */
+static int no_queue_waited(struct rank *rank, const struct loner *loners)
+{
+    uint64_t i;
+    int j;
+
+    for (i = 0; i < waits && i < NOTED; i++) {
+        for (j = 0; j < (int)LONERS; j++) {
+            const struct gnip_cq *cq = gnip_ep_of(loners[j].side.ep)->send_cq;
+
+            EXPECT(waited_for[i] != &cq->lock.mutex && waited_for[i] != &cq->wait.lock &&
+                   waited_for[i] != &cq->pset.lock.mutex);
+        }
+    }
+    return 0;
+}
+
+/* They meet at the NIC; at an endpoint when one of them finds a message for another one. */
+static int mostly_nics(struct rank *rank, const struct loner *loners)
+{
+    uint64_t i, others = 0, all = waits < NOTED ? waits : NOTED;
+
+    EXPECT(all > 20); /* or this would not show anything */
+    TRY(no_queue_waited(rank, loners));
+    for (i = 0; i < all; i++)
+        others += !is_of_nics(waited_for[i]);
+    EXPECT(others * 5 < all);
+    return 0;
+}
+
+static int loners_body(struct rank *rank, const struct gni_how *how, bool one_nic)
+{
+    struct loner *loners = calloc(LONERS, sizeof(*loners));
+    struct gni_side side;
+    uint64_t one, all;
+    uint32_t i, j;
+
+    TRY(gni_open(&side, rank, how));
+    for (i = 0; i < LONERS; i++)
+        TRY(loner_open(&loners[i], &side));
+    for (i = 0; i < LONERS; i++)
+        for (j = 0; j < i; j++)
+            EXPECT((gnip_ep_of(loners[i].side.ep)->nic == gnip_ep_of(loners[j].side.ep)->nic) ==
+                   one_nic);
+    shared_nics[side.id] = gnip_ep_of(side.ep)->cm_nic->nic;
+    TRY(loners_run(rank, loners, 1, &one));
+    EXPECT_IS(waits, 0);
+    TRY(loners_run(rank, loners, LONERS, &all));
+    if (one_nic)
+        TRY(mostly_nics(rank, loners));
+    for (i = 0; !one_nic && i < waits && i < NOTED; i++)
+        EXPECT(how->manual && (waited_for[i] == &shared_nics[0]->lock.mutex ||
+                               waited_for[i] == &shared_nics[1]->lock.mutex));
+    if (!one_nic)
+        EXPECT(all < one + one / 10);
+    rank_barrier(rank);
+    for (i = 0; i < LONERS; i++) {
+        EXPECT_IS(fi_close(&loners[i].side.ep->fid), 0);
+        EXPECT_IS(fi_close(&loners[i].side.tx_cq->fid), 0);
+    }
+    free(loners);
+    return gni_close(&side);
+}
+
+/* Connections are a helper's business. */
+static int separate_body(struct rank *rank)
+{
+    static const struct gni_how how = {.control_progress = FI_PROGRESS_AUTO,
+                                       .data_progress = FI_PROGRESS_MANUAL};
+
+    return loners_body(rank, &how, false);
+}
+
+/* All of them look for connections, at one NIC that is not theirs. */
+static int separate_manual_body(struct rank *rank)
+{
+    static const struct gni_how how = {.manual = true};
+
+    return loners_body(rank, &how, false);
+}
+
+static int one_nic_body(struct rank *rank)
+{
+    static const struct gni_how how = {.manual = true};
+
+    return loners_body(rank, &how, true);
+}
+
+static void gni_148_threads_that_share_nothing(void **state)
+{
+    (void)state;
+    gni_run(&(struct gni_machine){.ranks = 2, .env = "{GNIX_MAX_NICS: \"16\"}"}, separate_body);
+    assert_int_equal(waits, 0);
+    gni_run(&(struct gni_machine){.ranks = 2, .env = "{GNIX_MAX_NICS: \"16\"}"},
+            separate_manual_body);
+}
+
+static void gni_148_threads_at_one_nic(void **state)
+{
+    (void)state;
+    gni_run(&(struct gni_machine){.ranks = 2, .env = "{GNIX_MAX_NICS: \"1\"}"}, one_nic_body);
+}
+
+/* ---- all kinds of endpoints ------------------------------------------------------------------ */
+
+#define TURNS 600u
+#define TURN_PS (200 * MS) /* at most, so that all of it takes about a minute */
+#define CONTEXTS 2u
+#define RX_BITS 1
+
+struct fair {
+    struct rank *rank;
+    struct gni_side side; /* with an RDM endpoint */
+    struct fid_cq *sep_cq, *set_cq;
+    struct fid_wait *set;
+    struct fid_av *sep_av;
+    struct fid_ep *sep, *tx[CONTEXTS], *rx[CONTEXTS], *told; /* told: its receives are waited for */
+    fi_addr_t contexts[2], tellers[2]; /* by rank */
+    struct party party;
+};
+
+static int ping(struct gni_side *side, struct fid_cq *cq, struct fid_ep *tx, struct fid_ep *rx,
+                fi_addr_t to, uint64_t number)
+{
+    struct fi_cq_tagged_entry entry;
+    struct rank *rank = side->rank;
+    uint64_t in = ~number;
+    int turn;
+
+    EXPECT_IS(fi_recv(rx, &in, 8, NULL, FI_ADDR_UNSPEC, &in), 0);
+    for (turn = 0; turn < 2; turn++) {
+        if (turn == (int)side->id)
+            EXPECT_IS(gni_again(side, fi_inject(tx, &number, 8, to)), 0);
+        else
+            TRY(gni_entry(side, cq, &entry));
+    }
+    EXPECT_IS(in, number);
+    return 0;
+}
+
+static int rdm_main(struct rank *rank, void *arg)
+{
+    struct fair *f = arg;
+    uint64_t i;
+
+    for (i = 0; i < TURNS; i++) {
+        gni_pause(rank, rank_random(rank) % TURN_PS);
+        TRY(ping(&f->side, f->side.tx_cq, f->side.ep, f->side.ep, f->side.peers[1 - f->side.id],
+                 i));
+    }
+    return 0;
+}
+
+static int sep_main(struct rank *rank, void *arg)
+{
+    struct fair *f = arg;
+    uint64_t i;
+
+    for (i = 0; i < TURNS; i++) {
+        gni_pause(rank, rank_random(rank) % TURN_PS);
+        TRY(ping(&f->side, f->sep_cq, f->tx[i % CONTEXTS], f->rx[i / 2 % CONTEXTS],
+                 fi_rx_addr(f->contexts[1 - f->side.id], (int)(i / 2 % CONTEXTS), RX_BITS), i));
+    }
+    return 0;
+}
+
+/* Rank 1 connects, again and again. */
+static int msg_main(struct rank *rank, void *arg)
+{
+    struct party *party = &((struct fair *)arg)->party;
+    struct event event;
+    uint64_t i;
+
+    for (i = 0; i < TURNS; i++) {
+        if (rank_id(rank) == 1) {
+            gni_pause(rank, rank_random(rank) % TURN_PS);
+            TRY(endpoint(party, party->info));
+            EXPECT_IS(fi_connect(party->ep, party->info->dest_addr, NULL, 0), 0);
+        } else {
+            TRY(next_event(party, &event));
+            EXPECT_IS(event.kind, FI_CONNREQ);
+            TRY(endpoint(party, event.cm.entry.info));
+            EXPECT_IS(fi_accept(party->ep, NULL, 0), 0);
+            fi_freeinfo(event.cm.entry.info);
+        }
+        TRY(next_event(party, &event));
+        EXPECT_IS(event.kind, FI_CONNECTED);
+        TRY(talk(party, i, rank_id(rank) == 1));
+        if (rank_id(rank) == 0) /* who got the last message */
+            EXPECT_IS(fi_shutdown(party->ep, 0), 0);
+        TRY(next_event(party, &event));
+        EXPECT(event.kind == FI_SHUTDOWN && event.cm.entry.fid == &party->ep->fid);
+        EXPECT_IS(fi_close(&party->ep->fid), 0);
+        party->ep = NULL;
+    }
+    return 0;
+}
+
+/* Rank 1 tells, rank 0 waits for that. */
+static int wait_main(struct rank *rank, void *arg)
+{
+    struct fair *f = arg;
+    struct fi_cq_tagged_entry entry;
+    uint64_t i, word;
+    ssize_t result;
+
+    for (i = 0; i < TURNS; i++) {
+        if (f->side.id == 1) {
+            gni_pause(rank, rank_random(rank) % TURN_PS);
+            EXPECT_IS(gni_again(&f->side, fi_inject(f->told, &i, 8, f->tellers[0])), 0);
+            continue;
+        }
+        EXPECT_IS(fi_recv(f->told, &word, 8, NULL, FI_ADDR_UNSPEC, &word), 0);
+        while ((result = fi_cq_read(f->set_cq, &entry, 1)) == -FI_EAGAIN)
+            EXPECT_IS(fi_wait(f->set, -1), 0);
+        EXPECT_IS(result, 1);
+        EXPECT_IS(word, i);
+    }
+    return 0;
+}
+
+static int open_sep(struct fair *f)
+{
+    struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_TAGGED};
+    struct fi_av_attr av = {.type = FI_AV_TABLE, .rx_ctx_bits = RX_BITS};
+    struct rank *rank = f->rank;
+    struct gni_side *side = &f->side;
+    struct fi_info *info = fi_dupinfo(side->info);
+    char mine[48], all[2][48];
+    size_t bytes = sizeof(mine);
+    uint32_t i;
+
+    info->ep_attr->tx_ctx_cnt = info->ep_attr->rx_ctx_cnt = CONTEXTS;
+    EXPECT_IS(fi_cq_open(side->domain, &attr, &f->sep_cq, NULL), 0);
+    EXPECT_IS(fi_av_open(side->domain, &av, &f->sep_av, NULL), 0);
+    EXPECT_IS(fi_scalable_ep(side->domain, info, &f->sep, NULL), 0);
+    fi_freeinfo(info);
+    EXPECT_IS(fi_scalable_ep_bind(f->sep, &f->sep_av->fid, 0), 0);
+    for (i = 0; i < CONTEXTS; i++) {
+        EXPECT_IS(fi_tx_context(f->sep, (int)i, NULL, &f->tx[i], NULL), 0);
+        EXPECT_IS(fi_rx_context(f->sep, (int)i, NULL, &f->rx[i], NULL), 0);
+        EXPECT_IS(fi_ep_bind(f->tx[i], &f->sep_cq->fid, FI_TRANSMIT), 0);
+        EXPECT_IS(fi_ep_bind(f->rx[i], &f->sep_cq->fid, FI_RECV), 0);
+        EXPECT_IS(fi_enable(f->tx[i]), 0);
+        EXPECT_IS(fi_enable(f->rx[i]), 0);
+    }
+    EXPECT_IS(fi_enable(f->sep), 0);
+    EXPECT_IS(fi_getname(&f->sep->fid, mine, &bytes), 0);
+    rank_allgather(rank, mine, all, sizeof(mine));
+    for (i = 0; i < 2; i++)
+        EXPECT_IS(fi_av_insert(f->sep_av, all[i], 1, &f->contexts[i], 0, NULL), 1);
+    return 0;
+}
+
+static int open_set(struct fair *f)
+{
+    struct fi_wait_attr attr = {.wait_obj = FI_WAIT_UNSPEC};
+    struct fi_cq_attr cq = {.format = FI_CQ_FORMAT_TAGGED, .wait_obj = FI_WAIT_SET};
+    struct rank *rank = f->rank;
+    struct gni_side *side = &f->side;
+
+    EXPECT_IS(fi_wait_open(side->fabric, &attr, &f->set), 0);
+    cq.wait_set = f->set;
+    EXPECT_IS(fi_cq_open(side->domain, &cq, &f->set_cq, NULL), 0);
+    EXPECT_IS(fi_endpoint(side->domain, side->info, &f->told, NULL), 0);
+    EXPECT_IS(fi_ep_bind(f->told, &f->set_cq->fid, FI_TRANSMIT | FI_RECV), 0);
+    EXPECT_IS(fi_ep_bind(f->told, &side->av->fid, 0), 0);
+    EXPECT_IS(fi_enable(f->told), 0);
+    return gni_exchange(side, f->told, f->tellers);
+}
+
+static int close_all(struct fair *f)
+{
+    struct rank *rank = f->rank;
+    uint32_t i;
+
+    for (i = 0; i < CONTEXTS; i++) {
+        EXPECT_IS(fi_close(&f->tx[i]->fid), 0);
+        EXPECT_IS(fi_close(&f->rx[i]->fid), 0);
+    }
+    EXPECT_IS(fi_close(&f->sep->fid), 0);
+    EXPECT_IS(fi_close(&f->sep_av->fid), 0);
+    EXPECT_IS(fi_close(&f->sep_cq->fid), 0);
+    EXPECT_IS(fi_close(&f->told->fid), 0);
+    EXPECT_IS(fi_close(&f->set_cq->fid), 0);
+    EXPECT_IS(fi_close(&f->set->fid), 0);
+    TRY(party_close(&f->party));
+    return gni_close(&f->side);
+}
+
+static int fair_body(struct rank *rank)
+{
+    static int (*const mains[])(struct rank *, void *) = {rdm_main, sep_main, msg_main, wait_main};
+    struct fair *f = calloc(1, sizeof(*f));
+    struct rank_thread *threads[4];
+    uint64_t began;
+    int i;
+
+    f->rank = rank;
+    f->party.wait_obj = FI_WAIT_UNSPEC;
+    TRY(gni_open(&f->side, rank, &plain));
+    TRY(open_sep(f));
+    TRY(open_set(f));
+    TRY(party_open(&f->party, rank));
+    began = rank_now();
+    for (i = 0; i < 4; i++)
+        threads[i] = rank_thread_start(rank, mains[i], f);
+    for (i = 0; i < 4; i++)
+        EXPECT_IS(rank_thread_join(rank, threads[i]), 0);
+    EXPECT(rank_now() - began > 50000 * MS);
+    rank_barrier(rank);
+    TRY(close_all(f));
+    free(f);
+    return 0;
+}
+
+static void gni_162_all_kinds_of_endpoints(void **state)
+{
+    uint64_t seed;
+
+    (void)state;
+    for (seed = 1; seed <= 3; seed++)
+        gni_run(&(struct gni_machine){.ranks = 2, .seed = seed, .per_node = seed == 3 ? 2 : 1},
+                fair_body);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gni_78_threads_share_an_endpoint),
+        cmocka_unit_test(gni_148_threads_that_share_nothing),
+        cmocka_unit_test(gni_148_threads_at_one_nic),
+        cmocka_unit_test(gni_162_all_kinds_of_endpoints),
+    };
+
+    return cmocka_run_group_tests_name("threads", tests, NULL, NULL);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <errno.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "carrier.h"
+
+static char folder[64], path[96];
+
+void fresh_fabric(void)
+{
+    alarm(WATCHDOG_S);
+    snprintf(folder, sizeof(folder), "/tmp/live-test-XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/fabric", folder);
+    setenv("JACQUARD_FABRIC", path, 1);
+    setenv("JACQUARD_PROCESSES", "64", 1);
+    unsetenv("JACQUARD_FABRIC_PRIVATE");
+    unsetenv("JACQUARD_NODE");
+    unsetenv("JACQUARD_NODES");
+}
+
+void fabric_is_over(void)
+{
+    unsigned tries;
+
+    for (tries = 0; access(path, F_OK) == 0 && tries < 1000; tries++)
+        pause_us(10000);
+    assert_int_equal(access(path, F_OK), -1);
+    for (tries = 0; rmdir(folder) != 0 && tries < 100; tries++)
+        pause_us(10000); /* the lock file goes a moment later */
+    assert_int_equal(access(folder, F_OK), -1);
+    alarm(0);
+}
+
+const char *fabric_folder(void)
+{
+    return folder;
+}
+
+struct live *join_as(const struct live_events *events, void *arg)
+{
+    struct live_options options = {.node = LIVE_NODE_ANY, .board_bytes = 4096, .arg = arg};
+    char why[LIVE_WHY_BYTES];
+    struct live *live;
+
+    if (events != NULL)
+        options.events = *events;
+    if (live_join(&options, &live, why) == 0)
+        return live;
+    fprintf(stderr, "live_join: %s\n", why);
+    abort();
+}
+
+struct live *join_fabric(void)
+{
+    return join_as(NULL, NULL);
+}
+
+pid_t run(int (*function)(void *arg), void *arg)
+{
+    pid_t child = fork();
+
+    if (child == 0) {
+        alarm(WATCHDOG_S);
+        _exit(function(arg));
+    }
+    assert_true(child > 0);
+    return child;
+}
+
+void ended_well(pid_t child)
+{
+    int status;
+
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+        fail_msg("a process of the test ended with status %x", (unsigned)status);
+}
+
+void must_be(bool good, const char *text, const char *file, int line)
+{
+    if (good)
+        return;
+    fprintf(stderr, "%s:%d: not so: %s\n", file, line, text);
+    _exit(99);
+}
+
+struct live_peer *peer_of_pid(struct live *live, pid_t pid)
+{
+    struct live_member member;
+    struct live_peer *peer;
+    uint32_t slot;
+
+    for (;;) {
+        for (slot = 0; slot < live_facts(live)->processes_max; slot++) {
+            if (!live_member(live, slot, &member) || member.pid != pid)
+                continue;
+            peer = live_peer(live, slot, member.generation, NULL);
+            if (peer != NULL)
+                return peer;
+        }
+        pause_us(1000);
+    }
+}
+
+uint64_t random_next(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+void pause_us(unsigned us)
+{
+    const struct timespec pause = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000L};
+
+    nanosleep(&pause, NULL);
+}

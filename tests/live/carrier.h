@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What the tests of the carrier share: a fabric in a folder of its own, and other processes. */
+#ifndef JACQUARD_TESTS_LIVE_CARRIER_H
+#define JACQUARD_TESTS_LIVE_CARRIER_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <cmocka.h>
+#include "live/live.h"
+
+#define WATCHDOG_S 400 /* a test that hangs dies of SIGALRM */
+
+/* A fresh folder; JACQUARD_FABRIC names a socket in it, where nobody listens. */
+void fresh_fabric(void);
+/* The daemon there has ended, its files are gone; removes the folder. */
+void fabric_is_over(void);
+const char *fabric_folder(void);
+
+/* Joins, or the process ends with a message. */
+struct live *join_as(const struct live_events *events, void *arg);
+struct live *join_fabric(void);
+
+/* A child runs that; it ends with its result, or by _exit(99) when an assertion there fails. */
+pid_t run(int (*function)(void *arg), void *arg);
+void ended_well(pid_t child);
+/* In children, where cmocka's assertions do not belong. */
+#define must(condition) must_be((condition), #condition, __FILE__, __LINE__)
+void must_be(bool good, const char *text, const char *file, int line);
+
+/* The member that is this process; waits for it to come. */
+struct live_peer *peer_of_pid(struct live *live, pid_t pid);
+
+/* xorshift: the same numbers for the same seed (not 0). */
+uint64_t random_next(uint64_t *state);
+
+/* 1000000 is a second. */
+void pause_us(unsigned us);
+
+#endif

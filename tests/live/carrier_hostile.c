@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A member that scribbles over every word of its own board (all that it can write), at full speed,
+ * at random and with words that look right, while others talk with each other and with it. Their
+ * own traffic stays correct; under the address sanitizer nothing is read or written outside.
+ */
+#include <sched.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "carrier.h"
+#include "internal.h"
+
+#define ROUNDS 60u /* memberships of the hostile one, or $JACQUARD_HOSTILE_ROUNDS */
+#define HONEST_MAX 1000000u
+
+enum { DATA = 1, STOP = 2 };
+
+/* ---- the hostile one ------------------------------------------------------------------------- */
+
+static void store(struct live *live, size_t at, uint64_t value)
+{
+    *(volatile uint64_t *)(void *)(live->board + at / 8 * 8) = value;
+}
+
+/* Where a reader will look next, and something that it might believe. */
+static void lie(struct live *live, struct peer *peer, uint64_t *random)
+{
+    uint64_t dice = random_next(random);
+    size_t ring = live->at.rings + ((size_t)peer->to.slot * LIVE_CHANNELS + dice % 2) * RING_BYTES;
+    uint64_t position = peer->out[dice % 2].tail + (dice >> 8) % 200;
+
+    switch ((dice >> 20) % 64) {
+    case 0: /* over the ring's end */
+        store(live, ring + RING_BYTES - LIVE_LINE,
+              record_word(LIVE_RING_SLOTS - 1, 0, LIVE_RECORD_MAX, 1, 0));
+        break;
+    case 1: /* any flags */
+        store(live, ring + (position & RING_MASK) * LIVE_LINE,
+              record_word(position, 0, 0, 0, 1u << (dice >> 32) % 8));
+        break;
+    case 2: /* where its rings begin */
+        store(live, live->at.starts + peer->to.slot * sizeof(struct board_start) + dice % 2 * 8,
+              tagged(peer->to.generation, dice >> 40));
+        break;
+    case 3: /* too long */
+        store(live, ring + (position & RING_MASK) * LIVE_LINE,
+              record_word(position, 0, LIVE_RECORD_MAX + 1 + (dice >> 40) % 50000, 1, 0));
+        break;
+    case 4:
+    case 5:
+    case 6:
+    case 7: /* what it has executed */
+        store(live, live->at.heads + peer->to.slot * sizeof(struct board_heads) + dice % 2 * 8,
+              tagged(peer->to.generation, dice >> 40));
+        break;
+    default: /* a record of any length and kind */
+        store(live, ring + (position & RING_MASK) * LIVE_LINE,
+              record_word(position, dice >> 32, (uint32_t)(dice >> 40) % 2000, (dice >> 50) & 255,
+                          0));
+        break;
+    }
+}
+
+static void scribble(struct live *live, uint64_t *random, unsigned steps)
+{
+    size_t used = live->at.rings + 8u * LIVE_CHANNELS * RING_BYTES; /* what others look at */
+    struct peer *peer;
+
+    while (steps-- > 0) {
+        for (peer = live->peers; peer != NULL; peer = peer->next)
+            if (!peer->to.self)
+                lie(live, peer, random);
+        if (steps % 8 == 0)
+            store(live, random_next(random) % used, random_next(random));
+        if (steps % 64 == 0)
+            sched_yield();
+    }
+}
+
+static int scribbler(void *arg)
+{
+    uint64_t random = 4711;
+    const char *text = getenv("JACQUARD_HOSTILE_ROUNDS");
+    unsigned rounds = text != NULL ? (unsigned)strtoul(text, NULL, 10) : ROUNDS, round, i;
+
+    alarm(WATCHDOG_S + rounds);
+    for (round = 0; round < rounds; round++) {
+        struct live *live = join_fabric();
+        struct live_member member;
+        uint32_t slot;
+
+        for (slot = 0; slot < 8; slot++)
+            if (live_member(live, slot, &member) && member.slot != live_self(live)->slot)
+                live_peer(live, slot, 0, NULL);
+        for (i = 0; i < 20; i++) {
+            scribble(live, &random, 300);
+            live_look(live);
+        }
+        /* Nobody else can map it to write, the owner neither. */
+        must(mprotect((void *)(uintptr_t)live->fabric, LIVE_PAGE, PROT_READ | PROT_WRITE) != 0);
+        live_leave(live);
+    }
+    return 0;
+}
+
+/* ---- the honest ones ------------------------------------------------------------------------- */
+
+struct honest {
+    struct live *live;
+    struct live_peer *friend_, *others[LIVE_PROCESSES_MAX];
+    uint64_t sent, got, strange;
+    bool end;
+};
+
+static void met(void *arg, struct live_peer *peer)
+{
+    struct honest *honest = arg;
+
+    honest->others[peer->slot] = peer;
+}
+
+static void gone(void *arg, struct live_peer *peer)
+{
+    struct honest *honest = arg;
+
+    if (peer == honest->friend_) {
+        honest->end = true;
+        return;
+    }
+    if (honest->others[peer->slot] == peer)
+        honest->others[peer->slot] = NULL;
+    live_drop(honest->live, peer);
+}
+
+static void take(struct honest *honest)
+{
+    static uint8_t copy[LIVE_RECORD_MAX];
+    struct live_record record;
+    uint64_t value;
+    unsigned count = 0;
+
+    while (count++ < 1000 && live_next(honest->live, &record)) {
+        must(record.count <= LIVE_RECORD_MAX);
+        memcpy(copy, record.bytes, record.count);
+        if (record.from == honest->friend_) {
+            must(record.kind == DATA && record.count == 8);
+            memcpy(&value, copy, 8);
+            must(value == honest->got);
+            honest->got++;
+        } else {
+            honest->strange++;
+            if (copy[0] % 8 == 0)
+                live_set_aside(honest->live);
+        }
+        live_release(honest->live);
+    }
+}
+
+static void talk_to_strangers(struct honest *honest, uint32_t slot)
+{
+    struct live_peer *peer = honest->others[slot % 8];
+    uint64_t executed;
+
+    if (peer == NULL || peer == honest->friend_)
+        return;
+    executed = live_executed(peer, LIVE_REQUEST);
+    if (live_reserve(peer, LIVE_REQUEST, slot % 900) != NULL)
+        live_publish(peer, LIVE_REQUEST, DATA, slot % 800);
+    must(live_executed(peer, LIVE_REQUEST) >= executed);
+    must(live_executed(peer, LIVE_REQUEST) <= live_sent(peer, LIVE_REQUEST));
+}
+
+static void converse(struct honest *honest, bool (*over)(struct honest *))
+{
+    uint64_t *room, lap = 0;
+
+    while (!honest->end && !over(honest)) {
+        take(honest);
+        talk_to_strangers(honest, (uint32_t)lap++);
+        if (honest->sent < HONEST_MAX && honest->sent < honest->got + 200 &&
+            (room = live_reserve(honest->friend_, LIVE_REQUEST, 8)) != NULL) {
+            *room = honest->sent++;
+            live_publish(honest->friend_, LIVE_REQUEST, DATA, 8);
+        }
+        if (lap % 50 == 0 && live_sleep_begin(honest->live)) {
+            live_sleep(honest->live, 1); /* only what belongs to it */
+            live_sleep_end(honest->live);
+        }
+        if (lap % 8 == 0)
+            sched_yield();
+    }
+}
+
+static bool never(struct honest *honest)
+{
+    return false;
+}
+
+static bool is_over(struct honest *honest)
+{
+    struct live_key key = {.kind = 9};
+    struct live_name name;
+
+    return live_lookup(honest->live, &key, &name) == 0;
+}
+
+static const struct live_events events = {.met = met, .gone = gone};
+
+static int be_a_friend(void *arg)
+{
+    static struct honest honest;
+
+    honest.live = join_as(&events, &honest);
+    honest.friend_ = peer_of_pid(honest.live, getppid());
+    converse(&honest, never);
+    must(honest.got > 0);
+    live_leave(honest.live);
+    return 0;
+}
+
+static int wait_for_scribbler(void *arg)
+{
+    struct live_key key = {.kind = 9};
+    struct live *live;
+    pid_t child = run(scribbler, NULL);
+
+    ended_well(child);
+    live = join_fabric();
+    must(live_claim(live, &key, 0, NULL) == 0);
+    pause_us(500000);
+    live_leave(live);
+    return 0;
+}
+
+static void a_hostile_member_harms_only_itself(void **state)
+{
+    static struct honest honest;
+    pid_t friend_, hostile;
+
+    fresh_fabric();
+    setenv("JACQUARD_PROCESSES", "8", 1);
+    memset(&honest, 0, sizeof(honest));
+    honest.live = join_as(&events, &honest);
+    friend_ = run(be_a_friend, NULL);
+    honest.friend_ = peer_of_pid(honest.live, friend_);
+    hostile = run(wait_for_scribbler, NULL);
+    converse(&honest, is_over);
+    assert_false(honest.end);
+    assert_true(honest.got > 0);
+    assert_true(honest.strange > 0);
+    live_leave(honest.live);
+    ended_well(friend_);
+    ended_well(hostile);
+    fabric_is_over();
+}
+
+/* ---- any bytes at all ------------------------------------------------------------------------ */
+
+/* The reader of rings on memory that a random process wrote, without processes. */
+static void any_memory_is_read_safely(void **state)
+{
+    struct live *live, *other;
+    struct live_record record;
+    static uint8_t copy[LIVE_RECORD_MAX];
+    struct live_peer *peer;
+    uint64_t random = 31, at, records = 0;
+    unsigned round, i;
+
+    fresh_fabric();
+    for (round = 0; round < 60; round++) {
+        live = join_fabric();
+        other = join_fabric();
+        peer = live_peer(live, live_self(other)->slot, 0, NULL);
+        live_look(other);
+        for (i = 0; i < 3000 && !peer->gone; i++) {
+            at = other->at.rings + live_self(live)->slot * LIVE_CHANNELS * RING_BYTES;
+            store(other, at + random_next(&random) % (LIVE_CHANNELS * RING_BYTES),
+                  random_next(&random));
+            lie(other, peer_of(live_known(other, live_self(live)->slot, 0)), &random);
+            while (live_next(live, &record)) {
+                memcpy(copy, record.bytes, record.count);
+                live_release(live);
+                records++;
+            }
+        }
+        live_leave(other);
+        live_leave(live);
+    }
+    fabric_is_over();
+    assert_true(records > 0);
+}
+
+static void any_bytes_are_decoded_safely(void **state)
+{
+    struct wire_packet packet;
+    struct wire head;
+    uint8_t *bytes;
+    uint64_t random = 17;
+    uint32_t i, count, fds_count, good = 0;
+    int fds[WIRE_FDS_MAX] = {-1, -1};
+    size_t j;
+
+    for (i = 0; i < 200000; i++) {
+        count = (uint32_t)random_next(&random) % 300;
+        bytes = malloc(count > 0 ? count : 1); /* exactly: the sanitizer sees what is beyond */
+        assert_non_null(bytes);
+        for (j = 0; j < count; j++)
+            bytes[j] = (uint8_t)random_next(&random);
+        memset(&head, 0, sizeof(head));
+        head.magic = LIVE_MAGIC;
+        head.version = LIVE_VERSION;
+        head.kind = (uint32_t)random_next(&random) % (WIRE_KINDS + 2);
+        head.error = i % 4 == 0 ? (int32_t)random_next(&random) : 0;
+        memcpy(bytes, &head, count < sizeof(head) ? count : sizeof(head));
+        fds_count = i % 4;
+        if (wire_decode(bytes, count, fds, fds_count, &packet)) {
+            good++;
+            assert_true(packet.head.kind > 0 && packet.head.kind < WIRE_KINDS);
+            assert_true(packet.text_bytes == count - sizeof(head));
+        }
+        free(bytes);
+    }
+    assert_true(good > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_hostile_member_harms_only_itself),
+        cmocka_unit_test(any_memory_is_read_safely),
+        cmocka_unit_test(any_bytes_are_decoded_safely),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

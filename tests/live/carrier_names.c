@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The registry of names: owners, shares, and what is left when somebody dies. */
+#include <errno.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "carrier.h"
+
+#define KEYS 400u
+#define STEPS 6000u
+#define KIND 7u
+
+static struct live_key key_of(uint64_t n)
+{
+    return (struct live_key){.node = (uint32_t)n % 3, .kind = KIND, .key = {n / 3, n * n}};
+}
+
+static void claims_and_lookups(void **state)
+{
+    struct live *live, *other;
+    struct live_key key = {.node = 3, .kind = 1, .key = {5, 6}}, near = key;
+    struct live_name name, found;
+
+    fresh_fabric();
+    live = join_fabric();
+    other = join_fabric();
+    assert_int_equal(live_lookup(live, &key, &name), -ENOENT);
+    assert_int_equal(live_claim(live, &key, 42, &found), 0);
+    assert_int_equal(found.value, 42);
+    assert_int_equal(live_claim(other, &key, 43, &found), -EEXIST);
+    assert_int_equal(found.value, 42);
+    assert_int_equal(found.slot, live_self(live)->slot);
+    assert_int_equal(found.generation, live_self(live)->generation);
+    assert_int_equal(live_claim(live, &key, 44, NULL), -EEXIST);
+    assert_int_equal(live_lookup(other, &key, &name), 0);
+    assert_memory_equal(&name, &found, sizeof(name));
+    near.key[1]++;
+    assert_int_equal(live_lookup(other, &near, &name), -ENOENT);
+    near = key;
+    near.node++;
+    assert_int_equal(live_lookup(other, &near, &name), -ENOENT);
+    near = key;
+    near.kind++;
+    assert_int_equal(live_lookup(other, &near, &name), -ENOENT);
+    assert_int_equal(live_unclaim(other, &key), -ENOENT);
+    assert_int_equal(live_unclaim(live, &key), 0);
+    assert_int_equal(live_unclaim(live, &key), -ENOENT);
+    assert_int_equal(live_lookup(other, &key, &name), -ENOENT);
+    assert_int_equal(live_claim(other, &key, 43, NULL), 0);
+    live_leave(other);
+    while (live_lookup(live, &key, &name) == 0)
+        pause_us(1000);
+    live_leave(live);
+    fabric_is_over();
+}
+
+static void shared_names_end_with_the_last_claim(void **state)
+{
+    struct live *live, *other;
+    struct live_key key = {.kind = 2, .key = {1, 1}};
+    struct live_name name;
+
+    fresh_fabric();
+    live = join_fabric();
+    other = join_fabric();
+    assert_int_equal(live_claim_shared(live, &key, 10, &name), 0);
+    assert_int_equal(live_claim_shared(other, &key, 11, &name), 0);
+    assert_int_equal(name.value, 10);
+    assert_int_equal(live_claim_shared(other, &key, 12, &name), 0);
+    assert_int_equal(live_claim(other, &key, 1, NULL), -EEXIST);
+    assert_int_equal(live_unclaim(live, &key), 0);
+    assert_int_equal(live_unclaim(live, &key), -ENOENT);
+    assert_int_equal(live_lookup(live, &key, &name), 0);
+    assert_int_equal(name.value, 10);
+    assert_int_equal(name.slot, live_self(other)->slot);
+    assert_int_equal(live_unclaim(other, &key), 0);
+    assert_int_equal(live_lookup(live, &key, &name), 0);
+    assert_int_equal(live_unclaim(other, &key), 0);
+    assert_int_equal(live_lookup(live, &key, &name), -ENOENT);
+    assert_int_equal(live_claim(other, &key, 1, NULL), 0);
+    assert_int_equal(live_claim_shared(live, &key, 1, NULL), -EEXIST);
+    live_leave(other);
+    live_leave(live);
+    fabric_is_over();
+}
+
+static void the_first_free_one(void **state)
+{
+    struct live *live, *other;
+    struct live_key key = {.kind = 3, .key = {100, 0}};
+    uint64_t n;
+
+    fresh_fabric();
+    live = join_fabric();
+    other = join_fabric();
+    for (n = 0; n < 10; n++) {
+        key.key[0] = 100;
+        assert_int_equal(live_claim_free(n % 2 ? live : other, &key, 10, n), 0);
+        assert_int_equal(key.key[0], 100 + n);
+    }
+    key.key[0] = 100;
+    assert_int_equal(live_claim_free(live, &key, 10, n), -EEXIST);
+    assert_int_equal(live_claim_free(live, &key, 65537, n), -EINVAL);
+    key.key[0] = 104;
+    assert_int_equal(live_unclaim(other, &key), 0);
+    key.key[0] = 100;
+    assert_int_equal(live_claim_free(live, &key, 10, n), 0);
+    assert_int_equal(key.key[0], 104);
+    live_leave(other);
+    live_leave(live);
+    fabric_is_over();
+}
+
+static int die_with_names(void *arg)
+{
+    struct live *live = join_fabric();
+    struct live_key key;
+    uint64_t n;
+
+    for (n = 0; n < 50; n++) {
+        key = key_of(n);
+        must(live_claim(live, &key, n, NULL) == 0);
+    }
+    raise(SIGKILL);
+    return 1;
+}
+
+/* Claimed again at once by a successor: nobody waits until the daemon has noticed. */
+static void names_of_the_dead_are_free(void **state)
+{
+    struct live *live;
+    struct live_key key;
+    unsigned round;
+    uint64_t n;
+    pid_t child;
+
+    fresh_fabric();
+    live = join_fabric();
+    for (round = 0; round < 20; round++) {
+        child = run(die_with_names, NULL);
+        assert_int_equal(waitpid(child, NULL, 0), child);
+        for (n = 0; n < 50; n++) {
+            key = key_of(n);
+            assert_int_equal(live_claim(live, &key, n, NULL), 0);
+        }
+        for (n = 0; n < 50; n++) {
+            key = key_of(n);
+            assert_int_equal(live_unclaim(live, &key), 0);
+        }
+    }
+    live_leave(live);
+    fabric_is_over();
+}
+
+/* Looks names up all the time: whatever it finds is whole. */
+static int look_up(void *arg)
+{
+    struct live *live = join_fabric();
+    struct live_key key, last = {.kind = KIND + 1};
+    struct live_name name;
+    uint64_t random = 9, n;
+
+    while (live_lookup(live, &last, &name) != 0) {
+        n = random_next(&random) % KEYS;
+        key = key_of(n);
+        if (live_lookup(live, &key, &name) == 0)
+            must(name.value == n * 1000 + name.slot);
+    }
+    live_leave(live);
+    return 0;
+}
+
+static void a_model_of_the_registry(void **state)
+{
+    static uint8_t owner[KEYS]; /* 0: nobody */
+    struct live *lives[2];
+    struct live_key key, last = {.kind = KIND + 1};
+    struct live_name name;
+    uint64_t random = 11, n;
+    uint32_t step, who;
+    pid_t child;
+    int result;
+
+    fresh_fabric();
+    memset(owner, 0, sizeof(owner));
+    child = run(look_up, NULL);
+    lives[0] = join_fabric();
+    lives[1] = join_fabric();
+    for (step = 0; step < STEPS; step++) {
+        n = random_next(&random) % KEYS;
+        who = (uint32_t)(random_next(&random) % 2);
+        key = key_of(n);
+        if (random_next(&random) % 2 == 0) {
+            result = live_claim(lives[who], &key, n * 1000 + live_self(lives[who])->slot, NULL);
+            assert_int_equal(result, owner[n] == 0 ? 0 : -EEXIST);
+            owner[n] = owner[n] == 0 ? (uint8_t)(who + 1) : owner[n];
+        } else {
+            result = live_unclaim(lives[who], &key);
+            assert_int_equal(result, owner[n] == who + 1 ? 0 : -ENOENT);
+            owner[n] = owner[n] == who + 1 ? 0 : owner[n];
+        }
+        n = random_next(&random) % KEYS;
+        key = key_of(n);
+        result = live_lookup(lives[who], &key, &name);
+        assert_int_equal(result, owner[n] == 0 ? -ENOENT : 0);
+        if (result == 0)
+            assert_int_equal(name.slot, live_self(lives[owner[n] - 1])->slot);
+    }
+    assert_int_equal(live_claim(lives[0], &last, 0, NULL), 0);
+    ended_well(child);
+    live_leave(lives[1]);
+    live_leave(lives[0]);
+    fabric_is_over();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(claims_and_lookups),
+        cmocka_unit_test(shared_names_end_with_the_last_claim),
+        cmocka_unit_test(the_first_free_one),
+        cmocka_unit_test(names_of_the_dead_are_free),
+        cmocka_unit_test(a_model_of_the_registry),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

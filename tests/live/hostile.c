@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A member that says anything to others: requests and replies of all kinds, well-formed and broken,
+ * with lengths, regions, addresses, events and numbers of its choice; registrations that are not
+ * there; words over its whole board. Honest processes have a domain of their own among themselves,
+ * and another one with it. What they verify stays right, what they have not exposed stays
+ * untouched, nobody crashes.
+ *
+ * The protection tag of a request is what its sender says. So the hostile one does not claim that
+ * of the others: what it could write then they have exposed to whoever has that tag.
+ *
+ * JACQUARD_HOSTILE_ROUNDS: how often it joins (20); JACQUARD_SEED.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "traffic.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "datagram.h"
+#include "hostile_ring.h"
+#include "live/backend.h"
+#include "mem_handle.h"
+#include "smsg.h"
+
+enum { HONEST = 3, HOSTILE = 3, STEPS = 150, OWN = 1 << 20 };
+
+static struct {
+    struct live *live;
+    uint64_t random;
+    uint8_t *own; /* memory that it offers */
+    uint32_t block; /* of MDHs */
+    bool breaks; /* also the rules of the rings */
+} it;
+
+static uint64_t dice(uint64_t sides)
+{
+    return mix(&it.random) % sides;
+}
+
+static uint64_t wild(void)
+{
+    static const uint64_t values[] = {
+        0,          1,         4095,           4096,     UINT64_MAX,
+        UINT32_MAX, INT64_MAX, UINT64_MAX - 7, 1u << 31, UINT64_C(1) << 47};
+
+    return dice(2) == 0 ? values[dice(sizeof(values) / sizeof(values[0]))] : mix(&it.random);
+}
+
+/* Of what an honest one has exposed to it, or near it, or elsewhere. */
+static void aim(const struct card *card, struct lnic_request *request, uint32_t *most)
+{
+    bool mailbox = dice(2) == 0;
+    uint64_t base = mailbox ? card->mailbox : card->window;
+    uint64_t bytes = mailbox ? 8192 : WINDOW;
+
+    request->mdh =
+        (uint16_t)aries_mem_handle_mdh(mailbox ? &card->mailbox_handle : &card->window_handle);
+    switch (dice(8)) {
+    case 0:
+        request->address = base - 1 - dice(64);
+        break;
+    case 1:
+        request->address = base + bytes - dice(64);
+        break;
+    case 2:
+        request->address = wild();
+        break;
+    case 3:
+        request->mdh = (uint16_t)mix(&it.random);
+        request->address = base;
+        break;
+    default:
+        request->address = base + dice(bytes);
+        break;
+    }
+    *most = dice(4) == 0 ? LNIC_PIECE + 64 : 200;
+}
+
+/* Some of them right, again and again; results then go anywhere. */
+static struct lnic_ce join_of(const struct card *card)
+{
+    const gni_mem_handle_t handles[] = {
+        card->window_handle, card->mailbox_handle, {wild(), wild()}, {mix(&it.random), 0}};
+    struct lnic_ce ce = {
+        .header = {.reduction_id = dice(4) == 0 ? wild() : 7,
+                   .ce_id = (uint8_t)(dice(8) == 0 ? wild() : dice(4)),
+                   .child_id = (uint8_t)(dice(8) == 0 ? wild() : dice(2)),
+                   .child_type = (uint8_t)(dice(8) == 0 ? wild() : 1 + dice(2)),
+                   .command = (uint8_t)(dice(8) == 0 ? wild() : GNI_FMA_CE_FPADD),
+                   .mode = (uint8_t)(dice(8) == 0 ? wild() : 0),
+                   .status = (uint8_t)(dice(4) == 0 ? wild() : 0),
+                   .from = (uint8_t)(dice(8) == 0 ? wild() : 1 + dice(2))},
+        .operand = {wild(), wild()},
+        .address = dice(2) == 0 ? wild() : card->window + 8 * dice(32),
+        .handle = handles[dice(sizeof(handles) / sizeof(handles[0]))],
+    };
+
+    return ce;
+}
+
+/* A message for a shared queue, of which some are as they should be; or what its instances say. */
+static uint32_t fill_queue(uint32_t rank, uint8_t *kind, struct lnic_request *request, uint8_t *at)
+{
+    const gni_mem_handle_t *handle = &shared->queues[rank];
+    uint32_t number = (uint32_t)dice(4), lane = (uint32_t)dice(2), slot = 128;
+    struct msgq_record record = {.length = (uint16_t)(dice(8) == 0 ? wild() : dice(QUEUE_MESSAGE)),
+                                 .mark = (uint8_t)(MSGQ_MARK | (dice(8) == 0 ? wild() : 1)),
+                                 .number = number,
+                                 .returned = (uint32_t)wild(),
+                                 .sender = (uint32_t)wild(),
+                                 .target = dice(2) == 0 ? (uint32_t)wild() : rank};
+    struct lnic_msgq said = {.step = (uint32_t)dice(7),
+                             .cookie = COOKIE_APART,
+                             .from = (uint32_t)dice(3),
+                             .to = (uint32_t)dice(2),
+                             .pe = load(&shared->pe0) + (uint32_t)dice(3),
+                             .index = (uint32_t)(dice(4) == 0 ? wild() : dice(2)),
+                             .generation = (uint32_t)dice(65),
+                             .count = (uint32_t)(dice(4) == 0 ? wild() : dice(3)),
+                             .mailbox = wild()};
+    struct aries_mem_handle fields;
+
+    if (dice(3) == 0) {
+        *kind = LNIC_MSGQ;
+        said.remote[0].handle = said.remote[1].handle = *handle;
+        memcpy(at, &said, sizeof(said));
+        return (uint32_t)(dice(4) == 0 ? dice(sizeof(said)) : sizeof(said));
+    }
+    *kind = LNIC_PUT;
+    aries_mem_handle_decode(handle, &fields);
+    memset(at, 0x33, sizeof(record) + QUEUE_MESSAGE);
+    memcpy(at, &record, sizeof(record));
+    if (record.length <= QUEUE_MESSAGE)
+        record.checksum = msgq_checksum(&record, at + sizeof(record));
+    memcpy(at, &record, sizeof(record));
+    request->flags = LNIC_EVENT;
+    request->mdh = (uint16_t)aries_mem_handle_mdh(handle);
+    request->event = dice(8) == 0
+                         ? (uint32_t)wild()
+                         : MSGQ_EVENT | msgq_key(load(&shared->pe0) + HOSTILE % NODES, lane);
+    request->address =
+        fields.address + lane * (64 + QUEUE_CREDITS * slot) + 64 + (uint64_t)number * slot;
+    if (dice(8) == 0) /* its count of credits */
+        request->address -= 64 + (uint64_t)number * slot;
+    return (uint32_t)sizeof(record) + QUEUE_MESSAGE;
+}
+
+static uint32_t fill_body(const struct card *card, uint8_t kind, struct lnic_request *request,
+                          uint8_t *at, uint32_t most)
+{
+    uint32_t bytes = (uint32_t)dice(most), i;
+    struct smsg_record record = {.length = (uint16_t)dice(1100),
+                                 .tag = (uint8_t)dice(256),
+                                 .mark = SMSG_MARK,
+                                 .sequence = (uint32_t)dice(3),
+                                 .returned = (uint32_t)wild()};
+    struct lnic_datagram datagram = {.number = wild(),
+                                     .about = dice(4) == 0 ? wild() : dice(50),
+                                     .from_node = dice(4) == 0 ? (uint32_t)wild() : HOSTILE % NODES,
+                                     .from_id = dice(4) == 0 ? (uint32_t)dice(5) : HOSTILE,
+                                     .to_id = (uint32_t)dice(HONEST),
+                                     .cookie = COOKIE_APART,
+                                     .kind = (uint32_t)dice(5),
+                                     .length = (uint16_t)(dice(8) == 0 ? wild() : dice(129))};
+
+    for (i = 0; i + 8 <= bytes; i += 8) {
+        uint64_t word = mix(&it.random);
+
+        memcpy(at + i, &word, 8);
+    }
+    memset(at + i, 0x5a, bytes - i);
+    if (kind == LNIC_PUT && bytes >= sizeof(record) && dice(2) == 0) {
+        memcpy(at, &record, sizeof(record));
+        request->address = card->mailbox + 64 * dice(8);
+    } else if (kind == LNIC_DATAGRAM) {
+        memcpy(at, &datagram, sizeof(datagram));
+        bytes = dice(8) == 0 ? bytes : (uint32_t)sizeof(datagram);
+    } else if (kind == LNIC_AMO) {
+        const struct lnic_amo amo = {
+            {wild(), wild()}, (uint32_t)(dice(4) == 0 ? wild() : dice(64)), 0};
+
+        memcpy(at, &amo, sizeof(amo));
+        bytes = dice(8) == 0 ? bytes : (uint32_t)sizeof(amo);
+    } else if (kind == LNIC_CE_JOIN || kind == LNIC_CE_RESULT) {
+        const struct lnic_ce ce = join_of(card);
+
+        memcpy(at, &ce, sizeof(ce));
+        bytes = dice(8) == 0 ? bytes : (uint32_t)sizeof(ce);
+    } else if (request->flags & LNIC_FLAGGED) {
+        const struct lnic_flag flag = {dice(2) == 0 ? request->address : wild(), wild()};
+
+        memcpy(at, &flag, sizeof(flag));
+        bytes += (uint32_t)sizeof(flag);
+    }
+    return bytes;
+}
+
+static void request_something(struct live_peer *peer, uint32_t rank)
+{
+    const struct card *card = &shared->cards[rank][HOSTILE];
+    struct lnic_request request = {.ptag = PTAG_APART, .number = (uint32_t)dice(3)};
+    uint8_t kind = (uint8_t)dice(LNIC_RESULT + 2), body[LIVE_RECORD_MAX];
+    uint32_t most, bytes;
+    uint8_t *room;
+
+    request.flags = (uint8_t)(dice(2) == 0 ? 0 : dice(32) & ~(uint64_t)(dice(4) ? LNIC_VMDH : 0));
+    request.event = (uint32_t)wild();
+    if (dice(16) == 0)
+        while ((request.ptag = (uint8_t)dice(256)) == PTAG)
+            ;
+    aim(card, &request, &most);
+    bytes = fill_body(card, kind, &request, body, most);
+    request.length = bytes;
+    if (request.flags & LNIC_FLAGGED)
+        request.length -= bytes >= sizeof(struct lnic_flag) ? sizeof(struct lnic_flag) : 0;
+    if (kind == LNIC_AMO)
+        request.length = 8 * (uint32_t)(1 + dice(2));
+    if (dice(6) == 0 || kind == LNIC_LANDED)
+        request.length = (uint32_t)(dice(2) == 0 ? wild() : dice(WINDOW));
+    if (dice(4) == 0 && shared->queues[rank].qword1 != 0)
+        request.length = bytes = fill_queue(rank, &kind, &request, body);
+    bytes += (uint32_t)sizeof(request);
+    room = live_reserve(peer, LIVE_REQUEST, bytes);
+    if (room == NULL)
+        return;
+    memcpy(room, &request, sizeof(request));
+    memcpy(room + sizeof(request), body, bytes - sizeof(request));
+    if (dice(16) == 0) /* cut off */
+        bytes = (uint32_t)dice(bytes + 1);
+    live_publish(peer, LIVE_REQUEST, kind, bytes);
+}
+
+/* To a request that it got, or to none. */
+static void reply_something(struct live_peer *peer, uint32_t number, uint32_t wanted)
+{
+    struct lnic_result result = {number, 0, (uint8_t)dice(256), dice(8) == 0, 0};
+    uint32_t bytes = dice(4) == 0 ? (uint32_t)dice(LNIC_PIECE + 100) : wanted;
+    uint8_t *room;
+
+    if (bytes > LIVE_RECORD_MAX - sizeof(result))
+        bytes = 0;
+    if (dice(8) == 0)
+        result.number = (uint32_t)wild();
+    if (dice(8) == 0)
+        result.status = (uint8_t)dice(256);
+    room = live_reserve(peer, LIVE_REPLY, (uint32_t)sizeof(result) + bytes);
+    if (room == NULL)
+        return;
+    memset(room, 0x77, sizeof(result) + bytes);
+    memcpy(room, &result, sizeof(result));
+    bytes += (uint32_t)sizeof(result);
+    live_publish(peer, LIVE_REPLY, dice(16) == 0 ? dice(256) : LNIC_RESULT,
+                 dice(16) == 0 ? (uint32_t)dice(bytes) : bytes);
+}
+
+static void take_some(void)
+{
+    struct lnic_request request;
+    struct live_record record;
+    unsigned count = 0;
+
+    while (count++ < 20 && live_next(it.live, &record)) {
+        memset(&request, 0, sizeof(request));
+        memcpy(&request, record.bytes,
+               record.count < sizeof(request) ? record.count : sizeof(request));
+        if (record.channel == LIVE_REQUEST && dice(8) != 0)
+            reply_something(record.from, request.number, request.length);
+        live_release(it.live);
+    }
+}
+
+/* ---- what it says of its memory -------------------------------------------------------------- */
+
+static void register_something(void)
+{
+    struct lnic_mdd *table = live_board(it.live);
+    struct lnic_mdd mdd = {
+        .flags = (uint8_t)(dice(4) == 0 ? dice(256) : LNIC_MDD_VALID | LNIC_MDD_PLAIN),
+        .ptag = (uint8_t)(dice(8) == 0 ? dice(256) : PTAG_APART),
+        .base = dice(4) == 0 ? wild() : (uintptr_t)it.own,
+        .length = dice(4) == 0 ? wild() : OWN,
+        /* Its own memory, or none at all: it would only destroy itself. */
+        .address = dice(4) != 0   ? (uintptr_t)it.own
+                   : dice(2) == 0 ? (uintptr_t)it.own + dice(OWN)
+                                  : UINT64_MAX - dice(1u << 20),
+    };
+
+    mdd.sequence = dice(8) == 0 ? (uint32_t)wild() : 2 * (uint32_t)dice(100);
+    memcpy(&table[it.block * LNIC_MDH_BLOCK + dice(2)], &mdd, sizeof(mdd));
+    if (dice(16) == 0)
+        table[dice(LNIC_MDDS)] = mdd;
+}
+
+/* ---- its life -------------------------------------------------------------------------------- */
+
+static void join(void)
+{
+    const struct live_options options = {.node = HOSTILE % NODES, .board_bytes = LNIC_BOARD_BYTES};
+    struct live_key name = {
+        HOSTILE % NODES, LNIC_NAME_INSTANCE, {(uint64_t)COOKIE_APART << 32 | HOSTILE, PTAG_APART}};
+    struct live_key block = {HOSTILE % NODES, LNIC_NAME_MDHS, {dice(LNIC_MDH_BLOCKS - 8), 0}};
+    char why[LIVE_WHY_BYTES] = "";
+    int result;
+
+    if (live_join(&options, &it.live, why) != 0)
+        fprintf(stderr, "%s\n", why);
+    MUST(it.live != NULL);
+    result = live_claim(it.live, &name, 0, NULL);
+    if (result != 0)
+        fprintf(stderr, "its name: %s\n", strerror(-result));
+    MUST(result == 0);
+    MUST(live_claim_free(it.live, &block, 8, 0) == 0);
+    it.block = (uint32_t)block.key[0];
+}
+
+/* A card that looks like everybody's, for each of the honest ones. */
+static void introduce(void)
+{
+    struct aries_mem_handle fields = {.address = (uintptr_t)it.own,
+                                      .mdh = it.block * LNIC_MDH_BLOCK,
+                                      .pages = OWN >> 12,
+                                      .page_shift = 12};
+    gni_mem_handle_t handle = aries_mem_handle_encode(&fields), other;
+    uint32_t i;
+
+    fields.mdh++;
+    other = aries_mem_handle_encode(&fields);
+    for (i = 0; i < HONEST; i++) {
+        struct card *card = &shared->cards[HOSTILE][i];
+
+        card->lives = 0;
+        while (load(&shared->life[i]) == 0)
+            sched_yield();
+        card->pe = load(&shared->pe0) + HOSTILE % NODES;
+        card->mailbox = (uintptr_t)it.own;
+        card->window = (uintptr_t)it.own + 65536;
+        card->counters = (uintptr_t)it.own + 32768;
+        card->mailbox_handle = card->counters_handle = handle;
+        card->window_handle = other;
+        __atomic_store_n(&card->lives, (uint64_t)life << 32 | 1, __ATOMIC_SEQ_CST);
+    }
+    store(&shared->life[HOSTILE], life);
+}
+
+static void be_hostile_once(void)
+{
+    struct live_member member;
+    struct live_peer *peer;
+    uint32_t slot, i, step;
+
+    join();
+    introduce();
+    for (slot = 0; slot < LIVE_PROCESSES_MAX && live_member(it.live, 0, &member); slot++)
+        if (slot < HONEST + 2 && live_member(it.live, slot, &member))
+            live_peer(it.live, slot, 0, NULL);
+    for (step = 0; step < STEPS; step++) {
+        take_some();
+        register_something();
+        for (i = 0; i < HONEST; i++) {
+            for (peer = NULL, slot = 0; slot < HONEST + 2 && peer == NULL; slot++)
+                if (live_member(it.live, slot, &member) &&
+                    member.pid == (int32_t)load(&shared->pid[i]))
+                    peer = live_known(it.live, slot, 0);
+            if (peer == NULL || peer->gone)
+                continue;
+            request_something(peer, i);
+            if (dice(8) == 0)
+                reply_something(peer, (uint32_t)dice(200), (uint32_t)dice(200));
+            if (it.breaks && dice(16) == 0)
+                ring_break(it.live, peer, dice);
+        }
+        if (dice(4) == 0)
+            sched_yield();
+    }
+    live_leave(it.live);
+    it.live = NULL;
+}
+
+static void be_hostile(void)
+{
+    uint32_t rounds = (uint32_t)number_of("JACQUARD_HOSTILE_ROUNDS", 20);
+
+    it.random = shared->seed;
+    it.own = mmap(NULL, 2 * OWN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    MUST(it.own != MAP_FAILED);
+    for (life = 1; life <= rounds; life++) {
+        it.breaks = life % 2 == 0;
+        be_hostile_once();
+    }
+}
+
+static int hostile(void)
+{
+    uint32_t seconds = (uint32_t)(WATCHDOG_S + number_of("JACQUARD_HOSTILE_ROUNDS", 20)), i;
+    pid_t pids[RANKS], other;
+    struct done done;
+    int status;
+
+    ranks = HONEST + 1;
+    distrusted = HOSTILE;
+    for (i = 0; i < HONEST; i++) {
+        pids[i] = spawn(i, 1, seconds, live);
+        store(&shared->pid[i], (uint32_t)pids[i]);
+    }
+    pids[HOSTILE] = other = spawn(HOSTILE, 0, seconds, be_hostile);
+    while (waitpid(other, &status, WNOHANG) == 0) {
+        siginfo_t info = {0};
+
+        rest(1000);
+        if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0 &&
+            info.si_pid != other) {
+            kill(other, SIGKILL);
+            waitpid(other, NULL, 0);
+            for (i = 0; i < HONEST; i++)
+                if (pids[i] != info.si_pid)
+                    kill(pids[i], SIGTERM);
+            return all_ended_well(pids, HONEST), 1;
+        }
+    }
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+        fprintf(stderr, "the hostile one: status %#x, JACQUARD_SEED=%lu\n", (unsigned)status,
+                (unsigned long)shared->seed);
+        for (i = 0; i < HONEST; i++)
+            kill(pids[i], SIGTERM);
+        all_ended_well(pids, HONEST);
+        return 1;
+    }
+    if (!finish(pids, HONEST, &done))
+        return 1;
+    printf("%lu messages, %lu rounds of PUT, GET, FADD; %lu times it was given up\n",
+           (unsigned long)done.messages, (unsigned long)done.rounds, (unsigned long)done.deaths);
+    return 0;
+}
+
+int main(void)
+{
+    return run("live_hostile_member", hostile);
+}

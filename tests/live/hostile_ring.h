@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What a member can do with its own board that no call of the carrier does. */
+#ifndef JACQUARD_TESTS_LIVE_HOSTILE_RING_H
+#define JACQUARD_TESTS_LIVE_HOSTILE_RING_H
+
+#include "live/live.h"
+
+/* Breaks the rules of the rings to a peer: whoever sees it has done with this member. `dice` gives
+ * a number below its argument. */
+void ring_break(struct live *live, struct live_peer *other, uint64_t (*dice)(uint64_t sides));
+
+#endif

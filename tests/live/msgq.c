@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Shared message queues of two nodes with two processes each: one process of each node connects
+ * them, all send to all on the other node. Then the same, and one dies in the middle.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "live_test.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#define RANKS 4u
+#define NODES 2u
+#define MESSAGES 500u
+#define QUIET_S 0.3
+#define VICTIM 3u /* on node 1, with rank 1 */
+
+enum { ORB_TIMEOUT = 0x39 }; /* status code of Aries */
+
+static struct lt lt;
+static gni_msgq_handle_t queue;
+static uint32_t received[RANKS], sent[RANKS];
+
+struct message {
+    uint32_t from, to, number, check;
+};
+
+static uint32_t check_of(const struct message *message)
+{
+    return message->from * 31 + message->to * 17 + message->number * 7 + 1;
+}
+
+static int receive(uint32_t from, uint32_t pe, void *data, uint8_t tag, void *context)
+{
+    struct message message;
+
+    memcpy(&message, data, sizeof(message));
+    CHECK(context == &lt && from < RANKS && from % NODES != lt_rank % NODES);
+    CHECK(pe == lt.peers[from].pe && tag == (uint8_t)message.number);
+    CHECK(message.from == from && message.to == lt_rank && message.check == check_of(&message));
+    CHECK(message.number == received[from]++); /* in order, each once */
+    return 1;
+}
+
+static gni_return_t send_to(uint32_t to)
+{
+    struct message message = {lt_rank, to, sent[to], 0};
+    gni_return_t result;
+
+    message.check = check_of(&message);
+    result = GNI_MsgqSend(queue, lt.eps[to], &message, 8, (uint8_t *)&message + 8, 8, sent[to],
+                          (uint8_t)sent[to]);
+    sent[to] += result == GNI_RC_SUCCESS;
+    return result;
+}
+
+static void progress(void)
+{
+    gni_return_t result = GNI_MsgqProgress(queue, 0);
+
+    CHECK(result == GNI_RC_SUCCESS || result == GNI_RC_NOT_DONE);
+}
+
+/* All that have come so far; the number of failures. */
+static uint32_t events(void)
+{
+    gni_return_t result;
+    gni_cq_entry_t entry;
+    uint32_t failures = 0;
+
+    while ((result = GNI_CqGetEvent(lt.tx, &entry)) != GNI_RC_NOT_DONE) {
+        CHECK(GNI_CQ_GET_TYPE(entry) == GNI_CQ_EVENT_TYPE_MSGQ);
+        if (result == GNI_RC_SUCCESS)
+            continue;
+        CHECK(GNI_CQ_GET_STATUS(entry) == ORB_TIMEOUT);
+        failures++;
+    }
+    return failures;
+}
+
+static void start(void)
+{
+    const uint32_t node = lt_rank % NODES;
+    gni_msgq_attr_t attributes = {.max_msg_sz = 64,
+                                  .smsg_q_sz = 16,
+                                  .rcv_pool_sz = 64,
+                                  .num_msgq_eps = NODES,
+                                  .nloc_insts = RANKS / NODES,
+                                  .rcv_cq_sz = 1024};
+    gni_msgq_ep_attr_t *mine = (gni_msgq_ep_attr_t *)(void *)lt_shared->note[lt_rank], theirs;
+    uint32_t bytes;
+
+    lt_start(&lt, 4096);
+    OK(GNI_MsgqInit(lt.nic, receive, &lt, lt.tx, &attributes, &queue));
+    lt_barrier();
+    if (lt_rank < NODES) {
+        OK(GNI_MsgqGetConnAttrs(queue, lt.peers[1 - node].pe, &theirs, &bytes));
+        CHECK(bytes <= LT_NOTE_BYTES);
+        memcpy(mine, &theirs, bytes);
+    }
+    lt_barrier();
+    if (lt_rank >= NODES) { /* what one has done is done for all of the node */
+        CHECK_RC(send_to(1 - node), GNI_RC_INVALID_STATE);
+        CHECK_RC(GNI_MsgqGetConnAttrs(queue, lt.peers[1 - node].pe, &theirs, NULL),
+                 GNI_RC_INVALID_STATE);
+    }
+    lt_barrier();
+    if (lt_rank < NODES) {
+        memcpy(&theirs, lt_shared->note[1 - node], sizeof(theirs));
+        OK(GNI_MsgqConnect(queue, lt.peers[1 - node].pe, &theirs));
+    }
+    lt_barrier();
+}
+
+static void traffic(void)
+{
+    const uint32_t other = 1 - lt_rank % NODES;
+    uint32_t to = other;
+
+    start();
+    while (sent[other] < MESSAGES || sent[other + 2] < MESSAGES) {
+        if (sent[to] < MESSAGES && send_to(to) == GNI_RC_SUCCESS && sent[to] % 100 == lt_rank)
+            usleep(1000);
+        to = to == other ? other + 2 : other;
+        progress();
+        CHECK(events() == 0);
+    }
+    while (received[other] < MESSAGES || received[other + 2] < MESSAGES)
+        progress();
+    while (GNI_MsgqIdle(queue) != GNI_RC_SUCCESS)
+        CHECK(events() == 0);
+    lt_barrier();
+    if (lt_rank < NODES) /* not by those that connected them */
+        CHECK_RC(send_to(lt_rank + 2), GNI_RC_NO_MATCH);
+    else
+        OK(GNI_MsgqConnRelease(queue, lt.peers[other].pe));
+    lt_barrier();
+    CHECK_RC(send_to(other), GNI_RC_NO_MATCH);
+    OK(GNI_MsgqRelease(queue));
+    lt_end(&lt);
+}
+
+static void victim(void)
+{
+    const uint32_t other = 1 - lt_rank % NODES;
+    gni_msgq_ep_attr_t attributes;
+    gni_return_t result = GNI_RC_SUCCESS;
+    uint32_t failures = 0, goal;
+    double since = 0;
+
+    start();
+    while (lt_rank == VICTIM) {
+        send_to(0);
+        progress();
+        events();
+        if (received[0] > MESSAGES / 4) {
+            __atomic_fetch_sub(&lt_shared->alive, 1, __ATOMIC_SEQ_CST);
+            kill(getpid(), SIGKILL);
+        }
+    }
+    /* Node 0 sends to it until that fails, or has no credits left that it could give back. */
+    while (other == 1 && result != GNI_RC_INVALID_STATE &&
+           (lt_shared->alive == RANKS || lt_seconds() < since + QUIET_S)) {
+        result = send_to(VICTIM);
+        since = result == GNI_RC_SUCCESS || lt_shared->alive == RANKS ? lt_seconds() : since;
+        progress();
+        failures += events();
+    }
+    while (GNI_MsgqIdle(queue) != GNI_RC_SUCCESS) {
+        progress();
+        failures += events();
+    }
+    failures += events();
+    CHECK((failures > 0) == (result == GNI_RC_INVALID_STATE));
+    lt_barrier();
+    goal = sent[other] + 100;
+    while (sent[other] < goal) {
+        result = send_to(other);
+        CHECK(result == GNI_RC_SUCCESS || result == GNI_RC_NOT_DONE);
+        progress();
+        CHECK(events() == 0);
+    }
+    while ((lt_rank != 2 && received[other] < 100) || (lt_rank == 1 && received[2] < 100))
+        progress();
+    if (lt_rank == 1) /* a queue that lacks an instance is being torn down */
+        CHECK_RC(GNI_MsgqGetConnAttrs(queue, lt.pe, &attributes, NULL), GNI_RC_PERMISSION_ERROR);
+    lt_end(&lt);
+}
+
+int main(void)
+{
+    return lt_run("live_msgq_traffic", RANKS, NODES, traffic) |
+           lt_run("live_msgq_victim", RANKS, NODES, victim);
+}

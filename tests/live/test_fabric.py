@@ -1,0 +1,322 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""pmrun --fabric, sim-run --live and jacquard: fabrics come up, say what processes need, show what they do, and go."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jacquard
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from fabric import BUILD, PMRUN, SIM_RUN, environment, fabric, run  # noqa: E402
+
+JACQUARD = BUILD / "bin/jacquard"
+SHOW = "echo $PMI_RANK $JACQUARD_NODE $PMI_GNI_LOC_ADDR $PMI_FORK_RANK $ALPS_APP_PE $PMI_NO_FORK $PMI_LOCAL_RANK"
+
+
+def lines(*arguments, **options):
+    done = run(PMRUN, *arguments, **options)
+    assert done.returncode == 0, done.stderr
+    return sorted(done.stdout.splitlines(), key=lambda line: int(line.split()[0]))
+
+
+@pytest.fixture
+def scenario(tmp_path):
+    def write(text):
+        path = tmp_path / "scenario.yaml"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+# ---- pmrun --fabric -----------------------------------------------------------------------------
+
+
+def test_ranks_are_on_the_nodes_of_the_default_machine():
+    assert lines("--fabric", "-n", 3, "sh", "-c", SHOW) == [f"{i} {i} {i} {i} {i} 1 0" for i in range(3)]
+    assert [line.split()[1] for line in lines("--fabric", "-n", 18, "sh", "-c", SHOW)] == [str(i % 16) for i in range(18)]
+    assert [line.split()[1] for line in lines("--fabric", "--ppn", 2, "-n", 3, "sh", "-c", SHOW)] == ["0", "0", "1"]
+
+
+def test_ranks_are_on_the_nodes_of_the_scenarios_jobs(scenario):
+    file = scenario("fabric: {topology: dragonfly, preset: xc-2-groups}\n"
+                    "jobs:\n  - {name: a, nodes: '5,400', ranks_per_node: 2, workload: smsg_pingpong}\n"
+                    "  - {name: b, nodes: 7-8, workload: smsg_pingpong}\n")
+    found = [line.split() for line in lines("--fabric", file, "-n", 5, "sh", "-c", SHOW)]
+    assert [(words[1], words[6]) for words in found] == [("5", "0"), ("5", "1"), ("400", "0"), ("400", "1"), ("7", "0")]
+    assert len({words[2] for words in found}) == 3  # addresses: each node has one of its own
+    assert len(lines(f"--fabric={file}", "sh", "-c", SHOW)) == 6  # no -n: all slots
+
+
+def test_the_environment_of_ugni_programs():
+    done = run(PMRUN, "--fabric", "--fabric-report", "none", "-n", 1, "env",
+               env=environment(LD_LIBRARY_PATH="/mine", FI_PROVIDER="tcp", OMPI_MCA_pml="ob1"))
+    names = dict(line.split("=", 1) for line in done.stdout.splitlines())
+    ptags, cookies = names["PMI_GNI_PTAG"].split(":"), names["PMI_GNI_COOKIE"].split(":")
+    assert len(ptags) == len(cookies) == int(names["CRAY_NUM_COOKIES"]) and names["CRAY_COOKIES"] == ",".join(cookies)
+    assert all(4 <= int(ptag) < 256 for ptag in ptags) and all(0 < int(cookie) < 1 << 31 for cookie in cookies)
+    assert names["PMI_GNI_DEV_ID"] == "0" and names["LD_LIBRARY_PATH"].endswith(":/mine")
+    assert (names["FI_PROVIDER"], names["OMPI_MCA_pml"], names["OMPI_MCA_mtl"]) == ("tcp", "ob1", "ofi")  # the user's count
+    assert (Path(names["FI_PROVIDER_PATH"]) / "libgni-fi.so").exists() and done.stderr == ""
+
+
+def test_variables_of_the_user_count_more():
+    assert lines("--fabric", "--genv", "PMI_GNI_DEV_ID", "7", "-n", 1, "sh", "-c", "echo 0 $PMI_GNI_DEV_ID") == ["0 7"]
+
+
+def test_the_fabric_goes_with_the_job(tmp_path):
+    done = run(PMRUN, "--fabric", "--fabric-report", tmp_path / "report", "-n", 2, "sh", "-c", "echo $JACQUARD_FABRIC; exit 3")
+    path, = set(done.stdout.split())
+    assert done.returncode == 3 and done.stderr == "" and not Path(path).parent.exists()
+    assert (tmp_path / "report").read_text() == "fabric: 0 processes on 0 of 16 nodes\n"
+
+
+def test_the_fabric_goes_when_pmrun_is_killed():
+    with subprocess.Popen([PMRUN, "--fabric", "-n", "1", "sh", "-c", "echo $JACQUARD_FABRIC; exec sleep 1000"], text=True,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment()) as job:
+        folder = Path(job.stdout.readline().strip()).parent
+        assert folder.exists()
+        job.kill()
+    for _ in range(500):
+        if not folder.exists():
+            return
+        time.sleep(0.02)
+    raise AssertionError(f"{folder} is still there")
+
+
+@pytest.mark.parametrize("text, word", [
+    ("fabric: {topology: single-switch, nodes: 4}\n", "fabric.topology"), ("fabric: {}\nfaults: [{at: oob.message, do: drop}]\n", "oob.message"),
+    ("fabric: {}\nfaults: [{at: link, do: lane_loss, routers: [0, 1], time: 1ms}]\n", "link (down, up)"),
+    ("fabric: {}\nfaults: [{at: link, do: down, routers: [0, 1], which: 7}]\n", "no link 7"),
+    ("fabric: {}\nfaults: [{at: node, do: hang, node: 1, time: 1ms}]\n", "node (crash)"),
+    ("live: {latency: fast}\n", "live.latency"), ("live: {delay: 1us}\n", "live.delay"), ("fabric: {nosuch: 1}\n", "fabric.nosuch"), ("jobs: []\n", "jobs"), (None, "No such file"),
+])
+def test_bad_scenarios(scenario, text, word):
+    file = scenario(text) if text is not None else "/nosuch.yaml"
+    for command in [PMRUN, "--fabric", file, "-n", 1, "true"], [SIM_RUN, "--live", file]:
+        done = run(*command)
+        assert done.returncode == 2 and done.stdout == "" and done.stderr.count("\n") == 1 and word in done.stderr, done
+        assert str(file) in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [["--hosts", "a"], ["--hostfile", "/dev/null"], ["--launcher", "ssh"]])
+def test_where_else_to_run_is_refused(arguments):
+    done = run(PMRUN, "--fabric", *arguments, "-n", 1, "true")
+    assert done.returncode == 2 and done.stderr.startswith("pmrun: --fabric: ") and done.stderr.count("\n") == 1
+
+
+def test_no_program_to_run_the_fabric(tmp_path):
+    (tmp_path / "pmrun").write_bytes(Path(PMRUN).read_bytes())
+    (tmp_path / "pmrun").chmod(0o755)
+    done = run(tmp_path / "pmrun", "--fabric", "-n", 1, "true")
+    assert done.returncode == 2 and "there is no" in done.stderr and done.stderr.count("\n") == 1
+
+
+# ---- sim-run --live -----------------------------------------------------------------------------
+
+
+def test_a_fabric_says_what_processes_need(scenario):
+    file = scenario("name: mine\nfabric: {topology: dragonfly, preset: xc-2-groups}\n")
+    with fabric(file) as running:
+        path = Path(running.exports["JACQUARD_FABRIC"])
+        assert path.is_socket() and path.parent.stat().st_mode & 0o777 == 0o700 and running.said.startswith("# mine: 768 nodes")
+        assert running.end(signal.SIGINT) == 0
+    assert running.report == "fabric: 0 processes on 0 of 768 nodes\n" and running.errors == "" and not path.parent.exists()
+
+
+def test_a_socket_of_ones_own(tmp_path):
+    with fabric("--socket", tmp_path / "here") as running:
+        assert running.exports["JACQUARD_FABRIC"] == str(tmp_path / "here")
+        again = run(SIM_RUN, "--live", "--socket", tmp_path / "here")
+        assert again.returncode == 2 and again.stderr.count("\n") == 1 and str(tmp_path / "here") in again.stderr
+    assert not (tmp_path / "here").exists()
+
+
+@pytest.mark.parametrize("arguments, word", [
+    (["--socket", "x"], "--live"), (["--ready-fd", "3"], "--live"), (["--live", "--json"], "--live"), (["--live", "--ready-fd", "77"], "77"),
+    (["--live", "--socket", "/nosuch/folder/x"], "/nosuch/folder/x"), (["--live", "--seeds", "1-2"], "--live"),
+])
+def test_bad_command_lines(arguments, word):
+    done = run(SIM_RUN, *arguments)
+    assert done.returncode == 2 and word in done.stderr and done.stderr.count("\n") == 1, done
+
+
+def test_launchers_read_lines(scenario):
+    file = scenario("fabric: {topology: dragonfly, groups: 1, chassis: 1, slots: 1}\n")
+    ours, its = socket.socketpair()
+    with subprocess.Popen([SIM_RUN, "--live", "--ready-fd", str(its.fileno()), file], pass_fds=[its.fileno()], text=True,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=environment()) as running:
+        its.close()
+        said = b""
+        while not said.endswith(b"\n\n"):
+            more = ours.recv(65536)
+            assert more, said
+            said += more
+        text = said.decode().splitlines()
+        assert [line.split()[1:3] for line in text if line.startswith("node ")] == [[f"nid0000{i}", "1"] for i in range(4)]
+        assert all(re.match(r"(set|default) \w+=|node nid\d{5} 1( \w+=\d+)+$|$", line) for line in text)
+        ours.close()
+        assert running.communicate(timeout=30)[0].startswith("fabric: ") and running.returncode == 0
+
+
+# ---- jacquard -----------------------------------------------------------------------------------
+
+
+def test_processes_read_the_scenario(scenario):
+    file = scenario("fabric: {topology: dragonfly, groups: 1, chassis: 2, slots: 3}\n"
+                    "faults:\n  - {label: loss, at: aries.packet, do: drop, probability: 0.25, from: 1us, source: 3}\n"
+                    "  - {at: node, node: 5, do: crash, time: 2ms}\n  - {at: cq, do: overrun, node: 1, queue: 2, time: 1ms}\n")
+    with fabric(file) as running:
+        text = run(JACQUARD, "scenario", running.exports["JACQUARD_FABRIC"]).stdout.splitlines()
+    assert text[0] == "jacquard-fabric 1" and text[1].startswith("net 1 2 3 ")
+    rule = text[2].split()
+    assert rule[:5] == ["rule", "aries.packet", "drop", "loss", str(10**6)] and rule[6] == str(2**51) and rule[9:11] == ["3", "any"]
+    assert text[3:] == [f"timed {2 * 10**9} node 5 crash", f"timed {10**9} cq-overrun 1 2"]
+
+
+def shown(*arguments):
+    done = run(JACQUARD, "top", "--once", *arguments)
+    assert done.returncode == 0 and done.stderr == "", done
+    return done.stdout.splitlines()
+
+
+def test_top_shows_a_process_that_hangs(tmp_path):
+    (tmp_path / "hang.c").write_text(r"""
+        #include <gni_pub.h>
+        #include <stdio.h>
+        #include <stdlib.h>
+
+        int main(void)
+        {
+            gni_cdm_handle_t cdm;
+            gni_nic_handle_t nic;
+            gni_cq_handle_t cq;
+            gni_mem_handle_t memory;
+            gni_post_descriptor_t post = {.type = GNI_POST_FMA_PUT, .cq_mode = GNI_CQMODE_GLOBAL_EVENT, .length = 64};
+            gni_ep_handle_t ep;
+            unsigned address;
+            void *bytes = aligned_alloc(4096, 4096);
+            int i, ok;
+
+            ok = GNI_CdmCreate(9, 16, 0x4a510001, 0, &cdm) == 0 && GNI_CdmAttach(cdm, 0, &address, &nic) == 0 &&
+                 GNI_CqCreate(nic, 500, 0, 0, NULL, NULL, &cq) == 0 && GNI_EpCreate(nic, cq, &ep) == 0 &&
+                 GNI_EpBind(ep, address, 9) == 0 &&
+                 GNI_MemRegister(nic, (unsigned long)bytes, 4096, NULL, GNI_MEM_READWRITE, -1, &memory) == 0;
+            post.local_addr = (unsigned long)bytes;
+            post.remote_addr = (unsigned long)bytes + 2048;
+            post.remote_mem_hndl = memory;
+            for (i = 0; ok && i < 3; i++) {
+                static gni_post_descriptor_t posts[3];
+
+                posts[i] = post;
+                ok = GNI_PostFma(ep, &posts[i]) == 0;
+            }
+            puts(ok ? "hangs" : "failed");
+            fflush(stdout);
+            for (;;)
+                __asm__ volatile("");
+        }
+    """)
+    include = jacquard.ROOT / "sim/aries/include"
+    subprocess.run(["gcc", "-O1", f"-I{include}", "-DCRAY_CONFIG_GHAL_ARIES", tmp_path / "hang.c", "-o", tmp_path / "hang", f"-L{BUILD}/lib", "-lugni"],
+                   check=True)
+    with fabric("--socket", tmp_path / "here") as running:
+        job = subprocess.Popen([tmp_path / "hang"], env=environment(**running.exports, JACQUARD_NODE="5"), text=True,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        try:
+            assert job.stdout.readline() == "hangs\n"
+            for _ in range(100):
+                rows = shown("--all", tmp_path / "here")
+                if any(re.search(r"CQ \d+ +3 of 511 entries", row) for row in rows):
+                    break
+                time.sleep(0.1)
+            assert " 1 processes" in rows[0]
+            assert re.match(rf"hang +nid00005 +{job.pid} +1 +1 +192 +- +- +3/511 +- +0 ", rows[2]), rows
+        finally:
+            job.kill()
+            job.wait()
+        running.end()
+    assert re.search(r"nid00005 +1 +3 +192 +0 +0\n", running.report), running.report  # although it was killed
+
+
+def test_top_shows_connections_of_a_process_that_hangs(tmp_path):
+    """libfabric over gni: one connection to itself, and one to a node where nobody is; then the program computes for ever."""
+    (tmp_path / "hang.c").write_text(r"""
+        #include <rdma/fabric.h>
+        #include <rdma/fi_cm.h>
+        #include <rdma/fi_domain.h>
+        #include <rdma/fi_endpoint.h>
+        #include <stdio.h>
+
+        int main(void)
+        {
+            struct fi_info *hints = fi_allocinfo(), *info;
+            struct fi_av_attr av_attr = {.type = FI_AV_TABLE};
+            struct fi_cq_attr cq_attr = {.format = FI_CQ_FORMAT_CONTEXT};
+            struct fid_fabric *fabric;
+            struct fid_domain *domain;
+            struct fid_ep *ep;
+            struct fid_av *av;
+            struct fid_cq *cq;
+            fi_addr_t nobody, self;
+            char name[256];
+            size_t bytes = sizeof(name);
+            int ok;
+
+            hints->fabric_attr->prov_name = "gni";
+            hints->ep_attr->type = FI_EP_RDM;
+            hints->caps = FI_MSG;
+            hints->mode = ~0ull;
+            hints->domain_attr->mr_mode = FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_VIRT_ADDR;
+            ok = fi_getinfo(FI_VERSION(1, 17), "nid00007", "77", 0, hints, &info) == 0 &&
+                 fi_fabric(info->fabric_attr, &fabric, NULL) == 0 && fi_domain(fabric, info, &domain, NULL) == 0 &&
+                 fi_av_open(domain, &av_attr, &av, NULL) == 0 && fi_cq_open(domain, &cq_attr, &cq, NULL) == 0 &&
+                 fi_endpoint(domain, info, &ep, NULL) == 0 && fi_ep_bind(ep, &av->fid, 0) == 0 &&
+                 fi_ep_bind(ep, &cq->fid, FI_SEND | FI_RECV) == 0 && fi_enable(ep) == 0 && fi_getname(&ep->fid, name, &bytes) == 0 &&
+                 fi_av_insert(av, name, 1, &self, 0, NULL) == 1 && fi_av_insert(av, info->dest_addr, 1, &nobody, 0, NULL) == 1 &&
+                 fi_send(ep, name, 8, NULL, self, NULL) == 0 && fi_send(ep, name, 8, NULL, nobody, NULL) == 0;
+            puts(ok ? "hangs" : "failed");
+            fflush(stdout);
+            for (;;)
+                __asm__ volatile("");
+        }
+    """)
+    subprocess.run(["gcc", "-O1", tmp_path / "hang.c", "-o", tmp_path / "hang", "-lfabric"], check=True)
+    with fabric("--socket", tmp_path / "here") as running:
+        job = subprocess.Popen([tmp_path / "hang"], env=environment(**running.exports, JACQUARD_NODE="5"), text=True,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        try:
+            assert job.stdout.readline() == "hangs\n"
+            for _ in range(100):
+                rows = shown("--all", tmp_path / "here")
+                if any("VC to nid00007" in row for row in rows):
+                    break
+                time.sleep(0.1)
+            assert rows[1].endswith("  VCs") and re.search(r"s  1 connecting\+1$", rows[2]), rows
+            assert any(re.fullmatch(r" +VC to nid00007 instance 77: connecting for \d+\.\d s", row) for row in rows), rows
+            assert any(re.fullmatch(r" +VC to nid00005 instance \d+: connected for \d+\.\d s", row) for row in rows), rows
+        finally:
+            job.kill()
+            job.wait()
+
+
+@pytest.mark.parametrize("arguments, word", [
+    ([], "no command"), (["nosuch"], "nosuch"), (["top"], "which fabric"), (["top", "/nosuch"], "/nosuch"), (["top", "--interval", "x"], "--interval"),
+    (["top", "--nosuch", "x"], "--nosuch"),
+])
+def test_jacquard_refuses(arguments, word):
+    done = run(JACQUARD, *arguments)
+    assert done.returncode == 2 and word in done.stderr and done.stderr.count("\n") == 1 and done.stdout == ""
+
+
+def test_a_folder_without_a_fabric_is_not_given_one(tmp_path):
+    assert run(JACQUARD, "top", "--once", tmp_path / "here").returncode == 2
+    assert os.listdir(tmp_path) == []

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A program for real process managers: does what a test names and prints `rank N: ok`, or what went
+ * wrong. Compiled against our header or Slurm's, linked with either library.
+ */
+#include <slurm/pmi2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int size, rank, spawned, appnum;
+
+#define CHECK(condition)                                                  \
+    do {                                                                  \
+        if (!(condition)) {                                               \
+            printf("rank %d: line %d: %s\n", rank, __LINE__, #condition); \
+            exit(1);                                                      \
+        }                                                                 \
+    } while (0)
+
+/* Every rank sees what each has put, also values that need care (28). */
+static void exchange(void)
+{
+    static const char *const hard[] = {
+        "", "=", "a=b c", " x ", "tab\tx", "line\nline", "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"};
+    char key[32], value[PMI2_MAX_VALLEN + 1], expected[64];
+    int r, length, i, n = (int)(sizeof(hard) / sizeof(hard[0]));
+
+    snprintf(key, sizeof(key), "key-%d", rank);
+    snprintf(value, sizeof(value), "value of %d", rank);
+    CHECK(PMI2_KVS_Put(key, value) == 0);
+    for (i = 0; i < n; i++) {
+        snprintf(key, sizeof(key), "hard-%d-%d", rank, i);
+        CHECK(PMI2_KVS_Put(key, hard[i]) == 0);
+    }
+    CHECK(PMI2_KVS_Fence() == 0);
+    for (r = 0; r < size; r++) {
+        snprintf(key, sizeof(key), "key-%d", r);
+        snprintf(expected, sizeof(expected), "value of %d", r);
+        CHECK(PMI2_KVS_Get(NULL, r, key, value, sizeof(value), &length) == 0);
+        CHECK(strcmp(value, expected) == 0 && length == (int)strlen(expected));
+        CHECK(PMI2_KVS_Get(NULL, PMI2_ID_NULL, key, value, sizeof(value), &length) == 0); /* 38 */
+        for (i = 0; i < n; i++) {
+            snprintf(key, sizeof(key), "hard-%d-%d", r, i);
+            CHECK(PMI2_KVS_Get(NULL, r, key, value, sizeof(value), &length) == 0);
+            CHECK(strcmp(value, hard[i]) == 0);
+        }
+    }
+    CHECK(PMI2_KVS_Get(NULL, PMI2_ID_NULL, "nowhere", value, sizeof(value), &length) != 0); /* 30 */
+    CHECK(PMI2_KVS_Fence() == 0);
+}
+
+/* The fence is a barrier: a rank that is late is waited for (44). */
+static void barrier(void)
+{
+    const char *file = getenv("PEER_FILE");
+
+    if (rank == size - 1) {
+        usleep(300000);
+        fclose(fopen(file, "w"));
+    }
+    CHECK(PMI2_KVS_Fence() == 0);
+    CHECK(access(file, F_OK) == 0);
+}
+
+static void attributes(void)
+{
+    char value[PMI2_MAX_ATTRVALUE + 1];
+    int found = -1;
+
+    CHECK(PMI2_Info_GetJobAttr("PMI_process_mapping", value, sizeof(value), &found) == 0);
+    CHECK(found && strncmp(value, "(vector,(", 9) == 0);
+    CHECK(PMI2_Info_GetJobAttr("no-such-thing", value, sizeof(value), &found) == 0 && !found);
+    if (rank == 0) {
+        usleep(100000);
+        CHECK(PMI2_Info_PutNodeAttr("shared", "segment 7") == 0);
+    }
+    CHECK(PMI2_Info_GetNodeAttr("shared", value, sizeof(value), &found, 1) == 0); /* 52, 54 */
+    CHECK(found && strcmp(value, "segment 7") == 0);
+    CHECK(PMI2_KVS_Fence() == 0);
+}
+
+static void names(void)
+{
+    char port[64];
+
+    if (rank == 0) {
+        CHECK(PMI2_Nameserv_publish("service", NULL, "port 1") == 0); /* 58 */
+        CHECK(PMI2_Nameserv_publish("service", NULL, "port 2") != 0); /* 59 */
+        CHECK(PMI2_Nameserv_lookup("service", NULL, port, sizeof(port)) == 0);
+        CHECK(strcmp(port, "port 1") == 0);
+        CHECK(PMI2_Nameserv_unpublish("service", NULL) == 0);
+        CHECK(PMI2_Nameserv_lookup("service", NULL, port, sizeof(port)) != 0);
+        CHECK(PMI2_Nameserv_unpublish("service", NULL) != 0); /* 60 */
+    }
+    CHECK(PMI2_KVS_Fence() == 0);
+}
+
+/* Charm++'s way: the own id in Get, the fence as barrier (108). */
+static void charm(void)
+{
+    char id[256], key[32], value[PMI2_MAX_VALLEN];
+    int length;
+
+    CHECK(PMI2_Job_GetId(id, sizeof(id)) == 0 && id[0] != '\0');
+    snprintf(key, sizeof(key), "charm-%d", rank);
+    CHECK(PMI2_KVS_Put(key, "00ff") == 0);
+    CHECK(PMI2_KVS_Fence() == 0);
+    snprintf(key, sizeof(key), "charm-%d", (rank + 1) % size);
+    CHECK(PMI2_KVS_Get(id, PMI2_ID_NULL, key, value, PMI2_MAX_VALLEN, &length) == 0);
+    CHECK(strcmp(value, "00ff") == 0);
+    CHECK(PMI2_KVS_Fence() == 0);
+}
+
+/* Two programs, one and two processes (63 to 66). No fences: Hydra counts those of all jobs
+ * together. */
+static void spawn(const char *self)
+{
+    const char *commands[] = {self, self}, *first[] = {"child", "with space=x", NULL},
+               *second[] = {"child", NULL}, **arguments[] = {first, second};
+    int counts[] = {2, 1}, processes[] = {1, 2}, infos[] = {0, 0}, errors[3] = {1, 1, 1}, i;
+    struct MPID_Info pair = {.key = (char *)"PARENT", .value = (char *)"tag#0$d"};
+    const struct MPID_Info *none[] = {NULL, NULL}, *preput[] = {&pair};
+    char id[256], own[256];
+
+    CHECK(PMI2_Job_GetId(own, sizeof(own)) == 0);
+    if (rank == 0) {
+        CHECK(PMI2_Job_Spawn(2, commands, counts, arguments, processes, infos, none, 1, preput, id,
+                             sizeof(id), errors) == 0);
+        for (i = 0; i < 3; i++)
+            CHECK(errors[i] == 0);
+        CHECK(id[0] != '\0' && strcmp(id, own) != 0);
+    }
+}
+
+static void child(int argc, char **argv)
+{
+    char value[64];
+    int length;
+
+    CHECK(spawned && size == 3 && appnum == (rank != 0));
+    CHECK(rank != 0 || (argc == 3 && strcmp(argv[2], "with space=x") == 0));
+    CHECK(PMI2_KVS_Get(NULL, PMI2_ID_NULL, "PARENT", value, sizeof(value), &length) == 0);
+    CHECK(strcmp(value, "tag#0$d") == 0);
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "exchange";
+
+    CHECK(PMI2_Initialized() == 0);
+    CHECK(PMI2_Init(&spawned, &size, &rank, &appnum) == 0);
+    CHECK(PMI2_Initialized() != 0);
+    if (strcmp(what, "exchange") == 0)
+        exchange();
+    else if (strcmp(what, "barrier") == 0)
+        barrier();
+    else if (strcmp(what, "attributes") == 0)
+        attributes();
+    else if (strcmp(what, "names") == 0)
+        names();
+    else if (strcmp(what, "charm") == 0)
+        charm();
+    else if (strcmp(what, "spawn") == 0)
+        spawn(argv[0]);
+    else if (strcmp(what, "child") == 0)
+        child(argc, argv);
+    else if (strcmp(what, "abort") == 0 && rank == 1)
+        PMI2_Abort(1, "enough");
+    else if (strcmp(what, "abort") == 0)
+        PMI2_KVS_Fence();
+    else
+        CHECK(strcmp(what, "init") == 0);
+    CHECK(PMI2_Finalize() == 0);
+    printf("rank %d of %d, app %d, spawned %d: ok\n", rank, size, appnum, spawned != 0);
+    return 0;
+}

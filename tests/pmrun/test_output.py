@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""What the ranks print: whole lines, labels, files."""
+
+import re
+import subprocess
+
+import pytest
+from launcher import PMRUN, environment, output, run
+
+
+def test_pmi2_99_labels_of_both_streams():
+    done = run("-l", "-n", 2, "sh", "-c", "echo out; echo error >&2; printf unfinished")
+    assert sorted(done.stdout.splitlines()) == ["[0] out", "[0] unfinished", "[1] out", "[1] unfinished"]
+    assert sorted(done.stderr.splitlines()) == ["[0] error", "[1] error"] and done.stdout.endswith("\n")
+
+
+@pytest.mark.parametrize("hosts", [(), ("-launcher", "fork", "-hosts", "a,b:3,c")], ids=["one", "three"])
+def test_pmi2_99_no_line_is_cut(probe, hosts):
+    done = run("-l", *hosts, "-n", 64, probe, "lines", 2000, "both", timeout=120)
+    pattern = re.compile(r"\[(\d+)\] line (\d+) of rank (\d+) abcdefghijklmnopqrstuvwxyz")
+    found = [pattern.fullmatch(line) for line in done.stdout.splitlines()]
+    assert len(found) == 64 * 2000 and all(match and match[1] == match[3] for match in found)
+    last = {}
+    for match in found:  # in order within a rank
+        assert int(match[2]) == last.get(match[1], -1) + 1
+        last[match[1]] = int(match[2])
+    assert sum(bool(re.fullmatch(r"\[(\d+)\] error \d+ of rank \1", line)) for line in done.stderr.splitlines()) == 64 * 2000
+
+
+def test_patterns():
+    lines = output("-launcher", "fork", "-hosts", "ha,hb", "-prepend-pattern", "%r %p %h %% %t: ", "-n", 2, "echo", "x")
+    assert re.fullmatch(r"0 0 ha % \d+\.\d+: x", lines[0]) and re.fullmatch(r"1 1 hb % \d+\.\d+: x", lines[1])
+
+
+def test_files_for_each_rank(tmp_path):
+    done = run("-outfile-pattern", tmp_path / "out-%r", "-errfile-pattern", tmp_path / "err-%h-%r", "-hosts", "localhost", "-n", 2,
+               "sh", "-c", "echo o$PMI_RANK; printf e$PMI_RANK >&2")
+    assert (done.stdout, done.stderr) == ("", "")
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
+        "out-0": "o0\n", "out-1": "o1\n", "err-localhost-0": "e0", "err-localhost-1": "e1"}
+
+
+def test_one_process_is_passed_through_as_it_is():
+    assert run("-n", 1, "printf", "no end").stdout == "no end"
+
+
+def test_a_slow_reader_gets_all(probe):
+    job = subprocess.Popen(f"{PMRUN} -n 8 {probe} lines 20000 | (sleep 1; wc -l)", shell=True, stdout=subprocess.PIPE, text=True,
+                           env=environment())
+    assert job.communicate(timeout=120)[0].strip() == str(8 * 20000)
+
+
+def test_nobody_reads_any_more():
+    done = subprocess.run(f"{PMRUN} -n 2 yes | head -1", shell=True, capture_output=True, text=True, timeout=60, env=environment())
+    assert done.stdout == "y\n"
+
+
+def test_verbose_says_why(probe):
+    text = run("-verbose", "-n", 1, probe).stderr
+    assert "1 processes on 1 hosts" in text and "rank 0 of job" in text

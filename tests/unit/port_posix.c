@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The stacks' port on POSIX. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "port/port.h"
+
+struct seen {
+    struct port_thread *self;
+    void *room;
+    sigset_t blocked;
+    volatile int flag;
+    uint64_t turns;
+};
+
+static void look(void *argument)
+{
+    struct seen *seen = argument;
+
+    seen->self = port_thread_self();
+    seen->room = port_thread_room();
+    pthread_sigmask(SIG_SETMASK, NULL, &seen->blocked);
+}
+
+static void threads_are_known_and_block_signals(void **state)
+{
+    struct seen seen = {.self = NULL};
+    struct port_thread *first = port_thread_self();
+    struct port_thread *thread = port_thread_start("a thread with a long name", look, &seen);
+    sigset_t mine;
+
+    assert_non_null(thread);
+    port_thread_join(thread);
+    assert_ptr_equal(seen.self, thread);
+    assert_ptr_not_equal(seen.self, first);
+    assert_ptr_equal(port_thread_self(), first);
+    assert_ptr_not_equal(seen.room, port_thread_room());
+    assert_true(sigismember(&seen.blocked, SIGTERM));
+    pthread_sigmask(SIG_SETMASK, NULL, &mine);
+    assert_false(sigismember(&mine, SIGTERM));
+}
+
+static void *look_natively(void *argument)
+{
+    look(argument);
+    return NULL;
+}
+
+/* Of threads that ended, started here or not, a few records serve all that follow. */
+static void records_are_used_again(void **state)
+{
+    struct port_thread *found[100];
+    struct seen seen;
+    pthread_t native;
+    int i, j, different = 0;
+
+    for (i = 0; i < 100; i++) {
+        if (i % 2 == 0) {
+            assert_int_equal(pthread_create(&native, NULL, look_natively, &seen), 0);
+            pthread_join(native, NULL);
+        } else {
+            port_thread_join(port_thread_start("x", look, &seen));
+        }
+        found[i] = seen.self;
+        for (j = 0; j < i && found[j] != found[i]; j++)
+            ;
+        different += j == i;
+    }
+    /* The system may keep a thread's number for a moment after it was joined. */
+    assert_in_range(different, 1, 10);
+    port_thread_wake(found[0]); /* whoever has it now, or nobody */
+}
+
+static void wait_for_flag(void *argument)
+{
+    struct seen *seen = argument;
+    struct port_timer timer;
+
+    port_timer_start(&timer, UINT64_MAX);
+    while (!__atomic_load_n(&seen->flag, __ATOMIC_ACQUIRE)) {
+        port_idle(&timer, false);
+        seen->turns++;
+    }
+    port_timer_stop(&timer);
+}
+
+/* However the change and the look before the wait fall: 2000 times without a sleep between. */
+static void no_wake_up_is_lost(void **state)
+{
+    int i;
+
+    for (i = 0; i < 2000; i++) {
+        struct seen seen = {.flag = 0};
+        struct port_thread *thread = port_thread_start("waiter", wait_for_flag, &seen);
+
+        __atomic_store_n(&seen.flag, 1, __ATOMIC_RELEASE);
+        port_thread_wake(thread);
+        port_thread_join(thread);
+    }
+}
+
+static void a_thread_that_waits_sleeps(void **state)
+{
+    struct seen seen = {.flag = 0};
+    struct port_thread *thread = port_thread_start("waiter", wait_for_flag, &seen);
+
+    usleep(50000);
+    __atomic_store_n(&seen.flag, 1, __ATOMIC_RELEASE);
+    port_thread_wake(thread);
+    port_thread_join(thread);
+    assert_in_range(seen.turns, 0, 100); /* it did not spin */
+}
+
+static void timers_ring_once_their_time_is_over(void **state)
+{
+    struct port_timer timer;
+    uint64_t began = port_now(), turns = 0;
+
+    port_timer_start(&timer, 3000000);
+    assert_false(port_timer_rang(&timer));
+    while (!port_timer_rang(&timer)) {
+        port_idle(&timer, true);
+        turns++;
+    }
+    assert_true(port_now() - began >= 3000000);
+    assert_true(turns > 100); /* a poller polls */
+    port_timer_stop(&timer);
+    port_timer_start(&timer, 2000000);
+    began = port_now();
+    while (!port_timer_rang(&timer))
+        port_idle(&timer, false);
+    assert_true(port_now() - began >= 2000000);
+    port_timer_start(&timer, 0);
+    assert_true(port_timer_rang(&timer));
+    port_timer_start(&timer, UINT64_MAX - 1);
+    assert_false(port_timer_rang(&timer));
+}
+
+static void pages_are_zeroed(void **state)
+{
+    size_t bytes = 4 << 20, i;
+    char *pages = port_pages_alloc(bytes, 2 << 20);
+
+    assert_non_null(pages);
+    for (i = 0; i < bytes; i += 4096) {
+        assert_int_equal(pages[i], 0);
+        pages[i] = 1;
+    }
+    port_pages_free(pages, bytes);
+    pages = port_pages_alloc(1ull << 40, 0); /* costs address space only */
+    assert_non_null(pages);
+    port_pages_free(pages, 1ull << 40);
+    port_pages_free(NULL, 1);
+}
+
+static bool readable(int descriptor)
+{
+    struct pollfd look_at = {.fd = descriptor, .events = POLLIN};
+
+    return poll(&look_at, 1, 0) == 1;
+}
+
+static void events_are_readable_until_cleared(void **state)
+{
+    int event = port_event_open();
+
+    assert_true(event >= 0);
+    assert_false(readable(event));
+    port_event_set(event);
+    port_event_set(event);
+    assert_true(readable(event));
+    port_event_clear(event);
+    assert_false(readable(event));
+    port_event_clear(event); /* does not block */
+    port_event_close(event);
+    assert_int_equal(write(event, "", 1), -1);
+}
+
+static void numbers_are_random(void **state)
+{
+    uint64_t first = port_random();
+
+    assert_true(first != port_random() || first != port_random());
+}
+
+static void a_host_without_aries_is_not_found(void **state)
+{
+    uint32_t address;
+
+    assert_int_equal(port_resolve("127.0.0.1", UINT32_MAX, &address), -ENODATA);
+    assert_int_equal(port_resolve("no such host", UINT32_MAX, &address), -ENODATA);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(threads_are_known_and_block_signals),
+        cmocka_unit_test(records_are_used_again),
+        cmocka_unit_test(no_wake_up_is_lost),
+        cmocka_unit_test(a_thread_that_waits_sleeps),
+        cmocka_unit_test(timers_ring_once_their_time_is_over),
+        cmocka_unit_test(pages_are_zeroed),
+        cmocka_unit_test(events_are_readable_until_cleared),
+        cmocka_unit_test(numbers_are_random),
+        cmocka_unit_test(a_host_without_aries_is_not_found),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * All ranks send their first message to many others at the same time: connections are made in
+ * storms, and many of them are begun at both ends at once. Each message is answered; the time from
+ * the first send to an answer is that of connecting. In each further round all ranks are new ones.
+ */
+#include "fi_common.h"
+
+static const struct workload_arg args[] = {
+    SIDE_ARGS,
+    {"peers", ARG_COUNT, "8", "1", "100000", NULL,
+     "that each rank connects to, at most all others"},
+    {"bytes", ARG_BYTES, "64", "0", "64KiB", NULL, "length of a message"},
+    {"spread", ARG_TIME, "0", "0", "1000s", NULL, "ranks begin at random within this time"},
+    {"rounds", ARG_COUNT, "1", "1", "1000000", NULL, "everything is closed and opened in between"},
+    {NULL},
+};
+
+enum kind { QUESTION, ANSWER };
+
+struct storm {
+    struct side side;
+    size_t bytes;
+    uint32_t peers;
+    struct side_window in, questions, answers;
+    uint64_t *asked; /* when, by peer's distance */
+    uint64_t sending, answered, asked_of_us;
+};
+
+/* A message's word: its kind, its sender, and how far away the one who asks thinks the other is. */
+static uint64_t word(enum kind kind, uint32_t from, uint32_t distance)
+{
+    return (uint64_t)kind << 62 | (uint64_t)distance << 31 | from;
+}
+
+/* Both directions of a pair ask each other when distances come in pairs d and size-d. */
+static uint32_t distance_of(const struct storm *s, uint32_t i)
+{
+    return i % 2 == 0 ? 1 + i / 2 : s->side.size - 1 - i / 2;
+}
+
+static int send_to(struct storm *s, struct side_slot *slot, uint32_t to, uint64_t data)
+{
+    fi_addr_t address = side_address(&s->side, to);
+
+    if (address == FI_ADDR_NOTAVAIL) {
+        s->side.lost++;
+        return 0;
+    }
+    pattern_fill(slot->bytes, s->bytes, side_seed(s->side.id, to, data));
+    s->sending++;
+    return side_post(&s->side,
+                     fi_senddata(s->side.ep, slot->bytes, s->bytes, NULL, data, address, slot));
+}
+
+static int post_receive(struct storm *s, struct side_slot *slot)
+{
+    return side_post(&s->side,
+                     fi_recv(s->side.ep, slot->bytes, s->bytes, NULL, FI_ADDR_UNSPEC, slot));
+}
+
+static int take_message(struct storm *s, const struct side_event *event)
+{
+    struct side_slot *slot = event->entry.op_context;
+    uint64_t data = event->entry.data;
+    uint32_t from = (uint32_t)(data & 0x7fffffff), distance = (uint32_t)(data >> 31 & 0x7fffffff);
+
+    if (from >= s->side.size || distance == 0 || distance >= s->side.size ||
+        event->entry.len != s->bytes ||
+        pattern_differs(slot->bytes, s->bytes, side_seed(from, s->side.id, data)))
+        return rank_fail(s->side.rank, "a message with word %#llx is wrong",
+                         (unsigned long long)data);
+    rank_progress(s->side.rank);
+    if (data >> 62 == ANSWER) {
+        if (s->asked[distance] == 0)
+            return rank_fail(s->side.rank, "rank %u answers twice", from);
+        rank_record_latency(s->side.rank, "connect", rank_now() - s->asked[distance]);
+        s->asked[distance] = 0;
+        s->answered++;
+        return 0;
+    }
+    s->asked_of_us++;
+    if (s->answers.free == NULL)
+        return rank_fail(s->side.rank, "more ranks ask than may");
+    return send_to(s, side_slot_take(&s->answers), from, word(ANSWER, s->side.id, distance));
+}
+
+static int take(struct storm *s, const struct side_event *event)
+{
+    struct side_slot *slot = event->entry.op_context;
+    int status = 0;
+
+    if (!side_slot_of(&s->in, slot)) {
+        s->sending--;
+        return 0;
+    }
+    if (event->error == 0)
+        status = take_message(s, event);
+    return status == 0 ? post_receive(s, slot) : status;
+}
+
+static int run_storm(struct storm *s)
+{
+    struct side_event event;
+    uint32_t i, distance;
+    int status = 0;
+
+    while (s->in.free != NULL && status == 0)
+        status = post_receive(s, side_slot_take(&s->in));
+    for (i = 0; i < s->peers && status == 0; i++) {
+        distance = distance_of(s, i);
+        s->asked[distance] = rank_now();
+        status = send_to(s, side_slot_take(&s->questions), (s->side.id + distance) % s->side.size,
+                         word(QUESTION, s->side.id, distance));
+        while (status == 0 && side_poll(&s->side, &event))
+            status = take(s, &event);
+    }
+    while (status == 0 && (s->answered < s->peers || s->asked_of_us < s->peers || s->sending > 0)) {
+        if (!side_wait(&s->side, &event))
+            return 0;
+        status = take(s, &event);
+    }
+    return status;
+}
+
+static int windows_open(struct storm *s)
+{
+    if (side_window_open(&s->side, &s->in, 32, s->bytes) != 0 ||
+        side_window_open(&s->side, &s->questions, s->peers, s->bytes) != 0)
+        return -1;
+    return side_window_open(&s->side, &s->answers, s->peers, s->bytes);
+}
+
+static int one_round(struct rank *rank)
+{
+    struct storm s = {.bytes = rank_arg_count(rank, "bytes")};
+    uint64_t wanted = rank_arg_count(rank, "peers"), spread = rank_arg_ps(rank, "spread");
+    int status;
+
+    s.peers = (uint32_t)(wanted < rank_size(rank) ? wanted : rank_size(rank) - 1);
+    status = side_open(&s.side, rank, FI_MSG, 2 * s.peers + 64);
+    s.asked = calloc(s.side.size, sizeof(*s.asked));
+    if (windows_open(&s) != 0)
+        status = -1;
+    if (status == 0 && side_meet(&s.side, NULL, 0) == NULL)
+        status = -1;
+    if (status == 0) {
+        rank_compute(spread != 0 ? rank_random(rank) % spread : 0);
+        run_storm(&s);
+        status = side_finish(&s.side, s.peers - s.answered);
+    }
+    side_close(&s.side);
+    side_window_close(&s.in);
+    side_window_close(&s.questions);
+    side_window_close(&s.answers);
+    free(s.asked);
+    return status;
+}
+
+static int run(struct rank *rank)
+{
+    uint64_t rounds = rank_arg_count(rank, "rounds");
+    int status = 0;
+
+    for (; rounds > 0 && status == 0; rounds--)
+        status = one_round(rank);
+    return status != 0;
+}
+
+static const struct workload fi_connect_storm = {
+    .name = "fi_connect_storm",
+    .meaning = "libfabric: all ranks connect to many others at once",
+    .metrics = "connect (ps, first message to its answer)",
+    .args = args,
+    .ranks_min = 2,
+    .main = run,
+};
+WORKLOAD(fi_connect_storm)

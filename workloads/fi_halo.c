@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The communication of a stencil code over libfabric: ranks form a three-dimensional torus; in each
+ * step every rank posts receives for its six faces, computes, sends its own, and goes on when all
+ * have come and gone. A neighbour may be one step ahead: the tag names step and face.
+ */
+#include "fi_common.h"
+
+#define FACES 6u /* 2d: towards lower coordinates, 2d + 1: towards higher */
+
+static const struct workload_arg args[] = {
+    SIDE_ARGS,
+    {"bytes", ARG_BYTES, "2KiB", "1", "16MiB", NULL, "size of a face"},
+    {"steps", ARG_COUNT, "100", "1", "100000000", NULL, "exchanges"},
+    {"compute", ARG_TIME, "0", "0", "1s", NULL, "time that a rank computes in each step"},
+    {NULL},
+};
+
+struct face {
+    uint32_t neighbour; /* UINT32_MAX: the torus is one rank wide here */
+    uint8_t *in, *out;
+};
+
+struct halo {
+    struct side side;
+    size_t bytes;
+    uint64_t steps, compute;
+    struct face faces[FACES];
+    uint64_t open, received; /* open: operations that have not ended */
+};
+
+/* The most cubic box with so many ranks. */
+static void shape(uint32_t size, uint32_t side[3])
+{
+    uint32_t a, b, best = UINT32_MAX;
+
+    for (a = 1; a <= size / a; a++) {
+        for (b = a; size % a == 0 && b <= size / a / b; b++) {
+            if (size / a % b == 0 && size / a / b - a < best) {
+                best = size / a / b - a;
+                side[0] = size / a / b;
+                side[1] = b;
+                side[2] = a;
+            }
+        }
+    }
+}
+
+static void find_neighbours(struct halo *halo)
+{
+    uint32_t side[3] = {1, 1, 1}, d, scale = 1, id = halo->side.id;
+
+    shape(halo->side.size, side);
+    for (d = 0; d < 3; d++) {
+        uint32_t at = id / scale % side[d], base = id - at * scale;
+
+        halo->faces[2 * d].neighbour = base + (at + side[d] - 1) % side[d] * scale;
+        halo->faces[2 * d + 1].neighbour = base + (at + 1) % side[d] * scale;
+        if (side[d] == 1)
+            halo->faces[2 * d].neighbour = halo->faces[2 * d + 1].neighbour = UINT32_MAX;
+        scale *= side[d];
+    }
+}
+
+static uint64_t neighbours(const struct halo *halo)
+{
+    uint64_t count = 0;
+    uint32_t f;
+
+    for (f = 0; f < FACES; f++)
+        count += halo->faces[f].neighbour != UINT32_MAX;
+    return count;
+}
+
+/* What a rank sends through face f arrives at the face across. */
+static uint64_t tag_of(uint64_t step, uint32_t face)
+{
+    return step * FACES + face;
+}
+
+static int transfer(struct halo *halo, uint64_t step, uint32_t f, bool send)
+{
+    struct face *face = &halo->faces[f];
+    fi_addr_t peer;
+
+    if (face->neighbour == UINT32_MAX)
+        return 0;
+    peer = side_address(&halo->side, face->neighbour);
+    if (peer == FI_ADDR_NOTAVAIL) {
+        halo->side.lost++;
+        return 0;
+    }
+    halo->open++;
+    if (!send)
+        return side_post(&halo->side, fi_trecv(halo->side.ep, face->in, halo->bytes, NULL, peer,
+                                               tag_of(step, f), 0, face));
+    pattern_fill(face->out, halo->bytes,
+                 side_seed(halo->side.id, face->neighbour, tag_of(step, f ^ 1)));
+    return side_post(&halo->side, fi_tsend(halo->side.ep, face->out, halo->bytes, NULL, peer,
+                                           tag_of(step, f ^ 1), halo));
+}
+
+static int take(struct halo *halo, const struct side_event *event, uint64_t step)
+{
+    const struct face *face = event->entry.op_context;
+    uint64_t tag;
+
+    halo->open--;
+    if (event->error != 0 || event->entry.op_context == halo)
+        return 0;
+    tag = tag_of(step, (uint32_t)(face - halo->faces));
+    if (event->entry.tag != tag || event->entry.len != halo->bytes ||
+        pattern_differs(face->in, halo->bytes, side_seed(face->neighbour, halo->side.id, tag)))
+        return rank_fail(halo->side.rank, "the face of rank %u in step %llu is wrong",
+                         face->neighbour, (unsigned long long)step);
+    halo->received++;
+    return 0;
+}
+
+static int exchange(struct halo *halo, uint64_t step)
+{
+    struct side_event event;
+    uint64_t began = rank_now();
+    uint32_t f;
+    int status = 0;
+
+    for (f = 0; f < FACES && status == 0; f++)
+        status = transfer(halo, step, f, false);
+    rank_compute(halo->compute);
+    for (f = 0; f < FACES && status == 0; f++)
+        status = transfer(halo, step, f, true);
+    while (halo->open > 0 && status == 0) {
+        if (!side_wait(&halo->side, &event))
+            return -1;
+        status = take(halo, &event, step);
+    }
+    rank_record_latency(halo->side.rank, "step", rank_now() - began);
+    rank_progress(halo->side.rank);
+    return status;
+}
+
+static int run(struct rank *rank)
+{
+    struct halo halo = {.bytes = rank_arg_count(rank, "bytes"),
+                        .steps = rank_arg_count(rank, "steps"),
+                        .compute = rank_arg_ps(rank, "compute")};
+    int status = side_open(&halo.side, rank, FI_TAGGED | FI_DIRECTED_RECV, 64);
+    uint8_t *memory = side_buffer(2 * FACES * halo.bytes);
+    uint64_t step;
+    uint32_t f;
+
+    for (f = 0; f < FACES; f++) {
+        halo.faces[f].in = memory + 2 * f * halo.bytes;
+        halo.faces[f].out = halo.faces[f].in + halo.bytes;
+    }
+    find_neighbours(&halo);
+    if (status == 0) {
+        for (step = 0; step < halo.steps && exchange(&halo, step) == 0; step++)
+            ;
+        status = side_finish(&halo.side, halo.steps * neighbours(&halo) - halo.received);
+    }
+    side_close(&halo.side);
+    free(memory);
+    return status != 0;
+}
+
+static const struct workload fi_halo = {
+    .name = "fi_halo",
+    .meaning = "libfabric: neighbours in a 3D torus exchange faces",
+    .metrics = "step (ps)",
+    .args = args,
+    .ranks_min = 2,
+    .main = run,
+};
+WORKLOAD(fi_halo)

@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Random traffic of all kinds over libfabric: messages with and without tags, eager and long, whose
+ * order of arrival nobody knows; reads, writes and atomic operations on a part of each rank's
+ * memory that belongs to the one who uses it. Every byte that is received or read is looked at;
+ * each message must come once; in the end everybody tells everybody how many there were.
+ */
+#include "fi_common.h"
+
+static const struct workload_arg args[] = {
+    SIDE_ARGS,
+    {"operations", ARG_COUNT, "200", "1", "10000000", NULL, "that each rank begins"},
+    {"bytes", ARG_BYTES, "40KiB", "64", "16MiB", NULL, "of the largest message"},
+    {"window", ARG_COUNT, "8", "1", "1024", NULL, "operations in flight"},
+    {"receives", ARG_COUNT, "4", "1", "1024", NULL, "posted, of each of three kinds"},
+    {"one_sided", ARG_BOOL, "true", NULL, NULL, NULL, "reads, writes and atomic operations, too"},
+    {NULL},
+};
+
+#define PART_BYTES 12288u /* of a rank's memory, for each other rank */
+#define CLASS_BIT 40 /* of a tag: two classes of messages; below: the number of the message */
+#define END (1ull << 62) /* tag of the last message, which tells how many there were */
+#define FROM_BIT 42
+
+enum kind {
+    TAGGED,
+    TAGGED_TOO,
+    UNTAGGED,
+    WORD,
+    INJECTED,
+    TWO_SIDED,
+    WRITE = TWO_SIDED,
+    READ,
+    ADD,
+    KINDS
+};
+
+struct header { /* of a message; then come bytes that depend on it */
+    uint64_t from, number, bytes;
+};
+
+struct operation { /* of ours, in flight */
+    struct operation *next; /* free */
+    enum kind kind;
+    uint32_t peer;
+    size_t offset, bytes;
+    uint64_t operand, result;
+    uint8_t *buffer;
+};
+
+struct other { /* what we and another rank have to do with each other */
+    uint64_t sent, received, announced; /* announced: UINT64_MAX until it told */
+    uint8_t *seen; /* a bit for each message */
+    uint8_t *mirror; /* what our part of its memory holds; NULL: never used */
+    uint64_t counter; /* and the counter behind it */
+    bool busy; /* a one-sided operation is under way */
+    uint64_t end_in, end_out; /* the last message */
+};
+
+struct mix {
+    struct side side;
+    uint64_t operations, window, receives, started, ended;
+    size_t bytes;
+    bool one_sided;
+    struct operation *all, *free;
+    struct side_window tagged, tagged_too, untagged;
+    struct side_memory memory;
+    struct other *others;
+    uint64_t got, ends, ends_sent;
+};
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+static uint64_t below(struct mix *m, uint64_t limit)
+{
+    return limit != 0 ? rank_random(m->side.rank) % limit : 0;
+}
+
+/* Short ones are as frequent as long ones. */
+static size_t length(struct mix *m, size_t least, size_t most)
+{
+    size_t limit = least;
+
+    while (limit < most && below(m, 8) != 0)
+        limit *= 2;
+    return least + below(m, (limit < most ? limit : most) - least + 1);
+}
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
+static uint64_t tag_of(uint32_t from, enum kind kind, uint64_t number)
+{
+    return (uint64_t)from << FROM_BIT | (uint64_t)(kind == TAGGED_TOO) << CLASS_BIT | number;
+}
+
+static void write_message(struct mix *m, struct operation *o)
+{
+    struct header header = {m->side.id, m->others[o->peer].sent++, o->bytes};
+
+    memcpy(o->buffer, &header, sizeof(header));
+    pattern_fill(o->buffer + sizeof(header), o->bytes - sizeof(header),
+                 side_seed(m->side.id, o->peer, header.number));
+    o->operand = header.number;
+}
+
+static int send(struct mix *m, struct operation *o, fi_addr_t to)
+{
+    struct fid_ep *ep = m->side.ep;
+    uint64_t tag;
+
+    o->bytes = o->kind == INJECTED ? sizeof(struct header) + below(m, 41)
+                                   : length(m, sizeof(struct header), m->bytes);
+    write_message(m, o);
+    tag = tag_of(m->side.id, o->kind, o->operand);
+    switch (o->kind) {
+    case UNTAGGED:
+        return side_post(&m->side, fi_send(ep, o->buffer, o->bytes, NULL, to, o));
+    case WORD:
+        return side_post(&m->side, fi_senddata(ep, o->buffer, o->bytes, NULL, o->operand, to, o));
+    case INJECTED:
+        return side_post(&m->side, fi_inject(ep, o->buffer, o->bytes, to));
+    default:
+        return side_post(&m->side, fi_tsend(ep, o->buffer, o->bytes, NULL, to, tag, o));
+    }
+}
+
+static int post_receive(struct mix *m, struct side_window *window, struct side_slot *slot)
+{
+    struct fid_ep *ep = m->side.ep;
+    uint64_t class = (uint64_t)(window == &m->tagged_too) << CLASS_BIT;
+
+    if (window == &m->untagged)
+        return side_post(&m->side, fi_recv(ep, slot->bytes, m->bytes, NULL, FI_ADDR_UNSPEC, slot));
+    return side_post(&m->side, fi_trecv(ep, slot->bytes, m->bytes, NULL, FI_ADDR_UNSPEC, class,
+                                        ~(END | 1ull << CLASS_BIT), slot));
+}
+
+static int check_message(struct mix *m, const struct side_event *event, const uint8_t *bytes)
+{
+    struct header header;
+    struct other *other;
+
+    memcpy(&header, bytes, sizeof(header));
+    if (header.from >= m->side.size || header.number >= m->operations ||
+        event->entry.len != header.bytes || header.bytes > m->bytes ||
+        pattern_differs(bytes + sizeof(header), header.bytes - sizeof(header),
+                        side_seed((uint32_t)header.from, m->side.id, header.number)))
+        return rank_fail(m->side.rank, "message %llu of rank %llu is wrong",
+                         (unsigned long long)header.number, (unsigned long long)header.from);
+    if ((event->entry.flags & FI_REMOTE_CQ_DATA) && event->entry.data != header.number)
+        return rank_fail(m->side.rank, "the word of message %llu is wrong",
+                         (unsigned long long)header.number);
+    if ((event->entry.flags & FI_TAGGED) &&
+        (event->entry.tag & ~(1ull << CLASS_BIT)) !=
+            tag_of((uint32_t)header.from, TAGGED, header.number))
+        return rank_fail(m->side.rank, "the tag of message %llu is wrong",
+                         (unsigned long long)header.number);
+    other = &m->others[header.from];
+    if (other->seen[header.number / 8] >> header.number % 8 & 1)
+        return rank_fail(m->side.rank, "message %llu of rank %llu came twice",
+                         (unsigned long long)header.number, (unsigned long long)header.from);
+    other->seen[header.number / 8] |= (uint8_t)(1u << header.number % 8);
+    other->received++;
+    m->got++;
+    return 0;
+}
+
+static struct side_window *window_of(struct mix *m, const void *context)
+{
+    if (side_slot_of(&m->tagged, context))
+        return &m->tagged;
+    if (side_slot_of(&m->tagged_too, context))
+        return &m->tagged_too;
+    return side_slot_of(&m->untagged, context) ? &m->untagged : NULL;
+}
+
+/* ---- one-sided operations -------------------------------------------------------------------- */
+
+static int one_sided(struct mix *m, struct operation *o, fi_addr_t to)
+{
+    const struct side_place *place = &m->memory.all[o->peer];
+    uint64_t remote = place->address + (uint64_t)m->side.id * PART_BYTES;
+    struct other *other = &m->others[o->peer];
+    struct fid_ep *ep = m->side.ep;
+    size_t most = PART_BYTES - sizeof(uint64_t);
+
+    if (other->mirror == NULL)
+        other->mirror = side_buffer(most);
+    other->busy = true;
+    if (o->kind == ADD) {
+        o->operand = below(m, 1000);
+        return side_post(&m->side,
+                         fi_fetch_atomic(ep, &o->operand, 1, NULL, &o->result, NULL, to,
+                                         remote + most, place->key, FI_UINT64, FI_SUM, o));
+    }
+    o->bytes = length(m, 1, most < m->bytes ? most : m->bytes);
+    o->offset = below(m, most - o->bytes + 1);
+    if (o->kind == READ) {
+        memset(o->buffer, 0xa5, o->bytes);
+        return side_post(&m->side, fi_read(ep, o->buffer, o->bytes, NULL, to, remote + o->offset,
+                                           place->key, o));
+    }
+    pattern_fill(o->buffer, o->bytes, rank_random(m->side.rank));
+    return side_post(
+        &m->side, fi_write(ep, o->buffer, o->bytes, NULL, to, remote + o->offset, place->key, o));
+}
+
+static int check_one_sided(struct mix *m, const struct operation *o)
+{
+    struct other *other = &m->others[o->peer];
+    bool right = true;
+
+    if (o->kind == WRITE) {
+        memcpy(other->mirror + o->offset, o->buffer, o->bytes);
+    } else if (o->kind == READ) {
+        right = memcmp(other->mirror + o->offset, o->buffer, o->bytes) == 0;
+    } else {
+        right = o->result == other->counter;
+        other->counter += o->operand;
+    }
+    return right ? 0 : rank_fail(m->side.rank, "what was fetched from rank %u is wrong", o->peer);
+}
+
+/* ---- operations ------------------------------------------------------------------------------ */
+
+static void free_operation(struct mix *m, struct operation *o)
+{
+    o->next = m->free;
+    m->free = o;
+    m->ended++;
+    rank_progress(m->side.rank);
+}
+
+static uint32_t other_rank(struct mix *m)
+{
+    uint32_t rank = (uint32_t)below(m, m->side.size - 1);
+
+    return rank + (rank >= m->side.id);
+}
+
+static int start(struct mix *m, struct operation *o)
+{
+    fi_addr_t to;
+    int status;
+
+    assert(o != NULL && m->others != NULL);
+    m->free = o->next;
+    m->started++;
+    o->kind = (enum kind)below(m, m->one_sided ? KINDS : TWO_SIDED);
+    o->peer = other_rank(m);
+    if (o->kind >= TWO_SIDED && m->others[o->peer].busy)
+        o->kind = (enum kind)below(m, TWO_SIDED);
+    to = side_address(&m->side, o->peer);
+    if (to == FI_ADDR_NOTAVAIL) {
+        m->side.lost++;
+        free_operation(m, o);
+        return 0;
+    }
+    status = o->kind >= TWO_SIDED ? one_sided(m, o, to) : send(m, o, to);
+    if (o->kind == INJECTED)
+        free_operation(m, o);
+    return status;
+}
+
+static int end_operation(struct mix *m, struct operation *o, int error)
+{
+    int status = 0;
+
+    assert(m->others != NULL);
+    if (o->kind >= TWO_SIDED) {
+        m->others[o->peer].busy = false;
+        if (error == 0)
+            status = check_one_sided(m, o);
+    }
+    if (error != 0) /* what its memory holds is not known any more */
+        side_lose(&m->side, o->peer);
+    free_operation(m, o);
+    return status;
+}
+
+/* ---- ends ------------------------------------------------------------------------------------ */
+
+static int post_ends(struct mix *m)
+{
+    uint32_t i;
+    int status = 0;
+
+    for (i = 0; i < m->side.size && status == 0; i++) {
+        m->others[i].announced = UINT64_MAX;
+        if (i != m->side.id)
+            status = side_post(&m->side,
+                               fi_trecv(m->side.ep, &m->others[i].end_in, sizeof(uint64_t), NULL,
+                                        FI_ADDR_UNSPEC, END | i, 0, &m->others[i].end_in));
+    }
+    return status;
+}
+
+static int send_ends(struct mix *m)
+{
+    uint32_t i, to;
+    int status = 0;
+
+    for (i = 1; i < m->side.size && status == 0; i++) {
+        to = (m->side.id + i) % m->side.size;
+        m->others[to].end_out = m->others[to].sent;
+        if (side_address(&m->side, to) == FI_ADDR_NOTAVAIL) {
+            m->side.lost++;
+            continue;
+        }
+        m->ends_sent++;
+        status = side_post(&m->side, fi_tsend(m->side.ep, &m->others[to].end_out, sizeof(uint64_t),
+                                              NULL, side_address(&m->side, to), END | m->side.id,
+                                              &m->others[to].end_out));
+    }
+    return status;
+}
+
+static struct other *other_of(struct mix *m, const void *context)
+{
+    const uint8_t *at = context, *begin = (const uint8_t *)m->others;
+
+    if (at < begin || at >= begin + m->side.size * sizeof(*m->others))
+        return NULL;
+    return &m->others[(size_t)(at - begin) / sizeof(*m->others)];
+}
+
+static bool is_over(const struct mix *m)
+{
+    uint32_t i;
+
+    if (m->ended < m->operations || m->ends_sent > 0 || m->ends < m->side.size - 1)
+        return false;
+    for (i = 0; i < m->side.size; i++)
+        if (i != m->side.id && m->others[i].received < m->others[i].announced)
+            return false;
+    return true;
+}
+
+/* ---- all ------------------------------------------------------------------------------------- */
+
+static int take(struct mix *m, const struct side_event *event)
+{
+    struct side_window *window = window_of(m, event->entry.op_context);
+    struct other *other = other_of(m, event->entry.op_context);
+    int status = 0;
+
+    if (event->entry.op_context == NULL) /* an injected message that failed */
+        return 0;
+    if (window != NULL) {
+        struct side_slot *slot = event->entry.op_context;
+
+        if (event->error == 0)
+            status = check_message(m, event, slot->bytes);
+        return status == 0 ? post_receive(m, window, slot) : status;
+    }
+    if (other == NULL)
+        return end_operation(m, event->entry.op_context, event->error);
+    if (event->entry.op_context == &other->end_out) {
+        m->ends_sent--;
+    } else if (event->error == 0) {
+        other->announced = other->end_in;
+        m->ends++;
+    }
+    return 0;
+}
+
+static int run_mix(struct mix *m)
+{
+    struct side_event event;
+    int status = post_ends(m);
+
+    while (m->tagged.free != NULL && status == 0) {
+        status = post_receive(m, &m->tagged, side_slot_take(&m->tagged));
+        if (status == 0)
+            status = post_receive(m, &m->tagged_too, side_slot_take(&m->tagged_too));
+        if (status == 0)
+            status = post_receive(m, &m->untagged, side_slot_take(&m->untagged));
+    }
+    while (status == 0 && m->ended < m->operations) {
+        while (status == 0 && m->started < m->operations && m->free != NULL)
+            status = start(m, m->free);
+        if (status != 0 || m->ended == m->operations || !side_wait(&m->side, &event))
+            break;
+        status = take(m, &event);
+    }
+    if (status == 0)
+        status = send_ends(m);
+    while (status == 0 && !is_over(m) && side_wait(&m->side, &event))
+        status = take(m, &event);
+    return status;
+}
+
+/* Nobody uses our memory any more: it is what the others say they have added. */
+static int check_counters(struct mix *m)
+{
+    uint64_t *mine = calloc(m->side.size, sizeof(*mine)), found;
+    const uint64_t *all;
+    uint32_t i;
+    int status = 0;
+
+    for (i = 0; i < m->side.size; i++)
+        mine[i] = m->others[i].counter;
+    all = side_meet(&m->side, mine, m->side.size * sizeof(*mine));
+    for (i = 0; all != NULL && i < m->side.size && status == 0; i++) {
+        memcpy(&found, m->memory.bytes + (size_t)(i + 1) * PART_BYTES - sizeof(found),
+               sizeof(found));
+        if (found != all[(size_t)i * m->side.size + m->side.id])
+            status = rank_fail(m->side.rank, "the counter of rank %u is wrong", i);
+    }
+    free(mine);
+    return all != NULL ? status : -1;
+}
+
+static uint64_t missing(const struct mix *m)
+{
+    uint64_t count = m->operations - m->ended;
+    uint32_t i;
+
+    for (i = 0; i < m->side.size; i++) {
+        if (i == m->side.id)
+            continue;
+        if (m->others[i].announced == UINT64_MAX)
+            count++;
+        else if (m->others[i].announced > m->others[i].received)
+            count += m->others[i].announced - m->others[i].received;
+    }
+    return count;
+}
+
+static int open_mix(struct mix *m, struct rank *rank)
+{
+    uint64_t caps = FI_MSG | FI_TAGGED | (m->one_sided ? FI_RMA | FI_ATOMIC : 0), i;
+    uint8_t *buffers;
+
+    if (side_open(&m->side, rank, caps, 2 * m->window + 3 * m->receives + 2 * rank_size(rank)) != 0)
+        return -1;
+    m->all = calloc(m->window, sizeof(*m->all));
+    buffers = side_buffer(m->window * m->bytes);
+    for (i = 0; i < m->window; i++) {
+        m->all[i] = (struct operation){.next = m->free, .buffer = buffers + i * m->bytes};
+        m->free = &m->all[i];
+    }
+    m->others = calloc(m->side.size, sizeof(*m->others));
+    for (i = 0; i < m->side.size; i++)
+        m->others[i].seen = calloc(1, m->operations / 8 + 1);
+    if (side_window_open(&m->side, &m->tagged, m->receives, m->bytes) != 0 ||
+        side_window_open(&m->side, &m->tagged_too, m->receives, m->bytes) != 0 ||
+        side_window_open(&m->side, &m->untagged, m->receives, m->bytes) != 0)
+        return -1;
+    return m->one_sided ? side_memory_open(&m->side, &m->memory, (size_t)m->side.size * PART_BYTES)
+                        : 0;
+}
+
+static void close_mix(struct mix *m)
+{
+    uint32_t i;
+
+    side_memory_close(&m->memory);
+    side_close(&m->side);
+    side_window_close(&m->tagged);
+    side_window_close(&m->tagged_too);
+    side_window_close(&m->untagged);
+    for (i = 0; m->others != NULL && i < m->side.size; i++) {
+        free(m->others[i].seen);
+        free(m->others[i].mirror);
+    }
+    free(m->others);
+    if (m->all != NULL)
+        free(m->all[0].buffer);
+    free(m->all);
+}
+
+static int run(struct rank *rank)
+{
+    struct mix m = {.operations = rank_arg_count(rank, "operations"),
+                    .window = rank_arg_count(rank, "window"),
+                    .receives = rank_arg_count(rank, "receives"),
+                    .bytes = rank_arg_count(rank, "bytes"),
+                    .one_sided = rank_arg_bool(rank, "one_sided")};
+    uint64_t sent = 0;
+    uint32_t i;
+    int status = open_mix(&m, rank), result = 0;
+
+    if (status == 0) {
+        result = run_mix(&m);
+        for (i = 0; i < m.side.size; i++)
+            sent += m.others[i].sent;
+        rank_count(rank, "sent", sent);
+        rank_count(rank, "received", m.got);
+        status = side_finish(&m.side, missing(&m));
+    }
+    if (status == 0 && m.side.clean && m.one_sided)
+        status = check_counters(&m);
+    close_mix(&m);
+    return status != 0 || result < 0;
+}
+
+static const struct workload fi_random = {
+    .name = "fi_random",
+    .meaning = "libfabric: random traffic of all kinds, every byte looked at",
+    .metrics = "sent, received (messages)",
+    .args = args,
+    .ranks_min = 2,
+    .main = run,
+};
+WORKLOAD(fi_random)

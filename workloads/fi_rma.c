@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Pairs of ranks: the first writes into or reads from the memory of the second, one operation after
+ * the other (latency) or a window of them (bandwidth). What was written is looked at when all is
+ * over, and with `call: writedata` when the word that comes with each write arrives.
+ */
+#include "fi_common.h"
+
+static const struct workload_arg args[] = {
+    SIDE_ARGS,
+    {"call", ARG_CHOICE, "write", NULL, NULL, "write|writedata|inject|read",
+     "fi_write, fi_writedata, fi_inject_write (64 bytes at most), or fi_read"},
+    {"bytes", ARG_BYTES, "8", "1", "1GiB", NULL, "length of an operation"},
+    {"window", ARG_COUNT, "1", "1", "1024", NULL, "operations in flight; 1: latency is measured"},
+    {"iterations", ARG_COUNT, "1000", "1", "1000000000", NULL, "operations"},
+    {"offset", ARG_BYTES, "0", "0", "4095", NULL, "from a page's beginning, at both ends"},
+    {NULL},
+};
+
+enum call { WRITE, WRITEDATA, INJECT, READ };
+
+struct rma {
+    struct side side;
+    enum call call;
+    uint32_t peer;
+    size_t bytes, step; /* step: from one slot of the window to the next */
+    uint64_t window, iterations, offset;
+    struct side_memory memory; /* its own slots; those of the peer mirror them */
+    struct fid_cntr *written; /* injected writes have no other completion */
+    fi_addr_t to;
+    uint64_t posted, done, words;
+    struct slot {
+        uint64_t number;
+        struct slot *next; /* free */
+    } * slots, *free;
+};
+
+static size_t place(const struct rma *r, const struct slot *slot)
+{
+    return r->offset + (size_t)(slot - r->slots) * r->step;
+}
+
+/* The target's memory as it is before the first operation, slot by slot. */
+static void fill(struct rma *r, uint32_t owner)
+{
+    uint64_t i;
+
+    for (i = 0; i < r->window; i++)
+        pattern_fill(r->memory.bytes + place(r, &r->slots[i]), r->bytes,
+                     side_seed(owner, owner, i));
+}
+
+static int post(struct rma *r, struct slot *slot)
+{
+    const struct side_place *target = &r->memory.all[r->peer];
+    uint8_t *mine = r->memory.bytes + place(r, slot);
+    uint64_t remote = target->address + place(r, slot);
+    void *desc = fi_mr_desc(r->memory.mr);
+    struct fid_ep *ep = r->side.ep;
+
+    slot->number = r->posted++;
+    if (r->call == READ)
+        memset(mine, 0, r->bytes);
+    else
+        pattern_fill(mine, r->bytes, side_seed(r->side.id, r->peer, slot->number));
+    switch (r->call) {
+    case WRITE:
+        return side_post(&r->side,
+                         fi_write(ep, mine, r->bytes, desc, r->to, remote, target->key, slot));
+    case WRITEDATA:
+        return side_post(&r->side, fi_writedata(ep, mine, r->bytes, desc, slot->number, r->to,
+                                                remote, target->key, slot));
+    case INJECT:
+        return side_post(&r->side, fi_inject_write(ep, mine, r->bytes, r->to, remote, target->key));
+    default:
+        return side_post(&r->side,
+                         fi_read(ep, mine, r->bytes, desc, r->to, remote, target->key, slot));
+    }
+}
+
+static int check(struct rma *r, const struct slot *slot)
+{
+    uint64_t which = (uint64_t)(slot - r->slots);
+
+    r->done++;
+    if (r->call == READ && pattern_differs(r->memory.bytes + place(r, slot), r->bytes,
+                                           side_seed(r->peer, r->peer, which)))
+        return rank_fail(r->side.rank, "read %llu brought other bytes",
+                         (unsigned long long)slot->number);
+    return 0;
+}
+
+/* Its completion is known by the counter only. */
+static int wait_injected(struct rma *r)
+{
+    while (fi_cntr_read(r->written) < r->posted)
+        if (fi_cntr_readerr(r->written) != 0 || side_gave_up(&r->side))
+            return 1;
+    r->done = r->posted;
+    r->side.heard++;
+    return 0;
+}
+
+/* 1: the peer is gone. */
+static int wait_one(struct rma *r, struct slot **slot)
+{
+    struct side_event event;
+
+    if (r->call == INJECT) {
+        *slot = r->free;
+        return wait_injected(r);
+    }
+    if (!side_wait(&r->side, &event) || event.error != 0)
+        return 1;
+    *slot = event.entry.op_context;
+    return check(r, *slot);
+}
+
+static int one_after_the_other(struct rma *r)
+{
+    struct slot *slot = r->slots;
+    uint64_t began;
+    int status = 0;
+
+    r->free = slot;
+    while (r->posted < r->iterations && status == 0) {
+        began = rank_now();
+        status = post(r, slot) != 0;
+        if (status == 0)
+            status = wait_one(r, &slot);
+        if (status == 0)
+            rank_record_latency(r->side.rank, "latency", rank_now() - began);
+        rank_progress(r->side.rank);
+    }
+    return status;
+}
+
+/* The first one connects, alone and unmeasured. */
+static int windows(struct rma *r)
+{
+    uint64_t began, i;
+    struct slot *slot = r->slots;
+    int status;
+
+    for (i = 0; i < r->window; i++) {
+        r->slots[i].next = r->free;
+        r->free = &r->slots[i];
+    }
+    status = post(r, slot) != 0;
+    if (status == 0)
+        status = wait_one(r, &slot);
+    began = rank_now();
+    while (r->done < r->iterations && status == 0) {
+        while (r->posted < r->iterations && r->free != NULL && status == 0) {
+            slot = r->free;
+            assert(slot != NULL);
+            r->free = slot->next;
+            status = post(r, slot) != 0;
+        }
+        if (status == 0)
+            status = wait_one(r, &slot);
+        if (status == 0) {
+            assert(slot != NULL);
+            slot->next = r->free;
+            r->free = slot;
+        }
+        rank_progress(r->side.rank);
+    }
+    if (status == 0)
+        rank_record_bandwidth(r->side.rank, "bandwidth", (r->done - 1) * r->bytes,
+                              rank_now() - began);
+    return status;
+}
+
+/* The target of writes with a word: counts the words, each of which must be new. */
+static int take_words(struct rma *r)
+{
+    bool *seen = calloc(r->iterations, sizeof(*seen));
+    struct side_event event;
+    int status = 0;
+
+    while (r->words < r->iterations && status == 0) {
+        if (!side_wait(&r->side, &event) || event.error != 0) {
+            status = 1;
+        } else if (!(event.entry.flags & FI_REMOTE_CQ_DATA) || event.entry.data >= r->iterations ||
+                   seen[event.entry.data]) {
+            status =
+                rank_fail(r->side.rank, "word %llu is wrong", (unsigned long long)event.entry.data);
+        } else {
+            seen[event.entry.data] = true;
+            r->words++;
+        }
+    }
+    free(seen);
+    return status;
+}
+
+/* After writes each slot holds what one of them brought, whole: the last one, when there is one
+ * slot. */
+static int check_memory(struct rma *r)
+{
+    uint64_t i, number;
+
+    for (i = 0; i < r->window && i < r->iterations; i++) {
+        const uint8_t *slot = r->memory.bytes + place(r, &r->slots[i]);
+
+        for (number = r->iterations; number > 0; number--)
+            if (!pattern_differs(slot, r->bytes, side_seed(r->peer, r->side.id, number - 1)))
+                break;
+        if (number == 0 || (r->window == 1 && number != r->iterations))
+            return rank_fail(r->side.rank, "slot %llu has wrong bytes", (unsigned long long)i);
+    }
+    return 0;
+}
+
+static int run_pair(struct rma *r)
+{
+    if (side_leads(&r->side))
+        return r->window == 1 ? one_after_the_other(r) : windows(r);
+    return r->call == WRITEDATA ? take_words(r) : 0;
+}
+
+static int open_counter(struct rma *r)
+{
+    struct fi_cntr_attr attr = {.events = FI_CNTR_EVENTS_COMP};
+    int status = fi_cntr_open(r->side.domain, &attr, &r->written, NULL);
+
+    if (status == 0)
+        status = fi_endpoint(r->side.domain, r->side.info, &r->side.ep, NULL);
+    if (status == 0)
+        status = fi_ep_bind(r->side.ep, &r->side.cq->fid, FI_TRANSMIT | FI_RECV);
+    if (status == 0)
+        status = fi_ep_bind(r->side.ep, &r->written->fid, FI_WRITE);
+    if (status == 0)
+        status = fi_ep_bind(r->side.ep, &r->side.av->fid, 0);
+    if (status == 0)
+        status = fi_enable(r->side.ep);
+    return status != 0 ? side_failed(&r->side, "an endpoint with a counter", status) : 0;
+}
+
+static int open_side(struct rma *r, struct rank *rank)
+{
+    struct fi_info *hints = fi_allocinfo();
+    int status;
+
+    if (hints == NULL)
+        return rank_fail(rank, "no memory for fi_allocinfo()");
+    hints->caps = FI_MSG | FI_RMA;
+    hints->ep_attr->type =
+        strcmp(rank_arg_choice(rank, "type"), "dgram") == 0 ? FI_EP_DGRAM : FI_EP_RDM;
+    status = side_open_hints(&r->side, rank, hints, 2 * r->window + 64);
+    fi_freeinfo(hints);
+    if (status == 0)
+        status = open_counter(r);
+    if (status == 0)
+        status = side_exchange(&r->side);
+    r->slots = calloc(r->window, sizeof(*r->slots));
+    r->step = (r->bytes + 63) & ~(size_t)63;
+    if (status == 0)
+        status = side_memory_open(&r->side, &r->memory, r->offset + r->window * r->step);
+    return status;
+}
+
+static enum call call_arg(const struct rank *rank)
+{
+    static const char *const names[] = {"write", "writedata", "inject", "read"};
+    enum call call = WRITE;
+
+    while (strcmp(names[call], rank_arg_choice(rank, "call")) != 0)
+        call++;
+    return call;
+}
+
+static int run(struct rank *rank)
+{
+    struct rma r = {.call = call_arg(rank),
+                    .bytes = rank_arg_count(rank, "bytes"),
+                    .window = rank_arg_count(rank, "window"),
+                    .iterations = rank_arg_count(rank, "iterations"),
+                    .offset = rank_arg_count(rank, "offset")};
+    int status = open_side(&r, rank), result = 0;
+    uint64_t missing = 0;
+
+    r.peer = side_partner(&r.side);
+    if (status == 0) {
+        fill(&r, r.side.id);
+        status = side_meet(&r.side, NULL, 0) == NULL ? -1 : 0;
+    }
+    if (status == 0 && r.peer != UINT32_MAX) {
+        r.to = side_address(&r.side, r.peer);
+        if (r.to != FI_ADDR_NOTAVAIL)
+            result = run_pair(&r);
+        if (side_leads(&r.side))
+            missing = r.iterations - r.done;
+        else if (r.call == WRITEDATA)
+            missing = r.iterations - r.words;
+    }
+    if (status == 0)
+        status = side_finish(&r.side, missing);
+    if (status == 0 && r.side.clean && r.peer != UINT32_MAX && !side_leads(&r.side) &&
+        r.call != READ)
+        status = check_memory(&r);
+    side_memory_close(&r.memory);
+    if (r.side.ep != NULL)
+        fi_close(&r.side.ep->fid);
+    r.side.ep = NULL;
+    if (r.written != NULL)
+        fi_close(&r.written->fid);
+    side_close(&r.side);
+    free(r.slots);
+    return status != 0 || result < 0;
+}
+
+static const struct workload fi_rma = {
+    .name = "fi_rma",
+    .meaning = "libfabric: pairs of ranks write into each other's memory, or read it",
+    .metrics = "latency (ps, of an operation), bandwidth (B/s)",
+    .args = args,
+    .ranks_min = 2,
+    .main = run,
+};
+WORKLOAD(fi_rma)

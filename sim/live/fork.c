@@ -69,19 +69,24 @@ static void watch_forks(void)
     once_error = -pthread_atfork(before, in_parent, in_child);
 }
 
+int live_expect_forks(void)
+{
+    pthread_once(&once, watch_forks);
+    return once_error;
+}
+
 int live_fork_watch(struct live *live)
 {
+    int error = live_expect_forks();
     uint32_t *page;
 
-    pthread_once(&once, watch_forks);
-    if (once_error != 0)
-        return once_error;
+    if (error != 0)
+        return error;
     page = mmap(NULL, LIVE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED)
         return -errno;
     if (madvise(page, LIVE_PAGE, MADV_WIPEONFORK) != 0) {
-        int error = -errno;
-
+        error = -errno;
         munmap(page, LIVE_PAGE);
         return error;
     }

@@ -139,6 +139,84 @@ static void forks(void)
     lt_end(&lt);
 }
 
+enum { VISITORS = 100 };
+
+static void *fork_often(void *ends)
+{
+    int status;
+    pid_t pid;
+
+    while (!__atomic_load_n((bool *)ends, __ATOMIC_SEQ_CST)) {
+        pid = fork();
+        if (pid == 0)
+            _exit(0);
+        CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+    }
+    return NULL;
+}
+
+/* A short-lived process that writes to rank 0. */
+static void visit(const struct lt *lt, uint64_t number)
+{
+    gni_cdm_handle_t cdm;
+    gni_nic_handle_t nic;
+    gni_cq_handle_t cq;
+    gni_ep_handle_t ep;
+    gni_mem_handle_t handle;
+    gni_post_descriptor_t post, *done;
+    gni_cq_entry_t entry;
+    gni_return_t result;
+    uint32_t pe;
+
+    OK(GNI_CdmCreate(10 + (uint32_t)number, 17, 0x12340000, GNI_CDM_MODE_ERR_NO_KILL, &cdm));
+    OK(GNI_CdmAttach(cdm, 0, &pe, &nic));
+    OK(GNI_CqCreate(nic, 16, 0, GNI_CQ_NOBLOCK, NULL, NULL, &cq));
+    OK(GNI_MemRegister(nic, (uintptr_t)&number, sizeof(number), NULL, GNI_MEM_READWRITE, UINT32_MAX,
+                       &handle));
+    OK(GNI_EpCreate(nic, cq, &ep));
+    OK(GNI_EpBind(ep, lt->peers[0].pe, lt->peers[0].id));
+    post = put_to(lt, 0, 0, sizeof(number));
+    post.cq_mode = GNI_CQMODE_GLOBAL_EVENT;
+    post.local_addr = (uintptr_t)&number;
+    post.local_mem_hndl = handle;
+    OK(GNI_PostFma(ep, &post));
+    while ((result = GNI_CqGetEvent(cq, &entry)) == GNI_RC_NOT_DONE)
+        ;
+    OK(result);
+    OK(GNI_GetCompleted(cq, entry, &done));
+    OK(GNI_CdmDestroy(cdm));
+}
+
+/* Rank 0 forks all the time while processes come and go that it has to do with. */
+static void forks_in_traffic(void)
+{
+    gni_cq_entry_t entry;
+    pthread_t forker;
+    bool ends = false;
+    struct lt lt;
+    int status;
+
+    lt_start(&lt, 4096);
+    if (lt_rank == 0) {
+        CHECK(pthread_create(&forker, NULL, fork_often, &ends) == 0);
+        while (__atomic_load_n((uint64_t *)lt.memory, __ATOMIC_SEQ_CST) < VISITORS)
+            GNI_CqGetEvent(lt.tx, &entry);
+        __atomic_store_n(&ends, true, __ATOMIC_SEQ_CST);
+        pthread_join(forker, NULL);
+    } else {
+        for (uint64_t i = 1; i <= VISITORS; i++) {
+            pid_t pid = fork();
+
+            if (pid == 0) {
+                visit(&lt, i);
+                _exit(0);
+            }
+            CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+        }
+    }
+    lt_end(&lt);
+}
+
 /* ---- threads --------------------------------------------------------------------------------- */
 
 enum { THREADS = 4, PUTS = 3000 };
@@ -373,6 +451,7 @@ int main(void)
 {
     return lt_run("live_process_sleeping", 2, 2, sleeping) |
            lt_run("live_process_forks", 2, 2, forks) |
+           lt_run("live_process_forks_in_traffic", 2, 2, forks_in_traffic) |
            lt_run("live_process_threads", 2, 2, threads) |
            lt_run("live_process_sleepers", 2, 2, sleepers) |
            lt_run("live_process_successor", 3, 2, successor) |

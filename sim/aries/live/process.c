@@ -181,6 +181,7 @@ static bool begin(void)
 
     if (!registered) {
         registered = true;
+        live_expect_forks();
         pthread_atfork(before_fork, after_fork_parent, after_fork_child);
     }
     if (lnic_backend.abandoned != NULL) {

@@ -89,6 +89,13 @@ int live_join(const struct live_options *options, struct live **live, char *why)
  */
 void live_leave(struct live *live);
 
+/*
+ * Registers what has to be done around forks (pthread_atfork), once; live_join does it, too. For
+ * who holds a lock of his own over calls of this library, and takes it in a handler before forks:
+ * fork() takes locks in the reverse order of the registrations, so this comes first.
+ */
+int live_expect_forks(void);
+
 /* True in a process that was forked (by any means) after live_join: the membership is its parent's;
  * call live_leave and join anew. One load. Any thread. */
 bool live_forked(const struct live *live);

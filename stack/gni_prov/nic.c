@@ -211,6 +211,7 @@ static void stop_helper(struct gnip_nic *nic)
     if (nic->helper == NULL)
         return;
     __atomic_store_n(&nic->stop, true, __ATOMIC_SEQ_CST);
+    port_thread_wake(nic->helper);
     wake_helper(nic);
     port_thread_join(nic->helper);
     nic->helper = NULL;

@@ -11,6 +11,8 @@
 #define VCS_AT_ONCE 64u
 #define GRACE_NS 50000u /* after the last event, until the helper sleeps again */
 #define RETRY_NS 1000000u /* when it cannot wait for lack of resources */
+#define POLLED 8 /* so many looks of others meanwhile, and it leaves the work to them for a while */
+#define STAND_BACK_NS 1000000u
 #define DOZE_FIRST_MS 1u /* it looks again after so long, then after twice as long, ... */
 #define DOZE_LAST_MS 16384u
 
@@ -287,6 +289,9 @@ uint32_t gnip_nic_progress(struct gnip_nic *nic, uint32_t *polls)
     done = all_completions(nic, polls);
     done += arrivals(nic);
     ++*polls;
+    if (nic->helper != NULL)
+        __atomic_store_n(&nic->looks, __atomic_load_n(&nic->looks, __ATOMIC_RELAXED) + 1,
+                         __ATOMIC_RELAXED);
     return done + run_ready(nic);
 }
 
@@ -313,17 +318,22 @@ static bool stopping(const struct gnip_nic *nic)
     return __atomic_load_n(&nic->stop, __ATOMIC_SEQ_CST);
 }
 
-/* Until nothing has happened for a while: a doorbell may overtake the message that it announces. */
-static void work(struct gnip_nic *nic)
+/*
+ * Until nothing has happened for a while: a doorbell may overtake the message that it announces.
+ * False: not even that is worth while, as it shares a CPU with an application that polls and takes
+ * by itself what comes.
+ */
+static bool work(struct gnip_nic *nic)
 {
+    uint32_t polls, began = __atomic_load_n(&nic->looks, __ATOMIC_RELAXED), own = 0;
+    bool active = false, wanted = true, rung;
     struct port_timer timer;
-    bool active = false, rung;
-    uint32_t polls;
 
     port_timer_start(&timer, GRACE_NS);
-    while (!stopping(nic)) {
+    while (wanted && !stopping(nic)) {
         polls = 0;
         rung = take_doorbells(nic);
+        own++;
         if (gnip_nic_progress(nic, &polls) != 0 || rung) {
             active = true;
         } else if (!port_timer_rang(&timer)) {
@@ -335,7 +345,20 @@ static void work(struct gnip_nic *nic)
         } else {
             break;
         }
+        wanted = !port_timer_crowded(&timer) ||
+                 (int32_t)(__atomic_load_n(&nic->looks, __ATOMIC_RELAXED) - began - own) < POLLED;
     }
+    port_timer_stop(&timer);
+    return wanted;
+}
+
+/* Whoever needs the thread at once wakes it. */
+static void stand_back(void)
+{
+    struct port_timer timer;
+
+    port_timer_start(&timer, STAND_BACK_NS);
+    port_idle(&timer, false);
     port_timer_stop(&timer);
 }
 
@@ -374,7 +397,7 @@ void gnip_nic_helper(void *argument)
         milliseconds = rc == GNI_RC_TIMEOUT ? 2 * milliseconds : DOZE_FIRST_MS;
         if (rc == GNI_RC_TIMEOUT)
             look_at_all(nic);
-        if (!stopping(nic))
-            work(nic);
+        if (!stopping(nic) && !work(nic))
+            stand_back();
     }
 }

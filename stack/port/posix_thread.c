@@ -156,6 +156,8 @@ void port_thread_wake(struct port_thread *thread)
 struct timer {
     uint64_t deadline; /* UINT64_MAX: none */
     uint32_t turns; /* of fruitless polls */
+    uint64_t turned; /* the last one ended; 0: there was none */
+    bool crowded; /* a turn, or a yield, took as long as when another thread runs meanwhile */
 };
 _Static_assert(sizeof(struct timer) <= sizeof(struct port_timer), "room for a timer");
 
@@ -203,7 +205,7 @@ static void nap(uint64_t deadline)
  * What a poll finds comes soon or late: a short wait must not cost a switch, a long one must leave
  * the CPU to others.
  */
-enum { SPINS = 100, YIELDS = 100, NAP_NS = 20000, GLANCE_NS = 1000 };
+enum { SPINS = 100, YIELDS = 100, NAP_NS = 20000, GLANCE_NS = 1000, CROWDED_NS = 4000 };
 
 void port_glance(void)
 {
@@ -217,12 +219,15 @@ void port_found(void)
 void port_idle(struct port_timer *timer, bool polled)
 {
     struct timer *mine = (struct timer *)timer->opaque;
-    uint64_t soon;
+    uint64_t now;
 
     if (!polled) {
         nap(mine->deadline);
         return;
     }
+    now = port_now();
+    mine->crowded |= mine->turned != 0 && now - mine->turned > CROWDED_NS;
+    mine->turned = now;
     mine->turns++;
     if (mine->turns <= SPINS)
         return;
@@ -230,8 +235,13 @@ void port_idle(struct port_timer *timer, bool polled)
         sched_yield();
         return;
     }
-    soon = port_now() + NAP_NS;
-    nap(soon < mine->deadline ? soon : mine->deadline);
+    nap(now + NAP_NS < mine->deadline ? now + NAP_NS : mine->deadline);
+    mine->turned = 0;
+}
+
+bool port_timer_crowded(const struct port_timer *timer)
+{
+    return native(timer)->crowded;
 }
 
 void port_spend(enum port_cost cost, uint64_t amount)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """What processes are started with: number, arguments, environment, descriptors, input."""
 
+import os
 import subprocess
 
 import jacquard
@@ -45,6 +46,15 @@ def test_pmi2_93_nothing_of_an_outer_launcher():
     names = {line.split("=")[0]: line.split("=", 1)[1] for line in output("-n", 1, "env", env=environment(**outer))}
     assert not {"PMI_VERSION", "PMI_ID", "PMI_PORT", "PMIX_RANK", "HYDI_CONTROL_FD", "FLUX_JOB_ID", "PMI_SPAWNED"} & set(names)
     assert names["MPI_LOCALNRANKS"] == "1" and names["PMI_SIZE"] == "1" and names["PMI_FD"] == "3"
+
+
+def test_ranks_of_open_mpi_yield_where_processors_are_fewer():
+    def value(ranks, *options):
+        return set(output(*options, "-n", ranks, "sh", "-c", "echo $OMPI_MCA_mpi_yield_when_idle"))
+
+    many = len(os.sched_getaffinity(0)) + 1
+    assert value(many, "-ompi") == {"1"} and value(many) == value(1, "-ompi") == {""}
+    assert value(many, "-ompi", "-genv", "OMPI_MCA_mpi_yield_when_idle", "0") == {"0"}
 
 
 def test_pmi2_100_input_goes_to_rank_0():

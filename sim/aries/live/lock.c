@@ -18,6 +18,7 @@
 #define NAP_NS 200000u /* after which who waits for the lock looks again by itself */
 
 #define PATIENCE_TICKS 60000u /* some 20 us */
+#define PATIENCE_LOOKS 4u /* and so many looks: the thread that polls may not have had the CPU */
 #define LOOK_EVERY 16u
 
 struct lnic_lock lnic_lock;
@@ -95,9 +96,13 @@ static void look_for_wakes(bool at_once)
             continue;
         }
         now = live_ticks();
-        if (sleeper->since == 0)
+        if (sleeper->since == 0) {
             sleeper->since = now;
-        if ((!at_once && now - sleeper->since <= PATIENCE_TICKS) || !remember(sleeper))
+            sleeper->looks = 0;
+        }
+        if ((!at_once && (++sleeper->looks <= PATIENCE_LOOKS ||
+                          now - sleeper->since <= PATIENCE_TICKS)) ||
+            !remember(sleeper))
             lnic_lock.pending = true;
     }
 }
@@ -187,7 +192,7 @@ static void cancelled(void *arg)
 __attribute__((no_sanitize_address)) bool lnic_sleep(const struct sim_wait *wait,
                                                      uint64_t deadline_ns, struct live *listens)
 {
-    struct sleep sleep = {{lnic_lock.sleepers, wait, listens, 0, 0}, lnic_lock.depth};
+    struct sleep sleep = {{lnic_lock.sleepers, wait, listens, 0, 0, 0}, lnic_lock.depth};
     bool undisturbed;
     int state, type;
 

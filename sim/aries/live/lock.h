@@ -17,6 +17,7 @@ struct lnic_sleeper { /* on the stack of a thread that waits for a change */
     const struct sim_wait *wait;
     struct live *listens; /* at this process's doorbell; NULL: others do, and wake it */
     uint64_t since; /* ticks: so long there has been something for it; 0: there is nothing */
+    uint32_t looks; /* that found so since then */
     uint32_t woken; /* futex; 1: it will look as soon as it gets a CPU */
 };
 

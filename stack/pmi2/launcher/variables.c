@@ -68,6 +68,15 @@ static gboolean is_set_by(const GPtrArray *common, const char *variable)
     return FALSE;
 }
 
+#define YIELD "OMPI_MCA_mpi_yield_when_idle"
+
+/* Its own launcher lets ranks that wait yield where there are more of them than processors. */
+static gboolean is_to_yield(const struct launch *launch, uint32_t here, char **environment)
+{
+    return launch->open_mpi && here > g_get_num_processors() &&
+           g_environ_getenv(environment, YIELD) == NULL;
+}
+
 void variables_init(struct variables *variables, const struct launch *launch,
                     const struct pmi2_job_info *info, uint32_t node, uint32_t local_count,
                     const char *host, const char *port)
@@ -82,11 +91,14 @@ void variables_init(struct variables *variables, const struct launch *launch,
     for (p = 0; p < variables->programs; p++) {
         const struct program *program = g_ptr_array_index(launch->programs, p);
         GPtrArray *all = g_ptr_array_new();
+        static char yield[] = YIELD "=1";
         char **variable;
 
         for (variable = program->environment; *variable != NULL; variable++)
             if (!is_set_by(variables->common, *variable))
                 g_ptr_array_add(all, *variable);
+        if (is_to_yield(launch, launch->fabric ? info->size : local_count, program->environment))
+            g_ptr_array_add(all, yield);
         for (i = 0; i < variables->common->len; i++)
             g_ptr_array_add(all, g_ptr_array_index(variables->common, i));
         variables->of_program[p] = all;

@@ -83,6 +83,8 @@ void port_timer_stop(struct port_timer *timer); /* always, before the timer's me
  * who then calls port_thread_wake(). Returns at once or later.
  */
 void port_idle(struct port_timer *timer, bool polled);
+/* In one of those turns another thread had the CPU. Never where threads do not share CPUs. */
+bool port_timer_crowded(const struct port_timer *timer);
 /*
  * A look at memory that found nothing, in a loop without polls: returns soon. Who brings something
  * calls port_thread_wake().

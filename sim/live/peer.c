@@ -196,19 +196,23 @@ struct live_peer *live_peer(struct live *live, uint32_t slot, uint32_t generatio
     return peer != NULL ? &peer->to : NULL;
 }
 
-/* From now on nothing can be sent to it; what it had published is still executed. */
+/* From now on nothing can be sent to it; what it had published is still executed, and what it said
+ * last of what it has executed still counts. */
 void live_peer_lost(struct live *live, struct peer *peer)
 {
     unsigned channel;
 
     if (peer->to.gone)
         return;
+    for (channel = 0; channel < LIVE_CHANNELS; channel++)
+        live_hear(peer, channel);
     peer->to.gone = true;
     live->dying = true;
     live->ended[peer->to.slot] = peer->to.generation;
     for (channel = 0; channel < LIVE_CHANNELS; channel++) {
         peer->in[channel].end = peer->in[channel].position + LIVE_RING_SLOTS;
         peer->last_sent[channel] = peer->out[channel].tail;
+        peer->last_told[channel] = peer->out[channel].told;
         peer->last_executed[channel] = peer->out[channel].executed;
     }
 }

@@ -158,19 +158,23 @@ uint64_t live_sent(const struct live_peer *to, enum live_channel channel)
     return to->gone ? peer->last_sent[channel] : peer->out[channel].tail;
 }
 
+/* Replies that were published before the word moved are visible by now; they come first. */
+static uint64_t executed_by(struct peer *peer, unsigned channel, uint64_t told, uint64_t *executed)
+{
+    if (told != *executed && (channel == LIVE_REPLY || !live_ring_ready(&peer->in[LIVE_REPLY])))
+        *executed = told;
+    return *executed;
+}
+
 uint64_t live_executed(struct live_peer *to, enum live_channel channel)
 {
     struct peer *peer = peer_of(to);
     struct ring_out *out = &peer->out[channel];
 
     if (__builtin_expect(to->gone, 0))
-        return peer->last_executed[channel];
+        return executed_by(peer, channel, peer->last_told[channel], &peer->last_executed[channel]);
     if (out->executed == out->tail)
         return out->executed;
     live_hear(peer, channel);
-    /* Replies that were published before it moved are visible by now; they come first. */
-    if (out->told != out->executed &&
-        (channel == LIVE_REPLY || !live_ring_ready(&peer->in[LIVE_REPLY])))
-        out->executed = out->told;
-    return out->executed;
+    return executed_by(peer, channel, out->told, &out->executed);
 }

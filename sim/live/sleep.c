@@ -245,15 +245,6 @@ static void *help(void *arg)
     }
 }
 
-/* Also when others sleep: they and the helper have gone by what it wished then. */
-void live_helper_rouse(struct live *live)
-{
-    if (!live->helper_untimed)
-        return;
-    live->bell_used = true;
-    rouse_helper(live);
-}
-
 int live_helper_start(struct live *live, const struct live_helper *helper)
 {
     pthread_attr_t attr;

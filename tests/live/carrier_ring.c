@@ -251,6 +251,47 @@ static void a_full_ring_says_so(void **state)
     fabric_is_over();
 }
 
+static int take_until_stopped(void *arg)
+{
+    struct live *live = join_fabric();
+    struct live_record record = {.kind = DATA};
+
+    while (record.kind != STOP) {
+        if (!live_next(live, &record)) {
+            sched_yield();
+            continue;
+        }
+        live_release(live);
+    }
+    live_leave(live);
+    return 0;
+}
+
+/* Whoever looks again only after the peer has ended learns all the same how far it had come. */
+static void what_was_executed_before_the_end_counts(void **state)
+{
+    struct live *live;
+    struct live_peer *peer;
+    struct live_record record;
+    pid_t child;
+    unsigned i;
+
+    fresh_fabric();
+    live = join_fabric();
+    child = run(take_until_stopped, NULL);
+    peer = peer_of_pid(live, child);
+    for (i = 0; i < 10; i++) {
+        reserve(peer, LIVE_REQUEST, 8);
+        live_publish(peer, LIVE_REQUEST, i < 9 ? DATA : STOP, 8);
+    }
+    ended_well(child);
+    while (!peer->gone)
+        assert_false(live_next(live, &record));
+    assert_int_equal(live_executed(peer, LIVE_REQUEST), live_sent(peer, LIVE_REQUEST));
+    live_leave(live);
+    fabric_is_over();
+}
+
 /* ---- answers --------------------------------------------------------------------------------- */
 
 struct getter {
@@ -521,6 +562,7 @@ int main(void)
         cmocka_unit_test(records_of_all_sizes_arrive_in_order),
         cmocka_unit_test(payload_is_never_taken_for_a_record),
         cmocka_unit_test(a_full_ring_says_so),
+        cmocka_unit_test(what_was_executed_before_the_end_counts),
         cmocka_unit_test(both_ask_until_everything_is_full_and_go_on),
         cmocka_unit_test(records_to_oneself),
         cmocka_unit_test(everybody_to_everybody),

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """pmrun --fabric, sim-run --live and jacquard: fabrics come up, say what processes need, show what they do, and go."""
 
+import contextlib
 import os
 import re
 import signal
@@ -188,8 +189,34 @@ def shown(*arguments):
     return done.stdout.splitlines()
 
 
+@contextlib.contextmanager
+def hanging(tmp_path, source, *options):
+    """A program that says "hangs" and then computes for ever, on node 5 of a fabric at tmp_path/here: the process and the fabric."""
+    (tmp_path / "hang.c").write_text(source)
+    subprocess.run(["gcc", "-O1", tmp_path / "hang.c", "-o", tmp_path / "hang", *options], check=True)
+    with fabric("--socket", tmp_path / "here") as running:
+        job = subprocess.Popen([tmp_path / "hang"], env=environment(**running.exports, JACQUARD_NODE="5"), text=True,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        try:
+            assert job.stdout.readline() == "hangs\n"
+            yield job, running
+        finally:
+            job.kill()
+            job.wait()
+
+
+def shown_until(tmp_path, wanted):
+    """What `top` says as soon as one of its lines is like this."""
+    for _ in range(100):
+        rows = shown("--all", tmp_path / "here")
+        if any(re.search(wanted, row) for row in rows):
+            break
+        time.sleep(0.1)
+    return rows
+
+
 def test_top_shows_a_process_that_hangs(tmp_path):
-    (tmp_path / "hang.c").write_text(r"""
+    source = r"""
         #include <gni_pub.h>
         #include <stdio.h>
         #include <stdlib.h>
@@ -224,25 +251,14 @@ def test_top_shows_a_process_that_hangs(tmp_path):
             for (;;)
                 __asm__ volatile("");
         }
-    """)
+    """
     include = jacquard.ROOT / "sim/aries/include"
-    subprocess.run(["gcc", "-O1", f"-I{include}", "-DCRAY_CONFIG_GHAL_ARIES", tmp_path / "hang.c", "-o", tmp_path / "hang", f"-L{BUILD}/lib", "-lugni"],
-                   check=True)
-    with fabric("--socket", tmp_path / "here") as running:
-        job = subprocess.Popen([tmp_path / "hang"], env=environment(**running.exports, JACQUARD_NODE="5"), text=True,
-                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
-        try:
-            assert job.stdout.readline() == "hangs\n"
-            for _ in range(100):
-                rows = shown("--all", tmp_path / "here")
-                if any(re.search(r"CQ \d+ +3 of 511 entries", row) for row in rows):
-                    break
-                time.sleep(0.1)
-            assert " 1 processes" in rows[0]
-            assert re.match(rf"hang +nid00005 +{job.pid} +1 +1 +192 +- +- +3/511 +- +0 ", rows[2]), rows
-        finally:
-            job.kill()
-            job.wait()
+    with hanging(tmp_path, source, f"-I{include}", "-DCRAY_CONFIG_GHAL_ARIES", f"-L{BUILD}/lib", "-lugni") as (job, running):
+        rows = shown_until(tmp_path, r"CQ \d+ +3 of 511 entries")
+        assert " 1 processes" in rows[0]
+        assert re.match(rf"hang +nid00005 +{job.pid} +1 +1 +192 +- +- +3/511 +- +0 ", rows[2]), rows
+        job.kill()
+        job.wait()
         running.end()
     assert re.search(r"nid00005 +1 +3 +192 +0 +0\n", running.report), running.report  # although it was killed
 
@@ -288,24 +304,12 @@ def test_top_shows_connections_of_a_process_that_hangs(tmp_path):
             for (;;)
                 __asm__ volatile("");
         }
-    """)
-    subprocess.run(["gcc", "-O1", tmp_path / "hang.c", "-o", tmp_path / "hang", "-lfabric"], check=True)
-    with fabric("--socket", tmp_path / "here") as running:
-        job = subprocess.Popen([tmp_path / "hang"], env=environment(**running.exports, JACQUARD_NODE="5"), text=True,
-                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
-        try:
-            assert job.stdout.readline() == "hangs\n"
-            for _ in range(100):
-                rows = shown("--all", tmp_path / "here")
-                if any("VC to nid00007" in row for row in rows):
-                    break
-                time.sleep(0.1)
-            assert rows[1].endswith("  VCs") and re.search(r"s  1 connecting\+1$", rows[2]), rows
-            assert any(re.fullmatch(r" +VC to nid00007 instance 77: connecting for \d+\.\d s", row) for row in rows), rows
-            assert any(re.fullmatch(r" +VC to nid00005 instance \d+: connected for \d+\.\d s", row) for row in rows), rows
-        finally:
-            job.kill()
-            job.wait()
+    """
+    with hanging(tmp_path, source, "-lfabric"):
+        rows = shown_until(tmp_path, "VC to nid00007")
+        assert rows[1].endswith("  VCs") and re.search(r"s  1 connecting\+1$", rows[2]), rows
+        assert any(re.fullmatch(r" +VC to nid00007 instance 77: connecting for \d+\.\d s", row) for row in rows), rows
+        assert any(re.fullmatch(r" +VC to nid00005 instance \d+: connected for \d+\.\d s", row) for row in rows), rows
 
 
 @pytest.mark.parametrize("arguments, word", [

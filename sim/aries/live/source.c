@@ -975,8 +975,7 @@ void lnic_result(struct lnic_link *link, const struct live_record *record)
     txn_end(txn, result.status & 0x3f, result.info & 3, result.overrun != 0);
 }
 
-/* False: nothing is under way any more. */
-static bool link_settle(struct lnic_link *link)
+static void settle_executed(struct lnic_link *link)
 {
     uint64_t executed = live_executed(link->peer, LIVE_REQUEST);
 
@@ -994,6 +993,12 @@ static bool link_settle(struct lnic_link *link)
         else
             txn_end(txn, 0, ARIES_CQ_CPLTN_SREQ, false);
     }
+}
+
+/* False: nothing is under way any more. */
+static bool link_settle(struct lnic_link *link)
+{
+    settle_executed(link);
     if (sim_unlikely(link->waiting != NULL))
         send_waiting(link);
     return link->txn_first != link->txn_next || link->waiting != NULL;
@@ -1050,6 +1055,7 @@ void lnic_link_gone(struct lnic_link *link)
     struct lnic_op *op;
 
     link->gone = true;
+    settle_executed(link); /* before its end */
     lnic_msgq_gone(link);
     while (link->txn_first != link->txn_next) {
         struct lnic_txn *txn = txn_at(link, link->txn_first++);

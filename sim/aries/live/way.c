@@ -261,7 +261,7 @@ static void schedule(struct sim_event *event, void (*fire)(struct sim_event *eve
 {
     event->fire = fire;
     sim_event_schedule(event, at);
-    live_helper_rouse(lnic_backend.live);
+    live_look_soon(lnic_backend.live);
 }
 
 /* ---- transactions ---------------------------------------------------------------------------- */

@@ -240,8 +240,9 @@ bool live_sleep_begin(struct live *live);
 bool live_sleep(struct live *live, uint64_t deadline_ns);
 void live_sleep_end(struct live *live);
 
-/* With the lock, by a thread that began or changed something while others sleep, and may not look
- * again: the helper makes progress within about a millisecond, and dozes off anew. */
+/* With the lock, by a thread that may not look again, after it began or changed something while
+ * others sleep, or something for which the helper's `progress` would now wish for an earlier time
+ * than it said: the helper makes progress within about a millisecond, and dozes off anew. */
 void live_look_soon(struct live *live);
 
 /* Wakes the sleeping threads of this process; the next live_sleep returns at once if there are
@@ -262,8 +263,6 @@ struct live_helper {
     void *arg;
 };
 int live_helper_start(struct live *live, const struct live_helper *helper);
-/* `progress` would now wish for an earlier time than it said. With the lock. */
-void live_helper_rouse(struct live *live);
 /* Without the lock. Waits for the thread's end. Not needed in a forked child. */
 void live_helper_stop(struct live *live);
 

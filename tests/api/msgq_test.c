@@ -236,7 +236,8 @@ static void all_to_all_main(struct rank *rank)
                 GNI_MsgqProgress(me.queue, 0);
                 collect(&me);
             }
-            assert_true(me.eps[peer] == NULL || rc == GNI_RC_SUCCESS);
+            if (me.eps[peer] != NULL)
+                assert_rc(rc, GNI_RC_SUCCESS);
         }
     }
     settle(&me, ROUNDS * remote);

@@ -421,6 +421,37 @@ static void successor(void)
     lt_barrier();
 }
 
+/* Rank 1 sends and ends before rank 0, which did not know it, has looked: it arrives all the same. */
+static void last_words(void)
+{
+    uint64_t word = 4711;
+    gni_post_descriptor_t post;
+    gni_cq_entry_t entry;
+    double until;
+    struct lt lt;
+
+    lt_start(&lt, 4096);
+    if (lt_rank == 1) {
+        kill(lt_shared->pids[0], SIGSTOP);
+        memcpy(lt.memory, &word, sizeof(word));
+        post = put_to(&lt, 0, 0, sizeof(word));
+        OK(GNI_PostFma(lt.eps[0], &post));
+        if (fork() == 0) {
+            usleep(300000);
+            kill(lt_shared->pids[0], SIGCONT);
+            _exit(0);
+        }
+        _exit(0);
+    }
+    until = lt_seconds() + 20;
+    while (__atomic_load_n((uint64_t *)lt.memory, __ATOMIC_SEQ_CST) != word) {
+        GNI_CqGetEvent(lt.tx, &entry);
+        CHECK(lt_seconds() < until);
+    }
+    OK(GNI_CdmDestroy(lt.cdm));
+    free(lt.mailboxes);
+}
+
 /* Who waits for a datagram of a peer that took the offer and died hears of it. */
 static void datagram_of_the_dead(void)
 {
@@ -455,5 +486,6 @@ int main(void)
            lt_run("live_process_threads", 2, 2, threads) |
            lt_run("live_process_sleepers", 2, 2, sleepers) |
            lt_run("live_process_successor", 3, 2, successor) |
+           lt_run("live_process_last_words", 2, 2, last_words) |
            lt_run("live_process_datagram_of_the_dead", 2, 2, datagram_of_the_dead);
 }

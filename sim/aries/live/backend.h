@@ -265,7 +265,8 @@ void lnic_trace_arrival(const struct lnic_link *link, const struct live_record *
 void lnic_settle(void); /* what has been executed, what can be sent now */
 void lnic_result(struct lnic_link *link, const struct live_record *record);
 void lnic_link_gone(struct lnic_link *link);
-struct lnic_link *lnic_link_of(uint32_t slot, uint32_t generation);
+struct lnic_link *lnic_link_to(struct live_peer *peer); /* also to one that is gone */
+struct lnic_link *lnic_link_of(uint32_t slot, uint32_t generation); /* NULL: it is gone */
 void lnic_datagram_send(struct datagram_message *message, uint32_t bytes);
 struct lnic_link *lnic_owner(const struct live_key *key); /* of a name; NULL: nobody */
 /* A record with a body of so many bytes; `done` as that of a work. False: no room. */

@@ -209,23 +209,14 @@ static uint64_t flow_between(const struct live_peer *from, const struct live_pee
                    ((uint64_t)to->slot << 32 | to->generation));
 }
 
-struct lnic_link *lnic_link_of(uint32_t slot, uint32_t generation)
+struct lnic_link *lnic_link_to(struct live_peer *peer)
 {
-    struct live_peer *peer = NULL;
-    struct lnic_link *link;
-    int error = -ETIMEDOUT;
-    unsigned tries;
+    struct lnic_link *link = peer->user;
 
-    /* Where everybody wants the CPU the daemon may be slow. */
-    for (tries = 0; peer == NULL && error == -ETIMEDOUT && tries < ASK_TRIES; tries++)
-        peer = live_peer(lnic_backend.live, slot, generation, &error);
-    if (peer == NULL)
-        return NULL;
     if (peer->self) {
         self_link.life = lnic_life(peer->slot, peer->generation);
         return &self_link;
     }
-    link = peer->user;
     if (link == NULL) {
         link = peer->user = g_new0(struct lnic_link, 1);
         link->peer = peer;
@@ -238,6 +229,18 @@ struct lnic_link *lnic_link_of(uint32_t slot, uint32_t generation)
         lnic_backend.links = link;
     }
     return link;
+}
+
+struct lnic_link *lnic_link_of(uint32_t slot, uint32_t generation)
+{
+    struct live_peer *peer = NULL;
+    int error = -ETIMEDOUT;
+    unsigned tries;
+
+    /* Where everybody wants the CPU the daemon may be slow. */
+    for (tries = 0; peer == NULL && error == -ETIMEDOUT && tries < ASK_TRIES; tries++)
+        peer = live_peer(lnic_backend.live, slot, generation, &error);
+    return peer != NULL ? lnic_link_to(peer) : NULL;
 }
 
 struct lnic_link *lnic_owner(const struct live_key *key)

@@ -34,17 +34,15 @@ static bool receive(void)
         struct lnic_link *link = record.from->user;
 
         if (sim_unlikely(link == NULL))
-            link = lnic_link_of(record.from->slot, record.from->generation);
-        if (sim_likely(link != NULL)) {
-            if (record.channel == LIVE_REPLY) {
-                lnic_result(link, &record);
-            } else if (sim_unlikely(!lnic_execute(link, &record))) {
-                live_set_aside(lnic_backend.live);
-                count++;
-                continue;
-            } else if (sim_unlikely(trace_on)) {
-                lnic_trace_arrival(link, &record);
-            }
+            link = lnic_link_to(record.from); /* which may have ended already */
+        if (record.channel == LIVE_REPLY) {
+            lnic_result(link, &record);
+        } else if (sim_unlikely(!lnic_execute(link, &record))) {
+            live_set_aside(lnic_backend.live);
+            count++;
+            continue;
+        } else if (sim_unlikely(trace_on)) {
+            lnic_trace_arrival(link, &record);
         }
         live_release(lnic_backend.live);
         count++;

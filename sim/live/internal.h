@@ -61,8 +61,8 @@ struct peer {
     void *mapping;
     size_t mapping_bytes;
     struct peer *next; /* in live->peers */
-    uint64_t last_sent[LIVE_CHANNELS], last_told[LIVE_CHANNELS]; /* of a peer that is gone: by its */
-    uint64_t last_executed[LIVE_CHANNELS]; /* own account, and what has been made of that */
+    /* Of a peer that is gone; what it said last that it had executed, and what was made of that: */
+    uint64_t last_sent[LIVE_CHANNELS], last_told[LIVE_CHANNELS], last_executed[LIVE_CHANNELS];
     bool listed; /* in live->rings; the own ones once they are used */
     bool gone_told; /* the caller was told, its rings are closed */
 };

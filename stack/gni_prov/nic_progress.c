@@ -11,7 +11,7 @@
 #define VCS_AT_ONCE 64u
 #define GRACE_NS 50000u /* after the last event, until the helper sleeps again */
 #define RETRY_NS 1000000u /* when it cannot wait for lack of resources */
-#define POLLED 8 /* so many looks of others meanwhile, and it leaves the work to them for a while */
+#define POLLED 8 /* so many looks of others meanwhile, and it leaves the work to them */
 #define STAND_BACK_NS 1000000u
 #define DOZE_FIRST_MS 1u /* it looks again after so long, then after twice as long, ... */
 #define DOZE_LAST_MS 16384u

@@ -421,7 +421,7 @@ static void successor(void)
     lt_barrier();
 }
 
-/* Rank 1 sends and ends before rank 0, which did not know it, has looked: it arrives all the same. */
+/* Rank 1 sends and ends before rank 0, which did not know it, has looked: that arrives. */
 static void last_words(void)
 {
     uint64_t word = 4711;

@@ -265,7 +265,7 @@ def test_top_shows_a_process_that_hangs(tmp_path):
 
 def test_top_shows_connections_of_a_process_that_hangs(tmp_path):
     """libfabric over gni: one connection to itself, and one to a node where nobody is; then the program computes for ever."""
-    (tmp_path / "hang.c").write_text(r"""
+    source = r"""
         #include <rdma/fabric.h>
         #include <rdma/fi_cm.h>
         #include <rdma/fi_domain.h>

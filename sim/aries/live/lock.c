@@ -100,8 +100,8 @@ static void look_for_wakes(bool at_once)
             sleeper->since = now;
             sleeper->looks = 0;
         }
-        if ((!at_once && (++sleeper->looks <= PATIENCE_LOOKS ||
-                          now - sleeper->since <= PATIENCE_TICKS)) ||
+        if ((!at_once &&
+             (++sleeper->looks <= PATIENCE_LOOKS || now - sleeper->since <= PATIENCE_TICKS)) ||
             !remember(sleeper))
             lnic_lock.pending = true;
     }

@@ -35,6 +35,7 @@ static void read_ring(const uint8_t *bytes, size_t length)
     uint8_t *slots = aligned_alloc(LIVE_LINE, RING_BYTES);
     struct live *live = aligned_alloc(LIVE_LINE, (sizeof(*live) + 63) / 64 * 64);
     struct board_head head = {.magic = 0};
+    struct board_heads heads;
     struct ring_out out[LIVE_CHANNELS];
     struct ring_in *rings[LIVE_CHANNELS];
     struct peer peer, self;
@@ -49,6 +50,7 @@ static void read_ring(const uint8_t *bytes, size_t length)
     memset(&peer, 0, sizeof(peer));
     memset(&self, 0, sizeof(self));
     memset(out, 0, sizeof(out));
+    memset(&heads, 0, sizeof(heads));
     self.to.generation = 1;
     live->self = &self;
     live->head = &head;
@@ -62,6 +64,7 @@ static void read_ring(const uint8_t *bytes, size_t length)
     live->facts.processes_max = 1;
     peer.live = live;
     peer.head = &head;
+    peer.heads = &heads;
     peer.out = out;
     peer.listed = true;
     for (i = 0; i < LIVE_CHANNELS; i++) {

@@ -15,6 +15,16 @@ void live_ring_bell(const struct peer *peer)
     errno = before;
 }
 
+bool live_looks(const struct live_peer *to)
+{
+    const struct peer *peer = peer_of(to);
+    uint64_t stale = peer->live->stale_ticks;
+    uint64_t looked = atomic_load_explicit(&peer->head->looked, memory_order_relaxed);
+
+    return !to->gone && live_ticks() - looked + stale <= 2 * stale &&
+           !(atomic_load_explicit(&peer->head->doze, memory_order_relaxed) & DOZE_ASLEEP);
+}
+
 /* Rings once if the peer has not looked for a while. */
 void live_check_stamp(struct peer *peer, uint64_t now)
 {

@@ -10,6 +10,7 @@
  *   wait.c     looking for what others brought, sleeping, the helper thread
  *   source.c   submit, requests on their way, completion
  *   bulk.c     transfers that the initiator moves itself; the table of registrations on the board
+ *   share.c    the same together with the target
  *   target.c   execution of requests, of other processes and of the own one
  *   kernel.c   messages between the kernels (datagrams)
  *   watch.c    figures on the board, for people
@@ -43,6 +44,7 @@ enum lnic_kind { /* of a record */
                  LNIC_CE_JOIN, /* struct lnic_request, struct lnic_ce */
                  LNIC_CE_RESULT, /* the same */
                  LNIC_MSGQ, /* struct lnic_request, struct lnic_msgq */
+                 LNIC_SHARE, /* struct lnic_request, struct lnic_share_call */
                  LNIC_RESULT, /* reply: struct lnic_result, data */
 };
 
@@ -51,7 +53,7 @@ enum {
     LNIC_OPTIONAL = 2, /* a region without a queue is no error */
     LNIC_FLAGGED = 4, /* a flag is to be written behind the data */
     LNIC_VMDH = 8,
-    LNIC_WAS_READ = 16, /* LANDED: the memory was read */
+    LNIC_WAS_READ = 16, /* LANDED, SHARE: the memory was (is) read */
 };
 
 struct lnic_request {
@@ -107,6 +109,11 @@ struct lnic_msgq {
     struct msgq_remote remote[MSGQ_LANES_MAX];
 };
 
+struct lnic_share_call { /* to help with a transfer: see share.c */
+    uint64_t address; /* in the initiator */
+    uint32_t number, reserved;
+};
+
 struct lnic_result {
     uint32_t number; /* as in the request */
     uint8_t status, info, overrun, reserved;
@@ -129,7 +136,21 @@ struct lnic_mdd {
 _Static_assert(sizeof(struct lnic_mdd) == 64, "a line each");
 
 #define LNIC_MDDS 4096u
-#define LNIC_BOARD_BYTES (LNIC_MDDS * sizeof(struct lnic_mdd) + 4096u) /* and struct watch */
+
+/* ---- transfers of two processes -------------------------------------------------------------- */
+
+struct lnic_share {
+    _Alignas(64) uint64_t open; /* number of the own transfer that its target may help with; or 0 */
+    uint64_t front; /* up to here the initiator has taken it */
+    /* As the target: of which transfer, by slot << 48 | generation << 32 | number. */
+    _Alignas(64) uint64_t helping; /* which it may be copying now; or 0 */
+    uint64_t back; /* from here on it has taken that */
+    uint64_t helped, from; /* which it was at last, and from where on that is copied */
+};
+
+/* The board: registrations, struct watch, struct lnic_share. */
+#define LNIC_SHARE_AT (LNIC_MDDS * sizeof(struct lnic_mdd) + 4096u)
+#define LNIC_BOARD_BYTES (LNIC_SHARE_AT + sizeof(struct lnic_share))
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
@@ -162,6 +183,7 @@ struct lnic_op {
     uint8_t status, info;
     bool overrun;
     bool copied; /* the bytes are there: what follows is to be sent */
+    bool uncopied; /* they could not be copied: records bring them */
     bool captured; /* `data` holds what is to be sent */
     struct datagram_message *message; /* LNIC_DATAGRAM */
     struct sim_event later; /* its launch, when the scenario delays it */
@@ -203,9 +225,20 @@ struct lnic_link {
     uint32_t life; /* in the memory handles that the peer makes */
     uint64_t flow_to, flow_from; /* with a record's number: the same for both sides */
     struct lnic_op *waiting, **waiting_tail; /* for room in the ring */
+    uint32_t vain; /* transfers in a row with which the peer did not help */
     bool active; /* in backend.active */
     bool no_copies; /* the system does not permit them */
     bool gone;
+};
+
+/* One that the target may help with. */
+struct lnic_transfer {
+    struct lnic_op *op; /* it waits for the target; NULL: it does not */
+    struct lnic_link *link;
+    uint64_t name, address, length, done;
+    char *local;
+    int result; /* of the own part */
+    bool get;
 };
 
 struct lnic_backend {
@@ -225,6 +258,8 @@ struct lnic_backend {
     struct lnic_op *free_ops;
     struct lnic_op *ready, **ready_tail; /* to be ended in the next look */
     struct lnic_op *held, **held_tail; /* of suspended jobs */
+    struct lnic_transfer shared; /* the last one, and that only can wait */
+    uint32_t shares; /* number of the last one */
     struct live *abandoned; /* of the parent of a forked child */
     uint64_t mdh_blocks[LNIC_MDH_BLOCKS / 64]; /* own ones */
     uint32_t mdh_hint;
@@ -280,10 +315,20 @@ void lnic_capture(struct lnic_op *op); /* what the CPU stores it stores now, if 
 /* What a member's memory handles say of it: never 0, and never that of another life of its slot. */
 uint16_t lnic_life(uint32_t slot, uint32_t generation);
 bool lnic_landed(struct lnic_link *link, struct lnic_op *op); /* the bytes are there */
+void lnic_by_records(struct lnic_link *link, struct lnic_op *op); /* they could not be copied */
 
 /* bulk.c */
 /* Moves the op's bytes from or to the peer's memory. False: it cannot, records must. */
 bool lnic_bulk(struct lnic_link *link, struct lnic_op *op);
+void lnic_copied(struct lnic_link *link, struct lnic_op *op, int result); /* after LNIC_LATER */
+
+/* share.c */
+#define LNIC_LATER 1
+/* Moves the op's bytes, perhaps with the peer's help. 0, what live_copy_to says, or LNIC_LATER: it
+ * ends with lnic_copied. */
+int lnic_share_copy(struct lnic_link *link, struct lnic_op *op, uint64_t address, void *local);
+void lnic_share_help(const struct lnic_link *link, const struct lnic_request *request,
+                     const struct lnic_share_call *call);
 
 /* target.c */
 struct lnic_answer {
@@ -296,6 +341,8 @@ void lnic_get(const struct lnic_request *request, void *data, struct lnic_answer
 void lnic_amo(const struct lnic_request *request, const struct lnic_amo *amo, void *old,
               struct lnic_answer *answer);
 void lnic_cqwrite(const struct lnic_request *request, struct lnic_answer *answer);
+/* What the request names; NULL: it may not, or that is not one piece of plain memory. */
+void *lnic_target_memory(const struct lnic_request *request, enum aries_access access);
 void lnic_ce(const struct lnic_ce *ce, enum aries_op op, uint8_t ptag, uint32_t from_node,
              struct lnic_answer *answer);
 /* False: its answer has no room now. */

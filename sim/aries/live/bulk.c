@@ -92,6 +92,19 @@ static void *local_side(const struct lnic_op *op, uint8_t *status)
     return *status == 0 ? aries_mr_pointer(mr, work->local_addr, work->length) : NULL;
 }
 
+/* False: pages are missing here or there, or the peer is dying. Records find out which. */
+static bool copied(struct lnic_link *link, struct lnic_op *op, int result)
+{
+    link->no_copies = result == -EPERM || result == -ENOSYS;
+    return result == 0 && lnic_landed(link, op);
+}
+
+void lnic_copied(struct lnic_link *link, struct lnic_op *op, int result)
+{
+    if (!copied(link, op, result))
+        lnic_by_records(link, op);
+}
+
 bool lnic_bulk(struct lnic_link *link, struct lnic_op *op)
 {
     const struct aries_work *work = &op->work;
@@ -118,9 +131,6 @@ bool lnic_bulk(struct lnic_link *link, struct lnic_op *op)
         return status != 0;
     }
     address = mdd.address + (work->remote_addr - mdd.base);
-    result = get ? live_copy_from(link->peer, address, local, work->length)
-                 : live_copy_to(link->peer, address, local, work->length);
-    link->no_copies = result == -EPERM || result == -ENOSYS;
-    /* Else pages are missing here or there, or the peer is dying: records find out which. */
-    return result == 0 && lnic_landed(link, op);
+    result = lnic_share_copy(link, op, address, local);
+    return result == LNIC_LATER || copied(link, op, result);
 }

@@ -601,7 +601,7 @@ bool lnic_landed(struct lnic_link *link, struct lnic_op *op)
 static bool bulky(const struct lnic_op *op)
 {
     return (op->work.op == ARIES_GET || op->work.op == ARIES_PUT) && op->offset == 0 &&
-           op->open == 0 && !op->captured && !op->copied && total_of(&op->work) >= BULK_LEAST;
+           op->open == 0 && !op->captured && !op->copied && !op->uncopied && total_of(&op->work) >= BULK_LEAST;
 }
 
 static void op_begin(struct lnic_link *link, struct lnic_op *op)
@@ -612,6 +612,12 @@ static void op_begin(struct lnic_link *link, struct lnic_op *op)
     }
     if (!(bulky(op) && lnic_bulk(link, op)) && !op_send(link, op))
         op_wait(link, op);
+}
+
+void lnic_by_records(struct lnic_link *link, struct lnic_op *op)
+{
+    op->uncopied = true;
+    op_wait(link, op);
 }
 
 static void send_waiting(struct lnic_link *link)

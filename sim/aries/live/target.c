@@ -19,6 +19,17 @@ static gni_mem_handle_t handle_of(const struct lnic_request *request)
     return handle;
 }
 
+void *lnic_target_memory(const struct lnic_request *request, enum aries_access access)
+{
+    struct aries_mr *mr;
+
+    if (aries_mr_check(lnic_backend.hw, request->ptag, handle_of(request), request->address,
+                       request->length, access, &mr) != 0 ||
+        !(lnic_backend.board[mr->mdh].flags & LNIC_MDD_PLAIN))
+        return NULL;
+    return aries_mr_pointer(mr, request->address, request->length);
+}
+
 static void push_event(const struct lnic_request *request, struct aries_mr *mr,
                        enum aries_cq_info info, struct lnic_answer *answer)
 {
@@ -225,6 +236,14 @@ bool lnic_execute(struct lnic_link *link, const struct live_record *record)
     } else if (record->kind == LNIC_CE_JOIN || record->kind == LNIC_CE_RESULT) {
         if (!execute_ce(link, record, &request, &answer))
             return link->peer->gone;
+    } else if (record->kind == LNIC_SHARE) {
+        struct lnic_share_call call;
+
+        if (count != sizeof(call))
+            return true;
+        memcpy(&call, rest, sizeof(call));
+        lnic_share_help(link, &request, &call);
+        return true;
     } else if (record->kind == LNIC_MSGQ) {
         answer = (struct lnic_answer){lnic_msgq_arrived(link, record), ARIES_CQ_CPLTN_DREQ, false};
     } else {

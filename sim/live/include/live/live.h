@@ -189,6 +189,10 @@ uint64_t live_sent(const struct live_peer *peer, enum live_channel channel);
  */
 uint64_t live_executed(struct live_peer *peer, enum live_channel channel);
 
+/* The peer has looked at its rings within the last 20 us: what is published now it finds soon. One
+ * cache line of the peer. */
+bool live_looks(const struct live_peer *peer);
+
 struct live_record {
     struct live_peer *from;
     const void *bytes; /* in the peer's memory: may change at any time; aligned to 8 */

@@ -26,6 +26,16 @@ add_test(NAME live_plan COMMAND live_plan)
 set_tests_properties(live_plan PROPERTIES LABELS live TIMEOUT 120)
 target_sources(live_kills PRIVATE ${CMAKE_SOURCE_DIR}/tests/live/traffic.c)
 
+# One side of shared transfers by hand, by the carrier below libugni.
+add_executable(live_share ${CMAKE_SOURCE_DIR}/tests/live/share.c ${CMAKE_SOURCE_DIR}/tests/live/live_test.c)
+target_include_directories(live_share PRIVATE ${CMAKE_SOURCE_DIR}/sim/aries ${CMAKE_SOURCE_DIR}/sim/aries/live)
+target_compile_definitions(live_share PRIVATE SIM_WALL)
+target_link_libraries(live_share PRIVATE ugni jacquard_live jacquard_aries jacquard_flags PkgConfig::GLIB)
+set_target_properties(live_share PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+jacquard_no_whole_program(live_share)
+add_test(NAME live_share COMMAND live_share)
+set_tests_properties(live_share PROPERTIES LABELS live TIMEOUT 900 SKIP_RETURN_CODE 77)
+
 # A member that says anything, by the carrier below libugni.
 add_executable(live_hostile ${CMAKE_SOURCE_DIR}/tests/live/hostile.c ${CMAKE_SOURCE_DIR}/tests/live/live_test.c
                ${CMAKE_SOURCE_DIR}/tests/live/traffic.c ${CMAKE_SOURCE_DIR}/tests/live/hostile_ring.c)

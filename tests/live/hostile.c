@@ -191,6 +191,13 @@ static uint32_t fill_body(const struct card *card, uint8_t kind, struct lnic_req
 
         memcpy(at, &ce, sizeof(ce));
         bytes = dice(8) == 0 ? bytes : (uint32_t)sizeof(ce);
+    } else if (kind == LNIC_SHARE) {
+        const struct lnic_share_call call = {
+            dice(4) == 0 ? wild() : (uintptr_t)it.own + dice(OWN),
+            (uint32_t)(dice(8) == 0 ? wild() : dice(3)), 0};
+
+        memcpy(at, &call, sizeof(call));
+        bytes = dice(8) == 0 ? bytes : (uint32_t)sizeof(call);
     } else if (request->flags & LNIC_FLAGGED) {
         const struct lnic_flag flag = {dice(2) == 0 ? request->address : wild(), wild()};
 
@@ -220,7 +227,7 @@ static void request_something(struct live_peer *peer, uint32_t rank)
         request.length -= bytes >= sizeof(struct lnic_flag) ? sizeof(struct lnic_flag) : 0;
     if (kind == LNIC_AMO)
         request.length = 8 * (uint32_t)(1 + dice(2));
-    if (dice(6) == 0 || kind == LNIC_LANDED)
+    if (dice(6) == 0 || kind == LNIC_LANDED || kind == LNIC_SHARE)
         request.length = (uint32_t)(dice(2) == 0 ? wild() : dice(WINDOW));
     if (dice(4) == 0 && shared->queues[rank].qword1 != 0)
         request.length = bytes = fill_queue(rank, &kind, &request, body);
@@ -294,6 +301,9 @@ static void register_something(void)
     memcpy(&table[it.block * LNIC_MDH_BLOCK + dice(2)], &mdd, sizeof(mdd));
     if (dice(16) == 0)
         table[dice(LNIC_MDDS)] = mdd;
+    *(struct lnic_share *)((char *)table + LNIC_SHARE_AT) =
+        (struct lnic_share){dice(3), dice(4) == 0 ? wild() : dice(WINDOW), wild(),
+                            wild(),  wild(),                               wild()};
 }
 
 /* ---- its life -------------------------------------------------------------------------------- */

@@ -11,7 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PTAG 17
 #define COOKIE 0x12340000
 #define SECONDS 400 /* also where others use the processors */
 
@@ -115,7 +114,7 @@ void lt_start_among(struct lt *lt, uint64_t bytes, uint32_t ranks)
     lt->attributes.mbox_maxcredit = 32;
     lt->attributes.msg_maxsize = 1024;
     OK(GNI_SmsgBufferSizeNeeded(&lt->attributes, &lt->mailbox_bytes));
-    OK(GNI_CdmCreate(lt_rank, PTAG, COOKIE,
+    OK(GNI_CdmCreate(lt_rank, LT_PTAG, COOKIE,
                      GNI_CDM_MODE_ERR_NO_KILL | GNI_CDM_MODE_DUAL_EVENTS |
                          GNI_CDM_MODE_BTE_SINGLE_CHANNEL,
                      &lt->cdm));

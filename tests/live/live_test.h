@@ -15,6 +15,7 @@
 
 #define LT_RANKS_MAX 16u
 #define LT_NOTE_BYTES 4096u
+#define LT_PTAG 17
 
 struct lt_shared {
     uint32_t arrived, epoch, alive; /* barrier */

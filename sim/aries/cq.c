@@ -344,6 +344,7 @@ static gni_return_t take_spending(struct gni_cq *cq, gni_cq_entry_t *event)
 
     sim_idle_break();
     sim_spend(timing->cpu_cqget);
+    cq->looked--; /* what came together with this one is in the queue, too */
     return take(cq, event);
 }
 
@@ -366,7 +367,7 @@ static bool poll_once(struct gni_cq *cq)
 {
     const struct sim_wait wait = {"completion queue", describe, cq, cq->id};
 
-    return sim_poll(&wait, poll_ready, aries_timing_of(cq->nic)->cpu_cqget / 2);
+    return sim_poll_turn(&wait, poll_ready, aries_timing_of(cq->nic)->cpu_cqget / 2, &cq->looked);
 }
 
 gni_return_t GNI_CqGetEvent(gni_cq_handle_t cq_hndl, gni_cq_entry_t *event_data)

@@ -69,6 +69,7 @@ struct aries_datagrams {
     uint32_t count, buckets; /* a power of two */
     struct heap final[HEAPS];
     struct sim_wait probe_wait[HEAPS];
+    uint32_t probe_looked; /* for sim_poll_turn */
 };
 
 static void *checked(void *memory)
@@ -880,8 +881,9 @@ static struct datagram_session *probe(struct gni_nic *nic, unsigned which)
     const struct aries_timing *timing = aries_timing_of(nic);
     bool fast = nic->cdm != NULL && (nic->cdm->modes & GNI_CDM_MODE_FAST_DATAGRAM_POLL);
 
-    if (!sim_poll(&datagrams->probe_wait[which], heap_ready,
-                  fast ? timing->cpu_cqget / 2 : timing->cold_datagram_test))
+    if (!sim_poll_turn(&datagrams->probe_wait[which], heap_ready,
+                       fast ? timing->cpu_cqget / 2 : timing->cold_datagram_test,
+                       &datagrams->probe_looked))
         return NULL;
     sim_spend(timing->cold_datagram_test);
     return datagrams->final[which].items[0];

@@ -292,12 +292,13 @@ struct gni_cq {
     uint32_t capacity;
     uint32_t modes;
     uint32_t index; /* number on its node, for traces and reports */
-    uint32_t id; /* for sim_poll */
+    uint32_t id; /* for sim_poll_turn */
     bool overrun; /* an event was lost; the newest entry carries the flag */
     bool has_mr; /* named by a registration: destination CQ */
     bool has_source; /* bound to an EP or named by a post: source CQ */
     bool armed; /* the next entry fires its completion channel */
     uint32_t mask_count;
+    uint32_t looked; /* for sim_poll_turn */
 
     void (*handler)(gni_cq_entry_t *, void *);
     void *context;

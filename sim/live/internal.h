@@ -11,6 +11,7 @@
 #define live_container(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
 
 #define LIVE_STAMP_US 4u /* how often a process that looks says so */
+#define LIVE_CLOCK_RESTS 3u /* looks without reading the clock, where they come that fast */
 #define LIVE_STALE_US 20u /* without a look for so long: ring */
 #define LIVE_TICK_US 50u /* how often bells are looked after, see live_tick */
 #define LIVE_LOOK_US 1000u /* daemon's socket without a helper; rounds of the helper */
@@ -78,6 +79,8 @@ struct live {
     struct ring_in **rings; /* hot ones first */
     uint32_t rings_count, rings_room, hot_count, cursor, in_row, cold_cursor;
     uint32_t looks; /* in a row without sleep */
+    uint32_t clock_rests; /* looks until the clock is read */
+    uint64_t clock_read;
     struct ring_in *current; /* of the record that was returned last */
     uint64_t current_word;
     uint64_t looked, ticked, stamp_ticks, stale_ticks, tick_ticks, look_ticks, read_at;

@@ -82,11 +82,11 @@ void sim_wall_look(void)
 
     if (sim_likely(backend->live != NULL))
         found = receive();
-    backend->looks++;
+    sim_wall.looks++;
     if ((backend->active != NULL || backend->ready != NULL) &&
-        (!found || backend->looks % SETTLE_EVERY == 0))
+        (!found || sim_wall.looks % SETTLE_EVERY == 0))
         lnic_settle();
-    if (sim_unlikely(sim_wall.armed) && (backend->paced || backend->looks % CLOCK_EVERY == 0))
+    if (sim_unlikely(sim_wall.armed) && (backend->paced || sim_wall.looks % CLOCK_EVERY == 0))
         sim_wall_fire();
     if (found)
         backend->fruitless = 0;
@@ -149,7 +149,7 @@ void lnic_look_soon(bool changes)
 
 bool sim_wait_until(sim_time_t deadline, const struct sim_wait *wait)
 {
-    uint32_t changes = sim_wall.changes, looks = lnic_backend.looks; /* without those of others */
+    uint32_t changes = sim_wall.changes, looks = sim_wall.looks; /* without those of others */
     sim_time_t began = 0, now, next;
     bool undisturbed = true;
 
@@ -175,8 +175,8 @@ bool sim_wait_until(sim_time_t deadline, const struct sim_wait *wait)
         }
         next = sim_wall_next();
         undisturbed =
-            sleep_until(next < deadline ? next : deadline, wait, looks != lnic_backend.looks);
-        looks = lnic_backend.looks;
+            sleep_until(next < deadline ? next : deadline, wait, looks != sim_wall.looks);
+        looks = sim_wall.looks;
     }
 }
 

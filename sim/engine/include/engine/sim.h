@@ -290,6 +290,19 @@ void sim_notify(struct sim_fiber *fiber);
 #ifndef SIM_WALL
 bool sim_poll(const struct sim_wait *wait, bool (*ready)(const void *what), sim_time_t cost);
 
+/*
+ * The same for one of several places that are polled in turn, as queues are. In a plain process a
+ * look brings news for all of them: it is left out where somebody has looked since this place was
+ * polled last, which `looked` says. The caller keeps that for the place (0 at first), and takes 1
+ * from it when the next fruitless poll may be for nothing.
+ */
+static inline bool sim_poll_turn(const struct sim_wait *wait, bool (*ready)(const void *what),
+                                 sim_time_t cost, uint32_t *looked)
+{
+    (void)looked;
+    return sim_poll(wait, ready, cost);
+}
+
 /* The first of `count` numbers in a row that nothing else in this run has. */
 uint32_t sim_new_ids(uint32_t count);
 

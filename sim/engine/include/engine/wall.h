@@ -10,6 +10,7 @@
 struct sim_wall {
     bool armed; /* there may be events: looking costs a look at the clock */
     uint32_t changes; /* counts what somebody may wait for */
+    uint32_t looks; /* counts sim_wall_look() */
 };
 extern struct sim_wall sim_wall;
 
@@ -74,6 +75,16 @@ static inline bool sim_poll(const struct sim_wait *wait, bool (*ready)(const voi
 {
     (void)cost;
     sim_wall_look();
+    return ready(wait->what);
+}
+
+static inline bool sim_poll_turn(const struct sim_wait *wait, bool (*ready)(const void *what),
+                                 sim_time_t cost, uint32_t *looked)
+{
+    (void)cost;
+    if (*looked == sim_wall.looks)
+        sim_wall_look();
+    *looked = sim_wall.looks;
     return ready(wait->what);
 }
 

@@ -16,6 +16,7 @@
 #define MESSAGES 500u
 #define QUIET_S 0.3
 #define VICTIM 3u /* on node 1, with rank 1 */
+#define DIFFERENT_ROUNDS 100u
 
 enum { ORB_TIMEOUT = 0x39 }; /* status code of Aries */
 
@@ -80,21 +81,32 @@ static uint32_t events(void)
     return failures;
 }
 
+static gni_msgq_attr_t attributes_for(uint32_t instances)
+{
+    return (gni_msgq_attr_t){.max_msg_sz = 64,
+                             .smsg_q_sz = 16,
+                             .rcv_pool_sz = 64,
+                             .num_msgq_eps = NODES,
+                             .nloc_insts = instances,
+                             .rcv_cq_sz = 1024};
+}
+
+static void join(void)
+{
+    gni_msgq_attr_t attributes = attributes_for(lt_ranks / NODES);
+
+    OK(GNI_MsgqInit(lt.nic, receive, &lt, lt.tx, &attributes, &queue));
+    lt_barrier();
+}
+
 static void start(void)
 {
     const uint32_t node = lt_rank % NODES;
-    gni_msgq_attr_t attributes = {.max_msg_sz = 64,
-                                  .smsg_q_sz = 16,
-                                  .rcv_pool_sz = 64,
-                                  .num_msgq_eps = NODES,
-                                  .nloc_insts = RANKS / NODES,
-                                  .rcv_cq_sz = 1024};
     gni_msgq_ep_attr_t *mine = (gni_msgq_ep_attr_t *)(void *)lt_shared->note[lt_rank], theirs;
     uint32_t bytes;
 
     lt_start(&lt, 4096);
-    OK(GNI_MsgqInit(lt.nic, receive, &lt, lt.tx, &attributes, &queue));
-    lt_barrier();
+    join();
     if (lt_rank < NODES) {
         OK(GNI_MsgqGetConnAttrs(queue, lt.peers[1 - node].pe, &theirs, &bytes));
         CHECK(bytes <= LT_NOTE_BYTES);
@@ -189,8 +201,35 @@ static void victim(void)
     lt_end(&lt);
 }
 
+/* Who comes first says what the attributes are: of two pairs with different ones, one comes in. */
+static void different(void)
+{
+    gni_msgq_attr_t attributes = attributes_for(2);
+    uint64_t *joined = lt_shared->note[0];
+    gni_return_t result;
+    uint32_t round;
+
+    lt_start(&lt, 4096);
+    attributes.smsg_q_sz += 2 * (lt_rank % 2);
+    for (round = 0; round < DIFFERENT_ROUNDS; round++) {
+        joined[0] = joined[1] = 0;
+        lt_barrier();
+        result = GNI_MsgqInit(lt.nic, receive, &lt, lt.tx, &attributes, &queue);
+        CHECK(result == GNI_RC_SUCCESS || result == GNI_RC_INVALID_STATE);
+        if (result == GNI_RC_SUCCESS)
+            __atomic_fetch_add(&joined[lt_rank % 2], 1, __ATOMIC_SEQ_CST);
+        lt_barrier();
+        CHECK(joined[0] + joined[1] == 2 && joined[0] * joined[1] == 0);
+        lt_barrier();
+        if (result == GNI_RC_SUCCESS)
+            OK(GNI_MsgqRelease(queue));
+    }
+    lt_end(&lt);
+}
+
 int main(void)
 {
     return lt_run("live_msgq_traffic", RANKS, NODES, traffic) |
-           lt_run("live_msgq_victim", RANKS, NODES, victim);
+           lt_run("live_msgq_victim", RANKS, NODES, victim) |
+           lt_run("live_msgq_different", RANKS, 1, different);
 }

@@ -61,24 +61,35 @@ static uint64_t value_of(const gni_msgq_attr_t *attrs)
     return value;
 }
 
-/* The first one decides what the attributes are. */
-uint32_t aries_hw_msgq_place(const struct gni_nic *nic, const gni_msgq_attr_t *attrs)
+/* The first one decides what the attributes are. False: they are different ones. */
+static bool agree_on(const struct gni_nic *nic, const gni_msgq_attr_t *attrs)
 {
-    struct live_key key = key_of(nic, LNIC_NAME_MSGQ, 0), other;
+    const struct live_key key = key_of(nic, LNIC_NAME_MSGQ_ATTRS, 0);
     uint64_t value = value_of(attrs);
     struct live_name found;
-    uint32_t i;
 
-    if (live_claim_free(lnic_backend.live, &key, attrs->nloc_insts, value) != 0)
+    /* The name lasts as long as anybody has it: who does not belong there takes no part in it. */
+    if (live_lookup(lnic_backend.live, &key, &found) == 0 && found.value != value)
+        return false;
+    if (live_claim_shared(lnic_backend.live, &key, value, &found) != 0)
+        return false;
+    if (found.value == value)
+        return true;
+    live_unclaim(lnic_backend.live, &key);
+    return false;
+}
+
+uint32_t aries_hw_msgq_place(const struct gni_nic *nic, const gni_msgq_attr_t *attrs)
+{
+    const struct live_key shared = key_of(nic, LNIC_NAME_MSGQ_ATTRS, 0);
+    struct live_key key = key_of(nic, LNIC_NAME_MSGQ, 0);
+
+    if (!agree_on(nic, attrs))
         return UINT32_MAX;
-    for (i = 0; i < MSGQ_LANES_MAX; i++) {
-        other = key_of(nic, LNIC_NAME_MSGQ, i);
-        if (live_lookup(lnic_backend.live, &other, &found) == 0 && found.value != value) {
-            live_unclaim(lnic_backend.live, &key);
-            return UINT32_MAX;
-        }
-    }
-    return (uint32_t)key.key[0];
+    if (live_claim_free(lnic_backend.live, &key, attrs->nloc_insts, 0) == 0)
+        return (uint32_t)key.key[0];
+    live_unclaim(lnic_backend.live, &shared);
+    return UINT32_MAX;
 }
 
 static struct lnic_link *owner_of(const struct gni_msgq *msgq, uint32_t place)
@@ -360,6 +371,7 @@ int aries_hw_msgq_introduce(struct gni_msgq *msgq)
 void aries_hw_msgq_leave(struct gni_msgq *msgq, bool wait)
 {
     const struct live_key key = key_of(msgq->nic, LNIC_NAME_MSGQ, msgq->index);
+    const struct live_key shared = key_of(msgq->nic, LNIC_NAME_MSGQ_ATTRS, 0);
     struct msgq_other *others = others_of(msgq);
     struct lnic_msgq said = {.step = LNIC_LEFT};
     uint32_t place;
@@ -373,6 +385,7 @@ void aries_hw_msgq_leave(struct gni_msgq *msgq, bool wait)
         others[place].link = NULL;
     msgq_unref(msgq);
     live_unclaim(lnic_backend.live, &key);
+    live_unclaim(lnic_backend.live, &shared);
 }
 
 bool aries_hw_msgq_assign(struct gni_msgq *msgq, uint32_t pe, uint32_t *index)

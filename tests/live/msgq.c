@@ -17,6 +17,8 @@
 #define QUIET_S 0.3
 #define VICTIM 3u /* on node 1, with rank 1 */
 #define DIFFERENT_ROUNDS 100u
+#define ANEW_ROUNDS 500u
+#define THREE 3u
 
 enum { ORB_TIMEOUT = 0x39 }; /* status code of Aries */
 
@@ -227,9 +229,65 @@ static void different(void)
     lt_end(&lt);
 }
 
+/* Connections end with their queue: the next one may have the same. */
+static void again(void)
+{
+    gni_msgq_ep_attr_t attributes;
+    uint32_t round;
+
+    lt_start(&lt, 4096);
+    for (round = 0; round < NODES + 1; round++) {
+        join();
+        if (lt_rank / NODES == round % 2)
+            OK(GNI_MsgqGetConnAttrs(queue, lt.peers[1 - lt_rank % NODES].pe, &attributes, NULL));
+        lt_barrier();
+        OK(GNI_MsgqRelease(queue));
+        lt_barrier();
+    }
+    lt_end(&lt);
+}
+
+/* One releases a connection, another one makes it anew at once: the third one has followed both. */
+static void anew(void)
+{
+    gni_msgq_attr_t attributes = attributes_for(THREE);
+    gni_msgq_ep_attr_t connection;
+    uint64_t *made = lt_shared->note[THREE]; /* so often */
+    gni_return_t result;
+    uint32_t round, pe;
+
+    lt_start(&lt, 4096);
+    pe = lt.pe + 1; /* of some other node */
+    OK(GNI_MsgqInit(lt.nic, receive, &lt, lt.tx, &attributes, &queue));
+    lt_barrier();
+    if (lt_rank == 0)
+        OK(GNI_MsgqGetConnAttrs(queue, pe, &connection, NULL));
+    for (round = 0; round < ANEW_ROUNDS; round++) {
+        lt_barrier();
+        if (lt_rank == round % 2 * 2) { /* first 0; then 2, which has followed */
+            OK(GNI_MsgqConnRelease(queue, pe));
+        } else if (lt_rank == 1 - round % 2) {
+            while ((result = GNI_MsgqGetConnAttrs(queue, pe, &connection, NULL)) !=
+                   GNI_RC_SUCCESS) {
+                CHECK(result == GNI_RC_INVALID_STATE);
+                progress();
+            }
+            __atomic_store_n(made, round + 1, __ATOMIC_SEQ_CST);
+        } else { /* looks now and then */
+            while (__atomic_load_n(made, __ATOMIC_SEQ_CST) != round + 1) {
+                progress();
+                usleep(8000);
+            }
+        }
+    }
+    lt_end(&lt);
+}
+
 int main(void)
 {
     return lt_run("live_msgq_traffic", RANKS, NODES, traffic) |
            lt_run("live_msgq_victim", RANKS, NODES, victim) |
-           lt_run("live_msgq_different", RANKS, 1, different);
+           lt_run("live_msgq_different", RANKS, 1, different) |
+           lt_run("live_msgq_again", RANKS, NODES, again) |
+           lt_run("live_msgq_anew", THREE, 1, anew);
 }

@@ -96,6 +96,7 @@ enum lnic_msgq_step { /* what an instance of a shared message queue tells the ot
                       LNIC_CONNECT,
                       LNIC_ASK, /* whether it is idle */
                       LNIC_RELEASE,
+                      LNIC_VACATE, /* all have done that: its names are free */
 };
 
 struct lnic_msgq {

@@ -384,7 +384,6 @@ gni_return_t GNI_MsgqConnRelease(gni_msgq_handle_t msgq_hndl, uint32_t pe_addr)
 {
     struct msgq_connection *connection;
     struct gni_msgq *msgq = msgq_hndl;
-    uint32_t index;
 
     sim_settle();
     if (!msgq_ok(msgq))
@@ -401,7 +400,7 @@ gni_return_t GNI_MsgqConnRelease(gni_msgq_handle_t msgq_hndl, uint32_t pe_addr)
     if (connection == NULL)
         return GNI_RC_NO_MATCH;
     if (!msgq_connection_idle(msgq->region, connection) ||
-        !aries_hw_msgq_others_idle(msgq, pe_addr))
+        !aries_hw_msgq_others_idle(msgq, connection))
         return GNI_RC_NOT_DONE;
     if (!msgq_ok(msgq))
         return GNI_RC_INVALID_PARAM;
@@ -409,9 +408,8 @@ gni_return_t GNI_MsgqConnRelease(gni_msgq_handle_t msgq_hndl, uint32_t pe_addr)
     if (connection == NULL)
         return GNI_RC_NO_MATCH;
     sim_idle_break();
-    index = connection->index;
     msgq_connection_free(msgq->region, connection);
     msgq_tell_all(msgq->shared); /* who waits for a credit will not get one */
-    aries_hw_msgq_released(msgq, pe_addr, index);
+    aries_hw_msgq_released(msgq, connection);
     return GNI_RC_SUCCESS;
 }

@@ -303,8 +303,8 @@ void aries_hw_msgq_assigned(struct gni_msgq *msgq, const struct msgq_connection 
 void aries_hw_msgq_connected(struct gni_msgq *msgq, const struct msgq_connection *first,
                              uint64_t mailbox);
 /* Whether the others have no sends in flight; then it goes everywhere. */
-bool aries_hw_msgq_others_idle(struct gni_msgq *msgq, uint32_t pe);
-void aries_hw_msgq_released(struct gni_msgq *msgq, uint32_t pe, uint32_t index);
+bool aries_hw_msgq_others_idle(struct gni_msgq *msgq, const struct msgq_connection *first);
+void aries_hw_msgq_released(struct gni_msgq *msgq, const struct msgq_connection *first);
 
 /* msgq_send.c */
 bool msgq_queue_full(const struct gni_cq *cq); /* no room for one more event */

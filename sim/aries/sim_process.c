@@ -190,13 +190,13 @@ void aries_hw_msgq_connected(struct gni_msgq *msgq, const struct msgq_connection
     (void)msgq, (void)first, (void)mailbox;
 }
 
-bool aries_hw_msgq_others_idle(struct gni_msgq *msgq, uint32_t pe)
+bool aries_hw_msgq_others_idle(struct gni_msgq *msgq, const struct msgq_connection *first)
 {
-    (void)msgq, (void)pe;
+    (void)msgq, (void)first;
     return true;
 }
 
-void aries_hw_msgq_released(struct gni_msgq *msgq, uint32_t pe, uint32_t index)
+void aries_hw_msgq_released(struct gni_msgq *msgq, const struct msgq_connection *first)
 {
-    (void)msgq, (void)pe, (void)index;
+    (void)msgq, (void)first;
 }

@@ -145,6 +145,9 @@ int live_map_fabric(struct live *live, int file, char *why);
 int live_connect(const char *path);
 int live_request(struct live *live, struct wire *request, struct wire_packet *answer);
 int live_receive_within(int socket, void *buffer, struct wire_packet *packet, int timeout_ms);
+/* The daemon is writing what is to be read: it may have lost the processor in the middle of that.
+ * False: it is dead, and never ends. `looks` counts them, from 0. */
+bool live_written_soon(const struct live *live, uint32_t *looks);
 
 /* start.c: puts a daemon behind the path. */
 int live_start_daemon(const char *path, bool remove_folder, char *why);

@@ -3,8 +3,6 @@
 #include <string.h>
 #include "internal.h"
 
-#define TRIES_MAX 1000000u /* a table that stays half-written for so long has lost its daemon */
-
 static int claim(struct live *live, uint32_t kind, const struct live_key *key, uint32_t count,
                  uint64_t value, struct wire *answer)
 {
@@ -97,11 +95,11 @@ static int find(const struct live *live, const struct live_key *key, struct live
 int live_lookup(const struct live *live, const struct live_key *key, struct live_name *name)
 {
     const _Atomic uint64_t *version = &live->fabric->names_version;
+    uint32_t looks = 0;
     uint64_t before;
-    uint32_t tries;
     int result;
 
-    for (tries = 0; tries < TRIES_MAX; tries++) {
+    do {
         before = atomic_load_explicit(version, memory_order_acquire);
         if (before & 1)
             continue;
@@ -109,6 +107,6 @@ int live_lookup(const struct live *live, const struct live_key *key, struct live
         atomic_thread_fence(memory_order_acquire);
         if (atomic_load_explicit(version, memory_order_relaxed) == before)
             return result;
-    }
+    } while (live_written_soon(live, &looks));
     return -ENOTCONN;
 }

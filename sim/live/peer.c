@@ -283,13 +283,13 @@ void live_drop(struct live *live, struct live_peer *to)
 bool live_member(const struct live *live, uint32_t slot, struct live_member *member)
 {
     const struct fabric_member *entry;
-    uint32_t version, tries;
+    uint32_t version, looks = 0;
 
     if (slot >= live->facts.processes_max)
         return false;
     entry = (const struct fabric_member *)((const char *)live->fabric + live->fabric->members_at) +
             slot;
-    for (tries = 0; tries < 1000; tries++) {
+    do {
         version = atomic_load_explicit(&entry->version, memory_order_acquire);
         member->slot = slot;
         member->generation = atomic_load_explicit(&entry->generation, memory_order_relaxed);
@@ -299,6 +299,6 @@ bool live_member(const struct live *live, uint32_t slot, struct live_member *mem
         if ((version & 1) == 0 &&
             atomic_load_explicit(&entry->version, memory_order_relaxed) == version)
             return member->generation != 0;
-    }
+    } while (live_written_soon(live, &looks));
     return false; /* the daemon died while it wrote */
 }

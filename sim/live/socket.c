@@ -19,6 +19,8 @@
 #define ANSWER_MS 60000 /* a daemon that does not answer for so long is dead to us */
 #define LOCK_MS 10000
 #define SLICE_MS 100
+#define WRITE_LOOKS 10000u /* at what is half-written, before who writes gets the processor */
+#define WRITE_NAPS 60000u /* of a millisecond; as ANSWER_MS */
 
 void live_why(char *why, const char *format, ...)
 {
@@ -185,6 +187,15 @@ int live_receive_within(int socket, void *buffer, struct wire_packet *packet, in
         waited = (live_now_ns() - began) / 1000000u;
         left_ms -= waited < SLICE_MS ? (int)waited : SLICE_MS;
     }
+}
+
+bool live_written_soon(const struct live *live, uint32_t *looks)
+{
+    struct pollfd end = {.fd = live->socket, .events = POLLRDHUP};
+
+    if (++*looks < WRITE_LOOKS)
+        return true;
+    return !live->lost && *looks - WRITE_LOOKS < WRITE_NAPS && poll(&end, 1, 1) <= 0;
 }
 
 /* Other messages that come meanwhile are kept for live_look: no event is told in here. */

@@ -4,7 +4,7 @@ if(TARGET jacquard-fabricd)
   set(live_folder ${CMAKE_SOURCE_DIR}/tests/live)
   foreach(part IN ITEMS ring sleep member names kill hostile)
     jacquard_test(live_carrier_${part} SOURCES ${live_folder}/carrier_${part}.c ${live_folder}/carrier.c
-                  DEPENDS jacquard_live_server jacquard_live INCLUDES ${CMAKE_SOURCE_DIR}/sim/live)
+                  DEPENDS jacquard_live_server jacquard_live PkgConfig::GLIB INCLUDES ${CMAKE_SOURCE_DIR}/sim/live)
     if(TARGET live_carrier_${part})
       target_compile_definitions(live_carrier_${part} PRIVATE TEST_FABRICD="$<TARGET_FILE:jacquard-fabricd>")
       add_dependencies(live_carrier_${part} jacquard-fabricd)

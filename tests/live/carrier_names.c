@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The registry of names: owners, shares, and what is left when somebody dies. */
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "carrier.h"
+#include "server/internal.h"
 
 #define KEYS 400u
 #define STEPS 6000u
@@ -213,6 +215,98 @@ static void a_model_of_the_registry(void **state)
     fabric_is_over();
 }
 
+/* ---- a daemon that loses the processor while it writes --------------------------------------- */
+
+struct daemon {
+    uv_loop_t loop;
+    uv_async_t stop;
+    struct live_server *server;
+    pthread_t thread;
+};
+
+static void daemon_stop(uv_async_t *async)
+{
+    live_server_stop(((struct daemon *)async->data)->server);
+    uv_close((uv_handle_t *)async, NULL);
+}
+
+static void *daemon_main(void *arg)
+{
+    uv_run(&((struct daemon *)arg)->loop, UV_RUN_DEFAULT);
+    return NULL;
+}
+
+static void daemon_begin(struct daemon *daemon)
+{
+    struct live_server_options options = {
+        .path = getenv("JACQUARD_FABRIC"), .socket = -1, .nodes = 4};
+    char why[LIVE_WHY_BYTES];
+
+    uv_loop_init(&daemon->loop);
+    assert_int_equal(live_server_start(&daemon->loop, &options, &daemon->server, why), 0);
+    uv_async_init(&daemon->loop, &daemon->stop, daemon_stop);
+    daemon->stop.data = daemon;
+    assert_int_equal(pthread_create(&daemon->thread, NULL, daemon_main, daemon), 0);
+}
+
+static void daemon_end(struct daemon *daemon)
+{
+    uv_async_send(&daemon->stop);
+    assert_int_equal(pthread_join(daemon->thread, NULL), 0);
+    assert_int_equal(uv_loop_close(&daemon->loop), 0);
+}
+
+/* Of what it shows: begins to write, or has written. */
+static void write_half(const struct daemon *daemon)
+{
+    atomic_fetch_add(&daemon->server->board->names_version, 1);
+    atomic_fetch_add(&daemon->server->table[0].version, 1);
+}
+
+static void *write_rest(void *arg)
+{
+    pause_us(200000);
+    write_half(arg);
+    return NULL;
+}
+
+/* Whoever looks something up waits until it is whole again, but not for a daemon that is dead. */
+static void what_is_half_written(void **state)
+{
+    struct live_key key = {.node = 3, .kind = 1, .key = {5, 6}}, none = {.kind = 2};
+    struct live_member member;
+    struct live_name name;
+    struct daemon daemon;
+    struct live *live;
+    pthread_t writer;
+    unsigned round;
+
+    fresh_fabric();
+    daemon_begin(&daemon);
+    live = join_fabric();
+    assert_int_equal(live_self(live)->slot, 0);
+    assert_int_equal(live_claim(live, &key, 42, NULL), 0);
+    for (round = 0; round < 3; round++) {
+        write_half(&daemon);
+        assert_int_equal(pthread_create(&writer, NULL, write_rest, &daemon), 0);
+        if (round == 0)
+            assert_int_equal(live_lookup(live, &key, &name), 0);
+        else if (round == 1)
+            assert_int_equal(live_lookup(live, &none, &name), -ENOENT);
+        else
+            assert_true(live_member(live, 0, &member));
+        assert_int_equal(pthread_join(writer, NULL), 0);
+    }
+    assert_int_equal(name.value, 42);
+    assert_int_equal(member.pid, getpid());
+    write_half(&daemon);
+    daemon_end(&daemon);
+    assert_int_equal(live_lookup(live, &key, &name), -ENOTCONN);
+    assert_false(live_member(live, 0, &member));
+    live_leave(live);
+    fabric_is_over();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -221,6 +315,7 @@ int main(void)
         cmocka_unit_test(the_first_free_one),
         cmocka_unit_test(names_of_the_dead_are_free),
         cmocka_unit_test(a_model_of_the_registry),
+        cmocka_unit_test(what_is_half_written),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,6 +16,9 @@
 #define MESSAGES 500u
 #define QUIET_S 0.3
 #define VICTIM 3u /* on node 1, with rank 1 */
+#define DIFFERENT_ROUNDS 100u
+#define ANEW_ROUNDS 500u
+#define THREE 3u
 
 enum { ORB_TIMEOUT = 0x39 }; /* status code of Aries */
 
@@ -80,21 +83,32 @@ static uint32_t events(void)
     return failures;
 }
 
+static gni_msgq_attr_t attributes_for(uint32_t instances)
+{
+    return (gni_msgq_attr_t){.max_msg_sz = 64,
+                             .smsg_q_sz = 16,
+                             .rcv_pool_sz = 64,
+                             .num_msgq_eps = NODES,
+                             .nloc_insts = instances,
+                             .rcv_cq_sz = 1024};
+}
+
+static void join(void)
+{
+    gni_msgq_attr_t attributes = attributes_for(lt_ranks / NODES);
+
+    OK(GNI_MsgqInit(lt.nic, receive, &lt, lt.tx, &attributes, &queue));
+    lt_barrier();
+}
+
 static void start(void)
 {
     const uint32_t node = lt_rank % NODES;
-    gni_msgq_attr_t attributes = {.max_msg_sz = 64,
-                                  .smsg_q_sz = 16,
-                                  .rcv_pool_sz = 64,
-                                  .num_msgq_eps = NODES,
-                                  .nloc_insts = RANKS / NODES,
-                                  .rcv_cq_sz = 1024};
     gni_msgq_ep_attr_t *mine = (gni_msgq_ep_attr_t *)(void *)lt_shared->note[lt_rank], theirs;
     uint32_t bytes;
 
     lt_start(&lt, 4096);
-    OK(GNI_MsgqInit(lt.nic, receive, &lt, lt.tx, &attributes, &queue));
-    lt_barrier();
+    join();
     if (lt_rank < NODES) {
         OK(GNI_MsgqGetConnAttrs(queue, lt.peers[1 - node].pe, &theirs, &bytes));
         CHECK(bytes <= LT_NOTE_BYTES);
@@ -189,8 +203,91 @@ static void victim(void)
     lt_end(&lt);
 }
 
+/* Who comes first says what the attributes are: of two pairs with different ones, one comes in. */
+static void different(void)
+{
+    gni_msgq_attr_t attributes = attributes_for(2);
+    uint64_t *joined = lt_shared->note[0];
+    gni_return_t result;
+    uint32_t round;
+
+    lt_start(&lt, 4096);
+    attributes.smsg_q_sz += 2 * (lt_rank % 2);
+    for (round = 0; round < DIFFERENT_ROUNDS; round++) {
+        joined[0] = joined[1] = 0;
+        lt_barrier();
+        result = GNI_MsgqInit(lt.nic, receive, &lt, lt.tx, &attributes, &queue);
+        CHECK(result == GNI_RC_SUCCESS || result == GNI_RC_INVALID_STATE);
+        if (result == GNI_RC_SUCCESS)
+            __atomic_fetch_add(&joined[lt_rank % 2], 1, __ATOMIC_SEQ_CST);
+        lt_barrier();
+        CHECK(joined[0] + joined[1] == 2 && joined[0] * joined[1] == 0);
+        lt_barrier();
+        if (result == GNI_RC_SUCCESS)
+            OK(GNI_MsgqRelease(queue));
+    }
+    lt_end(&lt);
+}
+
+/* Connections end with their queue: the next one may have the same. */
+static void again(void)
+{
+    gni_msgq_ep_attr_t attributes;
+    uint32_t round;
+
+    lt_start(&lt, 4096);
+    for (round = 0; round < NODES + 1; round++) {
+        join();
+        if (lt_rank / NODES == round % 2)
+            OK(GNI_MsgqGetConnAttrs(queue, lt.peers[1 - lt_rank % NODES].pe, &attributes, NULL));
+        lt_barrier();
+        OK(GNI_MsgqRelease(queue));
+        lt_barrier();
+    }
+    lt_end(&lt);
+}
+
+/* One releases a connection, another one makes it anew at once: the third one has followed both. */
+static void anew(void)
+{
+    gni_msgq_attr_t attributes = attributes_for(THREE);
+    gni_msgq_ep_attr_t connection;
+    uint64_t *made = lt_shared->note[THREE]; /* so often */
+    gni_return_t result;
+    uint32_t round, pe;
+
+    lt_start(&lt, 4096);
+    pe = lt.pe + 1; /* of some other node */
+    OK(GNI_MsgqInit(lt.nic, receive, &lt, lt.tx, &attributes, &queue));
+    lt_barrier();
+    if (lt_rank == 0)
+        OK(GNI_MsgqGetConnAttrs(queue, pe, &connection, NULL));
+    for (round = 0; round < ANEW_ROUNDS; round++) {
+        lt_barrier();
+        if (lt_rank == round % 2 * 2) { /* first 0; then 2, which has followed */
+            OK(GNI_MsgqConnRelease(queue, pe));
+        } else if (lt_rank == 1 - round % 2) {
+            while ((result = GNI_MsgqGetConnAttrs(queue, pe, &connection, NULL)) !=
+                   GNI_RC_SUCCESS) {
+                CHECK(result == GNI_RC_INVALID_STATE);
+                progress();
+            }
+            __atomic_store_n(made, round + 1, __ATOMIC_SEQ_CST);
+        } else { /* looks now and then */
+            while (__atomic_load_n(made, __ATOMIC_SEQ_CST) != round + 1) {
+                progress();
+                usleep(8000);
+            }
+        }
+    }
+    lt_end(&lt);
+}
+
 int main(void)
 {
     return lt_run("live_msgq_traffic", RANKS, NODES, traffic) |
-           lt_run("live_msgq_victim", RANKS, NODES, victim);
+           lt_run("live_msgq_victim", RANKS, NODES, victim) |
+           lt_run("live_msgq_different", RANKS, 1, different) |
+           lt_run("live_msgq_again", RANKS, NODES, again) |
+           lt_run("live_msgq_anew", THREE, 1, anew);
 }

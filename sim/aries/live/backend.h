@@ -98,6 +98,7 @@ enum lnic_msgq_step { /* what an instance of a shared message queue tells the ot
                       LNIC_CONNECT,
                       LNIC_ASK, /* whether it is idle */
                       LNIC_RELEASE,
+                      LNIC_VACATE, /* all have done that: its names are free */
 };
 
 struct lnic_msgq {
@@ -161,7 +162,8 @@ enum lnic_name_kind {
     LNIC_NAME_PTAG, /* shared, value is the cookie */
     LNIC_NAME_CE, /* of a node: key is the number of a channel */
     /* Of a node's shared message queue: key[1] is cookie << 8 | ptag, key[0] */
-    LNIC_NAME_MSGQ, /* the place of an instance, value says which attributes */
+    LNIC_NAME_MSGQ, /* the place of an instance */
+    LNIC_NAME_MSGQ_ATTRS, /* shared by all of them, value says which attributes */
     LNIC_NAME_MSGQ_PE, /* the address of a node that it is connected with */
     LNIC_NAME_MSGQ_INDEX, /* the place of that connection */
 };

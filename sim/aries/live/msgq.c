@@ -61,24 +61,35 @@ static uint64_t value_of(const gni_msgq_attr_t *attrs)
     return value;
 }
 
-/* The first one decides what the attributes are. */
-uint32_t aries_hw_msgq_place(const struct gni_nic *nic, const gni_msgq_attr_t *attrs)
+/* The first one decides what the attributes are. False: they are different ones. */
+static bool agree_on(const struct gni_nic *nic, const gni_msgq_attr_t *attrs)
 {
-    struct live_key key = key_of(nic, LNIC_NAME_MSGQ, 0), other;
+    const struct live_key key = key_of(nic, LNIC_NAME_MSGQ_ATTRS, 0);
     uint64_t value = value_of(attrs);
     struct live_name found;
-    uint32_t i;
 
-    if (live_claim_free(lnic_backend.live, &key, attrs->nloc_insts, value) != 0)
+    /* The name lasts as long as anybody has it: who does not belong there takes no part in it. */
+    if (live_lookup(lnic_backend.live, &key, &found) == 0 && found.value != value)
+        return false;
+    if (live_claim_shared(lnic_backend.live, &key, value, &found) != 0)
+        return false;
+    if (found.value == value)
+        return true;
+    live_unclaim(lnic_backend.live, &key);
+    return false;
+}
+
+uint32_t aries_hw_msgq_place(const struct gni_nic *nic, const gni_msgq_attr_t *attrs)
+{
+    const struct live_key shared = key_of(nic, LNIC_NAME_MSGQ_ATTRS, 0);
+    struct live_key key = key_of(nic, LNIC_NAME_MSGQ, 0);
+
+    if (!agree_on(nic, attrs))
         return UINT32_MAX;
-    for (i = 0; i < MSGQ_LANES_MAX; i++) {
-        other = key_of(nic, LNIC_NAME_MSGQ, i);
-        if (live_lookup(lnic_backend.live, &other, &found) == 0 && found.value != value) {
-            live_unclaim(lnic_backend.live, &key);
-            return UINT32_MAX;
-        }
-    }
-    return (uint32_t)key.key[0];
+    if (live_claim_free(lnic_backend.live, &key, attrs->nloc_insts, 0) == 0)
+        return (uint32_t)key.key[0];
+    live_unclaim(lnic_backend.live, &shared);
+    return UINT32_MAX;
 }
 
 static struct lnic_link *owner_of(const struct gni_msgq *msgq, uint32_t place)
@@ -130,14 +141,29 @@ static uint8_t other_came(struct gni_msgq *msgq, const struct lnic_msgq *said,
     return 0;
 }
 
-static void release(struct gni_msgq *msgq, uint32_t pe, uint32_t index)
+/* False: this process does not have the name. */
+static bool give_back(struct live_key key, uint32_t kind, uint64_t what)
 {
-    const struct live_key name = key_of(msgq->nic, LNIC_NAME_MSGQ_PE, pe);
-    const struct live_key place = key_of(msgq->nic, LNIC_NAME_MSGQ_INDEX, index);
+    const struct live_peer *self = live_self(lnic_backend.live);
+    struct live_name found;
 
-    /* One of the instances has these names. */
-    live_unclaim(lnic_backend.live, &name);
-    live_unclaim(lnic_backend.live, &place);
+    key.kind = kind;
+    key.key[0] = what;
+    return live_lookup(lnic_backend.live, &key, &found) == 0 && found.slot == self->slot &&
+           found.generation == self->generation && live_unclaim(lnic_backend.live, &key) == 0;
+}
+
+/* The names of a connection; `key`: any of its queue's. One of the instances has them. */
+static bool give_back_both(struct live_key key, uint32_t pe, uint32_t index)
+{
+    bool had = give_back(key, LNIC_NAME_MSGQ_PE, pe);
+
+    return give_back(key, LNIC_NAME_MSGQ_INDEX, index) || had;
+}
+
+static bool is_free(const struct gni_msgq *msgq, uint32_t index)
+{
+    return msgq_connection_at(msgq->region, index * msgq->region->lanes)->state == MSGQ_FREE;
 }
 
 static uint8_t connection_said(struct gni_msgq *msgq, const struct lnic_msgq *said)
@@ -146,18 +172,19 @@ static uint8_t connection_said(struct gni_msgq *msgq, const struct lnic_msgq *sa
     struct msgq_connection *first = msgq_connection_of(region, said->pe);
 
     if (said->step == LNIC_ASSIGN) {
-        if (first == NULL &&
-            msgq_connection_at(region, said->index * region->lanes)->state == MSGQ_FREE)
+        if (first == NULL && is_free(msgq, said->index))
             msgq_connection_new(region, said->pe, said->index * region->lanes, said->generation);
-    } else if (first == NULL) {
-        return 0; /* it never came to know of it */
+    } else if (said->step == LNIC_VACATE) {
+        if (first == NULL && is_free(msgq, said->index))
+            give_back_both(key_of(msgq->nic, 0, 0), said->pe, said->index);
+    } else if (first == NULL || first->generation != said->generation) {
+        return 0; /* that one was released, or it never came to know of it */
     } else if (said->step == LNIC_CONNECT) {
         if (first->state == MSGQ_ASSIGNED)
             msgq_connect(region, first, said->remote, said->count, said->mailbox, msgq->index);
     } else if (said->step == LNIC_ASK) {
         return msgq_connection_idle(region, first) ? 0 : REFUSED;
     } else {
-        release(msgq, said->pe, first->index / region->lanes);
         msgq_connection_free(region, first);
     }
     return 0;
@@ -168,7 +195,7 @@ static bool sane(const struct gni_msgq *msgq, const struct lnic_msgq *said)
     uint32_t i;
 
     if (said->from >= msgq->region->attrs.nloc_insts || said->from == msgq->index ||
-        said->step > LNIC_RELEASE || said->pe >> MSGQ_PE_BITS != 0 ||
+        said->step > LNIC_VACATE || said->pe >> MSGQ_PE_BITS != 0 ||
         said->index >= msgq->region->attrs.num_msgq_eps || said->count > MSGQ_LANES_MAX)
         return false;
     if ((said->step == LNIC_CAME || said->step == LNIC_CONNECT) && said->count == 0)
@@ -357,9 +384,24 @@ int aries_hw_msgq_introduce(struct gni_msgq *msgq)
     return all;
 }
 
+/* The next queue may have the same connections. */
+static void give_back_all(const struct gni_msgq *msgq, struct live_key key)
+{
+    const struct msgq_region *region = msgq->region;
+    uint32_t index, left = region->connections;
+
+    for (index = 0; left > 0 && index < region->attrs.num_msgq_eps; index++) {
+        if (is_free(msgq, index))
+            continue;
+        give_back_both(key, msgq_connection_at(msgq->region, index * region->lanes)->pe, index);
+        left--;
+    }
+}
+
 void aries_hw_msgq_leave(struct gni_msgq *msgq, bool wait)
 {
     const struct live_key key = key_of(msgq->nic, LNIC_NAME_MSGQ, msgq->index);
+    const struct live_key shared = key_of(msgq->nic, LNIC_NAME_MSGQ_ATTRS, 0);
     struct msgq_other *others = others_of(msgq);
     struct lnic_msgq said = {.step = LNIC_LEFT};
     uint32_t place;
@@ -371,8 +413,10 @@ void aries_hw_msgq_leave(struct gni_msgq *msgq, bool wait)
     agree(msgq, &said, wait);
     for (place = 0; place < msgq->region->attrs.nloc_insts; place++)
         others[place].link = NULL;
+    give_back_all(msgq, key);
     msgq_unref(msgq);
     live_unclaim(lnic_backend.live, &key);
+    live_unclaim(lnic_backend.live, &shared);
 }
 
 bool aries_hw_msgq_assign(struct gni_msgq *msgq, uint32_t pe, uint32_t *index)
@@ -387,15 +431,25 @@ bool aries_hw_msgq_assign(struct gni_msgq *msgq, uint32_t pe, uint32_t *index)
         return false;
     }
     *index = (uint32_t)place.key[0] * msgq->region->lanes;
-    return true;
+    if (is_free(msgq, (uint32_t)place.key[0]))
+        return true;
+    /* Whose it was has left or died: this queue is being torn down. */
+    give_back_both(name, pe, (uint32_t)place.key[0]);
+    return false;
+}
+
+static struct lnic_msgq about(const struct msgq_region *region, enum lnic_msgq_step step,
+                              const struct msgq_connection *first)
+{
+    return (struct lnic_msgq){.step = step,
+                              .pe = first->pe,
+                              .index = first->index / region->lanes,
+                              .generation = first->generation};
 }
 
 void aries_hw_msgq_assigned(struct gni_msgq *msgq, const struct msgq_connection *first)
 {
-    struct lnic_msgq said = {.step = LNIC_ASSIGN,
-                             .pe = first->pe,
-                             .index = first->index / msgq->region->lanes,
-                             .generation = first->generation};
+    struct lnic_msgq said = about(msgq->region, LNIC_ASSIGN, first);
 
     agree(msgq, &said, true);
 }
@@ -403,24 +457,32 @@ void aries_hw_msgq_assigned(struct gni_msgq *msgq, const struct msgq_connection 
 void aries_hw_msgq_connected(struct gni_msgq *msgq, const struct msgq_connection *first,
                              uint64_t mailbox)
 {
-    struct lnic_msgq said = {
-        .step = LNIC_CONNECT, .pe = first->pe, .count = first->remote_count, .mailbox = mailbox};
+    struct lnic_msgq said = about(msgq->region, LNIC_CONNECT, first);
 
+    said.count = first->remote_count;
+    said.mailbox = mailbox;
     memcpy(said.remote, first->remote, said.count * sizeof(said.remote[0]));
     agree(msgq, &said, true);
 }
 
-bool aries_hw_msgq_others_idle(struct gni_msgq *msgq, uint32_t pe)
+bool aries_hw_msgq_others_idle(struct gni_msgq *msgq, const struct msgq_connection *first)
 {
-    struct lnic_msgq said = {.step = LNIC_ASK, .pe = pe};
+    struct lnic_msgq said = about(msgq->region, LNIC_ASK, first);
 
     return agree(msgq, &said, true);
 }
 
-void aries_hw_msgq_released(struct gni_msgq *msgq, uint32_t pe, uint32_t index)
+/* Nobody can have its names before all have released it: what is said of the next one would come to
+ * who still has this one. */
+void aries_hw_msgq_released(struct gni_msgq *msgq, const struct msgq_connection *first)
 {
-    struct lnic_msgq said = {.step = LNIC_RELEASE, .pe = pe};
+    const struct live_key key = key_of(msgq->nic, 0, 0);
+    struct lnic_msgq said = about(msgq->region, LNIC_RELEASE, first);
 
-    release(msgq, pe, index / msgq->region->lanes);
+    msgq->refs++;
     agree(msgq, &said, true);
+    said.step = LNIC_VACATE;
+    if (!give_back_both(key, said.pe, said.index))
+        agree(msgq, &said, true);
+    msgq_unref(msgq);
 }

@@ -317,7 +317,8 @@ int live_claim_free(struct live *live, struct live_key *key, uint32_t count, uin
 /* Gives one claim back. -ENOENT: this process has none. */
 int live_unclaim(struct live *live, const struct live_key *key);
 
-/* 0 or -ENOENT; -ENOTCONN: the daemon died. No system call. Any thread. */
+/* 0 or -ENOENT; -ENOTCONN: the daemon died. No system call, unless the daemon lost the processor
+ * while it wrote: then this waits for it. Any thread. */
 int live_lookup(const struct live *live, const struct live_key *key, struct live_name *name);
 
 /* ---- talk with whoever runs the fabric ------------------------------------------------------- */

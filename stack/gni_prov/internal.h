@@ -1401,6 +1401,7 @@ struct gnip_cq {
     struct gnip_waitable wait;
     struct gnip_pset pset;
     uint32_t reserved, capacity; /* entries promised or unread, and how many may be */
+    uint32_t reads; /* that found entries at once */
     struct gnip_lock lock; /* what follows */
     struct gnip_cq_slot *slots; /* ring */
     uint32_t room; /* of the ring: 0, or a power of two that is not below `reserved` */

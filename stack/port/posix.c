@@ -86,7 +86,8 @@ uint64_t port_process(void)
 
 void *port_thread_room(void)
 {
-    static _Thread_local uint64_t room[PORT_THREAD_BYTES / sizeof(uint64_t)];
+    static _Thread_local uint64_t room[PORT_THREAD_BYTES / sizeof(uint64_t)]
+        __attribute__((tls_model("initial-exec"))); /* no call for each poll */
 
     return room;
 }

@@ -177,6 +177,10 @@ static void help(void (*act)(const struct lnic_share_call *call))
         CHECK(request.length == BYTES && (request.flags & LNIC_WAS_READ));
         if (told(&talk->asked) == TIMES || !take_part(&call, BYTES / 2))
             continue;
+        if (get(&it.theirs->front) > BYTES / 2) { /* that is copied twice, in either order */
+            end_part(&call, false, 0);
+            continue;
+        }
         tell(&talk->asked, told(&talk->asked) + 1);
         act(&call);
     }
@@ -220,8 +224,7 @@ static void read_until_helped(uint8_t last)
     while ((before = told(&talk->asked)) < TIMES && lt_seconds() < until) {
         OK(read_all(&lt));
         CHECK(lt.memory[0] == OWN_BYTE && lt.memory[BYTES / 2 - 1] == OWN_BYTE);
-        CHECK(lt.memory[BYTES / 2] == (told(&talk->asked) != before ? last : OWN_BYTE));
-        CHECK(lt.memory[BYTES - 1] == lt.memory[BYTES / 2]);
+        CHECK(lt.memory[BYTES - 1] == (told(&talk->asked) != before ? last : OWN_BYTE));
     }
     CHECK(told(&talk->asked) == TIMES);
     tell(&talk->over, 1);

@@ -187,7 +187,7 @@ static void txn_end(struct lnic_txn *txn, uint8_t status, uint8_t info, bool ove
         piece_end(txn->op, status, info, overrun);
         return;
     }
-    if (sim_unlikely(trace_on))
+    if (sim_unlikely(trace_on) && txn->began != 0) /* else this library's own word */
         txn_trace(txn, status);
     if (txn->done != NULL)
         txn->done(txn->context, status, info, overrun);

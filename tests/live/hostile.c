@@ -192,9 +192,8 @@ static uint32_t fill_body(const struct card *card, uint8_t kind, struct lnic_req
         memcpy(at, &ce, sizeof(ce));
         bytes = dice(8) == 0 ? bytes : (uint32_t)sizeof(ce);
     } else if (kind == LNIC_SHARE) {
-        const struct lnic_share_call call = {
-            dice(4) == 0 ? wild() : (uintptr_t)it.own + dice(OWN),
-            (uint32_t)(dice(8) == 0 ? wild() : dice(3)), 0};
+        const struct lnic_share_call call = {dice(4) == 0 ? wild() : (uintptr_t)it.own + dice(OWN),
+                                             (uint32_t)(dice(8) == 0 ? wild() : dice(3)), 0};
 
         memcpy(at, &call, sizeof(call));
         bytes = dice(8) == 0 ? bytes : (uint32_t)sizeof(call);
@@ -301,9 +300,8 @@ static void register_something(void)
     memcpy(&table[it.block * LNIC_MDH_BLOCK + dice(2)], &mdd, sizeof(mdd));
     if (dice(16) == 0)
         table[dice(LNIC_MDDS)] = mdd;
-    *(struct lnic_share *)((char *)table + LNIC_SHARE_AT) =
-        (struct lnic_share){dice(3), dice(4) == 0 ? wild() : dice(WINDOW), wild(),
-                            wild(),  wild(),                               wild()};
+    *(struct lnic_share *)((char *)table + LNIC_SHARE_AT) = (struct lnic_share){
+        dice(3), dice(4) == 0 ? wild() : dice(WINDOW), wild(), wild(), wild(), wild()};
 }
 
 /* ---- its life -------------------------------------------------------------------------------- */

@@ -23,7 +23,7 @@ enum { BYTES = 4 << 20, PATIENCE_S = 150, OWN_BYTE = 0x11, HELPED_BYTE = 0x22 };
 static struct {
     uint32_t asked; /* rank 1 got a record for a transfer that was open */
     uint32_t over; /* rank 0 has seen what it wanted */
-} *talk;
+} * talk;
 
 static uint32_t told(const uint32_t *word)
 {

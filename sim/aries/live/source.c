@@ -601,7 +601,8 @@ bool lnic_landed(struct lnic_link *link, struct lnic_op *op)
 static bool bulky(const struct lnic_op *op)
 {
     return (op->work.op == ARIES_GET || op->work.op == ARIES_PUT) && op->offset == 0 &&
-           op->open == 0 && !op->captured && !op->copied && !op->uncopied && total_of(&op->work) >= BULK_LEAST;
+           op->open == 0 && !op->captured && !op->copied && !op->uncopied &&
+           total_of(&op->work) >= BULK_LEAST;
 }
 
 static void op_begin(struct lnic_link *link, struct lnic_op *op)

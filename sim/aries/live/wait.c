@@ -174,8 +174,7 @@ bool sim_wait_until(sim_time_t deadline, const struct sim_wait *wait)
             continue;
         }
         next = sim_wall_next();
-        undisturbed =
-            sleep_until(next < deadline ? next : deadline, wait, looks != sim_wall.looks);
+        undisturbed = sleep_until(next < deadline ? next : deadline, wait, looks != sim_wall.looks);
         looks = sim_wall.looks;
     }
 }

@@ -212,14 +212,18 @@ static uint32_t rx_home(const struct gni_ep *ep)
  */
 static bool start_is_sane(const struct gni_ep *ep)
 {
-    const struct smsg_record *record = (const struct smsg_record *)ep->rx_ring;
+    struct smsg_record record;
+    uint64_t word;
 
     if (!may_start_over(ep, ep->rx_at, ep->rx_received))
         return true; /* of no interest yet */
-    if (record->mark == 0)
-        return record->sequence == 0 && record->length == 0;
-    return (record->mark & ~1u) == SMSG_MARK &&
-           (int32_t)(record->sequence - ep->rx_received) <= (int32_t)ep->credits;
+    /* At once: it may be arriving just now. */
+    word = __atomic_load_n((const uint64_t *)(uintptr_t)ep->rx_ring, __ATOMIC_RELAXED);
+    memcpy(&record, &word, sizeof(word));
+    if (record.mark == 0)
+        return record.sequence == 0 && record.length == 0;
+    return (record.mark & ~1u) == SMSG_MARK &&
+           (int32_t)(record.sequence - ep->rx_received) <= (int32_t)ep->credits;
 }
 
 static enum look find_record(struct gni_ep *ep, uint32_t read_at, uint32_t number, uint32_t *offset)

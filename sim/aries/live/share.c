@@ -215,7 +215,8 @@ static bool offer(struct lnic_transfer *transfer, const struct aries_work *work)
     uint64_t first = (work->length / 2 + GRANULE - 1) / GRANULE * GRANULE;
     bool offered;
 
-    if (work->length < SHARE_LEAST || work->length > UINT32_MAX ||
+    /* What the CPU stores, as of messages, arrives from the front to the back. */
+    if (work->unit != ARIES_UNIT_BTE || work->length < SHARE_LEAST || work->length > UINT32_MAX ||
         work->route == NET_ROUTE_IN_ORDER || /* who watches the last byte finds all of it */
         share_of(link->peer) == NULL || (link->vain >= VAIN_MOST && ++link->vain % VAIN_EVERY != 0))
         return false;

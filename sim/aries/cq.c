@@ -344,7 +344,7 @@ static gni_return_t take_spending(struct gni_cq *cq, gni_cq_entry_t *event)
 
     sim_idle_break();
     sim_spend(timing->cpu_cqget);
-    cq->looked--; /* what came together with this one is in the queue, too */
+    sim_poll_found(&cq->looked);
     return take(cq, event);
 }
 

@@ -42,6 +42,13 @@ static void rest_ms(long ms)
     nanosleep(&time, NULL);
 }
 
+static bool processors_suffice(void)
+{
+    cpu_set_t allowed;
+
+    return sched_getaffinity(0, sizeof(allowed), &allowed) == 0 && CPU_COUNT(&allowed) >= 2;
+}
+
 /* Each to a processor of its own: who shares one with the other cannot help it. */
 static void pin(void)
 {
@@ -50,12 +57,12 @@ static void pin(void)
     int cpu;
 
     CPU_ZERO(&one);
-    if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0)
+    if (!processors_suffice() || sched_getaffinity(0, sizeof(allowed), &allowed) != 0)
         return;
     for (cpu = 0; cpu < CPU_SETSIZE; cpu++)
         if (CPU_ISSET(cpu, &allowed) && which-- == 0)
             break;
-    CPU_SET(cpu % CPU_SETSIZE, &one);
+    CPU_SET(cpu, &one);
     sched_setaffinity(0, sizeof(one), &one);
 }
 
@@ -441,19 +448,16 @@ static int run(const char *name, void (*what)(void))
 
 int main(void)
 {
-    cpu_set_t allowed;
     int failed = 0;
 
-    if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0 || CPU_COUNT(&allowed) < 2) {
-        printf("skipped: it needs two processors\n");
-        return 77;
-    }
     talk = mmap(NULL, sizeof(*talk), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (talk == MAP_FAILED)
         return 1;
-    failed += run("live_target_helps", target_helps);
-    failed += run("live_target_gives_up", target_gives_up);
-    failed += run("live_target_dies_helping", target_dies);
+    if (processors_suffice()) { /* else nobody finds the other one at it */
+        failed += run("live_target_helps", target_helps);
+        failed += run("live_target_gives_up", target_gives_up);
+        failed += run("live_target_dies_helping", target_dies);
+    }
     failed += run("live_helps_as_target", helps_as_target);
     return failed != 0;
 }

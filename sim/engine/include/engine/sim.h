@@ -293,14 +293,19 @@ bool sim_poll(const struct sim_wait *wait, bool (*ready)(const void *what), sim_
 /*
  * The same for one of several places that are polled in turn, as queues are. In a plain process a
  * look brings news for all of them: it is left out where somebody has looked since this place was
- * polled last, which `looked` says. The caller keeps that for the place (0 at first), and takes 1
- * from it when the next fruitless poll may be for nothing.
+ * polled last, which `looked` says; the caller keeps that for the place (0 at first).
  */
 static inline bool sim_poll_turn(const struct sim_wait *wait, bool (*ready)(const void *what),
                                  sim_time_t cost, uint32_t *looked)
 {
     (void)looked;
     return sim_poll(wait, ready, cost);
+}
+
+/* The last poll found something, and took what had come with it: the next needs no look. */
+static inline void sim_poll_found(uint32_t *looked)
+{
+    (void)looked;
 }
 
 /* The first of `count` numbers in a row that nothing else in this run has. */

@@ -88,4 +88,9 @@ static inline bool sim_poll_turn(const struct sim_wait *wait, bool (*ready)(cons
     return ready(wait->what);
 }
 
+static inline void sim_poll_found(uint32_t *looked)
+{
+    *looked = sim_wall.looks - 1;
+}
+
 #endif

@@ -65,7 +65,8 @@ def test_the_environment_of_ugni_programs():
     assert len(ptags) == len(cookies) == int(names["CRAY_NUM_COOKIES"]) and names["CRAY_COOKIES"] == ",".join(cookies)
     assert all(4 <= int(ptag) < 256 for ptag in ptags) and all(0 < int(cookie) < 1 << 31 for cookie in cookies)
     assert names["PMI_GNI_DEV_ID"] == "0" and names["LD_LIBRARY_PATH"].endswith(":/mine")
-    assert (names["FI_PROVIDER"], names["OMPI_MCA_pml"], names["OMPI_MCA_mtl"]) == ("tcp", "ob1", "ofi")  # the user's count
+    assert (names["FI_PROVIDER"], names["OMPI_MCA_pml"]) == ("tcp", "ob1")  # the user's count
+    assert (names["OMPI_MCA_mtl"], names["OMPI_MCA_btl"]) == ("ofi", "self")
     assert (Path(names["FI_PROVIDER_PATH"]) / "libgni-fi.so").exists() and done.stderr == ""
 
 

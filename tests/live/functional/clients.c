@@ -103,6 +103,7 @@ static void client(struct side *side)
             side_say(&parent, &done, 1);
             HOLDS(waitpid(pids[i], &status, 0) == pids[i]);
             HOLDS(status == 0);
+            side_forget(side, pids[i]);
             close(links[i]);
         }
     }

@@ -417,10 +417,23 @@ struct fid_av *av_new(struct side *side)
     return av;
 }
 
+void side_forget(const struct side *side, pid_t process)
+{
+    char name[64];
+    int removed = 0, i;
+
+    for (i = 0; strcmp(side->provider, "shm") == 0 && removed == 0; i++) {
+        snprintf(name, sizeof(name), "/%ld:%u:%d", (long)process, getuid(), i);
+        removed = shm_unlink(name);
+        HOLDS(removed == 0 || errno == ENOENT);
+    }
+}
+
 void side_open(struct side *side)
 {
     if (side->domain != NULL)
         return;
+    side_forget(side, getpid());
     if (side->info == NULL)
         side_info(side);
     CHECK(fi_fabric(side->info->fabric_attr, &side->fabric, NULL));

@@ -30,6 +30,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define API_VERSION FI_VERSION(1, 17)
@@ -70,6 +71,9 @@ void side_begin(struct side *side, int argc, char **argv);
 void side_info(struct side *side);
 /* Fabric and domain, for MSG endpoints an EQ; calls side_info where that was not done. Once. */
 void side_open(struct side *side);
+/* Removes what a process that closed nothing has left of provider shm, which is named after its
+ * number: the next process of that number could open no endpoint. */
+void side_forget(const struct side *side, pid_t process);
 /* Address vector, two CQs, an endpoint that is enabled. MSG endpoints: also their connection. */
 void side_endpoint(struct side *side);
 /* The other side's name into the address vector. */

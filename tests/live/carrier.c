@@ -4,16 +4,14 @@
 #include <time.h>
 #include <unistd.h>
 #include "carrier.h"
+#include "folder.h"
 
-static char folder[64], path[96];
+static struct folder folder;
 
 void fresh_fabric(void)
 {
     alarm(WATCHDOG_S);
-    snprintf(folder, sizeof(folder), "/tmp/live-test-XXXXXX");
-    assert_non_null(mkdtemp(folder));
-    snprintf(path, sizeof(path), "%s/fabric", folder);
-    setenv("JACQUARD_FABRIC", path, 1);
+    assert_true(folder_new(&folder));
     setenv("JACQUARD_PROCESSES", "64", 1);
     unsetenv("JACQUARD_FABRIC_PRIVATE");
     unsetenv("JACQUARD_NODE");
@@ -22,20 +20,8 @@ void fresh_fabric(void)
 
 void fabric_is_over(void)
 {
-    unsigned tries;
-
-    for (tries = 0; access(path, F_OK) == 0 && tries < 1000; tries++)
-        pause_us(10000);
-    assert_int_equal(access(path, F_OK), -1);
-    for (tries = 0; rmdir(folder) != 0 && tries < 100; tries++)
-        pause_us(10000); /* the lock file goes a moment later */
-    assert_int_equal(access(folder, F_OK), -1);
+    assert_true(folder_remove(&folder));
     alarm(0);
-}
-
-const char *fabric_folder(void)
-{
-    return folder;
 }
 
 struct live *join_as(const struct live_events *events, void *arg)

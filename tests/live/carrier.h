@@ -19,7 +19,6 @@
 void fresh_fabric(void);
 /* The daemon there has ended, its files are gone; removes the folder. */
 void fabric_is_over(void);
-const char *fabric_folder(void);
 
 /* Joins, or the process ends with a message. */
 struct live *join_as(const struct live_events *events, void *arg);

@@ -2,6 +2,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include "folder.h"
 #include "live_test.h"
 
 #include <sched.h>
@@ -40,19 +41,15 @@ void lt_barrier(void)
 
 int lt_run(const char *name, uint32_t ranks, uint32_t nodes, void (*main_of_rank)(void))
 {
-    char directory[] = "/tmp/live-test-XXXXXX", path[64];
+    struct folder folder;
     int result;
 
     if (getenv("LIVE_TEST") != NULL && strcmp(getenv("LIVE_TEST"), name) != 0)
         return 0;
-    if (mkdtemp(directory) == NULL)
+    if (!folder_new(&folder))
         return 1;
-    snprintf(path, sizeof(path), "%s/fabric", directory);
-    setenv("JACQUARD_FABRIC", path, 1);
     result = lt_run_there(name, ranks, nodes, main_of_rank);
-    unlink(path);
-    rmdir(directory);
-    return result;
+    return folder_remove(&folder) ? result : 1;
 }
 
 int lt_run_there(const char *name, uint32_t ranks, uint32_t nodes, void (*main_of_rank)(void))

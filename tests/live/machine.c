@@ -8,6 +8,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include "folder.h"
 #include "fixture.h"
 #include "engine/ledger.h"
 
@@ -227,7 +228,7 @@ static int await_ranks(struct machine *machine)
 
 void machine_run(struct machine *machine)
 {
-    char folder[] = "/tmp/jacquard-XXXXXX", path[64];
+    struct folder folder;
     uint32_t i;
     int result;
 
@@ -237,9 +238,7 @@ void machine_run(struct machine *machine)
     machine->privileged = geteuid() == 0;
     machine->ranks = machine->ranks == 0 ? 2 : machine->ranks;
     machine->ranks_per_node = machine->ranks_per_node == 0 ? 1 : machine->ranks_per_node;
-    assert_non_null(mkdtemp(folder));
-    snprintf(path, sizeof(path), "%s/fabric", folder);
-    setenv("JACQUARD_FABRIC", path, 1);
+    assert_true(folder_new(&folder));
     setenv("JACQUARD_NODES", NODES, 1);
     parent = getpid();
     share_statics();
@@ -255,8 +254,7 @@ void machine_run(struct machine *machine)
     result = await_ranks(&common->machine);
     *machine = common->machine;
     munmap(common, sizeof(*common));
-    unlink(path);
-    rmdir(folder);
+    assert_true(folder_remove(&folder));
     if (result == SKIPPED)
         skip();
     assert_int_equal(result, PASSED);

@@ -2,6 +2,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include "folder.h"
 #include "traffic.h"
 
 #include <dirent.h>
@@ -723,21 +724,18 @@ bool finish(const pid_t *pids, uint32_t count, struct done *done)
 
 int run(const char *name, int (*test)(void))
 {
-    char directory[] = "/tmp/live-kills-XXXXXX", path[64];
+    struct folder folder;
     int failed;
 
-    if (mkdtemp(directory) == NULL)
+    if (!folder_new(&folder))
         return 1;
-    snprintf(path, sizeof(path), "%s/fabric", directory);
-    setenv("JACQUARD_FABRIC", path, 1);
     shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED)
         return 1;
     shared->seed = number_of("JACQUARD_SEED", 20260);
     failed = test();
     munmap(shared, sizeof(*shared));
-    unlink(path);
-    rmdir(directory);
+    failed += !folder_remove(&folder);
     printf("%s %s\n", failed == 0 ? "ok    " : "FAILED", name);
     fflush(stdout);
     return failed;

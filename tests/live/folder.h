@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A fabric of a test's own: a folder for its socket, which the processes find by the environment. */
+/* A fabric of a test's own: a folder for its socket, which the processes find by the environment.
+ */
 #ifndef JACQUARD_TESTS_LIVE_FOLDER_H
 #define JACQUARD_TESTS_LIVE_FOLDER_H
 
@@ -25,8 +26,8 @@ static inline bool folder_new(struct folder *folder)
     return setenv("JACQUARD_FABRIC", folder->socket, 1) == 0;
 }
 
-/* When its last process has gone: the daemon takes socket and lock away a moment later. False: it did
- * not in twenty seconds. */
+/* When its last process has gone: the daemon takes socket and lock away a moment later. False: it
+ * did not in twenty seconds. */
 static inline bool folder_remove(const struct folder *folder)
 {
     char lock[sizeof(folder->socket) + 8];

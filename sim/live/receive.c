@@ -314,18 +314,24 @@ bool live_next(struct live *live, struct live_record *record)
     return false;
 }
 
-void live_release(struct live *live)
+bool live_release(struct live *live)
 {
     struct ring_in *ring = live->current;
+    uint64_t word;
+    bool more;
 
     if (ring == NULL)
-        return;
+        return false;
     live->current = NULL;
     ring->position += record_slots(record_count(live->current_word));
-    if ((uint32_t)(ring->position - ring->told) >= LIVE_BATCH) {
+    more = look_at(ring, &word);
+    if (!more) {
+        tell(ring);
+    } else if ((uint32_t)(ring->position - ring->told) >= LIVE_BATCH) {
         tell(ring);
         stamp(live);
     }
+    return more;
 }
 
 void live_set_aside(struct live *live)

@@ -410,7 +410,7 @@ int gnip_cm_nic_open(struct gnip_ctx *ctx, struct gnip_domain *domain, struct gn
     cm_nic->automatic = domain != NULL && domain->control_progress == FI_PROGRESS_AUTO;
     cm_nic->datagram_timeout = fabric->datagram_timeout;
     gnip_lock_init(&cm_nic->lock, domain != NULL && gnip_single(domain));
-    gnip_gate_init(&cm_nic->gate);
+    gnip_gate_init(&cm_nic->gate, false);
     gnip_list_init(&cm_nic->work);
     cm_nic->ep_buckets = BUCKETS;
     cm_nic->eps = calloc(BUCKETS, sizeof(*cm_nic->eps));

@@ -230,7 +230,7 @@ static void feed(struct gnip_cq *cq)
         if (vc != NULL) {
             cq->starved = vc->starved_next;
             vc->starved = false;
-            __atomic_add_fetch(&vc->pins, 1, __ATOMIC_RELAXED); /* it does not go meanwhile */
+            gnip_gate_hold(&vc->nic->gate, &vc->pins); /* it does not go meanwhile */
         }
         gnip_give(&cq->lock);
         if (vc == NULL)

@@ -98,21 +98,32 @@ static inline void gnip_give(struct gnip_lock *lock)
 
 /*
  * Waits until a count of users that others drop is 0. Users are counted with atomics, without the
- * gate; dropping is cheap while nobody waits.
+ * gate; dropping is cheap while nobody waits. `alone`: one thread uses it all, as with needless
+ * locks.
  */
 struct gnip_gate {
     struct port_mutex mutex;
     struct port_condition changed;
     uint32_t waiters;
+    bool alone;
 };
-void gnip_gate_init(struct gnip_gate *gate); /* progress.c */
+void gnip_gate_init(struct gnip_gate *gate, bool alone); /* progress.c */
 void gnip_gate_fini(struct gnip_gate *gate);
 void gnip_gate_wait(struct gnip_gate *gate, const uint32_t *users); /* no lock may be held */
 void gnip_gate_tell(struct gnip_gate *gate);
+static inline void gnip_gate_hold(const struct gnip_gate *gate, uint32_t *users)
+{
+    if (gate->alone)
+        ++*users;
+    else
+        __atomic_add_fetch(users, 1, __ATOMIC_RELAXED);
+}
 static inline void gnip_gate_drop(struct gnip_gate *gate, uint32_t *users)
 {
-    if (__atomic_sub_fetch(users, 1, __ATOMIC_SEQ_CST) == 0 &&
-        gnip_unlikely(__atomic_load_n(&gate->waiters, __ATOMIC_SEQ_CST) != 0))
+    if (gate->alone)
+        --*users;
+    else if (__atomic_sub_fetch(users, 1, __ATOMIC_SEQ_CST) == 0 &&
+             gnip_unlikely(__atomic_load_n(&gate->waiters, __ATOMIC_SEQ_CST) != 0))
         gnip_gate_tell(gate);
 }
 

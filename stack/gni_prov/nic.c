@@ -325,7 +325,7 @@ static int create(struct gnip_ctx *ctx, struct gnip_domain *domain, struct gnip_
     gnip_lock_init(&nic->lock, needless);
     gnip_lock_init(&nic->txd_lock, needless);
     gnip_lock_init(&nic->vc_lock, needless);
-    gnip_gate_init(&nic->gate);
+    gnip_gate_init(&nic->gate, needless);
     gnip_list_init(&nic->vcs_ready);
     nic->vc_slot_first = nic->vc_slot_last = UINT32_MAX;
     rc = bring_up(nic, cdm_id, automatic);

@@ -95,7 +95,7 @@ static uint32_t collect(struct gnip_nic *nic, gni_cq_handle_t cq, struct finishe
         __builtin_prefetch(&this->vc->tx_queue);
         /* A message pins its VC from when it was sent. */
         if (!this->smsg)
-            __atomic_add_fetch(&this->vc->pins, 1, __ATOMIC_RELAXED);
+            gnip_gate_hold(&nic->gate, &this->vc->pins);
     }
     gnip_give(&nic->lock);
     return count;
@@ -222,7 +222,7 @@ static struct gnip_vc *next_ready(struct gnip_nic *nic)
     if (!gnip_list_empty(&nic->vcs_ready)) {
         vc = gnip_container(nic->vcs_ready.next, struct gnip_vc, ready_link);
         gnip_vc_unlink(nic, vc);
-        __atomic_add_fetch(&vc->pins, 1, __ATOMIC_RELAXED);
+        gnip_gate_hold(&nic->gate, &vc->pins);
     }
     gnip_give(&nic->vc_lock);
     return vc;

@@ -9,11 +9,12 @@
 
 /* ---- gates ----------------------------------------------------------------------------------- */
 
-void gnip_gate_init(struct gnip_gate *gate)
+void gnip_gate_init(struct gnip_gate *gate, bool alone)
 {
     port_mutex_init(&gate->mutex);
     port_condition_init(&gate->changed);
     gate->waiters = 0;
+    gate->alone = alone;
 }
 
 void gnip_gate_fini(struct gnip_gate *gate)
@@ -54,7 +55,7 @@ void gnip_pset_init(struct gnip_pset *pset, bool needless_lock)
 {
     memset(pset, 0, sizeof(*pset));
     gnip_lock_init(&pset->lock, needless_lock);
-    gnip_gate_init(&pset->gate);
+    gnip_gate_init(&pset->gate, needless_lock);
 }
 
 void gnip_pset_fini(struct gnip_pset *pset)
@@ -151,7 +152,7 @@ static uint32_t hold(struct gnip_pset *pset, uint32_t from, struct gnip_pset_ent
     gnip_take(&pset->lock);
     for (; count < AT_ONCE && from + count < pset->count; count++) {
         held[count] = pset->entries[from + count];
-        __atomic_add_fetch(&held[count]->users, 1, __ATOMIC_RELAXED);
+        gnip_gate_hold(&pset->gate, &held[count]->users);
     }
     gnip_give(&pset->lock);
     return count;

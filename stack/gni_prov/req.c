@@ -41,8 +41,13 @@ static bool grow(struct gnip_ep *ep)
     return true;
 }
 
-/* What gnip_req_get promises to zero begins and ends at lines. */
+/* What is zeroed begins and ends at lines: the first buffer is in there, further ones are not. */
+#define HOT_BYTES 128u
 _Static_assert(offsetof(struct gnip_req, link) == 64, "second line of a request");
+/* Of what is cold, as much as belongs to a transfer. */
+#define RMA_BYTES                                                           \
+    (offsetof(struct gnip_req, u) + sizeof(((struct gnip_req *)0)->u.rma) - \
+     offsetof(struct gnip_req, error))
 
 static struct gnip_req *take(struct gnip_ep *ep, enum gnip_req_kind kind)
 {
@@ -57,14 +62,16 @@ static struct gnip_req *take(struct gnip_ep *ep, enum gnip_req_kind kind)
     }
     req = gnip_container(link, struct gnip_req, link);
     id = req->id;
-    if (kind == GNIP_REQ_SEND || kind == GNIP_REQ_RECV)
-        memset(&req->link, 0, 128);
-    else
-        memset(&req->link, 0, sizeof *req - offsetof(struct gnip_req, link));
+    memset(&req->link, 0, HOT_BYTES);
     req->id = id;
     req->ep = ep;
     req->kind = (uint8_t)kind;
-    req->cold = kind != GNIP_REQ_SEND && kind != GNIP_REQ_RECV;
+    if (kind == GNIP_REQ_WRITE || kind == GNIP_REQ_READ) {
+        memset(&req->error, 0, RMA_BYTES);
+        req->cold = true;
+    } else if (kind != GNIP_REQ_SEND && kind != GNIP_REQ_RECV) {
+        gnip_req_warm(req);
+    }
     return req;
 }
 

@@ -156,7 +156,7 @@ int gnip_vc_smsg(struct gnip_vc *vc, struct gnip_txd *txd, uint32_t header_bytes
     header->grant = vc->given;
     txd->vc = vc;
     txd->smsg = true;
-    __atomic_add_fetch(&vc->pins, 1, __ATOMIC_RELAXED);
+    gnip_gate_hold(&nic->gate, &vc->pins);
     rc = send(vc, txd, header_bytes, data, data_bytes);
     if (gnip_unlikely(rc == GNI_RC_NOT_DONE && block_for_credit(vc))) /* none came in between? */
         rc = send(vc, txd, header_bytes, data, data_bytes);

@@ -4,8 +4,8 @@
  *
  * A thread that waits polls: it makes progress, finds nothing, is idle. What another thread brings
  * (a helper's progress completes something) reaches it because it registered as a poller before it
- * looked; whoever adds something afterwards wakes it. A signal takes all pollers off; who still
- * finds nothing registers again.
+ * looked; whoever adds something afterwards wakes it. A signal takes all pollers off but for the
+ * thread that gives it; who still finds nothing registers again.
  */
 #include <stdlib.h>
 
@@ -40,8 +40,10 @@ static inline void wake(struct gnip_waitable *waitable)
 
     if (poller == NULL)
         return;
-    __atomic_store_n(&waitable->poller, NULL, __ATOMIC_RELAXED);
-    port_thread_wake(poller);
+    if (poller != port_thread_self()) { /* who is awake stays a poller */
+        __atomic_store_n(&waitable->poller, NULL, __ATOMIC_RELAXED);
+        port_thread_wake(poller);
+    }
     if (gnip_unlikely(__atomic_load_n(&waitable->other_count, __ATOMIC_RELAXED) != 0))
         wake_others(waitable);
 }

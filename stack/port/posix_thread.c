@@ -38,7 +38,8 @@ static struct {
     struct port_thread *first;
 } threads = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static _Thread_local struct port_thread *self;
+static _Thread_local struct port_thread *self
+    __attribute__((tls_model("initial-exec"))); /* no call for each poll */
 
 /* Nobody tells when a thread that was not started here ends. */
 static bool is_over(const struct port_thread *thread)

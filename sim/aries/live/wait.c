@@ -12,6 +12,7 @@
 #include "aries/watch.h"
 
 #define RECORDS 64u /* in one look, so that the program gets on */
+#define ALL_EVERY 8u /* looks, before all rings are looked at in any case */
 #define SETTLE_EVERY 8u /* looks that found records, before acknowledgements are looked at */
 #define CLOCK_EVERY 32u
 #define SPIN_NS 5000u /* before a thread sleeps */
@@ -25,12 +26,16 @@
 /* The last wait of this thread ended because a signal's handler has run. */
 static _Thread_local bool signalled __attribute__((tls_model("initial-exec")));
 
-static bool receive(void)
+/* `all`: from all rings, else from the first that has a record: the caller waits for what it
+ * brought more likely than for what may be in another one. */
+static bool receive(bool all)
 {
+    struct live *live = lnic_backend.live;
     struct live_record record;
     unsigned count = 0;
+    bool more = true;
 
-    while (count < RECORDS && live_next(lnic_backend.live, &record)) {
+    while (more && count < RECORDS && live_next(live, &record)) {
         struct lnic_link *link = record.from->user;
 
         if (sim_unlikely(link == NULL))
@@ -38,13 +43,13 @@ static bool receive(void)
         if (record.channel == LIVE_REPLY) {
             lnic_result(link, &record);
         } else if (sim_unlikely(!lnic_execute(link, &record))) {
-            live_set_aside(lnic_backend.live);
+            live_set_aside(live);
             count++;
             continue;
         } else if (sim_unlikely(trace_on)) {
             lnic_trace_arrival(link, &record);
         }
-        live_release(lnic_backend.live);
+        more = live_release(live) || all;
         count++;
     }
     return count > 0;
@@ -81,7 +86,7 @@ void sim_wall_look(void)
     bool found = false;
 
     if (sim_likely(backend->live != NULL))
-        found = receive();
+        found = receive(sim_wall.looks % ALL_EVERY == 0);
     sim_wall.looks++;
     if ((backend->active != NULL || backend->ready != NULL) &&
         (!found || sim_wall.looks % SETTLE_EVERY == 0))
@@ -225,7 +230,7 @@ static uint64_t helper_progress(void *arg)
     (void)arg;
     if (lnic_backend.live == NULL)
         return UINT64_MAX;
-    receive();
+    receive(true);
     if (sim_wall.armed)
         sim_wall_fire();
     lnic_settle(); /* also what that has ended */

@@ -209,9 +209,10 @@ struct live_record {
  */
 bool live_next(struct live *live, struct live_record *record);
 
-/* The record that live_next returned last is executed. Its sender is told with the next record that
- * goes back to it, when live_next finds nothing more from it, after 16, or by live_acknowledge. */
-void live_release(struct live *live);
+/* The record that live_next returned last is executed. Returns whether another one follows in its
+ * ring. If not, its sender is told at once; else with the next record that goes back to it, after
+ * 16, or by live_acknowledge. */
+bool live_release(struct live *live);
 
 /* The record that live_next returned last cannot be executed now (its answer has no room): other
  * rings go on, and it is returned again after live_next has returned false. Of a peer that is gone:

@@ -385,6 +385,33 @@ static void both_ask_until_everything_is_full_and_go_on(void **state)
     fabric_is_over();
 }
 
+/* Whoever sends hears of the last record at once, without another look of the receiver's. */
+static void the_last_of_a_ring_is_told(void **state)
+{
+    struct live *live;
+    struct live_peer *self;
+    struct live_record record;
+    uint64_t i;
+
+    fresh_fabric();
+    live = join_fabric();
+    self = live_self(live);
+    for (i = 0; i < 3; i++) {
+        fill(reserve(self, LIVE_REQUEST, 8), 8, i);
+        live_publish(self, LIVE_REQUEST, DATA, 8);
+    }
+    for (i = 0; i < 3; i++) {
+        assert_int_equal(live_executed(self, LIVE_REQUEST), 0);
+        assert_true(live_next(live, &record));
+        assert_true(is_filled(record.bytes, 8, i));
+        assert_int_equal(live_release(live), i < 2);
+    }
+    assert_int_equal(live_executed(self, LIVE_REQUEST), live_sent(self, LIVE_REQUEST));
+    assert_false(live_release(live)); /* there is none */
+    live_leave(live);
+    fabric_is_over();
+}
+
 static void records_to_oneself(void **state)
 {
     struct live *live;
@@ -564,6 +591,7 @@ int main(void)
         cmocka_unit_test(a_full_ring_says_so),
         cmocka_unit_test(what_was_executed_before_the_end_counts),
         cmocka_unit_test(both_ask_until_everything_is_full_and_go_on),
+        cmocka_unit_test(the_last_of_a_ring_is_told),
         cmocka_unit_test(records_to_oneself),
         cmocka_unit_test(everybody_to_everybody),
         cmocka_unit_test(copies_between_processes),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include <errno.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "internal.h"
@@ -28,13 +29,33 @@ bool live_looks(const struct live_peer *to)
 /* Rings once if the peer has not looked for a while. */
 void live_check_stamp(struct peer *peer, uint64_t now)
 {
-    uint64_t stale = peer->live->stale_ticks;
+    uint64_t stale = peer->live->ring_ticks;
 
     peer->seen_looked = atomic_load_explicit(&peer->head->looked, memory_order_relaxed);
     if (now - peer->seen_looked + stale > 2 * stale && peer->rung_looked != peer->seen_looked) {
         peer->rung_looked = peer->seen_looked;
         live_ring_bell(peer);
     }
+}
+
+/*
+ * Where more processes poll than there are processors, a peer that has not looked for a while stands
+ * in line for one, as this process does: a bell would only put its helper in that line, too.
+ */
+static void count_switches(struct live *live, uint64_t now)
+{
+    uint64_t elapsed = now - live->counted;
+    struct rusage usage;
+    bool crowded;
+
+    if (elapsed < live->look_ticks || getrusage(RUSAGE_SELF, &usage) != 0)
+        return;
+    crowded =
+        (uint64_t)(usage.ru_nivcsw - live->switches) * live->look_ticks >= LIVE_CROWDED * elapsed;
+    atomic_store_explicit(&live->crowded, crowded, memory_order_relaxed);
+    live->ring_ticks = live->stale_ticks * (crowded ? LIVE_STALE_CROWDED_US / LIVE_STALE_US : 1);
+    live->switches = usage.ru_nivcsw;
+    live->counted = now;
 }
 
 /*
@@ -48,6 +69,7 @@ void live_tick(struct live *live, uint64_t now)
     unsigned channel;
     bool waits;
 
+    count_switches(live, now);
     for (peer = live->peers; peer != NULL; peer = peer->next) {
         waits = false;
         for (channel = 0; channel < LIVE_CHANNELS && !peer->to.gone; channel++) {

@@ -13,6 +13,9 @@
 #define LIVE_STAMP_US 4u /* how often a process that looks says so */
 #define LIVE_CLOCK_RESTS 3u /* looks without reading the clock, where they come that fast */
 #define LIVE_STALE_US 20u /* without a look for so long: ring */
+#define LIVE_STALE_CROWDED_US 200u /* the same where processes wait for a processor */
+#define LIVE_CROWDED 16u /* times in LIVE_LOOK_US that another one has taken this one's */
+#define LIVE_CROWDED_LOOK_US 4000u /* instead of LIVE_LOOK_US, there */
 #define LIVE_TICK_US 50u /* how often bells are looked after, see live_tick */
 #define LIVE_LOOK_US 1000u /* daemon's socket without a helper; rounds of the helper */
 #define LIVE_BATCH 16u /* records of one ring in a row, and told to their sender at once */
@@ -84,6 +87,9 @@ struct live {
     struct ring_in *current; /* of the record that was returned last */
     uint64_t current_word;
     uint64_t looked, ticked, stamp_ticks, stale_ticks, tick_ticks, look_ticks, read_at;
+    uint64_t ring_ticks; /* stale_ticks, or more where it is crowded */
+    uint64_t counted; /* when `switches` were */
+    long switches; /* of all threads, against their will */
     struct board_head *head; /* own */
     uint32_t doze; /* own, as published */
     bool fences; /* I have to fence for everybody */
@@ -93,6 +99,7 @@ struct live {
     const volatile uint32_t *mine; /* reads 0 in a forked child */
 
     _Alignas(LIVE_LINE) _Atomic bool attention; /* the daemon has said something */
+    _Atomic bool crowded; /* processes wait for a processor */
     _Atomic uint64_t rounds; /* moves while somebody looks; read by the helper */
     _Atomic uint32_t sleepers; /* threads between live_sleep_begin and _end, but for the helper */
     _Atomic bool stopping;

@@ -206,7 +206,7 @@ static void start_clock(struct live *live)
     uint64_t per_us = live->facts.ticks_per_us;
 
     live->stamp_ticks = LIVE_STAMP_US * per_us;
-    live->stale_ticks = LIVE_STALE_US * per_us;
+    live->stale_ticks = live->ring_ticks = LIVE_STALE_US * per_us;
     live->tick_ticks = LIVE_TICK_US * per_us;
     live->look_ticks = LIVE_LOOK_US * per_us;
     live->doze = DOZE_STEP | DOZE_ASLEEP; /* until it looks all the time */

@@ -146,7 +146,7 @@ uint64_t live_publish(struct live_peer *to, enum live_channel channel, uint32_t 
     /* Its stamp is on a line that it writes: looked at only when the last one that we know is old.
      */
     now = live_ticks();
-    if (__builtin_expect(now - peer->seen_looked + live->stale_ticks > 2 * live->stale_ticks, 0))
+    if (__builtin_expect(now - peer->seen_looked + live->ring_ticks > 2 * live->ring_ticks, 0))
         live_check_stamp(peer, now);
     return out->tail;
 }

@@ -162,12 +162,13 @@ static bool nobody_looks(struct live *live)
 }
 
 /*
- * A millisecond, or as long as nothing needs the helper; true: something does. Who was woken for
+ * A millisecond (four in a crowd), or as long as nothing needs the helper; true: something does. Who was woken for
  * nothing is deaf for some rests.
  */
 static bool rest(struct live *live, enum rest how, uint64_t wish_ns)
 {
     bool deaf = live->helper_deaf > 0;
+    bool crowded = atomic_load_explicit(&live->crowded, memory_order_relaxed);
     bool listen =
         how == REST_LONG || (how == REST_SHORT && !deaf &&
                              atomic_load_explicit(&live->sleepers, memory_order_relaxed) == 0);
@@ -181,7 +182,7 @@ static bool rest(struct live *live, enum rest how, uint64_t wish_ns)
 
     live->helper_deaf -= deaf;
     if (how == REST_SHORT)
-        nanoseconds = LIVE_LOOK_US * 1000u;
+        nanoseconds = (crowded ? LIVE_CROWDED_LOOK_US : LIVE_LOOK_US) * 1000u;
     if (wish_ns != UINT64_MAX && wish_ns <= now)
         nanoseconds = 0;
     else if (wish_ns != UINT64_MAX && wish_ns - now < nanoseconds)

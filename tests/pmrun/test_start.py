@@ -57,6 +57,16 @@ def test_ranks_of_open_mpi_yield_where_processors_are_fewer():
     assert value(many, "-ompi", "-genv", "OMPI_MCA_mpi_yield_when_idle", "0") == {"0"}
 
 
+def test_on_a_fabric_they_make_progress_without_threads_there():
+    def values(ranks, *options):
+        return set(output("--fabric", "--fabric-report", "none", *options, "-n", ranks, "sh", "-c",
+                          "echo $OMPI_MCA_mpi_yield_when_idle $OMPI_MCA_mtl_ofi_control_progress $OMPI_MCA_mtl_ofi_data_progress"))
+
+    many = len(os.sched_getaffinity(0)) + 1
+    assert values(many, "-ompi") == {"1 manual manual"} and values(many) == values(1, "-ompi") == {""}
+    assert values(many, "-ompi", "-genv", "OMPI_MCA_mtl_ofi_data_progress", "auto") == {"1 manual auto"}
+
+
 def test_pmi2_100_input_goes_to_rank_0():
     assert output("-l", "-n", 3, "cat", stdin="one\ntwo\n") == ["[0] one", "[0] two"]
     assert output("-l", "-stdin", 2, "-n", 3, "cat", stdin="x\n") == ["[2] x"]

@@ -68,13 +68,25 @@ static gboolean is_set_by(const GPtrArray *common, const char *variable)
     return FALSE;
 }
 
-#define YIELD "OMPI_MCA_mpi_yield_when_idle"
-
-/* Its own launcher lets ranks that wait yield where there are more of them than processors. */
-static gboolean is_to_yield(const struct launch *launch, uint32_t here, char **environment)
+/*
+ * Where there are more ranks of Open MPI than processors: those that wait yield, as its own launcher
+ * has them do; on a fabric they also do without threads for progress, which would take processors
+ * from other ranks.
+ */
+static void add_for_crowd(GPtrArray *all, const struct launch *launch, char **environment)
 {
-    return launch->open_mpi && here > g_get_num_processors() &&
-           g_environ_getenv(environment, YIELD) == NULL;
+    static char settings[][48] = {"OMPI_MCA_mpi_yield_when_idle=1",
+                                  "OMPI_MCA_mtl_ofi_control_progress=manual",
+                                  "OMPI_MCA_mtl_ofi_data_progress=manual"};
+    guint count = launch->fabric ? G_N_ELEMENTS(settings) : 1, i;
+
+    for (i = 0; i < count; i++) {
+        char *name = g_strndup(settings[i], strcspn(settings[i], "="));
+
+        if (g_environ_getenv(environment, name) == NULL)
+            g_ptr_array_add(all, settings[i]);
+        g_free(name);
+    }
 }
 
 void variables_init(struct variables *variables, const struct launch *launch,
@@ -91,14 +103,14 @@ void variables_init(struct variables *variables, const struct launch *launch,
     for (p = 0; p < variables->programs; p++) {
         const struct program *program = g_ptr_array_index(launch->programs, p);
         GPtrArray *all = g_ptr_array_new();
-        static char yield[] = YIELD "=1";
         char **variable;
 
         for (variable = program->environment; *variable != NULL; variable++)
             if (!is_set_by(variables->common, *variable))
                 g_ptr_array_add(all, *variable);
-        if (is_to_yield(launch, launch->fabric ? info->size : local_count, program->environment))
-            g_ptr_array_add(all, yield);
+        if (launch->open_mpi &&
+            (launch->fabric ? info->size : local_count) > g_get_num_processors())
+            add_for_crowd(all, launch, program->environment);
         for (i = 0; i < variables->common->len; i++)
             g_ptr_array_add(all, g_ptr_array_index(variables->common, i));
         variables->of_program[p] = all;

@@ -508,6 +508,48 @@ static void gni_149_gni_150_progress(void **state)
     gni_run(&(struct gni_machine){.ranks = 2}, computing_manual);
 }
 
+/* Whoever always finds an entry makes progress now and then all the same: what comes meanwhile
+ * arrives while there are entries yet. */
+static int full_reads_body(struct rank *rank)
+{
+    enum { MANY = 48, ENOUGH = 20 };
+    uint64_t values[MANY + 1] = {0}, value;
+    struct gni_how how = {.manual = true};
+    struct fi_cq_tagged_entry entry;
+    struct gni_side side;
+    unsigned i;
+
+    TRY(gni_open(&side, rank, &how));
+    if (side.id == 0) {
+        for (i = 0; i <= MANY; i++) {
+            value = i + 1;
+            EXPECT_IS(gni_again(&side, fi_send(side.ep, &value, 8, NULL, side.peers[1], NULL)), 0);
+            TRY(gni_entry(&side, side.tx_cq, &entry));
+            if (i + 1 == MANY)
+                gni_pause(rank, 50 * MS);
+        }
+        return finish(&side);
+    }
+    for (i = 0; i <= MANY; i++)
+        EXPECT_IS(fi_recv(side.ep, &values[i], 8, NULL, FI_ADDR_UNSPEC, NULL), 0);
+    while (values[MANY - 1] == 0)
+        EXPECT_IS(fi_cq_read(side.rx_cq, NULL, 0), 0);
+    gni_pause(rank, 100 * MS); /* the last message is there, and nobody has looked */
+    EXPECT_IS(values[MANY], 0);
+    for (i = 0; i < ENOUGH; i++)
+        EXPECT_IS(fi_cq_read(side.rx_cq, &entry, 1), 1);
+    EXPECT_IS(values[MANY], MANY + 1);
+    for (; i <= MANY; i++)
+        TRY(gni_entry(&side, side.rx_cq, &entry));
+    return finish(&side);
+}
+
+static void gni_150_progress_of_a_queue_with_entries(void **state)
+{
+    (void)state;
+    gni_run(&(struct gni_machine){.ranks = 2}, full_reads_body);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -522,6 +564,7 @@ int main(void)
         cmocka_unit_test(gni_106_counters),
         cmocka_unit_test(gni_105_triggers),
         cmocka_unit_test(gni_149_gni_150_progress),
+        cmocka_unit_test(gni_150_progress_of_a_queue_with_entries),
     };
 
     return cmocka_run_group_tests_name("queues", tests, NULL, NULL);

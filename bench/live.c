@@ -19,9 +19,11 @@
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -581,8 +583,10 @@ static bool run_pair(const struct subject *subject)
         return false;
     for (i = 0; i < 2; i++) {
         pids[i] = fork();
-        if (pids[i] == 0)
+        if (pids[i] == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL); /* it polls */
             child(i, ends, subject);
+        }
     }
     close(ends[0]);
     close(ends[1]);

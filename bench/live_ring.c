@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "bench.h"
@@ -250,6 +251,7 @@ int main(int argc, char **argv)
     join_fabric();
     child = fork();
     if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* it polls for ever */
         live_leave(live);
         other();
     }

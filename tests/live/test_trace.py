@@ -2,6 +2,7 @@
 """JACQUARD_TRACE: each process on a live fabric writes a trace as sim-run does, in time of the fabric, and all of them together
 are one trace."""
 
+import os
 import re
 import subprocess
 import sys
@@ -81,6 +82,23 @@ def test_two_processes(schema, tmp_path):
     arrivals = {event[5]: event[3] for event in trace.of("RX", "land")}
     crossing = [event for event in trace.of("FMA|BTE 0", "put") if event[5] in arrivals]
     assert len(crossing) > 10 and all(event[3] <= arrivals[event[5]] for event in crossing)
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="nobody helps who shares the processor with whom he would help")
+def test_whoever_helps_with_a_transfer_says_so(schema, tmp_path):
+    """A target that looks copies a part of what the other one transfers: messages of up to 4 MiB, each way."""
+    helps = []
+    for _ in range(60):  # as long as others want both processors nobody looks
+        with fabric() as base:
+            places = [dict(base, JACQUARD_NODE=node, JACQUARD_TRACE=str(tmp_path / "node%n")) for node in ("3", "5")]
+            results = pair("pingpong", ["-p", "gni", "-m"], places)
+        assert [code for code, _ in results] == [0, 0], report("pingpong", results)
+        for path in tmp_path.iterdir():
+            helps += Trace(schema, path).of("RX", "help")
+            path.unlink()
+        if helps:
+            break
+    assert helps and 0 < max(help[4] for help in helps) <= 4 << 20
 
 
 # What several kinds of ends have in common: transactions with itself, the last of which fails, and a child that does the same.

@@ -64,9 +64,9 @@ static int copy(const struct live_peer *peer, bool from, uint64_t address, char 
 
 /* ---- the target ------------------------------------------------------------------------------ */
 
-/* From the back to where the initiator is. */
-static void take_pieces(const struct live_peer *initiator, const struct lnic_share_call *call,
-                        bool from, char *memory, uint64_t length, struct lnic_share *own)
+/* From the back to where the initiator is. Where that was. */
+static uint64_t take_pieces(const struct live_peer *initiator, const struct lnic_share_call *call,
+                            bool from, char *memory, uint64_t length, struct lnic_share *own)
 {
     const struct lnic_share *other = share_of(initiator);
     uint64_t least = length > HELP_MOST ? length - HELP_MOST : 0, back = length, front, at;
@@ -84,6 +84,7 @@ static void take_pieces(const struct live_peer *initiator, const struct lnic_sha
         back = at;
     }
     store(&own->from, back);
+    return back;
 }
 
 void lnic_share_help(const struct lnic_link *link, const struct lnic_request *request,
@@ -91,8 +92,9 @@ void lnic_share_help(const struct lnic_link *link, const struct lnic_request *re
 {
     const struct lnic_share *other = share_of(link->peer);
     bool read = request->flags & LNIC_WAS_READ;
+    sim_time_t began = sim_unlikely(trace_on) ? sim_now() : 0;
     struct lnic_share *own;
-    uint64_t name;
+    uint64_t name, from;
     void *memory;
 
     if (other == NULL || lnic_backend.board == NULL || call->number == 0 ||
@@ -107,9 +109,11 @@ void lnic_share_help(const struct lnic_link *link, const struct lnic_request *re
     store(&own->back, request->length);
     store(&own->helping, name);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    take_pieces(link->peer, call, !read, memory, request->length, own);
+    from = take_pieces(link->peer, call, !read, memory, request->length, own);
     store(&own->helped, name);
     store(&own->helping, 0);
+    trace(TRACE_SLICE, TRACE_RX, lnic_backend.hw->node, 0, "help", began, sim_now() - began, 0,
+          request->length - from);
 }
 
 /* ---- the initiator --------------------------------------------------------------------------- */

@@ -283,11 +283,40 @@ static void anew(void)
     lt_end(&lt);
 }
 
+/* Who cannot be asked whether it uses a connection has not said that it does not. */
+static void stopped(void)
+{
+    gni_msgq_attr_t attributes = attributes_for(THREE);
+    gni_msgq_ep_attr_t connection;
+    uint64_t *over = lt_shared->note[THREE];
+    gni_return_t result;
+    uint32_t pe;
+
+    lt_start(&lt, 4096);
+    pe = lt.pe + 1;
+    OK(GNI_MsgqInit(lt.nic, receive, &lt, lt.tx, &attributes, &queue));
+    lt_barrier();
+    if (lt_rank == 0) {
+        OK(GNI_MsgqGetConnAttrs(queue, pe, &connection, NULL));
+        kill(lt_shared->pids[1], SIGSTOP);
+        CHECK_RC(GNI_MsgqConnRelease(queue, pe), GNI_RC_NOT_DONE);
+        kill(lt_shared->pids[1], SIGCONT);
+        while ((result = GNI_MsgqConnRelease(queue, pe)) != GNI_RC_SUCCESS)
+            CHECK(result == GNI_RC_NOT_DONE);
+        CHECK_RC(GNI_MsgqConnRelease(queue, pe), GNI_RC_NO_MATCH);
+        __atomic_store_n(over, 1, __ATOMIC_SEQ_CST);
+    }
+    while (__atomic_load_n(over, __ATOMIC_SEQ_CST) == 0)
+        progress();
+    lt_end(&lt);
+}
+
 int main(void)
 {
     return lt_run("live_msgq_traffic", RANKS, NODES, traffic) |
            lt_run("live_msgq_victim", RANKS, NODES, victim) |
            lt_run("live_msgq_different", RANKS, 1, different) |
            lt_run("live_msgq_again", RANKS, NODES, again) |
-           lt_run("live_msgq_anew", THREE, 1, anew);
+           lt_run("live_msgq_anew", THREE, 1, anew) |
+           lt_run("live_msgq_stopped", THREE, 1, stopped);
 }

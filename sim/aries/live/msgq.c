@@ -309,7 +309,7 @@ static void say_all(struct gni_msgq *msgq, struct lnic_msgq *said, struct round 
     }
 }
 
-/* The same; may wait until they have done it. True: nobody refused. */
+/* The same; may wait until they have done it. True: all have said yes. */
 static bool agree(struct gni_msgq *msgq, struct lnic_msgq *said, bool await)
 {
     const sim_time_t deadline = sim_now() + PATIENCE;
@@ -323,7 +323,7 @@ static bool agree(struct gni_msgq *msgq, struct lnic_msgq *said, bool await)
     while (await && round->open > 0 && sim_now() < deadline)
         sim_wait_until(deadline, &wait);
     msgq_unref(msgq);
-    good = !round->refused;
+    good = round->open == 0 && !round->refused;
     round->abandoned = true;
     if (round->open == 0)
         g_free(round);

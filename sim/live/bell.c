@@ -39,8 +39,8 @@ void live_check_stamp(struct peer *peer, uint64_t now)
 }
 
 /*
- * Where more processes poll than there are processors, a peer that has not looked for a while stands
- * in line for one, as this process does: a bell would only put its helper in that line, too.
+ * Where more processes poll than there are processors, a peer that has not looked for a while
+ * stands in line for one, as this process does: a bell would only put its helper in that line, too.
  */
 static void count_switches(struct live *live, uint64_t now)
 {

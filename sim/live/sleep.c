@@ -162,8 +162,8 @@ static bool nobody_looks(struct live *live)
 }
 
 /*
- * A millisecond (four in a crowd), or as long as nothing needs the helper; true: something does. Who was woken for
- * nothing is deaf for some rests.
+ * A millisecond (four in a crowd), or as long as nothing needs the helper; true: something does.
+ * Who was woken for nothing is deaf for some rests.
  */
 static bool rest(struct live *live, enum rest how, uint64_t wish_ns)
 {

@@ -97,9 +97,9 @@ static void files(const struct variables *to, const struct cluster *cluster)
 
 /* ---- Open MPI -------------------------------------------------------------------------------- */
 
-/* Debian's takes neither libfabric nor what one-sided communication over it needs by itself. Its way
- * through shared memory would go past the fabric, and leaves files behind where its own launcher does
- * not clear up. */
+/* Debian's takes neither libfabric nor what one-sided communication over it needs by itself. Its
+ * way through shared memory would go past the fabric, and leaves files behind where its own
+ * launcher does not clear up. */
 static void open_mpi(const struct variables *to)
 {
     variable(to, true, "OMPI_MCA_btl", "self");

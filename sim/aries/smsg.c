@@ -154,7 +154,7 @@ static uint32_t record_checksum(const struct smsg_record *record)
     if (left != 0) {
         word = 0;
         memcpy(&word, at, left);
-        sum += word * (odd += 2);
+        sum += word * (odd + 2);
     }
     return (uint32_t)(sum * 0x9e3779b97f4a7c15ull >> 32);
 }

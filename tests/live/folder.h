@@ -7,7 +7,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define FOLDER_TEMPLATE "/tmp/jacquard-XXXXXX" /* short: the path of a socket has 107 bytes */
@@ -19,7 +18,7 @@ struct folder {
 
 static inline bool folder_new(struct folder *folder)
 {
-    strcpy(folder->name, FOLDER_TEMPLATE);
+    *folder = (struct folder){.name = FOLDER_TEMPLATE};
     if (mkdtemp(folder->name) == NULL)
         return false;
     snprintf(folder->socket, sizeof(folder->socket), "%s/fabric", folder->name);

@@ -69,9 +69,9 @@ static gboolean is_set_by(const GPtrArray *common, const char *variable)
 }
 
 /*
- * Where there are more ranks of Open MPI than processors: those that wait yield, as its own launcher
- * has them do; on a fabric they also do without threads for progress, which would take processors
- * from other ranks.
+ * Where there are more ranks of Open MPI than processors: those that wait yield, as its own
+ * launcher has them do; on a fabric they also do without threads for progress, which would take
+ * processors from other ranks.
  */
 static void add_for_crowd(GPtrArray *all, const struct launch *launch, char **environment)
 {

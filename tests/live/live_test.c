@@ -52,9 +52,31 @@ int lt_run(const char *name, uint32_t ranks, uint32_t nodes, void (*main_of_rank
     return folder_remove(&folder) ? result : 1;
 }
 
+/* `ranks`: of none. */
+static uint32_t rank_of(pid_t pid, uint32_t ranks)
+{
+    uint32_t rank = 0;
+
+    while (rank < ranks && lt_shared->pids[rank] != pid)
+        rank++;
+    return rank;
+}
+
+/* They would wait for one that has failed; also those that are stopped. */
+static void end_others(uint32_t ranks)
+{
+    uint32_t rank;
+
+    for (rank = 0; rank < ranks; rank++)
+        if (lt_shared->pids[rank] != 0) {
+            kill(lt_shared->pids[rank], SIGTERM);
+            kill(lt_shared->pids[rank], SIGCONT);
+        }
+}
+
 int lt_run_there(const char *name, uint32_t ranks, uint32_t nodes, void (*main_of_rank)(void))
 {
-    uint32_t rank, failed = 0;
+    uint32_t rank, failed = 0, left = ranks;
     char node[16];
     int status;
 
@@ -76,16 +98,22 @@ int lt_run_there(const char *name, uint32_t ranks, uint32_t nodes, void (*main_o
         }
         lt_shared->pids[rank] = pid;
     }
-    for (rank = 0; rank < ranks; rank++) {
-        waitpid(lt_shared->pids[rank], &status, 0);
+    while (left > 0) {
+        pid_t pid = wait(&status);
+
+        if (pid < 0)
+            return 1; /* a fork has failed */
+        rank = rank_of(pid, ranks);
+        if (rank == ranks)
+            continue;
+        lt_shared->pids[rank] = 0;
+        left--;
         if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
             continue;
         if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
             fprintf(stderr, "%s: rank %u: status %#x\n", name, rank, (unsigned)status);
-            failed++;
-            if (failed == 1) /* the others would wait for it */
-                for (uint32_t other = rank + 1; other < ranks; other++)
-                    kill(lt_shared->pids[other], SIGTERM);
+            if (failed++ == 0)
+                end_others(ranks);
         }
     }
     munmap(lt_shared, sizeof(*lt_shared));

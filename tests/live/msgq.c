@@ -8,6 +8,7 @@
 #endif
 #include "live_test.h"
 
+#include <dirent.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -283,6 +284,32 @@ static void anew(void)
     lt_end(&lt);
 }
 
+/* All threads of it: a signal takes a moment, longest where processors are few. */
+static bool is_stopped(pid_t process)
+{
+    char path[64], line[256];
+    struct dirent *entry;
+    bool all = true;
+    FILE *file;
+    DIR *tasks;
+
+    snprintf(path, sizeof(path), "/proc/%d/task", process);
+    tasks = opendir(path);
+    CHECK(tasks != NULL);
+    while ((entry = readdir(tasks)) != NULL) {
+        if (entry->d_name[0] == '.')
+            continue;
+        snprintf(path, sizeof(path), "/proc/%d/task/%.16s/stat", process, entry->d_name);
+        file = fopen(path, "re");
+        if (file == NULL)
+            continue;
+        all &= fgets(line, sizeof(line), file) != NULL && strstr(line, ") T") != NULL;
+        fclose(file);
+    }
+    closedir(tasks);
+    return all;
+}
+
 /* Who cannot be asked whether it uses a connection has not said that it does not. */
 static void stopped(void)
 {
@@ -299,6 +326,8 @@ static void stopped(void)
     if (lt_rank == 0) {
         OK(GNI_MsgqGetConnAttrs(queue, pe, &connection, NULL));
         kill(lt_shared->pids[1], SIGSTOP);
+        while (!is_stopped(lt_shared->pids[1]))
+            usleep(1000);
         CHECK_RC(GNI_MsgqConnRelease(queue, pe), GNI_RC_NOT_DONE);
         kill(lt_shared->pids[1], SIGCONT);
         while ((result = GNI_MsgqConnRelease(queue, pe)) != GNI_RC_SUCCESS)

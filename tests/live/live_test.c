@@ -68,7 +68,7 @@ static void end_others(uint32_t ranks)
     uint32_t rank;
 
     for (rank = 0; rank < ranks; rank++)
-        if (lt_shared->pids[rank] != 0) {
+        if (lt_shared->pids[rank] > 0) { /* -1, of a failed fork, would be everybody */
             kill(lt_shared->pids[rank], SIGTERM);
             kill(lt_shared->pids[rank], SIGCONT);
         }

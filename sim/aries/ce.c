@@ -216,7 +216,7 @@ static gni_return_t post_check(struct post *post)
     return GNI_RC_SUCCESS;
 }
 
-gni_return_t aries_ce_post(struct post *post)
+sim_noinline gni_return_t aries_ce_post(struct post *post)
 {
     const struct gni_ep *ep = post->ep;
     struct gni_nic *nic = ep->nic;

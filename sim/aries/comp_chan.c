@@ -72,7 +72,7 @@ static void count_down(const struct gni_comp_chan *channel)
 /* ---- firing ---------------------------------------------------------------------------------- */
 
 /* The process is notified by whoever stored the entry. */
-void aries_channel_fire(struct gni_cq *cq)
+sim_noinline void aries_channel_fire(struct gni_cq *cq)
 {
     cq->armed = false;
     if (cq->fired++ == 0)

@@ -22,7 +22,7 @@ static struct aries_cq_slot *slot(const struct gni_cq *cq, uint32_t place)
     return &cq->ring[(cq->head + place) & (cq->ring_size - 1)];
 }
 
-static void ring_grow(struct gni_cq *cq)
+static sim_cold void ring_grow(struct gni_cq *cq)
 {
     uint32_t size = cq->ring_size > 0 ? cq->ring_size * 2 : RING_FIRST, i;
     struct aries_cq_slot *ring = g_new(struct aries_cq_slot, size);
@@ -46,7 +46,7 @@ static void ring_put(struct gni_cq *cq, gni_cq_entry_t entry, const void *look)
 }
 
 /* Once per episode: until the reader has met the mark, it covers all that is lost. */
-static void mark_overrun(struct gni_cq *cq)
+static sim_cold void mark_overrun(struct gni_cq *cq)
 {
     if (cq->overrun)
         return;
@@ -199,7 +199,7 @@ void aries_cq_ref(struct gni_cq *cq)
     cq->refs++;
 }
 
-void aries_cq_discard(void *object)
+sim_cold void aries_cq_discard(void *object)
 {
     struct gni_cq *cq = object;
 

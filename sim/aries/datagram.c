@@ -162,7 +162,7 @@ static void link_session(struct aries_datagrams *datagrams, struct datagram_sess
 }
 
 /* Doubles the tables; chains keep the order of creation. */
-static void grow(struct aries_datagrams *datagrams)
+static sim_cold void grow(struct aries_datagrams *datagrams)
 {
     uint32_t i, buckets = datagrams->buckets != 0 ? 2 * datagrams->buckets : 16;
     struct aries_list *node;

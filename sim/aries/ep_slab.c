@@ -151,7 +151,7 @@ static void slab_free_pages(struct aries_ep_slab *slab)
     g_free(slab);
 }
 
-void ep_slab_delete(struct aries_ep_slab *slab, struct gni_ep *ep)
+sim_cold void ep_slab_delete(struct aries_ep_slab *slab, struct gni_ep *ep)
 {
     struct aries_ep_slab **link;
 

@@ -24,7 +24,7 @@ static uint64_t round_up(uint64_t address)
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-static struct aries_mdd_table *vmdh_block(const struct aries_nic *hw, uint8_t ptag)
+static sim_noinline struct aries_mdd_table *vmdh_block(const struct aries_nic *hw, uint8_t ptag)
 {
     struct aries_mdd_table *block = hw->vmdhs;
 
@@ -172,7 +172,8 @@ bool aries_mr_read(struct aries_mr *mr, uint64_t addr, void *to, uint64_t length
     return transfer(mr, addr, to, length, ARIES_READ);
 }
 
-uint64_t aries_mr_local_address(struct gni_nic *nic, const gni_mem_handle_t *handle, uint64_t addr)
+sim_noinline uint64_t aries_mr_local_address(struct gni_nic *nic, const gni_mem_handle_t *handle,
+                                             uint64_t addr)
 {
     const struct aries_mr *mr;
 

@@ -396,7 +396,7 @@ void msgq_tell_all(struct msgq_shared *shared)
         msgq_tell(shared, index);
 }
 
-void aries_msgq_notify(const struct gni_msgq *first)
+sim_noinline void aries_msgq_notify(const struct gni_msgq *first)
 {
     const struct gni_msgq *msgq;
     uint32_t index;

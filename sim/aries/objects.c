@@ -55,7 +55,7 @@ void *slab_new(struct slab *slab)
     return memset(object, 0, slab->size);
 }
 
-void slab_delete(struct slab *slab, void *object)
+sim_cold void slab_delete(struct slab *slab, void *object)
 {
     struct free_object *link = object;
 

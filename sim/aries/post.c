@@ -31,14 +31,14 @@ static void push_event(struct aries_request *request, uint8_t status, uint8_t in
     aries_cq_push(aries_request_cq(request), entry | (remote_overrun ? ARIES_CQ_REM_OVERRUN : 0));
 }
 
-static void push_local(struct aries_request *request, uint8_t status, uint8_t info)
+static sim_noinline void push_local(struct aries_request *request, uint8_t status, uint8_t info)
 {
     request->local_pushed = true;
     push_event(request, status, info, false);
 }
 
 /* Who is woken looks at the request, and posts again with its descriptor and endpoint. */
-static void fetch_for(const struct aries_request *request, struct sim_fiber *fiber)
+static sim_noinline void fetch_for(const struct aries_request *request, struct sim_fiber *fiber)
 {
     sim_fiber_looks(fiber, request, sizeof(*request));
     sim_fiber_looks(fiber, request->descr, sizeof(*request->descr) + 2 * SIM_LINE);
@@ -199,7 +199,7 @@ gni_return_t post_launch(const struct post *post, struct aries_work *works, uint
 }
 
 /* A refused post costs its caller time, too: a loop that repeats it must get on. */
-static gni_return_t refuse(sim_time_t cpu)
+static sim_cold gni_return_t refuse(sim_time_t cpu)
 {
     sim_spend(cpu);
     sim_idle_break();

@@ -302,7 +302,7 @@ void aries_process_kill(struct aries_process *process, const char *why)
         process->killed(process->killed_arg, why);
 }
 
-void aries_transaction_failed(struct gni_nic *nic, uint8_t status, bool silent)
+sim_cold void aries_transaction_failed(struct gni_nic *nic, uint8_t status, bool silent)
 {
     uint32_t modes;
 

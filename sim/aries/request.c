@@ -36,7 +36,7 @@ void aries_requests_init(struct gni_cq *cq, uint32_t count)
     cq->requests_free = NO_REQUEST;
 }
 
-static bool table_grow(struct gni_cq *cq)
+static sim_cold bool table_grow(struct gni_cq *cq)
 {
     uint32_t chunks = cq->requests_count >> ARIES_REQUESTS_SHIFT, i;
     struct aries_request_chunk *chunk;

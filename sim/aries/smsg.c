@@ -65,7 +65,7 @@ static struct {
     struct copy_chunk *chunks;
 } copies;
 
-static bool copies_make(uint16_t class)
+static sim_cold bool copies_make(uint16_t class)
 {
     size_t each = sizeof(struct smsg_copy) + (COPY_LEAST << class);
     size_t count = each < COPY_CHUNK ? COPY_CHUNK / each : 1, i;
@@ -162,7 +162,7 @@ static uint32_t record_checksum(const struct smsg_record *record)
 enum look { ABSENT, PRESENT, DAMAGED };
 
 /* A record that cannot arrive in pieces: all in one cache line, so in one packet. */
-static bool in_one_line(const struct smsg_record *record)
+static sim_noinline bool in_one_line(const struct smsg_record *record)
 {
     uintptr_t first = (uintptr_t)record, last = first + SMSG_UNIT + record->length - 1;
 
@@ -170,7 +170,7 @@ static bool in_one_line(const struct smsg_record *record)
 }
 
 /* The checksum of a record that came in one piece is wrong. */
-static enum look damaged(struct gni_ep *ep, uint32_t number)
+static sim_noinline enum look damaged(struct gni_ep *ep, uint32_t number)
 {
     if (!ep->broken)
         ledger_violation(&ep->nic->hw->fabric->book_smsg,
@@ -211,7 +211,7 @@ static uint32_t rx_home(const struct gni_ep *ep)
  * What else may lie at the start of the ring: nothing, a message that overtook the expected one, or
  * a late copy of one that was released long ago. (At home there may be the middle of a record.)
  */
-static bool start_is_sane(const struct gni_ep *ep)
+static sim_noinline bool start_is_sane(const struct gni_ep *ep)
 {
     struct smsg_record record;
     uint64_t word;
@@ -292,7 +292,7 @@ static void note_unread(struct gni_ep *ep)
     }
 }
 
-static void note_arrived(struct gni_ep *ep)
+static sim_noinline void note_arrived(struct gni_ep *ep)
 {
     note_returned(ep, ep->rx_heard);
     note_returned(ep, control_returned(ep));
@@ -378,7 +378,7 @@ static void return_done(void *context, uint8_t status, uint8_t info, bool remote
 }
 
 /* Tells the peer by a PUT into its control block. In order: an older count must not come last. */
-static void return_credits(struct gni_ep *ep)
+static sim_noinline void return_credits(struct gni_ep *ep)
 {
     struct gni_nic *nic = ep->nic;
     uint32_t count = ep->rx_received;
@@ -408,7 +408,7 @@ static void return_credits(struct gni_ep *ep)
     nic->hw->ops->submit(nic, &work);
 }
 
-void aries_smsg_progress(struct gni_nic *nic)
+sim_noinline void aries_smsg_progress(struct gni_nic *nic)
 {
     while (sim_unlikely(!aries_list_empty(&nic->smsg_returns))) {
         struct gni_ep *ep = sim_container_of(nic->smsg_returns.next, struct gni_ep, return_link);
@@ -524,7 +524,7 @@ void aries_smsg_ep_release(struct gni_ep *ep)
     aries_list_remove(&ep->return_link);
 }
 
-void aries_smsg_ep_free(struct gni_ep *ep)
+sim_cold void aries_smsg_ep_free(struct gni_ep *ep)
 {
     if (ep->slots != ep->few)
         free(ep->slots);
@@ -590,7 +590,7 @@ static void send_done(void *context, uint8_t status, uint8_t info, bool remote_o
 #define FIND_PEER_EVERY 256u /* messages, while it is not known: it may be of another process */
 
 /* Who will receive: so that the lines it looks at first are in the cache when it does. */
-static void find_peer(struct gni_ep *ep)
+static sim_noinline void find_peer(struct gni_ep *ep)
 {
     ep->peer = g_hash_table_lookup(mailboxes_of(ep), (void *)(uintptr_t)ep->tx_ring);
 }
@@ -656,14 +656,14 @@ static void fill_record(struct smsg_record *record, const struct gni_ep *ep, boo
 }
 
 /* One poll for a credit. */
-static bool wait_for_room(struct gni_ep *ep)
+static sim_noinline bool wait_for_room(struct gni_ep *ep)
 {
     const struct sim_wait wait = {"an SMSG credit", describe, ep, ep->id};
 
     return sim_poll(&wait, can_send, aries_timing_of(ep->nic)->cpu_smsg / 2);
 }
 
-static gni_return_t stalled(struct gni_nic *nic, unsigned statistic)
+static sim_cold gni_return_t stalled(struct gni_nic *nic, unsigned statistic)
 {
     nic->statistics[statistic]++;
     return GNI_RC_NOT_DONE;
@@ -755,7 +755,8 @@ gni_return_t GNI_SmsgSend(gni_ep_handle_t ep_hndl, void *header, uint32_t header
 
 /* ---- completions of sends -------------------------------------------------------------------- */
 
-static bool may_repeat(const struct gni_ep *ep, const struct aries_request *request, uint8_t status)
+static sim_cold bool may_repeat(const struct gni_ep *ep, const struct aries_request *request,
+                                uint8_t status)
 {
     return ep->retransmit && ep->connected && !ep->broken && aries_status_recoverable(status) &&
            request->copy != NULL && request->copy->attempts <= ep->nic->smsg_max_retrans;

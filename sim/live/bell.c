@@ -5,7 +5,7 @@
 #include <unistd.h>
 #include "internal.h"
 
-void live_ring_bell(const struct peer *peer)
+live_cold void live_ring_bell(const struct peer *peer)
 {
     const uint64_t one = 1;
     int before = errno;
@@ -63,7 +63,7 @@ static void count_switches(struct live *live, uint64_t now)
  * Who published looks after it while it makes progress itself; if it does not either, the peer's
  * helper comes after a millisecond.
  */
-void live_tick(struct live *live, uint64_t now)
+live_noinline void live_tick(struct live *live, uint64_t now)
 {
     struct peer *peer;
     unsigned channel;

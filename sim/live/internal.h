@@ -9,6 +9,12 @@
 #include "wire.h"
 
 #define live_container(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
+#define live_likely(x) __builtin_expect(!!(x), 1)
+#define live_unlikely(x) __builtin_expect(!!(x), 0)
+/* For what a short message does not come by: a call, for what is rare a call of code that is small
+ * instead of fast. */
+#define live_cold __attribute__((cold))
+#define live_noinline __attribute__((noinline))
 
 #define LIVE_STAMP_US 4u /* how often a process that looks says so */
 #define LIVE_CLOCK_RESTS 3u /* looks without reading the clock, where they come that fast */

@@ -83,7 +83,7 @@ static void handle_kept(struct live *live)
     }
 }
 
-void live_look(struct live *live)
+live_cold void live_look(struct live *live)
 {
     struct wire_packet packet;
     struct peer *peer;

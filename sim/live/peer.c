@@ -237,7 +237,7 @@ static bool some_dying(const struct live *live)
     return false;
 }
 
-void live_tell_gone(struct live *live)
+live_cold void live_tell_gone(struct live *live)
 {
     struct peer *peer;
     bool again = true;

@@ -16,12 +16,12 @@ static _Atomic uint64_t *word_at(const struct ring_in *ring)
 }
 
 /* The producer begins with its rings when it adds the peer; before, they may hold anything. */
-static bool is_open(struct ring_in *ring)
+static live_cold bool is_open(struct ring_in *ring)
 {
     struct peer *peer = ring->peer;
     uint64_t start;
 
-    if (__builtin_expect(ring->open, 1))
+    if (live_likely(ring->open))
         return true;
     start = atomic_load_explicit(&peer->start->start[ring->channel], memory_order_acquire);
     if (start >> 32 != peer->live->self->to.generation)
@@ -44,16 +44,16 @@ static void tell(struct ring_in *ring)
     uint32_t doze;
 
     ring->told = ring->position;
-    if (__builtin_expect(peer->to.gone, 0))
+    if (live_unlikely(peer->to.gone))
         return; /* the word may be that of the slot's next process already */
     atomic_store_explicit(ring->executed, tagged(peer->to.generation, ring->position),
                           memory_order_release);
-    if (__builtin_expect(live->fences || peer->head->fences, 0))
+    if (live_unlikely(live->fences || peer->head->fences))
         atomic_thread_fence(memory_order_seq_cst);
     else
         atomic_signal_fence(memory_order_seq_cst);
     doze = atomic_load_explicit(&peer->head->doze, memory_order_relaxed);
-    if (__builtin_expect((doze & DOZE_OUTSTANDING) && (doze & DOZE_ASLEEP), 0) &&
+    if (live_unlikely((doze & DOZE_OUTSTANDING) && (doze & DOZE_ASLEEP)) &&
         peer->rung_doze != doze) {
         peer->rung_doze = doze;
         live_ring_bell(peer);
@@ -61,7 +61,7 @@ static void tell(struct ring_in *ring)
 }
 
 /* A peer that writes what nobody may write is treated as dead: nothing more is read from it. */
-static void break_with(struct ring_in *ring)
+static live_cold void break_with(struct ring_in *ring)
 {
     struct peer *peer = ring->peer;
     unsigned channel;
@@ -82,11 +82,11 @@ static inline bool next_word(struct ring_in *ring, uint64_t *word)
 {
     uint32_t at, skips = 0;
 
-    if (__builtin_expect(!ring->open, 0) && !is_open(ring))
+    if (live_unlikely(!ring->open) && !is_open(ring))
         return false;
     while (look_at(ring, word)) {
         at = (uint32_t)(ring->position & RING_MASK);
-        if (__builtin_expect(record_flags(*word) == 0, 1)) {
+        if (live_likely(record_flags(*word) == 0)) {
             if (__builtin_expect(record_count(*word) <= LIVE_RECORD_MAX &&
                                      at + record_slots(record_count(*word)) <= LIVE_RING_SLOTS,
                                  1))
@@ -140,7 +140,7 @@ static void heat(struct live *live, struct ring_in *ring)
     live->hot_count++;
 }
 
-static void cool(struct live *live, struct ring_in *ring)
+static live_noinline void cool(struct live *live, struct ring_in *ring)
 {
     live->hot_count--;
     move(live, ring->index, live->hot_count);
@@ -161,7 +161,7 @@ int live_rings_reserve(struct live *live)
     return 0;
 }
 
-void live_rings_add(struct live *live, struct peer *peer)
+live_cold void live_rings_add(struct live *live, struct peer *peer)
 {
     unsigned channel;
 
@@ -244,7 +244,7 @@ static struct ring_in *look_hot(struct live *live, uint64_t *word)
         if (live->cursor >= live->hot_count)
             live->cursor = 0;
         ring = live->rings[live->cursor];
-        if (!__builtin_expect(ring->aside, 0) && next_word(ring, word)) {
+        if (!live_unlikely(ring->aside) && next_word(ring, word)) {
             if (++live->in_row >= LIVE_BATCH) {
                 live->in_row = 0;
                 live->cursor++;
@@ -254,7 +254,7 @@ static struct ring_in *look_hot(struct live *live, uint64_t *word)
         if (ring->told != ring->position)
             tell(ring);
         live->in_row = 0;
-        if (__builtin_expect(++ring->idle > LIVE_HOT_IDLE, 0) && live->hot_count > LIVE_HOT_MIN &&
+        if (live_unlikely(++ring->idle > LIVE_HOT_IDLE) && live->hot_count > LIVE_HOT_MIN &&
             !ring->aside)
             cool(live, ring); /* another one is in its place now */
         else
@@ -263,7 +263,7 @@ static struct ring_in *look_hot(struct live *live, uint64_t *word)
     return NULL;
 }
 
-static struct ring_in *look_cold(struct live *live, uint64_t *word)
+static live_noinline struct ring_in *look_cold(struct live *live, uint64_t *word)
 {
     uint32_t looks;
     struct ring_in *ring;
@@ -280,7 +280,7 @@ static struct ring_in *look_cold(struct live *live, uint64_t *word)
     return NULL;
 }
 
-static void take_up_again(struct live *live)
+static live_noinline void take_up_again(struct live *live)
 {
     uint32_t i;
 
@@ -294,7 +294,7 @@ bool live_next(struct live *live, struct live_record *record)
     struct ring_in *ring;
     uint64_t word;
 
-    if (__builtin_expect(live->current != NULL, 0))
+    if (live_unlikely(live->current != NULL))
         return found(live, live->current, live->current_word, record);
     ring = look_hot(live, &word);
     if (ring == NULL && live->hot_count < live->rings_count)
@@ -305,11 +305,11 @@ bool live_next(struct live *live, struct live_record *record)
     if (++live->looks == LIVE_AWAKE_LOOKS)
         live_awake(live);
     stamp(live);
-    if (__builtin_expect(live->asides, 0))
+    if (live_unlikely(live->asides))
         take_up_again(live);
-    if (__builtin_expect(atomic_load_explicit(&live->attention, memory_order_relaxed), 0))
+    if (live_unlikely(atomic_load_explicit(&live->attention, memory_order_relaxed)))
         live_look(live);
-    else if (__builtin_expect(live->dying, 0))
+    else if (live_unlikely(live->dying))
         live_tell_gone(live);
     return false;
 }
@@ -334,7 +334,7 @@ bool live_release(struct live *live)
     return more;
 }
 
-void live_set_aside(struct live *live)
+live_noinline void live_set_aside(struct live *live)
 {
     if (live->current == NULL)
         return;

@@ -92,16 +92,16 @@ void *live_reserve(struct live_peer *to, enum live_channel channel, uint32_t byt
     struct ring_out *out = &peer->out[channel];
     uint32_t slots;
 
-    if (__builtin_expect(to->gone || bytes > LIVE_RECORD_MAX, 0))
+    if (live_unlikely(to->gone || bytes > LIVE_RECORD_MAX))
         return NULL;
-    if (__builtin_expect(to->self && !peer->listed, 0))
+    if (live_unlikely(to->self && !peer->listed))
         live_rings_add(peer->live, peer);
     slots = record_slots(bytes);
-    if (__builtin_expect(slots > 1, 0) && !skip_rest(peer, out, channel, slots))
+    if (live_unlikely(slots > 1) && !skip_rest(peer, out, channel, slots))
         return NULL;
     if (!has_room(peer, out, channel, slots))
         return NULL;
-    if (__builtin_expect(slots > 1, 0)) /* may be written, published or not */
+    if (live_unlikely(slots > 1)) /* may be written, published or not */
         memset(out->dirty + (out->tail & RING_MASK) + 1, 1, slots - 1);
     out->reserved = bytes;
     return out->slots + (out->tail & RING_MASK) * LIVE_LINE + sizeof(uint64_t);
@@ -116,7 +116,7 @@ uint64_t live_publish(struct live_peer *to, enum live_channel channel, uint32_t 
     uint64_t at = out->tail, now;
     uint32_t slots, doze;
 
-    if (__builtin_expect(to->gone, 0))
+    if (live_unlikely(to->gone))
         return 0;
     if (bytes > out->reserved)
         bytes = out->reserved;
@@ -131,12 +131,12 @@ uint64_t live_publish(struct live_peer *to, enum live_channel channel, uint32_t 
 
     /* Who is about to sleep makes every processor fence (membarrier) before it looks a last time:
      * so the compiler's order is enough here, except where a kernel lacks that. */
-    if (__builtin_expect(live->fences || peer->head->fences, 0))
+    if (live_unlikely(live->fences || peer->head->fences))
         atomic_thread_fence(memory_order_seq_cst);
     else
         atomic_signal_fence(memory_order_seq_cst);
     doze = atomic_load_explicit(&peer->head->doze, memory_order_relaxed);
-    if (__builtin_expect(doze & DOZE_ASLEEP, 0)) {
+    if (live_unlikely(doze & DOZE_ASLEEP)) {
         if (peer->rung_doze != doze) {
             peer->rung_doze = doze;
             live_ring_bell(peer);
@@ -146,7 +146,7 @@ uint64_t live_publish(struct live_peer *to, enum live_channel channel, uint32_t 
     /* Its stamp is on a line that it writes: looked at only when the last one that we know is old.
      */
     now = live_ticks();
-    if (__builtin_expect(now - peer->seen_looked + live->ring_ticks > 2 * live->ring_ticks, 0))
+    if (live_unlikely(now - peer->seen_looked + live->ring_ticks > 2 * live->ring_ticks))
         live_check_stamp(peer, now);
     return out->tail;
 }
@@ -171,7 +171,7 @@ uint64_t live_executed(struct live_peer *to, enum live_channel channel)
     struct peer *peer = peer_of(to);
     struct ring_out *out = &peer->out[channel];
 
-    if (__builtin_expect(to->gone, 0))
+    if (live_unlikely(to->gone))
         return executed_by(peer, channel, peer->last_told[channel], &peer->last_executed[channel]);
     if (out->executed == out->tail)
         return out->executed;

@@ -53,7 +53,7 @@ bool live_doze(struct live *live)
 }
 
 /* By the system call itself: whoever has the caller's lock is not to be cancelled here. */
-static void ring(int bell)
+static live_cold void ring(int bell)
 {
     const uint64_t one = 1;
     int before = errno;
@@ -78,7 +78,7 @@ static void rouse_helper(struct live *live)
     ring(live->helper_bell);
 }
 
-void live_awake(struct live *live)
+live_cold void live_awake(struct live *live)
 {
     if (live->doze & DOZE_ASLEEP)
         publish_doze(live, (live->doze | (DOZE_STEP - 1)) + 1);
@@ -133,7 +133,7 @@ void live_look_soon(struct live *live)
     rouse_helper(live);
 }
 
-void live_wake(struct live *live)
+live_cold void live_wake(struct live *live)
 {
     if (atomic_load_explicit(&live->sleepers, memory_order_relaxed) > 0)
         ring(live->wake_bell);

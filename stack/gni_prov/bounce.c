@@ -61,7 +61,7 @@ static struct pool *pool_add(struct gnip_ep *ep)
     return pool;
 }
 
-void *gnip_bounce_get(struct gnip_ep *ep, gni_mem_handle_t *handle)
+gnip_noinline void *gnip_bounce_get(struct gnip_ep *ep, gni_mem_handle_t *handle)
 {
     struct gnip_bounces *bounces = bounces_of(ep);
     struct pool *pool = NULL;
@@ -84,7 +84,7 @@ void *gnip_bounce_get(struct gnip_ep *ep, gni_mem_handle_t *handle)
     return link;
 }
 
-void gnip_bounce_put(struct gnip_ep *ep, void *bounce)
+gnip_noinline void gnip_bounce_put(struct gnip_ep *ep, void *bounce)
 {
     struct gnip_bounces *bounces = ep->bounces;
     struct gnip_qlink *link = bounce;
@@ -97,7 +97,7 @@ void gnip_bounce_put(struct gnip_ep *ep, void *bounce)
     bounces->recent = (uint32_t)(pool - bounces->pools);
 }
 
-void *gnip_gather_get(struct gnip_ep *ep)
+gnip_noinline void *gnip_gather_get(struct gnip_ep *ep)
 {
     struct gnip_bounces *bounces = bounces_of(ep);
     struct gnip_qlink *link;
@@ -117,7 +117,7 @@ void *gnip_gather_get(struct gnip_ep *ep)
     return link;
 }
 
-void gnip_gather_put(struct gnip_ep *ep, void *gather)
+gnip_noinline void gnip_gather_put(struct gnip_ep *ep, void *gather)
 {
     struct gnip_qlink *link = gather;
 

@@ -51,7 +51,7 @@ static inline struct gnip_cq_slot *slot_at(struct gnip_cq *cq, uint32_t position
 /* ---- adding ---------------------------------------------------------------------------------- */
 
 /* To twice the room; cq->lock is held. */
-static bool grow(struct gnip_cq *cq)
+static gnip_cold bool grow(struct gnip_cq *cq)
 {
     uint32_t room = cq->room == 0 ? SLOTS_FIRST : 2 * cq->room, count = cq->tail - cq->head;
     struct gnip_cq_slot *slots;
@@ -81,7 +81,7 @@ static uint32_t reserved_change(struct gnip_cq *cq, uint32_t change)
     return __atomic_add_fetch(&cq->reserved, change, __ATOMIC_RELAXED);
 }
 
-static bool reserve_more(struct gnip_cq *cq, uint32_t reserved)
+static gnip_cold bool reserve_more(struct gnip_cq *cq, uint32_t reserved)
 {
     bool room = reserved <= cq->capacity;
 
@@ -115,7 +115,7 @@ void gnip_cq_reserve_always(struct gnip_cq *cq)
     gnip_give(&cq->lock);
 }
 
-void gnip_cq_unreserve(struct gnip_cq *cq)
+gnip_noinline void gnip_cq_unreserve(struct gnip_cq *cq)
 {
     reserved_change(cq, -1u);
 }
@@ -220,7 +220,7 @@ void gnip_cq_forget(struct gnip_cq *cq, struct gnip_vc *vc)
 }
 
 /* Entries have been read: who had no room looks again, once there is some. */
-static void feed(struct gnip_cq *cq)
+static gnip_noinline void feed(struct gnip_cq *cq)
 {
     struct gnip_vc *vc;
 
@@ -268,7 +268,7 @@ static inline void advance(struct gnip_cq *cq, uint32_t slots)
     __atomic_store_n(&cq->head, head, __ATOMIC_RELAXED);
 }
 
-static void skip_holes(struct gnip_cq *cq)
+static gnip_noinline void skip_holes(struct gnip_cq *cq)
 {
     uint32_t slots = 0;
 

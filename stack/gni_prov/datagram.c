@@ -180,7 +180,7 @@ static bool accept_with(struct gnip_cm_nic *cm_nic, struct gnip_datagram *datagr
     return false;
 }
 
-int gnip_datagram_accept(struct gnip_cm_nic *cm_nic)
+gnip_cold int gnip_datagram_accept(struct gnip_cm_nic *cm_nic)
 {
     struct gnip_datagram *datagram;
 
@@ -225,7 +225,7 @@ bool gnip_datagram_wake(struct gnip_cm_nic *cm_nic)
 
 /* ---- ends ------------------------------------------------------------------------------------ */
 
-static struct gnip_datagram *find(const struct gnip_cm_nic *cm_nic, uint64_t id)
+static gnip_cold struct gnip_datagram *find(const struct gnip_cm_nic *cm_nic, uint64_t id)
 {
     uint64_t most = WAKE_ID + cm_nic->wildcard_count + cm_nic->bound_count;
 
@@ -276,7 +276,7 @@ static void give_up(struct gnip_cm_nic *cm_nic, struct gnip_datagram *datagram, 
         gnip_vc_cm_lost(cm_nic, message, bytes, error);
 }
 
-static void try_again(struct gnip_cm_nic *cm_nic, struct gnip_datagram *datagram)
+static gnip_cold void try_again(struct gnip_cm_nic *cm_nic, struct gnip_datagram *datagram)
 {
     int rc = -FI_ECANCELED;
 
@@ -352,8 +352,8 @@ static void wait_with(struct gnip_cm_nic *cm_nic, struct gnip_datagram *datagram
     gnip_vc_cm_unsent(cm_nic, message, bytes);
 }
 
-static void failed(struct gnip_cm_nic *cm_nic, struct gnip_datagram *datagram,
-                   gni_post_state_t state)
+static gnip_cold void failed(struct gnip_cm_nic *cm_nic, struct gnip_datagram *datagram,
+                             gni_post_state_t state)
 {
     bool stop = __atomic_load_n(&cm_nic->stop, __ATOMIC_RELAXED);
 
@@ -375,7 +375,7 @@ static void failed(struct gnip_cm_nic *cm_nic, struct gnip_datagram *datagram,
         try_again(cm_nic, datagram);
 }
 
-static void completed(struct gnip_cm_nic *cm_nic, const struct ended *ended)
+static gnip_cold void completed(struct gnip_cm_nic *cm_nic, const struct ended *ended)
 {
     struct gnip_datagram *datagram = ended->datagram;
     uint8_t message[GNI_DATAGRAM_MAXSIZE];

@@ -63,7 +63,7 @@ static bool one_piece(struct gnip_req *req, const void **data)
     return true;
 }
 
-static void drop_piece(struct gnip_req *req)
+static gnip_noinline void drop_piece(struct gnip_req *req)
 {
     if (!req->cold || req->u.send.gather == NULL)
         return;
@@ -139,7 +139,7 @@ int gnip_eager_issue(struct gnip_req *req)
     return 0;
 }
 
-void gnip_eager_ack_arrived(struct gnip_vc *vc, const struct gnip_header *message)
+gnip_noinline void gnip_eager_ack_arrived(struct gnip_vc *vc, const struct gnip_header *message)
 {
     struct fi_cq_tagged_entry entry = {0};
     struct gnip_req *req;
@@ -185,7 +185,7 @@ void gnip_eager_receive(struct gnip_req *recv, struct gnip_vc *vc, const void *p
         gnip_eager_ack(vc, request);
 }
 
-static void keep(struct gnip_vc *vc, const struct gnip_eager *message, uint32_t cost)
+static gnip_noinline void keep(struct gnip_vc *vc, const struct gnip_eager *message, uint32_t cost)
 {
     struct gnip_unexpected *kept = gnip_unexpected_new(vc->ep, message->bytes);
 
@@ -303,7 +303,7 @@ static void answer_or_defer(struct gnip_vc *vc, uint8_t kind, uint32_t request, 
     gnip_vc_defer(vc, req);
 }
 
-void gnip_eager_ack(struct gnip_vc *vc, uint32_t request)
+gnip_noinline void gnip_eager_ack(struct gnip_vc *vc, uint32_t request)
 {
     answer_or_defer(vc, GNIP_EAGER_ACK, request, 0);
 }

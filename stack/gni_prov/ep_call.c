@@ -16,7 +16,7 @@ int gnip_ep_may(const struct gnip_ep *ep, uint64_t needs)
     return gnip_unlikely(ep->domain->paused) ? -FI_EAGAIN : 0;
 }
 
-ssize_t gnip_ep_again(struct gnip_ep *ep)
+gnip_noinline ssize_t gnip_ep_again(struct gnip_ep *ep)
 {
     uint32_t polls = 0;
 

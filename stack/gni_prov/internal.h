@@ -51,6 +51,10 @@
 #define gnip_container(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
 #define gnip_likely(x) __builtin_expect(!!(x), 1)
 #define gnip_unlikely(x) __builtin_expect(!!(x), 0)
+/* For what a short message does not come by: a call, for what is rare a call of code that is small
+ * instead of fast. */
+#define gnip_cold __attribute__((cold))
+#define gnip_noinline __attribute__((noinline))
 
 /* For loops that look again after a while; no lock may be held. */
 static inline void gnip_pause(uint64_t nanoseconds)

@@ -58,7 +58,7 @@ static void make_handle(uint64_t page, uint32_t mdh, uint64_t flags, gni_mem_han
     handle->qword2 |= (uint64_t)checksum(handle->qword1, handle->qword2) << 56;
 }
 
-void gnip_key_handle(const struct gnip_vc *vc, uint64_t key, gni_mem_handle_t *handle)
+gnip_noinline void gnip_key_handle(const struct gnip_vc *vc, uint64_t key, gni_mem_handle_t *handle)
 {
     uint64_t flags = key & KEY_READ_ONLY ? HANDLE_READ_ONLY : 0;
     int64_t page = (int64_t)(key << (64 - KEY_PAGES)) >> (64 - KEY_PAGES);
@@ -155,7 +155,7 @@ static int register_vmdh(struct gnip_mr *mr, uint64_t key)
     return rc;
 }
 
-static void deregister_vmdh(struct gnip_mr *mr)
+static gnip_cold void deregister_vmdh(struct gnip_mr *mr)
 {
     gnip_take(&mr->nic->lock);
     GNI_MemDeregister(mr->nic->gni, &mr->handle);
@@ -349,8 +349,8 @@ int gnip_mr_prepare(struct gnip_ep *ep)
 }
 
 /* Basic also in a domain with VMDH: the keys are the application's. */
-int gnip_mr_auto(struct gnip_ep *ep, const void *address, uint64_t bytes, bool written,
-                 struct gnip_mr **mr)
+gnip_noinline int gnip_mr_auto(struct gnip_ep *ep, const void *address, uint64_t bytes,
+                               bool written, struct gnip_mr **mr)
 {
     return gnip_mr_cache_get(ep->domain, ep->auth, address, bytes, written, mr);
 }

@@ -20,7 +20,7 @@ void gnip_mr_cache_add_region(struct gnip_mr *mr)
     gnip_give(&cache->lock);
 }
 
-void gnip_mr_cache_remove_region(struct gnip_mr *mr)
+gnip_cold void gnip_mr_cache_remove_region(struct gnip_mr *mr)
 {
     struct gnip_mr_cache *cache = gnip_mr_cache_of(mr->domain);
 

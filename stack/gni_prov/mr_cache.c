@@ -417,7 +417,7 @@ int gnip_mr_cache_get(struct gnip_domain *domain, struct gnip_auth *auth, const 
     return rc;
 }
 
-void gnip_mr_cache_use(struct gnip_mr_entry *entry)
+gnip_noinline void gnip_mr_cache_use(struct gnip_mr_entry *entry)
 {
     struct gnip_mr_cache *cache = gnip_mr_cache_of(entry->mr.domain);
 
@@ -426,7 +426,7 @@ void gnip_mr_cache_use(struct gnip_mr_entry *entry)
     gnip_give(&cache->lock);
 }
 
-void gnip_mr_cache_put(struct gnip_mr_entry *entry)
+gnip_noinline void gnip_mr_cache_put(struct gnip_mr_entry *entry)
 {
     struct gnip_mr_cache *cache = gnip_mr_cache_of(entry->mr.domain);
     const struct gnip_params *params = &cache->domain->params;

@@ -28,7 +28,7 @@ static void release(struct gnip_req *parent)
     gnip_req_complete(parent, &entry, FI_ADDR_NOTAVAIL);
 }
 
-struct gnip_req *gnip_mrecv_child(struct gnip_req *parent, uint64_t bytes)
+gnip_noinline struct gnip_req *gnip_mrecv_child(struct gnip_req *parent, uint64_t bytes)
 {
     struct gnip_ep *ep = parent->ep;
     struct gnip_req *child = gnip_req_get_own(ep, GNIP_REQ_RECV);
@@ -54,14 +54,14 @@ struct gnip_req *gnip_mrecv_child(struct gnip_req *parent, uint64_t bytes)
     return child;
 }
 
-void gnip_mrecv_child_done(struct gnip_req *parent)
+gnip_noinline void gnip_mrecv_child_done(struct gnip_req *parent)
 {
     parent->u.recv.children--;
     if (parent->u.recv.released && parent->u.recv.children == 0)
         release(parent);
 }
 
-void gnip_mrecv_fill(struct gnip_req *parent)
+gnip_noinline void gnip_mrecv_fill(struct gnip_req *parent)
 {
     struct gnip_ep *ep = parent->ep;
     struct gnip_unexpected *message;
@@ -108,7 +108,7 @@ static bool arrive(struct gnip_ep *ep, struct gnip_unexpected *message)
     return true;
 }
 
-bool gnip_mrecv_retry(struct gnip_ep *ep)
+gnip_noinline bool gnip_mrecv_retry(struct gnip_ep *ep)
 {
     struct gnip_unexpected *message, *next;
 

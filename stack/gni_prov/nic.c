@@ -157,7 +157,7 @@ static int start_helper(struct gnip_nic *nic)
 }
 
 /* One event for a helper that waits. */
-static gni_return_t ring_own_doorbell(struct gnip_nic *nic)
+static gnip_noinline gni_return_t ring_own_doorbell(struct gnip_nic *nic)
 {
     gni_post_descriptor_t post = {
         .type = GNI_POST_CQWRITE,
@@ -512,7 +512,7 @@ struct gnip_vc *gnip_vc_of_id(struct gnip_nic *nic, uint32_t id)
     return slot->generation == id >> 16 ? slot->vc : NULL;
 }
 
-void gnip_nic_wake_all(struct gnip_nic *nic)
+gnip_noinline void gnip_nic_wake_all(struct gnip_nic *nic)
 {
     uint32_t at;
 

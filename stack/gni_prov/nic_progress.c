@@ -48,7 +48,7 @@ static struct gnip_txd *find_txd(struct gnip_nic *nic, gni_cq_handle_t cq, gni_c
     return post != NULL ? gnip_container(post, struct gnip_transfer, post)->txd : NULL;
 }
 
-static bool may_recover(gni_cq_entry_t event)
+static gnip_cold bool may_recover(gni_cq_entry_t event)
 {
     uint32_t recoverable = 0;
 
@@ -102,7 +102,7 @@ static uint32_t collect(struct gnip_nic *nic, gni_cq_handle_t cq, struct finishe
 }
 
 /* A lost message leaves a gap that the peer would wait for: the connection is over. */
-static void fail(struct gnip_vc *vc)
+static gnip_cold void fail(struct gnip_vc *vc)
 {
     struct gnip_ep *ep = vc->ep;
 

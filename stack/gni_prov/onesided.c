@@ -19,7 +19,7 @@ bool gnip_onesided_allowed(const struct gnip_vc *vc, uint64_t operation, uint64_
 }
 
 /* Who does not say FI_MORE wants all to go that was held back, whoever it is for. */
-static void flush_all(struct gnip_ep *ep)
+static gnip_noinline void flush_all(struct gnip_ep *ep)
 {
     struct gnip_vc *vc, *next;
 
@@ -98,7 +98,7 @@ static void end(struct gnip_req *req, int error)
         gnip_req_error(req, error, req->prov_errno != 0 ? req->prov_errno : error);
 }
 
-void gnip_onesided_fail(struct gnip_req *req)
+gnip_cold void gnip_onesided_fail(struct gnip_req *req)
 {
     struct gnip_vc *vc = req->vc;
 
@@ -110,7 +110,7 @@ void gnip_onesided_fail(struct gnip_req *req)
 }
 
 /* It has no transaction under way: was queued, or deferred. */
-void gnip_onesided_dropped(struct gnip_req *req, int error)
+gnip_cold void gnip_onesided_dropped(struct gnip_req *req, int error)
 {
     struct gnip_vc *vc = req->vc;
     bool issued = req->answer;
@@ -122,7 +122,7 @@ void gnip_onesided_dropped(struct gnip_req *req, int error)
         gnip_vc_op_done(vc, true);
 }
 
-void gnip_onesided_defer(struct gnip_req *req, int (*what)(struct gnip_req *req))
+gnip_noinline void gnip_onesided_defer(struct gnip_req *req, int (*what)(struct gnip_req *req))
 {
     req->answer = true;
     req->issue = what;
@@ -225,7 +225,7 @@ static struct gnip_req *req_of(struct gnip_qlink *link)
 }
 
 /* In the order in which the operations were issued. */
-static uint32_t send_notices(struct gnip_vc *vc)
+static gnip_noinline uint32_t send_notices(struct gnip_vc *vc)
 {
     uint32_t done = 0;
     struct gnip_qlink *link;
@@ -247,7 +247,7 @@ static uint32_t send_notices(struct gnip_vc *vc)
     return done;
 }
 
-void gnip_onesided_issued(struct gnip_req *req)
+gnip_noinline void gnip_onesided_issued(struct gnip_req *req)
 {
     if (req->u.notice.wanted)
         gnip_queue_append(&req->vc->notices, &req->u.notice.link);
@@ -284,7 +284,7 @@ static void count(const struct gnip_ep *ep, uint16_t wire_flags)
         gnip_cntr_add(ep->rread_cntr, 1);
 }
 
-void gnip_rma_data_arrived(struct gnip_vc *vc, const struct gnip_notice *message)
+gnip_noinline void gnip_rma_data_arrived(struct gnip_vc *vc, const struct gnip_notice *message)
 {
     const uint64_t known = FI_RMA | FI_REMOTE_CQ_DATA | FI_REMOTE_WRITE | FI_REMOTE_READ;
     struct gnip_ep *ep = vc->ep;
@@ -310,7 +310,7 @@ void gnip_rma_data_arrived(struct gnip_vc *vc, const struct gnip_notice *message
     }
 }
 
-void gnip_amo_cntr_arrived(struct gnip_vc *vc, const struct gnip_header *message)
+gnip_noinline void gnip_amo_cntr_arrived(struct gnip_vc *vc, const struct gnip_header *message)
 {
     count(vc->ep, message->flags);
 }
@@ -332,7 +332,7 @@ static uint32_t return_late(struct gnip_vc *vc)
 
 /* ---- the VC ---------------------------------------------------------------------------------- */
 
-uint32_t gnip_onesided_progress(struct gnip_vc *vc)
+gnip_noinline uint32_t gnip_onesided_progress(struct gnip_vc *vc)
 {
     uint32_t done = 0;
 

@@ -35,7 +35,7 @@ void gnip_gate_wait(struct gnip_gate *gate, const uint32_t *users)
     port_mutex_unlock(&gate->mutex);
 }
 
-void gnip_gate_tell(struct gnip_gate *gate)
+gnip_noinline void gnip_gate_tell(struct gnip_gate *gate)
 {
     port_mutex_lock(&gate->mutex);
     port_condition_broadcast(&gate->changed);

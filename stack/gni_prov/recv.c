@@ -34,7 +34,7 @@ struct gnip_req *gnip_recv_match(struct gnip_vc *vc, bool tagged, uint64_t tag, 
     return req;
 }
 
-void gnip_recv_copy(struct gnip_req *recv, const void *data, uint64_t bytes)
+gnip_noinline void gnip_recv_copy(struct gnip_req *recv, const void *data, uint64_t bytes)
 {
     const uint8_t *from = data;
     uint64_t part;
@@ -121,7 +121,7 @@ static inline void fetch_next(const struct gnip_ep *ep)
     __builtin_prefetch(at + 128, 1);
 }
 
-struct gnip_unexpected *gnip_unexpected_new(struct gnip_ep *ep, uint64_t bytes)
+gnip_noinline struct gnip_unexpected *gnip_unexpected_new(struct gnip_ep *ep, uint64_t bytes)
 {
     bool pooled = sizeof(struct gnip_unexpected) + bytes <= SMALL;
     struct gnip_unexpected *message;
@@ -154,7 +154,7 @@ static struct gnip_match *store_of(struct gnip_ep *ep, const struct gnip_unexpec
     return message->wire_flags & GNIP_W_TAGGED ? ep->tagged : ep->untagged;
 }
 
-void gnip_unexpected_keep(struct gnip_vc *vc, struct gnip_unexpected *message)
+gnip_noinline void gnip_unexpected_keep(struct gnip_vc *vc, struct gnip_unexpected *message)
 {
     struct gnip_ep *ep = vc->ep;
 
@@ -171,7 +171,7 @@ static void leave(struct gnip_ep *ep, struct gnip_unexpected *message)
         gnip_window_return(message->vc, message->slots);
 }
 
-void gnip_unexpected_receive(struct gnip_req *recv, struct gnip_unexpected *message)
+gnip_noinline void gnip_unexpected_receive(struct gnip_req *recv, struct gnip_unexpected *message)
 {
     struct gnip_ep *ep = recv->ep;
     uint16_t flags = message->wire_flags;

@@ -15,7 +15,7 @@
 
 /* ---- pool ------------------------------------------------------------------------------------ */
 
-static bool grow(struct gnip_ep *ep)
+static gnip_cold bool grow(struct gnip_ep *ep)
 {
     uint32_t chunks = ep->req_made / CHUNK, i;
     struct gnip_req **table, *chunk;
@@ -281,7 +281,8 @@ static void add_error(struct gnip_req *req, const struct fi_cq_err_entry *entry)
 }
 
 /* The data has come, but who sent it is told only by name: the API wants an error entry. */
-static void add_unknown_source(struct gnip_req *req, const struct fi_cq_tagged_entry *entry)
+static gnip_cold void add_unknown_source(struct gnip_req *req,
+                                         const struct fi_cq_tagged_entry *entry)
 {
     struct fi_cq_err_entry error = {
         .op_context = entry->op_context,
@@ -322,7 +323,7 @@ void gnip_req_complete(struct gnip_req *req, const struct fi_cq_tagged_entry *en
     end(req);
 }
 
-void gnip_req_fail(struct gnip_req *req, const struct fi_cq_err_entry *entry)
+gnip_cold void gnip_req_fail(struct gnip_req *req, const struct fi_cq_err_entry *entry)
 {
     add_error(req, entry);
     if (counts(req))
@@ -352,7 +353,7 @@ uint64_t gnip_req_entry_flags(const struct gnip_req *req)
     }
 }
 
-void gnip_req_error(struct gnip_req *req, int error, int prov_errno)
+gnip_cold void gnip_req_error(struct gnip_req *req, int error, int prov_errno)
 {
     struct fi_cq_err_entry entry = {
         .op_context = req->context,
@@ -377,7 +378,7 @@ void gnip_req_error(struct gnip_req *req, int error, int prov_errno)
     gnip_req_fail(req, &entry);
 }
 
-void gnip_req_drop(struct gnip_req *req, int error)
+gnip_cold void gnip_req_drop(struct gnip_req *req, int error)
 {
     if (req->cold && req->dropped != NULL)
         req->dropped(req, error);

@@ -34,7 +34,7 @@ static bool needs_registration(const struct gnip_ep *ep, enum gnip_req_kind kind
     return wanted->mr != NULL || wanted->bytes > GNIP_BOUNCE;
 }
 
-static int attach(struct gnip_req *req, const struct transfer *wanted)
+static gnip_noinline int attach(struct gnip_req *req, const struct transfer *wanted)
 {
     struct gnip_buffer *buffer = &req->buffers[0];
     bool writes = req->kind == GNIP_REQ_WRITE;

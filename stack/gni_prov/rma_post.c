@@ -23,7 +23,7 @@ static inline bool by_engine(const struct gnip_req *req)
 
 /* ---- ends ------------------------------------------------------------------------------------ */
 
-static void copy_out(struct gnip_req *req)
+static gnip_noinline void copy_out(struct gnip_req *req)
 {
     uint64_t remote = req->u.rma.remote_address, end = remote + req->bytes;
     const uint8_t *bounce = req->u.rma.bounce;
@@ -41,14 +41,14 @@ static void copy_out(struct gnip_req *req)
 
 static int replay(struct gnip_req *req);
 
-static bool may_try_again(const struct gnip_req *req)
+static gnip_cold bool may_try_again(const struct gnip_req *req)
 {
     return !req->failed_final && req->ep->type != FI_EP_DGRAM &&
            req->vc->state == GNIP_VC_CONNECTED &&
            req->tries + 1u < req->ep->domain->params.max_retransmits;
 }
 
-static void try_again(struct gnip_req *req)
+static gnip_cold void try_again(struct gnip_req *req)
 {
     req->error = req->prov_errno = 0;
     req->u.rma.refused = false;
@@ -79,7 +79,7 @@ static void over(struct gnip_req *req)
     }
 }
 
-static int attempt_failed(struct gnip_req *req)
+static gnip_cold int attempt_failed(struct gnip_req *req)
 {
     over(req);
     return 0;
@@ -308,7 +308,7 @@ static int post_parts(struct gnip_req *req)
     return 0;
 }
 
-static int post_read(struct gnip_req *req)
+static gnip_noinline int post_read(struct gnip_req *req)
 {
     bool odd = gnip_rma_odd(req->u.rma.remote_address, req->bytes);
     struct gnip_txd *txd;
@@ -354,7 +354,7 @@ static int replay(struct gnip_req *req)
 
 /* ---- chains ---------------------------------------------------------------------------------- */
 
-static bool chainable(const struct gnip_req *req)
+static gnip_noinline bool chainable(const struct gnip_req *req)
 {
     if (req->u.notice.wanted || (req->flags & FI_FENCE) || by_engine(req))
         return false;
@@ -362,7 +362,7 @@ static bool chainable(const struct gnip_req *req)
            (req->buffers[0].mr != NULL && !gnip_rma_odd(req->u.rma.remote_address, req->bytes));
 }
 
-static bool joins(const struct gnip_req *first, const struct gnip_req *req)
+static gnip_noinline bool joins(const struct gnip_req *first, const struct gnip_req *req)
 {
     uint64_t bytes = req->bytes;
     const struct gnip_req *each;
@@ -374,7 +374,7 @@ static bool joins(const struct gnip_req *first, const struct gnip_req *req)
     return bytes <= CHAIN_BYTES_MAX;
 }
 
-static void append(struct gnip_vc *vc, struct gnip_req *req)
+static gnip_noinline void append(struct gnip_vc *vc, struct gnip_req *req)
 {
     struct gnip_req *first = vc->more;
 
@@ -415,7 +415,7 @@ void gnip_rma_unchain(struct gnip_vc *vc)
     vc->more = NULL;
 }
 
-int gnip_rma_flush(struct gnip_vc *vc)
+gnip_noinline int gnip_rma_flush(struct gnip_vc *vc)
 {
     struct gnip_req *first = vc->more, *req, *next;
     struct gnip_txd *txd;

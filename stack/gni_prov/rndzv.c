@@ -35,7 +35,7 @@ static void walk_begin(struct gnip_walk *walk)
 }
 
 /* The word comes with the START when it is not the segment's as a whole. */
-static void look_at_word(struct gnip_walk *walk, struct stretch *stretch)
+static gnip_noinline void look_at_word(struct gnip_walk *walk, struct stretch *stretch)
 {
     const struct gnip_segment *segment = stretch->segment;
     uint64_t word = stretch->remote & ~(uint64_t)3;
@@ -138,7 +138,7 @@ static void finish_receive(struct gnip_req *recv)
         gnip_recv_done(recv, recv->u.recv.remote_bytes, recv->u.recv.wire_flags);
 }
 
-static void set_error(struct gnip_req *recv, int error, int prov_errno)
+static gnip_cold void set_error(struct gnip_req *recv, int error, int prov_errno)
 {
     if (recv->error != 0)
         return;
@@ -274,8 +274,9 @@ static void first_get(struct gnip_txd *txd, uint64_t bytes, const struct stretch
         txd->transfer->post.src_cq_hndl = nic->automatic ? nic->tx_cq_blk : nic->tx_cq;
 }
 
-static void chain_get(struct gnip_txd *txd, unsigned place, uint64_t bytes,
-                      const struct stretch *stretch, uint64_t local, const gni_mem_handle_t *handle)
+static gnip_noinline void chain_get(struct gnip_txd *txd, unsigned place, uint64_t bytes,
+                                    const struct stretch *stretch, uint64_t local,
+                                    const gni_mem_handle_t *handle)
 {
     gni_ct_get_post_descriptor_t *get = &txd->transfer->chain[place];
 
@@ -390,7 +391,7 @@ static int fetch(struct gnip_req *recv)
 }
 
 /* Its VC fails while it waits for resources. */
-static void dropped(struct gnip_req *recv, int error)
+static gnip_cold void dropped(struct gnip_req *recv, int error)
 {
     set_error(recv, FI_EIO, error);
     recv->failed_final = recv->u.recv.planned = true;

@@ -54,7 +54,7 @@ static void insert(struct gnip_cntr *cntr, struct gnip_req *req)
         __atomic_store_n(&cntr->triggers.head, &req->link, __ATOMIC_RELAXED);
 }
 
-void gnip_trigger_park(struct gnip_req *req)
+gnip_noinline void gnip_trigger_park(struct gnip_req *req)
 {
     struct gnip_cntr *cntr = cntr_of(req);
     bool there;
@@ -100,7 +100,7 @@ static uint32_t move_some(struct gnip_cntr *cntr, struct gnip_vc **vcs)
     return count;
 }
 
-void gnip_trigger_fire(struct gnip_cntr *cntr, bool progress)
+gnip_noinline void gnip_trigger_fire(struct gnip_cntr *cntr, bool progress)
 {
     struct gnip_vc *vcs[AT_ONCE];
     uint32_t count, i, polls = 0;
@@ -116,7 +116,7 @@ void gnip_trigger_fire(struct gnip_cntr *cntr, bool progress)
     } while (count == AT_ONCE);
 }
 
-void gnip_trigger_fired(struct gnip_ep *ep)
+gnip_noinline void gnip_trigger_fired(struct gnip_ep *ep)
 {
     struct gnip_qlink *link;
 

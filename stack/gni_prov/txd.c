@@ -8,7 +8,7 @@
 #include "nic.h"
 
 /* False: no memory. txd_lock is held. */
-static bool make_some(struct gnip_nic *nic)
+static gnip_cold bool make_some(struct gnip_nic *nic)
 {
     struct gnip_txd **chunks, *chunk;
     uint32_t i;

@@ -75,7 +75,7 @@ bool gnip_vc_withdraw(struct gnip_vc *vc, struct gnip_req *req)
     return true;
 }
 
-void gnip_vc_defer(struct gnip_vc *vc, struct gnip_req *req)
+gnip_noinline void gnip_vc_defer(struct gnip_vc *vc, struct gnip_req *req)
 {
     gnip_queue_append(&vc->work, &req->link);
     gnip_vc_schedule(vc);
@@ -104,7 +104,7 @@ bool gnip_vc_window(struct gnip_vc *vc, uint32_t slots)
     return false;
 }
 
-static bool urgent(uint8_t kind)
+static gnip_noinline bool urgent(uint8_t kind)
 {
     return kind == GNIP_EAGER_ACK || kind == GNIP_RNDZV_FIN || kind == GNIP_VC_CLOSE ||
            kind == GNIP_VC_CLOSE_ACK;
@@ -131,7 +131,7 @@ static gni_return_t send(struct gnip_vc *vc, struct gnip_txd *txd, uint32_t head
 }
 
 /* Who finds that a message has ended asks for this (nic_progress.c). False: it was so before. */
-static bool block_for_credit(struct gnip_vc *vc)
+static gnip_cold bool block_for_credit(struct gnip_vc *vc)
 {
     return __atomic_exchange_n(&vc->blocked, GNIP_BLOCKED_CREDIT, __ATOMIC_SEQ_CST) !=
            GNIP_BLOCKED_CREDIT;
@@ -240,7 +240,7 @@ static bool eager(struct gnip_vc *vc, const struct gnip_eager *message)
     return true;
 }
 
-static bool iov_start(struct gnip_vc *vc, const struct gnip_iov_start *message)
+static gnip_noinline bool iov_start(struct gnip_vc *vc, const struct gnip_iov_start *message)
 {
     if (message->segments < 2 || message->segments > GNIP_IOV ||
         !gnip_window_arrived(vc, gnip_iov_start_cost(message->segments)))
@@ -322,7 +322,7 @@ static uint32_t take_events(struct gnip_vc *vc)
  * together have brought it, it is taken for the event of another one, and there is no third
  * attempt. So behind such a message there may be more.
  */
-static void judge(struct gnip_vc *vc, uint32_t events, uint32_t done)
+static gnip_cold void judge(struct gnip_vc *vc, uint32_t events, uint32_t done)
 {
     if (gnip_unlikely(events != 1 || done != 1))
         vc->rx_doubt = vc->credits;
@@ -396,7 +396,7 @@ void gnip_vc_drop_work(struct gnip_vc *vc, struct gnip_req *req, int error)
         gnip_vc_op_done(vc, true);
 }
 
-static uint32_t run_work(struct gnip_vc *vc)
+static gnip_noinline uint32_t run_work(struct gnip_vc *vc)
 {
     struct gnip_qlink *link;
     uint32_t done = 0;
@@ -416,7 +416,7 @@ static uint32_t run_work(struct gnip_vc *vc)
     return done;
 }
 
-static uint32_t push(struct gnip_vc *vc)
+static gnip_noinline uint32_t push(struct gnip_vc *vc)
 {
     struct gnip_qlink *link;
     uint32_t done = 0;

@@ -83,7 +83,7 @@ void gnip_vc_terminate(struct gnip_vc *vc, int error, bool keep_queue)
     gnip_vc_schedule(vc);
 }
 
-void gnip_vc_fail(struct gnip_vc *vc, int error)
+gnip_cold void gnip_vc_fail(struct gnip_vc *vc, int error)
 {
     vc->broken = false;
     switch (vc->state) {
@@ -139,7 +139,7 @@ void gnip_vc_close(struct gnip_vc *vc)
 
 /* ---- the handshake --------------------------------------------------------------------------- */
 
-void gnip_vc_close_arrived(struct gnip_vc *vc)
+gnip_cold void gnip_vc_close_arrived(struct gnip_vc *vc)
 {
     if (vc->state == GNIP_VC_TERMINATING) { /* both at once */
         vc->close_due = false;
@@ -154,7 +154,7 @@ void gnip_vc_close_arrived(struct gnip_vc *vc)
     gnip_vc_terminate(vc, FI_ENOTCONN, false);
 }
 
-void gnip_vc_close_ack_arrived(struct gnip_vc *vc)
+gnip_cold void gnip_vc_close_ack_arrived(struct gnip_vc *vc)
 {
     if (vc->state == GNIP_VC_TERMINATING && vc->close_sent) {
         vc->peer_gone = true;
@@ -312,7 +312,7 @@ void gnip_vc_resume(struct gnip_vc *vc)
     }
 }
 
-uint32_t gnip_vc_wind_up(struct gnip_vc *vc)
+gnip_cold uint32_t gnip_vc_wind_up(struct gnip_vc *vc)
 {
     switch (vc->state) {
     case GNIP_VC_TERMINATING:
@@ -397,7 +397,7 @@ static bool forgotten(const struct gnip_vc *vc)
            gnip_queue_empty(&vc->notices);
 }
 
-bool gnip_vc_reap(struct gnip_vc *vc)
+gnip_cold bool gnip_vc_reap(struct gnip_vc *vc)
 {
     struct gnip_nic *nic = vc->nic;
     bool alone;

@@ -388,7 +388,7 @@ void gnip_vc_go_on(struct gnip_vc *vc)
     gnip_cm_work_add(vc->ep->cm_nic, &vc->connect);
 }
 
-void gnip_vc_connect(struct gnip_vc *vc)
+gnip_cold void gnip_vc_connect(struct gnip_vc *vc)
 {
     if (vc->ep->type == FI_EP_MSG || vc->connect.queued || vc->ep->domain->parked)
         return;

@@ -24,7 +24,7 @@ static void leave(struct gnip_vc *vc)
     gnip_vc_terminate(vc, 0, true);
 }
 
-void gnip_vc_rest_asked(struct gnip_vc *vc)
+gnip_cold void gnip_vc_rest_asked(struct gnip_vc *vc)
 {
     if (vc->rest_sent) {
         vc->peer_gone = true;
@@ -35,7 +35,7 @@ void gnip_vc_rest_asked(struct gnip_vc *vc)
     gnip_vc_schedule(vc);
 }
 
-void gnip_vc_rest_step(struct gnip_vc *vc)
+gnip_cold void gnip_vc_rest_step(struct gnip_vc *vc)
 {
     if (vc->state != GNIP_VC_CONNECTED || vc->rest_sent || !quiet(vc))
         return;

@@ -167,7 +167,8 @@ void gnip_vc_pool(struct gnip_vc *vc)
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
-static int find_slowly(struct gnip_ep *ep, fi_addr_t peer, uint32_t version, struct gnip_vc **found)
+static gnip_cold int find_slowly(struct gnip_ep *ep, fi_addr_t peer, uint32_t version,
+                                 struct gnip_vc **found)
 {
     struct gnip_name name;
     struct gnip_vc *vc;

@@ -25,7 +25,7 @@ int gnip_waitable_init(struct gnip_waitable *waitable, bool descriptor)
     return 0;
 }
 
-static void wake_others(struct gnip_waitable *waitable)
+static gnip_noinline void wake_others(struct gnip_waitable *waitable)
 {
     port_mutex_lock(&waitable->lock);
     for (uint32_t i = 0; i < waitable->other_count; i++)
@@ -48,7 +48,7 @@ static inline void wake(struct gnip_waitable *waitable)
         wake_others(waitable);
 }
 
-static void set_event(struct gnip_waitable *waitable)
+static gnip_noinline void set_event(struct gnip_waitable *waitable)
 {
     port_mutex_lock(&waitable->lock);
     if (waitable->armed) {
@@ -75,7 +75,7 @@ void gnip_waitable_interrupt(struct gnip_waitable *waitable)
     gnip_waitable_signal(waitable);
 }
 
-void gnip_waitable_clear(struct gnip_waitable *waitable)
+gnip_noinline void gnip_waitable_clear(struct gnip_waitable *waitable)
 {
     __atomic_store_n(&waitable->news, false, __ATOMIC_RELAXED);
     if (waitable->event < 0 || __atomic_load_n(&waitable->armed, __ATOMIC_RELAXED))
@@ -88,7 +88,7 @@ void gnip_waitable_clear(struct gnip_waitable *waitable)
     port_mutex_unlock(&waitable->lock);
 }
 
-static void add_other(struct gnip_waitable *waitable, struct port_thread *self)
+static gnip_noinline void add_other(struct gnip_waitable *waitable, struct port_thread *self)
 {
     uint32_t i = 0;
 
@@ -128,7 +128,7 @@ void gnip_waitable_idle(struct gnip_waitable *waitable)
         add_other(waitable, self);
 }
 
-void gnip_waitable_yield(void)
+gnip_noinline void gnip_waitable_yield(void)
 {
     port_glance();
 }

@@ -220,7 +220,7 @@ void port_event_close(int event)
 
 /* ---- diagnosis ------------------------------------------------------------------------------- */
 
-void port_log(int level, const char *format, ...)
+__attribute__((cold)) void port_log(int level, const char *format, ...)
 {
     const char *wanted = getenv("GNIX_LOG");
     char line[512];

@@ -64,7 +64,7 @@ static struct port_thread *record_make(void)
     return thread;
 }
 
-static struct port_thread *record_get(pid_t tid)
+static __attribute__((cold)) struct port_thread *record_get(pid_t tid)
 {
     struct port_thread *thread;
 
@@ -186,7 +186,7 @@ void port_timer_stop(struct port_timer *timer)
 }
 
 /* Until woken or `deadline`. */
-static void nap(uint64_t deadline)
+static __attribute__((cold)) void nap(uint64_t deadline)
 {
     struct port_thread *thread = port_thread_self();
     struct timespec until = {.tv_sec = (time_t)(deadline / 1000000000u),

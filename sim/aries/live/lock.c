@@ -35,12 +35,12 @@ static bool futex_wait(uint32_t *word, uint32_t seen, uint64_t deadline_ns)
            errno != EINTR;
 }
 
-static void futex_wake(uint32_t *word)
+static sim_cold void futex_wake(uint32_t *word)
 {
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-void lnic_enter_slowly(void)
+sim_cold void lnic_enter_slowly(void)
 {
     unsigned spins = 0;
     uint32_t seen;
@@ -64,7 +64,7 @@ void lnic_enter_slowly(void)
 }
 
 /* False: as many are to be woken already as can be remembered. */
-static bool remember(struct lnic_sleeper *sleeper)
+static sim_cold bool remember(struct lnic_sleeper *sleeper)
 {
     if (sleeper->listens != NULL)
         lnic_lock.listener = sleeper->listens;

@@ -230,7 +230,8 @@ static uint8_t hear(struct lnic_link *link, uint8_t ptag, const struct lnic_msgq
     return 0;
 }
 
-uint8_t lnic_msgq_arrived(const struct lnic_link *link, const struct live_record *record)
+sim_noinline uint8_t lnic_msgq_arrived(const struct lnic_link *link,
+                                       const struct live_record *record)
 {
     struct lnic_request request;
     struct lnic_msgq said = {0};

@@ -87,8 +87,8 @@ static uint64_t take_pieces(const struct live_peer *initiator, const struct lnic
     return back;
 }
 
-void lnic_share_help(const struct lnic_link *link, const struct lnic_request *request,
-                     const struct lnic_share_call *call)
+sim_noinline void lnic_share_help(const struct lnic_link *link, const struct lnic_request *request,
+                                  const struct lnic_share_call *call)
 {
     const struct lnic_share *other = share_of(link->peer);
     bool read = request->flags & LNIC_WAS_READ;

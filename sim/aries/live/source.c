@@ -130,7 +130,7 @@ static struct lnic_txn *txn_at(const struct lnic_link *link, uint32_t number)
     return &link->txns[number & (link->txn_room - 1)];
 }
 
-static void txns_grow(struct lnic_link *link)
+static sim_cold void txns_grow(struct lnic_link *link)
 {
     uint32_t room = link->txn_room > 0 ? 2 * link->txn_room : TXNS_FIRST, number;
     struct lnic_txn *txns = g_new0(struct lnic_txn, room);
@@ -154,7 +154,7 @@ static inline struct lnic_txn *txn_new(struct lnic_link *link)
     return txn_at(link, link->txn_next++);
 }
 
-static void piece_end(struct lnic_op *op, uint8_t status, uint8_t info, bool overrun)
+static sim_noinline void piece_end(struct lnic_op *op, uint8_t status, uint8_t info, bool overrun)
 {
     if (status != 0 && op->status == 0) {
         op->status = status;
@@ -166,7 +166,7 @@ static void piece_end(struct lnic_op *op, uint8_t status, uint8_t info, bool ove
         lnic_op_finish(op);
 }
 
-static void txn_trace(const struct lnic_txn *txn, uint8_t status)
+static sim_cold void txn_trace(const struct lnic_txn *txn, uint8_t status)
 {
     const struct lnic_end end = {
         .name = aries_op_name(ARIES_PUT),
@@ -209,7 +209,7 @@ static uint64_t flow_between(const struct live_peer *from, const struct live_pee
                    ((uint64_t)to->slot << 32 | to->generation));
 }
 
-struct lnic_link *lnic_link_to(struct live_peer *peer)
+sim_noinline struct lnic_link *lnic_link_to(struct live_peer *peer)
 {
     struct lnic_link *link = peer->user;
 
@@ -252,13 +252,14 @@ struct lnic_link *lnic_owner(const struct live_key *key)
     return lnic_link_of(name.slot, name.generation);
 }
 
-static struct lnic_link *look_up(uint32_t node, uint32_t kind, uint64_t first, uint64_t second)
+static sim_cold struct lnic_link *look_up(uint32_t node, uint32_t kind, uint64_t first,
+                                          uint64_t second)
 {
     return lnic_owner(&(struct live_key){node, kind, {first, second}});
 }
 
 /* Whose handle it is that names nobody's region: a member's, or that of one that has died. */
-static struct lnic_link *nobody(uint32_t life)
+static sim_cold struct lnic_link *nobody(uint32_t life)
 {
     struct live_member member;
     uint32_t slot;
@@ -272,7 +273,7 @@ static struct lnic_link *nobody(uint32_t life)
     return &dead_link;
 }
 
-static struct lnic_link *find_route(uint32_t node, uint32_t block, uint32_t life)
+static sim_cold struct lnic_link *find_route(uint32_t node, uint32_t block, uint32_t life)
 {
     struct lnic_link **blocks = lnic_backend.routes[node], *link;
 
@@ -621,7 +622,7 @@ void lnic_by_records(struct lnic_link *link, struct lnic_op *op)
     op_wait(link, op);
 }
 
-static void send_waiting(struct lnic_link *link)
+static sim_noinline void send_waiting(struct lnic_link *link)
 {
     struct lnic_op *op;
 
@@ -773,7 +774,8 @@ static void hold(struct lnic_op *op)
     lnic_backend.held_tail = &op->next;
 }
 
-static void begin(struct gni_nic *nic, const struct aries_work *work, struct lnic_chain *chain)
+static sim_noinline void begin(struct gni_nic *nic, const struct aries_work *work,
+                               struct lnic_chain *chain)
 {
     struct lnic_op *op = op_new(nic, work, chain);
 
@@ -958,7 +960,7 @@ bool lnic_say(struct lnic_link *link, uint8_t kind, struct lnic_request *request
 
 /* ---- completion ------------------------------------------------------------------------------ */
 
-void lnic_result(struct lnic_link *link, const struct live_record *record)
+sim_noinline void lnic_result(struct lnic_link *link, const struct live_record *record)
 {
     struct lnic_result result;
     struct lnic_txn *txn;

@@ -108,7 +108,7 @@ void lnic_amo(const struct lnic_request *request, const struct lnic_amo *amo, vo
     aries_process_written(mr->process);
 }
 
-void lnic_cqwrite(const struct lnic_request *request, struct lnic_answer *answer)
+sim_noinline void lnic_cqwrite(const struct lnic_request *request, struct lnic_answer *answer)
 {
     gni_mem_handle_t handle = handle_of(request);
     struct aries_mr *mr = aries_mr_find(lnic_backend.hw, request->ptag, handle);
@@ -146,13 +146,14 @@ void lnic_ce(const struct lnic_ce *ce, enum aries_op op, uint8_t ptag, uint32_t 
 /* ---- records of other processes -------------------------------------------------------------- */
 
 /* Room for an answer with so many bytes behind it. */
-static struct lnic_result *answer_room(struct lnic_link *link, uint32_t bytes)
+static sim_noinline struct lnic_result *answer_room(struct lnic_link *link, uint32_t bytes)
 {
     return live_reserve(link->peer, LIVE_REPLY, (uint32_t)sizeof(struct lnic_result) + bytes);
 }
 
-static void answer_send(struct lnic_link *link, struct lnic_result *result, uint32_t number,
-                        const struct lnic_answer *answer, uint32_t bytes)
+static sim_noinline void answer_send(struct lnic_link *link, struct lnic_result *result,
+                                     uint32_t number, const struct lnic_answer *answer,
+                                     uint32_t bytes)
 {
     *result = (struct lnic_result){number, answer->status, answer->info, answer->overrun, 0};
     live_publish(link->peer, LIVE_REPLY, LNIC_RESULT,
@@ -160,8 +161,8 @@ static void answer_send(struct lnic_link *link, struct lnic_result *result, uint
 }
 
 /* What is answered in any case: the room comes first, an atomic is not done twice. */
-static bool execute_answered(struct lnic_link *link, const struct live_record *record,
-                             const struct lnic_request *request)
+static sim_noinline bool execute_answered(struct lnic_link *link, const struct live_record *record,
+                                          const struct lnic_request *request)
 {
     const uint8_t *rest = (const uint8_t *)record->bytes + sizeof(*request);
     uint32_t count = record->count - (uint32_t)sizeof(*request);
@@ -197,8 +198,8 @@ static bool execute_answered(struct lnic_link *link, const struct live_record *r
 }
 
 /* False: the channel has enough to do. */
-static bool execute_ce(const struct lnic_link *link, const struct live_record *record,
-                       const struct lnic_request *request, struct lnic_answer *answer)
+static sim_noinline bool execute_ce(const struct lnic_link *link, const struct live_record *record,
+                                    const struct lnic_request *request, struct lnic_answer *answer)
 {
     struct lnic_ce ce;
 

@@ -97,7 +97,7 @@ void lnic_trace_transaction(const struct lnic_end *end)
     trace(TRACE_INSTANT, TRACE_RX, node, 0, "complete", now, 0, end->flow, end->status);
 }
 
-void lnic_trace_arrival(const struct lnic_link *link, const struct live_record *record)
+sim_cold void lnic_trace_arrival(const struct lnic_link *link, const struct live_record *record)
 {
     static const char *const names[] = {
         [LNIC_PUT] = "land",   [LNIC_LANDED] = "land",     [LNIC_GET] = "read",

@@ -63,7 +63,7 @@ static bool sleep_until(sim_time_t deadline, const struct sim_wait *wait, bool w
  * schedulers (Linux 6.18 with autogroups) let those who yield to each other starve everybody else
  * for minutes. So it sleeps when that has lasted for a while.
  */
-static void give_way(struct lnic_backend *backend)
+static sim_cold void give_way(struct lnic_backend *backend)
 {
     static const struct sim_wait wait = {.text = "something to do, between polls"};
     uint64_t began = live_ticks();

@@ -82,7 +82,7 @@ void sim_timer_cancel(struct sim_timer *timer)
         queue_timer_cancel(&queue, timer);
 }
 
-void sim_wall_fire(void)
+sim_noinline void sim_wall_fire(void)
 {
     sim_time_t now = sim_now();
     struct sim_event *event;

@@ -26,6 +26,10 @@ typedef uint64_t sim_time_t;
 
 #define sim_likely(x) __builtin_expect(!!(x), 1)
 #define sim_unlikely(x) __builtin_expect(!!(x), 0)
+/* For what a short message does not come by: a call, for what is rare a call of code that is small
+ * instead of fast. */
+#define sim_cold __attribute__((cold))
+#define sim_noinline __attribute__((noinline))
 #define sim_container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
 /* ---- events ---------------------------------------------------------------------------------- */

@@ -137,6 +137,17 @@ static bool heap_ready(const void *what)
     return ((const struct heap *)what)->count != 0;
 }
 
+bool aries_datagrams_none(const struct gni_nic *nic, uint32_t **looked)
+{
+    struct aries_datagrams *datagrams = __atomic_load_n(&nic->datagrams, __ATOMIC_ACQUIRE);
+
+    if (datagrams == NULL ||
+        __atomic_load_n(&datagrams->final[HEAP_WITH_ID].count, __ATOMIC_RELAXED) != 0)
+        return false;
+    *looked = &datagrams->probe_looked;
+    return true;
+}
+
 /* ---- tables ---------------------------------------------------------------------------------- */
 
 static struct aries_list *peer_bucket(const struct aries_datagrams *datagrams, uint32_t pe,

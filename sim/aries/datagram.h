@@ -55,6 +55,10 @@ struct datagram_message *datagram_send(const struct datagram_message *content);
 /* Takes back what has not left yet. False: it is on its way. */
 bool datagram_unsend(struct datagram_message *message);
 
+/* No session with an id has ended, as far as can be told without the lock; then *looked is the word
+ * for sim_poll_turn. False also where the NIC has had no sessions yet. */
+bool aries_datagrams_none(const struct gni_nic *nic, uint32_t **looked);
+
 void datagram_kernel_fini(struct aries_fabric *fabric); /* forgets what is under way */
 
 /* Called by the back end: a copy of the message has come to its end; `accepted` as below. */

@@ -38,7 +38,7 @@ static sim_noinline void push_local(struct aries_request *request, uint8_t statu
 }
 
 /* Who is woken looks at the request, and posts again with its descriptor and endpoint. */
-static sim_noinline void fetch_for(const struct aries_request *request, struct sim_fiber *fiber)
+static void fetch_for(const struct aries_request *request, struct sim_fiber *fiber)
 {
     sim_fiber_looks(fiber, request, sizeof(*request));
     sim_fiber_looks(fiber, request->descr, sizeof(*request->descr) + 2 * SIM_LINE);

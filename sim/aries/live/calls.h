@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The calls of gni_pub.h: name, parameters, their names. In libugni each takes the lock of the
- * process, calls the front and gives the lock back. WAIT: a thread may be cancelled in it.
+ * process, calls the front and gives the lock back. WAIT: a thread may be cancelled in it. POLL:
+ * without the lock, where that can be told, it answers that there is nothing.
  */
 /* clang-format off */
 CALL(GNI_CdmCreate, (IN uint32_t inst_id, IN uint8_t ptag, IN uint32_t cookie, IN uint32_t modes,
@@ -66,8 +67,9 @@ WAIT(GNI_EpPostDataWaitById, (IN gni_ep_handle_t ep_hndl, IN uint64_t datagram_i
 CALL(GNI_PostDataProbe, (IN gni_nic_handle_t nic_hndl, OUT uint32_t *remote_addr,
      OUT uint32_t *remote_id),
      (nic_hndl, remote_addr, remote_id))
-CALL(GNI_PostDataProbeById, (IN gni_nic_handle_t nic_hndl, OUT uint64_t *datagram_id),
-     (nic_hndl, datagram_id))
+POLL(GNI_PostDataProbeById, (IN gni_nic_handle_t nic_hndl, OUT uint64_t *datagram_id),
+     (nic_hndl, datagram_id),
+     datagram_id != NULL && lnic_datagrams_vain(nic_hndl), GNI_RC_NO_MATCH)
 WAIT(GNI_PostdataProbeWaitById, (IN gni_nic_handle_t nic_hndl, IN uint32_t timeout,
      OUT uint64_t *datagram_id),
      (nic_hndl, timeout, datagram_id))
@@ -103,8 +105,9 @@ CALL(GNI_CqCreate, (IN gni_nic_handle_t nic_hndl, IN uint32_t entry_count,
      (nic_hndl, entry_count, delay_count, mode, handler, context, cq_hndl))
 CALL(GNI_CqDestroy, (IN gni_cq_handle_t cq_hndl),
      (cq_hndl))
-CALL(GNI_CqGetEvent, (IN gni_cq_handle_t cq_hndl, OUT gni_cq_entry_t *event_data),
-     (cq_hndl, event_data))
+POLL(GNI_CqGetEvent, (IN gni_cq_handle_t cq_hndl, OUT gni_cq_entry_t *event_data),
+     (cq_hndl, event_data),
+     event_data != NULL && lnic_cq_vain(cq_hndl) && (*event_data = 0, true), GNI_RC_NOT_DONE)
 WAIT(GNI_CqWaitEvent, (IN gni_cq_handle_t cq_hndl, IN uint64_t timeout,
      OUT gni_cq_entry_t *event_data),
      (cq_hndl, timeout, event_data))
@@ -118,8 +121,8 @@ CALL(GNI_CqInterruptMask, (IN gni_cq_handle_t cq_hndl),
      (cq_hndl))
 CALL(GNI_CqInterruptUnmask, (IN gni_cq_handle_t cq_hndl),
      (cq_hndl))
-CALL(GNI_CqTestEvent, (IN gni_cq_handle_t cq_hndl),
-     (cq_hndl))
+POLL(GNI_CqTestEvent, (IN gni_cq_handle_t cq_hndl),
+     (cq_hndl), lnic_cq_vain(cq_hndl), GNI_RC_NOT_DONE)
 CALL(GNI_CqErrorStr, (IN gni_cq_entry_t entry, IN void *buffer, IN uint32_t len),
      (entry, buffer, len))
 CALL(GNI_CqErrorRecoverable, (IN gni_cq_entry_t entry, OUT uint32_t *recoverable),

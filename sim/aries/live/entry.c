@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* What programs call: the front, one thread at a time. */
 #include "gni_pub.h"
+#include "glance.h"
 #include "lock.h"
 
 #include <pthread.h>
@@ -11,6 +12,20 @@
     {                                                                           \
         gni_return_t status;                                                    \
                                                                                 \
+        lnic_enter();                                                           \
+        status = front_##name arguments;                                        \
+        lnic_leave();                                                           \
+        return status;                                                          \
+    }
+
+#define POLL(name, parameters, arguments, vain, nothing)                        \
+    gni_return_t front_##name parameters __attribute__((visibility("hidden"))); \
+    gni_return_t name parameters                                                \
+    {                                                                           \
+        gni_return_t status;                                                    \
+                                                                                \
+        if (vain)                                                               \
+            return nothing;                                                     \
         lnic_enter();                                                           \
         status = front_##name arguments;                                        \
         lnic_leave();                                                           \

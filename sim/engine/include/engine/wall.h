@@ -88,6 +88,18 @@ static inline bool sim_poll_turn(const struct sim_wait *wait, bool (*ready)(cons
     return ready(wait->what);
 }
 
+/* Whether sim_poll_turn would not look, as somebody has for another one; then that counts as this
+ * turn. Needs no lock. */
+static inline bool sim_poll_served(uint32_t *looked)
+{
+    uint32_t looks = __atomic_load_n(&sim_wall.looks, __ATOMIC_RELAXED);
+
+    if (__atomic_load_n(looked, __ATOMIC_RELAXED) == looks)
+        return false;
+    __atomic_store_n(looked, looks, __ATOMIC_RELAXED);
+    return true;
+}
+
 static inline void sim_poll_found(uint32_t *looked)
 {
     *looked = sim_wall.looks - 1;

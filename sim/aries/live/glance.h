@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What a poll can tell without the lock of the process: that it would find nothing. A program polls
+ * several queues in turn, and one look at the rings serves all of them; so most polls find an empty
+ * queue which need not even be looked for. Each word is read by itself: the answer is true for some
+ * moment during the call, as that of a call that waited for the lock would be.
+ */
+#ifndef JACQUARD_ARIES_LIVE_GLANCE_H
+#define JACQUARD_ARIES_LIVE_GLANCE_H
+
+#include "../datagram.h"
+#include "../internal.h"
+
+static inline bool lnic_cq_vain(struct gni_cq *cq)
+{
+    const struct gni_nic *nic;
+
+    if (sim_unlikely(!aries_handle_ok(cq, ARIES_MAGIC_CQ)) ||
+        __atomic_load_n(&cq->count, __ATOMIC_RELAXED) != 0)
+        return false;
+    nic = __atomic_load_n(&cq->nic, __ATOMIC_RELAXED);
+    return nic != NULL &&
+           __atomic_load_n(&nic->smsg_returns.next, __ATOMIC_RELAXED) == &nic->smsg_returns &&
+           sim_poll_served(&cq->looked);
+}
+
+static inline bool lnic_datagrams_vain(struct gni_nic *nic)
+{
+    uint32_t *looked;
+
+    return sim_likely(aries_handle_ok(nic, ARIES_MAGIC_NIC)) &&
+           aries_datagrams_none(nic, &looked) && sim_poll_served(looked);
+}
+
+#endif

@@ -100,7 +100,8 @@ struct live {
     uint32_t doze; /* own, as published */
     bool fences; /* I have to fence for everybody */
     bool helper_untimed; /* the helper sleeps without a limit */
-    bool bell_used; /* somebody has silenced the doorbell since `doze` got its value */
+    bool bell_used; /* the doorbell was silenced since `doze` got its value, or there was something:
+                       who sleeps may not hear it */
     bool asides, dying; /* some ring is set aside; some peer's end, or the fabric's, was not told */
     const volatile uint32_t *mine; /* reads 0 in a forked child */
 

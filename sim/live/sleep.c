@@ -38,6 +38,7 @@ static void publish_doze(struct live *live, uint32_t doze)
 
 bool live_doze(struct live *live)
 {
+    live->bell_used = true; /* who dozed off before may not be rung for what is there now */
     if (live_hear_all(live) || atomic_load_explicit(&live->attention, memory_order_relaxed) ||
         live->dying)
         return false;
@@ -45,11 +46,13 @@ bool live_doze(struct live *live)
     publish_doze(live, ((live->doze | (DOZE_STEP - 1)) + 1) | DOZE_ASLEEP |
                            (live_outstanding(live) ? DOZE_OUTSTANDING : 0));
     live->looks = 0;
-    live->bell_used = false;
     atomic_thread_fence(memory_order_seq_cst);
     if (!live->head->fences)
         membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
-    return !live_rings_have(live) && !live_hear_all(live);
+    if (live_rings_have(live) || live_hear_all(live))
+        return false;
+    live->bell_used = false;
+    return true;
 }
 
 /* By the system call itself: whoever has the caller's lock is not to be cancelled here. */

@@ -55,12 +55,6 @@ static gnip_cold bool may_recover(gni_cq_entry_t event)
     return GNI_CqErrorRecoverable(event, &recoverable) == GNI_RC_SUCCESS && recoverable != 0;
 }
 
-/* Every completion has a descriptor (see all_completions). nic->lock is held. */
-static bool may_come(const struct gnip_nic *nic, uint32_t collected)
-{
-    return collected < BATCH && (nic->sole == NULL || collected < nic->txd_used);
-}
-
 static uint32_t collect(struct gnip_nic *nic, gni_cq_handle_t cq, struct finished *finished)
 {
     uint32_t count = 0, i;
@@ -68,7 +62,7 @@ static uint32_t collect(struct gnip_nic *nic, gni_cq_handle_t cq, struct finishe
     gni_return_t rc;
 
     gnip_take(&nic->lock);
-    while (may_come(nic, count)) {
+    while (count < BATCH) {
         struct finished *this = &finished[count];
 
         rc = GNI_CqGetEvent(cq, &event);

@@ -3,3 +3,9 @@ foreach(area IN ITEMS queue events fiber stack poll limits random)
   jacquard_test(engine_${area} SOURCES ${CMAKE_SOURCE_DIR}/tests/unit/engine_${area}.c DEPENDS jacquard_engine m
                 INCLUDES ${CMAKE_SOURCE_DIR}/sim/engine)
 endforeach()
+# The interface of a plain process; the test looks by itself.
+jacquard_test(engine_turns SOURCES ${CMAKE_SOURCE_DIR}/tests/unit/engine_turns.c
+              INCLUDES ${CMAKE_SOURCE_DIR}/sim/engine/include)
+if(TARGET engine_turns)
+  target_compile_definitions(engine_turns PRIVATE SIM_WALL)
+endif()

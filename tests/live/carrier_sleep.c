@@ -278,6 +278,37 @@ static void who_waits_for_an_acknowledgement_is_woken(void **state)
     fabric_is_over();
 }
 
+/* ---- dozing off in vain ---------------------------------------------------------------------- */
+
+/*
+ * A thread sleeps, and its bell has rung. Another one that wants to sleep, too, and finds something
+ * there has changed what producers look at: they may ring no more for the first one. Then the
+ * helper must not rely on it.
+ */
+static void who_dozes_off_in_vain_leaves_nobody_asleep(void **state)
+{
+    static struct process process;
+    struct live_helper helper = {lock, unlock, progress, &process};
+    uint64_t until = now_ns() + 5000000000u;
+
+    fresh_fabric();
+    begin(&process, false);
+    lock(&process);
+    assert_true(live_sleep_begin(process.live));
+    send(&process, live_self(process.live), DATA);
+    assert_false(live_sleep_begin(process.live));
+    unlock(&process);
+    assert_int_equal(live_helper_start(process.live, &helper), 0);
+    while (*(volatile uint64_t *)&process.got == 0 && now_ns() < until)
+        pause_us(1000);
+    assert_int_equal(process.got, 1);
+    lock(&process);
+    live_sleep_end(process.live);
+    unlock(&process);
+    end(&process);
+    fabric_is_over();
+}
+
 /* ---- threads --------------------------------------------------------------------------------- */
 
 static uint64_t turn;
@@ -352,6 +383,7 @@ int main(void)
         cmocka_unit_test(no_wake_up_is_lost_with_helpers),
         cmocka_unit_test(records_are_executed_while_the_target_computes),
         cmocka_unit_test(who_waits_for_an_acknowledgement_is_woken),
+        cmocka_unit_test(who_dozes_off_in_vain_leaves_nobody_asleep),
         cmocka_unit_test(sleeping_threads_wake_each_other),
     };
 

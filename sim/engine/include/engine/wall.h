@@ -10,7 +10,7 @@
 struct sim_wall {
     bool armed; /* there may be events: looking costs a look at the clock */
     uint32_t changes; /* counts what somebody may wait for */
-    uint32_t looks; /* counts sim_wall_look() */
+    uint32_t looks; /* counts sim_wall_look(), and events found (sim_poll_found) */
 };
 extern struct sim_wall sim_wall;
 
@@ -100,9 +100,12 @@ static inline bool sim_poll_served(uint32_t *looked)
     return true;
 }
 
+/* Counts as a look: who polls it until it is empty finds that without one, and so do others that
+ * are polled after it. It is the one to look in the next turn, which so finds what it waits for at
+ * once. */
 static inline void sim_poll_found(uint32_t *looked)
 {
-    *looked = sim_wall.looks - 1;
+    *looked = sim_wall.looks++;
 }
 
 #endif

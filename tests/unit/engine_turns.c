@@ -20,7 +20,7 @@ static unsigned looks;
 
 void sim_wall_look(void)
 {
-    sim_wall.looks++;
+    sim_wall.turns++;
     looks++;
     if (comes_to != NULL)
         comes_to->events++;
@@ -73,7 +73,7 @@ static unsigned looks_of_pass(bool (*poll)(struct queue *queue), struct queue *b
 
 static void begin(void)
 {
-    tx = rx = (struct queue){.looked = sim_wall.looks};
+    tx = rx = (struct queue){.looked = sim_wall.turns};
     pass(poll_slowly);
 }
 

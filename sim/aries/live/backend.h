@@ -246,6 +246,7 @@ struct lnic_transfer {
 struct lnic_backend {
     struct live *live; /* NULL: not joined */
     struct lnic_link *active; /* with records under way */
+    uint32_t looks; /* of all threads */
     uint32_t fruitless; /* looks in a row */
     uint32_t patience; /* so many of them until it yields */
     uint64_t vain_since; /* ticks of the first yield in a row */

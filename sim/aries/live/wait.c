@@ -86,12 +86,13 @@ void sim_wall_look(void)
     bool found = false;
 
     if (sim_likely(backend->live != NULL))
-        found = receive(sim_wall.looks % ALL_EVERY == 0);
-    sim_wall.looks++;
+        found = receive(backend->looks % ALL_EVERY == 0);
+    backend->looks++;
+    sim_wall.turns++;
     if ((backend->active != NULL || backend->ready != NULL) &&
-        (!found || sim_wall.looks % SETTLE_EVERY == 0))
+        (!found || backend->looks % SETTLE_EVERY == 0))
         lnic_settle();
-    if (sim_unlikely(sim_wall.armed) && (backend->paced || sim_wall.looks % CLOCK_EVERY == 0))
+    if (sim_unlikely(sim_wall.armed) && (backend->paced || backend->looks % CLOCK_EVERY == 0))
         sim_wall_fire();
     if (found)
         backend->fruitless = 0;
@@ -154,7 +155,7 @@ void lnic_look_soon(bool changes)
 
 bool sim_wait_until(sim_time_t deadline, const struct sim_wait *wait)
 {
-    uint32_t changes = sim_wall.changes, looks = sim_wall.looks; /* without those of others */
+    uint32_t changes = sim_wall.changes, looks = lnic_backend.looks; /* without those of others */
     sim_time_t began = 0, now, next;
     bool undisturbed = true;
 
@@ -179,8 +180,9 @@ bool sim_wait_until(sim_time_t deadline, const struct sim_wait *wait)
             continue;
         }
         next = sim_wall_next();
-        undisturbed = sleep_until(next < deadline ? next : deadline, wait, looks != sim_wall.looks);
-        looks = sim_wall.looks;
+        undisturbed =
+            sleep_until(next < deadline ? next : deadline, wait, looks != lnic_backend.looks);
+        looks = lnic_backend.looks;
     }
 }
 

@@ -10,7 +10,7 @@
 struct sim_wall {
     bool armed; /* there may be events: looking costs a look at the clock */
     uint32_t changes; /* counts what somebody may wait for */
-    uint32_t looks; /* counts sim_wall_look(), and events found (sim_poll_found) */
+    uint32_t turns; /* counts sim_wall_look() and sim_poll_found() */
 };
 extern struct sim_wall sim_wall;
 
@@ -82,9 +82,9 @@ static inline bool sim_poll_turn(const struct sim_wait *wait, bool (*ready)(cons
                                  sim_time_t cost, uint32_t *looked)
 {
     (void)cost;
-    if (*looked == sim_wall.looks)
+    if (*looked == sim_wall.turns)
         sim_wall_look();
-    *looked = sim_wall.looks;
+    *looked = sim_wall.turns;
     return ready(wait->what);
 }
 
@@ -92,11 +92,11 @@ static inline bool sim_poll_turn(const struct sim_wait *wait, bool (*ready)(cons
  * turn. Needs no lock. */
 static inline bool sim_poll_served(uint32_t *looked)
 {
-    uint32_t looks = __atomic_load_n(&sim_wall.looks, __ATOMIC_RELAXED);
+    uint32_t turns = __atomic_load_n(&sim_wall.turns, __ATOMIC_RELAXED);
 
-    if (__atomic_load_n(looked, __ATOMIC_RELAXED) == looks)
+    if (__atomic_load_n(looked, __ATOMIC_RELAXED) == turns)
         return false;
-    __atomic_store_n(looked, looks, __ATOMIC_RELAXED);
+    __atomic_store_n(looked, turns, __ATOMIC_RELAXED);
     return true;
 }
 
@@ -105,7 +105,7 @@ static inline bool sim_poll_served(uint32_t *looked)
  * once. */
 static inline void sim_poll_found(uint32_t *looked)
 {
-    *looked = sim_wall.looks++;
+    *looked = sim_wall.turns++;
 }
 
 #endif

@@ -42,7 +42,7 @@ function(jacquard_hot target)
     target_compile_options(${target} PRIVATE -O3 ${jacquard_inline})
   endif()
 endfunction()
-function(jacquard_hot_library target)
+function(jacquard_hot_library target) # what such targets are linked into
   jacquard_whole_program(${target})
   if(jacquard_lto)
     target_link_options(${target} PRIVATE ${jacquard_inline})

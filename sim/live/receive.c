@@ -21,8 +21,6 @@ static live_cold bool is_open(struct ring_in *ring)
     struct peer *peer = ring->peer;
     uint64_t start;
 
-    if (live_likely(ring->open))
-        return true;
     start = atomic_load_explicit(&peer->start->start[ring->channel], memory_order_acquire);
     if (start >> 32 != peer->live->self->to.generation)
         return false;
@@ -87,9 +85,8 @@ static inline bool next_word(struct ring_in *ring, uint64_t *word)
     while (look_at(ring, word)) {
         at = (uint32_t)(ring->position & RING_MASK);
         if (live_likely(record_flags(*word) == 0)) {
-            if (__builtin_expect(record_count(*word) <= LIVE_RECORD_MAX &&
-                                     at + record_slots(record_count(*word)) <= LIVE_RING_SLOTS,
-                                 1))
+            if (live_likely(record_count(*word) <= LIVE_RECORD_MAX &&
+                            at + record_slots(record_count(*word)) <= LIVE_RING_SLOTS))
                 return true;
             break_with(ring);
             return false;

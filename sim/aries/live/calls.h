@@ -107,7 +107,7 @@ CALL(GNI_CqDestroy, (IN gni_cq_handle_t cq_hndl),
      (cq_hndl))
 POLL(GNI_CqGetEvent, (IN gni_cq_handle_t cq_hndl, OUT gni_cq_entry_t *event_data),
      (cq_hndl, event_data),
-     event_data != NULL && lnic_cq_vain(cq_hndl) && (*event_data = 0, true), GNI_RC_NOT_DONE)
+     lnic_event_vain(cq_hndl, event_data), GNI_RC_NOT_DONE)
 WAIT(GNI_CqWaitEvent, (IN gni_cq_handle_t cq_hndl, IN uint64_t timeout,
      OUT gni_cq_entry_t *event_data),
      (cq_hndl, timeout, event_data))

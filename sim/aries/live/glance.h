@@ -24,6 +24,15 @@ static inline bool lnic_cq_vain(struct gni_cq *cq)
            sim_poll_served(&cq->looked);
 }
 
+/* Answers as GNI_CqGetEvent does, then. */
+static inline bool lnic_event_vain(struct gni_cq *cq, gni_cq_entry_t *event)
+{
+    if (event == NULL || !lnic_cq_vain(cq))
+        return false;
+    *event = 0;
+    return true;
+}
+
 static inline bool lnic_datagrams_vain(struct gni_nic *nic)
 {
     uint32_t *looked;

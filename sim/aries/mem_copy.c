@@ -3,9 +3,8 @@
  * Copies that survive unmapped pages. A program may unmap memory that is still registered; the NIC
  * must then report a page fault to the sender, not crash the simulator.
  *
- * On x86-64 the copy is a short routine whose instructions are known to the SIGSEGV handler: a
- * fault inside it goes on at a fix-up address, at no cost for copies that do not fault. Elsewhere
- * the kernel copies and checks.
+ * The copy is a short routine whose instructions are known to the SIGSEGV handler: a fault inside it
+ * goes on at a fix-up address, at no cost for copies that do not fault.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -13,12 +12,8 @@
 #include "mem_copy.h"
 
 #include <signal.h>
-#include <sys/uio.h>
 #include <ucontext.h>
-#include <unistd.h>
 #include "internal.h"
-
-#ifdef __x86_64__
 
 /* Bytes left uncopied. Loads of up to 64 bytes come before any store; rep movsb can stop anywhere.
  */
@@ -157,41 +152,3 @@ bool aries_copy(void *to, const void *from, uint64_t length)
 {
     return aries_guarded_copy(to, from, length) == 0;
 }
-
-#else
-
-void aries_copy_guard(void)
-{
-}
-
-void aries_copy_unguard(void)
-{
-}
-
-/* Through a bounce buffer: each of the two calls checks one side. */
-bool aries_copy(void *to, const void *from, uint64_t length)
-{
-    char bounce[4096], *target = to;
-    const char *source = from;
-
-    while (length > 0) {
-        uint64_t part = length < sizeof bounce ? length : sizeof bounce;
-        struct iovec mine = {bounce, part}, theirs = {(void *)(uintptr_t)source, part};
-        ssize_t got = process_vm_readv(getpid(), &mine, 1, &theirs, 1, 0);
-        ssize_t put;
-
-        if (got <= 0)
-            return false;
-        mine.iov_len = (size_t)got;
-        theirs = (struct iovec){target, (size_t)got};
-        put = process_vm_writev(getpid(), &mine, 1, &theirs, 1, 0);
-        if (put != got || (uint64_t)got != part)
-            return false;
-        source += part;
-        target += part;
-        length -= part;
-    }
-    return true;
-}
-
-#endif

@@ -37,7 +37,7 @@ static struct stack events; /* of the handlers */
 
 /* ---- switching ------------------------------------------------------------------------------- */
 
-#if defined(__x86_64__) && !defined(SANITIZER_ADDRESS)
+#ifndef SANITIZER_ADDRESS
 /* sim_dispatch() on the events' stack. What a call may change is changed; rbx is kept by it. */
 static inline struct sim_fiber *dispatch(void)
 {

@@ -8,10 +8,10 @@
 
 #include <stddef.h>
 
-#if __has_include(<valgrind/valgrind.h>)
+#ifdef HAVE_VALGRIND_H
 #include <valgrind/valgrind.h>
 #else
-#define VALGRIND_STACK_REGISTER(start, end) 0
+#define VALGRIND_STACK_REGISTER(start, end) ((void)(start), (void)(end), 0)
 #define VALGRIND_STACK_DEREGISTER(id) ((void)(id))
 #endif
 

@@ -1,28 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The producer's side of the rings. */
 #include <string.h>
+#include <x86intrin.h>
 #include "internal.h"
 
-#if defined(__x86_64__)
-#include <x86intrin.h>
 uint64_t live_ticks(void)
 {
     return __rdtsc();
 }
-#elif defined(__aarch64__)
-uint64_t live_ticks(void)
-{
-    uint64_t ticks;
-
-    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
-    return ticks;
-}
-#else
-uint64_t live_ticks(void)
-{
-    return live_now_ns();
-}
-#endif
 
 static _Atomic uint64_t *word_at(const struct ring_out *out, uint64_t position)
 {

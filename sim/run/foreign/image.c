@@ -24,25 +24,10 @@
 
 #include "foreign.h"
 
-#if defined(__x86_64__)
-enum { MACHINE = EM_X86_64, COPY = R_X86_64_COPY, NONE = R_X86_64_NONE };
 static bool is_slot(uint32_t type)
 {
     return type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT || type == R_X86_64_64;
 }
-#elif defined(__aarch64__)
-enum { MACHINE = EM_AARCH64, COPY = R_AARCH64_COPY, NONE = R_AARCH64_NONE };
-static bool is_slot(uint32_t type)
-{
-    return type == R_AARCH64_JUMP_SLOT || type == R_AARCH64_GLOB_DAT || type == R_AARCH64_ABS64;
-}
-#else
-enum { MACHINE = EM_NONE, COPY = -1, NONE = 0 };
-static bool is_slot(uint32_t type)
-{
-    return false;
-}
-#endif
 
 /* A place (virtual address in the file) and what belongs there. */
 struct place {
@@ -158,7 +143,7 @@ static bool read_header(struct foreign_image *image)
     const ElfW(Ehdr) *header = (const void *)image->bytes;
 
     if (image->size < sizeof(*header) || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
-        header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != MACHINE ||
+        header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != EM_X86_64 ||
         header->e_phentsize != sizeof(ElfW(Phdr)) || header->e_phoff > image->size ||
         header->e_phnum > (image->size - header->e_phoff) / sizeof(ElfW(Phdr)))
         return false;
@@ -217,7 +202,7 @@ static uintptr_t main_behind_entry(const struct foreign_image *image)
     int32_t distance;
     size_t i;
 
-    if (MACHINE != EM_X86_64 || code == NULL || header->e_entry == 0)
+    if (code == NULL || header->e_entry == 0)
         return 0;
     for (i = 0; i < 48; i++) {
         if (memcmp(code + i, load, sizeof(load)) != 0)
@@ -274,7 +259,7 @@ static void note_relocation(struct foreign_image *image, const struct dynamic *d
     if (place.bytes != NO_VARIABLE) {
         if (is_slot(type))
             g_array_append_val(image->variable_slots, place);
-        else if (type == (uint32_t)COPY)
+        else if (type == R_X86_64_COPY)
             g_array_append_val(image->variable_copies, place);
         return;
     }
@@ -283,9 +268,9 @@ static void note_relocation(struct foreign_image *image, const struct dynamic *d
         place.what = foreign_shim_find(name);
         if (place.what != NULL)
             g_array_append_val(image->slots, place);
-    } else if (type == (uint32_t)COPY && (place.what = our_variable(name)) != NULL) {
+    } else if (type == R_X86_64_COPY && (place.what = our_variable(name)) != NULL) {
         g_array_append_val(image->copies, place);
-        relocation->r_info = ELF64_R_INFO(0, NONE);
+        relocation->r_info = ELF64_R_INFO(0, R_X86_64_NONE);
     }
 }
 

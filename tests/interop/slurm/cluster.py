@@ -129,6 +129,8 @@ class Cluster:
                                     ports=free_ports(1 + len(NODES)))
         configuration = folder / "slurm.conf"
         configuration.write_text(text + (LISTEN_AT_OWN_NAME if named_loopback() else ""))
+        # Nothing here uses control groups; the default looks for a mounted hierarchy, and slurmd ends where there is none.
+        (folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")
         key = folder / "munge.key"
         key.touch(0o600)
         key.write_bytes(secrets.token_bytes(128))

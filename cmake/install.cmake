@@ -84,3 +84,7 @@ install(DIRECTORY scenarios DESTINATION ${CMAKE_INSTALL_DATADIR}/jacquard FILES_
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN man EXCLUDE)
 install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY LICENSES DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+# Last: programs find libugni.so.0 at once where the loader searches that folder (/usr/local/lib); elsewhere the user is told.
+install(CODE "set(library_folder \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}\")")
+install(SCRIPT ${CMAKE_SOURCE_DIR}/cmake/loader.cmake)

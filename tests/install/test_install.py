@@ -3,6 +3,7 @@
 object. The tree is installed under DESTDIR, so nothing may depend on where it lies."""
 
 import json
+import os
 
 import jacquard
 import pytest
@@ -19,12 +20,24 @@ CLIENT = r"""
 int main(void)
 {
     gni_cdm_handle_t cdm = 0;
-    gni_return_t status = GNI_CdmCreate(0, 7, 0x1234, GNI_CDM_MODE_ERR_NO_KILL, &cdm);
-    /* Outside sim-run there is no fabric: what counts is that the call arrives in the library. */
+    gni_nic_handle_t nic = 0;
+    unsigned address = 99;
+    gni_return_t status = GNI_CdmCreate(0, 7, 0x12340000, GNI_CDM_MODE_ERR_NO_KILL, &cdm);
     printf("GNI_CdmCreate: %s\n", gni_err_str[status]);
+    status = GNI_CdmAttach(cdm, 0, &address, &nic);
+    printf("GNI_CdmAttach: %s, address %u\n", gni_err_str[status], address);
     return 0;
 }
 """
+
+
+ATTACHED = "GNI_CdmCreate: GNI_RC_SUCCESS\nGNI_CdmAttach: GNI_RC_SUCCESS, address 0\n"
+
+
+def alone(installed, **more):
+    """The environment of a program that nobody launched."""
+    clean = {name: value for name, value in installed.environment.items() if not name.startswith("JACQUARD_")}
+    return dict(clean, **more)
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +71,16 @@ def test_client_through_pkg_config(installed, tmp_path, compiler, suffix, flags)
     source.write_text(CLIENT)
     run([compiler, *flags, source, "-o", program, *installed.pkg_config("--cflags", "--libs", "cray-ugni")])
     assert "libugni.so.0" in run(["readelf", "-d", program])
-    assert "GNI_CdmCreate: " in run([program], env=installed.environment)
+    # By itself it has a private fabric.
+    assert run([program], env=alone(installed)) == ATTACHED
+
+
+def test_without_the_daemon_it_does_not_attach(installed, tmp_path):
+    source, program = tmp_path / "client.c", tmp_path / "client"
+    source.write_text(CLIENT)
+    run(["gcc", source, "-o", program, *installed.pkg_config("--cflags", "--libs", "cray-ugni")])
+    said = run([program], env=alone(installed, JACQUARD_FABRICD="/nonexistent"))
+    assert "GNI_CdmAttach: GNI_RC_INVALID_STATE" in said and "no jacquard-fabricd" in said
 
 
 def test_static_client(installed, tmp_path):
@@ -68,7 +90,8 @@ def test_static_client(installed, tmp_path):
              installed.pkg_config("--static", "--cflags", "--libs", "cray-ugni")]
     run(["gcc", source, "-o", program, *flags])
     assert "libugni" not in run(["readelf", "-d", program])
-    assert "GNI_CdmCreate: " in run([program])
+    path = f"{installed.prefix / 'bin'}:{os.environ['PATH']}"
+    assert run([program], env=alone(installed, PATH=path)) == ATTACHED
 
 
 def test_client_through_cmake(installed, tmp_path):
@@ -78,7 +101,8 @@ def test_client_through_cmake(installed, tmp_path):
         "add_executable(client client.c)\ntarget_link_libraries(client jacquard::ugni)\n")
     run(["cmake", "-G", "Ninja", "-S", tmp_path, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={installed.prefix}"])
     run(["cmake", "--build", tmp_path / "build"])
-    assert "GNI_CdmCreate: " in run([tmp_path / "build" / "client"])
+    # CMake gives it an rpath.
+    assert run([tmp_path / "build" / "client"], env=alone(installed, LD_LIBRARY_PATH="")) == ATTACHED
 
 
 def test_headers_stand_alone(installed, tmp_path):
@@ -96,3 +120,31 @@ def test_workload_as_shared_object(installed, tmp_path):
     result = json.loads(run([installed.sim_run, scenario, "--json", "--set",
                              f"jobs.hello.program={tmp_path / 'hello_workload.so'}"]))
     assert result["outcome"] == "done" and result["ledger"]["balanced"]
+
+
+@pytest.fixture
+def ldconfig(tmp_path):
+    """A loader's configuration of our own: its folders, and how ldconfig was called."""
+    folder = tmp_path / "sbin"
+    folder.mkdir()
+    (folder / "ldconfig").write_text(f'#!/bin/sh\necho "ldconfig $*" >>{folder}/calls\n[ "$1" != -N ] || cat {folder}/searched\n')
+    (folder / "ldconfig").chmod(0o755)
+    return folder
+
+
+@pytest.mark.parametrize("searched", [True, False], ids=["searched", "elsewhere"])
+def test_the_loader_finds_the_libraries_or_the_user_is_told(ldconfig, tmp_path, searched):
+    library = tmp_path / "usr" / "lib"
+    (ldconfig / "searched").write_text(f"/lib: (hwcap: 1)\n{library if searched else '/usr/local/lib'}: (from conf:1)\n")
+    path = f"{ldconfig}:{os.environ['PATH']}"
+    clean = {name: value for name, value in os.environ.items() if name != "DESTDIR"}
+    said = run(["cmake", "--install", jacquard.build_directory(), "--prefix", tmp_path / "usr"], env=dict(clean, PATH=path))
+    calls = (ldconfig / "calls").read_text().splitlines()
+    assert calls == ["ldconfig -N -X -v", *(["ldconfig "] if searched else [])]
+    assert (f"-Wl,-rpath,{library}" in said) == (not searched)
+
+
+def test_a_staged_installation_leaves_the_loader_alone(ldconfig, tmp_path):
+    run(["cmake", "--install", jacquard.build_directory()],
+        env=dict(os.environ, PATH=f"{ldconfig}:{os.environ['PATH']}", DESTDIR=str(tmp_path / "stage")))
+    assert not (ldconfig / "calls").exists()

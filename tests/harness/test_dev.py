@@ -85,6 +85,9 @@ def machine(tmp_path):
         def dev(self, *arguments, **more):
             return dev(*arguments, path=system, JACQUARD_BUILD=str(self.build), LOG=str(log), **more)
 
+        def fake(self, name, text):
+            programs(system, **{name: text})
+
         def log(self, name):
             """What was written since the last time."""
             file = log / name
@@ -153,6 +156,19 @@ def test_errors_of_the_build_are_complete(machine):
     done = machine.dev("run", "some.yaml")
     assert done.returncode == 1 and done.stdout == ""
     assert "FAILED: 250.o\ngcc -c 250.c\n250.c:7:1: error: no\nninja: build stopped: subcommand failed.\n" in done.stderr
+
+
+@pytest.mark.parametrize("works", [True, False])
+def test_installing_says_something_when_it_fails(machine, works):
+    machine.set("gone")
+    machine.fake("id", "echo 0")
+    machine.fake("apt-get", 'echo "apt-get $*"; echo "no such thing" >&2; ' + ('rm "$LOG/gone"' if works else "exit 100"))
+    done = machine.dev("setup")
+    assert done.stdout == "" and "installing 1 packages: libcmocka-dev" in done.stderr
+    if works:
+        assert done.returncode == 0 and "apt-get" not in done.stderr
+    else:
+        assert done.returncode == 1 and "no such thing" in done.stderr and "the command was: apt-get install" in done.stderr
 
 
 def test_running_configures_and_builds_what_running_takes(machine):

@@ -235,7 +235,7 @@ def test_pmi2_90_pmrun_in_an_allocation(slurm, programs, options):
 def test_pmi2_90_pmrun_in_a_batch_job(slurm, programs, tmp_path):
     script = tmp_path / "script"
     output, end = tmp_path / "output", tmp_path / "end"
-    script.write_text(f"#!/bin/sh\nLD_LIBRARY_PATH={OURS} {PMRUN} -l {programs}/peer-ours exchange\necho status $?\ntouch {end}\n")
+    script.write_text(f"#!/bin/sh\nLD_LIBRARY_PATH='{OURS}' '{PMRUN}' -l {programs}/peer-ours exchange\necho status $?\ntouch {end}\n")
     done = slurm.run(["sh", "-c", f"sbatch --quiet {' '.join(HALVES)} --output={output} {script} &&"
                                   f" until [ -e {end} ]; do sleep 0.1; done"]) # sbatch --wait looks every ten seconds
     assert done.returncode == 0, done.stdout

@@ -45,13 +45,13 @@ def test_one_process_is_passed_through_as_it_is():
 
 
 def test_a_slow_reader_gets_all(probe):
-    job = subprocess.Popen(f"{PMRUN} -n 8 {probe} lines 20000 | (sleep 1; wc -l)", shell=True, stdout=subprocess.PIPE, text=True,
+    job = subprocess.Popen(f"'{PMRUN}' -n 8 {probe} lines 20000 | (sleep 1; wc -l)", shell=True, stdout=subprocess.PIPE, text=True,
                            env=environment())
     assert job.communicate(timeout=120)[0].strip() == str(8 * 20000)
 
 
 def test_nobody_reads_any_more():
-    done = subprocess.run(f"{PMRUN} -n 2 yes | head -1", shell=True, capture_output=True, text=True, timeout=60, env=environment())
+    done = subprocess.run(f"'{PMRUN}' -n 2 yes | head -1", shell=True, capture_output=True, text=True, timeout=60, env=environment())
     assert done.stdout == "y\n"
 
 

@@ -3,8 +3,8 @@
  * Copies that survive unmapped pages. A program may unmap memory that is still registered; the NIC
  * must then report a page fault to the sender, not crash the simulator.
  *
- * The copy is a short routine whose instructions are known to the SIGSEGV handler: a fault inside it
- * goes on at a fix-up address, at no cost for copies that do not fault.
+ * The copy is a short routine whose instructions are known to the SIGSEGV handler: a fault inside
+ * it goes on at a fix-up address, at no cost for copies that do not fault.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

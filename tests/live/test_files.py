@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """The files of a Cray node that live processes find: those of their own emulated node, however they ask."""
 
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from fabric import PMRUN, environment, fabric, run  # noqa: E402
+from fabric import BUILD, PMRUN, environment, fabric, run  # noqa: E402
 
 SOURCE = Path(__file__).parent / "node_files.c"
 FILES = ["/proc/cray_xt/nid", "/proc/cray_xt/cname", "/proc/job", "/proc/version", "/proc/self/task/1/task_is_app",
@@ -96,3 +98,23 @@ def test_sanitized_programs_run(tmp_path):
     (tmp_path / "new").unlink()
     assert output(program, NID) == (0, "0\n", "")
     assert output(program, "/nosuch", tmp_path) == (0, "", "")
+
+
+def test_in_a_folder_with_blanks(tmp_path):
+    """LD_PRELOAD knows no quotes: the library gets another name as long as the fabric runs."""
+    prefix = tmp_path / "a prefix"
+    for name in ["bin/sim-run", "lib/jacquard/libjacquard-node.so"]:
+        (prefix / name).parent.mkdir(parents=True)
+        shutil.copy(BUILD / name, prefix / name)
+    folder = Path(tempfile.mkdtemp(prefix="jacquard-"))
+    try:
+        with subprocess.Popen([prefix / "bin/sim-run", "--live", "--socket", folder / "fabric"], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment()) as process:
+            said = next(line for line in process.stdout if "LD_PRELOAD" in line)
+            name = folder / "fabric.node.so"
+            assert str(name) in said and name.resolve() == (prefix / "lib/jacquard/libjacquard-node.so").resolve()
+            process.terminate()
+            process.stdout.read()
+        assert process.returncode == 0 and not list(folder.iterdir())
+    finally:
+        shutil.rmtree(folder)

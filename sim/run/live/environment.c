@@ -5,6 +5,7 @@
  * job of a scenario, two, as ALPS gives them to programs.
  */
 #include <string.h>
+#include <unistd.h>
 
 #include "live_fabric.h"
 
@@ -73,14 +74,34 @@ static void libraries(const struct variables *to)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
+/* The loader splits LD_PRELOAD at blanks and colons and knows no quotes. A path that has some gets
+ * another name beside the socket; NULL: that has some, too. */
+static char *preloadable(char *library, const char *socket)
+{
+    char *name = NULL;
+
+    if (strpbrk(library, " :") == NULL)
+        return library;
+    if (strpbrk(socket, " :") == NULL) {
+        name = live_environment_link(socket);
+        unlink(name); /* of a fabric that was killed */
+        if (symlink(library, name) != 0)
+            g_clear_pointer(&name, g_free);
+    }
+    g_free(library);
+    return name;
+}
+
 /* Those of a Cray node (sim/cray/preload.c). A sanitized program refuses to come after it, although
  * nothing is wrong with that. */
-static void files(const struct variables *to, const struct cluster *cluster)
+static void files(const struct variables *to, const struct cluster *cluster, const char *socket)
 {
     const char *before = g_getenv("LD_PRELOAD"), *wanted = g_getenv("JACQUARD_NODE_FILES");
     char *node = library("lib/" NODE_FILES, JACQUARD_LIBDIR "/" NODE_FILES), *all, text[32];
     struct net_coordinates last;
 
+    if (node != NULL)
+        node = preloadable(node, socket);
     if (node == NULL || g_strcmp0(wanted, "no") == 0 ||
         !net_coordinates(cluster->net, cluster->scenario->endpoints - 1, &last)) {
         g_free(node);
@@ -134,6 +155,11 @@ static void nodes(const struct cluster *cluster, GString *text)
         node(cluster, text, nid, 1);
 }
 
+char *live_environment_link(const char *socket)
+{
+    return g_strconcat(socket, ".node.so", NULL);
+}
+
 GString *live_environment(const struct cluster *cluster, const char *socket, bool machine)
 {
     struct variables to = {g_string_new(NULL), machine};
@@ -141,7 +167,7 @@ GString *live_environment(const struct cluster *cluster, const char *socket, boo
 
     variable(&to, false, "JACQUARD_FABRIC", socket);
     libraries(&to);
-    files(&to, cluster);
+    files(&to, cluster, socket);
     g_snprintf(text, sizeof(text), "%u:%u", PTAG, PTAG + JOBS_MAX);
     variable(&to, false, "PMI_GNI_PTAG", text);
     g_snprintf(text, sizeof(text), "%u:%u", COOKIE, COOKIE + 1);

@@ -231,6 +231,7 @@ bool live_fabric_run(const struct scenario *scenario, const struct live_fabric_o
                      char **error)
 {
     struct live_fabric fabric = {.options = options};
+    char *link;
     bool ok;
 
     if (!check(scenario, error))
@@ -253,6 +254,11 @@ bool live_fabric_run(const struct scenario *scenario, const struct live_fabric_o
         say_report(&fabric);
     uv_loop_close(&fabric.loop);
     live_report_free(fabric.report);
+    if (ok) {
+        link = live_environment_link(fabric.socket);
+        g_unlink(link);
+        g_free(link);
+    }
     if (fabric.folder != NULL)
         g_rmdir(fabric.folder);
     g_free(fabric.folder);

@@ -32,6 +32,10 @@ int live_fabric_refuse(const struct live_fabric_options *options, char *error);
  */
 GString *live_environment(const struct cluster *cluster, const char *socket, bool machine);
 
+/* A name that live_environment() may give the preloaded library, beside the socket: the fabric
+ * removes it. g_free(). */
+char *live_environment_link(const char *socket);
+
 /* The scenario as processes read it (plan.c). g_string_free(). */
 GString *live_plan(const struct scenario *scenario);
 

@@ -73,9 +73,9 @@ def test_who_does_not_want_them():
 def test_the_library_alone_changes_nothing(program, tmp_path):
     with fabric() as running:
         library = running.exports["LD_PRELOAD"]
-    for group in {}, {"JACQUARD_GROUP": "nonsense"}, {"JACQUARD_GROUP": "6x0"}:
-        done = run("cat", NID, env=environment(LD_PRELOAD=library, JACQUARD_NODE="3", **group))
-        assert done.stderr == f"cat: {NID}: No such file or directory\n"
+        for group in {}, {"JACQUARD_GROUP": "nonsense"}, {"JACQUARD_GROUP": "6x0"}:
+            done = run("cat", NID, env=environment(LD_PRELOAD=library, JACQUARD_NODE="3", **group))
+            assert done.stderr == f"cat: {NID}: No such file or directory\n"
 
 
 def test_what_the_user_preloads_comes_first():

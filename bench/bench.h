@@ -11,6 +11,8 @@
 #ifndef JACQUARD_BENCH_H
 #define JACQUARD_BENCH_H
 
+#include <inttypes.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -141,6 +143,26 @@ static inline void bench_end(struct bench *bench)
 {
     if (bench->json)
         printf("\n]}\n");
+}
+
+/*
+ * For ./dev bench counts, which runs one case at two lengths under an instruction counter:
+ * `PROGRAM --once CASE LENGTH` gives true, the case's name and its length.
+ */
+static inline bool bench_once(int argc, char **argv, const char **name, uint64_t *length)
+{
+    if (argc != 4 || strcmp(argv[1], "--once") != 0)
+        return false;
+    *name = argv[2];
+    *length = strtoull(argv[3], NULL, 10);
+    return true;
+}
+
+/* What such a run prints: messages of the whole run, events and switches of the engine. */
+static inline void bench_counted(uint64_t messages, uint64_t events, uint64_t switches)
+{
+    printf("{\"messages\": %" PRIu64 ", \"events\": %" PRIu64 ", \"switches\": %" PRIu64 "}\n",
+           messages, events, switches);
 }
 
 #endif

@@ -61,6 +61,15 @@ static const struct workload_arg no_args[] = {{NULL}};
 static const struct workload measured = {
     .name = "bench_body", .meaning = "", .metrics = "", .args = no_args, .main = run_body};
 
+static uint64_t events, switches; /* of the last run */
+
+static uint64_t counter(json_t *result, const char *name)
+{
+    const json_t *metric = json_object_get(json_object_get(result, "metrics"), name);
+
+    return (uint64_t)json_integer_value(json_object_get(metric, "value"));
+}
+
 static void run_text(const char *text)
 {
     const struct scenario_options options = {.no_programs = true};
@@ -74,6 +83,8 @@ static void run_text(const char *text)
                 error != NULL ? error : json_dumps(json_object_get(result, "problems"), 0));
         exit(1);
     }
+    events = counter(result, "engine.events");
+    switches = counter(result, "engine.switches");
     json_decref(result);
     scenario_free(scenario);
 }
@@ -301,23 +312,49 @@ static int by_size(const void *a, const void *b)
 
 #define RUNS 5
 
+static const struct rate_case {
+    const char *name, *title, *preset;
+    uint32_t ranks;
+    uint64_t messages; /* of each rank */
+    int (*body)(struct rank *rank);
+} cases[] = {
+    {"pingpong", "ping-pong, 2 ranks of a blade", "blade", 2, 100000, ping_pong},
+    {"random", "random traffic, 64 ranks", "chassis", 64, 5000, random_peers},
+};
+#define CASES (sizeof(cases) / sizeof(cases[0]))
+
 /* The median, and the worst, of some runs: other work on the machine strikes single ones. */
-static void rate(struct bench *bench, const char *name, const char *preset, uint32_t ranks,
-                 uint64_t each, int (*what)(struct rank *rank))
+static void rate(struct bench *bench, const struct rate_case *rated)
 {
     double rates[RUNS];
     char worst[96];
     unsigned i;
 
-    messages = each;
+    messages = rated->messages;
     for (i = 0; i < RUNS; i++) {
-        run(preset, ranks, 1, what);
-        rates[i] = (double)each * ranks / (finished - started) / 1e6;
+        run(rated->preset, rated->ranks, 1, rated->body);
+        rates[i] = (double)messages * rated->ranks / (finished - started) / 1e6;
     }
     qsort(rates, RUNS, sizeof(*rates), by_size);
-    snprintf(worst, sizeof(worst), "%s, worst of %d", name, RUNS);
-    bench_row(bench, name, rates[RUNS / 2], "M messages/s", GOAL_MESSAGES);
+    snprintf(worst, sizeof(worst), "%s, worst of %d", rated->title, RUNS);
+    bench_row(bench, rated->title, rates[RUNS / 2], "M messages/s", GOAL_MESSAGES);
     bench_row(bench, worst, rates[0], "M messages/s", GOAL_MESSAGES);
+}
+
+static int once(const char *name, uint64_t length)
+{
+    unsigned i;
+
+    for (i = 0; i < CASES; i++) {
+        if (strcmp(cases[i].name, name) == 0) {
+            messages = length;
+            run(cases[i].preset, cases[i].ranks, 1, cases[i].body);
+            bench_counted(length * cases[i].ranks, events, switches);
+            return 0;
+        }
+    }
+    fprintf(stderr, "bench-fabric: no such case: %s\n", name);
+    return 1;
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -458,16 +495,21 @@ int main(int argc, char **argv)
 {
     struct bench bench;
     char *error = NULL;
+    const char *name;
+    uint64_t length;
+    unsigned i;
 
-    bench_begin(&bench, "fabric", argc, argv);
     program_add(&measured);
     if (!libfabric_start(&error)) {
         fprintf(stderr, "bench-fabric: %s\n", error);
         return 1;
     }
+    if (bench_once(argc, argv, &name, &length))
+        return once(name, length);
+    bench_begin(&bench, "fabric", argc, argv);
     bench_calibrate(&bench);
-    rate(&bench, "ping-pong, 2 ranks of a blade", "blade", 2, 100000, ping_pong);
-    rate(&bench, "random traffic, 64 ranks", "chassis", 64, 5000, random_peers);
+    for (i = 0; i < CASES; i++)
+        rate(&bench, &cases[i]);
     memory(&bench);
     bench_calibrate(&bench);
     bench_end(&bench);

@@ -192,6 +192,8 @@ static void rank_main(void *arg)
     body(rank);
 }
 
+static uint64_t events, switches; /* of the last run */
+
 static double run(const char *preset, uint32_t count, uint32_t stride, uint64_t each,
                   void (*how)(struct rank *))
 {
@@ -244,6 +246,8 @@ static double run(const char *preset, uint32_t count, uint32_t stride, uint64_t 
         fprintf(stderr, "messages were lost\n");
         exit(1);
     }
+    events = sim_core.events_fired;
+    switches = sim_core.fiber_switches;
     aries_fabric_destroy(fabric);
     net_destroy(net);
     aries_params_free(params);
@@ -260,31 +264,63 @@ static int by_size(const void *a, const void *b)
 
 #define RUNS 5
 
+static const struct measured {
+    const char *name, *title, *preset;
+    uint32_t ranks, stride;
+    uint64_t messages; /* of each rank */
+    void (*body)(struct rank *);
+} cases[] = {
+    {"pingpong", "ping-pong, 2 ranks of a blade", "blade", 2, 1, 500000, ping_pong},
+    {"pingpong-hop", "ping-pong, 2 ranks one hop apart", "chassis", 2, 4, 500000, ping_pong},
+    {"random", "random traffic, 64 ranks", "chassis", 64, 1, 20000, random_peers},
+};
+#define CASES (sizeof(cases) / sizeof(cases[0]))
+
 /* The median, and the worst, of some runs: other work on the machine strikes single ones. */
-static void rows(struct bench *bench, const char *name, const char *preset, uint32_t count,
-                 uint32_t stride, uint64_t each, void (*how)(struct rank *))
+static void rows(struct bench *bench, const struct measured *measured)
 {
     double rates[RUNS];
     char worst[96];
     unsigned i;
 
     for (i = 0; i < RUNS; i++)
-        rates[i] = run(preset, count, stride, each, how) / 1e6;
+        rates[i] = run(measured->preset, measured->ranks, measured->stride, measured->messages,
+                       measured->body) /
+                   1e6;
     qsort(rates, RUNS, sizeof(*rates), by_size);
-    snprintf(worst, sizeof(worst), "%s, worst of %d", name, RUNS);
-    bench_row(bench, name, rates[RUNS / 2], "M messages/s", PEER_MESSAGES_PER_S / 1e6);
+    snprintf(worst, sizeof(worst), "%s, worst of %d", measured->title, RUNS);
+    bench_row(bench, measured->title, rates[RUNS / 2], "M messages/s", PEER_MESSAGES_PER_S / 1e6);
     bench_row(bench, worst, rates[0], "M messages/s", PEER_MESSAGES_PER_S / 1e6);
+}
+
+static int once(const char *name, uint64_t length)
+{
+    unsigned i;
+
+    for (i = 0; i < CASES; i++) {
+        if (strcmp(cases[i].name, name) == 0) {
+            run(cases[i].preset, cases[i].ranks, cases[i].stride, length, cases[i].body);
+            bench_counted(length * cases[i].ranks, events, switches);
+            return 0;
+        }
+    }
+    fprintf(stderr, "bench-smsg: no such case: %s\n", name);
+    return 1;
 }
 
 int main(int argc, char **argv)
 {
     struct bench bench;
+    const char *name;
+    uint64_t length;
+    unsigned i;
 
+    if (bench_once(argc, argv, &name, &length))
+        return once(name, length);
     bench_begin(&bench, "smsg", argc, argv);
     bench_calibrate(&bench);
-    rows(&bench, "ping-pong, 2 ranks of a blade", "blade", 2, 1, 500000, ping_pong);
-    rows(&bench, "ping-pong, 2 ranks one hop apart", "chassis", 2, 4, 500000, ping_pong);
-    rows(&bench, "random traffic, 64 ranks", "chassis", 64, 1, 20000, random_peers);
+    for (i = 0; i < CASES; i++)
+        rows(&bench, &cases[i]);
     bench_calibrate(&bench);
     bench_end(&bench);
     return 0;

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""What a message costs, in figures that do not depend on how busy the machine is: instructions, cache lines that miss a
+first-level cache of 48 KiB and a second-level cache of 1 MiB (simulated by Valgrind's Cachegrind), events and switches of the
+engine. Each figure is the difference of two runs of different length, divided by the difference of their messages, so that
+setting up and connecting do not count. Run by `./dev bench counts`."""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import jacquard
+
+# Case: program, its argument, messages of each rank in the short run and in the long one.
+CASES = {
+    "smsg-pingpong": ("bench-smsg", "pingpong", 2000, 6000),
+    "smsg-random": ("bench-smsg", "random", 200, 600),
+    "provider-pingpong": ("bench-fabric", "pingpong", 1000, 3000),
+    "provider-random": ("bench-fabric", "random", 100, 300),
+}
+FIGURES = ("instructions", "lines_not_in_48KiB", "lines_not_in_1MiB", "events", "switches")
+CACHES = ("--cache-sim=yes", "--I1=32768,8,64", "--D1=49152,12,64", "--LL=1048576,16,64")
+
+
+def counted(program, argument, length):
+    """One run: the figures of the whole run, and its messages."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "cachegrind.out"
+        # -R: the addresses of a run decide which lines share a set of the caches.
+        command = ["setarch", "-R", "valgrind", "--tool=cachegrind", *CACHES, f"--cachegrind-out-file={out}",
+                   jacquard.build_directory() / "bin" / program, "--once", argument, str(length)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise SystemExit(f"{program} --once {argument} {length}: exit code {done.returncode}\n{done.stderr[-2000:]}")
+        text = out.read_text()
+    names = re.search(r"^events: (.*)$", text, re.M).group(1).split()
+    values = map(int, re.search(r"^summary: (.*)$", text, re.M).group(1).split())
+    cache = dict(zip(names, values))
+    engine = json.loads(done.stdout)
+    return engine["messages"], {
+        "instructions": cache["Ir"],
+        "lines_not_in_48KiB": cache["D1mr"] + cache["D1mw"],
+        "lines_not_in_1MiB": cache["DLmr"] + cache["DLmw"] + cache["ILmr"],
+        "events": engine["events"],
+        "switches": engine["switches"],
+    }
+
+
+def per_message(short, long):
+    """The figures of one message, from (messages, figures) of two runs."""
+    messages = long[0] - short[0]
+    return {name: (long[1][name] - short[1][name]) / messages for name in FIGURES}
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./dev bench counts", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="print one JSON object: case, figure, value of one message")
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"default: all of {', '.join(CASES)}")
+    arguments = parser.parse_args()
+    unknown = [name for name in arguments.cases if name not in CASES]
+    if unknown:
+        parser.error(f"no such case: {unknown[0]}; there are {', '.join(CASES)}")
+    names = arguments.cases or list(CASES)
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        runs = {name: [pool.submit(counted, *CASES[name][:2], length) for length in CASES[name][2:]] for name in names}
+        found = {name: per_message(*(run.result() for run in runs[name])) for name in names}
+    if arguments.json:
+        print(json.dumps(found, indent=2))
+        return 0
+    print(f"{'of one message':20}" + "".join(f"{name.replace('_', ' '):>20}" for name in FIGURES))
+    for name, figures in found.items():
+        print(f"{name:20}" + "".join(f"{figures[figure]:>20,.2f}" for figure in FIGURES))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

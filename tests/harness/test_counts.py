@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""The figures of `./dev bench counts`: how they are made of two runs, and what the measured programs answer."""
+
+import json
+import subprocess
+import sys
+
+import jacquard
+import pytest
+
+sys.path.insert(0, str(jacquard.ROOT / "harness"))
+import counts  # noqa: E402
+
+
+def test_a_figure_is_the_difference_of_two_runs_per_message():
+    short = {name: 1000 for name in counts.FIGURES}
+    long = {name: 1000 + 50 * i for i, name in enumerate(counts.FIGURES)}
+    assert counts.per_message((100, short), (200, long)) == {name: 0.5 * i for i, name in enumerate(counts.FIGURES)}
+
+
+@pytest.mark.parametrize("program,case", sorted({(case[0], case[1]) for case in counts.CASES.values()}))
+def test_a_measured_program_counts_the_messages_of_all_ranks(program, case):
+    done = subprocess.run([jacquard.build_directory() / "bin" / program, "--once", case, "20"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["messages"] == 20 * (64 if case == "random" else 2)
+    assert found["events"] > found["messages"] and found["switches"] > 0
+
+
+def test_an_unknown_case_is_refused():
+    done = subprocess.run([jacquard.build_directory() / "bin" / "bench-smsg", "--once", "nothing", "20"],
+                          capture_output=True, text=True)
+    assert done.returncode == 1 and "no such case" in done.stderr

@@ -205,9 +205,39 @@ static int star_body(struct rank *rank)
     return finish(&side);
 }
 
+/* All to rank 0 and rank 0 to all, at the same time. */
+static int to_and_from_body(struct rank *rank)
+{
+    struct gni_how how = {.rx_size = 1024, .tx_size = 1024};
+    struct fi_cq_tagged_entry entry;
+    uint64_t *words = calloc(rank_size(rank), 8), sum = 0;
+    struct gni_side side;
+    uint32_t i;
+
+    TRY(gni_open(&side, rank, &how));
+    rank_barrier(rank);
+    if (side.id > 0) {
+        TRY(say(&side, 0, side.id));
+        TRY(hear(&side, 1000 + side.id));
+    } else {
+        for (i = 1; i < side.size; i++)
+            EXPECT_IS(fi_recv(side.ep, &words[i], 8, NULL, FI_ADDR_UNSPEC, &words[i]), 0);
+        for (i = side.size - 1; i > 0; i--)
+            TRY(say(&side, i, 1000 + i));
+        for (i = 1; i < side.size; i++) {
+            TRY(gni_entry(&side, side.rx_cq, &entry));
+            sum += *(uint64_t *)entry.op_context;
+        }
+        EXPECT_IS(sum, (uint64_t)side.size * (side.size - 1) / 2);
+    }
+    free(words);
+    return finish(&side);
+}
+
 static void gni_51_many_peers(void **state)
 {
     (void)state;
+    gni_run(&(struct gni_machine){.ranks = 257, .per_node = 8}, to_and_from_body);
     gni_run(&(struct gni_machine){.ranks = 257, .per_node = 8}, star_body);
     gni_run(&(struct gni_machine){.ranks = 32, .per_node = 2}, all_body);
 }

@@ -140,7 +140,7 @@ def test_scalapack(folders):
     refinement: there this program of Debian stops now and then, in shared memory and over libfabric's tcp and sockets, too."""
     for folder in folders:
         (folder / "LLT.dat").write_text(LLT)
-    found = on_the_fabric(4, SCALAPACK[-1], cwd=folders[0].stdout
+    found = on_the_fabric(4, SCALAPACK[-1], cwd=folders[0]).stdout
     expected = in_shared_memory(4, SCALAPACK[-1], cwd=folders[1]).stdout
     rows = without_times(found)
     assert len(rows) == 16 and {row[-1] for row in rows} == {"PASSED"}, found

@@ -62,9 +62,11 @@ function(jacquard_library name)
   endif()
 endfunction()
 
-# jacquard_test(NAME SOURCES a.c … DEPENDS lib …): a cmocka program registered with ctest.
+# jacquard_test(NAME SOURCES a.c … DEPENDS lib … [FULL]): a cmocka program registered with ctest.
+# FULL registers it a second time as NAME.full with the label `full`: there JACQUARD_FULL is set, and the program takes the
+# full numbers of the checklist (tests/full.h). ./dev test leaves these out, ./dev test --full runs them.
 function(jacquard_test name)
-  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;DEPENDS;INCLUDES" ${ARGN})
+  cmake_parse_arguments(arg "FULL" "TIMEOUT" "SOURCES;DEPENDS;INCLUDES" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_DEPENDS} jacquard_flags PkgConfig::CMOCKA)
   target_include_directories(${name} PRIVATE ${arg_INCLUDES})
@@ -80,6 +82,11 @@ function(jacquard_test name)
     set(arg_TIMEOUT 900)
   endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT})
+  if(arg_FULL)
+    target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+    add_test(NAME ${name}.full COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+    set_tests_properties(${name}.full PROPERTIES LABELS "full;${CMAKE_MATCH_1}" TIMEOUT 14400 ENVIRONMENT JACQUARD_FULL=1)
+  endif()
 endfunction()
 
 # jacquard_bench(NAME SOURCES a.c … DEPENDS lib …): a program in bin/ that ./dev bench runs; see bench/bench.h.

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Makes tests/COVERAGE.md: each item of the conformance checklists and the tests that carry its number in their names:
-C tests such as ugni_37_unmapped_page or aries_1_aries_3_wiring, Python tests such as test_ugni_8_exports, and
-scenarios that name an item in their text, such as `name: aries-55-link-errors`. What no test can show here, and why, is in
-tests/checklists/reasons.csv."""
+"""Makes tests/COVERAGE.md: each item of the conformance checklists, how much of it the tests cover, and which tests do.
+
+A test says which items it is for by its name: C tests such as ugni_37_unmapped_page or aries_1_aries_3_wiring, Python tests
+such as test_ugni_8_exports, and scenarios that name an item in their text, such as `name: aries-55-link-errors`.
+
+How much the tests cover is `full` unless tests/checklists/partial.csv says otherwise: `partial` and what is missing, `slow`
+(full, but the whole number only in ./dev test --full) and what the default run does, or `none` and why there is no test.
+A test that tests/checklists/skipped.csv lists did not run in the reference run and covers nothing."""
 
 import re
 import sys
@@ -18,6 +22,7 @@ NAME = {
     ".py": re.compile(r"^\s*(?:async )?def (test_\w+)", re.MULTILINE),
     ".yaml": re.compile(rf"\b(?:{ANY})[_-]\d+\b"),
 }
+COVERED = ("partial", "slow", "none")
 
 
 def items(name):
@@ -34,7 +39,7 @@ def names(path):
 
 
 def scan(root):
-    """(list, number) → tests, as texts for the page."""
+    """(list, number) → tests, as pairs of a file and a name; a scenario has no name besides its file."""
     result = {}
     for folder in ("tests", "scenarios"):
         suffixes = (".yaml",) if folder == "scenarios" else (".c", ".cmake", ".py")
@@ -42,60 +47,105 @@ def scan(root):
             where = path.relative_to(root).as_posix()
             for name in names(path):
                 for item in items(name):
-                    result.setdefault(item, set()).add(f"`{where}`" if folder == "scenarios" else f"`{where}` {name}")
+                    result.setdefault(item, set()).add((where, "" if folder == "scenarios" else name))
     return result
 
 
-def reasons(root):
-    """(list, number) → why a test cannot show it, or not all of it."""
-    path = root / "tests/checklists/reasons.csv"
-    rows = read_csv(path) if path.exists() else []
-    return {(row["list"], int(row["number"])): row["reason"] for row in rows}
+def optional_csv(path):
+    return read_csv(path) if path.exists() else []
 
 
-def shown(tests, reason):
-    where = "<br>".join(sorted(tests))
-    if reason is None:
-        return where or "–"
-    return f"{where}<br>not here: {reason}" if where else f"not here: {reason}"
+def notes(root):
+    """(list, number) → (covered, note) of the items that the default run does not cover in full."""
+    rows = optional_csv(root / "tests/checklists/partial.csv")
+    return {(row["list"], int(row["number"])): (row["covered"], row["note"]) for row in rows}
 
 
-def page(lists, tests, why):
+def skipped(root):
+    """Names of tests and scenarios that the reference run skipped."""
+    return {row["test"] for row in optional_csv(root / "tests/checklists/skipped.csv")}
+
+
+def state(tests, note, absent):
+    """full, slow, partial or none; an item without a note is full as soon as one of its tests runs."""
+    if not [test for test in tests if not (set(test) & absent)]:
+        return "none"
+    return note[0] if note else "full"
+
+
+def problems(known, tests, told):
+    """What is wrong with the names and with partial.csv, as lines."""
+    for item in sorted((set(tests) | set(told)) - known):
+        where = ", ".join(sorted(" ".join(test).strip() for test in tests.get(item, []))) or "tests/checklists/partial.csv"
+        yield f"no item {item[1]} in the checklist {item[0]}: {where}"
+    for item, (covered, note) in sorted(told.items()):
+        where = f"tests/checklists/partial.csv: {item[0]} {item[1]}"
+        if covered not in COVERED:
+            yield f"{where}: `{covered}` is none of {', '.join(COVERED)}"
+        elif (covered == "none") == (item in tests):
+            yield f"{where}: `{covered}`, but it has {'tests' if item in tests else 'no test'}"
+        if not note:
+            yield f"{where}: no note"
+
+
+def shown(tests, absent):
+    for where, name in sorted(tests):
+        yield f"`{where}` {name}".strip() + (" (skipped)" if {where, name} & absent else "")
+
+
+def cell(text):
+    return text.replace("|", r"\|")
+
+
+def page(lists, tests, told, absent):
     yield "# Conformance"
     yield ""
     yield "Made by `harness/coverage.py` from `tests/checklists` and the names of the tests; do not edit."
+    yield "[Working on Jacquard](../docs/contributing.md#what-a-test-covers) explains the states."
     yield ""
-    yield "| checklist | items | with a test | with a reason only | tests |"
-    yield "|---|---|---|---|---|"
+    yield "Sections that an item names are those of the specification it comes from. Marks at the end of an item of the PMI-2 list"
+    yield "name the peer of the test: [H] Hydra, [S] Slurm, [L] Slurm's client library, [M] MPICH, [O] Open MPI. Marks at the"
+    yield "beginning of an item of the provider's list: (sim) needs several processes, (x) needs the loaded library."
+    yield ""
+    yield "| checklist | items | full | of these slow | partial | none | tests |"
+    yield "|---|---|---|---|---|---|---|"
+    totals = [0] * 6
+    states = {}
     for which, rows in lists.items():
-        keys = {(which, int(row["number"])) for row in rows}
-        covered = keys & set(tests)
-        explained = (keys & set(why)) - covered
-        every = {test for (of, _), some in tests.items() if of == which for test in some}
-        yield f"| {LISTS[which]} | {len(rows)} | {len(covered)} | {len(explained)} | {len(every)} |"
+        keys = [(which, int(row["number"])) for row in rows]
+        states |= {key: state(tests.get(key, ()), told.get(key), absent) for key in keys}
+        of = [states[key] for key in keys]
+        every = {test for key, some in tests.items() if key[0] == which for test in some}
+        counts = [len(rows), of.count("full") + of.count("slow"), of.count("slow"), of.count("partial"), of.count("none"),
+                  len(every)]
+        totals = [total + count for total, count in zip(totals, counts)]
+        yield f"| {LISTS[which]} | {' | '.join(map(str, counts))} |"
+    yield f"| all | {' | '.join(map(str, totals))} |"
     for which, rows in lists.items():
         yield ""
         yield f"## {LISTS[which]}"
         yield ""
-        yield "| item | what | tests |"
-        yield "|---|---|---|"
+        yield "| item | what | covered | tests |"
+        yield "|---|---|---|---|"
         for row in rows:
             key = (which, int(row["number"]))
-            yield f"| {row['number']} | {row['text']} | {shown(tests.get(key, []), why.get(key))} |"
+            covered, (_, note) = states[key], told.get(key, ("", ""))
+            how = {"slow": "full with `--full`; by default"}.get(covered, covered)
+            yield (f"| {row['number']} | {cell(row['text'])} | {how}{': ' if note else ''}{cell(note)} | "
+                   f"{'<br>'.join(shown(tests.get(key, ()), absent)) or '–'} |")
 
 
 def main():
     options = arguments(__doc__)
     lists = {which: read_csv(options.root / f"tests/checklists/{which}.csv") for which in LISTS}
     tests = scan(options.root)
-    why = reasons(options.root)
+    told = notes(options.root)
     known = {(which, int(row["number"])) for which, rows in lists.items() for row in rows}
-    unknown = sorted((set(tests) | set(why)) - known)
-    for item in unknown:
-        where = ", ".join(sorted(tests.get(item, []))) or "tests/checklists/reasons.csv"
-        print(f"no item {item[1]} in the checklist {item[0]}: {where}", file=sys.stderr)
-    code = finish(options.root / "tests/COVERAGE.md", page(lists, tests, why), options.check)
-    return 1 if unknown else code
+    wrong = list(problems(known, tests, told))
+    for line in wrong:
+        print(line, file=sys.stderr)
+    code = finish(options.root / "tests/COVERAGE.md", page(lists, tests, told, skipped(options.root)), options.check)
+    return 1 if wrong else code
 
 
 if __name__ == "__main__":

@@ -27,11 +27,6 @@ def scenario(request):
     return run
 
 
-def pytest_configure(config):
-    config.addinivalue_line("markers", "slow: left out of the coverage run")
-    config.addinivalue_line("markers", "sweep: hundreds of seeds, an hour or more; run by ./dev test --sweeps")
-
-
 def pytest_sessionstart(session):
     # Under xdist the controller has said it already.
     if not runner.sim_run().exists() and not hasattr(session.config, "workerinput"):

@@ -405,7 +405,7 @@ static void unread_main(struct rank *rank)
     uint32_t i;
 
     open_side(rank, &side, 2, GNI_CQ_NOBLOCK);
-    for (i = 0; rank->id == 0 && i < 10000; i++)
+    for (i = 0; rank->id == 0 && i < 100000; i++)
         notify(rank, &side, i);
     machine_barrier(rank);
 }

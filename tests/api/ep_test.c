@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Endpoints: checklist items 19 to 28. */
+#include <malloc.h>
 #include "fixture.h"
 
 #include <stdlib.h>
@@ -279,6 +280,7 @@ static void cycles_main(struct rank *rank)
     gni_post_descriptor_t descr;
     gni_ep_handle_t ep;
     uint32_t i, peer;
+    size_t before = 0;
 
     open_side(rank, &side);
     assert_ok(GNI_EpCreate(side.domain.nic, side.domain.source, &ep));
@@ -289,7 +291,10 @@ static void cycles_main(struct rank *rank)
         assert_ok(post(ep, &descr));
         assert_int_equal(GNI_CQ_GET_INST_ID(complete(side.domain.source, &descr)), peer);
         assert_ok(GNI_EpUnbind(ep));
+        if (i == 1000) /* what is kept for use again is there by now */
+            before = mallinfo2().uordblks;
     }
+    assert_true(rank->id != 0 || mallinfo2().uordblks < before + 4096);
     machine_barrier(rank);
 }
 

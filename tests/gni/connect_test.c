@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <dirent.h>
+#include <malloc.h>
 #include "fixture.h"
 #include "internal.h"
 
@@ -203,9 +205,39 @@ static int star_body(struct rank *rank)
     return finish(&side);
 }
 
+/* All to rank 0 and rank 0 to all, at the same time. */
+static int to_and_from_body(struct rank *rank)
+{
+    struct gni_how how = {.rx_size = 1024, .tx_size = 1024};
+    struct fi_cq_tagged_entry entry;
+    uint64_t *words = calloc(rank_size(rank), 8), sum = 0;
+    struct gni_side side;
+    uint32_t i;
+
+    TRY(gni_open(&side, rank, &how));
+    rank_barrier(rank);
+    if (side.id > 0) {
+        TRY(say(&side, 0, side.id));
+        TRY(hear(&side, 1000 + side.id));
+    } else {
+        for (i = 1; i < side.size; i++)
+            EXPECT_IS(fi_recv(side.ep, &words[i], 8, NULL, FI_ADDR_UNSPEC, &words[i]), 0);
+        for (i = side.size - 1; i > 0; i--)
+            TRY(say(&side, i, 1000 + i));
+        for (i = 1; i < side.size; i++) {
+            TRY(gni_entry(&side, side.rx_cq, &entry));
+            sum += *(uint64_t *)entry.op_context;
+        }
+        EXPECT_IS(sum, (uint64_t)side.size * (side.size - 1) / 2);
+    }
+    free(words);
+    return finish(&side);
+}
+
 static void gni_51_many_peers(void **state)
 {
     (void)state;
+    gni_run(&(struct gni_machine){.ranks = 257, .per_node = 8}, to_and_from_body);
     gni_run(&(struct gni_machine){.ranks = 257, .per_node = 8}, star_body);
     gni_run(&(struct gni_machine){.ranks = 32, .per_node = 2}, all_body);
 }
@@ -213,7 +245,7 @@ static void gni_51_many_peers(void **state)
 static void gni_54_one_mailbox_per_slab(void **state)
 {
     (void)state;
-    gni_run(&(struct gni_machine){.ranks = 200,
+    gni_run(&(struct gni_machine){.ranks = 1001,
                                   .per_node = 8,
                                   .env = "{GNIX_MBOX_NUM_PER_SLAB: \"1\"}"},
             star_body);
@@ -288,19 +320,111 @@ static void gni_44_close_in_flight(void **state)
     gni_run(&(struct gni_machine){.ranks = 2}, close_body);
 }
 
-/* All of it, again and again. */
+/* Rank 0 closes its endpoint and opens it under the same name, while both have sent. The ids that
+ * the closed endpoint's connections had do not come again soon. */
+static int same_name_body(struct rank *rank)
+{
+    enum { ROUNDS = 50 };
+    char name[64];
+    size_t bytes = sizeof(name);
+    uint32_t ids[ROUNDS + 1] = {0}, i, j;
+    struct gni_side side;
+
+    TRY(gni_open(&side, rank, &plain));
+    EXPECT_IS(fi_getname(&side.ep->fid, name, &bytes), 0);
+    for (i = 0; i <= ROUNDS; i++) {
+        TRY(side.id == 0 ? say(&side, 1, i) : hear(&side, i));
+        TRY(side.id == 1 ? say(&side, 0, i) : hear(&side, i));
+        if (side.id == 0) {
+            const struct gnip_ep *ep = gnip_ep_of(side.ep);
+
+            EXPECT_IS(ep->vc_count, 1);
+            ids[i] = gnip_container(ep->vcs.next, struct gnip_vc, ep_link)->id;
+            EXPECT(ids[i] != 0);
+            for (j = 0; j < i; j++)
+                EXPECT(ids[j] != ids[i]);
+            if (i < ROUNDS) {
+                EXPECT_IS(fi_close(&side.ep->fid), 0);
+                EXPECT_IS(fi_endpoint(side.domain, side.info, &side.ep, NULL), 0);
+                EXPECT_IS(fi_setname(&side.ep->fid, name, bytes), 0);
+                EXPECT_IS(fi_ep_bind(side.ep, &side.tx_cq->fid, FI_TRANSMIT | FI_RECV), 0);
+                EXPECT_IS(fi_ep_bind(side.ep, &side.av->fid, 0), 0);
+                EXPECT_IS(fi_enable(side.ep), 0);
+            }
+        }
+        rank_barrier(rank);
+    }
+    /* the peer has one connection to that name, and was asked for each */
+    if (side.id == 1) {
+        EXPECT_IS(gnip_ep_of(side.ep)->vc_count, 1);
+        EXPECT_IS(counts(&side)->conn_resp, ROUNDS + 1);
+    }
+    return finish(&side);
+}
+
+static void gni_45_closed_and_opened_again(void **state)
+{
+    (void)state;
+    gni_run(&(struct gni_machine){.ranks = 2}, same_name_body);
+    gni_run(&(struct gni_machine){.ranks = 2, .per_node = 2}, same_name_body);
+}
+
+/* What the process has: memory and descriptors; both ranks are in it. */
+struct holdings {
+    size_t bytes;
+    int descriptors;
+    uint32_t registrations, queues;
+};
+
+static uint8_t reopen_ptag;
+
+static int holdings_of(struct rank *rank, struct holdings *held)
+{
+    const struct dirent *entry;
+    gni_job_res_desc_t mdd, cq;
+    DIR *folder = opendir("/proc/self/fd");
+
+    EXPECT(folder != NULL);
+    held->descriptors = 0;
+    while ((entry = readdir(folder)) != NULL)
+        held->descriptors++;
+    closedir(folder);
+    held->bytes = mallinfo2().uordblks;
+    EXPECT_IS(GNI_GetJobResInfo(0, reopen_ptag, GNI_JOB_RES_MDD, &mdd), GNI_RC_SUCCESS);
+    EXPECT_IS(GNI_GetJobResInfo(0, reopen_ptag, GNI_JOB_RES_CQ, &cq), GNI_RC_SUCCESS);
+    held->registrations = mdd.used;
+    held->queues = cq.used;
+    return 0;
+}
+
+/* Everything is opened, used and closed again and again; after the first rounds nothing grows. */
 static int reopen_body(struct rank *rank)
 {
-    struct gni_side side;
+    enum { ROUNDS = 1000, WARM = 10, SLACK = 64 << 10 };
+    struct holdings first = {0}, last;
     uint64_t i;
+    struct gni_memory memory;
+    struct gni_side side;
 
-    for (i = 0; i < 30; i++) {
+    for (i = 0; i < ROUNDS; i++) {
         TRY(gni_open(&side, rank, &plain));
+        reopen_ptag = gnip_container(side.domain, struct gnip_domain, fid)->auth->ptag;
+        TRY(gni_memory_open(&side, &memory, 8192, FI_REMOTE_WRITE | FI_WRITE));
         TRY(side.id == 0 ? say(&side, 1, i) : hear(&side, i));
         TRY(side.id == 1 ? say(&side, 0, i) : hear(&side, i));
         rank_barrier(rank);
+        TRY(gni_memory_close(&side, &memory));
         TRY(gni_close(&side));
+        rank_barrier(rank);
+        if (i == WARM)
+            TRY(holdings_of(rank, &first));
+        rank_barrier(rank);
     }
+    TRY(holdings_of(rank, &last));
+    EXPECT_IS(last.descriptors, first.descriptors);
+    EXPECT_IS(last.registrations, first.registrations);
+    EXPECT_IS(last.queues, first.queues);
+    EXPECT(last.bytes <= first.bytes + SLACK);
     return 0;
 }
 
@@ -352,6 +476,7 @@ int main(void)
         cmocka_unit_test(gni_54_one_mailbox_per_slab),
         cmocka_unit_test(gni_52_three_endpoints),
         cmocka_unit_test(gni_44_close_in_flight),
+        cmocka_unit_test(gni_45_closed_and_opened_again),
         cmocka_unit_test(gni_23_gni_157_reopen),
         cmocka_unit_test(gni_23_two_fabrics),
         cmocka_unit_test(gni_152_digest),

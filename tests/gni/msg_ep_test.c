@@ -164,6 +164,20 @@ static void gni_126_nobody_listens(void **state)
     gni_run(&(struct gni_machine){.ranks = 2}, nobody_body);
 }
 
+/* The same with messages that are lost: refused once, and connected then. */
+static void gni_129_lost_rejections(void **state)
+{
+    uint64_t seed;
+
+    (void)state;
+    for (seed = 1; seed <= 10; seed++)
+        gni_run(&(struct gni_machine){.ranks = 2,
+                                      .seed = seed,
+                                      .yaml = "faults: [{at: aries.datagram, do: drop, "
+                                              "probability: 0.2}]\n"},
+                reject_body);
+}
+
 /* A listener with a backlog of five, and a hundred clients. */
 static int hundred_body(struct rank *rank)
 {
@@ -262,8 +276,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gni_123_gni_125_handshake), cmocka_unit_test(gni_129_lost_messages),
-        cmocka_unit_test(gni_124_gni_130_reject),    cmocka_unit_test(gni_126_nobody_listens),
-        cmocka_unit_test(gni_127_hundred_clients),   cmocka_unit_test(gni_128_peer_killed),
+        cmocka_unit_test(gni_129_lost_rejections),   cmocka_unit_test(gni_124_gni_130_reject),
+        cmocka_unit_test(gni_126_nobody_listens),    cmocka_unit_test(gni_127_hundred_clients),
+        cmocka_unit_test(gni_128_peer_killed),
     };
 
     return cmocka_run_group_tests_name("msg endpoints", tests, NULL, NULL);

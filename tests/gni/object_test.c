@@ -119,6 +119,37 @@ static void gni_25_domain_values(void **state)
     gni_run(&(struct gni_machine){0}, domain_values_body);
 }
 
+/* Limits of the default credentials may change until a domain uses these. */
+static int key_limits_body(struct rank *rank)
+{
+    static const gnix_auth_key_opt_t options[] = {GNIX_USER_KEY_LIMIT, GNIX_PROV_KEY_LIMIT};
+    struct fi_gni_auth_key_ops_fab *keys;
+    struct fid_fabric *fabric;
+    struct fid_domain *domain;
+    uint32_t value, next, i;
+    struct fi_info *info;
+
+    EXPECT_IS(fi_getinfo(VERSION, NULL, NULL, 0, NULL, &info), 0);
+    EXPECT_IS(fi_fabric(info->fabric_attr, &fabric, NULL), 0);
+    EXPECT_IS(fi_open_ops(&fabric->fid, FI_GNI_FAB_OPS_2, 0, (void **)&keys, NULL), 0);
+    for (i = 0; i < 2; i++) {
+        next = 4096;
+        EXPECT_IS(keys->set_val(NULL, 0, options[i], &next), -FI_EINVAL);
+        EXPECT_IS(keys->set_val(NULL, 0, options[i], NULL), -FI_EINVAL);
+        next = 4095 - i;
+        EXPECT_IS(keys->set_val(NULL, 0, options[i], &next), 0);
+        EXPECT_IS(keys->get_val(NULL, 0, options[i], &value), 0);
+        EXPECT_IS(value, next);
+    }
+    EXPECT_IS(fi_domain(fabric, info, &domain, NULL), 0);
+    for (i = 0; i < 2; i++)
+        EXPECT_IS(keys->set_val(NULL, 0, options[i], &next), -FI_EAGAIN);
+    EXPECT_IS(fi_close(&domain->fid), 0);
+    EXPECT_IS(fi_close(&fabric->fid), 0);
+    fi_freeinfo(info);
+    return 0;
+}
+
 static int fabric_values_body(struct rank *rank)
 {
     struct fi_gni_auth_key_ops_fab *keys;
@@ -136,6 +167,12 @@ static int fabric_values_body(struct rank *rank)
     EXPECT_IS(value, 64);
     EXPECT_IS(ops->set_val(&side.fabric->fid, GNI_DEFAULT_USER_REGISTRATION_LIMIT, &limit),
               -FI_EINVAL);
+    EXPECT_IS(ops->set_val(&side.fabric->fid, GNI_DEFAULT_PROV_REGISTRATION_LIMIT, &limit),
+              -FI_EINVAL);
+    limit = 4096;
+    EXPECT_IS(ops->set_val(&side.fabric->fid, GNI_DEFAULT_PROV_REGISTRATION_LIMIT, &limit), 0);
+    EXPECT_IS(ops->get_val(&side.fabric->fid, GNI_DEFAULT_PROV_REGISTRATION_LIMIT, &value), 0);
+    EXPECT_IS(value, 4096);
     EXPECT_IS(ops->set_val(&side.fabric->fid, GNI_DEFAULT_USER_REGISTRATION_LIMIT, &good), 0);
     EXPECT_IS(ops->set_val(&side.fabric->fid, GNI_WAIT_THREAD_SLEEP, NULL), -FI_EINVAL);
     EXPECT_IS(ops->get_val(&side.fabric->fid, GNI_NUM_FAB_OPS, &value), -FI_EINVAL);
@@ -151,6 +188,7 @@ static void gni_26_fabric_values(void **state)
 {
     (void)state;
     gni_run(&(struct gni_machine){0}, fabric_values_body);
+    gni_run(&(struct gni_machine){0}, key_limits_body);
 }
 
 static int keys_body(struct rank *rank)

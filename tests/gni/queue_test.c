@@ -23,7 +23,7 @@ static int finish(struct gni_side *side)
 /* 300 completions in a queue of four. */
 static int small_queue_body(struct rank *rank)
 {
-    enum { COUNT = 250 };
+    enum { COUNT = 300 };
     struct gni_how how = {.cq_size = 4, .rx_size = COUNT};
     struct fi_cq_tagged_entry entries[100];
     uint64_t numbers[COUNT], i, seen = 0;
@@ -152,7 +152,7 @@ static int sread_body(struct rank *rank)
     began = rank_now();
     EXPECT_IS(fi_cq_sread(side.rx_cq, &entry, 1, NULL, 0), -FI_EAGAIN);
     EXPECT(rank_now() - began < MS);
-    for (i = 0; i < 200; i++) {
+    for (i = 0; i < 10000; i++) {
         if (side.id == 0) {
             gni_pause(rank, rank_random(rank) % (MS / 100));
             EXPECT_IS(gni_again(&side, fi_inject(side.ep, &i, 8, side.peers[1])), 0);
@@ -406,6 +406,39 @@ static void gni_106_counters(void **state)
     gni_run(&(struct gni_machine){0}, counter_body);
 }
 
+/* The counter is at 10: a write for 10 begins at once, one for 11 waits. */
+static int triggered_write(struct gni_side *side, struct gni_memory *memory, struct fid_cntr *cntr)
+{
+    struct rank *rank = side->rank;
+    struct fi_triggered_context contexts[2];
+    struct fi_cq_tagged_entry entry;
+    uint64_t values[2] = {77, 78}, i;
+    struct fi_rma_iov remote = {memory->all[1].address, 8, memory->all[1].key};
+
+    for (i = 0; i < 2; i++) {
+        struct iovec iov = {&values[i], 8};
+        struct fi_msg_rma message = {.msg_iov = &iov,
+                                     .iov_count = 1,
+                                     .addr = side->peers[1],
+                                     .rma_iov = &remote,
+                                     .rma_iov_count = 1,
+                                     .context = &contexts[i]};
+
+        memset(&contexts[i], 0, sizeof(contexts[i]));
+        contexts[i].event_type = FI_TRIGGER_THRESHOLD;
+        contexts[i].trigger.threshold.cntr = cntr;
+        contexts[i].trigger.threshold.threshold = 10 + i;
+        EXPECT_IS(gni_again(side, fi_writemsg(side->ep, &message, FI_TRIGGER | FI_COMPLETION)), 0);
+    }
+    TRY(gni_entry(side, side->tx_cq, &entry));
+    EXPECT(entry.op_context == &contexts[0]);
+    TRY(gni_silence(side, side->tx_cq, 100));
+    EXPECT_IS(fi_cntr_add(cntr, 1), 0);
+    TRY(gni_entry(side, side->tx_cq, &entry));
+    EXPECT(entry.op_context == &contexts[1]);
+    return 0;
+}
+
 /* Three messages wait for a counter: they go out in the order of their thresholds. */
 static int trigger_body(struct rank *rank)
 {
@@ -413,11 +446,13 @@ static int trigger_body(struct rank *rank)
     struct fi_cntr_attr attr = {.events = FI_CNTR_EVENTS_COMP};
     struct fi_triggered_context contexts[3];
     struct fi_cq_tagged_entry entry;
+    struct gni_memory memory;
     struct gni_side side;
     struct fid_cntr *cntr;
     uint64_t words[3] = {6, 2, 4}, in, i;
 
     TRY(gni_open(&side, rank, &plain));
+    TRY(gni_memory_open(&side, &memory, 4096, FI_REMOTE_WRITE | FI_WRITE));
     EXPECT_IS(fi_cntr_open(side.domain, &attr, &cntr, NULL), 0);
     if (side.id == 0) {
         for (i = 0; i < 3; i++) {
@@ -444,6 +479,7 @@ static int trigger_body(struct rank *rank)
         EXPECT_IS(fi_cntr_set(cntr, 10), 0);
         TRY(gni_entry(&side, side.tx_cq, &entry));
         TRY(gni_entry(&side, side.tx_cq, &entry));
+        TRY(triggered_write(&side, &memory, cntr));
     } else {
         for (i = 1; i <= 3; i++) {
             EXPECT_IS(fi_recv(side.ep, &in, 8, NULL, FI_ADDR_UNSPEC, &in), 0);
@@ -452,6 +488,9 @@ static int trigger_body(struct rank *rank)
         }
     }
     EXPECT_IS(fi_close(&cntr->fid), 0);
+    rank_barrier(rank);
+    EXPECT_IS(*(uint64_t *)memory.bytes, side.id == 1 ? 78 : 0);
+    TRY(gni_memory_close(&side, &memory));
     return finish(&side);
 }
 

@@ -106,6 +106,7 @@ def test_help_names_every_command():
     assert done.returncode == 0
     for command in "setup build run test bench lint coverage sanitize fuzz determinism generate clean".split():
         assert f"  {command}" in done.stdout
+    assert "--full" in done.stdout
 
 
 def test_unknown_command():

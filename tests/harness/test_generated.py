@@ -51,34 +51,99 @@ def test_coverage_finds_names(checklists):
     text = (checklists / "tests/COVERAGE.md").read_text()
     ugni, aries = text.split("## Aries")
     aries, pmi2 = aries.split("## PMI-2")
-    assert row(pmi2, 8) == "| 8 | rows | `tests/interop/test_d.py` test_pmi2_8_pmi2_9_both<br>`tests/pmi/c_test.c` pmi2_8_35_a_row |"
-    assert row(pmi2, 9) == "| 9 | names | `tests/interop/test_d.py` test_pmi2_8_pmi2_9_both |"
-    assert row(ugni, 1) == "| 1 | first | `tests/unit/a_test.c` ugni_1_works |"
-    assert row(ugni, 2) == "| 2 | second | `tests/scenarios/test_b.py` test_ugni_2_in_python |"
-    assert row(ugni, 3) == "| 3 | third | – |"
-    assert row(ugni, 12) == "| 12 | twelfth | `scenarios/deep/ugni-12-loss.yaml` |"
+    assert row(pmi2, 8) == ("| 8 | rows | full | `tests/interop/test_d.py` test_pmi2_8_pmi2_9_both<br>"
+                            "`tests/pmi/c_test.c` pmi2_8_35_a_row |")
+    assert row(pmi2, 9) == "| 9 | names | full | `tests/interop/test_d.py` test_pmi2_8_pmi2_9_both |"
+    assert row(ugni, 1) == "| 1 | first | full | `tests/unit/a_test.c` ugni_1_works |"
+    assert row(ugni, 2) == "| 2 | second | full | `tests/scenarios/test_b.py` test_ugni_2_in_python |"
+    assert row(ugni, 3) == "| 3 | third | none | – |"
+    assert row(ugni, 12) == "| 12 | twelfth | full | `scenarios/deep/ugni-12-loss.yaml` |"
     assert row(aries, 1).endswith("aries_1_aries_3_both |")
-    assert row(aries, 3) == "| 3 | links | `scenarios/other.yaml`<br>`tests/unit/a_test.c` aries_1_aries_3_both |"
-    assert row(text, "uGNI") == "| uGNI | 4 | 3 | 0 | 3 |"
-    assert row(text, "Aries") == "| Aries | 2 | 2 | 0 | 2 |"
+    assert row(aries, 3) == "| 3 | links | full | `scenarios/other.yaml`<br>`tests/unit/a_test.c` aries_1_aries_3_both |"
+    assert row(text, "uGNI") == "| uGNI | 4 | 3 | 0 | 0 | 1 | 3 |"
+    assert row(text, "Aries") == "| Aries | 2 | 2 | 0 | 0 | 0 | 2 |"
+    assert row(text, "all") == "| all | 9 | 7 | 0 | 0 | 2 | 7 |"
 
 
-def test_coverage_shows_reasons(checklists):
+PARTIAL = "# licence\nlist,number,covered,note\n"
+
+
+def test_coverage_tells_how_much_is_covered(checklists):
     write(checklists, {
-        "tests/checklists/reasons.csv": "# licence\nlist,number,reason\nugni,2,nobody has one\naries,3,\"too big, too hot\"\n",
-        "tests/unit/a_test.c": "static void aries_3_a_part(void **s) {}\n",
+        "tests/checklists/partial.csv": PARTIAL + 'ugni,2,none,nobody has one\naries,3,partial,"too big, too hot"\n'
+                                        "ugni,1,slow,30 of 1000 loops\n",
+        "tests/unit/a_test.c": "static void aries_3_a_part(void **s) {}\nstatic void ugni_1_loops(void **s) {}\n",
     })
     assert script("coverage.py", checklists).returncode == 0
     text = (checklists / "tests/COVERAGE.md").read_text()
     ugni, aries = text.split("## Aries")
-    assert row(ugni, 1) == "| 1 | first | – |"
-    assert row(ugni, 2) == "| 2 | second | not here: nobody has one |"
-    assert row(aries, 3) == "| 3 | links | `tests/unit/a_test.c` aries_3_a_part<br>not here: too big, too hot |"
-    assert row(text, "uGNI") == "| uGNI | 4 | 0 | 1 | 0 |"
-    assert row(text, "Aries") == "| Aries | 2 | 1 | 0 | 1 |"
-    write(checklists, {"tests/checklists/reasons.csv": "list,number,reason\nugni,4711,no such item\n"})
+    assert row(ugni, 1) == ("| 1 | first | full with `--full`; by default: 30 of 1000 loops | "
+                            "`tests/unit/a_test.c` ugni_1_loops |")
+    assert row(ugni, 2) == "| 2 | second | none: nobody has one | – |"
+    assert row(ugni, 3) == "| 3 | third | none | – |"
+    assert row(aries, 3) == "| 3 | links | partial: too big, too hot | `tests/unit/a_test.c` aries_3_a_part |"
+    assert row(text, "uGNI") == "| uGNI | 4 | 1 | 1 | 0 | 3 | 1 |"
+    assert row(text, "Aries") == "| Aries | 2 | 0 | 0 | 1 | 1 | 1 |"
+
+
+@pytest.mark.parametrize("line, message", [
+    ("ugni,4711,none,no such item", "no item 4711 in the checklist ugni: tests/checklists/partial.csv"),
+    ("ugni,1,half,note", "ugni 1: `half` is none of partial, slow, none"),
+    ("ugni,1,none,note", "ugni 1: `none`, but it has tests"),
+    ("ugni,2,partial,note", "ugni 2: `partial`, but it has no test"),
+    ("ugni,2,slow,note", "ugni 2: `slow`, but it has no test"),
+    ("ugni,1,partial,", "ugni 1: no note"),
+])
+def test_coverage_refuses_a_note_that_cannot_be(checklists, line, message):
+    write(checklists, {"tests/checklists/partial.csv": f"{PARTIAL}{line}\n",
+                       "tests/unit/a_test.c": "static void ugni_1_works(void **s) {}\n"})
     found = script("coverage.py", checklists)
-    assert found.returncode == 1 and "no item 4711 in the checklist ugni: tests/checklists/reasons.csv" in found.stderr
+    assert found.returncode == 1 and message in found.stderr
+
+
+def test_a_skipped_test_covers_nothing(checklists):
+    write(checklists, {
+        "tests/checklists/skipped.csv": "# licence\ntest,reason\nugni_1_alone,no hardware\ntest_ugni_2_one,\n"
+                                        "scenarios/ugni-3.yaml,\n",
+        "tests/checklists/partial.csv": PARTIAL + "ugni,1,partial,only a half\n",
+        "tests/unit/a_test.c": "static void ugni_1_alone(void **s) {}\nstatic void ugni_2_other(void **s) {}\n",
+        "tests/unit/test_b.py": "def test_ugni_2_one():\n    pass\n",
+        "scenarios/ugni-3.yaml": "name: third\n",
+    })
+    assert script("coverage.py", checklists).returncode == 0
+    text = (checklists / "tests/COVERAGE.md").read_text()
+    assert row(text, 1) == "| 1 | first | none: only a half | `tests/unit/a_test.c` ugni_1_alone (skipped) |"
+    assert row(text, 2) == "| 2 | second | full | `tests/unit/a_test.c` ugni_2_other<br>`tests/unit/test_b.py` test_ugni_2_one (skipped) |"
+    assert row(text, 3) == "| 3 | third | none | `scenarios/ugni-3.yaml` (skipped) |"
+
+
+CTEST = """<testsuite><testcase name="api_cq" time="2.5" status="run"><system-out>[==========] Running 4 test(s).
+[ RUN      ] ugni_1_works
+[       OK ] ugni_1_works
+[ RUN      ] ugni_2_absent
+[  SKIPPED ] ugni_2_absent
+[ RUN      ] ugni_3_wrong
+[  FAILED  ] ugni_3_wrong
+[ RUN      ] ugni_4_crashes
+</system-out></testcase><testcase name="api_cq.full" time="70" status="fail"><failure message="Failed"/>
+<system-out>[ RUN      ] ugni_2_absent\n[       OK ] ugni_2_absent\n</system-out></testcase></testsuite>"""
+PYTEST = """<testsuites><testsuite><testcase classname="a" name="test_x[1]" time="3.0"/>
+<testcase classname="a" name="test_x[2]" time="0"><skipped message="not here"/></testcase>
+<testcase classname="a" name="test_y[1]" time="0"><skipped message="no cgroups"/></testcase></testsuite></testsuites>"""
+
+
+def test_results_of_a_run(tmp_path):
+    write(tmp_path, {"ctest.xml": CTEST, "pytest.xml": PYTEST, "docs/x": "", "tests/checklists/x": ""})
+    done = script("test_results.py", tmp_path, "--seconds", "600", str(tmp_path / "ctest.xml"), str(tmp_path / "pytest.xml"))
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "docs/test-results.md").read_text()
+    assert "The run took 10 minutes on " in text
+    assert row(text, "C test programs") == "| C test programs | 2 | 1 | 1 | 0 |"
+    assert row(text, "tests in them") == "| tests in them | 5 | 2 | 2 | 1 |"
+    assert row(text, "Python tests and scenarios") == "| Python tests and scenarios | 3 | 1 | 0 | 2 |"
+    assert "| tests in them | `ugni_4_crashes` |" in text and row(text, "`api_cq.full`") == "| `api_cq.full` | 70 |"
+    # A test that ran once, with other parameters or with the full numbers, was not skipped.
+    assert (tmp_path / "tests/checklists/skipped.csv").read_text().splitlines()[2:] == ["test,reason", "test_y,no cgroups"]
 
 
 def test_coverage_check_sees_a_stale_page(checklists):
@@ -136,8 +201,7 @@ def test_ugni_coverage_tells_what_is_implemented(tmp_path):
 
 
 def test_checklists_and_function_list_are_whole():
-    numbers = {"ugni": 138, "aries": 62, "pmi2": 121}
-    for which, count in numbers.items():
+    for which, count in {"ugni": 138, "aries": 62, "pmi2": 121, "gni": 163}.items():
         lines = (jacquard.ROOT / f"tests/checklists/{which}.csv").read_text().splitlines()[2:]
         assert [int(line.split(",")[0]) for line in lines] == list(range(1, count + 1))
     functions = (jacquard.ROOT / "docs/ugni-functions.csv").read_text().splitlines()
@@ -147,9 +211,10 @@ def test_checklists_and_function_list_are_whole():
     assert all(f"gni_return_t {name}(" in header for name in names)
 
 
-def test_every_ugni_item_has_a_test_or_a_reason(monkeypatch):
+def test_every_item_has_a_test_or_a_reason(monkeypatch):
     monkeypatch.syspath_prepend(str(HARNESS))
     module = importlib.util.module_from_spec(importlib.util.spec_from_file_location("conformance", HARNESS / "coverage.py"))
     module.__spec__.loader.exec_module(module)
-    known = set(module.scan(jacquard.ROOT)) | set(module.reasons(jacquard.ROOT))
-    assert not [number for number in range(1, 139) if ("ugni", number) not in known]
+    known = set(module.scan(jacquard.ROOT)) | set(module.notes(jacquard.ROOT))
+    counts = {"ugni": 138, "aries": 62, "pmi2": 121, "gni": 163}
+    assert not [(which, number) for which in counts for number in range(1, counts[which] + 1) if (which, number) not in known]

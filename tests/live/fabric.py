@@ -6,6 +6,7 @@ import os
 import shlex
 import signal
 import subprocess
+import time
 
 import jacquard
 
@@ -34,6 +35,15 @@ def run(*command, timeout=240, env=None, cwd=None):
             out, error = process.communicate()
             raise AssertionError(f"{' '.join(map(str, command))}: not done in {timeout} s\n{out}\n{error}") from None
     return subprocess.CompletedProcess(command, process.returncode, out, error)
+
+
+def wait_for(condition, seconds=60):
+    """Until it holds, and what it returned; that it never does is an error."""
+    end = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < end, f"not within {seconds} s"
+        time.sleep(0.01)
+    return found
 
 
 class Fabric:

@@ -456,18 +456,16 @@ static void last_words(void)
 static void datagram_of_the_dead(void)
 {
     gni_post_state_t state = GNI_POST_PENDING;
-    uint32_t pe, id, rounds = 0;
+    uint32_t pe, id;
     char out[16] = "hello", in[16];
-    gni_cq_entry_t entry;
     struct lt lt;
 
     lt_start(&lt, 4096);
     if (lt_rank == 1) {
         lt_barrier();
-        for (rounds = 0; rounds < 20; rounds++) {
-            GNI_CqGetEvent(lt.rx, &entry);
-            usleep(10000);
-        }
+        while (GNI_EpPostDataTest(lt.eps[0], &state, &pe, &id) == GNI_RC_NO_MATCH)
+            ;
+        CHECK(state == GNI_POST_REMOTE_DATA);
         kill(getpid(), SIGKILL); /* it has the offer, and never answered */
     }
     OK(GNI_EpPostData(lt.eps[1], out, sizeof(out), in, sizeof(in)));

@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import jacquard
@@ -16,7 +15,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from fabric import BUILD, PMRUN, SIM_RUN, environment, fabric, run  # noqa: E402
+from fabric import BUILD, PMRUN, SIM_RUN, environment, fabric, run, wait_for  # noqa: E402
 
 JACQUARD = BUILD / "bin/jacquard"
 SHOW = "echo $PMI_RANK $JACQUARD_NODE $PMI_GNI_LOC_ADDR $PMI_FORK_RANK $ALPS_APP_PE $PMI_NO_FORK $PMI_LOCAL_RANK"
@@ -87,11 +86,7 @@ def test_the_fabric_goes_when_pmrun_is_killed():
         folder = Path(job.stdout.readline().strip()).parent
         assert folder.exists()
         job.kill()
-    for _ in range(500):
-        if not folder.exists():
-            return
-        time.sleep(0.02)
-    raise AssertionError(f"{folder} is still there")
+    wait_for(lambda: not folder.exists())
 
 
 @pytest.mark.parametrize("text, word", [
@@ -208,12 +203,11 @@ def hanging(tmp_path, source, *options):
 
 def shown_until(tmp_path, wanted):
     """What `top` says as soon as one of its lines is like this."""
-    for _ in range(100):
-        rows = shown("--all", tmp_path / "here")
-        if any(re.search(wanted, row) for row in rows):
-            break
-        time.sleep(0.1)
-    return rows
+    def rows():
+        found = shown("--all", tmp_path / "here")
+        return found if any(re.search(wanted, row) for row in found) else None
+
+    return wait_for(rows)
 
 
 def test_top_shows_a_process_that_hangs(tmp_path):

@@ -33,7 +33,7 @@ def test_scenarios_hold(path):
     assert not lines, "\n".join(lines[:10])
 
 
-@pytest.mark.sweep
+@pytest.mark.full
 @pytest.mark.parametrize("path", SCENARIOS, ids=ids)
 def test_scenarios_hold_with_many_seeds(path):
     lines = broken(path, f"1-{MANY}")

@@ -6,10 +6,14 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -109,12 +113,40 @@ static void no_wake_up_is_lost(void **state)
     }
 }
 
+/* Whether the kernel says so of the other threads of this process, of which there is one. */
+static bool others_sleep(void)
+{
+    DIR *folder = opendir("/proc/self/task");
+    const struct dirent *entry;
+    bool sleep = true, any = false;
+    char path[64], text[256];
+    const char *state;
+    FILE *file;
+
+    assert_non_null(folder);
+    while ((entry = readdir(folder)) != NULL) {
+        if (entry->d_name[0] == '.' || atoi(entry->d_name) == getpid())
+            continue;
+        snprintf(path, sizeof(path), "/proc/self/task/%.20s/stat", entry->d_name);
+        file = fopen(path, "r");
+        if (file == NULL)
+            continue;
+        state = fgets(text, sizeof(text), file) != NULL ? strrchr(text, ')') : NULL;
+        any = true;
+        sleep = sleep && state != NULL && state[2] == 'S';
+        fclose(file);
+    }
+    closedir(folder);
+    return any && sleep;
+}
+
 static void a_thread_that_waits_sleeps(void **state)
 {
     struct seen seen = {.flag = 0};
     struct port_thread *thread = port_thread_start("waiter", wait_for_flag, &seen);
 
-    usleep(50000);
+    while (!others_sleep())
+        sched_yield();
     __atomic_store_n(&seen.flag, 1, __ATOMIC_RELEASE);
     port_thread_wake(thread);
     port_thread_join(thread);

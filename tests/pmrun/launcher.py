@@ -64,6 +64,17 @@ def processes_with(mark):
     return found
 
 
+def states(probe, what):
+    """The scheduler's letters of the probes that do this: R, S (waiting), T (stopped)."""
+    found = []
+    for pid in processes_with(f"{probe}\0{what}"):
+        try:
+            found.append(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0])
+        except OSError:  # it has ended since
+            continue
+    return found
+
+
 def children(pid):
     return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 

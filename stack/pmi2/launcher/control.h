@@ -39,5 +39,11 @@ void control_say(struct control *control, const char *format, ...)
 void control_explain(struct control *control, const char *format, ...) /* --verbose */
     __attribute__((format(printf, 2, 3)));
 int control_status(const struct control *control);
+/* SIGTERM has come: pmrun ends within a second, whatever processes, hosts and readers do. */
+gboolean control_is_terminated(const struct control *control);
+/* Processes are left whose ends nobody reports: control_close() and the loop would wait for them.
+ */
+gboolean control_is_abandoned(const struct control *control);
+void control_flush(struct control *control); /* what there is to be written, before leaving so */
 
 #endif

@@ -139,7 +139,7 @@ static char *folder_of_libraries(void)
     return found;
 }
 
-static int run(struct pmrun *pmrun)
+static int run(struct pmrun *pmrun, gboolean *terminated)
 {
     struct pmi2_server_config server = {
         .last = pmrun->hosts->len,
@@ -170,6 +170,11 @@ static int run(struct pmrun *pmrun)
     start(pmrun, control.own_node);
     uv_run(&pmrun->loop, UV_RUN_DEFAULT);
     status = control_status(pmrun->control);
+    *terminated = control_is_terminated(pmrun->control);
+    if (control_is_abandoned(pmrun->control)) { /* their handles would never close */
+        control_flush(pmrun->control);
+        goto out;
+    }
     shell_drain(&pmrun->shell);
     control_close(pmrun->control);
     tree_close(pmrun->tree);
@@ -179,6 +184,7 @@ static int run(struct pmrun *pmrun)
     tree_free(pmrun->tree);
     shell_free(&pmrun->shell);
     uv_loop_close(&pmrun->loop);
+out:
     explicit_bzero(pmrun->key, sizeof(pmrun->key));
     g_free(libraries);
     return status;
@@ -189,6 +195,7 @@ int main(int argc, char **argv)
     struct pmrun pmrun = {0};
     struct fabric *fabric = NULL;
     GError *error = NULL;
+    gboolean terminated = FALSE;
     int status;
 
     process_prepare();
@@ -211,8 +218,8 @@ int main(int argc, char **argv)
         return refuse(error);
     }
     keeper_start();
-    status = run(&pmrun);
-    if (!fabric_end(fabric)) {
+    status = run(&pmrun, &terminated);
+    if (!fabric_end(fabric, terminated)) {
         fputs("pmrun: the program that ran the fabric has ended badly\n", stderr);
         status = status == 0 ? 255 : status;
     }

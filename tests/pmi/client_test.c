@@ -673,17 +673,17 @@ static void pmi2_107_on_pmi1(void **state)
     end();
 }
 
-/* SHA-256("0123456789abcdef0123456789abcdef" "nonce-1" "1.0" "1"), computed by sha256sum(1). */
+/* HMAC-SHA-256("0123456789abcdef0123456789abcdef", "nonce-1" NUL "1.0" NUL "1"), by openssl dgst. */
 static void pmi2_111_challenge(void **state)
 {
     static const struct step steps[] = {
         {"cmd=init pmi_version=2 pmi_subversion=0\n",
          "cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=0\n"},
-        {"cmd=fullinit;pmijobid=1.0;pmirank=1;threaded=TRUE;authtype=challenge-sha256;"
+        {"cmd=fullinit;pmijobid=1.0;pmirank=1;threaded=TRUE;authtype=challenge-hmac-sha256;"
          "cli-caps=strict-fence,thrid,escape,getall;",
          "cmd=auth-response;authinfo=nonce-1;"},
         {"cmd=auth-response-complete;authinfo="
-         "05103be375a223e58057c8b18e4fd464cb6c396f16afca1c90e76ad99f144c54;",
+         "1de2f8b006a867ba314e8bfd70494cb850fcec280c05873b67aaf22e3204defc;",
          "cmd=fullinit-response;pmi-version=2;pmi-subversion=0;rank=1;size=3;appnum=0;rc=0;"},
         FINALIZE,
     };

@@ -111,6 +111,7 @@ struct stranger { /* a client that has yet to say and to prove who it is */
     struct job *job; /* of the port; NULL: any */
     uint64_t until;
     char nonce[33]; /* empty: no challenge is open */
+    bool draft; /* answers as the draft has it */
     struct job *claimed;
     uint32_t rank;
     struct chunk *fullinit; /* what is answered after the proof: u8 capabilities, thrid */
@@ -388,7 +389,7 @@ void pmi2_assembly_drop(struct client *client);
  */
 
 int pmi2_auth_challenge(struct pmi2_server *server, struct stranger *stranger); /* 0, or a code */
-bool pmi2_auth_check(const struct pmi2_server *server, const struct stranger *stranger, bool draft,
+bool pmi2_auth_check(const struct pmi2_server *server, const struct stranger *stranger,
                      struct pmi2_slice answer);
 
 /* ---- the tree ---------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ struct pmi2_store;
 
 enum pmi2_auth {
     PMI2_AUTH_NONE, /* possession of the connection is proof (an inherited socket pair) */
-    PMI2_AUTH_CHALLENGE, /* SHA-256(key || nonce || jobid || rank), before anything is answered */
+    PMI2_AUTH_CHALLENGE, /* an HMAC of nonce, job and rank, before anything is answered: auth.h */
     PMI2_AUTH_DRAFT, /* the draft's SHA-256(key || nonce), too */
 };
 

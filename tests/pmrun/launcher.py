@@ -76,7 +76,12 @@ def states(probe, what):
 
 
 def children(pid):
-    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    """Of all its threads."""
+    return [int(word) for path in Path(f"/proc/{pid}/task").glob("*/children") for word in path.read_text().split()]
+
+
+def descendants(pid):
+    return [each for child in children(pid) for each in (child, *descendants(child))]
 
 
 def until(condition, seconds=10):

@@ -142,8 +142,11 @@ static int with_pmi(const char *what, char **argv)
         result = spawn(argv);
     else if (is(what, "survive"))
         result = survive();
-    else if (is(what, "hang"))
+    else if (is(what, "hang") || is(what, "stay")) {
+        if (is(what, "stay") && (puts("ready") < 0 || fflush(stdout) != 0))
+            return 23;
         return pause();
+    }
     else if (is(what, "leave"))
         return rank == 1 ? atoi(argv[0]) : pause();
     else if (is(what, "abort"))

@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Several nodes on this machine, and what guards their connections."""
 
+import base64
+import hmac
 import os
 import random
 import re
+import signal
 import socket
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from launcher import children, environment, output, processes_with, run, start, until
+from launcher import children, descendants, environment, output, processes_with, run, start, until
 
 FORK = ("-launcher", "fork")
 
@@ -95,7 +99,8 @@ def test_a_launcher_that_fails():
 def listening(pid):
     """TCP ports that a process listens on, with the addresses."""
     sockets = {os.readlink(link)[8:-1] for link in Path(f"/proc/{pid}/fd").iterdir() if os.readlink(link).startswith("socket:[")}
-    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    tables = [path for path in (Path("/proc/net/tcp"), Path("/proc/net/tcp6")) if path.exists()]
+    rows = [line.split() for path in tables for line in path.read_text().splitlines()[1:]]
     return [(row[1].split(":")[0], int(row[1].split(":")[1], 16)) for row in rows if row[3] == "0A" and row[9] in sockets]
 
 
@@ -105,11 +110,12 @@ def test_pmi2_110_strangers_are_closed(probe):
     (address, port), = listening(job.pid)
     assert address == "0100007F"  # the loopback interface only
     strangers = [socket.create_connection(("127.0.0.1", port)) for _ in range(40)]
-    strangers[0].sendall(b"GET / HTTP/1.0\r\n" + 40 * b"\r\n")
-    strangers[0].settimeout(10)
-    assert strangers[0].recv(1000) == b""  # nothing is revealed, and it is closed
-    strangers[1].settimeout(20)
-    assert strangers[1].recv(1000) == b""  # the silent one, too
+    for stranger in strangers:
+        stranger.settimeout(20)
+    assert [stranger.recv(1000) for stranger in strangers[:24]] == [b""] * 24  # the oldest: there are 16 of a user at most
+    strangers[-1].sendall(b"GET / HTTP/1.0\r\n" + 40 * b"\r\n")
+    assert strangers[-1].recv(1000) == b""  # nothing is revealed, and it is closed
+    assert strangers[-2].recv(1000) == b""  # the silent one, too
     job.terminate()
     out, errors = job.communicate(timeout=60)
     assert job.returncode == 0 and out == "15\n15\n" and errors == ""
@@ -130,16 +136,110 @@ def test_pmi2_111_a_wrong_proof_is_refused(probe):
     assert job.returncode == 0
 
 
-def test_pmi2_113_no_secret_where_others_look(probe):
-    job = start(*FORK, "-verbose", "-hosts", "a,b", "-n", 2, probe, "signal")
-    assert [job.stdout.readline() for _ in range(2)] == ["ready\n"] * 2
-    proxy, = [pid for pid in children(job.pid) if b"pmproxy" in Path(f"/proc/{pid}/cmdline").read_bytes()]
-    assert Path(f"/proc/{proxy}/cmdline").read_bytes().count(b"\0") == 1  # no argument
-    for pid in [proxy, *processes_with(str(probe))]:
-        assert b"KEY" not in Path(f"/proc/{pid}/environ").read_bytes()
+@pytest.fixture
+def remote(tmp_path):
+    """A launcher for hosts that are not this one: keeps what the pmproxy is told, and starts it here when `go` is opened."""
+    (tmp_path / "remote").write_text(f'#!/bin/sh\nshift\ntouch {tmp_path}/called\ntest ! -p {tmp_path}/go || read -r line <{tmp_path}/go\n'
+                                     f'tee {tmp_path}/orders | "$@"\n')
+    (tmp_path / "remote").chmod(0o755)
+    return tmp_path / "remote"
+
+
+@pytest.mark.skipif(not Path("/proc/net/if_inet6").exists(), reason="no IPv6 here")
+@pytest.mark.parametrize("name", ["::1", "[::1]", "127.0.0.1"])
+def test_servers_are_reached_by_ipv6_and_ipv4(probe, remote, name):
+    assert output("-launcher", remote, "-localhost", name, "-hosts", "localhost,far.invalid", "-n", 2, probe, "exchange") == []
+    # No other address is tried: the host's own names are behind this one.
+    done = run("-verbose", "-launcher", remote, "-localhost", name, "-hosts", "localhost,far.invalid", "-n", 2, probe, "who")
+    assert done.returncode == 0 and "node far.invalid is connected" in done.stderr
+
+
+OTHERS = """
+import os, socket, sys
+os.setuid(65534)
+held = []
+for _ in range(300):
+    held.append(socket.socket())
+    held[-1].setblocking(False)
+    held[-1].connect_ex(("127.0.0.1", int(sys.argv[1])))
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can be another user")
+def test_pmi2_110_another_user_does_not_delay_a_launch(probe, remote, tmp_path):
+    """300 connections of another user that say nothing are there first: more than all places, for longer than a pmproxy waits."""
+    os.mkfifo(tmp_path / "go")
+    job = start("-launcher", remote, "-localhost", "127.0.0.1", "-hosts", "localhost,far.invalid", "-n", 2, probe, "exchange")
+    until((tmp_path / "called").exists)
+    port = listening(job.pid)[0][1]
+    with subprocess.Popen([sys.executable, "-c", OTHERS, str(port)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as others:
+        assert others.stdout.readline() == "ready\n"
+        (tmp_path / "go").write_text("go\n")
+        _, errors = job.communicate(timeout=60)
+        assert (job.returncode, errors) == (0, "")
+        others.stdin.close()
+
+
+def places_of(pid):
+    """What can be read of a process: its command line, by others; and its environment, which its programs inherit."""
+    return [Path(f"/proc/{pid}/cmdline").read_bytes(), Path(f"/proc/{pid}/environ").read_bytes()]
+
+
+def forms_of(secret):
+    """A secret as it may be written: as it is, in hexadecimal, in base64 of any alignment; whole, or a quarter of it."""
+    parts = [secret[at:at + 8] for at in range(0, len(secret), 8)]
+    forms = {form for part in parts for form in (part, part.hex().encode(), part.hex().upper().encode())}
+    for skip in range(3):
+        text = base64.b64encode(bytes(skip) + secret)
+        forms |= {text[4:20], text[20:36]}
+    return forms
+
+
+def key_of(orders):
+    """Of the tree: a length of four bytes, then a GVariant that begins with a version of four bytes and the key."""
+    return orders[8:40]
+
+
+def proves(port, key):
+    """Whether the server on that port knows the key: it says so by an HMAC over its nonce and ours."""
+    hello = b"JQTREE1\n" + (1).to_bytes(4, "big") + (2).to_bytes(4, "big") + bytes(range(32))
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as stranger:
+        stranger.sendall(hello)
+        answer = stranger.recv(64, socket.MSG_WAITALL)
+    return hmac.digest(key, b"above" + hello + answer[:32], "sha256") == answer[32:]
+
+
+@pytest.mark.parametrize("arguments", [(), ("-pmi-port", "-auth", "challenge")], ids=["descriptor", "port"])
+def test_pmi2_113_no_secret_where_others_look(probe, remote, tmp_path, arguments):
+    """The keys themselves are looked for: the tree's, out of what a pmproxy is told, and the clients', derived from it."""
+    job = start(*arguments, "-verbose", "-launcher", remote, "-localhost", "127.0.0.1", "-hosts", "localhost,far.invalid",
+                "-n", 4, probe, "stay")
+    assert [job.stdout.readline() for _ in range(4)] == ["ready\n"] * 4
+    tree = key_of((tmp_path / "orders").read_bytes())
+    assert proves(listening(job.pid)[-1][1], tree)  # this is the key
+    client = hmac.digest(tree, b"clients", "sha256")
+    forms = forms_of(tree) | forms_of(client)
+
+    below = [job.pid, *descendants(job.pid)]
+    assert set(processes_with(f"{probe}\0stay")) <= set(below) and len(below) >= 8  # pmrun, a keeper, launcher, pmproxy, ranks
+    for pid in below:
+        for place in places_of(pid):
+            assert not any(form in place for form in forms), (pid, place)
     job.terminate()
-    _, errors = job.communicate(timeout=60)
-    assert not re.search(r"[0-9a-f]{32}", errors)
+    out, errors = job.communicate(timeout=60)
+    assert job.returncode == signal.SIGTERM and "node far.invalid is connected" in errors
+    assert not any(form in (out + errors).encode() for form in forms)
+
+
+def test_pmi2_113_key_of_clients_is_derived(remote, tmp_path):
+    """What the test above looks for is what a process reads, once, from PMI_KEY_FD; it is not the servers' key."""
+    show = "od -An -v -tx1 <&$PMI_KEY_FD | tr -d ' \\n'; od -An -v -tx1 <&$PMI_KEY_FD; echo"
+    done = run("-pmi-port", "-auth", "challenge", "-launcher", remote, "-localhost", "127.0.0.1", "-hosts", "far.invalid", "-n", 1, "sh",
+               "-c", show)
+    tree = key_of((tmp_path / "orders").read_bytes())
+    assert done.returncode == 0 and done.stdout == hmac.digest(tree, b"clients", "sha256").hex() + "\n", done
 
 
 # ---- ports --------------------------------------------------------------------------------------

@@ -5,12 +5,14 @@
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "orders.h"
 #include "proof.h"
+#include "tcp.h"
 
 #define SECONDS 10
 
@@ -18,14 +20,14 @@ static int connect_to(const char *address)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list, *at;
     struct timeval limit = {.tv_sec = SECONDS};
-    const char *colon = strrchr(address, ':');
-    char *host;
+    char *host, service[16];
+    unsigned port = 0;
     int fd = -1, one = 1;
 
-    if (colon == NULL)
+    if (!tcp_parse(address, &host, &port))
         return -1;
-    host = g_strndup(address, (gsize)(colon - address));
-    if (getaddrinfo(host, colon + 1, &hints, &list) != 0)
+    snprintf(service, sizeof(service), "%u", port);
+    if (getaddrinfo(host, service, &hints, &list) != 0)
         list = NULL;
     for (at = list; at != NULL && fd < 0; at = at->ai_next) {
         fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -5,28 +5,34 @@
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "door.h"
+#include "owner.h"
 #include "proof.h"
+#include "tcp.h"
 
-#define STRANGERS 16
+#define STRANGERS_EACH 16 /* of one user of this machine, or of another machine */
+#define STRANGERS_ALL 256
 #define PROVE_MS 5000
-#define BACKLOG 256
 
 struct listener {
     struct listener_config config;
     GString *addresses;
-    uv_tcp_t handle;
-    GPtrArray *strangers;
-    gboolean waiting, closed; /* waiting: one could not be accepted yet */
+    struct door door;
+    GPtrArray *strangers; /* oldest first */
+    gboolean opened, closed;
     guint users;
 };
 
 struct stranger {
     struct listener *listener;
     struct channel *channel; /* its stream; given away when it has proven */
+    char *name; /* as whom it is counted: owner_name() */
     uv_timer_t timer;
     uv_write_t write;
     struct proof_hello hello;
@@ -45,8 +51,6 @@ static void release(struct listener *listener)
     g_free(listener);
 }
 
-static void accept_one(struct listener *listener);
-
 /* ---- strangers --------------------------------------------------------------------------------
  */
 
@@ -55,6 +59,7 @@ static void timer_closed(uv_handle_t *handle)
     struct stranger *stranger = handle->data;
     struct listener *listener = stranger->listener;
 
+    g_free(stranger->name);
     g_free(stranger);
     release(listener);
 }
@@ -62,14 +67,8 @@ static void timer_closed(uv_handle_t *handle)
 /* It is known now, or gone. */
 static void forget(struct stranger *stranger)
 {
-    struct listener *listener = stranger->listener;
-
-    g_ptr_array_remove_fast(listener->strangers, stranger);
+    g_ptr_array_remove(stranger->listener->strangers, stranger);
     uv_close((uv_handle_t *)&stranger->timer, timer_closed);
-    if (listener->waiting && !listener->closed) {
-        listener->waiting = FALSE;
-        accept_one(listener);
-    }
 }
 
 static void stream_closed(uv_handle_t *handle)
@@ -129,6 +128,7 @@ static void become_link(struct stranger *stranger, const char *rest, gsize lengt
     uint8_t expected[PROOF_BYTES];
     struct pmi2_link *link;
 
+    assert(stranger->got == sizeof(stranger->hello) + sizeof(stranger->proof));
     proof_make(listener->config.key, "below", &stranger->hello, stranger->answer.nonce, expected);
     if (!proof_equal(expected, stranger->proof)) {
         turn_away(stranger, "a connection was closed: its proof is wrong");
@@ -182,15 +182,63 @@ static void heard(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
         become_link(stranger, buffer->base + at, (gsize)length - at);
 }
 
-static void accept_one(struct listener *listener)
+/* How many connections are counted as `name`, and which is the oldest. */
+static guint count_of(const struct listener *listener, const char *name, struct stranger **oldest)
 {
-    uv_loop_t *loop = listener->config.shell->loop;
-    struct stranger *stranger;
+    guint count = 0, i;
 
-    if (listener->strangers->len >= STRANGERS) {
-        listener->waiting = TRUE;
+    for (i = 0; i < listener->strangers->len; i++) {
+        struct stranger *stranger = g_ptr_array_index(listener->strangers, i);
+
+        if (strcmp(stranger->name, name) == 0 && !uv_is_closing(&stranger->channel->at.handle) &&
+            count++ == 0)
+            *oldest = stranger;
+    }
+    return count;
+}
+
+/* The oldest connection of those who have the most. */
+static struct stranger *one_of_the_most(const struct listener *listener)
+{
+    struct stranger *found = NULL, *oldest = NULL;
+    guint most = 0, count, i;
+
+    for (i = 0; i < listener->strangers->len; i++) {
+        const struct stranger *stranger = g_ptr_array_index(listener->strangers, i);
+
+        count = count_of(listener, stranger->name, &oldest);
+        if (count > most) {
+            most = count;
+            found = oldest;
+        }
+    }
+    return found;
+}
+
+/* Connections that prove nothing must keep no place from those that will: whoever has too many
+ * loses his own oldest one. */
+static void make_room(struct listener *listener, const char *name)
+{
+    struct stranger *oldest = NULL;
+
+    if (count_of(listener, name, &oldest) >= STRANGERS_EACH) {
+        turn_away(oldest, "a connection was closed: too many of the same user or machine");
         return;
     }
+    if (listener->strangers->len >= STRANGERS_ALL)
+        oldest = one_of_the_most(listener);
+    if (oldest != NULL && listener->strangers->len >= STRANGERS_ALL)
+        turn_away(oldest, "a connection was closed: too many");
+}
+
+static void came(void *owner)
+{
+    struct listener *listener = owner;
+    uv_loop_t *loop = listener->config.shell->loop;
+    struct stranger *stranger;
+    uv_os_fd_t fd;
+    gboolean accepted;
+
     stranger = g_new0(struct stranger, 1);
     stranger->listener = listener;
     listener->users++;
@@ -199,41 +247,55 @@ static void accept_one(struct listener *listener)
     stranger->timer.data = stranger;
     uv_tcp_init(loop, &stranger->channel->at.tcp);
     stranger->channel->at.handle.data = stranger;
+    accepted = door_accept(&listener->door, &stranger->channel->at.tcp) &&
+               uv_fileno(&stranger->channel->at.handle, &fd) == 0;
+    stranger->name = accepted ? owner_name(fd) : g_strdup("nobody");
+    if (accepted)
+        make_room(listener, stranger->name);
     g_ptr_array_add(listener->strangers, stranger);
-    if (uv_accept((uv_stream_t *)&listener->handle, &stranger->channel->at.stream) != 0) {
+    if (!accepted || uv_read_start(&stranger->channel->at.stream, room, heard) != 0) {
         turn_away(stranger, NULL);
         return;
     }
-    uv_tcp_nodelay(&stranger->channel->at.tcp, 1);
     uv_timer_start(&stranger->timer, too_late, PROVE_MS, 0);
-    uv_read_start(&stranger->channel->at.stream, room, heard);
-}
-
-static void came(uv_stream_t *stream, int status)
-{
-    if (status == 0)
-        accept_one(stream->data);
 }
 
 /* ---- where it listens -------------------------------------------------------------------------
  */
 
-/* The IPv4 addresses that other machines can reach, or that of one interface. */
+static gboolean is_named(const struct ifaddrs *at, const char *iface, int family)
+{
+    if (at->ifa_addr == NULL || at->ifa_addr->sa_family != family)
+        return FALSE;
+    if (iface != NULL ? strcmp(iface, at->ifa_name) != 0 : (at->ifa_flags & IFF_LOOPBACK) != 0)
+        return FALSE;
+    /* One of the link alone means something else on each machine. */
+    return family != AF_INET6 ||
+           !IN6_IS_ADDR_LINKLOCAL(&((struct sockaddr_in6 *)at->ifa_addr)->sin6_addr);
+}
+
+/* The addresses that other machines can reach, or those of one interface; IPv4 first. */
 static void own_addresses(const char *iface, GPtrArray *addresses)
 {
+    static const int families[] = {AF_INET, AF_INET6};
     struct ifaddrs *list, *at;
-    char text[INET_ADDRSTRLEN];
+    char text[INET6_ADDRSTRLEN];
+    guint i;
 
     if (getifaddrs(&list) != 0)
         return;
-    for (at = list; at != NULL; at = at->ifa_next) {
-        if (at->ifa_addr == NULL || at->ifa_addr->sa_family != AF_INET)
-            continue;
-        if (iface != NULL ? strcmp(iface, at->ifa_name) != 0 : (at->ifa_flags & IFF_LOOPBACK) != 0)
-            continue;
-        inet_ntop(AF_INET, &((struct sockaddr_in *)at->ifa_addr)->sin_addr, text, sizeof(text));
-        g_ptr_array_add(addresses, g_strdup(text));
-    }
+    for (i = 0; i < G_N_ELEMENTS(families); i++)
+        for (at = list; at != NULL; at = at->ifa_next) {
+            if (!is_named(at, iface, families[i]))
+                continue;
+            if (families[i] == AF_INET)
+                inet_ntop(AF_INET, &((struct sockaddr_in *)at->ifa_addr)->sin_addr, text,
+                          sizeof(text));
+            else
+                inet_ntop(AF_INET6, &((struct sockaddr_in6 *)at->ifa_addr)->sin6_addr, text,
+                          sizeof(text));
+            g_ptr_array_add(addresses, g_strdup(text));
+        }
     freeifaddrs(list);
 }
 
@@ -248,78 +310,99 @@ static void port_range(unsigned *low, unsigned *high)
         *low = *high = 0;
 }
 
-static gboolean bind_it(struct listener *listener, const char *address, GError **error)
+/* At the first of these addresses that has a free port in the range. */
+static gboolean listen_at(struct listener *listener, const char *const *hosts, const char **host,
+                          unsigned *port, GError **error)
 {
-    struct sockaddr_in where;
-    unsigned low, high, port;
-    int length = sizeof(where), code = UV_EADDRINUSE;
+    unsigned low, high, number;
+    int fd = -1, code;
 
     port_range(&low, &high);
-    for (port = low; port <= high && code != 0; port++) {
-        uv_ip4_addr(address, (int)port, &where);
-        code = uv_tcp_bind(&listener->handle, (struct sockaddr *)&where, 0);
-        if (code == 0)
-            code = uv_listen((uv_stream_t *)&listener->handle, BACKLOG, came);
+    for (; *hosts != NULL && fd < 0; hosts++) {
+        *host = *hosts;
+        for (number = low; number <= high && fd < 0; number++)
+            fd = tcp_listen(*host, number, port);
+    }
+    code = fd < 0 ? uv_translate_sys_error(errno) : 0;
+    if (code == 0) {
+        listener->opened = TRUE;
+        code = door_open(&listener->door, listener->config.shell->loop, fd, came, listener);
     }
     if (code == 0)
-        code = uv_tcp_getsockname(&listener->handle, (struct sockaddr *)&where, &length);
-    if (code != 0) {
-        g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_FAILED,
-                    "no port to listen on at %s: %s; see -iface and MPIEXEC_PORT_RANGE", address,
-                    uv_strerror(code));
-        return FALSE;
-    }
-    g_string_printf(listener->addresses, "%u", ntohs(where.sin_port));
-    return TRUE;
+        return TRUE;
+    g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_FAILED,
+                "no port to listen on at %s: %s; see -iface and MPIEXEC_PORT_RANGE", *host,
+                uv_strerror(code));
+    return FALSE;
 }
 
-/* What others connect to: the port is known, the names before it are made now. */
-static void name_it(struct listener *listener, const GPtrArray *addresses)
+static void add_name(struct listener *listener, const char *host, unsigned port)
 {
-    char *port = g_strdup(listener->addresses->str), host[256] = "";
+    char *name = tcp_name(host, port);
+
+    g_string_append_printf(listener->addresses, "%s%s", listener->addresses->len > 0 ? " " : "",
+                           name);
+    g_free(name);
+}
+
+/* What others connect to. */
+static void name_it(struct listener *listener, const GPtrArray *addresses, unsigned port)
+{
+    char host[256] = "";
     guint i;
 
-    g_string_truncate(listener->addresses, 0);
     if (listener->config.localhost != NULL)
-        g_string_append_printf(listener->addresses, "%s:%s ", listener->config.localhost, port);
+        add_name(listener, listener->config.localhost, port);
     for (i = 0; i < addresses->len; i++)
-        g_string_append_printf(listener->addresses, "%s:%s ",
-                               (char *)g_ptr_array_index(addresses, i), port);
+        add_name(listener, g_ptr_array_index(addresses, i), port);
     if (listener->config.remote && gethostname(host, sizeof(host) - 1) == 0)
-        g_string_append_printf(listener->addresses, "%s:%s ", host, port);
-    g_string_truncate(listener->addresses, listener->addresses->len - 1);
-    g_free(port);
+        add_name(listener, host, port);
+}
+
+/* Where others come from decides: this machine alone, one interface, all of them. */
+static gboolean open_it(struct listener *listener, GError **error)
+{
+    static const char *const here[] = {"127.0.0.1", "::1", NULL}, *const any[] = {"::", "0.0.0.0",
+                                                                                  NULL};
+    const struct listener_config *config = &listener->config;
+    GPtrArray *addresses = g_ptr_array_new_with_free_func(g_free);
+    const char *one[] = {NULL, NULL}, *host = NULL;
+    unsigned port = 0;
+    gboolean good = FALSE;
+
+    if (config->remote)
+        own_addresses(config->iface, addresses);
+    if (config->remote && config->iface != NULL) {
+        if (addresses->len > 1) /* that is what it listens at */
+            g_ptr_array_set_size(addresses, 1);
+        if (addresses->len == 1) {
+            one[0] = g_ptr_array_index(addresses, 0);
+            good = listen_at(listener, one, &host, &port, error);
+        } else {
+            g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_INVAL,
+                        "-iface %s: no such interface, or no address that others can reach",
+                        config->iface);
+        }
+    } else {
+        good = listen_at(listener, config->remote ? any : here, &host, &port, error);
+    }
+    if (good && !config->remote)
+        g_ptr_array_add(addresses, g_strdup(host));
+    if (good)
+        name_it(listener, addresses, port);
+    g_ptr_array_unref(addresses);
+    return good;
 }
 
 struct listener *listener_new(const struct listener_config *config, GError **error)
 {
     struct listener *listener = g_new0(struct listener, 1);
-    GPtrArray *addresses = g_ptr_array_new_with_free_func(g_free);
-    gboolean good;
 
     listener->config = *config;
     listener->users = 1;
     listener->strangers = g_ptr_array_new();
     listener->addresses = g_string_new(NULL);
-    uv_tcp_init(config->shell->loop, &listener->handle);
-    listener->handle.data = listener;
-    if (!config->remote)
-        g_ptr_array_add(addresses, g_strdup("127.0.0.1"));
-    else
-        own_addresses(config->iface, addresses);
-    good = addresses->len > 0 || config->iface == NULL;
-    if (!good)
-        g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_INVAL, "-iface %s: no such interface",
-                    config->iface);
-    good =
-        good && bind_it(listener,
-                        !config->remote || config->iface != NULL ? g_ptr_array_index(addresses, 0)
-                                                                 : "0.0.0.0",
-                        error);
-    if (good)
-        name_it(listener, addresses);
-    g_ptr_array_unref(addresses);
-    if (good)
+    if (open_it(listener, error))
         return listener;
     listener_close(listener);
     return NULL;
@@ -330,9 +413,9 @@ const char *listener_addresses(const struct listener *listener)
     return listener->addresses->str;
 }
 
-static void handle_closed(uv_handle_t *handle)
+static void door_closed(void *owner)
 {
-    release(handle->data);
+    release(owner);
 }
 
 void listener_close(struct listener *listener)
@@ -344,5 +427,8 @@ void listener_close(struct listener *listener)
     listener->closed = TRUE;
     for (i = 0; i < listener->strangers->len; i++)
         turn_away(g_ptr_array_index(listener->strangers, i), NULL);
-    uv_close((uv_handle_t *)&listener->handle, handle_closed);
+    if (listener->opened)
+        door_close(&listener->door, door_closed);
+    else
+        release(listener);
 }

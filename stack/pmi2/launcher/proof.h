@@ -10,6 +10,7 @@
 #ifndef JACQUARD_PMRUN_PROOF_H
 #define JACQUARD_PMRUN_PROOF_H
 
+#include <assert.h>
 #include <glib.h>
 #include <stdint.h>
 
@@ -24,6 +25,9 @@ struct proof_hello {
 struct proof_answer {
     uint8_t nonce[PROOF_BYTES], proof[PROOF_BYTES];
 };
+static_assert(sizeof(struct proof_hello) == 16 + PROOF_BYTES &&
+                  sizeof(struct proof_answer) == 2 * PROOF_BYTES,
+              "what is sent has no padding");
 /* who: "above" or "below". */
 void proof_make(const uint8_t *key, const char *who, const struct proof_hello *hello,
                 const uint8_t *nonce_above, uint8_t *proof);

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Where the servers below connect. Whoever connects has 5 s to prove that it knows the key. At most
- * 16 connections of one user of this machine, or of another machine, have yet to do that; a further
- * one closes the oldest of the same user or machine. So nobody keeps a server of another user
- * waiting. A wrong proof closes the connection, and that is all.
- */
+/* Where the servers below connect: a gate (gate.h), and the addresses that they are told. */
 #ifndef JACQUARD_PMRUN_LISTENER_H
 #define JACQUARD_PMRUN_LISTENER_H
 

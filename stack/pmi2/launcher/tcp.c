@@ -5,12 +5,14 @@
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #define PORT_MAX 65535u
+#define SECONDS 10 /* for a step of a connection that blocks */
 
 int tcp_listen(const char *host, unsigned port, unsigned *bound)
 {
@@ -78,4 +80,35 @@ gboolean tcp_parse(const char *text, char **host, unsigned *port)
     *host = g_strndup(begin, (gsize)(end - begin));
     *port = (unsigned)number;
     return TRUE;
+}
+
+int tcp_connect(const char *address)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list, *at;
+    struct timeval limit = {.tv_sec = SECONDS};
+    char *host, service[16];
+    unsigned port = 0;
+    int fd = -1, one = 1;
+
+    if (!tcp_parse(address, &host, &port))
+        return -1;
+    snprintf(service, sizeof(service), "%u", port);
+    if (getaddrinfo(host, service, &hints, &list) != 0)
+        list = NULL;
+    for (at = list; at != NULL && fd < 0; at = at->ai_next) {
+        fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (fd < 0)
+            continue;
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+        if (connect(fd, at->ai_addr, at->ai_addrlen) != 0) {
+            close(fd);
+            fd = -1;
+        }
+    }
+    if (list != NULL)
+        freeaddrinfo(list);
+    g_free(host);
+    return fd;
 }

@@ -13,6 +13,9 @@
  * errno. *bound (may be NULL) is the port.
  */
 int tcp_listen(const char *host, unsigned port, unsigned *bound);
+/* Connects to `host:port`, each address of the host in turn; a step takes 10 s at most. -1: errno.
+ */
+int tcp_connect(const char *address);
 /* `host:port`, with brackets around a host that has colons. g_free(). */
 char *tcp_name(const char *host, unsigned port);
 /* The reverse, also of a name without a port (*port is left alone). FALSE: malformed. */

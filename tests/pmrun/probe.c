@@ -126,6 +126,33 @@ static int spawn(char **argv)
     return 0;
 }
 
+/* publish SERVICE PORT: until the end of the input. */
+static int publish(char **argv)
+{
+    printf("publish %d\n", PMI2_Nameserv_publish(argv[0], NULL, argv[1]) == 0);
+    fflush(stdout);
+    while (getchar() != EOF)
+        continue;
+    return 0;
+}
+
+/* lookup SERVICE...: each port, or why there is none. */
+static int lookup(char **argv)
+{
+    char port[PMI2_MAX_VALLEN + 1], why[256];
+
+    for (; *argv != NULL; argv++) {
+        if (PMI2_Nameserv_lookup(*argv, NULL, port, sizeof(port)) == 0)
+            printf("port %s\n", port);
+        else
+            printf("none: %s\n", PMI2X_Last_errmsg(why, sizeof(why)) > 0 ? why : "");
+        fflush(stdout);
+        if (argv[1] != NULL && getchar() == EOF) /* a byte of the input between one and the next */
+            return 0;
+    }
+    return 0;
+}
+
 static int with_pmi(const char *what, char **argv)
 {
     int result = 0;
@@ -140,6 +167,12 @@ static int with_pmi(const char *what, char **argv)
         result = attribute(argv[0]);
     else if (is(what, "spawn"))
         result = spawn(argv);
+    else if (is(what, "publish"))
+        result = publish(argv);
+    else if (is(what, "lookup"))
+        result = lookup(argv);
+    else if (is(what, "unpublish"))
+        printf("unpublish %d\n", PMI2_Nameserv_unpublish(argv[0], NULL) == 0);
     else if (is(what, "survive"))
         result = survive();
     else if (is(what, "hang") || is(what, "stay")) {

@@ -255,6 +255,7 @@ static void look_at_job(struct control *control, struct root_job *job)
         control->status = status_both(options_of(control)->exit_rule, control->status, job->status);
     g_hash_table_steal(control->jobs, job->id);
     g_ptr_array_add(control->over, job);
+    names_job_end(control->config.names, job->id);
     pmi2_server_job_end(control->config.shell->server, job->id);
     if (g_hash_table_size(control->jobs) == 0)
         finish(control);
@@ -646,6 +647,9 @@ void control_act(struct control *control, const struct pmi2_action *action)
         break;
     case PMI2_ACTION_SPAWN:
         spawn(control, action->spawn);
+        break;
+    case PMI2_ACTION_NAME:
+        names_ask(control->config.names, action->name);
         break;
     case PMI2_ACTION_MESSAGE:
         message(control, action);

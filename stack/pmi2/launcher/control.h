@@ -6,6 +6,7 @@
 #ifndef JACQUARD_PMRUN_CONTROL_H
 #define JACQUARD_PMRUN_CONTROL_H
 
+#include "names.h"
 #include "agent.h"
 #include "hosts.h"
 #include "options.h"
@@ -17,6 +18,7 @@ struct control_config {
     const struct options *options;
     const GPtrArray *hosts;
     const char *libraries; /* folder of libpmi */
+    struct names *names; /* the name server's; NULL: there is none */
     int own_input; /* -1: input is forwarded */
     uint32_t own_node; /* node that pmrun serves itself; PMI2_NO_NODE */
 };

@@ -88,21 +88,26 @@ int tcp_connect(const char *address)
     struct timeval limit = {.tv_sec = SECONDS};
     char *host, service[16];
     unsigned port = 0;
-    int fd = -1, one = 1;
+    int fd = -1, one = 1, error = EHOSTUNREACH;
 
-    if (!tcp_parse(address, &host, &port))
+    if (!tcp_parse(address, &host, &port)) {
+        errno = EINVAL;
         return -1;
+    }
     snprintf(service, sizeof(service), "%u", port);
     if (getaddrinfo(host, service, &hints, &list) != 0)
         list = NULL;
     for (at = list; at != NULL && fd < 0; at = at->ai_next) {
         fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        if (fd < 0)
+        if (fd < 0) {
+            error = errno;
             continue;
+        }
         setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
         setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
         if (connect(fd, at->ai_addr, at->ai_addrlen) != 0) {
+            error = errno == EINPROGRESS ? ETIMEDOUT : errno;
             close(fd);
             fd = -1;
         }
@@ -110,5 +115,6 @@ int tcp_connect(const char *address)
     if (list != NULL)
         freeaddrinfo(list);
     g_free(host);
+    errno = error;
     return fd;
 }

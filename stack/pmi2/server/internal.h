@@ -370,6 +370,7 @@ void pmi2_hail_answer(const struct hail *hail, int code, const char *reason,
                       struct pmi2_slice body);
 void pmi2_names_serve(const struct hail *hail, enum root_kind kind, struct reader *body);
 void pmi2_names_end(struct job *job);
+void pmi2_namings_fini(struct pmi2_server *server);
 void pmi2_connect_serve(const struct hail *hail, enum root_kind kind, struct reader *body);
 void pmi2_connect_end(struct job *job);
 void pmi2_connect_join(struct job *job, struct job *other);
@@ -464,8 +465,9 @@ struct pmi2_server {
     struct notice *taken_notice;
     /* root */
     struct map names;
+    struct list namings; /* told to the embedder, not answered yet */
     struct list spawns;
-    uint64_t spawn_number;
+    uint64_t naming_number, spawn_number;
     uint32_t spawned, job_base, job_number, group_number, foreign_count;
     /* scratch */
     struct pmi2_decoder spare; /* the buffers of clients that have no half message */

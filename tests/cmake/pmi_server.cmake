@@ -6,7 +6,7 @@ target_include_directories(pmi_driver PUBLIC ${CMAKE_SOURCE_DIR}/tests/pmi)
 foreach(part IN ITEMS session kvs bad attr spawn survivors tree)
   jacquard_test(pmi_server_${part}
     SOURCES ${CMAKE_SOURCE_DIR}/tests/pmi/server_${part}.c ${CMAKE_SOURCE_DIR}/tests/pmi/server_common.c
-    DEPENDS pmi_driver PkgConfig::GLIB)
+    DEPENDS pmi_driver PkgConfig::GLIB INCLUDES ${CMAKE_SOURCE_DIR}/stack/pmi2/server)
 endforeach()
 # Allocations of the server fail one after the other.
 jacquard_test(pmi_server_memory

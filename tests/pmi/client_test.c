@@ -65,8 +65,16 @@ static void pmi2_5_codes(void **state)
     assert_int_equal(PMI2_MAX_KEYLEN, 64);
     assert_int_equal(PMI2_MAX_VALLEN, 1024);
     assert_int_equal(PMI2_MAX_ATTRVALUE, 1024);
+    assert_int_equal(COUNT(codes), 15); /* and PMI2_FAIL: 16 */
     assert_int_equal(PMI2_ID_NULL, -1);
+    assert_int_equal(PMI_VERSION, 2);
+    assert_int_equal(PMI_SUBVERSION, 0);
+    assert_int_equal(PMI2X_VERSION, 2);
+    assert_int_equal(PMI2X_SUBVERSION, 0);
+    assert_int_equal(PMI_MAX_MSG_STRING, 1024);
+    assert_int_equal(PMII_COMMANDLEN_SIZE, 6);
     assert_int_equal(PMII_MAX_COMMAND_LEN, 65536);
+    assert_int_equal(HAVE_PMIX_RING, 1);
 }
 
 static void pmi2_4_layout(void **state)

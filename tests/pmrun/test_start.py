@@ -33,8 +33,9 @@ def test_pmi2_31_every_rank_sees_what_all_have_put(probe, ranks):
     assert output("-n", ranks, probe, "exchange") == []
 
 
-def test_pmi2_33_many_ranks_on_one_node(probe):
-    assert output("-n", 256, probe, "exchange", timeout=120) == []
+@pytest.mark.parametrize("ranks", [256, 512])
+def test_pmi2_33_many_ranks_on_one_node(probe, ranks):
+    assert output("-n", ranks, probe, "exchange", timeout=300) == []
 
 
 def test_a_thousand_ranks(probe):

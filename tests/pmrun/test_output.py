@@ -16,15 +16,24 @@ def test_pmi2_99_labels_of_both_streams():
 
 @pytest.mark.parametrize("hosts", [(), ("-launcher", "fork", "-hosts", "a,b:3,c")], ids=["one", "three"])
 def test_pmi2_99_no_line_is_cut(probe, hosts):
-    done = run("-l", *hosts, "-n", 64, probe, "lines", 2000, "both", timeout=120)
+    """A million lines: 7,813 on each of both streams of 64 ranks."""
+    count = 7813
+    done = run("-l", *hosts, "-n", 64, probe, "lines", count, "both", timeout=300)
     pattern = re.compile(r"\[(\d+)\] line (\d+) of rank (\d+) abcdefghijklmnopqrstuvwxyz")
-    found = [pattern.fullmatch(line) for line in done.stdout.splitlines()]
-    assert len(found) == 64 * 2000 and all(match and match[1] == match[3] for match in found)
-    last = {}
-    for match in found:  # in order within a rank
-        assert int(match[2]) == last.get(match[1], -1) + 1
-        last[match[1]] = int(match[2])
-    assert sum(bool(re.fullmatch(r"\[(\d+)\] error \d+ of rank \1", line)) for line in done.stderr.splitlines()) == 64 * 2000
+    next_of = dict.fromkeys(range(64), 0)
+    for line in done.stdout.splitlines():
+        match = pattern.fullmatch(line)
+        assert match and match[1] == match[3], line
+        assert int(match[2]) == next_of[int(match[1])]  # in order within a rank
+        next_of[int(match[1])] += 1
+    assert set(next_of.values()) == {count}
+    pattern = re.compile(r"\[(\d+)\] error (\d+) of rank \1")
+    next_of = dict.fromkeys(range(64), 0)
+    for line in done.stderr.splitlines():
+        match = pattern.fullmatch(line)
+        assert match and int(match[2]) == next_of[int(match[1])], line
+        next_of[int(match[1])] += 1
+    assert set(next_of.values()) == {count} and 2 * 64 * count >= 10**6
 
 
 def test_patterns():

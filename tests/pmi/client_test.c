@@ -527,7 +527,7 @@ static void overlap(const struct step *steps, size_t count)
 
     start(steps, count, false);
     assert_int_equal(pthread_create(&thread, NULL, spawn_thread, &code), 0);
-    usleep(100000); /* the script tells if the spawn was not the first */
+    script_wait(3); /* init, fullinit, and the spawn, which waits */
     for (i = 0; i < 2; i++)
         assert_int_equal(PMI2_KVS_Put("k", "v"), 0);
     pthread_join(thread, NULL);
@@ -599,7 +599,7 @@ static void pmi2_53_waiting_get_delays_nobody(void **state)
 
     start(steps, COUNT(steps), false);
     assert_int_equal(pthread_create(&thread, NULL, wait_thread, &code), 0);
-    usleep(100000);
+    script_wait(3); /* init, fullinit, and the get, which waits */
     assert_int_equal(PMI2_KVS_Put("k", "v"), 0);
     assert_int_equal(PMI2_KVS_Fence(), 0);
     pthread_join(thread, NULL);
@@ -681,7 +681,8 @@ static void pmi2_107_on_pmi1(void **state)
     end();
 }
 
-/* HMAC-SHA-256("0123456789abcdef0123456789abcdef", "nonce-1" NUL "1.0" NUL "1"), by openssl dgst. */
+/* HMAC-SHA-256("0123456789abcdef0123456789abcdef", "nonce-1" NUL "1.0" NUL "1"), by openssl dgst.
+ */
 static void pmi2_111_challenge(void **state)
 {
     static const struct step steps[] = {

@@ -58,11 +58,9 @@ def test_pmi2_91_placement_is_hydras(tmp_path, seed):
     (tmp_path / "hosts").write_text(hosts)
     arguments = ["-launcher", "fork", "-f", str(tmp_path / "hosts"), *(["-ppn", "2"] if dice.random() < 0.3 else []), "-l",
                  "-n", str(dice.randint(1, 20)), "printenv", "MPIR_CVAR_CH3_INTERFACE_HOSTNAME"]
-    for _ in range(5):  # on a busy machine it dies of a signal now and then
-        hydra = subprocess.run(["mpiexec.mpich", *arguments], text=True, capture_output=True, timeout=60, env=environment(),
-                               stdin=subprocess.DEVNULL, check=False)
-        if hydra.returncode >= 0:
-            break
+    # Hydra writes to proxies that have ended: it has to ignore SIGPIPE, as Python does and hands on by this.
+    hydra = subprocess.run(["mpiexec.mpich", *arguments], text=True, capture_output=True, timeout=60, env=environment(),
+                           stdin=subprocess.DEVNULL, check=False, restore_signals=False)
     assert hydra.returncode == 0, hydra.stderr
     assert output(*arguments) == sorted(hydra.stdout.splitlines())
 
@@ -258,7 +256,7 @@ def test_pmi2_86_port(probe, auth):
 
 def test_pmi2_86_port_of_pmi_1():
     script = ('exec 5<>/dev/tcp/${PMI_PORT%:*}/${PMI_PORT#*:}; echo "cmd=initack pmiid=$PMI_ID" >&5;'
-              'for i in 1 2 3 4; do read -r line <&5; echo "$line"; done; sleep 0.2')
+              'for i in 1 2 3 4; do read -r line <&5; echo "$line"; done')
     lines = run("-pmi-port", "-n", 1, "bash", "-c", script).stdout.splitlines()
     assert lines == ["cmd=initack", "cmd=set size=1", "cmd=set rank=0", "cmd=set debug=0"]
 

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """What the ranks print: whole lines, labels, files."""
 
+import fcntl
+import os
 import re
 import subprocess
+import sys
+import termios
 
 import pytest
-from launcher import PMRUN, environment, output, run
+from launcher import PMRUN, environment, output, run, states, until
 
 
 def test_pmi2_99_labels_of_both_streams():
@@ -54,9 +58,16 @@ def test_one_process_is_passed_through_as_it_is():
 
 
 def test_a_slow_reader_gets_all(probe):
-    job = subprocess.Popen(f"{PMRUN} -n 8 {probe} lines 20000 | (sleep 1; wc -l)", shell=True, stdout=subprocess.PIPE, text=True,
-                           env=environment())
-    assert job.communicate(timeout=120)[0].strip() == str(8 * 20000)
+    """It begins to read when pmrun's own output is full, so that the ranks are held up, too."""
+    reader, writer = os.pipe()
+    job = subprocess.Popen([PMRUN, "-n", "8", probe, "lines", "40000"], stdin=subprocess.DEVNULL, stdout=writer, env=environment())
+    capacity = fcntl.fcntl(writer, fcntl.F_GETPIPE_SZ)
+    os.close(writer)
+    until(lambda: int.from_bytes(fcntl.ioctl(reader, termios.FIONREAD, bytes(4)), sys.byteorder) == capacity)
+    until(lambda: states(probe, "lines") == ["S"] * 8)
+    with open(reader, encoding="ascii") as lines:
+        assert sum(1 for _ in lines) == 8 * 40000
+    assert job.wait(timeout=60) == 0
 
 
 def test_nobody_reads_any_more():

@@ -123,7 +123,7 @@ struct assembly { /* of several messages: a spawn, kvs-putall */
     struct pmi2_slice thrid;
     char text[];
 };
-enum client_state { CLIENT_FRESH, CLIENT_INIT, CLIENT_READY, CLIENT_DONE };
+enum client_state { CLIENT_FRESH, CLIENT_INIT, CLIENT_READY, CLIENT_DONE }; /* only onwards */
 struct client {
     struct pmi2_link link;
     struct job *job;
@@ -146,6 +146,7 @@ void pmi2_client_input(struct client *client, const void *bytes, size_t length);
 void pmi2_client_pump(struct client *client); /* serves what was decoded */
 void pmi2_client_lost(struct client *client); /* its connection is over */
 void pmi2_client_fini(struct client *client);
+void pmi2_client_advance(struct client *client, enum client_state state);
 /* It is that rank from now on. */
 void pmi2_client_unbind(struct client *client); /* of none; what it has asked is dropped */
 void pmi2_client_bind(struct client *client, struct job *job, struct rank *rank);

@@ -30,7 +30,7 @@ static void answer_fullinit(struct call *call, bool capable)
         pmi2_reply_text(call, "srv-caps", "strict-fence,thrid,escape,getall,survivors,pieces");
     pmi2_reply_int(call, "rc", 0);
     pmi2_reply_end(call);
-    call->client->state = CLIENT_READY;
+    pmi2_client_advance(call->client, CLIENT_READY);
     if (rank->state != PMI2_RANK_RUNNING)
         pmi2_rank_set(rank, PMI2_RANK_RUNNING);
 }

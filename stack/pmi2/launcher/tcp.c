@@ -18,12 +18,12 @@ int tcp_listen(const char *host, unsigned port, unsigned *bound)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
                                    .ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV};
-    struct addrinfo *found;
+    struct addrinfo *found = NULL;
     union {
         struct sockaddr any;
         struct sockaddr_in four;
         struct sockaddr_in6 six;
-    } address;
+    } address = {.six = {0}};
     socklen_t length = sizeof(address);
     char service[16];
     int fd, on = 1, off = 0, error;

@@ -7,9 +7,8 @@
 #include "internal.h"
 
 #define NAME_MAX_BYTES 1024u
-static_assert((int)PMI2_NAME_PUBLISH == ROOT_PUBLISH - ROOT_PUBLISH &&
-                  (int)PMI2_NAME_LOOKUP == ROOT_LOOKUP - ROOT_PUBLISH &&
-                  (int)PMI2_NAME_UNPUBLISH == ROOT_UNPUBLISH - ROOT_PUBLISH,
+static_assert(PMI2_NAME_PUBLISH == 0 && (int)ROOT_PUBLISH + (int)PMI2_NAME_LOOKUP == ROOT_LOOKUP &&
+                  (int)ROOT_PUBLISH + (int)PMI2_NAME_UNPUBLISH == ROOT_UNPUBLISH,
               "the same order");
 
 struct name {

@@ -73,10 +73,10 @@ foreach(package IN ITEMS
 endforeach()
 
 if(TARGET pmrun)
-  install(TARGETS pmrun pmproxy RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS pmrun pmproxy pmnameserver RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   # Beside Cray's libpmi, which has the same name; pmrun -ompi shows programs the way.
   install(TARGETS pmi pmi2 LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/jacquard/pmi)
-  install(FILES docs/man/pmrun.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  install(FILES docs/man/pmrun.1 docs/man/pmnameserver.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
   install(FILES cmake/pmrun.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME pmrun)
 endif()
 install(FILES docs/man/sim-run.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

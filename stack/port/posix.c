@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The port on POSIX: processes and threads are those of the system. */
 #define _GNU_SOURCE
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
@@ -10,6 +11,13 @@
 
 _Static_assert(sizeof(pthread_mutex_t) <= sizeof(struct port_mutex), "room for a mutex");
 _Static_assert(sizeof(pthread_cond_t) <= sizeof(struct port_condition), "room for a condition");
+
+/* A failure of these is a defect of the caller: not initialised, or destroyed while it is used. */
+static void must(int error)
+{
+    assert(error == 0);
+    (void)error;
+}
 
 static pthread_mutex_t *native(struct port_mutex *mutex)
 {
@@ -23,47 +31,47 @@ static pthread_cond_t *native_condition(struct port_condition *condition)
 
 void port_mutex_init(struct port_mutex *mutex)
 {
-    pthread_mutex_init(native(mutex), NULL);
+    must(pthread_mutex_init(native(mutex), NULL));
 }
 
 void port_mutex_destroy(struct port_mutex *mutex)
 {
-    pthread_mutex_destroy(native(mutex));
+    must(pthread_mutex_destroy(native(mutex)));
 }
 
 void port_mutex_lock(struct port_mutex *mutex)
 {
-    pthread_mutex_lock(native(mutex));
+    must(pthread_mutex_lock(native(mutex)));
 }
 
 void port_mutex_unlock(struct port_mutex *mutex)
 {
-    pthread_mutex_unlock(native(mutex));
+    must(pthread_mutex_unlock(native(mutex)));
 }
 
 void port_condition_init(struct port_condition *condition)
 {
-    pthread_cond_init(native_condition(condition), NULL);
+    must(pthread_cond_init(native_condition(condition), NULL));
 }
 
 void port_condition_destroy(struct port_condition *condition)
 {
-    pthread_cond_destroy(native_condition(condition));
+    must(pthread_cond_destroy(native_condition(condition)));
 }
 
 void port_condition_wait(struct port_condition *condition, struct port_mutex *mutex)
 {
-    pthread_cond_wait(native_condition(condition), native(mutex));
+    must(pthread_cond_wait(native_condition(condition), native(mutex)));
 }
 
 void port_condition_signal(struct port_condition *condition)
 {
-    pthread_cond_signal(native_condition(condition));
+    must(pthread_cond_signal(native_condition(condition)));
 }
 
 void port_condition_broadcast(struct port_condition *condition)
 {
-    pthread_cond_broadcast(native_condition(condition));
+    must(pthread_cond_broadcast(native_condition(condition)));
 }
 
 uint64_t port_now(void)
@@ -101,5 +109,6 @@ void **port_slot(enum port_slot slot)
 {
     static void *slots[PORT_SLOTS];
 
+    assert(slot >= 0 && slot < PORT_SLOTS);
     return &slots[slot];
 }

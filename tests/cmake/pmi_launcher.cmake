@@ -4,3 +4,7 @@ jacquard_test(pmi_launcher SOURCES ${CMAKE_SOURCE_DIR}/tests/pmi/launcher_test.c
               INCLUDES ${CMAKE_SOURCE_DIR}/stack/pmi2/launcher)
 jacquard_test(pmi_shell SOURCES ${CMAKE_SOURCE_DIR}/tests/pmi/shell_test.c DEPENDS pmi2_launcher
               INCLUDES ${CMAKE_SOURCE_DIR}/stack/pmi2/launcher)
+jacquard_test(pmi_owner SOURCES ${CMAKE_SOURCE_DIR}/tests/pmi/owner_test.c DEPENDS pmi2_launcher
+              INCLUDES ${CMAKE_SOURCE_DIR}/stack/pmi2/launcher)
+jacquard_test(pmi_port SOURCES ${CMAKE_SOURCE_DIR}/tests/pmi/port_test.c DEPENDS pmi2_launcher
+              INCLUDES ${CMAKE_SOURCE_DIR}/stack/pmi2/launcher)

@@ -6,7 +6,7 @@ target_include_directories(pmi_driver PUBLIC ${CMAKE_SOURCE_DIR}/tests/pmi)
 foreach(part IN ITEMS session kvs bad attr spawn survivors tree)
   jacquard_test(pmi_server_${part}
     SOURCES ${CMAKE_SOURCE_DIR}/tests/pmi/server_${part}.c ${CMAKE_SOURCE_DIR}/tests/pmi/server_common.c
-    DEPENDS pmi_driver PkgConfig::GLIB)
+    DEPENDS pmi_driver PkgConfig::GLIB INCLUDES ${CMAKE_SOURCE_DIR}/stack/pmi2/server)
 endforeach()
 # Allocations of the server fail one after the other.
 jacquard_test(pmi_server_memory
@@ -16,20 +16,36 @@ if(TARGET pmi_server_memory)
   target_link_options(pmi_server_memory PRIVATE LINKER:--wrap=malloc,--wrap=calloc,--wrap=realloc)
 endif()
 
+# Changed transcripts of fixed seeds, for the parsers and for servers, with address and
+# undefined-behaviour checks whatever the build. pmi2_89: 10 million inputs for the parsers is the full set.
 set(pmi_fuzz ${CMAKE_SOURCE_DIR}/tests/fuzz)
-add_executable(fuzz_pmi2_fixed ${pmi_fuzz}/pmi2_server_main.c ${pmi_fuzz}/pmi2_server_world.c)
-target_link_libraries(fuzz_pmi2_fixed PRIVATE pmi_driver jacquard_flags)
-set_target_properties(fuzz_pmi2_fixed PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+set(pmi_stack ${CMAKE_SOURCE_DIR}/stack/pmi2)
+file(GLOB pmi_wire_sources CONFIGURE_DEPENDS ${pmi_stack}/wire/*.c)
+file(GLOB pmi_server_sources CONFIGURE_DEPENDS ${pmi_stack}/server/*.c)
+add_executable(fuzz_pmi2_wire_fixed ${pmi_fuzz}/pmi2_wire_main.c ${pmi_fuzz}/fuzz_pmi2_wire.c ${pmi_wire_sources})
+add_executable(fuzz_pmi2_fixed ${pmi_fuzz}/pmi2_server_main.c ${pmi_fuzz}/pmi2_server_world.c
+               ${CMAKE_SOURCE_DIR}/tests/pmi/driver.c ${pmi_server_sources} ${pmi_wire_sources})
+foreach(program IN ITEMS fuzz_pmi2_wire_fixed fuzz_pmi2_fixed)
+  target_include_directories(${program} PRIVATE ${CMAKE_SOURCE_DIR}/tests/pmi ${pmi_stack}/server ${pmi_stack}/server/include
+                             ${pmi_stack}/wire ${pmi_stack}/wire/include ${pmi_stack}/include)
+  target_link_libraries(${program} PRIVATE jacquard_flags)
+  set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests INTERPROCEDURAL_OPTIMIZATION OFF)
+  if(NOT SANITIZE AND NOT COVERAGE)
+    target_compile_options(${program} PRIVATE -fsanitize=address,undefined -fno-sanitize-recover=all -UNDEBUG)
+    target_link_options(${program} PRIVATE -fsanitize=address,undefined)
+  endif()
+endforeach()
+add_test(NAME pmi2_89_fuzz_parsers COMMAND fuzz_pmi2_wire_fixed 100000)
 add_test(NAME pmi2_89_fuzz_server COMMAND fuzz_pmi2_fixed 3000)
-set_tests_properties(pmi2_89_fuzz_server PROPERTIES LABELS pmi TIMEOUT 300)
+set_tests_properties(pmi2_89_fuzz_parsers pmi2_89_fuzz_server PROPERTIES LABELS pmi TIMEOUT 600)
+add_test(NAME pmi2_89_fuzz_parsers_full COMMAND fuzz_pmi2_wire_fixed 10000000)
+set_tests_properties(pmi2_89_fuzz_parsers_full PROPERTIES LABELS full TIMEOUT 36000)
 
 if(FUZZ AND CMAKE_C_COMPILER_ID MATCHES Clang)
   # The server and the wire instrumented for coverage, too.
-  file(GLOB pmi_server_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/stack/pmi2/server/*.c
-       ${CMAKE_SOURCE_DIR}/stack/pmi2/wire/*.c)
   foreach(what IN ITEMS client tree)
     add_executable(fuzz_pmi2_${what} ${pmi_fuzz}/pmi2_${what}_fuzz.c ${pmi_fuzz}/pmi2_server_world.c
-                   ${CMAKE_SOURCE_DIR}/tests/pmi/driver.c ${pmi_server_sources})
+                   ${CMAKE_SOURCE_DIR}/tests/pmi/driver.c ${pmi_server_sources} ${pmi_wire_sources})
     target_include_directories(fuzz_pmi2_${what} PRIVATE ${CMAKE_SOURCE_DIR}/tests/pmi
       ${CMAKE_SOURCE_DIR}/stack/pmi2/server ${CMAKE_SOURCE_DIR}/stack/pmi2/server/include
       ${CMAKE_SOURCE_DIR}/stack/pmi2/wire ${CMAKE_SOURCE_DIR}/stack/pmi2/wire/include

@@ -4,28 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "pmi2_server_world.h"
-
-static const char *const transcripts[] = {
-    "    26cmd=kvs-put;key=a;value=1;    14cmd=kvs-fence;    33cmd=kvs-get;jobid=;srcid=0;key=a;;",
-    "    38cmd=info-getnodeattr;key=n;wait=TRUE;    39cmd=info-putnodeattr;key=n;value=x;;y;",
-    "    49cmd=name-publish;name=svc;port=port;;1;infokeycount=0;",
-    "   190cmd=spawn;ncmds=2;preputcount=1;ppkey0=P;ppval0=tag#0;subcmd=prog;maxprocs=1;argc=2;"
-    "argv0=a1;argv1=a 2;infokeycount=1;infokey0=wdir;infoval0=/t;subcmd=prog2;maxprocs=2;argc=0;"
-    "infokeycount=0;",
-    "cmd=init pmi_version=1 pmi_subversion=1\ncmd=get_maxes\ncmd=get_appnum\ncmd=barrier_in\n"
-    "cmd=put kvsname=1.0 key=k value=v\ncmd=get kvsname=1.0 key=k\ncmd=finalize\n",
-    "mcmd=spawn\nnprocs=1\nexecname=prog\ntotspawns=1\nspawnssofar=1\narg1=x\nargcnt=1\n"
-    "preput_num=1\npreput_key_0=k\npreput_val_0=v\ninfo_num=0\nendcmd\n",
-    "    39cmd=ring;ring-count=1;ring-left=a;ring-ri;    30cmd=abort;isworld=FALSE;msg=b;;;",
-};
-
-static uint64_t state;
-
-static uint32_t below(uint32_t limit)
-{
-    state = state * 6364136223846793005ull + 1442695040888963407ull;
-    return (uint32_t)(state >> 33) % limit;
-}
+#include "pmi2_transcripts.h"
 
 static void run_world(void)
 {
@@ -40,36 +19,10 @@ static void run_world(void)
 static void run_client(void)
 {
     uint8_t bytes[4096];
-    size_t length = 2, count = 1 + below(4), i;
 
     bytes[0] = (uint8_t)below(256);
     bytes[1] = (uint8_t)below(256);
-    while (count-- > 0) {
-        const char *text = transcripts[below(sizeof(transcripts) / sizeof(transcripts[0]))];
-
-        while (*text != '\0')
-            bytes[length++] = (uint8_t)*text++;
-    }
-    for (i = below(6); i > 0 && length > 3; i--) {
-        size_t at = 2 + below((uint32_t)length - 2);
-
-        switch (below(4)) {
-        case 0:
-            bytes[at] = (uint8_t)below(256);
-            break;
-        case 1:
-            bytes[at] = (uint8_t) "; =\n0;"[below(6)];
-            break;
-        case 2:
-            memmove(bytes + at, bytes + at + 1, length - at - 1);
-            length--;
-            break;
-        default:
-            length = at + 1;
-            break;
-        }
-    }
-    pmi2_client_run(bytes, length);
+    pmi2_client_run(bytes, changed_transcripts(bytes, 2));
 }
 
 int main(int argc, char **argv)
@@ -80,7 +33,7 @@ int main(int argc, char **argv)
     for (seed = first; seed < first + count; seed++) {
         if (getenv("PMI_FUZZ_TRACE") != NULL)
             fprintf(stderr, "seed %llu\n", (unsigned long long)seed);
-        state = seed * 0x9e3779b97f4a7c15ull;
+        start_seed(seed);
         if (seed % 2 == 0)
             run_world();
         else

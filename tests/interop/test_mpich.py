@@ -2,6 +2,7 @@
 """Unmodified programs of Debian's MPICH under pmrun."""
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -52,3 +53,40 @@ def test_pmi2_104_two_nodes(run, ring, size):
 @pytest.mark.parametrize("size", [1, 4, 16])
 def test_pmi2_86_by_a_port(run, ring, size):
     assert run("-pmi-port", "-n", size, ring) == expected(size)
+
+
+# ---- names of two launchers ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def name_server(tmp_path):
+    server = subprocess.Popen([PMRUN.parent / "pmnameserver", "-local", "-port", "0", "-key", tmp_path / "key"], text=True,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    port = re.match(r"pmnameserver: port (\d+),", server.stdout.readline())[1]
+    yield ["-nameserver", f"127.0.0.1:{port}"], {"PMNAMESERVER_KEY": str(tmp_path / "key")}
+    server.terminate()
+    server.communicate(timeout=60)
+    assert server.returncode == 0
+
+
+def test_pmi2_58_a_name_of_another_pmrun(tmp_path, name_server):
+    """MPI_Publish_name in one pmrun, MPI_Lookup_name in another."""
+    program = tmp_path / "names"
+    options, environment = name_server
+    command(["mpicc.mpich", "-Wall", "-Werror", Path(__file__).parent / "names.c", "-o", program])
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PMI", "HYDI", "MPI", "SLURM"))}
+
+    def look_up(*more):
+        done = subprocess.run([PMRUN, *more, "-n", "2", program, "lookup"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=120, env={**clean, **environment}, check=False)
+        assert (done.returncode, done.stderr) == (0, ""), done
+        return done.stdout
+
+    publisher = subprocess.Popen([PMRUN, *options, "-n", "2", program, "publish"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                 stderr=subprocess.STDOUT, text=True, env={**clean, **environment})
+    assert publisher.stdout.readline() == "published, again refused\n"
+    assert look_up(*options) == "found\n"
+    assert look_up() == "no such name\n"  # a pmrun by itself
+    publisher.communicate(timeout=120)
+    assert publisher.returncode == 0
+    assert look_up(*options) == "no such name\n"

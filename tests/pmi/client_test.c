@@ -65,8 +65,16 @@ static void pmi2_5_codes(void **state)
     assert_int_equal(PMI2_MAX_KEYLEN, 64);
     assert_int_equal(PMI2_MAX_VALLEN, 1024);
     assert_int_equal(PMI2_MAX_ATTRVALUE, 1024);
+    assert_int_equal(COUNT(codes), 15); /* and PMI2_FAIL: 16 */
     assert_int_equal(PMI2_ID_NULL, -1);
+    assert_int_equal(PMI_VERSION, 2);
+    assert_int_equal(PMI_SUBVERSION, 0);
+    assert_int_equal(PMI2X_VERSION, 2);
+    assert_int_equal(PMI2X_SUBVERSION, 0);
+    assert_int_equal(PMI_MAX_MSG_STRING, 1024);
+    assert_int_equal(PMII_COMMANDLEN_SIZE, 6);
     assert_int_equal(PMII_MAX_COMMAND_LEN, 65536);
+    assert_int_equal(HAVE_PMIX_RING, 1);
 }
 
 static void pmi2_4_layout(void **state)
@@ -519,7 +527,7 @@ static void overlap(const struct step *steps, size_t count)
 
     start(steps, count, false);
     assert_int_equal(pthread_create(&thread, NULL, spawn_thread, &code), 0);
-    usleep(100000); /* the script tells if the spawn was not the first */
+    script_wait(3); /* init, fullinit, and the spawn, which waits */
     for (i = 0; i < 2; i++)
         assert_int_equal(PMI2_KVS_Put("k", "v"), 0);
     pthread_join(thread, NULL);
@@ -591,7 +599,7 @@ static void pmi2_53_waiting_get_delays_nobody(void **state)
 
     start(steps, COUNT(steps), false);
     assert_int_equal(pthread_create(&thread, NULL, wait_thread, &code), 0);
-    usleep(100000);
+    script_wait(3); /* init, fullinit, and the get, which waits */
     assert_int_equal(PMI2_KVS_Put("k", "v"), 0);
     assert_int_equal(PMI2_KVS_Fence(), 0);
     pthread_join(thread, NULL);
@@ -673,17 +681,18 @@ static void pmi2_107_on_pmi1(void **state)
     end();
 }
 
-/* SHA-256("0123456789abcdef0123456789abcdef" "nonce-1" "1.0" "1"), computed by sha256sum(1). */
+/* HMAC-SHA-256("0123456789abcdef0123456789abcdef", "nonce-1" NUL "1.0" NUL "1"), by openssl dgst.
+ */
 static void pmi2_111_challenge(void **state)
 {
     static const struct step steps[] = {
         {"cmd=init pmi_version=2 pmi_subversion=0\n",
          "cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=0\n"},
-        {"cmd=fullinit;pmijobid=1.0;pmirank=1;threaded=TRUE;authtype=challenge-sha256;"
+        {"cmd=fullinit;pmijobid=1.0;pmirank=1;threaded=TRUE;authtype=challenge-hmac-sha256;"
          "cli-caps=strict-fence,thrid,escape,getall;",
          "cmd=auth-response;authinfo=nonce-1;"},
         {"cmd=auth-response-complete;authinfo="
-         "05103be375a223e58057c8b18e4fd464cb6c396f16afca1c90e76ad99f144c54;",
+         "1de2f8b006a867ba314e8bfd70494cb850fcec280c05873b67aaf22e3204defc;",
          "cmd=fullinit-response;pmi-version=2;pmi-subversion=0;rank=1;size=3;appnum=0;rc=0;"},
         FINALIZE,
     };

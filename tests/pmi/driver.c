@@ -98,6 +98,7 @@ static void build(struct driver *driver, uint32_t first, uint32_t last)
         .limits = driver->options.limits,
         .key = driver->options.key,
         .strict_utf8 = driver->options.strict_utf8,
+        .name_server = driver->options.name_server,
         .random = random_bytes,
         .context = driver,
         .store = driver->store,
@@ -324,6 +325,10 @@ static void say(struct driver *driver, uint32_t server, const struct pmi2_action
     case PMI2_ACTION_LOG:
         text_print(log, "%u log %d %s\n", server, action->level, action->text);
         break;
+    case PMI2_ACTION_NAME:
+        text_print(log, "%u name %d of %s: %s %s\n", server, (int)action->name->kind,
+                   action->name->job, action->name->service, action->name->port);
+        break;
     case PMI2_ACTION_SPAWN:
         text_print(log, "%u spawn of %s rank %u: %u processes\n", server, action->spawn->spawner,
                    action->spawn->rank, action->spawn->processes);
@@ -366,6 +371,8 @@ static bool act(struct driver *driver, uint32_t server)
             close_link(peer, action.text);
         } else if (action.kind == PMI2_ACTION_TREE_LOST && peer != NULL && peer->link != NULL) {
             close_link(peer, action.text);
+        } else if (action.kind == PMI2_ACTION_NAME) {
+            driver->last_name = action.name->id;
         } else if (action.kind == PMI2_ACTION_SPAWN) {
             driver->last_spawn = action.spawn->id;
             if (driver->on_spawn != NULL)

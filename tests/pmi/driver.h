@@ -14,7 +14,7 @@
 struct driver_options {
     uint32_t nodes, fan_out; /* one server for each node; 0: 1, 16 */
     bool shared; /* one store for all */
-    bool lossy, strict_utf8;
+    bool lossy, strict_utf8, name_server;
     uint32_t lose, twice, late; /* of 1000 datagrams */
     size_t piece; /* bytes moved at once; 0: all there is */
     uint64_t seed;
@@ -53,7 +53,7 @@ struct driver {
     uint64_t bytes; /* moved between servers */
     uint64_t rounds; /* of driver_run_rounds in which servers sent something to each other */
     const char *last_job; /* of the last abort, spawn, … */
-    uint64_t last_spawn;
+    uint64_t last_spawn, last_name;
     void (*on_spawn)(struct driver *driver, const struct pmi2_spawn *spawn);
     void *held; /* datagrams that come late */
     void *user;

@@ -3,10 +3,12 @@
  * A program for real process managers: does what a test names and prints `rank N: ok`, or what went
  * wrong. Compiled against our header or Slurm's, linked with either library.
  */
+#include <fcntl.h>
 #include <slurm/pmi2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static int size, rank, spawned, appnum;
@@ -51,33 +53,42 @@ static void exchange(void)
     CHECK(PMI2_KVS_Fence() == 0);
 }
 
-/* The fence is a barrier: a rank that is late is waited for (44). */
+/* The fence is a barrier (44): none returns before the last has entered. Each rank writes the round
+ * into its place of a file before it fences, and finds all the others' there afterwards. */
 static void barrier(void)
 {
-    const char *file = getenv("PEER_FILE");
+    int fd = open(getenv("PEER_FILE"), O_RDWR | O_CREAT, 0600), round, r;
+    _Atomic int *entered;
 
-    if (rank == size - 1) {
-        usleep(300000);
-        fclose(fopen(file, "w"));
+    CHECK(fd >= 0 && ftruncate(fd, (off_t)((size_t)size * sizeof(int))) == 0);
+    entered = mmap(NULL, (size_t)size * sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    CHECK(entered != MAP_FAILED);
+    for (round = 1; round <= 200; round++) {
+        entered[rank] = round;
+        CHECK(PMI2_KVS_Fence() == 0);
+        for (r = 0; r < size; r++)
+            CHECK(entered[r] >= round);
     }
-    CHECK(PMI2_KVS_Fence() == 0);
-    CHECK(access(file, F_OK) == 0);
+    munmap((void *)entered, (size_t)size * sizeof(int));
+    close(fd);
 }
 
 static void attributes(void)
 {
-    char value[PMI2_MAX_ATTRVALUE + 1];
-    int found = -1;
+    char value[PMI2_MAX_ATTRVALUE + 1], name[16];
+    int found = -1, i;
 
     CHECK(PMI2_Info_GetJobAttr("PMI_process_mapping", value, sizeof(value), &found) == 0);
     CHECK(found && strncmp(value, "(vector,(", 9) == 0);
     CHECK(PMI2_Info_GetJobAttr("no-such-thing", value, sizeof(value), &found) == 0 && !found);
-    if (rank == 0) {
-        usleep(100000);
-        CHECK(PMI2_Info_PutNodeAttr("shared", "segment 7") == 0);
+    for (i = 0; i < 26; i++) { /* those who come before rank 0 wait, the others need not */
+        snprintf(name, sizeof(name), "shared-%c", 'a' + i);
+        if (rank == 0)
+            CHECK(PMI2_Info_PutNodeAttr(name, "segment 7") == 0);
+        CHECK(PMI2_Info_GetNodeAttr(name, value, sizeof(value), &found, 1) == 0); /* 52, 54 */
+        CHECK(found && strcmp(value, "segment 7") == 0);
+        value[0] = '\0';
     }
-    CHECK(PMI2_Info_GetNodeAttr("shared", value, sizeof(value), &found, 1) == 0); /* 52, 54 */
-    CHECK(found && strcmp(value, "segment 7") == 0);
     CHECK(PMI2_KVS_Fence() == 0);
 }
 

@@ -15,9 +15,11 @@
 static struct {
     const struct step *steps;
     size_t count, done;
-    bool left;
+    bool left, ended;
     int fd, client;
     pthread_t thread;
+    pthread_mutex_t lock; /* of done */
+    pthread_cond_t more;
     char got[4096], wanted[4096];
 } script;
 
@@ -42,12 +44,28 @@ static bool receive(const char *text)
     return at == length && memcmp(script.got, script.wanted, length) == 0;
 }
 
+static void step_done(void)
+{
+    pthread_mutex_lock(&script.lock);
+    script.done++;
+    pthread_cond_broadcast(&script.more);
+    pthread_mutex_unlock(&script.lock);
+}
+
+void script_wait(size_t steps)
+{
+    pthread_mutex_lock(&script.lock);
+    while (script.done < steps && !script.ended)
+        pthread_cond_wait(&script.more, &script.lock);
+    pthread_mutex_unlock(&script.lock);
+}
+
 static void *follow(void *unused)
 {
     const struct step *step;
     char reply[4096];
 
-    for (; script.done < script.count; script.done++) {
+    for (; script.done < script.count; step_done()) {
         step = &script.steps[script.done];
         if (step->expect != NULL && !receive(step->expect))
             break;
@@ -56,6 +74,10 @@ static void *follow(void *unused)
             break;
     }
     shutdown(script.fd, SHUT_RDWR);
+    pthread_mutex_lock(&script.lock);
+    script.ended = true;
+    pthread_cond_broadcast(&script.more);
+    pthread_mutex_unlock(&script.lock);
     return NULL;
 }
 
@@ -66,6 +88,8 @@ void script_start(const struct step *steps, size_t count, bool left)
 
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     memset(&script, 0, sizeof(script));
+    pthread_mutex_init(&script.lock, NULL);
+    pthread_cond_init(&script.more, NULL);
     script.steps = steps;
     script.count = count;
     script.left = left;

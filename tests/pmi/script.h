@@ -16,6 +16,8 @@ struct step { /* text ending with `;` is the payload of a frame; other text is a
 
 /* `left`: lengths are written as Slurm's server does. */
 void script_start(const struct step *steps, size_t count, bool left);
+/* Until so many steps were followed, or one was not. */
+void script_wait(size_t steps);
 /* The whole script was followed. Closes the server's end. */
 void script_end(void);
 

@@ -209,6 +209,68 @@ static void pmi2_58_pmi2_59_pmi2_60_pmi2_61_names(void **state)
     names_in(9);
 }
 
+/* With a name server the embedder is asked, from whatever node, and answers when it likes. */
+static void names_elsewhere(uint32_t nodes)
+{
+    struct driver *driver =
+        driver_new(&(struct driver_options){.nodes = nodes, .name_server = true});
+    const char *job = driver_job(driver, nodes);
+    struct peer *peer = client2(driver, job, nodes - 1, nodes - 1),
+                *old = client1(driver, driver_job(driver, 1), 0, 0);
+    struct pmi2_server *root = driver->servers[0];
+    char line[100];
+    uint64_t first;
+
+    driver_frame(peer, PUBLISH("svc", "port;;1"));
+    expect_nothing(peer);
+    snprintf(line, sizeof(line), "0 name 0 of %s: svc port;1", job);
+    expect_log(driver, line);
+    first = driver->last_name;
+    driver_send(old, "cmd=lookup_name service=svc\n"); /* nobody waits for another one */
+    expect_nothing(old);
+    pmi2_server_name_done(root, driver->last_name, PMI2_NAME_DONE, "port;1");
+    driver_run(driver);
+    expect_bytes(old, "cmd=lookup_result port=port;1 info=ok rc=0 msg=success\n");
+    pmi2_server_name_done(root, first, PMI2_NAME_DONE, "");
+    driver_run(driver);
+    expect_frame(peer, "cmd=name-publish-response;rc=0;");
+    pmi2_server_name_done(root, first, PMI2_NAME_DUPLICATE, ""); /* twice, or never asked */
+    pmi2_server_name_done(root, 4711, PMI2_NAME_DONE, "");
+    driver_run(driver);
+    expect_nothing(peer);
+
+#define ANSWER(request, result, reply)                          \
+    driver_frame(peer, request);                                \
+    pmi2_server_name_done(root, driver->last_name, result, ""); \
+    driver_run(driver);                                         \
+    expect_frame(peer, reply)
+    ANSWER(PUBLISH("svc", "x"), PMI2_NAME_DUPLICATE,
+           "cmd=name-publish-response;rc=1;errmsg=duplicate_service_svc;");
+    ANSWER(PUBLISH("svc", "x"), PMI2_NAME_TOO_MANY,
+           "cmd=name-publish-response;rc=2;errmsg=too_many_names;");
+    ANSWER(LOOKUP("no"), PMI2_NAME_NOT_FOUND, "cmd=name-lookup-response;found=FALSE;rc=1;");
+    ANSWER(LOOKUP("svc"), PMI2_NAME_UNREACHABLE,
+           "cmd=name-lookup-response;found=FALSE;rc=20;errmsg=name_server_unreachable;");
+    ANSWER(UNPUBLISH("svc"), PMI2_NAME_NOT_FOUND,
+           "cmd=name-unpublish-response;rc=1;errmsg=service_svc_not_found;");
+    ANSWER(UNPUBLISH("svc"), PMI2_NAME_DONE, "cmd=name-unpublish-response;rc=0;");
+
+    driver_frame(peer, LOOKUP("svc"));
+    pmi2_server_job_end(root, job); /* nobody is left to hear it */
+    driver_run(driver);
+    pmi2_server_name_done(root, driver->last_name, PMI2_NAME_DONE, "port");
+    driver_run(driver);
+    driver_send(old, "cmd=lookup_name service=svc\n"); /* and one that is never answered */
+    driver_free(driver);
+}
+
+static void pmi2_58_names_are_kept_elsewhere(void **state)
+{
+    names_elsewhere(1);
+    names_elsewhere(2);
+    names_elsewhere(9);
+}
+
 static void quotas(void **state)
 {
     struct driver *driver =
@@ -242,6 +304,7 @@ int main(void)
         cmocka_unit_test(pmi2_56_predefined),
         cmocka_unit_test(pmi2_57_topology_of_the_launcher),
         cmocka_unit_test(pmi2_58_pmi2_59_pmi2_60_pmi2_61_names),
+        cmocka_unit_test(pmi2_58_names_are_kept_elsewhere),
         cmocka_unit_test(quotas),
     };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Puts, fences, gets: what is visible to whom, and when. */
+#include "internal.h"
 #include "server_common.h"
 
 #define GET(key) "cmd=kvs-get;jobid=;srcid=-1;key=" key ";"
@@ -456,22 +457,63 @@ static void getall(void **state)
     driver_free(driver);
 }
 
+/* How many entries of the map a get of `key` looks at. */
+static uint32_t steps_of(const struct map *map, const char *key)
+{
+    const struct map_entry *found = pmi2_map_find(map, (struct pmi2_slice){key, strlen(key)}),
+                           *entry;
+    uint32_t steps = 1;
+
+    assert_non_null(found);
+    for (entry = map->buckets[found->hash & map->mask]; entry != found; entry = entry->next)
+        steps++;
+    return steps;
+}
+
+/* Every pair of all epochs so far is found, with its value; the result is the number of steps. */
+static uint64_t get_all(struct driver *driver, const char *job, const uint32_t *of_rank,
+                        uint32_t epochs, uint32_t *longest)
+{
+    const struct job *of = pmi2_job_find(driver->servers[0], (struct pmi2_slice){job, strlen(job)});
+    struct pmi2_slice value;
+    uint64_t steps = 0;
+    char key[40], wanted[40];
+    uint32_t epoch, i, j, each;
+
+    for (epoch = 0; epoch < epochs; epoch++)
+        for (i = 0; i < 1000; i++)
+            for (j = 0; j < of_rank[epoch]; j++) {
+                snprintf(key, sizeof(key), "k%u-%u-%u", epoch, i, j);
+                snprintf(wanted, sizeof(wanted), "%u", i * j);
+                assert_true(pmi2_server_committed(driver->servers[0], job,
+                                                  (struct pmi2_slice){key, strlen(key)}, &value));
+                assert_int_equal(value.length, strlen(wanted));
+                assert_memory_equal(value.at, wanted, value.length);
+                each = steps_of(&of->space->pairs, key);
+                steps += each;
+                *longest = each > *longest ? each : *longest;
+            }
+    return steps;
+}
+
+/* 1,000, 10,000 and 100,000 pairs in one job: a get looks at as many entries each time. */
 static void pmi2_42_many_pairs(void **state)
 {
+    static const uint32_t of_rank[] = {1, 9, 45, 45}, pairs[] = {1000, 10000, 55000, 100000};
     struct driver *driver = one_node();
     const char *job = driver_job(driver, 1000);
     struct peer **peers = calloc(1000, sizeof(struct peer *));
-    struct pmi2_slice value;
+    uint32_t epoch, i, j, longest;
+    uint64_t steps;
     char text[100];
-    uint32_t epoch, i, j;
 
     for (i = 0; i < 1000; i++)
         peers[i] = client2(driver, job, i, 0);
-    for (epoch = 0; epoch < 2; epoch++) {
+    for (epoch = 0; epoch < 4; epoch++) {
         for (i = 0; i < 1000; i++) {
             struct text frames = {NULL, 0, 0};
 
-            for (j = 0; j < 50; j++) {
+            for (j = 0; j < of_rank[epoch]; j++) {
                 snprintf(text, sizeof(text), PUT("k%u-%u-%u", "%u"), epoch, i, j, i * j);
                 text_print(&frames, "%6zu%s", strlen(text), text);
             }
@@ -480,14 +522,16 @@ static void pmi2_42_many_pairs(void **state)
             free(frames.at);
         }
         fence_all(peers, 1000);
+        longest = 0;
+        steps = get_all(driver, job, of_rank, epoch + 1, &longest);
+        assert_true(steps < 2 * (uint64_t)pairs[epoch]); /* on average fewer than two */
+        assert_true(longest < 16);
     }
-    for (i = 0; i < 1000; i++) {
-        snprintf(text, sizeof(text), "k%u-%u-%u", i % 2, i, i % 50);
-        assert_true(pmi2_server_committed(driver->servers[0], job,
-                                          (struct pmi2_slice){text, strlen(text)}, &value));
-        snprintf(text, sizeof(text), "%u", i * (i % 50));
-        assert_int_equal(value.length, strlen(text));
-        assert_memory_equal(value.at, text, value.length);
+    for (i = 0; i < 1000; i++) { /* and as a client asks */
+        snprintf(text, sizeof(text), "cmd=kvs-get;jobid=;srcid=-1;key=k3-%u-44;", i);
+        driver_frame(peers[i], text);
+        snprintf(text, sizeof(text), "cmd=kvs-get-response;found=TRUE;value=%u;rc=0;", i * 44);
+        expect_frame(peers[i], text);
     }
     free(peers);
     driver_free(driver);

@@ -64,8 +64,24 @@ def processes_with(mark):
     return found
 
 
+def states(probe, what):
+    """The scheduler's letters of the probes that do this: R, S (waiting), T (stopped)."""
+    found = []
+    for pid in processes_with(f"{probe}\0{what}"):
+        try:
+            found.append(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0])
+        except OSError:  # it has ended since
+            continue
+    return found
+
+
 def children(pid):
-    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    """Of all its threads."""
+    return [int(word) for path in Path(f"/proc/{pid}/task").glob("*/children") for word in path.read_text().split()]
+
+
+def descendants(pid):
+    return [each for child in children(pid) for each in (child, *descendants(child))]
 
 
 def until(condition, seconds=10):

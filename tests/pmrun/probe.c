@@ -3,10 +3,12 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <dirent.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "pmi2.h"
@@ -126,6 +128,53 @@ static int spawn(char **argv)
     return 0;
 }
 
+/* publish SERVICE PORT: until the end of the input. */
+static int publish(char **argv)
+{
+    printf("publish %d\n", PMI2_Nameserv_publish(argv[0], NULL, argv[1]) == 0);
+    fflush(stdout);
+    while (getchar() != EOF)
+        continue;
+    return 0;
+}
+
+/* lookup SERVICE...: each port, or why there is none. */
+static int lookup(char **argv)
+{
+    char port[PMI2_MAX_VALLEN + 1], why[256];
+
+    for (; *argv != NULL; argv++) {
+        if (PMI2_Nameserv_lookup(*argv, NULL, port, sizeof(port)) == 0)
+            printf("port %s\n", port);
+        else
+            printf("none: %s\n", PMI2X_Last_errmsg(why, sizeof(why)) > 0 ? why : "");
+        fflush(stdout);
+        if (argv[1] != NULL && getchar() == EOF) /* a byte of the input between one and the next */
+            return 0;
+    }
+    return 0;
+}
+
+/* Rank 1 finalizes and ends with that status; the others end well when it is gone. */
+static int after(int status)
+{
+    char pid[16];
+    struct pollfd gone = {.events = POLLIN};
+    int length;
+
+    snprintf(pid, sizeof(pid), "%d", getpid());
+    if ((rank == 1 && PMI2_KVS_Put("pid", pid) != 0) || PMI2_KVS_Fence() != 0 ||
+        PMI2_KVS_Get(NULL, 1, "pid", pid, sizeof(pid), &length) != 0)
+        return 24;
+    if (rank != 1)
+        gone.fd = (int)syscall(SYS_pidfd_open, atoi(pid), 0);
+    if (PMI2_KVS_Fence() != 0 || PMI2_Finalize() != 0 || gone.fd < 0)
+        return 25;
+    if (rank == 1)
+        return status;
+    return poll(&gone, 1, -1) == 1 ? 0 : 26;
+}
+
 static int with_pmi(const char *what, char **argv)
 {
     int result = 0;
@@ -140,21 +189,27 @@ static int with_pmi(const char *what, char **argv)
         result = attribute(argv[0]);
     else if (is(what, "spawn"))
         result = spawn(argv);
+    else if (is(what, "publish"))
+        result = publish(argv);
+    else if (is(what, "lookup"))
+        result = lookup(argv);
+    else if (is(what, "unpublish"))
+        printf("unpublish %d\n", PMI2_Nameserv_unpublish(argv[0], NULL) == 0);
     else if (is(what, "survive"))
         result = survive();
-    else if (is(what, "hang"))
+    else if (is(what, "hang") || is(what, "stay")) {
+        if (is(what, "stay") && (puts("ready") < 0 || fflush(stdout) != 0))
+            return 23;
         return pause();
-    else if (is(what, "leave"))
+    } else if (is(what, "leave"))
         return rank == 1 ? atoi(argv[0]) : pause();
     else if (is(what, "abort"))
         return rank == 1 ? PMI2_Abort(1, "first line\nsecond line") : pause();
     else if (is(what, "abort-alone") && rank == 1)
         return PMI2_Abort(0, "only I");
-    PMI2_Finalize();
-    if (is(what, "after") && rank == 1)
-        return atoi(argv[0]);
     if (is(what, "after"))
-        usleep(300000);
+        return after(atoi(argv[0]));
+    PMI2_Finalize();
     return result;
 }
 

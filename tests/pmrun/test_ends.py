@@ -3,9 +3,11 @@
 
 import os
 import signal
+import subprocess
+from pathlib import Path
 
 import pytest
-from launcher import children, environment, processes_with, run, start, until
+from launcher import PMRUN, children, default_signals, environment, processes_with, run, start, states, until
 
 
 def test_pmi2_94_status():
@@ -96,19 +98,53 @@ def test_pmi2_97_second_interrupt_ends_the_stubborn(probe):
     assert job.returncode == 255 and processes_with(str(probe)) == []
 
 
-def test_stop_and_continue(probe):
-    def states():
-        return [open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[0] for pid in processes_with(f"{probe}\0signal")]
+TREES = pytest.mark.parametrize("arguments", [(), ("-launcher", "fork", "-hosts", "a,b")], ids=["one", "two"])
 
+
+@TREES
+def test_pmi2_97_sigterm_ends_the_stubborn(probe, arguments):
+    job = start(*arguments, "-n", 4, probe, "stubborn")
+    assert [job.stdout.readline() for _ in range(4)] == ["ready\n"] * 4
+    job.terminate()
+    _, errors = job.communicate(timeout=60)
+    assert job.returncode == signal.SIGTERM and "sending SIGKILL" in errors and processes_with(f"{probe}\0stubborn") == []
+
+
+def test_pmi2_97_sigterm_does_not_wait_for_a_node(probe):
+    """The pmproxy of a node is stopped: it neither passes a signal on nor says that anything has ended."""
+    job = start("-launcher", "fork", "-hosts", "a,b", "-n", 2, probe, "stubborn")
+    assert [job.stdout.readline() for _ in range(2)] == ["ready\n"] * 2
+    proxy, = [pid for pid in children(job.pid) if "pmproxy" in Path(f"/proc/{pid}/cmdline").read_text()]
+    os.kill(proxy, signal.SIGSTOP)
+    job.terminate()
+    _, errors = job.communicate(timeout=60)
+    assert job.returncode == signal.SIGTERM and "do not say that their processes have ended" in errors
+    until(lambda: processes_with(f"{probe}\0stubborn") == [])
+
+
+def test_pmi2_97_sigterm_does_not_wait_for_a_reader(probe):
+    """Nobody reads the output: it fills the pipe and pmrun's own buffer, and the ranks wait."""
+    reader, writer = os.pipe()
+    job = subprocess.Popen([PMRUN, "-n", "2", probe, "lines", "1000000000"], stdin=subprocess.DEVNULL, stdout=writer,
+                           stderr=subprocess.DEVNULL, env=environment(), preexec_fn=default_signals)
+    os.close(writer)
+    until(lambda: len(states(probe, "lines")) == 2 and states(probe, "lines") == ["S", "S"])
+    job.terminate()
+    assert job.wait(timeout=60) == signal.SIGTERM
+    os.close(reader)
+    assert processes_with(f"{probe}\0lines") == []
+
+
+def test_stop_and_continue(probe):
     job = start("-n", 2, probe, "signal")
     assert [job.stdout.readline() for _ in range(2)] == ["ready\n"] * 2
     job.send_signal(signal.SIGTSTP)
-    until(lambda: states() == ["T", "T"])
+    until(lambda: states(probe, "signal") == ["T", "T"])
     job.send_signal(signal.SIGCONT)
     job.communicate(timeout=60)
 
 
-@pytest.mark.parametrize("arguments", [(), ("-launcher", "fork", "-hosts", "a,b")], ids=["one", "two"])
+@TREES
 def test_pmi2_98_nothing_outlives_pmrun(probe, arguments):
     # A shell and its child: the kernel kills only the former with pmrun.
     job = start(*arguments, "-n", 4, "sh", "-c", f"{probe} stubborn & wait")

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """What the ranks print: whole lines, labels, files."""
 
+import fcntl
+import os
 import re
 import subprocess
+import sys
+import termios
 
 import pytest
-from launcher import PMRUN, environment, output, run
+from launcher import PMRUN, environment, output, run, states, until
 
 
 def test_pmi2_99_labels_of_both_streams():
@@ -16,15 +20,24 @@ def test_pmi2_99_labels_of_both_streams():
 
 @pytest.mark.parametrize("hosts", [(), ("-launcher", "fork", "-hosts", "a,b:3,c")], ids=["one", "three"])
 def test_pmi2_99_no_line_is_cut(probe, hosts):
-    done = run("-l", *hosts, "-n", 64, probe, "lines", 2000, "both", timeout=120)
+    """A million lines: 7,813 on each of both streams of 64 ranks."""
+    count = 7813
+    done = run("-l", *hosts, "-n", 64, probe, "lines", count, "both", timeout=300)
     pattern = re.compile(r"\[(\d+)\] line (\d+) of rank (\d+) abcdefghijklmnopqrstuvwxyz")
-    found = [pattern.fullmatch(line) for line in done.stdout.splitlines()]
-    assert len(found) == 64 * 2000 and all(match and match[1] == match[3] for match in found)
-    last = {}
-    for match in found:  # in order within a rank
-        assert int(match[2]) == last.get(match[1], -1) + 1
-        last[match[1]] = int(match[2])
-    assert sum(bool(re.fullmatch(r"\[(\d+)\] error \d+ of rank \1", line)) for line in done.stderr.splitlines()) == 64 * 2000
+    next_of = dict.fromkeys(range(64), 0)
+    for line in done.stdout.splitlines():
+        match = pattern.fullmatch(line)
+        assert match and match[1] == match[3], line
+        assert int(match[2]) == next_of[int(match[1])]  # in order within a rank
+        next_of[int(match[1])] += 1
+    assert set(next_of.values()) == {count}
+    pattern = re.compile(r"\[(\d+)\] error (\d+) of rank \1")
+    next_of = dict.fromkeys(range(64), 0)
+    for line in done.stderr.splitlines():
+        match = pattern.fullmatch(line)
+        assert match and int(match[2]) == next_of[int(match[1])], line
+        next_of[int(match[1])] += 1
+    assert set(next_of.values()) == {count} and 2 * 64 * count >= 10**6
 
 
 def test_patterns():
@@ -45,13 +58,20 @@ def test_one_process_is_passed_through_as_it_is():
 
 
 def test_a_slow_reader_gets_all(probe):
-    job = subprocess.Popen(f"'{PMRUN}' -n 8 {probe} lines 20000 | (sleep 1; wc -l)", shell=True, stdout=subprocess.PIPE, text=True,
-                           env=environment())
-    assert job.communicate(timeout=120)[0].strip() == str(8 * 20000)
+    """It begins to read when pmrun's own output is full, so that the ranks are held up, too."""
+    reader, writer = os.pipe()
+    job = subprocess.Popen([PMRUN, "-n", "8", probe, "lines", "40000"], stdin=subprocess.DEVNULL, stdout=writer, env=environment())
+    capacity = fcntl.fcntl(writer, fcntl.F_GETPIPE_SZ)
+    os.close(writer)
+    until(lambda: int.from_bytes(fcntl.ioctl(reader, termios.FIONREAD, bytes(4)), sys.byteorder) == capacity)
+    until(lambda: states(probe, "lines") == ["S"] * 8)
+    with open(reader, encoding="ascii") as lines:
+        assert sum(1 for _ in lines) == 8 * 40000
+    assert job.wait(timeout=60) == 0
 
 
 def test_nobody_reads_any_more():
-    done = subprocess.run(f"'{PMRUN}' -n 2 yes | head -1", shell=True, capture_output=True, text=True, timeout=60, env=environment())
+    done = subprocess.run(f"{PMRUN} -n 2 yes | head -1", shell=True, capture_output=True, text=True, timeout=60, env=environment())
     assert done.stdout == "y\n"
 
 

@@ -31,5 +31,5 @@ def test_host_of_another_launch(probe):
     assert "spawn bad" in run("-n", 1, probe, "spawn", probe, 1, "host", "elsewhere").stdout
 
 
-def test_pmi2_5_quota(probe):
+def test_quota_of_spawned_processes(probe):
     assert "spawn bad" in run("-max-spawned", 2, "-n", 1, probe, "spawn", probe, 3).stdout

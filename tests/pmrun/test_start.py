@@ -3,6 +3,7 @@
 
 import os
 import subprocess
+from pathlib import Path
 
 import jacquard
 import pytest
@@ -15,13 +16,26 @@ def test_pmi2_90_processes_and_executables(probe):
         "rank 0 of 3 appnum 0 spawned 0", "rank 1 of 3 appnum 0 spawned 0", "rank 2 of 3 appnum 1 spawned 0"]
 
 
+@pytest.mark.parametrize("hosts", [(), ("-launcher", "fork", "-hosts", "a,b")], ids=["one", "two"])
+def test_each_rank_has_a_session_of_its_own(hosts):
+    """The kernel shares processors out by session: ranks in pmrun's would get what one process of another session gets."""
+    lines = output(*hosts, "-n", 3, "sh", "-c", "echo $$ $(cut -d ' ' -f 5,6,7 /proc/$$/stat) $(cat /proc/$$/autogroup)")
+    fields = [line.split() for line in lines]
+    assert all(pid == group == session and terminal == "0" for pid, group, session, terminal, *_ in fields), lines
+    switch = Path("/proc/sys/kernel/sched_autogroup_enabled")
+    if switch.exists() and switch.read_text().strip() == "1":
+        groups = {rest[0] for *_, rest in ((each[:4], each[4:]) for each in fields)}
+        assert len(groups) == 3 and Path("/proc/self/autogroup").read_text().split()[0] not in groups, lines
+
+
 @pytest.mark.parametrize("ranks", [1, 2, 17, 64])
 def test_pmi2_31_every_rank_sees_what_all_have_put(probe, ranks):
     assert output("-n", ranks, probe, "exchange") == []
 
 
-def test_pmi2_33_many_ranks_on_one_node(probe):
-    assert output("-n", 256, probe, "exchange", timeout=120) == []
+@pytest.mark.parametrize("ranks", [256, 512])
+def test_pmi2_33_many_ranks_on_one_node(probe, ranks):
+    assert output("-n", ranks, probe, "exchange", timeout=300) == []
 
 
 def test_a_thousand_ranks(probe):

@@ -795,7 +795,7 @@ static int spawn_many(struct rank *rank)
     return PMI2_Finalize();
 }
 
-static void pmi2_5_number_of_jobs(void **state)
+static void number_of_spawned_jobs(void **state)
 {
     program_main *const mains[] = {spawn_many, live};
     json_t *result = run_seed(FAMILY "- {name: b, nodes: 8-8, spawnable: true, "
@@ -905,7 +905,7 @@ int main(void)
         cmocka_unit_test(pmi2_68_a_node_dies_while_ranks_start),
         cmocka_unit_test(pmi2_19_a_child_aborts),
         cmocka_unit_test(pmi2_19_a_child_aborts_while_others_start),
-        cmocka_unit_test(pmi2_5_number_of_jobs),
+        cmocka_unit_test(number_of_spawned_jobs),
         cmocka_unit_test(pmi2_121_random_numbers_of_spawned_ranks),
         cmocka_unit_test(spawnable_jobs_are_checked),
         cmocka_unit_test(a_job_that_was_never_spawned),

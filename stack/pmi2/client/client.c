@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Joining and leaving: the handshake, and who may call. */
+#define _GNU_SOURCE /* explicit_bzero */
 #include "client.h"
 
 #include <stdio.h>
@@ -169,7 +170,7 @@ static void add_fullinit(struct pmi2_client *client, struct pmi2_buffer *out)
         pmi2_frame_int(out, "pmirank", client->rank);
     pmi2_frame_bool(out, "threaded", true);
     if (client->transport.key_bytes != 0)
-        pmi2_frame_text(out, "authtype", PMI2_AUTH_TYPE);
+        pmi2_frame_text(out, "authtype", PMI2_AUTH_TYPE_HMAC);
     pmi2_frame_text(out, "cli-caps", CAPABILITIES);
     pmi2_frame_end(out);
 }
@@ -180,11 +181,11 @@ static int answer_challenge(struct pmi2_client *client, struct pmi2_buffer *out,
     const char *jobid = port_getenv("PMI_JOBID");
     char text[PMI2_AUTH_ANSWER];
 
-    if (client->transport.key_bytes == 0)
+    if (client->transport.key_bytes == 0 || client->rank < 0)
         return PMI2_FAIL;
     pmi2_auth_answer(client->transport.key, client->transport.key_bytes,
                      pmi2_message_value(answer, "authinfo"), pmi2_text(jobid != NULL ? jobid : ""),
-                     client->rank, text);
+                     (uint32_t)client->rank, text);
     pmi2_frame_begin(out, "auth-response-complete");
     pmi2_frame_text(out, "authinfo", text);
     pmi2_frame_end(out);
@@ -223,6 +224,8 @@ static int join2(struct pmi2_client *client, struct pmi2_buffer *out)
     code = ask(client, out, &answer);
     if (code == PMI2_SUCCESS && pmi2_slice_is(answer.command, "auth-response"))
         code = answer_challenge(client, out, &answer);
+    explicit_bzero(client->transport.key, sizeof(client->transport.key));
+    client->transport.key_bytes = 0;
     if (code != PMI2_SUCCESS)
         return code;
     if (!pmi2_slice_is(pmi2_message_value(&answer, "rc"), "0")) {

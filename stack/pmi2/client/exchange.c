@@ -7,6 +7,7 @@
  * is found out with the first two calls that overlap. A server that does not repeat it gets one
  * request at a time: there a slow one (a spawn) holds the others back.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,6 +77,7 @@ static void keep_reply(struct pmi2_call *call, const struct pmi2_message *messag
         copy(&to, &pairs[i].key);
         copy(&to, &pairs[i].value);
     }
+    assert(to == (char *)pairs + bytes);
     call->reply.pairs = pairs;
 }
 

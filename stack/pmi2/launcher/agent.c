@@ -522,6 +522,7 @@ static void prepare(struct birth *birth, struct process *process)
         .wdir = program->wdir,
         .environment = (char *const *)variables_of_rank(&job->variables, process->program,
                                                         process->rank, process->local),
+        .session = TRUE,
         .memory_policy = -1,
         .open = make_ends,
         .close = close_its_ends,

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "control.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,6 +17,10 @@
 #include "status.h"
 
 #define KILL_AFTER_MS 2000
+/* After SIGTERM to pmrun, all together less than a second: */
+#define TERM_MS 400 /* until SIGKILL */
+#define FORCED_MS 250 /* until it does not wait for reports any more */
+#define LAST_OUTPUT_MS 50 /* for output that nobody reads */
 #define PROGRESS_RANKS 128 /* smaller jobs are there before it can be read */
 
 struct control {
@@ -30,6 +35,7 @@ struct control {
     int status;
     unsigned interrupts;
     gboolean killing, progress, finished;
+    gboolean terminated, forced, abandoned; /* see terminate() */
 };
 
 static const struct options *options_of(const struct control *control)
@@ -148,7 +154,8 @@ static void end_jobs(struct control *control)
     control->killing = TRUE;
     signal_all(control, SIGTERM);
     signal_all(control, SIGCONT); /* the stopped ones shall see it, too */
-    uv_timer_start(&control->kill, kill_all, KILL_AFTER_MS, KILL_AFTER_MS);
+    if (!control->terminated) /* else they have less time */
+        uv_timer_start(&control->kill, kill_all, KILL_AFTER_MS, KILL_AFTER_MS);
 }
 
 void control_end(struct control *control, int status, const char *why)
@@ -191,6 +198,37 @@ void control_fail(struct control *control, int status)
         finish(control);
 }
 
+/*
+ * SIGTERM to pmrun: passed on; after TERM_MS what is left is killed; after FORCED_MS pmrun ends
+ * without the reports of nodes that do not answer. They kill their processes when they see the
+ * connection break.
+ */
+static void term_over(uv_timer_t *timer)
+{
+    struct control *control = timer->data;
+
+    if (control->forced) {
+        control_say(control, "nodes do not say that their processes have ended; leaving");
+        control->abandoned = TRUE;
+        finish(control);
+        return;
+    }
+    control->forced = TRUE;
+    control_end(control, status_code(options_of(control)->exit_rule, SIGTERM, PMI2_RANK_RUNNING),
+                "processes have not ended by SIGTERM; sending SIGKILL");
+    signal_all(control, SIGKILL);
+}
+
+static void terminate(struct control *control)
+{
+    signal_all(control, SIGTERM);
+    signal_all(control, SIGCONT);
+    if (control->terminated)
+        return;
+    control->terminated = TRUE;
+    uv_timer_start(&control->kill, term_over, TERM_MS, FORCED_MS);
+}
+
 /* ---- the ends of ranks and jobs ---------------------------------------------------------------
  */
 
@@ -217,6 +255,7 @@ static void look_at_job(struct control *control, struct root_job *job)
         control->status = status_both(options_of(control)->exit_rule, control->status, job->status);
     g_hash_table_steal(control->jobs, job->id);
     g_ptr_array_add(control->over, job);
+    names_job_end(control->config.names, job->id);
     pmi2_server_job_end(control->config.shell->server, job->id);
     if (g_hash_table_size(control->jobs) == 0)
         finish(control);
@@ -456,6 +495,10 @@ static void on_signal(void *owner, int signal)
         control_end(control, 255, "interrupted again; ending all jobs");
         return;
     }
+    if (signal == SIGTERM) {
+        terminate(control);
+        return;
+    }
     if (signal == SIGINT)
         control_say(control, "interrupt sent to all processes; once more to end them");
     if (signal == SIGTSTP) {
@@ -605,6 +648,9 @@ void control_act(struct control *control, const struct pmi2_action *action)
     case PMI2_ACTION_SPAWN:
         spawn(control, action->spawn);
         break;
+    case PMI2_ACTION_NAME:
+        names_ask(control->config.names, action->name);
+        break;
     case PMI2_ACTION_MESSAGE:
         message(control, action);
         break;
@@ -653,15 +699,31 @@ struct control *control_new(const struct control_config *config)
     return control;
 }
 
+gboolean control_is_terminated(const struct control *control)
+{
+    return control->terminated;
+}
+
+gboolean control_is_abandoned(const struct control *control)
+{
+    return control->abandoned;
+}
+
+void control_flush(struct control *control)
+{
+    output_finish(control->output, control->terminated ? LAST_OUTPUT_MS : -1);
+}
+
 void control_close(struct control *control)
 {
+    assert(control->finished);
     if (control->agent != NULL)
         agent_kill(control->agent);
     signals_close(control->signals);
     input_close(control->input);
     uv_close((uv_handle_t *)&control->kill, NULL);
     uv_close((uv_handle_t *)&control->timeout, NULL);
-    output_close(control->output);
+    output_close(control->output, control->terminated ? LAST_OUTPUT_MS : -1);
 }
 
 void control_free(struct control *control)

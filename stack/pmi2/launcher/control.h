@@ -6,6 +6,7 @@
 #ifndef JACQUARD_PMRUN_CONTROL_H
 #define JACQUARD_PMRUN_CONTROL_H
 
+#include "names.h"
 #include "agent.h"
 #include "hosts.h"
 #include "options.h"
@@ -17,6 +18,7 @@ struct control_config {
     const struct options *options;
     const GPtrArray *hosts;
     const char *libraries; /* folder of libpmi */
+    struct names *names; /* the name server's; NULL: there is none */
     int own_input; /* -1: input is forwarded */
     uint32_t own_node; /* node that pmrun serves itself; PMI2_NO_NODE */
 };
@@ -39,5 +41,11 @@ void control_say(struct control *control, const char *format, ...)
 void control_explain(struct control *control, const char *format, ...) /* --verbose */
     __attribute__((format(printf, 2, 3)));
 int control_status(const struct control *control);
+/* SIGTERM has come: pmrun ends within a second, whatever processes, hosts and readers do. */
+gboolean control_is_terminated(const struct control *control);
+/* Processes are left whose ends nobody reports: control_close() and the loop would wait for them.
+ */
+gboolean control_is_abandoned(const struct control *control);
+void control_flush(struct control *control); /* what there is to be written, before leaving so */
 
 #endif

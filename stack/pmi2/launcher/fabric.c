@@ -16,6 +16,7 @@
 #define READY_FD 3 /* of the program */
 #define UP_MS 30000 /* until it is up */
 #define DOWN_MS 10000 /* until it has ended */
+#define HURRY_MS 150 /* the same after SIGTERM */
 #define LINE_MAX_BYTES (1u << 20)
 
 struct fabric {
@@ -265,7 +266,7 @@ struct fabric *fabric_start(struct options *options, GPtrArray **hosts, GError *
     if (!listen_to(fabric, options, *hosts, &problem)) {
         g_propagate_error(error, problem);
         g_clear_pointer(hosts, g_ptr_array_unref);
-        fabric_end(fabric);
+        fabric_end(fabric, FALSE);
         return NULL;
     }
     g_ptr_array_set_size(*hosts, (gint)nodes_used(options, *hosts));
@@ -273,9 +274,9 @@ struct fabric *fabric_start(struct options *options, GPtrArray **hosts, GError *
     return fabric;
 }
 
-gboolean fabric_end(struct fabric *fabric)
+gboolean fabric_end(struct fabric *fabric, gboolean hurry)
 {
-    gint64 until = g_get_monotonic_time() + DOWN_MS * G_TIME_SPAN_MILLISECOND;
+    gint64 until = g_get_monotonic_time() + (hurry ? HURRY_MS : DOWN_MS) * G_TIME_SPAN_MILLISECOND;
     int status = 0;
     pid_t ended;
 

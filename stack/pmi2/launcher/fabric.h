@@ -24,8 +24,8 @@ struct fabric;
  * the nodes that the job uses. NULL: *error.
  */
 struct fabric *fabric_start(struct options *options, GPtrArray **hosts, GError **error);
-/* Waits until it has made its report. FALSE: it ended badly. NULL: nothing. */
-gboolean fabric_end(struct fabric *fabric);
+/* Waits until it has made its report, not long in a hurry. FALSE: it ended badly. NULL: nothing. */
+gboolean fabric_end(struct fabric *fabric, gboolean hurry);
 
 /* What the program says: TRUE when it is up, *error when that is nothing that can be understood. */
 gboolean fabric_line(struct options *options, GPtrArray *hosts, const char *line, GError **error);

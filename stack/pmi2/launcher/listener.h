@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Where the servers below connect. A stranger has 5 s to prove that it knows the key; there are at
- * most 16 at a time, further ones wait unaccepted. A wrong one is closed, and that is all.
- */
+/* Where the servers below connect: a gate (gate.h), and the addresses that they are told. */
 #ifndef JACQUARD_PMRUN_LISTENER_H
 #define JACQUARD_PMRUN_LISTENER_H
 

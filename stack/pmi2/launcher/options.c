@@ -50,6 +50,7 @@ enum option_code {
     OPT_CLEANUP,
     OPT_PORT,
     OPT_AUTH,
+    OPT_NAMESERVER,
     OPT_OMPI,
     OPT_FANOUT,
     OPT_SPAWNED,
@@ -119,6 +120,8 @@ static const struct entry entries[] = {
     {"enable-auto-cleanup", OPT_CLEANUP, NULL, "they do not (the default)"},
     {"pmi-port", OPT_PORT, NULL, "processes reach PMI by a port instead of a descriptor"},
     {"auth", OPT_AUTH, "HOW", "proof asked on ports: user (default), challenge, draft"},
+    {"nameserver", OPT_NAMESERVER, "HOST[:PORT]",
+     "published names are kept by a pmnameserver there, for several pmruns (6392)"},
     {"ompi", OPT_OMPI, NULL, "for Open MPI programs: shows them the way to libpmi"},
     {"fanout", OPT_FANOUT, "COUNT", "proxies below one server of the tree (16)"},
     {"max-spawned", OPT_SPAWNED, "COUNT", "processes that a job may spawn (1024)"},
@@ -407,6 +410,9 @@ static gboolean apply(struct options *options, struct executable *own, const str
             return FALSE;
         options->auth = (enum auth)which;
         return TRUE;
+    case OPT_NAMESERVER:
+        replace(&options->name_server, text);
+        return TRUE;
     case OPT_OMPI:
         options->open_mpi = TRUE;
         return TRUE;
@@ -454,6 +460,7 @@ void options_clear(struct options *options)
     g_free(options->launcher_exec);
     g_free(options->iface);
     g_free(options->localhost);
+    g_free(options->name_server);
     g_free(options->prefix_pattern);
     g_free(options->outfile_pattern);
     g_free(options->errfile_pattern);

@@ -40,6 +40,7 @@ struct options {
     char *scenario, *fabric_report; /* of it; NULL: the defaults, standard error */
     char *launcher, *launcher_exec; /* ssh, rsh, fork, slurm, manual, or a command */
     char *iface, *localhost; /* what remote proxies connect to */
+    char *name_server; /* host[:port]; NULL: names are pmrun's own */
     char *prefix_pattern; /* of lines; "[%r] " is -l; NULL: none */
     char *outfile_pattern, *errfile_pattern;
     char *bind_to, *map_by, *membind;

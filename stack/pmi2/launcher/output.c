@@ -278,8 +278,9 @@ struct output *output_new(uv_loop_t *loop, const struct output_patterns *pattern
     return output;
 }
 
-void output_close(struct output *output)
+void output_finish(struct output *output, int milliseconds)
 {
+    gint64 until = g_get_monotonic_time() + milliseconds * G_TIME_SPAN_MILLISECOND;
     int i;
 
     output->waits = ignore_waits;
@@ -289,14 +290,25 @@ void output_close(struct output *output)
 
         while (unwritten(sink) > 0 && !sink->broken) {
             struct pollfd ready = {.fd = sink->fd, .events = POLLOUT};
+            gint64 left = (until - g_get_monotonic_time()) / G_TIME_SPAN_MILLISECOND;
 
-            poll(&ready, 1, -1);
-            sink_flush(sink);
+            if (poll(&ready, 1, milliseconds < 0 ? -1 : (int)MAX(left, 0)) == 0)
+                sink->broken = TRUE; /* nobody reads it */
+            else
+                sink_flush(sink);
         }
-        if (sink->polled)
-            uv_close((uv_handle_t *)&sink->poll, NULL);
     }
     g_clear_pointer(&output->files, g_hash_table_unref);
+}
+
+void output_close(struct output *output, int milliseconds)
+{
+    int i;
+
+    output_finish(output, milliseconds);
+    for (i = 0; i < 2; i++)
+        if (output->sinks[i].polled)
+            uv_close((uv_handle_t *)&output->sinks[i].poll, NULL);
 }
 
 void output_free(struct output *output)

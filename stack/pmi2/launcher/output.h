@@ -31,7 +31,10 @@ void output_write(struct output *output, const struct output_origin *origin, int
                   const char *bytes, gsize length, gboolean several);
 void output_message(struct output *output, const char *text); /* of pmrun itself */
 gboolean output_is_empty(const struct output *output);
-void output_close(struct output *output); /* waits until all is written */
+/* Waits until all is written or, if not negative, so many milliseconds; what comes later is lost.
+ */
+void output_finish(struct output *output, int milliseconds);
+void output_close(struct output *output, int milliseconds); /* likewise */
 void output_free(struct output *output); /* after that, and a turn of the loop */
 /* g_free(). */
 char *output_expand(const char *pattern, const struct output_origin *origin, double seconds);

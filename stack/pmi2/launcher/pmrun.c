@@ -11,6 +11,7 @@
 #include "keeper.h"
 #include "process.h"
 #include "proof.h"
+#include "tcp.h"
 #include "tree.h"
 
 struct pmrun {
@@ -20,6 +21,7 @@ struct pmrun {
     struct shell shell;
     struct control *control;
     struct tree *tree;
+    struct names *names; /* NULL: published names are its own */
     uint8_t key[TREE_KEY_BYTES];
 };
 
@@ -139,13 +141,28 @@ static char *folder_of_libraries(void)
     return found;
 }
 
-static int run(struct pmrun *pmrun)
+static void name_server_says(void *owner, const char *text)
+{
+    struct pmrun *pmrun = owner;
+
+    control_say(pmrun->control, "%s", text);
+}
+
+static int run(struct pmrun *pmrun, const uint8_t *name_key, gboolean *terminated)
 {
     struct pmi2_server_config server = {
         .last = pmrun->hosts->len,
         .root = true,
         .random = fill_random,
         .limits = {.spawned = pmrun->options.max_spawned},
+        .name_server = pmrun->options.name_server != NULL,
+    };
+    struct names_config names = {
+        .loop = &pmrun->loop,
+        .where = pmrun->options.name_server,
+        .key = name_key,
+        .say = name_server_says,
+        .owner = pmrun,
     };
     char *libraries = folder_of_libraries();
     struct control_config control = {
@@ -166,22 +183,50 @@ static int run(struct pmrun *pmrun)
     uv_loop_init(&pmrun->loop);
     shell_init(&pmrun->shell, &pmrun->loop, pmi2_server_new(&server), act, pmrun);
     memcpy(pmrun->shell.key, client_key, sizeof(client_key));
+    names.server = pmrun->shell.server;
+    if (names.where != NULL)
+        control.names = pmrun->names = names_new(&names);
     pmrun->control = control_new(&control);
     start(pmrun, control.own_node);
     uv_run(&pmrun->loop, UV_RUN_DEFAULT);
     status = control_status(pmrun->control);
+    *terminated = control_is_terminated(pmrun->control);
+    if (control_is_abandoned(pmrun->control)) { /* their handles would never close */
+        control_flush(pmrun->control);
+        goto out;
+    }
     shell_drain(&pmrun->shell);
     control_close(pmrun->control);
     tree_close(pmrun->tree);
+    names_close(pmrun->names);
     shell_close(&pmrun->shell);
     uv_run(&pmrun->loop, UV_RUN_DEFAULT);
     control_free(pmrun->control);
     tree_free(pmrun->tree);
     shell_free(&pmrun->shell);
     uv_loop_close(&pmrun->loop);
+out:
     explicit_bzero(pmrun->key, sizeof(pmrun->key));
     g_free(libraries);
     return status;
+}
+
+/* What it needs is found before anything is started. */
+static gboolean find_name_server(const struct options *options, uint8_t key[PROOF_BYTES],
+                                 GError **error)
+{
+    unsigned port = NAMES_PORT;
+    char *host;
+
+    if (options->name_server == NULL)
+        return TRUE;
+    if (tcp_parse(options->name_server, &host, &port)) {
+        g_free(host);
+        return names_key(NULL, FALSE, key, NULL, error);
+    }
+    g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+                "-nameserver %s: a host is needed, or host:port", options->name_server);
+    return FALSE;
 }
 
 int main(int argc, char **argv)
@@ -189,6 +234,8 @@ int main(int argc, char **argv)
     struct pmrun pmrun = {0};
     struct fabric *fabric = NULL;
     GError *error = NULL;
+    uint8_t name_key[PROOF_BYTES];
+    gboolean terminated = FALSE;
     int status;
 
     process_prepare();
@@ -202,6 +249,10 @@ int main(int argc, char **argv)
     case OPTIONS_RUN:
         break;
     }
+    if (!find_name_server(&pmrun.options, name_key, &error)) {
+        options_clear(&pmrun.options);
+        return refuse(error);
+    }
     if (pmrun.options.fabric)
         fabric = fabric_start(&pmrun.options, &pmrun.hosts, &error);
     else
@@ -211,8 +262,9 @@ int main(int argc, char **argv)
         return refuse(error);
     }
     keeper_start();
-    status = run(&pmrun);
-    if (!fabric_end(fabric)) {
+    status = run(&pmrun, name_key, &terminated);
+    explicit_bzero(name_key, sizeof(name_key));
+    if (!fabric_end(fabric, terminated)) {
         fputs("pmrun: the program that ran the fabric has ended badly\n", stderr);
         status = status == 0 ? 255 : status;
     }

@@ -2,128 +2,127 @@
 #define _GNU_SOURCE
 #include "port.h"
 
-#include <arpa/inet.h>
+#include <assert.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
-#define BACKLOG 1024
-#define RETRY_MS 10
+#include "door.h"
+#include "owner.h"
+#include "tcp.h"
 
 struct port {
     struct shell *shell;
     char *job;
     enum launch_port kind;
-    char name[64];
-    uv_tcp_t listener;
-    uv_timer_t retry;
-    int handles;
+    char *name;
+    struct door door;
+    GQueue waiting; /* channels of ours, until fewer others are about to say who they are */
+    uv_prepare_t admit; /* active while there are any */
 };
 
-static void closed(uv_handle_t *handle)
+static void port_free(uv_handle_t *handle)
 {
     struct port *port = handle->data;
 
-    if (--port->handles > 0)
-        return;
+    assert(g_queue_is_empty(&port->waiting));
     g_free(port->job);
+    g_free(port->name);
     g_free(port);
 }
 
-/* The other end as the kernel lists it: to whom it belongs. */
+/* The other end must belong to the launcher's user. */
 static gboolean is_ours(const uv_tcp_t *stream)
 {
-    struct sockaddr_in own, peer;
-    int own_length = sizeof(own), peer_length = sizeof(peer);
-    char wanted[32], line[512];
-    gboolean ours = FALSE;
-    FILE *table;
+    struct owner_ends ends;
+    uv_os_fd_t fd;
+    uid_t uid;
 
-    if (uv_tcp_getsockname(stream, (struct sockaddr *)&own, &own_length) != 0 ||
-        uv_tcp_getpeername(stream, (struct sockaddr *)&peer, &peer_length) != 0)
-        return FALSE;
-    table = fopen("/proc/net/tcp", "re");
-    if (table == NULL)
-        return FALSE;
-    snprintf(wanted, sizeof(wanted), "%08X:%04X %08X:%04X", peer.sin_addr.s_addr,
-             ntohs(peer.sin_port), own.sin_addr.s_addr, ntohs(own.sin_port));
-    while (!ours && fgets(line, sizeof(line), table) != NULL) {
-        const char *at = strstr(line, wanted);
-        unsigned uid;
-
-        if (at != NULL && sscanf(at + strlen(wanted), " %*x %*x:%*x %*x:%*x %*x %u", &uid) == 1) {
-            ours = uid == getuid();
-            break;
-        }
-    }
-    fclose(table);
-    return ours;
+    return uv_fileno((const uv_handle_t *)stream, &fd) == 0 && owner_ends_of(fd, &ends) &&
+           owner_of(&ends, &uid) && uid == getuid();
 }
 
-static void retry(uv_timer_t *timer);
-
-static void accept_one(struct port *port)
+/* FALSE: too many are about to say who they are. */
+static gboolean admit(struct port *port, struct channel *channel)
 {
     static const enum pmi2_auth auths[] = {PMI2_AUTH_NONE, PMI2_AUTH_NONE, PMI2_AUTH_CHALLENGE,
                                            PMI2_AUTH_DRAFT};
-    struct channel *channel = channel_new(port->shell, NULL, NULL);
     struct pmi2_link *link;
 
+    assert(port->kind < G_N_ELEMENTS(auths) && port->kind != LAUNCH_NO_PORT);
     pmi2_server_time(port->shell->server, uv_hrtime());
     link = pmi2_server_client(port->shell->server, port->job, PMI2_NO_RANK, auths[port->kind],
                               channel);
-    if (link == NULL) { /* enough strangers: it waits unaccepted */
-        g_free(channel);
-        uv_timer_start(&port->retry, retry, RETRY_MS, 0);
-        return;
-    }
-    uv_tcp_init(port->shell->loop, &channel->at.tcp);
-    if (uv_accept((uv_stream_t *)&port->listener, &channel->at.stream) != 0 ||
-        !is_ours(&channel->at.tcp)) {
-        channel_open(channel, link);
-        channel_close(channel);
-        return;
-    }
-    uv_tcp_nodelay(&channel->at.tcp, 1);
+    if (link == NULL)
+        return FALSE;
     channel_open(channel, link);
+    return TRUE;
 }
 
-static void retry(uv_timer_t *timer)
+/* Whenever something has happened: a place may have become free. */
+static void admit_waiting(uv_prepare_t *prepare)
 {
-    accept_one(timer->data);
+    struct port *port = prepare->data;
+
+    while (!g_queue_is_empty(&port->waiting)) {
+        if (!admit(port, g_queue_peek_head(&port->waiting)))
+            return;
+        g_queue_pop_head(&port->waiting);
+    }
+    uv_prepare_stop(prepare);
 }
 
-static void came(uv_stream_t *listener, int status)
+/* Whom a connection belongs to is known as soon as it is accepted, so that those of other users
+ * are closed at once and never take a place. */
+static void came(void *owner)
 {
-    if (status == 0)
-        accept_one(listener->data);
+    struct port *port = owner;
+    struct channel *channel = channel_new(port->shell, NULL, NULL);
+
+    uv_tcp_init(port->shell->loop, &channel->at.tcp);
+    if (!door_accept(&port->door, &channel->at.tcp) || !is_ours(&channel->at.tcp)) {
+        channel_open(channel, NULL);
+        return;
+    }
+    if (g_queue_is_empty(&port->waiting) && admit(port, channel))
+        return;
+    g_queue_push_tail(&port->waiting, channel);
+    uv_prepare_start(&port->admit, admit_waiting);
 }
 
-struct port *port_new(struct shell *shell, const char *job, enum launch_port kind)
+struct port *port_new_at(struct shell *shell, const char *job, enum launch_port kind,
+                         const char *const *hosts)
 {
     struct port *port = g_new0(struct port, 1);
-    struct sockaddr_in address;
-    int length = sizeof(address);
+    unsigned number = 0;
+    int fd = -1;
 
     port->shell = shell;
     port->job = g_strdup(job);
     port->kind = kind;
-    port->handles = 2;
-    uv_tcp_init(shell->loop, &port->listener);
-    uv_timer_init(shell->loop, &port->retry);
-    port->listener.data = port->retry.data = port;
-    uv_ip4_addr("127.0.0.1", 0, &address);
-    if (uv_tcp_bind(&port->listener, (struct sockaddr *)&address, 0) == 0 &&
-        uv_listen((uv_stream_t *)&port->listener, BACKLOG, came) == 0 &&
-        uv_tcp_getsockname(&port->listener, (struct sockaddr *)&address, &length) == 0)
-        snprintf(port->name, sizeof(port->name), "127.0.0.1:%u", ntohs(address.sin_port));
+    g_queue_init(&port->waiting);
+    uv_prepare_init(shell->loop, &port->admit);
+    port->admit.data = port;
+    for (; *hosts != NULL && fd < 0; hosts++) {
+        fd = tcp_listen(*hosts, 0, &number);
+        if (fd >= 0)
+            port->name = tcp_name(*hosts, number);
+    }
+    if (door_open(&port->door, shell->loop, fd, came, port) != 0)
+        g_clear_pointer(&port->name, g_free);
     return port;
+}
+
+/* MPICH's programs read the port behind the first colon: IPv6 only where IPv4 is not. */
+struct port *port_new(struct shell *shell, const char *job, enum launch_port kind)
+{
+    static const char *const hosts[] = {"127.0.0.1", "::1", NULL};
+
+    return port_new_at(shell, job, kind, hosts);
 }
 
 const char *port_name(const struct port *port)
 {
-    return port->name;
+    return port->name != NULL ? port->name : "";
 }
 
 gboolean port_key(const struct port *port, int ends[2])
@@ -134,8 +133,18 @@ gboolean port_key(const struct port *port, int ends[2])
            write(ends[1], key, sizeof(port->shell->key)) == (ssize_t)sizeof(port->shell->key);
 }
 
+static void door_closed(void *owner)
+{
+    struct port *port = owner;
+
+    uv_close((uv_handle_t *)&port->admit, port_free);
+}
+
 void port_close(struct port *port)
 {
-    uv_close((uv_handle_t *)&port->listener, closed);
-    uv_close((uv_handle_t *)&port->retry, closed);
+    struct channel *channel;
+
+    while ((channel = g_queue_pop_head(&port->waiting)) != NULL)
+        channel_open(channel, NULL);
+    door_close(&port->door, door_closed);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * PMI by a TCP port of the loopback interface, one for each job and node. Who connects must belong
- * to the launcher's user, which the kernel tells; with a challenge, it must know the job's key,
- * too. At most 16 may be about to say who they are; further ones wait to be accepted.
+ * to the launcher's user, which the kernel tells; others are closed at once. With a challenge, it
+ * must know the job's key, too. At most 16 may be about to say who they are; further ones wait.
  */
 #ifndef JACQUARD_PMRUN_PORT_H
 #define JACQUARD_PMRUN_PORT_H
@@ -12,6 +12,9 @@
 
 struct port;
 struct port *port_new(struct shell *shell, const char *job, enum launch_port kind);
+/* At the first of these addresses (NULL ends them) that this machine has. */
+struct port *port_new_at(struct shell *shell, const char *job, enum launch_port kind,
+                         const char *const *hosts);
 const char *port_name(const struct port *port); /* host:port */
 /* A pipe out of which the key can be read once: [0] is for the process; both are the caller's. */
 gboolean port_key(const struct port *port, int ends[2]);

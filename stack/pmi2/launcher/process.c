@@ -160,7 +160,10 @@ static int become(void *context)
         start->failure = errno;
         return 127;
     }
-    setpgid(0, 0);
+    if (start->session)
+        setsid();
+    else
+        setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != birth->parent)
         return 127;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Starts processes without a copy of the launcher's memory, so that 1,024 ranks are there soon; a
- * failed exec is known at once. The process is in a group of its own, has no
- * descriptor but those named here, default signals, and is killed when its parent dies.
+ * failed exec is known at once. The process is in a group (a session, if asked for) of its own, has
+ * no descriptor but those named here, default signals, and is killed when its parent dies.
  */
 #ifndef JACQUARD_PMRUN_PROCESS_H
 #define JACQUARD_PMRUN_PROCESS_H
@@ -25,6 +25,9 @@ struct process_start {
     gboolean (*open)(void *owner);
     void (*close)(void *owner);
     void *owner;
+    /* In a session of its own, without a terminal: the kernel shares processors out by session
+     * (autogroups), so a rank gets as much as any other session on a busy machine. */
+    gboolean session;
     cpu_set_t *cpus; /* NULL: any */
     size_t cpus_bytes;
     int memory_policy; /* MPOL_…; -1: as it is */

@@ -1,20 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How two servers of a tree prove to each other that they know the key, each with an HMAC-SHA-256
- * over who it is and both nonces:
+ * How two programs prove to each other that they know a key, each with an HMAC-SHA-256 over who it
+ * is and both nonces. Servers of a tree:
  *
  *   below: magic, nodes [first, last), nonce
  *   above: nonce, HMAC("above", nonces, nodes)
  *   below: HMAC("below", nonces, nodes); from here on the PMI tree's messages follow
+ *
+ * A name server and its clients likewise, as "server" and "client" and without nodes.
  */
 #ifndef JACQUARD_PMRUN_PROOF_H
 #define JACQUARD_PMRUN_PROOF_H
 
+#include <assert.h>
 #include <glib.h>
 #include <stdint.h>
 
-#define PROOF_MAGIC "JQTREE1\n"
 #define PROOF_BYTES 32
+
+struct proof_kind { /* of what; so that no proof is good for something else */
+    char magic[9];
+    const char *here, *there; /* who listens, who connects */
+};
+extern const struct proof_kind proof_tree, proof_names;
 
 struct proof_hello {
     char magic[8];
@@ -24,9 +32,15 @@ struct proof_hello {
 struct proof_answer {
     uint8_t nonce[PROOF_BYTES], proof[PROOF_BYTES];
 };
-/* who: "above" or "below". */
+static_assert(sizeof(struct proof_hello) == 16 + PROOF_BYTES &&
+                  sizeof(struct proof_answer) == 2 * PROOF_BYTES,
+              "what is sent has no padding");
+/* who: one of its kind's. */
 void proof_make(const uint8_t *key, const char *who, const struct proof_hello *hello,
                 const uint8_t *nonce_above, uint8_t *proof);
+/* The part of who connects, on a stream that blocks. */
+gboolean proof_give(int fd, const struct proof_kind *kind, const uint8_t *key, uint32_t first,
+                    uint32_t last);
 gboolean proof_equal(const uint8_t *one, const uint8_t *other); /* in constant time */
 void proof_random(void *bytes, gsize length);
 

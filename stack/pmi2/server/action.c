@@ -3,11 +3,14 @@
  * What the embedder has to do, oldest first. Most actions lie in what they are about, so that they
  * need no memory of their own, and a link with more to send is told once.
  */
+#include <assert.h>
 #include <stdarg.h>
 #include "internal.h"
 
 void pmi2_action_due(struct pmi2_server *server, struct action *action, enum pmi2_action_kind kind)
 {
+    static_assert(PMI2_ACTION_NAME < 32, "a bit for each kind");
+    assert(kind > PMI2_ACTION_NONE && kind <= PMI2_ACTION_NAME);
     action->due |= 1u << kind;
     if (!list_linked(&action->list))
         list_add(&server->actions, &action->list);
@@ -74,11 +77,14 @@ static void drop_taken(struct pmi2_server *server)
 static enum pmi2_action_kind take_kind(struct action *action)
 {
     static const enum pmi2_action_kind order[] = {
-        PMI2_ACTION_JOB,   PMI2_ACTION_ABORT,      PMI2_ACTION_OUTPUT,  PMI2_ACTION_READS,
-        PMI2_ACTION_CLOSE, PMI2_ACTION_TREE_LOST,  PMI2_ACTION_SPAWN,   PMI2_ACTION_KILL,
-        PMI2_ACTION_LOG,   PMI2_ACTION_RANK_STATE, PMI2_ACTION_MESSAGE, PMI2_ACTION_JOB_END};
+        PMI2_ACTION_JOB,    PMI2_ACTION_ABORT,     PMI2_ACTION_OUTPUT,     PMI2_ACTION_READS,
+        PMI2_ACTION_CLOSE,  PMI2_ACTION_TREE_LOST, PMI2_ACTION_SPAWN,      PMI2_ACTION_NAME,
+        PMI2_ACTION_KILL,   PMI2_ACTION_LOG,       PMI2_ACTION_RANK_STATE, PMI2_ACTION_MESSAGE,
+        PMI2_ACTION_JOB_END};
     size_t i;
 
+    static_assert(sizeof(order) / sizeof(order[0]) == PMI2_ACTION_NAME, "every kind has its turn");
+    assert(action->due != 0);
     for (i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
         if (action->due & 1u << order[i]) {
             action->due &= ~(1u << order[i]);

@@ -43,7 +43,7 @@ static bool has_space(struct pmi2_slice text)
     return text.length > 0 && memchr(text.at, ' ', text.length) != NULL;
 }
 
-static void lookup(struct call *call, int code, struct pmi2_slice port)
+static void lookup(struct call *call, int code, struct pmi2_slice reason, struct pmi2_slice port)
 {
     if (!call->line) {
         pmi2_reply(call, "name-lookup-response");
@@ -53,6 +53,8 @@ static void lookup(struct call *call, int code, struct pmi2_slice port)
         }
         pmi2_reply_text(call, "found", code == 0 ? "TRUE" : "FALSE");
         pmi2_reply_int(call, "rc", code);
+        if (code == WIRE_COMMFAILED) /* it may be there: nobody could be asked */
+            pmi2_reply_slice(call, "errmsg", reason);
         pmi2_reply_end(call);
         return;
     }
@@ -136,7 +138,7 @@ void pmi2_root_answered(struct request *request, int code, struct pmi2_slice rea
             pmi2_reply_code_slice(call, name, code, reason);
         return;
     case ROOT_LOOKUP:
-        lookup(call, code, pmi2_read_slice(body));
+        lookup(call, code, reason, pmi2_read_slice(body));
         return;
     case ROOT_CONNECT:
         if (code != 0) {

@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Proof of who a client is; what it has to answer is described in pmi2/auth.h. */
 #include "pmi2/auth.h"
+
+#include <assert.h>
+
 #include "internal.h"
+
+#define NONCE_BYTES 16
+static_assert(sizeof(((struct stranger *)NULL)->nonce) == 2 * NONCE_BYTES + 1,
+              "a nonce in hexadecimal and a NUL");
 
 int pmi2_auth_challenge(struct pmi2_server *server, struct stranger *stranger)
 {
-    uint8_t bytes[16];
+    uint8_t bytes[NONCE_BYTES];
     size_t i;
 
     if (!server->has_key || server->config.random == NULL)
@@ -29,15 +36,19 @@ static bool same(const char *digest, struct pmi2_slice answer)
     return difference == 0;
 }
 
-bool pmi2_auth_check(const struct pmi2_server *server, const struct stranger *stranger, bool draft,
+bool pmi2_auth_check(const struct pmi2_server *server, const struct stranger *stranger,
                      struct pmi2_slice answer)
 {
+    struct pmi2_slice nonce = {stranger->nonce, strlen(stranger->nonce)};
     char wanted[PMI2_AUTH_ANSWER];
 
-    if (stranger->nonce[0] == '\0' || !server->has_key)
+    assert(stranger->claimed != NULL);
+    if (nonce.length == 0 || !server->has_key)
         return false;
-    pmi2_auth_answer(server->key, sizeof(server->key),
-                     (struct pmi2_slice){stranger->nonce, strlen(stranger->nonce)},
-                     job_id(stranger->claimed), draft ? -1 : (int64_t)stranger->rank, wanted);
+    if (stranger->draft)
+        pmi2_auth_answer_draft(server->key, sizeof(server->key), nonce, wanted);
+    else
+        pmi2_auth_answer(server->key, sizeof(server->key), nonce, job_id(stranger->claimed),
+                         stranger->rank, wanted);
     return same(wanted, answer);
 }

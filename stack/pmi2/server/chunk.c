@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "chunk.h"
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,12 +20,14 @@ struct chunk *pmi2_chunk_new(size_t capacity)
 
 struct chunk *pmi2_chunk_use(struct chunk *chunk)
 {
+    assert(chunk->users > 0 && chunk->users < UINT32_MAX && chunk->length <= chunk->capacity);
     chunk->users++;
     return chunk;
 }
 
 void pmi2_chunk_drop(struct chunk *chunk)
 {
+    assert(chunk == NULL || chunk->users > 0);
     if (chunk != NULL && --chunk->users == 0)
         free(chunk);
 }
@@ -34,6 +37,7 @@ bool pmi2_chunk_grow(struct chunk **chunk, size_t more)
     size_t needed = (*chunk)->length + more, capacity = (*chunk)->capacity;
     struct chunk *larger;
 
+    assert((*chunk)->users == 1 && (*chunk)->length <= capacity && needed >= more);
     if (needed <= capacity)
         return true;
     capacity = capacity * 2 > needed ? capacity * 2 : needed;
@@ -61,6 +65,7 @@ char *pmi2_write_room(struct writer *writer, size_t length)
         return NULL;
     room = writer->chunk->bytes + writer->chunk->length;
     writer->chunk->length += length;
+    assert(writer->chunk->length <= writer->chunk->capacity);
     return room;
 }
 

@@ -8,11 +8,22 @@
 #include <assert.h>
 #include "internal.h"
 
+void pmi2_client_advance(struct client *client, enum client_state state)
+{
+    assert(state >= client->state);
+    if (state < client->state)
+        pmi2_link_close(&client->link, "it went back to an earlier state");
+    else
+        client->state = (uint8_t)state;
+}
+
 void pmi2_client_bind(struct client *client, struct job *job, struct rank *rank)
 {
+    assert(client->rank == NULL && rank->client == NULL && rank->job == job);
     struct pmi2_server *server = client->link.server;
 
     if (client->stranger != NULL) {
+        assert(server->stranger_count > 0);
         list_remove(&client->stranger->list);
         server->stranger_count--;
         pmi2_chunk_drop(client->stranger->fullinit);
@@ -34,6 +45,8 @@ static void drop_requests(struct client *client)
 void pmi2_client_unbind(struct client *client)
 {
     drop_requests(client);
+    assert(client->request_count == 0 && client->ordered_count == 0);
+    assert(client->rank == NULL || client->rank->client == client);
     if (client->rank != NULL)
         client->rank->client = NULL;
     client->rank = NULL;
@@ -85,7 +98,7 @@ static void finalize(struct call *call)
     if (!call->line)
         pmi2_reply_int(call, "rc", 0);
     pmi2_reply_end(call);
-    client->state = CLIENT_DONE;
+    pmi2_client_advance(client, CLIENT_DONE);
     pmi2_client_unbind(client);
     if (rank->state == PMI2_RANK_RUNNING || rank->state == PMI2_RANK_NEW) {
         pmi2_rank_set(rank, PMI2_RANK_FINALIZED);
@@ -141,7 +154,7 @@ static void serve_abort(struct incoming *incoming)
     pmi2_slice_bool(pmi2_message_value(message, "isworld"), &world);
     if (!pmi2_slice_int(pmi2_message_value(message, "exitcode"), 1, 255, &code))
         code = 1;
-    client->state = CLIENT_DONE;
+    pmi2_client_advance(client, CLIENT_DONE);
     pmi2_client_unbind(client);
     pmi2_rank_set(rank, PMI2_RANK_ABORTED);
     if (world) {
@@ -182,9 +195,9 @@ void pmi2_serve_init(struct incoming *incoming)
     if (!good)
         return;
     if (client->state == CLIENT_FRESH)
-        client->state = CLIENT_INIT;
+        pmi2_client_advance(client, CLIENT_INIT);
     if (version == 1)
-        client->state = CLIENT_READY;
+        pmi2_client_advance(client, CLIENT_READY);
     if (known && client->rank->state != PMI2_RANK_RUNNING)
         pmi2_rank_set(client->rank, PMI2_RANK_RUNNING);
 }

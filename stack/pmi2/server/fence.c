@@ -11,6 +11,7 @@
  * itself, once for each epoch. The pairs of this server's ranks are kept until an epoch has them,
  * so that a refused fence loses none.
  */
+#include <assert.h>
 #include "internal.h"
 
 static void answer(struct call *call, int code, struct pmi2_slice reason)
@@ -28,6 +29,7 @@ static const struct pmi2_slice no_memory = {"no_memory", 9};
 
 static void uncount(struct rank *rank)
 {
+    assert(rank->job->fenced >= rank->fenced && rank->job->fenced <= rank->job->rank_count);
     rank->job->fenced -= rank->fenced;
     rank->fenced = false;
 }
@@ -105,6 +107,7 @@ void pmi2_fence_leave(struct rank *rank)
         return;
     rank->gone = true;
     rank->job->gone++;
+    assert(rank->job->gone <= rank->job->rank_count);
     uncount(rank);
     pmi2_fence_check(rank->job);
 }

@@ -111,6 +111,7 @@ struct stranger { /* a client that has yet to say and to prove who it is */
     struct job *job; /* of the port; NULL: any */
     uint64_t until;
     char nonce[33]; /* empty: no challenge is open */
+    bool draft; /* answers as the draft has it */
     struct job *claimed;
     uint32_t rank;
     struct chunk *fullinit; /* what is answered after the proof: u8 capabilities, thrid */
@@ -122,7 +123,7 @@ struct assembly { /* of several messages: a spawn, kvs-putall */
     struct pmi2_slice thrid;
     char text[];
 };
-enum client_state { CLIENT_FRESH, CLIENT_INIT, CLIENT_READY, CLIENT_DONE };
+enum client_state { CLIENT_FRESH, CLIENT_INIT, CLIENT_READY, CLIENT_DONE }; /* only onwards */
 struct client {
     struct pmi2_link link;
     struct job *job;
@@ -145,6 +146,7 @@ void pmi2_client_input(struct client *client, const void *bytes, size_t length);
 void pmi2_client_pump(struct client *client); /* serves what was decoded */
 void pmi2_client_lost(struct client *client); /* its connection is over */
 void pmi2_client_fini(struct client *client);
+void pmi2_client_advance(struct client *client, enum client_state state);
 /* It is that rank from now on. */
 void pmi2_client_unbind(struct client *client); /* of none; what it has asked is dropped */
 void pmi2_client_bind(struct client *client, struct job *job, struct rank *rank);
@@ -369,6 +371,7 @@ void pmi2_hail_answer(const struct hail *hail, int code, const char *reason,
                       struct pmi2_slice body);
 void pmi2_names_serve(const struct hail *hail, enum root_kind kind, struct reader *body);
 void pmi2_names_end(struct job *job);
+void pmi2_namings_fini(struct pmi2_server *server);
 void pmi2_connect_serve(const struct hail *hail, enum root_kind kind, struct reader *body);
 void pmi2_connect_end(struct job *job);
 void pmi2_connect_join(struct job *job, struct job *other);
@@ -388,7 +391,7 @@ void pmi2_assembly_drop(struct client *client);
  */
 
 int pmi2_auth_challenge(struct pmi2_server *server, struct stranger *stranger); /* 0, or a code */
-bool pmi2_auth_check(const struct pmi2_server *server, const struct stranger *stranger, bool draft,
+bool pmi2_auth_check(const struct pmi2_server *server, const struct stranger *stranger,
                      struct pmi2_slice answer);
 
 /* ---- the tree ---------------------------------------------------------------------------------
@@ -463,8 +466,9 @@ struct pmi2_server {
     struct notice *taken_notice;
     /* root */
     struct map names;
+    struct list namings; /* told to the embedder, not answered yet */
     struct list spawns;
-    uint64_t spawn_number;
+    uint64_t naming_number, spawn_number;
     uint32_t spawned, job_base, job_number, group_number, foreign_count;
     /* scratch */
     struct pmi2_decoder spare; /* the buffers of clients that have no half message */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Jobs as one server knows them, and the ranks of its node. */
+#include <assert.h>
 #include "internal.h"
 
 static bool id_part(const char **at)
@@ -49,10 +50,37 @@ struct member *pmi2_job_member(struct job *job, const struct tree *child)
     return NULL;
 }
 
+/*
+ * What may follow a state. A process may end in any; one that has finalized may come again (its
+ * connection is closed, its process goes on) and start anew.
+ */
+static bool may_follow(enum pmi2_rank_state from, enum pmi2_rank_state to)
+{
+    static const uint8_t next[] = {
+        [PMI2_RANK_NEW] = 1u << PMI2_RANK_RUNNING | 1u << PMI2_RANK_FINALIZED |
+                          1u << PMI2_RANK_ABORTED | 1u << PMI2_RANK_FAILED | 1u << PMI2_RANK_DEAD,
+        [PMI2_RANK_RUNNING] = 1u << PMI2_RANK_FINALIZED | 1u << PMI2_RANK_ABORTED |
+                              1u << PMI2_RANK_FAILED | 1u << PMI2_RANK_DEAD,
+        [PMI2_RANK_FINALIZED] =
+            1u << PMI2_RANK_RUNNING | 1u << PMI2_RANK_ABORTED | 1u << PMI2_RANK_DEAD,
+        [PMI2_RANK_ABORTED] = 1u << PMI2_RANK_DEAD,
+        [PMI2_RANK_FAILED] = 1u << PMI2_RANK_DEAD,
+        [PMI2_RANK_DEAD] = 0,
+    };
+
+    static_assert(PMI2_RANK_DEAD < 8, "a bit for each state");
+    return (next[from] & 1u << to) != 0;
+}
+
 void pmi2_rank_set(struct rank *rank, enum pmi2_rank_state state)
 {
     if (rank->state == state)
         return;
+    if (rank->state == PMI2_RANK_DEAD) /* what it had sent before its end may come after it */
+        return;
+    assert(may_follow((enum pmi2_rank_state)rank->state, state));
+    if (!may_follow((enum pmi2_rank_state)rank->state, state))
+        state = PMI2_RANK_FAILED; /* its connection is not believed any more */
     rank->state = (uint8_t)state;
     pmi2_action_due(rank->job->server, &rank->action, PMI2_ACTION_RANK_STATE);
     if (state >= PMI2_RANK_FINALIZED)

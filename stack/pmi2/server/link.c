@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Connections: what waits to be sent, and their end. */
+#include <assert.h>
 #include "internal.h"
 
 #define FIRST_BYTES 512u /* an answer or two; more when the other side is slow */
@@ -21,6 +22,7 @@ bool pmi2_outbox_share(struct outbox *outbox, struct chunk *chunk, size_t start,
 {
     struct piece *piece;
 
+    assert(start <= end && end <= chunk->length);
     if (start == end)
         return true;
     piece = malloc(sizeof(*piece));
@@ -64,10 +66,12 @@ bool pmi2_outbox_copy(struct outbox *outbox, const void *bytes, size_t length)
 
 void pmi2_outbox_take(struct outbox *outbox, size_t bytes)
 {
+    assert(bytes <= outbox->bytes);
     while (bytes > 0 && outbox->first != NULL) {
         struct piece *piece = outbox->first;
         size_t size = piece->end - piece->start;
 
+        assert(piece->start < piece->end && size <= outbox->bytes);
         if (bytes < size) {
             piece->start += bytes;
             outbox->bytes -= bytes;

@@ -3,6 +3,7 @@
 #ifndef JACQUARD_PMI2_LIST_H
 #define JACQUARD_PMI2_LIST_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -29,6 +30,7 @@ static inline bool list_linked(const struct list *node)
 
 static inline void list_add(struct list *head, struct list *node)
 {
+    assert(head->next != NULL && node->next == NULL);
     node->prev = head->prev;
     node->next = head;
     head->prev->next = node;
@@ -39,6 +41,7 @@ static inline void list_remove(struct list *node)
 {
     if (node->next == NULL)
         return;
+    assert(node->next->prev == node && node->prev->next == node);
     node->prev->next = node->next;
     node->next->prev = node->prev;
     node->next = node->prev = NULL;

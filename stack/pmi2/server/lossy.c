@@ -5,11 +5,13 @@
  *
  * Datagram: u32 number (0: only a confirmation), u32 the next number expected, part of the stream.
  */
+#include <assert.h>
 #include "internal.h"
 
 #define HEAD 8u
 #define WINDOW 32u
 #define PART_BYTES 8192u
+static_assert((WINDOW & (WINDOW - 1)) == 0, "places go on in turn when numbers begin again at 0");
 #define REPEAT_FIRST (SECOND / 5)
 #define REPEAT_MAX (5 * SECOND)
 
@@ -71,6 +73,7 @@ static void fill(struct tree *tree)
             have += more;
         }
         part->length = HEAD + size;
+        assert(lossy->sent[lossy->next % WINDOW] == NULL);
         pmi2_store_u32(part->bytes, lossy->next);
         if (lossy->confirmed == lossy->next) {
             lossy->since = tree->link.server->now;
@@ -95,6 +98,8 @@ int pmi2_lossy_output(struct tree *tree, struct iovec *pieces, int maximum)
     int count = 0;
 
     fill(tree);
+    assert(lossy->next - lossy->confirmed <= WINDOW);
+    assert(lossy->to_send - lossy->confirmed <= lossy->next - lossy->confirmed);
     for (number = lossy->to_send; number != lossy->next && count < maximum; number++) {
         struct chunk *part = lossy->sent[number % WINDOW];
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "map.h"
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -124,8 +125,11 @@ void pmi2_map_remove(struct map *map, struct map_entry *entry)
 {
     struct map_entry **at = &map->buckets[entry->hash & map->mask];
 
-    while (*at != entry)
+    assert(map->count > 0);
+    while (*at != entry) {
+        assert(*at != NULL); /* it is in this map */
         at = &(*at)->next;
+    }
     *at = entry->next;
     map->count--;
 }

@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Published names. The root has them all, so that the first publisher wins wherever he is. */
+/*
+ * Published names. The root has them all, so that the first publisher wins wherever he is; or it
+ * tells its embedder, who asks a name server.
+ */
+#include <assert.h>
 #include "internal.h"
 
 #define NAME_MAX_BYTES 1024u
+static_assert(PMI2_NAME_PUBLISH == 0 && (int)ROOT_PUBLISH + (int)PMI2_NAME_LOOKUP == ROOT_LOOKUP &&
+                  (int)ROOT_PUBLISH + (int)PMI2_NAME_UNPUBLISH == ROOT_UNPUBLISH,
+              "the same order");
 
 struct name {
     struct map_entry entry;
@@ -10,6 +17,14 @@ struct name {
     struct job *job;
     size_t port_length;
     char text[]; /* service, port */
+};
+
+struct naming { /* the embedder's to answer */
+    struct list list;
+    struct pmi2_name_request request;
+    uint32_t rank;
+    size_t way_length;
+    char text[]; /* way, job, service, port; the last three with a NUL */
 };
 
 static struct name *find(struct pmi2_server *server, struct pmi2_slice service)
@@ -57,12 +72,11 @@ static void publish(const struct hail *hail, struct pmi2_slice service, struct p
     pmi2_hail_answer(hail, 0, "", NO_SLICE);
 }
 
-static void lookup(const struct hail *hail, const struct name *name)
+static void answer_port(const struct hail *hail, struct pmi2_slice port)
 {
     struct writer body = {NULL, false};
 
-    pmi2_write_slice(&body,
-                     (struct pmi2_slice){name->text + name->entry.length, name->port_length});
+    pmi2_write_slice(&body, port);
     if (body.failed)
         pmi2_hail_answer(hail, WIRE_NO_MEMORY, "no_memory", NO_SLICE);
     else
@@ -70,17 +84,137 @@ static void lookup(const struct hail *hail, const struct name *name)
     pmi2_writer_fini(&body);
 }
 
+static void answer_missing(const struct hail *hail, const char *service)
+{
+    char reason[NAME_MAX_BYTES + 32];
+
+    snprintf(reason, sizeof(reason), "service_%s_not_found", service);
+    pmi2_hail_answer(hail, WIRE_FAIL, reason, NO_SLICE);
+}
+
+/* ---- a name server ----------------------------------------------------------------------------
+ */
+
+static char *add_text(char **at, const char *bytes, size_t length)
+{
+    char *begin = *at;
+
+    memcpy(begin, bytes, length);
+    begin[length] = '\0';
+    *at += length + 1;
+    return begin;
+}
+
+static void tell(const struct hail *hail, enum pmi2_name_kind kind, struct pmi2_slice service,
+                 struct pmi2_slice port)
+{
+    struct pmi2_server *server = hail->server;
+    struct pmi2_slice job = job_id(hail->job);
+    struct naming *naming =
+        malloc(sizeof(*naming) + hail->way.length + job.length + service.length + port.length + 4);
+    struct notice *notice =
+        naming != NULL ? pmi2_notice(server, PMI2_ACTION_NAME, NO_SLICE, NO_SLICE) : NULL;
+    char *at;
+
+    if (notice == NULL) {
+        free(naming);
+        pmi2_hail_answer(hail, WIRE_NO_MEMORY, "no_memory", NO_SLICE);
+        return;
+    }
+    *naming = (struct naming){.rank = hail->rank, .way_length = hail->way.length};
+    at = naming->text;
+    add_text(&at, hail->way.at, hail->way.length);
+    naming->request.id = ++server->naming_number;
+    naming->request.kind = kind;
+    naming->request.job = add_text(&at, job.at, job.length);
+    naming->request.service = add_text(&at, service.at, service.length);
+    naming->request.port = add_text(&at, port.at, port.length);
+    notice->what.name = &naming->request;
+    notice->what.job = naming->request.job;
+    notice->what.rank = hail->rank;
+    list_add(&server->namings, &naming->list);
+}
+
+static void answer_naming(const struct hail *hail, const struct pmi2_name_request *request,
+                          enum pmi2_name_result result, const char *port)
+{
+    char reason[NAME_MAX_BYTES + 32];
+
+    switch (result) {
+    case PMI2_NAME_DONE:
+        if (request->kind == PMI2_NAME_LOOKUP)
+            answer_port(hail, (struct pmi2_slice){port, strlen(port)});
+        else
+            pmi2_hail_answer(hail, 0, "", NO_SLICE);
+        break;
+    case PMI2_NAME_DUPLICATE:
+        snprintf(reason, sizeof(reason), "duplicate_service_%s", request->service);
+        pmi2_hail_answer(hail, WIRE_FAIL, reason, NO_SLICE);
+        break;
+    case PMI2_NAME_NOT_FOUND:
+        answer_missing(hail, request->service);
+        break;
+    case PMI2_NAME_TOO_MANY:
+        pmi2_hail_answer(hail, WIRE_NO_MEMORY, "too_many_names", NO_SLICE);
+        break;
+    case PMI2_NAME_UNREACHABLE:
+        pmi2_hail_answer(hail, WIRE_COMMFAILED, "name_server_unreachable", NO_SLICE);
+        break;
+    }
+}
+
+void pmi2_server_name_done(struct pmi2_server *server, uint64_t id, enum pmi2_name_result result,
+                           const char *port)
+{
+    struct hail hail = {.server = server};
+    struct naming *naming = NULL;
+    struct list *node;
+
+    assert(server->config.root && server->config.name_server);
+    for (node = server->namings.next; node != &server->namings && naming == NULL; node = node->next)
+        if (list_of(node, struct naming, list)->request.id == id)
+            naming = list_of(node, struct naming, list);
+    if (naming == NULL)
+        return;
+    list_remove(&naming->list);
+    hail.job = pmi2_job_find(server,
+                             (struct pmi2_slice){naming->request.job, strlen(naming->request.job)});
+    hail.rank = naming->rank;
+    hail.way = (struct pmi2_slice){naming->text, naming->way_length};
+    if (hail.job != NULL)
+        answer_naming(&hail, &naming->request, result, port);
+    if (hail.job != NULL && naming->request.kind == PMI2_NAME_PUBLISH && result == PMI2_NAME_DONE)
+        server->counters.names++;
+    free(naming);
+    pmi2_server_run(server);
+}
+
+void pmi2_namings_fini(struct pmi2_server *server)
+{
+    struct list *node;
+
+    while ((node = list_take(&server->namings)) != NULL)
+        free(list_of(node, struct naming, list));
+}
+
+/* ---- requests ---------------------------------------------------------------------------------
+ */
+
 void pmi2_names_serve(const struct hail *hail, enum root_kind kind, struct reader *body)
 {
     struct pmi2_slice service = pmi2_read_slice(body), port = NO_SLICE;
-    char reason[NAME_MAX_BYTES + 32];
     struct name *name;
 
+    assert(kind >= ROOT_PUBLISH && kind <= ROOT_UNPUBLISH);
     if (kind == ROOT_PUBLISH)
         port = pmi2_read_slice(body);
     if (body->failed || service.length == 0 || service.length > NAME_MAX_BYTES ||
         port.length > NAME_MAX_BYTES) {
         pmi2_hail_answer(hail, WIRE_INVALID_ARG, "invalid_name", NO_SLICE);
+        return;
+    }
+    if (hail->server->config.name_server) {
+        tell(hail, (enum pmi2_name_kind)(kind - ROOT_PUBLISH), service, port);
         return;
     }
     if (kind == ROOT_PUBLISH) {
@@ -89,10 +223,9 @@ void pmi2_names_serve(const struct hail *hail, enum root_kind kind, struct reade
     }
     name = find(hail->server, service);
     if (name == NULL) {
-        snprintf(reason, sizeof(reason), "service_%s_not_found", service.at);
-        pmi2_hail_answer(hail, WIRE_FAIL, reason, NO_SLICE);
+        answer_missing(hail, service.at);
     } else if (kind == ROOT_LOOKUP) {
-        lookup(hail, name);
+        answer_port(hail, (struct pmi2_slice){name->text + name->entry.length, name->port_length});
     } else {
         forget(hail->server, name);
         pmi2_hail_answer(hail, 0, "", NO_SLICE);

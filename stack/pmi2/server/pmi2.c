@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The commands of PMI-2. Replies have the keys, in the order, that MPICH's Hydra gives them. */
 #include "internal.h"
+#include "pmi2/auth.h"
 
 static struct pmi2_slice value_of(const struct incoming *incoming, const char *key)
 {
@@ -29,7 +30,7 @@ static void answer_fullinit(struct call *call, bool capable)
         pmi2_reply_text(call, "srv-caps", "strict-fence,thrid,escape,getall,survivors,pieces");
     pmi2_reply_int(call, "rc", 0);
     pmi2_reply_end(call);
-    call->client->state = CLIENT_READY;
+    pmi2_client_advance(call->client, CLIENT_READY);
     if (rank->state != PMI2_RANK_RUNNING)
         pmi2_rank_set(rank, PMI2_RANK_RUNNING);
 }
@@ -65,8 +66,11 @@ static void challenge(struct incoming *incoming)
 {
     struct call *call = &incoming->call;
     struct stranger *stranger = call->client->stranger;
+    struct pmi2_slice type = value_of(incoming, "authtype");
 
-    if (!pmi2_slice_is(value_of(incoming, "authtype"), "challenge-sha256")) {
+    stranger->draft = pmi2_slice_is(type, PMI2_AUTH_TYPE_DRAFT);
+    if (stranger->draft ? call->client->auth != PMI2_AUTH_DRAFT
+                        : !pmi2_slice_is(type, PMI2_AUTH_TYPE_HMAC)) {
         refuse_fullinit(call, WIRE_FAIL, "authentication_required");
         return;
     }
@@ -126,9 +130,7 @@ static void auth_response_complete(struct incoming *incoming)
         return;
     }
     if (stranger->claimed != NULL) {
-        right =
-            pmi2_auth_check(server, stranger, false, answer) ||
-            (client->auth == PMI2_AUTH_DRAFT && pmi2_auth_check(server, stranger, true, answer));
+        right = pmi2_auth_check(server, stranger, answer);
         rank = pmi2_job_rank(stranger->claimed, stranger->rank);
     }
     stranger->nonce[0] = '\0'; /* once */

@@ -60,7 +60,7 @@ static void serve(struct pmi2_server *server, struct job *job, uint32_t rank, st
     struct hail hail = {server, job, rank, way};
     enum root_kind kind = (enum root_kind)pmi2_read_u8(body);
 
-    if (kind <= ROOT_UNPUBLISH)
+    if (kind >= ROOT_PUBLISH && kind <= ROOT_UNPUBLISH)
         pmi2_names_serve(&hail, kind, body);
     else if (kind == ROOT_SPAWN)
         pmi2_spawn_serve(&hail, (struct pmi2_slice){body->at, (size_t)(body->end - body->at)});

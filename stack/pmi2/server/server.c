@@ -84,6 +84,7 @@ struct pmi2_server *pmi2_server_new(const struct pmi2_server_config *config)
     list_init(&server->requests);
     list_init(&server->ended);
     list_init(&server->spawns);
+    list_init(&server->namings);
     pmi2_decoder_init(&server->spare);
     /* Positive as a C int: some programs read the first part of a job's id as one. */
     server->job_base = config->random == NULL ? 1 : (uint32_t)random_u64(server) & 0x7fffffffu;
@@ -103,6 +104,7 @@ void pmi2_server_free(struct pmi2_server *server)
     while (pmi2_server_next(server, &action))
         ;
     pmi2_spawns_fini(server);
+    pmi2_namings_fini(server);
     pmi2_map_fini(&server->jobs);
     pmi2_map_fini(&server->names);
     pmi2_map_fini(&server->request_map);

@@ -7,6 +7,8 @@
 #ifndef JACQUARD_PMI2_STORE_H
 #define JACQUARD_PMI2_STORE_H
 
+#include <assert.h>
+
 #include "chunk.h"
 #include "list.h"
 #include "map.h"
@@ -17,6 +19,9 @@
 #define MESSAGE_HEAD 24u
 #define MESSAGE_HEAD_MAX (MESSAGE_HEAD + PMI2_JOBID_MAX + 1)
 #define MESSAGE_MAX (1u << 30)
+static_assert(MESSAGE_HEAD ==
+                  3 * sizeof(uint32_t) + 2 * sizeof(uint8_t) + sizeof(uint16_t) + sizeof(uint64_t),
+              "the head's fields, without padding");
 struct message_head {
     size_t total, head; /* bytes of all; of it before the body */
     uint8_t kind, status;
@@ -34,6 +39,8 @@ void pmi2_head_close(struct writer *writer, size_t total);
 
 /* A pair within a message: u32 rank, u16 length of key, u16 of value, key, value. */
 #define RECORD_HEAD 8u
+static_assert(RECORD_HEAD == sizeof(uint32_t) + 2 * sizeof(uint16_t), "the record's fields");
+static_assert(PMI2_KEY_MAX <= UINT16_MAX && PMI2_VALUE_MAX <= UINT16_MAX, "lengths have 16 bits");
 struct record {
     struct pmi2_slice key, value;
     uint32_t rank;

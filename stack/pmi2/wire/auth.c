@@ -1,15 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* SHA-256 (FIPS 180-4), and the answer to a challenge. */
+/*
+ * SHA-256 (FIPS 180-4), HMAC (RFC 2104), and the answers to a challenge. They are here and not
+ * taken from a library because the client libraries must need nothing but libc: they are loaded
+ * into programs that have a cryptographic library, or GLib, of another version.
+ */
+#define _GNU_SOURCE /* explicit_bzero */
 #include "pmi2/auth.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
+
+#define BLOCK 64
 
 struct sha256 {
     uint32_t state[8];
     uint64_t length;
-    uint8_t block[64];
+    uint8_t block[BLOCK];
 };
+static_assert(PMI2_AUTH_ANSWER == 2 * PMI2_SHA256_BYTES + 1, "a digest in hexadecimal and a NUL");
+static_assert(PMI2_SHA256_BYTES <= BLOCK, "the digest of a long key fits where a key goes");
 
 static const uint32_t rounds[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
@@ -85,6 +95,7 @@ static void finish(struct sha256 *hash, uint8_t digest[32])
     uint8_t byte = 0x80;
     int i;
 
+    assert(hash->length < UINT64_MAX / 8);
     do {
         add(hash, &byte, 1);
         byte = 0;
@@ -97,23 +108,72 @@ static void finish(struct sha256 *hash, uint8_t digest[32])
         digest[i] = (uint8_t)(hash->state[i / 4] >> (24 - 8 * (i % 4)));
 }
 
+void pmi2_hmac_sha256(const uint8_t *key, size_t key_bytes, const struct pmi2_slice *parts,
+                      size_t count, uint8_t digest[PMI2_SHA256_BYTES])
+{
+    uint8_t inner[BLOCK] = {0}, outer[BLOCK];
+    struct sha256 hash;
+    size_t i;
+
+    if (key_bytes > BLOCK) {
+        start_hash(&hash);
+        add(&hash, key, key_bytes);
+        finish(&hash, inner);
+    } else if (key_bytes > 0) {
+        memcpy(inner, key, key_bytes);
+    }
+    for (i = 0; i < BLOCK; i++) {
+        outer[i] = inner[i] ^ 0x5c;
+        inner[i] ^= 0x36;
+    }
+    start_hash(&hash);
+    add(&hash, inner, BLOCK);
+    for (i = 0; i < count; i++)
+        add(&hash, parts[i].at, parts[i].length);
+    finish(&hash, digest);
+    start_hash(&hash);
+    add(&hash, outer, BLOCK);
+    add(&hash, digest, PMI2_SHA256_BYTES);
+    finish(&hash, digest);
+    explicit_bzero(inner, sizeof(inner));
+    explicit_bzero(outer, sizeof(outer));
+    explicit_bzero(&hash, sizeof(hash));
+}
+
+static void write_hexadecimal(const uint8_t digest[PMI2_SHA256_BYTES],
+                              char answer[PMI2_AUTH_ANSWER])
+{
+    int i;
+
+    for (i = 0; i < PMI2_SHA256_BYTES; i++)
+        snprintf(answer + (size_t)(2 * i), 3, "%02x", digest[i]);
+}
+
 void pmi2_auth_answer(const uint8_t *key, size_t key_bytes, struct pmi2_slice nonce,
-                      struct pmi2_slice jobid, int64_t rank, char answer[PMI2_AUTH_ANSWER])
+                      struct pmi2_slice jobid, uint32_t rank, char answer[PMI2_AUTH_ANSWER])
+{
+    static const struct pmi2_slice separator = {"", 1}; /* a NUL: it is in none of the others */
+    uint8_t digest[PMI2_SHA256_BYTES];
+    char decimal[16];
+
+    snprintf(decimal, sizeof(decimal), "%u", rank);
+    pmi2_hmac_sha256(
+        key, key_bytes,
+        (const struct pmi2_slice[]){nonce, separator, jobid, separator, {decimal, strlen(decimal)}},
+        5, digest);
+    write_hexadecimal(digest, answer);
+}
+
+void pmi2_auth_answer_draft(const uint8_t *key, size_t key_bytes, struct pmi2_slice nonce,
+                            char answer[PMI2_AUTH_ANSWER])
 {
     struct sha256 hash;
-    uint8_t digest[32];
-    char decimal[24];
-    int i;
+    uint8_t digest[PMI2_SHA256_BYTES];
 
     start_hash(&hash);
     add(&hash, key, key_bytes);
     add(&hash, nonce.at, nonce.length);
-    if (rank >= 0) {
-        add(&hash, jobid.at, jobid.length);
-        snprintf(decimal, sizeof(decimal), "%lld", (long long)rank);
-        add(&hash, decimal, strlen(decimal));
-    }
     finish(&hash, digest);
-    for (i = 0; i < 32; i++)
-        snprintf(answer + (size_t)(2 * i), 3, "%02x", digest[i]);
+    explicit_bzero(&hash, sizeof(hash));
+    write_hexadecimal(digest, answer);
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +35,7 @@ void pmi2_buffer_add(struct pmi2_buffer *buffer, const void *bytes, size_t lengt
         buffer->bytes = more;
         buffer->capacity = capacity;
     }
+    assert(buffer->length <= buffer->capacity && buffer->capacity - buffer->length >= length);
     memcpy(buffer->bytes + buffer->length, bytes, length);
     buffer->length += length;
 }
@@ -45,7 +47,10 @@ void pmi2_buffer_text(struct pmi2_buffer *buffer, const char *text)
 
 bool pmi2_buffer_close(struct pmi2_buffer *buffer, size_t maximum)
 {
-    bool good = !buffer->failed && !buffer->broken && buffer->length - buffer->begun <= maximum;
+    bool good;
+
+    assert(buffer->begun <= buffer->length);
+    good = !buffer->failed && !buffer->broken && buffer->length - buffer->begun <= maximum;
 
     if (!good)
         buffer->length = buffer->begun;
@@ -60,10 +65,12 @@ struct pmi2_slice pmi2_format_int(int64_t value, char digits[24])
     uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
     char *at = digits + 24;
 
+    static_assert(sizeof("-9223372036854775808") <= 24, "the longest number");
     do
         *--at = (char)('0' + rest % 10);
     while ((rest /= 10) > 0);
     if (value < 0)
         *--at = '-';
+    assert(at >= digits);
     return (struct pmi2_slice){at, (size_t)(digits + 24 - at)};
 }

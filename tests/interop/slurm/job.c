@@ -4,11 +4,14 @@
  * nodes, names as Slurm keeps them. Compiled against our header or Slurm's, linked with either
  * library.
  */
+#define _GNU_SOURCE
 #include <pthread.h>
+#include <sched.h>
 #include <slurm/pmi2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static int size, rank, finalized;
@@ -295,15 +298,32 @@ static void in_threads(void *(*function)(void *))
     pthread_barrier_destroy(&together);
 }
 
+static _Atomic int waiter; /* the thread's number */
+
 static void *wait_for_attribute(void *argument)
 {
     char value[64];
     int found = 0;
 
     (void)argument;
+    waiter = (int)syscall(SYS_gettid);
     outcome[0] = PMI2_Info_GetNodeAttr("late", value, sizeof(value), &found, 1) != 0 || !found ||
                  strcmp(value, "after ready") != 0;
     return NULL;
+}
+
+/* Whether that thread waits: it does nothing else than ask. */
+static int sleeps(int thread)
+{
+    char name[64], state = '?';
+    FILE *file;
+
+    if (thread == 0)
+        return 0;
+    snprintf(name, sizeof(name), "/proc/self/task/%d/stat", thread);
+    file = fopen(name, "r");
+    CHECK(file != NULL && fscanf(file, "%*d (%*[^)]) %c", &state) == 1 && fclose(file) == 0);
+    return state == 'S';
 }
 
 /* A call that waits for what comes only after another call of the same process: `thrid` goes out,
@@ -316,7 +336,8 @@ static void threads(void)
 
     if (rank % 2 == 0) { /* two of a node */
         CHECK(pthread_create(&waiting, NULL, wait_for_attribute, NULL) == 0);
-        usleep(100000);
+        while (!sleeps(waiter)) /* for the answer */
+            sched_yield();
         CHECK(PMI2_Info_PutNodeAttr("ready", "yes") == 0);
         CHECK(pthread_join(waiting, NULL) == 0 && outcome[0] == 0);
     } else {

@@ -30,7 +30,7 @@ struct pmi2_store;
 
 enum pmi2_auth {
     PMI2_AUTH_NONE, /* possession of the connection is proof (an inherited socket pair) */
-    PMI2_AUTH_CHALLENGE, /* SHA-256(key || nonce || jobid || rank), before anything is answered */
+    PMI2_AUTH_CHALLENGE, /* an HMAC of nonce, job and rank, before anything is answered: auth.h */
     PMI2_AUTH_DRAFT, /* the draft's SHA-256(key || nonce), too */
 };
 
@@ -53,6 +53,7 @@ struct pmi2_server_config {
     uint32_t first, last; /* nodes of this server and all below it: [first, last) */
     bool root;
     bool strict_utf8; /* refuse values that are not UTF-8 (code 6), else they pass as they are */
+    bool name_server; /* root: published names are kept elsewhere: PMI2_ACTION_NAME */
     bool lossy; /* tree links may lose, double and reorder messages: number, confirm, repeat them */
     struct pmi2_limits limits;
     const uint8_t *key; /* 32 bytes, for challenges; copied; NULL: none */
@@ -204,6 +205,24 @@ struct pmi2_spawn { /* asked for by a rank; valid until pmi2_server_spawn_done a
 void pmi2_server_spawn_done(struct pmi2_server *server, uint64_t id, const char *job,
                             const int *errors, const char *reason);
 
+/* Publishing, looking up and unpublishing, with a name server. */
+enum pmi2_name_kind { PMI2_NAME_PUBLISH, PMI2_NAME_LOOKUP, PMI2_NAME_UNPUBLISH };
+struct pmi2_name_request { /* valid until pmi2_server_name_done answers it */
+    uint64_t id;
+    enum pmi2_name_kind kind;
+    const char *job, *service, *port; /* port: of a publish, else "" */
+};
+enum pmi2_name_result {
+    PMI2_NAME_DONE,
+    PMI2_NAME_DUPLICATE, /* publish: the first one stays */
+    PMI2_NAME_NOT_FOUND, /* lookup, unpublish */
+    PMI2_NAME_TOO_MANY,
+    PMI2_NAME_UNREACHABLE, /* there is no name server */
+};
+/* Root. port: what a lookup has found. An id that is not known, or answered, is passed over. */
+void pmi2_server_name_done(struct pmi2_server *server, uint64_t id, enum pmi2_name_result result,
+                           const char *port);
+
 enum pmi2_action_kind {
     PMI2_ACTION_NONE,
     PMI2_ACTION_OUTPUT, /* link: has bytes to send (again) */
@@ -233,6 +252,7 @@ enum pmi2_action_kind {
     PMI2_ACTION_TREE_LOST,
     PMI2_ACTION_LOG, /* text, one line; level 0: warning, 1: explanation */
     PMI2_ACTION_READS, /* link: what pmi2_link_reads says has changed */
+    PMI2_ACTION_NAME, /* root with a name server: name */
 };
 struct pmi2_action { /* pointers are valid until the next call with this server */
     enum pmi2_action_kind kind;
@@ -242,6 +262,7 @@ struct pmi2_action { /* pointers are valid until the next call with this server 
     int code, level;
     const struct pmi2_job_info *info;
     const struct pmi2_spawn *spawn;
+    const struct pmi2_name_request *name;
     const void *bytes;
     size_t length;
 };

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A port that lets in who proves to know a key (proof.h). Whoever connects has 5 s for that. At
+ * most 16 connections of one user of this machine, or of another machine, have yet to do it; a
+ * further one closes the oldest of the same user or machine. So nobody keeps another user waiting.
+ * A wrong proof closes the connection, and that is all.
+ */
+#ifndef JACQUARD_PMRUN_GATE_H
+#define JACQUARD_PMRUN_GATE_H
+
+#include "door.h"
+#include "proof.h"
+
+struct gate_config {
+    uv_loop_t *loop;
+    const uint8_t *key;
+    const struct proof_kind *kind;
+    /* For a connection that is about to be accepted; and when it is closed without having proven.
+     */
+    uv_tcp_t *(*stream_new)(void *owner);
+    void (*stream_free)(void *owner, uv_tcp_t *stream);
+    /* The proof is right: NULL, or why it is not wanted all the same. */
+    const char *(*wanted)(void *owner, const struct proof_hello *hello);
+    /* The stream is the owner's from now on; `rest` came behind the proof. */
+    void (*enters)(void *owner, const struct proof_hello *hello, uv_tcp_t *stream, const char *rest,
+                   gsize length);
+    void (*refused)(void *owner, const char *why);
+    void (*closed)(void *owner); /* after gate_close(): the gate may be freed */
+    void *owner;
+};
+struct gate {
+    struct gate_config config;
+    struct door door;
+    GPtrArray *strangers; /* oldest first */
+    guint users;
+};
+
+/* Takes a socket of tcp_listen(). 0, or libuv's code; to be closed in both cases. */
+int gate_open(struct gate *gate, const struct gate_config *config, int fd);
+void gate_close(struct gate *gate);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Which user the other end of a TCP connection belongs to, if that end is on this machine. The
+ * kernel is asked about this one connection (netlink, inet_diag). Where it does not answer such
+ * questions, its tables of all connections are read (/proc/net/tcp, tcp6).
+ */
+#ifndef JACQUARD_PMRUN_OWNER_H
+#define JACQUARD_PMRUN_OWNER_H
+
+#include <glib.h>
+#include <netinet/in.h>
+#include <sys/types.h>
+
+/* Both ends of a connection, of one family. */
+struct owner_ends {
+    struct sockaddr_storage own, peer;
+};
+/* IPv4 addresses that are written as IPv6 ones become IPv4. FALSE: it is no TCP connection. */
+gboolean owner_ends_of(int fd, struct owner_ends *ends);
+/*
+ * FALSE: nobody on this machine holds the other end. It is elsewhere, or its process has closed it
+ * (the kernel then names no user, or root).
+ */
+gboolean owner_of(const struct owner_ends *ends, uid_t *uid);
+/* Who is counted as one before he has proven anything: "user 1000", or an address of another
+ * machine (of IPv6 the network of 64 bits, all of which one machine may use). g_free(). */
+char *owner_name(int fd);
+
+/* The two ways by themselves, for tests. refused: the kernel does not answer such questions. */
+gboolean owner_by_netlink(const struct owner_ends *ends, uid_t *uid, gboolean *refused);
+gboolean owner_by_tables(const struct owner_ends *ends, uid_t *uid);
+
+#endif

@@ -834,6 +834,9 @@ int gnip_vc_establish(struct gnip_vc *vc, const struct gnip_conn *theirs);
  * now on. No lock is held; ep->closing is set.
  */
 void gnip_vcs_close(struct gnip_ep *ep);
+/* Before that, or before a shutdown: sends the answers that wait for a credit, for some time. No lock
+ * is held. */
+void gnip_vcs_drain(struct gnip_ep *ep);
 /* The same for one VC of a MSG endpoint that goes on: begins it; whether it is over (called in a
  * loop that makes progress); frees it, without ep->lock. */
 void gnip_vc_close(struct gnip_vc *vc);

@@ -219,6 +219,7 @@ static int msg_shutdown(struct fid_ep *fid, uint64_t flags)
 
     if (flags != 0 || connection->msg == NULL)
         return -FI_EINVAL;
+    gnip_vcs_drain(ep);
     port_mutex_lock(&connection->msg->lock);
     gnip_take(&ep->lock);
     if (ep->conn_state == GNIP_CONNECTED) {

@@ -395,8 +395,8 @@ void gnip_req_vc_lost(struct gnip_vc *vc, int error)
     while ((req = gnip_req_each(ep, &place)) != NULL) {
         if (req->kind != GNIP_REQ_SEND || req->vc != vc || !req->answer)
             continue;
-        if (req->pending != 0) { /* ends with its own event */
-            req->failed_final = true;
+        if (req->pending != 0) { /* ends with its own event; what was answered has succeeded */
+            req->failed_final = !req->delivered;
             continue;
         }
         gnip_vc_op_done(vc, true);

@@ -83,7 +83,7 @@ static void started(struct gnip_txd *txd, gni_return_t status)
     gnip_take(&ep->lock);
     gnip_txd_put(txd->nic, txd);
     req->pending = 0;
-    if (gnip_unlikely(status != GNI_RC_SUCCESS || req->failed_final)) {
+    if (gnip_unlikely((status != GNI_RC_SUCCESS && !req->delivered) || req->failed_final)) {
         req->error = FI_EIO;
         req->prov_errno = status == GNI_RC_SUCCESS ? FI_EIO : gnip_errno(status);
         finish_send(req);

@@ -15,6 +15,7 @@
 static const struct gni_how plain = {0};
 #define US 1000000ull /* in ps */
 #define MS 1000000000ull
+#define LONG_MESSAGE 40000u
 
 static int finish(struct gni_side *side)
 {
@@ -532,6 +533,57 @@ static void gni_94_lost_answers(void **state)
     }
 }
 
+/* ---- a receiver that closes at once ------------------------------------------------------------ */
+
+/* The receiver's answer to a message may be here before the network has told of the message's end:
+ * by then the receiver may have closed, too. */
+#define DELIVERED 6u
+
+static int delivered_body(struct rank *rank)
+{
+    struct gni_how how = {.tx_op_flags = FI_DELIVERY_COMPLETE};
+    uint8_t *bytes = calloc(DELIVERED, LONG_MESSAGE);
+    struct fi_cq_tagged_entry entry;
+    struct gni_side side;
+    uint32_t i;
+
+    TRY(gni_open(&side, rank, &how));
+    for (i = 0; i < DELIVERED && side.id == 1; i++)
+        EXPECT_IS(fi_recv(side.ep, bytes + i * LONG_MESSAGE, LONG_MESSAGE, NULL, FI_ADDR_UNSPEC,
+                          bytes),
+                  0);
+    rank_barrier(rank);
+    for (i = 0; i < DELIVERED && side.id == 0; i++)
+        EXPECT_IS(gni_again(&side, fi_send(side.ep, bytes, i % 3 == 2 ? LONG_MESSAGE : 8, NULL,
+                                           side.peers[1], bytes)),
+                  0);
+    for (i = 0; i < DELIVERED; i++)
+        TRY(gni_entry(&side, side.tx_cq, &entry));
+    if (side.id == 1) {
+        EXPECT_IS(fi_close(&side.ep->fid), 0);
+        side.ep = NULL;
+    }
+    TRY(finish(&side));
+    free(bytes);
+    return 0;
+}
+
+static void gni_69_delivered_before_the_end(void **state)
+{
+    struct gni_machine machine = {.ranks = 2};
+    char yaml[128];
+    int skip;
+
+    (void)state;
+    machine.yaml = yaml;
+    for (skip = 0; skip < 60; skip++) {
+        snprintf(yaml, sizeof(yaml),
+                 "faults: [{at: aries.packet, do: drop, kind: response, skip: %d, count: 1}]\n",
+                 skip);
+        gni_run(&machine, delivered_body);
+    }
+}
+
 /* ---- a doorbell that does not ring ------------------------------------------------------------
  */
 
@@ -590,6 +642,7 @@ int main(void)
         cmocka_unit_test(gni_57_ids_of_connections),   cmocka_unit_test(gni_68_windows),
         cmocka_unit_test(gni_116_what_a_queue_drives), cmocka_unit_test(gni_135_a_gigabyte),
         cmocka_unit_test(gni_143_gone_for_a_while),    cmocka_unit_test(gni_94_lost_answers),
+        cmocka_unit_test(gni_69_delivered_before_the_end),
         cmocka_unit_test(gni_111_rings_again),
     };
 

@@ -1376,6 +1376,8 @@ int gnip_mr_auto(struct gnip_ep *ep, const void *address, uint64_t bytes, bool w
                  struct gnip_mr **mr);
 void gnip_mr_release(struct gnip_mr *mr); /* of gnip_mr_auto; or one use of an application's */
 void gnip_mr_use(struct gnip_mr *mr);
+/* It covers this memory, and lets the network write there if that is wanted. */
+bool gnip_mr_serves(const struct gnip_mr *mr, const void *buffer, uint64_t bytes, bool written);
 uint64_t gnip_handle_key(const gni_mem_handle_t *handle, bool read_only);
 
 /*
@@ -1546,7 +1548,7 @@ int gnip_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_
  */
 int gnip_av_find(struct gnip_av *av, fi_addr_t address, struct gnip_name *name);
 /* The other way round; FI_ADDR_NOTAVAIL. */
-fi_addr_t gnip_av_reverse(struct gnip_av *av, uint32_t device_addr, uint32_t cdm_id);
+fi_addr_t gnip_av_reverse(struct gnip_av *av, const struct gnip_name *peer);
 
 /* ---- scalable endpoints (sep.c), shared transmit contexts (stx.c), passive endpoints (pep.c) --
  */

@@ -242,7 +242,7 @@ fi_addr_t gnip_vc_source(struct gnip_vc *vc)
         return FI_ADDR_NOTAVAIL;
     version = __atomic_load_n(&av->version, __ATOMIC_ACQUIRE);
     if (gnip_unlikely(vc->av_version != version)) {
-        vc->fi_addr = gnip_av_reverse(av, vc->peer.device_addr, vc->peer.cdm_id);
+        vc->fi_addr = gnip_av_reverse(av, &vc->peer);
         vc->av_version = version;
     }
     return vc->fi_addr;

@@ -7,6 +7,7 @@
  * looked; whoever adds something afterwards wakes it. A signal takes all pollers off but for the
  * thread that gives it; who still finds nothing registers again.
  */
+#include <poll.h>
 #include <stdlib.h>
 
 #include "internal.h"
@@ -182,6 +183,19 @@ void gnip_waitable_fini(struct gnip_waitable *waitable)
     port_mutex_destroy(&waitable->lock);
 }
 
+/* One descriptor, which never becomes another one. */
+static int get_pollfd(const struct gnip_waitable *waitable, struct fi_wait_pollfd *set)
+{
+    bool fits = set->nfds >= 1;
+
+    set->nfds = 1;
+    set->change_index = 1;
+    if (!fits)
+        return -FI_ETOOSMALL;
+    set->fd[0] = (struct pollfd){.fd = waitable->event, .events = POLLIN};
+    return 0;
+}
+
 int gnip_waitable_control(const struct gnip_waitable *waitable, enum fi_wait_obj type, int command,
                           void *argument)
 {
@@ -191,6 +205,8 @@ int gnip_waitable_control(const struct gnip_waitable *waitable, enum fi_wait_obj
         *(int *)argument = waitable->event;
         return 0;
     }
+    if (command == FI_GETWAIT && type == FI_WAIT_POLLFD)
+        return argument != NULL ? get_pollfd(waitable, argument) : -FI_EINVAL;
     if (command == FI_GETWAITOBJ && argument != NULL) {
         *(enum fi_wait_obj *)argument = type;
         return 0;

@@ -404,6 +404,45 @@ static void gni_112_descriptor_threads(void **state)
     assert_int_equal(fi_close(&waiting.cq->fid.fid), 0);
 }
 
+static void gni_112_poll_descriptors(void **state)
+{
+    struct pollfd descriptor;
+    struct fi_wait_pollfd set = {.nfds = 0, .fd = &descriptor};
+    struct gnip_cq *cq = open_cq(&(struct fi_cq_attr){.wait_obj = FI_WAIT_POLLFD});
+    struct fi_cq_entry entry;
+
+    assert_int_equal(fi_control(&cq->fid.fid, FI_GETWAIT, &set), -FI_ETOOSMALL);
+    assert_int_equal(set.nfds, 1);
+    assert_int_equal(fi_control(&cq->fid.fid, FI_GETWAIT, &set), 0);
+    assert_int_equal(poll(set.fd, 1, 0), 0);
+    assert_true(gnip_cq_reserve(cq));
+    add(cq, 5);
+    assert_int_equal(poll(set.fd, 1, 0), 1);
+    assert_int_equal(fi_cq_sread(&cq->fid, &entry, 1, NULL, -1), 1);
+    assert_int_equal(fi_close(&cq->fid.fid), 0);
+}
+
+/* As FI_WAIT_UNSPEC, for an EQ as well. */
+static void gni_112_yield(void **state)
+{
+    struct fi_eq_attr attr = {.wait_obj = FI_WAIT_YIELD, .flags = FI_WRITE};
+    struct fi_eq_entry entry = {0};
+    enum fi_wait_obj type;
+    struct fid_eq *eq;
+    uint32_t event;
+    int fd;
+
+    assert_int_equal(gnip_eq_open(&fabric.fid, &attr, &eq, NULL), 0);
+    assert_int_equal(fi_control(&eq->fid, FI_GETWAITOBJ, &type), 0);
+    assert_int_equal(type, FI_WAIT_YIELD);
+    assert_int_equal(fi_control(&eq->fid, FI_GETWAIT, &fd), -FI_ENOSYS);
+    assert_int_equal(fi_eq_write(eq, FI_NOTIFY, &entry, sizeof(entry), 0), sizeof(entry));
+    assert_int_equal(fi_eq_sread(eq, &event, &entry, sizeof(entry), -1, 0), sizeof(entry));
+    assert_int_equal(fi_close(&eq->fid), 0);
+    attr.wait_obj = FI_WAIT_MUTEX_COND;
+    assert_int_equal(gnip_eq_open(&fabric.fid, &attr, &eq, NULL), -FI_ENOSYS);
+}
+
 static void *close_soon(void *argument)
 {
     struct gnip_waitable *waitable = argument;
@@ -670,6 +709,8 @@ int main(void)
         cmocka_unit_test(gni_111_many_readers),
         cmocka_unit_test(gni_111_closing_ends_waits),
         cmocka_unit_test(gni_112_descriptor_threads),
+        cmocka_unit_test(gni_112_poll_descriptors),
+        cmocka_unit_test(gni_112_yield),
         cmocka_unit_test(gni_113_poll_set),
         cmocka_unit_test(gni_114_wait_set),
         cmocka_unit_test(gni_115_event_queue),

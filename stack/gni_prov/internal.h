@@ -1447,6 +1447,8 @@ void gnip_cq_add(struct gnip_cq *cq, const struct fi_cq_tagged_entry *entry, fi_
 /* An error entry: takes the reservation of its operation; data: of err_data, or NULL. */
 void gnip_cq_add_error(struct gnip_cq *cq, const struct fi_cq_err_entry *entry, const void *data,
                        size_t data_bytes);
+/* The same without an entry: a read returns -error, once. For operations that nothing names. */
+void gnip_cq_add_nameless(struct gnip_cq *cq, int error);
 uint32_t gnip_cq_pending(struct gnip_cq *cq); /* entries and errors to be read */
 
 struct gnip_cntr {

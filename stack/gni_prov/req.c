@@ -258,6 +258,12 @@ static void end(struct gnip_req *req)
         gnip_mrecv_child_done(parent);
 }
 
+/* Of an inject call: neither a completion was wanted, nor is there anything to name it by. */
+static bool is_nameless(const struct gnip_req *req)
+{
+    return (req->flags & (FI_INJECT | FI_COMPLETION)) == FI_INJECT && req->context == NULL;
+}
+
 /* The error entry takes the reservation; what had none (no success entry was wanted) gets one. */
 static void add_error(struct gnip_req *req, const struct fi_cq_err_entry *entry)
 {
@@ -272,6 +278,10 @@ static void add_error(struct gnip_req *req, const struct fi_cq_err_entry *entry)
     if (!req->cq_reserved)
         gnip_cq_reserve_always(cq);
     req->cq_reserved = false;
+    if (is_nameless(req)) {
+        gnip_cq_add_nameless(cq, entry->err);
+        return;
+    }
     if (ep->source_err && req->vc != NULL) {
         bytes = gnip_name_bytes(ep->domain->addr_format);
         gnip_name_write(&req->vc->peer, ep->domain->addr_format, name);

@@ -404,6 +404,41 @@ static void gni_112_descriptor_threads(void **state)
     assert_int_equal(fi_close(&waiting.cq->fid.fid), 0);
 }
 
+/* The error of an injected operation has no entry with a context that somebody could look behind: a
+ * read returns it, once. */
+static void gni_110_errors_without_an_entry(void **state)
+{
+    struct gnip_cq *cq = open_cq(&(struct fi_cq_attr){.wait_obj = FI_WAIT_UNSPEC});
+    struct fi_cq_err_entry error = {.err_data_size = 0};
+    struct fi_cq_entry entry;
+    int i;
+
+    for (i = 0; i < 5; i++)
+        assert_true(gnip_cq_reserve(cq));
+    add(cq, 1);
+    gnip_cq_add_nameless(cq, FI_EIO);
+    add_error(cq, 2);
+    gnip_cq_add_nameless(cq, FI_ENOTCONN);
+    add(cq, 3);
+    assert_int_equal(fi_cq_read(&cq->fid, &entry, 1), -FI_EIO);
+    assert_int_equal(fi_cq_read(&cq->fid, &entry, 1), -FI_EAVAIL);
+    assert_int_equal(fi_cq_readerr(&cq->fid, &error, 0), 1);
+    assert_int_equal((uintptr_t)error.op_context, 2);
+    /* who asks for an entry that there is not */
+    assert_int_equal(fi_cq_readerr(&cq->fid, &error, 0), -FI_ENOTCONN);
+    assert_int_equal(fi_cq_readerr(&cq->fid, &error, 0), -FI_EAGAIN);
+    assert_int_equal(fi_cq_sread(&cq->fid, &entry, 1, NULL, -1), 1);
+    assert_int_equal((uintptr_t)entry.op_context, 1);
+    assert_int_equal(fi_cq_read(&cq->fid, &entry, 1), 1);
+    assert_int_equal((uintptr_t)entry.op_context, 3);
+    assert_int_equal(fi_cq_read(&cq->fid, &entry, 1), -FI_EAGAIN);
+    assert_true(gnip_cq_reserve(cq));
+    gnip_cq_add_nameless(cq, FI_EIO);
+    assert_int_equal(fi_cq_sread(&cq->fid, &entry, 1, NULL, -1), -FI_EIO);
+    assert_int_equal(cq->reserved, 0);
+    assert_int_equal(fi_close(&cq->fid.fid), 0);
+}
+
 static void gni_112_poll_descriptors(void **state)
 {
     struct pollfd descriptor;
@@ -709,6 +744,7 @@ int main(void)
         cmocka_unit_test(gni_111_many_readers),
         cmocka_unit_test(gni_111_closing_ends_waits),
         cmocka_unit_test(gni_112_descriptor_threads),
+        cmocka_unit_test(gni_110_errors_without_an_entry),
         cmocka_unit_test(gni_112_poll_descriptors),
         cmocka_unit_test(gni_112_yield),
         cmocka_unit_test(gni_113_poll_set),

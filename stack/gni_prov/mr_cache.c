@@ -358,6 +358,8 @@ static void look_for_changes(struct gnip_mr_cache *cache)
 
     while ((rc = port_memory_changed(&cache->changes, &address, &bytes)) > 0)
         invalidate(cache, address, bytes);
+    if (rc < 0 && cache->watched) /* not any more: what is kept may be gone */
+        invalidate(cache, 0, ~(PAGE - 1));
     cache->watched = rc == 0;
 }
 

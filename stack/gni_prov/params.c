@@ -188,7 +188,6 @@ static int set_from_text(struct gnip_params *params, const struct parameter *par
 
 void gnip_params_init(struct gnip_params *params)
 {
-    uint64_t place = 0, address, bytes;
     const char *text;
     size_t i;
 
@@ -204,7 +203,7 @@ void gnip_params_init(struct gnip_params *params)
     }
     if (port_getenv("GNIX_DISABLE_XPMEM") != NULL)
         params->xpmem = false;
-    if (port_memory_changed(&place, &address, &bytes) < 0)
+    if (params->mr_lazy != 0 && port_memory_watch() != 0)
         params->mr_lazy = 0; /* nobody would notice that the memory is another one now */
 }
 

@@ -65,13 +65,6 @@ void port_pages_free(void *pages, size_t bytes)
         munmap(pages, bytes);
 }
 
-/* The kernel tells only who asks a device for it (kdreg), which is not to be had everywhere. */
-int port_memory_changed(uint64_t *place, uint64_t *address, uint64_t *bytes)
-{
-    (void)place, (void)address, (void)bytes;
-    return -1;
-}
-
 /* ---- names ----------------------------------------------------------------------------------- */
 
 /*

@@ -105,6 +105,11 @@ gni_return_t GNI_GetPtag(uint32_t device, uint32_t cookie, uint8_t *ptag)
     return cookie == 4711 ? GNI_RC_SUCCESS : GNI_RC_NO_MATCH;
 }
 
+int port_memory_watch(void)
+{
+    return watched;
+}
+
 int port_memory_changed(uint64_t *place, uint64_t *address, uint64_t *bytes)
 {
     if (watched < 0 || *place == change_count)

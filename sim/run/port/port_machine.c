@@ -124,6 +124,11 @@ void *port_pages_alloc(size_t bytes, size_t page)
     return (void *)begin;
 }
 
+int port_memory_watch(void)
+{
+    return 0;
+}
+
 /* Nothing to tell: a simulated NIC goes by addresses, and meets what is there then. */
 int port_memory_changed(uint64_t *place, uint64_t *address, uint64_t *bytes)
 {

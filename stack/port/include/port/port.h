@@ -118,9 +118,14 @@ uint64_t port_random(void);
 void *port_pages_alloc(size_t bytes, size_t page);
 void port_pages_free(void *pages, size_t bytes);
 /*
+ * From now on changes of the process's memory are noted, in an ordinary process by patching the C
+ * library's calls. 0; -1: that is not possible here.
+ */
+int port_memory_watch(void);
+/*
  * Memory of the process that was unmapped or mapped anew, so that a NIC which it is registered with
- * may show what was there before: 1 and the next such range, 0: no more, -1: nobody watches, it may
- * be any. *place: 0 at first, then where the caller is in the sequence of changes.
+ * may show what was there before: 1 and the next such range, 0: no more, -1: nobody watches (any
+ * more), it may be any. *place: 0 at first, then where the caller is in the sequence of changes.
  */
 int port_memory_changed(uint64_t *place, uint64_t *address, uint64_t *bytes);
 /*

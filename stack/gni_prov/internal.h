@@ -1396,6 +1396,7 @@ int gnip_mr_cache_get(struct gnip_domain *domain, struct gnip_auth *auth, const 
                       uint64_t bytes, bool written, struct gnip_mr **registered);
 void gnip_mr_cache_use(struct gnip_mr_entry *entry);
 void gnip_mr_cache_put(struct gnip_mr_entry *entry);
+void gnip_mr_cache_expose(struct gnip_mr_entry *entry); /* a key of it is told to peers */
 struct gnip_nic *gnip_mr_cache_nic(struct gnip_domain *domain, struct gnip_auth *auth);
 void gnip_mr_cache_free(struct gnip_domain *domain);
 int gnip_mr_cache_flush(struct gnip_domain *domain);

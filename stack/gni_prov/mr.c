@@ -197,6 +197,8 @@ static int register_basic(struct gnip_mr *mr)
         return rc == -FI_EAGAIN ? -FI_ENOSPC : rc;
     mr->entry = registered->entry;
     mr->handle = registered->handle;
+    if (mr->access & (FI_REMOTE_READ | FI_REMOTE_WRITE))
+        gnip_mr_cache_expose(mr->entry);
     mr->fid.key = gnip_handle_key(&mr->handle, !written);
     return 0;
 }

@@ -3,7 +3,8 @@
  * Registrations of a domain's memory. Whoever wants memory that one of them covers shares it;
  * regions that overlap become one. A registration that nobody uses is kept for the next time, up to
  * a limit, the one unused for longest goes first; that needs somebody who tells what was unmapped
- * (port_memory_changed), otherwise it ends with its last use.
+ * (port_memory_changed), otherwise it ends with its last use. So does one whose key peers may have:
+ * what the application has closed they must not reach.
  *
  * What GNI sees does not depend on where memory lies: lookups go by address, everything that is
  * done one after the other goes by age.
@@ -419,6 +420,15 @@ int gnip_mr_cache_get(struct gnip_domain *domain, struct gnip_auth *auth, const 
     return rc;
 }
 
+void gnip_mr_cache_expose(struct gnip_mr_entry *entry)
+{
+    struct gnip_mr_cache *cache = gnip_mr_cache_of(entry->mr.domain);
+
+    gnip_take(&cache->lock);
+    entry->exposed = true;
+    gnip_give(&cache->lock);
+}
+
 gnip_noinline void gnip_mr_cache_use(struct gnip_mr_entry *entry)
 {
     struct gnip_mr_cache *cache = gnip_mr_cache_of(entry->mr.domain);
@@ -437,6 +447,7 @@ gnip_noinline void gnip_mr_cache_put(struct gnip_mr_entry *entry)
     if (--entry->uses == 0) {
         cache->counts.in_use--;
         if (entry->state == GNIP_MR_IN_USE && params->mr_lazy != 0 && cache->watched &&
+            !entry->exposed &&
             registrations(cache) < params->mr_soft_limit) {
             leave(entry);
             enter(entry, GNIP_MR_STALE);

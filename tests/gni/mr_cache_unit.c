@@ -529,7 +529,33 @@ static void gni_137_same_region_twice(void **state)
     assert_int_equal(fi_close(&two->fid), 0);
     assert_int_equal(counts().in_use, 1);
     assert_int_equal(fi_close(&read->fid), 0);
-    assert_int_equal(counts().stale, 2);
+    /* Peers have had their keys. */
+    assert_int_equal(counts().stale, 0);
+    assert_int_equal(live_count, 0);
+    assert_int_equal(reg(BASE + 10, 100, FI_RECV, 5, NULL, &one), 0);
+    assert_int_equal(fi_close(&one->fid), 0);
+    assert_int_equal(counts().stale, 1);
+    /* What was kept and is shared with such a region is not kept afterwards. */
+    assert_int_equal(reg(BASE + 10, 100, FI_REMOTE_WRITE, 5, NULL, &one), 0);
+    assert_int_equal(live_count, 1);
+    assert_int_equal(fi_close(&one->fid), 0);
+    assert_int_equal(live_count, 0);
+}
+
+/* From some moment on nobody watches: what was kept may be gone by now. */
+static void gni_134_watching_ends(void **state)
+{
+    struct fid_mr *mr;
+
+    assert_int_equal(reg(BASE, 100, FI_RECV, 5, NULL, &mr), 0);
+    assert_int_equal(fi_close(&mr->fid), 0);
+    assert_int_equal(counts().stale, 1);
+    watched = -1;
+    assert_int_equal(reg(BASE, 100, FI_RECV, 5, NULL, &mr), 0);
+    assert_int_equal(counts().hits, 0);
+    assert_int_equal(counts().stale, 0);
+    assert_int_equal(fi_close(&mr->fid), 0);
+    assert_int_equal(live_count, 0);
 }
 
 /* Closed while an operation uses it. */
@@ -687,6 +713,7 @@ int main(void)
         TEST(gni_136_chosen_keys),
         TEST(gni_136_keys_of_the_provider),
         TEST(gni_137_same_region_twice),
+        TEST(gni_134_watching_ends),
         TEST(gni_137_closed_in_use),
         TEST(gni_152_anywhere),
     };

@@ -105,15 +105,27 @@ bool gnip_cq_reserve(struct gnip_cq *cq)
     return reserve_more(cq, reserved);
 }
 
-void gnip_cq_reserve_always(struct gnip_cq *cq)
+bool gnip_cq_reserve_always(struct gnip_cq *cq)
 {
     uint32_t reserved = reserved_change(cq, 1);
     bool room = true;
 
     gnip_take(&cq->lock);
     while (room && cq->room < reserved)
-        room = grow(cq); /* else gnip_cq_add tries once more */
+        room = grow(cq);
     gnip_give(&cq->lock);
+    if (!room)
+        reserved_change(cq, -1u);
+    return room;
+}
+
+void gnip_cq_overrun(struct gnip_cq *cq)
+{
+    gnip_warn(FI_LOG_CQ, "no memory for an error entry");
+    gnip_take(&cq->lock);
+    cq->overruns++;
+    gnip_give(&cq->lock);
+    gnip_waitable_signal(&cq->wait);
 }
 
 gnip_noinline void gnip_cq_unreserve(struct gnip_cq *cq)
@@ -121,14 +133,12 @@ gnip_noinline void gnip_cq_unreserve(struct gnip_cq *cq)
     reserved_change(cq, -1u);
 }
 
-/* The slot for an entry; cq->lock is held. NULL: only for gnip_cq_reserve_always, no memory. */
+/* The slot for an entry, which was reserved; cq->lock is held. */
 static inline struct gnip_cq_slot *next_slot(struct gnip_cq *cq)
 {
-    if (gnip_likely(cq->tail - cq->head < cq->room) || grow(cq))
-        return slot_at(cq, cq->tail);
-    port_log(0, "completion queue: no memory, a completion is lost");
-    reserved_change(cq, -1u);
-    return NULL;
+    gnip_assert_held(&cq->lock);
+    assert(cq->tail - cq->head < cq->room);
+    return slot_at(cq, cq->tail);
 }
 
 void gnip_cq_add(struct gnip_cq *cq, const struct fi_cq_tagged_entry *entry, fi_addr_t source)
@@ -137,12 +147,10 @@ void gnip_cq_add(struct gnip_cq *cq, const struct fi_cq_tagged_entry *entry, fi_
 
     gnip_take(&cq->lock);
     slot = next_slot(cq);
-    if (gnip_likely(slot != NULL)) {
-        slot->entry = *entry;
-        slot->source = source;
-        slot->kind = SLOT_ENTRY;
-        __atomic_store_n(&cq->tail, cq->tail + 1, __ATOMIC_RELAXED);
-    }
+    slot->entry = *entry;
+    slot->source = source;
+    slot->kind = SLOT_ENTRY;
+    __atomic_store_n(&cq->tail, cq->tail + 1, __ATOMIC_RELAXED);
     gnip_give(&cq->lock);
     gnip_waitable_signal(&cq->wait);
 }
@@ -165,11 +173,6 @@ static void add_error(struct gnip_cq *cq, enum slot_kind kind, const struct fi_c
     }
     gnip_take(&cq->lock);
     slot = next_slot(cq);
-    if (slot == NULL) {
-        gnip_give(&cq->lock);
-        free(copy);
-        return;
-    }
     slot->entry = (struct fi_cq_tagged_entry){.op_context = entry->op_context,
                                               .flags = entry->flags,
                                               .len = entry->len,
@@ -265,6 +268,15 @@ uint32_t gnip_cq_pending(struct gnip_cq *cq)
            __atomic_load_n(&cq->head, __ATOMIC_RELAXED);
 }
 
+/* What an empty queue gives: once for each error that there was no memory for, that it was so. */
+static ssize_t nothing(struct gnip_cq *cq)
+{
+    if (gnip_likely(cq->overruns == 0))
+        return -FI_EAGAIN;
+    cq->overruns--;
+    return -FI_EOVERRUN;
+}
+
 /* ---- reading --------------------------------------------------------------------------------- */
 
 /* The head has moved over so many slots; cq->lock is held. */
@@ -272,6 +284,8 @@ static inline void advance(struct gnip_cq *cq, uint32_t slots)
 {
     uint32_t head = cq->head + slots;
 
+    gnip_assert_held(&cq->lock);
+    assert(slots <= cq->tail - cq->head);
     reserved_change(cq, -slots);
     if (head == cq->tail) {
         head = 0;
@@ -357,7 +371,7 @@ static ssize_t take_entries(struct gnip_cq *cq, void *buffer, size_t count, fi_a
         result = take_nameless(cq);
     } else if (unread == 0) {
         gnip_waitable_clear(&cq->wait);
-        result = -FI_EAGAIN;
+        result = nothing(cq);
     } else {
         for (; slots < unread && (size_t)result < count; slots++) {
             const struct gnip_cq_slot *slot = slot_at(cq, cq->head + slots);
@@ -403,7 +417,8 @@ static ssize_t read_once(struct gnip_cq *cq, void *buffer, size_t count, fi_addr
         *polls += gnip_pset_progress(&cq->pset);
     if (count == 0)
         return 0;
-    if (gnip_cq_pending(cq) != 0 || sleeps || cq->wait.event >= 0)
+    if (gnip_cq_pending(cq) != 0 || sleeps || cq->wait.event >= 0 ||
+        gnip_unlikely(__atomic_load_n(&cq->overruns, __ATOMIC_RELAXED) != 0))
         result = take_entries(cq, buffer, count, sources);
     may_feed(cq);
     if (result == -FI_EAGAIN)

@@ -158,7 +158,7 @@ static void deregister(node *entry)
     rc = nic->gni != NULL ? GNI_MemDeregister(nic->gni, &entry->mr.handle) : GNI_RC_SUCCESS;
     gnip_give(&nic->lock);
     if (rc != GNI_RC_SUCCESS)
-        port_log(0, "gni: a memory registration could not be ended: %s", gni_err_str[rc]);
+        gnip_warn(FI_LOG_MR, "a memory registration could not be ended: %s", gni_err_str[rc]);
     gnip_list_remove(&entry->all);
     free(entry);
 }
@@ -382,6 +382,9 @@ static int find(struct gnip_mr_cache *cache, struct gnip_mr_bank *bank, uint64_t
     struct gnip_mr_side *side = &bank->sides[written];
     node *entry;
 
+    gnip_assert_held(&cache->lock);
+    assert(first < end && first % PAGE == 0 && end % PAGE == 0);
+
     if (!cache->shared)
         return miss(cache, bank, side, first, end, written, found);
     look_for_changes(cache);
@@ -444,7 +447,9 @@ gnip_noinline void gnip_mr_cache_put(struct gnip_mr_entry *entry)
     const struct gnip_params *params = &cache->domain->params;
 
     gnip_take(&cache->lock);
+    assert(entry->uses > 0);
     if (--entry->uses == 0) {
+        assert(cache->counts.in_use > 0);
         cache->counts.in_use--;
         if (entry->state == GNIP_MR_IN_USE && params->mr_lazy != 0 && cache->watched &&
             !entry->exposed &&

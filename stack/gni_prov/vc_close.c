@@ -73,6 +73,7 @@ static bool is_open(const struct gnip_vc *vc)
 
 void gnip_vc_terminate(struct gnip_vc *vc, int error, bool keep_queue)
 {
+    gnip_assert_held(&vc->ep->lock);
     if (!is_open(vc)) {
         gnip_vc_schedule(vc);
         return;
@@ -86,6 +87,8 @@ void gnip_vc_terminate(struct gnip_vc *vc, int error, bool keep_queue)
 
 gnip_cold void gnip_vc_fail(struct gnip_vc *vc, int error)
 {
+    gnip_assert_held(&vc->ep->lock);
+    assert(error >= 0);
     vc->broken = false;
     switch (vc->state) {
     case GNIP_VC_NONE:
@@ -110,6 +113,7 @@ gnip_cold void gnip_vc_fail(struct gnip_vc *vc, int error)
 
 void gnip_vc_close(struct gnip_vc *vc)
 {
+    gnip_assert_held(&vc->ep->lock);
     vc->closing = true;
     switch (vc->state) {
     case GNIP_VC_NONE:
@@ -283,6 +287,7 @@ static void give_mailbox_back(struct gnip_vc *vc)
 
 static void end(struct gnip_vc *vc)
 {
+    assert(vc->gni_ep == NULL);
     give_mailbox_back(vc);
     gnip_window_close(vc);
     if (vc->id != 0)

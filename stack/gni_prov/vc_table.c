@@ -51,7 +51,9 @@ static bool make_room(struct gnip_ep *ep)
     else if (ep->vc_count < 1u << bits || bits >= bits_of(params->conn_table_max))
         return true;
     else
-        bits++;
+        bits += bits_of(params->conn_table_step);
+    if (bits > bits_of(params->conn_table_max))
+        bits = bits_of(params->conn_table_max);
     known = calloc((size_t)1 << bits, sizeof(*known));
     names = calloc((size_t)1 << bits, sizeof(*names));
     if (known == NULL || names == NULL) {

@@ -41,10 +41,14 @@ static inline void wake(struct gnip_waitable *waitable)
 
     if (poller == NULL)
         return;
-    if (poller != port_thread_self()) { /* who is awake stays a poller */
-        __atomic_store_n(&waitable->poller, NULL, __ATOMIC_RELAXED);
-        port_thread_wake(poller);
-    }
+    /* Who is awake stays a poller. Another one may have taken its place meanwhile, or have been
+     * woken: only who takes it off wakes it, so nobody is taken off without being woken. */
+    while (poller != NULL && poller != port_thread_self())
+        if (__atomic_compare_exchange_n(&waitable->poller, &poller, NULL, false, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_RELAXED)) {
+            port_thread_wake(poller);
+            break;
+        }
     if (gnip_unlikely(__atomic_load_n(&waitable->other_count, __ATOMIC_RELAXED) != 0))
         wake_others(waitable);
 }
@@ -101,9 +105,12 @@ static gnip_noinline void add_other(struct gnip_waitable *waitable, struct port_
             uint32_t room = i == 0 ? 8 : 2 * i;
             struct port_thread **others = realloc(waitable->others, room * sizeof(*others));
 
-            if (others == NULL) { /* somebody must be woken: the other looks again, too */
-                port_thread_wake(waitable->poller);
-                waitable->poller = self;
+            if (others == NULL) { /* the other looks again, and registers again if it finds nothing */
+                struct port_thread *poller =
+                    __atomic_exchange_n(&waitable->poller, self, __ATOMIC_SEQ_CST);
+
+                if (poller != NULL && poller != self)
+                    port_thread_wake(poller);
                 port_mutex_unlock(&waitable->lock);
                 return;
             }

@@ -533,6 +533,50 @@ static void gni_94_lost_answers(void **state)
     }
 }
 
+/* ---- a transition that there is not ------------------------------------------------------------ */
+
+/* The connection stays what it was, and fails; the next operation makes a new one. */
+static int illegal_body(struct rank *rank)
+{
+    struct fi_cq_tagged_entry entry;
+    struct gni_side side;
+    struct gnip_ep *ep;
+    struct gnip_vc *vc;
+    uint32_t word = 7, i;
+
+    TRY(gni_open(&side, rank, &plain));
+    ep = gnip_ep_of(side.ep);
+    for (i = 0; i < 2; i++) {
+        if (side.id == 1) {
+            EXPECT_IS(fi_recv(side.ep, &word, 4, NULL, FI_ADDR_UNSPEC, &word), 0);
+            TRY(gni_entry(&side, side.rx_cq, &entry));
+            rank_barrier(rank);
+            continue;
+        }
+        EXPECT_IS(gni_again(&side, fi_send(side.ep, &word, 4, NULL, side.peers[1], &word)), 0);
+        TRY(gni_entry(&side, side.tx_cq, &entry));
+        rank_barrier(rank);
+        if (i == 1)
+            continue;
+        gnip_take(&ep->lock);
+        vc = newest(ep);
+        EXPECT_IS(vc->state, GNIP_VC_CONNECTED);
+        EXPECT(!gnip_vc_move(vc, GNIP_VC_NONE));
+        EXPECT_IS(vc->state, GNIP_VC_CONNECTED);
+        gnip_give(&ep->lock);
+        EXPECT_IS(counts(&side)->illegal_transitions, 1);
+        TRY(gni_silence(&side, side.tx_cq, 1000));
+        EXPECT(counts(&side)->transitions[GNIP_VC_CONNECTED][GNIP_VC_ERROR] == 1);
+    }
+    return finish(&side);
+}
+
+static void illegal_transition_fails_the_connection(void **state)
+{
+    (void)state;
+    gni_run(&(struct gni_machine){.ranks = 2}, illegal_body);
+}
+
 /* ---- a receiver that closes at once ------------------------------------------------------------ */
 
 /* The receiver's answer to a message may be here before the network has told of the message's end:
@@ -643,6 +687,7 @@ int main(void)
         cmocka_unit_test(gni_116_what_a_queue_drives), cmocka_unit_test(gni_135_a_gigabyte),
         cmocka_unit_test(gni_143_gone_for_a_while),    cmocka_unit_test(gni_94_lost_answers),
         cmocka_unit_test(gni_69_delivered_before_the_end),
+        cmocka_unit_test(illegal_transition_fails_the_connection),
         cmocka_unit_test(gni_111_rings_again),
     };
 

@@ -140,7 +140,8 @@ void port_mutex_unlock(struct port_mutex *mutex)
     assert_int_equal(--mutex->opaque[0], 0);
 }
 
-void port_log(int level, const char *format, ...)
+void gnip_log(enum fi_log_level level, enum fi_log_subsys subsystem, const char *function, int line,
+              const char *format, ...)
 {
     fail_msg("%s", format);
 }

@@ -115,7 +115,8 @@ uint64_t port_random(void)
     return draw(UINT32_MAX);
 }
 
-void port_log(int level, const char *format, ...)
+void gnip_log(enum fi_log_level level, enum fi_log_subsys subsystem, const char *function, int line,
+              const char *format, ...)
 {
 }
 

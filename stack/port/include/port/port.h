@@ -146,7 +146,5 @@ void port_event_close(int event);
  * instance at a NIC address is in `state` now, a word; NULL: it is no more.
  */
 void port_connection(const void *id, uint32_t nic_address, uint32_t instance, const char *state);
-/* A line of diagnosis, where the process wants some (GNIX_LOG). Level: 0 warning … 3 trace. */
-void port_log(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

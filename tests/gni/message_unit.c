@@ -121,6 +121,14 @@ struct gnip_mr_entry {
 static struct gnip_mr regions[REGIONS];
 static uint32_t regions_used;
 
+bool gnip_mr_serves(const struct gnip_mr *mr, const void *buffer, uint64_t bytes, bool written)
+{
+    uint64_t begin = (uintptr_t)buffer;
+
+    return begin >= mr->address && begin + bytes <= mr->address + mr->bytes &&
+           (!written || (mr->access & (FI_RECV | FI_READ | FI_REMOTE_WRITE)) != 0);
+}
+
 int gnip_mr_auto(struct gnip_ep *of, const void *address, uint64_t bytes, bool written,
                  struct gnip_mr **mr)
 {

@@ -279,6 +279,10 @@ void gnip_vc_fail(struct gnip_vc *vc, int error)
     vc->state = GNIP_VC_ERROR;
 }
 
+void gnip_vcs_drain(struct gnip_ep *ep)
+{
+}
+
 void gnip_vc_close(struct gnip_vc *vc)
 {
     vc->state = GNIP_VC_TERMINATED;

@@ -27,7 +27,9 @@ struct fi_provider *gni_prov_ini(void);
 
 /* ---- its functions --------------------------------------------------------------------------- */
 
-#define FUNCTIONS(X) X(getinfo) X(freeinfo) X(dupinfo) X(fabric) X(strerror) X(tostr) X(version) X(log) X(log_enabled)
+#define FUNCTIONS(X) \
+    X(getinfo)       \
+    X(freeinfo) X(dupinfo) X(fabric) X(strerror) X(tostr) X(version) X(log) X(log_enabled)
 #define POINTER(name) __typeof__(&fi_##name) name;
 static struct {
     void *library;

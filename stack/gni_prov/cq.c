@@ -5,8 +5,8 @@
  * One ring of slots of a cache line; an accepted operation reserves its slot, so a completion
  * always has room, also an error. Errors are reported first although they lie in the ring: reading
  * one leaves a hole, which is skipped later. The error of an injected operation has no entry
- * (nameless): it is what the next read returns. An empty ring starts again at its first slot, so that
- * a queue that is read in time stays in the cache and touches one line of its memory.
+ * (nameless): it is what the next read returns. An empty ring starts again at its first slot, so
+ * that a queue that is read in time stays in the cache and touches one line of its memory.
  */
 #include <stdlib.h>
 

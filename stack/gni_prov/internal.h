@@ -61,10 +61,8 @@
 /* log.c. A line of libfabric's log; rare things only. */
 void gnip_log(enum fi_log_level level, enum fi_log_subsys subsystem, const char *function, int line,
               const char *format, ...) __attribute__((format(printf, 5, 6)));
-#define gnip_warn(subsystem, ...) \
-    gnip_log(FI_LOG_WARN, subsystem, __func__, __LINE__, __VA_ARGS__)
-#define gnip_info(subsystem, ...) \
-    gnip_log(FI_LOG_INFO, subsystem, __func__, __LINE__, __VA_ARGS__)
+#define gnip_warn(subsystem, ...) gnip_log(FI_LOG_WARN, subsystem, __func__, __LINE__, __VA_ARGS__)
+#define gnip_info(subsystem, ...) gnip_log(FI_LOG_INFO, subsystem, __func__, __LINE__, __VA_ARGS__)
 
 /* For loops that look again after a while; no lock may be held. */
 static inline void gnip_pause(uint64_t nanoseconds)
@@ -857,8 +855,8 @@ int gnip_vc_establish(struct gnip_vc *vc, const struct gnip_conn *theirs);
  * now on. No lock is held; ep->closing is set.
  */
 void gnip_vcs_close(struct gnip_ep *ep);
-/* Before that, or before a shutdown: sends the answers that wait for a credit, for some time. No lock
- * is held. */
+/* Before that, or before a shutdown: sends the answers that wait for a credit, for some time. No
+ * lock is held. */
 void gnip_vcs_drain(struct gnip_ep *ep);
 /* The same for one VC of a MSG endpoint that goes on: begins it; whether it is over (called in a
  * loop that makes progress); frees it, without ep->lock. */

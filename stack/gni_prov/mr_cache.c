@@ -452,8 +452,7 @@ gnip_noinline void gnip_mr_cache_put(struct gnip_mr_entry *entry)
         assert(cache->counts.in_use > 0);
         cache->counts.in_use--;
         if (entry->state == GNIP_MR_IN_USE && params->mr_lazy != 0 && cache->watched &&
-            !entry->exposed &&
-            registrations(cache) < params->mr_soft_limit) {
+            !entry->exposed && registrations(cache) < params->mr_soft_limit) {
             leave(entry);
             enter(entry, GNIP_MR_STALE);
             gnip_list_append(&cache->stale, &entry->age);

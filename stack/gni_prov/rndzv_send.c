@@ -9,8 +9,7 @@ int gnip_buffer_map(struct gnip_ep *ep, struct gnip_buffer *buffer, bool written
 
     if (buffer->own_mr)
         return 0;
-    if (mr != NULL && !mr->vmdh &&
-        gnip_mr_serves(mr, buffer->address, buffer->bytes, written)) {
+    if (mr != NULL && !mr->vmdh && gnip_mr_serves(mr, buffer->address, buffer->bytes, written)) {
         gnip_mr_use(buffer->mr);
     } else {
         rc = gnip_mr_auto(ep, buffer->address, buffer->bytes, written, &buffer->mr);

@@ -105,7 +105,8 @@ static gnip_noinline void add_other(struct gnip_waitable *waitable, struct port_
             uint32_t room = i == 0 ? 8 : 2 * i;
             struct port_thread **others = realloc(waitable->others, room * sizeof(*others));
 
-            if (others == NULL) { /* the other looks again, and registers again if it finds nothing */
+            if (others ==
+                NULL) { /* the other looks again, and registers again if it finds nothing */
                 struct port_thread *poller =
                     __atomic_exchange_n(&waitable->poller, self, __ATOMIC_SEQ_CST);
 

@@ -112,7 +112,7 @@ static void *watched_mremap(void *old, size_t old_bytes, size_t bytes, int flags
     changed(old, old_bytes);
     if (functions[MREMAP].previous != NULL)
         return PREVIOUS(MREMAP, void *(*)(void *, size_t, size_t, int, ...))(old, old_bytes, bytes,
-                                                                            flags, target);
+                                                                             flags, target);
     return (void *)(uintptr_t)syscall(SYS_mremap, old, old_bytes, bytes, flags, target);
 }
 
@@ -308,7 +308,8 @@ static bool stays(void)
 /* Whether it works: a tool that translates programs may not see changes of their text. */
 static bool is_seen(void)
 {
-    int (*volatile unmap)(void *, size_t) = (int (*)(void *, size_t))(uintptr_t)functions[MUNMAP].entry;
+    int (*volatile unmap)(void *, size_t) =
+        (int (*)(void *, size_t))(uintptr_t)functions[MUNMAP].entry;
     uint64_t before, address, bytes;
     void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -327,10 +328,10 @@ static bool begin(void)
 {
     static const char *const names[FUNCTIONS] = {"munmap", "mremap", "madvise", "brk",
                                                  "mmap",   "shmdt",  "shmat"};
-    const uint64_t targets[FUNCTIONS] = {
-        (uintptr_t)watched_munmap, (uintptr_t)watched_mremap, (uintptr_t)watched_madvise,
-        (uintptr_t)watched_brk,    (uintptr_t)watched_mmap,   (uintptr_t)watched_shmdt,
-        (uintptr_t)watched_shmat};
+    const uint64_t targets[FUNCTIONS] = {(uintptr_t)watched_munmap,  (uintptr_t)watched_mremap,
+                                         (uintptr_t)watched_madvise, (uintptr_t)watched_brk,
+                                         (uintptr_t)watched_mmap,    (uintptr_t)watched_shmdt,
+                                         (uintptr_t)watched_shmat};
     void *library = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
     uint8_t *stubs;
     int i;

@@ -533,7 +533,8 @@ static void gni_94_lost_answers(void **state)
     }
 }
 
-/* ---- a transition that there is not ------------------------------------------------------------ */
+/* ---- a transition that there is not ------------------------------------------------------------
+ */
 
 /* The connection stays what it was, and fails; the next operation makes a new one. */
 static int illegal_body(struct rank *rank)
@@ -577,7 +578,8 @@ static void illegal_transition_fails_the_connection(void **state)
     gni_run(&(struct gni_machine){.ranks = 2}, illegal_body);
 }
 
-/* ---- a receiver that closes at once ------------------------------------------------------------ */
+/* ---- a receiver that closes at once ------------------------------------------------------------
+ */
 
 /* The receiver's answer to a message may be here before the network has told of the message's end:
  * by then the receiver may have closed, too. */
@@ -593,9 +595,9 @@ static int delivered_body(struct rank *rank)
 
     TRY(gni_open(&side, rank, &how));
     for (i = 0; i < DELIVERED && side.id == 1; i++)
-        EXPECT_IS(fi_recv(side.ep, bytes + i * LONG_MESSAGE, LONG_MESSAGE, NULL, FI_ADDR_UNSPEC,
-                          bytes),
-                  0);
+        EXPECT_IS(
+            fi_recv(side.ep, bytes + i * LONG_MESSAGE, LONG_MESSAGE, NULL, FI_ADDR_UNSPEC, bytes),
+            0);
     rank_barrier(rank);
     for (i = 0; i < DELIVERED && side.id == 0; i++)
         EXPECT_IS(gni_again(&side, fi_send(side.ep, bytes, i % 3 == 2 ? LONG_MESSAGE : 8, NULL,
@@ -683,9 +685,12 @@ static void gni_111_rings_again(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gni_57_ids_of_connections),   cmocka_unit_test(gni_68_windows),
-        cmocka_unit_test(gni_116_what_a_queue_drives), cmocka_unit_test(gni_135_a_gigabyte),
-        cmocka_unit_test(gni_143_gone_for_a_while),    cmocka_unit_test(gni_94_lost_answers),
+        cmocka_unit_test(gni_57_ids_of_connections),
+        cmocka_unit_test(gni_68_windows),
+        cmocka_unit_test(gni_116_what_a_queue_drives),
+        cmocka_unit_test(gni_135_a_gigabyte),
+        cmocka_unit_test(gni_143_gone_for_a_while),
+        cmocka_unit_test(gni_94_lost_answers),
         cmocka_unit_test(gni_69_delivered_before_the_end),
         cmocka_unit_test(illegal_transition_fails_the_connection),
         cmocka_unit_test(gni_111_rings_again),

@@ -36,7 +36,8 @@ static bool told(const volatile void *memory, size_t bytes)
 
 static void *map(void *where, int flags)
 {
-    void *got = mmap(where, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+    void *got =
+        mmap(where, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
 
     assert_true(got != MAP_FAILED);
     return got;

@@ -738,12 +738,17 @@ static void gni_102_concurrent(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gni_93_alignments),   cmocka_unit_test(gni_93_no_descriptor),
+        cmocka_unit_test(gni_93_alignments),
+        cmocka_unit_test(gni_93_no_descriptor),
         cmocka_unit_test(gni_93_read_only_descriptor),
-        cmocka_unit_test(gni_94_write_data),   cmocka_unit_test(gni_95_inject_write),
-        cmocka_unit_test(gni_96_more),         cmocka_unit_test(gni_97_fence),
-        cmocka_unit_test(gni_98_limits),       cmocka_unit_test(gni_99_gni_132_wrong_place),
-        cmocka_unit_test(gni_100_not_allowed), cmocka_unit_test(gni_101_gni_104_table),
+        cmocka_unit_test(gni_94_write_data),
+        cmocka_unit_test(gni_95_inject_write),
+        cmocka_unit_test(gni_96_more),
+        cmocka_unit_test(gni_97_fence),
+        cmocka_unit_test(gni_98_limits),
+        cmocka_unit_test(gni_99_gni_132_wrong_place),
+        cmocka_unit_test(gni_100_not_allowed),
+        cmocka_unit_test(gni_101_gni_104_table),
         cmocka_unit_test(gni_102_concurrent),
     };
 

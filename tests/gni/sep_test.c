@@ -371,10 +371,8 @@ static void gni_120_shared_transmit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gni_118_gni_122_contexts),
-        cmocka_unit_test(gni_118_contexts_of_a_service),
-        cmocka_unit_test(gni_118_beyond),
-        cmocka_unit_test(gni_119_errors),
+        cmocka_unit_test(gni_118_gni_122_contexts), cmocka_unit_test(gni_118_contexts_of_a_service),
+        cmocka_unit_test(gni_118_beyond),           cmocka_unit_test(gni_119_errors),
         cmocka_unit_test(gni_120_shared_transmit),
     };
 

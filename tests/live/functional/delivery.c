@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * FI_DELIVERY_COMPLETE: a send completes when the message has been received. The receiver closes its
- * endpoint as soon as it has its messages, without a word to the sender: each of them is a success
- * all the same, with more messages than a mailbox has places for answers.
+ * FI_DELIVERY_COMPLETE: a send completes when the message has been received. The receiver closes
+ * its endpoint as soon as it has its messages, without a word to the sender: each of them is a
+ * success all the same, with more messages than a mailbox has places for answers.
  */
 #include "common.h"
 

@@ -10,7 +10,9 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <rdma/fabric.h>
+#include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_prov.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,7 +27,9 @@ struct fi_provider *gni_prov_ini(void);
 
 /* ---- its functions --------------------------------------------------------------------------- */
 
-#define FUNCTIONS(X) X(getinfo) X(freeinfo) X(dupinfo) X(fabric) X(strerror) X(tostr) X(version)
+#define FUNCTIONS(X) \
+    X(getinfo)       \
+    X(freeinfo) X(dupinfo) X(fabric) X(strerror) X(tostr) X(version) X(log) X(log_enabled)
 #define POINTER(name) __typeof__(&fi_##name) name;
 static struct {
     void *library;
@@ -83,6 +87,28 @@ char *fi_tostr(const void *data, enum fi_type type)
 uint32_t fi_version(void)
 {
     return core.version != NULL ? core.version() : 0;
+}
+
+int fi_log_enabled(const struct fi_provider *provider, enum fi_log_level level,
+                   enum fi_log_subsys subsystem)
+{
+    return core.log != NULL && core.log_enabled != NULL &&
+           core.log_enabled(provider, level, subsystem);
+}
+
+void fi_log(const struct fi_provider *provider, enum fi_log_level level,
+            enum fi_log_subsys subsystem, const char *function, int line, const char *format, ...)
+{
+    va_list arguments;
+    char *text;
+
+    if (core.log == NULL)
+        return;
+    va_start(arguments, format);
+    text = g_strdup_vprintf(format, arguments);
+    va_end(arguments);
+    core.log(provider, level, subsystem, function, line, "%s", text);
+    g_free(text);
 }
 
 /* ---- start ----------------------------------------------------------------------------------- */

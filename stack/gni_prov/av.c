@@ -46,6 +46,18 @@ static uint32_t contexts(const struct gnip_name *name)
     return (name->name_type & GNIP_SEP) != 0 && name->rx_ctx_cnt > 1 ? name->rx_ctx_cnt : 1;
 }
 
+/* From a node and a service: nobody has said whether it is a scalable endpoint. */
+static bool is_plain(const struct gnip_name *name)
+{
+    return name->name_type == GNIP_BOUND && name->rx_ctx_cnt == 0;
+}
+
+/* Contexts that may be addressed: of a name that says nothing as many as the bits can select. */
+static bool has_context(const struct gnip_av *av, const struct gnip_name *name, uint32_t context)
+{
+    return context < contexts(name) || (is_plain(name) && context < 1u << av->rx_ctx_bits);
+}
+
 static bool grow(struct gnip_av *av)
 {
     uint32_t room = av->room != 0 ? av->room * 2 : ROOM_FIRST;
@@ -227,7 +239,7 @@ int gnip_av_find(struct gnip_av *av, fi_addr_t address, struct gnip_name *name)
     place = place_of(av, address, &context);
     if (place != REMOVED) {
         expand(&av->entries[place], name);
-        if (context < contexts(name)) {
+        if (has_context(av, name, context)) {
             name->cdm_id += context;
             rc = 0;
         }
@@ -236,19 +248,37 @@ int gnip_av_find(struct gnip_av *av, fi_addr_t address, struct gnip_name *name)
     return rc;
 }
 
-fi_addr_t gnip_av_reverse(struct gnip_av *av, uint32_t device_addr, uint32_t cdm_id)
+/* The name, from a node and a service, of the scalable endpoint that has this context: such an
+ * endpoint takes connection messages under its first id. */
+static uint32_t find_service(const struct gnip_av *av, const struct gnip_name *context)
+{
+    uint32_t index = context->cdm_id - context->cm_nic_cdm_id, place;
+    struct gnip_name name;
+
+    if (index >= 1u << av->rx_ctx_bits)
+        return REMOVED;
+    place = find(av, context->device_addr, context->cm_nic_cdm_id, NULL);
+    if (place == REMOVED)
+        return REMOVED;
+    name = name_at(av, place);
+    return is_plain(&name) && name.cdm_id == context->cm_nic_cdm_id ? place : REMOVED;
+}
+
+fi_addr_t gnip_av_reverse(struct gnip_av *av, const struct gnip_name *peer)
 {
     fi_addr_t address = FI_ADDR_NOTAVAIL;
     uint32_t place;
 
     gnip_take(&av->lock);
-    place = find(av, device_addr, cdm_id, NULL);
+    place = find(av, peer->device_addr, peer->cdm_id, NULL);
+    if (place == REMOVED)
+        place = find_service(av, peer);
     if (place != REMOVED) {
         struct gnip_name name = name_at(av, place);
 
         address = address_of(av, place);
-        if (cdm_id != name.cdm_id && av->rx_ctx_bits != 0)
-            address = fi_rx_addr(address, (int)(cdm_id - name.cdm_id), av->rx_ctx_bits);
+        if (peer->cdm_id != name.cdm_id && av->rx_ctx_bits != 0)
+            address = fi_rx_addr(address, (int)(peer->cdm_id - name.cdm_id), av->rx_ctx_bits);
     }
     gnip_give(&av->lock);
     return address;

@@ -4,14 +4,15 @@
  *
  * One ring of slots of a cache line; an accepted operation reserves its slot, so a completion
  * always has room, also an error. Errors are reported first although they lie in the ring: reading
- * one leaves a hole, which is skipped later. An empty ring starts again at its first slot, so that
- * a queue that is read in time stays in the cache and touches one line of its memory.
+ * one leaves a hole, which is skipped later. The error of an injected operation has no entry
+ * (nameless): it is what the next read returns. An empty ring starts again at its first slot, so
+ * that a queue that is read in time stays in the cache and touches one line of its memory.
  */
 #include <stdlib.h>
 
 #include "internal.h"
 
-enum slot_kind { SLOT_ENTRY, SLOT_ERROR, SLOT_HOLE };
+enum slot_kind { SLOT_ENTRY, SLOT_ERROR, SLOT_NAMELESS, SLOT_HOLE };
 
 struct gnip_cq_slot {
     struct fi_cq_tagged_entry entry;
@@ -104,15 +105,27 @@ bool gnip_cq_reserve(struct gnip_cq *cq)
     return reserve_more(cq, reserved);
 }
 
-void gnip_cq_reserve_always(struct gnip_cq *cq)
+bool gnip_cq_reserve_always(struct gnip_cq *cq)
 {
     uint32_t reserved = reserved_change(cq, 1);
     bool room = true;
 
     gnip_take(&cq->lock);
     while (room && cq->room < reserved)
-        room = grow(cq); /* else gnip_cq_add tries once more */
+        room = grow(cq);
     gnip_give(&cq->lock);
+    if (!room)
+        reserved_change(cq, -1u);
+    return room;
+}
+
+void gnip_cq_overrun(struct gnip_cq *cq)
+{
+    gnip_warn(FI_LOG_CQ, "no memory for an error entry");
+    gnip_take(&cq->lock);
+    cq->overruns++;
+    gnip_give(&cq->lock);
+    gnip_waitable_signal(&cq->wait);
 }
 
 gnip_noinline void gnip_cq_unreserve(struct gnip_cq *cq)
@@ -120,14 +133,12 @@ gnip_noinline void gnip_cq_unreserve(struct gnip_cq *cq)
     reserved_change(cq, -1u);
 }
 
-/* The slot for an entry; cq->lock is held. NULL: only for gnip_cq_reserve_always, no memory. */
+/* The slot for an entry, which was reserved; cq->lock is held. */
 static inline struct gnip_cq_slot *next_slot(struct gnip_cq *cq)
 {
-    if (gnip_likely(cq->tail - cq->head < cq->room) || grow(cq))
-        return slot_at(cq, cq->tail);
-    port_log(0, "completion queue: no memory, a completion is lost");
-    reserved_change(cq, -1u);
-    return NULL;
+    gnip_assert_held(&cq->lock);
+    assert(cq->tail - cq->head < cq->room);
+    return slot_at(cq, cq->tail);
 }
 
 void gnip_cq_add(struct gnip_cq *cq, const struct fi_cq_tagged_entry *entry, fi_addr_t source)
@@ -136,18 +147,16 @@ void gnip_cq_add(struct gnip_cq *cq, const struct fi_cq_tagged_entry *entry, fi_
 
     gnip_take(&cq->lock);
     slot = next_slot(cq);
-    if (gnip_likely(slot != NULL)) {
-        slot->entry = *entry;
-        slot->source = source;
-        slot->kind = SLOT_ENTRY;
-        __atomic_store_n(&cq->tail, cq->tail + 1, __ATOMIC_RELAXED);
-    }
+    slot->entry = *entry;
+    slot->source = source;
+    slot->kind = SLOT_ENTRY;
+    __atomic_store_n(&cq->tail, cq->tail + 1, __ATOMIC_RELAXED);
     gnip_give(&cq->lock);
     gnip_waitable_signal(&cq->wait);
 }
 
-void gnip_cq_add_error(struct gnip_cq *cq, const struct fi_cq_err_entry *entry, const void *data,
-                       size_t data_bytes)
+static void add_error(struct gnip_cq *cq, enum slot_kind kind, const struct fi_cq_err_entry *entry,
+                      const void *data, size_t data_bytes)
 {
     struct gnip_cq_data *copy = NULL;
     struct gnip_cq_slot *slot;
@@ -164,11 +173,6 @@ void gnip_cq_add_error(struct gnip_cq *cq, const struct fi_cq_err_entry *entry, 
     }
     gnip_take(&cq->lock);
     slot = next_slot(cq);
-    if (slot == NULL) {
-        gnip_give(&cq->lock);
-        free(copy);
-        return;
-    }
     slot->entry = (struct fi_cq_tagged_entry){.op_context = entry->op_context,
                                               .flags = entry->flags,
                                               .len = entry->len,
@@ -178,7 +182,7 @@ void gnip_cq_add_error(struct gnip_cq *cq, const struct fi_cq_err_entry *entry, 
     slot->olen = entry->olen;
     slot->err = (int16_t)entry->err;
     slot->prov_errno = entry->prov_errno;
-    slot->kind = SLOT_ERROR;
+    slot->kind = (uint8_t)kind;
     if (copy != NULL) {
         copy->position = cq->tail;
         if (cq->data_first == NULL)
@@ -193,6 +197,17 @@ void gnip_cq_add_error(struct gnip_cq *cq, const struct fi_cq_err_entry *entry, 
     __atomic_store_n(&cq->errors, cq->errors + 1, __ATOMIC_RELAXED);
     gnip_give(&cq->lock);
     gnip_waitable_signal(&cq->wait);
+}
+
+void gnip_cq_add_error(struct gnip_cq *cq, const struct fi_cq_err_entry *entry, const void *data,
+                       size_t data_bytes)
+{
+    add_error(cq, SLOT_ERROR, entry, data, data_bytes);
+}
+
+void gnip_cq_add_nameless(struct gnip_cq *cq, int error)
+{
+    add_error(cq, SLOT_NAMELESS, &(struct fi_cq_err_entry){.err = error}, NULL, 0);
 }
 
 void gnip_cq_starve(struct gnip_cq *cq, struct gnip_vc *vc)
@@ -253,6 +268,15 @@ uint32_t gnip_cq_pending(struct gnip_cq *cq)
            __atomic_load_n(&cq->head, __ATOMIC_RELAXED);
 }
 
+/* What an empty queue gives: once for each error that there was no memory for, that it was so. */
+static ssize_t nothing(struct gnip_cq *cq)
+{
+    if (gnip_likely(cq->overruns == 0))
+        return -FI_EAGAIN;
+    cq->overruns--;
+    return -FI_EOVERRUN;
+}
+
 /* ---- reading --------------------------------------------------------------------------------- */
 
 /* The head has moved over so many slots; cq->lock is held. */
@@ -260,6 +284,8 @@ static inline void advance(struct gnip_cq *cq, uint32_t slots)
 {
     uint32_t head = cq->head + slots;
 
+    gnip_assert_held(&cq->lock);
+    assert(slots <= cq->tail - cq->head);
     reserved_change(cq, -slots);
     if (head == cq->tail) {
         head = 0;
@@ -297,6 +323,43 @@ static inline void put(enum fi_cq_format format, void *buffer, size_t at,
     }
 }
 
+/* The first error, which there is; cq->lock is held. */
+static struct gnip_cq_slot *find_error(struct gnip_cq *cq)
+{
+    struct gnip_cq_slot *slot;
+
+    for (;; cq->error_scan++) {
+        slot = slot_at(cq, cq->error_scan);
+        if (slot->kind == SLOT_ERROR || slot->kind == SLOT_NAMELESS)
+            return slot;
+    }
+}
+
+static void remove_error(struct gnip_cq *cq, struct gnip_cq_slot *slot)
+{
+    slot->kind = SLOT_HOLE;
+    cq->error_scan++;
+    __atomic_store_n(&cq->errors, cq->errors - 1, __ATOMIC_RELAXED);
+    cq->holes++;
+    skip_holes(cq);
+}
+
+/*
+ * What a read gives when the first error has no entry: it was taken with this. Else -FI_EAVAIL. An
+ * injected operation has no context by which the application could know it, and libraries look
+ * behind the context of each error entry.
+ */
+static gnip_cold ssize_t take_nameless(struct gnip_cq *cq)
+{
+    struct gnip_cq_slot *slot = find_error(cq);
+    int error = slot->err;
+
+    if (slot->kind != SLOT_NAMELESS)
+        return -FI_EAVAIL;
+    remove_error(cq, slot);
+    return -error;
+}
+
 static ssize_t take_entries(struct gnip_cq *cq, void *buffer, size_t count, fi_addr_t *sources)
 {
     ssize_t result = 0;
@@ -305,10 +368,10 @@ static ssize_t take_entries(struct gnip_cq *cq, void *buffer, size_t count, fi_a
     gnip_take(&cq->lock);
     unread = cq->tail - cq->head;
     if (gnip_unlikely(cq->errors > 0)) {
-        result = -FI_EAVAIL;
+        result = take_nameless(cq);
     } else if (unread == 0) {
         gnip_waitable_clear(&cq->wait);
-        result = -FI_EAGAIN;
+        result = nothing(cq);
     } else {
         for (; slots < unread && (size_t)result < count; slots++) {
             const struct gnip_cq_slot *slot = slot_at(cq, cq->head + slots);
@@ -354,7 +417,8 @@ static ssize_t read_once(struct gnip_cq *cq, void *buffer, size_t count, fi_addr
         *polls += gnip_pset_progress(&cq->pset);
     if (count == 0)
         return 0;
-    if (gnip_cq_pending(cq) != 0 || sleeps || cq->wait.event >= 0)
+    if (gnip_cq_pending(cq) != 0 || sleeps || cq->wait.event >= 0 ||
+        gnip_unlikely(__atomic_load_n(&cq->overruns, __ATOMIC_RELAXED) != 0))
         result = take_entries(cq, buffer, count, sources);
     may_feed(cq);
     if (result == -FI_EAGAIN)
@@ -382,15 +446,12 @@ static ssize_t cq_read(struct fid_cq *fid, void *buffer, size_t count)
     return cq_readfrom(fid, buffer, count, NULL);
 }
 
-/* The first error entry, which there is; cq->lock is held. */
-static void take_error(struct gnip_cq *cq, struct fi_cq_err_entry *entry, uint32_t *data_bytes)
+/* The entry of the first error; cq->lock is held. */
+static void take_error(struct gnip_cq *cq, struct gnip_cq_slot *slot, struct fi_cq_err_entry *entry,
+                       uint32_t *data_bytes)
 {
-    struct gnip_cq_slot *slot;
     struct gnip_cq_data *data = cq->data_first;
 
-    for (; slot_at(cq, cq->error_scan)->kind != SLOT_ERROR; cq->error_scan++)
-        ;
-    slot = slot_at(cq, cq->error_scan);
     *entry = (struct fi_cq_err_entry){.op_context = slot->entry.op_context,
                                       .flags = slot->entry.flags,
                                       .len = slot->entry.len,
@@ -407,18 +468,16 @@ static void take_error(struct gnip_cq *cq, struct fi_cq_err_entry *entry, uint32
         cq->data_first = data->next;
         free(data);
     }
-    slot->kind = SLOT_HOLE;
-    cq->error_scan++;
-    __atomic_store_n(&cq->errors, cq->errors - 1, __ATOMIC_RELAXED);
-    cq->holes++;
-    skip_holes(cq);
+    remove_error(cq, slot);
 }
 
 static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buffer, uint64_t flags)
 {
     struct gnip_cq *cq = cq_of(fid);
     bool own = FI_VERSION_LT(cq->domain->api_version, FI_VERSION(1, 5));
+    struct gnip_cq_slot *slot;
     struct fi_cq_err_entry entry;
+    ssize_t result;
     uint32_t bytes;
     void *data;
     size_t room;
@@ -437,7 +496,13 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buffer, ui
             gnip_waitable_idle(&cq->wait);
         return -FI_EAGAIN;
     }
-    take_error(cq, &entry, &bytes);
+    slot = find_error(cq);
+    if (gnip_unlikely(slot->kind == SLOT_NAMELESS)) {
+        result = take_nameless(cq);
+        gnip_give(&cq->lock);
+        return result;
+    }
+    take_error(cq, slot, &entry, &bytes);
     if (room == 0) { /* ours, valid until the next read of an error */
         entry.err_data = bytes > 0 ? cq->error_data : NULL;
         entry.err_data_size = 0;

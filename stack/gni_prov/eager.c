@@ -22,7 +22,7 @@ static void sent(struct gnip_txd *txd, gni_return_t status)
         gnip_gather_put(ep, req->u.send.gather);
         req->u.send.gather = NULL;
     }
-    if (gnip_unlikely(status != GNI_RC_SUCCESS || req->failed_final)) {
+    if (gnip_unlikely((status != GNI_RC_SUCCESS && !req->delivered) || req->failed_final)) {
         gnip_vc_op_done(vc, true);
         gnip_req_error(req, FI_EIO, status == GNI_RC_SUCCESS ? FI_EIO : gnip_errno(status));
     } else if (!req->answer || req->delivered) {

@@ -344,6 +344,7 @@ int gnip_ep_close(struct gnip_ep *ep)
 
     if (gnip_busy(&ep->refs))
         return -FI_EBUSY;
+    gnip_vcs_drain(ep);
     if (ep->type == FI_EP_MSG)
         gnip_msg_ep_close(ep);
     port_mutex_lock(&domain->lock);

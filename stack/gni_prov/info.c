@@ -187,7 +187,10 @@ static bool hints_fit(struct request *request)
         return false;
     if (hints->caps != 0)
         request->caps = hints->caps | CAPS_FREE;
-    request->mode = hints->mode & ~(FI_MSG_PREFIX | FI_ASYNC_IOV);
+    /* What is left is harmless to an application that can do it. With FI_RX_CQ_DATA it would post a
+     * receive for each entry of remote CQ data, which nothing here uses up. */
+    request->mode =
+        hints->mode & ~(FI_MSG_PREFIX | FI_ASYNC_IOV | FI_RX_CQ_DATA | FI_BUFFERED_RECV);
     if (old(request))
         request->mode &= ~FI_NOTIFY_FLAGS_ONLY;
     if (hints->addr_format == FI_ADDR_STR)

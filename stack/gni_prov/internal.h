@@ -20,6 +20,7 @@
 #ifndef GNIP_INTERNAL_H
 #define GNIP_INTERNAL_H
 
+#include <assert.h>
 #include <gni_pub.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_atomic.h>
@@ -31,6 +32,7 @@
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 #include <rdma/fi_trigger.h>
+#include <rdma/providers/fi_log.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -56,6 +58,12 @@
 #define gnip_cold __attribute__((cold))
 #define gnip_noinline __attribute__((noinline))
 
+/* log.c. A line of libfabric's log; rare things only. */
+void gnip_log(enum fi_log_level level, enum fi_log_subsys subsystem, const char *function, int line,
+              const char *format, ...) __attribute__((format(printf, 5, 6)));
+#define gnip_warn(subsystem, ...) gnip_log(FI_LOG_WARN, subsystem, __func__, __LINE__, __VA_ARGS__)
+#define gnip_info(subsystem, ...) gnip_log(FI_LOG_INFO, subsystem, __func__, __LINE__, __VA_ARGS__)
+
 /* For loops that look again after a while; no lock may be held. */
 static inline void gnip_pause(uint64_t nanoseconds)
 {
@@ -79,11 +87,14 @@ struct gnip_cm_nic;
 struct gnip_lock {
     struct port_mutex mutex;
     bool needless;
+    bool held; /* kept with assertions only */
 };
+#define gnip_assert_held(lock) assert((lock)->needless || (lock)->held)
 static inline void gnip_lock_init(struct gnip_lock *lock, bool needless)
 {
     port_mutex_init(&lock->mutex);
     lock->needless = needless;
+    lock->held = false;
 }
 static inline void gnip_lock_fini(struct gnip_lock *lock)
 {
@@ -93,9 +104,17 @@ static inline void gnip_take(struct gnip_lock *lock)
 {
     if (!lock->needless)
         port_mutex_lock(&lock->mutex);
+#ifndef NDEBUG
+    assert(!lock->held || lock->needless);
+    lock->held = !lock->needless;
+#endif
 }
 static inline void gnip_give(struct gnip_lock *lock)
 {
+#ifndef NDEBUG
+    gnip_assert_held(lock);
+    lock->held = false;
+#endif
     if (!lock->needless)
         port_mutex_unlock(&lock->mutex);
 }
@@ -124,6 +143,7 @@ static inline void gnip_gate_hold(const struct gnip_gate *gate, uint32_t *users)
 }
 static inline void gnip_gate_drop(struct gnip_gate *gate, uint32_t *users)
 {
+    assert(__atomic_load_n(users, __ATOMIC_RELAXED) != 0);
     if (gate->alone)
         --*users;
     else if (__atomic_sub_fetch(users, 1, __ATOMIC_SEQ_CST) == 0 &&
@@ -189,7 +209,7 @@ struct gnip_counts {
     uint64_t rx_overruns, ignored, replays;
     uint64_t cdm_created;
     uint64_t transitions[7][7]; /* of VCs: [from][to], enum gnip_vc_state; [0][NONE]: new */
-    uint64_t closes, datagrams_failed, mailboxes_lost;
+    uint64_t closes, datagrams_failed, mailboxes_lost, illegal_transitions;
 };
 
 struct gnip_ctx {
@@ -325,6 +345,7 @@ static inline void gnip_ref(struct gnip_refs *refs)
 }
 static inline void gnip_unref(struct gnip_refs *refs)
 {
+    assert(__atomic_load_n(&refs->count, __ATOMIC_RELAXED) != 0);
     __atomic_fetch_sub(&refs->count, 1, __ATOMIC_RELEASE);
 }
 static inline bool gnip_busy(const struct gnip_refs *refs)
@@ -341,7 +362,7 @@ struct gnip_params {
     uint32_t max_retransmits;
     int32_t error_inject;
     int32_t mr_lazy;
-    char mr_cache[12]; /* internal, udreg, none */
+    char mr_cache[12]; /* internal, none */
     uint32_t mr_udreg_limit, mr_soft_limit;
     int32_t mr_hard_limit;
     uint32_t mr_stale_limit;
@@ -726,7 +747,7 @@ struct gnip_vc { /* under ep->lock, except what is said */
     bool grant_deferred; /* an ACK that only grants is in `work` */
     uint64_t sent_at, rung_at; /* port_now(), for doorbells; only when the peer wants them */
     uint16_t peer_key_offset;
-    uint64_t peer_caps, peer_features;
+    uint64_t peer_caps;
     gni_mem_handle_t peer_doorbell;
     /* cold */
     struct gnip_name peer; /* as the AV or the request told */
@@ -834,6 +855,9 @@ int gnip_vc_establish(struct gnip_vc *vc, const struct gnip_conn *theirs);
  * now on. No lock is held; ep->closing is set.
  */
 void gnip_vcs_close(struct gnip_ep *ep);
+/* Before that, or before a shutdown: sends the answers that wait for a credit, for some time. No
+ * lock is held. */
+void gnip_vcs_drain(struct gnip_ep *ep);
 /* The same for one VC of a MSG endpoint that goes on: begins it; whether it is over (called in a
  * loop that makes progress); frees it, without ep->lock. */
 void gnip_vc_close(struct gnip_vc *vc);
@@ -846,8 +870,9 @@ bool gnip_vc_reap(struct gnip_vc *vc);
  * True: there is none. ep->lock is held.
  */
 bool gnip_vc_rest(struct gnip_vc *vc, bool begin);
-/* Changes the state: the only place that does. */
-void gnip_vc_move(struct gnip_vc *vc, enum gnip_vc_state to);
+/* Changes the state: the only place that does. False: the table does not allow it; the VC stays as
+ * it is, and fails. ep->lock is held. */
+bool gnip_vc_move(struct gnip_vc *vc, enum gnip_vc_state to);
 /* Progress of a VC that is neither connected nor new. ep->lock is held. Returns what was done. */
 uint32_t gnip_vc_wind_up(struct gnip_vc *vc);
 /* Starts connecting, when it is not connected or connecting; ep->lock is held. */
@@ -1373,6 +1398,8 @@ int gnip_mr_auto(struct gnip_ep *ep, const void *address, uint64_t bytes, bool w
                  struct gnip_mr **mr);
 void gnip_mr_release(struct gnip_mr *mr); /* of gnip_mr_auto; or one use of an application's */
 void gnip_mr_use(struct gnip_mr *mr);
+/* It covers this memory, and lets the network write there if that is wanted. */
+bool gnip_mr_serves(const struct gnip_mr *mr, const void *buffer, uint64_t bytes, bool written);
 uint64_t gnip_handle_key(const gni_mem_handle_t *handle, bool read_only);
 
 /*
@@ -1391,6 +1418,7 @@ int gnip_mr_cache_get(struct gnip_domain *domain, struct gnip_auth *auth, const 
                       uint64_t bytes, bool written, struct gnip_mr **registered);
 void gnip_mr_cache_use(struct gnip_mr_entry *entry);
 void gnip_mr_cache_put(struct gnip_mr_entry *entry);
+void gnip_mr_cache_expose(struct gnip_mr_entry *entry); /* a key of it is told to peers */
 struct gnip_nic *gnip_mr_cache_nic(struct gnip_domain *domain, struct gnip_auth *auth);
 void gnip_mr_cache_free(struct gnip_domain *domain);
 int gnip_mr_cache_flush(struct gnip_domain *domain);
@@ -1423,6 +1451,7 @@ struct gnip_cq {
     uint32_t head, tail;
     uint32_t errors, holes; /* of the slots from head to tail: error entries, and those read */
     uint32_t error_scan; /* no error entry lies before it */
+    uint32_t overruns; /* errors without a slot, that have not been told */
     struct gnip_cq_data *data_first, *data_last; /* error data of the error entries, in order */
     struct fid_wait *wait_set; /* FI_WAIT_SET */
     struct gnip_vc *starved; /* by starved_next: to be scheduled when entries have been read */
@@ -1435,13 +1464,18 @@ int gnip_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_
                  void *context);
 /* Reserves one entry, until it is read or given back. False: the CQ is full. */
 bool gnip_cq_reserve(struct gnip_cq *cq);
-void gnip_cq_reserve_always(struct gnip_cq *cq); /* for an error entry: beyond its capacity, too */
+/* For an error entry, and remote CQ data: beyond its capacity, too. False: no memory. */
+bool gnip_cq_reserve_always(struct gnip_cq *cq);
+/* An error for which there is no slot: a read of the queue, when it is empty, says -FI_EOVERRUN. */
+void gnip_cq_overrun(struct gnip_cq *cq);
 void gnip_cq_unreserve(struct gnip_cq *cq);
 /* Writes an entry that was reserved. */
 void gnip_cq_add(struct gnip_cq *cq, const struct fi_cq_tagged_entry *entry, fi_addr_t source);
 /* An error entry: takes the reservation of its operation; data: of err_data, or NULL. */
 void gnip_cq_add_error(struct gnip_cq *cq, const struct fi_cq_err_entry *entry, const void *data,
                        size_t data_bytes);
+/* The same without an entry: a read returns -error, once. For operations that nothing names. */
+void gnip_cq_add_nameless(struct gnip_cq *cq, int error);
 uint32_t gnip_cq_pending(struct gnip_cq *cq); /* entries and errors to be read */
 
 struct gnip_cntr {
@@ -1543,7 +1577,7 @@ int gnip_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_
  */
 int gnip_av_find(struct gnip_av *av, fi_addr_t address, struct gnip_name *name);
 /* The other way round; FI_ADDR_NOTAVAIL. */
-fi_addr_t gnip_av_reverse(struct gnip_av *av, uint32_t device_addr, uint32_t cdm_id);
+fi_addr_t gnip_av_reverse(struct gnip_av *av, const struct gnip_name *peer);
 
 /* ---- scalable endpoints (sep.c), shared transmit contexts (stx.c), passive endpoints (pep.c) --
  */

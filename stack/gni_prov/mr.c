@@ -197,8 +197,18 @@ static int register_basic(struct gnip_mr *mr)
         return rc == -FI_EAGAIN ? -FI_ENOSPC : rc;
     mr->entry = registered->entry;
     mr->handle = registered->handle;
+    if (mr->access & (FI_REMOTE_READ | FI_REMOTE_WRITE))
+        gnip_mr_cache_expose(mr->entry);
     mr->fid.key = gnip_handle_key(&mr->handle, !written);
     return 0;
+}
+
+bool gnip_mr_serves(const struct gnip_mr *mr, const void *buffer, uint64_t bytes, bool written)
+{
+    uint64_t address = (uintptr_t)buffer;
+
+    return address >= mr->address && bytes <= mr->bytes &&
+           address - mr->address <= mr->bytes - bytes && (!written || (mr->access & WRITTEN) != 0);
 }
 
 void gnip_mr_use(struct gnip_mr *mr)
@@ -266,7 +276,7 @@ static int check(const struct fid *fid, const struct fi_mr_attr *attr, uint64_t 
     if (attr->iov_count > 1)
         return -FI_EOPNOTSUPP;
     if (attr->offset != 0 || attr->mr_iov->iov_base == NULL || attr->mr_iov->iov_len == 0 ||
-        attr->access == 0 || (attr->access & ~(uint64_t)ACCESS) != 0)
+        (attr->access & ~(uint64_t)ACCESS) != 0)
         return -FI_EINVAL;
     return 0;
 }

@@ -54,32 +54,57 @@ static uint32_t by_index(struct gnip_mr_cache *cache, node **sorted, uint32_t ro
 }
 
 /*
- * Peers know keys, and these contain GNI's numbers. They are given out one after the other, from
- * the lowest or from the last one on: registers again and again until the number is the one that it
- * was, or was passed over, because it is another process's now.
+ * Peers know keys, and these contain GNI's numbers, which it chooses. So this registers again and
+ * again until the number is the one that it was. Registrations with other numbers stay until the
+ * end, so that each number comes once at most; when there is none left, the number is another
+ * process's now, and the entry takes what one of them gives back.
  */
 struct fillers {
     struct gnip_mr_bank *bank[INDICES];
     gni_mem_handle_t handle[INDICES];
     uint32_t count;
-    uint32_t last; /* number that was given out; INDICES: none so far */
 };
+
+static void drop_filler(struct fillers *fillers, uint32_t at)
+{
+    struct gnip_nic *nic = fillers->bank[at]->nic;
+
+    gnip_take(&nic->lock);
+    GNI_MemDeregister(nic->gni, &fillers->handle[at]);
+    gnip_give(&nic->lock);
+    fillers->count--;
+    fillers->bank[at] = fillers->bank[fillers->count];
+    fillers->handle[at] = fillers->handle[fillers->count];
+}
+
+/* One that has this number gives it back. */
+static void free_index(struct fillers *fillers, uint32_t index)
+{
+    uint32_t at;
+
+    for (at = 0; at < fillers->count; at++)
+        if (index_of(&fillers->handle[at]) == index) {
+            drop_filler(fillers, at);
+            return;
+        }
+}
 
 static gni_return_t register_as(node *entry, uint32_t index, struct fillers *fillers)
 {
     gni_mem_handle_t *handle = &entry->mr.handle;
+    bool exhausted = false;
     gni_return_t rc;
-    uint32_t got;
-    bool passed;
 
+    free_index(fillers, index);
     for (;;) {
         rc = gnip_mr_register_pages(entry->bank, entry->first, entry->end, entry->written, handle);
-        if (rc != GNI_RC_SUCCESS)
-            return rc;
-        got = index_of(handle);
-        passed = fillers->last < index && got > index;
-        fillers->last = got;
-        if (got == index || passed || fillers->count == INDICES)
+        if (rc == GNI_RC_ERROR_RESOURCE && fillers->count > 0) {
+            drop_filler(fillers, fillers->count - 1);
+            exhausted = true;
+            continue;
+        }
+        if (rc != GNI_RC_SUCCESS || exhausted || index_of(handle) == index ||
+            fillers->count == INDICES)
             return rc;
         fillers->bank[fillers->count] = entry->bank;
         fillers->handle[fillers->count++] = *handle;
@@ -94,13 +119,8 @@ static int register_all(node **sorted, uint32_t count, struct fillers *fillers)
     for (i = 0; i < count; i++)
         failed |=
             register_as(sorted[i], index_of(&sorted[i]->mr.handle), fillers) != GNI_RC_SUCCESS;
-    while (fillers->count > 0) {
-        struct gnip_nic *nic = fillers->bank[--fillers->count]->nic;
-
-        gnip_take(&nic->lock);
-        GNI_MemDeregister(nic->gni, &fillers->handle[fillers->count]);
-        gnip_give(&nic->lock);
-    }
+    while (fillers->count > 0)
+        drop_filler(fillers, fillers->count - 1);
     return failed ? -FI_EKEYREJECTED : 0;
 }
 
@@ -141,7 +161,6 @@ int gnip_mr_cache_again(struct gnip_domain *domain)
     sorted = calloc(INDICES, sizeof(*sorted));
     rc = fillers == NULL || sorted == NULL ? -FI_ENOMEM : 0;
     if (rc == 0) {
-        fillers->last = INDICES;
         gnip_take(&cache->lock);
         count = by_index(cache, sorted, INDICES);
         rc = register_all(sorted, count, fillers);

@@ -3,7 +3,8 @@
  * Registrations of a domain's memory. Whoever wants memory that one of them covers shares it;
  * regions that overlap become one. A registration that nobody uses is kept for the next time, up to
  * a limit, the one unused for longest goes first; that needs somebody who tells what was unmapped
- * (port_memory_changed), otherwise it ends with its last use.
+ * (port_memory_changed), otherwise it ends with its last use. So does one whose key peers may have:
+ * what the application has closed they must not reach.
  *
  * What GNI sees does not depend on where memory lies: lookups go by address, everything that is
  * done one after the other goes by age.
@@ -157,7 +158,7 @@ static void deregister(node *entry)
     rc = nic->gni != NULL ? GNI_MemDeregister(nic->gni, &entry->mr.handle) : GNI_RC_SUCCESS;
     gnip_give(&nic->lock);
     if (rc != GNI_RC_SUCCESS)
-        port_log(0, "gni: a memory registration could not be ended: %s", gni_err_str[rc]);
+        gnip_warn(FI_LOG_MR, "a memory registration could not be ended: %s", gni_err_str[rc]);
     gnip_list_remove(&entry->all);
     free(entry);
 }
@@ -358,6 +359,8 @@ static void look_for_changes(struct gnip_mr_cache *cache)
 
     while ((rc = port_memory_changed(&cache->changes, &address, &bytes)) > 0)
         invalidate(cache, address, bytes);
+    if (rc < 0 && cache->watched) /* not any more: what is kept may be gone */
+        invalidate(cache, 0, ~(PAGE - 1));
     cache->watched = rc == 0;
 }
 
@@ -378,6 +381,9 @@ static int find(struct gnip_mr_cache *cache, struct gnip_mr_bank *bank, uint64_t
 {
     struct gnip_mr_side *side = &bank->sides[written];
     node *entry;
+
+    gnip_assert_held(&cache->lock);
+    assert(first < end && first % PAGE == 0 && end % PAGE == 0);
 
     if (!cache->shared)
         return miss(cache, bank, side, first, end, written, found);
@@ -417,6 +423,15 @@ int gnip_mr_cache_get(struct gnip_domain *domain, struct gnip_auth *auth, const 
     return rc;
 }
 
+void gnip_mr_cache_expose(struct gnip_mr_entry *entry)
+{
+    struct gnip_mr_cache *cache = gnip_mr_cache_of(entry->mr.domain);
+
+    gnip_take(&cache->lock);
+    entry->exposed = true;
+    gnip_give(&cache->lock);
+}
+
 gnip_noinline void gnip_mr_cache_use(struct gnip_mr_entry *entry)
 {
     struct gnip_mr_cache *cache = gnip_mr_cache_of(entry->mr.domain);
@@ -432,10 +447,12 @@ gnip_noinline void gnip_mr_cache_put(struct gnip_mr_entry *entry)
     const struct gnip_params *params = &cache->domain->params;
 
     gnip_take(&cache->lock);
+    assert(entry->uses > 0);
     if (--entry->uses == 0) {
+        assert(cache->counts.in_use > 0);
         cache->counts.in_use--;
         if (entry->state == GNIP_MR_IN_USE && params->mr_lazy != 0 && cache->watched &&
-            registrations(cache) < params->mr_soft_limit) {
+            !entry->exposed && registrations(cache) < params->mr_soft_limit) {
             leave(entry);
             enter(entry, GNIP_MR_STALE);
             gnip_list_append(&cache->stale, &entry->age);

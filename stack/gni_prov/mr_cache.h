@@ -21,6 +21,7 @@ struct gnip_mr_entry {
     struct gnip_mr_side *side;
     enum gnip_mr_state state;
     bool written; /* the network may write it */
+    bool exposed; /* peers may have its key: not kept when it is unused */
     uint32_t uses;
     uint64_t first, end, end_max; /* whole pages; the greatest end below this node */
     uint64_t sequence, priority;

@@ -135,9 +135,7 @@ static int establish(struct gnip_msg_connection *connection, const struct gnip_c
                              .key_offset = theirs->key_offset,
                              .flags = theirs->flags,
                              .caps = theirs->caps,
-                             .mailbox = theirs->mailbox,
-                             .xpmem = theirs->xpmem,
-                             .features = theirs->features};
+                             .mailbox = theirs->mailbox};
     struct gnip_ep *ep = connection->ep;
     int rc;
 

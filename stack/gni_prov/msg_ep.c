@@ -87,15 +87,11 @@ static int open_vc(struct gnip_ep *ep, const struct gnip_name *peer, struct gnip
     if (rc != 0 && vc != NULL)
         gnip_vc_free(vc);
     *ours = (struct gnip_cm_connect){.caps = conn.caps,
-                                     .features = conn.features,
-                                     .xpmem = conn.xpmem,
                                      .mailbox = conn.mailbox,
                                      .source_vc = conn.source_vc,
                                      .key_offset = conn.key_offset,
                                      .flags = conn.flags,
-                                     .message_max = (uint32_t)GNIP_MESSAGE_MAX,
-                                     .tx_size = (uint16_t)ep->tx_size,
-                                     .rx_size = (uint16_t)ep->rx_size};
+                                     .message_max = (uint32_t)GNIP_MESSAGE_MAX};
     return rc;
 }
 
@@ -219,6 +215,7 @@ static int msg_shutdown(struct fid_ep *fid, uint64_t flags)
 
     if (flags != 0 || connection->msg == NULL)
         return -FI_EINVAL;
+    gnip_vcs_drain(ep);
     port_mutex_lock(&connection->msg->lock);
     gnip_take(&ep->lock);
     if (ep->conn_state == GNIP_CONNECTED) {

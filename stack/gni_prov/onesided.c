@@ -297,8 +297,10 @@ gnip_noinline void gnip_rma_data_arrived(struct gnip_vc *vc, const struct gnip_n
             entry.flags &= FI_REMOTE_CQ_DATA;
         /* Beyond the queue's limit, too; but then the peer does not get its slot back yet. */
         room = gnip_cq_reserve(cq);
-        if (!room)
-            gnip_cq_reserve_always(cq);
+        if (!room && !gnip_cq_reserve_always(cq)) { /* its sender is to know */
+            gnip_vc_fail(vc, FI_ENOMEM);
+            return;
+        }
         gnip_cq_add(cq, &entry, ep->source ? gnip_vc_source(vc) : FI_ADDR_NOTAVAIL);
     }
     count(ep, message->h.flags);

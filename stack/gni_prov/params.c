@@ -46,7 +46,7 @@ static const struct parameter {
     [GNI_MR_CACHE_LAZY_DEREG] = {"MR_CACHE_LAZY_DEREG", AT(mr_lazy), I32, 1, 0,
                                  "Registrations are kept when they are not in use"},
     [GNI_MR_CACHE] = {"MR_CACHE", AT(mr_cache), TEXT, 0, 0,
-                      "Cache of registrations: internal, udreg or none"},
+                      "Cache of registrations: internal or none"},
     [GNI_MR_UDREG_REG_LIMIT] = {"MR_UDREG_REG_LIMIT", AT(mr_udreg_limit), U32, 2048, 1,
                                 "Registrations in udreg's cache"},
     [GNI_MR_SOFT_REG_LIMIT] = {"MR_SOFT_REG_LIMIT", AT(mr_soft_limit), U32, 4096, 0,
@@ -63,7 +63,7 @@ static const struct parameter {
                                  "Short messages wake the peer's helper thread"},
 };
 
-static const char *const caches[] = {"internal", "udreg", "none"};
+static const char *const caches[] = {"internal", "none"};
 
 /* ---- by number ------------------------------------------------------------------------------- */
 
@@ -96,12 +96,19 @@ size_t gnip_params_bytes(dom_ops_val_t which)
     return parameter != NULL ? bytes[parameter->type] : 0;
 }
 
+/* Of libfabric's own gni; there is nothing here that another value would change. */
+static bool is_fixed(const struct parameter *parameter)
+{
+    return parameter == &parameters[GNI_XPMEM_ENABLE] ||
+           parameter == &parameters[GNI_MR_UDREG_REG_LIMIT];
+}
+
 static int set_text(struct gnip_params *params, const char *text)
 {
     const char *known = text != NULL ? gnip_params_cache_of(text, strlen(text)) : NULL;
 
     if (known == NULL)
-        return -FI_EINVAL;
+        return text != NULL && strcmp(text, "udreg") == 0 ? -FI_EOPNOTSUPP : -FI_EINVAL;
     memset(params->mr_cache, 0, sizeof(params->mr_cache));
     memcpy(params->mr_cache, known, strlen(known));
     return 0;
@@ -114,6 +121,8 @@ static int set_number(struct gnip_params *params, const struct parameter *parame
 
     if (number < parameter->least)
         return -FI_EINVAL;
+    if (is_fixed(parameter) && number != parameter->initial)
+        return -FI_EOPNOTSUPP;
     if (parameter->type == BOOL)
         memcpy(place(params, parameter), &on, sizeof(on));
     else
@@ -188,7 +197,6 @@ static int set_from_text(struct gnip_params *params, const struct parameter *par
 
 void gnip_params_init(struct gnip_params *params)
 {
-    uint64_t place = 0, address, bytes;
     const char *text;
     size_t i;
 
@@ -199,13 +207,13 @@ void gnip_params_init(struct gnip_params *params)
             set_number(params, &parameters[i], parameters[i].initial);
         text = from_environment(&parameters[i]);
         if (text != NULL && set_from_text(params, &parameters[i], text) != 0)
-            port_log(0, "gni: GNIX_%s=%s is no possible value and was ignored", parameters[i].name,
-                     text);
+            gnip_warn(FI_LOG_CORE, "GNIX_%s=%s is no possible value and was ignored",
+                      parameters[i].name, text);
     }
-    if (port_getenv("GNIX_DISABLE_XPMEM") != NULL)
-        params->xpmem = false;
-    if (port_memory_changed(&place, &address, &bytes) < 0)
+    if (params->mr_lazy != 0 && port_memory_watch() != 0) {
         params->mr_lazy = 0; /* nobody would notice that the memory is another one now */
+        gnip_info(FI_LOG_MR, "changes of memory cannot be noticed: no registration is kept");
+    }
 }
 
 const char *gnip_params_name(dom_ops_val_t which, enum fi_param_type *type, const char **meaning)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Everything that goes over the wire between two providers, version 1. Little-endian, natural
+ * Everything that goes over the wire between two providers, version 2. Little-endian, natural
  * alignment, no bytes left uninitialised; addresses only where the NIC needs them.
  *
  * Connection messages travel as datagrams: one byte that says whether there is a message
@@ -11,9 +11,10 @@
 #define GNIP_PROTO_H
 
 #include <gni_pub.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#define GNIP_WIRE_VERSION 1
+#define GNIP_WIRE_VERSION 2
 
 /* ---- connection messages --------------------------------------------------------------------- */
 
@@ -40,16 +41,14 @@ enum gnip_cm_type {
 };
 
 enum gnip_conn_flag {
-    GNIP_CONN_AUTO = 1, /* wants doorbells: its data progress is automatic */
-    GNIP_CONN_XPMEM = 2
+    GNIP_CONN_AUTO = 1 /* wants doorbells: its data progress is automatic */
 };
 
 enum gnip_nak_reason {
     GNIP_NAK_UNKNOWN = 1, /* no such endpoint */
     GNIP_NAK_CLOSING = 2,
     GNIP_NAK_INCOMPATIBLE = 3,
-    GNIP_NAK_NO_RESOURCES = 4, /* try again later */
-    GNIP_NAK_INCARNATION = 5
+    GNIP_NAK_NO_RESOURCES = 4 /* try again later */
 };
 
 /* Why a VC_CLOSE was sent (its header's a). */
@@ -87,12 +86,16 @@ struct gnip_conn {
     uint16_t flags; /* GNIP_CONN_ */
     uint64_t caps; /* of the endpoint */
     struct gnip_conn_mailbox mailbox;
-    uint64_t xpmem; /* segment or 0 */
-    uint64_t features; /* bit 0 delivery acks, 1 VC close, 2 NAK */
     uint32_t target_vc; /* CONN_RESP: the VC that it answers; CONN_REQ: 0 */
     uint32_t zero;
 };
-_Static_assert(sizeof(struct gnip_conn) == 112 && sizeof(struct gnip_conn) <= GNIP_CM_BYTES, "");
+_Static_assert(sizeof(struct gnip_conn_mailbox) == 56 &&
+                   offsetof(struct gnip_conn_mailbox, doorbell) == 40,
+               "a mailbox on the wire");
+_Static_assert(sizeof(struct gnip_conn) == 96 && offsetof(struct gnip_conn, mailbox) == 32 &&
+                   offsetof(struct gnip_conn, target_vc) == 88 &&
+                   sizeof(struct gnip_conn) <= GNIP_CM_BYTES,
+               "a request on the wire");
 
 /* CONN_NAK, CONN_CLOSE, CONN_CLOSE_ACK. */
 struct gnip_conn_short {
@@ -106,7 +109,9 @@ struct gnip_conn_short {
     uint32_t retry_ms; /* NAK_NO_RESOURCES */
     uint32_t zero;
 };
-_Static_assert(sizeof(struct gnip_conn_short) == 32, "");
+_Static_assert(sizeof(struct gnip_conn_short) == 32 &&
+                   sizeof(struct gnip_conn_short) <= sizeof(struct gnip_conn),
+               "a refusal on the wire; it is read after the size of a request was checked");
 
 enum gnip_cm_reason {
     GNIP_CM_NORMAL,
@@ -136,16 +141,14 @@ _Static_assert(sizeof(struct gnip_cm_message) == 28, "");
 /* One side of a connection; fields as in struct gnip_conn. */
 struct gnip_cm_connect {
     uint64_t caps;
-    uint64_t features;
-    uint64_t xpmem;
     struct gnip_conn_mailbox mailbox;
     uint32_t source_vc;
     uint16_t key_offset;
     uint16_t flags;
     uint32_t message_max;
-    uint16_t tx_size, rx_size;
+    uint32_t zero;
 };
-_Static_assert(sizeof(struct gnip_cm_connect) == 96 &&
+_Static_assert(sizeof(struct gnip_cm_connect) == 80 &&
                    sizeof(struct gnip_cm_connect) <= GNIP_CM_FRAGMENT,
                "");
 
@@ -220,6 +223,10 @@ struct gnip_notice { /* RMA_DATA */
 _Static_assert(sizeof(struct gnip_header) == 16 && sizeof(struct gnip_eager) == 32, "");
 _Static_assert(sizeof(struct gnip_segment) == 40 && sizeof(struct gnip_start) == 72, "");
 _Static_assert(sizeof(struct gnip_iov_start) == 48 && sizeof(struct gnip_fin) == 24, "");
+_Static_assert(sizeof(struct gnip_notice) == 24 && offsetof(struct gnip_header, a) == 8 &&
+                   offsetof(struct gnip_segment, handle) == 16,
+               "");
+_Static_assert(GNIP_KINDS <= GNI_SMSG_ANY_TAG, "a kind is a tag of SMSG");
 
 /* ---- flow control ---------------------------------------------------------------------------- */
 

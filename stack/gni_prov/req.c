@@ -94,6 +94,7 @@ struct gnip_req *gnip_req_get(struct gnip_ep *ep, enum gnip_req_kind kind, bool 
     uint32_t *used = receives ? &ep->rx_used : &ep->tx_used;
     struct gnip_req *req;
 
+    gnip_assert_held(&ep->lock);
     if (gnip_unlikely(*used >= (receives ? ep->rx_size : ep->tx_size)))
         return NULL;
     completes = completes && cq != NULL;
@@ -157,6 +158,8 @@ void gnip_req_put(struct gnip_req *req)
 {
     struct gnip_ep *ep = req->ep;
 
+    assert(req->kind != GNIP_REQ_FREE);
+    assert(!req->counted || *limit_of(ep, req) > 0);
     release_memory(req);
     if (gnip_unlikely(req->cq_reserved))
         gnip_cq_unreserve(cq_of(req));
@@ -258,6 +261,12 @@ static void end(struct gnip_req *req)
         gnip_mrecv_child_done(parent);
 }
 
+/* Of an inject call: neither a completion was wanted, nor is there anything to name it by. */
+static bool is_nameless(const struct gnip_req *req)
+{
+    return (req->flags & (FI_INJECT | FI_COMPLETION)) == FI_INJECT && req->context == NULL;
+}
+
 /* The error entry takes the reservation; what had none (no success entry was wanted) gets one. */
 static void add_error(struct gnip_req *req, const struct fi_cq_err_entry *entry)
 {
@@ -269,9 +278,16 @@ static void add_error(struct gnip_req *req, const struct fi_cq_err_entry *entry)
 
     if (cq == NULL || ep->closing)
         return;
-    if (!req->cq_reserved)
-        gnip_cq_reserve_always(cq);
+    if (!req->cq_reserved && !gnip_cq_reserve_always(cq)) {
+        gnip_cq_overrun(cq);
+        return;
+    }
     req->cq_reserved = false;
+    if (is_nameless(req)) {
+        gnip_warn(FI_LOG_CQ, "an injected operation has failed: %s", gnip_strerror(entry->err));
+        gnip_cq_add_nameless(cq, entry->err);
+        return;
+    }
     if (ep->source_err && req->vc != NULL) {
         bytes = gnip_name_bytes(ep->domain->addr_format);
         gnip_name_write(&req->vc->peer, ep->domain->addr_format, name);
@@ -304,6 +320,8 @@ void gnip_req_complete(struct gnip_req *req, const struct fi_cq_tagged_entry *en
     struct gnip_ep *ep = req->ep;
     struct fi_cq_tagged_entry reduced;
 
+    gnip_assert_held(&ep->lock);
+    assert(req->kind != GNIP_REQ_FREE && req->pending == 0);
     if (req->cq_reserved && (req->flags & FI_COMPLETION) && !ep->closing) {
         if (gnip_unlikely(ep->source_err && source == FI_ADDR_NOTAVAIL &&
                           req->kind == GNIP_REQ_RECV && req->vc != NULL)) {
@@ -325,6 +343,8 @@ void gnip_req_complete(struct gnip_req *req, const struct fi_cq_tagged_entry *en
 
 gnip_cold void gnip_req_fail(struct gnip_req *req, const struct fi_cq_err_entry *entry)
 {
+    gnip_assert_held(&req->ep->lock);
+    assert(req->kind != GNIP_REQ_FREE && entry->err > 0);
     add_error(req, entry);
     if (counts(req))
         gnip_cntr_add_error(cntr_of(req), 1);
@@ -392,11 +412,12 @@ void gnip_req_vc_lost(struct gnip_vc *vc, int error)
     struct gnip_req *req;
     uint32_t place = 0;
 
+    gnip_assert_held(&ep->lock);
     while ((req = gnip_req_each(ep, &place)) != NULL) {
         if (req->kind != GNIP_REQ_SEND || req->vc != vc || !req->answer)
             continue;
-        if (req->pending != 0) { /* ends with its own event */
-            req->failed_final = true;
+        if (req->pending != 0) { /* ends with its own event; what was answered has succeeded */
+            req->failed_final = !req->delivered;
             continue;
         }
         gnip_vc_op_done(vc, true);

@@ -4,16 +4,12 @@
 
 int gnip_buffer_map(struct gnip_ep *ep, struct gnip_buffer *buffer, bool written)
 {
-    const uint64_t writing = FI_RECV | FI_READ | FI_REMOTE_WRITE;
     const struct gnip_mr *mr = buffer->mr;
-    uint64_t address = (uintptr_t)buffer->address;
     int rc;
 
     if (buffer->own_mr)
         return 0;
-    if (mr != NULL && !mr->vmdh && address >= mr->address && buffer->bytes <= mr->bytes &&
-        address - mr->address <= mr->bytes - buffer->bytes &&
-        (!written || (mr->access & writing) != 0)) {
+    if (mr != NULL && !mr->vmdh && gnip_mr_serves(mr, buffer->address, buffer->bytes, written)) {
         gnip_mr_use(buffer->mr);
     } else {
         rc = gnip_mr_auto(ep, buffer->address, buffer->bytes, written, &buffer->mr);
@@ -83,7 +79,7 @@ static void started(struct gnip_txd *txd, gni_return_t status)
     gnip_take(&ep->lock);
     gnip_txd_put(txd->nic, txd);
     req->pending = 0;
-    if (gnip_unlikely(status != GNI_RC_SUCCESS || req->failed_final)) {
+    if (gnip_unlikely((status != GNI_RC_SUCCESS && !req->delivered) || req->failed_final)) {
         req->error = FI_EIO;
         req->prov_errno = status == GNI_RC_SUCCESS ? FI_EIO : gnip_errno(status);
         finish_send(req);

@@ -71,6 +71,7 @@ struct gnip_txd *gnip_txd_get_transfer(struct gnip_nic *nic)
 void gnip_txd_put(struct gnip_nic *nic, struct gnip_txd *txd)
 {
     gnip_take(&nic->txd_lock);
+    assert(nic->txd_used > 0 && nic->txd_used <= nic->txd_count && txd->nic == nic);
     txd->vc = NULL;
     txd->next = nic->txd_free;
     nic->txd_free = txd;

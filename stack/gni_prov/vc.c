@@ -46,6 +46,8 @@ static bool fenced(const struct gnip_vc *vc, const struct gnip_req *req)
 
 void gnip_vc_submit(struct gnip_vc *vc, struct gnip_req *req)
 {
+    gnip_assert_held(&vc->ep->lock);
+    assert(req->kind != GNIP_REQ_FREE && req->vc == vc);
     if (gnip_unlikely((req->flags & FI_TRIGGER) != 0)) {
         vc->parked = true;
         gnip_trigger_park(req);
@@ -83,6 +85,8 @@ gnip_noinline void gnip_vc_defer(struct gnip_vc *vc, struct gnip_req *req)
 
 void gnip_vc_op_done(struct gnip_vc *vc, bool failed)
 {
+    gnip_assert_held(&vc->ep->lock);
+    assert(vc->outstanding > 0);
     vc->outstanding--;
     if (gnip_likely(!failed)) {
         vc->failures = 0;
@@ -96,6 +100,7 @@ void gnip_vc_op_done(struct gnip_vc *vc, bool failed)
 
 bool gnip_vc_window(struct gnip_vc *vc, uint32_t slots)
 {
+    assert((int32_t)(vc->granted - vc->used) >= 0);
     if (gnip_likely(vc->granted - vc->used >= slots)) {
         vc->blocked = GNIP_BLOCKED_UNKNOWN;
         return true;
@@ -144,6 +149,8 @@ int gnip_vc_smsg(struct gnip_vc *vc, struct gnip_txd *txd, uint32_t header_bytes
     struct gnip_nic *nic = vc->nic;
     gni_return_t rc;
 
+    gnip_assert_held(&vc->ep->lock);
+    assert(header_bytes <= sizeof(txd->buffer) && header->kind < GNIP_KINDS);
     if (gnip_unlikely(!may_send(vc, header->kind) || vc->broken))
         return -FI_ENOTCONN;
     if (gnip_unlikely(__atomic_load_n(&vc->pins, __ATOMIC_RELAXED) >= vc->smsg_limit &&
@@ -450,6 +457,7 @@ uint32_t gnip_vc_progress(struct gnip_vc *vc)
     struct gnip_ep *ep = vc->ep;
     uint32_t done = 0;
 
+    gnip_assert_held(&vc->ep->lock);
     if (gnip_unlikely(__atomic_load_n(&ep->fired.head, __ATOMIC_RELAXED) != NULL))
         gnip_trigger_fired(ep);
     if (gnip_unlikely(vc->broken))

@@ -15,6 +15,7 @@
 
 #include "vc.h"
 
+#define DRAIN_NS 2000000000ull /* for answers that have no credit when the EP closes */
 #define ANSWER_NS 100000000ull /* for requests that are under way when the EP closes */
 #define CLOSE_NS 5000000000ull /* for the peers of connections */
 
@@ -72,6 +73,7 @@ static bool is_open(const struct gnip_vc *vc)
 
 void gnip_vc_terminate(struct gnip_vc *vc, int error, bool keep_queue)
 {
+    gnip_assert_held(&vc->ep->lock);
     if (!is_open(vc)) {
         gnip_vc_schedule(vc);
         return;
@@ -85,6 +87,8 @@ void gnip_vc_terminate(struct gnip_vc *vc, int error, bool keep_queue)
 
 gnip_cold void gnip_vc_fail(struct gnip_vc *vc, int error)
 {
+    gnip_assert_held(&vc->ep->lock);
+    assert(error >= 0);
     vc->broken = false;
     switch (vc->state) {
     case GNIP_VC_NONE:
@@ -109,6 +113,7 @@ gnip_cold void gnip_vc_fail(struct gnip_vc *vc, int error)
 
 void gnip_vc_close(struct gnip_vc *vc)
 {
+    gnip_assert_held(&vc->ep->lock);
     vc->closing = true;
     switch (vc->state) {
     case GNIP_VC_NONE:
@@ -282,6 +287,7 @@ static void give_mailbox_back(struct gnip_vc *vc)
 
 static void end(struct gnip_vc *vc)
 {
+    assert(vc->gni_ep == NULL);
     give_mailbox_back(vc);
     gnip_window_close(vc);
     if (vc->id != 0)
@@ -424,26 +430,49 @@ static struct gnip_vc *vc_at(struct gnip_link *link)
     return gnip_container(link, struct gnip_vc, ep_link);
 }
 
-/* Whether some are not over yet. connecting: only those that wait for an answer count. */
-static bool some_left(struct gnip_ep *ep, bool connecting)
+/* An answer that the peer waits for: that a message was received. */
+static bool owes_answer(const struct gnip_vc *vc)
+{
+    const struct gnip_qlink *link = vc->state == GNIP_VC_CONNECTED ? vc->work.head : NULL;
+
+    for (; link != NULL; link = link->next) {
+        const struct gnip_req *req = gnip_container(link, struct gnip_req, link);
+
+        if (req->kind == GNIP_REQ_CONTROL && req->u.control.request != 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_connecting(const struct gnip_vc *vc)
+{
+    return vc->state == GNIP_VC_CONNECTING;
+}
+
+static bool is_not_over(const struct gnip_vc *vc)
+{
+    return vc->state != GNIP_VC_TERMINATED;
+}
+
+static bool some_left(struct gnip_ep *ep, bool (*waits)(const struct gnip_vc *vc))
 {
     struct gnip_link *link;
     bool left = false;
 
     gnip_take(&ep->lock);
     for (link = ep->vcs.next; link != &ep->vcs && !left; link = link->next)
-        left = connecting ? vc_at(link)->state == GNIP_VC_CONNECTING
-                          : vc_at(link)->state != GNIP_VC_TERMINATED;
+        left = waits(vc_at(link));
     gnip_give(&ep->lock);
     return left;
 }
 
-static void wait_for(struct gnip_ep *ep, bool connecting, uint64_t nanoseconds)
+static void wait_for(struct gnip_ep *ep, bool (*waits)(const struct gnip_vc *vc),
+                     uint64_t nanoseconds)
 {
     struct port_timer timer;
     uint32_t polls, done;
 
-    if (!some_left(ep, connecting))
+    if (!some_left(ep, waits))
         return;
     gnip_take(&ep->lock);
     ep->closer = port_thread_self();
@@ -455,7 +484,7 @@ static void wait_for(struct gnip_ep *ep, bool connecting, uint64_t nanoseconds)
         done += gnip_cm_nic_progress(ep->cm_nic, &polls);
         if (done == 0)
             port_idle(&timer, true);
-    } while (some_left(ep, connecting) && !port_timer_rang(&timer));
+    } while (some_left(ep, waits) && !port_timer_rang(&timer));
     port_timer_stop(&timer);
     gnip_take(&ep->lock);
     ep->closer = NULL;
@@ -473,6 +502,11 @@ static void abandon_connecting(struct gnip_ep *ep)
     gnip_give(&ep->lock);
 }
 
+void gnip_vcs_drain(struct gnip_ep *ep)
+{
+    wait_for(ep, owes_answer, DRAIN_NS);
+}
+
 void gnip_vcs_close(struct gnip_ep *ep)
 {
     struct gnip_link *link;
@@ -482,9 +516,9 @@ void gnip_vcs_close(struct gnip_ep *ep)
     for (link = ep->vcs.next; link != &ep->vcs; link = link->next)
         gnip_vc_close(vc_at(link));
     gnip_give(&ep->lock);
-    wait_for(ep, true, ANSWER_NS);
+    wait_for(ep, is_connecting, ANSWER_NS);
     abandon_connecting(ep);
-    wait_for(ep, false, CLOSE_NS);
+    wait_for(ep, is_not_over, CLOSE_NS);
     gnip_cm_nic_remove_ep(ep->cm_nic, ep);
     for (;;) {
         gnip_take(&ep->lock);

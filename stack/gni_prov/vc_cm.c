@@ -15,7 +15,6 @@
 
 #include "vc.h"
 
-#define FEATURES 7u
 #define CREDITS_MANY 8u /* from here on some are kept for messages that must not wait */
 #define CREDITS_KEPT 2u
 #define KICK_ROUNDS 16u /* of a connection that has just been made */
@@ -24,7 +23,7 @@
 
 #define TO(state) (1u << GNIP_VC_##state)
 
-void gnip_vc_move(struct gnip_vc *vc, enum gnip_vc_state to)
+bool gnip_vc_move(struct gnip_vc *vc, enum gnip_vc_state to)
 {
     static const uint8_t allowed[] = {
         [0] = TO(NONE),
@@ -44,13 +43,21 @@ void gnip_vc_move(struct gnip_vc *vc, enum gnip_vc_state to)
         [GNIP_VC_ERROR] = "error",
     };
 
-    if (gnip_unlikely(!(allowed[vc->state] & 1u << to)))
-        port_log(0, "gni: connection %u goes from state %u to %u", vc->id, vc->state, to);
+    gnip_assert_held(&vc->ep->lock);
+    if (gnip_unlikely(!(allowed[vc->state] & 1u << to))) {
+        gnip_warn(FI_LOG_EP_CTRL, "connection %u must not go from state %s to %s: it fails", vc->id,
+                  vc->state != 0 ? names[vc->state] : "new", names[to]);
+        vc->nic->ctx->counts.illegal_transitions++;
+        vc->broken = true; /* which its progress makes an error of */
+        gnip_vc_schedule(vc);
+        return false;
+    }
     port_connection(vc, vc->peer.device_addr, vc->peer.cdm_id, names[to]);
     vc->nic->ctx->counts.transitions[vc->state][to]++;
     vc->state = (uint8_t)to;
     if (gnip_unlikely(vc->ep->closer != NULL))
         port_thread_wake(vc->ep->closer);
+    return true;
 }
 
 /* ---- descriptions ---------------------------------------------------------------------------- */
@@ -91,7 +98,6 @@ static void describe(const struct gnip_vc *vc, struct gnip_conn *conn)
     conn->key_offset = (uint16_t)ep->name.key_offset;
     conn->flags = __atomic_load_n(&nic->automatic, __ATOMIC_ACQUIRE) ? GNIP_CONN_AUTO : 0;
     conn->caps = ep->caps;
-    conn->features = FEATURES;
     conn->mailbox.buffer = (uintptr_t)vc->mbox.base;
     conn->mailbox.handle = vc->mbox.handle;
     conn->mailbox.bytes = vc->mbox.bytes;
@@ -117,7 +123,6 @@ void gnip_vc_adopt(struct gnip_vc *vc, const struct gnip_conn *conn)
     vc->peer_key_offset = conn->key_offset;
     vc->peer_flags = conn->flags;
     vc->peer_caps = conn->caps;
-    vc->peer_features = conn->features;
     vc->peer_doorbell = conn->mailbox.doorbell;
     vc->peer_mbox = conn->mailbox;
     vc->granted = conn->mailbox.window;
@@ -204,6 +209,7 @@ static void begin_traffic(struct gnip_vc *vc)
 
 void gnip_vc_now_connected(struct gnip_vc *vc)
 {
+    assert(vc->gni_ep != NULL && vc->peer_id != 0);
     port_spend(PORT_COST_CONNECT, 1);
     gnip_mbox_put(vc->nic, &vc->old_mbox); /* the peer has a new connection, so it left the old */
     vc->broken = vc->peer_gone = false;
@@ -335,6 +341,7 @@ static int connect_step(struct gnip_vc *vc)
 {
     int rc = 0;
 
+    gnip_assert_held(&vc->ep->lock);
     if (vc->closing)
         return 0;
     if (vc->ep->domain->parked && vc->state == GNIP_VC_NONE)

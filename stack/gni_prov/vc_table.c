@@ -51,7 +51,9 @@ static bool make_room(struct gnip_ep *ep)
     else if (ep->vc_count < 1u << bits || bits >= bits_of(params->conn_table_max))
         return true;
     else
-        bits++;
+        bits += bits_of(params->conn_table_step);
+    if (bits > bits_of(params->conn_table_max))
+        bits = bits_of(params->conn_table_max);
     known = calloc((size_t)1 << bits, sizeof(*known));
     names = calloc((size_t)1 << bits, sizeof(*names));
     if (known == NULL || names == NULL) {
@@ -242,7 +244,7 @@ fi_addr_t gnip_vc_source(struct gnip_vc *vc)
         return FI_ADDR_NOTAVAIL;
     version = __atomic_load_n(&av->version, __ATOMIC_ACQUIRE);
     if (gnip_unlikely(vc->av_version != version)) {
-        vc->fi_addr = gnip_av_reverse(av, vc->peer.device_addr, vc->peer.cdm_id);
+        vc->fi_addr = gnip_av_reverse(av, &vc->peer);
         vc->av_version = version;
     }
     return vc->fi_addr;

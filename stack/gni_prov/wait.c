@@ -24,18 +24,23 @@ int gnip_wait_check(enum fi_wait_obj type, struct fid_wait *set, struct gnip_fab
     case FI_WAIT_NONE:
     case FI_WAIT_UNSPEC:
     case FI_WAIT_FD:
+    case FI_WAIT_YIELD:
+    case FI_WAIT_POLLFD:
         return 0;
     case FI_WAIT_SET:
         return set != NULL && set->fid.fclass == FI_CLASS_WAIT && wait_of(set)->fabric == fabric
                    ? 0
                    : -FI_EINVAL;
-    case FI_WAIT_MUTEX_COND:
-    case FI_WAIT_YIELD:
-    case FI_WAIT_POLLFD:
+    case FI_WAIT_MUTEX_COND: /* a thread that sleeps there would make no progress */
         return -FI_ENOSYS;
     default:
         return -FI_EINVAL;
     }
+}
+
+static bool has_descriptor(enum fi_wait_obj type)
+{
+    return type == FI_WAIT_FD || type == FI_WAIT_POLLFD;
 }
 
 static int join(struct fid_wait *fid, struct fid *object)
@@ -63,7 +68,7 @@ void gnip_wait_leave(struct fid_wait *fid, struct fid *object)
 int gnip_waitable_open(struct gnip_waitable *waitable, enum fi_wait_obj type, struct fid_wait *set,
                        struct fid *object, struct fid_wait **joined)
 {
-    int rc = gnip_waitable_init(waitable, type == FI_WAIT_FD);
+    int rc = gnip_waitable_init(waitable, has_descriptor(type));
 
     *joined = NULL;
     if (rc != 0 || type != FI_WAIT_SET)
@@ -229,13 +234,13 @@ int gnip_wait_open(struct fid_fabric *fid, struct fi_wait_attr *attr, struct fid
     struct gnip_wait *set;
     int rc;
 
-    if (attr == NULL || result == NULL || attr->flags != 0 ||
-        (attr->wait_obj != FI_WAIT_UNSPEC && attr->wait_obj != FI_WAIT_FD))
+    if (attr == NULL || result == NULL || attr->flags != 0 || attr->wait_obj == FI_WAIT_NONE ||
+        attr->wait_obj == FI_WAIT_SET || gnip_wait_check(attr->wait_obj, NULL, NULL) != 0)
         return -FI_EINVAL;
     set = calloc(1, sizeof(*set));
     if (set == NULL)
         return -FI_ENOMEM;
-    rc = gnip_waitable_init(&set->wait, attr->wait_obj == FI_WAIT_FD);
+    rc = gnip_waitable_init(&set->wait, has_descriptor(attr->wait_obj));
     if (rc != 0) {
         free(set);
         return rc;

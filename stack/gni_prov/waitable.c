@@ -7,6 +7,7 @@
  * looked; whoever adds something afterwards wakes it. A signal takes all pollers off but for the
  * thread that gives it; who still finds nothing registers again.
  */
+#include <poll.h>
 #include <stdlib.h>
 
 #include "internal.h"
@@ -40,10 +41,14 @@ static inline void wake(struct gnip_waitable *waitable)
 
     if (poller == NULL)
         return;
-    if (poller != port_thread_self()) { /* who is awake stays a poller */
-        __atomic_store_n(&waitable->poller, NULL, __ATOMIC_RELAXED);
-        port_thread_wake(poller);
-    }
+    /* Who is awake stays a poller. Another one may have taken its place meanwhile, or have been
+     * woken: only who takes it off wakes it, so nobody is taken off without being woken. */
+    while (poller != NULL && poller != port_thread_self())
+        if (__atomic_compare_exchange_n(&waitable->poller, &poller, NULL, false, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_RELAXED)) {
+            port_thread_wake(poller);
+            break;
+        }
     if (gnip_unlikely(__atomic_load_n(&waitable->other_count, __ATOMIC_RELAXED) != 0))
         wake_others(waitable);
 }
@@ -100,9 +105,13 @@ static gnip_noinline void add_other(struct gnip_waitable *waitable, struct port_
             uint32_t room = i == 0 ? 8 : 2 * i;
             struct port_thread **others = realloc(waitable->others, room * sizeof(*others));
 
-            if (others == NULL) { /* somebody must be woken: the other looks again, too */
-                port_thread_wake(waitable->poller);
-                waitable->poller = self;
+            if (others ==
+                NULL) { /* the other looks again, and registers again if it finds nothing */
+                struct port_thread *poller =
+                    __atomic_exchange_n(&waitable->poller, self, __ATOMIC_SEQ_CST);
+
+                if (poller != NULL && poller != self)
+                    port_thread_wake(poller);
                 port_mutex_unlock(&waitable->lock);
                 return;
             }
@@ -182,6 +191,19 @@ void gnip_waitable_fini(struct gnip_waitable *waitable)
     port_mutex_destroy(&waitable->lock);
 }
 
+/* One descriptor, which never becomes another one. */
+static int get_pollfd(const struct gnip_waitable *waitable, struct fi_wait_pollfd *set)
+{
+    bool fits = set->nfds >= 1;
+
+    set->nfds = 1;
+    set->change_index = 1;
+    if (!fits)
+        return -FI_ETOOSMALL;
+    set->fd[0] = (struct pollfd){.fd = waitable->event, .events = POLLIN};
+    return 0;
+}
+
 int gnip_waitable_control(const struct gnip_waitable *waitable, enum fi_wait_obj type, int command,
                           void *argument)
 {
@@ -191,6 +213,8 @@ int gnip_waitable_control(const struct gnip_waitable *waitable, enum fi_wait_obj
         *(int *)argument = waitable->event;
         return 0;
     }
+    if (command == FI_GETWAIT && type == FI_WAIT_POLLFD)
+        return argument != NULL ? get_pollfd(waitable, argument) : -FI_EINVAL;
     if (command == FI_GETWAITOBJ && argument != NULL) {
         *(enum fi_wait_obj *)argument = type;
         return 0;

@@ -40,6 +40,7 @@ void gnip_window_open(struct gnip_vc *vc)
 {
     uint32_t slots = share_of(vc->ep);
 
+    gnip_assert_held(&vc->ep->lock);
     if (vc->window != 0)
         return;
     if (slots > MOST)
@@ -58,6 +59,7 @@ bool gnip_window_arrived(struct gnip_vc *vc, uint32_t slots)
         return false;
     vc->arrived += slots;
     vc->held += slots;
+    assert(vc->held <= vc->window && vc->promised >= slots - 1);
     vc->promised -= slots - 1;
     vc->ep->granted_messages -= slots - 1;
     return true;
@@ -101,6 +103,7 @@ bool gnip_window_due(const struct gnip_vc *vc)
 
 void gnip_window_close(struct gnip_vc *vc)
 {
+    assert(vc->ep->granted_slots >= vc->window && vc->ep->granted_messages >= vc->promised);
     vc->ep->granted_slots -= vc->window;
     vc->ep->granted_messages -= vc->promised;
     vc->held_before += vc->held;

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <net/if.h>
 #include <netdb.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,13 +62,6 @@ void port_pages_free(void *pages, size_t bytes)
 {
     if (pages != NULL)
         munmap(pages, bytes);
-}
-
-/* The kernel tells only who asks a device for it (kdreg), which is not to be had everywhere. */
-int port_memory_changed(uint64_t *place, uint64_t *address, uint64_t *bytes)
-{
-    (void)place, (void)address, (void)bytes;
-    return -1;
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -216,27 +208,4 @@ void port_event_clear(int event)
 void port_event_close(int event)
 {
     close(event);
-}
-
-/* ---- diagnosis ------------------------------------------------------------------------------- */
-
-__attribute__((cold)) void port_log(int level, const char *format, ...)
-{
-    const char *wanted = getenv("GNIX_LOG");
-    char line[512];
-    va_list arguments;
-    int length, prefix;
-
-    if (wanted == NULL || level > atoi(wanted))
-        return;
-    prefix = snprintf(line, sizeof(line), "gni[%d]: ", (int)getpid());
-    va_start(arguments, format);
-    length =
-        prefix + vsnprintf(line + prefix, sizeof(line) - (size_t)prefix - 1, format, arguments);
-    va_end(arguments);
-    if (length > (int)sizeof(line) - 2)
-        length = (int)sizeof(line) - 2;
-    line[length++] = '\n';
-    if (write(STDERR_FILENO, line, (size_t)length) < 0)
-        return; /* nobody listens */
 }

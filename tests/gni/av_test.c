@@ -137,7 +137,9 @@ static int look_up(struct rank *rank, struct fid_av *fid, struct model *model, b
     struct gnip_name name = any_name(), found;
     uint32_t context = chance(name.rx_ctx_cnt > 1 ? name.rx_ctx_cnt : 1);
     struct entry *entry = first_with(model, name.device_addr, name.cdm_id + context);
-    fi_addr_t address = gnip_av_reverse(av, name.device_addr, name.cdm_id + context);
+    const struct gnip_name peer = {.device_addr = name.device_addr,
+                                   .cdm_id = name.cdm_id + context};
+    fi_addr_t address = gnip_av_reverse(av, &peer);
     size_t bytes = sizeof(found);
 
     if (entry == NULL) {

@@ -15,6 +15,7 @@
 static const struct gni_how plain = {0};
 #define US 1000000ull /* in ps */
 #define MS 1000000000ull
+#define LONG_MESSAGE 40000u
 
 static int finish(struct gni_side *side)
 {
@@ -532,6 +533,103 @@ static void gni_94_lost_answers(void **state)
     }
 }
 
+/* ---- a transition that there is not ------------------------------------------------------------
+ */
+
+/* The connection stays what it was, and fails; the next operation makes a new one. */
+static int illegal_body(struct rank *rank)
+{
+    struct fi_cq_tagged_entry entry;
+    struct gni_side side;
+    struct gnip_ep *ep;
+    struct gnip_vc *vc;
+    uint32_t word = 7, i;
+
+    TRY(gni_open(&side, rank, &plain));
+    ep = gnip_ep_of(side.ep);
+    for (i = 0; i < 2; i++) {
+        if (side.id == 1) {
+            EXPECT_IS(fi_recv(side.ep, &word, 4, NULL, FI_ADDR_UNSPEC, &word), 0);
+            TRY(gni_entry(&side, side.rx_cq, &entry));
+            rank_barrier(rank);
+            continue;
+        }
+        EXPECT_IS(gni_again(&side, fi_send(side.ep, &word, 4, NULL, side.peers[1], &word)), 0);
+        TRY(gni_entry(&side, side.tx_cq, &entry));
+        rank_barrier(rank);
+        if (i == 1)
+            continue;
+        gnip_take(&ep->lock);
+        vc = newest(ep);
+        EXPECT_IS(vc->state, GNIP_VC_CONNECTED);
+        EXPECT(!gnip_vc_move(vc, GNIP_VC_NONE));
+        EXPECT_IS(vc->state, GNIP_VC_CONNECTED);
+        gnip_give(&ep->lock);
+        EXPECT_IS(counts(&side)->illegal_transitions, 1);
+        TRY(gni_silence(&side, side.tx_cq, 1000));
+        EXPECT(counts(&side)->transitions[GNIP_VC_CONNECTED][GNIP_VC_ERROR] == 1);
+    }
+    return finish(&side);
+}
+
+static void illegal_transition_fails_the_connection(void **state)
+{
+    (void)state;
+    gni_run(&(struct gni_machine){.ranks = 2}, illegal_body);
+}
+
+/* ---- a receiver that closes at once ------------------------------------------------------------
+ */
+
+/* The receiver's answer to a message may be here before the network has told of the message's end:
+ * by then the receiver may have closed, too. */
+#define DELIVERED 6u
+
+static int delivered_body(struct rank *rank)
+{
+    struct gni_how how = {.tx_op_flags = FI_DELIVERY_COMPLETE};
+    uint8_t *bytes = calloc(DELIVERED, LONG_MESSAGE);
+    struct fi_cq_tagged_entry entry;
+    struct gni_side side;
+    uint32_t i;
+
+    TRY(gni_open(&side, rank, &how));
+    for (i = 0; i < DELIVERED && side.id == 1; i++)
+        EXPECT_IS(
+            fi_recv(side.ep, bytes + i * LONG_MESSAGE, LONG_MESSAGE, NULL, FI_ADDR_UNSPEC, bytes),
+            0);
+    rank_barrier(rank);
+    for (i = 0; i < DELIVERED && side.id == 0; i++)
+        EXPECT_IS(gni_again(&side, fi_send(side.ep, bytes, i % 3 == 2 ? LONG_MESSAGE : 8, NULL,
+                                           side.peers[1], bytes)),
+                  0);
+    for (i = 0; i < DELIVERED; i++)
+        TRY(gni_entry(&side, side.tx_cq, &entry));
+    if (side.id == 1) {
+        EXPECT_IS(fi_close(&side.ep->fid), 0);
+        side.ep = NULL;
+    }
+    TRY(finish(&side));
+    free(bytes);
+    return 0;
+}
+
+static void gni_69_delivered_before_the_end(void **state)
+{
+    struct gni_machine machine = {.ranks = 2};
+    char yaml[128];
+    int skip;
+
+    (void)state;
+    machine.yaml = yaml;
+    for (skip = 0; skip < 60; skip++) {
+        snprintf(yaml, sizeof(yaml),
+                 "faults: [{at: aries.packet, do: drop, kind: response, skip: %d, count: 1}]\n",
+                 skip);
+        gni_run(&machine, delivered_body);
+    }
+}
+
 /* ---- a doorbell that does not ring ------------------------------------------------------------
  */
 
@@ -587,9 +685,14 @@ static void gni_111_rings_again(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gni_57_ids_of_connections),   cmocka_unit_test(gni_68_windows),
-        cmocka_unit_test(gni_116_what_a_queue_drives), cmocka_unit_test(gni_135_a_gigabyte),
-        cmocka_unit_test(gni_143_gone_for_a_while),    cmocka_unit_test(gni_94_lost_answers),
+        cmocka_unit_test(gni_57_ids_of_connections),
+        cmocka_unit_test(gni_68_windows),
+        cmocka_unit_test(gni_116_what_a_queue_drives),
+        cmocka_unit_test(gni_135_a_gigabyte),
+        cmocka_unit_test(gni_143_gone_for_a_while),
+        cmocka_unit_test(gni_94_lost_answers),
+        cmocka_unit_test(gni_69_delivered_before_the_end),
+        cmocka_unit_test(illegal_transition_fails_the_connection),
         cmocka_unit_test(gni_111_rings_again),
     };
 

@@ -389,7 +389,8 @@ static int mode_bits_body(struct rank *rank)
 {
     struct fi_info *hints = hints_new(), *info;
 
-    hints->mode = FI_CONTEXT | FI_MSG_PREFIX | FI_ASYNC_IOV | FI_NOTIFY_FLAGS_ONLY;
+    hints->mode = FI_CONTEXT | FI_MSG_PREFIX | FI_ASYNC_IOV | FI_NOTIFY_FLAGS_ONLY | FI_RX_CQ_DATA |
+                  FI_BUFFERED_RECV;
     EXPECT_IS(ask(hints, &info), 0);
     EXPECT_IS(info->mode, FI_CONTEXT | FI_NOTIFY_FLAGS_ONLY);
     EXPECT_IS(info->tx_attr->mode, info->mode);

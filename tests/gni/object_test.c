@@ -58,7 +58,6 @@ static const struct {
     {GNI_TX_CQ_SIZE, 2048},
     {GNI_MAX_RETRANSMITS, 5},
     {GNI_ERR_INJECT_COUNT, 0},
-    {GNI_MR_UDREG_REG_LIMIT, 2048},
     {GNI_MR_SOFT_REG_LIMIT, 4096},
     {GNI_MR_HARD_REG_LIMIT, UINT32_MAX},
     {GNI_MR_HARD_STALE_REG_LIMIT, 128},
@@ -79,7 +78,8 @@ static int domain_values_body(struct rank *rank)
 {
     struct fi_gni_ops_domain *ops;
     struct gni_side side;
-    const char *cache = NULL, *none = "none", *bad = "magic";
+    const char *cache = NULL, *none = "none", *bad = "magic", *udreg = "udreg";
+    bool on = true;
     uint32_t value, next;
     size_t i;
 
@@ -99,6 +99,17 @@ static int domain_values_body(struct rank *rank)
     EXPECT_IS(ops->get_val(&side.domain->fid, GNI_MR_CACHE, &cache), 0);
     EXPECT(strcmp(cache, "none") == 0);
     EXPECT_IS(ops->set_val(&side.domain->fid, GNI_MR_CACHE, &bad), -FI_EINVAL);
+    /* What would have no effect is refused. */
+    EXPECT_IS(ops->set_val(&side.domain->fid, GNI_MR_CACHE, &udreg), -FI_EOPNOTSUPP);
+    EXPECT_IS(ops->set_val(&side.domain->fid, GNI_XPMEM_ENABLE, &on), -FI_EOPNOTSUPP);
+    EXPECT_IS(ops->get_val(&side.domain->fid, GNI_XPMEM_ENABLE, &on), 0);
+    EXPECT(!on);
+    EXPECT_IS(ops->set_val(&side.domain->fid, GNI_XPMEM_ENABLE, &on), 0);
+    EXPECT_IS(ops->get_val(&side.domain->fid, GNI_MR_UDREG_REG_LIMIT, &value), 0);
+    EXPECT_IS(value, 2048);
+    EXPECT_IS(ops->set_val(&side.domain->fid, GNI_MR_UDREG_REG_LIMIT, &value), 0);
+    value = 100;
+    EXPECT_IS(ops->set_val(&side.domain->fid, GNI_MR_UDREG_REG_LIMIT, &value), -FI_EOPNOTSUPP);
     for (i = 0; i < sizeof(least) / sizeof(least[0]); i++) {
         value = least[i].value;
         EXPECT_IS(ops->set_val(&side.domain->fid, least[i].which, &value), 0);
@@ -486,7 +497,8 @@ static int register_errors_body(struct rank *rank)
     EXPECT_IS(fi_mr_reg(domain, page, 8, FI_READ, 0, 0, 1, &mr, NULL), -FI_EBADFLAGS);
     EXPECT_IS(fi_mr_reg(domain, page, 8, FI_READ, 8, 0, 0, &mr, NULL), -FI_EINVAL);
     EXPECT_IS(fi_mr_reg(domain, NULL, 8, FI_READ, 0, 0, 0, &mr, NULL), -FI_EINVAL);
-    EXPECT_IS(fi_mr_reg(domain, page, 8, 0, 0, 0, 0, &mr, NULL), -FI_EINVAL);
+    EXPECT_IS(fi_mr_reg(domain, page, 8, 0, 0, 0, 0, &mr, NULL), 0); /* no access is one, too */
+    EXPECT_IS(fi_close(&mr->fid), 0);
     EXPECT_IS(fi_mr_reg(domain, page, 8, 1ull << 40, 0, 0, 0, &mr, NULL), -FI_EINVAL);
     EXPECT_IS(fi_mr_reg(domain, page, 8, FI_READ, 0, 0, 0, NULL, NULL), -FI_EINVAL);
     EXPECT_IS(fi_mr_regattr(domain, &attr, 0, &mr), -FI_EOPNOTSUPP);

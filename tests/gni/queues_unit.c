@@ -81,6 +81,11 @@ int gnip_cm_send(struct gnip_cm_nic *cm_nic, uint32_t device_addr, uint32_t cdm_
 static struct gnip_fabric fabric = {.fid.api_version = FI_VERSION(1, 17)};
 static struct gnip_domain domain = {.fabric = &fabric, .api_version = FI_VERSION(1, 17)};
 
+void gnip_log(enum fi_log_level level, enum fi_log_subsys subsystem, const char *function, int line,
+              const char *format, ...)
+{
+}
+
 static struct gnip_cq *open_cq(const struct fi_cq_attr *attr)
 {
     struct fi_cq_attr copy = *attr;
@@ -404,6 +409,80 @@ static void gni_112_descriptor_threads(void **state)
     assert_int_equal(fi_close(&waiting.cq->fid.fid), 0);
 }
 
+/* The error of an injected operation has no entry with a context that somebody could look behind: a
+ * read returns it, once. */
+static void gni_110_errors_without_an_entry(void **state)
+{
+    struct gnip_cq *cq = open_cq(&(struct fi_cq_attr){.wait_obj = FI_WAIT_UNSPEC});
+    struct fi_cq_err_entry error = {.err_data_size = 0};
+    struct fi_cq_entry entry;
+    int i;
+
+    for (i = 0; i < 5; i++)
+        assert_true(gnip_cq_reserve(cq));
+    add(cq, 1);
+    gnip_cq_add_nameless(cq, FI_EIO);
+    add_error(cq, 2);
+    gnip_cq_add_nameless(cq, FI_ENOTCONN);
+    add(cq, 3);
+    assert_int_equal(fi_cq_read(&cq->fid, &entry, 1), -FI_EIO);
+    assert_int_equal(fi_cq_read(&cq->fid, &entry, 1), -FI_EAVAIL);
+    assert_int_equal(fi_cq_readerr(&cq->fid, &error, 0), 1);
+    assert_int_equal((uintptr_t)error.op_context, 2);
+    /* who asks for an entry that there is not */
+    assert_int_equal(fi_cq_readerr(&cq->fid, &error, 0), -FI_ENOTCONN);
+    assert_int_equal(fi_cq_readerr(&cq->fid, &error, 0), -FI_EAGAIN);
+    assert_int_equal(fi_cq_sread(&cq->fid, &entry, 1, NULL, -1), 1);
+    assert_int_equal((uintptr_t)entry.op_context, 1);
+    assert_int_equal(fi_cq_read(&cq->fid, &entry, 1), 1);
+    assert_int_equal((uintptr_t)entry.op_context, 3);
+    assert_int_equal(fi_cq_read(&cq->fid, &entry, 1), -FI_EAGAIN);
+    assert_true(gnip_cq_reserve(cq));
+    gnip_cq_add_nameless(cq, FI_EIO);
+    assert_int_equal(fi_cq_sread(&cq->fid, &entry, 1, NULL, -1), -FI_EIO);
+    assert_int_equal(cq->reserved, 0);
+    assert_int_equal(fi_close(&cq->fid.fid), 0);
+}
+
+static void gni_112_poll_descriptors(void **state)
+{
+    struct pollfd descriptor;
+    struct fi_wait_pollfd set = {.nfds = 0, .fd = &descriptor};
+    struct gnip_cq *cq = open_cq(&(struct fi_cq_attr){.wait_obj = FI_WAIT_POLLFD});
+    struct fi_cq_entry entry;
+
+    assert_int_equal(fi_control(&cq->fid.fid, FI_GETWAIT, &set), -FI_ETOOSMALL);
+    assert_int_equal(set.nfds, 1);
+    assert_int_equal(fi_control(&cq->fid.fid, FI_GETWAIT, &set), 0);
+    assert_int_equal(poll(set.fd, 1, 0), 0);
+    assert_true(gnip_cq_reserve(cq));
+    add(cq, 5);
+    assert_int_equal(poll(set.fd, 1, 0), 1);
+    assert_int_equal(fi_cq_sread(&cq->fid, &entry, 1, NULL, -1), 1);
+    assert_int_equal(fi_close(&cq->fid.fid), 0);
+}
+
+/* As FI_WAIT_UNSPEC, for an EQ as well. */
+static void gni_112_yield(void **state)
+{
+    struct fi_eq_attr attr = {.wait_obj = FI_WAIT_YIELD, .flags = FI_WRITE};
+    struct fi_eq_entry entry = {0};
+    enum fi_wait_obj type;
+    struct fid_eq *eq;
+    uint32_t event;
+    int fd;
+
+    assert_int_equal(gnip_eq_open(&fabric.fid, &attr, &eq, NULL), 0);
+    assert_int_equal(fi_control(&eq->fid, FI_GETWAITOBJ, &type), 0);
+    assert_int_equal(type, FI_WAIT_YIELD);
+    assert_int_equal(fi_control(&eq->fid, FI_GETWAIT, &fd), -FI_ENOSYS);
+    assert_int_equal(fi_eq_write(eq, FI_NOTIFY, &entry, sizeof(entry), 0), sizeof(entry));
+    assert_int_equal(fi_eq_sread(eq, &event, &entry, sizeof(entry), -1, 0), sizeof(entry));
+    assert_int_equal(fi_close(&eq->fid), 0);
+    attr.wait_obj = FI_WAIT_MUTEX_COND;
+    assert_int_equal(gnip_eq_open(&fabric.fid, &attr, &eq, NULL), -FI_ENOSYS);
+}
+
 static void *close_soon(void *argument)
 {
     struct gnip_waitable *waitable = argument;
@@ -591,7 +670,7 @@ static void gni_123_gni_129_fragments(void **state)
     static const size_t lengths[] = {0, 1, 98, 99, 100, 198, 199, 256};
     static const uint32_t fragments[] = {1, 2, 2, 2, 3, 3, 4, 4};
     struct gnip_msg_ends ends = {.connection = 7, .incarnation = 3, .active = true};
-    struct gnip_cm_connect head = {.caps = 0x1122334455667788ull, .tx_size = 9};
+    struct gnip_cm_connect head = {.caps = 0x1122334455667788ull, .flags = 9};
     struct gnip_msg_in in = {0};
     struct gnip_msg_out *out;
     uint8_t data[256];
@@ -634,7 +713,7 @@ static void gni_145_garbage(void **state)
 
     for (i = 0; i < 300000; i++) { /* nothing is written outside of the message */
         header = (struct gnip_cm_message){.type = (uint8_t)(15 + draw(8)),
-                                          .version = (uint8_t)(draw(30) ? 1 : 2),
+                                          .version = (uint8_t)(draw(30) ? GNIP_WIRE_VERSION : 1),
                                           .reason = (uint16_t)draw(24),
                                           .incarnation = (uint32_t)draw(2),
                                           .fragment = (uint8_t)draw(6),
@@ -670,6 +749,9 @@ int main(void)
         cmocka_unit_test(gni_111_many_readers),
         cmocka_unit_test(gni_111_closing_ends_waits),
         cmocka_unit_test(gni_112_descriptor_threads),
+        cmocka_unit_test(gni_110_errors_without_an_entry),
+        cmocka_unit_test(gni_112_poll_descriptors),
+        cmocka_unit_test(gni_112_yield),
         cmocka_unit_test(gni_113_poll_set),
         cmocka_unit_test(gni_114_wait_set),
         cmocka_unit_test(gni_115_event_queue),

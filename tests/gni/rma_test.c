@@ -148,6 +148,41 @@ static int no_descriptor_body(struct rank *rank)
     return finish(&side, &memory);
 }
 
+/* A descriptor that does not let the network write is no reason to refuse a read: the provider
+ * registers the buffer as if there were none. */
+static int read_only_body(struct rank *rank)
+{
+    enum { BYTES = 30000 };
+    static const size_t lengths[] = {8, 200, BYTES};
+    struct gni_memory memory, local;
+    struct gni_side side;
+    size_t i;
+
+    TRY(gni_open(&side, rank, &plain));
+    TRY(gni_memory_open(&side, &memory, BYTES, ALL_ACCESS));
+    TRY(gni_memory_open(&side, &local, BYTES, FI_REMOTE_READ));
+    gni_fill(memory.bytes, BYTES, 3 + side.id);
+    rank_barrier(rank);
+    for (i = 0; i < 3 && side.id == 0; i++) {
+        memset(local.bytes, 0, BYTES);
+        EXPECT_IS(gni_again(&side, fi_read(side.ep, local.bytes, lengths[i], fi_mr_desc(local.mr),
+                                           side.peers[1], memory.all[1].address, memory.all[1].key,
+                                           local.bytes)),
+                  0);
+        TRY(entry_of(&side, local.bytes, FI_RMA | FI_READ));
+        EXPECT(gni_filled(local.bytes, lengths[i], 4));
+    }
+    rank_barrier(rank);
+    TRY(gni_memory_close(&side, &local));
+    return finish(&side, &memory);
+}
+
+static void gni_93_read_only_descriptor(void **state)
+{
+    (void)state;
+    gni_run(&(struct gni_machine){.ranks = 2}, read_only_body);
+}
+
 static void gni_93_no_descriptor(void **state)
 {
     (void)state;
@@ -718,11 +753,17 @@ static void gni_102_concurrent(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gni_93_alignments),   cmocka_unit_test(gni_93_no_descriptor),
-        cmocka_unit_test(gni_94_write_data),   cmocka_unit_test(gni_95_inject_write),
-        cmocka_unit_test(gni_96_more),         cmocka_unit_test(gni_97_fence),
-        cmocka_unit_test(gni_98_limits),       cmocka_unit_test(gni_99_gni_132_wrong_place),
-        cmocka_unit_test(gni_100_not_allowed), cmocka_unit_test(gni_101_gni_104_table),
+        cmocka_unit_test(gni_93_alignments),
+        cmocka_unit_test(gni_93_no_descriptor),
+        cmocka_unit_test(gni_93_read_only_descriptor),
+        cmocka_unit_test(gni_94_write_data),
+        cmocka_unit_test(gni_95_inject_write),
+        cmocka_unit_test(gni_96_more),
+        cmocka_unit_test(gni_97_fence),
+        cmocka_unit_test(gni_98_limits),
+        cmocka_unit_test(gni_99_gni_132_wrong_place),
+        cmocka_unit_test(gni_100_not_allowed),
+        cmocka_unit_test(gni_101_gni_104_table),
         cmocka_unit_test(gni_102_concurrent),
     };
 

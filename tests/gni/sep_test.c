@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <cmocka.h>
 #include "fixture.h"
@@ -40,8 +41,28 @@ static int open_contexts(struct scalable *s)
     return 0;
 }
 
-/* Names are exchanged. */
-static int open_scalable(struct scalable *s, struct rank *rank)
+#define SERVICE "4711"
+
+/* What the library says of a node and a service: it cannot know how many contexts are there. */
+static int insert_by_service(struct scalable *s)
+{
+    struct rank *rank = s->side.rank;
+    struct fi_info *info;
+    char node[16];
+    uint32_t i;
+
+    rank_barrier(rank);
+    for (i = 0; i < rank_size(rank); i++) {
+        snprintf(node, sizeof(node), "nid%05u", i);
+        EXPECT_IS(fi_getinfo(FI_VERSION(1, 17), node, SERVICE, 0, s->side.hints, &info), 0);
+        EXPECT_IS(fi_av_insert(s->av, info->dest_addr, 1, &s->peers[i], 0, NULL), 1);
+        fi_freeinfo(info);
+    }
+    return 0;
+}
+
+/* Names are exchanged, or are those of a service. */
+static int open_by(struct scalable *s, struct rank *rank, const char *service)
 {
     struct fi_av_attr attr = {.type = FI_AV_TABLE, .rx_ctx_bits = RX_BITS};
     struct fi_info *info;
@@ -51,19 +72,29 @@ static int open_scalable(struct scalable *s, struct rank *rank)
 
     TRY(gni_open(&s->side, rank, &bare));
     EXPECT_IS(fi_av_open(s->side.domain, &attr, &s->av, NULL), 0);
-    info = fi_dupinfo(s->side.info);
+    if (service != NULL)
+        EXPECT_IS(fi_getinfo(FI_VERSION(1, 17), NULL, service, FI_SOURCE, s->side.hints, &info), 0);
+    else
+        info = fi_dupinfo(s->side.info);
     info->ep_attr->tx_ctx_cnt = info->ep_attr->rx_ctx_cnt = CONTEXTS;
     EXPECT_IS(fi_scalable_ep(s->side.domain, info, &s->sep, NULL), 0);
     fi_freeinfo(info);
     EXPECT_IS(fi_scalable_ep_bind(s->sep, &s->side.tx_cq->fid, 0), -FI_EINVAL);
     EXPECT_IS(fi_scalable_ep_bind(s->sep, &s->av->fid, 0), 0);
     TRY(open_contexts(s));
+    if (service != NULL)
+        return insert_by_service(s);
     EXPECT_IS(fi_getname(&s->sep->fid, mine, &bytes), 0);
     EXPECT_IS(bytes, sizeof(mine));
     rank_allgather(rank, mine, all, sizeof(mine));
     for (i = 0; i < rank_size(rank); i++)
         EXPECT_IS(fi_av_insert(s->av, all[i], 1, &s->peers[i], 0, NULL), 1);
     return 0;
+}
+
+static int open_scalable(struct scalable *s, struct rank *rank)
+{
+    return open_by(s, rank, NULL);
 }
 
 static int close_scalable(struct scalable *s)
@@ -88,16 +119,18 @@ static int close_scalable(struct scalable *s)
 static int collect(struct scalable *s, uint32_t sent, uint32_t received)
 {
     struct rank *rank = s->side.rank;
+    fi_addr_t peer = s->peers[1 - rank_id(rank)], source;
     struct fi_cq_tagged_entry entry;
     uint32_t seen[CONTEXTS] = {0}, i;
 
     while (sent + received > 0) {
-        TRY(gni_entry(&s->side, s->side.tx_cq, &entry));
+        TRY(gni_entry_from(&s->side, s->side.tx_cq, &entry, &source));
         if ((entry.flags & FI_SEND) != 0) {
             EXPECT(sent-- > 0);
             continue;
         }
         EXPECT(received-- > 0);
+        EXPECT_IS(source << RX_BITS >> RX_BITS, peer);
         i = *(uint32_t *)entry.op_context;
         EXPECT(i < CONTEXTS && entry.len == sizeof(uint32_t));
         seen[i]++;
@@ -108,12 +141,12 @@ static int collect(struct scalable *s, uint32_t sent, uint32_t received)
 }
 
 /* From each transmit context to each receive context. */
-static int contexts_body(struct rank *rank)
+static int contexts_by(struct rank *rank, const char *service)
 {
     uint32_t received[CONTEXTS][CONTEXTS][2], sent[CONTEXTS], i, j, peer = 1 - rank_id(rank);
     struct scalable *s = calloc(1, sizeof(*s));
 
-    TRY(open_scalable(s, rank));
+    TRY(open_by(s, rank, service));
     for (i = 0; i < CONTEXTS; i++) {
         for (j = 0; j < CONTEXTS; j++) {
             received[i][j][0] = i;
@@ -141,10 +174,26 @@ static int contexts_body(struct rank *rank)
     return 0;
 }
 
+static int contexts_body(struct rank *rank)
+{
+    return contexts_by(rank, NULL);
+}
+
+static int service_body(struct rank *rank)
+{
+    return contexts_by(rank, SERVICE);
+}
+
 static void gni_118_gni_122_contexts(void **state)
 {
     (void)state;
     gni_run(&(struct gni_machine){.ranks = 2}, contexts_body);
+}
+
+static void gni_118_contexts_of_a_service(void **state)
+{
+    (void)state;
+    gni_run(&(struct gni_machine){.ranks = 2}, service_body);
 }
 
 /* A context number that the peer does not have, though there are bits for it. */
@@ -322,9 +371,8 @@ static void gni_120_shared_transmit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gni_118_gni_122_contexts),
-        cmocka_unit_test(gni_118_beyond),
-        cmocka_unit_test(gni_119_errors),
+        cmocka_unit_test(gni_118_gni_122_contexts), cmocka_unit_test(gni_118_contexts_of_a_service),
+        cmocka_unit_test(gni_118_beyond),           cmocka_unit_test(gni_119_errors),
         cmocka_unit_test(gni_120_shared_transmit),
     };
 

@@ -17,6 +17,8 @@ FEATURES = {
     "tagged_peek": (("rdm",), (SOCKETS,)),
     "multi_recv": (("rdm", "msg"), (SHM, RXM)),
     "rma": (("rdm", "msg"), (SHM, RXM)),
+    "delivery": (("rdm", "msg"), (RXM,)),
+    "rma_flood": (("rdm", "msg"), (SHM,)),
     "rma_event": (("rdm",), (SHM,)),
     "atomic": (("rdm", "msg"), (SHM, RXM)),
     "cm_data": (("msg",), (("tcp", "msg"),)),

@@ -88,6 +88,17 @@ def test_faults_strike_and_the_program_is_right(programs, fault, tmp_path):
     assert len(rows) == 4 and (errors > 0) == ("packet" in fault), done.stderr
 
 
+def test_too_many_losses_are_an_error_and_no_crash(programs, tmp_path):
+    """One packet in three: more than the provider's attempts. Also injected messages fail, of which Open MPI has no request: it
+    must end by itself, with an MPI error or because it could not read its queue, and not look behind a context of NULL."""
+    file = tmp_path / "faults.yaml"
+    file.write_text("name: lossy\nseed: 3\nfabric: {preset: mini2}\nfaults:\n  - {at: aries.packet, do: drop, probability: 0.3}\n")
+    done = run(PMRUN, "--fabric", file, "--ompi", "-n", 4, programs("ring"))
+    assert done.returncode != 0 and "right on" not in done.stdout
+    assert "MPI_ERR" in done.stderr or "aborting the MPI job" in done.stderr, done.stderr
+    assert "Signal:" not in done.stderr and "killed by signal 11" not in done.stderr, done.stderr
+
+
 @pytest.mark.parametrize("name, arguments, ranks", RUNS, ids=name_of)
 def test_pmrun_by_messages(programs, name, arguments, ranks):
     done = by_pmrun(programs(name), arguments.split(), "cm", ranks)

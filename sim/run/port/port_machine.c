@@ -124,6 +124,11 @@ void *port_pages_alloc(size_t bytes, size_t page)
     return (void *)begin;
 }
 
+int port_memory_watch(void)
+{
+    return 0;
+}
+
 /* Nothing to tell: a simulated NIC goes by addresses, and meets what is there then. */
 int port_memory_changed(uint64_t *place, uint64_t *address, uint64_t *bytes)
 {
@@ -278,25 +283,4 @@ void port_event_clear(int event)
 void port_event_close(int event)
 {
     close(event);
-}
-
-/* ---- diagnosis ------------------------------------------------------------------------------- */
-
-/* Looks at the clock without reading it: a log must change nothing. */
-void port_log(int level, const char *format, ...)
-{
-    const struct rank *rank = pmi_self()->rank;
-    const char *wanted = port_getenv("GNIX_LOG");
-    uint64_t now = sim_local_time();
-    va_list arguments;
-    char *text;
-
-    if (wanted == NULL || level > atoi(wanted))
-        return;
-    va_start(arguments, format);
-    text = g_strdup_vprintf(format, arguments);
-    va_end(arguments);
-    fprintf(stderr, "%llu.%03u us %s.%u: %s\n", (unsigned long long)(now / SIM_US),
-            (unsigned)(now % SIM_US / SIM_NS), rank->app->scenario->name, rank->id, text);
-    g_free(text);
 }

@@ -118,9 +118,14 @@ uint64_t port_random(void);
 void *port_pages_alloc(size_t bytes, size_t page);
 void port_pages_free(void *pages, size_t bytes);
 /*
+ * From now on changes of the process's memory are noted, in an ordinary process by patching the C
+ * library's calls. 0; -1: that is not possible here.
+ */
+int port_memory_watch(void);
+/*
  * Memory of the process that was unmapped or mapped anew, so that a NIC which it is registered with
- * may show what was there before: 1 and the next such range, 0: no more, -1: nobody watches, it may
- * be any. *place: 0 at first, then where the caller is in the sequence of changes.
+ * may show what was there before: 1 and the next such range, 0: no more, -1: nobody watches (any
+ * more), it may be any. *place: 0 at first, then where the caller is in the sequence of changes.
  */
 int port_memory_changed(uint64_t *place, uint64_t *address, uint64_t *bytes);
 /*
@@ -141,7 +146,5 @@ void port_event_close(int event);
  * instance at a NIC address is in `state` now, a word; NULL: it is no more.
  */
 void port_connection(const void *id, uint32_t nic_address, uint32_t instance, const char *state);
-/* A line of diagnosis, where the process wants some (GNIX_LOG). Level: 0 warning … 3 trace. */
-void port_log(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

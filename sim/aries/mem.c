@@ -172,17 +172,6 @@ bool aries_mr_read(struct aries_mr *mr, uint64_t addr, void *to, uint64_t length
     return transfer(mr, addr, to, length, ARIES_READ);
 }
 
-sim_noinline uint64_t aries_mr_local_address(struct gni_nic *nic, const gni_mem_handle_t *handle,
-                                             uint64_t addr)
-{
-    const struct aries_mr *mr;
-
-    if (sim_likely(!(aries_mem_handle_flags(handle) & ARIES_MEM_VMDH)))
-        return addr;
-    mr = aries_mr_find(nic->hw, nic->ptag, *handle);
-    return mr != NULL && !mr->segmented ? addr - mr->address : addr;
-}
-
 void *aries_mr_pointer(struct aries_mr *mr, uint64_t addr, uint64_t length)
 {
     uint64_t piece;
@@ -281,7 +270,7 @@ static gni_mem_handle_t handle_of(const struct aries_mr *mr)
 {
     uint64_t pages = mr->length >> ARIES_MEM_PAGE_SHIFT;
     struct aries_mem_handle fields = {
-        .address = mr->vmdh || mr->segmented ? 0 : mr->base,
+        .address = mr->segmented ? 0 : mr->address,
         .mdh = mr->mdh,
         .pages = pages < ARIES_MEM_PAGES_MAX ? (uint32_t)pages : ARIES_MEM_PAGES_MAX,
         .life = mr->process->fabric->life,

@@ -17,7 +17,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "cq_entry.h"
+#include "delivery.h"
 #include "front.h"
+#include "mem_handle.h"
 #include "status.h"
 
 #define NONE UINT32_MAX
@@ -476,13 +478,14 @@ static bool connect(struct gni_ep *ep, const gni_smsg_attr_t *local, const gni_s
     ep->connected = true;
     ep->retransmit = local->msg_type == GNI_SMSG_TYPE_MBOX_AUTO_RETRANSMIT;
     ep->broken = ep->shown = false;
-    ep->message_max = (uint16_t)local->msg_maxsize;
+    ep->message_max = (uint16_t)smsg_message_max(local->msg_maxsize);
+    ep->message_slack = (uint8_t)(ep->message_max - local->msg_maxsize);
     ep->credits = local->mbox_maxcredit;
     ep->rx_ring = (uint8_t *)ring_address(local);
     ep->rx_bytes = ring_bytes(local);
     ep->rx_at = ep->rx_received = ep->rx_reported = ep->rx_owed = ep->rx_heard = 0;
     ep->rx_current = NONE;
-    ep->tx_ring = ring_address(remote);
+    ep->tx_ring = aries_mem_handle_offset(&remote->mem_hndl, ring_address(remote));
     ep->tx_bytes = ring_bytes(remote);
     ep->tx_handle = remote->mem_hndl;
     ep->tx_at = ep->tx_used = ep->tx_sent = ep->tx_returned = ep->tx_freed = 0;
@@ -531,39 +534,6 @@ sim_cold void aries_smsg_ep_free(struct gni_ep *ep)
     ep->slots = NULL;
 }
 
-/* The route of a delivery mode. False: contradictory or unknown bits. */
-static bool route_of(uint16_t mode, enum net_route *route)
-{
-    switch (mode & ~GNI_DLVMODE_ORDERED_TAIL) {
-    case GNI_DLVMODE_PERFORMANCE:
-    case GNI_DLVMODE_NO_RADAPT:
-        *route = NET_ROUTE_ADAPTIVE_0;
-        return true;
-    case GNI_DLVMODE_ADAPTIVE1:
-        *route = NET_ROUTE_ADAPTIVE_1;
-        return true;
-    case GNI_DLVMODE_ADAPTIVE2:
-        *route = NET_ROUTE_ADAPTIVE_2;
-        return true;
-    case GNI_DLVMODE_ADAPTIVE3:
-        *route = NET_ROUTE_ADAPTIVE_3;
-        return true;
-    case GNI_DLVMODE_NO_ADAPT:
-    case GNI_DLVMODE_MIN_HASH:
-        *route = NET_ROUTE_MIN_HASHED;
-        return true;
-    case GNI_DLVMODE_NMIN_HASH:
-        *route = NET_ROUTE_NON_MIN_HASHED;
-        return true;
-    case GNI_DLVMODE_IN_ORDER:
-    case GNI_DLVMODE_NO_HASH:
-        *route = NET_ROUTE_IN_ORDER;
-        return true;
-    default:
-        return false;
-    }
-}
-
 gni_return_t GNI_SmsgSetMaxRetrans(gni_nic_handle_t nic_handle, uint16_t max_retrans)
 {
     if (!aries_handle_ok(nic_handle, ARIES_MAGIC_NIC))
@@ -574,12 +544,10 @@ gni_return_t GNI_SmsgSetMaxRetrans(gni_nic_handle_t nic_handle, uint16_t max_ret
 
 gni_return_t GNI_SmsgSetDeliveryMode(gni_nic_handle_t nic_handle, uint16_t dlvr_mode)
 {
-    enum net_route route;
-
-    if (!aries_handle_ok(nic_handle, ARIES_MAGIC_NIC) || !route_of(dlvr_mode, &route))
+    if (!aries_handle_ok(nic_handle, ARIES_MAGIC_NIC) || !aries_delivery_valid(dlvr_mode))
         return GNI_RC_INVALID_PARAM;
     nic_handle->smsg_dlvr_mode = dlvr_mode;
-    nic_handle->smsg_route = (uint8_t)route;
+    nic_handle->smsg_route = (uint8_t)aries_delivery_route(dlvr_mode);
     return GNI_RC_SUCCESS;
 }
 
@@ -750,6 +718,11 @@ gni_return_t GNI_SmsgSendWTag(gni_ep_handle_t ep_hndl, void *header, uint32_t he
 gni_return_t GNI_SmsgSend(gni_ep_handle_t ep_hndl, void *header, uint32_t header_length, void *data,
                           uint32_t data_length, uint32_t msg_id)
 {
+    const struct gni_ep *ep = ep_hndl;
+
+    if (aries_handle_ok(ep, ARIES_MAGIC_EP) && ep->connected &&
+        (uint64_t)header_length + data_length > (uint32_t)ep->message_max - ep->message_slack)
+        return GNI_RC_ERROR_RESOURCE;
     return GNI_SmsgSendWTag(ep_hndl, header, header_length, data, data_length, msg_id, 0);
 }
 

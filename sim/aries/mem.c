@@ -2,6 +2,7 @@
 /* Memory registration, and what the NIC asks of it: translation, checks, access. */
 #include "front.h"
 
+#include <assert.h>
 #include <sys/mman.h>
 #include "aries/misc/exceptions.h"
 #include "job.h"
@@ -147,6 +148,9 @@ static char *locate(const struct aries_mr *mr, uint64_t addr, uint64_t *piece)
 static bool transfer(const struct aries_mr *mr, uint64_t addr, char *buffer, uint64_t length,
                      enum aries_access access)
 {
+    /* aries_mr_check() has let it pass; the flag of a flagged response ends in the same page. */
+    assert(length == 0 ||
+           (addr - mr->base <= mr->length && length <= mr->length - (addr - mr->base)));
     while (length > 0) {
         uint64_t piece;
         char *memory = locate(mr, addr, &piece);
@@ -182,6 +186,7 @@ void *aries_mr_pointer(struct aries_mr *mr, uint64_t addr, uint64_t length)
 
 void aries_mr_ref(struct aries_mr *mr)
 {
+    assert(mr->refs > 0);
     mr->refs++;
 }
 
@@ -199,8 +204,10 @@ void aries_mr_unref(struct aries_mr *mr)
 {
     struct aries_fabric *fabric;
 
+    assert(mr->refs > 0);
     if (--mr->refs > 0)
         return;
+    assert(!mr->live && mr->nic == NULL);
     fabric = mr->fabric;
     if (mr->cq != NULL)
         aries_cq_unref(mr->cq);
@@ -285,6 +292,7 @@ static gni_mem_handle_t handle_of(const struct aries_mr *mr)
 static void fill(struct aries_mr *mr, struct gni_nic *nic, const struct region *region,
                  struct gni_cq *cq, uint32_t flags)
 {
+    assert(region->length > 0 && region->length % PAGE_BYTES == 0);
     mr->refs = 1;
     mr->read_only = (flags & GNI_MEM_READ_ONLY) != 0;
     mr->vmdh = (flags & GNI_MEM_USE_VMDH) != 0;
@@ -481,6 +489,7 @@ void aries_mr_release(struct aries_mr *mr)
 {
     struct aries_nic *hw = mr->nic->hw;
 
+    assert(hw->mdd_used > 0 && mdd_at(table_of(hw, mr->ptag, mr->vmdh), mr->mdh) == mr);
     mdd_remove(table_of(hw, mr->ptag, mr->vmdh), mr->mdh);
     if (!mr->vmdh && mr->mdh < ARIES_MRS_FIRST)
         hw->mrs_first[mr->mdh] = NULL;

@@ -8,6 +8,8 @@
  */
 #include "post.h"
 
+#include <assert.h>
+
 #include "amo.h"
 #include "ce.h"
 #include "cq_entry.h"
@@ -27,6 +29,7 @@ static void push_event(struct aries_request *request, uint8_t status, uint8_t in
                                                bte ? ARIES_CQ_BTE_TX_DONE : info, status,
                                                request->tid, request->inst_id);
 
+    assert(request->pushed < 2); /* LOCAL and GLOBAL */
     request->pushed++;
     aries_cq_push(aries_request_cq(request), entry | (remote_overrun ? ARIES_CQ_REM_OVERRUN : 0));
 }
@@ -99,6 +102,7 @@ gni_return_t GNI_GetCompleted(gni_cq_handle_t cq_hndl, gni_cq_entry_t event_data
         return GNI_RC_INVALID_PARAM;
     event = request->expected & GNI_CQMODE_LOCAL_EVENT ? GNI_CQMODE_LOCAL_EVENT
                                                        : GNI_CQMODE_GLOBAL_EVENT;
+    assert(request->expected & event);
     *post_descr = request->descr;
     request->descr->status = failed ? GNI_RC_TRANSACTION_ERROR : GNI_RC_SUCCESS;
     request->descr->cq_mode_complete |= event;
@@ -142,6 +146,7 @@ gni_return_t post_launch(const struct post *post, struct aries_work *works, uint
     sim_time_t began, cpu = 0;
     uint32_t i;
 
+    assert(count > 0 && (post->expected == 0 || post->cq != NULL));
     if (sim_unlikely(nic->ntt != NULL) && outside(works, count))
         return GNI_RC_NO_MATCH;
     sim_settle();

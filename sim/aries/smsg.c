@@ -12,6 +12,7 @@
  */
 #include "smsg.h"
 
+#include <assert.h>
 #include <glib.h>
 
 #include <stdio.h>
@@ -38,6 +39,14 @@ static inline void prefetch_for_send(const struct gni_ep *ep)
 
 #define IN_FLIGHT 0x8000u /* mark of a slot: the transaction has not ended well yet */
 
+/* A record, and what it leaves empty at the end of the ring, which is less than its own length. */
+_Static_assert(2 * (SMSG_UNIT + GNI_SMSG_MAX_SIZE + SMSG_UNIT) / SMSG_UNIT < IN_FLIGHT,
+               "what a message takes of the ring fits below the mark");
+_Static_assert(SMSG_CONTROL_BYTES >= sizeof(struct smsg_control) &&
+                   SMSG_CONTROL_BYTES % SMSG_UNIT == 0,
+               "the control block lies before the first record");
+_Static_assert((SMSG_MARK & 1) == 0, "the lowest bit of a mark has a meaning of its own");
+
 /*
  * A message of which the NIC may need the bytes again: a long one until it has left, with
  * MBOX_AUTO_RETRANSMIT every one until it has arrived. As many as are under way, of whatever
@@ -55,6 +64,8 @@ struct smsg_copy {
 #define COPY_LEAST 64u /* bytes of class 0; each further one has twice as many */
 #define COPY_CLASSES 12u
 #define COPY_CHUNK (64u << 10)
+_Static_assert(COPY_LEAST << (COPY_CLASSES - 1) >= SMSG_UNIT + GNI_SMSG_MAX_SIZE,
+               "the largest class holds the largest record");
 
 struct copy_chunk {
     struct copy_chunk *next;
@@ -94,6 +105,7 @@ static struct smsg_copy *copy_new(uint32_t bytes)
 
     while (COPY_LEAST << class < bytes)
         class ++;
+    assert(class < COPY_CLASSES);
     if (copies.free[class] == NULL && !copies_make(class))
         return NULL;
     copy = copies.free[class];
@@ -262,6 +274,7 @@ static void note_returned(struct gni_ep *ep, uint32_t count)
 
     if (more <= ep->tx_sent - ep->tx_returned)
         ep->tx_returned += more;
+    assert(ep->tx_returned - ep->tx_freed <= ep->tx_sent - ep->tx_freed);
 }
 
 static void free_slots(struct gni_ep *ep)
@@ -270,8 +283,10 @@ static void free_slots(struct gni_ep *ep)
         uint32_t back = ep->tx_sent - ep->tx_freed; /* its slot lies so far behind the next one */
         uint32_t at = ep->tx_next + (back > ep->tx_next ? ep->tx_slots : 0) - back;
 
+        assert(back <= ep->tx_slots && at < ep->tx_slots);
         if (ep->slots[at] & IN_FLIGHT)
             break;
+        assert(ep->tx_used >= ep->slots[at] * SMSG_UNIT);
         ep->tx_used -= ep->slots[at] * SMSG_UNIT;
         ep->tx_freed++;
     }
@@ -364,6 +379,7 @@ static void return_done(void *context, uint8_t status, uint8_t info, bool remote
     struct gni_ep *ep = (struct gni_ep *)((char *)context - epoch);
     bool current = ep->connected && ep->epoch == epoch;
 
+    assert(ep->refs > 0);
     if (status == 0 && current) {
         ep->return_failures = 0;
     } else if (current) {
@@ -492,6 +508,8 @@ static bool connect(struct gni_ep *ep, const gni_smsg_attr_t *local, const gni_s
     ep->tx_next = 0;
     ep->peer = NULL;
     ep->return_failures = 0;
+    assert(smsg_span(ep->message_max) <= ep->rx_bytes &&
+           smsg_span(ep->message_max) <= ep->tx_bytes);
     g_hash_table_insert(mailboxes_of(ep), ep->rx_ring, ep);
     return true;
 }
@@ -655,6 +673,7 @@ static gni_return_t send_message(struct gni_ep *ep, const void *header, uint32_t
                                 ? GNI_STAT_SMSG_MBOX_CREDITS_STALL
                                 : GNI_STAT_SMSG_BUFF_CREDITS_STALL);
     offset = find_room(ep, ep->wanted, &span);
+    assert(offset % SMSG_UNIT == 0 && offset + ep->wanted <= ep->tx_bytes);
     if (ep->tx_used ==
         0) /* the same few slots and bytes of the ring again: they are in the cache */
         ep->tx_next = 0;
@@ -687,6 +706,7 @@ static gni_return_t send_message(struct gni_ep *ep, const void *header, uint32_t
     ep->tx_at = offset + ep->wanted;
     ep->tx_used += span;
     ep->tx_sent++;
+    assert(ep->tx_used <= ep->tx_bytes && ep->tx_sent - ep->tx_freed <= ep->tx_slots);
     nic->hw->fabric->counters.smsg_sent++;
     trace(TRACE_INSTANT, TRACE_SMSG, nic->hw->node, nic->process->trace_index, "send",
           sim_local_time(), 0, 0, length);
@@ -894,6 +914,7 @@ gni_return_t GNI_SmsgRelease(gni_ep_handle_t ep_hndl)
         return GNI_RC_NOT_DONE;
     sim_idle_break();
     sim_spend(aries_timing_of(ep->nic)->cpu_release);
+    assert(ep->rx_current != NONE && ep->rx_current + current_span(ep) <= ep->rx_bytes);
     memset(ep->rx_ring + ep->rx_current, 0, current_span(ep));
     ep->rx_at = ep->rx_current + current_span(ep);
     ep->rx_current = NONE;

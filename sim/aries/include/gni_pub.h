@@ -1279,8 +1279,8 @@ gni_return_t GNI_PostRdma(IN gni_ep_handle_t ep_hndl, IN gni_post_descriptor_t *
 /*
  * Starts a transaction through the FMA window: PUT, GET, AMO, CE. As GNI_PostRdma, but events go to
  * the endpoint's queue, there is no LOCAL event, source data is read before this returns, a PUT of
- * length 0 is legal, and the checksums of handles are not looked at. A 64-bit AMO other than AND-XOR
- * is applied to each element of the length, any other one to the first element.
+ * length 0 is legal, and the checksums of handles are not looked at. A 64-bit AMO other than
+ * AND-XOR is applied to each element of the length, any other one to the first element.
  * INVALID_PARAM: also an unknown command, or a cached one without GNI_CDM_MODE_CACHED_AMO_ENABLED.
  * ALIGNMENT_ERROR: also a 64-bit AMO not on a multiple of 8. ERROR_RESOURCE: try again. ILLEGAL_OP:
  * CE on Gemini.

@@ -150,7 +150,7 @@ static void walk_parts(struct net *net, struct net_transfer *transfer, const str
 {
     uint32_t parts = path->parts, links = path->links / parts, i;
 
-    assert(parts > 0 && path->links % parts == 0);
+    assert(path->links % parts == 0);
     for (i = 0; i < parts; i++) {
         uint32_t share = units / parts + (i < units % parts);
 

@@ -294,8 +294,8 @@ static gnip_noinline void chain_get(struct gnip_txd *txd, unsigned place, uint64
 }
 
 /*
- * Fills one descriptor: a long stretch, or up to three short ones (one without chains). *walk goes behind what is in it.
- * The number of GETs (0: nothing is left), -FI_EAGAIN, or another errno.
+ * Fills one descriptor: a long stretch, or up to three short ones (one without chains). *walk goes
+ * behind what is in it. The number of GETs (0: nothing is left), -FI_EAGAIN, or another errno.
  */
 static int fill(struct gnip_req *recv, struct gnip_txd *txd, struct gnip_walk *walk)
 {

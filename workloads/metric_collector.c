@@ -4,6 +4,9 @@
  * (LDMS): GETs whose completions come by a blocking queue behind a completion channel, the
  * channel's descriptor in an epoll set; arm before drain; and a thread of its own that waits for
  * error events.
+ *
+ * Release 0x5c of uGNI has no completion channels. The build of hw/ then defines
+ * WITHOUT_COMPLETION_CHANNELS, and rank 0 waits for the queue itself.
  */
 #include <poll.h>
 #include <sys/epoll.h>
@@ -36,7 +39,9 @@ struct collector {
     uint64_t bytes;
     uint32_t busy;
     gni_cq_handle_t cq;
+#ifndef WITHOUT_COMPLETION_CHANNELS
     gni_comp_chan_handle_t channel;
+#endif
     int set; /* epoll */
     gni_err_handle_t errors;
     struct rank_thread *error_thread;
@@ -70,17 +75,14 @@ static int watch_errors(struct rank *rank, void *arg)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
+#ifndef WITHOUT_COMPLETION_CHANNELS
 static int open_channel(struct collector *collector)
 {
     struct domain *domain = &collector->domain;
     struct epoll_event event = {.events = EPOLLIN};
     int fd = -1;
 
-    if (check(collector,
-              GNI_CqCreate(domain->nic, 4 * domain->size, 0, GNI_CQ_BLOCKING, NULL, NULL,
-                           &collector->cq),
-              "GNI_CqCreate") != 0 ||
-        check(collector, GNI_CompChanCreate(domain->nic, &collector->channel),
+    if (check(collector, GNI_CompChanCreate(domain->nic, &collector->channel),
               "GNI_CompChanCreate") != 0 ||
         check(collector, GNI_CompChanFd(collector->channel, &fd), "GNI_CompChanFd") != 0 ||
         check(collector, GNI_CqAttachCompChan(collector->cq, collector->channel),
@@ -91,6 +93,32 @@ static int open_channel(struct collector *collector)
     if (collector->set < 0 || epoll_ctl(collector->set, EPOLL_CTL_ADD, fd, &event) != 0)
         return rank_fail(domain->rank, "no epoll set");
     return 0;
+}
+
+static void close_channel(struct collector *collector)
+{
+    if (collector->channel != NULL)
+        check(collector, GNI_CompChanDestroy(collector->channel), "GNI_CompChanDestroy");
+}
+#else
+static int open_channel(struct collector *collector)
+{
+    return 0;
+}
+
+static void close_channel(struct collector *collector)
+{
+}
+#endif
+
+static int open_queue(struct collector *collector)
+{
+    struct domain *domain = &collector->domain;
+
+    return check(
+        collector,
+        GNI_CqCreate(domain->nic, 4 * domain->size, 0, GNI_CQ_BLOCKING, NULL, NULL, &collector->cq),
+        "GNI_CqCreate");
 }
 
 static int open_sources(struct collector *collector)
@@ -123,7 +151,10 @@ static int open_collector(struct collector *collector)
     collector->error_thread = rank_thread_start(domain->rank, watch_errors, collector);
     if (collector->error_thread == NULL)
         return rank_fail(domain->rank, "no thread");
-    return open_channel(collector) != 0 || open_sources(collector) != 0 ? -1 : 0;
+    return open_queue(collector) != 0 || open_channel(collector) != 0 ||
+                   open_sources(collector) != 0
+               ? -1
+               : 0;
 }
 
 static void close_collector(struct collector *collector)
@@ -142,8 +173,7 @@ static void close_collector(struct collector *collector)
     free(collector->sources);
     if (collector->set >= 0)
         close(collector->set);
-    if (collector->channel != NULL)
-        check(collector, GNI_CompChanDestroy(collector->channel), "GNI_CompChanDestroy");
+    close_channel(collector);
     if (collector->cq != NULL)
         check(collector, GNI_CqDestroy(collector->cq), "GNI_CqDestroy");
 }
@@ -200,19 +230,12 @@ static int collected(struct collector *collector, gni_cq_entry_t event, gni_retu
     return 0;
 }
 
-/* The channel fired: arm first, then drain, so that nothing that comes meanwhile is missed. */
 static int drain(struct collector *collector)
 {
-    gni_cq_handle_t cq = NULL;
     gni_cq_entry_t event;
     gni_return_t rc;
 
-    if (check(collector, GNI_CompChanGetEvent(collector->channel, &cq), "GNI_CompChanGetEvent") !=
-            0 ||
-        check(collector, GNI_CqArmCompChan(&cq, 1), "GNI_CqArmCompChan") != 0)
-        return -1;
-    rank_count(collector->domain.rank, "wakeups", 1);
-    while ((rc = GNI_CqGetEvent(cq, &event)) != GNI_RC_NOT_DONE) {
+    while ((rc = GNI_CqGetEvent(collector->cq, &event)) != GNI_RC_NOT_DONE) {
         if (rc != GNI_RC_SUCCESS && rc != GNI_RC_TRANSACTION_ERROR)
             return check(collector, rc, "GNI_CqGetEvent");
         if (collected(collector, event, rc) != 0)
@@ -221,19 +244,57 @@ static int drain(struct collector *collector)
     return 0;
 }
 
-/* Serves the channel until `until`, or until no read is out when `all`. */
-static int serve(struct collector *collector, uint64_t until, int all)
+#ifndef WITHOUT_COMPLETION_CHANNELS
+/* The channel fired: arm first, then drain, so that nothing that comes meanwhile is missed. */
+static int rearm(struct collector *collector)
+{
+    gni_cq_handle_t cq = NULL;
+
+    if (check(collector, GNI_CompChanGetEvent(collector->channel, &cq), "GNI_CompChanGetEvent") !=
+            0 ||
+        check(collector, GNI_CqArmCompChan(&cq, 1), "GNI_CqArmCompChan") != 0)
+        return -1;
+    rank_count(collector->domain.rank, "wakeups", 1);
+    return 0;
+}
+
+/* Waits for reads to end, at most `ps`, and collects them. */
+static int await(struct collector *collector, uint64_t ps)
 {
     struct pollfd poller = {.fd = collector->set, .events = POLLIN};
     struct epoll_event event;
+
+    if (rank_poll(collector->domain.rank, &poller, 1, ps) > 0 &&
+        epoll_wait(collector->set, &event, 1, 0) == 1 &&
+        (rearm(collector) != 0 || drain(collector) != 0))
+        return -1;
+    return 0;
+}
+#else
+static int await(struct collector *collector, uint64_t ps)
+{
+    gni_cq_entry_t event;
+    gni_return_t rc = GNI_CqWaitEvent(collector->cq, ps / 1000000000 + 1, &event);
+
+    if (rc == GNI_RC_TIMEOUT)
+        return 0;
+    if (rc != GNI_RC_SUCCESS && rc != GNI_RC_TRANSACTION_ERROR)
+        return check(collector, rc, "GNI_CqWaitEvent");
+    rank_count(collector->domain.rank, "wakeups", 1);
+    return collected(collector, event, rc) != 0 ? -1 : drain(collector);
+}
+#endif
+
+/* Serves the queue until `until`, or until no read is out when `all`. */
+static int serve(struct collector *collector, uint64_t until, int all)
+{
     uint64_t now;
 
     while (!all || collector->busy > 0) {
         now = rank_now();
         if (now >= until)
             return 0;
-        if (rank_poll(collector->domain.rank, &poller, 1, until - now) > 0 &&
-            epoll_wait(collector->set, &event, 1, 0) == 1 && drain(collector) != 0)
+        if (await(collector, until - now) != 0)
             return -1;
     }
     return 0;

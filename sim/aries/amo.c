@@ -51,6 +51,14 @@ bool amo_two_operands(uint32_t command)
     return operation == AX || operation == CSWAP;
 }
 
+uint64_t amo_length(uint32_t command, uint64_t length)
+{
+    uint64_t width = amo_width(command);
+    bool single = width == 4 || operation_of(command) == AX;
+
+    return single && length > width && length % width == 0 ? width : length;
+}
+
 static uint64_t float_apply(enum operation operation, uint64_t old, uint64_t first)
 {
     uint32_t old_bits = (uint32_t)old, first_bits = (uint32_t)first, result_bits;

@@ -2,6 +2,7 @@
 /* Communication domains, and what they hold of the NIC that they are attached to. */
 #include "front.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include "ce.h"
 #include "comp_chan.h"
@@ -165,6 +166,7 @@ gni_return_t GNI_CdmAttach(gni_cdm_handle_t cdm_hndl, uint32_t device_id, uint32
 
 void aries_nic_unref(struct gni_nic *nic)
 {
+    assert(nic->refs > 0);
     if (--nic->refs == 0)
         slab_delete(&nic->hw->fabric->objects->nics, nic);
 }
@@ -187,6 +189,7 @@ static void detach(struct gni_nic *nic)
     aries_hw_detach(nic);
     aries_list_remove(&nic->nic_link);
     aries_job_left(nic->hw, nic->ptag);
+    assert(nic->fma_shared || nic->hw->fma_used > 0);
     if (!nic->fma_shared)
         nic->hw->fma_used--;
     nic->magic = 0;

@@ -211,7 +211,7 @@ static gni_return_t post_check(struct post *post)
         return result;
     if (!ce_command_valid(descr->ce_cmd) || (descr->ce_mode & ~CE_POST_MODES) ||
         !aries_mem_handle_check(&descr->local_mem_hndl) || !aries_ep_bound(post->ep) ||
-        post->ep->ce_child_type != GNI_CE_CHILD_PE || (descr->dlvr_mode & ~DLVMODE_ALL))
+        post->ep->ce_child_type != GNI_CE_CHILD_PE || !aries_delivery_valid(descr->dlvr_mode))
         return GNI_RC_INVALID_PARAM;
     return GNI_RC_SUCCESS;
 }
@@ -231,7 +231,7 @@ sim_noinline gni_return_t aries_ce_post(struct post *post)
     work.remote_wanted = false; /* what would be told of is the result */
     work.book = &nic->hw->fabric->book_ce;
     work.cpu = timing->cpu_fma + (nic->fma_shared ? timing->cpu_fma_shared : 0);
-    work.local_addr = aries_mr_local_address(ep->nic, &descr->local_mem_hndl, descr->local_addr);
+    work.local_addr = aries_mem_handle_offset(&descr->local_mem_hndl, descr->local_addr);
     work.local_handle = descr->local_mem_hndl;
     nic->process->ce_result = descr->local_addr;
     nic->process->ce_id = sim_new_ids(1);

@@ -13,6 +13,8 @@
  */
 #include "ce.h"
 
+#include <assert.h>
+
 #include "aries/misc/exceptions.h"
 #include "ce_combine.h"
 #include "ce_result.h"
@@ -65,6 +67,7 @@ static struct ce_note *note_new(struct vce *vce, enum aries_ce_transaction kind)
 
 static void note_free(struct ce_note *note)
 {
+    assert(note->vce->notes > 0);
     note->vce->notes--;
     slab_delete(&note->vce->nic->fabric->objects->ce_notes, note);
 }

@@ -6,7 +6,6 @@
 #include "post.h"
 
 #include "amo.h"
-#include "mem_handle.h"
 
 #define CHAIN_BYTES_MAX (UINT64_C(1) << 30)
 #define CHAIN_BYTES_MAX_SHARED (UINT64_C(1) << 20) /* with a shared FMA descriptor */
@@ -37,6 +36,7 @@ static struct element chained_element(gni_post_type_t type, const gni_ct_put_pos
     if (type == GNI_POST_FMA_GET)
         element.local_handle = &get->local_mem_hndl;
     if (type == GNI_POST_AMO) {
+        element.length = amo_length(amo->amo_cmd, put->length);
         element.amo_cmd = amo->amo_cmd;
         element.first_operand = amo->first_operand;
         element.second_operand = amo->second_operand;
@@ -57,6 +57,7 @@ static struct element head_element(const gni_post_descriptor_t *head)
     };
 
     if (head->type == GNI_POST_AMO) {
+        element.length = amo_length(head->amo_cmd, head->length);
         element.amo_cmd = head->amo_cmd;
         element.first_operand = head->first_operand;
         element.second_operand = head->second_operand;
@@ -77,12 +78,7 @@ static gni_return_t check_element(const struct gni_nic *nic, const struct gni_ep
     result = fma_check_element(type, element);
     if (result == GNI_RC_SUCCESS)
         result = fma_check_command(nic, type, element->amo_cmd);
-    if (result != GNI_RC_SUCCESS)
-        return result;
-    if (!aries_mem_handle_check(element->remote_handle) ||
-        (element->local_handle != NULL && !aries_mem_handle_check(element->local_handle)))
-        return GNI_RC_INVALID_PARAM;
-    return GNI_RC_SUCCESS;
+    return result;
 }
 
 static gni_return_t check_chain(const struct post *post, uint32_t *count)
@@ -144,7 +140,7 @@ gni_return_t GNI_CtPostFma(gni_ep_handle_t ep_hndl, gni_post_descriptor_t *post_
         (post_descr->type != GNI_POST_FMA_PUT && post_descr->type != GNI_POST_FMA_GET &&
          post_descr->type != GNI_POST_AMO))
         return GNI_RC_INVALID_PARAM;
-    if ((post_descr->dlvr_mode & ~DLVMODE_ALL) ||
+    if (!aries_delivery_valid(post_descr->dlvr_mode) ||
         (post_descr->dlvr_mode & GNI_DLVMODE_ORDERED_TAIL))
         return GNI_RC_INVALID_PARAM;
     result = check_chain(&post, &count);
@@ -169,12 +165,12 @@ static gni_return_t check_cqwrites(const struct post *post, uint32_t *count)
 {
     const gni_ct_cqw_post_descriptor_t *link;
 
-    if (!aries_mem_handle_check(&post->descr->remote_mem_hndl) || !aries_ep_bound(post->ep))
+    if (!aries_ep_bound(post->ep))
         return GNI_RC_INVALID_PARAM;
     *count = 1;
     for (link = post->descr->next_descr; link != NULL; link = link->next_descr) {
         if (!ep_ok(link->ep_hndl) || link->ep_hndl->nic != post->ep->nic ||
-            !aries_ep_bound(link->ep_hndl) || !aries_mem_handle_check(&link->remote_mem_hndl))
+            !aries_ep_bound(link->ep_hndl))
             return GNI_RC_INVALID_PARAM;
         ++*count;
     }
@@ -192,7 +188,7 @@ gni_return_t GNI_CtPostCqWrite(gni_ep_handle_t ep_hndl, gni_post_descriptor_t *p
     if (!ep_ok(ep_hndl) || post_descr == NULL || post_descr->type != GNI_POST_CQWRITE ||
         (post_descr->cq_mode & GNI_CQMODE_LOCAL_EVENT))
         return GNI_RC_INVALID_PARAM;
-    if ((post_descr->dlvr_mode & ~DLVMODE_ALL) ||
+    if (!aries_delivery_valid(post_descr->dlvr_mode) ||
         (post_descr->dlvr_mode & GNI_DLVMODE_ORDERED_TAIL))
         return GNI_RC_INVALID_PARAM;
     result = check_cqwrites(&post, &count);

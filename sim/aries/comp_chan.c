@@ -12,6 +12,7 @@
  */
 #include "front.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -74,6 +75,7 @@ static void count_down(const struct gni_comp_chan *channel)
 /* The process is notified by whoever stored the entry. */
 sim_noinline void aries_channel_fire(struct gni_cq *cq)
 {
+    assert(cq->channel != NULL && cq->armed);
     cq->armed = false;
     if (cq->fired++ == 0)
         aries_list_add(&cq->channel->fired, &cq->fired_link);
@@ -130,6 +132,7 @@ void aries_channel_discard(void *object)
 
 static void unref(struct gni_comp_chan *channel)
 {
+    assert(channel->refs > 0);
     if (--channel->refs == 0)
         slab_delete(&channel->fabric->objects->channels, channel);
 }
@@ -224,6 +227,7 @@ static struct gni_cq *collect(struct gni_comp_chan *channel)
     struct gni_cq *cq = sim_container_of(channel->fired.next, struct gni_cq, fired_link);
 
     aries_list_remove(&cq->fired_link);
+    assert(cq->fired > 0 && cq->channel == channel);
     if (--cq->fired > 0)
         aries_list_add(&channel->fired, &cq->fired_link);
     count_down(channel);

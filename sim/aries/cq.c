@@ -2,6 +2,7 @@
 /* Completion queues: the ring, its overruns, and the calls that read and wait. */
 #include "front.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include "aries/misc/exceptions.h"
 #include "cq_entry.h"
@@ -9,6 +10,9 @@
 
 #define PAGE_ENTRIES 512u
 #define ENTRIES_MAX (UINT32_C(1) << 28)
+
+_Static_assert((RING_FIRST & (RING_FIRST - 1)) == 0, "rings double from here: powers of two");
+_Static_assert(ENTRIES_MAX <= UINT32_MAX / 2, "a ring that holds the largest queue has a size");
 
 static bool cq_ok(const struct gni_cq *cq)
 {
@@ -39,6 +43,8 @@ static void ring_put(struct gni_cq *cq, gni_cq_entry_t entry, const void *look)
 {
     if (cq->count == cq->ring_size)
         ring_grow(cq);
+    assert(cq->count < cq->ring_size && cq->head < cq->ring_size);
+    assert((cq->ring_size & (cq->ring_size - 1)) == 0);
     *slot(cq, cq->count) = (struct aries_cq_slot){entry, look};
     cq->count++;
     if (sim_unlikely(cq->armed))
@@ -89,6 +95,9 @@ bool aries_cq_push_for(struct gni_cq *cq, gni_cq_entry_t entry, const void *look
 
     if (!cq_ok(cq))
         return true;
+    assert(cq->nic != NULL && cq->refs > 0);
+    /* One more than there is room for: the mark of an overrun that was forced. */
+    assert(cq->count <= cq->capacity + 1);
     hw = cq->nic->hw;
     fabric = hw->fabric;
     fabric->counters.events++;
@@ -196,6 +205,7 @@ gni_return_t GNI_CqCreate(gni_nic_handle_t nic_hndl, uint32_t entry_count, uint3
 
 void aries_cq_ref(struct gni_cq *cq)
 {
+    assert(cq->refs > 0);
     cq->refs++;
 }
 
@@ -212,8 +222,10 @@ void aries_cq_unref(struct gni_cq *cq)
 {
     struct aries_fabric *fabric = cq->fabric;
 
+    assert(cq->refs > 0);
     if (--cq->refs > 0)
         return;
+    assert(cq->magic != ARIES_MAGIC_CQ); /* the handle holds a reference */
     aries_cq_discard(cq);
     slab_delete(&fabric->objects->cqs, cq);
 }
@@ -225,6 +237,7 @@ void aries_cq_release(struct gni_cq *cq)
     aries_requests_detach(cq);
     aries_channel_detach(cq);
     aries_list_remove(&cq->nic_link);
+    assert(cq->nic->hw->cq_used > 0);
     cq->nic->hw->cq_used--;
     cq->magic = 0;
     cq->nic = NULL;
@@ -320,6 +333,7 @@ static gni_return_t take(struct gni_cq *cq, gni_cq_entry_t *event)
             *event = 0;
             return GNI_RC_NOT_DONE;
         }
+        assert(cq->count <= cq->ring_size);
         entry = slot(cq, 0)->entry;
         if (cq->count > 1)
             fetch_ahead(cq);

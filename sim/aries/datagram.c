@@ -15,6 +15,7 @@
  */
 #include "datagram.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -127,6 +128,7 @@ static void heap_remove(struct heap *heap, unsigned which, struct datagram_sessi
     if (at == NOWHERE)
         return;
     session->heap_at[which] = NOWHERE;
+    assert(at < heap->count && heap->items[at] == session);
     last = heap->items[--heap->count];
     if (last != session)
         heap_settle(heap, which, at, last);
@@ -329,6 +331,7 @@ static void session_free(struct datagram_session *session)
     aries_list_remove(&session->id_link);
     aries_list_remove(&session->age_link);
     aries_list_remove(&session->mark_link);
+    assert(datagrams->count > 0);
     datagrams->count--;
     free(session);
 }
@@ -343,9 +346,28 @@ static void set_id(struct datagram_session *session, bool has_id, uint64_t id)
     aries_list_add(id_bucket(session->owner, id), &session->id_link);
 }
 
+/*
+ *   WAITING ──▶ COMPLETED, TERMINATED, TIMED_OUT      REMOTE ──▶ COMPLETED, TERMINATED
+ *   COMPLETED ──▶ TERMINATED                          by the peer, or a cancel, before it was told
+ */
+static bool may_become(enum session_state from, enum session_state to)
+{
+    static const uint8_t allowed[] = {
+        [WAITING] = 1u << COMPLETED | 1u << TERMINATED | 1u << TIMED_OUT,
+        [REMOTE] = 1u << COMPLETED | 1u << TERMINATED,
+        [COMPLETED] = 1u << TERMINATED,
+        [TERMINATED] = 0,
+        [TIMED_OUT] = 0,
+    };
+
+    return (allowed[from] >> to & 1) != 0;
+}
+
 static void finalise(struct datagram_session *session, enum session_state state)
 {
     struct aries_datagrams *datagrams = session->owner;
+
+    assert(may_become(session->state, state));
 
     if (!is_final(session)) {
         heap_add(&datagrams->final[HEAP_ALL], HEAP_ALL, session);
@@ -362,6 +384,7 @@ static void finalise(struct datagram_session *session, enum session_state state)
 static void complete(struct datagram_session *session, const void *data, uint16_t length,
                      uint64_t peer_number)
 {
+    assert(length <= sizeof(session->remote));
     memcpy(session->remote, data, length);
     session->remote_length = length;
     session->peer_number = peer_number;
@@ -491,7 +514,7 @@ static void news_arrived(struct aries_datagrams *datagrams, const struct datagra
         if (message->kind == DATAGRAM_CANCEL && session->peer_number == message->number) {
             if (session->state == REMOTE)
                 session_free(session);
-            else
+            else if (may_become(session->state, TERMINATED)) /* what peers say is checked */
                 finalise(session, TERMINATED);
         } else if (message->kind != DATAGRAM_CANCEL && session->number == message->about &&
                    session->state == WAITING) {

@@ -6,6 +6,7 @@
  */
 #include "datagram.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #define RETRY (2 * SIM_MS) /* assumed: the driver's interval was not published */
@@ -83,6 +84,7 @@ static void give_up(struct datagram_message *message)
 
 void datagram_ended(struct datagram_message *message, bool accepted)
 {
+    assert(message->copies > 0);
     message->copies--;
     if (!message->arrived) {
         if (!accepted) {

@@ -2,6 +2,8 @@
 /* Endpoints: who a domain talks to. */
 #include "front.h"
 
+#include <assert.h>
+
 #define PE_ADDR_BITS 18
 
 static bool ep_ok(const struct gni_ep *ep)
@@ -119,6 +121,7 @@ void aries_ep_release(struct gni_ep *ep)
     aries_datagrams_ep_release(ep);
     unbind(ep);
     if (ep->cq != NULL) {
+        assert(ep->cq->ep_count > 0);
         ep->cq->ep_count--;
         aries_cq_unref(ep->cq);
     }
@@ -130,6 +133,7 @@ void aries_ep_release(struct gni_ep *ep)
 
 void aries_ep_unref(struct gni_ep *ep)
 {
+    assert(ep->refs > 0);
     if (--ep->refs > 0)
         return;
     aries_smsg_ep_free(ep);

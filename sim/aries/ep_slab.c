@@ -2,6 +2,7 @@
 /* Where endpoints live; see objects.h. */
 #include "objects.h"
 
+#include <assert.h>
 #include <glib.h>
 #include <sys/mman.h>
 #include "internal.h"
@@ -113,6 +114,7 @@ static bool slab_grow(struct aries_ep_slab *slab)
     if ((slab->pages_count & (slab->pages_count - 1)) == 0)
         slab->pages = g_renew(uint32_t, slab->pages, slab->pages_count * 2 + 1);
     slab->pages[slab->pages_count++] = page_index(arena, page);
+    assert(slab->pages_count <= WINDOW_PAGES);
     while (count-- > 0)
         push_free(slab, (struct gni_ep *)page + count);
     return true;
@@ -155,6 +157,7 @@ sim_cold void ep_slab_delete(struct aries_ep_slab *slab, struct gni_ep *ep)
 {
     struct aries_ep_slab **link;
 
+    assert(slab->used > 0);
     push_free(slab, ep);
     if (--slab->used > 0 || !slab->orphan)
         return;

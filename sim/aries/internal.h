@@ -186,7 +186,7 @@ struct gni_nic {
  */
 struct gni_ep {
     uint32_t magic;
-    uint16_t message_max, credits;
+    uint16_t message_max, credits; /* largest message that the mailbox takes; smsg.h */
     struct gni_nic *nic;
     uint8_t *rx_ring; /* the control block lies before it */
     uint32_t rx_bytes, rx_at; /* size of the ring; place behind what was released */
@@ -200,6 +200,7 @@ struct gni_ep {
     bool retransmit : 1; /* MBOX_AUTO_RETRANSMIT */
     bool broken : 1; /* a message is lost for good */
     bool shown : 1; /* GetNext gave the current message out: it can be released */
+    uint8_t message_slack; /* of message_max, bytes beyond the msg_maxsize of GNI_SmsgInit */
     uint32_t wanted; /* ring bytes that a stalled send waits for */
     uint32_t local_event;
 
@@ -582,8 +583,8 @@ enum aries_access { ARIES_READ, ARIES_WRITE };
 struct aries_mr *aries_mr_find(struct aries_nic *hw, uint8_t ptag, gni_mem_handle_t handle);
 /*
  * The hardware's checks in the order of aries.md B.2: handle → MDD enabled → write permission →
- * bounds → ptag → page. Returns 0 or the A_STATUS code; on success *mr is set. addr is as the
- * poster gave it (VA or offset).
+ * bounds → ptag → page. Returns 0 or the A_STATUS code; on success *mr is set. addr is a virtual
+ * address, or an offset for regions of an MDD block and of segments (aries_mem_handle_offset).
  */
 uint8_t aries_mr_check(struct aries_nic *hw, uint8_t ptag, gni_mem_handle_t handle, uint64_t addr,
                        uint64_t length, enum aries_access access, struct aries_mr **mr);
@@ -596,12 +597,6 @@ bool aries_mr_write(struct aries_mr *mr, uint64_t addr, const void *from, uint64
 bool aries_mr_read(struct aries_mr *mr, uint64_t addr, void *to, uint64_t length);
 /* Plain memory of the caller's process, same protection against unmapped pages. */
 bool aries_copy(void *to, const void *from, uint64_t length);
-/*
- * What a post says as its local address, as the NIC looks it up. A program names its own memory by
- * virtual addresses also with a handle of an MDD block (libfabric does, whenever it uses such
- * keys); remote addresses are offsets then.
- */
-uint64_t aries_mr_local_address(struct gni_nic *nic, const gni_mem_handle_t *handle, uint64_t addr);
 /* The host address of offset/VA `addr` in mr when [addr, addr+length) is one piece; NULL otherwise.
  */
 void *aries_mr_pointer(struct aries_mr *mr, uint64_t addr, uint64_t length);

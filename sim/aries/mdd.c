@@ -2,9 +2,14 @@
 /* Tables of memory descriptors; see mdd.h. */
 #include "mdd.h"
 
+#include <assert.h>
 #include <glib.h>
 
 #define PAGE_ENTRIES 64u
+
+_Static_assert(PAGE_ENTRIES * sizeof(((struct aries_mdd_table *)0)->pages) / sizeof(void *) == 4096,
+               "pages for all numbers of memory descriptors, which have 12 bits");
+_Static_assert(PAGE_ENTRIES == 64, "a bit of mdd_page.used each");
 
 struct mdd_page {
     uint64_t used; /* bit per entry */
@@ -57,6 +62,7 @@ uint32_t mdd_insert(struct aries_mdd_table *table, uint32_t index, struct aries_
             return MDD_ANY;
         /* In turn: a handle that outlived its registration should not soon name another one. */
         index = find_free(table, table->hint);
+        assert(mdd_at(table, index) == NULL);
         table->hint = index + 1;
     } else if (index >= table->size || mdd_at(table, index) != NULL) {
         return MDD_ANY;
@@ -64,6 +70,7 @@ uint32_t mdd_insert(struct aries_mdd_table *table, uint32_t index, struct aries_
     page = &table->pages[index / PAGE_ENTRIES];
     if (*page == NULL)
         *page = g_new0(struct mdd_page, 1);
+    assert(!((*page)->used >> index % PAGE_ENTRIES & 1));
     (*page)->entries[index % PAGE_ENTRIES] = mr;
     (*page)->used |= UINT64_C(1) << index % PAGE_ENTRIES;
     table->used++;
@@ -74,6 +81,8 @@ void mdd_remove(struct aries_mdd_table *table, uint32_t index)
 {
     struct mdd_page **page = &table->pages[index / PAGE_ENTRIES];
 
+    assert(index < table->size && table->used > 0);
+    assert(*page != NULL && ((*page)->used >> index % PAGE_ENTRIES & 1));
     (*page)->entries[index % PAGE_ENTRIES] = NULL;
     (*page)->used &= ~(UINT64_C(1) << index % PAGE_ENTRIES);
     table->used--;

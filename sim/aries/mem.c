@@ -2,6 +2,7 @@
 /* Memory registration, and what the NIC asks of it: translation, checks, access. */
 #include "front.h"
 
+#include <assert.h>
 #include <sys/mman.h>
 #include "aries/misc/exceptions.h"
 #include "job.h"
@@ -147,6 +148,9 @@ static char *locate(const struct aries_mr *mr, uint64_t addr, uint64_t *piece)
 static bool transfer(const struct aries_mr *mr, uint64_t addr, char *buffer, uint64_t length,
                      enum aries_access access)
 {
+    /* aries_mr_check() has let it pass; the flag of a flagged response ends in the same page. */
+    assert(length == 0 ||
+           (addr - mr->base <= mr->length && length <= mr->length - (addr - mr->base)));
     while (length > 0) {
         uint64_t piece;
         char *memory = locate(mr, addr, &piece);
@@ -172,17 +176,6 @@ bool aries_mr_read(struct aries_mr *mr, uint64_t addr, void *to, uint64_t length
     return transfer(mr, addr, to, length, ARIES_READ);
 }
 
-sim_noinline uint64_t aries_mr_local_address(struct gni_nic *nic, const gni_mem_handle_t *handle,
-                                             uint64_t addr)
-{
-    const struct aries_mr *mr;
-
-    if (sim_likely(!(aries_mem_handle_flags(handle) & ARIES_MEM_VMDH)))
-        return addr;
-    mr = aries_mr_find(nic->hw, nic->ptag, *handle);
-    return mr != NULL && !mr->segmented ? addr - mr->address : addr;
-}
-
 void *aries_mr_pointer(struct aries_mr *mr, uint64_t addr, uint64_t length)
 {
     uint64_t piece;
@@ -193,6 +186,7 @@ void *aries_mr_pointer(struct aries_mr *mr, uint64_t addr, uint64_t length)
 
 void aries_mr_ref(struct aries_mr *mr)
 {
+    assert(mr->refs > 0);
     mr->refs++;
 }
 
@@ -210,8 +204,10 @@ void aries_mr_unref(struct aries_mr *mr)
 {
     struct aries_fabric *fabric;
 
+    assert(mr->refs > 0);
     if (--mr->refs > 0)
         return;
+    assert(!mr->live && mr->nic == NULL);
     fabric = mr->fabric;
     if (mr->cq != NULL)
         aries_cq_unref(mr->cq);
@@ -281,7 +277,7 @@ static gni_mem_handle_t handle_of(const struct aries_mr *mr)
 {
     uint64_t pages = mr->length >> ARIES_MEM_PAGE_SHIFT;
     struct aries_mem_handle fields = {
-        .address = mr->vmdh || mr->segmented ? 0 : mr->base,
+        .address = mr->segmented ? 0 : mr->address,
         .mdh = mr->mdh,
         .pages = pages < ARIES_MEM_PAGES_MAX ? (uint32_t)pages : ARIES_MEM_PAGES_MAX,
         .life = mr->process->fabric->life,
@@ -296,6 +292,7 @@ static gni_mem_handle_t handle_of(const struct aries_mr *mr)
 static void fill(struct aries_mr *mr, struct gni_nic *nic, const struct region *region,
                  struct gni_cq *cq, uint32_t flags)
 {
+    assert(region->length > 0 && region->length % PAGE_BYTES == 0);
     mr->refs = 1;
     mr->read_only = (flags & GNI_MEM_READ_ONLY) != 0;
     mr->vmdh = (flags & GNI_MEM_USE_VMDH) != 0;
@@ -492,6 +489,7 @@ void aries_mr_release(struct aries_mr *mr)
 {
     struct aries_nic *hw = mr->nic->hw;
 
+    assert(hw->mdd_used > 0 && mdd_at(table_of(hw, mr->ptag, mr->vmdh), mr->mdh) == mr);
     mdd_remove(table_of(hw, mr->ptag, mr->vmdh), mr->mdh);
     if (!mr->vmdh && mr->mdh < ARIES_MRS_FIRST)
         hw->mrs_first[mr->mdh] = NULL;

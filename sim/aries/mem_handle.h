@@ -14,6 +14,11 @@
  *
  * A target resolves a handle by (NIC, protection tag, MDH) and takes bounds from its own table: a
  * handle that a program built from a key says 0xFFFFFFF pages.
+ *
+ * A region in an MDD block (VMDH) is addressed by `address - VA(handle)` from its first page (ugni
+ * 5.5 rule 1). GNI_MemRegister puts the address of the region there: with a handle as registered,
+ * posts and mailboxes give virtual addresses. A handle that a program built from a key has 0 there:
+ * with it they give offsets.
  */
 #ifndef JACQUARD_ARIES_MEM_HANDLE_H
 #define JACQUARD_ARIES_MEM_HANDLE_H
@@ -38,7 +43,7 @@ enum aries_mem_flag {
 #define ARIES_MEM_PAGE_SHIFT 12
 
 struct aries_mem_handle {
-    uint64_t address; /* start of the region, a multiple of 4 KiB; 0 with VMDH */
+    uint64_t address; /* start of the region, a multiple of 4 KiB; 0: offsets */
     uint32_t mdh; /* number of the memory descriptor, below ARIES_MEM_MDH_COUNT */
     uint32_t pages; /* at most ARIES_MEM_PAGES_MAX */
     uint16_t life; /* at most ARIES_MEM_LIFE_MAX; 0: not said */
@@ -63,6 +68,14 @@ static inline uint32_t aries_mem_handle_mdh(const gni_mem_handle_t *handle)
 {
     return aries_mem_handle_flags(handle) & ARIES_MEM_NEW_FORMAT ? handle->qword2 >> 42 & 0xfff
                                                                  : handle->qword1 >> 52;
+}
+
+/* What a post gives as address, as the NIC looks it up: the offset in a region of an MDD block. */
+static inline uint64_t aries_mem_handle_offset(const gni_mem_handle_t *handle, uint64_t address)
+{
+    return __builtin_expect(aries_mem_handle_flags(handle) & ARIES_MEM_VMDH, 0)
+               ? address - (handle->qword1 << ARIES_MEM_PAGE_SHIFT)
+               : address;
 }
 
 static inline uint32_t aries_mem_handle_life(const gni_mem_handle_t *handle)

@@ -2,6 +2,7 @@
 /* The shared region of a message queue, and how the instances of a node find it; see msgq.h. */
 #include "msgq.h"
 
+#include <assert.h>
 #include <sys/mman.h>
 
 #define MAILBOXES_ALIGN 4096u /* nothing but mailboxes is registered */
@@ -202,6 +203,7 @@ static struct msgq_connection *occupy(struct msgq_region *region, uint32_t index
     struct msgq_connection *connection = msgq_connection_at(region, index);
     uint32_t drawn = connection->drawn;
 
+    assert(index < region->slots && connection->state == MSGQ_FREE);
     memset(connection, 0, region->layout.connection_bytes);
     connection->state = MSGQ_ASSIGNED;
     connection->index = index;
@@ -280,6 +282,7 @@ void msgq_connection_free(struct msgq_region *region, struct msgq_connection *fi
 
     for (index = first->index; index < first->index + region->lanes; index++)
         msgq_connection_at(region, index)->state = MSGQ_FREE;
+    assert(region->connections > 0);
     region->connections--;
     /* Rare: the table is made anew rather than mended. */
     memset(table, 0, region->layout.table_size * sizeof(*table));

@@ -7,6 +7,7 @@
  */
 #include "msgq.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include "cq_entry.h"
 #include "mem_handle.h"
@@ -268,6 +269,7 @@ static void put_done(void *context, uint8_t status, uint8_t info, bool remote_ov
     if (connection != NULL && status != 0)
         connection->state = MSGQ_BROKEN;
     if (send->cq != NULL) {
+        assert(msgq->in_flight > 0);
         msgq->in_flight--;
         if (connection != NULL) {
             connection->in_flight--;

@@ -8,6 +8,8 @@
  */
 #include "post.h"
 
+#include <assert.h>
+
 #include "amo.h"
 #include "ce.h"
 #include "cq_entry.h"
@@ -27,6 +29,7 @@ static void push_event(struct aries_request *request, uint8_t status, uint8_t in
                                                bte ? ARIES_CQ_BTE_TX_DONE : info, status,
                                                request->tid, request->inst_id);
 
+    assert(request->pushed < 2); /* LOCAL and GLOBAL */
     request->pushed++;
     aries_cq_push(aries_request_cq(request), entry | (remote_overrun ? ARIES_CQ_REM_OVERRUN : 0));
 }
@@ -99,6 +102,7 @@ gni_return_t GNI_GetCompleted(gni_cq_handle_t cq_hndl, gni_cq_entry_t event_data
         return GNI_RC_INVALID_PARAM;
     event = request->expected & GNI_CQMODE_LOCAL_EVENT ? GNI_CQMODE_LOCAL_EVENT
                                                        : GNI_CQMODE_GLOBAL_EVENT;
+    assert(request->expected & event);
     *post_descr = request->descr;
     request->descr->status = failed ? GNI_RC_TRANSACTION_ERROR : GNI_RC_SUCCESS;
     request->descr->cq_mode_complete |= event;
@@ -113,24 +117,9 @@ gni_return_t GNI_GetCompleted(gni_cq_handle_t cq_hndl, gni_cq_entry_t event_data
 
 /* ---- launching ------------------------------------------------------------------------------- */
 
-static enum net_route route_of(uint16_t mode)
-{
-    if ((mode & GNI_DLVMODE_IN_ORDER) == GNI_DLVMODE_IN_ORDER)
-        return NET_ROUTE_IN_ORDER;
-    if (mode & GNI_DLVMODE_NMIN_HASH)
-        return NET_ROUTE_NON_MIN_HASHED;
-    if (mode & (GNI_DLVMODE_MIN_HASH | GNI_DLVMODE_NO_ADAPT))
-        return NET_ROUTE_MIN_HASHED;
-    if (mode & GNI_DLVMODE_ADAPTIVE3)
-        return NET_ROUTE_ADAPTIVE_3;
-    if (mode & GNI_DLVMODE_ADAPTIVE2)
-        return NET_ROUTE_ADAPTIVE_2;
-    return mode & GNI_DLVMODE_ADAPTIVE1 ? NET_ROUTE_ADAPTIVE_1 : NET_ROUTE_ADAPTIVE_0;
-}
-
 void work_fill(struct aries_work *work, const struct gni_ep *ep, const gni_post_descriptor_t *descr)
 {
-    work->route = route_of(descr->dlvr_mode);
+    work->route = aries_delivery_route(descr->dlvr_mode);
     work->ordered_tail = (descr->dlvr_mode & GNI_DLVMODE_ORDERED_TAIL) != 0;
     work->ptag = ep->nic->ptag;
     work->remote_wanted = (descr->cq_mode & GNI_CQMODE_REMOTE_EVENT) != 0;
@@ -157,6 +146,7 @@ gni_return_t post_launch(const struct post *post, struct aries_work *works, uint
     sim_time_t began, cpu = 0;
     uint32_t i;
 
+    assert(count > 0 && (post->expected == 0 || post->cq != NULL));
     if (sim_unlikely(nic->ntt != NULL) && outside(works, count))
         return GNI_RC_NO_MATCH;
     sim_settle();
@@ -261,7 +251,7 @@ static gni_return_t rdma_check(struct post *post)
     result = rdma_check_memory(descr);
     if (result != GNI_RC_SUCCESS)
         return result;
-    if ((descr->dlvr_mode & ~DLVMODE_ALL) || (descr->rdma_mode & GNI_RDMAMODE_PHYS_ADDR) ||
+    if (!aries_delivery_valid(descr->dlvr_mode) || (descr->rdma_mode & GNI_RDMAMODE_PHYS_ADDR) ||
         ((descr->rdma_mode & GNI_RDMAMODE_FENCE) &&
          !(post->ep->nic->cdm->modes & GNI_CDM_MODE_BTE_SINGLE_CHANNEL)))
         return GNI_RC_INVALID_PARAM;
@@ -287,9 +277,9 @@ gni_return_t GNI_PostRdma(gni_ep_handle_t ep_hndl, gni_post_descriptor_t *post_d
     work.book = work.op == ARIES_PUT ? &fabric->book_put : &fabric->book_get;
     work.fence = (post_descr->rdma_mode & GNI_RDMAMODE_FENCE) != 0;
     work.target = ep_hndl->remote;
-    work.local_addr =
-        aries_mr_local_address(ep_hndl->nic, &post_descr->local_mem_hndl, post_descr->local_addr);
-    work.remote_addr = post_descr->remote_addr;
+    work.local_addr = aries_mem_handle_offset(&post_descr->local_mem_hndl, post_descr->local_addr);
+    work.remote_addr =
+        aries_mem_handle_offset(&post_descr->remote_mem_hndl, post_descr->remote_addr);
     work.length = post_descr->length;
     work.local_handle = post_descr->local_mem_hndl;
     work.remote_handle = post_descr->remote_mem_hndl;
@@ -305,6 +295,11 @@ gni_return_t GNI_PostRdma(gni_ep_handle_t ep_hndl, gni_post_descriptor_t *post_d
 }
 
 /* ---- FMA ------------------------------------------------------------------------------------- */
+
+/*
+ * FMA posts do not check the checksums of memory handles (ugni 5.5 rule 4): programs post handles
+ * that they made of keys without one. A handle that names nothing ends in a completion error.
+ */
 
 static bool is_get(gni_post_type_t type)
 {
@@ -377,7 +372,7 @@ void fma_fill(struct aries_work *work, const struct gni_ep *ep, gni_post_type_t 
     work->unit = ARIES_UNIT_FMA;
     work->target = ep->remote;
     work->local_addr = element->local_addr;
-    work->remote_addr = element->remote_addr;
+    work->remote_addr = aries_mem_handle_offset(element->remote_handle, element->remote_addr);
     work->length = element->length;
     work->remote_handle = *element->remote_handle;
     work->cpu = timing->cpu_fma + (nic->fma_shared ? timing->cpu_fma_shared : 0);
@@ -398,7 +393,7 @@ void fma_fill(struct aries_work *work, const struct gni_ep *ep, gni_post_type_t 
     }
     if (element->local_handle != NULL) { /* not of a PUT: its source is the CPU's */
         work->local_handle = *element->local_handle;
-        work->local_addr = aries_mr_local_address(nic, element->local_handle, element->local_addr);
+        work->local_addr = aries_mem_handle_offset(element->local_handle, element->local_addr);
     }
     nic->statistics[GNI_STAT_FMA_LAUNCH_COUNT]++;
 }
@@ -421,6 +416,7 @@ static struct element element_of(const gni_post_descriptor_t *descr)
     };
 
     if (is_amo(descr->type)) {
+        element.length = amo_length(descr->amo_cmd, descr->length);
         element.amo_cmd = descr->amo_cmd;
         element.first_operand = descr->first_operand;
         element.second_operand = descr->second_operand;
@@ -455,9 +451,7 @@ static gni_return_t fma_check(struct post *post, const struct element *element)
         result = fma_check_command(post->ep->nic, descr->type, element->amo_cmd);
     if (result != GNI_RC_SUCCESS)
         return result;
-    if (!aries_mem_handle_check(element->remote_handle) ||
-        (element->local_handle != NULL && !aries_mem_handle_check(element->local_handle)) ||
-        !aries_ep_bound(post->ep) || (descr->dlvr_mode & ~DLVMODE_ALL))
+    if (!aries_ep_bound(post->ep) || !aries_delivery_valid(descr->dlvr_mode))
         return GNI_RC_INVALID_PARAM;
     return GNI_RC_SUCCESS;
 }
@@ -483,7 +477,8 @@ gni_return_t GNI_PostFma(gni_ep_handle_t ep_hndl, gni_post_descriptor_t *post_de
     work.flag_response =
         post_descr->type == GNI_POST_FMA_GET_W_FLAG || post_descr->type == GNI_POST_AMO_W_FLAG;
     if (work.sync_flag)
-        work.sync_flag_addr = post_descr->sync_flag_addr;
+        work.sync_flag_addr =
+            aries_mem_handle_offset(&post_descr->remote_mem_hndl, post_descr->sync_flag_addr);
     if (work.sync_flag || work.flag_response)
         work.sync_flag_value = post_descr->sync_flag_value;
     post_descr->next_descr = NULL;
@@ -519,8 +514,7 @@ gni_return_t GNI_PostCqWrite(gni_ep_handle_t ep_hndl, gni_post_descriptor_t *pos
     result = fma_check_events(&post);
     if (result != GNI_RC_SUCCESS)
         return result;
-    if (!aries_mem_handle_check(&post_descr->remote_mem_hndl) || !aries_ep_bound(ep_hndl) ||
-        (post_descr->dlvr_mode & ~DLVMODE_ALL))
+    if (!aries_ep_bound(ep_hndl) || !aries_delivery_valid(post_descr->dlvr_mode))
         return GNI_RC_INVALID_PARAM;
     work_fill(&work, ep_hndl, post_descr);
     cqwrite_fill(&work, ep_hndl, &post_descr->remote_mem_hndl, post_descr->cqwrite_value);

@@ -3,12 +3,8 @@
 #ifndef JACQUARD_ARIES_POST_H
 #define JACQUARD_ARIES_POST_H
 
+#include "delivery.h"
 #include "front.h"
-
-#define DLVMODE_ALL                                                                                \
-    (GNI_DLVMODE_IN_ORDER | GNI_DLVMODE_NO_RADAPT | GNI_DLVMODE_NMIN_HASH | GNI_DLVMODE_MIN_HASH | \
-     GNI_DLVMODE_ADAPTIVE1 | GNI_DLVMODE_ADAPTIVE2 | GNI_DLVMODE_ADAPTIVE3 |                       \
-     GNI_DLVMODE_ORDERED_TAIL)
 
 /* A post on its way: what it asks for and who hears of its end. */
 struct post {

@@ -12,9 +12,13 @@
  */
 #include "front.h"
 
+#include <assert.h>
+
 #include "cq_entry.h"
 
 #define NO_REQUEST UINT32_MAX
+
+_Static_assert(ARIES_REQUESTS_CHUNK - 1 <= UINT8_MAX, "a place in a chunk is 8 bits");
 
 static struct aries_request *request_at(const struct gni_cq *cq, uint32_t index)
 {
@@ -75,7 +79,9 @@ struct aries_request *aries_request_new(struct gni_cq *cq, struct gni_ep *ep,
 
     if (aries_requests_exhausted(cq) || (cq->requests_free == NO_REQUEST && !table_grow(cq)))
         return NULL;
+    assert(cq->requests_free < cq->requests_count);
     request = request_at(cq, cq->requests_free);
+    assert(!request->busy && !request->in_flight && request->copy == NULL);
     cq->requests_free = request->next_free;
     if (cq->requests_free != NO_REQUEST && descr == NULL)
         __builtin_prefetch(request_at(cq, cq->requests_free), 1);
@@ -100,6 +106,8 @@ static void slot_free(struct gni_cq *cq, struct aries_request *request)
     uint32_t bits = index_bits(cq);
     uint32_t index = (request->tid & ((1u << bits) - 1)) - 1;
 
+    assert(!request->busy && !request->in_flight);
+    assert(index < cq->requests_count && request_at(cq, index) == request);
     if (sim_unlikely(request->copy != NULL))
         aries_smsg_copy_free(request);
     request->tid = (request->tid + (1u << bits)) & ARIES_CQ_TID_MAX;
@@ -111,6 +119,7 @@ static void forget_ep(struct aries_request *request)
 {
     if (request->ep == NULL)
         return;
+    assert(request->orphan || request->ep->outstanding > 0);
     if (!request->orphan)
         request->ep->outstanding--;
     request->orphan = request->in_flight && request->descr == NULL;
@@ -120,6 +129,7 @@ static void forget_ep(struct aries_request *request)
 
 void aries_request_retire(struct gni_cq *cq, struct aries_request *request)
 {
+    assert(request->busy && cq->requests_busy > 0 && cq->requests_busy <= cq->requests_max);
     forget_ep(request);
     request->busy = false;
     cq->requests_busy--;
@@ -129,6 +139,7 @@ void aries_request_retire(struct gni_cq *cq, struct aries_request *request)
 
 void aries_request_landed(struct gni_cq *cq, struct aries_request *request)
 {
+    assert(request->in_flight);
     request->in_flight = false;
     if (request->orphan)
         forget_ep(request);

@@ -3,6 +3,7 @@
  * cache. */
 #include "sim_nic.h"
 
+#include <assert.h>
 #include <glib.h>
 #include <stdlib.h>
 
@@ -143,6 +144,7 @@ static void buffer_unref(struct aries_sim_fabric *sim, struct buffer *buffer, ui
 {
     enum buffer_size size = buffer_size_of(bytes);
 
+    assert(buffer->refs > 0);
     if (--buffer->refs > 0)
         return;
     if (size == BUFFER_SIZES) {
@@ -173,6 +175,7 @@ bool chunk_same_data(struct aries_fabric *fabric, struct chunk *chunk, const voi
     if (last == NULL || last->length != chunk->bytes || last->offset != chunk->offset ||
         memcmp(last->bytes, data, chunk->bytes) != 0)
         return false;
+    assert(last->refs > 0 && chunk->data == chunk->inline_data);
     last->refs++;
     chunk->data = last->bytes;
     *digest = last->digest;
@@ -253,6 +256,7 @@ void chunk_unref(struct chunk *chunk)
     struct aries_txn *txn = chunk->txn;
     struct aries_fabric *fabric;
 
+    assert(chunk->refs > 0);
     if (--chunk->refs != 0)
         return;
     fabric = txn_fabric(txn);

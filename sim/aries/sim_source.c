@@ -3,6 +3,7 @@
  * docs/model.md. */
 #include "sim_nic.h"
 
+#include <assert.h>
 #include <glib.h>
 #include "amo.h"
 #include "aries/misc/exceptions.h"
@@ -141,6 +142,7 @@ static void pump(struct sim_event *event);
 
 void txn_unref(struct aries_txn *txn)
 {
+    assert(txn->refs > 0);
     if (--txn->refs == 0)
         txn_free(txn_fabric(txn), txn);
 }
@@ -167,6 +169,7 @@ static void report(struct aries_txn *txn)
         chain->info = txn->info;
     }
     chain->remote_overrun |= txn->remote_overrun;
+    assert(chain->open > 0);
     if (--chain->open == 0) {
         if (chain->done != NULL)
             chain->done(chain->context, chain->status, chain->info, chain->remote_overrun);
@@ -180,11 +183,14 @@ static void finish(struct aries_txn *txn)
     struct aries_nic *nic = txn->source;
     enum ledger_outcome outcome;
 
+    assert(txn->all_sent && txn->chunks_open == 0);
     if (txn->has_ssid) {
+        assert(nic->sim->ssid_used > 0);
         nic->sim->ssid_used--;
         wake_first(&nic->sim->ssid_waiting);
     }
     if (txn->channel != NULL) {
+        assert(txn->channel->open > 0);
         txn->channel->open--;
         if (txn->channel->active == txn) { /* ended before its last chunk left: a local error */
             txn->channel->active = NULL;
@@ -221,6 +227,7 @@ void source_chunk_end(struct chunk *chunk)
     struct aries_nic *nic = txn->source;
 
     if (chunk->admitted) {
+        assert(nic->sim->orb_used >= chunk->packets);
         nic->sim->orb_used -= chunk->packets;
         if (txn->work.op == ARIES_GET && txn->work.unit == ARIES_UNIT_BTE)
             nic->sim->orb_get -= chunk->packets;
@@ -230,6 +237,7 @@ void source_chunk_end(struct chunk *chunk)
         txn->status = chunk->status;
         txn->info = chunk->info;
     }
+    assert(txn->chunks_open > 0);
     txn->chunks_open--;
     if (txn->all_sent && txn->chunks_open == 0)
         finish(txn);

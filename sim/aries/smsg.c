@@ -12,12 +12,15 @@
  */
 #include "smsg.h"
 
+#include <assert.h>
 #include <glib.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include "cq_entry.h"
+#include "delivery.h"
 #include "front.h"
+#include "mem_handle.h"
 #include "status.h"
 
 #define NONE UINT32_MAX
@@ -36,6 +39,14 @@ static inline void prefetch_for_send(const struct gni_ep *ep)
 
 #define IN_FLIGHT 0x8000u /* mark of a slot: the transaction has not ended well yet */
 
+/* A record, and what it leaves empty at the end of the ring, which is less than its own length. */
+_Static_assert(2 * (SMSG_UNIT + GNI_SMSG_MAX_SIZE + SMSG_UNIT) / SMSG_UNIT < IN_FLIGHT,
+               "what a message takes of the ring fits below the mark");
+_Static_assert(SMSG_CONTROL_BYTES >= sizeof(struct smsg_control) &&
+                   SMSG_CONTROL_BYTES % SMSG_UNIT == 0,
+               "the control block lies before the first record");
+_Static_assert((SMSG_MARK & 1) == 0, "the lowest bit of a mark has a meaning of its own");
+
 /*
  * A message of which the NIC may need the bytes again: a long one until it has left, with
  * MBOX_AUTO_RETRANSMIT every one until it has arrived. As many as are under way, of whatever
@@ -53,6 +64,8 @@ struct smsg_copy {
 #define COPY_LEAST 64u /* bytes of class 0; each further one has twice as many */
 #define COPY_CLASSES 12u
 #define COPY_CHUNK (64u << 10)
+_Static_assert(COPY_LEAST << (COPY_CLASSES - 1) >= SMSG_UNIT + GNI_SMSG_MAX_SIZE,
+               "the largest class holds the largest record");
 
 struct copy_chunk {
     struct copy_chunk *next;
@@ -92,6 +105,7 @@ static struct smsg_copy *copy_new(uint32_t bytes)
 
     while (COPY_LEAST << class < bytes)
         class ++;
+    assert(class < COPY_CLASSES);
     if (copies.free[class] == NULL && !copies_make(class))
         return NULL;
     copy = copies.free[class];
@@ -260,6 +274,7 @@ static void note_returned(struct gni_ep *ep, uint32_t count)
 
     if (more <= ep->tx_sent - ep->tx_returned)
         ep->tx_returned += more;
+    assert(ep->tx_returned - ep->tx_freed <= ep->tx_sent - ep->tx_freed);
 }
 
 static void free_slots(struct gni_ep *ep)
@@ -268,8 +283,10 @@ static void free_slots(struct gni_ep *ep)
         uint32_t back = ep->tx_sent - ep->tx_freed; /* its slot lies so far behind the next one */
         uint32_t at = ep->tx_next + (back > ep->tx_next ? ep->tx_slots : 0) - back;
 
+        assert(back <= ep->tx_slots && at < ep->tx_slots);
         if (ep->slots[at] & IN_FLIGHT)
             break;
+        assert(ep->tx_used >= ep->slots[at] * SMSG_UNIT);
         ep->tx_used -= ep->slots[at] * SMSG_UNIT;
         ep->tx_freed++;
     }
@@ -362,6 +379,7 @@ static void return_done(void *context, uint8_t status, uint8_t info, bool remote
     struct gni_ep *ep = (struct gni_ep *)((char *)context - epoch);
     bool current = ep->connected && ep->epoch == epoch;
 
+    assert(ep->refs > 0);
     if (status == 0 && current) {
         ep->return_failures = 0;
     } else if (current) {
@@ -476,19 +494,22 @@ static bool connect(struct gni_ep *ep, const gni_smsg_attr_t *local, const gni_s
     ep->connected = true;
     ep->retransmit = local->msg_type == GNI_SMSG_TYPE_MBOX_AUTO_RETRANSMIT;
     ep->broken = ep->shown = false;
-    ep->message_max = (uint16_t)local->msg_maxsize;
+    ep->message_max = (uint16_t)smsg_message_max(local->msg_maxsize);
+    ep->message_slack = (uint8_t)(ep->message_max - local->msg_maxsize);
     ep->credits = local->mbox_maxcredit;
     ep->rx_ring = (uint8_t *)ring_address(local);
     ep->rx_bytes = ring_bytes(local);
     ep->rx_at = ep->rx_received = ep->rx_reported = ep->rx_owed = ep->rx_heard = 0;
     ep->rx_current = NONE;
-    ep->tx_ring = ring_address(remote);
+    ep->tx_ring = aries_mem_handle_offset(&remote->mem_hndl, ring_address(remote));
     ep->tx_bytes = ring_bytes(remote);
     ep->tx_handle = remote->mem_hndl;
     ep->tx_at = ep->tx_used = ep->tx_sent = ep->tx_returned = ep->tx_freed = 0;
     ep->tx_next = 0;
     ep->peer = NULL;
     ep->return_failures = 0;
+    assert(smsg_span(ep->message_max) <= ep->rx_bytes &&
+           smsg_span(ep->message_max) <= ep->tx_bytes);
     g_hash_table_insert(mailboxes_of(ep), ep->rx_ring, ep);
     return true;
 }
@@ -531,39 +552,6 @@ sim_cold void aries_smsg_ep_free(struct gni_ep *ep)
     ep->slots = NULL;
 }
 
-/* The route of a delivery mode. False: contradictory or unknown bits. */
-static bool route_of(uint16_t mode, enum net_route *route)
-{
-    switch (mode & ~GNI_DLVMODE_ORDERED_TAIL) {
-    case GNI_DLVMODE_PERFORMANCE:
-    case GNI_DLVMODE_NO_RADAPT:
-        *route = NET_ROUTE_ADAPTIVE_0;
-        return true;
-    case GNI_DLVMODE_ADAPTIVE1:
-        *route = NET_ROUTE_ADAPTIVE_1;
-        return true;
-    case GNI_DLVMODE_ADAPTIVE2:
-        *route = NET_ROUTE_ADAPTIVE_2;
-        return true;
-    case GNI_DLVMODE_ADAPTIVE3:
-        *route = NET_ROUTE_ADAPTIVE_3;
-        return true;
-    case GNI_DLVMODE_NO_ADAPT:
-    case GNI_DLVMODE_MIN_HASH:
-        *route = NET_ROUTE_MIN_HASHED;
-        return true;
-    case GNI_DLVMODE_NMIN_HASH:
-        *route = NET_ROUTE_NON_MIN_HASHED;
-        return true;
-    case GNI_DLVMODE_IN_ORDER:
-    case GNI_DLVMODE_NO_HASH:
-        *route = NET_ROUTE_IN_ORDER;
-        return true;
-    default:
-        return false;
-    }
-}
-
 gni_return_t GNI_SmsgSetMaxRetrans(gni_nic_handle_t nic_handle, uint16_t max_retrans)
 {
     if (!aries_handle_ok(nic_handle, ARIES_MAGIC_NIC))
@@ -574,12 +562,10 @@ gni_return_t GNI_SmsgSetMaxRetrans(gni_nic_handle_t nic_handle, uint16_t max_ret
 
 gni_return_t GNI_SmsgSetDeliveryMode(gni_nic_handle_t nic_handle, uint16_t dlvr_mode)
 {
-    enum net_route route;
-
-    if (!aries_handle_ok(nic_handle, ARIES_MAGIC_NIC) || !route_of(dlvr_mode, &route))
+    if (!aries_handle_ok(nic_handle, ARIES_MAGIC_NIC) || !aries_delivery_valid(dlvr_mode))
         return GNI_RC_INVALID_PARAM;
     nic_handle->smsg_dlvr_mode = dlvr_mode;
-    nic_handle->smsg_route = (uint8_t)route;
+    nic_handle->smsg_route = (uint8_t)aries_delivery_route(dlvr_mode);
     return GNI_RC_SUCCESS;
 }
 
@@ -687,6 +673,7 @@ static gni_return_t send_message(struct gni_ep *ep, const void *header, uint32_t
                                 ? GNI_STAT_SMSG_MBOX_CREDITS_STALL
                                 : GNI_STAT_SMSG_BUFF_CREDITS_STALL);
     offset = find_room(ep, ep->wanted, &span);
+    assert(offset % SMSG_UNIT == 0 && offset + ep->wanted <= ep->tx_bytes);
     if (ep->tx_used ==
         0) /* the same few slots and bytes of the ring again: they are in the cache */
         ep->tx_next = 0;
@@ -719,6 +706,7 @@ static gni_return_t send_message(struct gni_ep *ep, const void *header, uint32_t
     ep->tx_at = offset + ep->wanted;
     ep->tx_used += span;
     ep->tx_sent++;
+    assert(ep->tx_used <= ep->tx_bytes && ep->tx_sent - ep->tx_freed <= ep->tx_slots);
     nic->hw->fabric->counters.smsg_sent++;
     trace(TRACE_INSTANT, TRACE_SMSG, nic->hw->node, nic->process->trace_index, "send",
           sim_local_time(), 0, 0, length);
@@ -750,6 +738,11 @@ gni_return_t GNI_SmsgSendWTag(gni_ep_handle_t ep_hndl, void *header, uint32_t he
 gni_return_t GNI_SmsgSend(gni_ep_handle_t ep_hndl, void *header, uint32_t header_length, void *data,
                           uint32_t data_length, uint32_t msg_id)
 {
+    const struct gni_ep *ep = ep_hndl;
+
+    if (aries_handle_ok(ep, ARIES_MAGIC_EP) && ep->connected &&
+        (uint64_t)header_length + data_length > (uint32_t)ep->message_max - ep->message_slack)
+        return GNI_RC_ERROR_RESOURCE;
     return GNI_SmsgSendWTag(ep_hndl, header, header_length, data, data_length, msg_id, 0);
 }
 
@@ -921,6 +914,7 @@ gni_return_t GNI_SmsgRelease(gni_ep_handle_t ep_hndl)
         return GNI_RC_NOT_DONE;
     sim_idle_break();
     sim_spend(aries_timing_of(ep->nic)->cpu_release);
+    assert(ep->rx_current != NONE && ep->rx_current + current_span(ep) <= ep->rx_bytes);
     memset(ep->rx_ring + ep->rx_current, 0, current_span(ep));
     ep->rx_at = ep->rx_current + current_span(ep);
     ep->rx_current = NONE;

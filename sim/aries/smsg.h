@@ -24,6 +24,7 @@
 #define JACQUARD_ARIES_SMSG_H
 
 #include <stdint.h>
+#include "gni_pub.h"
 
 #define SMSG_CONTROL_BYTES 16u
 #define SMSG_UNIT 16u /* alignment of records; they start at an address that is a multiple of 8 */
@@ -52,6 +53,19 @@ _Static_assert(sizeof(struct smsg_record) == SMSG_UNIT, "a record header is one 
 static inline uint32_t smsg_span(uint32_t length)
 {
     return (SMSG_UNIT + length + SMSG_UNIT - 1) & ~(SMSG_UNIT - 1);
+}
+
+/*
+ * The largest message of a mailbox for messages of `maxsize` bytes: a mailbox is laid out in cache
+ * lines, header included. GNI_SmsgSend keeps to maxsize, as its documentation says. That of
+ * GNI_SmsgSendWTag names only GNI_SMSG_MAX_SIZE, and libfabric sends up to 31 bytes more than
+ * maxsize with it (assumed: what fits in the lines of a full message is accepted).
+ */
+static inline uint32_t smsg_message_max(uint32_t maxsize)
+{
+    uint32_t room = ((SMSG_UNIT + maxsize + 63) & ~63u) - SMSG_UNIT;
+
+    return room < GNI_SMSG_MAX_SIZE ? room : GNI_SMSG_MAX_SIZE;
 }
 
 /* The place where a sender starts over when nothing is in the ring; of both sides' knowledge. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "engine/fault.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@ static struct {
 
 void sim_fault_point_register(struct sim_fault_point *point, const char *name)
 {
+    assert(name != NULL && sim_fault_point_find(name) == NULL);
     *point = (struct sim_fault_point){.name = name};
     if (faults.last != NULL)
         faults.last->next = point;

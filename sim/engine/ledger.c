@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "engine/ledger.h"
 
+#include <assert.h>
 #include <endian.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -263,6 +264,7 @@ void ledger_deliver(struct ledger_entry *entry, uint64_t bytes, uint64_t digest)
 
 static void close_entry(struct ledger_entry *entry, enum ledger_outcome outcome)
 {
+    assert(entry->book != NULL && entry->previous->next == entry && entry->next->previous == entry);
     entry->previous->next = entry->next;
     entry->next->previous = entry->previous;
     entry->previous = entry->next = NULL;

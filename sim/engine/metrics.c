@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "engine/metrics.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,6 +53,7 @@ void histogram_record(struct histogram *histogram, uint64_t value)
         histogram->min = value;
     if (value > histogram->max)
         histogram->max = value;
+    assert(histogram_index(value) < BUCKETS && histogram->min <= histogram->max);
     histogram->count++;
     histogram->sum += value;
     histogram->buckets[histogram_index(value)]++;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "queue.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,12 @@
     64 /* room before the head of a fresh front, for insertions that move the shorter side */
 #define COMPACT_MIN 1024
 #define BLOCK_BYTES (256u << 10)
+
+_Static_assert(SORT_MAX % QUEUE_CHUNK_ENTRIES == 0, "slots that are sorted end with a chunk");
+_Static_assert(FRONT_GAP + FILL + SORT_MAX < FRONT_ENTRIES, "a fresh front holds what fills it");
+_Static_assert(sizeof(struct queue_entry) == 16 && BLOCK_BYTES % QUEUE_CHUNK_BYTES == 0,
+               "chunks fill a block");
+_Static_assert(_Alignof(struct sim_event) >= 4, "two bits of an event's address are free");
 
 struct queue_block {
     struct queue_block *next;
@@ -137,6 +144,7 @@ static uint32_t wheel_lowest(const struct queue *queue)
 {
     uint32_t word = (uint32_t)__builtin_ctz(queue->words);
 
+    assert(queue->words != 0 && queue->map[word] != 0);
     return word << 6 | (uint32_t)__builtin_ctzll(queue->map[word]);
 }
 
@@ -177,6 +185,7 @@ static bool drop(struct queue *queue, uintptr_t word)
 
     if (sim_likely((word & 1) == 0) || cell->timer != NULL)
         return false;
+    assert(queue->cancelled > 0 && queue->count >= queue->cancelled);
     cell->next = queue->free_cells;
     queue->free_cells = cell;
     queue->cancelled--;
@@ -305,6 +314,9 @@ static bool front_insert(struct queue *queue, sim_time_t time, uintptr_t word)
     }
     at->time = time;
     at->word = word;
+    assert(queue->head >= queue->buffer && queue->tail <= queue->limit);
+    assert(at == queue->head || at[-1].time <= time);
+    assert(at + 1 == queue->tail || at[1].time > time);
     return true;
 }
 
@@ -389,6 +401,7 @@ bool queue_fill(struct queue *queue, sim_time_t until)
 
 void queue_push(struct queue *queue, sim_time_t time, uintptr_t word)
 {
+    assert(time >= queue->floor); /* nothing happens in the past */
     queue->count++;
     if (time < queue->front_end) {
         if (sim_likely(front_insert(queue, time, word)))
@@ -450,6 +463,7 @@ void queue_timer_arm(struct queue *queue, struct sim_timer *timer, sim_time_t ti
 
 void queue_timer_cancel(struct queue *queue, struct sim_timer *timer)
 {
+    assert(timer->entry->timer == timer);
     timer->entry->timer = NULL;
     timer->entry = NULL;
     queue->cancelled++;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The core: clock, events, timers, the loop that fires them, and the limits of a run. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -232,6 +233,7 @@ struct sim_fiber *sim_dispatch(void)
     }
     next = engine->next;
     engine->next = NULL;
+    assert(sim_core.now >= queue->floor);
     return next;
 }
 

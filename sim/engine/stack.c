@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "stack.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -188,6 +189,8 @@ void stack_free(struct stack *stack)
         if (stacks.free == NULL)
             sim_panic("fibers: out of memory");
     }
+    assert(stack->bottom >= stacks.slab && stacks.free_count < stacks.used);
+    assert((size_t)(stack->bottom - stacks.slab) % stacks.bytes == 0);
     sanitizer_unpoison(stack->bottom, stacks.bytes);
     stacks.free[stacks.free_count++] =
         (uint32_t)((size_t)(stack->bottom - stacks.slab) / stacks.bytes);

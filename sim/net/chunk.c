@@ -5,6 +5,8 @@
  * docs/model-network.md, "F1" and "Spreading".
  */
 #include "internal.h"
+
+#include <assert.h>
 #include "engine/trace.h"
 
 /* Sixteenths of a chunk's time that are lost between sources. Minimal paths that do not adapt lose
@@ -148,6 +150,7 @@ static void walk_parts(struct net *net, struct net_transfer *transfer, const str
 {
     uint32_t parts = path->parts, links = path->links / parts, i;
 
+    assert(path->links % parts == 0);
     for (i = 0; i < parts; i++) {
         uint32_t share = units / parts + (i < units % parts);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* F2: building the tiles, the pool of packets, transfers into packets and back. */
 #define _GNU_SOURCE /* MADV_HUGEPAGE */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -97,6 +98,7 @@ void packet_end(struct packet *packet, enum net_status status, sim_time_t arriva
     if (arrival > flight->arrival)
         flight->arrival = arrival;
     packet_free(packet);
+    assert(flight->open > 0);
     if (--flight->open == 0)
         complete(transfer);
 }

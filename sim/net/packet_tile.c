@@ -8,6 +8,7 @@
  * whose turn comes round robin among those whose VC has credit. A packet that finds nobody waiting
  * and the output free (or about to be) does all that in one go.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include "packet.h"
 #include "engine/trace.h"
@@ -39,6 +40,7 @@ static inline bool has_credit(const struct packet_tile *output, unsigned vc, uin
 
 static inline void take_credit(struct packet_tile *output, unsigned vc, uint32_t blocks)
 {
+    assert(vc < VCS && output->used[vc] + blocks < 128); /* shared_of() needs the top bit */
     output->used_all += (uint64_t)blocks << 8 * vc;
 }
 
@@ -48,6 +50,7 @@ void packet_credit_return(uint32_t tile, unsigned vc, uint32_t blocks, sim_time_
     struct packet_tile *output = &all->tiles[tile];
     uint64_t slot = (at + (1ull << all->slot_shift) - 1) >> all->slot_shift;
 
+    assert(vc < VCS && output->used[vc] >= blocks);
     if (slot > output->settled + SLOTS)
         packet_credit_settle(output, sim_now());
     if (slot > output->settled + SLOTS)
@@ -168,6 +171,7 @@ void packet_release(const struct packet *packet)
     uint32_t out = (uint32_t)input->router * TILES + packet->out_port;
 
     input->crossing = (uint16_t)(input->crossing - packet->units);
+    assert(all->queues[packet->tile].crossing[packet->vc][all->tiles[out].column] >= packet->units);
     all->queues[packet->tile].crossing[packet->vc][all->tiles[out].column] -= packet->units;
 }
 
@@ -469,8 +473,12 @@ void packet_input_next(uint32_t tile, unsigned vc)
             put_back(packet);
             break;
         }
-        if (ptile)
-            packet_net->halves[half].held[vc / RESPONSE_VC][(port - PORTS) % HALF_TILES] -= units;
+        if (ptile) {
+            struct packet_half *from = &packet_net->halves[half];
+
+            assert(from->held[vc / RESPONSE_VC][(port - PORTS) % HALF_TILES] >= units);
+            from->held[vc / RESPONSE_VC][(port - PORTS) % HALF_TILES] -= units;
+        }
         moved = true;
     }
     if (moved && ptile)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The way of a transfer: path, links, faults, arrival. */
 #include "internal.h"
+
+#include <assert.h>
 #include "engine/trace.h"
 
 /* One for all networks of a simulation; static because fault points outlive the network, until
@@ -110,6 +112,7 @@ void net_send(struct net *net, struct net_transfer *transfer, sim_time_t feed)
     sim_time_t arrival;
     bool reachable;
 
+    assert(transfer->packets > 0 && transfer->last_units <= transfer->units);
     transfer->status = NET_DELIVERED;
     transfer->poisoned = false;
     transfer->duplicated = false;

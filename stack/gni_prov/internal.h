@@ -36,6 +36,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "chain.h"
 #include "list.h"
 #include "port/port.h"
 #include "proto.h"
@@ -451,7 +452,7 @@ bool gnip_rx_attr_fits(const struct fi_rx_attr *attr);
 /* What a transaction that is no message needs besides; made when a descriptor first has one. */
 struct gnip_transfer {
     gni_post_descriptor_t post;
-    gni_ct_get_post_descriptor_t chain[2];
+    gnip_chained_get chain[2];
     struct gnip_txd *txd;
 };
 /* One outstanding GNI transaction. */
@@ -1010,7 +1011,7 @@ struct gnip_req {
             bool refused; /* a part could not be posted: all of it again */
             uint16_t chained; /* first of a chain (FI_MORE): how many there are */
             struct gnip_req *next, *last; /* of the chain; last: of the first one */
-            gni_ct_get_post_descriptor_t element; /* its place in the chain */
+            gnip_chained_get element; /* its place in the chain */
         } rma;
         struct { /* AMO, FETCH */
             struct gnip_announcement notice;

@@ -225,10 +225,10 @@ static int post_indirect(struct gnip_req *req)
     return rc == 0 ? 0 : not_posted(req, rc);
 }
 
-static void set_word(gni_ct_get_post_descriptor_t *element, const struct gnip_txd *txd, void *local,
+static void set_word(gnip_chained_get *element, const struct gnip_txd *txd, void *local,
                      const gni_mem_handle_t *handle, uint64_t remote)
 {
-    *element = (gni_ct_get_post_descriptor_t){
+    *element = (gnip_chained_get){
         .ep_hndl = txd->vc->gni_ep,
         .length = 4,
         .remote_addr = remote,
@@ -245,6 +245,54 @@ static void link_words(struct gnip_txd *txd, unsigned words)
         txd->transfer->post.next_descr = &txd->transfer->chain[0];
     if (words > 1)
         txd->transfer->chain[0].next_descr = &txd->transfer->chain[1];
+}
+
+/* Where a part of a read that is not in units of words goes. */
+struct part {
+    void *local;
+    const gni_mem_handle_t *handle;
+    uint64_t remote, bytes;
+};
+
+static gnip_cold void put_all(struct gnip_vc *vc, struct gnip_txd **txds, unsigned count)
+{
+    while (count > 0)
+        gnip_txd_put(vc->nic, txds[--count]);
+}
+
+/* Without chains: a transaction for each part, the last by the engine when it is long. */
+static int post_apart(struct gnip_req *req, const struct part *parts, unsigned count)
+{
+    struct gnip_txd *txds[3];
+    unsigned i;
+    int rc;
+
+    for (i = 0; i < count; i++) {
+        bool engine = i + 1 == count && by_engine(req);
+
+        txds[i] = new_txd(req, engine ? GNI_POST_RDMA_GET : GNI_POST_FMA_GET);
+        if (txds[i] == NULL) {
+            put_all(req->vc, txds, i);
+            return not_posted(req, -FI_EAGAIN);
+        }
+        set_place(txds[i], parts[i].local, parts[i].handle, parts[i].remote, parts[i].bytes);
+    }
+    req->pending = (uint8_t)count;
+    for (i = 0; i < count; i++) {
+        bool engine = txds[i]->transfer->post.type == GNI_POST_RDMA_GET;
+
+        rc = gnip_onesided_post(txds[i], engine ? GNI_PostRdma : GNI_PostFma);
+        if (rc == 0)
+            continue;
+        put_all(req->vc, txds + i + 1, count - i - 1);
+        if (i == 0)
+            return not_posted(req, rc);
+        req->pending = (uint8_t)i; /* when those are there: all of it again */
+        req->u.rma.refused = req->error == 0;
+        req->failed_final = req->error != 0;
+        break;
+    }
+    return 0;
 }
 
 /* The middle goes where it belongs; first and last word, as far as they are not whole, beside it.
@@ -264,6 +312,17 @@ static int post_parts(struct gnip_req *req)
     if (!take_bounce(req, &handle))
         return -FI_EAGAIN;
     bounce = req->u.rma.bounce;
+    if (!GNIP_CHAINS) {
+        struct part parts[3];
+
+        if (head != 0)
+            parts[count++] = (struct part){bounce, &handle, remote & ~3ull, 4};
+        if (tail != 0)
+            parts[count++] = (struct part){bounce + 4, &handle, end & ~3ull, 4};
+        parts[count++] =
+            (struct part){local + head, &req->buffers[0].mr->handle, remote + head, middle};
+        return post_apart(req, parts, count);
+    }
     txd = new_txd(req, engine ? GNI_POST_RDMA_GET : GNI_POST_FMA_GET);
     if (txd != NULL && engine)
         words = new_txd(req, GNI_POST_FMA_GET);
@@ -280,7 +339,7 @@ static int post_parts(struct gnip_req *req)
             set_word(&txd->transfer->chain[count++], txd, bounce + 4, &handle, end & ~3ull);
         link_words(txd, count);
         req->pending = 1;
-        rc = gnip_onesided_post(txd, GNI_CtPostFma);
+        rc = gnip_onesided_post(txd, gnip_chain_post);
         return rc == 0 ? 0 : not_posted(req, rc);
     }
     if (head != 0)
@@ -292,8 +351,8 @@ static int post_parts(struct gnip_req *req)
         link_words(words, 1);
     }
     req->pending = 1;
-    rc = gnip_onesided_post(words,
-                            words->transfer->post.next_descr != NULL ? GNI_CtPostFma : GNI_PostFma);
+    rc = gnip_onesided_post(words, words->transfer->post.next_descr != NULL ? gnip_chain_post
+                                                                            : GNI_PostFma);
     if (rc != 0) {
         gnip_txd_put(req->vc->nic, txd);
         return not_posted(req, rc);
@@ -356,7 +415,7 @@ static int replay(struct gnip_req *req)
 
 static gnip_noinline bool chainable(const struct gnip_req *req)
 {
-    if (req->u.notice.wanted || (req->flags & FI_FENCE) || by_engine(req))
+    if (!GNIP_CHAINS || req->u.notice.wanted || (req->flags & FI_FENCE) || by_engine(req))
         return false;
     return req->kind == GNIP_REQ_WRITE ||
            (req->buffers[0].mr != NULL && !gnip_rma_odd(req->u.rma.remote_address, req->bytes));
@@ -378,7 +437,7 @@ static gnip_noinline void append(struct gnip_vc *vc, struct gnip_req *req)
 {
     struct gnip_req *first = vc->more;
 
-    req->u.rma.element = (gni_ct_get_post_descriptor_t){
+    req->u.rma.element = (gnip_chained_get){
         .ep_hndl = vc->gni_ep,
         .length = req->bytes,
         .remote_addr = req->u.rma.remote_address,
@@ -433,7 +492,7 @@ gnip_noinline int gnip_rma_flush(struct gnip_vc *vc)
     for (req = first; req != NULL; req = req->u.rma.next)
         req->pending = 1;
     rc = gnip_onesided_post(txd,
-                            txd->transfer->post.next_descr != NULL ? GNI_CtPostFma : GNI_PostFma);
+                            txd->transfer->post.next_descr != NULL ? gnip_chain_post : GNI_PostFma);
     if (rc == -FI_EAGAIN)
         return rc;
     gnip_rma_unchain(vc);

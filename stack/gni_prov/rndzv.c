@@ -278,7 +278,7 @@ static gnip_noinline void chain_get(struct gnip_txd *txd, unsigned place, uint64
                                     const struct stretch *stretch, uint64_t local,
                                     const gni_mem_handle_t *handle)
 {
-    gni_ct_get_post_descriptor_t *get = &txd->transfer->chain[place];
+    gnip_chained_get *get = &txd->transfer->chain[place];
 
     memset(get, 0, sizeof *get);
     get->ep_hndl = txd->vc->gni_ep;
@@ -294,8 +294,8 @@ static gnip_noinline void chain_get(struct gnip_txd *txd, unsigned place, uint64
 }
 
 /*
- * Fills one descriptor: a long stretch, or up to three short ones. *walk goes behind what is in it.
- * The number of GETs (0: nothing is left), -FI_EAGAIN, or another errno.
+ * Fills one descriptor: a long stretch, or up to three short ones (one without chains). *walk goes
+ * behind what is in it. The number of GETs (0: nothing is left), -FI_EAGAIN, or another errno.
  */
 static int fill(struct gnip_req *recv, struct gnip_txd *txd, struct gnip_walk *walk)
 {
@@ -305,7 +305,7 @@ static int fill(struct gnip_req *recv, struct gnip_txd *txd, struct gnip_walk *w
     uint64_t local, bytes;
     int count = 0, rc;
 
-    while (count < 3 && walk_on(recv, &next, &stretch)) {
+    while (count < (GNIP_CHAINS ? 3 : 1) && walk_on(recv, &next, &stretch)) {
         if (stretch.middle || stretch.fetch) {
             bytes = stretch.middle ? stretch.bytes : 4;
             if (count > 0 && by_rdma(recv, bytes))
@@ -315,7 +315,7 @@ static int fill(struct gnip_req *recv, struct gnip_txd *txd, struct gnip_walk *w
                 return count > 0 ? count : rc; /* what is there can go */
             if (count == 0)
                 first_get(txd, bytes, &stretch, local, &handle);
-            else
+            else if (GNIP_CHAINS)
                 chain_get(txd, (unsigned)count - 1, bytes, &stretch, local, &handle);
             count++;
         }
@@ -337,7 +337,7 @@ static int post(struct gnip_txd *txd, int gets)
     else if (gets == 1)
         rc = GNI_PostFma(txd->vc->gni_ep, &txd->transfer->post);
     else
-        rc = GNI_CtPostFma(txd->vc->gni_ep, &txd->transfer->post);
+        rc = gnip_chain_post(txd->vc->gni_ep, &txd->transfer->post);
     gnip_give(&nic->lock);
     if (rc == GNI_RC_ERROR_RESOURCE || rc == GNI_RC_ERROR_NOMEM)
         return -FI_EAGAIN;

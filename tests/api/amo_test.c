@@ -407,6 +407,66 @@ static void alignment_main(struct rank *rank)
     assert_int_equal(side.memory[10], 0);
 }
 
+/* Commands whose length never means more than one element: programs post AX_S with 8. */
+static void single_main(struct rank *rank)
+{
+    static const gni_fma_cmd_type_t words[] = {
+        GNI_FMA_ATOMIC_AX,     GNI_FMA_ATOMIC_FAX,      GNI_FMA_ATOMIC2_AX,
+        GNI_FMA_ATOMIC2_FAX,   GNI_FMA_ATOMIC2_AX_S,    GNI_FMA_ATOMIC2_FAX_S,
+        GNI_FMA_ATOMIC2_AND_S, GNI_FMA_ATOMIC2_FIADD_S, GNI_FMA_ATOMIC2_SWAP_S};
+    const uint64_t before = 0x0123456789abcdef;
+    gni_ct_amo_post_descriptor_t link = {0};
+    gni_post_descriptor_t descr;
+    struct cells side;
+    unsigned i;
+
+    open_side(rank, &side, 0, 0);
+    for (i = 0; i < sizeof words / sizeof words[0]; i++) {
+        uint32_t width = words[i] & 0x200 ? 4 : 8;
+        uint64_t low = width == 4 ? UINT32_MAX : UINT64_MAX, slot;
+
+        for (slot = 0; slot < 3; slot++) {
+            side.memory[slot] = before;
+            side.memory[8 + slot] = UNTOUCHED;
+        }
+        descr = describe_amo(words[i], 0, 0x55, &side.memory[8], side.handle, side.peer_address,
+                             side.peer_handle);
+        descr.length = 2 * width;
+        apply(&side, &descr);
+        if (words[i] != GNI_FMA_ATOMIC2_FIADD_S) /* it adds 0 */
+            assert_true((side.memory[0] & low) != (before & low));
+        assert_true((side.memory[0] & ~low) == (before & ~low));
+        assert_true(side.memory[1] == before && side.memory[2] == before);
+        assert_true((side.memory[8] & low) == ((words[i] & 0x100 ? UNTOUCHED : before) & low));
+        assert_true((side.memory[8] & ~low) == (UNTOUCHED & ~low));
+        assert_true(side.memory[9] == UNTOUCHED);
+        descr.length = width + 2;
+        assert_rc(post(side.ep, &descr), GNI_RC_ALIGNMENT_ERROR);
+    }
+    /* In a chain, too: head and link. */
+    side.memory[0] = side.memory[1] = side.memory[2] = side.memory[3] = before;
+    link.ep_hndl = side.ep;
+    link.length = 16;
+    link.amo_cmd = GNI_FMA_ATOMIC2_AX;
+    link.remote_addr = side.peer_address + 16;
+    link.remote_mem_hndl = side.peer_handle;
+    descr = describe_amo(GNI_FMA_ATOMIC2_AX_S, 0, 0, NULL, side.handle, side.peer_address,
+                         side.peer_handle);
+    descr.length = 8;
+    descr.next_descr = &link;
+    assert_ok(GNI_CtPostFma(side.ep, &descr));
+    complete(side.domain.source, &descr);
+    assert_true(side.memory[0] == (before & ~(uint64_t)UINT32_MAX));
+    assert_true(side.memory[1] == before);
+    assert_true(side.memory[2] == 0);
+    assert_true(side.memory[3] == before);
+}
+
+static void ugni_84_one_element_whatever_the_length(void **state)
+{
+    machine_run(&(struct machine){.ranks = 1, .main = single_main});
+}
+
 static void ugni_84_alignment_and_length(void **state)
 {
     machine_run(&(struct machine){.ranks = 1, .main = alignment_main});
@@ -420,6 +480,7 @@ int main(void)
         cmocka_unit_test(ugni_83_concurrent_adds),
         cmocka_unit_test(ugni_83_lock),
         cmocka_unit_test(ugni_84_alignment_and_length),
+        cmocka_unit_test(ugni_84_one_element_whatever_the_length),
         cmocka_unit_test(ugni_86_cached_commands_need_the_mode),
     };
 

@@ -185,6 +185,7 @@ static void ugni_31_rebuilt_handles_work(void **state)
     machine_run(&(struct machine){.main = rebuilt_main});
 }
 
+/* RDMA posts check both handles, whatever else is wrong with them. */
 static void flipped_main(struct rank *rank)
 {
     struct region side;
@@ -196,22 +197,92 @@ static void flipped_main(struct rank *rank)
     for (bit = 0; bit < 128; bit++) {
         bad = side.handle;
         *(bit < 64 ? &bad.qword1 : &bad.qword2) ^= UINT64_C(1) << bit % 64;
-        descr = describe_put(GNI_POST_FMA_PUT, side.memory, side.handle, 0, bad, 8);
-        assert_rc(post(side.ep, &descr), GNI_RC_INVALID_PARAM);
-        descr = describe_put(GNI_POST_FMA_GET, side.memory, bad, 0, side.handle, 8);
-        assert_rc(post(side.ep, &descr), GNI_RC_INVALID_PARAM);
         descr = describe_put(GNI_POST_RDMA_PUT, side.memory, bad, 0, side.handle, 8);
         assert_rc(post(side.ep, &descr), GNI_RC_INVALID_PARAM);
-        descr = describe_put(GNI_POST_CQWRITE, NULL, bad, 0, bad, 0);
+        descr = describe_put(GNI_POST_RDMA_PUT, side.memory, side.handle, 0, bad, 8);
+        assert_rc(post(side.ep, &descr), GNI_RC_INVALID_PARAM);
+        descr = describe_put(GNI_POST_RDMA_GET, side.memory, side.handle, 0, bad, 8);
         assert_rc(post(side.ep, &descr), GNI_RC_INVALID_PARAM);
         assert_rc(GNI_MemDeregister(side.domain.nic, &bad), GNI_RC_INVALID_PARAM);
     }
     machine_barrier(rank);
 }
 
-static void ugni_32_broken_checksum_is_refused(void **state)
+static void ugni_32_rdma_refuses_a_broken_checksum(void **state)
 {
     machine_run(&(struct machine){.main = flipped_main});
+}
+
+static gni_mem_handle_t without_checksum(gni_mem_handle_t handle)
+{
+    handle.qword2 &= ~(UINT64_C(0xff) << 56);
+    if (aries_mem_handle_check(&handle)) /* it was 0 */
+        handle.qword2 |= UINT64_C(1) << 56;
+    return handle;
+}
+
+/* Each kind of FMA post with a handle as libfabric makes it of a key: nothing is checked. */
+static void unchecked_main(struct rank *rank)
+{
+    uint32_t peer = rank->id ^ 1;
+    gni_ct_put_post_descriptor_t link = {0};
+    gni_ct_cqw_post_descriptor_t note = {0};
+    gni_mem_handle_t local, remote;
+    gni_post_descriptor_t descr;
+    struct region side;
+    uint64_t at, value = 7;
+
+    open_side(rank, &side, 0);
+    local = without_checksum(side.handle);
+    remote = without_checksum(published_handle(rank, peer));
+    at = published_address(rank, peer);
+    memset(side.memory, 0x51, 64);
+    assert_int_equal(transfer(&side, GNI_POST_FMA_PUT, side.memory, local, at + 1024, remote, 64),
+                     0);
+    assert_int_equal(
+        transfer(&side, GNI_POST_FMA_GET, side.memory + 128, local, at + 1024, remote, 64), 0);
+    assert_int_equal(side.memory[128 + 63], 0x51);
+    descr = describe_put(GNI_POST_FMA_PUT_W_SYNCFLAG, side.memory, local, at + 1088, remote, 8);
+    descr.sync_flag_addr = at + 1096;
+    descr.sync_flag_value = 3;
+    assert_int_equal(outcome(&side, &descr), 0);
+    descr = describe_amo(GNI_FMA_ATOMIC_FADD, 4, 0, &value, local, at + 1096, remote);
+    descr.local_addr = (uintptr_t)side.memory + 256;
+    assert_int_equal(outcome(&side, &descr), 0);
+    assert_int_equal(side.memory[256], 3);
+    descr = describe_put(GNI_POST_CQWRITE, NULL, remote, 0, remote, 0);
+    descr.cqwrite_value = 11;
+    assert_int_equal(outcome(&side, &descr), 0);
+    link.ep_hndl = side.ep;
+    link.length = 8;
+    link.local_addr = (uintptr_t)side.memory;
+    link.remote_addr = at + 2048;
+    link.remote_mem_hndl = remote;
+    descr = describe_put(GNI_POST_FMA_PUT, side.memory, local, at + 2056, remote, 8);
+    descr.next_descr = &link;
+    assert_ok(GNI_CtPostFma(side.ep, &descr));
+    complete(side.domain.source, &descr);
+    note.ep_hndl = side.ep;
+    note.remote_mem_hndl = remote;
+    note.cqwrite_value = 11;
+    descr = describe_put(GNI_POST_CQWRITE, NULL, remote, 0, remote, 0);
+    descr.cqwrite_value = 11;
+    descr.next_descr = &note;
+    assert_ok(GNI_CtPostCqWrite(side.ep, &descr));
+    complete(side.domain.source, &descr);
+    machine_barrier(rank);
+    assert_int_equal(side.memory[1024], 0x51);
+    assert_int_equal(side.memory[1096], 7);
+    assert_int_equal(side.memory[2048], 0x51);
+    assert_int_equal(side.memory[2063], 0x51);
+    for (value = 0; value < 3; value++)
+        assert_int_equal(GNI_CQ_GET_DATA(good_event(side.domain.target)), 11);
+    machine_barrier(rank);
+}
+
+static void ugni_32_fma_takes_handles_without_checksum(void **state)
+{
+    machine_run(&(struct machine){.main = unchecked_main});
 }
 
 /* ---- item 33 --------------------------------------------------------------------------------- */
@@ -471,7 +542,7 @@ static void vmdh_main(struct rank *rank)
     assert_ok(register_vmdh(&domain, memory[0], 0, -1, &c));
     aries_mem_handle_decode(&b, &fields);
     assert_int_equal(fields.mdh, 0);
-    assert_int_equal(fields.address, 0);
+    assert_int_equal(fields.address, (uintptr_t)memory[0]);
     assert_int_equal(fields.flags, ARIES_MEM_VMDH);
     aries_mem_handle_decode(&c, &fields);
     assert_int_equal(fields.mdh, 2);
@@ -532,14 +603,17 @@ static void ugni_39_reserved_regions_fill_up(void **state)
     machine_run(&(struct machine){.main = reserve_main});
 }
 
-/* A program's own memory is named by address, though others name it by offset: as libfabric does.
+/*
+ * A handle as registered goes with virtual addresses at both sides, one that was made of a key with
+ * offsets: `address - VA(handle)` counts.
  */
-static void vmdh_local_main(struct rank *rank)
+static void vmdh_address_main(struct rank *rank)
 {
+    uint64_t old, at;
+    gni_ct_put_post_descriptor_t link = {0};
     gni_post_descriptor_t descr;
-    gni_mem_handle_t handle, other, remote;
+    gni_mem_handle_t handle, other, remote, key;
     struct region side;
-    uint64_t old;
 
     open_side(rank, &side, 0);
     assert_ok(GNI_SetMddResources(side.domain.nic, 16));
@@ -547,25 +621,50 @@ static void vmdh_local_main(struct rank *rank)
     memset(side.memory, 0x40 + rank->id, BYTES);
     publish(rank, handle, side.memory);
     remote = published_handle(rank, rank->id ^ 1);
+    at = published_address(rank, rank->id ^ 1);
+    key = rebuild(remote, true);
     if (rank->id == 0) {
-        assert_int_equal(transfer(&side, GNI_POST_RDMA_PUT, side.memory, handle, 64, remote, 64),
+        assert_int_equal(
+            transfer(&side, GNI_POST_RDMA_PUT, side.memory, handle, at + 64, remote, 64), 0);
+        assert_int_equal(
+            transfer(&side, GNI_POST_RDMA_GET, side.memory + 4, handle, at + 128, remote, 64), 0);
+        assert_int_equal(transfer(&side, GNI_POST_FMA_GET, side.memory + 300, handle, 128, key, 4),
                          0);
         assert_int_equal(
-            transfer(&side, GNI_POST_RDMA_GET, side.memory + 4, handle, 128, remote, 64), 0);
+            transfer(&side, GNI_POST_FMA_PUT, side.memory + 1024, handle, at + PAGE, remote, 8), 0);
         assert_int_equal(
-            transfer(&side, GNI_POST_FMA_GET, side.memory + 300, handle, 128, remote, 4), 0);
-        descr = describe_amo(GNI_FMA_ATOMIC_FADD, 1, 0, side.memory + 512, handle, 256, remote);
+            transfer(&side, GNI_POST_FMA_PUT, side.memory + 1024, handle, PAGE + 8, key, 8), 0);
+        descr = describe_amo(GNI_FMA_ATOMIC_FADD, 1, 0, side.memory + 512, handle, 256, key);
         assert_int_equal(outcome(&side, &descr), 0);
-        /* No offsets, and no addresses elsewhere. */
-        assert_int_equal(transfer(&side, GNI_POST_RDMA_PUT, NULL, handle, 64, remote, 64),
+        descr = describe_amo(GNI_FMA_ATOMIC_ADD, 1, 0, NULL, handle, at + 256, remote);
+        assert_int_equal(outcome(&side, &descr), 0);
+        descr = describe_put(GNI_POST_FMA_PUT_W_SYNCFLAG, side.memory + 1024, handle,
+                             at + PAGE + 16, remote, 8);
+        descr.sync_flag_addr = at + PAGE + 24;
+        descr.sync_flag_value = 5;
+        assert_int_equal(outcome(&side, &descr), 0);
+        link.ep_hndl = side.ep;
+        link.length = 8;
+        link.local_addr = (uintptr_t)side.memory + 1024;
+        link.remote_addr = at + PAGE + 32;
+        link.remote_mem_hndl = remote;
+        descr = describe_put(GNI_POST_FMA_PUT, side.memory + 1024, handle, PAGE + 40, key, 8);
+        descr.next_descr = &link;
+        assert_ok(GNI_CtPostFma(side.ep, &descr));
+        complete(side.domain.source, &descr);
+        /* The wrong kind of address for a handle is outside. */
+        assert_int_equal(transfer(&side, GNI_POST_RDMA_PUT, NULL, handle, at + 64, remote, 64),
                          A_STATUS_AT_BOUNDS_ERR);
         assert_int_equal(
-            transfer(&side, GNI_POST_RDMA_GET, side.memory + BYTES, handle, 128, remote, 64),
+            transfer(&side, GNI_POST_RDMA_GET, side.memory + BYTES, handle, at + 128, remote, 64),
             A_STATUS_AT_BOUNDS_ERR);
-        /* Nor is another's memory reached by address. */
-        assert_int_equal(transfer(&side, GNI_POST_RDMA_PUT, side.memory, handle,
-                                  published_address(rank, 1), remote, 64),
+        assert_int_equal(transfer(&side, GNI_POST_RDMA_PUT, side.memory, handle, 64, remote, 64),
                          A_STATUS_AT_BOUNDS_ERR);
+        assert_int_equal(transfer(&side, GNI_POST_FMA_PUT, side.memory, handle, at, key, 64),
+                         A_STATUS_AT_BOUNDS_ERR);
+        assert_int_equal(
+            transfer(&side, GNI_POST_RDMA_PUT, side.memory, handle, at + BYTES - 8, remote, 64),
+            A_STATUS_AT_BOUNDS_ERR);
         assert_int_equal(side.memory[4], 0x41);
         assert_int_equal(side.memory[3], 0x40);
         assert_int_equal(side.memory[68], 0x40);
@@ -573,21 +672,26 @@ static void vmdh_local_main(struct rank *rank)
         memcpy(&old, side.memory + 512, sizeof old);
         assert_int_equal(old, 0x4141414141414141);
         assert_ok(GNI_RebuildMemHndl(&handle, 9, &other)); /* nobody has that one */
-        assert_int_equal(transfer(&side, GNI_POST_RDMA_PUT, side.memory, other, 64, remote, 64),
+        assert_int_equal(transfer(&side, GNI_POST_RDMA_PUT, side.memory, other, at, remote, 64),
                          A_STATUS_AT_MDD_INV);
     }
     machine_barrier(rank);
     if (rank->id == 1) {
+        unsigned i;
+
         assert_int_equal(side.memory[64], 0x40);
         assert_int_equal(side.memory[127], 0x40);
-        assert_int_equal(side.memory[256], 0x42);
+        assert_int_equal(side.memory[256], 0x43);
         assert_int_equal(side.memory[0], 0x41);
+        for (i = 0; i < 48; i++)
+            assert_int_equal(side.memory[PAGE + i], i == 24 ? 5 : i > 24 && i < 32 ? 0 : 0x40);
+        assert_int_equal(side.memory[PAGE + 48], 0x41);
     }
 }
 
-static void ugni_34_ugni_39_own_memory_by_address(void **state)
+static void ugni_34_ugni_39_addresses_and_offsets(void **state)
 {
-    machine_run(&(struct machine){.main = vmdh_local_main});
+    machine_run(&(struct machine){.main = vmdh_address_main});
 }
 
 /* Ranks 0 and 1 on one node, rank 2 on another. */
@@ -739,14 +843,15 @@ int main(void)
         cmocka_unit_test(ugni_29_overlapping_handles_work),
         cmocka_unit_test(ugni_30_handles_say_what_they_are),
         cmocka_unit_test(ugni_31_rebuilt_handles_work),
-        cmocka_unit_test(ugni_32_broken_checksum_is_refused),
+        cmocka_unit_test(ugni_32_rdma_refuses_a_broken_checksum),
+        cmocka_unit_test(ugni_32_fma_takes_handles_without_checksum),
         cmocka_unit_test(ugni_33_read_only_regions),
         cmocka_unit_test(ugni_34_handles_belong_to_the_protection_tag),
         cmocka_unit_test(ugni_35_bounds_are_enforced),
         cmocka_unit_test(ugni_36_deregistered_memory_is_out_of_reach),
         cmocka_unit_test(ugni_37_unmapped_page),
         cmocka_unit_test(ugni_38_vmdh_block),
-        cmocka_unit_test(ugni_34_ugni_39_own_memory_by_address),
+        cmocka_unit_test(ugni_34_ugni_39_addresses_and_offsets),
         cmocka_unit_test(ugni_39_reserved_regions_fill_up),
         cmocka_unit_test(ugni_40_processes_of_a_node_share_the_block),
         cmocka_unit_test(ugni_41_registrations_are_listed),

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "engine/ledger.h"
+#include "internal.h"
+#include "mem_handle.h"
 
 /* ---- a connection of two ranks --------------------------------------------------------------- */
 
@@ -16,6 +18,7 @@ struct shape {
     uint32_t offset; /* of the mailbox in its buffer */
     bool no_events; /* the registration has no queue */
     bool no_init; /* GNI_SmsgInit is left to the test */
+    bool vmdh; /* the registration lies in the MDD block */
 };
 
 struct link {
@@ -43,8 +46,11 @@ static void link_open(struct rank *rank, struct link *link, const struct shape *
     link->bytes = shape->offset + link->mine.buff_size;
     link->memory = aligned_alloc(4096, (link->bytes + 4095) / 4096 * 4096);
     memset(link->memory, 0, link->bytes);
+    if (shape->vmdh)
+        assert_ok(GNI_SetMddResources(link->domain.nic, 16));
     handle = domain_register(&link->domain, link->memory, link->bytes,
-                             shape->no_events ? NULL : link->domain.target, GNI_MEM_READWRITE);
+                             shape->no_events ? NULL : link->domain.target,
+                             GNI_MEM_READWRITE | (shape->vmdh ? GNI_MEM_USE_VMDH : 0));
     publish(rank, handle, link->memory);
     link->theirs = link->mine;
     link->mine.msg_buffer = link->memory;
@@ -216,9 +222,16 @@ static uint8_t byte_of(uint32_t length, uint32_t at)
     return (uint8_t)(length * 31 + at * 7 + (at >> 8));
 }
 
+static uint32_t with_tag(uint32_t bytes)
+{
+    uint32_t most = (16 + bytes + 63) / 64 * 64 - 16;
+
+    return most < GNI_SMSG_MAX_SIZE ? most : GNI_SMSG_MAX_SIZE;
+}
+
 static void sizes_sender(struct link *link, uint32_t bytes, uint32_t step)
 {
-    uint8_t *header = malloc(bytes + 1), *data = malloc(bytes + 1);
+    uint8_t *header = malloc(bytes + 1), *data = malloc(with_tag(bytes) + 1);
     uint32_t length, split, i;
     gni_cq_entry_t event;
     gni_return_t rc;
@@ -235,7 +248,10 @@ static void sizes_sender(struct link *link, uint32_t bytes, uint32_t step)
         memset(data, 0xee, bytes);
     }
     assert_rc(GNI_SmsgSend(link->ep, header, 1, data, bytes, 0), GNI_RC_ERROR_RESOURCE);
-    assert_rc(GNI_SmsgSendWTag(link->ep, header, bytes + 1, NULL, 0, 0, 3), GNI_RC_ERROR_RESOURCE);
+    assert_rc(GNI_SmsgSend(link->ep, header, bytes + 1, NULL, 0, 0), GNI_RC_ERROR_RESOURCE);
+    /* With a tag: what the cache lines of a full message hold, its header of 16 bytes included. */
+    assert_rc(GNI_SmsgSendWTag(link->ep, header, 0, data, with_tag(bytes) + 1, 0, 3),
+              GNI_RC_ERROR_RESOURCE);
     assert_rc(GNI_SmsgSend(link->ep, NULL, 1, data, 1, 0), GNI_RC_INVALID_PARAM);
     assert_rc(GNI_SmsgSend(link->ep, header, 1, NULL, 1, 0), GNI_RC_INVALID_PARAM);
     free(header);
@@ -905,6 +921,134 @@ static void ugni_111_delivery_modes(void **state)
     machine_run(&(struct machine){.main = modes_main});
 }
 
+/* aries.md 3.1; SMSG and posts read a mode in one place. */
+static void routes_main(struct rank *rank)
+{
+    static const struct {
+        uint16_t mode;
+        enum net_route route;
+    } routes[] = {
+        {GNI_DLVMODE_PERFORMANCE, NET_ROUTE_ADAPTIVE_0},
+        {GNI_DLVMODE_NO_HASH, NET_ROUTE_ADAPTIVE_0},
+        {GNI_DLVMODE_NO_RADAPT, NET_ROUTE_ADAPTIVE_0},
+        {GNI_DLVMODE_ORDERED_TAIL, NET_ROUTE_ADAPTIVE_0},
+        {GNI_DLVMODE_NO_ADAPT, NET_ROUTE_MIN_HASHED},
+        {GNI_DLVMODE_IN_ORDER, NET_ROUTE_IN_ORDER},
+        {GNI_DLVMODE_NO_HASH | GNI_DLVMODE_NO_ADAPT | GNI_DLVMODE_NO_RADAPT, NET_ROUTE_IN_ORDER},
+        {GNI_DLVMODE_MIN_HASH, NET_ROUTE_MIN_HASHED},
+        {GNI_DLVMODE_NMIN_HASH, NET_ROUTE_NON_MIN_HASHED},
+        {GNI_DLVMODE_ADAPTIVE1, NET_ROUTE_ADAPTIVE_1},
+        {GNI_DLVMODE_ADAPTIVE2 | GNI_DLVMODE_NO_HASH, NET_ROUTE_ADAPTIVE_2},
+        {GNI_DLVMODE_ADAPTIVE3 | GNI_DLVMODE_ORDERED_TAIL, NET_ROUTE_ADAPTIVE_3},
+    };
+    struct domain domain;
+    unsigned i;
+
+    domain_open(rank, &domain, 0);
+    for (i = 0; i < sizeof routes / sizeof routes[0]; i++) {
+        assert_ok(GNI_SmsgSetDeliveryMode(domain.nic, routes[i].mode));
+        assert_int_equal(domain.nic->smsg_route, routes[i].route);
+    }
+    for (i = 0x200; i <= 0x8000; i <<= 1)
+        assert_rc(GNI_SmsgSetDeliveryMode(domain.nic, (uint16_t)i), GNI_RC_INVALID_PARAM);
+    domain_close(&domain);
+}
+
+static void ugni_76_ugni_111_routes_of_delivery_modes(void **state)
+{
+    machine_run(&(struct machine){.ranks = 1, .main = routes_main});
+}
+
+/* libfabric's mailboxes: messages of 16 KiB whose own header comes on top of that. */
+static void beyond_main(struct rank *rank)
+{
+    static uint8_t header[32], data[16384];
+    const struct shape shape = {
+        .type = GNI_SMSG_TYPE_MBOX_AUTO_RETRANSMIT, .credits = 64, .bytes = 16384};
+    struct link link;
+    uint32_t bytes, i;
+    uint8_t tag;
+
+    link_open(rank, &link, &shape);
+    machine_barrier(rank);
+    for (bytes = 16384 - 33; bytes < 16384; bytes++) {
+        if (rank->id == 0) {
+            gni_return_t rc;
+
+            memset(header, (int)bytes, sizeof header);
+            memset(data, (int)bytes + 1, sizeof data);
+            while ((rc = GNI_SmsgSendWTag(link.ep, header, sizeof header, data, bytes, bytes, 5)) ==
+                   GNI_RC_NOT_DONE) {
+                gni_cq_entry_t event;
+
+                GNI_CqGetEvent(link.domain.source, &event);
+            }
+            assert_ok(rc);
+        } else {
+            uint8_t *message;
+            gni_return_t rc;
+
+            do {
+                tag = GNI_SMSG_ANY_TAG;
+                rc = GNI_SmsgGetNextWTag(link.ep, (void **)&message, &tag);
+            } while (rc == GNI_RC_NOT_DONE);
+            assert_ok(rc);
+            assert_int_equal(tag, 5);
+            for (i = 0; i < 32 + bytes; i++)
+                if (message[i] != (uint8_t)(bytes + (i >= 32)))
+                    fail_msg("byte %u of a message of 32 + %u", i, bytes);
+            assert_ok(GNI_SmsgRelease(link.ep));
+        }
+    }
+    machine_barrier(rank);
+    drain(link.domain.source);
+    link_close(rank, &link);
+}
+
+static void ugni_111_header_beyond_the_largest_message(void **state)
+{
+    machine_run(&(struct machine){.main = beyond_main});
+}
+
+/* Mailboxes in an MDD block: by address with handles as registered, by offset with rebuilt ones. */
+static void vmdh_link_main(struct rank *rank)
+{
+    struct shape shape = mbox;
+    struct link link;
+    uint32_t i;
+
+    shape.vmdh = true;
+    shape.offset = 4096 + 64;
+    shape.no_init = true;
+    link_open(rank, &link, &shape);
+    if (rank->id == 1) { /* a handle made of a key */
+        struct aries_mem_handle fields;
+
+        aries_mem_handle_decode(&link.theirs.mem_hndl, &fields);
+        fields.address = 0;
+        link.theirs.mem_hndl = aries_mem_handle_encode(&fields);
+        link.theirs.msg_buffer = NULL;
+    }
+    assert_ok(GNI_SmsgInit(link.ep, &link.mine, &link.theirs));
+    machine_barrier(rank);
+    for (i = 0; i < 100; i++) {
+        if (i % 2 == rank->id) {
+            send_message(&link, &i, sizeof i, i);
+            sent(&link, i);
+        } else {
+            good_event(link.domain.target);
+            assert_int_equal(*(uint32_t *)get_message(&link), i);
+            assert_ok(GNI_SmsgRelease(link.ep));
+        }
+    }
+    link_close(rank, &link);
+}
+
+static void ugni_39_ugni_111_mailboxes_in_the_block(void **state)
+{
+    machine_run(&(struct machine){.main = vmdh_link_main});
+}
+
 /* A message over an idle machine, aries.md's sum of stages: 690 ns on one blade, 5 less for green.
  */
 static void latency_main(struct rank *rank)
@@ -960,6 +1104,9 @@ int main(void)
         cmocka_unit_test(ugni_111_changed_message_is_noticed),
         cmocka_unit_test(ugni_129_credit_stalls_are_counted),
         cmocka_unit_test(ugni_111_delivery_modes),
+        cmocka_unit_test(ugni_76_ugni_111_routes_of_delivery_modes),
+        cmocka_unit_test(ugni_111_header_beyond_the_largest_message),
+        cmocka_unit_test(ugni_39_ugni_111_mailboxes_in_the_block),
         cmocka_unit_test(aries_41_smsg_latency),
     };
 

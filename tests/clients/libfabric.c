@@ -522,15 +522,27 @@ static void large_put(const struct vc *vc)
     wait_for(&request);
 }
 
+/* A handle for the key of a region in the block: FMA takes it without a checksum. */
+static gni_mem_handle_t handle_of_key(uint64_t key)
+{
+    gni_mem_handle_t handle = {key << 52, 0x2ull << 34 | 12ull << 28 | 0xfffffff};
+
+    return handle;
+}
+
 /*
  * Memory keys that are known without asking: all processes of a node share a block of handles, each
- * with an index of its own, and addresses count from the registration's beginning.
+ * with an index of its own. With a handle made of a key, addresses count from the registration's
+ * beginning; with the handle as registered they are virtual.
  */
 static void virtual_handles(const struct vc *vc)
 {
     struct request request = start(vc, GNI_POST_FMA_PUT);
     char *page = client_pages(4096);
-    gni_mem_handle_t mine, *all;
+    struct {
+        gni_mem_handle_t handle;
+        uint64_t address;
+    } mine, *all;
     int clique, *ranks, index, *targets;
 
     CHECK(PMI_Get_clique_size(&clique) == PMI_SUCCESS);
@@ -540,20 +552,29 @@ static void virtual_handles(const struct vc *vc)
         ;
     OK(GNI_SetMddResources(nic, 8));
     OK(GNI_MemRegister(nic, (uint64_t)(uintptr_t)page, 4096, NULL,
-                       GNI_MEM_READWRITE | GNI_MEM_USE_VMDH, (uint32_t)index, &mine));
+                       GNI_MEM_READWRITE | GNI_MEM_USE_VMDH, (uint32_t)index, &mine.handle));
+    mine.address = (uint64_t)(uintptr_t)page;
     all = client_allgather(&mine, sizeof(mine));
     request.descriptor.local_addr = (uint64_t)(uintptr_t)memory;
-    request.descriptor.remote_mem_hndl = all[vc->theirs.rank];
+    request.descriptor.remote_mem_hndl = handle_of_key(all[vc->theirs.rank].handle.qword1 >> 52);
     request.descriptor.remote_addr = 8u * (unsigned)my_rank;
+    request.descriptor.length = 8;
+    post(&request);
+    wait_for(&request);
+    request = start(vc, GNI_POST_FMA_PUT);
+    request.descriptor.local_addr = (uint64_t)(uintptr_t)memory;
+    request.descriptor.remote_mem_hndl = all[vc->theirs.rank].handle;
+    request.descriptor.remote_addr = all[vc->theirs.rank].address + 2048 + 8u * (unsigned)my_rank;
     request.descriptor.length = 8;
     post(&request);
     wait_for(&request);
     targets = client_allgather(&vc->theirs.rank, sizeof(int));
     for (index = 0; index < job_size; index++)
-        CHECK(page[8 * index + 1] == (targets[index] == my_rank ? (char)(index + 1) : 0));
+        CHECK(page[8 * index + 1] == (targets[index] == my_rank ? (char)(index + 1) : 0) &&
+              page[2048 + 8 * index + 1] == page[8 * index + 1]);
     PMI_Barrier();
     free(targets);
-    OK(GNI_MemDeregister(nic, &mine));
+    OK(GNI_MemDeregister(nic, &mine.handle));
     free(all);
     free(ranks);
     free(page);

@@ -28,6 +28,20 @@ if(CMOCKA_FOUND AND TARGET gni_prov)
     target_include_directories(gni_alloc_fail PRIVATE ${CMAKE_SOURCE_DIR}/sim/run)
     set_target_properties(gni_alloc_fail PROPERTIES ENABLE_EXPORTS ON) # its free() is libfabric's, too
   endif()
+  # And as for release 0x5c of uGNI, which has no chained transactions: reads, writes and rendezvous of all alignments.
+  get_target_property(gnip_sources gni_prov SOURCES)
+  add_library(gni_prov_unchained OBJECT ${gnip_sources})
+  target_include_directories(gni_prov_unchained PRIVATE $<TARGET_PROPERTY:gni_prov,INCLUDE_DIRECTORIES>)
+  target_link_libraries(gni_prov_unchained PRIVATE jacquard_flags)
+  target_compile_definitions(gni_prov_unchained PRIVATE $<TARGET_PROPERTY:gni_prov,COMPILE_DEFINITIONS> GNIP_NO_CHAINS)
+  foreach(name IN ITEMS rma_test receive_test)
+    jacquard_test(gni_unchained_${name}
+      SOURCES ${CMAKE_SOURCE_DIR}/tests/gni/${name}.c $<TARGET_OBJECTS:gni_prov_unchained>
+      DEPENDS gni_fixture INCLUDES ${CMAKE_SOURCE_DIR}/stack/gni_prov)
+    set_target_properties(gni_unchained_${name} PROPERTIES ENABLE_EXPORTS ON)
+    target_compile_definitions(gni_unchained_${name} PRIVATE GNIP_NO_CHAINS)
+    target_compile_options(gni_unchained_${name} PRIVATE -Wno-deprecated-declarations)
+  endforeach()
   # Instrumentation has variables of its own.
   if(NOT SANITIZE AND NOT COVERAGE)
     add_test(NAME gni_153_no_variables COMMAND_EXPAND_LISTS

@@ -3,6 +3,6 @@ foreach(area IN ITEMS datagram smsg watch)
   if(EXISTS ${CMAKE_SOURCE_DIR}/tests/api/${area}_test.c)
     jacquard_test(api_${area}
       SOURCES ${CMAKE_SOURCE_DIR}/tests/api/${area}_test.c ${CMAKE_SOURCE_DIR}/tests/api/fixture.c ${CMAKE_SOURCE_DIR}/tests/api/machine.c
-      DEPENDS jacquard_aries)
+      DEPENDS jacquard_aries INCLUDES ${CMAKE_SOURCE_DIR}/sim/aries)
   endif()
 endforeach()

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "api.h"
+#include "mem_handle.h"
 
 /* ---- helpers --------------------------------------------------------------------------------- */
 
@@ -416,7 +417,9 @@ static void registered(struct call *call, unsigned slot, gni_nic_handle_t nic,
 
     slot %= SLOTS;
     process->memory[slot] = *handle;
-    process->memory_address[slot] = base;
+    /* What posts call its first byte. */
+    process->memory_address[slot] =
+        aries_mem_handle_flags(handle) & ARIES_MEM_VMDH ? handle->qword1 << 12 : base;
     process->memory_bytes[slot] = 0;
     for (i = 0; i < count; i++)
         process->memory_bytes[slot] += pieces[i].length;

@@ -122,7 +122,7 @@ struct region {
     uint32_t node, mdh;
     uint8_t ptag;
     bool vmdh;
-    uint64_t base; /* address of its first byte */
+    uint64_t base; /* address of its first byte; 0: offsets */
     gni_mem_segment_t piece; /* its bytes from `offset` on */
     uint64_t offset;
 };
@@ -208,7 +208,7 @@ void model_writes(uint32_t node, uint8_t ptag, const gni_mem_handle_t *handle, u
         .ptag = ptag,
         .vmdh = (aries_mem_handle_flags(handle) & ARIES_MEM_VMDH) != 0,
         .message = message,
-        .address = address,
+        .address = aries_mem_handle_offset(handle, address),
         .bytes = bytes,
     };
 }

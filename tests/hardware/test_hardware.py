@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """-DBACKEND=real, without a Cray system: against a prefix that holds only headers and libraries of empty functions. What
-comes out must not know anything but the documented API, and nothing of sim/ may take part."""
+comes out must not know anything but the documented API, and nothing of sim/ may take part. The prefix exists for both
+releases of uGNI whose headers are public: 0x5d, and 0x5c without chains and completion channels."""
 
 import csv
 import json
@@ -18,6 +19,30 @@ PMI = ("PMI_Init PMI_Initialized PMI_Finalize PMI_Get_size PMI_Get_rank PMI_Barr
 DATA = {"gni_err_str": "const char *gni_err_str[64];", "gni_statistic_str": "const char *gni_statistic_str[64];"}
 
 
+# What release 0x5d has added to 0x5c (and the spelling of a name).
+NEW_FUNCTIONS = re.compile(r"GNI_Ct\w+|GNI_\w*CompChan\w*|GNI_SetJobResInfo|gni_(?:dev|job)_res_(?:valid|to_str)")
+NEW_CONSTANTS = (r"GNI_VERSION_FMA_CHAIN_TRANSACTIONS|GNI_CQ_NOAUTOFILL|GNI_MEM_PRIV_(?:RESERVED_[1-4]|MASK)|GNI_DEV_RES_(?:TCR|DVA)|"
+                 r"GNI_JOB_RES_(?:RDMA|DIRECT|PCI_IOMMU|NONVMDH)|GNI_STAT_(?:FMA_LAUNCH_COUNT|MR_MULTI_PAGESIZE)")
+
+
+def as_release_5c(header):
+    """gni_pub.h without what came later."""
+    header = re.sub(r"/\*.*?\*/", "", header, flags=re.DOTALL)
+    header = re.sub(r"typedef struct gni_ct_\w+ \{.*?\n\} gni_ct_\w+;", "", header, flags=re.DOTALL)
+    header = re.sub(r"typedef struct gni_comp_chan \*\w+;", "", header)
+    header = re.sub(rf"^[a-z][^;{{}}#]*\b(?:{NEW_FUNCTIONS.pattern})\([^;]*;", "", header, flags=re.MULTILINE)
+    header = header.replace("GNI_JOB_RES_RMDA = GNI_JOB_RES_RDMA", "GNI_JOB_RES_RMDA = 7")
+    header = re.sub(rf"^ +(?:{NEW_CONSTANTS})\b(?! *\)).*,?$", "", header, flags=re.MULTILINE)
+    header = re.sub(rf"^#define (?:{NEW_CONSTANTS})\b.*$", "", header, flags=re.MULTILINE)
+    header = re.sub(r"(GNI_DEV_RES_LAST =) 9", r"\1 7", header)
+    header = re.sub(r"(GNI_JOB_RES_LAST =) 14", r"\1 11", header)
+    header = re.sub(r"(#define GNI_MINOR_REV) 0x5d", r"\1 0x5c", header)
+    header = re.sub(r"(#define GNI_MSGQ_NODE_INSTS_MAX) 128", r"\1 48", header)
+    assert not re.search(rf"{NEW_FUNCTIONS.pattern}|{NEW_CONSTANTS}|gni_ct_|comp_chan", header)
+    assert header.count("0x5c") == 1 and "GNI_MSGQ_NODE_INSTS_MAX 48" in header
+    return header
+
+
 def documented():
     """The 102 functions; and every other symbol that gni_pub.h declares."""
     with (jacquard.ROOT / "docs" / "ugni-functions.csv").open() as lines:
@@ -31,13 +56,18 @@ def documented():
 class Prefix:
     """Headers and libraries of symbols, as small as a cross-compiling user might have them."""
 
-    def __init__(self, root):
-        self.root, self.include, self.lib = root, root / "include", root / "lib"
+    def __init__(self, root, release="0x5d"):
+        self.root, self.include, self.lib, self.release = root, root / "include", root / "lib", release
         functions, helpers = documented()
+        header = (jacquard.ROOT / "sim/aries/include/gni_pub.h").read_text()
+        if release == "0x5c":
+            functions, helpers = ([name for name in names if not NEW_FUNCTIONS.fullmatch(name)] for names in (functions, helpers))
+            header = as_release_5c(header)
+            assert len(functions) == 93
         self.symbols = set(functions) | set(helpers) | set(PMI) | set(DATA)
         (self.include / "aries/misc").mkdir(parents=True)
         (self.lib / "pkgconfig").mkdir(parents=True)
-        shutil.copy(jacquard.ROOT / "sim/aries/include/gni_pub.h", self.include)
+        (self.include / "gni_pub.h").write_text(header)
         shutil.copy(jacquard.ROOT / "sim/aries/include/aries/misc/exceptions.h", self.include / "aries/misc")
         shutil.copy(jacquard.ROOT / "stack/pmi2/include/pmi.h", self.include)
         self.library("ugni", functions + helpers, list(DATA.values()))
@@ -46,6 +76,7 @@ class Prefix:
             (self.lib / "pkgconfig" / f"{module}.pc").write_text(
                 f"prefix={root}\nName: {module}\nDescription: symbols only\nVersion: 1\nCflags: -I${{prefix}}/include\n"
                 f"Libs: -L${{prefix}}/lib {libs}\n")
+        (self.lib / "pkgconfig/libfabric.pc").symlink_to(libfabric())
         self.environment = dict(os.environ, PKG_CONFIG_LIBDIR=str(self.lib / "pkgconfig"))
         self.environment.pop("PKG_CONFIG_PATH", None)
 
@@ -56,15 +87,21 @@ class Prefix:
         (self.lib / f"lib{name}.so").symlink_to(f"lib{name}.so.0")
 
 
+def libfabric():
+    """The .pc file of the system's libfabric, with which the provider is built, too."""
+    folder = command(["pkg-config", "--variable=pcfiledir", "libfabric"]).strip()
+    return f"{folder}/libfabric.pc"
+
+
 def configure(folder, environment, *more):
     return subprocess.run(["cmake", "-S", jacquard.ROOT, "-B", folder, "-G", "Ninja", "-DBACKEND=real",
                            "-DCMAKE_BUILD_TYPE=None", "-DCMAKE_C_FLAGS=-O1", *more], env=environment, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
 
 
-@pytest.fixture(scope="module")
-def prefix(tmp_path_factory):
-    return Prefix(tmp_path_factory.mktemp("cray"))
+@pytest.fixture(scope="module", params=["0x5c", "0x5d"])
+def prefix(request, tmp_path_factory):
+    return Prefix(tmp_path_factory.mktemp("cray"), request.param)
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +110,8 @@ def built(prefix, tmp_path_factory):
     launcher = ["-DCMAKE_C_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
     done = configure(folder, prefix.environment, *launcher)
     assert done.returncode == 0, done.stdout
+    for probe in ["UGNI_HAS_CHAINS", "UGNI_HAS_COMPLETION_CHANNELS"]:
+        assert f"{probe} - {'Success' if prefix.release == '0x5d' else 'Failed'}" in done.stdout
     command(["cmake", "--build", folder], env=prefix.environment)
     return folder
 
@@ -102,11 +141,12 @@ def test_nothing_of_the_simulator_takes_part(built):
 
 
 def test_ugni_137_only_the_documented_api_is_used(built, prefix):
-    for program in programs(built):
+    for program in [*programs(built), built / "lib/libfabric/libgni-fi.so"]:
         for line in command(["nm", "-D", "--undefined-only", "--with-symbol-versions", program]).splitlines():
             symbol = line.split()[-1]
             if "@" not in symbol and line.split()[0] == "U":
                 assert symbol in prefix.symbols, f"{program.name}: {symbol}"
+    for program in programs(built):
         copied = command(["nm", "-D", "--defined-only", program])  # variables of libraries that the linker copies
         for line in copied.splitlines():
             symbol = line.split()[-1]

@@ -536,7 +536,7 @@ typedef struct gni_post_descriptor {
     uint16_t dlvr_mode;               /* all: GNI_DLVMODE_ */
     uint64_t local_addr;              /* source of PUT; destination of GET, fetch, CE */
     gni_mem_handle_t local_mem_hndl;  /* RDMA, GET, fetch, CE; an FMA PUT needs none */
-    uint64_t remote_addr;             /* PUT, GET, AMO; offset if segmented or VMDH */
+    uint64_t remote_addr;             /* PUT, GET, AMO; offset if segmented */
     gni_mem_handle_t remote_mem_hndl; /* PUT, GET, AMO, CQWRITE */
     uint64_t length;                  /* PUT, GET, AMO: bytes */
     uint16_t rdma_mode;               /* RDMA: GNI_RDMAMODE_ */
@@ -843,6 +843,7 @@ typedef enum gni_job_res {
     GNI_JOB_RES_CQ = 5,
     GNI_JOB_RES_FMA = 6,
     GNI_JOB_RES_RDMA = 7,
+    GNI_JOB_RES_RMDA = GNI_JOB_RES_RDMA, /* as release 0x5c spells it */
     GNI_JOB_RES_CE = 8,
     GNI_JOB_RES_DLA = 9,
     GNI_JOB_RES_SFMA = 10,
@@ -1119,7 +1120,8 @@ gni_return_t GNI_EpPostDataCancelById(IN gni_ep_handle_t ep_hndl, IN uint64_t da
  * Opens memory of the caller to the network. dst_cq_hndl gets the remote events of the region
  * (NULL: none) and becomes a destination queue. flags: GNI_MEM_. vmdh_index: with GNI_MEM_USE_VMDH
  * the index in the block (-1: next free), otherwise ignored. mem_hndl is input with
- * GNI_MEM_UPDATE_REGION only. Any alignment; whole pages become accessible.
+ * GNI_MEM_UPDATE_REGION only. Any alignment; whole pages become accessible. Posts and mailboxes
+ * name the region by virtual address; with a VMDH handle whose address is 0, by offset.
  * INVALID_PARAM: length 0, flags that exclude each other, a queue that is used as source.
  * ERROR_RESOURCE: no descriptor left, or the index is taken. PERMISSION_ERROR: the caller cannot
  * write there. INVALID_STATE: USE_VMDH before GNI_SetMddResources. ERROR_NOMEM.
@@ -1276,8 +1278,9 @@ gni_return_t GNI_PostRdma(IN gni_ep_handle_t ep_hndl, IN gni_post_descriptor_t *
 
 /*
  * Starts a transaction through the FMA window: PUT, GET, AMO, CE. As GNI_PostRdma, but events go to
- * the endpoint's queue, there is no LOCAL event, source data is read before this returns, and a PUT
- * of length 0 is legal.
+ * the endpoint's queue, there is no LOCAL event, source data is read before this returns, a PUT of
+ * length 0 is legal, and the checksums of handles are not looked at. A 64-bit AMO other than
+ * AND-XOR is applied to each element of the length, any other one to the first element.
  * INVALID_PARAM: also an unknown command, or a cached one without GNI_CDM_MODE_CACHED_AMO_ENABLED.
  * ALIGNMENT_ERROR: also a 64-bit AMO not on a multiple of 8. ERROR_RESOURCE: try again. ILLEGAL_OP:
  * CE on Gemini.
@@ -1345,7 +1348,10 @@ gni_return_t GNI_SmsgSetDeliveryMode(IN gni_nic_handle_t nic_handle, IN uint16_t
 gni_return_t GNI_SmsgSend(IN gni_ep_handle_t ep_hndl, IN void *header, IN uint32_t header_length,
                           IN void *data, IN uint32_t data_length, IN uint32_t msg_id);
 
-/* The same with a tag, 0 to 254. */
+/*
+ * The same with a tag, 0 to 254.
+ * ERROR_RESOURCE: longer than the cache lines of a message of msg_maxsize bytes can hold.
+ */
 gni_return_t GNI_SmsgSendWTag(IN gni_ep_handle_t ep_hndl, IN void *header,
                               IN uint32_t header_length, IN void *data, IN uint32_t data_length,
                               IN uint32_t msg_id, IN uint8_t tag);

@@ -78,6 +78,23 @@ static void *load_library(const struct foreign_image *image, const char *name)
 }
 
 /*
+ * Standard streams of C++ are variables that ranks get copies of. The library makes them when the
+ * first file that includes <iostream> is constructed, which is too late for the first rank's.
+ */
+static void make_streams(const struct foreign_image *image)
+{
+    static char object[16];
+    void (*construct)(void *object) = NULL;
+    guint i;
+
+    for (i = 0; i < image->libraries->len && construct == NULL; i++)
+        *(void **)&construct =
+            dlsym(g_ptr_array_index(image->libraries, i), "_ZNSt8ios_base4InitC1Ev");
+    if (construct != NULL)
+        construct(object);
+}
+
+/*
  * Before any copy: else the libraries would take the first copy's variables for their own. One that
  * is not found is left to the loader, which says so.
  */
@@ -95,6 +112,7 @@ static void load_libraries(struct foreign_image *image)
         if (library != NULL)
             g_ptr_array_add(image->libraries, library);
     }
+    make_streams(image);
     sim_core.outside--;
 }
 

@@ -14,6 +14,7 @@
 
 #include "internal.h"
 #include "sanitizer.h"
+#include "thread_pointer.h"
 
 /* Boost.Context's C interface (boost/context/detail/fcontext.hpp is C++). */
 struct transfer {
@@ -34,6 +35,11 @@ static struct sim_fiber
     *zombie; /* ended on its own stack, which is given back when it has been left */
 
 static struct stack events; /* of the handlers */
+
+static struct {
+    bool used; /* some fiber has one of its own */
+    void *of_root, *present;
+} thread_pointers;
 
 /* ---- switching ------------------------------------------------------------------------------- */
 
@@ -64,6 +70,18 @@ static inline struct sim_fiber *dispatch(void)
 }
 #endif
 
+/* The machine's thread pointer becomes that of a fiber, or of sim_run's caller (NULL). */
+static sim_noinline void adopt_thread_pointer(const struct sim_fiber *fiber)
+{
+    void *pointer = fiber != NULL && fiber->thread_pointer != NULL ? fiber->thread_pointer
+                                                                   : thread_pointers.of_root;
+
+    if (pointer == thread_pointers.present)
+        return;
+    thread_pointers.present = pointer;
+    thread_pointer_set(pointer);
+}
+
 /* First thing after every jump, on the stack that was jumped to. */
 static inline void arrive(struct transfer from)
 {
@@ -76,6 +94,8 @@ static inline void arrive(struct transfer from)
         root.bottom = bottom;
         root.bytes = bytes;
     }
+    if (sim_unlikely(thread_pointers.used))
+        adopt_thread_pointer(host);
     if (sim_unlikely(zombie != NULL)) {
         stack_free(&zombie->stack);
         zombie = NULL;
@@ -95,6 +115,10 @@ static void switch_to(struct sim_fiber *to)
     if (ended)
         zombie = from;
     host = to;
+#ifdef SANITIZER_ADDRESS /* it knows threads by their pointer: one of them leaves and arrives */
+    if (thread_pointers.used)
+        adopt_thread_pointer(NULL);
+#endif
     if (to != NULL)
         sanitizer_leave(fake, to->stack.bottom, stack_bytes());
     else
@@ -292,6 +316,8 @@ void sim_fibers_free(void)
     free(sim_engine.fibers);
     host = zombie = NULL;
     events = (struct stack){NULL};
+    /* The caller may be another thread next time. */
+    thread_pointers.used = false;
 }
 
 const char *sim_fiber_name(const struct sim_fiber *fiber)
@@ -317,6 +343,35 @@ void *sim_fiber_note(const struct sim_fiber *fiber)
 void sim_fiber_set_note(struct sim_fiber *fiber, void *note)
 {
     fiber->note = note;
+}
+
+void *sim_fiber_thread(const struct sim_fiber *fiber)
+{
+    return fiber->thread;
+}
+
+void sim_fiber_set_thread(struct sim_fiber *fiber, void *thread)
+{
+    fiber->thread = thread;
+}
+
+void *sim_thread_pointer(void)
+{
+    return thread_pointer_get();
+}
+
+bool sim_fiber_set_thread_pointer(struct sim_fiber *fiber, void *pointer)
+{
+    if (!THREAD_POINTER_SETTABLE)
+        return false;
+    if (!thread_pointers.used) {
+        thread_pointers.of_root = thread_pointers.present = thread_pointer_get();
+        thread_pointers.used = true;
+    }
+    fiber->thread_pointer = pointer;
+    if (fiber == host)
+        adopt_thread_pointer(fiber);
+    return true;
 }
 
 void sim_for_each_waiter(void (*visit)(const char *name, const char *why, sim_time_t since,

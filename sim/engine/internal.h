@@ -51,9 +51,10 @@ struct sim_fiber {
     uintptr_t looks[SIM_FIBER_LOOKS] __attribute__((aligned(64)));
     void (*main)(void *arg);
     void *arg;
-    void *owner, *note;
+    void *owner, *note, *thread;
     char *name;
     struct stack stack;
+    void *thread_pointer; /* NULL: that of sim_run's caller */
 };
 
 struct engine {

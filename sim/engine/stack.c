@@ -17,6 +17,7 @@
 #endif
 
 #define PAGE 4096u
+#define STACKS_MIN 64u
 #define SIGNAL_STACK_BYTES (64u << 10)
 /*
  * Stacks begin at different offsets in their top page, or the hot frames of all fibers would share
@@ -113,8 +114,14 @@ void stacks_init(size_t bytes, uint32_t slots, bool canaries)
     bytes = (bytes + PAGE - 1) & ~(size_t)(PAGE - 1);
     stacks.bytes = bytes < 4 * PAGE ? 4 * PAGE : bytes;
     stacks.slots = slots != 0 ? slots : 1u << 17;
-    stacks.slab = mmap(NULL, stacks.bytes * stacks.slots, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    /* A host may limit addresses: then there are fewer stacks, and threads that get none. */
+    for (;;) {
+        stacks.slab = mmap(NULL, stacks.bytes * stacks.slots, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (stacks.slab != MAP_FAILED || stacks.slots <= STACKS_MIN)
+            break;
+        stacks.slots /= 2;
+    }
     if (stacks.slab == MAP_FAILED)
         sim_panic("no address space for the fibers' stacks (fibers_max, stack_bytes)");
     /* One huge page per 32 fibers would make each cost 64 KiB. */

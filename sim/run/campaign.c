@@ -78,6 +78,16 @@ static json_t *label_of(const struct campaign *campaign, uint64_t run)
     return label;
 }
 
+struct override campaign_override(const struct tree *axis, const struct tree *value)
+{
+    char *origin = value->line != 0 ? g_strdup_printf("%s:%u: sweep", value->origin, value->line)
+                                    : g_strdup_printf("%s: sweep", value->origin);
+    const char *interned = g_intern_string(origin);
+
+    g_free(origin);
+    return (struct override){axis->key, value->text, interned};
+}
+
 /* ---- in the child ---------------------------------------------------------------------------- */
 
 static json_t *do_run(const struct campaign *campaign, uint64_t number, campaign_run run)
@@ -91,9 +101,7 @@ static json_t *do_run(const struct campaign *campaign, uint64_t number, campaign
     for (i = 0; i < count; i++)
         overrides[i] = campaign->overrides[i];
     for (i = 0; i < campaign->axes; i++)
-        overrides[count++] = (struct override){
-            campaign->axis[i]->key, axis_value(campaign, number, i)->text,
-            g_intern_string(g_strdup_printf("sweep of %s", campaign->axis[i]->key))};
+        overrides[count++] = campaign_override(campaign->axis[i], axis_value(campaign, number, i));
     snprintf(seed, sizeof(seed), "%" PRIu64, seed_of(campaign, number));
     if (campaign->seeds)
         overrides[count++] = (struct override){"seed", seed, "--seeds"};

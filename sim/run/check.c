@@ -48,6 +48,10 @@ static bool check_sweep(const struct scenario *scenario, char **error)
                                "not a mapping; allowed: path: [value, value]");
     for (i = 0; i < sweep->count; i++) {
         const struct tree *values = sweep->items[i];
+
+        if (strcmp(values->key, "sweep") == 0 || g_str_has_prefix(values->key, "sweep."))
+            return scenario_refuse(error, sweep, "sweep", values->key,
+                                   "a sweep cannot vary itself; allowed: any other path");
         if (values->type != TREE_SEQUENCE || values->count == 0)
             return scenario_refuse(error, sweep, "sweep", values->key,
                                    "not a list of values; allowed: [value, value]");

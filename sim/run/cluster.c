@@ -88,9 +88,11 @@ static void init_core(const struct scenario *scenario, const struct cluster_opti
     };
 
     if (has_foreign(scenario)) { /* with threads, and stacks as they expect them */
-        core.fibers_max = cluster->ranks_max * FOREIGN_THREADS_MAX + 64;
         if (!given(scenario->limits.at, "stack"))
             core.stack_bytes = FOREIGN_STACK_BYTES;
+        core.fibers_max =
+            MAX(core.fibers_max, (uint32_t)MIN(cluster->ranks_max * scenario->limits.threads + 64,
+                                               FOREIGN_STACKS_BYTES / core.stack_bytes));
     }
     sim_init(&core);
 }

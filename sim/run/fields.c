@@ -80,6 +80,9 @@ static const struct field limits_fields[] = {
      .meaning = "the same in events; 0: 1,000,000,000"},
     {"stack", BYTES(L, stack), .minimum = "16KiB", .maximum = "8MiB", .fallback = "64KiB",
      .meaning = "stack of a rank (address space; memory is used as it is touched)"},
+    {"threads", COUNT(L, threads), .minimum = "1", .maximum = "1000000", .fallback = "4096",
+     .meaning = "a program's rank may have so many at a time, with its first one; pthread_create() "
+                "fails with EAGAIN for more"},
     {NULL},
 };
 #undef L

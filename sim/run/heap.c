@@ -21,6 +21,10 @@ void heap_end(void)
 {
 }
 
+void heap_lend(void)
+{
+}
+
 void heap_free(void *memory)
 {
     free(memory);
@@ -248,6 +252,11 @@ void heap_end(void)
     heap.unused = heap.area + sizeof(struct block);
     heap.live = 0;
     memset(heap.free, 0, sizeof heap.free);
+}
+
+void heap_lend(void)
+{
+    mine = heap.region != 0;
 }
 
 /* ---- what the C library has, too ------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "campaign.h"
+#include "file.h"
 #include "internal.h"
 #include "libfabric.h"
 #include "lists.h"
@@ -19,10 +20,11 @@
 #endif
 
 struct command {
-    gboolean version, list_workloads, list_presets, list_params, check, json, force, markdown,
+    gboolean help, version, list_workloads, list_presets, list_params, check, json, force, markdown,
         no_color, quiet, live;
     gint ready_fd;
     gchar **set;
+    gchar *help_text; /* --help was given */
     gchar *seed, *seeds, *out, *trace, *socket;
     gint parallel;
     /* made from it */
@@ -41,9 +43,10 @@ static int bad_input(char *message)
 
 static int say(GString *text, int status)
 {
-    fwrite(text->str, 1, text->len, stdout);
+    bool written = fwrite(text->str, 1, text->len, stdout) == text->len;
+
     g_string_free(text, TRUE);
-    if (fflush(stdout) == 0)
+    if (written && fflush(stdout) == 0)
         return status;
     fprintf(stderr, "sim-run: standard output: %s\n", g_strerror(errno));
     return EXIT_BROKEN;
@@ -177,6 +180,7 @@ static char **split_words(const GOptionEntry *entries, int *argc, char **argv)
 static bool parse_command(struct command *command, int argc, char **argv, char **error)
 {
     const GOptionEntry entries[] = {
+        {"help", 'h', 0, G_OPTION_ARG_NONE, &command->help, "Print the options", NULL},
         {"version", 0, 0, G_OPTION_ARG_NONE, &command->version, "Print the version", NULL},
         {"list-workloads", 0, 0, G_OPTION_ARG_NONE, &command->list_workloads,
          "Print the workloads with their arguments", NULL},
@@ -223,12 +227,15 @@ static bool parse_command(struct command *command, int argc, char **argv, char *
                                               "do not, 2 bad input, 3 deadlock or a limit.\n"
                                               "See sim-run(1) and docs/scenario-reference.md.\n");
     g_option_context_add_main_entries(context, entries, NULL);
+    g_option_context_set_help_enabled(context, FALSE); /* it would not say that nobody got it */
     if (!g_option_context_parse(context, &argc, &words, &failure)) {
         *error = g_strdup_printf("sim-run: %s; see sim-run --help", failure->message);
         g_error_free(failure);
     } else if (argc > 2) {
         *error = g_strdup_printf("sim-run: unexpected \"%s\"; allowed: one scenario", words[2]);
     }
+    if (command->help)
+        command->help_text = g_option_context_get_help(context, TRUE, NULL);
     command->file = argc == 2 ? words[1] : NULL;
     g_option_context_free(context);
     g_free(words);
@@ -260,7 +267,7 @@ static int report(const struct command *command, json_t *result)
     } else {
         text = g_string_new(NULL);
         summary_print(result, use_color(command), text);
-        say(text, status);
+        status = say(text, status);
     }
     json_decref(result);
     return status;
@@ -321,15 +328,16 @@ static json_t *run_with_trace(const struct command *command, const struct scenar
                               struct progress *progress, char **error)
 {
     const char *trace = trace_file(command, scenario);
-    char *partial = trace != NULL ? g_strdup_printf("%s.partial-%d", trace, (int)getpid()) : NULL;
-    struct cluster_options options = {.seed = scenario->seed,
-                                      .trace = partial,
-                                      .trace_shown = trace,
-                                      .tick = progress_tick,
-                                      .tick_arg = progress};
-    json_t *result = run_scenario(scenario, &options, error);
+    char *target = NULL, *partial = NULL;
+    struct cluster_options options = {
+        .seed = scenario->seed, .trace_shown = trace, .tick = progress_tick, .tick_arg = progress};
+    json_t *result;
 
-    if (partial != NULL && result != NULL && g_rename(partial, trace) != 0) {
+    if (trace != NULL)
+        file_place(trace, &target, &partial);
+    options.trace = partial != NULL ? partial : trace;
+    result = run_scenario(scenario, &options, error);
+    if (partial != NULL && result != NULL && g_rename(partial, target) != 0) {
         *error = g_strdup_printf("%s: %s", trace, g_strerror(errno));
         json_decref(result);
         result = NULL;
@@ -337,6 +345,7 @@ static json_t *run_with_trace(const struct command *command, const struct scenar
     if (partial != NULL && result == NULL)
         g_unlink(partial);
     g_free(partial);
+    g_free(target);
     return result;
 }
 
@@ -478,8 +487,7 @@ static bool check_sweep(const struct command *command, const struct scenario *sc
     for (i = 0; sweep != NULL && i < sweep->count && ok; i++) {
         for (j = 0; j < sweep->items[i]->count && ok; j++) {
             overrides[command->override_count] =
-                (struct override){sweep->items[i]->key, sweep->items[i]->items[j]->text,
-                                  g_intern_static_string("sweep")};
+                campaign_override(sweep->items[i], sweep->items[i]->items[j]);
             one = scenario_load(command->file, &options, error);
             ok = one != NULL;
             scenario_free(one);
@@ -588,6 +596,8 @@ int main(int argc, char **argv)
 
     if (!parse_command(&command, argc, argv, &error))
         status = bad_input(error);
+    else if (command.help)
+        status = say(g_string_new(command.help_text), EXIT_HOLDS);
     else if (command.version || command.markdown || command.list_workloads ||
              command.list_presets || command.list_params)
         status = list(&command);
@@ -597,6 +607,7 @@ int main(int argc, char **argv)
         status = bad_input(g_strdup("sim-run: no scenario; see sim-run --help"));
     else
         status = run_file(&command);
+    g_free(command.help_text);
     g_free(command.overrides);
     g_strfreev(command.set);
     g_free(command.seed);

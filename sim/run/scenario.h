@@ -29,7 +29,7 @@ struct scenario_fabric {
 
 struct scenario_limits {
     const struct tree *at;
-    uint64_t virtual_time, no_progress, no_progress_events, stack;
+    uint64_t virtual_time, no_progress, no_progress_events, stack, threads;
 };
 
 struct scenario_oob {

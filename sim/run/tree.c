@@ -3,6 +3,7 @@
 
 #include <string.h>
 #include <yaml.h>
+#include "file.h"
 #include "value.h"
 
 #define MESSAGE_MAX 2000
@@ -253,6 +254,49 @@ static char *parser_problem(const yaml_parser_t *parser, const char *origin)
     return problem;
 }
 
+static void start_parser(yaml_parser_t *parser, const char *bytes, size_t length)
+{
+    static const char mark[] = {'\xef', '\xbb', '\xbf'}; /* of UTF-8, which some editors write */
+
+    if (length >= sizeof(mark) && memcmp(bytes, mark, sizeof(mark)) == 0) {
+        bytes += sizeof(mark);
+        length -= sizeof(mark);
+    }
+    yaml_parser_set_input_string(parser, (const unsigned char *)bytes, length);
+    yaml_parser_set_encoding(parser, YAML_UTF8_ENCODING);
+}
+
+/*
+ * Reads as far as it is not nested too deeply: the parser's time grows with the square of the
+ * depth. What is wrong otherwise is left to the second reading.
+ */
+static bool depth_is_fine(const char *bytes, size_t length, const char *origin, char **error)
+{
+    yaml_parser_t parser;
+    yaml_event_t event;
+    uint32_t depth = 0, line = 0;
+    bool over = false;
+
+    if (!yaml_parser_initialize(&parser))
+        return true;
+    start_parser(&parser, bytes, length);
+    while (!over && depth <= TREE_DEPTH_MAX && yaml_parser_parse(&parser, &event)) {
+        if (event.type == YAML_SEQUENCE_START_EVENT || event.type == YAML_MAPPING_START_EVENT)
+            depth++;
+        else if (event.type == YAML_SEQUENCE_END_EVENT || event.type == YAML_MAPPING_END_EVENT)
+            depth--;
+        over = event.type == YAML_STREAM_END_EVENT;
+        line = (uint32_t)event.start_mark.line + 1;
+        yaml_event_delete(&event);
+        if (parser.error != YAML_NO_ERROR)
+            break;
+    }
+    yaml_parser_delete(&parser);
+    if (depth > TREE_DEPTH_MAX)
+        *error = problem_at(origin, line, NULL, "nested too deeply; allowed: 32 levels");
+    return depth <= TREE_DEPTH_MAX;
+}
+
 /* True: the stream holds no second document. */
 static bool nothing_follows(yaml_parser_t *parser, const char *origin, char **error)
 {
@@ -284,12 +328,13 @@ struct tree *tree_parse(const char *bytes, size_t length, const char *origin, ch
         *error = problem_at(origin, 0, NULL, "too large; allowed: 1 MiB");
         return NULL;
     }
+    if (!depth_is_fine(bytes, length, builder.origin, error))
+        return NULL;
     if (!yaml_parser_initialize(&parser)) {
         *error = problem_at(origin, 0, NULL, "out of memory");
         return NULL;
     }
-    yaml_parser_set_input_string(&parser, (const unsigned char *)bytes, length);
-    yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
+    start_parser(&parser, bytes, length);
     if (!yaml_parser_load(&parser, &document)) {
         *error = parser_problem(&parser, origin);
         goto out_parser;
@@ -313,14 +358,13 @@ out_parser:
 
 struct tree *tree_parse_file(const char *path, char **error)
 {
-    GError *failure = NULL;
     struct tree *tree;
-    gchar *bytes;
-    gsize length;
+    char *bytes, *what = NULL;
+    size_t length;
 
-    if (!g_file_get_contents(path, &bytes, &length, &failure)) {
-        *error = problem_at(path, 0, NULL, failure->message);
-        g_error_free(failure);
+    if (!file_read(path, TREE_BYTES_MAX, &bytes, &length, &what)) {
+        *error = problem_at(path, 0, NULL, what);
+        g_free(what);
         return NULL;
     }
     tree = tree_parse(bytes, length, path, error);

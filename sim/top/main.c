@@ -37,6 +37,14 @@ static int refuse(const char *what, const char *why)
     return 2;
 }
 
+/* What was printed has arrived. The exit code. */
+static int end_of_output(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return 0;
+    return refuse("standard output", errno != 0 ? strerror(errno) : "cannot be written");
+}
+
 /* Joining would start a fabric where none is. */
 static bool is_there(const char *path)
 {
@@ -82,10 +90,10 @@ static int parse(struct command *command, int argc, char **argv, bool *run)
             break;
         case 'h':
             fputs(usage, stdout);
-            return 0;
+            return end_of_output();
         case 'v':
             puts("jacquard " JACQUARD_VERSION);
-            return 0;
+            return end_of_output();
         default:
             return refuse(argv[optind - 1], "unknown or incomplete option; see jacquard --help");
         }
@@ -156,6 +164,7 @@ int main(int argc, char **argv)
         fwrite(live_facts(live)->scenario, 1, live_facts(live)->scenario_bytes, stdout);
     else
         top(&command, live, &ended);
+    status = end_of_output();
     live_leave(live);
-    return 0;
+    return status;
 }

@@ -232,10 +232,10 @@ def test_ways_to_end(installed, tmp_path, how, exit_code, said):
 
 
 @pytest.mark.parametrize("flags, said", [(["-no-pie"], "is bound to one address"), (["-static"], "is linked statically"),
-                                         (["-DTLS=1"], "thread-local")])
+                                         (["-DTLS=70000"], "has too many thread-local variables; allowed: 65536 bytes")])
 def test_refusals(installed, tmp_path, flags, said):
-    (tmp_path / "program.c").write_text("#ifdef TLS\n__thread int own = 3;\n#else\nint own;\n#endif\n"
-                                        "int main(void) { return own; }\n")
+    (tmp_path / "program.c").write_text("#ifdef TLS\n__thread char own[TLS];\n#else\nchar own[1];\n#endif\n"
+                                        "int main(void) { return own[0]; }\n")
     command(["gcc", *flags, tmp_path / "program.c", "-o", tmp_path / "program"])
     done = run(installed, tmp_path, "none")
     assert done.returncode == 2 and said in done.stderr, done.stderr
@@ -257,6 +257,189 @@ def test_many_ranks(installed, tmp_path):
     done = run(installed, tmp_path, "none", nodes="0-31", ranks_per_node=8)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stderr.count("bye ") == 256
+
+
+LOCALS = r"""
+#include <assert.h>
+#include <errno.h>
+#include <pmi.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int target = 17, rank, ended;
+static __thread int number = 42, *pointer = &target, zero;
+static __thread char text[5000] = "initial";
+__thread long exported __attribute__((aligned(64))) = 7;
+static __thread char large[40000];
+
+static void own(int value)
+{
+    int i;
+
+    assert(number == 42 && zero == 0 && pointer == &target && *pointer == 17 && exported == 7);
+    assert(strcmp(text, "initial") == 0 && text[4999] == 0 && large[0] == 0 && large[39999] == 0);
+    assert(((uintptr_t)&exported & 63) == 0);
+    number = zero = value;
+    exported = -value;
+    memset(large, value, sizeof(large));
+    snprintf(text, sizeof(text), "rank %d thread %d", rank, value);
+    for (i = 0; i < 5; i++) {
+        errno = value;
+        usleep(1 + value % 7); /* others run */
+        assert(errno == value && number == value && zero == value && exported == -value);
+        assert(large[0] == (char)value && large[39999] == (char)value);
+    }
+}
+
+static void *run(void *arg)
+{
+    char wanted[64];
+    int value = (int)(intptr_t)arg;
+
+    own(value);
+    snprintf(wanted, sizeof(wanted), "rank %d thread %d", rank, value);
+    assert(strcmp(wanted, text) == 0);
+    ended++;
+    return &number;
+}
+
+int main(int argc, char **argv)
+{
+    int spawned, i, threads = atoi(argv[argc - 1]);
+    pthread_t *ids = calloc((size_t)threads, sizeof(*ids));
+    void *result;
+
+    PMI_Init(&spawned);
+    PMI_Get_rank(&rank);
+    own(1000 + rank);
+    for (i = 0; i < threads; i++)
+        assert(pthread_create(&ids[i], NULL, run, (void *)(intptr_t)(i + 1)) == 0);
+    PMI_Barrier();
+    for (i = 0; i < threads; i++)
+        assert(pthread_join(ids[i], &result) == 0 && result != &number);
+    assert(ended == threads && number == 1000 + rank);
+    for (i = 0; i < 100; i++) { /* one after the other */
+        assert(pthread_create(&ids[0], NULL, run, (void *)(intptr_t)(i + 1)) == 0);
+        assert(pthread_join(ids[0], &result) == 0);
+    }
+    assert(number == 1000 + rank && exported == -1000 - rank);
+    PMI_Barrier();
+    PMI_Finalize();
+    return 0;
+}
+"""
+
+
+def run_source(installed, folder, source, *, compiler="gcc", flags=(), limits=None, **job):
+    file = folder / ("program.cc" if compiler == "g++" else "program.c")
+    file.write_text(source)
+    command([compiler, "-O1", "-g", *flags, file, "-o", folder / "program", *installed.pkg_config("--cflags", "--libs", "cray-pmi"),
+             "-lpthread"])
+    scenario = folder / "scenario.yaml"
+    scenario.write_text(json.dumps({"limits": limits or {},
+                                    "jobs": [{"name": "p", "program": str(folder / "program"), "nodes": "0-3", "ranks_per_node": 2,
+                                              **job}]}))
+    return subprocess.run([installed.sim_run, scenario, "--json"], text=True, capture_output=True, timeout=120,
+                          env=installed.environment)
+
+
+@pytest.mark.parametrize("flags", [["-fPIE", "-pie"], ["-fPIE", "-pie", "-O2", "-s"], ["-fPIC", "-shared"],
+                                   ["-fPIE", "-pie", "-ftls-model=initial-exec", "-rdynamic"]])
+def test_thread_local_variables(installed, tmp_path, flags):
+    """Eight ranks with 30 threads each: every thread has its own, with their initial values, and its own errno."""
+    runs = [run_source(installed, tmp_path, LOCALS, flags=flags, argv=["30"]) for _ in range(2)]
+    assert runs[0].returncode == 0, runs[0].stdout + runs[0].stderr
+    assert json.loads(runs[0].stdout)["digest"] == json.loads(runs[1].stdout)["digest"]
+
+
+def test_a_thousand_threads_in_a_rank(installed, tmp_path):
+    done = run_source(installed, tmp_path, LOCALS, argv=["1000"], nodes="0", ranks_per_node=1)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_limit_of_threads(installed, tmp_path):
+    """limits.threads counts the first one; whoever has ended makes room."""
+    source = r"""
+    #include <assert.h>
+    #include <errno.h>
+    #include <pthread.h>
+    #include <unistd.h>
+    static void *wait(void *arg) { usleep(100); return arg; }
+    int main(void)
+    {
+        pthread_t ids[20];
+        int i, round;
+        for (round = 0; round < 3; round++) {
+            for (i = 0; i < 19; i++)
+                assert(pthread_create(&ids[i], NULL, wait, NULL) == 0);
+            assert(pthread_create(&ids[19], NULL, wait, NULL) == EAGAIN);
+            for (i = 0; i < 19; i++)
+                assert(pthread_join(ids[i], NULL) == 0);
+        }
+        return 0;
+    }"""
+    done = run_source(installed, tmp_path, source, limits={"threads": 20})
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+CXX = r"""
+#include <cassert>
+#include <cstdlib>
+#include <iostream>
+#include <pthread.h>
+#include <stdexcept>
+#include <unistd.h>
+
+static int made, gone;
+struct Own {
+    int value = 5;
+    Own() { made++; }
+    ~Own() { gone++; }
+};
+static thread_local Own own;
+
+static void *run(void *arg)
+{
+    own.value = (int)(long)arg;
+    try {
+        usleep(5);
+        throw std::runtime_error("first");
+    } catch (std::exception &) {
+        usleep(10); /* other threads throw meanwhile */
+        try {
+            throw 3;
+        } catch (int) {
+            usleep(10);
+        }
+    }
+    assert(own.value == (int)(long)arg);
+    return nullptr;
+}
+
+int main()
+{
+    pthread_t ids[3];
+
+    for (long i = 0; i < 3; i++)
+        pthread_create(&ids[i], nullptr, run, (void *)(i + 1));
+    for (auto id : ids)
+        pthread_join(id, nullptr);
+    assert(made == 3 && gone == 3);
+    std::cerr << "half of seven: " << 3.5 << std::endl;
+    return 0;
+}
+"""
+
+
+def test_cxx(installed, tmp_path):
+    """Exceptions, streams and thread_local objects with destructors: they need variables of the C++ library."""
+    done = run_source(installed, tmp_path, CXX, compiler="g++")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stderr.count("half of seven: 3.5\n") == 8
 
 
 CHILDREN = r"""

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "live/server.h"
 
 static const char usage[] =
@@ -22,6 +23,8 @@ static const char usage[] =
     "  --remove-folder    at the end, remove the socket's folder, too\n"
     "  --socket-fd FD     a socket that listens at SOCKET already\n"
     "  --help\n";
+
+#define SCENARIO_MAX (1 << 20)
 
 enum {
     OPTION_NODES = 256,
@@ -85,9 +88,17 @@ static bool preset(struct daemon *daemon, const char *name, const char *text)
 
 static bool scenario(struct daemon *daemon, const char *path)
 {
-    FILE *file = fopen(path, "rbe");
+    struct stat is = {.st_mode = S_IFREG};
+    FILE *file = NULL;
     size_t room = 0, got;
 
+    /* A device may never end, a pipe may never begin. */
+    if (stat(path, &is) == 0 && (!S_ISREG(is.st_mode) || is.st_size > SCENARIO_MAX)) {
+        snprintf(daemon->why, sizeof(daemon->why), "--scenario: %.150s is no file of at most 1 MiB",
+                 path);
+        return false;
+    }
+    file = fopen(path, "rbe");
     if (file == NULL) {
         snprintf(daemon->why, sizeof(daemon->why), "--scenario: cannot read %.150s: %s", path,
                  strerror(errno));
@@ -191,7 +202,10 @@ static bool take_arguments(struct daemon *daemon, int argc, char **argv)
     while ((option = getopt_long(argc, argv, "", longs, NULL)) != -1) {
         if (option == OPTION_HELP) {
             fputs(usage, stdout);
-            exit(0);
+            if (fflush(stdout) == 0)
+                exit(0);
+            snprintf(daemon->why, sizeof(daemon->why), "standard output: %s", strerror(errno));
+            return false;
         }
         if (!take_option(daemon, option, optarg))
             return false;

@@ -24,6 +24,8 @@ struct tree;
 
 struct foreign_image;
 
+#define FOREIGN_FILE_MAX (1ull << 30) /* bytes of a program */
+
 /*
  * Reads a program and checks whether it can be run here. NULL: *error (g_free) is a clause, or NULL
  * when the file is no program with a main() at all.
@@ -31,6 +33,7 @@ struct foreign_image;
 struct foreign_image *foreign_image_open(const char *path, char **error);
 void foreign_image_close(struct foreign_image *image);
 bool foreign_image_uses_libfabric(const struct foreign_image *image); /* was linked to it */
+bool foreign_image_has_locals(const struct foreign_image *image); /* thread-local variables */
 
 /*
  * Variables of the C library that a program and the library both write: each rank has its own. `at`
@@ -49,9 +52,12 @@ struct foreign_variables {
 struct foreign_copy {
     void *object; /* dlopen handle */
     uintptr_t base;
+    /* Thread-local variables of an executable: see locals.c. Distance 0: not an executable's. */
+    uintptr_t locals_image; /* from base on */
+    size_t locals_filled, locals_distance;
     int (*main)(int argc, char **argv, char **environment);
 };
-bool foreign_image_load(const struct foreign_image *image, const char *name,
+bool foreign_image_load(struct foreign_image *image, const char *name,
                         struct foreign_variables *variables, struct foreign_copy *copy,
                         char **error);
 void foreign_image_construct(const struct foreign_image *image, const struct foreign_copy *copy,
@@ -59,12 +65,30 @@ void foreign_image_construct(const struct foreign_image *image, const struct for
 void foreign_image_destruct(const struct foreign_image *image, const struct foreign_copy *copy);
 void foreign_image_unload(struct foreign_copy *copy);
 
+/* ---- thread-local variables (locals.c, room.c) ----------------------------------------------- */
+
+/* Of an executable, all together: what sim-run keeps free below each thread pointer. */
+#define FOREIGN_LOCALS_MAX 65536
+#define FOREIGN_LOCALS_ALIGNMENT 4096
+
+/*
+ * A thread of the host lends a fiber its thread pointer. The program's variables lie from
+ * thread_pointer - locals_distance of the copy on (distance 0: the loader has put them elsewhere).
+ */
+struct foreign_locals;
+bool foreign_locals_possible(void); /* for executables: the room is where their code expects it */
+/* NULL: the host has no more threads. The fiber runs with them from now on. */
+struct foreign_locals *foreign_locals_start(const struct foreign_copy *copy,
+                                            struct sim_fiber *fiber);
+/* The fiber has ended, or is about to: it runs under the simulation's thread pointer again. */
+void foreign_locals_end(struct foreign_locals *locals, struct sim_fiber *fiber);
+
 /* ---- a rank that executes it (process.c) ----------------------------------------------------- */
 
 #define FOREIGN_ENVIRONMENT_MAX 4096
-#define FOREIGN_THREADS_MAX 8 /* at a time, with the one that executes main */
 #define FOREIGN_KEYS_MAX 128
 #define FOREIGN_STACK_BYTES (512u << 10) /* when the scenario does not say */
+#define FOREIGN_STACKS_BYTES (8ull << 40) /* of addresses, for all threads of all ranks */
 
 struct foreign_exit_handler {
     struct foreign_exit_handler *next;
@@ -73,15 +97,19 @@ struct foreign_exit_handler {
 };
 
 struct foreign_thread {
-    struct foreign_thread *next, *next_waiter;
+    struct foreign_thread *next, *previous, *next_waiter;
     struct foreign_process *process;
     struct sim_fiber *fiber;
+    struct foreign_locals *locals; /* NULL: it shares the simulation's */
+    struct foreign_exit_handler *at_end; /* destructors of its thread-local variables */
     struct sim_event leave; /* takes its fiber away when it has ended */
     void *(*start)(void *arg);
     void *arg, *result;
     const void *waits_for; /* NULL: nothing */
     void *specific[FOREIGN_KEYS_MAX];
+    int number; /* 1: the one that executes main */
     bool ended, detached;
+    bool gone; /* nothing of it will run again */
 };
 
 struct foreign_key {
@@ -91,7 +119,7 @@ struct foreign_key {
 
 struct foreign_process {
     struct rank *rank;
-    const struct foreign_image *image;
+    struct foreign_image *image;
     struct foreign_copy copy;
     /* environment: FOREIGN_ENVIRONMENT_MAX places; the array never moves */
     struct foreign_variables variables;
@@ -100,6 +128,7 @@ struct foreign_process {
     struct foreign_thread main_thread, *threads; /* the list contains main_thread */
     struct foreign_thread *waiters, **waiters_end;
     uint32_t threads_live;
+    int threads_started;
     struct foreign_key keys[FOREIGN_KEYS_MAX];
     struct random_data random;
     char random_state[128];
@@ -135,7 +164,13 @@ extern const struct foreign_shim foreign_shims[], foreign_environment_shims[],
 void *foreign_shim_find(const char *name); /* NULL: none */
 
 void foreign_threads_begin(struct foreign_process *process);
+bool foreign_threads_main_locals(struct foreign_process *process); /* false: out of threads */
+/* Runs what atexit() and its relatives for threads have put into a list. */
+void foreign_run_handlers(struct foreign_exit_handler **handlers);
+void foreign_free_handlers(struct foreign_exit_handler *handler); /* without calling them */
+struct foreign_thread *foreign_thread_self(void);
 void foreign_threads_kill(struct foreign_process *process); /* not the running one */
+void foreign_threads_free(struct foreign_process *process);
 void foreign_sleep(sim_time_t ps);
 sim_time_t foreign_clock(void); /* ps since the machine was booted: */
 #define FOREIGN_BOOTED_S 1600000000 /* 2020-09-13 */

@@ -7,54 +7,36 @@
  * - its own symbols come before those of sim-run (DT_SYMBOLIC);
  * - constructors and destructors are not called by the loader: the rank does that, on its fiber;
  * - variables of ours that the program wants to have copied (R_*_COPY: the loader would not look
- *   for them in sim-run) are copied after loading.
+ *   for them in sim-run), and those of its libraries (the loader would find the copy's own,
+ *   empty), are copied after loading;
+ * - an executable's thread-local variables are none of the loader's business: its code finds them
+ *   at fixed distances from the thread pointer, where locals.c puts them.
  *
  * After loading, the places through which it calls a function that has a replacement are changed.
  */
-#define _GNU_SOURCE /* memfd_create, dlinfo, pthread_*_np */
+#define _GNU_SOURCE /* RTLD_DEFAULT */
 #include <dlfcn.h>
 #include <elf.h>
-#include <errno.h>
-#include <glib.h>
-#include <link.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-#include "foreign.h"
+#include "image.h"
+#include "file.h"
 
 static bool is_slot(uint32_t type)
 {
     return type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT || type == R_X86_64_64;
 }
 
-/* A place (virtual address in the file) and what belongs there. */
-struct place {
-    uintptr_t at;
-    void *what;
-    size_t bytes; /* copies */
-};
+static bool is_distance(uint32_t type)
+{
+    return type == R_X86_64_TPOFF64;
+}
 
-struct functions { /* an array of pointers, or one function (count 0) */
-    uintptr_t at;
-    size_t count;
-    uintptr_t single;
-};
-
-struct foreign_image {
-    char *bytes; /* the changed file */
-    gsize size;
-    GArray *slots; /* struct place: pointer to a function or to environ */
-    GArray *copies; /* struct place */
-    GArray *variable_slots, *variable_copies; /* struct place, `bytes` says which variable */
-    struct functions init, fini;
-    uintptr_t main, relro, relro_bytes;
-    bool libfabric;
-    /* while it is read */
-    const ElfW(Phdr) * segments;
-    uint16_t segment_count;
-};
+static bool is_module(uint32_t type)
+{
+    return type == R_X86_64_DTPMOD64 || type == R_X86_64_DTPOFF64 || type == R_X86_64_TLSDESC;
+}
 
 static const char *const our_libraries[] = {"libugni.so.0",
                                             "libpmi.so.0",
@@ -216,29 +198,53 @@ static uintptr_t main_behind_entry(const struct foreign_image *image)
 
 /* ---- changing -------------------------------------------------------------------------------- */
 
-enum { ENVIRON = FOREIGN_VARIABLES, NO_VARIABLE };
-
-/* FOREIGN_OPTIND ..., or ENVIRON. */
+/* FOREIGN_OPTIND ..., or FOREIGN_ENVIRON. */
 static size_t find_variable(const char *name)
 {
     static const struct {
         const char *name;
         size_t which;
-    } known[] = {{"optind", FOREIGN_OPTIND}, {"opterr", FOREIGN_OPTERR}, {"optopt", FOREIGN_OPTOPT},
-                 {"optarg", FOREIGN_OPTARG}, {"environ", ENVIRON},       {"__environ", ENVIRON},
-                 {"_environ", ENVIRON}};
+    } known[] = {{"optind", FOREIGN_OPTIND},   {"opterr", FOREIGN_OPTERR},
+                 {"optopt", FOREIGN_OPTOPT},   {"optarg", FOREIGN_OPTARG},
+                 {"environ", FOREIGN_ENVIRON}, {"__environ", FOREIGN_ENVIRON},
+                 {"_environ", FOREIGN_ENVIRON}};
     size_t i;
 
     for (i = 0; i < G_N_ELEMENTS(known); i++)
         if (strcmp(known[i].name, name) == 0)
             return known[i].which;
-    return NO_VARIABLE;
+    return FOREIGN_NO_VARIABLE;
 }
 
 /* Variables of libugni: they are in sim-run itself, not in any of its libraries. */
 static void *our_variable(const char *name)
 {
     return g_str_has_prefix(name, "gni_") ? dlsym(RTLD_DEFAULT, name) : NULL;
+}
+
+/*
+ * A place that holds where one of an executable's own thread-local variables lies. Linkers put that
+ * into the code; few compilers' code asks for a place. False: no such place.
+ */
+static bool note_local(struct foreign_image *image, ElfW(Rela) * relocation,
+                       const ElfW(Sym) * symbol)
+{
+    uint32_t type = ELF64_R_TYPE(relocation->r_info);
+    bool own = ELF64_R_SYM(relocation->r_info) == 0 || symbol->st_shndx != SHN_UNDEF;
+    struct place place = {.at = relocation->r_offset};
+
+    if (image->locals_distance == 0 || !own || !(is_distance(type) || is_module(type)))
+        return false;
+    if (is_module(type)) {
+        image->asks_for_module = true;
+        return true;
+    }
+    place.bytes = (size_t)relocation->r_addend - image->locals_distance;
+    if (ELF64_R_SYM(relocation->r_info) != 0)
+        place.bytes += symbol->st_value;
+    g_array_append_val(image->local_slots, place);
+    relocation->r_info = ELF64_R_INFO(0, R_X86_64_NONE);
+    return true;
 }
 
 static void note_relocation(struct foreign_image *image, const struct dynamic *dynamic,
@@ -252,11 +258,11 @@ static void note_relocation(struct foreign_image *image, const struct dynamic *d
     struct place place = {.at = relocation->r_offset};
     const char *name;
 
-    if (symbol == NULL)
+    if (symbol == NULL || note_local(image, relocation, symbol))
         return;
     name = string_at(dynamic, symbol->st_name);
     place.bytes = find_variable(name);
-    if (place.bytes != NO_VARIABLE) {
+    if (place.bytes != FOREIGN_NO_VARIABLE) {
         if (is_slot(type))
             g_array_append_val(image->variable_slots, place);
         else if (type == R_X86_64_COPY)
@@ -271,6 +277,9 @@ static void note_relocation(struct foreign_image *image, const struct dynamic *d
     } else if (type == R_X86_64_COPY && (place.what = our_variable(name)) != NULL) {
         g_array_append_val(image->copies, place);
         relocation->r_info = ELF64_R_INFO(0, R_X86_64_NONE);
+    } else if (type == R_X86_64_COPY) {
+        place.what = (void *)name;
+        g_array_append_val(image->library_copies, place);
     }
 }
 
@@ -306,10 +315,16 @@ static void change_dynamic(struct foreign_image *image, const struct dynamic *dy
         case DT_NEEDED:
             if (strcmp(string_at(dynamic, entry->d_un.d_val), "libfabric.so.1") == 0)
                 image->libfabric = true;
-            if (!g_strv_contains(our_libraries, string_at(dynamic, entry->d_un.d_val)))
+            if (!g_strv_contains(our_libraries, string_at(dynamic, entry->d_un.d_val))) {
+                g_ptr_array_add(image->needed, (char *)string_at(dynamic, entry->d_un.d_val));
                 break;
+            }
             entry->d_tag = symbolic ? DT_DEBUG : DT_SYMBOLIC;
             symbolic = true;
+            break;
+        case DT_RUNPATH:
+        case DT_RPATH:
+            image->search_path = (char *)string_at(dynamic, entry->d_un.d_val);
             break;
         case DT_INIT:
         case DT_FINI:
@@ -328,17 +343,45 @@ static void change_dynamic(struct foreign_image *image, const struct dynamic *dy
     }
 }
 
-static bool check(const struct foreign_image *image, const struct dynamic *dynamic, char **error)
+/*
+ * Of an executable: where its thread-local variables begin, as the linker counts (ELF Handling For
+ * Thread-Local Storage, variant II), and the loader is not told of them.
+ */
+static void take_locals(struct foreign_image *image, const struct dynamic *dynamic)
+{
+    ElfW(Phdr) *segment = (ElfW(Phdr) *)find_segment(image, PT_TLS);
+    uintptr_t align, into;
+
+    image->has_locals = segment != NULL && segment->p_memsz != 0;
+    if (!image->has_locals || !(dynamic_value(dynamic, DT_FLAGS_1) & DF_1_PIE))
+        return;
+    align = MAX(segment->p_align, 1);
+    into = segment->p_vaddr & (align - 1);
+    if (segment->p_filesz > segment->p_memsz || segment->p_memsz > FOREIGN_LOCALS_MAX ||
+        (align & (align - 1)) != 0 || align > FOREIGN_LOCALS_ALIGNMENT ||
+        at_address(image, segment->p_vaddr, segment->p_filesz) == NULL)
+        image->locals_distance = SIZE_MAX;
+    else
+        image->locals_distance = ((segment->p_memsz + into + align - 1) & ~(align - 1)) - into;
+    image->locals_image = segment->p_vaddr;
+    image->locals_filled = segment->p_filesz;
+    segment->p_type = PT_NULL;
+}
+
+static bool check(const struct foreign_image *image, char **error)
 {
     const ElfW(Ehdr) *header = (const void *)image->bytes;
-    bool executable = dynamic_value(dynamic, DT_FLAGS_1) & DF_1_PIE;
 
     if (header->e_type != ET_DYN)
         *error = g_strdup("is bound to one address; allowed: a position-independent executable "
                           "(-pie) or a shared object with main()");
-    else if (executable && find_segment(image, PT_TLS) != NULL)
-        *error = g_strdup("is an executable with thread-local variables; allowed with them: a "
-                          "shared object (-shared -fPIC)");
+    else if (image->locals_distance > FOREIGN_LOCALS_MAX)
+        *error = g_strdup_printf("has too many thread-local variables; allowed: %u bytes, aligned "
+                                 "to at most %u, or a shared object (-shared -fPIC)",
+                                 FOREIGN_LOCALS_MAX, FOREIGN_LOCALS_ALIGNMENT);
+    else if (image->locals_distance != 0 && !foreign_locals_possible())
+        *error = g_strdup("is an executable with thread-local variables, for which this sim-run "
+                          "has no room; allowed with them: a shared object (-shared -fPIC)");
     return *error == NULL;
 }
 
@@ -365,9 +408,16 @@ struct foreign_image *foreign_image_open(const char *path, char **error)
     *error = NULL;
     image->slots = g_array_new(FALSE, FALSE, sizeof(struct place));
     image->copies = g_array_new(FALSE, FALSE, sizeof(struct place));
+    image->library_copies = g_array_new(FALSE, FALSE, sizeof(struct place));
+    image->needed = g_ptr_array_new();
+    image->folder = g_path_get_dirname(path);
+    image->local_slots = g_array_new(FALSE, FALSE, sizeof(struct place));
     image->variable_slots = g_array_new(FALSE, FALSE, sizeof(struct place));
     image->variable_copies = g_array_new(FALSE, FALSE, sizeof(struct place));
-    if (!g_file_get_contents(path, &image->bytes, &image->size, NULL) || !read_header(image))
+    if (access(path, R_OK) != 0) /* the loader says it better */
+        goto err;
+    if (!file_read(path, FOREIGN_FILE_MAX, &image->bytes, &image->size, error) ||
+        !read_header(image))
         goto err;
     if (symbol_address(image, SHT_DYNSYM, "jacquard_workload") != 0)
         goto err;
@@ -382,9 +432,15 @@ struct foreign_image *foreign_image_open(const char *path, char **error)
         *error = g_strdup("is linked statically; allowed: a program linked to shared libraries");
         goto err;
     }
-    if (!check(image, &dynamic, error))
+    take_locals(image, &dynamic);
+    if (!check(image, error))
         goto err;
     change(image, &dynamic);
+    if (image->asks_for_module) {
+        *error = g_strdup("is an executable that asks the loader for its thread-local variables; "
+                          "allowed: a shared object (-shared -fPIC)");
+        goto err;
+    }
     return image;
 err:
     foreign_image_close(image);
@@ -397,6 +453,12 @@ void foreign_image_close(struct foreign_image *image)
         return;
     g_array_free(image->slots, TRUE);
     g_array_free(image->copies, TRUE);
+    if (image->libraries != NULL)
+        g_ptr_array_free(image->libraries, TRUE);
+    g_array_free(image->library_copies, TRUE);
+    g_ptr_array_free(image->needed, TRUE);
+    g_free(image->folder);
+    g_array_free(image->local_slots, TRUE);
     g_array_free(image->variable_slots, TRUE);
     g_array_free(image->variable_copies, TRUE);
     g_free(image->bytes);
@@ -408,155 +470,7 @@ bool foreign_image_uses_libfabric(const struct foreign_image *image)
     return image->libfabric;
 }
 
-/* ---- loading --------------------------------------------------------------------------------- */
-
-/*
- * The loader takes what has the same path as something loaded for the same. Descriptors have the
- * same numbers again and again, so each path is written differently: a number in "/" and "/./".
- */
-static void unique_path(char *path, size_t size, int file)
+bool foreign_image_has_locals(const struct foreign_image *image)
 {
-    static uint32_t serial;
-    size_t at = (size_t)snprintf(path, size, "/proc/self/fd");
-    uint32_t bits;
-
-    for (bits = ++serial; bits != 0; bits >>= 1)
-        at += (size_t)snprintf(path + at, size - at, bits & 1 ? "/." : "/");
-    snprintf(path + at, size - at, "/%d", file);
-}
-
-static void *load_copy(const struct foreign_image *image, const char *name, char **error)
-{
-    int file = memfd_create(name, MFD_CLOEXEC);
-    char path[128];
-    void *object = NULL;
-    gsize written = 0;
-    ssize_t part = 0;
-
-    while (file >= 0 && written < image->size && part >= 0) {
-        part = write(file, image->bytes + written, image->size - written);
-        written += part > 0 ? (gsize)part : 0;
-    }
-    if (file < 0 || part < 0) {
-        *error = g_strdup_printf("no memory for a copy of the program: %s", g_strerror(errno));
-    } else {
-        unique_path(path, sizeof(path), file);
-        object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-        if (object == NULL)
-            *error = g_strdup_printf("cannot be loaded: %s", dlerror());
-    }
-    if (file >= 0)
-        close(file);
-    return object;
-}
-
-static void protect(const struct foreign_image *image, const struct foreign_copy *copy, int how)
-{
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    uintptr_t begin = (copy->base + image->relro) & ~(page - 1);
-    uintptr_t end = (copy->base + image->relro + image->relro_bytes) & ~(page - 1);
-
-    if (end > begin)
-        mprotect((void *)begin, end - begin, how);
-}
-
-static void fill_variables(const struct foreign_image *image, const struct foreign_copy *copy,
-                           struct foreign_variables *variables)
-{
-    void *const own[] = {[FOREIGN_OPTIND] = &variables->optind,
-                         [FOREIGN_OPTERR] = &variables->opterr,
-                         [FOREIGN_OPTOPT] = &variables->optopt,
-                         [FOREIGN_OPTARG] = &variables->optarg,
-                         [ENVIRON] = &variables->environment};
-    const struct place *place;
-    guint i;
-
-    variables->optind = variables->opterr = 1;
-    memcpy(variables->at, own, sizeof(variables->at));
-    for (i = 0; i < image->variable_slots->len; i++) {
-        place = &g_array_index(image->variable_slots, struct place, i);
-        *(void **)(copy->base + place->at) = own[place->bytes];
-    }
-    for (i = 0; i < image->variable_copies->len; i++) {
-        place = &g_array_index(image->variable_copies, struct place, i);
-        if (place->bytes == ENVIRON) {
-            *(char ***)(copy->base + place->at) = variables->environment;
-            continue;
-        }
-        variables->at[place->bytes] = (void *)(copy->base + place->at);
-        if (place->bytes == FOREIGN_OPTARG)
-            *(char **)variables->at[place->bytes] = NULL;
-        else
-            *(int *)variables->at[place->bytes] = *(int *)own[place->bytes];
-    }
-}
-
-static void fill(const struct foreign_image *image, const struct foreign_copy *copy)
-{
-    const struct place *place;
-    guint i;
-
-    for (i = 0; i < image->slots->len; i++) {
-        place = &g_array_index(image->slots, struct place, i);
-        *(void **)(copy->base + place->at) = place->what;
-    }
-    for (i = 0; i < image->copies->len; i++) {
-        place = &g_array_index(image->copies, struct place, i);
-        memcpy((void *)(copy->base + place->at), place->what, place->bytes);
-    }
-}
-
-bool foreign_image_load(const struct foreign_image *image, const char *name,
-                        struct foreign_variables *variables, struct foreign_copy *copy,
-                        char **error)
-{
-    struct link_map *map;
-
-    copy->object = load_copy(image, name, error);
-    if (copy->object == NULL)
-        return false;
-    if (dlinfo(copy->object, RTLD_DI_LINKMAP, &map) != 0) {
-        *error = g_strdup_printf("cannot be loaded: %s", dlerror());
-        foreign_image_unload(copy);
-        return false;
-    }
-    copy->base = map->l_addr;
-    copy->main = (int (*)(int, char **, char **))(copy->base + image->main);
-    protect(image, copy, PROT_READ | PROT_WRITE);
-    fill(image, copy);
-    fill_variables(image, copy, variables);
-    protect(image, copy, PROT_READ);
-    return true;
-}
-
-typedef void construct(int argc, char **argv, char **environment);
-
-void foreign_image_construct(const struct foreign_image *image, const struct foreign_copy *copy,
-                             int argc, char **argv, char **environment)
-{
-    construct **functions = (construct **)(copy->base + image->init.at);
-    size_t i;
-
-    if (image->init.single != 0)
-        ((construct *)(copy->base + image->init.single))(argc, argv, environment);
-    for (i = 0; i < image->init.count; i++)
-        functions[i](argc, argv, environment);
-}
-
-void foreign_image_destruct(const struct foreign_image *image, const struct foreign_copy *copy)
-{
-    void (**functions)(void) = (void (**)(void))(copy->base + image->fini.at);
-    size_t i;
-
-    for (i = image->fini.count; i > 0; i--)
-        functions[i - 1]();
-    if (image->fini.single != 0)
-        ((void (*)(void))(copy->base + image->fini.single))();
-}
-
-void foreign_image_unload(struct foreign_copy *copy)
-{
-    if (copy->object != NULL)
-        dlclose(copy->object);
-    copy->object = NULL;
+    return image->has_locals;
 }

@@ -71,6 +71,11 @@ int foreign_main(struct rank *rank)
         g_free(why);
         return EXIT_NOT_STARTED;
     }
+    if (!foreign_threads_main_locals(process)) {
+        rank_fail(rank, "%s: the host has no more threads for thread-local variables",
+                  rank->app->scenario->program);
+        return EXIT_NOT_STARTED;
+    }
     arguments = make_arguments(rank->app, &count);
     foreign_image_construct(process->image, &process->copy, count, arguments,
                             process->variables.environment);
@@ -81,13 +86,23 @@ int foreign_main(struct rank *rank)
 
 /* ---- end ------------------------------------------------------------------------------------- */
 
-static void run_exit_handlers(struct foreign_process *process)
+void foreign_run_handlers(struct foreign_exit_handler **handlers)
 {
     struct foreign_exit_handler *handler;
 
-    while ((handler = process->exit_handlers) != NULL) {
-        process->exit_handlers = handler->next;
+    while ((handler = *handlers) != NULL) {
+        *handlers = handler->next;
         handler->call(handler->arg);
+        free(handler);
+    }
+}
+
+void foreign_free_handlers(struct foreign_exit_handler *handler)
+{
+    struct foreign_exit_handler *next;
+
+    for (; handler != NULL; handler = next) {
+        next = handler->next;
         free(handler);
     }
 }
@@ -96,7 +111,8 @@ void foreign_exit(struct foreign_process *process, int code)
 {
     if (!process->exiting) { /* a handler may call exit() again: the rest is not run twice */
         process->exiting = true;
-        run_exit_handlers(process);
+        foreign_run_handlers(&foreign_thread_self()->at_end);
+        foreign_run_handlers(&process->exit_handlers);
         foreign_image_destruct(process->image, &process->copy);
     }
     fflush(NULL);
@@ -119,21 +135,12 @@ void foreign_end(struct rank *rank)
 void foreign_free(struct rank *rank)
 {
     struct foreign_process *process = rank->foreign;
-    struct foreign_exit_handler *handler;
-    struct foreign_thread *thread;
 
     if (process == NULL)
         return;
     rank->foreign = NULL;
-    while ((handler = process->exit_handlers) != NULL) {
-        process->exit_handlers = handler->next;
-        free(handler);
-    }
-    while ((thread = process->threads) != NULL) {
-        process->threads = thread->next;
-        if (thread != &process->main_thread)
-            free(thread);
-    }
+    foreign_free_handlers(process->exit_handlers);
+    foreign_threads_free(process);
     foreign_image_unload(&process->copy);
     foreign_environment_free(process);
     g_free(process);

@@ -19,14 +19,16 @@
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
+struct foreign_thread *foreign_thread_self(void)
+{
+    return sim_fiber_thread(sim_fiber_self());
+}
+
 static struct foreign_thread *self(void)
 {
-    struct foreign_process *process = foreign_self();
-    struct sim_fiber *fiber = sim_fiber_self();
-    struct foreign_thread *thread;
+    struct foreign_thread *thread = foreign_thread_self();
 
-    for (thread = process->threads; thread->fiber != fiber; thread = thread->next)
-        ;
+    g_assert(thread != NULL && thread->process == foreign_self());
     return thread;
 }
 
@@ -104,8 +106,43 @@ void foreign_threads_begin(struct foreign_process *process)
     process->waiters_end = &process->waiters;
     process->main_thread.process = process;
     process->main_thread.fiber = sim_fiber_self();
+    process->main_thread.number = 1;
     process->threads = &process->main_thread;
-    process->threads_live = 1;
+    process->threads_live = process->threads_started = 1;
+    sim_fiber_set_thread(process->main_thread.fiber, &process->main_thread);
+}
+
+bool foreign_threads_main_locals(struct foreign_process *process)
+{
+    struct foreign_thread *thread = &process->main_thread;
+
+    if (!foreign_image_has_locals(process->image))
+        return true;
+    thread->locals = foreign_locals_start(&process->copy, thread->fiber);
+    return thread->locals != NULL;
+}
+
+/* Nothing of it runs any more, and the program may not name it. */
+static void thread_free(struct foreign_thread *thread)
+{
+    struct foreign_process *process = thread->process;
+
+    foreign_locals_end(thread->locals, NULL);
+    foreign_free_handlers(thread->at_end);
+    if (thread->previous != NULL)
+        thread->previous->next = thread->next;
+    else
+        process->threads = thread->next;
+    if (thread->next != NULL)
+        thread->next->previous = thread->previous;
+    if (thread != &process->main_thread)
+        free(thread);
+}
+
+void foreign_threads_free(struct foreign_process *process)
+{
+    while (process->threads != NULL)
+        thread_free(process->threads);
 }
 
 static void kill_fiber(struct foreign_thread *thread)
@@ -116,11 +153,21 @@ static void kill_fiber(struct foreign_thread *thread)
     if (rank->process != NULL)
         aries_process_unbind(rank->process, thread->fiber);
     sim_fiber_kill(thread->fiber);
+    thread->gone = true;
+}
+
+static void end_fiber(struct foreign_thread *thread)
+{
+    kill_fiber(thread);
+    foreign_locals_end(thread->locals, thread->fiber);
+    thread->locals = NULL;
+    if (thread->detached)
+        thread_free(thread);
 }
 
 static void take_fiber(struct sim_event *event)
 {
-    kill_fiber(sim_container_of(event, struct foreign_thread, leave));
+    end_fiber(sim_container_of(event, struct foreign_thread, leave));
 }
 
 static void run_key_destructors(struct foreign_thread *thread)
@@ -150,6 +197,7 @@ static _Noreturn void leave(struct foreign_thread *thread, void *result)
 {
     static const struct sim_wait wait = {.text = "nothing: the thread has ended"};
 
+    foreign_run_handlers(&thread->at_end);
     run_key_destructors(thread);
     if (thread == &thread->process->main_thread) { /* the process lives as long as a thread does */
         while (thread->process->threads_live > 1)
@@ -179,6 +227,28 @@ void foreign_threads_kill(struct foreign_process *process)
             kill_fiber(thread);
 }
 
+/* False: none are left, and the fiber is killed. */
+static bool make_locals(struct foreign_thread *thread)
+{
+    if (!foreign_image_has_locals(thread->process->image))
+        return true;
+    thread->locals = foreign_locals_start(&thread->process->copy, thread->fiber);
+    if (thread->locals == NULL)
+        sim_fiber_kill(thread->fiber);
+    return thread->locals != NULL;
+}
+
+static void insert(struct foreign_thread *thread)
+{
+    struct foreign_process *process = thread->process;
+
+    thread->number = ++process->threads_started;
+    thread->next = process->threads;
+    thread->next->previous = thread;
+    process->threads = thread;
+    process->threads_live++;
+}
+
 static int shim_create(pthread_t *id, const pthread_attr_t *attributes, void *(*start)(void *),
                        void *arg)
 {
@@ -188,7 +258,7 @@ static int shim_create(pthread_t *id, const pthread_attr_t *attributes, void *(*
     int detach = PTHREAD_CREATE_JOINABLE;
     char name[96];
 
-    if (process->threads_live == FOREIGN_THREADS_MAX)
+    if (process->threads_live >= rank->job->cluster->scenario->limits.threads)
         return EAGAIN;
     thread = calloc(1, sizeof(*thread));
     if (thread == NULL)
@@ -200,16 +270,15 @@ static int shim_create(pthread_t *id, const pthread_attr_t *attributes, void *(*
     *thread = (struct foreign_thread){.process = process,
                                       .start = start,
                                       .arg = arg,
-                                      .detached = detach == PTHREAD_CREATE_DETACHED,
-                                      .next = process->threads};
+                                      .detached = detach == PTHREAD_CREATE_DETACHED};
     thread->fiber = sim_fiber_start(thread_main, thread, name, sim_now());
-    if (thread->fiber == NULL) {
+    if (thread->fiber == NULL || !make_locals(thread)) {
         free(thread);
         return EAGAIN;
     }
-    aries_process_bind(rank->process, thread->fiber);
-    process->threads = thread;
-    process->threads_live++;
+    sim_fiber_set_thread(thread->fiber, thread);
+    rank_bind(rank, thread->fiber);
+    insert(thread);
     *id = (pthread_t)thread;
     sim_idle_break();
     return 0;
@@ -228,12 +297,20 @@ static int shim_join(pthread_t id, void **result)
     if (result != NULL)
         *result = thread->result;
     thread->detached = true; /* nobody may ask again */
+    if (thread->gone)
+        thread_free(thread);
     return 0;
 }
 
 static int shim_detach(pthread_t id)
 {
-    ((struct foreign_thread *)id)->detached = true;
+    struct foreign_thread *thread = (struct foreign_thread *)id;
+
+    if (thread->detached)
+        return EINVAL;
+    thread->detached = true;
+    if (thread->gone)
+        thread_free(thread);
     return 0;
 }
 
@@ -265,8 +342,8 @@ static int shim_cancel(pthread_t id)
         return ENOTSUP;
     forget_waiter(thread);
     thread->waits_for = NULL;
-    kill_fiber(thread);
     mark_ended(thread, PTHREAD_CANCELED);
+    end_fiber(thread);
     return 0;
 }
 
@@ -301,20 +378,9 @@ static int kind_of(const pthread_mutex_t *mutex)
     return mutex->__data.__kind & 3;
 }
 
-/* A number for a thread: unique among those of the process. */
-static int number_of(const struct foreign_thread *thread)
-{
-    const struct foreign_thread *other;
-    int number = 1;
-
-    for (other = thread->next; other != NULL; other = other->next)
-        number++;
-    return number;
-}
-
 static int lock_until(pthread_mutex_t *mutex, sim_time_t until)
 {
-    int me = number_of(self());
+    int me = self()->number;
 
     if (*lock_of(mutex) != 0 && mutex->__data.__owner == me) {
         if (kind_of(mutex) == PTHREAD_MUTEX_RECURSIVE) {
@@ -346,7 +412,7 @@ static int shim_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec *a
 static int shim_mutex_trylock(pthread_mutex_t *mutex)
 {
     if (*lock_of(mutex) != 0 &&
-        !(kind_of(mutex) == PTHREAD_MUTEX_RECURSIVE && mutex->__data.__owner == number_of(self())))
+        !(kind_of(mutex) == PTHREAD_MUTEX_RECURSIVE && mutex->__data.__owner == self()->number))
         return EBUSY;
     return shim_mutex_lock(mutex);
 }
@@ -364,7 +430,7 @@ static int shim_mutex_unlock(pthread_mutex_t *mutex)
     while (next != NULL && next->waits_for != mutex)
         next = next->next_waiter;
     *lock_of(mutex) = next != NULL;
-    mutex->__data.__owner = next != NULL ? number_of(next) : 0;
+    mutex->__data.__owner = next != NULL ? next->number : 0;
     mutex->__data.__count = next != NULL;
     if (next != NULL)
         wake(mutex, false);
@@ -647,6 +713,19 @@ static int shim_setspecific(pthread_key_t key, const void *value)
     return 0;
 }
 
+/* Destructors of thread-local variables: of the thread that calls this. */
+static int shim_thread_atexit(void (*call)(void *arg), void *arg, void *object)
+{
+    struct foreign_exit_handler *handler = malloc(sizeof(*handler));
+    struct foreign_thread *thread = self();
+
+    if (handler == NULL)
+        return -1;
+    *handler = (struct foreign_exit_handler){thread->at_end, call, arg};
+    thread->at_end = handler;
+    return 0;
+}
+
 const struct foreign_shim foreign_thread_shims[] = {
     {"pthread_create", (void *)shim_create},
     {"pthread_join", (void *)shim_join},
@@ -694,4 +773,6 @@ const struct foreign_shim foreign_thread_shims[] = {
     {"pthread_key_delete", (void *)shim_key_delete},
     {"pthread_getspecific", (void *)shim_getspecific},
     {"pthread_setspecific", (void *)shim_setspecific},
+    {"__cxa_thread_atexit", (void *)shim_thread_atexit},
+    {"__cxa_thread_atexit_impl", (void *)shim_thread_atexit},
     {NULL, NULL}};

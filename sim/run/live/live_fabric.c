@@ -169,16 +169,19 @@ static bool announce(const struct live_fabric *fabric, const struct scenario *sc
     return *error == NULL;
 }
 
-static void say_report(const struct live_fabric *fabric)
+static bool say_report(const struct live_fabric *fabric, char **error)
 {
     GString *text;
+    bool written;
 
     if (fabric->options->quiet)
-        return;
+        return true;
     text = live_report_text(fabric->report);
-    fwrite(text->str, 1, text->len, stdout);
-    fflush(stdout);
+    written = fwrite(text->str, 1, text->len, stdout) == text->len && fflush(stdout) == 0;
+    if (!written)
+        *error = g_strdup_printf("sim-run: standard output: %s", g_strerror(errno));
     g_string_free(text, TRUE);
+    return written;
 }
 
 /* Whether it can happen where nothing is modelled but the paths through the network. */
@@ -251,7 +254,7 @@ bool live_fabric_run(const struct scenario *scenario, const struct live_fabric_o
         uv_run(&fabric.loop, UV_RUN_DEFAULT);
     }
     if (ok)
-        say_report(&fabric);
+        ok = say_report(&fabric, error);
     uv_loop_close(&fabric.loop);
     live_report_free(fabric.report);
     if (ok) {

@@ -6,10 +6,13 @@
 #include <ifaddrs.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define SLOTS_MAX 1000000
+#define TEXT_MAX (16u << 20) /* of a file of hosts or of options */
 
 static void host_free(gpointer data)
 {
@@ -116,13 +119,45 @@ static struct host *parse_line(char *line, GError **error)
     return host;
 }
 
+/* A device may never end. A pipe may: a shell's <(command). */
+gboolean hosts_read_text(const char *path, char **text, GError **error)
+{
+    FILE *file = NULL;
+    struct stat is;
+    GString *got;
+    char line[4096];
+    size_t part;
+
+    if (stat(path, &is) == 0 && !S_ISREG(is.st_mode) && !S_ISFIFO(is.st_mode)) {
+        g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_INVAL, "%s: is no regular file", path);
+        return FALSE;
+    }
+    file = fopen(path, "re");
+    if (file == NULL) {
+        g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_FAILED, "%s: %s", path, g_strerror(errno));
+        return FALSE;
+    }
+    got = g_string_new(NULL);
+    while (got->len <= TEXT_MAX && (part = fread(line, 1, sizeof(line), file)) > 0)
+        g_string_append_len(got, line, (gssize)part);
+    fclose(file);
+    if (got->len > TEXT_MAX) {
+        g_string_free(got, TRUE);
+        g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_FAILED, "%s: is too large; allowed: 16 MiB",
+                    path);
+        return FALSE;
+    }
+    *text = g_string_free(got, FALSE);
+    return TRUE;
+}
+
 GPtrArray *hosts_read_file(const char *path, GError **error)
 {
     GPtrArray *hosts;
     char *text, **lines;
     guint i;
 
-    if (!g_file_get_contents(path, &text, NULL, error))
+    if (!hosts_read_text(path, &text, error))
         return NULL;
     hosts = hosts_new();
     lines = g_strsplit(text, "\n", -1);

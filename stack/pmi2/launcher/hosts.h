@@ -20,6 +20,8 @@ struct host {
 GPtrArray *hosts_new(void); /* empty; it frees its elements */
 /* `a:2,b,c:3`: an array of struct host, which frees its elements. NULL: *error. */
 GPtrArray *hosts_parse_list(const char *text, GError **error);
+/* All of a file that a user names. g_free *text. */
+gboolean hosts_read_text(const char *path, char **text, GError **error);
 /* A host file: one `name[:slots] [user=name] [binding=...]` a line, # begins a comment. */
 GPtrArray *hosts_read_file(const char *path, GError **error);
 /* What a batch system says in the environment (Slurm); NULL without *error: there is none. */

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hosts.h"
+
 #define RANKS_MAX 1000000
 
 enum option_code {
@@ -550,7 +552,9 @@ static enum options_result segment(struct options *options, int argc, char **arg
                 puts("pmrun (Jacquard) " JACQUARD_VERSION);
             else
                 options_list();
-            result = OPTIONS_DONE;
+            result = fflush(stdout) == 0 && !ferror(stdout) ? OPTIONS_DONE : OPTIONS_BAD;
+            if (result == OPTIONS_BAD)
+                bad(error, "standard output: %s", g_strerror(errno));
             goto out;
         }
         if (!apply(options, own, &entries[at], optarg, argc + 1, words, error))
@@ -607,7 +611,7 @@ static gboolean config_file(struct options *options, const char *path, GError **
 
     if (depth > 0)
         return bad(error, "%s: a configuration file cannot name another one", path);
-    if (!g_file_get_contents(path, &text, NULL, error))
+    if (!hosts_read_text(path, &text, error))
         return FALSE;
     depth++;
     lines = g_strsplit(text, "\n", -1);

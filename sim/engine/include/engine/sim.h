@@ -190,6 +190,17 @@ void sim_fiber_set_owner(struct sim_fiber *fiber, void *owner);
 /* The same, for what its owner keeps of it. */
 void *sim_fiber_note(const struct sim_fiber *fiber);
 void sim_fiber_set_note(struct sim_fiber *fiber, void *note);
+/* The same, for the thread of a program that the fiber executes. */
+void *sim_fiber_thread(const struct sim_fiber *fiber);
+void sim_fiber_set_thread(struct sim_fiber *fiber, void *thread);
+/*
+ * The fiber runs under this thread pointer: that of a thread of the host which does nothing
+ * meanwhile (NULL: of sim_run's caller). So it has thread-local variables and an errno of its own.
+ * From any fiber or handler; of the running fiber it takes effect at once. False: this machine's
+ * thread pointer cannot be set.
+ */
+bool sim_fiber_set_thread_pointer(struct sim_fiber *fiber, void *pointer);
+void *sim_thread_pointer(void); /* of the calling thread; NULL where it cannot be set */
 
 #ifndef SIM_WALL
 /* Charges CPU time to the running fiber; no effect in an event handler. */

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Thread-local variables of a rank's threads. A fiber that needs its own borrows the thread pointer
+ * of a thread of the host, which sleeps from its creation to the fiber's end. The C library has
+ * made everything that belongs to a thread for it: variables of all libraries, errno, a place in
+ * its lists. What the program adds is put into the room that sim-run keeps below the thread pointer
+ * (room.c), or by the loader, when the program is a shared object.
+ *
+ * Ranks of programs without thread-local variables share the simulation's thread pointer.
+ */
+#define _GNU_SOURCE /* pthread_attr_setsigmask_np */
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "foreign.h"
+#include "heap.h"
+#include "internal.h"
+
+#define HOST_STACK_BYTES (64u << 10) /* besides what the C library takes of it */
+
+struct foreign_locals {
+    pthread_t host;
+    sem_t ready, leave;
+    char *thread_pointer;
+};
+
+#if defined(__x86_64__)
+extern _Thread_local char foreign_room[FOREIGN_LOCALS_MAX];
+
+bool foreign_locals_possible(void)
+{
+    return foreign_room + FOREIGN_LOCALS_MAX == sim_thread_pointer();
+}
+#else
+bool foreign_locals_possible(void)
+{
+    return false;
+}
+#endif
+
+static void *lend(void *arg)
+{
+    struct foreign_locals *locals = arg;
+
+    heap_lend();
+    locals->thread_pointer = sim_thread_pointer();
+    sem_post(&locals->ready);
+    while (sem_wait(&locals->leave) != 0)
+        ;
+    return NULL;
+}
+
+/* No signal is for it. */
+static int start_host(struct foreign_locals *locals)
+{
+    long least = sysconf(_SC_THREAD_STACK_MIN);
+    pthread_attr_t attributes;
+    sigset_t all;
+    int error;
+
+    sigfillset(&all);
+    pthread_attr_init(&attributes);
+    pthread_attr_setsigmask_np(&attributes, &all);
+    pthread_attr_setstacksize(&attributes, (size_t)MAX(least, 0) + FOREIGN_LOCALS_MAX +
+                                               FOREIGN_LOCALS_ALIGNMENT + HOST_STACK_BYTES);
+    error = pthread_create(&locals->host, &attributes, lend, locals);
+    pthread_attr_destroy(&attributes);
+    return error;
+}
+
+/* The C library has written zeros to all of the room: what the program does not use goes back. */
+static void fill(const struct foreign_locals *locals, const struct foreign_copy *copy)
+{
+    char *begin = locals->thread_pointer - copy->locals_distance;
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t room = (uintptr_t)locals->thread_pointer - FOREIGN_LOCALS_MAX;
+
+    madvise((void *)room, ((uintptr_t)begin & ~(page - 1)) - room, MADV_DONTNEED);
+    memcpy(begin, (const void *)(copy->base + copy->locals_image), copy->locals_filled);
+}
+
+struct foreign_locals *foreign_locals_start(const struct foreign_copy *copy,
+                                            struct sim_fiber *fiber)
+{
+    struct foreign_locals *locals;
+
+    sim_core.outside++; /* what the C library keeps of a thread is none of the rank's memory */
+    locals = g_new0(struct foreign_locals, 1);
+    sem_init(&locals->ready, 0, 0);
+    sem_init(&locals->leave, 0, 0);
+    if (start_host(locals) != 0) {
+        g_free(locals);
+        sim_core.outside--;
+        return NULL;
+    }
+    while (sem_wait(&locals->ready) != 0)
+        ;
+    sim_core.outside--;
+    if (copy->locals_distance != 0)
+        fill(locals, copy);
+    if (!sim_fiber_set_thread_pointer(fiber, locals->thread_pointer)) {
+        foreign_locals_end(locals, NULL);
+        return NULL;
+    }
+    return locals;
+}
+
+void foreign_locals_end(struct foreign_locals *locals, struct sim_fiber *fiber)
+{
+    if (locals == NULL)
+        return;
+    if (fiber != NULL)
+        sim_fiber_set_thread_pointer(fiber, NULL);
+    sem_post(&locals->leave);
+    pthread_join(locals->host, NULL);
+    sem_destroy(&locals->ready);
+    sem_destroy(&locals->leave);
+    g_free(locals);
+}

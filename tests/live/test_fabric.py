@@ -16,6 +16,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from live import wait_until  # noqa: E402
 from fabric import BUILD, PMRUN, SIM_RUN, environment, fabric, run  # noqa: E402
 
 JACQUARD = BUILD / "bin/jacquard"
@@ -214,6 +215,35 @@ def shown_until(tmp_path, wanted):
             break
         time.sleep(0.1)
     return rows
+
+
+def test_top_keeps_nothing_of_processes_that_ended(tmp_path):
+    def wait_for(processes):
+        wait_until(lambda: said.read_text().count(f" {processes} processes") > seen, 60)
+        assert said.read_text().count(f" {processes} processes") > seen
+        return len(os.listdir(f"/proc/{top.pid}/fd")), sum("jacquard-board" in line for line in open(f"/proc/{top.pid}/maps"))
+
+    said = tmp_path / "said"
+    with fabric("--socket", tmp_path / "here"), contextlib.ExitStack() as stack:
+        def start(seconds, output):
+            process = subprocess.Popen([JACQUARD, "top", "--interval", str(seconds), tmp_path / "here"], stdin=subprocess.DEVNULL,
+                                       stdout=output)
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+            return process
+
+        top, seen, held = start(0.1, said.open("w")), 0, set()
+        empty = wait_for(0)
+        for _ in range(3):
+            others = [start(3600, subprocess.DEVNULL) for _ in range(4)]
+            seen = said.read_text().count(" 4 processes")
+            held.add(wait_for(4))
+            for other in others:
+                other.kill()
+                other.wait()
+            seen = said.read_text().count(" 0 processes")
+            assert wait_for(0) == empty
+        assert len(held) == 1 and held != {empty}
 
 
 def test_top_shows_a_process_that_hangs(tmp_path):

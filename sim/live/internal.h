@@ -68,6 +68,8 @@ struct peer {
     uint64_t seen_looked; /* its stamp when it was last looked at */
     uint64_t rung_looked; /* value of looked for which the bell was rung */
     int doorbell; /* -1: the own one */
+    int pidfd; /* of its process; -1: the own one, or the kernel has none */
+    _Atomic int memory; /* /proc/PID/mem of its process, opened by the first write; or -1 */
     void *mapping;
     size_t mapping_bytes;
     struct peer *next; /* in live->peers */
@@ -167,8 +169,9 @@ bool live_written_soon(const struct live *live, uint32_t *looks);
 int live_start_daemon(const char *path, bool remove_folder, char *why);
 
 /* peer.c */
-struct peer *live_peer_add(struct live *live, const struct wire *what, int board, int doorbell,
-                           int *error);
+/* `fds` as in a packet of WIRE_PEER: doorbell and pidfd become the peer's (-1 is left there); NULL:
+ * this process itself. */
+struct peer *live_peer_add(struct live *live, const struct wire *what, int *fds, int *error);
 void live_peer_lost(struct live *live, struct peer *peer); /* it will be told as gone */
 void live_tell_gone(struct live *live); /* those who are drained */
 void live_peer_free(struct live *live, struct peer *peer);
@@ -199,6 +202,7 @@ bool live_doze(struct live *live); /* bells are wanted; false: there is somethin
 void live_awake(struct live *live); /* they are not: somebody looks all the time */
 
 /* fork.c */
+void live_peer_close(struct peer *peer); /* its descriptors */
 void live_close_all(struct live *live);
 void live_fork_hold(void); /* around changes of live->peers: no fork meanwhile */
 void live_fork_release(void);

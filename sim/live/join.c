@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include "internal.h"
 
@@ -155,6 +156,16 @@ static int reach_daemon(struct live *live, char *why)
     return -ECONNREFUSED;
 }
 
+/* For others, who copy to and from this process: only the process itself opens it for certain. */
+static int own_pidfd(void)
+{
+#ifdef SYS_pidfd_open
+    return (int)syscall(SYS_pidfd_open, getpid(), 0);
+#else
+    return -1;
+#endif
+}
+
 static int enter(struct live *live, uint32_t node, int board, char *why)
 {
     struct wire join = {.magic = LIVE_MAGIC,
@@ -163,9 +174,11 @@ static int enter(struct live *live, uint32_t node, int board, char *why)
                         .node = node,
                         .bytes = live->board_bytes};
     struct wire_packet packet = {.text_bytes = 0};
-    int fds[2] = {board, live->doorbell}, result, error;
+    int fds[WIRE_FDS_MAX] = {board, live->doorbell, own_pidfd()}, result, error;
 
-    result = wire_send(live->socket, &join, NULL, 0, fds, 2, 0);
+    result = wire_send(live->socket, &join, NULL, 0, fds, fds[WIRE_PIDFD] >= 0 ? 3 : 2, 0);
+    if (fds[WIRE_PIDFD] >= 0)
+        close(fds[WIRE_PIDFD]);
     if (result == 0)
         result = live_receive_within(live->socket, live->buffer, &packet, WELCOME_MS);
     if (result != 1)
@@ -175,8 +188,7 @@ static int enter(struct live *live, uint32_t node, int board, char *why)
     wire_close(&packet);
     packet.head.bytes = live->board_bytes;
     packet.head.pid = getpid();
-    if (packet.head.kind != WIRE_JOINED ||
-        live_peer_add(live, &packet.head, -1, -1, &error) == NULL)
+    if (packet.head.kind != WIRE_JOINED || live_peer_add(live, &packet.head, NULL, &error) == NULL)
         return not_this_time(live, -EPROTO, why);
     live->head->slot = packet.head.slot;
     live->head->generation = packet.head.generation;

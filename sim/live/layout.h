@@ -11,7 +11,7 @@
 #include "live/live.h"
 
 #define LIVE_MAGIC 0x4a51764cu
-#define LIVE_VERSION 1u
+#define LIVE_VERSION 2u
 #define LIVE_LINE 64u
 #define LIVE_PAGE 4096u
 #define LIVE_BOARD_MAX (1ull << 30)

@@ -297,7 +297,7 @@ static void any_bytes_are_decoded_safely(void **state)
     uint8_t *bytes;
     uint64_t random = 17;
     uint32_t i, count, fds_count, good = 0;
-    int fds[WIRE_FDS_MAX] = {-1, -1};
+    int fds[WIRE_FDS_MAX] = {-1, -1, -1};
     size_t j;
 
     for (i = 0; i < 200000; i++) {

@@ -53,6 +53,14 @@ static bool is_private(const char *path)
     return given != NULL && strcmp(given, path) == 0;
 }
 
+/* By somebody with a machine and a scenario of his own: a plain fabric is no replacement. */
+static bool was_started(const char *path)
+{
+    const char *started = getenv("JACQUARD_FABRIC_STARTED");
+
+    return started != NULL && strcmp(started, path) == 0;
+}
+
 static void make_private_folder(const char *path)
 {
     char *folder = strdup(path), *slash = folder != NULL ? strrchr(folder, '/') : NULL;
@@ -145,6 +153,11 @@ static int reach_daemon(struct live *live, char *why)
                                        : "cannot connect to the fabric at %s: %s",
                      live->path, strerror(-result));
             return result;
+        }
+        if (was_started(live->path)) {
+            live_why(why, "the fabric at %s, which this process was started on, has ended",
+                     live->path);
+            return -ENOTCONN;
         }
         if (is_private(live->path))
             make_private_folder(live->path);

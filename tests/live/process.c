@@ -27,6 +27,49 @@ static gni_post_descriptor_t put_to(const struct lt *lt, uint32_t peer, uint64_t
     };
 }
 
+/* ---- cancellation ---------------------------------------------------------------------------- */
+
+static uint32_t made_asynchronous; /* how often somebody asked for that */
+
+/* Takes the place of the C library's for libugni, too. */
+int pthread_setcanceltype(int type, int *before)
+{
+    if (type == PTHREAD_CANCEL_ASYNCHRONOUS)
+        __atomic_add_fetch(&made_asynchronous, 1, __ATOMIC_SEQ_CST);
+    if (before != NULL)
+        *before = PTHREAD_CANCEL_DEFERRED;
+    return 0;
+}
+
+static void *wait_for_ever(void *cq)
+{
+    gni_cq_entry_t entry;
+
+    GNI_CqWaitEvent(*(gni_cq_handle_t *)cq, UINT64_MAX, &entry);
+    return NULL;
+}
+
+/* One of them sleeps at the doorbell, the others on what that wakes. */
+static void cancelled(void)
+{
+    pthread_t threads[3];
+    void *result;
+    struct lt lt;
+    size_t i;
+
+    lt_start(&lt, 4096);
+    for (i = 0; i < 3; i++)
+        CHECK(pthread_create(&threads[i], NULL, wait_for_ever, i == 0 ? &lt.tx : &lt.rx) == 0);
+    OK(GNI_CqTestEvent(lt.tx) == GNI_RC_NOT_DONE ? GNI_RC_SUCCESS : GNI_RC_INVALID_STATE);
+    for (i = 0; i < 3; i++) {
+        CHECK(pthread_cancel(threads[i]) == 0 && pthread_join(threads[i], &result) == 0);
+        CHECK(result == PTHREAD_CANCELED);
+    }
+    CHECK(__atomic_load_n(&made_asynchronous, __ATOMIC_SEQ_CST) == 0);
+    lt_barrier();
+    lt_end(&lt);
+}
+
 /* ---- sleep ----------------------------------------------------------------------------------- */
 
 static double cpu_seconds(void)
@@ -481,6 +524,7 @@ static void datagram_of_the_dead(void)
 int main(void)
 {
     return lt_run("live_process_sleeping", 2, 2, sleeping) |
+           lt_run("live_process_cancelled_where_it_is_safe", 1, 1, cancelled) |
            lt_run("live_process_forks", 2, 2, forks) |
            lt_run("live_process_forks_in_traffic", 2, 2, forks_in_traffic) |
            lt_run("live_process_threads", 2, 2, threads) |

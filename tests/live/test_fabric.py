@@ -185,6 +185,94 @@ def test_processes_read_the_scenario(scenario):
     assert text[3:] == [f"timed {2 * 10**9} node 5 crash", f"timed {10**9} cq-overrun 1 2"]
 
 
+# ---- what a process knows before it attaches ----------------------------------------------------
+
+KNOWN = r"""
+#include <alps/libalpslli.h>
+#include <alps/libalpsutil.h>
+#include <gni_pub.h>
+#include <hugetlbfs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static int ask(int what, void *answer, size_t room)
+{
+    size_t bytes = 0;
+    int status = -1, bad = alps_app_lli_put_request(what, NULL, 0) != 0 || alps_app_lli_get_response(&status, &bytes) != 0;
+
+    return bad || status != 0 || bytes > room ? -1 : alps_app_lli_get_response_bytes(answer, bytes);
+}
+
+int main(void)
+{
+    static char answer[4096];
+    alpsAppLLIGni_t *head = (alpsAppLLIGni_t *)answer;
+    alpsAppGni_t *first = (alpsAppGni_t *)head->u.buf;
+    alpsAppLayout_t layout;
+    gni_job_res_desc_t resource;
+    uint64_t apid = 0;
+    uint8_t ptag = 0;
+    char path[256], *memory;
+    int file, alps = alps_app_lli_lock() == 0 && ask(ALPS_APP_LLI_ALPS_REQ_APID, &apid, sizeof(apid)) == 0 &&
+                     ask(ALPS_APP_LLI_ALPS_REQ_GNI, answer, sizeof(answer)) == 0 && alps_app_lli_unlock() == 0 &&
+                     alps_get_placement_info(apid, &layout, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL) == 1;
+
+    snprintf(path, sizeof(path), "%s/XXXXXX", hugetlbfs_find_path_for_size(gethugepagesize()));
+    file = mkstemp(path);
+    unlink(path);
+    memory = mmap(NULL, gethugepagesize(), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (alps && file >= 0 && memory != MAP_FAILED)
+        memset(memory, 1, gethugepagesize());
+    printf("%s %d %d %u %d %d pages %d\n", getenv("PMI_RANK"), alps, head->count, first->cookie, first->ptag,
+           layout.numPesHere, memory != MAP_FAILED && memory[gethugepagesize() - 1] == 1);
+    alps = GNI_GetPtag(0, first->cookie, &ptag);
+    printf("%s %d %d %d\n", getenv("PMI_RANK"), alps, ptag, GNI_GetJobResInfo(0, first->ptag, GNI_JOB_RES_FMA, &resource));
+    return 0;
+}
+"""
+
+
+def test_jobs_are_known_before_anything_attaches(tmp_path):
+    """GNI_GetPtag, GNI_GetJobResInfo and ALPS say what the launcher says; files for huge pages grow."""
+    (tmp_path / "known.c").write_text(KNOWN)
+    includes = [f"-I{jacquard.ROOT}/sim/{folder}/include" for folder in ("aries", "cray")]
+    libraries = ["-lalpslli", "-lalpsutil", "-lhugetlbfs", "-lugni"]
+    subprocess.run(["gcc", tmp_path / "known.c", "-o", tmp_path / "known", "-DCRAY_CONFIG_GHAL_ARIES", *includes,
+                    f"-L{BUILD}/lib", *libraries], check=True)
+    done = run(PMRUN, "--fabric", "--fabric-report", "none", "--ppn", 2, "-n", 4, tmp_path / "known")
+    cookie = 0x4a510001
+    assert done.returncode == 0 and done.stderr == "", done
+    assert sorted(done.stdout.splitlines()) == sorted(
+        line for rank in range(4) for line in (f"{rank} 1 2 {cookie} 16 2 pages 1", f"{rank} 0 16 0"))
+
+
+KILL_FABRIC = """
+import os, signal, socket, struct
+end = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+end.connect(os.environ["JACQUARD_FABRIC"])
+os.kill(struct.unpack("3i", end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0], signal.SIGKILL)
+while end.recv(65536):
+    pass
+print(os.path.dirname(os.environ["JACQUARD_FABRIC"]), flush=True)
+"""
+
+
+def test_a_fabric_that_was_killed_is_not_replaced(tmp_path):
+    """By one without the scenario; and its folder goes."""
+    (tmp_path / "attach.c").write_text("#include <gni_pub.h>\nint main(void) { gni_cdm_handle_t cdm; gni_nic_handle_t nic; "
+                                       "unsigned address; return GNI_CdmCreate(1, 16, 0x4a510001, 0, &cdm) != 0 || "
+                                       "GNI_CdmAttach(cdm, 0, &address, &nic) != 0; }\n")
+    subprocess.run(["gcc", tmp_path / "attach.c", "-o", tmp_path / "attach", "-DCRAY_CONFIG_GHAL_ARIES",
+                    f"-I{jacquard.ROOT}/sim/aries/include", f"-L{BUILD}/lib", "-lugni"], check=True)
+    (tmp_path / "kill.py").write_text(KILL_FABRIC)
+    done = run(PMRUN, "--fabric", "-n", 1, "sh", "-c", f"{sys.executable} {tmp_path}/kill.py && {tmp_path}/attach")
+    assert done.returncode == 1 and "has ended" in done.stderr and "libugni: the fabric at " in done.stderr, done
+    assert done.stdout.strip() and not Path(done.stdout.strip()).exists()
+
+
 def shown(*arguments):
     done = run(JACQUARD, "top", "--once", *arguments)
     assert done.returncode == 0 and done.stderr == "", done

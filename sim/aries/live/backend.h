@@ -278,6 +278,8 @@ extern struct lnic_backend lnic_backend __attribute__((visibility("hidden")));
 /* process.c */
 void lnic_complain(const char *why); /* on the standard error */
 bool lnic_joined(void); /* joins if need be */
+/* Whether processes are attached with that protection tag, and with which cookie. */
+bool lnic_job_at(uint8_t ptag, uint32_t *cookie);
 /* wait.c */
 void lnic_helper_begin(void);
 

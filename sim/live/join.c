@@ -234,6 +234,7 @@ static void start_clock(struct live *live)
     live->stale_ticks = live->ring_ticks = LIVE_STALE_US * per_us;
     live->tick_ticks = LIVE_TICK_US * per_us;
     live->look_ticks = LIVE_LOOK_US * per_us;
+    live->rering_ticks = LIVE_RERING_US * per_us;
     live->doze = DOZE_STEP | DOZE_ASLEEP; /* until it looks all the time */
     atomic_store(&live->head->doze, live->doze);
 }
@@ -319,6 +320,7 @@ void live_leave(struct live *live)
         wire_close(&later->packet);
         free(later);
     }
+    live->current = NULL;
     live_close_all(live);
     while (live->peers != NULL) {
         if (forked)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #define _GNU_SOURCE
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,6 +136,7 @@ void live_peer_free(struct live *live, struct peer *peer)
 {
     struct peer **at = &live->peers;
 
+    assert(live->current == NULL || live->current->peer != peer);
     if (live->slots[peer->to.slot] == peer)
         live->slots[peer->to.slot] = NULL;
     live_fork_hold();
@@ -253,6 +255,7 @@ live_cold void live_tell_gone(struct live *live)
                 live->dying = true;
                 continue;
             }
+            assert(!peer->to.self);
             peer->gone_told = true;
             live_rings_remove(live, peer);
             if (live->slots[peer->to.slot] == peer)

@@ -96,7 +96,8 @@ def test_the_fabric_goes_when_pmrun_is_killed():
 
 
 @pytest.mark.parametrize("text, word", [
-    ("fabric: {topology: single-switch, nodes: 4}\n", "fabric.topology"), ("fabric: {}\nfaults: [{at: oob.message, do: drop}]\n", "oob.message"),
+    ("fabric: {topology: single-switch, nodes: 4}\n", "fabric.topology"), ("fabric: {}\nfaults: [{at: aries.packet, do: duplicate}]\n", "duplicate: has no effect"),
+    ("fabric: {}\nfaults: [{at: oob.message, do: drop}]\n", "oob.message"),
     ("fabric: {}\nfaults: [{at: link, do: lane_loss, routers: [0, 1], time: 1ms}]\n", "link (down, up)"),
     ("fabric: {}\nfaults: [{at: link, do: down, routers: [0, 1], which: 7}]\n", "no link 7"),
     ("fabric: {}\nfaults: [{at: node, do: hang, node: 1, time: 1ms}]\n", "node (crash)"),
@@ -249,6 +250,23 @@ def test_jobs_are_known_before_anything_attaches(tmp_path):
         line for rank in range(4) for line in (f"{rank} 1 2 {cookie} 16 2 pages 1", f"{rank} 0 16 0"))
 
 
+def attach_program(tmp_path):
+    (tmp_path / "attach.c").write_text("#include <gni_pub.h>\\nint main(void) { gni_cdm_handle_t cdm; gni_nic_handle_t nic; "
+                                       "unsigned address; return GNI_CdmCreate(1, 16, 0x4a510001, 0, &cdm) != 0 || "
+                                       "GNI_CdmAttach(cdm, 0, &address, &nic) != 0; }\\n")
+    subprocess.run(["gcc", tmp_path / "attach.c", "-o", tmp_path / "attach", "-DCRAY_CONFIG_GHAL_ARIES",
+                    f"-I{jacquard.ROOT}/sim/aries/include", f"-L{BUILD}/lib", "-lugni"], check=True)
+    return tmp_path / "attach"
+
+
+@pytest.mark.parametrize("line, named", [("param aries.no_such 1", "aries.no_such"), ("latency no_such_hosts", "no_such_hosts")])
+def test_what_is_wrong_in_a_fabrics_scenario_is_named(tmp_path, line, named):
+    (tmp_path / "plan").write_text(f"jacquard-fabric 1\n{line}\n")
+    with jacquard_fabricd(tmp_path, "--scenario", tmp_path / "plan") as path:
+        done = run(attach_program(tmp_path), env=environment(JACQUARD_FABRIC=path, LD_LIBRARY_PATH=str(BUILD / "lib")))
+    assert done.returncode == 1 and named in done.stderr and done.stderr.startswith("libugni: "), done
+
+
 KILL_FABRIC = """
 import os, signal, socket, struct
 end = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -262,15 +280,22 @@ print(os.path.dirname(os.environ["JACQUARD_FABRIC"]), flush=True)
 
 def test_a_fabric_that_was_killed_is_not_replaced(tmp_path):
     """By one without the scenario; and its folder goes."""
-    (tmp_path / "attach.c").write_text("#include <gni_pub.h>\nint main(void) { gni_cdm_handle_t cdm; gni_nic_handle_t nic; "
-                                       "unsigned address; return GNI_CdmCreate(1, 16, 0x4a510001, 0, &cdm) != 0 || "
-                                       "GNI_CdmAttach(cdm, 0, &address, &nic) != 0; }\n")
-    subprocess.run(["gcc", tmp_path / "attach.c", "-o", tmp_path / "attach", "-DCRAY_CONFIG_GHAL_ARIES",
-                    f"-I{jacquard.ROOT}/sim/aries/include", f"-L{BUILD}/lib", "-lugni"], check=True)
     (tmp_path / "kill.py").write_text(KILL_FABRIC)
-    done = run(PMRUN, "--fabric", "-n", 1, "sh", "-c", f"{sys.executable} {tmp_path}/kill.py && {tmp_path}/attach")
+    done = run(PMRUN, "--fabric", "-n", 1, "sh", "-c", f"{sys.executable} {tmp_path}/kill.py && {attach_program(tmp_path)}")
     assert done.returncode == 1 and "has ended" in done.stderr and "libugni: the fabric at " in done.stderr, done
     assert done.stdout.strip() and not Path(done.stdout.strip()).exists()
+
+
+@contextlib.contextmanager
+def jacquard_fabricd(tmp_path, *arguments):
+    path = tmp_path / "here"
+    daemon = subprocess.Popen([BUILD / "bin/jacquard-fabricd", *arguments, path], stdin=subprocess.DEVNULL)
+    try:
+        wait_until(path.exists, 60)
+        yield str(path)
+    finally:
+        daemon.terminate()
+        daemon.wait()
 
 
 def shown(*arguments):

@@ -7,6 +7,8 @@
 #include "backend.h"
 
 #include <glib.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include "cq_entry.h"
 #include "aries/misc/exceptions.h"
 #include "plan.h"
@@ -149,19 +151,23 @@ bool lnic_faults_net(struct net_config *config)
     return true;
 }
 
-/* What this version does not know is no reason to stay away. */
-struct aries_params *lnic_faults_params(void)
+struct aries_params *lnic_faults_params(char *why, size_t room)
 {
-    struct aries_params *params = plan.profile != NULL ? aries_params_new(plan.profile) : NULL;
+    const char *profile = plan.profile != NULL ? plan.profile : "xc40_hsw";
+    struct aries_params *params = aries_params_new(profile);
     char *error = NULL;
     uint32_t i;
 
-    if (params == NULL)
-        params = aries_params_new("xc40_hsw");
+    if (params == NULL) {
+        snprintf(why, room, "the fabric's scenario names hosts that are not known: %s", profile);
+        return NULL;
+    }
     for (i = 0; i < plan.params_count; i++)
         if (!aries_params_set(params, plan.params[i].name, plan.params[i].value, &error)) {
+            snprintf(why, room, "the fabric's scenario: %s: %s", plan.params[i].name, error);
             free(error);
-            error = NULL;
+            aries_params_free(params);
+            return NULL;
         }
     return params;
 }

@@ -97,10 +97,15 @@ static void add_jobs(struct aries_fabric *fabric);
 static bool make_fabric(uint32_t nodes, const char *preset, uint64_t seed, uint64_t own,
                         uint32_t node)
 {
+    char why[LIVE_WHY_BYTES];
     struct aries_params *params;
     struct aries_fabric *fabric;
 
-    params = lnic_faults_params();
+    params = lnic_faults_params(why, sizeof(why));
+    if (params == NULL) {
+        lnic_complain(why);
+        return false;
+    }
     lnic_backend.net = make_net(nodes, preset, own, params);
     if (lnic_backend.net == NULL) {
         aries_params_free(params);

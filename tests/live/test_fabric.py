@@ -96,7 +96,7 @@ def test_the_fabric_goes_when_pmrun_is_killed():
 
 
 @pytest.mark.parametrize("text, word", [
-    ("fabric: {topology: single-switch, nodes: 4}\n", "fabric.topology"), ("fabric: {}\nfaults: [{at: aries.packet, do: duplicate}]\n", "duplicate: has no effect"),
+    ("fabric: {topology: single-switch, nodes: 4}\n", "fabric.topology"), ("fabric: {}\nfaults: [{at: aries.packet, do: duplicate}]\n", '"duplicate" is not allowed'),
     ("fabric: {}\nfaults: [{at: oob.message, do: drop}]\n", "oob.message"),
     ("fabric: {}\nfaults: [{at: link, do: lane_loss, routers: [0, 1], time: 1ms}]\n", "link (down, up)"),
     ("fabric: {}\nfaults: [{at: link, do: down, routers: [0, 1], which: 7}]\n", "no link 7"),
@@ -251,15 +251,17 @@ def test_jobs_are_known_before_anything_attaches(tmp_path):
 
 
 def attach_program(tmp_path):
-    (tmp_path / "attach.c").write_text("#include <gni_pub.h>\\nint main(void) { gni_cdm_handle_t cdm; gni_nic_handle_t nic; "
+    (tmp_path / "attach.c").write_text("#include <gni_pub.h>\nint main(void) { gni_cdm_handle_t cdm; gni_nic_handle_t nic; "
                                        "unsigned address; return GNI_CdmCreate(1, 16, 0x4a510001, 0, &cdm) != 0 || "
-                                       "GNI_CdmAttach(cdm, 0, &address, &nic) != 0; }\\n")
+                                       "GNI_CdmAttach(cdm, 0, &address, &nic) != 0; }\n")
     subprocess.run(["gcc", tmp_path / "attach.c", "-o", tmp_path / "attach", "-DCRAY_CONFIG_GHAL_ARIES",
                     f"-I{jacquard.ROOT}/sim/aries/include", f"-L{BUILD}/lib", "-lugni"], check=True)
     return tmp_path / "attach"
 
 
-@pytest.mark.parametrize("line, named", [("param aries.no_such 1", "aries.no_such"), ("latency no_such_hosts", "no_such_hosts")])
+@pytest.mark.parametrize("line, named", [("param aries.no_such 1", "aries.no_such"), ("latency no_such_hosts", "no_such_hosts"),
+                                         ("rule aries.packet duplicate twice 0 any 9007199254740992 0 0 any any any any any 0 0",
+                                          "aries.packet cannot be duplicated")])
 def test_what_is_wrong_in_a_fabrics_scenario_is_named(tmp_path, line, named):
     (tmp_path / "plan").write_text(f"jacquard-fabric 1\n{line}\n")
     with jacquard_fabricd(tmp_path, "--scenario", tmp_path / "plan") as path:

@@ -106,7 +106,7 @@ static void rule_of(const struct sim_fault_rule *rule, uint32_t kind, struct lni
     case SIM_FAULT_DELAY:
         blow->delay += rule->delay;
         return;
-    case SIM_FAULT_DUPLICATE: /* the link protocol filters duplicates by sequence number */
+    case SIM_FAULT_DUPLICATE: /* refused when the scenario was read */
     case SIM_FAULT_DELIVER:
         return;
     }
@@ -135,8 +135,20 @@ bool lnic_struck(const struct aries_work *work, struct lnic_blow *blow)
 
 bool lnic_faults_read(const struct live_facts *facts, char *why, size_t room)
 {
+    uint32_t i;
+
     lnic_plan_free(&plan);
-    return lnic_plan_read(&plan, facts->scenario, facts->scenario_bytes, why, room);
+    if (!lnic_plan_read(&plan, facts->scenario, facts->scenario_bytes, why, room))
+        return false;
+    for (i = 0; i < plan.rules_count; i++)
+        if (plan.rules[i].rule.action == SIM_FAULT_DUPLICATE &&
+            strcmp(plan.rules[i].point, "aries.packet") == 0) {
+            snprintf(why, room,
+                     "the fabric's scenario: aries.packet cannot be duplicated: no "
+                     "packet is modelled that could come twice");
+            return false;
+        }
+    return true;
 }
 
 bool lnic_faults_net(struct net_config *config)

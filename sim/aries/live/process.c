@@ -210,6 +210,14 @@ static void before_fork(void);
 static void after_fork_parent(void);
 static void after_fork_child(void);
 
+/* A fabric that is there, but of which nothing can be made. */
+static void leave(void)
+{
+    live_leave(lnic_backend.live);
+    lnic_backend.live = NULL;
+    lnic_backend.board = NULL;
+}
+
 static bool begin(void)
 {
     static bool registered;
@@ -233,11 +241,14 @@ static bool begin(void)
     facts = live_facts(lnic_backend.live);
     if (!lnic_faults_read(facts, why, sizeof(why))) {
         lnic_complain(why);
+        leave();
         return false;
     }
     if (!make_fabric(facts->nodes, facts->preset, facts->seed, lnic_faults_seed(facts),
-                     live_self(lnic_backend.live)->node))
+                     live_self(lnic_backend.live)->node)) {
+        leave();
         return false;
+    }
     lnic_faults_arm(facts);
     return true;
 }

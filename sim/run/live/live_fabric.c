@@ -215,14 +215,6 @@ static bool check(const struct scenario *scenario, char **error)
     for (i = 0; i < scenario->faults.count; i++) {
         const struct scenario_fault *fault = scenario_fault(scenario, i);
 
-        if (fault->place == FAULT_POINT && strcmp(fault->where, "aries.packet") == 0 &&
-            strcmp(tree_get(fault->at, "do")->text, "duplicate") == 0) {
-            *error = tree_problem(fault->at, "do", "%s",
-                                  "duplicate: has no effect on a live fabric, where no packet is "
-                                  "modelled that could come twice; allowed at aries.packet: drop, "
-                                  "delay, corrupt, fail, crash");
-            return false;
-        }
         if (!happens_live(fault)) {
             *error = tree_problem(fault->at, "faults",
                                   "%s: happens in simulation only; allowed on a live fabric: "

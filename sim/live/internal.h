@@ -26,7 +26,7 @@
 #define LIVE_LOOK_US 1000u /* daemon's socket without a helper; rounds of the helper */
 #define LIVE_RERING_US 20000u /* who still has something to execute is rung again */
 #define LIVE_OVERDUE \
-    4000u /* milliseconds in which a peer has looked and executed nothing of ours */
+    1000u /* milliseconds in which a peer has looked and executed nothing of ours */
 #define LIVE_BATCH 16u /* records of one ring in a row, and told to their sender at once */
 #define LIVE_HOT_MIN 16u /* so many rings are always looked at */
 #define LIVE_HOT_IDLE 4096u /* looks without a record until a ring counts as cold */

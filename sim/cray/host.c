@@ -7,25 +7,106 @@
 
 /* ---- the host of a process that nobody started ----------------------------------------------- */
 
-static struct cray_process *no_process(void)
-{
-    return NULL;
-}
-
-/* A node of a Cray says its number here; anywhere else it is node 0. */
+/* A node of a Cray says its number here; anywhere else it is the one that the launcher says, or
+ * node 0. */
 static uint32_t own_nid(const struct cray_process *self, uint32_t rank)
 {
     FILE *file = fopen("/proc/cray_xt/nid", "re");
-    unsigned nid = 0;
+    const char *text = getenv("JACQUARD_NODE");
+    unsigned nid = text != NULL ? (unsigned)strtoul(text, NULL, 10) : 0;
 
     (void)self;
     (void)rank;
     if (file == NULL)
-        return 0;
+        return nid;
     if (fscanf(file, "%u", &nid) != 1)
         nid = 0;
     fclose(file);
     return nid;
+}
+
+/* ---- the host of a process of a live fabric ---------------------------------------------------
+ *
+ * Its launcher says in the environment what ALPS says on a Cray system: protection tags and
+ * cookies, rank, size, node. Where other ranks are it does not say: they are taken to be spread
+ * over nodes one after the other as those of the own node are.
+ */
+
+static bool number_of(const char *name, uint32_t *value)
+{
+    const char *text = getenv(name);
+    unsigned long number;
+    char *end;
+
+    if (text == NULL || text[0] < '0' || text[0] > '9')
+        return false;
+    number = strtoul(text, &end, 0);
+    *value = (uint32_t)number;
+    return *end == '\0' && number <= UINT32_MAX;
+}
+
+/* Lists of numbers with colons between them. False: there are none. */
+static bool read_credentials(struct cray_job *job)
+{
+    const char *ptag = getenv("PMI_GNI_PTAG"), *cookie = getenv("PMI_GNI_COOKIE");
+    char *ptag_end, *cookie_end;
+
+    while (ptag != NULL && cookie != NULL && job->credentials < CRAY_CREDENTIALS_MAX) {
+        unsigned long tag = strtoul(ptag, &ptag_end, 0), key = strtoul(cookie, &cookie_end, 0);
+
+        if (ptag_end == ptag || cookie_end == cookie || tag == 0 || tag > UINT8_MAX ||
+            key > UINT32_MAX)
+            break;
+        job->credential[job->credentials++] = (struct cray_credential){(uint8_t)tag, (uint32_t)key};
+        ptag = *ptag_end == ':' ? ptag_end + 1 : NULL;
+        cookie = *cookie_end == ':' ? cookie_end + 1 : NULL;
+    }
+    return job->credentials > 0;
+}
+
+/* The number that each rank of a job has: of the job's name, which is the launcher's. */
+static uint64_t apid_of(const char *name)
+{
+    uint64_t hash = 14695981039346656037u;
+
+    for (; name != NULL && *name != '\0'; name++)
+        hash = (hash ^ (uint8_t)*name) * 1099511628211u;
+    return hash >> 24 | 1;
+}
+
+static struct cray_process *launched_process(void)
+{
+    static struct cray_job job = {.size = 1};
+    static struct cray_process process = {.job = &job};
+    static bool read, launched;
+
+    if (read)
+        return launched ? &process : NULL;
+    read = true;
+    launched = getenv("JACQUARD_FABRIC") != NULL && read_credentials(&job);
+    if (!number_of("PMI_SIZE", &job.size) && !number_of("OMPI_COMM_WORLD_SIZE", &job.size))
+        job.size = 1;
+    if (!number_of("ALPS_APP_PE", &process.rank) && !number_of("PMI_RANK", &process.rank) &&
+        !number_of("OMPI_COMM_WORLD_RANK", &process.rank))
+        process.rank = 0;
+    number_of("PMI_GNI_LOC_ADDR", &process.address);
+    job.apid =
+        apid_of(getenv("PMI_JOBID") != NULL ? getenv("PMI_JOBID") : getenv("JACQUARD_FABRIC"));
+    return launched ? &process : NULL;
+}
+
+static uint32_t nid_of(const struct cray_process *self, uint32_t rank)
+{
+    uint32_t own = own_nid(self, 0), here = 1, before = 0, first;
+
+    if (self == NULL || rank == self->rank)
+        return own;
+    if (!number_of("PMI_LOCAL_SIZE", &here) || here == 0)
+        here = 1;
+    if (!number_of("PMI_LOCAL_RANK", &before) || before > self->rank)
+        before = 0;
+    first = self->rank - before;
+    return rank >= first ? own + (rank - first) / here : own - (first - rank + here - 1) / here;
 }
 
 static uint32_t one_node(const struct cray_process *self)
@@ -39,8 +120,8 @@ static bool own_node_up(const struct cray_process *self, uint32_t nid)
 }
 
 static const struct cray_host singleton_host = {
-    .self = no_process,
-    .nid_of = own_nid,
+    .self = launched_process,
+    .nid_of = nid_of,
     .nodes = one_node,
     .node_up = own_node_up,
 };

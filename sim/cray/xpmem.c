@@ -54,9 +54,15 @@ static int64_t add(struct entry what)
     return entry->id;
 }
 
+/* NULL: there is no XPMEM where processes have address spaces of their own. */
+static struct cray_process *sharing_process(void)
+{
+    return cray_host()->one_memory ? cray_process_in_job() : NULL;
+}
+
 static int take_away(int64_t id, bool right)
 {
-    const struct cray_process *self = cray_process_in_job();
+    const struct cray_process *self = sharing_process();
     struct entry **link, *entry;
 
     if (self == NULL)
@@ -88,12 +94,12 @@ void xpmem_forget(const struct cray_process *owner)
 
 int xpmem_version(void)
 {
-    return cray_process_in_job() != NULL ? XPMEM_CURRENT_VERSION : fail(ENODEV);
+    return sharing_process() != NULL ? XPMEM_CURRENT_VERSION : fail(ENODEV);
 }
 
 xpmem_segid_t xpmem_make(void *vaddr, size_t size, int permit_type, void *permit_value)
 {
-    const struct cray_process *self = cray_process_in_job();
+    const struct cray_process *self = sharing_process();
 
     (void)permit_value; /* all ranks belong to one user */
     if (self == NULL)
@@ -111,7 +117,7 @@ int xpmem_remove(xpmem_segid_t segid)
 
 xpmem_apid_t xpmem_get(xpmem_segid_t segid, int flags, int permit_type, void *permit_value)
 {
-    const struct cray_process *self = cray_process_in_job();
+    const struct cray_process *self = sharing_process();
     const struct entry *segment;
 
     (void)permit_value;
@@ -136,7 +142,7 @@ int xpmem_release(xpmem_apid_t apid)
 
 void *xpmem_attach(struct xpmem_addr addr, size_t size, void *vaddr)
 {
-    const struct cray_process *self = cray_process_in_job();
+    const struct cray_process *self = sharing_process();
     const struct entry *right = self != NULL ? *find(addr.apid, true) : NULL;
     bool everything;
 
@@ -157,5 +163,5 @@ void *xpmem_attach(struct xpmem_addr addr, size_t size, void *vaddr)
 int xpmem_detach(void *vaddr)
 {
     (void)vaddr;
-    return cray_process_in_job() != NULL ? 0 : fail(ENODEV);
+    return sharing_process() != NULL ? 0 : fail(ENODEV);
 }

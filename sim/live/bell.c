@@ -34,7 +34,36 @@ void live_check_stamp(struct peer *peer, uint64_t now)
     peer->seen_looked = atomic_load_explicit(&peer->head->looked, memory_order_relaxed);
     if (now - peer->seen_looked + stale > 2 * stale && peer->rung_looked != peer->seen_looked) {
         peer->rung_looked = peer->seen_looked;
+        peer->rung_at = now;
         live_ring_bell(peer);
+    }
+}
+
+/*
+ * It has not executed what it was sent. What it says of its sleep may be wrong: so it is rung again
+ * now and then. And if it has looked at its rings in thousands of different milliseconds since it
+ * last executed something of ours, or said that it cannot yet, then it never will: an honest one
+ * looks at all rings. A process that is stopped does not look.
+ */
+static void wait_for(struct live *live, struct peer *peer, uint64_t now)
+{
+    uint64_t executed = peer->out[LIVE_REQUEST].told + peer->out[LIVE_REPLY].told;
+    uint32_t aside = atomic_load_explicit(&peer->heads->aside, memory_order_relaxed);
+
+    if (now - peer->rung_at > live->rering_ticks) {
+        peer->rung_at = now;
+        live_ring_bell(peer);
+    }
+    if (executed != peer->overdue.executed || aside != peer->overdue.aside) {
+        peer->overdue.executed = executed;
+        peer->overdue.aside = aside;
+        peer->overdue.looks = 0;
+    } else if (peer->seen_looked != peer->overdue.looked &&
+               now - peer->overdue.counted >= live->look_ticks) {
+        peer->overdue.looked = peer->seen_looked;
+        peer->overdue.counted = now;
+        if (++peer->overdue.looks > LIVE_OVERDUE && !peer->to.self)
+            live_break_with(peer);
     }
 }
 
@@ -78,8 +107,13 @@ live_noinline void live_tick(struct live *live, uint64_t now)
             live_hear(peer, channel);
             waits = waits || peer->out[channel].told != peer->out[channel].tail;
         }
-        if (waits)
+        if (waits) {
             live_check_stamp(peer, now);
+            wait_for(live, peer, now);
+        } else {
+            peer->rung_at = now;
+            peer->overdue.looks = 0;
+        }
     }
 }
 

@@ -41,7 +41,16 @@ void live_close_all(struct live *live)
     close_one(&live->helper_bell);
     close_one(&live->wake_bell);
     for (peer = live->peers; peer != NULL; peer = peer->next)
-        close_one(&peer->doorbell);
+        live_peer_close(peer);
+}
+
+void live_peer_close(struct peer *peer)
+{
+    int memory = atomic_exchange(&peer->memory, -1);
+
+    close_one(&memory);
+    close_one(&peer->doorbell);
+    close_one(&peer->pidfd);
 }
 
 void live_fork_hold(void)

@@ -24,6 +24,9 @@
 #define LIVE_CROWDED_LOOK_US 4000u /* instead of LIVE_LOOK_US, there */
 #define LIVE_TICK_US 50u /* how often bells are looked after, see live_tick */
 #define LIVE_LOOK_US 1000u /* daemon's socket without a helper; rounds of the helper */
+#define LIVE_RERING_US 20000u /* who still has something to execute is rung again */
+#define LIVE_OVERDUE \
+    1000u /* milliseconds in which a peer has looked and executed nothing of ours */
 #define LIVE_BATCH 16u /* records of one ring in a row, and told to their sender at once */
 #define LIVE_HOT_MIN 16u /* so many rings are always looked at */
 #define LIVE_HOT_IDLE 4096u /* looks without a record until a ring counts as cold */
@@ -67,7 +70,14 @@ struct peer {
     uint32_t rung_doze; /* value of doze for which the bell was rung */
     uint64_t seen_looked; /* its stamp when it was last looked at */
     uint64_t rung_looked; /* value of looked for which the bell was rung */
+    uint64_t rung_at; /* ticks: when it was rung because of an old stamp */
+    struct { /* of what it has not executed: see live_tick */
+        uint64_t executed, looked, counted; /* as it was seen last; ticks */
+        uint32_t aside, looks;
+    } overdue;
     int doorbell; /* -1: the own one */
+    int pidfd; /* of its process; -1: the own one, or the kernel has none */
+    _Atomic int memory; /* /proc/PID/mem of its process, opened by the first write; or -1 */
     void *mapping;
     size_t mapping_bytes;
     struct peer *next; /* in live->peers */
@@ -93,6 +103,7 @@ struct live {
     struct ring_in *current; /* of the record that was returned last */
     uint64_t current_word;
     uint64_t looked, ticked, stamp_ticks, stale_ticks, tick_ticks, look_ticks, read_at;
+    uint64_t rering_ticks;
     uint64_t ring_ticks; /* stale_ticks, or more where it is crowded */
     uint64_t counted; /* when `switches` were */
     long switches; /* of all threads, against their will */
@@ -167,8 +178,9 @@ bool live_written_soon(const struct live *live, uint32_t *looks);
 int live_start_daemon(const char *path, bool remove_folder, char *why);
 
 /* peer.c */
-struct peer *live_peer_add(struct live *live, const struct wire *what, int board, int doorbell,
-                           int *error);
+/* `fds` as in a packet of WIRE_PEER: doorbell and pidfd become the peer's (-1 is left there); NULL:
+ * this process itself. */
+struct peer *live_peer_add(struct live *live, const struct wire *what, int *fds, int *error);
 void live_peer_lost(struct live *live, struct peer *peer); /* it will be told as gone */
 void live_tell_gone(struct live *live); /* those who are drained */
 void live_peer_free(struct live *live, struct peer *peer);
@@ -179,6 +191,7 @@ void live_rings_add(struct live *live, struct peer *peer);
 void live_rings_remove(struct live *live, struct peer *peer);
 bool live_rings_have(struct live *live);
 bool live_ring_ready(struct ring_in *ring);
+void live_break_with(struct peer *peer); /* it writes what nobody may write: as if it were dead */
 
 /* send.c */
 bool live_hear(const struct peer *peer, unsigned channel);
@@ -199,6 +212,7 @@ bool live_doze(struct live *live); /* bells are wanted; false: there is somethin
 void live_awake(struct live *live); /* they are not: somebody looks all the time */
 
 /* fork.c */
+void live_peer_close(struct peer *peer); /* its descriptors */
 void live_close_all(struct live *live);
 void live_fork_hold(void); /* around changes of live->peers: no fork meanwhile */
 void live_fork_release(void);

@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include "internal.h"
 
@@ -50,6 +51,14 @@ static bool is_private(const char *path)
     const char *given = getenv("JACQUARD_FABRIC_PRIVATE");
 
     return given != NULL && strcmp(given, path) == 0;
+}
+
+/* By somebody with a machine and a scenario of his own: a plain fabric is no replacement. */
+static bool was_started(const char *path)
+{
+    const char *started = getenv("JACQUARD_FABRIC_STARTED");
+
+    return started != NULL && strcmp(started, path) == 0;
 }
 
 static void make_private_folder(const char *path)
@@ -145,6 +154,11 @@ static int reach_daemon(struct live *live, char *why)
                      live->path, strerror(-result));
             return result;
         }
+        if (was_started(live->path)) {
+            live_why(why, "the fabric at %s, which this process was started on, has ended",
+                     live->path);
+            return -ENOTCONN;
+        }
         if (is_private(live->path))
             make_private_folder(live->path);
         result = live_start_daemon(live->path, is_private(live->path), why);
@@ -155,6 +169,16 @@ static int reach_daemon(struct live *live, char *why)
     return -ECONNREFUSED;
 }
 
+/* For others, who copy to and from this process: only the process itself opens it for certain. */
+static int own_pidfd(void)
+{
+#ifdef SYS_pidfd_open
+    return (int)syscall(SYS_pidfd_open, getpid(), 0);
+#else
+    return -1;
+#endif
+}
+
 static int enter(struct live *live, uint32_t node, int board, char *why)
 {
     struct wire join = {.magic = LIVE_MAGIC,
@@ -163,9 +187,11 @@ static int enter(struct live *live, uint32_t node, int board, char *why)
                         .node = node,
                         .bytes = live->board_bytes};
     struct wire_packet packet = {.text_bytes = 0};
-    int fds[2] = {board, live->doorbell}, result, error;
+    int fds[WIRE_FDS_MAX] = {board, live->doorbell, own_pidfd()}, result, error;
 
-    result = wire_send(live->socket, &join, NULL, 0, fds, 2, 0);
+    result = wire_send(live->socket, &join, NULL, 0, fds, fds[WIRE_PIDFD] >= 0 ? 3 : 2, 0);
+    if (fds[WIRE_PIDFD] >= 0)
+        close(fds[WIRE_PIDFD]);
     if (result == 0)
         result = live_receive_within(live->socket, live->buffer, &packet, WELCOME_MS);
     if (result != 1)
@@ -175,8 +201,7 @@ static int enter(struct live *live, uint32_t node, int board, char *why)
     wire_close(&packet);
     packet.head.bytes = live->board_bytes;
     packet.head.pid = getpid();
-    if (packet.head.kind != WIRE_JOINED ||
-        live_peer_add(live, &packet.head, -1, -1, &error) == NULL)
+    if (packet.head.kind != WIRE_JOINED || live_peer_add(live, &packet.head, NULL, &error) == NULL)
         return not_this_time(live, -EPROTO, why);
     live->head->slot = packet.head.slot;
     live->head->generation = packet.head.generation;
@@ -209,6 +234,7 @@ static void start_clock(struct live *live)
     live->stale_ticks = live->ring_ticks = LIVE_STALE_US * per_us;
     live->tick_ticks = LIVE_TICK_US * per_us;
     live->look_ticks = LIVE_LOOK_US * per_us;
+    live->rering_ticks = LIVE_RERING_US * per_us;
     live->doze = DOZE_STEP | DOZE_ASLEEP; /* until it looks all the time */
     atomic_store(&live->head->doze, live->doze);
 }
@@ -294,6 +320,7 @@ void live_leave(struct live *live)
         wire_close(&later->packet);
         free(later);
     }
+    live->current = NULL;
     live_close_all(live);
     while (live->peers != NULL) {
         if (forked)

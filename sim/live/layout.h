@@ -11,7 +11,7 @@
 #include "live/live.h"
 
 #define LIVE_MAGIC 0x4a51764cu
-#define LIVE_VERSION 1u
+#define LIVE_VERSION 2u
 #define LIVE_LINE 64u
 #define LIVE_PAGE 4096u
 #define LIVE_BOARD_MAX (1ull << 30)
@@ -100,6 +100,7 @@ struct board_head {
 /* How far the owner of the board has executed the rings of one producer (by its generation). */
 struct board_heads {
     _Alignas(LIVE_LINE) _Atomic uint64_t executed[LIVE_CHANNELS];
+    _Atomic uint32_t aside; /* moves when a record of that producer cannot be executed yet */
 };
 
 /* Where the owner's rings begin for one consumer (by its generation). */

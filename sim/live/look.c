@@ -35,10 +35,9 @@ static void meet(struct live *live, struct wire_packet *packet)
     if (packet->head.error != 0 ||
         live_known(live, packet->head.slot, packet->head.generation) != NULL)
         return;
-    peer = live_peer_add(live, &packet->head, packet->fds[0], packet->fds[1], &error);
+    peer = live_peer_add(live, &packet->head, packet->fds, &error);
     if (peer == NULL)
         return;
-    packet->fds[1] = -1;
     if (live->events.met != NULL)
         live->events.met(live->arg, &peer->to);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #define _GNU_SOURCE
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,10 +68,8 @@ static int map_board(struct live *live, struct peer *peer, int file)
     return 0;
 }
 
-/* Only the daemon says who a peer is; its board is only looked at. `board` < 0: this process
- * itself. */
-struct peer *live_peer_add(struct live *live, const struct wire *what, int board, int doorbell,
-                           int *error)
+/* Only the daemon says who a peer is; its board is only looked at. */
+struct peer *live_peer_add(struct live *live, const struct wire *what, int *fds, int *error)
 {
     struct peer *peer;
 
@@ -91,15 +90,16 @@ struct peer *live_peer_add(struct live *live, const struct wire *what, int board
     if (peer->out == NULL)
         goto err_peer;
     peer->live = live;
-    peer->doorbell = -1;
+    peer->doorbell = peer->pidfd = -1;
+    atomic_init(&peer->memory, -1);
     peer->to = (struct live_peer){.slot = what->slot,
                                   .generation = what->generation,
                                   .node = what->node,
                                   .pid = what->pid,
-                                  .self = board < 0,
+                                  .self = fds == NULL,
                                   .board_bytes = what->bytes};
-    if (board >= 0) {
-        *error = map_board(live, peer, board);
+    if (fds != NULL) {
+        *error = map_board(live, peer, fds[WIRE_BOARD]);
         if (*error != 0)
             goto err_peer;
     } else {
@@ -114,7 +114,11 @@ struct peer *live_peer_add(struct live *live, const struct wire *what, int board
     peer->to.board = (const uint8_t *)peer->head + live->at.extra;
     open_rings(live, peer);
     live_fork_hold();
-    peer->doorbell = doorbell;
+    if (fds != NULL) {
+        peer->doorbell = fds[WIRE_DOORBELL];
+        peer->pidfd = fds[WIRE_PIDFD];
+        fds[WIRE_DOORBELL] = fds[WIRE_PIDFD] = -1;
+    }
     peer->next = live->peers;
     live->peers = peer;
     live_fork_release();
@@ -132,14 +136,14 @@ void live_peer_free(struct live *live, struct peer *peer)
 {
     struct peer **at = &live->peers;
 
+    assert(live->current == NULL || live->current->peer != peer);
     if (live->slots[peer->to.slot] == peer)
         live->slots[peer->to.slot] = NULL;
     live_fork_hold();
     while (*at != peer)
         at = &(*at)->next;
     *at = peer->next;
-    if (peer->doorbell >= 0)
-        close(peer->doorbell);
+    live_peer_close(peer);
     live_fork_release();
     if (peer->mapping != NULL)
         munmap(peer->mapping, peer->mapping_bytes);
@@ -186,9 +190,7 @@ struct live_peer *live_peer(struct live *live, uint32_t slot, uint32_t generatio
         if (known != NULL) /* it was faster: its own wish is among the messages */
             peer = peer_of(known);
         else
-            peer = live_peer_add(live, &answer.head, answer.fds[0], answer.fds[1], error);
-        if (peer != NULL && peer->doorbell == answer.fds[1])
-            answer.fds[1] = -1;
+            peer = live_peer_add(live, &answer.head, answer.fds, error);
     } else {
         *error = answer.head.error != 0 ? answer.head.error : -EPROTO;
     }
@@ -253,14 +255,14 @@ live_cold void live_tell_gone(struct live *live)
                 live->dying = true;
                 continue;
             }
+            assert(!peer->to.self);
             peer->gone_told = true;
             live_rings_remove(live, peer);
             if (live->slots[peer->to.slot] == peer)
                 live->slots[peer->to.slot] = NULL;
-            if (live->events.gone != NULL) {
+            if (live->events.gone != NULL)
                 live->events.gone(live->arg, &peer->to);
-                again = true;
-            }
+            again = true;
             break;
         }
     }

@@ -4,6 +4,7 @@
  * ones are looked at each time, a few of the cold ones (the rest) in turn. A ring becomes hot with
  * a record and cold after a long time without.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include "internal.h"
@@ -59,9 +60,8 @@ static void tell(struct ring_in *ring)
 }
 
 /* A peer that writes what nobody may write is treated as dead: nothing more is read from it. */
-static live_cold void break_with(struct ring_in *ring)
+live_cold void live_break_with(struct peer *peer)
 {
-    struct peer *peer = ring->peer;
     unsigned channel;
 
     live_peer_lost(peer->live, peer);
@@ -88,12 +88,12 @@ static inline bool next_word(struct ring_in *ring, uint64_t *word)
             if (live_likely(record_count(*word) <= LIVE_RECORD_MAX &&
                             at + record_slots(record_count(*word)) <= LIVE_RING_SLOTS))
                 return true;
-            break_with(ring);
+            live_break_with(ring->peer);
             return false;
         }
         if (record_flags(*word) != RECORD_SKIP || record_count(*word) != 0 || at == 0 ||
             ++skips == SKIPS_MAX) {
-            break_with(ring);
+            live_break_with(ring->peer);
             return false;
         }
         ring->position += LIVE_RING_SLOTS - at;
@@ -122,6 +122,8 @@ static void move(struct live *live, uint32_t from, uint32_t to)
 {
     struct ring_in *ring = live->rings[from], *other = live->rings[to];
 
+    assert(from < live->rings_room && to < live->rings_room && ring->index == from);
+
     live->rings[to] = ring;
     live->rings[from] = other;
     ring->index = to;
@@ -139,6 +141,7 @@ static void heat(struct live *live, struct ring_in *ring)
 
 static live_noinline void cool(struct live *live, struct ring_in *ring)
 {
+    assert(live->hot_count > 0 && ring->index < live->hot_count);
     live->hot_count--;
     move(live, ring->index, live->hot_count);
 }
@@ -162,6 +165,7 @@ live_cold void live_rings_add(struct live *live, struct peer *peer)
 {
     unsigned channel;
 
+    assert(!peer->listed && live->rings_count + LIVE_CHANNELS <= live->rings_room);
     peer->listed = true;
     for (channel = 0; channel < LIVE_CHANNELS; channel++) {
         struct ring_in *ring = &peer->in[channel];
@@ -319,6 +323,8 @@ bool live_release(struct live *live)
 
     if (ring == NULL)
         return false;
+    assert((ring->position & RING_MASK) + record_slots(record_count(live->current_word)) <=
+           LIVE_RING_SLOTS);
     live->current = NULL;
     ring->position += record_slots(record_count(live->current_word));
     more = look_at(ring, &word);
@@ -331,6 +337,14 @@ bool live_release(struct live *live)
     return more;
 }
 
+/* The producer shall not take us for one that executes nothing. */
+static void say_aside(const struct peer *peer)
+{
+    struct board_heads *heads = (struct board_heads *)(peer->live->board + peer->live->at.heads);
+
+    atomic_fetch_add_explicit(&heads[peer->to.slot].aside, 1, memory_order_relaxed);
+}
+
 live_noinline void live_set_aside(struct live *live)
 {
     if (live->current == NULL)
@@ -340,6 +354,7 @@ live_noinline void live_set_aside(struct live *live)
         return;
     }
     live->current->aside = live->asides = true;
+    say_aside(live->current->peer);
     if (live->current->told != live->current->position)
         tell(live->current);
     live->current = NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The producer's side of the rings. */
+#include <assert.h>
 #include <string.h>
 #include <x86intrin.h>
 #include "internal.h"
@@ -26,6 +27,7 @@ bool live_hear(const struct peer *peer, unsigned channel)
         ahead > out->tail - out->told)
         return false;
     out->told += ahead;
+    assert(out->told <= out->tail);
     return true;
 }
 
@@ -106,6 +108,8 @@ uint64_t live_publish(struct live_peer *to, enum live_channel channel, uint32_t 
     if (bytes > out->reserved)
         bytes = out->reserved;
     slots = record_slots(bytes);
+    assert((at & RING_MASK) + slots <= LIVE_RING_SLOTS &&
+           at + slots - out->told <= LIVE_RING_SLOTS);
     out->reserved = 0;
     clear_dirty(out, at + slots);
     atomic_store_explicit(

@@ -136,10 +136,10 @@ void live_look_soon(struct live *live)
     rouse_helper(live);
 }
 
+/* Also when nobody sleeps: the next one who does finds the bell rung. */
 live_cold void live_wake(struct live *live)
 {
-    if (atomic_load_explicit(&live->sleepers, memory_order_relaxed) > 0)
-        ring(live->wake_bell);
+    ring(live->wake_bell);
 }
 
 /* ---- the helper ------------------------------------------------------------------------------ */

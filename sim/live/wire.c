@@ -14,9 +14,9 @@ static bool fds_fit(const struct wire *head, unsigned count)
     case WIRE_WELCOME:
         return count == 1;
     case WIRE_JOIN:
-        return count == 2;
+        return count == 2 || count == WIRE_FDS_MAX;
     case WIRE_PEER:
-        return count == (head->error == 0 ? 2u : 0u);
+        return head->error == 0 ? count == 2 || count == WIRE_FDS_MAX : count == 0;
     default:
         return count == 0;
     }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Messages between a process and the daemon: one packet each (SOCK_SEQPACKET) of one fixed
- * structure, with text behind it for some, and descriptors beside it for some.
+ * structure, with text behind it for some, and descriptors beside it for some. JOIN and PEER carry
+ * the member's board, its doorbell and, where the kernel has them (Linux 5.3), its pidfd.
  *
- *   daemon: WELCOME (its board)            process: JOIN (board, doorbell)
+ *   daemon: WELCOME (its board)            process: JOIN (board, doorbell, pidfd)
  *   daemon: JOINED or REFUSED (text)
  *   process: ASK, CLAIM..., UNCLAIM with an id  → daemon: PEER or ANSWER with that id
  *   daemon, at any time: PEER (id 0: somebody asked for you), GONE, ORDER (text)
@@ -46,7 +47,8 @@ struct wire {
 };
 
 #define WIRE_BYTES_MAX (sizeof(struct wire) + LIVE_TEXT_MAX)
-#define WIRE_FDS_MAX 2
+
+enum wire_fd { WIRE_BOARD, WIRE_DOORBELL, WIRE_PIDFD, WIRE_FDS_MAX };
 
 struct wire_packet {
     struct wire head;

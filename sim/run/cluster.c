@@ -15,29 +15,43 @@
 
 /* ---- the machine ----------------------------------------------------------------------------- */
 
-static bool set_param(const char *name, const struct tree *value, void *params)
+struct setting {
+    struct aries_params *params;
+    char *error; /* g_free(); NULL: none */
+};
+
+static bool set_param(const char *name, const struct tree *value, void *arg)
 {
+    struct setting *setting = arg;
     struct value number;
     char *error = NULL;
 
-    if (!value_parse(ARG_REAL, value->text, NULL, NULL, NULL, &number, &error))
-        g_free(error); /* the check let it pass: cannot be */
-    else if (!aries_params_set(params, name, number.real, &error))
+    if (value_parse(ARG_REAL, value->text, NULL, NULL, NULL, &number, &setting->error) &&
+        !aries_params_set(setting->params, name, number.real, &error)) {
+        setting->error = tree_problem(value, "fabric.params", "%s", error);
         free(error);
-    return true;
+    }
+    return setting->error == NULL;
 }
 
 static bool create_machine(struct cluster *cluster, uint64_t seed, char **error)
 {
     const struct scenario *scenario = cluster->scenario;
     struct aries_params *params = NULL;
+    struct setting setting = {.params = NULL};
     struct net_config config;
     char *what = NULL;
 
     scenario_net_config(scenario, seed, &config);
     if (config.topology == NET_DRAGONFLY) {
         params = aries_params_new(scenario_profile(scenario));
-        scenario_for_each_param(scenario, set_param, params);
+        setting.params = params;
+        scenario_for_each_param(scenario, set_param, &setting);
+        if (setting.error != NULL) {
+            *error = setting.error;
+            aries_params_free(params);
+            return false;
+        }
         aries_params_to_net(params, &config);
         port_costs_set(params);
     }

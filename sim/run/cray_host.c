@@ -40,6 +40,7 @@ void cray_host_begin(struct cluster *cluster)
         .nid_of = nid_of,
         .nodes = nodes,
         .node_up = node_up,
+        .one_memory = true,
     };
 
     cray_host_set(&host);

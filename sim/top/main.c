@@ -121,13 +121,25 @@ static bool pause_for(double seconds)
            key != 'q';
 }
 
-static void lost(void *arg)
+struct view {
+    struct live *live;
+    bool ended; /* the fabric has */
+};
+
+/* Its board and its descriptors are of no use any more. */
+static void gone(void *arg, struct live_peer *peer)
 {
-    *(bool *)arg = true;
+    live_drop(((struct view *)arg)->live, peer);
 }
 
-static void top(const struct command *command, struct live *live, const bool *ended)
+static void lost(void *arg)
 {
+    ((struct view *)arg)->ended = true;
+}
+
+static void top(const struct command *command, const struct view *view)
+{
+    struct live *live = view->live;
     const struct live_facts *facts = live_facts(live);
     struct sample *samples = calloc(facts->processes_max, sizeof(*samples));
     uint32_t processes;
@@ -140,17 +152,17 @@ static void top(const struct command *command, struct live *live, const bool *en
             fputs("\033[H\033[2J", stdout);
         screen_print(stdout, facts, samples, processes, &command->screen);
         fflush(stdout);
-    } while (!command->once && !*ended && pause_for(command->interval) && !ferror(stdout));
+    } while (!command->once && !view->ended && pause_for(command->interval) && !ferror(stdout));
     free(samples);
 }
 
 int main(int argc, char **argv)
 {
     struct command command = {.interval = 1};
-    bool run, ended = false;
-    struct live_options options = {.node = 0, .events = {.lost = lost}, .arg = &ended};
+    struct view view = {.live = NULL};
+    struct live_options options = {.node = 0, .events = {.gone = gone, .lost = lost}, .arg = &view};
     char why[LIVE_WHY_BYTES] = "";
-    struct live *live;
+    bool run;
     int status = parse(&command, argc, argv, &run);
 
     if (!run)
@@ -158,13 +170,13 @@ int main(int argc, char **argv)
     if (!is_there(command.path))
         return refuse(command.path, "no fabric is there");
     options.path = command.path;
-    if (live_join(&options, &live, why) != 0)
+    if (live_join(&options, &view.live, why) != 0)
         return refuse(command.path, why);
     if (strcmp(command.what, "scenario") == 0)
-        fwrite(live_facts(live)->scenario, 1, live_facts(live)->scenario_bytes, stdout);
+        fwrite(live_facts(view.live)->scenario, 1, live_facts(view.live)->scenario_bytes, stdout);
     else
-        top(&command, live, &ended);
+        top(&command, &view);
     status = end_of_output();
-    live_leave(live);
+    live_leave(view.live);
     return status;
 }

@@ -17,7 +17,7 @@ static void check(bool good)
 
 static void decode(const uint8_t *bytes, size_t length)
 {
-    static const int fds[WIRE_FDS_MAX] = {-1, -1};
+    static const int fds[WIRE_FDS_MAX] = {-1, -1, -1};
     struct wire_packet packet;
 
     if (length == 0 || !wire_decode(bytes + 1, length - 1, fds, bytes[0] % 4, &packet))

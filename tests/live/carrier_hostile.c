@@ -5,7 +5,10 @@
  * own traffic stays correct; under the address sanitizer nothing is read or written outside.
  */
 #include <sched.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "carrier.h"
 #include "internal.h"
@@ -257,6 +260,42 @@ static void a_hostile_member_harms_only_itself(void **state)
 /* ---- any bytes at all ------------------------------------------------------------------------ */
 
 /* The reader of rings on memory that a random process wrote, without processes. */
+/* Says all the time that it looks at its rings, and executes nothing. */
+static int look_busy(void *arg)
+{
+    struct live *live = join_fabric();
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (;;) {
+        atomic_store(&live->head->doze, DOZE_STEP);
+        atomic_store(&live->head->looked, live_ticks());
+        sched_yield();
+    }
+    live_leave(live);
+    return 0;
+}
+
+static void who_looks_and_executes_nothing_is_given_up(void **state)
+{
+    struct live_record record;
+    struct live_peer *peer;
+    struct live *live;
+    pid_t child;
+
+    fresh_fabric();
+    live = join_fabric();
+    child = run(look_busy, NULL);
+    peer = peer_of_pid(live, child);
+    assert_non_null(live_reserve(peer, LIVE_REQUEST, 0));
+    live_publish(peer, LIVE_REQUEST, DATA, 0);
+    while (!peer->gone) /* else the watchdog ends the test */
+        assert_false(live_next(live, &record));
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    live_leave(live);
+    fabric_is_over();
+}
+
 static void any_memory_is_read_safely(void **state)
 {
     struct live *live, *other;
@@ -297,7 +336,7 @@ static void any_bytes_are_decoded_safely(void **state)
     uint8_t *bytes;
     uint64_t random = 17;
     uint32_t i, count, fds_count, good = 0;
-    int fds[WIRE_FDS_MAX] = {-1, -1};
+    int fds[WIRE_FDS_MAX] = {-1, -1, -1};
     size_t j;
 
     for (i = 0; i < 200000; i++) {
@@ -327,6 +366,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_hostile_member_harms_only_itself),
+        cmocka_unit_test(who_looks_and_executes_nothing_is_given_up),
         cmocka_unit_test(any_memory_is_read_safely),
         cmocka_unit_test(any_bytes_are_decoded_safely),
     };

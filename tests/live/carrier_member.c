@@ -361,6 +361,56 @@ static void the_slot_of_the_dead_is_used_again(void **state)
     fabric_is_over();
 }
 
+static int wait_for_the_end(void *arg)
+{
+    struct live *live = join_fabric();
+
+    for (;;)
+        pause_us(1000000);
+    live_leave(live);
+    return 0;
+}
+
+/* Who has no handler for it learns of all ends, and can drop them all. */
+static void ends_are_told_without_a_handler(void **state)
+{
+    enum { MANY = 3 };
+    struct live_peer *peers[MANY];
+    uint32_t slots[MANY], generations[MANY];
+    struct live_member member;
+    pid_t children[MANY];
+    struct live *live;
+    unsigned i, gone;
+
+    fresh_fabric();
+    live = join_fabric();
+    for (i = 0; i < MANY; i++)
+        children[i] = run(wait_for_the_end, NULL);
+    for (i = 0; i < MANY; i++) {
+        peers[i] = peer_of_pid(live, children[i]);
+        slots[i] = peers[i]->slot;
+        generations[i] = peers[i]->generation;
+    }
+    for (i = 0; i < MANY; i++) {
+        kill(children[i], SIGKILL);
+        waitpid(children[i], NULL, 0);
+    }
+    for (i = 0; i < MANY; i++) /* so that one look finds all of them */
+        while (live_member(live, slots[i], &member))
+            pause_us(1000);
+    for (gone = 0; gone < MANY;) {
+        live_look(live);
+        for (i = gone = 0; i < MANY; i++)
+            gone += peers[i]->gone;
+    }
+    for (i = 0; i < MANY; i++) {
+        live_drop(live, peers[i]);
+        assert_null(live_known(live, slots[i], generations[i]));
+    }
+    live_leave(live);
+    fabric_is_over();
+}
+
 static int stay(void *arg)
 {
     struct live *live = join_as(&watch, arg);
@@ -629,6 +679,7 @@ int main(void)
         cmocka_unit_test(a_childs_life_is_not_its_parents),
         cmocka_unit_test(what_was_published_before_the_end_is_executed),
         cmocka_unit_test(the_slot_of_the_dead_is_used_again),
+        cmocka_unit_test(ends_are_told_without_a_handler),
         cmocka_unit_test(the_end_of_the_daemon_is_everybodys),
         cmocka_unit_test(refusals_say_why),
         cmocka_unit_test(a_program_runs_a_fabric),

@@ -309,6 +309,27 @@ static void who_dozes_off_in_vain_leaves_nobody_asleep(void **state)
     fabric_is_over();
 }
 
+/* ---- a wake while nobody sleeps
+ * ------------------------------------------------------------------ */
+
+static void a_wake_is_kept_for_the_next_sleep(void **state)
+{
+    struct process process;
+
+    fresh_fabric();
+    begin(&process, false);
+    live_wake(process.live);
+    lock(&process);
+    assert_true(live_sleep_begin(process.live));
+    unlock(&process);
+    assert_true(live_sleep(process.live, UINT64_MAX)); /* else the watchdog ends the test */
+    lock(&process);
+    live_sleep_end(process.live);
+    unlock(&process);
+    end(&process);
+    fabric_is_over();
+}
+
 /* ---- threads --------------------------------------------------------------------------------- */
 
 static uint64_t turn;
@@ -384,6 +405,7 @@ int main(void)
         cmocka_unit_test(records_are_executed_while_the_target_computes),
         cmocka_unit_test(who_waits_for_an_acknowledgement_is_woken),
         cmocka_unit_test(who_dozes_off_in_vain_leaves_nobody_asleep),
+        cmocka_unit_test(a_wake_is_kept_for_the_next_sleep),
         cmocka_unit_test(sleeping_threads_wake_each_other),
     };
 

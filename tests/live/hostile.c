@@ -2,7 +2,8 @@
 /*
  * A member that says anything to others: requests and replies of all kinds, well-formed and broken,
  * with lengths, regions, addresses, events and numbers of its choice; registrations that are not
- * there; words over its whole board. Honest processes have a domain of their own among themselves,
+ * there; what it says of long transfers in which it was asked to help, by their names; words over
+ * its whole board. Honest processes have a domain of their own among themselves,
  * and another one with it. What they verify stays right, what they have not exposed stays
  * untouched, nobody crashes.
  *
@@ -27,7 +28,7 @@
 #include "mem_handle.h"
 #include "smsg.h"
 
-enum { HONEST = 3, HOSTILE = 3, STEPS = 150, OWN = 1 << 20 };
+enum { HONEST = 3, HOSTILE = 3, STEPS = 150, STEPS_LONG = 4000, OWN = 1 << 20 };
 
 static struct {
     struct live *live;
@@ -35,6 +36,8 @@ static struct {
     uint8_t *own; /* memory that it offers */
     uint32_t block; /* of MDHs */
     bool breaks; /* also the rules of the rings */
+    uint32_t asked; /* to help with long transfers */
+    uint64_t transfer; /* the name of the last one in which it was asked to help; 0: none */
 } it;
 
 static uint64_t dice(uint64_t sides)
@@ -264,6 +267,35 @@ static void reply_something(struct live_peer *peer, uint32_t number, uint32_t wa
                  dice(16) == 0 ? (uint32_t)dice(bytes) : bytes);
 }
 
+/* Numbers of transfers follow each other: the next one's is as easy to name. */
+static void lie_about_transfers(void)
+{
+    uint64_t name = it.transfer != 0 ? it.transfer + dice(3) : wild();
+
+    *(struct lnic_share *)((char *)live_board(it.live) + LNIC_SHARE_AT) = (struct lnic_share){
+        .open = dice(3),
+        .front = dice(4) == 0 ? wild() : dice(WINDOW),
+        .helping = dice(8) == 0 ? name : wild(),
+        .back = wild(),
+        .helped = dice(4) == 0 ? wild() : name,
+        .from = dice(2) == 0 ? WINDOW + dice(4 * GUARD) : wild(),
+    };
+}
+
+/* By whom it is asked to help, and in what. */
+static void note_transfer(const struct live_record *record)
+{
+    struct lnic_share_call call;
+
+    if (record->kind != LNIC_SHARE || record->count != sizeof(struct lnic_request) + sizeof(call))
+        return;
+    memcpy(&call, (const char *)record->bytes + sizeof(struct lnic_request), sizeof(call));
+    it.transfer = (uint64_t)record->from->slot << 48 |
+                  (uint64_t)(uint16_t)record->from->generation << 32 | call.number;
+    it.asked++;
+    lie_about_transfers();
+}
+
 static void take_some(void)
 {
     struct lnic_request request;
@@ -274,6 +306,7 @@ static void take_some(void)
         memset(&request, 0, sizeof(request));
         memcpy(&request, record.bytes,
                record.count < sizeof(request) ? record.count : sizeof(request));
+        note_transfer(&record);
         if (record.channel == LIVE_REQUEST && dice(8) != 0)
             reply_something(record.from, request.number, request.length);
         live_release(it.live);
@@ -300,8 +333,7 @@ static void register_something(void)
     memcpy(&table[it.block * LNIC_MDH_BLOCK + dice(2)], &mdd, sizeof(mdd));
     if (dice(16) == 0)
         table[dice(LNIC_MDDS)] = mdd;
-    *(struct lnic_share *)((char *)table + LNIC_SHARE_AT) = (struct lnic_share){
-        dice(3), dice(4) == 0 ? wild() : dice(WINDOW), wild(), wild(), wild(), wild()};
+    lie_about_transfers();
 }
 
 /* ---- its life -------------------------------------------------------------------------------- */
@@ -359,14 +391,16 @@ static void be_hostile_once(void)
 {
     struct live_member member;
     struct live_peer *peer;
-    uint32_t slot, i, step;
+    /* Long enough for transfers, where nobody ends it before. */
+    uint32_t slot, i, step, steps = it.breaks ? STEPS : STEPS_LONG;
 
     join();
     introduce();
     for (slot = 0; slot < LIVE_PROCESSES_MAX && live_member(it.live, 0, &member); slot++)
         if (slot < HONEST + 2 && live_member(it.live, slot, &member))
             live_peer(it.live, slot, 0, NULL);
-    for (step = 0; step < STEPS; step++) {
+    for (step = 0; step < steps; step++) {
+        ring_pretend_to_look(it.live);
         take_some();
         register_something();
         for (i = 0; i < HONEST; i++) {
@@ -400,6 +434,7 @@ static void be_hostile(void)
         it.breaks = life % 2 == 0;
         be_hostile_once();
     }
+    store(&shared->asked, it.asked);
 }
 
 static int hostile(void)
@@ -440,8 +475,10 @@ static int hostile(void)
     }
     if (!finish(pids, HONEST, &done))
         return 1;
-    printf("%lu messages, %lu rounds of PUT, GET, FADD; %lu times it was given up\n",
-           (unsigned long)done.messages, (unsigned long)done.rounds, (unsigned long)done.deaths);
+    printf("%lu messages, %lu rounds of PUT, GET, FADD; %lu times it was given up, %u times asked "
+           "to help\n",
+           (unsigned long)done.messages, (unsigned long)done.rounds, (unsigned long)done.deaths,
+           load(&shared->asked));
     return 0;
 }
 

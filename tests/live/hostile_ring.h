@@ -9,4 +9,7 @@
  * a number below its argument. */
 void ring_break(struct live *live, struct live_peer *other, uint64_t (*dice)(uint64_t sides));
 
+/* Says that this member has looked at its rings just now, so that others ask it for help. */
+void ring_pretend_to_look(struct live *live);
+
 #endif

@@ -7,6 +7,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -25,6 +26,98 @@ static gni_post_descriptor_t put_to(const struct lt *lt, uint32_t peer, uint64_t
         .remote_mem_hndl = lt->peers[peer].handle,
         .length = bytes,
     };
+}
+
+/* ---- cancellation ---------------------------------------------------------------------------- */
+
+static uint32_t made_asynchronous; /* how often somebody asked for that */
+
+/* Takes the place of the C library's for libugni, too. */
+int pthread_setcanceltype(int type, int *before)
+{
+    if (type == PTHREAD_CANCEL_ASYNCHRONOUS)
+        __atomic_add_fetch(&made_asynchronous, 1, __ATOMIC_SEQ_CST);
+    if (before != NULL)
+        *before = PTHREAD_CANCEL_DEFERRED;
+    return 0;
+}
+
+static void *wait_for_ever(void *cq)
+{
+    gni_cq_entry_t entry;
+
+    GNI_CqWaitEvent(*(gni_cq_handle_t *)cq, UINT64_MAX, &entry);
+    return NULL;
+}
+
+/* One of them sleeps at the doorbell, the others on what that wakes. */
+static void cancelled(void)
+{
+    pthread_t threads[3];
+    void *result;
+    struct lt lt;
+    size_t i;
+
+    lt_start(&lt, 4096);
+    for (i = 0; i < 3; i++)
+        CHECK(pthread_create(&threads[i], NULL, wait_for_ever, i == 0 ? &lt.tx : &lt.rx) == 0);
+    OK(GNI_CqTestEvent(lt.tx) == GNI_RC_NOT_DONE ? GNI_RC_SUCCESS : GNI_RC_INVALID_STATE);
+    for (i = 0; i < 3; i++) {
+        CHECK(pthread_cancel(threads[i]) == 0 && pthread_join(threads[i], &result) == 0);
+        CHECK(result == PTHREAD_CANCELED);
+    }
+    CHECK(__atomic_load_n(&made_asynchronous, __ATOMIC_SEQ_CST) == 0);
+    lt_barrier();
+    lt_end(&lt);
+}
+
+/* ---- privileged calls ------------------------------------------------------------------------ */
+
+static bool is_stopped(pid_t process)
+{
+    char path[40], state = 0;
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", process);
+    file = fopen(path, "re");
+    CHECK(file != NULL && fscanf(file, "%*d (%*[^)]) %c", &state) == 1);
+    fclose(file);
+    return state == 'T';
+}
+
+#define OTHER_PTAG (LT_PTAG + 1)
+#define OTHER_COOKIE 0x5550000
+#define JOB 77
+
+/* What is under way is that of one job: another one is suspended at once. And nothing here can be
+ * throttled: that is refused. */
+static void jobs_apart(void)
+{
+    gni_post_descriptor_t put, *done;
+    struct lt lt;
+
+    lt_start(&lt, 4096);
+    lt_barrier();
+    if (geteuid() != 0) {
+        printf("the caller may configure no jobs\n");
+    } else if (lt_rank == 1) {
+        raise(SIGSTOP);
+    } else {
+        OK(GNI_ConfigureJob(0, JOB, OTHER_PTAG, OTHER_COOKIE, NULL));
+        while (!is_stopped(lt_shared->pids[1]))
+            sched_yield();
+        put = put_to(&lt, 1, 0, 8);
+        OK(GNI_PostFma(lt.eps[1], &put));
+        OK(GNI_SuspendJob(0, JOB, OTHER_PTAG, OTHER_COOKIE, 0));
+        OK(GNI_ResumeJob(0, JOB, OTHER_PTAG, OTHER_COOKIE));
+        CHECK_RC(GNI_SetBIConfig(0, 50, 0, 0), GNI_RC_ERROR_RESOURCE);
+        CHECK_RC(GNI_SetBIConfig(0, 500, 0, 0), GNI_RC_INVALID_PARAM);
+        OK(GNI_SetBIConfig(0, 0, 0, GNI_BI_FLAG_USE_DEFAULT_SETTINGS));
+        kill(lt_shared->pids[1], SIGCONT);
+        OK(lt_completed(&lt, &done));
+    }
+    lt_barrier();
+    lt_end(&lt);
 }
 
 /* ---- sleep ----------------------------------------------------------------------------------- */
@@ -479,6 +572,8 @@ static void datagram_of_the_dead(void)
 int main(void)
 {
     return lt_run("live_process_sleeping", 2, 2, sleeping) |
+           lt_run("live_process_cancelled_where_it_is_safe", 1, 1, cancelled) |
+           lt_run("live_process_jobs_apart", 2, 2, jobs_apart) |
            lt_run("live_process_forks", 2, 2, forks) |
            lt_run("live_process_forks_in_traffic", 2, 2, forks_in_traffic) |
            lt_run("live_process_threads", 2, 2, threads) |

@@ -17,7 +17,8 @@
 #include "live/backend.h"
 #include "mem_handle.h"
 
-enum { BYTES = 4 << 20, PATIENCE_S = 150, OWN_BYTE = 0x11, HELPED_BYTE = 0x22 };
+enum { BYTES = 4 << 20, GUARD = 64 << 10, PATIENCE_S = 150 };
+enum { OWN_BYTE = 0x11, HELPED_BYTE = 0x22, GUARD_BYTE = 0x33 };
 
 /* What the two tell each other outside of the fabric. */
 static struct {
@@ -87,9 +88,10 @@ static void join(void)
     pin();
     CHECK(live_join(&options, &it.live, NULL) == 0);
     CHECK(live_claim(it.live, &block, 0, NULL) == 0);
-    it.memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    it.memory =
+        mmap(NULL, BYTES + GUARD, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(it.memory != MAP_FAILED);
-    memset(it.memory, OWN_BYTE, BYTES);
+    memset(it.memory, OWN_BYTE, BYTES + GUARD);
     table = live_board(it.live);
     table[0] = (struct lnic_mdd){.flags = LNIC_MDD_VALID | LNIC_MDD_PLAIN,
                                  .ptag = LT_PTAG,
@@ -207,13 +209,14 @@ static gni_return_t read_all(struct lt *lt)
     };
 
     memset(lt->memory, 0, BYTES);
+    memset(lt->memory + BYTES, GUARD_BYTE, GUARD);
     return lt_post(lt, 1, &post, true);
 }
 
 static void begin(struct lt *lt)
 {
     pin();
-    lt_start_among(lt, BYTES, 1);
+    lt_start_among(lt, BYTES + GUARD, 1);
     lt->peers[1] = *(const struct lt_peer *)lt_shared->note[1];
     OK(GNI_EpCreate(lt->nic, lt->tx, &lt->eps[1]));
     OK(GNI_EpBind(lt->eps[1], lt->pe + 1, 1)); /* the next node */
@@ -224,7 +227,7 @@ static void begin(struct lt *lt)
 static void read_until_helped(uint8_t last)
 {
     double until = lt_seconds() + PATIENCE_S;
-    uint32_t before;
+    uint32_t before, i;
     struct lt lt;
 
     begin(&lt);
@@ -232,6 +235,8 @@ static void read_until_helped(uint8_t last)
         OK(read_all(&lt));
         CHECK(lt.memory[0] == OWN_BYTE && lt.memory[BYTES / 2 - 1] == OWN_BYTE);
         CHECK(lt.memory[BYTES - 1] == (told(&talk->asked) != before ? last : OWN_BYTE));
+        for (i = 0; i < GUARD; i++)
+            CHECK(lt.memory[BYTES + i] == GUARD_BYTE);
     }
     CHECK(told(&talk->asked) == TIMES);
     tell(&talk->over, 1);
@@ -288,6 +293,24 @@ static void help_in_vain(void)
 static void target_gives_up(void)
 {
     lt_rank == 0 ? read_until_helped(OWN_BYTE) : with_rank_0(help_in_vain);
+}
+
+/* It says that it has copied from somewhere behind the end on: nothing, then. */
+static void lie(const struct lnic_share_call *call)
+{
+    static const uint64_t from[TIMES] = {BYTES + GUARD, BYTES + 1, UINT64_MAX};
+
+    end_part(call, true, from[told(&talk->asked) - 1]);
+}
+
+static void help_by_lies(void)
+{
+    help(lie);
+}
+
+static void target_lies(void)
+{
+    lt_rank == 0 ? read_until_helped(OWN_BYTE) : with_rank_0(help_by_lies);
 }
 
 static void die(const struct lnic_share_call *call)
@@ -402,7 +425,7 @@ static void ask_for_help(void)
             call_for_help(&request, &call, 0, 0);
             call_for_help(&request, &call, call.number + 1, 0);
             call.number++;
-            request.length++;
+            request.length += GUARD + 1;
             call_for_help(&request, &call, call.number, 0);
             request = request_for(read);
             request.ptag++;
@@ -456,6 +479,7 @@ int main(void)
     if (processors_suffice()) { /* else nobody finds the other one at it */
         failed += run("live_target_helps", target_helps);
         failed += run("live_target_gives_up", target_gives_up);
+        failed += run("live_target_lies_about_its_part", target_lies);
         failed += run("live_target_dies_helping", target_dies);
     }
     failed += run("live_helps_as_target", helps_as_target);

@@ -90,7 +90,8 @@ def test_the_fabric_goes_when_pmrun_is_killed():
 
 
 @pytest.mark.parametrize("text, word", [
-    ("fabric: {topology: single-switch, nodes: 4}\n", "fabric.topology"), ("fabric: {}\nfaults: [{at: oob.message, do: drop}]\n", "oob.message"),
+    ("fabric: {topology: single-switch, nodes: 4}\n", "fabric.topology"), ("fabric: {}\nfaults: [{at: aries.packet, do: duplicate}]\n", '"duplicate" is not allowed'),
+    ("fabric: {}\nfaults: [{at: oob.message, do: drop}]\n", "oob.message"),
     ("fabric: {}\nfaults: [{at: link, do: lane_loss, routers: [0, 1], time: 1ms}]\n", "link (down, up)"),
     ("fabric: {}\nfaults: [{at: link, do: down, routers: [0, 1], which: 7}]\n", "no link 7"),
     ("fabric: {}\nfaults: [{at: node, do: hang, node: 1, time: 1ms}]\n", "node (crash)"),
@@ -179,6 +180,123 @@ def test_processes_read_the_scenario(scenario):
     assert text[3:] == [f"timed {2 * 10**9} node 5 crash", f"timed {10**9} cq-overrun 1 2"]
 
 
+# ---- what a process knows before it attaches ----------------------------------------------------
+
+KNOWN = r"""
+#include <alps/libalpslli.h>
+#include <alps/libalpsutil.h>
+#include <gni_pub.h>
+#include <hugetlbfs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static int ask(int what, void *answer, size_t room)
+{
+    size_t bytes = 0;
+    int status = -1, bad = alps_app_lli_put_request(what, NULL, 0) != 0 || alps_app_lli_get_response(&status, &bytes) != 0;
+
+    return bad || status != 0 || bytes > room ? -1 : alps_app_lli_get_response_bytes(answer, bytes);
+}
+
+int main(void)
+{
+    static char answer[4096];
+    alpsAppLLIGni_t *head = (alpsAppLLIGni_t *)answer;
+    alpsAppGni_t *first = (alpsAppGni_t *)head->u.buf;
+    alpsAppLayout_t layout;
+    gni_job_res_desc_t resource;
+    uint64_t apid = 0;
+    uint8_t ptag = 0;
+    char path[256], *memory;
+    int file, alps = alps_app_lli_lock() == 0 && ask(ALPS_APP_LLI_ALPS_REQ_APID, &apid, sizeof(apid)) == 0 &&
+                     ask(ALPS_APP_LLI_ALPS_REQ_GNI, answer, sizeof(answer)) == 0 && alps_app_lli_unlock() == 0 &&
+                     alps_get_placement_info(apid, &layout, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL) == 1;
+
+    snprintf(path, sizeof(path), "%s/XXXXXX", hugetlbfs_find_path_for_size(gethugepagesize()));
+    file = mkstemp(path);
+    unlink(path);
+    memory = mmap(NULL, gethugepagesize(), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (alps && file >= 0 && memory != MAP_FAILED)
+        memset(memory, 1, gethugepagesize());
+    printf("%s %d %d %u %d %d pages %d\n", getenv("PMI_RANK"), alps, head->count, first->cookie, first->ptag,
+           layout.numPesHere, memory != MAP_FAILED && memory[gethugepagesize() - 1] == 1);
+    alps = GNI_GetPtag(0, first->cookie, &ptag);
+    printf("%s %d %d %d\n", getenv("PMI_RANK"), alps, ptag, GNI_GetJobResInfo(0, first->ptag, GNI_JOB_RES_FMA, &resource));
+    return 0;
+}
+"""
+
+
+def test_jobs_are_known_before_anything_attaches(tmp_path):
+    """GNI_GetPtag, GNI_GetJobResInfo and ALPS say what the launcher says; files for huge pages grow."""
+    (tmp_path / "known.c").write_text(KNOWN)
+    includes = [f"-I{jacquard.ROOT}/sim/{folder}/include" for folder in ("aries", "cray")]
+    libraries = ["-lalpslli", "-lalpsutil", "-lhugetlbfs", "-lugni"]
+    subprocess.run(["gcc", tmp_path / "known.c", "-o", tmp_path / "known", "-DCRAY_CONFIG_GHAL_ARIES", *includes,
+                    f"-L{BUILD}/lib", *libraries], check=True)
+    done = run(PMRUN, "--fabric", "--fabric-report", "none", "--ppn", 2, "-n", 4, tmp_path / "known")
+    cookie = 0x4a510001
+    assert done.returncode == 0 and done.stderr == "", done
+    assert sorted(done.stdout.splitlines()) == sorted(
+        line for rank in range(4) for line in (f"{rank} 1 2 {cookie} 16 2 pages 1", f"{rank} 0 16 0"))
+
+
+def attach_program(tmp_path):
+    (tmp_path / "attach.c").write_text("#include <gni_pub.h>\nint main(void) { gni_cdm_handle_t cdm; gni_nic_handle_t nic; "
+                                       "unsigned address; return GNI_CdmCreate(1, 16, 0x4a510001, 0, &cdm) != 0 || "
+                                       "GNI_CdmAttach(cdm, 0, &address, &nic) != 0; }\n")
+    subprocess.run(["gcc", tmp_path / "attach.c", "-o", tmp_path / "attach", "-DCRAY_CONFIG_GHAL_ARIES",
+                    f"-I{jacquard.ROOT}/sim/aries/include", f"-L{BUILD}/lib", "-lugni"], check=True)
+    return tmp_path / "attach"
+
+
+@pytest.mark.parametrize("line, named", [("param aries.no_such 1", "aries.no_such"), ("latency no_such_hosts", "no_such_hosts"),
+                                         ("rule aries.packet duplicate twice 0 any 9007199254740992 0 0 any any any any any 0 0",
+                                          "aries.packet cannot be duplicated")])
+def test_what_is_wrong_in_a_fabrics_scenario_is_named(tmp_path, line, named):
+    (tmp_path / "plan").write_text(f"jacquard-fabric 1\n{line}\n")
+    with jacquard_fabricd(tmp_path, "--scenario", tmp_path / "plan") as path:
+        done = run(attach_program(tmp_path), env=environment(JACQUARD_FABRIC=path, LD_LIBRARY_PATH=str(BUILD / "lib")))
+    assert done.returncode == 1 and named in done.stderr and done.stderr.startswith("libugni: "), done
+
+
+KILL_FABRIC = """
+import os, signal, socket, struct
+end = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+end.connect(os.environ["JACQUARD_FABRIC"])
+os.kill(struct.unpack("3i", end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0], signal.SIGKILL)
+try:
+    while end.recv(65536):
+        pass
+except ConnectionResetError:
+    pass
+print(os.path.dirname(os.environ["JACQUARD_FABRIC"]), flush=True)
+"""
+
+
+def test_a_fabric_that_was_killed_is_not_replaced(tmp_path):
+    """By one without the scenario; and its folder goes."""
+    (tmp_path / "kill.py").write_text(KILL_FABRIC)
+    done = run(PMRUN, "--fabric", "-n", 1, "sh", "-c", f"{sys.executable} {tmp_path}/kill.py && {attach_program(tmp_path)}")
+    assert done.returncode == 1 and "has ended" in done.stderr and "libugni: the fabric at " in done.stderr, done
+    assert done.stdout.strip() and not Path(done.stdout.strip()).exists()
+
+
+@contextlib.contextmanager
+def jacquard_fabricd(tmp_path, *arguments):
+    path = tmp_path / "here"
+    daemon = subprocess.Popen([BUILD / "bin/jacquard-fabricd", *arguments, path], stdin=subprocess.DEVNULL)
+    try:
+        wait_until(path.exists, 60)
+        yield str(path)
+    finally:
+        daemon.terminate()
+        daemon.wait()
+
+
 def shown(*arguments):
     done = run(JACQUARD, "top", "--once", *arguments)
     assert done.returncode == 0 and done.stderr == "", done
@@ -208,6 +326,34 @@ def shown_until(tmp_path, wanted):
         return found if any(re.search(wanted, row) for row in found) else None
 
     return wait_for(rows)
+
+
+def test_top_keeps_nothing_of_processes_that_ended(tmp_path):
+    def shown_processes(processes):
+        wait_for(lambda: said.read_text().count(f" {processes} processes") > seen)
+        return len(os.listdir(f"/proc/{top.pid}/fd")), sum("jacquard-board" in line for line in open(f"/proc/{top.pid}/maps"))
+
+    said = tmp_path / "said"
+    with fabric("--socket", tmp_path / "here"), contextlib.ExitStack() as stack:
+        def start(seconds, output):
+            process = subprocess.Popen([JACQUARD, "top", "--interval", str(seconds), tmp_path / "here"], stdin=subprocess.DEVNULL,
+                                       stdout=output)
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+            return process
+
+        top, seen, held = start(0.1, said.open("w")), 0, set()
+        empty = shown_processes(0)
+        for _ in range(3):
+            others = [start(3600, subprocess.DEVNULL) for _ in range(4)]
+            seen = said.read_text().count(" 4 processes")
+            held.add(shown_processes(4))
+            for other in others:
+                other.kill()
+                other.wait()
+            seen = said.read_text().count(" 0 processes")
+            assert shown_processes(0) == empty
+        assert len(held) == 1 and held != {empty}
 
 
 def test_top_shows_a_process_that_hangs(tmp_path):

@@ -201,6 +201,7 @@ static void posted_well(struct talk *talk)
     uint32_t i;
 
     if (talk->rank == distrusted) {
+        MUST(guarded_ok(&talk->in));
         talk->rounds += talk->stage == 2;
     } else if (talk->stage == 1) {
         for (i = 0; i < talk->bytes; i++)

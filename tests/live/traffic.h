@@ -53,6 +53,7 @@ struct shared {
     uint32_t recovered[RANKS];
     uint32_t pid[RANKS];
     uint32_t pe0; /* of node 0 */
+    uint32_t asked; /* the distrusted one, to help with transfers */
     struct card cards[RANKS][RANKS]; /* of whom, for whom */
     gni_mem_handle_t queues[RANKS]; /* of the mailboxes of message queues, for the distrusted one */
     uint64_t added[RANKS][RANKS], adding[RANKS][RANKS]; /* by whom, at whom: acknowledged, begun */

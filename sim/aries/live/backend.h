@@ -121,6 +121,12 @@ struct lnic_result {
 };
 
 #define LNIC_PIECE 4096u /* most bytes of data in a record */
+_Static_assert(sizeof(struct lnic_request) + sizeof(struct lnic_flag) + sizeof(struct lnic_amo) +
+                       LNIC_PIECE <=
+                   LIVE_RECORD_MAX,
+               "a piece with all that may stand before it is one record");
+_Static_assert(sizeof(struct lnic_request) + sizeof(struct lnic_msgq) <= LIVE_RECORD_MAX, "");
+_Static_assert(sizeof(struct lnic_request) + sizeof(struct lnic_datagram) <= LIVE_RECORD_MAX, "");
 
 /* ---- the table of registrations on the board ------------------------------------------------- */
 
@@ -170,6 +176,7 @@ enum lnic_name_kind {
 
 #define LNIC_MDH_BLOCK 32u /* MDHs that a process takes at a time */
 #define LNIC_MDH_BLOCKS (LNIC_MDDS / LNIC_MDH_BLOCK)
+_Static_assert(LNIC_MDDS % LNIC_MDH_BLOCK == 0 && LNIC_MDH_BLOCKS % 64 == 0, "words of blocks");
 
 /* ---- transactions ---------------------------------------------------------------------------- */
 
@@ -186,6 +193,7 @@ struct lnic_op {
     bool overrun;
     bool copied; /* the bytes are there: what follows is to be sent */
     bool uncopied; /* they could not be copied: records bring them */
+    bool departed; /* it counts as under way for its tag */
     bool captured; /* `data` holds what is to be sent */
     struct datagram_message *message; /* LNIC_DATAGRAM */
     struct sim_event later; /* its launch, when the scenario delays it */
@@ -213,6 +221,7 @@ struct lnic_txn {
     uint64_t offset; /* in the op's data: where a reply's data goes */
     uint32_t bytes;
     bool reply; /* its end is a reply */
+    uint8_t ptag; /* without `op`: it counts as under way for that; 0: the library's own */
     sim_time_t began; /* with a trace only, and without `op`; as in that */
     uint64_t flow;
 };
@@ -270,6 +279,7 @@ struct lnic_backend {
     bool inspected; /* the scenario has something in store for transactions */
     bool paced; /* they take the model's time */
     uint32_t flying; /* transactions with a way */
+    uint32_t under_way[256]; /* transactions of each protection tag, from the call to the end */
     bool helped; /* the helper thread runs */
     bool holding; /* a job is suspended */
 };
@@ -278,6 +288,8 @@ extern struct lnic_backend lnic_backend __attribute__((visibility("hidden")));
 /* process.c */
 void lnic_complain(const char *why); /* on the standard error */
 bool lnic_joined(void); /* joins if need be */
+/* Whether processes are attached with that protection tag, and with which cookie. */
+bool lnic_job_at(uint8_t ptag, uint32_t *cookie);
 /* wait.c */
 void lnic_helper_begin(void);
 
@@ -360,7 +372,8 @@ struct lnic_blow { /* what a fault makes of a transaction */
 bool lnic_struck(const struct aries_work *work, struct lnic_blow *blow);
 bool lnic_faults_read(const struct live_facts *facts, char *why, size_t room);
 bool lnic_faults_net(struct net_config *config); /* the scenario describes a network of its own */
-struct aries_params *lnic_faults_params(void); /* of the model */
+/* Of the model. NULL: `why` says what is wrong with those of the scenario. */
+struct aries_params *lnic_faults_params(char *why, size_t room);
 uint64_t lnic_faults_seed(const struct live_facts *facts);
 void lnic_faults_arm(const struct live_facts *facts); /* when there is a fabric */
 

@@ -7,6 +7,7 @@
  */
 #include "backend.h"
 
+#include <assert.h>
 #include <errno.h>
 #include "cq_entry.h"
 #include "mdd.h"
@@ -29,6 +30,7 @@ void aries_hw_mr_changed(const struct aries_mr *mr)
         flags |= LNIC_MDD_READ_ONLY;
     if (mr->segments_count == 0 && mr->pages == NULL && !mr->corrupt)
         flags |= LNIC_MDD_PLAIN;
+    assert(mdd->sequence % 2 == 0); /* nobody else writes it */
     __atomic_store_n(&mdd->sequence, mdd->sequence + 1, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_RELEASE);
     mdd->flags = mr->live ? flags : 0;

@@ -240,9 +240,9 @@ CALL(GNI_CeCheckResult, (IN gni_ce_result_t *result, IN uint32_t length),
      (result, length))
 CALL(GNI_CeDestroy, (IN gni_ce_handle_t ce_hndl),
      (ce_hndl))
-CALL(GNI_SetBIConfig, (IN uint32_t device_id, IN uint16_t bw, IN uint16_t aot_bw,
+POLL(GNI_SetBIConfig, (IN uint32_t device_id, IN uint16_t bw, IN uint16_t aot_bw,
      IN uint16_t modes),
-     (device_id, bw, aot_bw, modes))
+     (device_id, bw, aot_bw, modes), lnic_wants_throttle(bw, aot_bw, modes), GNI_RC_ERROR_RESOURCE)
 CALL(GNI_GetBIConfig, (IN uint32_t device_id, OUT gni_bi_desc_t *desc),
      (device_id, desc))
 WAIT(GNI_BISyncWait, (IN uint32_t device_id, IN uint32_t timeout),

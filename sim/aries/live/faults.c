@@ -7,6 +7,8 @@
 #include "backend.h"
 
 #include <glib.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include "cq_entry.h"
 #include "aries/misc/exceptions.h"
 #include "plan.h"
@@ -104,7 +106,7 @@ static void rule_of(const struct sim_fault_rule *rule, uint32_t kind, struct lni
     case SIM_FAULT_DELAY:
         blow->delay += rule->delay;
         return;
-    case SIM_FAULT_DUPLICATE: /* the link protocol filters duplicates by sequence number */
+    case SIM_FAULT_DUPLICATE: /* refused when the scenario was read */
     case SIM_FAULT_DELIVER:
         return;
     }
@@ -133,8 +135,20 @@ bool lnic_struck(const struct aries_work *work, struct lnic_blow *blow)
 
 bool lnic_faults_read(const struct live_facts *facts, char *why, size_t room)
 {
+    uint32_t i;
+
     lnic_plan_free(&plan);
-    return lnic_plan_read(&plan, facts->scenario, facts->scenario_bytes, why, room);
+    if (!lnic_plan_read(&plan, facts->scenario, facts->scenario_bytes, why, room))
+        return false;
+    for (i = 0; i < plan.rules_count; i++)
+        if (plan.rules[i].rule.action == SIM_FAULT_DUPLICATE &&
+            strcmp(plan.rules[i].point, "aries.packet") == 0) {
+            snprintf(why, room,
+                     "the fabric's scenario: aries.packet cannot be duplicated: no "
+                     "packet is modelled that could come twice");
+            return false;
+        }
+    return true;
 }
 
 bool lnic_faults_net(struct net_config *config)
@@ -149,19 +163,23 @@ bool lnic_faults_net(struct net_config *config)
     return true;
 }
 
-/* What this version does not know is no reason to stay away. */
-struct aries_params *lnic_faults_params(void)
+struct aries_params *lnic_faults_params(char *why, size_t room)
 {
-    struct aries_params *params = plan.profile != NULL ? aries_params_new(plan.profile) : NULL;
+    const char *profile = plan.profile != NULL ? plan.profile : "xc40_hsw";
+    struct aries_params *params = aries_params_new(profile);
     char *error = NULL;
     uint32_t i;
 
-    if (params == NULL)
-        params = aries_params_new("xc40_hsw");
+    if (params == NULL) {
+        snprintf(why, room, "the fabric's scenario names hosts that are not known: %s", profile);
+        return NULL;
+    }
     for (i = 0; i < plan.params_count; i++)
         if (!aries_params_set(params, plan.params[i].name, plan.params[i].value, &error)) {
+            snprintf(why, room, "the fabric's scenario: %s: %s", plan.params[i].name, error);
             free(error);
-            error = NULL;
+            aries_params_free(params);
+            return NULL;
         }
     return params;
 }

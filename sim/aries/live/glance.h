@@ -41,4 +41,8 @@ static inline bool lnic_datagrams_vain(struct gni_nic *nic)
            aries_datagrams_none(nic, &looked) && sim_poll_served(looked);
 }
 
+/* units.c: a limit for what is under way, as GNI_SetBIConfig takes it from who may set one. */
+bool lnic_wants_throttle(uint16_t bw, uint16_t aot_bw, uint16_t modes)
+    __attribute__((visibility("hidden")));
+
 #endif

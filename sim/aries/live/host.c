@@ -99,18 +99,18 @@ static bool is_local(const char *host)
     return local;
 }
 
+/* Of any job that is attached somewhere: the own process need not be. */
 static bool find_instance(uint32_t instance, uint32_t *node)
 {
-    const struct aries_fabric *fabric = lnic_backend.fabric;
     struct live_name found;
-    uint32_t i;
+    uint32_t ptag, cookie;
 
-    for (i = 0; i < fabric->jobs_count; i++) {
-        const struct aries_job *job = &fabric->jobs[i];
-
-        for (*node = 0; *node < fabric->nodes; ++*node) {
+    for (ptag = 1; ptag < GNI_FIND_ALLOC_PTAG; ptag++) {
+        if (!lnic_job_at((uint8_t)ptag, &cookie))
+            continue;
+        for (*node = 0; *node < lnic_backend.fabric->nodes; ++*node) {
             const struct live_key key = {
-                *node, LNIC_NAME_INSTANCE, {(uint64_t)job->cookie << 32 | instance, job->ptag}};
+                *node, LNIC_NAME_INSTANCE, {(uint64_t)cookie << 32 | instance, ptag}};
 
             if (live_lookup(lnic_backend.live, &key, &found) == 0)
                 return true;

@@ -4,11 +4,14 @@
 #endif
 #include "lock.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <glib.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,18 +24,27 @@
 #define PATIENCE_LOOKS 4u /* and so many looks: the thread that polls may not have had the CPU */
 #define LOOK_EVERY 16u
 
+/*
+ * A semaphore on which a thread sleeps: sem_clockwait() is a cancellation point, as ppoll() is for
+ * the thread that listens at the doorbell, so no thread has to be cancellable at any instruction.
+ * Whoever wakes a thread does so without the lock, when that may have gone already: so wakers are
+ * never freed, and a post that comes late ends the sleep of another thread too early, which is
+ * permitted.
+ */
+struct lnic_waker {
+    sem_t posts;
+    struct lnic_waker *next; /* free */
+};
+
 struct lnic_lock lnic_lock;
 _Thread_local bool lnic_is_helper;
 
-/* False: a signal came. Without a time, that would begin the wait again. */
-static bool futex_wait(uint32_t *word, uint32_t seen, uint64_t deadline_ns)
+static void futex_wait(uint32_t *word, uint32_t seen, uint64_t deadline_ns)
 {
     struct timespec until = {.tv_sec = (time_t)(deadline_ns / 1000000000u),
                              .tv_nsec = (long)(deadline_ns % 1000000000u)};
 
-    return syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, seen, &until, NULL,
-                   FUTEX_BITSET_MATCH_ANY) == 0 ||
-           errno != EINTR;
+    syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, seen, &until, NULL, FUTEX_BITSET_MATCH_ANY);
 }
 
 static sim_cold void futex_wake(uint32_t *word)
@@ -71,7 +83,8 @@ static sim_cold bool remember(struct lnic_sleeper *sleeper)
     else if (lnic_lock.wakes == LNIC_WAKES)
         return false;
     else
-        lnic_lock.words[lnic_lock.wakes++] = &sleeper->woken;
+        lnic_lock.wakers[lnic_lock.wakes++] = sleeper->waker;
+    assert(lnic_lock.wakes <= LNIC_WAKES);
     __atomic_store_n(&sleeper->woken, 1, __ATOMIC_RELAXED);
     return true;
 }
@@ -126,7 +139,8 @@ bool lnic_rouse(void)
 
 void lnic_leave_slowly(void)
 {
-    uint32_t *words[LNIC_WAKES], wakes, i;
+    struct lnic_waker *wakers[LNIC_WAKES];
+    uint32_t wakes, i;
     struct live *listener;
     bool wakes_lockers = false;
 
@@ -138,7 +152,7 @@ void lnic_leave_slowly(void)
     if (lnic_lock.sleepers != NULL && wakes == 0 && listener == NULL && !lnic_is_helper)
         lnic_look_soon(news());
     for (i = 0; i < wakes; i++)
-        words[i] = lnic_lock.words[i];
+        wakers[i] = lnic_lock.wakers[i];
     lnic_lock.wakes = 0;
     lnic_lock.listener = NULL;
     __atomic_store_n(&lnic_lock.owner, NULL, __ATOMIC_RELEASE);
@@ -151,11 +165,47 @@ void lnic_leave_slowly(void)
         __atomic_fetch_add(&lnic_lock.turn, 1, __ATOMIC_SEQ_CST);
         futex_wake(&lnic_lock.turn);
     }
-    /* A sleeper may have gone meanwhile, and its word with it: then nobody wakes. */
     for (i = 0; i < wakes; i++)
-        futex_wake(words[i]);
+        sem_post(&wakers[i]->posts);
     if (listener != NULL)
         live_wake(listener);
+}
+
+/* ---- sleeping -------------------------------------------------------------------------------- */
+
+static struct lnic_waker *waker_take(void)
+{
+    struct lnic_waker *waker = lnic_lock.free_wakers;
+
+    assert(lnic_lock.owner == &sim_wall_self);
+    if (waker != NULL) {
+        lnic_lock.free_wakers = waker->next;
+        while (sem_trywait(&waker->posts) == 0)
+            ;
+        return waker;
+    }
+    waker = g_new(struct lnic_waker, 1);
+    sem_init(&waker->posts, 0, 0);
+    return waker;
+}
+
+static void waker_give_back(struct lnic_waker *waker)
+{
+    assert(lnic_lock.owner == &sim_wall_self);
+    if (waker == NULL)
+        return;
+    waker->next = lnic_lock.free_wakers;
+    lnic_lock.free_wakers = waker;
+}
+
+/* False: a signal's handler has run. With a time in any case: without one the C library's call
+ * begins anew after a handler with SA_RESTART. */
+static bool waker_wait(struct lnic_waker *waker, uint64_t deadline_ns)
+{
+    struct timespec until = {.tv_sec = (time_t)(deadline_ns / 1000000000u),
+                             .tv_nsec = (long)(deadline_ns % 1000000000u)};
+
+    return sem_clockwait(&waker->posts, CLOCK_MONOTONIC, &until) == 0 || errno != EINTR;
 }
 
 struct sleep {
@@ -171,6 +221,7 @@ static void sleep_over(struct sleep *sleep)
     for (at = &lnic_lock.sleepers; *at != &sleep->sleeper; at = &(*at)->next)
         ;
     *at = sleep->sleeper.next;
+    waker_give_back(sleep->sleeper.waker);
     if (sleep->sleeper.listens != NULL)
         lnic_lock.listening = false;
     __atomic_fetch_sub(&lnic_lock.attention, 2, __ATOMIC_RELAXED);
@@ -192,24 +243,27 @@ static void cancelled(void *arg)
 __attribute__((no_sanitize_address)) bool lnic_sleep(const struct sim_wait *wait,
                                                      uint64_t deadline_ns, struct live *listens)
 {
-    struct sleep sleep = {{lnic_lock.sleepers, wait, listens, 0, 0, 0}, lnic_lock.depth};
+    struct sleep sleep = {
+        {lnic_lock.sleepers, wait, listens, 0, 0, listens == NULL ? waker_take() : NULL, 0},
+        lnic_lock.depth};
     bool undisturbed;
     int state, type;
 
+    assert(lnic_lock.owner == &sim_wall_self && (listens == NULL || !lnic_lock.listening));
     lnic_lock.sleepers = &sleep.sleeper;
     lnic_lock.listening |= listens != NULL;
     __atomic_fetch_add(&lnic_lock.attention, 2, __ATOMIC_SEQ_CST);
     lnic_lock.depth = 0;
     lnic_leave();
     pthread_cleanup_push(cancelled, &sleep);
-    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
+    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type); /* whatever the program has set */
     pthread_setcancelstate(lnic_cancel_state, &state);
     if (lnic_cancel_state == PTHREAD_CANCEL_ENABLE)
         pthread_testcancel();
     if (listens != NULL)
         undisturbed = live_sleep(listens, deadline_ns);
     else
-        undisturbed = futex_wait(&sleep.sleeper.woken, 0, deadline_ns);
+        undisturbed = waker_wait(sleep.sleeper.waker, deadline_ns);
     pthread_setcancelstate(state, NULL);
     pthread_setcanceltype(type, NULL);
     pthread_cleanup_pop(0);

@@ -11,6 +11,7 @@
 #define LNIC_WAKES 8u /* at once; others at the next opportunity */
 
 struct live;
+struct lnic_waker; /* lock.c */
 
 struct lnic_sleeper { /* on the stack of a thread that waits for a change */
     struct lnic_sleeper *next;
@@ -18,7 +19,8 @@ struct lnic_sleeper { /* on the stack of a thread that waits for a change */
     struct live *listens; /* at this process's doorbell; NULL: others do, and wake it */
     uint64_t since; /* ticks: so long there has been something for it; 0: there is nothing */
     uint32_t looks; /* that found so since then */
-    uint32_t woken; /* futex; 1: it will look as soon as it gets a CPU */
+    struct lnic_waker *waker; /* what it sleeps on, unless it listens */
+    uint32_t woken; /* 1: it will look as soon as it gets a CPU */
 };
 
 struct lnic_lock {
@@ -31,8 +33,9 @@ struct lnic_lock {
     bool pending; /* there is something for one of them, which may be gone soon */
     bool listening; /* one of them is at the doorbell */
     uint32_t leaves;
-    uint32_t wakes; /* of `words`: whom the next one who leaves wakes */
-    uint32_t *words[LNIC_WAKES];
+    uint32_t wakes; /* of `wakers`: whom the next one who leaves wakes */
+    struct lnic_waker *wakers[LNIC_WAKES];
+    struct lnic_waker *free_wakers;
     struct live *listener; /* whose listener it wakes; NULL: none */
 } __attribute__((aligned(SIM_LINE)));
 extern struct lnic_lock lnic_lock __attribute__((visibility("hidden")));

@@ -92,13 +92,20 @@ static uint32_t number_of(const char *name, uint32_t otherwise)
                                                             : otherwise;
 }
 
+static void add_jobs(struct aries_fabric *fabric);
+
 static bool make_fabric(uint32_t nodes, const char *preset, uint64_t seed, uint64_t own,
                         uint32_t node)
 {
+    char why[LIVE_WHY_BYTES];
     struct aries_params *params;
     struct aries_fabric *fabric;
 
-    params = lnic_faults_params();
+    params = lnic_faults_params(why, sizeof(why));
+    if (params == NULL) {
+        lnic_complain(why);
+        return false;
+    }
     lnic_backend.net = make_net(nodes, preset, own, params);
     if (lnic_backend.net == NULL) {
         aries_params_free(params);
@@ -109,6 +116,7 @@ static bool make_fabric(uint32_t nodes, const char *preset, uint64_t seed, uint6
     aries_params_free(params);
     if (node >= fabric->nodes)
         node = 0;
+    add_jobs(fabric);
     lnic_backend.routes = g_new0(struct lnic_link **, fabric->nodes);
     lnic_backend.channels = g_new0(struct lnic_link *, (size_t)fabric->nodes * fabric->timing.vces);
     lnic_backend.hw = &fabric->nics[node];
@@ -118,6 +126,35 @@ static bool make_fabric(uint32_t nodes, const char *preset, uint64_t seed, uint6
         aries_process_create(fabric, node, number_of("JACQUARD_JOB", 0), (uint32_t)getpid(),
                              geteuid() == 0, NULL, killed, NULL);
     return true;
+}
+
+/* ---- jobs of the launcher -------------------------------------------------------------------- */
+
+/* The next number of a list with colons; 0: none. */
+static uint32_t next_number(const char **at)
+{
+    unsigned long number;
+    char *end;
+
+    if (*at == NULL || **at < '0' || **at > '9')
+        return 0;
+    number = strtoul(*at, &end, 0);
+    *at = *end == ':' ? end + 1 : NULL;
+    return number <= UINT32_MAX ? (uint32_t)number : 0;
+}
+
+/*
+ * What the launcher has configured before the process began, as on a Cray system: its protection
+ * tags and cookies stand in the environment. So their jobs are known before anything attaches.
+ */
+static void add_jobs(struct aries_fabric *fabric)
+{
+    const char *ptags = getenv("PMI_GNI_PTAG"), *cookies = getenv("PMI_GNI_COOKIE");
+    uint32_t ptag, cookie;
+
+    while ((ptag = next_number(&ptags)) != 0 && (cookie = next_number(&cookies)) != 0)
+        if (ptag < GNI_FIND_ALLOC_PTAG)
+            aries_job_add(fabric, UINT32_MAX, 0, (uint8_t)ptag, cookie);
 }
 
 /* ---- joining --------------------------------------------------------------------------------- */
@@ -173,6 +210,14 @@ static void before_fork(void);
 static void after_fork_parent(void);
 static void after_fork_child(void);
 
+/* A fabric that is there, but of which nothing can be made. */
+static void leave(void)
+{
+    live_leave(lnic_backend.live);
+    lnic_backend.live = NULL;
+    lnic_backend.board = NULL;
+}
+
 static bool begin(void)
 {
     static bool registered;
@@ -196,11 +241,14 @@ static bool begin(void)
     facts = live_facts(lnic_backend.live);
     if (!lnic_faults_read(facts, why, sizeof(why))) {
         lnic_complain(why);
+        leave();
         return false;
     }
     if (!make_fabric(facts->nodes, facts->preset, facts->seed, lnic_faults_seed(facts),
-                     live_self(lnic_backend.live)->node))
+                     live_self(lnic_backend.live)->node)) {
+        leave();
         return false;
+    }
     lnic_faults_arm(facts);
     return true;
 }
@@ -309,11 +357,31 @@ void aries_hw_detach(struct gni_nic *nic)
 /* Whether the tag may be that of the cookie. */
 static bool tag_fits(uint8_t ptag, uint32_t cookie)
 {
+    uint32_t of;
+
+    return !lnic_job_at(ptag, &of) || of == cookie;
+}
+
+bool lnic_job_at(uint8_t ptag, uint32_t *cookie)
+{
     const struct live_key key = {0, LNIC_NAME_PTAG, {ptag, 0}};
     struct live_name found;
 
-    return lnic_backend.live == NULL || live_lookup(lnic_backend.live, &key, &found) != 0 ||
-           found.value == cookie;
+    if (lnic_backend.live == NULL || live_lookup(lnic_backend.live, &key, &found) != 0)
+        return false;
+    *cookie = (uint32_t)found.value;
+    return true;
+}
+
+/* The tag that another process has attached with. GNI_FIND_ALLOC_PTAG: none has. */
+static uint8_t tag_of(uint32_t cookie)
+{
+    uint32_t ptag, of;
+
+    for (ptag = 1; ptag < GNI_FIND_ALLOC_PTAG; ptag++)
+        if (lnic_job_at((uint8_t)ptag, &of) && of == cookie)
+            return (uint8_t)ptag;
+    return GNI_FIND_ALLOC_PTAG;
 }
 
 /* No launcher has told of it: whoever knows the cookie may use it. */
@@ -321,6 +389,8 @@ struct aries_job *aries_hw_job(struct aries_nic *hw, uint8_t ptag, uint32_t cook
 {
     uint32_t first = (uint32_t)(sim_mix(cookie) % PTAGS), i;
 
+    if (ptag == GNI_FIND_ALLOC_PTAG)
+        ptag = tag_of(cookie);
     for (i = 0; i < PTAGS && ptag == GNI_FIND_ALLOC_PTAG; i++)
         if (tag_fits((uint8_t)(PTAG_FIRST + (first + i) % PTAGS), cookie))
             ptag = (uint8_t)(PTAG_FIRST + (first + i) % PTAGS);

@@ -15,6 +15,7 @@
  */
 #include "backend.h"
 
+#include <assert.h>
 #include "mem_handle.h"
 
 #define SHARE_LEAST 32768u /* bytes; below, the record costs more than it brings */
@@ -64,7 +65,10 @@ static int copy(const struct live_peer *peer, bool from, uint64_t address, char 
 
 /* ---- the target ------------------------------------------------------------------------------ */
 
-/* From the back to where the initiator is. Where that was. */
+/*
+ * From the back to where the initiator is. Where that was. What the initiator says moves forward
+ * only: so each round ends with a piece, and their number is bounded.
+ */
 static uint64_t take_pieces(const struct live_peer *initiator, const struct lnic_share_call *call,
                             bool from, char *memory, uint64_t length, struct lnic_share *own)
 {
@@ -75,9 +79,11 @@ static uint64_t take_pieces(const struct live_peer *initiator, const struct lnic
         front = load(&other->front);
         if (front < least)
             front = least;
+        least = front;
         if (front >= back)
             break;
         at = back - front > PIECE_MOST ? back - PIECE_MOST : front;
+        assert(at >= front && at < back && back <= length);
         store(&own->back, at);
         if (copy(initiator, from, call->address + at, memory + at, back - at) != 0)
             break;
@@ -133,7 +139,8 @@ static uint64_t taken_from(const struct lnic_transfer *transfer)
     return at < from ? at : from;
 }
 
-/* From where on the target has copied it; it is not at it any more. */
+/* From where on the target has copied it; it is not at it any more. The word is the target's: any
+ * value may stand there. */
 static uint64_t done_from(const struct lnic_transfer *transfer)
 {
     const struct lnic_share *other = share_of(transfer->link->peer);
@@ -142,13 +149,19 @@ static uint64_t done_from(const struct lnic_transfer *transfer)
     if (load(&other->helped) != transfer->name)
         return transfer->length;
     from = load(&other->from);
-    return load(&other->helped) == transfer->name ? from : transfer->length;
+    if (load(&other->helped) != transfer->name || from > transfer->length)
+        return transfer->length;
+    return from;
 }
 
+/* Up to the end of the local buffer at most. */
 static int copy_until(struct lnic_transfer *transfer, uint64_t upto)
 {
-    int result = copy(transfer->link->peer, transfer->get, transfer->address + transfer->done,
-                      transfer->local + transfer->done, upto - transfer->done);
+    int result;
+
+    assert(transfer->done <= upto && upto <= transfer->length);
+    result = copy(transfer->link->peer, transfer->get, transfer->address + transfer->done,
+                  transfer->local + transfer->done, upto - transfer->done);
 
     if (result == 0)
         transfer->done = upto;

@@ -2,6 +2,7 @@
 /* Transactions from the call to their completion. */
 #include "backend.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <glib.h>
 #include "amo.h"
@@ -92,6 +93,10 @@ void lnic_op_finish(struct lnic_op *op)
         return; /* the model's response is still to come */
     if (sim_unlikely(trace_on))
         op_trace(op);
+    if (op->departed) {
+        assert(lnic_backend.under_way[op->work.ptag] > 0);
+        lnic_backend.under_way[op->work.ptag]--;
+    }
     op_report(op);
     g_free(op->data);
     op->next = lnic_backend.free_ops;
@@ -135,6 +140,8 @@ static sim_cold void txns_grow(struct lnic_link *link)
     uint32_t room = link->txn_room > 0 ? 2 * link->txn_room : TXNS_FIRST, number;
     struct lnic_txn *txns = g_new0(struct lnic_txn, room);
 
+    assert((room & (room - 1)) == 0 && link->txn_next - link->txn_first <= link->txn_room);
+
     for (number = link->txn_first; number != link->txn_next; number++)
         txns[number & (room - 1)] = *txn_at(link, number);
     g_free(link->txns);
@@ -161,6 +168,7 @@ static sim_noinline void piece_end(struct lnic_op *op, uint8_t status, uint8_t i
         op->info = info;
     }
     op->overrun |= overrun;
+    assert(op->open > 0 && op->offset <= total_of(&op->work));
     /* All of it is cut, or no more of it will be: the queue of the link has it otherwise. */
     if (--op->open == 0 && (op->offset >= total_of(&op->work)))
         lnic_op_finish(op);
@@ -187,6 +195,8 @@ static void txn_end(struct lnic_txn *txn, uint8_t status, uint8_t info, bool ove
         piece_end(txn->op, status, info, overrun);
         return;
     }
+    assert(lnic_backend.under_way[txn->ptag] > 0);
+    lnic_backend.under_way[txn->ptag]--;
     if (sim_unlikely(trace_on) && txn->began != 0) /* else this library's own word */
         txn_trace(txn, status);
     if (txn->done != NULL)
@@ -762,12 +772,16 @@ static bool inspect(struct lnic_op *op)
 
 static void depart(struct lnic_op *op)
 {
+    assert(!op->departed && op->message == NULL);
+    op->departed = true;
+    lnic_backend.under_way[op->work.ptag]++;
     if (sim_likely(!lnic_backend.inspected) || inspect(op))
         launch(op);
 }
 
 static void hold(struct lnic_op *op)
 {
+    assert(lnic_backend.holding && !op->departed);
     lnic_capture(op);
     op->next = NULL;
     *lnic_backend.held_tail = op;
@@ -814,6 +828,8 @@ static bool put_at_once(const struct aries_work *work)
     txn->done = work->done;
     txn->context = work->context;
     txn->op = NULL;
+    txn->ptag = work->ptag;
+    lnic_backend.under_way[work->ptag]++;
     txn->bytes = length;
     if (sim_unlikely(trace_on)) {
         txn->began = sim_now();
@@ -953,6 +969,7 @@ bool lnic_say(struct lnic_link *link, uint8_t kind, struct lnic_request *request
     memcpy(at + sizeof(*request), body, bytes);
     txn = txn_new(link);
     *txn = (struct lnic_txn){.done = done, .context = context};
+    lnic_backend.under_way[0]++;
     txn->position =
         live_publish(link->peer, LIVE_REQUEST, kind, (uint32_t)sizeof(*request) + bytes);
     return true;
@@ -1066,6 +1083,7 @@ void lnic_link_gone(struct lnic_link *link)
 {
     struct lnic_op *op;
 
+    assert(!link->gone || link->peer->gone);
     link->gone = true;
     settle_executed(link); /* before its end */
     lnic_msgq_gone(link);
@@ -1091,11 +1109,10 @@ void aries_hw_hold(struct aries_nic *hw, uint8_t ptag)
     lnic_backend.holding = true;
 }
 
-/* Of whichever job: a record does not say. */
 bool aries_hw_draining(const struct aries_nic *hw, uint8_t ptag)
 {
-    (void)hw, (void)ptag;
-    return lnic_backend.active != NULL || lnic_backend.flying > 0;
+    (void)hw;
+    return lnic_backend.under_way[ptag] > 0;
 }
 
 void aries_hw_release(struct aries_nic *hw)

@@ -2,6 +2,7 @@
 /* Execution of requests at the process that owns the memory. */
 #include "backend.h"
 
+#include <assert.h>
 #include "amo.h"
 #include "ce.h"
 #include "cq_entry.h"
@@ -155,6 +156,7 @@ static sim_noinline void answer_send(struct lnic_link *link, struct lnic_result 
                                      uint32_t number, const struct lnic_answer *answer,
                                      uint32_t bytes)
 {
+    assert(answer->status <= 0x3f && answer->info <= 3);
     *result = (struct lnic_result){number, answer->status, answer->info, answer->overrun, 0};
     live_publish(link->peer, LIVE_REPLY, LNIC_RESULT,
                  (uint32_t)sizeof(*result) + (answer->status == 0 ? bytes : 0));

@@ -13,6 +13,7 @@
  */
 #include "backend.h"
 
+#include <assert.h>
 #include <glib.h>
 #include "aries/misc/exceptions.h"
 #include "cq_entry.h"
@@ -224,6 +225,7 @@ static void returned(struct sim_event *event)
         sim_event_schedule(event, way->given_up);
         return;
     }
+    assert(way->awaited);
     way->awaited = false;
     if (way->executed)
         lnic_op_finish(way->op);
@@ -357,8 +359,10 @@ bool lnic_way_end(struct lnic_op *op)
         }
     }
     g_clear_pointer(&op->way, g_free);
+    assert(lnic_backend.flying > 0);
     lnic_backend.flying--;
     if (is_stream(op)) {
+        assert(ways.streams > 0);
         ways.streams--;
         release_held();
     }

@@ -17,6 +17,7 @@ struct member {
     uv_poll_t poll, death; /* its socket; its process */
     unsigned handles; /* open ones of these two */
     int socket, pidfd, board, doorbell;
+    int own_pidfd; /* as it sent it, for its peers; -1: it has none */
     struct live_member is;
     uint64_t board_bytes; /* of its extra area */
     void *mapping; /* of its board, once somebody asked for it */

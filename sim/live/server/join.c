@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "common.h"
@@ -44,6 +45,26 @@ static bool is_doorbell(int file)
     return strcmp(target, "anon_inode:[eventfd]") == 0;
 }
 
+/* Others open the memory of the process that this is about, by the id that they are told. */
+static bool is_pidfd_of(int file, int32_t pid)
+{
+    char path[40], line[64];
+    int32_t of = 0;
+    FILE *info;
+
+    if (file < 0)
+        return true;
+    snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", file);
+    info = fopen(path, "re");
+    if (info == NULL)
+        return false;
+    while (of == 0 && fgets(line, sizeof(line), info) != NULL)
+        if (strncmp(line, "Pid:", 4) == 0)
+            of = (int32_t)strtol(line + 4, NULL, 10);
+    fclose(info);
+    return of == pid;
+}
+
 void member_join(struct member *member, struct wire_packet *packet)
 {
     struct live_server *server = member->server;
@@ -53,10 +74,11 @@ void member_join(struct member *member, struct wire_packet *packet)
     uint32_t slot;
 
     if (bytes > LIVE_BOARD_MAX ||
-        !live_memory_is_safe(packet->fds[0],
+        !live_memory_is_safe(packet->fds[WIRE_BOARD],
                              board_layout(server->options.processes_max, bytes).total) ||
-        !is_doorbell(packet->fds[1])) {
-        refuse(member, -EINVAL, "the board or the doorbell is not as it has to be");
+        !is_doorbell(packet->fds[WIRE_DOORBELL]) ||
+        !is_pidfd_of(packet->fds[WIRE_PIDFD], member->is.pid)) {
+        refuse(member, -EINVAL, "the board, the doorbell or the pidfd is not as it has to be");
         return;
     }
     if (packet->head.node != LIVE_NODE_ANY && packet->head.node >= server->options.nodes) {
@@ -73,9 +95,10 @@ void member_join(struct member *member, struct wire_packet *packet)
     }
     slot = GPOINTER_TO_UINT(g_queue_pop_head(&server->free_slots));
     member->joined = true;
-    member->board = packet->fds[0];
-    member->doorbell = packet->fds[1];
-    packet->fds[0] = packet->fds[1] = -1;
+    member->board = packet->fds[WIRE_BOARD];
+    member->doorbell = packet->fds[WIRE_DOORBELL];
+    member->own_pidfd = packet->fds[WIRE_PIDFD];
+    packet->fds[WIRE_BOARD] = packet->fds[WIRE_DOORBELL] = packet->fds[WIRE_PIDFD] = -1;
     member->board_bytes = bytes;
     member->is.slot = slot;
     member->is.generation = ++server->generations[slot];

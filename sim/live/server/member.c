@@ -75,7 +75,9 @@ void member_end(struct member *member)
         close(member->board);
     if (member->doorbell >= 0)
         close(member->doorbell);
-    member->board = member->doorbell = -1;
+    if (member->own_pidfd >= 0)
+        close(member->own_pidfd);
+    member->board = member->doorbell = member->own_pidfd = -1;
     uv_close((uv_handle_t *)&member->poll, closed);
     if (member->pidfd >= 0)
         uv_close((uv_handle_t *)&member->death, closed);
@@ -166,9 +168,9 @@ static void introduce(struct member *to, const struct member *whom, uint32_t id)
                         .node = whom->is.node,
                         .pid = whom->is.pid,
                         .bytes = whom->board_bytes};
-    int fds[2] = {whom->board, whom->doorbell};
+    int fds[WIRE_FDS_MAX] = {whom->board, whom->doorbell, whom->own_pidfd};
 
-    member_send(to, &head, NULL, 0, fds, 2);
+    member_send(to, &head, NULL, 0, fds, whom->own_pidfd >= 0 ? 3 : 2);
 }
 
 static void ask(struct member *member, const struct wire *request)
@@ -287,7 +289,7 @@ void member_accept(struct live_server *server, int socket)
     member = g_new0(struct member, 1);
     member->server = server;
     member->socket = socket;
-    member->board = member->doorbell = -1;
+    member->board = member->doorbell = member->own_pidfd = -1;
     member->is.pid = peer.pid;
     member->pidfd = pidfd_of(peer.pid);
     g_queue_init(&member->queue);

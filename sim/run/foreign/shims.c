@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cray/huge_mmap.h"
 #include "foreign.h"
 #include "internal.h"
 
@@ -393,6 +394,8 @@ const struct foreign_shim foreign_shims[] = {{"clock_gettime", (void *)shim_cloc
                                              {"strtok", (void *)shim_strtok},
                                              {"getopt", (void *)shim_getopt},
                                              {"getopt_long", (void *)shim_getopt_long},
+                                             {"mmap", (void *)cray_huge_mmap},
+                                             {"mmap64", (void *)cray_huge_mmap},
                                              {"sched_setaffinity", (void *)nothing},
                                              {"pthread_setaffinity_np", (void *)nothing},
                                              {"pthread_setname_np", (void *)nothing},

@@ -166,6 +166,7 @@ GString *live_environment(const struct cluster *cluster, const char *socket, boo
     char text[64];
 
     variable(&to, false, "JACQUARD_FABRIC", socket);
+    variable(&to, false, "JACQUARD_FABRIC_STARTED", socket);
     libraries(&to);
     files(&to, cluster, socket);
     g_snprintf(text, sizeof(text), "%u:%u", PTAG, PTAG + JOBS_MAX);

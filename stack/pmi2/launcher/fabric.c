@@ -22,6 +22,7 @@
 struct fabric {
     pid_t pid;
     int socket;
+    char *path; /* of the processes' socket, once it is said */
 };
 
 /* ---- what it says ---------------------------------------------------------------------------- */
@@ -105,6 +106,30 @@ gboolean fabric_line(struct options *options, GPtrArray *hosts, const char *line
     return FALSE;
 }
 
+static void note_path(struct fabric *fabric, const char *line)
+{
+    static const char start[] = "set JACQUARD_FABRIC=";
+
+    if (fabric->path == NULL && g_str_has_prefix(line, start))
+        fabric->path = g_strdup(line + strlen(start));
+}
+
+/* What a program that was killed leaves behind: the socket, its lock, their folder. */
+static void remove_files(const struct fabric *fabric)
+{
+    char *lock, *folder;
+
+    if (fabric->path == NULL)
+        return;
+    lock = g_strconcat(fabric->path, ".lock", NULL);
+    folder = g_path_get_dirname(fabric->path);
+    unlink(fabric->path);
+    unlink(lock);
+    rmdir(folder);
+    g_free(folder);
+    g_free(lock);
+}
+
 /* Up to the empty line. */
 static gboolean listen_to(struct fabric *fabric, struct options *options, GPtrArray *hosts,
                           GError **error)
@@ -133,6 +158,7 @@ static gboolean listen_to(struct fabric *fabric, struct options *options, GPtrAr
         g_string_append_len(said, bytes, got);
         while (!up && *error == NULL && (end = memchr(said->str, '\n', said->len)) != NULL) {
             *end = '\0';
+            note_path(fabric, said->str);
             up = fabric_line(options, hosts, said->str, error);
             g_string_erase(said, 0, end + 1 - said->str);
         }
@@ -288,6 +314,9 @@ gboolean fabric_end(struct fabric *fabric, gboolean hurry)
             kill(fabric->pid, SIGKILL);
         g_usleep(1000);
     }
+    if (ended > 0 && WIFSIGNALED(status))
+        remove_files(fabric);
+    g_free(fabric->path);
     g_free(fabric);
     return ended > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What the libraries of this folder ask whoever runs the processes of a job. sim-run answers for
- * its ranks (cray_host_set). Without a host, as when a program is started by itself, the caller is
- * a process of its own, and ALPS is not there.
+ * its ranks (cray_host_set). Without a host the launcher of a live fabric answers by the
+ * environment; a program that was started by itself is a process of its own, and ALPS is not there.
  */
 #ifndef JACQUARD_CRAY_HOST_H
 #define JACQUARD_CRAY_HOST_H
@@ -45,6 +45,7 @@ struct cray_host {
     uint32_t (*nid_of)(const struct cray_process *self, uint32_t rank); /* node of a rank */
     uint32_t (*nodes)(const struct cray_process *self); /* of the machine: 0 … nodes-1 */
     bool (*node_up)(const struct cray_process *self, uint32_t nid);
+    bool one_memory; /* all processes are in the caller's address space: XPMEM is there */
 };
 
 void cray_host_set(const struct cray_host *host); /* NULL: none */

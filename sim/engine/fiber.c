@@ -360,10 +360,8 @@ void *sim_thread_pointer(void)
     return thread_pointer_get();
 }
 
-bool sim_fiber_set_thread_pointer(struct sim_fiber *fiber, void *pointer)
+void sim_fiber_set_thread_pointer(struct sim_fiber *fiber, void *pointer)
 {
-    if (!THREAD_POINTER_SETTABLE)
-        return false;
     if (!thread_pointers.used) {
         thread_pointers.of_root = thread_pointers.present = thread_pointer_get();
         thread_pointers.used = true;
@@ -371,7 +369,6 @@ bool sim_fiber_set_thread_pointer(struct sim_fiber *fiber, void *pointer)
     fiber->thread_pointer = pointer;
     if (fiber == host)
         adopt_thread_pointer(fiber);
-    return true;
 }
 
 void sim_for_each_waiter(void (*visit)(const char *name, const char *why, sim_time_t since,

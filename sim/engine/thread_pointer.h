@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The register in which the C library keeps the address of the running thread's own data: its
- * thread-local variables and errno. x86-64: the base of %fs; writing it takes some twenty cycles
- * where the kernel lets user space do it (FSGSBASE, Linux 5.9), else a system call. aarch64:
- * TPIDR_EL0, which user space may always write.
+ * thread-local variables and errno: the base of %fs. Writing it takes some twenty cycles where the
+ * kernel lets user space do it (FSGSBASE, Linux 5.9), else a system call.
  */
 #ifndef JACQUARD_ENGINE_THREAD_POINTER_H
 #define JACQUARD_ENGINE_THREAD_POINTER_H
 
 #include <stdbool.h>
 
-#if defined(__x86_64__)
 #include <asm/prctl.h>
 #include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define THREAD_POINTER_SETTABLE true
 #define HWCAP2_FSGSBASE 2u /* <asm/hwcap2.h> of Linux 5.9; older headers lack it */
 
 static inline void *thread_pointer_get(void)
@@ -38,33 +35,5 @@ static inline void thread_pointer_set(void *pointer)
     else
         syscall(SYS_arch_prctl, ARCH_SET_FS, pointer); /* sets no errno: it cannot fail here */
 }
-#elif defined(__aarch64__)
-#define THREAD_POINTER_SETTABLE true
-
-static inline void *thread_pointer_get(void)
-{
-    void *pointer;
-
-    __asm__ volatile("mrs %0, tpidr_el0" : "=r"(pointer));
-    return pointer;
-}
-
-static inline void thread_pointer_set(void *pointer)
-{
-    __asm__ volatile("msr tpidr_el0, %0" : : "r"(pointer) : "memory");
-}
-#else
-#define THREAD_POINTER_SETTABLE false
-
-static inline void *thread_pointer_get(void)
-{
-    return NULL;
-}
-
-static inline void thread_pointer_set(void *pointer)
-{
-    (void)pointer;
-}
-#endif
 
 #endif

@@ -30,6 +30,7 @@ struct scenario_fabric {
 struct scenario_limits {
     const struct tree *at;
     uint64_t virtual_time, no_progress, no_progress_events, stack, threads;
+    bool parking;
 };
 
 struct scenario_oob {

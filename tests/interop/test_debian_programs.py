@@ -137,7 +137,7 @@ def without_times(text):
 @needs(SCALAPACK)
 def test_scalapack(folders):
     """Cholesky factorizations on grids of 1 x 4 and 2 x 2 processes; the program checks its residuals. Without iterative
-    refinement: there this program of Debian stops now and then, in shared memory and over libfabric's tcp and sockets, too."""
+    refinement: with it this program of Debian sometimes stops, over our provider and over libfabric's tcp."""
     for folder in folders:
         (folder / "LLT.dat").write_text(LLT)
     found = on_the_fabric(4, SCALAPACK[-1], cwd=folders[0]).stdout

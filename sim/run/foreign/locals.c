@@ -102,10 +102,7 @@ struct foreign_locals *foreign_locals_start(const struct foreign_copy *copy,
     sim_core.outside--;
     if (copy->locals_distance != 0)
         fill(locals, copy);
-    if (!sim_fiber_set_thread_pointer(fiber, locals->thread_pointer)) {
-        foreign_locals_end(locals, NULL);
-        return NULL;
-    }
+    sim_fiber_set_thread_pointer(fiber, locals->thread_pointer);
     return locals;
 }
 

@@ -196,11 +196,10 @@ void sim_fiber_set_thread(struct sim_fiber *fiber, void *thread);
 /*
  * The fiber runs under this thread pointer: that of a thread of the host which does nothing
  * meanwhile (NULL: of sim_run's caller). So it has thread-local variables and an errno of its own.
- * From any fiber or handler; of the running fiber it takes effect at once. False: this machine's
- * thread pointer cannot be set.
+ * From any fiber or handler; of the running fiber it takes effect at once.
  */
-bool sim_fiber_set_thread_pointer(struct sim_fiber *fiber, void *pointer);
-void *sim_thread_pointer(void); /* of the calling thread; NULL where it cannot be set */
+void sim_fiber_set_thread_pointer(struct sim_fiber *fiber, void *pointer);
+void *sim_thread_pointer(void); /* of the calling thread */
 
 #ifndef SIM_WALL
 /* Charges CPU time to the running fiber; no effect in an event handler. */

@@ -356,6 +356,41 @@ def test_thread_local_variables(installed, tmp_path, flags):
     assert json.loads(runs[0].stdout)["digest"] == json.loads(runs[1].stdout)["digest"]
 
 
+IDLE = r"""
+#include <gni_pub.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+static int passes; /* that found nothing */
+
+int main(void)
+{
+    gni_cdm_handle_t cdm;
+    gni_nic_handle_t nic;
+    gni_cq_handle_t cq;
+    gni_cq_entry_t entry;
+    uint32_t address;
+
+    if (GNI_CdmCreate(atoi(getenv("PMI_FORK_RANK")), atoi(getenv("PMI_GNI_PTAG")), (uint32_t)strtoul(getenv("PMI_GNI_COOKIE"), NULL, 10), 0, &cdm) ||
+        GNI_CdmAttach(cdm, 0, &address, &nic) || GNI_CqCreate(nic, 16, 0, GNI_CQ_NOBLOCK, NULL, NULL, &cq))
+        return 1;
+    while (GNI_CqGetEvent(cq, &entry) == GNI_RC_NOT_DONE)
+        if (++passes == 1000)
+            return 0;
+    return 2;
+}
+"""
+
+
+def test_a_program_may_count_its_idle_passes(installed, tmp_path):
+    """Nothing ever comes, and at the thousandth fruitless poll the program does something else: with parking and without, at the same time."""
+    runs = [run_source(installed, tmp_path, IDLE, limits=limits) for limits in ({}, {"parking": False})]
+    for done in runs:
+        assert done.returncode == 0, done.stdout + done.stderr
+    times, digests = zip(*((data["virtual_time_ps"], data["digest"]) for data in (json.loads(done.stdout) for done in runs)))
+    assert times[0] == times[1] and digests[0] == digests[1]
+
+
 def test_a_thousand_threads_in_a_rank(installed, tmp_path):
     done = run_source(installed, tmp_path, LOCALS, argv=["1000"], nodes="0", ranks_per_node=1)
     assert done.returncode == 0, done.stdout + done.stderr

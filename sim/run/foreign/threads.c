@@ -215,6 +215,7 @@ static void thread_main(void *arg)
 {
     struct foreign_thread *thread = arg;
 
+    sim_hold(); /* as its first thread: see foreign_main() */
     leave(thread, thread->start(thread->arg));
 }
 

@@ -376,8 +376,8 @@ static bool check(const struct foreign_image *image, char **error)
         *error = g_strdup("is bound to one address; allowed: a position-independent executable "
                           "(-pie) or a shared object with main()");
     else if (image->locals_distance > FOREIGN_LOCALS_MAX)
-        *error = g_strdup_printf("has too many thread-local variables; allowed: %u bytes, aligned "
-                                 "to at most %u, or a shared object (-shared -fPIC)",
+        *error = g_strdup_printf("has too many thread-local variables; allowed: %d bytes, aligned "
+                                 "to at most %d, or a shared object (-shared -fPIC)",
                                  FOREIGN_LOCALS_MAX, FOREIGN_LOCALS_ALIGNMENT);
     else if (image->locals_distance != 0 && !foreign_locals_possible())
         *error = g_strdup("is an executable with thread-local variables, for which this sim-run "

@@ -83,9 +83,10 @@ static const struct field limits_fields[] = {
     {"threads", COUNT(L, threads), .minimum = "1", .maximum = "1000000", .fallback = "4096",
      .meaning = "a program's rank may have so many at a time, with its first one; pthread_create() "
                 "fails with EAGAIN for more"},
-    {"parking", BOOL(L, parking), .fallback = "true",
-     .meaning = "leave out idle polls that can only repeat themselves; false: simulate each one, "
-                "which takes longer"},
+    {"parking", CHOICE(L, parking), .choices = "own|all|off", .fallback = "own",
+     .meaning = "whose idle polls are left out while they repeat themselves; own: those of the "
+                "workloads; all: of programs, too, which must not count them; off: each is "
+                "simulated, which takes longer"},
     {NULL},
 };
 #undef L

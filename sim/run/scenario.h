@@ -30,7 +30,7 @@ struct scenario_fabric {
 struct scenario_limits {
     const struct tree *at;
     uint64_t virtual_time, no_progress, no_progress_events, stack, threads;
-    bool parking;
+    uint64_t parking; /* PARKING_* */
 };
 
 struct scenario_oob {
@@ -39,6 +39,7 @@ struct scenario_oob {
     double rate_GBps;
 };
 
+enum { PARKING_OWN, PARKING_ALL, PARKING_OFF };
 enum { LATENCY_MACHINE, LATENCY_MODEL };
 
 struct scenario_live {

@@ -337,7 +337,7 @@ int main(int argc, char **argv)
 def run_source(installed, folder, source, *, compiler="gcc", flags=(), limits=None, **job):
     file = folder / ("program.cc" if compiler == "g++" else "program.c")
     file.write_text(source)
-    command([compiler, "-O1", "-g", *flags, file, "-o", folder / "program", *installed.pkg_config("--cflags", "--libs", "cray-pmi"),
+    command([compiler, "-O1", "-g", *flags, file, "-o", folder / "program", *installed.pkg_config("--cflags", "--libs", "cray-pmi", "cray-ugni"),
              "-lpthread"])
     scenario = folder / "scenario.yaml"
     scenario.write_text(json.dumps({"limits": limits or {},
@@ -384,7 +384,7 @@ int main(void)
 
 def test_a_program_may_count_its_idle_passes(installed, tmp_path):
     """Nothing ever comes, and at the thousandth fruitless poll the program does something else: with parking and without, at the same time."""
-    runs = [run_source(installed, tmp_path, IDLE, limits=limits) for limits in ({}, {"parking": False})]
+    runs = [run_source(installed, tmp_path, IDLE, limits=limits) for limits in ({}, {"parking": "off"})]
     for done in runs:
         assert done.returncode == 0, done.stdout + done.stderr
     times, digests = zip(*((data["virtual_time_ps"], data["digest"]) for data in (json.loads(done.stdout) for done in runs)))

@@ -290,7 +290,7 @@ def jacquard_fabricd(tmp_path, *arguments):
     path = tmp_path / "here"
     daemon = subprocess.Popen([BUILD / "bin/jacquard-fabricd", *arguments, path], stdin=subprocess.DEVNULL)
     try:
-        wait_until(path.exists, 60)
+        wait_for(path.exists)
         yield str(path)
     finally:
         daemon.terminate()

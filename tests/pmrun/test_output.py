@@ -71,7 +71,7 @@ def test_a_slow_reader_gets_all(probe):
 
 
 def test_nobody_reads_any_more():
-    done = subprocess.run(f"{PMRUN} -n 2 yes | head -1", shell=True, capture_output=True, text=True, timeout=60, env=environment())
+    done = subprocess.run(f"'{PMRUN}' -n 2 yes | head -1", shell=True, capture_output=True, text=True, timeout=60, env=environment())
     assert done.stdout == "y\n"
 
 

@@ -164,6 +164,11 @@ extern const struct foreign_shim foreign_shims[], foreign_environment_shims[],
 void *foreign_shim_find(const char *name); /* NULL: none */
 
 void foreign_threads_begin(struct foreign_process *process);
+/*
+ * The running fiber becomes a thread of a program. Nobody knows what that does between two polls;
+ * it may count them. So its idle loops are simulated, unless the scenario vouches for the program.
+ */
+void foreign_thread_polls(const struct rank *rank);
 bool foreign_threads_main_locals(struct foreign_process *process); /* false: out of threads */
 /* Runs what atexit() and its relatives for threads have put into a list. */
 void foreign_run_handlers(struct foreign_exit_handler **handlers);

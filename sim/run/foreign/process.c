@@ -63,9 +63,7 @@ int foreign_main(struct rank *rank)
     char *why = NULL, **arguments;
     int count, code;
 
-    /* Nobody knows what such a program does between two polls; it may count them. So none of its
-     * idle loops is left out of the simulation. */
-    sim_hold();
+    foreign_thread_polls(rank);
     if (!foreign_environment_fill(process) ||
         !foreign_image_load(process->image, name, &process->variables, &process->copy, &why) ||
         /* A library of the program's may have brought it. */

@@ -211,11 +211,17 @@ static _Noreturn void leave(struct foreign_thread *thread, void *result)
         sim_wait_until(SIM_NEVER, &wait);
 }
 
+void foreign_thread_polls(const struct rank *rank)
+{
+    if (rank->job->cluster->scenario->limits.parking != PARKING_ALL)
+        sim_hold();
+}
+
 static void thread_main(void *arg)
 {
     struct foreign_thread *thread = arg;
 
-    sim_hold(); /* as its first thread: see foreign_main() */
+    foreign_thread_polls(thread->process->rank);
     leave(thread, thread->start(thread->arg));
 }
 

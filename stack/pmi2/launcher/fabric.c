@@ -114,19 +114,22 @@ static void note_path(struct fabric *fabric, const char *line)
         fabric->path = g_strdup(line + strlen(start));
 }
 
-/* What a program that was killed leaves behind: the socket, its lock, their folder. */
+/* What a program that was killed leaves behind: the socket, its lock, a link, their folder. */
 static void remove_files(const struct fabric *fabric)
 {
-    char *lock, *folder;
+    char *lock, *link, *folder;
 
     if (fabric->path == NULL)
         return;
     lock = g_strconcat(fabric->path, ".lock", NULL);
+    link = g_strconcat(fabric->path, ".node.so", NULL);
     folder = g_path_get_dirname(fabric->path);
     unlink(fabric->path);
     unlink(lock);
+    unlink(link);
     rmdir(folder);
     g_free(folder);
+    g_free(link);
     g_free(lock);
 }
 

@@ -84,7 +84,7 @@ void file_place(const char *path, char **target, char **partial)
     *target = g_strdup(real != NULL ? real : path);
     *partial = NULL;
     free(real);
-    /* What is still a link here names nothing yet: writing creates it. */
+    /* A link that is left at this point has no target yet; writing creates the target. */
     replaced = lstat(*target, &is) != 0 || S_ISREG(is.st_mode);
     if (!replaced)
         return;

@@ -345,9 +345,9 @@ static void remove_error(struct gnip_cq *cq, struct gnip_cq_slot *slot)
 }
 
 /*
- * What a read gives when the first error has no entry: it was taken with this. Else -FI_EAVAIL. An
- * injected operation has no context by which the application could know it, and libraries look
- * behind the context of each error entry.
+ * Returns the error code of the first error when it has no entry, and removes it; otherwise returns
+ * -FI_EAVAIL. An injected operation has no context that names it, and applications such as Open MPI
+ * dereference the context of every error entry.
  */
 static gnip_cold ssize_t take_nameless(struct gnip_cq *cq)
 {

@@ -13,11 +13,6 @@
 #ifndef GNIP_NO_CHAINS
 #define GNIP_CHAINS 1
 typedef gni_ct_get_post_descriptor_t gnip_chained_get;
-
-static inline gni_return_t gnip_chain_post(gni_ep_handle_t ep, gni_post_descriptor_t *head)
-{
-    return GNI_CtPostFma(ep, head);
-}
 #else
 #define GNIP_CHAINS 0
 typedef struct gnip_chained_get { /* with the fields of the one in 0x5d */
@@ -28,13 +23,17 @@ typedef struct gnip_chained_get { /* with the fields of the one in 0x5d */
     uint64_t local_addr;
     gni_mem_handle_t local_mem_hndl;
 } gnip_chained_get;
+#endif
 
 static inline gni_return_t gnip_chain_post(gni_ep_handle_t ep, gni_post_descriptor_t *head)
 {
+#if GNIP_CHAINS
+    return GNI_CtPostFma(ep, head);
+#else
     (void)ep;
     (void)head;
     return GNI_RC_ILLEGAL_OP;
-}
 #endif
+}
 
 #endif

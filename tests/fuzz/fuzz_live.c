@@ -37,7 +37,6 @@ static void read_ring(const uint8_t *bytes, size_t length)
     struct board_head head = {.magic = 0};
     struct board_heads heads;
     struct ring_out out[LIVE_CHANNELS];
-    struct ring_in *rings[LIVE_CHANNELS];
     struct peer peer, self;
     struct live_record record;
     _Atomic uint64_t executed = 0;
@@ -54,8 +53,6 @@ static void read_ring(const uint8_t *bytes, size_t length)
     self.to.generation = 1;
     live->self = &self;
     live->head = &head;
-    live->rings = rings;
-    live->rings_count = live->hot_count = 1;
     live->ended = calloc(1, sizeof(uint32_t));
     live->slots = calloc(1, sizeof(struct peer *));
     live->later_end = &live->later;
@@ -66,18 +63,16 @@ static void read_ring(const uint8_t *bytes, size_t length)
     peer.head = &head;
     peer.heads = &heads;
     peer.out = out;
-    peer.listed = true;
     for (i = 0; i < LIVE_CHANNELS; i++) {
         peer.in[i] = (struct ring_in){.slots = slots,
                                       .end = UINT64_MAX,
                                       .peer = &peer,
                                       .executed = &executed,
-                                      .index = i,
                                       .channel = (uint8_t)i,
                                       .open = true};
-        rings[i] = &peer.in[i];
     }
-    live->rings_count = LIVE_CHANNELS;
+    check(live_rings_reserve(live) == 0);
+    live_rings_add(live, &peer);
     live->peers = &peer;
     while (at + 10 <= length && !peer.to.gone) {
         uint32_t slot = (bytes[at] | (uint32_t)bytes[at + 1] << 8) % (RING_BYTES / 8);
@@ -94,6 +89,7 @@ static void read_ring(const uint8_t *bytes, size_t length)
     }
     free(live->ended);
     free(live->slots);
+    free(live->rings);
     free(live);
     free(slots);
 }

@@ -186,8 +186,8 @@ static bool divert(const struct context *in, struct trail *trail, uint32_t s, ui
     d.cost_non = UINT32_MAX;
     d.candidate = *trail;
     if (at > 0)
-        dragonfly_peer(in->fly, trail->link[at - 1] / PORTS, trail->link[at - 1] % PORTS, &d.router,
-                       &port, &which);
+        net_dragonfly_peer(in->fly, trail->link[at - 1] / PORTS, trail->link[at - 1] % PORTS,
+                           &d.router, &port, &which);
     d.from = &in->fly->places[d.router];
     d.to = &in->fly->places[t];
     d.between_groups = d.from->group != d.to->group;
@@ -258,8 +258,8 @@ static uint32_t divide(const struct context *in, struct trail *trail, const stru
  * comes to, until it leaves the group. After the root there is no decision, only the less busy of
  * parallel links.
  */
-bool dragonfly_adaptive_path(struct net *net, const struct net_transfer *transfer,
-                             struct net_path *path, uint32_t source, uint32_t target)
+bool net_dragonfly_adaptive_path(struct net *net, const struct net_transfer *transfer,
+                                 struct net_path *path, uint32_t source, uint32_t target)
 {
     struct context in = context_of(net, true);
     const struct place *from = &in.fly->places[source], *to = &in.fly->places[target];
@@ -271,26 +271,26 @@ bool dragonfly_adaptive_path(struct net *net, const struct net_transfer *transfe
 
     trail_begin(&trail);
     if (from->group == to->group && transfer->packets > 1 && in.fly->only_minimal[class]) {
-        dragonfly_begin(in.fly, path, 1);
+        net_dragonfly_begin(in.fly, path, 1);
         path->parts = divide(&in, &trail, from, to, (uint32_t)choice);
         if (path->parts > 0) {
             trail_finish(&in, &trail, path);
             return true;
         }
     }
-    dragonfly_begin(in.fly, path, dragonfly_width(net, source, target));
+    net_dragonfly_begin(in.fly, path, net_dragonfly_width(net, source, target));
     if (!add_shortest(&in, &trail, source, target, choice, leg)) {
         path->minimal = false;
         if (add_non_minimal(&in, &trail, source, target, sim_random_next(random)))
             trail_finish(&in, &trail, path);
-        else if (!dragonfly_any_path(net, path, source, target, choice, true))
+        else if (!net_dragonfly_any_path(net, path, source, target, choice, true))
             return false;
         path->propagation = hops(net, path->color, path->links);
         return true;
     }
     path->propagation = hops(net, trail.color, trail.links);
     /* Nothing waits anywhere, so no decision can be for another path, unless minimal is penalised.
-     * And where all ways lead through one port, none is sooner there. */
+     * And where all paths lead through one port, none is sooner there. */
     for (at = 0; at < trail.links && path->width != 1 &&
                  !(at == 0 && trail.idle && bias[0].min_add <= bias[0].non_add) &&
                  (at == 0 || trail.color[at - 1] != COLOR_BLUE);

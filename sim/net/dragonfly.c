@@ -32,258 +32,7 @@ const struct net_preset *net_presets(size_t *count)
     return presets;
 }
 
-/* ---- distances ------------------------------------------------------------------------------- */
-
-/*
- * The ways to reach a gateway (in place, green, black, both) times the ways to go on from the far
- * one, sorted by (links, time, whether the first link is blue, whose rate differs); equal ones form
- * one class. A shortest path uses the first class that has a gateway.
- */
-static void sort_detours(struct dragonfly *fly, sim_time_t green, sim_time_t black)
-{
-    const sim_time_t times[4] = {0, green, black, green + black};
-    const uint32_t hops[4] = {0, 1, 1, 2};
-    bool done[16] = {false};
-    uint32_t left = 16, links = 0;
-
-    while (left > 0) {
-        struct detour_class *class = &fly->order[fly->orders++];
-        uint32_t best_hops = UINT32_MAX, i;
-        sim_time_t best = SIM_NEVER;
-        bool here = false;
-
-        for (i = 0; i < 16; i++) {
-            uint32_t h = hops[i / 4] + hops[i % 4];
-            sim_time_t time = times[i / 4] + times[i % 4];
-
-            if (!done[i] && (h < best_hops || (h == best_hops && time < best))) {
-                best_hops = h;
-                best = time;
-                here = i / 4 == LEG_HERE; /* these come first, so they win among equals */
-            }
-        }
-        if (fly->orders == 1 || best_hops != links)
-            fly->class_of_links[best_hops] = (uint8_t)(fly->orders - 1);
-        links = best_hops;
-        class->time = best;
-        for (i = 0; i < 16; i++)
-            if (!done[i] && hops[i / 4] + hops[i % 4] == best_hops &&
-                times[i / 4] + times[i % 4] == best && (i / 4 == LEG_HERE) == here) {
-                class->leg[class->count].source = (uint8_t)(i / 4);
-                class->leg[class->count++].target = (uint8_t)(i % 4);
-                done[i] = true;
-                left--;
-            }
-    }
-}
-
-/* Sets of links by the leg that leads from them or to them. */
-struct legs {
-    uint64_t set[4];
-};
-
-static inline struct legs legs_of(const struct reach *reach, uint64_t valid)
-{
-    return (struct legs){{
-        [LEG_HERE] = reach->here,
-        [LEG_GREEN] = reach->green,
-        [LEG_BLACK] = reach->black,
-        [LEG_BOTH] = valid & ~(reach->here | reach->green | reach->black),
-    }};
-}
-
-/* Where to begin to look: the first class with as many links as are needed. For at most 64 links.
- */
-static inline uint32_t first_class(const struct dragonfly *fly, const struct legs *out,
-                                   const struct legs *in)
-{
-    uint64_t s0 = out->set[LEG_HERE], s1 = out->set[LEG_GREEN] | out->set[LEG_BLACK];
-    uint64_t t0 = in->set[LEG_HERE], t1 = in->set[LEG_GREEN] | in->set[LEG_BLACK];
-    uint64_t s2 = out->set[LEG_BOTH], t2 = in->set[LEG_BOTH];
-
-    if (((s0 & t0) | (s0 & t1) | (s1 & t0)) != 0)
-        return fly->class_of_links[(s0 & t0) != 0 ? 0 : 1];
-    if (((s1 & t1) | (s0 & t2) | (s2 & t0)) != 0)
-        return fly->class_of_links[2];
-    return fly->class_of_links[((s1 & t2) | (s2 & t1)) != 0 ? 3 : 4];
-}
-
-static inline uint64_t members(const struct detour_class *class, const struct legs *out,
-                               const struct legs *in)
-{
-    uint64_t set = 0;
-    uint32_t k;
-
-    for (k = 0; k < class->count; k++)
-        set |= out->set[class->leg[k].source] & in->set[class->leg[k].target];
-    return set;
-}
-
-struct reaches {
-    const struct reach *out, *in;
-};
-
-static inline struct reaches reaches_of(const struct dragonfly *fly, uint32_t s, uint32_t t)
-{
-    const struct place *from = &fly->places[s], *to = &fly->places[t];
-
-    return (struct reaches){dragonfly_reach(fly, from, to->group),
-                            dragonfly_reach(fly, to, from->group)};
-}
-
-/* Adds the links that can be reached as the class says to the set; returns their number. */
-static inline uint32_t add_class(const struct dragonfly *fly, const struct reaches *reaches,
-                                 const struct detour_class *class, uint64_t *set)
-{
-    uint32_t words = fly->pair_words, count = 0, w;
-
-    for (w = 0; w < words; w++) {
-        uint64_t valid = w + 1 == words ? fly->last_word : UINT64_MAX, found;
-        struct legs out = legs_of(&reaches->out[w], valid), in = legs_of(&reaches->in[w], valid);
-
-        found = members(class, &out, &in);
-        set[w] |= found;
-        if (found != 0)
-            count += dragonfly_count_bits(found);
-    }
-    return count;
-}
-
-static inline uint32_t class_links(const struct detour_class *class)
-{
-    static const uint32_t links[4] = {0, 1, 1, 2};
-
-    return links[class->leg[0].source] + links[class->leg[0].target];
-}
-
-/* The class of the shortest paths; `set` gets the links, *count their number. */
-static inline uint32_t best_class(const struct dragonfly *fly, const struct reaches *reaches,
-                                  uint64_t *set, uint32_t *count)
-{
-    uint32_t i = 0;
-
-    if (sim_likely(fly->pair_words == 1)) {
-        struct legs out = legs_of(reaches->out, fly->last_word);
-        struct legs in = legs_of(reaches->in, fly->last_word);
-
-        i = first_class(fly, &out, &in);
-        while ((set[0] = members(&fly->order[i], &out, &in)) == 0)
-            i++;
-        *count = dragonfly_count_bits(set[0]);
-        return i;
-    }
-    memset(set, 0, fly->pair_words * sizeof(*set));
-    for (*count = 0; i < fly->orders; i++) {
-        *count = add_class(fly, reaches, &fly->order[i], set);
-        if (*count > 0)
-            break;
-    }
-    return i;
-}
-
-uint32_t dragonfly_best_gateways(const struct dragonfly *fly, uint32_t source_router,
-                                 uint32_t target_router, uint64_t *set, uint32_t *source_leg,
-                                 uint32_t *target_leg)
-{
-    struct reaches reaches = reaches_of(fly, source_router, target_router);
-    uint32_t count, i = best_class(fly, &reaches, set, &count);
-
-    if (count > 0) {
-        *source_leg = fly->order[i].leg[0].source;
-        *target_leg = fly->order[i].leg[0].target;
-    }
-    return count;
-}
-
-/*
- * All gateways of the target's chassis are taken already, and one green link leads on from each: so
- * others are better, if there are any. Returns how many are left.
- */
-static uint32_t leave_out(uint64_t *set, const struct reach *in, uint32_t words, uint32_t count)
-{
-    uint32_t left = 0, w;
-
-    for (w = 0; w < words; w++)
-        left += dragonfly_count_bits(set[w] & ~in[w].green);
-    if (left == 0)
-        return count;
-    for (w = 0; w < words; w++)
-        set[w] &= ~in[w].green;
-    return left;
-}
-
-/*
- * Adds the next best links behind class `i`: what takes at most one link more, or where there is
- * nothing the least number more. Returns how many; *farther: links more beyond one; *longer: time
- * that the longest of them takes more.
- */
-static inline uint32_t add_next(const struct dragonfly *fly, const struct reaches *reaches,
-                                uint32_t i, uint64_t *set, uint32_t *farther, sim_time_t *longer)
-{
-    const struct detour_class *best = &fly->order[i];
-    uint32_t shortest = class_links(best), links = shortest + 1, count = 0;
-
-    *longer = 0;
-    while (++i < fly->orders) {
-        const struct detour_class *class = &fly->order[i];
-        uint32_t found;
-
-        if (class_links(class) > links && count > 0)
-            break;
-        links = class_links(class) > links ? class_links(class) : links;
-        found = add_class(fly, reaches, class, set);
-        count += found;
-        if (found > 0)
-            *longer = class->time > best->time + *longer ? class->time - best->time : *longer;
-    }
-    *farther = links - shortest - 1;
-    return count;
-}
-
-uint32_t dragonfly_near_gateways(const struct dragonfly *fly, uint32_t source_router,
-                                 uint32_t target_router, uint64_t *set, uint32_t *farther)
-{
-    struct reaches reaches = reaches_of(fly, source_router, target_router);
-    uint32_t best, i = best_class(fly, &reaches, set, &best), count, target;
-    uint64_t near[PAIR_WORDS_MAX] = {0};
-    sim_time_t longer;
-
-    *farther = 0;
-    if (best == 0)
-        return 0;
-    count = add_next(fly, &reaches, i, near, farther, &longer);
-    if (count == 0)
-        return best;
-    target = fly->order[i].leg[0].target;
-    if (target == LEG_BOTH || (target == LEG_GREEN && fly->order[i].leg[0].source != LEG_HERE))
-        count = leave_out(near, reaches.in, fly->pair_words, count);
-    memcpy(set, near, fly->pair_words * sizeof(*set));
-    return count;
-}
-
-uint32_t dragonfly_ways(const struct dragonfly *fly, uint32_t s, uint32_t t,
-                        struct dragonfly_way *ways, uint32_t *farther, sim_time_t *longer)
-{
-    struct reaches reaches = reaches_of(fly, s, t);
-    uint64_t set[PAIR_WORDS_MAX];
-    uint32_t found, count = 0, i = best_class(fly, &reaches, set, &found), k;
-    const struct detour_class *best = &fly->order[i];
-
-    *farther = 0;
-    *longer = SIM_NEVER;
-    if (found == 0)
-        return 0;
-    for (k = 0; k < best->count; k++) {
-        struct detour_class one = {.count = 1, .leg = {best->leg[k]}};
-        uint32_t links = add_class(fly, &reaches, &one, set);
-
-        if (links > 0)
-            ways[count++] = (struct dragonfly_way){best->leg[k].source, best->leg[k].target, links};
-    }
-    if (add_next(fly, &reaches, i, set, farther, longer) == 0)
-        *longer = SIM_NEVER;
-    return count;
-}
+/* ---- shortest paths ------------------------------------------------------------------------- */
 
 static void add_leg(struct net_path *path, uint32_t leg)
 {
@@ -315,7 +64,7 @@ static void shortest(const struct net *net, uint32_t source, uint32_t target, st
         add_leg(path, local_leg(from, to));
         return;
     }
-    dragonfly_best_gateways(fly, s, t, set, &source_leg, &target_leg);
+    net_dragonfly_best_gateways(fly, s, t, set, &source_leg, &target_leg);
     add_leg(path, source_leg);
     path->color[path->links++] = COLOR_BLUE;
     add_leg(path, target_leg);
@@ -412,8 +161,8 @@ static double fixed_rate(const struct net *net, uint32_t source, uint32_t target
                 fmin(rate, net->speed[path.color[i]][net->full_lanes[path.color[i]]].units_per_us);
         return rate;
     }
-    if (!dragonfly_fixed_path(net, &path, source / NODES_PER_ROUTER, target / NODES_PER_ROUTER,
-                              dragonfly_pair_choice(source, target)))
+    if (!net_dragonfly_fixed_path(net, &path, source / NODES_PER_ROUTER, target / NODES_PER_ROUTER,
+                                  dragonfly_pair_choice(source, target)))
         return 0;
     for (i = 0; i < path.links; i++)
         rate = fmin(rate, rate_of(net, path.link[i]));
@@ -441,7 +190,7 @@ static uint32_t narrowest(const struct net *net, uint32_t s, uint32_t t, double 
     return width;
 }
 
-uint32_t dragonfly_width(const struct net *net, uint32_t s, uint32_t t)
+uint32_t net_dragonfly_width(const struct net *net, uint32_t s, uint32_t t)
 {
     const struct dragonfly *fly = net->dragonfly;
     double rate;
@@ -487,7 +236,7 @@ static bool find_link(const struct net *net, uint32_t a, uint32_t b, uint32_t wh
     if (a >= net->routers || b >= net->routers)
         return false;
     for (port = 0; port < PORTS; port++)
-        if (dragonfly_peer(net->dragonfly, a, port, &peer, &peer_port, &number) && peer == b &&
+        if (net_dragonfly_peer(net->dragonfly, a, port, &peer, &peer_port, &number) && peer == b &&
             number == which) {
             *link = a * PORTS + port;
             *reverse = b * PORTS + peer_port;
@@ -502,10 +251,10 @@ static bool describe(const struct net *net, uint32_t link, struct net_link_info 
     uint32_t port = link % PORTS, peer_port;
 
     info->router = link / PORTS;
-    if (!dragonfly_peer(fly, info->router, port, &info->peer, &peer_port, &info->which))
+    if (!net_dragonfly_peer(fly, info->router, port, &info->peer, &peer_port, &info->which))
         return false;
-    info->tile = dragonfly_tile(fly, info->router, port);
-    info->peer_tile = dragonfly_tile(fly, info->peer, peer_port);
+    info->tile = net_dragonfly_tile(fly, info->router, port);
+    info->peer_tile = net_dragonfly_tile(fly, info->peer, peer_port);
     info->color = port < PORT_BLACK  ? NET_LINK_GREEN
                   : port < PORT_BLUE ? NET_LINK_BLACK
                                      : NET_LINK_BLUE;
@@ -553,10 +302,10 @@ static void destroy(struct net *net)
 }
 
 static const struct net_topology topology = {
-    .route = dragonfly_route,
+    .route = net_dragonfly_route,
     .shortest = shortest,
     .path_rate = path_rate,
-    .spread = dragonfly_spread,
+    .spread = net_dragonfly_spread,
     .find = find_link,
     .describe = describe,
     .destroy = destroy,
@@ -692,8 +441,8 @@ bool net_dragonfly_init(struct net *net, const struct net_config *all, char **er
     fly->places = calloc(net->routers, sizeof(*fly->places));
     fly->random = calloc(net->routers, sizeof(*fly->random));
     fly->crowds = calloc(net->routers, sizeof(*fly->crowds));
-    if (fly->places == NULL || fly->random == NULL || fly->crowds == NULL || !dragonfly_wire(fly) ||
-        !net_links_alloc(net, net->routers * PORTS))
+    if (fly->places == NULL || fly->random == NULL || fly->crowds == NULL ||
+        !net_dragonfly_wire(fly) || !net_links_alloc(net, net->routers * PORTS))
         return net_fail(error, "out of memory");
     for (i = 0; i < net->routers; i++) {
         uint32_t local = i % fly->per_group;
@@ -706,8 +455,8 @@ bool net_dragonfly_init(struct net *net, const struct net_config *all, char **er
     net_speed_init(net, COLOR_GREEN, &config.green, config.vc_units, NET_SPREAD_UNITS);
     net_speed_init(net, COLOR_BLACK, &config.black, config.vc_units, NET_SPREAD_UNITS);
     net_speed_init(net, COLOR_BLUE, &config.blue, config.vc_units, NET_SPREAD_UNITS);
-    sort_detours(fly, config.green.hop, config.black.hop);
+    net_dragonfly_sort_detours(fly, config.green.hop, config.black.hop);
     fill_bias(fly, config.bias);
-    dragonfly_buffers(net, &config);
+    net_dragonfly_buffers(net, &config);
     return true;
 }

@@ -78,7 +78,7 @@ struct dragonfly {
     sim_time_t router_transit;
     /* F2's buffers, in phits: what the load of a port does not count, before it and behind it; what
      * an input can have in the crossbar for one column; a fifteenth of a VC */
-    uint32_t crossing_units, moving_units, window, level_units;
+    uint32_t crossbar_units, moving_units, window, level_units;
     struct net_route_bias
         bias[4][4]; /* [class][where the decision is taken: p-tile, green, black, blue] */
     bool only_minimal[4]; /* this class never leaves the minimal paths */
@@ -153,57 +153,60 @@ static inline uint64_t dragonfly_pair_choice(uint32_t source, uint32_t target)
 }
 
 /* wiring.c */
-bool dragonfly_wire(struct dragonfly *fly); /* false: out of memory */
-bool dragonfly_peer(const struct dragonfly *fly, uint32_t router, uint32_t port, uint32_t *peer,
-                    uint32_t *peer_port, uint32_t *which);
-uint8_t dragonfly_tile(const struct dragonfly *fly, uint32_t router, uint32_t port);
+bool net_dragonfly_wire(struct dragonfly *fly); /* false: out of memory */
+bool net_dragonfly_peer(const struct dragonfly *fly, uint32_t router, uint32_t port, uint32_t *peer,
+                        uint32_t *peer_port, uint32_t *which);
+uint8_t net_dragonfly_tile(const struct dragonfly *fly, uint32_t router, uint32_t port);
 
-/* dragonfly.c: the blue links by which a shortest path can lead, bits of `set`; returns their
- * number */
-uint32_t dragonfly_best_gateways(const struct dragonfly *fly, uint32_t source_router,
-                                 uint32_t target_router, uint64_t *set, uint32_t *source_leg,
-                                 uint32_t *target_leg);
+/* gateways.c */
+void net_dragonfly_sort_detours(struct dragonfly *fly, sim_time_t green, sim_time_t black);
+/* The blue links by which a shortest path can lead, bits of `set`; returns their number. */
+uint32_t net_dragonfly_best_gateways(const struct dragonfly *fly, uint32_t source_router,
+                                     uint32_t target_router, uint64_t *set, uint32_t *source_leg,
+                                     uint32_t *target_leg);
 
 /*
- * dragonfly.c: the next best ones, by which a path takes one link more, or where there are none the
+ * The next best ones, by which a path takes one link more, or where there are none the
  * least number more; these where there are no others. Returns their number. *farther: by how many
  * links beyond the first.
  */
-uint32_t dragonfly_near_gateways(const struct dragonfly *fly, uint32_t source_router,
-                                 uint32_t target_router, uint64_t *set, uint32_t *farther);
+uint32_t net_dragonfly_near_gateways(const struct dragonfly *fly, uint32_t source_router,
+                                     uint32_t target_router, uint64_t *set, uint32_t *farther);
 
-/* dragonfly.c: over how many ports adaptive packets can spread, at most NET_WIDE; 0: none */
-uint32_t dragonfly_width(const struct net *net, uint32_t source_router, uint32_t target_router);
-
-/* dragonfly.c: the shortest paths to another group, by their legs inside the groups; returns how
- * many sorts there are. *longer: time that the next best ones take more; SIM_NEVER: there are none;
+/* The shortest paths to another group, by their legs inside the groups; returns how
+ * many kinds there are. *longer: time that the next best ones take more; SIM_NEVER: there are none;
  * *farther: links that these take more, beyond one. */
-struct dragonfly_way {
+struct dragonfly_path_kind {
     uint8_t source, target; /* LEG_ */
     uint32_t links; /* blue ones */
 };
-uint32_t dragonfly_ways(const struct dragonfly *fly, uint32_t source_router, uint32_t target_router,
-                        struct dragonfly_way *ways, uint32_t *farther, sim_time_t *longer);
-#define DRAGONFLY_WAYS 16
+uint32_t net_dragonfly_path_kinds(const struct dragonfly *fly, uint32_t source_router,
+                                  uint32_t target_router, struct dragonfly_path_kind *paths,
+                                  uint32_t *farther, sim_time_t *longer);
+#define DRAGONFLY_PATH_KINDS_MAX 16
+
+/* dragonfly.c: over how many ports adaptive packets can spread, at most NET_WIDE; 0: none */
+uint32_t net_dragonfly_width(const struct net *net, uint32_t source_router, uint32_t target_router);
 
 /* spread.c */
-void dragonfly_buffers(struct net *net, const struct net_dragonfly_config *config);
-bool dragonfly_spread(const struct net *net, const struct net_transfer *transfer,
-                      struct net_spread *spread);
+void net_dragonfly_buffers(struct net *net, const struct net_dragonfly_config *config);
+bool net_dragonfly_spread(const struct net *net, const struct net_transfer *transfer,
+                          struct net_spread *spread);
 
 /* route.c */
-bool dragonfly_route(struct net *net, const struct net_transfer *transfer, struct net_path *path);
-void dragonfly_begin(const struct dragonfly *fly, struct net_path *path, uint32_t width);
+bool net_dragonfly_route(struct net *net, const struct net_transfer *transfer,
+                         struct net_path *path);
+void net_dragonfly_begin(const struct dragonfly *fly, struct net_path *path, uint32_t width);
 /* Any live path: fixed modes. `choice` picks among equals; impaired networks: the next live entry.
  */
-bool dragonfly_fixed_path(const struct net *net, struct net_path *path, uint32_t source,
-                          uint32_t target, uint64_t choice);
+bool net_dragonfly_fixed_path(const struct net *net, struct net_path *path, uint32_t source,
+                              uint32_t target, uint64_t choice);
 /* Whatever is alive, when neither a minimal nor a drawn non-minimal path is. */
-bool dragonfly_any_path(const struct net *net, struct net_path *path, uint32_t source,
-                        uint32_t target, uint64_t choice, bool adaptive);
+bool net_dragonfly_any_path(const struct net *net, struct net_path *path, uint32_t source,
+                            uint32_t target, uint64_t choice, bool adaptive);
 
 /* adaptive.c */
-bool dragonfly_adaptive_path(struct net *net, const struct net_transfer *transfer,
-                             struct net_path *path, uint32_t source, uint32_t target);
+bool net_dragonfly_adaptive_path(struct net *net, const struct net_transfer *transfer,
+                                 struct net_path *path, uint32_t source, uint32_t target);
 
 #endif

@@ -91,12 +91,12 @@ struct net_path {
 /* Where the packets of an adaptive stream go on an idle network, and what they find there. Rates in
  * units per microsecond. See tail.c. */
 struct net_spread {
-    double rate; /* of the first ports of all minimal ways */
+    double rate; /* of the first ports of all minimal paths */
     uint32_t ports; /* how many */
     double port_rate; /* of one */
-    uint32_t patience_units; /* a packet makes a detour when more than that waits at a port;
+    uint32_t detour_threshold_units; /* a packet makes a detour when more than that waits at a port;
                                 NET_ENDLESS: never */
-    sim_time_t far_patience; /* the same of a port further on; a time */
+    sim_time_t far_detour_threshold; /* the same of a port further on; a time */
     sim_time_t transit; /* of a router: of what waits, so much is on its way to the port */
     sim_time_t detour; /* takes so much longer */
     double far_rate; /* of the narrowest place behind the first ports */
@@ -168,7 +168,7 @@ struct net {
     struct fan_block *fan_blocks;
     struct net_counters counters;
     uint64_t seed;
-    struct packet_net *packets; /* F2 */
+    struct net_packets *packets; /* F2 */
     struct net_lcb *lcb; /* per directed link; NULL as long as no link has errors: see lcb.c */
 };
 
@@ -294,13 +294,13 @@ sim_time_t net_fault_strike(struct net *net, struct net_transfer *transfer);
 extern struct sim_fault_point net_packet_point;
 
 /* packet.c, packet_fault.c: F2 */
-bool packet_net_init(struct net *net, const struct net_dragonfly_config *config, char **error);
-void packet_net_fini(struct net *net);
-void packet_send(struct net *net, struct net_transfer *transfer, sim_time_t feed);
-void packet_link_died(struct net *net, uint32_t link, uint32_t reverse, bool alive);
-void packet_router_died(struct net *net, uint32_t router, bool alive);
-void packet_link_hold(struct net *net, uint32_t link, sim_time_t time);
-void packet_link_info(const struct net *net, uint32_t link, struct net_link_info *info);
+bool net_packets_init(struct net *net, const struct net_dragonfly_config *config, char **error);
+void net_packets_fini(struct net *net);
+void net_packet_send(struct net *net, struct net_transfer *transfer, sim_time_t feed);
+void net_packet_link_died(struct net *net, uint32_t link, uint32_t reverse, bool alive);
+void net_packet_router_died(struct net *net, uint32_t router, bool alive);
+void net_packet_link_hold(struct net *net, uint32_t link, sim_time_t time);
+void net_packet_link_info(const struct net *net, uint32_t link, struct net_link_info *info);
 
 /* What is still held somewhere when nothing is under way any more: NULL, or what is wrong. */
 const char *net_packet_leak(struct net *net);

@@ -63,7 +63,7 @@ bool net_link_set_alive(struct net *net, uint32_t router_a, uint32_t router_b, u
     if (!net->topology->find(net, router_a, router_b, which, &link, &reverse))
         return false;
     if (net->fidelity == NET_F2) {
-        packet_link_died(net, link, reverse, alive);
+        net_packet_link_died(net, link, reverse, alive);
         return true;
     }
     if (!alive && !(net->down[link] & DOWN_LINK))
@@ -91,8 +91,8 @@ bool net_link_set_lanes(struct net *net, uint32_t router_a, uint32_t router_b, u
                 net->lanes[i] = net->full_lanes[info.color];
     }
     if (net->fidelity == NET_F2 && lanes < net->lanes[link]) { /* the link is initialised again */
-        packet_link_hold(net, link, NET_LCB_REINIT);
-        packet_link_hold(net, reverse, NET_LCB_REINIT);
+        net_packet_link_hold(net, link, NET_LCB_REINIT);
+        net_packet_link_hold(net, reverse, NET_LCB_REINIT);
     }
     net->lanes[link] = (uint8_t)lanes;
     net->lanes[reverse] = (uint8_t)lanes;
@@ -104,7 +104,7 @@ bool net_router_set_alive(struct net *net, uint32_t router, bool alive)
     if (router >= net->routers)
         return false;
     if (net->fidelity == NET_F2) {
-        packet_router_died(net, router, alive);
+        net_packet_router_died(net, router, alive);
         return true;
     }
     if (net->router_dead[router] == !alive)
@@ -220,7 +220,7 @@ void net_for_each_link(const struct net *net,
             info.dead = net->totals[i].dead;
         }
         if (net->packets != NULL)
-            packet_link_info(net, i, &info);
+            net_packet_link_info(net, i, &info);
         if (net->lcb != NULL) {
             info.replays = net->lcb[i].replays;
             info.reinits = net->lcb[i].reinits;

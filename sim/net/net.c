@@ -135,7 +135,7 @@ struct net *net_create(const struct net_config *config, char **error)
     else
         built = net_switched_init(net, config, error);
     if (built && net->fidelity == NET_F2)
-        built = packet_net_init(net, &config->dragonfly, error);
+        built = net_packets_init(net, &config->dragonfly, error);
     if (!built) {
         net_destroy(net);
         return NULL;
@@ -148,7 +148,7 @@ void net_destroy(struct net *net)
 {
     if (net == NULL)
         return;
-    packet_net_fini(net);
+    net_packets_fini(net);
     if (net->topology != NULL)
         net->topology->destroy(net);
     net_order_fini(&net->order);

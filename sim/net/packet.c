@@ -9,13 +9,13 @@
 
 #define VC_BLOCKS_MAX 120 /* and the largest packet must stay below a byte's high bit */
 
-struct packet_net *packet_net;
+struct net_packets *net_packets;
 
 /* ---- the pool -------------------------------------------------------------------------------- */
 
 static struct packet *packet_new(void)
 {
-    struct packet_net *all = packet_net;
+    struct net_packets *all = net_packets;
     struct packet *packet;
     uint32_t i;
 
@@ -32,7 +32,7 @@ static struct packet *packet_new(void)
         for (i = PACKETS_PER_SLAB; i-- > first;) {
             slab[i].self = base + i;
             slab[i].next = all->free_packets;
-            slab[i].event.fire = packet_arrived;
+            slab[i].event.fire = net_packet_arrived;
             all->free_packets = base + i;
         }
     }
@@ -42,11 +42,11 @@ static struct packet *packet_new(void)
     return packet;
 }
 
-void packet_free(struct packet *packet)
+void net_packet_free(struct packet *packet)
 {
-    packet->next = packet_net->free_packets;
-    packet_net->free_packets = packet->self;
-    packet_net->in_use--;
+    packet->next = net_packets->free_packets;
+    net_packets->free_packets = packet->self;
+    net_packets->in_use--;
 }
 
 /* ---- transfers ------------------------------------------------------------------------------- */
@@ -81,7 +81,7 @@ static void complete(struct net_transfer *transfer)
     sim_hinted_schedule(&transfer->hinted, later(arrival, sim_now()));
 }
 
-void packet_end(struct packet *packet, enum net_status status, sim_time_t arrival)
+void net_packet_end(struct packet *packet, enum net_status status, sim_time_t arrival)
 {
     struct net_transfer *transfer = packet->transfer;
     struct net_flight *flight = &transfer->flight;
@@ -97,7 +97,7 @@ void packet_end(struct packet *packet, enum net_status status, sim_time_t arriva
         transfer->minimal = false;
     if (arrival > flight->arrival)
         flight->arrival = arrival;
-    packet_free(packet);
+    net_packet_free(packet);
     assert(flight->open > 0);
     if (--flight->open == 0)
         complete(transfer);
@@ -127,10 +127,10 @@ static void hand_over(struct net_transfer *transfer, sim_time_t at)
     packet->goal_port = NO_PORT;
     packet->to = (uint8_t)(transfer->target % NODES_PER_ROUTER | (transfer->route & 3) << 2);
     transfer->flight.cut++;
-    if (sim_unlikely(!packet_route_begin(packet)))
-        packet_end(packet, NET_DROPPED, at);
+    if (sim_unlikely(!net_packet_route_begin(packet)))
+        net_packet_end(packet, NET_DROPPED, at);
     else
-        packet_inject(packet, at);
+        net_packet_inject(packet, at);
 }
 
 /* When the next packet is ready: they are spread evenly over the feed. */
@@ -169,7 +169,7 @@ static void cut(struct net_transfer *transfer, sim_time_t feed)
     flight->arrival = 0;
 }
 
-void packet_send(struct net *net, struct net_transfer *transfer, sim_time_t feed)
+void net_packet_send(struct net *net, struct net_transfer *transfer, sim_time_t feed)
 {
     struct net_flight *flight = &transfer->flight;
     uint32_t i;
@@ -204,7 +204,7 @@ static bool check(const struct net_dragonfly_config *config, char **error)
     const struct net_tile_config *tile = &config->tile;
     double fastest = config->green.rate_mps;
 
-    if (packet_net != NULL)
+    if (net_packets != NULL)
         return net_fail(error, "fidelity F2: there can be one network of packets at a time");
     if (config->black.rate_mps > fastest)
         fastest = config->black.rate_mps;
@@ -239,7 +239,7 @@ static uint32_t unit_time(double mps)
     return (uint32_t)(1e6 / mps + 0.5);
 }
 
-static void set_times(struct packet_net *all, const struct net_dragonfly_config *config)
+static void set_times(struct net_packets *all, const struct net_dragonfly_config *config)
 {
     const struct net_link_class *classes[3] = {&config->green, &config->black, &config->blue};
     const struct net_tile_config *tile = &config->tile;
@@ -264,19 +264,19 @@ static void set_times(struct packet_net *all, const struct net_dragonfly_config 
     all->private_blocks = tile->private_blocks;
     all->shared_blocks = tile->shared_blocks;
     all->window = all->fly->window;
-    all->crossing_units = all->fly->crossing_units;
+    all->crossbar_units = all->fly->crossbar_units;
     all->moving_blocks = all->fly->moving_units / BLOCK_UNITS;
     all->nic_buffer = tile->nic_buffer;
     all->near_scale = (15 << 16) / config->vc_units;
     all->far_scale = (15 << 16) / (tile->private_blocks + tile->shared_blocks);
 }
 
-static void set_tile(struct packet_net *all, uint32_t router, uint32_t port)
+static void set_tile(struct net_packets *all, uint32_t router, uint32_t port)
 {
     uint32_t peer, peer_port, which;
     struct packet_tile *tile = &all->tiles[router * TILES + port];
 
-    tile->event.fire = packet_output_event;
+    tile->event.fire = net_packet_output_event;
     tile->wake = SIM_NEVER;
     tile->peer = UINT32_MAX;
     if (port >= PORTS) {
@@ -287,12 +287,12 @@ static void set_tile(struct packet_net *all, uint32_t router, uint32_t port)
         return;
     }
     tile->color = dragonfly_port_color(port) & 3;
-    if (!dragonfly_peer(all->fly, router, port, &peer, &peer_port, &which))
+    if (!net_dragonfly_peer(all->fly, router, port, &peer, &peer_port, &which))
         return;
     tile->peer = peer * TILES + peer_port;
-    tile->column = dragonfly_tile(all->fly, router, port) % 10;
+    tile->column = net_dragonfly_tile(all->fly, router, port) % 10;
     tile->router = (uint16_t)peer;
-    tile->row = dragonfly_tile(all->fly, peer, peer_port) / 10 & 7;
+    tile->row = net_dragonfly_tile(all->fly, peer, peer_port) / 10 & 7;
 }
 
 /* Zeroed, on huge pages where there are any: the tiles of a machine are more than what translation
@@ -310,9 +310,9 @@ static void *alloc_large(size_t bytes)
     return memory;
 }
 
-bool packet_net_init(struct net *net, const struct net_dragonfly_config *config, char **error)
+bool net_packets_init(struct net *net, const struct net_dragonfly_config *config, char **error)
 {
-    struct packet_net *all;
+    struct net_packets *all;
     uint32_t tiles = net->routers * TILES, i;
 
     if (!check(config, error))
@@ -320,7 +320,7 @@ bool packet_net_init(struct net *net, const struct net_dragonfly_config *config,
     all = calloc(1, sizeof(*all));
     if (all == NULL)
         return net_fail(error, "out of memory");
-    net->packets = packet_net = all;
+    net->packets = net_packets = all;
     all->net = net;
     all->fly = net->dragonfly;
     all->tiles = alloc_large(tiles * sizeof(*all->tiles));
@@ -334,15 +334,15 @@ bool packet_net_init(struct net *net, const struct net_dragonfly_config *config,
     for (i = 0; i < tiles; i++)
         set_tile(all, i / TILES, i % TILES);
     for (i = 0; i < net->routers * 2; i++) {
-        all->halves[i].event.fire = packet_half_event;
+        all->halves[i].event.fire = net_packet_half_event;
         all->halves[i].wake = SIM_NEVER;
     }
     return true;
 }
 
-void packet_net_fini(struct net *net)
+void net_packets_fini(struct net *net)
 {
-    struct packet_net *all = net->packets;
+    struct net_packets *all = net->packets;
     uint32_t i;
 
     if (all == NULL)
@@ -350,20 +350,20 @@ void packet_net_fini(struct net *net)
     for (i = 0; i < all->slab_count; i++)
         free(all->slabs[i]);
     free(all->slabs);
-    packet_notices_free(all);
+    net_packet_updates_free(all);
     free(all->tiles);
     free(all->queues);
     free(all->halves);
     free(all->column_busy);
     free(all);
-    packet_net = net->packets = NULL;
+    net_packets = net->packets = NULL;
 }
 
 /* ---- looking --------------------------------------------------------------------------------- */
 
-void packet_link_info(const struct net *net, uint32_t link, struct net_link_info *info)
+void net_packet_link_info(const struct net *net, uint32_t link, struct net_link_info *info)
 {
-    const struct packet_net *all = net->packets;
+    const struct net_packets *all = net->packets;
     uint32_t tile = link / PORTS * TILES + link % PORTS, class;
 
     info->units += all->tiles[tile].units;
@@ -372,7 +372,7 @@ void packet_link_info(const struct net *net, uint32_t link, struct net_link_info
         info->stalled[class] = all->queues[tile].stalled[class];
 }
 
-static const char *tile_leak(const struct packet_net *all, uint32_t index)
+static const char *tile_leak(const struct net_packets *all, uint32_t index)
 {
     const struct packet_tile *tile = &all->tiles[index];
     const struct packet_queues *queues = &all->queues[index];
@@ -389,14 +389,14 @@ static const char *tile_leak(const struct packet_net *all, uint32_t index)
         return "a credit has not come back";
     for (vc = 0; vc < VCS; vc++)
         for (column = 0; column < TILE_COLUMNS; column++)
-            if (tile->crossing != 0 || queues->crossing[vc][column] != 0)
+            if (tile->in_crossbar != 0 || queues->in_crossbar[vc][column] != 0)
                 return "something is left in a crossbar";
     return NULL;
 }
 
 const char *net_packet_leak(struct net *net)
 {
-    struct packet_net *all = net->packets;
+    struct net_packets *all = net->packets;
     const char *leak = NULL;
     uint32_t i, class;
 

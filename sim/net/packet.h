@@ -105,7 +105,7 @@ struct packet_tile {
     sim_time_t row_busy; /* input: its row bus */
     uint16_t queued; /* output: phits in the queues */
     uint16_t router; /* input: where it is */
-    uint16_t crossing; /* input: phits in the crossbar that wait for an output */
+    uint16_t in_crossbar; /* input: phits in the crossbar that wait for an output */
     uint8_t row : 3, color : 2; /* of the input; of the link */
     uint8_t starved : 1; /* no queue has credit and none is on its way back */
     uint8_t fifos; /* input: VCs whose queue is not empty */
@@ -119,7 +119,7 @@ struct packet_list {
 struct packet_queues { /* what only waiting packets touch, of the same tile */
     struct packet_list list[QUEUES]; /* output */
     struct packet_list fifo[VCS]; /* input; processor tiles: 0 and RESPONSE_VC, one per class */
-    uint8_t crossing[VCS][TILE_COLUMNS]; /* input: phits that wait for the outputs of a column */
+    uint8_t in_crossbar[VCS][TILE_COLUMNS]; /* input: phits that wait for the outputs of a column */
     sim_time_t stalled[2]; /* output, by class */
 };
 
@@ -136,7 +136,7 @@ struct packet_half { /* the processor tiles of two NICs */
     uint8_t lane[2][2]; /* by class and NIC: processor tile at the target of the next packet */
 };
 
-struct packet_net {
+struct net_packets {
     struct net *net;
     const struct dragonfly *fly;
     struct packet_tile *tiles;
@@ -151,22 +151,22 @@ struct packet_net {
     sim_time_t flight[3]; /* by colour: from an output to the input at the other end */
     sim_time_t cross[4]; /* by colour of the input: from there to an output */
     uint32_t near_scale, far_scale; /* occupancy to fifteenths, 16.16 */
-    uint32_t crossing_units, moving_blocks; /* that a busy link has before it and on its way */
-    struct packet_notice *notices; /* see packet_fault.c */
+    uint32_t crossbar_units, moving_blocks; /* that a busy link has before it and on its way */
+    struct packet_update *updates; /* see packet_fault.c */
 };
 
 /* The one network of packets: events have no other way to it. */
-extern struct packet_net *packet_net;
+extern struct net_packets *net_packets;
 
 /* packet.c */
 #define PACKETS_PER_SLAB 4096
 static inline struct packet *packet_at(uint32_t index)
 {
-    return &packet_net->slabs[index / PACKETS_PER_SLAB][index % PACKETS_PER_SLAB];
+    return &net_packets->slabs[index / PACKETS_PER_SLAB][index % PACKETS_PER_SLAB];
 }
-void packet_free(struct packet *packet);
+void net_packet_free(struct packet *packet);
 /* One packet of a transfer is done with, `status` its end; its record is freed. */
-void packet_end(struct packet *packet, enum net_status status, sim_time_t arrival);
+void net_packet_end(struct packet *packet, enum net_status status, sim_time_t arrival);
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
@@ -202,7 +202,7 @@ static inline unsigned packet_class(const struct packet *packet)
 
 static inline struct packet_tile *packet_input(const struct packet *packet)
 {
-    return &packet_net->tiles[packet->tile];
+    return &net_packets->tiles[packet->tile];
 }
 
 /* The router that a packet at an input is in. */
@@ -242,7 +242,7 @@ static inline sim_time_t later(sim_time_t a, sim_time_t b)
 
 static inline void packet_credit_settle(struct packet_tile *output, sim_time_t until)
 {
-    uint64_t slot = until >> packet_net->slot_shift, behind = output->settled, i;
+    uint64_t slot = until >> net_packets->slot_shift, behind = output->settled, i;
 
     if (slot <= behind)
         return;
@@ -256,53 +256,54 @@ static inline void packet_credit_settle(struct packet_tile *output, sim_time_t u
 /* ---- across files ---------------------------------------------------------------------------- */
 
 /* packet_tile.c */
-void packet_output_wake(struct packet_tile *output, sim_time_t at);
+void net_packet_output_wake(struct packet_tile *output, sim_time_t at);
 /* The first of an input queue goes on if it can. True: it left the queue (or was never in it). */
-bool packet_advance(struct packet *packet);
-void packet_enqueue(struct packet *packet); /* at its input */
-struct packet *packet_dequeue(uint32_t tile, unsigned vc);
+bool net_packet_advance(struct packet *packet);
+void net_packet_enqueue(struct packet *packet); /* at its input */
+struct packet *net_packet_dequeue(uint32_t tile, unsigned vc);
 /* Something of this queue left the crossbar: the next ones move up. */
-void packet_input_next(uint32_t tile, unsigned vc);
-void packet_arrived(struct sim_event *event);
-void packet_output_event(struct sim_event *event);
-void packet_release(const struct packet *packet); /* its place in the crossbar */
+void net_packet_input_next(uint32_t tile, unsigned vc);
+void net_packet_arrived(struct sim_event *event);
+void net_packet_output_event(struct sim_event *event);
+void net_packet_release(const struct packet *packet); /* its place in the crossbar */
 /* Blocks of the input buffer of `tile` are free from `at` on. */
-void packet_credit_return(uint32_t tile, unsigned vc, uint32_t blocks, sim_time_t at);
+void net_packet_credit_return(uint32_t tile, unsigned vc, uint32_t blocks, sim_time_t at);
 
 /* packet_nic.c */
-void packet_inject(struct packet *packet, sim_time_t at);
-void packet_inject_more(uint32_t half, unsigned class);
-void packet_half_event(struct sim_event *event);
-uint32_t *packet_nic_waiting(const struct packet *packet); /* of its target */
+void net_packet_inject(struct packet *packet, sim_time_t at);
+void net_packet_inject_more(uint32_t half, unsigned class);
+void net_packet_half_event(struct sim_event *event);
+uint32_t *net_packet_nic_waiting(const struct packet *packet); /* of its target */
 static inline sim_time_t *packet_column(uint32_t tile, const struct packet *packet)
 {
-    return &packet_net->column_busy[tile / TILES * PTILES + tile % TILES - PORTS]
-                                   [packet_input(packet)->row];
+    return &net_packets->column_busy[tile / TILES * PTILES + tile % TILES - PORTS]
+                                    [packet_input(packet)->row];
 }
 /* The NIC can take the packet from then on. */
-sim_time_t packet_nic_ready(const struct packet *packet, uint32_t tile);
-void packet_eject(struct packet *packet, uint32_t tile, sim_time_t start);
+sim_time_t net_packet_nic_ready(const struct packet *packet, uint32_t tile);
+void net_packet_eject(struct packet *packet, uint32_t tile, sim_time_t start);
 
 /* packet_route.c */
 /* A new packet's mode, channel and way; false: nothing leads to its target. */
-bool packet_route_begin(struct packet *packet);
+bool net_packet_route_begin(struct packet *packet);
 /* Chooses the port and VC by which a packet first in its input queue goes on; false: nothing leads
  * on, the packet is lost. */
-bool packet_route_next(struct packet *packet);
-uint32_t packet_load(uint32_t tile, unsigned vc); /* 4 bits */
+bool net_packet_route_next(struct packet *packet);
+uint32_t net_packet_load(uint32_t tile, unsigned vc); /* 4 bits */
 
 /*
  * Every way on that some load and some random numbers could choose for a routed packet first in the
  * input queue of its tile: copies of it with out_port and out_vc chosen. Returns their number, at
  * most `size`. For tests.
  */
-uint32_t packet_route_all(const struct packet *arriving, struct packet *ways, uint32_t size);
+uint32_t net_packet_route_all(const struct packet *arriving, struct packet *paths, uint32_t size);
 
 /* packet_fault.c */
-bool packet_died_on_wire(struct packet *packet); /* asked when deaths have happened meanwhile */
-void packet_lose(struct packet *packet, uint32_t tile, bool on_wire); /* counted at that output */
+bool net_packet_died_on_wire(struct packet *packet); /* asked when deaths have happened meanwhile */
+void net_packet_lose(struct packet *packet, uint32_t tile,
+                     bool on_wire); /* counted at that output */
 
-void packet_link_gives_up(uint32_t link, uint32_t reverse); /* its protocol does */
-void packet_notices_free(struct packet_net *all);
+void net_packet_link_gives_up(uint32_t link, uint32_t reverse); /* its protocol does */
+void net_packet_updates_free(struct net_packets *all);
 
 #endif

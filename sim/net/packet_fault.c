@@ -7,18 +7,18 @@
 #include <stdlib.h>
 #include "packet.h"
 
-struct packet_notice { /* something that is to be known, or done, later */
+struct packet_update { /* something that is to be known, or done, later */
     struct sim_event event;
-    struct packet_notice *next, **link;
+    struct packet_update *next, **link;
     uint32_t a, b; /* directed links; the router and UINT32_MAX */
     bool alive, dies;
 };
 
 /* ---- losing ---------------------------------------------------------------------------------- */
 
-void packet_lose(struct packet *packet, uint32_t tile, bool on_wire)
+void net_packet_lose(struct packet *packet, uint32_t tile, bool on_wire)
 {
-    struct net *net = packet_net->net;
+    struct net *net = net_packets->net;
 
     if (tile != UINT32_MAX && !tile_is_ptile(tile)) {
         struct net_link_totals *totals = net_link_totals(net, tile_link(tile));
@@ -29,13 +29,13 @@ void packet_lose(struct packet *packet, uint32_t tile, bool on_wire)
             totals->dead++;
     }
     if (on_wire) /* it will not come to the buffer that was kept for it */
-        packet_credit_return(packet->tile, packet->vc, packet_blocks(packet), sim_now());
-    packet_end(packet, NET_DROPPED, sim_now());
+        net_packet_credit_return(packet->tile, packet->vc, packet_blocks(packet), sim_now());
+    net_packet_end(packet, NET_DROPPED, sim_now());
 }
 
-bool packet_died_on_wire(struct packet *packet)
+bool net_packet_died_on_wire(struct packet *packet)
 {
-    const struct net *net = packet_net->net;
+    const struct net *net = net_packets->net;
     uint32_t tile = packet->tile, link = tile_link(tile), i;
     uint16_t missed = (uint16_t)((uint16_t)net->death_count - packet->deaths);
 
@@ -44,7 +44,7 @@ bool packet_died_on_wire(struct packet *packet)
 
         if (death->is_router ? death->a == tile / TILES || death->a == packet_router(packet)
                              : death->a == link || death->b == link) {
-            packet_lose(packet, tile, true);
+            net_packet_lose(packet, tile, true);
             return true;
         }
     }
@@ -56,8 +56,8 @@ bool packet_died_on_wire(struct packet *packet)
 /* Everything that waits for an output. */
 static void flush_output(uint32_t tile)
 {
-    struct packet_tile *output = &packet_net->tiles[tile];
-    struct packet_list *lists = packet_net->queues[tile].list;
+    struct packet_tile *output = &net_packets->tiles[tile];
+    struct packet_list *lists = net_packets->queues[tile].list;
 
     while (output->waiting != 0) {
         unsigned queue = (unsigned)__builtin_ctzll(output->waiting);
@@ -69,10 +69,10 @@ static void flush_output(uint32_t tile)
             output->waiting &= ~(1ull << queue);
         output->queued = (uint16_t)(output->queued - packet->units);
         if (tile_is_ptile(tile))
-            --*packet_nic_waiting(packet);
-        packet_release(packet);
-        packet_lose(packet, tile, false);
-        packet_input_next(input, vc);
+            --*net_packet_nic_waiting(packet);
+        net_packet_release(packet);
+        net_packet_lose(packet, tile, false);
+        net_packet_input_next(input, vc);
     }
 }
 
@@ -82,12 +82,12 @@ static void flush_input(uint32_t tile)
     uint32_t vc;
 
     for (vc = 0; vc < VCS; vc++)
-        while (packet_net->tiles[tile].fifos >> vc & 1) {
-            struct packet *packet = packet_dequeue(tile, vc);
+        while (net_packets->tiles[tile].fifos >> vc & 1) {
+            struct packet *packet = net_packet_dequeue(tile, vc);
 
             if (!tile_is_ptile(tile))
-                packet_credit_return(tile, vc, packet_blocks(packet), sim_now());
-            packet_lose(packet, UINT32_MAX, false);
+                net_packet_credit_return(tile, vc, packet_blocks(packet), sim_now());
+            net_packet_lose(packet, UINT32_MAX, false);
         }
 }
 
@@ -96,12 +96,12 @@ static void flush_nics(uint32_t router)
     uint32_t i, class, nic;
 
     for (i = 0; i < 2; i++) {
-        struct packet_half *half = &packet_net->halves[router * 2 + i];
+        struct packet_half *half = &net_packets->halves[router * 2 + i];
 
         for (class = 0; class < 2; class ++) {
             for (nic = 0; nic < 2; nic++)
                 while (half->queue[class][nic].head != 0)
-                    packet_lose(packet_pop(&half->queue[class][nic]), UINT32_MAX, false);
+                    net_packet_lose(packet_pop(&half->queue[class][nic]), UINT32_MAX, false);
             for (nic = 0; nic < HALF_TILES; nic++)
                 half->held[class][nic] = 0;
         }
@@ -110,7 +110,7 @@ static void flush_nics(uint32_t router)
 
 static void set_gone(uint32_t tile, uint8_t why, bool gone)
 {
-    struct packet_tile *output = &packet_net->tiles[tile];
+    struct packet_tile *output = &net_packets->tiles[tile];
 
     if (gone)
         output->gone |= why;
@@ -118,25 +118,25 @@ static void set_gone(uint32_t tile, uint8_t why, bool gone)
         output->gone &= (uint8_t)~why;
 }
 
-/* ---- notices --------------------------------------------------------------------------------- */
+/* ---- updates --------------------------------------------------------------------------------- */
 
-static void notice_free(struct packet_notice *notice)
+static void update_free(struct packet_update *update)
 {
-    *notice->link = notice->next;
-    if (notice->next != NULL)
-        notice->next->link = notice->link;
-    free(notice);
+    *update->link = update->next;
+    if (update->next != NULL)
+        update->next->link = update->link;
+    free(update);
 }
 
-static void notice_due(struct sim_event *event)
+static void update_due(struct sim_event *event)
 {
-    struct packet_notice *notice = sim_container_of(event, struct packet_notice, event);
-    struct packet_notice copy = *notice;
-    struct net *net = packet_net->net;
+    struct packet_update *update = sim_container_of(event, struct packet_update, event);
+    struct packet_update copy = *update;
+    struct net *net = net_packets->net;
 
-    notice_free(notice);
+    update_free(update);
     if (copy.dies)
-        packet_link_died(net, copy.a, copy.b, false);
+        net_packet_link_died(net, copy.a, copy.b, false);
     else if (copy.b == UINT32_MAX)
         net_router_mark(net, copy.a, copy.alive);
     else
@@ -145,26 +145,26 @@ static void notice_due(struct sim_event *event)
 
 static void post(uint32_t a, uint32_t b, bool alive, bool dies, sim_time_t at)
 {
-    struct packet_net *all = packet_net;
-    struct packet_notice *notice = malloc(sizeof(*notice));
+    struct net_packets *all = net_packets;
+    struct packet_update *update = malloc(sizeof(*update));
 
-    if (notice == NULL)
+    if (update == NULL)
         abort();
-    *notice = (struct packet_notice){{notice_due}, all->notices, &all->notices, a, b, alive, dies};
-    if (notice->next != NULL)
-        notice->next->link = &notice->next;
-    all->notices = notice;
-    sim_event_schedule(&notice->event, at);
+    *update = (struct packet_update){{update_due}, all->updates, &all->updates, a, b, alive, dies};
+    if (update->next != NULL)
+        update->next->link = &update->next;
+    all->updates = update;
+    sim_event_schedule(&update->event, at);
 }
 
-void packet_notices_free(struct packet_net *all)
+void net_packet_updates_free(struct net_packets *all)
 {
-    while (all->notices != NULL)
-        notice_free(all->notices);
+    while (all->updates != NULL)
+        update_free(all->updates);
 }
 
 /* The link gives up; at the next event of this time, when nothing is in the middle of it. */
-void packet_link_gives_up(uint32_t link, uint32_t reverse)
+void net_packet_link_gives_up(uint32_t link, uint32_t reverse)
 {
     post(link, reverse, false, true, sim_now());
 }
@@ -176,10 +176,10 @@ static uint32_t link_tile(uint32_t link)
     return link / PORTS * TILES + link % PORTS;
 }
 
-void packet_link_died(struct net *net, uint32_t link, uint32_t reverse, bool alive)
+void net_packet_link_died(struct net *net, uint32_t link, uint32_t reverse, bool alive)
 {
     uint32_t tiles[2] = {link_tile(link), link_tile(reverse)}, i;
-    bool was = !(packet_net->tiles[tiles[0]].gone & DOWN_LINK);
+    bool was = !(net_packets->tiles[tiles[0]].gone & DOWN_LINK);
 
     if (was && !alive)
         net_death_write(net, false, link, reverse);
@@ -194,9 +194,9 @@ void packet_link_died(struct net *net, uint32_t link, uint32_t reverse, bool ali
         post(link, reverse, alive, false, sim_now() + NET_LEARN);
 }
 
-void packet_router_died(struct net *net, uint32_t router, bool alive)
+void net_packet_router_died(struct net *net, uint32_t router, bool alive)
 {
-    struct packet_net *all = packet_net;
+    struct net_packets *all = net_packets;
     uint32_t port, tile;
 
     if (alive == !all->tiles[router * TILES + PORTS].gone)
@@ -227,7 +227,7 @@ void packet_router_died(struct net *net, uint32_t router, bool alive)
         post(router, UINT32_MAX, alive, false, sim_now() + NET_LEARN);
 }
 
-void packet_link_hold(struct net *net, uint32_t link, sim_time_t time)
+void net_packet_link_hold(struct net *net, uint32_t link, sim_time_t time)
 {
     struct packet_tile *output = &net->packets->tiles[link_tile(link)];
 

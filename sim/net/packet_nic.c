@@ -58,20 +58,20 @@ static void wake(struct packet_half *half, sim_time_t at)
     sim_event_schedule(&half->event, at);
 }
 
-void packet_half_event(struct sim_event *event)
+void net_packet_half_event(struct sim_event *event)
 {
     struct packet_half *half = sim_container_of(event, struct packet_half, event);
 
     if (half->wake != sim_now())
         return;
     half->wake = SIM_NEVER;
-    packet_inject_more((uint32_t)(half - packet_net->halves), NET_REQUEST);
-    packet_inject_more((uint32_t)(half - packet_net->halves), NET_RESPONSE);
+    net_packet_inject_more((uint32_t)(half - net_packets->halves), NET_REQUEST);
+    net_packet_inject_more((uint32_t)(half - net_packets->halves), NET_RESPONSE);
 }
 
 static void place(struct packet *packet, uint32_t half_index, unsigned class, unsigned tile)
 {
-    struct packet_net *all = packet_net;
+    struct net_packets *all = net_packets;
     struct packet_half *half = &all->halves[half_index];
     struct packet_tile *input;
 
@@ -83,16 +83,16 @@ static void place(struct packet *packet, uint32_t half_index, unsigned class, un
     input = &all->tiles[half_index / 2 * TILES + PORTS + half_index % 2 * HALF_TILES + tile];
     packet->tile = (uint32_t)(input - all->tiles);
     packet->vc = (uint8_t)(class * RESPONSE_VC);
-    if (!(input->fifos >> packet->vc & 1) && packet_advance(packet))
+    if (!(input->fifos >> packet->vc & 1) && net_packet_advance(packet))
         return;
-    packet_enqueue(packet);
+    net_packet_enqueue(packet);
     half->held[class][tile] += packet->units;
 }
 
 /* The two NICs take turns. */
-void packet_inject_more(uint32_t half_index, unsigned class)
+void net_packet_inject_more(uint32_t half_index, unsigned class)
 {
-    struct packet_half *half = &packet_net->halves[half_index];
+    struct packet_half *half = &net_packets->halves[half_index];
     sim_time_t soonest = SIM_NEVER;
     unsigned failed = 0;
 
@@ -116,7 +116,7 @@ static void inject(struct packet *packet)
 {
     uint32_t source = packet->transfer->source, half_index = half_of(source);
     unsigned class = packet->transfer->class;
-    struct packet_half *half = &packet_net->halves[half_index];
+    struct packet_half *half = &net_packets->halves[half_index];
     struct packet_list *queue = &half->queue[class][source % 2];
     sim_time_t soonest = SIM_NEVER;
     int tile = queue->head == 0 ? pick(half, packet, class, &soonest) : -1;
@@ -133,13 +133,13 @@ static void inject_now(struct sim_event *event)
 {
     struct packet *packet = sim_container_of(event, struct packet, event);
 
-    packet->event.fire = packet_arrived;
+    packet->event.fire = net_packet_arrived;
     inject(packet);
 }
 
 /* The packet is at the source NIC's end of the tile at `at`. What is due at once, or as good as, is
  * settled now. */
-void packet_inject(struct packet *packet, sim_time_t at)
+void net_packet_inject(struct packet *packet, sim_time_t at)
 {
     packet->time = at;
     if (sim_likely(at <= sim_now() + AHEAD)) {
@@ -154,17 +154,17 @@ void packet_inject(struct packet *packet, sim_time_t at)
 
 static inline struct packet_half *target_half(const struct packet *packet)
 {
-    return &packet_net->halves[packet->target * 2 + (packet->to >> 1 & 1)];
+    return &net_packets->halves[packet->target * 2 + (packet->to >> 1 & 1)];
 }
 
-uint32_t *packet_nic_waiting(const struct packet *packet)
+uint32_t *net_packet_nic_waiting(const struct packet *packet)
 {
     return &target_half(packet)->nic_waiting[packet->to & 1];
 }
 
-sim_time_t packet_nic_ready(const struct packet *packet, uint32_t tile)
+sim_time_t net_packet_nic_ready(const struct packet *packet, uint32_t tile)
 {
-    const struct packet_net *all = packet_net;
+    const struct net_packets *all = net_packets;
     sim_time_t column = *packet_column(tile, packet), nic;
 
     if (packet_class(packet) == NET_RESPONSE) /* the NIC takes them as they come */
@@ -176,7 +176,7 @@ sim_time_t packet_nic_ready(const struct packet *packet, uint32_t tile)
 /* What its tail comes later than its head; from here to here as the closed form says. */
 static sim_time_t tail_time(const struct packet *packet)
 {
-    const struct net *net = packet_net->net;
+    const struct net *net = net_packets->net;
     unsigned color = COLOR_GREEN, lanes = net->full_lanes[COLOR_GREEN];
 
     if (packet->hops > 0) {
@@ -186,9 +186,9 @@ static sim_time_t tail_time(const struct packet *packet)
     return net_serialise(&net->speed[color][lanes], packet->units);
 }
 
-void packet_eject(struct packet *packet, uint32_t tile, sim_time_t start)
+void net_packet_eject(struct packet *packet, uint32_t tile, sim_time_t start)
 {
-    struct packet_net *all = packet_net;
+    struct net_packets *all = net_packets;
     struct net_transfer *transfer = packet->transfer;
     sim_time_t *nic = &target_half(packet)->nic_free[packet->to & 1];
 
@@ -197,6 +197,6 @@ void packet_eject(struct packet *packet, uint32_t tile, sim_time_t start)
     if (transfer->class == NET_REQUEST && transfer->drain > 0)
         *nic = later(*nic, start) + transfer->drain;
     /* its tail had time to come while it waited */
-    packet_end(packet, NET_DELIVERED,
-               later(packet->time + tail_time(packet), all->tiles[tile].busy));
+    net_packet_end(packet, NET_DELIVERED,
+                   later(packet->time + tail_time(packet), all->tiles[tile].busy));
 }

@@ -25,7 +25,7 @@
  */
 static inline uint32_t shared_of(uint64_t used)
 {
-    uint64_t high = LANES_OF(0x80), over = (used | high) - LANES_OF(packet_net->private_blocks);
+    uint64_t high = LANES_OF(0x80), over = (used | high) - LANES_OF(net_packets->private_blocks);
 
     over &= ((over & high) >> 7) * 0x7f;
     return (uint32_t)(LANES_OF(over) >> 56);
@@ -35,7 +35,7 @@ static inline bool has_credit(const struct packet_tile *output, unsigned vc, uin
 {
     uint64_t used = output->used_all + ((uint64_t)blocks << 8 * vc);
 
-    return shared_of(used) <= packet_net->shared_blocks;
+    return shared_of(used) <= net_packets->shared_blocks;
 }
 
 static inline void take_credit(struct packet_tile *output, unsigned vc, uint32_t blocks)
@@ -44,9 +44,9 @@ static inline void take_credit(struct packet_tile *output, unsigned vc, uint32_t
     output->used_all += (uint64_t)blocks << 8 * vc;
 }
 
-void packet_credit_return(uint32_t tile, unsigned vc, uint32_t blocks, sim_time_t at)
+void net_packet_credit_return(uint32_t tile, unsigned vc, uint32_t blocks, sim_time_t at)
 {
-    struct packet_net *all = packet_net;
+    struct net_packets *all = net_packets;
     struct packet_tile *output = &all->tiles[tile];
     uint64_t slot = (at + (1ull << all->slot_shift) - 1) >> all->slot_shift;
 
@@ -61,7 +61,8 @@ void packet_credit_return(uint32_t tile, unsigned vc, uint32_t blocks, sim_time_
         output->used_all -= (uint64_t)blocks << 8 * vc;
     if (sim_unlikely(output->starved)) {
         output->starved = 0;
-        packet_output_wake(output, later(later(slot << all->slot_shift, output->busy), sim_now()));
+        net_packet_output_wake(output,
+                               later(later(slot << all->slot_shift, output->busy), sim_now()));
     }
 }
 
@@ -72,13 +73,13 @@ static sim_time_t next_return(const struct packet_tile *output)
 
     for (slot = output->settled + 1; slot <= output->settled + SLOTS; slot++)
         if (output->returning[slot % SLOTS] != 0)
-            return slot << packet_net->slot_shift;
+            return slot << net_packets->slot_shift;
     return SIM_NEVER;
 }
 
 /* ---- outputs --------------------------------------------------------------------------------- */
 
-void packet_output_wake(struct packet_tile *output, sim_time_t at)
+void net_packet_output_wake(struct packet_tile *output, sim_time_t at)
 {
     if (at >= output->wake)
         return;
@@ -88,7 +89,7 @@ void packet_output_wake(struct packet_tile *output, sim_time_t at)
 
 static void carry_over(struct packet_tile *output, uint32_t tile)
 {
-    struct net_link_totals *totals = net_link_totals(packet_net->net, tile_link(tile));
+    struct net_link_totals *totals = net_link_totals(net_packets->net, tile_link(tile));
 
     totals->units += output->units;
     totals->transfers += output->packets;
@@ -113,7 +114,7 @@ static void trace_occupancy(const struct packet_tile *output, uint32_t tile, uns
 static inline void leave(struct packet *packet, struct packet_tile *output, uint32_t tile,
                          sim_time_t start)
 {
-    struct packet_net *all = packet_net;
+    struct net_packets *all = net_packets;
     struct net *net = all->net;
     unsigned color = output->color;
     const struct net_speed *speed = net_link_speed(net, tile_link(tile), color);
@@ -129,8 +130,8 @@ static inline void leave(struct packet *packet, struct packet_tile *output, uint
             take_credit(output, packet->out_vc, packet_blocks(packet));
             packet->tile = tile;
             packet->vc = packet->out_vc;
-            packet_lose(packet, tile, true);
-            packet_link_gives_up(tile_link(tile), tile_link(output->peer));
+            net_packet_lose(packet, tile, true);
+            net_packet_link_gives_up(tile_link(tile), tile_link(output->peer));
             return;
         }
     }
@@ -159,44 +160,46 @@ static inline void start(struct packet *packet, struct packet_tile *output, uint
                          sim_time_t at)
 {
     if (sim_unlikely(tile_is_ptile(tile)))
-        packet_eject(packet, tile, at);
+        net_packet_eject(packet, tile, at);
     else
         leave(packet, output, tile, at);
 }
 
-void packet_release(const struct packet *packet)
+void net_packet_release(const struct packet *packet)
 {
-    struct packet_net *all = packet_net;
+    struct net_packets *all = net_packets;
     struct packet_tile *input = packet_input(packet);
     uint32_t out = (uint32_t)input->router * TILES + packet->out_port;
 
-    input->crossing = (uint16_t)(input->crossing - packet->units);
-    assert(all->queues[packet->tile].crossing[packet->vc][all->tiles[out].column] >= packet->units);
-    all->queues[packet->tile].crossing[packet->vc][all->tiles[out].column] -= packet->units;
+    input->in_crossbar = (uint16_t)(input->in_crossbar - packet->units);
+    assert(all->queues[packet->tile].in_crossbar[packet->vc][all->tiles[out].column] >=
+           packet->units);
+    all->queues[packet->tile].in_crossbar[packet->vc][all->tiles[out].column] -= packet->units;
 }
 
 /* When this waiting packet could leave, as far as it is up to it. */
 static inline sim_time_t ready_at(const struct packet *packet, uint32_t tile)
 {
-    return sim_likely(!tile_is_ptile(tile)) ? packet->time
-                                            : later(packet->time, packet_nic_ready(packet, tile));
+    return sim_likely(!tile_is_ptile(tile))
+               ? packet->time
+               : later(packet->time, net_packet_nic_ready(packet, tile));
 }
 
 /* A packet that will have passed the crossbar at `ready` asks for its output. */
 static inline void request(struct packet *packet, struct packet_tile *input, uint32_t tile,
                            sim_time_t ready)
 {
-    struct packet_net *all = packet_net;
+    struct net_packets *all = net_packets;
     struct packet_tile *output = &all->tiles[tile];
     unsigned queue;
 
     packet->time = ready;
     if (sim_unlikely(output->gone)) {
-        packet_lose(packet, tile, false);
+        net_packet_lose(packet, tile, false);
         return;
     }
     /* the four tiles of a NIC serve it in the order in which packets are ready */
-    if (output->waiting == 0 && (!tile_is_ptile(tile) || *packet_nic_waiting(packet) == 0)) {
+    if (output->waiting == 0 && (!tile_is_ptile(tile) || *net_packet_nic_waiting(packet) == 0)) {
         sim_time_t at = later(ready_at(packet, tile), output->busy);
 
         if (at <= ready + AHEAD) {
@@ -208,17 +211,17 @@ static inline void request(struct packet *packet, struct packet_tile *input, uin
             }
         }
     }
-    input->crossing = (uint16_t)(input->crossing + packet->units);
-    all->queues[packet->tile].crossing[packet->vc][output->column] += packet->units;
+    input->in_crossbar = (uint16_t)(input->in_crossbar + packet->units);
+    all->queues[packet->tile].in_crossbar[packet->vc][output->column] += packet->units;
     queue = input->row * 8u + packet->out_vc;
     packet_push(&all->queues[tile].list[queue], packet);
     if (tile_is_ptile(tile))
-        ++*packet_nic_waiting(packet);
+        ++*net_packet_nic_waiting(packet);
     output->waiting |= 1ull << queue;
     output->queued = (uint16_t)(output->queued + packet->units);
     if (output->wake == SIM_NEVER) {
         output->starved = 0;
-        packet_output_wake(output, later(ready, output->busy));
+        net_packet_output_wake(output, later(ready, output->busy));
     }
 }
 
@@ -243,7 +246,7 @@ static uint64_t with_credit(const struct packet_tile *output, uint32_t tile)
 /* Round robin: the first ready one behind the one served last. QUEUES: none; *soonest: when. */
 static unsigned choose(const struct packet_tile *output, uint32_t tile, sim_time_t *soonest)
 {
-    const struct packet_list *lists = packet_net->queues[tile].list;
+    const struct packet_list *lists = net_packets->queues[tile].list;
     uint64_t eligible = with_credit(output, tile), behind, half;
     int round;
 
@@ -265,7 +268,7 @@ static unsigned choose(const struct packet_tile *output, uint32_t tile, sim_time
 
 static void serve(struct packet_tile *output, uint32_t tile, unsigned queue)
 {
-    struct packet_queues *queues = &packet_net->queues[tile];
+    struct packet_queues *queues = &net_packets->queues[tile];
     struct packet *packet = packet_pop(&queues->list[queue]);
     uint32_t input = packet->tile;
     unsigned vc = packet->vc;
@@ -276,12 +279,12 @@ static void serve(struct packet_tile *output, uint32_t tile, unsigned queue)
     output->queued = (uint16_t)(output->queued - packet->units);
     output->last = (uint8_t)queue;
     if (tile_is_ptile(tile))
-        --*packet_nic_waiting(packet);
+        --*net_packet_nic_waiting(packet);
     queues->stalled[packet_class(packet)] += waited;
-    packet_net->net->counters.waiting += waited;
-    packet_release(packet);
+    net_packets->net->counters.waiting += waited;
+    net_packet_release(packet);
     start(packet, output, tile, sim_now());
-    packet_input_next(input, vc);
+    net_packet_input_next(input, vc);
 }
 
 /* ---- the cache ------------------------------------------------------------------------------- */
@@ -300,9 +303,9 @@ static inline unsigned likely_queue(const struct packet_tile *output)
     return (unsigned)__builtin_ctzll(behind != 0 ? behind : output->waiting | 1);
 }
 
-static inline void fetch_way(const struct packet *packet)
+static inline void prefetch_path(const struct packet *packet)
 {
-    const struct packet_net *all = packet_net;
+    const struct net_packets *all = net_packets;
     uint32_t router = packet_router(packet), port;
 
     if (router == packet->target) {
@@ -321,23 +324,23 @@ static inline void fetch_way(const struct packet *packet)
 
 static inline void fetch_ahead(void)
 {
-    const struct packet_net *all = packet_net;
+    const struct net_packets *all = net_packets;
     struct sim_event *event = sim_event_ahead(LATER);
 
-    if (event != NULL && event->fire == packet_arrived) {
+    if (event != NULL && event->fire == net_packet_arrived) {
         const struct packet *packet = sim_container_of(event, struct packet, event);
 
         __builtin_prefetch(all->tiles[packet->tile].returning, 1);
-    } else if (event != NULL && event->fire == packet_output_event) {
+    } else if (event != NULL && event->fire == net_packet_output_event) {
         const struct packet_tile *output = sim_container_of(event, struct packet_tile, event);
 
         __builtin_prefetch(output->returning, 1);
         __builtin_prefetch(&all->queues[output - all->tiles].list[likely_queue(output)], 1);
     }
     event = sim_event_ahead(SOON);
-    if (event != NULL && event->fire == packet_arrived) {
-        fetch_way(sim_container_of(event, struct packet, event));
-    } else if (event != NULL && event->fire == packet_output_event) {
+    if (event != NULL && event->fire == net_packet_arrived) {
+        prefetch_path(sim_container_of(event, struct packet, event));
+    } else if (event != NULL && event->fire == net_packet_output_event) {
         const struct packet_tile *output = sim_container_of(event, struct packet_tile, event);
         uint32_t head = all->queues[output - all->tiles].list[likely_queue(output)].head;
 
@@ -346,10 +349,10 @@ static inline void fetch_ahead(void)
     }
 }
 
-void packet_output_event(struct sim_event *event)
+void net_packet_output_event(struct sim_event *event)
 {
     struct packet_tile *output = sim_container_of(event, struct packet_tile, event);
-    uint32_t tile = (uint32_t)(output - packet_net->tiles);
+    uint32_t tile = (uint32_t)(output - net_packets->tiles);
     sim_time_t now = sim_now(), soonest;
     unsigned queue;
 
@@ -360,7 +363,7 @@ void packet_output_event(struct sim_event *event)
     if (output->waiting == 0)
         return;
     if (output->busy > now) {
-        packet_output_wake(output, output->busy);
+        net_packet_output_wake(output, output->busy);
         return;
     }
     packet_credit_settle(output, now);
@@ -377,7 +380,7 @@ void packet_output_event(struct sim_event *event)
         soonest = credit < soonest ? credit : soonest;
     }
     if (soonest != SIM_NEVER)
-        packet_output_wake(output, later(soonest, now));
+        net_packet_output_wake(output, later(soonest, now));
     else
         output->starved = 1; /* the next credit wakes it */
 }
@@ -387,7 +390,7 @@ void packet_output_event(struct sim_event *event)
 /* Into the crossbar; its place in the input buffer is free when its tail has left. */
 static inline void cross(struct packet *packet, struct packet_tile *input, uint32_t out)
 {
-    struct packet_net *all = packet_net;
+    struct net_packets *all = net_packets;
     unsigned color = input->color;
     sim_time_t came = packet->time, enter = later(later(came, sim_now()), input->row_busy);
     sim_time_t row = packet_time(packet, all->row_unit);
@@ -399,29 +402,31 @@ static inline void cross(struct packet *packet, struct packet_tile *input, uint3
         const struct net_speed *speed = net_link_speed(all->net, tile_link(tile), color);
         sim_time_t tail = later(enter + row, came + net_serialise(speed, packet->units));
 
-        packet_credit_return(tile, packet->vc, packet_blocks(packet), tail + all->flight[color]);
+        net_packet_credit_return(tile, packet->vc, packet_blocks(packet),
+                                 tail + all->flight[color]);
     }
     request(packet, input, out, enter + all->cross[color]);
 }
 
-bool packet_advance(struct packet *packet)
+bool net_packet_advance(struct packet *packet)
 {
-    struct packet_net *all = packet_net;
+    struct net_packets *all = net_packets;
     struct packet_tile *input = packet_input(packet);
     uint32_t out;
 
     if (!(packet->flags & PACKET_ROUTED)) {
-        if (!packet_route_next(packet)) {
+        if (!net_packet_route_next(packet)) {
             if (input->color != COLOR_PTILE)
-                packet_credit_return(packet->tile, packet->vc, packet_blocks(packet), sim_now());
-            packet_lose(packet, UINT32_MAX, false);
+                net_packet_credit_return(packet->tile, packet->vc, packet_blocks(packet),
+                                         sim_now());
+            net_packet_lose(packet, UINT32_MAX, false);
             return true;
         }
         packet->flags |= PACKET_ROUTED;
     }
     out = (uint32_t)input->router * TILES + packet->out_port;
-    if (input->crossing != 0) {
-        uint32_t taken = all->queues[packet->tile].crossing[packet->vc][all->tiles[out].column];
+    if (input->in_crossbar != 0) {
+        uint32_t taken = all->queues[packet->tile].in_crossbar[packet->vc][all->tiles[out].column];
 
         if (taken > 0 && taken + packet->units > all->window)
             return false;
@@ -430,51 +435,51 @@ bool packet_advance(struct packet *packet)
     return true;
 }
 
-void packet_enqueue(struct packet *packet)
+void net_packet_enqueue(struct packet *packet)
 {
-    packet_push(&packet_net->queues[packet->tile].fifo[packet->vc], packet);
+    packet_push(&net_packets->queues[packet->tile].fifo[packet->vc], packet);
     packet_input(packet)->fifos |= (uint8_t)(1u << packet->vc);
 }
 
-struct packet *packet_dequeue(uint32_t tile, unsigned vc)
+struct packet *net_packet_dequeue(uint32_t tile, unsigned vc)
 {
-    struct packet_list *fifo = &packet_net->queues[tile].fifo[vc];
+    struct packet_list *fifo = &net_packets->queues[tile].fifo[vc];
     struct packet *packet = packet_pop(fifo);
 
     if (fifo->head == 0)
-        packet_net->tiles[tile].fifos &= (uint8_t) ~(1u << vc);
+        net_packets->tiles[tile].fifos &= (uint8_t) ~(1u << vc);
     return packet;
 }
 
 /* First in its queue again. */
 static void put_back(struct packet *packet)
 {
-    struct packet_list *fifo = &packet_net->queues[packet->tile].fifo[packet->vc];
+    struct packet_list *fifo = &net_packets->queues[packet->tile].fifo[packet->vc];
 
     if (fifo->head == 0) {
-        packet_enqueue(packet);
+        net_packet_enqueue(packet);
         return;
     }
     packet->next = fifo->head;
     fifo->head = packet->self;
 }
 
-void packet_input_next(uint32_t tile, unsigned vc)
+void net_packet_input_next(uint32_t tile, unsigned vc)
 {
-    struct packet_tile *input = &packet_net->tiles[tile];
+    struct packet_tile *input = &net_packets->tiles[tile];
     uint32_t port = tile % TILES, half = tile / TILES * 2 + (port - PORTS) / HALF_TILES;
     bool ptile = tile_is_ptile(tile), moved = false;
 
     while (input->fifos >> vc & 1) {
-        struct packet *packet = packet_dequeue(tile, vc);
+        struct packet *packet = net_packet_dequeue(tile, vc);
         uint8_t units = packet->units;
 
-        if (!packet_advance(packet)) {
+        if (!net_packet_advance(packet)) {
             put_back(packet);
             break;
         }
         if (ptile) {
-            struct packet_half *from = &packet_net->halves[half];
+            struct packet_half *from = &net_packets->halves[half];
 
             assert(from->held[vc / RESPONSE_VC][(port - PORTS) % HALF_TILES] >= units);
             from->held[vc / RESPONSE_VC][(port - PORTS) % HALF_TILES] -= units;
@@ -482,17 +487,17 @@ void packet_input_next(uint32_t tile, unsigned vc)
         moved = true;
     }
     if (moved && ptile)
-        packet_inject_more(half, vc / RESPONSE_VC);
+        net_packet_inject_more(half, vc / RESPONSE_VC);
 }
 
-void packet_arrived(struct sim_event *event)
+void net_packet_arrived(struct sim_event *event)
 {
     struct packet *packet = sim_container_of(event, struct packet, event);
 
     fetch_ahead();
-    if (sim_unlikely((uint16_t)packet_net->net->death_count != packet->deaths) &&
-        packet_died_on_wire(packet))
+    if (sim_unlikely((uint16_t)net_packets->net->death_count != packet->deaths) &&
+        net_packet_died_on_wire(packet))
         return;
-    if (packet_input(packet)->fifos >> packet->vc & 1 || !packet_advance(packet))
-        packet_enqueue(packet);
+    if (packet_input(packet)->fifos >> packet->vc & 1 || !net_packet_advance(packet))
+        net_packet_enqueue(packet);
 }

@@ -76,7 +76,7 @@ static bool add_somehow(const struct context *in, struct trail *trail, uint32_t 
            add_non_minimal(&fixed, trail, s, t, choice);
 }
 
-void dragonfly_begin(const struct dragonfly *fly, struct net_path *path, uint32_t width)
+void net_dragonfly_begin(const struct dragonfly *fly, struct net_path *path, uint32_t width)
 {
     path->transit = fly->router_transit;
     path->links = 0;
@@ -85,8 +85,8 @@ void dragonfly_begin(const struct dragonfly *fly, struct net_path *path, uint32_
     path->minimal = true;
 }
 
-bool dragonfly_any_path(const struct net *net, struct net_path *path, uint32_t source,
-                        uint32_t target, uint64_t choice, bool adaptive)
+bool net_dragonfly_any_path(const struct net *net, struct net_path *path, uint32_t source,
+                            uint32_t target, uint64_t choice, bool adaptive)
 {
     struct context in = context_of(net, adaptive);
     struct trail trail;
@@ -99,21 +99,22 @@ bool dragonfly_any_path(const struct net *net, struct net_path *path, uint32_t s
     return true;
 }
 
-bool dragonfly_fixed_path(const struct net *net, struct net_path *path, uint32_t source,
-                          uint32_t target, uint64_t choice)
+bool net_dragonfly_fixed_path(const struct net *net, struct net_path *path, uint32_t source,
+                              uint32_t target, uint64_t choice)
 {
     struct context in = context_of(net, false);
     struct trail trail;
 
-    dragonfly_begin(in.fly, path, 1);
+    net_dragonfly_begin(in.fly, path, 1);
     trail_begin(&trail);
     if (!add_shortest(&in, &trail, source, target, choice, short_leg))
-        return dragonfly_any_path(net, path, source, target, choice, false);
+        return net_dragonfly_any_path(net, path, source, target, choice, false);
     trail_finish(&in, &trail, path);
     return true;
 }
 
-bool dragonfly_route(struct net *net, const struct net_transfer *transfer, struct net_path *path)
+bool net_dragonfly_route(struct net *net, const struct net_transfer *transfer,
+                         struct net_path *path)
 {
     uint32_t s = transfer->source / NODES_PER_ROUTER, t = transfer->target / NODES_PER_ROUTER;
     uint64_t choice = sim_mix(transfer->hash * 0x9e3779b97f4a7c15ull + transfer->target);
@@ -122,18 +123,18 @@ bool dragonfly_route(struct net *net, const struct net_transfer *transfer, struc
     if (sim_unlikely(net->impaired) && (net->router_dead[s] || net->router_dead[t]))
         return false;
     if (s == t) {
-        dragonfly_begin(net->dragonfly, path, adaptive ? NET_WIDE : 1);
+        net_dragonfly_begin(net->dragonfly, path, adaptive ? NET_WIDE : 1);
         path->propagation = 0;
         return true;
     }
     if (sim_likely(adaptive))
-        return dragonfly_adaptive_path(net, transfer, path, s, t);
+        return net_dragonfly_adaptive_path(net, transfer, path, s, t);
     if (transfer->route == NET_ROUTE_NON_MIN_HASHED) {
         struct context in = context_of(net, false);
         struct trail trail;
 
         in.green_first = net->fidelity == NET_F2;
-        dragonfly_begin(in.fly, path, 1);
+        net_dragonfly_begin(in.fly, path, 1);
         trail_begin(&trail);
         if (add_non_minimal(&in, &trail, s, t, choice)) {
             path->minimal = false;
@@ -143,5 +144,5 @@ bool dragonfly_route(struct net *net, const struct net_transfer *transfer, struc
     }
     if (transfer->route == NET_ROUTE_IN_ORDER)
         choice = dragonfly_pair_choice(transfer->source, transfer->target);
-    return dragonfly_fixed_path(net, path, s, t, choice);
+    return net_dragonfly_fixed_path(net, path, s, t, choice);
 }

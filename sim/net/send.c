@@ -120,7 +120,7 @@ void net_send(struct net *net, struct net_transfer *transfer, sim_time_t feed)
         if (sim_unlikely(net->impaired) && !net->topology->route(net, transfer, &path))
             refuse(net, transfer);
         else
-            packet_send(net, transfer, feed);
+            net_packet_send(net, transfer, feed);
         return;
     }
     if (sim_likely(net->fidelity == NET_F1)) {

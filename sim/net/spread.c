@@ -8,7 +8,7 @@
 #define PACKET_BLOCKS 2
 
 /* F2's buffers: what is on the move when a link is busy tells of no congestion. */
-void dragonfly_buffers(struct net *net, const struct net_dragonfly_config *config)
+void net_dragonfly_buffers(struct net *net, const struct net_dragonfly_config *config)
 {
     const struct net_tile_config *tile = &config->tile;
     struct dragonfly *fly = net->dragonfly;
@@ -25,7 +25,7 @@ void dragonfly_buffers(struct net *net, const struct net_dragonfly_config *confi
         uint32_t before = (uint32_t)(config->router_transit * PACKET_UNITS / wire);
         uint32_t behind = (uint32_t)((flight + 3 * wire - 1) / wire) * PACKET_BLOCKS * BLOCK_UNITS;
 
-        fly->crossing_units = before > fly->crossing_units ? before : fly->crossing_units;
+        fly->crossbar_units = before > fly->crossbar_units ? before : fly->crossbar_units;
         fly->moving_units = behind > fly->moving_units ? behind : fly->moving_units;
     }
 }
@@ -40,7 +40,7 @@ static sim_time_t hop_of(const struct net *net, unsigned color)
     return net->speed[color][LANES].hop;
 }
 
-/* The least load at which a packet leaves the minimal ways; 16: none. */
+/* The least load at which a packet leaves the minimal paths; 16: none. */
 static uint32_t threshold(const struct net_route_bias *bias)
 {
     uint32_t load = bias->min_add > bias->non_add
@@ -73,7 +73,8 @@ static void spread_inside(const struct net *net, const struct place *from, const
     sim_time_t green_hop = hop_of(net, COLOR_GREEN), black_hop = hop_of(net, COLOR_BLACK);
     uint32_t load = threshold(&fly->bias[class][0]);
 
-    spread->patience_units = load > 15 ? NET_ENDLESS : waiting_at(fly, load) + fly->crossing_units;
+    spread->detour_threshold_units =
+        load > 15 ? NET_ENDLESS : waiting_at(fly, load) + fly->crossbar_units;
     if (from->chassis == to->chassis) {
         spread->rate = green;
         spread->ports = 1;
@@ -91,9 +92,10 @@ static void spread_inside(const struct net *net, const struct place *from, const
         /* the corner behind the black ones: it has room for more than the source sees */
         spread->far_wait = input_time(net, BLACK_LINKS, 0, green);
         if (load <= 15) {
-            sim_time_t patience = (sim_time_t)(waiting_at(fly, later) * 1e6 / green);
+            sim_time_t detour_threshold = (sim_time_t)(waiting_at(fly, later) * 1e6 / green);
 
-            spread->far_patience = patience < spread->far_wait ? patience : spread->far_wait;
+            spread->far_detour_threshold =
+                detour_threshold < spread->far_wait ? detour_threshold : spread->far_wait;
         }
     }
     spread->port_rate = rate_of(net, spread->ports == BLACK_LINKS ? COLOR_BLACK : COLOR_GREEN);
@@ -122,27 +124,29 @@ static void spread_between(const struct net *net, uint32_t s, uint32_t t, struct
 {
     static const uint32_t ports[4] = {2, 1, BLACK_LINKS, 1 + BLACK_LINKS};
     const struct dragonfly *fly = net->dragonfly;
-    struct dragonfly_way ways[DRAGONFLY_WAYS];
+    struct dragonfly_path_kind paths[DRAGONFLY_PATH_KINDS_MAX];
     double blues = 2 * rate_of(net, COLOR_BLUE), far = 0;
-    uint32_t farther, count = dragonfly_ways(fly, s, t, ways, &farther, &spread->detour), i;
-    bool here = count > 0 && ways[0].source == LEG_HERE, leg = false;
+    uint32_t farther, count = net_dragonfly_path_kinds(fly, s, t, paths, &farther, &spread->detour),
+                      i;
+    bool here = count > 0 && paths[0].source == LEG_HERE, leg = false;
 
-    /* other minimal ways have no bias against them */
-    spread->patience_units = waiting_at(fly, 1 + farther) + (here ? 0 : fly->crossing_units);
+    /* other minimal paths have no bias against them */
+    spread->detour_threshold_units =
+        waiting_at(fly, 1 + farther) + (here ? 0 : fly->crossbar_units);
     for (i = 0; i < count; i++)
-        leg |= ways[i].source != LEG_BOTH;
+        leg |= paths[i].source != LEG_BOTH;
     for (i = 0; i < count; i++) {
-        double gateways = ways[i].links < 2 ? 1 : ways[i].links / 2;
-        double near = here ? blues : leg_rate(net, ways[i].source);
-        double behind = leg_rate(net, ways[i].target), narrow = fmin(blues, behind);
+        double gateways = paths[i].links < 2 ? 1 : paths[i].links / 2;
+        double near = here ? blues : leg_rate(net, paths[i].source);
+        double behind = leg_rate(net, paths[i].target), narrow = fmin(blues, behind);
 
-        if (leg && ways[i].source == LEG_BOTH)
-            continue; /* packet_route.c: the ways that leave sooner */
+        if (leg && paths[i].source == LEG_BOTH)
+            continue; /* packet_route.c: the paths that leave sooner */
         spread->rate += gateways * near;
-        spread->ports += (uint32_t)gateways * ports[ways[i].source];
+        spread->ports += (uint32_t)gateways * ports[paths[i].source];
         far += gateways * narrow;
         if (narrow < near) {
-            uint32_t feeders = narrow < blues ? 2 : ports[ways[i].source];
+            uint32_t feeders = narrow < blues ? 2 : ports[paths[i].source];
             uint32_t packets = fly->moving_units / (BLOCK_UNITS * PACKET_BLOCKS);
             sim_time_t wait = input_time(net, feeders, packets * PACKET_UNITS, narrow);
 
@@ -152,11 +156,11 @@ static void spread_between(const struct net *net, uint32_t s, uint32_t t, struct
     spread->port_rate = rate_of(net, here ? COLOR_BLUE : COLOR_GREEN);
     spread->far_rate = fmin(far, spread->rate);
     if (spread->detour == SIM_NEVER)
-        spread->patience_units = NET_ENDLESS;
+        spread->detour_threshold_units = NET_ENDLESS;
 }
 
-bool dragonfly_spread(const struct net *net, const struct net_transfer *transfer,
-                      struct net_spread *spread)
+bool net_dragonfly_spread(const struct net *net, const struct net_transfer *transfer,
+                          struct net_spread *spread)
 {
     const struct dragonfly *fly = net->dragonfly;
     uint32_t s = transfer->source / NODES_PER_ROUTER, t = transfer->target / NODES_PER_ROUTER;

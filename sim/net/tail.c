@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What the last packets of an adaptive stream cost on an idle network, at F0 and F1: a NIC feeds up
- * to three times what one link carries, so packets wait at the ports of the minimal ways, or make
+ * to three times what one link carries, so packets wait at the ports of the minimal paths, or make
  * detours, and the message is complete when the last of these is there. F2 has that by itself. See
  * docs/model-network.md, "The tail of a stream".
  */
@@ -42,29 +42,29 @@ static double near_tail(const struct net_spread *spread, const struct stream *st
     double behind = most(stream->work * 1e6 / spread->rate - stream->time, 0);
     double clash = spread->ports > 1 ? most(alone - stream->pace, 0) : 0;
     double share = stream->pace * spread->rate / (stream->units * 1e6); /* of the feed */
-    double waiting, patience, period, excess;
+    double waiting, detour_threshold, period, excess;
 
-    if (spread->patience_units ==
+    if (spread->detour_threshold_units ==
         NET_ENDLESS) /* half of it takes each way, half of one's is seen */
         return most(least(behind / 4, (double)spread->far_wait / 2), clash);
     /* the last one that stays finds so many there, one of them on the link */
-    waiting = (uint32_t)(spread->patience_units / stream->units) + 1;
-    patience = waiting * alone;
-    patience -= least((double)spread->transit, waiting * stream->pace * spread->ports);
-    patience = most(patience, (double)spread->far_patience);
-    excess = (double)spread->detour - patience;
+    waiting = (uint32_t)(spread->detour_threshold_units / stream->units) + 1;
+    detour_threshold = waiting * alone;
+    detour_threshold -= least((double)spread->transit, waiting * stream->pace * spread->ports);
+    detour_threshold = most(detour_threshold, (double)spread->far_detour_threshold);
+    excess = (double)spread->detour - detour_threshold;
     if (excess > 0 && share > ENOUGH)
         return clash;
-    if (behind <= patience)
+    if (behind <= detour_threshold)
         return most(behind, clash);
     if (excess <= 0)
-        return patience;
+        return detour_threshold;
     period = stream->pace / (1 - share);
     return most(clash, period < excess ? (double)spread->detour - period / 2
-                                       : patience + excess * excess / (2 * period));
+                                       : detour_threshold + excess * excess / (2 * period));
 }
 
-/* Behind them: what comes through these, and no more, waits where the ways narrow, until credits
+/* Behind them: what comes through these, and no more, waits where the paths narrow, until credits
  * tell of it. */
 static double far_tail(const struct net_spread *spread, const struct stream *stream)
 {

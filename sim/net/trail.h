@@ -368,7 +368,7 @@ static inline bool add_shortest(const struct context *in, struct trail *trail, u
     if (from->group == to->group)
         return leg(in, trail, from->group * fly->per_group, from->local, to->local,
                    (uint32_t)choice, NOWHERE);
-    count = dragonfly_best_gateways(fly, s, t, set, &source_leg, &target_leg);
+    count = net_dragonfly_best_gateways(fly, s, t, set, &source_leg, &target_leg);
     link = dragonfly_nth_bit(set, pick(choice, count));
     if (add_global(in, trail, s, t, link, choice, leg))
         return true;

@@ -128,7 +128,7 @@ static void fill_reach(struct dragonfly *fly)
             }
 }
 
-bool dragonfly_wire(struct dragonfly *fly)
+bool net_dragonfly_wire(struct dragonfly *fly)
 {
     uint32_t peers = fly->groups - 1, i;
 
@@ -162,8 +162,8 @@ static uint32_t blue_which(const struct dragonfly *fly, const struct gateway *he
     return which;
 }
 
-bool dragonfly_peer(const struct dragonfly *fly, uint32_t router, uint32_t port, uint32_t *peer,
-                    uint32_t *peer_port, uint32_t *which)
+bool net_dragonfly_peer(const struct dragonfly *fly, uint32_t router, uint32_t port, uint32_t *peer,
+                        uint32_t *peer_port, uint32_t *which)
 {
     const struct place *at = &fly->places[router];
     uint32_t base = at->group * fly->per_group;
@@ -202,7 +202,7 @@ bool dragonfly_peer(const struct dragonfly *fly, uint32_t router, uint32_t port,
     return true;
 }
 
-uint8_t dragonfly_tile(const struct dragonfly *fly, uint32_t router, uint32_t port)
+uint8_t net_dragonfly_tile(const struct dragonfly *fly, uint32_t router, uint32_t port)
 {
     const struct place *at = &fly->places[router];
     uint32_t half = at->slot >= 8;

@@ -147,10 +147,10 @@ static void top(const struct command *command, const struct view *view)
     if (samples == NULL)
         abort();
     do {
-        processes = samples_take(live, samples);
+        processes = top_samples_take(live, samples);
         if (!command->once && isatty(STDOUT_FILENO))
             fputs("\033[H\033[2J", stdout);
-        screen_print(stdout, facts, samples, processes, &command->screen);
+        top_screen_print(stdout, facts, samples, processes, &command->screen);
         fflush(stdout);
     } while (!command->once && !view->ended && pause_for(command->interval) && !ferror(stdout));
     free(samples);

@@ -66,7 +66,7 @@ static void take(struct live *live, struct sample *sample, const struct live_mem
     read_command(member->pid, sample->command, sizeof(sample->command));
 }
 
-uint32_t samples_take(struct live *live, struct sample *samples)
+uint32_t top_samples_take(struct live *live, struct sample *samples)
 {
     const struct live_facts *facts = live_facts(live);
     uint32_t slot, count = 0;

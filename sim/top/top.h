@@ -16,12 +16,12 @@ struct sample { /* of one process */
 
 /* Of all processes but this one, by slot; `samples` of facts.processes_max keep what was before.
  * How many there are. */
-uint32_t samples_take(struct live *live, struct sample *samples);
+uint32_t top_samples_take(struct live *live, struct sample *samples);
 
 struct screen_options {
     bool all; /* queues and connections of each process, too */
 };
-void screen_print(FILE *to, const struct live_facts *facts, const struct sample *samples,
-                  uint32_t processes, const struct screen_options *options);
+void top_screen_print(FILE *to, const struct live_facts *facts, const struct sample *samples,
+                      uint32_t processes, const struct screen_options *options);
 
 #endif

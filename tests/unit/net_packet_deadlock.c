@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * F2 cannot deadlock: the graph of which channel (link, VC) a packet may hold while it waits for
- * which other has no cycle. It is built from all ways that routing can come to: every pair of
+ * which other has no cycle. It is built from all paths that routing can come to: every pair of
  * routers, every candidate of every decision, whatever the load; every fixed path by its hash.
  */
 #include "net_packet.h"
 
-#define WAYS 4096
+#define PATHS_MAX 4096
 #define NOWHERE UINT32_MAX
 
 struct graph {
@@ -18,7 +18,7 @@ struct graph {
     struct packet *seen; /* states already expanded: open addressing */
     uint32_t seen_size, seen_count;
     uint32_t hops_max, vc_max;
-    uint64_t ways;
+    uint64_t paths;
 };
 
 static void graph_init(struct graph *graph, struct net *net)
@@ -90,13 +90,13 @@ static unsigned color_of(uint32_t tile)
 static void expand(struct graph *graph, const struct packet *packet, uint32_t channel);
 
 /* One way on, to the next router's input. */
-static void follow_way(struct graph *graph, const struct packet *before, const struct packet *way,
-                       uint32_t channel)
+static void follow_path(struct graph *graph, const struct packet *before, const struct packet *way,
+                        uint32_t channel)
 {
     uint32_t tile = packet_router(before) * TILES + way->out_port, next;
     struct packet after = *way;
 
-    graph->ways++;
+    graph->paths++;
     /* checklist 26: the class's four VCs, never a lower one, at most ten links */
     assert_int_equal(way->out_vc / RESPONSE_VC, before->vc / RESPONSE_VC);
     assert_true(way->out_vc >= before->out_vc);
@@ -105,7 +105,7 @@ static void follow_way(struct graph *graph, const struct packet *before, const s
         return;
     }
     assert_false(tile_is_ptile(tile));
-    assert_true(packet_net->tiles[tile].peer != UINT32_MAX);
+    assert_true(net_packets->tiles[tile].peer != UINT32_MAX);
     next = tile * VCS + way->out_vc;
     add_edge(graph, channel, next);
     after.tile = tile;
@@ -122,24 +122,24 @@ static void follow_way(struct graph *graph, const struct packet *before, const s
 
 static void expand(struct graph *graph, const struct packet *packet, uint32_t channel)
 {
-    struct packet *ways;
+    struct packet *paths;
     uint32_t count, i;
 
     if (!(packet->flags & PACKET_LISTED) && !is_new(graph, packet))
         return;
-    ways = malloc(WAYS * sizeof(*ways));
-    assert_non_null(ways);
-    count = packet_route_all(packet, ways, WAYS);
-    assert_in_range(count, 1, WAYS - 1);
+    paths = malloc(PATHS_MAX * sizeof(*paths));
+    assert_non_null(paths);
+    count = net_packet_route_all(packet, paths, PATHS_MAX);
+    assert_in_range(count, 1, PATHS_MAX - 1);
     for (i = 0; i < count; i++)
-        follow_way(graph, packet, &ways[i], channel);
-    free(ways);
+        follow_path(graph, packet, &paths[i], channel);
+    free(paths);
 }
 
 /* The hardware's injection VC: checklist 26 and the table of section 3.3. */
 static void assert_injection(const struct packet *packet, const struct net_transfer *transfer)
 {
-    const struct dragonfly *fly = packet_net->fly;
+    const struct dragonfly *fly = net_packets->fly;
     bool own = fly->places[transfer->source / 4].group == fly->places[transfer->target / 4].group;
     unsigned level = packet->out_vc % LEVELS;
     bool minimal = !net_mode_adaptive(transfer->route) && !(packet->flags & PACKET_NON_MINIMAL);
@@ -169,7 +169,7 @@ static void add_flow(struct graph *graph, uint32_t source, uint32_t target, enum
     packet.goal_port = NO_PORT;
     packet.to = (uint8_t)((route & 3) << 2);
     packet.tile = source * TILES + PORTS;
-    if (!packet_route_begin(&packet))
+    if (!net_packet_route_begin(&packet))
         return;
     /* which processor tile it takes leads to no other channel */
     packet.flags &= (uint8_t) ~(3u << PACKET_LANE_SHIFT);

@@ -160,8 +160,8 @@ static void look_around(void *arg)
     struct look *look = arg;
     uint32_t tile, router, last = UINT32_MAX;
 
-    for (tile = 0; tile < packet_net->net->routers * TILES; tile++) {
-        const struct packet_tile *here = &packet_net->tiles[tile];
+    for (tile = 0; tile < net_packets->net->routers * TILES; tile++) {
+        const struct packet_tile *here = &net_packets->tiles[tile];
 
         router = here->router;
         if (tile_is_ptile(tile) || here->used[3] + here->used[1] < 64)

@@ -442,7 +442,7 @@ static void queues_are_in_the_time_of_sending(void **state)
     sim_time_t idle;
 
     (void)state;
-    probe_init(&far, 4 * 17, 0, 224, NET_ROUTE_IN_ORDER); /* two links, one of three ways */
+    probe_init(&far, 4 * 17, 0, 224, NET_ROUTE_IN_ORDER); /* two links, one of three paths */
     probe_init(&near, 4, 1, 14, NET_ROUTE_IN_ORDER);
     probe_init(&farther, 4 * 17, 0, 14, NET_ROUTE_IN_ORDER);
     net_send(net, &far.transfer, 0);

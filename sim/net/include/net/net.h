@@ -226,7 +226,7 @@ bool net_router_set_alive(struct net *net, uint32_t router, bool alive);
 bool net_router_alive(const struct net *net, uint32_t router);
 #define NET_LEARN (100 * SIM_NS) /* until routers know of a death: their link-alive vectors */
 
-/* ---- ways, without sending ------------------------------------------------------------------- */
+/* ---- paths, without sending ------------------------------------------------------------------- */
 
 struct net_way {
     uint32_t source, target; /* routers */

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Which blue links lead from one group to another by the fewest links, and which by one link more.
+ */
+#include <string.h>
+#include "dragonfly.h"
+
+/*
+ * The paths to reach a gateway (in place, green, black, both) times the paths to go on from the far
+ * one, sorted by (links, time, whether the first link is blue, whose rate differs); equal ones form
+ * one class. A shortest path uses the first class that has a gateway.
+ */
+void net_dragonfly_sort_detours(struct dragonfly *fly, sim_time_t green, sim_time_t black)
+{
+    const sim_time_t times[4] = {0, green, black, green + black};
+    const uint32_t hops[4] = {0, 1, 1, 2};
+    bool done[16] = {false};
+    uint32_t left = 16, links = 0;
+
+    while (left > 0) {
+        struct detour_class *class = &fly->order[fly->orders++];
+        uint32_t best_hops = UINT32_MAX, i;
+        sim_time_t best = SIM_NEVER;
+        bool here = false;
+
+        for (i = 0; i < 16; i++) {
+            uint32_t h = hops[i / 4] + hops[i % 4];
+            sim_time_t time = times[i / 4] + times[i % 4];
+
+            if (!done[i] && (h < best_hops || (h == best_hops && time < best))) {
+                best_hops = h;
+                best = time;
+                here = i / 4 == LEG_HERE; /* these come first, so they win among equals */
+            }
+        }
+        if (fly->orders == 1 || best_hops != links)
+            fly->class_of_links[best_hops] = (uint8_t)(fly->orders - 1);
+        links = best_hops;
+        class->time = best;
+        for (i = 0; i < 16; i++)
+            if (!done[i] && hops[i / 4] + hops[i % 4] == best_hops &&
+                times[i / 4] + times[i % 4] == best && (i / 4 == LEG_HERE) == here) {
+                class->leg[class->count].source = (uint8_t)(i / 4);
+                class->leg[class->count++].target = (uint8_t)(i % 4);
+                done[i] = true;
+                left--;
+            }
+    }
+}
+
+/* Sets of links by the leg that leads from them or to them. */
+struct legs {
+    uint64_t set[4];
+};
+
+static inline struct legs legs_of(const struct reach *reach, uint64_t valid)
+{
+    return (struct legs){{
+        [LEG_HERE] = reach->here,
+        [LEG_GREEN] = reach->green,
+        [LEG_BLACK] = reach->black,
+        [LEG_BOTH] = valid & ~(reach->here | reach->green | reach->black),
+    }};
+}
+
+/* Where to begin to look: the first class with as many links as are needed. For at most 64 links.
+ */
+static inline uint32_t first_class(const struct dragonfly *fly, const struct legs *out,
+                                   const struct legs *in)
+{
+    uint64_t s0 = out->set[LEG_HERE], s1 = out->set[LEG_GREEN] | out->set[LEG_BLACK];
+    uint64_t t0 = in->set[LEG_HERE], t1 = in->set[LEG_GREEN] | in->set[LEG_BLACK];
+    uint64_t s2 = out->set[LEG_BOTH], t2 = in->set[LEG_BOTH];
+
+    if (((s0 & t0) | (s0 & t1) | (s1 & t0)) != 0)
+        return fly->class_of_links[(s0 & t0) != 0 ? 0 : 1];
+    if (((s1 & t1) | (s0 & t2) | (s2 & t0)) != 0)
+        return fly->class_of_links[2];
+    return fly->class_of_links[((s1 & t2) | (s2 & t1)) != 0 ? 3 : 4];
+}
+
+static inline uint64_t members(const struct detour_class *class, const struct legs *out,
+                               const struct legs *in)
+{
+    uint64_t set = 0;
+    uint32_t k;
+
+    for (k = 0; k < class->count; k++)
+        set |= out->set[class->leg[k].source] & in->set[class->leg[k].target];
+    return set;
+}
+
+struct reaches {
+    const struct reach *out, *in;
+};
+
+static inline struct reaches reaches_of(const struct dragonfly *fly, uint32_t s, uint32_t t)
+{
+    const struct place *from = &fly->places[s], *to = &fly->places[t];
+
+    return (struct reaches){dragonfly_reach(fly, from, to->group),
+                            dragonfly_reach(fly, to, from->group)};
+}
+
+/* Adds the links that can be reached as the class says to the set; returns their number. */
+static inline uint32_t add_class(const struct dragonfly *fly, const struct reaches *reaches,
+                                 const struct detour_class *class, uint64_t *set)
+{
+    uint32_t words = fly->pair_words, count = 0, w;
+
+    for (w = 0; w < words; w++) {
+        uint64_t valid = w + 1 == words ? fly->last_word : UINT64_MAX, found;
+        struct legs out = legs_of(&reaches->out[w], valid), in = legs_of(&reaches->in[w], valid);
+
+        found = members(class, &out, &in);
+        set[w] |= found;
+        if (found != 0)
+            count += dragonfly_count_bits(found);
+    }
+    return count;
+}
+
+static inline uint32_t class_links(const struct detour_class *class)
+{
+    static const uint32_t links[4] = {0, 1, 1, 2};
+
+    return links[class->leg[0].source] + links[class->leg[0].target];
+}
+
+/* The class of the shortest paths; `set` gets the links, *count their number. */
+static inline uint32_t best_class(const struct dragonfly *fly, const struct reaches *reaches,
+                                  uint64_t *set, uint32_t *count)
+{
+    uint32_t i = 0;
+
+    if (sim_likely(fly->pair_words == 1)) {
+        struct legs out = legs_of(reaches->out, fly->last_word);
+        struct legs in = legs_of(reaches->in, fly->last_word);
+
+        i = first_class(fly, &out, &in);
+        while ((set[0] = members(&fly->order[i], &out, &in)) == 0)
+            i++;
+        *count = dragonfly_count_bits(set[0]);
+        return i;
+    }
+    memset(set, 0, fly->pair_words * sizeof(*set));
+    for (*count = 0; i < fly->orders; i++) {
+        *count = add_class(fly, reaches, &fly->order[i], set);
+        if (*count > 0)
+            break;
+    }
+    return i;
+}
+
+uint32_t net_dragonfly_best_gateways(const struct dragonfly *fly, uint32_t source_router,
+                                     uint32_t target_router, uint64_t *set, uint32_t *source_leg,
+                                     uint32_t *target_leg)
+{
+    struct reaches reaches = reaches_of(fly, source_router, target_router);
+    uint32_t count, i = best_class(fly, &reaches, set, &count);
+
+    if (count > 0) {
+        *source_leg = fly->order[i].leg[0].source;
+        *target_leg = fly->order[i].leg[0].target;
+    }
+    return count;
+}
+
+/*
+ * All gateways of the target's chassis are taken already, and one green link leads on from each: so
+ * others are better, if there are any. Returns how many are left.
+ */
+static uint32_t leave_out(uint64_t *set, const struct reach *in, uint32_t words, uint32_t count)
+{
+    uint32_t left = 0, w;
+
+    for (w = 0; w < words; w++)
+        left += dragonfly_count_bits(set[w] & ~in[w].green);
+    if (left == 0)
+        return count;
+    for (w = 0; w < words; w++)
+        set[w] &= ~in[w].green;
+    return left;
+}
+
+/*
+ * Adds the next best links behind class `i`: what takes at most one link more, or where there is
+ * nothing the least number more. Returns how many; *farther: links more beyond one; *longer: time
+ * that the longest of them takes more.
+ */
+static inline uint32_t add_next(const struct dragonfly *fly, const struct reaches *reaches,
+                                uint32_t i, uint64_t *set, uint32_t *farther, sim_time_t *longer)
+{
+    const struct detour_class *best = &fly->order[i];
+    uint32_t shortest = class_links(best), links = shortest + 1, count = 0;
+
+    *longer = 0;
+    while (++i < fly->orders) {
+        const struct detour_class *class = &fly->order[i];
+        uint32_t found;
+
+        if (class_links(class) > links && count > 0)
+            break;
+        links = class_links(class) > links ? class_links(class) : links;
+        found = add_class(fly, reaches, class, set);
+        count += found;
+        if (found > 0)
+            *longer = class->time > best->time + *longer ? class->time - best->time : *longer;
+    }
+    *farther = links - shortest - 1;
+    return count;
+}
+
+uint32_t net_dragonfly_near_gateways(const struct dragonfly *fly, uint32_t source_router,
+                                     uint32_t target_router, uint64_t *set, uint32_t *farther)
+{
+    struct reaches reaches = reaches_of(fly, source_router, target_router);
+    uint32_t best, i = best_class(fly, &reaches, set, &best), count, target;
+    uint64_t near[PAIR_WORDS_MAX] = {0};
+    sim_time_t longer;
+
+    *farther = 0;
+    if (best == 0)
+        return 0;
+    count = add_next(fly, &reaches, i, near, farther, &longer);
+    if (count == 0)
+        return best;
+    target = fly->order[i].leg[0].target;
+    if (target == LEG_BOTH || (target == LEG_GREEN && fly->order[i].leg[0].source != LEG_HERE))
+        count = leave_out(near, reaches.in, fly->pair_words, count);
+    memcpy(set, near, fly->pair_words * sizeof(*set));
+    return count;
+}
+
+uint32_t net_dragonfly_path_kinds(const struct dragonfly *fly, uint32_t s, uint32_t t,
+                                  struct dragonfly_path_kind *paths, uint32_t *farther,
+                                  sim_time_t *longer)
+{
+    struct reaches reaches = reaches_of(fly, s, t);
+    uint64_t set[PAIR_WORDS_MAX];
+    uint32_t found, count = 0, i = best_class(fly, &reaches, set, &found), k;
+    const struct detour_class *best = &fly->order[i];
+
+    *farther = 0;
+    *longer = SIM_NEVER;
+    if (found == 0)
+        return 0;
+    for (k = 0; k < best->count; k++) {
+        struct detour_class one = {.count = 1, .leg = {best->leg[k]}};
+        uint32_t links = add_class(fly, &reaches, &one, set);
+
+        if (links > 0)
+            paths[count++] =
+                (struct dragonfly_path_kind){best->leg[k].source, best->leg[k].target, links};
+    }
+    if (add_next(fly, &reaches, i, set, farther, longer) == 0)
+        *longer = SIM_NEVER;
+    return count;
+}

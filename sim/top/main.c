@@ -19,8 +19,11 @@ static const char usage[] = "usage: jacquard top [OPTIONS] [SOCKET]\n"
                             "\n"
                             "  --once           print once and end\n"
                             "  --all            with completion queues, SMSG connections and VCs\n"
-                            "  --interval S     seconds between two looks (1)\n"
+                            "  --interval S     seconds from one page to the next (1)\n"
                             "  --help, --version\n"
+                            "\n"
+                            "Keys on a terminal: q quits, the arrows and page keys scroll, any "
+                            "other key renews the page.\n"
                             "\n"
                             "scenario: what the fabric's processes read of its scenario.\n";
 
@@ -111,16 +114,6 @@ static int parse(struct command *command, int argc, char **argv, bool *run)
     return 0;
 }
 
-/* Until the next look; false: somebody wants to quit. */
-static bool pause_for(double seconds)
-{
-    struct pollfd keys = {.fd = isatty(STDIN_FILENO) ? STDIN_FILENO : -1, .events = POLLIN};
-    char key;
-
-    return poll(&keys, 1, (int)(seconds * 1000)) <= 0 || read(STDIN_FILENO, &key, 1) != 1 ||
-           key != 'q';
-}
-
 struct view {
     struct live *live;
     bool ended; /* the fabric has */
@@ -137,22 +130,55 @@ static void lost(void *arg)
     ((struct view *)arg)->ended = true;
 }
 
+/* Prints a page after the other, where standard output is no terminal. */
+static void print_pages(const struct command *command, const struct view *view,
+                        struct sample *samples)
+{
+    const struct live_facts *facts = live_facts(view->live);
+
+    do {
+        uint32_t processes = top_samples_take(view->live, samples);
+
+        top_screen_print(stdout, facts, samples, processes, &command->screen);
+        fflush(stdout);
+    } while (!command->once && !view->ended && !ferror(stdout) &&
+             poll(NULL, 0, (int)(command->interval * 1000)) == 0);
+}
+
+/* The page as text; the caller frees it. */
+static char *page_of(const struct command *command, const struct view *view, struct sample *samples)
+{
+    uint32_t processes = top_samples_take(view->live, samples);
+    char *text = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&text, &size);
+
+    if (to == NULL)
+        abort();
+    top_screen_print(to, live_facts(view->live), samples, processes, &command->screen);
+    if (fclose(to) != 0)
+        abort();
+    return text;
+}
+
 static void top(const struct command *command, const struct view *view)
 {
-    struct live *live = view->live;
-    const struct live_facts *facts = live_facts(live);
-    struct sample *samples = calloc(facts->processes_max, sizeof(*samples));
-    uint32_t processes;
+    struct sample *samples = calloc(live_facts(view->live)->processes_max, sizeof(*samples));
+    bool on = true;
 
     if (samples == NULL)
         abort();
-    do {
-        processes = top_samples_take(live, samples);
-        if (!command->once && isatty(STDOUT_FILENO))
-            fputs("\033[H\033[2J", stdout);
-        top_screen_print(stdout, facts, samples, processes, &command->screen);
-        fflush(stdout);
-    } while (!command->once && !view->ended && pause_for(command->interval) && !ferror(stdout));
+    if (command->once || !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO) || !top_terminal_begin()) {
+        print_pages(command, view, samples);
+    } else {
+        while (on && !view->ended) {
+            char *page = page_of(command, view, samples);
+
+            on = top_terminal_show(page, command->interval);
+            free(page);
+        }
+        top_terminal_end();
+    }
     free(samples);
 }
 

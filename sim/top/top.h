@@ -24,4 +24,14 @@ struct screen_options {
 void top_screen_print(FILE *to, const struct live_facts *facts, const struct sample *samples,
                       uint32_t processes, const struct screen_options *options);
 
+/*
+ * The terminal. top_terminal_begin returns false where standard output is a terminal that cannot be
+ * addressed (TERM unset or unknown); the other two functions are then not called.
+ */
+bool top_terminal_begin(void);
+void top_terminal_end(void);
+/* Shows the page for that long, or until a key asks for new figures. False: the user wants to quit.
+ */
+bool top_terminal_show(const char *page, double seconds);
+
 #endif

@@ -2,10 +2,10 @@
 /*
  * What the files of sim/aries share and no other folder sees.
  *
- * Two halves meet here. The front (cdm.c ep.c cq.c mem.c post.c smsg.c datagram.c) knows the API:
- * handles, checks, error codes, CQ rings, credits. The NIC behind it (nic.c and the files next to
- * it) moves bytes and takes time. The front reaches the NIC only through struct aries_nic_ops, so
- * that a live back end can stand in the same place.
+ * Two halves meet here. api/ knows the API: handles, checks, error codes, CQ rings, credits. The
+ * NIC behind it (nic/, with sim/ or live/ as its time base) moves bytes and takes time. api/
+ * reaches the NIC only through struct aries_nic_ops and the functions at the end of this file, so
+ * that the live NIC can stand in the same place.
  */
 #ifndef JACQUARD_ARIES_INTERNAL_H
 #define JACQUARD_ARIES_INTERNAL_H
@@ -432,7 +432,7 @@ struct aries_work {
 /* Bytes that the NIC must keep of a PUT by FMA without flags. */
 #define ARIES_WORK_SHORT offsetof(struct aries_work, cpu)
 
-/* What a NIC back end offers; sim_nic.c is the simulated one. */
+/* What a NIC back end offers; sim/ has the simulated one. */
 struct aries_nic_ops {
     /* Never fails for lack of resources: the hardware stalls. Charges work->cpu to the caller. */
     void (*submit)(struct gni_nic *nic, const struct aries_work *work);
@@ -444,7 +444,7 @@ struct aries_nic_ops {
 
 struct aries_nic { /* the hardware of one node */
     struct aries_fabric *fabric;
-    struct aries_sim_nic *sim; /* state of the simulated back end: nic_*.c only */
+    struct aries_sim_nic *sim; /* state of the of sim/ only */
     const struct aries_nic_ops *ops;
     uint32_t node, pe_addr;
     struct aries_mr *mrs_first[ARIES_MRS_FIRST]; /* the lowest entries of `mdds` once more */
@@ -496,7 +496,7 @@ struct aries_fabric {
     struct aries_fabric *retired; /* destroyed before this one and not yet freed: process.c */
     struct _GHashTable
         *mailboxes; /* connections by the address of their ring; looked up, never walked */
-    struct aries_sim_fabric *sim; /* simulated back end: nic_*.c only */
+    struct aries_sim_fabric *sim; /* of sim/ only */
 };
 
 /* The number of a NIC that need not be in the cache. */
@@ -668,7 +668,7 @@ void aries_msgq_discard(void *msgq); /* what a handle's memory holds */
  */
 void aries_msgq_notify(const struct gni_msgq *first);
 
-/* ---- provided by the NIC back end: sim_*.c, or live/ ------------------------------------------
+/* ---- provided by the NIC back end: sim/, or live/ ------------------------------------------
  */
 
 extern const struct aries_nic_ops aries_hw_nic_ops;

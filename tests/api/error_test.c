@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "cq_entry.h"
+#include "nic/cq_entry.h"
 #include "internal.h"
 
 #define BYTES 8192u

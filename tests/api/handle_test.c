@@ -10,10 +10,10 @@
 #include <cmocka.h>
 #include "gni_pub.h"
 #include "aries/misc/exceptions.h"
-#include "ce_result.h"
-#include "cq_entry.h"
-#include "mem_handle.h"
-#include "status.h"
+#include "nic/ce_result.h"
+#include "nic/cq_entry.h"
+#include "nic/mem_handle.h"
+#include "nic/status.h"
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 

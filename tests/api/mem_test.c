@@ -4,7 +4,7 @@
 
 #include <string.h>
 #include <sys/mman.h>
-#include "mem_handle.h"
+#include "nic/mem_handle.h"
 
 #define PAGE 4096u
 #define PAGES 4

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "engine/ledger.h"
 #include "internal.h"
-#include "mem_handle.h"
+#include "nic/mem_handle.h"
 
 /* ---- a connection of two ranks --------------------------------------------------------------- */
 

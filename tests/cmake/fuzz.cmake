@@ -16,7 +16,8 @@ set_tests_properties(fuzz_api PROPERTIES LABELS api TIMEOUT 300)
 
 if(FUZZ AND CMAKE_C_COMPILER_ID MATCHES Clang)
   # The library instrumented for coverage, too.
-  file(GLOB fuzz_aries CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/sim/aries/*.c)
+  file(GLOB fuzz_aries CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/sim/aries/api/*.c ${CMAKE_SOURCE_DIR}/sim/aries/nic/*.c
+       ${CMAKE_SOURCE_DIR}/sim/aries/sim/*.c)
   add_executable(fuzz_api ${fuzz_folder}/api_fuzz.c ${fuzz_api_parts} ${fuzz_aries})
   target_include_directories(fuzz_api PRIVATE ${fuzz_folder} ${CMAKE_SOURCE_DIR}/sim/aries
                              ${CMAKE_SOURCE_DIR}/sim/aries/include)

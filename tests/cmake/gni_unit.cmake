@@ -5,7 +5,7 @@ if(CMOCKA_FOUND AND TARGET gni_prov)
     SOURCES ${CMAKE_SOURCE_DIR}/tests/gni/mr_cache_unit.c ${CMAKE_SOURCE_DIR}/stack/gni_prov/mr.c
             ${CMAKE_SOURCE_DIR}/stack/gni_prov/mr_cache.c ${CMAKE_SOURCE_DIR}/stack/gni_prov/mr_again.c
             ${CMAKE_SOURCE_DIR}/stack/gni_prov/auth.c
-            ${CMAKE_SOURCE_DIR}/sim/aries/mem_handle.c
+            ${CMAKE_SOURCE_DIR}/sim/aries/nic/mem_handle.c
     DEPENDS port PkgConfig::LIBFABRIC
     INCLUDES ${CMAKE_SOURCE_DIR}/stack/gni_prov ${CMAKE_SOURCE_DIR}/stack/gni_prov/include
              ${CMAKE_SOURCE_DIR}/sim/aries ${CMAKE_SOURCE_DIR}/sim/aries/include)

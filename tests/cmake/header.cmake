@@ -3,7 +3,8 @@
 
 set(aries ${CMAKE_SOURCE_DIR}/sim/aries)
 add_library(ugni_stateless OBJECT
-  ${aries}/strings.c ${aries}/cq_entry.c ${aries}/ce_result.c ${aries}/mem_handle.c ${aries}/status.c ${aries}/device.c)
+  ${aries}/api/strings.c ${aries}/nic/cq_entry.c ${aries}/nic/ce_result.c ${aries}/nic/mem_handle.c ${aries}/nic/status.c
+  ${aries}/api/device.c)
 target_include_directories(ugni_stateless PUBLIC ${aries}/include ${aries})
 target_link_libraries(ugni_stateless PRIVATE jacquard_flags)
 

@@ -4,7 +4,7 @@ foreach(area IN ITEMS cdm ep post amo cq smsg datagram statistics watch ce ce_er
   set(name live_api_${area})
   add_executable(${name} ${CMAKE_SOURCE_DIR}/tests/api/${area}_test.c ${CMAKE_SOURCE_DIR}/tests/api/fixture.c
                  ${CMAKE_SOURCE_DIR}/tests/live/machine.c ${CMAKE_SOURCE_DIR}/sim/engine/random.c
-                 ${CMAKE_SOURCE_DIR}/sim/aries/mem_handle.c)
+                 ${CMAKE_SOURCE_DIR}/sim/aries/nic/mem_handle.c)
   if(area MATCHES "^ce")
     target_sources(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/api/ce_tree.c)
   endif()

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "api.h"
-#include "mem_handle.h"
+#include "nic/mem_handle.h"
 
 /* ---- handles --------------------------------------------------------------------------------- */
 

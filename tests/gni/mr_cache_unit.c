@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "internal.h"
-#include "mem_handle.h"
+#include "nic/mem_handle.h"
 
 #define PAGE 4096ull
 #define BASE 0x7f0000000000ull

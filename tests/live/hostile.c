@@ -22,11 +22,11 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "datagram.h"
+#include "api/datagram.h"
 #include "hostile_ring.h"
 #include "live/backend.h"
-#include "mem_handle.h"
-#include "smsg.h"
+#include "nic/mem_handle.h"
+#include "api/smsg.h"
 
 enum { HONEST = 3, HOSTILE = 3, STEPS = 150, STEPS_LONG = 4000, OWN = 1 << 20 };
 

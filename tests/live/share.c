@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "live/backend.h"
-#include "mem_handle.h"
+#include "nic/mem_handle.h"
 
 enum { BYTES = 4 << 20, GUARD = 64 << 10, PATIENCE_S = 150 };
 enum { OWN_BYTE = 0x11, HELPED_BYTE = 0x22, GUARD_BYTE = 0x33 };

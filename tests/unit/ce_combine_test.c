@@ -8,7 +8,7 @@
 #include <fenv.h>
 #include <math.h>
 #include <string.h>
-#include "ce_combine.h"
+#include "nic/ce_combine.h"
 
 #define NEAR GNI_CE_MODE_ROUND_NEAR
 #define UP GNI_CE_MODE_ROUND_UP

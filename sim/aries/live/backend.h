@@ -30,7 +30,7 @@
 #include "aries/misc/exceptions.h"
 #include "internal.h"
 #include "live/live.h"
-#include "msgq.h"
+#include "api/msgq.h"
 
 /* ---- what crosses ---------------------------------------------------------------------------- */
 

@@ -9,9 +9,9 @@
 
 #include <assert.h>
 #include <errno.h>
-#include "cq_entry.h"
-#include "mdd.h"
-#include "mem_handle.h"
+#include "nic/cq_entry.h"
+#include "nic/mdd.h"
+#include "nic/mem_handle.h"
 #include "aries/misc/exceptions.h"
 
 #define LOOKS 8u /* at an entry that is being changed */

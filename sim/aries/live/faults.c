@@ -9,7 +9,7 @@
 #include <glib.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "cq_entry.h"
+#include "nic/cq_entry.h"
 #include "aries/misc/exceptions.h"
 #include "plan.h"
 

@@ -8,7 +8,7 @@
 #ifndef JACQUARD_ARIES_LIVE_GLANCE_H
 #define JACQUARD_ARIES_LIVE_GLANCE_H
 
-#include "datagram.h"
+#include "api/datagram.h"
 #include "internal.h"
 
 static inline bool lnic_cq_vain(struct gni_cq *cq)

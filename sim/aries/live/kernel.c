@@ -3,7 +3,7 @@
  * instance. */
 #include "backend.h"
 
-#include "datagram.h"
+#include "api/datagram.h"
 
 bool lnic_datagram_arrived(const struct lnic_datagram *datagram, uint8_t ptag, uint32_t to_node)
 {

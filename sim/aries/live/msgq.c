@@ -7,8 +7,8 @@
 #include "backend.h"
 
 #include <glib.h>
-#include "mem_handle.h"
-#include "msgq.h"
+#include "nic/mem_handle.h"
+#include "api/msgq.h"
 #include "aries/misc/exceptions.h"
 
 #define PATIENCE (10 * SIM_S) /* with one that is stopped */

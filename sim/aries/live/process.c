@@ -20,14 +20,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include "ce.h"
-#include "comp_chan.h"
-#include "datagram.h"
-#include "error_event.h"
-#include "front.h"
-#include "mdd.h"
-#include "mem_handle.h"
-#include "msgq.h"
+#include "api/ce.h"
+#include "api/comp_chan.h"
+#include "api/datagram.h"
+#include "api/error_event.h"
+#include "api/front.h"
+#include "nic/mdd.h"
+#include "nic/mem_handle.h"
+#include "api/msgq.h"
 #include "lock.h"
 
 #define PTAG_FIRST 4u /* the driver gives out 4 … 127 by itself */

@@ -16,7 +16,7 @@
 #include "backend.h"
 
 #include <assert.h>
-#include "mem_handle.h"
+#include "nic/mem_handle.h"
 
 #define SHARE_LEAST 32768u /* bytes; below, the record costs more than it brings */
 #define PIECE_LEAST 32768u /* what is left in the middle is not cut further */

@@ -5,10 +5,10 @@
 #include <assert.h>
 #include <errno.h>
 #include <glib.h>
-#include "amo.h"
-#include "cq_entry.h"
-#include "datagram.h"
-#include "mem_handle.h"
+#include "nic/amo.h"
+#include "nic/cq_entry.h"
+#include "api/datagram.h"
+#include "nic/mem_handle.h"
 #include "aries/misc/exceptions.h"
 
 #define TXNS_FIRST 64u

@@ -3,10 +3,10 @@
 #include "backend.h"
 
 #include <assert.h>
-#include "amo.h"
-#include "ce.h"
-#include "cq_entry.h"
-#include "mem_handle.h"
+#include "nic/amo.h"
+#include "api/ce.h"
+#include "nic/cq_entry.h"
+#include "nic/mem_handle.h"
 #include "aries/misc/exceptions.h"
 
 /* The handle as far as the target looks at it. */

@@ -16,9 +16,9 @@
 #include <assert.h>
 #include <glib.h>
 #include "aries/misc/exceptions.h"
-#include "cq_entry.h"
+#include "nic/cq_entry.h"
 #include "plan.h"
-#include "stages.h"
+#include "nic/stages.h"
 
 struct lnic_way {
     struct net_way there, back;

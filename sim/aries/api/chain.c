@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Chained transactions: a full descriptor followed by short ones that may go to other peers, with
+ * one completion for all. Nothing is sent when any element is invalid.
+ */
+#include "api/post.h"
+
+#include "nic/amo.h"
+
+#define CHAIN_BYTES_MAX (UINT64_C(1) << 30)
+#define CHAIN_BYTES_MAX_SHARED (UINT64_C(1) << 20) /* with a shared FMA descriptor */
+#define WORKS_ON_STACK 8u
+
+static bool ep_ok(const struct gni_ep *ep)
+{
+    return aries_handle_ok(ep, ARIES_MAGIC_EP);
+}
+
+/* Every kind of element begins with its link and its endpoint. */
+static gni_ct_put_post_descriptor_t *next_of(const gni_post_descriptor_t *head)
+{
+    return head->next_descr;
+}
+
+static struct element chained_element(gni_post_type_t type, const gni_ct_put_post_descriptor_t *put)
+{
+    const gni_ct_get_post_descriptor_t *get = (const void *)put;
+    const gni_ct_amo_post_descriptor_t *amo = (const void *)put;
+    struct element element = {
+        .local_addr = put->local_addr,
+        .remote_addr = put->remote_addr,
+        .length = put->length,
+        .remote_handle = &put->remote_mem_hndl,
+    };
+
+    if (type == GNI_POST_FMA_GET)
+        element.local_handle = &get->local_mem_hndl;
+    if (type == GNI_POST_AMO) {
+        element.length = amo_length(amo->amo_cmd, put->length);
+        element.amo_cmd = amo->amo_cmd;
+        element.first_operand = amo->first_operand;
+        element.second_operand = amo->second_operand;
+        if (amo_fetches(amo->amo_cmd))
+            element.local_handle = &amo->local_mem_hndl;
+    }
+    return element;
+}
+
+/* The head in the form of the others. */
+static struct element head_element(const gni_post_descriptor_t *head)
+{
+    struct element element = {
+        .local_addr = head->local_addr,
+        .remote_addr = head->remote_addr,
+        .length = head->length,
+        .remote_handle = &head->remote_mem_hndl,
+    };
+
+    if (head->type == GNI_POST_AMO) {
+        element.length = amo_length(head->amo_cmd, head->length);
+        element.amo_cmd = head->amo_cmd;
+        element.first_operand = head->first_operand;
+        element.second_operand = head->second_operand;
+    }
+    if (head->type == GNI_POST_FMA_GET ||
+        (head->type == GNI_POST_AMO && amo_fetches(head->amo_cmd)))
+        element.local_handle = &head->local_mem_hndl;
+    return element;
+}
+
+static gni_return_t check_element(const struct gni_nic *nic, const struct gni_ep *ep,
+                                  gni_post_type_t type, const struct element *element)
+{
+    gni_return_t result;
+
+    if (!ep_ok(ep) || ep->nic != nic || !aries_ep_bound(ep))
+        return GNI_RC_INVALID_PARAM;
+    result = fma_check_element(type, element);
+    if (result == GNI_RC_SUCCESS)
+        result = fma_check_command(nic, type, element->amo_cmd);
+    return result;
+}
+
+static gni_return_t check_chain(const struct post *post, uint32_t *count)
+{
+    const gni_post_descriptor_t *head = post->descr;
+    const struct gni_nic *nic = post->ep->nic;
+    const gni_ct_put_post_descriptor_t *link;
+    struct element element = head_element(head);
+    uint64_t most = nic->fma_shared ? CHAIN_BYTES_MAX_SHARED : CHAIN_BYTES_MAX;
+    uint64_t bytes = element.length;
+    gni_return_t result = check_element(nic, post->ep, head->type, &element);
+
+    *count = 1;
+    for (link = next_of(head); link != NULL && result == GNI_RC_SUCCESS; link = link->next_descr) {
+        element = chained_element(head->type, link);
+        result = check_element(nic, link->ep_hndl, head->type, &element);
+        if (bytes <= most)
+            bytes += element.length <= most ? element.length : most + 1;
+        ++*count;
+    }
+    if (result == GNI_RC_SUCCESS && bytes > most)
+        return GNI_RC_SIZE_ERROR;
+    return result;
+}
+
+/* Works of a chain, on the caller's stack when they are few. */
+static struct aries_work *works_new(struct aries_work *few, uint32_t count)
+{
+    if (count > WORKS_ON_STACK)
+        return g_new0(struct aries_work, count);
+    return memset(few, 0, count * sizeof(*few));
+}
+
+static void works_free(struct aries_work *few, struct aries_work *works)
+{
+    if (works != few)
+        g_free(works);
+}
+
+/* All take the head's delivery mode and remote event. */
+static void common_fill(const struct post *post, struct aries_work *works, uint32_t count)
+{
+    uint32_t i;
+
+    for (i = 0; i < count; i++)
+        work_fill(&works[i], post->ep, post->descr);
+}
+
+gni_return_t GNI_CtPostFma(gni_ep_handle_t ep_hndl, gni_post_descriptor_t *post_descr)
+{
+    struct post post = {.ep = ep_hndl, .descr = post_descr, .call = "GNI_CtPostFma"};
+    struct aries_work few[WORKS_ON_STACK], *works;
+    const gni_ct_put_post_descriptor_t *link;
+    struct element element;
+    gni_return_t result;
+    uint32_t count, i = 0;
+
+    if (!ep_ok(ep_hndl) || post_descr == NULL || (post_descr->cq_mode & GNI_CQMODE_LOCAL_EVENT) ||
+        (post_descr->type != GNI_POST_FMA_PUT && post_descr->type != GNI_POST_FMA_GET &&
+         post_descr->type != GNI_POST_AMO))
+        return GNI_RC_INVALID_PARAM;
+    if (!aries_delivery_valid(post_descr->dlvr_mode) ||
+        (post_descr->dlvr_mode & GNI_DLVMODE_ORDERED_TAIL))
+        return GNI_RC_INVALID_PARAM;
+    result = check_chain(&post, &count);
+    if (result == GNI_RC_SUCCESS)
+        result = fma_check_events(&post);
+    if (result != GNI_RC_SUCCESS)
+        return result;
+    works = works_new(few, count);
+    common_fill(&post, works, count);
+    element = head_element(post_descr);
+    fma_fill(&works[i++], ep_hndl, post_descr->type, &element);
+    for (link = next_of(post_descr); link != NULL; link = link->next_descr) {
+        element = chained_element(post_descr->type, link);
+        fma_fill(&works[i++], link->ep_hndl, post_descr->type, &element);
+    }
+    result = post_launch(&post, works, count);
+    works_free(few, works);
+    return result;
+}
+
+static gni_return_t check_cqwrites(const struct post *post, uint32_t *count)
+{
+    const gni_ct_cqw_post_descriptor_t *link;
+
+    if (!aries_ep_bound(post->ep))
+        return GNI_RC_INVALID_PARAM;
+    *count = 1;
+    for (link = post->descr->next_descr; link != NULL; link = link->next_descr) {
+        if (!ep_ok(link->ep_hndl) || link->ep_hndl->nic != post->ep->nic ||
+            !aries_ep_bound(link->ep_hndl))
+            return GNI_RC_INVALID_PARAM;
+        ++*count;
+    }
+    return GNI_RC_SUCCESS;
+}
+
+gni_return_t GNI_CtPostCqWrite(gni_ep_handle_t ep_hndl, gni_post_descriptor_t *post_descr)
+{
+    struct post post = {.ep = ep_hndl, .descr = post_descr, .call = "GNI_CtPostCqWrite"};
+    struct aries_work few[WORKS_ON_STACK], *works;
+    const gni_ct_cqw_post_descriptor_t *link;
+    gni_return_t result;
+    uint32_t count, i = 0;
+
+    if (!ep_ok(ep_hndl) || post_descr == NULL || post_descr->type != GNI_POST_CQWRITE ||
+        (post_descr->cq_mode & GNI_CQMODE_LOCAL_EVENT))
+        return GNI_RC_INVALID_PARAM;
+    if (!aries_delivery_valid(post_descr->dlvr_mode) ||
+        (post_descr->dlvr_mode & GNI_DLVMODE_ORDERED_TAIL))
+        return GNI_RC_INVALID_PARAM;
+    result = check_cqwrites(&post, &count);
+    if (result == GNI_RC_SUCCESS)
+        result = fma_check_events(&post);
+    if (result != GNI_RC_SUCCESS)
+        return result;
+    works = works_new(few, count);
+    common_fill(&post, works, count);
+    cqwrite_fill(&works[i++], ep_hndl, &post_descr->remote_mem_hndl, post_descr->cqwrite_value);
+    for (link = post_descr->next_descr; link != NULL; link = link->next_descr)
+        cqwrite_fill(&works[i++], link->ep_hndl, &link->remote_mem_hndl, link->cqwrite_value);
+    result = post_launch(&post, works, count);
+    works_free(few, works);
+    return result;
+}

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Error events: what the NIC reports to whoever subscribed, besides the completions of the
+ * transactions concerned. Each event has one category; hardware numbers the categories from the
+ * other end (0x80 is CRITICAL), users see the order of GNI_ERRMASK_.
+ */
+#include "api/front.h"
+
+#include "aries/misc/exceptions.h"
+#include "api/error_event.h"
+#include "nic/status.h"
+
+#define EVENTS_DEFAULT 64u
+#define EVENTS_MAX (1u << 16) /* more: ERROR_NOMEM */
+#define SUBSCRIPTIONS_MAX 256u /* of a NIC */
+#define ALL_CATEGORIES 0xffu
+
+static bool errors_ok(const struct gni_err *errors)
+{
+    return aries_handle_ok(errors, ARIES_MAGIC_ERRORS);
+}
+
+/* The world catches up with the caller; another thread may release the subscription meanwhile. */
+static bool enter(const struct gni_err *errors, bool spends)
+{
+    if (!errors_ok(errors))
+        return false;
+    if (spends)
+        sim_spend(errors->hw->fabric->timing.cpu_cqget);
+    sim_settle();
+    sim_idle_break();
+    return errors_ok(errors);
+}
+
+/* ---- raising --------------------------------------------------------------------------------- */
+
+gni_error_mask_t aries_error_category(uint8_t status)
+{
+    switch (status) {
+    case A_STATUS_AT_MDD_UNCORRECTABLE:
+    case A_STATUS_AT_PTT_UNCORRECTABLE:
+    case A_STATUS_AT_TCE_UNCORRECTABLE:
+    case A_STATUS_AT_PF_UNCORRECTABLE:
+    case A_STATUS_AT_UNCORRECTABLE:
+    case A_STATUS_FMA_UNCORRECTABLE:
+    case A_STATUS_BTE_UNCORRECTABLE:
+    case A_STATUS_SSID_UNCORRECTABLE:
+    case A_STATUS_RMT_DESC_UNCORRECTABLE:
+    case A_STATUS_RMT_SEQTBL_UNCORRECTABLE:
+    case A_STATUS_RMT_CAM_UNCORRECTABLE:
+    case A_STATUS_CE_UNCORRECTABLE:
+    case A_STATUS_WC_TAG_UNCORRECTABLE:
+        return GNI_ERRMASK_CRITICAL;
+    case A_STATUS_ORB_TIMEOUT:
+    case A_STATUS_SSID_TIMEOUT:
+    case A_STATUS_BTE_TIMEOUT:
+    case A_STATUS_RMT_TIMEOUT:
+    case A_STATUS_PI_TIMEOUT:
+    case A_STATUS_AT_PF_TIMEOUT:
+    case A_STATUS_DATA_ERR:
+    case A_STATUS_DATA_POISON:
+        return GNI_ERRMASK_TRANSIENT;
+    default:
+        return status >= A_STATUS_AT_VMDHCAM_MALFORMED && status <= A_STATUS_AT_PF_WR_PERMISSION_ERR
+                   ? GNI_ERRMASK_ADDRESS_TRANSLATION
+                   : GNI_ERRMASK_TRANSACTION;
+    }
+}
+
+/* What finds its queue full is lost; the serial numbers show the gap. */
+static void store(struct gni_err *errors, const gni_error_event_t *event)
+{
+    if (errors->ring == NULL)
+        errors->ring = g_new(gni_error_event_t, errors->capacity);
+    if (errors->count == errors->capacity)
+        return;
+    errors->ring[(errors->head + errors->count++) % errors->capacity] = *event;
+    aries_process_notify(errors->process);
+}
+
+/* A critical error ends every process of the tag that did not ask to be spared. */
+static void punish(struct aries_nic *hw, uint8_t ptag)
+{
+    struct aries_list *link, *inner;
+
+    if (!hw->fabric->timing.kill)
+        return;
+    for (link = hw->processes.next; link != &hw->processes;) {
+        struct aries_process *process = sim_container_of(link, struct aries_process, node_link);
+        bool guilty = false;
+
+        link = link->next; /* its host may release the process */
+        for (inner = process->cdms.next; inner != &process->cdms; inner = inner->next) {
+            const struct gni_cdm *cdm = sim_container_of(inner, struct gni_cdm, process_link);
+
+            guilty |= cdm->nic != NULL && (ptag == 0 || cdm->nic->ptag == ptag) &&
+                      !(cdm->modes & GNI_CDM_MODE_ERR_NO_KILL);
+        }
+        if (guilty)
+            aries_process_kill(process, "a critical error of the NIC");
+    }
+}
+
+void aries_error_raise(struct aries_nic *hw, gni_error_mask_t mask, uint16_t code, uint8_t ptag,
+                       uint64_t info)
+{
+    const gni_error_event_t event = {
+        .error_code = code,
+        .error_category = mask,
+        .ptag = ptag,
+        .serial_number = ++hw->error_serial,
+        .timestamp = sim_now() / SIM_NS,
+        .info_mmrs = {info, hw->pe_addr},
+    };
+    struct aries_list *link;
+
+    hw->fabric->counters.error_events++;
+    trace(TRACE_INSTANT, TRACE_FAULT, hw->node, 0, "error event", sim_now(), 0, 0, code);
+    for (link = hw->errors.next; link != &hw->errors; link = link->next) {
+        struct gni_err *errors = sim_container_of(link, struct gni_err, hw_link);
+
+        if ((errors->mask & mask) && (ptag == 0 || errors->ptag == 0 || errors->ptag == ptag))
+            store(errors, &event);
+    }
+    if (mask & GNI_ERRMASK_CRITICAL)
+        punish(hw, ptag);
+}
+
+const char *aries_status_text(uint32_t status)
+{
+    return status < ARIES_STATUS_COUNT ? aries_status_name(status) : NULL;
+}
+
+void aries_error_inject(struct aries_fabric *fabric, uint32_t node, uint8_t category, uint16_t code,
+                        uint8_t ptag)
+{
+    aries_error_raise(&fabric->nics[node], category, code, ptag, 0);
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static gni_return_t check_subscription(gni_nic_handle_t nic, uint32_t device_id,
+                                       const gni_err_handle_t *errors, struct aries_nic **hw)
+{
+    const struct aries_process *process = aries_process_self();
+
+    if (errors == NULL || process == NULL)
+        return GNI_RC_INVALID_PARAM;
+    if (nic != NULL ? nic->magic != ARIES_MAGIC_NIC : !process->privileged)
+        return GNI_RC_INVALID_PARAM;
+    *hw = aries_device(device_id);
+    return *hw != NULL ? GNI_RC_SUCCESS : GNI_RC_NO_MATCH;
+}
+
+/*
+ * The one client that is known to subscribe gives an empty mask and waits for events: it stands for
+ * all categories.
+ */
+gni_return_t GNI_SubscribeErrors(gni_nic_handle_t nic_handle, uint32_t device_id,
+                                 gni_error_mask_t mask, uint32_t EEQ_size,
+                                 gni_err_handle_t *err_handle)
+{
+    struct aries_nic *hw = NULL;
+    struct gni_err *errors;
+    gni_return_t result = check_subscription(nic_handle, device_id, err_handle, &hw);
+
+    if (result != GNI_RC_SUCCESS)
+        return result;
+    if (EEQ_size > EVENTS_MAX)
+        return GNI_RC_ERROR_NOMEM;
+    if (hw->errors_count >= SUBSCRIPTIONS_MAX)
+        return GNI_RC_ERROR_RESOURCE;
+    sim_spend(hw->fabric->timing.cold_ep_create);
+    sim_settle();
+    sim_idle_break();
+    if (nic_handle != NULL && nic_handle->magic != ARIES_MAGIC_NIC)
+        return GNI_RC_INVALID_PARAM; /* gone while the world caught up */
+    errors = slab_new(&hw->fabric->objects->errors);
+    errors->magic = ARIES_MAGIC_ERRORS;
+    errors->refs = 1;
+    errors->hw = hw;
+    errors->nic = nic_handle;
+    errors->process = aries_process_self();
+    errors->mask = mask != 0 ? mask : ALL_CATEGORIES;
+    errors->ptag = nic_handle != NULL ? nic_handle->ptag : 0;
+    errors->capacity = EEQ_size != 0 ? EEQ_size : EVENTS_DEFAULT;
+    aries_list_add(&hw->errors, &errors->hw_link);
+    aries_list_add(&errors->process->errors, &errors->process_link);
+    hw->errors_count++;
+    *err_handle = errors;
+    return GNI_RC_SUCCESS;
+}
+
+void aries_errors_discard(void *object)
+{
+    struct gni_err *errors = object;
+
+    g_free(errors->ring);
+    g_free(errors->waiters);
+    errors->ring = NULL;
+    errors->waiters = NULL;
+}
+
+static void unref(struct gni_err *errors)
+{
+    struct aries_fabric *fabric = errors->hw->fabric;
+
+    if (--errors->refs > 0)
+        return;
+    aries_errors_discard(errors);
+    slab_delete(&fabric->objects->errors, errors);
+}
+
+void aries_errors_release(struct gni_err *errors)
+{
+    aries_list_remove(&errors->hw_link);
+    aries_list_remove(&errors->process_link);
+    errors->hw->errors_count--;
+    errors->magic = 0;
+    aries_process_notify(errors->process); /* threads that wait for it find it gone */
+    unref(errors);
+}
+
+void aries_errors_release_nic(struct gni_nic *nic)
+{
+    struct aries_list *head = &nic->process->errors, *link;
+
+    for (link = head->next; link != head;) {
+        struct gni_err *errors = sim_container_of(link, struct gni_err, process_link);
+
+        link = link->next;
+        if (errors->nic == nic)
+            aries_errors_release(errors);
+    }
+}
+
+gni_return_t GNI_ReleaseErrors(gni_err_handle_t err_handle)
+{
+    if (!enter(err_handle, false))
+        return GNI_RC_INVALID_PARAM;
+    if (err_handle->waiters_count > 0)
+        return GNI_RC_NOT_DONE;
+    aries_errors_release(err_handle);
+    return GNI_RC_SUCCESS;
+}
+
+/* ---- what is wanted -------------------------------------------------------------------------- */
+
+gni_return_t GNI_GetErrorMask(gni_err_handle_t err_handle, gni_error_mask_t *mask)
+{
+    if (!errors_ok(err_handle) || mask == NULL)
+        return GNI_RC_INVALID_PARAM;
+    *mask = err_handle->mask;
+    return GNI_RC_SUCCESS;
+}
+
+/* Taken as it is: 0 silences the subscription. What is queued already stays. */
+gni_return_t GNI_SetErrorMask(gni_err_handle_t err_handle, gni_error_mask_t mask_in,
+                              gni_error_mask_t *mask_out)
+{
+    if (mask_out == NULL || !enter(err_handle, false))
+        return GNI_RC_INVALID_PARAM;
+    *mask_out = err_handle->mask;
+    err_handle->mask = mask_in;
+    return GNI_RC_SUCCESS;
+}
+
+gni_return_t GNI_SetErrorPtag(gni_err_handle_t err_handle, uint8_t ptag)
+{
+    if (!enter(err_handle, false))
+        return GNI_RC_INVALID_PARAM;
+    if (!err_handle->process->privileged)
+        return GNI_RC_PERMISSION_ERROR;
+    err_handle->ptag = ptag;
+    return GNI_RC_SUCCESS;
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+static bool take(struct gni_err *errors, gni_error_event_t *event)
+{
+    const gni_error_event_t *oldest = &errors->ring[errors->head];
+
+    if (!aries_copy(event, oldest, sizeof(*event)))
+        return false;
+    errors->head = (errors->head + 1) % errors->capacity;
+    errors->count--;
+    return true;
+}
+
+gni_return_t GNI_GetErrorEvent(gni_err_handle_t err_handle, gni_error_event_t *event)
+{
+    if (event == NULL || !enter(err_handle, true))
+        return GNI_RC_INVALID_PARAM;
+    if (err_handle->count == 0)
+        return GNI_RC_NOT_DONE;
+    return take(err_handle, event) ? GNI_RC_SUCCESS : GNI_RC_INVALID_PARAM;
+}
+
+static void forget(struct gni_err *errors, const struct sim_fiber *fiber)
+{
+    uint32_t i;
+
+    for (i = 0; i < errors->waiters_count && errors->waiters[i] != fiber; i++)
+        ;
+    if (i < errors->waiters_count)
+        errors->waiters[i] = errors->waiters[--errors->waiters_count];
+}
+
+void aries_errors_forget(struct aries_process *process, const struct sim_fiber *fiber)
+{
+    struct aries_list *link;
+
+    for (link = process->errors.next; link != &process->errors; link = link->next)
+        forget(sim_container_of(link, struct gni_err, process_link), fiber);
+}
+
+static bool __attribute__((unused)) wakes(const void *on)
+{
+    const struct gni_err *errors = on;
+
+    return !errors_ok(errors) || errors->count > 0;
+}
+
+/* Blocks until there is an event, or the deadline has passed: TIMEOUT. */
+static gni_return_t block(struct gni_err *errors, sim_time_t deadline)
+{
+    const struct sim_wait wait = {.text = "error events", SIM_WAKES(wakes, errors)};
+    gni_return_t result = GNI_RC_SUCCESS;
+
+    errors->refs++;
+    errors->waiters =
+        g_renew(struct sim_fiber *, errors->waiters, (size_t)errors->waiters_count + 1);
+    errors->waiters[errors->waiters_count++] = sim_fiber_self();
+    while (result == GNI_RC_SUCCESS && errors->count == 0) {
+        if (aries_interrupted(errors->process))
+            result = GNI_RC_NOT_DONE;
+        else if (sim_now() >= deadline)
+            result = GNI_RC_TIMEOUT;
+        else
+            sim_wait_until(deadline, &wait);
+        if (!errors_ok(errors))
+            result = GNI_RC_INVALID_PARAM;
+    }
+    forget(errors, sim_fiber_self());
+    unref(errors);
+    return result;
+}
+
+gni_return_t GNI_WaitErrorEvents(gni_err_handle_t err_handle, gni_error_event_t *events,
+                                 uint32_t events_size, uint32_t timeout, uint32_t *num_events)
+{
+    const struct aries_timing *timing;
+    sim_time_t deadline = SIM_NEVER;
+    gni_return_t result;
+
+    if (events == NULL || events_size == 0 || num_events == NULL || !enter(err_handle, true))
+        return GNI_RC_INVALID_PARAM;
+    *num_events = 0;
+    timing = &err_handle->hw->fabric->timing;
+    if (err_handle->count == 0) {
+        result = block(err_handle, SIM_NEVER);
+        if (result != GNI_RC_SUCCESS)
+            return result;
+        sim_spend(timing->irq_wake);
+    }
+    if (timeout != UINT32_MAX)
+        deadline = sim_now() + timeout * SIM_MS;
+    do {
+        while (*num_events < events_size && err_handle->count > 0) {
+            if (!take(err_handle, &events[*num_events]))
+                return GNI_RC_PERMISSION_ERROR;
+            ++*num_events;
+        }
+        if (*num_events == events_size)
+            return GNI_RC_SUCCESS;
+        result = block(err_handle, *num_events > 0 ? deadline : SIM_NEVER);
+    } while (result == GNI_RC_SUCCESS);
+    /* A signal closes the window early. */
+    return result == GNI_RC_NOT_DONE && *num_events > 0 ? GNI_RC_TIMEOUT : result;
+}

@@ -1,0 +1,613 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Memory registration, and what the NIC asks of it: translation, checks, access. */
+#include "api/front.h"
+
+#include <assert.h>
+#include <sys/mman.h>
+#include "aries/misc/exceptions.h"
+#include "api/job.h"
+#include "nic/mdd.h"
+#include "nic/mem_handle.h"
+
+#define PAGE_BYTES (UINT64_C(1) << ARIES_MEM_PAGE_SHIFT)
+#define PAGE_MASK (~(PAGE_BYTES - 1))
+#define MAP_QUERY_PAGES 4096u
+
+static uint64_t round_down(uint64_t address)
+{
+    return address & PAGE_MASK;
+}
+
+static uint64_t round_up(uint64_t address)
+{
+    return (address + PAGE_BYTES - 1) & PAGE_MASK;
+}
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+static sim_noinline struct aries_mdd_table *vmdh_block(const struct aries_nic *hw, uint8_t ptag)
+{
+    struct aries_mdd_table *block = hw->vmdhs;
+
+    while (block != NULL && block->ptag != ptag)
+        block = block->next;
+    return block;
+}
+
+static struct aries_mdd_table *table_of(struct aries_nic *hw, uint8_t ptag, bool vmdh)
+{
+    if (vmdh)
+        return vmdh_block(hw, ptag);
+    if (hw->mdds == NULL)
+        hw->mdds = mdd_table_new(ARIES_MEM_MDH_COUNT);
+    return hw->mdds;
+}
+
+void aries_mdds_free(struct aries_nic *hw)
+{
+    while (hw->vmdhs != NULL) {
+        struct aries_mdd_table *next = hw->vmdhs->next;
+
+        mdd_table_free(hw->vmdhs);
+        hw->vmdhs = next;
+    }
+    if (hw->mdds != NULL)
+        mdd_table_free(hw->mdds);
+    hw->mdds = NULL;
+}
+
+/* Whatever the descriptor says, also of another protection tag. */
+static struct aries_mr *find_any(const struct aries_nic *hw, uint8_t ptag,
+                                 const gni_mem_handle_t *handle)
+{
+    bool vmdh = aries_mem_handle_flags(handle) & ARIES_MEM_VMDH;
+    uint32_t mdh = aries_mem_handle_mdh(handle);
+    const struct aries_mdd_table *table;
+
+    if (sim_likely(!vmdh && mdh < ARIES_MRS_FIRST))
+        return hw->mrs_first[mdh];
+    table = vmdh ? vmdh_block(hw, ptag) : hw->mdds;
+    return table != NULL ? mdd_at(table, mdh) : NULL;
+}
+
+void aries_mr_fetch(const struct aries_nic *hw, const gni_mem_handle_t *handle)
+{
+    uint32_t mdh = aries_mem_handle_mdh(handle);
+
+    if (mdh < ARIES_MRS_FIRST)
+        sim_fetch(hw->mrs_first[mdh], 1);
+}
+
+struct aries_mr *aries_mr_find(struct aries_nic *hw, uint8_t ptag, gni_mem_handle_t handle)
+{
+    struct aries_mr *mr = find_any(hw, ptag, &handle);
+
+    /* The handle of all zeros is nobody's, though it has the bits of MDH 0. */
+    if (mr == NULL || mr->ptag != ptag || (handle.qword1 == 0 && handle.qword2 == 0))
+        return NULL;
+    return mr;
+}
+
+/* ---- what the NIC asks ----------------------------------------------------------------------- */
+
+static bool pages_present(const struct aries_mr *mr, uint64_t offset, uint64_t length)
+{
+    uint64_t page, last;
+
+    if (mr->pages == NULL || length == 0)
+        return true;
+    last = (offset + length - 1) >> ARIES_MEM_PAGE_SHIFT;
+    for (page = offset >> ARIES_MEM_PAGE_SHIFT; page <= last; page++)
+        if (!(mr->pages[page / 64] >> page % 64 & 1))
+            return false;
+    return true;
+}
+
+uint8_t aries_mr_check(struct aries_nic *hw, uint8_t ptag, gni_mem_handle_t handle, uint64_t addr,
+                       uint64_t length, enum aries_access access, struct aries_mr **mr)
+{
+    struct aries_mr *found = find_any(hw, ptag, &handle);
+    uint64_t offset;
+
+    if (found == NULL || (handle.qword1 == 0 && handle.qword2 == 0))
+        return A_STATUS_AT_MDD_INV;
+    if (sim_unlikely(found->corrupt))
+        return A_STATUS_AT_MDD_UNCORRECTABLE;
+    if (access == ARIES_WRITE && found->read_only)
+        return A_STATUS_AT_MDD_WR_PERMISSION_ERR;
+    offset = addr - found->base;
+    if (length > 0 && (offset > found->length || length > found->length - offset))
+        return A_STATUS_AT_BOUNDS_ERR; /* nothing to translate for CQ writes and empty PUTs */
+    if (found->ptag != ptag)
+        return A_STATUS_AT_PROTECTION_ERR;
+    if (!pages_present(found, offset, length))
+        return A_STATUS_AT_PF_INV;
+    *mr = found;
+    return A_STATUS_OKAY;
+}
+
+/* Where `addr` lies in the memory of the process, and how many bytes follow it in one piece. */
+static char *locate(const struct aries_mr *mr, uint64_t addr, uint64_t *piece)
+{
+    uint64_t offset = addr - mr->base;
+    uint32_t i;
+
+    for (i = 0; i < mr->segments_count; i++) {
+        const gni_mem_segment_t *segment = &mr->segments[i];
+
+        if (offset < segment->length) {
+            *piece = segment->length - offset;
+            return (char *)(uintptr_t)(segment->address + offset);
+        }
+        offset -= segment->length;
+    }
+    *piece = mr->length - offset;
+    return (char *)(uintptr_t)(mr->address + offset);
+}
+
+static bool transfer(const struct aries_mr *mr, uint64_t addr, char *buffer, uint64_t length,
+                     enum aries_access access)
+{
+    /* aries_mr_check() has let it pass; the flag of a flagged response ends in the same page. */
+    assert(length == 0 ||
+           (addr - mr->base <= mr->length && length <= mr->length - (addr - mr->base)));
+    while (length > 0) {
+        uint64_t piece;
+        char *memory = locate(mr, addr, &piece);
+
+        piece = piece < length ? piece : length;
+        if (!(access == ARIES_WRITE ? aries_copy(memory, buffer, piece)
+                                    : aries_copy(buffer, memory, piece)))
+            return false;
+        addr += piece;
+        buffer += piece;
+        length -= piece;
+    }
+    return true;
+}
+
+bool aries_mr_write(struct aries_mr *mr, uint64_t addr, const void *from, uint64_t length)
+{
+    return transfer(mr, addr, (char *)(uintptr_t)from, length, ARIES_WRITE);
+}
+
+bool aries_mr_read(struct aries_mr *mr, uint64_t addr, void *to, uint64_t length)
+{
+    return transfer(mr, addr, to, length, ARIES_READ);
+}
+
+void *aries_mr_pointer(struct aries_mr *mr, uint64_t addr, uint64_t length)
+{
+    uint64_t piece;
+    char *memory = locate(mr, addr, &piece);
+
+    return length <= piece ? memory : NULL;
+}
+
+void aries_mr_ref(struct aries_mr *mr)
+{
+    assert(mr->refs > 0);
+    mr->refs++;
+}
+
+void aries_mr_discard(void *object)
+{
+    struct aries_mr *mr = object;
+
+    g_free(mr->pages);
+    g_free(mr->segments);
+    mr->pages = NULL;
+    mr->segments = NULL;
+}
+
+void aries_mr_unref(struct aries_mr *mr)
+{
+    struct aries_fabric *fabric;
+
+    assert(mr->refs > 0);
+    if (--mr->refs > 0)
+        return;
+    assert(!mr->live && mr->nic == NULL);
+    fabric = mr->fabric;
+    if (mr->cq != NULL)
+        aries_cq_unref(mr->cq);
+    aries_mr_discard(mr);
+    slab_delete(&fabric->objects->mrs, mr);
+}
+
+/* ---- registering ----------------------------------------------------------------------------- */
+
+struct region {
+    uint64_t address, bytes; /* as asked for; of the first segment */
+    gni_mem_segment_t *segments; /* page-rounded; NULL: plain */
+    uint32_t segments_count;
+    uint64_t length; /* page-rounded, all together */
+};
+
+static bool is_mapped(uint64_t address, uint64_t length)
+{
+    unsigned char present[MAP_QUERY_PAGES];
+    uint64_t at = round_down(address), end = round_up(address + length);
+
+    while (at < end) {
+        uint64_t part =
+            end - at < MAP_QUERY_PAGES * PAGE_BYTES ? end - at : MAP_QUERY_PAGES * PAGE_BYTES;
+
+        if (mincore((void *)(uintptr_t)at, part, present) != 0)
+            return false;
+        at += part;
+    }
+    return true;
+}
+
+/* Rewrites the first and the last byte with themselves; the pages between are taken on trust. */
+static bool is_writable(uint64_t address, uint64_t length)
+{
+    char *first = (char *)(uintptr_t)address, *last = first + length - 1, byte;
+
+    return aries_copy(&byte, first, 1) && aries_copy(first, &byte, 1) &&
+           aries_copy(&byte, last, 1) && aries_copy(last, &byte, 1);
+}
+
+static gni_return_t memory_check(uint64_t address, uint64_t length, uint32_t flags)
+{
+    if (length == 0 || address + length < address || round_up(address + length) == 0)
+        return GNI_RC_INVALID_PARAM;
+    if (flags & GNI_MEM_RESERVE_REGION)
+        return GNI_RC_SUCCESS;
+    if (!is_mapped(address, length))
+        return GNI_RC_INVALID_PARAM;
+    if (!(flags & GNI_MEM_READ_ONLY) && !is_writable(address, length))
+        return GNI_RC_PERMISSION_ERROR;
+    return GNI_RC_SUCCESS;
+}
+
+static gni_return_t common_check(const struct gni_nic *nic, const struct gni_cq *cq, uint32_t flags)
+{
+    const uint32_t both = GNI_MEM_RESERVE_REGION | GNI_MEM_UPDATE_REGION;
+
+    if ((flags & both) == both || (flags & GNI_MEM_PHYS_SEGMENTS))
+        return GNI_RC_INVALID_PARAM;
+    if (cq != NULL && (!aries_handle_ok(cq, ARIES_MAGIC_CQ) || cq->nic != nic || cq->has_source))
+        return GNI_RC_INVALID_PARAM;
+    return GNI_RC_SUCCESS;
+}
+
+static gni_mem_handle_t handle_of(const struct aries_mr *mr)
+{
+    uint64_t pages = mr->length >> ARIES_MEM_PAGE_SHIFT;
+    struct aries_mem_handle fields = {
+        .address = mr->segmented ? 0 : mr->address,
+        .mdh = mr->mdh,
+        .pages = pages < ARIES_MEM_PAGES_MAX ? (uint32_t)pages : ARIES_MEM_PAGES_MAX,
+        .life = mr->process->fabric->life,
+        .page_shift = ARIES_MEM_PAGE_SHIFT,
+        .flags =
+            (uint8_t)((mr->read_only ? ARIES_MEM_READONLY : 0) | (mr->vmdh ? ARIES_MEM_VMDH : 0)),
+    };
+
+    return aries_mem_handle_encode(&fields);
+}
+
+static void fill(struct aries_mr *mr, struct gni_nic *nic, const struct region *region,
+                 struct gni_cq *cq, uint32_t flags)
+{
+    assert(region->length > 0 && region->length % PAGE_BYTES == 0);
+    mr->refs = 1;
+    mr->read_only = (flags & GNI_MEM_READ_ONLY) != 0;
+    mr->vmdh = (flags & GNI_MEM_USE_VMDH) != 0;
+    mr->segmented = region->segments != NULL;
+    mr->reserved = (flags & GNI_MEM_RESERVE_REGION) != 0;
+    mr->live = !mr->reserved;
+    mr->ptag = nic->ptag;
+    mr->address = round_down(region->address);
+    mr->bytes = region->bytes;
+    mr->base = mr->vmdh || mr->segmented ? 0 : mr->address;
+    mr->length = region->length;
+    mr->segments = region->segments;
+    mr->segments_count = region->segments_count;
+    if (mr->reserved)
+        mr->pages = g_new0(uint64_t, (mr->length >> ARIES_MEM_PAGE_SHIFT) / 64 + 1);
+    mr->asked = region->address;
+    mr->fabric = nic->hw->fabric;
+    mr->nic = nic;
+    mr->process = nic->process;
+    mr->cq = cq;
+    if (cq != NULL) {
+        cq->has_mr = true;
+        aries_cq_ref(cq);
+    }
+}
+
+/* Takes over region->segments when it succeeds. */
+static gni_return_t enter(struct gni_nic *nic, const struct region *region, struct gni_cq *cq,
+                          uint32_t flags, uint32_t vmdh_index, gni_mem_handle_t *handle)
+{
+    const struct aries_timing *timing = aries_timing_of(nic);
+    struct aries_nic *hw = nic->hw;
+    bool vmdh = (flags & GNI_MEM_USE_VMDH) != 0;
+    struct aries_mdd_table *table = table_of(hw, nic->ptag, vmdh);
+    struct aries_mr *mr;
+    uint32_t index;
+
+    if (table == NULL)
+        return GNI_RC_INVALID_STATE; /* no MDD block: GNI_SetMddResources comes first */
+    if (vmdh && vmdh_index != UINT32_MAX && vmdh_index >= table->size)
+        return GNI_RC_INVALID_PARAM;
+    if (hw->mdd_used >= timing->mdds || !aries_job_may_add(hw, nic->ptag, GNI_JOB_RES_MDD))
+        return GNI_RC_ERROR_RESOURCE;
+    index = vmdh ? vmdh_index : MDD_ANY;
+    if (!aries_hw_mdd(hw, nic->ptag, vmdh, &index))
+        return GNI_RC_ERROR_RESOURCE;
+    mr = slab_new(&hw->fabric->objects->mrs);
+    index = mdd_insert(table, index, mr);
+    if (index == MDD_ANY) {
+        aries_hw_mdd_gone(hw, nic->ptag, vmdh, vmdh_index);
+        slab_delete(&hw->fabric->objects->mrs, mr);
+        return GNI_RC_ERROR_RESOURCE;
+    }
+    hw->mdd_used++;
+    fill(mr, nic, region, cq, flags);
+    mr->mdh = (uint16_t)index;
+    if (!vmdh && index < ARIES_MRS_FIRST)
+        hw->mrs_first[index] = mr;
+    mr->handle = handle_of(mr);
+    aries_list_add(&nic->mrs, &mr->nic_link);
+    aries_hw_mr_changed(mr);
+    *handle = mr->handle;
+    return GNI_RC_SUCCESS;
+}
+
+static void spend_registration(const struct gni_nic *nic, uint64_t length)
+{
+    const struct aries_timing *timing = aries_timing_of(nic);
+
+    sim_spend(timing->cold_mem_register + (length >> ARIES_MEM_PAGE_SHIFT) * timing->cold_mem_page);
+    sim_settle();
+    sim_idle_break();
+}
+
+/* The registration of this process that a handle of GNI_MemRegister names. */
+static struct aries_mr *own_registration(const struct gni_nic *nic, const gni_mem_handle_t *handle)
+{
+    struct aries_mr *mr;
+
+    if (!aries_mem_handle_check(handle))
+        return NULL;
+    mr = aries_mr_find(nic->hw, nic->ptag, *handle);
+    if (mr == NULL || mr->process != nic->process || mr->handle.qword1 != handle->qword1)
+        return NULL;
+    return mr;
+}
+
+/* GNI_MEM_UPDATE_REGION: pages of a reserved region become accessible. */
+static gni_return_t update(struct gni_nic *nic, uint64_t address, uint64_t length,
+                           gni_mem_handle_t *handle)
+{
+    struct aries_mr *mr = own_registration(nic, handle);
+    uint64_t page, last;
+
+    if (mr == NULL || !mr->reserved || address < mr->address ||
+        round_up(address + length) - mr->address > mr->length)
+        return GNI_RC_INVALID_PARAM;
+    spend_registration(nic, round_up(address + length) - round_down(address));
+    last = (address + length - 1 - mr->address) >> ARIES_MEM_PAGE_SHIFT;
+    for (page = (address - mr->address) >> ARIES_MEM_PAGE_SHIFT; page <= last; page++)
+        mr->pages[page / 64] |= UINT64_C(1) << page % 64;
+    mr->live = true;
+    aries_hw_mr_changed(mr);
+    return GNI_RC_SUCCESS;
+}
+
+gni_return_t GNI_MemRegister(gni_nic_handle_t nic_hndl, uint64_t address, uint64_t length,
+                             gni_cq_handle_t dst_cq_hndl, uint32_t flags, uint32_t vmdh_index,
+                             gni_mem_handle_t *mem_hndl)
+{
+    struct region region = {.address = address, .bytes = length};
+    gni_return_t result;
+
+    if (!aries_handle_ok(nic_hndl, ARIES_MAGIC_NIC) || mem_hndl == NULL)
+        return GNI_RC_INVALID_PARAM;
+    result = common_check(nic_hndl, dst_cq_hndl, flags);
+    if (result == GNI_RC_SUCCESS)
+        result = memory_check(address, length, flags);
+    if (result != GNI_RC_SUCCESS)
+        return result;
+    if (flags & GNI_MEM_UPDATE_REGION)
+        return update(nic_hndl, address, length, mem_hndl);
+    region.length = round_up(address + length) - round_down(address);
+    spend_registration(nic_hndl, region.length);
+    return enter(nic_hndl, &region, dst_cq_hndl, flags, vmdh_index, mem_hndl);
+}
+
+/* Pieces are joined at page borders: only the first may begin, and the last end, elsewhere. */
+static gni_return_t segments_check(const gni_mem_segment_t *segments, uint32_t count,
+                                   uint32_t flags)
+{
+    uint32_t i;
+
+    for (i = 0; i < count; i++) {
+        uint64_t begin = segments[i].address, end = begin + segments[i].length;
+        gni_return_t result;
+
+        if ((i > 0 && begin % PAGE_BYTES != 0) || (i + 1 < count && end % PAGE_BYTES != 0))
+            return GNI_RC_INVALID_PARAM;
+        result = memory_check(begin, segments[i].length, flags);
+        if (result != GNI_RC_SUCCESS)
+            return result;
+    }
+    return GNI_RC_SUCCESS;
+}
+
+static gni_mem_segment_t whole_pages(const gni_mem_segment_t *segment)
+{
+    uint64_t first = round_down(segment->address);
+
+    return (gni_mem_segment_t){first, round_up(segment->address + segment->length) - first};
+}
+
+gni_return_t GNI_MemRegisterSegments(gni_nic_handle_t nic_hndl, gni_mem_segment_t *mem_segments,
+                                     uint32_t segments_cnt, gni_cq_handle_t dst_cq_hndl,
+                                     uint32_t flags, uint32_t vmdh_index,
+                                     gni_mem_handle_t *mem_hndl)
+{
+    struct region region = {.segments_count = segments_cnt};
+    gni_return_t result;
+    uint32_t i;
+
+    if (!aries_handle_ok(nic_hndl, ARIES_MAGIC_NIC) || mem_hndl == NULL || mem_segments == NULL ||
+        segments_cnt == 0 || (flags & (GNI_MEM_RESERVE_REGION | GNI_MEM_UPDATE_REGION)))
+        return GNI_RC_INVALID_PARAM;
+    result = common_check(nic_hndl, dst_cq_hndl, flags);
+    if (result == GNI_RC_SUCCESS)
+        result = segments_check(mem_segments, segments_cnt, flags);
+    if (result != GNI_RC_SUCCESS)
+        return result;
+    for (i = 0; i < segments_cnt; i++) {
+        gni_mem_segment_t piece = whole_pages(&mem_segments[i]);
+
+        region.length += piece.length;
+        region.bytes += mem_segments[i].length;
+    }
+    spend_registration(nic_hndl, region.length); /* who dies in it must not own memory */
+    region.address = mem_segments[0].address;
+    region.segments = g_new(gni_mem_segment_t, segments_cnt);
+    for (i = 0; i < segments_cnt; i++)
+        region.segments[i] = whole_pages(&mem_segments[i]);
+    result = enter(nic_hndl, &region, dst_cq_hndl, flags, vmdh_index, mem_hndl);
+    if (result != GNI_RC_SUCCESS)
+        g_free(region.segments);
+    return result;
+}
+
+/* ---- the other calls ------------------------------------------------------------------------- */
+
+/* Whose memory a region is after its end, for writes that are still in flight into it. */
+static struct aries_process nobody = {.dead = true};
+
+void aries_mr_release(struct aries_mr *mr)
+{
+    struct aries_nic *hw = mr->nic->hw;
+
+    assert(hw->mdd_used > 0 && mdd_at(table_of(hw, mr->ptag, mr->vmdh), mr->mdh) == mr);
+    mdd_remove(table_of(hw, mr->ptag, mr->vmdh), mr->mdh);
+    if (!mr->vmdh && mr->mdh < ARIES_MRS_FIRST)
+        hw->mrs_first[mr->mdh] = NULL;
+    hw->mdd_used--;
+    aries_list_remove(&mr->nic_link);
+    mr->live = false;
+    aries_hw_mr_changed(mr);
+    aries_hw_mdd_gone(hw, mr->ptag, mr->vmdh, mr->mdh);
+    mr->nic = NULL;
+    mr->process = &nobody;
+    aries_mr_unref(mr);
+}
+
+gni_return_t GNI_MemDeregister(gni_nic_handle_t nic_hndl, gni_mem_handle_t *mem_hndl)
+{
+    const struct aries_timing *timing;
+    struct aries_mr *mr;
+
+    if (!aries_handle_ok(nic_hndl, ARIES_MAGIC_NIC) || mem_hndl == NULL)
+        return GNI_RC_INVALID_PARAM;
+    mr = own_registration(nic_hndl, mem_hndl);
+    if (mr == NULL)
+        return GNI_RC_INVALID_PARAM;
+    timing = aries_timing_of(nic_hndl);
+    sim_spend(timing->cold_mem_deregister +
+              (mr->length >> ARIES_MEM_PAGE_SHIFT) * timing->cold_mem_deregister_page);
+    sim_settle();
+    sim_idle_break();
+    mr = own_registration(nic_hndl, mem_hndl); /* the world went on */
+    if (mr == NULL)
+        return GNI_RC_INVALID_PARAM;
+    aries_mr_release(mr);
+    return GNI_RC_SUCCESS;
+}
+
+gni_return_t GNI_SetMddResources(gni_nic_handle_t nic_hndl, uint32_t num_entries)
+{
+    struct aries_mdd_table *block;
+
+    if (!aries_handle_ok(nic_hndl, ARIES_MAGIC_NIC) || num_entries == 0 ||
+        num_entries > ARIES_MEM_MDH_COUNT)
+        return GNI_RC_INVALID_PARAM;
+    sim_settle();
+    sim_idle_break();
+    block = vmdh_block(nic_hndl->hw, nic_hndl->ptag);
+    if (block == NULL) {
+        block = mdd_table_new(num_entries);
+        block->ptag = nic_hndl->ptag;
+        block->next = nic_hndl->hw->vmdhs;
+        nic_hndl->hw->vmdhs = block;
+    }
+    if (block->size != num_entries && block->used > 0)
+        return GNI_RC_INVALID_STATE;
+    block->size = num_entries;
+    return GNI_RC_SUCCESS;
+}
+
+/* A reserved region that was never updated has nothing that another handle could show. */
+static bool never_updated(uint32_t index)
+{
+    const struct aries_process *process = aries_process_self();
+    const struct aries_mdd_table *block;
+
+    if (process == NULL)
+        return false;
+    for (block = process->nic->vmdhs; block != NULL; block = block->next) {
+        const struct aries_mr *mr = mdd_at(block, index);
+
+        if (mr != NULL && mr->process == process)
+            return !mr->live;
+    }
+    return false;
+}
+
+gni_return_t GNI_RebuildMemHndl(gni_mem_handle_t *src_mem_hndl, uint32_t vmdh_index,
+                                gni_mem_handle_t *dst_mem_hndl)
+{
+    struct aries_mem_handle fields;
+
+    if (src_mem_hndl == NULL || dst_mem_hndl == NULL || !aries_mem_handle_check(src_mem_hndl) ||
+        vmdh_index >= ARIES_MEM_MDH_COUNT)
+        return GNI_RC_INVALID_PARAM;
+    aries_mem_handle_decode(src_mem_hndl, &fields);
+    if (!(fields.flags & ARIES_MEM_VMDH))
+        return GNI_RC_INVALID_PARAM;
+    if (never_updated(fields.mdh))
+        return GNI_RC_INVALID_STATE;
+    fields.mdh = vmdh_index;
+    fields.flags &= (uint8_t)~ARIES_MEM_NEW_FORMAT;
+    *dst_mem_hndl = aries_mem_handle_encode(&fields);
+    return GNI_RC_SUCCESS;
+}
+
+/* Descriptors of the device do not exist here, so a file descriptor never names registrations. */
+gni_return_t GNI_MemQueryHndls(gni_nic_handle_t nic_hndl, int fd, gni_mem_handle_t *mem_hndl,
+                               uint64_t *address, uint64_t *length)
+{
+    const gni_mem_handle_t none = {0, 0};
+    const struct aries_list *link;
+    struct aries_mr *mr;
+
+    if (address == NULL || length == NULL)
+        return GNI_RC_INVALID_PARAM;
+    *address = *length = 0;
+    if (!aries_handle_ok(nic_hndl, ARIES_MAGIC_NIC) || fd > 0 || mem_hndl == NULL)
+        return GNI_RC_INVALID_PARAM;
+    link = &nic_hndl->mrs;
+    if (memcmp(mem_hndl, &none, sizeof none) != 0) {
+        mr = own_registration(nic_hndl, mem_hndl);
+        if (mr == NULL || mr->nic != nic_hndl)
+            return GNI_RC_INVALID_STATE;
+        link = &mr->nic_link;
+    }
+    if (link->next == &nic_hndl->mrs)
+        return GNI_RC_NO_MATCH;
+    mr = sim_container_of(link->next, struct aries_mr, nic_link);
+    *mem_hndl = mr->handle;
+    *address = mr->asked;
+    *length = mr->bytes;
+    return GNI_RC_SUCCESS;
+}

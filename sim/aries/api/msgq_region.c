@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The shared region of a message queue, and how the instances of a node find it; see msgq.h. */
+#include "api/msgq.h"
+
+#include <assert.h>
+#include <sys/mman.h>
+
+#define MAILBOXES_ALIGN 4096u /* nothing but mailboxes is registered */
+
+/* ---- sizes ----------------------------------------------------------------------------------- */
+
+static uint64_t align(uint64_t value, uint64_t unit)
+{
+    return (value + unit - 1) / unit * unit;
+}
+
+static bool attrs_ok(const gni_msgq_attr_t *attrs)
+{
+    return attrs != NULL && attrs->max_msg_sz != 0 && attrs->max_msg_sz <= GNI_MSGQ_MSG_SZ_MAX &&
+           attrs->smsg_q_sz != 0 && (attrs->smsg_q_sz == 1 || attrs->smsg_q_sz % 2 == 0) &&
+           attrs->rcv_pool_sz != 0 && attrs->num_msgq_eps != 0 && attrs->nloc_insts != 0 &&
+           attrs->nloc_insts <= GNI_MSGQ_NODE_INSTS_MAX &&
+           !(attrs->modes & ~GNI_MSGQ_MODE_BLOCKING) && attrs->rcv_cq_sz != 0;
+}
+
+/* Moves the offset behind `count` things; false when it leaves 32 bits. None of it overflows 64. */
+static bool append(uint64_t *offset, uint64_t count, uint64_t each)
+{
+    if (each > UINT32_MAX || count * each > UINT32_MAX)
+        return false;
+    *offset = align(*offset + count * each, MSGQ_LINE);
+    return *offset <= UINT32_MAX;
+}
+
+static uint32_t table_size(uint32_t connections)
+{
+    uint32_t size = 4;
+
+    while (size < connections && size < UINT32_MAX / 4)
+        size *= 2;
+    return size * 2;
+}
+
+bool msgq_layout_of(const gni_msgq_attr_t *attrs, uint32_t lanes, struct msgq_layout *layout)
+{
+    uint64_t end = align(sizeof(struct msgq_region), MSGQ_LINE), mailbox = MSGQ_LINE, each = 0;
+
+    uint64_t slots;
+
+    if (!attrs_ok(attrs))
+        return false;
+    slots = (uint64_t)attrs->num_msgq_eps * lanes;
+    if (slots > UINT32_MAX)
+        return false;
+    layout->slot_bytes = (uint32_t)align(sizeof(struct msgq_record) + attrs->max_msg_sz, MSGQ_LINE);
+    if (!append(&mailbox, attrs->smsg_q_sz, layout->slot_bytes) ||
+        !append(&each, 1, sizeof(struct msgq_connection) + (uint64_t)attrs->smsg_q_sz))
+        return false;
+    layout->mailbox_bytes = (uint32_t)mailbox;
+    layout->connection_bytes = (uint32_t)each;
+    layout->table_size = table_size((uint32_t)slots);
+    layout->instances = end;
+    if (!append(&end, attrs->nloc_insts, sizeof(struct msgq_instance)))
+        return false;
+    layout->pools = end;
+    if (!append(&end, attrs->rcv_pool_sz, attrs->nloc_insts * sizeof(struct msgq_message)))
+        return false;
+    layout->table = end;
+    if (!append(&end, layout->table_size, sizeof(uint32_t)))
+        return false;
+    layout->connections = end;
+    if (!append(&end, slots, each))
+        return false;
+    layout->mailboxes = end = align(end, MAILBOXES_ALIGN);
+    if (!append(&end, slots, mailbox))
+        return false;
+    layout->bytes = align(end, MSGQ_PAGE_BYTES);
+    return layout->bytes <= UINT32_MAX;
+}
+
+gni_return_t GNI_MsgqSize(gni_msgq_attr_t *attrs, uint32_t *size)
+{
+    struct msgq_layout layout;
+
+    if (size == NULL || !msgq_layout_of(attrs, 1, &layout))
+        return GNI_RC_INVALID_PARAM;
+    *size = (uint32_t)layout.bytes;
+    return GNI_RC_SUCCESS;
+}
+
+/* ---- places ---------------------------------------------------------------------------------- */
+
+static void *place(struct msgq_region *region, uint64_t offset)
+{
+    return (uint8_t *)region + offset;
+}
+
+struct msgq_instance *msgq_instance_at(struct msgq_region *region, uint32_t index)
+{
+    return (struct msgq_instance *)place(region, region->layout.instances) + index;
+}
+
+uint32_t msgq_instance_of(struct msgq_region *region, uint32_t id)
+{
+    uint32_t index;
+
+    for (index = 0; index < region->attrs.nloc_insts; index++) {
+        const struct msgq_instance *instance = msgq_instance_at(region, index);
+
+        if (instance->id == id && instance->present == MSGQ_ATTACHED)
+            return index;
+    }
+    return UINT32_MAX;
+}
+
+struct msgq_message *msgq_pool_at(struct msgq_region *region, uint32_t index, uint32_t which)
+{
+    struct msgq_message *pools = place(region, region->layout.pools);
+
+    return pools + (uint64_t)index * region->attrs.rcv_pool_sz + which % region->attrs.rcv_pool_sz;
+}
+
+struct msgq_connection *msgq_connection_at(struct msgq_region *region, uint32_t index)
+{
+    return place(region,
+                 region->layout.connections + (uint64_t)index * region->layout.connection_bytes);
+}
+
+uint8_t *msgq_slot_busy(struct msgq_connection *connection, uint32_t slot)
+{
+    return (uint8_t *)(connection + 1) + slot;
+}
+
+uint64_t msgq_mailbox_offset(const struct msgq_region *region, uint32_t index)
+{
+    return (uint64_t)index * region->layout.mailbox_bytes;
+}
+
+struct msgq_count *msgq_count_of(struct msgq_connection *connection)
+{
+    struct msgq_region *region = msgq_region_of(connection);
+
+    return place(region, region->layout.mailboxes + msgq_mailbox_offset(region, connection->index));
+}
+
+struct msgq_record *msgq_record_of(struct msgq_connection *connection, uint32_t ahead)
+{
+    uint64_t slot = msgq_slot_after(connection, connection->take_slot, ahead);
+    uint8_t *slots = (uint8_t *)msgq_count_of(connection) + MSGQ_LINE;
+
+    return (struct msgq_record *)(slots + slot * msgq_region_of(connection)->layout.slot_bytes);
+}
+
+/* ---- connections by PE address --------------------------------------------------------------- */
+
+static uint32_t hash(const struct msgq_region *region, uint32_t pe)
+{
+    return pe * 0x9e3779b1u >> 7 & (region->layout.table_size - 1);
+}
+
+static void table_insert(struct msgq_region *region, struct msgq_connection *connection)
+{
+    uint32_t *table = place(region, region->layout.table);
+    uint32_t at = hash(region, connection->pe);
+
+    while (table[at] != 0)
+        at = (at + 1) & (region->layout.table_size - 1);
+    table[at] = connection->index + 1;
+}
+
+struct msgq_connection *msgq_connection_of(struct msgq_region *region, uint32_t pe)
+{
+    const uint32_t *table = place(region, region->layout.table);
+    uint32_t at = hash(region, pe);
+
+    for (; table[at] != 0; at = (at + 1) & (region->layout.table_size - 1)) {
+        struct msgq_connection *connection = msgq_connection_at(region, table[at] - 1);
+
+        if (connection->pe == pe)
+            return connection;
+    }
+    return NULL;
+}
+
+uint32_t msgq_vacant(struct msgq_region *region)
+{
+    uint32_t index = region->connections * region->lanes;
+
+    while (msgq_connection_at(region, index)->state != MSGQ_FREE)
+        index = (index + region->lanes) % region->slots;
+    return index;
+}
+
+uint32_t msgq_next_generation(struct msgq_region *region, uint32_t index)
+{
+    return msgq_connection_at(region, index)->drawn % MSGQ_GENERATIONS + 1;
+}
+
+/* A place is taken: its mailbox is empty. */
+static struct msgq_connection *occupy(struct msgq_region *region, uint32_t index, uint32_t pe,
+                                      uint32_t lane, uint32_t generation)
+{
+    struct msgq_connection *connection = msgq_connection_at(region, index);
+    uint32_t drawn = connection->drawn;
+
+    assert(index < region->slots && connection->state == MSGQ_FREE);
+    memset(connection, 0, region->layout.connection_bytes);
+    connection->state = MSGQ_ASSIGNED;
+    connection->index = index;
+    connection->offset =
+        region->layout.connections + (uint64_t)index * region->layout.connection_bytes;
+    connection->pe = pe;
+    connection->lane = lane;
+    connection->drawn = drawn + 1;
+    connection->generation = generation;
+    return connection;
+}
+
+struct msgq_connection *msgq_connection_new(struct msgq_region *region, uint32_t pe, uint32_t index,
+                                            uint32_t generation)
+{
+    struct msgq_connection *connection = occupy(region, index, pe, 0, generation);
+
+    table_insert(region, connection);
+    memset(msgq_count_of(connection), 0, region->layout.mailbox_bytes);
+    region->connections++;
+    return connection;
+}
+
+/*
+ * A message may have come before anybody thought of the lane: its mailbox is as it is, and what is
+ * of an earlier generation is not read.
+ */
+struct msgq_connection *msgq_lane_of(struct msgq_region *region, uint32_t key)
+{
+    uint32_t pe = key & ((1u << MSGQ_PE_BITS) - 1), lane = key >> MSGQ_PE_BITS;
+    struct msgq_connection *first = msgq_connection_of(region, pe), *connection;
+
+    if (lane >= region->lanes || first == NULL)
+        return NULL;
+    connection = msgq_connection_at(region, first->index + lane);
+    return connection->state != MSGQ_FREE
+               ? connection
+               : occupy(region, first->index + lane, pe, lane, first->generation);
+}
+
+void msgq_connect(struct msgq_region *region, struct msgq_connection *first,
+                  const struct msgq_remote *remote, uint32_t count, uint64_t mailbox,
+                  uint32_t place)
+{
+    uint32_t lane;
+
+    for (lane = 0; lane < region->lanes && lane < count; lane++) {
+        struct msgq_connection *connection = msgq_connection_at(region, first->index + lane);
+
+        if (connection->state == MSGQ_FREE)
+            connection = occupy(region, first->index + lane, first->pe, lane, first->generation);
+        connection->remote_generation = (uint32_t)(mailbox % MSGQ_LINE);
+        connection->remote_mailbox = mailbox - connection->remote_generation;
+        if (region->lanes > 1)
+            connection->remote_mailbox += (uint64_t)place * region->layout.mailbox_bytes;
+        connection->remote_count = count;
+        connection->last_sender = lane;
+        memcpy(connection->remote, remote, count * sizeof(*remote));
+        connection->state = MSGQ_ACTIVE;
+    }
+}
+
+bool msgq_connection_idle(struct msgq_region *region, struct msgq_connection *first)
+{
+    uint32_t lane;
+
+    for (lane = 0; lane < region->lanes; lane++)
+        if (msgq_connection_at(region, first->index + lane)->in_flight > 0)
+            return false;
+    return true;
+}
+
+void msgq_connection_free(struct msgq_region *region, struct msgq_connection *first)
+{
+    uint32_t *table = place(region, region->layout.table), index;
+
+    for (index = first->index; index < first->index + region->lanes; index++)
+        msgq_connection_at(region, index)->state = MSGQ_FREE;
+    assert(region->connections > 0);
+    region->connections--;
+    /* Rare: the table is made anew rather than mended. */
+    memset(table, 0, region->layout.table_size * sizeof(*table));
+    for (index = 0; index < region->slots; index++)
+        if (msgq_connection_at(region, index)->state != MSGQ_FREE &&
+            msgq_connection_at(region, index)->lane == 0)
+            table_insert(region, msgq_connection_at(region, index));
+}
+
+/* ---- records --------------------------------------------------------------------------------- */
+
+/* Others may write there at any time: what is looked at is a copy. */
+bool msgq_arrived(struct msgq_connection *connection, uint32_t ahead)
+{
+    const struct msgq_record *there = msgq_record_of(connection, ahead);
+    struct msgq_record record;
+
+    memcpy(&record, there, sizeof(record));
+    return record.mark == (MSGQ_MARK | connection->generation) &&
+           record.number == connection->received + ahead &&
+           record.length <= msgq_region_of(connection)->attrs.max_msg_sz &&
+           record.checksum == msgq_checksum(&record, there + 1);
+}
+
+/* ---- finding the region ---------------------------------------------------------------------- */
+
+static struct msgq_shared *shared_find(const struct gni_nic *nic)
+{
+    struct msgq_shared *shared = nic->hw->msgqs;
+
+    while (shared != NULL &&
+           (shared->closed || shared->ptag != nic->ptag || shared->cookie != nic->cdm->cookie))
+        shared = shared->next;
+    return shared;
+}
+
+struct msgq_shared *msgq_shared_open(struct gni_nic *nic, const gni_msgq_attr_t *attrs,
+                                     uint32_t lanes, const struct msgq_layout *layout)
+{
+    struct msgq_shared *shared = lanes == 1 ? shared_find(nic) : NULL;
+    struct msgq_region *region;
+
+    if (shared != NULL) {
+        shared->refs++;
+        return shared;
+    }
+    /* Pages that nobody touches cost nothing. */
+    region = mmap(NULL, layout->bytes, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (region == MAP_FAILED)
+        return NULL;
+    region->attrs = *attrs;
+    region->layout = *layout;
+    region->state = MSGQ_FORMING;
+    region->lanes = lanes;
+    region->slots = attrs->num_msgq_eps * lanes;
+    shared = g_new0(struct msgq_shared, 1);
+    shared->hw = nic->hw;
+    shared->ptag = nic->ptag;
+    shared->cookie = nic->cdm->cookie;
+    shared->refs = 1;
+    shared->region = region;
+    shared->owners = g_new0(struct gni_msgq *, attrs->nloc_insts);
+    shared->next = nic->hw->msgqs;
+    nic->hw->msgqs = shared;
+    return shared;
+}
+
+static void shared_free(struct msgq_shared *shared)
+{
+    munmap(shared->region, shared->region->layout.bytes);
+    g_free(shared->owners);
+    g_free(shared->others);
+    g_free(shared);
+}
+
+void msgq_shared_unref(struct msgq_shared *shared)
+{
+    struct msgq_shared **link = &shared->hw->msgqs;
+
+    if (--shared->refs > 0)
+        return;
+    while (*link != shared)
+        link = &(*link)->next;
+    *link = shared->next;
+    shared_free(shared);
+}
+
+void aries_msgqs_free(struct aries_nic *hw)
+{
+    while (hw->msgqs != NULL) {
+        struct msgq_shared *next = hw->msgqs->next;
+
+        shared_free(hw->msgqs);
+        hw->msgqs = next;
+    }
+}
+
+/* ---- telling others -------------------------------------------------------------------------- */
+
+void msgq_tell(struct msgq_shared *shared, uint32_t index)
+{
+    const struct gni_msgq *owner = shared->owners[index];
+
+    if (owner != NULL)
+        aries_process_wake(owner->nic->process);
+}
+
+void msgq_tell_all(struct msgq_shared *shared)
+{
+    uint32_t index;
+
+    for (index = 0; index < shared->region->attrs.nloc_insts; index++)
+        msgq_tell(shared, index);
+}
+
+sim_noinline void aries_msgq_notify(const struct gni_msgq *first)
+{
+    const struct gni_msgq *msgq;
+    uint32_t index;
+
+    for (msgq = first; msgq != NULL; msgq = msgq->process_next) {
+        for (index = 0; index < msgq->region->attrs.nloc_insts; index++) {
+            const struct gni_msgq *other = msgq->shared->owners[index];
+
+            if (other != NULL && other != msgq && (other->stalled || other->watch_count > 0))
+                msgq_tell(msgq->shared, index);
+        }
+    }
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * How datagram messages travel between the kernels of two nodes. Messages of one pair of instances
+ * go one after the other, so they arrive in order whatever the network does. What is lost, or finds
+ * nobody attached, is sent again; a node that is dead is given up after some tries.
+ */
+#include "api/datagram.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#define RETRY (2 * SIM_MS) /* assumed: the driver's interval was not published */
+#define RETRY_UNATTACHED_MAX (64 * SIM_MS)
+#define DEAD_TRIES 10u
+#define HEADER_BYTES 64u
+#define BUCKETS 256u /* per node; a power of two */
+
+struct aries_kernel {
+    struct aries_list buckets[BUCKETS];
+};
+
+static void try_send(struct datagram_message *message);
+
+/* ---- queues ---------------------------------------------------------------------------------- */
+
+static struct aries_list *bucket_of(const struct datagram_message *message)
+{
+    struct aries_nic *nic = message->from.nic;
+    uint64_t key = (uint64_t)message->to.pe << 32 | message->to.inst_id;
+    uint32_t i;
+
+    if (nic->kernel == NULL) {
+        nic->kernel = malloc(sizeof(*nic->kernel));
+        if (nic->kernel == NULL)
+            abort();
+        for (i = 0; i < BUCKETS; i++)
+            aries_list_init(&nic->kernel->buckets[i]);
+    }
+    return &nic->kernel->buckets[sim_mix(key + message->from.inst_id) & (BUCKETS - 1)];
+}
+
+static bool same_pair(const struct datagram_message *a, const struct datagram_message *b)
+{
+    return a->to.pe == b->to.pe && a->to.inst_id == b->to.inst_id &&
+           a->from.inst_id == b->from.inst_id && a->cookie == b->cookie && a->ptag == b->ptag;
+}
+
+/* The oldest message of the same pair in its bucket. */
+static struct datagram_message *first_of_pair(const struct datagram_message *message)
+{
+    struct aries_list *bucket = bucket_of(message), *node;
+
+    for (node = bucket->next; node != bucket; node = node->next) {
+        struct datagram_message *other = sim_container_of(node, struct datagram_message, link);
+
+        if (same_pair(other, message))
+            return other;
+    }
+    return NULL;
+}
+
+/* Frees a message whose turn is over and starts the next of its pair. */
+static void finish(struct datagram_message *message, enum ledger_outcome outcome)
+{
+    struct datagram_message *next;
+
+    sim_timer_cancel(&message->timer);
+    aries_list_remove(&message->link);
+    ledger_settle(&message->entry, outcome);
+    next = first_of_pair(message);
+    free(message);
+    if (next != NULL && !next->started)
+        try_send(next);
+}
+
+static void give_up(struct datagram_message *message)
+{
+    if (message->session != NULL)
+        datagram_failed(message->session);
+    finish(message, LEDGER_ABANDONED);
+}
+
+/* ---- one try --------------------------------------------------------------------------------- */
+
+void datagram_ended(struct datagram_message *message, bool accepted)
+{
+    assert(message->copies > 0);
+    message->copies--;
+    if (!message->arrived) {
+        if (!accepted) {
+            if (message->copies == 0 && (message->kind != DATAGRAM_OFFER || message->withdrawn)) {
+                finish(message, LEDGER_ABANDONED); /* only an offer waits for its instance */
+            } else if (message->copies == 0) {
+                sim_timer_arm(&message->timer, sim_now() + message->pause);
+                if (message->pause < RETRY_UNATTACHED_MAX)
+                    message->pause *= 2;
+            }
+            return;
+        }
+        message->arrived = true;
+        if (message->session != NULL) { /* where it arrived nobody could clear this */
+            datagram_taken(message->session);
+            message->session = NULL;
+        }
+        ledger_deliver(&message->entry, message->length,
+                       ledger_digest(message->data, message->length, 0));
+    }
+    if (message->copies == 0)
+        finish(message, LEDGER_OK);
+}
+
+/* What the scenario's faults make of it: true when it was held back. */
+static bool struck(struct datagram_message *message)
+{
+    struct aries_fabric *fabric = message->from.nic->fabric;
+    struct sim_fault_subject subject = {
+        .source = message->from.nic->node,
+        .target = message->to.nic->node,
+        .source_group = net_group_of(fabric->net, message->from.nic->node),
+        .target_group = net_group_of(fabric->net, message->to.nic->node),
+        .kind = message->kind,
+    };
+    const struct sim_fault_rule *rule;
+
+    if (message->decided) {
+        message->decided = false;
+        return false;
+    }
+    rule = sim_fault_ask(&fabric->fault_datagram, &subject);
+    if (rule == NULL)
+        return false;
+    trace(TRACE_INSTANT, TRACE_FAULT, subject.source, 0, "datagram fault", sim_now(), 0, 0,
+          rule->action);
+    switch (rule->action) {
+    case SIM_FAULT_DROP:
+        sim_timer_arm(&message->timer, sim_now() + RETRY);
+        return true;
+    case SIM_FAULT_DELAY:
+        message->decided = true;
+        sim_timer_arm(&message->timer, sim_now() + rule->delay);
+        return true;
+    case SIM_FAULT_DUPLICATE:
+        message->copies++;
+        aries_hw_kernel_send(message, HEADER_BYTES + message->length);
+        return false;
+    default:
+        return false;
+    }
+}
+
+static void try_send(struct datagram_message *message)
+{
+    message->started = true;
+    if (!message->from.nic->alive) {
+        finish(message, LEDGER_ABANDONED);
+        return;
+    }
+    if (message->to.nic == NULL || !message->to.nic->alive) {
+        if (++message->failures > DEAD_TRIES)
+            give_up(message);
+        else
+            sim_timer_arm(&message->timer, sim_now() + RETRY);
+        return;
+    }
+    if (struck(message))
+        return;
+    message->copies++;
+    sim_timer_arm(&message->timer, sim_now() + RETRY);
+    aries_hw_kernel_send(message, HEADER_BYTES + message->length);
+}
+
+static void timer_fired(struct sim_event *event)
+{
+    struct datagram_message *message =
+        sim_container_of(event, struct datagram_message, timer.event);
+
+    if (message->copies != 0 && message->from.nic->alive && message->to.nic->alive) {
+        sim_timer_arm(&message->timer, sim_now() + RETRY); /* it takes its time */
+        return;
+    }
+    message->copies = 0; /* a dead node sends and takes nothing */
+    if (message->arrived)
+        finish(message, LEDGER_OK);
+    else
+        try_send(message);
+}
+
+/* ---- for datagram.c -------------------------------------------------------------------------- */
+
+struct datagram_message *datagram_send(const struct datagram_message *content)
+{
+    struct datagram_message *message = malloc(sizeof(*message));
+    struct aries_fabric *fabric = content->from.nic->fabric;
+    uint32_t target = content->to.nic != NULL ? content->to.nic->node : UINT32_MAX;
+
+    if (message == NULL)
+        abort();
+    *message = *content;
+    message->timer = (struct sim_timer){.event = {timer_fired}};
+    message->failures = message->copies = 0;
+    message->started = message->arrived = message->decided = message->withdrawn = false;
+    message->pause = RETRY;
+    ledger_open(&fabric->book_datagram, &message->entry, content->from.nic->node, target,
+                content->length);
+    ledger_hand_in(&message->entry, ledger_digest(message->data, message->length, 0));
+    aries_list_add(bucket_of(message), &message->link);
+    if (!content->from.nic->alive) { /* nothing leaves a dead node */
+        finish(message, LEDGER_ABANDONED);
+        return NULL;
+    }
+    if (first_of_pair(message) == message)
+        try_send(message);
+    return message;
+}
+
+bool datagram_unsend(struct datagram_message *message)
+{
+    if (message->copies != 0) {
+        message->withdrawn = true;
+        return false;
+    }
+    finish(message, LEDGER_ABANDONED);
+    return true;
+}
+
+void datagram_kernel_fini(struct aries_fabric *fabric)
+{
+    uint32_t node, i;
+
+    for (node = 0; node < fabric->nodes; node++) {
+        struct aries_kernel *kernel = fabric->nics[node].kernel;
+
+        for (i = 0; kernel != NULL && i < BUCKETS; i++) {
+            while (!aries_list_empty(&kernel->buckets[i])) {
+                struct datagram_message *message =
+                    sim_container_of(kernel->buckets[i].next, struct datagram_message, link);
+
+                aries_list_remove(&message->link);
+                free(message);
+            }
+        }
+        free(kernel);
+        fabric->nics[node].kernel = NULL;
+    }
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The fabric, its jobs, and the processes on its nodes. Who runs those: sim/process.c, live/. */
+#include "api/front.h"
+
+#include <stdlib.h>
+#include "api/bi.h"
+#include "api/ce.h"
+#include "api/comp_chan.h"
+#include "api/error_event.h"
+#include "api/job.h"
+#include "nic/mem_copy.h"
+#include "api/msgq.h"
+#include "nic/params.h"
+
+#define PTAG_AUTO_FIRST 4u /* the driver gives out 4 … 127 by itself */
+#define PTAG_AUTO_LAST 127u
+
+/* PE address: group 8 bits, Aries in its group 7 bits (chassis, slot), NIC of the Aries 2 bits. */
+static uint32_t pe_of(const struct net *net, uint32_t node)
+{
+    struct net_coordinates at;
+
+    if (!net_coordinates(net, node, &at))
+        return node;
+    return at.group << 9 | (at.chassis * 16 + at.slot) << 2 | at.node;
+}
+
+struct aries_nic *aries_nic_by_pe(struct aries_fabric *fabric, uint32_t pe_addr)
+{
+    struct net_coordinates at = {.group = pe_addr >> 9,
+                                 .chassis = (pe_addr >> 2 & 0x7f) / 16,
+                                 .slot = (pe_addr >> 2 & 0x7f) % 16,
+                                 .node = pe_addr & 3};
+    uint32_t node = net_endpoint_at(fabric->net, &at);
+
+    if (node >= fabric->nodes)
+        node = pe_addr; /* no dragonfly, or nothing there */
+    if (node >= fabric->nodes || fabric->pe_addrs[node] != pe_addr)
+        return NULL;
+    return &fabric->nics[node];
+}
+
+/* ---- fabric ---------------------------------------------------------------------------------- */
+
+static void register_books(struct aries_fabric *fabric)
+{
+    ledger_book_register(&fabric->book_put, "aries.put");
+    ledger_book_register(&fabric->book_get, "aries.get");
+    ledger_book_register(&fabric->book_amo, "aries.amo");
+    ledger_book_register(&fabric->book_cqwrite, "aries.cqwrite");
+    ledger_book_register(&fabric->book_smsg, "aries.smsg");
+    ledger_book_register(&fabric->book_msgq, "aries.msgq");
+    ledger_book_register(&fabric->book_event, "aries.event");
+    ledger_book_register(&fabric->book_datagram, "aries.datagram");
+    ledger_book_register(&fabric->book_ce, "aries.ce");
+    sim_fault_point_register(&fabric->fault_packet, "aries.packet");
+    sim_fault_point_register(&fabric->fault_cq, "aries.cq");
+    sim_fault_point_register(&fabric->fault_datagram, "aries.datagram");
+}
+
+/*
+ * Books and fault points belong to the engine until sim_fini, and lie in the fabric: its own memory
+ * is kept until the engine has forgotten them.
+ */
+static struct aries_fabric *retired;
+
+static void bury_retired(void)
+{
+    if (sim_fault_point_find("aries.packet") != NULL)
+        return;
+    while (retired != NULL) {
+        struct aries_fabric *next = retired->retired;
+
+        g_free(retired);
+        retired = next;
+    }
+}
+
+struct aries_fabric *aries_fabric_create(struct net *net, const struct aries_params *params,
+                                         uint64_t seed)
+{
+    struct aries_fabric *fabric = g_new0(struct aries_fabric, 1);
+    uint32_t node;
+
+    bury_retired();
+    fabric->net = net;
+    fabric->nodes = net_endpoints(net);
+    fabric->seed = seed;
+    aries_params_to_timing(params, &fabric->timing);
+    fabric->nics = lines_new(fabric->nodes * sizeof(struct aries_nic));
+    fabric->pe_addrs = g_new(uint32_t, fabric->nodes);
+    for (node = 0; node < fabric->nodes; node++) {
+        struct aries_nic *nic = &fabric->nics[node];
+
+        nic->fabric = fabric;
+        nic->ops = &aries_hw_nic_ops;
+        nic->node = node;
+        nic->pe_addr = fabric->pe_addrs[node] = pe_of(net, node);
+        nic->alive = true;
+        aries_list_init(&nic->attached);
+        aries_list_init(&nic->errors);
+        aries_list_init(&nic->processes);
+    }
+    fabric->objects = g_new0(struct aries_objects, 1);
+    aries_list_init(&fabric->datagrams);
+    fabric->objects->cdms.size = sizeof(struct gni_cdm);
+    fabric->objects->nics.size = sizeof(struct gni_nic);
+    fabric->objects->cqs.size = sizeof(struct gni_cq);
+    fabric->objects->mrs.size = sizeof(struct aries_mr);
+    fabric->objects->msgqs.size = sizeof(struct gni_msgq);
+    fabric->objects->ces.size = sizeof(struct gni_ce);
+    fabric->objects->ce_notes.size = sizeof(struct ce_note);
+    fabric->objects->channels.size = sizeof(struct gni_comp_chan);
+    fabric->objects->errors.size = sizeof(struct gni_err);
+    register_books(fabric);
+    aries_copy_guard();
+    fabric->mailboxes = g_hash_table_new(NULL, NULL);
+    aries_hw_fabric_init(fabric);
+    return fabric;
+}
+
+void aries_fabric_destroy(struct aries_fabric *fabric)
+{
+    struct aries_objects *objects = fabric->objects;
+    uint32_t node;
+
+    for (node = 0; node < fabric->nodes; node++) {
+        struct aries_list *processes = &fabric->nics[node].processes;
+
+        while (!aries_list_empty(processes))
+            aries_process_exit(sim_container_of(processes->next, struct aries_process, node_link));
+    }
+    aries_datagrams_fini(fabric);
+    g_hash_table_destroy(fabric->mailboxes);
+    aries_hw_fabric_fini(fabric);
+    aries_copy_unguard();
+    for (node = 0; node < fabric->nodes; node++) {
+        aries_mdds_free(&fabric->nics[node]);
+        aries_msgqs_free(&fabric->nics[node]);
+        aries_job_states_free(&fabric->nics[node]);
+        g_free(fabric->nics[node].bi);
+        g_free(fabric->nics[node].vces);
+    }
+    slab_each(&objects->cqs, aries_cq_discard);
+    slab_each(&objects->mrs, aries_mr_discard);
+    slab_each(&objects->msgqs, aries_msgq_discard);
+    slab_each(&objects->channels, aries_channel_discard);
+    slab_each(&objects->errors, aries_errors_discard);
+    slab_free(&objects->cdms);
+    slab_free(&objects->nics);
+    slab_free(&objects->cqs);
+    slab_free(&objects->mrs);
+    slab_free(&objects->msgqs);
+    slab_free(&objects->ces);
+    slab_free(&objects->ce_notes);
+    slab_free(&objects->channels);
+    slab_free(&objects->errors);
+    ep_arena_free(&objects->eps, aries_smsg_ep_free);
+    aries_smsg_copies_free();
+    g_free(objects);
+    g_free(fabric->jobs);
+    free(fabric->nics);
+    g_free(fabric->pe_addrs);
+    fabric->retired = retired;
+    retired = fabric;
+}
+
+uint32_t aries_nic_address(const struct aries_fabric *fabric, uint32_t node)
+{
+    return fabric->nics[node].pe_addr;
+}
+
+void aries_get_counters(const struct aries_fabric *fabric, struct aries_counters *counters)
+{
+    *counters = fabric->counters;
+}
+
+/* ---- jobs ------------------------------------------------------------------------------------ */
+
+struct aries_job *aries_job_add(struct aries_fabric *fabric, uint32_t node, uint64_t job_id,
+                                uint8_t ptag, uint32_t cookie)
+{
+    struct aries_job *job;
+
+    fabric->jobs = g_renew(struct aries_job, fabric->jobs, fabric->jobs_count + 1);
+    job = &fabric->jobs[fabric->jobs_count++];
+    *job = (struct aries_job){.job_id = job_id, .cookie = cookie, .node = node, .ptag = ptag};
+    return job;
+}
+
+void aries_job_configure(struct aries_fabric *fabric, uint64_t job_id, uint8_t ptag,
+                         uint32_t cookie)
+{
+    aries_job_add(fabric, UINT32_MAX, job_id, ptag, cookie);
+}
+
+struct aries_job *aries_job_find(struct aries_nic *hw, uint8_t ptag, uint32_t cookie)
+{
+    struct aries_fabric *fabric = hw->fabric;
+    uint32_t i;
+
+    for (i = 0; i < fabric->jobs_count; i++) {
+        struct aries_job *job = &fabric->jobs[i];
+
+        if (job->cookie == cookie && (job->node == hw->node || job->node == UINT32_MAX) &&
+            (ptag == GNI_FIND_ALLOC_PTAG || job->ptag == ptag))
+            return job;
+    }
+    return aries_hw_job(hw, ptag, cookie);
+}
+
+static bool ptag_used(const struct aries_fabric *fabric, uint32_t ptag)
+{
+    uint32_t i;
+
+    for (i = 0; i < fabric->jobs_count; i++)
+        if (fabric->jobs[i].ptag == ptag)
+            return true;
+    return false;
+}
+
+uint8_t aries_job_ptag(struct aries_fabric *fabric, struct aries_job *job)
+{
+    uint32_t ptag, i;
+
+    /* The same on all nodes: it is what the target compares. */
+    for (i = 0; job->ptag == GNI_FIND_ALLOC_PTAG && i < fabric->jobs_count; i++)
+        if (fabric->jobs[i].cookie == job->cookie)
+            job->ptag = fabric->jobs[i].ptag;
+    for (ptag = PTAG_AUTO_FIRST; job->ptag == GNI_FIND_ALLOC_PTAG && ptag <= PTAG_AUTO_LAST; ptag++)
+        if (!ptag_used(fabric, ptag))
+            job->ptag = (uint8_t)ptag;
+    return job->ptag;
+}
+
+/* ---- processes ------------------------------------------------------------------------------- */
+
+struct aries_process *aries_process_create(struct aries_fabric *fabric, uint32_t node,
+                                           uint64_t job_id, uint32_t pid, bool privileged,
+                                           const char *name,
+                                           void (*killed)(void *arg, const char *why), void *arg)
+{
+    struct aries_process *process = lines_new(sizeof(*process));
+    struct aries_nic *hw = &fabric->nics[node];
+    struct aries_list *link;
+
+    process->fabric = fabric;
+    process->nic = hw;
+    process->job_id = job_id;
+    process->pid = pid;
+    process->privileged = privileged;
+    process->name = g_strdup(name);
+    process->killed = killed;
+    process->killed_arg = arg;
+    for (link = hw->processes.next; link != &hw->processes; link = link->next) {
+        struct aries_process *other = sim_container_of(link, struct aries_process, node_link);
+
+        if (other->trace_index >= process->trace_index)
+            process->trace_index = other->trace_index + 1;
+    }
+    aries_list_init(&process->cdms);
+    aries_list_init(&process->errors);
+    aries_list_add(&hw->processes, &process->node_link);
+    if (trace_on && name != NULL)
+        trace_set_rank_name(node, process->trace_index, name);
+    return process;
+}
+
+void *aries_process_arg(const struct aries_process *process)
+{
+    return process->killed_arg;
+}
+
+void aries_process_exit(struct aries_process *process)
+{
+    while (!aries_list_empty(&process->cdms))
+        aries_cdm_release(sim_container_of(process->cdms.next, struct gni_cdm, process_link));
+    while (!aries_list_empty(&process->errors))
+        aries_errors_release(sim_container_of(process->errors.next, struct gni_err, process_link));
+    if (process->ep_slab != NULL)
+        ep_slab_abandon(process->ep_slab);
+    aries_list_remove(&process->node_link);
+    g_free(process->fibers);
+    g_free(process->interrupted);
+    g_free(process->name);
+    free(process);
+}
+
+void aries_process_notify(struct aries_process *process)
+{
+    aries_process_wake(process);
+    if (sim_unlikely(process != NULL && process->msgqs != NULL))
+        aries_msgq_notify(process->msgqs);
+}
+
+void aries_process_kill(struct aries_process *process, const char *why)
+{
+    if (process->dead)
+        return;
+    process->dead = true;
+    if (process->killed != NULL)
+        process->killed(process->killed_arg, why);
+}
+
+sim_cold void aries_transaction_failed(struct gni_nic *nic, uint8_t status, bool silent)
+{
+    uint32_t modes;
+
+    if (silent)
+        aries_error_raise(nic->hw, GNI_ERRMASK_TRANSACTION, status, nic->ptag, 0);
+    if (!nic->hw->fabric->timing.kill || nic->cdm == NULL)
+        return;
+    modes = nic->cdm->modes;
+    if (modes & GNI_CDM_MODE_ERR_NO_KILL)
+        return;
+    if (modes & GNI_CDM_MODE_ERR_ALL_KILL)
+        aries_process_kill(nic->process, "a transaction failed (GNI_CDM_MODE_ERR_ALL_KILL)");
+    else if (silent)
+        aries_process_kill(nic->process, "a transaction without completion events failed");
+}

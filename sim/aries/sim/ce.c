@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Packets of the collective engine at the simulated NIC; what its channels do is in ce_channel.c.
+ */
+#include "sim/nic.h"
+
+#include "aries/misc/exceptions.h"
+#include "api/ce.h"
+#include "nic/ce_combine.h"
+#include "nic/cq_entry.h"
+
+/* The words before the one that tells that they are there. */
+static void land(struct sim_event *event)
+{
+    struct chunk *chunk = sim_container_of(event, struct chunk, landing.event);
+    struct aries_txn *txn = chunk->txn;
+    const struct aries_work *work = &txn->work;
+    struct aries_mr *mr = chunk->mr;
+
+    if (mr->live && work->target->alive) {
+        aries_mr_write(mr, work->remote_addr + offsetof(gni_ce_result_t, result1), work->operand,
+                       sizeof(work->operand));
+        aries_mr_write(mr, work->remote_addr + offsetof(gni_ce_result_t, control),
+                       &work->sync_flag_value, sizeof(work->sync_flag_value));
+    }
+    trace(TRACE_INSTANT, TRACE_RX, work->target->node, 0, "land", sim_now(), 0, txn->flow,
+          sizeof(gni_ce_result_t));
+    if (txn->entry.book != NULL)
+        ledger_deliver(&txn->entry, 0, 0);
+    aries_process_written(mr->process);
+    aries_mr_unref(mr);
+    chunk_unref(chunk);
+}
+
+static uint8_t write_arrived(struct aries_nic *nic, struct chunk *chunk)
+{
+    const struct aries_work *work = &chunk->txn->work;
+    const struct aries_timing *timing = &nic->fabric->timing;
+    struct aries_mr *mr;
+    gni_ce_result_t before;
+    uint8_t status = aries_mr_check(nic, work->ptag, work->remote_handle, work->remote_addr,
+                                    sizeof(before), ARIES_WRITE, &mr);
+
+    if (status == 0 && !aries_mr_read(mr, work->remote_addr, &before, sizeof(before)))
+        status = A_STATUS_AT_PF_INV;
+    if (status != 0)
+        return status;
+    chunk->mr = mr;
+    aries_mr_ref(mr);
+    chunk->refs++;
+    chunk->landing.event.fire = land;
+    sim_event_schedule(&chunk->landing.event,
+                       sim_now() + timing->pcie_write + timing->cqe + timing->poll);
+    return 0;
+}
+
+sim_time_t ce_wait(struct aries_nic *nic)
+{
+    struct aries_sim_nic *sim = nic->sim;
+    sim_time_t start = sim->ce_free > sim_now() ? sim->ce_free : sim_now();
+
+    sim->ce_free = start + nic->fabric->timing.ce_gap;
+    return start - sim_now();
+}
+
+void ce_arrived(struct aries_nic *nic, struct chunk *chunk)
+{
+    struct aries_txn *txn = chunk->txn;
+
+    chunk->info = ARIES_CQ_CPLTN_DREQ;
+    if (txn->work.op == ARIES_CE_WRITE) {
+        chunk->status = write_arrived(nic, chunk);
+        return;
+    }
+    chunk->status = txn->work.op == ARIES_CE_JOIN ? ce_take_join(nic, txn->source, &txn->work)
+                                                  : ce_take_result(nic, txn->source, &txn->work);
+    if (chunk->status == 0 && txn->entry.book != NULL)
+        ledger_deliver(&txn->entry, 0, 0);
+}
+
+uint32_t ce_units(const struct aries_work *work)
+{
+    bool two = work->op == ARIES_CE_WRITE || ce_two_operands(work->ce.command, work->ce.mode);
+
+    return 3 + data_phits(two ? 16 : 8);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Messages between the kernels of two nodes, which carry datagrams: one packet, a kernel hop at the
+ * target, and retries by the sending kernel when it got lost.
+ */
+#include "sim/nic.h"
+
+#include <glib.h>
+#include "api/datagram.h"
+
+#define RETRY_AFTER (2 * SIM_MS)
+
+struct kernel_message {
+    struct net_transfer transfer; /* first: fires the event */
+    struct aries_list link; /* of all under way */
+    struct aries_nic *from, *to;
+    uint32_t bytes;
+    struct datagram_message *content;
+};
+
+static void arrived(struct sim_event *event);
+
+static void message_free(struct kernel_message *message)
+{
+    aries_list_remove(&message->link);
+    g_free(message);
+}
+
+static void send(struct sim_event *event)
+{
+    struct kernel_message *message = (struct kernel_message *)event;
+    struct aries_fabric *fabric = message->from->fabric;
+    struct net_transfer *transfer = &message->transfer;
+
+    if (!message->from->alive || !message->to->alive) {
+        message_free(message);
+        return;
+    }
+    if (fabric->sim->quiesce_until > sim_now()) {
+        sim_event_schedule(event, fabric->sim->quiesce_until);
+        return;
+    }
+    transfer->event.fire = arrived;
+    transfer->source = message->from->node;
+    transfer->target = message->to->node;
+    transfer->packets = (message->bytes + PACKET_BYTES - 1) / PACKET_BYTES;
+    transfer->units = message_phits(message->bytes);
+    transfer->last_units = transfer->units;
+    transfer->class = NET_REQUEST;
+    transfer->route = NET_ROUTE_ADAPTIVE_0;
+    transfer->drain = 0;
+    transfer->lag =
+        fabric->timing.rx + fabric->timing.pcie_write + fabric->timing.cold_datagram_remote;
+    net_send(fabric->net, transfer, 0);
+}
+
+static void arrived(struct sim_event *event)
+{
+    struct kernel_message *message = (struct kernel_message *)event;
+
+    if (message->transfer.status != NET_DELIVERED || message->transfer.poisoned) {
+        event->fire = send;
+        sim_event_schedule(event, sim_now() + RETRY_AFTER);
+        return;
+    }
+    if (message->from->alive && message->to->alive)
+        datagram_ended(message->content,
+                       message->content->arrived || datagram_arrived(message->content));
+    message_free(message);
+}
+
+void aries_hw_kernel_send(struct datagram_message *content, uint32_t bytes)
+{
+    struct aries_nic *from = content->from.nic;
+    const struct aries_timing *timing = &from->fabric->timing;
+    struct kernel_message *message = g_new0(struct kernel_message, 1);
+    sim_time_t now = sim_fiber_self() != NULL ? sim_local_time() : sim_now();
+
+    aries_list_add(&from->fabric->sim->kernel_messages, &message->link);
+    message->from = from;
+    message->to = content->to.nic;
+    message->bytes = bytes;
+    message->content = content;
+    message->transfer.event.fire = send;
+    sim_event_schedule(&message->transfer.event,
+                       (now > sim_now() ? now : sim_now()) + timing->pcie_write + timing->tx);
+}
+
+void sim_kernel_fini(struct aries_fabric *fabric)
+{
+    struct aries_list *messages = &fabric->sim->kernel_messages;
+
+    while (!aries_list_empty(messages))
+        message_free(sim_container_of(messages->next, struct kernel_message, link));
+}

@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Pools of transactions and chunks: LIFO free lists over slabs, so that what is reused is still in
+ * cache. */
+#include "sim/nic.h"
+
+#include <assert.h>
+#include <glib.h>
+#include <stdlib.h>
+
+#define SLAB_OBJECTS 64u
+#define F0_CHUNK_PACKETS 256u /* a quarter of the packets that may be outstanding */
+
+struct slab {
+    struct slab *next;
+};
+
+#define TXN_BYTES sizeof(struct aries_txn)
+_Static_assert(offsetof(struct aries_txn, work) + ARIES_WORK_SHORT <= TXN_LINES * SIM_LINE,
+               "what all transactions use");
+
+static char *slab_new(struct slab **list, size_t bytes)
+{
+    struct slab *slab = lines_new(64 + bytes);
+
+    slab->next = *list;
+    *list = slab;
+    return (char *)slab + 64;
+}
+
+/* Chunks that left and did not come back. */
+static uint32_t txn_in_flight(const struct aries_txn *txn)
+{
+    const struct chunk *chunk;
+    uint32_t waiting = 0;
+
+    for (chunk = txn->chunks; chunk != NULL; chunk = chunk->next)
+        waiting += !chunk->admitted;
+    return txn->chunks_open - waiting;
+}
+
+bool aries_hw_draining(const struct aries_nic *hw, uint8_t ptag)
+{
+    const struct slab *slab;
+    unsigned i;
+
+    for (slab = hw->fabric->sim->txn_slabs; slab != NULL; slab = slab->next) {
+        const char *memory = (const char *)slab + 64;
+
+        for (i = 0; i < SLAB_OBJECTS; i++) {
+            const struct aries_txn *txn = (const struct aries_txn *)(memory + i * TXN_BYTES);
+
+            if (txn->refs > 0 && txn->source == hw && txn->work.ptag == ptag &&
+                txn_in_flight(txn) > 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+struct aries_txn *txn_new(struct aries_fabric *fabric)
+{
+    struct aries_sim_fabric *sim = fabric->sim;
+    struct aries_txn *txn = sim->free_txns;
+
+    if (sim_unlikely(txn == NULL)) {
+        char *memory = slab_new(&sim->txn_slabs, SLAB_OBJECTS * TXN_BYTES);
+        unsigned i;
+
+        for (i = 0; i < SLAB_OBJECTS; i++) {
+            txn = (struct aries_txn *)(memory + i * TXN_BYTES);
+            txn->next = sim->free_txns;
+            sim->free_txns = txn;
+        }
+    }
+    sim->free_txns = txn->next;
+    sim_fetch(sim->free_txns, TXN_LINES); /* where many are under way these are cold, too */
+    return txn;
+}
+
+void txn_free(struct aries_fabric *fabric, struct aries_txn *txn)
+{
+    txn->next = fabric->sim->free_txns;
+    fabric->sim->free_txns = txn;
+}
+
+#define CHUNK_BYTES sizeof(struct chunk)
+
+static const uint32_t buffer_bytes[BUFFER_SIZES] = {1024, 4096};
+
+struct buffer {
+    struct buffer *next;
+    uint32_t refs; /* chunks with these bytes, and being the last that was captured */
+    uint32_t length; /* of what was captured */
+    uint64_t offset, digest; /* of the same, as it was handed in */
+    uint8_t bytes[] __attribute__((aligned(SIM_LINE)));
+};
+
+/* Beyond the largest chunk of F1 (F0 moves 16 KiB at a time) the data has memory of its own. */
+static enum buffer_size buffer_size_of(uint32_t bytes)
+{
+    return bytes <= buffer_bytes[BUFFER_1K]   ? BUFFER_1K
+           : bytes <= buffer_bytes[BUFFER_4K] ? BUFFER_4K
+                                              : BUFFER_SIZES;
+}
+
+static struct buffer *buffer_of(const struct chunk *chunk)
+{
+    return (struct buffer *)(chunk->data - offsetof(struct buffer, bytes));
+}
+
+static void buffer_slab(struct aries_sim_fabric *sim, enum buffer_size size)
+{
+    size_t each = sizeof(struct buffer) + buffer_bytes[size];
+    char *memory = slab_new(&sim->buffer_slabs, SLAB_OBJECTS * each);
+    unsigned i;
+
+    for (i = 0; i < SLAB_OBJECTS; i++) {
+        struct buffer *buffer = (struct buffer *)(memory + i * each);
+
+        buffer->next = sim->free_buffers[size];
+        sim->free_buffers[size] = buffer;
+    }
+}
+
+static struct buffer *buffer_new(struct aries_sim_fabric *sim, uint32_t bytes)
+{
+    enum buffer_size size = buffer_size_of(bytes);
+    struct buffer *buffer;
+
+    if (size == BUFFER_SIZES) {
+        buffer = lines_new(sizeof(struct buffer) + bytes);
+    } else {
+        if (sim_unlikely(sim->free_buffers[size] == NULL))
+            buffer_slab(sim, size);
+        buffer = sim->free_buffers[size];
+        sim->free_buffers[size] = buffer->next;
+        sim_fetch(buffer->next, 1);
+    }
+    buffer->refs = 1;
+    return buffer;
+}
+
+static void buffer_unref(struct aries_sim_fabric *sim, struct buffer *buffer, uint32_t bytes)
+{
+    enum buffer_size size = buffer_size_of(bytes);
+
+    assert(buffer->refs > 0);
+    if (--buffer->refs > 0)
+        return;
+    if (size == BUFFER_SIZES) {
+        free(buffer);
+        return;
+    }
+    buffer->next = sim->free_buffers[size];
+    sim->free_buffers[size] = buffer;
+}
+
+void chunk_room(struct aries_fabric *fabric, struct chunk *chunk)
+{
+    if (chunk->bytes > CHUNK_INLINE_BYTES)
+        chunk->data = buffer_new(fabric->sim, chunk->bytes)->bytes;
+}
+
+/* The last chunk that was captured at this place of its message. */
+static struct buffer **last_at(struct aries_fabric *fabric, const struct chunk *chunk)
+{
+    return &fabric->sim->last_captured[chunk->offset / buffer_bytes[BUFFER_1K] % CAPTURED];
+}
+
+bool chunk_same_data(struct aries_fabric *fabric, struct chunk *chunk, const void *data,
+                     uint64_t *digest)
+{
+    struct buffer *last = *last_at(fabric, chunk);
+
+    if (last == NULL || last->length != chunk->bytes || last->offset != chunk->offset ||
+        memcmp(last->bytes, data, chunk->bytes) != 0)
+        return false;
+    assert(last->refs > 0 && chunk->data == chunk->inline_data);
+    last->refs++;
+    chunk->data = last->bytes;
+    *digest = last->digest;
+    return true;
+}
+
+void chunk_captured(struct aries_fabric *fabric, struct chunk *chunk, uint64_t digest)
+{
+    struct buffer **last = last_at(fabric, chunk), *buffer;
+
+    if (chunk->data == chunk->inline_data || buffer_size_of(chunk->bytes) == BUFFER_SIZES)
+        return;
+    if (*last != NULL)
+        buffer_unref(fabric->sim, *last, (*last)->length);
+    buffer = *last = buffer_of(chunk);
+    buffer->refs++;
+    buffer->length = chunk->bytes;
+    buffer->offset = chunk->offset;
+    buffer->digest = digest;
+}
+
+void chunk_spoil(struct aries_fabric *fabric, struct chunk *chunk)
+{
+    const uint8_t *data = chunk->data;
+
+    if (data != chunk->inline_data && buffer_of(chunk)->refs > 1) {
+        buffer_of(chunk)->refs--;
+        chunk_room(fabric, chunk);
+        memcpy(chunk->data, data, chunk->bytes);
+    }
+    chunk->data[chunk->bytes / 2] ^= 0x10;
+}
+
+void chunk_drop_data(struct aries_fabric *fabric, struct chunk *chunk)
+{
+    if (chunk->data != chunk->inline_data)
+        buffer_unref(fabric->sim, buffer_of(chunk), chunk->bytes);
+    chunk->data = chunk->inline_data;
+}
+
+static void chunk_slab(struct aries_sim_fabric *sim)
+{
+    char *memory = slab_new(&sim->slabs, SLAB_OBJECTS * CHUNK_BYTES);
+    unsigned i;
+
+    for (i = 0; i < SLAB_OBJECTS; i++) {
+        struct chunk *chunk = (struct chunk *)(memory + i * CHUNK_BYTES);
+
+        chunk->next = sim->free_chunks;
+        sim->free_chunks = chunk;
+    }
+}
+
+struct chunk *chunk_new(struct aries_fabric *fabric, uint32_t bytes)
+{
+    struct aries_sim_fabric *sim = fabric->sim;
+    struct chunk *chunk;
+
+    if (sim_unlikely(sim->free_chunks == NULL))
+        chunk_slab(sim);
+    chunk = sim->free_chunks;
+    sim->free_chunks = chunk->next;
+    sim_fetch(sim->free_chunks, CHUNK_LINES);
+    chunk->data = chunk->inline_data;
+    chunk->next = NULL;
+    chunk->mr = NULL;
+    chunk->bytes = bytes;
+    chunk->refs = 1;
+    chunk->status = chunk->info = 0;
+    chunk->admitted = chunk->received = chunk->returned = false;
+    chunk->fetched = chunk->poisoned = false;
+    chunk->feed = 0;
+    return chunk;
+}
+
+void chunk_unref(struct chunk *chunk)
+{
+    struct aries_txn *txn = chunk->txn;
+    struct aries_fabric *fabric;
+
+    assert(chunk->refs > 0);
+    if (--chunk->refs != 0)
+        return;
+    fabric = txn_fabric(txn);
+    chunk_drop_data(fabric, chunk);
+    chunk->next = fabric->sim->free_chunks;
+    fabric->sim->free_chunks = chunk;
+    txn_unref(txn);
+}
+
+void txn_queue_init(struct txn_queue *queue)
+{
+    queue->head = NULL;
+    queue->tail = &queue->head;
+}
+
+void txn_queue_push(struct txn_queue *queue, struct aries_txn *txn)
+{
+    txn->next = NULL;
+    *queue->tail = txn;
+    queue->tail = &txn->next;
+}
+
+struct aries_txn *txn_queue_pop(struct txn_queue *queue)
+{
+    struct aries_txn *txn = queue->head;
+
+    if (txn != NULL) {
+        queue->head = txn->next;
+        if (queue->head == NULL)
+            queue->tail = &queue->head;
+    }
+    return txn;
+}
+
+/*
+ * A chunk holds the outstanding-request entries of all its packets from when its head leaves until
+ * its response is back, where hardware holds each for one round trip. Four chunks in flight keep
+ * the stream going, and no chunk may need more entries than there are.
+ */
+static void limit_chunks(struct aries_timing *timing, enum net_fidelity fidelity)
+{
+    uint32_t least =
+        timing->orb_bte_get < timing->orb_entries ? timing->orb_bte_get : timing->orb_entries;
+
+    if (fidelity == NET_F0) /* no contention: few events per message */
+        timing->chunk_packets = F0_CHUNK_PACKETS;
+    timing->burst_apart = fidelity == NET_F0; /* by the size of chunks at F1 */
+    if (fidelity == NET_F2)
+        timing->chunk_packets = timing->chunk_packets_fixed = 1;
+    if (timing->chunk_packets > least / 4)
+        timing->chunk_packets = least < 4 ? 1 : least / 4;
+    if (timing->chunk_packets_fixed > least / 4)
+        timing->chunk_packets_fixed = least < 4 ? 1 : least / 4;
+}
+
+void aries_hw_fabric_init(struct aries_fabric *fabric)
+{
+    uint32_t node, channel;
+
+    fabric->sim = g_new0(struct aries_sim_fabric, 1);
+    fabric->sim->nics = lines_new(fabric->nodes * sizeof(struct aries_sim_nic));
+    fabric->sim->throttle = 1;
+    aries_list_init(&fabric->sim->chains);
+    aries_list_init(&fabric->sim->kernel_messages);
+    limit_chunks(&fabric->timing, net_fidelity(fabric->net));
+    for (node = 0; node < fabric->nodes; node++) {
+        struct aries_sim_nic *nic = &fabric->sim->nics[node];
+
+        txn_queue_init(&nic->orb_waiting);
+        txn_queue_init(&nic->ssid_waiting);
+        txn_queue_init(&nic->held);
+        nic->orb_limit = fabric->timing.orb_entries;
+        nic->chunk_most = UINT32_MAX;
+        for (channel = 0; channel < 4; channel++)
+            txn_queue_init(&nic->channels[channel].waiting);
+        fabric->nics[node].sim = nic;
+    }
+}
+
+static void slabs_free(struct slab *slab)
+{
+    while (slab != NULL) {
+        struct slab *next = slab->next;
+
+        free(slab);
+        slab = next;
+    }
+}
+
+/* Of chunks that are under way when the fabric goes. */
+static void buffers_free(const struct slab *slab)
+{
+    for (; slab != NULL; slab = slab->next) {
+        const char *memory = (const char *)slab + 64;
+        unsigned i;
+
+        for (i = 0; i < SLAB_OBJECTS; i++) {
+            const struct chunk *chunk = (const struct chunk *)(memory + i * CHUNK_BYTES);
+
+            if (chunk->refs > 0 && chunk->data != chunk->inline_data &&
+                buffer_size_of(chunk->bytes) == BUFFER_SIZES)
+                free(buffer_of(chunk));
+        }
+    }
+}
+
+static void chains_free(struct aries_list *chains)
+{
+    while (!aries_list_empty(chains)) {
+        struct chain *chain = sim_container_of(chains->next, struct chain, link);
+
+        aries_list_remove(&chain->link);
+        g_free(chain);
+    }
+}
+
+void aries_hw_fabric_fini(struct aries_fabric *fabric)
+{
+    uint32_t node;
+
+    for (node = 0; node < fabric->nodes; node++)
+        g_free(fabric->sim->nics[node].amo_lines);
+    free(fabric->sim->nics);
+    buffers_free(fabric->sim->slabs);
+    chains_free(&fabric->sim->chains);
+    slabs_free(fabric->sim->slabs);
+    slabs_free(fabric->sim->txn_slabs);
+    slabs_free(fabric->sim->buffer_slabs);
+    sim_timer_cancel(&fabric->sim->throttle_end);
+    sim_kernel_fini(fabric);
+    g_free(fabric->sim);
+    fabric->sim = NULL;
+}
+
+/* ---- the cache ------------------------------------------------------------------------------- */
+
+#define DATA_LINES 8u /* to begin with; the rest one stage later */
+
+/* The part of so many bytes that is fetched in a stage. */
+static void fetch_data(const void *data, uint32_t bytes, unsigned stage)
+{
+    uint32_t lines = (bytes + SIM_LINE - 1) / SIM_LINE, begin = stage == 0 ? 0 : DATA_LINES;
+    uint32_t end = stage == 0 ? DATA_LINES : buffer_bytes[BUFFER_4K] / SIM_LINE;
+
+    end = end < lines ? end : lines;
+    if (begin < end)
+        sim_fetch((const char *)data + (size_t)begin * SIM_LINE, end - begin);
+}
+
+static const struct chunk *chunk_of(const struct sim_event *event)
+{
+    return sim_container_of(event, const struct chunk, transfer.event);
+}
+
+void pump_fetch(struct sim_event *event, unsigned stage)
+{
+    const struct aries_txn *txn = sim_container_of(event, struct aries_txn, pump);
+
+    if (stage == 0) {
+        sim_fetch((const char *)txn + SIM_LINE, TXN_LINES - 1);
+        sim_fetch(txn->source, 1);
+        sim_fetch(txn->chunks, CHUNK_LINES);
+    } else if (stage == 1) {
+        sim_fetch(txn->source->sim, SIM_NIC_LINES);
+    }
+}
+
+void request_fetch(struct sim_event *event, unsigned stage)
+{
+    const struct chunk *chunk = chunk_of(event);
+    const struct aries_txn *txn = chunk->txn;
+
+    if (stage == 0) {
+        sim_fetch((const char *)chunk + SIM_LINE, CHUNK_LINES - 1);
+        sim_fetch(txn, TXN_LINES);
+        sim_fetch(chunk->at, 1);
+    } else if (stage == 1) {
+        sim_fetch((const void *)(uintptr_t)(txn->work.remote_addr + chunk->offset), 1);
+        sim_fetch(chunk->at->sim, SIM_NIC_LINES);
+        if (txn->work.op < ARIES_CE_JOIN)
+            aries_mr_fetch(chunk->at, &txn->work.remote_handle);
+    }
+}
+
+void landing_fetch(struct sim_event *event, unsigned stage)
+{
+    const struct chunk *chunk = sim_container_of(event, struct chunk, landing.event);
+
+    if (stage == 0) {
+        sim_fetch(chunk, 1);
+        sim_fetch(chunk->mr, 1);
+        fetch_data(chunk->data, chunk->bytes, 0);
+        fetch_data((const void *)(uintptr_t)chunk->address, chunk->bytes, 0);
+    } else if (stage == 1) {
+        fetch_data(chunk->data, chunk->bytes, 1);
+        fetch_data((const void *)(uintptr_t)chunk->address, chunk->bytes, 1);
+        sim_fetch(chunk->txn, TXN_LINES);
+        aries_process_fetch(chunk->mr->process, 0);
+    } else {
+        sim_fetch(chunk->txn->work.target, 1);
+        aries_process_fetch(chunk->mr->process, 1);
+    }
+}
+
+void response_fetch(struct sim_event *event, unsigned stage)
+{
+    const struct chunk *chunk = chunk_of(event);
+    const struct aries_txn *txn = chunk->txn;
+
+    if (stage == 0) {
+        sim_fetch((const char *)chunk + SIM_LINE, CHUNK_LINES - 1);
+        sim_fetch(txn, TXN_LINES);
+        sim_fetch(chunk->at, 1);
+    } else if (stage == 1) {
+        sim_fetch(chunk->at->sim, SIM_NIC_LINES);
+        sim_fetch(txn->work.context, 1);
+        sim_fetch(txn->work.own, 1);
+        aries_process_fetch(txn->work.process, 0);
+    } else {
+        if (txn->work.fiber != NULL)
+            sim_fiber_fetch(txn->work.fiber, 0);
+        if (txn->work.own != NULL && txn->work.process != NULL)
+            aries_post_fetch(txn->work.context, txn->work.own);
+    }
+}

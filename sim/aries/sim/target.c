@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The target side of the simulated NIC, and the responses back to the source. */
+#include "sim/nic.h"
+
+#include <glib.h>
+#include "nic/amo.h"
+#include "nic/cq_entry.h"
+
+/* ---- receive side ------------------------------------------------------------------------------
+ */
+
+static sim_time_t later(sim_time_t a, sim_time_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Time of a chunk's data packets in a pipeline of the NIC. */
+static sim_time_t data_service(const struct chunk *chunk, const struct aries_timing *timing)
+{
+    return chunk_flits(chunk) * timing->nic_flit;
+}
+
+/* Takes the chunk's share of a receive pipeline at its arrival; returns how long it had to wait. */
+static sim_time_t reserve_receive(struct aries_nic *nic, const struct chunk *chunk, bool data)
+{
+    struct aries_sim_nic *sim = nic->sim;
+    const struct aries_timing *timing = &nic->fabric->timing;
+    sim_time_t arrival = sim_now() - chunk->transfer.lag, wait, reads, duplex;
+
+    wait = occupy(&sim->rx_free, arrival, 0,
+                  data ? data_service(chunk, timing) : chunk->packets * timing->nic_flit);
+    if (chunk->txn->work.op == ARIES_GET) { /* so many host reads at a time */
+        reads = occupy(&sim->npt_free, arrival, 0, chunk->packets * read_service(timing));
+        wait = later(wait, reads);
+    }
+    if (data && chunk->txn->work.unit == ARIES_UNIT_BTE) {
+        duplex = occupy(&sim->duplex_free, arrival, 0,
+                        (sim_time_t)(chunk->bytes * 1e3 / timing->duplex_rate));
+        wait = later(wait, duplex);
+    }
+    return wait;
+}
+
+/* False: the chunk is handled later, or lost. */
+static bool receive(struct aries_nic *nic, struct chunk *chunk)
+{
+    const struct aries_timing *timing = &nic->fabric->timing;
+    const struct aries_work *work = &chunk->txn->work;
+    struct sim_event *event = &chunk->transfer.event;
+    sim_time_t now = sim_now(), wait;
+
+    if (sim_unlikely(chunk->transfer.status != NET_DELIVERED || !nic->alive)) {
+        source_lost(chunk, chunk->packets);
+        return false;
+    }
+    if (sim_unlikely(nic->sim->hang_until > now)) {
+        if (nic->sim->hang_until - chunk->sent >= timing->orb_timeout)
+            source_lost(chunk, chunk->packets);
+        else
+            sim_event_schedule(event, nic->sim->hang_until);
+        return false;
+    }
+    if (sim_unlikely(nic->sim->stall_until > now)) {
+        bool reads = work->op == ARIES_GET || work->op == ARIES_AMO;
+
+        if (!reads || nic->sim->stall_until - now < timing->npt_timeout) {
+            sim_event_schedule(event, nic->sim->stall_until);
+            return false;
+        }
+        chunk->status = A_STATUS_PI_TIMEOUT; /* the host did not answer the read */
+    }
+    if (!chunk->received) {
+        chunk->received = true;
+        wait = reserve_receive(nic, chunk, work->op == ARIES_PUT);
+        if (wait > 0) {
+            sim_event_schedule(event, now + wait);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- memory ------------------------------------------------------------------------------------
+ */
+
+/* The pages under a write are there? Asked before the response leaves, which the write itself
+ * follows. */
+static bool mapped(struct aries_mr *mr, uint64_t address, uint32_t length)
+{
+    uint64_t page;
+    uint8_t byte;
+
+    if (length == 0)
+        return true;
+    if (!aries_mr_read(mr, address, &byte, 1))
+        return false;
+    for (page = (address | 4095) + 1; page < address + length; page += 4096)
+        if (!aries_mr_read(mr, page, &byte, 1))
+            return false;
+    return true;
+}
+
+static void push_remote(struct aries_txn *txn, struct gni_cq *cq, enum aries_cq_info info)
+{
+    if (cq != NULL && !aries_cq_push_for(cq, aries_cq_entry_remote(info, 0, txn->work.remote_event),
+                                         txn->work.peer))
+        txn->remote_overrun = true;
+}
+
+/* All bytes of a PUT are visible: flag and event follow, never sooner. */
+static void put_landed(struct aries_txn *txn, struct aries_mr *mr)
+{
+    const struct aries_work *work = &txn->work;
+
+    if (work->sync_flag && mr->live)
+        aries_mr_write(mr, work->sync_flag_addr, &work->sync_flag_value,
+                       sizeof(work->sync_flag_value));
+    if (work->remote_wanted)
+        push_remote(txn, mr->cq, ARIES_CQ_CPLTN_DREQ);
+}
+
+static void land(struct sim_event *event)
+{
+    struct chunk *chunk = sim_container_of(event, struct chunk, landing.event);
+    struct aries_txn *txn = chunk->txn;
+    struct aries_mr *mr = chunk->mr;
+    struct aries_fabric *fabric = txn->work.target->fabric; /* not the source's line */
+    uint64_t address = txn->work.remote_addr + chunk->offset;
+    bool whole;
+    unsigned times = mutation_strikes(fabric, ARIES_MUTATE_DUPLICATE) ? 2 : 1;
+
+    if (sim_unlikely(mutation_strikes(fabric, ARIES_MUTATE_FLIP)) && chunk->bytes > 0)
+        chunk_spoil(fabric, chunk);
+    /* A region that went away meanwhile takes its memory with it: the NIC's write has nowhere to
+     * land. */
+    if (mr->live && txn->work.target->alive)
+        aries_mr_write(mr, address, chunk->data, chunk->bytes);
+    while (times-- > 0) {
+        txn->landed += chunk->bytes;
+        if (txn->entry.book != NULL)
+            ledger_deliver(&txn->entry, chunk->bytes,
+                           ledger_digest(chunk->data, chunk->bytes, chunk->offset));
+    }
+    chunk_drop_data(fabric, chunk);
+    trace(TRACE_INSTANT, TRACE_RX, txn->work.target->node, 0, "land", sim_now(), 0, txn->flow,
+          chunk->bytes);
+    __builtin_prefetch(txn->work.peer, 1);
+    __builtin_prefetch(txn->work.own, 1);
+    whole = txn->landed >= txn->work.header_length + txn->work.length;
+    if (whole)
+        put_landed(txn, mr);
+    /* Messages are found by polls; whoever watches memory waits for the end of a PUT. */
+    if (whole && !txn->work.remote_optional)
+        aries_process_written(mr->process);
+    else
+        aries_process_notify(mr->process);
+    aries_mr_unref(mr);
+    chunk_unref(chunk);
+}
+
+/* Plants the bugs that hide a write: it never comes, or comes long after the completion. */
+static bool mutated_away(struct aries_fabric *fabric, sim_time_t *at)
+{
+    if (sim_likely(fabric->sim->mutation == ARIES_MUTATE_NONE))
+        return false;
+    if (mutation_strikes(fabric, ARIES_MUTATE_DROP))
+        return true;
+    if (mutation_strikes(fabric, ARIES_MUTATE_REORDER))
+        *at += 100 * SIM_US;
+    return false;
+}
+
+static void put(struct aries_nic *nic, struct chunk *chunk)
+{
+    struct aries_txn *txn = chunk->txn;
+    const struct aries_work *work = &txn->work;
+    const struct aries_timing *timing = &nic->fabric->timing;
+    uint64_t address = work->remote_addr + chunk->offset;
+    sim_time_t visible = sim_now() - timing->rspgen + timing->pcie_write + timing->poll;
+    struct aries_mr *mr;
+
+    chunk->info = ARIES_CQ_CPLTN_DREQ;
+    chunk->status = aries_mr_check(nic, work->ptag, work->remote_handle, address, chunk->bytes,
+                                   ARIES_WRITE, &mr);
+    if (chunk->status == 0 && work->sync_flag)
+        chunk->status = aries_mr_check(nic, work->ptag, work->remote_handle, work->sync_flag_addr,
+                                       8, ARIES_WRITE, &mr);
+    if (chunk->status == 0 && !mapped(mr, address, chunk->bytes))
+        chunk->status = A_STATUS_AT_PF_INV;
+    if (chunk->status != 0)
+        return;
+    if (work->remote_wanted) {
+        visible += timing->cqe;
+        if (mr->cq == NULL && !work->remote_optional)
+            chunk->status = A_STATUS_CQ_ERR; /* the data arrives all the same */
+    }
+    if (mutated_away(nic->fabric, &visible))
+        return;
+    chunk->mr = mr;
+    aries_mr_ref(mr);
+    chunk->refs++;
+    chunk->landing.event.fire = land;
+    chunk->landing.fetch = landing_fetch;
+    chunk->address = (uint64_t)(uintptr_t)aries_mr_pointer(mr, address, 1);
+    sim_hinted_schedule(&chunk->landing, visible);
+}
+
+static void get(struct aries_nic *nic, struct chunk *chunk)
+{
+    struct aries_txn *txn = chunk->txn;
+    const struct aries_work *work = &txn->work;
+    uint64_t address = work->remote_addr + chunk->offset;
+    struct aries_mr *mr;
+
+    chunk->info = ARIES_CQ_CPLTN_DREQ;
+    chunk->status = aries_mr_check(nic, work->ptag, work->remote_handle, address, chunk->bytes,
+                                   ARIES_READ, &mr);
+    if (chunk->status == 0 && !aries_mr_read(mr, address, chunk->data, chunk->bytes))
+        chunk->status = A_STATUS_AT_PF_INV;
+    if (chunk->status != 0)
+        return;
+    ledger_hand_in(&txn->entry, ledger_digest(chunk->data, chunk->bytes, chunk->offset));
+    txn->landed += chunk->bytes; /* read at the target */
+    if (work->remote_wanted && txn->landed == work->length) {
+        if (mr->cq == NULL)
+            chunk->status = A_STATUS_CQ_ERR;
+        else
+            push_remote(txn, mr->cq, ARIES_CQ_CPLTN_SREQ);
+    }
+}
+
+/* ---- atomics -----------------------------------------------------------------------------------
+ */
+
+/* True when the line is in the unit's cache; brings it in for cached commands. */
+static bool line_cached(struct aries_nic *nic, uint64_t address)
+{
+    uint32_t lines = nic->fabric->timing.amo_cache;
+    uint64_t line = address >> AMO_LINE_SHIFT, *slot;
+
+    if (nic->sim->amo_lines == NULL)
+        nic->sim->amo_lines = g_new0(uint64_t, lines);
+    slot = &nic->sim->amo_lines[line % lines];
+    if (*slot == line)
+        return true;
+    *slot = line;
+    return false;
+}
+
+/* How long this atomic has to wait: for the unit, and for a line that is not in its cache. */
+static sim_time_t amo_wait(struct aries_nic *nic, struct chunk *chunk)
+{
+    const struct aries_timing *timing = &nic->fabric->timing;
+    struct aries_sim_nic *sim = nic->sim;
+    sim_time_t now = sim_now(), start = later(now, sim->amo_free), wait;
+
+    sim->amo_free = start + timing->fma_gap;
+    wait = start - now;
+    if (amo_cached(chunk->txn->work.amo_cmd) &&
+        !line_cached(nic, chunk->txn->work.remote_addr + chunk->offset))
+        wait += timing->pcie_read;
+    return wait;
+}
+
+static void amo(struct aries_nic *nic, struct chunk *chunk)
+{
+    struct aries_txn *txn = chunk->txn;
+    const struct aries_work *work = &txn->work;
+    uint64_t address = work->remote_addr + chunk->offset, digest;
+    uint32_t width = amo_width(work->amo_cmd), offset;
+    struct aries_mr *mr;
+
+    chunk->info = ARIES_CQ_CPLTN_DREQ;
+    chunk->status = aries_mr_check(nic, work->ptag, work->remote_handle, address, chunk->bytes,
+                                   ARIES_WRITE, &mr);
+    if (chunk->status == 0 && !aries_mr_read(mr, address, chunk->data, chunk->bytes))
+        chunk->status = A_STATUS_AT_PF_INV;
+    if (chunk->status != 0)
+        return;
+    digest = ledger_digest(chunk->data, chunk->bytes, chunk->offset);
+    ledger_hand_in(&txn->entry, digest);
+    for (offset = 0; offset < chunk->bytes; offset += width) {
+        uint64_t old = 0, new;
+
+        memcpy(&old, chunk->data + offset, width);
+        new = amo_apply(work->amo_cmd, old, work->operand[0], work->operand[1]);
+        if (new != old && !aries_mr_write(mr, address + offset, &new, width))
+            chunk->status = A_STATUS_AT_PF_WR_PERMISSION_ERR;
+    }
+    ledger_deliver(&txn->entry, chunk->bytes, digest);
+    txn->landed += chunk->bytes;
+    if (work->remote_wanted && txn->landed == work->length) {
+        if (mr->cq == NULL)
+            chunk->status = A_STATUS_CQ_ERR;
+        else
+            push_remote(txn, mr->cq, ARIES_CQ_CPLTN_DREQ);
+    }
+    aries_process_written(mr->process);
+}
+
+/* ---- CQ writes ---------------------------------------------------------------------------------
+ */
+
+static void land_cqwrite(struct sim_event *event)
+{
+    struct chunk *chunk = sim_container_of(event, struct chunk, landing.event);
+    struct aries_txn *txn = chunk->txn;
+
+    if (chunk->mr->cq != NULL &&
+        !aries_cq_push(chunk->mr->cq, aries_cq_entry_cqwrite(txn->work.cqwrite_value)))
+        txn->remote_overrun = true;
+    if (txn->entry.book != NULL)
+        ledger_deliver(&txn->entry, 0, 0);
+    aries_mr_unref(chunk->mr);
+    chunk_unref(chunk);
+}
+
+static void cqwrite(struct aries_nic *nic, struct chunk *chunk)
+{
+    const struct aries_work *work = &chunk->txn->work;
+    const struct aries_timing *timing = &nic->fabric->timing;
+    struct aries_mr *mr = aries_mr_find(nic, work->ptag, work->remote_handle);
+
+    chunk->info = ARIES_CQ_CPLTN_DREQ;
+    if (mr == NULL || !mr->live || mr->corrupt)
+        /* Without a length there are no bounds to check, but the same order: region, then tag. */
+        chunk->status = aries_mr_check(nic, work->ptag, work->remote_handle, 0, 0, ARIES_READ, &mr);
+    if (chunk->status == 0 && mr->cq == NULL)
+        chunk->status = A_STATUS_CQ_ERR;
+    if (chunk->status != 0)
+        return;
+    chunk->mr = mr;
+    aries_mr_ref(mr);
+    chunk->refs++;
+    chunk->landing.event.fire = land_cqwrite;
+    sim_event_schedule(&chunk->landing.event, sim_now() - timing->rspgen + timing->pcie_write +
+                                                  timing->cqe + timing->poll);
+}
+
+/* ---- responses ---------------------------------------------------------------------------------
+ */
+
+static void send_data_now(struct sim_event *event)
+{
+    struct chunk *chunk = sim_container_of(event, struct chunk, transfer.event);
+
+    event->fire = source_response;
+    chunk_launch(chunk, chunk->feed);
+}
+
+/* What a GET has read leaves through the transmit pipeline, as requests do. */
+static void send_data(struct aries_nic *nic, struct chunk *chunk)
+{
+    struct aries_sim_nic *sim = nic->sim;
+    sim_time_t wait =
+        occupy(&sim->tx_free, sim_now(), chunk->feed, data_service(chunk, &nic->fabric->timing));
+
+    if (sim_likely(wait == 0)) {
+        chunk_launch(chunk, chunk->feed);
+        return;
+    }
+    chunk->transfer.event.fire = send_data_now;
+    sim_event_schedule(&chunk->transfer.event, sim_now() + wait);
+}
+
+static void respond(struct aries_nic *nic, struct chunk *chunk)
+{
+    struct aries_fabric *fabric = nic->fabric;
+    const struct aries_timing *timing = &fabric->timing;
+    const struct aries_work *work = &chunk->txn->work;
+    struct net_transfer *transfer = &chunk->transfer;
+    bool failed = chunk->status != 0, data = !failed && returns_data(work);
+
+    transfer->event.fire = source_response;
+    transfer->hinted.fetch = response_fetch;
+    chunk->at = chunk->txn->source;
+    transfer->target = transfer->source;
+    transfer->source = nic->node;
+    transfer->class = NET_RESPONSE;
+    transfer->lead = work->op == ARIES_PUT ? chunk->feed : 0;
+    transfer->lag = response_lag(timing, data);
+    transfer->units = chunk->packets;
+    transfer->last_units = 1;
+    if (work->op == ARIES_GET && !failed) {
+        /* Bulk data keeps the request's route: docs/model.md, "Responses". */
+        transfer->units = chunk_units(chunk, 1, &transfer->last_units);
+    } else {
+        if (data) {
+            transfer->units = chunk->packets + data_phits(chunk->bytes);
+            transfer->last_units = 1 + data_phits(chunk->bytes);
+        }
+        if (work->route >= NET_ROUTE_ADAPTIVE_0)
+            transfer->route = (uint8_t)(NET_ROUTE_ADAPTIVE_0 + timing->response_class);
+    }
+    fabric->counters.response_packets += chunk->packets;
+    if (work->op != ARIES_GET || failed)
+        chunk_launch(chunk, 0);
+    else
+        send_data(nic, chunk);
+}
+
+/* How long a request waits for the unit that carries it out. */
+static sim_time_t unit_wait(struct aries_nic *nic, struct chunk *chunk)
+{
+    if (chunk->txn->work.op == ARIES_AMO)
+        return amo_wait(nic, chunk);
+    return chunk->txn->work.op >= ARIES_CE_JOIN ? ce_wait(nic) : 0;
+}
+
+void target_arrive(struct sim_event *event)
+{
+    struct chunk *chunk = sim_container_of(event, struct chunk, transfer.event);
+    struct aries_txn *txn = chunk->txn;
+    struct aries_nic *nic = txn->work.target;
+    sim_time_t wait;
+
+    if (!receive(nic, chunk))
+        return;
+    if (txn->work.op >= ARIES_AMO && !chunk->fetched && chunk->status == 0) {
+        chunk->fetched = true;
+        wait = unit_wait(nic, chunk);
+        if (wait > 0) {
+            sim_event_schedule(event, sim_now() + wait);
+            return;
+        }
+    }
+    trace(TRACE_INSTANT, TRACE_RX, nic->node, 0, "arrive", sim_now(), 0, txn->flow, chunk->bytes);
+    if (sim_unlikely(chunk->poisoned || chunk->transfer.poisoned)) {
+        chunk->status = A_STATUS_DATA_ERR;
+        chunk->info = ARIES_CQ_CPLTN_DREQ;
+    }
+    if (sim_unlikely(chunk->status != 0)) /* a fault did this */
+        fault_found(nic, txn, chunk->status);
+    if (sim_likely(chunk->status == 0)) {
+        switch (txn->work.op) {
+        case ARIES_PUT:
+            put(nic, chunk);
+            break;
+        case ARIES_GET:
+            get(nic, chunk);
+            break;
+        case ARIES_AMO:
+            amo(nic, chunk);
+            break;
+        case ARIES_CQWRITE:
+            cqwrite(nic, chunk);
+            break;
+        case ARIES_CE_JOIN:
+        case ARIES_CE_RESULT:
+        case ARIES_CE_WRITE:
+            ce_arrived(nic, chunk);
+            break;
+        }
+    } else if (chunk->info == 0) {
+        chunk->info = ARIES_CQ_CPLTN_DREQ;
+    }
+    respond(nic, chunk);
+}
+
+/* ---- back at the source ------------------------------------------------------------------------
+ */
+
+/* Data of a GET or a fetching atomic goes to local memory. */
+static void store_result(struct aries_txn *txn, struct chunk *chunk)
+{
+    const struct aries_work *work = &txn->work;
+    struct aries_fabric *fabric = txn_fabric(txn);
+    uint64_t address = work->local_addr + chunk->offset;
+    struct aries_mr *mr;
+
+    chunk->info = ARIES_CQ_CPLTN_SRSP;
+    chunk->status = aries_mr_check(txn->source, work->ptag, work->local_handle, address,
+                                   chunk->bytes, ARIES_WRITE, &mr);
+    if (chunk->status != 0)
+        return;
+    if (work->op == ARIES_GET && sim_unlikely(mutation_strikes(fabric, ARIES_MUTATE_FLIP)))
+        chunk_spoil(fabric, chunk);
+    if (work->op == ARIES_GET && sim_unlikely(mutation_strikes(fabric, ARIES_MUTATE_DROP)))
+        return;
+    if (!aries_mr_write(mr, address, chunk->data, chunk->bytes)) {
+        chunk->status = A_STATUS_AT_PF_INV;
+        return;
+    }
+    if (work->op == ARIES_GET)
+        ledger_deliver(&txn->entry, chunk->bytes,
+                       ledger_digest(chunk->data, chunk->bytes, chunk->offset));
+    if (work->flag_response && chunk->offset + chunk->bytes == work->length) {
+        uint32_t flag = (uint32_t)work->sync_flag_value;
+
+        aries_mr_write(mr, work->local_addr + work->length, &flag, sizeof(flag));
+    }
+    if (work->flag_response)
+        aries_process_written(mr->process);
+    else
+        aries_process_notify(mr->process);
+}
+
+void source_response(struct sim_event *event)
+{
+    struct chunk *chunk = sim_container_of(event, struct chunk, transfer.event);
+    struct aries_txn *txn = chunk->txn;
+    sim_time_t wait;
+
+    if (sim_unlikely(chunk->transfer.status != NET_DELIVERED)) {
+        source_lost(chunk, chunk->packets);
+        return;
+    }
+    if (txn->work.op == ARIES_GET && chunk->status == 0 && !chunk->returned) {
+        chunk->returned = true;
+        wait = reserve_receive(txn->source, chunk, true);
+        if (wait > 0) {
+            sim_event_schedule(event, sim_now() + wait);
+            return;
+        }
+    }
+    if (sim_unlikely(chunk->transfer.poisoned || (chunk->poisoned && chunk->status == 0))) {
+        chunk->status = A_STATUS_DATA_ERR;
+        chunk->info = ARIES_CQ_CPLTN_SRSP;
+        fault_found(txn->source, txn, A_STATUS_DATA_ERR);
+    }
+    if (chunk->status == 0 && returns_data(&txn->work) && txn->source->alive)
+        store_result(txn, chunk);
+    source_chunk_end(chunk);
+}

@@ -29,7 +29,7 @@
 
 #include "aries/misc/exceptions.h"
 #include "internal.h"
-#include "live/live.h"
+#include "shm/shm.h"
 #include "msgq.h"
 
 /* ---- what crosses ---------------------------------------------------------------------------- */

@@ -5,7 +5,7 @@
 
 #include <glib.h>
 #include "internal.h"
-#include "live/server.h"
+#include "shm/server.h"
 
 struct live_fabric_options {
     const char *socket; /* NULL: in a folder of its own */

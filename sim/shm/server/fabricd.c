@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include "live/server.h"
+#include "shm/server.h"
 
 static const char usage[] =
     "usage: jacquard-fabricd [OPTIONS] SOCKET\n"

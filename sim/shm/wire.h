@@ -13,7 +13,7 @@
 #ifndef JACQUARD_LIVE_WIRE_H
 #define JACQUARD_LIVE_WIRE_H
 
-#include "live/live.h"
+#include "shm/shm.h"
 
 enum wire_kind {
     WIRE_WELCOME = 1,

@@ -8,7 +8,7 @@
 #define JACQUARD_LIVE_LAYOUT_H
 
 #include <stdatomic.h>
-#include "live/live.h"
+#include "shm/shm.h"
 
 #define LIVE_MAGIC 0x4a51764cu
 #define LIVE_VERSION 2u

@@ -3,7 +3,7 @@
 #define JACQUARD_LIVE_SERVER_INTERNAL_H
 
 #include <glib.h>
-#include "live/server.h"
+#include "shm/server.h"
 #include "layout.h"
 #include "wire.h"
 

@@ -9,7 +9,7 @@
 #define JACQUARD_LIVE_SERVER_H
 
 #include <uv.h>
-#include "live/live.h"
+#include "shm/shm.h"
 
 struct live_server;
 

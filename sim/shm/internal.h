@@ -162,7 +162,7 @@ static inline struct peer *peer_of(const struct live_peer *to)
     return live_container(to, struct peer, to);
 }
 
-/* board.c */
+/* segment.c */
 int live_map_board(struct live *live, size_t board_bytes);
 int live_map_fabric(struct live *live, int file, char *why);
 
@@ -196,14 +196,14 @@ void live_break_with(struct peer *peer); /* it writes what nobody may write: as 
 /* send.c */
 bool live_hear(const struct peer *peer, unsigned channel);
 
-/* bell.c */
+/* doorbell.c */
 void live_ring_bell(const struct peer *peer);
 void live_check_stamp(struct peer *peer, uint64_t now);
 void live_tick(struct live *live, uint64_t now);
 bool live_hear_all(struct live *live);
 bool live_outstanding(const struct live *live);
 
-/* look.c */
+/* daemon_messages.c */
 void live_keep(struct live *live, struct wire_packet *packet);
 
 /* sleep.c */

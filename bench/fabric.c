@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "bench.h"
-#include "internal.h"
-#include "libfabric.h"
+#include "cluster/cluster.h"
+#include "cluster/libfabric.h"
 
 #define WINDOW 16u
 #define GOAL_MESSAGES 0.7 /* M/s: what we want */

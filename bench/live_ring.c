@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "bench.h"
-#include "live/live.h"
+#include "shm/shm.h"
 
 #define TURNS 1000000u
 #define STREAM 10000000u

@@ -15,11 +15,13 @@ LICENCE = "SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only"
 ARROWS = {
     "sim/engine": {"engine"},
     "sim/net": {"net", "engine"},
-    "sim/aries": {"aries", "net", "engine"},
+    "sim/shm": {"shm"},
+    "sim/aries": {"aries", "net", "engine", "shm"},
     "sim/cray": {"cray", "alps"},
-    "sim/run": {"run", "aries", "net", "engine", "cray", "foreign"},
+    "sim/run": {"run", "aries", "net", "engine", "cray", "shm"},
+    "sim/top": {"aries", "shm"},
 }
-LAYERS = {"engine", "net", "aries", "run", "cray"}
+LAYERS = {"engine", "net", "aries", "run", "cray", "shm"}
 # The emulated API's own headers, which code under stack/ sees on real hardware too.
 API_HEADERS = {"gni_pub.h", "aries/misc/exceptions.h"}
 SYSTEM_HEADERS = {"net/if.h"}

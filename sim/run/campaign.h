@@ -6,7 +6,7 @@
 #ifndef JACQUARD_RUN_CAMPAIGN_H
 #define JACQUARD_RUN_CAMPAIGN_H
 
-#include "internal.h"
+#include "cluster/cluster.h"
 
 #define RUNS_MAX 1000000u
 

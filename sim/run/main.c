@@ -8,12 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 #include "campaign.h"
-#include "file.h"
-#include "internal.h"
-#include "libfabric.h"
-#include "lists.h"
+#include "scenario/file.h"
+#include "cluster/cluster.h"
+#include "cluster/libfabric.h"
+#include "report/lists.h"
 #include "live/live_fabric.h"
-#include "output.h"
+#include "report/output.h"
 
 #ifndef JACQUARD_VERSION
 #error "the build says the version"

@@ -4,7 +4,7 @@
 #define JACQUARD_TOP_TOP_H
 
 #include <stdio.h>
-#include "live/live.h"
+#include "shm/shm.h"
 #include "aries/watch.h"
 
 struct sample { /* of one process */

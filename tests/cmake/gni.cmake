@@ -2,7 +2,7 @@
 # The libfabric provider: through libfabric on a simulated machine (fixture.h), and some of its objects by themselves.
 if(CMOCKA_FOUND AND TARGET gni_prov)
   add_library(gni_fixture STATIC ${CMAKE_SOURCE_DIR}/tests/gni/fixture.c)
-  target_include_directories(gni_fixture PUBLIC ${CMAKE_SOURCE_DIR}/tests/gni PRIVATE ${CMAKE_SOURCE_DIR}/sim/run)
+  target_include_directories(gni_fixture PUBLIC ${CMAKE_SOURCE_DIR}/tests/gni)
   target_link_libraries(gni_fixture PUBLIC jacquard_run gni_prov jacquard_aries PkgConfig::LIBFABRIC m
                         PRIVATE jacquard_flags PkgConfig::GLIB PkgConfig::JANSSON PkgConfig::CMOCKA)
   file(GLOB gni_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/gni/*_test.c)
@@ -25,7 +25,6 @@ if(CMOCKA_FOUND AND TARGET gni_prov)
       port_thread_start=failing_thread)
     jacquard_test(gni_alloc_fail SOURCES ${CMAKE_SOURCE_DIR}/tests/gni/alloc_fail.c $<TARGET_OBJECTS:gni_prov_failing>
                   DEPENDS gni_fixture)
-    target_include_directories(gni_alloc_fail PRIVATE ${CMAKE_SOURCE_DIR}/sim/run)
     set_target_properties(gni_alloc_fail PROPERTIES ENABLE_EXPORTS ON) # its free() is libfabric's, too
   endif()
   # And as for release 0x5c of uGNI, which has no chained transactions: reads, writes and rendezvous of all alignments.

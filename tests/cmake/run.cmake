@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # Scenario language, clusters, command line.
-set(run_private ${CMAKE_SOURCE_DIR}/sim/run)
 
 foreach(area IN ITEMS value tree scenario cluster heap)
   jacquard_test(run_${area} SOURCES ${CMAKE_SOURCE_DIR}/tests/unit/run_${area}.c
-                DEPENDS $<LINK_GROUP:RESCAN,jacquard_run,gni_prov> PkgConfig::GLIB PkgConfig::JANSSON m INCLUDES ${run_private})
+                DEPENDS $<LINK_GROUP:RESCAN,jacquard_run,gni_prov> PkgConfig::GLIB PkgConfig::JANSSON m)
 endforeach()
 
 # PMI on fibers: programs of these tests in the place of workloads.
 foreach(area IN ITEMS pmi oob)
   jacquard_test(run_${area} SOURCES ${CMAKE_SOURCE_DIR}/tests/unit/run_${area}.c
-                DEPENDS jacquard_run pmi_client pmi2_client PkgConfig::GLIB PkgConfig::JANSSON m INCLUDES ${run_private})
+                DEPENDS jacquard_run pmi_client pmi2_client PkgConfig::GLIB PkgConfig::JANSSON m INCLUDES ${CMAKE_SOURCE_DIR}/sim/run/pmi)
 endforeach()
 
 # A user's shared object, and sim-run as a user calls it.
@@ -29,10 +28,10 @@ endif()
 if(FUZZ AND CMAKE_C_COMPILER_ID MATCHES Clang)
   set(fuzzed "")
   foreach(part IN ITEMS value tree schema fields check check_fabric check_jobs check_faults check_expectations scenario)
-    list(APPEND fuzzed ${run_private}/${part}.c)
+    list(APPEND fuzzed ${CMAKE_SOURCE_DIR}/sim/run/scenario/${part}.c)
   endforeach()
   add_executable(fuzz_scenario ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzz_scenario.c ${fuzzed})
-  target_include_directories(fuzz_scenario PRIVATE ${run_private})
+  target_include_directories(fuzz_scenario PRIVATE ${CMAKE_SOURCE_DIR}/sim/run/scenario)
   target_compile_options(fuzz_scenario PRIVATE -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined)
   target_link_options(fuzz_scenario PRIVATE -fsanitize=fuzzer,address,undefined)
   # The provider calls the port, which is in jacquard_run: both ways.

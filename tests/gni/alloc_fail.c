@@ -16,7 +16,7 @@
 #include <cmocka.h>
 #include <rdma/fi_trigger.h>
 #include "fixture.h"
-#include "heap.h"
+#include "cluster/heap.h"
 #include "port/port.h"
 
 #define US 1000000ull /* in ps */

@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <cmocka.h>
-#include "internal.h"
+#include "cluster/cluster.h"
 
 /* ---- the machine ----------------------------------------------------------------------------- */
 

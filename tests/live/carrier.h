@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/types.h>
 #include <cmocka.h>
-#include "live/live.h"
+#include "shm/shm.h"
 
 #define WATCHDOG_S 400 /* a test that hangs dies of SIGALRM */
 

@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "carrier.h"
-#include "live/server.h"
+#include "shm/server.h"
 #include "layout.h"
 #include "wire.h"
 

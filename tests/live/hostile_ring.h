@@ -3,7 +3,7 @@
 #ifndef JACQUARD_TESTS_LIVE_HOSTILE_RING_H
 #define JACQUARD_TESTS_LIVE_HOSTILE_RING_H
 
-#include "live/live.h"
+#include "shm/shm.h"
 
 /* Breaks the rules of the rings to a peer: whoever sees it has done with this member. `dice` gives
  * a number below its argument. */

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <gni_pub.h>
-#include "internal.h"
+#include "cluster/cluster.h"
 #include "port/port.h"
 
 /* ---- the machine ----------------------------------------------------------------------------- */

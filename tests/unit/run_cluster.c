@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <glib/gstdio.h>
 #include "engine/trace.h"
-#include "internal.h"
+#include "cluster/cluster.h"
 
 static json_t *run_seed(const char *text, uint64_t seed)
 {

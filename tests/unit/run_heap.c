@@ -12,7 +12,7 @@
 
 #include "engine/random.h"
 #include "engine/sim.h"
-#include "heap.h"
+#include "cluster/heap.h"
 
 #define BLOCKS 400
 #define STEPS 8000

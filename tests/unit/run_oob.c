@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include "internal.h"
-#include "pmi/pmi.h"
+#include "cluster/cluster.h"
+#include "oob.h"
 
 static struct scenario *parse(const char *text)
 {

@@ -13,7 +13,7 @@
 #include <pmi.h>
 #include <pmi2.h>
 #include <stdio.h>
-#include "internal.h"
+#include "cluster/cluster.h"
 #include "port/port.h"
 
 #define US 1000000ull

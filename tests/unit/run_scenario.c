@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include "scenario.h"
+#include "scenario/scenario.h"
 
 static const struct scenario_options no_options = {.no_programs = true, .keep_sweep = true};
 

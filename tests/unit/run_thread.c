@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include "internal.h"
+#include "cluster/cluster.h"
 
 static json_int_t run_job(const char *fields, const char *behaviour, const char *expect)
 {

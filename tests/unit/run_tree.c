@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include "tree.h"
+#include "scenario/tree.h"
 
 static struct tree *parse(const char *text)
 {

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include <glib.h>
-#include "value.h"
+#include "scenario/value.h"
 
 static void expect_number(enum arg_type type, const char *text, uint64_t number)
 {

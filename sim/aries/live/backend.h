@@ -29,8 +29,8 @@
 
 #include "aries/misc/exceptions.h"
 #include "internal.h"
-#include "live/live.h"
 #include "api/msgq.h"
+#include "shm/shm.h"
 
 /* ---- what crosses ---------------------------------------------------------------------------- */
 

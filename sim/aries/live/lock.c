@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#include "live/live.h"
+#include "shm/shm.h"
 
 #define SPINS 200u
 #define NAP_NS 200000u /* after which who waits for the lock looks again by itself */

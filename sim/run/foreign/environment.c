@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "internal.h"
-#include "foreign.h"
+#include "cluster/cluster.h"
+#include "foreign/foreign.h"
 
 /* Place of a variable, or of the terminating NULL. */
 static size_t find(const struct foreign_process *process, const char *name, size_t length)

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "cray/node_files.h"
-#include "foreign.h"
-#include "internal.h"
+#include "foreign/foreign.h"
+#include "cluster/cluster.h"
 
 /* The text of such a file; false: it is none. */
 static bool content_of(const char *path, char *text)

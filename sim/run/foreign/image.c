@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "image.h"
-#include "file.h"
+#include "scenario/file.h"
 
 static bool is_slot(uint32_t type)
 {

@@ -6,7 +6,7 @@
 #include <glib.h>
 #include <link.h>
 
-#include "foreign.h"
+#include "foreign/foreign.h"
 
 /* A place (virtual address in the file) and what belongs there. */
 struct place {

@@ -16,9 +16,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "foreign.h"
-#include "heap.h"
-#include "internal.h"
+#include "foreign/foreign.h"
+#include "cluster/heap.h"
+#include "cluster/cluster.h"
 
 #define HOST_STACK_BYTES (64u << 10) /* besides what the C library takes of it */
 

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "foreign.h"
-#include "internal.h"
-#include "libfabric.h"
+#include "foreign/foreign.h"
+#include "cluster/cluster.h"
+#include "cluster/libfabric.h"
 
 enum { EXIT_ABORTED = 134, EXIT_NOT_STARTED = 127 }; /* as a shell reports them */
 

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "cray/huge_mmap.h"
-#include "foreign.h"
-#include "internal.h"
+#include "foreign/foreign.h"
+#include "cluster/cluster.h"
 
 #define CLOCK_COST_PS (25 * SIM_NS) /* reading a clock */
 #define YIELD_COST_PS (500 * SIM_NS) /* giving up the CPU and getting it again */

@@ -13,9 +13,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "foreign.h"
-#include "internal.h"
-#include "port/port_fiber.h"
+#include "foreign/foreign.h"
+#include "cluster/cluster.h"
+#include "cluster/port_fiber.h"
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "live_fabric.h"
+#include "live/live_fabric.h"
 
 #define PTAG 16u
 #define COOKIE 0x4a510001u

@@ -20,7 +20,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "live_fabric.h"
+#include "live/live_fabric.h"
 
 static uint64_t fraction(double value)
 {

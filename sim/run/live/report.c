@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "aries/watch.h"
-#include "live_fabric.h"
+#include "live/live_fabric.h"
 
 struct node_report {
     uint32_t processes;

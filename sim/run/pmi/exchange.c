@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "pmi.h"
+#include "oob.h"
 #include "pmi2.h"
 
 /* As base64 below PMI2_VALUE_MAX, with the number of the exchange before it. */

@@ -9,7 +9,7 @@
  */
 #include <string.h>
 
-#include "pmi.h"
+#include "oob.h"
 
 #define PIECES 64
 #define READ_PIECES 4 /* on the stack of a rank, of which there are very many */

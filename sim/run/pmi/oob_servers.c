@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "pmi.h"
+#include "oob.h"
 
 #define PIECES 64
 #define ATTRIBUTES_MAX 4

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "pmi.h"
+#include "oob.h"
 
 enum { /* between servers: u32s, of which the first is the index of the job */
        MESSAGE_STARTED = 1, /* number of ranks started; rank, error; … */

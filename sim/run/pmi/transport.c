@@ -2,7 +2,7 @@
 /* How the client library of a rank reaches its server: it always does, by a connection that is
  * known to be the rank's. */
 #include "client/client.h"
-#include "pmi.h"
+#include "oob.h"
 
 static bool write_all(void *context, const void *bytes, size_t length)
 {

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Scenario faults become rules at fault points, and timers. */
+#include "cluster/cluster.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "engine/fault.h"
+#include "engine/trace.h"
+
+/* ---- rules ----------------------------------------------------------------------------------- */
+
+static enum sim_fault_action rule_action(const struct scenario_fault *fault)
+{
+    static const struct {
+        const char *word;
+        enum sim_fault_action action;
+    } actions[] = {
+        {"drop", SIM_FAULT_DROP},           {"delay", SIM_FAULT_DELAY},
+        {"duplicate", SIM_FAULT_DUPLICATE}, {"corrupt", SIM_FAULT_CORRUPT},
+        {"fail", SIM_FAULT_FAIL},
+    };
+    const char *word = tree_get(fault->at, "do")->text;
+    size_t i;
+
+    for (i = 0; strcmp(actions[i].word, word) != 0; i++)
+        g_assert(i < G_N_ELEMENTS(actions));
+    return actions[i].action;
+}
+
+static bool add_rule(const struct scenario *scenario, const struct scenario_fault *fault,
+                     char **error)
+{
+    struct sim_fault_point *point = sim_fault_point_find(fault->where);
+    struct sim_fault_rule rule = {
+        .action = rule_action(fault),
+        .from = fault->from,
+        .until = fault->until,
+        .probability = fault->probability,
+        .skip = fault->skip,
+        .count_max = fault->count,
+        .source = given(fault->at, "source") ? (uint32_t)fault->source : SIM_FAULT_ANY,
+        .target = given(fault->at, "target") ? (uint32_t)fault->target : SIM_FAULT_ANY,
+        .between = {fault->groups[0], fault->groups[1]},
+        .kind = given(fault->at, "kind") ? (uint32_t)fault->kind : SIM_FAULT_ANY,
+        .delay = fault->delay,
+        .status = fault->status_code,
+    };
+
+    if (point == NULL) {
+        *error =
+            tree_problem(fault->at, "faults", "this machine has no fault point %s", fault->where);
+        return false;
+    }
+    rule.label = strdup(fault->title);
+    /* Other seeds, other strikes. The title is unique, so a rule more or less does not shift the
+     * others. */
+    sim_random_init(&rule.random, scenario->seed, fault->title, 0);
+    sim_fault_rule_add(point, &rule);
+    return true;
+}
+
+/* ---- at a time ------------------------------------------------------------------------------- */
+
+static bool strike_link(struct cluster *cluster, const struct scenario_fault *fault)
+{
+    uint32_t a = fault->router_numbers[0], b = fault->router_numbers[1],
+             which = (uint32_t)fault->which;
+
+    if (fault->action == LINK_LANE_LOSS)
+        return net_link_set_lanes(cluster->net, a, b, which, (uint32_t)fault->lanes);
+    if (fault->action == LINK_ERROR)
+        return net_link_set_error_rate(cluster->net, a, b, which, fault->rate);
+    return net_link_set_alive(cluster->net, a, b, which, fault->action == LINK_UP);
+}
+
+static bool strike_node(struct cluster *cluster, const struct scenario_fault *fault)
+{
+    uint32_t node = (uint32_t)fault->node;
+
+    switch (fault->action) {
+    case NODE_CRASH:
+        aries_node_crash(cluster->aries, node);
+        break;
+    case NODE_HANG:
+        aries_nic_hang(cluster->aries, node, fault->duration);
+        break;
+    case NODE_BI_SET:
+        aries_bi_set(cluster->aries, node, (uint32_t)fault->orbs);
+        break;
+    default:
+        aries_pcie_stall(cluster->aries, node, fault->duration);
+        break;
+    }
+    return true;
+}
+
+static uint32_t which_of(const struct scenario_fault *fault, const char *field, uint64_t number)
+{
+    return given(fault->at, field) ? (uint32_t)number : ARIES_EVERY;
+}
+
+static bool strike(struct cluster *cluster, const struct scenario_fault *fault)
+{
+    switch (fault->place) {
+    case FAULT_LINK:
+        return strike_link(cluster, fault);
+    case FAULT_ROUTER:
+        return net_router_set_alive(cluster->net, fault->router_numbers[0],
+                                    fault->action == ROUTER_UP);
+    case FAULT_NODE:
+        return strike_node(cluster, fault);
+    case FAULT_CQ_OVERRUN:
+        aries_cq_force_overrun_of(cluster->aries, (uint32_t)fault->node,
+                                  which_of(fault, "queue", fault->queue));
+        return true;
+    case FAULT_MEMORY:
+        aries_mdd_corrupt(cluster->aries, (uint32_t)fault->node,
+                          which_of(fault, "region", fault->region));
+        return true;
+    case FAULT_ERROR:
+        aries_error_inject(cluster->aries, (uint32_t)fault->node, (uint8_t)(1u << fault->category),
+                           (uint16_t)fault->code, 0);
+        return true;
+    case FAULT_FABRIC:
+        if (fault->action == FABRIC_QUIESCE)
+            aries_quiesce(cluster->aries, fault->duration);
+        else
+            aries_throttle(cluster->aries, fault->percent, fault->duration);
+        return true;
+    case FAULT_POINT:
+        break;
+    }
+    return false;
+}
+
+static void fire(struct sim_event *event)
+{
+    struct timed_fault *timed = sim_container_of(event, struct timed_fault, timer.event);
+    const struct scenario_fault *fault = timed->scenario;
+
+    trace(TRACE_INSTANT, TRACE_FAULT, 0, (uint32_t)fault->place, tree_get(fault->at, "do")->text,
+          sim_now(), 0, 0, fault->action);
+    timed->struck = strike(timed->cluster, fault);
+}
+
+/* ---- both ------------------------------------------------------------------------------------ */
+
+struct link_search {
+    uint32_t a, b, which;
+    bool found;
+};
+
+static void match_link(const struct net_link_info *link, void *arg)
+{
+    struct link_search *search = arg;
+
+    search->found |=
+        link->which == search->which && ((link->router == search->a && link->peer == search->b) ||
+                                         (link->router == search->b && link->peer == search->a));
+}
+
+/* What only the built network knows. */
+static bool exists(const struct cluster *cluster, const struct scenario_fault *fault, size_t index,
+                   char **error)
+{
+    struct link_search search = {fault->router_numbers[0], fault->router_numbers[1],
+                                 (uint32_t)fault->which, false};
+    const struct tree *at = tree_get(fault->at, fault->place == FAULT_LINK ? "routers" : "router");
+    char *path =
+        g_strdup_printf("faults.%zu.%s", index, fault->place == FAULT_LINK ? "routers" : "router");
+    bool ok = true;
+
+    if (fault->place == FAULT_LINK) {
+        net_for_each_link(cluster->net, match_link, &search);
+        ok = search.found;
+        if (!ok)
+            *error = tree_problem(
+                at, path,
+                "no link %u joins routers %u and %u; allowed: two routers with that many links",
+                search.which, search.a, search.b);
+    } else if (fault->place == FAULT_ROUTER && search.a >= net_routers(cluster->net)) {
+        ok = false;
+        *error = tree_problem(at, path, "there is no router %u; allowed: 0 to %u", search.a,
+                              net_routers(cluster->net) - 1);
+    }
+    g_free(path);
+    return ok;
+}
+
+static bool create_fault(struct cluster *cluster, size_t index, char **error)
+{
+    const struct scenario_fault *fault = scenario_fault(cluster->scenario, index);
+    struct timed_fault *timed;
+
+    if (fault->place == FAULT_POINT)
+        return add_rule(cluster->scenario, fault, error);
+    if (!exists(cluster, fault, index, error))
+        return false;
+    timed = &cluster->timed[cluster->timed_count++];
+    timed->cluster = cluster;
+    timed->scenario = fault;
+    timed->timer.event.fire = fire;
+    sim_timer_arm(&timed->timer, fault->time);
+    return true;
+}
+
+bool faults_create(struct cluster *cluster, char **error)
+{
+    static const enum aries_mutation mutations[] = {ARIES_MUTATE_DROP, ARIES_MUTATE_DUPLICATE,
+                                                    ARIES_MUTATE_REORDER, ARIES_MUTATE_FLIP};
+    const struct scenario *scenario = cluster->scenario;
+    size_t i;
+
+    cluster->timed = g_new0(struct timed_fault, scenario->faults.count + 1);
+    for (i = 0; i < scenario->faults.count; i++) {
+        if (!create_fault(cluster, i, error))
+            return false;
+    }
+    if (scenario->mutation.at != NULL)
+        aries_mutate(cluster->aries, mutations[scenario->mutation.what], scenario->mutation.every);
+    return true;
+}
+
+/* Faults that come after the last rank has ended would only stretch virtual time. */
+void faults_disarm(struct cluster *cluster)
+{
+    size_t i;
+
+    for (i = 0; i < cluster->timed_count; i++)
+        sim_timer_cancel(&cluster->timed[i].timer);
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A cluster: the running form of a scenario. One at a time in a process, as the simulation core
+ * itself.
+ *
+ *   cluster_create ──▶ cluster_run ──▶ result_json ──▶ cluster_destroy
+ */
+#ifndef JACQUARD_RUN_INTERNAL_H
+#define JACQUARD_RUN_INTERNAL_H
+
+#include <glib.h>
+#include <jansson.h>
+#include "aries/aries.h"
+#include "cray/host.h"
+#include "engine/fault.h"
+#include "engine/ledger.h"
+#include "engine/metrics.h"
+#include "engine/random.h"
+#include "engine/sim.h"
+#include "net/net.h"
+#include "run/workload.h"
+#include "scenario/scenario.h"
+
+#define FAILURE_TEXTS_MAX 32 /* kept per job */
+#define OUT_OF_BAND_PS (10 * SIM_US) /* a barrier or an exchange, from the last arrival */
+#define EXIT_KILLED 137 /* as a shell reports SIGKILL */
+#define RANK_PID(id) (1000u + (id)) /* what a rank believes to be its process id */
+
+struct cluster;
+struct foreign_process;
+struct job;
+struct oob;
+struct pmi_rank;
+struct rank_variable;
+
+enum rank_state { RANK_WAITING, RANK_RUNNING, RANK_ENDED, RANK_KILLED };
+
+struct rank {
+    struct job *job;
+    struct app *app;
+    struct sim_fiber *fiber;
+    struct aries_process *process; /* NULL on switched networks and after the end */
+    struct sim_event reap; /* ends a killed rank outside of whatever killed it */
+    struct sim_random random;
+    struct sim_timer alarm;
+    struct cray_process cray; /* what PMI and its like know of it */
+    struct pmi_rank *pmi; /* NULL until it uses PMI */
+    struct foreign_process *foreign; /* it executes a foreign program; NULL: a workload */
+    struct rank_variable *variables; /* of its environment, that it has read */
+    struct rank_thread *threads; /* besides the first one */
+    uint32_t threads_started;
+    struct sim_fiber *gatherer; /* which of them is in a barrier or exchange */
+    bool rang;
+    uint32_t id, node, on_node;
+    int exit_code;
+    enum rank_state state;
+    bool gathering; /* inside a barrier or exchange */
+    const char *killed; /* why, interned */
+};
+
+/* A metric by the name that a workload uses; found by pointer first. */
+struct job_metric {
+    const char *name;
+    struct metric *metric;
+};
+
+/* Barrier and exchange of a job: two buffers, because a fast rank may enter the next one before a
+ * slow one left. */
+struct gather {
+    struct sim_event release;
+    uint64_t generation;
+    uint32_t arrived;
+    bool releasing;
+    uint8_t *buffers[2];
+    size_t bytes[2]; /* of one rank's part */
+    bool filled[2]; /* the parts of all were put there */
+    bool kept[2]; /* belongs to the cluster's memory, not to be freed here */
+};
+
+/* Consecutive ranks of a job that execute one program. */
+struct app {
+    const struct scenario_job *scenario;
+    const struct workload *workload;
+    const struct value *values; /* of the workload's arguments */
+    char **argv; /* spawned with these; NULL: as the scenario says */
+    struct value *own_values; /* `values`, made from argv; NULL: the scenario's */
+    uint32_t rank_count;
+    uint32_t
+        place; /* of the scenario's job: the first that it takes; others of the spawn, before */
+    struct job_metric metrics[64];
+    size_t metric_count;
+};
+
+struct job {
+    struct cluster *cluster;
+    char *name; /* the scenario's; spawned: "<name>#<n>" */
+    char pmi_id[16]; /* what PMI calls it */
+    struct app *apps; /* one, unless spawned */
+    uint32_t app_count;
+    const struct job *spawner; /* NULL: the scenario's own */
+    bool launched; /* spawned: a rank of it has run */
+    bool not_started; /* not all of it could be: its spawner was told, there is no such job */
+    struct rank *ranks;
+    uint32_t rank_count, running, killed;
+    uint32_t ends_told; /* of its ranks, to the servers of their nodes */
+    uint8_t ptag;
+    uint32_t cookie;
+    struct cray_job cray;
+    struct gather gather;
+    char *failures[FAILURE_TEXTS_MAX];
+    uint64_t failure_count;
+    uint64_t progress; /* calls of rank_progress */
+    uint64_t progress_goal; /* an estimate from the arguments; 0: unknown */
+    sim_time_t started, ended;
+    int exit_code; /* of its first rank that failed */
+};
+
+/* A fault at a time. Disarmed when the last rank ends. */
+struct timed_fault {
+    struct sim_timer timer;
+    struct cluster *cluster;
+    const struct scenario_fault *scenario;
+    bool struck;
+};
+
+struct waiter {
+    char *name, *why;
+    sim_time_t since;
+};
+
+struct cluster_options {
+    uint64_t seed;
+    const char *trace; /* file to write; NULL: none */
+    const char *trace_shown; /* its name in the report; NULL: trace */
+    const char *tables; /* folder that gets links.csv and histograms.csv; NULL: none */
+    void (*tick)(void *arg,
+                 const struct cluster *cluster); /* now and then during the run; NULL: none */
+    void *tick_arg;
+};
+
+struct cluster {
+    const struct scenario *scenario;
+    struct net *net;
+    struct aries_fabric *aries; /* NULL on switched networks */
+    struct job *jobs;
+    size_t job_count;
+    uint32_t rank_count, ranks_running;
+    uint32_t jobs_max, ranks_max; /* with those that are spawned */
+    struct timed_fault *timed;
+    size_t timed_count;
+    /* after cluster_run */
+    enum sim_outcome outcome;
+    sim_time_t ended; /* virtual time at which the last rank ended, or the run */
+    uint64_t digest, events, switches;
+    double wall_seconds;
+    struct waiter *waiters;
+    size_t waiter_count;
+    bool balanced;
+    char *trace_path; /* as the user named it; NULL: none */
+    struct cluster_options options;
+    GPtrArray *memory; /* of rank_alloc */
+    struct ledger_book raw_book;
+    struct sim_fault_point oob_message_point, oob_server_point;
+    struct oob *oob; /* servers of PMI; NULL until a rank uses it */
+};
+
+/*
+ * Builds machine, processes and fibers; starts a simulation (sim_init). NULL: *error (g_free) is a
+ * line for people, and there is no simulation. The scenario must outlive the cluster.
+ */
+struct cluster *cluster_create(const struct scenario *scenario,
+                               const struct cluster_options *options, char **error);
+/* Runs to the end and closes the books. False: the trace could not be written; *error (g_free) is a
+ * line. */
+bool cluster_run(struct cluster *cluster, char **error);
+void cluster_destroy(struct cluster *cluster); /* ends the simulation (sim_fini) */
+
+/* The jobs of the scenario (job.c). Spawnable ones are only made by job_spawn. */
+void jobs_create(struct cluster *cluster);
+void jobs_destroy(struct cluster *cluster); /* their code stops */
+void jobs_free(struct cluster *cluster); /* when nothing can reach their memory any more */
+/* Limits of the cluster with all that may be spawned. */
+void jobs_limits(struct cluster *cluster);
+/* Takes the apps. Its ranks run from job_launch() on, each; they count as running at once. */
+struct job *job_spawn(struct cluster *cluster, const struct job *spawner, struct app *apps,
+                      uint32_t app_count);
+bool rank_launch(struct rank *rank); /* false: no stack is left */
+uint32_t app_node(const struct app *app, uint32_t index); /* of one of its ranks */
+/* Ranks of a job on a node, ascending within each program. */
+void job_for_each_rank_on(struct job *job, uint32_t node,
+                          void (*visit)(struct rank *rank, void *arg), void *arg);
+uint32_t job_ranks_on(struct job *job, uint32_t node); /* how many */
+void apps_free(struct app *apps, uint32_t count);
+
+/* Ends a rank from outside its code: its node died or the error policy killed its process. */
+void rank_kill(struct rank *rank, const char *why);
+/* Ends the calling rank with this exit code, on whichever of its fibers. */
+_Noreturn void rank_exit(struct rank *rank, int code);
+struct rank *rank_self(void); /* that the running fiber belongs to; NULL: none */
+void rank_bind(struct rank *rank, struct sim_fiber *fiber); /* it is a thread of that rank */
+void rank_forget_fibers(void); /* at the end of a cluster */
+/* A rank left: by return or killed. */
+void rank_left(struct rank *rank);
+void rank_start(struct rank *rank, sim_time_t at); /* no fiber: no stack is left */
+void rank_wake(struct rank *rank); /* all its threads look again */
+bool rank_runs_here(const struct rank *rank); /* one of its threads is the running fiber */
+void rank_threads_kill(struct rank *rank); /* all but the first */
+void rank_gather_check(struct job *job); /* releases those who wait for a rank that died */
+
+/* The environment of a rank (environment.c): what a launcher exports, then `env:` of its job. */
+void rank_for_each_variable(const struct rank *rank,
+                            void (*visit)(void *arg, const char *name, const char *value),
+                            void *arg);
+const char *rank_variable(struct rank *rank, const char *name); /* NULL: not set */
+
+/* Below uGNI: for workloads that run on any network. */
+struct net *rank_net(struct rank *rank);
+/* Zeroed memory that lives as long as the cluster: what a rank holds may outlive its code. */
+void *rank_alloc(struct rank *rank, size_t bytes);
+struct ledger_book *
+rank_raw_book(struct rank *rank); /* of raw_messages; registered by the first call */
+
+/* PMI (pmi/). Nothing exists before a rank uses it. */
+void pmi_begin(struct cluster *cluster);
+void pmi_rank_left(struct rank *rank);
+void pmi_ranks_are_over(struct cluster *cluster);
+void pmi_end(struct cluster *cluster);
+void pmi_rank_free(struct rank *rank);
+/* Of the job of that place among the cluster's. */
+void pmi_name_job(size_t index, char id[16]);
+void pmi_publish_counters(const struct cluster *cluster);
+/* Tells the others of the job; returns when all that live have. False: it is not possible. */
+bool pmi_tell(struct rank *rank, const void *mine, size_t bytes, uint64_t generation);
+/* What they told, by rank; nothing is written for who told nothing. */
+void pmi_collect(const struct rank *rank, uint64_t generation, uint8_t *all, size_t bytes);
+
+/* ALPS and its like answer for the ranks (cray_host.c). */
+void cray_host_begin(struct cluster *cluster);
+void cray_host_job(struct job *job);
+void cray_host_rank(struct rank *rank);
+void cray_host_end(struct cluster *cluster);
+
+bool faults_create(struct cluster *cluster, char **error);
+void faults_disarm(struct cluster *cluster);
+
+/* ---- the result ------------------------------------------------------------------------------ */
+
+enum { EXIT_HOLDS = 0, EXIT_BROKEN = 1, EXIT_BAD_INPUT = 2, EXIT_STUCK = 3 };
+
+/* Everything there is to say about a run, as docs/json-output.md describes it; "exit" is the exit
+ * code. */
+json_t *result_json(struct cluster *cluster);
+/* tables.c: links.csv and histograms.csv in a folder that exists. False: *error (g_free). */
+bool tables_write(const struct cluster *cluster, const char *folder, char **error);
+/* The verdict alone: an array for "expectations" and the exit code. */
+json_t *verdict_json(const struct cluster *cluster, int *exit_code);
+const char *outcome_name(const struct cluster *cluster);
+bool job_failed(const struct job *job);
+
+/* The screen that a person reads, made from a result. */
+void summary_print(const json_t *result, bool color, GString *out);
+
+/* A run from scenario to result. NULL: *error (g_free). */
+json_t *run_scenario(const struct scenario *scenario, const struct cluster_options *options,
+                     char **error);
+
+/* ---- the progress bar ------------------------------------------------------------------------ */
+
+/* On stderr, when that is a terminal and the work takes more than a second. */
+struct progress {
+    bool on, drawn;
+    int64_t started_us, last_us;
+};
+void progress_begin(struct progress *progress, bool on);
+void progress_tick(void *progress, const struct cluster *cluster);
+void progress_runs(struct progress *progress, size_t done, size_t total); /* campaigns */
+void progress_end(struct progress *progress);
+
+#endif

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The stacks' port on fibers: a process is a rank, a thread one of its fibers. Fibers take turns
+ * only where they block, so a mutex is a note of who has it, and a condition a count of signals.
+ * Who waits is noted in his thread's record and not in the object: he may be cancelled, or his rank
+ * killed, wherever he stands.
+ */
+#include <string.h>
+
+#include "foreign/foreign.h"
+#include "oob.h"
+#include "cluster/port_fiber.h"
+
+/* ---- who calls ------------------------------------------------------------------------------- */
+
+struct pmi_rank *pmi_rank_get(struct rank *rank)
+{
+    if (rank->pmi == NULL) {
+        rank->pmi = g_new0(struct pmi_rank, 1);
+        rank->pmi->rank = rank;
+    }
+    return rank->pmi;
+}
+
+struct pmi_rank *pmi_self(void)
+{
+    struct rank *rank = rank_self();
+
+    g_assert(rank != NULL); /* PMI is called by ranks */
+    return pmi_rank_get(rank);
+}
+
+struct port_thread *port_thread_new(struct pmi_rank *self)
+{
+    struct port_thread *thread;
+
+    for (thread = self->threads; thread != NULL; thread = thread->next)
+        if (thread->over)
+            break;
+    if (thread == NULL) {
+        thread = g_new0(struct port_thread, 1);
+        thread->next = self->threads;
+        self->threads = thread;
+    } else {
+        *thread = (struct port_thread){.next = thread->next};
+    }
+    thread->id = sim_new_ids(1);
+    return thread;
+}
+
+struct port_thread *port_thread_self(void)
+{
+    struct sim_fiber *fiber = sim_fiber_self();
+    struct port_thread *thread = sim_fiber_note(fiber);
+
+    if (sim_unlikely(thread == NULL)) {
+        thread = port_thread_new(pmi_self());
+        thread->fiber = fiber;
+        sim_fiber_set_note(fiber, thread);
+    }
+    return thread;
+}
+
+void pmi_rank_free(struct rank *rank)
+{
+    struct port_thread *thread;
+
+    if (rank->pmi == NULL)
+        return;
+    while ((thread = rank->pmi->threads) != NULL) {
+        rank->pmi->threads = thread->next;
+        g_free(thread);
+    }
+    g_free(rank->pmi);
+    rank->pmi = NULL;
+}
+
+/* ---- locks and conditions -------------------------------------------------------------------- */
+
+struct fiber_mutex {
+    uint64_t locked, wanted; /* wanted: how many wait */
+    uint64_t turn; /* of who came last */
+    uint64_t granted; /* whose turn it is; 0: nobody's */
+};
+_Static_assert(sizeof(struct fiber_mutex) <= sizeof(struct port_mutex), "room for a mutex");
+
+static struct fiber_mutex *native(struct port_mutex *mutex)
+{
+    return (struct fiber_mutex *)mutex->opaque;
+}
+
+void port_mutex_init(struct port_mutex *mutex)
+{
+    memset(mutex, 0, sizeof(*mutex));
+}
+
+void port_mutex_destroy(struct port_mutex *mutex)
+{
+    (void)mutex;
+}
+
+/* What a lock protects may be looked at by other threads: nobody changes it much before his time.
+ */
+#define SKEW (1000 * SIM_NS)
+
+static void wait_turn(struct port_mutex *mutex)
+{
+    static const struct sim_wait wait = {.text = "a lock that another thread has"};
+    struct port_thread *thread = port_thread_self();
+
+    thread->turn = ++native(mutex)->turn;
+    thread->wants = mutex;
+    native(mutex)->wanted++;
+    while (native(mutex)->granted != thread->turn)
+        sim_wait_until(SIM_NEVER, &wait);
+    native(mutex)->wanted--;
+    native(mutex)->granted = 0;
+    thread->wants = NULL;
+}
+
+void port_mutex_lock(struct port_mutex *mutex)
+{
+    if (sim_unlikely(sim_local_time() > sim_now() + SKEW))
+        sim_settle();
+    if (sim_unlikely(native(mutex)->locked))
+        wait_turn(mutex);
+    native(mutex)->locked = 1;
+    sim_hold();
+}
+
+/* It goes to who has waited longest: who gives it back and takes it again at once would always be
+ * the first. */
+static void pass_on(struct pmi_rank *self, struct port_mutex *mutex)
+{
+    struct port_thread *thread, *oldest = NULL;
+
+    for (thread = self->threads; thread != NULL; thread = thread->next)
+        if (thread->wants == mutex && (oldest == NULL || thread->turn < oldest->turn))
+            oldest = thread;
+    native(mutex)->locked = oldest != NULL;
+    if (oldest == NULL)
+        return;
+    native(mutex)->granted = oldest->turn;
+    sim_wake(oldest->fiber);
+}
+
+void port_mutex_unlock(struct port_mutex *mutex)
+{
+    sim_release();
+    if (sim_likely(native(mutex)->wanted == 0)) {
+        native(mutex)->locked = 0;
+        return;
+    }
+    sim_settle();
+    pass_on(pmi_self(), mutex);
+}
+
+void port_turn_forget(struct pmi_rank *self, struct port_thread *thread)
+{
+    struct port_mutex *mutex = thread->wants;
+
+    thread->waits_for = NULL;
+    thread->wants = NULL;
+    if (mutex == NULL)
+        return;
+    native(mutex)->wanted--;
+    if (native(mutex)->granted == thread->turn) {
+        native(mutex)->granted = 0;
+        pass_on(self, mutex);
+    }
+}
+
+void port_condition_init(struct port_condition *condition)
+{
+    memset(condition, 0, sizeof(*condition));
+}
+
+void port_condition_destroy(struct port_condition *condition)
+{
+    (void)condition;
+}
+
+void port_condition_wait(struct port_condition *condition, struct port_mutex *mutex)
+{
+    static const struct sim_wait wait = {.text = "another thread (condition)"};
+    struct port_thread *thread = port_thread_self();
+    uint64_t signals = condition->opaque[0];
+
+    port_mutex_unlock(mutex);
+    thread->waits_for = condition;
+    while (condition->opaque[0] == signals)
+        sim_wait_until(SIM_NEVER, &wait);
+    thread->waits_for = NULL;
+    port_mutex_lock(mutex);
+}
+
+void port_condition_signal(struct port_condition *condition)
+{
+    port_condition_broadcast(condition);
+}
+
+void port_condition_broadcast(struct port_condition *condition)
+{
+    struct port_thread *thread = pmi_self()->threads;
+
+    condition->opaque[0]++;
+    if (thread == NULL)
+        return;
+    sim_settle();
+    for (; thread != NULL; thread = thread->next)
+        if (thread->waits_for == condition)
+            sim_wake(thread->fiber);
+}
+
+/* ---- the process ----------------------------------------------------------------------------- */
+
+uint64_t port_now(void)
+{
+    return sim_clock_read() / SIM_NS;
+}
+
+const char *port_getenv(const char *name)
+{
+    struct rank *rank = pmi_self()->rank;
+
+    return rank->foreign != NULL ? foreign_environment_get(rank->foreign, name)
+                                 : rank_variable(rank, name);
+}
+
+uint64_t port_process(void)
+{
+    const struct rank *rank = pmi_self()->rank;
+
+    return (uint64_t)(rank->job - rank->job->cluster->jobs + 1) << 32 | rank->id;
+}
+
+void *port_thread_room(void)
+{
+    return port_thread_self()->room;
+}
+
+void port_exit(int status)
+{
+    rank_exit(pmi_self()->rank, status);
+}
+
+void **port_slot(enum port_slot slot)
+{
+    return &pmi_self()->slots[slot];
+}

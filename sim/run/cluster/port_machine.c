@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The simulated machine as a stack sees it: memory, names, descriptors, randomness, diagnosis. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "oob.h"
+#include "cluster/port_fiber.h"
+
+/* A stream of its own: the numbers that the program draws stay the same with and without a stack.
+ */
+uint64_t port_random(void)
+{
+    struct pmi_rank *self = pmi_self();
+    const struct job *job = self->rank->job;
+    char name[96];
+
+    if (!self->random_ready) {
+        snprintf(name, sizeof(name), "%s/port", self->rank->app->scenario->name);
+        sim_random_init(&self->random, job->cluster->options.seed, name, self->rank->id);
+        self->random_ready = true;
+    }
+    return sim_random_next(&self->random);
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+/*
+ * Thousands of ranks with a few slabs each would need more mappings than the kernel allows, so all
+ * lie in a few large ones. What is given back loses its pages and waits for the next request of
+ * that size.
+ */
+#define ARENA_BYTES (1ull << 38)
+#define PAGE_BYTES 4096u
+
+struct arena {
+    struct arena *next;
+    char *base;
+    size_t bytes, used;
+};
+
+struct hole { /* lies in the hash by size */
+    struct hole *next;
+    void *at;
+};
+
+static struct arena *arenas;
+static GHashTable *holes; /* bytes → struct hole */
+
+static struct arena *arena_new(size_t bytes)
+{
+    struct arena *arena;
+    size_t size = MAX(ARENA_BYTES, bytes);
+    void *base;
+
+    /* Address space may be limited (ulimit -v). */
+    while ((base = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) == MAP_FAILED) {
+        if (size == bytes)
+            return NULL;
+        size = MAX(size / 4, bytes);
+    }
+    /* A rank uses a page here and there: 2 MiB for each would be the end. */
+    madvise(base, size, MADV_NOHUGEPAGE);
+    arena = g_new(struct arena, 1);
+    *arena = (struct arena){.next = arenas, .base = base, .bytes = size};
+    arenas = arena;
+    return arena;
+}
+
+static size_t round_up(size_t value, size_t unit)
+{
+    return (value + unit - 1) / unit * unit;
+}
+
+/* Holes are of one size whatever the alignment they had: only those that fit are taken. */
+static void *hole_take(size_t bytes, size_t page)
+{
+    struct hole **link, *hole, *first;
+    void *at = NULL;
+
+    if (holes == NULL)
+        return NULL;
+    first = g_hash_table_lookup(holes, GSIZE_TO_POINTER(bytes));
+    for (link = &first; *link != NULL && (uintptr_t)(*link)->at % page != 0; link = &(*link)->next)
+        ;
+    hole = *link;
+    if (hole == NULL)
+        return NULL;
+    *link = hole->next;
+    g_hash_table_insert(holes, GSIZE_TO_POINTER(bytes), first);
+    at = hole->at;
+    g_free(hole);
+    return at;
+}
+
+void *port_pages_alloc(size_t bytes, size_t page)
+{
+    struct arena *arena = arenas;
+    size_t begin;
+    void *at;
+
+    if (bytes == 0 || bytes > SIZE_MAX / 2)
+        return NULL;
+    page = page > PAGE_BYTES ? page : PAGE_BYTES;
+    bytes = round_up(bytes, PAGE_BYTES);
+    at = hole_take(bytes, page);
+    if (at != NULL)
+        return at;
+    begin = arena != NULL ? round_up((uintptr_t)arena->base + arena->used, page) : 0;
+    if (arena == NULL || begin + bytes > (uintptr_t)arena->base + arena->bytes) {
+        arena = arena_new(bytes + page);
+        if (arena == NULL)
+            return NULL;
+        begin = round_up((uintptr_t)arena->base, page);
+    }
+    arena->used = begin + bytes - (uintptr_t)arena->base;
+    return (void *)begin;
+}
+
+int port_memory_watch(void)
+{
+    return 0;
+}
+
+/* Nothing to tell: a simulated NIC goes by addresses, and meets what is there then. */
+int port_memory_changed(uint64_t *place, uint64_t *address, uint64_t *bytes)
+{
+    (void)place, (void)address, (void)bytes;
+    return 0;
+}
+
+void port_pages_free(void *pages, size_t bytes)
+{
+    struct hole *hole;
+
+    if (pages == NULL)
+        return;
+    bytes = round_up(bytes, PAGE_BYTES);
+    madvise(pages, bytes, MADV_DONTNEED);
+    if (holes == NULL)
+        holes = g_hash_table_new(NULL, NULL);
+    hole = g_new(struct hole, 1);
+    hole->at = pages;
+    hole->next = g_hash_table_lookup(holes, GSIZE_TO_POINTER(bytes));
+    g_hash_table_insert(holes, GSIZE_TO_POINTER(bytes), hole);
+}
+
+static void free_holes(void *bytes, void *first, void *unused)
+{
+    struct hole *hole, *next;
+
+    for (hole = first; hole != NULL; hole = next) {
+        next = hole->next;
+        g_free(hole);
+    }
+}
+
+void port_pages_end(void)
+{
+    struct arena *arena;
+
+    if (holes != NULL) {
+        g_hash_table_foreach(holes, free_holes, NULL);
+        g_hash_table_destroy(holes);
+        holes = NULL;
+    }
+    while ((arena = arenas) != NULL) {
+        arenas = arena->next;
+        munmap(arena->base, arena->bytes);
+        g_free(arena);
+    }
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+/* Node 0 has 10.128.0.1 on the interface that goes through Aries. */
+#define IP_OF_NODE_0 0x0a800001u
+
+/* A whole number and nothing behind it. */
+static bool number(const char *text, uint32_t *value)
+{
+    guint64 large;
+
+    if (!g_ascii_string_to_unsigned(text, 10, 0, UINT32_MAX, &large, NULL))
+        return false;
+    *value = (uint32_t)large;
+    return true;
+}
+
+static bool node_of_cname(const struct net *net, const char *host, uint32_t *node)
+{
+    struct net_coordinates at;
+    uint32_t row;
+    int length = 0;
+
+    if (sscanf(host, "c%u-%uc%us%un%u%n", &at.group, &row, &at.chassis, &at.slot, &at.node,
+               &length) != 5 ||
+        host[length] != '\0' || row != 0)
+        return false;
+    *node = net_endpoint_at(net, &at);
+    return *node < net_endpoints(net);
+}
+
+static bool node_by_name(const struct cluster *cluster, const char *host, uint32_t *node)
+{
+    struct in_addr ip;
+
+    if (strcmp(host, "localhost") == 0)
+        *node = pmi_self()->rank->node;
+    else if (g_str_has_prefix(host, "nid") && strlen(host) == strlen("nid00000"))
+        return number(host + 3, node);
+    else if (inet_pton(AF_INET, host, &ip) == 1)
+        *node = ntohl(ip.s_addr) == INADDR_LOOPBACK ? pmi_self()->rank->node
+                                                    : ntohl(ip.s_addr) - IP_OF_NODE_0;
+    else
+        return node_of_cname(cluster->net, host, node);
+    return true;
+}
+
+void port_connection(const void *id, uint32_t nic_address, uint32_t instance, const char *state)
+{
+    (void)id, (void)nic_address, (void)instance, (void)state;
+}
+
+int port_resolve(const char *host, uint32_t instance, uint32_t *nic_address)
+{
+    const struct cluster *cluster = pmi_self()->rank->job->cluster;
+    uint32_t nodes = net_endpoints(cluster->net), node, address;
+
+    (void)instance; /* "localhost" is the own node */
+    if (cluster->aries == NULL)
+        return -ENODEV;
+    if (number(host, &address)) { /* what no node has goes nowhere */
+        for (node = 0; node < nodes && aries_nic_address(cluster->aries, node) != address; node++)
+            ;
+    } else if (!node_by_name(cluster, host, &node)) {
+        return -ENODATA;
+    }
+    if (node >= nodes)
+        return -ENODATA;
+    *nic_address = aries_nic_address(cluster->aries, node);
+    return 0;
+}
+
+/* ---- descriptors ----------------------------------------------------------------------------- */
+
+/*
+ * Real ones, so that whatever a program does without blocking works; those that block are
+ * rank_poll() and poll(2) of a foreign program, which wait in virtual time.
+ */
+int port_event_open(void)
+{
+    return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+}
+
+void port_event_set(int event)
+{
+    uint64_t one = 1;
+    ssize_t written;
+
+    sim_settle();
+    sim_idle_break();
+    written = write(event, &one, sizeof(one));
+    (void)written; /* full: it is readable anyway */
+    rank_wake(pmi_self()->rank);
+}
+
+void port_event_clear(int event)
+{
+    uint64_t count;
+    ssize_t got = read(event, &count, sizeof(count));
+
+    (void)got; /* empty: as wanted */
+}
+
+void port_event_close(int event)
+{
+    close(event);
+}

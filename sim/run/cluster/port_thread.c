@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Threads of a rank that a stack starts, its timers, and what the CPU does for it. */
+#include "oob.h"
+#include "cluster/port_fiber.h"
+
+#define GLANCE_PS (20 * SIM_NS) /* a call that looks at some memory */
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+static int thread_main(struct rank *rank, void *arg)
+{
+    struct port_thread *thread = arg;
+
+    thread->fiber = sim_fiber_self();
+    sim_fiber_set_note(thread->fiber, thread);
+    thread->run(thread->argument);
+    return 0;
+}
+
+struct port_thread *port_thread_start(const char *name, void (*run)(void *), void *argument)
+{
+    struct pmi_rank *self = pmi_self();
+    struct port_thread *thread = port_thread_new(self);
+
+    thread->run = run;
+    thread->argument = argument;
+    thread->started = rank_thread_start(self->rank, thread_main, thread);
+    if (thread->started != NULL)
+        return thread;
+    thread->over = true;
+    return NULL;
+}
+
+void port_thread_join(struct port_thread *thread)
+{
+    rank_thread_join(pmi_self()->rank, thread->started);
+    thread->over = true;
+}
+
+void port_thread_wake(struct port_thread *thread)
+{
+    if (thread->fiber == sim_fiber_self())
+        return;
+    thread->woken = true;
+    sim_settle();
+    sim_idle_break();
+    if (thread->fiber != NULL)
+        sim_wake(thread->fiber);
+}
+
+/* ---- timers ---------------------------------------------------------------------------------- */
+
+/* Lies in the program's memory, often on a stack: whoever ends the thread must forget it. */
+struct port_armed {
+    struct sim_timer timer;
+    struct port_armed *next, **link; /* of its rank's; link NULL: not armed */
+    struct sim_fiber *fiber;
+    bool rang;
+};
+_Static_assert(sizeof(struct port_armed) <= sizeof(struct port_timer), "room for a timer");
+
+static struct port_armed *native(const struct port_timer *timer)
+{
+    return (struct port_armed *)(uintptr_t)timer->opaque;
+}
+
+static void disarm(struct port_armed *timer)
+{
+    if (timer->link == NULL)
+        return;
+    sim_timer_cancel(&timer->timer);
+    *timer->link = timer->next;
+    if (timer->next != NULL)
+        timer->next->link = timer->link;
+    timer->link = NULL;
+}
+
+static void ring(struct sim_event *event)
+{
+    struct port_armed *timer = sim_container_of(event, struct port_armed, timer.event);
+
+    disarm(timer);
+    timer->rang = true;
+    sim_wake(timer->fiber);
+}
+
+void port_timer_start(struct port_timer *timer, uint64_t nanoseconds)
+{
+    struct port_armed *mine = native(timer);
+    struct pmi_rank *self;
+
+    sim_settle();
+    sim_idle_break();
+    *mine = (struct port_armed){.timer.event.fire = ring, .fiber = sim_fiber_self()};
+    if (nanoseconds >= (SIM_NEVER - sim_now()) / SIM_NS)
+        return;
+    self = pmi_self();
+    mine->next = self->timers;
+    mine->link = &self->timers;
+    if (mine->next != NULL)
+        mine->next->link = &mine->next;
+    self->timers = mine;
+    sim_timer_arm(&mine->timer, sim_now() + nanoseconds * SIM_NS);
+}
+
+bool port_timer_rang(const struct port_timer *timer)
+{
+    return native(timer)->rang;
+}
+
+void port_timer_stop(struct port_timer *timer)
+{
+    disarm(native(timer));
+}
+
+void port_forget(struct rank *rank, const struct sim_fiber *fiber)
+{
+    struct port_armed *timer, *next;
+    struct port_thread *thread;
+
+    for (thread = rank->pmi != NULL && fiber != NULL ? rank->pmi->threads : NULL; thread != NULL;
+         thread = thread->next)
+        if (thread->fiber == fiber)
+            port_turn_forget(rank->pmi, thread);
+
+    for (timer = rank->pmi != NULL ? rank->pmi->timers : NULL; timer != NULL; timer = next) {
+        next = timer->next;
+        if (fiber == NULL || timer->fiber == fiber)
+            disarm(timer);
+    }
+}
+
+/*
+ * Polls take time by themselves, and a loop of them is parked by the engine; the timer's ring and
+ * port_thread_wake() end that. A loop without polls must be stopped here.
+ */
+void port_idle(struct port_timer *timer, bool polled)
+{
+    static const struct sim_wait wait = {.text = "another thread (event)"};
+    struct port_thread *thread;
+
+    if (polled)
+        return;
+    thread = port_thread_self();
+    sim_settle();
+    if (!thread->woken && !native(timer)->rang)
+        sim_wait_until(SIM_NEVER, &wait);
+    thread->woken = false;
+}
+
+bool port_timer_crowded(const struct port_timer *timer)
+{
+    (void)timer;
+    return false; /* each fiber has a core */
+}
+
+static bool was_woken(const void *what)
+{
+    return ((const struct port_thread *)what)->woken;
+}
+
+/* A poll of our own wake-ups, so that a loop of them is parked. */
+void port_glance(void)
+{
+    struct port_thread *thread = port_thread_self();
+    const struct sim_wait wait = {
+        .text = "another thread (memory)", .what = thread, .id = thread->id};
+
+    sim_poll(&wait, was_woken, GLANCE_PS);
+    thread->woken = false;
+}
+
+/* What was found came when this thread was woken: its clock may still be catching up with that. */
+void port_found(void)
+{
+    if (sim_local_time() < sim_now())
+        sim_settle();
+    sim_idle_break();
+}
+
+/* ---- costs ----------------------------------------------------------------------------------- */
+
+/* In 1/1024 ps, so that a byte's share of a copy is not lost. One simulation runs at a time. */
+static uint64_t costs[PORT_COSTS];
+
+static const char *const parameters[PORT_COSTS] = {
+    [PORT_COST_SEND] = "gni.send_ns",
+    [PORT_COST_RECEIVE] = "gni.receive_ns",
+    [PORT_COST_POST] = "gni.post_ns",
+    [PORT_COST_RMA] = "gni.rma_ns",
+    [PORT_COST_COMPLETION] = "gni.completion_ns",
+    [PORT_COST_COPY] = "gni.copy_GBps",
+    [PORT_COST_RENDEZVOUS] = "gni.rendezvous_ns",
+    [PORT_COST_CONNECT] = "gni.connect_ns",
+};
+
+void port_costs_set(const struct aries_params *params)
+{
+    enum port_cost cost;
+    double value;
+
+    for (cost = 0; cost < PORT_COSTS; cost++) {
+        value = aries_params_get(params, parameters[cost]);
+        if (cost == PORT_COST_COPY)
+            value = 1 / value; /* ns for each byte */
+        costs[cost] = (uint64_t)(value * SIM_NS * 1024 + 0.5);
+    }
+}
+
+void port_spend(enum port_cost cost, uint64_t amount)
+{
+    sim_spend(costs[cost] * amount >> 10);
+}

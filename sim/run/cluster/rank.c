@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The life of a rank, and what it sees of run/workload.h. */
+#include "cluster/cluster.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "engine/trace.h"
+#include "foreign/foreign.h"
+
+static void leave_gather(struct rank *rank);
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+void rank_left(struct rank *rank)
+{
+    struct job *job = rank->job;
+    struct cluster *cluster = job->cluster;
+
+    sim_progress();
+    sim_timer_cancel(&rank->alarm);
+    trace(TRACE_INSTANT, TRACE_RANK, rank->node, rank->on_node, "end", sim_now(), 0, 0,
+          (uint64_t)rank->exit_code);
+    if (rank->exit_code != 0 && job->exit_code == 0)
+        job->exit_code = rank->exit_code;
+    job->ended = MAX(job->ended, sim_now());
+    job->running--;
+    cluster->ranks_running--;
+    rank_gather_check(job);
+    pmi_rank_left(rank);
+    if (cluster->ranks_running == 0) {
+        faults_disarm(cluster);
+        pmi_ranks_are_over(cluster);
+    }
+}
+
+static void rank_body(void *arg)
+{
+    struct rank *rank = arg;
+
+    rank->state = RANK_RUNNING;
+    rank->exit_code = rank->app->workload->main(rank) & 0xff;
+    sim_settle();
+    rank_threads_kill(rank);
+    rank->state = RANK_ENDED;
+    if (rank->process != NULL)
+        aries_process_exit(rank->process);
+    rank->process = NULL;
+    rank_left(rank);
+}
+
+void rank_start(struct rank *rank, sim_time_t at)
+{
+    char name[96];
+
+    snprintf(name, sizeof(name), "%s.%u", rank->job->name, rank->id);
+    rank->fiber = sim_fiber_start(rank_body, rank, name, at);
+    if (rank->fiber != NULL)
+        rank_bind(rank, rank->fiber);
+}
+
+/* In an event of its own: the process must not vanish under whoever killed it. */
+static void reap(struct sim_event *event)
+{
+    struct rank *rank = sim_container_of(event, struct rank, reap);
+
+    rank_threads_kill(rank);
+    if (rank->fiber != NULL)
+        sim_fiber_kill(rank->fiber);
+    foreign_end(rank);
+    leave_gather(rank);
+    if (rank->process != NULL)
+        aries_process_exit(rank->process);
+    rank->process = NULL;
+    rank_left(rank);
+}
+
+void rank_kill(struct rank *rank, const char *why)
+{
+    static const struct sim_wait dead = {.text = "nothing: it was killed"};
+
+    if (rank->state == RANK_ENDED || rank->state == RANK_KILLED)
+        return;
+    rank->state = RANK_KILLED;
+    rank->exit_code = EXIT_KILLED;
+    rank->killed = g_intern_string(why != NULL ? why : "killed");
+    rank->job->killed++;
+    rank->reap.fire = reap;
+    sim_event_schedule(&rank->reap, sim_now());
+    while (rank_runs_here(rank)) /* by its own call: it never returns from it */
+        sim_wait_until(SIM_NEVER, &dead);
+}
+
+void rank_exit(struct rank *rank, int code)
+{
+    static const struct sim_wait over = {.text = "nothing: it has ended"};
+
+    sim_settle();
+    if (rank->state == RANK_RUNNING) {
+        rank->exit_code = code & 0xff;
+        rank->state = RANK_ENDED;
+        rank->reap.fire = reap;
+        sim_event_schedule(&rank->reap, sim_now());
+    }
+    for (;;)
+        sim_wait_until(SIM_NEVER, &over);
+}
+
+/* On switched networks there are no processes of uGNI that a fiber could belong to. */
+static GHashTable *switched;
+
+void rank_bind(struct rank *rank, struct sim_fiber *fiber)
+{
+    if (rank->job->cluster->aries != NULL) {
+        aries_process_bind(rank->process, fiber);
+        return;
+    }
+    if (switched == NULL)
+        switched = g_hash_table_new(NULL, NULL);
+    g_hash_table_insert(switched, fiber, rank);
+}
+
+void rank_forget_fibers(void)
+{
+    if (switched != NULL)
+        g_hash_table_destroy(switched);
+    switched = NULL;
+}
+
+struct rank *rank_self(void)
+{
+    struct aries_process *process = aries_process_self();
+
+    if (process != NULL)
+        return aries_process_arg(process);
+    return switched != NULL ? g_hash_table_lookup(switched, sim_fiber_self()) : NULL;
+}
+
+/* ---- who am I -------------------------------------------------------------------------------- */
+
+uint32_t rank_id(const struct rank *rank)
+{
+    return rank->id;
+}
+
+uint32_t rank_size(const struct rank *rank)
+{
+    return rank->job->rank_count;
+}
+
+uint32_t rank_node(const struct rank *rank)
+{
+    return rank->node;
+}
+
+uint32_t rank_node_of(const struct rank *rank, uint32_t other)
+{
+    return rank->job->ranks[other].node;
+}
+
+uint32_t rank_on_node(const struct rank *rank)
+{
+    return rank->on_node;
+}
+
+uint8_t rank_ptag(const struct rank *rank)
+{
+    return rank->job->ptag;
+}
+
+uint32_t rank_cookie(const struct rank *rank)
+{
+    return rank->job->cookie;
+}
+
+struct net *rank_net(struct rank *rank)
+{
+    return rank->job->cluster->net;
+}
+
+void *rank_alloc(struct rank *rank, size_t bytes)
+{
+    struct cluster *cluster = rank->job->cluster;
+    void *memory = g_malloc0(bytes);
+
+    g_ptr_array_add(cluster->memory, memory);
+    return memory;
+}
+
+struct ledger_book *rank_raw_book(struct rank *rank)
+{
+    struct ledger_book *book = &rank->job->cluster->raw_book;
+
+    if (book->name == NULL)
+        ledger_book_register(book, "raw");
+    return book;
+}
+
+/* ---- arguments ------------------------------------------------------------------------------- */
+
+const struct workload *rank_workload(const struct rank *rank)
+{
+    return rank->app->workload;
+}
+
+const struct value *rank_values(const struct rank *rank)
+{
+    return rank->app->values;
+}
+
+/* ---- out of band ----------------------------------------------------------------------------- */
+
+static void describe_gather(const void *what, char *buffer, size_t size)
+{
+    const struct job *job = what;
+
+    snprintf(buffer, size, " of job %s: %u of %u ranks arrived", job->name, job->gather.arrived,
+             job->rank_count - job->killed);
+}
+
+static void release(struct sim_event *event)
+{
+    struct job *job = sim_container_of(event, struct job, gather.release);
+    struct gather *gather = &job->gather;
+    uint32_t i;
+
+    gather->generation++;
+    gather->arrived = 0;
+    gather->releasing = false;
+    sim_progress();
+    for (i = 0; i < job->rank_count; i++) {
+        struct rank *rank = &job->ranks[i];
+        if (rank->gathering) {
+            rank->gathering = false;
+            if (rank->state == RANK_RUNNING)
+                sim_wake(rank->gatherer);
+        }
+    }
+}
+
+/* All ranks that still run have arrived: whoever died or left will not come. */
+void rank_gather_check(struct job *job)
+{
+    struct gather *gather = &job->gather;
+
+    if (gather->arrived == 0 || gather->releasing || gather->arrived < job->running)
+        return;
+    gather->releasing = true;
+    gather->release.fire = release;
+    sim_event_schedule(&gather->release, sim_now() + OUT_OF_BAND_PS);
+}
+
+/* A killed rank is no longer waited for; what it told stays. */
+static void leave_gather(struct rank *rank)
+{
+    if (rank->gathering && !rank->job->gather.releasing)
+        rank->job->gather.arrived--;
+    rank->gathering = false;
+}
+
+/* First of its generation: makes room for everybody's part. */
+static void open_gather(struct rank *rank, size_t bytes, bool kept)
+{
+    struct job *job = rank->job;
+    struct gather *gather = &job->gather;
+    unsigned side = gather->generation & 1;
+    size_t all = MAX(bytes * job->rank_count, 1);
+
+    if (!gather->kept[side])
+        g_free(gather->buffers[side]);
+    gather->buffers[side] = kept ? rank_alloc(rank, all) : g_malloc0(all);
+    gather->kept[side] = kept;
+    gather->bytes[side] = bytes;
+    gather->filled[side] = false;
+}
+
+/*
+ * Everybody's parts by rank, valid until the next but one meeting or, when kept, to the end. NULL:
+ * disagreement. They go through PMI; the meeting itself is the harness's own, and ideal: what is
+ * measured behind it begins for all at the same time.
+ */
+static const uint8_t *meet(struct rank *rank, const void *mine, size_t bytes, bool kept)
+{
+    struct job *job = rank->job;
+    struct gather *gather = &job->gather;
+    const struct sim_wait wait = {.text = "the barrier", .describe = describe_gather, .what = job};
+    sim_time_t begin;
+    uint64_t generation;
+    unsigned side;
+    bool fits;
+
+    sim_settle();
+    begin = sim_now();
+    if (bytes != 0 && !pmi_tell(rank, mine, bytes, gather->generation))
+        rank_fail(rank, "cannot tell others %zu bytes: no process manager", bytes);
+    generation = gather->generation;
+    side = generation & 1;
+    if (gather->arrived == 0)
+        open_gather(rank, bytes, kept);
+    fits = bytes == gather->bytes[side] && kept == gather->kept[side];
+    if (fits && bytes != 0 && !gather->filled[side])
+        pmi_collect(rank, generation, gather->buffers[side], bytes);
+    gather->filled[side] = true;
+    if (!fits)
+        rank_fail(rank, "exchanges %zu bytes where others exchange %zu", bytes,
+                  gather->bytes[side]);
+    rank->gathering = true;
+    rank->gatherer = sim_fiber_self();
+    gather->arrived++;
+    rank_gather_check(job);
+    while (gather->generation == generation)
+        sim_wait_until(SIM_NEVER, &wait);
+    trace(TRACE_SLICE, TRACE_RANK, rank->node, rank->on_node, "barrier", begin, sim_now() - begin,
+          0, bytes);
+    return fits ? gather->buffers[side] : NULL;
+}
+
+void rank_barrier(struct rank *rank)
+{
+    meet(rank, NULL, 0, false);
+}
+
+void rank_allgather(struct rank *rank, const void *mine, void *all, size_t bytes)
+{
+    const uint8_t *parts = meet(rank, mine, bytes, false);
+
+    if (parts != NULL)
+        memcpy(all, parts, bytes * rank->job->rank_count);
+}
+
+const void *rank_exchange(struct rank *rank, const void *mine, size_t bytes)
+{
+    return meet(rank, mine, bytes, true);
+}
+
+/* ---- clocks ---------------------------------------------------------------------------------- */
+
+uint64_t rank_now(void)
+{
+    return sim_clock_read();
+}
+
+uint64_t rank_stamp(void)
+{
+    if (sim_local_time() < sim_now()) /* it was parked, and wakes up late */
+        sim_settle();
+    sim_idle_break();
+    return sim_local_time();
+}
+
+void rank_compute(uint64_t ps)
+{
+    sim_spend(ps);
+}
+
+struct spin {
+    const volatile uint64_t *word;
+    uint64_t value;
+    const struct rank *rank; /* its alarm ends it, too; NULL: nothing does */
+};
+
+static bool word_is_there(const void *arg)
+{
+    const struct spin *spin = arg;
+
+    return *spin->word == spin->value || (spin->rank != NULL && spin->rank->rang);
+}
+
+void rank_spin_until(const volatile uint64_t *word, uint64_t value)
+{
+    struct spin spin = {word, value, NULL};
+
+    aries_spin(word_is_there, &spin);
+}
+
+bool rank_spin_until_alarm(struct rank *rank, const volatile uint64_t *word, uint64_t value)
+{
+    struct spin spin = {word, value, rank};
+
+    aries_spin(word_is_there, &spin);
+    return *word == value;
+}
+
+uint64_t rank_random(struct rank *rank)
+{
+    sim_fiber_looks(NULL, &rank->random, sizeof(rank->random));
+    return sim_random_next(&rank->random);
+}
+
+static void alarm_rings(struct sim_event *event)
+{
+    struct rank *rank = sim_container_of(event, struct rank, alarm.event);
+
+    rank->rang = true;
+    rank_wake(rank);
+}
+
+void rank_alarm(struct rank *rank, uint64_t ps)
+{
+    sim_settle();
+    rank->rang = false;
+    rank->alarm.event.fire = alarm_rings;
+    if (ps == 0)
+        sim_timer_cancel(&rank->alarm);
+    else
+        sim_timer_arm(&rank->alarm, sim_now() + ps);
+}
+
+bool rank_alarm_rang(const struct rank *rank)
+{
+    return rank->rang;
+}
+
+/* ---- what it measured ------------------------------------------------------------------------ */
+
+static struct metric *create_metric(const struct app *app, const char *name, enum metric_unit unit,
+                                    bool counter)
+{
+    char full[160];
+
+    snprintf(full, sizeof(full), "%s.%s", app->scenario->name, name);
+    return counter ? metric_counter(full, unit) : metric_histogram(full, unit);
+}
+
+static struct metric *find_metric(struct rank *rank, const char *name, enum metric_unit unit,
+                                  bool counter)
+{
+    struct app *app = rank->app;
+    struct metric *metric;
+    size_t i;
+
+    for (i = 0; i < app->metric_count; i++) {
+        if (app->metrics[i].name == name)
+            return app->metrics[i].metric;
+    }
+    metric = create_metric(app, name, unit, counter);
+    if (app->metric_count < G_N_ELEMENTS(app->metrics))
+        app->metrics[app->metric_count++] = (struct job_metric){name, metric};
+    return metric;
+}
+
+static void record(struct rank *rank, const char *name, enum metric_unit unit, uint64_t value)
+{
+    struct metric *metric = find_metric(rank, name, unit, false);
+
+    if (metric->type == METRIC_HISTOGRAM)
+        histogram_record(metric->histogram, value);
+    else
+        rank_fail(rank, "metric %s is a counter and a histogram", name);
+}
+
+static uint64_t per_second(uint64_t amount, uint64_t ps)
+{
+    unsigned __int128 rate = (unsigned __int128)amount * SIM_S / MAX(ps, 1u);
+
+    return rate > INT64_MAX ? INT64_MAX : (uint64_t)rate;
+}
+
+void rank_record_latency(struct rank *rank, const char *metric, uint64_t ps)
+{
+    record(rank, metric, METRIC_PS, ps);
+}
+
+void rank_record_bandwidth(struct rank *rank, const char *metric, uint64_t bytes, uint64_t ps)
+{
+    record(rank, metric, METRIC_BYTES_PER_S, per_second(bytes, ps));
+}
+
+void rank_record_rate(struct rank *rank, const char *metric, uint64_t operations, uint64_t ps)
+{
+    record(rank, metric, METRIC_PER_S, per_second(operations, ps));
+}
+
+void rank_count(struct rank *rank, const char *metric, uint64_t add)
+{
+    struct metric *found = find_metric(rank, metric, METRIC_COUNT, true);
+
+    if (found->type == METRIC_COUNTER)
+        found->counter += add;
+    else
+        rank_fail(rank, "metric %s is a counter and a histogram", metric);
+}
+
+void rank_progress(struct rank *rank)
+{
+    rank->job->progress++;
+    sim_progress();
+}
+
+int rank_fail(struct rank *rank, const char *format, ...)
+{
+    struct job *job = rank->job;
+    va_list arguments;
+    char *text;
+
+    if (job->failure_count++ < FAILURE_TEXTS_MAX) {
+        va_start(arguments, format);
+        text = g_strdup_vprintf(format, arguments);
+        va_end(arguments);
+        job->failures[job->failure_count - 1] = g_strdup_printf("rank %u: %s", rank->id, text);
+        g_free(text);
+    }
+    return -1;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* sim-run --live: the scenario's machine as a fabric for ordinary processes, in wall time. */
+#ifndef JACQUARD_RUN_LIVE_FABRIC_H
+#define JACQUARD_RUN_LIVE_FABRIC_H
+
+#include <glib.h>
+#include "cluster/cluster.h"
+#include "shm/server.h"
+
+struct live_fabric_options {
+    const char *socket; /* NULL: in a folder of its own */
+    int ready_fd; /* says what processes need there, and ends when it is closed; -1: standard
+                     output, and ends by SIGINT or SIGTERM */
+    bool quiet; /* no report */
+};
+
+/* The scenario of a fabric that nobody says more about, in YAML: as many nodes as the library
+ * gives a fabric that it starts by itself. */
+extern const char live_fabric_default[];
+
+/* Until it ends. False: *error (g_free) is one line. */
+bool live_fabric_run(const struct scenario *scenario, const struct live_fabric_options *options,
+                     char **error);
+/* Says what was wrong where it will be read; the exit code. Takes `error`. */
+int live_fabric_refuse(const struct live_fabric_options *options, char *error);
+
+/* ---- what processes need (environment.c) ----------------------------------------------------- */
+
+/*
+ * `machine` readable: lines for a launcher (stack/pmi2/launcher/fabric.h), with the scenario's
+ * nodes; otherwise lines of a shell. g_string_free().
+ */
+GString *live_environment(const struct cluster *cluster, const char *socket, bool machine);
+
+/* A name that live_environment() may give the preloaded library, beside the socket: the fabric
+ * removes it. g_free(). */
+char *live_environment_link(const char *socket);
+
+/* The scenario as processes read it (plan.c). g_string_free(). */
+GString *live_plan(const struct scenario *scenario);
+
+/* ---- what they did (report.c) ---------------------------------------------------------------- */
+
+struct live_report;
+struct live_report *live_report_new(uint32_t nodes);
+void live_report_joined(struct live_report *report, const struct live_member *member);
+void live_report_left(struct live_report *report, struct live_server *server,
+                      const struct live_member *member);
+GString *live_report_text(const struct live_report *report);
+void live_report_free(struct live_report *report);
+
+#endif

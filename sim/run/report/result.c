@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The result of a run as JSON: docs/json-output.md describes every member. */
+#include "cluster/cluster.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include "engine/fault.h"
+#include "engine/ledger.h"
+
+#define WAITERS_LISTED 20
+
+static json_t *integer(uint64_t value)
+{
+    return json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value);
+}
+
+static void put(json_t *object, const char *key, uint64_t value)
+{
+    json_object_set_new(object, key, integer(value));
+}
+
+static void put_text(json_t *object, const char *key, const char *text)
+{
+    json_object_set_new(object, key, json_stringn_nocheck(text, strlen(text)));
+}
+
+/* ---- parts ----------------------------------------------------------------------------------- */
+
+static json_t *scenario_part(const struct cluster *cluster)
+{
+    const struct scenario *scenario = cluster->scenario;
+    json_t *part = json_object();
+
+    put_text(part, "file", scenario->file);
+    put_text(part, "name", scenario->name);
+    put_text(part, "description", scenario->description);
+    put(part, "seed", scenario->seed);
+    return part;
+}
+
+static json_t *fabric_part(const struct cluster *cluster)
+{
+    static const char *const topologies[] = {"dragonfly", "single-switch", "fat-tree"};
+    static const char *const fidelities[] = {"F0", "F1", "F2"};
+    const struct scenario_fabric *fabric = &cluster->scenario->fabric;
+    json_t *part = json_object();
+
+    put_text(part, "topology", topologies[fabric->topology]);
+    if (fabric->preset != NULL)
+        put_text(part, "preset", fabric->preset);
+    if (cluster->aries != NULL)
+        put_text(part, "profile", scenario_profile(cluster->scenario));
+    put_text(part, "fidelity", fidelities[net_fidelity(cluster->net)]);
+    put(part, "nodes", net_endpoints(cluster->net));
+    put(part, "groups", net_groups(cluster->net));
+    put(part, "routers", net_routers(cluster->net));
+    return part;
+}
+
+static uint32_t count_nodes(const struct job *job)
+{
+    GHashTable *nodes = g_hash_table_new(NULL, NULL);
+    uint32_t count, i;
+
+    for (i = 0; i < job->rank_count; i++)
+        g_hash_table_add(nodes, GUINT_TO_POINTER(job->ranks[i].node));
+    count = g_hash_table_size(nodes);
+    g_hash_table_destroy(nodes);
+    return count;
+}
+
+static json_t *job_part(const struct job *job)
+{
+    json_t *part = json_object(), *failures = json_array();
+    GString *workloads = g_string_new(job->apps[0].workload->name);
+    uint32_t i;
+    size_t f;
+
+    for (i = 1; i < job->app_count; i++)
+        if (job->apps[i].workload != job->apps[i - 1].workload)
+            g_string_append_printf(workloads, ", %s", job->apps[i].workload->name);
+    put_text(part, "name", job->name);
+    put_text(part, "workload", workloads->str);
+    g_string_free(workloads, TRUE);
+    if (job->spawner != NULL)
+        put_text(part, "spawned_by", job->spawner->name);
+    put(part, "ranks", job->rank_count);
+    put(part, "nodes", count_nodes(job));
+    put(part, "running", job->running);
+    put(part, "killed", job->killed);
+    put(part, "started_ps", job->started);
+    put(part, "ended_ps", job->ended);
+    put(part, "progress", job->progress);
+    json_object_set_new(part, "exit",
+                        job->running != 0
+                            ? json_null()
+                            : json_integer(job->exit_code != 0 ? job->exit_code : job_failed(job)));
+    put(part, "failures", job->failure_count);
+    for (f = 0; f < MIN(job->failure_count, FAILURE_TEXTS_MAX); f++)
+        json_array_append_new(failures, json_string_nocheck(job->failures[f]));
+    for (i = 0; i < job->rank_count && json_array_size(failures) < FAILURE_TEXTS_MAX; i++) {
+        if (job->ranks[i].killed != NULL) {
+            char *text = g_strdup_printf("rank %u on node %u: killed: %s", i, job->ranks[i].node,
+                                         job->ranks[i].killed);
+            json_array_append_new(failures, json_string_nocheck(text));
+            g_free(text);
+        }
+    }
+    json_object_set_new(part, "texts", failures);
+    return part;
+}
+
+static const char *unit_name(enum metric_unit unit)
+{
+    static const char *const names[] = {"count", "ps", "bytes", "bytes/s", "1/s", "ratio"};
+
+    return names[unit];
+}
+
+static void metric_part(const struct metric *metric, void *arg)
+{
+    static const struct {
+        const char *name;
+        double q;
+    } quantiles[] = {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p999", 0.999}};
+    json_t *part = json_object();
+    size_t i;
+
+    put_text(part, "unit", unit_name(metric->unit));
+    switch (metric->type) {
+    case METRIC_COUNTER:
+        put_text(part, "type", "counter");
+        put(part, "value", metric->counter);
+        break;
+    case METRIC_GAUGE:
+        put_text(part, "type", "gauge");
+        json_object_set_new(part, "value", json_real(metric->gauge));
+        break;
+    case METRIC_HISTOGRAM:
+        put_text(part, "type", "histogram");
+        put(part, "count", metric->histogram->count);
+        put(part, "min", metric->histogram->count != 0 ? metric->histogram->min : 0);
+        json_object_set_new(
+            part, "mean",
+            json_real(metric->histogram->count != 0 ? histogram_mean(metric->histogram) : 0));
+        for (i = 0; i < G_N_ELEMENTS(quantiles); i++)
+            put(part, quantiles[i].name, histogram_quantile(metric->histogram, quantiles[i].q));
+        put(part, "max", metric->histogram->max);
+        break;
+    }
+    json_object_set_new(arg, metric->name, part);
+}
+
+static void book_part(const struct ledger_book *book, void *arg)
+{
+    json_t *part = json_object();
+
+    put_text(part, "book", book->name);
+    put(part, "opened", book->opened);
+    put(part, "delivered", book->delivered);
+    put(part, "settled_ok", book->settled_ok);
+    put(part, "settled_error", book->settled_error);
+    put(part, "abandoned", book->abandoned);
+    put(part, "bytes_in", book->bytes_in);
+    put(part, "bytes_out", book->bytes_out);
+    put(part, "violations", book->violations);
+    json_array_append_new(arg, part);
+}
+
+static void violation_part(const char *text, void *arg)
+{
+    json_array_append_new(arg, json_string_nocheck(text));
+}
+
+static json_t *ledger_part(const struct cluster *cluster)
+{
+    json_t *part = json_object(), *books = json_array(), *texts = json_array();
+
+    ledger_for_each_book(book_part, books);
+    ledger_for_each_violation(violation_part, texts);
+    json_object_set_new(part, "balanced", json_boolean(cluster->balanced));
+    json_object_set_new(part, "books", books);
+    json_object_set_new(part, "violations", texts);
+    return part;
+}
+
+static void rule_part(const struct sim_fault_point *point, const struct sim_fault_rule *rule,
+                      void *arg)
+{
+    static const char *const actions[] = {"deliver", "drop", "delay", "duplicate",
+                                          "corrupt", "fail", "crash"};
+    json_t *part = json_object();
+
+    put_text(part, "fault", rule->label);
+    put_text(part, "at", point->name);
+    put_text(part, "do", actions[rule->action]);
+    put(part, "seen", rule->seen);
+    put(part, "fired", rule->fired);
+    json_array_append_new(arg, part);
+}
+
+static void timed_part(const struct timed_fault *timed, json_t *array)
+{
+    json_t *part = json_object();
+
+    put_text(part, "fault", timed->scenario->title);
+    put_text(part, "at", timed->scenario->where);
+    put_text(part, "do", tree_get(timed->scenario->at, "do")->text);
+    put(part, "time_ps", timed->scenario->time);
+    put(part, "seen", timed->struck);
+    put(part, "fired", timed->struck);
+    json_array_append_new(array, part);
+}
+
+static json_t *faults_part(const struct cluster *cluster)
+{
+    json_t *array = json_array();
+    size_t i;
+
+    sim_fault_for_each_rule(rule_part, array);
+    for (i = 0; i < cluster->timed_count; i++)
+        timed_part(&cluster->timed[i], array);
+    return array;
+}
+
+static void warn(json_t *warnings, char *text)
+{
+    json_array_append_new(warnings, json_string_nocheck(text));
+    g_free(text);
+}
+
+static json_t *warnings_part(const struct cluster *cluster, const json_t *faults)
+{
+    json_t *warnings = json_array();
+    const json_t *fault;
+    size_t i;
+
+    json_array_foreach(faults, i, fault)
+    {
+        if (json_integer_value(json_object_get(fault, "fired")) == 0)
+            warn(warnings, g_strdup_printf("fault %s (%s %s) never struck",
+                                           json_string_value(json_object_get(fault, "fault")),
+                                           json_string_value(json_object_get(fault, "at")),
+                                           json_string_value(json_object_get(fault, "do"))));
+    }
+    return warnings;
+}
+
+/* ---- who waits for what ---------------------------------------------------------------------- */
+
+static json_t *waiter_part(const struct waiter *waiter)
+{
+    json_t *part = json_object(), *ranks = json_array();
+
+    json_array_append_new(ranks, json_string_nocheck(waiter->name));
+    json_object_set_new(part, "ranks", ranks);
+    put(part, "count", 1);
+    put_text(part, "waits_for", waiter->why);
+    put(part, "since_ps", waiter->since);
+    return part;
+}
+
+static json_t *find_reason(const json_t *array, const char *why)
+{
+    const json_t *part;
+    size_t i;
+
+    json_array_foreach(array, i, part)
+    {
+        if (strcmp(json_string_value(json_object_get(part, "waits_for")), why) == 0)
+            return json_array_get(array, i);
+    }
+    return NULL;
+}
+
+/* One line each; of many, one line for each reason (up to 100 of them) with the first ranks. */
+static json_t *waiters_part(const struct cluster *cluster)
+{
+    json_t *array = json_array(), *part, *ranks;
+    size_t i;
+
+    for (i = 0; i < cluster->waiter_count; i++) {
+        const struct waiter *waiter = &cluster->waiters[i];
+
+        part = cluster->waiter_count > WAITERS_LISTED ? find_reason(array, waiter->why) : NULL;
+        if (part == NULL && json_array_size(array) < 100) {
+            json_array_append_new(array, waiter_part(waiter));
+        } else if (part != NULL) {
+            ranks = json_object_get(part, "ranks");
+            put(part, "count", (uint64_t)json_integer_value(json_object_get(part, "count")) + 1);
+            if (json_array_size(ranks) < 8)
+                json_array_append_new(ranks, json_string_nocheck(waiter->name));
+        }
+    }
+    return array;
+}
+
+/* ---- why it failed --------------------------------------------------------------------------- */
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text != NULL ? text : "";
+}
+
+static char *waiter_text(const json_t *waiter)
+{
+    const json_t *ranks = json_object_get(waiter, "ranks");
+    GString *out = g_string_new(NULL);
+    size_t i;
+
+    for (i = 0; i < json_array_size(ranks); i++)
+        g_string_append_printf(out, "%s%s", i != 0 ? ", " : "",
+                               json_string_value(json_array_get(ranks, i)));
+    if (json_integer_value(json_object_get(waiter, "count")) > (json_int_t)json_array_size(ranks))
+        g_string_append_printf(out, " and others, %lld in all,",
+                               (long long)json_integer_value(json_object_get(waiter, "count")));
+    g_string_append_printf(out, " waits for %s", text_of(waiter, "waits_for"));
+    return g_string_free(out, FALSE);
+}
+
+/* One text for each thing that is not as it should be. */
+static json_t *problems_part(const json_t *result)
+{
+    json_t *problems = json_array();
+    const json_t *item, *text;
+    size_t i, j;
+
+    if (strcmp(text_of(result, "outcome"), "done") != 0 &&
+        strcmp(text_of(result, "outcome"), "failed") != 0)
+        warn(problems, g_strdup_printf("the run ended by %s", text_of(result, "outcome")));
+    json_array_foreach(json_object_get(result, "waiters"), i, item)
+        warn(problems, waiter_text(item));
+    json_array_foreach(json_object_get(result, "expectations"), i, item)
+    {
+        if (!json_is_true(json_object_get(item, "holds")))
+            warn(problems, g_strdup_printf("expected: %s; found: %s", text_of(item, "expect"),
+                                           text_of(item, "value")));
+    }
+    json_array_foreach(json_object_get(result, "jobs"), i, item)
+    {
+        json_array_foreach(json_object_get(item, "texts"), j, text)
+            warn(problems,
+                 g_strdup_printf("job %s: %s", text_of(item, "name"), json_string_value(text)));
+    }
+    json_array_foreach(json_object_get(json_object_get(result, "ledger"), "violations"), i, text)
+        warn(problems, g_strdup_printf("ledger: %s", json_string_value(text)));
+    return problems;
+}
+
+/* ---- together -------------------------------------------------------------------------------- */
+
+json_t *result_json(struct cluster *cluster)
+{
+    json_t *result = json_object(), *jobs = json_array(), *metrics = json_object(), *faults,
+           *host = json_object();
+    char digest[20];
+    int exit_code;
+    size_t i;
+
+    put(result, "schema", 1);
+    json_object_set_new(result, "scenario", scenario_part(cluster));
+    json_object_set_new(result, "fabric", fabric_part(cluster));
+    put_text(result, "outcome", outcome_name(cluster));
+    put(result, "virtual_time_ps", cluster->ended);
+    put(result, "events", cluster->events);
+    snprintf(digest, sizeof(digest), "%016" PRIx64, cluster->digest);
+    put_text(result, "digest", digest);
+    for (i = 0; i < cluster->job_count; i++)
+        if (!cluster->jobs[i].not_started)
+            json_array_append_new(jobs, job_part(&cluster->jobs[i]));
+    json_object_set_new(result, "jobs", jobs);
+    metrics_for_each(metric_part, metrics);
+    json_object_set_new(result, "metrics", metrics);
+    json_object_set_new(result, "ledger", ledger_part(cluster));
+    faults = faults_part(cluster);
+    json_object_set_new(result, "faults", faults);
+    json_object_set_new(result, "waiters", waiters_part(cluster));
+    json_object_set_new(result, "expectations", verdict_json(cluster, &exit_code));
+    json_object_set_new(result, "warnings", warnings_part(cluster, faults));
+    json_object_set_new(result, "problems",
+                        exit_code != EXIT_HOLDS ? problems_part(result) : json_array());
+    put(result, "exit", (uint64_t)exit_code);
+    json_object_set_new(result, "trace",
+                        cluster->trace_path != NULL ? json_string_nocheck(cluster->trace_path)
+                                                    : json_null());
+    json_object_set_new(host, "wall_seconds", json_real(cluster->wall_seconds));
+    json_object_set_new(
+        host, "events_per_second",
+        json_real(cluster->wall_seconds > 0 ? (double)cluster->events / cluster->wall_seconds : 0));
+    json_object_set_new(result, "host", host);
+    return result;
+}

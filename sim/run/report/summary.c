@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The screen that a person reads at the end of a run. */
+#include "cluster/cluster.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+struct screen {
+    GString *out;
+    bool color;
+};
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text != NULL ? text : "";
+}
+
+static double number_of(const json_t *object, const char *key)
+{
+    return json_number_value(json_object_get(object, key));
+}
+
+static void heading(const struct screen *screen, const char *format, ...) G_GNUC_PRINTF(2, 3);
+static void heading(const struct screen *screen, const char *format, ...)
+{
+    va_list arguments;
+
+    g_string_append(screen->out, screen->color ? "\033[1m" : "");
+    va_start(arguments, format);
+    g_string_append_vprintf(screen->out, format, arguments);
+    va_end(arguments);
+    g_string_append(screen->out, screen->color ? "\033[0m\n" : "\n");
+}
+
+static const char *painted(const struct screen *screen, const char *word, int color)
+{
+    char painted_word[128];
+
+    if (!screen->color)
+        return word;
+    snprintf(painted_word, sizeof(painted_word), "\033[%dm%s\033[0m", color, word);
+    return g_intern_string(painted_word); /* a handful of constant words */
+}
+
+static const char *good(const struct screen *screen, const char *word)
+{
+    return painted(screen, word, 32);
+}
+
+static const char *bad(const struct screen *screen, const char *word)
+{
+    return painted(screen, word, 31);
+}
+
+/* ---- parts ----------------------------------------------------------------------------------- */
+
+static void what_ran(const struct screen *screen, const json_t *result)
+{
+    const json_t *scenario = json_object_get(result, "scenario"),
+                 *fabric = json_object_get(result, "fabric");
+    const char *description = text_of(scenario, "description");
+
+    heading(screen, "%s%s%s", text_of(scenario, "name"), description[0] != '\0' ? ": " : "",
+            description);
+    g_string_append_printf(
+        screen->out, "%s, seed %.0f; %s%s%s %s %s, %.0f nodes", text_of(scenario, "file"),
+        number_of(scenario, "seed"), text_of(fabric, "topology"),
+        json_object_get(fabric, "preset") != NULL ? " " : "", text_of(fabric, "preset"),
+        text_of(fabric, "profile"), text_of(fabric, "fidelity"), number_of(fabric, "nodes"));
+    if (number_of(fabric, "groups") > 1)
+        g_string_append_printf(screen->out, " in %.0f groups", number_of(fabric, "groups"));
+    g_string_append(screen->out, "\n\n");
+}
+
+static void job_line(const struct screen *screen, const json_t *job)
+{
+    const json_t *exit = json_object_get(job, "exit");
+    double failures = number_of(job, "failures"), killed = number_of(job, "killed");
+    GString *state = g_string_new(NULL);
+    char ended[32];
+
+    format_ps(ended, sizeof(ended), number_of(job, "ended_ps"));
+    if (json_is_null(exit))
+        g_string_printf(state, "%s: %.0f ranks did not end", bad(screen, "stuck"),
+                        number_of(job, "running"));
+    else if (json_integer_value(exit) == 0)
+        g_string_assign(state, good(screen, "ok"));
+    else
+        g_string_printf(state, "%s: exit code %.0f", bad(screen, "failed"),
+                        json_number_value(exit));
+    if (failures > 0)
+        g_string_append_printf(state, ", %.0f failures", failures);
+    if (killed > 0)
+        g_string_append_printf(state, ", %.0f ranks killed", killed);
+    g_string_append_printf(screen->out, "%-20s %-20s %8.0f %8.0f %10s  %s\n", text_of(job, "name"),
+                           text_of(job, "workload"), number_of(job, "ranks"),
+                           number_of(job, "nodes"), json_is_null(exit) ? "-" : ended, state->str);
+    g_string_free(state, TRUE);
+}
+
+static void jobs(const struct screen *screen, const json_t *result)
+{
+    const json_t *job;
+    size_t i;
+
+    heading(screen, "%-20s %-20s %8s %8s %10s  %s", "job", "workload", "ranks", "nodes", "ended at",
+            "result");
+    json_array_foreach(json_object_get(result, "jobs"), i, job) job_line(screen, job);
+    g_string_append_c(screen->out, '\n');
+}
+
+static void show_value(char *buffer, size_t size, double value, const char *unit)
+{
+    if (strcmp(unit, "ps") == 0) {
+        format_ps(buffer, size, value);
+    } else if (strcmp(unit, "bytes/s") == 0) {
+        format_bytes_rate(buffer, size, value);
+    } else if (strcmp(unit, "bytes") == 0) {
+        format_bytes(buffer, size, value);
+    } else {
+        format_count(buffer, size, value);
+        if (strcmp(unit, "1/s") == 0)
+            g_strlcat(buffer, "/s", size);
+    }
+}
+
+static bool belongs_to_model(const char *name)
+{
+    return g_str_has_prefix(name, "net.") || g_str_has_prefix(name, "aries.") ||
+           g_str_has_prefix(name, "pmi.") || g_str_has_prefix(name, "engine.");
+}
+
+static void metric_line(const struct screen *screen, const char *name, const json_t *metric)
+{
+    static const char *const fields[] = {"min", "p50", "p99", "max"};
+    const char *unit = text_of(metric, "unit");
+    char shown[32];
+    size_t i;
+
+    format_count(
+        shown, sizeof(shown),
+        number_of(metric, strcmp(text_of(metric, "type"), "histogram") == 0 ? "count" : "value"));
+    g_string_append_printf(screen->out, "%-41s %8s", name, shown);
+    for (i = 0; i < G_N_ELEMENTS(fields) && json_object_get(metric, "p50") != NULL; i++) {
+        show_value(shown, sizeof(shown), number_of(metric, fields[i]), unit);
+        g_string_append_printf(screen->out, " %10s", shown);
+    }
+    g_string_append_c(screen->out, '\n');
+}
+
+static void measured(const struct screen *screen, const json_t *result)
+{
+    json_t *metrics = json_object_get(result, "metrics"), *metric;
+    const char *name;
+    bool any = false;
+
+    json_object_foreach(metrics, name, metric) any |= !belongs_to_model(name);
+    if (!any)
+        return;
+    heading(screen, "%-41s %8s %10s %10s %10s %10s", "measured", "count", "min", "p50", "p99",
+            "max");
+    json_object_foreach(metrics, name, metric)
+    {
+        if (!belongs_to_model(name))
+            metric_line(screen, name, metric);
+    }
+    g_string_append_c(screen->out, '\n');
+}
+
+static void faults(const struct screen *screen, const json_t *result)
+{
+    const json_t *array = json_object_get(result, "faults"), *fault;
+    char what[64], seen[32], fired[32];
+    size_t i;
+
+    if (json_array_size(array) == 0)
+        return;
+    heading(screen, "%-20s %-20s %8s %8s", "fault", "what", "seen", "struck");
+    json_array_foreach(array, i, fault)
+    {
+        snprintf(what, sizeof(what), "%s %s", text_of(fault, "at"), text_of(fault, "do"));
+        format_count(seen, sizeof(seen), number_of(fault, "seen"));
+        format_count(fired, sizeof(fired), number_of(fault, "fired"));
+        g_string_append_printf(screen->out, "%-20s %-20s %8s %8s\n", text_of(fault, "fault"), what,
+                               seen, fired);
+    }
+    g_string_append_c(screen->out, '\n');
+}
+
+static void book_line(const struct screen *screen, const json_t *book)
+{
+    static const char *const counts[] = {"opened", "settled_ok", "settled_error", "abandoned",
+                                         "violations"};
+    char shown[32], bytes[32];
+    size_t i;
+
+    if (number_of(book, "opened") == 0 && number_of(book, "violations") == 0)
+        return;
+    format_bytes(bytes, sizeof(bytes), number_of(book, "bytes_out"));
+    g_string_append_printf(screen->out, "%-20s %20s", text_of(book, "book"), bytes);
+    for (i = 0; i < G_N_ELEMENTS(counts); i++) {
+        format_count(shown, sizeof(shown), number_of(book, counts[i]));
+        g_string_append_printf(screen->out, " %10s", shown);
+    }
+    g_string_append_c(screen->out, '\n');
+}
+
+static void ledger(const struct screen *screen, const json_t *result)
+{
+    const json_t *ledger_part = json_object_get(result, "ledger"), *book;
+    bool balanced = json_is_true(json_object_get(ledger_part, "balanced"));
+    size_t i;
+
+    heading(screen, "%-20s %20s %10s %10s %10s %10s %10s", "ledger", "bytes delivered", "messages",
+            "ok", "errors", "abandoned", "violations");
+    json_array_foreach(json_object_get(ledger_part, "books"), i, book) book_line(screen, book);
+    if (balanced)
+        g_string_append_printf(screen->out,
+                               "%s: nothing lost, doubled, reordered or changed unnoticed\n\n",
+                               good(screen, "balanced"));
+    else
+        g_string_append_printf(screen->out, "%s: see below\n\n", bad(screen, "broken"));
+}
+
+static void expectations(const struct screen *screen, const json_t *result)
+{
+    const json_t *array = json_object_get(result, "expectations"), *item;
+    bool any = false;
+    size_t i;
+
+    json_array_foreach(array, i, item)
+    {
+        bool holds = json_is_true(json_object_get(item, "holds"));
+        if (holds && json_is_true(json_object_get(item, "implied")))
+            continue;
+        if (!any)
+            heading(screen, "%-7s %-46s %s", "", "expected", "found");
+        any = true;
+        g_string_append_printf(screen->out, "%s %-46s %s\n",
+                               holds ? good(screen, "ok     ") : bad(screen, "FAILED "),
+                               text_of(item, "expect"), text_of(item, "value"));
+    }
+    if (any)
+        g_string_append_c(screen->out, '\n');
+}
+
+#define TEXTS_SHOWN 24
+static void texts(const struct screen *screen, const json_t *result, const char *key,
+                  const char *title)
+{
+    const json_t *array = json_object_get(result, key), *text;
+    size_t i;
+
+    if (json_array_size(array) == 0)
+        return;
+    heading(screen, "%s", title);
+    json_array_foreach(array, i, text)
+    {
+        if (i == TEXTS_SHOWN) {
+            g_string_append_printf(screen->out, "  and %zu more: see --json\n",
+                                   json_array_size(array) - i);
+            break;
+        }
+        g_string_append_printf(screen->out, "  %s\n", json_string_value(text));
+    }
+    g_string_append_c(screen->out, '\n');
+}
+
+static void figures(const struct screen *screen, const json_t *result)
+{
+    const json_t *host = json_object_get(result, "host"), *trace = json_object_get(result, "trace");
+    char now[32], events[32], rate[32];
+
+    format_ps(now, sizeof(now), number_of(result, "virtual_time_ps"));
+    format_count(events, sizeof(events), number_of(result, "events"));
+    format_count(rate, sizeof(rate), number_of(host, "events_per_second"));
+    g_string_append_printf(
+        screen->out, "%s of virtual time in %.2f s: %s events, %s events/s, digest %s\n", now,
+        number_of(host, "wall_seconds"), events, rate, text_of(result, "digest"));
+    if (json_is_string(trace))
+        g_string_append_printf(screen->out,
+                               "trace: %s; open it in a browser at https://ui.perfetto.dev\n",
+                               json_string_value(trace));
+    else
+        g_string_append(
+            screen->out,
+            "trace: none; --trace run.pftrace writes one for https://ui.perfetto.dev\n");
+}
+
+static void verdict(const struct screen *screen, const json_t *result)
+{
+    static const char *const verdicts[] = {"HOLDS: expectations and ledger", "DOES NOT HOLD",
+                                           "BAD INPUT", "STUCK"};
+    json_int_t exit = json_integer_value(json_object_get(result, "exit"));
+
+    g_string_append_printf(screen->out, "%s\n",
+                           exit == EXIT_HOLDS ? good(screen, verdicts[exit])
+                                              : bad(screen, verdicts[exit & 3]));
+}
+
+void summary_print(const json_t *result, bool color, GString *out)
+{
+    struct screen screen = {out, color};
+
+    what_ran(&screen, result);
+    jobs(&screen, result);
+    measured(&screen, result);
+    faults(&screen, result);
+    ledger(&screen, result);
+    expectations(&screen, result);
+    if (json_integer_value(json_object_get(result, "exit")) != EXIT_HOLDS)
+        texts(&screen, result, "problems", "problems");
+    texts(&screen, result, "warnings", "warnings");
+    figures(&screen, result);
+    verdict(&screen, result);
+}

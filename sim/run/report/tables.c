@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What --out writes besides JSON: how busy each link was, and the histograms bucket by bucket. */
+#include "cluster/cluster.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+struct table {
+    FILE *file;
+    const struct cluster *cluster;
+    const struct metric *metric;
+};
+
+static void place(const struct table *table, uint32_t router)
+{
+    struct net_coordinates at;
+    uint32_t per_router = net_endpoints(table->cluster->net) / net_routers(table->cluster->net);
+
+    if (net_coordinates(table->cluster->net, router * per_router, &at))
+        fprintf(table->file, "%u,%u,%u,%u,", router, at.group, at.chassis, at.slot);
+    else
+        fprintf(table->file, "%u,,,,", router);
+}
+
+static void link_line(const struct net_link_info *link, void *arg)
+{
+    static const char *const colours[] = {"green", "black", "blue", "switch"};
+    const struct table *table = arg;
+    double ended = (double)table->cluster->ended;
+
+    place(table, link->router);
+    fprintf(table->file, "%u,", link->tile);
+    place(table, link->peer);
+    fprintf(table->file, "%u,%s,%u,%d,", link->peer_tile, colours[link->color], link->which,
+            link->alive);
+    fprintf(table->file, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",", link->units,
+            link->transfers, link->dropped, link->dead);
+    fprintf(table->file, "%" PRIu64 ",%.6f\n", link->busy,
+            ended > 0 ? (double)link->busy / ended : 0);
+}
+
+static void links(struct table *table)
+{
+    fputs("router,group,chassis,slot,tile,peer,peer_group,peer_chassis,peer_slot,peer_tile,colour,"
+          "which,alive,units,transfers,dropped,dead,busy_ps,busy\n",
+          table->file);
+    net_for_each_link(table->cluster->net, link_line, table);
+}
+
+static void bucket_line(uint64_t value, uint64_t count, void *arg)
+{
+    const struct table *table = arg;
+
+    fprintf(table->file, "%s,%" PRIu64 ",%" PRIu64 "\n", table->metric->name, value, count);
+}
+
+static void metric_lines(const struct metric *metric, void *arg)
+{
+    struct table *table = arg;
+
+    table->metric = metric;
+    if (metric->type == METRIC_HISTOGRAM)
+        histogram_for_each(metric->histogram, bucket_line, table);
+}
+
+static void histograms(struct table *table)
+{
+    fputs("metric,value,count\n", table->file);
+    metrics_for_each(metric_lines, table);
+}
+
+static bool write_table(const struct cluster *cluster, const char *folder, const char *name,
+                        void (*write)(struct table *table), char **error)
+{
+    char *path = g_build_filename(folder, name, NULL);
+    struct table table = {.file = fopen(path, "w"), .cluster = cluster};
+    bool ok = table.file != NULL;
+
+    if (ok) {
+        write(&table);
+        ok = !ferror(table.file);
+        ok = fclose(table.file) == 0 && ok;
+    }
+    if (!ok)
+        *error = g_strdup_printf("%s: %s", path, g_strerror(errno));
+    g_free(path);
+    return ok;
+}
+
+bool tables_write(const struct cluster *cluster, const char *folder, char **error)
+{
+    return write_table(cluster, folder, "links.csv", links, error) &&
+           write_table(cluster, folder, "histograms.csv", histograms, error);
+}

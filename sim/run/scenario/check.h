@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Between the parts of the check: what one field alone cannot tell. Each part fills in what it
+ * found. */
+#ifndef JACQUARD_RUN_CHECK_H
+#define JACQUARD_RUN_CHECK_H
+
+#include "scenario/scenario.h"
+
+bool scenario_check_fabric(struct scenario *scenario, char **error);
+bool scenario_check_jobs(struct scenario *scenario, const struct scenario_options *options,
+                         char **error);
+bool scenario_check_faults(struct scenario *scenario, char **error);
+bool scenario_check_expectations(struct scenario *scenario, char **error);
+
+/* Always false. The message names the line of `field` of `record`, or the record's, and the path of
+ * the field. */
+bool scenario_refuse(char **error, const struct tree *record, const char *path, const char *field,
+                     const char *what);
+bool scenario_refuse_free(char **error, const struct tree *record, const char *path,
+                          const char *field, char *what); /* frees what */
+
+/* At most 60 letters, digits, - and _, starting with a letter. */
+bool scenario_is_word(const char *text);
+
+#endif

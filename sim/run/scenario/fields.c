@@ -1,0 +1,571 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The scenario language: every field, once. docs/scenario-reference.md is generated from these
+ * tables. */
+#include "scenario/scenario.h"
+
+#define COUNT(record, member) \
+    .kind = FIELD_VALUE, .type = ARG_COUNT, .offset = PLACE(uint64_t, record, member)
+#define BYTES(record, member) \
+    .kind = FIELD_VALUE, .type = ARG_BYTES, .offset = PLACE(uint64_t, record, member)
+#define TIME(record, member) \
+    .kind = FIELD_VALUE, .type = ARG_TIME, .offset = PLACE(uint64_t, record, member)
+#define CHOICE(record, member) \
+    .kind = FIELD_VALUE, .type = ARG_CHOICE, .offset = PLACE(uint64_t, record, member)
+#define BOOL(record, member) \
+    .kind = FIELD_VALUE, .type = ARG_BOOL, .offset = PLACE(bool, record, member)
+#define REAL(record, member) \
+    .kind = FIELD_VALUE, .type = ARG_REAL, .offset = PLACE(double, record, member)
+#define STRING(record, member) .kind = FIELD_STRING, .offset = PLACE(const char *, record, member)
+#define NODES(record, member) .kind = FIELD_NODES, .offset = PLACE(struct node_set, record, member)
+#define FREE(record, member) \
+    .kind = FIELD_FREE, .offset = PLACE(const struct tree *, record, member)
+#define LIST(record, member) .kind = FIELD_LIST, .offset = PLACE(struct record_list, record, member)
+#define RECORD(type, record, member) \
+    .kind = FIELD_RECORD, .offset = PLACE(struct type, record, member)
+#define PAIR(record, member) .kind = FIELD_PAIR, .offset = PLACE(const char *[2], record, member)
+
+/* ---- fabric ---------------------------------------------------------------------------------- */
+
+#define F struct scenario_fabric
+static const struct field fabric_fields[] = {
+    {"topology", CHOICE(F, topology), .choices = "dragonfly|single-switch|fat-tree",
+     .fallback = "dragonfly",
+     .meaning = "a Cray XC dragonfly with Aries NICs, or a switched network (Ethernet or "
+                "InfiniBand class) without"},
+    {"preset", STRING(F, preset), .syntax = "a name of `sim-run --list-presets`",
+     .meaning = "dragonfly: a known machine; excludes groups, chassis, slots, cables"},
+    {"groups", COUNT(F, groups), .minimum = "1", .maximum = "241",
+     .meaning = "dragonfly: electrical groups"},
+    {"chassis", COUNT(F, chassis), .minimum = "1", .maximum = "6",
+     .meaning = "dragonfly: chassis of a group"},
+    {"slots", COUNT(F, slots), .minimum = "1", .maximum = "16",
+     .meaning = "dragonfly: blades (Aries routers) of a chassis"},
+    {"cables", COUNT(F, cables), .minimum = "0", .maximum = "240",
+     .meaning = "dragonfly: optical cables between two groups"},
+    {"nodes", COUNT(F, nodes), .minimum = "2", .maximum = "65536", .fallback = "16",
+     .meaning = "switched: endpoints"},
+    {"radix", COUNT(F, radix), .minimum = "2", .maximum = "1024", .fallback = "32",
+     .meaning = "fat-tree: ports of a switch, half of them to endpoints"},
+    {"link_rate_GBps", REAL(F, link_rate_GBps), .minimum = "0.001", .maximum = "1000",
+     .fallback = "12.5", .meaning = "switched: rate of a link in GB/s (12.5 is 100 Gb/s)"},
+    {"link_latency", TIME(F, link_latency), .minimum = "1ps", .maximum = "1s", .fallback = "100ns",
+     .meaning = "switched: propagation time of a link"},
+    {"switch_latency", TIME(F, switch_latency), .minimum = "0", .maximum = "1s",
+     .fallback = "200ns", .meaning = "switched: port to port in a switch"},
+    {"fidelity", CHOICE(F, fidelity), .choices = "F0|F1|F2", .fallback = "F1",
+     .meaning = "F0: closed form, no contention; F1: messages in chunks that reserve links; F2: "
+                "packets, virtual channels, credits (dragonfly)"},
+    {"profile", STRING(F, profile), .syntax = "xc40_hsw, xc30_snb, xc40_knl",
+     .meaning = "dragonfly: the hosts; default is the preset's own, else xc40_hsw"},
+    {"params", FREE(F, params),
+     .syntax =
+         "a mapping; names of `sim-run --list-params`, flat (`aries.nic.tx_ns: 40`) or nested",
+     .meaning = "dragonfly: values of the model that differ from the profile's"},
+    {NULL},
+};
+#undef F
+static const struct schema fabric_schema = {.name = "fabric",
+                                            .meaning = "The machine.",
+                                            .size = sizeof(struct scenario_fabric),
+                                            .fields = fabric_fields};
+
+#define L struct scenario_limits
+static const struct field limits_fields[] = {
+    {"virtual_time", TIME(L, virtual_time), .maximum = "1000000s", .fallback = "0",
+     .meaning = "end the run at this virtual time; 0: never"},
+    {"no_progress", TIME(L, no_progress), .maximum = "1000000s", .fallback = "100s",
+     .meaning =
+         "end the run after so much virtual time in which no rank achieved anything; 0: never"},
+    {"no_progress_events", COUNT(L, no_progress_events), .fallback = "0",
+     .meaning = "the same in events; 0: 1,000,000,000"},
+    {"stack", BYTES(L, stack), .minimum = "16KiB", .maximum = "8MiB", .fallback = "64KiB",
+     .meaning = "stack of a rank (address space; memory is used as it is touched)"},
+    {"threads", COUNT(L, threads), .minimum = "1", .maximum = "1000000", .fallback = "4096",
+     .meaning = "a program's rank may have so many at a time, with its first one; pthread_create() "
+                "fails with EAGAIN for more"},
+    {"parking", CHOICE(L, parking), .choices = "own|all|off", .fallback = "own",
+     .meaning = "whose idle polls are left out while they repeat themselves; own: those of the "
+                "workloads; all: of programs, too, which must not count them; off: each is "
+                "simulated, which takes longer"},
+    {NULL},
+};
+#undef L
+static const struct schema limits_schema = {
+    .name = "limits",
+    .meaning = "What ends a run that does not end by itself (exit code 3).",
+    .size = sizeof(struct scenario_limits),
+    .fields = limits_fields};
+
+/* ---- out of band ----------------------------------------------------------------------------- */
+
+#define O struct scenario_oob
+static const struct field oob_fields[] = {
+    {"fan_out", COUNT(O, fan_out), .minimum = "1", .maximum = "1024", .fallback = "16",
+     .meaning = "servers below each server of PMI, and below the launcher"},
+    {"local_latency", TIME(O, local_latency), .maximum = "1s", .fallback = "10us",
+     .meaning = "from a rank to the server of its node, or back"},
+    {"hop_latency", TIME(O, hop_latency), .maximum = "1s", .fallback = "30us",
+     .meaning = "from a server to the one above or below"},
+    {"rate_GBps", REAL(O, rate_GBps), .minimum = "0", .maximum = "1000", .fallback = "0.125",
+     .meaning = "at which a server sends to others, in GB/s (0.125 is 1 Gb/s); 0: without limit"},
+    {"frame_time", TIME(O, frame_time), .maximum = "1s", .fallback = "2us",
+     .meaning = "a server is busy with each message that comes, and with each that goes"},
+    {"exec_time", TIME(O, exec_time), .maximum = "100s", .fallback = "1ms",
+     .meaning = "spawned ranks: fork and exec; those of a node start one after the other"},
+    {NULL},
+};
+#undef O
+static const struct schema oob_schema = {
+    .name = "oob",
+    .meaning = "The network that start-up and PMI use instead of the fabric: one server on each "
+               "node with ranks, the launcher above them.",
+    .size = sizeof(struct scenario_oob),
+    .fields = oob_fields};
+
+/* ---- live ------------------------------------------------------------------------------------ */
+
+#define L struct scenario_live
+static const struct field live_fields[] = {
+    {"latency", CHOICE(L, latency), .choices = "machine|model", .fallback = "machine",
+     .meaning = "machine: as fast as this one can; model: a transaction takes at least the time of "
+                "the model without contention"},
+    {NULL},
+};
+#undef L
+static const struct schema live_schema = {
+    .name = "live",
+    .meaning = "What only fabrics for real processes look at (live.md).",
+    .size = sizeof(struct scenario_live),
+    .fields = live_fields};
+
+/* ---- jobs ------------------------------------------------------------------------------------ */
+
+#define P struct scenario_placement
+static const struct field placement_fields[] = {
+    {"policy", CHOICE(P, policy), .choices = "linear|random|per-group", .fallback = "linear",
+     .meaning = "consecutive nodes; distinct random nodes; or one node of each group in turn"},
+    {"count", COUNT(P, count), .required = true, .minimum = "1", .maximum = "262143",
+     .meaning = "number of nodes"},
+    {"first", COUNT(P, first), .maximum = "262143", .fallback = "0",
+     .meaning = "linear: the first node"},
+    {"seed", COUNT(P, seed), .maximum = SEED_MAX_TEXT, .fallback = "0",
+     .meaning = "random: changes the choice; the scenario's own seed does not"},
+    {NULL},
+};
+#undef P
+static const struct schema placement_schema = {.name = "placement",
+                                               .meaning = "Chooses the nodes of a job.",
+                                               .size = sizeof(struct scenario_placement),
+                                               .fields = placement_fields};
+
+#define J struct scenario_job
+static const struct field job_fields[] = {
+    {"name", STRING(J, name), .required = true,
+     .syntax = "letters, digits, - and _, starting with a letter; unique",
+     .meaning = "its metrics are called `<name>.<metric>`"},
+    {"nodes", NODES(J, nodes),
+     .meaning = "the nodes, in the order of the ranks; this or `placement`"},
+    {"placement", RECORD(scenario_placement, J, placement), .of = &placement_schema,
+     .meaning = "a rule that chooses the nodes"},
+    {"ranks_per_node", COUNT(J, ranks_per_node), .minimum = "1", .maximum = "256", .fallback = "1",
+     .meaning = "consecutive ranks share a node"},
+    {"ranks", COUNT(J, ranks_cap), .minimum = "1", .maximum = "131072",
+     .meaning = "start only so many ranks"},
+    {"workload", STRING(J, workload_name), .syntax = "a name of `sim-run --list-workloads`",
+     .meaning = "the program; this or `program`"},
+    {"program", STRING(J, program), .syntax = "a path, relative to the scenario file",
+     .meaning = "a shared object with a workload of your own, or a program with main() "
+                "(foreign-programs.md)"},
+    {"args", FREE(J, args), .syntax = "a mapping; the arguments of the workload",
+     .meaning = "see `sim-run --list-workloads`"},
+    {"argv", FREE(J, argv), .syntax = "a list of texts",
+     .meaning = "arguments of a program with main(), after its name"},
+    {"env", FREE(J, env), .syntax = "a mapping: variable to text",
+     .meaning = "its environment, besides what a launcher exports; of a workload, what its "
+                "libraries see"},
+    {"start", TIME(J, start), .maximum = "1000000s", .fallback = "0",
+     .meaning = "virtual time at which the ranks start"},
+    {"spawnable", BOOL(J, spawnable), .fallback = "false",
+     .meaning =
+         "does not start by itself: PMI2_Job_Spawn with its name as command starts ranks of "
+         "it on its nodes, any number of times, as many at a time as `ranks` says (pmi2.md)"},
+    {"privileged", BOOL(J, privileged), .fallback = "false",
+     .meaning = "its processes run as root: GNI_ConfigureJob, GNI_SuspendJob, GNI_SetBIConfig and "
+                "the like are allowed"},
+    {NULL},
+};
+#undef J
+static const struct schema job_schema = {.name = "job",
+                                         .meaning = "Ranks that execute one program.",
+                                         .size = sizeof(struct scenario_job),
+                                         .fields = job_fields};
+
+/* ---- faults ---------------------------------------------------------------------------------- */
+
+#define X struct scenario_fault
+#define WHERE                                                                    \
+    {                                                                            \
+        "at", STRING(X, where), .required = true, .syntax = "as in the heading", \
+                                .meaning = "what is hit"                         \
+    }
+#define LABEL                                                                          \
+    {                                                                                  \
+        "label", STRING(X, label), .syntax = "a word",                                 \
+                                   .meaning = "its name in the report and in `expect`" \
+    }
+#define WHEN                                                           \
+    {                                                                  \
+        "time", TIME(X, time), .maximum = "1000000s", .fallback = "0", \
+                               .meaning = "virtual time of the fault"  \
+    }
+#define RULE_FIELDS                                                                              \
+    {"probability",  REAL(X, probability), .minimum = "0",                                       \
+     .maximum = "1", .fallback = "1",      .meaning = "of each subject that matches"},           \
+        {"count", COUNT(X, count), .fallback = "0",                                              \
+         .meaning = "strike at most so often; 0: no limit"},                                     \
+        {"skip", COUNT(X, skip), .fallback = "0",                                                \
+         .meaning = "let so many matching subjects pass first"},                                 \
+        {"from", TIME(X, from), .fallback = "0", .meaning = "active from this virtual time"},    \
+        {"until", TIME(X, until), .meaning = "and before this one; default: the end"},           \
+        {"source", COUNT(X, source), .meaning = "only from this node"},                          \
+        {"target", COUNT(X, target), .meaning = "only to this node"},                            \
+    {                                                                                            \
+        "between", PAIR(X, between), .syntax = "two groups: [g0, g1]",                           \
+                                     .meaning = "only between these groups, in either direction" \
+    }
+#define KIND(words)                                                                              \
+    {                                                                                            \
+        "kind", CHOICE(X, kind), .choices = words, .meaning = "only of this kind; default: both" \
+    }
+#define DELAY                                                               \
+    {                                                                       \
+        "delay", TIME(X, delay), .maximum = "1000s", .fallback = "1us",     \
+                                 .meaning = "with `do: delay`: by how much" \
+    }
+
+static const struct field aries_packet_fields[] = {
+    WHERE,
+    {"do", CHOICE(X, action), .required = true, .choices = "drop|corrupt|fail",
+     .meaning = "drop: lost in the network; corrupt: arrives poisoned (DATA_ERR); fail: refused "
+                "with `status`, a request by the target, a response by the source"},
+    LABEL,
+    {"status", STRING(X, status), .fallback = "DATA_ERR",
+     .syntax = "a completion status of aries/misc/exceptions.h without A_STATUS_",
+     .meaning = "fail: what the completion says"},
+    RULE_FIELDS,
+    KIND("request|response"),
+    {NULL}};
+static const struct field net_packet_fields[] = {
+    WHERE,
+    {"do", CHOICE(X, action), .required = true, .choices = "drop|delay|duplicate|corrupt",
+     .meaning = "to a transfer (a chunk of a message) in the network"},
+    LABEL,
+    RULE_FIELDS,
+    KIND("request|response"),
+    DELAY,
+    {NULL}};
+static const struct field aries_cq_fields[] = {WHERE,
+                                               {"do", CHOICE(X, action), .required = true,
+                                                .choices = "drop",
+                                                .meaning = "the event finds its queue full"},
+                                               LABEL,
+                                               RULE_FIELDS,
+                                               KIND("source|destination"),
+                                               {NULL}};
+static const struct field aries_datagram_fields[] = {
+    WHERE,
+    {"do", CHOICE(X, action), .required = true, .choices = "drop|delay|duplicate",
+     .meaning = "to a datagram of a connection set-up"},
+    LABEL,
+    RULE_FIELDS,
+    DELAY,
+    {NULL}};
+static const struct field oob_message_fields[] = {
+    WHERE,
+    {"do", CHOICE(X, action), .required = true, .choices = "drop|delay|duplicate",
+     .meaning = "to a datagram between two servers of PMI; they repeat what is lost"},
+    LABEL,
+    RULE_FIELDS,
+    KIND("up|down"),
+    DELAY,
+    {NULL}};
+static const struct field oob_server_fields[] = {
+    WHERE,
+    {"do", CHOICE(X, action), .required = true, .choices = "delay",
+     .meaning = "the server of PMI on node `target` takes so much longer with each message"},
+    LABEL,
+    RULE_FIELDS,
+    DELAY,
+    {NULL}};
+static const struct field link_fields[] = {
+    WHERE,
+    {"do", CHOICE(X, action), .required = true, .choices = "down|up|lane_loss|link_error",
+     .meaning = "both directions change; link_error: micropackets come bad and are sent again"},
+    LABEL,
+    WHEN,
+    {"routers", PAIR(X, routers), .required = true,
+     .syntax = "two routers, numbers or names: [0, 5] or [g0c0s0, g0c0s5]", .meaning = "its ends"},
+    {"which", COUNT(X, which), .maximum = "255", .fallback = "0",
+     .meaning = "of parallel links, from 0"},
+    {"lanes", COUNT(X, lanes), .minimum = "1", .maximum = "3", .fallback = "2",
+     .meaning = "lane_loss: lanes left of 3"},
+    {"rate", REAL(X, rate), .minimum = "0", .maximum = "1", .fallback = "0.001",
+     .meaning = "link_error: share of bad micropackets (9 phits); 0 ends it"},
+    {NULL}};
+static const struct field router_fields[] = {
+    WHERE,
+    {"do", CHOICE(X, action), .required = true, .choices = "down|up",
+     .meaning = "down: cuts off its four nodes"},
+    LABEL,
+    WHEN,
+    {"router", STRING(X, router), .required = true, .syntax = "a number, or a name such as g0c0s0",
+     .meaning = "the router"},
+    {NULL}};
+static const struct field node_fields[] = {
+    WHERE,
+    {"do", CHOICE(X, action), .required = true, .choices = "crash|hang|pcie_stall|bi_set",
+     .meaning = "crash: for ever; hang: the NIC accepts requests and answers none; pcie_stall: "
+                "host memory does not answer; bi_set: its injection is limited to `orbs`"},
+    LABEL,
+    WHEN,
+    {"node", COUNT(X, node), .required = true, .meaning = "the node"},
+    {"for", TIME(X, duration), .minimum = "1ps", .maximum = "1000s", .fallback = "1ms",
+     .meaning = "hang, pcie_stall: how long"},
+    {"orbs", COUNT(X, orbs), .maximum = "992", .fallback = "0",
+     .meaning = "bi_set: request packets that may be in flight; 0: no limit"},
+    {NULL}};
+static const struct field memory_fields[] = {
+    WHERE,
+    {"do", CHOICE(X, action), .required = true, .choices = "corrupt",
+     .meaning = "the memory descriptor of a registration: AT_MDD_UNCORRECTABLE from then on"},
+    LABEL,
+    WHEN,
+    {"node", COUNT(X, node), .required = true, .meaning = "the node"},
+    {"region", COUNT(X, region),
+     .meaning = "which of its registrations at that time, from 0; default: every one"},
+    {NULL}};
+static const struct field error_fields[] = {
+    WHERE,
+    {"do", CHOICE(X, action), .required = true, .choices = "raise",
+     .meaning = "the NIC reports an error event; nothing else happens"},
+    LABEL,
+    WHEN,
+    {"node", COUNT(X, node), .required = true, .meaning = "the node"},
+    {"category", CHOICE(X, category),
+     .choices = "correctable_memory|critical|transaction|address_translation|transient|"
+                "informational|diag_only|unknown_transaction",
+     .fallback = "informational",
+     .meaning = "of the event; critical: processes die that did not ask for "
+                "GNI_CDM_MODE_ERR_NO_KILL"},
+    {"code", COUNT(X, code), .maximum = "65535", .fallback = "0", .meaning = "its error_code"},
+    {NULL}};
+static const struct field cq_fields[] = {
+    WHERE,
+    {"do", CHOICE(X, action), .required = true, .choices = "overrun",
+     .meaning = "a completion queue of the node overruns"},
+    LABEL,
+    WHEN,
+    {"node", COUNT(X, node), .required = true, .meaning = "the node"},
+    {"queue", COUNT(X, queue),
+     .meaning = "which one, in order of creation from 0; default: every one"},
+    {NULL}};
+static const struct field whole_fields[] = {
+    WHERE,
+    {"do", CHOICE(X, action), .required = true, .choices = "quiesce|throttle",
+     .meaning = "quiesce: nothing moves; throttle: injection limited to `percent`"},
+    LABEL,
+    WHEN,
+    {"for", TIME(X, duration), .minimum = "1ps", .maximum = "1000s", .fallback = "1ms",
+     .meaning = "how long"},
+    {"percent", REAL(X, percent), .minimum = "0.1", .maximum = "100", .fallback = "50",
+     .meaning = "throttle: of full rate"},
+    {NULL}};
+
+#define VARIANT(id, key, text)                 \
+    static const struct schema id##_schema = { \
+        .name = "fault", .meaning = text, .size = sizeof(X), .fields = id##_fields, .when = key}
+VARIANT(aries_packet, "aries.packet",
+        "A rule at the packets of Aries transactions (packet_drop, packet_poison, refusals).");
+VARIANT(net_packet, "net.packet", "A rule at what the network carries, on any topology.");
+VARIANT(aries_cq, "aries.cq",
+        "A rule at the events that the NIC writes; `target` is the node of the queue.");
+VARIANT(aries_datagram, "aries.datagram", "A rule at datagrams.");
+VARIANT(oob_message, "oob.message",
+        "A rule at what the servers of PMI send each other; with one, they send datagrams.");
+VARIANT(oob_server, "oob.server", "A rule at the messages that a server of PMI works on.");
+VARIANT(link, "link", "A link at a time (link_down, link_up, lane_loss, link_error).");
+VARIANT(router, "router", "A router at a time (router_down).");
+VARIANT(node, "node", "A node at a time (node_down, nic_hang, pcie_stall, bi_set).");
+VARIANT(memory, "memory", "A memory descriptor of a NIC at a time (mdd_corrupt).");
+VARIANT(error, "error", "An error event of a NIC at a time.");
+VARIANT(cq, "cq", "Completion queues of a node at a time (cq_overrun).");
+VARIANT(whole, "fabric", "The whole machine at a time (quiesce, throttle).");
+#undef VARIANT
+static const struct schema *const fault_variants[] = {&aries_packet_schema, &net_packet_schema,
+                                                      &aries_cq_schema,     &aries_datagram_schema,
+                                                      &link_schema,         &router_schema,
+                                                      &node_schema,         &cq_schema,
+                                                      &whole_schema,        &memory_schema,
+                                                      &error_schema,        &oob_message_schema,
+                                                      &oob_server_schema,   NULL};
+static const struct schema fault_schema = {
+    .name = "fault",
+    .meaning = "What goes wrong. Field `at` decides which other fields there are. A fault that "
+               "never struck is "
+               "reported as a warning; `expect` can make it a failure.",
+    .size = sizeof(X),
+    .variants = fault_variants,
+    .by = "at"};
+#undef X
+
+#define M struct scenario_mutation
+static const struct field mutation_fields[] = {
+    {"what", CHOICE(M, what), .required = true, .choices = "drop|duplicate|reorder|flip",
+     .meaning = "the bug"},
+    {"every", COUNT(M, every), .minimum = "1", .fallback = "100",
+     .meaning = "every so manyth chunk of data is hit"},
+    {NULL}};
+#undef M
+static const struct schema mutation_schema = {
+    .name = "mutate",
+    .meaning = "A deliberate bug of the model, to prove that the ledger sees it: data is lost, "
+               "doubled, exchanged or "
+               "changed and nobody is told.",
+    .size = sizeof(struct scenario_mutation),
+    .fields = mutation_fields};
+
+/* ---- expectations ---------------------------------------------------------------------------- */
+
+#define E struct scenario_expectation
+#define NUMBER_SYNTAX "a number, a time (40us) or a size (4KiB); bandwidths in B/s"
+#define LIMIT_FIELDS                                                               \
+    {"below", STRING(E, below), .syntax = NUMBER_SYNTAX,                           \
+     .meaning = "holds when the value is less"},                                   \
+        {"above", STRING(E, above), .syntax = NUMBER_SYNTAX,                       \
+         .meaning = "holds when the value is more"},                               \
+    {                                                                              \
+        "equals", STRING(E, equals), .syntax = NUMBER_SYNTAX,                      \
+                                     .meaning = "holds when the value is the same" \
+    }
+#define W struct scenario_within
+static const struct field within_fields[] = {
+    {"value", REAL(W, value), .required = true,
+     .meaning = "in the metric's unit (ps, B/s, 1/s, count)"},
+    {"percent", REAL(W, percent), .required = true, .minimum = "0", .maximum = "1000",
+     .meaning = "of the value"},
+    {NULL}};
+#undef W
+static const struct schema within_schema = {.name = "within",
+                                            .meaning = "A value and how far one may be from it.",
+                                            .size = sizeof(struct scenario_within),
+                                            .fields = within_fields};
+static const struct field expect_ledger_fields[] = {
+    {"ledger", CHOICE(E, ledger), .required = true, .choices = "balanced|broken",
+     .meaning = "without this line, a run that ends must be balanced"},
+    {NULL}};
+static const struct field expect_metric_fields[] = {
+    {"metric", STRING(E, metric), .required = true,
+     .syntax = "`<job>.<metric>.<field>`, or one of `net.`, `aries.`, `pmi.`, `engine.`",
+     .meaning = "fields of a histogram: count min max mean sum p50 p90 p99 p999"},
+    LIMIT_FIELDS,
+    {"within", RECORD(scenario_within, E, within), .of = &within_schema,
+     .meaning = "holds when the value is near"},
+    {NULL}};
+static const struct field expect_outcome_fields[] = {
+    {"outcome", CHOICE(E, outcome), .required = true, .choices = OUTCOMES,
+     .meaning = "how the run ends; failed: all ranks ended and a job failed"},
+    {NULL}};
+static const struct field expect_fault_fields[] = {
+    {"fault", STRING(E, fault), .required = true,
+     .syntax = "`fired` (all of them), a label, or faults.0",
+     .meaning = "it struck at least once, or as often as the limits say"},
+    LIMIT_FIELDS,
+    {NULL}};
+static const struct field expect_job_fields[] = {
+    {"job", STRING(E, job), .required = true, .syntax = "a job's name", .meaning = "the job"},
+    {"exit", STRING(E, exit), .required = true, .syntax = "0 to 255, any, or failed",
+     .meaning = "exit code of the job (that of its first rank that failed; 137: killed); without "
+                "this line 0 is expected"},
+    {NULL}};
+#define VARIANT(id, key, text)                                                         \
+    static const struct schema expect_##id##_schema = {.name = "expectation",          \
+                                                       .meaning = text,                \
+                                                       .size = sizeof(E),              \
+                                                       .fields = expect_##id##_fields, \
+                                                       .when = key}
+VARIANT(ledger, "ledger", "The ledger's verdict.");
+VARIANT(metric, "metric", "A measured value.");
+VARIANT(outcome, "outcome", "How the run ends.");
+VARIANT(fault, "fault", "That a fault struck.");
+VARIANT(job, "job", "How a job ends.");
+#undef VARIANT
+static const struct schema *const expectation_variants[] = {
+    &expect_ledger_schema, &expect_metric_schema, &expect_outcome_schema,
+    &expect_fault_schema,  &expect_job_schema,    NULL};
+static const struct schema expectation_schema = {
+    .name = "expectation",
+    .meaning = "What must hold at the end (exit code 1 when it does not).",
+    .size = sizeof(E),
+    .variants = expectation_variants};
+#undef E
+
+/* ---- the document ---------------------------------------------------------------------------- */
+
+#define S struct scenario
+static const struct field scenario_fields[] = {
+    {"name", STRING(S, name), .fallback = "unnamed", .meaning = "shown in reports"},
+    {"description", STRING(S, description), .fallback = "",
+     .meaning = "one line, shown in reports"},
+    {"trace", STRING(S, trace), .fallback = "",
+     .meaning = "file that a run on the screen (no `--json`, `--quiet`, `--out`, nor many runs) "
+                "leaves its trace in; `--trace` names another"},
+    {"seed", COUNT(S, seed), .maximum = SEED_MAX_TEXT, .fallback = "1",
+     .meaning = "of all random numbers; `--seed` overrides it"},
+    {"fabric", RECORD(scenario_fabric, S, fabric), .of = &fabric_schema, .meaning = "the machine"},
+    {"limits", RECORD(scenario_limits, S, limits), .of = &limits_schema,
+     .meaning = "what ends a runaway"},
+    {"oob", RECORD(scenario_oob, S, oob), .of = &oob_schema, .meaning = "the out-of-band network"},
+    {"live", RECORD(scenario_live, S, live), .of = &live_schema,
+     .meaning = "what only a live fabric looks at"},
+    {"jobs", LIST(S, jobs), .of = &job_schema,
+     .meaning = "what runs; only a live fabric needs none"},
+    {"faults", LIST(S, faults), .of = &fault_schema, .meaning = "what goes wrong"},
+    {"mutate", RECORD(scenario_mutation, S, mutation), .of = &mutation_schema,
+     .meaning = "a deliberate bug of the model"},
+    {"expect", LIST(S, expectations), .of = &expectation_schema, .meaning = "what must hold"},
+    {"sweep", FREE(S, sweep), .syntax = "a mapping from a path as of `--set` to a list of values",
+     .meaning = "one run for each combination of values"},
+    {NULL},
+};
+#undef S
+const struct schema scenario_schema = {.name = "scenario",
+                                       .meaning = "The document.",
+                                       .size = sizeof(struct scenario),
+                                       .fields = scenario_fields};
+
+char *scenario_reference(void)
+{
+    GString *out = g_string_new(
+        "<!-- SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only -->\n"
+        "<!-- Generated by `sim-run --schema-markdown`; do not edit. -->\n"
+        "# Scenario reference\n\n"
+        "A scenario is one YAML document of at most 1 MiB. It is checked whole before anything "
+        "starts. An error is one\n"
+        "line, `file:line: field: what is wrong; what is allowed`, and exit code 2. Fields are "
+        "named by paths with\n"
+        "dots and, in lists, numbers from 0 or the item's `name` or `label`: `jobs.0.args.bytes`, "
+        "`faults.loss.count`. The same\n"
+        "paths serve `--set` and `sweep`. Anchors and aliases work.\n\n"
+        "Counts are whole numbers. Sizes are bytes or carry kB, MB, GB (powers of 1000) or KiB, "
+        "MiB, GiB (of 1024).\n"
+        "Times carry ps, ns, us, ms or s. Both may have decimals (`1.5us`) and are exact.\n\n"
+        "The reader is a table-driven walker over libyaml's documents. libcyaml would need the "
+        "types of all fields when\n"
+        "sim-run is compiled, but `args` depends on the workload, and it forgets the lines of "
+        "values, which the checks\n"
+        "that concern two fields (a node and the machine's size, say) must name.\n\n");
+
+    schema_markdown(&scenario_schema, out);
+    g_string_truncate(out, out->len - 1);
+    return g_string_free(out, FALSE);
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A scenario: what a scenario file says, checked whole, with every default filled in. It is
+ * immutable; a cluster (cluster.h) is built from it as often as one likes.
+ */
+#ifndef JACQUARD_RUN_SCENARIO_H
+#define JACQUARD_RUN_SCENARIO_H
+
+#include "net/net.h"
+#include "scenario/schema.h"
+#include "scenario/programs.h"
+
+#define RANKS_MAX (1u << 17)
+#define JOBS_MAX 64u
+#define SEED_MAX_TEXT "9007199254740991" /* exact in every JSON reader */
+
+enum { TOPOLOGY_DRAGONFLY, TOPOLOGY_SINGLE_SWITCH, TOPOLOGY_FAT_TREE };
+
+struct scenario_fabric {
+    const struct tree *at;
+    uint64_t topology, fidelity;
+    const char *preset, *profile;
+    uint64_t groups, chassis, slots, cables;
+    uint64_t nodes, radix;
+    double link_rate_GBps;
+    uint64_t link_latency, switch_latency;
+    const struct tree *params;
+};
+
+struct scenario_limits {
+    const struct tree *at;
+    uint64_t virtual_time, no_progress, no_progress_events, stack, threads;
+    uint64_t parking; /* PARKING_* */
+};
+
+struct scenario_oob {
+    const struct tree *at;
+    uint64_t fan_out, local_latency, hop_latency, frame_time, exec_time;
+    double rate_GBps;
+};
+
+enum { PARKING_OWN, PARKING_ALL, PARKING_OFF };
+enum { LATENCY_MACHINE, LATENCY_MODEL };
+
+struct scenario_live {
+    const struct tree *at;
+    uint64_t latency;
+};
+
+enum { PLACE_LINEAR, PLACE_RANDOM, PLACE_PER_GROUP };
+
+struct scenario_placement {
+    const struct tree *at;
+    uint64_t policy, count, first, seed;
+};
+
+struct scenario_job {
+    const struct tree *at;
+    const char *name;
+    struct node_set nodes; /* after the checks: also when a placement was given */
+    struct scenario_placement placement;
+    uint64_t ranks_per_node, ranks_cap, start;
+    bool privileged, spawnable;
+    const char *workload_name, *program;
+    const struct tree *args;
+    const struct tree *argv, *env; /* of a program with main(); NULL: none given */
+    /* found by the checks */
+    const struct program *workload;
+    struct value *values; /* of the workload's arguments, in its order */
+    uint32_t rank_count; /* spawnable: at most so many at a time */
+};
+
+enum scenario_fault_place {
+    FAULT_POINT, /* a rule at a named fault point */
+    FAULT_LINK,
+    FAULT_ROUTER,
+    FAULT_NODE,
+    FAULT_CQ_OVERRUN,
+    FAULT_FABRIC,
+    FAULT_MEMORY,
+    FAULT_ERROR,
+};
+enum { LINK_DOWN, LINK_UP, LINK_LANE_LOSS, LINK_ERROR };
+enum { ROUTER_DOWN, ROUTER_UP };
+enum { NODE_CRASH, NODE_HANG, NODE_PCIE_STALL, NODE_BI_SET };
+enum { FABRIC_QUIESCE, FABRIC_THROTTLE };
+
+struct scenario_fault {
+    const struct tree *at;
+    const char *where, *label;
+    uint64_t action; /* index into the choices of the variant's `do` */
+    /* rules */
+    double probability;
+    uint64_t count, skip, from, until, source, target, kind, delay;
+    const char *between[2];
+    /* timed */
+    const char *routers[2], *router;
+    uint64_t which, lanes, node, time, duration, orbs, queue, region, category, code;
+    double rate;
+    const char *status;
+    double percent;
+    /* found by the checks */
+    enum scenario_fault_place place;
+    uint32_t groups[2], router_numbers[2];
+    uint32_t status_code; /* of `status` */
+    char *title; /* label, or "faults.2" */
+};
+
+struct scenario_mutation {
+    const struct tree *at;
+    uint64_t what, every;
+};
+
+struct scenario_within {
+    const struct tree *at;
+    double value, percent;
+};
+
+enum scenario_expectation_kind {
+    EXPECT_LEDGER,
+    EXPECT_METRIC,
+    EXPECT_OUTCOME,
+    EXPECT_FAULT,
+    EXPECT_JOB
+};
+enum { OUTCOME_DONE, OUTCOME_DEADLOCK, OUTCOME_TIME_LIMIT, OUTCOME_NO_PROGRESS, OUTCOME_FAILED };
+#define OUTCOMES "done|deadlock|time-limit|no-progress|failed"
+
+struct scenario_expectation {
+    const struct tree *at;
+    enum scenario_expectation_kind kind;
+    uint64_t ledger, outcome;
+    const char *metric, *fault, *job, *exit;
+    const char *below, *above, *equals;
+    struct scenario_within within;
+    /* found by the checks: limits in the metric's own unit (ps, B/s, ...) */
+    double below_value, above_value, equals_value;
+};
+
+struct scenario {
+    const struct tree *at; /* the document, owned */
+    struct tree *tree;
+    char *file;
+    const char *name, *description;
+    const char *trace; /* file for the trace of a run on the screen; "": none */
+    uint64_t seed;
+    struct scenario_fabric fabric;
+    struct scenario_limits limits;
+    struct scenario_oob oob;
+    struct scenario_live live;
+    struct record_list jobs, faults, expectations;
+    struct scenario_mutation mutation;
+    const struct tree *sweep;
+    /* found by the checks */
+    uint32_t endpoints, groups, routers;
+    uint32_t rank_count; /* that start by themselves */
+};
+
+struct override {
+    const char *path, *value, *origin; /* origin: what messages say */
+};
+
+struct scenario_options {
+    const struct override *overrides; /* in order, as by --set */
+    size_t override_count;
+    bool keep_sweep; /* false: the scenario must not have a sweep (it has been applied) or it is
+                        ignored */
+    bool no_programs; /* refuse `program:` (for fuzzing) */
+    bool no_jobs; /* `jobs` may be missing: what runs comes from elsewhere */
+};
+
+/* NULL: *error (g_free) is one line "file:line: field: what; allowed". Nothing was started. */
+struct scenario *scenario_load(const char *path, const struct scenario_options *options,
+                               char **error);
+struct scenario *scenario_parse(const char *bytes, size_t length, const char *origin,
+                                const struct scenario_options *options, char **error);
+void scenario_free(struct scenario *scenario);
+
+static inline struct scenario_job *scenario_job(const struct scenario *scenario, size_t index)
+{
+    return (struct scenario_job *)scenario->jobs.records + index;
+}
+static inline struct scenario_fault *scenario_fault(const struct scenario *scenario, size_t index)
+{
+    return (struct scenario_fault *)scenario->faults.records + index;
+}
+static inline struct scenario_expectation *scenario_expectation(const struct scenario *scenario,
+                                                                size_t index)
+{
+    return (struct scenario_expectation *)scenario->expectations.records + index;
+}
+
+/* Was this field written in the scenario (and not filled in by a default)? */
+static inline bool given(const struct tree *record, const char *field)
+{
+    return tree_get(record, field) != NULL;
+}
+
+/* Calls for each "name: value" of fabric.params, nested mappings joined by dots. False: stopped by
+ * `visit`. */
+bool scenario_for_each_param(const struct scenario *scenario,
+                             bool (*visit)(const char *name, const struct tree *value, void *arg),
+                             void *arg);
+
+/* What net_create needs, without the values that come from parameters. */
+void scenario_net_config(const struct scenario *scenario, uint64_t seed, struct net_config *config);
+const char *scenario_profile(const struct scenario *scenario);
+
+/* The tables (fields.c). */
+extern const struct schema scenario_schema;
+
+/* The checks that need more than one field (check*.c). */
+bool scenario_check(struct scenario *scenario, const struct scenario_options *options,
+                    char **error);
+
+/*
+ * The arguments of a spawnable job with some replaced: texts "name=value", which must outlive the
+ * result. NULL: one of them is none of the workload's, or has no such value. g_free it.
+ */
+struct value *scenario_spawn_values(const struct scenario_job *job, char *const *argv);
+
+/* docs/scenario-reference.md. g_free it. */
+char *scenario_reference(void);
+
+#endif

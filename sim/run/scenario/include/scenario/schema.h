@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A table-driven reader of trees: one table per record says the name, type, range, default, meaning
+ * and place of each field, and drives reading, error messages and the generated reference
+ * (docs/scenario-reference.md).
+ *
+ * Every record starts with `const struct tree *at`, the mapping that it was read from, for later
+ * messages.
+ */
+#ifndef JACQUARD_RUN_SCHEMA_H
+#define JACQUARD_RUN_SCHEMA_H
+
+#include "scenario/tree.h"
+#include "scenario/value.h"
+
+enum field_kind {
+    FIELD_VALUE, /* one text of an enum arg_type; uint64_t, or double for ARG_REAL */
+    FIELD_STRING, /* const char *, inside the tree */
+    FIELD_NODES, /* struct node_set */
+    FIELD_PAIR, /* two texts: const char *[2] */
+    FIELD_RECORD, /* a mapping, embedded struct */
+    FIELD_LIST, /* a list of mappings: struct record_list */
+    FIELD_FREE, /* anything, kept as const struct tree *; its reader checks it */
+};
+
+struct record_list {
+    void *records; /* array of the element's struct */
+    size_t count;
+};
+
+struct field {
+    const char *name;
+    enum field_kind kind;
+    enum arg_type type;
+    bool required;
+    const char *fallback; /* used when it is not given; NULL: the place stays zero */
+    const char *minimum, *maximum;
+    const char *choices;
+    const char *meaning;
+    size_t offset;
+    const struct schema *of; /* FIELD_RECORD, FIELD_LIST */
+    const char
+        *syntax; /* FIELD_FREE, FIELD_STRING, FIELD_PAIR: what is allowed, for the reference */
+};
+
+struct schema {
+    const char *name; /* of the record, for the reference */
+    const char *meaning;
+    size_t size;
+    const struct field *fields; /* ends with name == NULL */
+    /* Variants: the record is one of several. `by` names the field whose text decides; NULL: the
+     * first key decides. */
+    const struct schema *const *variants; /* ends with NULL; `fields` is unused */
+    const char *by;
+    const char *when; /* in a variant: the deciding text or key */
+};
+
+/* Where a value of C type `type` is kept; a wrong type does not compile. */
+#define PLACE(type, record, member)                                                            \
+    (offsetof(record, member) +                                                                \
+     0 * sizeof(char[__builtin_types_compatible_p(__typeof__(((record *)0)->member), type) ? 1 \
+                                                                                           : -1]))
+
+/*
+ * Reads `tree` into *record (schema->size zeroed bytes). `path` is the field path so far ("" at the
+ * top). False: *error (g_free) is a whole line. What was read must be cleared in both cases.
+ */
+bool schema_read(const struct schema *schema, const struct tree *tree, const char *path,
+                 void *record, char **error);
+void schema_clear(const struct schema *schema, void *record);
+
+/* Which variant a record was read as. */
+const struct schema *schema_variant(const struct schema *schema, const struct tree *tree);
+
+/* "; did you mean x? allowed: a, b" for an unknown word. `name(i)` gives the known words, NULL
+ * ends. g_free it. */
+char *schema_suggest(const char *word, const char *const *known, size_t count);
+
+void schema_markdown(const struct schema *schema, GString *out);
+
+#endif

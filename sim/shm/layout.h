@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What lies in shared memory: the board of a process (written by it alone) and the board of the
+ * fabric (written by the daemon alone). Readers take each word once, with the loads of this file,
+ * and check what they got.
+ */
+#ifndef JACQUARD_LIVE_LAYOUT_H
+#define JACQUARD_LIVE_LAYOUT_H
+
+#include <stdatomic.h>
+#include "shm/shm.h"
+
+#define LIVE_MAGIC 0x4a51764cu
+#define LIVE_VERSION 2u
+#define LIVE_LINE 64u
+#define LIVE_PAGE 4096u
+#define LIVE_BOARD_MAX (1ull << 30)
+#define LIVE_NODES_MAX (1u << 20)
+
+/* ---- the word of a record -------------------------------------------------------------------- */
+
+/*
+ * The first 8 bytes of a record's first slot, stored last: the record is there when `sequence` is
+ * that of its position. Words of earlier laps never match; where a word may be anything (inside of
+ * an earlier, longer record) the producer clears it before it is looked at.
+ *
+ *   63      56 55     48 47          32 31        16 15       0
+ *   | flags   | kind    | count (bytes) | executed  | sequence |
+ */
+#define RECORD_SKIP 1u /* flag: nothing here, go on at the start of the ring */
+#define RING_BYTES (LIVE_RING_SLOTS * LIVE_LINE)
+#define RING_MASK (LIVE_RING_SLOTS - 1u)
+
+static inline uint16_t record_sequence(uint64_t position)
+{
+    return (uint16_t)(position + 1);
+}
+
+static inline uint64_t record_word(uint64_t position, uint64_t executed, uint32_t count,
+                                   uint32_t kind, uint32_t flags)
+{
+    return (uint64_t)flags << 56 | (uint64_t)kind << 48 | (uint64_t)count << 32 |
+           (uint64_t)(uint16_t)executed << 16 | record_sequence(position);
+}
+
+static inline bool record_there(uint64_t word, uint64_t position)
+{
+    return (uint16_t)word == record_sequence(position);
+}
+
+static inline uint16_t record_executed(uint64_t word)
+{
+    return (uint16_t)(word >> 16);
+}
+
+static inline uint32_t record_count(uint64_t word)
+{
+    return (uint16_t)(word >> 32);
+}
+
+static inline uint8_t record_kind(uint64_t word)
+{
+    return (uint8_t)(word >> 48);
+}
+
+static inline uint32_t record_flags(uint64_t word)
+{
+    return (uint32_t)(word >> 56);
+}
+
+static inline uint32_t record_slots(uint32_t count)
+{
+    return count <= LIVE_RECORD_SMALL ? 1
+                                      : 1 + (count - LIVE_RECORD_SMALL + LIVE_LINE - 1) / LIVE_LINE;
+}
+
+/* ---- the board of a process ------------------------------------------------------------------ */
+
+/* A generation and a position in one word: of no meaning to another generation. */
+static inline uint64_t tagged(uint32_t generation, uint64_t position)
+{
+    return (uint64_t)generation << 32 | (uint32_t)position;
+}
+
+/* doze: bit 0: nobody looks, ring the bell for records; bit 1: and for what I told you; above, a
+ * count: each producer rings once per value. */
+#define DOZE_ASLEEP 1u
+#define DOZE_OUTSTANDING 2u
+#define DOZE_STEP 4u
+
+struct board_head {
+    uint32_t magic, version;
+    uint32_t slot, generation, node; /* for people with a debugger: nobody relies on them */
+    int32_t pid;
+    _Alignas(LIVE_LINE) _Atomic uint32_t doze;
+    uint32_t fences; /* this process cannot make others fence: they have to do it themselves */
+    _Alignas(LIVE_LINE) _Atomic uint64_t looked; /* live_ticks() of a recent look at the rings */
+};
+
+/* How far the owner of the board has executed the rings of one producer (by its generation). */
+struct board_heads {
+    _Alignas(LIVE_LINE) _Atomic uint64_t executed[LIVE_CHANNELS];
+    _Atomic uint32_t aside; /* moves when a record of that producer cannot be executed yet */
+};
+
+/* Where the owner's rings begin for one consumer (by its generation). */
+struct board_start {
+    _Atomic uint64_t start[LIVE_CHANNELS];
+};
+
+struct board_layout {
+    size_t heads, starts, rings, extra, total;
+};
+
+static inline size_t layout_pages(size_t bytes)
+{
+    return (bytes + LIVE_PAGE - 1) / LIVE_PAGE * LIVE_PAGE;
+}
+
+static inline struct board_layout board_layout(uint32_t processes, size_t extra)
+{
+    struct board_layout at;
+
+    at.heads = LIVE_PAGE;
+    at.starts = layout_pages(at.heads + processes * sizeof(struct board_heads));
+    at.rings = layout_pages(at.starts + processes * sizeof(struct board_start));
+    at.extra = at.rings + (size_t)processes * LIVE_CHANNELS * RING_BYTES;
+    at.total = layout_pages(at.extra + extra);
+    return at;
+}
+
+_Static_assert(sizeof(struct board_head) <= LIVE_PAGE, "");
+_Static_assert(sizeof(struct board_heads) == LIVE_LINE, "");
+_Static_assert((LIVE_RING_SLOTS & RING_MASK) == 0 && LIVE_RING_SLOTS <= 32768, "16-bit sequences");
+_Static_assert(LIVE_RECORD_MAX <= UINT16_MAX && LIVE_RECORD_MAX <= RING_BYTES / 4, "");
+_Static_assert(sizeof(_Atomic uint64_t) == 8, "plain words");
+
+/* ---- the board of the fabric ----------------------------------------------------------------- */
+
+/* Written under its version: odd while it is written. */
+struct fabric_member {
+    _Atomic uint32_t version;
+    _Atomic uint32_t generation; /* 0: nobody */
+    _Atomic uint32_t node;
+    _Atomic uint32_t pid;
+};
+
+/* holders 0: free. */
+struct fabric_name {
+    _Atomic uint64_t key[2], value;
+    _Atomic uint32_t node, kind, slot, generation;
+    _Atomic uint32_t holders, spare[5];
+};
+_Static_assert(sizeof(struct fabric_name) == LIVE_LINE, "");
+
+#define FABRIC_NAME_BYTES 64u
+
+struct fabric_board {
+    uint32_t magic, version;
+    uint32_t nodes, processes_max;
+    uint64_t seed, began_ns, ticks_per_us;
+    char name[FABRIC_NAME_BYTES], preset[FABRIC_NAME_BYTES];
+    uint64_t members_at, names_at, scenario_at, scenario_bytes, total;
+    uint32_t names_capacity; /* a power of two */
+    _Alignas(LIVE_LINE) _Atomic uint64_t names_version; /* odd while the table is written */
+};
+
+/* Where the search for a name begins. */
+static inline uint32_t name_hash(const struct live_key *key)
+{
+    uint64_t mix = key->key[0] * 0x9e3779b97f4a7c15u;
+
+    mix ^= (key->key[1] + mix) * 0xc2b2ae3d27d4eb4fu;
+    mix ^= ((uint64_t)key->kind << 32 | key->node) * 0x165667b19e3779f9u;
+    mix ^= mix >> 29;
+    mix *= 0xbf58476d1ce4e5b9u;
+    return (uint32_t)(mix >> 32);
+}
+
+#endif

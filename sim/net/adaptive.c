@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Paths on the dragonfly that are chosen by load, at F1. */
-#include "trail.h"
+#include "path_builder.h"
 
 static __attribute__((noinline, cold)) bool leg_past_dead(const struct context *in,
                                                           struct trail *trail, uint32_t base,

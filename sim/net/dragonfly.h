@@ -188,7 +188,7 @@ uint32_t net_dragonfly_path_kinds(const struct dragonfly *fly, uint32_t source_r
 /* dragonfly.c: over how many ports adaptive packets can spread, at most NET_WIDE; 0: none */
 uint32_t net_dragonfly_width(const struct net *net, uint32_t source_router, uint32_t target_router);
 
-/* spread.c */
+/* stream_paths.c */
 void net_dragonfly_buffers(struct net *net, const struct net_dragonfly_config *config);
 bool net_dragonfly_spread(const struct net *net, const struct net_transfer *transfer,
                           struct net_spread *spread);

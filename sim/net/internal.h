@@ -52,7 +52,7 @@ struct net_passed {
     uint32_t units, transfers; /* carried over to net_link_totals before they wrap */
 };
 
-struct net_link { /* as one pair sees it: see order.c */
+struct net_link { /* as one pair sees it: see flow_order.c */
     sim_time_t busy; /* so much work was sent to it that it is busy until then */
     struct net_passed passed;
 };
@@ -89,7 +89,7 @@ struct net_path {
 };
 
 /* Where the packets of an adaptive stream go on an idle network, and what they find there. Rates in
- * units per microsecond. See tail.c. */
+ * units per microsecond. See stream_tail.c. */
 struct net_spread {
     double rate; /* of the first ports of all minimal paths */
     uint32_t ports; /* how many */
@@ -134,7 +134,7 @@ struct net_order_entry {
     struct net_link link; /* `busy`: the last arrival, or the end of its reservations; 0: free */
 };
 
-struct net_order { /* see order.c: what is remembered of flows that have something on the way */
+struct net_order { /* see flow_order.c: what is remembered of flows that have something on the way */
     struct net_order_entry *entries;
     uint32_t capacity, used;
 };
@@ -164,7 +164,7 @@ struct net {
     uint32_t death_count, death_capacity;
     struct net_order order;
     struct net_order own; /* F0: the links as each pair sees them */
-    struct net_fan *fans; /* unused ones; see lines.c */
+    struct net_fan *fans; /* unused ones; see hashed_chunk.c */
     struct fan_block *fan_blocks;
     struct net_counters counters;
     uint64_t seed;
@@ -220,7 +220,7 @@ bool net_switched_init(struct net *net, const struct net_config *config, char **
 sim_time_t net_chunk_reserve(struct net *net, struct net_transfer *transfer,
                              const struct net_path *path, sim_time_t feed);
 /*
- * lines.c: the same for a transfer whose lines have paths of their own. *path: that of the first
+ * hashed_chunk.c: the same for a transfer whose lines have paths of their own. *path: that of the first
  * one. The links are written down apart from the transfer; `flight.links` is NET_FAN then, and
  * net_fan_end must be called. False: no live path.
  */
@@ -250,14 +250,14 @@ bool net_closed_form(struct net *net, struct net_transfer *transfer, sim_time_t 
 sim_time_t net_path_latency(const struct net *net, const struct net_path *path,
                             uint32_t last_units);
 
-/* tail.c: how much later than its feed and the links' propagation say the last packet of an
+/* stream_tail.c: how much later than its feed and the links' propagation say the last packet of an
  * adaptive transfer comes, as far as it waits for those of its own message */
 sim_time_t net_tail(const struct net *net, const struct net_transfer *transfer, sim_time_t feed);
 
-/* order.c: an arrival that does not overtake the flow's earlier ones; remembers it */
+/* flow_order.c: an arrival that does not overtake the flow's earlier ones; remembers it */
 sim_time_t net_order_clamp(struct net_order *order, const struct net_transfer *transfer,
                            sim_time_t arrival);
-/* order.c: a link as a pair of endpoints sees it that has the network to itself; valid until the
+/* flow_order.c: a link as a pair of endpoints sees it that has the network to itself; valid until the
  * next call */
 struct net_link *net_own_link(struct net *net, const struct net_transfer *transfer, uint32_t link);
 void net_order_fini(struct net_order *order);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Paths on the dragonfly: the fixed modes, and what is left when links are dead. */
-#include "trail.h"
+#include "path_builder.h"
 
 static bool short_leg(const struct context *in, struct trail *trail, uint32_t base, uint32_t a,
                       uint32_t b, uint32_t choice, uint32_t avoid)

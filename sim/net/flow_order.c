@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Order of the fixed modes. Transfers of a flow take the same links and these serve them in turn,
- * but a tail also waits for its NIC (a slow feed) and for faults that delay it, and nothing behind
- * may pass it. The table holds the last arrival of each flow that still has something on the way; a
- * flow whose last arrival has passed is forgotten.
+ * Keeps the transfers of a flow in order in the fixed modes. They take the same links, which serve
+ * them in order. But the tail of a transfer can also be late because its NIC injects slowly or
+ * because a fault delays it, and no later transfer of the flow may overtake it. A hash table (open
+ * addressing, linear probing) holds the last arrival of each flow that has transfers in flight. An
+ * entry whose last arrival has passed is reused.
  *
- * A flow is a pair of endpoints, class and mode; for hashed modes the cache line as well. Lines
- * come in blocks here, of what a chunk carries at most: 16 lines kept apart would be 16 entries for
- * each chunk. Line by line the paths differ all the same.
+ * A flow is a pair of endpoints, a class and a mode; for hashed modes also a block of cache lines.
+ * A block is the largest chunk: with one entry per line, each chunk would need 16 of them. The
+ * paths still differ from line to line.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include "internal.h"
 
@@ -21,62 +23,66 @@ static uint64_t flow_of(const struct net_transfer *transfer, uint64_t block)
     return transfer->route == NET_ROUTE_IN_ORDER ? flow : sim_mix(block) ^ flow;
 }
 
-static uint32_t place_of(const struct net_order *order, uint64_t pair, uint64_t flow)
+static uint32_t home_index(const struct net_flow_table *table, uint64_t pair, uint64_t flow)
 {
-    return (uint32_t)(sim_mix(pair * 0x9e3779b97f4a7c15ull ^ flow) >> 32) & (order->capacity - 1);
+    assert(table->capacity > 0 && (table->capacity & (table->capacity - 1)) == 0);
+    return (uint32_t)(sim_mix(pair * 0x9e3779b97f4a7c15ull ^ flow) >> 32) & (table->capacity - 1);
 }
 
-/* Keeps what is still on the way; twice the room when that is more than a quarter of it. */
-static void rebuild(struct net_order *order)
+/* Removes the entries of flows with nothing in flight. Doubles the capacity if the remaining ones
+ * need more than a quarter of it. */
+static void rebuild(struct net_flow_table *table)
 {
-    struct net_order old = *order;
+    struct net_flow_table old = *table;
     uint32_t live = 0, i;
 
     for (i = 0; i < old.capacity; i++)
-        live += old.entries[i].link.busy > sim_now();
+        live += old.entries[i].link.busy_until > sim_now();
     if (old.capacity == 0)
-        order->capacity = 256;
+        table->capacity = 256;
     else if (live > old.capacity / 4)
-        order->capacity *= 2;
-    order->entries = calloc(order->capacity, sizeof(*order->entries));
-    if (order->entries == NULL)
+        table->capacity *= 2;
+    table->entries = calloc(table->capacity, sizeof(*table->entries));
+    if (table->entries == NULL)
         abort();
-    order->used = live;
+    table->used = live;
     for (i = 0; i < old.capacity; i++) {
-        const struct net_order_entry *entry = &old.entries[i];
+        const struct net_flow *entry = &old.entries[i];
         uint32_t at;
 
-        if (entry->link.busy <= sim_now())
+        if (entry->link.busy_until <= sim_now())
             continue;
-        for (at = place_of(order, entry->pair, entry->flow); order->entries[at].link.busy != 0;)
-            at = (at + 1) & (order->capacity - 1);
-        order->entries[at] = *entry;
+        for (at = home_index(table, entry->pair, entry->flow);
+             table->entries[at].link.busy_until != 0;)
+            at = (at + 1) & (table->capacity - 1);
+        table->entries[at] = *entry;
     }
     free(old.entries);
 }
 
-/* What is remembered of a flow; a flow that has nothing on the way begins anew. */
-static struct net_link *state_of(struct net_order *order, uint64_t pair, uint64_t flow)
+/* The entry of a flow. A flow with nothing in flight gets a new entry. */
+static struct net_link *find_flow(struct net_flow_table *table, uint64_t pair, uint64_t flow)
 {
-    struct net_order_entry *reuse = NULL, *entry;
+    struct net_flow *reuse = NULL, *entry;
     uint32_t at;
 
-    if (order->used >= order->capacity / 4 * 3)
-        rebuild(order);
-    for (at = place_of(order, pair, flow);; at = (at + 1) & (order->capacity - 1)) {
-        entry = &order->entries[at];
-        if (entry->link.busy == 0)
+    if (table->used >= table->capacity / 4 * 3)
+        rebuild(table);
+    assert(table->used < table->capacity); /* the search below finds a free entry */
+    for (at = home_index(table, pair, flow);; at = (at + 1) & (table->capacity - 1)) {
+        entry = &table->entries[at];
+        if (entry->link.busy_until == 0)
             break;
         if (entry->pair == pair && entry->flow == flow)
             return &entry->link;
-        if (reuse == NULL && entry->link.busy <= sim_now())
+        if (reuse == NULL && entry->link.busy_until <= sim_now())
             reuse = entry;
     }
     if (reuse == NULL) {
         reuse = entry;
-        order->used++;
+        table->used++;
     }
-    *reuse = (struct net_order_entry){pair, flow, {.busy = sim_now()}};
+    *reuse = (struct net_flow){pair, flow, {.busy_until = sim_now()}};
     return &reuse->link;
 }
 
@@ -85,8 +91,8 @@ static uint64_t pair_of(const struct net_transfer *transfer)
     return (uint64_t)transfer->source << 32 | transfer->target;
 }
 
-sim_time_t net_order_clamp(struct net_order *order, const struct net_transfer *transfer,
-                           sim_time_t arrival)
+sim_time_t net_flow_keep_order(struct net_flow_table *table, const struct net_transfer *transfer,
+                               sim_time_t arrival)
 {
     uint64_t begin = transfer->hash / BLOCK_LINES, block = begin;
     uint64_t end = transfer->route == NET_ROUTE_IN_ORDER
@@ -95,26 +101,27 @@ sim_time_t net_order_clamp(struct net_order *order, const struct net_transfer *t
     struct net_link *last;
 
     for (; block <= end; block++) {
-        last = state_of(order, pair_of(transfer), flow_of(transfer, block));
-        if (last->busy < arrival)
-            last->busy = arrival;
-        arrival = last->busy;
+        last = find_flow(table, pair_of(transfer), flow_of(transfer, block));
+        if (last->busy_until < arrival)
+            last->busy_until = arrival;
+        arrival = last->busy_until;
     }
-    /* all of them wait for the last one */
+    /* the whole transfer arrives with its last block */
     for (block = begin; block < end; block++)
-        state_of(order, pair_of(transfer), flow_of(transfer, block))->busy = arrival;
+        find_flow(table, pair_of(transfer), flow_of(transfer, block))->busy_until = arrival;
     return arrival;
 }
 
-struct net_link *net_own_link(struct net *net, const struct net_transfer *transfer, uint32_t link)
+struct net_link *net_pair_link(struct net *net, const struct net_transfer *transfer, uint32_t link)
 {
     uint32_t low = transfer->source < transfer->target ? transfer->source : transfer->target;
 
-    /* requests and responses may meet on a link */
-    return state_of(&net->own, (uint64_t)low << 32 | (transfer->source ^ transfer->target), link);
+    /* both directions of a pair share the entry, because requests and responses can share a link */
+    return find_flow(&net->pair_links, (uint64_t)low << 32 | (transfer->source ^ transfer->target),
+                     link);
 }
 
-void net_order_fini(struct net_order *order)
+void net_flow_table_fini(struct net_flow_table *table)
 {
-    free(order->entries);
+    free(table->entries);
 }

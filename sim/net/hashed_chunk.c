@@ -1,78 +1,81 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Hashed modes at F0 and F1. Each packet, a cache line, has a path of its own, which its hash
- * gives; a transfer reserves the links of all of them. Lines of the same path go together. See
- * docs/model-network.md, "F1".
+ * Hashed modes at F0 and F1. Each packet carries one cache line, and the hash of the line selects
+ * its path. A transfer reserves the links of the paths of all its lines; lines that take the same
+ * path are reserved together. See docs/model-network.md, "F1".
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include "internal.h"
 
-struct part { /* the lines of a transfer that take the same path */
+struct line_group { /* the lines of a transfer that take the same path */
     struct net_path path;
-    uint32_t lines, last; /* how many, and the last one of them */
+    uint32_t lines, last; /* number of lines; index of the last one */
 };
 
-/* The links of a transfer by all its paths, until it arrives: too many for its own notes. */
-struct net_fan {
-    struct net_fan *next;
+/* The links of all paths of a transfer in flight. net_flight has room for one path only. */
+struct net_multipath {
+    struct net_multipath *next;
     uint32_t links;
-    uint32_t link[NET_LINES_MAX * NET_PATH_MAX], left_ns[NET_LINES_MAX * NET_PATH_MAX];
+    uint32_t link[NET_HASHED_PATHS_MAX * NET_PATH_MAX],
+        departure_ns[NET_HASHED_PATHS_MAX * NET_PATH_MAX];
 };
 
-struct fan_block {
-    struct fan_block *next;
-    struct net_fan fan[32];
+struct multipath_block {
+    struct multipath_block *next;
+    struct net_multipath multipath[32];
 };
 
-static struct net_fan *fan_new(struct net *net)
+static struct net_multipath *multipath_new(struct net *net)
 {
-    struct net_fan *fan;
+    struct net_multipath *multipath;
 
-    if (net->fans == NULL) {
-        struct fan_block *block = malloc(sizeof(*block));
+    if (net->free_multipaths == NULL) {
+        struct multipath_block *block = malloc(sizeof(*block));
         uint32_t i;
 
         if (block == NULL)
             abort();
-        block->next = net->fan_blocks;
-        net->fan_blocks = block;
-        for (i = 0; i < sizeof(block->fan) / sizeof(*block->fan); i++) {
-            block->fan[i].next = net->fans;
-            net->fans = &block->fan[i];
+        block->next = net->multipath_blocks;
+        net->multipath_blocks = block;
+        for (i = 0; i < sizeof(block->multipath) / sizeof(*block->multipath); i++) {
+            block->multipath[i].next = net->free_multipaths;
+            net->free_multipaths = &block->multipath[i];
         }
     }
-    fan = net->fans;
-    net->fans = fan->next;
-    fan->links = 0;
-    return fan;
+    multipath = net->free_multipaths;
+    net->free_multipaths = multipath->next;
+    multipath->links = 0;
+    return multipath;
 }
 
-void net_fans_fini(struct net *net)
+void net_multipaths_fini(struct net *net)
 {
-    while (net->fan_blocks != NULL) {
-        struct fan_block *next = net->fan_blocks->next;
+    while (net->multipath_blocks != NULL) {
+        struct multipath_block *next = net->multipath_blocks->next;
 
-        free(net->fan_blocks);
-        net->fan_blocks = next;
+        free(net->multipath_blocks);
+        net->multipath_blocks = next;
     }
 }
 
-void net_fan_end(struct net *net, struct net_transfer *transfer)
+void net_multipath_free(struct net *net, struct net_transfer *transfer)
 {
-    struct net_fan *fan = transfer->flight.fan;
+    struct net_multipath *multipath = transfer->flight.multipath;
 
-    fan->next = net->fans;
-    net->fans = fan;
+    assert(transfer->flight.links == NET_MULTIPATH);
+    multipath->next = net->free_multipaths;
+    net->free_multipaths = multipath;
 }
 
-void net_flight_links(const struct net_flight *flight, struct net_links_passed *passed)
+void net_flight_links(const struct net_flight *flight, struct net_flight_path *path)
 {
-    if (flight->links == NET_FAN)
-        *passed =
-            (struct net_links_passed){flight->fan->link, flight->fan->left_ns, flight->fan->links};
+    if (flight->links == NET_MULTIPATH)
+        *path = (struct net_flight_path){flight->multipath->link, flight->multipath->departure_ns,
+                                         flight->multipath->links};
     else
-        *passed = (struct net_links_passed){flight->link, flight->left_ns, flight->links};
+        *path = (struct net_flight_path){flight->link, flight->departure_ns, flight->links};
 }
 
 static bool same_path(const struct net_path *a, const struct net_path *b)
@@ -80,73 +83,80 @@ static bool same_path(const struct net_path *a, const struct net_path *b)
     return a->links == b->links && memcmp(a->link, b->link, a->links * sizeof(*a->link)) == 0;
 }
 
-/* The paths of all lines; returns how many differ, 0: nothing leads there. */
-static uint32_t find_parts(struct net *net, struct net_transfer *transfer, uint32_t per_step,
-                           struct part *parts)
+/* Finds the paths of all lines and groups the lines by path. Returns the number of groups; 0: there
+ * is no live path. */
+static uint32_t group_lines(struct net *net, struct net_transfer *transfer,
+                            uint32_t lines_per_route, struct line_group *groups)
 {
     uint64_t hash = transfer->hash;
     uint32_t count = 0, line, i;
 
-    for (line = 0; line < transfer->packets; line += per_step) {
+    assert((transfer->packets + lines_per_route - 1) / lines_per_route <= NET_HASHED_PATHS_MAX);
+    for (line = 0; line < transfer->packets; line += lines_per_route) {
         uint32_t lines = transfer->packets - line;
-        struct part *part = &parts[count];
+        struct line_group *group = &groups[count];
 
-        if (lines > per_step)
-            lines = per_step;
+        if (lines > lines_per_route)
+            lines = lines_per_route;
         transfer->hash = hash + line;
-        if (!net->topology->route(net, transfer, &part->path)) {
+        if (!net->topology->route(net, transfer, &group->path)) {
             count = 0;
             break;
         }
-        for (i = 0; i < count && !same_path(&parts[i].path, &part->path); i++)
+        for (i = 0; i < count && !same_path(&groups[i].path, &group->path); i++)
             ;
-        parts[i].lines = i < count ? parts[i].lines + lines : lines;
-        parts[i].last = line + lines - 1;
+        groups[i].lines = i < count ? groups[i].lines + lines : lines;
+        groups[i].last = line + lines - 1;
         count += i == count;
     }
     transfer->hash = hash;
     return count;
 }
 
-static void remember(struct net_fan *fan, const struct net_flight *flight)
+static void record_links(struct net_multipath *multipath, const struct net_flight *flight)
 {
-    memcpy(fan->link + fan->links, flight->link, flight->links * sizeof(*flight->link));
-    memcpy(fan->left_ns + fan->links, flight->left_ns, flight->links * sizeof(*flight->left_ns));
-    fan->links += flight->links;
+    assert(multipath->links + flight->links <= NET_HASHED_PATHS_MAX * NET_PATH_MAX);
+    memcpy(multipath->link + multipath->links, flight->link, flight->links * sizeof(*flight->link));
+    memcpy(multipath->departure_ns + multipath->links, flight->departure_ns,
+           flight->links * sizeof(*flight->departure_ns));
+    multipath->links += flight->links;
 }
 
-bool net_lines_reserve(struct net *net, struct net_transfer *transfer, sim_time_t feed,
-                       struct net_path *path, sim_time_t *arrival)
+bool net_hashed_reserve(struct net *net, struct net_transfer *transfer, sim_time_t feed,
+                        struct net_path *path, sim_time_t *arrival)
 {
-    struct part parts[NET_LINES_MAX];
-    uint32_t per_step = (transfer->packets + NET_LINES_MAX - 1) / NET_LINES_MAX;
-    uint32_t count = find_parts(net, transfer, per_step, parts), units = transfer->units, lines, i;
+    struct line_group groups[NET_HASHED_PATHS_MAX];
+    uint32_t lines_per_route =
+        (transfer->packets + NET_HASHED_PATHS_MAX - 1) / NET_HASHED_PATHS_MAX;
+    uint32_t count = group_lines(net, transfer, lines_per_route, groups), units = transfer->units,
+             lines, i;
     uint32_t gaps = transfer->packets - 1, rest = units % transfer->packets;
     sim_time_t waited = net->counters.waiting;
-    struct net_fan *fan;
+    struct net_multipath *multipath;
 
+    assert(net_hashes_lines(net, transfer)); /* more than one packet */
     if (count == 0)
         return false;
-    *path = parts[0].path;
+    *path = groups[0].path;
     if (count == 1) {
         *arrival = net_chunk_reserve(net, transfer, path, feed);
         return true;
     }
     *arrival = 0;
-    fan = fan_new(net);
-    for (i = 0; i < count; i++) { /* the first one gets what cannot be divided */
+    multipath = multipath_new(net);
+    for (i = 0; i < count; i++) { /* the first group gets the remainder */
         sim_time_t tail;
 
-        lines = parts[i].lines;
+        lines = groups[i].lines;
         transfer->units = units / transfer->packets * lines + (i == 0 ? rest : 0);
-        tail = net_chunk_reserve(net, transfer, &parts[i].path, feed * parts[i].last / gaps);
+        tail = net_chunk_reserve(net, transfer, &groups[i].path, feed * groups[i].last / gaps);
         if (tail > *arrival)
             *arrival = tail;
-        remember(fan, &transfer->flight);
+        record_links(multipath, &transfer->flight);
     }
     transfer->units = units;
-    transfer->flight.links = NET_FAN;
-    transfer->flight.fan = fan;
+    transfer->flight.links = NET_MULTIPATH;
+    transfer->flight.multipath = multipath;
     net->counters.waiting = waited + (net->counters.waiting - waited) / count;
     return true;
 }

@@ -253,7 +253,7 @@ static void packets(struct bench *bench, const char *preset, uint32_t window, en
                          .packets = 1,
                          .route = (uint8_t)route,
                          .hash = i,
-                         .drain = 6250},
+                         .ejection_time = 6250},
             .net = net,
             .random = &random,
         };

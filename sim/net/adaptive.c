@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Paths on the dragonfly that are chosen by load, at F1. */
-#include "trail.h"
+#include "path_builder.h"
 
-static __attribute__((noinline, cold)) bool leg_past_dead(const struct context *in,
-                                                          struct trail *trail, uint32_t base,
-                                                          uint32_t a, uint32_t b, uint32_t choice,
-                                                          uint32_t avoid)
+static __attribute__((noinline, cold)) bool
+add_leg_around_failures(const struct context *in, struct path_builder *builder, uint32_t base,
+                        uint32_t a, uint32_t b, uint32_t choice, uint32_t avoid)
 {
-    return add_leg(in, trail, base, a, b, choice, avoid);
+    return add_leg(in, builder, base, a, b, choice, avoid);
 }
 
-static bool leg(const struct context *in, struct trail *trail, uint32_t base, uint32_t a,
-                uint32_t b, uint32_t choice, uint32_t avoid)
+static bool add_adaptive_leg(const struct context *in, struct path_builder *builder, uint32_t base,
+                             uint32_t a, uint32_t b, uint32_t choice, uint32_t avoid)
 {
     struct context healthy = *in;
 
     if (sim_unlikely(in->down != NULL))
-        return leg_past_dead(in, trail, base, a, b, choice, avoid);
+        return add_leg_around_failures(in, builder, base, a, b, choice, avoid);
     healthy.down = NULL; /* as constants, see ALWAYS_INLINE */
     healthy.adaptive = true;
     healthy.green_first = false;
-    return add_leg(&healthy, trail, base, a, b, choice, avoid);
+    return add_leg(&healthy, builder, base, a, b, choice, avoid);
 }
 
 /* A decision at a router of a minimal path: the candidates that are the best so far. */
@@ -28,12 +27,12 @@ struct decision {
     const struct net_route_bias *bias;
     struct sim_random *random;
     uint32_t router, target;
-    const struct place *from, *to;
+    const struct dragonfly_position *from, *to;
     bool between_groups;
     uint64_t gateway; /* choice of the next one */
-    struct trail *minimal, non_minimal;
+    struct path_builder *minimal, non_minimal;
     uint32_t cost_min, cost_non;
-    struct trail candidate; /* its first links are always the same */
+    struct path_builder candidate; /* its first links are always the same */
 };
 
 /*
@@ -47,26 +46,26 @@ static uint32_t other_gateway(const struct dragonfly *fly, const struct decision
     uint32_t count = 0, w;
     uint64_t set[PAIR_WORDS_MAX];
 
-    if (d->candidate.at == 0)
+    if (d->candidate.decision_at == 0)
         return pick(d->gateway, fly->pair_links);
     for (w = 0; w < fly->pair_words; w++) {
         set[w] = reach[w].here;
-        if (d->candidate.at == 1)
+        if (d->candidate.decision_at == 1)
             set[w] |= reach[w].green | reach[w].black;
         count += dragonfly_count_bits(set[w]);
     }
-    return count > 0 ? dragonfly_nth_bit(set, pick(d->gateway, count)) : NOWHERE;
+    return count > 0 ? dragonfly_nth_bit(set, pick(d->gateway, count)) : NO_INDEX;
 }
 
 /*
  * The load from which on (load << shift) + addend is not below a cost: what a candidate must not
  * have.
  */
-static inline uint8_t load_limit(uint32_t below, uint32_t shift, uint32_t addend)
+static inline uint8_t load_bound_below(uint32_t below, uint32_t shift, uint32_t addend)
 {
     uint32_t limit = below > addend ? (below - addend + (1u << shift) - 1) >> shift : 0;
 
-    return limit < NO_LIMIT ? (uint8_t)limit : NO_LIMIT;
+    return limit < NO_LOAD_BOUND ? (uint8_t)limit : NO_LOAD_BOUND;
 }
 
 /*
@@ -74,144 +73,146 @@ static inline uint8_t load_limit(uint32_t below, uint32_t shift, uint32_t addend
  * least that such a way can cost. Nearly all candidates end here when the machine is full, so that
  * little is looked at for them: the blue link and own ports.
  */
-static inline bool futile(const struct context *in, uint32_t limit, const struct place *from,
-                          uint32_t group, uint32_t link)
+static inline bool exceeds_bound(const struct context *in, uint32_t limit,
+                                 const struct dragonfly_position *from, uint32_t group,
+                                 uint32_t link)
 {
     const struct gateway *gateway = dragonfly_gateway(in->fly, from->group, group, link);
     uint32_t base = from->group * in->fly->per_group;
-    const struct place *to = &in->fly->places[base + gateway->local];
+    const struct dragonfly_position *to = &in->fly->positions[base + gateway->local];
     const struct net_speed *speed = full_speed(in->net, COLOR_BLUE);
-    const sim_time_t *busy = &in->busy[(base + from->local) * PORTS];
-    sim_time_t wait = wait_for(in, (base + gateway->local) * PORTS + gateway->port), good;
+    const sim_time_t *busy = &in->busy_until[(base + from->local) * PORTS];
+    sim_time_t wait = link_wait(in, (base + gateway->local) * PORTS + gateway->port), good;
     uint32_t far, black;
 
-    if (limit == NO_LIMIT || in->down != NULL || in->net->lanes != NULL)
+    if (limit == NO_LOAD_BOUND || in->down != NULL || in->net->lanes != NULL)
         return false;
     if (gateway->local == from->local)
-        return wait >= speed->near[limit];
-    far = 1u << far_level(speed, wait) & ~1u;
+        return wait >= speed->near_backlog[limit];
+    far = 1u << far_level_of(speed, wait) & ~1u;
     if (far >= limit)
         return true;
-    good = in->now + full_speed(in->net, COLOR_GREEN)->near[limit - far];
+    good = in->now + full_speed(in->net, COLOR_GREEN)->near_backlog[limit - far];
     if (from->slot != to->slot && busy[dragonfly_green_port(from->slot, to->slot)] < good)
         return false;
     if (from->chassis == to->chassis)
         return true;
-    good = in->now + full_speed(in->net, COLOR_BLACK)->near[limit - far];
+    good = in->now + full_speed(in->net, COLOR_BLACK)->near_backlog[limit - far];
     black = dragonfly_black_port(from->chassis, to->chassis, 0);
     return busy[black] >= good && busy[black + 1] >= good && busy[black + 2] >= good;
 }
 
 /* One more minimal candidate that is cheaper. */
-static bool draw_minimal(const struct context *in, struct decision *d)
+static bool draw_minimal_candidate(const struct context *in, struct decision *d)
 {
-    struct trail *candidate = &d->candidate;
+    struct path_builder *candidate = &d->candidate;
     uint32_t link = other_gateway(in->fly, d);
 
-    if (link == NOWHERE || futile(in, candidate->limit, d->from, d->to->group, link))
+    if (link == NO_INDEX || exceeds_bound(in, candidate->load_bound, d->from, d->to->group, link))
         return false;
-    trail_decide(candidate, candidate->at);
-    return add_global(in, candidate, d->router, d->target, link, d->gateway, leg) &&
-           trail_load(candidate) < candidate->limit;
+    path_builder_begin_decision(candidate, candidate->decision_at);
+    return add_global(in, candidate, d->router, d->target, link, d->gateway, add_adaptive_leg) &&
+           path_builder_load(candidate) < candidate->load_bound;
 }
 
-static bool add_non_minimal(const struct context *in, struct trail *trail, uint32_t s, uint32_t t,
-                            uint64_t choice)
+static bool add_non_minimal(const struct context *in, struct path_builder *builder, uint32_t s,
+                            uint32_t t, uint64_t choice)
 {
     const struct dragonfly *fly = in->fly;
-    const struct place *from = &fly->places[s], *to = &fly->places[t];
+    const struct dragonfly_position *from = &fly->positions[s], *to = &fly->positions[t];
     uint32_t number, group, link;
 
-    if (by_router(fly, from, to)) /* two of three may be the ends themselves */
-        return add_by_router(in, trail, s, t, choice, 3, leg);
+    if (root_is_in_group(fly, from, to)) /* two of three may be the ends themselves */
+        return add_by_router(in, builder, s, t, choice, 3, add_adaptive_leg);
     number = pick(choice, (fly->groups - 2) * fly->pair_links);
     link = number % fly->pair_links;
-    group = third_group(number / fly->pair_links, from->group, to->group);
-    return !futile(in, trail->limit, from, group, link) &&
-           add_by_group(in, trail, s, t, group, link, choice, leg);
+    group = nth_third_group(number / fly->pair_links, from->group, to->group);
+    return !exceeds_bound(in, builder->load_bound, from, group, link) &&
+           add_by_group(in, builder, s, t, group, link, choice, add_adaptive_leg);
 }
 
 /* One more minimal candidate and two non-minimal ones. */
-static void draw(const struct context *in, struct decision *d)
+static void draw_candidates(const struct context *in, struct decision *d)
 {
     const struct net_route_bias *bias = d->bias;
-    struct trail *candidate = &d->candidate;
+    struct path_builder *candidate = &d->candidate;
     uint32_t i;
 
     d->gateway += 0x9e3779b97f4a7c15ull; /* spreads later draws evenly */
-    candidate->limit = load_limit(d->cost_min, bias->min_shift, bias->min_add);
-    if (d->between_groups && candidate->limit > 0 && draw_minimal(in, d)) {
-        d->cost_min = (trail_load(candidate) << bias->min_shift) + bias->min_add;
+    candidate->load_bound = load_bound_below(d->cost_min, bias->min_shift, bias->min_add);
+    if (d->between_groups && candidate->load_bound > 0 && draw_minimal_candidate(in, d)) {
+        d->cost_min = (path_builder_load(candidate) << bias->min_shift) + bias->min_add;
         *d->minimal = *candidate;
     }
     for (i = 0; i < 2 && d->cost_min > bias->non_add; i++) {
         uint64_t choice = sim_random_next(d->random);
 
         /* one that is not below the minimal ones is not taken: these only become cheaper */
-        candidate->limit = load_limit(d->cost_non < d->cost_min ? d->cost_non : d->cost_min,
-                                      bias->non_shift, bias->non_add);
-        trail_decide(candidate, candidate->at);
-        if (candidate->limit > 0 && add_non_minimal(in, candidate, d->router, d->target, choice) &&
-            trail_load(candidate) < candidate->limit) {
-            d->cost_non = (trail_load(candidate) << bias->non_shift) + bias->non_add;
+        candidate->load_bound = load_bound_below(
+            d->cost_non < d->cost_min ? d->cost_non : d->cost_min, bias->non_shift, bias->non_add);
+        path_builder_begin_decision(candidate, candidate->decision_at);
+        if (candidate->load_bound > 0 &&
+            add_non_minimal(in, candidate, d->router, d->target, choice) &&
+            path_builder_load(candidate) < candidate->load_bound) {
+            d->cost_non = (path_builder_load(candidate) << bias->non_shift) + bias->non_add;
             d->non_minimal = *candidate;
         }
     }
 }
 
-static inline bool best_waits(const struct decision *d)
+static inline bool best_is_queued(const struct decision *d)
 {
-    return d->cost_min <= d->cost_non ? d->minimal->waits : d->non_minimal.waits;
+    return d->cost_min <= d->cost_non ? d->minimal->queued : d->non_minimal.queued;
 }
 
 /*
  * The decision at a router of a minimal path whose next port is loaded. Every packet draws its own
  * candidates: a chunk whose candidates all wait draws again, at most as often as a quarter of its
  * packets. Where that is in vain, as it is when the machine is full, the next decisions do not try:
- * one, two, four, up to 64 of them. True when the trail now is a non-minimal one.
+ * one, two, four, up to 64 of them. True when the builder now is a non-minimal one.
  */
-static bool divert(const struct context *in, struct trail *trail, uint32_t s, uint32_t t,
+static bool divert(const struct context *in, struct path_builder *builder, uint32_t s, uint32_t t,
                    const struct net_route_bias *bias, uint32_t packets, struct sim_random *random)
 {
-    uint32_t port, which, rounds, at = trail->at;
+    uint32_t port, which, rounds, at = builder->decision_at;
     struct decision d;
-    struct crowd *crowd;
+    struct redraw_backoff *backoff;
 
     d.bias = bias;
     d.random = random;
     d.router = s;
     d.target = t;
-    d.minimal = trail;
-    d.cost_min = (trail_load(trail) << bias->min_shift) + bias->min_add;
+    d.minimal = builder;
+    d.cost_min = (path_builder_load(builder) << bias->min_shift) + bias->min_add;
     d.cost_non = UINT32_MAX;
-    d.candidate = *trail;
+    d.candidate = *builder;
     if (at > 0)
-        net_dragonfly_peer(in->fly, trail->link[at - 1] / PORTS, trail->link[at - 1] % PORTS,
+        net_dragonfly_peer(in->fly, builder->link[at - 1] / PORTS, builder->link[at - 1] % PORTS,
                            &d.router, &port, &which);
-    d.from = &in->fly->places[d.router];
-    d.to = &in->fly->places[t];
+    d.from = &in->fly->positions[d.router];
+    d.to = &in->fly->positions[t];
     d.between_groups = d.from->group != d.to->group;
     d.gateway = d.between_groups ? sim_random_next(random) : 0;
-    draw(in, &d);
-    crowd = &in->fly->crowds[d.router];
+    draw_candidates(in, &d);
+    backoff = &in->fly->redraw_backoffs[d.router];
     for (rounds = packets / 4; rounds > 1; rounds--) {
-        if (!best_waits(&d)) {
-            crowd->level >>= 1;
+        if (!best_is_queued(&d)) {
+            backoff->level >>= 1;
             break;
         }
-        if (crowd->skip > 0) {
-            crowd->skip--;
+        if (backoff->skip > 0) {
+            backoff->skip--;
             break;
         }
-        draw(in, &d);
-        if (rounds == 2 && best_waits(&d)) {
-            crowd->skip = crowd->level;
-            crowd->level = crowd->level < 32 ? crowd->level * 2 + 1 : 63;
+        draw_candidates(in, &d);
+        if (rounds == 2 && best_is_queued(&d)) {
+            backoff->skip = backoff->level;
+            backoff->level = backoff->level < 32 ? backoff->level * 2 + 1 : 63;
         }
     }
     if (d.cost_min <= d.cost_non)
         return false;
-    *trail = d.non_minimal;
+    *builder = d.non_minimal;
     return true;
 }
 
@@ -229,8 +230,9 @@ static sim_time_t hops(const struct net *net, const uint8_t *color, uint32_t lin
  * A class that never leaves the minimal paths has one, two or three of them inside a group, fewer
  * than a NIC fills. Packets take turns on these: the transfer is divided.
  */
-static uint32_t divide(const struct context *in, struct trail *trail, const struct place *from,
-                       const struct place *to, uint32_t choice)
+static uint32_t split_over_minimal_paths(const struct context *in, struct path_builder *builder,
+                                         const struct dragonfly_position *from,
+                                         const struct dragonfly_position *to, uint32_t choice)
 {
     uint32_t base = from->group * in->fly->per_group, source = base + from->local, parts = 0, i;
     uint32_t green = dragonfly_green_port(from->slot, to->slot);
@@ -238,16 +240,16 @@ static uint32_t divide(const struct context *in, struct trail *trail, const stru
     struct corner corner;
 
     if (from->chassis == to->chassis)
-        return add(in, trail, source * PORTS + green, COLOR_GREEN);
+        return add_link(in, builder, source * PORTS + green, COLOR_GREEN);
     if (from->slot == to->slot) {
         for (i = 0; i < BLACK_LINKS; i++)
-            parts += add(in, trail, source * PORTS + black + i, COLOR_BLACK);
+            parts += add_link(in, builder, source * PORTS + black + i, COLOR_BLACK);
         return parts;
     }
     for (i = 0; i < 2; i++)
         if (find_corner(in, &corner, source, base + to->local, (uint32_t)to->slot - from->slot,
                         green, black, i, choice)) {
-            append_corner(in, trail, &corner);
+            append_corner(in, builder, &corner);
             parts++;
         }
     return parts;
@@ -262,50 +264,51 @@ bool net_dragonfly_adaptive_path(struct net *net, const struct net_transfer *tra
                                  struct net_path *path, uint32_t source, uint32_t target)
 {
     struct context in = context_of(net, true);
-    const struct place *from = &in.fly->places[source], *to = &in.fly->places[target];
+    const struct dragonfly_position *from = &in.fly->positions[source],
+                                    *to = &in.fly->positions[target];
     struct sim_random *random = &in.fly->random[source];
     uint32_t class = transfer->route - NET_ROUTE_ADAPTIVE_0, at;
     const struct net_route_bias *bias = in.fly->bias[class];
     uint64_t choice = sim_random_next(random);
-    struct trail trail;
+    struct path_builder builder;
 
-    trail_begin(&trail);
+    path_builder_init(&builder);
     if (from->group == to->group && transfer->packets > 1 && in.fly->only_minimal[class]) {
         net_dragonfly_begin(in.fly, path, 1);
-        path->parts = divide(&in, &trail, from, to, (uint32_t)choice);
+        path->parts = split_over_minimal_paths(&in, &builder, from, to, (uint32_t)choice);
         if (path->parts > 0) {
-            trail_finish(&in, &trail, path);
+            path_builder_finish(&in, &builder, path);
             return true;
         }
     }
     net_dragonfly_begin(in.fly, path, net_dragonfly_width(net, source, target));
-    if (!add_shortest(&in, &trail, source, target, choice, leg)) {
+    if (!add_shortest(&in, &builder, source, target, choice, add_adaptive_leg)) {
         path->minimal = false;
-        if (add_non_minimal(&in, &trail, source, target, sim_random_next(random)))
-            trail_finish(&in, &trail, path);
+        if (add_non_minimal(&in, &builder, source, target, sim_random_next(random)))
+            path_builder_finish(&in, &builder, path);
         else if (!net_dragonfly_any_path(net, path, source, target, choice, true))
             return false;
         path->propagation = hops(net, path->color, path->links);
         return true;
     }
-    path->propagation = hops(net, trail.color, trail.links);
+    path->propagation = hops(net, builder.color, builder.links);
     /* Nothing waits anywhere, so no decision can be for another path, unless minimal is penalised.
      * And where all paths lead through one port, none is sooner there. */
-    for (at = 0; at < trail.links && path->width != 1 &&
-                 !(at == 0 && trail.idle && bias[0].min_add <= bias[0].non_add) &&
-                 (at == 0 || trail.color[at - 1] != COLOR_BLUE);
+    for (at = 0; at < builder.links && path->width != 1 &&
+                 !(at == 0 && builder.idle && bias[0].min_add <= bias[0].non_add) &&
+                 (at == 0 || builder.color[at - 1] != COLOR_BLUE);
          at++) {
-        const struct net_route_bias *here = &bias[at == 0 ? 0 : 1 + trail.color[at - 1]];
+        const struct net_route_bias *here = &bias[at == 0 ? 0 : 1 + builder.color[at - 1]];
 
         if (at > 0)
-            trail_survey(&in, &trail, at);
+            path_builder_recount(&in, &builder, at);
         /* nothing can be cheaper than no load, unless minimal is penalised */
-        if ((trail_load(&trail) > 0 || here->min_add > here->non_add) &&
-            divert(&in, &trail, source, target, here, transfer->packets, random)) {
+        if ((path_builder_load(&builder) > 0 || here->min_add > here->non_add) &&
+            divert(&in, &builder, source, target, here, transfer->packets, random)) {
             path->minimal = false;
             break;
         }
     }
-    trail_finish(&in, &trail, path);
+    path_builder_finish(&in, &builder, path);
     return true;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * F1: a transfer reserves the links of its path, one after the other, in cut-through: the head goes
- * on as soon as a link is free, the link stays busy for the transfer's units. See
+ * F1: a transfer reserves the links of its path, one after the other, by cut-through: the head
+ * enters a link as soon as the link is free, and the link stays busy for the transfer's units. See
  * docs/model-network.md, "F1" and "Spreading".
  */
 #include "internal.h"
@@ -9,44 +9,46 @@
 #include <assert.h>
 #include "engine/trace.h"
 
-/* Sixteenths of a chunk's time that are lost between sources. Minimal paths that do not adapt lose
- * more: no packet goes round one that waits. */
+/* Sixteenths of a chunk's time that a link loses when it changes between sources. Fixed minimal
+ * paths lose more, because no packet can bypass one that waits. */
 #define CONTENTION 2
 #define CONTENTION_FIXED 5
 
-static void carry_over(struct net *net, uint32_t link)
+static void fold_counters(struct net *net, uint32_t link)
 {
     struct net_link_totals *totals = net_link_totals(net, link);
 
-    totals->units += net->passed[link].units;
-    totals->transfers += net->passed[link].transfers;
-    net->passed[link].units = 0;
-    net->passed[link].transfers = 0;
+    totals->units += net->traffic[link].units;
+    totals->transfers += net->traffic[link].transfers;
+    net->traffic[link].units = 0;
+    net->traffic[link].transfers = 0;
 }
 
 /*
- * Takes `wire` of the link's time; returns when it is free for a head that leaves now and would be
- * there `distance` later. Who comes a longer way than the one before finds less left of that one.
+ * Reserves `wire` of the link's time for a head that leaves the source now and would reach the link
+ * `distance` later. Returns the time at which the link is free for it: the previous transfer may
+ * have come a shorter way, and is then further ahead.
  *
- * A link of a dragonfly that several sources wait for stands still now and then, because what it
- * could carry next waits behind something else. How much it loses was fitted to F2.
+ * A dragonfly link that several sources compete for is idle from time to time, because the packet
+ * that it could carry next is queued behind another one. The loss was fitted to F2.
  */
-static inline sim_time_t serve(sim_time_t *busy, struct net_passed *passed, sim_time_t now,
-                               sim_time_t distance, uint32_t source, uint32_t contention,
-                               sim_time_t wire)
+static inline sim_time_t reserve_link(sim_time_t *busy, struct net_link_traffic *traffic,
+                                      sim_time_t now, sim_time_t distance, uint32_t source,
+                                      uint32_t contention, sim_time_t wire)
 {
-    sim_time_t free = *busy + (passed->distance < distance ? passed->distance : distance);
+    sim_time_t free_at = *busy + (traffic->distance < distance ? traffic->distance : distance);
 
-    if (*busy > now && passed->source != source)
+    if (*busy > now && traffic->source != source)
         wire += wire * contention / 16;
     *busy = (*busy > now ? *busy : now) + wire;
-    passed->distance = (uint32_t)distance;
-    passed->source = source;
-    return free;
+    traffic->distance = (uint32_t)distance;
+    traffic->source = source;
+    return free_at;
 }
 
-/* A track per port of a router; the links of a switched network are one router's ports. */
-static inline uint32_t track_of(const struct net *net, uint32_t link)
+/* The router whose trace track shows the link. All links of a switched network are shown as ports
+ * of router 0. */
+static inline uint32_t trace_track(const struct net *net, uint32_t link)
 {
     return net->ports ? link / NET_DRAGONFLY_PORTS : 0;
 }
@@ -54,7 +56,7 @@ static inline uint32_t track_of(const struct net *net, uint32_t link)
 static void trace_link(const struct net *net, uint32_t link, sim_time_t start, sim_time_t duration,
                        uint32_t units)
 {
-    uint32_t router = track_of(net, link);
+    uint32_t router = trace_track(net, link);
     struct trace_point point = {
         TRACE_SLICE, TRACE_LINK, router, link - router * net->ports, "transfer", start,
         duration,    0,          units,
@@ -63,32 +65,36 @@ static void trace_link(const struct net *net, uint32_t link, sim_time_t start, s
     trace_write(&point);
 }
 
-/* What a walk over the links of one path brings out. */
-struct walk {
-    sim_time_t waited, hops;
-    sim_time_t finished; /* when the last unit is through if the slowest link decides */
-    const struct net_speed *first;
+/* The result of reserving the links of one path. */
+struct reservation {
+    sim_time_t waited, hops; /* sums over the links */
+    sim_time_t finished; /* arrival of the last unit if the slowest link determines it */
+    const struct net_speed *first; /* of the first link */
 };
 
-/* What the link protocol sends again, in the mean (F0 knows no errors). */
+/* The mean time that retransmissions by the link protocol add (F0 has no errors). */
 static sim_time_t replay_time(const struct net *net, const struct net_path *path, uint32_t at,
                               const struct net_speed *speed, uint32_t units)
 {
     sim_time_t inside = path->transit < speed->hop ? path->transit : speed->hop;
 
-    return net_lcb_mean(net, path->link[at], speed, speed->hop - inside, units);
+    return net_lcb_mean_replay_time(net, path->link[at], speed, speed->hop - inside, units);
 }
 
-/* `own` (F0) and `wide` are constants where this is called, for it is where a transfer's time goes.
+/*
+ * Reserves links begin to end - 1 of the path for `units`. closed_form: F0, each pair of endpoints
+ * has its own links. spread: the packets spread over NET_WIDE ports. Both are constants at every
+ * call, so that the compiler specialises this loop: most of a transfer's cost is here.
  */
 static inline __attribute__((always_inline)) void
-walk_links(struct net *net, struct net_transfer *transfer, const struct net_path *path,
-           uint32_t begin, uint32_t end, uint32_t units, struct walk *walk, bool own, bool wide)
+reserve_links(struct net *net, struct net_transfer *transfer, const struct net_path *path,
+              uint32_t begin, uint32_t end, uint32_t units, struct reservation *reservation,
+              bool closed_form, bool spread)
 {
     struct net_flight *flight = &transfer->flight;
     sim_time_t now = sim_now(), head = now + path->transit, entered = head, hops = 0, finished = 0;
-    bool sound = net->lcb == NULL; /* no link has errors */
-    uint32_t width = wide ? NET_WIDE : path->width;
+    bool error_free = net->lcb == NULL;
+    uint32_t width = spread ? NET_WIDE : path->width;
     uint32_t source = net->ports != 0 ? transfer->source : 0;
     uint32_t contention =
         net_mode_adaptive(transfer->route) || !path->minimal ? CONTENTION : CONTENTION_FIXED;
@@ -96,31 +102,33 @@ walk_links(struct net *net, struct net_transfer *transfer, const struct net_path
 
     for (i = begin; i < end; i++) {
         uint32_t index = path->link[i];
-        struct net_link *own_link = own ? net_own_link(net, transfer, index) : NULL;
-        sim_time_t *busy = own ? &own_link->busy : &net->busy[index];
-        struct net_passed *passed = own ? &own_link->passed : &net->passed[index];
+        struct net_link *pair_link = closed_form ? net_pair_link(net, transfer, index) : NULL;
+        sim_time_t *busy = closed_form ? &pair_link->busy_until : &net->busy_until[index];
+        struct net_link_traffic *traffic = closed_form ? &pair_link->traffic : &net->traffic[index];
         const struct net_speed *speed = net_link_speed(net, index, path->color[i]);
-        sim_time_t wire = net_serialise(speed, units), start, turn, on_wire = wire, left;
-        sim_time_t again = own || sim_likely(sound) ? 0 : replay_time(net, path, i, speed, units);
+        sim_time_t wire = net_serialise(speed, units), start, turn, on_wire = wire, departure;
+        sim_time_t replay =
+            closed_form || sim_likely(error_free) ? 0 : replay_time(net, path, i, speed, units);
         sim_time_t queued = *busy > now ? *busy : now;
-        sim_time_t free =
-            serve(busy, passed, now, entered + hops - now, source, contention, wire + again);
+        sim_time_t free_at = reserve_link(busy, traffic, now, entered + hops - now, source,
+                                          contention, wire + replay);
 
-        turn = free > head ? free : head; /* upstream it may have waited for the same */
+        turn =
+            free_at > head ? free_at : head; /* it may have waited for the same transfer upstream */
         start = turn;
-        if (wide)
-            start = turn > head + speed->spread ? turn - speed->spread : head;
-        start += again;
-        if (!own) {
-            passed->transfers++;
-            passed->units += units;
-            if (sim_unlikely(passed->units >= UINT32_MAX / 2))
-                carry_over(net, index);
+        if (spread)
+            start = turn > head + speed->tolerated_backlog ? turn - speed->tolerated_backlog : head;
+        start += replay;
+        if (!closed_form) {
+            traffic->transfers++;
+            traffic->units += units;
+            if (sim_unlikely(traffic->units >= UINT32_MAX / 2))
+                fold_counters(net, index);
         }
         if (i == 0) {
-            walk->first = speed;
-            trace(TRACE_SLICE, TRACE_LINK, track_of(net, index),
-                  index - track_of(net, index) * net->ports, "transfer", queued, wire, 0, units);
+            reservation->first = speed;
+            trace(TRACE_SLICE, TRACE_LINK, trace_track(net, index),
+                  index - trace_track(net, index) * net->ports, "transfer", queued, wire, 0, units);
         } else if (sim_unlikely(trace_on)) {
             trace_link(net, index, queued, wire, units);
         }
@@ -129,65 +137,71 @@ walk_links(struct net *net, struct net_transfer *transfer, const struct net_path
 
             on_wire = (wire - last) / width + last;
         }
-        /* a time at the end of the path, less all hops, so that links can be compared */
+        /* the time at the end of the path, less all hops, so that links can be compared */
         if (start + on_wire - hops > finished)
             finished = start + on_wire - hops;
         flight->link[i] = index;
-        left = (start + wire - now) / SIM_NS;
-        flight->left_ns[i] = left < UINT32_MAX ? (uint32_t)left : UINT32_MAX;
+        departure = (start + wire - now) / SIM_NS;
+        flight->departure_ns[i] = departure < UINT32_MAX ? (uint32_t)departure : UINT32_MAX;
         head = start + speed->hop;
         hops += speed->hop;
     }
-    walk->waited += head - entered - hops;
-    walk->hops = hops;
-    if (finished + hops > walk->finished)
-        walk->finished = finished + hops;
+    reservation->waited += head - entered - hops;
+    reservation->hops = hops;
+    if (finished + hops > reservation->finished)
+        reservation->finished = finished + hops;
 }
 
-/* The first of several parts get what cannot be divided. */
-static void walk_parts(struct net *net, struct net_transfer *transfer, const struct net_path *path,
-                       uint32_t units, struct walk *walk)
+/* Divides the units evenly over the parts of the path; the first parts get the remainder. */
+static void reserve_parts(struct net *net, struct net_transfer *transfer,
+                          const struct net_path *path, uint32_t units,
+                          struct reservation *reservation)
 {
     uint32_t parts = path->parts, links = path->links / parts, i;
 
-    assert(path->links % parts == 0);
+    assert(parts > 0 && path->links % parts == 0 && path->links <= NET_PATH_MAX);
     for (i = 0; i < parts; i++) {
         uint32_t share = units / parts + (i < units % parts);
 
         if (net->fidelity == NET_F0)
-            walk_links(net, transfer, path, i * links, (i + 1) * links, share, walk, true, false);
+            reserve_links(net, transfer, path, i * links, (i + 1) * links, share, reservation, true,
+                          false);
         else
-            walk_links(net, transfer, path, i * links, (i + 1) * links, share, walk, false, false);
+            reserve_links(net, transfer, path, i * links, (i + 1) * links, share, reservation,
+                          false, false);
     }
-    walk->waited /= parts;
+    reservation->waited /= parts;
 }
 
 sim_time_t net_chunk_reserve(struct net *net, struct net_transfer *transfer,
                              const struct net_path *path, sim_time_t feed)
 {
-    struct walk walk = {.first = &net->speed[COLOR_GREEN][net->full_lanes[COLOR_GREEN]]};
+    struct reservation reservation = {.first =
+                                          &net->speed[COLOR_GREEN][net->full_lanes[COLOR_GREEN]]};
     sim_time_t now = sim_now(), tail;
     uint32_t units = transfer->units, links = path->links;
 
+    assert(links <= NET_PATH_MAX && path->width >= 1 && path->width <= NET_WIDE);
     if (links == 0)
         trace(TRACE_INSTANT, TRACE_LINK, net_router_of(net, transfer->source), net->ports,
               "transfer", now, 0, 0, units);
     if (sim_likely(path->width == NET_WIDE && net->fidelity == NET_F1))
-        walk_links(net, transfer, path, 0, links, units, &walk, false, true);
+        reserve_links(net, transfer, path, 0, links, units, &reservation, false, true);
     else
-        walk_parts(net, transfer, path, units, &walk);
+        reserve_parts(net, transfer, path, units, &reservation);
     transfer->flight.links = path->links;
-    net->counters.waiting += walk.waited;
-    tail = now + path->transit + feed + net_serialise(walk.first, transfer->last_units);
+    net->counters.waiting += reservation.waited;
+    tail = now + path->transit + feed + net_serialise(reservation.first, transfer->last_units);
     if (path->width == NET_WIDE) {
-        sim_time_t behind = net_tail(net, transfer, feed);
+        sim_time_t behind = net_stream_tail(net, transfer, feed);
 
-        return tail + (walk.waited > behind ? walk.waited : behind) +
-               (transfer->streamed ? path->propagation : walk.hops);
+        return tail + (reservation.waited > behind ? reservation.waited : behind) +
+               (transfer->streamed ? path->propagation : reservation.hops);
     }
-    tail += walk.hops;
-    /* waiting and feeding overlap; the links had `lead` more for the packets before the last */
-    if (tail + transfer->lead < walk.finished)
-        tail = walk.finished - transfer->lead;
-    return path->parts > 1 ? tail + net_tail(net, transfer, feed) : tail;
+    tail += reservation.hops;
+    /* Waiting and injection overlap. The links had `ready_span` more for the packets before the
+     * last one. */
+    if (tail + transfer->ready_span < reservation.finished)
+        tail = reservation.finished - transfer->ready_span;
+    return path->parts > 1 ? tail + net_stream_tail(net, transfer, feed) : tail;
 }

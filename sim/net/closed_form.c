@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * F0: every pair of endpoints has the network to itself. Where the packets of a transfer spread so
- * widely that the links are no bound, its time is the sum of the parts of a shortest path. Else the
- * transfers of a pair wait for each other: on the links of their paths (fixed modes, classes that
- * never leave the minimal paths), or on one link as wide as the ports that lead on.
+ * F0: every pair of endpoints has the network to itself. If the packets of a transfer spread over
+ * so many ports that the links do not limit them, its time is the sum of the stages of a shortest
+ * path. Otherwise the transfers of a pair wait for each other: on the links of their paths (fixed
+ * modes, and adaptive classes that never leave the minimal paths), or on one virtual link that is
+ * as wide as all ports that lead to the target.
  */
+#include <assert.h>
 #include <math.h>
 #include "internal.h"
 #include "engine/trace.h"
 
-#define ALL_PORTS UINT32_MAX /* of a pair: its links taken as one */
+#define ALL_PORTS \
+    UINT32_MAX /* link index of the virtual link that stands for all ports of a pair */
 
 static sim_time_t hops(const struct net *net, const struct net_path *path)
 {
@@ -38,18 +41,18 @@ sim_time_t net_idle_latency(const struct net *net, uint32_t source, uint32_t tar
     return net_path_latency(net, &path, last_units);
 }
 
-/* The ports that lead on serve the transfers of a pair one after the other, all ports at each. */
+/* All ports that lead to the target together serve the transfers of a pair, one after the other. */
 static sim_time_t share_ports(struct net *net, const struct net_transfer *transfer,
                               const struct net_path *path, double rate, sim_time_t arrival)
 {
-    struct net_link *ports = net_own_link(net, transfer, ALL_PORTS);
+    struct net_link *ports = net_pair_link(net, transfer, ALL_PORTS);
     sim_time_t head = sim_now() + path->transit, finished;
 
-    if (ports->busy < head)
-        ports->busy = head;
-    ports->busy += (sim_time_t)(transfer->units * 1e6 / rate);
-    finished = ports->busy + hops(net, path);
-    return finished > arrival + transfer->lead ? finished - transfer->lead : arrival;
+    if (ports->busy_until < head)
+        ports->busy_until = head;
+    ports->busy_until += (sim_time_t)(transfer->units * 1e6 / rate);
+    finished = ports->busy_until + hops(net, path);
+    return finished > arrival + transfer->ready_span ? finished - transfer->ready_span : arrival;
 }
 
 bool net_closed_form(struct net *net, struct net_transfer *transfer, sim_time_t feed,
@@ -57,11 +60,12 @@ bool net_closed_form(struct net *net, struct net_transfer *transfer, sim_time_t 
 {
     double rate = INFINITY;
 
-    if (net_by_lines(net, transfer)) {
-        if (!net_lines_reserve(net, transfer, feed, path, arrival))
+    assert(net->fidelity == NET_F0);
+    if (net_hashes_lines(net, transfer)) {
+        if (!net_hashed_reserve(net, transfer, feed, path, arrival))
             return false;
-        if (transfer->flight.links == NET_FAN)
-            net_fan_end(net, transfer);
+        if (transfer->flight.links == NET_MULTIPATH)
+            net_multipath_free(net, transfer);
         transfer->flight.links = 0;
         return true;
     }
@@ -81,7 +85,7 @@ bool net_closed_form(struct net *net, struct net_transfer *transfer, sim_time_t 
     if (sim_unlikely(!isinf(rate)))
         *arrival = share_ports(net, transfer, path, rate, *arrival);
     else
-        *arrival += net_tail(net, transfer, feed);
+        *arrival += net_stream_tail(net, transfer, feed);
     trace(TRACE_INSTANT, TRACE_LINK, net_router_of(net, transfer->source), net->ports, "transfer",
           sim_now(), 0, 0, transfer->units);
     return true;

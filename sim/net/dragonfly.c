@@ -42,7 +42,8 @@ static void add_leg(struct net_path *path, uint32_t leg)
         path->color[path->links++] = COLOR_BLACK;
 }
 
-static uint32_t local_leg(const struct place *from, const struct place *to)
+static uint32_t local_leg(const struct dragonfly_position *from,
+                          const struct dragonfly_position *to)
 {
     return (from->slot != to->slot ? LEG_GREEN : 0) |
            (from->chassis != to->chassis ? LEG_BLACK : 0);
@@ -52,7 +53,7 @@ static void shortest(const struct net *net, uint32_t source, uint32_t target, st
 {
     const struct dragonfly *fly = net->dragonfly;
     uint32_t s = source / NODES_PER_ROUTER, t = target / NODES_PER_ROUTER;
-    const struct place *from = &fly->places[s], *to = &fly->places[t];
+    const struct dragonfly_position *from = &fly->positions[s], *to = &fly->positions[t];
     uint32_t source_leg = 0, target_leg = 0;
     uint64_t set[PAIR_WORDS_MAX];
 
@@ -81,7 +82,7 @@ static double rate_of(const struct net *net, uint32_t link)
 
 static bool connected(const struct dragonfly *fly, uint32_t router, uint32_t port)
 {
-    const struct place *at = &fly->places[router];
+    const struct dragonfly_position *at = &fly->positions[router];
 
     if (port < PORT_BLACK)
         return port + 1 < fly->slots;
@@ -131,7 +132,7 @@ static double black_rate(const struct net *net, uint32_t router, uint32_t chassi
 static double minimal_rate(const struct net *net, uint32_t s, uint32_t t)
 {
     const struct dragonfly *fly = net->dragonfly;
-    const struct place *from = &fly->places[s], *to = &fly->places[t];
+    const struct dragonfly_position *from = &fly->positions[s], *to = &fly->positions[t];
     uint32_t base = from->group * fly->per_group;
     uint32_t green_first = base + from->chassis * fly->slots + to->slot;
     uint32_t black_first = base + to->chassis * fly->slots + from->slot;
@@ -173,14 +174,14 @@ static double fixed_rate(const struct net *net, uint32_t source, uint32_t target
 static uint32_t narrowest(const struct net *net, uint32_t s, uint32_t t, double *rate)
 {
     const struct dragonfly *fly = net->dragonfly;
-    bool global = fly->places[s].group != fly->places[t].group;
+    bool global = fly->positions[s].group != fly->positions[t].group;
     uint32_t width = NET_WIDE, i;
 
     *rate = INFINITY;
     for (i = 0; i < (global ? 4u : 2u); i++) {
         uint32_t ports = 0;
         double sum = i < 2 ? ports_rate(net, i == 0 ? s : t, 0, global ? PORTS : PORT_BLUE, &ports)
-                           : group_rate(net, fly->places[i == 2 ? s : t].group, &ports);
+                           : group_rate(net, fly->positions[i == 2 ? s : t].group, &ports);
 
         if (ports < NET_WIDE && sum < *rate) {
             *rate = sum;
@@ -215,7 +216,7 @@ static double path_rate(const struct net *net, uint32_t source, uint32_t target,
         return fixed_rate(net, source, target);
     if (net->impaired && fixed_rate(net, source, target) == 0)
         return 0;
-    if (fly->places[s].group == fly->places[t].group &&
+    if (fly->positions[s].group == fly->positions[t].group &&
         fly->only_minimal[route - NET_ROUTE_ADAPTIVE_0]) {
         rate = minimal_rate(net, s, t);
         return rate > 0 ? rate : fixed_rate(net, source, target);
@@ -263,11 +264,11 @@ static bool describe(const struct net *net, uint32_t link, struct net_link_info 
 
 bool net_coordinates(const struct net *net, uint32_t endpoint, struct net_coordinates *out)
 {
-    const struct place *at;
+    const struct dragonfly_position *at;
 
     if (net->ports != PORTS || endpoint >= net->endpoints)
         return false;
-    at = &net->dragonfly->places[endpoint / NODES_PER_ROUTER];
+    at = &net->dragonfly->positions[endpoint / NODES_PER_ROUTER];
     *out = (struct net_coordinates){at->group, at->chassis, at->slot, endpoint % NODES_PER_ROUTER};
     return true;
 }
@@ -295,9 +296,9 @@ static void destroy(struct net *net)
     free(fly->gateways);
     free(fly->blue);
     free(fly->reach);
-    free(fly->places);
+    free(fly->positions);
     free(fly->random);
-    free(fly->crowds);
+    free(fly->redraw_backoffs);
     free(fly);
 }
 
@@ -305,7 +306,7 @@ static const struct net_topology topology = {
     .route = net_dragonfly_route,
     .shortest = shortest,
     .path_rate = path_rate,
-    .spread = net_dragonfly_spread,
+    .stream_paths = net_dragonfly_stream_paths,
     .find = find_link,
     .describe = describe,
     .destroy = destroy,
@@ -438,24 +439,24 @@ bool net_dragonfly_init(struct net *net, const struct net_config *all, char **er
     net->per_router = NODES_PER_ROUTER;
     if (net->routers == 0)
         return net_fail(error, "a dragonfly has at least one router");
-    fly->places = calloc(net->routers, sizeof(*fly->places));
+    fly->positions = calloc(net->routers, sizeof(*fly->positions));
     fly->random = calloc(net->routers, sizeof(*fly->random));
-    fly->crowds = calloc(net->routers, sizeof(*fly->crowds));
-    if (fly->places == NULL || fly->random == NULL || fly->crowds == NULL ||
+    fly->redraw_backoffs = calloc(net->routers, sizeof(*fly->redraw_backoffs));
+    if (fly->positions == NULL || fly->random == NULL || fly->redraw_backoffs == NULL ||
         !net_dragonfly_wire(fly) || !net_links_alloc(net, net->routers * PORTS))
         return net_fail(error, "out of memory");
     for (i = 0; i < net->routers; i++) {
         uint32_t local = i % fly->per_group;
 
-        fly->places[i] =
-            (struct place){(uint8_t)(i / fly->per_group), (uint8_t)local,
-                           (uint8_t)(local / fly->slots), (uint8_t)(local % fly->slots)};
+        fly->positions[i] = (struct dragonfly_position){
+            (uint8_t)(i / fly->per_group), (uint8_t)local, (uint8_t)(local / fly->slots),
+            (uint8_t)(local % fly->slots)};
         sim_random_init(&fly->random[i], all->seed, "net.route", i);
     }
-    net_speed_init(net, COLOR_GREEN, &config.green, config.vc_units, NET_SPREAD_UNITS);
-    net_speed_init(net, COLOR_BLACK, &config.black, config.vc_units, NET_SPREAD_UNITS);
-    net_speed_init(net, COLOR_BLUE, &config.blue, config.vc_units, NET_SPREAD_UNITS);
-    net_dragonfly_sort_detours(fly, config.green.hop, config.black.hop);
+    net_speed_init(net, COLOR_GREEN, &config.green, config.vc_units, NET_TOLERATED_BACKLOG_UNITS);
+    net_speed_init(net, COLOR_BLACK, &config.black, config.vc_units, NET_TOLERATED_BACKLOG_UNITS);
+    net_speed_init(net, COLOR_BLUE, &config.blue, config.vc_units, NET_TOLERATED_BACKLOG_UNITS);
+    net_dragonfly_sort_gateway_classes(fly, config.green.hop, config.black.hop);
     fill_bias(fly, config.bias);
     net_dragonfly_buffers(net, &config);
     return true;

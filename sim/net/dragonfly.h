@@ -32,7 +32,7 @@ struct gateway { /* one end of a blue link */
     uint8_t local, port;
 };
 
-struct place {
+struct dragonfly_position {
     uint8_t group, local, chassis, slot;
 };
 
@@ -43,12 +43,12 @@ struct reach {
 };
 
 /* How often a chunk's further draws at a router were in vain; see divert() in route.c. */
-struct crowd {
+struct redraw_backoff {
     uint8_t level, skip; /* so many decisions go without the next time, so many still do */
 };
 
 /* How to get to and from a gateway, in order of (hops, time); see dragonfly.c. */
-struct detour_class {
+struct gateway_class {
     sim_time_t time; /* of both legs */
     uint8_t count;
     struct {
@@ -69,12 +69,12 @@ struct dragonfly {
     uint16_t *blue; /* [local * BLUE_PORTS + port - PORT_BLUE]: index into gateways, NO_LINK */
     struct reach *reach; /* [(peer index * per_group + local) * pair_words + word] */
     uint64_t last_word; /* valid bits of the last word */
-    struct detour_class order[16];
-    uint32_t orders;
-    uint8_t class_of_links[5]; /* the first in `order` with so many links */
-    struct place *places; /* [router] */
+    struct gateway_class gateway_classes[16];
+    uint32_t gateway_class_count;
+    uint8_t first_class_with_links[5]; /* the first in `order` with so many links */
+    struct dragonfly_position *positions; /* [router] */
     struct sim_random *random; /* [router]: every router draws from its own stream */
-    struct crowd *crowds; /* [router] */
+    struct redraw_backoff *redraw_backoffs; /* [router] */
     sim_time_t router_transit;
     /* F2's buffers, in phits: what the load of a port does not count, before it and behind it; what
      * an input can have in the crossbar for one column; a fifteenth of a VC */
@@ -98,8 +98,8 @@ static inline const struct gateway *dragonfly_gateway(const struct dragonfly *fl
 }
 
 /* Which of the links to another group can be reached how: `pair_words` of them. */
-static inline const struct reach *dragonfly_reach(const struct dragonfly *fly,
-                                                  const struct place *from, uint32_t peer)
+static inline const struct reach *
+dragonfly_reach(const struct dragonfly *fly, const struct dragonfly_position *from, uint32_t peer)
 {
     return &fly->reach[(dragonfly_peer_index(from->group, peer) * fly->per_group + from->local) *
                        fly->pair_words];
@@ -159,7 +159,7 @@ bool net_dragonfly_peer(const struct dragonfly *fly, uint32_t router, uint32_t p
 uint8_t net_dragonfly_tile(const struct dragonfly *fly, uint32_t router, uint32_t port);
 
 /* gateways.c */
-void net_dragonfly_sort_detours(struct dragonfly *fly, sim_time_t green, sim_time_t black);
+void net_dragonfly_sort_gateway_classes(struct dragonfly *fly, sim_time_t green, sim_time_t black);
 /* The blue links by which a shortest path can lead, bits of `set`; returns their number. */
 uint32_t net_dragonfly_best_gateways(const struct dragonfly *fly, uint32_t source_router,
                                      uint32_t target_router, uint64_t *set, uint32_t *source_leg,
@@ -188,10 +188,10 @@ uint32_t net_dragonfly_path_kinds(const struct dragonfly *fly, uint32_t source_r
 /* dragonfly.c: over how many ports adaptive packets can spread, at most NET_WIDE; 0: none */
 uint32_t net_dragonfly_width(const struct net *net, uint32_t source_router, uint32_t target_router);
 
-/* spread.c */
+/* stream_paths.c */
 void net_dragonfly_buffers(struct net *net, const struct net_dragonfly_config *config);
-bool net_dragonfly_spread(const struct net *net, const struct net_transfer *transfer,
-                          struct net_spread *spread);
+bool net_dragonfly_stream_paths(const struct net *net, const struct net_transfer *transfer,
+                                struct net_stream_paths *spread);
 
 /* route.c */
 bool net_dragonfly_route(struct net *net, const struct net_transfer *transfer,

@@ -9,7 +9,7 @@
  * one, sorted by (links, time, whether the first link is blue, whose rate differs); equal ones form
  * one class. A shortest path uses the first class that has a gateway.
  */
-void net_dragonfly_sort_detours(struct dragonfly *fly, sim_time_t green, sim_time_t black)
+void net_dragonfly_sort_gateway_classes(struct dragonfly *fly, sim_time_t green, sim_time_t black)
 {
     const sim_time_t times[4] = {0, green, black, green + black};
     const uint32_t hops[4] = {0, 1, 1, 2};
@@ -17,7 +17,7 @@ void net_dragonfly_sort_detours(struct dragonfly *fly, sim_time_t green, sim_tim
     uint32_t left = 16, links = 0;
 
     while (left > 0) {
-        struct detour_class *class = &fly->order[fly->orders++];
+        struct gateway_class *class = &fly->gateway_classes[fly->gateway_class_count++];
         uint32_t best_hops = UINT32_MAX, i;
         sim_time_t best = SIM_NEVER;
         bool here = false;
@@ -32,8 +32,8 @@ void net_dragonfly_sort_detours(struct dragonfly *fly, sim_time_t green, sim_tim
                 here = i / 4 == LEG_HERE; /* these come first, so they win among equals */
             }
         }
-        if (fly->orders == 1 || best_hops != links)
-            fly->class_of_links[best_hops] = (uint8_t)(fly->orders - 1);
+        if (fly->gateway_class_count == 1 || best_hops != links)
+            fly->first_class_with_links[best_hops] = (uint8_t)(fly->gateway_class_count - 1);
         links = best_hops;
         class->time = best;
         for (i = 0; i < 16; i++)
@@ -72,13 +72,13 @@ static inline uint32_t first_class(const struct dragonfly *fly, const struct leg
     uint64_t s2 = out->set[LEG_BOTH], t2 = in->set[LEG_BOTH];
 
     if (((s0 & t0) | (s0 & t1) | (s1 & t0)) != 0)
-        return fly->class_of_links[(s0 & t0) != 0 ? 0 : 1];
+        return fly->first_class_with_links[(s0 & t0) != 0 ? 0 : 1];
     if (((s1 & t1) | (s0 & t2) | (s2 & t0)) != 0)
-        return fly->class_of_links[2];
-    return fly->class_of_links[((s1 & t2) | (s2 & t1)) != 0 ? 3 : 4];
+        return fly->first_class_with_links[2];
+    return fly->first_class_with_links[((s1 & t2) | (s2 & t1)) != 0 ? 3 : 4];
 }
 
-static inline uint64_t members(const struct detour_class *class, const struct legs *out,
+static inline uint64_t members(const struct gateway_class *class, const struct legs *out,
                                const struct legs *in)
 {
     uint64_t set = 0;
@@ -95,7 +95,7 @@ struct reaches {
 
 static inline struct reaches reaches_of(const struct dragonfly *fly, uint32_t s, uint32_t t)
 {
-    const struct place *from = &fly->places[s], *to = &fly->places[t];
+    const struct dragonfly_position *from = &fly->positions[s], *to = &fly->positions[t];
 
     return (struct reaches){dragonfly_reach(fly, from, to->group),
                             dragonfly_reach(fly, to, from->group)};
@@ -103,7 +103,7 @@ static inline struct reaches reaches_of(const struct dragonfly *fly, uint32_t s,
 
 /* Adds the links that can be reached as the class says to the set; returns their number. */
 static inline uint32_t add_class(const struct dragonfly *fly, const struct reaches *reaches,
-                                 const struct detour_class *class, uint64_t *set)
+                                 const struct gateway_class *class, uint64_t *set)
 {
     uint32_t words = fly->pair_words, count = 0, w;
 
@@ -119,7 +119,7 @@ static inline uint32_t add_class(const struct dragonfly *fly, const struct reach
     return count;
 }
 
-static inline uint32_t class_links(const struct detour_class *class)
+static inline uint32_t class_links(const struct gateway_class *class)
 {
     static const uint32_t links[4] = {0, 1, 1, 2};
 
@@ -137,14 +137,14 @@ static inline uint32_t best_class(const struct dragonfly *fly, const struct reac
         struct legs in = legs_of(reaches->in, fly->last_word);
 
         i = first_class(fly, &out, &in);
-        while ((set[0] = members(&fly->order[i], &out, &in)) == 0)
+        while ((set[0] = members(&fly->gateway_classes[i], &out, &in)) == 0)
             i++;
         *count = dragonfly_count_bits(set[0]);
         return i;
     }
     memset(set, 0, fly->pair_words * sizeof(*set));
-    for (*count = 0; i < fly->orders; i++) {
-        *count = add_class(fly, reaches, &fly->order[i], set);
+    for (*count = 0; i < fly->gateway_class_count; i++) {
+        *count = add_class(fly, reaches, &fly->gateway_classes[i], set);
         if (*count > 0)
             break;
     }
@@ -159,8 +159,8 @@ uint32_t net_dragonfly_best_gateways(const struct dragonfly *fly, uint32_t sourc
     uint32_t count, i = best_class(fly, &reaches, set, &count);
 
     if (count > 0) {
-        *source_leg = fly->order[i].leg[0].source;
-        *target_leg = fly->order[i].leg[0].target;
+        *source_leg = fly->gateway_classes[i].leg[0].source;
+        *target_leg = fly->gateway_classes[i].leg[0].target;
     }
     return count;
 }
@@ -190,12 +190,12 @@ static uint32_t leave_out(uint64_t *set, const struct reach *in, uint32_t words,
 static inline uint32_t add_next(const struct dragonfly *fly, const struct reaches *reaches,
                                 uint32_t i, uint64_t *set, uint32_t *farther, sim_time_t *longer)
 {
-    const struct detour_class *best = &fly->order[i];
+    const struct gateway_class *best = &fly->gateway_classes[i];
     uint32_t shortest = class_links(best), links = shortest + 1, count = 0;
 
     *longer = 0;
-    while (++i < fly->orders) {
-        const struct detour_class *class = &fly->order[i];
+    while (++i < fly->gateway_class_count) {
+        const struct gateway_class *class = &fly->gateway_classes[i];
         uint32_t found;
 
         if (class_links(class) > links && count > 0)
@@ -224,8 +224,9 @@ uint32_t net_dragonfly_near_gateways(const struct dragonfly *fly, uint32_t sourc
     count = add_next(fly, &reaches, i, near, farther, &longer);
     if (count == 0)
         return best;
-    target = fly->order[i].leg[0].target;
-    if (target == LEG_BOTH || (target == LEG_GREEN && fly->order[i].leg[0].source != LEG_HERE))
+    target = fly->gateway_classes[i].leg[0].target;
+    if (target == LEG_BOTH ||
+        (target == LEG_GREEN && fly->gateway_classes[i].leg[0].source != LEG_HERE))
         count = leave_out(near, reaches.in, fly->pair_words, count);
     memcpy(set, near, fly->pair_words * sizeof(*set));
     return count;
@@ -238,14 +239,14 @@ uint32_t net_dragonfly_path_kinds(const struct dragonfly *fly, uint32_t s, uint3
     struct reaches reaches = reaches_of(fly, s, t);
     uint64_t set[PAIR_WORDS_MAX];
     uint32_t found, count = 0, i = best_class(fly, &reaches, set, &found), k;
-    const struct detour_class *best = &fly->order[i];
+    const struct gateway_class *best = &fly->gateway_classes[i];
 
     *farther = 0;
     *longer = SIM_NEVER;
     if (found == 0)
         return 0;
     for (k = 0; k < best->count; k++) {
-        struct detour_class one = {.count = 1, .leg = {best->leg[k]}};
+        struct gateway_class one = {.count = 1, .leg = {best->leg[k]}};
         uint32_t links = add_class(fly, &reaches, &one, set);
 
         if (links > 0)

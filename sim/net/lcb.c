@@ -27,8 +27,8 @@ static double bad_chance(const struct net_lcb *lcb, uint32_t units)
     return 1 - pow(1 - lcb->rate, (double)units / MICROPACKET_UNITS);
 }
 
-sim_time_t net_lcb_strike(struct net *net, uint32_t link, const struct net_speed *speed,
-                          sim_time_t flight, uint32_t units, bool *dies)
+sim_time_t net_lcb_draw_replays(struct net *net, uint32_t link, const struct net_speed *speed,
+                                sim_time_t flight, uint32_t units, bool *link_fails)
 {
     struct net_lcb *lcb = &net->lcb[link];
     uint32_t bad = 1;
@@ -47,7 +47,7 @@ sim_time_t net_lcb_strike(struct net *net, uint32_t link, const struct net_speed
         if (bad++ < BAD_MAX)
             continue;
         if (lcb->retried) {
-            *dies = true;
+            *link_fails = true;
             return extra;
         }
         lcb->retried = true;
@@ -59,8 +59,9 @@ sim_time_t net_lcb_strike(struct net *net, uint32_t link, const struct net_speed
     return extra;
 }
 
-sim_time_t net_lcb_mean(const struct net *net, uint32_t link, const struct net_speed *speed,
-                        sim_time_t flight, uint32_t units)
+sim_time_t net_lcb_mean_replay_time(const struct net *net, uint32_t link,
+                                    const struct net_speed *speed, sim_time_t flight,
+                                    uint32_t units)
 {
     const struct net_lcb *lcb = &net->lcb[link];
     double rate = lcb->rate < 0.99 ? lcb->rate : 0.99, each;

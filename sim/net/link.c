@@ -18,15 +18,15 @@ struct net_link_totals *net_link_totals(struct net *net, uint32_t link)
     return &net->totals[link];
 }
 
-void net_death_write(struct net *net, bool is_router, uint32_t a, uint32_t b)
+void net_failure_record(struct net *net, bool is_router, uint32_t a, uint32_t b)
 {
-    if (net->death_count == net->death_capacity) {
-        net->death_capacity = net->death_capacity ? 2 * net->death_capacity : 16;
-        net->deaths = realloc(net->deaths, net->death_capacity * sizeof(*net->deaths));
-        if (net->deaths == NULL)
+    if (net->failure_count == net->failure_capacity) {
+        net->failure_capacity = net->failure_capacity ? 2 * net->failure_capacity : 16;
+        net->failures = realloc(net->failures, net->failure_capacity * sizeof(*net->failures));
+        if (net->failures == NULL)
             abort();
     }
-    net->deaths[net->death_count++] = (struct net_death){sim_now(), is_router, a, b};
+    net->failures[net->failure_count++] = (struct net_failure){sim_now(), is_router, a, b};
 }
 
 static void find_impairment(struct net *net)
@@ -63,11 +63,11 @@ bool net_link_set_alive(struct net *net, uint32_t router_a, uint32_t router_b, u
     if (!net->topology->find(net, router_a, router_b, which, &link, &reverse))
         return false;
     if (net->fidelity == NET_F2) {
-        net_packet_link_died(net, link, reverse, alive);
+        net_packet_set_link_alive(net, link, reverse, alive);
         return true;
     }
     if (!alive && !(net->down[link] & DOWN_LINK))
-        net_death_write(net, false, link, reverse);
+        net_failure_record(net, false, link, reverse);
     net_link_mark(net, link, reverse, alive);
     return true;
 }
@@ -104,13 +104,13 @@ bool net_router_set_alive(struct net *net, uint32_t router, bool alive)
     if (router >= net->routers)
         return false;
     if (net->fidelity == NET_F2) {
-        net_packet_router_died(net, router, alive);
+        net_packet_set_router_alive(net, router, alive);
         return true;
     }
     if (net->router_dead[router] == !alive)
         return true;
     if (!alive)
-        net_death_write(net, true, router, UINT32_MAX);
+        net_failure_record(net, true, router, UINT32_MAX);
     net_router_mark(net, router, alive);
     return true;
 }
@@ -139,22 +139,22 @@ bool net_router_alive(const struct net *net, uint32_t router)
 /* ---- what was on the way --------------------------------------------------------------------- */
 
 static bool lost_to_link(struct net *net, const struct net_transfer *transfer,
-                         const struct net_death *death)
+                         const struct net_failure *failure)
 {
     struct net_link_info info = {0};
-    struct net_links_passed passed;
+    struct net_flight_path path;
     uint32_t i;
 
-    net_flight_links(&transfer->flight, &passed);
-    for (i = 0; i < passed.links; i++) {
-        uint32_t link = passed.link[i];
-        sim_time_t left = transfer->flight.sent + passed.left_ns[i] * SIM_NS, wire;
+    net_flight_links(&transfer->flight, &path);
+    for (i = 0; i < path.links; i++) {
+        uint32_t link = path.link[i];
+        sim_time_t left = transfer->flight.sent + path.departure_ns[i] * SIM_NS, wire;
 
-        if ((link != death->a && link != death->b) || death->time > left)
+        if ((link != failure->a && link != failure->b) || failure->time > left)
             continue;
         net->topology->describe(net, link, &info);
         wire = net_serialise(net_link_speed(net, link, info.color), transfer->units);
-        if (death->time + wire < left)
+        if (failure->time + wire < left)
             net_link_totals(net, link)->dead++; /* it had not come to the link yet */
         else
             net_link_totals(net, link)->dropped++;
@@ -167,32 +167,33 @@ static bool lost_to_router(struct net *net, const struct net_transfer *transfer,
                            sim_time_t when)
 {
     struct net_link_info info = {0};
-    struct net_links_passed passed;
+    struct net_flight_path path;
     uint32_t i;
 
-    net_flight_links(&transfer->flight, &passed);
-    for (i = 0; i < passed.links; i++) {
-        net->topology->describe(net, passed.link[i], &info);
-        if (info.router == router && when <= transfer->flight.sent + passed.left_ns[i] * SIM_NS) {
-            net_link_totals(net, passed.link[i])->dropped++;
+    net_flight_links(&transfer->flight, &path);
+    for (i = 0; i < path.links; i++) {
+        net->topology->describe(net, path.link[i], &info);
+        if (info.router == router &&
+            when <= transfer->flight.sent + path.departure_ns[i] * SIM_NS) {
+            net_link_totals(net, path.link[i])->dropped++;
             return true;
         }
     }
     /* asked at the event, which is `lag` after the arrival */
-    return when + transfer->lag <= sim_now() &&
+    return when + transfer->receiver_latency <= sim_now() &&
            (router == net_router_of(net, transfer->target) ||
-            (passed.links == 0 && router == net_router_of(net, transfer->source)));
+            (path.links == 0 && router == net_router_of(net, transfer->source)));
 }
 
 bool net_flight_lost(struct net *net, const struct net_transfer *transfer)
 {
     uint32_t i;
 
-    for (i = transfer->flight.deaths; i < net->death_count; i++) {
-        const struct net_death *death = &net->deaths[i];
+    for (i = transfer->flight.failures_seen; i < net->failure_count; i++) {
+        const struct net_failure *failure = &net->failures[i];
 
-        if (death->is_router ? lost_to_router(net, transfer, death->a, death->time)
-                             : lost_to_link(net, transfer, death))
+        if (failure->is_router ? lost_to_router(net, transfer, failure->a, failure->time)
+                               : lost_to_link(net, transfer, failure))
             return true;
     }
     return false;
@@ -211,8 +212,8 @@ void net_for_each_link(const struct net *net,
         if (!net->topology->describe(net, i, &info))
             continue;
         info.alive = net->down[i] == 0;
-        info.units = net->passed[i].units;
-        info.transfers = net->passed[i].transfers;
+        info.units = net->traffic[i].units;
+        info.transfers = net->traffic[i].transfers;
         if (net->totals != NULL) {
             info.units += net->totals[i].units;
             info.transfers += net->totals[i].transfers;

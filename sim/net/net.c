@@ -79,7 +79,7 @@ static sim_time_t least_backlog(double load, double load_per_ps)
 }
 
 void net_speed_init(struct net *net, unsigned color, const struct net_link_class *class,
-                    uint32_t vc_units, uint32_t spread_units)
+                    uint32_t vc_units, uint32_t tolerated_units)
 {
     static const double far[3] = {64, 256, 512}; /* of 576 phits */
     uint32_t lanes, i;
@@ -91,12 +91,12 @@ void net_speed_init(struct net *net, unsigned color, const struct net_link_class
 
         speed->unit = (uint64_t)llround(unit * 65536);
         speed->hop = class->hop;
-        speed->spread = net_serialise(speed, spread_units);
+        speed->tolerated_backlog = net_serialise(speed, tolerated_units);
         speed->load_per_ps = 15 / (unit * vc_units);
         for (i = 0; i < NET_LOADS; i++)
-            speed->near[i] = least_backlog(i, speed->load_per_ps);
+            speed->near_backlog[i] = least_backlog(i, speed->load_per_ps);
         for (i = 0; i < 3; i++)
-            speed->far[i] = least_backlog(far[i] * 15 / 576, speed->load_per_ps);
+            speed->far_backlog[i] = least_backlog(far[i] * 15 / 576, speed->load_per_ps);
         speed->units_per_us = class->rate_mps * lanes / LANES;
     }
 }
@@ -104,11 +104,11 @@ void net_speed_init(struct net *net, unsigned color, const struct net_link_class
 bool net_links_alloc(struct net *net, uint32_t links)
 {
     net->link_count = links;
-    net->busy = calloc(links, sizeof(*net->busy));
-    net->passed = calloc(links, sizeof(*net->passed));
+    net->busy_until = calloc(links, sizeof(*net->busy_until));
+    net->traffic = calloc(links, sizeof(*net->traffic));
     net->down = calloc(links, sizeof(*net->down));
     net->router_dead = calloc(net->routers, sizeof(*net->router_dead));
-    return net->busy != NULL && net->passed != NULL && net->down != NULL &&
+    return net->busy_until != NULL && net->traffic != NULL && net->down != NULL &&
            net->router_dead != NULL;
 }
 
@@ -151,17 +151,17 @@ void net_destroy(struct net *net)
     net_packets_fini(net);
     if (net->topology != NULL)
         net->topology->destroy(net);
-    net_order_fini(&net->order);
-    net_order_fini(&net->own);
-    net_fans_fini(net);
-    free(net->busy);
-    free(net->passed);
+    net_flow_table_fini(&net->flows);
+    net_flow_table_fini(&net->pair_links);
+    net_multipaths_fini(net);
+    free(net->busy_until);
+    free(net->traffic);
     free(net->totals);
     free(net->down);
     free(net->lanes);
     free(net->lcb);
     free(net->router_dead);
-    free(net->deaths);
+    free(net->failures);
     free(net);
 }
 

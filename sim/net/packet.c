@@ -75,9 +75,9 @@ static void complete(struct net_transfer *transfer)
      * none. */
     if ((sim_unlikely(net_packet_point.rules != NULL) || transfer->hops == 0) &&
         !net_mode_adaptive(transfer->route))
-        arrival = net_order_clamp(&net->order, transfer, arrival);
+        arrival = net_flow_keep_order(&net->flows, transfer, arrival);
     if (transfer->status == NET_DELIVERED)
-        arrival += transfer->lag;
+        arrival += transfer->receiver_latency;
     sim_hinted_schedule(&transfer->hinted, later(arrival, sim_now()));
 }
 
@@ -98,8 +98,8 @@ void net_packet_end(struct packet *packet, enum net_status status, sim_time_t ar
     if (arrival > flight->arrival)
         flight->arrival = arrival;
     net_packet_free(packet);
-    assert(flight->open > 0);
-    if (--flight->open == 0)
+    assert(flight->outstanding > 0);
+    if (--flight->outstanding == 0)
         complete(transfer);
 }
 
@@ -107,11 +107,11 @@ void net_packet_end(struct packet *packet, enum net_status status, sim_time_t ar
 static uint32_t next_units(const struct net_transfer *transfer)
 {
     const struct net_flight *flight = &transfer->flight;
-    uint64_t body = transfer->units - flight->last, rest = flight->packets - 1;
+    uint64_t body = transfer->units - flight->last_units, rest = flight->packets - 1;
 
-    if (flight->cut == rest)
-        return flight->last;
-    return (uint32_t)(body * (flight->cut + 1) / rest - body * flight->cut / rest);
+    if (flight->handed_over == rest)
+        return flight->last_units;
+    return (uint32_t)(body * (flight->handed_over + 1) / rest - body * flight->handed_over / rest);
 }
 
 static void hand_over(struct net_transfer *transfer, sim_time_t at)
@@ -126,7 +126,7 @@ static void hand_over(struct net_transfer *transfer, sim_time_t at)
     packet->vc = transfer->class == NET_RESPONSE ? RESPONSE_VC : 0;
     packet->goal_port = NO_PORT;
     packet->to = (uint8_t)(transfer->target % NODES_PER_ROUTER | (transfer->route & 3) << 2);
-    transfer->flight.cut++;
+    transfer->flight.handed_over++;
     if (sim_unlikely(!net_packet_route_begin(packet)))
         net_packet_end(packet, NET_DROPPED, at);
     else
@@ -137,7 +137,7 @@ static void hand_over(struct net_transfer *transfer, sim_time_t at)
 static sim_time_t next_time(const struct net_transfer *transfer)
 {
     const struct net_flight *flight = &transfer->flight;
-    double part = (double)flight->cut / (double)(flight->packets - 1);
+    double part = (double)flight->handed_over / (double)(flight->packets - 1);
 
     return flight->sent + (sim_time_t)((double)flight->feed * part);
 }
@@ -146,7 +146,7 @@ static void hand_over_next(struct sim_event *event)
 {
     struct net_flight *flight = sim_container_of(event, struct net_flight, next);
     struct net_transfer *transfer = sim_container_of(flight, struct net_transfer, flight);
-    bool more = flight->cut + 1 < flight->packets;
+    bool more = flight->handed_over + 1 < flight->packets;
 
     hand_over(transfer, sim_now());
     if (more) /* otherwise it may have ended */
@@ -159,12 +159,13 @@ static void cut(struct net_transfer *transfer, sim_time_t feed)
     uint32_t least = (transfer->units + PACKET_UNITS_MAX - 1) / PACKET_UNITS_MAX;
 
     flight->packets = transfer->packets > least ? transfer->packets : least;
-    flight->last = transfer->last_units;
-    if (flight->last > PACKET_UNITS_MAX ||
-        transfer->units - flight->last > (flight->packets - 1) * PACKET_UNITS_MAX)
-        flight->last = transfer->units / flight->packets; /* not made of packets: cut evenly */
-    flight->open = flight->packets;
-    flight->cut = 0;
+    flight->last_units = transfer->last_units;
+    if (flight->last_units > PACKET_UNITS_MAX ||
+        transfer->units - flight->last_units > (flight->packets - 1) * PACKET_UNITS_MAX)
+        flight->last_units =
+            transfer->units / flight->packets; /* not made of packets: cut evenly */
+    flight->outstanding = flight->packets;
+    flight->handed_over = 0;
     flight->feed = feed;
     flight->arrival = 0;
 }
@@ -181,7 +182,7 @@ void net_packet_send(struct net *net, struct net_transfer *transfer, sim_time_t 
     flight->delay = 0;
     cut(transfer, feed);
     for (i = 0; i < flight->packets && sim_unlikely(net_packet_point.rules != NULL); i++) {
-        sim_time_t delay = net_fault_strike(net, transfer);
+        sim_time_t delay = net_fault_apply(net, transfer);
 
         flight->delay = delay > flight->delay ? delay : flight->delay;
     }
@@ -384,7 +385,7 @@ static const char *tile_leak(const struct net_packets *all, uint32_t index)
     if (tile->fifos != 0)
         return "a packet waits at an input";
     for (vc = 0; vc < SLOTS; vc++)
-        used -= tile->returning[vc];
+        used -= tile->returning_credits[vc];
     if (used != 0)
         return "a credit has not come back";
     for (vc = 0; vc < VCS; vc++)

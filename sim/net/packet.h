@@ -46,16 +46,16 @@
 enum { RANK_NONE, RANK_GREEN, RANK_BLACK, RANK_BLUE };
 
 enum {
-    PACKET_FREE_CHOICE =
+    PACKET_DECIDES_PER_HOP =
         1, /* adaptive, in the source group, minimal so far: decides at each tile */
     PACKET_TO_ROOT = 2, /* goal is the root, or the blue port that leads to it */
     PACKET_NON_MINIMAL = 4,
-    PACKET_LISTED = 8, /* follows path[] */
+    PACKET_SOURCE_ROUTED = 8, /* follows path[] */
     PACKET_ROUTED = 16, /* out_port and out_vc are chosen */
-    PACKET_LANE_SHIFT = 5, /* two bits: which processor tile of four it takes at the target */
+    PACKET_PTILE_SHIFT = 5, /* two bits: which processor tile of four it takes at the target */
     PACKET_IN_ORDER = 128, /* the same at the source; others take any there */
 };
-#define PACKET_STEP 0x40 /* in path[]: to the next VC before this link */
+#define PACKET_NEXT_VC 0x40 /* in path[]: to the next VC before this link */
 
 struct packet {
     struct sim_event event; /* its head comes to the input of tile `tile` */
@@ -65,7 +65,7 @@ struct packet {
     uint32_t self; /* its own index */
     uint32_t tile; /* at the input of this tile, or on the way to it: the part with the input */
     uint16_t source, target; /* routers */
-    uint16_t deaths; /* low bits of the number of deaths when it left the last output */
+    uint16_t failures_seen; /* low bits of the number of failures when it left the last output */
     uint8_t units, vc, out_vc, out_port;
     uint8_t flags;
     uint8_t hops : 5, rank : 3;
@@ -94,14 +94,14 @@ struct packet_tile {
     uint32_t peer; /* the tile at the other end; UINT32_MAX: none */
     uint8_t last; /* queue served last */
     uint8_t column;
-    uint8_t gone; /* DOWN_LINK, …: the link, or a router at its ends, is dead */
+    uint8_t down; /* DOWN_LINK, …: the link, or a router at its ends, is dead */
 
-    _Alignas(64) uint64_t returning[SLOTS];
+    _Alignas(64) uint64_t returning_credits[SLOTS];
     union {
         uint8_t used[VCS]; /* blocks taken of the input's buffer */
         uint64_t used_all;
     };
-    uint64_t settled; /* slots up to this one are in `used` */
+    uint64_t settled_slot; /* slots up to this one are in `used` */
     sim_time_t row_busy; /* input: its row bus */
     uint16_t queued; /* output: phits in the queues */
     uint16_t router; /* input: where it is */
@@ -133,7 +133,8 @@ struct packet_half { /* the processor tiles of two NICs */
     uint8_t held[2][HALF_TILES]; /* phits in the tile's buffer */
     uint8_t turn[2]; /* NIC whose turn it is, then tile */
     uint8_t tile[2];
-    uint8_t lane[2][2]; /* by class and NIC: processor tile at the target of the next packet */
+    uint8_t next_ptile[2]
+                      [2]; /* by class and NIC: processor tile at the target of the next packet */
 };
 
 struct net_packets {
@@ -242,14 +243,14 @@ static inline sim_time_t later(sim_time_t a, sim_time_t b)
 
 static inline void packet_credit_settle(struct packet_tile *output, sim_time_t until)
 {
-    uint64_t slot = until >> net_packets->slot_shift, behind = output->settled, i;
+    uint64_t slot = until >> net_packets->slot_shift, behind = output->settled_slot, i;
 
     if (slot <= behind)
         return;
-    output->settled = slot;
+    output->settled_slot = slot;
     for (i = slot - behind < SLOTS ? slot - behind : SLOTS; i > 0; i--) {
-        output->used_all -= output->returning[(behind + i) % SLOTS];
-        output->returning[(behind + i) % SLOTS] = 0;
+        output->used_all -= output->returning_credits[(behind + i) % SLOTS];
+        output->returning_credits[(behind + i) % SLOTS] = 0;
     }
 }
 
@@ -299,11 +300,11 @@ uint32_t net_packet_load(uint32_t tile, unsigned vc); /* 4 bits */
 uint32_t net_packet_route_all(const struct packet *arriving, struct packet *paths, uint32_t size);
 
 /* packet_fault.c */
-bool net_packet_died_on_wire(struct packet *packet); /* asked when deaths have happened meanwhile */
-void net_packet_lose(struct packet *packet, uint32_t tile,
+bool net_packet_lost_on_wire(struct packet *packet); /* asked when deaths have happened meanwhile */
+void net_packet_drop(struct packet *packet, uint32_t tile,
                      bool on_wire); /* counted at that output */
 
-void net_packet_link_gives_up(uint32_t link, uint32_t reverse); /* its protocol does */
+void net_packet_link_fail(uint32_t link, uint32_t reverse); /* its protocol does */
 void net_packet_updates_free(struct net_packets *all);
 
 #endif

@@ -11,12 +11,12 @@ struct packet_update { /* something that is to be known, or done, later */
     struct sim_event event;
     struct packet_update *next, **link;
     uint32_t a, b; /* directed links; the router and UINT32_MAX */
-    bool alive, dies;
+    bool alive, fails;
 };
 
 /* ---- losing ---------------------------------------------------------------------------------- */
 
-void net_packet_lose(struct packet *packet, uint32_t tile, bool on_wire)
+void net_packet_drop(struct packet *packet, uint32_t tile, bool on_wire)
 {
     struct net *net = net_packets->net;
 
@@ -33,18 +33,18 @@ void net_packet_lose(struct packet *packet, uint32_t tile, bool on_wire)
     net_packet_end(packet, NET_DROPPED, sim_now());
 }
 
-bool net_packet_died_on_wire(struct packet *packet)
+bool net_packet_lost_on_wire(struct packet *packet)
 {
     const struct net *net = net_packets->net;
     uint32_t tile = packet->tile, link = tile_link(tile), i;
-    uint16_t missed = (uint16_t)((uint16_t)net->death_count - packet->deaths);
+    uint16_t missed = (uint16_t)((uint16_t)net->failure_count - packet->failures_seen);
 
-    for (i = net->death_count - missed; i < net->death_count; i++) {
-        const struct net_death *death = &net->deaths[i];
+    for (i = net->failure_count - missed; i < net->failure_count; i++) {
+        const struct net_failure *failure = &net->failures[i];
 
-        if (death->is_router ? death->a == tile / TILES || death->a == packet_router(packet)
-                             : death->a == link || death->b == link) {
-            net_packet_lose(packet, tile, true);
+        if (failure->is_router ? failure->a == tile / TILES || failure->a == packet_router(packet)
+                               : failure->a == link || failure->b == link) {
+            net_packet_drop(packet, tile, true);
             return true;
         }
     }
@@ -71,7 +71,7 @@ static void flush_output(uint32_t tile)
         if (tile_is_ptile(tile))
             --*net_packet_nic_waiting(packet);
         net_packet_release(packet);
-        net_packet_lose(packet, tile, false);
+        net_packet_drop(packet, tile, false);
         net_packet_input_next(input, vc);
     }
 }
@@ -87,7 +87,7 @@ static void flush_input(uint32_t tile)
 
             if (!tile_is_ptile(tile))
                 net_packet_credit_return(tile, vc, packet_blocks(packet), sim_now());
-            net_packet_lose(packet, UINT32_MAX, false);
+            net_packet_drop(packet, UINT32_MAX, false);
         }
 }
 
@@ -101,21 +101,21 @@ static void flush_nics(uint32_t router)
         for (class = 0; class < 2; class ++) {
             for (nic = 0; nic < 2; nic++)
                 while (half->queue[class][nic].head != 0)
-                    net_packet_lose(packet_pop(&half->queue[class][nic]), UINT32_MAX, false);
+                    net_packet_drop(packet_pop(&half->queue[class][nic]), UINT32_MAX, false);
             for (nic = 0; nic < HALF_TILES; nic++)
                 half->held[class][nic] = 0;
         }
     }
 }
 
-static void set_gone(uint32_t tile, uint8_t why, bool gone)
+static void set_tile_down(uint32_t tile, uint8_t why, bool down)
 {
     struct packet_tile *output = &net_packets->tiles[tile];
 
-    if (gone)
-        output->gone |= why;
+    if (down)
+        output->down |= why;
     else
-        output->gone &= (uint8_t)~why;
+        output->down &= (uint8_t)~why;
 }
 
 /* ---- updates --------------------------------------------------------------------------------- */
@@ -135,22 +135,22 @@ static void update_due(struct sim_event *event)
     struct net *net = net_packets->net;
 
     update_free(update);
-    if (copy.dies)
-        net_packet_link_died(net, copy.a, copy.b, false);
+    if (copy.fails)
+        net_packet_set_link_alive(net, copy.a, copy.b, false);
     else if (copy.b == UINT32_MAX)
         net_router_mark(net, copy.a, copy.alive);
     else
         net_link_mark(net, copy.a, copy.b, copy.alive);
 }
 
-static void post(uint32_t a, uint32_t b, bool alive, bool dies, sim_time_t at)
+static void schedule_update(uint32_t a, uint32_t b, bool alive, bool fails, sim_time_t at)
 {
     struct net_packets *all = net_packets;
     struct packet_update *update = malloc(sizeof(*update));
 
     if (update == NULL)
         abort();
-    *update = (struct packet_update){{update_due}, all->updates, &all->updates, a, b, alive, dies};
+    *update = (struct packet_update){{update_due}, all->updates, &all->updates, a, b, alive, fails};
     if (update->next != NULL)
         update->next->link = &update->next;
     all->updates = update;
@@ -164,9 +164,9 @@ void net_packet_updates_free(struct net_packets *all)
 }
 
 /* The link gives up; at the next event of this time, when nothing is in the middle of it. */
-void net_packet_link_gives_up(uint32_t link, uint32_t reverse)
+void net_packet_link_fail(uint32_t link, uint32_t reverse)
 {
-    post(link, reverse, false, true, sim_now());
+    schedule_update(link, reverse, false, true, sim_now());
 }
 
 /* ---- what net.h offers ----------------------------------------------------------------------- */
@@ -176,38 +176,38 @@ static uint32_t link_tile(uint32_t link)
     return link / PORTS * TILES + link % PORTS;
 }
 
-void net_packet_link_died(struct net *net, uint32_t link, uint32_t reverse, bool alive)
+void net_packet_set_link_alive(struct net *net, uint32_t link, uint32_t reverse, bool alive)
 {
     uint32_t tiles[2] = {link_tile(link), link_tile(reverse)}, i;
-    bool was = !(net_packets->tiles[tiles[0]].gone & DOWN_LINK);
+    bool was = !(net_packets->tiles[tiles[0]].down & DOWN_LINK);
 
     if (was && !alive)
-        net_death_write(net, false, link, reverse);
+        net_failure_record(net, false, link, reverse);
     for (i = 0; i < 2; i++) {
-        set_gone(tiles[i], DOWN_LINK, !alive);
+        set_tile_down(tiles[i], DOWN_LINK, !alive);
         if (!alive)
             flush_output(tiles[i]);
     }
     if (sim_now() == 0)
         net_link_mark(net, link, reverse, alive);
     else
-        post(link, reverse, alive, false, sim_now() + NET_LEARN);
+        schedule_update(link, reverse, alive, false, sim_now() + NET_FAILURE_DETECTION_TIME);
 }
 
-void net_packet_router_died(struct net *net, uint32_t router, bool alive)
+void net_packet_set_router_alive(struct net *net, uint32_t router, bool alive)
 {
     struct net_packets *all = net_packets;
     uint32_t port, tile;
 
-    if (alive == !all->tiles[router * TILES + PORTS].gone)
+    if (alive == !all->tiles[router * TILES + PORTS].down)
         return;
     if (!alive)
-        net_death_write(net, true, router, UINT32_MAX);
+        net_failure_record(net, true, router, UINT32_MAX);
     for (port = 0; port < TILES; port++) {
         tile = router * TILES + port;
-        set_gone(tile, DOWN_SOURCE, !alive);
+        set_tile_down(tile, DOWN_SOURCE, !alive);
         if (all->tiles[tile].peer != UINT32_MAX)
-            set_gone(all->tiles[tile].peer, DOWN_TARGET, !alive);
+            set_tile_down(all->tiles[tile].peer, DOWN_TARGET, !alive);
     }
     for (port = 0; port < TILES && !alive; port++) {
         tile = router * TILES + port;
@@ -224,7 +224,7 @@ void net_packet_router_died(struct net *net, uint32_t router, bool alive)
     if (sim_now() == 0)
         net_router_mark(net, router, alive);
     else
-        post(router, UINT32_MAX, alive, false, sim_now() + NET_LEARN);
+        schedule_update(router, UINT32_MAX, alive, false, sim_now() + NET_FAILURE_DETECTION_TIME);
 }
 
 void net_packet_link_hold(struct net *net, uint32_t link, sim_time_t time)

@@ -31,7 +31,7 @@ static int pick(const struct packet_half *half, const struct packet *packet, uns
     int best = -1, i;
 
     if (packet->flags & PACKET_IN_ORDER) {
-        i = packet->flags >> PACKET_LANE_SHIFT & 3;
+        i = packet->flags >> PACKET_PTILE_SHIFT & 3;
         best = has_room(half, class, (unsigned)i, packet->units) ? i : -1;
     } else {
         for (i = 0; i < HALF_TILES; i++) {
@@ -194,8 +194,8 @@ void net_packet_eject(struct packet *packet, uint32_t tile, sim_time_t start)
 
     all->tiles[tile].busy = start + packet_time(packet, all->ptile_unit);
     *packet_column(tile, packet) = start + packet_time(packet, all->column_unit);
-    if (transfer->class == NET_REQUEST && transfer->drain > 0)
-        *nic = later(*nic, start) + transfer->drain;
+    if (transfer->class == NET_REQUEST && transfer->ejection_time > 0)
+        *nic = later(*nic, start) + transfer->ejection_time;
     /* its tail had time to come while it waited */
     net_packet_end(packet, NET_DELIVERED,
                    later(packet->time + tail_time(packet), all->tiles[tile].busy));

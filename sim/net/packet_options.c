@@ -12,8 +12,8 @@ uint32_t net_packet_load(uint32_t tile, unsigned vc)
 {
     const struct net_packets *all = net_packets;
     const struct packet_tile *output = &all->tiles[tile];
-    uint64_t held = output->used_all - output->returning[0] - output->returning[1] -
-                    output->returning[2] - output->returning[3];
+    uint64_t held = output->used_all - output->returning_credits[0] - output->returning_credits[1] -
+                    output->returning_credits[2] - output->returning_credits[3];
     uint32_t used = held >> 8 * vc & 0xff, moving = all->moving_blocks, load = 0;
     uint32_t taken = (uint32_t)(held * 0x0101010101010101ull >> 56);
 
@@ -62,10 +62,10 @@ static inline uint32_t option_load(const struct packet *packet, uint32_t router,
  */
 
 /* Steps that the plan needs behind its present leg. */
-static inline int steps_behind(const struct packet *packet, const struct place *at,
+static inline int steps_behind(const struct packet *packet, const struct dragonfly_position *at,
                                const struct plan *plan)
 {
-    bool leaves = net_packets->fly->places[packet->target].group != at->group;
+    bool leaves = net_packets->fly->positions[packet->target].group != at->group;
 
     if (plan->flags & PACKET_TO_ROOT) /* root; blue links before and behind it */
         return plan->goal_port != NO_PORT ? 3 : leaves ? 2 : 1;
@@ -74,7 +74,7 @@ static inline int steps_behind(const struct packet *packet, const struct place *
 
 struct search {
     uint32_t router;
-    const struct place *at;
+    const struct dragonfly_position *at;
     struct option *options;
     uint32_t count;
 };
@@ -85,7 +85,8 @@ static inline void add(struct search *search, uint32_t port, unsigned vc)
         search->options[search->count++] = (struct option){(uint8_t)port, (uint8_t)vc};
 }
 
-static inline void add_blacks(struct search *search, const struct place *to, unsigned vc)
+static inline void add_blacks(struct search *search, const struct dragonfly_position *to,
+                              unsigned vc)
 {
     uint32_t i;
 
@@ -94,10 +95,10 @@ static inline void add_blacks(struct search *search, const struct place *to, uns
 }
 
 /* On the way from a root: the next router is the source itself. It came from there for a reason. */
-static inline bool leads_back(const struct packet *packet, const struct place *at, uint32_t chassis,
-                              uint32_t slot, const struct place *to)
+static inline bool leads_back(const struct packet *packet, const struct dragonfly_position *at,
+                              uint32_t chassis, uint32_t slot, const struct dragonfly_position *to)
 {
-    const struct place *from = &net_packets->fly->places[packet->source];
+    const struct dragonfly_position *from = &net_packets->fly->positions[packet->source];
 
     return packet->hops > 0 && from->group == at->group && from != to && from->chassis == chassis &&
            from->slot == slot && at->chassis != to->chassis && at->slot != to->slot;
@@ -108,8 +109,8 @@ uint32_t net_packet_options(const struct packet *packet, uint32_t router, const 
                             struct option *options)
 {
     const struct dragonfly *fly = net_packets->fly;
-    const struct place *at = &fly->places[router];
-    const struct place *to = &fly->places[at->group * fly->per_group + plan->goal];
+    const struct dragonfly_position *at = &fly->positions[router];
+    const struct dragonfly_position *to = &fly->positions[at->group * fly->per_group + plan->goal];
     struct search search = {router, at, options, 0};
     unsigned vc = packet->out_vc;
     int left = LEVELS - 1 - (int)(vc % LEVELS) - steps_behind(packet, at, plan);
@@ -154,7 +155,7 @@ static uint32_t best_parallel(const struct packet *packet, uint32_t router,
 }
 
 /* Phits that wait for a port or have taken room of the VC behind it, on their way included. */
-static inline uint32_t ahead(uint32_t router, const struct option *option)
+static inline uint32_t units_ahead(uint32_t router, const struct option *option)
 {
     const struct packet_tile *output = &net_packets->tiles[router * TILES + option->port];
 
@@ -183,9 +184,9 @@ bool net_packet_best_option(const struct packet *packet, uint32_t router, const 
     }
     green_load = option_load(packet, router, &options[0]);
     *load = best_parallel(packet, router, options + 1, count - 1, &bits, best);
-    green = ahead(router, &options[0]);
+    green = units_ahead(router, &options[0]);
     for (i = 1; i < count; i++)
-        sum += ahead(router, &options[i]);
+        sum += units_ahead(router, &options[i]);
     queued = net_packets->tiles[router * TILES + options[0].port].queued;
     if (green < sum + (queued == 0 ? net_packets->moving_blocks * BLOCK_UNITS : 0)) {
         *best = options[0];

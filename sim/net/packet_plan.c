@@ -2,7 +2,7 @@
 /* The candidates of an adaptive packet: shortest paths, other minimal ones, and roots. */
 #include "packet_plan.h"
 
-static inline bool gateway_alive(const struct place *at, const struct gateway *gateway)
+static inline bool gateway_alive(const struct dragonfly_position *at, const struct gateway *gateway)
 {
     const struct dragonfly *fly = net_packets->fly;
 
@@ -15,7 +15,8 @@ static inline bool gateway_alive(const struct place *at, const struct gateway *g
  * the ones that leave the group sooner, which meet fewer others of the same stream at the other
  * end.
  */
-static uint32_t prefer_near(const struct place *at, uint32_t group, uint64_t *set, uint32_t count)
+static uint32_t prefer_near(const struct dragonfly_position *at, uint32_t group, uint64_t *set,
+                            uint32_t count)
 {
     const struct dragonfly *fly = net_packets->fly;
     uint32_t words = fly->pair_words, left = 0, w;
@@ -35,7 +36,8 @@ static uint32_t prefer_near(const struct place *at, uint32_t group, uint64_t *se
 struct plan net_packet_plan_shortest(const struct packet *packet, uint32_t router, uint64_t bits)
 {
     const struct dragonfly *fly = net_packets->fly;
-    const struct place *at = &fly->places[router], *to = &fly->places[packet->target];
+    const struct dragonfly_position *at = &fly->positions[router],
+                                    *to = &fly->positions[packet->target];
     const struct gateway *gateways;
     uint64_t set[PAIR_WORDS_MAX];
     uint32_t count, leg, first, i, link = 0;
@@ -61,10 +63,10 @@ struct plan net_packet_plan_shortest(const struct packet *packet, uint32_t route
 bool net_packet_plan_other(const struct packet *packet, uint32_t router, const uint64_t *set,
                            uint32_t number, struct plan *plan)
 {
-    const struct place *at = &net_packets->fly->places[router];
+    const struct dragonfly_position *at = &net_packets->fly->positions[router];
     uint32_t link = set == NULL ? number : dragonfly_nth_bit(set, number);
     const struct gateway *gateway =
-        &gateways_to(at, net_packets->fly->places[packet->target].group)[link];
+        &gateways_to(at, net_packets->fly->positions[packet->target].group)[link];
 
     *plan = plan_gateway(gateway, 0);
     return gateway_alive(at, gateway);
@@ -77,7 +79,8 @@ uint32_t net_packet_count_others(const struct packet *packet, uint32_t router, u
                                  const uint64_t **set)
 {
     const struct dragonfly *fly = net_packets->fly;
-    const struct place *at = &fly->places[router], *to = &fly->places[packet->target];
+    const struct dragonfly_position *at = &fly->positions[router],
+                                    *to = &fly->positions[packet->target];
     const struct reach *reach =
         &fly->reach[(dragonfly_peer_index(at->group, to->group) * fly->per_group + at->local) *
                     fly->pair_words];
@@ -94,13 +97,13 @@ uint32_t net_packet_count_others(const struct packet *packet, uint32_t router, u
     return count;
 }
 
-static inline bool roots_are_near(const struct packet *packet, const struct place *at)
+static inline bool roots_are_near(const struct packet *packet, const struct dragonfly_position *at)
 {
     return net_packets->fly->groups <= 2 ||
-           net_packets->fly->places[packet->target].group == at->group;
+           net_packets->fly->positions[packet->target].group == at->group;
 }
 
-uint32_t net_packet_count_roots(const struct packet *packet, const struct place *at)
+uint32_t net_packet_count_roots(const struct packet *packet, const struct dragonfly_position *at)
 {
     const struct dragonfly *fly = net_packets->fly;
 
@@ -119,10 +122,11 @@ static inline uint32_t third(uint32_t n, uint32_t a, uint32_t b)
  * neither in common, of this one. What a draw is worth is not public; that hardware prefers such
  * roots is assumed, and the other candidate is any router. UINT32_MAX: there is none.
  */
-uint32_t net_packet_near_root(const struct packet *packet, const struct place *at, uint64_t bits)
+uint32_t net_packet_near_root(const struct packet *packet, const struct dragonfly_position *at,
+                              uint64_t bits)
 {
     const struct dragonfly *fly = net_packets->fly;
-    const struct place *to = &fly->places[packet->target];
+    const struct dragonfly_position *to = &fly->positions[packet->target];
     bool row = at->chassis == to->chassis, column = at->slot == to->slot;
 
     if (at->group != to->group)
@@ -146,7 +150,8 @@ bool net_packet_plan_root(const struct packet *packet, uint32_t router, uint32_t
                           struct plan *plan)
 {
     const struct dragonfly *fly = net_packets->fly;
-    const struct place *at = &fly->places[router], *to = &fly->places[packet->target];
+    const struct dragonfly_position *at = &fly->positions[router],
+                                    *to = &fly->positions[packet->target];
     const struct gateway *gateway;
     uint32_t group, low, high;
 

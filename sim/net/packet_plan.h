@@ -33,7 +33,7 @@ static inline uint32_t below(uint64_t *bits, uint32_t bound)
     return value;
 }
 
-static inline const struct gateway *gateways_to(const struct place *at, uint32_t group)
+static inline const struct gateway *gateways_to(const struct dragonfly_position *at, uint32_t group)
 {
     const struct dragonfly *fly = net_packets->fly;
 
@@ -45,13 +45,13 @@ static inline struct plan plan_gateway(const struct gateway *gateway, uint8_t fl
     return (struct plan){gateway->local, gateway->port, flags};
 }
 
-static inline void follow(struct packet *packet, const struct plan *plan)
+static inline void adopt_plan(struct packet *packet, const struct plan *plan)
 {
     packet->goal = plan->goal;
     packet->goal_port = plan->goal_port;
     packet->flags |= plan->flags;
     if (plan->flags & PACKET_TO_ROOT)
-        packet->flags &= (uint8_t)~PACKET_FREE_CHOICE;
+        packet->flags &= (uint8_t)~PACKET_DECIDES_PER_HOP;
 }
 
 static inline struct plan plan_of(const struct packet *packet)
@@ -60,29 +60,30 @@ static inline struct plan plan_of(const struct packet *packet)
                          packet->flags & (PACKET_TO_ROOT | PACKET_NON_MINIMAL)};
 }
 
-static inline void take_listed(struct packet *packet, struct option *option)
+static inline void take_source_route(struct packet *packet, struct option *option)
 {
     uint8_t entry = packet->path[packet->hops];
 
-    option->port = entry & (PACKET_STEP - 1);
-    option->vc = (uint8_t)(packet->out_vc + (entry & PACKET_STEP ? 1 : 0));
+    option->port = entry & (PACKET_NEXT_VC - 1);
+    option->vc = (uint8_t)(packet->out_vc + (entry & PACKET_NEXT_VC ? 1 : 0));
 }
 
 /* A processor tile of the target NIC: any, or the flow's. */
 static inline void take_ptile(const struct packet *packet, struct option *option)
 {
-    unsigned lane = packet->flags >> PACKET_LANE_SHIFT & 3, half = packet->to >> 1 & 1;
+    unsigned lane = packet->flags >> PACKET_PTILE_SHIFT & 3, half = packet->to >> 1 & 1;
 
     *option = (struct option){(uint8_t)(PORTS + half * HALF_TILES + lane), packet->out_vc};
 }
 
 /* Steps of the VC that the place brings about, whatever way is taken from it. */
-static inline void arrive(struct packet *packet, const struct place *at, unsigned color)
+static inline void update_vc_on_arrival(struct packet *packet, const struct dragonfly_position *at,
+                                        unsigned color)
 {
     if (color == COLOR_BLUE) {
         packet->out_vc++;
         packet->rank = RANK_NONE;
-        packet->flags &= (uint8_t)~PACKET_FREE_CHOICE;
+        packet->flags &= (uint8_t)~PACKET_DECIDES_PER_HOP;
         packet->goal_port = NO_PORT;
         packet->goal = UINT8_MAX;
     }
@@ -114,9 +115,10 @@ uint32_t net_packet_count_others(const struct packet *packet, uint32_t router, u
 /* The plan of one of these candidates. False: its link is dead. */
 bool net_packet_plan_other(const struct packet *packet, uint32_t router, const uint64_t *set,
                            uint32_t number, struct plan *plan);
-uint32_t net_packet_count_roots(const struct packet *packet, const struct place *at);
+uint32_t net_packet_count_roots(const struct packet *packet, const struct dragonfly_position *at);
 /* The number of a root that costs one link more than a shortest path. UINT32_MAX: there is none. */
-uint32_t net_packet_near_root(const struct packet *packet, const struct place *at, uint64_t bits);
+uint32_t net_packet_near_root(const struct packet *packet, const struct dragonfly_position *at,
+                              uint64_t bits);
 /* The plan over a root. False: the root is an end of the path, or its link is dead. */
 bool net_packet_plan_root(const struct packet *packet, uint32_t router, uint32_t number,
                           struct plan *plan);

@@ -26,8 +26,10 @@ struct decision {
     struct option option;
     uint32_t load;
 };
-#define FARTHER 2 /* what two links more than a near way count in the congestion value */
-#define CLOSED UINT32_MAX /* load of a way that is not open */
+#define TWO_LINKS_PENALTY                                                  \
+    2 /* what two links more than a near way count in the congestion value \
+       */
+#define NOT_OPEN UINT32_MAX /* load of a way that is not open */
 
 static inline void consider(const struct packet *packet, uint32_t router, const struct plan *plan,
                             uint64_t bits, struct decision *decision)
@@ -45,10 +47,10 @@ static inline void consider_longer(const struct packet *packet, uint32_t router,
                                    const struct plan *plan, uint32_t farther, uint64_t bits,
                                    struct decision *decision)
 {
-    struct decision other = {.load = CLOSED};
+    struct decision other = {.load = NOT_OPEN};
 
     consider(packet, router, plan, bits, &other);
-    if (other.load == CLOSED)
+    if (other.load == NOT_OPEN)
         return;
     other.load += farther << 8;
     if (other.load >> 8 < decision->load >> 8)
@@ -57,14 +59,15 @@ static inline void consider_longer(const struct packet *packet, uint32_t router,
 
 static inline uint32_t cost(uint32_t load, uint32_t shift, uint32_t addend)
 {
-    return load == CLOSED ? CLOSED : (load >> 8 << shift) + addend;
+    return load == NOT_OPEN ? NOT_OPEN : (load >> 8 << shift) + addend;
 }
 
 /* The next port leads to the goal at once, so its load tells of the way. */
-static inline bool leads_there(const struct place *at, const struct packet *packet)
+static inline bool leads_there(const struct dragonfly_position *at, const struct packet *packet)
 {
     const struct dragonfly *fly = net_packets->fly;
-    const struct place *goal = &fly->places[at->group * fly->per_group + packet->goal];
+    const struct dragonfly_position *goal =
+        &fly->positions[at->group * fly->per_group + packet->goal];
 
     return goal->slot == at->slot || goal->chassis == at->chassis;
 }
@@ -77,14 +80,14 @@ static bool decide(struct packet *packet, uint32_t router, unsigned color, struc
 {
     const struct net_packets *all = net_packets;
     const struct dragonfly *fly = all->fly;
-    const struct place *at = &fly->places[router];
+    const struct dragonfly_position *at = &fly->positions[router];
     struct sim_random *random = &all->fly->random[router];
     const struct net_route_bias *bias =
         &fly->bias[packet->to >> 2][color == COLOR_PTILE ? 0 : 1 + color];
-    struct decision min = {.load = CLOSED}, non = {.load = CLOSED};
+    struct decision min = {.load = NOT_OPEN}, non = {.load = NOT_OPEN};
     struct plan plan = plan_of(packet);
     uint64_t bits = sim_random_next(random);
-    bool between = fly->places[packet->target].group != at->group;
+    bool between = fly->positions[packet->target].group != at->group;
     uint32_t roots, cost_min, i;
 
     consider(packet, router, &plan, bits, &min);
@@ -109,7 +112,8 @@ static bool decide(struct packet *packet, uint32_t router, unsigned color, struc
         bits = sim_random_next(random);
         if (others > 0 && net_packet_plan_other(packet, router, set,
                                                 (uint32_t)(((bits >> 32) * others) >> 32), &plan))
-            consider_longer(packet, router, &plan, packet->hops == 0 ? FARTHER : 0, bits, &min);
+            consider_longer(packet, router, &plan, packet->hops == 0 ? TWO_LINKS_PENALTY : 0, bits,
+                            &min);
     }
     cost_min = cost(min.load, bias->min_shift, bias->min_add);
     roots = cost_min > bias->non_add ? net_packet_count_roots(packet, at) : 0;
@@ -123,13 +127,13 @@ static bool decide(struct packet *packet, uint32_t router, unsigned color, struc
         if (far)
             root = (uint32_t)(((bits >> 32) * roots) >> 32);
         if (net_packet_plan_root(packet, router, root, &plan))
-            consider_longer(packet, router, &plan, far ? FARTHER : 0, bits, &non);
+            consider_longer(packet, router, &plan, far ? TWO_LINKS_PENALTY : 0, bits, &non);
     }
-    if (min.load == CLOSED && non.load == CLOSED)
+    if (min.load == NOT_OPEN && non.load == NOT_OPEN)
         return false;
     if (cost(non.load, bias->non_shift, bias->non_add) < cost_min)
         min = non;
-    follow(packet, &min.plan);
+    adopt_plan(packet, &min.plan);
     *option = min.option;
     return true;
 }
@@ -138,7 +142,8 @@ static bool decide(struct packet *packet, uint32_t router, unsigned color, struc
 
 /* Writes down the path and the steps on it; false: it needs more levels than `left`. *steps: how
  * many. */
-static bool list(struct packet *packet, const struct net_path *path, uint32_t left, uint32_t *steps)
+static bool store_source_route(struct packet *packet, const struct net_path *path, uint32_t left,
+                               uint32_t *steps)
 {
     uint8_t rank = packet->rank;
     uint32_t i;
@@ -151,7 +156,7 @@ static bool list(struct packet *packet, const struct net_path *path, uint32_t le
         bool step = path->color[i] + 1u <= rank || (i > 0 && i == path->root);
 
         *steps += step;
-        packet->path[packet->hops + i] = (uint8_t)(port | (step ? PACKET_STEP : 0));
+        packet->path[packet->hops + i] = (uint8_t)(port | (step ? PACKET_NEXT_VC : 0));
         rank = (uint8_t)(path->color[i] + 1);
         if (rank == RANK_BLUE) { /* it steps on arrival */
             ++*steps;
@@ -162,7 +167,7 @@ static bool list(struct packet *packet, const struct net_path *path, uint32_t le
 }
 
 /* Nothing that an adaptive packet looks for is alive from here: some way round. */
-static bool list_detour(struct packet *packet, uint32_t router)
+static bool source_route_detour(struct packet *packet, uint32_t router)
 {
     const struct net_packets *all = net_packets;
     uint32_t left = LEVELS - 1 - packet->out_vc % LEVELS, steps, i;
@@ -171,9 +176,9 @@ static bool list_detour(struct packet *packet, uint32_t router)
     for (i = 0; i < 16; i++)
         if (net_dragonfly_fixed_path(all->net, &path, router, packet->target,
                                      sim_random_next(&all->fly->random[router])) &&
-            list(packet, &path, left, &steps)) {
-            packet->flags = (uint8_t)((packet->flags & ~(PACKET_FREE_CHOICE | PACKET_TO_ROOT)) |
-                                      PACKET_LISTED | PACKET_NON_MINIMAL);
+            store_source_route(packet, &path, left, &steps)) {
+            packet->flags = (uint8_t)((packet->flags & ~(PACKET_DECIDES_PER_HOP | PACKET_TO_ROOT)) |
+                                      PACKET_SOURCE_ROUTED | PACKET_NON_MINIMAL);
             return true;
         }
     return false;
@@ -183,21 +188,21 @@ static bool list_detour(struct packet *packet, uint32_t router)
 
 static void keep_to_one_tile(struct packet *packet, uint64_t choice)
 {
-    packet->flags |= (uint8_t)(PACKET_IN_ORDER | (choice & 3) << PACKET_LANE_SHIFT);
+    packet->flags |= (uint8_t)(PACKET_IN_ORDER | (choice & 3) << PACKET_PTILE_SHIFT);
 }
 
 /* Packets of a NIC take the target's processor tiles in turn. */
 static void pick_next_ptile(struct packet *packet, uint32_t source)
 {
-    uint8_t *turn = &net_packets->halves[source / 2].lane[packet_class(packet)][source % 2];
+    uint8_t *turn = &net_packets->halves[source / 2].next_ptile[packet_class(packet)][source % 2];
 
-    packet->flags |= (uint8_t)((*turn)++ % HALF_TILES << PACKET_LANE_SHIFT);
+    packet->flags |= (uint8_t)((*turn)++ % HALF_TILES << PACKET_PTILE_SHIFT);
 }
 
 /* The cache line of the packet that was cut last. */
 static uint64_t line_of(const struct net_transfer *transfer)
 {
-    return transfer->hash + transfer->flight.cut - 1;
+    return transfer->hash + transfer->flight.handed_over - 1;
 }
 
 static uint64_t flow_of(const struct net_transfer *transfer)
@@ -222,7 +227,7 @@ static bool begin_fixed(struct packet *packet, const struct net_transfer *transf
     for (i = 0; i < 16; i++) {
         if (!net_dragonfly_route(net_packets->net, &question, &path))
             return false;
-        if (list(packet, &path, LEVELS - 1, &steps))
+        if (store_source_route(packet, &path, LEVELS - 1, &steps))
             break;
         question.route = NET_ROUTE_MIN_HASHED;
         question.hash = sim_mix(flow_of(transfer) + i);
@@ -233,7 +238,7 @@ static bool begin_fixed(struct packet *packet, const struct net_transfer *transf
     if (level + steps > LEVELS - 1)
         level = LEVELS - 1 - steps;
     packet->out_vc += (uint8_t)level;
-    packet->flags |= PACKET_LISTED;
+    packet->flags |= PACKET_SOURCE_ROUTED;
     if (!path.minimal)
         packet->flags |= PACKET_NON_MINIMAL;
     return true;
@@ -255,21 +260,21 @@ bool net_packet_route_begin(struct packet *packet)
             keep_to_one_tile(packet, flow_of(transfer) >> 40);
         return true;
     }
-    own_group = all->fly->places[router].group == all->fly->places[packet->target].group;
+    own_group = all->fly->positions[router].group == all->fly->positions[packet->target].group;
     if (!net_mode_adaptive(transfer->route))
         return begin_fixed(packet, transfer, own_group);
     packet->out_vc += own_group;
     pick_next_ptile(packet, transfer->source);
-    packet->flags |= PACKET_FREE_CHOICE;
+    packet->flags |= PACKET_DECIDES_PER_HOP;
     plan = net_packet_plan_shortest(packet, router, sim_random_next(&all->fly->random[router]));
-    follow(packet, &plan);
+    adopt_plan(packet, &plan);
     return true;
 }
 
 /* ---- at every input -------------------------------------------------------------------------- */
 
 /* Behind the root: the target's group by a shortest way, or the target. */
-static bool go_on(struct packet *packet, uint32_t router, struct option *option)
+static bool route_after_root(struct packet *packet, uint32_t router, struct option *option)
 {
     struct sim_random *random = &net_packets->fly->random[router];
     struct plan plan = plan_of(packet);
@@ -277,7 +282,7 @@ static bool go_on(struct packet *packet, uint32_t router, struct option *option)
     uint32_t load;
 
     if (packet->goal == UINT8_MAX) {
-        struct decision best = {.load = CLOSED};
+        struct decision best = {.load = NOT_OPEN};
         int i;
 
         for (i = 0; i < 2 && !is_idle(best.load); i++) {
@@ -285,9 +290,9 @@ static bool go_on(struct packet *packet, uint32_t router, struct option *option)
             bits = sim_random_next(random);
             consider(packet, router, &plan, bits, &best);
         }
-        if (best.load == CLOSED)
+        if (best.load == NOT_OPEN)
             return false;
-        follow(packet, &best.plan);
+        adopt_plan(packet, &best.plan);
         *option = best.option;
         return true;
     }
@@ -297,20 +302,21 @@ static bool go_on(struct packet *packet, uint32_t router, struct option *option)
 bool net_packet_route_next(struct packet *packet)
 {
     uint32_t router = packet_router(packet);
-    const struct place *at = &net_packets->fly->places[router];
+    const struct dragonfly_position *at = &net_packets->fly->positions[router];
     unsigned color = packet_input(packet)->color;
     struct option option;
 
-    arrive(packet, at, color);
+    update_vc_on_arrival(packet, at, color);
     if (router == packet->target) {
         take_ptile(packet, &option);
-    } else if (packet->flags & PACKET_LISTED) {
-        take_listed(packet, &option);
-    } else if (!(packet->flags & PACKET_FREE_CHOICE ? decide(packet, router, color, &option)
-                                                    : go_on(packet, router, &option))) {
-        if (!list_detour(packet, router))
+    } else if (packet->flags & PACKET_SOURCE_ROUTED) {
+        take_source_route(packet, &option);
+    } else if (!(packet->flags & PACKET_DECIDES_PER_HOP
+                     ? decide(packet, router, color, &option)
+                     : route_after_root(packet, router, &option))) {
+        if (!source_route_detour(packet, router))
             return false;
-        take_listed(packet, &option);
+        take_source_route(packet, &option);
     }
     assert(option.vc / RESPONSE_VC == packet_class(packet));
     packet->out_port = option.port;

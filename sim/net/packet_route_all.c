@@ -17,7 +17,7 @@ static void add_paths(struct paths *paths, const struct packet *packet, uint32_t
         struct packet *way = &paths->list[paths->count++];
 
         *way = *packet;
-        follow(way, plan);
+        adopt_plan(way, plan);
         way->out_port = options[i].port;
         way->out_vc = options[i].vc;
     }
@@ -27,7 +27,8 @@ static void add_paths(struct paths *paths, const struct packet *packet, uint32_t
 static void add_shortest(struct paths *paths, const struct packet *packet, uint32_t router)
 {
     const struct dragonfly *fly = net_packets->fly;
-    const struct place *at = &fly->places[router], *to = &fly->places[packet->target];
+    const struct dragonfly_position *at = &fly->positions[router],
+                                    *to = &fly->positions[packet->target];
     uint64_t set[PAIR_WORDS_MAX];
     uint32_t count, leg, i;
     struct plan plan = {to->local, NO_PORT, 0};
@@ -48,7 +49,7 @@ uint32_t net_packet_route_all(const struct packet *arriving, struct packet *list
     const struct dragonfly *fly = net_packets->fly;
     struct packet packet = *arriving;
     uint32_t router = packet_router(&packet), i;
-    const struct place *at = &fly->places[router];
+    const struct dragonfly_position *at = &fly->positions[router];
     struct paths paths = {list, 0, size};
     uint64_t words[PAIR_WORDS_MAX];
     const uint64_t *set = NULL;
@@ -56,18 +57,18 @@ uint32_t net_packet_route_all(const struct packet *arriving, struct packet *list
     struct plan plan;
     uint32_t others;
 
-    arrive(&packet, at, packet_input(&packet)->color);
+    update_vc_on_arrival(&packet, at, packet_input(&packet)->color);
     plan = plan_of(&packet);
     if (router == packet.target) {
         take_ptile(&packet, &option);
-    } else if (packet.flags & PACKET_LISTED) {
-        take_listed(&packet, &option);
-    } else if (packet.flags & PACKET_FREE_CHOICE) {
+    } else if (packet.flags & PACKET_SOURCE_ROUTED) {
+        take_source_route(&packet, &option);
+    } else if (packet.flags & PACKET_DECIDES_PER_HOP) {
         if (packet.hops == 0)
             add_shortest(&paths, &packet, router);
         else
             add_paths(&paths, &packet, router, &plan);
-        others = at->group != fly->places[packet.target].group
+        others = at->group != fly->positions[packet.target].group
                      ? net_packet_count_others(&packet, router, words, &set)
                      : 0;
         for (i = 0; i < others; i++)

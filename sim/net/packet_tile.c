@@ -19,16 +19,17 @@
 
 /* ---- credits --------------------------------------------------------------------------------- */
 
-#define LANES_OF(byte) ((byte)*0x0101010101010101ull)
+#define REPEAT_BYTE(byte) ((byte)*0x0101010101010101ull)
 
 /* Blocks of those that all VCs share: the sum of what each has beyond its own. Bytes are below 128.
  */
 static inline uint32_t shared_of(uint64_t used)
 {
-    uint64_t high = LANES_OF(0x80), over = (used | high) - LANES_OF(net_packets->private_blocks);
+    uint64_t high = REPEAT_BYTE(0x80),
+             over = (used | high) - REPEAT_BYTE(net_packets->private_blocks);
 
     over &= ((over & high) >> 7) * 0x7f;
-    return (uint32_t)(LANES_OF(over) >> 56);
+    return (uint32_t)(REPEAT_BYTE(over) >> 56);
 }
 
 static inline bool has_credit(const struct packet_tile *output, unsigned vc, uint32_t blocks)
@@ -51,12 +52,12 @@ void net_packet_credit_return(uint32_t tile, unsigned vc, uint32_t blocks, sim_t
     uint64_t slot = (at + (1ull << all->slot_shift) - 1) >> all->slot_shift;
 
     assert(vc < VCS && output->used[vc] >= blocks);
-    if (slot > output->settled + SLOTS)
+    if (slot > output->settled_slot + SLOTS)
         packet_credit_settle(output, sim_now());
-    if (slot > output->settled + SLOTS)
-        slot = output->settled + SLOTS;
-    if (slot > output->settled)
-        output->returning[slot % SLOTS] += (uint64_t)blocks << 8 * vc;
+    if (slot > output->settled_slot + SLOTS)
+        slot = output->settled_slot + SLOTS;
+    if (slot > output->settled_slot)
+        output->returning_credits[slot % SLOTS] += (uint64_t)blocks << 8 * vc;
     else
         output->used_all -= (uint64_t)blocks << 8 * vc;
     if (sim_unlikely(output->starved)) {
@@ -71,8 +72,8 @@ static sim_time_t next_return(const struct packet_tile *output)
 {
     uint64_t slot;
 
-    for (slot = output->settled + 1; slot <= output->settled + SLOTS; slot++)
-        if (output->returning[slot % SLOTS] != 0)
+    for (slot = output->settled_slot + 1; slot <= output->settled_slot + SLOTS; slot++)
+        if (output->returning_credits[slot % SLOTS] != 0)
             return slot << net_packets->slot_shift;
     return SIM_NEVER;
 }
@@ -121,17 +122,17 @@ static inline void leave(struct packet *packet, struct packet_tile *output, uint
     sim_time_t wire = net_serialise(speed, packet->units), extra = 0;
 
     if (sim_unlikely(net->lcb != NULL)) {
-        bool dies = false;
+        bool link_fails = false;
 
-        extra =
-            net_lcb_strike(net, tile_link(tile), speed, all->flight[color], packet->units, &dies);
-        if (dies) { /* with what is on it */
+        extra = net_lcb_draw_replays(net, tile_link(tile), speed, all->flight[color], packet->units,
+                                     &link_fails);
+        if (link_fails) { /* with what is on it */
             output->busy = start + extra;
             take_credit(output, packet->out_vc, packet_blocks(packet));
             packet->tile = tile;
             packet->vc = packet->out_vc;
-            net_packet_lose(packet, tile, true);
-            net_packet_link_gives_up(tile_link(tile), tile_link(output->peer));
+            net_packet_drop(packet, tile, true);
+            net_packet_link_fail(tile_link(tile), tile_link(output->peer));
             return;
         }
     }
@@ -151,7 +152,7 @@ static inline void leave(struct packet *packet, struct packet_tile *output, uint
     packet->vc = packet->out_vc;
     packet->tile = tile;
     packet->flags &= (uint8_t)~PACKET_ROUTED;
-    packet->deaths = (uint16_t)net->death_count;
+    packet->failures_seen = (uint16_t)net->failure_count;
     packet->time = start + extra + all->flight[color];
     sim_event_schedule(&packet->event, packet->time);
 }
@@ -194,8 +195,8 @@ static inline void request(struct packet *packet, struct packet_tile *input, uin
     unsigned queue;
 
     packet->time = ready;
-    if (sim_unlikely(output->gone)) {
-        net_packet_lose(packet, tile, false);
+    if (sim_unlikely(output->down)) {
+        net_packet_drop(packet, tile, false);
         return;
     }
     /* the four tiles of a NIC serve it in the order in which packets are ready */
@@ -310,16 +311,16 @@ static inline void prefetch_path(const struct packet *packet)
 
     if (router == packet->target) {
         port =
-            PORTS + (packet->to >> 1 & 1) * HALF_TILES + (packet->flags >> PACKET_LANE_SHIFT & 3);
+            PORTS + (packet->to >> 1 & 1) * HALF_TILES + (packet->flags >> PACKET_PTILE_SHIFT & 3);
         __builtin_prefetch(packet->transfer, 1);
         __builtin_prefetch(&packet->transfer->flight, 1);
-    } else if (packet->flags & PACKET_LISTED) {
-        port = packet->path[packet->hops] & (PACKET_STEP - 1);
+    } else if (packet->flags & PACKET_SOURCE_ROUTED) {
+        port = packet->path[packet->hops] & (PACKET_NEXT_VC - 1);
     } else {
         return;
     }
     __builtin_prefetch(&all->tiles[router * TILES + port], 1);
-    __builtin_prefetch(all->tiles[router * TILES + port].returning, 1);
+    __builtin_prefetch(all->tiles[router * TILES + port].returning_credits, 1);
 }
 
 static inline void fetch_ahead(void)
@@ -330,11 +331,11 @@ static inline void fetch_ahead(void)
     if (event != NULL && event->fire == net_packet_arrived) {
         const struct packet *packet = sim_container_of(event, struct packet, event);
 
-        __builtin_prefetch(all->tiles[packet->tile].returning, 1);
+        __builtin_prefetch(all->tiles[packet->tile].returning_credits, 1);
     } else if (event != NULL && event->fire == net_packet_output_event) {
         const struct packet_tile *output = sim_container_of(event, struct packet_tile, event);
 
-        __builtin_prefetch(output->returning, 1);
+        __builtin_prefetch(output->returning_credits, 1);
         __builtin_prefetch(&all->queues[output - all->tiles].list[likely_queue(output)], 1);
     }
     event = sim_event_ahead(SOON);
@@ -419,7 +420,7 @@ bool net_packet_advance(struct packet *packet)
             if (input->color != COLOR_PTILE)
                 net_packet_credit_return(packet->tile, packet->vc, packet_blocks(packet),
                                          sim_now());
-            net_packet_lose(packet, UINT32_MAX, false);
+            net_packet_drop(packet, UINT32_MAX, false);
             return true;
         }
         packet->flags |= PACKET_ROUTED;
@@ -495,8 +496,8 @@ void net_packet_arrived(struct sim_event *event)
     struct packet *packet = sim_container_of(event, struct packet, event);
 
     fetch_ahead();
-    if (sim_unlikely((uint16_t)net_packets->net->death_count != packet->deaths) &&
-        net_packet_died_on_wire(packet))
+    if (sim_unlikely((uint16_t)net_packets->net->failure_count != packet->failures_seen) &&
+        net_packet_lost_on_wire(packet))
         return;
     if (packet_input(packet)->fifos >> packet->vc & 1 || !net_packet_advance(packet))
         net_packet_enqueue(packet);

@@ -1,50 +1,51 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Paths on the dragonfly: the fixed modes, and what is left when links are dead. */
-#include "trail.h"
+#include "path_builder.h"
 
-static bool short_leg(const struct context *in, struct trail *trail, uint32_t base, uint32_t a,
-                      uint32_t b, uint32_t choice, uint32_t avoid)
+static bool add_minimal_leg(const struct context *in, struct path_builder *builder, uint32_t base,
+                            uint32_t a, uint32_t b, uint32_t choice, uint32_t avoid)
 {
-    return add_leg(in, trail, base, a, b, choice, avoid);
+    return add_leg(in, builder, base, a, b, choice, avoid);
 }
 
 /* A leg that may go round by a third router when no short one is alive: by two links if possible.
  */
-static bool leg_somehow(const struct context *in, struct trail *trail, uint32_t base, uint32_t a,
-                        uint32_t b, uint32_t choice, uint32_t avoid)
+static bool add_any_leg(const struct context *in, struct path_builder *builder, uint32_t base,
+                        uint32_t a, uint32_t b, uint32_t choice, uint32_t avoid)
 {
-    const struct place *from = &in->fly->places[base + a], *to = &in->fly->places[base + b];
-    uint32_t before = trail->links, count = in->fly->per_group, round, i;
+    const struct dragonfly_position *from = &in->fly->positions[base + a],
+                                    *to = &in->fly->positions[base + b];
+    uint32_t before = builder->links, count = in->fly->per_group, round, i;
 
-    if (short_leg(in, trail, base, a, b, choice, avoid))
+    if (add_minimal_leg(in, builder, base, a, b, choice, avoid))
         return true;
     for (round = 0; round < 2; round++)
         for (i = 0; i < count; i++) {
             uint32_t root = (choice + i) % count;
-            const struct place *by = &in->fly->places[base + root];
+            const struct dragonfly_position *by = &in->fly->positions[base + root];
             bool near = (by->chassis == from->chassis && by->chassis == to->chassis) ||
                         (by->slot == from->slot && by->slot == to->slot);
 
             if (root != a && root != b && near == (round == 0) &&
-                short_leg(in, trail, base, a, root, choice, avoid) &&
-                short_leg(in, trail, base, root, b, choice, avoid))
+                add_minimal_leg(in, builder, base, a, root, choice, avoid) &&
+                add_minimal_leg(in, builder, base, root, b, choice, avoid))
                 return true;
-            trail_cut(in, trail, before);
+            path_builder_truncate(in, builder, before);
         }
     return false;
 }
 
 /* All roots, when links are dead. */
-static bool add_non_minimal(const struct context *in, struct trail *trail, uint32_t s, uint32_t t,
-                            uint64_t choice)
+static bool add_non_minimal(const struct context *in, struct path_builder *builder, uint32_t s,
+                            uint32_t t, uint64_t choice)
 {
     const struct dragonfly *fly = in->fly;
-    const struct place *from = &fly->places[s], *to = &fly->places[t];
+    const struct dragonfly_position *from = &fly->positions[s], *to = &fly->positions[t];
     uint32_t first, count, tries, i;
 
-    if (by_router(fly, from, to)) /* two may be the ends themselves */
-        return add_by_router(in, trail, s, t, choice, in->down != NULL ? fly->per_group : 3,
-                             short_leg);
+    if (root_is_in_group(fly, from, to)) /* two may be the ends themselves */
+        return add_by_router(in, builder, s, t, choice, in->down != NULL ? fly->per_group : 3,
+                             add_minimal_leg);
     count = (fly->groups - 2) * fly->pair_links;
     if (count == 0)
         return false;
@@ -52,28 +53,29 @@ static bool add_non_minimal(const struct context *in, struct trail *trail, uint3
     tries = in->down != NULL ? count : 1;
     for (i = 0; i < tries; i++) {
         uint32_t number = (first + i) % count;
-        uint32_t group = third_group(number / fly->pair_links, from->group, to->group);
+        uint32_t group = nth_third_group(number / fly->pair_links, from->group, to->group);
 
-        if (add_by_group(in, trail, s, t, group, number % fly->pair_links, choice, short_leg))
+        if (add_by_group(in, builder, s, t, group, number % fly->pair_links, choice,
+                         add_minimal_leg))
             return true;
     }
     return false;
 }
 
 /* In a fixed order. */
-static bool add_somehow(const struct context *in, struct trail *trail, uint32_t s, uint32_t t,
-                        uint64_t choice)
+static bool add_any_path(const struct context *in, struct path_builder *builder, uint32_t s,
+                         uint32_t t, uint64_t choice)
 {
-    const struct place *from = &in->fly->places[s], *to = &in->fly->places[t];
+    const struct dragonfly_position *from = &in->fly->positions[s], *to = &in->fly->positions[t];
     struct context fixed = *in;
     uint64_t none[PAIR_WORDS_MAX] = {0};
 
     fixed.adaptive = false;
     if (from->group == to->group)
-        return leg_somehow(in, trail, from->group * in->fly->per_group, from->local, to->local,
-                           (uint32_t)choice, NOWHERE);
-    return add_next_gateway(in, trail, s, t, none, 0, choice, leg_somehow) ||
-           add_non_minimal(&fixed, trail, s, t, choice);
+        return add_any_leg(in, builder, from->group * in->fly->per_group, from->local, to->local,
+                           (uint32_t)choice, NO_INDEX);
+    return add_next_gateway(in, builder, s, t, none, 0, choice, add_any_leg) ||
+           add_non_minimal(&fixed, builder, s, t, choice);
 }
 
 void net_dragonfly_begin(const struct dragonfly *fly, struct net_path *path, uint32_t width)
@@ -89,13 +91,13 @@ bool net_dragonfly_any_path(const struct net *net, struct net_path *path, uint32
                             uint32_t target, uint64_t choice, bool adaptive)
 {
     struct context in = context_of(net, adaptive);
-    struct trail trail;
+    struct path_builder builder;
 
-    trail_begin(&trail);
-    if (!add_somehow(&in, &trail, source, target, choice))
+    path_builder_init(&builder);
+    if (!add_any_path(&in, &builder, source, target, choice))
         return false;
     path->minimal = false;
-    trail_finish(&in, &trail, path);
+    path_builder_finish(&in, &builder, path);
     return true;
 }
 
@@ -103,13 +105,13 @@ bool net_dragonfly_fixed_path(const struct net *net, struct net_path *path, uint
                               uint32_t target, uint64_t choice)
 {
     struct context in = context_of(net, false);
-    struct trail trail;
+    struct path_builder builder;
 
     net_dragonfly_begin(in.fly, path, 1);
-    trail_begin(&trail);
-    if (!add_shortest(&in, &trail, source, target, choice, short_leg))
+    path_builder_init(&builder);
+    if (!add_shortest(&in, &builder, source, target, choice, add_minimal_leg))
         return net_dragonfly_any_path(net, path, source, target, choice, false);
-    trail_finish(&in, &trail, path);
+    path_builder_finish(&in, &builder, path);
     return true;
 }
 
@@ -131,14 +133,14 @@ bool net_dragonfly_route(struct net *net, const struct net_transfer *transfer,
         return net_dragonfly_adaptive_path(net, transfer, path, s, t);
     if (transfer->route == NET_ROUTE_NON_MIN_HASHED) {
         struct context in = context_of(net, false);
-        struct trail trail;
+        struct path_builder builder;
 
         in.green_first = net->fidelity == NET_F2;
         net_dragonfly_begin(in.fly, path, 1);
-        trail_begin(&trail);
-        if (add_non_minimal(&in, &trail, s, t, choice)) {
+        path_builder_init(&builder);
+        if (add_non_minimal(&in, &builder, s, t, choice)) {
             path->minimal = false;
-            trail_finish(&in, &trail, path);
+            path_builder_finish(&in, &builder, path);
             return true;
         }
     }

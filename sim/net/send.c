@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The way of a transfer: path, links, faults, arrival. */
+/* Sending a transfer: path, links, injected faults, arrival. */
 #include "internal.h"
 
 #include <assert.h>
 #include "engine/trace.h"
 
-/* One for all networks of a simulation; static because fault points outlive the network, until
- * sim_fini. */
+/* One fault point for all networks of a simulation. It is static because it lives until sim_fini,
+ * longer than a network. */
 struct sim_fault_point net_packet_point;
 
 void net_faults_register(void)
@@ -15,9 +15,11 @@ void net_faults_register(void)
         sim_fault_point_register(&net_packet_point, "net.packet");
 }
 
-/* A drop is noticed where the transfer would have arrived; a delay holds up what must stay in order
- * behind it. */
-sim_time_t net_fault_strike(struct net *net, struct net_transfer *transfer)
+/*
+ * Asks the fault table about the transfer and returns the delay. A dropped transfer still fires its
+ * event when it would have arrived. A delay also delays later transfers of the same flow.
+ */
+sim_time_t net_fault_apply(struct net *net, struct net_transfer *transfer)
 {
     struct sim_fault_subject subject = {
         .source = transfer->source,
@@ -27,7 +29,7 @@ sim_time_t net_fault_strike(struct net *net, struct net_transfer *transfer)
         .kind = transfer->class,
     };
     const struct sim_fault_rule *rule = sim_fault_ask(&net_packet_point, &subject);
-    const char *what = "drop";
+    const char *name = "drop"; /* in the trace */
     sim_time_t delay = 0;
 
     if (rule == NULL)
@@ -36,28 +38,28 @@ sim_time_t net_fault_strike(struct net *net, struct net_transfer *transfer)
     case SIM_FAULT_DELIVER:
         return 0;
     case SIM_FAULT_DELAY:
-        what = "Delay";
+        name = "delay";
         net->counters.delayed++;
         delay = rule->delay;
         break;
     case SIM_FAULT_DUPLICATE:
-        what = "duplicate";
+        name = "duplicate";
         net->counters.duplicated++;
         transfer->duplicated = true;
         break;
     case SIM_FAULT_CORRUPT:
-        what = "corrupt";
+        name = "corrupt";
         net->counters.poisoned++;
         transfer->poisoned = true;
         break;
     case SIM_FAULT_DROP:
-    case SIM_FAULT_FAIL: /* a packet can fail in no other way */
+    case SIM_FAULT_FAIL: /* the only way in which a packet can fail is to be lost */
     case SIM_FAULT_CRASH:
         net->counters.dropped++;
         transfer->status = NET_DROPPED;
         break;
     }
-    trace(TRACE_INSTANT, TRACE_FAULT, transfer->source, 0, what, sim_now(), 0, 0, transfer->target);
+    trace(TRACE_INSTANT, TRACE_FAULT, transfer->source, 0, name, sim_now(), 0, 0, transfer->target);
     return delay;
 }
 
@@ -68,13 +70,13 @@ static void arrive(struct sim_event *event)
     struct net *net = flight->net;
 
     event->fire = flight->fire;
-    if (sim_unlikely(flight->deaths != net->death_count) && transfer->status == NET_DELIVERED &&
-        net_flight_lost(net, transfer)) {
+    if (sim_unlikely(flight->failures_seen != net->failure_count) &&
+        transfer->status == NET_DELIVERED && net_flight_lost(net, transfer)) {
         transfer->status = NET_DROPPED;
         net->counters.dropped++;
     }
-    if (sim_unlikely(flight->links == NET_FAN))
-        net_fan_end(net, transfer);
+    if (sim_unlikely(flight->links == NET_MULTIPATH))
+        net_multipath_free(net, transfer);
     event->fire(event);
 }
 
@@ -124,8 +126,8 @@ void net_send(struct net *net, struct net_transfer *transfer, sim_time_t feed)
         return;
     }
     if (sim_likely(net->fidelity == NET_F1)) {
-        if (sim_unlikely(net_by_lines(net, transfer))) {
-            reachable = net_lines_reserve(net, transfer, feed, &path, &arrival);
+        if (sim_unlikely(net_hashes_lines(net, transfer))) {
+            reachable = net_hashed_reserve(net, transfer, feed, &path, &arrival);
         } else {
             reachable = net->topology->route(net, transfer, &path);
             if (sim_likely(reachable))
@@ -140,14 +142,15 @@ void net_send(struct net *net, struct net_transfer *transfer, sim_time_t feed)
     }
     count(net, transfer, &path);
     if (sim_unlikely(net_packet_point.rules != NULL))
-        arrival += net_fault_strike(net, transfer);
+        arrival += net_fault_apply(net, transfer);
     if (!net_mode_adaptive(transfer->route))
-        arrival = net_order_clamp(&net->order, transfer, arrival);
+        arrival = net_flow_keep_order(&net->flows, transfer, arrival);
     flight->net = net;
     flight->sent = sim_now();
-    flight->deaths = net->death_count;
+    flight->failures_seen = net->failure_count;
     flight->fire = transfer->event.fire;
     transfer->event.fire = arrive;
-    sim_hinted_schedule(&transfer->hinted,
-                        transfer->status == NET_DELIVERED ? arrival + transfer->lag : arrival);
+    sim_hinted_schedule(&transfer->hinted, transfer->status == NET_DELIVERED
+                                               ? arrival + transfer->receiver_latency
+                                               : arrival);
 }

@@ -46,7 +46,7 @@ static uint32_t choose_spine(const struct net *net, const struct net_transfer *t
     first = (uint32_t)(hash % spines);
     for (i = 0; i < spines; i++) {
         uint32_t spine = (first + i) % spines;
-        sim_time_t busy = net->busy[up_link(net, from, spine)];
+        sim_time_t busy = net->busy_until[up_link(net, from, spine)];
 
         if (!spine_alive(net, from, to, spine))
             continue;

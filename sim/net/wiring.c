@@ -165,7 +165,7 @@ static uint32_t blue_which(const struct dragonfly *fly, const struct gateway *he
 bool net_dragonfly_peer(const struct dragonfly *fly, uint32_t router, uint32_t port, uint32_t *peer,
                         uint32_t *peer_port, uint32_t *which)
 {
-    const struct place *at = &fly->places[router];
+    const struct dragonfly_position *at = &fly->positions[router];
     uint32_t base = at->group * fly->per_group;
 
     if (port < PORT_BLACK) {
@@ -204,7 +204,7 @@ bool net_dragonfly_peer(const struct dragonfly *fly, uint32_t router, uint32_t p
 
 uint8_t net_dragonfly_tile(const struct dragonfly *fly, uint32_t router, uint32_t port)
 {
-    const struct place *at = &fly->places[router];
+    const struct dragonfly_position *at = &fly->positions[router];
     uint32_t half = at->slot >= 8;
 
     if (port < PORT_BLACK)

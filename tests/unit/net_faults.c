@@ -55,7 +55,7 @@ static enum net_status chunk_and_death(struct death *death, sim_time_t when, enu
     death->net = net;
     test_at(when, die, death);
     probe_init(&probe, 0, 4, 224, route);
-    probe.transfer.lag = 100 * SIM_NS; /* arrives at 465 ns at the earliest */
+    probe.transfer.receiver_latency = 100 * SIM_NS; /* arrives at 465 ns at the earliest */
     net_send(net, &probe.transfer, 0);
     assert_int_equal(sim_run(), SIM_DONE);
     assert_int_equal(probe.arrived, 1);

@@ -431,8 +431,8 @@ static void lead_and_lag(void **state)
          i++) { /* 16 acknowledgements of a phit: with and without lead, on a link and without */
         probe_init(&probe, 0, i & 1 ? 1 : 4, 16, NET_ROUTE_IN_ORDER);
         probe.transfer.last_units = 1;
-        probe.transfer.lead = i & 2 ? SIM_US : 0;
-        probe.transfer.lag = 7 * SIM_NS;
+        probe.transfer.ready_span = i & 2 ? SIM_US : 0;
+        probe.transfer.receiver_latency = 7 * SIM_NS;
         begin = sim_now();
         net_send(net, &probe.transfer, 0);
         assert_int_equal(sim_run(), SIM_DONE);

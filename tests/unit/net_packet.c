@@ -224,7 +224,7 @@ static uint32_t flow_under_load(enum net_route route, bool one_line)
     for (i = 0; i < flow.count; i++) {
         probe_init(&flow.probes[i], 1, 95, i % PUT_PHITS + 1, route);
         flow.probes[i].transfer.hash = one_line ? 7 : i;
-        flow.probes[i].transfer.drain = NIC_TIME;
+        flow.probes[i].transfer.ejection_time = NIC_TIME;
         net_send(net, &flow.probes[i].transfer, 0);
     }
     assert_int_equal(sim_run(), SIM_DONE);
@@ -268,7 +268,7 @@ static void transfers_of_several_packets(void **state)
 
     (void)state;
     probe_init(&probe, 0, 1, 16 * PUT_PHITS, NET_ROUTE_ADAPTIVE_0);
-    probe.transfer.lag = 3 * SIM_NS;
+    probe.transfer.receiver_latency = 3 * SIM_NS;
     net_send(net, &probe.transfer, 97 * SIM_NS);
     assert_int_equal(sim_run(), SIM_DONE);
     assert_int_equal(probe.arrived, 1);

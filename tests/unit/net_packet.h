@@ -79,7 +79,7 @@ static inline void throng_send(struct throng_packet *packet)
         .class = NET_REQUEST,
         .route = (uint8_t)throng->route,
         .hash = sim_random_next(&throng->random),
-        .drain = NIC_TIME,
+        .ejection_time = NIC_TIME,
     };
     net_send(throng->net, &packet->transfer, 0);
 }

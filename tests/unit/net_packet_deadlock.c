@@ -125,7 +125,7 @@ static void expand(struct graph *graph, const struct packet *packet, uint32_t ch
     struct packet *paths;
     uint32_t count, i;
 
-    if (!(packet->flags & PACKET_LISTED) && !is_new(graph, packet))
+    if (!(packet->flags & PACKET_SOURCE_ROUTED) && !is_new(graph, packet))
         return;
     paths = malloc(PATHS_MAX * sizeof(*paths));
     assert_non_null(paths);
@@ -140,7 +140,8 @@ static void expand(struct graph *graph, const struct packet *packet, uint32_t ch
 static void assert_injection(const struct packet *packet, const struct net_transfer *transfer)
 {
     const struct dragonfly *fly = net_packets->fly;
-    bool own = fly->places[transfer->source / 4].group == fly->places[transfer->target / 4].group;
+    bool own =
+        fly->positions[transfer->source / 4].group == fly->positions[transfer->target / 4].group;
     unsigned level = packet->out_vc % LEVELS;
     bool minimal = !net_mode_adaptive(transfer->route) && !(packet->flags & PACKET_NON_MINIMAL);
 
@@ -172,10 +173,10 @@ static void add_flow(struct graph *graph, uint32_t source, uint32_t target, enum
     if (!net_packet_route_begin(&packet))
         return;
     /* which processor tile it takes leads to no other channel */
-    packet.flags &= (uint8_t) ~(3u << PACKET_LANE_SHIFT);
+    packet.flags &= (uint8_t) ~(3u << PACKET_PTILE_SHIFT);
     if (!graph->net->impaired)
         assert_injection(&packet, &transfer);
-    if (packet.flags & PACKET_FREE_CHOICE)
+    if (packet.flags & PACKET_DECIDES_PER_HOP)
         packet.goal = packet.goal_port = 0; /* drawn: all of them are tried */
     expand(graph, &packet, NOWHERE);
 }

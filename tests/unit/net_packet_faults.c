@@ -152,7 +152,7 @@ static void a_router_dies_under_load(void **state)
         for (k = 0; k < 6000; k++) {
             probe_init(&probes[k], (uint32_t)sim_random_below(&random, 64),
                        (uint32_t)sim_random_below(&random, 64), PUT_PHITS, routes[i]);
-            probes[k].transfer.drain = NIC_TIME;
+            probes[k].transfer.ejection_time = NIC_TIME;
             net_send(net, &probes[k].transfer, 0);
         }
         test_at(500 * SIM_NS, kill_router, net);

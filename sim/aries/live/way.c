@@ -21,7 +21,7 @@
 #include "nic/stages.h"
 
 struct lnic_way {
-    struct net_way there, back;
+    struct net_path_preview there, back;
     uint32_t known; /* changes that the routers knew of when it began */
     struct lnic_op *op;
     /* paced */
@@ -69,7 +69,7 @@ static void learn(sim_time_t now)
     for (; ways.known < ways.count; ways.known++) {
         const struct lnic_change *change = &ways.change[ways.known];
 
-        if (change->time + NET_LEARN > now)
+        if (change->time + NET_FAILURE_DETECTION_TIME > now)
             return;
         if (change->is_router)
             net_router_set_alive(lnic_backend.net, change->a, change->alive);
@@ -80,15 +80,15 @@ static void learn(sim_time_t now)
 }
 
 /* Whether something on it has died by now that was not known when so many changes were. */
-static bool has_died(const struct net_way *way, uint32_t known, sim_time_t now)
+static bool has_died(const struct net_path_preview *way, uint32_t known, sim_time_t now)
 {
     const struct lnic_change *change;
 
     for (change = &ways.change[known]; known < ways.count && change->time <= now; known++, change++)
         if (!change->alive &&
-            (change->is_router
-                 ? net_way_by_router(lnic_backend.net, way, change->a)
-                 : net_way_by_link(lnic_backend.net, way, change->a, change->b, change->which)))
+            (change->is_router ? net_preview_uses_router(lnic_backend.net, way, change->a)
+                               : net_preview_uses_link(lnic_backend.net, way, change->a, change->b,
+                                                       change->which)))
             return true;
     return false;
 }
@@ -127,7 +127,7 @@ static bool find_there(const struct lnic_op *op, struct lnic_way *way)
         transfer.last_units = message_phits((uint32_t)work->length);
     else if (work->op == ARIES_PUT)
         transfer.last_units += packet_of(bytes_of(op));
-    return net_way_find(lnic_backend.net, &transfer, &way->there);
+    return net_preview(lnic_backend.net, &transfer, &way->there);
 }
 
 static bool find_back(const struct lnic_op *op, struct lnic_way *way)
@@ -146,7 +146,7 @@ static bool find_back(const struct lnic_op *op, struct lnic_way *way)
 
     if (work->op != ARIES_GET && work->route >= NET_ROUTE_ADAPTIVE_0)
         transfer.route = (uint8_t)(NET_ROUTE_ADAPTIVE_0 + timing->response_class);
-    return net_way_find(lnic_backend.net, &transfer, &way->back);
+    return net_preview(lnic_backend.net, &transfer, &way->back);
 }
 
 static void lose(struct lnic_op *op)

@@ -48,8 +48,8 @@ static void send(struct sim_event *event)
     transfer->last_units = transfer->units;
     transfer->class = NET_REQUEST;
     transfer->route = NET_ROUTE_ADAPTIVE_0;
-    transfer->drain = 0;
-    transfer->lag =
+    transfer->ejection_time = 0;
+    transfer->receiver_latency =
         fabric->timing.rx + fabric->timing.pcie_write + fabric->timing.cold_datagram_remote;
     net_send(fabric->net, transfer, 0);
 }

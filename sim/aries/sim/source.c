@@ -468,8 +468,8 @@ static void describe_stream(const struct chunk *chunk, struct net_transfer *tran
     uint64_t last = end > PACKET_BYTES ? end - PACKET_BYTES : 0;
     sim_time_t since = 0, pace = 0;
 
-    transfer->ahead = (uint32_t)((begin + PACKET_BYTES - 1) / PACKET_BYTES);
-    if (transfer->ahead + chunk->packets > 1 && txn->work.length - end <= PACKET_BYTES) {
+    transfer->stream_packets = (uint32_t)((begin + PACKET_BYTES - 1) / PACKET_BYTES);
+    if (transfer->stream_packets + chunk->packets > 1 && txn->work.length - end <= PACKET_BYTES) {
         if (txn->rate > 0) {
             since = chunk_feed(txn, begin);
             pace = chunk_feed(txn, PACKET_BYTES);
@@ -478,8 +478,8 @@ static void describe_stream(const struct chunk *chunk, struct net_transfer *tran
             since = aries_store_time(timing, begin) + pace;
         }
     }
-    transfer->since = (uint32_t)MIN(since, UINT32_MAX);
-    transfer->pace = (uint32_t)MIN(pace, UINT32_MAX);
+    transfer->stream_elapsed_ps = (uint32_t)MIN(since, UINT32_MAX);
+    transfer->packet_interval_ps = (uint32_t)MIN(pace, UINT32_MAX);
 }
 
 static void send_request(struct chunk *chunk)
@@ -500,10 +500,10 @@ static void send_request(struct chunk *chunk)
     transfer->route = (uint8_t)work->route;
     transfer->streamed = chunk->offset > 0;
     describe_stream(chunk, transfer);
-    transfer->lead = work->op == ARIES_GET ? chunk->feed : 0; /* they leave over that time */
+    transfer->ready_span = work->op == ARIES_GET ? chunk->feed : 0; /* they leave over that time */
     transfer->hash = line_of(work, chunk->offset);
-    transfer->lag = arrival_lag(work, &fabric->timing);
-    transfer->drain = request_drain(chunk, &fabric->timing);
+    transfer->receiver_latency = arrival_lag(work, &fabric->timing);
+    transfer->ejection_time = request_drain(chunk, &fabric->timing);
     chunk->sent = sim_now();
     chunk->frozen = fabric->sim->quiesced;
     fabric->counters.request_packets += chunk->packets;

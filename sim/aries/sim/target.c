@@ -25,7 +25,7 @@ static sim_time_t reserve_receive(struct aries_nic *nic, const struct chunk *chu
 {
     struct aries_sim_nic *sim = nic->sim;
     const struct aries_timing *timing = &nic->fabric->timing;
-    sim_time_t arrival = sim_now() - chunk->transfer.lag, wait, reads, duplex;
+    sim_time_t arrival = sim_now() - chunk->transfer.receiver_latency, wait, reads, duplex;
 
     wait = occupy(&sim->rx_free, arrival, 0,
                   data ? data_service(chunk, timing) : chunk->packets * timing->nic_flit);
@@ -377,8 +377,8 @@ static void respond(struct aries_nic *nic, struct chunk *chunk)
     transfer->target = transfer->source;
     transfer->source = nic->node;
     transfer->class = NET_RESPONSE;
-    transfer->lead = work->op == ARIES_PUT ? chunk->feed : 0;
-    transfer->lag = response_lag(timing, data);
+    transfer->ready_span = work->op == ARIES_PUT ? chunk->feed : 0;
+    transfer->receiver_latency = response_lag(timing, data);
     transfer->units = chunk->packets;
     transfer->last_units = 1;
     if (work->op == ARIES_GET && !failed) {

@@ -179,7 +179,7 @@ static void pump(struct sim_event *event)
     transfer->class = NET_REQUEST;
     transfer->route = NET_ROUTE_ADAPTIVE_0;
     transfer->streamed = message->sent != 0;
-    transfer->pace = 0;
+    transfer->packet_interval_ps = 0;
     transfer->hash = message->entry.id;
     message->sent += chunk->bytes;
     message->chunks_away++;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Networks: topology, routing and links, for any device that sits on them (the Aries NIC, a raw
- * message workload, later Ethernet LNDs). A device hands over transfers; the network decides the
- * path and the time of arrival and fires the transfer's event at the target.
+ * Networks: topology, routing and links, for any device that is attached to them (the Aries NIC, a
+ * raw message workload). A device hands over transfers. The network decides the path and the time
+ * of arrival, and fires the transfer's event at the target.
  *
  * Links count in wire units: phits (6 bytes of data) on a dragonfly, bytes on a switched network.
- * Endpoints are numbered from 0 and are where NICs sit (nodes).
+ * Endpoints (nodes) are numbered from 0; each has one NIC. All times (sim_time_t) are picoseconds.
  */
 #ifndef JACQUARD_NET_NET_H
 #define JACQUARD_NET_NET_H
@@ -48,23 +48,24 @@ enum net_status {
 /* Links between routers: 11 routers, the hardware's bound for a non-minimal route. */
 #define NET_PATH_MAX 10
 
-/* The network's own notes on a transfer under way. Callers neither read nor initialise it. */
+/* The network's state of a transfer in flight. Callers neither read nor initialise it. */
 struct net_flight {
-    void (*fire)(struct sim_event *event); /* the caller's, put back before it is called */
+    void (*fire)(struct sim_event *event); /* the caller's handler; restored before it is called */
     struct net *net;
     sim_time_t sent;
-    uint32_t deaths; /* links and routers that had died when it was sent */
+    uint32_t failures_seen; /* length of the log of failures when it was sent */
     uint32_t links;
     union {
         struct { /* F1 */
             uint32_t link[NET_PATH_MAX];
-            uint32_t left_ns[NET_PATH_MAX]; /* when its last unit leaves that link, from `sent` */
+            uint32_t departure_ns[NET_PATH_MAX]; /* its last unit leaves that link so long after
+                                                    `sent` */
         };
-        struct net_fan *fan; /* F1, several paths */
-        struct { /* F2 */
-            struct sim_event next; /* the next packet is handed over */
+        struct net_multipath *multipath; /* F1, several paths */
+        struct { /* F2; `packets` are cut, `outstanding` of them have not arrived */
+            struct sim_event next; /* hands over the next packet */
             sim_time_t feed, arrival, delay;
-            uint32_t packets, cut, open, last;
+            uint32_t packets, handed_over, outstanding, last_units;
         };
     };
 };
@@ -74,14 +75,14 @@ struct net_flight {
  * caller, pooled and reused; must stay valid until `event` fires.
  */
 struct net_transfer {
-    /* Fires at the arrival of the last unit at the target NIC's input, see net_send. */
+    /* Fires when the last unit arrives at the target NIC's input; see net_send. */
     union {
         struct sim_event event;
-        struct sim_hinted hinted; /* `fetch`: the caller's, for the cache; may be NULL */
+        struct sim_hinted hinted; /* `fetch`: the caller's prefetch callback; may be NULL */
     };
     uint32_t source, target;
     uint32_t units; /* on the wire, all packets together */
-    uint32_t last_units; /* of the last packet: its serialisation is what an idle path adds once */
+    uint32_t last_units; /* of the last packet; an idle path adds its serialisation once */
     uint32_t packets;
     uint8_t class; /* enum net_class */
     uint8_t route; /* enum net_route */
@@ -91,26 +92,29 @@ struct net_transfer {
     uint8_t hops; /* links between routers taken */
     bool poisoned; /* a fault marked the payload */
     bool minimal; /* took a minimal path */
-    bool duplicated; /* a fault made two of it: the device delivers it twice, in the same event */
-    /* Adaptive modes, of its message (see "The tail of a stream" there): packets sent before it,
-     * and over how long (ps, no more than the field holds); time from packet to packet at its end.
-     * pace 0: it is no part of a stream. */
-    uint32_t ahead, since, pace;
-    uint64_t hash; /* hashed modes: destination cache line of the first packet, the others have
-                    * the ones that follow; same line, same path */
-    sim_time_t lead; /* the packets before the last one were ready over so long before the head's
-                      * time (acknowledgements of what came bit by bit); 0: all are sent now */
-    sim_time_t drain; /* F2: how long each packet keeps the target NIC's input busy; what it cannot
-                       * take waits in the network. 0: it takes all that comes */
-    sim_time_t lag; /* `event` fires so much after the arrival (the receiver's pipeline: saves it an
-                     * event); a transfer that is lost fires without it */
+    bool duplicated; /* a fault duplicated it: the device delivers it twice, in the same event */
+    /* Adaptive modes: the stream, i.e. the message, that the transfer belongs to. See
+     * docs/model-network.md, "The tail of a stream". */
+    uint32_t stream_packets; /* packets of the stream that were sent before this transfer */
+    uint32_t stream_elapsed_ps; /* since the first of them was sent; UINT32_MAX: that or more */
+    uint32_t packet_interval_ps; /* between packets at its end; 0: it belongs to no stream */
+    uint64_t hash; /* hashed modes: destination cache line of the first packet; the following
+                    * packets have the following lines. Packets of one line take one path. */
+    sim_time_t ready_span; /* The packets before the last one became ready during this time before
+                            * net_send (responses to a request that arrived packet by packet). 0:
+                            * all become ready now. */
+    sim_time_t ejection_time; /* F2: each packet keeps the target NIC's input busy for so long;
+                               * further packets wait in the network. 0: the NIC never blocks. */
+    sim_time_t receiver_latency; /* `event` fires so long after the arrival. It stands for the
+                                  * receiver's pipeline and saves the receiver an event. A lost
+                                  * transfer fires without it. */
     struct net_flight flight; /* private */
 };
 
 /* ---- building -------------------------------------------------------------------------------- */
 
 struct net_link_class { /* dragonfly: green, black, blue */
-    double rate_mps; /* wire units per microsecond (phit_rate_Mps) */
+    double rate_mps; /* millions of wire units per second (phit_rate_Mps) */
     sim_time_t hop; /* input of one router to input of the next */
     uint32_t lanes; /* 3 = full rate */
 };
@@ -119,14 +123,15 @@ struct net_route_bias {
     uint32_t min_shift, min_add, non_shift, non_add;
 };
 
-/* F2: the tiles of a router. Rates are units (phits) per microsecond. */
+/* F2: the tiles of a router. Rates are millions of phits per second. */
 struct net_tile_config {
-    uint32_t private_blocks, shared_blocks; /* of 8 phits: an input buffer's, per VC and for all */
-    uint32_t row_credits; /* phits of a VC that an input tile may have in the row buffer of each
-                           * column, besides those that are on the move */
+    /* An input buffer, in blocks of 8 phits: reserved for each VC, and shared by all VCs. */
+    uint32_t private_blocks, shared_blocks;
+    uint32_t row_credits; /* phits per VC that an input tile may have waiting in the row buffer of
+                           * each column; phits in transit do not count */
     double row_mps, column_mps; /* buses of the crossbar */
-    double ptile_mps; /* a processor tile, each class */
-    sim_time_t nic_buffer; /* time that the NIC needs to work off its full request buffer */
+    double ptile_mps; /* a processor tile, for each class */
+    sim_time_t nic_buffer; /* time that the NIC needs to empty its full request buffer */
 };
 
 struct net_dragonfly_config {
@@ -135,7 +140,7 @@ struct net_dragonfly_config {
     uint32_t cables; /* optical cables per group pair */
     struct net_link_class green, black, blue;
     sim_time_t router_transit; /* RTR */
-    uint32_t vc_units; /* capacity of one VC: what a load of 15 means; 576 phits */
+    uint32_t vc_units; /* capacity of one VC, which a load of 15 stands for; 576 phits */
     struct net_route_bias bias[4];
     struct net_tile_config tile;
 };
@@ -166,7 +171,7 @@ struct net_preset {
 };
 const struct net_preset *net_presets(size_t *count);
 
-/* NULL on a configuration that cannot be built; *error is malloc'd text for people. */
+/* NULL if the configuration cannot be built; *error is then a malloc'd message for people. */
 struct net *net_create(const struct net_config *config, char **error);
 void net_destroy(struct net *net);
 
@@ -180,67 +185,73 @@ enum net_fidelity net_fidelity(const struct net *net);
 /* ---- sending --------------------------------------------------------------------------------- */
 
 /*
- * Called in an event at the time the head of the transfer leaves the source NIC, in time order.
- * Picks the path, reserves the links and schedules transfer->event at arrival of the last unit =
- * sim_now() + feed + transit + hops + serialisation of the last packet + waiting, where `feed` is
- * how long the NIC takes to hand over the whole transfer (0 for a single packet). On an idle
+ * Sends a transfer. The device calls it when the head of the transfer leaves the source NIC. The
+ * function picks the path, reserves the links and schedules transfer->event when the last unit
+ * arrives: sim_now() + feed + transit + hops + serialisation of the last packet + waiting. `feed`
+ * is the time that the NIC takes to inject the whole transfer (0 for a single packet). On an idle
  * network that is the closed form RTR + sum of HOP + SER of docs/model-network.md.
  */
 void net_send(struct net *net, struct net_transfer *transfer, sim_time_t feed);
 
-/* Shortest possible time from head at source NIC to last unit at target NIC: the closed form. */
+/* Shortest possible time from the head at the source NIC to the last unit at the target NIC: the
+ * closed form. */
 sim_time_t net_idle_latency(const struct net *net, uint32_t source, uint32_t target,
                             uint32_t last_units);
 uint32_t net_minimal_hops(const struct net *net, uint32_t source, uint32_t target);
 /*
- * Ceiling of the open paths, in wire units per microsecond; no stream of a pair is faster for long.
- * One path for the fixed modes, that of a line for the hashed ones; INFINITY where the network is
- * no bound (same router, or adaptive with at least 4 ports); 0 when nothing leads there.
+ * Upper bound of the rate from source to target, in wire units per microsecond: no stream is faster
+ * for long. Fixed modes have one path; for hashed modes it is the path of one cache line. INFINITY
+ * if the network does not bound the rate (same router, or an adaptive mode with at least 4 ports);
+ * 0 if there is no live path.
  */
 double net_path_rate(const struct net *net, uint32_t source, uint32_t target, enum net_route route);
 
 /* ---- faults ---------------------------------------------------------------------------------- */
 
-/* The fault point "net.packet" drops, delays, duplicates or poisons transfers (kind: enum
- * net_class). */
+/* The fault point "net.packet" drops, delays, duplicates or poisons transfers. The kind of its
+ * subject is enum net_class. */
 
 /*
- * A link is named as the machine does: two routers and which of their parallel links (0-based). On
- * a switched network routers are switches, and net_routers() + e names endpoint e, for the link of
- * a host. Both directions change. False when there is no such link. Units in flight on a dying link
- * or through a dying router are lost.
+ * Two routers and the number of one of their parallel links, from 0, name a link. On a switched
+ * network the routers are the switches; net_routers() + e names endpoint e, for the link of a host.
+ * Both directions change. The functions return false if there is no such link. Units that are on a
+ * link, or in a router, when it fails are lost.
  */
 bool net_link_set_alive(struct net *net, uint32_t router_a, uint32_t router_b, uint32_t which,
                         bool alive);
 bool net_link_set_lanes(struct net *net, uint32_t router_a, uint32_t router_b, uint32_t which,
                         uint32_t lanes);
 /*
- * The link protocol finds each micropacket (9 phits) bad with probability `rate` and sends again
- * from there: later, never lost. Seven in a row make it initialise the link again (20 us); when
- * that happens twice running, the link is dead. F1 adds the mean delay to each transfer; F0 knows
- * no errors. 0 ends it.
+ * The link protocol finds each micropacket (9 phits) corrupted with probability `rate` and
+ * retransmits from there: data arrives later, but is never lost. After seven errors in a row it
+ * reinitialises the link (20 us). When that happens twice in succession, the link fails. F1 adds
+ * the mean delay to each transfer; F0 has no errors. A rate of 0 ends the errors.
  */
 bool net_link_set_error_rate(struct net *net, uint32_t router_a, uint32_t router_b, uint32_t which,
                              double rate);
 bool net_router_set_alive(struct net *net, uint32_t router, bool alive);
 bool net_router_alive(const struct net *net, uint32_t router);
-#define NET_LEARN (100 * SIM_NS) /* until routers know of a death: their link-alive vectors */
+/* Time from a failure until the routers' link-alive vectors show it. */
+#define NET_FAILURE_DETECTION_TIME (100 * SIM_NS)
 
-/* ---- paths, without sending ------------------------------------------------------------------- */
+/* ---- paths, without sending -------------------------------------------------------------------
+ */
 
-struct net_way {
+struct net_path_preview {
     uint32_t source, target; /* routers */
-    uint32_t links, link[NET_PATH_MAX]; /* directed ones between them */
-    sim_time_t latency; /* of the packet when nothing else is there: the closed form */
+    uint32_t links, link[NET_PATH_MAX]; /* directed links between them */
+    sim_time_t latency; /* of the packet on an idle network: the closed form */
 };
-/* The path that a transfer of one packet would take now. False: no live path. */
-bool net_way_find(struct net *net, const struct net_transfer *transfer, struct net_way *way);
-/* Whether it leads over the link, in either direction, or by the router. */
-bool net_way_by_link(const struct net *net, const struct net_way *way, uint32_t router_a,
-                     uint32_t router_b, uint32_t which);
-bool net_way_by_router(const struct net *net, const struct net_way *way, uint32_t router);
+/* Finds the path that a transfer of one packet would take now. False: no live path. */
+bool net_preview(struct net *net, const struct net_transfer *transfer,
+                 struct net_path_preview *preview);
+/* Whether the path uses the link, in either direction, or passes through the router. */
+bool net_preview_uses_link(const struct net *net, const struct net_path_preview *preview,
+                           uint32_t router_a, uint32_t router_b, uint32_t which);
+bool net_preview_uses_router(const struct net *net, const struct net_path_preview *preview,
+                             uint32_t router);
 
-/* ---- looking --------------------------------------------------------------------------------- */
+/* ---- inspection ------------------------------------------------------------------------------ */
 
 struct net_link_info {
     uint32_t router, peer, which;
@@ -248,12 +259,12 @@ struct net_link_info {
         peer_tile; /* dragonfly: tile numbers, row * 10 + column as in l<row><col>; else 0 */
     enum { NET_LINK_GREEN, NET_LINK_BLACK, NET_LINK_BLUE, NET_LINK_SWITCH } color;
     bool alive;
-    uint64_t units, transfers, dropped, dead; /* counters; dead: routed to a dead link */
-    uint64_t replays, reinits; /* of the link protocol */
-    sim_time_t busy; /* time on the wire of all `units`, at the link's present rate */
-    sim_time_t stalled[2]; /* F2: how long packets ready to go waited for it, by class */
+    uint64_t units, transfers, dropped, dead; /* counters; dead: transfers routed to a dead link */
+    uint64_t replays, reinits; /* retransmissions, reinitialisations by the link protocol */
+    sim_time_t busy; /* time on the wire of all `units`, at the link's current rate */
+    sim_time_t stalled[2]; /* F2: time that packets waited for the link when ready, by class */
 };
-/* Directed links in a fixed order (each physical link appears once per direction). */
+/* Visits all directed links in a fixed order; each physical link appears once per direction. */
 void net_for_each_link(const struct net *net,
                        void (*visit)(const struct net_link_info *, void *arg), void *arg);
 

@@ -65,8 +65,9 @@ static sim_time_t input_time(const struct net *net, uint32_t feeders, uint32_t m
     return time > fly->router_transit ? time - fly->router_transit : 0;
 }
 
-static void spread_inside(const struct net *net, const struct place *from, const struct place *to,
-                          uint32_t class, struct net_spread *spread)
+static void spread_inside(const struct net *net, const struct dragonfly_position *from,
+                          const struct dragonfly_position *to, uint32_t class,
+                          struct net_stream_paths *spread)
 {
     const struct dragonfly *fly = net->dragonfly;
     double green = rate_of(net, COLOR_GREEN), blacks = BLACK_LINKS * rate_of(net, COLOR_BLACK);
@@ -74,7 +75,7 @@ static void spread_inside(const struct net *net, const struct place *from, const
     uint32_t load = threshold(&fly->bias[class][0]);
 
     spread->detour_threshold_units =
-        load > 15 ? NET_ENDLESS : waiting_at(fly, load) + fly->crossbar_units;
+        load > 15 ? NET_NO_DETOUR : waiting_at(fly, load) + fly->crossbar_units;
     if (from->chassis == to->chassis) {
         spread->rate = green;
         spread->ports = 1;
@@ -120,7 +121,8 @@ static double leg_rate(const struct net *net, uint32_t leg)
 }
 
 /* Each gateway has the two links of a connector. */
-static void spread_between(const struct net *net, uint32_t s, uint32_t t, struct net_spread *spread)
+static void spread_between(const struct net *net, uint32_t s, uint32_t t,
+                           struct net_stream_paths *spread)
 {
     static const uint32_t ports[4] = {2, 1, BLACK_LINKS, 1 + BLACK_LINKS};
     const struct dragonfly *fly = net->dragonfly;
@@ -156,19 +158,19 @@ static void spread_between(const struct net *net, uint32_t s, uint32_t t, struct
     spread->port_rate = rate_of(net, here ? COLOR_BLUE : COLOR_GREEN);
     spread->far_rate = fmin(far, spread->rate);
     if (spread->detour == SIM_NEVER)
-        spread->detour_threshold_units = NET_ENDLESS;
+        spread->detour_threshold_units = NET_NO_DETOUR;
 }
 
-bool net_dragonfly_spread(const struct net *net, const struct net_transfer *transfer,
-                          struct net_spread *spread)
+bool net_dragonfly_stream_paths(const struct net *net, const struct net_transfer *transfer,
+                                struct net_stream_paths *spread)
 {
     const struct dragonfly *fly = net->dragonfly;
     uint32_t s = transfer->source / NODES_PER_ROUTER, t = transfer->target / NODES_PER_ROUTER;
-    const struct place *from = &fly->places[s], *to = &fly->places[t];
+    const struct dragonfly_position *from = &fly->positions[s], *to = &fly->positions[t];
 
     if (s == t || net->impaired)
         return false;
-    *spread = (struct net_spread){.transit = fly->router_transit};
+    *spread = (struct net_stream_paths){.transit = fly->router_transit};
     if (from->group == to->group)
         spread_inside(net, from, to, transfer->route - NET_ROUTE_ADAPTIVE_0, spread);
     else

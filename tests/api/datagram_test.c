@@ -622,6 +622,8 @@ static void ugni_105_peer_attaches_later(void **state)
 
 /* ---- item 106 -------------------------------------------------------------------------------- */
 
+#define ADDRESSEE 55 /* the instance that the datagram is for; nobody has it with its cookie */
+
 static void stranger_main(struct rank *rank)
 {
     struct domain domain, other;
@@ -630,8 +632,8 @@ static void stranger_main(struct rank *rank)
 
     domain_open(rank, &domain, 0);
     if (rank->id == 1) {
-        /* Another instance, and the same instance of another cookie. */
-        domain_open_as(&other, 1, MACHINE_PTAG_OTHER, MACHINE_COOKIE_OTHER, 0);
+        /* Another instance with the right cookie, and the right instance with another cookie. */
+        domain_open_as(&other, ADDRESSEE, MACHINE_PTAG_OTHER, MACHINE_COOKIE_OTHER, 0);
         any[0] = ep_unbound(&domain);
         any[1] = ep_unbound(&other);
         assert_ok(GNI_EpPostDataWId(any[0], NULL, 0, NULL, 0, 1));
@@ -646,7 +648,7 @@ static void stranger_main(struct rank *rank)
     } else {
         machine_barrier(rank);
         assert_ok(GNI_EpCreate(domain.nic, NULL, &ep));
-        assert_ok(GNI_EpBind(ep, machine_address(rank->machine, 1), 55));
+        assert_ok(GNI_EpBind(ep, machine_address(rank->machine, 1), ADDRESSEE));
         assert_ok(GNI_EpPostData(ep, NULL, 0, NULL, 0));
         assert_rc(wait_for(ep, 20, &answer), GNI_RC_TIMEOUT);
         assert_ok(GNI_EpDestroy(ep));

@@ -123,8 +123,8 @@ static void crash_now(struct sim_event *event)
 }
 
 /*
- * The published table of statuses calls ENDPOINT_UNREACHABLE recoverable (a later attempt may find
- * the endpoint), which the library follows.
+ * The item says recoverable = 0, after an assumption of the Aries document. uGNI's own table, which
+ * ugni 89 checks, comes from a header of Cray's and says 1: docs/model.md, "Errors and timers".
  */
 static void dead_node_main(struct rank *rank)
 {

@@ -393,6 +393,8 @@ static void gni_98_limits(void **state)
 }
 
 /* A wrong key, a page that is not registered, memory that may only be read. */
+#define KEY_MDH 37 /* where a key has the number of its registration */
+
 static int wrong_place_body(struct rank *rank)
 {
     struct fi_cq_err_entry error;
@@ -421,6 +423,13 @@ static int wrong_place_body(struct rank *rank)
                   0);
         TRY(gni_error(&side, side.tx_cq, &error));
         EXPECT(error.err == FI_EIO);
+        /* The key of a registration that there is not. */
+        EXPECT_IS(
+            gni_again(&side, fi_write(side.ep, &word, 8, NULL, side.peers[1], memory.all[1].address,
+                                      memory.all[1].key + (1000ull << KEY_MDH), &word)),
+            0);
+        TRY(gni_error(&side, side.tx_cq, &error));
+        EXPECT(error.err == FI_EIO && error.op_context == &word);
         word = 7;
         EXPECT_IS(gni_again(&side, fi_read(side.ep, &word, 8, NULL, side.peers[1],
                                            readable.all[1].address, readable.all[1].key, &word)),
@@ -430,6 +439,7 @@ static int wrong_place_body(struct rank *rank)
     }
     rank_barrier(rank);
     EXPECT_IS(*(uint64_t *)readable.bytes, 0);
+    EXPECT_IS(*(uint64_t *)memory.bytes, 0);
     TRY(gni_memory_close(&side, &readable));
     return finish(&side, &memory);
 }

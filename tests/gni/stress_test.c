@@ -348,6 +348,41 @@ static void gni_142_aries_59_injected_for_good(void **state)
     gni_run(&(struct gni_machine){.ranks = 2}, injected_five);
 }
 
+/* Beyond the peer's registered memory: no error that an attempt more could mend. */
+static int unrecoverable_body(struct rank *rank)
+{
+    struct fi_cq_err_entry error;
+    struct gni_memory memory;
+    struct gni_side side;
+    uint64_t word = 1;
+    int i;
+
+    TRY(gni_open(&side, rank, &plain));
+    TRY(gni_memory_open(&side, &memory, 4096, FI_REMOTE_WRITE | FI_REMOTE_READ));
+    for (i = 0; side.id == 0 && i < 2; i++) {
+        uint64_t place = memory.all[1].address + (1 << 20), key = memory.all[1].key;
+
+        EXPECT_IS(
+            gni_again(&side,
+                      i == 0 ? fi_write(side.ep, &word, 8, NULL, side.peers[1], place, key, &word)
+                             : fi_read(side.ep, &word, 8, NULL, side.peers[1], place, key, &word)),
+            0);
+        TRY(gni_error(&side, side.tx_cq, &error));
+        EXPECT(error.err == FI_EIO && error.op_context == &word);
+    }
+    rank_barrier(rank);
+    TRY(gni_memory_close(&side, &memory));
+    return finish(&side);
+}
+
+static void aries_59_unrecoverable_at_once(void **state)
+{
+    (void)state;
+    gni_run(
+        &(struct gni_machine){.ranks = 2, .yaml = "expect: [{metric: aries.errors, equals: 2}]\n"},
+        unrecoverable_body);
+}
+
 /* Node 2 dies at 1 ms; ranks 0 and 1 go on with each other. */
 static int crash_body(struct rank *rank)
 {
@@ -517,6 +552,7 @@ int main(void)
         cmocka_unit_test(gni_141_rx_overrun),
         cmocka_unit_test(gni_142_aries_59_injected),
         cmocka_unit_test(gni_142_aries_59_injected_for_good),
+        cmocka_unit_test(aries_59_unrecoverable_at_once),
         cmocka_unit_test(gni_144_gni_146_crash),
         cmocka_unit_test(gni_144_lost_node_is_an_event),
         cmocka_unit_test(gni_154_many_processes),

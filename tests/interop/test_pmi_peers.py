@@ -84,16 +84,34 @@ def test_pmi2_10_nothing_but_what_is_asked_for():
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4, 17])
-def test_pmi2_28_pmi2_31_hydra_exchange(peers, ranks):
+def test_pmi2_28_pmi2_30_pmi2_31_pmi2_38_hydra_exchange(peers, ranks):
     done = under_hydra(peers / "ours", ranks, "exchange")
     assert done.returncode == 0 and done.stdout.count(": ok") == ranks, done.stdout
     assert sorted(line.split()[1] for line in done.stdout.splitlines()) == sorted(map(str, range(ranks)))
 
 
-@pytest.mark.parametrize("what", ["init", "attributes", "names", "charm"])
-def test_pmi2_12_hydra(peers, what):
+def assert_ok_under_hydra(peers, what):
     done = under_hydra(peers / "ours", 4, what)
     assert done.returncode == 0 and done.stdout.count("of 4, app 0, spawned 0: ok") == 4, done.stdout
+
+
+@pytest.mark.parametrize("what", ["init", "charm"])
+def test_pmi2_12_hydra(peers, what):
+    assert_ok_under_hydra(peers, what)
+
+
+def test_pmi2_52_pmi2_54_pmi2_56_hydra_attributes(peers):
+    """An attribute of the node is there for all of its ranks; those that ask before rank 0 has put it wait."""
+    assert_ok_under_hydra(peers, "attributes")
+
+
+def test_pmi2_58_pmi2_59_pmi2_60_pmi2_61_hydra_names(peers):
+    assert_ok_under_hydra(peers, "names")
+
+
+def test_pmi2_15_hydra_finalize_while_others_work(peers, tmp_path):
+    done = under_hydra(peers / "ours", 4, "leave", PEER_FILE=str(tmp_path / "left"))
+    assert done.returncode == 0 and done.stdout.count(": ok") == 4, done.stdout
 
 
 def test_pmi2_44_hydra_fence_is_a_barrier(peers, tmp_path):
@@ -101,7 +119,7 @@ def test_pmi2_44_hydra_fence_is_a_barrier(peers, tmp_path):
     assert done.returncode == 0 and done.stdout.count(": ok") == 4, done.stdout
 
 
-def test_pmi2_63_hydra_spawn(peers):
+def test_pmi2_63_pmi2_64_pmi2_65_pmi2_66_hydra_spawn(peers):
     done = under_hydra(peers / "ours", 2, "spawn")
     assert done.returncode == 0, done.stdout
     for line in ["rank 0 of 3, app 0, spawned 1: ok", "rank 1 of 3, app 1, spawned 1: ok", "rank 2 of 3, app 1, spawned 1: ok"]:

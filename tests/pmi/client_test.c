@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -103,6 +104,17 @@ static void pmi2_14_initialized(void **state)
     assert_int_equal(PMI2_Initialized(), 0);
 }
 
+/* The script refuses what comes behind the first message before that has been answered. */
+static void pmi2_18_init_goes_alone(void **state)
+{
+    static const struct step hydra[] = {HYDRA_INIT, FINALIZE}, slurm[] = {SLURM_INIT, FINALIZE};
+
+    start(hydra, COUNT(hydra), false);
+    end();
+    start(slurm, COUNT(slurm), true);
+    end();
+}
+
 static void pmi2_6_error_strings(void **state)
 {
     int code;
@@ -150,9 +162,16 @@ static void pmi2_7_before_init(void **state)
 static void pmi2_11_singleton(void **state)
 {
     char text[64], left[16], right[16], expected[64];
-    int length, found, ranks, array[2];
+    int length, found, ranks, array[2], code;
+    struct rlimit limit, none;
 
-    assert_int_equal(join(), PMI2_SUCCESS);
+    /* Not even one descriptor more can be had: no file, no socket. */
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    none = (struct rlimit){.rlim_cur = 0, .rlim_max = limit.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    code = join();
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    assert_int_equal(code, PMI2_SUCCESS);
     assert_int_equal(spawned, 0);
     assert_int_equal(size, 1);
     assert_int_equal(rank, 0);
@@ -813,6 +832,7 @@ int main(void)
         cmocka_unit_test(pmi2_4_layout),
         cmocka_unit_test(pmi2_6_error_strings),
         cmocka_unit_test(pmi2_14_initialized),
+        cmocka_unit_test(pmi2_18_init_goes_alone),
         cmocka_unit_test(pmi2_7_before_init),
         cmocka_unit_test(pmi2_11_singleton),
         cmocka_unit_test(pmi2_79_as_hydra),

@@ -4,6 +4,7 @@
  * wrong. Compiled against our header or Slurm's, linked with either library.
  */
 #include <fcntl.h>
+#include <sched.h>
 #include <slurm/pmi2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,6 +109,25 @@ static void names(void)
     CHECK(PMI2_KVS_Fence() == 0);
 }
 
+/* Finalize does not wait for others (15): rank 0 works until all others have left. */
+static void leave(void)
+{
+    int fd = open(getenv("PEER_FILE"), O_RDWR | O_CREAT | O_APPEND, 0600);
+
+    CHECK(fd >= 0);
+    CHECK(PMI2_KVS_Fence() == 0);
+    if (rank != 0) {
+        CHECK(PMI2_Finalize() == 0);
+        CHECK(write(fd, "x", 1) == 1);
+    } else {
+        while (lseek(fd, 0, SEEK_END) < size - 1)
+            sched_yield();
+        CHECK(PMI2_KVS_Put("late", "works") == 0);
+        CHECK(PMI2_Finalize() == 0);
+    }
+    close(fd);
+}
+
 /* Charm++'s way: the own id in Get, the fence as barrier (108). */
 static void charm(void)
 {
@@ -128,7 +148,7 @@ static void charm(void)
  * together. */
 static void spawn(const char *self)
 {
-    const char *commands[] = {self, self}, *first[] = {"child", "with space=x", NULL},
+    const char *commands[] = {self, self}, *first[] = {"child", "with space=x\ny", NULL},
                *second[] = {"child", NULL}, **arguments[] = {first, second};
     int counts[] = {2, 1}, processes[] = {1, 2}, infos[] = {0, 0}, errors[3] = {1, 1, 1}, i;
     struct MPID_Info pair = {.key = (char *)"PARENT", .value = (char *)"tag#0$d"};
@@ -151,7 +171,7 @@ static void child(int argc, char **argv)
     int length;
 
     CHECK(spawned && size == 3 && appnum == (rank != 0));
-    CHECK(rank != 0 || (argc == 3 && strcmp(argv[2], "with space=x") == 0));
+    CHECK(rank != 0 || (argc == 3 && strcmp(argv[2], "with space=x\ny") == 0));
     CHECK(PMI2_KVS_Get(NULL, PMI2_ID_NULL, "PARENT", value, sizeof(value), &length) == 0);
     CHECK(strcmp(value, "tag#0$d") == 0);
 }
@@ -181,9 +201,11 @@ int main(int argc, char **argv)
         PMI2_Abort(1, "enough");
     else if (strcmp(what, "abort") == 0)
         PMI2_KVS_Fence();
+    else if (strcmp(what, "leave") == 0)
+        leave();
     else
         CHECK(strcmp(what, "init") == 0);
-    CHECK(PMI2_Finalize() == 0);
+    CHECK(strcmp(what, "leave") == 0 || PMI2_Finalize() == 0);
     printf("rank %d of %d, app %d, spawned %d: ok\n", rank, size, appnum, spawned != 0);
     return 0;
 }

@@ -283,9 +283,21 @@ static void pmi2_83_order_without_thrid(void **state)
 static void pmi2_84_maxes(void **state)
 {
     struct driver *driver = one_node();
-    struct peer *peer = client1(driver, driver_job(driver, 1), 0, 0);
+    const char *job = driver_job(driver, 1);
+    struct peer *peer = client1(driver, job, 0, 0);
+    char key[65] = "", value[1025] = "", text[1500], reply[1500];
 
     ask_line(peer, "cmd=get_maxes", "cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=1024");
+    /* A key and a value of that length really work. */
+    memset(key, 'k', 64);
+    memset(value, 'v', 1024);
+    assert_true(strlen(job) < 256);
+    snprintf(text, sizeof(text), "cmd=put kvsname=%s key=%s value=%s", job, key, value);
+    ask_line(peer, text, "cmd=put_result rc=0 msg=success");
+    ask_line(peer, "cmd=barrier_in", "cmd=barrier_out");
+    snprintf(text, sizeof(text), "cmd=get kvsname=%s key=%s", job, key);
+    snprintf(reply, sizeof(reply), "cmd=get_result rc=0 msg=success value=%s", value);
+    ask_line(peer, text, reply);
     driver_free(driver);
 }
 

@@ -166,7 +166,7 @@ def test_pmi2_98_nothing_outlives_pmproxy(probe):
 
 
 def test_pmi2_102_time_limit(probe):
-    for options, more in [(("-timeout", "0.3"), {}), ((), {"MPIEXEC_TIMEOUT": "1"})]:
+    for options, more in [(("-timeout", "0.3"), {}), ((), {"MPIEXEC_TIMEOUT": "2"})]:
         done = run(*options, "-n", 2, probe, "hang", env=environment(**more))
         assert done.returncode == 255 and "time limit" in done.stderr
 

@@ -39,10 +39,12 @@ def path(tmp_path):
 
 @CHECKED
 @given(scenario=generate.scenarios(with_faults=False))
-def test_without_faults_everything_arrives(path, scenario):
+def test_aries_62_without_faults_everything_arrives(path, scenario):
     result = run(path, scenario)
     assert result.exit_code == jacquard.OK, result.report() + "\n" + path.read_text()
     assert result.ledger["balanced"], result.report() + "\n" + path.read_text()
+    packets = [result.metrics.get(f"aries.{kind}_packets") for kind in ("request", "response")]
+    assert packets[0] == packets[1], result.report() + "\n" + path.read_text()
 
 
 @CHECKED

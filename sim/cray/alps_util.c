@@ -17,19 +17,39 @@ static bool list(int **to, uint32_t count, int value)
     return *to != NULL;
 }
 
+static int by_number(const void *left, const void *right)
+{
+    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+
+    return (a > b) - (a < b);
+}
+
+/* Different nodes of all ranks. */
+static int count_nodes(const struct cray_process *self)
+{
+    uint32_t *nids = calloc(self->job->size, sizeof(*nids)), rank, size = self->job->size;
+    int count = 0;
+
+    for (rank = 0; nids != NULL && rank < size; rank++)
+        nids[rank] = cray_host()->nid_of(self, rank);
+    if (nids != NULL)
+        qsort(nids, size, sizeof(*nids), by_number);
+    for (rank = 0; nids != NULL && rank < size; rank++)
+        count += rank == 0 || nids[rank] != nids[rank - 1];
+    free(nids);
+    return count;
+}
+
 static void describe(const struct cray_process *self, alpsAppLayout_t *layout)
 {
-    uint32_t nid = cray_host()->nid_of(self, self->rank), rank, before;
+    uint32_t nid = cray_host()->nid_of(self, self->rank), rank;
 
     memset(layout, 0, sizeof(*layout));
     layout->firstPe = -1;
     layout->numCmds = 1;
+    layout->numNodes = count_nodes(self);
     for (rank = 0; rank < self->job->size; rank++) {
-        uint32_t of = cray_host()->nid_of(self, rank);
-
-        before = rank == 0 ? UINT32_MAX : cray_host()->nid_of(self, rank - 1);
-        layout->numNodes += of != before; /* ranks of a node are consecutive */
-        if (of != nid)
+        if (cray_host()->nid_of(self, rank) != nid)
             continue;
         if (layout->firstPe < 0)
             layout->firstPe = (int)rank;

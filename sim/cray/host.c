@@ -28,9 +28,13 @@ static uint32_t own_nid(const struct cray_process *self, uint32_t rank)
 /* ---- the host of a process of a live fabric ---------------------------------------------------
  *
  * Its launcher says in the environment what ALPS says on a Cray system: protection tags and
- * cookies, rank, size, node. Where other ranks are it does not say: they are taken to be spread
- * over nodes one after the other as those of the own node are.
+ * cookies, rank, size, the node of each rank (pmrun). Other launchers do not say where other ranks
+ * are: these are taken to be spread over nodes one after the other as those of the own node are.
  */
+
+#define RANKS_MAX (1u << 20)
+
+static uint32_t *node_of_rank; /* of each rank of the job; NULL: the launcher does not say */
 
 static bool number_of(const char *name, uint32_t *value)
 {
@@ -64,6 +68,34 @@ static bool read_credentials(struct cray_job *job)
     return job->credentials > 0;
 }
 
+/* `NODE*COUNT` ranks on one node, or `FIRST-LAST`, a rank on each, separated by commas. NULL: not
+ * as many ranks. */
+static uint32_t *read_nodes(const char *text, uint32_t ranks)
+{
+    uint32_t *nodes = ranks <= RANKS_MAX ? calloc(ranks, sizeof(*nodes)) : NULL, rank = 0;
+    bool good = nodes != NULL;
+    char *end;
+
+    while (good && *text >= '0' && *text <= '9') {
+        unsigned long first = strtoul(text, &end, 10), other = first, count = 1, i;
+        bool one = *end == '*';
+
+        if (*end == '*' || *end == '-') {
+            text = end + 1;
+            other = strtoul(text, &end, 10);
+            count = one ? other : other - first + 1;
+        }
+        good = (one || other >= first) && count > 0 && count <= ranks - rank;
+        for (i = 0; good && i < count; i++)
+            nodes[rank++] = (uint32_t)(one ? first : first + i);
+        text = *end == ',' ? end + 1 : end;
+    }
+    if (good && *text == '\0' && rank == ranks)
+        return nodes;
+    free(nodes);
+    return NULL;
+}
+
 /* The number that each rank of a job has: of the job's name, which is the launcher's. */
 static uint64_t apid_of(const char *name)
 {
@@ -89,6 +121,8 @@ static struct cray_process *launched_process(void)
     if (!number_of("ALPS_APP_PE", &process.rank) && !number_of("PMI_RANK", &process.rank) &&
         !number_of("OMPI_COMM_WORLD_RANK", &process.rank))
         process.rank = 0;
+    if (getenv("JACQUARD_RANK_NODES") != NULL)
+        node_of_rank = read_nodes(getenv("JACQUARD_RANK_NODES"), job.size);
     number_of("PMI_GNI_LOC_ADDR", &process.address);
     job.apid =
         apid_of(getenv("PMI_JOBID") != NULL ? getenv("PMI_JOBID") : getenv("JACQUARD_FABRIC"));
@@ -101,6 +135,8 @@ static uint32_t nid_of(const struct cray_process *self, uint32_t rank)
 
     if (self == NULL || rank == self->rank)
         return own;
+    if (node_of_rank != NULL && rank < self->job->size)
+        return node_of_rank[rank];
     if (!number_of("PMI_LOCAL_SIZE", &here) || here == 0)
         here = 1;
     if (!number_of("PMI_LOCAL_RANK", &before) || before > self->rank)

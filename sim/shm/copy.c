@@ -28,6 +28,11 @@ static bool lives(const struct peer *peer)
     return poll(&end, 1, 0) == 0;
 }
 
+bool live_process_exists(const struct live_peer *peer)
+{
+    return peer->self || peer_of(peer)->pidfd < 0 || lives(peer_of(peer));
+}
+
 /* Under the lock around forks: a child must not inherit what it does not know of. */
 static int open_memory(struct peer *peer)
 {

@@ -82,6 +82,35 @@ static void handle_kept(struct live *live)
     }
 }
 
+/* The daemon introduces an asker to its peer before it answers, so whoever has this process's board
+ * is in the socket. Other messages are kept for live_look. Introductions that a request has kept
+ * stay in the list: to meet a known peer again has no effect. */
+void live_add_introduced(struct live *live)
+{
+    struct wire_packet packet;
+    struct later *later;
+    unsigned count;
+    int result;
+
+    for (later = live->later; later != NULL; later = later->next)
+        if (later->packet.head.kind == WIRE_PEER)
+            meet(live, &later->packet);
+    for (count = 0; count < MESSAGES_MAX && !live->lost; count++) {
+        result = wire_receive(live->socket, live->buffer, &packet, MSG_DONTWAIT);
+        if (result == -EAGAIN)
+            return;
+        if (result == 1 && packet.head.kind == WIRE_PEER) {
+            meet(live, &packet);
+            wire_close(&packet);
+        } else if (result == 1) {
+            live_keep(live, &packet);
+        } else if (result != -EMFILE) {
+            live->lost = true; /* told by the next look */
+            atomic_store_explicit(&live->attention, true, memory_order_relaxed);
+        }
+    }
+}
+
 live_cold void live_look(struct live *live)
 {
     struct wire_packet packet;

@@ -165,6 +165,13 @@ struct live_peer *live_known(struct live *live, uint32_t slot, uint32_t generati
     return NULL;
 }
 
+struct live_peer *live_each_peer(struct live *live, const struct live_peer *after)
+{
+    struct peer *next = after == NULL ? live->peers : peer_of(after)->next;
+
+    return next != NULL ? &next->to : NULL;
+}
+
 struct live_peer *live_peer(struct live *live, uint32_t slot, uint32_t generation, int *error)
 {
     struct wire request = {.kind = WIRE_ASK, .slot = slot, .generation = generation};

@@ -36,6 +36,16 @@ jacquard_no_whole_program(live_share)
 add_test(NAME live_share COMMAND live_share)
 set_tests_properties(live_share PROPERTIES LABELS live TIMEOUT 900)
 
+# The same for deregistrations while a peer copies.
+add_executable(live_quiesce ${CMAKE_SOURCE_DIR}/tests/live/quiesce.c ${CMAKE_SOURCE_DIR}/tests/live/live_test.c)
+target_include_directories(live_quiesce PRIVATE ${CMAKE_SOURCE_DIR}/sim/aries ${CMAKE_SOURCE_DIR}/sim/aries/live)
+target_compile_definitions(live_quiesce PRIVATE SIM_WALL)
+target_link_libraries(live_quiesce PRIVATE ugni jacquard_live jacquard_aries jacquard_flags PkgConfig::GLIB)
+set_target_properties(live_quiesce PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+jacquard_no_whole_program(live_quiesce)
+add_test(NAME live_quiesce COMMAND live_quiesce)
+set_tests_properties(live_quiesce PROPERTIES LABELS live TIMEOUT 900)
+
 # A member that says anything, by the carrier below libugni.
 add_executable(live_hostile ${CMAKE_SOURCE_DIR}/tests/live/hostile.c ${CMAKE_SOURCE_DIR}/tests/live/live_test.c
                ${CMAKE_SOURCE_DIR}/tests/live/traffic.c ${CMAKE_SOURCE_DIR}/tests/live/hostile_ring.c)

@@ -244,6 +244,46 @@ def test_jobs_are_known_before_anything_attaches(tmp_path):
         line for rank in range(4) for line in (f"{rank} 1 2 {cookie} 16 2 pages 1", f"{rank} 0 16 0"))
 
 
+PLACED = r"""
+#include <alps/libalpslli.h>
+#include <alps/libalpsutil.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int main(void)
+{
+    int status, *nids = NULL, i;
+    alpsAppLayout_t layout;
+    uint64_t apid = 0;
+    size_t bytes;
+
+    if (alps_app_lli_lock() != 0 || alps_app_lli_put_request(ALPS_APP_LLI_ALPS_REQ_APID, NULL, 0) != 0 ||
+        alps_app_lli_get_response(&status, &bytes) != 0 || alps_app_lli_get_response_bytes(&apid, bytes) != 0 ||
+        alps_get_placement_info(apid, &layout, &nids, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL) != 1)
+        return 1;
+    printf("%s: %d nodes, %d here from %d:", getenv("PMI_RANK"), layout.numNodes, layout.numPesHere, layout.firstPe);
+    for (i = 0; i < atoi(getenv("PMI_SIZE")); i++)
+        printf(" %d", nids[i]);
+    puts("");
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("nodes, ppn, ranks, placed", [("0-1", 1, 5, [0, 1, 0, 1, 0]), ("0-1", 2, 6, [0, 0, 1, 1, 0, 0]),
+                                                       ("[5, 2, 9]", 1, 4, [5, 2, 9, 5])])
+def test_alps_knows_the_node_of_each_rank(tmp_path, nodes, ppn, ranks, placed):
+    (tmp_path / "placed.c").write_text(PLACED)
+    (tmp_path / "placed.yaml").write_text(f"jobs:\n  - {{name: it, nodes: {nodes}, ranks_per_node: {ppn}, workload: fi_random}}\n")
+    subprocess.run(["gcc", tmp_path / "placed.c", "-o", tmp_path / "placed", f"-I{jacquard.ROOT}/sim/cray/include",
+                    f"-L{BUILD}/lib", "-lalpslli", "-lalpsutil"], check=True)
+    done = run(PMRUN, "--fabric", tmp_path / "placed.yaml", "--fabric-report", "none", "-n", ranks, tmp_path / "placed")
+    assert done.returncode == 0 and done.stderr == "", done
+    assert sorted(done.stdout.splitlines()) == [
+        f"{rank}: {len(set(placed))} nodes, {placed.count(placed[rank])} here from {placed.index(placed[rank])}: "
+        + " ".join(map(str, placed)) for rank in range(ranks)]
+
+
 def attach_program(tmp_path):
     (tmp_path / "attach.c").write_text("#include <gni_pub.h>\nint main(void) { gni_cdm_handle_t cdm; gni_nic_handle_t nic; "
                                        "unsigned address; return GNI_CdmCreate(1, 16, 0x4a510001, 0, &cdm) != 0 || "

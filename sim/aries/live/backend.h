@@ -11,6 +11,7 @@
  *   source.c   submit, requests on their way, completion
  *   bulk.c     transfers that the initiator moves itself; the table of registrations on the board
  *   share.c    the same together with the target
+ *   quiesce.c  a deregistration waits for both
  *   target.c   execution of requests, of other processes and of the own one
  *   kernel.c   messages between the kernels (datagrams)
  *   watch.c    figures on the board, for people
@@ -149,6 +150,9 @@ _Static_assert(sizeof(struct lnic_mdd) == 64, "a line each");
 struct lnic_share {
     _Alignas(64) uint64_t open; /* number of the own transfer that its target may help with; or 0 */
     uint64_t front; /* up to here the initiator has taken it */
+    /* Into or out of which peer's registration this process is copying now, or 0: slot << 48 |
+     * generation << 32 | count << 16 | MDH. */
+    uint64_t copying;
     /* As the target: of which transfer, by slot << 48 | generation << 32 | number. */
     _Alignas(64) uint64_t helping; /* which it may be copying now; or 0 */
     uint64_t back; /* from here on it has taken that */
@@ -237,6 +241,7 @@ struct lnic_link {
     uint64_t flow_to, flow_from; /* with a record's number: the same for both sides */
     struct lnic_op *waiting, **waiting_tail; /* for room in the ring */
     uint32_t vain; /* transfers in a row with which the peer did not help */
+    bool copies_for_ever; /* a deregistration has waited long enough for one of its copies */
     bool active; /* in backend.active */
     bool no_copies; /* the system does not permit them */
     bool gone;
@@ -247,6 +252,7 @@ struct lnic_transfer {
     struct lnic_op *op; /* it waits for the target; NULL: it does not */
     struct lnic_link *link;
     uint64_t name, address, length, done;
+    uint32_t mdh, sequence; /* of the peer's registration, when it was checked */
     char *local;
     int result; /* of the own part */
     bool get;
@@ -272,6 +278,7 @@ struct lnic_backend {
     struct lnic_op *held, **held_tail; /* of suspended jobs */
     struct lnic_transfer shared; /* the last one, and that only can wait */
     uint32_t shares; /* number of the last one */
+    uint16_t copies; /* number of the last own copy */
     struct live *abandoned; /* of the parent of a forked child */
     uint64_t mdh_blocks[LNIC_MDH_BLOCKS / 64]; /* own ones */
     uint32_t mdh_hint;
@@ -332,7 +339,18 @@ uint16_t lnic_life(uint32_t slot, uint32_t generation);
 bool lnic_landed(struct lnic_link *link, struct lnic_op *op); /* the bytes are there */
 void lnic_by_records(struct lnic_link *link, struct lnic_op *op); /* they could not be copied */
 
+/* quiesce.c */
+/* Says that this process copies between its memory and that registration of the peer's: until the
+ * end, its owner's deregistration waits. What was read of the registration before does not count.
+ */
+void lnic_copy_begin(const struct lnic_link *link, uint32_t mdh);
+void lnic_copy_end(void);
+/* Not before no peer copies from or to it: it is marked as invalid, and may be freed afterwards. */
+void lnic_quiesce(const struct aries_mr *mr);
+
 /* bulk.c */
+/* The registration is still the one with that sequence number. */
+bool lnic_mdd_same(const struct lnic_link *link, uint32_t mdh, uint32_t sequence);
 /* Moves the op's bytes from or to the peer's memory. False: it cannot, records must. */
 bool lnic_bulk(struct lnic_link *link, struct lnic_op *op);
 void lnic_copied(struct lnic_link *link, struct lnic_op *op, int result); /* after LNIC_LATER */
@@ -340,8 +358,12 @@ void lnic_copied(struct lnic_link *link, struct lnic_op *op, int result); /* aft
 /* share.c */
 #define LNIC_LATER 1
 /* Moves the op's bytes, perhaps with the peer's help. 0, what live_copy_to says, or LNIC_LATER: it
- * ends with lnic_copied. */
-int lnic_share_copy(struct lnic_link *link, struct lnic_op *op, uint64_t address, void *local);
+ * ends with lnic_copied. `sequence` is that of the peer's registration, as it was checked. */
+int lnic_share_copy(struct lnic_link *link, struct lnic_op *op, uint64_t address, void *local,
+                    uint32_t sequence);
+/* The local memory of a transfer that waits for the target is not to be touched any more; whose
+ * word says whether the target still copies (NULL: none does), and its value while that is so. */
+const uint64_t *lnic_share_abandon(const struct aries_mr *mr, uint64_t *name);
 void lnic_share_help(const struct lnic_link *link, const struct lnic_request *request,
                      const struct lnic_share_call *call);
 

@@ -23,8 +23,13 @@ void aries_hw_mr_changed(const struct aries_mr *mr)
     struct lnic_mdd *mdd;
     uint8_t flags = LNIC_MDD_VALID;
 
-    if (lnic_backend.board == NULL || mr->vmdh || mr->mdh >= LNIC_MDDS)
+    if (lnic_backend.board == NULL)
         return;
+    if (mr->vmdh || mr->mdh >= LNIC_MDDS) {
+        if (!mr->live)
+            lnic_quiesce(mr);
+        return;
+    }
     mdd = &lnic_backend.board[mr->mdh];
     if (mr->read_only)
         flags |= LNIC_MDD_READ_ONLY;
@@ -39,8 +44,11 @@ void aries_hw_mr_changed(const struct aries_mr *mr)
     mdd->length = mr->length;
     mdd->address = mr->address;
     __atomic_store_n(&mdd->sequence, mdd->sequence + 1, __ATOMIC_RELEASE);
-    /* Visible before the program goes on, and does something else with the memory. */
+    /* Visible before this looks who copies, and before the program does something else with the
+     * memory. */
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (!mr->live)
+        lnic_quiesce(mr);
 }
 
 /* ---- a peer's -------------------------------------------------------------------------------- */
@@ -57,10 +65,19 @@ static bool read_entry(const struct lnic_link *link, uint32_t mdh, struct lnic_m
         sequence = __atomic_load_n(&entry->sequence, __ATOMIC_ACQUIRE);
         memcpy(copy, entry, sizeof(*copy));
         __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        copy->sequence = sequence;
         if (sequence % 2 == 0 && sequence == __atomic_load_n(&entry->sequence, __ATOMIC_RELAXED))
             return true;
     }
     return false;
+}
+
+bool lnic_mdd_same(const struct lnic_link *link, uint32_t mdh, uint32_t sequence)
+{
+    const struct lnic_mdd *entry = (const struct lnic_mdd *)link->peer->board + mdh;
+
+    assert(mdh < LNIC_MDDS && link->peer->board_bytes >= LNIC_BOARD_BYTES);
+    return __atomic_load_n(&entry->sequence, __ATOMIC_ACQUIRE) == sequence;
 }
 
 /* The checks of aries_mr_check(), in its order. */
@@ -107,7 +124,8 @@ void lnic_copied(struct lnic_link *link, struct lnic_op *op, int result)
         lnic_by_records(link, op);
 }
 
-bool lnic_bulk(struct lnic_link *link, struct lnic_op *op)
+/* The peer's deregistration waits meanwhile. */
+static bool bulk(struct lnic_link *link, struct lnic_op *op, uint32_t mdh)
 {
     const struct aries_work *work = &op->work;
     bool get = work->op == ARIES_GET;
@@ -117,9 +135,7 @@ bool lnic_bulk(struct lnic_link *link, struct lnic_op *op)
     void *local;
     int result;
 
-    if (link->no_copies || (aries_mem_handle_flags(&work->remote_handle) & ARIES_MEM_VMDH) ||
-        !read_entry(link, aries_mem_handle_mdh(&work->remote_handle), &mdd) ||
-        !(mdd.flags & LNIC_MDD_PLAIN) || work->flag_response)
+    if (!read_entry(link, mdh, &mdd) || !(mdd.flags & LNIC_MDD_PLAIN))
         return false;
     status = check(&mdd, work, work->remote_addr, work->length, !get);
     if (status != 0) {
@@ -133,6 +149,20 @@ bool lnic_bulk(struct lnic_link *link, struct lnic_op *op)
         return status != 0;
     }
     address = mdd.address + (work->remote_addr - mdd.base);
-    result = lnic_share_copy(link, op, address, local);
+    result = lnic_share_copy(link, op, address, local, mdd.sequence);
     return result == LNIC_LATER || copied(link, op, result);
+}
+
+bool lnic_bulk(struct lnic_link *link, struct lnic_op *op)
+{
+    uint32_t mdh = aries_mem_handle_mdh(&op->work.remote_handle);
+    bool done;
+
+    if (link->no_copies || (aries_mem_handle_flags(&op->work.remote_handle) & ARIES_MEM_VMDH) ||
+        op->work.flag_response)
+        return false;
+    lnic_copy_begin(link, mdh);
+    done = bulk(link, op, mdh);
+    lnic_copy_end();
+    return done;
 }

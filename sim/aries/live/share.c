@@ -16,12 +16,14 @@
 #include "backend.h"
 
 #include <assert.h>
+#include <errno.h>
 #include "nic/mem_handle.h"
 
 #define SHARE_LEAST 32768u /* bytes; below, the record costs more than it brings */
 #define PIECE_LEAST 32768u /* what is left in the middle is not cut further */
 #define PIECE_MOST 524288u /* some 40 us */
 #define HELP_MOST (64u << 20) /* bytes for which one record keeps a target busy */
+#define COPY_MOST (16u << 20) /* some 2 ms: so long a deregistration of the target's waits */
 #define GRANULE 4096u
 #define SPIN_TICKS 400000u /* some 100 us, in which a piece should end */
 #define VAIN_MOST 3u /* transfers in a row with which nobody helped: then */
@@ -154,17 +156,24 @@ static uint64_t done_from(const struct lnic_transfer *transfer)
     return from;
 }
 
-/* Up to the end of the local buffer at most. */
+/* Up to the end of the local buffer at most, and no further when the target deregisters. */
 static int copy_until(struct lnic_transfer *transfer, uint64_t upto)
 {
-    int result;
+    int result = 0;
 
     assert(transfer->done <= upto && upto <= transfer->length);
-    result = copy(transfer->link->peer, transfer->get, transfer->address + transfer->done,
-                  transfer->local + transfer->done, upto - transfer->done);
+    while (result == 0 && transfer->done < upto) {
+        uint64_t piece = upto - transfer->done;
 
-    if (result == 0)
-        transfer->done = upto;
+        if (piece > COPY_MOST)
+            piece = COPY_MOST;
+        if (!lnic_mdd_same(transfer->link, transfer->mdh, transfer->sequence))
+            return -EFAULT; /* records find out why */
+        result = copy(transfer->link->peer, transfer->get, transfer->address + transfer->done,
+                      transfer->local + transfer->done, piece);
+        if (result == 0)
+            transfer->done += piece;
+    }
     return result;
 }
 
@@ -211,9 +220,28 @@ static void record_ended(void *number, uint8_t status, uint8_t info, bool overru
     if (op == NULL || (uint32_t)transfer->name != (uint32_t)(uintptr_t)number)
         return;
     transfer->op = NULL;
-    if (transfer->result == 0)
+    if (transfer->result == 0) {
+        lnic_copy_begin(transfer->link, transfer->mdh);
         transfer->result = copy_rest(transfer);
+        lnic_copy_end();
+    }
     lnic_copied(transfer->link, op, transfer->result);
+}
+
+/* Records bring the bytes when the target has ended, and find out what is wrong. */
+const uint64_t *lnic_share_abandon(const struct aries_mr *mr, uint64_t *name)
+{
+    struct lnic_transfer *transfer = &lnic_backend.shared;
+    const struct aries_work *work = transfer->op != NULL ? &transfer->op->work : NULL;
+
+    if (work == NULL || work->ptag != mr->ptag ||
+        aries_mem_handle_mdh(&work->local_handle) != mr->mdh ||
+        mr->vmdh != ((aries_mem_handle_flags(&work->local_handle) & ARIES_MEM_VMDH) != 0))
+        return NULL;
+    assert(transfer->name != 0 && share_of(transfer->link->peer) != NULL);
+    transfer->result = -EFAULT;
+    *name = transfer->name;
+    return &share_of(transfer->link->peer)->helping;
 }
 
 /* False: the target is not asked. */
@@ -252,7 +280,8 @@ static bool offer(struct lnic_transfer *transfer, const struct aries_work *work)
     return offered;
 }
 
-int lnic_share_copy(struct lnic_link *link, struct lnic_op *op, uint64_t address, void *local)
+int lnic_share_copy(struct lnic_link *link, struct lnic_op *op, uint64_t address, void *local,
+                    uint32_t sequence)
 {
     struct lnic_transfer *transfer = &lnic_backend.shared, alone = {0};
     const struct aries_work *work = &op->work;
@@ -264,6 +293,8 @@ int lnic_share_copy(struct lnic_link *link, struct lnic_op *op, uint64_t address
                                        .address = address,
                                        .local = local,
                                        .length = work->length,
+                                       .mdh = aries_mem_handle_mdh(&work->remote_handle),
+                                       .sequence = sequence,
                                        .get = work->op == ARIES_GET};
     if (transfer == &alone || !offer(transfer, work))
         return copy_until(transfer, work->length);

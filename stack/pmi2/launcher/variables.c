@@ -16,6 +16,50 @@ __attribute__((format(printf, 2, 3))) static void add(GPtrArray *to, const char 
     va_end(arguments);
 }
 
+#define NODES_TEXT_MAX 65536u /* Linux takes 128 KiB in one variable */
+
+/* The number of an emulated node. -1: it has none. */
+static gint64 emulated_node(const struct launch *launch, uint32_t node)
+{
+    static const char name[] = "JACQUARD_NODE=";
+    char *const *variable;
+
+    for (variable = launch_variables(launch, node); *variable != NULL; variable++)
+        if (g_str_has_prefix(*variable, name))
+            return (gint64)g_ascii_strtoull(*variable + strlen(name), NULL, 10);
+    return -1;
+}
+
+/* The emulated node of each rank, in their order: `NODE*COUNT` ranks on one, or `FIRST-LAST`, one
+ * rank on each. For ALPS, which tells it to every process. */
+static void add_nodes_of_ranks(GPtrArray *to, const struct launch *launch,
+                               const struct pmi2_job_info *info)
+{
+    GString *text = g_string_new("JACQUARD_RANK_NODES=");
+    uint32_t rank, run;
+    gboolean known = TRUE;
+
+    for (rank = 0; rank < info->size && known; rank += run) {
+        gint64 first = emulated_node(launch, info->node_of[rank]), step = 0;
+
+        if (rank + 1 < info->size)
+            step = emulated_node(launch, info->node_of[rank + 1]) - first;
+        for (run = 1; (step == 0 || step == 1) && rank + run < info->size &&
+                      emulated_node(launch, info->node_of[rank + run]) == first + run * step;
+             run++)
+            ;
+        g_string_append_printf(text, rank > 0 ? ",%" PRId64 : "%" PRId64, first);
+        if (run > 1)
+            g_string_append_printf(text, step == 0 ? "*%" PRId64 : "-%" PRId64,
+                                   step == 0 ? (gint64)run : first + run - 1);
+        known = first >= 0 && text->len < NODES_TEXT_MAX;
+    }
+    if (known)
+        g_ptr_array_add(to, g_string_free(text, FALSE));
+    else
+        g_string_free(text, TRUE);
+}
+
 static GPtrArray *common_of(const struct launch *launch, const struct pmi2_job_info *info,
                             uint32_t node, uint32_t local_count, const char *host, const char *port)
 {
@@ -49,8 +93,10 @@ static GPtrArray *common_of(const struct launch *launch, const struct pmi2_job_i
     }
     for (variable = launch_variables(launch, node); *variable != NULL; variable++)
         add(common, "%s", *variable);
-    if (launch->fabric)
+    if (launch->fabric) {
         add(common, "PMI_NO_FORK=1");
+        add_nodes_of_ranks(common, launch, info);
+    }
     return common;
 }
 

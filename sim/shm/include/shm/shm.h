@@ -143,6 +143,14 @@ struct live_peer *live_peer(struct live *live, uint32_t slot, uint32_t generatio
 /* The handle if there is one, also of a peer that is gone but not dropped; NULL otherwise. */
 struct live_peer *live_known(struct live *live, uint32_t slot, uint32_t generation);
 
+/* The peers of this process one after the other, in no order, with those that are gone and not
+ * dropped: NULL begins, and NULL ends. */
+struct live_peer *live_each_peer(struct live *live, const struct live_peer *after);
+
+/* Adds the peers that the daemon has introduced so far (events.met): all that may already read this
+ * process's board are known then. No other event is told. One system call. */
+void live_add_introduced(struct live *live);
+
 /* Frees the handle of a peer that is gone (others: no effect) and unmaps its board. */
 void live_drop(struct live *live, struct live_peer *peer);
 
@@ -282,6 +290,10 @@ void live_helper_stop(struct live *live);
  */
 int live_copy_to(const struct live_peer *peer, uint64_t address, const void *from, size_t bytes);
 int live_copy_from(const struct live_peer *peer, uint64_t address, void *to, size_t bytes);
+
+/* Whether the peer's process exists still, also if it is `gone` for other reasons. One system call;
+ * true where the kernel has no pidfd. Any thread. */
+bool live_process_exists(const struct live_peer *peer);
 
 /* ---- names ----------------------------------------------------------------------------------- */
 

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Deregistration while a peer copies. A NIC's transaction that is in flight completes or fails with
+ * AT_MDD_INV; none touches the memory once GNI_MemDeregister has returned. Here peers copy by
+ * themselves, so that the call waits for them:
+ *
+ * - The initiator says on its board into which registration it copies, fences, and reads whether
+ *   that is valid. The owner marks it as invalid, fences, and reads who copies. So at least one of
+ *   them sees the other.
+ * - A copy of many bytes looks again after each piece (share.c), so the wait is short.
+ *
+ * The owner does not wait for a process that is dead. A live one that never ends its copy is waited
+ * for once, for PATIENCE_US.
+ */
+#include "backend.h"
+
+#include <assert.h>
+#include <time.h>
+
+#define PATIENCE_US 5000000u /* a piece takes 2 ms, unless there is no processor for the peer */
+#define SPINS 2000u /* some 50 us */
+#define REST_NS 50000
+
+static uint64_t announcement(const struct live_peer *owner, uint32_t mdh, uint16_t number)
+{
+    return (uint64_t)owner->slot << 48 | (uint64_t)(uint16_t)owner->generation << 32 |
+           (uint32_t)number << 16 | mdh;
+}
+
+/* But for the number of the copy. */
+static bool same_registration(uint64_t one, uint64_t other)
+{
+    return ((one ^ other) & ~UINT64_C(0xffff0000)) == 0;
+}
+
+static uint64_t *own_word(void)
+{
+    return &((struct lnic_share *)((char *)lnic_backend.board + LNIC_SHARE_AT))->copying;
+}
+
+void lnic_copy_begin(const struct lnic_link *link, uint32_t mdh)
+{
+    assert(lnic_backend.board != NULL && *own_word() == 0 && mdh < LNIC_MDDS);
+    if (++lnic_backend.copies == 0) /* 0 is no announcement */
+        lnic_backend.copies = 1;
+    __atomic_store_n(own_word(), announcement(link->peer, mdh, lnic_backend.copies),
+                     __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+void lnic_copy_end(void)
+{
+    assert(*own_word() != 0);
+    __atomic_store_n(own_word(), 0, __ATOMIC_RELEASE);
+}
+
+/* Until the peer's word has another value, or the peer is dead. False: it takes too long. */
+static bool word_changes(const struct live_peer *peer, const uint64_t *word, uint64_t value)
+{
+    uint64_t began = live_ticks(), most = PATIENCE_US * live_facts(lnic_backend.live)->ticks_per_us;
+    uint32_t spins;
+
+    for (spins = 0; __atomic_load_n(word, __ATOMIC_ACQUIRE) == value; spins++) {
+        if (spins < SPINS) {
+            __builtin_ia32_pause();
+            continue;
+        }
+        if (!live_process_exists(peer))
+            return true;
+        if (live_ticks() - began > most)
+            return false;
+        nanosleep(&(struct timespec){.tv_nsec = REST_NS}, NULL);
+    }
+    return true;
+}
+
+static void wait_for(struct live_peer *peer, const struct aries_mr *mr)
+{
+    const uint64_t *word;
+    uint64_t value;
+
+    if (peer->self || peer->board_bytes < LNIC_BOARD_BYTES)
+        return;
+    word = &((const struct lnic_share *)((const char *)peer->board + LNIC_SHARE_AT))->copying;
+    value = __atomic_load_n(word, __ATOMIC_ACQUIRE);
+    if (value == 0 ||
+        !same_registration(value, announcement(live_self(lnic_backend.live), mr->mdh, 0)) ||
+        lnic_link_to(peer)->copies_for_ever)
+        return;
+    if (!word_changes(peer, word, value))
+        lnic_link_to(peer)->copies_for_ever = true;
+}
+
+/* With a transfer of this process at which the target helps, it is the target that copies. */
+static void wait_for_helper(const struct aries_mr *mr)
+{
+    uint64_t name;
+    const uint64_t *word = lnic_share_abandon(mr, &name);
+    struct lnic_link *link = lnic_backend.shared.link;
+
+    if (word != NULL && !link->copies_for_ever && !word_changes(link->peer, word, name))
+        link->copies_for_ever = true;
+}
+
+void lnic_quiesce(const struct aries_mr *mr)
+{
+    struct live_peer *peer;
+
+    assert(!mr->live && lnic_backend.live != NULL);
+    wait_for_helper(mr);
+    if (mr->vmdh || mr->mdh >= LNIC_MDDS)
+        return; /* nobody else copies what is not in the table */
+    live_add_introduced(lnic_backend.live);
+    for (peer = live_each_peer(lnic_backend.live, NULL); peer != NULL;
+         peer = live_each_peer(lnic_backend.live, peer))
+        wait_for(peer, mr);
+}

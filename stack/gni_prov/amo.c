@@ -268,7 +268,7 @@ static int accept(struct gnip_ep *ep, const struct atomic *wanted)
     if (rc != 0)
         return rc;
     req = gnip_req_get(ep, fetches ? GNIP_REQ_FETCH : GNIP_REQ_AMO,
-                       (wanted->flags & FI_COMPLETION) != 0);
+                       gnip_req_is_named(wanted->flags, wanted->context));
     if (gnip_unlikely(req == NULL))
         return -FI_EAGAIN;
     req->vc = vc;

@@ -5,8 +5,10 @@
  * One ring of slots of a cache line; an accepted operation reserves its slot, so a completion
  * always has room, also an error. Errors are reported first although they lie in the ring: reading
  * one leaves a hole, which is skipped later. The error of an injected operation has no entry
- * (nameless): it is what the next read returns. An empty ring starts again at its first slot, so
- * that a queue that is read in time stays in the cache and touches one line of its memory.
+ * (nameless): it is what the next read returns. Injected operations reserve no slot; if the ring
+ * cannot grow for such an error, its code is counted and a read returns it all the same. An empty
+ * ring starts again at its first slot, so that a queue that is read in time stays in the cache and
+ * touches one line of its memory.
  */
 #include <stdlib.h>
 
@@ -119,15 +121,6 @@ bool gnip_cq_reserve_always(struct gnip_cq *cq)
     return room;
 }
 
-void gnip_cq_overrun(struct gnip_cq *cq)
-{
-    gnip_warn(FI_LOG_CQ, "no memory for an error entry");
-    gnip_take(&cq->lock);
-    cq->overruns++;
-    gnip_give(&cq->lock);
-    gnip_waitable_signal(&cq->wait);
-}
-
 gnip_noinline void gnip_cq_unreserve(struct gnip_cq *cq)
 {
     reserved_change(cq, -1u);
@@ -205,9 +198,32 @@ void gnip_cq_add_error(struct gnip_cq *cq, const struct fi_cq_err_entry *entry, 
     add_error(cq, SLOT_ERROR, entry, data, data_bytes);
 }
 
+/*
+ * Counts an error that has neither a name nor a slot. There are fewer error codes than counters
+ * (gnip_errno); a code beyond them counts as the first one.
+ */
+static gnip_cold void count_error(struct gnip_cq *cq, int error)
+{
+    size_t i;
+
+    gnip_take(&cq->lock);
+    for (i = 0; i < GNIP_CQ_CODES; i++)
+        if (cq->counted[i].count == 0 || cq->counted[i].error == error)
+            break;
+    i = i < GNIP_CQ_CODES ? i : 0;
+    if (cq->counted[i].count++ == 0)
+        cq->counted[i].error = error;
+    __atomic_store_n(&cq->counted_errors, cq->counted_errors + 1, __ATOMIC_RELAXED);
+    gnip_give(&cq->lock);
+    gnip_waitable_signal(&cq->wait);
+}
+
 void gnip_cq_add_nameless(struct gnip_cq *cq, int error)
 {
-    add_error(cq, SLOT_NAMELESS, &(struct fi_cq_err_entry){.err = error}, NULL, 0);
+    if (gnip_cq_reserve_always(cq))
+        add_error(cq, SLOT_NAMELESS, &(struct fi_cq_err_entry){.err = error}, NULL, 0);
+    else
+        count_error(cq, error);
 }
 
 void gnip_cq_starve(struct gnip_cq *cq, struct gnip_vc *vc)
@@ -265,16 +281,8 @@ uint32_t gnip_cq_pending(struct gnip_cq *cq)
 {
     /* Holes at the head are removed at once, so a ring without entries is empty. */
     return __atomic_load_n(&cq->tail, __ATOMIC_RELAXED) -
-           __atomic_load_n(&cq->head, __ATOMIC_RELAXED);
-}
-
-/* What an empty queue gives: once for each error that there was no memory for, that it was so. */
-static ssize_t nothing(struct gnip_cq *cq)
-{
-    if (gnip_likely(cq->overruns == 0))
-        return -FI_EAGAIN;
-    cq->overruns--;
-    return -FI_EOVERRUN;
+           __atomic_load_n(&cq->head, __ATOMIC_RELAXED) +
+           __atomic_load_n(&cq->counted_errors, __ATOMIC_RELAXED);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -360,6 +368,21 @@ static gnip_cold ssize_t take_nameless(struct gnip_cq *cq)
     return -error;
 }
 
+/* The negative code of one counted error, which there is; cq->lock is held. */
+static gnip_cold ssize_t take_counted(struct gnip_cq *cq)
+{
+    size_t i = 0;
+
+    gnip_assert_held(&cq->lock);
+    assert(cq->counted_errors > 0);
+    while (cq->counted[i].count == 0)
+        i++;
+    assert(i < GNIP_CQ_CODES);
+    cq->counted[i].count--;
+    __atomic_store_n(&cq->counted_errors, cq->counted_errors - 1, __ATOMIC_RELAXED);
+    return -cq->counted[i].error;
+}
+
 static ssize_t take_entries(struct gnip_cq *cq, void *buffer, size_t count, fi_addr_t *sources)
 {
     ssize_t result = 0;
@@ -369,9 +392,11 @@ static ssize_t take_entries(struct gnip_cq *cq, void *buffer, size_t count, fi_a
     unread = cq->tail - cq->head;
     if (gnip_unlikely(cq->errors > 0)) {
         result = take_nameless(cq);
+    } else if (gnip_unlikely(cq->counted_errors > 0)) {
+        result = take_counted(cq);
     } else if (unread == 0) {
         gnip_waitable_clear(&cq->wait);
-        result = nothing(cq);
+        result = -FI_EAGAIN;
     } else {
         for (; slots < unread && (size_t)result < count; slots++) {
             const struct gnip_cq_slot *slot = slot_at(cq, cq->head + slots);
@@ -417,8 +442,7 @@ static ssize_t read_once(struct gnip_cq *cq, void *buffer, size_t count, fi_addr
         *polls += gnip_pset_progress(&cq->pset);
     if (count == 0)
         return 0;
-    if (gnip_cq_pending(cq) != 0 || sleeps || cq->wait.event >= 0 ||
-        gnip_unlikely(__atomic_load_n(&cq->overruns, __ATOMIC_RELAXED) != 0))
+    if (gnip_cq_pending(cq) != 0 || sleeps || cq->wait.event >= 0)
         result = take_entries(cq, buffer, count, sources);
     may_feed(cq);
     if (result == -FI_EAGAIN)
@@ -491,10 +515,11 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buffer, ui
     gnip_pset_progress(&cq->pset);
     gnip_take(&cq->lock);
     if (cq->errors == 0) {
+        result = gnip_unlikely(cq->counted_errors > 0) ? take_counted(cq) : -FI_EAGAIN;
         gnip_give(&cq->lock);
-        if (gnip_cq_pending(cq) == 0)
+        if (gnip_cq_pending(cq) == 0 && result == -FI_EAGAIN)
             gnip_waitable_idle(&cq->wait);
-        return -FI_EAGAIN;
+        return result;
     }
     slot = find_error(cq);
     if (gnip_unlikely(slot->kind == SLOT_NAMELESS)) {

@@ -779,6 +779,8 @@ struct gnip_vc { /* under ep->lock, except what is said */
     bool starved; /* is in there */
     uint64_t recent_key; /* 0: none; and what it stands for */
     gni_mem_handle_t recent_handle;
+    bool event_waits; /* `event` has come, and recv_cq has no memory for its entry */
+    struct gnip_notice event;
 };
 _Static_assert(offsetof(struct gnip_vc, tx_queue) == 64 && offsetof(struct gnip_vc, work) == 128 &&
                    offsetof(struct gnip_vc, peer_id) == 192,
@@ -1046,9 +1048,16 @@ static inline struct gnip_req *gnip_req_of_post(struct gnip_post *post)
 /*
  * A request of `kind` for an operation of the application; -FI_EAGAIN through NULL: the limit of
  * the EP (tx or rx size) is reached, or no CQ entry can be reserved for it. ep->lock is held.
- * `completes`: may need an entry in the CQ of its direction.
+ * `named`: gnip_req_is_named; its end has an entry in the CQ of its direction, if only for an
+ * error.
  */
-struct gnip_req *gnip_req_get(struct gnip_ep *ep, enum gnip_req_kind kind, bool completes);
+struct gnip_req *gnip_req_get(struct gnip_ep *ep, enum gnip_req_kind kind, bool named);
+/* Not of an inject call: of that neither a completion is wanted, nor is there anything to name it
+ * by. */
+static inline bool gnip_req_is_named(uint64_t flags, const void *context)
+{
+    return (flags & (FI_INJECT | FI_COMPLETION)) != FI_INJECT || context != NULL;
+}
 struct gnip_req *gnip_req_get_own(struct gnip_ep *ep, enum gnip_req_kind kind); /* provider's */
 void gnip_req_put(struct gnip_req *req);
 struct gnip_req *gnip_req_of_id(struct gnip_ep *ep, uint32_t id); /* NULL: unknown or stale */
@@ -1253,6 +1262,8 @@ void gnip_iov_start_arrived(struct gnip_vc *vc, const struct gnip_iov_start *mes
 void gnip_fin_arrived(struct gnip_vc *vc, const struct gnip_fin *message);
 /* onesided.c: */
 void gnip_rma_data_arrived(struct gnip_vc *vc, const struct gnip_notice *message);
+/* The one that waits (vc->event_waits). False: there is still no memory for its entry. */
+bool gnip_rma_data_again(struct gnip_vc *vc);
 void gnip_amo_cntr_arrived(struct gnip_vc *vc, const struct gnip_header *message);
 /* Posts what FI_MORE held back, sends notices that had to wait, returns slots of the window that
  * remote events hold: what gnip_vc_progress begins with. ep->lock is held. Returns what was done.
@@ -1435,6 +1446,7 @@ void gnip_mr_cache_counts(struct gnip_domain *domain, struct gnip_mr_counts *cou
 
 struct gnip_cq_slot;
 struct gnip_cq_data;
+#define GNIP_CQ_CODES 32u /* more than gnip_errno and the provider itself use */
 
 struct gnip_cq {
     struct fid_cq fid;
@@ -1452,7 +1464,11 @@ struct gnip_cq {
     uint32_t head, tail;
     uint32_t errors, holes; /* of the slots from head to tail: error entries, and those read */
     uint32_t error_scan; /* no error entry lies before it */
-    uint32_t overruns; /* errors without a slot, that have not been told */
+    uint32_t counted_errors; /* nameless errors without a slot, and how many of each code */
+    struct {
+        int error; /* positive errno */
+        uint32_t count;
+    } counted[GNIP_CQ_CODES];
     struct gnip_cq_data *data_first, *data_last; /* error data of the error entries, in order */
     struct fid_wait *wait_set; /* FI_WAIT_SET */
     struct gnip_vc *starved; /* by starved_next: to be scheduled when entries have been read */
@@ -1467,15 +1483,14 @@ int gnip_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_
 bool gnip_cq_reserve(struct gnip_cq *cq);
 /* For an error entry, and remote CQ data: beyond its capacity, too. False: no memory. */
 bool gnip_cq_reserve_always(struct gnip_cq *cq);
-/* An error for which there is no slot: a read of the queue, when it is empty, says -FI_EOVERRUN. */
-void gnip_cq_overrun(struct gnip_cq *cq);
 void gnip_cq_unreserve(struct gnip_cq *cq);
 /* Writes an entry that was reserved. */
 void gnip_cq_add(struct gnip_cq *cq, const struct fi_cq_tagged_entry *entry, fi_addr_t source);
 /* An error entry: takes the reservation of its operation; data: of err_data, or NULL. */
 void gnip_cq_add_error(struct gnip_cq *cq, const struct fi_cq_err_entry *entry, const void *data,
                        size_t data_bytes);
-/* The same without an entry: a read returns -error, once. For operations that nothing names. */
+/* The same without an entry: a read returns -error, once. For operations that nothing names; needs
+ * neither a reservation nor memory. */
 void gnip_cq_add_nameless(struct gnip_cq *cq, int error);
 uint32_t gnip_cq_pending(struct gnip_cq *cq); /* entries and errors to be read */
 

@@ -78,7 +78,7 @@ send_any(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
     gnip_take(&ep->lock);
     rc = gnip_vc_find(ep, peer, &vc);
     if (gnip_likely(rc == 0))
-        req = gnip_req_get(ep, GNIP_REQ_SEND, (flags & FI_COMPLETION) != 0);
+        req = gnip_req_get(ep, GNIP_REQ_SEND, gnip_req_is_named(flags, context));
     if (gnip_unlikely(req == NULL)) {
         gnip_give(&ep->lock);
         return rc == 0 || rc == -FI_EAGAIN ? gnip_ep_again(ep) : rc;
@@ -216,7 +216,7 @@ static ssize_t tagged_injectdata(struct fid_ep *fid, const void *buf, size_t len
 struct gnip_req *gnip_recv_new(struct gnip_ep *ep, const struct iovec *iov, void **desc,
                                size_t count, void *context, uint64_t flags)
 {
-    struct gnip_req *req = gnip_req_get(ep, GNIP_REQ_RECV, (flags & FI_COMPLETION) != 0);
+    struct gnip_req *req = gnip_req_get(ep, GNIP_REQ_RECV, true);
     size_t i;
 
     if (gnip_unlikely(req == NULL))

@@ -284,24 +284,37 @@ static void count(const struct gnip_ep *ep, uint16_t wire_flags)
         gnip_cntr_add(ep->rread_cntr, 1);
 }
 
-gnip_noinline void gnip_rma_data_arrived(struct gnip_vc *vc, const struct gnip_notice *message)
+/* Writes the entry of a remote event. False: there is no memory for it. */
+static bool add_event(struct gnip_vc *vc, const struct gnip_notice *message, bool *room)
 {
     const uint64_t known = FI_RMA | FI_REMOTE_CQ_DATA | FI_REMOTE_WRITE | FI_REMOTE_READ;
     struct gnip_ep *ep = vc->ep;
     struct gnip_cq *cq = ep->recv_cq;
     struct fi_cq_tagged_entry entry = {.flags = message->flags & known, .data = message->h.a};
+
+    if (ep->notify_flags_only && !ep->rma_event)
+        entry.flags &= FI_REMOTE_CQ_DATA;
+    /* Beyond the queue's limit, too; but then the peer does not get its slot back yet. */
+    *room = gnip_cq_reserve(cq);
+    if (!*room && gnip_unlikely(!gnip_cq_reserve_always(cq)))
+        return false;
+    gnip_cq_add(cq, &entry, ep->source ? gnip_vc_source(vc) : FI_ADDR_NOTAVAIL);
+    return true;
+}
+
+gnip_noinline void gnip_rma_data_arrived(struct gnip_vc *vc, const struct gnip_notice *message)
+{
+    struct gnip_ep *ep = vc->ep;
+    struct gnip_cq *cq = ep->recv_cq;
     bool room = true;
 
-    if ((message->h.flags & GNIP_W_CQ_DATA) && cq != NULL) {
-        if (ep->notify_flags_only && !ep->rma_event)
-            entry.flags &= FI_REMOTE_CQ_DATA;
-        /* Beyond the queue's limit, too; but then the peer does not get its slot back yet. */
-        room = gnip_cq_reserve(cq);
-        if (!room && !gnip_cq_reserve_always(cq)) { /* its sender is to know */
-            gnip_vc_fail(vc, FI_ENOMEM);
-            return;
-        }
-        gnip_cq_add(cq, &entry, ep->source ? gnip_vc_source(vc) : FI_ADDR_NOTAVAIL);
+    if ((message->h.flags & GNIP_W_CQ_DATA) && cq != NULL &&
+        gnip_unlikely(!add_event(vc, message, &room))) {
+        /* The CQ cannot grow. This message waits, and what follows it stays in the mailbox. */
+        vc->event = *message;
+        vc->event_waits = true;
+        gnip_cq_starve(cq, vc);
+        return;
     }
     count(ep, message->h.flags);
     if (gnip_likely(room)) {
@@ -315,6 +328,15 @@ gnip_noinline void gnip_rma_data_arrived(struct gnip_vc *vc, const struct gnip_n
 gnip_noinline void gnip_amo_cntr_arrived(struct gnip_vc *vc, const struct gnip_header *message)
 {
     count(vc->ep, message->flags);
+}
+
+bool gnip_rma_data_again(struct gnip_vc *vc)
+{
+    struct gnip_notice message = vc->event;
+
+    vc->event_waits = false;
+    gnip_rma_data_arrived(vc, &message);
+    return !vc->event_waits;
 }
 
 static uint32_t return_late(struct gnip_vc *vc)

@@ -87,7 +87,7 @@ static struct gnip_cq *cq_of(const struct gnip_req *req)
     return req->kind == GNIP_REQ_RECV ? req->ep->recv_cq : req->ep->send_cq;
 }
 
-struct gnip_req *gnip_req_get(struct gnip_ep *ep, enum gnip_req_kind kind, bool completes)
+struct gnip_req *gnip_req_get(struct gnip_ep *ep, enum gnip_req_kind kind, bool named)
 {
     bool receives = kind == GNIP_REQ_RECV;
     struct gnip_cq *cq = receives ? ep->recv_cq : ep->send_cq;
@@ -97,16 +97,16 @@ struct gnip_req *gnip_req_get(struct gnip_ep *ep, enum gnip_req_kind kind, bool 
     gnip_assert_held(&ep->lock);
     if (gnip_unlikely(*used >= (receives ? ep->rx_size : ep->tx_size)))
         return NULL;
-    completes = completes && cq != NULL;
-    if (completes && gnip_unlikely(!gnip_cq_reserve(cq)))
+    named = named && cq != NULL;
+    if (named && gnip_unlikely(!gnip_cq_reserve(cq)))
         return NULL;
     req = take(ep, kind);
     if (gnip_unlikely(req == NULL)) {
-        if (completes)
+        if (named)
             gnip_cq_unreserve(cq);
         return NULL;
     }
-    req->cq_reserved = completes;
+    req->cq_reserved = named;
     req->counted = true;
     ++*used;
     return req;
@@ -261,13 +261,7 @@ static void end(struct gnip_req *req)
         gnip_mrecv_child_done(parent);
 }
 
-/* Of an inject call: neither a completion was wanted, nor is there anything to name it by. */
-static bool is_nameless(const struct gnip_req *req)
-{
-    return (req->flags & (FI_INJECT | FI_COMPLETION)) == FI_INJECT && req->context == NULL;
-}
-
-/* The error entry takes the reservation; what had none (no success entry was wanted) gets one. */
+/* The error entry takes the reservation. */
 static void add_error(struct gnip_req *req, const struct fi_cq_err_entry *entry)
 {
     struct gnip_ep *ep = req->ep;
@@ -278,16 +272,13 @@ static void add_error(struct gnip_req *req, const struct fi_cq_err_entry *entry)
 
     if (cq == NULL || ep->closing)
         return;
-    if (!req->cq_reserved && !gnip_cq_reserve_always(cq)) {
-        gnip_cq_overrun(cq);
-        return;
-    }
-    req->cq_reserved = false;
-    if (is_nameless(req)) {
+    if (!req->cq_reserved) {
+        assert(!gnip_req_is_named(req->flags, req->context));
         gnip_warn(FI_LOG_CQ, "an injected operation has failed: %s", gnip_strerror(entry->err));
         gnip_cq_add_nameless(cq, entry->err);
         return;
     }
+    req->cq_reserved = false;
     if (ep->source_err && req->vc != NULL) {
         bytes = gnip_name_bytes(ep->domain->addr_format);
         gnip_name_write(&req->vc->peer, ep->domain->addr_format, name);

@@ -63,7 +63,7 @@ static int accept(struct gnip_ep *ep, enum gnip_req_kind kind, const struct tran
 
     if (rc != 0)
         return rc;
-    req = gnip_req_get(ep, kind, (wanted->flags & FI_COMPLETION) != 0);
+    req = gnip_req_get(ep, kind, gnip_req_is_named(wanted->flags, wanted->context));
     if (gnip_unlikely(req == NULL))
         return -FI_EAGAIN;
     req->vc = vc;

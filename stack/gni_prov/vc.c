@@ -355,11 +355,14 @@ static bool is_one_packet(const void *message, uint8_t tag)
 
 static uint32_t receive(struct gnip_vc *vc)
 {
-    uint32_t done = 0, events = take_events(vc);
+    uint32_t done = 0, events;
     bool all = vc->rx_doubt != 0, more = true;
     void *message;
     uint8_t tag;
 
+    if (gnip_unlikely(vc->event_waits) && !gnip_rma_data_again(vc))
+        return 0; /* messages and their events stay where they are */
+    events = take_events(vc);
     if (gnip_unlikely(__atomic_load_n(&vc->rx_ready, __ATOMIC_RELAXED) != GNIP_RX_EVENTS)) {
         all = true;
         /* What comes from here on sets it again. */
@@ -376,6 +379,10 @@ static uint32_t receive(struct gnip_vc *vc)
             gnip_vc_fail(vc, FI_EIO);
         if (gnip_unlikely(vc->state != GNIP_VC_CONNECTED))
             break; /* a last message is not given back: no return of credits may follow it */
+        if (gnip_unlikely(vc->event_waits)) {
+            __atomic_store_n(&vc->rx_ready, GNIP_RX_LOOK, __ATOMIC_RELAXED);
+            break;
+        }
     }
     if (gnip_likely(more && vc->state == GNIP_VC_CONNECTED && done != 0))
         release(vc);

@@ -206,6 +206,7 @@ static void look_for_close(struct gnip_vc *vc)
 
     __atomic_store_n(&vc->rx_events, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&vc->rx_ready, GNIP_RX_EVENTS, __ATOMIC_RELAXED);
+    vc->event_waits = false;
     while (!vc->peer_gone && !vc->ack_due && gnip_vc_next_message(vc, release, &message, &tag)) {
         if (tag == GNIP_VC_CLOSE)
             gnip_vc_close_arrived(vc);

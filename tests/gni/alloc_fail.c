@@ -30,6 +30,7 @@ static void *live[PLACES]; /* hash; GONE: was used */
 static uint32_t live_count;
 static uint64_t calls, fail_at;
 static bool armed;
+static bool no_aligned; /* queues cannot grow */
 
 static bool due(void)
 {
@@ -98,7 +99,7 @@ void *failing_realloc(void *old, size_t bytes)
 void *failing_aligned_alloc(size_t alignment, size_t bytes);
 void *failing_aligned_alloc(size_t alignment, size_t bytes)
 {
-    return due() ? NULL : track(aligned_alloc(alignment, bytes));
+    return due() || no_aligned ? NULL : track(aligned_alloc(alignment, bytes));
 }
 
 char *failing_strdup(const char *text);
@@ -464,9 +465,87 @@ static void gni_147_each_allocation_fails_once(void **state)
     }
 }
 
+/* ---- a completion queue that cannot grow ----------------------------------------------------- */
+
+#define EVENTS 300u /* more than a queue holds at first */
+
+static int write_events(struct party *p)
+{
+    const struct gni_place *place = &p->all[1];
+    struct rank *rank = p->rank;
+    uint64_t i;
+
+    rank_alarm(rank, 3000 * MS);
+    for (i = 0; i < EVENTS; i++) {
+        while (fi_writedata(p->ep, p->memory, 8, NULL, i, p->peers[1], place->address, place->key,
+                            p) == -FI_EAGAIN) {
+            EXPECT(!rank_alarm_rang(rank));
+            TRY(look(p, NULL));
+        }
+        p->begun++;
+    }
+    TRY(settle(p, NULL));
+    EXPECT_IS(p->bad, 0);
+    return 0;
+}
+
+/* All events come, each once and in order, when there is memory again. */
+static int read_events(struct party *p)
+{
+    struct fi_cq_tagged_entry entry;
+    struct rank *rank = p->rank;
+    uint64_t i;
+
+    rank_alarm(rank, 20 * MS);
+    while (!rank_alarm_rang(rank))
+        fi_cq_read(p->cq, NULL, 0);
+    for (i = 0; i < EVENTS; i++) {
+        if (i == EVENTS / 3)
+            no_aligned = false;
+        rank_alarm(rank, 3000 * MS);
+        while (fi_cq_read(p->cq, &entry, 1) != 1)
+            EXPECT(!rank_alarm_rang(rank)); /* an event is lost */
+        EXPECT((entry.flags & FI_REMOTE_CQ_DATA) != 0);
+        EXPECT_IS(entry.data, i);
+    }
+    EXPECT_IS(fi_cq_read(p->cq, &entry, 1), -FI_EAGAIN);
+    return 0;
+}
+
+static int no_growth_body(struct rank *rank)
+{
+    struct party *p = calloc(1, sizeof(*p));
+
+    p->rank = rank;
+    p->id = rank_id(rank);
+    TRY(open_objects(p));
+    TRY(open_endpoints(p));
+    TRY(exchange(p));
+    TRY(still_works(p)); /* connected, and each queue has its first slots */
+    rank_barrier(rank);
+    p->begun = p->good = p->bad = 0;
+    no_aligned = true;
+    if (p->id == 0)
+        TRY(write_events(p));
+    else
+        TRY(read_events(p));
+    rank_barrier(rank);
+    TRY(close_all(p));
+    free(p);
+    return 0;
+}
+
+static void gni_77_remote_data_waits_for_memory(void **state)
+{
+    (void)state;
+    gni_run(&(struct gni_machine){.ranks = 2}, no_growth_body);
+    assert_int_equal(live_count, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gni_77_remote_data_waits_for_memory),
         cmocka_unit_test(gni_147_each_allocation_fails_once),
     };
 

@@ -147,6 +147,17 @@ static void expect_error(struct gnip_cq *cq, uint64_t number)
     assert_true(number % 3 != 0 || data == number);
 }
 
+/* ---- memory that is short -------------------------------------------------------------------- */
+
+static bool no_memory;
+
+void *__real_aligned_alloc(size_t alignment, size_t bytes);
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
+{
+    return no_memory ? NULL : __real_aligned_alloc(alignment, bytes);
+}
+
 /* ---- completion queues ----------------------------------------------------------------------- */
 
 /* Against a list of what should be there; errors and successes are two queues. */
@@ -232,6 +243,64 @@ static void gni_77_limit(void **state)
         gnip_cq_unreserve(cq);
     }
     assert_int_equal(fi_cq_read(&cq->fid, &entry, 1), -FI_EAGAIN);
+    assert_int_equal(fi_close(&cq->fid.fid), 0);
+}
+
+/*
+ * The ring cannot grow: operations are refused before they begin, what was promised is delivered,
+ * and errors of injected operations, which nothing was promised, are reported by their codes.
+ */
+static void gni_77_ring_cannot_grow(void **state)
+{
+    static const int codes[] = {FI_EIO, FI_ENOTCONN, FI_EIO, FI_ECANCELED};
+    struct gnip_cq *cq = open_cq(&(struct fi_cq_attr){.wait_obj = FI_WAIT_UNSPEC});
+    struct fi_cq_err_entry error = {0};
+    uint32_t i, promised = 0, seen[FI_ERRNO_OFFSET] = {0};
+    struct fi_cq_entry entry;
+
+    assert_true(gnip_cq_reserve(cq));
+    gnip_cq_unreserve(cq);
+    no_memory = true;
+    while (gnip_cq_reserve(cq))
+        promised++;
+    assert_true(promised > 0 && promised < cq->capacity);
+    assert_false(gnip_cq_reserve_always(cq));
+    assert_int_equal(cq->reserved, promised);
+    for (i = 0; i < 4; i++) /* without a slot */
+        gnip_cq_add_nameless(cq, codes[i]);
+    assert_int_equal(cq->reserved, promised);
+    for (i = 0; i < promised; i++)
+        if (i == 7)
+            add_error(cq, 1007);
+        else
+            add(cq, i);
+    assert_int_equal(gnip_cq_pending(cq), promised + 4);
+
+    assert_int_equal(fi_cq_read(&cq->fid, &entry, 1), -FI_EAVAIL);
+    expect_error(cq, 1007);
+    for (i = 0; i < 3; i++)
+        seen[-fi_cq_read(&cq->fid, &entry, 1)]++;
+    seen[-fi_cq_readerr(&cq->fid, &error, 0)]++;
+    assert_true(seen[FI_EIO] == 2 && seen[FI_ENOTCONN] == 1 && seen[FI_ECANCELED] == 1);
+    for (i = 0; i < promised; i++) {
+        if (i == 7)
+            continue;
+        assert_int_equal(fi_cq_read(&cq->fid, &entry, 1), 1);
+        assert_int_equal((uintptr_t)entry.op_context, i);
+    }
+    assert_int_equal(fi_cq_read(&cq->fid, &entry, 1), -FI_EAGAIN);
+    assert_int_equal(cq->reserved, 0);
+
+    gnip_cq_add_nameless(cq, FI_ETIMEDOUT); /* alone in the queue: it ends a wait */
+    no_memory = true;
+    for (i = 0; i < promised; i++)
+        assert_int_equal(gnip_cq_reserve(cq), i < promised - 1);
+    gnip_cq_add_nameless(cq, FI_EHOSTDOWN);
+    assert_int_equal(fi_cq_sread(&cq->fid, &entry, 1, NULL, -1), -FI_ETIMEDOUT);
+    assert_int_equal(fi_cq_sread(&cq->fid, &entry, 1, NULL, -1), -FI_EHOSTDOWN);
+    no_memory = false;
+    while (cq->reserved > 0)
+        gnip_cq_unreserve(cq);
     assert_int_equal(fi_close(&cq->fid.fid), 0);
 }
 
@@ -418,7 +487,7 @@ static void gni_110_errors_without_an_entry(void **state)
     struct fi_cq_entry entry;
     int i;
 
-    for (i = 0; i < 5; i++)
+    for (i = 0; i < 3; i++) /* for 1, 2 and 3: injected operations reserve nothing */
         assert_true(gnip_cq_reserve(cq));
     add(cq, 1);
     gnip_cq_add_nameless(cq, FI_EIO);
@@ -437,7 +506,6 @@ static void gni_110_errors_without_an_entry(void **state)
     assert_int_equal(fi_cq_read(&cq->fid, &entry, 1), 1);
     assert_int_equal((uintptr_t)entry.op_context, 3);
     assert_int_equal(fi_cq_read(&cq->fid, &entry, 1), -FI_EAGAIN);
-    assert_true(gnip_cq_reserve(cq));
     gnip_cq_add_nameless(cq, FI_EIO);
     assert_int_equal(fi_cq_sread(&cq->fid, &entry, 1, NULL, -1), -FI_EIO);
     assert_int_equal(cq->reserved, 0);
@@ -743,6 +811,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gni_77_gni_108_model),
         cmocka_unit_test(gni_77_limit),
+        cmocka_unit_test(gni_77_ring_cannot_grow),
         cmocka_unit_test(gni_77_starved),
         cmocka_unit_test(gni_107_formats),
         cmocka_unit_test(gni_109_error_data),

@@ -99,6 +99,16 @@ def test_too_many_losses_are_an_error_and_no_crash(programs, tmp_path):
     assert "Signal:" not in done.stderr and "killed by signal 11" not in done.stderr, done.stderr
 
 
+@pytest.mark.parametrize("seed", [4, 6])
+def test_last_message_is_sent_again_during_finalize(programs, tmp_path, seed):
+    """A rank whose last message was lost waits in MPI_Finalize for the process manager, and does not poll; the message must come
+    all the same. The program ends: right, or with an error where all attempts of a message were lost."""
+    file = tmp_path / "faults.yaml"
+    file.write_text(f"name: lossy\nseed: {seed}\nfabric: {{preset: mini2}}\nfaults:\n  - {{at: aries.packet, do: drop, probability: 0.3}}\n")
+    done = run(PMRUN, "--fabric", file, "--ompi", "-n", 4, programs("heat"))
+    assert done.stdout == "heat: right on 4 ranks\n" if done.returncode == 0 else "MPI" in done.stderr, (done.returncode, done.stderr)
+
+
 @pytest.mark.parametrize("name, arguments, ranks", RUNS, ids=name_of)
 def test_pmrun_by_messages(programs, name, arguments, ranks):
     done = by_pmrun(programs(name), arguments.split(), "cm", ranks)

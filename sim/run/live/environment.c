@@ -121,12 +121,17 @@ static void files(const struct variables *to, const struct cluster *cluster, con
 /* Debian's takes neither libfabric nor what one-sided communication over it needs by itself. Its
  * way through shared memory would go past the fabric, and leaves files behind where its own
  * launcher does not clear up. */
-static void open_mpi(const struct variables *to)
+static void open_mpi(const struct variables *to, const struct scenario *scenario)
 {
     variable(to, true, "OMPI_MCA_btl", "self");
     variable(to, true, "OMPI_MCA_pml", "cm");
     variable(to, true, "OMPI_MCA_mtl", "ofi");
     variable(to, true, "OMPI_MCA_osc", "pt2pt");
+    /* With manual progress a lost message is sent again when its process polls. In MPI_Finalize
+     * Open MPI waits for the process manager alone, and the message's receiver would wait for ever.
+     */
+    if (scenario->faults.count > 0)
+        variable(to, true, "OMPI_MCA_mtl_ofi_data_progress", "auto");
 }
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
@@ -177,7 +182,7 @@ GString *live_environment(const struct cluster *cluster, const char *socket, boo
     g_snprintf(text, sizeof(text), "%u,%u", COOKIE, COOKIE + 1);
     variable(&to, false, "CRAY_COOKIES", text);
     variable(&to, false, "CRAY_NUM_COOKIES", "2");
-    open_mpi(&to);
+    open_mpi(&to, cluster->scenario);
     if (machine) {
         nodes(cluster, to.text);
         g_string_append_c(to.text, '\n');

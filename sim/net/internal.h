@@ -41,7 +41,7 @@ struct net_speed {
 /*
  * A link is a queue in the time of sending: a transfer joins the queues of all its links when it is
  * sent, and finds on each what was sent before it and is not served yet, wherever that is now. See
- * docs/model-network.md, "F1".
+ * docs/internals/network.md, "F1".
  *
  * How long each link is busy is all that a choice of path looks at, and under load it looks at
  * dozens of links; so these times lie together. The rest is for the links that are taken.

@@ -2,7 +2,7 @@
 /*
  * Hashed modes at F0 and F1. Each packet, a cache line, has a path of its own, which its hash
  * gives; a transfer reserves the links of all of them. Lines of the same path go together. See
- * docs/model-network.md, "F1".
+ * docs/internals/network.md, "F1".
  */
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * What the last packets of an adaptive stream cost on an idle network, at F0 and F1: a NIC feeds up
  * to three times what one link carries, so packets wait at the ports of the minimal paths, or make
  * detours, and the message is complete when the last of these is there. F2 has that by itself. See
- * docs/model-network.md, "The tail of a stream".
+ * docs/internals/network.md, "The tail of a stream".
  */
 #include "internal.h"
 

@@ -85,7 +85,7 @@ struct net_transfer {
     uint32_t packets;
     uint8_t class; /* enum net_class */
     uint8_t route; /* enum net_route */
-    bool streamed; /* not the first chunk of its message: see docs/model-network.md, "Spreading" */
+    bool streamed; /* not the first chunk: docs/internals/network.md, "Spreading" */
     /* results */
     uint8_t status; /* enum net_status */
     uint8_t hops; /* links between routers taken */
@@ -157,7 +157,7 @@ struct net_config {
 };
 
 void net_config_default(struct net_config *config); /* dragonfly, preset "mini2"-like defaults of
-                                                       docs/model-network.md, F1 */
+                                                       docs/internals/network.md, F1 */
 
 struct net_preset {
     const char *name, *system,
@@ -184,7 +184,7 @@ enum net_fidelity net_fidelity(const struct net *net);
  * Picks the path, reserves the links and schedules transfer->event at arrival of the last unit =
  * sim_now() + feed + transit + hops + serialisation of the last packet + waiting, where `feed` is
  * how long the NIC takes to hand over the whole transfer (0 for a single packet). On an idle
- * network that is the closed form RTR + sum of HOP + SER of docs/model-network.md.
+ * network that is the closed form RTR + sum of HOP + SER of docs/internals/network.md.
  */
 void net_send(struct net *net, struct net_transfer *transfer, sim_time_t feed);
 
@@ -226,7 +226,7 @@ bool net_router_set_alive(struct net *net, uint32_t router, bool alive);
 bool net_router_alive(const struct net *net, uint32_t router);
 #define NET_LEARN (100 * SIM_NS) /* until routers know of a death: their link-alive vectors */
 
-/* ---- paths, without sending ------------------------------------------------------------------- */
+/* ---- paths, without sending ------------------------------------------------------------------ */
 
 struct net_way {
     uint32_t source, target; /* routers */

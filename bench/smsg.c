@@ -3,7 +3,7 @@
  * Simulated 8-byte SMSG messages per wall second, through the whole path: uGNI front, NIC model,
  * network at F1, engine. Two ranks in ping-pong on one blade and one hop apart, and 64 ranks that
  * send to random peers. Reference: the actor mailboxes of a simulator without any NIC, 0.31 M
- * messages/s on such a machine (docs/performance.md).
+ * messages/s on such a machine (docs/internals/performance.md).
  */
 #include <stdint.h>
 #include "bench.h"

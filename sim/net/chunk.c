@@ -2,7 +2,7 @@
 /*
  * F1: a transfer reserves the links of its path, one after the other, by cut-through: the head
  * enters a link as soon as the link is free, and the link stays busy for the transfer's units. See
- * docs/model-network.md, "F1" and "Spreading".
+ * docs/internals/network.md, "F1" and "Spreading".
  */
 #include "internal.h"
 

@@ -2,7 +2,7 @@
 /*
  * Hashed modes at F0 and F1. Each packet carries one cache line, and the hash of the line selects
  * its path. A transfer reserves the links of the paths of all its lines; lines that take the same
- * path are reserved together. See docs/model-network.md, "F1".
+ * path are reserved together. See docs/internals/network.md, "F1".
  */
 #include <assert.h>
 #include <stdlib.h>

@@ -47,7 +47,7 @@ struct net_speed {
 /*
  * F1 models a link as a queue of reservations in the order of sending. A transfer joins the queues
  * of all its links when it is sent. On each link it waits for the transfers that were sent before
- * it and have not been served, wherever they are now. See docs/model-network.md, "F1".
+ * it and have not been served, wherever they are now. See docs/internals/network.md, "F1".
  *
  * The choice of a path reads only busy_until, and under load it reads that of dozens of links.
  * Therefore busy_until has an array of its own; net_link_traffic is for the links of the path that

@@ -4,7 +4,7 @@
  * tosses everything behind a bad one until it comes again; the sender goes back to it after a round
  * trip and sends again what was on the way. Seven bad ones in a row initialise the link again, with
  * what it carries held for 20 us; when that has to be done twice running, the link is dead.
- * Sources: gpcd ar_slb_lcb; the costs are assumed (docs/model-network.md, "Link errors").
+ * Sources: gpcd ar_slb_lcb; the costs are assumed (docs/internals/network.md, "Link errors").
  */
 #include <math.h>
 #include <stdlib.h>

@@ -9,9 +9,9 @@
 #include "internal.h"
 
 /*
- * Defaults: link rates and hop latencies of docs/model-network.md, "Links"; a virtual channel takes
- * at most 72 of a tile's buffer blocks of 8 phits. The bias classes are named in public, their
- * values are not: assumed.
+ * Defaults: link rates and hop latencies of docs/internals/network.md, "Links"; a virtual channel
+ * takes at most 72 of a tile's buffer blocks of 8 phits. The bias classes are named in public,
+ * their values are not: assumed.
  */
 void net_config_default(struct net_config *config)
 {

@@ -3,7 +3,7 @@
  * The delay of the last packets of an adaptive stream on an idle network, at F0 and F1. A NIC
  * injects up to three times the rate of one link, so packets wait at the ports of the minimal paths
  * or take non-minimal ones. The message is complete when the last of them arrives. F2 simulates
- * this packet by packet. See docs/model-network.md, "The tail of a stream".
+ * this packet by packet. See docs/internals/network.md, "The tail of a stream".
  */
 #include <assert.h>
 #include "internal.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Who is connected to whom, by which tile. The tables and the blue rule regenerate every link of
- * the published link dumps of Theta (9 groups) and Edison (15 groups); see docs/model-network.md,
- * "Wiring".
+ * the published link dumps of Theta (9 groups) and Edison (15 groups); see
+ * docs/internals/network.md, "Wiring".
  */
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * Item 20 for the hashed modes: on an idle machine an operation takes the same time at F0, F1 and
  * F2, within 2 %. Each line has its path, the same at all three; where packets meet on a link is
  * a matter of single hashes, so operations to several places are compared by their mean. F2 is
- * slower where the NIC sends as much as the links carry: docs/model-network.md, "F2".
+ * slower where the NIC sends as much as the links carry: docs/internals/network.md, "F2".
  *
  *   aries_hashed_agreement all    prints each mean
  */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Item 20 for packets: whole operations at F2 against F0 and F1, on an idle machine, within 2 %.
- * docs/model-network.md, "Agreement with F0 and F1", has the cases where that is not so and why.
+ * docs/internals/network.md, "Agreement with F0 and F1", has the cases where that is not so and
+ * why.
  *
  *   aries_packet_agreement                          the limits hold between some pairs
  *   aries_packet_agreement preset [source target]   prints all differences of pairs, or of one pair

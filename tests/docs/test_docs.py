@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Every command of the documentation is executed: the ```sh blocks of README.md and docs/*.md run in order, each in a
+"""Every command of the documentation is executed: the ```sh blocks of README.md and of the pages in docs/ run in order, each in a
 bash of its own at the tree's root with the built programs on PATH. A block marked `sh exit-code=3` must end with that code,
 one marked `sh no-run: reason` is not run. A block marked `output` behind one is what it prints: `…` stands for anything in
 a line, a line `…` for lines. A block marked with a language and a file of docs/ is a piece of that file."""
@@ -11,9 +11,10 @@ import subprocess
 import jacquard
 import pytest
 
-PAGES = sorted([jacquard.ROOT / "README.md", *(jacquard.ROOT / "docs").glob("*.md")])
+PAGES = sorted([jacquard.ROOT / "README.md", *(jacquard.ROOT / "docs").glob("**/*.md")])
 FENCE = re.compile(r"^```(.*)$")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ +(.*?) *$", re.M)
 
 
 def name_of(page):
@@ -82,17 +83,32 @@ def test_sources_are_those_of_the_files(page):
             assert f"\n{code}\n" in (page.parent / piece[1]).read_text(), f"{name_of(page)}:{line}: not in {piece[1]}"
 
 
+def without_code(page):
+    return re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S)
+
+
+def anchors(page):
+    """The anchors that GitHub gives to a page's headings."""
+    texts = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in HEADING.findall(without_code(page)))
+    return {text.replace(" ", "-") for text in texts}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_links_lead_somewhere(page):
-    for target in LINK.findall(re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S)):
-        if not re.match(r"[a-z]+:|#", target):
-            assert (page.parent / target.split("#")[0]).exists(), f"{name_of(page)}: no such file: {target}"
+    for target in LINK.findall(without_code(page)):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        linked = page.parent / path if path else page
+        assert linked.exists(), f"{name_of(page)}: no such file: {target}"
+        assert not anchor or anchor in anchors(linked), f"{name_of(page)}: no such heading: {target}"
 
 
 def test_every_page_is_in_the_index():
     index = (jacquard.ROOT / "docs" / "README.md").read_text()
-    for page in (jacquard.ROOT / "docs").glob("*.md"):
-        assert page.name == "README.md" or f"({page.name})" in index, f"docs/README.md does not name {page.name}"
+    for page in (jacquard.ROOT / "docs").glob("**/*.md"):
+        link = f"({page.relative_to(jacquard.ROOT / 'docs')})"
+        assert page.name == "README.md" or link in index, f"docs/README.md does not name {name_of(page)}"
 
 
 def test_the_manual_page_names_every_option():

@@ -23,7 +23,7 @@ static const struct gni_how alone = {.no_peers = true};
 #define STATES 7
 static uint64_t taken[STATES][STATES];
 
-/* Rows of docs/gni-provider.md, "States of a connection". */
+/* Rows of docs/internals/gni-provider.md, "States of a connection". */
 static struct row {
     const char *name, *meaning;
     uint32_t taken;

@@ -86,7 +86,7 @@ struct net_transfer {
     uint32_t packets;
     uint8_t class; /* enum net_class */
     uint8_t route; /* enum net_route */
-    bool streamed; /* not the first chunk of its message: see docs/model-network.md, "Spreading" */
+    bool streamed; /* not the first chunk of its message: see docs/internals/network.md, "Spreading" */
     /* results */
     uint8_t status; /* enum net_status */
     uint8_t hops; /* links between routers taken */
@@ -94,7 +94,7 @@ struct net_transfer {
     bool minimal; /* took a minimal path */
     bool duplicated; /* a fault duplicated it: the device delivers it twice, in the same event */
     /* Adaptive modes: the stream, i.e. the message, that the transfer belongs to. See
-     * docs/model-network.md, "The tail of a stream". */
+     * docs/internals/network.md, "The tail of a stream". */
     uint32_t stream_packets; /* packets of the stream that were sent before this transfer */
     uint32_t stream_elapsed_ps; /* since the first of them was sent; UINT32_MAX: that or more */
     uint32_t packet_interval_ps; /* between packets at its end; 0: it belongs to no stream */
@@ -162,7 +162,7 @@ struct net_config {
 };
 
 void net_config_default(struct net_config *config); /* dragonfly, preset "mini2"-like defaults of
-                                                       docs/model-network.md, F1 */
+                                                       docs/internals/network.md, F1 */
 
 struct net_preset {
     const char *name, *system,
@@ -189,7 +189,7 @@ enum net_fidelity net_fidelity(const struct net *net);
  * function picks the path, reserves the links and schedules transfer->event when the last unit
  * arrives: sim_now() + feed + transit + hops + serialisation of the last packet + waiting. `feed`
  * is the time that the NIC takes to inject the whole transfer (0 for a single packet). On an idle
- * network that is the closed form RTR + sum of HOP + SER of docs/model-network.md.
+ * network that is the closed form RTR + sum of HOP + SER of docs/internals/network.md.
  */
 void net_send(struct net *net, struct net_transfer *transfer, sim_time_t feed);
 

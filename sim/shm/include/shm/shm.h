@@ -2,7 +2,7 @@
 /*
  * The carrier of live mode: ordinary processes of one user on one machine that form a fabric. It
  * knows membership, boards, rings, doorbells, sleep, copies between processes, and names; what the
- * records mean is the caller's business. docs/live-internals.md has the layout and the threat
+ * records mean is the caller's business. docs/internals/live.md has the layout and the threat
  * model.
  *
  * One writer per word. Each process owns one memory file, its board, which only it can write (the

@@ -9,7 +9,7 @@
  * state, no clock, no randomness of its own. One server, one thread at a time. Memory is bounded by
  * the limits. What a client sends never ends another job, another connection or the server.
  *
- * Semantics and their sources: docs/pmi2.md.
+ * Semantics and their sources: docs/pmi2.md, docs/internals/pmi2.md.
  */
 #ifndef JACQUARD_PMI2_SERVER_H
 #define JACQUARD_PMI2_SERVER_H

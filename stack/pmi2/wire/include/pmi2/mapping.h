@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * PMI_process_mapping: which node each rank is on, as `(vector,(start,nodes,size),…)`. Grammar and
- * expansion are MPICH's; see docs/pmi2.md.
+ * expansion are MPICH's; see docs/internals/pmi2.md.
  */
 #ifndef JACQUARD_PMI2_MAPPING_H
 #define JACQUARD_PMI2_MAPPING_H

@@ -8,7 +8,7 @@
  *
  * Nothing here blocks, prints or keeps global state. One object, one thread at a time.
  * Source: the PMI v2 wire protocol draft, and what MPICH's and Slurm's programs really send
- * (docs/pmi2.md).
+ * (docs/internals/pmi2.md).
  */
 #ifndef JACQUARD_PMI2_WIRE_H
 #define JACQUARD_PMI2_WIRE_H

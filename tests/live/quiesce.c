@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "live/backend.h"
-#include "mem_handle.h"
+#include "nic/mem_handle.h"
 
 enum { BYTES = 12 << 20, PAGE = 4096, ROUNDS = 5 };
 enum { SENT = 0x11, FREED = 0x22 };

@@ -388,9 +388,10 @@ gni_return_t GNI_CqGetEvent(gni_cq_handle_t cq_hndl, gni_cq_entry_t *event_data)
 {
     if (!cq_ok(cq_hndl) || event_data == NULL)
         return GNI_RC_INVALID_PARAM;
-    progress(cq_hndl->nic);
+    if (sim_likely(!sim_idling()))
+        progress(cq_hndl->nic);
     /* An entry that is there already is there at this rank's own, later time, too. */
-    if (cq_hndl->count == 0 && !poll_once(cq_hndl)) {
+    if ((cq_hndl->count == 0 || sim_idling()) && !poll_once(cq_hndl)) {
         *event_data = 0;
         return GNI_RC_NOT_DONE;
     }

@@ -20,7 +20,11 @@ def name_of(path):
     return str(path.relative_to(FOLDER).with_suffix(""))
 
 
-SCENARIOS = sorted(path for path in FOLDER.rglob("*.yaml") if name_of(path).split("/")[0] != "gni")
+# The provider's ranks have helper threads, which share memory ahead of the world's clock: docs/engine.md, Polling.
+THREADED = {"gni", "validation/xc40-libfabric"}
+
+SCENARIOS = sorted(path for path in FOLDER.rglob("*.yaml") 
+                   if name_of(path) not in THREADED and name_of(path).split("/")[0] not in THREADED)
 
 
 def outcome(path, parking, until):

@@ -6,7 +6,8 @@
  * context argument, so a singleton is what they need, and a field of it costs one load. Seeds in
  * parallel are processes, not threads. Nothing here may be called from a second OS thread.
  *
- * Time is unsigned 64-bit picoseconds. Order of events is (time, order of scheduling).
+ * Time is unsigned 64-bit picoseconds. Order of events is (time, order of scheduling);
+ * fibers run after the events of the same time, in order of creation.
  */
 #ifndef JACQUARD_ENGINE_SIM_H
 #define JACQUARD_ENGINE_SIM_H

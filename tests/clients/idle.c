@@ -3,16 +3,16 @@
  * A random program, for the test that parking changes nothing: ./idle SEED COUNTS.
  *
  * Each rank sends messages (SMSG with few credits) and PUTs to random peers, and polls in cycles of
- * one to six steps: queues, GNI_CqTestEvent, mailboxes, sends that lack a credit, datagrams. What it
- * finds makes it act, and sometimes wait in the library, sleep, or choose another cycle. All of it
- * follows from the seed.
+ * one to six steps: queues, GNI_CqTestEvent, mailboxes, sends that lack a credit, datagrams. What
+ * it finds makes it act, and sometimes wait in the library, sleep, or choose another cycle. All of
+ * it follows from the seed.
  *
  * COUNTS = 1: besides, it counts its idle passes and does something else at the n-th, reads the
  * clock in idle passes, and looks at memory that its peers write. Nothing may be left out of such a
  * program. COUNTS = 0: its idle passes only poll.
  *
- * No pass polls the same place twice in the same way: equal polls of one pass look alike from outside,
- * and a program that goes on differently after each of them must not be parked either.
+ * No pass polls the same place twice in the same way: equal polls of one pass look alike from
+ * outside, and a program that goes on differently after each of them must not be parked either.
  *
  * Each rank prints a hash of what it found, in which order and when.
  */
@@ -127,7 +127,8 @@ static void set_up(void)
     int i;
 
     OK(GNI_CdmCreate((uint32_t)my_rank, (uint8_t)atoi(getenv("PMI_GNI_PTAG")),
-                     client_env_element("PMI_GNI_COOKIE", 0), GNI_CDM_MODE_FAST_DATAGRAM_POLL, &cdm));
+                     client_env_element("PMI_GNI_COOKIE", 0), GNI_CDM_MODE_FAST_DATAGRAM_POLL,
+                     &cdm));
     OK(GNI_CdmAttach(cdm, 0, &address, &nic));
     OK(GNI_CqCreate(nic, 256, 0, GNI_CQ_NOBLOCK, NULL, NULL, &tx));
     OK(GNI_CqCreate(nic, 1024, 0, GNI_CQ_NOBLOCK, NULL, NULL, &rx));

@@ -293,7 +293,7 @@ struct gni_cq {
     uint32_t capacity;
     uint32_t modes;
     uint32_t index; /* number on its node, for traces and reports */
-    uint32_t id; /* for sim_poll_turn */
+    uint32_t id; /* for sim_poll_turn; the next: of GNI_CqTestEvent */
     bool overrun; /* an event was lost; the newest entry carries the flag */
     bool has_mr; /* named by a registration: destination CQ */
     bool has_source; /* bound to an EP or named by a post: source CQ */

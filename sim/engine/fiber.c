@@ -255,9 +255,11 @@ static void keep(struct sim_fiber *fiber)
     if (engine->fibers_started == engine->fibers_capacity) {
         engine->fibers_capacity = engine->fibers_capacity == 0 ? 64 : engine->fibers_capacity * 2;
         engine->fibers = realloc(engine->fibers, engine->fibers_capacity * sizeof *engine->fibers);
-        if (engine->fibers == NULL)
+        engine->due = realloc(engine->due, engine->fibers_capacity * sizeof *engine->due);
+        if (engine->fibers == NULL || engine->due == NULL)
             sim_panic("fibers: out of memory");
     }
+    fiber->index = engine->fibers_started;
     engine->fibers[engine->fibers_started++] = fiber;
 }
 
@@ -314,6 +316,7 @@ void sim_fibers_free(void)
         free(sim_engine.fibers[i]);
     }
     free(sim_engine.fibers);
+    free(sim_engine.due);
     host = zombie = NULL;
     events = (struct stack){NULL};
     /* The caller may be another thread next time. */
@@ -405,7 +408,8 @@ void sim_settle_blocking(void)
     struct queue *queue = &sim_engine.queue;
     sim_time_t local = sim_core.local;
 
-    if (queue->head == queue->tail) {
+    /* Not while others are due: they may still schedule something before this fiber's time. */
+    if (queue->head == queue->tail && sim_engine.due_count == 0) {
         queue_fill(queue, local < sim_engine.alarm_time ? local : sim_engine.alarm_time);
         sim_update_horizon();
         if (local < sim_core.horizon) {
@@ -484,7 +488,7 @@ void sim_notify(struct sim_fiber *fiber)
 
 sim_time_t sim_clock_read(void)
 {
-    sim_settle();
     sim_idle_break();
+    sim_settle();
     return sim_local_time();
 }

@@ -45,6 +45,7 @@ struct sim_fiber {
     bool woken;
     bool parked; /* waits in a cycle of polls: sim_notify looks at them first */
     uint8_t looks_next;
+    uint32_t index; /* in order of creation */
     struct sim_timer timeout __attribute__((aligned(64)));
     struct poll_history polls;
     /* Lines: where they begin, and in the low bits how many. */
@@ -79,6 +80,8 @@ struct engine {
     struct sim_fiber **fibers; /* in order of creation */
     uint32_t fibers_started, fibers_capacity;
     uint32_t fibers_live;
+    uint32_t *due; /* see due.c; room for all fibers */
+    uint32_t due_count;
 };
 extern struct engine sim_engine;
 
@@ -88,13 +91,21 @@ void sim_panic(const char *text) __attribute__((noreturn, cold));
 /* Fires events until one resumes a fiber, and returns it; NULL: the run is over. */
 struct sim_fiber *sim_dispatch(void);
 
-/* The engine's horizon follows the queue's, but never passes the next check of limits. */
+/* The engine's horizon follows the queue's, but never passes the next check of limits, nor this
+ * instant while fibers are due at it. */
 static inline void sim_update_horizon(void)
 {
     sim_time_t horizon = queue_horizon(&sim_engine.queue);
 
     sim_core.horizon = horizon < sim_engine.alarm_time ? horizon : sim_engine.alarm_time;
+    if (sim_unlikely(sim_engine.due_count > 0) && sim_core.now < sim_core.horizon)
+        sim_core.horizon = sim_core.now;
 }
+
+/* The fiber runs at this instant, when all events of it have fired and its turn has come. */
+void sim_due_add(const struct sim_fiber *fiber);
+/* The next of those; NULL: none is left. */
+struct sim_fiber *sim_due_take(void);
 
 void sim_fibers_init(void); /* after stacks_init */
 /* From sim_run's stack: runs fibers and events until the run is over. */

@@ -32,7 +32,14 @@ void sim_idle_break(void)
     if (sim_core.fiber != NULL) {
         sim_core.fiber->polls.count = 0;
         sim_core.fiber->polls.parked_cycle = 0;
+        if (sim_unlikely(sim_core.local < sim_core.now))
+            sim_core.local = sim_core.now;
     }
+}
+
+bool sim_idling(void)
+{
+    return sim_core.fiber != NULL && sim_core.fiber->polls.count != 0;
 }
 
 void sim_hold(void)

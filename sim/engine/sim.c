@@ -193,6 +193,27 @@ static enum sim_outcome nothing_left(void)
 
 /* ---- running --------------------------------------------------------------------------------- */
 
+/*
+ * The fiber whose turn it is at this instant; NULL: events come first. A handler has made
+ * engine->next runnable, or others are due.
+ */
+static sim_noinline struct sim_fiber *take_turn(void)
+{
+    struct engine *engine = &sim_engine;
+    struct sim_fiber *fiber;
+
+    if (engine->next != NULL)
+        sim_due_add(engine->next);
+    engine->next = NULL;
+    if (queue_ready(&engine->queue, sim_core.now) && engine->queue.head->time <= sim_core.now) {
+        sim_core.horizon = sim_core.now;
+        return NULL;
+    }
+    fiber = sim_due_take();
+    sim_update_horizon();
+    return fiber;
+}
+
 struct sim_fiber *sim_dispatch(void)
 {
     struct engine *engine = &sim_engine;
@@ -201,9 +222,15 @@ struct sim_fiber *sim_dispatch(void)
     struct sim_fiber *next;
     sim_time_t time;
 
-    while (engine->next == NULL) {
+    while (engine->next == NULL || sim_unlikely(sim_core.horizon <= sim_core.now)) {
         if (sim_unlikely(sim_core.events_fired >= engine->alarm_events) && !check(sim_core.now))
             return NULL;
+        if (sim_unlikely(engine->next != NULL || engine->due_count > 0)) {
+            next = take_turn();
+            if (next != NULL)
+                return next;
+            /* Fibers that were due may have been killed. */
+        }
         if (!queue_ready(queue, engine->alarm_time)) {
             if (queue_empty(queue)) {
                 over(nothing_left());

@@ -271,6 +271,7 @@ struct gni_msgq {
     uint32_t watch_count;
     uint32_t owes_count;
     bool stalled; /* the last send found no credit */
+    gni_return_t progressed; /* what the last GNI_MsgqProgress() returned */
     bool overran; /* events were lost: all connections are watched from now on */
     struct msgq_send *free;
     struct msgq_chunk *chunks;

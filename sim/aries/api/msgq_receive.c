@@ -341,7 +341,7 @@ static bool await(struct gni_msgq *msgq, uint32_t timeout)
     sim_time_t deadline;
     bool in_time = true;
 
-    if (something(msgq))
+    if (!sim_idling() && something(msgq))
         return true;
     if (timeout == 0) {
         if (!sim_poll(&wait, something, timing->cpu_getnext / 2))
@@ -374,9 +374,13 @@ static gni_return_t progress(struct gni_msgq *msgq, uint32_t timeout)
         sim_settle();
         more = timeout > 0 ? await(msgq, timeout) : something(msgq);
     }
+    if (sim_behind()) /* the pass repeats the one before, whatever has come since */
+        return msgq->progressed;
     if (msgq->owes_count > 0 && msgq_queue_full(msgq->send_cq))
-        return GNI_RC_ERROR_RESOURCE;
-    return blocked(msgq) ? GNI_RC_NOT_DONE : GNI_RC_SUCCESS;
+        msgq->progressed = GNI_RC_ERROR_RESOURCE;
+    else
+        msgq->progressed = blocked(msgq) ? GNI_RC_NOT_DONE : GNI_RC_SUCCESS;
+    return msgq->progressed;
 }
 
 gni_return_t GNI_MsgqProgress(gni_msgq_handle_t msgq_hndl, uint32_t timeout)

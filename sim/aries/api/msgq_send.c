@@ -435,10 +435,12 @@ gni_return_t GNI_MsgqSend(gni_msgq_handle_t msgq_hndl, gni_ep_handle_t ep_hndl, 
     result = check_arguments(msgq, ep_hndl, &message);
     if (result == GNI_RC_SUCCESS)
         result = find_connection(msgq, ep_hndl, &connection);
-    if (result != GNI_RC_SUCCESS)
+    if (result != GNI_RC_SUCCESS) {
+        sim_idle_break(); /* nobody is woken when it comes up */
         return result;
+    }
     view = &msgq->views[connection->index];
-    if (!can_send(view)) {
+    if (sim_idling() || !can_send(view)) {
         result = wait_for_credit(msgq, view);
         if (result == GNI_RC_NOT_DONE)
             return stalled(msgq, GNI_STAT_SMSG_MBOX_CREDITS_STALL);

@@ -668,7 +668,7 @@ static gni_return_t send_message(struct gni_ep *ep, const void *header, uint32_t
     if (ep->broken)
         return GNI_RC_INVALID_STATE;
     ep->wanted = smsg_span(length);
-    if (!can_send(ep) && !wait_for_room(ep))
+    if ((sim_idling() || !can_send(ep)) && !wait_for_room(ep))
         return stalled(nic, ep->tx_sent - ep->tx_freed >= ep->tx_slots
                                 ? GNI_STAT_SMSG_MBOX_CREDITS_STALL
                                 : GNI_STAT_SMSG_BUFF_CREDITS_STALL);
@@ -730,8 +730,6 @@ gni_return_t GNI_SmsgSendWTag(gni_ep_handle_t ep_hndl, void *header, uint32_t he
         return GNI_RC_INVALID_PARAM;
     if ((uint64_t)header_length + data_length > ep->message_max)
         return GNI_RC_ERROR_RESOURCE;
-    if (sim_unlikely(sim_behind())) /* it idled, and was woken by something else */
-        sim_settle();
     return send_message(ep, header, header_length, data, data_length, msg_id, tag);
 }
 
@@ -841,9 +839,11 @@ static gni_return_t find_next(struct gni_ep *ep)
 
     /* What is there already is there at this rank's own time, which is later: nothing to catch up
      * with. */
-    look = find_record(ep, ep->rx_at, ep->rx_received, &offset);
+    look = sim_idling() ? ABSENT : find_record(ep, ep->rx_at, ep->rx_received, &offset);
     if (look == ABSENT) {
         if (!sim_poll(&wait, message_or_work, timing->cpu_getnext / 2)) {
+            if (sim_behind()) /* nothing had come by then */
+                return GNI_RC_NOT_DONE;
             aries_smsg_progress(ep->nic);
             return start_is_sane(ep) ? GNI_RC_NOT_DONE : GNI_RC_INVALID_STATE;
         }

@@ -105,7 +105,8 @@ void port_timer_start(struct port_timer *timer, uint64_t nanoseconds)
 
 bool port_timer_rang(const struct port_timer *timer)
 {
-    return native(timer)->rang;
+    return native(timer)->rang &&
+           !sim_behind(); /* who is behind was woken by it, at a later time */
 }
 
 void port_timer_stop(struct port_timer *timer)
@@ -167,14 +168,13 @@ void port_glance(void)
         .text = "another thread (memory)", .what = thread, .id = thread->id};
 
     sim_poll(&wait, was_woken, GLANCE_PS);
-    thread->woken = false;
+    if (!sim_behind()) /* else it was woken later than this poll */
+        thread->woken = false;
 }
 
 /* What was found came when this thread was woken: its clock may still be catching up with that. */
 void port_found(void)
 {
-    if (sim_local_time() < sim_now())
-        sim_settle();
     sim_idle_break();
 }
 

@@ -342,9 +342,7 @@ uint64_t rank_now(void)
 
 uint64_t rank_stamp(void)
 {
-    if (sim_local_time() < sim_now()) /* it was parked, and wakes up late */
-        sim_settle();
-    sim_idle_break();
+    sim_idle_break(); /* it may have been parked, and wake up late */
     return sim_local_time();
 }
 
@@ -397,6 +395,7 @@ static void alarm_rings(struct sim_event *event)
 
 void rank_alarm(struct rank *rank, uint64_t ps)
 {
+    sim_idle_break();
     sim_settle();
     rank->rang = false;
     rank->alarm.event.fire = alarm_rings;
@@ -408,7 +407,7 @@ void rank_alarm(struct rank *rank, uint64_t ps)
 
 bool rank_alarm_rang(const struct rank *rank)
 {
-    return rank->rang;
+    return rank->rang && !sim_behind(); /* a rank that is behind was woken by it, at a later time */
 }
 
 /* ---- what it measured ------------------------------------------------------------------------ */

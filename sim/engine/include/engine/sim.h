@@ -6,7 +6,8 @@
  * context argument, so a singleton is what they need, and a field of it costs one load. Seeds in
  * parallel are processes, not threads. Nothing here may be called from a second OS thread.
  *
- * Time is unsigned 64-bit picoseconds. Order of events is (time, order of scheduling).
+ * Time is unsigned 64-bit picoseconds. Order of events is (time, order of scheduling);
+ * fibers run after the events of the same time, in order of creation.
  */
 #ifndef JACQUARD_ENGINE_SIM_H
 #define JACQUARD_ENGINE_SIM_H
@@ -230,14 +231,12 @@ static inline bool sim_behind(void)
 
 void sim_settle_blocking(void); /* slow path of sim_settle */
 
-/* Lets the world catch up with the fiber's local time (and the other way round). No effect in a
- * handler. */
+/* Lets the world catch up with the fiber's local time. No effect in a handler, nor on a fiber that
+ * was parked and is behind the world: sim_idle_break() ends that. */
 static inline void sim_settle(void)
 {
-    if (sim_likely(sim_core.fiber != NULL)) {
-        if (sim_core.local <= sim_core.now)
-            sim_core.local = sim_core.now;
-        else if (sim_likely(sim_core.local < sim_core.horizon))
+    if (sim_likely(sim_core.fiber != NULL) && sim_core.local > sim_core.now) {
+        if (sim_likely(sim_core.local < sim_core.horizon))
             sim_core.now = sim_core.local;
         else
             sim_settle_blocking();
@@ -325,8 +324,16 @@ static inline void sim_poll_found(uint32_t *looked)
 /* The first of `count` numbers in a row that nothing else in this run has. */
 uint32_t sim_new_ids(uint32_t count);
 
-/* The running fiber did something between two polls: it is not idling. */
+/* The running fiber did something between two polls: it is not idling. When it is behind the world
+ * (it was parked) its clock catches up. */
 void sim_idle_break(void);
+
+/*
+ * Whether the running fiber has done nothing since its last fruitless poll. Then it may be behind
+ * the world, or ahead of it by what it spent since. A call that polls must not look at shared state
+ * by itself, but let sim_poll() decide: only that looks at the right time, parked or not.
+ */
+bool sim_idling(void);
 #endif
 
 /*

@@ -60,6 +60,11 @@ static inline void sim_idle_break(void)
 {
 }
 
+static inline bool sim_idling(void)
+{
+    return false;
+}
+
 static inline void sim_fiber_looks(struct sim_fiber *fiber, const void *what, size_t bytes)
 {
     (void)fiber, (void)what, (void)bytes;

@@ -66,9 +66,14 @@ def skipped(root):
     return {row["test"] for row in optional_csv(root / "tests/checklists/skipped.csv")}
 
 
+def is_absent(test, absent):
+    where, name = test
+    return bool({where, name, f"{where}::{name}"} & absent)
+
+
 def state(tests, note, absent):
     """full, slow, partial or none; an item without a note is full as soon as one of its tests runs."""
-    if not [test for test in tests if not (set(test) & absent)]:
+    if all(is_absent(test, absent) for test in tests):
         return "none"
     return note[0] if note else "full"
 
@@ -90,7 +95,7 @@ def problems(known, tests, told):
 
 def shown(tests, absent):
     for where, name in sorted(tests):
-        yield f"`{where}` {name}".strip() + (" (skipped)" if {where, name} & absent else "")
+        yield f"`{where}` {name}".strip() + (" (skipped)" if is_absent((where, name), absent) else "")
 
 
 def cell(text):

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Makes docs/test-results.md and tests/checklists/skipped.csv from what ctest and pytest wrote about a whole run
-(./dev test --full calls it). The page has no dates; git knows when it changed."""
+(./dev test --full calls it). The page has no dates; git knows when it changed.
+
+skipped.csv names a C test by its function, a Python test as FILE::FUNCTION and a scenario by its file. It also has the tests of
+checklist items that are in the tree and were not part of the run, because their program was not built, say."""
 
 import argparse
 import csv
@@ -12,9 +15,12 @@ import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from pathlib import Path
 
-from generated import LICENCE
+import coverage
+from generated import LICENCE, without_comments
 
 CMOCKA = re.compile(r"^\[ +(RUN|OK|FAILED|SKIPPED) +\] (\w+)$", re.MULTILINE)
+REGISTERED = re.compile(r"\bcmocka_unit_test\w*\(\s*(\w+)")
+FULL = " (full numbers)"
 LONGEST = 10
 
 
@@ -26,10 +32,18 @@ def outcome(case):
     return "passed", ""
 
 
+def named(case):
+    """pytest's class of a test is its file, with dots for slashes; the items of a scenario have the same names in all files."""
+    name, where = case.get("name"), case.get("classname") or ""
+    if where.endswith(".yaml"):
+        return f"{where.removesuffix('.yaml').replace('.', '/')}.yaml::{name}"
+    return f"{where.replace('.', '/')}.py::{name}" if name.startswith("test_") else name
+
+
 def cases(path):
     """(name, outcome, reason, seconds, output) of each test of a JUnit file."""
     for case in ElementTree.parse(path).getroot().iter("testcase"):
-        yield case.get("name"), *outcome(case), float(case.get("time") or 0), case.findtext("system-out") or ""
+        yield named(case), *outcome(case), float(case.get("time") or 0), case.findtext("system-out") or ""
 
 
 def cmocka(output):
@@ -47,22 +61,38 @@ def read(ctest, pytest):
     programs, inside, python = [], [], []
     for name, verdict, reason, seconds, output in cases(ctest):
         programs.append((name, verdict, reason, seconds))
-        slow = " (full numbers)" if name.endswith(".full") else ""
+        slow = FULL if name.endswith(".full") else ""
         inside += [(test + slow, ended, "the test skips itself", 0.0) for test, ended in cmocka(output).items()]
     python = [row[:4] for row in cases(pytest)]
     return {"C test programs": programs, "tests in them": inside, "Python tests and scenarios": python}
 
 
-def never_ran(kinds):
-    """test → reason, of those skipped with all their parameters."""
-    reasons, ran = {}, set()
+def never_ran(kinds, expected=()):
+    """test → reason, of those skipped with all their parameters, and of those expected that are not there at all."""
+    reasons, ran = dict.fromkeys(expected, "not part of the run"), set()
     for name, verdict, reason, _ in (row for rows in kinds.values() for row in rows):
-        test = name.split("[")[0].removesuffix(" (full numbers)")
+        test = name.split("[")[0].removesuffix(FULL)
+        if ".yaml::" in test:
+            test = test.split("::")[0]
         if verdict == "skipped":
-            reasons.setdefault(test, reason)
+            reasons[test] = reason
         else:
             ran.add(test)
     return {test: reason for test, reason in sorted(reasons.items()) if test not in ran}
+
+
+def of_items(root):
+    """The tests of checklist items that the tree has, named as in a run."""
+    registered = {path: set(REGISTERED.findall(without_comments((root / path).read_text(encoding="utf-8"))))
+                  for path in {where for tests in coverage.scan(root).values() for where, _ in tests if where.endswith(".c")}}
+    for tests in coverage.scan(root).values():
+        for where, name in tests:
+            if where.endswith(".py"):
+                yield f"{where}::{name}"
+            elif where.endswith(".yaml"):
+                yield where
+            elif where.endswith(".c") and name in registered[where] or where.endswith(".cmake") and "$" not in name:
+                yield name
 
 
 def machine():
@@ -76,7 +106,7 @@ def machine():
     return f"{os.cpu_count()} processors ({model}, {platform.machine()}), {round(pages / 2**30)} GiB of memory, {platform.system()}"
 
 
-def page(kinds, seconds):
+def page(kinds, seconds, missed):
     yield "# Results of the whole test run"
     yield ""
     yield "`./dev test --full` writes this page. It runs every test, those of the slow set with the full numbers of the checklists"
@@ -97,7 +127,6 @@ def page(kinds, seconds):
         yield "| kind | test |"
         yield "|---|---|"
         yield from (f"| {kind} | `{name}` |" for kind, name in failed)
-    missed = never_ran(kinds)
     if missed:
         yield ""
         yield "## Skipped"
@@ -122,13 +151,14 @@ def main():
     parser.add_argument("pytest", type=Path, help="JUnit file of pytest")
     options = parser.parse_args()
     kinds = read(options.ctest, options.pytest)
-    text = "\n".join([f"<!-- {LICENCE} -->", *page(kinds, options.seconds)]) + "\n"
+    missed = never_ran(kinds, of_items(options.root))
+    text = "\n".join([f"<!-- {LICENCE} -->", *page(kinds, options.seconds, missed)]) + "\n"
     (options.root / "docs/test-results.md").write_text(text, encoding="utf-8")
     with open(options.root / "tests/checklists/skipped.csv", "w", encoding="utf-8", newline="") as file:
         file.write(f"# {LICENCE}\n# Tests that the run of docs/test-results.md skipped. They cover nothing.\n")
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["test", "reason"])
-        writer.writerows(never_ran(kinds).items())
+        writer.writerows(missed.items())
     return 0
 
 

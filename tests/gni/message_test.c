@@ -10,8 +10,8 @@
 static const struct gni_how plain = {0};
 
 /* Rank 0 sends to all others, or to itself when it is alone, a message of each size. */
-static const size_t sizes[] = {0,     1,     64,    65,    4095,  16351,   16352,        16353,
-                               16383, 16384, 16385, 65537, 99999, 1 << 20, (4 << 20) + 3};
+static const size_t sizes[] = {0,     1,     64,    65,    4095,  16351,   16352,   16353,
+                               16383, 16384, 16385, 65537, 99999, 1 << 20, 4 << 20, (4 << 20) + 3};
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
 static int send_sizes(struct gni_side *side, bool tagged)

@@ -18,8 +18,11 @@ static const struct gni_how bare = {.not_enabled = true, .no_peers = true};
 static int fabric_body(struct rank *rank)
 {
     struct fi_fabric_attr other = {.prov_name = (char *)"gni", .name = (char *)"gnome"};
+    struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_CONTEXT};
     struct gni_side side;
     struct fid_fabric *fabric = NULL;
+    struct fid_domain *domain;
+    struct fid_cq *cq;
     void *ops;
 
     TRY(gni_open(&side, rank, &plain));
@@ -28,6 +31,11 @@ static int fabric_body(struct rank *rank)
     EXPECT_IS(fi_close(&side.domain->fid), -FI_EBUSY);
     EXPECT_IS(fi_close(&side.av->fid), -FI_EBUSY);
     EXPECT_IS(fi_close(&side.tx_cq->fid), -FI_EBUSY);
+    /* They can still be used. */
+    EXPECT_IS(fi_domain(side.fabric, side.info, &domain, NULL), 0);
+    EXPECT_IS(fi_close(&domain->fid), 0);
+    EXPECT_IS(fi_cq_open(side.domain, &attr, &cq, NULL), 0);
+    EXPECT_IS(fi_close(&cq->fid), 0);
     EXPECT_IS(fi_open_ops(&side.fabric->fid, "fab ops 77", 0, &ops, NULL), -FI_EINVAL);
     EXPECT_IS(fi_open_ops(&side.domain->fid, "domain ops 77", 0, &ops, NULL), -FI_EINVAL);
     EXPECT_IS(fi_open_ops(&side.ep->fid, "ep ops 77", 0, &ops, NULL), -FI_EINVAL);

@@ -91,7 +91,7 @@ static int model_body(struct rank *rank, int hashed)
 {
     struct model *model = calloc(1, sizeof(*model));
     struct gni_how how = {.tx_size = 1000, .rx_size = 1000, .not_enabled = true, .no_peers = true};
-    uint32_t implementation = (uint32_t)hashed;
+    uint32_t implementation = (uint32_t)hashed, found = 77;
     struct fi_gni_ops_ep *ops;
     uint64_t state = 77 + (uint64_t)hashed, tag;
     struct fi_cq_tagged_entry entry;
@@ -100,7 +100,11 @@ static int model_body(struct rank *rank, int hashed)
 
     TRY(gni_open(&side, rank, &how));
     EXPECT_IS(fi_open_ops(&side.ep->fid, FI_GNI_EP_OPS_1, 0, (void **)&ops, NULL), 0);
+    EXPECT_IS(ops->get_val(&side.ep->fid, GNI_HASH_TAG_IMPL, &found), 0);
+    EXPECT_IS(found, 0);
     EXPECT_IS(ops->set_val(&side.ep->fid, GNI_HASH_TAG_IMPL, &implementation), 0);
+    EXPECT_IS(ops->get_val(&side.ep->fid, GNI_HASH_TAG_IMPL, &found), 0);
+    EXPECT_IS(found, implementation);
     EXPECT_IS(fi_enable(side.ep), 0);
     EXPECT_IS(ops->set_val(&side.ep->fid, GNI_HASH_TAG_IMPL, &implementation), -FI_EINVAL);
     TRY(gni_exchange(&side, side.ep, side.peers));
@@ -170,6 +174,7 @@ static int directed_body(struct rank *rank)
     struct fi_cq_tagged_entry entry;
     struct gni_side side;
     uint64_t number, from[3] = {9, 9, 9};
+    struct fi_msg_tagged peek = {.tag = 1, .ignore = UINT64_MAX, .context = &peek};
     fi_addr_t source;
     int i;
 
@@ -182,6 +187,13 @@ static int directed_body(struct rank *rank)
     }
     rank_barrier(rank);
     if (side.id == 0) {
+        gni_pause(rank, 1000000000); /* all are there */
+        for (i = 2; i > 0; i--) { /* a peek finds the oldest of that source */
+            peek.addr = side.peers[i];
+            EXPECT_IS(fi_trecvmsg(side.ep, &peek, FI_PEEK), 0);
+            TRY(gni_entry_from(&side, side.rx_cq, &entry, &source));
+            EXPECT(entry.op_context == &peek && source == side.peers[i]);
+        }
         EXPECT_IS(fi_trecv(side.ep, &from[2], 8, NULL, side.peers[2], 5, 0, &from[2]), 0);
         EXPECT_IS(fi_trecv(side.ep, &from[0], 8, NULL, FI_ADDR_UNSPEC, 5, 0, &from[0]), 0);
         EXPECT_IS(fi_trecv(side.ep, &from[1], 8, NULL, side.peers[1], 5, 0, &from[1]), 0);
@@ -195,7 +207,7 @@ static int directed_body(struct rank *rank)
     return gni_close(&side);
 }
 
-static void gni_71_directed(void **state)
+static void gni_71_gni_85_directed(void **state)
 {
     (void)state;
     gni_run(&(struct gni_machine){.ranks = 3}, directed_body);
@@ -275,6 +287,7 @@ static int peek_both(struct gni_side *side, uint8_t *bytes)
     EXPECT_IS(post(side, bytes, 50, 9, 0, &context, FI_PEEK), 0);
     TRY(gni_error(side, side->rx_cq, &error));
     EXPECT(error.err == FI_ENOMSG && error.op_context == &context && error.tag == 9);
+    EXPECT(error.buf == bytes && error.len == 50);
     memset(bytes, 0, LONG_BYTES);
     /* a short buffer, none, and no vector at all */
     EXPECT_IS(post(side, bytes, 50, 1, 0, &context, FI_PEEK), 0);
@@ -440,7 +453,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gni_28_gni_79_matching),
-        cmocka_unit_test(gni_71_directed),
+        cmocka_unit_test(gni_71_gni_85_directed),
         cmocka_unit_test(gni_72_gni_161_source_ignored),
         cmocka_unit_test(gni_80_gni_81_gni_85_peek),
         cmocka_unit_test(gni_82_claim),

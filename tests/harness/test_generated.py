@@ -127,9 +127,13 @@ CTEST = """<testsuite><testcase name="api_cq" time="2.5" status="run"><system-ou
 [ RUN      ] ugni_4_crashes
 </system-out></testcase><testcase name="api_cq.full" time="70" status="fail"><failure message="Failed"/>
 <system-out>[ RUN      ] ugni_2_absent\n[       OK ] ugni_2_absent\n</system-out></testcase></testsuite>"""
-PYTEST = """<testsuites><testsuite><testcase classname="a" name="test_x[1]" time="3.0"/>
-<testcase classname="a" name="test_x[2]" time="0"><skipped message="not here"/></testcase>
-<testcase classname="a" name="test_y[1]" time="0"><skipped message="no cgroups"/></testcase></testsuite></testsuites>"""
+PYTEST = """<testsuites><testsuite><testcase classname="tests.a.test_a" name="test_x[1]" time="3.0"/>
+<testcase classname="tests.a.test_a" name="test_x[2]" time="0"><skipped message="not here"/></testcase>
+<testcase classname="tests.a.test_a" name="test_y[1]" time="0"><skipped message="no cgroups"/></testcase>
+<testcase classname="tests.a.test_b" name="test_y" time="0"/>
+<testcase classname="scenarios.a.one.yaml" name="holds" time="0"/>
+<testcase classname="scenarios.a.two.yaml" name="holds" time="0"><skipped message="no program"/></testcase>
+</testsuite></testsuites>"""
 
 
 def test_results_of_a_run(tmp_path):
@@ -140,10 +144,20 @@ def test_results_of_a_run(tmp_path):
     assert "The run took 10 minutes on " in text
     assert row(text, "C test programs") == "| C test programs | 2 | 1 | 1 | 0 |"
     assert row(text, "tests in them") == "| tests in them | 5 | 2 | 2 | 1 |"
-    assert row(text, "Python tests and scenarios") == "| Python tests and scenarios | 3 | 1 | 0 | 2 |"
+    assert row(text, "Python tests and scenarios") == "| Python tests and scenarios | 6 | 3 | 0 | 3 |"
     assert "| tests in them | `ugni_4_crashes` |" in text and row(text, "`api_cq.full`") == "| `api_cq.full` | 70 |"
     # A test that ran once, with other parameters or with the full numbers, was not skipped.
-    assert (tmp_path / "tests/checklists/skipped.csv").read_text().splitlines()[2:] == ["test,reason", "test_y,no cgroups"]
+    skipped = tmp_path / "tests/checklists/skipped.csv"
+    missed = ["test,reason", "scenarios/a/two.yaml,no program", "tests/a/test_a.py::test_y,no cgroups"]
+    assert skipped.read_text().splitlines()[2:] == missed
+    # Nor did those run that the tree has and the run has not.
+    write(tmp_path, {"tests/a/a.c": "void ugni_1_works(void **s);\nvoid ugni_7_not_built(void **s);\nvoid ugni_8_no_test(void **s);\n"
+                                    "const struct CMUnitTest tests[] = {cmocka_unit_test(ugni_1_works),\n"
+                                    "cmocka_unit_test_setup(ugni_7_not_built, 0)};\n",
+                     "tests/a/test_c.py": "def test_ugni_9_here():\n    pass\n", "scenarios/a/ugni-5.yaml": "name: five\n"})
+    assert script("test_results.py", tmp_path, "--seconds", "600", str(tmp_path / "ctest.xml"), str(tmp_path / "pytest.xml")).returncode == 0
+    assert set(skipped.read_text().splitlines()[3:]) == {*missed[1:], *(
+        f"{test},not part of the run" for test in ("ugni_7_not_built", "tests/a/test_c.py::test_ugni_9_here", "scenarios/a/ugni-5.yaml"))}
 
 
 def test_coverage_check_sees_a_stale_page(checklists):

@@ -162,6 +162,17 @@ def test_pmi2_2_slurms_library_under_our_server(peers):
         assert done.returncode == 0 and done.stdout.count(": ok") == 3, done.stdout
 
 
+@pytest.mark.parametrize("library, length", [(OURS, -8), (None, -7)], ids=["ours", "slurms"])
+def test_pmi2_35_pmi2_51_what_does_not_fit(peers, library, length):
+    """Our library says how much room it takes, Slurm's how long the value is (D-13)."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PMI", "HYDI", "MPI", "LD_"))}
+    if library is not None:
+        clean["LD_LIBRARY_PATH"] = str(library)
+    done = subprocess.run([PMRUN, "-n", "2", peers / "slurms", "cut", str(length)], text=True, timeout=60, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, env=clean)
+    assert done.returncode == 0 and done.stdout.count(": ok") == 2, done.stdout
+
+
 DRAFT = r"""
 #define PMI2_DRAFT_API
 #include <pmi2.h>

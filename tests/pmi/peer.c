@@ -128,6 +128,25 @@ static void leave(void)
     close(fd);
 }
 
+/* A value and a list that do not fit (35, 51), and a list that is none; the libraries differ in the
+ * length that they give. */
+static void cut(int expected)
+{
+    char value[4];
+    int list[3] = {9, 9, 9}, length = 0, found = -1;
+
+    CHECK(PMI2_KVS_Put("cut", "1234567") == 0);
+    CHECK(PMI2_KVS_Fence() == 0);
+    CHECK(PMI2_KVS_Get(NULL, PMI2_ID_NULL, "cut", value, sizeof(value), &length) == 0);
+    CHECK(length == expected && strcmp(value, "123") == 0);
+    CHECK(PMI2_Info_PutNodeAttr("broken", "4,5,x") == 0);
+    CHECK(PMI2_Info_GetNodeAttrIntArray("broken", list, 3, &length, &found) != 0);
+    CHECK(list[0] == 4 && list[1] == 5 && list[2] == 9);
+    CHECK(PMI2_Info_PutNodeAttr("long", "1,2,3") == 0);
+    CHECK(PMI2_Info_GetNodeAttrIntArray("long", list, 2, &length, &found) == 0);
+    CHECK(found && length == 2 && list[0] == 1 && list[1] == 2 && list[2] == 9);
+}
+
 /* Charm++'s way: the own id in Get, the fence as barrier (108). */
 static void charm(void)
 {
@@ -203,6 +222,8 @@ int main(int argc, char **argv)
         PMI2_KVS_Fence();
     else if (strcmp(what, "leave") == 0)
         leave();
+    else if (strcmp(what, "cut") == 0 && argc > 2)
+        cut(atoi(argv[2]));
     else
         CHECK(strcmp(what, "init") == 0);
     CHECK(strcmp(what, "leave") == 0 || PMI2_Finalize() == 0);

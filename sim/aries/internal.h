@@ -113,6 +113,13 @@ static inline void aries_list_remove(struct aries_list *node)
     node->previous = node->next = node;
 }
 
+/* What a process has by itself is released in this order when it exits. */
+enum aries_exit_stage {
+    ARIES_EXIT_DOMAINS, /* communication domains, with all that they have of a NIC */
+    ARIES_EXIT_REPORTS, /* subscriptions to error events of a device */
+    ARIES_EXIT_STAGES
+};
+
 /* What every event wakes lies in the first line. */
 struct aries_process {
     struct sim_fiber **fibers; /* its threads; woken by aries_process_notify */
@@ -134,6 +141,7 @@ struct aries_process {
     uint64_t ce_result; /* where the last reduction that it joined puts its result */
     struct aries_list errors; /* its subscriptions to error events */
     struct aries_list cdms;
+    void (*on_exit[ARIES_EXIT_STAGES])(struct aries_process *process); /* as on_detach of a NIC */
     struct aries_list node_link; /* nic->processes */
     struct aries_ep_slab *ep_slab; /* EP addresses of a process differ in their low 24 bits */
 } __attribute__((aligned(SIM_LINE)));
@@ -145,6 +153,23 @@ struct gni_cdm {
     struct aries_process *process;
     struct aries_list process_link;
     struct gni_nic *nic; /* one NIC per node: at most one attachment */
+};
+
+/*
+ * The order in which the objects of an attachment are released: each kind before those that it
+ * uses. The file of a kind registers its release with aries_nic_on_detach() when an attachment gets
+ * its first object of that kind.
+ */
+enum aries_detach_stage {
+    ARIES_DETACH_CONNECTIONS, /* endpoints */
+    ARIES_DETACH_SESSIONS, /* datagrams that are offered or wanted */
+    ARIES_DETACH_SHARED, /* the place in a queue that processes share */
+    ARIES_DETACH_ENGINES, /* channels of the collective engine */
+    ARIES_DETACH_MEMORY, /* registrations */
+    ARIES_DETACH_EVENTS, /* completion queues */
+    ARIES_DETACH_CHANNELS, /* completion channels */
+    ARIES_DETACH_REPORTS, /* subscriptions to error events */
+    ARIES_DETACH_STAGES
 };
 
 /* A CDM attached to a NIC: what gni_nic_handle_t points to. */
@@ -168,12 +193,20 @@ struct gni_nic {
     uint64_t work_id; /* next id of anything numbered per attachment */
     uint32_t refs; /* the attachment itself, plus one for each silent transaction in flight */
     uint32_t statistics[21]; /* GNI_STAT_* in the Aries numbering */
-    struct aries_list eps, cqs, mrs, ces; /* all that CdmDestroy releases */
+    struct aries_list eps, cqs, mrs, ces;
     struct aries_list nic_link; /* hw->attached, found by (ptag, cookie, inst_id) */
     struct aries_list channels; /* completion channels */
     struct aries_datagrams *datagrams; /* datagram.c; created at first use */
     struct gni_msgq *msgq; /* its shared message queue; NULL: none */
+    void (*on_detach[ARIES_DETACH_STAGES])(struct gni_nic *nic); /* NULL: nothing of that stage */
 } __attribute__((aligned(SIM_LINE)));
+
+/* `release` ends all objects of its kind that the attachment has. */
+static inline void aries_nic_on_detach(struct gni_nic *nic, enum aries_detach_stage stage,
+                                       void (*release)(struct gni_nic *nic))
+{
+    nic->on_detach[stage] = release;
+}
 
 #define ARIES_SLOTS_FEW 16u
 
@@ -473,6 +506,13 @@ struct aries_job {
     uint8_t ptag; /* GNI_FIND_ALLOC_PTAG until somebody needs it */
 };
 
+/* Memory that a file keeps with a fabric ends in one of these stages. */
+enum aries_end_stage {
+    ARIES_END_MESSAGES, /* before the transactions that are under way */
+    ARIES_END_MEMORY, /* when no object is left */
+    ARIES_END_STAGES
+};
+
 struct aries_fabric {
     struct net *net;
     struct aries_timing timing;
@@ -490,6 +530,7 @@ struct aries_fabric {
     uint64_t record[128];
     struct aries_work message;
     struct aries_objects *objects; /* memory of handles and registrations: objects.c */
+    struct fabric_end *on_end[ARIES_END_STAGES]; /* aries_fabric_on_end */
     struct aries_list datagrams; /* of all communication domains: datagram.c */
     uint64_t datagrams_made;
     uint16_t life; /* of this process, in its memory handles; 0 in simulation */
@@ -525,6 +566,9 @@ static inline void aries_process_fetch(const struct aries_process *process, unsi
 }
 /* Memory of the process was written, which it may watch without any call. */
 void aries_process_written(struct aries_process *process);
+/* `end` is called when the fabric is destroyed, once however often it was registered. */
+void aries_fabric_on_end(struct aries_fabric *fabric, enum aries_end_stage stage,
+                         void (*end)(struct aries_fabric *fabric));
 /* Marks the process dead and tells its host, once. For the error policy and for crashed nodes. */
 void aries_process_kill(struct aries_process *process, const char *why);
 /* Whether a signal was sent to the running thread since it was asked last: its call returns. */
@@ -637,7 +681,6 @@ void aries_smsg_progress(
 void aries_smsg_ep_release(struct gni_ep *ep); /* EpUnbind, EpDestroy */
 /* Of a request that has ended: what was kept to send it again. */
 void aries_smsg_copy_free(struct aries_request *request);
-void aries_smsg_copies_free(void); /* at the end of a fabric */
 void aries_smsg_ep_free(struct gni_ep *ep); /* what the connection had allocated */
 void aries_ep_unref(
     struct gni_ep *ep); /* ep.c: its memory goes when handle and transactions have */
@@ -650,18 +693,12 @@ void aries_ep_unref(
 bool aries_smsg_completed(struct gni_cq *cq, struct aries_request *request, gni_cq_entry_t entry);
 void aries_datagrams_ep_release(struct gni_ep *ep); /* EpDestroy */
 bool aries_datagram_pending(const struct gni_ep *ep); /* EpUnbind, EpIdle */
-void aries_datagrams_free(struct gni_nic *nic); /* CdmDestroy */
 /* A node died: offers that it held end with GNI_POST_TIMEOUT. Called by aries_node_crash. */
 void aries_datagrams_node_down(struct aries_fabric *fabric, uint32_t node);
-void aries_datagrams_fini(
-    struct aries_fabric *fabric); /* aries_fabric_destroy, before the NICs go */
 
 /* ---- provided by msgq.c, msgq_region.c and msgq_send.c ------------------------------------------
  */
 
-void aries_msgq_nic_release(struct gni_nic *nic); /* CdmDestroy, before the registrations go */
-void aries_msgqs_free(struct aries_nic *hw); /* regions that are left at the end of the fabric */
-void aries_msgq_discard(void *msgq); /* what a handle's memory holds */
 /*
  * The NIC did something for the process whose first handle this is. The instances of a shared queue
  * have a mailbox in common, whoever's registration it was written with: those that watch it look.

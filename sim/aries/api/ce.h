@@ -59,7 +59,6 @@ struct ce_note {
 
 /* The post of a join: checks, and launches it. */
 gni_return_t aries_ce_post(struct post *post);
-void aries_ce_release(struct gni_ce *ce); /* the handle dies */
 
 /* Gives a channel its place in a tree, or takes it out: NULL. */
 void ce_configure(struct aries_nic *nic, uint32_t ce_id, const struct aries_ce_config *config);

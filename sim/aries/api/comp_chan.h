@@ -16,7 +16,4 @@ struct gni_comp_chan {
     struct aries_list nic_link;
 };
 
-void aries_channel_release(struct gni_comp_chan *channel); /* the handle dies */
-void aries_channel_discard(void *channel); /* what it holds of the system; end of the fabric */
-
 #endif

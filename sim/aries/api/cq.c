@@ -166,6 +166,12 @@ static uint32_t usable_entries(const struct aries_timing *timing, uint32_t entry
     return (entry_count + 1 + PAGE_ENTRIES - 1) / PAGE_ENTRIES * PAGE_ENTRIES - 1;
 }
 
+static void discard(void *cq);
+static void release_all(struct gni_nic *nic);
+
+static const struct aries_class cq_class = {
+    .size = sizeof(struct gni_cq), .handle = true, .discard = discard};
+
 gni_return_t GNI_CqCreate(gni_nic_handle_t nic_hndl, uint32_t entry_count, uint32_t delay_count,
                           gni_cq_mode_t mode, void (*handler)(gni_cq_entry_t *, void *),
                           void *context, gni_cq_handle_t *cq_hndl)
@@ -184,7 +190,7 @@ gni_return_t GNI_CqCreate(gni_nic_handle_t nic_hndl, uint32_t entry_count, uint3
         return GNI_RC_ERROR_RESOURCE;
     if (entry_count > ENTRIES_MAX)
         return GNI_RC_ERROR_NOMEM;
-    cq = slab_new(&hw->fabric->objects->cqs);
+    cq = aries_object_new(hw->fabric->objects, &cq_class);
     cq->magic = ARIES_MAGIC_CQ;
     cq->refs = 1;
     cq->id = sim_new_ids(1);
@@ -198,6 +204,7 @@ gni_return_t GNI_CqCreate(gni_nic_handle_t nic_hndl, uint32_t entry_count, uint3
     cq->index = hw->cq_index++;
     aries_requests_init(cq, nic_hndl->dual_events ? (entry_count + 1) / 2 : entry_count);
     aries_list_add(&nic_hndl->cqs, &cq->nic_link);
+    aries_nic_on_detach(nic_hndl, ARIES_DETACH_EVENTS, release_all);
     hw->cq_used++;
     *cq_hndl = cq;
     return GNI_RC_SUCCESS;
@@ -209,7 +216,7 @@ void aries_cq_ref(struct gni_cq *cq)
     cq->refs++;
 }
 
-sim_cold void aries_cq_discard(void *object)
+static sim_cold void discard(void *object)
 {
     struct gni_cq *cq = object;
 
@@ -226,11 +233,10 @@ void aries_cq_unref(struct gni_cq *cq)
     if (--cq->refs > 0)
         return;
     assert(cq->magic != ARIES_MAGIC_CQ); /* the handle holds a reference */
-    aries_cq_discard(cq);
-    slab_delete(&fabric->objects->cqs, cq);
+    aries_object_delete(fabric->objects, &cq_class, cq);
 }
 
-void aries_cq_release(struct gni_cq *cq)
+static void cq_release(struct gni_cq *cq)
 {
     struct aries_process *process = cq->nic->process;
 
@@ -246,6 +252,12 @@ void aries_cq_release(struct gni_cq *cq)
     aries_cq_unref(cq);
 }
 
+static void release_all(struct gni_nic *nic)
+{
+    while (!aries_list_empty(&nic->cqs))
+        cq_release(sim_container_of(nic->cqs.next, struct gni_cq, nic_link));
+}
+
 gni_return_t GNI_CqDestroy(gni_cq_handle_t cq_hndl)
 {
     if (!cq_ok(cq_hndl))
@@ -254,7 +266,7 @@ gni_return_t GNI_CqDestroy(gni_cq_handle_t cq_hndl)
     if (cq_hndl->ep_count > 0)
         return GNI_RC_ERROR_RESOURCE;
     sim_idle_break();
-    aries_cq_release(cq_hndl);
+    cq_release(cq_hndl);
     return GNI_RC_SUCCESS;
 }
 

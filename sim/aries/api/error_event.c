@@ -139,6 +139,22 @@ void aries_error_inject(struct aries_fabric *fabric, uint32_t node, uint8_t cate
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
+static void discard(void *object)
+{
+    struct gni_err *errors = object;
+
+    g_free(errors->ring);
+    g_free(errors->waiters);
+    errors->ring = NULL;
+    errors->waiters = NULL;
+}
+
+static const struct aries_class errors_class = {
+    .size = sizeof(struct gni_err), .handle = true, .discard = discard};
+
+static void release_nic(struct gni_nic *nic);
+static void release_all(struct aries_process *process);
+
 static gni_return_t check_subscription(gni_nic_handle_t nic, uint32_t device_id,
                                        const gni_err_handle_t *errors, struct aries_nic **hw)
 {
@@ -175,7 +191,7 @@ gni_return_t GNI_SubscribeErrors(gni_nic_handle_t nic_handle, uint32_t device_id
     sim_idle_break();
     if (nic_handle != NULL && nic_handle->magic != ARIES_MAGIC_NIC)
         return GNI_RC_INVALID_PARAM; /* gone while the world caught up */
-    errors = slab_new(&hw->fabric->objects->errors);
+    errors = aries_object_new(hw->fabric->objects, &errors_class);
     errors->magic = ARIES_MAGIC_ERRORS;
     errors->refs = 1;
     errors->hw = hw;
@@ -186,19 +202,12 @@ gni_return_t GNI_SubscribeErrors(gni_nic_handle_t nic_handle, uint32_t device_id
     errors->capacity = EEQ_size != 0 ? EEQ_size : EVENTS_DEFAULT;
     aries_list_add(&hw->errors, &errors->hw_link);
     aries_list_add(&errors->process->errors, &errors->process_link);
+    errors->process->on_exit[ARIES_EXIT_REPORTS] = release_all;
+    if (nic_handle != NULL)
+        aries_nic_on_detach(nic_handle, ARIES_DETACH_REPORTS, release_nic);
     hw->errors_count++;
     *err_handle = errors;
     return GNI_RC_SUCCESS;
-}
-
-void aries_errors_discard(void *object)
-{
-    struct gni_err *errors = object;
-
-    g_free(errors->ring);
-    g_free(errors->waiters);
-    errors->ring = NULL;
-    errors->waiters = NULL;
 }
 
 static void unref(struct gni_err *errors)
@@ -207,11 +216,10 @@ static void unref(struct gni_err *errors)
 
     if (--errors->refs > 0)
         return;
-    aries_errors_discard(errors);
-    slab_delete(&fabric->objects->errors, errors);
+    aries_object_delete(fabric->objects, &errors_class, errors);
 }
 
-void aries_errors_release(struct gni_err *errors)
+static void errors_release(struct gni_err *errors)
 {
     aries_list_remove(&errors->hw_link);
     aries_list_remove(&errors->process_link);
@@ -221,7 +229,7 @@ void aries_errors_release(struct gni_err *errors)
     unref(errors);
 }
 
-void aries_errors_release_nic(struct gni_nic *nic)
+static void release_nic(struct gni_nic *nic)
 {
     struct aries_list *head = &nic->process->errors, *link;
 
@@ -230,8 +238,14 @@ void aries_errors_release_nic(struct gni_nic *nic)
 
         link = link->next;
         if (errors->nic == nic)
-            aries_errors_release(errors);
+            errors_release(errors);
     }
+}
+
+static void release_all(struct aries_process *process)
+{
+    while (!aries_list_empty(&process->errors))
+        errors_release(sim_container_of(process->errors.next, struct gni_err, process_link));
 }
 
 gni_return_t GNI_ReleaseErrors(gni_err_handle_t err_handle)
@@ -240,7 +254,7 @@ gni_return_t GNI_ReleaseErrors(gni_err_handle_t err_handle)
         return GNI_RC_INVALID_PARAM;
     if (err_handle->waiters_count > 0)
         return GNI_RC_NOT_DONE;
-    aries_errors_release(err_handle);
+    errors_release(err_handle);
     return GNI_RC_SUCCESS;
 }
 

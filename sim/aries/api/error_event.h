@@ -20,9 +20,6 @@ struct gni_err {
     struct aries_list hw_link, process_link;
 };
 
-void aries_errors_release(struct gni_err *errors); /* the handle dies */
-void aries_errors_release_nic(struct gni_nic *nic); /* those of an attachment */
-void aries_errors_discard(void *errors); /* what its memory holds; end of the fabric */
 /* A thread that is gone waits for nothing. */
 void aries_errors_forget(struct aries_process *process, const struct sim_fiber *fiber);
 

@@ -20,7 +20,6 @@ struct aries_job *aries_job_add(struct aries_fabric *fabric, uint32_t node, uint
 uint8_t aries_job_ptag(struct aries_fabric *fabric, struct aries_job *job); /* allocates it */
 
 /* cdm.c */
-void aries_cdm_release(struct gni_cdm *cdm);
 static inline void aries_nic_ref(struct gni_nic *nic)
 {
     nic->refs++;
@@ -28,15 +27,10 @@ static inline void aries_nic_ref(struct gni_nic *nic)
 void aries_nic_unref(struct gni_nic *nic);
 
 /* ep.c */
-void aries_ep_release(struct gni_ep *ep);
 static inline bool aries_ep_bound(const struct gni_ep *ep)
 {
     return ep->remote_addr != UNBOUND || ep->remote_id != UNBOUND;
 }
-
-/* cq.c */
-void aries_cq_release(struct gni_cq *cq); /* the handle dies */
-void aries_cq_discard(void *cq); /* what its memory holds; end of the fabric */
 
 /* request.c */
 void aries_requests_init(struct gni_cq *cq, uint32_t count);
@@ -50,8 +44,6 @@ struct aries_request *aries_request_of(struct gni_cq *cq, uint32_t tid); /* NULL
 void aries_request_landed(struct gni_cq *cq, struct aries_request *request);
 
 /* mem.c */
-void aries_mr_release(struct aries_mr *mr); /* the registration ends */
-void aries_mr_discard(void *mr);
 void aries_mdds_free(struct aries_nic *hw);
 
 #endif

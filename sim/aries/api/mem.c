@@ -190,7 +190,7 @@ void aries_mr_ref(struct aries_mr *mr)
     mr->refs++;
 }
 
-void aries_mr_discard(void *object)
+static void discard(void *object)
 {
     struct aries_mr *mr = object;
 
@@ -199,6 +199,8 @@ void aries_mr_discard(void *object)
     mr->pages = NULL;
     mr->segments = NULL;
 }
+
+static const struct aries_class mr_class = {.size = sizeof(struct aries_mr), .discard = discard};
 
 void aries_mr_unref(struct aries_mr *mr)
 {
@@ -211,9 +213,10 @@ void aries_mr_unref(struct aries_mr *mr)
     fabric = mr->fabric;
     if (mr->cq != NULL)
         aries_cq_unref(mr->cq);
-    aries_mr_discard(mr);
-    slab_delete(&fabric->objects->mrs, mr);
+    aries_object_delete(fabric->objects, &mr_class, mr);
 }
+
+static void release_all(struct gni_nic *nic);
 
 /* ---- registering ----------------------------------------------------------------------------- */
 
@@ -339,11 +342,11 @@ static gni_return_t enter(struct gni_nic *nic, const struct region *region, stru
     index = vmdh ? vmdh_index : MDD_ANY;
     if (!aries_hw_mdd(hw, nic->ptag, vmdh, &index))
         return GNI_RC_ERROR_RESOURCE;
-    mr = slab_new(&hw->fabric->objects->mrs);
+    mr = aries_object_new(hw->fabric->objects, &mr_class);
     index = mdd_insert(table, index, mr);
     if (index == MDD_ANY) {
         aries_hw_mdd_gone(hw, nic->ptag, vmdh, vmdh_index);
-        slab_delete(&hw->fabric->objects->mrs, mr);
+        aries_object_delete(hw->fabric->objects, &mr_class, mr);
         return GNI_RC_ERROR_RESOURCE;
     }
     hw->mdd_used++;
@@ -353,6 +356,7 @@ static gni_return_t enter(struct gni_nic *nic, const struct region *region, stru
         hw->mrs_first[index] = mr;
     mr->handle = handle_of(mr);
     aries_list_add(&nic->mrs, &mr->nic_link);
+    aries_nic_on_detach(nic, ARIES_DETACH_MEMORY, release_all);
     aries_hw_mr_changed(mr);
     *handle = mr->handle;
     return GNI_RC_SUCCESS;
@@ -485,7 +489,7 @@ gni_return_t GNI_MemRegisterSegments(gni_nic_handle_t nic_hndl, gni_mem_segment_
 /* Whose memory a region is after its end, for writes that are still in flight into it. */
 static struct aries_process nobody = {.dead = true};
 
-void aries_mr_release(struct aries_mr *mr)
+static void mr_release(struct aries_mr *mr)
 {
     struct aries_nic *hw = mr->nic->hw;
 
@@ -501,6 +505,12 @@ void aries_mr_release(struct aries_mr *mr)
     mr->nic = NULL;
     mr->process = &nobody;
     aries_mr_unref(mr);
+}
+
+static void release_all(struct gni_nic *nic)
+{
+    while (!aries_list_empty(&nic->mrs))
+        mr_release(sim_container_of(nic->mrs.next, struct aries_mr, nic_link));
 }
 
 gni_return_t GNI_MemDeregister(gni_nic_handle_t nic_hndl, gni_mem_handle_t *mem_hndl)
@@ -521,7 +531,7 @@ gni_return_t GNI_MemDeregister(gni_nic_handle_t nic_hndl, gni_mem_handle_t *mem_
     mr = own_registration(nic_hndl, mem_hndl); /* the world went on */
     if (mr == NULL)
         return GNI_RC_INVALID_PARAM;
-    aries_mr_release(mr);
+    mr_release(mr);
     return GNI_RC_SUCCESS;
 }
 

@@ -282,6 +282,7 @@ static inline bool msgq_ok(const struct gni_msgq *msgq)
     return aries_handle_ok(msgq, ARIES_MAGIC_MSGQ);
 }
 void msgq_unref(struct gni_msgq *msgq);
+void msgq_discard(void *msgq); /* frees what the handle's memory holds */
 /* An instance is there; it has left. */
 void msgq_came(struct gni_msgq *msgq, uint32_t place, uint32_t id, gni_mem_handle_t handle);
 void msgq_went(struct gni_msgq *msgq, uint32_t place);

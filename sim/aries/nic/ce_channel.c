@@ -51,9 +51,11 @@ struct vce {
     struct joiner joiners[GNI_CE_MAX_CHILDREN];
 };
 
+static const struct aries_class note_class = {.size = sizeof(struct ce_note)};
+
 static struct ce_note *note_new(struct vce *vce, enum aries_ce_transaction kind)
 {
-    struct ce_note *note = slab_new(&vce->nic->fabric->objects->ce_notes);
+    struct ce_note *note = aries_object_new(vce->nic->fabric->objects, &note_class);
 
     note->vce = vce;
     note->configuration = vce->configuration;
@@ -69,7 +71,7 @@ static void note_free(struct ce_note *note)
 {
     assert(note->vce->notes > 0);
     note->vce->notes--;
-    slab_delete(&note->vce->nic->fabric->objects->ce_notes, note);
+    aries_object_delete(note->vce->nic->fabric->objects, &note_class, note);
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */

@@ -4,7 +4,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include "api/job.h"
+#include "nic/job.h"
 
 static const struct aries_class cdm_class = {.size = sizeof(struct gni_cdm), .handle = true};
 static const struct aries_class nic_class = {.size = sizeof(struct gni_nic), .handle = true};

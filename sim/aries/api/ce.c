@@ -7,7 +7,7 @@
 
 #include "nic/ce_combine.h"
 #include "nic/ce_result.h"
-#include "api/job.h"
+#include "nic/job.h"
 #include "nic/mem_handle.h"
 
 #define ROUNDINGS                                                             \

@@ -3,7 +3,7 @@
 #ifndef JACQUARD_ARIES_COMP_CHAN_H
 #define JACQUARD_ARIES_COMP_CHAN_H
 
-#include "internal.h"
+#include "nic/interface.h"
 
 struct gni_comp_chan {
     uint32_t magic;

@@ -14,6 +14,7 @@
  * probe costs the same however many there are.
  */
 #include "api/datagram.h"
+#include "api/front.h"
 
 #include <assert.h>
 #include <stdio.h>

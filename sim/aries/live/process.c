@@ -23,7 +23,7 @@
 #include "api/ce.h"
 #include "api/comp_chan.h"
 #include "api/datagram.h"
-#include "api/error_event.h"
+#include "nic/error_event.h"
 #include "api/front.h"
 #include "nic/mdd.h"
 #include "nic/mem_handle.h"

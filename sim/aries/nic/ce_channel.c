@@ -11,14 +11,16 @@
  * fails it tells to its queue, or by an error event if it has none. When it cannot join its parent,
  * those below get a result with the status of the failure; what else hangs from the parent waits.
  */
-#include "api/ce.h"
+#include "nic/ce.h"
 
+#include <glib.h>
 #include <assert.h>
 
 #include "aries/misc/exceptions.h"
 #include "nic/ce_combine.h"
 #include "nic/ce_result.h"
 #include "nic/cq_entry.h"
+#include "nic/objects.h"
 
 /* Under way from one channel. With a child that joins but takes no result there would be no end. */
 #define NOTES_MOST (4 * GNI_CE_MAX_CHILDREN)

@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <glib.h>
 #include <sys/mman.h>
-#include "internal.h"
+#include "nic/endpoint.h"
 
 #define PAGE_BYTES 4096u
 #define WINDOW_BYTES (UINT64_C(1) << 24) /* what a handle's low 24 bits can tell apart */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "internal.h"
+#include "nic/fabric.h"
 
 #define CHUNK_OBJECTS 32u
 

@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The fabric, its jobs, and the processes on its nodes. Who runs those: sim/process.c, live/. */
-#include "api/front.h"
+#include "nic/process.h"
 
+#include <glib.h>
 #include <stdlib.h>
-#include "api/bi.h"
-#include "api/ce.h"
-#include "api/comp_chan.h"
-#include "api/error_event.h"
-#include "api/job.h"
+#include "nic/interface.h"
+#include "nic/objects.h"
+#include "nic/job.h"
 #include "nic/mem_copy.h"
-#include "api/msgq.h"
 #include "nic/params.h"
-
-#define PTAG_AUTO_FIRST 4u /* the driver gives out 4 … 127 by itself */
-#define PTAG_AUTO_LAST 127u
 
 /* PE address: group 8 bits, Aries in its group 7 bits (chassis, slot), NIC of the Aries 2 bits. */
 static uint32_t pe_of(const struct net *net, uint32_t node)
@@ -179,64 +174,6 @@ uint32_t aries_nic_address(const struct aries_fabric *fabric, uint32_t node)
 void aries_get_counters(const struct aries_fabric *fabric, struct aries_counters *counters)
 {
     *counters = fabric->counters;
-}
-
-/* ---- jobs ------------------------------------------------------------------------------------ */
-
-struct aries_job *aries_job_add(struct aries_fabric *fabric, uint32_t node, uint64_t job_id,
-                                uint8_t ptag, uint32_t cookie)
-{
-    struct aries_job *job;
-
-    fabric->jobs = g_renew(struct aries_job, fabric->jobs, fabric->jobs_count + 1);
-    job = &fabric->jobs[fabric->jobs_count++];
-    *job = (struct aries_job){.job_id = job_id, .cookie = cookie, .node = node, .ptag = ptag};
-    return job;
-}
-
-void aries_job_configure(struct aries_fabric *fabric, uint64_t job_id, uint8_t ptag,
-                         uint32_t cookie)
-{
-    aries_job_add(fabric, UINT32_MAX, job_id, ptag, cookie);
-}
-
-struct aries_job *aries_job_find(struct aries_nic *hw, uint8_t ptag, uint32_t cookie)
-{
-    struct aries_fabric *fabric = hw->fabric;
-    uint32_t i;
-
-    for (i = 0; i < fabric->jobs_count; i++) {
-        struct aries_job *job = &fabric->jobs[i];
-
-        if (job->cookie == cookie && (job->node == hw->node || job->node == UINT32_MAX) &&
-            (ptag == GNI_FIND_ALLOC_PTAG || job->ptag == ptag))
-            return job;
-    }
-    return aries_hw_job(hw, ptag, cookie);
-}
-
-static bool ptag_used(const struct aries_fabric *fabric, uint32_t ptag)
-{
-    uint32_t i;
-
-    for (i = 0; i < fabric->jobs_count; i++)
-        if (fabric->jobs[i].ptag == ptag)
-            return true;
-    return false;
-}
-
-uint8_t aries_job_ptag(struct aries_fabric *fabric, struct aries_job *job)
-{
-    uint32_t ptag, i;
-
-    /* The same on all nodes: it is what the target compares. */
-    for (i = 0; job->ptag == GNI_FIND_ALLOC_PTAG && i < fabric->jobs_count; i++)
-        if (fabric->jobs[i].cookie == job->cookie)
-            job->ptag = fabric->jobs[i].ptag;
-    for (ptag = PTAG_AUTO_FIRST; job->ptag == GNI_FIND_ALLOC_PTAG && ptag <= PTAG_AUTO_LAST; ptag++)
-        if (!ptag_used(fabric, ptag))
-            job->ptag = (uint8_t)ptag;
-    return job->ptag;
 }
 
 /* ---- processes ------------------------------------------------------------------------------- */

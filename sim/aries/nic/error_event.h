@@ -3,7 +3,7 @@
 #ifndef JACQUARD_ARIES_ERROR_EVENT_H
 #define JACQUARD_ARIES_ERROR_EVENT_H
 
-#include "internal.h"
+#include "nic/interface.h"
 
 struct gni_err {
     uint32_t magic;

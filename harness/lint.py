@@ -21,6 +21,8 @@ ARROWS = {
     "sim/run": {"run", "aries", "net", "engine", "cray", "shm"},
     "sim/top": {"aries", "shm"},
 }
+# Parts of sim/aries, whose headers are included as "api/…": part → of which other parts it may include headers.
+ARIES_PARTS = {"api": {"nic"}, "nic": set(), "sim": {"nic"}, "live": {"nic", "api"}}
 LAYERS = {"engine", "net", "aries", "run", "cray", "shm"}
 # The emulated API's own headers, which code under stack/ sees on real hardware too.
 API_HEADERS = {"gni_pub.h", "aries/misc/exceptions.h"}
@@ -50,6 +52,12 @@ def check_licence(name, text):
         yield 1, f"no licence line ({LICENCE})"
 
 
+def aries_part(name):
+    """The part of sim/aries that a file is in, or None."""
+    parts = name.split("/")
+    return parts[2] if parts[:2] == ["sim", "aries"] and len(parts) == 4 and parts[2] in ARIES_PARTS else None
+
+
 def check_includes(name, text):
     if not name.endswith((".c", ".h")):
         return
@@ -61,6 +69,8 @@ def check_includes(name, text):
             yield line, f"{header}: includes reach only along the include directories of the targets"
         elif folder in ARROWS and layer in LAYERS and layer not in ARROWS[folder]:
             yield line, f"{header}: {folder} may include only {', '.join(sorted(ARROWS[folder]))} (run → aries → net → engine)"
+        elif aries_part(name) is not None and layer in ARIES_PARTS and layer not in ARIES_PARTS[aries_part(name)] | {aries_part(name)}:
+            yield line, f"{header}: in sim/aries, api/ and live/ know nic/, sim/ knows nic/, and nic/ knows none of them"
         elif folder in {"workloads", "hw"} or name.startswith(("workloads/", "hw/")):
             if layer in LAYERS and header not in API_HEADERS | {"run/workload.h", "run/arguments.h"}:
                 yield line, f"{header}: what is built for hardware, too, never knows the simulator"

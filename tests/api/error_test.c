@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "nic/cq_entry.h"
-#include "internal.h"
+#include "nic/interface.h"
 
 #define BYTES 8192u
 

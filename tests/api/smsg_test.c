@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "engine/ledger.h"
-#include "internal.h"
+#include "nic/interface.h"
 #include "nic/mem_handle.h"
 
 /* ---- a connection of two ranks --------------------------------------------------------------- */

@@ -6,7 +6,7 @@
 #include "fixture.h"
 
 #include <string.h>
-#include "internal.h"
+#include "nic/interface.h"
 
 #define THREADS 6
 #define POSTS 200

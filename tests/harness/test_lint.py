@@ -37,6 +37,12 @@ def test_licence_line(name, text, lines):
     ("stack/gni_prov/a.c", "gni_pub.h", False),
     ("sim/aries/a.c", "pmi2/pmi2.h", True),
     ("sim/run/a.c", "pmi2/pmi2.h", False),
+    ("sim/aries/nic/a.c", "api/cq.h", True),
+    ("sim/aries/nic/a.c", "nic/fabric.h", False),
+    ("sim/aries/sim/a.c", "api/cq.h", True),
+    ("sim/aries/sim/a.c", "live/backend.h", True),
+    ("sim/aries/api/a.c", "sim/nic.h", True),
+    ("sim/aries/api/a.c", "nic/interface.h", False),
 ])
 def test_arrows(name, header, bad):
     assert found(lint.check_includes, name, f'\n#include "{header}"\n') == ([2] if bad else [])

@@ -3,7 +3,7 @@
 #ifndef JACQUARD_ARIES_BI_H
 #define JACQUARD_ARIES_BI_H
 
-#include "internal.h"
+#include "nic/interface.h"
 
 /* What GNI_SetBIConfig gives: percent, or request packets; 0: no limit. */
 struct aries_bi_setting {

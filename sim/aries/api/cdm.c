@@ -4,11 +4,12 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include "api/ce.h"
-#include "api/comp_chan.h"
-#include "api/error_event.h"
-#include "api/job.h"
-#include "nic/mdd.h"
+#include "nic/job.h"
+
+static const struct aries_class cdm_class = {.size = sizeof(struct gni_cdm), .handle = true};
+static const struct aries_class nic_class = {.size = sizeof(struct gni_nic), .handle = true};
+
+static void release_all(struct aries_process *process);
 
 struct aries_nic *aries_device(uint32_t device_id)
 {
@@ -29,7 +30,7 @@ gni_return_t GNI_CdmCreate(uint32_t inst_id, uint8_t ptag, uint32_t cookie, uint
 
     if (cdm_hndl == NULL || process == NULL || (modes & fma) == fma || (modes & mdd) == mdd)
         return GNI_RC_INVALID_PARAM;
-    cdm = slab_new(&process->fabric->objects->cdms);
+    cdm = aries_object_new(process->fabric->objects, &cdm_class);
     cdm->magic = ARIES_MAGIC_CDM;
     cdm->inst_id = inst_id;
     cdm->ptag = ptag;
@@ -37,6 +38,7 @@ gni_return_t GNI_CdmCreate(uint32_t inst_id, uint8_t ptag, uint32_t cookie, uint
     cdm->modes = modes;
     cdm->process = process;
     aries_list_add(&process->cdms, &cdm->process_link);
+    process->on_exit[ARIES_EXIT_DOMAINS] = release_all;
     *cdm_hndl = cdm;
     sim_idle_break();
     return GNI_RC_SUCCESS;
@@ -90,7 +92,7 @@ static bool shares_fma(const struct gni_cdm *cdm)
 
 static struct gni_nic *attach(struct gni_cdm *cdm, struct aries_nic *hw, uint8_t ptag)
 {
-    struct gni_nic *nic = slab_new(&hw->fabric->objects->nics);
+    struct gni_nic *nic = aries_object_new(hw->fabric->objects, &nic_class);
 
     nic->magic = ARIES_MAGIC_NIC;
     nic->refs = 1;
@@ -168,24 +170,16 @@ void aries_nic_unref(struct gni_nic *nic)
 {
     assert(nic->refs > 0);
     if (--nic->refs == 0)
-        slab_delete(&nic->hw->fabric->objects->nics, nic);
+        aries_object_delete(nic->hw->fabric->objects, &nic_class, nic);
 }
 
 static void detach(struct gni_nic *nic)
 {
-    while (!aries_list_empty(&nic->eps))
-        aries_ep_release(sim_container_of(nic->eps.next, struct gni_ep, nic_link));
-    aries_datagrams_free(nic);
-    aries_msgq_nic_release(nic);
-    while (!aries_list_empty(&nic->ces))
-        aries_ce_release(sim_container_of(nic->ces.next, struct gni_ce, nic_link));
-    while (!aries_list_empty(&nic->mrs))
-        aries_mr_release(sim_container_of(nic->mrs.next, struct aries_mr, nic_link));
-    while (!aries_list_empty(&nic->cqs))
-        aries_cq_release(sim_container_of(nic->cqs.next, struct gni_cq, nic_link));
-    while (!aries_list_empty(&nic->channels))
-        aries_channel_release(sim_container_of(nic->channels.next, struct gni_comp_chan, nic_link));
-    aries_errors_release_nic(nic);
+    unsigned stage;
+
+    for (stage = 0; stage < ARIES_DETACH_STAGES; stage++)
+        if (nic->on_detach[stage] != NULL)
+            nic->on_detach[stage](nic);
     aries_hw_detach(nic);
     aries_list_remove(&nic->nic_link);
     aries_job_left(nic->hw, nic->ptag);
@@ -199,12 +193,18 @@ static void detach(struct gni_nic *nic)
     aries_nic_unref(nic);
 }
 
-void aries_cdm_release(struct gni_cdm *cdm)
+static void cdm_release(struct gni_cdm *cdm)
 {
     if (cdm->nic != NULL)
         detach(cdm->nic);
     aries_list_remove(&cdm->process_link);
-    slab_delete(&cdm->process->fabric->objects->cdms, cdm);
+    aries_object_delete(cdm->process->fabric->objects, &cdm_class, cdm);
+}
+
+static void release_all(struct aries_process *process)
+{
+    while (!aries_list_empty(&process->cdms))
+        cdm_release(sim_container_of(process->cdms.next, struct gni_cdm, process_link));
 }
 
 gni_return_t GNI_CdmDestroy(gni_cdm_handle_t cdm_hndl)
@@ -213,7 +213,7 @@ gni_return_t GNI_CdmDestroy(gni_cdm_handle_t cdm_hndl)
         return GNI_RC_INVALID_PARAM;
     sim_settle();
     sim_idle_break();
-    aries_cdm_release(cdm_hndl);
+    cdm_release(cdm_hndl);
     return GNI_RC_SUCCESS;
 }
 

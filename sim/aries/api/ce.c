@@ -7,7 +7,7 @@
 
 #include "nic/ce_combine.h"
 #include "nic/ce_result.h"
-#include "api/job.h"
+#include "nic/job.h"
 #include "nic/mem_handle.h"
 
 #define ROUNDINGS                                                             \
@@ -33,6 +33,10 @@ static void spend_setup(const struct gni_nic *nic)
 
 /* ---- channels -------------------------------------------------------------------------------- */
 
+static const struct aries_class ce_class = {.size = sizeof(struct gni_ce), .handle = true};
+
+static void release_all(struct gni_nic *nic);
+
 gni_return_t GNI_CeCreate(gni_nic_handle_t nic_hndl, gni_ce_handle_t *ce_hndl)
 {
     struct aries_nic *hw;
@@ -47,12 +51,13 @@ gni_return_t GNI_CeCreate(gni_nic_handle_t nic_hndl, gni_ce_handle_t *ce_hndl)
     hw = nic_hndl->hw;
     if (!aries_job_may_add(hw, nic_hndl->ptag, GNI_JOB_RES_CE) || !aries_hw_ce(hw, &id))
         return GNI_RC_ERROR_RESOURCE;
-    ce = slab_new(&hw->fabric->objects->ces);
+    ce = aries_object_new(hw->fabric->objects, &ce_class);
     ce->magic = ARIES_MAGIC_CE;
     ce->id = id;
     ce->nic = nic_hndl;
     hw->ce_used |= 1u << id;
     aries_list_add(&nic_hndl->ces, &ce->nic_link);
+    aries_nic_on_detach(nic_hndl, ARIES_DETACH_ENGINES, release_all);
     *ce_hndl = ce;
     return GNI_RC_SUCCESS;
 }
@@ -78,7 +83,7 @@ static void use_queue(struct gni_ce *ce, struct gni_cq *cq)
     ce->cq = cq;
 }
 
-void aries_ce_release(struct gni_ce *ce)
+static void ce_release(struct gni_ce *ce)
 {
     struct aries_nic *hw = ce->nic->hw;
 
@@ -87,7 +92,13 @@ void aries_ce_release(struct gni_ce *ce)
     hw->ce_used &= ~(1u << ce->id);
     aries_hw_ce_gone(hw, ce->id);
     aries_list_remove(&ce->nic_link);
-    slab_delete(&hw->fabric->objects->ces, ce);
+    aries_object_delete(hw->fabric->objects, &ce_class, ce);
+}
+
+static void release_all(struct gni_nic *nic)
+{
+    while (!aries_list_empty(&nic->ces))
+        ce_release(sim_container_of(nic->ces.next, struct gni_ce, nic_link));
 }
 
 gni_return_t GNI_CeDestroy(gni_ce_handle_t ce_hndl)
@@ -97,7 +108,7 @@ gni_return_t GNI_CeDestroy(gni_ce_handle_t ce_hndl)
     spend_setup(ce_hndl->nic);
     if (!ce_ok(ce_hndl)) /* another thread was faster */
         return GNI_RC_INVALID_PARAM;
-    aries_ce_release(ce_hndl);
+    ce_release(ce_hndl);
     return GNI_RC_SUCCESS;
 }
 

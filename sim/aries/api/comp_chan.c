@@ -96,6 +96,20 @@ void aries_channel_detach(struct gni_cq *cq)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
+/* A slot that was never used has no descriptor: its magic number and its references are 0. */
+static void discard(void *object)
+{
+    struct gni_comp_chan *channel = object;
+
+    if (channel->magic == ARIES_MAGIC_CHANNEL)
+        close(channel->fd);
+}
+
+static const struct aries_class channel_class = {
+    .size = sizeof(struct gni_comp_chan), .handle = true, .discard = discard};
+
+static void release_all(struct gni_nic *nic);
+
 gni_return_t GNI_CompChanCreate(gni_nic_handle_t nic_hndl, gni_comp_chan_handle_t *chan_hndl)
 {
     struct gni_comp_chan *channel;
@@ -106,7 +120,7 @@ gni_return_t GNI_CompChanCreate(gni_nic_handle_t nic_hndl, gni_comp_chan_handle_
     fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
     if (fd < 0)
         return GNI_RC_ERROR_NOMEM; /* no descriptor left */
-    channel = slab_new(&nic_hndl->hw->fabric->objects->channels);
+    channel = aries_object_new(nic_hndl->hw->fabric->objects, &channel_class);
     channel->magic = ARIES_MAGIC_CHANNEL;
     channel->refs = 1;
     channel->nic = nic_hndl;
@@ -115,29 +129,21 @@ gni_return_t GNI_CompChanCreate(gni_nic_handle_t nic_hndl, gni_comp_chan_handle_
     aries_list_init(&channel->attached);
     aries_list_init(&channel->fired);
     aries_list_add(&nic_hndl->channels, &channel->nic_link);
+    aries_nic_on_detach(nic_hndl, ARIES_DETACH_CHANNELS, release_all);
     *chan_hndl = channel;
     sim_spend(aries_timing_of(nic_hndl)->cold_ep_create);
     sim_idle_break();
     return GNI_RC_SUCCESS;
 }
 
-/* A slot that was never used has no descriptor: its magic number and its references are 0. */
-void aries_channel_discard(void *object)
-{
-    struct gni_comp_chan *channel = object;
-
-    if (channel->magic == ARIES_MAGIC_CHANNEL)
-        close(channel->fd);
-}
-
 static void unref(struct gni_comp_chan *channel)
 {
     assert(channel->refs > 0);
     if (--channel->refs == 0)
-        slab_delete(&channel->fabric->objects->channels, channel);
+        aries_object_delete(channel->fabric->objects, &channel_class, channel);
 }
 
-void aries_channel_release(struct gni_comp_chan *channel)
+static void channel_release(struct gni_comp_chan *channel)
 {
     struct aries_process *process = channel->nic->process;
 
@@ -151,11 +157,17 @@ void aries_channel_release(struct gni_comp_chan *channel)
     unref(channel);
 }
 
+static void release_all(struct gni_nic *nic)
+{
+    while (!aries_list_empty(&nic->channels))
+        channel_release(sim_container_of(nic->channels.next, struct gni_comp_chan, nic_link));
+}
+
 gni_return_t GNI_CompChanDestroy(gni_comp_chan_handle_t chan_hndl)
 {
     if (!enter(chan_hndl, false))
         return GNI_RC_INVALID_PARAM;
-    aries_channel_release(chan_hndl);
+    channel_release(chan_hndl);
     return GNI_RC_SUCCESS;
 }
 

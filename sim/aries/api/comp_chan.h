@@ -3,7 +3,7 @@
 #ifndef JACQUARD_ARIES_COMP_CHAN_H
 #define JACQUARD_ARIES_COMP_CHAN_H
 
-#include "internal.h"
+#include "nic/interface.h"
 
 struct gni_comp_chan {
     uint32_t magic;
@@ -15,8 +15,5 @@ struct gni_comp_chan {
     struct aries_list fired; /* of these, in the order in which they are to be told */
     struct aries_list nic_link;
 };
-
-void aries_channel_release(struct gni_comp_chan *channel); /* the handle dies */
-void aries_channel_discard(void *channel); /* what it holds of the system; end of the fabric */
 
 #endif

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Completion queues: the ring, its overruns, and the calls that read and wait. */
+/* Completion queues: the calls that make, read and wait for them. */
 #include "api/front.h"
 
 #include <assert.h>
 #include <stdio.h>
-#include "aries/misc/exceptions.h"
 #include "nic/cq_entry.h"
-#include "api/job.h"
+#include "nic/job.h"
 
 #define PAGE_ENTRIES 512u
 #define ENTRIES_MAX (UINT32_C(1) << 28)
 
-_Static_assert((RING_FIRST & (RING_FIRST - 1)) == 0, "rings double from here: powers of two");
 _Static_assert(ENTRIES_MAX <= UINT32_MAX / 2, "a ring that holds the largest queue has a size");
 
 static bool cq_ok(const struct gni_cq *cq)
@@ -19,141 +17,9 @@ static bool cq_ok(const struct gni_cq *cq)
     return aries_handle_ok(cq, ARIES_MAGIC_CQ);
 }
 
-/* ---- ring ------------------------------------------------------------------------------------ */
-
 static struct aries_cq_slot *slot(const struct gni_cq *cq, uint32_t place)
 {
     return &cq->ring[(cq->head + place) & (cq->ring_size - 1)];
-}
-
-static sim_cold void ring_grow(struct gni_cq *cq)
-{
-    uint32_t size = cq->ring_size > 0 ? cq->ring_size * 2 : RING_FIRST, i;
-    struct aries_cq_slot *ring = g_new(struct aries_cq_slot, size);
-
-    for (i = 0; i < cq->count; i++)
-        ring[i] = *slot(cq, i);
-    g_free(cq->ring);
-    cq->ring = ring;
-    cq->ring_size = size;
-    cq->head = 0;
-}
-
-static void ring_put(struct gni_cq *cq, gni_cq_entry_t entry, const void *look)
-{
-    if (cq->count == cq->ring_size)
-        ring_grow(cq);
-    assert(cq->count < cq->ring_size && cq->head < cq->ring_size);
-    assert((cq->ring_size & (cq->ring_size - 1)) == 0);
-    *slot(cq, cq->count) = (struct aries_cq_slot){entry, look};
-    cq->count++;
-    if (sim_unlikely(cq->armed))
-        aries_channel_fire(cq);
-}
-
-/* Once per episode: until the reader has met the mark, it covers all that is lost. */
-static sim_cold void mark_overrun(struct gni_cq *cq)
-{
-    if (cq->overrun)
-        return;
-    cq->overrun = true;
-    if (cq->count > 0)
-        slot(cq, cq->count - 1)->entry |= ARIES_CQ_OVERRUN;
-    else /* forced on an empty queue: an entry that carries nothing else */
-        ring_put(cq, aries_cq_entry_remote(0, 0, 0) | ARIES_CQ_OVERRUN, NULL);
-}
-
-static bool finds_full(struct aries_fabric *fabric, struct gni_cq *cq, gni_cq_entry_t entry)
-{
-    const struct sim_fault_rule *rule;
-    struct sim_fault_subject subject;
-
-    if (cq->count >= cq->capacity)
-        return true;
-    if (sim_likely(fabric->fault_cq.rules == NULL))
-        return false;
-    subject = (struct sim_fault_subject){
-        .source = SIM_FAULT_ANY,
-        .target = cq->nic->hw->node,
-        .source_group = SIM_FAULT_ANY,
-        .target_group = net_group_of(fabric->net, cq->nic->hw->node),
-        .kind = aries_cq_entry_source(entry) == ARIES_CQ_SOURCE_RMT,
-    };
-    rule = sim_fault_ask(&fabric->fault_cq, &subject);
-    return rule != NULL && rule->action == SIM_FAULT_DROP;
-}
-
-bool aries_cq_push(struct gni_cq *cq, gni_cq_entry_t entry)
-{
-    return aries_cq_push_for(cq, entry, NULL);
-}
-
-bool aries_cq_push_for(struct gni_cq *cq, gni_cq_entry_t entry, const void *look)
-{
-    struct aries_fabric *fabric;
-    struct aries_nic *hw;
-
-    if (!cq_ok(cq))
-        return true;
-    assert(cq->nic != NULL && cq->refs > 0);
-    /* One more than there is room for: the mark of an overrun that was forced. */
-    assert(cq->count <= cq->capacity + 1);
-    hw = cq->nic->hw;
-    fabric = hw->fabric;
-    fabric->counters.events++;
-    if (cq->modes & GNI_CQ_UNMANAGED) {
-        ledger_count(&fabric->book_event, 1, 1);
-        return true;
-    }
-    if (sim_unlikely(finds_full(fabric, cq, entry))) {
-        mark_overrun(cq);
-        fabric->counters.overruns++;
-        ledger_count(&fabric->book_event, 1, 0);
-        ledger_count_lost(&fabric->book_event, 1);
-        trace(TRACE_INSTANT, TRACE_CQ, hw->node, cq->index, "overrun", sim_now(), 0, 0,
-              entry >> 48);
-        aries_process_notify(cq->nic->process);
-        return false;
-    }
-    ring_put(cq, entry, look);
-    ledger_count(&fabric->book_event, 1, 1);
-    trace(TRACE_INSTANT, TRACE_CQ, hw->node, cq->index, "event", sim_now(), 0, 0, entry >> 48);
-    aries_process_notify(cq->nic->process);
-    return true;
-}
-
-void aries_cq_overrun(struct gni_cq *cq)
-{
-    if (!cq_ok(cq) || (cq->modes & GNI_CQ_UNMANAGED))
-        return;
-    mark_overrun(cq);
-    cq->nic->hw->fabric->counters.overruns++;
-    trace(TRACE_INSTANT, TRACE_CQ, cq->nic->hw->node, cq->index, "overrun", sim_now(), 0, 0, 0);
-    aries_process_notify(cq->nic->process);
-}
-
-void aries_cq_force_overrun(struct aries_fabric *fabric, uint32_t node)
-{
-    aries_cq_force_overrun_of(fabric, node, ARIES_EVERY);
-}
-
-void aries_cq_force_overrun_of(struct aries_fabric *fabric, uint32_t node, uint32_t queue)
-{
-    const struct aries_list *attached = &fabric->nics[node].attached, *link, *inner;
-
-    for (link = attached->next; link != attached; link = link->next) {
-        struct gni_nic *nic = sim_container_of(link, struct gni_nic, nic_link);
-
-        for (inner = nic->cqs.next; inner != &nic->cqs; inner = inner->next) {
-            struct gni_cq *cq = sim_container_of(inner, struct gni_cq, nic_link);
-
-            if (queue != ARIES_EVERY && queue != cq->index)
-                continue;
-            aries_cq_overrun(cq);
-            aries_error_raise(nic->hw, GNI_ERRMASK_TRANSIENT, A_STATUS_CQ_OVERRUN, nic->ptag,
-                              cq->index);
-        }
-    }
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -165,6 +31,12 @@ static uint32_t usable_entries(const struct aries_timing *timing, uint32_t entry
         return entry_count;
     return (entry_count + 1 + PAGE_ENTRIES - 1) / PAGE_ENTRIES * PAGE_ENTRIES - 1;
 }
+
+static void discard(void *cq);
+static void release_all(struct gni_nic *nic);
+
+const struct aries_class aries_cq_class = {
+    .size = sizeof(struct gni_cq), .handle = true, .discard = discard};
 
 gni_return_t GNI_CqCreate(gni_nic_handle_t nic_hndl, uint32_t entry_count, uint32_t delay_count,
                           gni_cq_mode_t mode, void (*handler)(gni_cq_entry_t *, void *),
@@ -184,7 +56,7 @@ gni_return_t GNI_CqCreate(gni_nic_handle_t nic_hndl, uint32_t entry_count, uint3
         return GNI_RC_ERROR_RESOURCE;
     if (entry_count > ENTRIES_MAX)
         return GNI_RC_ERROR_NOMEM;
-    cq = slab_new(&hw->fabric->objects->cqs);
+    cq = aries_object_new(hw->fabric->objects, &aries_cq_class);
     cq->magic = ARIES_MAGIC_CQ;
     cq->refs = 1;
     cq->id = sim_new_ids(2);
@@ -198,18 +70,13 @@ gni_return_t GNI_CqCreate(gni_nic_handle_t nic_hndl, uint32_t entry_count, uint3
     cq->index = hw->cq_index++;
     aries_requests_init(cq, nic_hndl->dual_events ? (entry_count + 1) / 2 : entry_count);
     aries_list_add(&nic_hndl->cqs, &cq->nic_link);
+    aries_nic_on_detach(nic_hndl, ARIES_DETACH_EVENTS, release_all);
     hw->cq_used++;
     *cq_hndl = cq;
     return GNI_RC_SUCCESS;
 }
 
-void aries_cq_ref(struct gni_cq *cq)
-{
-    assert(cq->refs > 0);
-    cq->refs++;
-}
-
-sim_cold void aries_cq_discard(void *object)
+static sim_cold void discard(void *object)
 {
     struct gni_cq *cq = object;
 
@@ -218,19 +85,7 @@ sim_cold void aries_cq_discard(void *object)
     aries_requests_free(cq);
 }
 
-void aries_cq_unref(struct gni_cq *cq)
-{
-    struct aries_fabric *fabric = cq->fabric;
-
-    assert(cq->refs > 0);
-    if (--cq->refs > 0)
-        return;
-    assert(cq->magic != ARIES_MAGIC_CQ); /* the handle holds a reference */
-    aries_cq_discard(cq);
-    slab_delete(&fabric->objects->cqs, cq);
-}
-
-void aries_cq_release(struct gni_cq *cq)
+static void cq_release(struct gni_cq *cq)
 {
     struct aries_process *process = cq->nic->process;
 
@@ -246,6 +101,12 @@ void aries_cq_release(struct gni_cq *cq)
     aries_cq_unref(cq);
 }
 
+static void release_all(struct gni_nic *nic)
+{
+    while (!aries_list_empty(&nic->cqs))
+        cq_release(sim_container_of(nic->cqs.next, struct gni_cq, nic_link));
+}
+
 gni_return_t GNI_CqDestroy(gni_cq_handle_t cq_hndl)
 {
     if (!cq_ok(cq_hndl))
@@ -254,7 +115,7 @@ gni_return_t GNI_CqDestroy(gni_cq_handle_t cq_hndl)
     if (cq_hndl->ep_count > 0)
         return GNI_RC_ERROR_RESOURCE;
     sim_idle_break();
-    aries_cq_release(cq_hndl);
+    cq_release(cq_hndl);
     return GNI_RC_SUCCESS;
 }
 

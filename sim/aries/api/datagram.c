@@ -14,6 +14,7 @@
  * probe costs the same however many there are.
  */
 #include "api/datagram.h"
+#include "api/front.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -193,6 +194,9 @@ static sim_cold void grow(struct aries_datagrams *datagrams)
         link_session(datagrams, sim_container_of(node, struct datagram_session, all_link));
 }
 
+static void release(struct gni_nic *nic);
+static void free_all(struct aries_fabric *fabric);
+
 static struct aries_datagrams *datagrams_of(struct gni_nic *nic)
 {
     struct aries_datagrams *datagrams = nic->datagrams;
@@ -202,6 +206,8 @@ static struct aries_datagrams *datagrams_of(struct gni_nic *nic)
         return datagrams;
     datagrams = nic->datagrams = checked(calloc(1, sizeof(*datagrams)));
     aries_list_add(&nic->hw->fabric->datagrams, &datagrams->link);
+    aries_nic_on_detach(nic, ARIES_DETACH_SESSIONS, release);
+    aries_fabric_on_end(nic->hw->fabric, ARIES_END_MESSAGES, free_all);
     datagrams->serial = ++nic->hw->fabric->datagrams_made;
     datagrams->nic = nic;
     aries_list_init(&datagrams->all);
@@ -1073,14 +1079,14 @@ void aries_datagrams_ep_release(struct gni_ep *ep)
 }
 
 /* Those that are left: of processes that never ended. */
-void aries_datagrams_fini(struct aries_fabric *fabric)
+static void free_all(struct aries_fabric *fabric)
 {
     datagram_kernel_fini(fabric);
     while (!aries_list_empty(&fabric->datagrams))
         datagrams_delete(sim_container_of(fabric->datagrams.next, struct aries_datagrams, link));
 }
 
-void aries_datagrams_free(struct gni_nic *nic)
+static void release(struct gni_nic *nic)
 {
     struct aries_datagrams *datagrams = nic->datagrams;
 

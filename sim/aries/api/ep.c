@@ -11,6 +11,8 @@ static bool ep_ok(const struct gni_ep *ep)
     return aries_handle_ok(ep, ARIES_MAGIC_EP);
 }
 
+static void release_all(struct gni_nic *nic);
+
 gni_return_t GNI_EpCreate(gni_nic_handle_t nic_hndl, gni_cq_handle_t src_cq_hndl,
                           gni_ep_handle_t *ep_hndl)
 {
@@ -24,7 +26,7 @@ gni_return_t GNI_EpCreate(gni_nic_handle_t nic_hndl, gni_cq_handle_t src_cq_hndl
         return GNI_RC_INVALID_PARAM;
     process = nic_hndl->process;
     if (process->ep_slab == NULL)
-        process->ep_slab = ep_slab_create(&process->fabric->objects->eps);
+        process->ep_slab = ep_slab_create(&process->fabric->objects->eps, aries_smsg_ep_free);
     ep = ep_slab_new(process->ep_slab);
     if (ep == NULL)
         return GNI_RC_ERROR_NOMEM;
@@ -36,6 +38,7 @@ gni_return_t GNI_EpCreate(gni_nic_handle_t nic_hndl, gni_cq_handle_t src_cq_hndl
     ep->cq = src_cq_hndl;
     aries_list_init(&ep->return_link);
     aries_list_add(&nic_hndl->eps, &ep->nic_link);
+    aries_nic_on_detach(nic_hndl, ARIES_DETACH_CONNECTIONS, release_all);
     if (ep->cq != NULL) {
         ep->cq->ep_count++;
         aries_cq_ref(ep->cq);
@@ -111,7 +114,7 @@ gni_return_t GNI_EpUnbind(gni_ep_handle_t ep_hndl)
     return GNI_RC_SUCCESS;
 }
 
-void aries_ep_release(struct gni_ep *ep)
+static void ep_release(struct gni_ep *ep)
 {
     struct aries_list *link;
 
@@ -140,12 +143,18 @@ void aries_ep_unref(struct gni_ep *ep)
     ep_slab_delete(ep->datagram, ep);
 }
 
+static void release_all(struct gni_nic *nic)
+{
+    while (!aries_list_empty(&nic->eps))
+        ep_release(sim_container_of(nic->eps.next, struct gni_ep, nic_link));
+}
+
 gni_return_t GNI_EpDestroy(gni_ep_handle_t ep_hndl)
 {
     if (!ep_ok(ep_hndl))
         return GNI_RC_INVALID_PARAM;
     sim_settle();
     sim_idle_break();
-    aries_ep_release(ep_hndl);
+    ep_release(ep_hndl);
     return GNI_RC_SUCCESS;
 }

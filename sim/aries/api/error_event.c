@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Error events: what the NIC reports to whoever subscribed, besides the completions of the
- * transactions concerned. Each event has one category; hardware numbers the categories from the
- * other end (0x80 is CRITICAL), users see the order of GNI_ERRMASK_.
- */
+/* Subscriptions to error events. */
 #include "api/front.h"
 
-#include "aries/misc/exceptions.h"
-#include "api/error_event.h"
-#include "nic/status.h"
+#include "nic/error_event.h"
 
 #define EVENTS_DEFAULT 64u
 #define EVENTS_MAX (1u << 16) /* more: ERROR_NOMEM */
@@ -32,112 +26,23 @@ static bool enter(const struct gni_err *errors, bool spends)
     return errors_ok(errors);
 }
 
-/* ---- raising --------------------------------------------------------------------------------- */
-
-gni_error_mask_t aries_error_category(uint8_t status)
-{
-    switch (status) {
-    case A_STATUS_AT_MDD_UNCORRECTABLE:
-    case A_STATUS_AT_PTT_UNCORRECTABLE:
-    case A_STATUS_AT_TCE_UNCORRECTABLE:
-    case A_STATUS_AT_PF_UNCORRECTABLE:
-    case A_STATUS_AT_UNCORRECTABLE:
-    case A_STATUS_FMA_UNCORRECTABLE:
-    case A_STATUS_BTE_UNCORRECTABLE:
-    case A_STATUS_SSID_UNCORRECTABLE:
-    case A_STATUS_RMT_DESC_UNCORRECTABLE:
-    case A_STATUS_RMT_SEQTBL_UNCORRECTABLE:
-    case A_STATUS_RMT_CAM_UNCORRECTABLE:
-    case A_STATUS_CE_UNCORRECTABLE:
-    case A_STATUS_WC_TAG_UNCORRECTABLE:
-        return GNI_ERRMASK_CRITICAL;
-    case A_STATUS_ORB_TIMEOUT:
-    case A_STATUS_SSID_TIMEOUT:
-    case A_STATUS_BTE_TIMEOUT:
-    case A_STATUS_RMT_TIMEOUT:
-    case A_STATUS_PI_TIMEOUT:
-    case A_STATUS_AT_PF_TIMEOUT:
-    case A_STATUS_DATA_ERR:
-    case A_STATUS_DATA_POISON:
-        return GNI_ERRMASK_TRANSIENT;
-    default:
-        return status >= A_STATUS_AT_VMDHCAM_MALFORMED && status <= A_STATUS_AT_PF_WR_PERMISSION_ERR
-                   ? GNI_ERRMASK_ADDRESS_TRANSLATION
-                   : GNI_ERRMASK_TRANSACTION;
-    }
-}
-
-/* What finds its queue full is lost; the serial numbers show the gap. */
-static void store(struct gni_err *errors, const gni_error_event_t *event)
-{
-    if (errors->ring == NULL)
-        errors->ring = g_new(gni_error_event_t, errors->capacity);
-    if (errors->count == errors->capacity)
-        return;
-    errors->ring[(errors->head + errors->count++) % errors->capacity] = *event;
-    aries_process_notify(errors->process);
-}
-
-/* A critical error ends every process of the tag that did not ask to be spared. */
-static void punish(struct aries_nic *hw, uint8_t ptag)
-{
-    struct aries_list *link, *inner;
-
-    if (!hw->fabric->timing.kill)
-        return;
-    for (link = hw->processes.next; link != &hw->processes;) {
-        struct aries_process *process = sim_container_of(link, struct aries_process, node_link);
-        bool guilty = false;
-
-        link = link->next; /* its host may release the process */
-        for (inner = process->cdms.next; inner != &process->cdms; inner = inner->next) {
-            const struct gni_cdm *cdm = sim_container_of(inner, struct gni_cdm, process_link);
-
-            guilty |= cdm->nic != NULL && (ptag == 0 || cdm->nic->ptag == ptag) &&
-                      !(cdm->modes & GNI_CDM_MODE_ERR_NO_KILL);
-        }
-        if (guilty)
-            aries_process_kill(process, "a critical error of the NIC");
-    }
-}
-
-void aries_error_raise(struct aries_nic *hw, gni_error_mask_t mask, uint16_t code, uint8_t ptag,
-                       uint64_t info)
-{
-    const gni_error_event_t event = {
-        .error_code = code,
-        .error_category = mask,
-        .ptag = ptag,
-        .serial_number = ++hw->error_serial,
-        .timestamp = sim_now() / SIM_NS,
-        .info_mmrs = {info, hw->pe_addr},
-    };
-    struct aries_list *link;
-
-    hw->fabric->counters.error_events++;
-    trace(TRACE_INSTANT, TRACE_FAULT, hw->node, 0, "error event", sim_now(), 0, 0, code);
-    for (link = hw->errors.next; link != &hw->errors; link = link->next) {
-        struct gni_err *errors = sim_container_of(link, struct gni_err, hw_link);
-
-        if ((errors->mask & mask) && (ptag == 0 || errors->ptag == 0 || errors->ptag == ptag))
-            store(errors, &event);
-    }
-    if (mask & GNI_ERRMASK_CRITICAL)
-        punish(hw, ptag);
-}
-
-const char *aries_status_text(uint32_t status)
-{
-    return status < ARIES_STATUS_COUNT ? aries_status_name(status) : NULL;
-}
-
-void aries_error_inject(struct aries_fabric *fabric, uint32_t node, uint8_t category, uint16_t code,
-                        uint8_t ptag)
-{
-    aries_error_raise(&fabric->nics[node], category, code, ptag, 0);
-}
-
 /* ---- life ------------------------------------------------------------------------------------ */
+
+static void discard(void *object)
+{
+    struct gni_err *errors = object;
+
+    g_free(errors->ring);
+    g_free(errors->waiters);
+    errors->ring = NULL;
+    errors->waiters = NULL;
+}
+
+static const struct aries_class errors_class = {
+    .size = sizeof(struct gni_err), .handle = true, .discard = discard};
+
+static void release_nic(struct gni_nic *nic);
+static void release_all(struct aries_process *process);
 
 static gni_return_t check_subscription(gni_nic_handle_t nic, uint32_t device_id,
                                        const gni_err_handle_t *errors, struct aries_nic **hw)
@@ -175,7 +80,7 @@ gni_return_t GNI_SubscribeErrors(gni_nic_handle_t nic_handle, uint32_t device_id
     sim_idle_break();
     if (nic_handle != NULL && nic_handle->magic != ARIES_MAGIC_NIC)
         return GNI_RC_INVALID_PARAM; /* gone while the world caught up */
-    errors = slab_new(&hw->fabric->objects->errors);
+    errors = aries_object_new(hw->fabric->objects, &errors_class);
     errors->magic = ARIES_MAGIC_ERRORS;
     errors->refs = 1;
     errors->hw = hw;
@@ -186,19 +91,12 @@ gni_return_t GNI_SubscribeErrors(gni_nic_handle_t nic_handle, uint32_t device_id
     errors->capacity = EEQ_size != 0 ? EEQ_size : EVENTS_DEFAULT;
     aries_list_add(&hw->errors, &errors->hw_link);
     aries_list_add(&errors->process->errors, &errors->process_link);
+    errors->process->on_exit[ARIES_EXIT_REPORTS] = release_all;
+    if (nic_handle != NULL)
+        aries_nic_on_detach(nic_handle, ARIES_DETACH_REPORTS, release_nic);
     hw->errors_count++;
     *err_handle = errors;
     return GNI_RC_SUCCESS;
-}
-
-void aries_errors_discard(void *object)
-{
-    struct gni_err *errors = object;
-
-    g_free(errors->ring);
-    g_free(errors->waiters);
-    errors->ring = NULL;
-    errors->waiters = NULL;
 }
 
 static void unref(struct gni_err *errors)
@@ -207,11 +105,10 @@ static void unref(struct gni_err *errors)
 
     if (--errors->refs > 0)
         return;
-    aries_errors_discard(errors);
-    slab_delete(&fabric->objects->errors, errors);
+    aries_object_delete(fabric->objects, &errors_class, errors);
 }
 
-void aries_errors_release(struct gni_err *errors)
+static void errors_release(struct gni_err *errors)
 {
     aries_list_remove(&errors->hw_link);
     aries_list_remove(&errors->process_link);
@@ -221,7 +118,7 @@ void aries_errors_release(struct gni_err *errors)
     unref(errors);
 }
 
-void aries_errors_release_nic(struct gni_nic *nic)
+static void release_nic(struct gni_nic *nic)
 {
     struct aries_list *head = &nic->process->errors, *link;
 
@@ -230,8 +127,14 @@ void aries_errors_release_nic(struct gni_nic *nic)
 
         link = link->next;
         if (errors->nic == nic)
-            aries_errors_release(errors);
+            errors_release(errors);
     }
+}
+
+static void release_all(struct aries_process *process)
+{
+    while (!aries_list_empty(&process->errors))
+        errors_release(sim_container_of(process->errors.next, struct gni_err, process_link));
 }
 
 gni_return_t GNI_ReleaseErrors(gni_err_handle_t err_handle)
@@ -240,7 +143,7 @@ gni_return_t GNI_ReleaseErrors(gni_err_handle_t err_handle)
         return GNI_RC_INVALID_PARAM;
     if (err_handle->waiters_count > 0)
         return GNI_RC_NOT_DONE;
-    aries_errors_release(err_handle);
+    errors_release(err_handle);
     return GNI_RC_SUCCESS;
 }
 

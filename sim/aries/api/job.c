@@ -2,71 +2,12 @@
 /* Calls of the launcher: who may use a NIC, with which limits, and when not. All are privileged. */
 #include "api/front.h"
 
-#include "api/job.h"
+#include "nic/job.h"
 
 #define DRAIN_LOOK_FIRST                                                    \
     SIM_US /* how often a suspension looks whether the job's requests ended \
             */
 #define DRAIN_LOOK_LAST SIM_MS
-
-/* ---- states ---------------------------------------------------------------------------------- */
-
-struct aries_job_state *aries_job_state_make(struct aries_nic *hw, uint8_t ptag)
-{
-    struct aries_job_state *state;
-    uint32_t i;
-
-    if (hw->job_states == NULL)
-        hw->job_states = g_new0(struct aries_job_state *, 256);
-    state = hw->job_states[ptag];
-    if (state != NULL)
-        return state;
-    state = hw->job_states[ptag] = g_new0(struct aries_job_state, 1);
-    state->hw = hw;
-    state->ptag = ptag;
-    for (i = 0; i < GNI_JOB_RES_LAST; i++)
-        state->limit[i] = ARIES_NO_LIMIT;
-    return state;
-}
-
-void aries_job_states_free(struct aries_nic *hw)
-{
-    uint32_t ptag;
-
-    for (ptag = 0; hw->job_states != NULL && ptag < 256; ptag++)
-        g_free(hw->job_states[ptag]);
-    g_free(hw->job_states);
-    hw->job_states = NULL;
-    g_free(hw->ntt);
-    hw->ntt = NULL;
-}
-
-void aries_job_left(struct aries_nic *hw, uint8_t ptag)
-{
-    struct aries_job_state *state = aries_job_state_of(hw, ptag);
-    const struct aries_list *link;
-
-    if (state == NULL)
-        return;
-    for (link = hw->attached.next; link != &hw->attached; link = link->next)
-        if (sim_container_of(link, struct gni_nic, nic_link)->ptag == ptag)
-            return;
-    if (state->ntt_cleanup && state->ntt_size > 0) {
-        aries_ntt_clear(hw, state->ntt_base, state->ntt_size);
-        state->ntt_size = 0;
-    }
-    if (state->suspended) { /* what it left to the NIC is done without it */
-        state->suspended = false;
-        aries_hw_release(hw);
-    }
-}
-
-bool aries_ptag_suspended(const struct aries_nic *hw, uint8_t ptag)
-{
-    const struct aries_job_state *state = aries_job_state_of(hw, ptag);
-
-    return state != NULL && (state->suspended || state->suspending);
-}
 
 /* ---- configuring ----------------------------------------------------------------------------- */
 

@@ -28,9 +28,14 @@ static uint32_t vacancy(struct msgq_region *region)
     return index;
 }
 
+static const struct aries_class msgq_class = {
+    .size = sizeof(struct gni_msgq), .handle = true, .discard = msgq_discard};
+
+static void release(struct gni_nic *nic);
+
 static struct gni_msgq *msgq_new(struct gni_nic *nic, struct msgq_shared *shared, uint32_t place)
 {
-    struct gni_msgq *msgq = slab_new(&nic->hw->fabric->objects->msgqs);
+    struct gni_msgq *msgq = aries_object_new(nic->hw->fabric->objects, &msgq_class);
     struct msgq_instance *instance;
     uint32_t i;
 
@@ -52,6 +57,7 @@ static struct gni_msgq *msgq_new(struct gni_nic *nic, struct msgq_shared *shared
     msgq->process_next = nic->process->msgqs;
     nic->process->msgqs = msgq;
     nic->msgq = msgq;
+    aries_nic_on_detach(nic, ARIES_DETACH_SHARED, release);
     shared->owners[msgq->index] = msgq;
     instance = msgq_instance_at(msgq->region, msgq->index);
     *instance = (struct msgq_instance){.id = nic->cdm->inst_id, .present = MSGQ_COMING};
@@ -65,8 +71,7 @@ void msgq_unref(struct gni_msgq *msgq)
     if (--msgq->refs > 0)
         return;
     msgq_shared_unref(msgq->shared);
-    aries_msgq_discard(msgq);
-    slab_delete(&fabric->objects->msgqs, msgq);
+    aries_object_delete(fabric->objects, &msgq_class, msgq);
 }
 
 void msgq_came(struct gni_msgq *msgq, uint32_t place, uint32_t id, gni_mem_handle_t handle)
@@ -110,7 +115,7 @@ static void leave(struct gni_msgq *msgq)
     msgq_unref(msgq);
 }
 
-void aries_msgq_nic_release(struct gni_nic *nic)
+static void release(struct gni_nic *nic)
 {
     if (nic->msgq != NULL)
         leave(nic->msgq);

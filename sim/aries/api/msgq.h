@@ -283,29 +283,10 @@ static inline bool msgq_ok(const struct gni_msgq *msgq)
     return aries_handle_ok(msgq, ARIES_MAGIC_MSGQ);
 }
 void msgq_unref(struct gni_msgq *msgq);
+void msgq_discard(void *msgq); /* frees what the handle's memory holds */
 /* An instance is there; it has left. */
 void msgq_came(struct gni_msgq *msgq, uint32_t place, uint32_t id, gni_mem_handle_t handle);
 void msgq_went(struct gni_msgq *msgq, uint32_t place);
-
-/* ---- instances with regions of their own: sim/process.c, or live/msgq.c ------------------------
- */
-
-/* 1: they share one; then the rest does nothing. */
-uint32_t aries_hw_msgq_lanes(void);
-/* A place among the instances of the node, or UINT32_MAX: it does not belong there. */
-uint32_t aries_hw_msgq_place(const struct gni_nic *nic, const gni_msgq_attr_t *attrs);
-/* Tells those of the others that have come of this instance; 1: all know it, -1: one refuses it. */
-int aries_hw_msgq_introduce(struct gni_msgq *msgq);
-/* Tells them that it leaves; again: does nothing. `wait`: until all have heard it. */
-void aries_hw_msgq_leave(struct gni_msgq *msgq, bool wait);
-/* The others' `connections`, too; false: somebody was faster. *index: a node's place. */
-bool aries_hw_msgq_assign(struct gni_msgq *msgq, uint32_t pe, uint32_t *index);
-void aries_hw_msgq_assigned(struct gni_msgq *msgq, const struct msgq_connection *first);
-void aries_hw_msgq_connected(struct gni_msgq *msgq, const struct msgq_connection *first,
-                             uint64_t mailbox);
-/* Whether the others have no sends in flight; then it goes everywhere. */
-bool aries_hw_msgq_others_idle(struct gni_msgq *msgq, const struct msgq_connection *first);
-void aries_hw_msgq_released(struct gni_msgq *msgq, const struct msgq_connection *first);
 
 /* msgq_send.c */
 bool msgq_queue_full(const struct gni_cq *cq); /* no room for one more event */

@@ -7,6 +7,8 @@
 
 #define MAILBOXES_ALIGN 4096u /* nothing but mailboxes is registered */
 
+static void free_all(struct aries_fabric *fabric);
+
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
 static uint64_t align(uint64_t value, uint64_t unit)
@@ -348,8 +350,11 @@ struct msgq_shared *msgq_shared_open(struct gni_nic *nic, const gni_msgq_attr_t 
     shared->owners = g_new0(struct gni_msgq *, attrs->nloc_insts);
     shared->next = nic->hw->msgqs;
     nic->hw->msgqs = shared;
+    aries_fabric_on_end(nic->hw->fabric, ARIES_END_MEMORY, free_all);
     return shared;
 }
+
+static void free_all(struct aries_fabric *fabric);
 
 static void shared_free(struct msgq_shared *shared)
 {
@@ -371,13 +376,20 @@ void msgq_shared_unref(struct msgq_shared *shared)
     shared_free(shared);
 }
 
-void aries_msgqs_free(struct aries_nic *hw)
+/* Regions that are left at the end of the fabric. */
+static void free_all(struct aries_fabric *fabric)
 {
-    while (hw->msgqs != NULL) {
-        struct msgq_shared *next = hw->msgqs->next;
+    uint32_t node;
 
-        shared_free(hw->msgqs);
-        hw->msgqs = next;
+    for (node = 0; node < fabric->nodes; node++) {
+        struct aries_nic *hw = &fabric->nics[node];
+
+        while (hw->msgqs != NULL) {
+            struct msgq_shared *next = hw->msgqs->next;
+
+            shared_free(hw->msgqs);
+            hw->msgqs = next;
+        }
     }
 }
 

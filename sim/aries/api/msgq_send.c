@@ -45,7 +45,7 @@ static struct msgq_send *send_new(struct gni_msgq *msgq)
     return send;
 }
 
-void aries_msgq_discard(void *object)
+void msgq_discard(void *object)
 {
     struct gni_msgq *msgq = object;
 

@@ -2,7 +2,7 @@
 /* What a program can ask of the driver about the node's resources, and the jobs it knows. */
 #include "api/front.h"
 
-#include "api/job.h"
+#include "nic/job.h"
 
 #define DLA_CREDITS 16384u
 #define TRANSLATION_CONTEXTS 16u /* of the NIC's IOMMU */

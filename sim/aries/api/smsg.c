@@ -78,7 +78,19 @@ static struct {
     struct copy_chunk *chunks;
 } copies;
 
-static sim_cold bool copies_make(uint16_t class)
+static void copies_free(struct aries_fabric *fabric)
+{
+    struct copy_chunk *chunk;
+
+    (void)fabric;
+    while ((chunk = copies.chunks) != NULL) {
+        copies.chunks = chunk->next;
+        free(chunk);
+    }
+    memset(copies.free, 0, sizeof(copies.free));
+}
+
+static sim_cold bool copies_make(struct aries_fabric *fabric, uint16_t class)
 {
     size_t each = sizeof(struct smsg_copy) + (COPY_LEAST << class);
     size_t count = each < COPY_CHUNK ? COPY_CHUNK / each : 1, i;
@@ -88,6 +100,7 @@ static sim_cold bool copies_make(uint16_t class)
         return false;
     chunk->next = copies.chunks;
     copies.chunks = chunk;
+    aries_fabric_on_end(fabric, ARIES_END_MEMORY, copies_free);
     for (i = 0; i < count; i++) {
         struct smsg_copy *copy = (struct smsg_copy *)((uint8_t *)chunk->bytes + i * each);
 
@@ -98,7 +111,7 @@ static sim_cold bool copies_make(uint16_t class)
     return true;
 }
 
-static struct smsg_copy *copy_new(uint32_t bytes)
+static struct smsg_copy *copy_new(struct aries_fabric *fabric, uint32_t bytes)
 {
     uint16_t class = 0;
     struct smsg_copy *copy;
@@ -106,7 +119,7 @@ static struct smsg_copy *copy_new(uint32_t bytes)
     while (COPY_LEAST << class < bytes)
         class ++;
     assert(class < COPY_CLASSES);
-    if (copies.free[class] == NULL && !copies_make(class))
+    if (copies.free[class] == NULL && !copies_make(fabric, class))
         return NULL;
     copy = copies.free[class];
     copies.free[class] = copy->next;
@@ -122,17 +135,6 @@ void aries_smsg_copy_free(struct aries_request *request)
     request->copy = NULL;
     copy->next = copies.free[copy->class];
     copies.free[copy->class] = copy;
-}
-
-void aries_smsg_copies_free(void)
-{
-    struct copy_chunk *chunk;
-
-    while ((chunk = copies.chunks) != NULL) {
-        copies.chunks = chunk->next;
-        free(chunk);
-    }
-    memset(copies.free, 0, sizeof(copies.free));
 }
 
 static uint32_t control_returned(const struct gni_ep *ep)
@@ -678,7 +680,7 @@ static gni_return_t send_message(struct gni_ep *ep, const void *header, uint32_t
         0) /* the same few slots and bytes of the ring again: they are in the cache */
         ep->tx_next = 0;
     if (ep->retransmit || SMSG_UNIT + length > sizeof(nic->hw->fabric->record)) {
-        copy = copy_new(SMSG_UNIT + length);
+        copy = copy_new(ep->nic->hw->fabric, SMSG_UNIT + length);
         record = copy != NULL ? (struct smsg_record *)copy->record : NULL;
     }
     if (record != NULL)

@@ -29,7 +29,7 @@
 #define JACQUARD_ARIES_LIVE_BACKEND_H
 
 #include "aries/misc/exceptions.h"
-#include "internal.h"
+#include "nic/interface.h"
 #include "api/msgq.h"
 #include "shm/shm.h"
 

@@ -9,7 +9,7 @@
 #define JACQUARD_ARIES_LIVE_GLANCE_H
 
 #include "api/datagram.h"
-#include "internal.h"
+#include "nic/interface.h"
 
 static inline bool lnic_cq_vain(struct gni_cq *cq)
 {

@@ -6,7 +6,7 @@
 #ifndef JACQUARD_ARIES_LIVE_PLAN_H
 #define JACQUARD_ARIES_LIVE_PLAN_H
 
-#include "internal.h"
+#include "nic/interface.h"
 
 enum lnic_fate { LNIC_CRASH, LNIC_OVERRUN, LNIC_CORRUPT, LNIC_ERROR };
 

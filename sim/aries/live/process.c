@@ -23,7 +23,7 @@
 #include "api/ce.h"
 #include "api/comp_chan.h"
 #include "api/datagram.h"
-#include "api/error_event.h"
+#include "nic/error_event.h"
 #include "api/front.h"
 #include "nic/mdd.h"
 #include "nic/mem_handle.h"
@@ -306,13 +306,7 @@ static void after_fork_child(void)
         for (inner = nic->eps.next; inner != &nic->eps; inner = inner->next)
             sim_container_of(inner, struct gni_ep, nic_link)->magic = 0;
     }
-    slab_each(&objects->cdms, kill_handle);
-    slab_each(&objects->nics, kill_handle);
-    slab_each(&objects->cqs, kill_handle);
-    slab_each(&objects->msgqs, kill_handle);
-    slab_each(&objects->ces, kill_handle);
-    slab_each(&objects->channels, kill_handle);
-    slab_each(&objects->errors, kill_handle);
+    aries_handles_each(objects, kill_handle);
     sim_wall_fini(); /* its faults, its timers */
     lnic_backend = (struct lnic_backend){.abandoned = lnic_backend.live};
 }

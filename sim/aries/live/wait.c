@@ -7,7 +7,7 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include "api/error_event.h"
+#include "nic/error_event.h"
 #include "lock.h"
 #include "aries/watch.h"
 

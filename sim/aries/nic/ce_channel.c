@@ -11,14 +11,16 @@
  * fails it tells to its queue, or by an error event if it has none. When it cannot join its parent,
  * those below get a result with the status of the failure; what else hangs from the parent waits.
  */
-#include "api/ce.h"
+#include "nic/ce.h"
 
+#include <glib.h>
 #include <assert.h>
 
 #include "aries/misc/exceptions.h"
 #include "nic/ce_combine.h"
 #include "nic/ce_result.h"
 #include "nic/cq_entry.h"
+#include "nic/objects.h"
 
 /* Under way from one channel. With a child that joins but takes no result there would be no end. */
 #define NOTES_MOST (4 * GNI_CE_MAX_CHILDREN)
@@ -51,9 +53,11 @@ struct vce {
     struct joiner joiners[GNI_CE_MAX_CHILDREN];
 };
 
+static const struct aries_class note_class = {.size = sizeof(struct ce_note)};
+
 static struct ce_note *note_new(struct vce *vce, enum aries_ce_transaction kind)
 {
-    struct ce_note *note = slab_new(&vce->nic->fabric->objects->ce_notes);
+    struct ce_note *note = aries_object_new(vce->nic->fabric->objects, &note_class);
 
     note->vce = vce;
     note->configuration = vce->configuration;
@@ -69,7 +73,7 @@ static void note_free(struct ce_note *note)
 {
     assert(note->vce->notes > 0);
     note->vce->notes--;
-    slab_delete(&note->vce->nic->fabric->objects->ce_notes, note);
+    aries_object_delete(note->vce->nic->fabric->objects, &note_class, note);
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */

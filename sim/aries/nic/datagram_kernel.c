@@ -4,7 +4,7 @@
  * go one after the other, so they arrive in order whatever the network does. What is lost, or finds
  * nobody attached, is sent again; a node that is dead is given up after some tries.
  */
-#include "api/datagram.h"
+#include "nic/datagram.h"
 
 #include <assert.h>
 #include <stdlib.h>

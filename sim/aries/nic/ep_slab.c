@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <glib.h>
 #include <sys/mman.h>
-#include "internal.h"
+#include "nic/endpoint.h"
 
 #define PAGE_BYTES 4096u
 #define WINDOW_BYTES (UINT64_C(1) << 24) /* what a handle's low 24 bits can tell apart */
@@ -120,10 +120,11 @@ static bool slab_grow(struct aries_ep_slab *slab)
     return true;
 }
 
-struct aries_ep_slab *ep_slab_create(struct ep_arena *arena)
+struct aries_ep_slab *ep_slab_create(struct ep_arena *arena, void (*discard)(struct gni_ep *ep))
 {
     struct aries_ep_slab *slab = g_new0(struct aries_ep_slab, 1);
 
+    arena->discard = discard;
     slab->arena = arena;
     return slab;
 }
@@ -178,7 +179,7 @@ void ep_slab_abandon(struct aries_ep_slab *slab)
     slab->arena->orphans = slab;
 }
 
-void ep_arena_free(struct ep_arena *arena, void (*discard)(struct gni_ep *ep))
+void ep_arena_free(struct ep_arena *arena)
 {
     while (arena->orphans != NULL) {
         struct aries_ep_slab *slab = arena->orphans;
@@ -187,7 +188,7 @@ void ep_arena_free(struct ep_arena *arena, void (*discard)(struct gni_ep *ep))
         arena->orphans = slab->next;
         for (page = 0; page < slab->pages_count; page++) /* a free one has nothing to discard */
             for (i = 0; i < PAGE_BYTES / sizeof(struct gni_ep); i++)
-                discard((struct gni_ep *)page_at(arena, slab->pages[page]) + i);
+                arena->discard((struct gni_ep *)page_at(arena, slab->pages[page]) + i);
         slab_free_pages(slab);
     }
     if (arena->base != NULL)

@@ -7,7 +7,7 @@
 #ifndef JACQUARD_ARIES_MDD_H
 #define JACQUARD_ARIES_MDD_H
 
-#include "internal.h"
+#include "nic/registration.h"
 
 #define MDD_ANY UINT32_MAX
 

@@ -13,7 +13,7 @@
 
 #include <signal.h>
 #include <ucontext.h>
-#include "internal.h"
+#include "nic/registration.h"
 
 /* Bytes left uncopied. Loads of up to 64 bytes come before any store; rep movsb can stop anywhere.
  */

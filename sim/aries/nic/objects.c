@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "internal.h"
+#include "nic/fabric.h"
 
 #define CHUNK_OBJECTS 32u
 
@@ -33,29 +33,31 @@ void *lines_new(size_t bytes)
 
 static char *object_at(const struct slab *slab, struct slab_chunk *chunk, unsigned index)
 {
-    return (char *)chunk->objects + index * slab->size;
+    return (char *)chunk->objects + index * slab->class->size;
 }
 
-void *slab_new(struct slab *slab)
+static struct slab *slab_of(struct aries_objects *objects, const struct aries_class *class)
 {
-    struct free_object *object = slab->free;
+    struct slab *slab = objects->slabs;
 
-    assert(slab->size >= sizeof(*object) && slab->size % sizeof(void *) == 0);
-    if (object == NULL) {
-        struct slab_chunk *chunk = lines_new(sizeof(*chunk) + CHUNK_OBJECTS * slab->size);
-        unsigned index = CHUNK_OBJECTS;
-
-        chunk->next = slab->chunks;
-        slab->chunks = chunk;
-        while (index-- > 0)
-            slab_delete(slab, object_at(slab, chunk, index));
-        object = slab->free;
-    }
-    slab->free = object->next;
-    return memset(object, 0, slab->size);
+    while (slab != NULL && slab->class != class)
+        slab = slab->next;
+    return slab;
 }
 
-sim_cold void slab_delete(struct slab *slab, void *object)
+static sim_cold struct slab *slab_create(struct aries_objects *objects,
+                                         const struct aries_class *class)
+{
+    struct slab *slab = g_new0(struct slab, 1);
+
+    assert(class->size >= sizeof(struct free_object) && class->size % sizeof(void *) == 0);
+    slab->class = class;
+    slab->next = objects->slabs;
+    objects->slabs = slab;
+    return slab;
+}
+
+static void push_free(struct slab *slab, void *object)
 {
     struct free_object *link = object;
 
@@ -64,7 +66,39 @@ sim_cold void slab_delete(struct slab *slab, void *object)
     slab->free = link;
 }
 
-void slab_each(struct slab *slab, void (*visit)(void *object))
+void *aries_object_new(struct aries_objects *objects, const struct aries_class *class)
+{
+    struct slab *slab = slab_of(objects, class);
+    struct free_object *object;
+
+    if (slab == NULL)
+        slab = slab_create(objects, class);
+    if (slab->free == NULL) {
+        struct slab_chunk *chunk = lines_new(sizeof(*chunk) + CHUNK_OBJECTS * class->size);
+        unsigned index = CHUNK_OBJECTS;
+
+        chunk->next = slab->chunks;
+        slab->chunks = chunk;
+        while (index-- > 0)
+            push_free(slab, object_at(slab, chunk, index));
+    }
+    object = slab->free;
+    slab->free = object->next;
+    return memset(object, 0, class->size);
+}
+
+sim_cold void aries_object_delete(struct aries_objects *objects, const struct aries_class *class,
+                                  void *object)
+{
+    struct slab *slab = slab_of(objects, class);
+
+    assert(slab != NULL && slab->chunks != NULL);
+    if (class->discard != NULL)
+        class->discard(object);
+    push_free(slab, object);
+}
+
+static void slab_each(const struct slab *slab, void (*visit)(void *object))
 {
     struct slab_chunk *chunk;
     unsigned index;
@@ -74,16 +108,38 @@ void slab_each(struct slab *slab, void (*visit)(void *object))
             visit(object_at(slab, chunk, index));
 }
 
-void slab_free(struct slab *slab)
+void aries_handles_each(struct aries_objects *objects, void (*visit)(void *object))
 {
-    struct slab_chunk *chunk = slab->chunks;
+    const struct slab *slab;
 
-    while (chunk != NULL) {
-        struct slab_chunk *next = chunk->next;
+    for (slab = objects->slabs; slab != NULL; slab = slab->next)
+        if (slab->class->handle)
+            slab_each(slab, visit);
+}
 
-        free(chunk);
-        chunk = next;
+static void slab_free(struct slab *slab)
+{
+    while (slab->chunks != NULL) {
+        struct slab_chunk *next = slab->chunks->next;
+
+        free(slab->chunks);
+        slab->chunks = next;
     }
-    slab->chunks = NULL;
-    slab->free = NULL;
+    g_free(slab);
+}
+
+void aries_objects_free(struct aries_objects *objects)
+{
+    struct slab *slab;
+
+    /* An object may hold memory of another class: all are emptied before any is freed. */
+    for (slab = objects->slabs; slab != NULL; slab = slab->next)
+        if (slab->class->discard != NULL)
+            slab_each(slab, slab->class->discard);
+    while (objects->slabs != NULL) {
+        slab = objects->slabs;
+        objects->slabs = slab->next;
+        slab_free(slab);
+    }
+    ep_arena_free(&objects->eps);
 }

@@ -13,17 +13,22 @@
 
 struct gni_ep;
 
-/* Objects begin with a 32-bit word that is 0 while they are free. */
-struct slab {
+/*
+ * A class of objects. The file that defines the class has its description; the fabric keeps a slab
+ * for each class from its first object on.
+ */
+struct aries_class {
     size_t size;
+    bool handle; /* begins with the 32-bit magic number of a handle, which is 0 while it is free */
+    /* Frees what an object holds; also called for free objects. NULL: it holds nothing. */
+    void (*discard)(void *object);
+};
+struct slab {
+    const struct aries_class *class;
     void *free;
     struct slab_chunk *chunks;
+    struct slab *next; /* of another class of the same fabric */
 };
-
-void *slab_new(struct slab *slab); /* zeroed */
-void slab_delete(struct slab *slab, void *object);
-void slab_each(struct slab *slab, void (*visit)(void *object)); /* free ones too */
-void slab_free(struct slab *slab);
 
 /*
  * Endpoints. UCX uses the low 24 bits of a handle as event data and hash key, so the endpoints of
@@ -32,6 +37,7 @@ void slab_free(struct slab *slab);
  * pages; a process never holds two pages that are equal modulo 16 MiB.
  */
 struct ep_arena {
+    void (*discard)(struct gni_ep *ep); /* for endpoints whose transactions never ended */
     char *base;
     size_t mapped;
     uint32_t next; /* first page that nobody had yet */
@@ -49,17 +55,24 @@ struct aries_ep_slab { /* of one process */
     struct aries_ep_slab *next;
 };
 
-struct aries_ep_slab *ep_slab_create(struct ep_arena *arena);
+struct aries_ep_slab *ep_slab_create(struct ep_arena *arena, void (*discard)(struct gni_ep *ep));
 struct gni_ep *ep_slab_new(struct aries_ep_slab *slab); /* zeroed; NULL: none left */
 void ep_slab_delete(struct aries_ep_slab *slab, struct gni_ep *ep);
 /* The process ends: its slab goes with the last of its endpoints. */
 void ep_slab_abandon(struct aries_ep_slab *slab);
-/* `discard` is called for what is left: endpoints whose transactions never ended. */
-void ep_arena_free(struct ep_arena *arena, void (*discard)(struct gni_ep *ep));
+void ep_arena_free(struct ep_arena *arena);
 
-struct aries_objects {
-    struct slab cdms, nics, cqs, mrs, msgqs, ces, ce_notes, channels, errors;
+struct aries_objects { /* of a fabric */
+    struct slab *slabs;
     struct ep_arena eps;
 };
+
+void *aries_object_new(struct aries_objects *objects, const struct aries_class *class); /* zeroed */
+/* Frees what the object holds, and makes its memory available to the next one of its class. */
+void aries_object_delete(struct aries_objects *objects, const struct aries_class *class,
+                         void *object);
+/* All objects behind handles but endpoints, free ones too. */
+void aries_handles_each(struct aries_objects *objects, void (*visit)(void *object));
+void aries_objects_free(struct aries_objects *objects);
 
 #endif

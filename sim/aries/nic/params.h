@@ -2,7 +2,7 @@
 #ifndef JACQUARD_ARIES_PARAMS_H
 #define JACQUARD_ARIES_PARAMS_H
 
-#include "internal.h"
+#include "nic/fabric.h"
 
 /* The table of params.c in the units that the model computes with. */
 void aries_params_to_timing(const struct aries_params *params, struct aries_timing *timing);

@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The fabric, its jobs, and the processes on its nodes. Who runs those: sim/process.c, live/. */
-#include "api/front.h"
+#include "nic/process.h"
 
+#include <glib.h>
 #include <stdlib.h>
-#include "api/bi.h"
-#include "api/ce.h"
-#include "api/comp_chan.h"
-#include "api/error_event.h"
-#include "api/job.h"
+#include "nic/interface.h"
+#include "nic/objects.h"
+#include "nic/job.h"
 #include "nic/mem_copy.h"
-#include "api/msgq.h"
 #include "nic/params.h"
-
-#define PTAG_AUTO_FIRST 4u /* the driver gives out 4 … 127 by itself */
-#define PTAG_AUTO_LAST 127u
 
 /* PE address: group 8 bits, Aries in its group 7 bits (chassis, slot), NIC of the Aries 2 bits. */
 static uint32_t pe_of(const struct net *net, uint32_t node)
@@ -39,6 +34,11 @@ struct aries_nic *aries_nic_by_pe(struct aries_fabric *fabric, uint32_t pe_addr)
         return NULL;
     return &fabric->nics[node];
 }
+
+struct fabric_end { /* of what a file keeps with a fabric */
+    void (*end)(struct aries_fabric *fabric);
+    struct fabric_end *next;
+};
 
 /* ---- fabric ---------------------------------------------------------------------------------- */
 
@@ -103,20 +103,36 @@ struct aries_fabric *aries_fabric_create(struct net *net, const struct aries_par
     }
     fabric->objects = g_new0(struct aries_objects, 1);
     aries_list_init(&fabric->datagrams);
-    fabric->objects->cdms.size = sizeof(struct gni_cdm);
-    fabric->objects->nics.size = sizeof(struct gni_nic);
-    fabric->objects->cqs.size = sizeof(struct gni_cq);
-    fabric->objects->mrs.size = sizeof(struct aries_mr);
-    fabric->objects->msgqs.size = sizeof(struct gni_msgq);
-    fabric->objects->ces.size = sizeof(struct gni_ce);
-    fabric->objects->ce_notes.size = sizeof(struct ce_note);
-    fabric->objects->channels.size = sizeof(struct gni_comp_chan);
-    fabric->objects->errors.size = sizeof(struct gni_err);
     register_books(fabric);
     aries_copy_guard();
     fabric->mailboxes = g_hash_table_new(NULL, NULL);
     aries_hw_fabric_init(fabric);
     return fabric;
+}
+
+void aries_fabric_on_end(struct aries_fabric *fabric, enum aries_end_stage stage,
+                         void (*end)(struct aries_fabric *fabric))
+{
+    struct fabric_end *entry = fabric->on_end[stage];
+
+    while (entry != NULL && entry->end != end)
+        entry = entry->next;
+    if (entry != NULL)
+        return;
+    entry = g_new(struct fabric_end, 1);
+    *entry = (struct fabric_end){end, fabric->on_end[stage]};
+    fabric->on_end[stage] = entry;
+}
+
+static void run_ends(struct aries_fabric *fabric, enum aries_end_stage stage)
+{
+    while (fabric->on_end[stage] != NULL) {
+        struct fabric_end *entry = fabric->on_end[stage];
+
+        fabric->on_end[stage] = entry->next;
+        entry->end(fabric);
+        g_free(entry);
+    }
 }
 
 void aries_fabric_destroy(struct aries_fabric *fabric)
@@ -130,33 +146,18 @@ void aries_fabric_destroy(struct aries_fabric *fabric)
         while (!aries_list_empty(processes))
             aries_process_exit(sim_container_of(processes->next, struct aries_process, node_link));
     }
-    aries_datagrams_fini(fabric);
+    run_ends(fabric, ARIES_END_MESSAGES);
     g_hash_table_destroy(fabric->mailboxes);
     aries_hw_fabric_fini(fabric);
     aries_copy_unguard();
     for (node = 0; node < fabric->nodes; node++) {
         aries_mdds_free(&fabric->nics[node]);
-        aries_msgqs_free(&fabric->nics[node]);
         aries_job_states_free(&fabric->nics[node]);
         g_free(fabric->nics[node].bi);
         g_free(fabric->nics[node].vces);
     }
-    slab_each(&objects->cqs, aries_cq_discard);
-    slab_each(&objects->mrs, aries_mr_discard);
-    slab_each(&objects->msgqs, aries_msgq_discard);
-    slab_each(&objects->channels, aries_channel_discard);
-    slab_each(&objects->errors, aries_errors_discard);
-    slab_free(&objects->cdms);
-    slab_free(&objects->nics);
-    slab_free(&objects->cqs);
-    slab_free(&objects->mrs);
-    slab_free(&objects->msgqs);
-    slab_free(&objects->ces);
-    slab_free(&objects->ce_notes);
-    slab_free(&objects->channels);
-    slab_free(&objects->errors);
-    ep_arena_free(&objects->eps, aries_smsg_ep_free);
-    aries_smsg_copies_free();
+    aries_objects_free(objects);
+    run_ends(fabric, ARIES_END_MEMORY);
     g_free(objects);
     g_free(fabric->jobs);
     free(fabric->nics);
@@ -173,64 +174,6 @@ uint32_t aries_nic_address(const struct aries_fabric *fabric, uint32_t node)
 void aries_get_counters(const struct aries_fabric *fabric, struct aries_counters *counters)
 {
     *counters = fabric->counters;
-}
-
-/* ---- jobs ------------------------------------------------------------------------------------ */
-
-struct aries_job *aries_job_add(struct aries_fabric *fabric, uint32_t node, uint64_t job_id,
-                                uint8_t ptag, uint32_t cookie)
-{
-    struct aries_job *job;
-
-    fabric->jobs = g_renew(struct aries_job, fabric->jobs, fabric->jobs_count + 1);
-    job = &fabric->jobs[fabric->jobs_count++];
-    *job = (struct aries_job){.job_id = job_id, .cookie = cookie, .node = node, .ptag = ptag};
-    return job;
-}
-
-void aries_job_configure(struct aries_fabric *fabric, uint64_t job_id, uint8_t ptag,
-                         uint32_t cookie)
-{
-    aries_job_add(fabric, UINT32_MAX, job_id, ptag, cookie);
-}
-
-struct aries_job *aries_job_find(struct aries_nic *hw, uint8_t ptag, uint32_t cookie)
-{
-    struct aries_fabric *fabric = hw->fabric;
-    uint32_t i;
-
-    for (i = 0; i < fabric->jobs_count; i++) {
-        struct aries_job *job = &fabric->jobs[i];
-
-        if (job->cookie == cookie && (job->node == hw->node || job->node == UINT32_MAX) &&
-            (ptag == GNI_FIND_ALLOC_PTAG || job->ptag == ptag))
-            return job;
-    }
-    return aries_hw_job(hw, ptag, cookie);
-}
-
-static bool ptag_used(const struct aries_fabric *fabric, uint32_t ptag)
-{
-    uint32_t i;
-
-    for (i = 0; i < fabric->jobs_count; i++)
-        if (fabric->jobs[i].ptag == ptag)
-            return true;
-    return false;
-}
-
-uint8_t aries_job_ptag(struct aries_fabric *fabric, struct aries_job *job)
-{
-    uint32_t ptag, i;
-
-    /* The same on all nodes: it is what the target compares. */
-    for (i = 0; job->ptag == GNI_FIND_ALLOC_PTAG && i < fabric->jobs_count; i++)
-        if (fabric->jobs[i].cookie == job->cookie)
-            job->ptag = fabric->jobs[i].ptag;
-    for (ptag = PTAG_AUTO_FIRST; job->ptag == GNI_FIND_ALLOC_PTAG && ptag <= PTAG_AUTO_LAST; ptag++)
-        if (!ptag_used(fabric, ptag))
-            job->ptag = (uint8_t)ptag;
-    return job->ptag;
 }
 
 /* ---- processes ------------------------------------------------------------------------------- */
@@ -273,10 +216,11 @@ void *aries_process_arg(const struct aries_process *process)
 
 void aries_process_exit(struct aries_process *process)
 {
-    while (!aries_list_empty(&process->cdms))
-        aries_cdm_release(sim_container_of(process->cdms.next, struct gni_cdm, process_link));
-    while (!aries_list_empty(&process->errors))
-        aries_errors_release(sim_container_of(process->errors.next, struct gni_err, process_link));
+    unsigned stage;
+
+    for (stage = 0; stage < ARIES_EXIT_STAGES; stage++)
+        if (process->on_exit[stage] != NULL)
+            process->on_exit[stage](process);
     if (process->ep_slab != NULL)
         ep_slab_abandon(process->ep_slab);
     aries_list_remove(&process->node_link);

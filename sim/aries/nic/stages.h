@@ -4,7 +4,7 @@
 #define JACQUARD_ARIES_STAGES_H
 
 #include "nic/amo.h"
-#include "internal.h"
+#include "nic/work.h"
 
 #define PACKET_BYTES 64u
 

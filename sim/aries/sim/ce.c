@@ -4,7 +4,7 @@
 #include "sim/nic.h"
 
 #include "aries/misc/exceptions.h"
-#include "api/ce.h"
+#include "nic/ce.h"
 #include "nic/ce_combine.h"
 #include "nic/cq_entry.h"
 

@@ -6,7 +6,7 @@
 #include "sim/nic.h"
 
 #include <glib.h>
-#include "api/datagram.h"
+#include "nic/datagram.h"
 
 #define RETRY_AFTER (2 * SIM_MS)
 

@@ -19,7 +19,7 @@
 #ifndef JACQUARD_ARIES_SIM_NIC_H
 #define JACQUARD_ARIES_SIM_NIC_H
 
-#include "internal.h"
+#include "nic/interface.h"
 #include "nic/stages.h"
 
 #define CHUNK_INLINE_BYTES 128u

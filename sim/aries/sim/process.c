@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Processes of a simulation: their threads are fibers. */
-#include "api/front.h"
+#include "nic/interface.h"
 
-#include "api/error_event.h"
-#include "api/msgq.h"
+#include <glib.h>
+#include "nic/error_event.h"
 
 void aries_process_bind(struct aries_process *process, struct sim_fiber *fiber)
 {

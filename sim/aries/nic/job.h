@@ -6,10 +6,16 @@
 #ifndef JACQUARD_ARIES_JOB_H
 #define JACQUARD_ARIES_JOB_H
 
-#include "internal.h"
+#include "nic/interface.h"
 
 #define ARIES_NO_LIMIT UINT64_MAX
 #define ARIES_NTT_ENTRIES 8192u
+
+/* The job that (ptag, cookie) names on a node, ptag GNI_FIND_ALLOC_PTAG: by cookie. NULL: none. */
+struct aries_job *aries_job_find(struct aries_nic *hw, uint8_t ptag, uint32_t cookie);
+struct aries_job *aries_job_add(struct aries_fabric *fabric, uint32_t node, uint64_t job_id,
+                                uint8_t ptag, uint32_t cookie);
+uint8_t aries_job_ptag(struct aries_fabric *fabric, struct aries_job *job); /* allocates it */
 
 struct aries_job_state {
     struct aries_nic *hw;
@@ -65,5 +71,9 @@ void aries_ntt_clear(struct aries_nic *hw, uint32_t base, uint32_t size);
 uint32_t aries_ntt_granularity(const struct aries_nic *hw);
 /* False: the domain's own node is not in its group. */
 bool aries_ntt_attach(struct gni_nic *nic);
+
+/* The NIC that an address given to this domain names, and an address as it is shown to it. */
+struct aries_nic *aries_pe_resolve(const struct gni_nic *nic, uint32_t pe_addr);
+uint32_t aries_pe_shown(const struct gni_nic *nic, uint32_t pe_addr);
 
 #endif

@@ -3,7 +3,7 @@
 #ifndef JACQUARD_ARIES_ERROR_EVENT_H
 #define JACQUARD_ARIES_ERROR_EVENT_H
 
-#include "internal.h"
+#include "nic/interface.h"
 
 struct gni_err {
     uint32_t magic;
@@ -20,9 +20,6 @@ struct gni_err {
     struct aries_list hw_link, process_link;
 };
 
-void aries_errors_release(struct gni_err *errors); /* the handle dies */
-void aries_errors_release_nic(struct gni_nic *nic); /* those of an attachment */
-void aries_errors_discard(void *errors); /* what its memory holds; end of the fabric */
 /* A thread that is gone waits for nothing. */
 void aries_errors_forget(struct aries_process *process, const struct sim_fiber *fiber);
 

@@ -5,9 +5,9 @@
  * nodes from blck_addr on; when rplc_size is not 0, the last so many of them are found at rplc_addr
  * instead (spare nodes). What the entries mean is assumed; only their layout is public.
  */
-#include "api/front.h"
+#include "nic/job.h"
 
-#include "api/job.h"
+#include <glib.h>
 
 #define GRANULARITY_MAX 32u
 #define NOWHERE UINT32_MAX

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The collective engine: what its calls (api/ce.c), its channels (ce_channel.c), sim/ and live/
+ * know of a channel, a VCE. It is one node of a tree. Its children are processes, which join by a
+ * post, and channels of other NICs; joins go up, the root combines, results go down.
+ */
+#ifndef JACQUARD_ARIES_CE_H
+#define JACQUARD_ARIES_CE_H
+
+#include "nic/interface.h"
+
+#define CE_POST_MODES                                                                \
+    ((uint32_t)(GNI_CEMODE_TWO_OP | GNI_CEMODE_FPE_OP_INVAL | GNI_CEMODE_FPE_OFLOW | \
+                GNI_CEMODE_FPE_UFLOW | GNI_CEMODE_FPE_PRECISION))
+
+/* TRANS_TYPE of a channel's events. */
+enum aries_ce_transaction {
+    ARIES_CE_TRANS_NONE = 0, /* a reduction is through this channel */
+    ARIES_CE_TRANS_JOIN = 1, /* joining the parent failed */
+    ARIES_CE_TRANS_RESULT = 2 /* handing the result to a child failed */
+};
+
+struct aries_ce_member { /* a child of a channel, or its parent */
+    struct aries_nic *nic; /* NULL: there is no such node */
+    uint8_t child_id; /* by which the upper one knows the lower one */
+    uint8_t type; /* gni_ce_child_t; parent: GNI_CE_CHILD_UNUSED when there is none */
+    uint8_t ce_id; /* of a channel */
+};
+
+/* A channel's place in its tree. */
+struct aries_ce_config {
+    struct aries_ce_member children[GNI_CE_MAX_CHILDREN], parent;
+    uint32_t children_count;
+    uint32_t modes; /* GNI_CE_MODE_, one of each group */
+    uint8_t ptag; /* what it accepts, and sends */
+    struct gni_cq *cq;
+};
+
+/* An event on its way to a queue, or what a transaction of a channel is for. */
+struct ce_note {
+    struct sim_event event; /* first */
+    struct vce *vce;
+    struct gni_cq *cq;
+    gni_cq_entry_t entry;
+    uint32_t configuration, round;
+    uint64_t reduction_id;
+    enum aries_ce_transaction kind;
+    uint8_t ptag;
+};
+
+/* Gives a channel its place in a tree, or takes it out: NULL. */
+void ce_configure(struct aries_nic *nic, uint32_t ce_id, const struct aries_ce_config *config);
+/*
+ * What has arrived at a NIC from another or from itself, ARIES_CE_JOIN or ARIES_CE_RESULT: 0, or
+ * the status of its refusal. Its header says something that can be: see ce_header_valid.
+ */
+uint8_t ce_take_join(struct aries_nic *nic, struct aries_nic *source,
+                     const struct aries_work *work);
+uint8_t ce_take_result(struct aries_nic *nic, const struct aries_nic *source,
+                       const struct aries_work *work);
+bool ce_header_valid(const struct aries_ce_header *header);
+/* So much of the channel's is under way that it should take nothing more now. */
+bool ce_clogged(const struct aries_nic *nic, uint32_t ce_id);
+
+#endif

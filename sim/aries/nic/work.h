@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* A transaction, as it is handed to the NIC. */
+#ifndef JACQUARD_ARIES_WORK_H
+#define JACQUARD_ARIES_WORK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "engine/ledger.h"
+#include "engine/sim.h"
+#include "gni_pub.h"
+
+struct aries_nic;
+struct aries_process;
+
+enum aries_op {
+    ARIES_PUT,
+    ARIES_GET,
+    ARIES_AMO,
+    ARIES_CQWRITE,
+    /* Of the collective engine: */
+    ARIES_CE_JOIN, /* to a channel, from a process or a channel below it */
+    ARIES_CE_RESULT, /* to a channel, from the one above it */
+    ARIES_CE_WRITE, /* result to the memory of a process */
+};
+static inline const char *aries_op_name(enum aries_op op)
+{
+    static const char *const names[] = {
+        [ARIES_PUT] = "put",         [ARIES_GET] = "get",      [ARIES_AMO] = "amo",
+        [ARIES_CQWRITE] = "cqwrite", [ARIES_CE_JOIN] = "join", [ARIES_CE_RESULT] = "result",
+        [ARIES_CE_WRITE] = "result",
+    };
+
+    return names[op];
+}
+enum aries_unit { ARIES_UNIT_FMA, ARIES_UNIT_BTE, ARIES_UNIT_CE };
+
+/* What a packet to a collective engine says besides its operands. */
+struct aries_ce_header {
+    uint64_t reduction_id; /* 48 bits */
+    uint8_t ce_id; /* the channel that it goes to */
+    uint8_t child_id, child_type; /* JOIN: as which of its children */
+    uint8_t command, mode; /* gni_ce_cmd_type_t; GNI_CEMODE_, with the exceptions so far */
+    uint8_t status; /* RESULT: 0 or an A_STATUS code */
+    uint8_t from; /* the channel that sent it */
+};
+
+/*
+ * One transaction as the front hands it to the NIC: by value, copied. The front has checked the
+ * call; the NIC checks what hardware checks (translation, bounds, protection, at both ends) and
+ * reports by `done`.
+ *
+ * What every transaction needs comes first: a PUT by FMA without flags touches no more than that.
+ */
+struct aries_work {
+    uint8_t op; /* enum aries_op */
+    uint8_t unit; /* enum aries_unit */
+    uint8_t route; /* enum net_route */
+    uint8_t ptag;
+    bool ordered_tail, fence;
+    bool local_is_va; /* FMA PUT, SMSG: source is read by the CPU now, no local handle */
+    bool sync_flag, flag_response; /* PUT_W_SYNCFLAG / GET_W_FLAG, AMO_W_FLAG */
+    bool remote_wanted; /* REMOTE_EVENT: event with datum remote_event at the target region's CQ */
+    bool remote_optional; /* SMSG: a region without a CQ is no error */
+    bool local_wanted; /* call `local_done` when the source buffer may be reused (BTE) */
+    uint32_t remote_event;
+    struct aries_nic *target; /* NULL: no such PE → PE_BOUNDS_ERR */
+    uint64_t remote_addr, length;
+    union {
+        gni_mem_handle_t remote_handle;
+        struct aries_ce_header ce; /* CE_JOIN, CE_RESULT */
+    };
+    /*
+     * Called once when the transaction has ended, at the time at which a source CQ entry becomes
+     * visible. status: 0 or an A_STATUS code, info: CPLTN_SREQ.. as in cq_entry.h. `context` is the
+     * front's. May be NULL (silent).
+     */
+    void (*done)(void *context, uint8_t status, uint8_t info, bool remote_overrun);
+    void *context;
+    /*
+     * The endpoint at which a message arrives, when it is in this simulation, or NULL. A hint for
+     * the cache: see aries_cq_push_for.
+     */
+    const struct gni_ep *peer;
+    const void *own; /* what `done` will look at besides `context`; for the cache, or NULL */
+    /* And whom it will wake; the same. The process may be gone by then, a fiber's memory stays. */
+    const struct aries_process *process;
+    const struct sim_fiber *fiber;
+    uint32_t header_length;
+    uint32_t amo_cmd;
+
+    /* Of use during the submission only. */
+    sim_time_t cpu; /* CPU time of the call, charged by the NIC before the doorbell */
+    struct ledger_book *book;
+    const void
+        *header; /* PUT by FMA (SMSG): header bytes that go before local_addr's; NULL: none */
+
+    uint64_t local_addr;
+    gni_mem_handle_t local_handle;
+    uint64_t operand[2];
+    uint64_t sync_flag_addr, sync_flag_value;
+    uint64_t cqwrite_value;
+    void (*local_done)(void *context);
+};
+
+/* Bytes that the NIC must keep of a PUT by FMA without flags. */
+#define ARIES_WORK_SHORT offsetof(struct aries_work, cpu)
+
+#endif

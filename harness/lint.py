@@ -21,6 +21,17 @@ ARROWS = {
     "sim/run": {"run", "aries", "net", "engine", "cray", "shm"},
     "sim/top": {"aries", "shm"},
 }
+# Folder of sim/run/ → the folders whose interface headers it may include besides its own.
+RUN_ARROWS = {
+    "scenario": set(),
+    "cluster": {"scenario"},
+    "pmi": {"scenario", "cluster"},
+    "foreign": {"scenario", "cluster"},
+    "programs": {"scenario", "foreign"},
+    "verdict": {"scenario", "cluster"},
+    "report": {"scenario", "cluster", "verdict"},
+    "live": {"scenario", "cluster", "verdict"},
+}
 LAYERS = {"engine", "net", "aries", "run", "cray", "shm"}
 # The emulated API's own headers, which code under stack/ sees on real hardware too.
 API_HEADERS = {"gni_pub.h", "aries/misc/exceptions.h"}
@@ -54,6 +65,7 @@ def check_includes(name, text):
     if not name.endswith((".c", ".h")):
         return
     folder = "/".join(name.split("/")[:2])
+    part = name.split("/")[2] if folder == "sim/run" else None
     for match in INCLUDE.finditer(text):
         header, line = match.group(1), text.count("\n", 0, match.start()) + 1
         layer = header.split("/")[0] if "/" in header else None
@@ -61,6 +73,8 @@ def check_includes(name, text):
             yield line, f"{header}: includes reach only along the include directories of the targets"
         elif folder in ARROWS and layer in LAYERS and layer not in ARROWS[folder]:
             yield line, f"{header}: {folder} may include only {', '.join(sorted(ARROWS[folder]))} (run → aries → net → engine)"
+        elif part in RUN_ARROWS and layer in RUN_ARROWS and layer not in RUN_ARROWS[part] | {part}:
+            yield line, f"{header}: sim/run/{part} may not include {layer} (docs/contributing.md)"
         elif folder in {"workloads", "hw"} or name.startswith(("workloads/", "hw/")):
             if layer in LAYERS and header not in API_HEADERS | {"run/workload.h", "run/arguments.h"}:
                 yield line, f"{header}: what is built for hardware, too, never knows the simulator"

@@ -14,6 +14,7 @@
 #include "report/lists.h"
 #include "live/live_fabric.h"
 #include "report/output.h"
+#include "verdict/verdict.h"
 
 #ifndef JACQUARD_VERSION
 #error "the build says the version"

@@ -37,6 +37,11 @@ def test_licence_line(name, text, lines):
     ("stack/gni_prov/a.c", "gni_pub.h", False),
     ("sim/aries/a.c", "pmi2/pmi2.h", True),
     ("sim/run/a.c", "pmi2/pmi2.h", False),
+    ("sim/shm/a.c", "aries/aries.h", True),
+    ("sim/run/cluster/a.c", "foreign/foreign.h", True),
+    ("sim/run/scenario/a.c", "cluster/cluster.h", True),
+    ("sim/run/report/a.c", "verdict/verdict.h", False),
+    ("sim/run/report/a.c", "report/output.h", False),
 ])
 def test_arrows(name, header, bad):
     assert found(lint.check_includes, name, f'\n#include "{header}"\n') == ([2] if bad else [])

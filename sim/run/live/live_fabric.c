@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #define _GNU_SOURCE
 #include "live/live_fabric.h"
+#include "verdict/verdict.h"
 
 #include <errno.h>
 #include <fcntl.h>

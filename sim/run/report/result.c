@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The result of a run as JSON: docs/json-output.md describes every member. */
-#include "cluster/cluster.h"
+#include "report/report.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include "engine/fault.h"
 #include "engine/ledger.h"
+#include "verdict/verdict.h"
 
 #define WAITERS_LISTED 20
 

@@ -87,8 +87,6 @@ void foreign_locals_end(struct foreign_locals *locals, struct sim_fiber *fiber);
 
 #define FOREIGN_ENVIRONMENT_MAX 4096
 #define FOREIGN_KEYS_MAX 128
-#define FOREIGN_STACK_BYTES (512u << 10) /* when the scenario does not say */
-#define FOREIGN_STACKS_BYTES (8ull << 40) /* of addresses, for all threads of all ranks */
 
 struct foreign_exit_handler {
     struct foreign_exit_handler *next;
@@ -141,10 +139,6 @@ int foreign_main(struct rank *rank); /* what a workload's main is */
 /* exit(): handlers, destructors, end of the rank. On whichever of its threads. */
 _Noreturn void foreign_exit(struct foreign_process *process, int code);
 _Noreturn void foreign_abort(struct foreign_process *process, const char *text);
-/* The rank ended or was killed: its threads, too. */
-void foreign_end(struct rank *rank);
-/* When nothing can reach its memory any more. */
-void foreign_free(struct rank *rank);
 
 /* ---- its environment (environment.c) --------------------------------------------------------- */
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "foreign/foreign.h"
+#include "internal.h"
 #include "cluster/cluster.h"
 #include "cluster/libfabric.h"
 

@@ -189,13 +189,11 @@ static json_t *ledger_part(const struct cluster *cluster)
 static void rule_part(const struct sim_fault_point *point, const struct sim_fault_rule *rule,
                       void *arg)
 {
-    static const char *const actions[] = {"deliver", "drop", "delay", "duplicate",
-                                          "corrupt", "fail", "crash"};
     json_t *part = json_object();
 
     put_text(part, "fault", rule->label);
     put_text(part, "at", point->name);
-    put_text(part, "do", actions[rule->action]);
+    put_text(part, "do", sim_fault_action_name(rule->action));
     put(part, "seen", rule->seen);
     put(part, "fired", rule->fired);
     json_array_append_new(arg, part);

@@ -19,6 +19,8 @@
 
 #include "bench.h"
 #include "cluster/cluster.h"
+#include "report/report.h"
+#include "verdict/verdict.h"
 #include "cluster/libfabric.h"
 
 #define WINDOW 16u

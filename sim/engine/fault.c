@@ -10,6 +10,32 @@ static struct {
     uint64_t rules;
 } faults;
 
+static const char *const action_names[] = {
+    [SIM_FAULT_DELIVER] = "deliver", [SIM_FAULT_DROP] = "drop",
+    [SIM_FAULT_DELAY] = "delay",     [SIM_FAULT_DUPLICATE] = "duplicate",
+    [SIM_FAULT_CORRUPT] = "corrupt", [SIM_FAULT_FAIL] = "fail",
+    [SIM_FAULT_CRASH] = "crash",
+};
+
+const char *sim_fault_action_name(enum sim_fault_action action)
+{
+    assert((unsigned)action <= SIM_FAULT_CRASH);
+    return action_names[action];
+}
+
+bool sim_fault_action_find(const char *name, enum sim_fault_action *action)
+{
+    unsigned i;
+
+    for (i = SIM_FAULT_DROP; i <= SIM_FAULT_CRASH; i++) {
+        if (strcmp(action_names[i], name) == 0) {
+            *action = (enum sim_fault_action)i;
+            return true;
+        }
+    }
+    return false;
+}
+
 void sim_fault_point_register(struct sim_fault_point *point, const char *name)
 {
     assert(name != NULL && sim_fault_point_find(name) == NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "campaign.h"
+#include "verdict/verdict.h"
 
 #include <errno.h>
 #include <inttypes.h>

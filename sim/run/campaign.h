@@ -6,7 +6,7 @@
 #ifndef JACQUARD_RUN_CAMPAIGN_H
 #define JACQUARD_RUN_CAMPAIGN_H
 
-#include "cluster/cluster.h"
+#include "report/report.h"
 
 #define RUNS_MAX 1000000u
 

@@ -8,31 +8,18 @@
 #include <string.h>
 #include <unistd.h>
 #include "campaign.h"
+#include "command.h"
 #include "scenario/file.h"
 #include "cluster/cluster.h"
 #include "cluster/libfabric.h"
 #include "report/lists.h"
 #include "live/live_fabric.h"
 #include "report/output.h"
+#include "verdict/verdict.h"
 
 #ifndef JACQUARD_VERSION
 #error "the build says the version"
 #endif
-
-struct command {
-    gboolean help, version, list_workloads, list_presets, list_params, check, json, force, markdown,
-        no_color, quiet, live;
-    gint ready_fd;
-    gchar **set;
-    gchar *help_text; /* --help was given */
-    gchar *seed, *seeds, *out, *trace, *socket;
-    gint parallel;
-    /* made from it */
-    const char *file;
-    struct override *overrides;
-    size_t override_count;
-    uint64_t first_seed, last_seed;
-};
 
 static int bad_input(char *message)
 {
@@ -61,186 +48,6 @@ static int say_json(json_t *json, int status)
     json_decref(json);
     g_string_append_c(out, '\n');
     return say(out, status);
-}
-
-/* ---- the command line ------------------------------------------------------------------------ */
-
-static bool parse_seed(const char *option, const char *text, uint64_t *seed, char **error)
-{
-    struct value value;
-    char *what = NULL;
-
-    if (value_parse(ARG_COUNT, text, "0", SEED_MAX_TEXT, NULL, &value, &what)) {
-        *seed = value.number;
-        return true;
-    }
-    *error = g_strdup_printf("%s: %s", option, what);
-    g_free(what);
-    return false;
-}
-
-static bool parse_seeds(struct command *command, char **error)
-{
-    gchar **ends = g_strsplit(command->seeds, "-", 2);
-    bool ok =
-        ends[0] != NULL && parse_seed("--seeds", ends[0], &command->first_seed, error) &&
-        parse_seed("--seeds", ends[1] != NULL ? ends[1] : ends[0], &command->last_seed, error);
-
-    if (ok && (command->last_seed < command->first_seed ||
-               command->last_seed - command->first_seed >= RUNS_MAX)) {
-        *error = g_strdup_printf(
-            "--seeds: %s is not a range; allowed: A-B with A not above B, at most %u seeds",
-            command->seeds, RUNS_MAX);
-        ok = false;
-    } else if (!ok && *error == NULL) {
-        *error = g_strdup("--seeds: allowed: A-B");
-    }
-    g_strfreev(ends);
-    return ok;
-}
-
-/* "a.b=c" each; then --seed, which is one more of them. */
-static bool parse_overrides(struct command *command, char **error)
-{
-    guint given_sets = command->set != NULL ? g_strv_length(command->set) : 0, i;
-    uint64_t seed;
-
-    command->overrides = g_new0(struct override, given_sets + 1);
-    for (i = 0; i < given_sets; i++) {
-        char *equals = strchr(command->set[i], '=');
-        char *origin = g_strdup_printf("--set %s", command->set[i]);
-        const char *interned = g_intern_string(origin);
-
-        g_free(origin);
-        if (equals == NULL || equals == command->set[i]) {
-            *error = g_strdup_printf(
-                "%s: not an assignment; allowed: path=value, such as jobs.0.args.bytes=4KiB",
-                interned);
-            return false;
-        }
-        *equals = '\0';
-        command->overrides[i] = (struct override){command->set[i], equals + 1, interned};
-    }
-    command->override_count = given_sets;
-    if (command->seed == NULL)
-        return true;
-    command->overrides[command->override_count++] =
-        (struct override){"seed", command->seed, "--seed"};
-    return parse_seed("--seed", command->seed, &seed, error);
-}
-
-static bool check_combination(const struct command *command, char **error)
-{
-    if (command->seed != NULL && command->seeds != NULL)
-        *error = g_strdup("--seeds: not together with --seed; allowed: one of them");
-    else if (command->force && command->out == NULL)
-        *error = g_strdup("--force: has no meaning without --out");
-    else if (!command->live && (command->socket != NULL || command->ready_fd >= 0))
-        *error = g_strdup_printf("--%s: has no meaning without --live",
-                                 command->socket != NULL ? "socket" : "ready-fd");
-    else if (command->live && (command->seeds != NULL || command->out != NULL ||
-                               command->trace != NULL || command->check || command->json))
-        *error = g_strdup("--live: not together with --seeds, --out, --trace, --check, --json");
-    else if (command->parallel < 0 || command->parallel > 256)
-        *error = g_strdup("-j: allowed: 1 to 256 processes");
-    return *error == NULL;
-}
-
-/* A short option together with its value, as -j4. */
-static bool has_attached_value(const GOptionEntry *entries, const char *word)
-{
-    if (word[0] != '-' || word[1] == '\0' || word[2] == '\0')
-        return false;
-    while (entries->long_name != NULL && entries->short_name != word[1])
-        entries++;
-    return entries->long_name != NULL && entries->arg != G_OPTION_ARG_NONE;
-}
-
-/* "-j4" as the two words "-j" and "4", which is the only form that GOption knows. g_free the array,
- * not its words. */
-static char **split_words(const GOptionEntry *entries, int *argc, char **argv)
-{
-    char **words = g_new0(char *, 2 * (size_t)*argc + 1);
-    bool options = true;
-    int count = 0, i;
-
-    for (i = 0; i < *argc; i++) {
-        options = options && strcmp(argv[i], "--") != 0;
-        if (options && i > 0 && has_attached_value(entries, argv[i])) {
-            words[count++] = (char *)g_intern_string((char[]){'-', argv[i][1], '\0'});
-            words[count++] = argv[i] + 2;
-        } else {
-            words[count++] = argv[i];
-        }
-    }
-    *argc = count;
-    return words;
-}
-
-static bool parse_command(struct command *command, int argc, char **argv, char **error)
-{
-    const GOptionEntry entries[] = {
-        {"help", 'h', 0, G_OPTION_ARG_NONE, &command->help, "Print the options", NULL},
-        {"version", 0, 0, G_OPTION_ARG_NONE, &command->version, "Print the version", NULL},
-        {"list-workloads", 0, 0, G_OPTION_ARG_NONE, &command->list_workloads,
-         "Print the workloads with their arguments", NULL},
-        {"list-presets", 0, 0, G_OPTION_ARG_NONE, &command->list_presets,
-         "Print the known machines", NULL},
-        {"list-params", 0, 0, G_OPTION_ARG_NONE, &command->list_params,
-         "Print the model's parameters with their sources", NULL},
-        {"live", 0, 0, G_OPTION_ARG_NONE, &command->live,
-         "Start a fabric for ordinary processes, until it is interrupted (the scenario may be left "
-         "out)",
-         NULL},
-        {"socket", 0, 0, G_OPTION_ARG_FILENAME, &command->socket,
-         "With --live: the fabric's path (default: in a new folder)", "FILE"},
-        {"ready-fd", 0, 0, G_OPTION_ARG_INT, &command->ready_fd,
-         "With --live: say there what processes need, and end when it is closed", "FD"},
-        {"check", 0, 0, G_OPTION_ARG_NONE, &command->check, "Validate only", NULL},
-        {"set", 0, 0, G_OPTION_ARG_STRING_ARRAY, &command->set,
-         "Change a value of the scenario (repeatable)", "PATH=VALUE"},
-        {"seed", 0, 0, G_OPTION_ARG_STRING, &command->seed, "Run with this seed", "N"},
-        {"seeds", 0, 0, G_OPTION_ARG_STRING, &command->seeds, "Run once with each of these seeds",
-         "A-B"},
-        {"jobs", 'j', 0, G_OPTION_ARG_INT, &command->parallel,
-         "Runs at a time (default: one per core)", "N"},
-        {"json", 0, 0, G_OPTION_ARG_NONE, &command->json,
-         "Print the result as JSON and nothing else", NULL},
-        {"out", 0, 0, G_OPTION_ARG_FILENAME, &command->out,
-         "Write metrics, ledger, trace and scenario into DIR", "DIR"},
-        {"force", 0, 0, G_OPTION_ARG_NONE, &command->force,
-         "Let --out write into a folder that holds files", NULL},
-        {"trace", 0, 0, G_OPTION_ARG_FILENAME, &command->trace, "Write a Perfetto trace", "FILE"},
-        {"schema-markdown", 0, 0, G_OPTION_ARG_NONE, &command->markdown,
-         "Print the scenario reference", NULL},
-        {"no-color", 0, 0, G_OPTION_ARG_NONE, &command->no_color, "No colours", NULL},
-        {"quiet", 0, 0, G_OPTION_ARG_NONE, &command->quiet, "Print problems only", NULL},
-        {NULL},
-    };
-    GOptionContext *context = g_option_context_new("SCENARIO.yaml");
-    char **words = split_words(entries, &argc, argv);
-    GError *failure = NULL;
-
-    g_option_context_set_summary(
-        context, "Runs a scenario on a simulated fabric: virtual time, faults, a verdict.");
-    g_option_context_set_description(context, "Exit code: 0 expectations and ledger hold, 1 they "
-                                              "do not, 2 bad input, 3 deadlock or a limit.\n"
-                                              "See sim-run(1) and docs/scenario-reference.md.\n");
-    g_option_context_add_main_entries(context, entries, NULL);
-    g_option_context_set_help_enabled(context, FALSE); /* it would not say that nobody got it */
-    if (!g_option_context_parse(context, &argc, &words, &failure)) {
-        *error = g_strdup_printf("sim-run: %s; see sim-run --help", failure->message);
-        g_error_free(failure);
-    } else if (argc > 2) {
-        *error = g_strdup_printf("sim-run: unexpected \"%s\"; allowed: one scenario", words[2]);
-    }
-    if (command->help)
-        command->help_text = g_option_context_get_help(context, TRUE, NULL);
-    command->file = argc == 2 ? words[1] : NULL;
-    g_option_context_free(context);
-    g_free(words);
-    return *error == NULL && check_combination(command, error) && parse_overrides(command, error) &&
-           (command->seeds == NULL || parse_seeds(command, error));
 }
 
 static bool use_color(const struct command *command)
@@ -594,7 +401,7 @@ int main(int argc, char **argv)
     char *error = NULL;
     int status;
 
-    if (!parse_command(&command, argc, argv, &error))
+    if (!command_parse(&command, argc, argv, &error))
         status = bad_input(error);
     else if (command.help)
         status = say(g_string_new(command.help_text), EXIT_HOLDS);

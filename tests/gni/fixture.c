@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <cmocka.h>
 #include "cluster/cluster.h"
+#include "report/report.h"
+#include "verdict/verdict.h"
 
 /* ---- the machine ----------------------------------------------------------------------------- */
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """pmrun --fabric, sim-run --live and jacquard: fabrics come up, say what processes need, show what they do, and go."""
 
+import configparser
 import contextlib
 import os
 import re
@@ -173,11 +174,14 @@ def test_processes_read_the_scenario(scenario):
                     "faults:\n  - {label: loss, at: aries.packet, do: drop, probability: 0.25, from: 1us, source: 3}\n"
                     "  - {at: node, node: 5, do: crash, time: 2ms}\n  - {at: cq, do: overrun, node: 1, queue: 2, time: 1ms}\n")
     with fabric(file) as running:
-        text = run(JACQUARD, "scenario", running.exports["JACQUARD_FABRIC"]).stdout.splitlines()
-    assert text[0] == "jacquard-fabric 1" and text[1].startswith("net 1 2 3 ")
-    rule = text[2].split()
-    assert rule[:5] == ["rule", "aries.packet", "drop", "loss", str(10**6)] and rule[6] == str(2**51) and rule[9:11] == ["3", "any"]
-    assert text[3:] == [f"timed {2 * 10**9} node 5 crash", f"timed {10**9} cq-overrun 1 2"]
+        plan = configparser.ConfigParser()
+        plan.read_string(run(JACQUARD, "scenario", running.exports["JACQUARD_FABRIC"]).stdout)
+    assert plan.sections() == ["fabric", "rule 0", "timed 1", "timed 2"]
+    assert dict(plan["fabric"]) == {"version": "2", "groups": "1", "chassis": "2", "slots": "3", "cables": plan["fabric"]["cables"]}
+    rule = {"point": "aries.packet", "action": "drop", "label": "loss", "from": str(10**6), "probability": "0.25", "source": "3"}
+    assert rule.items() <= dict(plan["rule 0"]).items() and not {"until", "target", "kind", "group"} & plan["rule 0"].keys()
+    assert dict(plan["timed 1"]) == {"time": str(2 * 10**9), "what": "node", "action": "crash", "node": "5"}
+    assert dict(plan["timed 2"]) == {"time": str(10**9), "what": "cq_overrun", "queue": "2", "node": "1"}
 
 
 # ---- what a process knows before it attaches ----------------------------------------------------
@@ -293,11 +297,11 @@ def attach_program(tmp_path):
     return tmp_path / "attach"
 
 
-@pytest.mark.parametrize("line, named", [("param aries.no_such 1", "aries.no_such"), ("latency no_such_hosts", "no_such_hosts"),
-                                         ("rule aries.packet duplicate twice 0 any 9007199254740992 0 0 any any any any any 0 0",
-                                          "aries.packet cannot be duplicated")])
-def test_what_is_wrong_in_a_fabrics_scenario_is_named(tmp_path, line, named):
-    (tmp_path / "plan").write_text(f"jacquard-fabric 1\n{line}\n")
+@pytest.mark.parametrize("groups, named", [
+    ("[params]\naries.no_such=1", "aries.no_such"), ("latency=no_such_hosts", "no_such_hosts"),
+    ("[rule 0]\npoint=aries.packet\naction=duplicate\nlabel=twice", "aries.packet cannot be duplicated")])
+def test_what_is_wrong_in_a_fabrics_scenario_is_named(tmp_path, groups, named):
+    (tmp_path / "plan").write_text(f"[fabric]\nversion=2\n{groups}\n")
     with jacquard_fabricd(tmp_path, "--scenario", tmp_path / "plan") as path:
         done = run(attach_program(tmp_path), env=environment(JACQUARD_FABRIC=path, LD_LIBRARY_PATH=str(BUILD / "lib")))
     assert done.returncode == 1 and named in done.stderr and done.stderr.startswith("libugni: "), done

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <gni_pub.h>
 #include "cluster/cluster.h"
+#include "report/report.h"
+#include "verdict/verdict.h"
 #include "port/port.h"
 
 /* ---- the machine ----------------------------------------------------------------------------- */

@@ -8,6 +8,8 @@
 #include <glib/gstdio.h>
 #include "engine/trace.h"
 #include "cluster/cluster.h"
+#include "report/report.h"
+#include "verdict/verdict.h"
 
 static json_t *run_seed(const char *text, uint64_t seed)
 {

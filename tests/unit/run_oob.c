@@ -7,6 +7,8 @@
 #include <string.h>
 #include <cmocka.h>
 #include "cluster/cluster.h"
+#include "report/report.h"
+#include "verdict/verdict.h"
 #include "oob.h"
 
 static struct scenario *parse(const char *text)

@@ -14,6 +14,8 @@
 #include <pmi2.h>
 #include <stdio.h>
 #include "cluster/cluster.h"
+#include "report/report.h"
+#include "verdict/verdict.h"
 #include "port/port.h"
 
 #define US 1000000ull

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <cmocka.h>
 #include "cluster/cluster.h"
+#include "report/report.h"
+#include "verdict/verdict.h"
 
 static json_int_t run_job(const char *fields, const char *behaviour, const char *expect)
 {

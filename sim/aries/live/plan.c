@@ -6,15 +6,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define WORDS_MAX 18u
-#define FIRST_LINE "jacquard-fabric 1"
+#define VERSION 2
 
-struct line {
-    char *words[WORDS_MAX];
-    uint32_t count;
+/* One group of the key file. Its keys are optional unless the reader asks has(). */
+struct section {
+    GKeyFile *file;
+    const char *name;
 };
 
-/* ---- words ----------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static bool number(const char *word, uint64_t most, uint64_t *value)
 {
@@ -42,14 +42,6 @@ static bool number32(const char *word, uint32_t *value)
     return true;
 }
 
-static bool number32_or_any(const char *word, uint32_t *value)
-{
-    if (strcmp(word, "any") != 0)
-        return number32(word, value);
-    *value = UINT32_MAX;
-    return true;
-}
-
 static bool real(const char *word, double *value)
 {
     char *end;
@@ -58,97 +50,135 @@ static bool real(const char *word, double *value)
     return end > word && *end == '\0' && isfinite(*value);
 }
 
-static bool is(const struct line *line, uint32_t place, const char *word)
+static bool has(const struct section *section, const char *key)
 {
-    return place < line->count && strcmp(line->words[place], word) == 0;
+    return g_key_file_has_key(section->file, section->name, key, NULL);
 }
 
-/* Splits at single spaces, in place. */
-static bool split(char *text, struct line *line)
+static bool is(const struct section *section, const char *key, const char *word)
 {
-    line->count = 0;
-    for (;;) {
-        if (line->count == WORDS_MAX || *text == '\0' || *text == ' ')
-            return false;
-        line->words[line->count++] = text;
-        text = strchr(text, ' ');
-        if (text == NULL)
-            return true;
-        *text++ = '\0';
-    }
+    char *value = g_key_file_get_value(section->file, section->name, key, NULL);
+    bool same = value != NULL && strcmp(value, word) == 0;
+
+    g_free(value);
+    return same;
 }
 
-/* ---- lines ----------------------------------------------------------------------------------- */
-
-static bool read_net(struct lnic_plan *plan, const struct line *line)
+/* These leave *value as it is when the key is missing. False: the key is no such number. */
+static bool get_number(const struct section *section, const char *key, uint64_t most,
+                       uint64_t *value)
 {
-    return line->count == 5 && plan->groups == 0 && number32(line->words[1], &plan->groups) &&
-           number32(line->words[2], &plan->chassis) && number32(line->words[3], &plan->slots) &&
-           number32(line->words[4], &plan->cables) && plan->groups > 0;
+    char *text = g_key_file_get_value(section->file, section->name, key, NULL);
+    bool good = text == NULL || number(text, most, value);
+
+    g_free(text);
+    return good;
 }
 
-static bool read_param(struct lnic_plan *plan, const struct line *line)
+static bool get_number32(const struct section *section, const char *key, uint32_t *value)
 {
-    double value;
+    char *text = g_key_file_get_value(section->file, section->name, key, NULL);
+    bool good = text == NULL || number32(text, value);
 
-    if (line->count != 3 || !real(line->words[2], &value))
-        return false;
-    plan->params = g_renew(struct lnic_param, plan->params, (size_t)plan->params_count + 1);
-    plan->params[plan->params_count++] = (struct lnic_param){g_strdup(line->words[1]), value};
-    return true;
+    g_free(text);
+    return good;
 }
 
-static bool read_action(const char *word, enum sim_fault_action *action)
+static bool get_real(const struct section *section, const char *key, double *value)
 {
-    static const char *const names[] = {
-        [SIM_FAULT_DROP] = "drop",           [SIM_FAULT_DELAY] = "delay",
-        [SIM_FAULT_DUPLICATE] = "duplicate", [SIM_FAULT_CORRUPT] = "corrupt",
-        [SIM_FAULT_FAIL] = "fail",           [SIM_FAULT_CRASH] = "crash",
-    };
+    char *text = g_key_file_get_value(section->file, section->name, key, NULL);
+    bool good = text == NULL || real(text, value);
+
+    g_free(text);
+    return good;
+}
+
+/* ---- groups ---------------------------------------------------------------------------------- */
+
+static bool read_fabric(struct lnic_plan *plan, const struct section *section)
+{
+    static const char *const shape[] = {"groups", "chassis", "slots", "cables"};
+    size_t i, given = 0;
+
+    for (i = 0; i < G_N_ELEMENTS(shape); i++)
+        given += has(section, shape[i]);
+    plan->profile = g_key_file_get_string(section->file, section->name, "latency", NULL);
+    return (given == 0 || given == G_N_ELEMENTS(shape)) &&
+           get_number32(section, "groups", &plan->groups) &&
+           get_number32(section, "chassis", &plan->chassis) &&
+           get_number32(section, "slots", &plan->slots) &&
+           get_number32(section, "cables", &plan->cables) && (given == 0 || plan->groups > 0);
+}
+
+static bool read_params(struct lnic_plan *plan, const struct section *section)
+{
+    char **keys = g_key_file_get_keys(section->file, section->name, NULL, NULL);
+    bool good = true;
     size_t i;
 
-    for (i = SIM_FAULT_DROP; i < G_N_ELEMENTS(names); i++) {
-        *action = (enum sim_fault_action)i;
-        if (strcmp(word, names[i]) == 0)
-            return true;
+    for (i = 0; good && keys[i] != NULL; i++) {
+        double value = 0;
+
+        good = get_real(section, keys[i], &value);
+        plan->params = g_renew(struct lnic_param, plan->params, (size_t)plan->params_count + 1);
+        plan->params[plan->params_count++] = (struct lnic_param){g_strdup(keys[i]), value};
     }
-    return false;
+    g_strfreev(keys);
+    return good;
 }
 
-static bool read_rule(struct lnic_plan *plan, const struct line *line)
+static bool read_rule(struct lnic_plan *plan, const struct section *section)
 {
-    struct sim_fault_rule rule = {.until = SIM_NEVER};
-    char *const *word = line->words;
-    uint64_t fraction;
+    struct sim_fault_rule rule = {.until = SIM_NEVER,
+                                  .probability = 1,
+                                  .source = SIM_FAULT_ANY,
+                                  .target = SIM_FAULT_ANY,
+                                  .kind = SIM_FAULT_ANY,
+                                  .between = {SIM_FAULT_ANY, SIM_FAULT_ANY}};
+    char *action = g_key_file_get_value(section->file, section->name, "action", NULL), *point,
+         *label;
+    bool good = action != NULL && sim_fault_action_find(action, &rule.action) &&
+                get_number(section, "from", SIM_NEVER - 1, &rule.from) &&
+                get_number(section, "until", SIM_NEVER - 1, &rule.until) &&
+                get_real(section, "probability", &rule.probability) && rule.probability >= 0 &&
+                rule.probability <= 1 && get_number(section, "skip", UINT64_MAX, &rule.skip) &&
+                get_number(section, "count", UINT64_MAX, &rule.count_max) &&
+                get_number32(section, "source", &rule.source) &&
+                get_number32(section, "target", &rule.target) &&
+                get_number32(section, "kind", &rule.kind) &&
+                get_number32(section, "group", &rule.between[0]) &&
+                get_number32(section, "other_group", &rule.between[1]) &&
+                get_number(section, "delay", SIM_NEVER / 2, &rule.delay) &&
+                get_number32(section, "status", &rule.status);
 
-    if (line->count != 16 || !read_action(word[2], &rule.action) ||
-        !number(word[4], SIM_NEVER - 1, &rule.from) ||
-        (strcmp(word[5], "any") != 0 && !number(word[5], SIM_NEVER - 1, &rule.until)) ||
-        !number(word[6], UINT64_C(1) << 53, &fraction) ||
-        !number(word[7], UINT64_MAX, &rule.skip) || !number(word[8], UINT64_MAX, &rule.count_max) ||
-        !number32_or_any(word[9], &rule.source) || !number32_or_any(word[10], &rule.target) ||
-        !number32_or_any(word[11], &rule.kind) || !number32_or_any(word[12], &rule.between[0]) ||
-        !number32_or_any(word[13], &rule.between[1]) ||
-        !number(word[14], SIM_NEVER / 2, &rule.delay) || !number32(word[15], &rule.status))
+    g_free(action);
+    if (!good)
         return false;
-    rule.probability = (double)fraction * 0x1p-53;
-    plan->rules = g_renew(struct lnic_rule, plan->rules, (size_t)plan->rules_count + 1);
-    plan->rules[plan->rules_count] = (struct lnic_rule){g_strdup(word[1]), rule};
-    /* The table of faults frees it. */
-    plan->rules[plan->rules_count++].rule.label = strdup(word[3]);
-    return true;
+    point = g_key_file_get_string(section->file, section->name, "point", NULL);
+    label = g_key_file_get_string(section->file, section->name, "label", NULL);
+    if (point != NULL && label != NULL) {
+        plan->rules = g_renew(struct lnic_rule, plan->rules, (size_t)plan->rules_count + 1);
+        plan->rules[plan->rules_count] = (struct lnic_rule){g_strdup(point), rule};
+        /* The table of faults frees it. */
+        plan->rules[plan->rules_count++].rule.label = strdup(label);
+    }
+    good = point != NULL && label != NULL;
+    g_free(point);
+    g_free(label);
+    return good;
 }
 
-static bool read_change(struct lnic_plan *plan, const struct line *line, sim_time_t time)
+static bool read_change(struct lnic_plan *plan, const struct section *section, sim_time_t time)
 {
-    struct lnic_change change = {.time = time, .is_router = is(line, 2, "router")};
-    uint32_t last = line->count - 1;
-    char *const *word = line->words;
+    struct lnic_change change = {.time = time, .is_router = is(section, "what", "router")};
 
-    change.alive = is(line, last, "up");
-    if (last != (change.is_router ? 4 : 6) || (!change.alive && !is(line, last, "down")) ||
-        !number32(word[3], &change.a) ||
-        (!change.is_router && (!number32(word[4], &change.b) || !number32(word[5], &change.which))))
+    change.alive = is(section, "state", "up");
+    if ((!change.alive && !is(section, "state", "down")) || !has(section, "router") ||
+        !get_number32(section, "router", &change.a))
+        return false;
+    if (!change.is_router && (!has(section, "peer") || !has(section, "which") ||
+                              !get_number32(section, "peer", &change.b) ||
+                              !get_number32(section, "which", &change.which)))
         return false;
     plan->changes = g_renew(struct lnic_change, plan->changes, (size_t)plan->changes_count + 1);
     plan->changes[plan->changes_count++] = change;
@@ -156,42 +186,46 @@ static bool read_change(struct lnic_plan *plan, const struct line *line, sim_tim
 }
 
 /* *known is false for what only a modelled network has: the fabric as a whole, stalls. */
-static bool read_fate(struct lnic_timed *timed, const struct line *line, bool *known)
+static bool read_node_fault(struct lnic_timed *timed, const struct section *section, bool *known)
 {
-    char *const *word = line->words;
-    uint32_t code;
+    uint32_t code = 0;
 
     *known = true;
-    if (is(line, 2, "node") && is(line, 4, "crash") && line->count == 5) {
+    timed->which = ARIES_EVERY;
+    if (is(section, "what", "node") && is(section, "action", "crash")) {
         timed->fate = LNIC_CRASH;
-        return number32(word[3], &timed->node);
-    }
-    if ((is(line, 2, "cq-overrun") || is(line, 2, "memory")) && line->count == 5) {
-        timed->fate = is(line, 2, "memory") ? LNIC_CORRUPT : LNIC_OVERRUN;
-        return number32(word[3], &timed->node) && number32_or_any(word[4], &timed->which);
-    }
-    if (is(line, 2, "error") && line->count == 6) {
+    } else if (is(section, "what", "cq_overrun")) {
+        timed->fate = LNIC_OVERRUN;
+        if (!get_number32(section, "queue", &timed->which))
+            return false;
+    } else if (is(section, "what", "memory")) {
+        timed->fate = LNIC_CORRUPT;
+        if (!get_number32(section, "region", &timed->which))
+            return false;
+    } else if (is(section, "what", "error")) {
         timed->fate = LNIC_ERROR;
-        if (!number32(word[3], &timed->node) || !number32(word[4], &timed->which) ||
-            !number32(word[5], &code) || timed->which > UINT8_MAX || code > UINT16_MAX)
+        if (!has(section, "category") || !has(section, "code") ||
+            !get_number32(section, "category", &timed->which) ||
+            !get_number32(section, "code", &code) || timed->which > UINT8_MAX || code > UINT16_MAX)
             return false;
         timed->code = (uint16_t)code;
-        return true;
+    } else {
+        *known = false;
+        return is(section, "what", "fabric") || is(section, "what", "node");
     }
-    *known = false;
-    return is(line, 2, "fabric") || is(line, 2, "node");
+    return has(section, "node") && get_number32(section, "node", &timed->node);
 }
 
-static bool read_timed(struct lnic_plan *plan, const struct line *line)
+static bool read_timed(struct lnic_plan *plan, const struct section *section)
 {
     struct lnic_timed timed = {.time = 0};
     bool known = false;
 
-    if (line->count < 4 || !number(line->words[1], SIM_NEVER / 2, &timed.time))
+    if (!has(section, "time") || !get_number(section, "time", SIM_NEVER / 2, &timed.time))
         return false;
-    if (is(line, 2, "link") || is(line, 2, "router"))
-        return read_change(plan, line, timed.time);
-    if (!read_fate(&timed, line, &known))
+    if (is(section, "what", "link") || is(section, "what", "router"))
+        return read_change(plan, section, timed.time);
+    if (!read_node_fault(&timed, section, &known))
         return false;
     if (!known)
         return true;
@@ -200,50 +234,44 @@ static bool read_timed(struct lnic_plan *plan, const struct line *line)
     return true;
 }
 
-static bool read_line(struct lnic_plan *plan, char *text)
+static bool read_group(struct lnic_plan *plan, const struct section *section)
 {
-    struct line line;
-
-    if (!split(text, &line))
-        return false;
-    if (is(&line, 0, "net"))
-        return read_net(plan, &line);
-    if (is(&line, 0, "param"))
-        return read_param(plan, &line);
-    if (is(&line, 0, "latency") && line.count == 2 && plan->profile == NULL) {
-        plan->profile = g_strdup(line.words[1]);
-        return true;
-    }
-    if (is(&line, 0, "rule"))
-        return read_rule(plan, &line);
-    return is(&line, 0, "timed") && read_timed(plan, &line);
+    if (strcmp(section->name, "fabric") == 0)
+        return read_fabric(plan, section);
+    if (strcmp(section->name, "params") == 0)
+        return read_params(plan, section);
+    if (g_str_has_prefix(section->name, "rule "))
+        return read_rule(plan, section);
+    return g_str_has_prefix(section->name, "timed ") && read_timed(plan, section);
 }
 
 bool lnic_plan_read(struct lnic_plan *plan, const char *text, size_t bytes, char *why, size_t room)
 {
-    char *copy, *at, *end;
-    uint32_t lines = 0;
-    bool good = true;
+    struct section section = {.file = g_key_file_new(), .name = "fabric"};
+    uint64_t version = 0;
+    char **groups = NULL;
+    size_t i;
+    bool good;
 
     memset(plan, 0, sizeof(*plan));
-    if (bytes == 0)
-        return true;
-    copy = g_strndup(text, bytes); /* ends at the first NUL */
-    for (at = copy; good && *at != '\0'; at = end) {
-        end = strchr(at, '\n');
-        if (end != NULL)
-            *end++ = '\0';
-        else
-            end = at + strlen(at);
-        good = lines++ == 0 ? strcmp(at, FIRST_LINE) == 0 : read_line(plan, at);
+    good = bytes == 0 ||
+           (g_key_file_load_from_data(section.file, text, bytes, G_KEY_FILE_NONE, NULL) &&
+            get_number(&section, "version", UINT32_MAX, &version) && version == VERSION);
+    if (good && bytes != 0)
+        groups = g_key_file_get_groups(section.file, NULL);
+    for (i = 0; good && groups != NULL && groups[i] != NULL; i++) {
+        section.name = groups[i];
+        good = read_group(plan, &section);
     }
-    g_free(copy);
-    if (good && lines > 0)
-        return true;
-    snprintf(why, room, "the fabric's scenario is not understood in line %u: another version?",
-             lines);
-    lnic_plan_free(plan);
-    return false;
+    if (!good) {
+        snprintf(why, room,
+                 "the fabric's scenario is not understood in group [%s]: another version?",
+                 section.name);
+        lnic_plan_free(plan);
+    }
+    g_strfreev(groups);
+    g_key_file_free(section.file);
+    return good;
 }
 
 void lnic_plan_free(struct lnic_plan *plan)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a fabric's scenario says to its processes (live_facts.scenario): lines of words, written by
- * sim-run, where they are described (sim/run/live/plan.c).
+ * What a fabric's scenario says to its processes (live_facts.scenario): a key file, written by
+ * sim-run, where its groups are described (sim/run/live/plan.c).
  */
 #ifndef JACQUARD_ARIES_LIVE_PLAN_H
 #define JACQUARD_ARIES_LIVE_PLAN_H
@@ -44,7 +44,7 @@ struct lnic_plan {
     char *profile; /* of the hosts whose time transactions take; NULL: this machine's */
 };
 
-/* False: `why` (of `room` bytes) says which line is wrong. An empty text is an empty plan. */
+/* False: `why` (of `room` bytes) says which group is wrong. An empty text is an empty plan. */
 bool lnic_plan_read(struct lnic_plan *plan, const char *text, size_t bytes, char *why, size_t room);
 void lnic_plan_free(struct lnic_plan *plan);
 

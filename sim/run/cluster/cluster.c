@@ -8,10 +8,10 @@
 #include "engine/fault.h"
 #include "engine/ledger.h"
 #include "engine/trace.h"
-#include "foreign/foreign.h"
 #include "cluster/heap.h"
 #include "cluster/libfabric.h"
 #include "cluster/port_fiber.h"
+#include "cluster/process_manager.h"
 
 /* ---- the machine ----------------------------------------------------------------------------- */
 
@@ -303,23 +303,4 @@ void cluster_destroy(struct cluster *cluster)
     g_free(cluster->trace_path);
     g_free(cluster);
     heap_end();
-}
-
-json_t *run_scenario(const struct scenario *scenario, const struct cluster_options *options,
-                     char **error)
-{
-    struct cluster *cluster = cluster_create(scenario, options, error);
-    json_t *result = NULL;
-
-    if (cluster == NULL)
-        return NULL;
-    if (cluster_run(cluster, error))
-        result = result_json(cluster);
-    if (result != NULL && options->tables != NULL &&
-        !tables_write(cluster, options->tables, error)) {
-        json_decref(result);
-        result = NULL;
-    }
-    cluster_destroy(cluster);
-    return result;
 }

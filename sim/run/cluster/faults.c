@@ -9,30 +9,11 @@
 
 /* ---- rules ----------------------------------------------------------------------------------- */
 
-static enum sim_fault_action rule_action(const struct scenario_fault *fault)
-{
-    static const struct {
-        const char *word;
-        enum sim_fault_action action;
-    } actions[] = {
-        {"drop", SIM_FAULT_DROP},           {"delay", SIM_FAULT_DELAY},
-        {"duplicate", SIM_FAULT_DUPLICATE}, {"corrupt", SIM_FAULT_CORRUPT},
-        {"fail", SIM_FAULT_FAIL},
-    };
-    const char *word = tree_get(fault->at, "do")->text;
-    size_t i;
-
-    for (i = 0; strcmp(actions[i].word, word) != 0; i++)
-        g_assert(i < G_N_ELEMENTS(actions));
-    return actions[i].action;
-}
-
 static bool add_rule(const struct scenario *scenario, const struct scenario_fault *fault,
                      char **error)
 {
     struct sim_fault_point *point = sim_fault_point_find(fault->where);
     struct sim_fault_rule rule = {
-        .action = rule_action(fault),
         .from = fault->from,
         .until = fault->until,
         .probability = fault->probability,
@@ -46,6 +27,9 @@ static bool add_rule(const struct scenario *scenario, const struct scenario_faul
         .status = fault->status_code,
     };
 
+    /* The checks of the scenario have admitted only names of actions. */
+    if (!sim_fault_action_find(tree_get(fault->at, "do")->text, &rule.action))
+        g_assert_not_reached();
     if (point == NULL) {
         *error =
             tree_problem(fault->at, "faults", "this machine has no fault point %s", fault->where);

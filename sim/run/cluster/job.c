@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 #include "engine/trace.h"
-#include "foreign/foreign.h"
+#include "cluster/port_fiber.h"
+#include "cluster/process_manager.h"
 
 /* ---- ranks ----------------------------------------------------------------------------------- */
 
@@ -276,7 +277,8 @@ static void destroy_rank(struct rank *rank)
     rank_threads_kill(rank);
     if (rank->fiber != NULL && rank->state != RANK_ENDED)
         sim_fiber_kill(rank->fiber);
-    foreign_end(rank);
+    if (rank->operations != NULL)
+        rank->operations->end(rank);
     if (rank->process != NULL)
         aries_process_exit(rank->process);
 }
@@ -308,8 +310,10 @@ static void free_job(struct job *job)
     uint32_t i;
 
     for (i = 0; i < job->rank_count; i++) {
-        foreign_free(&job->ranks[i]);
+        if (job->ranks[i].operations != NULL)
+            job->ranks[i].operations->free(&job->ranks[i]);
         pmi_rank_free(&job->ranks[i]);
+        port_process_free(&job->ranks[i]);
     }
     g_free(job->ranks);
     apps_free(job->apps, job->app_count);

@@ -17,7 +17,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "foreign/foreign.h"
 #include "cluster/cluster.h"
 
 #define LIBRARY "libfabric.so.1"

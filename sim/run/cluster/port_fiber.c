@@ -7,30 +7,28 @@
  */
 #include <string.h>
 
-#include "foreign/foreign.h"
-#include "oob.h"
 #include "cluster/port_fiber.h"
 
 /* ---- who calls ------------------------------------------------------------------------------- */
 
-struct pmi_rank *pmi_rank_get(struct rank *rank)
+struct port_process *port_process_get(struct rank *rank)
 {
-    if (rank->pmi == NULL) {
-        rank->pmi = g_new0(struct pmi_rank, 1);
-        rank->pmi->rank = rank;
+    if (rank->port == NULL) {
+        rank->port = g_new0(struct port_process, 1);
+        rank->port->rank = rank;
     }
-    return rank->pmi;
+    return rank->port;
 }
 
-struct pmi_rank *pmi_self(void)
+struct port_process *port_self(void)
 {
     struct rank *rank = rank_self();
 
-    g_assert(rank != NULL); /* PMI is called by ranks */
-    return pmi_rank_get(rank);
+    g_assert(rank != NULL); /* stacks are called by ranks */
+    return port_process_get(rank);
 }
 
-struct port_thread *port_thread_new(struct pmi_rank *self)
+struct port_thread *port_thread_new(struct port_process *self)
 {
     struct port_thread *thread;
 
@@ -54,25 +52,25 @@ struct port_thread *port_thread_self(void)
     struct port_thread *thread = sim_fiber_note(fiber);
 
     if (sim_unlikely(thread == NULL)) {
-        thread = port_thread_new(pmi_self());
+        thread = port_thread_new(port_self());
         thread->fiber = fiber;
         sim_fiber_set_note(fiber, thread);
     }
     return thread;
 }
 
-void pmi_rank_free(struct rank *rank)
+void port_process_free(struct rank *rank)
 {
     struct port_thread *thread;
 
-    if (rank->pmi == NULL)
+    if (rank->port == NULL)
         return;
-    while ((thread = rank->pmi->threads) != NULL) {
-        rank->pmi->threads = thread->next;
+    while ((thread = rank->port->threads) != NULL) {
+        rank->port->threads = thread->next;
         g_free(thread);
     }
-    g_free(rank->pmi);
-    rank->pmi = NULL;
+    g_free(rank->port);
+    rank->port = NULL;
 }
 
 /* ---- locks and conditions -------------------------------------------------------------------- */
@@ -130,7 +128,7 @@ void port_mutex_lock(struct port_mutex *mutex)
 
 /* It goes to who has waited longest: who gives it back and takes it again at once would always be
  * the first. */
-static void pass_on(struct pmi_rank *self, struct port_mutex *mutex)
+static void pass_on(struct port_process *self, struct port_mutex *mutex)
 {
     struct port_thread *thread, *oldest = NULL;
 
@@ -152,10 +150,10 @@ void port_mutex_unlock(struct port_mutex *mutex)
         return;
     }
     sim_settle();
-    pass_on(pmi_self(), mutex);
+    pass_on(port_self(), mutex);
 }
 
-void port_turn_forget(struct pmi_rank *self, struct port_thread *thread)
+void port_turn_forget(struct port_process *self, struct port_thread *thread)
 {
     struct port_mutex *mutex = thread->wants;
 
@@ -201,7 +199,7 @@ void port_condition_signal(struct port_condition *condition)
 
 void port_condition_broadcast(struct port_condition *condition)
 {
-    struct port_thread *thread = pmi_self()->threads;
+    struct port_thread *thread = port_self()->threads;
 
     condition->opaque[0]++;
     if (thread == NULL)
@@ -221,15 +219,15 @@ uint64_t port_now(void)
 
 const char *port_getenv(const char *name)
 {
-    struct rank *rank = pmi_self()->rank;
+    struct rank *rank = port_self()->rank;
 
-    return rank->foreign != NULL ? foreign_environment_get(rank->foreign, name)
-                                 : rank_variable(rank, name);
+    return rank->operations != NULL ? rank->operations->getenv(rank, name)
+                                    : rank_variable(rank, name);
 }
 
 uint64_t port_process(void)
 {
-    const struct rank *rank = pmi_self()->rank;
+    const struct rank *rank = port_self()->rank;
 
     return (uint64_t)(rank->job - rank->job->cluster->jobs + 1) << 32 | rank->id;
 }
@@ -241,10 +239,10 @@ void *port_thread_room(void)
 
 void port_exit(int status)
 {
-    rank_exit(pmi_self()->rank, status);
+    rank_exit(port_self()->rank, status);
 }
 
 void **port_slot(enum port_slot slot)
 {
-    return &pmi_self()->slots[slot];
+    return &port_self()->slots[slot];
 }

@@ -10,14 +10,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "oob.h"
 #include "cluster/port_fiber.h"
 
 /* A stream of its own: the numbers that the program draws stay the same with and without a stack.
  */
 uint64_t port_random(void)
 {
-    struct pmi_rank *self = pmi_self();
+    struct port_process *self = port_self();
     const struct job *job = self->rank->job;
     char name[96];
 
@@ -213,11 +212,11 @@ static bool node_by_name(const struct cluster *cluster, const char *host, uint32
     struct in_addr ip;
 
     if (strcmp(host, "localhost") == 0)
-        *node = pmi_self()->rank->node;
+        *node = port_self()->rank->node;
     else if (g_str_has_prefix(host, "nid") && strlen(host) == strlen("nid00000"))
         return number(host + 3, node);
     else if (inet_pton(AF_INET, host, &ip) == 1)
-        *node = ntohl(ip.s_addr) == INADDR_LOOPBACK ? pmi_self()->rank->node
+        *node = ntohl(ip.s_addr) == INADDR_LOOPBACK ? port_self()->rank->node
                                                     : ntohl(ip.s_addr) - IP_OF_NODE_0;
     else
         return node_of_cname(cluster->net, host, node);
@@ -231,7 +230,7 @@ void port_connection(const void *id, uint32_t nic_address, uint32_t instance, co
 
 int port_resolve(const char *host, uint32_t instance, uint32_t *nic_address)
 {
-    const struct cluster *cluster = pmi_self()->rank->job->cluster;
+    const struct cluster *cluster = port_self()->rank->job->cluster;
     uint32_t nodes = net_endpoints(cluster->net), node, address;
 
     (void)instance; /* "localhost" is the own node */
@@ -269,7 +268,7 @@ void port_event_set(int event)
     sim_idle_break();
     written = write(event, &one, sizeof(one));
     (void)written; /* full: it is readable anyway */
-    rank_wake(pmi_self()->rank);
+    rank_wake(port_self()->rank);
 }
 
 void port_event_clear(int event)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Threads of a rank that a stack starts, its timers, and what the CPU does for it. */
-#include "oob.h"
 #include "cluster/port_fiber.h"
 
 #define GLANCE_PS (20 * SIM_NS) /* a call that looks at some memory */
@@ -19,7 +18,7 @@ static int thread_main(struct rank *rank, void *arg)
 
 struct port_thread *port_thread_start(const char *name, void (*run)(void *), void *argument)
 {
-    struct pmi_rank *self = pmi_self();
+    struct port_process *self = port_self();
     struct port_thread *thread = port_thread_new(self);
 
     thread->run = run;
@@ -33,7 +32,7 @@ struct port_thread *port_thread_start(const char *name, void (*run)(void *), voi
 
 void port_thread_join(struct port_thread *thread)
 {
-    rank_thread_join(pmi_self()->rank, thread->started);
+    rank_thread_join(port_self()->rank, thread->started);
     thread->over = true;
 }
 
@@ -87,14 +86,14 @@ static void ring(struct sim_event *event)
 void port_timer_start(struct port_timer *timer, uint64_t nanoseconds)
 {
     struct port_armed *mine = native(timer);
-    struct pmi_rank *self;
+    struct port_process *self;
 
     sim_settle();
     sim_idle_break();
     *mine = (struct port_armed){.timer.event.fire = ring, .fiber = sim_fiber_self()};
     if (nanoseconds >= (SIM_NEVER - sim_now()) / SIM_NS)
         return;
-    self = pmi_self();
+    self = port_self();
     mine->next = self->timers;
     mine->link = &self->timers;
     if (mine->next != NULL)
@@ -119,12 +118,12 @@ void port_forget(struct rank *rank, const struct sim_fiber *fiber)
     struct port_armed *timer, *next;
     struct port_thread *thread;
 
-    for (thread = rank->pmi != NULL && fiber != NULL ? rank->pmi->threads : NULL; thread != NULL;
+    for (thread = rank->port != NULL && fiber != NULL ? rank->port->threads : NULL; thread != NULL;
          thread = thread->next)
         if (thread->fiber == fiber)
-            port_turn_forget(rank->pmi, thread);
+            port_turn_forget(rank->port, thread);
 
-    for (timer = rank->pmi != NULL ? rank->pmi->timers : NULL; timer != NULL; timer = next) {
+    for (timer = rank->port != NULL ? rank->port->timers : NULL; timer != NULL; timer = next) {
         next = timer->next;
         if (fiber == NULL || timer->fiber == fiber)
             disarm(timer);

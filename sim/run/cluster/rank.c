@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "engine/trace.h"
-#include "foreign/foreign.h"
+#include "cluster/process_manager.h"
 
 static void leave_gather(struct rank *rank);
 
@@ -67,7 +67,8 @@ static void reap(struct sim_event *event)
     rank_threads_kill(rank);
     if (rank->fiber != NULL)
         sim_fiber_kill(rank->fiber);
-    foreign_end(rank);
+    if (rank->operations != NULL)
+        rank->operations->end(rank);
     leave_gather(rank);
     if (rank->process != NULL)
         aries_process_exit(rank->process);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "cluster/cluster.h"
-#include "foreign/foreign.h"
+#include "internal.h"
 
 /* Place of a variable, or of the terminating NULL. */
 static size_t find(const struct foreign_process *process, const char *name, size_t length)

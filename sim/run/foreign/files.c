@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "cray/node_files.h"
-#include "foreign/foreign.h"
+#include "internal.h"
 #include "cluster/cluster.h"
 
 /* The text of such a file; false: it is none. */

@@ -6,7 +6,7 @@
 #include <glib.h>
 #include <link.h>
 
-#include "foreign/foreign.h"
+#include "internal.h"
 
 /* A place (virtual address in the file) and what belongs there. */
 struct place {

@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "foreign/foreign.h"
+#include "internal.h"
 #include "cluster/heap.h"
 #include "cluster/cluster.h"
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "foreign/foreign.h"
+#include "internal.h"
 #include "cluster/cluster.h"
 #include "cluster/libfabric.h"
 
@@ -16,6 +16,36 @@ struct foreign_process *foreign_self(void)
     g_assert(rank != NULL && rank->foreign != NULL); /* the shims are in its copy only */
     return rank->foreign;
 }
+
+/* ---- what the cluster asks of it ------------------------------------------------------------- */
+
+static void end(struct rank *rank)
+{
+    if (rank->foreign != NULL)
+        foreign_threads_kill(rank->foreign);
+}
+
+static void free_process(struct rank *rank)
+{
+    struct foreign_process *process = rank->foreign;
+
+    if (process == NULL)
+        return;
+    rank->foreign = NULL;
+    foreign_free_handlers(process->exit_handlers);
+    foreign_threads_free(process);
+    foreign_image_unload(&process->copy);
+    foreign_environment_free(process);
+    g_free(process);
+}
+
+static const char *get_environment(const struct rank *rank, const char *name)
+{
+    return foreign_environment_get(rank->foreign, name);
+}
+
+static const struct program_operations operations = {
+    .end = end, .free = free_process, .getenv = get_environment};
 
 /* ---- start ----------------------------------------------------------------------------------- */
 
@@ -50,6 +80,7 @@ static struct foreign_process *create(struct rank *rank)
     process->rank = rank;
     process->image = rank->app->scenario->workload->foreign;
     rank->foreign = process;
+    rank->operations = &operations;
     /* As in a process that never called srandom(). */
     initstate_r(1, process->random_state, sizeof(process->random_state), &process->random);
     foreign_threads_begin(process);
@@ -125,24 +156,4 @@ void foreign_abort(struct foreign_process *process, const char *text)
     rank_fail(process->rank, "%s", text);
     fflush(NULL);
     rank_exit(process->rank, EXIT_ABORTED);
-}
-
-void foreign_end(struct rank *rank)
-{
-    if (rank->foreign != NULL)
-        foreign_threads_kill(rank->foreign);
-}
-
-void foreign_free(struct rank *rank)
-{
-    struct foreign_process *process = rank->foreign;
-
-    if (process == NULL)
-        return;
-    rank->foreign = NULL;
-    foreign_free_handlers(process->exit_handlers);
-    foreign_threads_free(process);
-    foreign_image_unload(&process->copy);
-    foreign_environment_free(process);
-    g_free(process);
 }

@@ -7,7 +7,7 @@
  * foreign_locals_possible() checks that it did. (Written in assembler: a compiler has no way to
  * say "common" that both GCC and Clang take.)
  */
-#include "foreign/foreign.h"
+#include "internal.h"
 
 #if FOREIGN_LOCALS_MAX != 65536 || FOREIGN_LOCALS_ALIGNMENT != 4096
 #error "the numbers below are these two"

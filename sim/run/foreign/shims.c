@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "cray/huge_mmap.h"
-#include "foreign/foreign.h"
+#include "internal.h"
 #include "cluster/cluster.h"
 
 #define CLOCK_COST_PS (25 * SIM_NS) /* reading a clock */
@@ -337,7 +337,8 @@ static int nothing(void)
 }
 
 static const struct foreign_shim *const tables[] = {foreign_shims, foreign_environment_shims,
-                                                    foreign_thread_shims, foreign_file_shims};
+                                                    foreign_thread_shims, foreign_lock_shims,
+                                                    foreign_file_shims};
 
 void *foreign_shim_find(const char *name)
 {

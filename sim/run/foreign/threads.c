@@ -8,12 +8,11 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#include "foreign/foreign.h"
+#include "internal.h"
 #include "cluster/cluster.h"
 #include "cluster/port_fiber.h"
 
@@ -47,11 +46,7 @@ static void forget_waiter(struct foreign_thread *thread)
     thread->next_waiter = NULL;
 }
 
-/*
- * False: the time is over. It stands in the list before anybody else can run, so that no wake-up
- * gets lost between the caller's look at the object and this.
- */
-static bool wait_for(const void *what, sim_time_t until)
+bool foreign_wait_for(const void *what, sim_time_t until)
 {
     static const struct sim_wait wait = {.text = "another thread of its process"};
     struct foreign_thread *thread = self();
@@ -68,8 +63,7 @@ static bool wait_for(const void *what, sim_time_t until)
     return false;
 }
 
-/* In the order in which they came. */
-static void wake(const void *what, bool all)
+void foreign_wake(const void *what, bool all)
 {
     struct foreign_process *process = foreign_self();
     struct foreign_thread *thread, *next;
@@ -88,7 +82,7 @@ static void wake(const void *what, bool all)
     }
 }
 
-static sim_time_t deadline(const struct timespec *at, bool since_1970)
+sim_time_t foreign_deadline(const struct timespec *at, bool since_1970)
 {
     int64_t seconds = at->tv_sec - (since_1970 ? FOREIGN_BOOTED_S : 0);
     sim_time_t now = foreign_clock();
@@ -189,8 +183,8 @@ static void mark_ended(struct foreign_thread *thread, void *result)
     thread->result = result;
     thread->ended = true;
     thread->process->threads_live--;
-    wake(thread, true);
-    wake(&thread->process->threads_live, true);
+    foreign_wake(thread, true);
+    foreign_wake(&thread->process->threads_live, true);
 }
 
 static _Noreturn void leave(struct foreign_thread *thread, void *result)
@@ -201,7 +195,7 @@ static _Noreturn void leave(struct foreign_thread *thread, void *result)
     run_key_destructors(thread);
     if (thread == &thread->process->main_thread) { /* the process lives as long as a thread does */
         while (thread->process->threads_live > 1)
-            wait_for(&thread->process->threads_live, SIM_NEVER);
+            foreign_wait_for(&thread->process->threads_live, SIM_NEVER);
         foreign_exit(thread->process, 0);
     }
     mark_ended(thread, result);
@@ -300,7 +294,7 @@ static int shim_join(pthread_t id, void **result)
     if (thread->detached)
         return EINVAL;
     while (!thread->ended)
-        wait_for(thread, SIM_NEVER);
+        foreign_wait_for(thread, SIM_NEVER);
     if (result != NULL)
         *result = thread->result;
     thread->detached = true; /* nobody may ask again */
@@ -372,311 +366,18 @@ static void shim_test_cancel(void)
 {
 }
 
-/* ---- mutexes --------------------------------------------------------------------------------- */
-
-/* The library's own layout; pthread_mutex_init() and the initialisers stay the library's. */
-static int *lock_of(pthread_mutex_t *mutex)
-{
-    return &mutex->__data.__lock;
-}
-
-static int kind_of(const pthread_mutex_t *mutex)
-{
-    return mutex->__data.__kind & 3;
-}
-
-static int lock_until(pthread_mutex_t *mutex, sim_time_t until)
-{
-    int me = self()->number;
-
-    if (*lock_of(mutex) != 0 && mutex->__data.__owner == me) {
-        if (kind_of(mutex) == PTHREAD_MUTEX_RECURSIVE) {
-            mutex->__data.__count++;
-            return 0;
-        }
-        if (kind_of(mutex) == PTHREAD_MUTEX_ERRORCHECK)
-            return EDEADLK;
-    }
-    /* Whoever unlocks it gives it to the first that waits: see below. */
-    if (*lock_of(mutex) != 0)
-        return wait_for(mutex, until) ? 0 : ETIMEDOUT;
-    *lock_of(mutex) = 1;
-    mutex->__data.__owner = me;
-    mutex->__data.__count = 1;
-    return 0;
-}
-
-static int shim_mutex_lock(pthread_mutex_t *mutex)
-{
-    return lock_until(mutex, SIM_NEVER);
-}
-
-static int shim_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec *at)
-{
-    return lock_until(mutex, deadline(at, true));
-}
-
-static int shim_mutex_trylock(pthread_mutex_t *mutex)
-{
-    if (*lock_of(mutex) != 0 &&
-        !(kind_of(mutex) == PTHREAD_MUTEX_RECURSIVE && mutex->__data.__owner == self()->number))
-        return EBUSY;
-    return shim_mutex_lock(mutex);
-}
-
-/*
- * A thread that unlocks and locks again in a loop takes no time between the two, as it would on a
- * CPU: another one would never get the mutex if it were not handed over.
- */
-static int shim_mutex_unlock(pthread_mutex_t *mutex)
-{
-    struct foreign_thread *next = foreign_self()->waiters;
-
-    if (kind_of(mutex) == PTHREAD_MUTEX_RECURSIVE && --mutex->__data.__count != 0)
-        return 0;
-    while (next != NULL && next->waits_for != mutex)
-        next = next->next_waiter;
-    *lock_of(mutex) = next != NULL;
-    mutex->__data.__owner = next != NULL ? next->number : 0;
-    mutex->__data.__count = next != NULL;
-    if (next != NULL)
-        wake(mutex, false);
-    return 0;
-}
-
-static int shim_mutex_destroy(pthread_mutex_t *mutex)
-{
-    return *lock_of(mutex) != 0 ? EBUSY : 0;
-}
-
-/* ---- condition variables --------------------------------------------------------------------- */
-
-static int cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex, sim_time_t until)
-{
-    bool woken;
-
-    /* Nobody runs between these two, so no signal is lost. */
-    shim_mutex_unlock(mutex);
-    woken = wait_for(condition, until);
-    shim_mutex_lock(mutex);
-    return woken ? 0 : ETIMEDOUT;
-}
-
-static int shim_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex)
-{
-    return cond_wait(condition, mutex, SIM_NEVER);
-}
-
-static int shim_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex,
-                               const struct timespec *at)
-{
-    /* Bit 1: pthread_condattr_setclock(CLOCK_MONOTONIC), as the library keeps it. */
-    return cond_wait(condition, mutex, deadline(at, !(condition->__data.__wrefs & 2)));
-}
-
-static int shim_cond_signal(pthread_cond_t *condition)
-{
-    wake(condition, false);
-    return 0;
-}
-
-static int shim_cond_broadcast(pthread_cond_t *condition)
-{
-    wake(condition, true);
-    return 0;
-}
-
-static int shim_cond_destroy(pthread_cond_t *condition)
-{
-    return 0;
-}
-
-/* ---- semaphores, spin locks, barriers, reader-writer locks ----------------------------------- */
-
-/* Each keeps its state in the first words of its object. */
-struct counter {
-    int value, limit, waiting;
-};
-
-static int shim_sem_init(sem_t *semaphore, int shared, unsigned value)
-{
-    ((struct counter *)semaphore)->value = (int)value;
-    return 0;
-}
-
-static int shim_sem_wait(sem_t *semaphore)
-{
-    struct counter *counter = (struct counter *)semaphore;
-
-    while (counter->value == 0)
-        wait_for(counter, SIM_NEVER);
-    counter->value--;
-    return 0;
-}
-
-static int shim_sem_timedwait(sem_t *semaphore, const struct timespec *at)
-{
-    struct counter *counter = (struct counter *)semaphore;
-    sim_time_t until = deadline(at, true);
-
-    while (counter->value == 0) {
-        if (!wait_for(counter, until)) {
-            errno = ETIMEDOUT;
-            return -1;
-        }
-    }
-    counter->value--;
-    return 0;
-}
-
-static int shim_sem_trywait(sem_t *semaphore)
-{
-    struct counter *counter = (struct counter *)semaphore;
-
-    if (counter->value == 0) {
-        errno = EAGAIN;
-        return -1;
-    }
-    counter->value--;
-    return 0;
-}
-
-static int shim_sem_post(sem_t *semaphore)
-{
-    ((struct counter *)semaphore)->value++;
-    wake(semaphore, false);
-    return 0;
-}
-
-static int shim_sem_getvalue(sem_t *semaphore, int *value)
-{
-    *value = ((struct counter *)semaphore)->value;
-    return 0;
-}
-
-static int shim_sem_destroy(sem_t *semaphore)
-{
-    return 0;
-}
-
-static int shim_spin_init(pthread_spinlock_t *lock, int shared)
-{
-    *lock = 0;
-    return 0;
-}
-
-static int shim_spin_lock(pthread_spinlock_t *lock)
-{
-    while (*lock != 0)
-        wait_for((const void *)lock, SIM_NEVER);
-    *lock = 1;
-    return 0;
-}
-
-static int shim_spin_trylock(pthread_spinlock_t *lock)
-{
-    if (*lock != 0)
-        return EBUSY;
-    *lock = 1;
-    return 0;
-}
-
-static int shim_spin_unlock(pthread_spinlock_t *lock)
-{
-    *lock = 0;
-    if (foreign_self()->waiters != NULL)
-        wake((const void *)lock, false);
-    return 0;
-}
-
-static int shim_spin_destroy(pthread_spinlock_t *lock)
-{
-    return 0;
-}
-
-static int shim_barrier_init(pthread_barrier_t *barrier, const pthread_barrierattr_t *attributes,
-                             unsigned count)
-{
-    struct counter *counter = (struct counter *)barrier;
-
-    if (count == 0)
-        return EINVAL;
-    *counter = (struct counter){.limit = (int)count};
-    return 0;
-}
-
-static int shim_barrier_wait(pthread_barrier_t *barrier)
-{
-    struct counter *counter = (struct counter *)barrier;
-
-    if (++counter->waiting == counter->limit) {
-        counter->waiting = 0;
-        wake(counter, true);
-        return PTHREAD_BARRIER_SERIAL_THREAD;
-    }
-    wait_for(counter, SIM_NEVER);
-    return 0;
-}
-
-static int shim_barrier_destroy(pthread_barrier_t *barrier)
-{
-    return 0;
-}
-
-/* value: readers, or -1 for a writer. */
-static int shim_rwlock_init(pthread_rwlock_t *lock, const pthread_rwlockattr_t *attributes)
-{
-    *(struct counter *)lock = (struct counter){.value = 0};
-    return 0;
-}
-
-static int shim_rwlock_rdlock(pthread_rwlock_t *lock)
-{
-    struct counter *counter = (struct counter *)lock;
-
-    while (counter->value < 0)
-        wait_for(counter, SIM_NEVER);
-    counter->value++;
-    return 0;
-}
-
-static int shim_rwlock_wrlock(pthread_rwlock_t *lock)
-{
-    struct counter *counter = (struct counter *)lock;
-
-    while (counter->value != 0)
-        wait_for(counter, SIM_NEVER);
-    counter->value = -1;
-    return 0;
-}
-
-static int shim_rwlock_unlock(pthread_rwlock_t *lock)
-{
-    struct counter *counter = (struct counter *)lock;
-
-    counter->value = counter->value < 0 ? 0 : counter->value - 1;
-    if (counter->value == 0)
-        wake(counter, true);
-    return 0;
-}
-
-static int shim_rwlock_destroy(pthread_rwlock_t *lock)
-{
-    return 0;
-}
-
 /* ---- once, and values per thread ------------------------------------------------------------- */
 
 static int shim_once(pthread_once_t *once, void (*call)(void))
 {
     while (*once == 1)
-        wait_for(once, SIM_NEVER);
+        foreign_wait_for(once, SIM_NEVER);
     if (*once == 2)
         return 0;
     *once = 1;
     call();
     *once = 2;
-    wake(once, true);
+    foreign_wake(once, true);
     return 0;
 }
 
@@ -745,36 +446,6 @@ const struct foreign_shim foreign_thread_shims[] = {
     {"pthread_setcancelstate", (void *)shim_set_cancel},
     {"pthread_setcanceltype", (void *)shim_set_cancel},
     {"pthread_testcancel", (void *)shim_test_cancel},
-    {"pthread_mutex_lock", (void *)shim_mutex_lock},
-    {"pthread_mutex_timedlock", (void *)shim_mutex_timedlock},
-    {"pthread_mutex_trylock", (void *)shim_mutex_trylock},
-    {"pthread_mutex_unlock", (void *)shim_mutex_unlock},
-    {"pthread_mutex_destroy", (void *)shim_mutex_destroy},
-    {"pthread_cond_wait", (void *)shim_cond_wait},
-    {"pthread_cond_timedwait", (void *)shim_cond_timedwait},
-    {"pthread_cond_signal", (void *)shim_cond_signal},
-    {"pthread_cond_broadcast", (void *)shim_cond_broadcast},
-    {"pthread_cond_destroy", (void *)shim_cond_destroy},
-    {"sem_init", (void *)shim_sem_init},
-    {"sem_wait", (void *)shim_sem_wait},
-    {"sem_timedwait", (void *)shim_sem_timedwait},
-    {"sem_trywait", (void *)shim_sem_trywait},
-    {"sem_post", (void *)shim_sem_post},
-    {"sem_getvalue", (void *)shim_sem_getvalue},
-    {"sem_destroy", (void *)shim_sem_destroy},
-    {"pthread_spin_init", (void *)shim_spin_init},
-    {"pthread_spin_lock", (void *)shim_spin_lock},
-    {"pthread_spin_trylock", (void *)shim_spin_trylock},
-    {"pthread_spin_unlock", (void *)shim_spin_unlock},
-    {"pthread_spin_destroy", (void *)shim_spin_destroy},
-    {"pthread_barrier_init", (void *)shim_barrier_init},
-    {"pthread_barrier_wait", (void *)shim_barrier_wait},
-    {"pthread_barrier_destroy", (void *)shim_barrier_destroy},
-    {"pthread_rwlock_init", (void *)shim_rwlock_init},
-    {"pthread_rwlock_rdlock", (void *)shim_rwlock_rdlock},
-    {"pthread_rwlock_wrlock", (void *)shim_rwlock_wrlock},
-    {"pthread_rwlock_unlock", (void *)shim_rwlock_unlock},
-    {"pthread_rwlock_destroy", (void *)shim_rwlock_destroy},
     {"pthread_once", (void *)shim_once},
     {"pthread_key_create", (void *)shim_key_create},
     {"pthread_key_delete", (void *)shim_key_delete},

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #define _GNU_SOURCE
 #include "live/live_fabric.h"
+#include "verdict/verdict.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -121,7 +122,8 @@ static bool find_socket(struct live_fabric *fabric, char **error)
 
 static bool start(struct live_fabric *fabric, const struct scenario *scenario, char **error)
 {
-    GString *plan = live_plan(scenario);
+    size_t plan_bytes;
+    char *plan = live_plan(scenario, &plan_bytes);
     struct live_server_options options = {
         .path = fabric->socket,
         .socket = -1,
@@ -130,15 +132,15 @@ static bool start(struct live_fabric *fabric, const struct scenario *scenario, c
         .seed = scenario->seed,
         .name = scenario->name,
         .preset = scenario->fabric.preset,
-        .scenario = plan->str,
-        .scenario_bytes = plan->len,
+        .scenario = plan,
+        .scenario_bytes = plan_bytes,
         .events = {.joined = joined, .left = left, .ended = ended},
         .arg = fabric,
     };
     char why[LIVE_WHY_BYTES] = "";
     int result = live_server_start(&fabric->loop, &options, &fabric->server, why);
 
-    g_string_free(plan, TRUE);
+    g_free(plan);
     if (result == 0)
         return true;
     *error = g_strdup_printf("sim-run: %s", why);

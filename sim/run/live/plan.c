@@ -1,127 +1,141 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The scenario for the processes of a live fabric, which read no YAML: what they need of it,
- * checked and with every default filled in, as live_facts.scenario. Lines of words; times in ps
- * from the start of the fabric, fractions in units of 2^-53, `any` where nothing is said.
+ * checked, as a key file in live_facts.scenario. Times are in ps from the start of the fabric. A
+ * missing key is the default, or "any".
  *
- *   jacquard-fabric 1
- *   net GROUPS CHASSIS SLOTS CABLES          the dragonfly, when no preset is
- *   param NAME VALUE                         of fabric.params
- *   latency PROFILE                          transactions take the time of such hosts
- *   rule POINT ACTION LABEL FROM UNTIL PROBABILITY SKIP COUNT SOURCE TARGET KIND GROUP GROUP DELAY
- *        STATUS                              at a fault point: struct sim_fault_rule
- *   timed TIME link ROUTER ROUTER WHICH down|up
- *   timed TIME router ROUTER down|up
- *   timed TIME node NODE crash
- *   timed TIME cq-overrun NODE QUEUE
- *   timed TIME memory NODE REGION
- *   timed TIME error NODE CATEGORY CODE
+ *   [fabric]   version=2; groups, chassis, slots, cables: the dragonfly, when no preset is;
+ *              latency=PROFILE: transactions take the time of such hosts
+ *   [params]   of fabric.params
+ *   [rule N]   at a fault point (struct sim_fault_rule): point, action, label; from, until,
+ *              probability, skip, count, source, target, kind, group, other_group, delay, status
+ *   [timed N]  time, what=
+ *                link: router, peer, which, state=up|down     router: router, state=up|down
+ *                node: node, action=crash                     cq_overrun: node, queue
+ *                memory: node, region                         error: node, category, code
  */
 #include <inttypes.h>
-#include <math.h>
 
 #include "live/live_fabric.h"
 
-static uint64_t fraction(double value)
+#define VERSION 2
+
+static void optional(GKeyFile *file, const char *group, const struct tree *record, const char *key,
+                     uint64_t number)
 {
-    return (uint64_t)llround(value * 0x1p53);
+    if (given(record, key))
+        g_key_file_set_uint64(file, group, key, number);
 }
 
-static void number_or_any(GString *text, const struct tree *record, const char *field,
-                          uint64_t number)
+static void between(GKeyFile *file, const char *group, const char *key, uint32_t number)
 {
-    if (given(record, field))
-        g_string_append_printf(text, " %" PRIu64, number);
-    else
-        g_string_append(text, " any");
+    if (number != SIM_FAULT_ANY)
+        g_key_file_set_uint64(file, group, key, number);
 }
 
-static void group(GString *text, uint32_t number)
+static void rule(GKeyFile *file, const char *group, const struct scenario_fault *fault)
 {
-    if (number == SIM_FAULT_ANY)
-        g_string_append(text, " any");
-    else
-        g_string_append_printf(text, " %u", number);
+    g_key_file_set_string(file, group, "point", fault->where);
+    g_key_file_set_string(file, group, "action", tree_get(fault->at, "do")->text);
+    g_key_file_set_string(file, group, "label", fault->title);
+    g_key_file_set_uint64(file, group, "from", fault->from);
+    if (fault->until != SIM_NEVER)
+        g_key_file_set_uint64(file, group, "until", fault->until);
+    g_key_file_set_double(file, group, "probability", MIN(fault->probability, 1.0));
+    g_key_file_set_uint64(file, group, "skip", fault->skip);
+    g_key_file_set_uint64(file, group, "count", fault->count);
+    optional(file, group, fault->at, "source", fault->source);
+    optional(file, group, fault->at, "target", fault->target);
+    optional(file, group, fault->at, "kind", fault->kind);
+    between(file, group, "group", fault->groups[0]);
+    between(file, group, "other_group", fault->groups[1]);
+    g_key_file_set_uint64(file, group, "delay", fault->delay);
+    g_key_file_set_uint64(file, group, "status", fault->status_code);
 }
 
-static void rule(GString *text, const struct scenario_fault *fault)
+static void link_or_router(GKeyFile *file, const char *group, const struct scenario_fault *fault)
 {
-    g_string_append_printf(text, "rule %s %s %s %" PRIu64, fault->where,
-                           tree_get(fault->at, "do")->text, fault->title, fault->from);
-    if (fault->until == SIM_NEVER)
-        g_string_append(text, " any");
-    else
-        g_string_append_printf(text, " %" PRIu64, fault->until);
-    g_string_append_printf(text, " %" PRIu64 " %" PRIu64 " %" PRIu64,
-                           fraction(MIN(fault->probability, 1.0)), fault->skip, fault->count);
-    number_or_any(text, fault->at, "source", fault->source);
-    number_or_any(text, fault->at, "target", fault->target);
-    number_or_any(text, fault->at, "kind", fault->kind);
-    group(text, fault->groups[0]);
-    group(text, fault->groups[1]);
-    g_string_append_printf(text, " %" PRIu64 " %u\n", fault->delay, fault->status_code);
+    bool is_link = fault->place == FAULT_LINK;
+    bool up = fault->action == (is_link ? (uint64_t)LINK_UP : (uint64_t)ROUTER_UP);
+
+    g_key_file_set_string(file, group, "what", is_link ? "link" : "router");
+    g_key_file_set_uint64(file, group, "router", fault->router_numbers[0]);
+    if (is_link) {
+        g_key_file_set_uint64(file, group, "peer", fault->router_numbers[1]);
+        g_key_file_set_uint64(file, group, "which", fault->which);
+    }
+    g_key_file_set_string(file, group, "state", up ? "up" : "down");
 }
 
-static void timed(GString *text, const struct scenario_fault *fault)
+static void timed(GKeyFile *file, const char *group, const struct scenario_fault *fault)
 {
-    g_string_append_printf(text, "timed %" PRIu64 " ", fault->time);
+    g_key_file_set_uint64(file, group, "time", fault->time);
     switch (fault->place) {
     case FAULT_LINK:
-        g_string_append_printf(text, "link %u %u %" PRIu64 " %s", fault->router_numbers[0],
-                               fault->router_numbers[1], fault->which,
-                               fault->action == LINK_UP ? "up" : "down");
-        break;
     case FAULT_ROUTER:
-        g_string_append_printf(text, "router %u %s", fault->router_numbers[0],
-                               fault->action == ROUTER_UP ? "up" : "down");
-        break;
+        link_or_router(file, group, fault);
+        return;
     case FAULT_NODE:
-        g_string_append_printf(text, "node %" PRIu64 " crash", fault->node);
+        g_key_file_set_string(file, group, "what", "node");
+        g_key_file_set_string(file, group, "action", "crash");
         break;
     case FAULT_CQ_OVERRUN:
-        g_string_append_printf(text, "cq-overrun %" PRIu64, fault->node);
-        number_or_any(text, fault->at, "queue", fault->queue);
+        g_key_file_set_string(file, group, "what", "cq_overrun");
+        optional(file, group, fault->at, "queue", fault->queue);
         break;
     case FAULT_MEMORY:
-        g_string_append_printf(text, "memory %" PRIu64, fault->node);
-        number_or_any(text, fault->at, "region", fault->region);
+        g_key_file_set_string(file, group, "what", "memory");
+        optional(file, group, fault->at, "region", fault->region);
         break;
     case FAULT_ERROR:
-        g_string_append_printf(text, "error %" PRIu64 " %" PRIu64 " %" PRIu64, fault->node,
-                               fault->category, fault->code);
+        g_key_file_set_string(file, group, "what", "error");
+        g_key_file_set_uint64(file, group, "category", fault->category);
+        g_key_file_set_uint64(file, group, "code", fault->code);
         break;
     case FAULT_POINT:
     case FAULT_FABRIC: /* rules, and what live_fabric.c has refused */
         g_assert_not_reached();
     }
-    g_string_append_c(text, '\n');
+    g_key_file_set_uint64(file, group, "node", fault->node);
 }
 
 static bool param(const char *name, const struct tree *value, void *arg)
 {
-    g_string_append_printf(arg, "param %s %s\n", name, value->text);
+    g_key_file_set_value(arg, "params", name, value->text);
     return true;
 }
 
-GString *live_plan(const struct scenario *scenario)
+char *live_plan(const struct scenario *scenario, size_t *bytes)
 {
-    GString *text = g_string_new("jacquard-fabric 1\n");
     const struct scenario_fabric *fabric = &scenario->fabric;
+    GKeyFile *file = g_key_file_new();
+    char *text;
+    gsize length;
     size_t i;
 
-    if (fabric->preset == NULL || fabric->preset[0] == '\0')
-        g_string_append_printf(text, "net %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
-                               fabric->groups, fabric->chassis, fabric->slots, fabric->cables);
-    scenario_for_each_param(scenario, param, text);
+    g_key_file_set_uint64(file, "fabric", "version", VERSION);
+    if (fabric->preset == NULL || fabric->preset[0] == '\0') {
+        g_key_file_set_uint64(file, "fabric", "groups", fabric->groups);
+        g_key_file_set_uint64(file, "fabric", "chassis", fabric->chassis);
+        g_key_file_set_uint64(file, "fabric", "slots", fabric->slots);
+        g_key_file_set_uint64(file, "fabric", "cables", fabric->cables);
+    }
     if (scenario->live.latency == LATENCY_MODEL)
-        g_string_append_printf(text, "latency %s\n", scenario_profile(scenario));
+        g_key_file_set_string(file, "fabric", "latency", scenario_profile(scenario));
+    scenario_for_each_param(scenario, param, file);
     for (i = 0; i < scenario->faults.count; i++) {
         const struct scenario_fault *fault = scenario_fault(scenario, i);
+        char group[32];
 
+        g_snprintf(group, sizeof(group), "%s %zu", fault->place == FAULT_POINT ? "rule" : "timed",
+                   i);
         if (fault->place == FAULT_POINT)
-            rule(text, fault);
+            rule(file, group, fault);
         else
-            timed(text, fault);
+            timed(file, group, fault);
     }
+    text = g_key_file_to_data(file, &length, NULL);
+    g_key_file_free(file);
+    *bytes = length;
     return text;
 }

@@ -50,7 +50,7 @@ static bool join(struct rank *rank)
 
     if (pmi_rank_get(rank)->line != NULL)
         return true;
-    rank->pmi->opened_by_us = true;
+    rank->pmi->opened_by_exchange = true;
     return PMI2_Init(&spawned, &size, &id, &appnum) == PMI2_SUCCESS;
 }
 

@@ -13,25 +13,16 @@
 #include "engine/ledger.h"
 #include "cluster/cluster.h"
 #include "pmi2/server.h"
-#include "port/port.h"
+#include "cluster/process_manager.h"
 
-/* ---- what the stacks keep of a rank (port/port_fiber.c) -------------------------------------- */
-
-struct port_armed;
+/* ---- what the process manager keeps of a rank ------------------------------------------------ */
 
 struct pmi_rank {
-    struct rank *rank;
-    void *slots[PORT_SLOTS];
-    struct port_thread *threads;
-    struct port_armed *timers; /* that may ring */
-    struct sim_random random; /* port_random() */
-    bool random_ready;
     struct oob_line *line; /* its connection; NULL: none */
-    bool opened_by_us; /* by an exchange: the program does not know of PMI */
+    bool opened_by_exchange; /* the program itself does not use PMI */
 };
 
 struct pmi_rank *pmi_rank_get(struct rank *rank); /* makes it */
-struct pmi_rank *pmi_self(void); /* of the calling rank */
 
 /* ---- servers and what connects them (oob.c, oob_servers.c) ----------------------------------- */
 

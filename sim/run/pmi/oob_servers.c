@@ -55,7 +55,8 @@ static void take_ended(struct oob_server *server, const struct oob_line *line,
 {
     static const char finalize[] = "    13cmd=finalize;";
 
-    if (line != NULL && line->link != NULL && rank->pmi->opened_by_us && rank->state == RANK_ENDED)
+    if (line != NULL && line->link != NULL && rank->pmi->opened_by_exchange &&
+        rank->state == RANK_ENDED)
         pmi2_link_input(line->link, finalize, sizeof(finalize) - 1);
     pmi2_server_rank_ended(server->core, rank->job->pmi_id, rank->id);
     if (++rank->job->ends_told == rank->job->rank_count)

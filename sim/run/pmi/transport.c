@@ -2,7 +2,21 @@
 /* How the client library of a rank reaches its server: it always does, by a connection that is
  * known to be the rank's. */
 #include "client/client.h"
+#include "cluster/port_fiber.h"
 #include "oob.h"
+
+struct pmi_rank *pmi_rank_get(struct rank *rank)
+{
+    if (rank->pmi == NULL)
+        rank->pmi = g_new0(struct pmi_rank, 1);
+    return rank->pmi;
+}
+
+void pmi_rank_free(struct rank *rank)
+{
+    g_free(rank->pmi);
+    rank->pmi = NULL;
+}
 
 static bool write_all(void *context, const void *bytes, size_t length)
 {
@@ -31,11 +45,12 @@ static void close_line(void *context)
 
 enum pmi2_connect pmi2_transport_open(struct pmi2_transport *transport, int *rank, int *size)
 {
-    struct pmi_rank *self = pmi_self();
+    struct rank *caller = port_self()->rank;
+    struct pmi_rank *self = pmi_rank_get(caller);
 
-    *rank = (int)self->rank->id;
-    *size = (int)self->rank->job->rank_count;
-    self->line = oob_connect(self->rank);
+    *rank = (int)caller->id;
+    *size = (int)caller->job->rank_count;
+    self->line = oob_connect(caller);
     if (self->line == NULL)
         return PMI2_UNREACHABLE;
     transport->context = self->line;
@@ -51,6 +66,6 @@ void pmi_rank_left(struct rank *rank)
     if (rank->job->cluster->oob == NULL)
         return;
     oob_rank_ended(rank);
-    if (rank->pmi != NULL)
-        pmi2_client_free(rank->pmi->slots[PORT_SLOT_PMI2]); /* unless it was killed in a call */
+    if (rank->port != NULL)
+        pmi2_client_free(rank->port->slots[PORT_SLOT_PMI2]); /* unless it was killed in a call */
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The result of a run as JSON: docs/json-output.md describes every member. */
-#include "cluster/cluster.h"
+#include "report/report.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include "engine/fault.h"
 #include "engine/ledger.h"
+#include "verdict/verdict.h"
 
 #define WAITERS_LISTED 20
 
@@ -188,13 +189,11 @@ static json_t *ledger_part(const struct cluster *cluster)
 static void rule_part(const struct sim_fault_point *point, const struct sim_fault_rule *rule,
                       void *arg)
 {
-    static const char *const actions[] = {"deliver", "drop", "delay", "duplicate",
-                                          "corrupt", "fail", "crash"};
     json_t *part = json_object();
 
     put_text(part, "fault", rule->label);
     put_text(part, "at", point->name);
-    put_text(part, "do", actions[rule->action]);
+    put_text(part, "do", sim_fault_action_name(rule->action));
     put(part, "seen", rule->seen);
     put(part, "fired", rule->fired);
     json_array_append_new(arg, part);

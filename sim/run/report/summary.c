@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The screen that a person reads at the end of a run. */
-#include "cluster/cluster.h"
+#include "report/report.h"
+#include "verdict/verdict.h"
 
 #include <math.h>
 #include <stdio.h>

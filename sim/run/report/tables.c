@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* What --out writes besides JSON: how busy each link was, and the histograms bucket by bucket. */
-#include "cluster/cluster.h"
+#include "report/report.h"
 
 #include <errno.h>
 #include <inttypes.h>

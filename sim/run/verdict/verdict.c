@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Does what the scenario expects hold? */
-#include "cluster/cluster.h"
+#include "verdict/verdict.h"
 
 #include <inttypes.h>
 #include <math.h>

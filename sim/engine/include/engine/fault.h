@@ -23,6 +23,11 @@ enum sim_fault_action {
     SIM_FAULT_CRASH,
 };
 
+/* As scenarios and reports write it: "drop". */
+const char *sim_fault_action_name(enum sim_fault_action action);
+/* False: no fault has that name ("deliver" is none). */
+bool sim_fault_action_find(const char *name, enum sim_fault_action *action);
+
 #define SIM_FAULT_ANY UINT32_MAX
 
 /* What a point knows of the thing at hand. SIM_FAULT_ANY where it does not apply. */

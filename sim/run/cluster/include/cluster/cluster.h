@@ -3,7 +3,7 @@
  * A cluster: the running form of a scenario. One at a time in a process, as the simulation core
  * itself.
  *
- *   cluster_create ──▶ cluster_run ──▶ result_json ──▶ cluster_destroy
+ *   cluster_create ──▶ cluster_run ──▶ (verdict, report) ──▶ cluster_destroy
  */
 #ifndef JACQUARD_RUN_INTERNAL_H
 #define JACQUARD_RUN_INTERNAL_H
@@ -23,6 +23,8 @@
 
 #define FAILURE_TEXTS_MAX 32 /* kept per job */
 #define OUT_OF_BAND_PS (10 * SIM_US) /* a barrier or an exchange, from the last arrival */
+#define FOREIGN_STACK_BYTES (512u << 10) /* when the scenario does not say */
+#define FOREIGN_STACKS_BYTES (8ull << 40) /* of addresses, for all threads of all ranks */
 #define EXIT_KILLED 137 /* as a shell reports SIGKILL */
 #define RANK_PID(id) (1000u + (id)) /* what a rank believes to be its process id */
 
@@ -31,7 +33,18 @@ struct foreign_process;
 struct job;
 struct oob;
 struct pmi_rank;
+struct port_process;
 struct rank_variable;
+
+/*
+ * What the cluster asks of a rank's program that has a main() of its own (foreign/). The program
+ * puts them into its rank when it starts.
+ */
+struct program_operations {
+    void (*end)(struct rank *rank); /* it ended or was killed: its threads stop */
+    void (*free)(struct rank *rank); /* nothing can reach its memory any more */
+    const char *(*getenv)(const struct rank *rank, const char *name); /* NULL: not set */
+};
 
 enum rank_state { RANK_WAITING, RANK_RUNNING, RANK_ENDED, RANK_KILLED };
 
@@ -45,7 +58,9 @@ struct rank {
     struct sim_timer alarm;
     struct cray_process cray; /* what PMI and its like know of it */
     struct pmi_rank *pmi; /* NULL until it uses PMI */
+    const struct program_operations *operations; /* NULL: it executes a workload */
     struct foreign_process *foreign; /* it executes a foreign program; NULL: a workload */
+    struct port_process *port; /* what the stacks keep of it; NULL until it calls one */
     struct rank_variable *variables; /* of its environment, that it has read */
     struct rank_thread *threads; /* besides the first one */
     uint32_t threads_started;
@@ -220,20 +235,6 @@ void *rank_alloc(struct rank *rank, size_t bytes);
 struct ledger_book *
 rank_raw_book(struct rank *rank); /* of raw_messages; registered by the first call */
 
-/* PMI (pmi/). Nothing exists before a rank uses it. */
-void pmi_begin(struct cluster *cluster);
-void pmi_rank_left(struct rank *rank);
-void pmi_ranks_are_over(struct cluster *cluster);
-void pmi_end(struct cluster *cluster);
-void pmi_rank_free(struct rank *rank);
-/* Of the job of that place among the cluster's. */
-void pmi_name_job(size_t index, char id[16]);
-void pmi_publish_counters(const struct cluster *cluster);
-/* Tells the others of the job; returns when all that live have. False: it is not possible. */
-bool pmi_tell(struct rank *rank, const void *mine, size_t bytes, uint64_t generation);
-/* What they told, by rank; nothing is written for who told nothing. */
-void pmi_collect(const struct rank *rank, uint64_t generation, uint8_t *all, size_t bytes);
-
 /* ALPS and its like answer for the ranks (cray_host.c). */
 void cray_host_begin(struct cluster *cluster);
 void cray_host_job(struct job *job);
@@ -242,38 +243,5 @@ void cray_host_end(struct cluster *cluster);
 
 bool faults_create(struct cluster *cluster, char **error);
 void faults_disarm(struct cluster *cluster);
-
-/* ---- the result ------------------------------------------------------------------------------ */
-
-enum { EXIT_HOLDS = 0, EXIT_BROKEN = 1, EXIT_BAD_INPUT = 2, EXIT_STUCK = 3 };
-
-/* Everything there is to say about a run, as docs/json-output.md describes it; "exit" is the exit
- * code. */
-json_t *result_json(struct cluster *cluster);
-/* tables.c: links.csv and histograms.csv in a folder that exists. False: *error (g_free). */
-bool tables_write(const struct cluster *cluster, const char *folder, char **error);
-/* The verdict alone: an array for "expectations" and the exit code. */
-json_t *verdict_json(const struct cluster *cluster, int *exit_code);
-const char *outcome_name(const struct cluster *cluster);
-bool job_failed(const struct job *job);
-
-/* The screen that a person reads, made from a result. */
-void summary_print(const json_t *result, bool color, GString *out);
-
-/* A run from scenario to result. NULL: *error (g_free). */
-json_t *run_scenario(const struct scenario *scenario, const struct cluster_options *options,
-                     char **error);
-
-/* ---- the progress bar ------------------------------------------------------------------------ */
-
-/* On stderr, when that is a terminal and the work takes more than a second. */
-struct progress {
-    bool on, drawn;
-    int64_t started_us, last_us;
-};
-void progress_begin(struct progress *progress, bool on);
-void progress_tick(void *progress, const struct cluster *cluster);
-void progress_runs(struct progress *progress, size_t done, size_t total); /* campaigns */
-void progress_end(struct progress *progress);
 
 #endif

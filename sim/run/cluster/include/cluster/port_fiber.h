@@ -9,7 +9,19 @@
 #include "cluster/cluster.h"
 #include "port/port.h"
 
-struct pmi_rank;
+/* What the stacks keep of a rank. */
+struct port_process {
+    struct rank *rank;
+    void *slots[PORT_SLOTS];
+    struct port_thread *threads;
+    struct port_armed *timers; /* that may fire */
+    struct sim_random random; /* port_random() */
+    bool random_ready;
+};
+
+struct port_process *port_process_get(struct rank *rank); /* makes it */
+struct port_process *port_self(void); /* of the calling rank */
+void port_process_free(struct rank *rank);
 
 struct port_thread { /* of a rank that has called a stack; lives as long as the rank */
     struct port_thread *next;
@@ -26,9 +38,9 @@ struct port_thread { /* of a rank that has called a stack; lives as long as the 
     void *argument;
     uint64_t room[PORT_THREAD_BYTES / sizeof(uint64_t)];
 };
-struct port_thread *port_thread_new(struct pmi_rank *self);
+struct port_thread *port_thread_new(struct port_process *self);
 /* It is gone: what it waits for goes to others. */
-void port_turn_forget(struct pmi_rank *self, struct port_thread *thread);
+void port_turn_forget(struct port_process *self, struct port_thread *thread);
 
 /*
  * A fiber that stops where it is, or (NULL) all of the rank's: timers do not ring, as their memory

@@ -37,7 +37,7 @@ GString *live_environment(const struct cluster *cluster, const char *socket, boo
 char *live_environment_link(const char *socket);
 
 /* The scenario as processes read it (plan.c). g_string_free(). */
-GString *live_plan(const struct scenario *scenario);
+char *live_plan(const struct scenario *scenario, size_t *bytes); /* g_free it */
 
 /* ---- what they did (report.c) ---------------------------------------------------------------- */
 

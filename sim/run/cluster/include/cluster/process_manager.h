@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the cluster asks of the process manager; pmi/ implements it. Nothing exists before a rank
+ * uses PMI or exchanges something.
+ */
+#ifndef JACQUARD_RUN_PROCESS_MANAGER_H
+#define JACQUARD_RUN_PROCESS_MANAGER_H
+
+#include "cluster/cluster.h"
+
+void pmi_begin(struct cluster *cluster);
+void pmi_rank_left(struct rank *rank);
+void pmi_ranks_are_over(struct cluster *cluster);
+void pmi_end(struct cluster *cluster);
+void pmi_rank_free(struct rank *rank);
+/* Of the job of that place among the cluster's. */
+void pmi_name_job(size_t index, char id[16]);
+void pmi_publish_counters(const struct cluster *cluster);
+/* Tells the others of the job; returns when all that live have. False: it is not possible. */
+bool pmi_tell(struct rank *rank, const void *mine, size_t bytes, uint64_t generation);
+/* What they told, by rank; nothing is written for who told nothing. */
+void pmi_collect(const struct rank *rank, uint64_t generation, uint8_t *all, size_t bytes);
+
+#endif

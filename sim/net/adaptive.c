@@ -111,6 +111,7 @@ static bool draw_minimal_candidate(const struct context *in, struct decision *d)
     if (link == NO_INDEX || exceeds_bound(in, candidate->load_bound, d->from, d->to->group, link))
         return false;
     path_builder_begin_decision(candidate, candidate->decision_at);
+    candidate->root = 0; /* it may have held a non-minimal path */
     return add_global(in, candidate, d->router, d->target, link, d->gateway, add_adaptive_leg) &&
            path_builder_load(candidate) < candidate->load_bound;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What every benchmark program shares: a monotonic wall clock, and rows (name, value, unit,
+ * Shared by all benchmark programs: a monotonic wall clock, and rows (name, value, unit,
  * reference, ratio) printed as a table, or as JSON with --json. `reference` is a figure taken in
  * the same run (a calibration loop, a competitor) or 0 when there is none; ratio = value /
  * reference.
  *
- * Every program also prints two figures of the machine itself, which do not depend on our code: so
- * figures of different minutes and machines can be told apart (bench_calibrate).
+ * Every program also prints two figures of the machine that do not depend on our code
+ * (bench_calibrate). They show whether figures of different times and machines can be compared.
  */
 #ifndef JACQUARD_BENCH_H
 #define JACQUARD_BENCH_H
@@ -85,7 +85,7 @@ static inline void bench_heap_replace(uint64_t *heap, uint32_t count, uint64_t k
     heap[at] = key;
 }
 
-/* The hold model on a binary heap of keys that fits the innermost cache: M operations per s. */
+/* The hold model on a binary heap of keys that fits the first-level cache: M operations per s. */
 static inline double bench_hold(void)
 {
     static uint64_t heap[BENCH_HOLD_PENDING]; /* all 0: a heap */
@@ -100,7 +100,7 @@ static inline double bench_hold(void)
     return (double)(operations - operations / 4) / (bench_seconds() - started) / 1e6;
 }
 
-/* A load that must wait for the one before it, at random in 4 MiB: ns. */
+/* The time of a load whose address depends on the previous load, at random in 4 MiB: ns. */
 static inline double bench_chase(void)
 {
     uint32_t *order = malloc(BENCH_CHASE_LINES * sizeof(*order)), i, steps = 300000;
@@ -126,7 +126,7 @@ static inline double bench_chase(void)
     for (i = 0; i < steps; i++)
         at = *at;
     seconds = bench_seconds() - seconds;
-    keep = at; /* the walk has a result */
+    keep = at; /* the compiler must not remove the loop */
     (void)keep;
     free(order);
     free(lines);
@@ -158,7 +158,7 @@ static inline bool bench_once(int argc, char **argv, const char **name, uint64_t
     return true;
 }
 
-/* What such a run prints: messages of the whole run, events and switches of the engine. */
+/* Prints the result of such a run: its messages, and the events and switches of the engine. */
 static inline void bench_counted(uint64_t messages, uint64_t events, uint64_t switches)
 {
     printf("{\"messages\": %" PRIu64 ", \"events\": %" PRIu64 ", \"switches\": %" PRIu64 "}\n",

@@ -8,8 +8,9 @@
  * ns per pop + push of the queues alone, at 1 k to 1 M pending entries and under several
  * distributions of delays; reference: the plain heap. fiber: cost of a switch, a wait and a poll.
  *
- * All is done in one thread and timed by its processor time, so that other load on the machine does
- * less harm. Figures of one run can be compared with each other, not with other machines'.
+ * The program has one thread and measures its processor time, which other load on the machine
+ * affects less. Figures of one run can be compared with each other, but not with those of other
+ * machines.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -74,7 +75,7 @@ static inline uint64_t next_random(uint64_t *state)
 #define LOOKAHEAD (MEAN / 10)
 #define REMOTE 64 /* of 256 */
 
-/* A logical process: one cache line. Whoever sends it something schedules its event. */
+/* A logical process, one cache line. The sender of a message schedules its event. */
 struct process {
     struct sim_event event;
     uint64_t random;
@@ -97,7 +98,7 @@ static void processes_init(uint32_t count)
         processes[i] = (struct process){.random = sim_mix(i + 1) | 1};
 }
 
-/* Delay of the next event in *delay; whose it will be is returned. */
+/* Draws the delay of the next event; returns the logical process that receives it. */
 static inline struct process *phold_step(struct process *self, uint64_t now, uint64_t *delay)
 {
     uint64_t x = next_random(&self->random);
@@ -276,7 +277,7 @@ static double hold(const struct rival *rival, uint64_t (*delay)(uint64_t), uint6
     for (i = 0; i < 2 * operations; i++) {
         uint64_t *object;
 
-        if (i == operations) /* the first half is to warm up */
+        if (i == operations) /* the first half warms up */
             start = cpu_seconds();
         object = rival->pop(&now);
         *object = *object * 31 + now;

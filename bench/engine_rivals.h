@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Event queues that the engine's is measured against, all with a total order (time, order of
- * pushing): heap      binary heap of pointers to events from malloc: what a simulator begins with
+ * Event queues that the engine's queue is compared with. All have a total order (time, order of
+ * pushing):
+ *   heap      binary heap of pointers to malloc'd events, the simplest choice
  *   heap4     4-ary heap of 24-byte entries in an array
  *   calendar  calendar queue (Brown 1988) of linked events, ideal width given
  */

@@ -4,7 +4,8 @@
  * uGNI, NIC model, network at F1, engine. Eager messages with a tag per second of processor time,
  * two ranks and 64; what an idle rank and a connection cost in memory; a barrier of 20,000 ranks.
  *
- * Memory is measured in processes of their own: what one run leaves behind is no part of the next.
+ * Each measurement of memory has a process of its own, so that it does not include memory that an
+ * earlier run left behind.
  */
 #include <glib.h>
 #include <rdma/fabric.h>
@@ -24,7 +25,7 @@
 #include "cluster/libfabric.h"
 
 #define WINDOW 16u
-#define GOAL_MESSAGES 0.7 /* M/s: what we want */
+#define GOAL_MESSAGES 0.7 /* M/s */
 #define GOAL_IDLE (64 * 1024.0)
 #define GOAL_CONNECTION (2 * 1024.0 + 2048) /* and its mailbox: half a page of it is in use */
 #define GOAL_BARRIER_BYTES (4 * 1024.0 * 1024 * 1024)
@@ -231,7 +232,7 @@ static void expect_more(struct traffic *t, uint64_t count)
     }
 }
 
-/* How far away the receiver of a round is: so everybody gets one message in each. */
+/* The distance to the receiver of a round. All ranks use the same, so each receives one message. */
 static uint32_t distance(const struct end *end, uint64_t round)
 {
     uint64_t x = (round + 1) * 0x9e3779b97f4a7c15ull;
@@ -269,7 +270,7 @@ static int random_peers(struct rank *rank)
     }
     finish(&t);
     finished = cpu_seconds();
-    /* Numbers go on where connecting ended: each came once. */
+    /* The numbers continue after those of connecting: each must have arrived once. */
     if (t.sum - first != messages * (t.end.size - 1) + messages * (messages - 1) / 2)
         return rank_fail(rank, "messages were lost or doubled");
     rank_barrier(rank);
@@ -325,7 +326,7 @@ static const struct rate_case {
 };
 #define CASES (sizeof(cases) / sizeof(cases[0]))
 
-/* The median, and the worst, of some runs: other work on the machine strikes single ones. */
+/* The median and the worst of some runs: other work on the machine disturbs single runs. */
 static void rate(struct bench *bench, const struct rate_case *rated)
 {
     double rates[RUNS];
@@ -384,7 +385,8 @@ static int idle(struct rank *rank)
     return 0;
 }
 
-/* A message to each of the next so many ranks at a distance, and from those before. */
+/* Sends a message to each of the next CONNECTIONS ranks from a distance on, and receives from as
+ * many ranks before. */
 static void meet_next(struct traffic *t, uint32_t distance, uint32_t count)
 {
     uint32_t i;
@@ -395,8 +397,8 @@ static void meet_next(struct traffic *t, uint32_t distance, uint32_t count)
     finish(t);
 }
 
-/* The first connections bring along what all share: requests and such of that many messages at
- * once. */
+/* The first connections allocate what all connections share, such as the requests of as many
+ * concurrent messages. They are not measured. */
 static int connected(struct rank *rank)
 {
     struct traffic t = {.sent = 0};
@@ -411,7 +413,7 @@ static int connected(struct rank *rank)
     return 0;
 }
 
-/* What `measure` finds, and what it takes, in a process of its own. */
+/* Runs `measure` in a process of its own. */
 struct found {
     double value, seconds, peak;
 };

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Wall time of whole launches: pmrun against MPICH's mpiexec (mpiexec.mpich, if it is installed),
- * alternating, of the same program: it initialises PMI, fences and finalizes. The floor: the same
- * program, started by posix_spawn one after the other, does nothing. Then pairs per second of 64
- * processes that put at once.
+ * Wall time of whole launches by pmrun and, if it is installed, MPICH's mpiexec (mpiexec.mpich), in
+ * turn. Both launch the same program, which initialises PMI, fences and finalizes. The lower bound
+ * is posix_spawn of a program that does nothing, one process after the other. The second
+ * measurement is the rate of pairs that 64 processes put at the same time.
  *
- * The program is this one, called with `rank` and what to do; pmrun is the one beside it.
+ * The launched program is this one, with the arguments `rank` and a task; pmrun is in the same
+ * folder.
  */
 #define _GNU_SOURCE
 #include <errno.h>

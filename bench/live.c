@@ -3,11 +3,11 @@
  * bench-live: two ordinary processes, one on each of two processors, talk through libfabric: over
  * gni on an emulated fabric, and over libfabric's own shm and tcp on the same machine in the same
  * run. Each figure is the median of several rounds; a round runs all providers one after the other,
- * in processes of their own, so that what else happens on the machine strikes all of them.
+ * in processes of their own, so that other load on the machine affects all of them.
  *
- * gni and shm get the same hints: one thread per domain, progress in calls; tcp and "gni, safe" get
- * none of these, that is, locks and helper threads, as a program that asks for nothing. "uGNI" is a
- * ping-pong of SMSG messages without libfabric.
+ * gni and shm get the same hints: one thread per domain, and manual progress. tcp and "gni, safe"
+ * get no hints, and so use locks and helper threads, as for a program that requests nothing. "uGNI"
+ * is a ping-pong of SMSG messages without libfabric.
  */
 #include <errno.h>
 #include <gni_pub.h>
@@ -68,7 +68,7 @@ static const struct measure measures[] = {
     {"RMA write 8 B", "us", write_latency, 8, 20000, false, 0.25},
 };
 enum { MEASURES = sizeof(measures) / sizeof(measures[0]) };
-#define OF_TCP 5.0 /* everything at least so much better than tcp */
+#define OF_TCP 5.0 /* the goal: every figure is at least so much better than tcp's */
 #define SMSG_COUNT 50000u
 #define SMSG_GOAL_US 0.2
 
@@ -88,7 +88,7 @@ static const struct subject subjects[SUBJECTS] = {
 
 /* ---- two processes --------------------------------------------------------------------------- */
 
-/* Shared by the two, and with their parent; a line for each that is written. */
+/* Shared by the two processes and their parent. Each writer has a cache line of its own. */
 struct shared {
     _Alignas(CACHE_LINE) unsigned turn[2]; /* barriers that each has reached */
     _Alignas(CACHE_LINE) unsigned stop;
@@ -142,7 +142,7 @@ static void pin(unsigned which)
 
     CPU_ZERO(&one);
     if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0 || CPU_COUNT(&allowed) < 2)
-        return; /* one processor for both: the kernel's turn to share it */
+        return; /* both share one processor: yield */
     for (cpu = 0; cpu < CPU_SETSIZE; cpu++)
         if (CPU_ISSET(cpu, &allowed) && which-- == 0)
             break;
@@ -255,7 +255,7 @@ static void progress(struct pair *pair)
     look(pair->rx, &pair->received);
 }
 
-/* The two meet; both drive the provider until then. */
+/* A barrier of the two processes, which progress the provider while they wait. */
 static void barrier(struct pair *pair)
 {
     unsigned turn = ++pair->shared->turn[pair->self];
@@ -316,7 +316,8 @@ static double latency(struct pair *pair, size_t size, unsigned count)
     return (bench_seconds() - started) / count / 2 * 1e6;
 }
 
-/* As many under way as the window; the last answer tells that all have come. */
+/* Keeps as many messages in flight as the window; the last answer confirms that all have arrived.
+ */
 static double flow(struct pair *pair, size_t size, unsigned count, unsigned window)
 {
     unsigned i, posted = 0;
@@ -367,7 +368,7 @@ static double bandwidth(struct pair *pair, size_t size, unsigned count)
     return (double)count * (double)size / flow(pair, size, count, BULK_WINDOW) / 1e9;
 }
 
-/* One after the other, each until it is complete; the target reads its queue meanwhile. */
+/* One operation after the other, each to its completion, while the target polls its queue. */
 static double write_latency(struct pair *pair, size_t size, unsigned count)
 {
     unsigned i, warm = count / 10;
@@ -523,7 +524,7 @@ static void through_ugni(struct pair *pair)
     double started = 0;
 
     open_smsg(&s, pair);
-    tell(pair->socket, &i, 1); /* nobody sends before both mailboxes are there */
+    tell(pair->socket, &i, 1); /* both mailboxes must exist before either side sends */
     hear(pair->socket, &i, 1);
     for (i = 0; i < warm + SMSG_COUNT; i++) {
         if (i == warm)
@@ -569,7 +570,8 @@ static void child(unsigned self, const int ends[2], const struct subject *subjec
     exit(0);
 }
 
-/* Both processes; NULL: uGNI alone. False: it did not work, and shared->why may say why. */
+/* Runs both processes; provider NULL: uGNI alone. False: it failed; shared->why may hold the
+ * reason. */
 static bool run_pair(const struct subject *subject)
 {
     int ends[2], status;
@@ -685,7 +687,7 @@ static void print_rows(struct bench *bench)
     bench_row(bench, "uGNI: SMSG ping-pong 8 B, one way", smsg[0], "us", SMSG_GOAL_US);
 }
 
-/* Where this build has the provider, and a fabric of our own. */
+/* Sets the path of this build's provider, and starts a fabric for this program. */
 static bool find_fabric(char folder[64])
 {
     char path[4096], plugin[4200];
@@ -719,7 +721,7 @@ int main(int argc, char **argv)
         return 1;
     }
     good = run_all();
-    /* The daemon ends with its last process, and takes its socket away. */
+    /* The daemon ends with its last process, and removes its socket. */
     for (i = 0; i < 300 && rmdir(folder) != 0; i++)
         usleep(10000);
     if (!good)

@@ -34,7 +34,7 @@ static void die(const char *what)
     exit(1);
 }
 
-/* So that the two processes do not share a processor. */
+/* Pins the processes to different processors. */
 static void pin(int index)
 {
     cpu_set_t set, all;

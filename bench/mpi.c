@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Barriers of Open MPI's ranks over gni (pmrun --fabric --ompi) and over Open MPI's own shared
- * memory (its mpirun), alternating. With more ranks than processors they show how well ranks that
- * wait give way to those that do not. The ranks are this program, called with `rank`; pmrun is the
- * one beside it.
+ * memory (its mpirun), in turn. With more ranks than processors they show how well waiting ranks
+ * yield to working ones. The ranks run this program with the argument `rank`; pmrun is in the same
+ * folder.
  */
 #define _GNU_SOURCE
 #include <mpi.h>
@@ -32,7 +32,7 @@ static int rank_main(int argc, char **argv)
     return MPI_Finalize();
 }
 
-/* Microseconds of a barrier. */
+/* The time of a barrier, in microseconds. */
 static double launch(const char *launcher, const char *self, unsigned ranks)
 {
     char command[2 * PATH_BYTES + 128];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How fast transfers go through the network, what an idle one takes, and both for all compute nodes
- * of Theta through the whole of uGNI, by the sim-run beside this program.
+ * The rate of simulated transfers through the network, the cost of an idle one, and both for all
+ * compute nodes of Theta through all of uGNI, measured with the sim-run in the same folder.
  *
  *   bench-network [sends] [--json]
  */
@@ -17,8 +17,9 @@
 #define MESSAGE_PACKETS 64
 
 /*
- * Endpoints that each send a message of 4 KiB as 4 chunks, one every 104 ns (a NIC's rate), or as
- * one, to a random other one; when it has arrived they pause, and send the next.
+ * Each endpoint sends a message of 4 KiB to a random other one, as 4 chunks, one every 104 ns (a
+ * NIC's rate), or as one chunk. When the message has arrived, the endpoint pauses and sends the
+ * next one.
  */
 struct sender {
     struct sim_event next;
@@ -136,9 +137,9 @@ static void uniform(struct bench *bench, const char *preset, enum net_fidelity f
 }
 
 /*
- * One transfer at a time on an idle network, the next when it has arrived: the cost of a call with
- * its event. What an event of the engine costs alone is measured the same way, and is the
- * reference.
+ * One transfer at a time on an idle network, each sent when the previous one has arrived: the cost
+ * of a call with its event. The reference is the cost of an event of the engine alone, measured in
+ * the same way.
  */
 static struct lone {
     struct net_transfer transfer;
@@ -205,8 +206,8 @@ static void call(struct bench *bench, const char *preset, enum net_fidelity fide
 }
 
 /*
- * F2: every endpoint keeps some packets under way to random others. A hop is a packet's way over
- * one link and through one router.
+ * F2: every endpoint keeps some packets in flight to random others. A hop is the transfer of a
+ * packet over one link and through one router.
  */
 struct flying {
     struct net_transfer transfer;
@@ -293,7 +294,7 @@ static void memory(struct bench *bench, const char *preset, enum net_fidelity fi
 
 #define THETA_RANKS 4392
 
-/* sim-run of a scenario, in a process of its own: its events, CPU seconds, and resident memory. */
+/* Runs sim-run with a scenario; gives its events, CPU seconds, and resident memory. */
 struct machine_run {
     double events, seconds, mib;
 };
@@ -345,7 +346,8 @@ static struct machine_run theta(const char *args, unsigned chunk)
     return run;
 }
 
-/* Two runs: what setting up the machine takes is not counted. CPU time of one core. */
+/* The difference of two runs, so that the construction of the machine does not count. CPU time of
+ * one core. */
 static void theta_puts(struct bench *bench, const char *load, const char *args, unsigned chunk)
 {
     const unsigned puts[2] = {10, 40};

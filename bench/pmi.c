@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The PMI server's core without sockets: all servers of a job and all its clients in one process,
- * bytes moved by memory. What is measured is the CPU time of the servers, all of them together, and
- * of making up what the clients send: connect, put, fence, get. Reference of 256 ranks on one node:
- * the same with MPICH's Hydra 4.0.2, PMI-1, with sockets and processes (docs/pmi2.md).
+ * and bytes move through memory. The figure is the CPU time of all servers together and of the
+ * generation of the clients' messages: connect, put, fence, get. The reference for 256 ranks on one
+ * node is MPICH's Hydra 4.0.2 with PMI-1, sockets and processes (docs/pmi2.md).
  */
 #include <malloc.h>
 #include "bench.h"
 #include "driver.h"
 
-#define RUN_EVERY 64u /* ranks; so that replies do not pile up */
+#define RUN_EVERY 64u /* ranks; limits the number of pending replies */
 #define HYDRA_FENCE_MS 21.0
 #define HYDRA_GETS_MS 1480.0
 
-/* Of this process: one core's, whatever else the machine does. */
+/* The CPU time of this process, which uses one core. */
 static double cpu_seconds(void)
 {
     struct timespec now;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * bench-ranks [COUNT …] [--json]: what an idle rank costs. COUNT fibers (100,000) poll a queue that
- * stays empty; when all are parked the run ends, and memory is read from /proc/self/statm. Then all
- * are woken in turn, three times, for the price of a switch among so many.
+ * bench-ranks [COUNT …] [--json]: the cost of an idle rank. COUNT fibers (100,000) poll an empty
+ * queue. When all are parked the run ends, and the program reads its memory from /proc/self/statm.
+ * Then it wakes all fibers in turn, three times, to measure a switch between so many.
  */
 #include <stdbool.h>
 #include <unistd.h>
@@ -41,7 +41,7 @@ static void idle(void *arg)
         ;
 }
 
-/* Wakes one rank after the other, in an order that no prefetcher knows. */
+/* Wakes one rank after the other, in an order that hardware prefetchers cannot predict. */
 static void wake_next(struct sim_event *event)
 {
     next = (uint32_t)(((uint64_t)next * 40503 + 12345) % count);

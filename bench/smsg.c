@@ -84,7 +84,7 @@ static void wake_all(void)
             sim_wake(ranks[i].fiber);
 }
 
-/* All ranks meet here; out of band, as a launcher would do it. */
+/* A barrier of all ranks, out of band, as a launcher would provide it. */
 static void meet(void)
 {
     static const struct sim_wait wait = {.text = "all ranks"};
@@ -124,7 +124,7 @@ static void take(struct rank *rank, uint32_t from)
     while (GNI_SmsgGetNext(rank->eps[from], &header) == GNI_RC_SUCCESS) {
         rank->received++;
         if (++received_total == messages * ranks_count)
-            wake_all(); /* parked in their polls, they would not notice */
+            wake_all(); /* ranks parked in their polls would not see the flag */
         expect(GNI_SmsgRelease(rank->eps[from]), "GNI_SmsgRelease");
     }
 }
@@ -276,7 +276,7 @@ static const struct measured {
 };
 #define CASES (sizeof(cases) / sizeof(cases[0]))
 
-/* The median, and the worst, of some runs: other work on the machine strikes single ones. */
+/* The median and the worst of some runs: other work on the machine disturbs single runs. */
 static void rows(struct bench *bench, const struct measured *measured)
 {
     double rates[RUNS];

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# What `cmake --install` puts where: sim-run for people, libugni and its headers for uGNI programs, workload.h for
+# The files that `cmake --install` installs: sim-run for people, libugni and its headers for uGNI programs, workload.h for
 # workloads built as shared objects.
 include(CMakePackageConfigHelpers)
 
@@ -30,12 +30,12 @@ if(TARGET jacquard)
   install(TARGETS jacquard RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(TARGETS jacquard-node LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/jacquard)
 endif()
-# libugni finds it beside itself: in the bin of its prefix.
+# libugni searches for it in the bin folder of its own prefix.
 if(TARGET jacquard-fabricd)
   install(TARGETS jacquard-fabricd RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 
-# What stands beside libugni on a Cray system.
+# The libraries that accompany libugni on a Cray system.
 if(TARGET jacquard_cray)
   install(DIRECTORY sim/cray/include/ DESTINATION ${jacquard_headers} FILES_MATCHING PATTERN *.h PATTERN cray EXCLUDE)
   install(DIRECTORY stack/pmi2/include/ DESTINATION ${jacquard_headers} FILES_MATCHING PATTERN *.h)
@@ -46,16 +46,16 @@ if(TARGET jacquard_cray)
   endforeach()
 endif()
 
-# The pkg-config files find their prefix from where they lie, so that an installed tree can be moved.
+# The pkg-config files derive the prefix from their own location, so that an installed tree can be moved.
 file(RELATIVE_PATH jacquard_pc_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" jacquard_pc_to_prefix "${jacquard_pc_to_prefix}")
-# What libugni.a leaves open.
+# The libraries that programs linked to libugni.a need.
 set(jacquard_ugni_private "-lprotobuf-c -lglib-2.0 -lm")
 foreach(module IN ITEMS cray-ugni cray-gni-headers jacquard)
   configure_file(cmake/${module}.pc.in ${CMAKE_BINARY_DIR}/pkgconfig/${module}.pc @ONLY)
   install(FILES ${CMAKE_BINARY_DIR}/pkgconfig/${module}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endforeach()
-# Cray's packages: the names that configure scripts ask for, what to link ("" is a package of headers), and a word.
+# Cray's packages: the name that configure scripts ask for, the link options ("" is a package of headers), a description.
 foreach(package IN ITEMS
     "pmi|-lpmi|PMI" "alpslli|-lalpslli|ALPS, low-level interface" "alpsutil|-lalpsutil|ALPS, placement" "alps||ALPS, headers"
     "udreg|-ludreg|cache of memory registrations" "xpmem|-lxpmem|memory of other processes of a node" "kdreg||kdreg, headers"
@@ -74,7 +74,7 @@ endforeach()
 
 if(TARGET pmrun)
   install(TARGETS pmrun pmproxy pmnameserver RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-  # Beside Cray's libpmi, which has the same name; pmrun -ompi shows programs the way.
+  # In a folder of their own, because Cray's libpmi has the same name; pmrun -ompi sets the search path.
   install(TARGETS pmi pmi2 LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/jacquard/pmi)
   install(FILES docs/man/pmrun.1 docs/man/pmnameserver.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
   install(FILES cmake/pmrun.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME pmrun)
@@ -85,6 +85,6 @@ install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN man EXCLUDE)
 install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY LICENSES DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
-# Last: programs find libugni.so.0 at once where the loader searches that folder (/usr/local/lib); elsewhere the user is told.
+# Last: updates the loader's cache if the loader searches that folder (/usr/local/lib), and otherwise tells the user.
 install(CODE "set(library_folder \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}\")")
 install(SCRIPT ${CMAKE_SOURCE_DIR}/cmake/loader.cmake)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# How every target of the tree is compiled.
+# The compiler options of every target, and functions that define libraries, tests and benchmarks.
 
 add_library(jacquard_flags INTERFACE)
 target_compile_options(jacquard_flags INTERFACE
@@ -16,8 +16,8 @@ if(COVERAGE)
   target_link_options(jacquard_flags INTERFACE --coverage)
 endif()
 
-# Optimised builds with GCC: what is hot calls across the files and folders of a message's way, so sim-run and the
-# benchmarks are optimised as a whole (a fifth faster). The objects can be linked without it, too: tests are, for speed of building.
+# Optimised builds with GCC: hot code calls across files and folders, so sim-run and the benchmarks use link-time
+# optimisation (20 % faster). Tests link the same objects without it, which takes less time.
 set(jacquard_lto OFF)
 if(CMAKE_C_COMPILER_ID STREQUAL GNU AND CMAKE_BUILD_TYPE MATCHES "^Rel" AND NOT SANITIZE AND NOT COVERAGE)
   set(jacquard_lto ON)
@@ -33,16 +33,16 @@ function(jacquard_no_whole_program target)
     target_link_options(${target} PRIVATE -fno-lto)
   endif()
 endfunction()
-# Between processes a message is worth a thousand cycles of the stack's code, of which a third goes where its way is
-# not one piece: what is not on it is marked cold or noinline in the source, the rest is inlined. (A simulation waits
-# for its memory: no difference there.)
+# A message between processes costs some thousand cycles in the stack, and calls on its path cost a third of them. The source
+# marks code off that path as cold or noinline, and the compiler inlines the rest. (It makes no difference to the simulation,
+# which waits for memory.)
 set(jacquard_inline --param=max-inline-insns-auto=100 --param=large-function-growth=800 --param=inline-unit-growth=100)
 function(jacquard_hot target)
   if(jacquard_lto)
     target_compile_options(${target} PRIVATE -O3 ${jacquard_inline})
   endif()
 endfunction()
-function(jacquard_hot_library target) # what such targets are linked into
+function(jacquard_hot_library target) # a shared library or program that such targets are linked into
   jacquard_whole_program(${target})
   if(jacquard_lto)
     target_link_options(${target} PRIVATE ${jacquard_inline})
@@ -50,7 +50,7 @@ function(jacquard_hot_library target) # what such targets are linked into
 endfunction()
 
 # jacquard_library(NAME SOURCES a.c … DEPENDS lib … PRIVATE_DEPENDS lib …)
-# One folder, one static library; it offers its include/ directory and keeps the rest to itself.
+# One folder is one static library. Other targets see only its include/ directory.
 function(jacquard_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   add_library(${name} STATIC ${arg_SOURCES})

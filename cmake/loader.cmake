@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # Runs at the end of an installation; library_folder is where the libraries are now.
 if(NOT "$ENV{DESTDIR}" STREQUAL "")
-  return() # whoever packages it knows
+  return() # a staged installation, for a package
 endif()
 find_program(ldconfig NAMES ldconfig PATHS /usr/sbin /sbin)
 set(searched "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""What a message costs, in figures that do not depend on how busy the machine is: instructions, cache lines that miss a
+"""Measures the cost of a message in figures that do not depend on the load of the machine: instructions, cache lines that miss a
 first-level cache of 48 KiB and a second-level cache of 1 MiB (simulated by Valgrind's Cachegrind), events and switches of the
 engine. Each figure is the difference of two runs of different length, divided by the difference of their messages, so that
 setting up and connecting do not count. Run by `./dev bench counts`."""

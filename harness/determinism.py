@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""The promise of determinism across builds: for every scenario, the digest and the results of each other build (and of
+"""Checks determinism across builds: for every scenario, the digest and the results of each other build (and of
 the reference without address-space randomisation) are those of the reference build, and the digest is the one that
 tests/digests.csv records. A change that is meant to alter what a scenario does records the new digests with `--record`,
 so that the change shows in the commit. Run by `./dev determinism`."""
@@ -20,7 +20,7 @@ HEAD = """# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 
 
 def label(scenario):
-    """The name of a scenario in the record and on the screen: its path in the tree, where it has one."""
+    """The name of a scenario in the record and in the output: its path in the tree, if it is in the tree."""
     try:
         return str(scenario.relative_to(jacquard.ROOT))
     except ValueError:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""What the scripts share that make a page from the sources: reading a data file, reading code, and writing the page or
-checking that it is current."""
+"""Shared by the scripts that generate a page from the sources: they read data files and code, and write the page or check
+that it is current."""
 
 import argparse
 import csv
@@ -25,20 +25,20 @@ def read_csv(path):
 
 
 def files(folder, *suffixes):
-    """Those below a folder, in an order that is the same everywhere."""
+    """The files below a folder, in the same order on every machine."""
     found = [path for path in folder.rglob("*") if path.suffix in suffixes and path.is_file()]
     return sorted(found, key=lambda path: path.as_posix())
 
 
 def without_comments(text):
-    """C text with its comments, and the contents of its strings, gone."""
+    """C text without its comments and the contents of its strings."""
     def blank(match):
         return '""' if match.group().startswith('"') else " "
     return re.sub(r'"(?:\\.|[^"\\\n])*"|/\*.*?\*/|//[^\n]*', blank, text, flags=re.DOTALL)
 
 
 def finish(path, lines, check):
-    """Writes the page, or says how it differs. Returns the exit code."""
+    """Writes the page, or prints how it differs. Returns the exit code."""
     text = "\n".join([f"<!-- {LICENCE} -->", *lines]) + "\n"
     current = path.read_text(encoding="utf-8") if path.exists() else ""
     if not check:

@@ -31,8 +31,8 @@ COLOURS = dict(zip(MODES, ("tab:blue", "tab:green", "tab:orange", "tab:red")))
 PATTERNS = {"uniform": "uniform random", "neighbour": "nearest neighbour", "complement": "bit complement",
             "incast": "incast", "adversarial": "group-adversarial"}
 LOADS = (0.02, 0.05, 0.08, 0.11, 0.14, 0.17, 0.2, 0.25, 0.3)
-NODES, INJECTION = 160, 10e9  # of traffic.yaml: ranks, B/s that load 1 means
-# 864 ranks, one on each router of Theta as it was at first.
+NODES, INJECTION = 160, 10e9  # of traffic.yaml: ranks, and the B/s of load 1
+# 864 ranks, one on each router of theta9, the first configuration of Theta.
 THETA = {"fabric": "{preset: theta9}", "jobs.t.nodes": "0-3455/4", "jobs.t.args.group": 384, "jobs.t.args.unit": "bte",
          "jobs.t.args.bytes": "16KiB", "jobs.t.args.window": 8}
 
@@ -166,7 +166,7 @@ def mean_throughput(pattern, routing, level, seed, window=WINDOW):
 
 
 def compared(cases, seeds):
-    """{(pattern, routing, window): [(F1, F2) of each seed]}; a simulator for each processor."""
+    """{(pattern, routing, window): [(F1, F2) of each seed]}. Runs one simulator per processor."""
     wanted = [(case, seed, level) for case in cases for seed in seeds for level in ("F1", "F2")]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         got = dict(zip(wanted, pool.map(lambda one: mean_throughput(one[0][0], one[0][1], one[2], one[1], one[0][2]), wanted)))
@@ -232,7 +232,7 @@ PAGE = jacquard.ROOT / "docs" / "network-experiments.md"
 
 
 def tables_of_page(name, lines):
-    """On standard output; and with --docs in its place on the page."""
+    """Prints a table, and with --docs replaces it on the page."""
     print("\n".join(lines))
     if not write_docs:
         return
@@ -256,7 +256,7 @@ def main(arguments):
     options = parser.parse_args(arguments)
     global write_docs
     write_docs = options.docs
-    # The same text and the same ids in every run.
+    # Every run gives the same text and the same ids.
     plt.rcParams.update({"svg.hashsalt": "jacquard", "svg.fonttype": "none"})
     for name in options.picture or PICTURES:
         draw, size = PICTURES[name]

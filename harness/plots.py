@@ -20,7 +20,7 @@ matplotlib.use("Agg")  # no display is needed
 import matplotlib.pyplot as plt  # noqa: E402: the back end has to be chosen before
 
 QUANTILES = [("min", 0.0), ("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999), ("max", 0.9999)]
-# Of a metric's unit: what it is divided by, and its name on an axis.
+# The divisor of a metric's unit and its name on an axis.
 SCALES = {"ps": (1e6, "µs"), "bytes/s": (1e9, "GB/s"), "bytes": (1024, "KiB"), "1/s": (1e6, "million/s")}
 SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
@@ -47,7 +47,7 @@ def field_of(result, path):
 
 
 def latency(results, metric_name, axes):
-    """results: [(label, result)]. Quantiles on a scale where each nine takes the same room."""
+    """results: [(label, result)]. Quantiles on a scale on which each further nine takes the same space."""
     for label, result in results:
         if metric_name not in result["metrics"] or result["metrics"][metric_name]["type"] != "histogram":
             raise SystemExit(f"{label}: no histogram {metric_name}")
@@ -72,7 +72,7 @@ def setting(text):
 
 
 def curve(rows, x_name, metric_name, axes):
-    """A line for each combination of the other settings; seeds are averaged."""
+    """Draws a line for each combination of the other settings, averaged over the seeds."""
     lines = {}
     for row in rows:
         others = ", ".join(f"{name.split('.')[-1]}={value}" for name, value in row["set"].items() if name != x_name)

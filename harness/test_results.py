@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Makes docs/test-results.md and tests/checklists/skipped.csv from what ctest and pytest wrote about a whole run
-(./dev test --full calls it). The page has no dates; git knows when it changed.
+"""Makes docs/test-results.md and tests/checklists/skipped.csv from the JUnit files of ctest and pytest for a whole run
+(./dev test --full calls it). The page has no dates; git records when it changed.
 
-skipped.csv names a C test by its function, a Python test as FILE::FUNCTION and a scenario by its file. It also has the tests of
-checklist items that are in the tree and were not part of the run, because their program was not built, say."""
+skipped.csv names a C test by its function, a Python test as FILE::FUNCTION and a scenario by its file. It also lists the tests of
+checklist items that are in the tree and were not part of the run, for example because their program was not built."""
 
 import argparse
 import csv
@@ -51,7 +51,7 @@ def cmocka(output):
     words = {"OK": "passed", "FAILED": "failed", "SKIPPED": "skipped"}
     found = {}
     for word, name in CMOCKA.findall(output):
-        # One that a signal ended has begun and not ended.
+        # A test that a signal ended has a begin line and no end line.
         found[name] = words.get(word, found.get(name, "failed"))
     return found
 

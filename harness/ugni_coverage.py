@@ -27,7 +27,7 @@ def closing(text, start):
 
 
 def implemented(root):
-    """Functions with a body of their own. One that only refuses is none, wherever it stands."""
+    """The implemented functions. A function that only returns an error does not count."""
     found, refused = set(), set()
     for path in files(root / "sim/aries", ".c"):
         text = without_comments(path.read_text(encoding="utf-8"))
@@ -68,7 +68,7 @@ def bodies(text):
 
 
 def reached(name, calls):
-    """All names that a function uses, itself or by others of its file."""
+    """All names that a function uses, directly or through other functions of its file."""
     seen, waiting = set(), [name]
     while waiting:
         for other in calls.get(waiting.pop(), ()):
@@ -79,7 +79,7 @@ def reached(name, calls):
 
 
 def named_tests(root, functions):
-    """Function → its tests by name: those first that call the fewest others."""
+    """Function → its tests by name, those first that call the fewest other functions."""
     known, fixture, result = set(functions), {}, {}
     folder = root / "tests/api"
     if (folder / "fixture.c").exists():

@@ -7,7 +7,7 @@
     /usr/bin/python3 harness/validation.py --docs     writes the table and the pictures of docs/validation.md anew
 
 tests/validation/aries_validation.csv holds a row for each published value: its source and tolerance, the scenario that
-measures the same, and how its metrics give the value. docs/validation.md tells the settings. Exit code 1 when a judged row
+measures the same, and how its metrics give the value. docs/validation.md documents the settings. Exit code 1 when a judged row
 is outside its tolerance or its scenario does not hold.
 """
 
@@ -27,7 +27,7 @@ TABLE = jacquard.ROOT / "tests" / "validation" / "aries_validation.csv"
 SCENARIOS = jacquard.ROOT / "scenarios" / "validation"
 PAGE = jacquard.ROOT / "docs" / "validation.md"
 PICTURES = jacquard.ROOT / "docs" / "images"
-PROBE = "probe"  # in the column `scenario`: the program that tells facts of the wiring
+PROBE = "probe"  # in the column `scenario`: the program that prints facts about the wiring
 
 JUDGED = ("fit", "check", "bound")  # column `use`; the others are reported only
 OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
@@ -110,12 +110,12 @@ def run_probe():
 
 
 def run(scenario):
-    """The values that one scenario gives, and a text when it does not hold."""
+    """The values that one scenario gives, and a message if it does not hold."""
     if scenario == PROBE:
         return run_probe()
     result = jacquard.run(SCENARIOS / scenario)
     values = flat(result.metrics) if result.data else {}
-    # That a value is outside its tolerance is the row's verdict, of this row only; all else concerns every row.
+    # A value outside its tolerance is the verdict of its row only; any other failure concerns every row.
     others = [problem for problem in result.problems if not problem.startswith("expected: V")]
     bad = others or (not result.ok and not result.problems)
     return values, result.report() if bad else ""
@@ -141,7 +141,7 @@ def evaluate(expression, values):
 
 
 def simulate(wanted):
-    """Fills in what the simulation gives; each scenario runs once."""
+    """Fills in the simulated values; each scenario runs once."""
     scenarios = sorted({row.scenario for row in wanted if row.scenario})
     with ThreadPoolExecutor(2) as pool:
         results = dict(zip(scenarios, pool.map(run, scenarios)))
@@ -156,7 +156,7 @@ def simulate(wanted):
     return wanted
 
 
-# ---- telling ---------------------------------------------------------------------------------------------------------
+# ---- output ----------------------------------------------------------------------------------------------------------
 
 
 def number(value):

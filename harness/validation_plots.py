@@ -53,7 +53,7 @@ def draw_curves(axes, metrics, curves, divisor, rows):
     for color, (prefix, metric, label) in zip(SIMULATED, curves):
         xs, ys = zip(*points(metrics, prefix, metric))
         axes.plot(xs, [y / divisor for y in ys], color=color, marker=".", markersize=4, linewidth=1.5, label=label, zorder=2,
-                  linestyle="--" if prefix.endswith("-get") else "-")  # GET lies on PUT for the BTE
+                  linestyle="--" if prefix.endswith("-get") else "-")  # the curves of GET and PUT coincide for the BTE
     values = [row.published * UNITS[row.unit] / divisor for row in rows]
     axes.errorbar([int(row.size) for row in rows], values, fmt="o", markersize=5, color=PUBLISHED, capsize=4, linewidth=1.2,
                   yerr=[value * row.tolerance / 100 for value, row in zip(values, rows)], zorder=3,
@@ -90,7 +90,7 @@ def curve(name, heading, label, divisor, scale, scenario, curves, ids, by_id):
 
 
 def deviations(rows):
-    """Each judged row as its deviation, in the bar of what it may be; exact ones would all be points at 0."""
+    """Draws the deviation of each judged row over a bar of its tolerance. Rows that must be exact are left out."""
     rows = [row for row in rows if row.judged and row.use != "bound" and row.tolerance >= 1]
     figure, axes = plt.subplots(figsize=(7.5, 0.17 * len(rows) + 1), layout="constrained")
     for at, row in enumerate(rows):

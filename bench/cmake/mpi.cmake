@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# Where Debian's Open MPI is installed.
+# Only if Debian's Open MPI is installed.
 pkg_check_modules(OMPI QUIET IMPORTED_TARGET ompi-c)
 if(OMPI_FOUND AND TARGET jacquard-fabricd)
   jacquard_bench(bench-mpi SOURCES ${CMAKE_SOURCE_DIR}/bench/mpi.c DEPENDS PkgConfig::OMPI)

@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 from . import runner
 
 NODES_PER_ROUTER = 4
-# Work is kept small: the point is variety, not load.
+# The work is small: the scenarios are to vary, not to load the machine.
 COUNT_MAX, BYTES_MAX, TIME_MAX_NS, RANKS_MAX = 24, 64 * 1024, 5000, 12
 
-# What may not end at all is ended by these limits, with exit code 3 and an explanation. A lost packet costs its sender
+# Scenarios that may run for ever end at these limits, with exit code 3 and an explanation. A lost packet costs its sender
 # seconds of virtual time.
 LIMITS = {"virtual_time": "2000s", "no_progress": "60s", "no_progress_events": 5000000}
 
 
 @functools.cache
 def workloads():
-    """The workloads, as `sim-run --list-workloads --json` tells them."""
+    """The workloads, from `sim-run --list-workloads --json`."""
     listed = subprocess.run([runner.sim_run(), "--list-workloads", "--json"], check=True, capture_output=True, text=True)
     return json.loads(listed.stdout)["workloads"]
 
@@ -97,7 +97,7 @@ def jobs(draw, name, fabric):
     count = draw(st.integers(count_min, max(count_min, min(nodes, RANKS_MAX // per_node))))
     job = {"name": name, "workload": workload["name"], "ranks_per_node": per_node,
            "placement": {"policy": draw(st.sampled_from(["linear", "random", "per-group"])), "count": count}}
-    # How much there is to do is never left to the workload's default, which is meant for measurements.
+    # The amount of work is always set, because a workload's default is meant for measurements.
     arguments = {one["name"]: draw(argument_values(one)) for one in workload["args"]
                  if one["type"] in ("count", "size") or draw(st.booleans())}
     for limited in {"root", "servers"} & arguments.keys():  # by the number of ranks

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""The tree as others get it: installed under DESTDIR, so that nothing may depend on where it lies."""
+"""Installs the tree under DESTDIR, as a package would, so that nothing may depend on its location."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ from .runner import build_directory
 
 
 def command(arguments, **options):
-    """Its output; an assertion when it fails."""
+    """Runs a command and returns its output; a failure is an assertion."""
     done = subprocess.run(list(map(str, arguments)), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           timeout=300, **options)
     assert done.returncode == 0, f"{' '.join(map(str, arguments))}\n{done.stdout}"

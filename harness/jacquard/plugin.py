@@ -28,7 +28,7 @@ def scenario(request):
 
 
 def pytest_sessionstart(session):
-    # Under xdist the controller has said it already.
+    # Under xdist the controller has printed it already.
     if not runner.sim_run().exists() and not hasattr(session.config, "workerinput"):
         raise pytest.UsageError(f"{runner.sim_run()} is not there: ./dev build, or run the tests by ./dev test")
 

@@ -17,7 +17,7 @@ MEANING = {OK: "all expectations and the ledger hold", FAILED: "an expectation o
 
 
 def build_directory():
-    """Where the programs under test were built; ./dev test says it in JACQUARD_BUILD."""
+    """The build folder of the programs under test; ./dev test passes it in JACQUARD_BUILD."""
     return Path(os.environ.get("JACQUARD_BUILD") or ROOT / "build").resolve()
 
 
@@ -62,14 +62,14 @@ class Result:
 
     @property
     def problems(self):
-        """One text for each thing that is not as it should be."""
+        """One message for each failure."""
         return self.data.get("problems", [])
 
     def metric(self, name):
         return self.metrics[name]
 
     def report(self):
-        """For people: what was run, how it ended, and why."""
+        """A report for people: the command, its outcome, and the reasons."""
         lines = [shlex.join(map(str, self.command)),
                  f"exit code {self.exit_code}: {MEANING.get(self.exit_code, 'killed, or a crash')}"]
         lines += [f"  {problem}" for problem in self.problems]
@@ -98,7 +98,7 @@ def run(scenario, seed=None, set=None, randomise=True, program=None, options=(),
 
 
 def of_the_run(data):
-    """A result without what belongs to this machine and its clock: all that two runs must have in common."""
+    """The part of a result that two runs must have in common: without the machine and its clock."""
     rest = {key: value for key, value in data.items() if key != "host"}
     if "runs" in rest:  # a sweep or a campaign
         rest["runs"] = [of_the_run(run) for run in rest["runs"]]

@@ -8,7 +8,7 @@
 
 enum { FAILED = -1 };
 
-/* The answer that waits to be fetched. */
+/* The answer that the caller has not fetched yet. */
 struct alps_request {
     int status;
     size_t bytes;
@@ -26,7 +26,7 @@ void alps_request_free(struct alps_request *request)
     free(request);
 }
 
-/* One request at a time, by whoever holds the lock. A second lock would wait for itself. */
+/* The holder of the lock makes one request at a time. A thread that locks twice would deadlock. */
 int alps_app_lli_lock(void)
 {
     struct cray_process *self = cray_process_in_job();

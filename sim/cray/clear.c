@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The end of a process, for a host. Not part of the single libraries. */
+/* The release of a process's state, for a host. The separate libraries do not contain it. */
 #include "clear.h"
 
 #include "cray/host.h"

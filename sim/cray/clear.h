@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the libraries keep per process; each frees its own. NULL has no effect. */
+/* Each library frees the state that it keeps for a process. NULL has no effect. */
 #ifndef JACQUARD_CRAY_CLEAR_H
 #define JACQUARD_CRAY_CLEAR_H
 
@@ -8,7 +8,8 @@ struct cray_process;
 struct udreg_cache;
 
 void alps_request_free(struct alps_request *request);
-void udreg_caches_free(struct udreg_cache *first); /* without calling back: the process is gone */
+void udreg_caches_free(
+    struct udreg_cache *first); /* calls no functions of the process, which has ended */
 void xpmem_forget(const struct cray_process *owner); /* its segments and rights */
 
 #endif

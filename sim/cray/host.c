@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the host of a process that nobody started ----------------------------------------------- */
+/* ---- the host of a process without a launcher ------------------------------------------------ */
 
-/* A node of a Cray says its number here; anywhere else it is the one that the launcher says, or
- * node 0. */
+/* A Cray node has its number in /proc/cray_xt/nid. On other machines the launcher gives it in the
+ * environment; without a launcher it is 0. */
 static uint32_t own_nid(const struct cray_process *self, uint32_t rank)
 {
     FILE *file = fopen("/proc/cray_xt/nid", "re");
@@ -27,9 +27,10 @@ static uint32_t own_nid(const struct cray_process *self, uint32_t rank)
 
 /* ---- the host of a process of a live fabric ---------------------------------------------------
  *
- * Its launcher says in the environment what ALPS says on a Cray system: protection tags and
- * cookies, rank, size, the node of each rank (pmrun). Other launchers do not say where other ranks
- * are: these are taken to be spread over nodes one after the other as those of the own node are.
+ * Its launcher passes in the environment what ALPS provides on a Cray system: protection tags and
+ * cookies, rank, size, and (pmrun) the node of each rank. Other launchers do not pass the nodes of
+ * the other ranks. These are assumed to fill one node after the other, each with as many ranks as
+ * the own node.
  */
 
 #define RANKS_MAX (1u << 20)
@@ -49,7 +50,7 @@ static bool number_of(const char *name, uint32_t *value)
     return *end == '\0' && number <= UINT32_MAX;
 }
 
-/* Lists of numbers with colons between them. False: there are none. */
+/* Parses lists of numbers that are separated by colons. False: there are none. */
 static bool read_credentials(struct cray_job *job)
 {
     const char *ptag = getenv("PMI_GNI_PTAG"), *cookie = getenv("PMI_GNI_COOKIE");
@@ -96,7 +97,8 @@ static uint32_t *read_nodes(const char *text, uint32_t ranks)
     return NULL;
 }
 
-/* The number that each rank of a job has: of the job's name, which is the launcher's. */
+/* The job's number, the same for all of its ranks. It is a hash of the job's name, which the
+ * launcher gives. */
 static uint64_t apid_of(const char *name)
 {
     uint64_t hash = 14695981039346656037u;
@@ -162,7 +164,7 @@ static const struct cray_host singleton_host = {
     .node_up = own_node_up,
 };
 
-/* ---- which one ------------------------------------------------------------------------------- */
+/* ---- the host in use ------------------------------------------------------------------------- */
 
 static const struct cray_host *current = &singleton_host;
 

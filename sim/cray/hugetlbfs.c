@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Huge pages where the host has no hugetlbfs: a folder of ordinary shared memory takes its place.
- * A file of hugetlbfs grows when somebody maps more of it to write; one of another file system does
- * not, and an access behind its end kills the program. So programs that are linked to this library
- * map files by cray_huge_mmap(), which lets those of that folder grow (hugetlbfs_mmap.c; in sim-run
- * foreign/shims.c).
+ * libhugetlbfs. On a host without hugetlbfs, a folder in ordinary shared memory replaces it. A file
+ * of hugetlbfs grows when a program maps more of it for writing. A file of another file system does
+ * not grow, and an access beyond its end kills the program. Therefore programs that are linked to
+ * this library map files with cray_huge_mmap(), which extends the files of that folder
+ * (hugetlbfs_mmap.c; in sim-run the shims of foreign programs).
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -49,7 +49,7 @@ static bool is_page_size(long bytes)
     return bytes >= 4096 && (bytes & (bytes - 1)) == 0;
 }
 
-/* What the kernel takes where nobody says more. */
+/* The kernel's default size. */
 static long kernels_page(void)
 {
     static const char name[] = "Hugepagesize:";
@@ -105,7 +105,7 @@ int getpagesizes(long pagesizes[], int n_elem)
     return 1 + huge;
 }
 
-/* ---- where files in huge pages lie ----------------------------------------------------------- */
+/* ---- folders for files in huge pages --------------------------------------------------------- */
 
 static bool find_mount(long page_size, char *path, size_t room)
 {
@@ -129,7 +129,8 @@ static bool find_mount(long page_size, char *path, size_t room)
     return found;
 }
 
-/* A folder of this user in memory, or where temporary files lie; NULL: none can be made. */
+/* A folder of this user in shared memory, or else among the temporary files. NULL: it cannot be
+ * made. */
 static bool make_folder(char *path, size_t room)
 {
     static const char *const places[] = {"/dev/shm", "/tmp"};
@@ -166,7 +167,7 @@ const char *hugetlbfs_find_path(void)
 
 /* ---- files that grow ------------------------------------------------------------------------- */
 
-/* Of the folder that takes hugetlbfs's place; also of files that have no name any more. */
+/* Whether a file is in the folder that replaces hugetlbfs; it may have been unlinked. */
 static bool is_ours(int fd)
 {
     char link[40], target[320];
@@ -189,7 +190,7 @@ static void grow(int fd, size_t length, off_t offset)
     if (is_ours(fd) && fstat(fd, &file) == 0 && offset >= 0 &&
         length <= (size_t)(INT64_MAX - offset) && file.st_size < offset + (off_t)length &&
         ftruncate(fd, offset + (off_t)length) != 0)
-        errno = before; /* mmap() will say what is wrong */
+        errno = before; /* mmap() reports the error */
     errno = before;
 }
 
@@ -197,7 +198,7 @@ void *cray_huge_mmap(void *address, size_t length, int protection, int flags, in
 {
     if (fd >= 0 && !(flags & MAP_ANONYMOUS) && (protection & PROT_WRITE) != 0)
         grow(fd, length, offset);
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): what the system call returns
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the result of the system call
     return (void *)syscall(SYS_mmap, address, length, protection, flags, fd, offset);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* mmap() of programs that are linked to libhugetlbfs: it comes before the C library's. */
+/* mmap() for programs that are linked to libhugetlbfs. It replaces the C library's. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

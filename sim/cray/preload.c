@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Loaded before a live process's libraries (LD_PRELOAD): the files of cray/node_files.h are those
- * of its emulated node, all others the machine's. JACQUARD_NODE says which node it is, and
- * JACQUARD_GROUP how many chassis and slots a group of the machine has ("6x16"); without the latter
- * nothing is different.
+ * A library that live processes preload (LD_PRELOAD). It presents the files of cray/node_files.h as
+ * on the emulated node; all other files are the machine's. JACQUARD_NODE is the number of the node,
+ * JACQUARD_GROUP the number of chassis and slots of a group ("6x16"). Without JACQUARD_GROUP the
+ * library changes nothing.
  *
- * Calls come from anywhere: before the constructors, from signal handlers, in children of vfork().
- * So nothing is set up, nothing kept but addresses, and errno stays unless a call fails.
+ * Programs may call these functions before constructors run, in signal handlers and in children of
+ * vfork(). Therefore the library needs no initialisation, keeps no state except addresses of
+ * functions, and changes errno only when a call fails.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -24,7 +25,7 @@
 #define NODES_PER_SLOT 4u
 
 #ifndef __clang__
-/* glibc's headers say of some of these that the path is never NULL; programs know better. */
+/* glibc declares some of these paths as never NULL, but programs pass NULL. */
 #pragma GCC diagnostic ignored "-Wnonnull-compare"
 #endif
 
@@ -61,7 +62,7 @@ static bool content_of(const char *path, char *text)
     return true;
 }
 
-/* The next library's function of that name: libc's, or a sanitizer's before it. */
+/* The next function of that name in the search order: libc's, or a sanitizer's. */
 static void *next(void **known, const char *name)
 {
     void *address = __atomic_load_n(known, __ATOMIC_RELAXED);
@@ -74,8 +75,8 @@ static void *next(void **known, const char *name)
 }
 
 /*
- * CALL(result, name, parameters, arguments, path, otherwise): a function that answers by itself
- * what has such a `path`, with the file's `text`, and passes on everything else.
+ * CALL(result, name, parameters, arguments, path, otherwise) defines a function. For the path of a
+ * node file it answers itself, with the file's `text`. It passes all other calls on.
  */
 #define CALL(result, name, parameters, arguments, path, answer) \
     EXPORT result name parameters;                              \
@@ -99,7 +100,7 @@ typedef FILE *stream_t;
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* A mode that nobody gave is passed on as it is found, and looked at by nobody. */
+/* If the caller gave no mode, an undefined value is passed on, which open() ignores. */
 #define OPEN(name, parameters, arguments)                          \
     EXPORT int name parameters                                     \
     {                                                              \
@@ -124,7 +125,7 @@ OPEN(open64, (const char *path, int flags, ...), (path, flags, mode))
 OPEN(openat, (int folder, const char *path, int flags, ...), (folder, path, flags, mode))
 OPEN(openat64, (int folder, const char *path, int flags, ...), (folder, path, flags, mode))
 
-/* What _FORTIFY_SOURCE makes of open() without a mode. */
+/* _FORTIFY_SOURCE replaces open() without a mode by these. */
 CALL(int, __open_2, (const char *path, int flags), (path, flags), path,
      cray_node_file_open(text, flags))
 CALL(int, __open64_2, (const char *path, int flags), (path, flags), path,
@@ -139,7 +140,7 @@ CALL(stream_t, fopen, (const char *path, const char *mode), (path, mode), path,
 CALL(stream_t, fopen64, (const char *path, const char *mode), (path, mode), path,
      cray_node_file_stream(text, mode))
 
-/* ---- asking ---------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 CALL(int, access, (const char *path, int how), (path, how), path, cray_node_file_access(how))
 CALL(int, faccessat, (int folder, const char *path, int how, int flags), (folder, path, how, flags),
@@ -175,7 +176,7 @@ static int ask_stat64(int file, void *to)
          status_of(text, ask_stat##suffix, to))                                                    \
     CALL(int, fstatat##suffix, (int folder, const char *path, struct stat##suffix *to, int flags), \
          (folder, path, to, flags), path, status_of(text, ask_stat##suffix, to))                   \
-    /* Of programs that were linked to a glibc before 2.33. */                                     \
+    /* for programs that were linked to a glibc before 2.33 */                                     \
     CALL(int, __xstat##suffix, (int version, const char *path, struct stat##suffix *to),           \
          (version, path, to), path, status_of(text, ask_stat##suffix, to))                         \
     CALL(int, __lxstat##suffix, (int version, const char *path, struct stat##suffix *to),          \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Entries in one list, most recently used first. A region is found when an entry covers it whole;
- * caches are some thousand entries at most, and a register call costs far more than the walk.
+ * The entries of a cache are in one list, most recently used first. An entry matches a region that
+ * it covers completely. Caches have at most some thousand entries, and a registration costs far
+ * more than a search of the list.
  */
 #include "udreg_pub.h"
 

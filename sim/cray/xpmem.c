@@ -7,13 +7,13 @@
 #include "clear.h"
 #include "cray/host.h"
 
-/* A segment, or (with `of`) the right to use one. Both are numbers in one table. */
+/* A segment, or (if `of` is set) the right to use one. Both are entries of one table. */
 struct entry {
     struct entry *next;
     const struct cray_process *owner;
     int64_t id;
     uintptr_t begin;
-    size_t size; /* XPMEM_MAXADDR_SIZE: everything */
+    size_t size; /* XPMEM_MAXADDR_SIZE: all memory */
     uint32_t nid;
     bool right;
 };
@@ -54,7 +54,7 @@ static int64_t add(struct entry what)
     return entry->id;
 }
 
-/* NULL: there is no XPMEM where processes have address spaces of their own. */
+/* NULL: the processes have separate address spaces, so there is no XPMEM. */
 static struct cray_process *sharing_process(void)
 {
     return cray_host()->one_memory ? cray_process_in_job() : NULL;
@@ -146,7 +146,7 @@ void *xpmem_attach(struct xpmem_addr addr, size_t size, void *vaddr)
     const struct entry *right = self != NULL ? *find(addr.apid, true) : NULL;
     bool everything;
 
-    (void)vaddr; /* a wish: the memory is where it is */
+    (void)vaddr; /* only a hint: the address is that of the memory itself */
     if (right == NULL || right->owner != self || addr.offset < 0) {
         errno = self == NULL ? ENODEV : EINVAL;
         return (void *)-1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Paths on the dragonfly that are chosen by load, at F1. */
+/* Adaptive routing at F1: paths on the dragonfly that are chosen by load. */
 #include "path_builder.h"
 
 static __attribute__((noinline, cold)) bool
@@ -16,29 +16,29 @@ static bool add_adaptive_leg(const struct context *in, struct path_builder *buil
 
     if (sim_unlikely(in->down != NULL))
         return add_leg_around_failures(in, builder, base, a, b, choice, avoid);
-    healthy.down = NULL; /* as constants, see ALWAYS_INLINE */
+    healthy.down = NULL; /* constants, see ALWAYS_INLINE */
     healthy.adaptive = true;
     healthy.green_first = false;
     return add_leg(&healthy, builder, base, a, b, choice, avoid);
 }
 
-/* A decision at a router of a minimal path: the candidates that are the best so far. */
+/* A decision at a router of a minimal path, with the best candidates so far. */
 struct decision {
     const struct net_route_bias *bias;
     struct sim_random *random;
     uint32_t router, target;
     const struct dragonfly_position *from, *to;
     bool between_groups;
-    uint64_t gateway; /* choice of the next one */
+    uint64_t gateway; /* choice of the next minimal candidate's gateway */
     struct path_builder *minimal, non_minimal;
     uint32_t cost_min, cost_non;
-    struct path_builder candidate; /* its first links are always the same */
+    struct path_builder candidate; /* the next one; its links before the decision stay the same */
 };
 
 /*
- * Another minimal candidate: a random one of the links that the group pair has, so up to five links
- * in all. A packet that is under way to a gateway changes to those only that are within two links
- * of its source.
+ * Draws the gateway of another minimal candidate: a random one of the links of the group pair, so
+ * the path has up to five links. A packet that has left its source router changes only to gateways
+ * within two links of the source.
  */
 static uint32_t other_gateway(const struct dragonfly *fly, const struct decision *d)
 {
@@ -58,8 +58,8 @@ static uint32_t other_gateway(const struct dragonfly *fly, const struct decision
 }
 
 /*
- * The load from which on (load << shift) + addend is not below a cost: what a candidate must not
- * have.
+ * The smallest load for which (load << shift) + addend is not below a cost. A candidate with this
+ * load is not cheaper.
  */
 static inline uint8_t load_bound_below(uint32_t below, uint32_t shift, uint32_t addend)
 {
@@ -69,9 +69,9 @@ static inline uint8_t load_bound_below(uint32_t below, uint32_t shift, uint32_t 
 }
 
 /*
- * Whether that is so for every way from here out of the group over one of its blue links, by the
- * least that such a way can cost. Nearly all candidates end here when the machine is full, so that
- * little is looked at for them: the blue link and own ports.
+ * Whether every path out of the group over this blue link reaches the bound, judged by the blue
+ * link and the first port only. When the machine is congested this rejects nearly all candidates,
+ * at little cost.
  */
 static inline bool exceeds_bound(const struct context *in, uint32_t limit,
                                  const struct dragonfly_position *from, uint32_t group,
@@ -102,7 +102,7 @@ static inline bool exceeds_bound(const struct context *in, uint32_t limit,
     return busy[black] >= good && busy[black + 1] >= good && busy[black + 2] >= good;
 }
 
-/* One more minimal candidate that is cheaper. */
+/* Draws one more minimal candidate. True: it is cheaper than the best one. */
 static bool draw_minimal_candidate(const struct context *in, struct decision *d)
 {
     struct path_builder *candidate = &d->candidate;
@@ -111,6 +111,7 @@ static bool draw_minimal_candidate(const struct context *in, struct decision *d)
     if (link == NO_INDEX || exceeds_bound(in, candidate->load_bound, d->from, d->to->group, link))
         return false;
     path_builder_begin_decision(candidate, candidate->decision_at);
+    candidate->root = 0; /* it may have held a non-minimal path */
     return add_global(in, candidate, d->router, d->target, link, d->gateway, add_adaptive_leg) &&
            path_builder_load(candidate) < candidate->load_bound;
 }
@@ -122,7 +123,7 @@ static bool add_non_minimal(const struct context *in, struct path_builder *build
     const struct dragonfly_position *from = &fly->positions[s], *to = &fly->positions[t];
     uint32_t number, group, link;
 
-    if (root_is_in_group(fly, from, to)) /* two of three may be the ends themselves */
+    if (root_is_in_group(fly, from, to)) /* two of three draws may hit the ends of the path */
         return add_by_router(in, builder, s, t, choice, 3, add_adaptive_leg);
     number = pick(choice, (fly->groups - 2) * fly->pair_links);
     link = number % fly->pair_links;
@@ -131,14 +132,14 @@ static bool add_non_minimal(const struct context *in, struct path_builder *build
            add_by_group(in, builder, s, t, group, link, choice, add_adaptive_leg);
 }
 
-/* One more minimal candidate and two non-minimal ones. */
+/* Draws one more minimal candidate and two non-minimal ones. */
 static void draw_candidates(const struct context *in, struct decision *d)
 {
     const struct net_route_bias *bias = d->bias;
     struct path_builder *candidate = &d->candidate;
     uint32_t i;
 
-    d->gateway += 0x9e3779b97f4a7c15ull; /* spreads later draws evenly */
+    d->gateway += 0x9e3779b97f4a7c15ull; /* distributes successive draws evenly */
     candidate->load_bound = load_bound_below(d->cost_min, bias->min_shift, bias->min_add);
     if (d->between_groups && candidate->load_bound > 0 && draw_minimal_candidate(in, d)) {
         d->cost_min = (path_builder_load(candidate) << bias->min_shift) + bias->min_add;
@@ -147,7 +148,8 @@ static void draw_candidates(const struct context *in, struct decision *d)
     for (i = 0; i < 2 && d->cost_min > bias->non_add; i++) {
         uint64_t choice = sim_random_next(d->random);
 
-        /* one that is not below the minimal ones is not taken: these only become cheaper */
+        /* It must also be cheaper than the best minimal one, which later draws only make cheaper.
+         */
         candidate->load_bound = load_bound_below(
             d->cost_non < d->cost_min ? d->cost_non : d->cost_min, bias->non_shift, bias->non_add);
         path_builder_begin_decision(candidate, candidate->decision_at);
@@ -166,13 +168,15 @@ static inline bool best_is_queued(const struct decision *d)
 }
 
 /*
- * The decision at a router of a minimal path whose next port is loaded. Every packet draws its own
- * candidates: a chunk whose candidates all wait draws again, at most as often as a quarter of its
- * packets. Where that is in vain, as it is when the machine is full, the next decisions do not try:
- * one, two, four, up to 64 of them. True when the builder now is a non-minimal one.
+ * Takes the decision at a router of a minimal path whose next port is loaded. Each packet of a
+ * chunk draws its own candidates, so a chunk whose candidates are all queued draws again, up to
+ * once per four packets. If that does not help, because the machine is congested, the next
+ * decisions at this router do not draw again: exponential back-off, up to 63 decisions. Returns
+ * true if the builder now holds a non-minimal path.
  */
-static bool divert(const struct context *in, struct path_builder *builder, uint32_t s, uint32_t t,
-                   const struct net_route_bias *bias, uint32_t packets, struct sim_random *random)
+static bool leave_minimal_path(const struct context *in, struct path_builder *builder, uint32_t s,
+                               uint32_t t, const struct net_route_bias *bias, uint32_t packets,
+                               struct sim_random *random)
 {
     uint32_t port, which, rounds, at = builder->decision_at;
     struct decision d;
@@ -227,8 +231,9 @@ static sim_time_t hops(const struct net *net, const uint8_t *color, uint32_t lin
 }
 
 /*
- * A class that never leaves the minimal paths has one, two or three of them inside a group, fewer
- * than a NIC fills. Packets take turns on these: the transfer is divided.
+ * An adaptive class that never leaves the minimal paths has one, two or three of them inside a
+ * group, which carry less than a NIC injects. Its packets alternate between these paths, so the
+ * transfer is divided over them. Returns the number of parts.
  */
 static uint32_t split_over_minimal_paths(const struct context *in, struct path_builder *builder,
                                          const struct dragonfly_position *from,
@@ -256,9 +261,9 @@ static uint32_t split_over_minimal_paths(const struct context *in, struct path_b
 }
 
 /*
- * Decisions are taken at the source and at every router of the source group that a minimal path
- * comes to, until it leaves the group. After the root there is no decision, only the less busy of
- * parallel links.
+ * A minimal path takes a decision at the source and at each router of the source group that it
+ * visits, until it leaves the group. Behind the root of a non-minimal path there are no decisions,
+ * only the choice of the least busy of parallel links.
  */
 bool net_dragonfly_adaptive_path(struct net *net, const struct net_transfer *transfer,
                                  struct net_path *path, uint32_t source, uint32_t target)
@@ -272,6 +277,7 @@ bool net_dragonfly_adaptive_path(struct net *net, const struct net_transfer *tra
     uint64_t choice = sim_random_next(random);
     struct path_builder builder;
 
+    assert(class < 4);
     path_builder_init(&builder);
     if (from->group == to->group && transfer->packets > 1 && in.fly->only_minimal[class]) {
         net_dragonfly_begin(in.fly, path, 1);
@@ -292,8 +298,8 @@ bool net_dragonfly_adaptive_path(struct net *net, const struct net_transfer *tra
         return true;
     }
     path->propagation = hops(net, builder.color, builder.links);
-    /* Nothing waits anywhere, so no decision can be for another path, unless minimal is penalised.
-     * And where all paths lead through one port, none is sooner there. */
+    /* There are no decisions if the path is idle, unless the bias penalises minimal paths: no other
+     * path can be cheaper. Nor are there any if all paths lead through one port. */
     for (at = 0; at < builder.links && path->width != 1 &&
                  !(at == 0 && builder.idle && bias[0].min_add <= bias[0].non_add) &&
                  (at == 0 || builder.color[at - 1] != COLOR_BLUE);
@@ -302,9 +308,9 @@ bool net_dragonfly_adaptive_path(struct net *net, const struct net_transfer *tra
 
         if (at > 0)
             path_builder_recount(&in, &builder, at);
-        /* nothing can be cheaper than no load, unless minimal is penalised */
+        /* no path is cheaper than one without load, unless minimal paths are penalised */
         if ((path_builder_load(&builder) > 0 || here->min_add > here->non_add) &&
-            divert(&in, &builder, source, target, here, transfer->packets, random)) {
+            leave_minimal_path(&in, &builder, source, target, here, transfer->packets, random)) {
             path->minimal = false;
             break;
         }

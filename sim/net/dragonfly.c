@@ -7,7 +7,7 @@
 
 /*
  * Sources in docs/internals/network.md. "profile" is what aries.profile defaults to on that system.
- * Node counts are slots: service nodes occupy some of them on the real machines.
+ * The node counts include the slots that service nodes occupy on the real machines.
  */
 static const struct net_preset presets[] = {
     {"edison", "NERSC Edison, Cray XC30, 5760 nodes", "xc30_snb", 15, 6, 16, 6},
@@ -91,8 +91,8 @@ static bool connected(const struct dragonfly *fly, uint32_t router, uint32_t por
     return fly->blue[at->local * BLUE_PORTS + port - PORT_BLUE] != NO_LINK;
 }
 
-/* What live ports of a router carry (also inwards: links are alive in both directions or in none).
- */
+/* The rate of the live ports of a router, in either direction: a link is alive in both directions
+ * or in neither. */
 static double ports_rate(const struct net *net, uint32_t router, uint32_t port, uint32_t end,
                          uint32_t *ports)
 {
@@ -106,7 +106,7 @@ static double ports_rate(const struct net *net, uint32_t router, uint32_t port, 
     return sum;
 }
 
-/* The same of all blue ports of a group: a stream between groups must squeeze through them. */
+/* The rate of all blue ports of a group, through which every stream between groups passes. */
 static double group_rate(const struct net *net, uint32_t group, uint32_t *ports)
 {
     const struct dragonfly *fly = net->dragonfly;
@@ -128,7 +128,7 @@ static double black_rate(const struct net *net, uint32_t router, uint32_t chassi
     return sum;
 }
 
-/* All minimal paths inside a group together. */
+/* The rate of all minimal paths between two routers of a group together. */
 static double minimal_rate(const struct net *net, uint32_t s, uint32_t t)
 {
     const struct dragonfly *fly = net->dragonfly;
@@ -148,14 +148,14 @@ static double minimal_rate(const struct net *net, uint32_t s, uint32_t t)
                 rate_of(net, black_first * PORTS + green));
 }
 
-/* One path. That of in-order traffic stands for the hashed ones, too. */
+/* The rate of one path: that of in-order traffic, which also stands for the hashed modes. */
 static double fixed_rate(const struct net *net, uint32_t source, uint32_t target)
 {
     struct net_path path;
     double rate = INFINITY;
     uint32_t i;
 
-    if (!net->impaired && net->lanes == NULL) { /* any one will do, by its colours */
+    if (!net->impaired && net->lanes == NULL) { /* all shortest paths have the same colours */
         shortest(net, source, target, &path);
         for (i = 0; i < path.links; i++)
             rate =
@@ -170,7 +170,8 @@ static double fixed_rate(const struct net *net, uint32_t source, uint32_t target
     return rate;
 }
 
-/* The narrowest place that all paths share: at the source, at the target, between the groups. */
+/* The bottleneck that all paths share: the ports of the source, of the target, or the blue ports of
+ * a group. Returns its number of ports. */
 static uint32_t narrowest(const struct net *net, uint32_t s, uint32_t t, double *rate)
 {
     const struct dragonfly *fly = net->dragonfly;
@@ -227,7 +228,7 @@ static double path_rate(const struct net *net, uint32_t source, uint32_t target,
     return rate;
 }
 
-/* ---- names ----------------------------------------------------------------------------------- */
+/* ---- names of links and endpoints ------------------------------------------------------------ */
 
 static bool find_link(const struct net *net, uint32_t a, uint32_t b, uint32_t which, uint32_t *link,
                       uint32_t *reverse)
@@ -312,7 +313,7 @@ static const struct net_topology topology = {
     .destroy = destroy,
 };
 
-static bool take_preset(struct net_dragonfly_config *config, char **error)
+static bool apply_preset(struct net_dragonfly_config *config, char **error)
 {
     size_t i;
 
@@ -381,9 +382,9 @@ static bool check(const struct net_dragonfly_config *config, char **error)
 }
 
 /*
- * The configuration gives the bias at the source. ADAPTIVE_1's grows with every hop: at a green,
- * black and blue tile its addend is 2, 4 and 8 times as large and its shift 1, 1 and 2 larger (0+2
- * becomes 1+4, 1+8, 2+16).
+ * The configuration gives the bias at the source. The bias of ADAPTIVE_1 grows with every hop: at a
+ * green, black and blue tile the addend is 2, 4 and 8 times as large and the shift 1, 1 and 2
+ * larger (0+2 becomes 1+4, 1+8, 2+16).
  */
 static void fill_bias(struct dragonfly *fly, const struct net_route_bias *bias)
 {
@@ -416,7 +417,7 @@ bool net_dragonfly_init(struct net *net, const struct net_config *all, char **er
     struct dragonfly *fly;
     uint32_t i;
 
-    if (config.preset != NULL && !take_preset(&config, error))
+    if (config.preset != NULL && !apply_preset(&config, error))
         return false;
     if (!check(&config, error))
         return false;

@@ -11,6 +11,7 @@
 #ifndef JACQUARD_NET_DRAGONFLY_H
 #define JACQUARD_NET_DRAGONFLY_H
 
+#include <assert.h>
 #include "internal.h"
 
 #define NODES_PER_ROUTER 4
@@ -27,27 +28,32 @@
 #define PAIR_LINKS_MAX 960 /* two groups, all 240 cables */
 #define PAIR_WORDS_MAX ((PAIR_LINKS_MAX + 63) / 64)
 #define NO_LINK UINT16_MAX
+_Static_assert(PORT_BLACK == SLOTS_MAX - 1, "green ports lead to all other slots");
+_Static_assert(PORT_BLUE == PORT_BLACK + BLACK_LINKS * (CHASSIS_MAX - 1),
+               "black ports lead to all other chassis");
+_Static_assert(PORTS == PORT_BLUE + BLUE_PORTS, "all ports have a colour");
+_Static_assert(GROUPS_MAX *LOCALS_MAX <= UINT16_MAX + 1, "F2 keeps routers in 16 bits");
 
-struct gateway { /* one end of a blue link */
+struct gateway { /* one end of a blue link: router of the group, port */
     uint8_t local, port;
 };
 
-struct dragonfly_position {
+struct dragonfly_position { /* of a router */
     uint8_t group, local, chassis, slot;
 };
 
-/* Which of a group pair's links can be reached from a router how; the rest needs green and black.
- */
+/* The links to another group, as bit sets: those that start at a router, and those whose gateway is
+ * one green or one black link away. All others need a green and a black link. */
 struct reach {
     uint64_t here, green, black;
 };
 
-/* How often a chunk's further draws at a router were in vain; see divert() in route.c. */
+/* Back-off of a router from drawing candidates again; see leave_minimal_path() in adaptive.c. */
 struct redraw_backoff {
-    uint8_t level, skip; /* so many decisions go without the next time, so many still do */
+    uint8_t level, skip; /* decisions to skip after the next failure; decisions still to skip */
 };
 
-/* How to get to and from a gateway, in order of (hops, time); see dragonfly.c. */
+/* The legs to and from a gateway that take the same number of links and time; see gateways.c. */
 struct gateway_class {
     sim_time_t time; /* of both legs */
     uint8_t count;
@@ -63,41 +69,42 @@ struct dragonfly {
     uint32_t pair_links; /* blue links per group pair */
     uint32_t pair_words; /* of 64 bits */
     uint32_t local_ports; /* green and black ports in use at each router */
-    /* The table is the same in every group: it depends only on which of its peers a group looks at.
-     */
+    /* These tables are the same in all groups, because they depend only on the peer's index. */
     struct gateway *gateways; /* [peer index * pair_links + link] */
     uint16_t *blue; /* [local * BLUE_PORTS + port - PORT_BLUE]: index into gateways, NO_LINK */
     struct reach *reach; /* [(peer index * per_group + local) * pair_words + word] */
     uint64_t last_word; /* valid bits of the last word */
-    struct gateway_class gateway_classes[16];
+    struct gateway_class gateway_classes[16]; /* sorted by (links, time) */
     uint32_t gateway_class_count;
-    uint8_t first_class_with_links[5]; /* the first in `order` with so many links */
+    uint8_t first_class_with_links[5]; /* [links]: the first class with so many links */
     struct dragonfly_position *positions; /* [router] */
     struct sim_random *random; /* [router]: every router draws from its own stream */
     struct redraw_backoff *redraw_backoffs; /* [router] */
     sim_time_t router_transit;
-    /* F2's buffers, in phits: what the load of a port does not count, before it and behind it; what
-     * an input can have in the crossbar for one column; a fifteenth of a VC */
+    /* F2's buffers, in phits. The load of a port does not count crossbar_units before the port and
+     * moving_units behind it, which any busy link has in transit. An input can have `window` in the
+     * crossbar for one column. level_units is the capacity of a VC: a load of 15. */
     uint32_t crossbar_units, moving_units, window, level_units;
     struct net_route_bias
-        bias[4][4]; /* [class][where the decision is taken: p-tile, green, black, blue] */
-    bool only_minimal[4]; /* this class never leaves the minimal paths */
+        bias[4][4]; /* [class][input tile at the decision: processor tile, green, black, blue] */
+    bool only_minimal[4]; /* [class]: never leaves the minimal paths */
 };
 
 /* Index of group `peer` among the peers of `group`. */
 static inline uint32_t dragonfly_peer_index(uint32_t group, uint32_t peer)
 {
+    assert(group != peer);
     return peer < group ? peer : peer - 1;
 }
 
-/* The end in `group` of one of the links between two groups. */
+/* The end in `group` of one of its links to group `peer`. */
 static inline const struct gateway *dragonfly_gateway(const struct dragonfly *fly, uint32_t group,
                                                       uint32_t peer, uint32_t link)
 {
     return &fly->gateways[dragonfly_peer_index(group, peer) * fly->pair_links + link];
 }
 
-/* Which of the links to another group can be reached how: `pair_words` of them. */
+/* How the links to another group can be reached from a router: `pair_words` entries. */
 static inline const struct reach *
 dragonfly_reach(const struct dragonfly *fly, const struct dragonfly_position *from, uint32_t peer)
 {
@@ -129,7 +136,7 @@ static inline uint32_t dragonfly_count_bits(uint64_t x)
     return (uint32_t)((x * 0x0101010101010101ull) >> 56);
 }
 
-/* The n-th member of a set, from 0; it must have that many. */
+/* The n-th member of a set, from 0; the set must have more than n members. */
 static inline uint32_t dragonfly_nth_bit(const uint64_t *set, uint32_t n)
 {
     uint32_t word = 0;
@@ -138,6 +145,7 @@ static inline uint32_t dragonfly_nth_bit(const uint64_t *set, uint32_t n)
     for (;; word++) {
         uint32_t count = 0;
 
+        assert(word < PAIR_WORDS_MAX);
         for (bits = set[word]; bits != 0 && count < n; bits &= bits - 1)
             count++;
         if (bits != 0)
@@ -146,7 +154,7 @@ static inline uint32_t dragonfly_nth_bit(const uint64_t *set, uint32_t n)
     }
 }
 
-/* The choice of in-order traffic. */
+/* The `choice` of in-order traffic: one path per pair of endpoints. */
 static inline uint64_t dragonfly_pair_choice(uint32_t source, uint32_t target)
 {
     return sim_mix((uint64_t)source << 32 | target);
@@ -160,22 +168,23 @@ uint8_t net_dragonfly_tile(const struct dragonfly *fly, uint32_t router, uint32_
 
 /* gateways.c */
 void net_dragonfly_sort_gateway_classes(struct dragonfly *fly, sim_time_t green, sim_time_t black);
-/* The blue links by which a shortest path can lead, bits of `set`; returns their number. */
+/* Finds the blue links of the shortest paths, as bits of `set`, and the legs that these paths have
+ * in the two groups. Returns the number of links. */
 uint32_t net_dragonfly_best_gateways(const struct dragonfly *fly, uint32_t source_router,
                                      uint32_t target_router, uint64_t *set, uint32_t *source_leg,
                                      uint32_t *target_leg);
 
 /*
- * The next best ones, by which a path takes one link more, or where there are none the
- * least number more; these where there are no others. Returns their number. *farther: by how many
- * links beyond the first.
+ * Finds the blue links of the second-shortest paths, which take one link more, or if there are none
+ * the least number more. If there are no longer paths at all, gives those of the shortest ones.
+ * Returns the number of links. *farther: how many links more than one they take.
  */
 uint32_t net_dragonfly_near_gateways(const struct dragonfly *fly, uint32_t source_router,
                                      uint32_t target_router, uint64_t *set, uint32_t *farther);
 
-/* The shortest paths to another group, by their legs inside the groups; returns how
- * many kinds there are. *longer: time that the next best ones take more; SIM_NEVER: there are none;
- * *farther: links that these take more, beyond one. */
+/* Classifies the shortest paths to another group by their legs inside the groups. Returns the
+ * number of kinds. *longer: additional time of the second-shortest paths; SIM_NEVER: there are
+ * none. *farther: how many links more than one these take. */
 struct dragonfly_path_kind {
     uint8_t source, target; /* LEG_ */
     uint32_t links; /* blue ones */
@@ -185,7 +194,8 @@ uint32_t net_dragonfly_path_kinds(const struct dragonfly *fly, uint32_t source_r
                                   uint32_t *farther, sim_time_t *longer);
 #define DRAGONFLY_PATH_KINDS_MAX 16
 
-/* dragonfly.c: over how many ports adaptive packets can spread, at most NET_WIDE; 0: none */
+/* dragonfly.c: the number of ports that adaptive packets can spread over, at most NET_WIDE; 0: no
+ * port is alive */
 uint32_t net_dragonfly_width(const struct net *net, uint32_t source_router, uint32_t target_router);
 
 /* stream_paths.c */
@@ -197,11 +207,11 @@ bool net_dragonfly_stream_paths(const struct net *net, const struct net_transfer
 bool net_dragonfly_route(struct net *net, const struct net_transfer *transfer,
                          struct net_path *path);
 void net_dragonfly_begin(const struct dragonfly *fly, struct net_path *path, uint32_t width);
-/* Any live path: fixed modes. `choice` picks among equals; impaired networks: the next live entry.
- */
+/* The path of a fixed mode. `choice` selects among equal ones. On an impaired network, the next
+ * live path. */
 bool net_dragonfly_fixed_path(const struct net *net, struct net_path *path, uint32_t source,
                               uint32_t target, uint64_t choice);
-/* Whatever is alive, when neither a minimal nor a drawn non-minimal path is. */
+/* Any live path, if neither the minimal path nor the drawn non-minimal one is alive. */
 bool net_dragonfly_any_path(const struct net *net, struct net_path *path, uint32_t source,
                             uint32_t target, uint64_t choice, bool adaptive);
 

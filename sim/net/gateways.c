@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Which blue links lead from one group to another by the fewest links, and which by one link more.
- */
+/* Finds the blue links by which a path from one group to another takes the fewest links, or one
+ * link more. */
+#include <assert.h>
 #include <string.h>
 #include "dragonfly.h"
 
 /*
- * The paths to reach a gateway (in place, green, black, both) times the paths to go on from the far
- * one, sorted by (links, time, whether the first link is blue, whose rate differs); equal ones form
- * one class. A shortest path uses the first class that has a gateway.
+ * Sorts the combinations of a leg to the gateway (none, green, black, both) and a leg from the far
+ * gateway by (links, time, whether the first link is blue: its rate differs). Equal combinations
+ * form one class. A shortest path uses the first class that has a gateway.
  */
 void net_dragonfly_sort_gateway_classes(struct dragonfly *fly, sim_time_t green, sim_time_t black)
 {
@@ -16,6 +17,7 @@ void net_dragonfly_sort_gateway_classes(struct dragonfly *fly, sim_time_t green,
     bool done[16] = {false};
     uint32_t left = 16, links = 0;
 
+    assert(fly->gateway_class_count == 0);
     while (left > 0) {
         struct gateway_class *class = &fly->gateway_classes[fly->gateway_class_count++];
         uint32_t best_hops = UINT32_MAX, i;
@@ -29,7 +31,7 @@ void net_dragonfly_sort_gateway_classes(struct dragonfly *fly, sim_time_t green,
             if (!done[i] && (h < best_hops || (h == best_hops && time < best))) {
                 best_hops = h;
                 best = time;
-                here = i / 4 == LEG_HERE; /* these come first, so they win among equals */
+                here = i / 4 == LEG_HERE; /* lower indices win among equals */
             }
         }
         if (fly->gateway_class_count == 1 || best_hops != links)
@@ -47,7 +49,7 @@ void net_dragonfly_sort_gateway_classes(struct dragonfly *fly, sim_time_t green,
     }
 }
 
-/* Sets of links by the leg that leads from them or to them. */
+/* [leg]: the set of blue links that this leg leads to, or from. */
 struct legs {
     uint64_t set[4];
 };
@@ -62,8 +64,8 @@ static inline struct legs legs_of(const struct reach *reach, uint64_t valid)
     }};
 }
 
-/* Where to begin to look: the first class with as many links as are needed. For at most 64 links.
- */
+/* The first class with the number of links that a shortest path needs. For group pairs with at most
+ * 64 links. */
 static inline uint32_t first_class(const struct dragonfly *fly, const struct legs *out,
                                    const struct legs *in)
 {
@@ -101,7 +103,7 @@ static inline struct reaches reaches_of(const struct dragonfly *fly, uint32_t s,
                             dragonfly_reach(fly, to, from->group)};
 }
 
-/* Adds the links that can be reached as the class says to the set; returns their number. */
+/* Adds to the set the blue links that the legs of the class reach; returns their number. */
 static inline uint32_t add_class(const struct dragonfly *fly, const struct reaches *reaches,
                                  const struct gateway_class *class, uint64_t *set)
 {
@@ -126,7 +128,7 @@ static inline uint32_t class_links(const struct gateway_class *class)
     return links[class->leg[0].source] + links[class->leg[0].target];
 }
 
-/* The class of the shortest paths; `set` gets the links, *count their number. */
+/* Finds the class of the shortest paths, their blue links and the number of these. */
 static inline uint32_t best_class(const struct dragonfly *fly, const struct reaches *reaches,
                                   uint64_t *set, uint32_t *count)
 {
@@ -139,6 +141,7 @@ static inline uint32_t best_class(const struct dragonfly *fly, const struct reac
         i = first_class(fly, &out, &in);
         while ((set[0] = members(&fly->gateway_classes[i], &out, &in)) == 0)
             i++;
+        assert(i < fly->gateway_class_count); /* every two groups are linked */
         *count = dragonfly_count_bits(set[0]);
         return i;
     }
@@ -166,10 +169,12 @@ uint32_t net_dragonfly_best_gateways(const struct dragonfly *fly, uint32_t sourc
 }
 
 /*
- * All gateways of the target's chassis are taken already, and one green link leads on from each: so
- * others are better, if there are any. Returns how many are left.
+ * Removes the gateways of the target's chassis. The shortest paths already use them, and one green
+ * link leads on from each, so that other gateways share less. Returns the number that remains; if
+ * there are no others, the set stays as it is.
  */
-static uint32_t leave_out(uint64_t *set, const struct reach *in, uint32_t words, uint32_t count)
+static uint32_t remove_target_chassis(uint64_t *set, const struct reach *in, uint32_t words,
+                                      uint32_t count)
 {
     uint32_t left = 0, w;
 
@@ -183,9 +188,9 @@ static uint32_t leave_out(uint64_t *set, const struct reach *in, uint32_t words,
 }
 
 /*
- * Adds the next best links behind class `i`: what takes at most one link more, or where there is
- * nothing the least number more. Returns how many; *farther: links more beyond one; *longer: time
- * that the longest of them takes more.
+ * Adds the second-best blue links, those of the classes behind class `i` that take at most one link
+ * more, or if there are none the least number more. Returns how many. *farther: how many links more
+ * than one they take; *longer: additional time of the longest of them.
  */
 static inline uint32_t add_next(const struct dragonfly *fly, const struct reaches *reaches,
                                 uint32_t i, uint64_t *set, uint32_t *farther, sim_time_t *longer)
@@ -227,7 +232,7 @@ uint32_t net_dragonfly_near_gateways(const struct dragonfly *fly, uint32_t sourc
     target = fly->gateway_classes[i].leg[0].target;
     if (target == LEG_BOTH ||
         (target == LEG_GREEN && fly->gateway_classes[i].leg[0].source != LEG_HERE))
-        count = leave_out(near, reaches.in, fly->pair_words, count);
+        count = remove_target_chassis(near, reaches.in, fly->pair_words, count);
     memcpy(set, near, fly->pair_words * sizeof(*set));
     return count;
 }

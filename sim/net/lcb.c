@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The link protocol (LCB): micropackets of 9 phits with a check sum and a number. The receiver
- * tosses everything behind a bad one until it comes again; the sender goes back to it after a round
- * trip and sends again what was on the way. Seven bad ones in a row initialise the link again, with
- * what it carries held for 20 us; when that has to be done twice running, the link is dead.
- * Sources: gpcd ar_slb_lcb; the costs are assumed (docs/internals/network.md, "Link errors").
+ * The link protocol (LCB): go-back-N retransmission of micropackets, which have 9 phits, a checksum
+ * and a sequence number. After a corrupted micropacket the receiver discards everything until that
+ * micropacket arrives again. The sender learns of the error after a round trip and retransmits from
+ * there. After seven errors in a row the sender reinitialises the link, which holds its traffic for
+ * 20 us. When that is necessary twice in succession, the link fails. Sources: gpcd ar_slb_lcb; the
+ * costs are assumed (docs/internals/network.md, "Link errors").
  */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include "internal.h"
 
 #define MICROPACKET_UNITS 9
-#define BAD_MAX 7 /* bad ones in a row before the link is initialised again */
+#define ERRORS_MAX 7 /* in a row, before the link is reinitialised */
 
-/* A round trip, and again what was sent meanwhile. */
+/* The cost of one error: a round trip, and the retransmission of what was sent during it. */
 static sim_time_t replay_time(const struct net_speed *speed, sim_time_t flight)
 {
     sim_time_t round = 2 * flight, micropacket = net_serialise(speed, MICROPACKET_UNITS);
@@ -22,7 +24,7 @@ static sim_time_t replay_time(const struct net_speed *speed, sim_time_t flight)
     return round + sent * micropacket;
 }
 
-static double bad_chance(const struct net_lcb *lcb, uint32_t units)
+static double error_chance(const struct net_lcb *lcb, uint32_t units)
 {
     return 1 - pow(1 - lcb->rate, (double)units / MICROPACKET_UNITS);
 }
@@ -31,12 +33,13 @@ sim_time_t net_lcb_draw_replays(struct net *net, uint32_t link, const struct net
                                 sim_time_t flight, uint32_t units, bool *link_fails)
 {
     struct net_lcb *lcb = &net->lcb[link];
-    uint32_t bad = 1;
+    uint32_t errors = 1;
     sim_time_t extra = 0;
 
+    assert(link < net->link_count && lcb->rate >= 0 && lcb->rate <= 1);
     if (lcb->rate == 0)
         return 0;
-    if (!sim_random_chance(&lcb->random, bad_chance(lcb, units))) {
+    if (!sim_random_chance(&lcb->random, error_chance(lcb, units))) {
         lcb->retried = false;
         return 0;
     }
@@ -44,7 +47,7 @@ sim_time_t net_lcb_draw_replays(struct net *net, uint32_t link, const struct net
         lcb->replays++;
         net->counters.replays++;
         extra += replay_time(speed, flight);
-        if (bad++ < BAD_MAX)
+        if (errors++ < ERRORS_MAX)
             continue;
         if (lcb->retried) {
             *link_fails = true;
@@ -53,7 +56,7 @@ sim_time_t net_lcb_draw_replays(struct net *net, uint32_t link, const struct net
         lcb->retried = true;
         lcb->reinits++;
         extra += NET_LCB_REINIT;
-        bad = 1;
+        errors = 1;
     } while (sim_random_chance(&lcb->random, lcb->rate));
     lcb->retried = false;
     return extra;
@@ -69,7 +72,7 @@ sim_time_t net_lcb_mean_replay_time(const struct net *net, uint32_t link,
     if (rate == 0)
         return 0;
     each = (double)replay_time(speed, flight) / (1 - rate) +
-           pow(rate, BAD_MAX - 1) * (double)NET_LCB_REINIT;
+           pow(rate, ERRORS_MAX - 1) * (double)NET_LCB_REINIT;
     return (sim_time_t)(rate * units / MICROPACKET_UNITS * each);
 }
 

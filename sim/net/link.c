@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Liveness and width of links. A link that dies takes with it what it carries and what is on the
- * way to it by a path that was already chosen. Transfers find that out when they would arrive:
- * every death is written down, and a transfer that was sent before it looks whether it happened to
- * a link or router that it had not left yet.
+ * Failures of links and routers, and the lanes of links. All transfers that a failed link carries,
+ * or that are on a path over it and have not passed it, are lost. The network logs every failure.
+ * When a transfer that was sent before a failure arrives, net_flight_lost checks whether the
+ * failure hit a link or router that the transfer had not left.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include "internal.h"
@@ -26,6 +27,8 @@ void net_failure_record(struct net *net, bool is_router, uint32_t a, uint32_t b)
         if (net->failures == NULL)
             abort();
     }
+    assert(net->failure_count < net->failure_capacity);
+    assert(net->failure_count == 0 || net->failures[net->failure_count - 1].time <= sim_now());
     net->failures[net->failure_count++] = (struct net_failure){sim_now(), is_router, a, b};
 }
 
@@ -90,7 +93,7 @@ bool net_link_set_lanes(struct net *net, uint32_t router_a, uint32_t router_b, u
             if (net->topology->describe(net, i, &info))
                 net->lanes[i] = net->full_lanes[info.color];
     }
-    if (net->fidelity == NET_F2 && lanes < net->lanes[link]) { /* the link is initialised again */
+    if (net->fidelity == NET_F2 && lanes < net->lanes[link]) { /* the link is reinitialised */
         net_packet_link_hold(net, link, NET_LCB_REINIT);
         net_packet_link_hold(net, reverse, NET_LCB_REINIT);
     }
@@ -136,7 +139,7 @@ bool net_router_alive(const struct net *net, uint32_t router)
     return router < net->routers && !net->router_dead[router];
 }
 
-/* ---- what was on the way --------------------------------------------------------------------- */
+/* ---- transfers in flight --------------------------------------------------------------------- */
 
 static bool lost_to_link(struct net *net, const struct net_transfer *transfer,
                          const struct net_failure *failure)
@@ -155,7 +158,7 @@ static bool lost_to_link(struct net *net, const struct net_transfer *transfer,
         net->topology->describe(net, link, &info);
         wire = net_serialise(net_link_speed(net, link, info.color), transfer->units);
         if (failure->time + wire < left)
-            net_link_totals(net, link)->dead++; /* it had not come to the link yet */
+            net_link_totals(net, link)->dead++; /* it had not reached the link yet */
         else
             net_link_totals(net, link)->dropped++;
         return true;
@@ -179,7 +182,7 @@ static bool lost_to_router(struct net *net, const struct net_transfer *transfer,
             return true;
         }
     }
-    /* asked at the event, which is `lag` after the arrival */
+    /* this is called in the event, receiver_latency after the arrival */
     return when + transfer->receiver_latency <= sim_now() &&
            (router == net_router_of(net, transfer->target) ||
             (path.links == 0 && router == net_router_of(net, transfer->source)));
@@ -189,6 +192,7 @@ bool net_flight_lost(struct net *net, const struct net_transfer *transfer)
 {
     uint32_t i;
 
+    assert(transfer->flight.failures_seen <= net->failure_count);
     for (i = transfer->flight.failures_seen; i < net->failure_count; i++) {
         const struct net_failure *failure = &net->failures[i];
 
@@ -199,7 +203,7 @@ bool net_flight_lost(struct net *net, const struct net_transfer *transfer)
     return false;
 }
 
-/* ---- looking --------------------------------------------------------------------------------- */
+/* ---- inspection ------------------------------------------------------------------------------ */
 
 void net_for_each_link(const struct net *net,
                        void (*visit)(const struct net_link_info *, void *arg), void *arg)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Networks: configuration, creation, what can be asked of any of them. */
+/* Networks: configuration, creation, and queries that all topologies answer. */
 #define _GNU_SOURCE /* vasprintf */
 #include <math.h>
 #include <stdarg.h>
@@ -66,7 +66,7 @@ bool net_fail(char **error, const char *format, ...)
     return false;
 }
 
-/* The least backlog that makes such a load. */
+/* The smallest backlog that gives a port this load. */
 static sim_time_t least_backlog(double load, double load_per_ps)
 {
     sim_time_t backlog = (sim_time_t)(load / load_per_ps);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* F2: building the tiles, the pool of packets, transfers into packets and back. */
+/* F2: construction of the tiles, the pool of packets, cutting of transfers and their completion. */
 #define _GNU_SOURCE /* MADV_HUGEPAGE */
 #include <assert.h>
 #include <stdlib.h>
@@ -7,7 +7,9 @@
 #include <sys/mman.h>
 #include "packet.h"
 
-#define VC_BLOCKS_MAX 120 /* and the largest packet must stay below a byte's high bit */
+#define VC_BLOCKS_MAX 120 /* plus the largest packet, this stays below a byte's high bit */
+_Static_assert(VC_BLOCKS_MAX + (PACKET_UNITS_MAX + BLOCK_UNITS - 1) / BLOCK_UNITS < 128,
+               "shared_blocks_used() needs the high bit");
 
 struct net_packets *net_packets;
 
@@ -44,6 +46,7 @@ static struct packet *packet_new(void)
 
 void net_packet_free(struct packet *packet)
 {
+    assert(net_packets->in_use > 0);
     packet->next = net_packets->free_packets;
     net_packets->free_packets = packet->self;
     net_packets->in_use--;
@@ -71,8 +74,8 @@ static void complete(struct net_transfer *transfer)
     sim_time_t arrival = flight->arrival + flight->delay;
 
     count(net, transfer);
-    /* The way keeps the order of fixed modes, but for delays by faults; on one router there is
-     * none. */
+    /* The links keep the order of the fixed modes, except for delays by faults. A transfer within
+     * one router has no links. */
     if ((sim_unlikely(net_packet_point.rules != NULL) || transfer->hops == 0) &&
         !net_mode_adaptive(transfer->route))
         arrival = net_flow_keep_order(&net->flows, transfer, arrival);
@@ -103,7 +106,7 @@ void net_packet_end(struct packet *packet, enum net_status status, sim_time_t ar
         complete(transfer);
 }
 
-/* Units of the next packet: all but the last one share what is not the last one's. */
+/* Units of the next packet. All packets but the last have equal shares of the other units. */
 static uint32_t next_units(const struct net_transfer *transfer)
 {
     const struct net_flight *flight = &transfer->flight;
@@ -118,8 +121,10 @@ static void hand_over(struct net_transfer *transfer, sim_time_t at)
 {
     struct packet *packet = packet_new();
 
+    assert(transfer->flight.handed_over < transfer->flight.packets);
     packet->transfer = transfer;
     packet->units = (uint8_t)next_units(transfer);
+    assert(packet->units <= PACKET_UNITS_MAX);
     packet->target = (uint16_t)(transfer->target / NODES_PER_ROUTER);
     packet->source = (uint16_t)(transfer->source / NODES_PER_ROUTER);
     packet->hops = packet->flags = packet->rank = 0;
@@ -133,7 +138,7 @@ static void hand_over(struct net_transfer *transfer, sim_time_t at)
         net_packet_inject(packet, at);
 }
 
-/* When the next packet is ready: they are spread evenly over the feed. */
+/* When the next packet is ready. The packets are spread evenly over the feed time. */
 static sim_time_t next_time(const struct net_transfer *transfer)
 {
     const struct net_flight *flight = &transfer->flight;
@@ -149,7 +154,7 @@ static void hand_over_next(struct sim_event *event)
     bool more = flight->handed_over + 1 < flight->packets;
 
     hand_over(transfer, sim_now());
-    if (more) /* otherwise it may have ended */
+    if (more) /* otherwise the transfer may be complete, and its memory reused */
         sim_event_schedule(event, next_time(transfer));
 }
 
@@ -163,7 +168,7 @@ static void cut(struct net_transfer *transfer, sim_time_t feed)
     if (flight->last_units > PACKET_UNITS_MAX ||
         transfer->units - flight->last_units > (flight->packets - 1) * PACKET_UNITS_MAX)
         flight->last_units =
-            transfer->units / flight->packets; /* not made of packets: cut evenly */
+            transfer->units / flight->packets; /* the caller did not count in packets: cut evenly */
     flight->outstanding = flight->packets;
     flight->handed_over = 0;
     flight->feed = feed;
@@ -175,6 +180,7 @@ void net_packet_send(struct net *net, struct net_transfer *transfer, sim_time_t 
     struct net_flight *flight = &transfer->flight;
     uint32_t i;
 
+    assert(net->packets == net_packets);
     transfer->hops = 0;
     transfer->minimal = true;
     flight->net = net;
@@ -198,7 +204,7 @@ void net_packet_send(struct net *net, struct net_transfer *transfer, sim_time_t 
     }
 }
 
-/* ---- building -------------------------------------------------------------------------------- */
+/* ---- construction ---------------------------------------------------------------------------- */
 
 static bool check(const struct net_dragonfly_config *config, char **error)
 {
@@ -248,14 +254,14 @@ static void set_times(struct net_packets *all, const struct net_dragonfly_config
     uint32_t i;
 
     for (i = 0; i < 3; i++) {
-        /* of a hop, what a router takes inside is the later part */
+        /* the later part of a hop is the transit through the next router */
         all->cross[i] =
             config->router_transit < classes[i]->hop ? config->router_transit : classes[i]->hop;
         all->flight[i] = classes[i]->hop - all->cross[i];
         longest = later(longest,
                         all->flight[i] + net_serialise(&all->net->speed[i][1], PACKET_UNITS_MAX));
     }
-    /* a credit comes back within that time, and there are so many slots ahead */
+    /* the slots must cover the time within which a credit returns */
     while ((sim_time_t)(SLOTS - 1) << all->slot_shift < longest)
         all->slot_shift++;
     all->cross[COLOR_PTILE] = config->router_transit;
@@ -296,8 +302,8 @@ static void set_tile(struct net_packets *all, uint32_t router, uint32_t port)
     tile->row = net_dragonfly_tile(all->fly, peer, peer_port) / 10 & 7;
 }
 
-/* Zeroed, on huge pages where there are any: the tiles of a machine are more than what translation
- * caches cover with small ones. */
+/* Allocates zeroed memory on huge pages, if there are any: with small pages the tiles of a machine
+ * exceed the reach of the TLB. */
 static void *alloc_large(size_t bytes)
 {
     size_t huge = 2u << 20;
@@ -360,7 +366,7 @@ void net_packets_fini(struct net *net)
     net_packets = net->packets = NULL;
 }
 
-/* ---- looking --------------------------------------------------------------------------------- */
+/* ---- inspection ------------------------------------------------------------------------------ */
 
 void net_packet_link_info(const struct net *net, uint32_t link, struct net_link_info *info)
 {
@@ -387,11 +393,11 @@ static const char *tile_leak(const struct net_packets *all, uint32_t index)
     for (vc = 0; vc < SLOTS; vc++)
         used -= tile->returning_credits[vc];
     if (used != 0)
-        return "a credit has not come back";
+        return "a credit has not been returned";
     for (vc = 0; vc < VCS; vc++)
         for (column = 0; column < TILE_COLUMNS; column++)
             if (tile->in_crossbar != 0 || queues->in_crossbar[vc][column] != 0)
-                return "something is left in a crossbar";
+                return "a packet is left in a crossbar";
     return NULL;
 }
 

@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * F2: packets on a dragonfly. What its files share.
+ * F2: packets on a dragonfly. Shared by the packet_ files.
  *
- *   packet.c        building, the pool of packets, net_send, delivery, the books at the end
- *   packet_tile.c   a tile: input queue, crossbar, output arbitration, the way to the next router
+ *   packet.c        construction, the pool of packets, net_send, delivery, the check for leaks
+ *   packet_tile.c   a tile: input queue, crossbar, output arbitration, the link to the next router
  *   packet_nic.c    processor tiles: injection and ejection
- *   packet_route.c  which port and virtual channel next
- *   packet_fault.c  links and routers that die, packets that are lost
+ *   packet_route.c  the next port and virtual channel; packet_plan.c, packet_options.c: candidates
+ *   packet_fault.c  failures of links and routers, packets that are lost
  *
  * A router has 48 tiles: 40 for the ports of dragonfly.h (tile index = router * 48 + port), 8 for
- * its NICs, four for NICs 0 and 1, four for 2 and 3. A packet's life, with what each step costs:
+ * its NICs, four for NICs 0 and 1, four for 2 and 3. The stages of a packet:
  *
  *   net_send ── injection queue of the NIC ── input queue of a processor tile
  *                                                │ routed when first in its queue
  *      ┌── input queue of a tile ◀── link ──┐    ▼
  *      └──────────── crossbar ──────▶ output queue ──▶ link, or processor tile ──▶ the NIC's event
  *
- * One event per link, when the head comes to the next router's input: the rest of the way through
- * an idle router is reserved there. One more when a packet has to wait for an output, which then
- * has an event of its own. Credits come back without events: an output keeps them in a list with
- * the time from which on they count, and looks when it needs them.
+ * A packet takes one event per link, when its head arrives at the next router's input; if that
+ * router is idle, the event reserves all its stages. If the packet has to wait for an output, the
+ * output's event is a second one. Credits return without events: an output records the time from
+ * which they count, and reads them when it needs them.
  *
- * All state is addressed by 32-bit indices; 0 is none.
+ * 32-bit indices address all state; 0 stands for none.
  */
 #ifndef JACQUARD_NET_PACKET_H
 #define JACQUARD_NET_PACKET_H
 
+#include <assert.h>
 #include "dragonfly.h"
 
 #define TILES 48
@@ -39,58 +40,63 @@
 #define QUEUES (VCS * TILE_ROWS)
 #define BLOCK_UNITS 8
 #define PACKET_UNITS_MAX 14
-#define COLOR_PTILE 3 /* where colours of input tiles are meant */
+#define COLOR_PTILE 3 /* colour of the inputs of processor tiles */
 #define NO_PORT UINT8_MAX
 
-/* The next channel of a path within one VC must be of a higher rank. */
+/* Within one VC, the next link of a path must have a higher rank. See packet_route.c. */
 enum { RANK_NONE, RANK_GREEN, RANK_BLACK, RANK_BLUE };
 
 enum {
-    PACKET_DECIDES_PER_HOP =
-        1, /* adaptive, in the source group, minimal so far: decides at each tile */
-    PACKET_TO_ROOT = 2, /* goal is the root, or the blue port that leads to it */
+    PACKET_DECIDES_PER_HOP = 1, /* adaptive, in the source group, minimal so far: takes a decision
+                                   at each tile */
+    PACKET_TO_ROOT = 2, /* the goal is the root, or the blue port that leads to it */
     PACKET_NON_MINIMAL = 4,
-    PACKET_SOURCE_ROUTED = 8, /* follows path[] */
+    PACKET_SOURCE_ROUTED = 8, /* its whole path is in path[] */
     PACKET_ROUTED = 16, /* out_port and out_vc are chosen */
-    PACKET_PTILE_SHIFT = 5, /* two bits: which processor tile of four it takes at the target */
-    PACKET_IN_ORDER = 128, /* the same at the source; others take any there */
+    PACKET_PTILE_SHIFT = 5, /* two bits: the processor tile of four at the target */
+    PACKET_IN_ORDER = 128, /* uses the same processor tile at the source; other packets use any */
 };
-#define PACKET_NEXT_VC 0x40 /* in path[]: to the next VC before this link */
+#define PACKET_NEXT_VC 0x40 /* in path[]: change to the next VC before this link */
 
 struct packet {
-    struct sim_event event; /* its head comes to the input of tile `tile` */
+    struct sim_event event; /* its head arrives at the input of tile `tile` */
     struct net_transfer *transfer;
-    sim_time_t time; /* at an input: when the head came; at an output: when it is ready to leave */
+    sim_time_t time; /* at an input: arrival of the head; at an output: when it is ready to leave */
     uint32_t next; /* in the list it is in */
     uint32_t self; /* its own index */
-    uint32_t tile; /* at the input of this tile, or on the way to it: the part with the input */
+    uint32_t tile; /* the tile whose input holds it, or that it is travelling to */
     uint16_t source, target; /* routers */
     uint16_t failures_seen; /* low bits of the number of failures when it left the last output */
     uint8_t units, vc, out_vc, out_port;
     uint8_t flags;
     uint8_t hops : 5, rank : 3;
     uint8_t goal, goal_port; /* router of this group; blue port to take there, or NO_PORT */
-    uint8_t path[NET_PATH_MAX]; /* by `hops` */
+    uint8_t path[NET_PATH_MAX]; /* [hops]: port and PACKET_NEXT_VC */
     uint8_t to; /* bits 0-1: node at the target; 2-3: adaptive class */
-    uint8_t
-        first; /* colour * 4 + lanes of its first link: what its tail comes later than its head */
+    uint8_t first; /* colour * 4 + lanes of its first link, whose serialisation delays its tail */
 };
 _Static_assert(sizeof(struct packet) == 64, "a packet is a cache line");
+_Static_assert(PORTS <= PACKET_NEXT_VC, "an entry of path[] is a port and PACKET_NEXT_VC");
+_Static_assert(NET_PATH_MAX < 1 << 5, "packet.hops has 5 bits");
+_Static_assert(PORTS + PTILES == TILES && TILE_ROWS * TILE_COLUMNS == TILES,
+               "ports and processor tiles");
+_Static_assert(QUEUES <= 64, "packet_tile.waiting has a bit per queue");
+_Static_assert(2 * LEVELS == VCS && RESPONSE_VC == LEVELS, "two classes of VCs");
 
 /*
- * A tile: an output and, where a link leads from it, the input at the other end, which its credits
- * concern; a processor tile's output ejects, its input injects. What every packet touches is in two
- * cache lines. Credits on their way back are added up in slots of time, a byte per VC as in `used`;
- * slot n is due at n << slot_shift.
+ * A tile: an output, and the input at the other end of its link, to which its credits belong. A
+ * processor tile's output ejects packets, its input injects them. The fields that every packet uses
+ * are in two cache lines. Returning credits are summed in slots of time, a byte per VC as in
+ * `used`; slot n is due at n << slot_shift.
  */
 #define SLOTS 4
 
 struct packet_tile {
-    struct sim_event event; /* looks for something to send */
-    sim_time_t busy; /* until then the link is taken */
-    sim_time_t wake; /* when the event is due; SIM_NEVER: it is not */
+    struct sim_event event; /* arbitrates: serves one of the waiting packets */
+    sim_time_t busy; /* the link is reserved until then */
+    sim_time_t wake; /* when the event is due; SIM_NEVER: it is not scheduled */
     uint64_t waiting; /* queues that are not empty: bit row * 8 + VC */
-    uint32_t units, packets; /* carried over to net_link_totals before they wrap */
+    uint32_t units, packets; /* folded into net_link_totals before they wrap */
     uint32_t peer; /* the tile at the other end; UINT32_MAX: none */
     uint8_t last; /* queue served last */
     uint8_t column;
@@ -98,16 +104,16 @@ struct packet_tile {
 
     _Alignas(64) uint64_t returning_credits[SLOTS];
     union {
-        uint8_t used[VCS]; /* blocks taken of the input's buffer */
+        uint8_t used[VCS]; /* blocks in use of the input's buffer */
         uint64_t used_all;
     };
-    uint64_t settled_slot; /* slots up to this one are in `used` */
+    uint64_t settled_slot; /* credits of slots up to this one have been returned to `used` */
     sim_time_t row_busy; /* input: its row bus */
     uint16_t queued; /* output: phits in the queues */
-    uint16_t router; /* input: where it is */
+    uint16_t router; /* input: its router */
     uint16_t in_crossbar; /* input: phits in the crossbar that wait for an output */
     uint8_t row : 3, color : 2; /* of the input; of the link */
-    uint8_t starved : 1; /* no queue has credit and none is on its way back */
+    uint8_t starved : 1; /* no waiting queue has credit, and no credits are returning */
     uint8_t fifos; /* input: VCs whose queue is not empty */
 };
 _Static_assert(sizeof(struct packet_tile) == 128, "a tile is two cache lines");
@@ -116,7 +122,7 @@ struct packet_list {
     uint32_t head, tail; /* 0: empty; `tail` then means nothing */
 };
 
-struct packet_queues { /* what only waiting packets touch, of the same tile */
+struct packet_queues { /* the fields of a tile that only waiting packets use */
     struct packet_list list[QUEUES]; /* output */
     struct packet_list fifo[VCS]; /* input; processor tiles: 0 and RESPONSE_VC, one per class */
     uint8_t in_crossbar[VCS][TILE_COLUMNS]; /* input: phits that wait for the outputs of a column */
@@ -124,17 +130,17 @@ struct packet_queues { /* what only waiting packets touch, of the same tile */
 };
 
 struct packet_half { /* the processor tiles of two NICs */
-    struct sim_event event; /* a tile is free for what waits for it */
+    struct sim_event event; /* a tile is free for a packet that waits for it */
     sim_time_t wake; /* when the event is due */
     sim_time_t busy[2][HALF_TILES]; /* by class: injection */
-    sim_time_t nic_free[2]; /* when the NIC has worked off the requests that it got */
-    uint32_t nic_waiting[2]; /* packets for it that wait at processor tiles */
-    struct packet_list queue[2][2]; /* by class and NIC: what has not come to a tile yet */
+    sim_time_t nic_free[2]; /* when the NIC has processed all requests that it received */
+    uint32_t nic_waiting[2]; /* packets for the NIC that wait at processor tiles */
+    struct packet_list queue[2][2]; /* by class and NIC: packets that have not entered a tile yet */
     uint8_t held[2][HALF_TILES]; /* phits in the tile's buffer */
     uint8_t turn[2]; /* NIC whose turn it is, then tile */
     uint8_t tile[2];
     uint8_t next_ptile[2]
-                      [2]; /* by class and NIC: processor tile at the target of the next packet */
+                      [2]; /* by class and NIC: processor tile of the next packet at its target */
 };
 
 struct net_packets {
@@ -152,11 +158,12 @@ struct net_packets {
     sim_time_t flight[3]; /* by colour: from an output to the input at the other end */
     sim_time_t cross[4]; /* by colour of the input: from there to an output */
     uint32_t near_scale, far_scale; /* occupancy to fifteenths, 16.16 */
-    uint32_t crossbar_units, moving_blocks; /* that a busy link has before it and on its way */
+    uint32_t crossbar_units,
+        moving_blocks; /* a busy link always has these before it and in transit */
     struct packet_update *updates; /* see packet_fault.c */
 };
 
-/* The one network of packets: events have no other way to it. */
+/* The only network of packets. Event handlers find it here. */
 extern struct net_packets *net_packets;
 
 /* packet.c */
@@ -166,7 +173,7 @@ static inline struct packet *packet_at(uint32_t index)
     return &net_packets->slabs[index / PACKETS_PER_SLAB][index % PACKETS_PER_SLAB];
 }
 void net_packet_free(struct packet *packet);
-/* One packet of a transfer is done with, `status` its end; its record is freed. */
+/* Ends one packet of a transfer with this status and frees the packet. */
 void net_packet_end(struct packet *packet, enum net_status status, sim_time_t arrival);
 
 /* ---- lists ----------------------------------------------------------------------------------- */
@@ -185,11 +192,12 @@ static inline struct packet *packet_pop(struct packet_list *list)
 {
     struct packet *head = packet_at(list->head);
 
+    assert(list->head != 0);
     list->head = head->next;
     return head;
 }
 
-/* ---- names ----------------------------------------------------------------------------------- */
+/* ---- properties ------------------------------------------------------------------------------ */
 
 static inline uint32_t packet_blocks(const struct packet *packet)
 {
@@ -223,8 +231,9 @@ static inline uint32_t tile_link(uint32_t tile) /* index of net->links; not for 
 }
 
 /*
- * How long a tile or bus is taken by it. A flow with one path stays on one processor tile; between
- * nodes of a router, where no link bounds it, it has the four tiles of its NIC at once.
+ * The time that a packet occupies a tile or bus. A flow with one path stays on one processor tile.
+ * Between nodes of a router no link limits such a flow, so it uses the four tiles of its NIC at
+ * once.
  */
 static inline sim_time_t packet_time(const struct packet *packet, uint32_t unit)
 {
@@ -258,16 +267,17 @@ static inline void packet_credit_settle(struct packet_tile *output, sim_time_t u
 
 /* packet_tile.c */
 void net_packet_output_wake(struct packet_tile *output, sim_time_t at);
-/* The first of an input queue goes on if it can. True: it left the queue (or was never in it). */
+/* Routes the first packet of an input queue and moves it into the crossbar if there is room. True:
+ * the packet is no longer in the input queue. */
 bool net_packet_advance(struct packet *packet);
 void net_packet_enqueue(struct packet *packet); /* at its input */
 struct packet *net_packet_dequeue(uint32_t tile, unsigned vc);
-/* Something of this queue left the crossbar: the next ones move up. */
+/* Moves further packets of this input queue into the crossbar, after one has left that. */
 void net_packet_input_next(uint32_t tile, unsigned vc);
 void net_packet_arrived(struct sim_event *event);
 void net_packet_output_event(struct sim_event *event);
-void net_packet_release(const struct packet *packet); /* its place in the crossbar */
-/* Blocks of the input buffer of `tile` are free from `at` on. */
+void net_packet_release(const struct packet *packet); /* frees its place in the crossbar */
+/* Returns credits: blocks of the input buffer of `tile` are free from `at` on. */
 void net_packet_credit_return(uint32_t tile, unsigned vc, uint32_t blocks, sim_time_t at);
 
 /* packet_nic.c */
@@ -280,31 +290,31 @@ static inline sim_time_t *packet_column(uint32_t tile, const struct packet *pack
     return &net_packets->column_busy[tile / TILES * PTILES + tile % TILES - PORTS]
                                     [packet_input(packet)->row];
 }
-/* The NIC can take the packet from then on. */
+/* The time from which on the NIC can accept the packet. */
 sim_time_t net_packet_nic_ready(const struct packet *packet, uint32_t tile);
 void net_packet_eject(struct packet *packet, uint32_t tile, sim_time_t start);
 
 /* packet_route.c */
-/* A new packet's mode, channel and way; false: nothing leads to its target. */
+/* Sets a new packet's flags, VC and path or goal. False: there is no live path to its target. */
 bool net_packet_route_begin(struct packet *packet);
-/* Chooses the port and VC by which a packet first in its input queue goes on; false: nothing leads
- * on, the packet is lost. */
+/* Chooses the next port and VC of the first packet of an input queue. False: there is no live path;
+ * the packet is lost. */
 bool net_packet_route_next(struct packet *packet);
-uint32_t net_packet_load(uint32_t tile, unsigned vc); /* 4 bits */
+uint32_t net_packet_load(uint32_t tile, unsigned vc); /* congestion value, 4 bits */
 
 /*
- * Every way on that some load and some random numbers could choose for a routed packet first in the
- * input queue of its tile: copies of it with out_port and out_vc chosen. Returns their number, at
- * most `size`. For tests.
+ * Lists every next hop that routing could choose, for any load and any random numbers, for the
+ * first packet of an input queue: copies of the packet with out_port and out_vc set. Returns their
+ * number, at most `size`. For tests.
  */
 uint32_t net_packet_route_all(const struct packet *arriving, struct packet *paths, uint32_t size);
 
 /* packet_fault.c */
-bool net_packet_lost_on_wire(struct packet *packet); /* asked when deaths have happened meanwhile */
+bool net_packet_lost_on_wire(struct packet *packet); /* for packets sent before a failure */
 void net_packet_drop(struct packet *packet, uint32_t tile,
                      bool on_wire); /* counted at that output */
 
-void net_packet_link_fail(uint32_t link, uint32_t reverse); /* its protocol does */
+void net_packet_link_fail(uint32_t link, uint32_t reverse); /* called by the link protocol */
 void net_packet_updates_free(struct net_packets *all);
 
 #endif

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Links and routers that die under packets. What is on a dying link, waits for it or is in a dying
- * router is lost at once. The routers' tables know of it 100 ns later: until then packets are
- * routed to the dead port and lost there. What is dead at time 0 is known from the beginning.
+ * Failures of links and routers at F2. Packets that are on a failed link, wait for it or are in a
+ * failed router are lost at once. The routers' tables show the failure 100 ns later; until then
+ * packets are routed to the dead port and lost there. A failure at time 0 is known from the start.
  */
 #include <stdlib.h>
 #include "packet.h"
 
-struct packet_update { /* something that is to be known, or done, later */
+struct packet_update { /* a change of the routers' tables, or a failure, that is due later */
     struct sim_event event;
     struct packet_update *next, **link;
     uint32_t a, b; /* directed links; the router and UINT32_MAX */
     bool alive, fails;
 };
 
-/* ---- losing ---------------------------------------------------------------------------------- */
+/* ---- lost packets ---------------------------------------------------------------------------- */
 
 void net_packet_drop(struct packet *packet, uint32_t tile, bool on_wire)
 {
@@ -28,7 +28,7 @@ void net_packet_drop(struct packet *packet, uint32_t tile, bool on_wire)
         else
             totals->dead++;
     }
-    if (on_wire) /* it will not come to the buffer that was kept for it */
+    if (on_wire) /* it will not arrive in the buffer that is reserved for it */
         net_packet_credit_return(packet->tile, packet->vc, packet_blocks(packet), sim_now());
     net_packet_end(packet, NET_DROPPED, sim_now());
 }
@@ -51,9 +51,9 @@ bool net_packet_lost_on_wire(struct packet *packet)
     return false;
 }
 
-/* ---- dying ----------------------------------------------------------------------------------- */
+/* ---- failures -------------------------------------------------------------------------------- */
 
-/* Everything that waits for an output. */
+/* Loses all packets that wait for an output. */
 static void flush_output(uint32_t tile)
 {
     struct packet_tile *output = &net_packets->tiles[tile];
@@ -76,7 +76,7 @@ static void flush_output(uint32_t tile)
     }
 }
 
-/* Everything in an input buffer. */
+/* Loses all packets in an input buffer. */
 static void flush_input(uint32_t tile)
 {
     uint32_t vc;
@@ -163,13 +163,14 @@ void net_packet_updates_free(struct net_packets *all)
         update_free(all->updates);
 }
 
-/* The link gives up; at the next event of this time, when nothing is in the middle of it. */
+/* The link protocol has failed. The link goes down in an event of its own at the current time,
+ * because the caller is still using the tile. */
 void net_packet_link_fail(uint32_t link, uint32_t reverse)
 {
     schedule_update(link, reverse, false, true, sim_now());
 }
 
-/* ---- what net.h offers ----------------------------------------------------------------------- */
+/* ---- setting links and routers alive or dead ------------------------------------------------- */
 
 static uint32_t link_tile(uint32_t link)
 {

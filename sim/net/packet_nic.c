@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Processor tiles: between a router and its NICs. Four of them serve two NICs, both classes each at
- * a rate of its own, so they limit nobody while traffic spreads; packets that keep an order stay on
- * one. A tile holds 32 phits of a class; what has no room yet waits in the NIC's queue.
+ * Processor tiles connect a router and its NICs. Four of them serve two NICs. Each class has a rate
+ * of its own at a tile, so the tiles do not limit traffic that spreads over all four. Packets that
+ * must stay in order use one tile. A tile buffers 32 phits of a class; packets that do not fit wait
+ * in the NIC's queue.
  */
 #include "packet.h"
 
 #define PTILE_UNITS 32 /* gpcd ar_nl_cfg_crdt */
-/* What is due so soon is settled at once instead of by an event of its own. */
+/* A packet that is due within this time is handled at once. That saves an event. */
 #define AHEAD (10 * SIM_NS)
 
 static inline uint32_t half_of(uint32_t endpoint)
@@ -22,8 +23,8 @@ static inline bool has_room(const struct packet_half *half, unsigned class, unsi
 }
 
 /*
- * A tile that the packet can go to now; -1: none. Tiles that have room, but are still taking in
- * others, are asked again at *soonest.
+ * Picks a tile that the packet can enter now; -1: none. A tile that has room but is busy with
+ * another packet lowers *soonest, the time to try again.
  */
 static int pick(const struct packet_half *half, const struct packet *packet, unsigned class,
                 sim_time_t *soonest)
@@ -69,7 +70,7 @@ void net_packet_half_event(struct sim_event *event)
     net_packet_inject_more((uint32_t)(half - net_packets->halves), NET_RESPONSE);
 }
 
-static void place(struct packet *packet, uint32_t half_index, unsigned class, unsigned tile)
+static void enter_tile(struct packet *packet, uint32_t half_index, unsigned class, unsigned tile)
 {
     struct net_packets *all = net_packets;
     struct packet_half *half = &all->halves[half_index];
@@ -87,9 +88,10 @@ static void place(struct packet *packet, uint32_t half_index, unsigned class, un
         return;
     net_packet_enqueue(packet);
     half->held[class][tile] += packet->units;
+    assert(half->held[class][tile] <= PTILE_UNITS);
 }
 
-/* The two NICs take turns. */
+/* Round robin between the two NICs. */
 void net_packet_inject_more(uint32_t half_index, unsigned class)
 {
     struct packet_half *half = &net_packets->halves[half_index];
@@ -107,7 +109,7 @@ void net_packet_inject_more(uint32_t half_index, unsigned class)
             continue;
         }
         failed = 0;
-        place(packet_pop(queue), half_index, class, (unsigned)tile);
+        enter_tile(packet_pop(queue), half_index, class, (unsigned)tile);
     }
     wake(half, soonest);
 }
@@ -122,7 +124,7 @@ static void inject(struct packet *packet)
     int tile = queue->head == 0 ? pick(half, packet, class, &soonest) : -1;
 
     if (tile >= 0) {
-        place(packet, half_index, class, (unsigned)tile);
+        enter_tile(packet, half_index, class, (unsigned)tile);
         return;
     }
     packet_push(queue, packet);
@@ -137,8 +139,7 @@ static void inject_now(struct sim_event *event)
     inject(packet);
 }
 
-/* The packet is at the source NIC's end of the tile at `at`. What is due at once, or as good as, is
- * settled now. */
+/* The packet reaches the processor tiles at `at`. */
 void net_packet_inject(struct packet *packet, sim_time_t at)
 {
     packet->time = at;
@@ -167,13 +168,13 @@ sim_time_t net_packet_nic_ready(const struct packet *packet, uint32_t tile)
     const struct net_packets *all = net_packets;
     sim_time_t column = *packet_column(tile, packet), nic;
 
-    if (packet_class(packet) == NET_RESPONSE) /* the NIC takes them as they come */
+    if (packet_class(packet) == NET_RESPONSE) /* the NIC accepts responses at any time */
         return column;
     nic = target_half(packet)->nic_free[packet->to & 1];
     return later(column, nic > all->nic_buffer ? nic - all->nic_buffer : 0);
 }
 
-/* What its tail comes later than its head; from here to here as the closed form says. */
+/* The time between head and tail of a packet. Within one router it is that of the closed form. */
 static sim_time_t tail_time(const struct packet *packet)
 {
     const struct net *net = net_packets->net;
@@ -196,7 +197,7 @@ void net_packet_eject(struct packet *packet, uint32_t tile, sim_time_t start)
     *packet_column(tile, packet) = start + packet_time(packet, all->column_unit);
     if (transfer->class == NET_REQUEST && transfer->ejection_time > 0)
         *nic = later(*nic, start) + transfer->ejection_time;
-    /* its tail had time to come while it waited */
+    /* the tail may have arrived while the head waited */
     net_packet_end(packet, NET_DELIVERED,
                    later(packet->time + tail_time(packet), all->tiles[tile].busy));
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The congestion value of a port, and the ports by which a packet can go on to its goal. */
+/* The congestion value of a port, and the options of a packet: the ports that lead to its goal. */
 #include "packet_plan.h"
 
 /*
- * The congestion value of a port: what waits for it here and what of the VC's buffer at the other
- * end is taken, both in fifteenths of what a VC holds, plus 2, 4 or 8 for 64, 256 or 512 phits of
- * all VCs there. What a busy link always has on its way, in the crossbar or behind it, does not
- * count, nor do blocks whose credit is on its way back: they tell of no congestion.
+ * The congestion value of a port: the phits that wait for it here and the occupancy of the VC's
+ * buffer at the other end, both in fifteenths of a VC's capacity, plus 2, 4 or 8 for 64, 256 or 512
+ * phits of all VCs there. The phits that any busy link has in transit, in the crossbar or behind
+ * it, do not count, and neither do blocks whose credit is returning: they are no sign of
+ * congestion.
  */
 uint32_t net_packet_load(uint32_t tile, unsigned vc)
 {
@@ -29,7 +30,8 @@ uint32_t net_packet_load(uint32_t tile, unsigned vc)
     return load < 15 ? load : 15;
 }
 
-/* Nothing more of the packet's input and VC goes into the crossbar to that port's column. */
+/* The crossbar has no room for the packet: its input and VC have used up the column of that port.
+ */
 static inline bool is_blocked(const struct packet *packet, const struct packet_tile *output)
 {
     uint32_t taken;
@@ -41,9 +43,9 @@ static inline bool is_blocked(const struct packet *packet, const struct packet_t
 }
 
 /*
- * Ports are compared by the congestion value, and where that is the same among minimal ones by the
- * blocks taken at the other end: load << 8 | blocks. One that the packet has to wait for in its
- * input queue is full: how much waits there with it, the port does not know.
+ * The value by which ports are compared: the congestion value, and for equal minimal ports the
+ * blocks in use at the other end: load << 8 | blocks. A port that the packet would have to wait for
+ * in its input queue counts as full, because the port does not know how much waits there.
  */
 static inline uint32_t option_load(const struct packet *packet, uint32_t router,
                                    const struct option *option)
@@ -51,7 +53,7 @@ static inline uint32_t option_load(const struct packet *packet, uint32_t router,
     uint32_t tile = router * TILES + option->port, load, taken;
     struct packet_tile *output = &net_packets->tiles[tile];
 
-    __builtin_prefetch(output, 1); /* its other half is needed soon */
+    __builtin_prefetch(output, 1); /* its second cache line is needed soon */
     packet_credit_settle(output, sim_now());
     load = sim_unlikely(is_blocked(packet, output)) ? 15 : net_packet_load(tile, option->vc);
     taken = output->used[option->vc] + output->queued / 4;
@@ -61,7 +63,7 @@ static inline uint32_t option_load(const struct packet *packet, uint32_t router,
 /* ---- paths to a goal --------------------------------------------------------------------------
  */
 
-/* Steps that the plan needs behind its present leg. */
+/* The number of times that the plan changes VC behind its present leg. */
 static inline int steps_behind(const struct packet *packet, const struct dragonfly_position *at,
                                const struct plan *plan)
 {
@@ -94,7 +96,7 @@ static inline void add_blacks(struct search *search, const struct dragonfly_posi
         add(search, dragonfly_black_port(search->at->chassis, to->chassis, i), vc);
 }
 
-/* On the way from a root: the next router is the source itself. It came from there for a reason. */
+/* A packet behind its root would return to its source router, which it left to avoid congestion. */
 static inline bool leads_back(const struct packet *packet, const struct dragonfly_position *at,
                               uint32_t chassis, uint32_t slot, const struct dragonfly_position *to)
 {
@@ -104,7 +106,6 @@ static inline bool leads_back(const struct packet *packet, const struct dragonfl
            from->slot == slot && at->chassis != to->chassis && at->slot != to->slot;
 }
 
-/* All ports by which a packet may go on to the plan's goal, and their VCs. */
 uint32_t net_packet_options(const struct packet *packet, uint32_t router, const struct plan *plan,
                             struct option *options)
 {
@@ -132,8 +133,7 @@ uint32_t net_packet_options(const struct packet *packet, uint32_t router, const 
     return search.count;
 }
 
-/* The least loaded of these ports, which all lead to the same router; the first idle one will do.
- */
+/* The least loaded of these ports, which all lead to the same router, or the first idle one. */
 static uint32_t best_parallel(const struct packet *packet, uint32_t router,
                               const struct option *options, uint32_t count, uint64_t *bits,
                               struct option *best)
@@ -154,7 +154,7 @@ static uint32_t best_parallel(const struct packet *packet, uint32_t router,
     return load;
 }
 
-/* Phits that wait for a port or have taken room of the VC behind it, on their way included. */
+/* Phits that wait for a port or occupy the VC behind it, including those in transit. */
 static inline uint32_t units_ahead(uint32_t router, const struct option *option)
 {
     const struct packet_tile *output = &net_packets->tiles[router * TILES + option->port];
@@ -163,11 +163,11 @@ static inline uint32_t units_ahead(uint32_t router, const struct option *option)
 }
 
 /*
- * The best port by which a packet may go on to the plan's goal; false: there is none. Where green
- * and black lead there, one green link stands against three black ones, which one green link
- * follows: the way with less before and on its green link is taken, so both get the same share. As
- * long as nothing waits at the near one it is preferred: of the other, which is shared with more
- * routers, less is known.
+ * If both a green and a black port lead to the goal, one path starts with one green link, and the
+ * other with one of three black links that one green link follows. The function takes the path with
+ * less traffic before and on its green link, so that both get the same share. It prefers the near
+ * green link as long as nothing waits for it, because less is known about the far one, which more
+ * routers share.
  */
 bool net_packet_best_option(const struct packet *packet, uint32_t router, const struct plan *plan,
                             uint64_t bits, struct option *best, uint32_t *load)

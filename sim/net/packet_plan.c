@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The candidates of an adaptive packet: shortest paths, other minimal ones, and roots. */
+/* The candidates of an adaptive packet: shortest paths, other minimal paths, and roots. */
 #include "packet_plan.h"
 
 static inline bool gateway_alive(const struct dragonfly_position *at, const struct gateway *gateway)
@@ -11,9 +11,9 @@ static inline bool gateway_alive(const struct dragonfly_position *at, const stru
 }
 
 /*
- * Of these blue links those within one link of here, if there are any: of paths of the same length
- * the ones that leave the group sooner, which meet fewer others of the same stream at the other
- * end.
+ * Reduces a set of blue links to those within one link of this router, if there are any. Among
+ * paths of equal length these leave the group sooner, and meet fewer packets of the same stream at
+ * the other end.
  */
 static uint32_t prefer_near(const struct dragonfly_position *at, uint32_t group, uint64_t *set,
                             uint32_t count)
@@ -32,7 +32,6 @@ static uint32_t prefer_near(const struct dragonfly_position *at, uint32_t group,
     return left;
 }
 
-/* Towards the target by a shortest path; among equal ones a random one that is alive. */
 struct plan net_packet_plan_shortest(const struct packet *packet, uint32_t router, uint64_t bits)
 {
     const struct dragonfly *fly = net_packets->fly;
@@ -56,10 +55,6 @@ struct plan net_packet_plan_shortest(const struct packet *packet, uint32_t route
     return plan_gateway(&gateways[link], 0);
 }
 
-/*
- * Another minimal candidate between groups: any of the pair's links at the source; later one of
- * those that are within two links of it. `number` counts these; false: it is not alive.
- */
 bool net_packet_plan_other(const struct packet *packet, uint32_t router, const uint64_t *set,
                            uint32_t number, struct plan *plan)
 {
@@ -72,9 +67,8 @@ bool net_packet_plan_other(const struct packet *packet, uint32_t router, const u
     return gateway_alive(at, gateway);
 }
 
-/* How many they are; *set becomes NULL for all of the pair's, at the source, otherwise it says
- * which.
- */
+/* At the source any link of the group pair is a candidate, later only those within two links of the
+ * source. */
 uint32_t net_packet_count_others(const struct packet *packet, uint32_t router, uint64_t *words,
                                  const uint64_t **set)
 {
@@ -110,17 +104,17 @@ uint32_t net_packet_count_roots(const struct packet *packet, const struct dragon
     return roots_are_near(packet, at) ? fly->per_group : (fly->groups - 2) * fly->pair_links;
 }
 
-/* The n-th of numbers that are neither a nor b, which differ or, in a row of one's own, do not. */
-static inline uint32_t third(uint32_t n, uint32_t a, uint32_t b)
+/* The n-th number, from 0, that is neither a nor b; a and b may be equal. */
+static inline uint32_t nth_other(uint32_t n, uint32_t a, uint32_t b)
 {
     n += n >= (a < b ? a : b);
     return n + (a != b && n >= (a < b ? b : a));
 }
 
 /*
- * A root that costs one link more: in the chassis, or in the column, of both ends; where these have
- * neither in common, of this one. What a draw is worth is not public; that hardware prefers such
- * roots is assumed, and the other candidate is any router. UINT32_MAX: there is none.
+ * The root is in the chassis or the column that both ends share, or, if they share neither, in that
+ * of this router. How the hardware draws roots is not public. The model assumes that it prefers
+ * such roots for one of two candidates; the other candidate is any router.
  */
 uint32_t net_packet_near_root(const struct packet *packet, const struct dragonfly_position *at,
                               uint64_t bits)
@@ -137,15 +131,14 @@ uint32_t net_packet_near_root(const struct packet *packet, const struct dragonfl
     if (row)
         return fly->slots < 3 ? UINT32_MAX
                               : at->chassis * fly->slots +
-                                    third(below(&bits, fly->slots - 2), at->slot, to->slot);
+                                    nth_other(below(&bits, fly->slots - 2), at->slot, to->slot);
     return fly->chassis < 3
                ? UINT32_MAX
-               : third(below(&bits, fly->chassis - 2), at->chassis, to->chassis) * fly->slots +
+               : nth_other(below(&bits, fly->chassis - 2), at->chassis, to->chassis) * fly->slots +
                      at->slot;
 }
 
-/* The how many-th root: a router of this group, or a blue link to a third group. False: it is an
- * end of the path itself. */
+/* `number` is a router of this group, or a blue link to a third group. */
 bool net_packet_plan_root(const struct packet *packet, uint32_t router, uint32_t number,
                           struct plan *plan)
 {

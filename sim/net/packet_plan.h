@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A plan is the goal of an adaptive packet in the group where it is: the target, the router of a
- * blue link, or a root. An option is a port and virtual channel by which it can go on to the goal.
- * Shared by the files that route packets; why the channels cannot deadlock: packet_route.c.
+ * Shared by the files that route packets. A plan is the goal of an adaptive packet in its present
+ * group: the target, the router of a blue link, or a root. An option is a port and virtual channel
+ * that lead to the goal. packet_route.c explains why the channels cannot deadlock.
  */
 #ifndef JACQUARD_NET_PACKET_PLAN_H
 #define JACQUARD_NET_PACKET_PLAN_H
@@ -19,7 +19,7 @@ struct option {
 };
 #define OPTIONS_MAX 4
 
-/* A port that is taken for less than half the time: not worth a comparison. */
+/* The port is in use less than half of the time, so no other option is compared with it. */
 static inline bool is_idle(uint32_t load)
 {
     return load <= 2;
@@ -64,11 +64,12 @@ static inline void take_source_route(struct packet *packet, struct option *optio
 {
     uint8_t entry = packet->path[packet->hops];
 
+    assert(packet->hops < NET_PATH_MAX && packet->flags & PACKET_SOURCE_ROUTED);
     option->port = entry & (PACKET_NEXT_VC - 1);
     option->vc = (uint8_t)(packet->out_vc + (entry & PACKET_NEXT_VC ? 1 : 0));
 }
 
-/* A processor tile of the target NIC: any, or the flow's. */
+/* The processor tile of the target NIC that the packet's flags name. */
 static inline void take_ptile(const struct packet *packet, struct option *option)
 {
     unsigned lane = packet->flags >> PACKET_PTILE_SHIFT & 3, half = packet->to >> 1 & 1;
@@ -76,7 +77,8 @@ static inline void take_ptile(const struct packet *packet, struct option *option
     *option = (struct option){(uint8_t)(PORTS + half * HALF_TILES + lane), packet->out_vc};
 }
 
-/* Steps of the VC that the place brings about, whatever way is taken from it. */
+/* Changes to the next VC where the rules demand it on arrival at a router: behind a blue link, and
+ * at the root. */
 static inline void update_vc_on_arrival(struct packet *packet, const struct dragonfly_position *at,
                                         unsigned color)
 {

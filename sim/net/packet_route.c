@@ -2,19 +2,23 @@
 /*
  * Routing of packets, and why it cannot deadlock.
  *
- * Virtual channels follow the hardware's rules: requests start in VC 0 (adaptive or non-minimal,
- * other group), 1 (the same, own group), 2 (minimal, other group) or 3 (minimal, own group); they
- * step to the next one at the root and when they come over a blue link; responses are 4 above.
- * These rules alone leave cycles: inside a group paths go green-black and black-green, and a packet
- * that decides again may take two green links in a row. So one more rule holds: within a VC the
- * colours of a path rise, green before black before blue; where they do not, the packet steps. The
- * channels of a path then rise in (VC, colour) at every link, so no cycle of waiting is possible.
- * There are four levels, so a path may step three times; paths that would need more are no
- * candidates (an adaptive packet bound for a third group goes green-black, for instance), and fixed
- * paths that need more than the level they start at leaves start lower.
+ * Virtual channels follow the hardware's rules. Requests start in VC 0 (adaptive or non-minimal,
+ * other group), 1 (the same, own group), 2 (minimal, other group) or 3 (minimal, own group). They
+ * change to the next VC at the root and after a blue link. Responses use the VCs 4 above these.
  *
- * Fixed modes list their path when they start. Adaptive packets have a goal in the group they are
- * in: the target, the router of a blue link, or a root.
+ * These rules alone allow cycles: inside a group paths go green-black and black-green, and a packet
+ * that takes another decision may take two green links in a row. Therefore one more rule holds:
+ * within a VC the colours of a path rise, green before black before blue. Before a link that breaks
+ * the rule the packet changes to the next VC. So (VC, colour) rises at every link of a path, and no
+ * cycle of waiting packets is possible.
+ *
+ * There are four VCs (levels) per class, so a path may change VC three times. Paths that need more
+ * changes are not candidates: an adaptive packet bound for a third group goes green-black, for
+ * instance. Fixed paths that need more changes than their initial level allows start at a lower
+ * one.
+ *
+ * Packets of the fixed modes are source-routed: they carry their whole path. Adaptive packets have
+ * a goal in their present group: the target, the router of a blue link, or a root.
  */
 #include <assert.h>
 #include "packet_plan.h"
@@ -26,10 +30,10 @@ struct decision {
     struct option option;
     uint32_t load;
 };
-#define TWO_LINKS_PENALTY                                                  \
-    2 /* what two links more than a near way count in the congestion value \
-       */
-#define NOT_OPEN UINT32_MAX /* load of a way that is not open */
+/* Added to the congestion value of a candidate that is drawn at random, which may take two more
+ * links. */
+#define TWO_LINKS_PENALTY 2
+#define NOT_OPEN UINT32_MAX /* load of a plan without a live option */
 
 static inline void consider(const struct packet *packet, uint32_t router, const struct plan *plan,
                             uint64_t bits, struct decision *decision)
@@ -41,8 +45,7 @@ static inline void consider(const struct packet *packet, uint32_t router, const 
         *decision = (struct decision){*plan, option, load};
 }
 
-/* The same for one that takes more links. It must be better by the congestion value, to which what
- * it is `farther` counts. */
+/* The same for a plan that takes more links. Its congestion value plus `farther` must be lower. */
 static inline void consider_longer(const struct packet *packet, uint32_t router,
                                    const struct plan *plan, uint32_t farther, uint64_t bits,
                                    struct decision *decision)
@@ -62,7 +65,7 @@ static inline uint32_t cost(uint32_t load, uint32_t shift, uint32_t addend)
     return load == NOT_OPEN ? NOT_OPEN : (load >> 8 << shift) + addend;
 }
 
-/* The next port leads to the goal at once, so its load tells of the way. */
+/* The next port leads directly to the goal, so that its load stands for the whole leg. */
 static inline bool leads_there(const struct dragonfly_position *at, const struct packet *packet)
 {
     const struct dragonfly *fly = net_packets->fly;
@@ -73,8 +76,8 @@ static inline bool leads_there(const struct dragonfly_position *at, const struct
 }
 
 /*
- * Minimal so far: the way it is on, another minimal one, two non-minimal ones. False: none of them
- * is open.
+ * Takes the decision of a packet that has been minimal so far, between its present plan, other
+ * minimal plans and two non-minimal ones. False: none of them has a live option.
  */
 static bool decide(struct packet *packet, uint32_t router, unsigned color, struct option *option)
 {
@@ -138,10 +141,10 @@ static bool decide(struct packet *packet, uint32_t router, unsigned color, struc
     return true;
 }
 
-/* ---- listed paths ---------------------------------------------------------------------------- */
+/* ---- source routes --------------------------------------------------------------------------- */
 
-/* Writes down the path and the steps on it; false: it needs more levels than `left`. *steps: how
- * many. */
+/* Stores the path, with its changes of VC, in the packet. *steps: the number of changes. False: it
+ * needs more than `left`. */
 static bool store_source_route(struct packet *packet, const struct net_path *path, uint32_t left,
                                uint32_t *steps)
 {
@@ -166,7 +169,7 @@ static bool store_source_route(struct packet *packet, const struct net_path *pat
     return *steps <= left;
 }
 
-/* Nothing that an adaptive packet looks for is alive from here: some way round. */
+/* No candidate of an adaptive packet is alive from here: routes it around the failures. */
 static bool source_route_detour(struct packet *packet, uint32_t router)
 {
     const struct net_packets *all = net_packets;
@@ -184,14 +187,14 @@ static bool source_route_detour(struct packet *packet, uint32_t router)
     return false;
 }
 
-/* ---- beginning ------------------------------------------------------------------------------- */
+/* ---- at the source --------------------------------------------------------------------------- */
 
 static void keep_to_one_tile(struct packet *packet, uint64_t choice)
 {
     packet->flags |= (uint8_t)(PACKET_IN_ORDER | (choice & 3) << PACKET_PTILE_SHIFT);
 }
 
-/* Packets of a NIC take the target's processor tiles in turn. */
+/* The packets of a NIC use the target's processor tiles in turn. */
 static void pick_next_ptile(struct packet *packet, uint32_t source)
 {
     uint8_t *turn = &net_packets->halves[source / 2].next_ptile[packet_class(packet)][source % 2];
@@ -199,7 +202,7 @@ static void pick_next_ptile(struct packet *packet, uint32_t source)
     packet->flags |= (uint8_t)((*turn)++ % HALF_TILES << PACKET_PTILE_SHIFT);
 }
 
-/* The cache line of the packet that was cut last. */
+/* The cache line of the packet that was handed over last. */
 static uint64_t line_of(const struct net_transfer *transfer)
 {
     return transfer->hash + transfer->flight.handed_over - 1;
@@ -213,8 +216,9 @@ static uint64_t flow_of(const struct net_transfer *transfer)
 }
 
 /*
- * The hardware's VC for the mode, or as much lower as the path needs. A detour of a fixed mode
- * around what is dead may need more levels than there are; others of the flow are tried then.
+ * Routes a packet of a fixed mode. It starts at the hardware's VC for the mode, or lower if the
+ * path needs more levels. A detour around failures may need more levels than there are; then the
+ * function tries other paths, which it derives from the flow.
  */
 static bool begin_fixed(struct packet *packet, const struct net_transfer *transfer, bool own_group)
 {
@@ -273,8 +277,9 @@ bool net_packet_route_begin(struct packet *packet)
 
 /* ---- at every input -------------------------------------------------------------------------- */
 
-/* Behind the root: the target's group by a shortest way, or the target. */
-static bool route_after_root(struct packet *packet, uint32_t router, struct option *option)
+/* Chooses the next hop of a packet that takes no decisions, by a shortest path: to the root, and
+ * from there to the target. */
+static bool route_without_decision(struct packet *packet, uint32_t router, struct option *option)
 {
     struct sim_random *random = &net_packets->fly->random[router];
     struct plan plan = plan_of(packet);
@@ -313,7 +318,7 @@ bool net_packet_route_next(struct packet *packet)
         take_source_route(packet, &option);
     } else if (!(packet->flags & PACKET_DECIDES_PER_HOP
                      ? decide(packet, router, color, &option)
-                     : route_after_root(packet, router, &option))) {
+                     : route_without_decision(packet, router, &option))) {
         if (!source_route_detour(packet, router))
             return false;
         take_source_route(packet, &option);

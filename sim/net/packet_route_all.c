@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Every path that routing can choose: for the test that looks for deadlocks. */
+/* Lists every next hop that routing can choose, for the test that searches for deadlocks. */
 #include "packet_plan.h"
 
 struct paths {
@@ -14,16 +14,16 @@ static void add_paths(struct paths *paths, const struct packet *packet, uint32_t
     uint32_t count = net_packet_options(packet, router, plan, options), i;
 
     for (i = 0; i < count && paths->count < paths->size; i++) {
-        struct packet *way = &paths->list[paths->count++];
+        struct packet *next = &paths->list[paths->count++];
 
-        *way = *packet;
-        adopt_plan(way, plan);
-        way->out_port = options[i].port;
-        way->out_vc = options[i].vc;
+        *next = *packet;
+        adopt_plan(next, plan);
+        next->out_port = options[i].port;
+        next->out_vc = options[i].vc;
     }
 }
 
-/* Every plan that net_packet_plan_shortest can come to. */
+/* Adds every plan that net_packet_plan_shortest can return. */
 static void add_shortest(struct paths *paths, const struct packet *packet, uint32_t router)
 {
     const struct dragonfly *fly = net_packets->fly;

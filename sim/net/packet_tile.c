@@ -2,28 +2,28 @@
 /*
  * A tile: input queues per virtual channel, the crossbar, the output.
  *
- * The first packet of an input queue is routed and goes into the crossbar when its VC has room for
- * it on the way to the output's column: row_credits phits wait in the row buffer, and what is on
- * the move does not count. From there it waits at the output, in a queue per row of tiles and VC,
- * whose turn comes round robin among those whose VC has credit. A packet that finds nobody waiting
- * and the output free (or about to be) does all that in one go.
+ * The first packet of an input queue is routed. It enters the crossbar when its VC has room in the
+ * row buffer of the output's column: row_credits phits may wait there, and phits in transit do not
+ * count. It then waits at the output, in a queue per row of tiles and VC. Arbitration is round
+ * robin among the queues whose VC has credit. If no packet waits and the output is free, or about
+ * to be, the packet passes all these stages in one event.
  */
 #include <assert.h>
 #include <stdlib.h>
 #include "packet.h"
 #include "engine/trace.h"
 
-/* A packet takes its turn in advance when the output is taken for no longer than that and nobody
- * waits: about one packet. An event less; the order is that of coming. */
+/* A packet reserves a busy output in advance if the output is busy for no longer than this, about
+ * one packet, and no other packet waits. This saves an event and keeps the order of arrival. */
 #define AHEAD (20 * SIM_NS)
 
 /* ---- credits --------------------------------------------------------------------------------- */
 
 #define REPEAT_BYTE(byte) ((byte)*0x0101010101010101ull)
 
-/* Blocks of those that all VCs share: the sum of what each has beyond its own. Bytes are below 128.
- */
-static inline uint32_t shared_of(uint64_t used)
+/* Shared blocks in use: the sum of what each VC uses beyond its private blocks. Bytes of `used` are
+ * below 128. */
+static inline uint32_t shared_blocks_used(uint64_t used)
 {
     uint64_t high = REPEAT_BYTE(0x80),
              over = (used | high) - REPEAT_BYTE(net_packets->private_blocks);
@@ -36,12 +36,13 @@ static inline bool has_credit(const struct packet_tile *output, unsigned vc, uin
 {
     uint64_t used = output->used_all + ((uint64_t)blocks << 8 * vc);
 
-    return shared_of(used) <= net_packets->shared_blocks;
+    return shared_blocks_used(used) <= net_packets->shared_blocks;
 }
 
 static inline void take_credit(struct packet_tile *output, unsigned vc, uint32_t blocks)
 {
-    assert(vc < VCS && output->used[vc] + blocks < 128); /* shared_of() needs the top bit */
+    assert(vc < VCS &&
+           output->used[vc] + blocks < 128); /* shared_blocks_used() needs the top bit */
     output->used_all += (uint64_t)blocks << 8 * vc;
 }
 
@@ -67,7 +68,7 @@ void net_packet_credit_return(uint32_t tile, unsigned vc, uint32_t blocks, sim_t
     }
 }
 
-/* When the next credits are due; SIM_NEVER: none are on their way. */
+/* When the next credits return; SIM_NEVER: no credits are returning. */
 static sim_time_t next_return(const struct packet_tile *output)
 {
     uint64_t slot;
@@ -84,7 +85,7 @@ void net_packet_output_wake(struct packet_tile *output, sim_time_t at)
 {
     if (at >= output->wake)
         return;
-    output->wake = at; /* an event that is due later will find that it is not meant */
+    output->wake = at; /* see net_packet_output_event for an event that was due later */
     sim_event_schedule(&output->event, at);
 }
 
@@ -126,7 +127,7 @@ static inline void leave(struct packet *packet, struct packet_tile *output, uint
 
         extra = net_lcb_draw_replays(net, tile_link(tile), speed, all->flight[color], packet->units,
                                      &link_fails);
-        if (link_fails) { /* with what is on it */
+        if (link_fails) { /* the packet is lost with the link */
             output->busy = start + extra;
             take_credit(output, packet->out_vc, packet_blocks(packet));
             packet->tile = tile;
@@ -178,7 +179,7 @@ void net_packet_release(const struct packet *packet)
     all->queues[packet->tile].in_crossbar[packet->vc][all->tiles[out].column] -= packet->units;
 }
 
-/* When this waiting packet could leave, as far as it is up to it. */
+/* The time from which on a waiting packet can leave. */
 static inline sim_time_t ready_at(const struct packet *packet, uint32_t tile)
 {
     return sim_likely(!tile_is_ptile(tile))
@@ -186,7 +187,7 @@ static inline sim_time_t ready_at(const struct packet *packet, uint32_t tile)
                : later(packet->time, net_packet_nic_ready(packet, tile));
 }
 
-/* A packet that will have passed the crossbar at `ready` asks for its output. */
+/* A packet that leaves the crossbar at `ready` requests its output. */
 static inline void request(struct packet *packet, struct packet_tile *input, uint32_t tile,
                            sim_time_t ready)
 {
@@ -244,7 +245,8 @@ static uint64_t with_credit(const struct packet_tile *output, uint32_t tile)
     return output->waiting & good * 0x010101010101ull;
 }
 
-/* Round robin: the first ready one behind the one served last. QUEUES: none; *soonest: when. */
+/* Round robin: the first ready queue behind the one served last. QUEUES: none is ready before
+ * *soonest. */
 static unsigned choose(const struct packet_tile *output, uint32_t tile, sim_time_t *soonest)
 {
     const struct packet_list *lists = net_packets->queues[tile].list;
@@ -288,11 +290,12 @@ static void serve(struct packet_tile *output, uint32_t tile, unsigned queue)
     net_packet_input_next(input, vc);
 }
 
-/* ---- the cache ------------------------------------------------------------------------------- */
+/* ---- prefetching ----------------------------------------------------------------------------- */
 
 /*
- * A large machine's state is more than caches hold, and events come from all over it. So what some
- * events that come next will touch is fetched now; the engine has fetched their own objects.
+ * The state of a large machine exceeds the caches, and successive events concern distant parts of
+ * it. Therefore each event prefetches the state that events soon to come will use. The engine has
+ * already prefetched the objects of these events.
  */
 #define SOON 2
 #define LATER 5
@@ -323,7 +326,7 @@ static inline void prefetch_path(const struct packet *packet)
     __builtin_prefetch(all->tiles[router * TILES + port].returning_credits, 1);
 }
 
-static inline void fetch_ahead(void)
+static inline void prefetch_coming_events(void)
 {
     const struct net_packets *all = net_packets;
     struct sim_event *event = sim_event_ahead(LATER);
@@ -357,9 +360,9 @@ void net_packet_output_event(struct sim_event *event)
     sim_time_t now = sim_now(), soonest;
     unsigned queue;
 
-    fetch_ahead();
+    prefetch_coming_events();
     if (output->wake != now)
-        return; /* it was asked to come sooner, and did */
+        return; /* it was rescheduled to an earlier time, and has fired then */
     output->wake = SIM_NEVER;
     if (output->waiting == 0)
         return;
@@ -388,7 +391,7 @@ void net_packet_output_event(struct sim_event *event)
 
 /* ---- inputs ---------------------------------------------------------------------------------- */
 
-/* Into the crossbar; its place in the input buffer is free when its tail has left. */
+/* Moves a packet into the crossbar. Its credits return when its tail has left the input buffer. */
 static inline void cross(struct packet *packet, struct packet_tile *input, uint32_t out)
 {
     struct net_packets *all = net_packets;
@@ -452,7 +455,7 @@ struct packet *net_packet_dequeue(uint32_t tile, unsigned vc)
     return packet;
 }
 
-/* First in its queue again. */
+/* Returns a packet to the head of its input queue. */
 static void put_back(struct packet *packet)
 {
     struct packet_list *fifo = &net_packets->queues[packet->tile].fifo[packet->vc];
@@ -495,7 +498,7 @@ void net_packet_arrived(struct sim_event *event)
 {
     struct packet *packet = sim_container_of(event, struct packet, event);
 
-    fetch_ahead();
+    prefetch_coming_events();
     if (sim_unlikely((uint16_t)net_packets->net->failure_count != packet->failures_seen) &&
         net_packet_lost_on_wire(packet))
         return;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Building paths on the dragonfly, link by link, from coordinates and the gateway table. Functions
- * that extend a builder append to it and return false where links are dead: then they leave it as
- * it was. On a network without dead links they do so only when the builder has come to its limit,
- * and what there is of it is of no use.
+ * Builds paths on the dragonfly, link by link, from coordinates and the table of gateways. The add_
+ * functions append links to the builder. They return false if links on the way are dead, and then
+ * leave the builder unchanged. On a network without dead links they return false only when the path
+ * exceeds its load bound; the caller then discards the builder's content.
  *
- * A `choice` is 64 random or hashed bits that pick among equals: bits 0–15 and 16–31 for the two
- * legs inside groups, the upper half for the gateway or the root.
+ * A leg is the part of a path inside one group. A root is the intermediate router of a non-minimal
+ * path. A `choice` is 64 random or hashed bits that choose between equal possibilities: bits 0–15
+ * and 16–31 for the two legs, the upper half for the gateway or the root.
  */
 #ifndef JACQUARD_NET_PATH_BUILDER_H
 #define JACQUARD_NET_PATH_BUILDER_H
@@ -15,37 +16,43 @@
 #include <string.h>
 #include "dragonfly.h"
 
-/* What is inlined everywhere is left with what it does on a network without dead links. */
+/* Forced inlining lets the compiler remove the code for dead links where the caller passes
+ * constants for a network without them. */
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 #define NO_INDEX UINT32_MAX
-#define NEXT_CHOICE 0x9e3779b97f4a7c15ull /* times a choice: another one */
+#define NEXT_CHOICE                                                              \
+    0x9e3779b97f4a7c15ull /* choice * NEXT_CHOICE is another, independent choice \
+                           */
 
 struct context {
     const struct net *net;
     const struct dragonfly *fly;
-    const sim_time_t *busy_until; /* of net, as is: */
-    const uint8_t *down; /* NULL: all links are alive */
+    const sim_time_t *busy_until; /* net's */
+    const uint8_t *down; /* net's; NULL: all links are alive */
     sim_time_t now;
-    bool adaptive; /* prefer the less busy of parallel links; otherwise the first live one */
-    bool green_first; /* one order inside groups: what the virtual channels of F2 have room for */
+    bool adaptive; /* prefer the least busy of parallel links, instead of the first live one */
+    bool green_first; /* legs go green, then black: F2 has virtual channels for one order only */
 };
 
 /*
- * A path that is being built: one cache line, for under load many are built for each that is taken.
- * In adaptive modes it carries what its links add to its cost from the decision on.
+ * A path under construction. It fills one cache line, because under load many paths are built for
+ * each one that is used. In adaptive modes it also holds the load of its links. A decision is taken
+ * at a router of the path; only links behind that router count.
  */
 struct path_builder {
     uint32_t link[NET_PATH_MAX];
     uint8_t color[NET_PATH_MAX];
-    uint8_t links, root; /* root: links before it; 0: there is none */
-    uint8_t decision_at; /* links before the decision, which count for nothing */
-    uint8_t first_load; /* load of the first link behind it, 0 to 15 */
-    uint8_t far_level; /* level of the worst of the others, 0 to 3 */
-    uint8_t load_bound; /* at such a load it need not be finished: another one is as cheap */
-    bool idle; /* nothing waits on any link */
+    uint8_t links, root; /* root: number of links before it; 0: there is none */
+    uint8_t decision_at; /* number of links before the router of the decision */
+    uint8_t first_load; /* load of the first link behind that router, 0 to 15 */
+    uint8_t far_level; /* level of the most loaded of the further links, 0 to 3 */
+    uint8_t load_bound; /* at this load another path is as cheap: stop building */
+    bool idle; /* no link has a backlog */
     bool queued; /* more waits on one than packets that spread let by: see
                     NET_TOLERATED_BACKLOG_UNITS */
 };
+
+_Static_assert(sizeof(struct path_builder) <= 64, "a path under construction is a cache line");
 
 static inline struct context context_of(const struct net *net, bool adaptive)
 {
@@ -78,13 +85,13 @@ static inline sim_time_t link_wait(const struct context *in, uint32_t link)
 
 #define NO_LOAD_BOUND NET_LOADS
 
-/* A colour's speed where no lane is lost. */
+/* The speed of a link of this colour with all its lanes. */
 static inline const struct net_speed *full_speed(const struct net *net, unsigned color)
 {
     return &net->speed[color][net->full_lanes[color]];
 }
 
-/* What follows counts: decisions are taken here. */
+/* Starts a decision behind the first `at` links: links that are added from now on count. */
 static inline void path_builder_begin_decision(struct path_builder *builder, uint32_t at)
 {
     builder->links = builder->decision_at = (uint8_t)at;
@@ -101,9 +108,9 @@ static inline void path_builder_init(struct path_builder *builder)
 }
 
 /*
- * The congestion value of a port, 4 bits, saturating: what waits for the port itself, in fifteenths
- * of what a virtual channel holds, plus what waits at the worst place downstream on the path:
- * nothing, 2, 4 or 8 from 64, 256 and 512 phits (of 576) on.
+ * The congestion value of a port, 4 bits, saturating. It is the backlog of the port itself, in
+ * fifteenths of the capacity of a virtual channel, plus a value for the most loaded link downstream
+ * on the path: 2, 4 or 8 from 64, 256 and 512 phits (of 576) on.
  */
 static inline uint32_t path_builder_load(const struct path_builder *builder)
 {
@@ -112,14 +119,16 @@ static inline uint32_t path_builder_load(const struct path_builder *builder)
     return load < 15 ? load : 15;
 }
 
-/* It will not be taken, however it goes on. Dead links: how it ends decides what is tried next. */
+/* Whether the path cannot be chosen any more, whatever its further links. With dead links it is
+ * finished all the same, because the result decides what is tried next. */
 static inline bool path_builder_over_bound(const struct context *in,
                                            const struct path_builder *builder)
 {
     return path_builder_load(builder) >= builder->load_bound && in->down == NULL;
 }
 
-/* What a link further down the path adds to the load of its first port: a level, 0 to 3. */
+/* The level (0 to 3) that a link further down the path contributes to the load of the first port.
+ */
 static inline uint32_t far_level_of(const struct net_speed *speed, sim_time_t wait)
 {
     return (wait >= speed->far_backlog[0]) + (wait >= speed->far_backlog[1]) +
@@ -145,7 +154,7 @@ static ALWAYS_INLINE void path_builder_add_backlog(const struct context *in,
     }
 }
 
-/* The same for links that are there already. */
+/* Starts a decision behind the first `at` links and counts the links that are already there. */
 static inline void path_builder_recount(const struct context *in, struct path_builder *builder,
                                         uint32_t at)
 {
@@ -161,7 +170,8 @@ static inline void path_builder_recount(const struct context *in, struct path_bu
     }
 }
 
-/* Back to the first so many links, for another try. A hopeless one has none. */
+/* Removes all but the first `links` links, so that the caller can try another continuation. Without
+ * dead links the caller has no other one, and nothing is done. */
 static inline void path_builder_truncate(const struct context *in, struct path_builder *builder,
                                          uint32_t links)
 {
@@ -198,7 +208,8 @@ struct link_choice {
     sim_time_t wait;
 };
 
-/* One of the parallel black links from `base` on; the choice says with which to begin. */
+/* Finds one of the parallel black links from `base` on; the choice determines the first candidate.
+ */
 static ALWAYS_INLINE bool find_black_link(const struct context *in, struct link_choice *hop,
                                           uint32_t base, uint32_t choice)
 {
@@ -237,7 +248,7 @@ static ALWAYS_INLINE bool find_black_link(const struct context *in, struct link_
     return hop->link != NO_INDEX;
 }
 
-/* Two links by a third router, green first or black first; both corners are minimal. */
+/* A two-link leg over a corner router, green first or black first; both orders are minimal. */
 struct corner {
     struct link_choice green, black;
     bool black_first;
@@ -250,15 +261,15 @@ static ALWAYS_INLINE bool find_corner(const struct context *in, struct corner *c
                                       uint32_t green, uint32_t black, bool black_first,
                                       uint32_t choice)
 {
-    uint32_t green_from = black_first ? target - slot_distance : source;
-    uint32_t black_from = black_first ? source : source + slot_distance;
+    uint32_t green_router = black_first ? target - slot_distance : source;
+    uint32_t black_router = black_first ? source : source + slot_distance;
 
     corner->black_first = black_first;
-    corner->green.link = green_from * PORTS + green;
+    corner->green.link = green_router * PORTS + green;
     if (!link_is_alive(in, corner->green.link))
         return false;
     corner->green.wait = in->adaptive ? link_wait(in, corner->green.link) : 0;
-    return find_black_link(in, &corner->black, black_from * PORTS + black, choice);
+    return find_black_link(in, &corner->black, black_router * PORTS + black, choice);
 }
 
 /* What waits for the corner_wait of its two links. */
@@ -270,15 +281,16 @@ static ALWAYS_INLINE sim_time_t corner_wait(const struct corner *corner)
 static ALWAYS_INLINE void append_corner(const struct context *in, struct path_builder *builder,
                                         const struct corner *corner)
 {
-    bool turned = corner->black_first;
-    const struct link_choice *first = turned ? &corner->black : &corner->green;
-    const struct link_choice *second = turned ? &corner->green : &corner->black;
+    bool black_first = corner->black_first;
+    const struct link_choice *first = black_first ? &corner->black : &corner->green;
+    const struct link_choice *second = black_first ? &corner->green : &corner->black;
 
-    append_link(in, builder, first->link, turned ? COLOR_BLACK : COLOR_GREEN, first->wait);
-    append_link(in, builder, second->link, turned ? COLOR_GREEN : COLOR_BLACK, second->wait);
+    append_link(in, builder, first->link, black_first ? COLOR_BLACK : COLOR_GREEN, first->wait);
+    append_link(in, builder, second->link, black_first ? COLOR_GREEN : COLOR_BLACK, second->wait);
 }
 
-/* From one router of a group to another, 0 to 2 links, not by way of local router `avoid`. */
+/* Adds the leg between two routers of a group, 0 to 2 links, that does not pass through local
+ * router `avoid`. */
 static ALWAYS_INLINE bool add_leg(const struct context *in, struct path_builder *builder,
                                   uint32_t base, uint32_t a, uint32_t b, uint32_t choice,
                                   uint32_t avoid)
@@ -325,8 +337,8 @@ typedef bool leg_function(const struct context *in, struct path_builder *builder
                           uint32_t a, uint32_t b, uint32_t choice, uint32_t avoid);
 
 /*
- * From router s to router t of another group by the given one of the two groups' links. False also
- * when the builder comes to cost too much on the way; see `limit`.
+ * Adds the path from router s to router t of another group over the given link between the two
+ * groups. Also false when the path exceeds load_bound.
  */
 static inline bool add_global(const struct context *in, struct path_builder *builder, uint32_t s,
                               uint32_t t, uint32_t link, uint64_t choice, leg_function *leg)
@@ -347,8 +359,8 @@ static inline bool add_global(const struct context *in, struct path_builder *bui
     return false;
 }
 
-/* The next live entry: first the other shortest ones, then those that take more links in a group.
- */
+/* Adds a path over another live link of the group pair: first those of the other shortest paths,
+ * then those that need more links inside a group. */
 static inline bool add_next_gateway(const struct context *in, struct path_builder *builder,
                                     uint32_t s, uint32_t t, const uint64_t *set, uint32_t tried,
                                     uint64_t choice, leg_function *leg)
@@ -366,7 +378,7 @@ static inline bool add_next_gateway(const struct context *in, struct path_builde
     return false;
 }
 
-/* A path with the least links, and of these one with the least time. */
+/* Adds a path with the fewest links, and among those one with the least latency. */
 static inline bool add_shortest(const struct context *in, struct path_builder *builder, uint32_t s,
                                 uint32_t t, uint64_t choice, leg_function *leg)
 {
@@ -386,8 +398,8 @@ static inline bool add_shortest(const struct context *in, struct path_builder *b
 }
 
 /*
- * Non-minimal paths go by a root: a router in the group, from the first-th on, with two groups one
- * in the source's.
+ * Adds a non-minimal path over a root in the source's group. This is for paths inside one group and
+ * for machines of two groups. `choice` determines the first router to try.
  */
 static inline bool add_by_router(const struct context *in, struct path_builder *builder, uint32_t s,
                                  uint32_t t, uint64_t choice, uint32_t tries, leg_function *leg)
@@ -421,7 +433,8 @@ static inline bool add_by_router(const struct context *in, struct path_builder *
     return false;
 }
 
-/* Or by a third group, over the given one of its links with the source's. */
+/* Adds a non-minimal path over a third group, entered by the given one of its links with the
+ * source's group. */
 static inline bool add_by_group(const struct context *in, struct path_builder *builder, uint32_t s,
                                 uint32_t t, uint32_t group, uint32_t link, uint64_t choice,
                                 leg_function *leg)
@@ -446,16 +459,17 @@ static inline bool root_is_in_group(const struct dragonfly *fly,
     return from->group == to->group || fly->groups == 2;
 }
 
-/* The how many-th group that is neither of two others. */
+/* The n-th group, from 0, that is neither a nor b. */
 static inline uint32_t nth_third_group(uint32_t number, uint32_t a, uint32_t b)
 {
     uint32_t low = a < b ? a : b, high = a < b ? b : a;
 
+    assert(a != b);
     number += number >= low;
     return number + (number >= high);
 }
 
-/* Done: the links for the walk over them, which will look at more than how long they are busy. */
+/* Copies the finished path. Prefetches the state of its links for their reservation. */
 static inline void path_builder_finish(const struct context *in, const struct path_builder *builder,
                                        struct net_path *path)
 {
@@ -463,6 +477,7 @@ static inline void path_builder_finish(const struct context *in, const struct pa
 
     for (i = 0; i < builder->links; i++)
         __builtin_prefetch(&in->net->traffic[builder->link[i]], 1);
+    assert(builder->links <= NET_PATH_MAX && builder->root <= builder->links);
     memcpy(path->link, builder->link, sizeof(path->link));
     memcpy(path->color, builder->color, sizeof(path->color));
     path->links = builder->links;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Paths on the dragonfly: the fixed modes, and what is left when links are dead. */
+/* Routing on the dragonfly: the fixed modes, and the search for any live path around failures. */
 #include "path_builder.h"
 
 static bool add_minimal_leg(const struct context *in, struct path_builder *builder, uint32_t base,
@@ -8,8 +8,8 @@ static bool add_minimal_leg(const struct context *in, struct path_builder *build
     return add_leg(in, builder, base, a, b, choice, avoid);
 }
 
-/* A leg that may go round by a third router when no short one is alive: by two links if possible.
- */
+/* Adds a minimal leg, or if all of these are dead a leg over a third router: one of two links if
+ * possible. */
 static bool add_any_leg(const struct context *in, struct path_builder *builder, uint32_t base,
                         uint32_t a, uint32_t b, uint32_t choice, uint32_t avoid)
 {
@@ -35,7 +35,7 @@ static bool add_any_leg(const struct context *in, struct path_builder *builder, 
     return false;
 }
 
-/* All roots, when links are dead. */
+/* Adds a non-minimal path. If links are dead, tries all roots. */
 static bool add_non_minimal(const struct context *in, struct path_builder *builder, uint32_t s,
                             uint32_t t, uint64_t choice)
 {
@@ -43,7 +43,7 @@ static bool add_non_minimal(const struct context *in, struct path_builder *build
     const struct dragonfly_position *from = &fly->positions[s], *to = &fly->positions[t];
     uint32_t first, count, tries, i;
 
-    if (root_is_in_group(fly, from, to)) /* two may be the ends themselves */
+    if (root_is_in_group(fly, from, to)) /* two of three draws may hit the ends of the path */
         return add_by_router(in, builder, s, t, choice, in->down != NULL ? fly->per_group : 3,
                              add_minimal_leg);
     count = (fly->groups - 2) * fly->pair_links;
@@ -62,7 +62,7 @@ static bool add_non_minimal(const struct context *in, struct path_builder *build
     return false;
 }
 
-/* In a fixed order. */
+/* Adds any live path; tries all of them in a fixed order. */
 static bool add_any_path(const struct context *in, struct path_builder *builder, uint32_t s,
                          uint32_t t, uint64_t choice)
 {

@@ -38,7 +38,7 @@ sim_time_t net_fault_apply(struct net *net, struct net_transfer *transfer)
     case SIM_FAULT_DELIVER:
         return 0;
     case SIM_FAULT_DELAY:
-        name = "delay";
+        name = "Delay";
         net->counters.delayed++;
         delay = rule->delay;
         break;

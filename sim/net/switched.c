@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Switched networks: one switch, or a fat tree of two levels (every leaf is joined to every spine
- * once). Units are bytes. A transfer takes one path, cut-through; fixed modes choose the spine by
- * hash (ECMP), adaptive modes the least loaded live uplink.
+ * Switched networks: one switch, or a fat tree of two levels, in which one link joins every leaf to
+ * every spine. Units are bytes. A transfer takes one path, by cut-through. Fixed modes choose the
+ * spine by hash (ECMP), adaptive modes choose the least loaded live uplink.
  *
- * Links in the index: of endpoint e: 2e to the switch, 2e + 1 from it; behind them of leaf l and
- * spine p: 2 (l * spines + p) up, + 1 down. Switches: leaves first, then spines.
+ * Indices of links: endpoint e has link 2e to its switch and 2e + 1 from it. After these, leaf l
+ * and spine p have 2 (l * spines + p) up and the next one down. Switches: leaves first, then
+ * spines.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include "internal.h"
@@ -22,6 +24,7 @@ static uint32_t up_link(const struct net *net, uint32_t leaf, uint32_t spine)
 
 static void add(struct net_path *path, uint32_t link, unsigned color)
 {
+    assert(path->links < NET_PATH_MAX);
     path->color[path->links] = (uint8_t)color;
     path->link[path->links++] = link;
 }
@@ -32,7 +35,7 @@ static bool spine_alive(const struct net *net, uint32_t from, uint32_t to, uint3
            net_link_alive(net, up_link(net, to, spine) + 1);
 }
 
-/* UINT32_MAX: none is alive. */
+/* Chooses the spine of a transfer. UINT32_MAX: no path is alive. */
 static uint32_t choose_spine(const struct net *net, const struct net_transfer *transfer,
                              uint32_t from, uint32_t to)
 {
@@ -41,6 +44,7 @@ static uint32_t choose_spine(const struct net *net, const struct net_transfer *t
     sim_time_t best_busy = SIM_NEVER;
     uint64_t hash = transfer->route == NET_ROUTE_IN_ORDER ? 0 : transfer->hash;
 
+    assert(spines > 0); /* transfers within the only leaf do not get here */
     hash = sim_mix(hash * 0x9e3779b97f4a7c15ull +
                    ((uint64_t)transfer->source << 32 | transfer->target));
     first = (uint32_t)(hash % spines);
@@ -99,7 +103,7 @@ static void shortest(const struct net *net, uint32_t source, uint32_t target, st
     add(path, 2 * target + 1, COLOR_TO_HOST);
 }
 
-/* All links have the same rate; only lanes differ, and a host has but one link. */
+/* All links have the same rate and differ only in live lanes. A host has one link. */
 static double path_rate(const struct net *net, uint32_t source, uint32_t target,
                         enum net_route mode)
 {

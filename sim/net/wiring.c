@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Who is connected to whom, by which tile. The tables and the blue rule regenerate every link of
- * the published link dumps of Theta (9 groups) and Edison (15 groups); see
- * docs/internals/network.md, "Wiring".
+ * The wiring: which ports are connected, and the tile of each port. The tables and the rule for
+ * blue links reproduce every link of the published link dumps of Theta (9 groups) and Edison (15
+ * groups); see docs/internals/network.md, "Wiring".
  */
 #include <stdlib.h>
 #include <string.h>
@@ -106,7 +106,8 @@ static void place_gateways(struct dragonfly *fly)
         }
 }
 
-/* For every router and peer group: which links start here, or one green or one black link away. */
+/* Fills in, for every router and peer group, the links that start here or one green or black link
+ * away. */
 static void fill_reach(struct dragonfly *fly)
 {
     uint32_t peer, local, link;
@@ -149,8 +150,8 @@ bool net_dragonfly_wire(struct dragonfly *fly)
     return true;
 }
 
-/* The how many-th of the links between its two routers a blue link is: counted in the order of the
- * pair's links. */
+/* The number of a blue link among the parallel links between its two routers, in the order of the
+ * links of the group pair. */
 static uint32_t blue_which(const struct dragonfly *fly, const struct gateway *here,
                            const struct gateway *there, uint32_t link)
 {

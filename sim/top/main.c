@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* jacquard: the command that looks at live fabrics. docs/live.md. */
+/* jacquard: the command that shows live fabrics. docs/live.md. */
 #include <errno.h>
 #include <getopt.h>
 #include <poll.h>
@@ -19,7 +19,7 @@ static const char usage[] = "usage: jacquard top [OPTIONS] [SOCKET]\n"
                             "\n"
                             "  --once           print once and end\n"
                             "  --all            with completion queues, SMSG connections and VCs\n"
-                            "  --interval S     seconds from one page to the next (1)\n"
+                            "  --interval S     seconds between two updates (1)\n"
                             "  --help, --version\n"
                             "\n"
                             "Keys on a terminal: q quits, the arrows and page keys scroll, any "
@@ -40,7 +40,7 @@ static int refuse(const char *what, const char *why)
     return 2;
 }
 
-/* What was printed has arrived. The exit code. */
+/* Checks that the output was written completely. Returns the exit code. */
 static int end_of_output(void)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
@@ -48,8 +48,8 @@ static int end_of_output(void)
     return refuse("standard output", errno != 0 ? strerror(errno) : "cannot be written");
 }
 
-/* Joining would start a fabric where none is. */
-static bool is_there(const char *path)
+/* Whether a fabric runs at this socket. live_join would start one. */
+static bool fabric_exists(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int trial;
@@ -65,7 +65,7 @@ static bool is_there(const char *path)
     return there;
 }
 
-/* 0, or the exit code; *run: go on. */
+/* Returns the exit code. *run: the command is valid and is to be executed. */
 static int parse(struct command *command, int argc, char **argv, bool *run)
 {
     static const struct option options[] = {
@@ -116,16 +116,16 @@ static int parse(struct command *command, int argc, char **argv, bool *run)
 
 struct view {
     struct live *live;
-    bool ended; /* the fabric has */
+    bool ended; /* the fabric has ended */
 };
 
-/* Its board and its descriptors are of no use any more. */
-static void gone(void *arg, struct live_peer *peer)
+/* Releases the shared segment and the descriptors of a process that has ended. */
+static void drop_peer(void *arg, struct live_peer *peer)
 {
     live_drop(((struct view *)arg)->live, peer);
 }
 
-static void lost(void *arg)
+static void fabric_ended(void *arg)
 {
     ((struct view *)arg)->ended = true;
 }
@@ -186,14 +186,15 @@ int main(int argc, char **argv)
 {
     struct command command = {.interval = 1};
     struct view view = {.live = NULL};
-    struct live_options options = {.node = 0, .events = {.gone = gone, .lost = lost}, .arg = &view};
+    struct live_options options = {
+        .node = 0, .events = {.gone = drop_peer, .lost = fabric_ended}, .arg = &view};
     char why[LIVE_WHY_BYTES] = "";
     bool run;
     int status = parse(&command, argc, argv, &run);
 
     if (!run)
         return status;
-    if (!is_there(command.path))
+    if (!fabric_exists(command.path))
         return refuse(command.path, "no fabric is there");
     options.path = command.path;
     if (live_join(&options, &view.live, why) != 0)

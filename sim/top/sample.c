@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TRIES 100 /* to read figures that are being written */
+#define SEQLOCK_RETRIES 100 /* while the process is writing its figures */
 
-/* Nothing of it is believed: counts are bounded when they are used. */
+/* Copies the figures that a process publishes. The process is not trusted, so counts are bounded
+ * here. */
 static void read_board(const struct live_peer *peer, struct watch *to)
 {
     const struct watch *board;
@@ -17,7 +18,7 @@ static void read_board(const struct live_peer *peer, struct watch *to)
     if (peer->board == NULL || peer->board_bytes < WATCH_AT + sizeof(*to))
         return;
     board = (const struct watch *)((const char *)peer->board + WATCH_AT);
-    for (i = 0; i < TRIES; i++) {
+    for (i = 0; i < SEQLOCK_RETRIES; i++) {
         before = __atomic_load_n(&board->sequence, __ATOMIC_ACQUIRE);
         memcpy(to, board, sizeof(*to));
         __atomic_thread_fence(__ATOMIC_ACQUIRE);

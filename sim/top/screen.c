@@ -101,7 +101,8 @@ static void connections(FILE *to, const struct watch *watch)
         fprintf(to, "      and %u VCs that changed before those\n", watch->vcs - WATCH_VCS);
 }
 
-/* "3 connected", "1 connecting+2": the state that was entered last, and how many are in others. */
+/* "3 connected", "1 connecting+2": the state that was entered last with its number of VCs, and the
+ * number of VCs in other states. */
 static const char *states(const struct watch *watch, char *text, size_t size)
 {
     uint32_t i, same = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* jacquard top: what the processes of a live fabric show of their NICs. */
+/* jacquard top: the figures that the processes of a live fabric publish about their NICs. */
 #ifndef JACQUARD_TOP_TOP_H
 #define JACQUARD_TOP_TOP_H
 
@@ -9,17 +9,17 @@
 
 struct sample { /* of one process */
     struct live_member is;
-    struct watch watch; /* magic 0: it shows nothing (yet) */
-    uint64_t transactions, bytes, taken_ns; /* of the sample before; taken_ns 0: none */
+    struct watch watch; /* magic 0: the process has published nothing (yet) */
+    uint64_t transactions, bytes, taken_ns; /* of the previous sample; taken_ns 0: there is none */
     char command[32];
 };
 
-/* Of all processes but this one, by slot; `samples` of facts.processes_max keep what was before.
- * How many there are. */
+/* Samples all processes except this one. samples[facts.processes_max], indexed by slot, holds the
+ * previous samples on entry and the new ones on return. Returns the number of processes. */
 uint32_t top_samples_take(struct live *live, struct sample *samples);
 
 struct screen_options {
-    bool all; /* queues and connections of each process, too */
+    bool all; /* also print the queues and connections of each process */
 };
 void top_screen_print(FILE *to, const struct live_facts *facts, const struct sample *samples,
                       uint32_t processes, const struct screen_options *options);

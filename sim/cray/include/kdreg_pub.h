@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * kdreg, the kernel module that tells when registered memory is unmapped: types only. There is no
- * /dev/kdreg, so programs find out at run time that they must do without.
+ * The types of kdreg, the kernel module that reports when registered memory is unmapped. There is
+ * no /dev/kdreg, so programs find at run time that the module is absent.
  */
 #ifndef JACQUARD_KDREG_PUB_H
 #define JACQUARD_KDREG_PUB_H
@@ -12,7 +12,7 @@
 #define KDREG_DEV_NAME "/dev/kdreg"
 
 typedef struct {
-    volatile uint64_t *user_delta; /* changes that were not read yet */
+    volatile uint64_t *user_delta; /* changes that have not been read yet */
 } kdreg_get_user_delta_args_t;
 
 #define KDREG_IOC_MAGIC 'K'

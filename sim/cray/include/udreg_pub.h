@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * udreg: a cache of memory registrations. Whoever registers memory names two functions that do it;
- * the cache calls them as seldom as it can.
+ * udreg: a cache of memory registrations. The user supplies two functions that register and
+ * deregister memory; the cache calls them as rarely as possible.
  *
- * With UDREG_CC_MODE_USE_LAZY_DEREG a region that nobody uses any more stays registered until its
- * place is needed (the least recently used first) or UDREG_Evict() is called. Without, it is
- * deregistered when its last user leaves it. A cache has at most max_entries entries.
+ * With UDREG_CC_MODE_USE_LAZY_DEREG an unused region stays registered until its entry is needed
+ * (the least recently used first) or UDREG_Evict() is called. Without it, a region is deregistered
+ * when its last user unregisters it. A cache has at most max_entries entries.
  *
- * Caches belong to the calling process. Memory that is unmapped while a cache holds it is not
- * noticed: that takes Cray's kernel module.
+ * Caches belong to the calling process. They do not detect that memory was unmapped while it is
+ * registered: that needs Cray's kernel module.
  */
 #ifndef JACQUARD_UDREG_PUB_H
 #define JACQUARD_UDREG_PUB_H
@@ -21,7 +21,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 #define UDREG_MAX_CACHENAME_LEN 64
-/* A register function returns it when it failed. */
+/* A register function returns this value on failure. */
 #define UDREG_DEVICE_REG_FAILED ((void *)-1)
 
 typedef enum udreg_return {
@@ -34,8 +34,8 @@ typedef enum udreg_return {
 
 #define UDREG_CC_MODE_USE_LARGE_PAGES 0x1 /* regions are rounded to 2 MiB instead of 4 KiB */
 #define UDREG_CC_MODE_USE_LAZY_DEREG 0x2
-#define UDREG_CC_MODE_USE_KERNEL_CACHE 0x4 /* accepted; there is none */
-#define UDREG_CC_MODE_USE_EVICT_W_UNREG 0x8 /* a full cache evicts when one is left */
+#define UDREG_CC_MODE_USE_KERNEL_CACHE 0x4 /* accepted, no effect */
+#define UDREG_CC_MODE_USE_EVICT_W_UNREG 0x8 /* a full cache evicts on UDREG_Unregister */
 
 typedef struct udreg_cache_attr {
     char cache_name[UDREG_MAX_CACHENAME_LEN];
@@ -45,7 +45,8 @@ typedef struct udreg_cache_attr {
     void *reg_context, *dreg_context, *destructor_context;
     void *(*device_reg_func)(void *addr, uint64_t len, void *reg_context);
     uint32_t (*device_dereg_func)(void *device_data, void *dreg_context); /* 0: done */
-    void (*destructor_callback)(void *destructor_context); /* when the cache goes; may be NULL */
+    void (*destructor_callback)(
+        void *destructor_context); /* called when the cache is released; may be NULL */
 } udreg_cache_attr_t;
 
 typedef struct udreg_cache *udreg_cache_handle_t;
@@ -72,7 +73,7 @@ udreg_return_t UDREG_Register(udreg_cache_handle_t handle, void *addr, uint64_t 
                               udreg_entry_t **entry);
 udreg_return_t UDREG_Unregister(udreg_cache_handle_t handle, udreg_entry_t *entry);
 udreg_return_t UDREG_DecrRefcount(udreg_cache_handle_t handle, udreg_entry_t *entry); /* the same */
-/* Deregisters the region that has been out of use for longest. NO_MATCH: all are in use. */
+/* Deregisters the region that has been unused for the longest time. NO_MATCH: all are in use. */
 udreg_return_t UDREG_Evict(udreg_cache_handle_t handle);
 udreg_return_t UDREG_GetStat(udreg_cache_handle_t handle, udreg_cache_stat_t which,
                              uint64_t *value);

@@ -22,9 +22,9 @@ extern "C" {
 #define XPMEM_RDONLY 0x1
 #define XPMEM_RDWR 0x2
 #define XPMEM_PERMIT_MODE 0x1
-#define XPMEM_MAXADDR_SIZE ((size_t)(-1L)) /* a segment that is all of the caller's memory */
+#define XPMEM_MAXADDR_SIZE ((size_t)(-1L)) /* size of a segment: all of the caller's memory */
 
-typedef int64_t xpmem_segid_t; /* a segment, known to everybody on the node */
+typedef int64_t xpmem_segid_t; /* a segment; valid for all processes of the node */
 typedef int64_t xpmem_apid_t; /* the right to use one */
 
 struct xpmem_addr {
@@ -35,7 +35,7 @@ struct xpmem_addr {
 int xpmem_version(void);
 /* Offers [vaddr, vaddr+size). permit_type: XPMEM_PERMIT_MODE, value: a file mode such as 0600. */
 xpmem_segid_t xpmem_make(void *vaddr, size_t size, int permit_type, void *permit_value);
-int xpmem_remove(xpmem_segid_t segid); /* what is attached stays */
+int xpmem_remove(xpmem_segid_t segid); /* attachments remain valid */
 /* flags: XPMEM_RDONLY or XPMEM_RDWR. ENOENT: no such segment on this node. */
 xpmem_apid_t xpmem_get(xpmem_segid_t segid, int flags, int permit_type, void *permit_value);
 int xpmem_release(xpmem_apid_t apid);

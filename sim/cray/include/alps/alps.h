@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How an application lies on the machine, as seen by one of its processes. */
+/* The placement of an application, as seen by one of its processes. */
 typedef struct {
     int numPesHere; /* processes on the caller's node */
     int firstPe; /* lowest rank on the caller's node */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * ALPS's low-level interface: what a process of an application asks its node's daemon.
+ * ALPS's low-level interface: requests of an application's process to the daemon of its node.
  *
  *   lock ─▶ put_request ─▶ get_response ─▶ get_response_bytes ─▶ … ─▶ unlock
  *
@@ -38,7 +38,7 @@ typedef struct {
     int count;
     union {
         alpsAppGni_t *ptr;
-        char buf[sizeof(void *)]; /* here starts the array of `count` credentials */
+        char buf[sizeof(void *)]; /* the array of `count` credentials starts here */
     } u;
 } alpsAppLLIGni_t;
 

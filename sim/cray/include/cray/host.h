@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the libraries of this folder ask whoever runs the processes of a job. sim-run answers for
- * its ranks (cray_host_set). Without a host the launcher of a live fabric answers by the
- * environment; a program that was started by itself is a process of its own, and ALPS is not there.
+ * The host that runs the processes of a job, as the libraries of this folder see it. sim-run is the
+ * host of its ranks (cray_host_set). Without a host the libraries use the environment that the
+ * launcher of a live fabric sets. A program without a launcher is a job of one process, without
+ * ALPS.
  */
 #ifndef JACQUARD_CRAY_HOST_H
 #define JACQUARD_CRAY_HOST_H
@@ -45,11 +46,11 @@ struct cray_host {
     uint32_t (*nid_of)(const struct cray_process *self, uint32_t rank); /* node of a rank */
     uint32_t (*nodes)(const struct cray_process *self); /* of the machine: 0 … nodes-1 */
     bool (*node_up)(const struct cray_process *self, uint32_t nid);
-    bool one_memory; /* all processes are in the caller's address space: XPMEM is there */
+    bool one_memory; /* all processes share one address space, so XPMEM is available */
 };
 
 void cray_host_set(const struct cray_host *host); /* NULL: none */
-const struct cray_host *cray_host(void); /* never NULL: without a host, that of singletons */
+const struct cray_host *cray_host(void); /* never NULL: without a host, that of a single process */
 struct cray_process *cray_process_in_job(void); /* NULL: the caller is in no job of a host */
 struct cray_process *cray_process_self(void); /* never NULL: a job of one when there is no host */
 

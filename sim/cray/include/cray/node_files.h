@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Files by which programs for Cray systems recognise one and learn where they are. What is written
- * into one of these is lost, as it goes to nobody. Any thread; no call allocates but the stream.
+ * The files by which programs recognise a Cray system and learn their position in it. Data written
+ * to one of these files is lost. All functions may be called from any thread; only the one that
+ * opens a stream allocates.
  */
 #ifndef JACQUARD_CRAY_NODE_FILES_H
 #define JACQUARD_CRAY_NODE_FILES_H
@@ -13,11 +14,11 @@
 
 #define CRAY_NODE_FILE_BYTES 128 /* more than the longest text */
 
-struct cray_place { /* of a node, as its name says it: c<group>-0c<chassis>s<slot>n<node> */
+struct cray_place { /* of a node; its name is c<group>-0c<chassis>s<slot>n<node> */
     uint32_t nid, group, chassis, slot, node;
 };
 
-bool cray_node_file(const char *path); /* is one of them */
+bool cray_node_file(const char *path); /* whether it is one of these files */
 /* The text of such a file on that node. */
 void cray_node_file_text(const char *path, const struct cray_place *place,
                          char text[CRAY_NODE_FILE_BYTES]);

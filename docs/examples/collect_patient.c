@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Every rank measures something 5,000 times a second and tells rank 0, which adds it up. */
+/* Every rank takes 5,000 samples a second and sends them to rank 0, which adds them up. */
 #include <pmi2.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>

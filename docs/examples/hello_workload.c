@@ -3,7 +3,7 @@
  * A workload of one's own, built as a shared object and named in a scenario by `program:`
  * (docs/guide.md).
  *
- * Ranks stand in a ring. In every round each one PUTs a greeting into its right neighbour's memory,
+ * The ranks form a ring. In every round each one PUTs a greeting into its right neighbour's memory,
  * waits for the greeting of its left neighbour, and records how long its PUT took to complete.
  *
  * All ranks of a run live in one process: a workload keeps its state on its stack or on the heap,
@@ -13,7 +13,7 @@
 #include <gni_pub.h>
 #include <run/workload.h>
 
-/* What a neighbour must know to write here. */
+/* The data that a neighbour needs to write here. */
 struct place {
     uint32_t nic;
     uint64_t address;
@@ -143,7 +143,7 @@ static int hello_main(struct rank *rank)
         rank_progress(rank);
     }
     if (hello.cdm != NULL)
-        GNI_CdmDestroy(hello.cdm); /* with all that was made from it */
+        GNI_CdmDestroy(hello.cdm); /* with all objects that were created from it */
     free(places);
     return failed;
 }

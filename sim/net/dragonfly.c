@@ -6,7 +6,7 @@
 #include "dragonfly.h"
 
 /*
- * Sources in docs/internals/network.md. "profile" is what aries.profile defaults to on that system.
+ * Sources in docs/network.md. "profile" is what aries.profile defaults to on that system.
  * The node counts include the slots that service nodes occupy on the real machines.
  */
 static const struct net_preset presets[] = {

@@ -9,7 +9,7 @@
 #include "internal.h"
 
 /*
- * Defaults: link rates and hop latencies of docs/internals/network.md, "Links"; a virtual channel
+ * Defaults: link rates and hop latencies of docs/network.md, "Links"; a virtual channel
  * takes at most 72 of a tile's buffer blocks of 8 phits. The bias classes are named in public,
  * their values are not: assumed.
  */

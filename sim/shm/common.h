@@ -17,6 +17,10 @@ bool live_memory_is_safe(int file, size_t bytes); /* sealed like that, and of th
 int live_listen(const char *path, bool *busy, char *why);
 void live_unlisten(const char *path); /* removes it; the descriptor is the caller's */
 
+/* Removes the socket and the lock file that a killed daemon left. False: somebody listens there, or
+ * begins to, or the path is no socket. */
+bool live_unlisten_dead(const char *path);
+
 uint64_t live_now_ns(void); /* CLOCK_MONOTONIC */
 
 /* One line into why[LIVE_WHY_BYTES], if there is one. */

@@ -168,6 +168,29 @@ void live_unlisten(const char *path)
     unlock_path(lock);
 }
 
+bool live_unlisten_dead(const char *path)
+{
+    char name[sizeof(((struct sockaddr_un *)NULL)->sun_path) + 8];
+    struct stat there;
+    int lock, end;
+
+    if (lstat(path, &there) != 0 || !S_ISSOCK(there.st_mode) || there.st_uid != geteuid())
+        return false;
+    lock = lock_path(path, NULL); /* who binds and does not listen yet holds it */
+    if (lock < 0)
+        return false;
+    end = live_connect(path);
+    if (end >= 0)
+        close(end);
+    if (end == -ECONNREFUSED || end == -ENOENT) {
+        unlink(path);
+        snprintf(name, sizeof(name), "%s.lock", path);
+        unlink(name);
+    }
+    unlock_path(lock);
+    return end == -ECONNREFUSED || end == -ENOENT;
+}
+
 int live_receive_within(int socket, void *buffer, struct wire_packet *packet, int timeout_ms)
 {
     struct pollfd poll_fd = {.fd = socket, .events = POLLIN};

@@ -56,4 +56,4 @@ target_link_libraries(live_hostile PRIVATE ugni jacquard_shm jacquard_aries jacq
 set_target_properties(live_hostile PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 jacquard_no_whole_program(live_hostile)
 add_test(NAME live_hostile COMMAND live_hostile)
-set_tests_properties(live_hostile PROPERTIES LABELS live TIMEOUT 300)
+set_tests_properties(live_hostile PROPERTIES LABELS live TIMEOUT 900)

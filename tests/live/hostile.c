@@ -29,6 +29,7 @@
 #include "api/smsg.h"
 
 enum { HONEST = 3, HOSTILE = 3, STEPS = 150, STEPS_LONG = 4000, OWN = 1 << 20 };
+enum { STEPS_HELPING = 12000, ASKED = 50 }; /* of a life that helps */
 
 static struct {
     struct live *live;
@@ -36,6 +37,8 @@ static struct {
     uint8_t *own; /* memory that it offers */
     uint32_t block; /* of MDHs */
     bool breaks; /* also the rules of the rings */
+    bool helps; /* its registrations and answers are right, so that it is asked to help; it lies
+                   about its part only */
     uint32_t asked; /* to help with long transfers */
     uint64_t transfer; /* the name of the last one in which it was asked to help; 0: none */
 } it;
@@ -267,18 +270,42 @@ static void reply_something(struct live_peer *peer, uint32_t number, uint32_t wa
                  dice(16) == 0 ? (uint32_t)dice(bytes) : bytes);
 }
 
-/* Numbers of transfers follow each other: the next one's is as easy to name. */
-static void lie_about_transfers(void)
+/* As one does who has executed it. */
+static void answer_well(const struct live_record *record, const struct lnic_request *request)
 {
-    uint64_t name = it.transfer != 0 ? it.transfer + dice(3) : wild();
+    struct lnic_result result = {.number = request->number};
+    uint32_t bytes = record->kind == LNIC_DATAGRAM ? 0 : request->length;
+    uint8_t *room;
+
+    if (record->channel != LIVE_REQUEST || bytes > LNIC_PIECE ||
+        (record->kind != LNIC_GET && record->kind != LNIC_AMO && record->kind != LNIC_DATAGRAM))
+        return;
+    bytes += (uint32_t)sizeof(result);
+    room = live_reserve(record->from, LIVE_REPLY, bytes);
+    if (room == NULL)
+        return;
+    memset(room, 0, bytes);
+    memcpy(room, &result, sizeof(result));
+    live_publish(record->from, LIVE_REPLY, LNIC_RESULT, bytes);
+}
+
+/*
+ * Numbers of transfers follow each other: the next one's is as easy to name. Who says that it has
+ * copied a part is asked again; so it says that half of the time, and else that it has copied from
+ * somewhere behind the end on.
+ */
+static void lie_about_transfers(uint64_t ahead)
+{
+    uint64_t name = it.transfer != 0 ? it.transfer + ahead : wild();
+    uint64_t behind = dice(2) == 0 ? WINDOW + dice(4 * GUARD) : wild();
 
     *(struct lnic_share *)((char *)live_board(it.live) + LNIC_SHARE_AT) = (struct lnic_share){
         .open = dice(3),
         .front = dice(4) == 0 ? wild() : dice(WINDOW),
-        .helping = dice(8) == 0 ? name : wild(),
+        .helping = dice(8) == 0 && !it.helps ? name : wild(),
         .back = wild(),
         .helped = dice(4) == 0 ? wild() : name,
-        .from = dice(2) == 0 ? WINDOW + dice(4 * GUARD) : wild(),
+        .from = dice(2) == 0 ? dice(32768) : behind,
     };
 }
 
@@ -293,7 +320,7 @@ static void note_transfer(const struct live_record *record)
     it.transfer = (uint64_t)record->from->slot << 48 |
                   (uint64_t)(uint16_t)record->from->generation << 32 | call.number;
     it.asked++;
-    lie_about_transfers();
+    lie_about_transfers(it.helps ? 0 : dice(3));
 }
 
 static void take_some(void)
@@ -307,7 +334,9 @@ static void take_some(void)
         memcpy(&request, record.bytes,
                record.count < sizeof(request) ? record.count : sizeof(request));
         note_transfer(&record);
-        if (record.channel == LIVE_REQUEST && dice(8) != 0)
+        if (it.helps)
+            answer_well(&record, &request);
+        else if (record.channel == LIVE_REQUEST && dice(8) != 0)
             reply_something(record.from, request.number, request.length);
         live_release(it.live);
     }
@@ -329,11 +358,22 @@ static void register_something(void)
                                   : UINT64_MAX - dice(1u << 20),
     };
 
+    if (it.helps) {
+        mdd = (struct lnic_mdd){.flags = LNIC_MDD_VALID | LNIC_MDD_PLAIN,
+                                .ptag = PTAG_APART,
+                                .base = (uintptr_t)it.own,
+                                .length = OWN,
+                                .address = (uintptr_t)it.own};
+        table[it.block * LNIC_MDH_BLOCK] = table[it.block * LNIC_MDH_BLOCK + 1] = mdd;
+        if (dice(64) == 0) /* else what it has said last stands while the other one copies */
+            lie_about_transfers(1);
+        return;
+    }
     mdd.sequence = dice(8) == 0 ? (uint32_t)wild() : 2 * (uint32_t)dice(100);
     memcpy(&table[it.block * LNIC_MDH_BLOCK + dice(2)], &mdd, sizeof(mdd));
     if (dice(16) == 0)
         table[dice(LNIC_MDDS)] = mdd;
-    lie_about_transfers();
+    lie_about_transfers(dice(3));
 }
 
 /* ---- its life -------------------------------------------------------------------------------- */
@@ -392,14 +432,15 @@ static void be_hostile_once(void)
     struct live_member member;
     struct live_peer *peer;
     /* Long enough for transfers, where nobody ends it before. */
-    uint32_t slot, i, step, steps = it.breaks ? STEPS : STEPS_LONG;
+    uint32_t slot, i, step, steps = it.breaks ? STEPS : STEPS_LONG, enough = it.asked + ASKED;
 
     join();
     introduce();
     for (slot = 0; slot < LIVE_PROCESSES_MAX && live_member(it.live, 0, &member); slot++)
         if (slot < HONEST + 2 && live_member(it.live, slot, &member))
             live_peer(it.live, slot, 0, NULL);
-    for (step = 0; step < steps; step++) {
+    for (step = 0; step < steps || (it.helps && step < STEPS_HELPING && it.asked < enough);
+         step++) {
         ring_pretend_to_look(it.live);
         take_some();
         register_something();
@@ -409,6 +450,8 @@ static void be_hostile_once(void)
                     member.pid == (int32_t)load(&shared->pid[i]))
                     peer = live_known(it.live, slot, 0);
             if (peer == NULL || peer->gone)
+                continue;
+            if (it.helps)
                 continue;
             request_something(peer, i);
             if (dice(8) == 0)
@@ -431,7 +474,8 @@ static void be_hostile(void)
     it.own = mmap(NULL, 2 * OWN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     MUST(it.own != MAP_FAILED);
     for (life = 1; life <= rounds; life++) {
-        it.breaks = life % 2 == 0;
+        it.breaks = life % 4 == 0 || life % 4 == 2;
+        it.helps = life % 8 == 3;
         be_hostile_once();
     }
     store(&shared->asked, it.asked);

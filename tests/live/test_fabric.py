@@ -307,6 +307,24 @@ def test_what_is_wrong_in_a_fabrics_scenario_is_named(tmp_path, groups, named):
     assert done.returncode == 1 and named in done.stderr and done.stderr.startswith("libugni: "), done
 
 
+def test_the_next_fabric_removes_the_folder_of_a_killed_one(tmp_path):
+    env = environment(TMPDIR=str(tmp_path))
+    (tmp_path / "jacquard-others").mkdir()  # nothing of a fabric is in it
+    with fabric(env=env) as alive:
+        other = subprocess.Popen([SIM_RUN, "--live"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, env=env)
+        try:
+            path = Path(re.search("JACQUARD_FABRIC=['\"]?([^'\"\n]*)", other.stdout.readline() + other.stdout.readline())[1])
+        finally:
+            other.kill()
+            other.wait()
+            other.stdout.close()
+        assert path.is_socket() and path.parent.parent == tmp_path
+        with fabric(env=env) as successor:
+            left = set(tmp_path.iterdir())
+            assert left == {tmp_path / "jacquard-others", *(Path(each.exports["JACQUARD_FABRIC"]).parent for each in (alive, successor))}
+    assert list(tmp_path.iterdir()) == [tmp_path / "jacquard-others"]
+
+
 KILL_FABRIC = """
 import os, signal, socket, struct
 end = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)

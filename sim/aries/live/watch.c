@@ -5,6 +5,7 @@
 #endif
 #include "aries/watch.h"
 
+#include <assert.h>
 #include <glib.h>
 
 #include "backend.h"
@@ -123,6 +124,7 @@ void lnic_watch_take(void)
     const struct aries_counters *counters = &lnic_backend.fabric->counters;
     const struct aries_list *link;
 
+    assert(lnic_backend.live != NULL && lnic_backend.board != NULL);
     __atomic_store_n(&watch->sequence, watch->sequence | 1, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_RELEASE);
     watch->magic = WATCH_MAGIC;
@@ -140,6 +142,7 @@ void lnic_watch_take(void)
          link = link->next)
         put_nic(watch, sim_container_of(link, struct gni_nic, nic_link));
     put_connections(watch);
+    assert(watch->sequence % 2 != 0); /* nobody else writes it */
     __atomic_store_n(&watch->sequence, (watch->sequence | 1) + 1, __ATOMIC_RELEASE);
 }
 

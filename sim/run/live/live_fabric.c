@@ -14,6 +14,8 @@ const char live_fabric_default[] =
     "name: default\n"
     "fabric: {topology: dragonfly, groups: 1, chassis: 1, slots: 4}\n";
 
+#define FOLDER "jacquard-" /* and six letters, in the folder for temporary files */
+
 struct live_fabric {
     const struct live_fabric_options *options;
     uv_loop_t loop;
@@ -102,6 +104,32 @@ static void watch(struct live_fabric *fabric)
 
 /* ---- start ----------------------------------------------------------------------------------- */
 
+/* A fabric that was killed could not remove its folder. */
+static void remove_dead_fabrics(void)
+{
+    GDir *folders = g_dir_open(g_get_tmp_dir(), 0, NULL);
+    const char *name;
+
+    while (folders != NULL && (name = g_dir_read_name(folders)) != NULL) {
+        char *folder, *socket, *link;
+
+        if (!g_str_has_prefix(name, FOLDER) || strlen(name) != strlen(FOLDER) + 6)
+            continue;
+        folder = g_build_filename(g_get_tmp_dir(), name, NULL);
+        socket = g_build_filename(folder, "fabric", NULL);
+        link = live_environment_link(socket);
+        if (live_server_remove_dead(socket)) {
+            g_unlink(link);
+            g_rmdir(folder);
+        }
+        g_free(link);
+        g_free(socket);
+        g_free(folder);
+    }
+    if (folders != NULL)
+        g_dir_close(folders);
+}
+
 static bool find_socket(struct live_fabric *fabric, char **error)
 {
     GError *failure = NULL;
@@ -110,7 +138,8 @@ static bool find_socket(struct live_fabric *fabric, char **error)
         fabric->socket = g_canonicalize_filename(fabric->options->socket, NULL);
         return true;
     }
-    fabric->folder = g_dir_make_tmp("jacquard-XXXXXX", &failure); /* of mode 0700 */
+    remove_dead_fabrics();
+    fabric->folder = g_dir_make_tmp(FOLDER "XXXXXX", &failure); /* of mode 0700 */
     if (fabric->folder == NULL) {
         *error = g_strdup_printf("sim-run: a folder for the fabric: %s", failure->message);
         g_error_free(failure);

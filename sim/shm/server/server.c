@@ -127,6 +127,11 @@ static void remove_path(const struct live_server *server)
     g_free(folder);
 }
 
+bool live_server_remove_dead(const char *path)
+{
+    return live_unlisten_dead(path);
+}
+
 void live_server_stop(struct live_server *server)
 {
     guint i;

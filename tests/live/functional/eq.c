@@ -56,7 +56,7 @@ static void *write_later(void *arg)
     struct writer *writer = arg;
     struct fi_eq_entry entry = {.data = writer->number};
 
-    usleep(20000);
+    usleep(20000); /* tested: the reader sleeps by then, else it finds the event at once */
     EXPECT(fi_eq_write(writer->eq, FI_NOTIFY, &entry, sizeof(entry), 0), sizeof(entry));
     return NULL;
 }

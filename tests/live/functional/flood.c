@@ -79,7 +79,7 @@ static void flood(struct flood *f, bool sends, bool receives)
         post(f);
     side_sync(f->side);
     if (receives && !sends)
-        usleep(300000);
+        usleep(300000); /* a slow receiver is what is tested: the sender runs out of room */
     while (f->completed < COUNT || f->received < COUNT) {
         bool moved = sends && send_one(f);
 
@@ -87,7 +87,7 @@ static void flood(struct flood *f, bool sends, bool receives)
         if (receives && receive_one(f)) {
             moved = true;
             if (f->received % 500 == 0 && !sends)
-                usleep(10000);
+                usleep(10000); /* and again, in the middle */
         }
         if (!moved)
             drive(f->side);

@@ -68,7 +68,7 @@ static void ping_pong(struct side *side, struct fid_wait *set, enum how how)
         step("way %u, round %u", how, round);
         if (side->server == (round % 2 == 0)) {
             if (round % 4 < 2)
-                usleep(2000); /* the other side is asleep by then */
+                usleep(2000); /* tested: the other side sleeps by then, else it polls still */
             fill(memory.bytes, size_of(round), round);
             POST(side,
                  fi_send(side->ep, memory.bytes, size_of(round), memory.desc, side->peer, &memory));

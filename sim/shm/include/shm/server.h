@@ -50,6 +50,10 @@ struct live_server_options {
 int live_server_start(uv_loop_t *loop, const struct live_server_options *options,
                       struct live_server **server, char *why);
 
+/* Removes the socket and the lock file that a killed server of this user left at the path. False:
+ * nothing was left there, or a server is up. */
+bool live_server_remove_dead(const char *path);
+
 /* Ends it: members see the fabric as lost; the socket is removed. Let the loop run until `ended`.
  */
 void live_server_stop(struct live_server *server);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "gnip.h"
 #include "params.h"
+#include "proto.h"
 
 #include <stdlib.h>
 

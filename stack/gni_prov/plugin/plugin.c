@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* What libfabric calls when it has loaded the library. */
+#include "ctx.h"
 #include "gni_prov/prov.h"
-#include "internal.h"
+#include "gnip.h"
 #include "params.h"
 
 #define EXPORTED __attribute__((visibility("default")))

@@ -27,6 +27,9 @@ struct gnip_params {
 };
 void gnip_params_init(struct gnip_params *params); /* defaults, then GNIX_ variables */
 
+#define GNIP_PARAMS_LABEL 64u /* bytes */
+/* Its name in lower case, as libfabric calls it. */
+void gnip_params_label(dom_ops_val_t which, char label[GNIP_PARAMS_LABEL]);
 /* How it is called in the environment, behind GNIX_ or FI_GNI_. */
 const char *gnip_params_name(dom_ops_val_t which, enum fi_param_type *type, const char **meaning);
 /* `value` points to what the type of the value says. 0 or -FI_EINVAL. */

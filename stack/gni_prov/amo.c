@@ -3,7 +3,17 @@
  * Atomics: one operation of the NIC on one element. They are never tried again, for nobody knows
  * whether a failed one has happened.
  */
-#include "internal.h"
+#include "bounce.h"
+#include "cntr.h"
+#include "ep.h"
+#include "gnip.h"
+#include "lock.h"
+#include "message.h"
+#include "mr.h"
+#include "onesided.h"
+#include "req.h"
+#include "txd.h"
+#include "vc.h"
 
 #define PLAIN_FLAGS                                                                                \
     ((uint64_t)(FI_COMPLETION | FI_MORE | FI_FENCE | FI_TRIGGER | FI_INJECT | FI_INJECT_COMPLETE | \

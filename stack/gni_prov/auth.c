@@ -2,7 +2,10 @@
 /* Credentials by authorization key, and the ranges of user-chosen memory keys that go with them. */
 #include <stdlib.h>
 
-#include "internal.h"
+#include "ctx.h"
+#include "domain.h"
+#include "gnip.h"
+#include "list.h"
 
 #define DEVICE 0
 

@@ -6,7 +6,12 @@
  */
 #include <stdlib.h>
 
-#include "internal.h"
+#include "av.h"
+#include "domain.h"
+#include "gnip.h"
+#include "lock.h"
+#include "name.h"
+#include "nosys.h"
 
 #define ROOM_FIRST 16
 #define RX_BITS_MAX 8

@@ -4,7 +4,11 @@
  * around what a GET may fetch directly, and pieces as long as a message, in which a send with
  * several buffers is gathered. Both are made when first needed and kept until the EP goes.
  */
-#include "internal.h"
+#include "bounce.h"
+#include "ep.h"
+#include "gnip.h"
+#include "list.h"
+#include "mr.h"
 #include <stdlib.h>
 
 #define BOUNCE 64

@@ -5,7 +5,18 @@
  */
 #include <stdlib.h>
 
-#include "internal.h"
+#include "cm_nic.h"
+#include "ctx.h"
+#include "datagram.h"
+#include "domain.h"
+#include "ep.h"
+#include "gnip.h"
+#include "list.h"
+#include "lock.h"
+#include "msg_ep.h"
+#include "name.h"
+#include "nic.h"
+#include "proto.h"
 
 #define BUCKETS 16u /* at first; a power of two */
 #define WAKE_AGAIN_NS 1000000u

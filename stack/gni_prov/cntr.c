@@ -2,7 +2,14 @@
 /* Counters: of completions and of errors, 64 bits each; triggered operations hang on them. */
 #include <stdlib.h>
 
-#include "internal.h"
+#include "cntr.h"
+#include "domain.h"
+#include "gnip.h"
+#include "lock.h"
+#include "nosys.h"
+#include "progress.h"
+#include "wait.h"
+#include "waitable.h"
 
 static struct gnip_cntr *cntr_of(struct fid_cntr *fid)
 {

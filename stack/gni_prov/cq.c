@@ -12,7 +12,17 @@
  */
 #include <stdlib.h>
 
-#include "internal.h"
+#include "cq.h"
+#include "domain.h"
+#include "gnip.h"
+#include "lock.h"
+#include "nic.h"
+#include "nosys.h"
+#include "progress.h"
+#include "req.h"
+#include "vc.h"
+#include "wait.h"
+#include "waitable.h"
 
 enum slot_kind { SLOT_ENTRY, SLOT_ERROR, SLOT_NAMELESS, SLOT_HOLE };
 

@@ -5,7 +5,10 @@
  */
 #include <stdlib.h>
 
-#include "internal.h"
+#include "ctx.h"
+#include "gnip.h"
+#include "list.h"
+#include "waitable.h"
 
 #define DEVICE 0
 #define CDM_IDS (1u << 24)

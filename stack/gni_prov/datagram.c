@@ -6,7 +6,16 @@
  */
 #include <stdlib.h>
 
-#include "internal.h"
+#include "cm_nic.h"
+#include "ctx.h"
+#include "datagram.h"
+#include "domain.h"
+#include "gnip.h"
+#include "list.h"
+#include "lock.h"
+#include "nic.h"
+#include "proto.h"
+#include "req.h"
 
 #define TRIES 10
 #define AT_ONCE 64u /* datagrams that one poll takes */

@@ -2,7 +2,22 @@
 /* A domain: one set of credentials, and what is opened with it. */
 #include <stdlib.h>
 
-#include "internal.h"
+#include "av.h"
+#include "ce.h"
+#include "cm_nic.h"
+#include "cntr.h"
+#include "cq.h"
+#include "ctx.h"
+#include "domain.h"
+#include "ep.h"
+#include "gnip.h"
+#include "list.h"
+#include "mr.h"
+#include "nic.h"
+#include "nosys.h"
+#include "onesided.h"
+#include "sep.h"
+#include "wait.h"
 
 #define MR_ALL (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 

@@ -3,7 +3,20 @@
  * Eager messages: the payload travels in the SMSG message. Also the two small messages that answer
  * something (ACK of a delivery, FIN of a rendezvous without a receive).
  */
-#include "internal.h"
+#include "bounce.h"
+#include "ctx.h"
+#include "domain.h"
+#include "ep.h"
+#include "gnip.h"
+#include "lock.h"
+#include "match.h"
+#include "message.h"
+#include "params.h"
+#include "proto.h"
+#include "req.h"
+#include "txd.h"
+#include "vc.h"
+#include "window.h"
 
 /* ---- sending --------------------------------------------------------------------------------- */
 

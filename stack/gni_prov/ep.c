@@ -1,6 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Endpoints: opening, enabling, closing. Where they get an address from: ep_name.c. */
-#include "internal.h"
+#include "av.h"
+#include "bounce.h"
+#include "ce.h"
+#include "cm_nic.h"
+#include "cntr.h"
+#include "cq.h"
+#include "domain.h"
+#include "ep.h"
+#include "eq.h"
+#include "gnip.h"
+#include "list.h"
+#include "lock.h"
+#include "match.h"
+#include "message.h"
+#include "mr.h"
+#include "msg_ep.h"
+#include "nic.h"
+#include "progress.h"
+#include "req.h"
+#include "sep.h"
+#include "vc.h"
+#include "waitable.h"
+#include "watch.h"
 #include <stdlib.h>
 
 #define SIZE_DEFAULT 500u

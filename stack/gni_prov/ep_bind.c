@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* fi_ep_bind: what belongs to which direction of an endpoint, and in which order. */
-#include "internal.h"
+#include "av.h"
+#include "cntr.h"
+#include "cq.h"
+#include "domain.h"
+#include "ep.h"
+#include "eq.h"
+#include "gnip.h"
+#include "nic.h"
+#include "sep.h"
 
 #define CNTR_TX (FI_SEND | FI_READ | FI_WRITE)
 #define CNTR_RX (FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE)

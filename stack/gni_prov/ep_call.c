@@ -1,6 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* What calls on an endpoint begin and end with; its options; cancelling. */
-#include "internal.h"
+#include "cm_nic.h"
+#include "domain.h"
+#include "ep.h"
+#include "gnip.h"
+#include "list.h"
+#include "lock.h"
+#include "match.h"
+#include "message.h"
+#include "nic.h"
+#include "nosys.h"
+#include "req.h"
+#include "vc.h"
+#include "waitable.h"
 
 int gnip_ep_may(const struct gnip_ep *ep, uint64_t needs)
 {

@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The address of an endpoint, and the cm_nic and NIC that go with it. */
-#include "internal.h"
+#include "cm_nic.h"
+#include "ctx.h"
+#include "domain.h"
+#include "ep.h"
+#include "gnip.h"
+#include "name.h"
+#include "nic.h"
+#include "nosys.h"
+#include "sep.h"
 
 /* ---- where it is reached --------------------------------------------------------------------- */
 

@@ -2,7 +2,16 @@
 /* Event queues: connection events of MSG endpoints, lost nodes, what the application writes. */
 #include <stdlib.h>
 
-#include "internal.h"
+#include "domain.h"
+#include "eq.h"
+#include "gnip.h"
+#include "list.h"
+#include "lock.h"
+#include "nosys.h"
+#include "progress.h"
+#include "req.h"
+#include "wait.h"
+#include "waitable.h"
 
 #define UNREAD_MAX 1024 /* of the application's own events */
 

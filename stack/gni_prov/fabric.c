@@ -2,7 +2,15 @@
 /* A fabric: what domains, event queues, passive endpoints and wait sets are opened from. */
 #include <stdlib.h>
 
-#include "internal.h"
+#include "ctx.h"
+#include "domain.h"
+#include "eq.h"
+#include "gnip.h"
+#include "list.h"
+#include "nosys.h"
+#include "params.h"
+#include "pep.h"
+#include "wait.h"
 
 #define BOUND_DATAGRAMS 128
 #define WILDCARD_DATAGRAMS 4

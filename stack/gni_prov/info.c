@@ -2,7 +2,11 @@
 /* fi_getinfo: what there is, and what of that fits an application's hints. */
 #include <stdlib.h>
 
-#include "internal.h"
+#include "ctx.h"
+#include "gnip.h"
+#include "info.h"
+#include "name.h"
+#include "rdma/fi_ext_gni.h"
 
 #define PROTOCOL_VERSION 1
 #define CONTEXTS_MAX 128

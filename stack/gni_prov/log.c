@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "gni_prov/prov.h"
-#include "internal.h"
+#include "gnip.h"
 
 gnip_cold void gnip_log(enum fi_log_level level, enum fi_log_subsys subsystem, const char *function,
                         int line, const char *format, ...)

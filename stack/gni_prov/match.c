@@ -6,7 +6,11 @@
  * its tag, except for posted receives with an ignore mask, which are in one list of their own: who
  * looks for a receive takes the older one of the two that he finds.
  */
-#include "internal.h"
+#include "gnip.h"
+#include "list.h"
+#include "match.h"
+#include "req.h"
+#include "vc.h"
 #include <stdlib.h>
 
 struct gnip_match {

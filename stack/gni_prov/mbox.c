@@ -11,7 +11,14 @@
  */
 #include <stdlib.h>
 
+#include "ctx.h"
+#include "gnip.h"
+#include "lock.h"
+#include "mbox.h"
 #include "nic.h"
+#include "nic_internal.h"
+#include "params.h"
+#include "req.h"
 
 #define RESTING 8u
 #define FIRST_SLAB 8u /* mailboxes; then as many again, up to the parameter */

@@ -6,7 +6,14 @@
  */
 #include <stdlib.h>
 
-#include "internal.h"
+#include "cntr.h"
+#include "cq.h"
+#include "eq.h"
+#include "gnip.h"
+#include "lock.h"
+#include "members.h"
+#include "progress.h"
+#include "waitable.h"
 
 void gnip_members_init(struct gnip_members *members)
 {

@@ -9,7 +9,16 @@
  */
 #include <stdlib.h>
 
-#include "internal.h"
+#include "ctx.h"
+#include "domain.h"
+#include "ep.h"
+#include "gnip.h"
+#include "lock.h"
+#include "mr.h"
+#include "nosys.h"
+#include "onesided.h"
+#include "req.h"
+#include "vc.h"
 
 #define PAGE 4096ull
 #define ACCESS (FI_READ | FI_WRITE | FI_RECV | FI_SEND | FI_REMOTE_READ | FI_REMOTE_WRITE)

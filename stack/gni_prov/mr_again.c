@@ -3,7 +3,13 @@
  * Registrations at a NIC that was given back and made again (a domain that has come to rest goes
  * on), as far as possible with the same keys.
  */
+#include "domain.h"
+#include "gnip.h"
+#include "list.h"
+#include "lock.h"
+#include "mr.h"
 #include "mr_cache.h"
+#include "nic.h"
 
 #include <stdlib.h>
 

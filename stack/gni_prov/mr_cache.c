@@ -9,7 +9,16 @@
  * What GNI sees does not depend on where memory lies: lookups go by address, everything that is
  * done one after the other goes by age.
  */
+#include "ctx.h"
+#include "domain.h"
+#include "gnip.h"
+#include "list.h"
+#include "lock.h"
+#include "mr.h"
 #include "mr_cache.h"
+#include "nic.h"
+#include "params.h"
+#include "req.h"
 
 #include <stdlib.h>
 

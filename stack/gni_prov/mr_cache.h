@@ -3,7 +3,13 @@
 #ifndef GNIP_MR_CACHE_H
 #define GNIP_MR_CACHE_H
 
-#include "internal.h"
+#include "ctx.h"
+#include "domain.h"
+#include "gnip.h"
+#include "list.h"
+#include "lock.h"
+#include "mr.h"
+#include "nic.h"
 
 enum gnip_mr_state {
     GNIP_MR_IN_USE,

@@ -8,7 +8,12 @@
  * When there is no request or CQ entry for a child, the message waits in the unexpected store, and
  * so do all that come later, until gnip_mrecv_retry gets on.
  */
-#include "internal.h"
+#include "ep.h"
+#include "gnip.h"
+#include "match.h"
+#include "message.h"
+#include "req.h"
+#include "vc.h"
 
 static void unpost(struct gnip_req *parent)
 {

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* fi_send, fi_recv and their relatives, tagged and not. */
-#include "internal.h"
+#include "cntr.h"
+#include "ep.h"
+#include "gnip.h"
+#include "lock.h"
+#include "match.h"
+#include "message.h"
+#include "req.h"
+#include "vc.h"
 
 #define LEVELS (FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
 #define SEND_FLAGS \

@@ -14,7 +14,18 @@
  */
 #include <stdlib.h>
 
+#include "cm_nic.h"
+#include "ctx.h"
+#include "ep.h"
+#include "eq.h"
+#include "gnip.h"
+#include "list.h"
+#include "lock.h"
 #include "msg_cm.h"
+#include "msg_ep.h"
+#include "name.h"
+#include "proto.h"
+#include "vc.h"
 
 #define DRAIN_NS 100000000ull /* how long closing waits: for a datagram, for acknowledgements */
 #define DRAIN_TURNS 64

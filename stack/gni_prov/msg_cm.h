@@ -8,7 +8,16 @@
 #ifndef GNIP_MSG_CM_H
 #define GNIP_MSG_CM_H
 
-#include "internal.h"
+#include "cm_nic.h"
+#include "domain.h"
+#include "ep.h"
+#include "eq.h"
+#include "gnip.h"
+#include "list.h"
+#include "name.h"
+#include "pep.h"
+#include "proto.h"
+#include "vc.h"
 
 /* The two ends of a connection, as one of them sees them. */
 struct gnip_msg_ends {

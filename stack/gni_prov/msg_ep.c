@@ -2,7 +2,19 @@
 /* MSG endpoints, as the application sees them: fi_connect, fi_accept, fi_shutdown, closing. */
 #include <stdlib.h>
 
+#include "ctx.h"
+#include "domain.h"
+#include "ep.h"
+#include "eq.h"
+#include "gnip.h"
+#include "list.h"
+#include "lock.h"
 #include "msg_cm.h"
+#include "msg_ep.h"
+#include "name.h"
+#include "nosys.h"
+#include "proto.h"
+#include "vc.h"
 
 /* ---- endpoints ------------------------------------------------------------------------------- */
 

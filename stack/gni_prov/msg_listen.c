@@ -8,7 +8,15 @@
  */
 #include <stdlib.h>
 
+#include "cm_nic.h"
+#include "ctx.h"
+#include "domain.h"
+#include "gnip.h"
+#include "list.h"
 #include "msg_cm.h"
+#include "name.h"
+#include "pep.h"
+#include "proto.h"
 
 #define BACKLOG 5
 #define ARRIVING_MAX 64

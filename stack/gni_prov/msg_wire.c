@@ -2,7 +2,11 @@
 /* Messages of MSG connections: in fragments of a datagram, repeated until they are acknowledged. */
 #include <stdlib.h>
 
+#include "cm_nic.h"
+#include "eq.h"
+#include "gnip.h"
 #include "msg_cm.h"
+#include "proto.h"
 
 #define MS 1000000ull
 #define DELAY_MAX (1000 * MS)

@@ -6,7 +6,9 @@
  *
  * of version, NIC address, cdm_id, type, cdm_id of the cm_nic, cookie, number of receive contexts.
  */
-#include "internal.h"
+#include "ctx.h"
+#include "gnip.h"
+#include "name.h"
 
 #define NAME_VERSION 1
 #define CDM_MAX 0xffffffu /* ids of ours fit into 24 bits */

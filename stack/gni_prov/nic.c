@@ -1,6 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* NICs: making, sharing, ending them; ids of their connections. */
+#include "ctx.h"
+#include "domain.h"
+#include "gnip.h"
+#include "list.h"
+#include "lock.h"
+#include "mbox.h"
 #include "nic.h"
+#include "nic_internal.h"
+#include "params.h"
+#include "req.h"
+#include "txd.h"
+#include "vc.h"
+#include "watch.h"
 
 #include <stdlib.h>
 

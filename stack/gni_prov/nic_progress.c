@@ -4,7 +4,16 @@
  * looked at without the lock, and emptied in batches under it; what the events mean is done after
  * it was given back.
  */
+#include "ctx.h"
+#include "ep.h"
+#include "gnip.h"
+#include "list.h"
+#include "lock.h"
+#include "nic.h"
+#include "nic_internal.h"
+#include "txd.h"
 #include "vc.h"
+#include "vc_internal.h"
 
 #define BATCH 32u
 #define BATCHES 8u /* of one queue in one pass */

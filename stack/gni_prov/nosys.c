@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Functions that an object does not offer; libfabric's own are not exported. */
-#include "internal.h"
+#include "gnip.h"
+#include "nosys.h"
 
 int gnip_no_bind(struct fid *fid, struct fid *object, uint64_t flags)
 {

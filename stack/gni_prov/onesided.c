@@ -7,7 +7,21 @@
  * for the peer's window, and then it waits in a list of its own: what the peer waits for itself
  * (FINs, data of its messages) must not queue behind it.
  */
+#include "bounce.h"
+#include "cntr.h"
+#include "cq.h"
+#include "ep.h"
+#include "gnip.h"
+#include "list.h"
+#include "lock.h"
+#include "nic.h"
+#include "onesided.h"
+#include "proto.h"
+#include "req.h"
+#include "txd.h"
 #include "vc.h"
+#include "vc_internal.h"
+#include "window.h"
 
 #define DIRECTIONS ((uint64_t)(FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE))
 

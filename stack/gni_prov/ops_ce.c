@@ -7,7 +7,19 @@
  */
 #include <stdlib.h>
 
-#include "internal.h"
+#include "bounce.h"
+#include "ce.h"
+#include "ctx.h"
+#include "domain.h"
+#include "ep.h"
+#include "gnip.h"
+#include "list.h"
+#include "lock.h"
+#include "name.h"
+#include "nic.h"
+#include "req.h"
+#include "txd.h"
+#include "vc.h"
 
 struct channel { /* of the engine */
     struct gnip_link link; /* gnip_domain.ces */

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* fi_open_ops() of a domain. */
-#include "internal.h"
+#include "ce.h"
+#include "domain.h"
+#include "gnip.h"
+#include "mr.h"
 #include "params.h"
 
 static struct gnip_domain *domain_of(struct fid *fid)

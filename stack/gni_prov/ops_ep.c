@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* fi_open_ops() of an endpoint. */
-#include "internal.h"
+#include "domain.h"
+#include "ep.h"
+#include "gnip.h"
+#include "lock.h"
+#include "onesided.h"
 
 static struct gnip_ep *ep_of(struct fid *fid)
 {

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* fi_open_ops() of a fabric: "fab ops 1" to "fab ops 3". */
-#include "internal.h"
+#include "ctx.h"
+#include "domain.h"
+#include "gnip.h"
+#include "list.h"
 #include "params.h"
 
 #define KEYS_MAX 4096

@@ -7,7 +7,20 @@
  * the process rest, so do its NICs: nothing is left that a driver would know of. No other thread
  * calls the provider during the two functions; between them queues may be read.
  */
-#include "internal.h"
+#include "ce.h"
+#include "cm_nic.h"
+#include "ctx.h"
+#include "datagram.h"
+#include "domain.h"
+#include "ep.h"
+#include "gnip.h"
+#include "list.h"
+#include "lock.h"
+#include "mbox.h"
+#include "mr.h"
+#include "nic.h"
+#include "sep.h"
+#include "vc.h"
 
 #define SHORTEST_NS 2000u
 #define LONGEST_NS 1000000u

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "gnip.h"
 #include "params.h"
+#include "proto.h"
 
 #include <stdlib.h>
+
+#include "gni_prov/prov.h"
 
 enum type { U32, I32, BOOL, TEXT };
 
@@ -164,21 +168,25 @@ int gnip_params_get(const struct gnip_params *params, dom_ops_val_t which, void 
 
 /* ---- defaults -------------------------------------------------------------------------------- */
 
-/* Our name, or the one that libfabric gives all parameters of providers. */
-static const char *from_environment(const struct parameter *parameter)
+static const char *from_environment(const char *prefix, const struct parameter *parameter)
 {
-    static const char *const prefixes[] = {"GNIX_", "FI_GNI_"};
+    size_t length = strlen(prefix);
     char name[64];
-    const char *text = NULL;
-    size_t i, length;
 
-    for (i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]) && text == NULL; i++) {
-        length = strlen(prefixes[i]);
-        memcpy(name, prefixes[i], length);
-        memcpy(name + length, parameter->name, strlen(parameter->name) + 1);
-        text = port_getenv(name);
-    }
-    return text;
+    memcpy(name, prefix, length);
+    memcpy(name + length, parameter->name, strlen(parameter->name) + 1);
+    return port_getenv(name);
+}
+
+void gnip_params_label(dom_ops_val_t which, char label[GNIP_PARAMS_LABEL])
+{
+    const char *name = parameters[which].name;
+    size_t i;
+
+    assert(strlen(name) < GNIP_PARAMS_LABEL);
+    for (i = 0; name[i] != '\0'; i++)
+        label[i] = name[i] >= 'A' && name[i] <= 'Z' ? (char)(name[i] - 'A' + 'a') : name[i];
+    label[i] = '\0';
 }
 
 static int set_from_text(struct gnip_params *params, const struct parameter *parameter,
@@ -195,20 +203,69 @@ static int set_from_text(struct gnip_params *params, const struct parameter *par
     return set_number(params, parameter, number);
 }
 
+/*
+ * The value that libfabric has for FI_GNI_NAME. 0; -FI_ENODATA: not set; -FI_ENOENT: the parameter
+ * is not defined, as in a simulation; -FI_EINVAL.
+ */
+static int set_from_libfabric(struct gnip_params *params, const struct parameter *parameter)
+{
+    const struct fi_provider *provider = gni_prov_ini();
+    char label[GNIP_PARAMS_LABEL], *text = NULL;
+    size_t size = 0;
+    int number = 0, rc;
+
+    gnip_params_label((dom_ops_val_t)(parameter - parameters), label);
+    switch (parameter->type) {
+    case TEXT:
+        rc = fi_param_get_str((struct fi_provider *)provider, label, &text);
+        return rc == 0 ? set_text(params, text) : rc;
+    case U32:
+        rc = fi_param_get_size_t((struct fi_provider *)provider, label, &size);
+        if (rc == 0 && size > UINT32_MAX)
+            return -FI_EINVAL;
+        return rc == 0 ? set_number(params, parameter, (int64_t)size) : rc;
+    case BOOL:
+        rc = fi_param_get_bool((struct fi_provider *)provider, label, &number);
+        break;
+    default:
+        rc = fi_param_get_int((struct fi_provider *)provider, label, &number);
+    }
+    return rc == 0 ? set_number(params, parameter, number) : rc;
+}
+
+/*
+ * GNIX_NAME, or FI_GNI_NAME through libfabric. libfabric reads the environment of its process, but
+ * in a simulation each rank has an environment of its own: there no parameter is defined, and the
+ * port is asked for FI_GNI_NAME.
+ */
+static int set_from_user(struct gnip_params *params, const struct parameter *parameter)
+{
+    const char *text = from_environment("GNIX_", parameter);
+    int rc;
+
+    if (text != NULL)
+        return set_from_text(params, parameter, text);
+    rc = set_from_libfabric(params, parameter);
+    if (rc != -FI_ENOENT)
+        return rc;
+    text = from_environment("FI_GNI_", parameter);
+    return text != NULL ? set_from_text(params, parameter, text) : -FI_ENODATA;
+}
+
 void gnip_params_init(struct gnip_params *params)
 {
-    const char *text;
     size_t i;
+    int rc;
 
     memset(params, 0, sizeof(*params));
     set_text(params, caches[0]);
     for (i = 0; i < GNI_NUM_DOM_OPS; i++) {
         if (parameters[i].type != TEXT)
             set_number(params, &parameters[i], parameters[i].initial);
-        text = from_environment(&parameters[i]);
-        if (text != NULL && set_from_text(params, &parameters[i], text) != 0)
-            gnip_warn(FI_LOG_CORE, "GNIX_%s=%s is no possible value and was ignored",
-                      parameters[i].name, text);
+        rc = set_from_user(params, &parameters[i]);
+        if (rc != 0 && rc != -FI_ENODATA)
+            gnip_warn(FI_LOG_CORE, "the value of GNIX_%s or FI_GNI_%s is not possible: ignored",
+                      parameters[i].name, parameters[i].name);
     }
     if (params->mr_lazy != 0 && port_memory_watch() != 0) {
         params->mr_lazy = 0; /* nobody would notice that the memory is another one now */

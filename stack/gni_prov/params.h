@@ -5,8 +5,31 @@
 
 #include <rdma/providers/fi_prov.h>
 
-#include "internal.h"
+#include "gnip.h"
+#include "rdma/fi_ext_gni.h"
 
+/* "domain ops 1" (params.c has the table of names, types and defaults). */
+struct gnip_params {
+    uint32_t msg_rendezvous_threshold, rma_rdma_threshold;
+    uint32_t conn_table_initial, conn_table_max, conn_table_step, vc_id_capacity;
+    uint32_t mbox_page, mbox_per_slab, mbox_credits, mbox_message;
+    uint32_t rx_cq_size, tx_cq_size;
+    uint32_t max_retransmits;
+    int32_t error_inject;
+    int32_t mr_lazy;
+    char mr_cache[12]; /* internal, none */
+    uint32_t mr_udreg_limit, mr_soft_limit;
+    int32_t mr_hard_limit;
+    uint32_t mr_stale_limit;
+    bool xpmem;
+    uint32_t dgram_timeout; /* ms between looks of the control helper while there is work */
+    uint32_t eager_auto_progress;
+};
+void gnip_params_init(struct gnip_params *params); /* defaults, then GNIX_ variables */
+
+#define GNIP_PARAMS_LABEL 64u /* bytes */
+/* Its name in lower case, as libfabric calls it. */
+void gnip_params_label(dom_ops_val_t which, char label[GNIP_PARAMS_LABEL]);
 /* How it is called in the environment, behind GNIX_ or FI_GNI_. */
 const char *gnip_params_name(dom_ops_val_t which, enum fi_param_type *type, const char **meaning);
 /* `value` points to what the type of the value says. 0 or -FI_EINVAL. */

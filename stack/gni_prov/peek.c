@@ -3,7 +3,15 @@
  * fi_trecvmsg with FI_PEEK, FI_CLAIM, FI_DISCARD: looks at the first message that such a receive
  * would get, keeps it for a later call with the same context, drops it.
  */
-#include "internal.h"
+#include "cq.h"
+#include "ep.h"
+#include "gnip.h"
+#include "lock.h"
+#include "match.h"
+#include "message.h"
+#include "proto.h"
+#include "req.h"
+#include "vc.h"
 
 #define SELECT (FI_PEEK | FI_CLAIM)
 #define PEEK_FLAGS (FI_PEEK | FI_CLAIM | FI_DISCARD)

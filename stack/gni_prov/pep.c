@@ -2,7 +2,17 @@
 /* Passive endpoints: a listener is a cm_nic whose id is the service. */
 #include <stdlib.h>
 
+#include "cm_nic.h"
+#include "ctx.h"
+#include "domain.h"
+#include "eq.h"
+#include "gnip.h"
 #include "msg_cm.h"
+#include "name.h"
+#include "nosys.h"
+#include "pep.h"
+#include "progress.h"
+#include "waitable.h"
 
 static struct gnip_pep *pep_of(struct fid *fid)
 {

@@ -2,7 +2,14 @@
 /* Poll sets: which of several CQs and counters have something new. */
 #include <stdlib.h>
 
-#include "internal.h"
+#include "cntr.h"
+#include "cq.h"
+#include "domain.h"
+#include "gnip.h"
+#include "members.h"
+#include "nosys.h"
+#include "wait.h"
+#include "waitable.h"
 
 struct gnip_poll {
     struct fid_poll fid;

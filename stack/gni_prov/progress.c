@@ -2,7 +2,12 @@
 /* What a CQ or counter drives: its NICs, then its cm_nics. Also gates. */
 #include <stdlib.h>
 
-#include "internal.h"
+#include "cm_nic.h"
+#include "gnip.h"
+#include "lock.h"
+#include "nic.h"
+#include "progress.h"
+#include "waitable.h"
 
 #define AT_ONCE 8 /* entries that are held together */
 #define SKIPS 64u /* busy passes after which connections get their turn all the same */

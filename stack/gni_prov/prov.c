@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* How libfabric, or a program that links the provider, gets hold of it. */
+#include "domain.h"
 #include "gni_prov/prov.h"
-#include "internal.h"
+#include "gnip.h"
+#include "info.h"
 
 static void clean_up(void)
 {

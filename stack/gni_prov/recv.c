@@ -3,7 +3,15 @@
  * The receiving half that all messages share: which receive takes one, where its bytes go, how it
  * completes, and the store of messages that came before their receive.
  */
-#include "internal.h"
+#include "ep.h"
+#include "gnip.h"
+#include "list.h"
+#include "match.h"
+#include "message.h"
+#include "proto.h"
+#include "req.h"
+#include "vc.h"
+#include "window.h"
 #include <stdlib.h>
 
 /* ---- matching and completion ----------------------------------------------------------------- */

@@ -5,7 +5,20 @@
  * An id is a slot, counted from 1 (24 bits), and above it a generation, which changes with each use
  * of the slot: a late answer to a request that has ended finds nothing.
  */
-#include "internal.h"
+#include "bounce.h"
+#include "cntr.h"
+#include "cq.h"
+#include "domain.h"
+#include "ep.h"
+#include "gnip.h"
+#include "list.h"
+#include "lock.h"
+#include "message.h"
+#include "mr.h"
+#include "name.h"
+#include "req.h"
+#include "vc.h"
+#include "waitable.h"
 #include <stdlib.h>
 
 #define CHUNK 8 /* requests that are made at once */

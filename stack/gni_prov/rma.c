@@ -1,7 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Reads and writes: libfabric's functions, up to the request that they make. rma_post.c has the
  * rest. */
+#include "cntr.h"
+#include "domain.h"
+#include "ep.h"
+#include "gnip.h"
+#include "lock.h"
+#include "message.h"
+#include "mr.h"
+#include "onesided.h"
+#include "req.h"
 #include "rma.h"
+#include "vc.h"
 
 #define COMMON_FLAGS                                                                  \
     ((uint64_t)(FI_COMPLETION | FI_MORE | FI_FENCE | FI_TRIGGER | FI_REMOTE_CQ_DATA | \

@@ -3,7 +3,8 @@
 #ifndef GNIP_RMA_H
 #define GNIP_RMA_H
 
-#include "internal.h"
+#include "gnip.h"
+#include "req.h"
 
 #define GNIP_BOUNCE 64 /* bytes of a bounce buffer */
 #define GNIP_INDIRECT_MAX 60 /* an unaligned read below that fits one, with what surrounds it */

@@ -11,7 +11,18 @@
  * Transactions that FI_MORE says will be followed by others are collected per connection and posted
  * as one chain.
  */
+#include "bounce.h"
+#include "chain.h"
+#include "domain.h"
+#include "ep.h"
+#include "gnip.h"
+#include "lock.h"
+#include "mr.h"
+#include "onesided.h"
+#include "req.h"
 #include "rma.h"
+#include "txd.h"
+#include "vc.h"
 
 #define CHAIN_MAX 64 /* transactions */
 #define CHAIN_BYTES_MAX (1u << 20) /* of an FMA descriptor that is shared */

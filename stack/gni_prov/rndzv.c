@@ -10,7 +10,23 @@
  * where a receive buffer ends, is fetched into a bounce buffer. The same walk, when all is there,
  * copies the words' parts.
  */
-#include "internal.h"
+#include "bounce.h"
+#include "chain.h"
+#include "ctx.h"
+#include "domain.h"
+#include "ep.h"
+#include "gnip.h"
+#include "list.h"
+#include "lock.h"
+#include "match.h"
+#include "message.h"
+#include "mr.h"
+#include "nic.h"
+#include "proto.h"
+#include "req.h"
+#include "txd.h"
+#include "vc.h"
+#include "window.h"
 
 #define TXDS 16u /* of one receive at a time */
 #define FMA_MAX 65536u /* bytes by FMA, whatever the threshold: one chain must stay below 1 MB */

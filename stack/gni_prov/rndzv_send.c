@@ -1,6 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Rendezvous, the sender: describes its memory in a START, and waits for the FIN (rndzv.c). */
-#include "internal.h"
+#include "bounce.h"
+#include "ctx.h"
+#include "domain.h"
+#include "ep.h"
+#include "gnip.h"
+#include "lock.h"
+#include "message.h"
+#include "mr.h"
+#include "nic.h"
+#include "proto.h"
+#include "req.h"
+#include "txd.h"
+#include "vc.h"
 
 int gnip_buffer_map(struct gnip_ep *ep, struct gnip_buffer *buffer, bool written)
 {

@@ -5,7 +5,16 @@
  */
 #include <stdlib.h>
 
-#include "internal.h"
+#include "av.h"
+#include "cm_nic.h"
+#include "ctx.h"
+#include "domain.h"
+#include "ep.h"
+#include "gnip.h"
+#include "info.h"
+#include "name.h"
+#include "nosys.h"
+#include "sep.h"
 
 #define CONTEXTS_MAX 128
 #define OPEN_TRIES 64

@@ -2,7 +2,12 @@
 /* Shared transmit contexts: a NIC that several endpoints send by. */
 #include <stdlib.h>
 
-#include "internal.h"
+#include "domain.h"
+#include "gnip.h"
+#include "info.h"
+#include "nic.h"
+#include "nosys.h"
+#include "sep.h"
 
 static int close_stx(struct fid *fid)
 {

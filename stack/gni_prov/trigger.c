@@ -5,7 +5,14 @@
  * submits them. So a counter may change under any lock, and an operation that fires others through
  * its own completion does not recurse.
  */
-#include "internal.h"
+#include "cntr.h"
+#include "ep.h"
+#include "gnip.h"
+#include "list.h"
+#include "lock.h"
+#include "nic.h"
+#include "req.h"
+#include "vc.h"
 
 #define AT_ONCE 16 /* operations that are moved before a look at their connections */
 

@@ -5,7 +5,13 @@
  */
 #include <stdlib.h>
 
+#include "ctx.h"
+#include "gnip.h"
+#include "lock.h"
 #include "nic.h"
+#include "nic_internal.h"
+#include "txd.h"
+#include "vc.h"
 
 /* False: no memory. txd_lock is held. */
 static gnip_cold bool make_some(struct gnip_nic *nic)

@@ -3,7 +3,22 @@
  * VCs that are connected: what waits to be sent goes out in order, what arrives goes to its
  * protocol. The mailbox is always emptied; how much it can bring is limited by the window.
  */
+#include "cntr.h"
+#include "ctx.h"
+#include "ep.h"
+#include "gnip.h"
+#include "list.h"
+#include "lock.h"
+#include "message.h"
+#include "nic.h"
+#include "nic_internal.h"
+#include "onesided.h"
+#include "proto.h"
+#include "req.h"
+#include "txd.h"
 #include "vc.h"
+#include "vc_internal.h"
+#include "window.h"
 
 #define FAILURES 3 /* of operations in a row: then the connection has failed */
 #define RING_NS 20000u /* a peer that was woken looks around for longer than that */

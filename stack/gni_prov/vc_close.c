@@ -13,7 +13,24 @@
  */
 #include <stdlib.h>
 
+#include "cm_nic.h"
+#include "ctx.h"
+#include "ep.h"
+#include "gnip.h"
+#include "list.h"
+#include "lock.h"
+#include "mbox.h"
+#include "msg_ep.h"
+#include "nic.h"
+#include "nic_internal.h"
+#include "onesided.h"
+#include "proto.h"
+#include "req.h"
+#include "txd.h"
 #include "vc.h"
+#include "vc_internal.h"
+#include "watch.h"
+#include "window.h"
 
 #define DRAIN_NS 2000000000ull /* for answers that have no credit when the EP closes */
 #define ANSWER_NS 100000000ull /* for requests that are under way when the EP closes */

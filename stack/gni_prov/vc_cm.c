@@ -13,7 +13,21 @@
  */
 #include <stdlib.h>
 
+#include "cm_nic.h"
+#include "ctx.h"
+#include "domain.h"
+#include "ep.h"
+#include "gnip.h"
+#include "lock.h"
+#include "mbox.h"
+#include "nic.h"
+#include "params.h"
+#include "proto.h"
+#include "req.h"
 #include "vc.h"
+#include "vc_internal.h"
+#include "watch.h"
+#include "window.h"
 
 #define CREDITS_MANY 8u /* from here on some are kept for messages that must not wait */
 #define CREDITS_KEPT 2u

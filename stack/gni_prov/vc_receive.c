@@ -5,7 +5,19 @@
  */
 #include <stdlib.h>
 
+#include "cm_nic.h"
+#include "ctx.h"
+#include "datagram.h"
+#include "domain.h"
+#include "ep.h"
+#include "gnip.h"
+#include "lock.h"
+#include "mbox.h"
+#include "name.h"
+#include "nic.h"
+#include "proto.h"
 #include "vc.h"
+#include "vc_internal.h"
 
 #define RETRY_MS 10u /* until a peer without room is asked again */
 

@@ -10,7 +10,12 @@
  * A asks when it has nothing under way itself; from then on it only answers what B has under way.
  * B says nothing after its ack. When both ask, each takes that as the answer.
  */
+#include "gnip.h"
+#include "list.h"
+#include "onesided.h"
+#include "proto.h"
 #include "vc.h"
+#include "vc_internal.h"
 
 /* Nothing is under way, in neither direction as far as this side knows. */
 static bool quiet(const struct gnip_vc *vc)

@@ -6,7 +6,20 @@
  */
 #include <stdlib.h>
 
+#include "av.h"
+#include "cm_nic.h"
+#include "domain.h"
+#include "ep.h"
+#include "gnip.h"
+#include "list.h"
+#include "lock.h"
+#include "message.h"
+#include "name.h"
+#include "nic.h"
+#include "nic_internal.h"
+#include "params.h"
 #include "vc.h"
+#include "vc_internal.h"
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 

@@ -2,7 +2,17 @@
 /* Wait sets, and what other objects wait with. */
 #include <stdlib.h>
 
-#include "internal.h"
+#include "cntr.h"
+#include "cq.h"
+#include "domain.h"
+#include "eq.h"
+#include "gnip.h"
+#include "lock.h"
+#include "members.h"
+#include "nosys.h"
+#include "progress.h"
+#include "wait.h"
+#include "waitable.h"
 
 struct gnip_wait {
     struct fid_wait fid;

@@ -10,7 +10,8 @@
 #include <poll.h>
 #include <stdlib.h>
 
-#include "internal.h"
+#include "gnip.h"
+#include "waitable.h"
 
 int gnip_waitable_init(struct gnip_waitable *waitable, bool descriptor)
 {

@@ -7,7 +7,14 @@
 #include <aries/misc/exceptions.h>
 #include <stdlib.h>
 
+#include "ep.h"
+#include "eq.h"
+#include "gnip.h"
+#include "lock.h"
+#include "nic.h"
 #include "vc.h"
+#include "vc_internal.h"
+#include "watch.h"
 
 #define DEVICE 0
 #define REPORTS 1024u /* of the queue: what comes beyond is not kept */

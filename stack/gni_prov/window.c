@@ -8,7 +8,11 @@
  * the peers send, unless there are so many (above a thousand) that the least grant is too much for
  * it. Grants are cumulative numbers modulo 2^32 and never taken back.
  */
-#include "internal.h"
+#include "ep.h"
+#include "gnip.h"
+#include "lock.h"
+#include "vc.h"
+#include "window.h"
 
 #define MOST 1024u /* slots of one peer at first */
 #define LEAST 4u /* enough for the longest START */

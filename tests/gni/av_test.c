@@ -9,9 +9,11 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <cmocka.h>
+#include "av.h"
 #include "fixture.h"
 #include "gni_prov/prov.h"
-#include "internal.h"
+#include "gnip.h"
+#include "name.h"
 
 #define OPERATIONS 20000
 #define RX_BITS 3

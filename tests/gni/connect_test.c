@@ -7,8 +7,12 @@
 #include <cmocka.h>
 #include <dirent.h>
 #include <malloc.h>
+#include "ctx.h"
+#include "domain.h"
+#include "ep.h"
 #include "fixture.h"
-#include "internal.h"
+#include "gnip.h"
+#include "vc.h"
 
 static const struct gni_how plain = {0};
 #define US 1000000ull /* in ps */

@@ -8,9 +8,18 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <cmocka.h>
+#include "av.h"
+#include "ctx.h"
+#include "domain.h"
+#include "ep.h"
 #include "fixture.h"
-#include "internal.h"
-#include "nic.h"
+#include "gnip.h"
+#include "list.h"
+#include "lock.h"
+#include "name.h"
+#include "nic_internal.h"
+#include "vc.h"
+#include "window.h"
 
 static const struct gni_how plain = {0};
 #define US 1000000ull /* in ps */

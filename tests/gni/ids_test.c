@@ -6,8 +6,14 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "ctx.h"
+#include "domain.h"
+#include "ep.h"
 #include "fixture.h"
-#include "internal.h"
+#include "gnip.h"
+#include "list.h"
+#include "nic.h"
+#include "vc.h"
 
 static const struct gni_how plain = {0};
 

@@ -10,9 +10,12 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <cmocka.h>
+#include "ctx.h"
+#include "domain.h"
 #include "fixture.h"
 #include "gni_prov/prov.h"
-#include "internal.h"
+#include "gnip.h"
+#include "name.h"
 
 #define NEW FI_VERSION(1, 17)
 #define OLD FI_VERSION(1, 4)

@@ -9,7 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "internal.h"
+#include "gnip.h"
+#include "match.h"
+#include "req.h"
+#include "vc.h"
 
 #define ELEMENTS 512
 #define OPERATIONS 100000u

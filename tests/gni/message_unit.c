@@ -11,7 +11,28 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <stdlib.h>
-#include "internal.h"
+#include "bounce.h"
+#include "cm_nic.h"
+#include "cntr.h"
+#include "cq.h"
+#include "ctx.h"
+#include "domain.h"
+#include "ep.h"
+#include "gnip.h"
+#include "list.h"
+#include "lock.h"
+#include "match.h"
+#include "message.h"
+#include "mr.h"
+#include "name.h"
+#include "nic.h"
+#include "params.h"
+#include "proto.h"
+#include "req.h"
+#include "txd.h"
+#include "vc.h"
+#include "waitable.h"
+#include "window.h"
 
 void gnip_log(enum fi_log_level level, enum fi_log_subsys subsystem, const char *function, int line,
               const char *format, ...)

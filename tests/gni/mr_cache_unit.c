@@ -10,8 +10,18 @@
 #include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "internal.h"
+#include "ctx.h"
+#include "domain.h"
+#include "gnip.h"
+#include "list.h"
+#include "lock.h"
+#include "mr.h"
+#include "nic.h"
 #include "nic/mem_handle.h"
+#include "nosys.h"
+#include "onesided.h"
+#include "req.h"
+#include "vc.h"
 
 #define PAGE 4096ull
 #define BASE 0x7f0000000000ull

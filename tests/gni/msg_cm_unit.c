@@ -11,7 +11,24 @@
 #include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include "cm_nic.h"
+#include "ctx.h"
+#include "domain.h"
+#include "ep.h"
+#include "eq.h"
+#include "gnip.h"
+#include "list.h"
+#include "lock.h"
 #include "msg_cm.h"
+#include "msg_ep.h"
+#include "name.h"
+#include "pep.h"
+#include "progress.h"
+#include "proto.h"
+#include "req.h"
+#include "vc.h"
+#include "wait.h"
+#include "waitable.h"
 
 #define MS 1000000ull
 #define STEP (MS / 2)

@@ -11,7 +11,22 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <stdlib.h>
+#include "cm_nic.h"
+#include "cntr.h"
+#include "cq.h"
+#include "domain.h"
+#include "eq.h"
+#include "gnip.h"
+#include "lock.h"
 #include "msg_cm.h"
+#include "nic.h"
+#include "nosys.h"
+#include "progress.h"
+#include "proto.h"
+#include "req.h"
+#include "vc.h"
+#include "wait.h"
+#include "waitable.h"
 
 /* ---- what the files under test call ---------------------------------------------------------- */
 

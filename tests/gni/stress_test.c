@@ -5,8 +5,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "ctx.h"
+#include "domain.h"
 #include "fixture.h"
-#include "internal.h"
+#include "gnip.h"
 #include "rdma/fi_ext_gni.h"
 
 static const struct gni_how plain = {0};

@@ -10,9 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "internal.h"
+#include "cq.h"
+#include "ep.h"
+#include "gnip.h"
 #include "msg_party.h"
 #include "nic.h"
+#include "nic_internal.h"
 
 static const struct gni_how plain = {0};
 

@@ -9,7 +9,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <stdlib.h>
-#include "internal.h"
+#include "ep.h"
+#include "gnip.h"
+#include "vc.h"
+#include "window.h"
 
 #define PEERS 300u
 #define STEPS 400000u

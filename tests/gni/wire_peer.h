@@ -8,7 +8,9 @@
 
 #include <gni_pub.h>
 #include "fixture.h"
-#include "internal.h"
+#include "domain.h"
+#include "gnip.h"
+#include "name.h"
 #include "proto.h"
 
 #define WIRE_CREDITS 16u

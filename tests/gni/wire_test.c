@@ -10,6 +10,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <cmocka.h>
+#include "ctx.h"
+#include "ep.h"
+#include "vc.h"
 #include "wire_peer.h"
 
 #define US 1000000ull /* in ps */

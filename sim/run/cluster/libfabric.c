@@ -12,6 +12,7 @@
 #include <rdma/fabric.h>
 #include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_prov.h>
+#include <rdma/providers/fi_prov.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +87,13 @@ char *fi_tostr(const void *data, enum fi_type type)
 uint32_t fi_version(void)
 {
     return core.version != NULL ? core.version() : 0;
+}
+
+/* The environment that libfabric reads is not that of a rank: no parameter is defined here. */
+int fi_param_get(struct fi_provider *provider, const char *param_name, void *value)
+{
+    (void)provider, (void)param_name, (void)value;
+    return -FI_ENOENT;
 }
 
 int fi_log_enabled(const struct fi_provider *provider, enum fi_log_level level,

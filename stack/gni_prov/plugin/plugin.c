@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* What libfabric calls when it has loaded the library. */
+#include "ctx.h"
 #include "gni_prov/prov.h"
-#include "internal.h"
+#include "gnip.h"
 #include "params.h"
 
 #define EXPORTED __attribute__((visibility("default")))
@@ -20,18 +21,16 @@ static bool recent_enough(void)
     return GNI_GET_MINOR(have) >= GNI_MINOR_REV;
 }
 
-/* fi_info -e lists them; they are read like all others, from the environment. */
+/* fi_info -e lists them. */
 static void define(const struct fi_provider *provider, dom_ops_val_t which)
 {
     enum fi_param_type type;
-    const char *meaning, *name = gnip_params_name(which, &type, &meaning);
-    char small[64];
-    size_t i;
+    const char *meaning;
+    char label[GNIP_PARAMS_LABEL];
 
-    for (i = 0; name[i] != '\0'; i++)
-        small[i] = name[i] >= 'A' && name[i] <= 'Z' ? (char)(name[i] - 'A' + 'a') : name[i];
-    small[i] = '\0';
-    fi_param_define(provider, small, type, "%s", meaning);
+    gnip_params_name(which, &type, &meaning);
+    gnip_params_label(which, label);
+    fi_param_define(provider, label, type, "%s", meaning);
 }
 
 EXPORTED struct fi_provider *fi_prov_ini(void)

@@ -114,23 +114,33 @@ static void note_path(struct fabric *fabric, const char *line)
         fabric->path = g_strdup(line + strlen(start));
 }
 
-/* What a program that was killed leaves behind: the socket, its lock, a link, their folder. */
+/* What a program that was killed leaves behind: the socket, files whose names begin with the
+ * socket's name and a dot, and their folder. */
 static void remove_files(const struct fabric *fabric)
 {
-    char *lock, *link, *folder;
+    char *socket, *prefix, *folder, *file;
+    const char *name;
+    GDir *list;
 
     if (fabric->path == NULL)
         return;
-    lock = g_strconcat(fabric->path, ".lock", NULL);
-    link = g_strconcat(fabric->path, ".node.so", NULL);
+    socket = g_path_get_basename(fabric->path);
+    prefix = g_strconcat(socket, ".", NULL);
     folder = g_path_get_dirname(fabric->path);
-    unlink(fabric->path);
-    unlink(lock);
-    unlink(link);
+    list = g_dir_open(folder, 0, NULL);
+    while (list != NULL && (name = g_dir_read_name(list)) != NULL) {
+        if (!g_str_has_prefix(name, prefix) && strcmp(name, socket) != 0)
+            continue;
+        file = g_build_filename(folder, name, NULL);
+        unlink(file);
+        g_free(file);
+    }
+    if (list != NULL)
+        g_dir_close(list);
     rmdir(folder);
     g_free(folder);
-    g_free(link);
-    g_free(lock);
+    g_free(prefix);
+    g_free(socket);
 }
 
 /* Up to the empty line. */

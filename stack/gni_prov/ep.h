@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Endpoints (ep.c, ep_*.c). */
+#ifndef GNIP_EP_H
+#define GNIP_EP_H
+
+#include "list.h"
+#include "lock.h"
+#include "name.h"
+#include "nic.h"
+#include "waitable.h"
+
+enum gnip_connection { /* of a MSG endpoint */
+                       GNIP_UNCONNECTED,
+                       GNIP_CONNECTING,
+                       GNIP_CONNECTED,
+                       GNIP_SHUTDOWN
+};
+
+struct gnip_ep {
+    struct fid_ep fid; /* of a SEP's context: that of the transmit side */
+    struct fid_ep rx_fid; /* SEP: of the receive context */
+    enum fi_ep_type type;
+    struct gnip_domain *domain;
+    struct gnip_auth *auth;
+    struct gnip_refs refs; /* STX users, SEP contexts */
+    struct fi_info *info; /* a copy */
+    uint64_t caps, tx_flags, rx_flags; /* default operation flags, with FI_COMPLETION or without */
+    bool directed, source, source_err, rma_event, notify_flags_only;
+    bool tx_selective, rx_selective;
+    bool tx_enabled, rx_enabled, closing, shared_tx, hashed;
+    bool slept_on; /* somebody may sleep on a descriptor for what it sends: its helper must hear */
+    struct gnip_lock lock; /* what follows, and all its VCs */
+    struct gnip_cq *send_cq, *recv_cq;
+    struct gnip_cntr *send_cntr, *recv_cntr, *write_cntr, *read_cntr, *rwrite_cntr, *rread_cntr;
+    struct gnip_av *av;
+    struct gnip_eq *eq;
+    struct gnip_stx *stx;
+    struct gnip_sep *sep; /* it is one of its contexts */
+    uint32_t sep_index;
+    struct gnip_nic *nic;
+    struct gnip_cm_nic *cm_nic;
+    bool own_cm_nic;
+    struct gnip_name name;
+    size_t min_multi_recv;
+    struct gnip_match *tagged, *untagged; /* made when it is enabled */
+    /* requests */
+    struct gnip_req **req_chunks; /* arrays of requests, by id */
+    struct gnip_queue req_free; /* last in, first out */
+    uint32_t req_made, tx_used, rx_used, own_used, tx_size, rx_size;
+    struct gnip_waitable room; /* somebody got -FI_EAGAIN */
+    bool starved; /* somebody waits for that */
+    bool mrecv_stalled; /* messages wait for a part of a multi-receive buffer */
+    /* the unexpected store's room */
+    struct gnip_queue unexpected_free; /* small ones */
+    struct gnip_unexpected_chunk *unexpected_chunks;
+    uint32_t granted_slots, granted_messages; /* to all peers together (window.c) */
+    uint32_t unexpected_messages;
+    struct gnip_queue fired; /* gnip_req.link: triggered, to be submitted; under fired_lock */
+    struct gnip_lock fired_lock;
+    /* connections */
+    struct gnip_link vcs; /* gnip_vc.ep_link */
+    uint32_t vc_count;
+    struct gnip_vc_known { /* by fi_addr: each place knows one that was found there */
+        fi_addr_t peer;
+        struct gnip_vc *vc;
+        uint32_t av_version;
+    } * vc_known;
+    struct gnip_vc **vc_names; /* hash by device_addr and cdm_id, chained by gnip_vc.name_next */
+    uint32_t vc_bits; /* both have 1 << vc_bits places; 0: none yet */
+    struct gnip_vc *chains; /* VCs with a chain (gnip_vc.more), by chain_next */
+    struct gnip_ep *cm_next; /* hash of the cm_nic */
+    uint32_t cm_users; /* atomic; messages being delivered */
+    struct port_thread *closer; /* waits for its VCs to end; NULL: nobody does */
+    struct gnip_msg_connection *connection; /* MSG (msg_cm.c); NULL: RDM and DGRAM */
+    enum gnip_connection conn_state;
+    struct gnip_vc *msg_vc;
+    struct gnip_bounces *bounces; /* buffers of bounce.c; NULL: none so far */
+    struct gnip_link domain_link; /* domain->eps */
+    struct gnip_ce_edge *ce_edge; /* its place in a tree of reductions (ops_ce.c); NULL: none */
+};
+/* Where GNI tells that what it sends has ended. */
+static inline gni_cq_handle_t gnip_ep_events(const struct gnip_ep *ep)
+{
+    return gnip_unlikely(ep->slept_on) && ep->nic->tx_cq_blk != NULL ? ep->nic->tx_cq_blk
+                                                                     : ep->nic->tx_cq;
+}
+static inline struct gnip_ep *gnip_ep_of(struct fid_ep *fid)
+{
+    return fid->fid.fclass == FI_CLASS_RX_CTX ? gnip_container(fid, struct gnip_ep, rx_fid)
+                                              : gnip_container(fid, struct gnip_ep, fid);
+}
+int gnip_endpoint(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
+                  void *context);
+/* For SEP contexts too: name with this cdm_id; base NULL: an endpoint of its own. */
+int gnip_ep_new(struct gnip_domain *domain, struct fi_info *info, struct gnip_sep *sep,
+                uint32_t index, void *context, struct gnip_ep **ep);
+int gnip_ep_bind(struct gnip_ep *ep, struct fid *object, uint64_t flags, uint64_t directions);
+int gnip_ep_enable(struct gnip_ep *ep, uint64_t directions); /* FI_TRANSMIT | FI_RECV */
+int gnip_ep_close(struct gnip_ep *ep);
+/* Its cm_nic, name and NIC (unless an STX brings that). 0 or -errno; detach also after an error. */
+int gnip_ep_attach(struct gnip_ep *ep);
+void gnip_ep_detach(struct gnip_ep *ep); /* of the cm_nic */
+int gnip_ep_cancel(struct gnip_ep *ep, void *context);
+/* What is posted ends with an error, in order; ep->lock is held. */
+void gnip_ep_flush_receives(struct gnip_ep *ep, int error);
+extern const struct fi_ops_ep gnip_ep_ops_table;
+extern const struct fi_ops_cm gnip_ep_cm_ops; /* name functions; MSG: msg_cm.c */
+extern const struct fi_ops_cm gnip_msg_cm_ops;
+extern const struct fi_ops_msg gnip_msg_ops; /* msg.c */
+extern const struct fi_ops_tagged gnip_tagged_ops; /* msg.c */
+extern const struct fi_ops_rma gnip_rma_ops; /* rma.c */
+extern const struct fi_ops_atomic gnip_atomic_ops; /* amo.c */
+
+/* What every call to transfer data begins with: 0, -FI_EOPBADSTATE, -FI_EOPNOTSUPP, -FI_ENOTCONN.
+ * needs: FI_MSG|FI_SEND, FI_RMA|FI_READ ... */
+int gnip_ep_may(const struct gnip_ep *ep, uint64_t needs);
+/* Flags of an operation: those given, or the defaults; adds FI_COMPLETION where due. */
+static inline uint64_t gnip_tx_flags(const struct gnip_ep *ep, uint64_t flags)
+{
+    return flags | (ep->tx_selective ? 0 : FI_COMPLETION);
+}
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What all files of the provider use. Each file is about one object; a header has its name and says
+ * what it offers to the others.
+ *
+ *   fabric ─ domain ─┬─ ep ─ vc ─┐          top: one for each libfabric object
+ *     │              ├─ av, mr   ├─ nic     below: one for each GNI communication domain
+ *     │              └─ cq, cntr ┘   │
+ *     └─ eq, pep              cm_nic ┴─ datagrams
+ *
+ * No variable of the process: everything hangs off the context, which the port keeps for each
+ * process (gnip_ctx_get).
+ *
+ * Locks, in the order in which they are taken: context → domain, sep, pep → ep → cm_nic → mr cache
+ * → nic (GNI calls) → nic's lists (VCs, descriptors) → ep's fired operations → cq, cntr, eq → pset
+ * → waitable. Nothing blocks while one is held, except for what a GNI call itself takes; who holds
+ * a nic's lock calls GNI and nothing else, so nothing is delivered to a CQ under it. Two endpoints'
+ * locks are never held together.
+ */
+#ifndef GNIP_H
+#define GNIP_H
+
+#include <assert.h>
+#include <gni_pub.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+#include <rdma/fi_tagged.h>
+#include <rdma/fi_trigger.h>
+#include <rdma/providers/fi_log.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "port/port.h"
+
+#define GNIP_NAME "gni"
+#define GNIP_DOMAIN_NAME "/sys/class/gni/kgni0"
+#define GNIP_VERSION FI_VERSION(1, 1)
+#define GNIP_TAG_FORMAT 0xAAAAAAAAAAAAAAAAull /* FI_TAG_GENERIC: all bits */
+#define GNIP_INJECT 64
+#define GNIP_IOV 8
+#define GNIP_MESSAGE_MAX 0xffffffffull
+#define GNIP_CM_DATA_MAX 256
+
+#define gnip_container(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
+#define gnip_likely(x) __builtin_expect(!!(x), 1)
+#define gnip_unlikely(x) __builtin_expect(!!(x), 0)
+/* For what a short message does not come by: a call, for what is rare a call of code that is small
+ * instead of fast. */
+#define gnip_cold __attribute__((cold))
+#define gnip_noinline __attribute__((noinline))
+
+/* log.c. A line of libfabric's log; rare things only. */
+void gnip_log(enum fi_log_level level, enum fi_log_subsys subsystem, const char *function, int line,
+              const char *format, ...) __attribute__((format(printf, 5, 6)));
+#define gnip_warn(subsystem, ...) gnip_log(FI_LOG_WARN, subsystem, __func__, __LINE__, __VA_ARGS__)
+#define gnip_info(subsystem, ...) gnip_log(FI_LOG_INFO, subsystem, __func__, __LINE__, __VA_ARGS__)
+
+/* For loops that look again after a while; no lock may be held. */
+static inline void gnip_pause(uint64_t nanoseconds)
+{
+    struct port_timer timer;
+
+    port_timer_start(&timer, nanoseconds);
+    while (!port_timer_rang(&timer))
+        port_idle(&timer, false);
+    port_timer_stop(&timer);
+}
+
+struct gnip_auth;
+struct gnip_av;
+struct gnip_av_entry;
+struct gnip_av_hash;
+struct gnip_bounces;
+struct gnip_buffer;
+struct gnip_ce_edge;
+struct gnip_cm_nic;
+struct gnip_cntr;
+struct gnip_conn;
+struct gnip_conn_mailbox;
+struct gnip_cq;
+struct gnip_ctx;
+struct gnip_domain;
+struct gnip_eager;
+struct gnip_ep;
+struct gnip_eq;
+struct gnip_fabric;
+struct gnip_fin;
+struct gnip_gate;
+struct gnip_header;
+struct gnip_iov_start;
+struct gnip_link;
+struct gnip_lock;
+struct gnip_match;
+struct gnip_mbox;
+struct gnip_mbox_pool;
+struct gnip_mr;
+struct gnip_mr_counts;
+struct gnip_msg_cm;
+struct gnip_msg_connection;
+struct gnip_msg_listener;
+struct gnip_name;
+struct gnip_nic;
+struct gnip_notice;
+struct gnip_params;
+struct gnip_pep;
+struct gnip_post;
+struct gnip_pset;
+struct gnip_pset_entry;
+struct gnip_qlink;
+struct gnip_queue;
+struct gnip_refs;
+struct gnip_req;
+struct gnip_segment;
+struct gnip_sep;
+struct gnip_start;
+struct gnip_stx;
+struct gnip_txd;
+struct gnip_unexpected;
+struct gnip_unexpected_chunk;
+struct gnip_vc;
+struct gnip_vc_slot;
+struct gnip_waitable;
+struct gnip_watch;
+struct gnip_work;
+
+/* Children of an object: it cannot be closed while there are any. */
+struct gnip_refs {
+    uint32_t count;
+};
+static inline void gnip_ref(struct gnip_refs *refs)
+{
+    __atomic_fetch_add(&refs->count, 1, __ATOMIC_RELAXED);
+}
+static inline void gnip_unref(struct gnip_refs *refs)
+{
+    assert(__atomic_load_n(&refs->count, __ATOMIC_RELAXED) != 0);
+    __atomic_fetch_sub(&refs->count, 1, __ATOMIC_RELEASE);
+}
+static inline bool gnip_busy(const struct gnip_refs *refs)
+{
+    return __atomic_load_n(&refs->count, __ATOMIC_ACQUIRE) != 0;
+}
+
+#endif

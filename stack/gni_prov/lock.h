@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Locks that a threading level may make needless, and gates that wait for users to leave. */
+#ifndef GNIP_LOCK_H
+#define GNIP_LOCK_H
+
+#include "gnip.h"
+
+/* A mutex that the threading level of its domain may make needless. */
+struct gnip_lock {
+    struct port_mutex mutex;
+    bool needless;
+    bool held; /* kept with assertions only */
+};
+#define gnip_assert_held(lock) assert((lock)->needless || (lock)->held)
+static inline void gnip_lock_init(struct gnip_lock *lock, bool needless)
+{
+    port_mutex_init(&lock->mutex);
+    lock->needless = needless;
+    lock->held = false;
+}
+static inline void gnip_lock_fini(struct gnip_lock *lock)
+{
+    port_mutex_destroy(&lock->mutex);
+}
+static inline void gnip_take(struct gnip_lock *lock)
+{
+    if (!lock->needless)
+        port_mutex_lock(&lock->mutex);
+#ifndef NDEBUG
+    assert(!lock->held || lock->needless);
+    lock->held = !lock->needless;
+#endif
+}
+static inline void gnip_give(struct gnip_lock *lock)
+{
+#ifndef NDEBUG
+    gnip_assert_held(lock);
+    lock->held = false;
+#endif
+    if (!lock->needless)
+        port_mutex_unlock(&lock->mutex);
+}
+
+/*
+ * Waits until a count of users that others drop is 0. Users are counted with atomics, without the
+ * gate; dropping is cheap while nobody waits. `alone`: one thread uses it all, as with needless
+ * locks.
+ */
+struct gnip_gate {
+    struct port_mutex mutex;
+    struct port_condition changed;
+    uint32_t waiters;
+    bool alone;
+};
+void gnip_gate_init(struct gnip_gate *gate, bool alone); /* progress.c */
+void gnip_gate_fini(struct gnip_gate *gate);
+void gnip_gate_wait(struct gnip_gate *gate, const uint32_t *users); /* no lock may be held */
+void gnip_gate_tell(struct gnip_gate *gate);
+static inline void gnip_gate_hold(const struct gnip_gate *gate, uint32_t *users)
+{
+    if (gate->alone)
+        ++*users;
+    else
+        __atomic_add_fetch(users, 1, __ATOMIC_RELAXED);
+}
+static inline void gnip_gate_drop(struct gnip_gate *gate, uint32_t *users)
+{
+    assert(__atomic_load_n(users, __ATOMIC_RELAXED) != 0);
+    if (gate->alone)
+        --*users;
+    else if (__atomic_sub_fetch(users, 1, __ATOMIC_SEQ_CST) == 0 &&
+             gnip_unlikely(__atomic_load_n(&gate->waiters, __ATOMIC_SEQ_CST) != 0))
+        gnip_gate_tell(gate);
+}
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Posted receives, and messages that came before theirs (match.c). */
+#ifndef GNIP_MATCH_H
+#define GNIP_MATCH_H
+
+#include "gnip.h"
+#include "list.h"
+
+/*
+ * A message that came before its receive. Both stores are in order of arrival; what is searched by
+ * tag is in a few buckets, in many when the EP asks for it (GNI_HASH_TAG_IMPL).
+ */
+struct gnip_unexpected {
+    struct gnip_link link, bucket;
+    uint64_t tag, sequence, data;
+    struct gnip_vc *vc; /* NULL: it is gone */
+    fi_addr_t source; /* as known when it came */
+    uint32_t slots; /* of the window that it holds */
+    uint32_t request; /* the sender's id: rendezvous, or delivery wanted */
+    uint16_t wire_flags; /* GNIP_W_ */
+    bool rendezvous, claimed;
+    bool lost; /* its connection has failed: nobody waits for an answer */
+    bool pooled; /* from the EP's free list */
+    uint8_t segment_count;
+    void *claimer; /* context that claimed it */
+    uint64_t bytes; /* of the message */
+    struct gnip_segment *segments; /* rendezvous; behind this struct */
+    uint8_t *payload; /* eager; behind this struct */
+};
+
+struct gnip_match; /* one of tagged or untagged messages */
+/* bits: of the number of buckets; 0: everything is searched one by one. NULL: no memory. */
+struct gnip_match *gnip_match_new(uint32_t bits, bool directed);
+void gnip_match_free(struct gnip_match *match);
+void gnip_match_post(struct gnip_match *match, struct gnip_post *post);
+void gnip_match_unpost(struct gnip_match *match, struct gnip_post *post);
+/* The oldest posted receive for such a message; stays posted. */
+struct gnip_post *gnip_match_arrived(struct gnip_match *match, uint64_t tag, fi_addr_t source);
+void gnip_match_keep(struct gnip_match *match, struct gnip_unexpected *message);
+void gnip_match_forget(struct gnip_match *match, struct gnip_unexpected *message);
+/* The oldest message that is not claimed for such a receive; stays in the store. */
+struct gnip_unexpected *gnip_match_find(struct gnip_match *match, uint64_t tag, uint64_t ignore,
+                                        fi_addr_t source);
+struct gnip_unexpected *gnip_match_claimed(struct gnip_match *match, const void *claimer);
+struct gnip_post *gnip_match_first_post(struct gnip_match *match, struct gnip_post *after);
+struct gnip_unexpected *gnip_match_first(struct gnip_match *match, struct gnip_unexpected *after);
+
+#endif

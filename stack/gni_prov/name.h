@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Addresses of endpoints as names (name.c). */
+#ifndef GNIP_NAME_H
+#define GNIP_NAME_H
+
+#include "gnip.h"
+
+enum gnip_name_type { GNIP_UNBOUND = 1, GNIP_BOUND = 2, GNIP_SEP = 4 };
+
+/* An endpoint's address as fi_getname gives it: FI_ADDR_GNI, 48 bytes. */
+struct gnip_name {
+    uint32_t device_addr; /* of the NIC */
+    uint32_t cdm_id;
+    uint32_t name_type : 8; /* GNIP_UNBOUND ... */
+    uint32_t cm_nic_cdm_id : 24; /* who takes connection messages for it */
+    uint32_t cookie;
+    uint32_t rx_ctx_cnt : 8, key_offset : 12, unused1 : 12;
+    uint32_t unused2;
+    uint64_t reserved[3];
+};
+_Static_assert(sizeof(struct gnip_name) == 48, "size of the binary name");
+#define GNIP_STRING_NAME 70 /* bytes of FI_ADDR_STR, with the final zero */
+
+static inline size_t gnip_name_bytes(uint32_t addr_format)
+{
+    return addr_format == FI_ADDR_STR ? GNIP_STRING_NAME : sizeof(struct gnip_name);
+}
+/* As fi_getname writes it: `bytes` gnip_name_bytes(). */
+void gnip_name_write(const struct gnip_name *name, uint32_t addr_format, void *buffer);
+/* From what an application hands in. 0 or -FI_EINVAL. */
+int gnip_name_read(struct gnip_name *name, uint32_t addr_format, const void *buffer);
+/* getname/setname/getpeer's common part: copies what fits. 0 or -FI_ETOOSMALL, *bytes is set. */
+int gnip_name_copy(const struct gnip_name *name, uint32_t addr_format, void *buffer, size_t *bytes);
+/* fi_av_straddr. */
+const char *gnip_name_print(const struct gnip_name *name, char *buffer, size_t *bytes);
+/* node and service of fi_getinfo. 0 or a negative errno. */
+int gnip_name_resolve(uint32_t addr_format, const char *node, const char *service,
+                      struct gnip_name *name);
+
+#endif

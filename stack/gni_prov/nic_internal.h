@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What the files about a NIC share (nic.c, nic_progress.c, txd.c, mbox.c). */
+#ifndef GNIP_NIC_INTERNAL_H
+#define GNIP_NIC_INTERNAL_H
+
+#include "gnip.h"
+#include "list.h"
+#include "nic.h"
+#include "txd.h"
+#include "vc.h"
+
+#define GNIP_TXD_CHUNK 8u /* descriptors that are made at once */
+
+static inline struct gnip_txd *gnip_txd_at(const struct gnip_nic *nic, uint32_t id)
+{
+    return &nic->txd_chunks[id / GNIP_TXD_CHUNK][id % GNIP_TXD_CHUNK];
+}
+
+#define GNIP_VC_SLOT_MASK 0xffffu
+
+struct gnip_vc_slot {
+    struct gnip_vc *vc; /* NULL: free */
+    uint32_t next; /* free one after it; UINT32_MAX: the last */
+    uint8_t generation;
+};
+/* Soon it will be asked for. */
+static inline void gnip_vc_id_fetch(const struct gnip_nic *nic, uint32_t id)
+{
+    __builtin_prefetch(&nic->vc_slots[id & GNIP_VC_SLOT_MASK]);
+}
+
+/* Puts a VC on the list of those with something to do. vc_lock is held. */
+static inline void gnip_vc_link(struct gnip_nic *nic, struct gnip_vc *vc)
+{
+    if (gnip_linked(&vc->ready_link) || gnip_unlikely(vc->ep == NULL)) /* it may have gone */
+        return;
+    gnip_list_append(&nic->vcs_ready, &vc->ready_link);
+    __atomic_store_n(&nic->ready_count, nic->ready_count + 1, __ATOMIC_RELAXED);
+}
+static inline void gnip_vc_unlink(struct gnip_nic *nic, struct gnip_vc *vc)
+{
+    if (!gnip_linked(&vc->ready_link))
+        return;
+    gnip_list_remove(&vc->ready_link);
+    __atomic_store_n(&nic->ready_count, nic->ready_count - 1, __ATOMIC_RELAXED);
+}
+/* An event: it also looks into its mailbox. vc_lock is held. */
+static inline void gnip_vc_wake(struct gnip_nic *nic, struct gnip_vc *vc)
+{
+    if (nic->vc_lock.needless)
+        vc->rx_events++;
+    else
+        __atomic_fetch_add(&vc->rx_events, 1, __ATOMIC_RELAXED);
+    gnip_vc_link(nic, vc);
+}
+
+/* Every VC looks into its mailbox: events were lost. vc_lock is held. */
+void gnip_nic_wake_all(struct gnip_nic *nic);
+/* The thread that waits for what comes while the application does something else. */
+void gnip_nic_helper(void *nic);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Nodes that do not answer (watch.c). */
+#ifndef GNIP_WATCH_H
+#define GNIP_WATCH_H
+
+#include "gnip.h"
+
+/* watch.c: nodes that do not answer, as the NIC reports it; for endpoints with an EQ. */
+void gnip_watch_begin(struct gnip_nic *nic); /* from now on; no lock is held */
+void gnip_watch_park(struct gnip_nic *nic); /* the subscription goes with what it has of GNI */
+void gnip_watch_end(struct gnip_nic *nic);
+void gnip_watch_connected(struct gnip_vc *vc); /* ep->lock is held */
+/* Its connection has failed: FI_EHOSTDOWN for the EQ, if that is so. ep->lock is held. */
+void gnip_watch_failed(struct gnip_vc *vc, int error);
+
+#endif

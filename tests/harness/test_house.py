@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""The checks of harness/house.py find what they are for in small made-up trees."""
+
+import json
+
+import house
+import pytest
+
+
+@pytest.fixture
+def tree(tmp_path, monkeypatch):
+    """Writes files and answers their names; the table has a folder above another one."""
+    monkeypatch.setattr(house, "ROOT", tmp_path)
+    monkeypatch.setattr(house, "ARROWS", {"sim/low": [], "sim/high": ["sim/low"], "sim/other": ["sim/high"]})
+
+    def write(files):
+        for name, text in files.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return sorted(files)
+
+    return write
+
+
+def test_an_arrow_of_the_table_is_counted(tree):
+    names = tree({"sim/low/include/low/low.h": "", "sim/high/a.c": '#include "low/low.h"\n'})
+    assert house.arrows(names) == ({("sim/high", "sim/low"): 1}, [])
+
+
+def test_an_arrow_that_points_up_is_a_problem(tree):
+    names = tree({"sim/low/a.c": '\n#include "high/high.h"\n', "sim/high/include/high/high.h": ""})
+    _, problems = house.arrows(names)
+    assert len(problems) == 1 and problems[0].startswith("sim/low/a.c:2: high/high.h: sim/low may not use sim/high")
+
+
+def test_a_header_outside_include_is_for_its_library_alone(tree):
+    names = tree({"sim/low/low.h": "", "sim/high/a.c": '#include "low.h"\n'})
+    _, problems = house.arrows(names)
+    assert len(problems) == 1 and "sim/low keeps this header to itself" in problems[0]
+
+
+def test_a_header_of_the_same_folder_comes_first(tree):
+    names = tree({"sim/low/internal.h": "", "sim/high/internal.h": "", "sim/high/a.c": '#include "internal.h"\n'})
+    assert house.arrows(names) == ({}, [])
+
+
+def test_a_circle_of_folders_is_named():
+    assert house.circles({("a", "b"): 1, ("b", "c"): 1, ("c", "a"): 1, ("c", "d"): 1}) == ["a circle of folders: a, b, c"]
+    assert house.circles({("a", "b"): 1, ("b", "c"): 1}) == []
+
+
+def test_a_target_compiles_the_sources_of_its_own_folder(tree, tmp_path):
+    tree({"sim/low/a.c": "", "build/compile_commands.json": json.dumps([
+        {"file": str(tmp_path / "sim/low/a.c"), "command": f"cc -o {output} -c a.c"}
+        for output in ("sim/low/CMakeFiles/low.dir/a.c.o", "sim/high/CMakeFiles/high.dir/__/low/a.c.o",
+                       "tests/CMakeFiles/low_test.dir/__/sim/low/a.c.o")])})
+    assert house.foreign_sources(tmp_path / "build") == ["sim/high: target high compiles sim/low/a.c"]
+
+
+def test_a_long_file_needs_an_exception_and_an_exception_a_long_file(tree):
+    names = tree({"sim/low/long.c": "\n" * 601, "sim/low/short.c": "\n" * 600})
+    assert [line.split(":")[0] for line in house.lengths(names, set())] == ["sim/low/long.c"]
+    assert list(house.lengths(names, {"sim/low/long.c"})) == []
+    assert len(list(house.lengths(names, {"sim/low/long.c", "sim/low/short.c"}))) == 1
+
+
+def test_a_word_of_our_own_is_refused_in_names_and_left_alone_in_texts(tree):
+    names = tree({"sim/low/bell.c": "", "sim/low/a.c": 'int ring_bell; /* a bell */ const char *t = "bell";\nint doorbell;\n'})
+    found = list(house.terms(names, {"bell": "doorbell"}))
+    assert len(found) == 2
+    assert found[0].startswith("sim/low/a.c:1: ring_bell") and found[1].startswith("sim/low/bell.c:")
+
+
+def test_a_path_in_a_comment_or_page_names_a_file(tree):
+    names = tree({"sim/low/a.c": "/* see b.c and gone.c */\n", "sim/low/b.c": 'const char *t = "none.c";\n',
+                  "docs/page.md": "[a](../sim/low/a.c) `sim/low/gone.h`\nyours.c\n"})
+    found = list(house.paths(names, {"yours.c"}))
+    assert [line.split(" is ")[0] for line in found] == ["docs/page.md:1: sim/low/gone.h", "sim/low/a.c:1: gone.c"]
+
+
+def test_the_tables_name_folders_that_exist():
+    for folder, uses in house.ARROWS.items():
+        assert (house.ROOT / folder).is_dir()
+        assert set(uses) <= set(house.ARROWS)
+    for folder in house.PREFIXES:
+        assert (house.ROOT / folder).is_dir()

@@ -7,6 +7,7 @@
 #include "api/ce.h"
 #include "nic/cq_entry.h"
 #include "nic/mem_handle.h"
+#include "nic/target.h"
 #include "aries/misc/exceptions.h"
 
 /* The handle as far as the target looks at it. */
@@ -31,34 +32,33 @@ void *lnic_target_memory(const struct lnic_request *request, enum aries_access a
     return aries_mr_pointer(mr, request->address, request->length);
 }
 
-static void push_event(const struct lnic_request *request, struct aries_mr *mr,
+static struct aries_target target_of(const struct lnic_request *request)
+{
+    return (struct aries_target){lnic_backend.hw, handle_of(request), request->address,
+                                 request->length, request->ptag};
+}
+
+static void push_event(const struct lnic_request *request, const struct aries_mr *mr,
                        enum aries_cq_info info, struct lnic_answer *answer)
 {
     if (!(request->flags & LNIC_EVENT))
         return;
-    if (mr->cq == NULL) {
-        if (!(request->flags & LNIC_OPTIONAL))
-            answer->status = A_STATUS_CQ_ERR; /* the data has arrived all the same */
-        return;
-    }
-    if (!aries_cq_push(mr->cq, aries_cq_entry_remote(info, 0, request->event)))
+    if (aries_target_event_status(mr, request->flags & LNIC_OPTIONAL) != 0)
+        answer->status = A_STATUS_CQ_ERR; /* the data has arrived all the same */
+    if (!aries_target_event(mr, info, request->event, NULL))
         answer->overrun = true;
 }
 
 void lnic_put(const struct lnic_request *request, const struct lnic_flag *flag, const void *data,
               bool landed, struct lnic_answer *answer)
 {
-    struct aries_nic *hw = lnic_backend.hw;
-    gni_mem_handle_t handle = handle_of(request);
+    const struct aries_target target = target_of(request);
     bool read = request->flags & LNIC_WAS_READ;
     struct aries_mr *mr;
 
     *answer = (struct lnic_answer){.info = ARIES_CQ_CPLTN_DREQ};
-    answer->status = aries_mr_check(hw, request->ptag, handle, request->address, request->length,
-                                    read ? ARIES_READ : ARIES_WRITE, &mr);
-    if (sim_unlikely(flag != NULL) && answer->status == 0)
-        answer->status =
-            aries_mr_check(hw, request->ptag, handle, flag->address, 8, ARIES_WRITE, &mr);
+    answer->status = aries_target_check_put(&target, read ? ARIES_READ : ARIES_WRITE,
+                                            flag != NULL ? &flag->address : NULL, &mr);
     if (sim_unlikely(answer->status != 0))
         return;
     if (sim_unlikely(!mr->live) ||
@@ -73,13 +73,11 @@ void lnic_put(const struct lnic_request *request, const struct lnic_flag *flag, 
 
 void lnic_get(const struct lnic_request *request, void *data, struct lnic_answer *answer)
 {
+    const struct aries_target target = target_of(request);
     struct aries_mr *mr;
 
     *answer = (struct lnic_answer){.info = ARIES_CQ_CPLTN_DREQ};
-    answer->status = aries_mr_check(lnic_backend.hw, request->ptag, handle_of(request),
-                                    request->address, request->length, ARIES_READ, &mr);
-    if (answer->status == 0 && !aries_mr_read(mr, request->address, data, request->length))
-        answer->status = A_STATUS_AT_PF_INV;
+    answer->status = aries_target_get(&target, data, &mr);
     if (answer->status == 0)
         push_event(request, mr, ARIES_CQ_CPLTN_SREQ, answer);
 }
@@ -87,39 +85,24 @@ void lnic_get(const struct lnic_request *request, void *data, struct lnic_answer
 void lnic_amo(const struct lnic_request *request, const struct lnic_amo *amo, void *old,
               struct lnic_answer *answer)
 {
-    uint32_t width = amo_width(amo->command), offset;
+    const struct aries_target target = target_of(request);
     struct aries_mr *mr;
 
     *answer = (struct lnic_answer){.info = ARIES_CQ_CPLTN_DREQ};
-    answer->status = aries_mr_check(lnic_backend.hw, request->ptag, handle_of(request),
-                                    request->address, request->length, ARIES_WRITE, &mr);
-    if (answer->status == 0 && !aries_mr_read(mr, request->address, old, request->length))
-        answer->status = A_STATUS_AT_PF_INV;
-    if (answer->status != 0)
+    answer->status = aries_target_amo(&target, amo->command, amo->operand, old, &mr);
+    if (answer->status != 0 && answer->status != A_STATUS_AT_PF_WR_PERMISSION_ERR)
         return;
-    for (offset = 0; offset + width <= request->length; offset += width) {
-        uint64_t before = 0, after;
-
-        memcpy(&before, (const uint8_t *)old + offset, width);
-        after = amo_apply(amo->command, before, amo->operand[0], amo->operand[1]);
-        if (after != before && !aries_mr_write(mr, request->address + offset, &after, width))
-            answer->status = A_STATUS_AT_PF_WR_PERMISSION_ERR;
-    }
     push_event(request, mr, ARIES_CQ_CPLTN_DREQ, answer);
     aries_process_written(mr->process);
 }
 
 sim_noinline void lnic_cqwrite(const struct lnic_request *request, struct lnic_answer *answer)
 {
-    gni_mem_handle_t handle = handle_of(request);
-    struct aries_mr *mr = aries_mr_find(lnic_backend.hw, request->ptag, handle);
+    const struct aries_target target = target_of(request);
+    struct aries_mr *mr;
 
     *answer = (struct lnic_answer){.info = ARIES_CQ_CPLTN_DREQ};
-    if (mr == NULL || !mr->live || mr->corrupt)
-        answer->status =
-            aries_mr_check(lnic_backend.hw, request->ptag, handle, 0, 0, ARIES_READ, &mr);
-    if (answer->status == 0 && mr->cq == NULL)
-        answer->status = A_STATUS_CQ_ERR;
+    answer->status = aries_target_cqwrite(&target, &mr);
     if (answer->status == 0 && !aries_cq_push(mr->cq, aries_cq_entry_cqwrite(request->address)))
         answer->overrun = true;
 }

@@ -5,6 +5,7 @@
 #include <glib.h>
 #include "nic/amo.h"
 #include "nic/cq_entry.h"
+#include "nic/target.h"
 
 /* ---- receive side ------------------------------------------------------------------------------
  */
@@ -100,11 +101,30 @@ static bool mapped(struct aries_mr *mr, uint64_t address, uint32_t length)
     return true;
 }
 
-static void push_remote(struct aries_txn *txn, struct gni_cq *cq, enum aries_cq_info info)
+static struct aries_target target_of(struct aries_nic *nic, const struct chunk *chunk)
 {
-    if (cq != NULL && !aries_cq_push_for(cq, aries_cq_entry_remote(info, 0, txn->work.remote_event),
-                                         txn->work.peer))
+    const struct aries_work *work = &chunk->txn->work;
+
+    return (struct aries_target){nic, work->remote_handle, work->remote_addr + chunk->offset,
+                                 chunk->bytes, work->ptag};
+}
+
+static void push_remote(struct aries_txn *txn, const struct aries_mr *mr, enum aries_cq_info info)
+{
+    if (!aries_target_event(mr, info, txn->work.remote_event, txn->work.peer))
         txn->remote_overrun = true;
+}
+
+/* All bytes of a GET were read, or an atomic is done. */
+static void executed(struct aries_txn *txn, struct chunk *chunk, const struct aries_mr *mr,
+                     enum aries_cq_info info)
+{
+    if (!txn->work.remote_wanted || txn->landed != txn->work.length)
+        return;
+    if (mr->cq == NULL)
+        chunk->status = aries_target_event_status(mr, false);
+    else
+        push_remote(txn, mr, info);
 }
 
 /* All bytes of a PUT are visible: flag and event follow, never sooner. */
@@ -116,7 +136,7 @@ static void put_landed(struct aries_txn *txn, struct aries_mr *mr)
         aries_mr_write(mr, work->sync_flag_addr, &work->sync_flag_value,
                        sizeof(work->sync_flag_value));
     if (work->remote_wanted)
-        push_remote(txn, mr->cq, ARIES_CQ_CPLTN_DREQ);
+        push_remote(txn, mr, ARIES_CQ_CPLTN_DREQ);
 }
 
 static void land(struct sim_event *event)
@@ -175,24 +195,20 @@ static void put(struct aries_nic *nic, struct chunk *chunk)
     struct aries_txn *txn = chunk->txn;
     const struct aries_work *work = &txn->work;
     const struct aries_timing *timing = &nic->fabric->timing;
-    uint64_t address = work->remote_addr + chunk->offset;
+    const struct aries_target target = target_of(nic, chunk);
     sim_time_t visible = sim_now() - timing->rspgen + timing->pcie_write + timing->poll;
     struct aries_mr *mr;
 
     chunk->info = ARIES_CQ_CPLTN_DREQ;
-    chunk->status = aries_mr_check(nic, work->ptag, work->remote_handle, address, chunk->bytes,
-                                   ARIES_WRITE, &mr);
-    if (chunk->status == 0 && work->sync_flag)
-        chunk->status = aries_mr_check(nic, work->ptag, work->remote_handle, work->sync_flag_addr,
-                                       8, ARIES_WRITE, &mr);
-    if (chunk->status == 0 && !mapped(mr, address, chunk->bytes))
+    chunk->status = aries_target_check_put(&target, ARIES_WRITE,
+                                           work->sync_flag ? &work->sync_flag_addr : NULL, &mr);
+    if (chunk->status == 0 && !mapped(mr, target.address, chunk->bytes))
         chunk->status = A_STATUS_AT_PF_INV;
     if (chunk->status != 0)
         return;
     if (work->remote_wanted) {
         visible += timing->cqe;
-        if (mr->cq == NULL && !work->remote_optional)
-            chunk->status = A_STATUS_CQ_ERR; /* the data arrives all the same */
+        chunk->status = aries_target_event_status(mr, work->remote_optional);
     }
     if (mutated_away(nic->fabric, &visible))
         return;
@@ -201,32 +217,23 @@ static void put(struct aries_nic *nic, struct chunk *chunk)
     chunk->refs++;
     chunk->landing.event.fire = land;
     chunk->landing.fetch = landing_fetch;
-    chunk->address = (uint64_t)(uintptr_t)aries_mr_pointer(mr, address, 1);
+    chunk->address = (uint64_t)(uintptr_t)aries_mr_pointer(mr, target.address, 1);
     sim_hinted_schedule(&chunk->landing, visible);
 }
 
 static void get(struct aries_nic *nic, struct chunk *chunk)
 {
     struct aries_txn *txn = chunk->txn;
-    const struct aries_work *work = &txn->work;
-    uint64_t address = work->remote_addr + chunk->offset;
+    const struct aries_target target = target_of(nic, chunk);
     struct aries_mr *mr;
 
     chunk->info = ARIES_CQ_CPLTN_DREQ;
-    chunk->status = aries_mr_check(nic, work->ptag, work->remote_handle, address, chunk->bytes,
-                                   ARIES_READ, &mr);
-    if (chunk->status == 0 && !aries_mr_read(mr, address, chunk->data, chunk->bytes))
-        chunk->status = A_STATUS_AT_PF_INV;
+    chunk->status = aries_target_get(&target, chunk->data, &mr);
     if (chunk->status != 0)
         return;
     ledger_hand_in(&txn->entry, ledger_digest(chunk->data, chunk->bytes, chunk->offset));
     txn->landed += chunk->bytes; /* read at the target */
-    if (work->remote_wanted && txn->landed == work->length) {
-        if (mr->cq == NULL)
-            chunk->status = A_STATUS_CQ_ERR;
-        else
-            push_remote(txn, mr->cq, ARIES_CQ_CPLTN_SREQ);
-    }
+    executed(txn, chunk, mr, ARIES_CQ_CPLTN_SREQ);
 }
 
 /* ---- atomics -----------------------------------------------------------------------------------
@@ -266,35 +273,19 @@ static void amo(struct aries_nic *nic, struct chunk *chunk)
 {
     struct aries_txn *txn = chunk->txn;
     const struct aries_work *work = &txn->work;
-    uint64_t address = work->remote_addr + chunk->offset, digest;
-    uint32_t width = amo_width(work->amo_cmd), offset;
+    const struct aries_target target = target_of(nic, chunk);
     struct aries_mr *mr;
+    uint64_t digest;
 
     chunk->info = ARIES_CQ_CPLTN_DREQ;
-    chunk->status = aries_mr_check(nic, work->ptag, work->remote_handle, address, chunk->bytes,
-                                   ARIES_WRITE, &mr);
-    if (chunk->status == 0 && !aries_mr_read(mr, address, chunk->data, chunk->bytes))
-        chunk->status = A_STATUS_AT_PF_INV;
-    if (chunk->status != 0)
+    chunk->status = aries_target_amo(&target, work->amo_cmd, work->operand, chunk->data, &mr);
+    if (chunk->status != 0 && chunk->status != A_STATUS_AT_PF_WR_PERMISSION_ERR)
         return;
     digest = ledger_digest(chunk->data, chunk->bytes, chunk->offset);
     ledger_hand_in(&txn->entry, digest);
-    for (offset = 0; offset < chunk->bytes; offset += width) {
-        uint64_t old = 0, new;
-
-        memcpy(&old, chunk->data + offset, width);
-        new = amo_apply(work->amo_cmd, old, work->operand[0], work->operand[1]);
-        if (new != old && !aries_mr_write(mr, address + offset, &new, width))
-            chunk->status = A_STATUS_AT_PF_WR_PERMISSION_ERR;
-    }
     ledger_deliver(&txn->entry, chunk->bytes, digest);
     txn->landed += chunk->bytes;
-    if (work->remote_wanted && txn->landed == work->length) {
-        if (mr->cq == NULL)
-            chunk->status = A_STATUS_CQ_ERR;
-        else
-            push_remote(txn, mr->cq, ARIES_CQ_CPLTN_DREQ);
-    }
+    executed(txn, chunk, mr, ARIES_CQ_CPLTN_DREQ);
     aries_process_written(mr->process);
 }
 
@@ -317,16 +308,12 @@ static void land_cqwrite(struct sim_event *event)
 
 static void cqwrite(struct aries_nic *nic, struct chunk *chunk)
 {
-    const struct aries_work *work = &chunk->txn->work;
     const struct aries_timing *timing = &nic->fabric->timing;
-    struct aries_mr *mr = aries_mr_find(nic, work->ptag, work->remote_handle);
+    const struct aries_target target = target_of(nic, chunk);
+    struct aries_mr *mr;
 
     chunk->info = ARIES_CQ_CPLTN_DREQ;
-    if (mr == NULL || !mr->live || mr->corrupt)
-        /* Without a length there are no bounds to check, but the same order: region, then tag. */
-        chunk->status = aries_mr_check(nic, work->ptag, work->remote_handle, 0, 0, ARIES_READ, &mr);
-    if (chunk->status == 0 && mr->cq == NULL)
-        chunk->status = A_STATUS_CQ_ERR;
+    chunk->status = aries_target_cqwrite(&target, &mr);
     if (chunk->status != 0)
         return;
     chunk->mr = mr;

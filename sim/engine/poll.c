@@ -42,6 +42,14 @@ bool sim_idling(void)
     return sim_core.fiber != NULL && sim_core.fiber->polls.count != 0;
 }
 
+bool sim_catching_up(void)
+{
+    if (!sim_idling())
+        return false;
+    sim_settle();
+    return sim_core.local < sim_core.now;
+}
+
 void sim_hold(void)
 {
     if (sim_core.fiber != NULL)

@@ -248,12 +248,16 @@ static bool poll_once(struct gni_cq *cq, uint32_t call)
 
 gni_return_t GNI_CqGetEvent(gni_cq_handle_t cq_hndl, gni_cq_entry_t *event_data)
 {
+    bool behind;
+
     if (!cq_ok(cq_hndl) || event_data == NULL)
         return GNI_RC_INVALID_PARAM;
-    if (sim_likely(!sim_idling()))
+    behind = sim_catching_up();
+    if (!cq_ok(cq_hndl)) /* destroyed by another thread meanwhile */
+        return GNI_RC_INVALID_PARAM;
+    if (!behind)
         progress(cq_hndl->nic);
-    /* An entry that is there already is there at this rank's own, later time, too. */
-    if ((cq_hndl->count == 0 || sim_idling()) && !poll_once(cq_hndl, 0)) {
+    if ((behind || cq_hndl->count == 0) && !poll_once(cq_hndl, 0)) {
         *event_data = 0;
         return GNI_RC_NOT_DONE;
     }

@@ -827,7 +827,7 @@ static gni_return_t test(const struct question *question)
     cost = aries_timing_of(question->ep->nic)->cold_datagram_test;
     sim_settle();
     session = find_session(question);
-    if (session == NULL || session->state == REMOTE || (!sim_idling() && is_final(session))) {
+    if (session == NULL || session->state == REMOTE || (!sim_behind() && is_final(session))) {
         sim_spend(cost);
         sim_idle_break();
         return report(question, session);

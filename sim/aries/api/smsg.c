@@ -670,7 +670,7 @@ static gni_return_t send_message(struct gni_ep *ep, const void *header, uint32_t
     if (ep->broken)
         return GNI_RC_INVALID_STATE;
     ep->wanted = smsg_span(length);
-    if ((sim_idling() || !can_send(ep)) && !wait_for_room(ep))
+    if ((sim_catching_up() || !can_send(ep)) && !wait_for_room(ep))
         return stalled(nic, ep->tx_sent - ep->tx_freed >= ep->tx_slots
                                 ? GNI_STAT_SMSG_MBOX_CREDITS_STALL
                                 : GNI_STAT_SMSG_BUFF_CREDITS_STALL);
@@ -841,7 +841,7 @@ static gni_return_t find_next(struct gni_ep *ep)
 
     /* What is there already is there at this rank's own time, which is later: nothing to catch up
      * with. */
-    look = sim_idling() ? ABSENT : find_record(ep, ep->rx_at, ep->rx_received, &offset);
+    look = sim_catching_up() ? ABSENT : find_record(ep, ep->rx_at, ep->rx_received, &offset);
     if (look == ABSENT) {
         if (!sim_poll(&wait, message_or_work, timing->cpu_getnext / 2)) {
             if (sim_behind()) /* nothing had come by then */

@@ -329,10 +329,16 @@ uint32_t sim_new_ids(uint32_t count);
 void sim_idle_break(void);
 
 /*
- * Whether the running fiber has done nothing since its last fruitless poll. Then it may be behind
- * the world, or ahead of it by what it spent since. A call that polls must not look at shared state
- * by itself, but let sim_poll() decide: only that looks at the right time, parked or not.
+ * For a call that polls and reads shared state by itself before. A fiber that has only polled in
+ * vain may be ahead of the world by what it spent; then the world catches up, as it would in
+ * sim_poll(), so that the call reads the same with parking and without. True: the fiber was parked
+ * and is behind the world. Then the call must not read shared state, which may be later than the
+ * fiber's own time, but leave that to sim_poll(), which reads at the right time.
  */
+bool sim_catching_up(void);
+
+/* Whether the running fiber has done nothing since its last empty poll. A call whose own reading
+ * and whose poll have different consequences then polls only. */
 bool sim_idling(void);
 #endif
 

@@ -60,6 +60,11 @@ static inline void sim_idle_break(void)
 {
 }
 
+static inline bool sim_catching_up(void)
+{
+    return false;
+}
+
 static inline bool sim_idling(void)
 {
     return false;

@@ -62,7 +62,7 @@ static inline const gni_mem_handle_t *gnip_remote_handle(struct gnip_vc *vc, uin
 int gnip_rma_flush(struct gnip_vc *vc); /* posts its chain. 0 or -FI_EAGAIN */
 void gnip_rma_unchain(struct gnip_vc *vc); /* takes it off ep->chains, empty */
 
-/* Of one-sided operations; for ops.c ("ep ops 1") and domain.c. */
+/* Of one-sided operations; for ops_ep.c ("ep ops 1") and domain.c. */
 ssize_t gnip_native_amo(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result,
                         void *result_desc, fi_addr_t dest_addr, uint64_t addr, uint64_t key,
                         enum fi_datatype datatype, int req_type, void *context);

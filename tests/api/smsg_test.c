@@ -921,7 +921,7 @@ static void ugni_111_delivery_modes(void **state)
     machine_run(&(struct machine){.main = modes_main});
 }
 
-/* aries.md 3.1; SMSG and posts read a mode in one place. */
+/* SMSG and posts read a mode in one place. */
 static void routes_main(struct rank *rank)
 {
     static const struct {
@@ -1049,7 +1049,7 @@ static void ugni_39_ugni_111_mailboxes_in_the_block(void **state)
     machine_run(&(struct machine){.main = vmdh_link_main});
 }
 
-/* A message over an idle machine, aries.md's sum of stages: 690 ns on one blade, 5 less for green.
+/* A message over an idle machine, the sum of stages of docs/model.md: 690 ns on one blade, 5 less for green.
  */
 static void latency_main(struct rank *rank)
 {

@@ -65,13 +65,6 @@ def test_a_long_file_needs_an_exception_and_an_exception_a_long_file(tree):
     assert len(list(house.lengths(names, {"sim/low/long.c", "sim/low/short.c"}))) == 1
 
 
-def test_a_word_of_our_own_is_refused_in_names_and_left_alone_in_texts(tree):
-    names = tree({"sim/low/bell.c": "", "sim/low/a.c": 'int ring_bell; /* a bell */ const char *t = "bell";\nint doorbell;\n'})
-    found = list(house.terms(names, {"bell": "doorbell"}))
-    assert len(found) == 2
-    assert found[0].startswith("sim/low/a.c:1: ring_bell") and found[1].startswith("sim/low/bell.c:")
-
-
 def test_a_path_in_a_comment_or_page_names_a_file(tree):
     names = tree({"sim/low/a.c": "/* see b.c and gone.c */\n", "sim/low/b.c": 'const char *t = "none.c";\n',
                   "docs/page.md": "[a](../sim/low/a.c) `sim/low/gone.h`\nyours.c\n"})

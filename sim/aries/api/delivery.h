@@ -4,7 +4,7 @@
  *
  * NO_ADAPT clears the adaptive bit of a request and NO_HASH its hash bit. An adaptive packet does
  * not use the hash, so NO_HASH alone leaves the default, ADAPTIVE_0; with NO_ADAPT it means one
- * fixed path, in order (aries.md 3.1). NO_RADAPT is about responses, ORDERED_TAIL is a modifier.
+ * fixed path, in order. NO_RADAPT is about responses, ORDERED_TAIL is a modifier.
  */
 #ifndef JACQUARD_ARIES_DELIVERY_H
 #define JACQUARD_ARIES_DELIVERY_H

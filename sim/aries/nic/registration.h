@@ -34,7 +34,7 @@ enum aries_access { ARIES_READ, ARIES_WRITE };
 /* The registration that a handle names on `hw` for `ptag`, or NULL. */
 struct aries_mr *aries_mr_find(struct aries_nic *hw, uint8_t ptag, gni_mem_handle_t handle);
 /*
- * The hardware's checks in the order of aries.md B.2: handle → MDD enabled → write permission →
+ * The hardware's checks in the order of docs/model.md: handle → MDD enabled → write permission →
  * bounds → ptag → page. Returns 0 or the A_STATUS code; on success *mr is set. addr is a virtual
  * address, or an offset for regions of an MDD block and of segments (aries_mem_handle_offset).
  */

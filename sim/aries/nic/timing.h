@@ -8,7 +8,7 @@
 #include "engine/sim.h"
 
 /* Times in ps, rates in bytes per ns. Names follow
- * aries.md's keys. */
+ * the keys of docs/model.md. */
 struct aries_timing {
     sim_time_t cpu_fma, cpu_rdma, cpu_smsg, cpu_cqget, cpu_getcomp, cpu_getnext, cpu_release,
         cpu_fma_shared;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Programs that were linked to libfabric.so.1 call it directly; it finds our provider in a plug-in
- * (plugin/fi_plugin.c) that hands out the one of this program. What is compiled into this program,
+ * (libfabric_plugin.c) that hands out the one of this program. What is compiled into this program,
  * workloads and the provider, calls the functions below instead, so that those who do not need
  * libfabric do not wait for it.
  */

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""The folders of the product and the arrows between them. Prints which folder includes headers of which other one, and
+fails on an arrow that the table below does not allow, on a circle, on a header that another library keeps to itself, on a
+target that compiles the sources of another folder, on a symbol without the prefix of its library, on a file that is too
+long, and on a path in a comment or page that does not exist. Run by `./dev lint tree`."""
+
+import json
+import re
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from pathlib import Path
+
+from generated import read_csv
+
+ROOT = Path(__file__).resolve().parent.parent
+LISTS = ROOT / "tests" / "lint"
+LINES_MAX = 600
+
+# Folder → the folders whose headers it may include. A folder that is not listed belongs to the one above it.
+ENGINE = ["sim/engine"]
+NET = ["sim/net", *ENGINE]
+NIC = ["sim/aries", *NET]
+SCENARIO = ["sim/aries", "sim/cray", "workloads", *NET]
+CLUSTER = ["sim/run/scenario", *SCENARIO]
+ARROWS = {
+    "sim/engine": [],
+    "sim/engine/wall": ENGINE,
+    "sim/net": ENGINE,
+    "sim/shm": [],
+    "sim/aries": NET,  # its public headers
+    "sim/aries/nic": NIC,
+    "sim/aries/api": ["sim/aries/nic", *NIC],
+    "sim/aries/sim": ["sim/aries/nic", *NIC],
+    "sim/aries/live": ["sim/aries/nic", "sim/aries/api", "sim/shm", *NIC],
+    "sim/cray": [],
+    "sim/top": ["sim/aries", "sim/shm"],
+    "sim/run": ["sim/run/scenario", "sim/run/cluster", "sim/run/verdict", "sim/run/report", "sim/run/live"],
+    "sim/run/scenario": SCENARIO,
+    "sim/run/cluster": [*CLUSTER, "stack/port", "stack/pmi2", "stack/gni_prov"],
+    "sim/run/pmi": ["sim/run/cluster", *CLUSTER, "stack/port", "stack/pmi2"],
+    "sim/run/foreign": ["sim/run/cluster", *CLUSTER],
+    "sim/run/programs": ["sim/run/foreign", *CLUSTER],
+    "sim/run/verdict": ["sim/run/cluster", *CLUSTER],
+    "sim/run/report": ["sim/run/verdict", "sim/run/cluster", *CLUSTER],
+    "sim/run/live": ["sim/run/verdict", "sim/run/cluster", "sim/shm", *CLUSTER],
+    "stack/port": [],
+    "stack/gni_prov": ["sim/aries", "stack/port", "stack/pmi2"],  # of sim/aries: the emulated API's own header
+    "stack/pmi2": ["stack/port"],
+    "workloads": ["sim/aries", "stack/pmi2", "stack/gni_prov", "sim/cray"],
+}
+# Headers of the emulated systems: what code for real hardware includes, too.
+API_HEADERS = {"gni_pub.h", "aries/misc/exceptions.h"}
+
+# Library (first two folders) → prefixes of the symbols that its files share or that it offers.
+PREFIXES = {
+    "sim/net": ("net_",),
+    "sim/top": ("top_",),
+    "stack/port": ("port_",),
+    "stack/gni_prov": ("gnip_", "gni_", "fi_"),
+}
+
+# Headers that another library may include although they are not in include/, and why.
+SHARED_HEADERS = {
+    "stack/pmi2/client/client.h",  # the transport under the PMI-2 client, which sim-run puts below it in a simulation
+}
+# Targets that compile sources of another folder, and why.
+COMPILES_OTHERS = {
+    "sim_run_programs",  # gives each workload a name of its own and lists them; workloads/ has no target for simulation
+    "broken_vc_cm",  # a provider with a planted mistake, which the tests have to find
+    "ugni_engine",  # the engine for the wall clock
+}
+
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include\s*["<]([^">]+)[">]', re.MULTILINE)
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+PATH = re.compile(r"(?<![\w./*<{$~-])(?:[\w.-]+/)*[\w-]+\.(?:c|h|py|md|yaml|cmake)(?![\w/*-])")
+
+
+def tracked():
+    command = ["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")
+    return [name for name in names if name and (ROOT / name).is_file()]
+
+
+def read(name):
+    return (ROOT / name).read_text(encoding="utf-8", errors="replace")
+
+
+def room(name):
+    """The folder of the table to which a file belongs, or None."""
+    folder = name.rsplit("/", 1)[0]
+    while folder:
+        if folder in ARROWS:
+            return folder
+        folder = folder.rpartition("/")[0]
+    return None
+
+
+def library(name):
+    return "/".join(name.split("/")[:2])
+
+
+class Headers:
+    """Which file of the tree an include means: one of the same folder, else the nearest one with that path."""
+
+    def __init__(self, names):
+        self.by_base = defaultdict(list)
+        for name in names:
+            if name.endswith(".h"):
+                self.by_base[name.rsplit("/", 1)[-1]].append(name)
+
+    def find(self, includer, header):
+        found = [name for name in self.by_base[header.rsplit("/", 1)[-1]] if name == header or name.endswith("/" + header)]
+        ahead = includer.split("/")
+
+        def nearness(name):
+            return sum(1 for _ in iter_common(ahead, name.split("/")))
+        return max(found, key=lambda name: (nearness(name), "/include/" in name), default=None)
+
+
+def iter_common(left, right):
+    for one, other in zip(left, right):
+        if one != other:
+            return
+        yield one
+
+
+def arrows(names):
+    """(includer's folder, header's folder) → number of includes; and what is wrong with single ones."""
+    headers = Headers(names)
+    found, problems = Counter(), []
+    for name in names:
+        here = room(name)
+        if here is None or not name.endswith((".c", ".h")):
+            continue
+        text = read(name)
+        for match in INCLUDE.finditer(text):
+            header = match.group(1)
+            target = headers.find(name, header)
+            there = room(target) if target else None
+            if there is None or there == here:
+                continue
+            line = text.count("\n", 0, match.start()) + 1
+            found[here, there] += 1
+            if there not in ARROWS[here]:
+                problems.append(f"{name}:{line}: {header}: {here} may not use {there} (harness/house.py, ARROWS)")
+            elif library(target) != library(name) and "/include/" not in target and target not in SHARED_HEADERS:
+                problems.append(f"{name}:{line}: {header}: {library(target)} keeps this header to itself")
+            elif here.startswith(("stack/", "workloads")) and there.startswith("sim/aries") and header not in API_HEADERS:
+                problems.append(f"{name}:{line}: {header}: what is built for hardware never knows the simulator")
+    return found, problems
+
+
+def circles(found):
+    """Folders that reach themselves along the arrows."""
+    graph = defaultdict(set)
+    for here, there in found:
+        graph[here].add(there)
+
+    def reached(start):
+        seen, todo = set(), list(graph.get(start, ()))
+        while todo:
+            at = todo.pop()
+            if at not in seen:
+                seen.add(at)
+                todo += graph.get(at, ())
+        return seen
+    inside = sorted(here for here in list(graph) if here in reached(here))
+    return [f"a circle of folders: {', '.join(inside)}"] if inside else []
+
+
+def foreign_sources(build):
+    """Targets that compile sources of a folder other than that of their CMakeLists.txt."""
+    commands = build / "compile_commands.json"
+    if not commands.exists():
+        return [f"{commands.name}: configure the release build first (./dev build)"]
+    problems = []
+    for entry in json.loads(commands.read_text()):
+        source = Path(entry["file"])
+        output = re.search(r" -o (\S+)", entry["command"]).group(1)
+        if not source.is_relative_to(ROOT) or source.is_relative_to(build):
+            continue
+        name = source.relative_to(ROOT).as_posix()
+        owner, _, rest = output.partition("CMakeFiles/")
+        owner = owner.strip("/")
+        target = rest.split(".dir/")[0]
+        if room(name) and not name.startswith(owner + "/") and target not in COMPILES_OTHERS and not owner.startswith("tests"):  # a test may take a part alone
+            problems.append(f"{owner or '.'}: target {target} compiles {name}")
+    return sorted(set(problems))
+
+
+def symbols(build):
+    """Symbols that cross a file and do not carry the prefix of their library."""
+    problems = set()
+    for folder, prefixes in PREFIXES.items():
+        objects = [str(path) for path in (build / folder).rglob("*.o")]
+        if not objects:
+            continue
+        shown = subprocess.run(["gcc-nm", "-A", "--defined-only", "-g", *objects], capture_output=True, text=True).stdout
+        for line in shown.splitlines():
+            path, _, rest = line.partition(":")
+            kind, name = rest.split()[-2:]
+            if kind in "TDBRCV" and name != "main" and not name.startswith((*prefixes, "_", "jacquard_")):
+                source = Path(path).name.removesuffix(".o")
+                problems.add(f"{folder}: {name} ({source}) lacks a prefix of its library: {', '.join(prefixes)}")
+    return sorted(problems)
+
+
+def lengths(names, allowed):
+    for name in names:
+        if name.endswith((".c", ".h", ".py", ".sh")) and not name.startswith("tests/"):
+            lines = read(name).count("\n")
+            if lines > LINES_MAX and name not in allowed:
+                yield f"{name}: {lines} lines; more than {LINES_MAX} (tests/lint/long_files.csv has the exceptions)"
+    for name in allowed:
+        if name not in names or read(name).count("\n") <= LINES_MAX:
+            yield f"tests/lint/long_files.csv: {name} needs no exception"
+
+
+def paths(names, allowed):
+    """Paths in comments and pages that name no file of the tree."""
+    ends = {"/".join(name.split("/")[start:]) for name in names for start in range(name.count("/") + 1)}
+    for name in names:
+        if name.endswith((".c", ".h")):
+            pieces = [(match.start(), match.group()) for match in COMMENT.finditer(read(name))]
+        elif name.endswith(".md"):
+            pieces = [(0, read(name))]
+        else:
+            continue
+        text = read(name)
+        for start, piece in pieces:
+            for match in PATH.finditer(piece):
+                path = re.sub(r"^(?:\.\./)+", "", match.group())
+                if path not in ends and path not in allowed:
+                    line = text.count("\n", 0, start + match.start()) + 1
+                    yield f"{name}:{line}: {path} is no file of the tree (tests/lint/other_files.csv has those of others)"
+
+
+def main():
+    build = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else ROOT / "build"
+    names = tracked()
+    found, problems = arrows(names)
+    for here in ARROWS:
+        uses = ", ".join(f"{there} {found[here, there]}" for there in ARROWS if (here, there) in found)
+        print(f"{here:22} → {uses or 'nothing'}")
+    problems += circles(found)
+    problems += foreign_sources(build) + symbols(build)
+    problems += lengths(names, {row["file"] for row in read_csv(LISTS / "long_files.csv")})
+    problems += paths(names, {row["path"] for row in read_csv(LISTS / "other_files.csv")})
+    print(*problems, f"{len(ARROWS)} folders, {len(problems)} problems", sep="\n")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

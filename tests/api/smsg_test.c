@@ -1049,7 +1049,8 @@ static void ugni_39_ugni_111_mailboxes_in_the_block(void **state)
     machine_run(&(struct machine){.main = vmdh_link_main});
 }
 
-/* A message over an idle machine, the sum of stages of docs/model.md: 690 ns on one blade, 5 less for green.
+/* A message over an idle machine, the sum of stages of docs/model.md: 690 ns on one blade, 5 less
+ * for green.
  */
 static void latency_main(struct rank *rank)
 {

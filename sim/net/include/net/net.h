@@ -86,7 +86,8 @@ struct net_transfer {
     uint32_t packets;
     uint8_t class; /* enum net_class */
     uint8_t route; /* enum net_route */
-    bool streamed; /* not the first chunk of its message: see docs/internals/network.md, "Spreading" */
+    bool streamed; /* not the first chunk of its message: see docs/internals/network.md, "Spreading"
+                    */
     /* results */
     uint8_t status; /* enum net_status */
     uint8_t hops; /* links between routers taken */

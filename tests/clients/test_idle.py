@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Parking changes nothing (docs/engine.md, Polling): random programs (idle.c) with the polls left out that repeat
+"""Parking changes nothing (docs/internals/engine.md, Polling): random programs (idle.c) with the polls left out that repeat
 themselves, and with each of them simulated."""
 
 import json

@@ -20,7 +20,7 @@ def name_of(path):
     return str(path.relative_to(FOLDER).with_suffix(""))
 
 
-# The provider's ranks have helper threads, which share memory ahead of the world's clock: docs/engine.md, Polling.
+# The provider's ranks have helper threads, which share memory ahead of the world's clock: docs/internals/engine.md, Polling.
 THREADED = {"gni", "validation/xc40-libfabric"}
 
 SCENARIOS = sorted(path for path in FOLDER.rglob("*.yaml") 

@@ -157,9 +157,10 @@ static void reserve_parts(struct net *net, struct net_transfer *transfer,
                           const struct net_path *path, uint32_t units,
                           struct reservation *reservation)
 {
-    uint32_t parts = path->parts, links = path->links / parts, i;
+    uint32_t parts = path->parts, links, i;
 
     assert(parts > 0 && path->links % parts == 0 && path->links <= NET_PATH_MAX);
+    links = path->links / parts;
     for (i = 0; i < parts; i++) {
         uint32_t share = units / parts + (i < units % parts);
 

@@ -139,7 +139,7 @@ gni_return_t GNI_ConfigureJob(uint32_t device_id, uint64_t job_id, uint8_t ptag,
                               gni_job_limits_t *limits)
 {
     gni_return_t result = check_job(ptag, cookie);
-    struct aries_nic *hw;
+    struct aries_nic *hw = NULL;
 
     if (result == GNI_RC_SUCCESS && !limits_ok(limits))
         result = GNI_RC_INVALID_PARAM;

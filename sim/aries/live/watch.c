@@ -120,11 +120,12 @@ static void put_connections(struct watch *watch)
 
 void lnic_watch_take(void)
 {
-    struct watch *watch = (struct watch *)((uint8_t *)lnic_backend.board + WATCH_AT);
     const struct aries_counters *counters = &lnic_backend.fabric->counters;
     const struct aries_list *link;
+    struct watch *watch;
 
     assert(lnic_backend.live != NULL && lnic_backend.board != NULL);
+    watch = (struct watch *)((uint8_t *)lnic_backend.board + WATCH_AT);
     __atomic_store_n(&watch->sequence, watch->sequence | 1, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_RELEASE);
     watch->magic = WATCH_MAGIC;

@@ -69,12 +69,12 @@ static bool read_credentials(struct cray_job *job)
     return job->credentials > 0;
 }
 
-/* `NODE*COUNT` ranks on one node, or `FIRST-LAST`, a rank on each, separated by commas. NULL: not
- * as many ranks. */
+/* `NODE*COUNT` ranks on one node, or `FIRST-LAST`, a rank on each, separated by commas. NULL: no
+ * text, or not as many ranks. */
 static uint32_t *read_nodes(const char *text, uint32_t ranks)
 {
     uint32_t *nodes = ranks <= RANKS_MAX ? calloc(ranks, sizeof(*nodes)) : NULL, rank = 0;
-    bool good = nodes != NULL;
+    bool good = nodes != NULL && text != NULL;
     char *end;
 
     while (good && *text >= '0' && *text <= '9') {

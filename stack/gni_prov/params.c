@@ -3,6 +3,8 @@
 #include "params.h"
 #include "proto.h"
 
+#include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "gni_prov/prov.h"
@@ -170,11 +172,11 @@ int gnip_params_get(const struct gnip_params *params, dom_ops_val_t which, void 
 
 static const char *from_environment(const char *prefix, const struct parameter *parameter)
 {
-    size_t length = strlen(prefix);
     char name[64];
+    int length = snprintf(name, sizeof(name), "%s%s", prefix, parameter->name);
 
-    memcpy(name, prefix, length);
-    memcpy(name + length, parameter->name, strlen(parameter->name) + 1);
+    assert(length > 0 && (size_t)length < sizeof(name));
+    (void)length;
     return port_getenv(name);
 }
 

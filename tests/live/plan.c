@@ -70,7 +70,7 @@ int main(void)
     for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         EXPECT(!lnic_plan_read(&plan, bad[i], strlen(bad[i]), why, sizeof(why)));
     srand(7);
-    for (i = 0; i < 20000; i++) { /* it may be understood or not; it must end well */
+    for (i = 0; i < 200000; i++) { /* it may be understood or not; it must end well */
         memcpy(text, good, sizeof(text));
         for (place = 0; place < 1 + (size_t)rand() % 4; place++)
             text[(size_t)rand() % sizeof(text)] = "\n 0129=[]\0z"[rand() % 11];

@@ -159,7 +159,7 @@ struct lnic_share {
     uint64_t helped, from; /* which it was at last, and from where on that is copied */
 };
 
-/* The board: registrations, struct watch, struct lnic_share. */
+/* The shared segment of a process: registrations, struct watch, struct lnic_share. */
 #define LNIC_SHARE_AT (LNIC_MDDS * sizeof(struct lnic_mdd) + 4096u)
 #define LNIC_BOARD_BYTES (LNIC_SHARE_AT + sizeof(struct lnic_share))
 
@@ -291,6 +291,20 @@ struct lnic_backend {
     bool holding; /* a job is suspended */
 };
 extern struct lnic_backend lnic_backend __attribute__((visibility("hidden")));
+
+/* The part of the own shared segment that is about transfers with which both sides help. */
+static inline struct lnic_share *lnic_own_share(void)
+{
+    return (struct lnic_share *)((char *)lnic_backend.board + LNIC_SHARE_AT);
+}
+
+/* The same part of a peer's segment. NULL: it has none. */
+static inline const struct lnic_share *lnic_share_of(const struct live_peer *peer)
+{
+    if (peer->board_bytes < LNIC_BOARD_BYTES)
+        return NULL;
+    return (const struct lnic_share *)((const char *)peer->board + LNIC_SHARE_AT);
+}
 
 /* process.c */
 void lnic_complain(const char *why); /* on the standard error */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a fabric's scenario says to its processes (live_facts.scenario): a key file, written by
- * sim-run, where its groups are described (sim/run/live/plan.c).
+ * Reads the part of a fabric's scenario that its processes need (live_facts.scenario). It is a key
+ * file, which sim-run writes; sim/run/live/plan.c describes its groups.
  */
 #ifndef JACQUARD_ARIES_LIVE_PLAN_H
 #define JACQUARD_ARIES_LIVE_PLAN_H

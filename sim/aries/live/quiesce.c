@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Deregistration while a peer copies. A NIC's transaction that is in flight completes or fails with
- * AT_MDD_INV; none touches the memory once GNI_MemDeregister has returned. Here peers copy by
- * themselves, so that the call waits for them:
+ * Deregistration while a peer copies. On hardware a transaction in flight completes or fails with
+ * AT_MDD_INV, and none accesses the memory after GNI_MemDeregister has returned. Between processes
+ * the initiator itself copies, so GNI_MemDeregister waits for the copies of peers:
  *
- * - The initiator says on its board into which registration it copies, fences, and reads whether
- *   that is valid. The owner marks it as invalid, fences, and reads who copies. So at least one of
- *   them sees the other.
- * - A copy of many bytes looks again after each piece (share.c), so the wait is short.
+ * - The initiator publishes in its shared segment which registration it accesses, executes a memory
+ *   fence, and then checks that the registration is valid. The owner marks the registration
+ *   invalid, executes a memory fence, and then reads what its peers have published. So at least one
+ *   of the two sees what the other one wrote.
+ * - A long copy checks the registration again after each piece (share.c), which bounds the wait.
  *
- * The owner does not wait for a process that is dead. A live one that never ends its copy is waited
- * for once, for PATIENCE_US.
+ * The owner does not wait for a dead process. It waits at most WAIT_MAX_US for a live one that does
+ * not end its copy, and not again for the same process.
  */
 #include "backend.h"
 
 #include <assert.h>
 #include <time.h>
 
-#define PATIENCE_US 5000000u /* a piece takes 2 ms, unless there is no processor for the peer */
+#define WAIT_MAX_US 5000000u /* a piece takes 2 ms, unless there is no processor for the peer */
 #define SPINS 2000u /* some 50 us */
-#define REST_NS 50000
+#define PAUSE_NS 50000
 
 static uint64_t announcement(const struct live_peer *owner, uint32_t mdh, uint16_t number)
 {
@@ -27,7 +28,7 @@ static uint64_t announcement(const struct live_peer *owner, uint32_t mdh, uint16
            (uint32_t)number << 16 | mdh;
 }
 
-/* But for the number of the copy. */
+/* Compares all fields but the number of the copy. */
 static bool same_registration(uint64_t one, uint64_t other)
 {
     return ((one ^ other) & ~UINT64_C(0xffff0000)) == 0;
@@ -35,13 +36,13 @@ static bool same_registration(uint64_t one, uint64_t other)
 
 static uint64_t *own_word(void)
 {
-    return &((struct lnic_share *)((char *)lnic_backend.board + LNIC_SHARE_AT))->copying;
+    return &lnic_own_share()->copying;
 }
 
 void lnic_copy_begin(const struct lnic_link *link, uint32_t mdh)
 {
     assert(lnic_backend.board != NULL && *own_word() == 0 && mdh < LNIC_MDDS);
-    if (++lnic_backend.copies == 0) /* 0 is no announcement */
+    if (++lnic_backend.copies == 0) /* 0 means that no copy is under way */
         lnic_backend.copies = 1;
     __atomic_store_n(own_word(), announcement(link->peer, mdh, lnic_backend.copies),
                      __ATOMIC_RELAXED);
@@ -54,10 +55,10 @@ void lnic_copy_end(void)
     __atomic_store_n(own_word(), 0, __ATOMIC_RELEASE);
 }
 
-/* Until the peer's word has another value, or the peer is dead. False: it takes too long. */
+/* Waits until the peer's word has another value or the peer is dead. False: it takes too long. */
 static bool word_changes(const struct live_peer *peer, const uint64_t *word, uint64_t value)
 {
-    uint64_t began = live_ticks(), most = PATIENCE_US * live_facts(lnic_backend.live)->ticks_per_us;
+    uint64_t began = live_ticks(), most = WAIT_MAX_US * live_facts(lnic_backend.live)->ticks_per_us;
     uint32_t spins;
 
     for (spins = 0; __atomic_load_n(word, __ATOMIC_ACQUIRE) == value; spins++) {
@@ -69,19 +70,20 @@ static bool word_changes(const struct live_peer *peer, const uint64_t *word, uin
             return true;
         if (live_ticks() - began > most)
             return false;
-        nanosleep(&(struct timespec){.tv_nsec = REST_NS}, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
     }
     return true;
 }
 
 static void wait_for(struct live_peer *peer, const struct aries_mr *mr)
 {
+    const struct lnic_share *share = lnic_share_of(peer);
     const uint64_t *word;
     uint64_t value;
 
-    if (peer->self || peer->board_bytes < LNIC_BOARD_BYTES)
+    if (peer->self || share == NULL)
         return;
-    word = &((const struct lnic_share *)((const char *)peer->board + LNIC_SHARE_AT))->copying;
+    word = &share->copying;
     value = __atomic_load_n(word, __ATOMIC_ACQUIRE);
     if (value == 0 ||
         !same_registration(value, announcement(live_self(lnic_backend.live), mr->mdh, 0)) ||
@@ -91,7 +93,7 @@ static void wait_for(struct live_peer *peer, const struct aries_mr *mr)
         lnic_link_to(peer)->copies_for_ever = true;
 }
 
-/* With a transfer of this process at which the target helps, it is the target that copies. */
+/* When the target helps with a transfer of this process, the target copies: waits for it. */
 static void wait_for_helper(const struct aries_mr *mr)
 {
     uint64_t name;
@@ -109,7 +111,7 @@ void lnic_quiesce(const struct aries_mr *mr)
     assert(!mr->live && lnic_backend.live != NULL);
     wait_for_helper(mr);
     if (mr->vmdh || mr->mdh >= LNIC_MDDS)
-        return; /* nobody else copies what is not in the table */
+        return; /* peers copy only what is in the table of registrations */
     live_add_introduced(lnic_backend.live);
     for (peer = live_each_peer(lnic_backend.live, NULL); peer != NULL;
          peer = live_each_peer(lnic_backend.live, peer))

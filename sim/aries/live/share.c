@@ -29,18 +29,6 @@
 #define VAIN_MOST 3u /* transfers in a row with which nobody helped: then */
 #define VAIN_EVERY 16u /* one of so many is offered */
 
-static struct lnic_share *own_share(void)
-{
-    return (struct lnic_share *)((char *)lnic_backend.board + LNIC_SHARE_AT);
-}
-
-static const struct lnic_share *share_of(const struct live_peer *peer)
-{
-    if (peer->board_bytes < LNIC_BOARD_BYTES)
-        return NULL;
-    return (const struct lnic_share *)((const char *)peer->board + LNIC_SHARE_AT);
-}
-
 static uint64_t name_of(const struct live_peer *initiator, uint32_t number)
 {
     return (uint64_t)initiator->slot << 48 | (uint64_t)(uint16_t)initiator->generation << 32 |
@@ -74,7 +62,7 @@ static int copy(const struct live_peer *peer, bool from, uint64_t address, char 
 static uint64_t take_pieces(const struct live_peer *initiator, const struct lnic_share_call *call,
                             bool from, char *memory, uint64_t length, struct lnic_share *own)
 {
-    const struct lnic_share *other = share_of(initiator);
+    const struct lnic_share *other = lnic_share_of(initiator);
     uint64_t least = length > HELP_MOST ? length - HELP_MOST : 0, back = length, front, at;
 
     while (load(&other->open) == call->number) {
@@ -98,7 +86,7 @@ static uint64_t take_pieces(const struct live_peer *initiator, const struct lnic
 sim_noinline void lnic_share_help(const struct lnic_link *link, const struct lnic_request *request,
                                   const struct lnic_share_call *call)
 {
-    const struct lnic_share *other = share_of(link->peer);
+    const struct lnic_share *other = lnic_share_of(link->peer);
     bool read = request->flags & LNIC_WAS_READ;
     sim_time_t began = sim_unlikely(trace_on) ? sim_now() : 0;
     struct lnic_share *own;
@@ -111,7 +99,7 @@ sim_noinline void lnic_share_help(const struct lnic_link *link, const struct lni
     memory = lnic_target_memory(request, read ? ARIES_READ : ARIES_WRITE);
     if (memory == NULL)
         return;
-    own = own_share();
+    own = lnic_own_share();
     name = name_of(link->peer, call->number);
     store(&own->helped, 0);
     store(&own->back, request->length);
@@ -129,7 +117,7 @@ sim_noinline void lnic_share_help(const struct lnic_link *link, const struct lni
 /* From where on the target has it, as far as it says so now. */
 static uint64_t taken_from(const struct lnic_transfer *transfer)
 {
-    const struct lnic_share *other = share_of(transfer->link->peer);
+    const struct lnic_share *other = lnic_share_of(transfer->link->peer);
     uint64_t name = transfer->name, from = transfer->length, at;
 
     if (load(&other->helping) == name)
@@ -145,7 +133,7 @@ static uint64_t taken_from(const struct lnic_transfer *transfer)
  * value may stand there. */
 static uint64_t done_from(const struct lnic_transfer *transfer)
 {
-    const struct lnic_share *other = share_of(transfer->link->peer);
+    const struct lnic_share *other = lnic_share_of(transfer->link->peer);
     uint64_t from;
 
     if (load(&other->helped) != transfer->name)
@@ -179,7 +167,7 @@ static int copy_until(struct lnic_transfer *transfer, uint64_t upto)
 
 static int copy_pieces(struct lnic_transfer *transfer)
 {
-    struct lnic_share *own = own_share();
+    struct lnic_share *own = lnic_own_share();
     uint64_t end, piece;
     int result;
 
@@ -205,7 +193,7 @@ static int copy_rest(struct lnic_transfer *transfer)
 
 static bool helped_still(const struct lnic_transfer *transfer)
 {
-    const struct lnic_share *other = share_of(transfer->link->peer);
+    const struct lnic_share *other = lnic_share_of(transfer->link->peer);
 
     return load(&other->helping) == transfer->name;
 }
@@ -238,17 +226,17 @@ const uint64_t *lnic_share_abandon(const struct aries_mr *mr, uint64_t *name)
         aries_mem_handle_mdh(&work->local_handle) != mr->mdh ||
         mr->vmdh != ((aries_mem_handle_flags(&work->local_handle) & ARIES_MEM_VMDH) != 0))
         return NULL;
-    assert(transfer->name != 0 && share_of(transfer->link->peer) != NULL);
+    assert(transfer->name != 0 && lnic_share_of(transfer->link->peer) != NULL);
     transfer->result = -EFAULT;
     *name = transfer->name;
-    return &share_of(transfer->link->peer)->helping;
+    return &lnic_share_of(transfer->link->peer)->helping;
 }
 
 /* False: the target is not asked. */
 static bool offer(struct lnic_transfer *transfer, const struct aries_work *work)
 {
     struct lnic_link *link = transfer->link;
-    struct lnic_share *own = own_share();
+    struct lnic_share *own = lnic_own_share();
     struct lnic_request request = {
         .flags = work->op == ARIES_GET ? LNIC_WAS_READ : 0,
         .ptag = work->ptag,
@@ -263,7 +251,8 @@ static bool offer(struct lnic_transfer *transfer, const struct aries_work *work)
     /* What the CPU stores, as of messages, arrives from the front to the back. */
     if (work->unit != ARIES_UNIT_BTE || work->length < SHARE_LEAST || work->length > UINT32_MAX ||
         work->route == NET_ROUTE_IN_ORDER || /* who watches the last byte finds all of it */
-        share_of(link->peer) == NULL || (link->vain >= VAIN_MOST && ++link->vain % VAIN_EVERY != 0))
+        lnic_share_of(link->peer) == NULL ||
+        (link->vain >= VAIN_MOST && ++link->vain % VAIN_EVERY != 0))
         return false;
     if (!live_looks(link->peer))
         return false;
@@ -299,7 +288,7 @@ int lnic_share_copy(struct lnic_link *link, struct lnic_op *op, uint64_t address
     if (transfer == &alone || !offer(transfer, work))
         return copy_until(transfer, work->length);
     transfer->result = copy_pieces(transfer);
-    store(&own_share()->open, 0);
+    store(&lnic_own_share()->open, 0);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     for (began = live_ticks(); helped_still(transfer); __builtin_ia32_pause())
         if (live_ticks() - began > SPIN_TICKS) {

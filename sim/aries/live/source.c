@@ -364,24 +364,6 @@ static inline void request_fill(struct lnic_request *request, const struct aries
     request->number = number;
 }
 
-/* Bytes [offset, offset + length) of what the CPU stores: header, then data. */
-static void copy_message(const struct aries_work *work, uint64_t offset, uint32_t length,
-                         uint8_t *to)
-{
-    if (sim_unlikely(offset < work->header_length)) {
-        uint32_t part = work->header_length - (uint32_t)offset;
-
-        part = part < length ? part : length;
-        memcpy(to, (const uint8_t *)work->header + offset, part);
-        to += part;
-        length -= part;
-        offset += part;
-    }
-    if (length > 0)
-        memcpy(to, (const uint8_t *)(uintptr_t)work->local_addr + (offset - work->header_length),
-               length);
-}
-
 /* Bytes of the local side; 0 or a status. */
 static uint8_t read_local(const struct lnic_op *op, uint64_t offset, uint32_t length, uint8_t *to)
 {
@@ -394,7 +376,7 @@ static uint8_t read_local(const struct lnic_op *op, uint64_t offset, uint32_t le
         return 0;
     }
     if (work->local_is_va) {
-        copy_message(work, offset, length, to);
+        aries_work_copy(work, offset, length, to);
         return 0;
     }
     status = aries_mr_check(lnic_backend.hw, work->ptag, work->local_handle,
@@ -542,7 +524,7 @@ void lnic_capture(struct lnic_op *op)
     if (work->op != ARIES_PUT || !work->local_is_va || op->captured)
         return;
     op->data = g_malloc(total > 0 ? total : 1);
-    copy_message(work, 0, (uint32_t)total, op->data);
+    aries_work_copy(work, 0, (uint32_t)total, op->data);
     op->captured = true;
 }
 
@@ -823,7 +805,7 @@ static bool put_at_once(const struct aries_work *work)
     request_fill(request, work, link->txn_next);
     request->length = length;
     request->address = work->remote_addr;
-    copy_message(work, 0, length, (uint8_t *)(request + 1));
+    aries_work_copy(work, 0, length, (uint8_t *)(request + 1));
     txn = txn_new(link);
     txn->done = work->done;
     txn->context = work->context;

@@ -62,7 +62,7 @@ struct gni_ep {
     struct aries_list return_link; /* nic->smsg_returns, while a return must be repeated */
     uint16_t return_failures;
     uint8_t epoch; /* connections that this endpoint had, modulo 64 */
-    /* What it stands for in a tree of collective engines: GNI_EpSetCeAttr. Type 0: nothing. */
+    /* Its place in a tree of collective engines (GNI_EpSetCeAttr). Type 0: none. */
     uint8_t ce_id, ce_child_id, ce_child_type;
     uint32_t id; /* for sim_poll: of its credit; the next: of its messages */
 } __attribute__((aligned(64)));

@@ -16,7 +16,7 @@
 
 struct aries_mr;
 
-/* What a NIC back end offers; sim/ has the simulated one. */
+/* The operations of a NIC back end: the simulated one is in sim/, the other one in live/. */
 struct aries_nic_ops {
     /* Never fails for lack of resources: the hardware stalls. Charges work->cpu to the caller. */
     void (*submit)(struct gni_nic *nic, const struct aries_work *work);

@@ -10,7 +10,7 @@ struct aries_fabric;
 struct aries_nic;
 struct gni_msgq;
 
-/* What a process has by itself is released in this order when it exits. */
+/* The objects of a process that belong to no NIC are released in this order when it exits. */
 enum aries_exit_stage {
     ARIES_EXIT_DOMAINS, /* communication domains, with all that they have of a NIC */
     ARIES_EXIT_REPORTS, /* subscriptions to error events of a device */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a request does at its target, once for both time bases: the checks and their order, access
+ * Executes a request at its target, in simulation and live mode: the checks and their order, access
  * to memory, atomics, the remote event, and the status of the answer. sim/ calls this for a chunk
  * of a transaction when the chunk arrives, live/ in the process that owns the memory.
  */

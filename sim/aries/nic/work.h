@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include "engine/ledger.h"
 #include "engine/sim.h"
 #include "gni_pub.h"
@@ -35,7 +36,7 @@ static inline const char *aries_op_name(enum aries_op op)
 }
 enum aries_unit { ARIES_UNIT_FMA, ARIES_UNIT_BTE, ARIES_UNIT_CE };
 
-/* What a packet to a collective engine says besides its operands. */
+/* The header of a packet to a collective engine; the operands follow it. */
 struct aries_ce_header {
     uint64_t reduction_id; /* 48 bits */
     uint8_t ce_id; /* the channel that it goes to */
@@ -105,5 +106,23 @@ struct aries_work {
 
 /* Bytes that the NIC must keep of a PUT by FMA without flags. */
 #define ARIES_WORK_SHORT offsetof(struct aries_work, cpu)
+
+/* Copies bytes [offset, offset + length) of the message: first its header, then its data. */
+static inline void aries_work_copy(const struct aries_work *work, uint64_t offset, uint32_t length,
+                                   uint8_t *to)
+{
+    if (offset < work->header_length) {
+        uint32_t part = work->header_length - (uint32_t)offset;
+
+        part = part < length ? part : length;
+        memcpy(to, (const uint8_t *)work->header + offset, part);
+        to += part;
+        length -= part;
+        offset += part;
+    }
+    if (length > 0)
+        memcpy(to, (const uint8_t *)(uintptr_t)work->local_addr + (offset - work->header_length),
+               length);
+}
 
 #endif

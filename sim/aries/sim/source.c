@@ -55,23 +55,6 @@ static struct chunk *chunk_cut(struct aries_txn *txn, uint64_t offset, uint64_t 
     return chunk;
 }
 
-/* Bytes [offset, offset + length) of the message: header, then data. */
-static void copy(const struct aries_work *work, uint64_t offset, uint32_t length, uint8_t *to)
-{
-    if (offset < work->header_length) {
-        uint32_t part = work->header_length - (uint32_t)offset;
-
-        part = part < length ? part : length;
-        memcpy(to, (const uint8_t *)work->header + offset, part);
-        to += part;
-        length -= part;
-        offset += part;
-    }
-    if (length > 0)
-        memcpy(to, (const uint8_t *)(uintptr_t)work->local_addr + (offset - work->header_length),
-               length);
-}
-
 /* The CPU stores the chunk's part of the message. */
 static void capture(const struct aries_work *work, uint64_t offset, struct chunk *chunk)
 {
@@ -82,7 +65,7 @@ static void capture(const struct aries_work *work, uint64_t offset, struct chunk
     if (chunk->bytes <= CHUNK_INLINE_BYTES || work->header_length > 0 ||
         !chunk_same_data(fabric, chunk, data, &digest)) {
         chunk_room(fabric, chunk);
-        copy(work, offset, chunk->bytes, chunk->data);
+        aries_work_copy(work, offset, chunk->bytes, chunk->data);
         digest = ledger_digest(chunk->data, chunk->bytes, offset);
         chunk_captured(fabric, chunk, digest);
     }

@@ -123,8 +123,7 @@ static struct cray_process *launched_process(void)
     if (!number_of("ALPS_APP_PE", &process.rank) && !number_of("PMI_RANK", &process.rank) &&
         !number_of("OMPI_COMM_WORLD_RANK", &process.rank))
         process.rank = 0;
-    if (getenv("JACQUARD_RANK_NODES") != NULL)
-        node_of_rank = read_nodes(getenv("JACQUARD_RANK_NODES"), job.size);
+    node_of_rank = read_nodes(getenv("JACQUARD_RANK_NODES"), job.size);
     number_of("PMI_GNI_LOC_ADDR", &process.address);
     job.apid =
         apid_of(getenv("PMI_JOBID") != NULL ? getenv("PMI_JOBID") : getenv("JACQUARD_FABRIC"));

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A sender that does not wait, and a receiver that is slow: it sleeps, has few buffers posted, and
- * a small queue. Nothing is lost, everything comes in order. Then both flood each other.
+ * a small queue. Nothing is lost, and the messages take the buffers in the order in which these
+ * were posted. Their completions may come in any order: no order of completions is asked for. Then
+ * both flood each other.
  */
+#include <limits.h>
 #include <unistd.h>
 
 #include "common.h"
@@ -11,6 +14,7 @@
 #define BYTES 1024u
 #define BUFFERS 16u
 #define WINDOW 64u
+#define TAKEN UINT_MAX /* no message: the buffer is not posted */
 
 static size_t size_of(unsigned i)
 {
@@ -20,13 +24,17 @@ static size_t size_of(unsigned i)
 struct flood {
     struct side *side;
     struct memory in[BUFFERS], out[WINDOW];
+    unsigned message[BUFFERS]; /* that in[i] is posted for */
+    struct memory *idle[WINDOW]; /* those of out[] that no send uses */
+    unsigned idle_count;
     unsigned sent, completed, posted, received;
 };
 
-static void post(struct flood *f)
+static void post(struct flood *f, unsigned buffer)
 {
-    struct memory *memory = &f->in[f->posted % BUFFERS];
+    struct memory *memory = &f->in[buffer];
 
+    f->message[buffer] = f->posted;
     POST(f->side, fi_recv(f->side->ep, memory->bytes, BYTES, memory->desc, FI_ADDR_UNSPEC, memory));
     f->posted++;
 }
@@ -35,38 +43,49 @@ static bool receive_one(struct flood *f)
 {
     struct fi_cq_tagged_entry entry;
     ssize_t got = fi_cq_read(f->side->rx_cq, &entry, 1);
-    struct memory *memory = &f->in[f->received % BUFFERS];
+    struct memory *memory;
+    unsigned buffer;
 
     if (got == -FI_EAGAIN)
         return false;
     check_at(__FILE__, __LINE__, "fi_cq_read", got);
-    HOLDS(entry.op_context == memory);
-    EXPECT(entry.len, size_of(f->received));
-    verify(memory->bytes, entry.len, f->received);
+    memory = entry.op_context;
+    HOLDS(memory >= f->in && memory < f->in + BUFFERS);
+    buffer = (unsigned)(memory - f->in);
+    HOLDS(f->message[buffer] != TAKEN);
+    EXPECT(entry.len, size_of(f->message[buffer]));
+    verify(memory->bytes, entry.len, f->message[buffer]);
+    f->message[buffer] = TAKEN;
     f->received++;
     if (f->posted < COUNT)
-        post(f);
+        post(f, buffer);
     return true;
 }
 
 static bool send_one(struct flood *f)
 {
-    struct memory *memory = &f->out[f->sent % WINDOW];
+    struct memory *memory;
     struct fi_cq_tagged_entry entry;
     ssize_t status = fi_cq_read(f->side->tx_cq, &entry, 1);
+    bool completed = status == 1;
 
-    if (status == 1)
+    if (completed) {
+        HOLDS(f->idle_count < WINDOW);
+        f->idle[f->idle_count++] = entry.op_context;
         f->completed++;
-    else if (status != -FI_EAGAIN)
+    } else if (status != -FI_EAGAIN) {
         check_at(__FILE__, __LINE__, "fi_cq_read", status);
-    if (f->sent == COUNT || f->sent - f->completed == WINDOW)
-        return status == 1;
+    }
+    if (f->sent == COUNT || f->idle_count == 0)
+        return completed;
+    memory = f->idle[f->idle_count - 1];
     fill(memory->bytes, size_of(f->sent), f->sent);
     status =
         fi_send(f->side->ep, memory->bytes, size_of(f->sent), memory->desc, f->side->peer, memory);
     if (status == -FI_EAGAIN)
-        return false;
+        return completed;
     check_at(__FILE__, __LINE__, "fi_send", status);
+    f->idle_count--;
     f->sent++;
     return true;
 }
@@ -76,7 +95,7 @@ static void flood(struct flood *f, bool sends, bool receives)
     f->sent = f->completed = sends ? 0 : COUNT;
     f->posted = f->received = receives ? 0 : COUNT;
     while (receives && f->posted < BUFFERS)
-        post(f);
+        post(f, f->posted);
     side_sync(f->side);
     if (receives && !sends)
         usleep(300000); /* a slow receiver is what is tested: the sender runs out of room */
@@ -108,8 +127,10 @@ int main(int argc, char **argv)
     side_start(&side);
     for (i = 0; i < BUFFERS; i++)
         f.in[i] = memory_new(&side, BYTES, FI_RECV);
-    for (i = 0; i < WINDOW; i++)
+    for (i = 0; i < WINDOW; i++) {
         f.out[i] = memory_new(&side, BYTES, FI_SEND);
+        f.idle[f.idle_count++] = &f.out[i];
+    }
     flood(&f, !side.server, side.server);
     flood(&f, side.server, !side.server);
     flood(&f, true, true);

@@ -24,8 +24,8 @@
 
 enum { PING = 1, STREAMED, DONE };
 
-static struct live *live;
-static struct live_peer *peer;
+static struct shm *shm;
+static struct shm_peer *peer;
 static _Atomic uint64_t *line; /* for the reference; [1]: where the child's copy target is */
 
 static void die(const char *what)
@@ -52,58 +52,58 @@ static void pin(int index)
     }
 }
 
-static void met(void *arg, struct live_peer *other)
+static void met(void *arg, struct shm_peer *other)
 {
     peer = other;
 }
 
 static void join_fabric(void)
 {
-    struct live_options options = {.node = LIVE_NODE_ANY, .events = {.met = met}};
-    char why[LIVE_WHY_BYTES];
+    struct shm_options options = {.node = SHM_NODE_ANY, .events = {.met = met}};
+    char why[SHM_WHY_BYTES];
 
-    if (live_join(&options, &live, why) != 0)
+    if (shm_join(&options, &shm, why) != 0)
         die(why);
 }
 
 static void send(uint32_t kind, uint32_t bytes, uint64_t value)
 {
-    struct live_record record;
+    struct shm_record record;
     uint64_t *room;
 
-    while ((room = live_reserve(peer, LIVE_REQUEST, bytes)) == NULL)
-        while (live_next(live, &record))
+    while ((room = shm_reserve(peer, SHM_REQUEST, bytes)) == NULL)
+        while (shm_next(shm, &record))
             die("a record that nobody expected");
     memset(room, 0, bytes);
     room[0] = value;
-    live_publish(peer, LIVE_REQUEST, kind, bytes);
+    shm_publish(peer, SHM_REQUEST, kind, bytes);
 }
 
 static uint64_t receive(uint32_t *kind)
 {
-    static uint64_t payload[LIVE_RECORD_MAX / 8];
-    struct live_record record;
+    static uint64_t payload[SHM_RECORD_MAX / 8];
+    struct shm_record record;
 
-    while (!live_next(live, &record))
+    while (!shm_next(shm, &record))
         ;
     *kind = record.kind;
     memcpy(payload, record.bytes, record.count);
-    live_release(live);
+    shm_release(shm);
     return payload[0];
 }
 
 static void receive_asleep(uint32_t *kind)
 {
-    struct live_record record;
+    struct shm_record record;
 
-    while (!live_next(live, &record)) {
-        if (live_sleep_begin(live)) {
-            live_sleep(live, UINT64_MAX);
-            live_sleep_end(live);
+    while (!shm_next(shm, &record)) {
+        if (shm_sleep_begin(shm)) {
+            shm_sleep(shm, UINT64_MAX);
+            shm_sleep_end(shm);
         }
     }
     *kind = record.kind;
-    live_release(live);
+    shm_release(shm);
 }
 
 /* ---- the other process ----------------------------------------------------------------------- */
@@ -156,9 +156,9 @@ static void other(void)
     atomic_store(&line[1], (uintptr_t)memory);
     other_line();
     while (peer == NULL)
-        live_look(live);
+        shm_poll_daemon(shm);
     other_records();
-    live_leave(live);
+    shm_leave(shm);
     exit(0);
 }
 
@@ -215,7 +215,7 @@ static double time_copies(size_t bytes, uint32_t count)
     memset(memory, 2, bytes);
     started = bench_seconds();
     for (i = 0; i < count; i++)
-        if (live_copy_to(peer, atomic_load(&line[1]), memory, bytes) != 0)
+        if (shm_copy_to(peer, atomic_load(&line[1]), memory, bytes) != 0)
             die("this system does not permit copies between processes");
     free(memory);
     return (bench_seconds() - started) / count;
@@ -223,12 +223,12 @@ static double time_copies(size_t bytes, uint32_t count)
 
 static double time_empty_looks(void)
 {
-    struct live_record record;
+    struct shm_record record;
     double started = bench_seconds();
     uint32_t i;
 
     for (i = 0; i < TURNS; i++)
-        if (live_next(live, &record))
+        if (shm_next(shm, &record))
             die("a record that nobody expected");
     return (bench_seconds() - started) / TURNS * 1e9;
 }
@@ -236,7 +236,7 @@ static double time_empty_looks(void)
 int main(int argc, char **argv)
 {
     struct bench bench;
-    struct live_member member;
+    struct shm_member member;
     double reference;
     int status;
     pid_t child;
@@ -252,16 +252,16 @@ int main(int argc, char **argv)
     child = fork();
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL); /* it polls for ever */
-        live_leave(live);
+        shm_leave(shm);
         other();
     }
     pin(0);
     while (atomic_load(&line[1]) == 0)
         usleep(1000);
     reference = time_line();
-    for (slot = 0; peer == NULL && slot < live_facts(live)->processes_max; slot++)
-        if (live_member(live, slot, &member) && member.pid == child)
-            peer = live_peer(live, slot, 0, NULL);
+    for (slot = 0; peer == NULL && slot < shm_facts(shm)->processes_max; slot++)
+        if (shm_member(shm, slot, &member) && member.pid == child)
+            peer = shm_peer(shm, slot, 0, NULL);
     if (peer == NULL)
         die("the other process is not there");
 
@@ -278,7 +278,7 @@ int main(int argc, char **argv)
               0);
     send(DONE, 8, 0);
     waitpid(child, &status, 0);
-    live_leave(live);
+    shm_leave(shm);
     bench_end(&bench);
     return status != 0;
 }

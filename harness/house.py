@@ -54,7 +54,9 @@ API_HEADERS = {"gni_pub.h", "aries/misc/exceptions.h"}
 
 # Library (first two folders) → prefixes of the symbols that its files share or that it offers.
 PREFIXES = {
+    "sim/aries/live": ("aries_", "GNI_", "gni_", "sim_"),  # sim_, gni_emulated_: what the engine and the provider ask of it
     "sim/net": ("net_",),
+    "sim/shm": ("shm_",),
     "sim/top": ("top_",),
     "stack/port": ("port_",),
     "stack/gni_prov": ("gnip_", "gni_", "fi_"),
@@ -193,7 +195,8 @@ def symbols(build):
     """Symbols that cross a file and do not carry the prefix of their library."""
     problems = set()
     for folder, prefixes in PREFIXES.items():
-        objects = [str(path) for path in (build / folder).rglob("*.o")]
+        parent, last = folder.rsplit("/", 1)
+        objects = [str(path) for path in [*(build / folder).rglob("*.o"), *(build / parent).glob(f"CMakeFiles/*.dir/{last}/*.o")]]
         if not objects:
             continue
         shown = subprocess.run(["gcc-nm", "-A", "--defined-only", "-g", *objects], capture_output=True, text=True).stdout

@@ -28,7 +28,7 @@ static bool lives(const struct peer *peer)
     return poll(&end, 1, 0) == 0;
 }
 
-bool live_process_exists(const struct live_peer *peer)
+bool shm_process_exists(const struct shm_peer *peer)
 {
     return peer->self || peer_of(peer)->pidfd < 0 || lives(peer_of(peer));
 }
@@ -39,7 +39,7 @@ static int open_memory(struct peer *peer)
     char path[40];
     int memory;
 
-    live_fork_hold();
+    shm_fork_hold();
     memory = atomic_load(&peer->memory);
     if (memory < 0) {
         snprintf(path, sizeof(path), "/proc/%d/mem", peer->to.pid);
@@ -53,7 +53,7 @@ static int open_memory(struct peer *peer)
             atomic_store(&peer->memory, memory);
         }
     }
-    live_fork_release();
+    shm_fork_release();
     return memory;
 }
 
@@ -103,7 +103,7 @@ static int copy_here(uint64_t address, void *memory, size_t bytes, bool writes)
     return 0;
 }
 
-int live_copy_to(const struct live_peer *to, uint64_t address, const void *from, size_t bytes)
+int shm_copy_to(const struct shm_peer *to, uint64_t address, const void *from, size_t bytes)
 {
     struct peer *peer = peer_of(to);
     ssize_t moved;
@@ -125,7 +125,7 @@ int live_copy_to(const struct live_peer *to, uint64_t address, const void *from,
     return 0;
 }
 
-int live_copy_from(const struct live_peer *from, uint64_t address, void *to, size_t bytes)
+int shm_copy_from(const struct shm_peer *from, uint64_t address, void *to, size_t bytes)
 {
     const struct peer *peer = peer_of(from);
     ssize_t moved;

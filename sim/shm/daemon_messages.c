@@ -9,12 +9,12 @@
 
 #define MESSAGES_MAX 256u /* at once; more at the next look */
 
-void live_keep(struct live *live, struct wire_packet *packet)
+void shm_defer_message(struct shm *shm, struct wire_packet *packet)
 {
     struct later *later = malloc(sizeof(*later) + packet->text_bytes);
 
     if (later == NULL) {
-        wire_close(packet);
+        shm_wire_close(packet);
         return;
     }
     later->next = NULL;
@@ -22,127 +22,127 @@ void live_keep(struct live *live, struct wire_packet *packet)
     if (packet->text_bytes > 0)
         memcpy(later->text, packet->text, packet->text_bytes);
     later->packet.text = later->text;
-    *live->later_end = later;
-    live->later_end = &later->next;
-    atomic_store_explicit(&live->attention, true, memory_order_relaxed);
+    *shm->later_end = later;
+    shm->later_end = &later->next;
+    atomic_store_explicit(&shm->attention, true, memory_order_relaxed);
 }
 
-static void meet(struct live *live, struct wire_packet *packet)
+static void meet(struct shm *shm, struct wire_packet *packet)
 {
     struct peer *peer;
     int error;
 
     if (packet->head.error != 0 ||
-        live_known(live, packet->head.slot, packet->head.generation) != NULL)
+        shm_known(shm, packet->head.slot, packet->head.generation) != NULL)
         return;
-    peer = live_peer_add(live, &packet->head, packet->fds, &error);
+    peer = shm_peer_add(shm, &packet->head, packet->fds, &error);
     if (peer == NULL)
         return;
-    if (live->events.met != NULL)
-        live->events.met(live->arg, &peer->to);
+    if (shm->events.met != NULL)
+        shm->events.met(shm->arg, &peer->to);
 }
 
-static void handle(struct live *live, struct wire_packet *packet)
+static void handle(struct shm *shm, struct wire_packet *packet)
 {
-    struct live_peer *peer;
+    struct shm_peer *peer;
 
     switch (packet->head.kind) {
     case WIRE_PEER:
-        meet(live, packet);
+        meet(shm, packet);
         break;
     case WIRE_GONE:
-        if (packet->head.slot >= live->facts.processes_max)
+        if (packet->head.slot >= shm->facts.processes_max)
             break;
-        peer = live_known(live, packet->head.slot, packet->head.generation);
+        peer = shm_known(shm, packet->head.slot, packet->head.generation);
         if (peer != NULL && !peer->self)
-            live_peer_lost(live, peer_of(peer));
-        else if (peer == NULL && packet->head.generation > live->ended[packet->head.slot])
-            live->ended[packet->head.slot] = packet->head.generation;
+            shm_peer_lost(shm, peer_of(peer));
+        else if (peer == NULL && packet->head.generation > shm->ended[packet->head.slot])
+            shm->ended[packet->head.slot] = packet->head.generation;
         break;
     case WIRE_ORDER:
-        if (live->events.order != NULL)
-            live->events.order(live->arg, packet->text, packet->text_bytes);
+        if (shm->events.order != NULL)
+            shm->events.order(shm->arg, packet->text, packet->text_bytes);
         break;
     default: /* an answer that came too late */
         break;
     }
-    wire_close(packet);
+    shm_wire_close(packet);
 }
 
-static void handle_kept(struct live *live)
+static void handle_kept(struct shm *shm)
 {
     struct later *later;
 
-    while ((later = live->later) != NULL) {
-        live->later = later->next;
-        if (live->later == NULL)
-            live->later_end = &live->later;
-        handle(live, &later->packet);
+    while ((later = shm->later) != NULL) {
+        shm->later = later->next;
+        if (shm->later == NULL)
+            shm->later_end = &shm->later;
+        handle(shm, &later->packet);
         free(later);
     }
 }
 
 /* The daemon introduces an asker to its peer before it answers, so whoever has this process's board
- * is in the socket. Other messages are kept for live_look. Introductions that a request has kept
- * stay in the list: to meet a known peer again has no effect. */
-void live_add_introduced(struct live *live)
+ * is in the socket. Other messages are kept for shm_poll_daemon. Introductions that a request has
+ * kept stay in the list: to meet a known peer again has no effect. */
+void shm_add_introduced(struct shm *shm)
 {
     struct wire_packet packet;
     struct later *later;
     unsigned count;
     int result;
 
-    for (later = live->later; later != NULL; later = later->next)
+    for (later = shm->later; later != NULL; later = later->next)
         if (later->packet.head.kind == WIRE_PEER)
-            meet(live, &later->packet);
-    for (count = 0; count < MESSAGES_MAX && !live->lost; count++) {
-        result = wire_receive(live->socket, live->buffer, &packet, MSG_DONTWAIT);
+            meet(shm, &later->packet);
+    for (count = 0; count < MESSAGES_MAX && !shm->lost; count++) {
+        result = shm_wire_receive(shm->socket, shm->buffer, &packet, MSG_DONTWAIT);
         if (result == -EAGAIN)
             return;
         if (result == 1 && packet.head.kind == WIRE_PEER) {
-            meet(live, &packet);
-            wire_close(&packet);
+            meet(shm, &packet);
+            shm_wire_close(&packet);
         } else if (result == 1) {
-            live_keep(live, &packet);
+            shm_defer_message(shm, &packet);
         } else if (result != -EMFILE) {
-            live->lost = true; /* told by the next look */
-            atomic_store_explicit(&live->attention, true, memory_order_relaxed);
+            shm->lost = true; /* told by the next look */
+            atomic_store_explicit(&shm->attention, true, memory_order_relaxed);
         }
     }
 }
 
-live_cold void live_look(struct live *live)
+shm_cold void shm_poll_daemon(struct shm *shm)
 {
     struct wire_packet packet;
     struct peer *peer;
     unsigned count;
     int result = 1;
 
-    if (live->telling)
+    if (shm->telling)
         return;
-    live->telling = true;
-    atomic_store_explicit(&live->attention, false, memory_order_relaxed);
-    handle_kept(live);
-    for (count = 0; count < MESSAGES_MAX && !live->lost; count++) {
-        result = wire_receive(live->socket, live->buffer, &packet, MSG_DONTWAIT);
+    shm->telling = true;
+    atomic_store_explicit(&shm->attention, false, memory_order_relaxed);
+    handle_kept(shm);
+    for (count = 0; count < MESSAGES_MAX && !shm->lost; count++) {
+        result = shm_wire_receive(shm->socket, shm->buffer, &packet, MSG_DONTWAIT);
         if (result == 1) {
-            handle(live, &packet);
-            handle_kept(live); /* of requests in its event */
+            handle(shm, &packet);
+            handle_kept(shm); /* of requests in its event */
         } else if (result == -EAGAIN) {
             break;
         } else if (result != -EMFILE) {
-            live->lost = true;
+            shm->lost = true;
         }
     }
     if (count == MESSAGES_MAX)
-        atomic_store_explicit(&live->attention, true, memory_order_relaxed);
-    if (live->lost && !live->lost_told) {
-        live->dying = true;
-        for (peer = live->peers; peer != NULL; peer = peer->next)
-            if (peer != live->self)
-                live_peer_lost(live, peer);
+        atomic_store_explicit(&shm->attention, true, memory_order_relaxed);
+    if (shm->lost && !shm->lost_told) {
+        shm->dying = true;
+        for (peer = shm->peers; peer != NULL; peer = peer->next)
+            if (peer != shm->self)
+                shm_peer_lost(shm, peer);
     }
-    if (live->dying)
-        live_tell_gone(live);
-    live->telling = false;
+    if (shm->dying)
+        shm_report_gone(shm);
+    shm->telling = false;
 }

@@ -5,37 +5,37 @@
 #include <unistd.h>
 #include "internal.h"
 
-live_cold void live_ring_bell(const struct peer *peer)
+shm_cold void shm_ring_doorbell(const struct peer *peer)
 {
     const uint64_t one = 1;
     int before = errno;
 
     /* Full (EAGAIN) means rung. By the system call itself: no thread is to be cancelled here. */
-    syscall(SYS_write, peer->doorbell >= 0 ? peer->doorbell : peer->live->doorbell, &one,
+    syscall(SYS_write, peer->doorbell >= 0 ? peer->doorbell : peer->shm->doorbell, &one,
             sizeof(one));
     errno = before;
 }
 
-bool live_looks(const struct live_peer *to)
+bool shm_peer_is_polling(const struct shm_peer *to)
 {
     const struct peer *peer = peer_of(to);
-    uint64_t stale = peer->live->stale_ticks;
+    uint64_t stale = peer->shm->stale_ticks;
     uint64_t looked = atomic_load_explicit(&peer->head->looked, memory_order_relaxed);
 
-    return !to->gone && live_ticks() - looked + stale <= 2 * stale &&
+    return !to->gone && shm_ticks() - looked + stale <= 2 * stale &&
            !(atomic_load_explicit(&peer->head->doze, memory_order_relaxed) & DOZE_ASLEEP);
 }
 
 /* Rings once if the peer has not looked for a while. */
-void live_check_stamp(struct peer *peer, uint64_t now)
+void shm_check_stamp(struct peer *peer, uint64_t now)
 {
-    uint64_t stale = peer->live->ring_ticks;
+    uint64_t stale = peer->shm->ring_ticks;
 
     peer->seen_looked = atomic_load_explicit(&peer->head->looked, memory_order_relaxed);
     if (now - peer->seen_looked + stale > 2 * stale && peer->rung_looked != peer->seen_looked) {
         peer->rung_looked = peer->seen_looked;
         peer->rung_at = now;
-        live_ring_bell(peer);
+        shm_ring_doorbell(peer);
     }
 }
 
@@ -45,25 +45,25 @@ void live_check_stamp(struct peer *peer, uint64_t now)
  * last executed something of ours, or said that it cannot yet, then it never will: an honest one
  * looks at all rings. A process that is stopped does not look.
  */
-static void wait_for(struct live *live, struct peer *peer, uint64_t now)
+static void wait_for(struct shm *shm, struct peer *peer, uint64_t now)
 {
-    uint64_t executed = peer->out[LIVE_REQUEST].told + peer->out[LIVE_REPLY].told;
+    uint64_t executed = peer->out[SHM_REQUEST].told + peer->out[SHM_REPLY].told;
     uint32_t aside = atomic_load_explicit(&peer->heads->aside, memory_order_relaxed);
 
-    if (now - peer->rung_at > live->rering_ticks) {
+    if (now - peer->rung_at > shm->rering_ticks) {
         peer->rung_at = now;
-        live_ring_bell(peer);
+        shm_ring_doorbell(peer);
     }
     if (executed != peer->overdue.executed || aside != peer->overdue.aside) {
         peer->overdue.executed = executed;
         peer->overdue.aside = aside;
         peer->overdue.looks = 0;
     } else if (peer->seen_looked != peer->overdue.looked &&
-               now - peer->overdue.counted >= live->look_ticks) {
+               now - peer->overdue.counted >= shm->look_ticks) {
         peer->overdue.looked = peer->seen_looked;
         peer->overdue.counted = now;
-        if (++peer->overdue.looks > LIVE_OVERDUE && !peer->to.self)
-            live_break_with(peer);
+        if (++peer->overdue.looks > SHM_OVERDUE && !peer->to.self)
+            shm_peer_break(peer);
     }
 }
 
@@ -71,20 +71,20 @@ static void wait_for(struct live *live, struct peer *peer, uint64_t now)
  * Where more processes poll than there are processors, a peer that has not looked for a while
  * stands in line for one, as this process does: a bell would only put its helper in that line, too.
  */
-static void count_switches(struct live *live, uint64_t now)
+static void count_switches(struct shm *shm, uint64_t now)
 {
-    uint64_t elapsed = now - live->counted;
+    uint64_t elapsed = now - shm->counted;
     struct rusage usage;
     bool crowded;
 
-    if (elapsed < live->look_ticks || getrusage(RUSAGE_SELF, &usage) != 0)
+    if (elapsed < shm->look_ticks || getrusage(RUSAGE_SELF, &usage) != 0)
         return;
     crowded =
-        (uint64_t)(usage.ru_nivcsw - live->switches) * live->look_ticks >= LIVE_CROWDED * elapsed;
-    atomic_store_explicit(&live->crowded, crowded, memory_order_relaxed);
-    live->ring_ticks = live->stale_ticks * (crowded ? LIVE_STALE_CROWDED_US / LIVE_STALE_US : 1);
-    live->switches = usage.ru_nivcsw;
-    live->counted = now;
+        (uint64_t)(usage.ru_nivcsw - shm->switches) * shm->look_ticks >= SHM_CROWDED * elapsed;
+    atomic_store_explicit(&shm->crowded, crowded, memory_order_relaxed);
+    shm->ring_ticks = shm->stale_ticks * (crowded ? SHM_STALE_CROWDED_US / SHM_STALE_US : 1);
+    shm->switches = usage.ru_nivcsw;
+    shm->counted = now;
 }
 
 /*
@@ -92,24 +92,24 @@ static void count_switches(struct live *live, uint64_t now)
  * Who published looks after it while it makes progress itself; if it does not either, the peer's
  * helper comes after a millisecond.
  */
-live_noinline void live_tick(struct live *live, uint64_t now)
+shm_noinline void shm_tick(struct shm *shm, uint64_t now)
 {
     struct peer *peer;
     unsigned channel;
     bool waits;
 
-    count_switches(live, now);
-    for (peer = live->peers; peer != NULL; peer = peer->next) {
+    count_switches(shm, now);
+    for (peer = shm->peers; peer != NULL; peer = peer->next) {
         waits = false;
-        for (channel = 0; channel < LIVE_CHANNELS && !peer->to.gone; channel++) {
+        for (channel = 0; channel < SHM_CHANNELS && !peer->to.gone; channel++) {
             if (peer->out[channel].told == peer->out[channel].tail)
                 continue;
-            live_hear(peer, channel);
+            shm_read_executed(peer, channel);
             waits = waits || peer->out[channel].told != peer->out[channel].tail;
         }
         if (waits) {
-            live_check_stamp(peer, now);
-            wait_for(live, peer, now);
+            shm_check_stamp(peer, now);
+            wait_for(shm, peer, now);
         } else {
             peer->rung_at = now;
             peer->overdue.looks = 0;
@@ -118,27 +118,28 @@ live_noinline void live_tick(struct live *live, uint64_t now)
 }
 
 /* Some peer has executed something since we looked at that. */
-bool live_hear_all(struct live *live)
+bool shm_read_executed_all(struct shm *shm)
 {
     const struct peer *peer;
     unsigned channel;
     bool moved = false;
 
-    for (peer = live->peers; peer != NULL; peer = peer->next)
-        for (channel = 0; channel < LIVE_CHANNELS && !peer->to.gone; channel++)
-            if (peer->out[channel].told != peer->out[channel].tail && live_hear(peer, channel))
+    for (peer = shm->peers; peer != NULL; peer = peer->next)
+        for (channel = 0; channel < SHM_CHANNELS && !peer->to.gone; channel++)
+            if (peer->out[channel].told != peer->out[channel].tail &&
+                shm_read_executed(peer, channel))
                 moved = true;
     return moved;
 }
 
 /* Somebody has something of ours that it has not executed. */
-bool live_outstanding(const struct live *live)
+bool shm_outstanding(const struct shm *shm)
 {
     const struct peer *peer;
 
-    for (peer = live->peers; peer != NULL; peer = peer->next)
-        if (!peer->to.gone && (peer->out[LIVE_REQUEST].told != peer->out[LIVE_REQUEST].tail ||
-                               peer->out[LIVE_REPLY].told != peer->out[LIVE_REPLY].tail))
+    for (peer = shm->peers; peer != NULL; peer = peer->next)
+        if (!peer->to.gone && (peer->out[SHM_REQUEST].told != peer->out[SHM_REQUEST].tail ||
+                               peer->out[SHM_REPLY].told != peer->out[SHM_REPLY].tail))
             return true;
     return false;
 }

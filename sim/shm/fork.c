@@ -12,7 +12,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static struct live *lives; /* of this process */
+static struct shm *lives; /* of this process */
 static int once_error;
 
 static void before(void)
@@ -32,19 +32,19 @@ static void close_one(int *file)
     *file = -1;
 }
 
-void live_close_all(struct live *live)
+void shm_close_all(struct shm *shm)
 {
     struct peer *peer;
 
-    close_one(&live->socket);
-    close_one(&live->doorbell);
-    close_one(&live->helper_bell);
-    close_one(&live->wake_bell);
-    for (peer = live->peers; peer != NULL; peer = peer->next)
-        live_peer_close(peer);
+    close_one(&shm->socket);
+    close_one(&shm->doorbell);
+    close_one(&shm->helper_bell);
+    close_one(&shm->wake_bell);
+    for (peer = shm->peers; peer != NULL; peer = peer->next)
+        shm_peer_close(peer);
 }
 
-void live_peer_close(struct peer *peer)
+void shm_peer_close(struct peer *peer)
 {
     int memory = atomic_exchange(&peer->memory, -1);
 
@@ -53,22 +53,22 @@ void live_peer_close(struct peer *peer)
     close_one(&peer->pidfd);
 }
 
-void live_fork_hold(void)
+void shm_fork_hold(void)
 {
     pthread_mutex_lock(&lock);
 }
 
-void live_fork_release(void)
+void shm_fork_release(void)
 {
     pthread_mutex_unlock(&lock);
 }
 
 static void in_child(void)
 {
-    struct live *live;
+    struct shm *shm;
 
-    for (live = lives; live != NULL; live = live->next_live)
-        live_close_all(live);
+    for (shm = lives; shm != NULL; shm = shm->next_shm)
+        shm_close_all(shm);
     lives = NULL;
     pthread_mutex_unlock(&lock);
 }
@@ -78,55 +78,55 @@ static void watch_forks(void)
     once_error = -pthread_atfork(before, in_parent, in_child);
 }
 
-int live_expect_forks(void)
+int shm_expect_forks(void)
 {
     pthread_once(&once, watch_forks);
     return once_error;
 }
 
-int live_fork_watch(struct live *live)
+int shm_fork_watch(struct shm *shm)
 {
-    int error = live_expect_forks();
+    int error = shm_expect_forks();
     uint32_t *page;
 
     if (error != 0)
         return error;
-    page = mmap(NULL, LIVE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    page = mmap(NULL, SHM_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED)
         return -errno;
-    if (madvise(page, LIVE_PAGE, MADV_WIPEONFORK) != 0) {
+    if (madvise(page, SHM_PAGE, MADV_WIPEONFORK) != 0) {
         error = -errno;
-        munmap(page, LIVE_PAGE);
+        munmap(page, SHM_PAGE);
         return error;
     }
     *page = 1;
-    live->mine = page;
+    shm->mine = page;
     pthread_mutex_lock(&lock);
-    live->next_live = lives;
-    lives = live;
+    shm->next_shm = lives;
+    lives = shm;
     pthread_mutex_unlock(&lock);
     return 0;
 }
 
-void live_fork_forget(struct live *live)
+void shm_fork_forget(struct shm *shm)
 {
-    struct live **at;
+    struct shm **at;
 
-    if (live->mine == NULL)
+    if (shm->mine == NULL)
         return;
     pthread_mutex_lock(&lock);
-    for (at = &lives; *at != NULL; at = &(*at)->next_live) {
-        if (*at == live) {
-            *at = live->next_live;
+    for (at = &lives; *at != NULL; at = &(*at)->next_shm) {
+        if (*at == shm) {
+            *at = shm->next_shm;
             break;
         }
     }
     pthread_mutex_unlock(&lock);
-    munmap((void *)(uintptr_t)live->mine, LIVE_PAGE);
-    live->mine = NULL;
+    munmap((void *)(uintptr_t)shm->mine, SHM_PAGE);
+    shm->mine = NULL;
 }
 
-bool live_forked(const struct live *live)
+bool shm_forked(const struct shm *shm)
 {
-    return *live->mine == 0;
+    return *shm->mine == 0;
 }

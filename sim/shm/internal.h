@@ -1,37 +1,38 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* One membership as the files of this folder share it. The daemon does not use it. */
-#ifndef JACQUARD_LIVE_INTERNAL_H
-#define JACQUARD_LIVE_INTERNAL_H
+#ifndef JACQUARD_SHM_INTERNAL_H
+#define JACQUARD_SHM_INTERNAL_H
 
 #include <pthread.h>
 #include "common.h"
 #include "layout.h"
 #include "wire.h"
 
-#define live_container(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
-#define live_likely(x) __builtin_expect(!!(x), 1)
-#define live_unlikely(x) __builtin_expect(!!(x), 0)
+#define shm_container(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
+#define shm_likely(x) __builtin_expect(!!(x), 1)
+#define shm_unlikely(x) __builtin_expect(!!(x), 0)
 /* For what a short message does not come by: a call, for what is rare a call of code that is small
  * instead of fast. */
-#define live_cold __attribute__((cold))
-#define live_noinline __attribute__((noinline))
+#define shm_cold __attribute__((cold))
+#define shm_noinline __attribute__((noinline))
 
-#define LIVE_STAMP_US 4u /* how often a process that looks says so */
-#define LIVE_CLOCK_RESTS 3u /* looks without reading the clock, where they come that fast */
-#define LIVE_STALE_US 20u /* without a look for so long: ring */
-#define LIVE_STALE_CROWDED_US 200u /* the same where processes wait for a processor */
-#define LIVE_CROWDED 16u /* times in LIVE_LOOK_US that another one has taken this one's */
-#define LIVE_CROWDED_LOOK_US 4000u /* instead of LIVE_LOOK_US, there */
-#define LIVE_TICK_US 50u /* how often bells are looked after, see live_tick */
-#define LIVE_LOOK_US 1000u /* daemon's socket without a helper; rounds of the helper */
-#define LIVE_RERING_US 20000u /* who still has something to execute is rung again */
-#define LIVE_OVERDUE \
-    1000u /* milliseconds in which a peer has looked and executed nothing of ours */
-#define LIVE_BATCH 16u /* records of one ring in a row, and told to their sender at once */
-#define LIVE_HOT_MIN 16u /* so many rings are always looked at */
-#define LIVE_HOT_IDLE 4096u /* looks without a record until a ring counts as cold */
-#define LIVE_COLD_LOOKS 4u /* cold rings looked at per look at all hot ones */
-#define LIVE_AWAKE_LOOKS                                                     \
+#define SHM_STAMP_US 4u /* how often a process that looks says so */
+#define SHM_CLOCK_SKIPS 3u /* looks without reading the clock, where they come that fast */
+#define SHM_STALE_US 20u /* without a look for so long: ring */
+#define SHM_STALE_CROWDED_US 200u /* the same where processes wait for a processor */
+#define SHM_CROWDED 16u /* times in SHM_POLL_US that another one has taken this one's */
+#define SHM_CROWDED_POLL_US 4000u /* instead of SHM_POLL_US, there */
+#define SHM_TICK_US 50u /* how often bells are looked after, see shm_tick */
+#define SHM_POLL_US 1000u /* daemon's socket without a helper; rounds of the helper */
+#define SHM_RERING_US 20000u /* who still has something to execute is rung again */
+#define SHM_OVERDUE                                                               \
+    1000u /* milliseconds in which a peer has looked and executed nothing of ours \
+           */
+#define SHM_BATCH 16u /* records of one ring in a row, and told to their sender at once */
+#define SHM_HOT_MIN 16u /* so many rings are always looked at */
+#define SHM_HOT_IDLE 4096u /* looks without a record until a ring counts as cold */
+#define SHM_COLD_POLLS 4u /* cold rings looked at per look at all hot ones */
+#define SHM_AWAKE_POLLS                                                      \
     16u /* looks in a row after which a process does not want bells any more \
          */
 
@@ -42,7 +43,7 @@ struct ring_out {
     uint64_t told; /* what the peer says that it has executed: room */
     uint64_t executed; /* the same once the replies before it were taken; what callers see */
     uint32_t reserved; /* bytes */
-    uint8_t dirty[LIVE_RING_SLOTS]; /* its word may be anything */
+    uint8_t dirty[SHM_RING_SLOTS]; /* its word may be anything */
 };
 
 struct ring_in {
@@ -60,10 +61,10 @@ struct ring_in {
 };
 
 struct peer {
-    struct live_peer to;
-    struct live *live;
-    struct ring_out *out; /* [LIVE_CHANNELS] */
-    struct ring_in in[LIVE_CHANNELS];
+    struct shm_peer to;
+    struct shm *shm;
+    struct ring_out *out; /* [SHM_CHANNELS] */
+    struct ring_in in[SHM_CHANNELS];
     const struct board_head *head;
     const struct board_heads *heads; /* what it says about my rings */
     const struct board_start *start; /* where its rings for me begin */
@@ -71,7 +72,7 @@ struct peer {
     uint64_t seen_looked; /* its stamp when it was last looked at */
     uint64_t rung_looked; /* value of looked for which the bell was rung */
     uint64_t rung_at; /* ticks: when it was rung because of an old stamp */
-    struct { /* of what it has not executed: see live_tick */
+    struct { /* of what it has not executed: see shm_tick */
         uint64_t executed, looked, counted; /* as it was seen last; ticks */
         uint32_t aside, looks;
     } overdue;
@@ -82,7 +83,7 @@ struct peer {
     size_t mapping_bytes;
     struct peer *next; /* in live->peers */
     /* Of a peer that is gone; what it said last that it had executed, and what was made of that: */
-    uint64_t last_sent[LIVE_CHANNELS], last_told[LIVE_CHANNELS], last_executed[LIVE_CHANNELS];
+    uint64_t last_sent[SHM_CHANNELS], last_told[SHM_CHANNELS], last_executed[SHM_CHANNELS];
     bool listed; /* in live->rings; the own ones once they are used */
     bool gone_told; /* the caller was told, its rings are closed */
 };
@@ -93,7 +94,7 @@ struct later { /* a message that came while something else was waited for */
     char text[];
 };
 
-struct live {
+struct shm {
     /* hot */
     struct ring_in **rings; /* hot ones first */
     uint32_t rings_count, rings_room, hot_count, cursor, in_row, cold_cursor;
@@ -116,10 +117,10 @@ struct live {
     bool asides, dying; /* some ring is set aside; some peer's end, or the fabric's, was not told */
     const volatile uint32_t *mine; /* reads 0 in a forked child */
 
-    _Alignas(LIVE_LINE) _Atomic bool attention; /* the daemon has said something */
+    _Alignas(SHM_LINE) _Atomic bool attention; /* the daemon has said something */
     _Atomic bool crowded; /* processes wait for a processor */
     _Atomic uint64_t rounds; /* moves while somebody looks; read by the helper */
-    _Atomic uint32_t sleepers; /* threads between live_sleep_begin and _end, but for the helper */
+    _Atomic uint32_t sleepers; /* threads between shm_sleep_begin and _end, but for the helper */
     _Atomic bool stopping;
 
     /* cold */
@@ -130,13 +131,13 @@ struct live {
     struct peer *self;
     uint8_t *board;
     struct board_layout at;
-    size_t board_bytes;
+    size_t segment_bytes;
     const struct fabric_board *fabric;
     size_t fabric_bytes;
-    struct live_facts facts;
+    struct shm_facts facts;
     char *path;
     int socket, doorbell, helper_bell, wake_bell;
-    struct live_events events;
+    struct shm_events events;
     void *arg;
     struct later *later, **later_end;
     void *buffer; /* WIRE_BYTES_MAX */
@@ -146,77 +147,77 @@ struct live {
     bool helper_runs;
     bool helper_heard; /* it has silenced the doorbell; this and the next are its own */
     uint8_t helper_deaf; /* rests without listening to the doorbell */
-    struct live_helper helper;
-    struct live *next_live; /* of this process: fork.c */
+    struct shm_helper helper;
+    struct shm *next_shm; /* of this process: fork.c */
 };
 
-static inline void live_round(struct live *live)
+static inline void shm_count_poll(struct shm *shm)
 {
-    atomic_store_explicit(&live->rounds,
-                          atomic_load_explicit(&live->rounds, memory_order_relaxed) + 1,
+    atomic_store_explicit(&shm->rounds,
+                          atomic_load_explicit(&shm->rounds, memory_order_relaxed) + 1,
                           memory_order_relaxed);
 }
 
-static inline struct peer *peer_of(const struct live_peer *to)
+static inline struct peer *peer_of(const struct shm_peer *to)
 {
-    return live_container(to, struct peer, to);
+    return shm_container(to, struct peer, to);
 }
 
 /* segment.c */
-int live_map_board(struct live *live, size_t board_bytes);
-int live_map_fabric(struct live *live, int file, char *why);
+int shm_map_segment(struct shm *shm, size_t segment_bytes);
+int shm_map_fabric(struct shm *shm, int file, char *why);
 
 /* socket.c */
-int live_connect(const char *path);
-int live_request(struct live *live, struct wire *request, struct wire_packet *answer);
-int live_receive_within(int socket, void *buffer, struct wire_packet *packet, int timeout_ms);
+int shm_connect(const char *path);
+int shm_request(struct shm *shm, struct wire *request, struct wire_packet *answer);
+int shm_receive_within(int socket, void *buffer, struct wire_packet *packet, int timeout_ms);
 /* The daemon is writing what is to be read: it may have lost the processor in the middle of that.
  * False: it is dead, and never ends. `looks` counts them, from 0. */
-bool live_written_soon(const struct live *live, uint32_t *looks);
+bool shm_wait_for_writer(const struct shm *shm, uint32_t *looks);
 
 /* start.c: puts a daemon behind the path. */
-int live_start_daemon(const char *path, bool remove_folder, char *why);
+int shm_start_daemon(const char *path, bool remove_folder, char *why);
 
 /* peer.c */
 /* `fds` as in a packet of WIRE_PEER: doorbell and pidfd become the peer's (-1 is left there); NULL:
  * this process itself. */
-struct peer *live_peer_add(struct live *live, const struct wire *what, int *fds, int *error);
-void live_peer_lost(struct live *live, struct peer *peer); /* it will be told as gone */
-void live_tell_gone(struct live *live); /* those who are drained */
-void live_peer_free(struct live *live, struct peer *peer);
+struct peer *shm_peer_add(struct shm *shm, const struct wire *what, int *fds, int *error);
+void shm_peer_lost(struct shm *shm, struct peer *peer); /* it will be told as gone */
+void shm_report_gone(struct shm *shm); /* those who are drained */
+void shm_peer_free(struct shm *shm, struct peer *peer);
 
 /* receive.c */
-int live_rings_reserve(struct live *live); /* room for those of one more peer, and the own */
-void live_rings_add(struct live *live, struct peer *peer);
-void live_rings_remove(struct live *live, struct peer *peer);
-bool live_rings_have(struct live *live);
-bool live_ring_ready(struct ring_in *ring);
-void live_break_with(struct peer *peer); /* it writes what nobody may write: as if it were dead */
+int shm_rings_reserve(struct shm *shm); /* room for those of one more peer, and the own */
+void shm_rings_add(struct shm *shm, struct peer *peer);
+void shm_rings_remove(struct shm *shm, struct peer *peer);
+bool shm_rings_have(struct shm *shm);
+bool shm_ring_ready(struct ring_in *ring);
+void shm_peer_break(struct peer *peer); /* it writes what nobody may write: as if it were dead */
 
 /* send.c */
-bool live_hear(const struct peer *peer, unsigned channel);
+bool shm_read_executed(const struct peer *peer, unsigned channel);
 
 /* doorbell.c */
-void live_ring_bell(const struct peer *peer);
-void live_check_stamp(struct peer *peer, uint64_t now);
-void live_tick(struct live *live, uint64_t now);
-bool live_hear_all(struct live *live);
-bool live_outstanding(const struct live *live);
+void shm_ring_doorbell(const struct peer *peer);
+void shm_check_stamp(struct peer *peer, uint64_t now);
+void shm_tick(struct shm *shm, uint64_t now);
+bool shm_read_executed_all(struct shm *shm);
+bool shm_outstanding(const struct shm *shm);
 
 /* daemon_messages.c */
-void live_keep(struct live *live, struct wire_packet *packet);
+void shm_defer_message(struct shm *shm, struct wire_packet *packet);
 
 /* sleep.c */
-void live_fences_begin(struct live *live);
-bool live_doze(struct live *live); /* bells are wanted; false: there is something already */
-void live_awake(struct live *live); /* they are not: somebody looks all the time */
+void shm_fences_begin(struct shm *shm);
+bool shm_sleep_flag_set(struct shm *shm); /* bells are wanted; false: there is something already */
+void shm_sleep_flag_clear(struct shm *shm); /* they are not: somebody looks all the time */
 
 /* fork.c */
-void live_peer_close(struct peer *peer); /* its descriptors */
-void live_close_all(struct live *live);
-void live_fork_hold(void); /* around changes of live->peers: no fork meanwhile */
-void live_fork_release(void);
-int live_fork_watch(struct live *live);
-void live_fork_forget(struct live *live);
+void shm_peer_close(struct peer *peer); /* its descriptors */
+void shm_close_all(struct shm *shm);
+void shm_fork_hold(void); /* around changes of live->peers: no fork meanwhile */
+void shm_fork_release(void);
+int shm_fork_watch(struct shm *shm);
+void shm_fork_forget(struct shm *shm);
 
 #endif

@@ -33,8 +33,7 @@ static char *private_path(char *why)
         base = "/tmp";
     snprintf(folder, sizeof(folder), "%s/jacquard-XXXXXX", base);
     if (mkdtemp(folder) == NULL) {
-        live_why(why, "cannot create a folder %s for a private fabric: %s", folder,
-                 strerror(errno));
+        shm_why(why, "cannot create a folder %s for a private fabric: %s", folder, strerror(errno));
         return NULL;
     }
     if (asprintf(&path, "%s/fabric", folder) < 0)
@@ -72,19 +71,19 @@ static void make_private_folder(const char *path)
     free(folder);
 }
 
-static int find_node(const struct live_options *options, uint32_t *node, char *why)
+static int find_node(const struct shm_options *options, uint32_t *node, char *why)
 {
     const char *text = getenv("JACQUARD_NODE");
     unsigned long value;
     char *end;
 
     *node = options->node;
-    if (options->node != LIVE_NODE_ANY || text == NULL || *text == 0)
+    if (options->node != SHM_NODE_ANY || text == NULL || *text == 0)
         return 0;
     errno = 0;
     value = strtoul(text, &end, 10);
-    if (errno != 0 || *end != 0 || text[0] < '0' || text[0] > '9' || value >= LIVE_NODES_MAX) {
-        live_why(why, "JACQUARD_NODE is \"%.60s\": it has to be the number of a node", text);
+    if (errno != 0 || *end != 0 || text[0] < '0' || text[0] > '9' || value >= SHM_NODES_MAX) {
+        shm_why(why, "JACQUARD_NODE is \"%.60s\": it has to be the number of a node", text);
         return -EINVAL;
     }
     *node = (uint32_t)value;
@@ -93,79 +92,79 @@ static int find_node(const struct live_options *options, uint32_t *node, char *w
 
 /* ---- the handshake --------------------------------------------------------------------------- */
 
-static int not_this_time(const struct live *live, int result, char *why)
+static int not_this_time(const struct shm *shm, int result, char *why)
 {
     if (result == -ETIMEDOUT)
-        live_why(why, "the fabric at %s does not answer", live->path);
+        shm_why(why, "the fabric at %s does not answer", shm->path);
     else if (result == -EPROTO)
-        live_why(why, "what listens at %s is no fabric of this version", live->path);
+        shm_why(why, "what listens at %s is no fabric of this version", shm->path);
     else
-        live_why(why, "the connection to the fabric at %s broke: %s", live->path,
-                 result == 0 ? "closed" : strerror(-result));
+        shm_why(why, "the connection to the fabric at %s broke: %s", shm->path,
+                result == 0 ? "closed" : strerror(-result));
     return result == 0 ? -ECONNRESET : result;
 }
 
 /* The daemon's refusal in its own words. */
 static int refused(const struct wire_packet *packet, char *why)
 {
-    int length = packet->text_bytes < LIVE_WHY_BYTES ? (int)packet->text_bytes : LIVE_WHY_BYTES - 1;
+    int length = packet->text_bytes < SHM_WHY_BYTES ? (int)packet->text_bytes : SHM_WHY_BYTES - 1;
 
-    live_why(why, "%.*s", length, packet->text);
+    shm_why(why, "%.*s", length, packet->text);
     return packet->head.error != 0 ? packet->head.error : -EPROTO;
 }
 
 /* -ECONNRESET: it was just ending. */
-static int hear_welcome(struct live *live, char *why)
+static int hear_welcome(struct shm *shm, char *why)
 {
     struct wire_packet packet;
-    int result = live_receive_within(live->socket, live->buffer, &packet, WELCOME_MS);
+    int result = shm_receive_within(shm->socket, shm->buffer, &packet, WELCOME_MS);
 
     if (result != 1)
-        return not_this_time(live, result, why);
+        return not_this_time(shm, result, why);
     if (packet.head.kind == WIRE_REFUSED)
         return refused(&packet, why);
-    result = packet.head.kind == WIRE_WELCOME ? live_map_fabric(live, packet.fds[0], why) : -EPROTO;
+    result = packet.head.kind == WIRE_WELCOME ? shm_map_fabric(shm, packet.fds[0], why) : -EPROTO;
     if (packet.head.kind != WIRE_WELCOME)
-        not_this_time(live, -EPROTO, why);
-    wire_close(&packet);
+        not_this_time(shm, -EPROTO, why);
+    shm_wire_close(&packet);
     return result;
 }
 
-static int reach_daemon(struct live *live, char *why)
+static int reach_daemon(struct shm *shm, char *why)
 {
     unsigned attempt;
     int result = -ECONNREFUSED;
 
     for (attempt = 0; attempt < ATTEMPTS; attempt++) {
-        live->socket = live_connect(live->path);
-        if (live->socket >= 0) {
-            result = hear_welcome(live, why);
+        shm->socket = shm_connect(shm->path);
+        if (shm->socket >= 0) {
+            result = hear_welcome(shm, why);
             if (result != -ECONNRESET && result != -EPIPE)
                 return result;
-            close(live->socket);
-            live->socket = -1;
+            close(shm->socket);
+            shm->socket = -1;
             continue;
         }
-        result = live->socket;
+        result = shm->socket;
         if (result != -ECONNREFUSED && result != -ENOENT) {
-            live_why(why,
-                     result == -EACCES ? "the fabric at %s belongs to another user"
-                                       : "cannot connect to the fabric at %s: %s",
-                     live->path, strerror(-result));
+            shm_why(why,
+                    result == -EACCES ? "the fabric at %s belongs to another user"
+                                      : "cannot connect to the fabric at %s: %s",
+                    shm->path, strerror(-result));
             return result;
         }
-        if (was_started(live->path)) {
-            live_why(why, "the fabric at %s, which this process was started on, has ended",
-                     live->path);
+        if (was_started(shm->path)) {
+            shm_why(why, "the fabric at %s, which this process was started on, has ended",
+                    shm->path);
             return -ENOTCONN;
         }
-        if (is_private(live->path))
-            make_private_folder(live->path);
-        result = live_start_daemon(live->path, is_private(live->path), why);
+        if (is_private(shm->path))
+            make_private_folder(shm->path);
+        result = shm_start_daemon(shm->path, is_private(shm->path), why);
         if (result != 0)
             return result;
     }
-    live_why(why, "each fabric started at %s has ended at once", live->path);
+    shm_why(why, "each fabric started at %s has ended at once", shm->path);
     return -ECONNREFUSED;
 }
 
@@ -179,191 +178,190 @@ static int own_pidfd(void)
 #endif
 }
 
-static int enter(struct live *live, uint32_t node, int board, char *why)
+static int enter(struct shm *shm, uint32_t node, int board, char *why)
 {
-    struct wire join = {.magic = LIVE_MAGIC,
-                        .version = LIVE_VERSION,
+    struct wire join = {.magic = SHM_MAGIC,
+                        .version = SHM_VERSION,
                         .kind = WIRE_JOIN,
                         .node = node,
-                        .bytes = live->board_bytes};
+                        .bytes = shm->segment_bytes};
     struct wire_packet packet = {.text_bytes = 0};
-    int fds[WIRE_FDS_MAX] = {board, live->doorbell, own_pidfd()}, result, error;
+    int fds[WIRE_FDS_MAX] = {board, shm->doorbell, own_pidfd()}, result, error;
 
-    result = wire_send(live->socket, &join, NULL, 0, fds, fds[WIRE_PIDFD] >= 0 ? 3 : 2, 0);
+    result = shm_wire_send(shm->socket, &join, NULL, 0, fds, fds[WIRE_PIDFD] >= 0 ? 3 : 2, 0);
     if (fds[WIRE_PIDFD] >= 0)
         close(fds[WIRE_PIDFD]);
     if (result == 0)
-        result = live_receive_within(live->socket, live->buffer, &packet, WELCOME_MS);
+        result = shm_receive_within(shm->socket, shm->buffer, &packet, WELCOME_MS);
     if (result != 1)
-        return not_this_time(live, result, why);
+        return not_this_time(shm, result, why);
     if (packet.head.kind == WIRE_REFUSED)
         return refused(&packet, why);
-    wire_close(&packet);
-    packet.head.bytes = live->board_bytes;
+    shm_wire_close(&packet);
+    packet.head.bytes = shm->segment_bytes;
     packet.head.pid = getpid();
-    if (packet.head.kind != WIRE_JOINED || live_peer_add(live, &packet.head, NULL, &error) == NULL)
-        return not_this_time(live, -EPROTO, why);
-    live->head->slot = packet.head.slot;
-    live->head->generation = packet.head.generation;
-    live->head->node = packet.head.node;
+    if (packet.head.kind != WIRE_JOINED || shm_peer_add(shm, &packet.head, NULL, &error) == NULL)
+        return not_this_time(shm, -EPROTO, why);
+    shm->head->slot = packet.head.slot;
+    shm->head->generation = packet.head.generation;
+    shm->head->node = packet.head.node;
     return 0;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static int allocate(struct live *live)
+static int allocate(struct shm *shm)
 {
-    live->slots = calloc(live->facts.processes_max, sizeof(*live->slots));
-    live->outs = calloc(live->facts.processes_max, sizeof(*live->outs));
-    live->ended = calloc(live->facts.processes_max, sizeof(*live->ended));
-    live->doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    live->helper_bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    live->wake_bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (live->slots == NULL || live->outs == NULL || live->ended == NULL)
+    shm->slots = calloc(shm->facts.processes_max, sizeof(*shm->slots));
+    shm->outs = calloc(shm->facts.processes_max, sizeof(*shm->outs));
+    shm->ended = calloc(shm->facts.processes_max, sizeof(*shm->ended));
+    shm->doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    shm->helper_bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    shm->wake_bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (shm->slots == NULL || shm->outs == NULL || shm->ended == NULL)
         return -ENOMEM;
-    if (live->doorbell < 0 || live->helper_bell < 0 || live->wake_bell < 0)
+    if (shm->doorbell < 0 || shm->helper_bell < 0 || shm->wake_bell < 0)
         return -errno;
-    return live_fork_watch(live);
+    return shm_fork_watch(shm);
 }
 
-static void start_clock(struct live *live)
+static void start_clock(struct shm *shm)
 {
-    uint64_t per_us = live->facts.ticks_per_us;
+    uint64_t per_us = shm->facts.ticks_per_us;
 
-    live->stamp_ticks = LIVE_STAMP_US * per_us;
-    live->stale_ticks = live->ring_ticks = LIVE_STALE_US * per_us;
-    live->tick_ticks = LIVE_TICK_US * per_us;
-    live->look_ticks = LIVE_LOOK_US * per_us;
-    live->rering_ticks = LIVE_RERING_US * per_us;
-    live->doze = DOZE_STEP | DOZE_ASLEEP; /* until it looks all the time */
-    atomic_store(&live->head->doze, live->doze);
+    shm->stamp_ticks = SHM_STAMP_US * per_us;
+    shm->stale_ticks = shm->ring_ticks = SHM_STALE_US * per_us;
+    shm->tick_ticks = SHM_TICK_US * per_us;
+    shm->look_ticks = SHM_POLL_US * per_us;
+    shm->rering_ticks = SHM_RERING_US * per_us;
+    shm->doze = DOZE_STEP | DOZE_ASLEEP; /* until it looks all the time */
+    atomic_store(&shm->head->doze, shm->doze);
 }
 
-static int become_member(struct live *live, const struct live_options *options, char *why)
+static int become_member(struct shm *shm, const struct shm_options *options, char *why)
 {
     uint32_t node;
     int board, result = find_node(options, &node, why);
 
     if (result != 0)
         return result;
-    result = reach_daemon(live, why);
+    result = reach_daemon(shm, why);
     if (result != 0)
         return result;
-    result = allocate(live);
+    result = allocate(shm);
     if (result == 0) {
-        board = live_map_board(live, options->board_bytes);
+        board = shm_map_segment(shm, options->segment_bytes);
         result = board < 0 ? board : 0;
     }
     if (result != 0) {
-        live_why(why,
-                 result == -ENOSYS ? "live mode needs Linux 5.1 or later (sealed memory files)"
-                                   : "no resources for a member of a fabric: %s",
-                 strerror(-result));
+        shm_why(why,
+                result == -ENOSYS ? "live mode needs Linux 5.1 or later (sealed memory files)"
+                                  : "no resources for a member of a fabric: %s",
+                strerror(-result));
         return result;
     }
-    live_fences_begin(live);
-    start_clock(live);
+    shm_fences_begin(shm);
+    start_clock(shm);
     /* Where Yama restricts process_vm_readv to descendants, members may still copy. */
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
-    result = enter(live, node, board, why);
+    result = enter(shm, node, board, why);
     close(board);
     return result;
 }
 
-int live_join(const struct live_options *options, struct live **result, char *why)
+int shm_join(const struct shm_options *options, struct shm **result, char *why)
 {
     const char *given = options->path != NULL ? options->path : getenv("JACQUARD_FABRIC");
-    struct live *live;
+    struct shm *shm;
     int error;
 
     *result = NULL;
     if (why != NULL)
         *why = 0;
-    if (options->board_bytes > LIVE_BOARD_MAX) {
-        live_why(why, "an extra area of %zu bytes is too large", options->board_bytes);
+    if (options->segment_bytes > SHM_SEGMENT_MAX) {
+        shm_why(why, "an extra area of %zu bytes is too large", options->segment_bytes);
         return -EINVAL;
     }
-    live = aligned_alloc(LIVE_LINE, (sizeof(*live) + LIVE_LINE - 1) / LIVE_LINE * LIVE_LINE);
-    if (live == NULL)
+    shm = aligned_alloc(SHM_LINE, (sizeof(*shm) + SHM_LINE - 1) / SHM_LINE * SHM_LINE);
+    if (shm == NULL)
         return -ENOMEM;
-    memset(live, 0, sizeof(*live));
-    live->socket = live->doorbell = live->helper_bell = live->wake_bell = -1;
-    live->events = options->events;
-    live->arg = options->arg;
-    live->later_end = &live->later;
-    live->buffer = malloc(WIRE_BYTES_MAX);
-    live->path = given != NULL && *given != 0 ? strdup(given) : private_path(why);
-    error =
-        live->buffer == NULL || live->path == NULL ? -ENOMEM : become_member(live, options, why);
+    memset(shm, 0, sizeof(*shm));
+    shm->socket = shm->doorbell = shm->helper_bell = shm->wake_bell = -1;
+    shm->events = options->events;
+    shm->arg = options->arg;
+    shm->later_end = &shm->later;
+    shm->buffer = malloc(WIRE_BYTES_MAX);
+    shm->path = given != NULL && *given != 0 ? strdup(given) : private_path(why);
+    error = shm->buffer == NULL || shm->path == NULL ? -ENOMEM : become_member(shm, options, why);
     if (error != 0) {
-        live_leave(live);
+        shm_leave(shm);
         return error;
     }
-    *result = live;
+    *result = shm;
     return 0;
 }
 
-void live_leave(struct live *live)
+void shm_leave(struct shm *shm)
 {
     uint32_t i;
     struct later *later;
     bool forked;
 
-    if (live == NULL)
+    if (shm == NULL)
         return;
-    forked = live->mine != NULL && live_forked(live);
-    if (!forked && live->self != NULL)
-        live_acknowledge(live); /* what was executed is not to count as lost */
-    live_fork_forget(live);
-    while ((later = live->later) != NULL) {
-        live->later = later->next;
-        wire_close(&later->packet);
+    forked = shm->mine != NULL && shm_forked(shm);
+    if (!forked && shm->self != NULL)
+        shm_acknowledge(shm); /* what was executed is not to count as lost */
+    shm_fork_forget(shm);
+    while ((later = shm->later) != NULL) {
+        shm->later = later->next;
+        shm_wire_close(&later->packet);
         free(later);
     }
-    live->current = NULL;
-    live_close_all(live);
-    while (live->peers != NULL) {
+    shm->current = NULL;
+    shm_close_all(shm);
+    while (shm->peers != NULL) {
         if (forked)
-            live->peers->mapping = NULL; /* was not inherited */
-        live_peer_free(live, live->peers);
+            shm->peers->mapping = NULL; /* was not inherited */
+        shm_peer_free(shm, shm->peers);
     }
-    for (i = 0; live->outs != NULL && i < live->facts.processes_max; i++)
-        free(live->outs[i]);
-    if (!forked && live->board != NULL)
-        munmap(live->board, live->at.total);
-    if (!forked && live->fabric != NULL)
-        munmap((void *)(uintptr_t)live->fabric, live->fabric_bytes);
-    free(live->rings);
-    free(live->slots);
-    free(live->outs);
-    free(live->ended);
-    free(live->buffer);
-    free(live->path);
-    free(live);
+    for (i = 0; shm->outs != NULL && i < shm->facts.processes_max; i++)
+        free(shm->outs[i]);
+    if (!forked && shm->board != NULL)
+        munmap(shm->board, shm->at.total);
+    if (!forked && shm->fabric != NULL)
+        munmap((void *)(uintptr_t)shm->fabric, shm->fabric_bytes);
+    free(shm->rings);
+    free(shm->slots);
+    free(shm->outs);
+    free(shm->ended);
+    free(shm->buffer);
+    free(shm->path);
+    free(shm);
 }
 
-const struct live_facts *live_facts(const struct live *live)
+const struct shm_facts *shm_facts(const struct shm *shm)
 {
-    return &live->facts;
+    return &shm->facts;
 }
 
-struct live_peer *live_self(struct live *live)
+struct shm_peer *shm_self(struct shm *shm)
 {
-    return &live->self->to;
+    return &shm->self->to;
 }
 
-void *live_board(struct live *live)
+void *shm_segment(struct shm *shm)
 {
-    return live->board + live->at.extra;
+    return shm->board + shm->at.extra;
 }
 
-int live_report(struct live *live, const void *bytes, size_t count)
+int shm_report(struct shm *shm, const void *bytes, size_t count)
 {
-    struct wire head = {.magic = LIVE_MAGIC, .version = LIVE_VERSION, .kind = WIRE_REPORT};
+    struct wire head = {.magic = SHM_MAGIC, .version = SHM_VERSION, .kind = WIRE_REPORT};
 
-    if (live->lost)
+    if (shm->lost)
         return -ENOTCONN;
-    if (count > LIVE_TEXT_MAX)
+    if (count > SHM_TEXT_MAX)
         return -EMSGSIZE;
-    return wire_send(live->socket, &head, bytes, count, NULL, 0, 0);
+    return shm_wire_send(shm->socket, &head, bytes, count, NULL, 0, 0);
 }

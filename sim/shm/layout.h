@@ -4,18 +4,18 @@
  * fabric (written by the daemon alone). Readers take each word once, with the loads of this file,
  * and check what they got.
  */
-#ifndef JACQUARD_LIVE_LAYOUT_H
-#define JACQUARD_LIVE_LAYOUT_H
+#ifndef JACQUARD_SHM_LAYOUT_H
+#define JACQUARD_SHM_LAYOUT_H
 
 #include <stdatomic.h>
 #include "shm/shm.h"
 
-#define LIVE_MAGIC 0x4a51764cu
-#define LIVE_VERSION 2u
-#define LIVE_LINE 64u
-#define LIVE_PAGE 4096u
-#define LIVE_BOARD_MAX (1ull << 30)
-#define LIVE_NODES_MAX (1u << 20)
+#define SHM_MAGIC 0x4a51764cu
+#define SHM_VERSION 2u
+#define SHM_LINE 64u
+#define SHM_PAGE 4096u
+#define SHM_SEGMENT_MAX (1ull << 30)
+#define SHM_NODES_MAX (1u << 20)
 
 /* ---- the word of a record -------------------------------------------------------------------- */
 
@@ -28,8 +28,8 @@
  *   | flags   | kind    | count (bytes) | executed  | sequence |
  */
 #define RECORD_SKIP 1u /* flag: nothing here, go on at the start of the ring */
-#define RING_BYTES (LIVE_RING_SLOTS * LIVE_LINE)
-#define RING_MASK (LIVE_RING_SLOTS - 1u)
+#define RING_BYTES (SHM_RING_SLOTS * SHM_LINE)
+#define RING_MASK (SHM_RING_SLOTS - 1u)
 
 static inline uint16_t record_sequence(uint64_t position)
 {
@@ -70,8 +70,7 @@ static inline uint32_t record_flags(uint64_t word)
 
 static inline uint32_t record_slots(uint32_t count)
 {
-    return count <= LIVE_RECORD_SMALL ? 1
-                                      : 1 + (count - LIVE_RECORD_SMALL + LIVE_LINE - 1) / LIVE_LINE;
+    return count <= SHM_RECORD_SMALL ? 1 : 1 + (count - SHM_RECORD_SMALL + SHM_LINE - 1) / SHM_LINE;
 }
 
 /* ---- the board of a process ------------------------------------------------------------------ */
@@ -92,20 +91,20 @@ struct board_head {
     uint32_t magic, version;
     uint32_t slot, generation, node; /* for people with a debugger: nobody relies on them */
     int32_t pid;
-    _Alignas(LIVE_LINE) _Atomic uint32_t doze;
+    _Alignas(SHM_LINE) _Atomic uint32_t doze;
     uint32_t fences; /* this process cannot make others fence: they have to do it themselves */
-    _Alignas(LIVE_LINE) _Atomic uint64_t looked; /* live_ticks() of a recent look at the rings */
+    _Alignas(SHM_LINE) _Atomic uint64_t looked; /* shm_ticks() of a recent look at the rings */
 };
 
 /* How far the owner of the board has executed the rings of one producer (by its generation). */
 struct board_heads {
-    _Alignas(LIVE_LINE) _Atomic uint64_t executed[LIVE_CHANNELS];
+    _Alignas(SHM_LINE) _Atomic uint64_t executed[SHM_CHANNELS];
     _Atomic uint32_t aside; /* moves when a record of that producer cannot be executed yet */
 };
 
 /* Where the owner's rings begin for one consumer (by its generation). */
 struct board_start {
-    _Atomic uint64_t start[LIVE_CHANNELS];
+    _Atomic uint64_t start[SHM_CHANNELS];
 };
 
 struct board_layout {
@@ -114,25 +113,25 @@ struct board_layout {
 
 static inline size_t layout_pages(size_t bytes)
 {
-    return (bytes + LIVE_PAGE - 1) / LIVE_PAGE * LIVE_PAGE;
+    return (bytes + SHM_PAGE - 1) / SHM_PAGE * SHM_PAGE;
 }
 
 static inline struct board_layout board_layout(uint32_t processes, size_t extra)
 {
     struct board_layout at;
 
-    at.heads = LIVE_PAGE;
+    at.heads = SHM_PAGE;
     at.starts = layout_pages(at.heads + processes * sizeof(struct board_heads));
     at.rings = layout_pages(at.starts + processes * sizeof(struct board_start));
-    at.extra = at.rings + (size_t)processes * LIVE_CHANNELS * RING_BYTES;
+    at.extra = at.rings + (size_t)processes * SHM_CHANNELS * RING_BYTES;
     at.total = layout_pages(at.extra + extra);
     return at;
 }
 
-_Static_assert(sizeof(struct board_head) <= LIVE_PAGE, "");
-_Static_assert(sizeof(struct board_heads) == LIVE_LINE, "");
-_Static_assert((LIVE_RING_SLOTS & RING_MASK) == 0 && LIVE_RING_SLOTS <= 32768, "16-bit sequences");
-_Static_assert(LIVE_RECORD_MAX <= UINT16_MAX && LIVE_RECORD_MAX <= RING_BYTES / 4, "");
+_Static_assert(sizeof(struct board_head) <= SHM_PAGE, "");
+_Static_assert(sizeof(struct board_heads) == SHM_LINE, "");
+_Static_assert((SHM_RING_SLOTS & RING_MASK) == 0 && SHM_RING_SLOTS <= 32768, "16-bit sequences");
+_Static_assert(SHM_RECORD_MAX <= UINT16_MAX && SHM_RECORD_MAX <= RING_BYTES / 4, "");
 _Static_assert(sizeof(_Atomic uint64_t) == 8, "plain words");
 
 /* ---- the board of the fabric ----------------------------------------------------------------- */
@@ -151,7 +150,7 @@ struct fabric_name {
     _Atomic uint32_t node, kind, slot, generation;
     _Atomic uint32_t holders, spare[5];
 };
-_Static_assert(sizeof(struct fabric_name) == LIVE_LINE, "");
+_Static_assert(sizeof(struct fabric_name) == SHM_LINE, "");
 
 #define FABRIC_NAME_BYTES 64u
 
@@ -162,11 +161,11 @@ struct fabric_board {
     char name[FABRIC_NAME_BYTES], preset[FABRIC_NAME_BYTES];
     uint64_t members_at, names_at, scenario_at, scenario_bytes, total;
     uint32_t names_capacity; /* a power of two */
-    _Alignas(LIVE_LINE) _Atomic uint64_t names_version; /* odd while the table is written */
+    _Alignas(SHM_LINE) _Atomic uint64_t names_version; /* odd while the table is written */
 };
 
 /* Where the search for a name begins. */
-static inline uint32_t name_hash(const struct live_key *key)
+static inline uint32_t name_hash(const struct shm_key *key)
 {
     uint64_t mix = key->key[0] * 0x9e3779b97f4a7c15u;
 

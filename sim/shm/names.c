@@ -3,66 +3,65 @@
 #include <string.h>
 #include "internal.h"
 
-static int claim(struct live *live, uint32_t kind, const struct live_key *key, uint32_t count,
+static int claim(struct shm *shm, uint32_t kind, const struct shm_key *key, uint32_t count,
                  uint64_t value, struct wire *answer)
 {
     struct wire request = {.kind = kind, .key = *key, .count = count, .value = value};
     struct wire_packet packet;
-    int error = live_request(live, &request, &packet);
+    int error = shm_request(shm, &request, &packet);
 
     if (error != 0)
         return error;
     *answer = packet.head;
-    wire_close(&packet);
+    shm_wire_close(&packet);
     return answer->kind == WIRE_ANSWER ? answer->error : -EPROTO;
 }
 
-static void say(const struct wire *answer, struct live_name *found)
+static void say(const struct wire *answer, struct shm_name *found)
 {
     if (found != NULL)
-        *found = (struct live_name){answer->slot, answer->generation, answer->value};
+        *found = (struct shm_name){answer->slot, answer->generation, answer->value};
 }
 
-int live_claim(struct live *live, const struct live_key *key, uint64_t value,
-               struct live_name *found)
+int shm_claim(struct shm *shm, const struct shm_key *key, uint64_t value, struct shm_name *found)
 {
     struct wire answer = {.kind = 0};
-    int error = claim(live, WIRE_CLAIM, key, 1, value, &answer);
+    int error = claim(shm, WIRE_CLAIM, key, 1, value, &answer);
 
     if (error == 0 || error == -EEXIST)
         say(&answer, found);
     return error;
 }
 
-int live_claim_shared(struct live *live, const struct live_key *key, uint64_t value,
-                      struct live_name *found)
+int shm_claim_shared(struct shm *shm, const struct shm_key *key, uint64_t value,
+                     struct shm_name *found)
 {
     struct wire answer = {.kind = 0};
-    int error = claim(live, WIRE_CLAIM_SHARED, key, 1, value, &answer);
+    int error = claim(shm, WIRE_CLAIM_SHARED, key, 1, value, &answer);
 
     if (error == 0 || error == -EEXIST)
         say(&answer, found);
     return error;
 }
 
-int live_claim_free(struct live *live, struct live_key *key, uint32_t count, uint64_t value)
+int shm_claim_free(struct shm *shm, struct shm_key *key, uint32_t count, uint64_t value)
 {
     struct wire answer = {.kind = 0};
-    int error = claim(live, WIRE_CLAIM_FREE, key, count, value, &answer);
+    int error = claim(shm, WIRE_CLAIM_FREE, key, count, value, &answer);
 
     if (error == 0)
         key->key[0] = answer.key.key[0];
     return error;
 }
 
-int live_unclaim(struct live *live, const struct live_key *key)
+int shm_unclaim(struct shm *shm, const struct shm_key *key)
 {
     struct wire answer = {.kind = 0};
 
-    return claim(live, WIRE_UNCLAIM, key, 1, 0, &answer);
+    return claim(shm, WIRE_UNCLAIM, key, 1, 0, &answer);
 }
 
-static bool is_key(const struct fabric_name *entry, const struct live_key *key)
+static bool is_key(const struct fabric_name *entry, const struct shm_key *key)
 {
     return atomic_load_explicit(&entry->key[0], memory_order_relaxed) == key->key[0] &&
            atomic_load_explicit(&entry->key[1], memory_order_relaxed) == key->key[1] &&
@@ -70,9 +69,9 @@ static bool is_key(const struct fabric_name *entry, const struct live_key *key)
            atomic_load_explicit(&entry->node, memory_order_relaxed) == key->node;
 }
 
-static int find(const struct live *live, const struct live_key *key, struct live_name *name)
+static int find(const struct shm *shm, const struct shm_key *key, struct shm_name *name)
 {
-    const struct fabric_board *fabric = live->fabric;
+    const struct fabric_board *fabric = shm->fabric;
     const struct fabric_name *names =
         (const struct fabric_name *)((const char *)fabric + fabric->names_at);
     uint32_t mask = fabric->names_capacity - 1, at = name_hash(key) & mask, probes;
@@ -92,9 +91,9 @@ static int find(const struct live *live, const struct live_key *key, struct live
     return -ENOENT;
 }
 
-int live_lookup(const struct live *live, const struct live_key *key, struct live_name *name)
+int shm_lookup(const struct shm *shm, const struct shm_key *key, struct shm_name *name)
 {
-    const _Atomic uint64_t *version = &live->fabric->names_version;
+    const _Atomic uint64_t *version = &shm->fabric->names_version;
     uint32_t looks = 0;
     uint64_t before;
     int result;
@@ -103,10 +102,10 @@ int live_lookup(const struct live *live, const struct live_key *key, struct live
         before = atomic_load_explicit(version, memory_order_acquire);
         if (before & 1)
             continue;
-        result = find(live, key, name);
+        result = find(shm, key, name);
         atomic_thread_fence(memory_order_acquire);
         if (atomic_load_explicit(version, memory_order_relaxed) == before)
             return result;
-    } while (live_written_soon(live, &looks));
+    } while (shm_wait_for_writer(shm, &looks));
     return -ENOTCONN;
 }

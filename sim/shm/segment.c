@@ -13,7 +13,7 @@
 #endif
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL)
 
-int live_memory_file(const char *name, size_t bytes, void **mapping)
+int shm_memory_file(const char *name, size_t bytes, void **mapping)
 {
     int file = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING), error;
     void *at;
@@ -45,7 +45,7 @@ err_file:
     return error;
 }
 
-bool live_memory_is_safe(int file, size_t bytes)
+bool shm_memory_is_safe(int file, size_t bytes)
 {
     int seals = fcntl(file, F_GET_SEALS);
     struct stat stat;
@@ -54,21 +54,21 @@ bool live_memory_is_safe(int file, size_t bytes)
            S_ISREG(stat.st_mode) && (uint64_t)stat.st_size == bytes;
 }
 
-int live_map_board(struct live *live, size_t board_bytes)
+int shm_map_segment(struct shm *shm, size_t segment_bytes)
 {
     void *mapping = NULL;
     int file;
 
-    live->board_bytes = board_bytes;
-    live->at = board_layout(live->facts.processes_max, board_bytes);
-    file = live_memory_file("jacquard-board", live->at.total, &mapping);
+    shm->segment_bytes = segment_bytes;
+    shm->at = board_layout(shm->facts.processes_max, segment_bytes);
+    file = shm_memory_file("jacquard-board", shm->at.total, &mapping);
     if (mapping == NULL)
         return file;
-    live->board = mapping;
-    live->head = mapping;
-    live->head->magic = LIVE_MAGIC;
-    live->head->version = LIVE_VERSION;
-    live->head->pid = getpid();
+    shm->board = mapping;
+    shm->head = mapping;
+    shm->head->magic = SHM_MAGIC;
+    shm->head->version = SHM_VERSION;
+    shm->head->pid = getpid();
     return file;
 }
 
@@ -80,7 +80,7 @@ static bool fabric_fits(const struct fabric_board *fabric, size_t bytes)
     uint64_t names = (uint64_t)fabric->names_capacity * sizeof(struct fabric_name);
 
     return fabric->total == bytes && fabric->processes_max > 0 &&
-           fabric->processes_max <= LIVE_PROCESSES_MAX && fabric->nodes > 0 &&
+           fabric->processes_max <= SHM_PROCESSES_MAX && fabric->nodes > 0 &&
            fabric->names_capacity > 0 &&
            (fabric->names_capacity & (fabric->names_capacity - 1)) == 0 &&
            fabric->members_at <= bytes && members <= bytes - fabric->members_at &&
@@ -90,7 +90,7 @@ static bool fabric_fits(const struct fabric_board *fabric, size_t bytes)
            memchr(fabric->preset, 0, FABRIC_NAME_BYTES) != NULL;
 }
 
-int live_map_fabric(struct live *live, int file, char *why)
+int shm_map_fabric(struct shm *shm, int file, char *why)
 {
     const struct fabric_board *fabric;
     struct stat stat;
@@ -98,33 +98,33 @@ int live_map_fabric(struct live *live, int file, char *why)
     void *mapping;
 
     if (fstat(file, &stat) != 0 || stat.st_size < (off_t)sizeof(*fabric) ||
-        !live_memory_is_safe(file, (size_t)stat.st_size)) {
-        live_why(why, "what listens at %s is no fabric of this version", live->path);
+        !shm_memory_is_safe(file, (size_t)stat.st_size)) {
+        shm_why(why, "what listens at %s is no fabric of this version", shm->path);
         return -EPROTO;
     }
     bytes = (size_t)stat.st_size;
     mapping = mmap(NULL, bytes, PROT_READ, MAP_SHARED, file, 0);
     if (mapping == MAP_FAILED) {
-        live_why(why, "cannot map the fabric at %s: %s", live->path, strerror(errno));
+        shm_why(why, "cannot map the fabric at %s: %s", shm->path, strerror(errno));
         return -errno;
     }
     madvise(mapping, bytes, MADV_DONTFORK);
-    fabric = live->fabric = mapping;
-    live->fabric_bytes = bytes;
-    if (fabric->magic != LIVE_MAGIC || fabric->version != LIVE_VERSION ||
+    fabric = shm->fabric = mapping;
+    shm->fabric_bytes = bytes;
+    if (fabric->magic != SHM_MAGIC || fabric->version != SHM_VERSION ||
         !fabric_fits(fabric, bytes)) {
-        live_why(why, "what listens at %s is no fabric of this version", live->path);
+        shm_why(why, "what listens at %s is no fabric of this version", shm->path);
         return -EPROTO;
     }
-    live->facts = (struct live_facts){.nodes = fabric->nodes,
-                                      .processes_max = fabric->processes_max,
-                                      .seed = fabric->seed,
-                                      .began_ns = fabric->began_ns,
-                                      .ticks_per_us = fabric->ticks_per_us,
-                                      .name = fabric->name,
-                                      .preset = fabric->preset,
-                                      .scenario = (const char *)mapping + fabric->scenario_at,
-                                      .scenario_bytes = fabric->scenario_bytes,
-                                      .path = live->path};
+    shm->facts = (struct shm_facts){.nodes = fabric->nodes,
+                                    .processes_max = fabric->processes_max,
+                                    .seed = fabric->seed,
+                                    .began_ns = fabric->began_ns,
+                                    .ticks_per_us = fabric->ticks_per_us,
+                                    .name = fabric->name,
+                                    .preset = fabric->preset,
+                                    .scenario = (const char *)mapping + fabric->scenario_at,
+                                    .scenario_bytes = fabric->scenario_bytes,
+                                    .path = shm->path};
     return 0;
 }

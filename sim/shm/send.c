@@ -5,26 +5,25 @@
 #include <x86intrin.h>
 #include "internal.h"
 
-uint64_t live_ticks(void)
+uint64_t shm_ticks(void)
 {
     return __rdtsc();
 }
 
 static _Atomic uint64_t *word_at(const struct ring_out *out, uint64_t position)
 {
-    return (_Atomic uint64_t *)(void *)(out->slots + (position & RING_MASK) * LIVE_LINE);
+    return (_Atomic uint64_t *)(void *)(out->slots + (position & RING_MASK) * SHM_LINE);
 }
 
 /* What the peer says that it has executed; nonsense (also of an earlier generation) changes
  * nothing. */
-bool live_hear(const struct peer *peer, unsigned channel)
+bool shm_read_executed(const struct peer *peer, unsigned channel)
 {
     struct ring_out *out = &peer->out[channel];
     uint64_t word = atomic_load_explicit(&peer->heads->executed[channel], memory_order_acquire);
     uint32_t ahead = (uint32_t)word - (uint32_t)out->told;
 
-    if (ahead == 0 || word >> 32 != peer->live->self->to.generation ||
-        ahead > out->tail - out->told)
+    if (ahead == 0 || word >> 32 != peer->shm->self->to.generation || ahead > out->tail - out->told)
         return false;
     out->told += ahead;
     assert(out->told <= out->tail);
@@ -45,10 +44,10 @@ static void clear_dirty(struct ring_out *out, uint64_t position)
 static bool has_room(const struct peer *peer, struct ring_out *out, unsigned channel,
                      uint32_t slots)
 {
-    if (out->tail + slots - out->told <= LIVE_RING_SLOTS)
+    if (out->tail + slots - out->told <= SHM_RING_SLOTS)
         return true;
-    live_hear(peer, channel);
-    return out->tail + slots - out->told <= LIVE_RING_SLOTS;
+    shm_read_executed(peer, channel);
+    return out->tail + slots - out->told <= SHM_RING_SLOTS;
 }
 
 /* A record lies in one piece: the rest of the ring is passed over. */
@@ -56,7 +55,7 @@ static bool skip_rest(const struct peer *peer, struct ring_out *out, unsigned ch
                       uint32_t slots)
 {
     uint64_t at = out->tail;
-    uint32_t rest = LIVE_RING_SLOTS - (uint32_t)(at & RING_MASK);
+    uint32_t rest = SHM_RING_SLOTS - (uint32_t)(at & RING_MASK);
 
     if (rest >= slots)
         return true;
@@ -67,80 +66,78 @@ static bool skip_rest(const struct peer *peer, struct ring_out *out, unsigned ch
     out->dirty[at & RING_MASK] = 0;
     clear_dirty(out, at + rest);
     atomic_store_explicit(word_at(out, at),
-                          record_word(at, peer->in[LIVE_REQUEST].position, 0, 0, RECORD_SKIP),
+                          record_word(at, peer->in[SHM_REQUEST].position, 0, 0, RECORD_SKIP),
                           memory_order_release);
     out->tail = at + rest;
     return true;
 }
 
-void *live_reserve(struct live_peer *to, enum live_channel channel, uint32_t bytes)
+void *shm_reserve(struct shm_peer *to, enum shm_channel channel, uint32_t bytes)
 {
     struct peer *peer = peer_of(to);
     struct ring_out *out = &peer->out[channel];
     uint32_t slots;
 
-    if (live_unlikely(to->gone || bytes > LIVE_RECORD_MAX))
+    if (shm_unlikely(to->gone || bytes > SHM_RECORD_MAX))
         return NULL;
-    if (live_unlikely(to->self && !peer->listed))
-        live_rings_add(peer->live, peer);
+    if (shm_unlikely(to->self && !peer->listed))
+        shm_rings_add(peer->shm, peer);
     slots = record_slots(bytes);
-    if (live_unlikely(slots > 1) && !skip_rest(peer, out, channel, slots))
+    if (shm_unlikely(slots > 1) && !skip_rest(peer, out, channel, slots))
         return NULL;
     if (!has_room(peer, out, channel, slots))
         return NULL;
-    if (live_unlikely(slots > 1)) /* may be written, published or not */
+    if (shm_unlikely(slots > 1)) /* may be written, published or not */
         memset(out->dirty + (out->tail & RING_MASK) + 1, 1, slots - 1);
     out->reserved = bytes;
-    return out->slots + (out->tail & RING_MASK) * LIVE_LINE + sizeof(uint64_t);
+    return out->slots + (out->tail & RING_MASK) * SHM_LINE + sizeof(uint64_t);
 }
 
-uint64_t live_publish(struct live_peer *to, enum live_channel channel, uint32_t kind,
-                      uint32_t bytes)
+uint64_t shm_publish(struct shm_peer *to, enum shm_channel channel, uint32_t kind, uint32_t bytes)
 {
     struct peer *peer = peer_of(to);
-    struct live *live = peer->live;
+    struct shm *shm = peer->shm;
     struct ring_out *out = &peer->out[channel];
     uint64_t at = out->tail, now;
     uint32_t slots, doze;
 
-    if (live_unlikely(to->gone))
+    if (shm_unlikely(to->gone))
         return 0;
     if (bytes > out->reserved)
         bytes = out->reserved;
     slots = record_slots(bytes);
-    assert((at & RING_MASK) + slots <= LIVE_RING_SLOTS &&
-           at + slots - out->told <= LIVE_RING_SLOTS);
+    assert((at & RING_MASK) + slots <= SHM_RING_SLOTS && at + slots - out->told <= SHM_RING_SLOTS);
     out->reserved = 0;
     clear_dirty(out, at + slots);
     atomic_store_explicit(
         word_at(out, at),
-        record_word(at, peer->in[LIVE_REQUEST].position, bytes, kind & LIVE_KIND_MAX, 0),
+        record_word(at, peer->in[SHM_REQUEST].position, bytes, kind & SHM_KIND_MAX, 0),
         memory_order_release);
     out->tail = at + slots;
 
     /* Who is about to sleep makes every processor fence (membarrier) before it looks a last time:
      * so the compiler's order is enough here, except where a kernel lacks that. */
-    if (live_unlikely(live->fences || peer->head->fences))
+    if (shm_unlikely(shm->fences || peer->head->fences))
         atomic_thread_fence(memory_order_seq_cst);
     else
         atomic_signal_fence(memory_order_seq_cst);
     doze = atomic_load_explicit(&peer->head->doze, memory_order_relaxed);
-    if (live_unlikely(doze & DOZE_ASLEEP)) {
+    if (shm_unlikely(doze & DOZE_ASLEEP)) {
         if (peer->rung_doze != doze) {
             peer->rung_doze = doze;
-            live_ring_bell(peer);
+            shm_ring_doorbell(peer);
         }
         return out->tail;
     }
     /* Its stamp is on a line that it writes: looked at only when the last one that we know is old.
      */
-    now = live_ticks();
-    if (live_unlikely(now - peer->seen_looked + live->ring_ticks > 2 * live->ring_ticks))
-        live_check_stamp(peer, now);
+    now = shm_ticks();
+    if (shm_unlikely(now - peer->seen_looked + shm->ring_ticks > 2 * shm->ring_ticks))
+        shm_check_stamp(peer, now);
     return out->tail;
 }
 
-uint64_t live_sent(const struct live_peer *to, enum live_channel channel)
+uint64_t shm_sent(const struct shm_peer *to, enum shm_channel channel)
 {
     const struct peer *peer = peer_of(to);
 
@@ -150,20 +147,20 @@ uint64_t live_sent(const struct live_peer *to, enum live_channel channel)
 /* Replies that were published before the word moved are visible by now; they come first. */
 static uint64_t executed_by(struct peer *peer, unsigned channel, uint64_t told, uint64_t *executed)
 {
-    if (told != *executed && (channel == LIVE_REPLY || !live_ring_ready(&peer->in[LIVE_REPLY])))
+    if (told != *executed && (channel == SHM_REPLY || !shm_ring_ready(&peer->in[SHM_REPLY])))
         *executed = told;
     return *executed;
 }
 
-uint64_t live_executed(struct live_peer *to, enum live_channel channel)
+uint64_t shm_executed(struct shm_peer *to, enum shm_channel channel)
 {
     struct peer *peer = peer_of(to);
     struct ring_out *out = &peer->out[channel];
 
-    if (live_unlikely(to->gone))
+    if (shm_unlikely(to->gone))
         return executed_by(peer, channel, peer->last_told[channel], &peer->last_executed[channel]);
     if (out->executed == out->tail)
         return out->executed;
-    live_hear(peer, channel);
+    shm_read_executed(peer, channel);
     return executed_by(peer, channel, out->told, &out->executed);
 }

@@ -21,42 +21,42 @@ static int membarrier(int command)
     return (int)syscall(SYS_membarrier, command, 0, 0);
 }
 
-void live_fences_begin(struct live *live)
+void shm_fences_begin(struct shm *shm)
 {
     int commands = membarrier(MEMBARRIER_CMD_QUERY);
 
-    live->fences = commands < 0 || !(commands & MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) ||
-                   membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) != 0;
-    live->head->fences = commands < 0 || !(commands & MEMBARRIER_CMD_GLOBAL_EXPEDITED);
+    shm->fences = commands < 0 || !(commands & MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) ||
+                  membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) != 0;
+    shm->head->fences = commands < 0 || !(commands & MEMBARRIER_CMD_GLOBAL_EXPEDITED);
 }
 
-static void publish_doze(struct live *live, uint32_t doze)
+static void publish_doze(struct shm *shm, uint32_t doze)
 {
-    live->doze = doze;
-    atomic_store_explicit(&live->head->doze, doze, memory_order_relaxed);
+    shm->doze = doze;
+    atomic_store_explicit(&shm->head->doze, doze, memory_order_relaxed);
 }
 
-bool live_doze(struct live *live)
+bool shm_sleep_flag_set(struct shm *shm)
 {
-    live->bell_used = true; /* who dozed off before may not be rung for what is there now */
-    if (live_hear_all(live) || atomic_load_explicit(&live->attention, memory_order_relaxed) ||
-        live->dying)
+    shm->bell_used = true; /* who dozed off before may not be rung for what is there now */
+    if (shm_read_executed_all(shm) || atomic_load_explicit(&shm->attention, memory_order_relaxed) ||
+        shm->dying)
         return false;
-    live_acknowledge(live);
-    publish_doze(live, ((live->doze | (DOZE_STEP - 1)) + 1) | DOZE_ASLEEP |
-                           (live_outstanding(live) ? DOZE_OUTSTANDING : 0));
-    live->looks = 0;
+    shm_acknowledge(shm);
+    publish_doze(shm, ((shm->doze | (DOZE_STEP - 1)) + 1) | DOZE_ASLEEP |
+                          (shm_outstanding(shm) ? DOZE_OUTSTANDING : 0));
+    shm->looks = 0;
     atomic_thread_fence(memory_order_seq_cst);
-    if (!live->head->fences)
+    if (!shm->head->fences)
         membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
-    if (live_rings_have(live) || live_hear_all(live))
+    if (shm_rings_have(shm) || shm_read_executed_all(shm))
         return false;
-    live->bell_used = false;
+    shm->bell_used = false;
     return true;
 }
 
 /* By the system call itself: whoever has the caller's lock is not to be cancelled here. */
-static live_cold void ring(int bell)
+static shm_cold void ring(int bell)
 {
     const uint64_t one = 1;
     int before = errno;
@@ -73,41 +73,41 @@ static void silence(int bell)
 }
 
 /* The helper may have gone to sleep for good. */
-static void rouse_helper(struct live *live)
+static void rouse_helper(struct shm *shm)
 {
-    if (!live->helper_untimed)
+    if (!shm->helper_untimed)
         return;
-    live->helper_untimed = false;
-    ring(live->helper_bell);
+    shm->helper_untimed = false;
+    ring(shm->helper_bell);
 }
 
-live_cold void live_awake(struct live *live)
+shm_cold void shm_sleep_flag_clear(struct shm *shm)
 {
-    if (live->doze & DOZE_ASLEEP)
-        publish_doze(live, (live->doze | (DOZE_STEP - 1)) + 1);
-    rouse_helper(live);
+    if (shm->doze & DOZE_ASLEEP)
+        publish_doze(shm, (shm->doze | (DOZE_STEP - 1)) + 1);
+    rouse_helper(shm);
 }
 
-bool live_sleep_begin(struct live *live)
+bool shm_sleep_begin(struct shm *shm)
 {
-    if (!live_doze(live))
+    if (!shm_sleep_flag_set(shm))
         return false;
-    atomic_fetch_add_explicit(&live->sleepers, 1, memory_order_relaxed);
-    live_round(live);
+    atomic_fetch_add_explicit(&shm->sleepers, 1, memory_order_relaxed);
+    shm_count_poll(shm);
     return true;
 }
 
-bool live_sleep(struct live *live, uint64_t deadline_ns)
+bool shm_sleep(struct shm *shm, uint64_t deadline_ns)
 {
-    struct pollfd fds[3] = {{.fd = live->doorbell, .events = POLLIN},
-                            {.fd = live->wake_bell, .events = POLLIN},
-                            {.fd = live->lost ? -1 : live->socket, .events = POLLIN}};
+    struct pollfd fds[3] = {{.fd = shm->doorbell, .events = POLLIN},
+                            {.fd = shm->wake_bell, .events = POLLIN},
+                            {.fd = shm->lost ? -1 : shm->socket, .events = POLLIN}};
     struct timespec timeout;
     uint64_t now;
     int ready;
 
     if (deadline_ns != UINT64_MAX) {
-        now = live_now_ns();
+        now = shm_now_ns();
         if (now >= deadline_ns)
             return true;
         timeout.tv_sec = (time_t)((deadline_ns - now) / 1000000000u);
@@ -115,31 +115,31 @@ bool live_sleep(struct live *live, uint64_t deadline_ns)
     }
     ready = ppoll(fds, 3, deadline_ns == UINT64_MAX ? NULL : &timeout, NULL);
     if (ready > 0 && fds[2].revents != 0)
-        atomic_store_explicit(&live->attention, true, memory_order_relaxed);
+        atomic_store_explicit(&shm->attention, true, memory_order_relaxed);
     return ready >= 0 || errno != EINTR;
 }
 
-void live_sleep_end(struct live *live)
+void shm_sleep_end(struct shm *shm)
 {
-    silence(live->doorbell);
-    live->bell_used = true;
-    live_round(live);
-    /* The last one silences the bell of live_wake, so that nobody misses it. */
-    if (atomic_fetch_sub_explicit(&live->sleepers, 1, memory_order_relaxed) == 1)
-        silence(live->wake_bell);
-    rouse_helper(live);
+    silence(shm->doorbell);
+    shm->bell_used = true;
+    shm_count_poll(shm);
+    /* The last one silences the bell of shm_wake, so that nobody misses it. */
+    if (atomic_fetch_sub_explicit(&shm->sleepers, 1, memory_order_relaxed) == 1)
+        silence(shm->wake_bell);
+    rouse_helper(shm);
 }
 
-void live_look_soon(struct live *live)
+void shm_request_progress(struct shm *shm)
 {
-    live->bell_used = true; /* the helper makes progress itself */
-    rouse_helper(live);
+    shm->bell_used = true; /* the helper makes progress itself */
+    rouse_helper(shm);
 }
 
 /* Also when nobody sleeps: the next one who does finds the bell rung. */
-live_cold void live_wake(struct live *live)
+shm_cold void shm_wake(struct shm *shm)
 {
-    ring(live->wake_bell);
+    ring(shm->wake_bell);
 }
 
 /* ---- the helper ------------------------------------------------------------------------------ */
@@ -154,38 +154,38 @@ enum rest { REST_SHORT, REST_FOR_SLEEPERS, REST_LONG };
  * then it finds by itself what was published, and a helper would only take the processor and the
  * lock from it.
  */
-static bool nobody_looks(struct live *live)
+static bool nobody_looks(struct shm *shm)
 {
     const struct timespec grace = {.tv_nsec = GRACE_NS};
-    uint64_t rounds = atomic_load_explicit(&live->rounds, memory_order_relaxed);
+    uint64_t rounds = atomic_load_explicit(&shm->rounds, memory_order_relaxed);
 
     nanosleep(&grace, NULL);
-    return atomic_load_explicit(&live->rounds, memory_order_relaxed) == rounds ||
-           atomic_load_explicit(&live->sleepers, memory_order_relaxed) > 0;
+    return atomic_load_explicit(&shm->rounds, memory_order_relaxed) == rounds ||
+           atomic_load_explicit(&shm->sleepers, memory_order_relaxed) > 0;
 }
 
 /*
  * A millisecond (four in a crowd), or as long as nothing needs the helper; true: something does.
  * Who was woken for nothing is deaf for some rests.
  */
-static bool rest(struct live *live, enum rest how, uint64_t wish_ns)
+static bool rest(struct shm *shm, enum rest how, uint64_t wish_ns)
 {
-    bool deaf = live->helper_deaf > 0;
-    bool crowded = atomic_load_explicit(&live->crowded, memory_order_relaxed);
+    bool deaf = shm->helper_deaf > 0;
+    bool crowded = atomic_load_explicit(&shm->crowded, memory_order_relaxed);
     bool listen =
         how == REST_LONG || (how == REST_SHORT && !deaf &&
-                             atomic_load_explicit(&live->sleepers, memory_order_relaxed) == 0);
-    bool socket = how != REST_FOR_SLEEPERS && !live->lost &&
-                  !atomic_load_explicit(&live->attention, memory_order_relaxed);
-    struct pollfd fds[3] = {{.fd = live->helper_bell, .events = POLLIN},
-                            {.fd = listen ? live->doorbell : -1, .events = POLLIN},
-                            {.fd = socket ? live->socket : -1, .events = POLLIN}};
-    uint64_t now = live_now_ns(), nanoseconds = UINT64_MAX;
+                             atomic_load_explicit(&shm->sleepers, memory_order_relaxed) == 0);
+    bool socket = how != REST_FOR_SLEEPERS && !shm->lost &&
+                  !atomic_load_explicit(&shm->attention, memory_order_relaxed);
+    struct pollfd fds[3] = {{.fd = shm->helper_bell, .events = POLLIN},
+                            {.fd = listen ? shm->doorbell : -1, .events = POLLIN},
+                            {.fd = socket ? shm->socket : -1, .events = POLLIN}};
+    uint64_t now = shm_now_ns(), nanoseconds = UINT64_MAX;
     struct timespec timeout;
 
-    live->helper_deaf -= deaf;
+    shm->helper_deaf -= deaf;
     if (how == REST_SHORT)
-        nanoseconds = (crowded ? LIVE_CROWDED_LOOK_US : LIVE_LOOK_US) * 1000u;
+        nanoseconds = (crowded ? SHM_CROWDED_POLL_US : SHM_POLL_US) * 1000u;
     if (wish_ns != UINT64_MAX && wish_ns <= now)
         nanoseconds = 0;
     else if (wish_ns != UINT64_MAX && wish_ns - now < nanoseconds)
@@ -193,18 +193,18 @@ static bool rest(struct live *live, enum rest how, uint64_t wish_ns)
     timeout.tv_sec = (time_t)(nanoseconds / 1000000000u);
     timeout.tv_nsec = (long)(nanoseconds % 1000000000u);
     if (ppoll(fds, 3, nanoseconds == UINT64_MAX ? NULL : &timeout, NULL) <= 0)
-        return wish_ns != UINT64_MAX && live_now_ns() >= wish_ns;
+        return wish_ns != UINT64_MAX && shm_now_ns() >= wish_ns;
     if (fds[0].revents != 0)
-        silence(live->helper_bell);
+        silence(shm->helper_bell);
     if (fds[2].revents != 0)
-        atomic_store_explicit(&live->attention, true, memory_order_relaxed);
+        atomic_store_explicit(&shm->attention, true, memory_order_relaxed);
     if (fds[1].revents == 0)
         return false;
-    silence(live->doorbell);
-    live->helper_heard = true;
-    if (how == REST_LONG || nobody_looks(live))
+    silence(shm->doorbell);
+    shm->helper_heard = true;
+    if (how == REST_LONG || nobody_looks(shm))
         return true;
-    live->helper_deaf = DEAF_RESTS;
+    shm->helper_deaf = DEAF_RESTS;
     return false;
 }
 
@@ -216,71 +216,71 @@ static bool rest(struct live *live, enum rest how, uint64_t wish_ns)
  */
 static void *help(void *arg)
 {
-    struct live *live = arg;
-    const struct live_helper *helper = &live->helper;
+    struct shm *shm = arg;
+    const struct shm_helper *helper = &shm->helper;
     uint64_t seen = UINT64_MAX, rounds, wish = UINT64_MAX;
     uint32_t sleepers;
     enum rest how;
     bool needed = false, fresh;
 
     for (;;) {
-        rounds = atomic_load_explicit(&live->rounds, memory_order_relaxed);
-        if (atomic_load_explicit(&live->stopping, memory_order_relaxed))
+        rounds = atomic_load_explicit(&shm->rounds, memory_order_relaxed);
+        if (atomic_load_explicit(&shm->stopping, memory_order_relaxed))
             return NULL;
         how = REST_SHORT;
         if (needed || rounds == seen) {
             helper->lock(helper->arg);
-            live->bell_used = live->bell_used || live->helper_heard;
-            live->helper_heard = false;
-            sleepers = atomic_load_explicit(&live->sleepers, memory_order_relaxed);
-            fresh = !needed && (live->doze & DOZE_ASLEEP) && !live->bell_used && sleepers > 0;
+            shm->bell_used = shm->bell_used || shm->helper_heard;
+            shm->helper_heard = false;
+            sleepers = atomic_load_explicit(&shm->sleepers, memory_order_relaxed);
+            fresh = !needed && (shm->doze & DOZE_ASLEEP) && !shm->bell_used && sleepers > 0;
             if (!fresh) {
                 wish = helper->progress(helper->arg);
-                fresh = live_doze(live);
+                fresh = shm_sleep_flag_set(shm);
             }
             if (fresh)
                 how = sleepers > 0 ? REST_FOR_SLEEPERS : REST_LONG;
-            live->helper_untimed = how != REST_SHORT;
-            rounds = atomic_load_explicit(&live->rounds, memory_order_relaxed);
+            shm->helper_untimed = how != REST_SHORT;
+            rounds = atomic_load_explicit(&shm->rounds, memory_order_relaxed);
             helper->unlock(helper->arg);
         }
         seen = rounds;
-        needed = rest(live, how, wish);
+        needed = rest(shm, how, wish);
     }
 }
 
-int live_helper_start(struct live *live, const struct live_helper *helper)
+int shm_helper_start(struct shm *shm, const struct shm_helper *helper)
 {
     pthread_attr_t attr;
     sigset_t all, before;
     int error;
 
-    if (live->helper_runs)
+    if (shm->helper_runs)
         return -EALREADY;
-    live->helper = *helper;
-    atomic_store(&live->stopping, false);
+    shm->helper = *helper;
+    atomic_store(&shm->stopping, false);
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, 256u << 10);
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
-    live->helper_runs = true;
-    error = -pthread_create(&live->helper_thread, &attr, help, live);
+    shm->helper_runs = true;
+    error = -pthread_create(&shm->helper_thread, &attr, help, shm);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attr);
     if (error != 0)
-        live->helper_runs = false;
+        shm->helper_runs = false;
     else
-        pthread_setname_np(live->helper_thread, "jacquard-live");
+        pthread_setname_np(shm->helper_thread, "jacquard-live");
     return error;
 }
 
-void live_helper_stop(struct live *live)
+void shm_helper_stop(struct shm *shm)
 {
-    if (!live->helper_runs)
+    if (!shm->helper_runs)
         return;
-    atomic_store(&live->stopping, true);
-    ring(live->helper_bell);
-    pthread_join(live->helper_thread, NULL);
-    live->helper_runs = false;
-    live->helper_untimed = false;
+    atomic_store(&shm->stopping, true);
+    ring(shm->helper_bell);
+    pthread_join(shm->helper_thread, NULL);
+    shm->helper_runs = false;
+    shm->helper_untimed = false;
 }

@@ -22,7 +22,7 @@
 #define WRITE_LOOKS 10000u /* at what is half-written, before who writes gets the processor */
 #define WRITE_NAPS 60000u /* of a millisecond; as ANSWER_MS */
 
-void live_why(char *why, const char *format, ...)
+void shm_why(char *why, const char *format, ...)
 {
     va_list args;
 
@@ -30,11 +30,11 @@ void live_why(char *why, const char *format, ...)
         return;
     va_start(args, format);
     // NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it is, one line above
-    vsnprintf(why, LIVE_WHY_BYTES, format, args);
+    vsnprintf(why, SHM_WHY_BYTES, format, args);
     va_end(args);
 }
 
-uint64_t live_now_ns(void)
+uint64_t shm_now_ns(void)
 {
     struct timespec now;
 
@@ -54,7 +54,7 @@ static int address_of(const char *path, struct sockaddr_un *address)
 
 /* A connection to a daemon of the same user: a fabric of somebody else's could read what we
  * register. */
-int live_connect(const char *path)
+int shm_connect(const char *path)
 {
     struct sockaddr_un address;
     struct ucred peer;
@@ -95,7 +95,7 @@ static int lock_path(const char *path, char *why)
         if (file < 0) {
             int error = -errno;
 
-            live_why(why, "cannot create %s: %s", name, strerror(-error));
+            shm_why(why, "cannot create %s: %s", name, strerror(-error));
             return error;
         }
         if (flock(file, LOCK_EX | LOCK_NB) == 0 && fstat(file, &held) == 0 &&
@@ -104,7 +104,7 @@ static int lock_path(const char *path, char *why)
         close(file);
         nanosleep(&pause, NULL);
     }
-    live_why(why, "%s is locked by another process for too long", name);
+    shm_why(why, "%s is locked by another process for too long", name);
     return -ETIMEDOUT;
 }
 
@@ -114,26 +114,26 @@ static void unlock_path(int file)
     close(file);
 }
 
-int live_listen(const char *path, bool *busy, char *why)
+int shm_listen(const char *path, bool *busy, char *why)
 {
     struct sockaddr_un address;
     int lock, end, error = address_of(path, &address);
 
     *busy = false;
     if (error != 0) {
-        live_why(why, "the path of a fabric may have %zu characters: %s",
-                 sizeof(address.sun_path) - 1, path);
+        shm_why(why, "the path of a fabric may have %zu characters: %s",
+                sizeof(address.sun_path) - 1, path);
         return error;
     }
     lock = lock_path(path, why);
     if (lock < 0)
         return lock;
-    end = live_connect(path);
+    end = shm_connect(path);
     if (end >= 0 || (end != -ECONNREFUSED && end != -ENOENT)) {
         *busy = end >= 0;
         error = end >= 0 ? -EADDRINUSE : end;
-        live_why(why, end >= 0 ? "a fabric is already up at %s" : "%s cannot be used: %s", path,
-                 strerror(-error));
+        shm_why(why, end >= 0 ? "a fabric is already up at %s" : "%s cannot be used: %s", path,
+                strerror(-error));
         if (end >= 0)
             close(end);
         goto out;
@@ -146,7 +146,7 @@ int live_listen(const char *path, bool *busy, char *why)
     if (end < 0 || fchmod(end, 0600) != 0 ||
         bind(end, (struct sockaddr *)&address, sizeof(address)) != 0 || listen(end, 256) != 0) {
         error = -errno;
-        live_why(why, "cannot listen at %s: %s", path, strerror(errno));
+        shm_why(why, "cannot listen at %s: %s", path, strerror(errno));
         if (end >= 0)
             close(end);
     }
@@ -155,7 +155,7 @@ out:
     return error == 0 ? end : error;
 }
 
-void live_unlisten(const char *path)
+void shm_unlisten(const char *path)
 {
     char name[sizeof(((struct sockaddr_un *)NULL)->sun_path) + 8];
     int lock = lock_path(path, NULL);
@@ -168,7 +168,7 @@ void live_unlisten(const char *path)
     unlock_path(lock);
 }
 
-bool live_unlisten_dead(const char *path)
+bool shm_unlisten_dead(const char *path)
 {
     char name[sizeof(((struct sockaddr_un *)NULL)->sun_path) + 8];
     struct stat there;
@@ -179,7 +179,7 @@ bool live_unlisten_dead(const char *path)
     lock = lock_path(path, NULL); /* who binds and does not listen yet holds it */
     if (lock < 0)
         return false;
-    end = live_connect(path);
+    end = shm_connect(path);
     if (end >= 0)
         close(end);
     if (end == -ECONNREFUSED || end == -ENOENT) {
@@ -191,7 +191,7 @@ bool live_unlisten_dead(const char *path)
     return end == -ECONNREFUSED || end == -ENOENT;
 }
 
-int live_receive_within(int socket, void *buffer, struct wire_packet *packet, int timeout_ms)
+int shm_receive_within(int socket, void *buffer, struct wire_packet *packet, int timeout_ms)
 {
     struct pollfd poll_fd = {.fd = socket, .events = POLLIN};
     uint64_t began, waited;
@@ -200,48 +200,48 @@ int live_receive_within(int socket, void *buffer, struct wire_packet *packet, in
     /* In slices, each of which counts for no more than it was to last: when the machine stands
      * still (a suspended one, a frozen container) the other side has had no time, either. */
     for (;;) {
-        result = wire_receive(socket, buffer, packet, MSG_DONTWAIT);
+        result = shm_wire_receive(socket, buffer, packet, MSG_DONTWAIT);
         if (result != -EAGAIN)
             return result;
         if (left_ms <= 0)
             return -ETIMEDOUT;
-        began = live_now_ns();
+        began = shm_now_ns();
         poll(&poll_fd, 1, SLICE_MS);
-        waited = (live_now_ns() - began) / 1000000u;
+        waited = (shm_now_ns() - began) / 1000000u;
         left_ms -= waited < SLICE_MS ? (int)waited : SLICE_MS;
     }
 }
 
-bool live_written_soon(const struct live *live, uint32_t *looks)
+bool shm_wait_for_writer(const struct shm *shm, uint32_t *looks)
 {
-    struct pollfd end = {.fd = live->socket, .events = POLLRDHUP};
+    struct pollfd end = {.fd = shm->socket, .events = POLLRDHUP};
 
     if (++*looks < WRITE_LOOKS)
         return true;
-    return !live->lost && *looks - WRITE_LOOKS < WRITE_NAPS && poll(&end, 1, 1) <= 0;
+    return !shm->lost && *looks - WRITE_LOOKS < WRITE_NAPS && poll(&end, 1, 1) <= 0;
 }
 
-/* Other messages that come meanwhile are kept for live_look: no event is told in here. */
-int live_request(struct live *live, struct wire *request, struct wire_packet *answer)
+/* Other messages that come meanwhile are kept for shm_poll_daemon: no event is told in here. */
+int shm_request(struct shm *shm, struct wire *request, struct wire_packet *answer)
 {
     int result;
 
-    if (live->lost)
+    if (shm->lost)
         return -ENOTCONN;
-    request->magic = LIVE_MAGIC;
-    request->version = LIVE_VERSION;
-    if (++live->ids == 0)
-        live->ids = 1;
-    request->id = live->ids;
-    result = wire_send(live->socket, request, NULL, 0, NULL, 0, 0);
+    request->magic = SHM_MAGIC;
+    request->version = SHM_VERSION;
+    if (++shm->ids == 0)
+        shm->ids = 1;
+    request->id = shm->ids;
+    result = shm_wire_send(shm->socket, request, NULL, 0, NULL, 0, 0);
     while (result == 0) {
-        result = live_receive_within(live->socket, live->buffer, answer, ANSWER_MS);
+        result = shm_receive_within(shm->socket, shm->buffer, answer, ANSWER_MS);
         if (result == 1 && answer->head.id == request->id)
             return 0;
         if (result == -EMFILE && answer->head.id == request->id)
             return result;
         if (result == 1) {
-            live_keep(live, answer);
+            shm_defer_message(shm, answer);
             result = 0;
         } else if (result == -EMFILE) {
             result = 0;
@@ -249,7 +249,7 @@ int live_request(struct live *live, struct wire *request, struct wire_packet *an
             result = -ENOTCONN;
         }
     }
-    live->lost = true; /* told by the next look */
-    atomic_store_explicit(&live->attention, true, memory_order_relaxed);
+    shm->lost = true; /* told by the next look */
+    atomic_store_explicit(&shm->attention, true, memory_order_relaxed);
     return result == -EPIPE || result == -ECONNRESET ? -ENOTCONN : result;
 }

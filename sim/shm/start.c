@@ -70,7 +70,7 @@ static bool find_program(char *program)
 
     if (given != NULL && *given != 0)
         return snprintf(program, PATH_MAX, "%s", given) < PATH_MAX && access(program, X_OK) == 0;
-    if (dladdr((void *)(uintptr_t)&live_start_daemon, &here) != 0 &&
+    if (dladdr((void *)(uintptr_t)&shm_start_daemon, &here) != 0 &&
         (real = realpath(here.dli_fname, NULL)) != NULL) {
         slash = strrchr(real, '/');
         for (i = 0; slash != NULL && i < sizeof(below) / sizeof(below[0]); i++) {
@@ -185,7 +185,7 @@ static int spawn(struct start *start)
     return -start->error;
 }
 
-int live_start_daemon(const char *path, bool remove_folder, char *why)
+int shm_start_daemon(const char *path, bool remove_folder, char *why)
 {
     static char end[] = "--end-when-empty", folder[] = "--remove-folder",
                 socket_option[] = "--socket-fd=3";
@@ -195,9 +195,9 @@ int live_start_daemon(const char *path, bool remove_folder, char *why)
     int error;
 
     if (!find_program(start.program)) {
-        live_why(why, "no jacquard-fabricd beside the library nor in PATH: install it, or set "
-                      "JACQUARD_FABRICD "
-                      "to its path");
+        shm_why(why, "no jacquard-fabricd beside the library nor in PATH: install it, or set "
+                     "JACQUARD_FABRICD "
+                     "to its path");
         return -ENOENT;
     }
     start.argv[count++] = start.program;
@@ -209,7 +209,7 @@ int live_start_daemon(const char *path, bool remove_folder, char *why)
     start.environment = copy_environment();
     if (start.environment == NULL)
         return -ENOMEM;
-    start.socket = live_listen(path, &busy, why);
+    start.socket = shm_listen(path, &busy, why);
     if (start.socket < 0) {
         free(start.environment);
         return busy ? 0 : start.socket; /* somebody was faster */
@@ -217,8 +217,8 @@ int live_start_daemon(const char *path, bool remove_folder, char *why)
     start.null = open("/dev/null", O_RDWR | O_CLOEXEC);
     error = start.null < 0 ? -errno : spawn(&start);
     if (error != 0) {
-        live_unlisten(path);
-        live_why(why, "cannot start %s: %s", start.program, strerror(-error));
+        shm_unlisten(path);
+        shm_why(why, "cannot start %s: %s", start.program, strerror(-error));
     }
     if (start.null >= 0)
         close(start.null);

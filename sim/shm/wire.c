@@ -27,8 +27,8 @@ static bool has_text(uint32_t kind)
     return kind == WIRE_REFUSED || kind == WIRE_ORDER || kind == WIRE_REPORT;
 }
 
-bool wire_decode(const void *bytes, size_t count, const int *fds, unsigned fds_count,
-                 struct wire_packet *packet)
+bool shm_wire_decode(const void *bytes, size_t count, const int *fds, unsigned fds_count,
+                     struct wire_packet *packet)
 {
     struct wire *head = &packet->head;
     unsigned i;
@@ -36,7 +36,7 @@ bool wire_decode(const void *bytes, size_t count, const int *fds, unsigned fds_c
     if (count < sizeof(*head) || count > WIRE_BYTES_MAX || fds_count > WIRE_FDS_MAX)
         return false;
     memcpy(head, bytes, sizeof(*head));
-    if (head->magic != LIVE_MAGIC || head->version != LIVE_VERSION)
+    if (head->magic != SHM_MAGIC || head->version != SHM_VERSION)
         return false;
     if (head->kind == 0 || head->kind >= WIRE_KINDS || head->error > 0 || head->error < -4095)
         return false;
@@ -51,8 +51,8 @@ bool wire_decode(const void *bytes, size_t count, const int *fds, unsigned fds_c
     return true;
 }
 
-int wire_send(int socket, const struct wire *head, const void *text, size_t text_bytes,
-              const int *fds, unsigned fds_count, int flags)
+int shm_wire_send(int socket, const struct wire *head, const void *text, size_t text_bytes,
+                  const int *fds, unsigned fds_count, int flags)
 {
     union {
         struct cmsghdr header;
@@ -94,7 +94,7 @@ static unsigned take_fds(struct msghdr *message, int *fds, unsigned max)
     return count;
 }
 
-int wire_receive(int socket, void *buffer, struct wire_packet *packet, int flags)
+int shm_wire_receive(int socket, void *buffer, struct wire_packet *packet, int flags)
 {
     union {
         struct cmsghdr header;
@@ -118,7 +118,7 @@ int wire_receive(int socket, void *buffer, struct wire_packet *packet, int flags
     if (received == 0 && count == 0)
         return 0;
     if (!(message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) &&
-        wire_decode(buffer, (size_t)received, fds, count, packet))
+        shm_wire_decode(buffer, (size_t)received, fds, count, packet))
         return 1;
     for (i = 0; i < count; i++)
         close(fds[i]);
@@ -129,7 +129,7 @@ int wire_receive(int socket, void *buffer, struct wire_packet *packet, int flags
     return -EPROTO;
 }
 
-void wire_close(struct wire_packet *packet)
+void shm_wire_close(struct wire_packet *packet)
 {
     unsigned i;
 

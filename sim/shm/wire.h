@@ -10,8 +10,8 @@
  *   daemon, at any time: PEER (id 0: somebody asked for you), GONE, ORDER (text)
  *   process, at any time: REPORT (text)
  */
-#ifndef JACQUARD_LIVE_WIRE_H
-#define JACQUARD_LIVE_WIRE_H
+#ifndef JACQUARD_SHM_WIRE_H
+#define JACQUARD_SHM_WIRE_H
 
 #include "shm/shm.h"
 
@@ -43,10 +43,10 @@ struct wire {
     uint32_t count;
     uint64_t bytes; /* of an extra area */
     uint64_t value;
-    struct live_key key;
+    struct shm_key key;
 };
 
-#define WIRE_BYTES_MAX (sizeof(struct wire) + LIVE_TEXT_MAX)
+#define WIRE_BYTES_MAX (sizeof(struct wire) + SHM_TEXT_MAX)
 
 enum wire_fd { WIRE_BOARD, WIRE_DOORBELL, WIRE_PIDFD, WIRE_FDS_MAX };
 
@@ -61,12 +61,12 @@ struct wire_packet {
  * Any bytes and any number of descriptors in; true and *packet when they are a message as it may
  * be. The descriptors stay the caller's in both cases.
  */
-bool wire_decode(const void *bytes, size_t count, const int *fds, unsigned fds_count,
-                 struct wire_packet *packet);
+bool shm_wire_decode(const void *bytes, size_t count, const int *fds, unsigned fds_count,
+                     struct wire_packet *packet);
 
 /* 0 or -errno (-EAGAIN: no room now, on a non-blocking socket or with `flags` MSG_DONTWAIT). */
-int wire_send(int socket, const struct wire *head, const void *text, size_t text_bytes,
-              const int *fds, unsigned fds_count, int flags);
+int shm_wire_send(int socket, const struct wire *head, const void *text, size_t text_bytes,
+                  const int *fds, unsigned fds_count, int flags);
 
 /*
  * One packet into `buffer` (WIRE_BYTES_MAX, aligned to 8), its descriptors become the caller's. 1;
@@ -74,9 +74,9 @@ int wire_send(int socket, const struct wire *head, const void *text, size_t text
  * -EMFILE: this process can have no more descriptors, those of the message are lost, packet->head
  * is as sent (not checked); else -errno.
  */
-int wire_receive(int socket, void *buffer, struct wire_packet *packet, int flags);
+int shm_wire_receive(int socket, void *buffer, struct wire_packet *packet, int flags);
 
 /* Closes what the packet brought. */
-void wire_close(struct wire_packet *packet);
+void shm_wire_close(struct wire_packet *packet);
 
 #endif

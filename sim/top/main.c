@@ -48,7 +48,7 @@ static int end_of_output(void)
     return refuse("standard output", errno != 0 ? strerror(errno) : "cannot be written");
 }
 
-/* Whether a fabric runs at this socket. live_join would start one. */
+/* Whether a fabric runs at this socket. shm_join would start one. */
 static bool fabric_exists(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -115,14 +115,14 @@ static int parse(struct command *command, int argc, char **argv, bool *run)
 }
 
 struct view {
-    struct live *live;
+    struct shm *shm;
     bool ended; /* the fabric has ended */
 };
 
 /* Releases the shared segment and the descriptors of a process that has ended. */
-static void drop_peer(void *arg, struct live_peer *peer)
+static void drop_peer(void *arg, struct shm_peer *peer)
 {
-    live_drop(((struct view *)arg)->live, peer);
+    shm_drop(((struct view *)arg)->shm, peer);
 }
 
 static void fabric_ended(void *arg)
@@ -134,10 +134,10 @@ static void fabric_ended(void *arg)
 static void print_pages(const struct command *command, const struct view *view,
                         struct sample *samples)
 {
-    const struct live_facts *facts = live_facts(view->live);
+    const struct shm_facts *facts = shm_facts(view->shm);
 
     do {
-        uint32_t processes = top_samples_take(view->live, samples);
+        uint32_t processes = top_samples_take(view->shm, samples);
 
         top_screen_print(stdout, facts, samples, processes, &command->screen);
         fflush(stdout);
@@ -148,14 +148,14 @@ static void print_pages(const struct command *command, const struct view *view,
 /* The page as text; the caller frees it. */
 static char *page_of(const struct command *command, const struct view *view, struct sample *samples)
 {
-    uint32_t processes = top_samples_take(view->live, samples);
+    uint32_t processes = top_samples_take(view->shm, samples);
     char *text = NULL;
     size_t size = 0;
     FILE *to = open_memstream(&text, &size);
 
     if (to == NULL)
         abort();
-    top_screen_print(to, live_facts(view->live), samples, processes, &command->screen);
+    top_screen_print(to, shm_facts(view->shm), samples, processes, &command->screen);
     if (fclose(to) != 0)
         abort();
     return text;
@@ -163,7 +163,7 @@ static char *page_of(const struct command *command, const struct view *view, str
 
 static void top(const struct command *command, const struct view *view)
 {
-    struct sample *samples = calloc(live_facts(view->live)->processes_max, sizeof(*samples));
+    struct sample *samples = calloc(shm_facts(view->shm)->processes_max, sizeof(*samples));
     bool on = true;
 
     if (samples == NULL)
@@ -185,10 +185,10 @@ static void top(const struct command *command, const struct view *view)
 int main(int argc, char **argv)
 {
     struct command command = {.interval = 1};
-    struct view view = {.live = NULL};
-    struct live_options options = {
+    struct view view = {.shm = NULL};
+    struct shm_options options = {
         .node = 0, .events = {.gone = drop_peer, .lost = fabric_ended}, .arg = &view};
-    char why[LIVE_WHY_BYTES] = "";
+    char why[SHM_WHY_BYTES] = "";
     bool run;
     int status = parse(&command, argc, argv, &run);
 
@@ -197,13 +197,13 @@ int main(int argc, char **argv)
     if (!fabric_exists(command.path))
         return refuse(command.path, "no fabric is there");
     options.path = command.path;
-    if (live_join(&options, &view.live, why) != 0)
+    if (shm_join(&options, &view.shm, why) != 0)
         return refuse(command.path, why);
     if (strcmp(command.what, "scenario") == 0)
-        fwrite(live_facts(view.live)->scenario, 1, live_facts(view.live)->scenario_bytes, stdout);
+        fwrite(shm_facts(view.shm)->scenario, 1, shm_facts(view.shm)->scenario_bytes, stdout);
     else
         top(&command, &view);
     status = end_of_output();
-    live_leave(view.live);
+    shm_leave(view.shm);
     return status;
 }

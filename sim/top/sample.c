@@ -8,14 +8,14 @@
 
 /* Copies the figures that a process publishes. The process is not trusted, so counts are bounded
  * here. */
-static void read_board(const struct live_peer *peer, struct watch *to)
+static void read_board(const struct shm_peer *peer, struct watch *to)
 {
     const struct watch *board;
     uint32_t before, after;
     int i;
 
     to->magic = 0;
-    if (peer->board == NULL || peer->board_bytes < WATCH_AT + sizeof(*to))
+    if (peer->board == NULL || peer->segment_bytes < WATCH_AT + sizeof(*to))
         return;
     board = (const struct watch *)((const char *)peer->board + WATCH_AT);
     for (i = 0; i < SEQLOCK_RETRIES; i++) {
@@ -48,9 +48,9 @@ static void read_command(int32_t pid, char *command, size_t size)
         fclose(file);
 }
 
-static void take(struct live *live, struct sample *sample, const struct live_member *member)
+static void take(struct shm *shm, struct sample *sample, const struct shm_member *member)
 {
-    struct live_peer *peer = live_peer(live, member->slot, member->generation, NULL);
+    struct shm_peer *peer = shm_peer(shm, member->slot, member->generation, NULL);
     bool same = sample->is.generation == member->generation && sample->watch.magic != 0;
     struct watch before = sample->watch;
 
@@ -67,19 +67,19 @@ static void take(struct live *live, struct sample *sample, const struct live_mem
     read_command(member->pid, sample->command, sizeof(sample->command));
 }
 
-uint32_t top_samples_take(struct live *live, struct sample *samples)
+uint32_t top_samples_take(struct shm *shm, struct sample *samples)
 {
-    const struct live_facts *facts = live_facts(live);
+    const struct shm_facts *facts = shm_facts(shm);
     uint32_t slot, count = 0;
-    struct live_member member;
+    struct shm_member member;
 
-    live_look(live);
+    shm_poll_daemon(shm);
     for (slot = 0; slot < facts->processes_max; slot++) {
-        if (!live_member(live, slot, &member) || slot == live_self(live)->slot) {
+        if (!shm_member(shm, slot, &member) || slot == shm_self(shm)->slot) {
             samples[slot].is.generation = 0;
             continue;
         }
-        take(live, &samples[slot], &member);
+        take(shm, &samples[slot], &member);
         count++;
     }
     return count;

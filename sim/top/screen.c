@@ -136,7 +136,7 @@ static void row(FILE *to, const struct sample *sample)
             credits, watch->errors, seconds_ago(watch->taken_ns), states(watch, vcs, sizeof(vcs)));
 }
 
-void top_screen_print(FILE *to, const struct live_facts *facts, const struct sample *samples,
+void top_screen_print(FILE *to, const struct shm_facts *facts, const struct sample *samples,
                       uint32_t processes, const struct screen_options *options)
 {
     uint32_t slot;

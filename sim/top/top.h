@@ -8,7 +8,7 @@
 #include "aries/watch.h"
 
 struct sample { /* of one process */
-    struct live_member is;
+    struct shm_member is;
     struct watch watch; /* magic 0: the process has published nothing (yet) */
     uint64_t transactions, bytes, taken_ns; /* of the previous sample; taken_ns 0: there is none */
     char command[32];
@@ -16,12 +16,12 @@ struct sample { /* of one process */
 
 /* Samples all processes except this one. samples[facts.processes_max], indexed by slot, holds the
  * previous samples on entry and the new ones on return. Returns the number of processes. */
-uint32_t top_samples_take(struct live *live, struct sample *samples);
+uint32_t top_samples_take(struct shm *shm, struct sample *samples);
 
 struct screen_options {
     bool all; /* also print the queues and connections of each process */
 };
-void top_screen_print(FILE *to, const struct live_facts *facts, const struct sample *samples,
+void top_screen_print(FILE *to, const struct shm_facts *facts, const struct sample *samples,
                       uint32_t processes, const struct screen_options *options);
 
 /*

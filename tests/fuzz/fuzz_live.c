@@ -20,50 +20,50 @@ static void decode(const uint8_t *bytes, size_t length)
     static const int fds[WIRE_FDS_MAX] = {-1, -1, -1};
     struct wire_packet packet;
 
-    if (length == 0 || !wire_decode(bytes + 1, length - 1, fds, bytes[0] % 4, &packet))
+    if (length == 0 || !shm_wire_decode(bytes + 1, length - 1, fds, bytes[0] % 4, &packet))
         return;
     check(packet.head.kind > 0 && packet.head.kind < WIRE_KINDS);
     check(packet.text_bytes + sizeof(packet.head) == length - 1 &&
-          packet.text_bytes <= LIVE_TEXT_MAX);
+          packet.text_bytes <= SHM_TEXT_MAX);
 }
 
 /* The bytes are laid over the ring again and again, each time from another place; the ring has
  * nothing around it that could be read by mistake. */
 static void read_ring(const uint8_t *bytes, size_t length)
 {
-    static uint8_t copy[LIVE_RECORD_MAX];
-    uint8_t *slots = aligned_alloc(LIVE_LINE, RING_BYTES);
-    struct live *live = aligned_alloc(LIVE_LINE, (sizeof(*live) + 63) / 64 * 64);
+    static uint8_t copy[SHM_RECORD_MAX];
+    uint8_t *slots = aligned_alloc(SHM_LINE, RING_BYTES);
+    struct shm *shm = aligned_alloc(SHM_LINE, (sizeof(*shm) + 63) / 64 * 64);
     struct board_head head = {.magic = 0};
     struct board_heads heads;
-    struct ring_out out[LIVE_CHANNELS];
+    struct ring_out out[SHM_CHANNELS];
     struct peer peer, self;
-    struct live_record record;
+    struct shm_record record;
     _Atomic uint64_t executed = 0;
     unsigned i, taken;
     size_t at = 0;
 
-    check(slots != NULL && live != NULL);
+    check(slots != NULL && shm != NULL);
     memset(slots, 0, RING_BYTES);
-    memset(live, 0, sizeof(*live));
+    memset(shm, 0, sizeof(*shm));
     memset(&peer, 0, sizeof(peer));
     memset(&self, 0, sizeof(self));
     memset(out, 0, sizeof(out));
     memset(&heads, 0, sizeof(heads));
     self.to.generation = 1;
-    live->self = &self;
-    live->head = &head;
-    live->ended = calloc(1, sizeof(uint32_t));
-    live->slots = calloc(1, sizeof(struct peer *));
-    live->later_end = &live->later;
-    live->socket = live->doorbell = live->helper_bell = live->wake_bell = -1;
-    live->lost = live->lost_told = true; /* no daemon */
-    live->facts.processes_max = 1;
-    peer.live = live;
+    shm->self = &self;
+    shm->head = &head;
+    shm->ended = calloc(1, sizeof(uint32_t));
+    shm->slots = calloc(1, sizeof(struct peer *));
+    shm->later_end = &shm->later;
+    shm->socket = shm->doorbell = shm->helper_bell = shm->wake_bell = -1;
+    shm->lost = shm->lost_told = true; /* no daemon */
+    shm->facts.processes_max = 1;
+    peer.shm = shm;
     peer.head = &head;
     peer.heads = &heads;
     peer.out = out;
-    for (i = 0; i < LIVE_CHANNELS; i++) {
+    for (i = 0; i < SHM_CHANNELS; i++) {
         peer.in[i] = (struct ring_in){.slots = slots,
                                       .end = UINT64_MAX,
                                       .peer = &peer,
@@ -71,26 +71,26 @@ static void read_ring(const uint8_t *bytes, size_t length)
                                       .channel = (uint8_t)i,
                                       .open = true};
     }
-    check(live_rings_reserve(live) == 0);
-    live_rings_add(live, &peer);
-    live->peers = &peer;
+    check(shm_rings_reserve(shm) == 0);
+    shm_rings_add(shm, &peer);
+    shm->peers = &peer;
     while (at + 10 <= length && !peer.to.gone) {
         uint32_t slot = (bytes[at] | (uint32_t)bytes[at + 1] << 8) % (RING_BYTES / 8);
 
         memcpy(slots + (size_t)slot * 8, bytes + at + 2, 8);
         at += 10;
-        for (taken = 0; taken < 2 * LIVE_RING_SLOTS && live_next(live, &record); taken++) {
+        for (taken = 0; taken < 2 * SHM_RING_SLOTS && shm_next(shm, &record); taken++) {
             check((const uint8_t *)record.bytes >= slots &&
                   (const uint8_t *)record.bytes + record.count <= slots + RING_BYTES);
             memcpy(copy, record.bytes, record.count);
-            live_release(live);
+            shm_release(shm);
         }
-        live->current = NULL;
+        shm->current = NULL;
     }
-    free(live->ended);
-    free(live->slots);
-    free(live->rings);
-    free(live);
+    free(shm->ended);
+    free(shm->slots);
+    free(shm->rings);
+    free(shm);
     free(slots);
 }
 

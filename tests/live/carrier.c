@@ -24,21 +24,21 @@ void fabric_is_over(void)
     alarm(0);
 }
 
-struct live *join_as(const struct live_events *events, void *arg)
+struct shm *join_as(const struct shm_events *events, void *arg)
 {
-    struct live_options options = {.node = LIVE_NODE_ANY, .board_bytes = 4096, .arg = arg};
-    char why[LIVE_WHY_BYTES];
-    struct live *live;
+    struct shm_options options = {.node = SHM_NODE_ANY, .segment_bytes = 4096, .arg = arg};
+    char why[SHM_WHY_BYTES];
+    struct shm *shm;
 
     if (events != NULL)
         options.events = *events;
-    if (live_join(&options, &live, why) == 0)
-        return live;
-    fprintf(stderr, "live_join: %s\n", why);
+    if (shm_join(&options, &shm, why) == 0)
+        return shm;
+    fprintf(stderr, "shm_join: %s\n", why);
     abort();
 }
 
-struct live *join_fabric(void)
+struct shm *join_fabric(void)
 {
     return join_as(NULL, NULL);
 }
@@ -72,17 +72,17 @@ void must_be(bool good, const char *text, const char *file, int line)
     _exit(99);
 }
 
-struct live_peer *peer_of_pid(struct live *live, pid_t pid)
+struct shm_peer *peer_of_pid(struct shm *shm, pid_t pid)
 {
-    struct live_member member;
-    struct live_peer *peer;
+    struct shm_member member;
+    struct shm_peer *peer;
     uint32_t slot;
 
     for (;;) {
-        for (slot = 0; slot < live_facts(live)->processes_max; slot++) {
-            if (!live_member(live, slot, &member) || member.pid != pid)
+        for (slot = 0; slot < shm_facts(shm)->processes_max; slot++) {
+            if (!shm_member(shm, slot, &member) || member.pid != pid)
                 continue;
-            peer = live_peer(live, slot, member.generation, NULL);
+            peer = shm_peer(shm, slot, member.generation, NULL);
             if (peer != NULL)
                 return peer;
         }

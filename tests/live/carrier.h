@@ -21,8 +21,8 @@ void fresh_fabric(void);
 void fabric_is_over(void);
 
 /* Joins, or the process ends with a message. */
-struct live *join_as(const struct live_events *events, void *arg);
-struct live *join_fabric(void);
+struct shm *join_as(const struct shm_events *events, void *arg);
+struct shm *join_fabric(void);
 
 /* A child runs that; it ends with its result, or by _exit(99) when an assertion there fails. */
 pid_t run(int (*function)(void *arg), void *arg);
@@ -32,7 +32,7 @@ void ended_well(pid_t child);
 void must_be(bool good, const char *text, const char *file, int line);
 
 /* The member that is this process; waits for it to come. */
-struct live_peer *peer_of_pid(struct live *live, pid_t pid);
+struct shm_peer *peer_of_pid(struct shm *shm, pid_t pid);
 
 /* xorshift: the same numbers for the same seed (not 0). */
 uint64_t random_next(uint64_t *state);

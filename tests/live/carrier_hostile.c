@@ -20,61 +20,61 @@ enum { DATA = 1, STOP = 2 };
 
 /* ---- the hostile one ------------------------------------------------------------------------- */
 
-static void store(struct live *live, size_t at, uint64_t value)
+static void store(struct shm *shm, size_t at, uint64_t value)
 {
-    *(volatile uint64_t *)(void *)(live->board + at / 8 * 8) = value;
+    *(volatile uint64_t *)(void *)(shm->board + at / 8 * 8) = value;
 }
 
 /* Where a reader will look next, and something that it might believe. */
-static void lie(struct live *live, struct peer *peer, uint64_t *random)
+static void lie(struct shm *shm, struct peer *peer, uint64_t *random)
 {
     uint64_t dice = random_next(random);
-    size_t ring = live->at.rings + ((size_t)peer->to.slot * LIVE_CHANNELS + dice % 2) * RING_BYTES;
+    size_t ring = shm->at.rings + ((size_t)peer->to.slot * SHM_CHANNELS + dice % 2) * RING_BYTES;
     uint64_t position = peer->out[dice % 2].tail + (dice >> 8) % 200;
 
     switch ((dice >> 20) % 64) {
     case 0: /* over the ring's end */
-        store(live, ring + RING_BYTES - LIVE_LINE,
-              record_word(LIVE_RING_SLOTS - 1, 0, LIVE_RECORD_MAX, 1, 0));
+        store(shm, ring + RING_BYTES - SHM_LINE,
+              record_word(SHM_RING_SLOTS - 1, 0, SHM_RECORD_MAX, 1, 0));
         break;
     case 1: /* any flags */
-        store(live, ring + (position & RING_MASK) * LIVE_LINE,
+        store(shm, ring + (position & RING_MASK) * SHM_LINE,
               record_word(position, 0, 0, 0, 1u << (dice >> 32) % 8));
         break;
     case 2: /* where its rings begin */
-        store(live, live->at.starts + peer->to.slot * sizeof(struct board_start) + dice % 2 * 8,
+        store(shm, shm->at.starts + peer->to.slot * sizeof(struct board_start) + dice % 2 * 8,
               tagged(peer->to.generation, dice >> 40));
         break;
     case 3: /* too long */
-        store(live, ring + (position & RING_MASK) * LIVE_LINE,
-              record_word(position, 0, LIVE_RECORD_MAX + 1 + (dice >> 40) % 50000, 1, 0));
+        store(shm, ring + (position & RING_MASK) * SHM_LINE,
+              record_word(position, 0, SHM_RECORD_MAX + 1 + (dice >> 40) % 50000, 1, 0));
         break;
     case 4:
     case 5:
     case 6:
     case 7: /* what it has executed */
-        store(live, live->at.heads + peer->to.slot * sizeof(struct board_heads) + dice % 2 * 8,
+        store(shm, shm->at.heads + peer->to.slot * sizeof(struct board_heads) + dice % 2 * 8,
               tagged(peer->to.generation, dice >> 40));
         break;
     default: /* a record of any length and kind */
-        store(live, ring + (position & RING_MASK) * LIVE_LINE,
+        store(shm, ring + (position & RING_MASK) * SHM_LINE,
               record_word(position, dice >> 32, (uint32_t)(dice >> 40) % 2000, (dice >> 50) & 255,
                           0));
         break;
     }
 }
 
-static void scribble(struct live *live, uint64_t *random, unsigned steps)
+static void scribble(struct shm *shm, uint64_t *random, unsigned steps)
 {
-    size_t used = live->at.rings + 8u * LIVE_CHANNELS * RING_BYTES; /* what others look at */
+    size_t used = shm->at.rings + 8u * SHM_CHANNELS * RING_BYTES; /* what others look at */
     struct peer *peer;
 
     while (steps-- > 0) {
-        for (peer = live->peers; peer != NULL; peer = peer->next)
+        for (peer = shm->peers; peer != NULL; peer = peer->next)
             if (!peer->to.self)
-                lie(live, peer, random);
+                lie(shm, peer, random);
         if (steps % 8 == 0)
-            store(live, random_next(random) % used, random_next(random));
+            store(shm, random_next(random) % used, random_next(random));
         if (steps % 64 == 0)
             sched_yield();
     }
@@ -88,20 +88,20 @@ static int scribbler(void *arg)
 
     alarm(WATCHDOG_S + rounds);
     for (round = 0; round < rounds; round++) {
-        struct live *live = join_fabric();
-        struct live_member member;
+        struct shm *shm = join_fabric();
+        struct shm_member member;
         uint32_t slot;
 
         for (slot = 0; slot < 8; slot++)
-            if (live_member(live, slot, &member) && member.slot != live_self(live)->slot)
-                live_peer(live, slot, 0, NULL);
+            if (shm_member(shm, slot, &member) && member.slot != shm_self(shm)->slot)
+                shm_peer(shm, slot, 0, NULL);
         for (i = 0; i < 20; i++) {
-            scribble(live, &random, 300);
-            live_look(live);
+            scribble(shm, &random, 300);
+            shm_poll_daemon(shm);
         }
         /* Nobody else can map it to write, the owner neither. */
-        must(mprotect((void *)(uintptr_t)live->fabric, LIVE_PAGE, PROT_READ | PROT_WRITE) != 0);
-        live_leave(live);
+        must(mprotect((void *)(uintptr_t)shm->fabric, SHM_PAGE, PROT_READ | PROT_WRITE) != 0);
+        shm_leave(shm);
     }
     return 0;
 }
@@ -109,31 +109,31 @@ static int scribbler(void *arg)
 /* ---- the honest ones ------------------------------------------------------------------------- */
 
 struct honest {
-    struct live *live;
-    struct live_peer *friend_, *others[LIVE_PROCESSES_MAX];
+    struct shm *shm;
+    struct shm_peer *friend_, *others[SHM_PROCESSES_MAX];
     uint64_t sent, got, strange;
     bool end, said_strange;
 };
 
 /* Names by which the processes of the first test find out about each other. */
-static const struct live_key scribbler_has_ended = {.kind = 9},
-                             something_strange_came = {.kind = 10};
+static const struct shm_key scribbler_has_ended = {.kind = 9},
+                            something_strange_came = {.kind = 10};
 
-static bool is_named(struct live *live, const struct live_key *key)
+static bool is_named(struct shm *shm, const struct shm_key *key)
 {
-    struct live_name name;
+    struct shm_name name;
 
-    return live_lookup(live, key, &name) == 0;
+    return shm_lookup(shm, key, &name) == 0;
 }
 
-static void met(void *arg, struct live_peer *peer)
+static void met(void *arg, struct shm_peer *peer)
 {
     struct honest *honest = arg;
 
     honest->others[peer->slot] = peer;
 }
 
-static void gone(void *arg, struct live_peer *peer)
+static void gone(void *arg, struct shm_peer *peer)
 {
     struct honest *honest = arg;
 
@@ -143,18 +143,18 @@ static void gone(void *arg, struct live_peer *peer)
     }
     if (honest->others[peer->slot] == peer)
         honest->others[peer->slot] = NULL;
-    live_drop(honest->live, peer);
+    shm_drop(honest->shm, peer);
 }
 
 static void take(struct honest *honest)
 {
-    static uint8_t copy[LIVE_RECORD_MAX];
-    struct live_record record;
+    static uint8_t copy[SHM_RECORD_MAX];
+    struct shm_record record;
     uint64_t value;
     unsigned count = 0;
 
-    while (count++ < 1000 && live_next(honest->live, &record)) {
-        must(record.count <= LIVE_RECORD_MAX);
+    while (count++ < 1000 && shm_next(honest->shm, &record)) {
+        must(record.count <= SHM_RECORD_MAX);
         memcpy(copy, record.bytes, record.count);
         if (record.from == honest->friend_) {
             must(record.kind == DATA && record.count == 8);
@@ -164,24 +164,24 @@ static void take(struct honest *honest)
         } else {
             honest->strange++;
             if (copy[0] % 8 == 0)
-                live_set_aside(honest->live);
+                shm_set_aside(honest->shm);
         }
-        live_release(honest->live);
+        shm_release(honest->shm);
     }
 }
 
 static void talk_to_strangers(struct honest *honest, uint32_t slot)
 {
-    struct live_peer *peer = honest->others[slot % 8];
+    struct shm_peer *peer = honest->others[slot % 8];
     uint64_t executed;
 
     if (peer == NULL || peer == honest->friend_)
         return;
-    executed = live_executed(peer, LIVE_REQUEST);
-    if (live_reserve(peer, LIVE_REQUEST, slot % 900) != NULL)
-        live_publish(peer, LIVE_REQUEST, DATA, slot % 800);
-    must(live_executed(peer, LIVE_REQUEST) >= executed);
-    must(live_executed(peer, LIVE_REQUEST) <= live_sent(peer, LIVE_REQUEST));
+    executed = shm_executed(peer, SHM_REQUEST);
+    if (shm_reserve(peer, SHM_REQUEST, slot % 900) != NULL)
+        shm_publish(peer, SHM_REQUEST, DATA, slot % 800);
+    must(shm_executed(peer, SHM_REQUEST) >= executed);
+    must(shm_executed(peer, SHM_REQUEST) <= shm_sent(peer, SHM_REQUEST));
 }
 
 static void converse(struct honest *honest, bool (*over)(struct honest *))
@@ -192,17 +192,17 @@ static void converse(struct honest *honest, bool (*over)(struct honest *))
         take(honest);
         if (honest->strange > 0 && !honest->said_strange) {
             honest->said_strange = true; /* the other one may have claimed the name already */
-            live_claim(honest->live, &something_strange_came, 0, NULL);
+            shm_claim(honest->shm, &something_strange_came, 0, NULL);
         }
         talk_to_strangers(honest, (uint32_t)lap++);
         if (honest->sent < HONEST_MAX && honest->sent < honest->got + 200 &&
-            (room = live_reserve(honest->friend_, LIVE_REQUEST, 8)) != NULL) {
+            (room = shm_reserve(honest->friend_, SHM_REQUEST, 8)) != NULL) {
             *room = honest->sent++;
-            live_publish(honest->friend_, LIVE_REQUEST, DATA, 8);
+            shm_publish(honest->friend_, SHM_REQUEST, DATA, 8);
         }
-        if (lap % 50 == 0 && live_sleep_begin(honest->live)) {
-            live_sleep(honest->live, 1); /* only what belongs to it */
-            live_sleep_end(honest->live);
+        if (lap % 50 == 0 && shm_sleep_begin(honest->shm)) {
+            shm_sleep(honest->shm, 1); /* only what belongs to it */
+            shm_sleep_end(honest->shm);
         }
         if (lap % 8 == 0)
             sched_yield();
@@ -216,41 +216,41 @@ static bool never(struct honest *honest)
 
 static bool is_over(struct honest *honest)
 {
-    return is_named(honest->live, &scribbler_has_ended);
+    return is_named(honest->shm, &scribbler_has_ended);
 }
 
-static const struct live_events events = {.met = met, .gone = gone};
+static const struct shm_events events = {.met = met, .gone = gone};
 
 static int be_a_friend(void *arg)
 {
     static struct honest honest;
 
-    honest.live = join_as(&events, &honest);
-    honest.friend_ = peer_of_pid(honest.live, getppid());
+    honest.shm = join_as(&events, &honest);
+    honest.friend_ = peer_of_pid(honest.shm, getppid());
     converse(&honest, never);
     must(honest.got > 0);
-    live_leave(honest.live);
+    shm_leave(honest.shm);
     return 0;
 }
 
 /* Starts it again until one of the others has seen a record of it. */
 static int wait_for_scribbler(void *arg)
 {
-    struct live *live = NULL;
+    struct shm *shm = NULL;
     bool seen = false;
 
     while (!seen) {
         pid_t child = run(scribbler, NULL);
 
         ended_well(child);
-        live = join_fabric();
-        seen = is_named(live, &something_strange_came);
+        shm = join_fabric();
+        seen = is_named(shm, &something_strange_came);
         if (!seen)
-            live_leave(live);
+            shm_leave(shm);
     }
-    must(live_claim(live, &scribbler_has_ended, 0, NULL) == 0);
+    must(shm_claim(shm, &scribbler_has_ended, 0, NULL) == 0);
     pause_us(500000);
-    live_leave(live);
+    shm_leave(shm);
     return 0;
 }
 
@@ -262,14 +262,14 @@ static void a_hostile_member_harms_only_itself(void **state)
     fresh_fabric();
     setenv("JACQUARD_PROCESSES", "8", 1);
     memset(&honest, 0, sizeof(honest));
-    honest.live = join_as(&events, &honest);
+    honest.shm = join_as(&events, &honest);
     friend_ = run(be_a_friend, NULL);
-    honest.friend_ = peer_of_pid(honest.live, friend_);
+    honest.friend_ = peer_of_pid(honest.shm, friend_);
     hostile = run(wait_for_scribbler, NULL);
     converse(&honest, is_over);
     assert_false(honest.end);
     assert_true(honest.got > 0);
-    live_leave(honest.live);
+    shm_leave(honest.shm);
     ended_well(friend_);
     ended_well(hostile);
     fabric_is_over();
@@ -281,67 +281,67 @@ static void a_hostile_member_harms_only_itself(void **state)
 /* Says all the time that it looks at its rings, and executes nothing. */
 static int look_busy(void *arg)
 {
-    struct live *live = join_fabric();
+    struct shm *shm = join_fabric();
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (;;) {
-        atomic_store(&live->head->doze, DOZE_STEP);
-        atomic_store(&live->head->looked, live_ticks());
+        atomic_store(&shm->head->doze, DOZE_STEP);
+        atomic_store(&shm->head->looked, shm_ticks());
         sched_yield();
     }
-    live_leave(live);
+    shm_leave(shm);
     return 0;
 }
 
 static void who_looks_and_executes_nothing_is_given_up(void **state)
 {
-    struct live_record record;
-    struct live_peer *peer;
-    struct live *live;
+    struct shm_record record;
+    struct shm_peer *peer;
+    struct shm *shm;
     pid_t child;
 
     fresh_fabric();
-    live = join_fabric();
+    shm = join_fabric();
     child = run(look_busy, NULL);
-    peer = peer_of_pid(live, child);
-    assert_non_null(live_reserve(peer, LIVE_REQUEST, 0));
-    live_publish(peer, LIVE_REQUEST, DATA, 0);
+    peer = peer_of_pid(shm, child);
+    assert_non_null(shm_reserve(peer, SHM_REQUEST, 0));
+    shm_publish(peer, SHM_REQUEST, DATA, 0);
     while (!peer->gone) /* else the watchdog ends the test */
-        assert_false(live_next(live, &record));
+        assert_false(shm_next(shm, &record));
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
-    live_leave(live);
+    shm_leave(shm);
     fabric_is_over();
 }
 
 static void any_memory_is_read_safely(void **state)
 {
-    struct live *live, *other;
-    struct live_record record;
-    static uint8_t copy[LIVE_RECORD_MAX];
-    struct live_peer *peer;
+    struct shm *shm, *other;
+    struct shm_record record;
+    static uint8_t copy[SHM_RECORD_MAX];
+    struct shm_peer *peer;
     uint64_t random = 31, at, records = 0;
     unsigned round, i;
 
     fresh_fabric();
     for (round = 0; round < 60; round++) {
-        live = join_fabric();
+        shm = join_fabric();
         other = join_fabric();
-        peer = live_peer(live, live_self(other)->slot, 0, NULL);
-        live_look(other);
+        peer = shm_peer(shm, shm_self(other)->slot, 0, NULL);
+        shm_poll_daemon(other);
         for (i = 0; i < 3000 && !peer->gone; i++) {
-            at = other->at.rings + live_self(live)->slot * LIVE_CHANNELS * RING_BYTES;
-            store(other, at + random_next(&random) % (LIVE_CHANNELS * RING_BYTES),
+            at = other->at.rings + shm_self(shm)->slot * SHM_CHANNELS * RING_BYTES;
+            store(other, at + random_next(&random) % (SHM_CHANNELS * RING_BYTES),
                   random_next(&random));
-            lie(other, peer_of(live_known(other, live_self(live)->slot, 0)), &random);
-            while (live_next(live, &record)) {
+            lie(other, peer_of(shm_known(other, shm_self(shm)->slot, 0)), &random);
+            while (shm_next(shm, &record)) {
                 memcpy(copy, record.bytes, record.count);
-                live_release(live);
+                shm_release(shm);
                 records++;
             }
         }
-        live_leave(other);
-        live_leave(live);
+        shm_leave(other);
+        shm_leave(shm);
     }
     fabric_is_over();
     assert_true(records > 0);
@@ -364,13 +364,13 @@ static void any_bytes_are_decoded_safely(void **state)
         for (j = 0; j < count; j++)
             bytes[j] = (uint8_t)random_next(&random);
         memset(&head, 0, sizeof(head));
-        head.magic = LIVE_MAGIC;
-        head.version = LIVE_VERSION;
+        head.magic = SHM_MAGIC;
+        head.version = SHM_VERSION;
         head.kind = (uint32_t)random_next(&random) % (WIRE_KINDS + 2);
         head.error = i % 4 == 0 ? (int32_t)random_next(&random) : 0;
         memcpy(bytes, &head, count < sizeof(head) ? count : sizeof(head));
         fds_count = i % 4;
-        if (wire_decode(bytes, count, fds, fds_count, &packet)) {
+        if (shm_wire_decode(bytes, count, fds, fds_count, &packet)) {
             good++;
             assert_true(packet.head.kind > 0 && packet.head.kind < WIRE_KINDS);
             assert_true(packet.text_bytes == count - sizeof(head));

@@ -23,7 +23,7 @@ struct talk { /* with one peer */
 };
 
 struct worker {
-    struct live *live;
+    struct shm *shm;
     bool end, steady;
     uint64_t random;
     uint64_t taken, gone, met;
@@ -41,17 +41,17 @@ static uint32_t check_of(const struct message *message)
            message->generation * 977u ^ message->bytes;
 }
 
-static void met(void *arg, struct live_peer *peer)
+static void met(void *arg, struct shm_peer *peer)
 {
     ((struct worker *)arg)->met++;
 }
 
-static void gone(void *arg, struct live_peer *peer)
+static void gone(void *arg, struct shm_peer *peer)
 {
     struct worker *worker = arg;
 
     worker->gone++;
-    live_drop(worker->live, peer);
+    shm_drop(worker->shm, peer);
 }
 
 static void order(void *arg, const void *bytes, size_t count)
@@ -63,9 +63,9 @@ static void lost(void *arg)
     ((struct worker *)arg)->end = true;
 }
 
-static const struct live_events events = {met, gone, order, lost};
+static const struct shm_events events = {met, gone, order, lost};
 
-static struct talk *talk_with(struct worker *worker, struct live_peer *peer)
+static struct talk *talk_with(struct worker *worker, struct shm_peer *peer)
 {
     struct talk *talk = peer->user;
 
@@ -82,7 +82,7 @@ static void leave(struct worker *worker)
 {
     struct talk *talk;
 
-    live_leave(worker->live);
+    shm_leave(worker->shm);
     while ((talk = worker->talks) != NULL) {
         worker->talks = talk->next;
         free(talk);
@@ -91,12 +91,12 @@ static void leave(struct worker *worker)
 
 static void take(struct worker *worker)
 {
-    struct live_record record;
+    struct shm_record record;
     struct message message;
     const uint8_t *tail;
     uint32_t i;
 
-    while (live_next(worker->live, &record)) {
+    while (shm_next(worker->shm, &record)) {
         must(record.count >= sizeof(message) && record.kind == DATA);
         memcpy(&message, record.bytes, sizeof(message));
         must(message.check == check_of(&message));
@@ -107,11 +107,11 @@ static void take(struct worker *worker)
         for (i = 0; i < record.count - sizeof(message); i++)
             must(tail[i] == (uint8_t)(message.number + i));
         worker->taken++;
-        live_release(worker->live);
+        shm_release(worker->shm);
     }
 }
 
-static void give(struct worker *worker, struct live_peer *peer)
+static void give(struct worker *worker, struct shm_peer *peer)
 {
     struct message message;
     uint8_t *room, *tail;
@@ -119,51 +119,50 @@ static void give(struct worker *worker, struct live_peer *peer)
 
     if (random_next(&worker->random) % 4 == 0)
         bytes += (uint32_t)(random_next(&worker->random) % 3000);
-    room = live_reserve(peer, LIVE_REQUEST, bytes);
+    room = shm_reserve(peer, SHM_REQUEST, bytes);
     if (room == NULL)
         return;
     message = (struct message){.number = talk_with(worker, peer)->sent++,
-                               .from = live_self(worker->live)->slot,
-                               .generation = live_self(worker->live)->generation,
+                               .from = shm_self(worker->shm)->slot,
+                               .generation = shm_self(worker->shm)->generation,
                                .bytes = bytes};
     message.check = check_of(&message);
     memcpy(room, &message, sizeof(message));
     tail = room + sizeof(message);
     for (i = 0; i < bytes - sizeof(message); i++)
         tail[i] = (uint8_t)(message.number + i);
-    live_publish(peer, LIVE_REQUEST, DATA, bytes);
+    shm_publish(peer, SHM_REQUEST, DATA, bytes);
 }
 
 static void rest(struct worker *worker)
 {
-    if (live_sleep_begin(worker->live)) {
+    if (shm_sleep_begin(worker->shm)) {
         struct timespec now;
 
         clock_gettime(CLOCK_MONOTONIC, &now);
-        live_sleep(worker->live,
-                   (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec + 300000);
-        live_sleep_end(worker->live);
+        shm_sleep(worker->shm, (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec + 300000);
+        shm_sleep_end(worker->shm);
     }
 }
 
 /* Talks to whomever there is; names come and go meanwhile. */
 static void work(struct worker *worker)
 {
-    struct live_member member;
-    struct live_peer *peer;
-    struct live_key key = {.kind = 1};
+    struct shm_member member;
+    struct shm_peer *peer;
+    struct shm_key key = {.kind = 1};
     uint32_t burst;
 
     take(worker);
-    if (live_member(worker->live, (uint32_t)(random_next(&worker->random) % SLOTS), &member) &&
-        member.slot != live_self(worker->live)->slot &&
-        (peer = live_peer(worker->live, member.slot, member.generation, NULL)) != NULL)
+    if (shm_member(worker->shm, (uint32_t)(random_next(&worker->random) % SLOTS), &member) &&
+        member.slot != shm_self(worker->shm)->slot &&
+        (peer = shm_peer(worker->shm, member.slot, member.generation, NULL)) != NULL)
         for (burst = (uint32_t)(random_next(&worker->random) % 20); burst > 0; burst--)
             give(worker, peer);
     if (random_next(&worker->random) % 16 == 0) {
         key.key[0] = random_next(&worker->random) % 16;
-        if (live_claim(worker->live, &key, 1, NULL) == 0 && random_next(&worker->random) % 2)
-            live_unclaim(worker->live, &key);
+        if (shm_claim(worker->shm, &key, 1, NULL) == 0 && random_next(&worker->random) % 2)
+            shm_unclaim(worker->shm, &key);
     }
     if (random_next(&worker->random) % 4 == 0)
         rest(worker);
@@ -174,15 +173,15 @@ static void work(struct worker *worker)
 static int one_worker(void *arg)
 {
     static struct worker worker;
-    struct live_key name = {.kind = 2, .key = {(uintptr_t)arg, 0}}, end = {.kind = 3};
-    struct live_name found;
+    struct shm_key name = {.kind = 2, .key = {(uintptr_t)arg, 0}}, end = {.kind = 3};
+    struct shm_name found;
 
     worker.random = (uint64_t)getpid() * 7919 + 1;
     worker.steady = (uintptr_t)arg < STEADY;
-    worker.live = join_as(&events, &worker);
+    worker.shm = join_as(&events, &worker);
     /* The predecessor with this name was reaped before this one was forked. */
-    must(live_claim(worker.live, &name, 0, NULL) == 0);
-    while (!worker.end && live_lookup(worker.live, &end, &found) != 0)
+    must(shm_claim(worker.shm, &name, 0, NULL) == 0);
+    while (!worker.end && shm_lookup(worker.shm, &end, &found) != 0)
         work(&worker);
     if (worker.steady)
         must(worker.taken > 0 && worker.gone > 0);
@@ -202,7 +201,7 @@ static void killed_at_any_instruction(void **state)
 {
     static struct worker worker;
     pid_t steady[STEADY], victims[VICTIMS];
-    struct live_key end = {.kind = 3};
+    struct shm_key end = {.kind = 3};
     unsigned round, most = kills();
     uintptr_t i;
     int status;
@@ -216,7 +215,7 @@ static void killed_at_any_instruction(void **state)
     for (i = 0; i < VICTIMS; i++)
         victims[i] = run(one_worker, (void *)(STEADY + i));
     worker.random = 12345;
-    worker.live = join_as(&events, &worker);
+    worker.shm = join_as(&events, &worker);
     for (round = 0; round < most; round++) {
         uint64_t looks = random_next(&worker.random) % 40;
 
@@ -229,7 +228,7 @@ static void killed_at_any_instruction(void **state)
         assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
         victims[i] = run(one_worker, (void *)(STEADY + i));
     }
-    assert_int_equal(live_claim(worker.live, &end, 0, NULL), 0);
+    assert_int_equal(shm_claim(worker.shm, &end, 0, NULL), 0);
     for (i = 0; i < STEADY; i++)
         ended_well(steady[i]);
     for (i = 0; i < VICTIMS; i++)

@@ -30,18 +30,18 @@ struct seen {
     char order[64];
 };
 
-static void saw_met(void *arg, struct live_peer *peer)
+static void saw_met(void *arg, struct shm_peer *peer)
 {
     ((struct seen *)arg)->met++;
 }
 
-static void saw_gone(void *arg, struct live_peer *peer)
+static void saw_gone(void *arg, struct shm_peer *peer)
 {
     struct seen *seen = arg;
 
     must(peer->gone);
-    must(live_reserve(peer, LIVE_REQUEST, 0) == NULL);
-    must(live_publish(peer, LIVE_REQUEST, 0, 0) == 0);
+    must(shm_reserve(peer, SHM_REQUEST, 0) == NULL);
+    must(shm_publish(peer, SHM_REQUEST, 0, 0) == 0);
     seen->gone++;
     seen->gone_slot = peer->slot;
     seen->gone_generation = peer->generation;
@@ -62,16 +62,16 @@ static void saw_lost(void *arg)
     ((struct seen *)arg)->lost++;
 }
 
-static const struct live_events watch = {saw_met, saw_gone, saw_order, saw_lost};
+static const struct shm_events watch = {saw_met, saw_gone, saw_order, saw_lost};
 
-static void look_until(struct live *live, const unsigned *what, unsigned count)
+static void look_until(struct shm *shm, const unsigned *what, unsigned count)
 {
-    struct live_record record;
+    struct shm_record record;
 
     while (*(volatile const unsigned *)what < count) {
-        while (live_next(live, &record))
-            live_release(live);
-        live_look(live);
+        while (shm_next(shm, &record))
+            shm_release(shm);
+        shm_poll_daemon(shm);
         pause_us(500);
     }
 }
@@ -103,25 +103,25 @@ static void count_signal(int number)
 static void the_daemon_comes_and_goes_unseen(void **state)
 {
     struct sigaction action = {.sa_handler = count_signal}, before;
-    struct live *live;
+    struct shm *shm;
     struct stat stat_;
     int fd;
 
     fresh_fabric();
     sigaction(SIGCHLD, &action, &before);
     fd = open("/dev/null", O_RDONLY); /* without CLOEXEC: must not be kept open by the daemon */
-    live = join_fabric();
+    shm = join_fabric();
     assert_int_equal(stat(getenv("JACQUARD_FABRIC"), &stat_), 0);
     assert_true(S_ISSOCK(stat_.st_mode));
     assert_int_equal(stat_.st_mode & 0777, 0600);
     assert_int_equal(children_signals, 0);
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
     assert_int_equal(errno, ECHILD);
-    assert_int_equal(live_facts(live)->nodes, 16);
-    assert_int_equal(live_facts(live)->processes_max, 64);
-    assert_string_equal(live_facts(live)->scenario, "");
-    assert_true(live_facts(live)->ticks_per_us > 0);
-    live_leave(live);
+    assert_int_equal(shm_facts(shm)->nodes, 16);
+    assert_int_equal(shm_facts(shm)->processes_max, 64);
+    assert_string_equal(shm_facts(shm)->scenario, "");
+    assert_true(shm_facts(shm)->ticks_per_us > 0);
+    shm_leave(shm);
     close(fd);
     fabric_is_over();
     sigaction(SIGCHLD, &before, NULL);
@@ -130,15 +130,15 @@ static void the_daemon_comes_and_goes_unseen(void **state)
 
 static int join_and_wait(void *arg)
 {
-    struct live *live = join_fabric();
-    struct live_member member;
+    struct shm *shm = join_fabric();
+    struct shm_member member;
     uint32_t slot;
 
     for (slot = 0; slot < AT_ONCE; slot++) /* all in one fabric */
-        while (!live_member(live, slot, &member))
+        while (!shm_member(shm, slot, &member))
             pause_us(1000);
     pause_us(200000);
-    live_leave(live);
+    shm_leave(shm);
     return 0;
 }
 
@@ -160,7 +160,7 @@ static int join_often(void *arg)
     unsigned i;
 
     for (i = 0; i < 40; i++) {
-        live_leave(join_fabric());
+        shm_leave(join_fabric());
         pause_us(i % 4 * 70000); /* about when the daemon ends */
     }
     return 0;
@@ -182,39 +182,39 @@ static void joining_while_it_ends(void **state)
 
 static int join_the_parents(void *arg)
 {
-    struct live *live;
-    struct live_member member;
+    struct shm *shm;
+    struct shm_member member;
 
     if (arg != NULL)
-        live_leave(arg);
-    live = join_fabric();
-    must(strcmp(live_facts(live)->path, getenv("JACQUARD_FABRIC")) == 0);
-    must(live_member(live, 0, &member) && member.pid == getppid());
-    must(live_self(live)->slot != 0 && live_self(live)->node == 0);
-    live_leave(live);
+        shm_leave(arg);
+    shm = join_fabric();
+    must(strcmp(shm_facts(shm)->path, getenv("JACQUARD_FABRIC")) == 0);
+    must(shm_member(shm, 0, &member) && member.pid == getppid());
+    must(shm_self(shm)->slot != 0 && shm_self(shm)->node == 0);
+    shm_leave(shm);
     return 0;
 }
 
 static void a_private_fabric_has_the_children(void **state)
 {
-    struct live *live;
+    struct shm *shm;
     char *folder;
     unsigned tries;
 
     alarm(WATCHDOG_S);
     unsetenv("JACQUARD_FABRIC");
-    live = join_fabric();
+    shm = join_fabric();
     assert_non_null(getenv("JACQUARD_FABRIC"));
     folder = strdup(getenv("JACQUARD_FABRIC"));
     *strrchr(folder, '/') = 0;
     assert_int_equal(access(folder, X_OK), 0);
-    ended_well(run(join_the_parents, live));
-    ended_well(run(join_the_parents, live));
-    live_leave(live);
+    ended_well(run(join_the_parents, shm));
+    ended_well(run(join_the_parents, shm));
+    shm_leave(shm);
     for (tries = 0; access(folder, F_OK) == 0 && tries < 1000; tries++)
         pause_us(10000);
     assert_int_equal(access(folder, F_OK), -1);
-    live_leave(join_fabric()); /* the same path again: the folder is made anew */
+    shm_leave(join_fabric()); /* the same path again: the folder is made anew */
     for (tries = 0; access(folder, F_OK) == 0 && tries < 1000; tries++)
         pause_us(10000);
     assert_int_equal(access(folder, F_OK), -1);
@@ -225,8 +225,8 @@ static void a_private_fabric_has_the_children(void **state)
 
 static int live_on(void *arg)
 {
-    must(live_forked(arg));
-    live_leave(arg);
+    must(shm_forked(arg));
+    shm_leave(arg);
     pause_us(2000000);
     return 0;
 }
@@ -234,14 +234,14 @@ static int live_on(void *arg)
 static int fork_and_die(void *arg)
 {
     struct seen seen = {0};
-    struct live *live = join_as(&watch, &seen);
+    struct shm *shm = join_as(&watch, &seen);
     pid_t child;
 
-    must(!live_forked(live));
-    look_until(live, &seen.met, 1);
+    must(!shm_forked(shm));
+    look_until(shm, &seen.met, 1);
     child = fork();
     if (child == 0)
-        _exit(live_on(live));
+        _exit(live_on(shm));
     raise(SIGKILL);
     return 1;
 }
@@ -249,18 +249,18 @@ static int fork_and_die(void *arg)
 static void a_childs_life_is_not_its_parents(void **state)
 {
     struct seen seen = {0};
-    struct live *live;
+    struct shm *shm;
     int status;
     pid_t child;
 
     fresh_fabric();
-    live = join_as(&watch, &seen);
+    shm = join_as(&watch, &seen);
     child = run(fork_and_die, NULL);
-    peer_of_pid(live, child);
+    peer_of_pid(shm, child);
     assert_int_equal(waitpid(child, &status, 0), child);
-    look_until(live, &seen.gone, 1);
-    assert_false(live_forked(live));
-    live_leave(live);
+    look_until(shm, &seen.gone, 1);
+    assert_false(shm_forked(shm));
+    shm_leave(shm);
     fabric_is_over();
 }
 
@@ -268,54 +268,54 @@ static void a_childs_life_is_not_its_parents(void **state)
 
 static int send_and_end(void *arg)
 {
-    struct live *live = join_fabric();
-    struct live_peer *peer = peer_of_pid(live, getppid());
+    struct shm *shm = join_fabric();
+    struct shm_peer *peer = peer_of_pid(shm, getppid());
     uint64_t n;
     uint64_t *room;
 
     for (n = 0; n < 100; n++) {
-        room = live_reserve(peer, LIVE_REQUEST, 8);
+        room = shm_reserve(peer, SHM_REQUEST, 8);
         must(room != NULL);
         *room = n;
-        live_publish(peer, LIVE_REQUEST, DATA, 8);
+        shm_publish(peer, SHM_REQUEST, DATA, 8);
     }
     if (arg != NULL)
         raise(SIGKILL);
-    live_leave(live);
+    shm_leave(shm);
     return 0;
 }
 
 static void the_last_records(void *how)
 {
     struct seen seen = {0};
-    struct live_record record;
-    struct live *live;
-    struct live_peer *peer = NULL;
+    struct shm_record record;
+    struct shm *shm;
+    struct shm_peer *peer = NULL;
     uint64_t n = 0, value;
     pid_t child;
 
     fresh_fabric();
-    live = join_as(&watch, &seen);
+    shm = join_as(&watch, &seen);
     child = run(send_and_end, how);
     waitpid(child, NULL, 0); /* dead before we look for the first time */
     while (seen.gone == 0) {
-        if (!live_next(live, &record)) {
-            live_look(live);
+        if (!shm_next(shm, &record)) {
+            shm_poll_daemon(shm);
             continue;
         }
         memcpy(&value, record.bytes, 8);
         assert_int_equal(value, n++);
         peer = record.from;
-        live_release(live);
+        shm_release(shm);
     }
     assert_int_equal(n, 100);
     assert_int_equal(seen.met, 1);
     assert_int_equal(seen.gone_slot, 1);
-    assert_ptr_equal(live_known(live, 1, seen.gone_generation), peer);
-    assert_null(live_known(live, 1, 0));
-    live_drop(live, peer);
-    assert_null(live_known(live, 1, seen.gone_generation));
-    live_leave(live);
+    assert_ptr_equal(shm_known(shm, 1, seen.gone_generation), peer);
+    assert_null(shm_known(shm, 1, 0));
+    shm_drop(shm, peer);
+    assert_null(shm_known(shm, 1, seen.gone_generation));
+    shm_leave(shm);
     fabric_is_over();
 }
 
@@ -330,44 +330,44 @@ static void what_was_published_before_the_end_is_executed(void **state)
 static void the_slot_of_the_dead_is_used_again(void **state)
 {
     struct seen seen = {0};
-    struct live_record record;
-    struct live *live;
+    struct shm_record record;
+    struct shm *shm;
     uint32_t last = 0;
     unsigned round, records = 0;
     pid_t child;
 
     fresh_fabric();
     setenv("JACQUARD_PROCESSES", "2", 1);
-    live = join_as(&watch, &seen);
+    shm = join_as(&watch, &seen);
     for (round = 1; round <= 20; round++) {
         child = run(send_and_end, round % 2 ? &seen : NULL);
         while (seen.gone < round) {
-            if (live_next(live, &record)) {
+            if (shm_next(shm, &record)) {
                 records++;
                 assert_int_equal(record.from->slot, 1);
-                live_release(live);
+                shm_release(shm);
             } else {
-                live_look(live);
+                shm_poll_daemon(shm);
             }
         }
         assert_int_equal(records, 100 * round);
         assert_true(seen.gone_generation > last);
         last = seen.gone_generation;
         if (round % 3 == 0)
-            live_drop(live, live_known(live, 1, last));
+            shm_drop(shm, shm_known(shm, 1, last));
         waitpid(child, NULL, 0);
     }
-    live_leave(live);
+    shm_leave(shm);
     fabric_is_over();
 }
 
 static int wait_for_the_end(void *arg)
 {
-    struct live *live = join_fabric();
+    struct shm *shm = join_fabric();
 
     for (;;)
         pause_us(1000000);
-    live_leave(live);
+    shm_leave(shm);
     return 0;
 }
 
@@ -375,19 +375,19 @@ static int wait_for_the_end(void *arg)
 static void ends_are_told_without_a_handler(void **state)
 {
     enum { MANY = 3 };
-    struct live_peer *peers[MANY];
+    struct shm_peer *peers[MANY];
     uint32_t slots[MANY], generations[MANY];
-    struct live_member member;
+    struct shm_member member;
     pid_t children[MANY];
-    struct live *live;
+    struct shm *shm;
     unsigned i, gone;
 
     fresh_fabric();
-    live = join_fabric();
+    shm = join_fabric();
     for (i = 0; i < MANY; i++)
         children[i] = run(wait_for_the_end, NULL);
     for (i = 0; i < MANY; i++) {
-        peers[i] = peer_of_pid(live, children[i]);
+        peers[i] = peer_of_pid(shm, children[i]);
         slots[i] = peers[i]->slot;
         generations[i] = peers[i]->generation;
     }
@@ -396,28 +396,28 @@ static void ends_are_told_without_a_handler(void **state)
         waitpid(children[i], NULL, 0);
     }
     for (i = 0; i < MANY; i++) /* so that one look finds all of them */
-        while (live_member(live, slots[i], &member))
+        while (shm_member(shm, slots[i], &member))
             pause_us(1000);
     for (gone = 0; gone < MANY;) {
-        live_look(live);
+        shm_poll_daemon(shm);
         for (i = gone = 0; i < MANY; i++)
             gone += peers[i]->gone;
     }
     for (i = 0; i < MANY; i++) {
-        live_drop(live, peers[i]);
-        assert_null(live_known(live, slots[i], generations[i]));
+        shm_drop(shm, peers[i]);
+        assert_null(shm_known(shm, slots[i], generations[i]));
     }
-    live_leave(live);
+    shm_leave(shm);
     fabric_is_over();
 }
 
 static int stay(void *arg)
 {
-    struct live *live = join_as(&watch, arg);
+    struct shm *shm = join_as(&watch, arg);
 
-    look_until(live, &((struct seen *)arg)->lost, 1);
+    look_until(shm, &((struct seen *)arg)->lost, 1);
     must(((struct seen *)arg)->gone == 1);
-    live_leave(live);
+    shm_leave(shm);
     return 0;
 }
 
@@ -439,28 +439,28 @@ static pid_t run_daemon(const char *option, const char *value)
 static void the_end_of_the_daemon_is_everybodys(void **state)
 {
     struct seen seen = {0}, child_seen = {0};
-    struct live_record record;
-    struct live_key key = {.kind = 1};
-    struct live *live;
+    struct shm_record record;
+    struct shm_key key = {.kind = 1};
+    struct shm *shm;
     pid_t child, daemon_;
 
     fresh_fabric();
     daemon_ = run_daemon("--nodes", "4");
-    live = join_as(&watch, &seen);
-    assert_int_equal(live_facts(live)->nodes, 4);
+    shm = join_as(&watch, &seen);
+    assert_int_equal(shm_facts(shm)->nodes, 4);
     child = run(stay, &child_seen);
-    peer_of_pid(live, child);
+    peer_of_pid(shm, child);
     pause_us(100000);
     kill(daemon_, SIGKILL);
     waitpid(daemon_, NULL, 0);
-    look_until(live, &seen.lost, 1);
+    look_until(shm, &seen.lost, 1);
     assert_int_equal(seen.gone, 1);
-    assert_int_equal(live_claim(live, &key, 0, NULL), -ENOTCONN);
-    assert_null(live_peer(live, 5, 0, NULL));
-    assert_false(live_next(live, &record));
+    assert_int_equal(shm_claim(shm, &key, 0, NULL), -ENOTCONN);
+    assert_null(shm_peer(shm, 5, 0, NULL));
+    assert_false(shm_next(shm, &record));
     ended_well(child);
-    live_leave(live);
-    live_leave(join_fabric()); /* over the dead daemon's socket */
+    shm_leave(shm);
+    shm_leave(join_fabric()); /* over the dead daemon's socket */
     fabric_is_over();
 }
 
@@ -468,19 +468,19 @@ static void the_end_of_the_daemon_is_everybodys(void **state)
 
 static void refused(int error, const char *text)
 {
-    struct live_options options = {.node = LIVE_NODE_ANY};
-    char why[LIVE_WHY_BYTES];
-    struct live *live;
+    struct shm_options options = {.node = SHM_NODE_ANY};
+    char why[SHM_WHY_BYTES];
+    struct shm *shm;
 
-    assert_int_equal(live_join(&options, &live, why), error);
-    assert_null(live);
+    assert_int_equal(shm_join(&options, &shm, why), error);
+    assert_null(shm);
     if (strstr(why, text) == NULL)
         fail_msg("\"%s\" is not in \"%s\"", text, why);
 }
 
 static void refusals_say_why(void **state)
 {
-    struct live *live, *other;
+    struct shm *shm, *other;
     char name[200];
 
     fresh_fabric();
@@ -489,13 +489,13 @@ static void refusals_say_why(void **state)
     setenv("JACQUARD_NODE", "16", 1);
     refused(-EINVAL, "no node 16: the fabric at ");
     setenv("JACQUARD_NODE", "7", 1);
-    live = join_fabric();
-    assert_int_equal(live_self(live)->node, 7);
+    shm = join_fabric();
+    assert_int_equal(shm_self(shm)->node, 7);
     unsetenv("JACQUARD_NODE");
     other = join_fabric();
-    assert_int_equal(live_self(other)->node, 0);
-    live_leave(other);
-    live_leave(live);
+    assert_int_equal(shm_self(other)->node, 0);
+    shm_leave(other);
+    shm_leave(shm);
     fabric_is_over();
 
     fresh_fabric();
@@ -504,9 +504,9 @@ static void refusals_say_why(void **state)
     unsetenv("JACQUARD_NODES");
     setenv("JACQUARD_PROCESSES", "1", 1);
     unlink(getenv("JACQUARD_FABRIC"));
-    live = join_fabric();
+    shm = join_fabric();
     refused(-EUSERS, "is full: it has room for 1 processes");
-    live_leave(live);
+    shm_leave(shm);
     fabric_is_over();
 
     memset(name, 'x', sizeof(name));
@@ -527,38 +527,38 @@ static void refusals_say_why(void **state)
 struct owner {
     uv_loop_t loop;
     uv_async_t stop;
-    struct live_server *server;
+    struct shm_server *server;
     unsigned joined, left, reports, ended;
     char report[64], last[16]; /* of the board of who left */
 };
 
-static void owner_joined(void *arg, const struct live_member *member)
+static void owner_joined(void *arg, const struct shm_member *member)
 {
     ((struct owner *)arg)->joined++;
 }
 
-static void owner_left(void *arg, const struct live_member *member)
+static void owner_left(void *arg, const struct shm_member *member)
 {
     struct owner *owner = arg;
     const char *board;
     size_t bytes;
 
     owner->left++;
-    board = live_server_board(owner->server, member->slot, &bytes);
+    board = shm_server_segment(owner->server, member->slot, &bytes);
     must(board != NULL && bytes == 4096);
     memcpy(owner->last, board, sizeof(owner->last));
-    must(live_server_board(owner->server, member->slot + 1, &bytes) == NULL && bytes == 0);
+    must(shm_server_segment(owner->server, member->slot + 1, &bytes) == NULL && bytes == 0);
 }
 
-static void owner_report(void *arg, const struct live_member *member, const void *bytes,
+static void owner_report(void *arg, const struct shm_member *member, const void *bytes,
                          size_t count)
 {
     struct owner *owner = arg;
 
     memcpy(owner->report, bytes, count < 64 ? count : 63);
     owner->reports++;
-    live_server_order(owner->server, member->slot, "well", 4);
-    live_server_order(owner->server, LIVE_EVERYBODY, "all", 3);
+    shm_server_order(owner->server, member->slot, "well", 4);
+    shm_server_order(owner->server, SHM_ALL_MEMBERS, "all", 3);
 }
 
 static void owner_ended(void *arg)
@@ -570,7 +570,7 @@ static void owner_stop(uv_async_t *async)
 {
     struct owner *owner = async->data;
 
-    live_server_stop(owner->server);
+    shm_server_stop(owner->server);
     uv_close((uv_handle_t *)async, NULL);
 }
 
@@ -584,7 +584,7 @@ static void a_program_runs_a_fabric(void **state)
 {
     static const char scenario[] = "name: incast\n";
     struct owner owner = {.joined = 0};
-    struct live_server_options options = {
+    struct shm_server_options options = {
         .path = NULL,
         .socket = -1,
         .nodes = 3,
@@ -595,37 +595,37 @@ static void a_program_runs_a_fabric(void **state)
         .scenario_bytes = strlen(scenario),
         .events = {owner_joined, owner_left, owner_report, owner_ended},
         .arg = &owner};
-    struct live_server *second;
+    struct shm_server *second;
     struct seen seen = {0};
-    struct live *live;
-    char why[LIVE_WHY_BYTES];
+    struct shm *shm;
+    char why[SHM_WHY_BYTES];
     pthread_t thread;
 
     fresh_fabric();
     options.path = getenv("JACQUARD_FABRIC");
     uv_loop_init(&owner.loop);
     options.nodes = 1u << 30;
-    assert_int_equal(live_server_start(&owner.loop, &options, &owner.server, why), -EINVAL);
+    assert_int_equal(shm_server_start(&owner.loop, &options, &owner.server, why), -EINVAL);
     assert_string_equal(why, "1073741824 nodes are too many: at most 1048576");
     options.nodes = 3;
-    assert_int_equal(live_server_start(&owner.loop, &options, &owner.server, why), 0);
+    assert_int_equal(shm_server_start(&owner.loop, &options, &owner.server, why), 0);
     uv_async_init(&owner.loop, &owner.stop, owner_stop);
     owner.stop.data = &owner;
     pthread_create(&thread, NULL, serve, &owner);
-    assert_int_equal(live_server_start(&owner.loop, &options, &second, why), -EADDRINUSE);
-    live = join_as(&watch, &seen);
-    strcpy(live_board(live), "7 transactions");
-    assert_int_equal(live_facts(live)->seed, 99);
-    assert_string_equal(live_facts(live)->name, "incast");
-    assert_string_equal(live_facts(live)->preset, "xc");
-    assert_string_equal(live_facts(live)->scenario, scenario);
-    assert_int_equal(live_facts(live)->scenario_bytes, strlen(scenario));
-    assert_int_equal(live_report(live, "sent 5", 6), 0);
-    assert_int_equal(live_report(live, scenario, LIVE_TEXT_MAX + 1), -EMSGSIZE);
-    look_until(live, &seen.orders, 2);
+    assert_int_equal(shm_server_start(&owner.loop, &options, &second, why), -EADDRINUSE);
+    shm = join_as(&watch, &seen);
+    strcpy(shm_segment(shm), "7 transactions");
+    assert_int_equal(shm_facts(shm)->seed, 99);
+    assert_string_equal(shm_facts(shm)->name, "incast");
+    assert_string_equal(shm_facts(shm)->preset, "xc");
+    assert_string_equal(shm_facts(shm)->scenario, scenario);
+    assert_int_equal(shm_facts(shm)->scenario_bytes, strlen(scenario));
+    assert_int_equal(shm_report(shm, "sent 5", 6), 0);
+    assert_int_equal(shm_report(shm, scenario, SHM_TEXT_MAX + 1), -EMSGSIZE);
+    look_until(shm, &seen.orders, 2);
     assert_string_equal(seen.order, "all");
     uv_async_send(&owner.stop);
-    look_until(live, &seen.lost, 1);
+    look_until(shm, &seen.lost, 1);
     pthread_join(thread, NULL);
     assert_int_equal(uv_loop_close(&owner.loop), 0);
     assert_int_equal(owner.joined, 1);
@@ -634,7 +634,7 @@ static void a_program_runs_a_fabric(void **state)
     assert_int_equal(owner.ended, 1);
     assert_string_equal(owner.report, "sent 5");
     assert_string_equal(owner.last, "7 transactions");
-    live_leave(live);
+    shm_leave(shm);
     fabric_is_over();
 }
 
@@ -644,12 +644,12 @@ static void nonsense_on_the_socket(void **state)
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     uint64_t random = 3;
     uint32_t bytes[40];
-    struct live *live;
+    struct shm *shm;
     unsigned i, j;
     int end;
 
     fresh_fabric();
-    live = join_fabric();
+    shm = join_fabric();
     assert_true(daemon_pid() > 0);
     snprintf(address.sun_path, sizeof(address.sun_path), "%s", getenv("JACQUARD_FABRIC"));
     for (i = 0; i < 2000; i++) {
@@ -657,15 +657,15 @@ static void nonsense_on_the_socket(void **state)
         assert_int_equal(connect(end, (struct sockaddr *)&address, sizeof(address)), 0);
         for (j = 0; j < 40; j++)
             bytes[j] = (uint32_t)random_next(&random) >> (random % 3 * 8);
-        bytes[0] = LIVE_MAGIC; /* a message as far as that goes */
-        bytes[1] = LIVE_VERSION;
+        bytes[0] = SHM_MAGIC; /* a message as far as that goes */
+        bytes[1] = SHM_VERSION;
         bytes[2] = (uint32_t)random_next(&random) % (WIRE_KINDS + 1);
         bytes[4] = 0;
         send(end, bytes, i % 3 == 0 ? random % sizeof(bytes) : sizeof(struct wire), MSG_NOSIGNAL);
         close(end);
     }
-    assert_null(live_peer(live, 63, 0, NULL)); /* it answers */
-    live_leave(live);
+    assert_null(shm_peer(shm, 63, 0, NULL)); /* it answers */
+    shm_leave(shm);
     fabric_is_over();
 }
 

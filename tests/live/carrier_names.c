@@ -12,116 +12,116 @@
 #define STEPS 6000u
 #define KIND 7u
 
-static struct live_key key_of(uint64_t n)
+static struct shm_key key_of(uint64_t n)
 {
-    return (struct live_key){.node = (uint32_t)n % 3, .kind = KIND, .key = {n / 3, n * n}};
+    return (struct shm_key){.node = (uint32_t)n % 3, .kind = KIND, .key = {n / 3, n * n}};
 }
 
 static void claims_and_lookups(void **state)
 {
-    struct live *live, *other;
-    struct live_key key = {.node = 3, .kind = 1, .key = {5, 6}}, near = key;
-    struct live_name name, found;
+    struct shm *shm, *other;
+    struct shm_key key = {.node = 3, .kind = 1, .key = {5, 6}}, near = key;
+    struct shm_name name, found;
 
     fresh_fabric();
-    live = join_fabric();
+    shm = join_fabric();
     other = join_fabric();
-    assert_int_equal(live_lookup(live, &key, &name), -ENOENT);
-    assert_int_equal(live_claim(live, &key, 42, &found), 0);
+    assert_int_equal(shm_lookup(shm, &key, &name), -ENOENT);
+    assert_int_equal(shm_claim(shm, &key, 42, &found), 0);
     assert_int_equal(found.value, 42);
-    assert_int_equal(live_claim(other, &key, 43, &found), -EEXIST);
+    assert_int_equal(shm_claim(other, &key, 43, &found), -EEXIST);
     assert_int_equal(found.value, 42);
-    assert_int_equal(found.slot, live_self(live)->slot);
-    assert_int_equal(found.generation, live_self(live)->generation);
-    assert_int_equal(live_claim(live, &key, 44, NULL), -EEXIST);
-    assert_int_equal(live_lookup(other, &key, &name), 0);
+    assert_int_equal(found.slot, shm_self(shm)->slot);
+    assert_int_equal(found.generation, shm_self(shm)->generation);
+    assert_int_equal(shm_claim(shm, &key, 44, NULL), -EEXIST);
+    assert_int_equal(shm_lookup(other, &key, &name), 0);
     assert_memory_equal(&name, &found, sizeof(name));
     near.key[1]++;
-    assert_int_equal(live_lookup(other, &near, &name), -ENOENT);
+    assert_int_equal(shm_lookup(other, &near, &name), -ENOENT);
     near = key;
     near.node++;
-    assert_int_equal(live_lookup(other, &near, &name), -ENOENT);
+    assert_int_equal(shm_lookup(other, &near, &name), -ENOENT);
     near = key;
     near.kind++;
-    assert_int_equal(live_lookup(other, &near, &name), -ENOENT);
-    assert_int_equal(live_unclaim(other, &key), -ENOENT);
-    assert_int_equal(live_unclaim(live, &key), 0);
-    assert_int_equal(live_unclaim(live, &key), -ENOENT);
-    assert_int_equal(live_lookup(other, &key, &name), -ENOENT);
-    assert_int_equal(live_claim(other, &key, 43, NULL), 0);
-    live_leave(other);
-    while (live_lookup(live, &key, &name) == 0)
+    assert_int_equal(shm_lookup(other, &near, &name), -ENOENT);
+    assert_int_equal(shm_unclaim(other, &key), -ENOENT);
+    assert_int_equal(shm_unclaim(shm, &key), 0);
+    assert_int_equal(shm_unclaim(shm, &key), -ENOENT);
+    assert_int_equal(shm_lookup(other, &key, &name), -ENOENT);
+    assert_int_equal(shm_claim(other, &key, 43, NULL), 0);
+    shm_leave(other);
+    while (shm_lookup(shm, &key, &name) == 0)
         pause_us(1000);
-    live_leave(live);
+    shm_leave(shm);
     fabric_is_over();
 }
 
 static void shared_names_end_with_the_last_claim(void **state)
 {
-    struct live *live, *other;
-    struct live_key key = {.kind = 2, .key = {1, 1}};
-    struct live_name name;
+    struct shm *shm, *other;
+    struct shm_key key = {.kind = 2, .key = {1, 1}};
+    struct shm_name name;
 
     fresh_fabric();
-    live = join_fabric();
+    shm = join_fabric();
     other = join_fabric();
-    assert_int_equal(live_claim_shared(live, &key, 10, &name), 0);
-    assert_int_equal(live_claim_shared(other, &key, 11, &name), 0);
+    assert_int_equal(shm_claim_shared(shm, &key, 10, &name), 0);
+    assert_int_equal(shm_claim_shared(other, &key, 11, &name), 0);
     assert_int_equal(name.value, 10);
-    assert_int_equal(live_claim_shared(other, &key, 12, &name), 0);
-    assert_int_equal(live_claim(other, &key, 1, NULL), -EEXIST);
-    assert_int_equal(live_unclaim(live, &key), 0);
-    assert_int_equal(live_unclaim(live, &key), -ENOENT);
-    assert_int_equal(live_lookup(live, &key, &name), 0);
+    assert_int_equal(shm_claim_shared(other, &key, 12, &name), 0);
+    assert_int_equal(shm_claim(other, &key, 1, NULL), -EEXIST);
+    assert_int_equal(shm_unclaim(shm, &key), 0);
+    assert_int_equal(shm_unclaim(shm, &key), -ENOENT);
+    assert_int_equal(shm_lookup(shm, &key, &name), 0);
     assert_int_equal(name.value, 10);
-    assert_int_equal(name.slot, live_self(other)->slot);
-    assert_int_equal(live_unclaim(other, &key), 0);
-    assert_int_equal(live_lookup(live, &key, &name), 0);
-    assert_int_equal(live_unclaim(other, &key), 0);
-    assert_int_equal(live_lookup(live, &key, &name), -ENOENT);
-    assert_int_equal(live_claim(other, &key, 1, NULL), 0);
-    assert_int_equal(live_claim_shared(live, &key, 1, NULL), -EEXIST);
-    live_leave(other);
-    live_leave(live);
+    assert_int_equal(name.slot, shm_self(other)->slot);
+    assert_int_equal(shm_unclaim(other, &key), 0);
+    assert_int_equal(shm_lookup(shm, &key, &name), 0);
+    assert_int_equal(shm_unclaim(other, &key), 0);
+    assert_int_equal(shm_lookup(shm, &key, &name), -ENOENT);
+    assert_int_equal(shm_claim(other, &key, 1, NULL), 0);
+    assert_int_equal(shm_claim_shared(shm, &key, 1, NULL), -EEXIST);
+    shm_leave(other);
+    shm_leave(shm);
     fabric_is_over();
 }
 
 static void the_first_free_one(void **state)
 {
-    struct live *live, *other;
-    struct live_key key = {.kind = 3, .key = {100, 0}};
+    struct shm *shm, *other;
+    struct shm_key key = {.kind = 3, .key = {100, 0}};
     uint64_t n;
 
     fresh_fabric();
-    live = join_fabric();
+    shm = join_fabric();
     other = join_fabric();
     for (n = 0; n < 10; n++) {
         key.key[0] = 100;
-        assert_int_equal(live_claim_free(n % 2 ? live : other, &key, 10, n), 0);
+        assert_int_equal(shm_claim_free(n % 2 ? shm : other, &key, 10, n), 0);
         assert_int_equal(key.key[0], 100 + n);
     }
     key.key[0] = 100;
-    assert_int_equal(live_claim_free(live, &key, 10, n), -EEXIST);
-    assert_int_equal(live_claim_free(live, &key, 65537, n), -EINVAL);
+    assert_int_equal(shm_claim_free(shm, &key, 10, n), -EEXIST);
+    assert_int_equal(shm_claim_free(shm, &key, 65537, n), -EINVAL);
     key.key[0] = 104;
-    assert_int_equal(live_unclaim(other, &key), 0);
+    assert_int_equal(shm_unclaim(other, &key), 0);
     key.key[0] = 100;
-    assert_int_equal(live_claim_free(live, &key, 10, n), 0);
+    assert_int_equal(shm_claim_free(shm, &key, 10, n), 0);
     assert_int_equal(key.key[0], 104);
-    live_leave(other);
-    live_leave(live);
+    shm_leave(other);
+    shm_leave(shm);
     fabric_is_over();
 }
 
 static int die_with_names(void *arg)
 {
-    struct live *live = join_fabric();
-    struct live_key key;
+    struct shm *shm = join_fabric();
+    struct shm_key key;
     uint64_t n;
 
     for (n = 0; n < 50; n++) {
         key = key_of(n);
-        must(live_claim(live, &key, n, NULL) == 0);
+        must(shm_claim(shm, &key, n, NULL) == 0);
     }
     raise(SIGKILL);
     return 1;
@@ -130,54 +130,54 @@ static int die_with_names(void *arg)
 /* Claimed again at once by a successor: nobody waits until the daemon has noticed. */
 static void names_of_the_dead_are_free(void **state)
 {
-    struct live *live;
-    struct live_key key;
+    struct shm *shm;
+    struct shm_key key;
     unsigned round;
     uint64_t n;
     pid_t child;
 
     fresh_fabric();
-    live = join_fabric();
+    shm = join_fabric();
     for (round = 0; round < 20; round++) {
         child = run(die_with_names, NULL);
         assert_int_equal(waitpid(child, NULL, 0), child);
         for (n = 0; n < 50; n++) {
             key = key_of(n);
-            assert_int_equal(live_claim(live, &key, n, NULL), 0);
+            assert_int_equal(shm_claim(shm, &key, n, NULL), 0);
         }
         for (n = 0; n < 50; n++) {
             key = key_of(n);
-            assert_int_equal(live_unclaim(live, &key), 0);
+            assert_int_equal(shm_unclaim(shm, &key), 0);
         }
     }
-    live_leave(live);
+    shm_leave(shm);
     fabric_is_over();
 }
 
 /* Looks names up all the time: whatever it finds is whole. */
 static int look_up(void *arg)
 {
-    struct live *live = join_fabric();
-    struct live_key key, last = {.kind = KIND + 1};
-    struct live_name name;
+    struct shm *shm = join_fabric();
+    struct shm_key key, last = {.kind = KIND + 1};
+    struct shm_name name;
     uint64_t random = 9, n;
 
-    while (live_lookup(live, &last, &name) != 0) {
+    while (shm_lookup(shm, &last, &name) != 0) {
         n = random_next(&random) % KEYS;
         key = key_of(n);
-        if (live_lookup(live, &key, &name) == 0)
+        if (shm_lookup(shm, &key, &name) == 0)
             must(name.value == n * 1000 + name.slot);
     }
-    live_leave(live);
+    shm_leave(shm);
     return 0;
 }
 
 static void a_model_of_the_registry(void **state)
 {
     static uint8_t owner[KEYS]; /* 0: nobody */
-    struct live *lives[2];
-    struct live_key key, last = {.kind = KIND + 1};
-    struct live_name name;
+    struct shm *lives[2];
+    struct shm_key key, last = {.kind = KIND + 1};
+    struct shm_name name;
     uint64_t random = 11, n;
     uint32_t step, who;
     pid_t child;
@@ -193,25 +193,25 @@ static void a_model_of_the_registry(void **state)
         who = (uint32_t)(random_next(&random) % 2);
         key = key_of(n);
         if (random_next(&random) % 2 == 0) {
-            result = live_claim(lives[who], &key, n * 1000 + live_self(lives[who])->slot, NULL);
+            result = shm_claim(lives[who], &key, n * 1000 + shm_self(lives[who])->slot, NULL);
             assert_int_equal(result, owner[n] == 0 ? 0 : -EEXIST);
             owner[n] = owner[n] == 0 ? (uint8_t)(who + 1) : owner[n];
         } else {
-            result = live_unclaim(lives[who], &key);
+            result = shm_unclaim(lives[who], &key);
             assert_int_equal(result, owner[n] == who + 1 ? 0 : -ENOENT);
             owner[n] = owner[n] == who + 1 ? 0 : owner[n];
         }
         n = random_next(&random) % KEYS;
         key = key_of(n);
-        result = live_lookup(lives[who], &key, &name);
+        result = shm_lookup(lives[who], &key, &name);
         assert_int_equal(result, owner[n] == 0 ? -ENOENT : 0);
         if (result == 0)
-            assert_int_equal(name.slot, live_self(lives[owner[n] - 1])->slot);
+            assert_int_equal(name.slot, shm_self(lives[owner[n] - 1])->slot);
     }
-    assert_int_equal(live_claim(lives[0], &last, 0, NULL), 0);
+    assert_int_equal(shm_claim(lives[0], &last, 0, NULL), 0);
     ended_well(child);
-    live_leave(lives[1]);
-    live_leave(lives[0]);
+    shm_leave(lives[1]);
+    shm_leave(lives[0]);
     fabric_is_over();
 }
 
@@ -220,13 +220,13 @@ static void a_model_of_the_registry(void **state)
 struct daemon {
     uv_loop_t loop;
     uv_async_t stop;
-    struct live_server *server;
+    struct shm_server *server;
     pthread_t thread;
 };
 
 static void daemon_stop(uv_async_t *async)
 {
-    live_server_stop(((struct daemon *)async->data)->server);
+    shm_server_stop(((struct daemon *)async->data)->server);
     uv_close((uv_handle_t *)async, NULL);
 }
 
@@ -238,12 +238,12 @@ static void *daemon_main(void *arg)
 
 static void daemon_begin(struct daemon *daemon)
 {
-    struct live_server_options options = {
+    struct shm_server_options options = {
         .path = getenv("JACQUARD_FABRIC"), .socket = -1, .nodes = 4};
-    char why[LIVE_WHY_BYTES];
+    char why[SHM_WHY_BYTES];
 
     uv_loop_init(&daemon->loop);
-    assert_int_equal(live_server_start(&daemon->loop, &options, &daemon->server, why), 0);
+    assert_int_equal(shm_server_start(&daemon->loop, &options, &daemon->server, why), 0);
     uv_async_init(&daemon->loop, &daemon->stop, daemon_stop);
     daemon->stop.data = daemon;
     assert_int_equal(pthread_create(&daemon->thread, NULL, daemon_main, daemon), 0);
@@ -273,37 +273,37 @@ static void *write_rest(void *arg)
 /* Whoever looks something up waits until it is whole again, but not for a daemon that is dead. */
 static void what_is_half_written(void **state)
 {
-    struct live_key key = {.node = 3, .kind = 1, .key = {5, 6}}, none = {.kind = 2};
-    struct live_member member;
-    struct live_name name;
+    struct shm_key key = {.node = 3, .kind = 1, .key = {5, 6}}, none = {.kind = 2};
+    struct shm_member member;
+    struct shm_name name;
     struct daemon daemon;
-    struct live *live;
+    struct shm *shm;
     pthread_t writer;
     unsigned round;
 
     fresh_fabric();
     daemon_begin(&daemon);
-    live = join_fabric();
-    assert_int_equal(live_self(live)->slot, 0);
-    assert_int_equal(live_claim(live, &key, 42, NULL), 0);
+    shm = join_fabric();
+    assert_int_equal(shm_self(shm)->slot, 0);
+    assert_int_equal(shm_claim(shm, &key, 42, NULL), 0);
     for (round = 0; round < 3; round++) {
         write_half(&daemon);
         assert_int_equal(pthread_create(&writer, NULL, write_rest, &daemon), 0);
         if (round == 0)
-            assert_int_equal(live_lookup(live, &key, &name), 0);
+            assert_int_equal(shm_lookup(shm, &key, &name), 0);
         else if (round == 1)
-            assert_int_equal(live_lookup(live, &none, &name), -ENOENT);
+            assert_int_equal(shm_lookup(shm, &none, &name), -ENOENT);
         else
-            assert_true(live_member(live, 0, &member));
+            assert_true(shm_member(shm, 0, &member));
         assert_int_equal(pthread_join(writer, NULL), 0);
     }
     assert_int_equal(name.value, 42);
     assert_int_equal(member.pid, getpid());
     write_half(&daemon);
     daemon_end(&daemon);
-    assert_int_equal(live_lookup(live, &key, &name), -ENOTCONN);
-    assert_false(live_member(live, 0, &member));
-    live_leave(live);
+    assert_int_equal(shm_lookup(shm, &key, &name), -ENOTCONN);
+    assert_false(shm_member(shm, 0, &member));
+    shm_leave(shm);
     fabric_is_over();
 }
 

@@ -26,14 +26,14 @@ static struct {
 
 static int be_member(void *arg)
 {
-    struct live *live = join_fabric();
+    struct shm *shm = join_fabric();
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     memset(memory, MEMBERS_BYTE, BYTES);
     __atomic_store_n(&talk->joined, 1, __ATOMIC_SEQ_CST);
     for (;;)
         pause_us(1000000);
-    live_leave(live);
+    shm_leave(shm);
     return 0;
 }
 
@@ -67,8 +67,8 @@ static void wait_until_joined(uint32_t value)
 static void recycled(bool before)
 {
     static uint8_t bytes[BYTES];
-    struct live_peer *peer;
-    struct live *live;
+    struct shm_peer *peer;
+    struct shm *shm;
     pid_t member, heir;
     size_t i;
 
@@ -76,13 +76,13 @@ static void recycled(bool before)
     fresh_fabric();
     member = run(be_member, NULL);
     wait_until_joined(1);
-    live = join_fabric();
-    peer = peer_of_pid(live, member);
+    shm = join_fabric();
+    peer = peer_of_pid(shm, member);
     memset(bytes, COPIED_BYTE, BYTES);
     if (before) {
-        assert_int_equal(live_copy_to(peer, (uintptr_t)memory, bytes, BYTES), 0);
+        assert_int_equal(shm_copy_to(peer, (uintptr_t)memory, bytes, BYTES), 0);
         memset(bytes, 0, BYTES);
-        assert_int_equal(live_copy_from(peer, (uintptr_t)memory, bytes, BYTES), 0);
+        assert_int_equal(shm_copy_from(peer, (uintptr_t)memory, bytes, BYTES), 0);
         for (i = 0; i < BYTES; i++)
             assert_int_equal(bytes[i], COPIED_BYTE);
     }
@@ -90,7 +90,7 @@ static void recycled(bool before)
     waitpid(member, NULL, 0);
     heir = heir_of(member);
     if (heir == 0) {
-        live_leave(live);
+        shm_leave(shm);
         fabric_is_over();
         print_message("[  SKIPPED ] processes may not choose their id here\n");
         skip();
@@ -98,11 +98,11 @@ static void recycled(bool before)
     assert_int_equal(heir, member);
     wait_until_joined(2);
     assert_false(peer->gone);
-    assert_int_equal(live_copy_to(peer, (uintptr_t)memory, bytes, BYTES), -ESRCH);
-    assert_int_equal(live_copy_from(peer, (uintptr_t)memory, bytes, BYTES), -ESRCH);
+    assert_int_equal(shm_copy_to(peer, (uintptr_t)memory, bytes, BYTES), -ESRCH);
+    assert_int_equal(shm_copy_from(peer, (uintptr_t)memory, bytes, BYTES), -ESRCH);
     __atomic_store_n(&talk->over, 1, __ATOMIC_SEQ_CST);
     ended_well(heir);
-    live_leave(live);
+    shm_leave(shm);
     fabric_is_over();
 }
 
@@ -130,32 +130,32 @@ static unsigned descriptors(void)
 
 static void dropped_peers_leave_no_descriptors(void **state)
 {
-    struct live_record record;
-    struct live_peer *peer;
+    struct shm_record record;
+    struct shm_peer *peer;
     unsigned before, round;
-    struct live *live;
+    struct shm *shm;
     uint8_t byte = 0;
     pid_t member;
 
     fresh_fabric();
-    live = join_fabric();
+    shm = join_fabric();
     before = descriptors();
     for (round = 0; round < 5; round++) {
         memset(talk, 0, sizeof(*talk));
         member = run(be_member, NULL);
         wait_until_joined(1);
-        peer = peer_of_pid(live, member);
-        assert_int_equal(live_copy_to(peer, (uintptr_t)memory, &byte, 1), 0);
+        peer = peer_of_pid(shm, member);
+        assert_int_equal(shm_copy_to(peer, (uintptr_t)memory, &byte, 1), 0);
         kill(member, SIGKILL);
         waitpid(member, NULL, 0);
         while (!peer->gone)
-            if (!live_next(live, &record))
-                live_look(live);
-        live_look(live);
-        live_drop(live, peer);
+            if (!shm_next(shm, &record))
+                shm_poll_daemon(shm);
+        shm_poll_daemon(shm);
+        shm_drop(shm, peer);
         assert_int_equal(descriptors(), before);
     }
-    live_leave(live);
+    shm_leave(shm);
     fabric_is_over();
 }
 

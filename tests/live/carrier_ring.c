@@ -19,10 +19,10 @@ static uint32_t length_of(uint64_t n)
     uint32_t pick = (uint32_t)random_next(&state) % 16;
 
     if (pick < 8)
-        return (uint32_t)random_next(&state) % (LIVE_RECORD_SMALL + 1);
+        return (uint32_t)random_next(&state) % (SHM_RECORD_SMALL + 1);
     if (pick < 15)
         return (uint32_t)random_next(&state) % 1000;
-    return (uint32_t)random_next(&state) % (LIVE_RECORD_MAX + 1);
+    return (uint32_t)random_next(&state) % (SHM_RECORD_MAX + 1);
 }
 
 static void fill(uint8_t *room, uint32_t bytes, uint64_t n)
@@ -39,27 +39,27 @@ static void fill(uint8_t *room, uint32_t bytes, uint64_t n)
 
 static bool is_filled(const uint8_t *bytes, uint32_t count, uint64_t n)
 {
-    static uint8_t expected[LIVE_RECORD_MAX];
+    static uint8_t expected[SHM_RECORD_MAX];
 
     fill(expected, count, n);
     return memcmp(bytes, expected, count) == 0;
 }
 
-static uint8_t *reserve(struct live_peer *peer, enum live_channel channel, uint32_t bytes)
+static uint8_t *reserve(struct shm_peer *peer, enum shm_channel channel, uint32_t bytes)
 {
     void *room;
 
-    while ((room = live_reserve(peer, channel, bytes)) == NULL)
+    while ((room = shm_reserve(peer, channel, bytes)) == NULL)
         sched_yield();
     return room;
 }
 
-static void wait_executed(struct live *live, struct live_peer *peer)
+static void wait_executed(struct shm *shm, struct shm_peer *peer)
 {
-    struct live_record record;
+    struct shm_record record;
 
-    while (live_executed(peer, LIVE_REQUEST) != live_sent(peer, LIVE_REQUEST)) {
-        must(!live_next(live, &record));
+    while (shm_executed(peer, SHM_REQUEST) != shm_sent(peer, SHM_REQUEST)) {
+        must(!shm_next(shm, &record));
         sched_yield();
     }
 }
@@ -68,51 +68,51 @@ static void wait_executed(struct live *live, struct live_peer *peer)
 
 static int take_all(void *arg)
 {
-    struct live *live = join_fabric();
-    struct live_record record;
+    struct shm *shm = join_fabric();
+    struct shm_record record;
     uint64_t n = 0;
 
     for (;;) {
-        if (!live_next(live, &record)) {
+        if (!shm_next(shm, &record)) {
             sched_yield();
             continue;
         }
         if (record.kind == STOP)
             break;
-        must(record.kind == DATA && record.channel == LIVE_REQUEST);
+        must(record.kind == DATA && record.channel == SHM_REQUEST);
         must(record.count == length_of(n));
         must(is_filled(record.bytes, record.count, n));
         n++;
-        live_release(live);
+        shm_release(shm);
     }
     must(n == RECORDS);
-    live_release(live);
-    live_leave(live);
+    shm_release(shm);
+    shm_leave(shm);
     return 0;
 }
 
 static void records_of_all_sizes_arrive_in_order(void **state)
 {
-    struct live *live;
-    struct live_peer *peer;
+    struct shm *shm;
+    struct shm_peer *peer;
     uint64_t n, position = 0;
     pid_t child;
 
     fresh_fabric();
     child = run(take_all, NULL);
-    live = join_fabric();
-    peer = peer_of_pid(live, child);
+    shm = join_fabric();
+    peer = peer_of_pid(shm, child);
     for (n = 0; n < RECORDS; n++) {
-        fill(reserve(peer, LIVE_REQUEST, length_of(n)), length_of(n), n);
-        assert_true(live_publish(peer, LIVE_REQUEST, DATA, length_of(n)) > position);
-        position = live_sent(peer, LIVE_REQUEST);
-        assert_true(live_executed(peer, LIVE_REQUEST) <= position);
+        fill(reserve(peer, SHM_REQUEST, length_of(n)), length_of(n), n);
+        assert_true(shm_publish(peer, SHM_REQUEST, DATA, length_of(n)) > position);
+        position = shm_sent(peer, SHM_REQUEST);
+        assert_true(shm_executed(peer, SHM_REQUEST) <= position);
     }
-    reserve(peer, LIVE_REQUEST, 0);
-    live_publish(peer, LIVE_REQUEST, STOP, 0);
-    wait_executed(live, peer);
+    reserve(peer, SHM_REQUEST, 0);
+    shm_publish(peer, SHM_REQUEST, STOP, 0);
+    wait_executed(shm, peer);
     ended_well(child);
-    live_leave(live);
+    shm_leave(shm);
     fabric_is_over();
 }
 
@@ -120,12 +120,12 @@ static void records_of_all_sizes_arrive_in_order(void **state)
  * reserved and filled only: none of it may be taken for a record. */
 static int take_forged(void *arg)
 {
-    struct live *live = join_fabric();
-    struct live_record record;
+    struct shm *shm = join_fabric();
+    struct shm_record record;
     uint64_t n = 0, value;
 
     for (;;) {
-        if (!live_next(live, &record)) {
+        if (!shm_next(shm, &record)) {
             sched_yield();
             continue;
         }
@@ -135,10 +135,10 @@ static int take_forged(void *arg)
         memcpy(&value, record.bytes, 8);
         must(value == n);
         n++;
-        live_release(live);
+        shm_release(shm);
     }
-    live_release(live);
-    live_leave(live);
+    shm_release(shm);
+    shm_leave(shm);
     return 0;
 }
 
@@ -147,14 +147,14 @@ static void forge(uint64_t *words, uint32_t bytes, uint64_t n, uint64_t position
     uint32_t i;
 
     for (i = 0; i < bytes / 8; i++) /* the slots after this one, in this lap or a later one */
-        words[i] = record_word(position + (i + 1) / 8 + n % 3 * LIVE_RING_SLOTS, 0, 8, GET, 0);
+        words[i] = record_word(position + (i + 1) / 8 + n % 3 * SHM_RING_SLOTS, 0, 8, GET, 0);
     words[0] = n;
 }
 
 static void payload_is_never_taken_for_a_record(void **state)
 {
-    struct live *live;
-    struct live_peer *peer;
+    struct shm *shm;
+    struct shm_peer *peer;
     uint64_t n, random = 5;
     uint32_t bytes, less;
     uint64_t *room;
@@ -162,24 +162,24 @@ static void payload_is_never_taken_for_a_record(void **state)
 
     fresh_fabric();
     child = run(take_forged, NULL);
-    live = join_fabric();
-    peer = peer_of_pid(live, child);
+    shm = join_fabric();
+    peer = peer_of_pid(shm, child);
     for (n = 0; n < RECORDS; n++) {
         bytes = 8 + (uint32_t)random_next(&random) % (n % 4 == 0 ? 4000 : 300) / 8 * 8;
-        room = (uint64_t *)(void *)reserve(peer, LIVE_REQUEST, bytes);
-        forge(room, bytes, n, live_sent(peer, LIVE_REQUEST));
+        room = (uint64_t *)(void *)reserve(peer, SHM_REQUEST, bytes);
+        forge(room, bytes, n, shm_sent(peer, SHM_REQUEST));
         if (n % 5 == 0) { /* a smaller one instead: what was written stays behind it */
-            room = (uint64_t *)(void *)reserve(peer, LIVE_REQUEST, 8);
+            room = (uint64_t *)(void *)reserve(peer, SHM_REQUEST, 8);
             room[0] = n;
             bytes = 8;
         }
         less = n % 7 == 0 ? 8 : bytes;
-        live_publish(peer, LIVE_REQUEST, DATA, less);
+        shm_publish(peer, SHM_REQUEST, DATA, less);
     }
-    reserve(peer, LIVE_REQUEST, 0);
-    live_publish(peer, LIVE_REQUEST, STOP, 0);
+    reserve(peer, SHM_REQUEST, 0);
+    shm_publish(peer, SHM_REQUEST, STOP, 0);
     ended_well(child);
-    live_leave(live);
+    shm_leave(shm);
     fabric_is_over();
 }
 
@@ -187,116 +187,116 @@ static void payload_is_never_taken_for_a_record(void **state)
 
 static int take_when_told(void *arg)
 {
-    struct live *live = join_fabric();
-    struct live_peer *parent = peer_of_pid(live, getppid());
-    struct live_record record;
+    struct shm *shm = join_fabric();
+    struct shm_peer *parent = peer_of_pid(shm, getppid());
+    struct shm_record record;
     uint64_t n = 0;
 
-    while (live_reserve(parent, LIVE_REPLY, 0) == NULL)
+    while (shm_reserve(parent, SHM_REPLY, 0) == NULL)
         ;
-    while (!live_next(live, &record)) /* takes one, and does not release it */
+    while (!shm_next(shm, &record)) /* takes one, and does not release it */
         sched_yield();
     pause_us(100000);
-    live_publish(parent, LIVE_REPLY, GO, 0);
+    shm_publish(parent, SHM_REPLY, GO, 0);
     for (;;) {
-        if (!live_next(live, &record)) {
+        if (!shm_next(shm, &record)) {
             sched_yield();
             continue;
         }
         if (record.kind == STOP)
             break;
         must(is_filled(record.bytes, record.count, n++));
-        live_release(live);
+        shm_release(shm);
     }
-    live_release(live);
-    live_leave(live);
+    shm_release(shm);
+    shm_leave(shm);
     return 0;
 }
 
 static void a_full_ring_says_so(void **state)
 {
-    struct live *live;
-    struct live_peer *peer;
-    struct live_record record;
+    struct shm *shm;
+    struct shm_peer *peer;
+    struct shm_record record;
     uint64_t n = 0;
     void *room;
     pid_t child;
 
     fresh_fabric();
-    live = join_fabric();
+    shm = join_fabric();
     child = run(take_when_told, NULL);
-    peer = peer_of_pid(live, child);
-    while ((room = live_reserve(peer, LIVE_REQUEST, 8)) != NULL) {
+    peer = peer_of_pid(shm, child);
+    while ((room = shm_reserve(peer, SHM_REQUEST, 8)) != NULL) {
         fill(room, 8, n++);
-        live_publish(peer, LIVE_REQUEST, DATA, 8);
+        shm_publish(peer, SHM_REQUEST, DATA, 8);
     }
-    assert_int_equal(n, LIVE_RING_SLOTS);
-    assert_null(live_reserve(peer, LIVE_REQUEST, LIVE_RECORD_MAX));
-    assert_null(live_reserve(peer, LIVE_REQUEST, LIVE_RECORD_MAX + 1));
-    assert_int_equal(live_executed(peer, LIVE_REQUEST), 0);
-    while (!live_next(live, &record))
+    assert_int_equal(n, SHM_RING_SLOTS);
+    assert_null(shm_reserve(peer, SHM_REQUEST, SHM_RECORD_MAX));
+    assert_null(shm_reserve(peer, SHM_REQUEST, SHM_RECORD_MAX + 1));
+    assert_int_equal(shm_executed(peer, SHM_REQUEST), 0);
+    while (!shm_next(shm, &record))
         ;
     assert_int_equal(record.kind, GO);
-    assert_int_equal(record.channel, LIVE_REPLY);
-    live_release(live);
+    assert_int_equal(record.channel, SHM_REPLY);
+    shm_release(shm);
     for (; n < 2000; n++) {
-        fill(reserve(peer, LIVE_REQUEST, 8), 8, n);
-        live_publish(peer, LIVE_REQUEST, DATA, 8);
+        fill(reserve(peer, SHM_REQUEST, 8), 8, n);
+        shm_publish(peer, SHM_REQUEST, DATA, 8);
     }
-    reserve(peer, LIVE_REQUEST, 0);
-    live_publish(peer, LIVE_REQUEST, STOP, 0);
-    wait_executed(live, peer);
+    reserve(peer, SHM_REQUEST, 0);
+    shm_publish(peer, SHM_REQUEST, STOP, 0);
+    wait_executed(shm, peer);
     ended_well(child);
-    live_leave(live);
+    shm_leave(shm);
     fabric_is_over();
 }
 
 static int take_until_stopped(void *arg)
 {
-    struct live *live = join_fabric();
-    struct live_record record = {.kind = DATA};
+    struct shm *shm = join_fabric();
+    struct shm_record record = {.kind = DATA};
 
     while (record.kind != STOP) {
-        if (!live_next(live, &record)) {
+        if (!shm_next(shm, &record)) {
             sched_yield();
             continue;
         }
-        live_release(live);
+        shm_release(shm);
     }
-    live_leave(live);
+    shm_leave(shm);
     return 0;
 }
 
 /* Whoever looks again only after the peer has ended learns all the same how far it had come. */
 static void what_was_executed_before_the_end_counts(void **state)
 {
-    struct live *live;
-    struct live_peer *peer;
-    struct live_record record;
+    struct shm *shm;
+    struct shm_peer *peer;
+    struct shm_record record;
     pid_t child;
     unsigned i;
 
     fresh_fabric();
-    live = join_fabric();
+    shm = join_fabric();
     child = run(take_until_stopped, NULL);
-    peer = peer_of_pid(live, child);
+    peer = peer_of_pid(shm, child);
     for (i = 0; i < 10; i++) {
-        reserve(peer, LIVE_REQUEST, 8);
-        live_publish(peer, LIVE_REQUEST, i < 9 ? DATA : STOP, 8);
+        reserve(peer, SHM_REQUEST, 8);
+        shm_publish(peer, SHM_REQUEST, i < 9 ? DATA : STOP, 8);
     }
     ended_well(child);
     while (!peer->gone)
-        assert_false(live_next(live, &record));
-    assert_int_equal(live_executed(peer, LIVE_REQUEST), live_sent(peer, LIVE_REQUEST));
-    live_leave(live);
+        assert_false(shm_next(shm, &record));
+    assert_int_equal(shm_executed(peer, SHM_REQUEST), shm_sent(peer, SHM_REQUEST));
+    shm_leave(shm);
     fabric_is_over();
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
 struct getter {
-    struct live *live;
-    struct live_peer *peer;
+    struct shm *shm;
+    struct shm_peer *peer;
     uint64_t asked, answered, served, position[RECORDS];
     bool other_done;
 };
@@ -304,31 +304,31 @@ struct getter {
 /* One step of both roles: answers what it can, takes the other's answers. */
 static void get_step(struct getter *getter)
 {
-    struct live_record record;
+    struct shm_record record;
     uint64_t value, executed;
     uint64_t *room;
 
-    while (live_next(getter->live, &record)) {
-        if (record.channel == LIVE_REPLY) {
+    while (shm_next(getter->shm, &record)) {
+        if (record.channel == SHM_REPLY) {
             memcpy(&value, record.bytes, 8);
             must(value == getter->answered);
             getter->answered++;
-            live_release(getter->live);
+            shm_release(getter->shm);
         } else if (record.kind == STOP) {
             getter->other_done = true;
-            live_release(getter->live);
-        } else if ((room = live_reserve(record.from, LIVE_REPLY, 1000)) == NULL) {
-            live_set_aside(getter->live);
+            shm_release(getter->shm);
+        } else if ((room = shm_reserve(record.from, SHM_REPLY, 1000)) == NULL) {
+            shm_set_aside(getter->shm);
         } else {
             memset(room, 0, 1000);
             memcpy(room, record.bytes, 8);
-            live_publish(record.from, LIVE_REPLY, GET, 1000);
-            live_release(getter->live);
+            shm_publish(record.from, SHM_REPLY, GET, 1000);
+            shm_release(getter->shm);
             getter->served++;
         }
     }
     /* Nothing counts as executed whose answer was not taken. */
-    executed = live_executed(getter->peer, LIVE_REQUEST);
+    executed = shm_executed(getter->peer, SHM_REQUEST);
     if (getter->answered < getter->asked)
         must(executed < getter->position[getter->answered]);
 }
@@ -339,14 +339,14 @@ static void get_all(struct getter *getter)
 
     while (getter->answered < RECORDS / 4 || !getter->other_done) {
         while (getter->asked < RECORDS / 4 &&
-               (room = live_reserve(getter->peer, LIVE_REQUEST, 8)) != NULL) {
+               (room = shm_reserve(getter->peer, SHM_REQUEST, 8)) != NULL) {
             *room = getter->asked;
-            getter->position[getter->asked++] = live_publish(getter->peer, LIVE_REQUEST, GET, 8);
+            getter->position[getter->asked++] = shm_publish(getter->peer, SHM_REQUEST, GET, 8);
         }
         get_step(getter);
         if (getter->answered == RECORDS / 4 && getter->asked == RECORDS / 4 &&
-            live_reserve(getter->peer, LIVE_REQUEST, 0) != NULL) {
-            live_publish(getter->peer, LIVE_REQUEST, STOP, 0);
+            shm_reserve(getter->peer, SHM_REQUEST, 0) != NULL) {
+            shm_publish(getter->peer, SHM_REQUEST, STOP, 0);
             getter->position[getter->asked++] = UINT64_MAX;
         }
         sched_yield();
@@ -357,15 +357,15 @@ static int get_from_parent(void *arg)
 {
     static struct getter getter;
 
-    getter.live = join_fabric();
-    getter.peer = peer_of_pid(getter.live, getppid());
+    getter.shm = join_fabric();
+    getter.peer = peer_of_pid(getter.shm, getppid());
     get_all(&getter);
     while (!getter.peer->gone) { /* it may need answers still */
         get_step(&getter);
         sched_yield();
     }
     must(getter.served == RECORDS / 4);
-    live_leave(getter.live);
+    shm_leave(getter.shm);
     return 0;
 }
 
@@ -375,12 +375,12 @@ static void both_ask_until_everything_is_full_and_go_on(void **state)
     pid_t child;
 
     fresh_fabric();
-    getter.live = join_fabric();
+    getter.shm = join_fabric();
     child = run(get_from_parent, NULL);
-    getter.peer = peer_of_pid(getter.live, child);
+    getter.peer = peer_of_pid(getter.shm, child);
     get_all(&getter);
     assert_int_equal(getter.answered, RECORDS / 4);
-    live_leave(getter.live);
+    shm_leave(getter.shm);
     ended_well(child);
     fabric_is_over();
 }
@@ -388,72 +388,72 @@ static void both_ask_until_everything_is_full_and_go_on(void **state)
 /* Whoever sends hears of the last record at once, without another look of the receiver's. */
 static void the_last_of_a_ring_is_told(void **state)
 {
-    struct live *live;
-    struct live_peer *self;
-    struct live_record record;
+    struct shm *shm;
+    struct shm_peer *self;
+    struct shm_record record;
     uint64_t i;
 
     fresh_fabric();
-    live = join_fabric();
-    self = live_self(live);
+    shm = join_fabric();
+    self = shm_self(shm);
     for (i = 0; i < 3; i++) {
-        fill(reserve(self, LIVE_REQUEST, 8), 8, i);
-        live_publish(self, LIVE_REQUEST, DATA, 8);
+        fill(reserve(self, SHM_REQUEST, 8), 8, i);
+        shm_publish(self, SHM_REQUEST, DATA, 8);
     }
     for (i = 0; i < 3; i++) {
-        assert_int_equal(live_executed(self, LIVE_REQUEST), 0);
-        assert_true(live_next(live, &record));
+        assert_int_equal(shm_executed(self, SHM_REQUEST), 0);
+        assert_true(shm_next(shm, &record));
         assert_true(is_filled(record.bytes, 8, i));
-        assert_int_equal(live_release(live), i < 2);
+        assert_int_equal(shm_release(shm), i < 2);
     }
-    assert_int_equal(live_executed(self, LIVE_REQUEST), live_sent(self, LIVE_REQUEST));
-    assert_false(live_release(live)); /* there is none */
-    live_leave(live);
+    assert_int_equal(shm_executed(self, SHM_REQUEST), shm_sent(self, SHM_REQUEST));
+    assert_false(shm_release(shm)); /* there is none */
+    shm_leave(shm);
     fabric_is_over();
 }
 
 static void records_to_oneself(void **state)
 {
-    struct live *live;
-    struct live_peer *self;
-    struct live_record record;
+    struct shm *shm;
+    struct shm_peer *self;
+    struct shm_record record;
     uint64_t n;
 
     fresh_fabric();
-    live = join_fabric();
-    self = live_self(live);
+    shm = join_fabric();
+    self = shm_self(shm);
     assert_true(self->self);
-    assert_ptr_equal(self->board, live_board(live));
+    assert_ptr_equal(self->board, shm_segment(shm));
     for (n = 0; n < 3000; n++) {
-        fill(reserve(self, LIVE_REQUEST, length_of(n)), length_of(n), n);
-        live_publish(self, LIVE_REQUEST, DATA, length_of(n));
-        while (!live_next(live, &record))
+        fill(reserve(self, SHM_REQUEST, length_of(n)), length_of(n), n);
+        shm_publish(self, SHM_REQUEST, DATA, length_of(n));
+        while (!shm_next(shm, &record))
             ;
         assert_ptr_equal(record.from, self);
         assert_int_equal(record.count, length_of(n));
         assert_true(is_filled(record.bytes, record.count, n));
-        live_release(live);
+        shm_release(shm);
     }
-    assert_false(live_next(live, &record));
-    assert_int_equal(live_executed(self, LIVE_REQUEST), live_sent(self, LIVE_REQUEST));
-    live_leave(live);
+    assert_false(shm_next(shm, &record));
+    assert_int_equal(shm_executed(self, SHM_REQUEST), shm_sent(self, SHM_REQUEST));
+    shm_leave(shm);
     fabric_is_over();
 }
 
 /* ---- many ------------------------------------------------------------------------------------ */
 
 struct many {
-    struct live *live;
-    uint64_t from[LIVE_PROCESSES_MAX];
+    struct shm *shm;
+    uint64_t from[SHM_PROCESSES_MAX];
     uint32_t stops;
 };
 
 static void many_take(struct many *many)
 {
-    struct live_record record;
+    struct shm_record record;
     uint64_t value;
 
-    while (live_next(many->live, &record)) {
+    while (shm_next(many->shm, &record)) {
         if (record.kind == STOP) {
             many->stops++;
         } else {
@@ -461,37 +461,37 @@ static void many_take(struct many *many)
             must(value == many->from[record.from->slot]++);
             must(memcmp((const char *)record.bytes + 8, &record.from->slot, 4) == 0);
         }
-        live_release(many->live);
+        shm_release(many->shm);
     }
 }
 
-static void many_send(struct many *many, struct live_peer *peer, uint32_t kind, uint64_t n)
+static void many_send(struct many *many, struct shm_peer *peer, uint32_t kind, uint64_t n)
 {
     char *room;
 
-    while ((room = live_reserve(peer, LIVE_REQUEST, 12)) == NULL) {
+    while ((room = shm_reserve(peer, SHM_REQUEST, 12)) == NULL) {
         many_take(many);
         sched_yield();
     }
     memcpy(room, &n, 8);
-    memcpy(room + 8, &live_self(many->live)->slot, 4);
-    live_publish(peer, LIVE_REQUEST, kind, 12);
+    memcpy(room + 8, &shm_self(many->shm)->slot, 4);
+    shm_publish(peer, SHM_REQUEST, kind, 12);
 }
 
 static int one_of_many(void *arg)
 {
     static struct many many;
-    struct live_peer *peers[MANY];
-    struct live_member member;
+    struct shm_peer *peers[MANY];
+    struct shm_member member;
     uint32_t count = 0, slot, i;
     uint64_t n;
 
-    many.live = join_fabric();
+    many.shm = join_fabric();
     for (slot = 0; slot < MANY; slot++) { /* the first MANY slots, all used */
-        while (!live_member(many.live, slot, &member))
+        while (!shm_member(many.shm, slot, &member))
             pause_us(1000);
-        if (slot != live_self(many.live)->slot)
-            peers[count++] = live_peer(many.live, slot, 0, NULL);
+        if (slot != shm_self(many.shm)->slot)
+            peers[count++] = shm_peer(many.shm, slot, 0, NULL);
     }
     for (n = 0; n < MANY_RECORDS; n++)
         for (i = 0; i < count; i++)
@@ -504,13 +504,13 @@ static int one_of_many(void *arg)
     }
     for (i = 0; i < count; i++) {
         must(many.from[peers[i]->slot] == MANY_RECORDS);
-        while (live_executed(peers[i], LIVE_REQUEST) != live_sent(peers[i], LIVE_REQUEST) &&
+        while (shm_executed(peers[i], SHM_REQUEST) != shm_sent(peers[i], SHM_REQUEST) &&
                !peers[i]->gone) {
             many_take(&many);
             sched_yield();
         }
     }
-    live_leave(many.live);
+    shm_leave(many.shm);
     return 0;
 }
 
@@ -532,54 +532,54 @@ static void everybody_to_everybody(void **state)
 static int offer_memory(void *arg)
 {
     static uint8_t memory[100000];
-    struct live *live = join_fabric();
-    struct live_peer *parent = peer_of_pid(live, getppid());
-    struct live_record record;
+    struct shm *shm = join_fabric();
+    struct shm_peer *parent = peer_of_pid(shm, getppid());
+    struct shm_record record;
     uint64_t address = (uintptr_t)memory;
 
     fill(memory, sizeof(memory), 4);
-    memcpy(live_board(live), &address, 8);
-    memcpy(reserve(parent, LIVE_REQUEST, 8), &address, 8);
-    live_publish(parent, LIVE_REQUEST, DATA, 8);
-    while (!live_next(live, &record))
+    memcpy(shm_segment(shm), &address, 8);
+    memcpy(reserve(parent, SHM_REQUEST, 8), &address, 8);
+    shm_publish(parent, SHM_REQUEST, DATA, 8);
+    while (!shm_next(shm, &record))
         sched_yield();
     must(is_filled(memory, 8000, 5));
-    live_release(live);
-    live_leave(live);
+    shm_release(shm);
+    shm_leave(shm);
     return 0;
 }
 
 static void copies_between_processes(void **state)
 {
     static uint8_t memory[100000];
-    struct live *live;
-    struct live_record record;
-    struct live_peer *peer;
+    struct shm *shm;
+    struct shm_record record;
+    struct shm_peer *peer;
     uint64_t address;
     pid_t child;
 
     fresh_fabric();
-    live = join_fabric();
+    shm = join_fabric();
     child = run(offer_memory, NULL);
-    while (!live_next(live, &record))
+    while (!shm_next(shm, &record))
         ;
     peer = record.from;
     memcpy(&address, record.bytes, 8);
-    live_release(live);
-    assert_int_equal(peer->board_bytes, 4096);
+    shm_release(shm);
+    assert_int_equal(peer->segment_bytes, 4096);
     assert_memory_equal(peer->board, &address, 8);
-    assert_int_equal(live_copy_from(peer, address, memory, sizeof(memory)), 0);
+    assert_int_equal(shm_copy_from(peer, address, memory, sizeof(memory)), 0);
     assert_true(is_filled(memory, 8000, 4));
     fill(memory, 8000, 5);
-    assert_int_equal(live_copy_to(peer, address, memory, sizeof(memory)), 0);
-    assert_int_equal(live_copy_to(peer, 4096, memory, 8), -14 /* EFAULT */);
-    reserve(peer, LIVE_REQUEST, 0);
-    live_publish(peer, LIVE_REQUEST, STOP, 0);
+    assert_int_equal(shm_copy_to(peer, address, memory, sizeof(memory)), 0);
+    assert_int_equal(shm_copy_to(peer, 4096, memory, 8), -14 /* EFAULT */);
+    reserve(peer, SHM_REQUEST, 0);
+    shm_publish(peer, SHM_REQUEST, STOP, 0);
     ended_well(child);
     while (!peer->gone)
-        live_next(live, &record);
-    assert_int_equal(live_copy_to(peer, address, memory, 8), -3 /* ESRCH */);
-    live_leave(live);
+        shm_next(shm, &record);
+    assert_int_equal(shm_copy_to(peer, address, memory, 8), -3 /* ESRCH */);
+    shm_leave(shm);
     fabric_is_over();
 }
 

@@ -13,7 +13,7 @@
 enum { DATA = 1, STOP = 2 };
 
 struct process {
-    struct live *live;
+    struct shm *shm;
     pthread_mutex_t lock;
     uint64_t got; /* records taken, by whoever took them */
     uint64_t answers; /* of those: to be answered by the main thread */
@@ -39,20 +39,20 @@ static void unlock(void *arg)
     pthread_mutex_unlock(&((struct process *)arg)->lock);
 }
 
-static void send(struct process *process, struct live_peer *peer, uint32_t kind)
+static void send(struct process *process, struct shm_peer *peer, uint32_t kind)
 {
-    while (live_reserve(peer, LIVE_REQUEST, 0) == NULL)
+    while (shm_reserve(peer, SHM_REQUEST, 0) == NULL)
         sched_yield();
-    live_publish(peer, LIVE_REQUEST, kind, 0);
+    shm_publish(peer, SHM_REQUEST, kind, 0);
 }
 
 static uint64_t progress(void *arg)
 {
     struct process *process = arg;
-    struct live_record record;
+    struct shm_record record;
     bool any = false;
 
-    while (live_next(process->live, &record)) {
+    while (shm_next(process->shm, &record)) {
         any = true;
         if (record.kind == STOP)
             process->stop = true;
@@ -60,40 +60,40 @@ static uint64_t progress(void *arg)
             process->got++;
         if (record.kind != STOP && process->answer_at_once)
             send(process, record.from, DATA);
-        live_release(process->live);
+        shm_release(process->shm);
     }
     if (any)
-        live_wake(process->live);
+        shm_wake(process->shm);
     return UINT64_MAX;
 }
 
 static void begin(struct process *process, bool helped)
 {
-    struct live_helper helper = {lock, unlock, progress, process};
+    struct shm_helper helper = {lock, unlock, progress, process};
 
     memset(process, 0, sizeof(*process));
     pthread_mutex_init(&process->lock, NULL);
-    process->live = join_fabric();
+    process->shm = join_fabric();
     process->random = (uint64_t)getpid() * 77777 + 1;
     if (helped)
-        must(live_helper_start(process->live, &helper) == 0);
+        must(shm_helper_start(process->shm, &helper) == 0);
 }
 
 static void end(struct process *process)
 {
-    live_helper_stop(process->live);
-    live_leave(process->live);
+    shm_helper_stop(process->shm);
+    shm_leave(process->shm);
 }
 
 /* With the lock held. */
 static void sleep_once(struct process *process, uint64_t deadline)
 {
-    if (!live_sleep_begin(process->live))
+    if (!shm_sleep_begin(process->shm))
         return;
     unlock(process);
-    live_sleep(process->live, deadline);
+    shm_sleep(process->shm, deadline);
     lock(process);
-    live_sleep_end(process->live);
+    shm_sleep_end(process->shm);
 }
 
 /* In all manners that a program may wait: looks, sleeps, computes first, sleeps for a short time.
@@ -132,12 +132,12 @@ static void wait_for(struct process *process, uint64_t count)
 static int answer(void *arg)
 {
     static struct process process;
-    struct live_peer *parent;
+    struct shm_peer *parent;
     uint64_t n;
 
     begin(&process, *(bool *)arg);
     lock(&process);
-    parent = peer_of_pid(process.live, getppid());
+    parent = peer_of_pid(process.shm, getppid());
     unlock(&process);
     for (n = 1; !process.stop; n++) {
         wait_for(&process, n);
@@ -154,7 +154,7 @@ static int answer(void *arg)
 static void take_turns(bool helped)
 {
     static struct process process;
-    struct live_peer *peer;
+    struct shm_peer *peer;
     uint64_t n;
     pid_t child;
 
@@ -162,7 +162,7 @@ static void take_turns(bool helped)
     child = run(answer, &helped);
     begin(&process, helped);
     lock(&process);
-    peer = peer_of_pid(process.live, child);
+    peer = peer_of_pid(process.shm, child);
     unlock(&process);
     for (n = 1; n <= TURNS; n++) {
         lock(&process);
@@ -200,7 +200,7 @@ static int compute(void *arg)
     begin(&process, true);
     process.answer_at_once = true;
     lock(&process);
-    peer_of_pid(process.live, getppid());
+    peer_of_pid(process.shm, getppid());
     unlock(&process);
     while (!process.stop) {
         /* Looks some times, so that nobody rings for it, and then never again. */
@@ -220,7 +220,7 @@ static int compute(void *arg)
 static void records_are_executed_while_the_target_computes(void **state)
 {
     static struct process process;
-    struct live_peer *peer;
+    struct shm_peer *peer;
     uint64_t n;
     pid_t child;
 
@@ -228,7 +228,7 @@ static void records_are_executed_while_the_target_computes(void **state)
     child = run(compute, NULL);
     begin(&process, true);
     lock(&process);
-    peer = peer_of_pid(process.live, child);
+    peer = peer_of_pid(process.shm, child);
     unlock(&process);
     for (n = 1; n <= 300; n++) {
         if (n % 3 == 0)
@@ -251,7 +251,7 @@ static void records_are_executed_while_the_target_computes(void **state)
 static void who_waits_for_an_acknowledgement_is_woken(void **state)
 {
     static struct process process;
-    struct live_peer *peer;
+    struct shm_peer *peer;
     bool helped = true;
     uint64_t n;
     pid_t child;
@@ -260,14 +260,14 @@ static void who_waits_for_an_acknowledgement_is_woken(void **state)
     child = run(compute, &helped);
     begin(&process, false);
     lock(&process);
-    peer = peer_of_pid(process.live, child);
+    peer = peer_of_pid(process.shm, child);
     for (n = 1; n <= 500; n++) {
         if (n % 4 == 0)
             pause_us((unsigned)(random_next(&process.random) % 200));
         send(&process, peer, DATA);
-        while (live_executed(peer, LIVE_REQUEST) != live_sent(peer, LIVE_REQUEST)) {
+        while (shm_executed(peer, SHM_REQUEST) != shm_sent(peer, SHM_REQUEST)) {
             progress(&process);
-            if (live_executed(peer, LIVE_REQUEST) != live_sent(peer, LIVE_REQUEST))
+            if (shm_executed(peer, SHM_REQUEST) != shm_sent(peer, SHM_REQUEST))
                 sleep_once(&process, UINT64_MAX);
         }
     }
@@ -288,22 +288,22 @@ static void who_waits_for_an_acknowledgement_is_woken(void **state)
 static void who_dozes_off_in_vain_leaves_nobody_asleep(void **state)
 {
     static struct process process;
-    struct live_helper helper = {lock, unlock, progress, &process};
+    struct shm_helper helper = {lock, unlock, progress, &process};
     uint64_t until = now_ns() + 5000000000u;
 
     fresh_fabric();
     begin(&process, false);
     lock(&process);
-    assert_true(live_sleep_begin(process.live));
-    send(&process, live_self(process.live), DATA);
-    assert_false(live_sleep_begin(process.live));
+    assert_true(shm_sleep_begin(process.shm));
+    send(&process, shm_self(process.shm), DATA);
+    assert_false(shm_sleep_begin(process.shm));
     unlock(&process);
-    assert_int_equal(live_helper_start(process.live, &helper), 0);
+    assert_int_equal(shm_helper_start(process.shm, &helper), 0);
     while (*(volatile uint64_t *)&process.got == 0 && now_ns() < until)
         pause_us(1000);
     assert_int_equal(process.got, 1);
     lock(&process);
-    live_sleep_end(process.live);
+    shm_sleep_end(process.shm);
     unlock(&process);
     end(&process);
     fabric_is_over();
@@ -318,13 +318,13 @@ static void a_wake_is_kept_for_the_next_sleep(void **state)
 
     fresh_fabric();
     begin(&process, false);
-    live_wake(process.live);
+    shm_wake(process.shm);
     lock(&process);
-    assert_true(live_sleep_begin(process.live));
+    assert_true(shm_sleep_begin(process.shm));
     unlock(&process);
-    assert_true(live_sleep(process.live, UINT64_MAX)); /* else the watchdog ends the test */
+    assert_true(shm_sleep(process.shm, UINT64_MAX)); /* else the watchdog ends the test */
     lock(&process);
-    live_sleep_end(process.live);
+    shm_sleep_end(process.shm);
     unlock(&process);
     end(&process);
     fabric_is_over();
@@ -344,7 +344,7 @@ static void *one_thread(void *arg)
     while (turn < TURNS) {
         if (turn % THREADS == mine) {
             turn++;
-            live_wake(process->live);
+            shm_wake(process->shm);
             continue;
         }
         progress(process);
@@ -358,13 +358,13 @@ static void *one_thread(void *arg)
 static int disturb(void *arg)
 {
     static struct process process;
-    struct live_peer *parent;
+    struct shm_peer *parent;
 
     begin(&process, false);
-    parent = peer_of_pid(process.live, getppid());
+    parent = peer_of_pid(process.shm, getppid());
     while (!parent->gone) {
-        if (live_reserve(parent, LIVE_REQUEST, 0) != NULL)
-            live_publish(parent, LIVE_REQUEST, DATA, 0);
+        if (shm_reserve(parent, SHM_REQUEST, 0) != NULL)
+            shm_publish(parent, SHM_REQUEST, DATA, 0);
         progress(&process);
         pause_us(50);
     }

@@ -32,7 +32,7 @@ enum { HONEST = 3, HOSTILE = 3, STEPS = 150, STEPS_LONG = 4000, OWN = 1 << 20 };
 enum { STEPS_HELPING = 12000, ASKED = 50 }; /* of a life that helps */
 
 static struct {
-    struct live *live;
+    struct shm *shm;
     uint64_t random;
     uint8_t *own; /* memory that it offers */
     uint32_t block; /* of MDHs */
@@ -58,7 +58,7 @@ static uint64_t wild(void)
 }
 
 /* Of what an honest one has exposed to it, or near it, or elsewhere. */
-static void aim(const struct card *card, struct lnic_request *request, uint32_t *most)
+static void aim(const struct card *card, struct aries_live_request *request, uint32_t *most)
 {
     bool mailbox = dice(2) == 0;
     uint64_t base = mailbox ? card->mailbox : card->window;
@@ -84,15 +84,15 @@ static void aim(const struct card *card, struct lnic_request *request, uint32_t 
         request->address = base + dice(bytes);
         break;
     }
-    *most = dice(4) == 0 ? LNIC_PIECE + 64 : 200;
+    *most = dice(4) == 0 ? ARIES_LIVE_PIECE + 64 : 200;
 }
 
 /* Some of them right, again and again; results then go anywhere. */
-static struct lnic_ce join_of(const struct card *card)
+static struct aries_live_ce join_of(const struct card *card)
 {
     const gni_mem_handle_t handles[] = {
         card->window_handle, card->mailbox_handle, {wild(), wild()}, {mix(&it.random), 0}};
-    struct lnic_ce ce = {
+    struct aries_live_ce ce = {
         .header = {.reduction_id = dice(4) == 0 ? wild() : 7,
                    .ce_id = (uint8_t)(dice(8) == 0 ? wild() : dice(4)),
                    .child_id = (uint8_t)(dice(8) == 0 ? wild() : dice(2)),
@@ -110,7 +110,8 @@ static struct lnic_ce join_of(const struct card *card)
 }
 
 /* A message for a shared queue, of which some are as they should be; or what its instances say. */
-static uint32_t fill_queue(uint32_t rank, uint8_t *kind, struct lnic_request *request, uint8_t *at)
+static uint32_t fill_queue(uint32_t rank, uint8_t *kind, struct aries_live_request *request,
+                           uint8_t *at)
 {
     const gni_mem_handle_t *handle = &shared->queues[rank];
     uint32_t number = (uint32_t)dice(4), lane = (uint32_t)dice(2), slot = 128;
@@ -120,31 +121,31 @@ static uint32_t fill_queue(uint32_t rank, uint8_t *kind, struct lnic_request *re
                                  .returned = (uint32_t)wild(),
                                  .sender = (uint32_t)wild(),
                                  .target = dice(2) == 0 ? (uint32_t)wild() : rank};
-    struct lnic_msgq said = {.step = (uint32_t)dice(7),
-                             .cookie = COOKIE_APART,
-                             .from = (uint32_t)dice(3),
-                             .to = (uint32_t)dice(2),
-                             .pe = load(&shared->pe0) + (uint32_t)dice(3),
-                             .index = (uint32_t)(dice(4) == 0 ? wild() : dice(2)),
-                             .generation = (uint32_t)dice(65),
-                             .count = (uint32_t)(dice(4) == 0 ? wild() : dice(3)),
-                             .mailbox = wild()};
+    struct aries_live_msgq said = {.step = (uint32_t)dice(7),
+                                   .cookie = COOKIE_APART,
+                                   .from = (uint32_t)dice(3),
+                                   .to = (uint32_t)dice(2),
+                                   .pe = load(&shared->pe0) + (uint32_t)dice(3),
+                                   .index = (uint32_t)(dice(4) == 0 ? wild() : dice(2)),
+                                   .generation = (uint32_t)dice(65),
+                                   .count = (uint32_t)(dice(4) == 0 ? wild() : dice(3)),
+                                   .mailbox = wild()};
     struct aries_mem_handle fields;
 
     if (dice(3) == 0) {
-        *kind = LNIC_MSGQ;
+        *kind = ARIES_LIVE_MSGQ;
         said.remote[0].handle = said.remote[1].handle = *handle;
         memcpy(at, &said, sizeof(said));
         return (uint32_t)(dice(4) == 0 ? dice(sizeof(said)) : sizeof(said));
     }
-    *kind = LNIC_PUT;
+    *kind = ARIES_LIVE_PUT;
     aries_mem_handle_decode(handle, &fields);
     memset(at, 0x33, sizeof(record) + QUEUE_MESSAGE);
     memcpy(at, &record, sizeof(record));
     if (record.length <= QUEUE_MESSAGE)
         record.checksum = msgq_checksum(&record, at + sizeof(record));
     memcpy(at, &record, sizeof(record));
-    request->flags = LNIC_EVENT;
+    request->flags = ARIES_LIVE_EVENT;
     request->mdh = (uint16_t)aries_mem_handle_mdh(handle);
     request->event = dice(8) == 0
                          ? (uint32_t)wild()
@@ -156,7 +157,7 @@ static uint32_t fill_queue(uint32_t rank, uint8_t *kind, struct lnic_request *re
     return (uint32_t)sizeof(record) + QUEUE_MESSAGE;
 }
 
-static uint32_t fill_body(const struct card *card, uint8_t kind, struct lnic_request *request,
+static uint32_t fill_body(const struct card *card, uint8_t kind, struct aries_live_request *request,
                           uint8_t *at, uint32_t most)
 {
     uint32_t bytes = (uint32_t)dice(most), i;
@@ -165,14 +166,15 @@ static uint32_t fill_body(const struct card *card, uint8_t kind, struct lnic_req
                                  .mark = SMSG_MARK,
                                  .sequence = (uint32_t)dice(3),
                                  .returned = (uint32_t)wild()};
-    struct lnic_datagram datagram = {.number = wild(),
-                                     .about = dice(4) == 0 ? wild() : dice(50),
-                                     .from_node = dice(4) == 0 ? (uint32_t)wild() : HOSTILE % NODES,
-                                     .from_id = dice(4) == 0 ? (uint32_t)dice(5) : HOSTILE,
-                                     .to_id = (uint32_t)dice(HONEST),
-                                     .cookie = COOKIE_APART,
-                                     .kind = (uint32_t)dice(5),
-                                     .length = (uint16_t)(dice(8) == 0 ? wild() : dice(129))};
+    struct aries_live_datagram datagram = {.number = wild(),
+                                           .about = dice(4) == 0 ? wild() : dice(50),
+                                           .from_node =
+                                               dice(4) == 0 ? (uint32_t)wild() : HOSTILE % NODES,
+                                           .from_id = dice(4) == 0 ? (uint32_t)dice(5) : HOSTILE,
+                                           .to_id = (uint32_t)dice(HONEST),
+                                           .cookie = COOKIE_APART,
+                                           .kind = (uint32_t)dice(5),
+                                           .length = (uint16_t)(dice(8) == 0 ? wild() : dice(129))};
 
     for (i = 0; i + 8 <= bytes; i += 8) {
         uint64_t word = mix(&it.random);
@@ -180,31 +182,32 @@ static uint32_t fill_body(const struct card *card, uint8_t kind, struct lnic_req
         memcpy(at + i, &word, 8);
     }
     memset(at + i, 0x5a, bytes - i);
-    if (kind == LNIC_PUT && bytes >= sizeof(record) && dice(2) == 0) {
+    if (kind == ARIES_LIVE_PUT && bytes >= sizeof(record) && dice(2) == 0) {
         memcpy(at, &record, sizeof(record));
         request->address = card->mailbox + 64 * dice(8);
-    } else if (kind == LNIC_DATAGRAM) {
+    } else if (kind == ARIES_LIVE_DATAGRAM) {
         memcpy(at, &datagram, sizeof(datagram));
         bytes = dice(8) == 0 ? bytes : (uint32_t)sizeof(datagram);
-    } else if (kind == LNIC_AMO) {
-        const struct lnic_amo amo = {
+    } else if (kind == ARIES_LIVE_AMO) {
+        const struct aries_live_amo amo = {
             {wild(), wild()}, (uint32_t)(dice(4) == 0 ? wild() : dice(64)), 0};
 
         memcpy(at, &amo, sizeof(amo));
         bytes = dice(8) == 0 ? bytes : (uint32_t)sizeof(amo);
-    } else if (kind == LNIC_CE_JOIN || kind == LNIC_CE_RESULT) {
-        const struct lnic_ce ce = join_of(card);
+    } else if (kind == ARIES_LIVE_CE_JOIN || kind == ARIES_LIVE_CE_RESULT) {
+        const struct aries_live_ce ce = join_of(card);
 
         memcpy(at, &ce, sizeof(ce));
         bytes = dice(8) == 0 ? bytes : (uint32_t)sizeof(ce);
-    } else if (kind == LNIC_SHARE) {
-        const struct lnic_share_call call = {dice(4) == 0 ? wild() : (uintptr_t)it.own + dice(OWN),
-                                             (uint32_t)(dice(8) == 0 ? wild() : dice(3)), 0};
+    } else if (kind == ARIES_LIVE_SHARE) {
+        const struct aries_live_share_call call = {dice(4) == 0 ? wild()
+                                                                : (uintptr_t)it.own + dice(OWN),
+                                                   (uint32_t)(dice(8) == 0 ? wild() : dice(3)), 0};
 
         memcpy(at, &call, sizeof(call));
         bytes = dice(8) == 0 ? bytes : (uint32_t)sizeof(call);
-    } else if (request->flags & LNIC_FLAGGED) {
-        const struct lnic_flag flag = {dice(2) == 0 ? request->address : wild(), wild()};
+    } else if (request->flags & ARIES_LIVE_FLAGGED) {
+        const struct aries_live_flag flag = {dice(2) == 0 ? request->address : wild(), wild()};
 
         memcpy(at, &flag, sizeof(flag));
         bytes += (uint32_t)sizeof(flag);
@@ -212,15 +215,16 @@ static uint32_t fill_body(const struct card *card, uint8_t kind, struct lnic_req
     return bytes;
 }
 
-static void request_something(struct live_peer *peer, uint32_t rank)
+static void request_something(struct shm_peer *peer, uint32_t rank)
 {
     const struct card *card = &shared->cards[rank][HOSTILE];
-    struct lnic_request request = {.ptag = PTAG_APART, .number = (uint32_t)dice(3)};
-    uint8_t kind = (uint8_t)dice(LNIC_RESULT + 2), body[LIVE_RECORD_MAX];
+    struct aries_live_request request = {.ptag = PTAG_APART, .number = (uint32_t)dice(3)};
+    uint8_t kind = (uint8_t)dice(ARIES_LIVE_RESULT + 2), body[SHM_RECORD_MAX];
     uint32_t most, bytes;
     uint8_t *room;
 
-    request.flags = (uint8_t)(dice(2) == 0 ? 0 : dice(32) & ~(uint64_t)(dice(4) ? LNIC_VMDH : 0));
+    request.flags =
+        (uint8_t)(dice(2) == 0 ? 0 : dice(32) & ~(uint64_t)(dice(4) ? ARIES_LIVE_VMDH : 0));
     request.event = (uint32_t)wild();
     if (dice(16) == 0)
         while ((request.ptag = (uint8_t)dice(256)) == PTAG)
@@ -228,65 +232,67 @@ static void request_something(struct live_peer *peer, uint32_t rank)
     aim(card, &request, &most);
     bytes = fill_body(card, kind, &request, body, most);
     request.length = bytes;
-    if (request.flags & LNIC_FLAGGED)
-        request.length -= bytes >= sizeof(struct lnic_flag) ? sizeof(struct lnic_flag) : 0;
-    if (kind == LNIC_AMO)
+    if (request.flags & ARIES_LIVE_FLAGGED)
+        request.length -=
+            bytes >= sizeof(struct aries_live_flag) ? sizeof(struct aries_live_flag) : 0;
+    if (kind == ARIES_LIVE_AMO)
         request.length = 8 * (uint32_t)(1 + dice(2));
-    if (dice(6) == 0 || kind == LNIC_LANDED || kind == LNIC_SHARE)
+    if (dice(6) == 0 || kind == ARIES_LIVE_LANDED || kind == ARIES_LIVE_SHARE)
         request.length = (uint32_t)(dice(2) == 0 ? wild() : dice(WINDOW));
     if (dice(4) == 0 && shared->queues[rank].qword1 != 0)
         request.length = bytes = fill_queue(rank, &kind, &request, body);
     bytes += (uint32_t)sizeof(request);
-    room = live_reserve(peer, LIVE_REQUEST, bytes);
+    room = shm_reserve(peer, SHM_REQUEST, bytes);
     if (room == NULL)
         return;
     memcpy(room, &request, sizeof(request));
     memcpy(room + sizeof(request), body, bytes - sizeof(request));
     if (dice(16) == 0) /* cut off */
         bytes = (uint32_t)dice(bytes + 1);
-    live_publish(peer, LIVE_REQUEST, kind, bytes);
+    shm_publish(peer, SHM_REQUEST, kind, bytes);
 }
 
 /* To a request that it got, or to none. */
-static void reply_something(struct live_peer *peer, uint32_t number, uint32_t wanted)
+static void reply_something(struct shm_peer *peer, uint32_t number, uint32_t wanted)
 {
-    struct lnic_result result = {number, 0, (uint8_t)dice(256), dice(8) == 0, 0};
-    uint32_t bytes = dice(4) == 0 ? (uint32_t)dice(LNIC_PIECE + 100) : wanted;
+    struct aries_live_result result = {number, 0, (uint8_t)dice(256), dice(8) == 0, 0};
+    uint32_t bytes = dice(4) == 0 ? (uint32_t)dice(ARIES_LIVE_PIECE + 100) : wanted;
     uint8_t *room;
 
-    if (bytes > LIVE_RECORD_MAX - sizeof(result))
+    if (bytes > SHM_RECORD_MAX - sizeof(result))
         bytes = 0;
     if (dice(8) == 0)
         result.number = (uint32_t)wild();
     if (dice(8) == 0)
         result.status = (uint8_t)dice(256);
-    room = live_reserve(peer, LIVE_REPLY, (uint32_t)sizeof(result) + bytes);
+    room = shm_reserve(peer, SHM_REPLY, (uint32_t)sizeof(result) + bytes);
     if (room == NULL)
         return;
     memset(room, 0x77, sizeof(result) + bytes);
     memcpy(room, &result, sizeof(result));
     bytes += (uint32_t)sizeof(result);
-    live_publish(peer, LIVE_REPLY, dice(16) == 0 ? dice(256) : LNIC_RESULT,
-                 dice(16) == 0 ? (uint32_t)dice(bytes) : bytes);
+    shm_publish(peer, SHM_REPLY, dice(16) == 0 ? dice(256) : ARIES_LIVE_RESULT,
+                dice(16) == 0 ? (uint32_t)dice(bytes) : bytes);
 }
 
 /* As one does who has executed it. */
-static void answer_well(const struct live_record *record, const struct lnic_request *request)
+static void answer_well(const struct shm_record *record, const struct aries_live_request *request)
 {
-    struct lnic_result result = {.number = request->number};
-    uint32_t bytes = record->kind == LNIC_DATAGRAM ? 0 : request->length;
+    struct aries_live_result result = {.number = request->number};
+    uint32_t bytes = record->kind == ARIES_LIVE_DATAGRAM ? 0 : request->length;
     uint8_t *room;
 
-    if (record->channel != LIVE_REQUEST || bytes > LNIC_PIECE ||
-        (record->kind != LNIC_GET && record->kind != LNIC_AMO && record->kind != LNIC_DATAGRAM))
+    if (record->channel != SHM_REQUEST || bytes > ARIES_LIVE_PIECE ||
+        (record->kind != ARIES_LIVE_GET && record->kind != ARIES_LIVE_AMO &&
+         record->kind != ARIES_LIVE_DATAGRAM))
         return;
     bytes += (uint32_t)sizeof(result);
-    room = live_reserve(record->from, LIVE_REPLY, bytes);
+    room = shm_reserve(record->from, SHM_REPLY, bytes);
     if (room == NULL)
         return;
     memset(room, 0, bytes);
     memcpy(room, &result, sizeof(result));
-    live_publish(record->from, LIVE_REPLY, LNIC_RESULT, bytes);
+    shm_publish(record->from, SHM_REPLY, ARIES_LIVE_RESULT, bytes);
 }
 
 /*
@@ -299,24 +305,26 @@ static void lie_about_transfers(uint64_t ahead)
     uint64_t name = it.transfer != 0 ? it.transfer + ahead : wild();
     uint64_t behind = dice(2) == 0 ? WINDOW + dice(4 * GUARD) : wild();
 
-    *(struct lnic_share *)((char *)live_board(it.live) + LNIC_SHARE_AT) = (struct lnic_share){
-        .open = dice(3),
-        .front = dice(4) == 0 ? wild() : dice(WINDOW),
-        .helping = dice(8) == 0 && !it.helps ? name : wild(),
-        .back = wild(),
-        .helped = dice(4) == 0 ? wild() : name,
-        .from = dice(2) == 0 ? dice(32768) : behind,
-    };
+    *(struct aries_live_share *)((char *)shm_segment(it.shm) + ARIES_LIVE_SHARE_AT) =
+        (struct aries_live_share){
+            .open = dice(3),
+            .front = dice(4) == 0 ? wild() : dice(WINDOW),
+            .helping = dice(8) == 0 && !it.helps ? name : wild(),
+            .back = wild(),
+            .helped = dice(4) == 0 ? wild() : name,
+            .from = dice(2) == 0 ? dice(32768) : behind,
+        };
 }
 
 /* By whom it is asked to help, and in what. */
-static void note_transfer(const struct live_record *record)
+static void note_transfer(const struct shm_record *record)
 {
-    struct lnic_share_call call;
+    struct aries_live_share_call call;
 
-    if (record->kind != LNIC_SHARE || record->count != sizeof(struct lnic_request) + sizeof(call))
+    if (record->kind != ARIES_LIVE_SHARE ||
+        record->count != sizeof(struct aries_live_request) + sizeof(call))
         return;
-    memcpy(&call, (const char *)record->bytes + sizeof(struct lnic_request), sizeof(call));
+    memcpy(&call, (const char *)record->bytes + sizeof(struct aries_live_request), sizeof(call));
     it.transfer = (uint64_t)record->from->slot << 48 |
                   (uint64_t)(uint16_t)record->from->generation << 32 | call.number;
     it.asked++;
@@ -325,20 +333,20 @@ static void note_transfer(const struct live_record *record)
 
 static void take_some(void)
 {
-    struct lnic_request request;
-    struct live_record record;
+    struct aries_live_request request;
+    struct shm_record record;
     unsigned count = 0;
 
-    while (count++ < 20 && live_next(it.live, &record)) {
+    while (count++ < 20 && shm_next(it.shm, &record)) {
         memset(&request, 0, sizeof(request));
         memcpy(&request, record.bytes,
                record.count < sizeof(request) ? record.count : sizeof(request));
         note_transfer(&record);
         if (it.helps)
             answer_well(&record, &request);
-        else if (record.channel == LIVE_REQUEST && dice(8) != 0)
+        else if (record.channel == SHM_REQUEST && dice(8) != 0)
             reply_something(record.from, request.number, request.length);
-        live_release(it.live);
+        shm_release(it.shm);
     }
 }
 
@@ -346,9 +354,9 @@ static void take_some(void)
 
 static void register_something(void)
 {
-    struct lnic_mdd *table = live_board(it.live);
-    struct lnic_mdd mdd = {
-        .flags = (uint8_t)(dice(4) == 0 ? dice(256) : LNIC_MDD_VALID | LNIC_MDD_PLAIN),
+    struct aries_live_mdd *table = shm_segment(it.shm);
+    struct aries_live_mdd mdd = {
+        .flags = (uint8_t)(dice(4) == 0 ? dice(256) : ARIES_LIVE_MDD_VALID | ARIES_LIVE_MDD_PLAIN),
         .ptag = (uint8_t)(dice(8) == 0 ? dice(256) : PTAG_APART),
         .base = dice(4) == 0 ? wild() : (uintptr_t)it.own,
         .length = dice(4) == 0 ? wild() : OWN,
@@ -359,20 +367,20 @@ static void register_something(void)
     };
 
     if (it.helps) {
-        mdd = (struct lnic_mdd){.flags = LNIC_MDD_VALID | LNIC_MDD_PLAIN,
-                                .ptag = PTAG_APART,
-                                .base = (uintptr_t)it.own,
-                                .length = OWN,
-                                .address = (uintptr_t)it.own};
-        table[it.block * LNIC_MDH_BLOCK] = table[it.block * LNIC_MDH_BLOCK + 1] = mdd;
+        mdd = (struct aries_live_mdd){.flags = ARIES_LIVE_MDD_VALID | ARIES_LIVE_MDD_PLAIN,
+                                      .ptag = PTAG_APART,
+                                      .base = (uintptr_t)it.own,
+                                      .length = OWN,
+                                      .address = (uintptr_t)it.own};
+        table[it.block * ARIES_LIVE_MDH_BLOCK] = table[it.block * ARIES_LIVE_MDH_BLOCK + 1] = mdd;
         if (dice(64) == 0) /* else what it has said last stands while the other one copies */
             lie_about_transfers(1);
         return;
     }
     mdd.sequence = dice(8) == 0 ? (uint32_t)wild() : 2 * (uint32_t)dice(100);
-    memcpy(&table[it.block * LNIC_MDH_BLOCK + dice(2)], &mdd, sizeof(mdd));
+    memcpy(&table[it.block * ARIES_LIVE_MDH_BLOCK + dice(2)], &mdd, sizeof(mdd));
     if (dice(16) == 0)
-        table[dice(LNIC_MDDS)] = mdd;
+        table[dice(ARIES_LIVE_MDDS)] = mdd;
     lie_about_transfers(dice(3));
 }
 
@@ -380,21 +388,24 @@ static void register_something(void)
 
 static void join(void)
 {
-    const struct live_options options = {.node = HOSTILE % NODES, .board_bytes = LNIC_BOARD_BYTES};
-    struct live_key name = {
-        HOSTILE % NODES, LNIC_NAME_INSTANCE, {(uint64_t)COOKIE_APART << 32 | HOSTILE, PTAG_APART}};
-    struct live_key block = {HOSTILE % NODES, LNIC_NAME_MDHS, {dice(LNIC_MDH_BLOCKS - 8), 0}};
-    char why[LIVE_WHY_BYTES] = "";
+    const struct shm_options options = {.node = HOSTILE % NODES,
+                                        .segment_bytes = ARIES_LIVE_SEGMENT_BYTES};
+    struct shm_key name = {HOSTILE % NODES,
+                           ARIES_LIVE_NAME_INSTANCE,
+                           {(uint64_t)COOKIE_APART << 32 | HOSTILE, PTAG_APART}};
+    struct shm_key block = {
+        HOSTILE % NODES, ARIES_LIVE_NAME_MDHS, {dice(ARIES_LIVE_MDH_BLOCKS - 8), 0}};
+    char why[SHM_WHY_BYTES] = "";
     int result;
 
-    if (live_join(&options, &it.live, why) != 0)
+    if (shm_join(&options, &it.shm, why) != 0)
         fprintf(stderr, "%s\n", why);
-    MUST(it.live != NULL);
-    result = live_claim(it.live, &name, 0, NULL);
+    MUST(it.shm != NULL);
+    result = shm_claim(it.shm, &name, 0, NULL);
     if (result != 0)
         fprintf(stderr, "its name: %s\n", strerror(-result));
     MUST(result == 0);
-    MUST(live_claim_free(it.live, &block, 8, 0) == 0);
+    MUST(shm_claim_free(it.shm, &block, 8, 0) == 0);
     it.block = (uint32_t)block.key[0];
 }
 
@@ -402,7 +413,7 @@ static void join(void)
 static void introduce(void)
 {
     struct aries_mem_handle fields = {.address = (uintptr_t)it.own,
-                                      .mdh = it.block * LNIC_MDH_BLOCK,
+                                      .mdh = it.block * ARIES_LIVE_MDH_BLOCK,
                                       .pages = OWN >> 12,
                                       .page_shift = 12};
     gni_mem_handle_t handle = aries_mem_handle_encode(&fields), other;
@@ -429,26 +440,26 @@ static void introduce(void)
 
 static void be_hostile_once(void)
 {
-    struct live_member member;
-    struct live_peer *peer;
+    struct shm_member member;
+    struct shm_peer *peer;
     /* Long enough for transfers, where nobody ends it before. */
     uint32_t slot, i, step, steps = it.breaks ? STEPS : STEPS_LONG, enough = it.asked + ASKED;
 
     join();
     introduce();
-    for (slot = 0; slot < LIVE_PROCESSES_MAX && live_member(it.live, 0, &member); slot++)
-        if (slot < HONEST + 2 && live_member(it.live, slot, &member))
-            live_peer(it.live, slot, 0, NULL);
+    for (slot = 0; slot < SHM_PROCESSES_MAX && shm_member(it.shm, 0, &member); slot++)
+        if (slot < HONEST + 2 && shm_member(it.shm, slot, &member))
+            shm_peer(it.shm, slot, 0, NULL);
     for (step = 0; step < steps || (it.helps && step < STEPS_HELPING && it.asked < enough);
          step++) {
-        ring_pretend_to_look(it.live);
+        ring_pretend_to_look(it.shm);
         take_some();
         register_something();
         for (i = 0; i < HONEST; i++) {
             for (peer = NULL, slot = 0; slot < HONEST + 2 && peer == NULL; slot++)
-                if (live_member(it.live, slot, &member) &&
+                if (shm_member(it.shm, slot, &member) &&
                     member.pid == (int32_t)load(&shared->pid[i]))
-                    peer = live_known(it.live, slot, 0);
+                    peer = shm_known(it.shm, slot, 0);
             if (peer == NULL || peer->gone)
                 continue;
             if (it.helps)
@@ -457,13 +468,13 @@ static void be_hostile_once(void)
             if (dice(8) == 0)
                 reply_something(peer, (uint32_t)dice(200), (uint32_t)dice(200));
             if (it.breaks && dice(16) == 0)
-                ring_break(it.live, peer, dice);
+                ring_break(it.shm, peer, dice);
         }
         if (dice(4) == 0)
             sched_yield();
     }
-    live_leave(it.live);
-    it.live = NULL;
+    shm_leave(it.shm);
+    it.shm = NULL;
 }
 
 static void be_hostile(void)
@@ -491,7 +502,7 @@ static int hostile(void)
     ranks = HONEST + 1;
     distrusted = HOSTILE;
     for (i = 0; i < HONEST; i++) {
-        pids[i] = spawn(i, 1, seconds, live);
+        pids[i] = spawn(i, 1, seconds, shm);
         store(&shared->pid[i], (uint32_t)pids[i]);
     }
     pids[HOSTILE] = other = spawn(HOSTILE, 0, seconds, be_hostile);

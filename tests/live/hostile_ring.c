@@ -4,46 +4,46 @@
 
 #include "internal.h"
 
-static void store_at(struct live *live, size_t at, uint64_t value)
+static void store_at(struct shm *shm, size_t at, uint64_t value)
 {
-    *(volatile uint64_t *)(void *)(live->board + at / 8 * 8) = value;
+    *(volatile uint64_t *)(void *)(shm->board + at / 8 * 8) = value;
 }
 
-void ring_break(struct live *live, struct live_peer *other, uint64_t (*dice)(uint64_t sides))
+void ring_break(struct shm *shm, struct shm_peer *other, uint64_t (*dice)(uint64_t sides))
 {
     struct peer *peer = peer_of(other);
     uint64_t any = dice(2) == 0 ? dice(UINT64_MAX) : UINT64_MAX - dice(4096);
     unsigned channel = (unsigned)dice(2);
-    size_t ring = live->at.rings + ((size_t)peer->to.slot * LIVE_CHANNELS + channel) * RING_BYTES;
+    size_t ring = shm->at.rings + ((size_t)peer->to.slot * SHM_CHANNELS + channel) * RING_BYTES;
     uint64_t position = peer->out[channel].tail + dice(100);
-    size_t slot = ring + (position & RING_MASK) * LIVE_LINE;
+    size_t slot = ring + (position & RING_MASK) * SHM_LINE;
 
     switch (dice(6)) {
     case 0:
-        store_at(live, slot,
+        store_at(shm, slot,
                  record_word(position, dice(65536), (uint32_t)dice(65536), (uint32_t)dice(256),
                              (uint32_t)dice(3)));
         break;
     case 1:
-        store_at(live, live->at.heads + peer->to.slot * sizeof(struct board_heads) + channel * 8,
+        store_at(shm, shm->at.heads + peer->to.slot * sizeof(struct board_heads) + channel * 8,
                  tagged(peer->to.generation, any));
         break;
     case 2:
-        store_at(live, live->at.starts + peer->to.slot * sizeof(struct board_start) + channel * 8,
+        store_at(shm, shm->at.starts + peer->to.slot * sizeof(struct board_start) + channel * 8,
                  tagged(peer->to.generation, any));
         break;
     case 3:
-        store_at(live, dice(live->at.extra), any);
+        store_at(shm, dice(shm->at.extra), any);
         break;
     default:
-        store_at(live, slot,
+        store_at(shm, slot,
                  record_word(position, dice(65536), (uint32_t)dice(4300), (uint32_t)dice(16), 0));
         break;
     }
 }
 
-void ring_pretend_to_look(struct live *live)
+void ring_pretend_to_look(struct shm *shm)
 {
-    atomic_store(&live->head->doze, live->doze & ~DOZE_ASLEEP);
-    atomic_store(&live->head->looked, live_ticks() + live->stale_ticks / 2);
+    atomic_store(&shm->head->doze, shm->doze & ~DOZE_ASLEEP);
+    atomic_store(&shm->head->looked, shm_ticks() + shm->stale_ticks / 2);
 }

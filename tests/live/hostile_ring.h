@@ -7,9 +7,9 @@
 
 /* Breaks the rules of the rings to a peer: whoever sees it has done with this member. `dice` gives
  * a number below its argument. */
-void ring_break(struct live *live, struct live_peer *other, uint64_t (*dice)(uint64_t sides));
+void ring_break(struct shm *shm, struct shm_peer *other, uint64_t (*dice)(uint64_t sides));
 
 /* Says that this member has looked at its rings just now, so that others ask it for help. */
-void ring_pretend_to_look(struct live *live);
+void ring_pretend_to_look(struct shm *shm);
 
 #endif

@@ -23,7 +23,7 @@ static int killing(void)
     pid_t pids[RANKS];
 
     for (i = 0; i < RANKS; i++)
-        pids[i] = spawn(i, lives[i] = 1, seconds, live);
+        pids[i] = spawn(i, lives[i] = 1, seconds, shm);
     while (shared->kills < most) {
         uint64_t dice = mix(&random);
         uint32_t victim = STEADY + (uint32_t)(dice % (RANKS - STEADY));
@@ -41,7 +41,7 @@ static int killing(void)
         kill(pids[victim], SIGKILL);
         waitpid(pids[victim], NULL, 0);
         store(&shared->kills, shared->kills + 1);
-        pids[victim] = spawn(victim, ++lives[victim], seconds, live);
+        pids[victim] = spawn(victim, ++lives[victim], seconds, shm);
     }
     if (!finish(pids, RANKS, &done))
         return 1;

@@ -50,12 +50,12 @@ static const char *const bad[] = {
 
 int main(void)
 {
-    struct lnic_plan plan;
+    struct aries_live_plan plan;
     char why[256], text[sizeof(good)];
     size_t i, place;
 
-    EXPECT(lnic_plan_read(&plan, "", 0, why, sizeof(why)) && plan.rules_count == 0);
-    EXPECT(lnic_plan_read(&plan, good, sizeof(good) - 1, why, sizeof(why)));
+    EXPECT(aries_live_plan_read(&plan, "", 0, why, sizeof(why)) && plan.rules_count == 0);
+    EXPECT(aries_live_plan_read(&plan, good, sizeof(good) - 1, why, sizeof(why)));
     EXPECT(plan.groups == 2 && plan.cables == 2 && plan.params_count == 1);
     EXPECT(strcmp(plan.profile, "xc30_snb") == 0);
     EXPECT(plan.rules_count == 2 && plan.rules[0].rule.action == SIM_FAULT_DROP);
@@ -63,19 +63,20 @@ int main(void)
     EXPECT(plan.rules[0].rule.probability == 0.001);
     EXPECT(plan.rules[0].rule.source == SIM_FAULT_ANY && plan.rules[1].rule.target == 5);
     EXPECT(plan.rules[1].rule.probability == 1.0 && plan.rules[1].rule.until == SIM_NEVER);
-    EXPECT(plan.timed_count == 4 && plan.timed[0].fate == LNIC_CRASH && plan.timed[0].node == 3);
+    EXPECT(plan.timed_count == 4 && plan.timed[0].fate == ARIES_LIVE_CRASH &&
+           plan.timed[0].node == 3);
     EXPECT(plan.changes_count == 2 && plan.changes[0].b == 2 && !plan.changes[0].alive);
     EXPECT(plan.changes[1].is_router && plan.changes[1].a == 5 && plan.changes[1].alive);
-    lnic_plan_free(&plan);
+    aries_live_plan_free(&plan);
     for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-        EXPECT(!lnic_plan_read(&plan, bad[i], strlen(bad[i]), why, sizeof(why)));
+        EXPECT(!aries_live_plan_read(&plan, bad[i], strlen(bad[i]), why, sizeof(why)));
     srand(7);
     for (i = 0; i < 200000; i++) { /* it may be understood or not; it must end well */
         memcpy(text, good, sizeof(text));
         for (place = 0; place < 1 + (size_t)rand() % 4; place++)
             text[(size_t)rand() % sizeof(text)] = "\n 0129=[]\0z"[rand() % 11];
-        if (lnic_plan_read(&plan, text, (size_t)rand() % sizeof(text), why, sizeof(why)))
-            lnic_plan_free(&plan);
+        if (aries_live_plan_read(&plan, text, (size_t)rand() % sizeof(text), why, sizeof(why)))
+            aries_live_plan_free(&plan);
     }
     return 0;
 }

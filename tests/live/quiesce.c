@@ -111,39 +111,39 @@ static void no_copy_lands_after_deregistration(void)
 
 /* ---- a member that says that it copies ------------------------------------------------------- */
 
-static struct live *live_of_member;
-static struct lnic_share *share;
+static struct shm *live_of_member;
+static struct aries_live_share *share;
 
-static const struct lnic_mdd *begin_copy(uint32_t count)
+static const struct aries_live_mdd *begin_copy(uint32_t count)
 {
     const struct lt_peer *owner = (const struct lt_peer *)lt_shared->note[0];
     uint32_t mdh = (uint32_t)aries_mem_handle_mdh(&owner->handle), slot;
-    struct live_peer *other = NULL;
-    struct live_member member;
+    struct shm_peer *other = NULL;
+    struct shm_member member;
 
     for (slot = 0; slot < 8; slot++)
-        if (live_member(live_of_member, slot, &member) && member.pid == lt_shared->pids[0])
-            other = live_peer(live_of_member, slot, 0, NULL);
+        if (shm_member(live_of_member, slot, &member) && member.pid == lt_shared->pids[0])
+            other = shm_peer(live_of_member, slot, 0, NULL);
     CHECK(other != NULL);
     set(&share->copying, (uint64_t)other->slot << 48 | (uint64_t)(uint16_t)other->generation << 32 |
                              count << 16 | mdh);
-    return (const struct lnic_mdd *)other->board + mdh;
+    return (const struct aries_live_mdd *)other->board + mdh;
 }
 
-static bool valid(const struct lnic_mdd *entry)
+static bool valid(const struct aries_live_mdd *entry)
 {
-    return __atomic_load_n(&entry->flags, __ATOMIC_SEQ_CST) & LNIC_MDD_VALID;
+    return __atomic_load_n(&entry->flags, __ATOMIC_SEQ_CST) & ARIES_LIVE_MDD_VALID;
 }
 
 /* Three times: a copy that ends after the deregistration began; one that never ends; one of a
  * process that dies. */
 static void be_member(void)
 {
-    const struct live_options options = {.node = 1, .board_bytes = LNIC_BOARD_BYTES};
-    const struct lnic_mdd *entry;
+    const struct shm_options options = {.node = 1, .segment_bytes = ARIES_LIVE_SEGMENT_BYTES};
+    const struct aries_live_mdd *entry;
 
-    CHECK(live_join(&options, &live_of_member, NULL) == 0);
-    share = (struct lnic_share *)((char *)live_board(live_of_member) + LNIC_SHARE_AT);
+    CHECK(shm_join(&options, &live_of_member, NULL) == 0);
+    share = (struct aries_live_share *)((char *)shm_segment(live_of_member) + ARIES_LIVE_SHARE_AT);
     lt_barrier();
     lt_barrier();
 

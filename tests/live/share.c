@@ -70,35 +70,35 @@ static void pin(void)
 /* ---- the member ------------------------------------------------------------------------------ */
 
 static struct {
-    struct live *live;
-    struct live_peer *other; /* rank 0 */
-    struct lnic_share *share; /* own words */
-    const struct lnic_share *theirs;
+    struct shm *shm;
+    struct shm_peer *other; /* rank 0 */
+    struct aries_live_share *share; /* own words */
+    const struct aries_live_share *theirs;
     uint8_t *memory; /* registered, all OWN_BYTE */
 } it;
 
 static void join(void)
 {
-    const struct live_options options = {.node = 1, .board_bytes = LNIC_BOARD_BYTES};
-    struct live_key block = {1, LNIC_NAME_MDHS, {0, 0}};
+    const struct shm_options options = {.node = 1, .segment_bytes = ARIES_LIVE_SEGMENT_BYTES};
+    struct shm_key block = {1, ARIES_LIVE_NAME_MDHS, {0, 0}};
     struct aries_mem_handle fields = {.pages = BYTES >> 12, .page_shift = 12};
     struct lt_peer *own = (struct lt_peer *)lt_shared->note[1];
-    struct lnic_mdd *table;
+    struct aries_live_mdd *table;
 
     pin();
-    CHECK(live_join(&options, &it.live, NULL) == 0);
-    CHECK(live_claim(it.live, &block, 0, NULL) == 0);
+    CHECK(shm_join(&options, &it.shm, NULL) == 0);
+    CHECK(shm_claim(it.shm, &block, 0, NULL) == 0);
     it.memory =
         mmap(NULL, BYTES + GUARD, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(it.memory != MAP_FAILED);
     memset(it.memory, OWN_BYTE, BYTES + GUARD);
-    table = live_board(it.live);
-    table[0] = (struct lnic_mdd){.flags = LNIC_MDD_VALID | LNIC_MDD_PLAIN,
-                                 .ptag = LT_PTAG,
-                                 .base = (uintptr_t)it.memory,
-                                 .length = BYTES,
-                                 .address = (uintptr_t)it.memory};
-    it.share = (struct lnic_share *)((char *)table + LNIC_SHARE_AT);
+    table = shm_segment(it.shm);
+    table[0] = (struct aries_live_mdd){.flags = ARIES_LIVE_MDD_VALID | ARIES_LIVE_MDD_PLAIN,
+                                       .ptag = LT_PTAG,
+                                       .base = (uintptr_t)it.memory,
+                                       .length = BYTES,
+                                       .address = (uintptr_t)it.memory};
+    it.share = (struct aries_live_share *)((char *)table + ARIES_LIVE_SHARE_AT);
     fields.address = (uintptr_t)it.memory;
     own->address = fields.address;
     own->handle = aries_mem_handle_encode(&fields);
@@ -107,17 +107,18 @@ static void join(void)
 
 static void meet(void)
 {
-    struct live_member member;
+    struct shm_member member;
     uint32_t slot;
 
     for (slot = 0; slot < 8; slot++)
-        if (live_member(it.live, slot, &member) && member.pid == lt_shared->pids[0])
-            it.other = live_peer(it.live, slot, 0, NULL);
+        if (shm_member(it.shm, slot, &member) && member.pid == lt_shared->pids[0])
+            it.other = shm_peer(it.shm, slot, 0, NULL);
     CHECK(it.other != NULL);
-    it.theirs = (const struct lnic_share *)((const char *)it.other->board + LNIC_SHARE_AT);
+    it.theirs =
+        (const struct aries_live_share *)((const char *)it.other->board + ARIES_LIVE_SHARE_AT);
 }
 
-static uint64_t name_of(const struct live_peer *initiator, uint32_t number)
+static uint64_t name_of(const struct shm_peer *initiator, uint32_t number)
 {
     return (uint64_t)initiator->slot << 48 | (uint64_t)(uint16_t)initiator->generation << 32 |
            number;
@@ -134,26 +135,26 @@ static uint64_t get(const uint64_t *word)
 }
 
 /* A record that asks for help; it stays unreleased. False: rank 0 wants no more. */
-static bool next_call(struct lnic_request *request, struct lnic_share_call *call)
+static bool next_call(struct aries_live_request *request, struct aries_live_share_call *call)
 {
-    struct live_record record;
+    struct shm_record record;
 
     while (told(&talk->over) == 0) {
-        if (!live_next(it.live, &record))
+        if (!shm_next(it.shm, &record))
             continue;
-        if (record.channel == LIVE_REQUEST && record.kind == LNIC_SHARE) {
+        if (record.channel == SHM_REQUEST && record.kind == ARIES_LIVE_SHARE) {
             CHECK(record.count == sizeof(*request) + sizeof(*call));
             memcpy(request, record.bytes, sizeof(*request));
             memcpy(call, (const char *)record.bytes + sizeof(*request), sizeof(*call));
             return true;
         }
-        live_release(it.live);
+        shm_release(it.shm);
     }
     return false;
 }
 
 /* Says that it helps. False: the transfer has been closed. */
-static bool take_part(const struct lnic_share_call *call, uint64_t back)
+static bool take_part(const struct aries_live_share_call *call, uint64_t back)
 {
     set(&it.share->helped, 0);
     set(&it.share->back, back);
@@ -164,7 +165,7 @@ static bool take_part(const struct lnic_share_call *call, uint64_t back)
     return false;
 }
 
-static void end_part(const struct lnic_share_call *call, bool done, uint64_t from)
+static void end_part(const struct aries_live_share_call *call, bool done, uint64_t from)
 {
     set(&it.share->from, from);
     if (done)
@@ -177,13 +178,13 @@ static void end_part(const struct lnic_share_call *call, bool done, uint64_t fro
 enum { TIMES = 3 };
 
 /* Until rank 0 has seen enough: `act` at what is open still. */
-static void help(void (*act)(const struct lnic_share_call *call))
+static void help(void (*act)(const struct aries_live_share_call *call))
 {
-    struct lnic_share_call call;
-    struct lnic_request request;
+    struct aries_live_share_call call;
+    struct aries_live_request request;
 
-    for (; next_call(&request, &call); live_release(it.live)) {
-        CHECK(request.length == BYTES && (request.flags & LNIC_WAS_READ));
+    for (; next_call(&request, &call); shm_release(it.shm)) {
+        CHECK(request.length == BYTES && (request.flags & ARIES_LIVE_WAS_READ));
         if (told(&talk->asked) == TIMES || !take_part(&call, BYTES / 2))
             continue;
         if (get(&it.theirs->front) > BYTES / 2) { /* that is copied twice, in either order */
@@ -252,19 +253,19 @@ static void with_rank_0(void (*what)(void))
     lt_barrier();
     what();
     lt_barrier();
-    live_leave(it.live);
+    shm_leave(it.shm);
     lt_barrier();
 }
 
 /* The bytes that rank 1 writes are not those of its memory: so one sees who copied them. */
-static void write_half(const struct lnic_share_call *call)
+static void write_half(const struct aries_live_share_call *call)
 {
     static uint8_t half[BYTES / 2];
 
     memset(half, HELPED_BYTE, sizeof(half));
     if (told(&talk->asked) > 1)
         rest_ms(told(&talk->asked)); /* longer than rank 0 looks at it: it goes on meanwhile */
-    CHECK(live_copy_to(it.other, call->address + BYTES / 2, half, sizeof(half)) == 0);
+    CHECK(shm_copy_to(it.other, call->address + BYTES / 2, half, sizeof(half)) == 0);
     end_part(call, true, BYTES / 2);
 }
 
@@ -278,7 +279,7 @@ static void target_helps(void)
     lt_rank == 0 ? read_until_helped(HELPED_BYTE) : with_rank_0(help_by_half);
 }
 
-static void give_up(const struct lnic_share_call *call)
+static void give_up(const struct aries_live_share_call *call)
 {
     rest_ms(told(&talk->asked) - 1);
     end_part(call, false, 0); /* whatever it says it has done: it does not say of what */
@@ -296,7 +297,7 @@ static void target_gives_up(void)
 }
 
 /* It says that it has copied from somewhere behind the end on: nothing, then. */
-static void lie(const struct lnic_share_call *call)
+static void lie(const struct aries_live_share_call *call)
 {
     static const uint64_t from[TIMES] = {BYTES + GUARD, BYTES + 1, UINT64_MAX};
 
@@ -313,7 +314,7 @@ static void target_lies(void)
     lt_rank == 0 ? read_until_helped(OWN_BYTE) : with_rank_0(help_by_lies);
 }
 
-static void die(const struct lnic_share_call *call)
+static void die(const struct aries_live_share_call *call)
 {
     rest_ms(1);
     kill(getpid(), SIGKILL);
@@ -344,36 +345,36 @@ static void target_dies(void)
 
 /* ---- rank 0 as the target -------------------------------------------------------------------- */
 
-static struct lnic_request request_for(bool read)
+static struct aries_live_request request_for(bool read)
 {
     const struct lt_peer *other = (const struct lt_peer *)lt_shared->note[0];
 
-    return (struct lnic_request){.flags = read ? LNIC_WAS_READ : 0,
-                                 .ptag = LT_PTAG,
-                                 .mdh = (uint16_t)aries_mem_handle_mdh(&other->handle),
-                                 .length = BYTES,
-                                 .address = other->address};
+    return (struct aries_live_request){.flags = read ? ARIES_LIVE_WAS_READ : 0,
+                                       .ptag = LT_PTAG,
+                                       .mdh = (uint16_t)aries_mem_handle_mdh(&other->handle),
+                                       .length = BYTES,
+                                       .address = other->address};
 }
 
 /* Asks rank 0 and waits until it has done what it wants to. */
-static void call_for_help(const struct lnic_request *request, const struct lnic_share_call *call,
-                          uint64_t open, uint64_t front)
+static void call_for_help(const struct aries_live_request *request,
+                          const struct aries_live_share_call *call, uint64_t open, uint64_t front)
 {
     uint32_t bytes = sizeof(*request) + sizeof(*call);
-    struct live_record record;
+    struct shm_record record;
     uint64_t position;
     char *at;
 
     set(&it.share->front, front);
     set(&it.share->open, open);
-    at = live_reserve(it.other, LIVE_REQUEST, bytes);
+    at = shm_reserve(it.other, SHM_REQUEST, bytes);
     CHECK(at != NULL);
     memcpy(at, request, sizeof(*request));
     memcpy(at + sizeof(*request), call, sizeof(*call));
-    position = live_publish(it.other, LIVE_REQUEST, LNIC_SHARE, bytes);
-    while (live_executed(it.other, LIVE_REQUEST) < position)
-        if (live_next(it.live, &record))
-            live_release(it.live);
+    position = shm_publish(it.other, SHM_REQUEST, ARIES_LIVE_SHARE, bytes);
+    while (shm_executed(it.other, SHM_REQUEST) < position)
+        if (shm_next(it.shm, &record))
+            shm_release(it.shm);
     CHECK(get(&it.theirs->helping) == 0);
 }
 
@@ -381,8 +382,8 @@ static void call_for_help(const struct lnic_request *request, const struct lnic_
 static void paint(void)
 {
     memset(it.memory, OWN_BYTE, BYTES);
-    CHECK(live_copy_to(it.other, ((struct lt_peer *)lt_shared->note[0])->address, it.memory,
-                       BYTES) == 0);
+    CHECK(shm_copy_to(it.other, ((struct lt_peer *)lt_shared->note[0])->address, it.memory,
+                      BYTES) == 0);
     memset(it.memory, HELPED_BYTE, BYTES);
 }
 
@@ -394,8 +395,8 @@ static uint64_t changed_from(bool read)
     uint8_t own = read ? HELPED_BYTE : OWN_BYTE;
     uint64_t at = 0, i;
 
-    CHECK(live_copy_from(it.other, ((struct lt_peer *)lt_shared->note[0])->address, theirs,
-                         BYTES) == 0);
+    CHECK(shm_copy_from(it.other, ((struct lt_peer *)lt_shared->note[0])->address, theirs, BYTES) ==
+          0);
     while (at < BYTES && memory[at] == own)
         at++;
     for (i = at; i < BYTES; i++)
@@ -405,9 +406,9 @@ static uint64_t changed_from(bool read)
 
 static void ask_for_help(void)
 {
-    struct lnic_share_call call = {.address = (uintptr_t)it.memory};
+    struct aries_live_share_call call = {.address = (uintptr_t)it.memory};
     uint64_t fronts[] = {0, 1, 4096, BYTES / 2, BYTES - 1, BYTES, UINT64_MAX}, front, name;
-    struct lnic_request request;
+    struct aries_live_request request;
     uint32_t i, read;
 
     for (read = 0; read < 2; read++)
@@ -418,7 +419,7 @@ static void ask_for_help(void)
             request = request_for(read);
             call_for_help(&request, &call, call.number, fronts[i]);
             CHECK(changed_from(read) == front);
-            name = name_of(live_self(it.live), call.number);
+            name = name_of(shm_self(it.shm), call.number);
             CHECK(get(&it.theirs->helped) == name && get(&it.theirs->from) == front);
             /* What is over, or never was, or may not be: nothing. */
             paint();
@@ -440,7 +441,7 @@ static void ask_for_help(void)
             call.address = 4096;
             call_for_help(&request, &call, call.number, 0);
             CHECK(changed_from(0) == BYTES && changed_from(1) == BYTES);
-            CHECK(get(&it.theirs->helped) == name_of(live_self(it.live), call.number));
+            CHECK(get(&it.theirs->helped) == name_of(shm_self(it.shm), call.number));
             CHECK(get(&it.theirs->from) == BYTES);
             call.address = (uintptr_t)it.memory;
         }

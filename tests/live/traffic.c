@@ -574,7 +574,7 @@ static uint32_t entries(const char *path)
     return count;
 }
 
-void live(void)
+void shm(void)
 {
     uint32_t turn = 0, i;
 

@@ -154,7 +154,7 @@ void begin(void);
 void register_area(const struct domain *domain, const struct guarded *area, gni_cq_handle_t cq,
                    gni_mem_handle_t *handle);
 /* The life of a process: begins, talks with all until the end, checks. */
-void live(void);
+void shm(void);
 bool is_of_death(uint32_t status);
 
 /* ---- who starts them ------------------------------------------------------------------------- */

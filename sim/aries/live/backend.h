@@ -35,29 +35,32 @@
 
 /* ---- what crosses ---------------------------------------------------------------------------- */
 
-enum lnic_kind { /* of a record */
-                 LNIC_PUT, /* struct lnic_request, struct lnic_flag if FLAGGED, data */
-                 LNIC_LANDED, /* the same without data: the initiator has written it */
-                 LNIC_GET, /* struct lnic_request */
-                 LNIC_AMO, /* struct lnic_request, struct lnic_amo */
-                 LNIC_CQWRITE, /* struct lnic_request: address is the value */
-                 LNIC_DATAGRAM, /* struct lnic_request, struct lnic_datagram */
-                 LNIC_CE_JOIN, /* struct lnic_request, struct lnic_ce */
-                 LNIC_CE_RESULT, /* the same */
-                 LNIC_MSGQ, /* struct lnic_request, struct lnic_msgq */
-                 LNIC_SHARE, /* struct lnic_request, struct lnic_share_call */
-                 LNIC_RESULT, /* reply: struct lnic_result, data */
+enum aries_live_kind { /* of a record */
+                       ARIES_LIVE_PUT, /* struct aries_live_request, struct aries_live_flag if
+                                          FLAGGED, data */
+                       ARIES_LIVE_LANDED, /* the same without data: the initiator has written it */
+                       ARIES_LIVE_GET, /* struct aries_live_request */
+                       ARIES_LIVE_AMO, /* struct aries_live_request, struct aries_live_amo */
+                       ARIES_LIVE_CQWRITE, /* struct aries_live_request: address is the value */
+                       ARIES_LIVE_DATAGRAM, /* struct aries_live_request, struct aries_live_datagram
+                                             */
+                       ARIES_LIVE_CE_JOIN, /* struct aries_live_request, struct aries_live_ce */
+                       ARIES_LIVE_CE_RESULT, /* the same */
+                       ARIES_LIVE_MSGQ, /* struct aries_live_request, struct aries_live_msgq */
+                       ARIES_LIVE_SHARE, /* struct aries_live_request, struct aries_live_share_call
+                                          */
+                       ARIES_LIVE_RESULT, /* reply: struct aries_live_result, data */
 };
 
 enum {
-    LNIC_EVENT = 1, /* a remote event is wanted */
-    LNIC_OPTIONAL = 2, /* a region without a queue is no error */
-    LNIC_FLAGGED = 4, /* a flag is to be written behind the data */
-    LNIC_VMDH = 8,
-    LNIC_WAS_READ = 16, /* LANDED, SHARE: the memory was (is) read */
+    ARIES_LIVE_EVENT = 1, /* a remote event is wanted */
+    ARIES_LIVE_OPTIONAL = 2, /* a region without a queue is no error */
+    ARIES_LIVE_FLAGGED = 4, /* a flag is to be written behind the data */
+    ARIES_LIVE_VMDH = 8,
+    ARIES_LIVE_WAS_READ = 16, /* LANDED, SHARE: the memory was (is) read */
 };
 
-struct lnic_request {
+struct aries_live_request {
     uint8_t flags, ptag;
     uint16_t mdh;
     uint32_t length; /* of the data, or to be read */
@@ -65,19 +68,19 @@ struct lnic_request {
     uint32_t number; /* of the transaction; for the reply */
     uint64_t address;
 };
-_Static_assert(sizeof(struct lnic_request) == 24,
+_Static_assert(sizeof(struct aries_live_request) == 24,
                "with it a message of 8 bytes crosses in one line (16 are its own header)");
 
-struct lnic_flag {
+struct aries_live_flag {
     uint64_t address, value;
 };
 
-struct lnic_amo {
+struct aries_live_amo {
     uint64_t operand[2];
     uint32_t command, reserved;
 };
 
-struct lnic_datagram {
+struct aries_live_datagram {
     uint64_t number, about;
     uint32_t from_node, from_id, to_id, cookie;
     uint32_t kind;
@@ -85,24 +88,25 @@ struct lnic_datagram {
     uint8_t data[GNI_DATAGRAM_MAXSIZE];
 };
 
-struct lnic_ce { /* to a channel of the collective engine */
+struct aries_live_ce { /* to a channel of the collective engine */
     struct aries_ce_header header;
     uint64_t operand[2];
     uint64_t address; /* of a process's join: where its result goes */
     gni_mem_handle_t handle;
 };
 
-enum lnic_msgq_step { /* what an instance of a shared message queue tells the others of its node */
-                      LNIC_CAME,
-                      LNIC_LEFT,
-                      LNIC_ASSIGN, /* a connection: GNI_MsgqGetConnAttrs */
-                      LNIC_CONNECT,
-                      LNIC_ASK, /* whether it is idle */
-                      LNIC_RELEASE,
-                      LNIC_VACATE, /* all have done that: its names are free */
+enum aries_live_msgq_step { /* what an instance of a shared message queue tells the others of its
+                               node */
+                            ARIES_LIVE_CAME,
+                            ARIES_LIVE_LEFT,
+                            ARIES_LIVE_ASSIGN, /* a connection: GNI_MsgqGetConnAttrs */
+                            ARIES_LIVE_CONNECT,
+                            ARIES_LIVE_ASK, /* whether it is idle */
+                            ARIES_LIVE_RELEASE,
+                            ARIES_LIVE_VACATE, /* all have done that: its names are free */
 };
 
-struct lnic_msgq {
+struct aries_live_msgq {
     uint32_t step, cookie;
     uint32_t from, to; /* places of instances */
     uint32_t pe, index, generation; /* of a connection */
@@ -111,43 +115,46 @@ struct lnic_msgq {
     struct msgq_remote remote[MSGQ_LANES_MAX];
 };
 
-struct lnic_share_call { /* to help with a transfer: see share.c */
+struct aries_live_share_call { /* to help with a transfer: see share.c */
     uint64_t address; /* in the initiator */
     uint32_t number, reserved;
 };
 
-struct lnic_result {
+struct aries_live_result {
     uint32_t number; /* as in the request */
     uint8_t status, info, overrun, reserved;
 };
 
-#define LNIC_PIECE 4096u /* most bytes of data in a record */
-_Static_assert(sizeof(struct lnic_request) + sizeof(struct lnic_flag) + sizeof(struct lnic_amo) +
-                       LNIC_PIECE <=
-                   LIVE_RECORD_MAX,
+#define ARIES_LIVE_PIECE 4096u /* most bytes of data in a record */
+_Static_assert(sizeof(struct aries_live_request) + sizeof(struct aries_live_flag) +
+                       sizeof(struct aries_live_amo) + ARIES_LIVE_PIECE <=
+                   SHM_RECORD_MAX,
                "a piece with all that may stand before it is one record");
-_Static_assert(sizeof(struct lnic_request) + sizeof(struct lnic_msgq) <= LIVE_RECORD_MAX, "");
-_Static_assert(sizeof(struct lnic_request) + sizeof(struct lnic_datagram) <= LIVE_RECORD_MAX, "");
+_Static_assert(sizeof(struct aries_live_request) + sizeof(struct aries_live_msgq) <= SHM_RECORD_MAX,
+               "");
+_Static_assert(sizeof(struct aries_live_request) + sizeof(struct aries_live_datagram) <=
+                   SHM_RECORD_MAX,
+               "");
 
 /* ---- the table of registrations on the board ------------------------------------------------- */
 
-enum { LNIC_MDD_VALID = 1, LNIC_MDD_READ_ONLY = 2, LNIC_MDD_PLAIN = 4 };
+enum { ARIES_LIVE_MDD_VALID = 1, ARIES_LIVE_MDD_READ_ONLY = 2, ARIES_LIVE_MDD_PLAIN = 4 };
 
 /* As the process tells others, who then read and write that memory themselves. */
-struct lnic_mdd {
+struct aries_live_mdd {
     uint32_t sequence; /* odd: it is being changed */
     uint8_t flags, ptag;
     uint16_t reserved;
     uint64_t base, length, address;
     uint64_t rest[4];
 };
-_Static_assert(sizeof(struct lnic_mdd) == 64, "a line each");
+_Static_assert(sizeof(struct aries_live_mdd) == 64, "a line each");
 
-#define LNIC_MDDS 4096u
+#define ARIES_LIVE_MDDS 4096u
 
 /* ---- transfers of two processes -------------------------------------------------------------- */
 
-struct lnic_share {
+struct aries_live_share {
     _Alignas(64) uint64_t open; /* number of the own transfer that its target may help with; or 0 */
     uint64_t front; /* up to here the initiator has taken it */
     /* Into or out of which peer's registration this process is copying now, or 0: slot << 48 |
@@ -159,36 +166,37 @@ struct lnic_share {
     uint64_t helped, from; /* which it was at last, and from where on that is copied */
 };
 
-/* The shared segment of a process: registrations, struct watch, struct lnic_share. */
-#define LNIC_SHARE_AT (LNIC_MDDS * sizeof(struct lnic_mdd) + 4096u)
-#define LNIC_BOARD_BYTES (LNIC_SHARE_AT + sizeof(struct lnic_share))
+/* The shared segment of a process: registrations, struct watch, struct aries_live_share. */
+#define ARIES_LIVE_SHARE_AT (ARIES_LIVE_MDDS * sizeof(struct aries_live_mdd) + 4096u)
+#define ARIES_LIVE_SEGMENT_BYTES (ARIES_LIVE_SHARE_AT + sizeof(struct aries_live_share))
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-enum lnic_name_kind {
-    LNIC_NAME_INSTANCE = 1, /* of a node: key cookie << 32 | instance id, ptag */
-    LNIC_NAME_MDHS, /* of a node: key is the number of a block of MDHs */
-    LNIC_NAME_VMDH, /* of a node: key ptag << 16 | index */
-    LNIC_NAME_PTAG, /* shared, value is the cookie */
-    LNIC_NAME_CE, /* of a node: key is the number of a channel */
+enum aries_live_name_kind {
+    ARIES_LIVE_NAME_INSTANCE = 1, /* of a node: key cookie << 32 | instance id, ptag */
+    ARIES_LIVE_NAME_MDHS, /* of a node: key is the number of a block of MDHs */
+    ARIES_LIVE_NAME_VMDH, /* of a node: key ptag << 16 | index */
+    ARIES_LIVE_NAME_PTAG, /* shared, value is the cookie */
+    ARIES_LIVE_NAME_CE, /* of a node: key is the number of a channel */
     /* Of a node's shared message queue: key[1] is cookie << 8 | ptag, key[0] */
-    LNIC_NAME_MSGQ, /* the place of an instance */
-    LNIC_NAME_MSGQ_ATTRS, /* shared by all of them, value says which attributes */
-    LNIC_NAME_MSGQ_PE, /* the address of a node that it is connected with */
-    LNIC_NAME_MSGQ_INDEX, /* the place of that connection */
+    ARIES_LIVE_NAME_MSGQ, /* the place of an instance */
+    ARIES_LIVE_NAME_MSGQ_ATTRS, /* shared by all of them, value says which attributes */
+    ARIES_LIVE_NAME_MSGQ_PE, /* the address of a node that it is connected with */
+    ARIES_LIVE_NAME_MSGQ_INDEX, /* the place of that connection */
 };
 
-#define LNIC_MDH_BLOCK 32u /* MDHs that a process takes at a time */
-#define LNIC_MDH_BLOCKS (LNIC_MDDS / LNIC_MDH_BLOCK)
-_Static_assert(LNIC_MDDS % LNIC_MDH_BLOCK == 0 && LNIC_MDH_BLOCKS % 64 == 0, "words of blocks");
+#define ARIES_LIVE_MDH_BLOCK 32u /* MDHs that a process takes at a time */
+#define ARIES_LIVE_MDH_BLOCKS (ARIES_LIVE_MDDS / ARIES_LIVE_MDH_BLOCK)
+_Static_assert(ARIES_LIVE_MDDS % ARIES_LIVE_MDH_BLOCK == 0 && ARIES_LIVE_MDH_BLOCKS % 64 == 0,
+               "words of blocks");
 
 /* ---- transactions ---------------------------------------------------------------------------- */
 
 /* A transaction of more than one record, or with a reply, or whose turn has not come. */
-struct lnic_op {
-    struct lnic_op *next; /* in a queue, or free */
+struct aries_live_op {
+    struct aries_live_op *next; /* in a queue, or free */
     struct aries_work work;
-    struct lnic_chain *chain;
+    struct aries_live_chain *chain;
     struct gni_nic *nic;
     uint64_t offset; /* cut into records so far */
     uint32_t open; /* records under way */
@@ -199,16 +207,16 @@ struct lnic_op {
     bool uncopied; /* they could not be copied: records bring them */
     bool departed; /* it counts as under way for its tag */
     bool captured; /* `data` holds what is to be sent */
-    struct datagram_message *message; /* LNIC_DATAGRAM */
+    struct datagram_message *message; /* ARIES_LIVE_DATAGRAM */
     struct sim_event later; /* its launch, when the scenario delays it */
-    struct lnic_way *way; /* NULL: nobody asks */
+    struct aries_live_path *way; /* NULL: nobody asks */
     uint8_t blow, blow_info; /* status that a fault gives it when it has been executed */
     sim_time_t began; /* with a trace only; so is `flow`, of the last record */
     uint64_t flow;
     uint8_t *data;
 };
 
-struct lnic_chain {
+struct aries_live_chain {
     uint32_t open;
     uint8_t status, info;
     bool overrun;
@@ -217,11 +225,11 @@ struct lnic_chain {
 };
 
 /* A record under way. */
-struct lnic_txn {
+struct aries_live_txn {
     uint64_t position; /* in the ring; 0: it has ended */
     void (*done)(void *context, uint8_t status, uint8_t info, bool remote_overrun);
     void *context; /* of done, or NULL and `op` */
-    struct lnic_op *op;
+    struct aries_live_op *op;
     uint64_t offset; /* in the op's data: where a reply's data goes */
     uint32_t bytes;
     bool reply; /* its end is a reply */
@@ -231,15 +239,15 @@ struct lnic_txn {
 };
 
 /* What this process has to do with another one. */
-struct lnic_link {
-    struct live_peer *peer;
-    struct lnic_link *next; /* of all */
-    struct lnic_link *next_active;
-    struct lnic_txn *txns; /* by number, `txn_room` (a power of two) of them */
+struct aries_live_link {
+    struct shm_peer *peer;
+    struct aries_live_link *next; /* of all */
+    struct aries_live_link *next_active;
+    struct aries_live_txn *txns; /* by number, `txn_room` (a power of two) of them */
     uint32_t txn_room, txn_first, txn_next;
     uint32_t life; /* in the memory handles that the peer makes */
     uint64_t flow_to, flow_from; /* with a record's number: the same for both sides */
-    struct lnic_op *waiting, **waiting_tail; /* for room in the ring */
+    struct aries_live_op *waiting, **waiting_tail; /* for room in the ring */
     uint32_t vain; /* transfers in a row with which the peer did not help */
     bool copies_for_ever; /* a deregistration has waited long enough for one of its copies */
     bool active; /* in backend.active */
@@ -248,9 +256,9 @@ struct lnic_link {
 };
 
 /* One that the target may help with. */
-struct lnic_transfer {
-    struct lnic_op *op; /* it waits for the target; NULL: it does not */
-    struct lnic_link *link;
+struct aries_live_transfer {
+    struct aries_live_op *op; /* it waits for the target; NULL: it does not */
+    struct aries_live_link *link;
     uint64_t name, address, length, done;
     uint32_t mdh, sequence; /* of the peer's registration, when it was checked */
     char *local;
@@ -258,9 +266,9 @@ struct lnic_transfer {
     bool get;
 };
 
-struct lnic_backend {
-    struct live *live; /* NULL: not joined */
-    struct lnic_link *active; /* with records under way */
+struct aries_live {
+    struct shm *shm; /* NULL: not joined */
+    struct aries_live_link *active; /* with records under way */
     uint32_t looks; /* of all threads */
     uint32_t fruitless; /* looks in a row */
     uint32_t patience; /* so many of them until it yields */
@@ -269,18 +277,18 @@ struct lnic_backend {
     struct aries_process *process;
     struct aries_fabric *fabric;
     struct net *net;
-    struct lnic_mdd *board;
-    struct lnic_link ***routes; /* by node, then by block of MDHs */
-    struct lnic_link **channels; /* of collective engines, by node and number: who has them */
-    struct lnic_link *links;
-    struct lnic_op *free_ops;
-    struct lnic_op *ready, **ready_tail; /* to be ended in the next look */
-    struct lnic_op *held, **held_tail; /* of suspended jobs */
-    struct lnic_transfer shared; /* the last one, and that only can wait */
+    struct aries_live_mdd *board;
+    struct aries_live_link ***routes; /* by node, then by block of MDHs */
+    struct aries_live_link **channels; /* of collective engines, by node and number: who has them */
+    struct aries_live_link *links;
+    struct aries_live_op *free_ops;
+    struct aries_live_op *ready, **ready_tail; /* to be ended in the next look */
+    struct aries_live_op *held, **held_tail; /* of suspended jobs */
+    struct aries_live_transfer shared; /* the last one, and that only can wait */
     uint32_t shares; /* number of the last one */
     uint16_t copies; /* number of the last own copy */
-    struct live *abandoned; /* of the parent of a forked child */
-    uint64_t mdh_blocks[LNIC_MDH_BLOCKS / 64]; /* own ones */
+    struct shm *abandoned; /* of the parent of a forked child */
+    uint64_t mdh_blocks[ARIES_LIVE_MDH_BLOCKS / 64]; /* own ones */
     uint32_t mdh_hint;
     bool failed; /* the fabric could not be joined, and that was said */
     bool inspected; /* the scenario has something in store for transactions */
@@ -290,155 +298,173 @@ struct lnic_backend {
     bool helped; /* the helper thread runs */
     bool holding; /* a job is suspended */
 };
-extern struct lnic_backend lnic_backend __attribute__((visibility("hidden")));
+extern struct aries_live aries_live __attribute__((visibility("hidden")));
 
 /* The part of the own shared segment that is about transfers with which both sides help. */
-static inline struct lnic_share *lnic_own_share(void)
+static inline struct aries_live_share *aries_live_own_share(void)
 {
-    return (struct lnic_share *)((char *)lnic_backend.board + LNIC_SHARE_AT);
+    return (struct aries_live_share *)((char *)aries_live.board + ARIES_LIVE_SHARE_AT);
 }
 
 /* The same part of a peer's segment. NULL: it has none. */
-static inline const struct lnic_share *lnic_share_of(const struct live_peer *peer)
+static inline const struct aries_live_share *aries_live_share_of(const struct shm_peer *peer)
 {
-    if (peer->board_bytes < LNIC_BOARD_BYTES)
+    if (peer->segment_bytes < ARIES_LIVE_SEGMENT_BYTES)
         return NULL;
-    return (const struct lnic_share *)((const char *)peer->board + LNIC_SHARE_AT);
+    return (const struct aries_live_share *)((const char *)peer->board + ARIES_LIVE_SHARE_AT);
 }
 
 /* process.c */
-void lnic_complain(const char *why); /* on the standard error */
-bool lnic_joined(void); /* joins if need be */
+void aries_live_print_error(const char *why); /* on the standard error */
+bool aries_live_joined(void); /* joins if need be */
 /* Whether processes are attached with that protection tag, and with which cookie. */
-bool lnic_job_at(uint8_t ptag, uint32_t *cookie);
+bool aries_live_job_at(uint8_t ptag, uint32_t *cookie);
 /* wait.c */
-void lnic_helper_begin(void);
+void aries_live_helper_begin(void);
 
 /* watch.c */
-void lnic_watch_take(void); /* the figures for people, onto the board */
-void lnic_watch_forked(void); /* in the child */
+void aries_live_watch_publish(void); /* the figures for people, onto the board */
+void aries_live_watch_forked(void); /* in the child */
 
 /* trace.c */
-void lnic_trace_begin(void); /* when the fabric has been joined */
-void lnic_trace_end(void);
-void lnic_trace_forked(void); /* in the child */
-struct lnic_end { /* of a transaction, for the trace */
+void aries_live_trace_begin(void); /* when the fabric has been joined */
+void aries_live_trace_end(void);
+void aries_live_trace_forked(void); /* in the child */
+struct aries_live_end { /* of a transaction, for the trace */
     const char *name;
     sim_time_t began;
     uint64_t flow, bytes;
     enum aries_unit unit;
     uint8_t status;
 };
-void lnic_trace_transaction(const struct lnic_end *end);
-void lnic_trace_arrival(const struct lnic_link *link, const struct live_record *record);
+void aries_live_trace_transaction(const struct aries_live_end *end);
+void aries_live_trace_arrival(const struct aries_live_link *link, const struct shm_record *record);
 
 /* source.c */
-void lnic_settle(void); /* what has been executed, what can be sent now */
-void lnic_result(struct lnic_link *link, const struct live_record *record);
-void lnic_link_gone(struct lnic_link *link);
-struct lnic_link *lnic_link_to(struct live_peer *peer); /* also to one that is gone */
-struct lnic_link *lnic_link_of(uint32_t slot, uint32_t generation); /* NULL: it is gone */
-void lnic_datagram_send(struct datagram_message *message, uint32_t bytes);
-struct lnic_link *lnic_owner(const struct live_key *key); /* of a name; NULL: nobody */
+void aries_live_settle(void); /* what has been executed, what can be sent now */
+void aries_live_result(struct aries_live_link *link, const struct shm_record *record);
+void aries_live_link_gone(struct aries_live_link *link);
+struct aries_live_link *aries_live_link_to(struct shm_peer *peer); /* also to one that is gone */
+struct aries_live_link *aries_live_link_of(uint32_t slot,
+                                           uint32_t generation); /* NULL: it is gone */
+void aries_live_datagram_send(struct datagram_message *message, uint32_t bytes);
+struct aries_live_link *
+aries_live_name_owner(const struct shm_key *key); /* of a name; NULL: nobody */
 /* A record with a body of so many bytes; `done` as that of a work. False: no room. */
-bool lnic_say(struct lnic_link *link, uint8_t kind, struct lnic_request *request, const void *body,
-              uint32_t bytes, void (*done)(void *, uint8_t, uint8_t, bool), void *context);
-void lnic_op_end(struct lnic_op *op, uint8_t status, uint8_t info); /* in the next look */
-void lnic_op_finish(struct lnic_op *op); /* now; not of a record that somebody looks at */
-void lnic_launch(struct lnic_op *op); /* it is at the target */
-void lnic_capture(struct lnic_op *op); /* what the CPU stores it stores now, if its turn is later */
+bool aries_live_send(struct aries_live_link *link, uint8_t kind, struct aries_live_request *request,
+                     const void *body, uint32_t bytes, void (*done)(void *, uint8_t, uint8_t, bool),
+                     void *context);
+void aries_live_op_end(struct aries_live_op *op, uint8_t status,
+                       uint8_t info); /* in the next look */
+void aries_live_op_finish(
+    struct aries_live_op *op); /* now; not of a record that somebody looks at */
+void aries_live_launch(struct aries_live_op *op); /* it is at the target */
+void aries_live_capture(
+    struct aries_live_op *op); /* what the CPU stores it stores now, if its turn is later */
 
 /* What a member's memory handles say of it: never 0, and never that of another life of its slot. */
-uint16_t lnic_life(uint32_t slot, uint32_t generation);
-bool lnic_landed(struct lnic_link *link, struct lnic_op *op); /* the bytes are there */
-void lnic_by_records(struct lnic_link *link, struct lnic_op *op); /* they could not be copied */
+uint16_t aries_live_incarnation(uint32_t slot, uint32_t generation);
+bool aries_live_landed(struct aries_live_link *link,
+                       struct aries_live_op *op); /* the bytes are there */
+void aries_live_send_as_records(struct aries_live_link *link,
+                                struct aries_live_op *op); /* they could not be copied */
 
 /* quiesce.c */
 /* Says that this process copies between its memory and that registration of the peer's: until the
  * end, its owner's deregistration waits. What was read of the registration before does not count.
  */
-void lnic_copy_begin(const struct lnic_link *link, uint32_t mdh);
-void lnic_copy_end(void);
+void aries_live_copy_begin(const struct aries_live_link *link, uint32_t mdh);
+void aries_live_copy_end(void);
 /* Not before no peer copies from or to it: it is marked as invalid, and may be freed afterwards. */
-void lnic_quiesce(const struct aries_mr *mr);
+void aries_live_quiesce(const struct aries_mr *mr);
 
 /* bulk.c */
 /* The registration is still the one with that sequence number. */
-bool lnic_mdd_same(const struct lnic_link *link, uint32_t mdh, uint32_t sequence);
+bool aries_live_mdd_same(const struct aries_live_link *link, uint32_t mdh, uint32_t sequence);
 /* Moves the op's bytes from or to the peer's memory. False: it cannot, records must. */
-bool lnic_bulk(struct lnic_link *link, struct lnic_op *op);
-void lnic_copied(struct lnic_link *link, struct lnic_op *op, int result); /* after LNIC_LATER */
+bool aries_live_bulk(struct aries_live_link *link, struct aries_live_op *op);
+void aries_live_copied(struct aries_live_link *link, struct aries_live_op *op,
+                       int result); /* after ARIES_LIVE_PENDING */
 
 /* share.c */
-#define LNIC_LATER 1
-/* Moves the op's bytes, perhaps with the peer's help. 0, what live_copy_to says, or LNIC_LATER: it
- * ends with lnic_copied. `sequence` is that of the peer's registration, as it was checked. */
-int lnic_share_copy(struct lnic_link *link, struct lnic_op *op, uint64_t address, void *local,
-                    uint32_t sequence);
+#define ARIES_LIVE_PENDING 1
+/* Moves the op's bytes, perhaps with the peer's help. 0, what shm_copy_to says, or
+ * ARIES_LIVE_PENDING: it ends with aries_live_copied. `sequence` is that of the peer's
+ * registration, as it was checked. */
+int aries_live_share_copy(struct aries_live_link *link, struct aries_live_op *op, uint64_t address,
+                          void *local, uint32_t sequence);
 /* The local memory of a transfer that waits for the target is not to be touched any more; whose
  * word says whether the target still copies (NULL: none does), and its value while that is so. */
-const uint64_t *lnic_share_abandon(const struct aries_mr *mr, uint64_t *name);
-void lnic_share_help(const struct lnic_link *link, const struct lnic_request *request,
-                     const struct lnic_share_call *call);
+const uint64_t *aries_live_share_abandon(const struct aries_mr *mr, uint64_t *name);
+void aries_live_share_help(const struct aries_live_link *link,
+                           const struct aries_live_request *request,
+                           const struct aries_live_share_call *call);
 
 /* target.c */
-struct lnic_answer {
+struct aries_live_answer {
     uint8_t status, info;
     bool overrun;
 };
-void lnic_put(const struct lnic_request *request, const struct lnic_flag *flag, const void *data,
-              bool landed, struct lnic_answer *answer);
-void lnic_get(const struct lnic_request *request, void *data, struct lnic_answer *answer);
-void lnic_amo(const struct lnic_request *request, const struct lnic_amo *amo, void *old,
-              struct lnic_answer *answer);
-void lnic_cqwrite(const struct lnic_request *request, struct lnic_answer *answer);
+void aries_live_put(const struct aries_live_request *request, const struct aries_live_flag *flag,
+                    const void *data, bool landed, struct aries_live_answer *answer);
+void aries_live_get(const struct aries_live_request *request, void *data,
+                    struct aries_live_answer *answer);
+void aries_live_amo(const struct aries_live_request *request, const struct aries_live_amo *amo,
+                    void *old, struct aries_live_answer *answer);
+void aries_live_cqwrite(const struct aries_live_request *request, struct aries_live_answer *answer);
 /* What the request names; NULL: it may not, or that is not one piece of plain memory. */
-void *lnic_target_memory(const struct lnic_request *request, enum aries_access access);
-void lnic_ce(const struct lnic_ce *ce, enum aries_op op, uint8_t ptag, uint32_t from_node,
-             struct lnic_answer *answer);
+void *aries_live_target_memory(const struct aries_live_request *request, enum aries_access access);
+void aries_live_ce(const struct aries_live_ce *ce, enum aries_op op, uint8_t ptag,
+                   uint32_t from_node, struct aries_live_answer *answer);
 /* False: its answer has no room now. */
-bool lnic_execute(struct lnic_link *link, const struct live_record *record);
+bool aries_live_execute(struct aries_live_link *link, const struct shm_record *record);
 
 /* faults.c */
-struct lnic_blow { /* what a fault makes of a transaction */
+struct aries_live_fault { /* what a fault makes of a transaction */
     sim_time_t delay;
     uint8_t status, info;
     bool executed; /* the target does it all the same */
 };
-bool lnic_struck(const struct aries_work *work, struct lnic_blow *blow);
-bool lnic_faults_read(const struct live_facts *facts, char *why, size_t room);
-bool lnic_faults_net(struct net_config *config); /* the scenario describes a network of its own */
+bool aries_live_inject_fault(const struct aries_work *work, struct aries_live_fault *blow);
+bool aries_live_faults_read(const struct shm_facts *facts, char *why, size_t room);
+bool aries_live_faults_net(
+    struct net_config *config); /* the scenario describes a network of its own */
 /* Of the model. NULL: `why` says what is wrong with those of the scenario. */
-struct aries_params *lnic_faults_params(char *why, size_t room);
-uint64_t lnic_faults_seed(const struct live_facts *facts);
-void lnic_faults_arm(const struct live_facts *facts); /* when there is a fabric */
+struct aries_params *aries_live_faults_params(char *why, size_t room);
+uint64_t aries_live_faults_seed(const struct shm_facts *facts);
+void aries_live_faults_arm(const struct shm_facts *facts); /* when there is a fabric */
 
 /* way.c */
-struct lnic_change;
+struct aries_live_change;
 /* Keeps and sorts them, and adds when the fabric began. */
-void lnic_ways_arm(struct lnic_change *changes, uint32_t count, sim_time_t began, bool paced);
+void aries_live_paths_arm(struct aries_live_change *changes, uint32_t count, sim_time_t began,
+                          bool paced);
 /* True: to be launched now. Else way.c launches or ends it. */
-bool lnic_way_begin(struct lnic_op *op, sim_time_t delay);
+bool aries_live_path_begin(struct aries_live_op *op, sim_time_t delay);
 /* All that this machine has to do is done. False: it ends later. Else it may have got a status. */
-bool lnic_way_end(struct lnic_op *op);
+bool aries_live_path_end(struct aries_live_op *op);
 
 /* msgq.c */
 /* 0, or why not: of an instance of the process that sent it. */
-uint8_t lnic_msgq_arrived(const struct lnic_link *link, const struct live_record *record);
-void lnic_msgq_gone(const struct lnic_link *link);
+uint8_t aries_live_msgq_arrived(const struct aries_live_link *link,
+                                const struct shm_record *record);
+void aries_live_msgq_gone(const struct aries_live_link *link);
 
 /* kernel.c */
-bool lnic_datagram_arrived(const struct lnic_datagram *datagram, uint8_t ptag, uint32_t to_node);
+bool aries_live_datagram_arrived(const struct aries_live_datagram *datagram, uint8_t ptag,
+                                 uint32_t to_node);
 
-#define LNIC_REACHED 640u /* ten packets: that many lost ones make an endpoint unreachable */
+#define ARIES_LIVE_REACHED                                                \
+    640u /* ten packets: that many lost ones make an endpoint unreachable \
+          */
 
 /* Of a transaction whose target does not answer. */
-static inline uint8_t lnic_status_of_death(uint64_t bytes)
+static inline uint8_t aries_live_status_of_death(uint64_t bytes)
 {
-    return bytes >= LNIC_REACHED ? A_STATUS_ENDPOINT_UNREACHABLE : A_STATUS_ORB_TIMEOUT;
+    return bytes >= ARIES_LIVE_REACHED ? A_STATUS_ENDPOINT_UNREACHABLE : A_STATUS_ORB_TIMEOUT;
 }
 
-static inline uint64_t lnic_ns(sim_time_t time)
+static inline uint64_t aries_live_ns(sim_time_t time)
 {
     return time == SIM_NEVER ? UINT64_MAX : time / SIM_NS;
 }

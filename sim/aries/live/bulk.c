@@ -20,21 +20,21 @@
 
 void aries_hw_mr_changed(const struct aries_mr *mr)
 {
-    struct lnic_mdd *mdd;
-    uint8_t flags = LNIC_MDD_VALID;
+    struct aries_live_mdd *mdd;
+    uint8_t flags = ARIES_LIVE_MDD_VALID;
 
-    if (lnic_backend.board == NULL)
+    if (aries_live.board == NULL)
         return;
-    if (mr->vmdh || mr->mdh >= LNIC_MDDS) {
+    if (mr->vmdh || mr->mdh >= ARIES_LIVE_MDDS) {
         if (!mr->live)
-            lnic_quiesce(mr);
+            aries_live_quiesce(mr);
         return;
     }
-    mdd = &lnic_backend.board[mr->mdh];
+    mdd = &aries_live.board[mr->mdh];
     if (mr->read_only)
-        flags |= LNIC_MDD_READ_ONLY;
+        flags |= ARIES_LIVE_MDD_READ_ONLY;
     if (mr->segments_count == 0 && mr->pages == NULL && !mr->corrupt)
-        flags |= LNIC_MDD_PLAIN;
+        flags |= ARIES_LIVE_MDD_PLAIN;
     assert(mdd->sequence % 2 == 0); /* nobody else writes it */
     __atomic_store_n(&mdd->sequence, mdd->sequence + 1, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_RELEASE);
@@ -48,18 +48,19 @@ void aries_hw_mr_changed(const struct aries_mr *mr)
      * memory. */
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     if (!mr->live)
-        lnic_quiesce(mr);
+        aries_live_quiesce(mr);
 }
 
 /* ---- a peer's -------------------------------------------------------------------------------- */
 
-static bool read_entry(const struct lnic_link *link, uint32_t mdh, struct lnic_mdd *copy)
+static bool read_entry(const struct aries_live_link *link, uint32_t mdh,
+                       struct aries_live_mdd *copy)
 {
-    const struct lnic_mdd *entry = (const struct lnic_mdd *)link->peer->board + mdh;
+    const struct aries_live_mdd *entry = (const struct aries_live_mdd *)link->peer->board + mdh;
     uint32_t sequence;
     unsigned looks;
 
-    if (link->peer->board_bytes < LNIC_BOARD_BYTES)
+    if (link->peer->segment_bytes < ARIES_LIVE_SEGMENT_BYTES)
         return false;
     for (looks = 0; looks < LOOKS; looks++) {
         sequence = __atomic_load_n(&entry->sequence, __ATOMIC_ACQUIRE);
@@ -72,23 +73,23 @@ static bool read_entry(const struct lnic_link *link, uint32_t mdh, struct lnic_m
     return false;
 }
 
-bool lnic_mdd_same(const struct lnic_link *link, uint32_t mdh, uint32_t sequence)
+bool aries_live_mdd_same(const struct aries_live_link *link, uint32_t mdh, uint32_t sequence)
 {
-    const struct lnic_mdd *entry = (const struct lnic_mdd *)link->peer->board + mdh;
+    const struct aries_live_mdd *entry = (const struct aries_live_mdd *)link->peer->board + mdh;
 
-    assert(mdh < LNIC_MDDS && link->peer->board_bytes >= LNIC_BOARD_BYTES);
+    assert(mdh < ARIES_LIVE_MDDS && link->peer->segment_bytes >= ARIES_LIVE_SEGMENT_BYTES);
     return __atomic_load_n(&entry->sequence, __ATOMIC_ACQUIRE) == sequence;
 }
 
 /* The checks of aries_mr_check(), in its order. */
-static uint8_t check(const struct lnic_mdd *mdd, const struct aries_work *work, uint64_t address,
-                     uint64_t length, bool write)
+static uint8_t check(const struct aries_live_mdd *mdd, const struct aries_work *work,
+                     uint64_t address, uint64_t length, bool write)
 {
     uint64_t offset = address - mdd->base;
 
-    if (!(mdd->flags & LNIC_MDD_VALID))
+    if (!(mdd->flags & ARIES_LIVE_MDD_VALID))
         return A_STATUS_AT_MDD_INV;
-    if (write && (mdd->flags & LNIC_MDD_READ_ONLY))
+    if (write && (mdd->flags & ARIES_LIVE_MDD_READ_ONLY))
         return A_STATUS_AT_MDD_WR_PERMISSION_ERR;
     if (length > 0 && (offset > mdd->length || length > mdd->length - offset))
         return A_STATUS_AT_BOUNDS_ERR;
@@ -98,7 +99,7 @@ static uint8_t check(const struct lnic_mdd *mdd, const struct aries_work *work, 
 }
 
 /* The local side in one piece of memory; NULL and a status, or status 0: it is in several. */
-static void *local_side(const struct lnic_op *op, uint8_t *status)
+static void *local_side(const struct aries_live_op *op, uint8_t *status)
 {
     const struct aries_work *work = &op->work;
     struct aries_mr *mr;
@@ -106,54 +107,54 @@ static void *local_side(const struct lnic_op *op, uint8_t *status)
     *status = 0;
     if (work->local_is_va)
         return work->header_length == 0 ? (void *)(uintptr_t)work->local_addr : NULL;
-    *status = aries_mr_check(lnic_backend.hw, work->ptag, work->local_handle, work->local_addr,
+    *status = aries_mr_check(aries_live.hw, work->ptag, work->local_handle, work->local_addr,
                              work->length, work->op == ARIES_GET ? ARIES_WRITE : ARIES_READ, &mr);
     return *status == 0 ? aries_mr_pointer(mr, work->local_addr, work->length) : NULL;
 }
 
 /* False: pages are missing here or there, or the peer is dying. Records find out which. */
-static bool copied(struct lnic_link *link, struct lnic_op *op, int result)
+static bool copied(struct aries_live_link *link, struct aries_live_op *op, int result)
 {
     link->no_copies = result == -EPERM || result == -ENOSYS;
-    return result == 0 && lnic_landed(link, op);
+    return result == 0 && aries_live_landed(link, op);
 }
 
-void lnic_copied(struct lnic_link *link, struct lnic_op *op, int result)
+void aries_live_copied(struct aries_live_link *link, struct aries_live_op *op, int result)
 {
     if (!copied(link, op, result))
-        lnic_by_records(link, op);
+        aries_live_send_as_records(link, op);
 }
 
 /* The peer's deregistration waits meanwhile. */
-static bool bulk(struct lnic_link *link, struct lnic_op *op, uint32_t mdh)
+static bool bulk(struct aries_live_link *link, struct aries_live_op *op, uint32_t mdh)
 {
     const struct aries_work *work = &op->work;
     bool get = work->op == ARIES_GET;
     uint8_t status;
-    struct lnic_mdd mdd;
+    struct aries_live_mdd mdd;
     uint64_t address;
     void *local;
     int result;
 
-    if (!read_entry(link, mdh, &mdd) || !(mdd.flags & LNIC_MDD_PLAIN))
+    if (!read_entry(link, mdh, &mdd) || !(mdd.flags & ARIES_LIVE_MDD_PLAIN))
         return false;
     status = check(&mdd, work, work->remote_addr, work->length, !get);
     if (status != 0) {
-        lnic_op_end(op, status, ARIES_CQ_CPLTN_DREQ);
+        aries_live_op_end(op, status, ARIES_CQ_CPLTN_DREQ);
         return true;
     }
     local = local_side(op, &status);
     if (local == NULL) {
         if (status != 0)
-            lnic_op_end(op, status, get ? ARIES_CQ_CPLTN_SRSP : ARIES_CQ_CPLTN_SREQ);
+            aries_live_op_end(op, status, get ? ARIES_CQ_CPLTN_SRSP : ARIES_CQ_CPLTN_SREQ);
         return status != 0;
     }
     address = mdd.address + (work->remote_addr - mdd.base);
-    result = lnic_share_copy(link, op, address, local, mdd.sequence);
-    return result == LNIC_LATER || copied(link, op, result);
+    result = aries_live_share_copy(link, op, address, local, mdd.sequence);
+    return result == ARIES_LIVE_PENDING || copied(link, op, result);
 }
 
-bool lnic_bulk(struct lnic_link *link, struct lnic_op *op)
+bool aries_live_bulk(struct aries_live_link *link, struct aries_live_op *op)
 {
     uint32_t mdh = aries_mem_handle_mdh(&op->work.remote_handle);
     bool done;
@@ -161,8 +162,8 @@ bool lnic_bulk(struct lnic_link *link, struct lnic_op *op)
     if (link->no_copies || (aries_mem_handle_flags(&op->work.remote_handle) & ARIES_MEM_VMDH) ||
         op->work.flag_response)
         return false;
-    lnic_copy_begin(link, mdh);
+    aries_live_copy_begin(link, mdh);
     done = bulk(link, op, mdh);
-    lnic_copy_end();
+    aries_live_copy_end();
     return done;
 }

@@ -69,7 +69,7 @@ CALL(GNI_PostDataProbe, (IN gni_nic_handle_t nic_hndl, OUT uint32_t *remote_addr
      (nic_hndl, remote_addr, remote_id))
 POLL(GNI_PostDataProbeById, (IN gni_nic_handle_t nic_hndl, OUT uint64_t *datagram_id),
      (nic_hndl, datagram_id),
-     datagram_id != NULL && lnic_datagrams_vain(nic_hndl), GNI_RC_NO_MATCH)
+     datagram_id != NULL && aries_live_no_datagrams(nic_hndl), GNI_RC_NO_MATCH)
 WAIT(GNI_PostdataProbeWaitById, (IN gni_nic_handle_t nic_hndl, IN uint32_t timeout,
      OUT uint64_t *datagram_id),
      (nic_hndl, timeout, datagram_id))
@@ -107,7 +107,7 @@ CALL(GNI_CqDestroy, (IN gni_cq_handle_t cq_hndl),
      (cq_hndl))
 POLL(GNI_CqGetEvent, (IN gni_cq_handle_t cq_hndl, OUT gni_cq_entry_t *event_data),
      (cq_hndl, event_data),
-     lnic_event_vain(cq_hndl, event_data), GNI_RC_NOT_DONE)
+     aries_live_no_event(cq_hndl, event_data), GNI_RC_NOT_DONE)
 WAIT(GNI_CqWaitEvent, (IN gni_cq_handle_t cq_hndl, IN uint64_t timeout,
      OUT gni_cq_entry_t *event_data),
      (cq_hndl, timeout, event_data))
@@ -122,7 +122,7 @@ CALL(GNI_CqInterruptMask, (IN gni_cq_handle_t cq_hndl),
 CALL(GNI_CqInterruptUnmask, (IN gni_cq_handle_t cq_hndl),
      (cq_hndl))
 POLL(GNI_CqTestEvent, (IN gni_cq_handle_t cq_hndl),
-     (cq_hndl), lnic_cq_vain(cq_hndl), GNI_RC_NOT_DONE)
+     (cq_hndl), aries_live_cq_is_empty(cq_hndl), GNI_RC_NOT_DONE)
 CALL(GNI_CqErrorStr, (IN gni_cq_entry_t entry, IN void *buffer, IN uint32_t len),
      (entry, buffer, len))
 CALL(GNI_CqErrorRecoverable, (IN gni_cq_entry_t entry, OUT uint32_t *recoverable),
@@ -242,7 +242,7 @@ CALL(GNI_CeDestroy, (IN gni_ce_handle_t ce_hndl),
      (ce_hndl))
 POLL(GNI_SetBIConfig, (IN uint32_t device_id, IN uint16_t bw, IN uint16_t aot_bw,
      IN uint16_t modes),
-     (device_id, bw, aot_bw, modes), lnic_wants_throttle(bw, aot_bw, modes), GNI_RC_ERROR_RESOURCE)
+     (device_id, bw, aot_bw, modes), aries_live_wants_throttle(bw, aot_bw, modes), GNI_RC_ERROR_RESOURCE)
 CALL(GNI_GetBIConfig, (IN uint32_t device_id, OUT gni_bi_desc_t *desc),
      (device_id, desc))
 WAIT(GNI_BISyncWait, (IN uint32_t device_id, IN uint32_t timeout),

@@ -12,9 +12,9 @@
     {                                                                           \
         gni_return_t status;                                                    \
                                                                                 \
-        lnic_enter();                                                           \
+        aries_live_enter();                                                     \
         status = front_##name arguments;                                        \
-        lnic_leave();                                                           \
+        aries_live_leave();                                                     \
         return status;                                                          \
     }
 
@@ -26,14 +26,14 @@
                                                                                 \
         if (vain)                                                               \
             return nothing;                                                     \
-        lnic_enter();                                                           \
+        aries_live_enter();                                                     \
         status = front_##name arguments;                                        \
-        lnic_leave();                                                           \
+        aries_live_leave();                                                     \
         return status;                                                          \
     }
 
 /* Whether the program's thread may be cancelled: only where it sleeps, which gives all back. */
-_Thread_local int lnic_cancel_state = PTHREAD_CANCEL_DISABLE;
+_Thread_local int aries_live_cancel_state = PTHREAD_CANCEL_DISABLE;
 
 #define WAIT(name, parameters, arguments)                                       \
     gni_return_t front_##name parameters __attribute__((visibility("hidden"))); \
@@ -43,11 +43,11 @@ _Thread_local int lnic_cancel_state = PTHREAD_CANCEL_DISABLE;
         int state;                                                              \
                                                                                 \
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);                 \
-        lnic_cancel_state = state;                                              \
-        lnic_enter();                                                           \
+        aries_live_cancel_state = state;                                        \
+        aries_live_enter();                                                     \
         status = front_##name arguments;                                        \
-        lnic_leave();                                                           \
-        lnic_cancel_state = PTHREAD_CANCEL_DISABLE;                             \
+        aries_live_leave();                                                     \
+        aries_live_cancel_state = PTHREAD_CANCEL_DISABLE;                       \
         pthread_setcancelstate(state, NULL);                                    \
         return status;                                                          \
     }

@@ -13,19 +13,19 @@
 #include "aries/misc/exceptions.h"
 #include "plan.h"
 
-static struct lnic_plan plan; /* its timed events are scheduled */
+static struct aries_live_plan plan; /* its timed events are scheduled */
 
 /* ---- what happens to a node ------------------------------------------------------------------ */
 
 static void crash(uint32_t node)
 {
-    struct aries_nic *hw = &lnic_backend.fabric->nics[node];
+    struct aries_nic *hw = &aries_live.fabric->nics[node];
 
     hw->alive = false;
     trace(TRACE_INSTANT, TRACE_FAULT, node, 0, "node crash", sim_now(), 0, 0, node);
-    if (hw == lnic_backend.hw)
-        aries_process_kill(lnic_backend.process, "the node has crashed, as the scenario says");
-    aries_datagrams_node_down(lnic_backend.fabric, node);
+    if (hw == aries_live.hw)
+        aries_process_kill(aries_live.process, "the node has crashed, as the scenario says");
+    aries_datagrams_node_down(aries_live.fabric, node);
     sim_wall.changes++;
 }
 
@@ -34,16 +34,16 @@ static void corrupt(struct aries_mr *mr)
     if (mr->corrupt)
         return;
     mr->corrupt = true;
-    trace(TRACE_INSTANT, TRACE_FAULT, lnic_backend.hw->node, 0, "mdd corrupt", sim_now(), 0, 0,
+    trace(TRACE_INSTANT, TRACE_FAULT, aries_live.hw->node, 0, "mdd corrupt", sim_now(), 0, 0,
           mr->mdh);
     aries_hw_mr_changed(mr);
-    aries_error_raise(lnic_backend.hw, GNI_ERRMASK_CRITICAL, A_STATUS_AT_MDD_UNCORRECTABLE,
-                      mr->ptag, mr->mdh);
+    aries_error_raise(aries_live.hw, GNI_ERRMASK_CRITICAL, A_STATUS_AT_MDD_UNCORRECTABLE, mr->ptag,
+                      mr->mdh);
 }
 
 static void corrupt_region(uint32_t region)
 {
-    struct aries_list *attached = &lnic_backend.hw->attached, *link, *inner;
+    struct aries_list *attached = &aries_live.hw->attached, *link, *inner;
     uint32_t index = 0;
 
     for (link = attached->next; link != attached; link = link->next) {
@@ -57,28 +57,28 @@ static void corrupt_region(uint32_t region)
 
 static void strike(struct sim_event *event)
 {
-    const struct lnic_timed *timed = sim_container_of(event, struct lnic_timed, event);
-    struct aries_fabric *fabric = lnic_backend.fabric;
+    const struct aries_live_timed *timed = sim_container_of(event, struct aries_live_timed, event);
+    struct aries_fabric *fabric = aries_live.fabric;
 
-    if (timed->fate == LNIC_CRASH && timed->node < fabric->nodes)
+    if (timed->fate == ARIES_LIVE_CRASH && timed->node < fabric->nodes)
         crash(timed->node);
-    if (timed->node != lnic_backend.hw->node)
+    if (timed->node != aries_live.hw->node)
         return;
-    if (timed->fate == LNIC_OVERRUN)
+    if (timed->fate == ARIES_LIVE_OVERRUN)
         aries_cq_force_overrun_of(fabric, timed->node, timed->which);
-    else if (timed->fate == LNIC_CORRUPT)
+    else if (timed->fate == ARIES_LIVE_CORRUPT)
         corrupt_region(timed->which);
-    else if (timed->fate == LNIC_ERROR)
-        aries_error_raise(lnic_backend.hw, (gni_error_mask_t)timed->which, timed->code, 0, 0);
+    else if (timed->fate == ARIES_LIVE_ERROR)
+        aries_error_raise(aries_live.hw, (gni_error_mask_t)timed->which, timed->code, 0, 0);
 }
 
 /* ---- transactions ---------------------------------------------------------------------------- */
 
 static const struct sim_fault_rule *ask(const struct aries_work *work, uint32_t kind)
 {
-    struct aries_fabric *fabric = lnic_backend.fabric;
-    const struct aries_nic *from = kind == 0 ? lnic_backend.hw : work->target;
-    const struct aries_nic *to = kind == 0 ? work->target : lnic_backend.hw;
+    struct aries_fabric *fabric = aries_live.fabric;
+    const struct aries_nic *from = kind == 0 ? aries_live.hw : work->target;
+    const struct aries_nic *to = kind == 0 ? work->target : aries_live.hw;
     const struct sim_fault_subject subject = {
         .source = from->node,
         .target = to->node,
@@ -90,7 +90,7 @@ static const struct sim_fault_rule *ask(const struct aries_work *work, uint32_t 
     return sim_fault_ask(&fabric->fault_packet, &subject);
 }
 
-static void rule_of(const struct sim_fault_rule *rule, uint32_t kind, struct lnic_blow *blow)
+static void rule_of(const struct sim_fault_rule *rule, uint32_t kind, struct aries_live_fault *blow)
 {
     switch (rule->action) {
     case SIM_FAULT_DROP:
@@ -114,31 +114,31 @@ static void rule_of(const struct sim_fault_rule *rule, uint32_t kind, struct lni
     blow->executed = kind == 1; /* only the answer is lost, or spoilt */
 }
 
-bool lnic_struck(const struct aries_work *work, struct lnic_blow *blow)
+bool aries_live_inject_fault(const struct aries_work *work, struct aries_live_fault *blow)
 {
     const struct sim_fault_rule *rule;
     uint32_t kind;
 
-    *blow = (struct lnic_blow){0};
+    *blow = (struct aries_live_fault){0};
     for (kind = 0; kind < 2 && blow->status == 0; kind++) {
         rule = ask(work, kind);
         if (rule != NULL)
             rule_of(rule, kind, blow);
     }
     if (blow->status != 0)
-        aries_error_raise(lnic_backend.hw, aries_error_category(blow->status), blow->status,
+        aries_error_raise(aries_live.hw, aries_error_category(blow->status), blow->status,
                           work->ptag, work->target->pe_addr);
     return blow->status != 0 || blow->delay != 0;
 }
 
 /* ---- the plan -------------------------------------------------------------------------------- */
 
-bool lnic_faults_read(const struct live_facts *facts, char *why, size_t room)
+bool aries_live_faults_read(const struct shm_facts *facts, char *why, size_t room)
 {
     uint32_t i;
 
-    lnic_plan_free(&plan);
-    if (!lnic_plan_read(&plan, facts->scenario, facts->scenario_bytes, why, room))
+    aries_live_plan_free(&plan);
+    if (!aries_live_plan_read(&plan, facts->scenario, facts->scenario_bytes, why, room))
         return false;
     for (i = 0; i < plan.rules_count; i++)
         if (plan.rules[i].rule.action == SIM_FAULT_DUPLICATE &&
@@ -151,7 +151,7 @@ bool lnic_faults_read(const struct live_facts *facts, char *why, size_t room)
     return true;
 }
 
-bool lnic_faults_net(struct net_config *config)
+bool aries_live_faults_net(struct net_config *config)
 {
     if (plan.groups == 0)
         return false;
@@ -163,7 +163,7 @@ bool lnic_faults_net(struct net_config *config)
     return true;
 }
 
-struct aries_params *lnic_faults_params(char *why, size_t room)
+struct aries_params *aries_live_faults_params(char *why, size_t room)
 {
     const char *profile = plan.profile != NULL ? plan.profile : "xc40_hsw";
     struct aries_params *params = aries_params_new(profile);
@@ -190,15 +190,15 @@ static sim_time_t shifted(sim_time_t time, sim_time_t began)
 }
 
 /* No two processes draw the same. */
-uint64_t lnic_faults_seed(const struct live_facts *facts)
+uint64_t aries_live_faults_seed(const struct shm_facts *facts)
 {
-    return sim_mix(live_self(lnic_backend.live)->slot + 1) ^ facts->seed;
+    return sim_mix(shm_self(aries_live.shm)->slot + 1) ^ facts->seed;
 }
 
-void lnic_faults_arm(const struct live_facts *facts)
+void aries_live_faults_arm(const struct shm_facts *facts)
 {
     sim_time_t began = facts->began_ns * SIM_NS;
-    uint64_t own = lnic_faults_seed(facts);
+    uint64_t own = aries_live_faults_seed(facts);
     uint32_t i;
 
     for (i = 0; i < plan.rules_count; i++) {
@@ -217,8 +217,8 @@ void lnic_faults_arm(const struct live_facts *facts)
         plan.timed[i].event.fire = strike;
         sim_event_schedule(&plan.timed[i].event, shifted(plan.timed[i].time, began));
     }
-    lnic_backend.paced = plan.profile != NULL;
-    lnic_ways_arm(plan.changes, plan.changes_count, began, lnic_backend.paced);
-    lnic_backend.inspected = lnic_backend.fabric->fault_packet.rules != NULL ||
-                             plan.changes_count > 0 || lnic_backend.paced;
+    aries_live.paced = plan.profile != NULL;
+    aries_live_paths_arm(plan.changes, plan.changes_count, began, aries_live.paced);
+    aries_live.inspected =
+        aries_live.fabric->fault_packet.rules != NULL || plan.changes_count > 0 || aries_live.paced;
 }

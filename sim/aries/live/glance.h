@@ -11,7 +11,7 @@
 #include "api/datagram.h"
 #include "nic/interface.h"
 
-static inline bool lnic_cq_vain(struct gni_cq *cq)
+static inline bool aries_live_cq_is_empty(struct gni_cq *cq)
 {
     const struct gni_nic *nic;
 
@@ -25,15 +25,15 @@ static inline bool lnic_cq_vain(struct gni_cq *cq)
 }
 
 /* Answers as GNI_CqGetEvent does, then. */
-static inline bool lnic_event_vain(struct gni_cq *cq, gni_cq_entry_t *event)
+static inline bool aries_live_no_event(struct gni_cq *cq, gni_cq_entry_t *event)
 {
-    if (event == NULL || !lnic_cq_vain(cq))
+    if (event == NULL || !aries_live_cq_is_empty(cq))
         return false;
     *event = 0;
     return true;
 }
 
-static inline bool lnic_datagrams_vain(struct gni_nic *nic)
+static inline bool aries_live_no_datagrams(struct gni_nic *nic)
 {
     uint32_t *looked;
 
@@ -42,7 +42,7 @@ static inline bool lnic_datagrams_vain(struct gni_nic *nic)
 }
 
 /* units.c: a limit for what is under way, as GNI_SetBIConfig takes it from who may set one. */
-bool lnic_wants_throttle(uint16_t bw, uint16_t aot_bw, uint16_t modes)
+bool aries_live_wants_throttle(uint16_t bw, uint16_t aot_bw, uint16_t modes)
     __attribute__((visibility("hidden")));
 
 #endif

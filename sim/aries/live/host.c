@@ -50,14 +50,14 @@ static bool node_of_cname(const char *host, uint32_t *node)
                &length) != 5 ||
         host[length] != '\0' || row != 0)
         return false;
-    *node = net_endpoint_at(lnic_backend.net, &at);
+    *node = net_endpoint_at(aries_live.net, &at);
     return true;
 }
 
 /* Names that only the fabric knows. */
 static bool emulated(const char *host, uint32_t *node)
 {
-    const struct aries_fabric *fabric = lnic_backend.fabric;
+    const struct aries_fabric *fabric = aries_live.fabric;
     uint32_t address, ip;
     struct in_addr parsed;
 
@@ -102,17 +102,17 @@ static bool is_local(const char *host)
 /* Of any job that is attached somewhere: the own process need not be. */
 static bool find_instance(uint32_t instance, uint32_t *node)
 {
-    struct live_name found;
+    struct shm_name found;
     uint32_t ptag, cookie;
 
     for (ptag = 1; ptag < GNI_FIND_ALLOC_PTAG; ptag++) {
-        if (!lnic_job_at((uint8_t)ptag, &cookie))
+        if (!aries_live_job_at((uint8_t)ptag, &cookie))
             continue;
-        for (*node = 0; *node < lnic_backend.fabric->nodes; ++*node) {
-            const struct live_key key = {
-                *node, LNIC_NAME_INSTANCE, {(uint64_t)cookie << 32 | instance, ptag}};
+        for (*node = 0; *node < aries_live.fabric->nodes; ++*node) {
+            const struct shm_key key = {
+                *node, ARIES_LIVE_NAME_INSTANCE, {(uint64_t)cookie << 32 | instance, ptag}};
 
-            if (live_lookup(lnic_backend.live, &key, &found) == 0)
+            if (shm_lookup(aries_live.shm, &key, &found) == 0)
                 return true;
         }
     }
@@ -124,15 +124,15 @@ static uint32_t node_with(uint32_t instance)
 {
     uint32_t node, waited;
 
-    for (waited = 0; instance != UINT32_MAX && lnic_backend.live != NULL && waited < PATIENCE_MS;
+    for (waited = 0; instance != UINT32_MAX && aries_live.shm != NULL && waited < PATIENCE_MS;
          waited++) {
         if (find_instance(instance, &node))
             return node;
-        lnic_leave();
+        aries_live_leave();
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-        lnic_enter();
+        aries_live_enter();
     }
-    return lnic_backend.hw->node;
+    return aries_live.hw->node;
 }
 
 int gni_emulated_host(const char *host, uint32_t instance, uint32_t *nic_address)
@@ -141,17 +141,17 @@ int gni_emulated_host(const char *host, uint32_t instance, uint32_t *nic_address
     uint32_t node = UINT32_MAX;
     int result = -ENODATA;
 
-    lnic_enter();
+    aries_live_enter();
     if (aries_process_self() == NULL) {
         result = -ENODEV;
     } else if (emulated(host, &node) || local) {
         if (node == UINT32_MAX)
             node = node_with(instance);
-        if (node < lnic_backend.fabric->nodes) {
-            *nic_address = lnic_backend.fabric->pe_addrs[node];
+        if (node < aries_live.fabric->nodes) {
+            *nic_address = aries_live.fabric->pe_addrs[node];
             result = 0;
         }
     }
-    lnic_leave();
+    aries_live_leave();
     return result;
 }

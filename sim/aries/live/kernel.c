@@ -5,9 +5,10 @@
 
 #include "api/datagram.h"
 
-bool lnic_datagram_arrived(const struct lnic_datagram *datagram, uint8_t ptag, uint32_t to_node)
+bool aries_live_datagram_arrived(const struct aries_live_datagram *datagram, uint8_t ptag,
+                                 uint32_t to_node)
 {
-    struct aries_fabric *fabric = lnic_backend.fabric;
+    struct aries_fabric *fabric = aries_live.fabric;
     struct datagram_message message = {.ptag = ptag};
 
     if (datagram->from_node >= fabric->nodes || datagram->kind > DATAGRAM_REFUSE ||
@@ -30,5 +31,5 @@ bool lnic_datagram_arrived(const struct lnic_datagram *datagram, uint8_t ptag, u
 
 void aries_hw_kernel_send(struct datagram_message *message, uint32_t bytes)
 {
-    lnic_datagram_send(message, bytes);
+    aries_live_datagram_send(message, bytes);
 }

@@ -31,13 +31,13 @@
  * never freed, and a post that comes late ends the sleep of another thread too early, which is
  * permitted.
  */
-struct lnic_waker {
+struct aries_live_waker {
     sem_t posts;
-    struct lnic_waker *next; /* free */
+    struct aries_live_waker *next; /* free */
 };
 
-struct lnic_lock lnic_lock;
-_Thread_local bool lnic_is_helper;
+struct aries_live_lock aries_live_lock;
+_Thread_local bool aries_live_is_helper;
 
 static void futex_wait(uint32_t *word, uint32_t seen, uint64_t deadline_ns)
 {
@@ -52,39 +52,40 @@ static sim_cold void futex_wake(uint32_t *word)
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-sim_cold void lnic_enter_slowly(void)
+sim_cold void aries_live_enter_slow(void)
 {
     unsigned spins = 0;
     uint32_t seen;
 
-    if (__atomic_load_n(&lnic_lock.owner, __ATOMIC_RELAXED) == &sim_wall_self) {
-        lnic_lock.depth++;
+    if (__atomic_load_n(&aries_live_lock.owner, __ATOMIC_RELAXED) == &sim_wall_self) {
+        aries_live_lock.depth++;
         return;
     }
     for (; spins < SPINS; spins++) {
-        if (__atomic_load_n(&lnic_lock.owner, __ATOMIC_RELAXED) == NULL && lnic_try_enter())
+        if (__atomic_load_n(&aries_live_lock.owner, __ATOMIC_RELAXED) == NULL &&
+            aries_live_try_enter())
             return;
         __builtin_ia32_pause();
     }
     for (;;) {
-        seen = __atomic_load_n(&lnic_lock.turn, __ATOMIC_SEQ_CST);
-        __atomic_fetch_or(&lnic_lock.attention, 1, __ATOMIC_SEQ_CST);
-        if (lnic_try_enter())
+        seen = __atomic_load_n(&aries_live_lock.turn, __ATOMIC_SEQ_CST);
+        __atomic_fetch_or(&aries_live_lock.attention, 1, __ATOMIC_SEQ_CST);
+        if (aries_live_try_enter())
             break;
-        futex_wait(&lnic_lock.turn, seen, sim_now() / SIM_NS + NAP_NS);
+        futex_wait(&aries_live_lock.turn, seen, sim_now() / SIM_NS + NAP_NS);
     }
 }
 
 /* False: as many are to be woken already as can be remembered. */
-static sim_cold bool remember(struct lnic_sleeper *sleeper)
+static sim_cold bool remember(struct aries_live_sleeper *sleeper)
 {
     if (sleeper->listens != NULL)
-        lnic_lock.listener = sleeper->listens;
-    else if (lnic_lock.wakes == LNIC_WAKES)
+        aries_live_lock.listener = sleeper->listens;
+    else if (aries_live_lock.wakes == ARIES_LIVE_WAKES)
         return false;
     else
-        lnic_lock.wakers[lnic_lock.wakes++] = sleeper->waker;
-    assert(lnic_lock.wakes <= LNIC_WAKES);
+        aries_live_lock.wakers[aries_live_lock.wakes++] = sleeper->waker;
+    assert(aries_live_lock.wakes <= ARIES_LIVE_WAKES);
     __atomic_store_n(&sleeper->woken, 1, __ATOMIC_RELAXED);
     return true;
 }
@@ -96,19 +97,19 @@ static sim_cold bool remember(struct lnic_sleeper *sleeper)
  */
 static void look_for_wakes(bool at_once)
 {
-    struct lnic_sleeper *sleeper;
+    struct aries_live_sleeper *sleeper;
     uint64_t now;
 
-    lnic_lock.told = sim_wall.changes;
-    lnic_lock.pending = false;
-    for (sleeper = lnic_lock.sleepers; sleeper != NULL; sleeper = sleeper->next) {
+    aries_live_lock.told = sim_wall.changes;
+    aries_live_lock.pending = false;
+    for (sleeper = aries_live_lock.sleepers; sleeper != NULL; sleeper = sleeper->next) {
         if (sleeper->woken)
             continue;
         if (sleeper->wait->ready != NULL && !sleeper->wait->ready(sleeper->wait->on)) {
             sleeper->since = 0;
             continue;
         }
-        now = live_ticks();
+        now = shm_ticks();
         if (sleeper->since == 0) {
             sleeper->since = now;
             sleeper->looks = 0;
@@ -116,91 +117,91 @@ static void look_for_wakes(bool at_once)
         if ((!at_once &&
              (++sleeper->looks <= PATIENCE_LOOKS || now - sleeper->since <= PATIENCE_TICKS)) ||
             !remember(sleeper))
-            lnic_lock.pending = true;
+            aries_live_lock.pending = true;
     }
 }
 
 static bool news(void)
 {
-    return lnic_lock.told != sim_wall.changes || lnic_lock.pending;
+    return aries_live_lock.told != sim_wall.changes || aries_live_lock.pending;
 }
 
-bool lnic_rouse(void)
+bool aries_live_wake_ready(void)
 {
-    struct lnic_sleeper *sleeper;
+    struct aries_live_sleeper *sleeper;
 
     if (news())
         look_for_wakes(true);
-    for (sleeper = lnic_lock.sleepers; sleeper != NULL; sleeper = sleeper->next)
+    for (sleeper = aries_live_lock.sleepers; sleeper != NULL; sleeper = sleeper->next)
         if (sleeper->woken)
             return true;
     return false;
 }
 
-void lnic_leave_slowly(void)
+void aries_live_leave_slow(void)
 {
-    struct lnic_waker *wakers[LNIC_WAKES];
+    struct aries_live_waker *wakers[ARIES_LIVE_WAKES];
     uint32_t wakes, i;
-    struct live *listener;
+    struct shm *listener;
     bool wakes_lockers = false;
 
-    if (lnic_lock.sleepers != NULL && news() &&
-        (++lnic_lock.leaves % LOOK_EVERY == 0 || lnic_is_helper))
-        look_for_wakes(lnic_is_helper);
-    wakes = lnic_lock.wakes;
-    listener = lnic_lock.listener;
-    if (lnic_lock.sleepers != NULL && wakes == 0 && listener == NULL && !lnic_is_helper)
-        lnic_look_soon(news());
+    if (aries_live_lock.sleepers != NULL && news() &&
+        (++aries_live_lock.leaves % LOOK_EVERY == 0 || aries_live_is_helper))
+        look_for_wakes(aries_live_is_helper);
+    wakes = aries_live_lock.wakes;
+    listener = aries_live_lock.listener;
+    if (aries_live_lock.sleepers != NULL && wakes == 0 && listener == NULL && !aries_live_is_helper)
+        aries_live_request_progress(news());
     for (i = 0; i < wakes; i++)
-        wakers[i] = lnic_lock.wakers[i];
-    lnic_lock.wakes = 0;
-    lnic_lock.listener = NULL;
-    __atomic_store_n(&lnic_lock.owner, NULL, __ATOMIC_RELEASE);
+        wakers[i] = aries_live_lock.wakers[i];
+    aries_live_lock.wakes = 0;
+    aries_live_lock.listener = NULL;
+    __atomic_store_n(&aries_live_lock.owner, NULL, __ATOMIC_RELEASE);
     /* Once for all: who does not get it asks again. */
-    if ((__atomic_load_n(&lnic_lock.attention, __ATOMIC_RELAXED) & 1) != 0) {
-        __atomic_fetch_and(&lnic_lock.attention, ~1u, __ATOMIC_SEQ_CST);
+    if ((__atomic_load_n(&aries_live_lock.attention, __ATOMIC_RELAXED) & 1) != 0) {
+        __atomic_fetch_and(&aries_live_lock.attention, ~1u, __ATOMIC_SEQ_CST);
         wakes_lockers = true;
     }
     if (wakes_lockers) {
-        __atomic_fetch_add(&lnic_lock.turn, 1, __ATOMIC_SEQ_CST);
-        futex_wake(&lnic_lock.turn);
+        __atomic_fetch_add(&aries_live_lock.turn, 1, __ATOMIC_SEQ_CST);
+        futex_wake(&aries_live_lock.turn);
     }
     for (i = 0; i < wakes; i++)
         sem_post(&wakers[i]->posts);
     if (listener != NULL)
-        live_wake(listener);
+        shm_wake(listener);
 }
 
 /* ---- sleeping -------------------------------------------------------------------------------- */
 
-static struct lnic_waker *waker_take(void)
+static struct aries_live_waker *waker_take(void)
 {
-    struct lnic_waker *waker = lnic_lock.free_wakers;
+    struct aries_live_waker *waker = aries_live_lock.free_wakers;
 
-    assert(lnic_lock.owner == &sim_wall_self);
+    assert(aries_live_lock.owner == &sim_wall_self);
     if (waker != NULL) {
-        lnic_lock.free_wakers = waker->next;
+        aries_live_lock.free_wakers = waker->next;
         while (sem_trywait(&waker->posts) == 0)
             ;
         return waker;
     }
-    waker = g_new(struct lnic_waker, 1);
+    waker = g_new(struct aries_live_waker, 1);
     sem_init(&waker->posts, 0, 0);
     return waker;
 }
 
-static void waker_give_back(struct lnic_waker *waker)
+static void waker_give_back(struct aries_live_waker *waker)
 {
-    assert(lnic_lock.owner == &sim_wall_self);
+    assert(aries_live_lock.owner == &sim_wall_self);
     if (waker == NULL)
         return;
-    waker->next = lnic_lock.free_wakers;
-    lnic_lock.free_wakers = waker;
+    waker->next = aries_live_lock.free_wakers;
+    aries_live_lock.free_wakers = waker;
 }
 
 /* False: a signal's handler has run. With a time in any case: without one the C library's call
  * begins anew after a handler with SA_RESTART. */
-static bool waker_wait(struct lnic_waker *waker, uint64_t deadline_ns)
+static bool waker_wait(struct aries_live_waker *waker, uint64_t deadline_ns)
 {
     struct timespec until = {.tv_sec = (time_t)(deadline_ns / 1000000000u),
                              .tv_nsec = (long)(deadline_ns % 1000000000u)};
@@ -209,23 +210,23 @@ static bool waker_wait(struct lnic_waker *waker, uint64_t deadline_ns)
 }
 
 struct sleep {
-    struct lnic_sleeper sleeper;
+    struct aries_live_sleeper sleeper;
     uint32_t depth; /* of the lock */
 };
 
 static void sleep_over(struct sleep *sleep)
 {
-    struct lnic_sleeper **at;
+    struct aries_live_sleeper **at;
 
-    lnic_enter();
-    for (at = &lnic_lock.sleepers; *at != &sleep->sleeper; at = &(*at)->next)
+    aries_live_enter();
+    for (at = &aries_live_lock.sleepers; *at != &sleep->sleeper; at = &(*at)->next)
         ;
     *at = sleep->sleeper.next;
     waker_give_back(sleep->sleeper.waker);
     if (sleep->sleeper.listens != NULL)
-        lnic_lock.listening = false;
-    __atomic_fetch_sub(&lnic_lock.attention, 2, __ATOMIC_RELAXED);
-    lnic_lock.depth = sleep->depth;
+        aries_live_lock.listening = false;
+    __atomic_fetch_sub(&aries_live_lock.attention, 2, __ATOMIC_RELAXED);
+    aries_live_lock.depth = sleep->depth;
 }
 
 /* The thread ends here (pthread_cancel): it leaves nothing behind. */
@@ -234,34 +235,35 @@ static void cancelled(void *arg)
     struct sleep *sleep = arg;
 
     sleep_over(sleep);
-    lnic_cancelled(sleep->sleeper.listens);
-    lnic_lock.depth = 0;
-    lnic_leave();
+    aries_live_cancelled(sleep->sleeper.listens);
+    aries_live_lock.depth = 0;
+    aries_live_leave();
 }
 
 /* The address sanitizer takes the unwinding of a cancelled thread for an overrun of this frame. */
-__attribute__((no_sanitize_address)) bool lnic_sleep(const struct sim_wait *wait,
-                                                     uint64_t deadline_ns, struct live *listens)
+__attribute__((no_sanitize_address)) bool
+aries_live_sleep(const struct sim_wait *wait, uint64_t deadline_ns, struct shm *listens)
 {
     struct sleep sleep = {
-        {lnic_lock.sleepers, wait, listens, 0, 0, listens == NULL ? waker_take() : NULL, 0},
-        lnic_lock.depth};
+        {aries_live_lock.sleepers, wait, listens, 0, 0, listens == NULL ? waker_take() : NULL, 0},
+        aries_live_lock.depth};
     bool undisturbed;
     int state, type;
 
-    assert(lnic_lock.owner == &sim_wall_self && (listens == NULL || !lnic_lock.listening));
-    lnic_lock.sleepers = &sleep.sleeper;
-    lnic_lock.listening |= listens != NULL;
-    __atomic_fetch_add(&lnic_lock.attention, 2, __ATOMIC_SEQ_CST);
-    lnic_lock.depth = 0;
-    lnic_leave();
+    assert(aries_live_lock.owner == &sim_wall_self &&
+           (listens == NULL || !aries_live_lock.listening));
+    aries_live_lock.sleepers = &sleep.sleeper;
+    aries_live_lock.listening |= listens != NULL;
+    __atomic_fetch_add(&aries_live_lock.attention, 2, __ATOMIC_SEQ_CST);
+    aries_live_lock.depth = 0;
+    aries_live_leave();
     pthread_cleanup_push(cancelled, &sleep);
     pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type); /* whatever the program has set */
-    pthread_setcancelstate(lnic_cancel_state, &state);
-    if (lnic_cancel_state == PTHREAD_CANCEL_ENABLE)
+    pthread_setcancelstate(aries_live_cancel_state, &state);
+    if (aries_live_cancel_state == PTHREAD_CANCEL_ENABLE)
         pthread_testcancel();
     if (listens != NULL)
-        undisturbed = live_sleep(listens, deadline_ns);
+        undisturbed = shm_sleep(listens, deadline_ns);
     else
         undisturbed = waker_wait(sleep.sleeper.waker, deadline_ns);
     pthread_setcancelstate(state, NULL);
@@ -271,18 +273,18 @@ __attribute__((no_sanitize_address)) bool lnic_sleep(const struct sim_wait *wait
     return undisturbed;
 }
 
-void lnic_yield(void)
+void aries_live_yield(void)
 {
-    uint32_t depth = lnic_lock.depth;
+    uint32_t depth = aries_live_lock.depth;
 
-    lnic_lock.depth = 0;
-    lnic_leave();
+    aries_live_lock.depth = 0;
+    aries_live_leave();
     sched_yield();
-    lnic_enter();
-    lnic_lock.depth = depth;
+    aries_live_enter();
+    aries_live_lock.depth = depth;
 }
 
-void lnic_lock_forked(void)
+void aries_live_lock_forked(void)
 {
-    lnic_lock = (struct lnic_lock){NULL};
+    aries_live_lock = (struct aries_live_lock){NULL};
 }

@@ -19,7 +19,7 @@ enum { /* what the other says: as a status */
 };
 
 struct msgq_other {
-    struct lnic_link *link; /* whose instance it is; NULL: has not come */
+    struct aries_live_link *link; /* whose instance it is; NULL: has not come */
     const struct hello *telling; /* under way */
     bool told, refuses; /* what became of it */
 };
@@ -42,9 +42,9 @@ uint32_t aries_hw_msgq_lanes(void)
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-static struct live_key key_of(const struct gni_nic *nic, uint32_t kind, uint64_t what)
+static struct shm_key key_of(const struct gni_nic *nic, uint32_t kind, uint64_t what)
 {
-    return (struct live_key){
+    return (struct shm_key){
         nic->hw->node, kind, {what, (uint64_t)nic->cdm->cookie << 8 | nic->ptag}};
 }
 
@@ -64,39 +64,39 @@ static uint64_t value_of(const gni_msgq_attr_t *attrs)
 /* The first one decides what the attributes are. False: they are different ones. */
 static bool agree_on(const struct gni_nic *nic, const gni_msgq_attr_t *attrs)
 {
-    const struct live_key key = key_of(nic, LNIC_NAME_MSGQ_ATTRS, 0);
+    const struct shm_key key = key_of(nic, ARIES_LIVE_NAME_MSGQ_ATTRS, 0);
     uint64_t value = value_of(attrs);
-    struct live_name found;
+    struct shm_name found;
 
     /* The name lasts as long as anybody has it: who does not belong there takes no part in it. */
-    if (live_lookup(lnic_backend.live, &key, &found) == 0 && found.value != value)
+    if (shm_lookup(aries_live.shm, &key, &found) == 0 && found.value != value)
         return false;
-    if (live_claim_shared(lnic_backend.live, &key, value, &found) != 0)
+    if (shm_claim_shared(aries_live.shm, &key, value, &found) != 0)
         return false;
     if (found.value == value)
         return true;
-    live_unclaim(lnic_backend.live, &key);
+    shm_unclaim(aries_live.shm, &key);
     return false;
 }
 
 uint32_t aries_hw_msgq_place(const struct gni_nic *nic, const gni_msgq_attr_t *attrs)
 {
-    const struct live_key shared = key_of(nic, LNIC_NAME_MSGQ_ATTRS, 0);
-    struct live_key key = key_of(nic, LNIC_NAME_MSGQ, 0);
+    const struct shm_key shared = key_of(nic, ARIES_LIVE_NAME_MSGQ_ATTRS, 0);
+    struct shm_key key = key_of(nic, ARIES_LIVE_NAME_MSGQ, 0);
 
     if (!agree_on(nic, attrs))
         return UINT32_MAX;
-    if (live_claim_free(lnic_backend.live, &key, attrs->nloc_insts, 0) == 0)
+    if (shm_claim_free(aries_live.shm, &key, attrs->nloc_insts, 0) == 0)
         return (uint32_t)key.key[0];
-    live_unclaim(lnic_backend.live, &shared);
+    shm_unclaim(aries_live.shm, &shared);
     return UINT32_MAX;
 }
 
-static struct lnic_link *owner_of(const struct gni_msgq *msgq, uint32_t place)
+static struct aries_live_link *owner_of(const struct gni_msgq *msgq, uint32_t place)
 {
-    const struct live_key key = key_of(msgq->nic, LNIC_NAME_MSGQ, place);
+    const struct shm_key key = key_of(msgq->nic, ARIES_LIVE_NAME_MSGQ, place);
 
-    return lnic_owner(&key);
+    return aries_live_name_owner(&key);
 }
 
 static struct msgq_other *others_of(struct gni_msgq *msgq)
@@ -112,7 +112,7 @@ static struct gni_msgq *msgq_at(uint8_t ptag, uint32_t cookie, uint32_t place)
 {
     struct gni_msgq *msgq;
 
-    for (msgq = lnic_backend.process->msgqs; msgq != NULL; msgq = msgq->process_next)
+    for (msgq = aries_live.process->msgqs; msgq != NULL; msgq = msgq->process_next)
         if (msgq->nic->ptag == ptag && msgq->nic->cdm->cookie == cookie && msgq->index == place)
             return msgq;
     return NULL;
@@ -127,8 +127,8 @@ static void other_left(struct gni_msgq *msgq, uint32_t place)
     *other = (struct msgq_other){NULL};
 }
 
-static uint8_t other_came(struct gni_msgq *msgq, const struct lnic_msgq *said,
-                          struct lnic_link *link)
+static uint8_t other_came(struct gni_msgq *msgq, const struct aries_live_msgq *said,
+                          struct aries_live_link *link)
 {
     struct msgq_other *other = &others_of(msgq)[said->from];
 
@@ -142,23 +142,23 @@ static uint8_t other_came(struct gni_msgq *msgq, const struct lnic_msgq *said,
 }
 
 /* False: this process does not have the name. */
-static bool give_back(struct live_key key, uint32_t kind, uint64_t what)
+static bool give_back(struct shm_key key, uint32_t kind, uint64_t what)
 {
-    const struct live_peer *self = live_self(lnic_backend.live);
-    struct live_name found;
+    const struct shm_peer *self = shm_self(aries_live.shm);
+    struct shm_name found;
 
     key.kind = kind;
     key.key[0] = what;
-    return live_lookup(lnic_backend.live, &key, &found) == 0 && found.slot == self->slot &&
-           found.generation == self->generation && live_unclaim(lnic_backend.live, &key) == 0;
+    return shm_lookup(aries_live.shm, &key, &found) == 0 && found.slot == self->slot &&
+           found.generation == self->generation && shm_unclaim(aries_live.shm, &key) == 0;
 }
 
 /* The names of a connection; `key`: any of its queue's. One of the instances has them. */
-static bool give_back_both(struct live_key key, uint32_t pe, uint32_t index)
+static bool give_back_both(struct shm_key key, uint32_t pe, uint32_t index)
 {
-    bool had = give_back(key, LNIC_NAME_MSGQ_PE, pe);
+    bool had = give_back(key, ARIES_LIVE_NAME_MSGQ_PE, pe);
 
-    return give_back(key, LNIC_NAME_MSGQ_INDEX, index) || had;
+    return give_back(key, ARIES_LIVE_NAME_MSGQ_INDEX, index) || had;
 }
 
 static bool is_free(const struct gni_msgq *msgq, uint32_t index)
@@ -166,23 +166,23 @@ static bool is_free(const struct gni_msgq *msgq, uint32_t index)
     return msgq_connection_at(msgq->region, index * msgq->region->lanes)->state == MSGQ_FREE;
 }
 
-static uint8_t connection_said(struct gni_msgq *msgq, const struct lnic_msgq *said)
+static uint8_t connection_said(struct gni_msgq *msgq, const struct aries_live_msgq *said)
 {
     struct msgq_region *region = msgq->region;
     struct msgq_connection *first = msgq_connection_of(region, said->pe);
 
-    if (said->step == LNIC_ASSIGN) {
+    if (said->step == ARIES_LIVE_ASSIGN) {
         if (first == NULL && is_free(msgq, said->index))
             msgq_connection_new(region, said->pe, said->index * region->lanes, said->generation);
-    } else if (said->step == LNIC_VACATE) {
+    } else if (said->step == ARIES_LIVE_VACATE) {
         if (first == NULL && is_free(msgq, said->index))
             give_back_both(key_of(msgq->nic, 0, 0), said->pe, said->index);
     } else if (first == NULL || first->generation != said->generation) {
         return 0; /* that one was released, or it never came to know of it */
-    } else if (said->step == LNIC_CONNECT) {
+    } else if (said->step == ARIES_LIVE_CONNECT) {
         if (first->state == MSGQ_ASSIGNED)
             msgq_connect(region, first, said->remote, said->count, said->mailbox, msgq->index);
-    } else if (said->step == LNIC_ASK) {
+    } else if (said->step == ARIES_LIVE_ASK) {
         return msgq_connection_idle(region, first) ? 0 : REFUSED;
     } else {
         msgq_connection_free(region, first);
@@ -190,17 +190,18 @@ static uint8_t connection_said(struct gni_msgq *msgq, const struct lnic_msgq *sa
     return 0;
 }
 
-static bool sane(const struct gni_msgq *msgq, const struct lnic_msgq *said)
+static bool sane(const struct gni_msgq *msgq, const struct aries_live_msgq *said)
 {
     uint32_t i;
 
     if (said->from >= msgq->region->attrs.nloc_insts || said->from == msgq->index ||
-        said->step > LNIC_VACATE || said->pe >> MSGQ_PE_BITS != 0 ||
+        said->step > ARIES_LIVE_VACATE || said->pe >> MSGQ_PE_BITS != 0 ||
         said->index >= msgq->region->attrs.num_msgq_eps || said->count > MSGQ_LANES_MAX)
         return false;
-    if ((said->step == LNIC_CAME || said->step == LNIC_CONNECT) && said->count == 0)
+    if ((said->step == ARIES_LIVE_CAME || said->step == ARIES_LIVE_CONNECT) && said->count == 0)
         return false;
-    if (said->step == LNIC_ASSIGN && (said->generation == 0 || said->generation > MSGQ_GENERATIONS))
+    if (said->step == ARIES_LIVE_ASSIGN &&
+        (said->generation == 0 || said->generation > MSGQ_GENERATIONS))
         return false;
     for (i = 0; i < said->count; i++)
         if (!aries_mem_handle_check(&said->remote[i].handle))
@@ -208,7 +209,7 @@ static bool sane(const struct gni_msgq *msgq, const struct lnic_msgq *said)
     return true;
 }
 
-static uint8_t hear(struct lnic_link *link, uint8_t ptag, const struct lnic_msgq *said)
+static uint8_t hear(struct aries_live_link *link, uint8_t ptag, const struct aries_live_msgq *said)
 {
     struct gni_msgq *msgq = msgq_at(ptag, said->cookie, said->to);
 
@@ -216,12 +217,12 @@ static uint8_t hear(struct lnic_link *link, uint8_t ptag, const struct lnic_msgq
         return ABSENT;
     if (!sane(msgq, said))
         return A_STATUS_PKT_MALFORMED_CMD;
-    if (said->step == LNIC_LEFT) { /* which has no name any more */
+    if (said->step == ARIES_LIVE_LEFT) { /* which has no name any more */
         if (others_of(msgq)[said->from].link == link)
             other_left(msgq, said->from);
     } else if (owner_of(msgq, said->from) != link) {
         return REFUSED;
-    } else if (said->step == LNIC_CAME) {
+    } else if (said->step == ARIES_LIVE_CAME) {
         return other_came(msgq, said, link);
     } else {
         return connection_said(msgq, said);
@@ -230,29 +231,29 @@ static uint8_t hear(struct lnic_link *link, uint8_t ptag, const struct lnic_msgq
     return 0;
 }
 
-sim_noinline uint8_t lnic_msgq_arrived(const struct lnic_link *link,
-                                       const struct live_record *record)
+sim_noinline uint8_t aries_live_msgq_arrived(const struct aries_live_link *link,
+                                             const struct shm_record *record)
 {
-    struct lnic_request request;
-    struct lnic_msgq said = {0};
+    struct aries_live_request request;
+    struct aries_live_msgq said = {0};
     uint32_t count = record->count - (uint32_t)sizeof(request);
     uint8_t status;
 
-    if (count < offsetof(struct lnic_msgq, remote) || count > sizeof(said))
+    if (count < offsetof(struct aries_live_msgq, remote) || count > sizeof(said))
         return A_STATUS_PKT_MALFORMED_SIZE;
     memcpy(&request, record->bytes, sizeof(request));
     memcpy(&said, (const uint8_t *)record->bytes + sizeof(request), count);
-    status = hear((struct lnic_link *)link, request.ptag, &said);
+    status = hear((struct aries_live_link *)link, request.ptag, &said);
     sim_wall.changes++;
     return status;
 }
 
-void lnic_msgq_gone(const struct lnic_link *link)
+void aries_live_msgq_gone(const struct aries_live_link *link)
 {
     struct gni_msgq *msgq;
     uint32_t place;
 
-    for (msgq = lnic_backend.process->msgqs; msgq != NULL; msgq = msgq->process_next)
+    for (msgq = aries_live.process->msgqs; msgq != NULL; msgq = msgq->process_next)
         for (place = 0; place < msgq->region->attrs.nloc_insts; place++)
             if (others_of(msgq)[place].link == link)
                 other_left(msgq, place);
@@ -261,17 +262,17 @@ void lnic_msgq_gone(const struct lnic_link *link)
 /* ---- what this one says ---------------------------------------------------------------------- */
 
 /* False: it has no room now. */
-static bool say(struct gni_msgq *msgq, struct lnic_link *link, struct lnic_msgq *said,
+static bool say(struct gni_msgq *msgq, struct aries_live_link *link, struct aries_live_msgq *said,
                 void (*done)(void *, uint8_t, uint8_t, bool), void *context)
 {
-    struct lnic_request request = {.ptag = msgq->nic->ptag};
-    uint32_t bytes =
-        (uint32_t)(offsetof(struct lnic_msgq, remote) + said->count * sizeof(said->remote[0]));
+    struct aries_live_request request = {.ptag = msgq->nic->ptag};
+    uint32_t bytes = (uint32_t)(offsetof(struct aries_live_msgq, remote) +
+                                said->count * sizeof(said->remote[0]));
 
     said->cookie = msgq->nic->cdm->cookie;
     said->from = msgq->index;
     if (link->peer != NULL)
-        return lnic_say(link, LNIC_MSGQ, &request, said, bytes, done, context);
+        return aries_live_send(link, ARIES_LIVE_MSGQ, &request, said, bytes, done, context);
     done(context, hear(link, request.ptag, said), 0, false); /* an instance of this process */
     return true;
 }
@@ -293,7 +294,7 @@ static bool all_heard(const void *what)
 }
 
 /* To all others that are there. */
-static void say_all(struct gni_msgq *msgq, struct lnic_msgq *said, struct round *round)
+static void say_all(struct gni_msgq *msgq, struct aries_live_msgq *said, struct round *round)
 {
     const sim_time_t deadline = sim_now() + PATIENCE;
     struct msgq_other *others = others_of(msgq);
@@ -311,7 +312,7 @@ static void say_all(struct gni_msgq *msgq, struct lnic_msgq *said, struct round 
 }
 
 /* The same; may wait until they have done it. True: all have said yes. */
-static bool agree(struct gni_msgq *msgq, struct lnic_msgq *said, bool await)
+static bool agree(struct gni_msgq *msgq, struct aries_live_msgq *said, bool await)
 {
     const sim_time_t deadline = sim_now() + PATIENCE;
     struct round *round = g_new0(struct round, 1);
@@ -347,9 +348,9 @@ static void introduced(void *context, uint8_t status, uint8_t info, bool remote_
     g_free(hello);
 }
 
-static void introduce_to(struct gni_msgq *msgq, uint32_t place, struct lnic_link *link)
+static void introduce_to(struct gni_msgq *msgq, uint32_t place, struct aries_live_link *link)
 {
-    struct lnic_msgq said = {.step = LNIC_CAME, .to = place, .count = 1};
+    struct aries_live_msgq said = {.step = ARIES_LIVE_CAME, .to = place, .count = 1};
     struct hello *hello = g_new(struct hello, 1);
     struct msgq_other *other = &others_of(msgq)[place];
 
@@ -371,7 +372,7 @@ int aries_hw_msgq_introduce(struct gni_msgq *msgq)
     uint32_t place;
 
     for (place = 0; place < msgq->region->attrs.nloc_insts; place++) {
-        struct lnic_link *link;
+        struct aries_live_link *link;
 
         if (place == msgq->index)
             continue;
@@ -386,7 +387,7 @@ int aries_hw_msgq_introduce(struct gni_msgq *msgq)
 }
 
 /* The next queue may have the same connections. */
-static void give_back_all(const struct gni_msgq *msgq, struct live_key key)
+static void give_back_all(const struct gni_msgq *msgq, struct shm_key key)
 {
     const struct msgq_region *region = msgq->region;
     uint32_t index, left = region->connections;
@@ -401,10 +402,10 @@ static void give_back_all(const struct gni_msgq *msgq, struct live_key key)
 
 void aries_hw_msgq_leave(struct gni_msgq *msgq, bool wait)
 {
-    const struct live_key key = key_of(msgq->nic, LNIC_NAME_MSGQ, msgq->index);
-    const struct live_key shared = key_of(msgq->nic, LNIC_NAME_MSGQ_ATTRS, 0);
+    const struct shm_key key = key_of(msgq->nic, ARIES_LIVE_NAME_MSGQ, msgq->index);
+    const struct shm_key shared = key_of(msgq->nic, ARIES_LIVE_NAME_MSGQ_ATTRS, 0);
     struct msgq_other *others = others_of(msgq);
-    struct lnic_msgq said = {.step = LNIC_LEFT};
+    struct aries_live_msgq said = {.step = ARIES_LIVE_LEFT};
     uint32_t place;
 
     if (others[msgq->index].told)
@@ -416,19 +417,19 @@ void aries_hw_msgq_leave(struct gni_msgq *msgq, bool wait)
         others[place].link = NULL;
     give_back_all(msgq, key);
     msgq_unref(msgq);
-    live_unclaim(lnic_backend.live, &key);
-    live_unclaim(lnic_backend.live, &shared);
+    shm_unclaim(aries_live.shm, &key);
+    shm_unclaim(aries_live.shm, &shared);
 }
 
 bool aries_hw_msgq_assign(struct gni_msgq *msgq, uint32_t pe, uint32_t *index)
 {
-    const struct live_key name = key_of(msgq->nic, LNIC_NAME_MSGQ_PE, pe);
-    struct live_key place = key_of(msgq->nic, LNIC_NAME_MSGQ_INDEX, 0);
+    const struct shm_key name = key_of(msgq->nic, ARIES_LIVE_NAME_MSGQ_PE, pe);
+    struct shm_key place = key_of(msgq->nic, ARIES_LIVE_NAME_MSGQ_INDEX, 0);
 
-    if (live_claim(lnic_backend.live, &name, 0, NULL) != 0)
+    if (shm_claim(aries_live.shm, &name, 0, NULL) != 0)
         return false;
-    if (live_claim_free(lnic_backend.live, &place, msgq->region->attrs.num_msgq_eps, 0) != 0) {
-        live_unclaim(lnic_backend.live, &name);
+    if (shm_claim_free(aries_live.shm, &place, msgq->region->attrs.num_msgq_eps, 0) != 0) {
+        shm_unclaim(aries_live.shm, &name);
         return false;
     }
     *index = (uint32_t)place.key[0] * msgq->region->lanes;
@@ -439,18 +440,19 @@ bool aries_hw_msgq_assign(struct gni_msgq *msgq, uint32_t pe, uint32_t *index)
     return false;
 }
 
-static struct lnic_msgq about(const struct msgq_region *region, enum lnic_msgq_step step,
-                              const struct msgq_connection *first)
+static struct aries_live_msgq about(const struct msgq_region *region,
+                                    enum aries_live_msgq_step step,
+                                    const struct msgq_connection *first)
 {
-    return (struct lnic_msgq){.step = step,
-                              .pe = first->pe,
-                              .index = first->index / region->lanes,
-                              .generation = first->generation};
+    return (struct aries_live_msgq){.step = step,
+                                    .pe = first->pe,
+                                    .index = first->index / region->lanes,
+                                    .generation = first->generation};
 }
 
 void aries_hw_msgq_assigned(struct gni_msgq *msgq, const struct msgq_connection *first)
 {
-    struct lnic_msgq said = about(msgq->region, LNIC_ASSIGN, first);
+    struct aries_live_msgq said = about(msgq->region, ARIES_LIVE_ASSIGN, first);
 
     agree(msgq, &said, true);
 }
@@ -458,7 +460,7 @@ void aries_hw_msgq_assigned(struct gni_msgq *msgq, const struct msgq_connection 
 void aries_hw_msgq_connected(struct gni_msgq *msgq, const struct msgq_connection *first,
                              uint64_t mailbox)
 {
-    struct lnic_msgq said = about(msgq->region, LNIC_CONNECT, first);
+    struct aries_live_msgq said = about(msgq->region, ARIES_LIVE_CONNECT, first);
 
     said.count = first->remote_count;
     said.mailbox = mailbox;
@@ -468,7 +470,7 @@ void aries_hw_msgq_connected(struct gni_msgq *msgq, const struct msgq_connection
 
 bool aries_hw_msgq_others_idle(struct gni_msgq *msgq, const struct msgq_connection *first)
 {
-    struct lnic_msgq said = about(msgq->region, LNIC_ASK, first);
+    struct aries_live_msgq said = about(msgq->region, ARIES_LIVE_ASK, first);
 
     return agree(msgq, &said, true);
 }
@@ -477,12 +479,12 @@ bool aries_hw_msgq_others_idle(struct gni_msgq *msgq, const struct msgq_connecti
  * who still has this one. */
 void aries_hw_msgq_released(struct gni_msgq *msgq, const struct msgq_connection *first)
 {
-    const struct live_key key = key_of(msgq->nic, 0, 0);
-    struct lnic_msgq said = about(msgq->region, LNIC_RELEASE, first);
+    const struct shm_key key = key_of(msgq->nic, 0, 0);
+    struct aries_live_msgq said = about(msgq->region, ARIES_LIVE_RELEASE, first);
 
     msgq->refs++;
     agree(msgq, &said, true);
-    said.step = LNIC_VACATE;
+    said.step = ARIES_LIVE_VACATE;
     if (!give_back_both(key, said.pe, said.index))
         agree(msgq, &said, true);
     msgq_unref(msgq);

@@ -95,7 +95,7 @@ static bool get_real(const struct section *section, const char *key, double *val
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
-static bool read_fabric(struct lnic_plan *plan, const struct section *section)
+static bool read_fabric(struct aries_live_plan *plan, const struct section *section)
 {
     static const char *const shape[] = {"groups", "chassis", "slots", "cables"};
     size_t i, given = 0;
@@ -110,7 +110,7 @@ static bool read_fabric(struct lnic_plan *plan, const struct section *section)
            get_number32(section, "cables", &plan->cables) && (given == 0 || plan->groups > 0);
 }
 
-static bool read_params(struct lnic_plan *plan, const struct section *section)
+static bool read_params(struct aries_live_plan *plan, const struct section *section)
 {
     char **keys = g_key_file_get_keys(section->file, section->name, NULL, NULL);
     bool good = true;
@@ -120,14 +120,15 @@ static bool read_params(struct lnic_plan *plan, const struct section *section)
         double value = 0;
 
         good = get_real(section, keys[i], &value);
-        plan->params = g_renew(struct lnic_param, plan->params, (size_t)plan->params_count + 1);
-        plan->params[plan->params_count++] = (struct lnic_param){g_strdup(keys[i]), value};
+        plan->params =
+            g_renew(struct aries_live_param, plan->params, (size_t)plan->params_count + 1);
+        plan->params[plan->params_count++] = (struct aries_live_param){g_strdup(keys[i]), value};
     }
     g_strfreev(keys);
     return good;
 }
 
-static bool read_rule(struct lnic_plan *plan, const struct section *section)
+static bool read_rule(struct aries_live_plan *plan, const struct section *section)
 {
     struct sim_fault_rule rule = {.until = SIM_NEVER,
                                   .probability = 1,
@@ -157,8 +158,8 @@ static bool read_rule(struct lnic_plan *plan, const struct section *section)
     point = g_key_file_get_string(section->file, section->name, "point", NULL);
     label = g_key_file_get_string(section->file, section->name, "label", NULL);
     if (point != NULL && label != NULL) {
-        plan->rules = g_renew(struct lnic_rule, plan->rules, (size_t)plan->rules_count + 1);
-        plan->rules[plan->rules_count] = (struct lnic_rule){g_strdup(point), rule};
+        plan->rules = g_renew(struct aries_live_rule, plan->rules, (size_t)plan->rules_count + 1);
+        plan->rules[plan->rules_count] = (struct aries_live_rule){g_strdup(point), rule};
         /* The table of faults frees it. */
         plan->rules[plan->rules_count++].rule.label = strdup(label);
     }
@@ -168,9 +169,10 @@ static bool read_rule(struct lnic_plan *plan, const struct section *section)
     return good;
 }
 
-static bool read_change(struct lnic_plan *plan, const struct section *section, sim_time_t time)
+static bool read_change(struct aries_live_plan *plan, const struct section *section,
+                        sim_time_t time)
 {
-    struct lnic_change change = {.time = time, .is_router = is(section, "what", "router")};
+    struct aries_live_change change = {.time = time, .is_router = is(section, "what", "router")};
 
     change.alive = is(section, "state", "up");
     if ((!change.alive && !is(section, "state", "down")) || !has(section, "router") ||
@@ -180,30 +182,32 @@ static bool read_change(struct lnic_plan *plan, const struct section *section, s
                               !get_number32(section, "peer", &change.b) ||
                               !get_number32(section, "which", &change.which)))
         return false;
-    plan->changes = g_renew(struct lnic_change, plan->changes, (size_t)plan->changes_count + 1);
+    plan->changes =
+        g_renew(struct aries_live_change, plan->changes, (size_t)plan->changes_count + 1);
     plan->changes[plan->changes_count++] = change;
     return true;
 }
 
 /* *known is false for what only a modelled network has: the fabric as a whole, stalls. */
-static bool read_node_fault(struct lnic_timed *timed, const struct section *section, bool *known)
+static bool read_node_fault(struct aries_live_timed *timed, const struct section *section,
+                            bool *known)
 {
     uint32_t code = 0;
 
     *known = true;
     timed->which = ARIES_EVERY;
     if (is(section, "what", "node") && is(section, "action", "crash")) {
-        timed->fate = LNIC_CRASH;
+        timed->fate = ARIES_LIVE_CRASH;
     } else if (is(section, "what", "cq_overrun")) {
-        timed->fate = LNIC_OVERRUN;
+        timed->fate = ARIES_LIVE_OVERRUN;
         if (!get_number32(section, "queue", &timed->which))
             return false;
     } else if (is(section, "what", "memory")) {
-        timed->fate = LNIC_CORRUPT;
+        timed->fate = ARIES_LIVE_CORRUPT;
         if (!get_number32(section, "region", &timed->which))
             return false;
     } else if (is(section, "what", "error")) {
-        timed->fate = LNIC_ERROR;
+        timed->fate = ARIES_LIVE_ERROR;
         if (!has(section, "category") || !has(section, "code") ||
             !get_number32(section, "category", &timed->which) ||
             !get_number32(section, "code", &code) || timed->which > UINT8_MAX || code > UINT16_MAX)
@@ -216,9 +220,9 @@ static bool read_node_fault(struct lnic_timed *timed, const struct section *sect
     return has(section, "node") && get_number32(section, "node", &timed->node);
 }
 
-static bool read_timed(struct lnic_plan *plan, const struct section *section)
+static bool read_timed(struct aries_live_plan *plan, const struct section *section)
 {
-    struct lnic_timed timed = {.time = 0};
+    struct aries_live_timed timed = {.time = 0};
     bool known = false;
 
     if (!has(section, "time") || !get_number(section, "time", SIM_NEVER / 2, &timed.time))
@@ -229,12 +233,12 @@ static bool read_timed(struct lnic_plan *plan, const struct section *section)
         return false;
     if (!known)
         return true;
-    plan->timed = g_renew(struct lnic_timed, plan->timed, (size_t)plan->timed_count + 1);
+    plan->timed = g_renew(struct aries_live_timed, plan->timed, (size_t)plan->timed_count + 1);
     plan->timed[plan->timed_count++] = timed;
     return true;
 }
 
-static bool read_group(struct lnic_plan *plan, const struct section *section)
+static bool read_group(struct aries_live_plan *plan, const struct section *section)
 {
     if (strcmp(section->name, "fabric") == 0)
         return read_fabric(plan, section);
@@ -245,7 +249,8 @@ static bool read_group(struct lnic_plan *plan, const struct section *section)
     return g_str_has_prefix(section->name, "timed ") && read_timed(plan, section);
 }
 
-bool lnic_plan_read(struct lnic_plan *plan, const char *text, size_t bytes, char *why, size_t room)
+bool aries_live_plan_read(struct aries_live_plan *plan, const char *text, size_t bytes, char *why,
+                          size_t room)
 {
     struct section section = {.file = g_key_file_new(), .name = "fabric"};
     uint64_t version = 0;
@@ -267,14 +272,14 @@ bool lnic_plan_read(struct lnic_plan *plan, const char *text, size_t bytes, char
         snprintf(why, room,
                  "the fabric's scenario is not understood in group [%s]: another version?",
                  section.name);
-        lnic_plan_free(plan);
+        aries_live_plan_free(plan);
     }
     g_strfreev(groups);
     g_key_file_free(section.file);
     return good;
 }
 
-void lnic_plan_free(struct lnic_plan *plan)
+void aries_live_plan_free(struct aries_live_plan *plan)
 {
     uint32_t i;
 

@@ -34,13 +34,13 @@
 #define PTAGS 124u
 #define PRIVATE_NODES 16u
 
-struct lnic_backend lnic_backend;
+struct aries_live aries_live;
 
 /* ---- saying what is wrong -------------------------------------------------------------------- */
 
-void lnic_complain(const char *why)
+void aries_live_print_error(const char *why)
 {
-    char line[LIVE_WHY_BYTES + 32];
+    char line[SHM_WHY_BYTES + 32];
     int length = snprintf(line, sizeof(line), "libugni: %s\n", why);
 
     if (write(STDERR_FILENO, line, (size_t)length) < 0)
@@ -50,8 +50,8 @@ void lnic_complain(const char *why)
 static void killed(void *arg, const char *why)
 {
     (void)arg;
-    lnic_complain(why);
-    lnic_trace_end(); /* with what led to it */
+    aries_live_print_error(why);
+    aries_live_trace_end(); /* with what led to it */
     kill(getpid(), SIGKILL);
 }
 
@@ -70,7 +70,7 @@ static struct net *make_net(uint32_t nodes, const char *preset, uint64_t seed,
     config.seed = seed;
     aries_params_to_net(params, &config);
     config.dragonfly.preset = preset != NULL && preset[0] != '\0' ? preset : NULL;
-    if (!lnic_faults_net(&config) && config.dragonfly.preset == NULL) {
+    if (!aries_live_faults_net(&config) && config.dragonfly.preset == NULL) {
         uint32_t routers = (nodes + 3) / 4;
 
         config.dragonfly.slots = MIN(routers, 16u);
@@ -79,7 +79,7 @@ static struct net *make_net(uint32_t nodes, const char *preset, uint64_t seed,
     }
     net = net_create(&config, &error);
     if (net == NULL)
-        lnic_complain(error != NULL ? error : "no network");
+        aries_live_print_error(error != NULL ? error : "no network");
     free(error);
     return net;
 }
@@ -97,32 +97,33 @@ static void add_jobs(struct aries_fabric *fabric);
 static bool make_fabric(uint32_t nodes, const char *preset, uint64_t seed, uint64_t own,
                         uint32_t node)
 {
-    char why[LIVE_WHY_BYTES];
+    char why[SHM_WHY_BYTES];
     struct aries_params *params;
     struct aries_fabric *fabric;
 
-    params = lnic_faults_params(why, sizeof(why));
+    params = aries_live_faults_params(why, sizeof(why));
     if (params == NULL) {
-        lnic_complain(why);
+        aries_live_print_error(why);
         return false;
     }
-    lnic_backend.net = make_net(nodes, preset, own, params);
-    if (lnic_backend.net == NULL) {
+    aries_live.net = make_net(nodes, preset, own, params);
+    if (aries_live.net == NULL) {
         aries_params_free(params);
         return false;
     }
     sim_wall_init();
-    fabric = lnic_backend.fabric = aries_fabric_create(lnic_backend.net, params, seed);
+    fabric = aries_live.fabric = aries_fabric_create(aries_live.net, params, seed);
     aries_params_free(params);
     if (node >= fabric->nodes)
         node = 0;
     add_jobs(fabric);
-    lnic_backend.routes = g_new0(struct lnic_link **, fabric->nodes);
-    lnic_backend.channels = g_new0(struct lnic_link *, (size_t)fabric->nodes * fabric->timing.vces);
-    lnic_backend.hw = &fabric->nics[node];
-    lnic_backend.ready_tail = &lnic_backend.ready;
-    lnic_backend.held_tail = &lnic_backend.held;
-    lnic_backend.process =
+    aries_live.routes = g_new0(struct aries_live_link **, fabric->nodes);
+    aries_live.channels =
+        g_new0(struct aries_live_link *, (size_t)fabric->nodes * fabric->timing.vces);
+    aries_live.hw = &fabric->nics[node];
+    aries_live.ready_tail = &aries_live.ready;
+    aries_live.held_tail = &aries_live.held;
+    aries_live.process =
         aries_process_create(fabric, node, number_of("JACQUARD_JOB", 0), (uint32_t)getpid(),
                              geteuid() == 0, NULL, killed, NULL);
     return true;
@@ -161,41 +162,41 @@ static void add_jobs(struct aries_fabric *fabric)
 
 static bool instance_there(const struct datagram_address *peer, const struct gni_nic *nic)
 {
-    const struct live_key key = {peer->nic->node,
-                                 LNIC_NAME_INSTANCE,
-                                 {(uint64_t)nic->cdm->cookie << 32 | peer->inst_id, nic->ptag}};
-    struct live_name found;
+    const struct shm_key key = {peer->nic->node,
+                                ARIES_LIVE_NAME_INSTANCE,
+                                {(uint64_t)nic->cdm->cookie << 32 | peer->inst_id, nic->ptag}};
+    struct shm_name found;
 
-    return live_lookup(lnic_backend.live, &key, &found) != -ENOENT;
+    return shm_lookup(aries_live.shm, &key, &found) != -ENOENT;
 }
 
-static void peer_gone(void *arg, struct live_peer *peer)
+static void peer_gone(void *arg, struct shm_peer *peer)
 {
     (void)arg;
     if (peer->user != NULL)
-        lnic_link_gone(peer->user);
-    live_drop(lnic_backend.live, peer); /* its board and its doorbell take room */
-    datagrams_recheck(lnic_backend.fabric, instance_there);
+        aries_live_link_gone(peer->user);
+    shm_drop(aries_live.shm, peer); /* its board and its doorbell take room */
+    datagrams_recheck(aries_live.fabric, instance_there);
     sim_wall.changes++;
 }
 
 static bool join(uint32_t node)
 {
-    const struct live_options options = {
+    const struct shm_options options = {
         .node = node,
-        .board_bytes = LNIC_BOARD_BYTES,
+        .segment_bytes = ARIES_LIVE_SEGMENT_BYTES,
         .events = {.gone = peer_gone},
     };
-    char why[LIVE_WHY_BYTES] = "";
-    int result = live_join(&options, &lnic_backend.live, why);
+    char why[SHM_WHY_BYTES] = "";
+    int result = shm_join(&options, &aries_live.shm, why);
 
     if (result != 0) {
-        lnic_backend.live = NULL;
-        lnic_backend.failed = true;
-        lnic_complain(why);
+        aries_live.shm = NULL;
+        aries_live.failed = true;
+        aries_live_print_error(why);
         return false;
     }
-    lnic_backend.board = live_board(lnic_backend.live);
+    aries_live.board = shm_segment(aries_live.shm);
     return true;
 }
 
@@ -213,70 +214,70 @@ static void after_fork_child(void);
 /* A fabric that is there, but of which nothing can be made. */
 static void leave(void)
 {
-    live_leave(lnic_backend.live);
-    lnic_backend.live = NULL;
-    lnic_backend.board = NULL;
+    shm_leave(aries_live.shm);
+    aries_live.shm = NULL;
+    aries_live.board = NULL;
 }
 
 static bool begin(void)
 {
     static bool registered;
-    const struct live_facts *facts;
-    char why[LIVE_WHY_BYTES];
+    const struct shm_facts *facts;
+    char why[SHM_WHY_BYTES];
 
     if (!registered) {
         registered = true;
-        live_expect_forks();
+        shm_expect_forks();
         pthread_atfork(before_fork, after_fork_parent, after_fork_child);
     }
-    if (lnic_backend.abandoned != NULL) {
-        live_leave(lnic_backend.abandoned);
-        lnic_backend.abandoned = NULL;
+    if (aries_live.abandoned != NULL) {
+        shm_leave(aries_live.abandoned);
+        aries_live.abandoned = NULL;
     }
     if (!wants_fabric())
         return make_fabric(number_of("JACQUARD_NODES", PRIVATE_NODES), getenv("JACQUARD_PRESET"), 1,
                            1, number_of("JACQUARD_NODE", 0));
-    if (!join(LIVE_NODE_ANY))
+    if (!join(SHM_NODE_ANY))
         return false;
-    facts = live_facts(lnic_backend.live);
-    if (!lnic_faults_read(facts, why, sizeof(why))) {
-        lnic_complain(why);
+    facts = shm_facts(aries_live.shm);
+    if (!aries_live_faults_read(facts, why, sizeof(why))) {
+        aries_live_print_error(why);
         leave();
         return false;
     }
-    if (!make_fabric(facts->nodes, facts->preset, facts->seed, lnic_faults_seed(facts),
-                     live_self(lnic_backend.live)->node)) {
+    if (!make_fabric(facts->nodes, facts->preset, facts->seed, aries_live_faults_seed(facts),
+                     shm_self(aries_live.shm)->node)) {
         leave();
         return false;
     }
-    lnic_faults_arm(facts);
+    aries_live_faults_arm(facts);
     return true;
 }
 
 struct aries_process *aries_process_self(void)
 {
-    if (sim_unlikely(lnic_backend.process == NULL) && !lnic_backend.failed && !begin())
-        lnic_backend.failed = true;
-    return lnic_backend.process;
+    if (sim_unlikely(aries_live.process == NULL) && !aries_live.failed && !begin())
+        aries_live.failed = true;
+    return aries_live.process;
 }
 
-bool lnic_joined(void)
+bool aries_live_joined(void)
 {
-    if (lnic_backend.live != NULL)
+    if (aries_live.shm != NULL)
         return true;
-    return !lnic_backend.failed && join(lnic_backend.hw->node);
+    return !aries_live.failed && join(aries_live.hw->node);
 }
 
 /* ---- forks ----------------------------------------------------------------------------------- */
 
 static void before_fork(void)
 {
-    lnic_enter();
+    aries_live_enter();
 }
 
 static void after_fork_parent(void)
 {
-    lnic_leave();
+    aries_live_leave();
 }
 
 static void kill_handle(void *object)
@@ -293,14 +294,13 @@ static void after_fork_child(void)
     struct aries_objects *objects;
     struct aries_list *link, *inner;
 
-    lnic_lock_forked();
-    lnic_trace_forked();
-    lnic_watch_forked();
-    if (lnic_backend.process == NULL)
+    aries_live_lock_forked();
+    aries_live_trace_forked();
+    aries_live_watch_forked();
+    if (aries_live.process == NULL)
         return;
-    objects = lnic_backend.fabric->objects;
-    for (link = lnic_backend.hw->attached.next; link != &lnic_backend.hw->attached;
-         link = link->next) {
+    objects = aries_live.fabric->objects;
+    for (link = aries_live.hw->attached.next; link != &aries_live.hw->attached; link = link->next) {
         struct gni_nic *nic = sim_container_of(link, struct gni_nic, nic_link);
 
         for (inner = nic->eps.next; inner != &nic->eps; inner = inner->next)
@@ -308,44 +308,44 @@ static void after_fork_child(void)
     }
     aries_handles_each(objects, kill_handle);
     sim_wall_fini(); /* its faults, its timers */
-    lnic_backend = (struct lnic_backend){.abandoned = lnic_backend.live};
+    aries_live = (struct aries_live){.abandoned = aries_live.shm};
 }
 
 /* ---- what the processes agree on ------------------------------------------------------------- */
 
-static struct live_key instance_key(const struct gni_nic *nic)
+static struct shm_key instance_key(const struct gni_nic *nic)
 {
-    return (struct live_key){nic->hw->node,
-                             LNIC_NAME_INSTANCE,
-                             {(uint64_t)nic->cdm->cookie << 32 | nic->cdm->inst_id, nic->ptag}};
+    return (struct shm_key){nic->hw->node,
+                            ARIES_LIVE_NAME_INSTANCE,
+                            {(uint64_t)nic->cdm->cookie << 32 | nic->cdm->inst_id, nic->ptag}};
 }
 
 bool aries_hw_attach(struct gni_nic *nic)
 {
-    const struct live_key key = instance_key(nic);
-    const struct live_key tag = {0, LNIC_NAME_PTAG, {nic->ptag, 0}};
-    struct live_name found;
+    const struct shm_key key = instance_key(nic);
+    const struct shm_key tag = {0, ARIES_LIVE_NAME_PTAG, {nic->ptag, 0}};
+    struct shm_name found;
 
-    if (!lnic_joined() || live_claim(lnic_backend.live, &key, 0, &found) != 0)
+    if (!aries_live_joined() || shm_claim(aries_live.shm, &key, 0, &found) != 0)
         return false;
-    live_claim_shared(lnic_backend.live, &tag, nic->cdm->cookie, &found);
+    shm_claim_shared(aries_live.shm, &tag, nic->cdm->cookie, &found);
     nic->claimed = true;
-    lnic_trace_begin();
-    lnic_backend.fabric->life =
-        lnic_life(live_self(lnic_backend.live)->slot, live_self(lnic_backend.live)->generation);
-    lnic_helper_begin();
+    aries_live_trace_begin();
+    aries_live.fabric->life = aries_live_incarnation(shm_self(aries_live.shm)->slot,
+                                                     shm_self(aries_live.shm)->generation);
+    aries_live_helper_begin();
     return true;
 }
 
 void aries_hw_detach(struct gni_nic *nic)
 {
-    const struct live_key key = instance_key(nic);
-    const struct live_key tag = {0, LNIC_NAME_PTAG, {nic->ptag, 0}};
+    const struct shm_key key = instance_key(nic);
+    const struct shm_key tag = {0, ARIES_LIVE_NAME_PTAG, {nic->ptag, 0}};
 
     if (!nic->claimed)
         return;
-    live_unclaim(lnic_backend.live, &key);
-    live_unclaim(lnic_backend.live, &tag);
+    shm_unclaim(aries_live.shm, &key);
+    shm_unclaim(aries_live.shm, &tag);
 }
 
 /* Whether the tag may be that of the cookie. */
@@ -353,15 +353,15 @@ static bool tag_fits(uint8_t ptag, uint32_t cookie)
 {
     uint32_t of;
 
-    return !lnic_job_at(ptag, &of) || of == cookie;
+    return !aries_live_job_at(ptag, &of) || of == cookie;
 }
 
-bool lnic_job_at(uint8_t ptag, uint32_t *cookie)
+bool aries_live_job_at(uint8_t ptag, uint32_t *cookie)
 {
-    const struct live_key key = {0, LNIC_NAME_PTAG, {ptag, 0}};
-    struct live_name found;
+    const struct shm_key key = {0, ARIES_LIVE_NAME_PTAG, {ptag, 0}};
+    struct shm_name found;
 
-    if (lnic_backend.live == NULL || live_lookup(lnic_backend.live, &key, &found) != 0)
+    if (aries_live.shm == NULL || shm_lookup(aries_live.shm, &key, &found) != 0)
         return false;
     *cookie = (uint32_t)found.value;
     return true;
@@ -373,7 +373,7 @@ static uint8_t tag_of(uint32_t cookie)
     uint32_t ptag, of;
 
     for (ptag = 1; ptag < GNI_FIND_ALLOC_PTAG; ptag++)
-        if (lnic_job_at((uint8_t)ptag, &of) && of == cookie)
+        if (aries_live_job_at((uint8_t)ptag, &of) && of == cookie)
             return (uint8_t)ptag;
     return GNI_FIND_ALLOC_PTAG;
 }
@@ -397,16 +397,17 @@ static bool find_mdh(const struct aries_mdd_table *table, uint32_t *index)
 {
     uint32_t i;
 
-    for (i = 0; i < LNIC_MDDS; i++) {
-        uint32_t mdh = (lnic_backend.mdh_hint + i) % LNIC_MDDS, block = mdh / LNIC_MDH_BLOCK;
+    for (i = 0; i < ARIES_LIVE_MDDS; i++) {
+        uint32_t mdh = (aries_live.mdh_hint + i) % ARIES_LIVE_MDDS,
+                 block = mdh / ARIES_LIVE_MDH_BLOCK;
 
-        if (!(lnic_backend.mdh_blocks[block / 64] >> block % 64 & 1)) {
-            i += LNIC_MDH_BLOCK - 1 - mdh % LNIC_MDH_BLOCK;
+        if (!(aries_live.mdh_blocks[block / 64] >> block % 64 & 1)) {
+            i += ARIES_LIVE_MDH_BLOCK - 1 - mdh % ARIES_LIVE_MDH_BLOCK;
             continue;
         }
         if (table == NULL || mdd_at(table, mdh) == NULL) {
             *index = mdh;
-            lnic_backend.mdh_hint = mdh + 1;
+            aries_live.mdh_hint = mdh + 1;
             return true;
         }
     }
@@ -416,46 +417,46 @@ static bool find_mdh(const struct aries_mdd_table *table, uint32_t *index)
 bool aries_hw_mdd(struct aries_nic *hw, uint8_t ptag, bool vmdh, uint32_t *index)
 {
     /* Not the numbers that somebody who died had until now: others may still have its handles. */
-    uint32_t first = hw->fabric->life % LNIC_MDH_BLOCKS;
-    struct live_key key = {hw->node, LNIC_NAME_MDHS, {first, 0}};
+    uint32_t first = hw->fabric->life % ARIES_LIVE_MDH_BLOCKS;
+    struct shm_key key = {hw->node, ARIES_LIVE_NAME_MDHS, {first, 0}};
 
     if (vmdh) {
-        key.kind = LNIC_NAME_VMDH;
+        key.kind = ARIES_LIVE_NAME_VMDH;
         key.key[0] = (uint64_t)ptag << 16;
         if (*index != MDD_ANY) {
             key.key[0] |= *index;
-            return live_claim(lnic_backend.live, &key, 0, NULL) == 0;
+            return shm_claim(aries_live.shm, &key, 0, NULL) == 0;
         }
-        if (live_claim_free(lnic_backend.live, &key, LNIC_MDDS, 0) != 0)
+        if (shm_claim_free(aries_live.shm, &key, ARIES_LIVE_MDDS, 0) != 0)
             return false;
         *index = (uint32_t)(key.key[0] & 0xffff);
         return true;
     }
     if (find_mdh(hw->mdds, index))
         return true;
-    if (live_claim_free(lnic_backend.live, &key, LNIC_MDH_BLOCKS - first, 0) != 0) {
+    if (shm_claim_free(aries_live.shm, &key, ARIES_LIVE_MDH_BLOCKS - first, 0) != 0) {
         key.key[0] = 0;
-        if (first == 0 || live_claim_free(lnic_backend.live, &key, first, 0) != 0)
+        if (first == 0 || shm_claim_free(aries_live.shm, &key, first, 0) != 0)
             return false;
     }
-    lnic_backend.mdh_blocks[key.key[0] / 64] |= UINT64_C(1) << key.key[0] % 64;
-    lnic_backend.mdh_hint = (uint32_t)key.key[0] * LNIC_MDH_BLOCK;
+    aries_live.mdh_blocks[key.key[0] / 64] |= UINT64_C(1) << key.key[0] % 64;
+    aries_live.mdh_hint = (uint32_t)key.key[0] * ARIES_LIVE_MDH_BLOCK;
     return find_mdh(hw->mdds, index);
 }
 
 void aries_hw_mdd_gone(struct aries_nic *hw, uint8_t ptag, bool vmdh, uint32_t index)
 {
-    const struct live_key key = {hw->node, LNIC_NAME_VMDH, {(uint64_t)ptag << 16 | index, 0}};
+    const struct shm_key key = {hw->node, ARIES_LIVE_NAME_VMDH, {(uint64_t)ptag << 16 | index, 0}};
 
     if (vmdh)
-        live_unclaim(lnic_backend.live, &key);
+        shm_unclaim(aries_live.shm, &key);
 }
 
 bool aries_hw_ce(struct aries_nic *hw, uint32_t *id)
 {
-    struct live_key key = {hw->node, LNIC_NAME_CE, {0, 0}};
+    struct shm_key key = {hw->node, ARIES_LIVE_NAME_CE, {0, 0}};
 
-    if (live_claim_free(lnic_backend.live, &key, hw->fabric->timing.vces, 0) != 0)
+    if (shm_claim_free(aries_live.shm, &key, hw->fabric->timing.vces, 0) != 0)
         return false;
     *id = (uint32_t)key.key[0];
     return true;
@@ -463,9 +464,9 @@ bool aries_hw_ce(struct aries_nic *hw, uint32_t *id)
 
 void aries_hw_ce_gone(struct aries_nic *hw, uint32_t id)
 {
-    const struct live_key key = {hw->node, LNIC_NAME_CE, {id, 0}};
+    const struct shm_key key = {hw->node, ARIES_LIVE_NAME_CE, {id, 0}};
 
-    live_unclaim(lnic_backend.live, &key);
+    shm_unclaim(aries_live.shm, &key);
 }
 
 void aries_hw_fabric_init(struct aries_fabric *fabric)

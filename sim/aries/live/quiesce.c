@@ -22,7 +22,7 @@
 #define SPINS 2000u /* some 50 us */
 #define PAUSE_NS 50000
 
-static uint64_t announcement(const struct live_peer *owner, uint32_t mdh, uint16_t number)
+static uint64_t announcement(const struct shm_peer *owner, uint32_t mdh, uint16_t number)
 {
     return (uint64_t)owner->slot << 48 | (uint64_t)(uint16_t)owner->generation << 32 |
            (uint32_t)number << 16 | mdh;
@@ -36,29 +36,29 @@ static bool same_registration(uint64_t one, uint64_t other)
 
 static uint64_t *own_word(void)
 {
-    return &lnic_own_share()->copying;
+    return &aries_live_own_share()->copying;
 }
 
-void lnic_copy_begin(const struct lnic_link *link, uint32_t mdh)
+void aries_live_copy_begin(const struct aries_live_link *link, uint32_t mdh)
 {
-    assert(lnic_backend.board != NULL && *own_word() == 0 && mdh < LNIC_MDDS);
-    if (++lnic_backend.copies == 0) /* 0 means that no copy is under way */
-        lnic_backend.copies = 1;
-    __atomic_store_n(own_word(), announcement(link->peer, mdh, lnic_backend.copies),
+    assert(aries_live.board != NULL && *own_word() == 0 && mdh < ARIES_LIVE_MDDS);
+    if (++aries_live.copies == 0) /* 0 means that no copy is under way */
+        aries_live.copies = 1;
+    __atomic_store_n(own_word(), announcement(link->peer, mdh, aries_live.copies),
                      __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-void lnic_copy_end(void)
+void aries_live_copy_end(void)
 {
     assert(*own_word() != 0);
     __atomic_store_n(own_word(), 0, __ATOMIC_RELEASE);
 }
 
 /* Waits until the peer's word has another value or the peer is dead. False: it takes too long. */
-static bool word_changes(const struct live_peer *peer, const uint64_t *word, uint64_t value)
+static bool word_changes(const struct shm_peer *peer, const uint64_t *word, uint64_t value)
 {
-    uint64_t began = live_ticks(), most = WAIT_MAX_US * live_facts(lnic_backend.live)->ticks_per_us;
+    uint64_t began = shm_ticks(), most = WAIT_MAX_US * shm_facts(aries_live.shm)->ticks_per_us;
     uint32_t spins;
 
     for (spins = 0; __atomic_load_n(word, __ATOMIC_ACQUIRE) == value; spins++) {
@@ -66,18 +66,18 @@ static bool word_changes(const struct live_peer *peer, const uint64_t *word, uin
             __builtin_ia32_pause();
             continue;
         }
-        if (!live_process_exists(peer))
+        if (!shm_process_exists(peer))
             return true;
-        if (live_ticks() - began > most)
+        if (shm_ticks() - began > most)
             return false;
         nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
     }
     return true;
 }
 
-static void wait_for(struct live_peer *peer, const struct aries_mr *mr)
+static void wait_for(struct shm_peer *peer, const struct aries_mr *mr)
 {
-    const struct lnic_share *share = lnic_share_of(peer);
+    const struct aries_live_share *share = aries_live_share_of(peer);
     const uint64_t *word;
     uint64_t value;
 
@@ -86,34 +86,34 @@ static void wait_for(struct live_peer *peer, const struct aries_mr *mr)
     word = &share->copying;
     value = __atomic_load_n(word, __ATOMIC_ACQUIRE);
     if (value == 0 ||
-        !same_registration(value, announcement(live_self(lnic_backend.live), mr->mdh, 0)) ||
-        lnic_link_to(peer)->copies_for_ever)
+        !same_registration(value, announcement(shm_self(aries_live.shm), mr->mdh, 0)) ||
+        aries_live_link_to(peer)->copies_for_ever)
         return;
     if (!word_changes(peer, word, value))
-        lnic_link_to(peer)->copies_for_ever = true;
+        aries_live_link_to(peer)->copies_for_ever = true;
 }
 
 /* When the target helps with a transfer of this process, the target copies: waits for it. */
 static void wait_for_helper(const struct aries_mr *mr)
 {
     uint64_t name;
-    const uint64_t *word = lnic_share_abandon(mr, &name);
-    struct lnic_link *link = lnic_backend.shared.link;
+    const uint64_t *word = aries_live_share_abandon(mr, &name);
+    struct aries_live_link *link = aries_live.shared.link;
 
     if (word != NULL && !link->copies_for_ever && !word_changes(link->peer, word, name))
         link->copies_for_ever = true;
 }
 
-void lnic_quiesce(const struct aries_mr *mr)
+void aries_live_quiesce(const struct aries_mr *mr)
 {
-    struct live_peer *peer;
+    struct shm_peer *peer;
 
-    assert(!mr->live && lnic_backend.live != NULL);
+    assert(!mr->live && aries_live.shm != NULL);
     wait_for_helper(mr);
-    if (mr->vmdh || mr->mdh >= LNIC_MDDS)
+    if (mr->vmdh || mr->mdh >= ARIES_LIVE_MDDS)
         return; /* peers copy only what is in the table of registrations */
-    live_add_introduced(lnic_backend.live);
-    for (peer = live_each_peer(lnic_backend.live, NULL); peer != NULL;
-         peer = live_each_peer(lnic_backend.live, peer))
+    shm_add_introduced(aries_live.shm);
+    for (peer = shm_peer_next(aries_live.shm, NULL); peer != NULL;
+         peer = shm_peer_next(aries_live.shm, peer))
         wait_for(peer, mr);
 }

@@ -29,7 +29,7 @@
 #define VAIN_MOST 3u /* transfers in a row with which nobody helped: then */
 #define VAIN_EVERY 16u /* one of so many is offered */
 
-static uint64_t name_of(const struct live_peer *initiator, uint32_t number)
+static uint64_t name_of(const struct shm_peer *initiator, uint32_t number)
 {
     return (uint64_t)initiator->slot << 48 | (uint64_t)(uint16_t)initiator->generation << 32 |
            number;
@@ -46,11 +46,11 @@ static inline void store(uint64_t *word, uint64_t value)
 }
 
 /* Between own memory and the peer's. */
-static int copy(const struct live_peer *peer, bool from, uint64_t address, char *memory,
+static int copy(const struct shm_peer *peer, bool from, uint64_t address, char *memory,
                 uint64_t bytes)
 {
-    return from ? live_copy_from(peer, address, memory, bytes)
-                : live_copy_to(peer, address, memory, bytes);
+    return from ? shm_copy_from(peer, address, memory, bytes)
+                : shm_copy_to(peer, address, memory, bytes);
 }
 
 /* ---- the target ------------------------------------------------------------------------------ */
@@ -59,10 +59,11 @@ static int copy(const struct live_peer *peer, bool from, uint64_t address, char 
  * From the back to where the initiator is. Where that was. What the initiator says moves forward
  * only: so each round ends with a piece, and their number is bounded.
  */
-static uint64_t take_pieces(const struct live_peer *initiator, const struct lnic_share_call *call,
-                            bool from, char *memory, uint64_t length, struct lnic_share *own)
+static uint64_t take_pieces(const struct shm_peer *initiator,
+                            const struct aries_live_share_call *call, bool from, char *memory,
+                            uint64_t length, struct aries_live_share *own)
 {
-    const struct lnic_share *other = lnic_share_of(initiator);
+    const struct aries_live_share *other = aries_live_share_of(initiator);
     uint64_t least = length > HELP_MOST ? length - HELP_MOST : 0, back = length, front, at;
 
     while (load(&other->open) == call->number) {
@@ -83,23 +84,24 @@ static uint64_t take_pieces(const struct live_peer *initiator, const struct lnic
     return back;
 }
 
-sim_noinline void lnic_share_help(const struct lnic_link *link, const struct lnic_request *request,
-                                  const struct lnic_share_call *call)
+sim_noinline void aries_live_share_help(const struct aries_live_link *link,
+                                        const struct aries_live_request *request,
+                                        const struct aries_live_share_call *call)
 {
-    const struct lnic_share *other = lnic_share_of(link->peer);
-    bool read = request->flags & LNIC_WAS_READ;
+    const struct aries_live_share *other = aries_live_share_of(link->peer);
+    bool read = request->flags & ARIES_LIVE_WAS_READ;
     sim_time_t began = sim_unlikely(trace_on) ? sim_now() : 0;
-    struct lnic_share *own;
+    struct aries_live_share *own;
     uint64_t name, from;
     void *memory;
 
-    if (other == NULL || lnic_backend.board == NULL || call->number == 0 ||
+    if (other == NULL || aries_live.board == NULL || call->number == 0 ||
         load(&other->open) != call->number)
         return;
-    memory = lnic_target_memory(request, read ? ARIES_READ : ARIES_WRITE);
+    memory = aries_live_target_memory(request, read ? ARIES_READ : ARIES_WRITE);
     if (memory == NULL)
         return;
-    own = lnic_own_share();
+    own = aries_live_own_share();
     name = name_of(link->peer, call->number);
     store(&own->helped, 0);
     store(&own->back, request->length);
@@ -108,16 +110,16 @@ sim_noinline void lnic_share_help(const struct lnic_link *link, const struct lni
     from = take_pieces(link->peer, call, !read, memory, request->length, own);
     store(&own->helped, name);
     store(&own->helping, 0);
-    trace(TRACE_SLICE, TRACE_RX, lnic_backend.hw->node, 0, "help", began, sim_now() - began, 0,
+    trace(TRACE_SLICE, TRACE_RX, aries_live.hw->node, 0, "help", began, sim_now() - began, 0,
           request->length - from);
 }
 
 /* ---- the initiator --------------------------------------------------------------------------- */
 
 /* From where on the target has it, as far as it says so now. */
-static uint64_t taken_from(const struct lnic_transfer *transfer)
+static uint64_t taken_from(const struct aries_live_transfer *transfer)
 {
-    const struct lnic_share *other = lnic_share_of(transfer->link->peer);
+    const struct aries_live_share *other = aries_live_share_of(transfer->link->peer);
     uint64_t name = transfer->name, from = transfer->length, at;
 
     if (load(&other->helping) == name)
@@ -131,9 +133,9 @@ static uint64_t taken_from(const struct lnic_transfer *transfer)
 
 /* From where on the target has copied it; it is not at it any more. The word is the target's: any
  * value may stand there. */
-static uint64_t done_from(const struct lnic_transfer *transfer)
+static uint64_t done_from(const struct aries_live_transfer *transfer)
 {
-    const struct lnic_share *other = lnic_share_of(transfer->link->peer);
+    const struct aries_live_share *other = aries_live_share_of(transfer->link->peer);
     uint64_t from;
 
     if (load(&other->helped) != transfer->name)
@@ -145,7 +147,7 @@ static uint64_t done_from(const struct lnic_transfer *transfer)
 }
 
 /* Up to the end of the local buffer at most, and no further when the target deregisters. */
-static int copy_until(struct lnic_transfer *transfer, uint64_t upto)
+static int copy_until(struct aries_live_transfer *transfer, uint64_t upto)
 {
     int result = 0;
 
@@ -155,7 +157,7 @@ static int copy_until(struct lnic_transfer *transfer, uint64_t upto)
 
         if (piece > COPY_MOST)
             piece = COPY_MOST;
-        if (!lnic_mdd_same(transfer->link, transfer->mdh, transfer->sequence))
+        if (!aries_live_mdd_same(transfer->link, transfer->mdh, transfer->sequence))
             return -EFAULT; /* records find out why */
         result = copy(transfer->link->peer, transfer->get, transfer->address + transfer->done,
                       transfer->local + transfer->done, piece);
@@ -165,9 +167,9 @@ static int copy_until(struct lnic_transfer *transfer, uint64_t upto)
     return result;
 }
 
-static int copy_pieces(struct lnic_transfer *transfer)
+static int copy_pieces(struct aries_live_transfer *transfer)
 {
-    struct lnic_share *own = lnic_own_share();
+    struct aries_live_share *own = aries_live_own_share();
     uint64_t end, piece;
     int result;
 
@@ -183,7 +185,7 @@ static int copy_pieces(struct lnic_transfer *transfer)
     return result;
 }
 
-static int copy_rest(struct lnic_transfer *transfer)
+static int copy_rest(struct aries_live_transfer *transfer)
 {
     uint64_t from = done_from(transfer);
 
@@ -191,9 +193,9 @@ static int copy_rest(struct lnic_transfer *transfer)
     return transfer->done < from ? copy_until(transfer, from) : 0;
 }
 
-static bool helped_still(const struct lnic_transfer *transfer)
+static bool helped_still(const struct aries_live_transfer *transfer)
 {
-    const struct lnic_share *other = lnic_share_of(transfer->link->peer);
+    const struct aries_live_share *other = aries_live_share_of(transfer->link->peer);
 
     return load(&other->helping) == transfer->name;
 }
@@ -201,99 +203,99 @@ static bool helped_still(const struct lnic_transfer *transfer)
 /* The target has released the record, or died. */
 static void record_ended(void *number, uint8_t status, uint8_t info, bool overrun)
 {
-    struct lnic_transfer *transfer = &lnic_backend.shared;
-    struct lnic_op *op = transfer->op;
+    struct aries_live_transfer *transfer = &aries_live.shared;
+    struct aries_live_op *op = transfer->op;
 
     (void)status, (void)info, (void)overrun;
     if (op == NULL || (uint32_t)transfer->name != (uint32_t)(uintptr_t)number)
         return;
     transfer->op = NULL;
     if (transfer->result == 0) {
-        lnic_copy_begin(transfer->link, transfer->mdh);
+        aries_live_copy_begin(transfer->link, transfer->mdh);
         transfer->result = copy_rest(transfer);
-        lnic_copy_end();
+        aries_live_copy_end();
     }
-    lnic_copied(transfer->link, op, transfer->result);
+    aries_live_copied(transfer->link, op, transfer->result);
 }
 
 /* Records bring the bytes when the target has ended, and find out what is wrong. */
-const uint64_t *lnic_share_abandon(const struct aries_mr *mr, uint64_t *name)
+const uint64_t *aries_live_share_abandon(const struct aries_mr *mr, uint64_t *name)
 {
-    struct lnic_transfer *transfer = &lnic_backend.shared;
+    struct aries_live_transfer *transfer = &aries_live.shared;
     const struct aries_work *work = transfer->op != NULL ? &transfer->op->work : NULL;
 
     if (work == NULL || work->ptag != mr->ptag ||
         aries_mem_handle_mdh(&work->local_handle) != mr->mdh ||
         mr->vmdh != ((aries_mem_handle_flags(&work->local_handle) & ARIES_MEM_VMDH) != 0))
         return NULL;
-    assert(transfer->name != 0 && lnic_share_of(transfer->link->peer) != NULL);
+    assert(transfer->name != 0 && aries_live_share_of(transfer->link->peer) != NULL);
     transfer->result = -EFAULT;
     *name = transfer->name;
-    return &lnic_share_of(transfer->link->peer)->helping;
+    return &aries_live_share_of(transfer->link->peer)->helping;
 }
 
 /* False: the target is not asked. */
-static bool offer(struct lnic_transfer *transfer, const struct aries_work *work)
+static bool offer(struct aries_live_transfer *transfer, const struct aries_work *work)
 {
-    struct lnic_link *link = transfer->link;
-    struct lnic_share *own = lnic_own_share();
-    struct lnic_request request = {
-        .flags = work->op == ARIES_GET ? LNIC_WAS_READ : 0,
+    struct aries_live_link *link = transfer->link;
+    struct aries_live_share *own = aries_live_own_share();
+    struct aries_live_request request = {
+        .flags = work->op == ARIES_GET ? ARIES_LIVE_WAS_READ : 0,
         .ptag = work->ptag,
         .mdh = (uint16_t)aries_mem_handle_mdh(&work->remote_handle),
         .length = (uint32_t)work->length,
         .address = work->remote_addr,
     };
-    struct lnic_share_call call = {.address = (uintptr_t)transfer->local};
+    struct aries_live_share_call call = {.address = (uintptr_t)transfer->local};
     uint64_t first = (work->length / 2 + GRANULE - 1) / GRANULE * GRANULE;
     bool offered;
 
     /* What the CPU stores, as of messages, arrives from the front to the back. */
     if (work->unit != ARIES_UNIT_BTE || work->length < SHARE_LEAST || work->length > UINT32_MAX ||
         work->route == NET_ROUTE_IN_ORDER || /* who watches the last byte finds all of it */
-        lnic_share_of(link->peer) == NULL ||
+        aries_live_share_of(link->peer) == NULL ||
         (link->vain >= VAIN_MOST && ++link->vain % VAIN_EVERY != 0))
         return false;
-    if (!live_looks(link->peer))
+    if (!shm_peer_is_polling(link->peer))
         return false;
-    if (++lnic_backend.shares == 0)
-        lnic_backend.shares = 1;
-    call.number = lnic_backend.shares;
-    transfer->name = name_of(live_self(lnic_backend.live), call.number);
+    if (++aries_live.shares == 0)
+        aries_live.shares = 1;
+    call.number = aries_live.shares;
+    transfer->name = name_of(shm_self(aries_live.shm), call.number);
     store(&own->front, first < PIECE_MOST ? first : PIECE_MOST);
     store(&own->open, call.number);
-    offered = lnic_say(link, LNIC_SHARE, &request, &call, sizeof(call), record_ended,
-                       (void *)(uintptr_t)call.number);
+    offered = aries_live_send(link, ARIES_LIVE_SHARE, &request, &call, sizeof(call), record_ended,
+                              (void *)(uintptr_t)call.number);
     if (!offered)
         store(&own->open, 0);
     return offered;
 }
 
-int lnic_share_copy(struct lnic_link *link, struct lnic_op *op, uint64_t address, void *local,
-                    uint32_t sequence)
+int aries_live_share_copy(struct aries_live_link *link, struct aries_live_op *op, uint64_t address,
+                          void *local, uint32_t sequence)
 {
-    struct lnic_transfer *transfer = &lnic_backend.shared, alone = {0};
+    struct aries_live_transfer *transfer = &aries_live.shared, alone = {0};
     const struct aries_work *work = &op->work;
     uint64_t began;
 
     if (transfer->op != NULL) /* that one is not over */
         transfer = &alone;
-    *transfer = (struct lnic_transfer){.link = link,
-                                       .address = address,
-                                       .local = local,
-                                       .length = work->length,
-                                       .mdh = aries_mem_handle_mdh(&work->remote_handle),
-                                       .sequence = sequence,
-                                       .get = work->op == ARIES_GET};
+    *transfer = (struct aries_live_transfer){.link = link,
+                                             .address = address,
+                                             .local = local,
+                                             .length = work->length,
+                                             .mdh = aries_mem_handle_mdh(&work->remote_handle),
+                                             .sequence = sequence,
+                                             .get = work->op == ARIES_GET};
     if (transfer == &alone || !offer(transfer, work))
         return copy_until(transfer, work->length);
     transfer->result = copy_pieces(transfer);
-    store(&lnic_own_share()->open, 0);
+    store(&aries_live_own_share()->open, 0);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    for (began = live_ticks(); helped_still(transfer); __builtin_ia32_pause())
-        if (live_ticks() - began > SPIN_TICKS) {
+    for (began = shm_ticks(); helped_still(transfer); __builtin_ia32_pause())
+        if (shm_ticks() - began > SPIN_TICKS) {
             transfer->op = op;
-            return LNIC_LATER;
+            return ARIES_LIVE_PENDING;
         }
     return transfer->result == 0 ? copy_rest(transfer) : transfer->result;
 }

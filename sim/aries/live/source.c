@@ -13,22 +13,24 @@
 
 #define TXNS_FIRST 64u
 #define ASK_TRIES 4u
-#define BULK_LEAST (LNIC_PIECE + 1) /* what is longer the initiator moves itself, if it can */
+#define BULK_LEAST                                                                 \
+    (ARIES_LIVE_PIECE + 1) /* what is longer the initiator moves itself, if it can \
+                            */
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
-static struct lnic_op *op_new(struct gni_nic *nic, const struct aries_work *work,
-                              struct lnic_chain *chain)
+static struct aries_live_op *op_new(struct gni_nic *nic, const struct aries_work *work,
+                                    struct aries_live_chain *chain)
 {
-    struct lnic_op *op = lnic_backend.free_ops;
+    struct aries_live_op *op = aries_live.free_ops;
 
     if (op != NULL)
-        lnic_backend.free_ops = op->next;
+        aries_live.free_ops = op->next;
     else
-        op = g_new(struct lnic_op, 1);
-    memset(op, 0, offsetof(struct lnic_op, work));
+        op = g_new(struct aries_live_op, 1);
+    memset(op, 0, offsetof(struct aries_live_op, work));
     op->work = *work;
-    memset(&op->chain, 0, sizeof(*op) - offsetof(struct lnic_op, chain));
+    memset(&op->chain, 0, sizeof(*op) - offsetof(struct aries_live_op, chain));
     op->chain = chain;
     op->nic = nic;
     op->began = trace_begin();
@@ -40,9 +42,9 @@ static uint64_t total_of(const struct aries_work *work)
     return work->op == ARIES_CQWRITE ? 0 : work->header_length + work->length;
 }
 
-static void op_trace(const struct lnic_op *op)
+static void op_trace(const struct aries_live_op *op)
 {
-    const struct lnic_end end = {
+    const struct aries_live_end end = {
         .name = op->message != NULL ? "datagram" : aries_op_name(op->work.op),
         .began = op->began,
         .flow = op->flow,
@@ -51,18 +53,18 @@ static void op_trace(const struct lnic_op *op)
         .status = op->status,
     };
 
-    lnic_trace_transaction(&end);
+    aries_live_trace_transaction(&end);
 }
 
-static void op_report(struct lnic_op *op)
+static void op_report(struct aries_live_op *op)
 {
-    struct lnic_chain *chain = op->chain;
+    struct aries_live_chain *chain = op->chain;
     const struct aries_work *work = &op->work;
 
     if (op->status != 0)
-        lnic_backend.fabric->counters.errors++;
+        aries_live.fabric->counters.errors++;
     if (op->message != NULL) { /* of a dead node's nothing may be left */
-        if (work->target->alive && lnic_backend.hw->alive)
+        if (work->target->alive && aries_live.hw->alive)
             datagram_ended(op->message, op->status == 0 && !op->overrun);
         return;
     }
@@ -83,62 +85,62 @@ static void op_report(struct lnic_op *op)
     g_free(chain);
 }
 
-void lnic_op_finish(struct lnic_op *op)
+void aries_live_op_finish(struct aries_live_op *op)
 {
     if (sim_unlikely(op->blow != 0) && op->status == 0) {
         op->status = op->blow;
         op->info = op->blow_info;
     }
-    if (sim_unlikely(op->way != NULL) && !lnic_way_end(op))
+    if (sim_unlikely(op->way != NULL) && !aries_live_path_end(op))
         return; /* the model's response is still to come */
     if (sim_unlikely(trace_on))
         op_trace(op);
     if (op->departed) {
-        assert(lnic_backend.under_way[op->work.ptag] > 0);
-        lnic_backend.under_way[op->work.ptag]--;
+        assert(aries_live.under_way[op->work.ptag] > 0);
+        aries_live.under_way[op->work.ptag]--;
     }
     op_report(op);
     g_free(op->data);
-    op->next = lnic_backend.free_ops;
-    lnic_backend.free_ops = op;
+    op->next = aries_live.free_ops;
+    aries_live.free_ops = op;
 }
 
-void lnic_op_end(struct lnic_op *op, uint8_t status, uint8_t info)
+void aries_live_op_end(struct aries_live_op *op, uint8_t status, uint8_t info)
 {
     if (op->status == 0) {
         op->status = status;
         op->info = info;
     }
     op->next = NULL;
-    *lnic_backend.ready_tail = op;
-    lnic_backend.ready_tail = &op->next;
+    *aries_live.ready_tail = op;
+    aries_live.ready_tail = &op->next;
 }
 
 static void finish_ready(void)
 {
-    struct lnic_op *op = lnic_backend.ready;
+    struct aries_live_op *op = aries_live.ready;
 
-    lnic_backend.ready = NULL;
-    lnic_backend.ready_tail = &lnic_backend.ready;
+    aries_live.ready = NULL;
+    aries_live.ready_tail = &aries_live.ready;
     while (op != NULL) {
-        struct lnic_op *next = op->next;
+        struct aries_live_op *next = op->next;
 
-        lnic_op_finish(op);
+        aries_live_op_finish(op);
         op = next;
     }
 }
 
 /* ---- records under way ----------------------------------------------------------------------- */
 
-static struct lnic_txn *txn_at(const struct lnic_link *link, uint32_t number)
+static struct aries_live_txn *txn_at(const struct aries_live_link *link, uint32_t number)
 {
     return &link->txns[number & (link->txn_room - 1)];
 }
 
-static sim_cold void txns_grow(struct lnic_link *link)
+static sim_cold void txns_grow(struct aries_live_link *link)
 {
     uint32_t room = link->txn_room > 0 ? 2 * link->txn_room : TXNS_FIRST, number;
-    struct lnic_txn *txns = g_new0(struct lnic_txn, room);
+    struct aries_live_txn *txns = g_new0(struct aries_live_txn, room);
 
     assert((room & (room - 1)) == 0 && link->txn_next - link->txn_first <= link->txn_room);
 
@@ -149,19 +151,20 @@ static sim_cold void txns_grow(struct lnic_link *link)
     link->txn_room = room;
 }
 
-static inline struct lnic_txn *txn_new(struct lnic_link *link)
+static inline struct aries_live_txn *txn_new(struct aries_live_link *link)
 {
     if (sim_unlikely(link->txn_next - link->txn_first == link->txn_room))
         txns_grow(link);
     if (!link->active) {
         link->active = true;
-        link->next_active = lnic_backend.active;
-        lnic_backend.active = link;
+        link->next_active = aries_live.active;
+        aries_live.active = link;
     }
     return txn_at(link, link->txn_next++);
 }
 
-static sim_noinline void piece_end(struct lnic_op *op, uint8_t status, uint8_t info, bool overrun)
+static sim_noinline void piece_end(struct aries_live_op *op, uint8_t status, uint8_t info,
+                                   bool overrun)
 {
     if (status != 0 && op->status == 0) {
         op->status = status;
@@ -171,12 +174,12 @@ static sim_noinline void piece_end(struct lnic_op *op, uint8_t status, uint8_t i
     assert(op->open > 0 && op->offset <= total_of(&op->work));
     /* All of it is cut, or no more of it will be: the queue of the link has it otherwise. */
     if (--op->open == 0 && (op->offset >= total_of(&op->work)))
-        lnic_op_finish(op);
+        aries_live_op_finish(op);
 }
 
-static sim_cold void txn_trace(const struct lnic_txn *txn, uint8_t status)
+static sim_cold void txn_trace(const struct aries_live_txn *txn, uint8_t status)
 {
-    const struct lnic_end end = {
+    const struct aries_live_end end = {
         .name = aries_op_name(ARIES_PUT),
         .began = txn->began,
         .flow = txn->flow,
@@ -185,18 +188,18 @@ static sim_cold void txn_trace(const struct lnic_txn *txn, uint8_t status)
         .status = status,
     };
 
-    lnic_trace_transaction(&end);
+    aries_live_trace_transaction(&end);
 }
 
-static void txn_end(struct lnic_txn *txn, uint8_t status, uint8_t info, bool overrun)
+static void txn_end(struct aries_live_txn *txn, uint8_t status, uint8_t info, bool overrun)
 {
     txn->position = 0;
     if (txn->op != NULL) {
         piece_end(txn->op, status, info, overrun);
         return;
     }
-    assert(lnic_backend.under_way[txn->ptag] > 0);
-    lnic_backend.under_way[txn->ptag]--;
+    assert(aries_live.under_way[txn->ptag] > 0);
+    aries_live.under_way[txn->ptag]--;
     if (sim_unlikely(trace_on) && txn->began != 0) /* else this library's own word */
         txn_trace(txn, status);
     if (txn->done != NULL)
@@ -205,91 +208,91 @@ static void txn_end(struct lnic_txn *txn, uint8_t status, uint8_t info, bool ove
 
 /* ---- finding the target ---------------------------------------------------------------------- */
 
-static struct lnic_link self_link;
-static struct lnic_link dead_link = {.gone = true}; /* of whoever died */
+static struct aries_live_link self_link;
+static struct aries_live_link dead_link = {.gone = true}; /* of whoever died */
 
-uint16_t lnic_life(uint32_t slot, uint32_t generation)
+uint16_t aries_live_incarnation(uint32_t slot, uint32_t generation)
 {
     return (uint16_t)(1 + (sim_mix(slot) + generation) % ARIES_MEM_LIFE_MAX);
 }
 
-static uint64_t flow_between(const struct live_peer *from, const struct live_peer *to)
+static uint64_t flow_between(const struct shm_peer *from, const struct shm_peer *to)
 {
     return sim_mix(sim_mix((uint64_t)from->slot << 32 | from->generation) ^
                    ((uint64_t)to->slot << 32 | to->generation));
 }
 
-sim_noinline struct lnic_link *lnic_link_to(struct live_peer *peer)
+sim_noinline struct aries_live_link *aries_live_link_to(struct shm_peer *peer)
 {
-    struct lnic_link *link = peer->user;
+    struct aries_live_link *link = peer->user;
 
     if (peer->self) {
-        self_link.life = lnic_life(peer->slot, peer->generation);
+        self_link.life = aries_live_incarnation(peer->slot, peer->generation);
         return &self_link;
     }
     if (link == NULL) {
-        link = peer->user = g_new0(struct lnic_link, 1);
+        link = peer->user = g_new0(struct aries_live_link, 1);
         link->peer = peer;
-        link->life = lnic_life(peer->slot, peer->generation);
-        link->flow_to = flow_between(live_self(lnic_backend.live), peer);
-        link->flow_from = flow_between(peer, live_self(lnic_backend.live));
+        link->life = aries_live_incarnation(peer->slot, peer->generation);
+        link->flow_to = flow_between(shm_self(aries_live.shm), peer);
+        link->flow_from = flow_between(peer, shm_self(aries_live.shm));
         link->waiting_tail = &link->waiting;
         link->gone = peer->gone;
-        link->next = lnic_backend.links;
-        lnic_backend.links = link;
+        link->next = aries_live.links;
+        aries_live.links = link;
     }
     return link;
 }
 
-struct lnic_link *lnic_link_of(uint32_t slot, uint32_t generation)
+struct aries_live_link *aries_live_link_of(uint32_t slot, uint32_t generation)
 {
-    struct live_peer *peer = NULL;
+    struct shm_peer *peer = NULL;
     int error = -ETIMEDOUT;
     unsigned tries;
 
     /* Where everybody wants the CPU the daemon may be slow. */
     for (tries = 0; peer == NULL && error == -ETIMEDOUT && tries < ASK_TRIES; tries++)
-        peer = live_peer(lnic_backend.live, slot, generation, &error);
-    return peer != NULL ? lnic_link_to(peer) : NULL;
+        peer = shm_peer(aries_live.shm, slot, generation, &error);
+    return peer != NULL ? aries_live_link_to(peer) : NULL;
 }
 
-struct lnic_link *lnic_owner(const struct live_key *key)
+struct aries_live_link *aries_live_name_owner(const struct shm_key *key)
 {
-    struct live_name name;
+    struct shm_name name;
 
-    if (lnic_backend.live == NULL || live_lookup(lnic_backend.live, key, &name) != 0)
+    if (aries_live.shm == NULL || shm_lookup(aries_live.shm, key, &name) != 0)
         return NULL;
-    return lnic_link_of(name.slot, name.generation);
+    return aries_live_link_of(name.slot, name.generation);
 }
 
-static sim_cold struct lnic_link *look_up(uint32_t node, uint32_t kind, uint64_t first,
-                                          uint64_t second)
+static sim_cold struct aries_live_link *look_up(uint32_t node, uint32_t kind, uint64_t first,
+                                                uint64_t second)
 {
-    return lnic_owner(&(struct live_key){node, kind, {first, second}});
+    return aries_live_name_owner(&(struct shm_key){node, kind, {first, second}});
 }
 
 /* Whose handle it is that names nobody's region: a member's, or that of one that has died. */
-static sim_cold struct lnic_link *nobody(uint32_t life)
+static sim_cold struct aries_live_link *nobody(uint32_t life)
 {
-    struct live_member member;
+    struct shm_member member;
     uint32_t slot;
 
-    if (life == 0 || lnic_backend.live == NULL)
+    if (life == 0 || aries_live.shm == NULL)
         return NULL;
-    for (slot = 0; slot < live_facts(lnic_backend.live)->processes_max; slot++)
-        if (live_member(lnic_backend.live, slot, &member) &&
-            lnic_life(slot, member.generation) == life)
+    for (slot = 0; slot < shm_facts(aries_live.shm)->processes_max; slot++)
+        if (shm_member(aries_live.shm, slot, &member) &&
+            aries_live_incarnation(slot, member.generation) == life)
             return NULL;
     return &dead_link;
 }
 
-static sim_cold struct lnic_link *find_route(uint32_t node, uint32_t block, uint32_t life)
+static sim_cold struct aries_live_link *find_route(uint32_t node, uint32_t block, uint32_t life)
 {
-    struct lnic_link **blocks = lnic_backend.routes[node], *link;
+    struct aries_live_link **blocks = aries_live.routes[node], *link;
 
     if (blocks == NULL)
-        blocks = lnic_backend.routes[node] = g_new0(struct lnic_link *, LNIC_MDH_BLOCKS);
-    link = look_up(node, LNIC_NAME_MDHS, block, 0);
+        blocks = aries_live.routes[node] = g_new0(struct aries_live_link *, ARIES_LIVE_MDH_BLOCKS);
+    link = look_up(node, ARIES_LIVE_NAME_MDHS, block, 0);
     if (link != NULL)
         blocks[block] = link;
     else if (blocks[block] == NULL)
@@ -299,20 +302,20 @@ static sim_cold struct lnic_link *find_route(uint32_t node, uint32_t block, uint
 }
 
 /* NULL: the NIC has no such region. */
-static struct lnic_link *route(const struct aries_work *work)
+static struct aries_live_link *route(const struct aries_work *work)
 {
     const gni_mem_handle_t *handle = &work->remote_handle;
-    uint32_t mdh = aries_mem_handle_mdh(handle), block = mdh / LNIC_MDH_BLOCK;
+    uint32_t mdh = aries_mem_handle_mdh(handle), block = mdh / ARIES_LIVE_MDH_BLOCK;
     uint32_t node = work->target->node, life = aries_mem_handle_life(handle);
-    struct lnic_link **blocks, *link;
+    struct aries_live_link **blocks, *link;
 
     if (handle->qword1 == 0 && handle->qword2 == 0)
-        return work->target == lnic_backend.hw ? &self_link : NULL;
+        return work->target == aries_live.hw ? &self_link : NULL;
     if (sim_unlikely(aries_mem_handle_flags(handle) & ARIES_MEM_VMDH)) {
-        link = look_up(node, LNIC_NAME_VMDH, (uint64_t)work->ptag << 16 | mdh, 0);
+        link = look_up(node, ARIES_LIVE_NAME_VMDH, (uint64_t)work->ptag << 16 | mdh, 0);
         return link != NULL ? link : nobody(life);
     }
-    blocks = lnic_backend.routes[node];
+    blocks = aries_live.routes[node];
     link = sim_likely(blocks != NULL) ? blocks[block] : NULL;
     if (sim_unlikely(link == NULL || link->gone))
         link = find_route(node, block, life);
@@ -323,15 +326,15 @@ static struct lnic_link *route(const struct aries_work *work)
 }
 
 /* Of a channel of the collective engine. NULL: nobody has had it. */
-static struct lnic_link *route_ce(const struct aries_nic *hw, uint32_t id)
+static struct aries_live_link *route_ce(const struct aries_nic *hw, uint32_t id)
 {
     uint32_t vces = hw->fabric->timing.vces;
-    struct lnic_link **owner, *link;
+    struct aries_live_link **owner, *link;
 
     if (id >= vces)
         return NULL;
-    owner = &lnic_backend.channels[hw->node * vces + id];
-    link = look_up(hw->node, LNIC_NAME_CE, id, 0);
+    owner = &aries_live.channels[hw->node * vces + id];
+    link = look_up(hw->node, ARIES_LIVE_NAME_CE, id, 0);
     /* Who had it last says that it is not there any more, or ends as a dead node does. */
     if (link != NULL)
         *owner = link;
@@ -351,13 +354,14 @@ static bool for_channel(const struct aries_work *work)
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
-static inline void request_fill(struct lnic_request *request, const struct aries_work *work,
+static inline void request_fill(struct aries_live_request *request, const struct aries_work *work,
                                 uint32_t number)
 {
     request->flags =
-        (uint8_t)((work->remote_wanted ? LNIC_EVENT : 0) |
-                  (work->remote_optional ? LNIC_OPTIONAL : 0) |
-                  (aries_mem_handle_flags(&work->remote_handle) & ARIES_MEM_VMDH ? LNIC_VMDH : 0));
+        (uint8_t)((work->remote_wanted ? ARIES_LIVE_EVENT : 0) |
+                  (work->remote_optional ? ARIES_LIVE_OPTIONAL : 0) |
+                  (aries_mem_handle_flags(&work->remote_handle) & ARIES_MEM_VMDH ? ARIES_LIVE_VMDH
+                                                                                 : 0));
     request->ptag = work->ptag;
     request->mdh = (uint16_t)aries_mem_handle_mdh(&work->remote_handle);
     request->event = work->remote_event;
@@ -365,7 +369,8 @@ static inline void request_fill(struct lnic_request *request, const struct aries
 }
 
 /* Bytes of the local side; 0 or a status. */
-static uint8_t read_local(const struct lnic_op *op, uint64_t offset, uint32_t length, uint8_t *to)
+static uint8_t read_local(const struct aries_live_op *op, uint64_t offset, uint32_t length,
+                          uint8_t *to)
 {
     const struct aries_work *work = &op->work;
     struct aries_mr *mr;
@@ -379,7 +384,7 @@ static uint8_t read_local(const struct lnic_op *op, uint64_t offset, uint32_t le
         aries_work_copy(work, offset, length, to);
         return 0;
     }
-    status = aries_mr_check(lnic_backend.hw, work->ptag, work->local_handle,
+    status = aries_mr_check(aries_live.hw, work->ptag, work->local_handle,
                             work->local_addr + offset, length, ARIES_READ, &mr);
     if (status == 0 && !aries_mr_read(mr, work->local_addr + offset, to, length))
         status = A_STATUS_AT_PF_INV;
@@ -387,12 +392,12 @@ static uint8_t read_local(const struct lnic_op *op, uint64_t offset, uint32_t le
 }
 
 /* Stores what a read or an atomic brought. */
-static uint8_t write_local(const struct lnic_op *op, uint64_t offset, const void *from,
+static uint8_t write_local(const struct aries_live_op *op, uint64_t offset, const void *from,
                            uint32_t length)
 {
     const struct aries_work *work = &op->work;
     struct aries_mr *mr;
-    uint8_t status = aries_mr_check(lnic_backend.hw, work->ptag, work->local_handle,
+    uint8_t status = aries_mr_check(aries_live.hw, work->ptag, work->local_handle,
                                     work->local_addr + offset, length, ARIES_WRITE, &mr);
 
     if (status == 0 && !aries_mr_write(mr, work->local_addr + offset, from, length))
@@ -412,30 +417,30 @@ static bool answered(const struct aries_work *work)
     return work->op == ARIES_GET || work->op == ARIES_AMO;
 }
 
-static struct lnic_ce ce_of(const struct aries_work *work)
+static struct aries_live_ce ce_of(const struct aries_work *work)
 {
-    return (struct lnic_ce){
+    return (struct aries_live_ce){
         work->ce, {work->operand[0], work->operand[1]}, work->local_addr, work->local_handle};
 }
 
 /* The next record of an op; false: there is no room. Ends the op's sending at an error. */
-static bool send_piece(struct lnic_link *link, struct lnic_op *op)
+static bool send_piece(struct aries_live_link *link, struct aries_live_op *op)
 {
     const struct aries_work *work = &op->work;
     uint64_t total = total_of(work);
-    uint32_t length = (uint32_t)MIN(total - op->offset, LNIC_PIECE);
+    uint32_t length = (uint32_t)MIN(total - op->offset, ARIES_LIVE_PIECE);
     bool last = op->offset + length == total;
     bool flagged = last && work->sync_flag;
-    uint32_t data = work->op == ARIES_PUT ? length : 0, bytes = sizeof(struct lnic_request);
-    struct lnic_request *request;
-    struct lnic_txn *txn;
+    uint32_t data = work->op == ARIES_PUT ? length : 0, bytes = sizeof(struct aries_live_request);
+    struct aries_live_request *request;
+    struct aries_live_txn *txn;
     uint8_t *at, status = 0;
     uint8_t kind;
 
-    bytes += flagged ? sizeof(struct lnic_flag) : 0;
-    bytes += work->op == ARIES_AMO ? sizeof(struct lnic_amo) : 0;
-    bytes += for_channel(work) ? sizeof(struct lnic_ce) : 0;
-    request = live_reserve(link->peer, LIVE_REQUEST, bytes + data);
+    bytes += flagged ? sizeof(struct aries_live_flag) : 0;
+    bytes += work->op == ARIES_AMO ? sizeof(struct aries_live_amo) : 0;
+    bytes += for_channel(work) ? sizeof(struct aries_live_ce) : 0;
+    request = shm_reserve(link->peer, SHM_REQUEST, bytes + data);
     if (request == NULL)
         return false;
     at = (uint8_t *)(request + 1);
@@ -443,34 +448,34 @@ static bool send_piece(struct lnic_link *link, struct lnic_op *op)
     request->length = length;
     request->address = work->remote_addr + op->offset;
     if (!last)
-        request->flags &= (uint8_t)~LNIC_EVENT;
+        request->flags &= (uint8_t)~ARIES_LIVE_EVENT;
     if (flagged) {
-        const struct lnic_flag flag = {work->sync_flag_addr, work->sync_flag_value};
+        const struct aries_live_flag flag = {work->sync_flag_addr, work->sync_flag_value};
 
-        request->flags |= LNIC_FLAGGED;
+        request->flags |= ARIES_LIVE_FLAGGED;
         memcpy(at, &flag, sizeof(flag));
         at += sizeof(flag);
     }
     switch (work->op) {
     case ARIES_PUT:
-        kind = LNIC_PUT;
+        kind = ARIES_LIVE_PUT;
         status = read_local(op, op->offset, length, at);
         break;
     case ARIES_GET:
-        kind = LNIC_GET;
+        kind = ARIES_LIVE_GET;
         break;
     case ARIES_AMO:
-        kind = LNIC_AMO;
-        *(struct lnic_amo *)at =
-            (struct lnic_amo){{work->operand[0], work->operand[1]}, work->amo_cmd, 0};
+        kind = ARIES_LIVE_AMO;
+        *(struct aries_live_amo *)at =
+            (struct aries_live_amo){{work->operand[0], work->operand[1]}, work->amo_cmd, 0};
         break;
     case ARIES_CE_JOIN:
     case ARIES_CE_RESULT:
-        kind = work->op == ARIES_CE_JOIN ? LNIC_CE_JOIN : LNIC_CE_RESULT;
-        *(struct lnic_ce *)at = ce_of(work);
+        kind = work->op == ARIES_CE_JOIN ? ARIES_LIVE_CE_JOIN : ARIES_LIVE_CE_RESULT;
+        *(struct aries_live_ce *)at = ce_of(work);
         break;
     default:
-        kind = LNIC_CQWRITE;
+        kind = ARIES_LIVE_CQWRITE;
         request->address = work->cqwrite_value;
         break;
     }
@@ -482,20 +487,20 @@ static bool send_piece(struct lnic_link *link, struct lnic_op *op)
     }
     op->flow = link->flow_to + link->txn_next;
     txn = txn_new(link);
-    *txn =
-        (struct lnic_txn){.op = op, .offset = op->offset, .bytes = length, .reply = answered(work)};
+    *txn = (struct aries_live_txn){
+        .op = op, .offset = op->offset, .bytes = length, .reply = answered(work)};
     op->open++;
     op->offset += length;
-    txn->position = live_publish(link->peer, LIVE_REQUEST, kind, bytes + data);
+    txn->position = shm_publish(link->peer, SHM_REQUEST, kind, bytes + data);
     if (last && work->local_wanted && work->local_done != NULL)
         work->local_done(work->context);
     return true;
 }
 
-static bool landed_send(struct lnic_link *link, struct lnic_op *op);
+static bool landed_send(struct aries_live_link *link, struct aries_live_op *op);
 
 /* All records of an op for which there is room. False: some are left. */
-static bool op_send(struct lnic_link *link, struct lnic_op *op)
+static bool op_send(struct aries_live_link *link, struct aries_live_op *op)
 {
     uint64_t total = total_of(&op->work);
 
@@ -508,7 +513,7 @@ static bool op_send(struct lnic_link *link, struct lnic_op *op)
             return false;
         }
         if (--op->open == 0 && op->offset >= total) {
-            lnic_op_finish(op);
+            aries_live_op_finish(op);
             return true;
         }
     } while (op->offset < total);
@@ -516,7 +521,7 @@ static bool op_send(struct lnic_link *link, struct lnic_op *op)
 }
 
 /* What the CPU stores it stores now, also when its turn comes later. */
-void lnic_capture(struct lnic_op *op)
+void aries_live_capture(struct aries_live_op *op)
 {
     struct aries_work *work = &op->work;
     uint64_t total = total_of(work);
@@ -528,32 +533,32 @@ void lnic_capture(struct lnic_op *op)
     op->captured = true;
 }
 
-static void op_wait(struct lnic_link *link, struct lnic_op *op)
+static void op_wait(struct aries_live_link *link, struct aries_live_op *op)
 {
-    lnic_capture(op);
+    aries_live_capture(op);
     op->next = NULL;
     *link->waiting_tail = op;
     link->waiting_tail = &op->next;
     if (!link->active) {
         link->active = true;
-        link->next_active = lnic_backend.active;
-        lnic_backend.active = link;
+        link->next_active = aries_live.active;
+        aries_live.active = link;
     }
 }
 
-static bool op_ready(const struct lnic_link *link, const struct lnic_op *op)
+static bool op_ready(const struct aries_live_link *link, const struct aries_live_op *op)
 {
     return !op->work.fence || link->txn_first == link->txn_next;
 }
 
 /* Tells the owner of memory that was written or read: an event, a flag. */
-static bool landed_send(struct lnic_link *link, struct lnic_op *op)
+static bool landed_send(struct aries_live_link *link, struct aries_live_op *op)
 {
     const struct aries_work *work = &op->work;
-    uint32_t bytes =
-        (uint32_t)(sizeof(struct lnic_request) + (work->sync_flag ? sizeof(struct lnic_flag) : 0));
-    struct lnic_request *request = live_reserve(link->peer, LIVE_REQUEST, bytes);
-    struct lnic_txn *txn;
+    uint32_t bytes = (uint32_t)(sizeof(struct aries_live_request) +
+                                (work->sync_flag ? sizeof(struct aries_live_flag) : 0));
+    struct aries_live_request *request = shm_reserve(link->peer, SHM_REQUEST, bytes);
+    struct aries_live_txn *txn;
 
     if (request == NULL)
         return false;
@@ -561,21 +566,21 @@ static bool landed_send(struct lnic_link *link, struct lnic_op *op)
     request->length = (uint32_t)work->length;
     request->address = work->remote_addr;
     if (work->sync_flag) {
-        request->flags |= LNIC_FLAGGED;
-        *(struct lnic_flag *)(request + 1) =
-            (struct lnic_flag){work->sync_flag_addr, work->sync_flag_value};
+        request->flags |= ARIES_LIVE_FLAGGED;
+        *(struct aries_live_flag *)(request + 1) =
+            (struct aries_live_flag){work->sync_flag_addr, work->sync_flag_value};
     }
     if (work->op == ARIES_GET)
-        request->flags |= LNIC_WAS_READ;
+        request->flags |= ARIES_LIVE_WAS_READ;
     op->flow = link->flow_to + link->txn_next;
     txn = txn_new(link);
-    *txn = (struct lnic_txn){.op = op, .bytes = (uint32_t)MIN(work->length, UINT32_MAX)};
+    *txn = (struct aries_live_txn){.op = op, .bytes = (uint32_t)MIN(work->length, UINT32_MAX)};
     op->open = 1;
-    txn->position = live_publish(link->peer, LIVE_REQUEST, LNIC_LANDED, bytes);
+    txn->position = shm_publish(link->peer, SHM_REQUEST, ARIES_LIVE_LANDED, bytes);
     return true;
 }
 
-bool lnic_landed(struct lnic_link *link, struct lnic_op *op)
+bool aries_live_landed(struct aries_live_link *link, struct aries_live_op *op)
 {
     const struct aries_work *work = &op->work;
 
@@ -585,44 +590,44 @@ bool lnic_landed(struct lnic_link *link, struct lnic_op *op)
     op->copied = true;
     /* A PUT that nobody is told of: who watches that memory sees it. */
     if (!work->remote_wanted && !work->sync_flag)
-        lnic_op_end(op, 0, ARIES_CQ_CPLTN_SREQ);
+        aries_live_op_end(op, 0, ARIES_CQ_CPLTN_SREQ);
     else if (!landed_send(link, op))
         op_wait(link, op);
     return true;
 }
 
-static bool bulky(const struct lnic_op *op)
+static bool bulky(const struct aries_live_op *op)
 {
     return (op->work.op == ARIES_GET || op->work.op == ARIES_PUT) && op->offset == 0 &&
            op->open == 0 && !op->captured && !op->copied && !op->uncopied &&
            total_of(&op->work) >= BULK_LEAST;
 }
 
-static void op_begin(struct lnic_link *link, struct lnic_op *op)
+static void op_begin(struct aries_live_link *link, struct aries_live_op *op)
 {
     if (link->waiting != NULL || !op_ready(link, op)) {
         op_wait(link, op);
         return;
     }
-    if (!(bulky(op) && lnic_bulk(link, op)) && !op_send(link, op))
+    if (!(bulky(op) && aries_live_bulk(link, op)) && !op_send(link, op))
         op_wait(link, op);
 }
 
-void lnic_by_records(struct lnic_link *link, struct lnic_op *op)
+void aries_live_send_as_records(struct aries_live_link *link, struct aries_live_op *op)
 {
     op->uncopied = true;
     op_wait(link, op);
 }
 
-static sim_noinline void send_waiting(struct lnic_link *link)
+static sim_noinline void send_waiting(struct aries_live_link *link)
 {
-    struct lnic_op *op;
+    struct aries_live_op *op;
 
     while ((op = link->waiting) != NULL && op_ready(link, op)) {
         link->waiting = op->next;
         if (link->waiting == NULL)
             link->waiting_tail = &link->waiting;
-        if ((bulky(op) && lnic_bulk(link, op)) || op_send(link, op))
+        if ((bulky(op) && aries_live_bulk(link, op)) || op_send(link, op))
             continue;
         op->next = link->waiting;
         link->waiting = op;
@@ -634,12 +639,13 @@ static sim_noinline void send_waiting(struct lnic_link *link)
 
 /* ---- the own process ------------------------------------------------------------------------- */
 
-static void put_here(struct lnic_op *op, struct lnic_request *request, struct lnic_answer *answer)
+static void put_here(struct aries_live_op *op, struct aries_live_request *request,
+                     struct aries_live_answer *answer)
 {
     const struct aries_work *work = &op->work;
-    const struct lnic_flag flag = {work->sync_flag_addr, work->sync_flag_value};
+    const struct aries_live_flag flag = {work->sync_flag_addr, work->sync_flag_value};
     uint64_t total = total_of(work), offset = 0;
-    uint8_t piece[LNIC_PIECE], flags = request->flags;
+    uint8_t piece[ARIES_LIVE_PIECE], flags = request->flags;
 
     do {
         uint32_t length = (uint32_t)MIN(total - offset, sizeof(piece));
@@ -649,33 +655,35 @@ static void put_here(struct lnic_op *op, struct lnic_request *request, struct ln
         answer->status = read_local(op, offset, length, piece);
         if (answer->status != 0)
             return;
-        request->flags = last ? flags : (uint8_t)(flags & ~LNIC_EVENT);
+        request->flags = last ? flags : (uint8_t)(flags & ~ARIES_LIVE_EVENT);
         request->address = work->remote_addr + offset;
         request->length = length;
-        lnic_put(request, last && work->sync_flag ? &flag : NULL, piece, false, answer);
+        aries_live_put(request, last && work->sync_flag ? &flag : NULL, piece, false, answer);
         offset += length;
     } while (offset < total && answer->status == 0);
     if (work->local_wanted && work->local_done != NULL)
         work->local_done(work->context);
 }
 
-static void read_here(struct lnic_op *op, struct lnic_request *request, struct lnic_answer *answer)
+static void read_here(struct aries_live_op *op, struct aries_live_request *request,
+                      struct aries_live_answer *answer)
 {
     const struct aries_work *work = &op->work;
-    const struct lnic_amo amo = {{work->operand[0], work->operand[1]}, work->amo_cmd, 0};
-    uint8_t piece[LNIC_PIECE], flags = request->flags;
+    const struct aries_live_amo amo = {{work->operand[0], work->operand[1]}, work->amo_cmd, 0};
+    uint8_t piece[ARIES_LIVE_PIECE], flags = request->flags;
     uint64_t offset = 0;
 
     do {
         uint32_t length = (uint32_t)MIN(work->length - offset, sizeof(piece));
 
-        request->flags = offset + length == work->length ? flags : (uint8_t)(flags & ~LNIC_EVENT);
+        request->flags =
+            offset + length == work->length ? flags : (uint8_t)(flags & ~ARIES_LIVE_EVENT);
         request->address = work->remote_addr + offset;
         request->length = length;
         if (work->op == ARIES_GET)
-            lnic_get(request, piece, answer);
+            aries_live_get(request, piece, answer);
         else
-            lnic_amo(request, &amo, piece, answer);
+            aries_live_amo(request, &amo, piece, answer);
         if (answer->status == 0 && (work->op == ARIES_GET || amo_fetches(work->amo_cmd))) {
             answer->status = write_local(op, offset, piece, length);
             if (answer->status != 0)
@@ -685,17 +693,17 @@ static void read_here(struct lnic_op *op, struct lnic_request *request, struct l
     } while (offset < work->length && answer->status == 0);
 }
 
-static void execute_here(struct lnic_op *op)
+static void execute_here(struct aries_live_op *op)
 {
     const struct aries_work *work = &op->work;
-    struct lnic_answer answer = {0};
-    struct lnic_request request;
-    struct lnic_ce ce;
+    struct aries_live_answer answer = {0};
+    struct aries_live_request request;
+    struct aries_live_ce ce;
 
     request_fill(&request, work, 0);
     if (for_channel(work)) {
         ce = ce_of(work);
-        lnic_ce(&ce, (enum aries_op)work->op, work->ptag, lnic_backend.hw->node, &answer);
+        aries_live_ce(&ce, (enum aries_op)work->op, work->ptag, aries_live.hw->node, &answer);
     } else if (work->remote_handle.qword1 == 0 && work->remote_handle.qword2 == 0) {
         answer.status = A_STATUS_AT_MDD_INV;
         answer.info = ARIES_CQ_CPLTN_DREQ;
@@ -703,82 +711,82 @@ static void execute_here(struct lnic_op *op)
         put_here(op, &request, &answer);
     } else if (work->op == ARIES_CQWRITE) {
         request.address = work->cqwrite_value;
-        lnic_cqwrite(&request, &answer);
+        aries_live_cqwrite(&request, &answer);
     } else {
         read_here(op, &request, &answer);
     }
     op->overrun = answer.overrun;
-    lnic_op_end(op, answer.status, answer.info);
+    aries_live_op_end(op, answer.status, answer.info);
 }
 
 /* ---- entry points ---------------------------------------------------------------------------- */
 
-static void launch(struct lnic_op *op)
+static void launch(struct aries_live_op *op)
 {
     const struct aries_work *work = &op->work;
-    struct lnic_link *link;
+    struct aries_live_link *link;
 
     if (sim_unlikely(!work->target->alive)) { /* crashed, as the scenario said */
-        lnic_op_end(op, lnic_status_of_death(total_of(work)), ARIES_CQ_CPLTN_SRSP);
+        aries_live_op_end(op, aries_live_status_of_death(total_of(work)), ARIES_CQ_CPLTN_SRSP);
         return;
     }
     link = for_channel(work) ? route_ce(work->target, work->ce.ce_id) : route(work);
     if (link == &self_link)
         execute_here(op);
     else if (link == NULL)
-        lnic_op_end(op, for_channel(work) ? A_STATUS_CE_OPERATION_UNEXPECTED : A_STATUS_AT_MDD_INV,
-                    ARIES_CQ_CPLTN_DREQ);
+        aries_live_op_end(
+            op, for_channel(work) ? A_STATUS_CE_OPERATION_UNEXPECTED : A_STATUS_AT_MDD_INV,
+            ARIES_CQ_CPLTN_DREQ);
     else if (link->gone)
-        lnic_op_end(op, lnic_status_of_death(total_of(work)), ARIES_CQ_CPLTN_SRSP);
+        aries_live_op_end(op, aries_live_status_of_death(total_of(work)), ARIES_CQ_CPLTN_SRSP);
     else
         op_begin(link, op);
 }
 
 /* What the scenario has in store for it. False: it ends, or comes later. */
-static bool inspect(struct lnic_op *op)
+static bool inspect(struct aries_live_op *op)
 {
-    struct lnic_blow blow;
+    struct aries_live_fault blow;
 
-    if (lnic_struck(&op->work, &blow)) {
-        trace(TRACE_INSTANT, TRACE_FAULT, lnic_backend.hw->node, 0,
+    if (aries_live_inject_fault(&op->work, &blow)) {
+        trace(TRACE_INSTANT, TRACE_FAULT, aries_live.hw->node, 0,
               blow.status != 0 ? "lost" : "delayed", sim_now(), 0, 0, op->work.target->node);
         if (blow.status != 0 && !blow.executed) {
-            lnic_op_end(op, blow.status, blow.info);
+            aries_live_op_end(op, blow.status, blow.info);
             return false;
         }
         op->blow = blow.status;
         op->blow_info = blow.info;
     }
-    return lnic_way_begin(op, blow.delay);
+    return aries_live_path_begin(op, blow.delay);
 }
 
-static void depart(struct lnic_op *op)
+static void depart(struct aries_live_op *op)
 {
     assert(!op->departed && op->message == NULL);
     op->departed = true;
-    lnic_backend.under_way[op->work.ptag]++;
-    if (sim_likely(!lnic_backend.inspected) || inspect(op))
+    aries_live.under_way[op->work.ptag]++;
+    if (sim_likely(!aries_live.inspected) || inspect(op))
         launch(op);
 }
 
-static void hold(struct lnic_op *op)
+static void hold(struct aries_live_op *op)
 {
-    assert(lnic_backend.holding && !op->departed);
-    lnic_capture(op);
+    assert(aries_live.holding && !op->departed);
+    aries_live_capture(op);
     op->next = NULL;
-    *lnic_backend.held_tail = op;
-    lnic_backend.held_tail = &op->next;
+    *aries_live.held_tail = op;
+    aries_live.held_tail = &op->next;
 }
 
 static sim_noinline void begin(struct gni_nic *nic, const struct aries_work *work,
-                               struct lnic_chain *chain)
+                               struct aries_live_chain *chain)
 {
-    struct lnic_op *op = op_new(nic, work, chain);
+    struct aries_live_op *op = op_new(nic, work, chain);
 
     if (work->target == NULL)
-        lnic_op_end(op, A_STATUS_PE_BOUNDS_ERR, ARIES_CQ_CPLTN_SREQ);
-    else if (sim_unlikely(lnic_backend.holding) &&
-             aries_ptag_suspended(lnic_backend.hw, work->ptag))
+        aries_live_op_end(op, A_STATUS_PE_BOUNDS_ERR, ARIES_CQ_CPLTN_SREQ);
+    else if (sim_unlikely(aries_live.holding) && aries_ptag_suspended(aries_live.hw, work->ptag))
         hold(op);
     else
         depart(op);
@@ -788,18 +796,18 @@ static sim_noinline void begin(struct gni_nic *nic, const struct aries_work *wor
 static bool put_at_once(const struct aries_work *work)
 {
     uint32_t length = work->header_length + (uint32_t)work->length;
-    struct lnic_request *request;
-    struct lnic_link *link;
-    struct lnic_txn *txn;
+    struct aries_live_request *request;
+    struct aries_live_link *link;
+    struct aries_live_txn *txn;
 
     if (!work->local_is_va || work->sync_flag || work->target == NULL || work->op != ARIES_PUT ||
-        work->header_length + work->length > LNIC_PIECE || !work->target->alive ||
-        sim_unlikely(lnic_backend.inspected || lnic_backend.holding))
+        work->header_length + work->length > ARIES_LIVE_PIECE || !work->target->alive ||
+        sim_unlikely(aries_live.inspected || aries_live.holding))
         return false;
     link = route(work);
     if (link == NULL || link == &self_link || link->gone || link->waiting != NULL)
         return false;
-    request = live_reserve(link->peer, LIVE_REQUEST, (uint32_t)sizeof(*request) + length);
+    request = shm_reserve(link->peer, SHM_REQUEST, (uint32_t)sizeof(*request) + length);
     if (request == NULL)
         return false;
     request_fill(request, work, link->txn_next);
@@ -811,7 +819,7 @@ static bool put_at_once(const struct aries_work *work)
     txn->context = work->context;
     txn->op = NULL;
     txn->ptag = work->ptag;
-    lnic_backend.under_way[work->ptag]++;
+    aries_live.under_way[work->ptag]++;
     txn->bytes = length;
     if (sim_unlikely(trace_on)) {
         txn->began = sim_now();
@@ -819,14 +827,14 @@ static bool put_at_once(const struct aries_work *work)
     }
     txn->reply = false;
     txn->position =
-        live_publish(link->peer, LIVE_REQUEST, LNIC_PUT, (uint32_t)sizeof(*request) + length);
+        shm_publish(link->peer, SHM_REQUEST, ARIES_LIVE_PUT, (uint32_t)sizeof(*request) + length);
     return true;
 }
 
 static void submit(struct gni_nic *nic, const struct aries_work *work)
 {
-    lnic_backend.fabric->counters.transactions++;
-    lnic_backend.fabric->counters.payload_bytes += total_of(work);
+    aries_live.fabric->counters.transactions++;
+    aries_live.fabric->counters.payload_bytes += total_of(work);
     if (sim_likely(put_at_once(work)))
         return;
     begin(nic, work, NULL);
@@ -834,15 +842,15 @@ static void submit(struct gni_nic *nic, const struct aries_work *work)
 
 static void submit_chain(struct gni_nic *nic, const struct aries_work *works, uint32_t count)
 {
-    struct lnic_chain *chain = g_new0(struct lnic_chain, 1);
+    struct aries_live_chain *chain = g_new0(struct aries_live_chain, 1);
     uint32_t i;
 
-    lnic_backend.fabric->counters.transactions++;
+    aries_live.fabric->counters.transactions++;
     chain->open = count;
     chain->done = works[0].done;
     chain->context = works[0].context;
     for (i = 0; i < count; i++) {
-        lnic_backend.fabric->counters.payload_bytes += total_of(&works[i]);
+        aries_live.fabric->counters.payload_bytes += total_of(&works[i]);
         begin(nic, &works[i], chain);
     }
 }
@@ -866,11 +874,11 @@ void aries_hw_originate(struct aries_nic *hw, const struct aries_work *work)
     begin(NULL, &put, NULL);
 }
 
-static void launch_datagram(struct lnic_op *op)
+static void launch_datagram(struct aries_live_op *op)
 {
     const struct datagram_message *message = op->message;
-    uint32_t bytes = (uint32_t)offsetof(struct lnic_datagram, data) + message->length;
-    struct lnic_datagram datagram = {
+    uint32_t bytes = (uint32_t)offsetof(struct aries_live_datagram, data) + message->length;
+    struct aries_live_datagram datagram = {
         .number = message->number,
         .about = message->about,
         .from_node = message->from.nic->node,
@@ -880,24 +888,24 @@ static void launch_datagram(struct lnic_op *op)
         .kind = message->kind,
         .length = message->length,
     };
-    struct lnic_link *link =
-        look_up(message->to.nic->node, LNIC_NAME_INSTANCE,
+    struct aries_live_link *link =
+        look_up(message->to.nic->node, ARIES_LIVE_NAME_INSTANCE,
                 (uint64_t)message->cookie << 32 | message->to.inst_id, message->ptag);
-    struct lnic_request *request;
-    struct lnic_txn *txn;
+    struct aries_live_request *request;
+    struct aries_live_txn *txn;
 
     memcpy(datagram.data, message->data, message->length);
-    if (link == &self_link || (link == NULL && message->to.nic == lnic_backend.hw)) {
-        op->overrun = !lnic_datagram_arrived(&datagram, message->ptag, lnic_backend.hw->node);
-        lnic_op_end(op, 0, 0);
+    if (link == &self_link || (link == NULL && message->to.nic == aries_live.hw)) {
+        op->overrun = !aries_live_datagram_arrived(&datagram, message->ptag, aries_live.hw->node);
+        aries_live_op_end(op, 0, 0);
         return;
     }
     request = link != NULL && !link->gone
-                  ? live_reserve(link->peer, LIVE_REQUEST, (uint32_t)sizeof(*request) + bytes)
+                  ? shm_reserve(link->peer, SHM_REQUEST, (uint32_t)sizeof(*request) + bytes)
                   : NULL;
     if (request == NULL) { /* nobody there, or no room: the kernel tries again */
         op->overrun = true;
-        lnic_op_end(op, 0, 0);
+        aries_live_op_end(op, 0, 0);
         return;
     }
     memset(request, 0, sizeof(*request));
@@ -906,23 +914,23 @@ static void launch_datagram(struct lnic_op *op)
     memcpy(request + 1, &datagram, bytes);
     op->flow = link->flow_to + link->txn_next;
     txn = txn_new(link);
-    *txn = (struct lnic_txn){.op = op, .reply = true};
+    *txn = (struct aries_live_txn){.op = op, .reply = true};
     op->open = 1;
-    txn->position =
-        live_publish(link->peer, LIVE_REQUEST, LNIC_DATAGRAM, (uint32_t)sizeof(*request) + bytes);
+    txn->position = shm_publish(link->peer, SHM_REQUEST, ARIES_LIVE_DATAGRAM,
+                                (uint32_t)sizeof(*request) + bytes);
 }
 
-void lnic_launch(struct lnic_op *op)
+void aries_live_launch(struct aries_live_op *op)
 {
     if (op->message == NULL)
         launch(op);
-    else if (op->work.target->alive && lnic_backend.hw->alive)
+    else if (op->work.target->alive && aries_live.hw->alive)
         launch_datagram(op);
     else
-        lnic_op_end(op, 0, 0);
+        aries_live_op_end(op, 0, 0);
 }
 
-void lnic_datagram_send(struct datagram_message *message, uint32_t bytes)
+void aries_live_datagram_send(struct datagram_message *message, uint32_t bytes)
 {
     const struct aries_work work = {
         .op = ARIES_CQWRITE,
@@ -931,18 +939,19 @@ void lnic_datagram_send(struct datagram_message *message, uint32_t bytes)
         .target = message->to.nic,
         .length = bytes,
     };
-    struct lnic_op *op = op_new(NULL, &work, NULL);
+    struct aries_live_op *op = op_new(NULL, &work, NULL);
 
     op->message = message;
-    if (sim_likely(!lnic_backend.inspected) || lnic_way_begin(op, 0))
+    if (sim_likely(!aries_live.inspected) || aries_live_path_begin(op, 0))
         launch_datagram(op);
 }
 
-bool lnic_say(struct lnic_link *link, uint8_t kind, struct lnic_request *request, const void *body,
-              uint32_t bytes, void (*done)(void *, uint8_t, uint8_t, bool), void *context)
+bool aries_live_send(struct aries_live_link *link, uint8_t kind, struct aries_live_request *request,
+                     const void *body, uint32_t bytes, void (*done)(void *, uint8_t, uint8_t, bool),
+                     void *context)
 {
-    uint8_t *at = live_reserve(link->peer, LIVE_REQUEST, (uint32_t)sizeof(*request) + bytes);
-    struct lnic_txn *txn;
+    uint8_t *at = shm_reserve(link->peer, SHM_REQUEST, (uint32_t)sizeof(*request) + bytes);
+    struct aries_live_txn *txn;
 
     if (at == NULL)
         return false;
@@ -950,22 +959,21 @@ bool lnic_say(struct lnic_link *link, uint8_t kind, struct lnic_request *request
     memcpy(at, request, sizeof(*request));
     memcpy(at + sizeof(*request), body, bytes);
     txn = txn_new(link);
-    *txn = (struct lnic_txn){.done = done, .context = context};
-    lnic_backend.under_way[0]++;
-    txn->position =
-        live_publish(link->peer, LIVE_REQUEST, kind, (uint32_t)sizeof(*request) + bytes);
+    *txn = (struct aries_live_txn){.done = done, .context = context};
+    aries_live.under_way[0]++;
+    txn->position = shm_publish(link->peer, SHM_REQUEST, kind, (uint32_t)sizeof(*request) + bytes);
     return true;
 }
 
 /* ---- completion ------------------------------------------------------------------------------ */
 
-sim_noinline void lnic_result(struct lnic_link *link, const struct live_record *record)
+sim_noinline void aries_live_result(struct aries_live_link *link, const struct shm_record *record)
 {
-    struct lnic_result result;
-    struct lnic_txn *txn;
-    struct lnic_op *op;
+    struct aries_live_result result;
+    struct aries_live_txn *txn;
+    struct aries_live_op *op;
 
-    if (record->count < sizeof(result) || record->kind != LNIC_RESULT)
+    if (record->count < sizeof(result) || record->kind != ARIES_LIVE_RESULT)
         return;
     memcpy(&result, record->bytes, sizeof(result));
     if (result.number - link->txn_first >= link->txn_next - link->txn_first)
@@ -986,12 +994,12 @@ sim_noinline void lnic_result(struct lnic_link *link, const struct live_record *
     txn_end(txn, result.status & 0x3f, result.info & 3, result.overrun != 0);
 }
 
-static void settle_executed(struct lnic_link *link)
+static void settle_executed(struct aries_live_link *link)
 {
-    uint64_t executed = live_executed(link->peer, LIVE_REQUEST);
+    uint64_t executed = shm_executed(link->peer, SHM_REQUEST);
 
     while (link->txn_first != link->txn_next) {
-        struct lnic_txn *txn = txn_at(link, link->txn_first);
+        struct aries_live_txn *txn = txn_at(link, link->txn_first);
 
         if (txn->position > executed)
             break;
@@ -1007,7 +1015,7 @@ static void settle_executed(struct lnic_link *link)
 }
 
 /* False: nothing is under way any more. */
-static bool link_settle(struct lnic_link *link)
+static bool link_settle(struct aries_live_link *link)
 {
     settle_executed(link);
     if (sim_unlikely(link->waiting != NULL))
@@ -1015,21 +1023,21 @@ static bool link_settle(struct lnic_link *link)
     return link->txn_first != link->txn_next || link->waiting != NULL;
 }
 
-void lnic_settle(void)
+void aries_live_settle(void)
 {
-    struct lnic_link **at = &lnic_backend.active;
+    struct aries_live_link **at = &aries_live.active;
 
-    if (lnic_backend.ready != NULL)
+    if (aries_live.ready != NULL)
         finish_ready();
     while (*at != NULL) {
-        struct lnic_link *link = *at;
+        struct aries_live_link *link = *at;
 
         if (link_settle(link)) {
             at = &link->next_active;
             continue;
         }
         /* What ended may have put others before it. */
-        for (at = &lnic_backend.active; *at != link; at = &(*at)->next_active)
+        for (at = &aries_live.active; *at != link; at = &(*at)->next_active)
             ;
         *at = link->next_active;
         link->active = false;
@@ -1037,23 +1045,23 @@ void lnic_settle(void)
 }
 
 /* Nothing leads to it any more. */
-static void link_delete(struct lnic_link *link)
+static void link_delete(struct aries_live_link *link)
 {
-    struct lnic_link **at;
+    struct aries_live_link **at;
     uint32_t node, block, channel;
 
-    for (node = 0; node < lnic_backend.fabric->nodes; node++)
-        for (block = 0; lnic_backend.routes[node] != NULL && block < LNIC_MDH_BLOCKS; block++)
-            if (lnic_backend.routes[node][block] == link)
-                lnic_backend.routes[node][block] = &dead_link;
-    for (channel = 0; channel < lnic_backend.fabric->nodes * lnic_backend.fabric->timing.vces;
+    for (node = 0; node < aries_live.fabric->nodes; node++)
+        for (block = 0; aries_live.routes[node] != NULL && block < ARIES_LIVE_MDH_BLOCKS; block++)
+            if (aries_live.routes[node][block] == link)
+                aries_live.routes[node][block] = &dead_link;
+    for (channel = 0; channel < aries_live.fabric->nodes * aries_live.fabric->timing.vces;
          channel++)
-        if (lnic_backend.channels[channel] == link)
-            lnic_backend.channels[channel] = &dead_link;
-    for (at = &lnic_backend.links; *at != link; at = &(*at)->next)
+        if (aries_live.channels[channel] == link)
+            aries_live.channels[channel] = &dead_link;
+    for (at = &aries_live.links; *at != link; at = &(*at)->next)
         ;
     *at = link->next;
-    for (at = &lnic_backend.active; *at != NULL && *at != link; at = &(*at)->next_active)
+    for (at = &aries_live.active; *at != NULL && *at != link; at = &(*at)->next_active)
         ;
     if (*at == link)
         *at = link->next_active;
@@ -1061,24 +1069,24 @@ static void link_delete(struct lnic_link *link)
     g_free(link);
 }
 
-void lnic_link_gone(struct lnic_link *link)
+void aries_live_link_gone(struct aries_live_link *link)
 {
-    struct lnic_op *op;
+    struct aries_live_op *op;
 
     assert(!link->gone || link->peer->gone);
     link->gone = true;
     settle_executed(link); /* before its end */
-    lnic_msgq_gone(link);
+    aries_live_msgq_gone(link);
     while (link->txn_first != link->txn_next) {
-        struct lnic_txn *txn = txn_at(link, link->txn_first++);
+        struct aries_live_txn *txn = txn_at(link, link->txn_first++);
 
         if (txn->position != 0)
-            txn_end(txn, lnic_status_of_death(txn->bytes), ARIES_CQ_CPLTN_SRSP, false);
+            txn_end(txn, aries_live_status_of_death(txn->bytes), ARIES_CQ_CPLTN_SRSP, false);
     }
     while ((op = link->waiting) != NULL) {
         link->waiting = op->next;
         op->offset = total_of(&op->work);
-        lnic_op_end(op, lnic_status_of_death(total_of(&op->work)), ARIES_CQ_CPLTN_SRSP);
+        aries_live_op_end(op, aries_live_status_of_death(total_of(&op->work)), ARIES_CQ_CPLTN_SRSP);
     }
     link_delete(link);
 }
@@ -1088,25 +1096,25 @@ void lnic_link_gone(struct lnic_link *link)
 void aries_hw_hold(struct aries_nic *hw, uint8_t ptag)
 {
     (void)hw, (void)ptag; /* aries_ptag_suspended() tells */
-    lnic_backend.holding = true;
+    aries_live.holding = true;
 }
 
 bool aries_hw_draining(const struct aries_nic *hw, uint8_t ptag)
 {
     (void)hw;
-    return lnic_backend.under_way[ptag] > 0;
+    return aries_live.under_way[ptag] > 0;
 }
 
 void aries_hw_release(struct aries_nic *hw)
 {
-    struct lnic_op *op = lnic_backend.held, *next;
+    struct aries_live_op *op = aries_live.held, *next;
     uint32_t ptag;
 
-    lnic_backend.holding = false;
+    aries_live.holding = false;
     for (ptag = 0; ptag < 256; ptag++)
-        lnic_backend.holding |= aries_ptag_suspended(hw, (uint8_t)ptag);
-    lnic_backend.held = NULL;
-    lnic_backend.held_tail = &lnic_backend.held;
+        aries_live.holding |= aries_ptag_suspended(hw, (uint8_t)ptag);
+    aries_live.held = NULL;
+    aries_live.held_tail = &aries_live.held;
     for (; op != NULL; op = next) {
         next = op->next;
         if (aries_ptag_suspended(hw, op->work.ptag))

@@ -36,7 +36,7 @@ static char *file_name(const char *pattern)
         if (at[0] == '%' && at[1] == 'p')
             g_string_append_printf(name, "%d", getpid());
         else if (at[0] == '%' && at[1] == 'n')
-            g_string_append_printf(name, "%u", lnic_backend.hw->node);
+            g_string_append_printf(name, "%u", aries_live.hw->node);
         else if (at[0] == '%' && at[1] == 'r')
             g_string_append(name, rank());
         else {
@@ -51,13 +51,13 @@ static char *file_name(const char *pattern)
     return g_string_free(name, FALSE);
 }
 
-void lnic_trace_begin(void)
+void aries_live_trace_begin(void)
 {
     const char *pattern = getenv("JACQUARD_TRACE");
     const struct trace_process process = {
         .pid = (uint32_t)getpid(),
         .name = program_invocation_short_name,
-        .origin = live_facts(lnic_backend.live)->began_ns * SIM_NS,
+        .origin = shm_facts(aries_live.shm)->began_ns * SIM_NS,
     };
     char *path, *why = NULL;
 
@@ -65,31 +65,31 @@ void lnic_trace_begin(void)
         return;
     path = file_name(pattern);
     if (trace_open_of(path, &process, &why))
-        trace_set_rank_name(lnic_backend.hw->node, lnic_backend.process->trace_index,
+        trace_set_rank_name(aries_live.hw->node, aries_live.process->trace_index,
                             program_invocation_short_name);
     else
-        lnic_complain(why);
+        aries_live_print_error(why);
     free(why);
     g_free(path);
 }
 
-void lnic_trace_end(void)
+void aries_live_trace_end(void)
 {
     char *why = NULL;
 
     if (!trace_close(&why))
-        lnic_complain(why);
+        aries_live_print_error(why);
     free(why);
 }
 
-void lnic_trace_forked(void)
+void aries_live_trace_forked(void)
 {
     trace_forget();
 }
 
-void lnic_trace_transaction(const struct lnic_end *end)
+void aries_live_trace_transaction(const struct aries_live_end *end)
 {
-    uint32_t node = lnic_backend.hw->node;
+    uint32_t node = aries_live.hw->node;
     sim_time_t now = sim_now();
 
     trace(TRACE_SLICE, end->unit == ARIES_UNIT_BTE ? TRACE_BTE : TRACE_FMA, node, 0, end->name,
@@ -97,17 +97,19 @@ void lnic_trace_transaction(const struct lnic_end *end)
     trace(TRACE_INSTANT, TRACE_RX, node, 0, "complete", now, 0, end->flow, end->status);
 }
 
-sim_cold void lnic_trace_arrival(const struct lnic_link *link, const struct live_record *record)
+sim_cold void aries_live_trace_arrival(const struct aries_live_link *link,
+                                       const struct shm_record *record)
 {
     static const char *const names[] = {
-        [LNIC_PUT] = "land",   [LNIC_LANDED] = "land",     [LNIC_GET] = "read",
-        [LNIC_AMO] = "atomic", [LNIC_CQWRITE] = "cqwrite", [LNIC_DATAGRAM] = "datagram",
+        [ARIES_LIVE_PUT] = "land",        [ARIES_LIVE_LANDED] = "land",
+        [ARIES_LIVE_GET] = "read",        [ARIES_LIVE_AMO] = "atomic",
+        [ARIES_LIVE_CQWRITE] = "cqwrite", [ARIES_LIVE_DATAGRAM] = "datagram",
     };
-    struct lnic_request request;
+    struct aries_live_request request;
 
     if (record->kind >= G_N_ELEMENTS(names) || record->count < sizeof(request))
         return;
     memcpy(&request, record->bytes, sizeof(request));
-    trace(TRACE_INSTANT, TRACE_RX, lnic_backend.hw->node, 0, names[record->kind], sim_now(), 0,
+    trace(TRACE_INSTANT, TRACE_RX, aries_live.hw->node, 0, names[record->kind], sim_now(), 0,
           link->flow_from + request.number, request.length);
 }

@@ -10,7 +10,7 @@
     (GNI_BI_FLAG_APPLY_NOW | GNI_BI_FLAG_APPLY_AFTER_THROTTLE | GNI_BI_FLAG_USE_DEFAULT_SETTINGS | \
      GNI_BI_FLAG_VALUE_IS_NUM_ORB_ENTRIES)
 
-bool lnic_wants_throttle(uint16_t bw, uint16_t aot_bw, uint16_t modes)
+bool aries_live_wants_throttle(uint16_t bw, uint16_t aot_bw, uint16_t modes)
 {
     const uint16_t most = modes & GNI_BI_FLAG_VALUE_IS_NUM_ORB_ENTRIES ? GNI_BI_INJECT_BW_ORB_MAX
                                                                        : GNI_BI_INJECT_BW_MAX;

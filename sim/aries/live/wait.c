@@ -30,26 +30,26 @@ static _Thread_local bool signalled __attribute__((tls_model("initial-exec")));
  * brought more likely than for what may be in another one. */
 static bool receive(bool all)
 {
-    struct live *live = lnic_backend.live;
-    struct live_record record;
+    struct shm *shm = aries_live.shm;
+    struct shm_record record;
     unsigned count = 0;
     bool more = true;
 
-    while (more && count < RECORDS && live_next(live, &record)) {
-        struct lnic_link *link = record.from->user;
+    while (more && count < RECORDS && shm_next(shm, &record)) {
+        struct aries_live_link *link = record.from->user;
 
         if (sim_unlikely(link == NULL))
-            link = lnic_link_to(record.from); /* which may have ended already */
-        if (record.channel == LIVE_REPLY) {
-            lnic_result(link, &record);
-        } else if (sim_unlikely(!lnic_execute(link, &record))) {
-            live_set_aside(live);
+            link = aries_live_link_to(record.from); /* which may have ended already */
+        if (record.channel == SHM_REPLY) {
+            aries_live_result(link, &record);
+        } else if (sim_unlikely(!aries_live_execute(link, &record))) {
+            shm_set_aside(shm);
             count++;
             continue;
         } else if (sim_unlikely(trace_on)) {
-            lnic_trace_arrival(link, &record);
+            aries_live_trace_arrival(link, &record);
         }
-        more = live_release(live) || all;
+        more = shm_release(shm) || all;
         count++;
     }
     return count > 0;
@@ -63,15 +63,15 @@ static bool sleep_until(sim_time_t deadline, const struct sim_wait *wait, bool w
  * schedulers (Linux 6.18 with autogroups) let those who yield to each other starve everybody else
  * for minutes. So it sleeps when that has lasted for a while.
  */
-static sim_cold void give_way(struct lnic_backend *backend)
+static sim_cold void give_way(struct aries_live *backend)
 {
     static const struct sim_wait wait = {.text = "something to do, between polls"};
-    uint64_t began = live_ticks();
+    uint64_t began = shm_ticks();
 
     if (backend->fruitless < backend->patience + YIELD_EVERY)
         backend->vain_since = began; /* the first time in a row */
-    lnic_yield();
-    if (live_ticks() - began < CROWDED_TICKS) {
+    aries_live_yield();
+    if (shm_ticks() - began < CROWDED_TICKS) {
         backend->patience = YIELD_AFTER;
         return;
     }
@@ -82,16 +82,16 @@ static sim_cold void give_way(struct lnic_backend *backend)
 
 void sim_wall_look(void)
 {
-    struct lnic_backend *backend = &lnic_backend;
+    struct aries_live *backend = &aries_live;
     bool found = false;
 
-    if (sim_likely(backend->live != NULL))
+    if (sim_likely(backend->shm != NULL))
         found = receive(backend->looks % ALL_EVERY == 0);
     backend->looks++;
     sim_wall.turns++;
     if ((backend->active != NULL || backend->ready != NULL) &&
         (!found || backend->looks % SETTLE_EVERY == 0))
-        lnic_settle();
+        aries_live_settle();
     if (sim_unlikely(sim_wall.armed) && (backend->paced || backend->looks % CLOCK_EVERY == 0))
         sim_wall_fire();
     if (found)
@@ -105,13 +105,13 @@ void sim_wall_look(void)
 
 static void spin(void)
 {
-    uint32_t depth = lnic_lock.depth;
+    uint32_t depth = aries_live_lock.depth;
 
-    lnic_lock.depth = 0;
-    lnic_leave();
+    aries_live_lock.depth = 0;
+    aries_live_leave();
     __builtin_ia32_pause();
-    lnic_enter();
-    lnic_lock.depth = depth;
+    aries_live_enter();
+    aries_live_lock.depth = depth;
 }
 
 /*
@@ -121,41 +121,41 @@ static void spin(void)
  */
 static bool sleep_until(sim_time_t deadline, const struct sim_wait *wait, bool watched)
 {
-    struct live *live = lnic_backend.live;
-    uint64_t deadline_ns = deadline == SIM_NEVER ? UINT64_MAX : lnic_ns(deadline);
+    struct shm *shm = aries_live.shm;
+    uint64_t deadline_ns = deadline == SIM_NEVER ? UINT64_MAX : aries_live_ns(deadline);
 
     bool undisturbed = true;
 
-    watched |= lnic_rouse() || lnic_lock.listening || live == NULL;
+    watched |= aries_live_wake_ready() || aries_live_lock.listening || shm == NULL;
     if (watched) {
-        undisturbed = lnic_sleep(wait, deadline_ns, NULL);
-    } else if (live_sleep_begin(live)) {
-        undisturbed = lnic_sleep(wait, deadline_ns, live);
-        if (lnic_backend.live == live)
-            live_sleep_end(live);
+        undisturbed = aries_live_sleep(wait, deadline_ns, NULL);
+    } else if (shm_sleep_begin(shm)) {
+        undisturbed = aries_live_sleep(wait, deadline_ns, shm);
+        if (aries_live.shm == shm)
+            shm_sleep_end(shm);
     }
     return undisturbed;
 }
 
-void lnic_cancelled(struct live *listens)
+void aries_live_cancelled(struct shm *listens)
 {
-    if (listens != NULL && lnic_backend.live == listens)
-        live_sleep_end(listens);
-    if (lnic_backend.process != NULL)
-        aries_errors_forget(lnic_backend.process, sim_fiber_self());
+    if (listens != NULL && aries_live.shm == listens)
+        shm_sleep_end(listens);
+    if (aries_live.process != NULL)
+        aries_errors_forget(aries_live.process, sim_fiber_self());
 }
 
-void lnic_look_soon(bool changes)
+void aries_live_request_progress(bool changes)
 {
-    const struct lnic_backend *backend = &lnic_backend;
+    const struct aries_live *backend = &aries_live;
 
-    if (backend->live != NULL && (changes || backend->ready != NULL || backend->active != NULL))
-        live_look_soon(backend->live);
+    if (backend->shm != NULL && (changes || backend->ready != NULL || backend->active != NULL))
+        shm_request_progress(backend->shm);
 }
 
 bool sim_wait_until(sim_time_t deadline, const struct sim_wait *wait)
 {
-    uint32_t changes = sim_wall.changes, looks = lnic_backend.looks; /* without those of others */
+    uint32_t changes = sim_wall.changes, looks = aries_live.looks; /* without those of others */
     sim_time_t began = 0, now, next;
     bool undisturbed = true;
 
@@ -175,14 +175,14 @@ bool sim_wait_until(sim_time_t deadline, const struct sim_wait *wait)
         if (now >= deadline)
             return false;
         began = began == 0 ? now : began;
-        if (now - began < SPIN_NS * SIM_NS || lnic_backend.ready != NULL) {
+        if (now - began < SPIN_NS * SIM_NS || aries_live.ready != NULL) {
             spin();
             continue;
         }
         next = sim_wall_next();
         undisturbed =
-            sleep_until(next < deadline ? next : deadline, wait, looks != lnic_backend.looks);
-        looks = lnic_backend.looks;
+            sleep_until(next < deadline ? next : deadline, wait, looks != aries_live.looks);
+        looks = aries_live.looks;
     }
 }
 
@@ -202,9 +202,9 @@ static void unblock_faults(void)
 {
     sigset_t faults;
 
-    if (lnic_is_helper)
+    if (aries_live_is_helper)
         return;
-    lnic_is_helper = true;
+    aries_live_is_helper = true;
     sigemptyset(&faults);
     sigaddset(&faults, SIGSEGV);
     sigaddset(&faults, SIGBUS);
@@ -215,42 +215,42 @@ static void helper_lock(void *arg)
 {
     (void)arg;
     unblock_faults();
-    lnic_enter();
+    aries_live_enter();
 }
 
 static void helper_unlock(void *arg)
 {
     (void)arg;
-    lnic_leave();
+    aries_live_leave();
 }
 
 static uint64_t helper_progress(void *arg)
 {
     static uint64_t watch_ns;
-    uint64_t now = lnic_ns(sim_now()), next;
+    uint64_t now = aries_live_ns(sim_now()), next;
 
     (void)arg;
-    if (lnic_backend.live == NULL)
+    if (aries_live.shm == NULL)
         return UINT64_MAX;
     receive(true);
     if (sim_wall.armed)
         sim_wall_fire();
-    lnic_settle(); /* also what that has ended */
+    aries_live_settle(); /* also what that has ended */
     if (now >= watch_ns) {
-        lnic_watch_take();
+        aries_live_watch_publish();
         trace_flush(sim_now());
         watch_ns = now + WATCH_EVERY_NS;
     }
-    next = lnic_ns(sim_wall_next());
+    next = aries_live_ns(sim_wall_next());
     return next < watch_ns ? next : watch_ns;
 }
 
-void lnic_helper_begin(void)
+void aries_live_helper_begin(void)
 {
-    static const struct live_helper helper = {helper_lock, helper_unlock, helper_progress, NULL};
+    static const struct shm_helper helper = {helper_lock, helper_unlock, helper_progress, NULL};
 
-    if (!lnic_backend.helped && live_helper_start(lnic_backend.live, &helper) == 0)
-        lnic_backend.helped = true;
+    if (!aries_live.helped && shm_helper_start(aries_live.shm, &helper) == 0)
+        aries_live.helped = true;
 }
 
 /* ---- processes ------------------------------------------------------------------------------- */
@@ -270,8 +270,8 @@ void aries_process_written(struct aries_process *process)
 void aries_spin(bool (*ready)(const void *arg), const void *arg)
 {
     while (!ready(arg)) {
-        lnic_enter();
+        aries_live_enter();
         sim_wall_look();
-        lnic_leave();
+        aries_live_leave();
     }
 }

@@ -11,8 +11,9 @@
 #include "backend.h"
 #include "lock.h"
 
-_Static_assert(WATCH_AT == LNIC_MDDS * sizeof(struct lnic_mdd), "behind the registrations");
-_Static_assert(WATCH_AT + sizeof(struct watch) <= LNIC_BOARD_BYTES, "there is room");
+_Static_assert(WATCH_AT == ARIES_LIVE_MDDS * sizeof(struct aries_live_mdd),
+               "behind the registrations");
+_Static_assert(WATCH_AT + sizeof(struct watch) <= ARIES_LIVE_SEGMENT_BYTES, "there is room");
 
 static void put_cq(struct watch *watch, const struct gni_cq *cq)
 {
@@ -79,13 +80,13 @@ void gni_emulated_connection(const void *id, uint32_t nic_address, uint32_t inst
     const struct aries_nic *nic;
     struct connection *connection;
 
-    lnic_enter();
+    aries_live_enter();
     if (connections == NULL)
         connections = g_hash_table_new_full(NULL, NULL, NULL, connection_free);
     if (state == NULL) {
         g_hash_table_remove(connections, id);
-    } else if (lnic_backend.fabric != NULL) {
-        nic = aries_nic_by_pe(lnic_backend.fabric, nic_address);
+    } else if (aries_live.fabric != NULL) {
+        nic = aries_nic_by_pe(aries_live.fabric, nic_address);
         connection = g_hash_table_lookup(connections, id);
         if (connection == NULL) {
             connection = g_new0(struct connection, 1);
@@ -96,13 +97,13 @@ void gni_emulated_connection(const void *id, uint32_t nic_address, uint32_t inst
         aries_list_add(&changes, &connection->link);
         connection->vc.node = nic != NULL ? nic->node : UINT32_MAX;
         connection->vc.instance = instance;
-        connection->vc.since_ns = lnic_ns(sim_now());
+        connection->vc.since_ns = aries_live_ns(sim_now());
         g_strlcpy(connection->vc.state, state, sizeof(connection->vc.state));
     }
-    lnic_leave();
+    aries_live_leave();
 }
 
-void lnic_watch_forked(void)
+void aries_live_watch_forked(void)
 {
     if (connections != NULL)
         g_hash_table_remove_all(connections);
@@ -118,18 +119,18 @@ static void put_connections(struct watch *watch)
         watch->vc[i++] = sim_container_of(link, struct connection, link)->vc;
 }
 
-void lnic_watch_take(void)
+void aries_live_watch_publish(void)
 {
-    const struct aries_counters *counters = &lnic_backend.fabric->counters;
+    const struct aries_counters *counters = &aries_live.fabric->counters;
     const struct aries_list *link;
     struct watch *watch;
 
-    assert(lnic_backend.live != NULL && lnic_backend.board != NULL);
-    watch = (struct watch *)((uint8_t *)lnic_backend.board + WATCH_AT);
+    assert(aries_live.shm != NULL && aries_live.board != NULL);
+    watch = (struct watch *)((uint8_t *)aries_live.board + WATCH_AT);
     __atomic_store_n(&watch->sequence, watch->sequence | 1, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_RELEASE);
     watch->magic = WATCH_MAGIC;
-    watch->taken_ns = lnic_ns(sim_now());
+    watch->taken_ns = aries_live_ns(sim_now());
     watch->transactions = counters->transactions;
     watch->bytes = counters->payload_bytes;
     watch->events = counters->events;
@@ -139,8 +140,7 @@ void lnic_watch_take(void)
     watch->smsg_received = counters->smsg_received;
     watch->datagrams = counters->datagrams;
     watch->nics = watch->regions = watch->cqs = watch->eps = 0;
-    for (link = lnic_backend.hw->attached.next; link != &lnic_backend.hw->attached;
-         link = link->next)
+    for (link = aries_live.hw->attached.next; link != &aries_live.hw->attached; link = link->next)
         put_nic(watch, sim_container_of(link, struct gni_nic, nic_link));
     put_connections(watch);
     assert(watch->sequence % 2 != 0); /* nobody else writes it */
@@ -150,9 +150,9 @@ void lnic_watch_take(void)
 /* A program that ends by itself leaves the last figures, and all of its trace. */
 static void __attribute__((destructor)) at_the_end(void)
 {
-    lnic_enter();
-    if (lnic_backend.live != NULL && lnic_backend.board != NULL && !live_forked(lnic_backend.live))
-        lnic_watch_take();
-    lnic_trace_end();
-    lnic_leave();
+    aries_live_enter();
+    if (aries_live.shm != NULL && aries_live.board != NULL && !shm_forked(aries_live.shm))
+        aries_live_watch_publish();
+    aries_live_trace_end();
+    aries_live_leave();
 }

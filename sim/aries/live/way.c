@@ -20,10 +20,10 @@
 #include "plan.h"
 #include "nic/stages.h"
 
-struct lnic_way {
+struct aries_live_path {
     struct net_path_preview there, back;
     uint32_t known; /* changes that the routers knew of when it began */
-    struct lnic_op *op;
+    struct aries_live_op *op;
     /* paced */
     struct sim_event returns; /* the model's response */
     sim_time_t given_up; /* when the NIC no longer waits for it */
@@ -34,23 +34,24 @@ struct lnic_way {
 };
 
 static struct {
-    const struct lnic_change *change; /* by time, which is that of the clock */
+    const struct aries_live_change *change; /* by time, which is that of the clock */
     uint32_t count, known; /* known: those that `net` has */
     bool paced;
     sim_time_t stored; /* until when the CPU stores what was posted */
     sim_time_t fed[2]; /* until when each unit feeds its streams: enum aries_unit */
     uint32_t streams; /* of the BTE under way */
-    struct lnic_op *held, **held_tail; /* others, by a fence */
+    struct aries_live_op *held, **held_tail; /* others, by a fence */
 } ways;
 
 /* ---- what has changed ------------------------------------------------------------------------ */
 
-void lnic_ways_arm(struct lnic_change *changes, uint32_t count, sim_time_t began, bool paced)
+void aries_live_paths_arm(struct aries_live_change *changes, uint32_t count, sim_time_t began,
+                          bool paced)
 {
     uint32_t i, at;
 
     for (i = 0; i < count; i++) {
-        struct lnic_change change = changes[i];
+        struct aries_live_change change = changes[i];
 
         change.time = change.time < SIM_NEVER / 2 ? change.time + began : SIM_NEVER / 2;
         for (at = i; at > 0 && changes[at - 1].time > change.time; at--)
@@ -67,40 +68,39 @@ void lnic_ways_arm(struct lnic_change *changes, uint32_t count, sim_time_t began
 static void learn(sim_time_t now)
 {
     for (; ways.known < ways.count; ways.known++) {
-        const struct lnic_change *change = &ways.change[ways.known];
+        const struct aries_live_change *change = &ways.change[ways.known];
 
         if (change->time + NET_FAILURE_DETECTION_TIME > now)
             return;
         if (change->is_router)
-            net_router_set_alive(lnic_backend.net, change->a, change->alive);
+            net_router_set_alive(aries_live.net, change->a, change->alive);
         else
-            net_link_set_alive(lnic_backend.net, change->a, change->b, change->which,
-                               change->alive);
+            net_link_set_alive(aries_live.net, change->a, change->b, change->which, change->alive);
     }
 }
 
 /* Whether something on it has died by now that was not known when so many changes were. */
 static bool has_died(const struct net_path_preview *way, uint32_t known, sim_time_t now)
 {
-    const struct lnic_change *change;
+    const struct aries_live_change *change;
 
     for (change = &ways.change[known]; known < ways.count && change->time <= now; known++, change++)
         if (!change->alive &&
-            (change->is_router ? net_preview_uses_router(lnic_backend.net, way, change->a)
-                               : net_preview_uses_link(lnic_backend.net, way, change->a, change->b,
-                                                       change->which)))
+            (change->is_router
+                 ? net_preview_uses_router(aries_live.net, way, change->a)
+                 : net_preview_uses_link(aries_live.net, way, change->a, change->b, change->which)))
             return true;
     return false;
 }
 
 /* ---- paths ----------------------------------------------------------------------------------- */
 
-static uint64_t bytes_of(const struct lnic_op *op)
+static uint64_t bytes_of(const struct aries_live_op *op)
 {
     return op->work.header_length + op->work.length;
 }
 
-static bool is_stream(const struct lnic_op *op)
+static bool is_stream(const struct aries_live_op *op)
 {
     return op->work.unit == ARIES_UNIT_BTE;
 }
@@ -110,11 +110,11 @@ static uint32_t packet_of(uint64_t bytes)
     return data_phits((uint32_t)MIN(bytes, PACKET_BYTES));
 }
 
-static bool find_there(const struct lnic_op *op, struct lnic_way *way)
+static bool find_there(const struct aries_live_op *op, struct aries_live_path *way)
 {
     const struct aries_work *work = &op->work;
     struct net_transfer transfer = {
-        .source = lnic_backend.hw->node,
+        .source = aries_live.hw->node,
         .target = work->target->node,
         .packets = 1,
         .last_units = request_phits(work),
@@ -127,16 +127,16 @@ static bool find_there(const struct lnic_op *op, struct lnic_way *way)
         transfer.last_units = message_phits((uint32_t)work->length);
     else if (work->op == ARIES_PUT)
         transfer.last_units += packet_of(bytes_of(op));
-    return net_preview(lnic_backend.net, &transfer, &way->there);
+    return net_preview(aries_live.net, &transfer, &way->there);
 }
 
-static bool find_back(const struct lnic_op *op, struct lnic_way *way)
+static bool find_back(const struct aries_live_op *op, struct aries_live_path *way)
 {
-    const struct aries_timing *timing = &lnic_backend.fabric->timing;
+    const struct aries_timing *timing = &aries_live.fabric->timing;
     const struct aries_work *work = &op->work;
     struct net_transfer transfer = {
         .source = work->target->node,
-        .target = lnic_backend.hw->node,
+        .target = aries_live.hw->node,
         .packets = 1,
         .last_units = 1 + (returns_data(work) ? packet_of(work->length) : 0),
         .class = NET_RESPONSE,
@@ -146,18 +146,18 @@ static bool find_back(const struct lnic_op *op, struct lnic_way *way)
 
     if (work->op != ARIES_GET && work->route >= NET_ROUTE_ADAPTIVE_0)
         transfer.route = (uint8_t)(NET_ROUTE_ADAPTIVE_0 + timing->response_class);
-    return net_preview(lnic_backend.net, &transfer, &way->back);
+    return net_preview(aries_live.net, &transfer, &way->back);
 }
 
-static void lose(struct lnic_op *op)
+static void lose(struct aries_live_op *op)
 {
     if (op->message != NULL) { /* the kernel sends it again */
         op->overrun = true;
         return;
     }
-    op->status = lnic_status_of_death(bytes_of(op));
+    op->status = aries_live_status_of_death(bytes_of(op));
     op->info = ARIES_CQ_CPLTN_SRSP;
-    aries_error_raise(lnic_backend.hw, aries_error_category(A_STATUS_ORB_TIMEOUT),
+    aries_error_raise(aries_live.hw, aries_error_category(A_STATUS_ORB_TIMEOUT),
                       A_STATUS_ORB_TIMEOUT, op->work.ptag, op->work.target->pe_addr);
 }
 
@@ -171,7 +171,7 @@ static sim_time_t narrow(const struct aries_work *work, uint64_t bytes, sim_time
 
     if (packets <= 1)
         return 0;
-    rate = net_path_rate(lnic_backend.net, lnic_backend.hw->node, work->target->node, work->route);
+    rate = net_path_rate(aries_live.net, aries_live.hw->node, work->target->node, work->route);
     units = packets * ((work->op == ARIES_GET ? 1 : 3) + data_phits(PACKET_BYTES));
     time = rate > 0 ? (double)units * 1e6 / rate : 0;
     return time > (double)feed ? (sim_time_t)time - feed : 0;
@@ -180,7 +180,7 @@ static sim_time_t narrow(const struct aries_work *work, uint64_t bytes, sim_time
 /* When the first packet leaves the NIC. `feed`: how long the others take. */
 static sim_time_t leaves(const struct aries_work *work, sim_time_t now, sim_time_t feed)
 {
-    const struct aries_timing *timing = &lnic_backend.fabric->timing;
+    const struct aries_timing *timing = &aries_live.fabric->timing;
     sim_time_t at;
 
     ways.stored = MAX(ways.stored, now) + work->cpu;
@@ -195,10 +195,10 @@ static sim_time_t leaves(const struct aries_work *work, sim_time_t now, sim_time
 }
 
 /* When the target has it, and when the own CPU knows: docs/model.md, without contention. */
-static void times(const struct lnic_op *op, const struct lnic_way *way, sim_time_t now,
+static void times(const struct aries_live_op *op, const struct aries_live_path *way, sim_time_t now,
                   sim_time_t *there, sim_time_t *back)
 {
-    const struct aries_timing *timing = &lnic_backend.fabric->timing;
+    const struct aries_timing *timing = &aries_live.fabric->timing;
     const struct aries_work *work = &op->work;
     uint64_t bytes = bytes_of(op);
     double rate = stream_rate(work, timing);
@@ -219,7 +219,7 @@ static void times(const struct lnic_op *op, const struct lnic_way *way, sim_time
 
 static void returned(struct sim_event *event)
 {
-    struct lnic_way *way = sim_container_of(event, struct lnic_way, returns);
+    struct aries_live_path *way = sim_container_of(event, struct aries_live_path, returns);
 
     if (way->lost && way->given_up > sim_now()) {
         sim_event_schedule(event, way->given_up);
@@ -228,13 +228,13 @@ static void returned(struct sim_event *event)
     assert(way->awaited);
     way->awaited = false;
     if (way->executed)
-        lnic_op_finish(way->op);
+        aries_live_op_finish(way->op);
 }
 
 /* The request is there, and the response takes a path of now. False: it is lost. */
-static bool turns(struct lnic_op *op)
+static bool turns(struct aries_live_op *op)
 {
-    struct lnic_way *way = op->way;
+    struct aries_live_path *way = op->way;
     sim_time_t now = sim_now();
 
     if (has_died(&way->there, way->known, now))
@@ -247,15 +247,15 @@ static bool turns(struct lnic_op *op)
 
 static void arrived(struct sim_event *event)
 {
-    struct lnic_op *op = sim_container_of(event, struct lnic_op, later);
+    struct aries_live_op *op = sim_container_of(event, struct aries_live_op, later);
 
     if (op->way == NULL || turns(op)) {
-        lnic_launch(op);
+        aries_live_launch(op);
         return;
     }
     lose(op);
     op->way->lost = true;
-    lnic_op_finish(op);
+    aries_live_op_finish(op);
 }
 
 /* It comes later, and the helper must know. */
@@ -263,35 +263,35 @@ static void schedule(struct sim_event *event, void (*fire)(struct sim_event *eve
 {
     event->fire = fire;
     sim_event_schedule(event, at);
-    live_look_soon(lnic_backend.live);
+    shm_request_progress(aries_live.shm);
 }
 
 /* ---- transactions ---------------------------------------------------------------------------- */
 
 /* Its paths, drawn. False: it is lost at once. */
-static bool take_way(struct lnic_op *op, sim_time_t now)
+static bool take_way(struct aries_live_op *op, sim_time_t now)
 {
-    struct lnic_way *way = op->way = g_new0(struct lnic_way, 1);
+    struct aries_live_path *way = op->way = g_new0(struct aries_live_path, 1);
 
     learn(now);
-    lnic_backend.flying++;
+    aries_live.flying++;
     ways.streams += is_stream(op);
     way->op = op;
     way->known = ways.known;
     way->awaited = ways.paced && op->message == NULL;
-    way->given_up = now + lnic_backend.fabric->timing.orb_timeout;
+    way->given_up = now + aries_live.fabric->timing.orb_timeout;
     if (find_there(op, way) && find_back(op, way) && !has_died(&way->there, way->known, now))
         return true;
     way->lost = true;
     lose(op);
     if (way->awaited)
         schedule(&way->returns, returned, way->given_up);
-    lnic_op_end(op, 0, 0);
+    aries_live_op_end(op, 0, 0);
     return false;
 }
 
 /* True: to be launched now. */
-static bool depart(struct lnic_op *op, sim_time_t delay)
+static bool depart(struct aries_live_op *op, sim_time_t delay)
 {
     sim_time_t now = sim_now(), there = now, back = now;
 
@@ -304,7 +304,7 @@ static bool depart(struct lnic_op *op, sim_time_t delay)
     there += delay;
     if (there == now)
         return true;
-    lnic_capture(op);
+    aries_live_capture(op);
     schedule(&op->later, arrived, there);
     if (op->way != NULL && op->way->awaited)
         schedule(&op->way->returns, returned, back + delay);
@@ -312,7 +312,7 @@ static bool depart(struct lnic_op *op, sim_time_t delay)
 }
 
 /* As in a channel of the BTE: what is fenced waits for those before it, others behind that. */
-bool lnic_way_begin(struct lnic_op *op, sim_time_t delay)
+bool aries_live_path_begin(struct aries_live_op *op, sim_time_t delay)
 {
     if (!ways.paced || !is_stream(op) ||
         (ways.held == NULL && (!op->work.fence || ways.streams == 0)))
@@ -326,19 +326,19 @@ bool lnic_way_begin(struct lnic_op *op, sim_time_t delay)
 static void release_held(void)
 {
     while (ways.held != NULL && (!ways.held->work.fence || ways.streams == 0)) {
-        struct lnic_op *op = ways.held;
+        struct aries_live_op *op = ways.held;
 
         ways.held = op->next;
         if (ways.held == NULL)
             ways.held_tail = &ways.held;
         if (depart(op, 0))
-            lnic_launch(op);
+            aries_live_launch(op);
     }
 }
 
-bool lnic_way_end(struct lnic_op *op)
+bool aries_live_path_end(struct aries_live_op *op)
 {
-    struct lnic_way *way = op->way;
+    struct aries_live_path *way = op->way;
     sim_time_t now;
 
     if (way->awaited) {
@@ -359,8 +359,8 @@ bool lnic_way_end(struct lnic_op *op)
         }
     }
     g_clear_pointer(&op->way, g_free);
-    assert(lnic_backend.flying > 0);
-    lnic_backend.flying--;
+    assert(aries_live.flying > 0);
+    aries_live.flying--;
     if (is_stream(op)) {
         assert(ways.streams > 0);
         ways.streams--;

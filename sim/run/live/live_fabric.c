@@ -21,7 +21,7 @@ struct live_fabric {
     uv_loop_t loop;
     uv_signal_t signals[2];
     uv_poll_t closed;
-    struct live_server *server;
+    struct shm_server *server;
     struct live_report *report;
     char *folder, *socket; /* folder: ours, to be removed; or NULL */
     bool stopping;
@@ -44,7 +44,7 @@ int live_fabric_refuse(const struct live_fabric_options *options, char *error)
 static void stop(struct live_fabric *fabric)
 {
     if (!fabric->stopping)
-        live_server_stop(fabric->server);
+        shm_server_stop(fabric->server);
     fabric->stopping = true;
 }
 
@@ -62,12 +62,12 @@ static void on_closed(uv_poll_t *poll, int status, int events)
     stop(poll->data);
 }
 
-static void joined(void *arg, const struct live_member *member)
+static void joined(void *arg, const struct shm_member *member)
 {
     live_report_joined(((struct live_fabric *)arg)->report, member);
 }
 
-static void left(void *arg, const struct live_member *member)
+static void left(void *arg, const struct shm_member *member)
 {
     const struct live_fabric *fabric = arg;
 
@@ -118,7 +118,7 @@ static void remove_dead_fabrics(void)
         folder = g_build_filename(g_get_tmp_dir(), name, NULL);
         socket = g_build_filename(folder, "fabric", NULL);
         link = live_environment_link(socket);
-        if (live_server_remove_dead(socket)) {
+        if (shm_server_remove_dead(socket)) {
             g_unlink(link);
             g_rmdir(folder);
         }
@@ -153,11 +153,11 @@ static bool start(struct live_fabric *fabric, const struct scenario *scenario, c
 {
     size_t plan_bytes;
     char *plan = live_plan(scenario, &plan_bytes);
-    struct live_server_options options = {
+    struct shm_server_options options = {
         .path = fabric->socket,
         .socket = -1,
         .nodes = scenario->endpoints,
-        .processes_max = LIVE_PROCESSES_MAX,
+        .processes_max = SHM_PROCESSES_MAX,
         .seed = scenario->seed,
         .name = scenario->name,
         .preset = scenario->fabric.preset,
@@ -166,8 +166,8 @@ static bool start(struct live_fabric *fabric, const struct scenario *scenario, c
         .events = {.joined = joined, .left = left, .ended = ended},
         .arg = fabric,
     };
-    char why[LIVE_WHY_BYTES] = "";
-    int result = live_server_start(&fabric->loop, &options, &fabric->server, why);
+    char why[SHM_WHY_BYTES] = "";
+    int result = shm_server_start(&fabric->loop, &options, &fabric->server, why);
 
     g_free(plan);
     if (result == 0)

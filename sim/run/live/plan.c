@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The scenario for the processes of a live fabric, which read no YAML: what they need of it,
- * checked, as a key file in live_facts.scenario. Times are in ps from the start of the fabric. A
+ * checked, as a key file in shm_facts.scenario. Times are in ps from the start of the fabric. A
  * missing key is the default, or "any".
  *
  *   [fabric]   version=2; groups, chassis, slots, cables: the dragonfly, when no preset is;

@@ -26,7 +26,7 @@ struct live_report *live_report_new(uint32_t nodes)
     return report;
 }
 
-void live_report_joined(struct live_report *report, const struct live_member *member)
+void live_report_joined(struct live_report *report, const struct shm_member *member)
 {
     if (member->node >= report->count)
         return;
@@ -34,8 +34,8 @@ void live_report_joined(struct live_report *report, const struct live_member *me
     report->nodes[member->node].processes++;
 }
 
-void live_report_left(struct live_report *report, struct live_server *server,
-                      const struct live_member *member)
+void live_report_left(struct live_report *report, struct shm_server *server,
+                      const struct shm_member *member)
 {
     struct node_report *node;
     struct watch watch;
@@ -44,7 +44,7 @@ void live_report_left(struct live_report *report, struct live_server *server,
 
     if (member->node >= report->count)
         return;
-    board = live_server_board(server, member->slot, &bytes);
+    board = shm_server_segment(server, member->slot, &bytes);
     if (board == NULL || bytes < WATCH_AT + sizeof(watch))
         return;
     memcpy(&watch, board + WATCH_AT, sizeof(watch)); /* it may be killed only just now */

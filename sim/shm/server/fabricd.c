@@ -52,11 +52,11 @@ static const struct option longs[] = {{"nodes", required_argument, NULL, OPTION_
                                       {NULL, 0, NULL, 0}};
 
 struct daemon {
-    struct live_server_options options;
-    struct live_server *server;
+    struct shm_server_options options;
+    struct shm_server *server;
     uv_signal_t signals[2];
     char *scenario;
-    char why[LIVE_WHY_BYTES];
+    char why[SHM_WHY_BYTES];
 };
 
 static bool number(struct daemon *daemon, const char *name, const char *text, uint64_t least,
@@ -128,7 +128,7 @@ static bool from_environment(struct daemon *daemon)
         daemon->options.nodes = (uint32_t)value;
     }
     if ((text = getenv("JACQUARD_PROCESSES")) != NULL && *text != 0) {
-        if (!number(daemon, "JACQUARD_PROCESSES", text, 1, LIVE_PROCESSES_MAX, &value))
+        if (!number(daemon, "JACQUARD_PROCESSES", text, 1, SHM_PROCESSES_MAX, &value))
             return false;
         daemon->options.processes_max = (uint32_t)value;
     }
@@ -142,7 +142,7 @@ static bool from_environment(struct daemon *daemon)
 
 static bool take_option(struct daemon *daemon, int option, const char *text)
 {
-    struct live_server_options *options = &daemon->options;
+    struct shm_server_options *options = &daemon->options;
     uint64_t value = 0;
     bool good = true;
 
@@ -156,7 +156,7 @@ static bool take_option(struct daemon *daemon, int option, const char *text)
     case OPTION_SEED:
         return number(daemon, "--seed", text, 0, UINT64_MAX, &options->seed);
     case OPTION_PROCESSES:
-        good = number(daemon, "--processes", text, 1, LIVE_PROCESSES_MAX, &value);
+        good = number(daemon, "--processes", text, 1, SHM_PROCESSES_MAX, &value);
         options->processes_max = (uint32_t)value;
         break;
     case OPTION_SCENARIO:
@@ -231,7 +231,7 @@ static void stop(uv_signal_t *handle, int number)
 {
     struct daemon *daemon = handle->data;
 
-    live_server_stop(daemon->server);
+    shm_server_stop(daemon->server);
 }
 
 int main(int argc, char **argv)
@@ -244,10 +244,10 @@ int main(int argc, char **argv)
     daemon.options.events.ended = ended;
     daemon.options.arg = &daemon;
     if (!take_arguments(&daemon, argc, argv) ||
-        live_server_start(loop, &daemon.options, &daemon.server, daemon.why) != 0) {
+        shm_server_start(loop, &daemon.options, &daemon.server, daemon.why) != 0) {
         fprintf(stderr, "jacquard-fabricd: %s\n", daemon.why);
         if (daemon.options.socket >= 0)
-            live_server_refuse(daemon.options.socket, daemon.why, 500);
+            shm_server_refuse(daemon.options.socket, daemon.why, 500);
         return 1;
     }
     for (i = 0; i < 2; i++) {

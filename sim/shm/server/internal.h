@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#ifndef JACQUARD_LIVE_SERVER_INTERNAL_H
-#define JACQUARD_LIVE_SERVER_INTERNAL_H
+#ifndef JACQUARD_SHM_SERVER_INTERNAL_H
+#define JACQUARD_SHM_SERVER_INTERNAL_H
 
 #include <glib.h>
 #include "shm/server.h"
@@ -13,21 +13,21 @@ struct names;
 
 /* A connection; a member once it has joined. */
 struct member {
-    struct live_server *server;
+    struct shm_server *server;
     uv_poll_t poll, death; /* its socket; its process */
     unsigned handles; /* open ones of these two */
     int socket, pidfd, board, doorbell;
     int own_pidfd; /* as it sent it, for its peers; -1: it has none */
-    struct live_member is;
-    uint64_t board_bytes; /* of its extra area */
+    struct shm_member is;
+    uint64_t segment_bytes; /* of its extra area */
     void *mapping; /* of its board, once somebody asked for it */
     bool joined, ended;
     GQueue queue; /* struct packet */
 };
 
-struct live_server {
+struct shm_server {
     uv_loop_t *loop;
-    struct live_server_options options;
+    struct shm_server_options options;
     char *path;
     uv_poll_t poll;
     uv_timer_t linger;
@@ -45,27 +45,27 @@ struct live_server {
 };
 
 /* server.c */
-void server_connection_ended(struct live_server *server); /* one less: may be the last */
+void shm_server_connection_ended(struct shm_server *server); /* one less: may be the last */
 
 /* member.c */
-void member_accept(struct live_server *server, int socket);
-void member_end(struct member *member); /* dead, or a liar: everybody is told */
-void member_send(struct member *member, struct wire *head, const void *text, size_t text_bytes,
-                 const int *fds, unsigned fds_count);
-bool member_is_dead(const struct member *member); /* before the loop has noticed */
+void shm_member_accept(struct shm_server *server, int socket);
+void shm_member_end(struct member *member); /* dead, or a liar: everybody is told */
+void shm_member_send(struct member *member, struct wire *head, const void *text, size_t text_bytes,
+                     const int *fds, unsigned fds_count);
+bool shm_member_is_dead(const struct member *member); /* before the loop has noticed */
 
 /* join.c */
-void member_join(struct member *member, struct wire_packet *packet);
-void member_leave_slot(struct member *member);
+void shm_member_join(struct member *member, struct wire_packet *packet);
+void shm_member_leave_slot(struct member *member);
 
 /* names.c: the registry and its image in the fabric's board. */
-struct names *names_new(struct fabric_board *board);
-void names_free(struct names *names);
+struct names *shm_names_new(struct fabric_board *board);
+void shm_names_free(struct names *names);
 /* Both answer in `answer` (error, slot, generation, value, key). */
-void names_claim(struct names *names, struct member *member, const struct wire *request,
-                 struct wire *answer);
-void names_unclaim(struct names *names, struct member *member, const struct wire *request,
-                   struct wire *answer);
-void names_forget(struct names *names, struct member *member);
+void shm_names_claim(struct names *names, struct member *member, const struct wire *request,
+                     struct wire *answer);
+void shm_names_unclaim(struct names *names, struct member *member, const struct wire *request,
+                       struct wire *answer);
+void shm_names_forget(struct names *names, struct member *member);
 
 #endif

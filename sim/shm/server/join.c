@@ -10,7 +10,7 @@
 #include "common.h"
 #include "internal.h"
 
-static void show(struct live_server *server, uint32_t slot, const struct live_member *is)
+static void show(struct shm_server *server, uint32_t slot, const struct shm_member *is)
 {
     struct fabric_member *entry = &server->table[slot];
 
@@ -26,8 +26,8 @@ static void refuse(struct member *member, int error, const char *text)
 {
     struct wire head = {.kind = WIRE_REFUSED, .error = error};
 
-    member_send(member, &head, text, strlen(text), NULL, 0);
-    member_end(member);
+    shm_member_send(member, &head, text, strlen(text), NULL, 0);
+    shm_member_end(member);
 }
 
 /* Others will write to it whenever they want to wake the member: it must not block them. */
@@ -65,23 +65,23 @@ static bool is_pidfd_of(int file, int32_t pid)
     return of == pid;
 }
 
-void member_join(struct member *member, struct wire_packet *packet)
+void shm_member_join(struct member *member, struct wire_packet *packet)
 {
-    struct live_server *server = member->server;
+    struct shm_server *server = member->server;
     struct wire joined = {.kind = WIRE_JOINED};
     uint64_t bytes = packet->head.bytes;
-    char text[LIVE_WHY_BYTES];
+    char text[SHM_WHY_BYTES];
     uint32_t slot;
 
-    if (bytes > LIVE_BOARD_MAX ||
-        !live_memory_is_safe(packet->fds[WIRE_BOARD],
-                             board_layout(server->options.processes_max, bytes).total) ||
+    if (bytes > SHM_SEGMENT_MAX ||
+        !shm_memory_is_safe(packet->fds[WIRE_BOARD],
+                            board_layout(server->options.processes_max, bytes).total) ||
         !is_doorbell(packet->fds[WIRE_DOORBELL]) ||
         !is_pidfd_of(packet->fds[WIRE_PIDFD], member->is.pid)) {
         refuse(member, -EINVAL, "the board, the doorbell or the pidfd is not as it has to be");
         return;
     }
-    if (packet->head.node != LIVE_NODE_ANY && packet->head.node >= server->options.nodes) {
+    if (packet->head.node != SHM_NODE_ANY && packet->head.node >= server->options.nodes) {
         snprintf(text, sizeof(text), "no node %u: the fabric at %.100s has nodes 0 to %u",
                  packet->head.node, server->path, server->options.nodes - 1);
         refuse(member, -EINVAL, text);
@@ -99,11 +99,11 @@ void member_join(struct member *member, struct wire_packet *packet)
     member->doorbell = packet->fds[WIRE_DOORBELL];
     member->own_pidfd = packet->fds[WIRE_PIDFD];
     packet->fds[WIRE_BOARD] = packet->fds[WIRE_DOORBELL] = packet->fds[WIRE_PIDFD] = -1;
-    member->board_bytes = bytes;
+    member->segment_bytes = bytes;
     member->is.slot = slot;
     member->is.generation = ++server->generations[slot];
     /* One machine is one node, unless somebody says where a process runs. */
-    member->is.node = packet->head.node != LIVE_NODE_ANY ? packet->head.node : 0;
+    member->is.node = packet->head.node != SHM_NODE_ANY ? packet->head.node : 0;
     server->slots[slot] = member;
     server->count++;
     show(server, slot, &member->is);
@@ -113,13 +113,13 @@ void member_join(struct member *member, struct wire_packet *packet)
     joined.pid = member->is.pid;
     if (server->options.events.joined != NULL)
         server->options.events.joined(server->options.arg, &member->is);
-    member_send(member, &joined, NULL, 0, NULL, 0);
+    shm_member_send(member, &joined, NULL, 0, NULL, 0);
 }
 
-void member_leave_slot(struct member *member)
+void shm_member_leave_slot(struct member *member)
 {
-    struct live_server *server = member->server;
-    struct live_member nobody = {0};
+    struct shm_server *server = member->server;
+    struct shm_member nobody = {0};
     struct wire gone = {.kind = WIRE_GONE,
                         .slot = member->is.slot,
                         .generation = member->is.generation,
@@ -131,11 +131,11 @@ void member_leave_slot(struct member *member)
         server->options.events.left(server->options.arg, &member->is);
     server->slots[member->is.slot] = NULL;
     show(server, member->is.slot, &nobody);
-    names_forget(server->names, member);
+    shm_names_forget(server->names, member);
     /* A slot whose generations are used up stays empty. */
     if (member->is.generation < UINT32_MAX)
         g_queue_push_tail(&server->free_slots, GUINT_TO_POINTER(member->is.slot));
     for (slot = 0; slot < server->options.processes_max; slot++)
         if (server->slots[slot] != NULL)
-            member_send(server->slots[slot], &gone, NULL, 0, NULL, 0);
+            shm_member_send(server->slots[slot], &gone, NULL, 0, NULL, 0);
 }

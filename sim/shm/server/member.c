@@ -36,7 +36,7 @@ static void packet_free(gpointer data)
 static void closed(uv_handle_t *handle)
 {
     struct member *member = handle->data;
-    struct live_server *server = member->server;
+    struct shm_server *server = member->server;
 
     if (--member->handles > 0)
         return;
@@ -45,10 +45,10 @@ static void closed(uv_handle_t *handle)
         close(member->pidfd);
     g_ptr_array_remove_fast(server->connections, member);
     g_free(member);
-    server_connection_ended(server);
+    shm_server_connection_ended(server);
 }
 
-bool member_is_dead(const struct member *member)
+bool shm_member_is_dead(const struct member *member)
 {
     struct pollfd fds[2] = {{.fd = member->socket, .events = POLLRDHUP},
                             {.fd = member->pidfd, .events = POLLIN}};
@@ -58,16 +58,16 @@ bool member_is_dead(const struct member *member)
             (fds[0].revents & (POLLRDHUP | POLLHUP | POLLERR) || fds[1].revents != 0));
 }
 
-void member_end(struct member *member)
+void shm_member_end(struct member *member)
 {
     if (member->ended)
         return;
     member->ended = true;
     if (member->joined)
-        member_leave_slot(member);
+        shm_member_leave_slot(member);
     if (member->mapping != NULL)
         munmap(member->mapping,
-               board_layout(member->server->options.processes_max, member->board_bytes).total);
+               board_layout(member->server->options.processes_max, member->segment_bytes).total);
     member->mapping = NULL;
     shutdown(member->socket, SHUT_RDWR); /* it may be alive: it shall know */
     g_queue_clear_full(&member->queue, packet_free);
@@ -110,7 +110,7 @@ static void keep(struct member *member, const struct wire *head, const void *tex
         packet->fds[packet->fds_count] = fcntl(fds[packet->fds_count], F_DUPFD_CLOEXEC, 0);
         if (packet->fds[packet->fds_count] < 0) {
             packet_free(packet);
-            member_end(member);
+            shm_member_end(member);
             return;
         }
     }
@@ -118,24 +118,24 @@ static void keep(struct member *member, const struct wire *head, const void *tex
     if (g_queue_get_length(&member->queue) == 1)
         listen_to(member);
     else if (g_queue_get_length(&member->queue) > QUEUE_MAX)
-        member_end(member);
+        shm_member_end(member);
 }
 
-void member_send(struct member *member, struct wire *head, const void *text, size_t text_bytes,
-                 const int *fds, unsigned fds_count)
+void shm_member_send(struct member *member, struct wire *head, const void *text, size_t text_bytes,
+                     const int *fds, unsigned fds_count)
 {
     int error = -EAGAIN;
 
     if (member->ended)
         return;
-    head->magic = LIVE_MAGIC;
-    head->version = LIVE_VERSION;
+    head->magic = SHM_MAGIC;
+    head->version = SHM_VERSION;
     if (g_queue_is_empty(&member->queue))
-        error = wire_send(member->socket, head, text, text_bytes, fds, fds_count, MSG_DONTWAIT);
+        error = shm_wire_send(member->socket, head, text, text_bytes, fds, fds_count, MSG_DONTWAIT);
     if (error == -EAGAIN || error == -ENOBUFS)
         keep(member, head, text, text_bytes, fds, fds_count);
     else if (error != 0)
-        member_end(member);
+        shm_member_end(member);
 }
 
 static void send_kept(struct member *member)
@@ -144,12 +144,12 @@ static void send_kept(struct member *member)
     int error;
 
     while ((packet = g_queue_peek_head(&member->queue)) != NULL) {
-        error = wire_send(member->socket, &packet->head, packet->text, packet->text_bytes,
-                          packet->fds, packet->fds_count, MSG_DONTWAIT);
+        error = shm_wire_send(member->socket, &packet->head, packet->text, packet->text_bytes,
+                              packet->fds, packet->fds_count, MSG_DONTWAIT);
         if (error == -EAGAIN || error == -ENOBUFS)
             return;
         if (error != 0) {
-            member_end(member);
+            shm_member_end(member);
             return;
         }
         packet_free(g_queue_pop_head(&member->queue));
@@ -167,43 +167,43 @@ static void introduce(struct member *to, const struct member *whom, uint32_t id)
                         .generation = whom->is.generation,
                         .node = whom->is.node,
                         .pid = whom->is.pid,
-                        .bytes = whom->board_bytes};
+                        .bytes = whom->segment_bytes};
     int fds[WIRE_FDS_MAX] = {whom->board, whom->doorbell, whom->own_pidfd};
 
-    member_send(to, &head, NULL, 0, fds, whom->own_pidfd >= 0 ? 3 : 2);
+    shm_member_send(to, &head, NULL, 0, fds, whom->own_pidfd >= 0 ? 3 : 2);
 }
 
 static void ask(struct member *member, const struct wire *request)
 {
-    struct live_server *server = member->server;
+    struct shm_server *server = member->server;
     struct wire answer = {.kind = WIRE_ANSWER, .id = request->id, .error = -ESRCH};
     struct member *whom =
         request->slot < server->options.processes_max ? server->slots[request->slot] : NULL;
 
-    if (whom != NULL && whom != member && !member_is_dead(whom) &&
+    if (whom != NULL && whom != member && !shm_member_is_dead(whom) &&
         (request->generation == 0 || request->generation == whom->is.generation)) {
         introduce(whom, member, 0);
         if (!whom->ended) {
             introduce(member, whom, request->id);
             return;
         }
-    } else if (whom != NULL && whom != member && member_is_dead(whom)) {
-        member_end(whom);
+    } else if (whom != NULL && whom != member && shm_member_is_dead(whom)) {
+        shm_member_end(whom);
     }
-    member_send(member, &answer, NULL, 0, NULL, 0);
+    shm_member_send(member, &answer, NULL, 0, NULL, 0);
 }
 
 static void handle(struct member *member, struct wire_packet *packet)
 {
-    struct live_server *server = member->server;
+    struct shm_server *server = member->server;
     struct wire answer = {.kind = WIRE_ANSWER, .id = packet->head.id};
 
     if (packet->head.kind == WIRE_JOIN && !member->joined) {
-        member_join(member, packet);
+        shm_member_join(member, packet);
         return;
     }
     if (!member->joined) {
-        member_end(member);
+        shm_member_end(member);
         return;
     }
     switch (packet->head.kind) {
@@ -213,12 +213,12 @@ static void handle(struct member *member, struct wire_packet *packet)
     case WIRE_CLAIM:
     case WIRE_CLAIM_SHARED:
     case WIRE_CLAIM_FREE:
-        names_claim(server->names, member, &packet->head, &answer);
-        member_send(member, &answer, NULL, 0, NULL, 0);
+        shm_names_claim(server->names, member, &packet->head, &answer);
+        shm_member_send(member, &answer, NULL, 0, NULL, 0);
         break;
     case WIRE_UNCLAIM:
-        names_unclaim(server->names, member, &packet->head, &answer);
-        member_send(member, &answer, NULL, 0, NULL, 0);
+        shm_names_unclaim(server->names, member, &packet->head, &answer);
+        shm_member_send(member, &answer, NULL, 0, NULL, 0);
         break;
     case WIRE_REPORT:
         if (server->options.events.report != NULL)
@@ -226,7 +226,7 @@ static void handle(struct member *member, struct wire_packet *packet)
                                           packet->text_bytes);
         break;
     default:
-        member_end(member);
+        shm_member_end(member);
         break;
     }
 }
@@ -242,24 +242,24 @@ static void happened(uv_poll_t *poll, int status, int events)
     if (events & UV_WRITABLE)
         send_kept(member);
     for (reads = 0; reads < READS_MAX && !member->ended; reads++) {
-        result = wire_receive(member->socket, buffer, &packet, MSG_DONTWAIT);
+        result = shm_wire_receive(member->socket, buffer, &packet, MSG_DONTWAIT);
         if (result == -EAGAIN)
             break;
         if (result != 1) {
-            member_end(member);
+            shm_member_end(member);
             break;
         }
         handle(member, &packet);
-        wire_close(&packet);
+        shm_wire_close(&packet);
     }
     if (status < 0 && !member->ended)
-        member_end(member);
+        shm_member_end(member);
 }
 
 /* The process is dead, though its socket may be open in a child of it. */
 static void died(uv_poll_t *poll, int status, int events)
 {
-    member_end(poll->data);
+    shm_member_end(poll->data);
 }
 
 /* ---- the beginning --------------------------------------------------------------------------- */
@@ -275,7 +275,7 @@ static int pidfd_of(int32_t pid)
 
 /* The socket becomes the member's. Only the server's own user may join: members copy each other's
  * memory. */
-void member_accept(struct live_server *server, int socket)
+void shm_member_accept(struct shm_server *server, int socket)
 {
     struct member *member;
     struct ucred peer;
@@ -305,5 +305,5 @@ void member_accept(struct live_server *server, int socket)
         member->pidfd = -1;
     }
     listen_to(member);
-    member_send(member, &welcome, NULL, 0, &server->board_file, 1);
+    shm_member_send(member, &welcome, NULL, 0, &server->board_file, 1);
 }

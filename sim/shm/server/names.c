@@ -9,7 +9,7 @@
 #include "internal.h"
 
 struct name {
-    struct live_key key;
+    struct shm_key key;
     uint64_t value;
     bool shared;
     GQueue holders; /* struct member, once per claim; the first is the owner that members see */
@@ -29,7 +29,7 @@ static guint hash(gconstpointer key)
 
 static gboolean same(gconstpointer a, gconstpointer b)
 {
-    return memcmp(a, b, sizeof(struct live_key)) == 0;
+    return memcmp(a, b, sizeof(struct shm_key)) == 0;
 }
 
 static void name_free(gpointer data)
@@ -40,7 +40,7 @@ static void name_free(gpointer data)
     g_free(name);
 }
 
-struct names *names_new(struct fabric_board *board)
+struct names *shm_names_new(struct fabric_board *board)
 {
     struct names *names = g_new0(struct names, 1);
 
@@ -52,7 +52,7 @@ struct names *names_new(struct fabric_board *board)
     return names;
 }
 
-void names_free(struct names *names)
+void shm_names_free(struct names *names)
 {
     g_hash_table_destroy(names->by_key);
     g_free(names);
@@ -86,19 +86,19 @@ static void store64(_Atomic uint64_t *word, uint64_t value)
     atomic_store_explicit(word, value, memory_order_relaxed);
 }
 
-static struct live_key key_at(struct fabric_name *entry)
+static struct shm_key key_at(struct fabric_name *entry)
 {
-    return (struct live_key){.node = load32(&entry->node),
-                             .kind = load32(&entry->kind),
-                             .key = {atomic_load_explicit(&entry->key[0], memory_order_relaxed),
-                                     atomic_load_explicit(&entry->key[1], memory_order_relaxed)}};
+    return (struct shm_key){.node = load32(&entry->node),
+                            .kind = load32(&entry->kind),
+                            .key = {atomic_load_explicit(&entry->key[0], memory_order_relaxed),
+                                    atomic_load_explicit(&entry->key[1], memory_order_relaxed)}};
 }
 
 /* Of the key, or the free entry where it belongs. There is always a free one. */
-static uint32_t place_of(struct names *names, const struct live_key *key)
+static uint32_t place_of(struct names *names, const struct shm_key *key)
 {
     uint32_t at = name_hash(key) & names->mask;
-    struct live_key there;
+    struct shm_key there;
 
     for (; load32(&names->table[at].holders) != 0; at = (at + 1) & names->mask) {
         there = key_at(&names->table[at]);
@@ -127,7 +127,7 @@ static void show(struct names *names, const struct name *name)
 
 static void copy_entry(struct fabric_name *to, struct fabric_name *from)
 {
-    struct live_key key = key_at(from);
+    struct shm_key key = key_at(from);
 
     store64(&to->key[0], key.key[0]);
     store64(&to->key[1], key.key[1]);
@@ -139,10 +139,10 @@ static void copy_entry(struct fabric_name *to, struct fabric_name *from)
     store32(&to->holders, load32(&from->holders));
 }
 
-static void hide(struct names *names, const struct live_key *key)
+static void hide(struct names *names, const struct shm_key *key)
 {
     uint32_t gap = place_of(names, key), at = gap, home;
-    struct live_key there;
+    struct shm_key there;
 
     write_begin(names);
     for (;;) {
@@ -181,21 +181,21 @@ static void say(const struct name *name, struct wire *answer)
 }
 
 /* The name if somebody has it who is alive: of one that was killed, the loop may not know yet. */
-static struct name *find_alive(struct names *names, const struct live_key *key)
+static struct name *find_alive(struct names *names, const struct shm_key *key)
 {
     struct name *name;
     struct member *owner;
 
     while ((name = g_hash_table_lookup(names->by_key, key)) != NULL) {
         owner = g_queue_peek_head(&name->holders);
-        if (!member_is_dead(owner))
+        if (!shm_member_is_dead(owner))
             break;
-        member_end(owner); /* its names go */
+        shm_member_end(owner); /* its names go */
     }
     return name;
 }
 
-static int take(struct names *names, struct member *member, const struct live_key *key,
+static int take(struct names *names, struct member *member, const struct shm_key *key,
                 uint64_t value, bool shared, struct wire *answer)
 {
     struct name *name = find_alive(names, key);
@@ -223,10 +223,10 @@ static int take(struct names *names, struct member *member, const struct live_ke
     return 0;
 }
 
-void names_claim(struct names *names, struct member *member, const struct wire *request,
-                 struct wire *answer)
+void shm_names_claim(struct names *names, struct member *member, const struct wire *request,
+                     struct wire *answer)
 {
-    struct live_key key = request->key;
+    struct shm_key key = request->key;
     uint32_t i, count = request->kind == WIRE_CLAIM_FREE ? request->count : 1;
 
     if (count > 65536) {
@@ -239,8 +239,8 @@ void names_claim(struct names *names, struct member *member, const struct wire *
             take(names, member, &key, request->value, request->kind == WIRE_CLAIM_SHARED, answer);
 }
 
-void names_unclaim(struct names *names, struct member *member, const struct wire *request,
-                   struct wire *answer)
+void shm_names_unclaim(struct names *names, struct member *member, const struct wire *request,
+                       struct wire *answer)
 {
     struct name *name = g_hash_table_lookup(names->by_key, &request->key);
     GList *link = name != NULL ? g_queue_find(&name->holders, member) : NULL;
@@ -256,7 +256,7 @@ void names_unclaim(struct names *names, struct member *member, const struct wire
         show(names, name);
 }
 
-void names_forget(struct names *names, struct member *member)
+void shm_names_forget(struct names *names, struct member *member)
 {
     GList *all = g_hash_table_get_values(names->by_key), *at;
 

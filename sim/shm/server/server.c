@@ -20,12 +20,12 @@
 
 static uint64_t measure_ticks(void)
 {
-    uint64_t began_ns = live_now_ns(), began = live_ticks(), now_ns, per_us;
+    uint64_t began_ns = shm_now_ns(), began = shm_ticks(), now_ns, per_us;
     const struct timespec pause = {.tv_nsec = CLOCK_US * 1000};
 
     nanosleep(&pause, NULL);
-    now_ns = live_now_ns();
-    per_us = (live_ticks() - began) * 1000 / (now_ns - began_ns);
+    now_ns = shm_now_ns();
+    per_us = (shm_ticks() - began) * 1000 / (now_ns - began_ns);
     return per_us > 0 ? per_us : 1;
 }
 
@@ -35,9 +35,9 @@ static void copy_text(char *to, const char *from)
         g_strlcpy(to, from, FABRIC_NAME_BYTES);
 }
 
-static int make_board(struct live_server *server, char *why)
+static int make_board(struct shm_server *server, char *why)
 {
-    const struct live_server_options *options = &server->options;
+    const struct shm_server_options *options = &server->options;
     uint32_t capacity = 64;
     struct fabric_board *board;
     size_t members_at, names_at, scenario_at, total;
@@ -49,19 +49,19 @@ static int make_board(struct live_server *server, char *why)
     names_at = layout_pages(members_at + options->processes_max * sizeof(struct fabric_member));
     scenario_at = layout_pages(names_at + (size_t)capacity * sizeof(struct fabric_name));
     total = layout_pages(scenario_at + options->scenario_bytes + 1);
-    server->board_file = live_memory_file("jacquard-fabric", total, &mapping);
+    server->board_file = shm_memory_file("jacquard-fabric", total, &mapping);
     if (server->board_file < 0) {
-        live_why(why, "no memory for the fabric (sealed memory files need Linux 5.1): %s",
-                 strerror(-server->board_file));
+        shm_why(why, "no memory for the fabric (sealed memory files need Linux 5.1): %s",
+                strerror(-server->board_file));
         return server->board_file;
     }
     board = server->board = mapping;
-    board->magic = LIVE_MAGIC;
-    board->version = LIVE_VERSION;
+    board->magic = SHM_MAGIC;
+    board->version = SHM_VERSION;
     board->nodes = options->nodes;
     board->processes_max = options->processes_max;
     board->seed = options->seed;
-    board->began_ns = live_now_ns();
+    board->began_ns = shm_now_ns();
     board->ticks_per_us = measure_ticks();
     copy_text(board->name, options->name);
     copy_text(board->preset, options->preset);
@@ -79,13 +79,13 @@ static int make_board(struct live_server *server, char *why)
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-static void finish(struct live_server *server)
+static void finish(struct shm_server *server)
 {
-    struct live_server_events events = server->options.events;
+    struct shm_server_events events = server->options.events;
     void *arg = server->options.arg;
 
     if (server->names != NULL)
-        names_free(server->names);
+        shm_names_free(server->names);
     if (server->board != NULL)
         munmap(server->board, server->board->total);
     if (server->board_file >= 0)
@@ -101,7 +101,7 @@ static void finish(struct live_server *server)
         events.ended(arg);
 }
 
-static void finish_when_closed(struct live_server *server)
+static void finish_when_closed(struct shm_server *server)
 {
     if (server->stopping && server->handles == 0 && server->connections->len == 0)
         finish(server);
@@ -109,17 +109,17 @@ static void finish_when_closed(struct live_server *server)
 
 static void closed(uv_handle_t *handle)
 {
-    struct live_server *server = handle->data;
+    struct shm_server *server = handle->data;
 
     server->handles--;
     finish_when_closed(server);
 }
 
-static void remove_path(const struct live_server *server)
+static void remove_path(const struct shm_server *server)
 {
     char *folder;
 
-    live_unlisten(server->path);
+    shm_unlisten(server->path);
     if (!server->options.remove_folder)
         return;
     folder = g_path_get_dirname(server->path);
@@ -127,12 +127,12 @@ static void remove_path(const struct live_server *server)
     g_free(folder);
 }
 
-bool live_server_remove_dead(const char *path)
+bool shm_server_remove_dead(const char *path)
 {
-    return live_unlisten_dead(path);
+    return shm_unlisten_dead(path);
 }
 
-void live_server_stop(struct live_server *server)
+void shm_server_stop(struct shm_server *server)
 {
     guint i;
 
@@ -144,18 +144,18 @@ void live_server_stop(struct live_server *server)
     uv_close((uv_handle_t *)&server->linger, closed);
     close(server->socket);
     for (i = server->connections->len; i > 0; i--)
-        member_end(g_ptr_array_index(server->connections, i - 1));
+        shm_member_end(g_ptr_array_index(server->connections, i - 1));
 }
 
 static void lingered(uv_timer_t *timer)
 {
-    struct live_server *server = timer->data;
+    struct shm_server *server = timer->data;
 
     if (server->connections->len == 0)
-        live_server_stop(server);
+        shm_server_stop(server);
 }
 
-void server_connection_ended(struct live_server *server)
+void shm_server_connection_ended(struct shm_server *server)
 {
     finish_when_closed(server);
     if (server->stopping || !server->options.end_when_empty || server->connections->len > 0)
@@ -167,37 +167,37 @@ void server_connection_ended(struct live_server *server)
 
 static void connected(uv_poll_t *poll, int status, int events)
 {
-    struct live_server *server = poll->data;
+    struct shm_server *server = poll->data;
     int socket;
 
     while ((socket = accept4(server->socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
         uv_timer_stop(&server->linger);
-        member_accept(server, socket);
+        shm_member_accept(server, socket);
     }
 }
 
-static int check(struct live_server_options *options, char *why)
+static int check(struct shm_server_options *options, char *why)
 {
     options->nodes = options->nodes > 0 ? options->nodes : 16;
     options->processes_max = options->processes_max > 0 ? options->processes_max : 256;
     options->names_max = options->names_max > 0 ? options->names_max : 65536;
     options->linger_ms = options->linger_ms > 0 ? options->linger_ms : 200;
-    if (options->nodes > LIVE_NODES_MAX)
-        live_why(why, "%u nodes are too many: at most %u", options->nodes, LIVE_NODES_MAX);
-    else if (options->processes_max > LIVE_PROCESSES_MAX)
-        live_why(why, "%u processes are too many: at most %u", options->processes_max,
-                 LIVE_PROCESSES_MAX);
+    if (options->nodes > SHM_NODES_MAX)
+        shm_why(why, "%u nodes are too many: at most %u", options->nodes, SHM_NODES_MAX);
+    else if (options->processes_max > SHM_PROCESSES_MAX)
+        shm_why(why, "%u processes are too many: at most %u", options->processes_max,
+                SHM_PROCESSES_MAX);
     else if (options->names_max > NAMES_MAX)
-        live_why(why, "%u names are too many: at most %u", options->names_max, NAMES_MAX);
+        shm_why(why, "%u names are too many: at most %u", options->names_max, NAMES_MAX);
     else if (options->scenario_bytes > SCENARIO_MAX)
-        live_why(why, "a scenario of %zu bytes is too large: at most %u", options->scenario_bytes,
-                 SCENARIO_MAX);
+        shm_why(why, "a scenario of %zu bytes is too large: at most %u", options->scenario_bytes,
+                SCENARIO_MAX);
     else
         return 0;
     return -EINVAL;
 }
 
-static void open_handles(struct live_server *server)
+static void open_handles(struct shm_server *server)
 {
     server->poll.data = server->linger.data = server;
     uv_poll_init(server->loop, &server->poll, server->socket);
@@ -208,11 +208,11 @@ static void open_handles(struct live_server *server)
         uv_timer_start(&server->linger, lingered, FIRST_MS, 0);
 }
 
-int live_server_start(uv_loop_t *loop, const struct live_server_options *given,
-                      struct live_server **result, char *why)
+int shm_server_start(uv_loop_t *loop, const struct shm_server_options *given,
+                     struct shm_server **result, char *why)
 {
-    struct live_server_options options = *given;
-    struct live_server *server;
+    struct shm_server_options options = *given;
+    struct shm_server *server;
     uint32_t slot;
     bool busy;
     int error = check(&options, why);
@@ -220,17 +220,17 @@ int live_server_start(uv_loop_t *loop, const struct live_server_options *given,
     *result = NULL;
     if (error != 0)
         return error;
-    server = g_new0(struct live_server, 1);
+    server = g_new0(struct shm_server, 1);
     server->loop = loop;
     server->options = options;
     server->path = g_strdup(options.path);
     server->board_file = -1;
     g_queue_init(&server->free_slots);
-    server->socket = options.socket >= 0 ? options.socket : live_listen(server->path, &busy, why);
+    server->socket = options.socket >= 0 ? options.socket : shm_listen(server->path, &busy, why);
     error = server->socket < 0 ? server->socket : make_board(server, why);
     if (error != 0) {
         if (options.socket < 0 && server->socket >= 0) {
-            live_unlisten(server->path);
+            shm_unlisten(server->path);
             close(server->socket);
         }
         server->options.events.ended = NULL;
@@ -240,7 +240,7 @@ int live_server_start(uv_loop_t *loop, const struct live_server_options *given,
     server->slots = g_new0(struct member *, options.processes_max);
     server->generations = g_new0(uint32_t, options.processes_max);
     server->connections = g_ptr_array_new();
-    server->names = names_new(server->board);
+    server->names = shm_names_new(server->board);
     for (slot = 0; slot < options.processes_max; slot++)
         g_queue_push_tail(&server->free_slots, GUINT_TO_POINTER(slot));
     open_handles(server);
@@ -250,29 +250,29 @@ int live_server_start(uv_loop_t *loop, const struct live_server_options *given,
 
 /* ---- for its owner --------------------------------------------------------------------------- */
 
-int live_server_order(struct live_server *server, uint32_t slot, const void *bytes, size_t count)
+int shm_server_order(struct shm_server *server, uint32_t slot, const void *bytes, size_t count)
 {
     struct wire head = {.kind = WIRE_ORDER};
     uint32_t i;
     int result = -ESRCH;
 
-    if (count > LIVE_TEXT_MAX)
+    if (count > SHM_TEXT_MAX)
         return -EMSGSIZE;
     for (i = 0; i < server->options.processes_max; i++) {
-        if (server->slots[i] == NULL || (slot != LIVE_EVERYBODY && slot != i))
+        if (server->slots[i] == NULL || (slot != SHM_ALL_MEMBERS && slot != i))
             continue;
-        member_send(server->slots[i], &head, bytes, count, NULL, 0);
+        shm_member_send(server->slots[i], &head, bytes, count, NULL, 0);
         result = 0;
     }
-    return slot == LIVE_EVERYBODY ? 0 : result;
+    return slot == SHM_ALL_MEMBERS ? 0 : result;
 }
 
-uint32_t live_server_count(const struct live_server *server)
+uint32_t shm_server_count(const struct shm_server *server)
 {
     return server->count;
 }
 
-bool live_server_member(const struct live_server *server, uint32_t slot, struct live_member *member)
+bool shm_server_member(const struct shm_server *server, uint32_t slot, struct shm_member *member)
 {
     if (slot >= server->options.processes_max || server->slots[slot] == NULL)
         return false;
@@ -280,7 +280,7 @@ bool live_server_member(const struct live_server *server, uint32_t slot, struct 
     return true;
 }
 
-const void *live_server_board(struct live_server *server, uint32_t slot, size_t *bytes)
+const void *shm_server_segment(struct shm_server *server, uint32_t slot, size_t *bytes)
 {
     struct board_layout at;
     struct member *member;
@@ -290,21 +290,21 @@ const void *live_server_board(struct live_server *server, uint32_t slot, size_t 
     member = slot < server->options.processes_max ? server->slots[slot] : NULL;
     if (member == NULL)
         return NULL;
-    at = board_layout(server->options.processes_max, member->board_bytes);
+    at = board_layout(server->options.processes_max, member->segment_bytes);
     if (member->mapping == NULL) {
         mapping = mmap(NULL, at.total, PROT_READ, MAP_SHARED | MAP_NORESERVE, member->board, 0);
         if (mapping == MAP_FAILED)
             return NULL;
         member->mapping = mapping;
     }
-    *bytes = member->board_bytes;
+    *bytes = member->segment_bytes;
     return (const char *)member->mapping + at.extra;
 }
 
-void live_server_refuse(int socket, const char *why, unsigned ms)
+void shm_server_refuse(int socket, const char *why, unsigned ms)
 {
     struct wire head = {
-        .magic = LIVE_MAGIC, .version = LIVE_VERSION, .kind = WIRE_REFUSED, .error = -EINVAL};
+        .magic = SHM_MAGIC, .version = SHM_VERSION, .kind = WIRE_REFUSED, .error = -EINVAL};
     struct pollfd poll_fd = {.fd = socket, .events = POLLIN};
     int end;
 
@@ -312,7 +312,7 @@ void live_server_refuse(int socket, const char *why, unsigned ms)
         end = accept4(socket, NULL, NULL, SOCK_CLOEXEC);
         if (end < 0)
             continue;
-        wire_send(end, &head, why, strnlen(why, LIVE_TEXT_MAX), NULL, 0, MSG_DONTWAIT);
+        shm_wire_send(end, &head, why, strnlen(why, SHM_TEXT_MAX), NULL, 0, MSG_DONTWAIT);
         close(end);
     }
 }

@@ -11,102 +11,102 @@
  * use the copy.
  *
  * Threads. Nothing here locks, unless it says "any thread": the caller has one lock for all calls
- * on a struct live and what belongs to it, and holds it. Events (struct live_events) are told
- * inside of live_next and live_look only, with the caller's lock held; they may call everything but
- * live_next, live_look and live_leave. Nothing here changes signal handlers, umask or the working
- * directory.
+ * on a struct live and what belongs to it, and holds it. Events (struct shm_events) are told
+ * inside of shm_next and shm_poll_daemon only, with the caller's lock held; they may call
+ * everything but shm_next, shm_poll_daemon and shm_leave. Nothing here changes signal handlers,
+ * umask or the working directory.
  *
  * Errors are negative errno values. After a fork the child must not use the membership of its
- * parent: see live_forked.
+ * parent: see shm_forked.
  */
-#ifndef JACQUARD_LIVE_LIVE_H
-#define JACQUARD_LIVE_LIVE_H
+#ifndef JACQUARD_SHM_SHM_H
+#define JACQUARD_SHM_SHM_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct live;
+struct shm;
 
-#define LIVE_NODE_ANY UINT32_MAX
-#define LIVE_PROCESSES_MAX 4096u
-#define LIVE_WHY_BYTES 256 /* room for one line of explanation */
+#define SHM_NODE_ANY UINT32_MAX
+#define SHM_PROCESSES_MAX 4096u
+#define SHM_WHY_BYTES 256 /* room for one line of explanation */
 
 /* ---- membership ------------------------------------------------------------------------------ */
 
 /* Another member as this process sees it. Fields are the library's, but for `user`. */
-struct live_peer {
+struct shm_peer {
     uint32_t slot; /* index of the process in its fabric, < facts.processes_max */
     uint32_t generation; /* of the slot: a slot that is used again has another one; never 0 */
     uint32_t node; /* the emulated node on which it runs */
     int32_t pid; /* as the kernel told the daemon */
     bool gone; /* dead, or has left; stays so, a successor gets another handle */
     bool self; /* the calling process: a loop-back through its own board */
-    const void *board; /* its extra area (live_options.board_bytes of its own), read-only */
-    size_t board_bytes;
+    const void *board; /* its extra area (shm_options.segment_bytes of its own), read-only */
+    size_t segment_bytes;
     void *user; /* the caller's; NULL at first */
 };
 
-struct live_events {
-    /* Somebody got in touch (live_peer on the other side): its records may follow. Not called for
+struct shm_events {
+    /* Somebody got in touch (shm_peer on the other side): its records may follow. Not called for
      * peers that this process asked for itself. */
-    void (*met)(void *arg, struct live_peer *peer);
+    void (*met)(void *arg, struct shm_peer *peer);
     /* The peer is dead or has left (or broke the rules of its rings). The records that it had
-     * published before were returned by live_next already, with from->gone set: they can be
+     * published before were returned by shm_next already, with from->gone set: they can be
      * executed but not answered. No other record will come. The slot's next process, another
-     * handle, may have been met meanwhile. This handle stays valid until live_drop. */
-    void (*gone)(void *arg, struct live_peer *peer);
-    /* Whoever runs the fabric says something (live_server_order); not terminated by NUL. */
+     * handle, may have been met meanwhile. This handle stays valid until shm_drop. */
+    void (*gone)(void *arg, struct shm_peer *peer);
+    /* Whoever runs the fabric says something (shm_server_order); not terminated by NUL. */
     void (*order)(void *arg, const void *bytes, size_t count);
     /* The fabric has ended under us: all peers were reported gone, names cannot be used. */
     void (*lost)(void *arg);
 };
 
-struct live_options {
+struct shm_options {
     /* Socket of the fabric. NULL: $JACQUARD_FABRIC, and without one a private fabric, whose path is
      * put into JACQUARD_FABRIC for children. Where nobody listens, a daemon is started. */
     const char *path;
-    uint32_t node; /* LIVE_NODE_ANY: $JACQUARD_NODE, else node 0 */
-    size_t board_bytes; /* extra area in the own board, zeroed; at most 1 GiB, only touched pages
+    uint32_t node; /* SHM_NODE_ANY: $JACQUARD_NODE, else node 0 */
+    size_t segment_bytes; /* extra area in the own board, zeroed; at most 1 GiB, only touched pages
                            cost */
-    struct live_events events; /* each may be NULL */
+    struct shm_events events; /* each may be NULL */
     void *arg;
 };
 
 /*
- * Becomes a member. `why` (LIVE_WHY_BYTES, or NULL) gets one line on failure. -EACCES: the fabric
+ * Becomes a member. `why` (SHM_WHY_BYTES, or NULL) gets one line on failure. -EACCES: the fabric
  * is somebody else's; -EINVAL: a variable of the environment has a bad value; -ENOENT: no
  * jacquard-fabricd found; -EUSERS: no slot is free; -ENOSYS: the kernel lacks sealed memory files
  * (Linux 5.1); -EPROTO: another version listens there; -ETIMEDOUT: it does not answer; else what
  * the system said. Starts no thread. Takes about a millisecond when it has to start a daemon.
  */
-int live_join(const struct live_options *options, struct live **live, char *why);
+int shm_join(const struct shm_options *options, struct shm **shm, char *why);
 
 /*
  * Ends the membership; frees everything, peers included. Peers see this process as gone. Stop the
  * helper first. In a forked child: frees the memory of the parent's membership and touches nothing
  * else. NULL is fine.
  */
-void live_leave(struct live *live);
+void shm_leave(struct shm *shm);
 
 /*
- * Registers what has to be done around forks (pthread_atfork), once; live_join does it, too. For
+ * Registers what has to be done around forks (pthread_atfork), once; shm_join does it, too. For
  * who holds a lock of his own over calls of this library, and takes it in a handler before forks:
  * fork() takes locks in the reverse order of the registrations, so this comes first.
  */
-int live_expect_forks(void);
+int shm_expect_forks(void);
 
-/* True in a process that was forked (by any means) after live_join: the membership is its parent's;
- * call live_leave and join anew. One load. Any thread. */
-bool live_forked(const struct live *live);
+/* True in a process that was forked (by any means) after shm_join: the membership is its parent's;
+ * call shm_leave and join anew. One load. Any thread. */
+bool shm_forked(const struct shm *shm);
 
 /* What does not change while the fabric exists. Strings live as long as the membership. */
-struct live_facts {
+struct shm_facts {
     uint32_t nodes; /* emulated nodes, numbered from 0 */
     uint32_t processes_max; /* slots */
     uint64_t seed;
     uint64_t began_ns; /* CLOCK_MONOTONIC when the fabric started: time 0 of the fabric */
-    uint64_t ticks_per_us; /* of live_ticks(), approximately */
+    uint64_t ticks_per_us; /* of shm_ticks(), approximately */
     const char *name; /* of the scenario, or "" */
     const char *preset; /* of the topology */
     const char *scenario; /* text of the scenario, or ""; ends with NUL */
@@ -114,21 +114,21 @@ struct live_facts {
     const char *path; /* of the socket */
 };
 
-const struct live_facts *live_facts(const struct live *live);
+const struct shm_facts *shm_facts(const struct shm *shm);
 
 /* The own entry: slot, generation, node, pid; board is the own extra area. Sending to it works. */
-struct live_peer *live_self(struct live *live);
+struct shm_peer *shm_self(struct shm *shm);
 
-/* The own extra area (board_bytes, zeroed at join): what peers see as peer->board. Starts at a
+/* The own extra area (segment_bytes, zeroed at join): what peers see as peer->board. Starts at a
  * cache line. Nobody else can write it. */
-void *live_board(struct live *live);
+void *shm_segment(struct shm *shm);
 
 /* The slot's present process as the daemon lists it; false: none. No system call. Any thread. */
-struct live_member {
+struct shm_member {
     uint32_t slot, generation, node;
     int32_t pid;
 };
-bool live_member(const struct live *live, uint32_t slot, struct live_member *member);
+bool shm_member(const struct shm *shm, uint32_t slot, struct shm_member *member);
 
 /* ---- peers ----------------------------------------------------------------------------------- */
 
@@ -138,21 +138,21 @@ bool live_member(const struct live *live, uint32_t slot, struct live_member *mem
  * NULL and *error (if not NULL) -ESRCH: nobody (any more) there; -ENOTCONN: no fabric; -ETIMEDOUT;
  * -EMFILE and the like: the system's.
  */
-struct live_peer *live_peer(struct live *live, uint32_t slot, uint32_t generation, int *error);
+struct shm_peer *shm_peer(struct shm *shm, uint32_t slot, uint32_t generation, int *error);
 
 /* The handle if there is one, also of a peer that is gone but not dropped; NULL otherwise. */
-struct live_peer *live_known(struct live *live, uint32_t slot, uint32_t generation);
+struct shm_peer *shm_known(struct shm *shm, uint32_t slot, uint32_t generation);
 
 /* The peers of this process one after the other, in no order, with those that are gone and not
  * dropped: NULL begins, and NULL ends. */
-struct live_peer *live_each_peer(struct live *live, const struct live_peer *after);
+struct shm_peer *shm_peer_next(struct shm *shm, const struct shm_peer *after);
 
 /* Adds the peers that the daemon has introduced so far (events.met): all that may already read this
  * process's board are known then. No other event is told. One system call. */
-void live_add_introduced(struct live *live);
+void shm_add_introduced(struct shm *shm);
 
 /* Frees the handle of a peer that is gone (others: no effect) and unmaps its board. */
-void live_drop(struct live *live, struct live_peer *peer);
+void shm_drop(struct shm *shm, struct shm_peer *peer);
 
 /* ---- records --------------------------------------------------------------------------------- */
 
@@ -161,52 +161,52 @@ void live_drop(struct live *live, struct live_peer *peer);
  * causes another record. So replies always drain, and a process that must answer but finds its
  * reply ring full may leave the request unreleased without a danger of a deadlock.
  */
-enum live_channel { LIVE_REQUEST, LIVE_REPLY, LIVE_CHANNELS };
+enum shm_channel { SHM_REQUEST, SHM_REPLY, SHM_CHANNELS };
 
-#define LIVE_RING_SLOTS 512u /* 64 bytes each */
-#define LIVE_RECORD_SMALL \
+#define SHM_RING_SLOTS 512u /* 64 bytes each */
+#define SHM_RECORD_SMALL \
     56u /* payload that crosses in one cache line together with its valid word */
-#define LIVE_RECORD_MAX (LIVE_RECORD_SMALL + 127u * 64u)
-#define LIVE_KIND_MAX 255u
+#define SHM_RECORD_MAX (SHM_RECORD_SMALL + 127u * 64u)
+#define SHM_KIND_MAX 255u
 
 /*
- * Room for a record of up to `bytes` (0 to LIVE_RECORD_MAX): contiguous, aligned to 8,
+ * Room for a record of up to `bytes` (0 to SHM_RECORD_MAX): contiguous, aligned to 8,
  * uninitialised (write all that you publish). NULL: no room now, or the peer is gone. Nothing is
- * visible before live_publish; a reservation that is not published is simply forgotten by the next
+ * visible before shm_publish; a reservation that is not published is simply forgotten by the next
  * one.
  */
-void *live_reserve(struct live_peer *peer, enum live_channel channel, uint32_t bytes);
+void *shm_reserve(struct shm_peer *peer, enum shm_channel channel, uint32_t bytes);
 
 /*
- * Publishes what the last live_reserve on that ring got: `kind` (0 to LIVE_KIND_MAX) and the first
+ * Publishes what the last shm_reserve on that ring got: `kind` (0 to SHM_KIND_MAX) and the first
  * `bytes` (at most those reserved). Rings the peer's doorbell if it sleeps or has not looked for
  * a while, else there is no system call. Returns the position: the record has been executed when
- * live_executed(peer, channel) >= it. On a peer that is gone: 0, no effect.
+ * shm_executed(peer, channel) >= it. On a peer that is gone: 0, no effect.
  */
-uint64_t live_publish(struct live_peer *peer, enum live_channel channel, uint32_t kind,
-                      uint32_t bytes);
+uint64_t shm_publish(struct shm_peer *peer, enum shm_channel channel, uint32_t kind,
+                     uint32_t bytes);
 
 /* Position of the last record that was published. */
-uint64_t live_sent(const struct live_peer *peer, enum live_channel channel);
+uint64_t shm_sent(const struct shm_peer *peer, enum shm_channel channel);
 
 /*
- * How far the peer has come: it has released all records up to this position, and for LIVE_REQUEST
- * all replies that it published before it did so were returned by live_next: so nothing but success
- * can be meant. Never falls, never passes live_sent, whatever the peer writes. One cache line of
+ * How far the peer has come: it has released all records up to this position, and for SHM_REQUEST
+ * all replies that it published before it did so were returned by shm_next: so nothing but success
+ * can be meant. Never falls, never passes shm_sent, whatever the peer writes. One cache line of
  * the peer: look while something is outstanding.
  */
-uint64_t live_executed(struct live_peer *peer, enum live_channel channel);
+uint64_t shm_executed(struct shm_peer *peer, enum shm_channel channel);
 
 /* The peer has looked at its rings within the last 20 us: what is published now it finds soon. One
  * cache line of the peer. */
-bool live_looks(const struct live_peer *peer);
+bool shm_peer_is_polling(const struct shm_peer *peer);
 
-struct live_record {
-    struct live_peer *from;
+struct shm_record {
+    struct shm_peer *from;
     const void *bytes; /* in the peer's memory: may change at any time; aligned to 8 */
-    uint32_t count; /* checked: 0 to LIVE_RECORD_MAX, readable */
+    uint32_t count; /* checked: 0 to SHM_RECORD_MAX, readable */
     uint8_t kind; /* whatever the peer wrote */
-    uint8_t channel; /* enum live_channel */
+    uint8_t channel; /* enum shm_channel */
 };
 
 /*
@@ -215,69 +215,69 @@ struct live_record {
  * calls per 100 peers). Reads no socket unless there is news. The same record is returned again
  * until it was released or set aside.
  */
-bool live_next(struct live *live, struct live_record *record);
+bool shm_next(struct shm *shm, struct shm_record *record);
 
-/* The record that live_next returned last is executed. Returns whether another one follows in its
+/* The record that shm_next returned last is executed. Returns whether another one follows in its
  * ring. If not, its sender is told at once; else with the next record that goes back to it, after
- * 16, or by live_acknowledge. */
-bool live_release(struct live *live);
+ * 16, or by shm_acknowledge. */
+bool shm_release(struct shm *shm);
 
-/* The record that live_next returned last cannot be executed now (its answer has no room): other
- * rings go on, and it is returned again after live_next has returned false. Of a peer that is gone:
+/* The record that shm_next returned last cannot be executed now (its answer has no room): other
+ * rings go on, and it is returned again after shm_next has returned false. Of a peer that is gone:
  * released. */
-void live_set_aside(struct live *live);
+void shm_set_aside(struct shm *shm);
 
 /* Tells all senders now how far this process has come; for a caller that stops taking records while
  * there may be more. */
-void live_acknowledge(struct live *live);
+void shm_acknowledge(struct shm *shm);
 
 /* Handles the daemon's messages (peers met and gone, orders): non-blocking, one system call.
- * live_next does it by itself when the helper saw some, and without a helper each millisecond. */
-void live_look(struct live *live);
+ * shm_next does it by itself when the helper saw some, and without a helper each millisecond. */
+void shm_poll_daemon(struct shm *shm);
 
 /* ---- sleep ----------------------------------------------------------------------------------- */
 
 /*
  * A thread that has nothing to do:
- *     if (live_sleep_begin(live)) {            lock held; false: there is something, make progress
- *         unlock; live_sleep(live, until); lock;
- *         live_sleep_end(live);
+ *     if (shm_sleep_begin(live)) {            lock held; false: there is something, make progress
+ *         unlock; shm_sleep(live, until); lock;
+ *         shm_sleep_end(live);
  *     }
  *     make progress, look at the own condition
  * Several threads may do so at once: all of them wake.
  */
-bool live_sleep_begin(struct live *live);
-/* Without the lock: until a peer or live_wake rings, the daemon speaks, or CLOCK_MONOTONIC reaches
+bool shm_sleep_begin(struct shm *shm);
+/* Without the lock: until a peer or shm_wake rings, the daemon speaks, or CLOCK_MONOTONIC reaches
  * deadline_ns (UINT64_MAX: for ever). May return early. False: a signal's handler ended it. Any
- * thread; cancelling one ends it here, and live_sleep_end must follow. */
-bool live_sleep(struct live *live, uint64_t deadline_ns);
-void live_sleep_end(struct live *live);
+ * thread; cancelling one ends it here, and shm_sleep_end must follow. */
+bool shm_sleep(struct shm *shm, uint64_t deadline_ns);
+void shm_sleep_end(struct shm *shm);
 
 /* With the lock, by a thread that may not look again, after it began or changed something while
  * others sleep, or something for which the helper's `progress` would now wish for an earlier time
  * than it said: the helper makes progress within about a millisecond, and dozes off anew. */
-void live_look_soon(struct live *live);
+void shm_request_progress(struct shm *shm);
 
-/* Wakes the sleeping threads of this process; the next live_sleep returns at once if there are
+/* Wakes the sleeping threads of this process; the next shm_sleep returns at once if there are
  * none. Any thread, also in a signal's handler. */
-void live_wake(struct live *live);
+void shm_wake(struct shm *shm);
 
 /*
  * A thread that makes progress when nobody else of the process has done so for about a millisecond,
  * or at once when a bell rings while the others compute or sleep. Signals are blocked in it.
- * `progress` is called with the lock held (by lock(arg)), takes what live_next offers and returns;
+ * `progress` is called with the lock held (by lock(arg)), takes what shm_next offers and returns;
  * it also handles what only time brings and returns the CLOCK_MONOTONIC ns at which it wants to be
  * called again at the latest (UINT64_MAX: no such wish).
  */
-struct live_helper {
+struct shm_helper {
     void (*lock)(void *arg);
     void (*unlock)(void *arg);
     uint64_t (*progress)(void *arg);
     void *arg;
 };
-int live_helper_start(struct live *live, const struct live_helper *helper);
+int shm_helper_start(struct shm *shm, const struct shm_helper *helper);
 /* Without the lock. Waits for the thread's end. Not needed in a forked child. */
-void live_helper_stop(struct live *live);
+void shm_helper_stop(struct shm *shm);
 
 /* ---- copies between processes ---------------------------------------------------------------- */
 
@@ -288,12 +288,12 @@ void live_helper_stop(struct live *live);
  * instead). The caller has checked the range against what the peer says; a peer that lies harms
  * only itself. Any thread.
  */
-int live_copy_to(const struct live_peer *peer, uint64_t address, const void *from, size_t bytes);
-int live_copy_from(const struct live_peer *peer, uint64_t address, void *to, size_t bytes);
+int shm_copy_to(const struct shm_peer *peer, uint64_t address, const void *from, size_t bytes);
+int shm_copy_from(const struct shm_peer *peer, uint64_t address, void *to, size_t bytes);
 
 /* Whether the peer's process exists still, also if it is `gone` for other reasons. One system call;
  * true where the kernel has no pidfd. Any thread. */
-bool live_process_exists(const struct live_peer *peer);
+bool shm_process_exists(const struct shm_peer *peer);
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
@@ -301,51 +301,50 @@ bool live_process_exists(const struct live_peer *peer);
  * One registry for the fabric: (node, kind, key) has one owner and a value. A name ends with its
  * owner's unclaim, leave or death. Claims ask the daemon (some 30 us), lookups do not.
  */
-struct live_key {
+struct shm_key {
     uint32_t node;
     uint32_t kind;
     uint64_t key[2];
 };
 
-struct live_name {
+struct shm_name {
     uint32_t slot, generation; /* owner; of a shared name: the first one that is still there */
     uint64_t value;
 };
 
 /* 0; -EEXIST: somebody has it, possibly this process (*found says who, if not NULL); -ENOSPC;
  * -ENOTCONN, -ETIMEDOUT. */
-int live_claim(struct live *live, const struct live_key *key, uint64_t value,
-               struct live_name *found);
+int shm_claim(struct shm *shm, const struct shm_key *key, uint64_t value, struct shm_name *found);
 
 /* Any number of processes (each any number of times) hold a shared name; its value is that of the
  * first claim, returned in *found. It ends when the last claim has ended. -EEXIST: it is not
  * shared. */
-int live_claim_shared(struct live *live, const struct live_key *key, uint64_t value,
-                      struct live_name *found);
+int shm_claim_shared(struct shm *shm, const struct shm_key *key, uint64_t value,
+                     struct shm_name *found);
 
 /* Claims the first free of key[0], key[0] + 1, ... key[0] + count - 1 (count at most 65536), and
  * says in key[0] which. -EEXIST: none is free. */
-int live_claim_free(struct live *live, struct live_key *key, uint32_t count, uint64_t value);
+int shm_claim_free(struct shm *shm, struct shm_key *key, uint32_t count, uint64_t value);
 
 /* Gives one claim back. -ENOENT: this process has none. */
-int live_unclaim(struct live *live, const struct live_key *key);
+int shm_unclaim(struct shm *shm, const struct shm_key *key);
 
 /* 0 or -ENOENT; -ENOTCONN: the daemon died. No system call, unless the daemon lost the processor
  * while it wrote: then this waits for it. Any thread. */
-int live_lookup(const struct live *live, const struct live_key *key, struct live_name *name);
+int shm_lookup(const struct shm *shm, const struct shm_key *key, struct shm_name *name);
 
 /* ---- talk with whoever runs the fabric ------------------------------------------------------- */
 
-#define LIVE_TEXT_MAX 16384u /* bytes of an order or a report */
+#define SHM_TEXT_MAX 16384u /* bytes of an order or a report */
 
-/* Sends bytes to the daemon's owner (live_server_events.report); a plain jacquard-fabricd drops
+/* Sends bytes to the daemon's owner (shm_server_events.report); a plain jacquard-fabricd drops
  * them. */
-int live_report(struct live *live, const void *bytes, size_t count);
+int shm_report(struct shm *shm, const void *bytes, size_t count);
 
 /* ---- time ------------------------------------------------------------------------------------ */
 
 /* The processor's time stamp counter (the same for all processes), a few ns to read;
  * facts.ticks_per_us. */
-uint64_t live_ticks(void);
+uint64_t shm_ticks(void);
 
 #endif

@@ -43,9 +43,9 @@ char *live_plan(const struct scenario *scenario, size_t *bytes); /* g_free it */
 
 struct live_report;
 struct live_report *live_report_new(uint32_t nodes);
-void live_report_joined(struct live_report *report, const struct live_member *member);
-void live_report_left(struct live_report *report, struct live_server *server,
-                      const struct live_member *member);
+void live_report_joined(struct live_report *report, const struct shm_member *member);
+void live_report_left(struct live_report *report, struct shm_server *server,
+                      const struct shm_member *member);
 GString *live_report_text(const struct live_report *report);
 void live_report_free(struct live_report *report);
 

@@ -20,7 +20,7 @@
 #include <unistd.h>
 #include "internal.h"
 
-static bool lives(const struct peer *peer)
+static bool process_alive(const struct peer *peer)
 {
     struct pollfd end = {.fd = peer->pidfd, .events = POLLIN};
 
@@ -30,7 +30,7 @@ static bool lives(const struct peer *peer)
 
 bool shm_process_exists(const struct shm_peer *peer)
 {
-    return peer->self || peer_of(peer)->pidfd < 0 || lives(peer_of(peer));
+    return peer->self || peer_of(peer)->pidfd < 0 || process_alive(peer_of(peer));
 }
 
 /* Under the lock around forks: a child must not inherit what it does not know of. */
@@ -46,7 +46,7 @@ static int open_memory(struct peer *peer)
         memory = open(path, O_RDWR | O_CLOEXEC);
         if (memory < 0) {
             memory = errno == EACCES ? -EPERM : errno == ENOENT ? -ESRCH : -errno;
-        } else if (!lives(peer)) {
+        } else if (!process_alive(peer)) {
             close(memory);
             memory = -ESRCH;
         } else {
@@ -142,5 +142,5 @@ int shm_copy_from(const struct shm_peer *from, uint64_t address, void *to, size_
         to = (char *)to + moved;
         address += (uint64_t)moved;
     }
-    return lives(peer) ? 0 : -ESRCH;
+    return process_alive(peer) ? 0 : -ESRCH;
 }

@@ -11,19 +11,19 @@
 
 void shm_defer_message(struct shm *shm, struct wire_packet *packet)
 {
-    struct later *later = malloc(sizeof(*later) + packet->text_bytes);
+    struct deferred *deferred = malloc(sizeof(*deferred) + packet->text_bytes);
 
-    if (later == NULL) {
+    if (deferred == NULL) {
         shm_wire_close(packet);
         return;
     }
-    later->next = NULL;
-    later->packet = *packet;
+    deferred->next = NULL;
+    deferred->packet = *packet;
     if (packet->text_bytes > 0)
-        memcpy(later->text, packet->text, packet->text_bytes);
-    later->packet.text = later->text;
-    *shm->later_end = later;
-    shm->later_end = &later->next;
+        memcpy(deferred->text, packet->text, packet->text_bytes);
+    deferred->packet.text = deferred->text;
+    *shm->deferred_end = deferred;
+    shm->deferred_end = &deferred->next;
     atomic_store_explicit(&shm->attention, true, memory_order_relaxed);
 }
 
@@ -69,16 +69,16 @@ static void handle(struct shm *shm, struct wire_packet *packet)
     shm_wire_close(packet);
 }
 
-static void handle_kept(struct shm *shm)
+static void handle_deferred(struct shm *shm)
 {
-    struct later *later;
+    struct deferred *deferred;
 
-    while ((later = shm->later) != NULL) {
-        shm->later = later->next;
-        if (shm->later == NULL)
-            shm->later_end = &shm->later;
-        handle(shm, &later->packet);
-        free(later);
+    while ((deferred = shm->deferred) != NULL) {
+        shm->deferred = deferred->next;
+        if (shm->deferred == NULL)
+            shm->deferred_end = &shm->deferred;
+        handle(shm, &deferred->packet);
+        free(deferred);
     }
 }
 
@@ -88,13 +88,13 @@ static void handle_kept(struct shm *shm)
 void shm_add_introduced(struct shm *shm)
 {
     struct wire_packet packet;
-    struct later *later;
+    struct deferred *deferred;
     unsigned count;
     int result;
 
-    for (later = shm->later; later != NULL; later = later->next)
-        if (later->packet.head.kind == WIRE_PEER)
-            meet(shm, &later->packet);
+    for (deferred = shm->deferred; deferred != NULL; deferred = deferred->next)
+        if (deferred->packet.head.kind == WIRE_PEER)
+            meet(shm, &deferred->packet);
     for (count = 0; count < MESSAGES_MAX && !shm->lost; count++) {
         result = shm_wire_receive(shm->socket, shm->buffer, &packet, MSG_DONTWAIT);
         if (result == -EAGAIN)
@@ -118,16 +118,16 @@ shm_cold void shm_poll_daemon(struct shm *shm)
     unsigned count;
     int result = 1;
 
-    if (shm->telling)
+    if (shm->reporting)
         return;
-    shm->telling = true;
+    shm->reporting = true;
     atomic_store_explicit(&shm->attention, false, memory_order_relaxed);
-    handle_kept(shm);
+    handle_deferred(shm);
     for (count = 0; count < MESSAGES_MAX && !shm->lost; count++) {
         result = shm_wire_receive(shm->socket, shm->buffer, &packet, MSG_DONTWAIT);
         if (result == 1) {
             handle(shm, &packet);
-            handle_kept(shm); /* of requests in its event */
+            handle_deferred(shm); /* of requests in its event */
         } else if (result == -EAGAIN) {
             break;
         } else if (result != -EMFILE) {
@@ -136,13 +136,13 @@ shm_cold void shm_poll_daemon(struct shm *shm)
     }
     if (count == MESSAGES_MAX)
         atomic_store_explicit(&shm->attention, true, memory_order_relaxed);
-    if (shm->lost && !shm->lost_told) {
-        shm->dying = true;
+    if (shm->lost && !shm->lost_reported) {
+        shm->ends_pending = true;
         for (peer = shm->peers; peer != NULL; peer = peer->next)
             if (peer != shm->self)
                 shm_peer_lost(shm, peer);
     }
-    if (shm->dying)
+    if (shm->ends_pending)
         shm_report_gone(shm);
-    shm->telling = false;
+    shm->reporting = false;
 }

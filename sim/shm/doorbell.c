@@ -20,10 +20,11 @@ bool shm_peer_is_polling(const struct shm_peer *to)
 {
     const struct peer *peer = peer_of(to);
     uint64_t stale = peer->shm->stale_ticks;
-    uint64_t looked = atomic_load_explicit(&peer->head->looked, memory_order_relaxed);
+    uint64_t last_poll = atomic_load_explicit(&peer->head->last_poll, memory_order_relaxed);
 
-    return !to->gone && shm_ticks() - looked + stale <= 2 * stale &&
-           !(atomic_load_explicit(&peer->head->doze, memory_order_relaxed) & DOZE_ASLEEP);
+    return !to->gone && shm_ticks() - last_poll + stale <= 2 * stale &&
+           !(atomic_load_explicit(&peer->head->sleep_flag, memory_order_relaxed) &
+             SLEEP_FLAG_ASLEEP);
 }
 
 /* Rings once if the peer has not looked for a while. */
@@ -31,9 +32,10 @@ void shm_check_stamp(struct peer *peer, uint64_t now)
 {
     uint64_t stale = peer->shm->ring_ticks;
 
-    peer->seen_looked = atomic_load_explicit(&peer->head->looked, memory_order_relaxed);
-    if (now - peer->seen_looked + stale > 2 * stale && peer->rung_looked != peer->seen_looked) {
-        peer->rung_looked = peer->seen_looked;
+    peer->seen_last_poll = atomic_load_explicit(&peer->head->last_poll, memory_order_relaxed);
+    if (now - peer->seen_last_poll + stale > 2 * stale &&
+        peer->rung_last_poll != peer->seen_last_poll) {
+        peer->rung_last_poll = peer->seen_last_poll;
         peer->rung_at = now;
         shm_ring_doorbell(peer);
     }
@@ -45,10 +47,10 @@ void shm_check_stamp(struct peer *peer, uint64_t now)
  * last executed something of ours, or said that it cannot yet, then it never will: an honest one
  * looks at all rings. A process that is stopped does not look.
  */
-static void wait_for(struct shm *shm, struct peer *peer, uint64_t now)
+static void check_overdue(struct shm *shm, struct peer *peer, uint64_t now)
 {
-    uint64_t executed = peer->out[SHM_REQUEST].told + peer->out[SHM_REPLY].told;
-    uint32_t aside = atomic_load_explicit(&peer->heads->aside, memory_order_relaxed);
+    uint64_t executed = peer->out[SHM_REQUEST].acked + peer->out[SHM_REPLY].acked;
+    uint32_t aside = atomic_load_explicit(&peer->indices->aside, memory_order_relaxed);
 
     if (now - peer->rung_at > shm->rering_ticks) {
         peer->rung_at = now;
@@ -57,12 +59,12 @@ static void wait_for(struct shm *shm, struct peer *peer, uint64_t now)
     if (executed != peer->overdue.executed || aside != peer->overdue.aside) {
         peer->overdue.executed = executed;
         peer->overdue.aside = aside;
-        peer->overdue.looks = 0;
-    } else if (peer->seen_looked != peer->overdue.looked &&
-               now - peer->overdue.counted >= shm->look_ticks) {
-        peer->overdue.looked = peer->seen_looked;
+        peer->overdue.empty_polls = 0;
+    } else if (peer->seen_last_poll != peer->overdue.last_poll &&
+               now - peer->overdue.counted >= shm->poll_ticks) {
+        peer->overdue.last_poll = peer->seen_last_poll;
         peer->overdue.counted = now;
-        if (++peer->overdue.looks > SHM_OVERDUE && !peer->to.self)
+        if (++peer->overdue.empty_polls > SHM_OVERDUE && !peer->to.self)
             shm_peer_break(peer);
     }
 }
@@ -77,10 +79,10 @@ static void count_switches(struct shm *shm, uint64_t now)
     struct rusage usage;
     bool crowded;
 
-    if (elapsed < shm->look_ticks || getrusage(RUSAGE_SELF, &usage) != 0)
+    if (elapsed < shm->poll_ticks || getrusage(RUSAGE_SELF, &usage) != 0)
         return;
     crowded =
-        (uint64_t)(usage.ru_nivcsw - shm->switches) * shm->look_ticks >= SHM_CROWDED * elapsed;
+        (uint64_t)(usage.ru_nivcsw - shm->switches) * shm->poll_ticks >= SHM_CROWDED * elapsed;
     atomic_store_explicit(&shm->crowded, crowded, memory_order_relaxed);
     shm->ring_ticks = shm->stale_ticks * (crowded ? SHM_STALE_CROWDED_US / SHM_STALE_US : 1);
     shm->switches = usage.ru_nivcsw;
@@ -102,17 +104,17 @@ shm_noinline void shm_tick(struct shm *shm, uint64_t now)
     for (peer = shm->peers; peer != NULL; peer = peer->next) {
         waits = false;
         for (channel = 0; channel < SHM_CHANNELS && !peer->to.gone; channel++) {
-            if (peer->out[channel].told == peer->out[channel].tail)
+            if (peer->out[channel].acked == peer->out[channel].tail)
                 continue;
             shm_read_executed(peer, channel);
-            waits = waits || peer->out[channel].told != peer->out[channel].tail;
+            waits = waits || peer->out[channel].acked != peer->out[channel].tail;
         }
         if (waits) {
             shm_check_stamp(peer, now);
-            wait_for(shm, peer, now);
+            check_overdue(shm, peer, now);
         } else {
             peer->rung_at = now;
-            peer->overdue.looks = 0;
+            peer->overdue.empty_polls = 0;
         }
     }
 }
@@ -126,7 +128,7 @@ bool shm_read_executed_all(struct shm *shm)
 
     for (peer = shm->peers; peer != NULL; peer = peer->next)
         for (channel = 0; channel < SHM_CHANNELS && !peer->to.gone; channel++)
-            if (peer->out[channel].told != peer->out[channel].tail &&
+            if (peer->out[channel].acked != peer->out[channel].tail &&
                 shm_read_executed(peer, channel))
                 moved = true;
     return moved;
@@ -138,8 +140,8 @@ bool shm_outstanding(const struct shm *shm)
     const struct peer *peer;
 
     for (peer = shm->peers; peer != NULL; peer = peer->next)
-        if (!peer->to.gone && (peer->out[SHM_REQUEST].told != peer->out[SHM_REQUEST].tail ||
-                               peer->out[SHM_REPLY].told != peer->out[SHM_REPLY].tail))
+        if (!peer->to.gone && (peer->out[SHM_REQUEST].acked != peer->out[SHM_REQUEST].tail ||
+                               peer->out[SHM_REPLY].acked != peer->out[SHM_REPLY].tail))
             return true;
     return false;
 }

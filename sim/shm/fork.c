@@ -12,7 +12,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static struct shm *lives; /* of this process */
+static struct shm *memberships; /* of this process */
 static int once_error;
 
 static void before(void)
@@ -38,8 +38,8 @@ void shm_close_all(struct shm *shm)
 
     close_one(&shm->socket);
     close_one(&shm->doorbell);
-    close_one(&shm->helper_bell);
-    close_one(&shm->wake_bell);
+    close_one(&shm->helper_event);
+    close_one(&shm->wake_event);
     for (peer = shm->peers; peer != NULL; peer = peer->next)
         shm_peer_close(peer);
 }
@@ -67,9 +67,9 @@ static void in_child(void)
 {
     struct shm *shm;
 
-    for (shm = lives; shm != NULL; shm = shm->next_shm)
+    for (shm = memberships; shm != NULL; shm = shm->next_shm)
         shm_close_all(shm);
-    lives = NULL;
+    memberships = NULL;
     pthread_mutex_unlock(&lock);
 }
 
@@ -100,10 +100,10 @@ int shm_fork_watch(struct shm *shm)
         return error;
     }
     *page = 1;
-    shm->mine = page;
+    shm->not_forked = page;
     pthread_mutex_lock(&lock);
-    shm->next_shm = lives;
-    lives = shm;
+    shm->next_shm = memberships;
+    memberships = shm;
     pthread_mutex_unlock(&lock);
     return 0;
 }
@@ -112,21 +112,21 @@ void shm_fork_forget(struct shm *shm)
 {
     struct shm **at;
 
-    if (shm->mine == NULL)
+    if (shm->not_forked == NULL)
         return;
     pthread_mutex_lock(&lock);
-    for (at = &lives; *at != NULL; at = &(*at)->next_shm) {
+    for (at = &memberships; *at != NULL; at = &(*at)->next_shm) {
         if (*at == shm) {
             *at = shm->next_shm;
             break;
         }
     }
     pthread_mutex_unlock(&lock);
-    munmap((void *)(uintptr_t)shm->mine, SHM_PAGE);
-    shm->mine = NULL;
+    munmap((void *)(uintptr_t)shm->not_forked, SHM_PAGE);
+    shm->not_forked = NULL;
 }
 
 bool shm_forked(const struct shm *shm)
 {
-    return *shm->mine == 0;
+    return *shm->not_forked == 0;
 }

@@ -40,7 +40,7 @@
 struct ring_out {
     uint8_t *slots;
     uint64_t tail; /* next position */
-    uint64_t told; /* what the peer says that it has executed: room */
+    uint64_t acked; /* what the peer says that it has executed: room */
     uint64_t executed; /* the same once the replies before it were taken; what callers see */
     uint32_t reserved; /* bytes */
     uint8_t dirty[SHM_RING_SLOTS]; /* its word may be anything */
@@ -49,7 +49,7 @@ struct ring_out {
 struct ring_in {
     const uint8_t *slots;
     uint64_t position; /* next to read */
-    uint64_t told; /* the producer knows */
+    uint64_t acked; /* the producer knows */
     uint64_t end; /* of a peer that is gone: not further */
     struct peer *peer;
     _Atomic uint64_t *executed; /* where the producer is told */
@@ -65,16 +65,16 @@ struct peer {
     struct shm *shm;
     struct ring_out *out; /* [SHM_CHANNELS] */
     struct ring_in in[SHM_CHANNELS];
-    const struct board_head *head;
-    const struct board_heads *heads; /* what it says about my rings */
-    const struct board_start *start; /* where its rings for me begin */
-    uint32_t rung_doze; /* value of doze for which the bell was rung */
-    uint64_t seen_looked; /* its stamp when it was last looked at */
-    uint64_t rung_looked; /* value of looked for which the bell was rung */
+    const struct segment_head *head;
+    const struct consumer_indices *indices; /* what it says about my rings */
+    const struct ring_starts *start; /* where its rings for me begin */
+    uint32_t rung_sleep_flag; /* value of doze for which the bell was rung */
+    uint64_t seen_last_poll; /* its stamp when it was last looked at */
+    uint64_t rung_last_poll; /* value of looked for which the bell was rung */
     uint64_t rung_at; /* ticks: when it was rung because of an old stamp */
     struct { /* of what it has not executed: see shm_tick */
-        uint64_t executed, looked, counted; /* as it was seen last; ticks */
-        uint32_t aside, looks;
+        uint64_t executed, last_poll, counted; /* as it was seen last; ticks */
+        uint32_t aside, empty_polls;
     } overdue;
     int doorbell; /* -1: the own one */
     int pidfd; /* of its process; -1: the own one, or the kernel has none */
@@ -83,13 +83,13 @@ struct peer {
     size_t mapping_bytes;
     struct peer *next; /* in live->peers */
     /* Of a peer that is gone; what it said last that it had executed, and what was made of that: */
-    uint64_t last_sent[SHM_CHANNELS], last_told[SHM_CHANNELS], last_executed[SHM_CHANNELS];
+    uint64_t last_sent[SHM_CHANNELS], last_acked[SHM_CHANNELS], last_executed[SHM_CHANNELS];
     bool listed; /* in live->rings; the own ones once they are used */
-    bool gone_told; /* the caller was told, its rings are closed */
+    bool gone_reported; /* the caller was told, its rings are closed */
 };
 
-struct later { /* a message that came while something else was waited for */
-    struct later *next;
+struct deferred { /* a message that came while something else was waited for */
+    struct deferred *next;
     struct wire_packet packet;
     char text[];
 };
@@ -98,24 +98,25 @@ struct shm {
     /* hot */
     struct ring_in **rings; /* hot ones first */
     uint32_t rings_count, rings_room, hot_count, cursor, in_row, cold_cursor;
-    uint32_t looks; /* in a row without sleep */
-    uint32_t clock_rests; /* looks until the clock is read */
+    uint32_t empty_polls; /* in a row without sleep */
+    uint32_t clock_skips; /* looks until the clock is read */
     uint64_t clock_read;
     struct ring_in *current; /* of the record that was returned last */
     uint64_t current_word;
-    uint64_t looked, ticked, stamp_ticks, stale_ticks, tick_ticks, look_ticks, read_at;
+    uint64_t last_poll, ticked, stamp_ticks, stale_ticks, tick_ticks, poll_ticks, read_at;
     uint64_t rering_ticks;
     uint64_t ring_ticks; /* stale_ticks, or more where it is crowded */
     uint64_t counted; /* when `switches` were */
     long switches; /* of all threads, against their will */
-    struct board_head *head; /* own */
-    uint32_t doze; /* own, as published */
+    struct segment_head *head; /* own */
+    uint32_t sleep_flag; /* own, as published */
     bool fences; /* I have to fence for everybody */
     bool helper_untimed; /* the helper sleeps without a limit */
-    bool bell_used; /* the doorbell was silenced since `doze` got its value, or there was something:
-                       who sleeps may not hear it */
-    bool asides, dying; /* some ring is set aside; some peer's end, or the fabric's, was not told */
-    const volatile uint32_t *mine; /* reads 0 in a forked child */
+    bool doorbell_used; /* the doorbell was silenced since `doze` got its value, or there was
+                       something: who sleeps may not hear it */
+    bool asides,
+        ends_pending; /* some ring is set aside; some peer's end, or the fabric's, was not told */
+    const volatile uint32_t *not_forked; /* reads 0 in a forked child */
 
     _Alignas(SHM_LINE) _Atomic bool attention; /* the daemon has said something */
     _Atomic bool crowded; /* processes wait for a processor */
@@ -129,24 +130,24 @@ struct shm {
     uint32_t *ended; /* the last generation of each slot that is gone */
     struct peer *peers;
     struct peer *self;
-    uint8_t *board;
-    struct board_layout at;
+    uint8_t *segment;
+    struct segment_layout at;
     size_t segment_bytes;
-    const struct fabric_board *fabric;
+    const struct fabric_segment *fabric;
     size_t fabric_bytes;
     struct shm_facts facts;
     char *path;
-    int socket, doorbell, helper_bell, wake_bell;
+    int socket, doorbell, helper_event, wake_event;
     struct shm_events events;
     void *arg;
-    struct later *later, **later_end;
+    struct deferred *deferred, **deferred_end;
     void *buffer; /* WIRE_BYTES_MAX */
     uint32_t ids;
-    bool lost, lost_told, telling;
+    bool lost, lost_reported, reporting;
     pthread_t helper_thread;
     bool helper_runs;
-    bool helper_heard; /* it has silenced the doorbell; this and the next are its own */
-    uint8_t helper_deaf; /* rests without listening to the doorbell */
+    bool helper_drained; /* it has silenced the doorbell; this and the next are its own */
+    uint8_t helper_ignores; /* rests without listening to the doorbell */
     struct shm_helper helper;
     struct shm *next_shm; /* of this process: fork.c */
 };
@@ -173,7 +174,7 @@ int shm_request(struct shm *shm, struct wire *request, struct wire_packet *answe
 int shm_receive_within(int socket, void *buffer, struct wire_packet *packet, int timeout_ms);
 /* The daemon is writing what is to be read: it may have lost the processor in the middle of that.
  * False: it is dead, and never ends. `looks` counts them, from 0. */
-bool shm_wait_for_writer(const struct shm *shm, uint32_t *looks);
+bool shm_wait_for_writer(const struct shm *shm, uint32_t *empty_polls);
 
 /* start.c: puts a daemon behind the path. */
 int shm_start_daemon(const char *path, bool remove_folder, char *why);

@@ -92,7 +92,7 @@ static int find_node(const struct shm_options *options, uint32_t *node, char *wh
 
 /* ---- the handshake --------------------------------------------------------------------------- */
 
-static int not_this_time(const struct shm *shm, int result, char *why)
+static int connection_failed(const struct shm *shm, int result, char *why)
 {
     if (result == -ETIMEDOUT)
         shm_why(why, "the fabric at %s does not answer", shm->path);
@@ -105,7 +105,7 @@ static int not_this_time(const struct shm *shm, int result, char *why)
 }
 
 /* The daemon's refusal in its own words. */
-static int refused(const struct wire_packet *packet, char *why)
+static int copy_refusal(const struct wire_packet *packet, char *why)
 {
     int length = packet->text_bytes < SHM_WHY_BYTES ? (int)packet->text_bytes : SHM_WHY_BYTES - 1;
 
@@ -114,18 +114,18 @@ static int refused(const struct wire_packet *packet, char *why)
 }
 
 /* -ECONNRESET: it was just ending. */
-static int hear_welcome(struct shm *shm, char *why)
+static int receive_welcome(struct shm *shm, char *why)
 {
     struct wire_packet packet;
     int result = shm_receive_within(shm->socket, shm->buffer, &packet, WELCOME_MS);
 
     if (result != 1)
-        return not_this_time(shm, result, why);
+        return connection_failed(shm, result, why);
     if (packet.head.kind == WIRE_REFUSED)
-        return refused(&packet, why);
+        return copy_refusal(&packet, why);
     result = packet.head.kind == WIRE_WELCOME ? shm_map_fabric(shm, packet.fds[0], why) : -EPROTO;
     if (packet.head.kind != WIRE_WELCOME)
-        not_this_time(shm, -EPROTO, why);
+        connection_failed(shm, -EPROTO, why);
     shm_wire_close(&packet);
     return result;
 }
@@ -138,7 +138,7 @@ static int reach_daemon(struct shm *shm, char *why)
     for (attempt = 0; attempt < ATTEMPTS; attempt++) {
         shm->socket = shm_connect(shm->path);
         if (shm->socket >= 0) {
-            result = hear_welcome(shm, why);
+            result = receive_welcome(shm, why);
             if (result != -ECONNRESET && result != -EPIPE)
                 return result;
             close(shm->socket);
@@ -178,7 +178,7 @@ static int own_pidfd(void)
 #endif
 }
 
-static int enter(struct shm *shm, uint32_t node, int board, char *why)
+static int register_member(struct shm *shm, uint32_t node, int segment_file, char *why)
 {
     struct wire join = {.magic = SHM_MAGIC,
                         .version = SHM_VERSION,
@@ -186,7 +186,7 @@ static int enter(struct shm *shm, uint32_t node, int board, char *why)
                         .node = node,
                         .bytes = shm->segment_bytes};
     struct wire_packet packet = {.text_bytes = 0};
-    int fds[WIRE_FDS_MAX] = {board, shm->doorbell, own_pidfd()}, result, error;
+    int fds[WIRE_FDS_MAX] = {segment_file, shm->doorbell, own_pidfd()}, result, error;
 
     result = shm_wire_send(shm->socket, &join, NULL, 0, fds, fds[WIRE_PIDFD] >= 0 ? 3 : 2, 0);
     if (fds[WIRE_PIDFD] >= 0)
@@ -194,14 +194,14 @@ static int enter(struct shm *shm, uint32_t node, int board, char *why)
     if (result == 0)
         result = shm_receive_within(shm->socket, shm->buffer, &packet, WELCOME_MS);
     if (result != 1)
-        return not_this_time(shm, result, why);
+        return connection_failed(shm, result, why);
     if (packet.head.kind == WIRE_REFUSED)
-        return refused(&packet, why);
+        return copy_refusal(&packet, why);
     shm_wire_close(&packet);
     packet.head.bytes = shm->segment_bytes;
     packet.head.pid = getpid();
     if (packet.head.kind != WIRE_JOINED || shm_peer_add(shm, &packet.head, NULL, &error) == NULL)
-        return not_this_time(shm, -EPROTO, why);
+        return connection_failed(shm, -EPROTO, why);
     shm->head->slot = packet.head.slot;
     shm->head->generation = packet.head.generation;
     shm->head->node = packet.head.node;
@@ -210,17 +210,17 @@ static int enter(struct shm *shm, uint32_t node, int board, char *why)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static int allocate(struct shm *shm)
+static int allocate_tables(struct shm *shm)
 {
     shm->slots = calloc(shm->facts.processes_max, sizeof(*shm->slots));
     shm->outs = calloc(shm->facts.processes_max, sizeof(*shm->outs));
     shm->ended = calloc(shm->facts.processes_max, sizeof(*shm->ended));
     shm->doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    shm->helper_bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    shm->wake_bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    shm->helper_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    shm->wake_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (shm->slots == NULL || shm->outs == NULL || shm->ended == NULL)
         return -ENOMEM;
-    if (shm->doorbell < 0 || shm->helper_bell < 0 || shm->wake_bell < 0)
+    if (shm->doorbell < 0 || shm->helper_event < 0 || shm->wake_event < 0)
         return -errno;
     return shm_fork_watch(shm);
 }
@@ -232,26 +232,26 @@ static void start_clock(struct shm *shm)
     shm->stamp_ticks = SHM_STAMP_US * per_us;
     shm->stale_ticks = shm->ring_ticks = SHM_STALE_US * per_us;
     shm->tick_ticks = SHM_TICK_US * per_us;
-    shm->look_ticks = SHM_POLL_US * per_us;
+    shm->poll_ticks = SHM_POLL_US * per_us;
     shm->rering_ticks = SHM_RERING_US * per_us;
-    shm->doze = DOZE_STEP | DOZE_ASLEEP; /* until it looks all the time */
-    atomic_store(&shm->head->doze, shm->doze);
+    shm->sleep_flag = SLEEP_FLAG_STEP | SLEEP_FLAG_ASLEEP; /* until it looks all the time */
+    atomic_store(&shm->head->sleep_flag, shm->sleep_flag);
 }
 
 static int become_member(struct shm *shm, const struct shm_options *options, char *why)
 {
     uint32_t node;
-    int board, result = find_node(options, &node, why);
+    int segment_file, result = find_node(options, &node, why);
 
     if (result != 0)
         return result;
     result = reach_daemon(shm, why);
     if (result != 0)
         return result;
-    result = allocate(shm);
+    result = allocate_tables(shm);
     if (result == 0) {
-        board = shm_map_segment(shm, options->segment_bytes);
-        result = board < 0 ? board : 0;
+        segment_file = shm_map_segment(shm, options->segment_bytes);
+        result = segment_file < 0 ? segment_file : 0;
     }
     if (result != 0) {
         shm_why(why,
@@ -264,8 +264,8 @@ static int become_member(struct shm *shm, const struct shm_options *options, cha
     start_clock(shm);
     /* Where Yama restricts process_vm_readv to descendants, members may still copy. */
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
-    result = enter(shm, node, board, why);
-    close(board);
+    result = register_member(shm, node, segment_file, why);
+    close(segment_file);
     return result;
 }
 
@@ -286,10 +286,10 @@ int shm_join(const struct shm_options *options, struct shm **result, char *why)
     if (shm == NULL)
         return -ENOMEM;
     memset(shm, 0, sizeof(*shm));
-    shm->socket = shm->doorbell = shm->helper_bell = shm->wake_bell = -1;
+    shm->socket = shm->doorbell = shm->helper_event = shm->wake_event = -1;
     shm->events = options->events;
     shm->arg = options->arg;
-    shm->later_end = &shm->later;
+    shm->deferred_end = &shm->deferred;
     shm->buffer = malloc(WIRE_BYTES_MAX);
     shm->path = given != NULL && *given != 0 ? strdup(given) : private_path(why);
     error = shm->buffer == NULL || shm->path == NULL ? -ENOMEM : become_member(shm, options, why);
@@ -304,19 +304,19 @@ int shm_join(const struct shm_options *options, struct shm **result, char *why)
 void shm_leave(struct shm *shm)
 {
     uint32_t i;
-    struct later *later;
+    struct deferred *deferred;
     bool forked;
 
     if (shm == NULL)
         return;
-    forked = shm->mine != NULL && shm_forked(shm);
+    forked = shm->not_forked != NULL && shm_forked(shm);
     if (!forked && shm->self != NULL)
         shm_acknowledge(shm); /* what was executed is not to count as lost */
     shm_fork_forget(shm);
-    while ((later = shm->later) != NULL) {
-        shm->later = later->next;
-        shm_wire_close(&later->packet);
-        free(later);
+    while ((deferred = shm->deferred) != NULL) {
+        shm->deferred = deferred->next;
+        shm_wire_close(&deferred->packet);
+        free(deferred);
     }
     shm->current = NULL;
     shm_close_all(shm);
@@ -327,8 +327,8 @@ void shm_leave(struct shm *shm)
     }
     for (i = 0; shm->outs != NULL && i < shm->facts.processes_max; i++)
         free(shm->outs[i]);
-    if (!forked && shm->board != NULL)
-        munmap(shm->board, shm->at.total);
+    if (!forked && shm->segment != NULL)
+        munmap(shm->segment, shm->at.total);
     if (!forked && shm->fabric != NULL)
         munmap((void *)(uintptr_t)shm->fabric, shm->fabric_bytes);
     free(shm->rings);
@@ -352,7 +352,7 @@ struct shm_peer *shm_self(struct shm *shm)
 
 void *shm_segment(struct shm *shm)
 {
-    return shm->board + shm->at.extra;
+    return shm->segment + shm->at.extra;
 }
 
 int shm_report(struct shm *shm, const void *bytes, size_t count)

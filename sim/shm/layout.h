@@ -83,32 +83,32 @@ static inline uint64_t tagged(uint32_t generation, uint64_t position)
 
 /* doze: bit 0: nobody looks, ring the bell for records; bit 1: and for what I told you; above, a
  * count: each producer rings once per value. */
-#define DOZE_ASLEEP 1u
-#define DOZE_OUTSTANDING 2u
-#define DOZE_STEP 4u
+#define SLEEP_FLAG_ASLEEP 1u
+#define SLEEP_FLAG_OUTSTANDING 2u
+#define SLEEP_FLAG_STEP 4u
 
-struct board_head {
+struct segment_head {
     uint32_t magic, version;
     uint32_t slot, generation, node; /* for people with a debugger: nobody relies on them */
     int32_t pid;
-    _Alignas(SHM_LINE) _Atomic uint32_t doze;
+    _Alignas(SHM_LINE) _Atomic uint32_t sleep_flag;
     uint32_t fences; /* this process cannot make others fence: they have to do it themselves */
-    _Alignas(SHM_LINE) _Atomic uint64_t looked; /* shm_ticks() of a recent look at the rings */
+    _Alignas(SHM_LINE) _Atomic uint64_t last_poll; /* shm_ticks() of a recent look at the rings */
 };
 
 /* How far the owner of the board has executed the rings of one producer (by its generation). */
-struct board_heads {
+struct consumer_indices {
     _Alignas(SHM_LINE) _Atomic uint64_t executed[SHM_CHANNELS];
     _Atomic uint32_t aside; /* moves when a record of that producer cannot be executed yet */
 };
 
 /* Where the owner's rings begin for one consumer (by its generation). */
-struct board_start {
+struct ring_starts {
     _Atomic uint64_t start[SHM_CHANNELS];
 };
 
-struct board_layout {
-    size_t heads, starts, rings, extra, total;
+struct segment_layout {
+    size_t indices, starts, rings, extra, total;
 };
 
 static inline size_t layout_pages(size_t bytes)
@@ -116,20 +116,20 @@ static inline size_t layout_pages(size_t bytes)
     return (bytes + SHM_PAGE - 1) / SHM_PAGE * SHM_PAGE;
 }
 
-static inline struct board_layout board_layout(uint32_t processes, size_t extra)
+static inline struct segment_layout segment_layout(uint32_t processes, size_t extra)
 {
-    struct board_layout at;
+    struct segment_layout at;
 
-    at.heads = SHM_PAGE;
-    at.starts = layout_pages(at.heads + processes * sizeof(struct board_heads));
-    at.rings = layout_pages(at.starts + processes * sizeof(struct board_start));
+    at.indices = SHM_PAGE;
+    at.starts = layout_pages(at.indices + processes * sizeof(struct consumer_indices));
+    at.rings = layout_pages(at.starts + processes * sizeof(struct ring_starts));
     at.extra = at.rings + (size_t)processes * SHM_CHANNELS * RING_BYTES;
     at.total = layout_pages(at.extra + extra);
     return at;
 }
 
-_Static_assert(sizeof(struct board_head) <= SHM_PAGE, "");
-_Static_assert(sizeof(struct board_heads) == SHM_LINE, "");
+_Static_assert(sizeof(struct segment_head) <= SHM_PAGE, "");
+_Static_assert(sizeof(struct consumer_indices) == SHM_LINE, "");
 _Static_assert((SHM_RING_SLOTS & RING_MASK) == 0 && SHM_RING_SLOTS <= 32768, "16-bit sequences");
 _Static_assert(SHM_RECORD_MAX <= UINT16_MAX && SHM_RECORD_MAX <= RING_BYTES / 4, "");
 _Static_assert(sizeof(_Atomic uint64_t) == 8, "plain words");
@@ -154,7 +154,7 @@ _Static_assert(sizeof(struct fabric_name) == SHM_LINE, "");
 
 #define FABRIC_NAME_BYTES 64u
 
-struct fabric_board {
+struct fabric_segment {
     uint32_t magic, version;
     uint32_t nodes, processes_max;
     uint64_t seed, began_ns, ticks_per_us;

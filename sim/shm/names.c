@@ -17,7 +17,7 @@ static int claim(struct shm *shm, uint32_t kind, const struct shm_key *key, uint
     return answer->kind == WIRE_ANSWER ? answer->error : -EPROTO;
 }
 
-static void say(const struct wire *answer, struct shm_name *found)
+static void fill_name(const struct wire *answer, struct shm_name *found)
 {
     if (found != NULL)
         *found = (struct shm_name){answer->slot, answer->generation, answer->value};
@@ -29,7 +29,7 @@ int shm_claim(struct shm *shm, const struct shm_key *key, uint64_t value, struct
     int error = claim(shm, WIRE_CLAIM, key, 1, value, &answer);
 
     if (error == 0 || error == -EEXIST)
-        say(&answer, found);
+        fill_name(&answer, found);
     return error;
 }
 
@@ -40,7 +40,7 @@ int shm_claim_shared(struct shm *shm, const struct shm_key *key, uint64_t value,
     int error = claim(shm, WIRE_CLAIM_SHARED, key, 1, value, &answer);
 
     if (error == 0 || error == -EEXIST)
-        say(&answer, found);
+        fill_name(&answer, found);
     return error;
 }
 
@@ -71,7 +71,7 @@ static bool is_key(const struct fabric_name *entry, const struct shm_key *key)
 
 static int find(const struct shm *shm, const struct shm_key *key, struct shm_name *name)
 {
-    const struct fabric_board *fabric = shm->fabric;
+    const struct fabric_segment *fabric = shm->fabric;
     const struct fabric_name *names =
         (const struct fabric_name *)((const char *)fabric + fabric->names_at);
     uint32_t mask = fabric->names_capacity - 1, at = name_hash(key) & mask, probes;
@@ -94,7 +94,7 @@ static int find(const struct shm *shm, const struct shm_key *key, struct shm_nam
 int shm_lookup(const struct shm *shm, const struct shm_key *key, struct shm_name *name)
 {
     const _Atomic uint64_t *version = &shm->fabric->names_version;
-    uint32_t looks = 0;
+    uint32_t retries = 0;
     uint64_t before;
     int result;
 
@@ -106,6 +106,6 @@ int shm_lookup(const struct shm *shm, const struct shm_key *key, struct shm_name
         atomic_thread_fence(memory_order_acquire);
         if (atomic_load_explicit(version, memory_order_relaxed) == before)
             return result;
-    } while (shm_wait_for_writer(shm, &looks));
+    } while (shm_wait_for_writer(shm, &retries));
     return -ENOTCONN;
 }

@@ -21,15 +21,17 @@ static struct ring_out *out_of(struct shm *shm, uint32_t slot)
         return NULL;
     for (channel = 0; channel < SHM_CHANNELS; channel++)
         out[channel].slots =
-            shm->board + shm->at.rings + ((size_t)slot * SHM_CHANNELS + channel) * RING_BYTES;
+            shm->segment + shm->at.rings + ((size_t)slot * SHM_CHANNELS + channel) * RING_BYTES;
     return shm->outs[slot] = out;
 }
 
 /* Where the slot's new process begins to read: nothing of what was meant for the one before. */
 static void open_rings(struct shm *shm, struct peer *peer)
 {
-    struct board_start *start = (struct board_start *)(shm->board + shm->at.starts) + peer->to.slot;
-    struct board_heads *heads = (struct board_heads *)(shm->board + shm->at.heads) + peer->to.slot;
+    struct ring_starts *start =
+        (struct ring_starts *)(shm->segment + shm->at.starts) + peer->to.slot;
+    struct consumer_indices *indices =
+        (struct consumer_indices *)(shm->segment + shm->at.indices) + peer->to.slot;
     const uint8_t *rings = (const uint8_t *)peer->head + shm->at.rings;
     unsigned channel;
 
@@ -37,21 +39,21 @@ static void open_rings(struct shm *shm, struct peer *peer)
         struct ring_out *out = &peer->out[channel];
         struct ring_in *in = &peer->in[channel];
 
-        out->told = out->executed = out->tail;
+        out->acked = out->executed = out->tail;
         out->reserved = 0;
         atomic_store_explicit(&start->start[channel], tagged(peer->to.generation, out->tail),
                               memory_order_release);
         in->peer = peer;
         in->channel = (uint8_t)channel;
         in->slots = rings + ((size_t)shm->self->to.slot * SHM_CHANNELS + channel) * RING_BYTES;
-        in->executed = &heads->executed[channel];
+        in->executed = &indices->executed[channel];
         in->end = UINT64_MAX;
     }
 }
 
-static int map_board(struct shm *shm, struct peer *peer, int file)
+static int map_segment(struct shm *shm, struct peer *peer, int file)
 {
-    size_t bytes = board_layout(shm->facts.processes_max, peer->to.segment_bytes).total;
+    size_t bytes = segment_layout(shm->facts.processes_max, peer->to.segment_bytes).total;
 
     if (!shm_memory_is_safe(file, bytes))
         return -EPROTO;
@@ -97,7 +99,7 @@ struct peer *shm_peer_add(struct shm *shm, const struct wire *what, int *fds, in
                                  .self = fds == NULL,
                                  .segment_bytes = what->bytes};
     if (fds != NULL) {
-        *error = map_board(shm, peer, fds[WIRE_BOARD]);
+        *error = map_segment(shm, peer, fds[WIRE_SEGMENT]);
         if (*error != 0)
             goto err_peer;
     } else {
@@ -105,11 +107,12 @@ struct peer *shm_peer_add(struct shm *shm, const struct wire *what, int *fds, in
         peer->head = shm->head;
     }
     *error = 0;
-    peer->heads = (const struct board_heads *)((const uint8_t *)peer->head + shm->at.heads) +
+    peer->indices =
+        (const struct consumer_indices *)((const uint8_t *)peer->head + shm->at.indices) +
+        shm->self->to.slot;
+    peer->start = (const struct ring_starts *)((const uint8_t *)peer->head + shm->at.starts) +
                   shm->self->to.slot;
-    peer->start = (const struct board_start *)((const uint8_t *)peer->head + shm->at.starts) +
-                  shm->self->to.slot;
-    peer->to.board = (const uint8_t *)peer->head + shm->at.extra;
+    peer->to.segment = (const uint8_t *)peer->head + shm->at.extra;
     open_rings(shm, peer);
     shm_fork_hold();
     if (fds != NULL) {
@@ -214,12 +217,12 @@ void shm_peer_lost(struct shm *shm, struct peer *peer)
     for (channel = 0; channel < SHM_CHANNELS; channel++)
         shm_read_executed(peer, channel);
     peer->to.gone = true;
-    shm->dying = true;
+    shm->ends_pending = true;
     shm->ended[peer->to.slot] = peer->to.generation;
     for (channel = 0; channel < SHM_CHANNELS; channel++) {
         peer->in[channel].end = peer->in[channel].position + SHM_RING_SLOTS;
         peer->last_sent[channel] = peer->out[channel].tail;
-        peer->last_told[channel] = peer->out[channel].told;
+        peer->last_acked[channel] = peer->out[channel].acked;
         peer->last_executed[channel] = peer->out[channel].executed;
     }
 }
@@ -239,7 +242,7 @@ static bool some_dying(const struct shm *shm)
     const struct peer *peer;
 
     for (peer = shm->peers; peer != NULL; peer = peer->next)
-        if (peer->to.gone && !peer->gone_told)
+        if (peer->to.gone && !peer->gone_reported)
             return true;
     return false;
 }
@@ -252,16 +255,16 @@ shm_cold void shm_report_gone(struct shm *shm)
     /* The caller may drop a peer and meet others in the event: from the start after each. */
     while (again) {
         again = false;
-        shm->dying = shm->lost && !shm->lost_told;
+        shm->ends_pending = shm->lost && !shm->lost_reported;
         for (peer = shm->peers; peer != NULL; peer = peer->next) {
-            if (!peer->to.gone || peer->gone_told)
+            if (!peer->to.gone || peer->gone_reported)
                 continue;
             if (!drained(shm, peer)) {
-                shm->dying = true;
+                shm->ends_pending = true;
                 continue;
             }
             assert(!peer->to.self);
-            peer->gone_told = true;
+            peer->gone_reported = true;
             shm_rings_remove(shm, peer);
             if (shm->slots[peer->to.slot] == peer)
                 shm->slots[peer->to.slot] = NULL;
@@ -271,9 +274,9 @@ shm_cold void shm_report_gone(struct shm *shm)
             break;
         }
     }
-    if (shm->lost && !shm->lost_told && !some_dying(shm)) {
-        shm->lost_told = true;
-        shm->dying = false;
+    if (shm->lost && !shm->lost_reported && !some_dying(shm)) {
+        shm->lost_reported = true;
+        shm->ends_pending = false;
         if (shm->events.lost != NULL)
             shm->events.lost(shm->arg);
     }
@@ -283,14 +286,14 @@ void shm_drop(struct shm *shm, struct shm_peer *to)
 {
     struct peer *peer = peer_of(to);
 
-    if (peer->gone_told && peer != shm->self)
+    if (peer->gone_reported && peer != shm->self)
         shm_peer_free(shm, peer);
 }
 
 bool shm_member(const struct shm *shm, uint32_t slot, struct shm_member *member)
 {
     const struct fabric_member *entry;
-    uint32_t version, looks = 0;
+    uint32_t version, retries = 0;
 
     if (slot >= shm->facts.processes_max)
         return false;
@@ -306,6 +309,6 @@ bool shm_member(const struct shm *shm, uint32_t slot, struct shm_member *member)
         if ((version & 1) == 0 &&
             atomic_load_explicit(&entry->version, memory_order_relaxed) == version)
             return member->generation != 0;
-    } while (shm_wait_for_writer(shm, &looks));
+    } while (shm_wait_for_writer(shm, &retries));
     return false; /* the daemon died while it wrote */
 }

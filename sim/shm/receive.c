@@ -26,7 +26,7 @@ static shm_cold bool is_open(struct ring_in *ring)
     if (start >> 32 != peer->shm->self->to.generation)
         return false;
     ring->open = true;
-    ring->position = ring->told = (uint32_t)start;
+    ring->position = ring->acked = (uint32_t)start;
     if (peer->to.gone)
         ring->end = ring->position + SHM_RING_SLOTS;
     else
@@ -36,13 +36,13 @@ static shm_cold bool is_open(struct ring_in *ring)
 }
 
 /* Writes that down where the producer looks; it may sleep for it. */
-static void tell(struct ring_in *ring)
+static void publish_ack(struct ring_in *ring)
 {
     struct peer *peer = ring->peer;
     struct shm *shm = peer->shm;
-    uint32_t doze;
+    uint32_t sleep_flag;
 
-    ring->told = ring->position;
+    ring->acked = ring->position;
     if (shm_unlikely(peer->to.gone))
         return; /* the word may be that of the slot's next process already */
     atomic_store_explicit(ring->executed, tagged(peer->to.generation, ring->position),
@@ -51,10 +51,10 @@ static void tell(struct ring_in *ring)
         atomic_thread_fence(memory_order_seq_cst);
     else
         atomic_signal_fence(memory_order_seq_cst);
-    doze = atomic_load_explicit(&peer->head->doze, memory_order_relaxed);
-    if (shm_unlikely((doze & DOZE_OUTSTANDING) && (doze & DOZE_ASLEEP)) &&
-        peer->rung_doze != doze) {
-        peer->rung_doze = doze;
+    sleep_flag = atomic_load_explicit(&peer->head->sleep_flag, memory_order_relaxed);
+    if (shm_unlikely((sleep_flag & SLEEP_FLAG_OUTSTANDING) && (sleep_flag & SLEEP_FLAG_ASLEEP)) &&
+        peer->rung_sleep_flag != sleep_flag) {
+        peer->rung_sleep_flag = sleep_flag;
         shm_ring_doorbell(peer);
     }
 }
@@ -69,7 +69,7 @@ shm_cold void shm_peer_break(struct peer *peer)
         peer->in[channel].end = peer->in[channel].position;
 }
 
-static inline bool look_at(struct ring_in *ring, uint64_t *word)
+static inline bool poll_word(struct ring_in *ring, uint64_t *word)
 {
     *word = atomic_load_explicit(word_at(ring), memory_order_acquire);
     return record_there(*word, ring->position) && ring->position < ring->end;
@@ -82,7 +82,7 @@ static inline bool next_word(struct ring_in *ring, uint64_t *word)
 
     if (shm_unlikely(!ring->open) && !is_open(ring))
         return false;
-    while (look_at(ring, word)) {
+    while (poll_word(ring, word)) {
         at = (uint32_t)(ring->position & RING_MASK);
         if (shm_likely(record_flags(*word) == 0)) {
             if (shm_likely(record_count(*word) <= SHM_RECORD_MAX &&
@@ -109,16 +109,16 @@ bool shm_ring_ready(struct ring_in *ring)
 }
 
 /* The record says how far its sender has come with what we sent: one cache line less to look at. */
-static inline void hear_by_the_way(struct ring_in *ring, uint64_t word)
+static inline void read_piggybacked_ack(struct ring_in *ring, uint64_t word)
 {
     struct ring_out *out = &ring->peer->out[SHM_REQUEST];
-    uint16_t ahead = (uint16_t)(record_executed(word) - (uint16_t)out->told);
+    uint16_t ahead = (uint16_t)(record_executed(word) - (uint16_t)out->acked);
 
-    if (ahead != 0 && ahead <= out->tail - out->told && !ring->peer->to.gone)
-        out->told += ahead;
+    if (ahead != 0 && ahead <= out->tail - out->acked && !ring->peer->to.gone)
+        out->acked += ahead;
 }
 
-static void move(struct shm *shm, uint32_t from, uint32_t to)
+static void swap_rings(struct shm *shm, uint32_t from, uint32_t to)
 {
     struct ring_in *ring = shm->rings[from], *other = shm->rings[to];
 
@@ -130,20 +130,20 @@ static void move(struct shm *shm, uint32_t from, uint32_t to)
     other->index = from;
 }
 
-static void heat(struct shm *shm, struct ring_in *ring)
+static void make_hot(struct shm *shm, struct ring_in *ring)
 {
     ring->idle = 0;
     if (ring->index < shm->hot_count)
         return;
-    move(shm, ring->index, shm->hot_count);
+    swap_rings(shm, ring->index, shm->hot_count);
     shm->hot_count++;
 }
 
-static shm_noinline void cool(struct shm *shm, struct ring_in *ring)
+static shm_noinline void make_cold(struct shm *shm, struct ring_in *ring)
 {
     assert(shm->hot_count > 0 && ring->index < shm->hot_count);
     shm->hot_count--;
-    move(shm, ring->index, shm->hot_count);
+    swap_rings(shm, ring->index, shm->hot_count);
 }
 
 int shm_rings_reserve(struct shm *shm)
@@ -172,7 +172,7 @@ shm_cold void shm_rings_add(struct shm *shm, struct peer *peer)
 
         ring->index = shm->rings_count;
         shm->rings[shm->rings_count++] = ring;
-        heat(shm, ring);
+        make_hot(shm, ring);
     }
 }
 
@@ -184,8 +184,8 @@ void shm_rings_remove(struct shm *shm, struct peer *peer)
         struct ring_in *ring = &peer->in[channel];
 
         if (ring->index < shm->hot_count)
-            cool(shm, ring);
-        move(shm, ring->index, --shm->rings_count);
+            make_cold(shm, ring);
+        swap_rings(shm, ring->index, --shm->rings_count);
         if (shm->current == ring)
             shm->current = NULL;
     }
@@ -198,32 +198,33 @@ static void stamp(struct shm *shm)
     uint64_t now;
 
     /* Reading the clock costs as much as half a look. */
-    if (shm->clock_rests > 0) {
-        shm->clock_rests--;
+    if (shm->clock_skips > 0) {
+        shm->clock_skips--;
         return;
     }
     now = shm_ticks();
     if (now - shm->clock_read < shm->stamp_ticks / 8)
-        shm->clock_rests = SHM_CLOCK_SKIPS;
+        shm->clock_skips = SHM_CLOCK_SKIPS;
     shm->clock_read = now;
-    if (now - shm->looked < shm->stamp_ticks)
+    if (now - shm->last_poll < shm->stamp_ticks)
         return;
-    shm->looked = now;
-    atomic_store_explicit(&shm->head->looked, now, memory_order_relaxed);
+    shm->last_poll = now;
+    atomic_store_explicit(&shm->head->last_poll, now, memory_order_relaxed);
     shm_count_poll(shm);
     if (now - shm->ticked >= shm->tick_ticks) {
         shm->ticked = now;
         shm_tick(shm, now);
     }
-    if (!shm->helper_runs && now - shm->read_at >= shm->look_ticks) {
+    if (!shm->helper_runs && now - shm->read_at >= shm->poll_ticks) {
         shm->read_at = now;
         atomic_store_explicit(&shm->attention, true, memory_order_relaxed);
     }
 }
 
-static bool found(struct shm *shm, struct ring_in *ring, uint64_t word, struct shm_record *record)
+static bool fill_record(struct shm *shm, struct ring_in *ring, uint64_t word,
+                        struct shm_record *record)
 {
-    hear_by_the_way(ring, word);
+    read_piggybacked_ack(ring, word);
     ring->idle = 0;
     shm->current = ring;
     shm->current_word = word;
@@ -235,12 +236,12 @@ static bool found(struct shm *shm, struct ring_in *ring, uint64_t word, struct s
     return true;
 }
 
-static struct ring_in *look_hot(struct shm *shm, uint64_t *word)
+static struct ring_in *poll_hot(struct shm *shm, uint64_t *word)
 {
-    uint32_t looks;
+    uint32_t polls;
     struct ring_in *ring;
 
-    for (looks = 0; looks < shm->hot_count; looks++) {
+    for (polls = 0; polls < shm->hot_count; polls++) {
         if (shm->cursor >= shm->hot_count)
             shm->cursor = 0;
         ring = shm->rings[shm->cursor];
@@ -251,36 +252,36 @@ static struct ring_in *look_hot(struct shm *shm, uint64_t *word)
             }
             return ring;
         }
-        if (ring->told != ring->position)
-            tell(ring);
+        if (ring->acked != ring->position)
+            publish_ack(ring);
         shm->in_row = 0;
         if (shm_unlikely(++ring->idle > SHM_HOT_IDLE) && shm->hot_count > SHM_HOT_MIN &&
             !ring->aside)
-            cool(shm, ring); /* another one is in its place now */
+            make_cold(shm, ring); /* another one is in its place now */
         else
             shm->cursor++;
     }
     return NULL;
 }
 
-static shm_noinline struct ring_in *look_cold(struct shm *shm, uint64_t *word)
+static shm_noinline struct ring_in *poll_cold(struct shm *shm, uint64_t *word)
 {
-    uint32_t looks;
+    uint32_t polls;
     struct ring_in *ring;
 
-    for (looks = 0; looks < SHM_COLD_POLLS && shm->hot_count < shm->rings_count; looks++) {
+    for (polls = 0; polls < SHM_COLD_POLLS && shm->hot_count < shm->rings_count; polls++) {
         if (shm->cold_cursor < shm->hot_count || shm->cold_cursor >= shm->rings_count)
             shm->cold_cursor = shm->hot_count;
         ring = shm->rings[shm->cold_cursor++];
         if (next_word(ring, word)) {
-            heat(shm, ring);
+            make_hot(shm, ring);
             return ring;
         }
     }
     return NULL;
 }
 
-static shm_noinline void take_up_again(struct shm *shm)
+static shm_noinline void clear_asides(struct shm *shm)
 {
     uint32_t i;
 
@@ -295,21 +296,21 @@ bool shm_next(struct shm *shm, struct shm_record *record)
     uint64_t word;
 
     if (shm_unlikely(shm->current != NULL))
-        return found(shm, shm->current, shm->current_word, record);
-    ring = look_hot(shm, &word);
+        return fill_record(shm, shm->current, shm->current_word, record);
+    ring = poll_hot(shm, &word);
     if (ring == NULL && shm->hot_count < shm->rings_count)
-        ring = look_cold(shm, &word);
+        ring = poll_cold(shm, &word);
     if (ring != NULL)
-        return found(shm, ring, word, record);
+        return fill_record(shm, ring, word, record);
 
-    if (++shm->looks == SHM_AWAKE_POLLS)
+    if (++shm->empty_polls == SHM_AWAKE_POLLS)
         shm_sleep_flag_clear(shm);
     stamp(shm);
     if (shm_unlikely(shm->asides))
-        take_up_again(shm);
+        clear_asides(shm);
     if (shm_unlikely(atomic_load_explicit(&shm->attention, memory_order_relaxed)))
         shm_poll_daemon(shm);
-    else if (shm_unlikely(shm->dying))
+    else if (shm_unlikely(shm->ends_pending))
         shm_report_gone(shm);
     return false;
 }
@@ -326,22 +327,23 @@ bool shm_release(struct shm *shm)
            SHM_RING_SLOTS);
     shm->current = NULL;
     ring->position += record_slots(record_count(shm->current_word));
-    more = look_at(ring, &word);
+    more = poll_word(ring, &word);
     if (!more) {
-        tell(ring);
-    } else if ((uint32_t)(ring->position - ring->told) >= SHM_BATCH) {
-        tell(ring);
+        publish_ack(ring);
+    } else if ((uint32_t)(ring->position - ring->acked) >= SHM_BATCH) {
+        publish_ack(ring);
         stamp(shm);
     }
     return more;
 }
 
 /* The producer shall not take us for one that executes nothing. */
-static void say_aside(const struct peer *peer)
+static void publish_aside(const struct peer *peer)
 {
-    struct board_heads *heads = (struct board_heads *)(peer->shm->board + peer->shm->at.heads);
+    struct consumer_indices *indices =
+        (struct consumer_indices *)(peer->shm->segment + peer->shm->at.indices);
 
-    atomic_fetch_add_explicit(&heads[peer->to.slot].aside, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&indices[peer->to.slot].aside, 1, memory_order_relaxed);
 }
 
 shm_noinline void shm_set_aside(struct shm *shm)
@@ -353,9 +355,9 @@ shm_noinline void shm_set_aside(struct shm *shm)
         return;
     }
     shm->current->aside = shm->asides = true;
-    say_aside(shm->current->peer);
-    if (shm->current->told != shm->current->position)
-        tell(shm->current);
+    publish_aside(shm->current->peer);
+    if (shm->current->acked != shm->current->position)
+        publish_ack(shm->current);
     shm->current = NULL;
     shm->in_row = 0;
 }
@@ -365,8 +367,8 @@ void shm_acknowledge(struct shm *shm)
     uint32_t i;
 
     for (i = 0; i < shm->hot_count; i++)
-        if (shm->rings[i]->told != shm->rings[i]->position)
-            tell(shm->rings[i]);
+        if (shm->rings[i]->acked != shm->rings[i]->position)
+            publish_ack(shm->rings[i]);
 }
 
 /* Something that a sleeper must not sleep over, in any ring. What is set aside waits for room in a
@@ -382,7 +384,7 @@ bool shm_rings_have(struct shm *shm)
         struct ring_in *ring = shm->rings[i];
 
         if (!ring->aside && next_word(ring, &word)) {
-            heat(shm, ring);
+            make_hot(shm, ring);
             return true;
         }
     }

@@ -60,11 +60,11 @@ int shm_map_segment(struct shm *shm, size_t segment_bytes)
     int file;
 
     shm->segment_bytes = segment_bytes;
-    shm->at = board_layout(shm->facts.processes_max, segment_bytes);
-    file = shm_memory_file("jacquard-board", shm->at.total, &mapping);
+    shm->at = segment_layout(shm->facts.processes_max, segment_bytes);
+    file = shm_memory_file("jacquard-segment", shm->at.total, &mapping);
     if (mapping == NULL)
         return file;
-    shm->board = mapping;
+    shm->segment = mapping;
     shm->head = mapping;
     shm->head->magic = SHM_MAGIC;
     shm->head->version = SHM_VERSION;
@@ -74,7 +74,7 @@ int shm_map_segment(struct shm *shm, size_t segment_bytes)
 
 /* Offsets of the daemon's board: it is trusted, but another version must not make us read outside.
  */
-static bool fabric_fits(const struct fabric_board *fabric, size_t bytes)
+static bool fabric_fits(const struct fabric_segment *fabric, size_t bytes)
 {
     uint64_t members = (uint64_t)fabric->processes_max * sizeof(struct fabric_member);
     uint64_t names = (uint64_t)fabric->names_capacity * sizeof(struct fabric_name);
@@ -92,7 +92,7 @@ static bool fabric_fits(const struct fabric_board *fabric, size_t bytes)
 
 int shm_map_fabric(struct shm *shm, int file, char *why)
 {
-    const struct fabric_board *fabric;
+    const struct fabric_segment *fabric;
     struct stat stat;
     size_t bytes;
     void *mapping;

@@ -20,13 +20,14 @@ static _Atomic uint64_t *word_at(const struct ring_out *out, uint64_t position)
 bool shm_read_executed(const struct peer *peer, unsigned channel)
 {
     struct ring_out *out = &peer->out[channel];
-    uint64_t word = atomic_load_explicit(&peer->heads->executed[channel], memory_order_acquire);
-    uint32_t ahead = (uint32_t)word - (uint32_t)out->told;
+    uint64_t word = atomic_load_explicit(&peer->indices->executed[channel], memory_order_acquire);
+    uint32_t ahead = (uint32_t)word - (uint32_t)out->acked;
 
-    if (ahead == 0 || word >> 32 != peer->shm->self->to.generation || ahead > out->tail - out->told)
+    if (ahead == 0 || word >> 32 != peer->shm->self->to.generation ||
+        ahead > out->tail - out->acked)
         return false;
-    out->told += ahead;
-    assert(out->told <= out->tail);
+    out->acked += ahead;
+    assert(out->acked <= out->tail);
     return true;
 }
 
@@ -44,10 +45,10 @@ static void clear_dirty(struct ring_out *out, uint64_t position)
 static bool has_room(const struct peer *peer, struct ring_out *out, unsigned channel,
                      uint32_t slots)
 {
-    if (out->tail + slots - out->told <= SHM_RING_SLOTS)
+    if (out->tail + slots - out->acked <= SHM_RING_SLOTS)
         return true;
     shm_read_executed(peer, channel);
-    return out->tail + slots - out->told <= SHM_RING_SLOTS;
+    return out->tail + slots - out->acked <= SHM_RING_SLOTS;
 }
 
 /* A record lies in one piece: the rest of the ring is passed over. */
@@ -99,14 +100,14 @@ uint64_t shm_publish(struct shm_peer *to, enum shm_channel channel, uint32_t kin
     struct shm *shm = peer->shm;
     struct ring_out *out = &peer->out[channel];
     uint64_t at = out->tail, now;
-    uint32_t slots, doze;
+    uint32_t slots, sleep_flag;
 
     if (shm_unlikely(to->gone))
         return 0;
     if (bytes > out->reserved)
         bytes = out->reserved;
     slots = record_slots(bytes);
-    assert((at & RING_MASK) + slots <= SHM_RING_SLOTS && at + slots - out->told <= SHM_RING_SLOTS);
+    assert((at & RING_MASK) + slots <= SHM_RING_SLOTS && at + slots - out->acked <= SHM_RING_SLOTS);
     out->reserved = 0;
     clear_dirty(out, at + slots);
     atomic_store_explicit(
@@ -121,10 +122,10 @@ uint64_t shm_publish(struct shm_peer *to, enum shm_channel channel, uint32_t kin
         atomic_thread_fence(memory_order_seq_cst);
     else
         atomic_signal_fence(memory_order_seq_cst);
-    doze = atomic_load_explicit(&peer->head->doze, memory_order_relaxed);
-    if (shm_unlikely(doze & DOZE_ASLEEP)) {
-        if (peer->rung_doze != doze) {
-            peer->rung_doze = doze;
+    sleep_flag = atomic_load_explicit(&peer->head->sleep_flag, memory_order_relaxed);
+    if (shm_unlikely(sleep_flag & SLEEP_FLAG_ASLEEP)) {
+        if (peer->rung_sleep_flag != sleep_flag) {
+            peer->rung_sleep_flag = sleep_flag;
             shm_ring_doorbell(peer);
         }
         return out->tail;
@@ -132,7 +133,7 @@ uint64_t shm_publish(struct shm_peer *to, enum shm_channel channel, uint32_t kin
     /* Its stamp is on a line that it writes: looked at only when the last one that we know is old.
      */
     now = shm_ticks();
-    if (shm_unlikely(now - peer->seen_looked + shm->ring_ticks > 2 * shm->ring_ticks))
+    if (shm_unlikely(now - peer->seen_last_poll + shm->ring_ticks > 2 * shm->ring_ticks))
         shm_check_stamp(peer, now);
     return out->tail;
 }
@@ -145,10 +146,10 @@ uint64_t shm_sent(const struct shm_peer *to, enum shm_channel channel)
 }
 
 /* Replies that were published before the word moved are visible by now; they come first. */
-static uint64_t executed_by(struct peer *peer, unsigned channel, uint64_t told, uint64_t *executed)
+static uint64_t executed_by(struct peer *peer, unsigned channel, uint64_t acked, uint64_t *executed)
 {
-    if (told != *executed && (channel == SHM_REPLY || !shm_ring_ready(&peer->in[SHM_REPLY])))
-        *executed = told;
+    if (acked != *executed && (channel == SHM_REPLY || !shm_ring_ready(&peer->in[SHM_REPLY])))
+        *executed = acked;
     return *executed;
 }
 
@@ -158,9 +159,9 @@ uint64_t shm_executed(struct shm_peer *to, enum shm_channel channel)
     struct ring_out *out = &peer->out[channel];
 
     if (shm_unlikely(to->gone))
-        return executed_by(peer, channel, peer->last_told[channel], &peer->last_executed[channel]);
+        return executed_by(peer, channel, peer->last_acked[channel], &peer->last_executed[channel]);
     if (out->executed == out->tail)
         return out->executed;
     shm_read_executed(peer, channel);
-    return executed_by(peer, channel, out->told, &out->executed);
+    return executed_by(peer, channel, out->acked, &out->executed);
 }

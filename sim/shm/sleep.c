@@ -30,62 +30,62 @@ void shm_fences_begin(struct shm *shm)
     shm->head->fences = commands < 0 || !(commands & MEMBARRIER_CMD_GLOBAL_EXPEDITED);
 }
 
-static void publish_doze(struct shm *shm, uint32_t doze)
+static void publish_sleep_flag(struct shm *shm, uint32_t sleep_flag)
 {
-    shm->doze = doze;
-    atomic_store_explicit(&shm->head->doze, doze, memory_order_relaxed);
+    shm->sleep_flag = sleep_flag;
+    atomic_store_explicit(&shm->head->sleep_flag, sleep_flag, memory_order_relaxed);
 }
 
 bool shm_sleep_flag_set(struct shm *shm)
 {
-    shm->bell_used = true; /* who dozed off before may not be rung for what is there now */
+    shm->doorbell_used = true; /* who dozed off before may not be rung for what is there now */
     if (shm_read_executed_all(shm) || atomic_load_explicit(&shm->attention, memory_order_relaxed) ||
-        shm->dying)
+        shm->ends_pending)
         return false;
     shm_acknowledge(shm);
-    publish_doze(shm, ((shm->doze | (DOZE_STEP - 1)) + 1) | DOZE_ASLEEP |
-                          (shm_outstanding(shm) ? DOZE_OUTSTANDING : 0));
-    shm->looks = 0;
+    publish_sleep_flag(shm, ((shm->sleep_flag | (SLEEP_FLAG_STEP - 1)) + 1) | SLEEP_FLAG_ASLEEP |
+                                (shm_outstanding(shm) ? SLEEP_FLAG_OUTSTANDING : 0));
+    shm->empty_polls = 0;
     atomic_thread_fence(memory_order_seq_cst);
     if (!shm->head->fences)
         membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
     if (shm_rings_have(shm) || shm_read_executed_all(shm))
         return false;
-    shm->bell_used = false;
+    shm->doorbell_used = false;
     return true;
 }
 
 /* By the system call itself: whoever has the caller's lock is not to be cancelled here. */
-static shm_cold void ring(int bell)
+static shm_cold void ring(int event)
 {
     const uint64_t one = 1;
     int before = errno;
 
-    syscall(SYS_write, bell, &one, sizeof(one));
+    syscall(SYS_write, event, &one, sizeof(one));
     errno = before;
 }
 
-static void silence(int bell)
+static void drain(int event)
 {
     uint64_t count;
 
-    syscall(SYS_read, bell, &count, sizeof(count));
+    syscall(SYS_read, event, &count, sizeof(count));
 }
 
 /* The helper may have gone to sleep for good. */
-static void rouse_helper(struct shm *shm)
+static void wake_helper(struct shm *shm)
 {
     if (!shm->helper_untimed)
         return;
     shm->helper_untimed = false;
-    ring(shm->helper_bell);
+    ring(shm->helper_event);
 }
 
 shm_cold void shm_sleep_flag_clear(struct shm *shm)
 {
-    if (shm->doze & DOZE_ASLEEP)
-        publish_doze(shm, (shm->doze | (DOZE_STEP - 1)) + 1);
-    rouse_helper(shm);
+    if (shm->sleep_flag & SLEEP_FLAG_ASLEEP)
+        publish_sleep_flag(shm, (shm->sleep_flag | (SLEEP_FLAG_STEP - 1)) + 1);
+    wake_helper(shm);
 }
 
 bool shm_sleep_begin(struct shm *shm)
@@ -100,7 +100,7 @@ bool shm_sleep_begin(struct shm *shm)
 bool shm_sleep(struct shm *shm, uint64_t deadline_ns)
 {
     struct pollfd fds[3] = {{.fd = shm->doorbell, .events = POLLIN},
-                            {.fd = shm->wake_bell, .events = POLLIN},
+                            {.fd = shm->wake_event, .events = POLLIN},
                             {.fd = shm->lost ? -1 : shm->socket, .events = POLLIN}};
     struct timespec timeout;
     uint64_t now;
@@ -121,40 +121,40 @@ bool shm_sleep(struct shm *shm, uint64_t deadline_ns)
 
 void shm_sleep_end(struct shm *shm)
 {
-    silence(shm->doorbell);
-    shm->bell_used = true;
+    drain(shm->doorbell);
+    shm->doorbell_used = true;
     shm_count_poll(shm);
     /* The last one silences the bell of shm_wake, so that nobody misses it. */
     if (atomic_fetch_sub_explicit(&shm->sleepers, 1, memory_order_relaxed) == 1)
-        silence(shm->wake_bell);
-    rouse_helper(shm);
+        drain(shm->wake_event);
+    wake_helper(shm);
 }
 
 void shm_request_progress(struct shm *shm)
 {
-    shm->bell_used = true; /* the helper makes progress itself */
-    rouse_helper(shm);
+    shm->doorbell_used = true; /* the helper makes progress itself */
+    wake_helper(shm);
 }
 
 /* Also when nobody sleeps: the next one who does finds the bell rung. */
 shm_cold void shm_wake(struct shm *shm)
 {
-    ring(shm->wake_bell);
+    ring(shm->wake_event);
 }
 
 /* ---- the helper ------------------------------------------------------------------------------ */
 
 #define GRACE_NS 60000u
-#define DEAF_RESTS 8u
+#define IGNORED_PERIODS 8u
 
-enum rest { REST_SHORT, REST_FOR_SLEEPERS, REST_LONG };
+enum helper_wait { WAIT_SHORT, WAIT_FOR_SLEEPERS, WAIT_LONG };
 
 /*
  * The bell has rung for a process that was said to look. Mostly it does, and was busy for a moment:
  * then it finds by itself what was published, and a helper would only take the processor and the
  * lock from it.
  */
-static bool nobody_looks(struct shm *shm)
+static bool nobody_polls(struct shm *shm)
 {
     const struct timespec grace = {.tv_nsec = GRACE_NS};
     uint64_t rounds = atomic_load_explicit(&shm->rounds, memory_order_relaxed);
@@ -168,23 +168,23 @@ static bool nobody_looks(struct shm *shm)
  * A millisecond (four in a crowd), or as long as nothing needs the helper; true: something does.
  * Who was woken for nothing is deaf for some rests.
  */
-static bool rest(struct shm *shm, enum rest how, uint64_t wish_ns)
+static bool helper_wait(struct shm *shm, enum helper_wait how, uint64_t wish_ns)
 {
-    bool deaf = shm->helper_deaf > 0;
+    bool ignore = shm->helper_ignores > 0;
     bool crowded = atomic_load_explicit(&shm->crowded, memory_order_relaxed);
     bool listen =
-        how == REST_LONG || (how == REST_SHORT && !deaf &&
+        how == WAIT_LONG || (how == WAIT_SHORT && !ignore &&
                              atomic_load_explicit(&shm->sleepers, memory_order_relaxed) == 0);
-    bool socket = how != REST_FOR_SLEEPERS && !shm->lost &&
+    bool socket = how != WAIT_FOR_SLEEPERS && !shm->lost &&
                   !atomic_load_explicit(&shm->attention, memory_order_relaxed);
-    struct pollfd fds[3] = {{.fd = shm->helper_bell, .events = POLLIN},
+    struct pollfd fds[3] = {{.fd = shm->helper_event, .events = POLLIN},
                             {.fd = listen ? shm->doorbell : -1, .events = POLLIN},
                             {.fd = socket ? shm->socket : -1, .events = POLLIN}};
     uint64_t now = shm_now_ns(), nanoseconds = UINT64_MAX;
     struct timespec timeout;
 
-    shm->helper_deaf -= deaf;
-    if (how == REST_SHORT)
+    shm->helper_ignores -= ignore;
+    if (how == WAIT_SHORT)
         nanoseconds = (crowded ? SHM_CROWDED_POLL_US : SHM_POLL_US) * 1000u;
     if (wish_ns != UINT64_MAX && wish_ns <= now)
         nanoseconds = 0;
@@ -195,16 +195,16 @@ static bool rest(struct shm *shm, enum rest how, uint64_t wish_ns)
     if (ppoll(fds, 3, nanoseconds == UINT64_MAX ? NULL : &timeout, NULL) <= 0)
         return wish_ns != UINT64_MAX && shm_now_ns() >= wish_ns;
     if (fds[0].revents != 0)
-        silence(shm->helper_bell);
+        drain(shm->helper_event);
     if (fds[2].revents != 0)
         atomic_store_explicit(&shm->attention, true, memory_order_relaxed);
     if (fds[1].revents == 0)
         return false;
-    silence(shm->doorbell);
-    shm->helper_heard = true;
-    if (how == REST_LONG || nobody_looks(shm))
+    drain(shm->doorbell);
+    shm->helper_drained = true;
+    if (how == WAIT_LONG || nobody_polls(shm))
         return true;
-    shm->helper_deaf = DEAF_RESTS;
+    shm->helper_ignores = IGNORED_PERIODS;
     return false;
 }
 
@@ -214,38 +214,39 @@ static bool rest(struct shm *shm, enum rest how, uint64_t wish_ns)
  * themselves. Else the helper makes progress, dozes off for the process and listens, unless there
  * are sleepers who do.
  */
-static void *help(void *arg)
+static void *helper_main(void *arg)
 {
     struct shm *shm = arg;
     const struct shm_helper *helper = &shm->helper;
     uint64_t seen = UINT64_MAX, rounds, wish = UINT64_MAX;
     uint32_t sleepers;
-    enum rest how;
+    enum helper_wait how;
     bool needed = false, fresh;
 
     for (;;) {
         rounds = atomic_load_explicit(&shm->rounds, memory_order_relaxed);
         if (atomic_load_explicit(&shm->stopping, memory_order_relaxed))
             return NULL;
-        how = REST_SHORT;
+        how = WAIT_SHORT;
         if (needed || rounds == seen) {
             helper->lock(helper->arg);
-            shm->bell_used = shm->bell_used || shm->helper_heard;
-            shm->helper_heard = false;
+            shm->doorbell_used = shm->doorbell_used || shm->helper_drained;
+            shm->helper_drained = false;
             sleepers = atomic_load_explicit(&shm->sleepers, memory_order_relaxed);
-            fresh = !needed && (shm->doze & DOZE_ASLEEP) && !shm->bell_used && sleepers > 0;
+            fresh = !needed && (shm->sleep_flag & SLEEP_FLAG_ASLEEP) && !shm->doorbell_used &&
+                    sleepers > 0;
             if (!fresh) {
                 wish = helper->progress(helper->arg);
                 fresh = shm_sleep_flag_set(shm);
             }
             if (fresh)
-                how = sleepers > 0 ? REST_FOR_SLEEPERS : REST_LONG;
-            shm->helper_untimed = how != REST_SHORT;
+                how = sleepers > 0 ? WAIT_FOR_SLEEPERS : WAIT_LONG;
+            shm->helper_untimed = how != WAIT_SHORT;
             rounds = atomic_load_explicit(&shm->rounds, memory_order_relaxed);
             helper->unlock(helper->arg);
         }
         seen = rounds;
-        needed = rest(shm, how, wish);
+        needed = helper_wait(shm, how, wish);
     }
 }
 
@@ -264,7 +265,7 @@ int shm_helper_start(struct shm *shm, const struct shm_helper *helper)
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
     shm->helper_runs = true;
-    error = -pthread_create(&shm->helper_thread, &attr, help, shm);
+    error = -pthread_create(&shm->helper_thread, &attr, helper_main, shm);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attr);
     if (error != 0)
@@ -279,7 +280,7 @@ void shm_helper_stop(struct shm *shm)
     if (!shm->helper_runs)
         return;
     atomic_store(&shm->stopping, true);
-    ring(shm->helper_bell);
+    ring(shm->helper_event);
     pthread_join(shm->helper_thread, NULL);
     shm->helper_runs = false;
     shm->helper_untimed = false;

@@ -19,7 +19,7 @@
 #define ANSWER_MS 60000 /* a daemon that does not answer for so long is dead to us */
 #define LOCK_MS 10000
 #define SLICE_MS 100
-#define WRITE_LOOKS 10000u /* at what is half-written, before who writes gets the processor */
+#define WRITE_RETRIES 10000u /* at what is half-written, before who writes gets the processor */
 #define WRITE_NAPS 60000u /* of a millisecond; as ANSWER_MS */
 
 void shm_why(char *why, const char *format, ...)
@@ -212,13 +212,13 @@ int shm_receive_within(int socket, void *buffer, struct wire_packet *packet, int
     }
 }
 
-bool shm_wait_for_writer(const struct shm *shm, uint32_t *looks)
+bool shm_wait_for_writer(const struct shm *shm, uint32_t *retries)
 {
     struct pollfd end = {.fd = shm->socket, .events = POLLRDHUP};
 
-    if (++*looks < WRITE_LOOKS)
+    if (++*retries < WRITE_RETRIES)
         return true;
-    return !shm->lost && *looks - WRITE_LOOKS < WRITE_NAPS && poll(&end, 1, 1) <= 0;
+    return !shm->lost && *retries - WRITE_RETRIES < WRITE_NAPS && poll(&end, 1, 1) <= 0;
 }
 
 /* Other messages that come meanwhile are kept for shm_poll_daemon: no event is told in here. */

@@ -48,7 +48,7 @@ struct wire {
 
 #define WIRE_BYTES_MAX (sizeof(struct wire) + SHM_TEXT_MAX)
 
-enum wire_fd { WIRE_BOARD, WIRE_DOORBELL, WIRE_PIDFD, WIRE_FDS_MAX };
+enum wire_fd { WIRE_SEGMENT, WIRE_DOORBELL, WIRE_PIDFD, WIRE_FDS_MAX };
 
 struct wire_packet {
     struct wire head;

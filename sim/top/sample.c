@@ -8,21 +8,21 @@
 
 /* Copies the figures that a process publishes. The process is not trusted, so counts are bounded
  * here. */
-static void read_board(const struct shm_peer *peer, struct watch *to)
+static void read_figures(const struct shm_peer *peer, struct watch *to)
 {
-    const struct watch *board;
+    const struct watch *segment;
     uint32_t before, after;
     int i;
 
     to->magic = 0;
-    if (peer->board == NULL || peer->segment_bytes < WATCH_AT + sizeof(*to))
+    if (peer->segment == NULL || peer->segment_bytes < WATCH_AT + sizeof(*to))
         return;
-    board = (const struct watch *)((const char *)peer->board + WATCH_AT);
+    segment = (const struct watch *)((const char *)peer->segment + WATCH_AT);
     for (i = 0; i < SEQLOCK_RETRIES; i++) {
-        before = __atomic_load_n(&board->sequence, __ATOMIC_ACQUIRE);
-        memcpy(to, board, sizeof(*to));
+        before = __atomic_load_n(&segment->sequence, __ATOMIC_ACQUIRE);
+        memcpy(to, segment, sizeof(*to));
         __atomic_thread_fence(__ATOMIC_ACQUIRE);
-        after = __atomic_load_n(&board->sequence, __ATOMIC_RELAXED);
+        after = __atomic_load_n(&segment->sequence, __ATOMIC_RELAXED);
         if (before == after && before % 2 == 0)
             break;
     }
@@ -63,7 +63,7 @@ static void take(struct shm *shm, struct sample *sample, const struct shm_member
     sample->is = *member;
     sample->watch.magic = 0;
     if (peer != NULL)
-        read_board(peer, &sample->watch);
+        read_figures(peer, &sample->watch);
     read_command(member->pid, sample->command, sizeof(sample->command));
 }
 

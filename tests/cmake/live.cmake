@@ -10,11 +10,11 @@ foreach(live_test IN ITEMS process rma smsg collective msgq kills)
   set_tests_properties(${name} PROPERTIES LABELS live TIMEOUT 900)
 endforeach()
 
-# Run by test_ways.py on fabrics with scenarios.
-add_executable(live_ways ${CMAKE_SOURCE_DIR}/tests/live/ways.c ${CMAKE_SOURCE_DIR}/tests/live/live_test.c)
-target_link_libraries(live_ways PRIVATE ugni jacquard_flags)
-set_target_properties(live_ways PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-jacquard_no_whole_program(live_ways)
+# Run by test_paths.py on fabrics with scenarios.
+add_executable(live_paths ${CMAKE_SOURCE_DIR}/tests/live/paths.c ${CMAKE_SOURCE_DIR}/tests/live/live_test.c)
+target_link_libraries(live_paths PRIVATE ugni jacquard_flags)
+set_target_properties(live_paths PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+jacquard_no_whole_program(live_paths)
 
 # What libugni reads of a scenario.
 add_executable(live_plan ${CMAKE_SOURCE_DIR}/tests/live/plan.c ${CMAKE_SOURCE_DIR}/sim/aries/live/plan.c)

@@ -34,8 +34,8 @@ static void read_ring(const uint8_t *bytes, size_t length)
     static uint8_t copy[SHM_RECORD_MAX];
     uint8_t *slots = aligned_alloc(SHM_LINE, RING_BYTES);
     struct shm *shm = aligned_alloc(SHM_LINE, (sizeof(*shm) + 63) / 64 * 64);
-    struct board_head head = {.magic = 0};
-    struct board_heads heads;
+    struct segment_head head = {.magic = 0};
+    struct consumer_indices indices;
     struct ring_out out[SHM_CHANNELS];
     struct peer peer, self;
     struct shm_record record;
@@ -49,19 +49,19 @@ static void read_ring(const uint8_t *bytes, size_t length)
     memset(&peer, 0, sizeof(peer));
     memset(&self, 0, sizeof(self));
     memset(out, 0, sizeof(out));
-    memset(&heads, 0, sizeof(heads));
+    memset(&indices, 0, sizeof(indices));
     self.to.generation = 1;
     shm->self = &self;
     shm->head = &head;
     shm->ended = calloc(1, sizeof(uint32_t));
     shm->slots = calloc(1, sizeof(struct peer *));
-    shm->later_end = &shm->later;
-    shm->socket = shm->doorbell = shm->helper_bell = shm->wake_bell = -1;
-    shm->lost = shm->lost_told = true; /* no daemon */
+    shm->deferred_end = &shm->deferred;
+    shm->socket = shm->doorbell = shm->helper_event = shm->wake_event = -1;
+    shm->lost = shm->lost_reported = true; /* no daemon */
     shm->facts.processes_max = 1;
     peer.shm = shm;
     peer.head = &head;
-    peer.heads = &heads;
+    peer.indices = &indices;
     peer.out = out;
     for (i = 0; i < SHM_CHANNELS; i++) {
         peer.in[i] = (struct ring_in){.slots = slots,

@@ -22,7 +22,7 @@ enum { DATA = 1, STOP = 2 };
 
 static void store(struct shm *shm, size_t at, uint64_t value)
 {
-    *(volatile uint64_t *)(void *)(shm->board + at / 8 * 8) = value;
+    *(volatile uint64_t *)(void *)(shm->segment + at / 8 * 8) = value;
 }
 
 /* Where a reader will look next, and something that it might believe. */
@@ -42,7 +42,7 @@ static void lie(struct shm *shm, struct peer *peer, uint64_t *random)
               record_word(position, 0, 0, 0, 1u << (dice >> 32) % 8));
         break;
     case 2: /* where its rings begin */
-        store(shm, shm->at.starts + peer->to.slot * sizeof(struct board_start) + dice % 2 * 8,
+        store(shm, shm->at.starts + peer->to.slot * sizeof(struct ring_starts) + dice % 2 * 8,
               tagged(peer->to.generation, dice >> 40));
         break;
     case 3: /* too long */
@@ -53,7 +53,7 @@ static void lie(struct shm *shm, struct peer *peer, uint64_t *random)
     case 5:
     case 6:
     case 7: /* what it has executed */
-        store(shm, shm->at.heads + peer->to.slot * sizeof(struct board_heads) + dice % 2 * 8,
+        store(shm, shm->at.indices + peer->to.slot * sizeof(struct consumer_indices) + dice % 2 * 8,
               tagged(peer->to.generation, dice >> 40));
         break;
     default: /* a record of any length and kind */
@@ -170,7 +170,7 @@ static void take(struct honest *honest)
     }
 }
 
-static void talk_to_strangers(struct honest *honest, uint32_t slot)
+static void send_garbage_to_daemon(struct honest *honest, uint32_t slot)
 {
     struct shm_peer *peer = honest->others[slot % 8];
     uint64_t executed;
@@ -194,7 +194,7 @@ static void converse(struct honest *honest, bool (*over)(struct honest *))
             honest->said_strange = true; /* the other one may have claimed the name already */
             shm_claim(honest->shm, &something_strange_came, 0, NULL);
         }
-        talk_to_strangers(honest, (uint32_t)lap++);
+        send_garbage_to_daemon(honest, (uint32_t)lap++);
         if (honest->sent < HONEST_MAX && honest->sent < honest->got + 200 &&
             (room = shm_reserve(honest->friend_, SHM_REQUEST, 8)) != NULL) {
             *room = honest->sent++;
@@ -279,21 +279,21 @@ static void a_hostile_member_harms_only_itself(void **state)
 
 /* The reader of rings on memory that a random process wrote, without processes. */
 /* Says all the time that it looks at its rings, and executes nothing. */
-static int look_busy(void *arg)
+static int pretend_to_poll(void *arg)
 {
     struct shm *shm = join_fabric();
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (;;) {
-        atomic_store(&shm->head->doze, DOZE_STEP);
-        atomic_store(&shm->head->looked, shm_ticks());
+        atomic_store(&shm->head->sleep_flag, SLEEP_FLAG_STEP);
+        atomic_store(&shm->head->last_poll, shm_ticks());
         sched_yield();
     }
     shm_leave(shm);
     return 0;
 }
 
-static void who_looks_and_executes_nothing_is_given_up(void **state)
+static void a_member_that_polls_and_executes_nothing_is_dropped(void **state)
 {
     struct shm_record record;
     struct shm_peer *peer;
@@ -302,7 +302,7 @@ static void who_looks_and_executes_nothing_is_given_up(void **state)
 
     fresh_fabric();
     shm = join_fabric();
-    child = run(look_busy, NULL);
+    child = run(pretend_to_poll, NULL);
     peer = peer_of_pid(shm, child);
     assert_non_null(shm_reserve(peer, SHM_REQUEST, 0));
     shm_publish(peer, SHM_REQUEST, DATA, 0);
@@ -384,7 +384,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_hostile_member_harms_only_itself),
-        cmocka_unit_test(who_looks_and_executes_nothing_is_given_up),
+        cmocka_unit_test(a_member_that_polls_and_executes_nothing_is_dropped),
         cmocka_unit_test(any_memory_is_read_safely),
         cmocka_unit_test(any_bytes_are_decoded_safely),
     };

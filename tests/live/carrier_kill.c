@@ -217,9 +217,9 @@ static void killed_at_any_instruction(void **state)
     worker.random = 12345;
     worker.shm = join_as(&events, &worker);
     for (round = 0; round < most; round++) {
-        uint64_t looks = random_next(&worker.random) % 40;
+        uint64_t polls = random_next(&worker.random) % 40;
 
-        while (looks-- > 0)
+        while (polls-- > 0)
             work(&worker);
         pause_us((unsigned)(random_next(&worker.random) % 8000));
         i = round % VICTIMS;

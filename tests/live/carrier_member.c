@@ -64,7 +64,7 @@ static void saw_lost(void *arg)
 
 static const struct shm_events watch = {saw_met, saw_gone, saw_order, saw_lost};
 
-static void look_until(struct shm *shm, const unsigned *what, unsigned count)
+static void poll_until(struct shm *shm, const unsigned *what, unsigned count)
 {
     struct shm_record record;
 
@@ -238,7 +238,7 @@ static int fork_and_die(void *arg)
     pid_t child;
 
     must(!shm_forked(shm));
-    look_until(shm, &seen.met, 1);
+    poll_until(shm, &seen.met, 1);
     child = fork();
     if (child == 0)
         _exit(live_on(shm));
@@ -258,7 +258,7 @@ static void a_childs_life_is_not_its_parents(void **state)
     child = run(fork_and_die, NULL);
     peer_of_pid(shm, child);
     assert_int_equal(waitpid(child, &status, 0), child);
-    look_until(shm, &seen.gone, 1);
+    poll_until(shm, &seen.gone, 1);
     assert_false(shm_forked(shm));
     shm_leave(shm);
     fabric_is_over();
@@ -372,7 +372,7 @@ static int wait_for_the_end(void *arg)
 }
 
 /* Who has no handler for it learns of all ends, and can drop them all. */
-static void ends_are_told_without_a_handler(void **state)
+static void a_peer_without_an_event_handler_is_dropped(void **state)
 {
     enum { MANY = 3 };
     struct shm_peer *peers[MANY];
@@ -415,7 +415,7 @@ static int stay(void *arg)
 {
     struct shm *shm = join_as(&watch, arg);
 
-    look_until(shm, &((struct seen *)arg)->lost, 1);
+    poll_until(shm, &((struct seen *)arg)->lost, 1);
     must(((struct seen *)arg)->gone == 1);
     shm_leave(shm);
     return 0;
@@ -453,7 +453,7 @@ static void the_end_of_the_daemon_is_everybodys(void **state)
     pause_us(100000);
     kill(daemon_, SIGKILL);
     waitpid(daemon_, NULL, 0);
-    look_until(shm, &seen.lost, 1);
+    poll_until(shm, &seen.lost, 1);
     assert_int_equal(seen.gone, 1);
     assert_int_equal(shm_claim(shm, &key, 0, NULL), -ENOTCONN);
     assert_null(shm_peer(shm, 5, 0, NULL));
@@ -540,13 +540,13 @@ static void owner_joined(void *arg, const struct shm_member *member)
 static void owner_left(void *arg, const struct shm_member *member)
 {
     struct owner *owner = arg;
-    const char *board;
+    const char *segment;
     size_t bytes;
 
     owner->left++;
-    board = shm_server_segment(owner->server, member->slot, &bytes);
-    must(board != NULL && bytes == 4096);
-    memcpy(owner->last, board, sizeof(owner->last));
+    segment = shm_server_segment(owner->server, member->slot, &bytes);
+    must(segment != NULL && bytes == 4096);
+    memcpy(owner->last, segment, sizeof(owner->last));
     must(shm_server_segment(owner->server, member->slot + 1, &bytes) == NULL && bytes == 0);
 }
 
@@ -622,10 +622,10 @@ static void a_program_runs_a_fabric(void **state)
     assert_int_equal(shm_facts(shm)->scenario_bytes, strlen(scenario));
     assert_int_equal(shm_report(shm, "sent 5", 6), 0);
     assert_int_equal(shm_report(shm, scenario, SHM_TEXT_MAX + 1), -EMSGSIZE);
-    look_until(shm, &seen.orders, 2);
+    poll_until(shm, &seen.orders, 2);
     assert_string_equal(seen.order, "all");
     uv_async_send(&owner.stop);
-    look_until(shm, &seen.lost, 1);
+    poll_until(shm, &seen.lost, 1);
     pthread_join(thread, NULL);
     assert_int_equal(uv_loop_close(&owner.loop), 0);
     assert_int_equal(owner.joined, 1);
@@ -679,7 +679,7 @@ int main(void)
         cmocka_unit_test(a_childs_life_is_not_its_parents),
         cmocka_unit_test(what_was_published_before_the_end_is_executed),
         cmocka_unit_test(the_slot_of_the_dead_is_used_again),
-        cmocka_unit_test(ends_are_told_without_a_handler),
+        cmocka_unit_test(a_peer_without_an_event_handler_is_dropped),
         cmocka_unit_test(the_end_of_the_daemon_is_everybodys),
         cmocka_unit_test(refusals_say_why),
         cmocka_unit_test(a_program_runs_a_fabric),

@@ -155,7 +155,7 @@ static void names_of_the_dead_are_free(void **state)
 }
 
 /* Looks names up all the time: whatever it finds is whole. */
-static int look_up(void *arg)
+static int find_names(void *arg)
 {
     struct shm *shm = join_fabric();
     struct shm_key key, last = {.kind = KIND + 1};
@@ -185,7 +185,7 @@ static void a_model_of_the_registry(void **state)
 
     fresh_fabric();
     memset(owner, 0, sizeof(owner));
-    child = run(look_up, NULL);
+    child = run(find_names, NULL);
     lives[0] = join_fabric();
     lives[1] = join_fabric();
     for (step = 0; step < STEPS; step++) {
@@ -259,7 +259,7 @@ static void daemon_end(struct daemon *daemon)
 /* Of what it shows: begins to write, or has written. */
 static void write_half(const struct daemon *daemon)
 {
-    atomic_fetch_add(&daemon->server->board->names_version, 1);
+    atomic_fetch_add(&daemon->server->segment->names_version, 1);
     atomic_fetch_add(&daemon->server->table[0].version, 1);
 }
 

@@ -185,7 +185,7 @@ static void payload_is_never_taken_for_a_record(void **state)
 
 /* ---- room ------------------------------------------------------------------------------------ */
 
-static int take_when_told(void *arg)
+static int release_on_request(void *arg)
 {
     struct shm *shm = join_fabric();
     struct shm_peer *parent = peer_of_pid(shm, getppid());
@@ -224,7 +224,7 @@ static void a_full_ring_says_so(void **state)
 
     fresh_fabric();
     shm = join_fabric();
-    child = run(take_when_told, NULL);
+    child = run(release_on_request, NULL);
     peer = peer_of_pid(shm, child);
     while ((room = shm_reserve(peer, SHM_REQUEST, 8)) != NULL) {
         fill(room, 8, n++);
@@ -386,7 +386,7 @@ static void both_ask_until_everything_is_full_and_go_on(void **state)
 }
 
 /* Whoever sends hears of the last record at once, without another look of the receiver's. */
-static void the_last_of_a_ring_is_told(void **state)
+static void the_last_record_is_acknowledged_at_once(void **state)
 {
     struct shm *shm;
     struct shm_peer *self;
@@ -423,7 +423,7 @@ static void records_to_oneself(void **state)
     shm = join_fabric();
     self = shm_self(shm);
     assert_true(self->self);
-    assert_ptr_equal(self->board, shm_segment(shm));
+    assert_ptr_equal(self->segment, shm_segment(shm));
     for (n = 0; n < 3000; n++) {
         fill(reserve(self, SHM_REQUEST, length_of(n)), length_of(n), n);
         shm_publish(self, SHM_REQUEST, DATA, length_of(n));
@@ -567,7 +567,7 @@ static void copies_between_processes(void **state)
     memcpy(&address, record.bytes, 8);
     shm_release(shm);
     assert_int_equal(peer->segment_bytes, 4096);
-    assert_memory_equal(peer->board, &address, 8);
+    assert_memory_equal(peer->segment, &address, 8);
     assert_int_equal(shm_copy_from(peer, address, memory, sizeof(memory)), 0);
     assert_true(is_filled(memory, 8000, 4));
     fill(memory, 8000, 5);
@@ -591,7 +591,7 @@ int main(void)
         cmocka_unit_test(a_full_ring_says_so),
         cmocka_unit_test(what_was_executed_before_the_end_counts),
         cmocka_unit_test(both_ask_until_everything_is_full_and_go_on),
-        cmocka_unit_test(the_last_of_a_ring_is_told),
+        cmocka_unit_test(the_last_record_is_acknowledged_at_once),
         cmocka_unit_test(records_to_oneself),
         cmocka_unit_test(everybody_to_everybody),
         cmocka_unit_test(copies_between_processes),

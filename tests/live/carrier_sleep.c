@@ -285,7 +285,7 @@ static void who_waits_for_an_acknowledgement_is_woken(void **state)
  * there has changed what producers look at: they may ring no more for the first one. Then the
  * helper must not rely on it.
  */
-static void who_dozes_off_in_vain_leaves_nobody_asleep(void **state)
+static void a_failed_sleep_leaves_nobody_asleep(void **state)
 {
     static struct process process;
     struct shm_helper helper = {lock, unlock, progress, &process};
@@ -404,7 +404,7 @@ int main(void)
         cmocka_unit_test(no_wake_up_is_lost_with_helpers),
         cmocka_unit_test(records_are_executed_while_the_target_computes),
         cmocka_unit_test(who_waits_for_an_acknowledgement_is_woken),
-        cmocka_unit_test(who_dozes_off_in_vain_leaves_nobody_asleep),
+        cmocka_unit_test(a_failed_sleep_leaves_nobody_asleep),
         cmocka_unit_test(a_wake_is_kept_for_the_next_sleep),
         cmocka_unit_test(sleeping_threads_wake_each_other),
     };

@@ -452,7 +452,7 @@ static void be_hostile_once(void)
             shm_peer(it.shm, slot, 0, NULL);
     for (step = 0; step < steps || (it.helps && step < STEPS_HELPING && it.asked < enough);
          step++) {
-        ring_pretend_to_look(it.shm);
+        ring_pretend_to_poll(it.shm);
         take_some();
         register_something();
         for (i = 0; i < HONEST; i++) {

@@ -6,7 +6,7 @@
 
 static void store_at(struct shm *shm, size_t at, uint64_t value)
 {
-    *(volatile uint64_t *)(void *)(shm->board + at / 8 * 8) = value;
+    *(volatile uint64_t *)(void *)(shm->segment + at / 8 * 8) = value;
 }
 
 void ring_break(struct shm *shm, struct shm_peer *other, uint64_t (*dice)(uint64_t sides))
@@ -25,11 +25,12 @@ void ring_break(struct shm *shm, struct shm_peer *other, uint64_t (*dice)(uint64
                              (uint32_t)dice(3)));
         break;
     case 1:
-        store_at(shm, shm->at.heads + peer->to.slot * sizeof(struct board_heads) + channel * 8,
+        store_at(shm,
+                 shm->at.indices + peer->to.slot * sizeof(struct consumer_indices) + channel * 8,
                  tagged(peer->to.generation, any));
         break;
     case 2:
-        store_at(shm, shm->at.starts + peer->to.slot * sizeof(struct board_start) + channel * 8,
+        store_at(shm, shm->at.starts + peer->to.slot * sizeof(struct ring_starts) + channel * 8,
                  tagged(peer->to.generation, any));
         break;
     case 3:
@@ -42,8 +43,8 @@ void ring_break(struct shm *shm, struct shm_peer *other, uint64_t (*dice)(uint64
     }
 }
 
-void ring_pretend_to_look(struct shm *shm)
+void ring_pretend_to_poll(struct shm *shm)
 {
-    atomic_store(&shm->head->doze, shm->doze & ~DOZE_ASLEEP);
-    atomic_store(&shm->head->looked, shm_ticks() + shm->stale_ticks / 2);
+    atomic_store(&shm->head->sleep_flag, shm->sleep_flag & ~SLEEP_FLAG_ASLEEP);
+    atomic_store(&shm->head->last_poll, shm_ticks() + shm->stale_ticks / 2);
 }

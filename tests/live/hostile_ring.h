@@ -10,6 +10,6 @@
 void ring_break(struct shm *shm, struct shm_peer *other, uint64_t (*dice)(uint64_t sides));
 
 /* Says that this member has looked at its rings just now, so that others ask it for help. */
-void ring_pretend_to_look(struct shm *shm);
+void ring_pretend_to_poll(struct shm *shm);
 
 #endif

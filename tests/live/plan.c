@@ -63,7 +63,7 @@ int main(void)
     EXPECT(plan.rules[0].rule.probability == 0.001);
     EXPECT(plan.rules[0].rule.source == SIM_FAULT_ANY && plan.rules[1].rule.target == 5);
     EXPECT(plan.rules[1].rule.probability == 1.0 && plan.rules[1].rule.until == SIM_NEVER);
-    EXPECT(plan.timed_count == 4 && plan.timed[0].fate == ARIES_LIVE_CRASH &&
+    EXPECT(plan.timed_count == 4 && plan.timed[0].fault == ARIES_LIVE_CRASH &&
            plan.timed[0].node == 3);
     EXPECT(plan.changes_count == 2 && plan.changes[0].b == 2 && !plan.changes[0].alive);
     EXPECT(plan.changes[1].is_router && plan.changes[1].a == 5 && plan.changes[1].alive);

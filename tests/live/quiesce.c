@@ -25,12 +25,12 @@ static struct {
     uint32_t dead; /* rank 1 has announced its last copy */
 } * talk;
 
-static uint32_t told(const uint32_t *word)
+static uint32_t load_word(const uint32_t *word)
 {
     return __atomic_load_n(word, __ATOMIC_SEQ_CST);
 }
 
-static void tell(uint32_t *word, uint32_t value)
+static void store_word(uint32_t *word, uint32_t value)
 {
     __atomic_store_n(word, value, __ATOMIC_SEQ_CST);
 }
@@ -59,7 +59,7 @@ static void write_all(struct lt *lt)
     memset(lt->memory, SENT, BYTES);
     lt_barrier();
     lt_post(lt, 0, &post, true); /* succeeds, or fails with AT_MDD_INV */
-    tell(&talk->ended, 1);
+    store_word(&talk->ended, 1);
 }
 
 static void expose(struct lt *lt)
@@ -85,7 +85,7 @@ static void deregister_in_flight(struct lt *lt)
         ;
     OK(GNI_MemDeregister(lt->nic, &lt->handle));
     memset(last, FREED, PAGE);
-    while (told(&talk->ended) == 0)
+    while (load_word(&talk->ended) == 0)
         sched_yield();
     for (i = 0; i < PAGE; i++)
         CHECK(last[i] == FREED);
@@ -100,7 +100,7 @@ static void no_copy_lands_after_deregistration(void)
     for (round = 0; round < ROUNDS; round++) {
         if (lt_rank == 0 && round > 0)
             expose(&lt);
-        tell(&talk->ended, 0);
+        store_word(&talk->ended, 0);
         lt_barrier();
         lt.peers[0] = *(const struct lt_peer *)lt_shared->note[0];
         lt_rank == 0 ? deregister_in_flight(&lt) : write_all(&lt);
@@ -127,7 +127,7 @@ static const struct aries_live_mdd *begin_copy(uint32_t count)
     CHECK(other != NULL);
     set(&share->copying, (uint64_t)other->slot << 48 | (uint64_t)(uint16_t)other->generation << 32 |
                              count << 16 | mdh);
-    return (const struct aries_live_mdd *)other->board + mdh;
+    return (const struct aries_live_mdd *)other->segment + mdh;
 }
 
 static bool valid(const struct aries_live_mdd *entry)
@@ -151,7 +151,7 @@ static void be_member(void)
     lt_barrier();
     while (valid(entry))
         sched_yield();
-    tell(&talk->ended, 1);
+    store_word(&talk->ended, 1);
     set(&share->copying, 0);
     lt_barrier();
 
@@ -160,7 +160,7 @@ static void be_member(void)
     lt_barrier();
 
     begin_copy(3);
-    tell(&talk->dead, 1);
+    store_word(&talk->dead, 1);
     kill(getpid(), SIGKILL);
 }
 
@@ -175,7 +175,7 @@ static void deregistration_waits_for_who_copies(void)
     lt_start_among(&lt, BYTES, 1);
     lt_barrier();
     OK(GNI_MemDeregister(lt.nic, &lt.handle));
-    CHECK(told(&talk->ended) == 1);
+    CHECK(load_word(&talk->ended) == 1);
     expose(&lt);
     lt_barrier();
 
@@ -184,7 +184,7 @@ static void deregistration_waits_for_who_copies(void)
     expose(&lt);
     lt_barrier();
 
-    while (told(&talk->dead) == 0)
+    while (load_word(&talk->dead) == 0)
         sched_yield();
     OK(GNI_MemDeregister(lt.nic, &lt.handle));
     lt_shared->alive--;

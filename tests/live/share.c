@@ -17,7 +17,7 @@
 #include "live/backend.h"
 #include "nic/mem_handle.h"
 
-enum { BYTES = 4 << 20, GUARD = 64 << 10, PATIENCE_S = 150 };
+enum { BYTES = 4 << 20, GUARD = 64 << 10, TIMEOUT_S = 150 };
 enum { OWN_BYTE = 0x11, HELPED_BYTE = 0x22, GUARD_BYTE = 0x33 };
 
 /* What the two tell each other outside of the fabric. */
@@ -26,12 +26,12 @@ static struct {
     uint32_t over; /* rank 0 has seen what it wanted */
 } * talk;
 
-static uint32_t told(const uint32_t *word)
+static uint32_t load_word(const uint32_t *word)
 {
     return __atomic_load_n(word, __ATOMIC_SEQ_CST);
 }
 
-static void tell(uint32_t *word, uint32_t value)
+static void store_word(uint32_t *word, uint32_t value)
 {
     __atomic_store_n(word, value, __ATOMIC_SEQ_CST);
 }
@@ -115,7 +115,7 @@ static void meet(void)
             it.other = shm_peer(it.shm, slot, 0, NULL);
     CHECK(it.other != NULL);
     it.theirs =
-        (const struct aries_live_share *)((const char *)it.other->board + ARIES_LIVE_SHARE_AT);
+        (const struct aries_live_share *)((const char *)it.other->segment + ARIES_LIVE_SHARE_AT);
 }
 
 static uint64_t name_of(const struct shm_peer *initiator, uint32_t number)
@@ -139,7 +139,7 @@ static bool next_call(struct aries_live_request *request, struct aries_live_shar
 {
     struct shm_record record;
 
-    while (told(&talk->over) == 0) {
+    while (load_word(&talk->over) == 0) {
         if (!shm_next(it.shm, &record))
             continue;
         if (record.channel == SHM_REQUEST && record.kind == ARIES_LIVE_SHARE) {
@@ -185,13 +185,13 @@ static void help(void (*act)(const struct aries_live_share_call *call))
 
     for (; next_call(&request, &call); shm_release(it.shm)) {
         CHECK(request.length == BYTES && (request.flags & ARIES_LIVE_WAS_READ));
-        if (told(&talk->asked) == TIMES || !take_part(&call, BYTES / 2))
+        if (load_word(&talk->asked) == TIMES || !take_part(&call, BYTES / 2))
             continue;
         if (get(&it.theirs->front) > BYTES / 2) { /* that is copied twice, in either order */
             end_part(&call, false, 0);
             continue;
         }
-        tell(&talk->asked, told(&talk->asked) + 1);
+        store_word(&talk->asked, load_word(&talk->asked) + 1);
         act(&call);
     }
 }
@@ -227,20 +227,20 @@ static void begin(struct lt *lt)
  * besides decides when rank 1 finds one that is open. */
 static void read_until_helped(uint8_t last)
 {
-    double until = lt_seconds() + PATIENCE_S;
+    double until = lt_seconds() + TIMEOUT_S;
     uint32_t before, i;
     struct lt lt;
 
     begin(&lt);
-    while ((before = told(&talk->asked)) < TIMES && lt_seconds() < until) {
+    while ((before = load_word(&talk->asked)) < TIMES && lt_seconds() < until) {
         OK(read_all(&lt));
         CHECK(lt.memory[0] == OWN_BYTE && lt.memory[BYTES / 2 - 1] == OWN_BYTE);
-        CHECK(lt.memory[BYTES - 1] == (told(&talk->asked) != before ? last : OWN_BYTE));
+        CHECK(lt.memory[BYTES - 1] == (load_word(&talk->asked) != before ? last : OWN_BYTE));
         for (i = 0; i < GUARD; i++)
             CHECK(lt.memory[BYTES + i] == GUARD_BYTE);
     }
-    CHECK(told(&talk->asked) == TIMES);
-    tell(&talk->over, 1);
+    CHECK(load_word(&talk->asked) == TIMES);
+    store_word(&talk->over, 1);
     lt_end(&lt);
 }
 
@@ -263,8 +263,8 @@ static void write_half(const struct aries_live_share_call *call)
     static uint8_t half[BYTES / 2];
 
     memset(half, HELPED_BYTE, sizeof(half));
-    if (told(&talk->asked) > 1)
-        rest_ms(told(&talk->asked)); /* longer than rank 0 looks at it: it goes on meanwhile */
+    if (load_word(&talk->asked) > 1)
+        rest_ms(load_word(&talk->asked)); /* longer than rank 0 looks at it: it goes on meanwhile */
     CHECK(shm_copy_to(it.other, call->address + BYTES / 2, half, sizeof(half)) == 0);
     end_part(call, true, BYTES / 2);
 }
@@ -281,11 +281,11 @@ static void target_helps(void)
 
 static void give_up(const struct aries_live_share_call *call)
 {
-    rest_ms(told(&talk->asked) - 1);
+    rest_ms(load_word(&talk->asked) - 1);
     end_part(call, false, 0); /* whatever it says it has done: it does not say of what */
 }
 
-static void help_in_vain(void)
+static void help_too_late(void)
 {
     help(give_up);
 }
@@ -293,7 +293,7 @@ static void help_in_vain(void)
 /* It said that it would, and did not. */
 static void target_gives_up(void)
 {
-    lt_rank == 0 ? read_until_helped(OWN_BYTE) : with_rank_0(help_in_vain);
+    lt_rank == 0 ? read_until_helped(OWN_BYTE) : with_rank_0(help_too_late);
 }
 
 /* It says that it has copied from somewhere behind the end on: nothing, then. */
@@ -301,7 +301,7 @@ static void lie(const struct aries_live_share_call *call)
 {
     static const uint64_t from[TIMES] = {BYTES + GUARD, BYTES + 1, UINT64_MAX};
 
-    end_part(call, true, from[told(&talk->asked) - 1]);
+    end_part(call, true, from[load_word(&talk->asked) - 1]);
 }
 
 static void help_by_lies(void)
@@ -327,7 +327,7 @@ static void help_and_die(void)
 
 static void target_dies(void)
 {
-    double until = lt_seconds() + PATIENCE_S;
+    double until = lt_seconds() + TIMEOUT_S;
     gni_return_t result = GNI_RC_SUCCESS;
     struct lt lt;
 
@@ -338,7 +338,7 @@ static void target_dies(void)
     begin(&lt);
     while (result == GNI_RC_SUCCESS && lt_seconds() < until)
         result = read_all(&lt);
-    CHECK(result == GNI_RC_TRANSACTION_ERROR && told(&talk->asked) == 1);
+    CHECK(result == GNI_RC_TRANSACTION_ERROR && load_word(&talk->asked) == 1);
     lt_shared->alive--;
     lt_end(&lt);
 }
@@ -445,7 +445,7 @@ static void ask_for_help(void)
             CHECK(get(&it.theirs->from) == BYTES);
             call.address = (uintptr_t)it.memory;
         }
-    tell(&talk->over, 1);
+    store_word(&talk->over, 1);
 }
 
 /* Takes what others began, from the back to the front, and nothing else. */
@@ -459,7 +459,7 @@ static void helps_as_target(void)
         return;
     }
     begin(&lt);
-    while (told(&talk->over) == 0)
+    while (load_word(&talk->over) == 0)
         CHECK(GNI_CqGetEvent(lt.rx, &entry) == GNI_RC_NOT_DONE);
     lt_end(&lt);
 }

@@ -393,7 +393,7 @@ def shown_until(tmp_path, wanted):
 def test_top_keeps_nothing_of_processes_that_ended(tmp_path):
     def shown_processes(processes):
         wait_for(lambda: said.read_text().count(f" {processes} processes") > seen)
-        return len(os.listdir(f"/proc/{top.pid}/fd")), sum("jacquard-board" in line for line in open(f"/proc/{top.pid}/maps"))
+        return len(os.listdir(f"/proc/{top.pid}/fd")), sum("jacquard-segment" in line for line in open(f"/proc/{top.pid}/maps"))
 
     said = tmp_path / "said"
     with fabric("--socket", tmp_path / "here"), contextlib.ExitStack() as stack:

@@ -6,7 +6,7 @@
  *   process.c  joining a fabric, the process, forks; what the nodes agree on through names
  *   host.c     names of hosts
  *   plan.c, faults.c  the scenario of the fabric, and what it does to transactions and nodes
- *   way.c      paths of transactions, while links and routers die, and the model's time
+ *   path.c      paths of transactions, while links and routers die, and the model's time
  *   wait.c     looking for what others brought, sleeping, the helper thread
  *   source.c   submit, requests on their way, completion
  *   bulk.c     transfers that the initiator moves itself; the table of registrations on the board
@@ -209,8 +209,8 @@ struct aries_live_op {
     bool captured; /* `data` holds what is to be sent */
     struct datagram_message *message; /* ARIES_LIVE_DATAGRAM */
     struct sim_event later; /* its launch, when the scenario delays it */
-    struct aries_live_path *way; /* NULL: nobody asks */
-    uint8_t blow, blow_info; /* status that a fault gives it when it has been executed */
+    struct aries_live_path *path; /* NULL: nobody asks */
+    uint8_t fault_status, fault_info; /* status that a fault gives it when it has been executed */
     sim_time_t began; /* with a trace only; so is `flow`, of the last record */
     uint64_t flow;
     uint8_t *data;
@@ -245,11 +245,11 @@ struct aries_live_link {
     struct aries_live_link *next_active;
     struct aries_live_txn *txns; /* by number, `txn_room` (a power of two) of them */
     uint32_t txn_room, txn_first, txn_next;
-    uint32_t life; /* in the memory handles that the peer makes */
+    uint32_t incarnation; /* in the memory handles that the peer makes */
     uint64_t flow_to, flow_from; /* with a record's number: the same for both sides */
     struct aries_live_op *waiting, **waiting_tail; /* for room in the ring */
-    uint32_t vain; /* transfers in a row with which the peer did not help */
-    bool copies_for_ever; /* a deregistration has waited long enough for one of its copies */
+    uint32_t unhelped; /* transfers in a row with which the peer did not help */
+    bool copy_hangs; /* a deregistration has waited long enough for one of its copies */
     bool active; /* in backend.active */
     bool no_copies; /* the system does not permit them */
     bool gone;
@@ -269,15 +269,15 @@ struct aries_live_transfer {
 struct aries_live {
     struct shm *shm; /* NULL: not joined */
     struct aries_live_link *active; /* with records under way */
-    uint32_t looks; /* of all threads */
-    uint32_t fruitless; /* looks in a row */
-    uint32_t patience; /* so many of them until it yields */
-    uint64_t vain_since; /* ticks of the first yield in a row */
+    uint32_t polls; /* of all threads */
+    uint32_t empty_polls; /* looks in a row */
+    uint32_t yield_after; /* so many of them until it yields */
+    uint64_t empty_since; /* ticks of the first yield in a row */
     struct aries_nic *hw; /* of the own node */
     struct aries_process *process;
     struct aries_fabric *fabric;
     struct net *net;
-    struct aries_live_mdd *board;
+    struct aries_live_mdd *segment;
     struct aries_live_link ***routes; /* by node, then by block of MDHs */
     struct aries_live_link **channels; /* of collective engines, by node and number: who has them */
     struct aries_live_link *links;
@@ -293,8 +293,8 @@ struct aries_live {
     bool failed; /* the fabric could not be joined, and that was said */
     bool inspected; /* the scenario has something in store for transactions */
     bool paced; /* they take the model's time */
-    uint32_t flying; /* transactions with a way */
-    uint32_t under_way[256]; /* transactions of each protection tag, from the call to the end */
+    uint32_t with_path; /* transactions with a way */
+    uint32_t in_flight[256]; /* transactions of each protection tag, from the call to the end */
     bool helped; /* the helper thread runs */
     bool holding; /* a job is suspended */
 };
@@ -303,7 +303,7 @@ extern struct aries_live aries_live __attribute__((visibility("hidden")));
 /* The part of the own shared segment that is about transfers with which both sides help. */
 static inline struct aries_live_share *aries_live_own_share(void)
 {
-    return (struct aries_live_share *)((char *)aries_live.board + ARIES_LIVE_SHARE_AT);
+    return (struct aries_live_share *)((char *)aries_live.segment + ARIES_LIVE_SHARE_AT);
 }
 
 /* The same part of a peer's segment. NULL: it has none. */
@@ -311,7 +311,7 @@ static inline const struct aries_live_share *aries_live_share_of(const struct sh
 {
     if (peer->segment_bytes < ARIES_LIVE_SEGMENT_BYTES)
         return NULL;
-    return (const struct aries_live_share *)((const char *)peer->board + ARIES_LIVE_SHARE_AT);
+    return (const struct aries_live_share *)((const char *)peer->segment + ARIES_LIVE_SHARE_AT);
 }
 
 /* process.c */
@@ -425,7 +425,7 @@ struct aries_live_fault { /* what a fault makes of a transaction */
     uint8_t status, info;
     bool executed; /* the target does it all the same */
 };
-bool aries_live_inject_fault(const struct aries_work *work, struct aries_live_fault *blow);
+bool aries_live_inject_fault(const struct aries_work *work, struct aries_live_fault *fault_status);
 bool aries_live_faults_read(const struct shm_facts *facts, char *why, size_t room);
 bool aries_live_faults_net(
     struct net_config *config); /* the scenario describes a network of its own */
@@ -434,12 +434,12 @@ struct aries_params *aries_live_faults_params(char *why, size_t room);
 uint64_t aries_live_faults_seed(const struct shm_facts *facts);
 void aries_live_faults_arm(const struct shm_facts *facts); /* when there is a fabric */
 
-/* way.c */
+/* path.c */
 struct aries_live_change;
 /* Keeps and sorts them, and adds when the fabric began. */
 void aries_live_paths_arm(struct aries_live_change *changes, uint32_t count, sim_time_t began,
                           bool paced);
-/* True: to be launched now. Else way.c launches or ends it. */
+/* True: to be launched now. Else path.c launches or ends it. */
 bool aries_live_path_begin(struct aries_live_op *op, sim_time_t delay);
 /* All that this machine has to do is done. False: it ends later. Else it may have got a status. */
 bool aries_live_path_end(struct aries_live_op *op);

@@ -14,7 +14,7 @@
 #include "nic/mem_handle.h"
 #include "aries/misc/exceptions.h"
 
-#define LOOKS 8u /* at an entry that is being changed */
+#define RETRIES 8u /* at an entry that is being changed */
 
 /* ---- the own table --------------------------------------------------------------------------- */
 
@@ -23,14 +23,14 @@ void aries_hw_mr_changed(const struct aries_mr *mr)
     struct aries_live_mdd *mdd;
     uint8_t flags = ARIES_LIVE_MDD_VALID;
 
-    if (aries_live.board == NULL)
+    if (aries_live.segment == NULL)
         return;
     if (mr->vmdh || mr->mdh >= ARIES_LIVE_MDDS) {
         if (!mr->live)
             aries_live_quiesce(mr);
         return;
     }
-    mdd = &aries_live.board[mr->mdh];
+    mdd = &aries_live.segment[mr->mdh];
     if (mr->read_only)
         flags |= ARIES_LIVE_MDD_READ_ONLY;
     if (mr->segments_count == 0 && mr->pages == NULL && !mr->corrupt)
@@ -56,13 +56,13 @@ void aries_hw_mr_changed(const struct aries_mr *mr)
 static bool read_entry(const struct aries_live_link *link, uint32_t mdh,
                        struct aries_live_mdd *copy)
 {
-    const struct aries_live_mdd *entry = (const struct aries_live_mdd *)link->peer->board + mdh;
+    const struct aries_live_mdd *entry = (const struct aries_live_mdd *)link->peer->segment + mdh;
     uint32_t sequence;
-    unsigned looks;
+    unsigned retries;
 
     if (link->peer->segment_bytes < ARIES_LIVE_SEGMENT_BYTES)
         return false;
-    for (looks = 0; looks < LOOKS; looks++) {
+    for (retries = 0; retries < RETRIES; retries++) {
         sequence = __atomic_load_n(&entry->sequence, __ATOMIC_ACQUIRE);
         memcpy(copy, entry, sizeof(*copy));
         __atomic_thread_fence(__ATOMIC_ACQUIRE);
@@ -75,7 +75,7 @@ static bool read_entry(const struct aries_live_link *link, uint32_t mdh,
 
 bool aries_live_mdd_same(const struct aries_live_link *link, uint32_t mdh, uint32_t sequence)
 {
-    const struct aries_live_mdd *entry = (const struct aries_live_mdd *)link->peer->board + mdh;
+    const struct aries_live_mdd *entry = (const struct aries_live_mdd *)link->peer->segment + mdh;
 
     assert(mdh < ARIES_LIVE_MDDS && link->peer->segment_bytes >= ARIES_LIVE_SEGMENT_BYTES);
     return __atomic_load_n(&entry->sequence, __ATOMIC_ACQUIRE) == sequence;

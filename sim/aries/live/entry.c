@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* What programs call: the front, one thread at a time. */
 #include "gni_pub.h"
-#include "glance.h"
+#include "fast_poll.h"
 #include "lock.h"
 
 #include <pthread.h>
@@ -18,13 +18,13 @@
         return status;                                                          \
     }
 
-#define POLL(name, parameters, arguments, vain, nothing)                        \
+#define POLL(name, parameters, arguments, is_empty, nothing)                    \
     gni_return_t front_##name parameters __attribute__((visibility("hidden"))); \
     gni_return_t name parameters                                                \
     {                                                                           \
         gni_return_t status;                                                    \
                                                                                 \
-        if (vain)                                                               \
+        if (is_empty)                                                           \
             return nothing;                                                     \
         aries_live_enter();                                                     \
         status = front_##name arguments;                                        \

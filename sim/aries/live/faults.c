@@ -2,7 +2,7 @@
 /*
  * Faults of the fabric's scenario. Rules of fault points strike in the process that acts, each from
  * a stream of its own; what happens to a node at a time happens in each process for itself. Links
- * and routers: way.c. Stalls and throttles are of the simulation only.
+ * and routers: path.c. Stalls and throttles are of the simulation only.
  */
 #include "backend.h"
 
@@ -55,26 +55,26 @@ static void corrupt_region(uint32_t region)
     }
 }
 
-static void strike(struct sim_event *event)
+static void fire_fault(struct sim_event *event)
 {
     const struct aries_live_timed *timed = sim_container_of(event, struct aries_live_timed, event);
     struct aries_fabric *fabric = aries_live.fabric;
 
-    if (timed->fate == ARIES_LIVE_CRASH && timed->node < fabric->nodes)
+    if (timed->fault == ARIES_LIVE_CRASH && timed->node < fabric->nodes)
         crash(timed->node);
     if (timed->node != aries_live.hw->node)
         return;
-    if (timed->fate == ARIES_LIVE_OVERRUN)
+    if (timed->fault == ARIES_LIVE_OVERRUN)
         aries_cq_force_overrun_of(fabric, timed->node, timed->which);
-    else if (timed->fate == ARIES_LIVE_CORRUPT)
+    else if (timed->fault == ARIES_LIVE_CORRUPT)
         corrupt_region(timed->which);
-    else if (timed->fate == ARIES_LIVE_ERROR)
+    else if (timed->fault == ARIES_LIVE_ERROR)
         aries_error_raise(aries_live.hw, (gni_error_mask_t)timed->which, timed->code, 0, 0);
 }
 
 /* ---- transactions ---------------------------------------------------------------------------- */
 
-static const struct sim_fault_rule *ask(const struct aries_work *work, uint32_t kind)
+static const struct sim_fault_rule *match_rule(const struct aries_work *work, uint32_t kind)
 {
     struct aries_fabric *fabric = aries_live.fabric;
     const struct aries_nic *from = kind == 0 ? aries_live.hw : work->target;
@@ -90,45 +90,46 @@ static const struct sim_fault_rule *ask(const struct aries_work *work, uint32_t 
     return sim_fault_ask(&fabric->fault_packet, &subject);
 }
 
-static void rule_of(const struct sim_fault_rule *rule, uint32_t kind, struct aries_live_fault *blow)
+static void apply_rule(const struct sim_fault_rule *rule, uint32_t kind,
+                       struct aries_live_fault *fault)
 {
     switch (rule->action) {
     case SIM_FAULT_DROP:
     case SIM_FAULT_CRASH:
-        blow->status = A_STATUS_ORB_TIMEOUT;
+        fault->status = A_STATUS_ORB_TIMEOUT;
         break;
     case SIM_FAULT_CORRUPT:
-        blow->status = A_STATUS_DATA_ERR;
+        fault->status = A_STATUS_DATA_ERR;
         break;
     case SIM_FAULT_FAIL:
-        blow->status = (uint8_t)(rule->status & 0x3f);
+        fault->status = (uint8_t)(rule->status & 0x3f);
         break;
     case SIM_FAULT_DELAY:
-        blow->delay += rule->delay;
+        fault->delay += rule->delay;
         return;
     case SIM_FAULT_DUPLICATE: /* refused when the scenario was read */
     case SIM_FAULT_DELIVER:
         return;
     }
-    blow->info = kind == 0 ? ARIES_CQ_CPLTN_DREQ : ARIES_CQ_CPLTN_SRSP;
-    blow->executed = kind == 1; /* only the answer is lost, or spoilt */
+    fault->info = kind == 0 ? ARIES_CQ_CPLTN_DREQ : ARIES_CQ_CPLTN_SRSP;
+    fault->executed = kind == 1; /* only the answer is lost, or spoilt */
 }
 
-bool aries_live_inject_fault(const struct aries_work *work, struct aries_live_fault *blow)
+bool aries_live_inject_fault(const struct aries_work *work, struct aries_live_fault *fault)
 {
     const struct sim_fault_rule *rule;
     uint32_t kind;
 
-    *blow = (struct aries_live_fault){0};
-    for (kind = 0; kind < 2 && blow->status == 0; kind++) {
-        rule = ask(work, kind);
+    *fault = (struct aries_live_fault){0};
+    for (kind = 0; kind < 2 && fault->status == 0; kind++) {
+        rule = match_rule(work, kind);
         if (rule != NULL)
-            rule_of(rule, kind, blow);
+            apply_rule(rule, kind, fault);
     }
-    if (blow->status != 0)
-        aries_error_raise(aries_live.hw, aries_error_category(blow->status), blow->status,
+    if (fault->status != 0)
+        aries_error_raise(aries_live.hw, aries_error_category(fault->status), fault->status,
                           work->ptag, work->target->pe_addr);
-    return blow->status != 0 || blow->delay != 0;
+    return fault->status != 0 || fault->delay != 0;
 }
 
 /* ---- the plan -------------------------------------------------------------------------------- */
@@ -184,7 +185,7 @@ struct aries_params *aries_live_faults_params(char *why, size_t room)
     return params;
 }
 
-static sim_time_t shifted(sim_time_t time, sim_time_t began)
+static sim_time_t fabric_time(sim_time_t time, sim_time_t began)
 {
     return time < SIM_NEVER - began ? time + began : SIM_NEVER;
 }
@@ -208,14 +209,14 @@ void aries_live_faults_arm(const struct shm_facts *facts)
         if (point == NULL) /* of the modelled network, or of another device */
             continue;
         plan.rules[i].rule.label = NULL; /* the table has it */
-        rule.from = shifted(rule.from, began);
-        rule.until = shifted(rule.until, began);
+        rule.from = fabric_time(rule.from, began);
+        rule.until = fabric_time(rule.until, began);
         sim_random_init(&rule.random, own, "fault", i);
         sim_fault_rule_add(point, &rule);
     }
     for (i = 0; i < plan.timed_count; i++) {
-        plan.timed[i].event.fire = strike;
-        sim_event_schedule(&plan.timed[i].event, shifted(plan.timed[i].time, began));
+        plan.timed[i].event.fire = fire_fault;
+        sim_event_schedule(&plan.timed[i].event, fabric_time(plan.timed[i].time, began));
     }
     aries_live.paced = plan.profile != NULL;
     aries_live_paths_arm(plan.changes, plan.changes_count, began, aries_live.paced);

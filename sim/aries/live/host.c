@@ -22,7 +22,7 @@
 
 #define IP_OF_NODE_0 0x0a800001u
 #define LOOPBACK_OF_NODE_0 0x7f800001u
-#define PATIENCE_MS 1000
+#define TIMEOUT_MS 1000
 
 /* Weak where it is called: see stack/port. */
 int gni_emulated_host(const char *host, uint32_t instance, uint32_t *nic_address)
@@ -55,7 +55,7 @@ static bool node_of_cname(const char *host, uint32_t *node)
 }
 
 /* Names that only the fabric knows. */
-static bool emulated(const char *host, uint32_t *node)
+static bool node_of_emulated_name(const char *host, uint32_t *node)
 {
     const struct aries_fabric *fabric = aries_live.fabric;
     uint32_t address, ip;
@@ -124,7 +124,7 @@ static uint32_t node_with(uint32_t instance)
 {
     uint32_t node, waited;
 
-    for (waited = 0; instance != UINT32_MAX && aries_live.shm != NULL && waited < PATIENCE_MS;
+    for (waited = 0; instance != UINT32_MAX && aries_live.shm != NULL && waited < TIMEOUT_MS;
          waited++) {
         if (find_instance(instance, &node))
             return node;
@@ -144,7 +144,7 @@ int gni_emulated_host(const char *host, uint32_t instance, uint32_t *nic_address
     aries_live_enter();
     if (aries_process_self() == NULL) {
         result = -ENODEV;
-    } else if (emulated(host, &node) || local) {
+    } else if (node_of_emulated_name(host, &node) || local) {
         if (node == UINT32_MAX)
             node = node_with(instance);
         if (node < aries_live.fabric->nodes) {

@@ -20,9 +20,10 @@
 #define SPINS 200u
 #define NAP_NS 200000u /* after which who waits for the lock looks again by itself */
 
-#define PATIENCE_TICKS 60000u /* some 20 us */
-#define PATIENCE_LOOKS 4u /* and so many looks: the thread that polls may not have had the CPU */
-#define LOOK_EVERY 16u
+#define WAKE_DELAY_TICKS 60000u /* some 20 us */
+#define WAKE_DELAY_POLLS 4u /* and so many looks: the thread that polls may not have had the CPU \
+                             */
+#define SCAN_EVERY 16u
 
 /*
  * A semaphore on which a thread sleeps: sem_clockwait() is a cancellation point, as ppoll() is for
@@ -77,7 +78,7 @@ sim_cold void aries_live_enter_slow(void)
 }
 
 /* False: as many are to be woken already as can be remembered. */
-static sim_cold bool remember(struct aries_live_sleeper *sleeper)
+static sim_cold bool queue_wake(struct aries_live_sleeper *sleeper)
 {
     if (sleeper->listens != NULL)
         aries_live_lock.listener = sleeper->listens;
@@ -95,12 +96,12 @@ static sim_cold bool remember(struct aries_live_sleeper *sleeper)
  * takes it itself, and in the next moment: then to wake another one was work for both. So that
  * waits a little, as interrupts do on hardware, unless nobody polls (`at_once`).
  */
-static void look_for_wakes(bool at_once)
+static void scan_sleepers(bool at_once)
 {
     struct aries_live_sleeper *sleeper;
     uint64_t now;
 
-    aries_live_lock.told = sim_wall.changes;
+    aries_live_lock.seen_changes = sim_wall.changes;
     aries_live_lock.pending = false;
     for (sleeper = aries_live_lock.sleepers; sleeper != NULL; sleeper = sleeper->next) {
         if (sleeper->woken)
@@ -112,26 +113,26 @@ static void look_for_wakes(bool at_once)
         now = shm_ticks();
         if (sleeper->since == 0) {
             sleeper->since = now;
-            sleeper->looks = 0;
+            sleeper->polls = 0;
         }
         if ((!at_once &&
-             (++sleeper->looks <= PATIENCE_LOOKS || now - sleeper->since <= PATIENCE_TICKS)) ||
-            !remember(sleeper))
+             (++sleeper->polls <= WAKE_DELAY_POLLS || now - sleeper->since <= WAKE_DELAY_TICKS)) ||
+            !queue_wake(sleeper))
             aries_live_lock.pending = true;
     }
 }
 
-static bool news(void)
+static bool has_changes(void)
 {
-    return aries_live_lock.told != sim_wall.changes || aries_live_lock.pending;
+    return aries_live_lock.seen_changes != sim_wall.changes || aries_live_lock.pending;
 }
 
 bool aries_live_wake_ready(void)
 {
     struct aries_live_sleeper *sleeper;
 
-    if (news())
-        look_for_wakes(true);
+    if (has_changes())
+        scan_sleepers(true);
     for (sleeper = aries_live_lock.sleepers; sleeper != NULL; sleeper = sleeper->next)
         if (sleeper->woken)
             return true;
@@ -145,13 +146,13 @@ void aries_live_leave_slow(void)
     struct shm *listener;
     bool wakes_lockers = false;
 
-    if (aries_live_lock.sleepers != NULL && news() &&
-        (++aries_live_lock.leaves % LOOK_EVERY == 0 || aries_live_is_helper))
-        look_for_wakes(aries_live_is_helper);
+    if (aries_live_lock.sleepers != NULL && has_changes() &&
+        (++aries_live_lock.leaves % SCAN_EVERY == 0 || aries_live_is_helper))
+        scan_sleepers(aries_live_is_helper);
     wakes = aries_live_lock.wakes;
     listener = aries_live_lock.listener;
     if (aries_live_lock.sleepers != NULL && wakes == 0 && listener == NULL && !aries_live_is_helper)
-        aries_live_request_progress(news());
+        aries_live_request_progress(has_changes());
     for (i = 0; i < wakes; i++)
         wakers[i] = aries_live_lock.wakers[i];
     aries_live_lock.wakes = 0;
@@ -214,7 +215,7 @@ struct sleep {
     uint32_t depth; /* of the lock */
 };
 
-static void sleep_over(struct sleep *sleep)
+static void sleep_end(struct sleep *sleep)
 {
     struct aries_live_sleeper **at;
 
@@ -234,7 +235,7 @@ static void cancelled(void *arg)
 {
     struct sleep *sleep = arg;
 
-    sleep_over(sleep);
+    sleep_end(sleep);
     aries_live_cancelled(sleep->sleeper.listens);
     aries_live_lock.depth = 0;
     aries_live_leave();
@@ -269,7 +270,7 @@ aries_live_sleep(const struct sim_wait *wait, uint64_t deadline_ns, struct shm *
     pthread_setcancelstate(state, NULL);
     pthread_setcanceltype(type, NULL);
     pthread_cleanup_pop(0);
-    sleep_over(&sleep);
+    sleep_end(&sleep);
     return undisturbed;
 }
 

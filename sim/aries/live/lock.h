@@ -18,7 +18,7 @@ struct aries_live_sleeper { /* on the stack of a thread that waits for a change 
     const struct sim_wait *wait;
     struct shm *listens; /* at this process's doorbell; NULL: others do, and wake it */
     uint64_t since; /* ticks: so long there has been something for it; 0: there is nothing */
-    uint32_t looks; /* that found so since then */
+    uint32_t polls; /* that found so since then */
     struct aries_live_waker *waker; /* what it sleeps on, unless it listens */
     uint32_t woken; /* 1: it will look as soon as it gets a CPU */
 };
@@ -28,7 +28,7 @@ struct aries_live_lock {
     uint32_t depth; /* how often that took it besides */
     uint32_t attention; /* 1: a thread sleeps that wants it; + 2 for each that waits for changes */
     uint32_t turn; /* futex of those who want it */
-    uint32_t told; /* changes (sim_wall.changes) that were shown to those that sleep */
+    uint32_t seen_changes; /* changes (sim_wall.changes) that were shown to those that sleep */
     struct aries_live_sleeper *sleepers;
     bool pending; /* there is something for one of them, which may be gone soon */
     bool listening; /* one of them is at the doorbell */

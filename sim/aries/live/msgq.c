@@ -11,7 +11,7 @@
 #include "api/msgq.h"
 #include "aries/misc/exceptions.h"
 
-#define PATIENCE (10 * SIM_S) /* with one that is stopped */
+#define TIMEOUT (10 * SIM_S) /* with one that is stopped */
 
 enum { /* what the other says: as a status */
        ABSENT = A_STATUS_AT_MDD_INV, /* no such instance is here */
@@ -20,8 +20,8 @@ enum { /* what the other says: as a status */
 
 struct msgq_other {
     struct aries_live_link *link; /* whose instance it is; NULL: has not come */
-    const struct hello *telling; /* under way */
-    bool told, refuses; /* what became of it */
+    const struct hello *pending_hello; /* under way */
+    bool acked, refuses; /* what became of it */
 };
 
 struct hello { /* of an instance to another one */
@@ -62,7 +62,7 @@ static uint64_t value_of(const gni_msgq_attr_t *attrs)
 }
 
 /* The first one decides what the attributes are. False: they are different ones. */
-static bool agree_on(const struct gni_nic *nic, const gni_msgq_attr_t *attrs)
+static bool claim_attributes(const struct gni_nic *nic, const gni_msgq_attr_t *attrs)
 {
     const struct shm_key key = key_of(nic, ARIES_LIVE_NAME_MSGQ_ATTRS, 0);
     uint64_t value = value_of(attrs);
@@ -84,7 +84,7 @@ uint32_t aries_hw_msgq_place(const struct gni_nic *nic, const gni_msgq_attr_t *a
     const struct shm_key shared = key_of(nic, ARIES_LIVE_NAME_MSGQ_ATTRS, 0);
     struct shm_key key = key_of(nic, ARIES_LIVE_NAME_MSGQ, 0);
 
-    if (!agree_on(nic, attrs))
+    if (!claim_attributes(nic, attrs))
         return UINT32_MAX;
     if (shm_claim_free(aries_live.shm, &key, attrs->nloc_insts, 0) == 0)
         return (uint32_t)key.key[0];
@@ -118,7 +118,7 @@ static struct gni_msgq *msgq_at(uint8_t ptag, uint32_t cookie, uint32_t place)
     return NULL;
 }
 
-static void other_left(struct gni_msgq *msgq, uint32_t place)
+static void handle_left(struct gni_msgq *msgq, uint32_t place)
 {
     struct msgq_other *other = &others_of(msgq)[place];
 
@@ -127,22 +127,22 @@ static void other_left(struct gni_msgq *msgq, uint32_t place)
     *other = (struct msgq_other){NULL};
 }
 
-static uint8_t other_came(struct gni_msgq *msgq, const struct aries_live_msgq *said,
-                          struct aries_live_link *link)
+static uint8_t handle_came(struct gni_msgq *msgq, const struct aries_live_msgq *message,
+                           struct aries_live_link *link)
 {
-    struct msgq_other *other = &others_of(msgq)[said->from];
+    struct msgq_other *other = &others_of(msgq)[message->from];
 
     if (msgq->region->state != MSGQ_FORMING)
         return REFUSED;
     if (other->link != NULL) /* its predecessor, which has not said that it has left */
-        other_left(msgq, said->from);
-    msgq_came(msgq, said->from, said->remote[0].id, said->remote[0].handle);
+        handle_left(msgq, message->from);
+    msgq_came(msgq, message->from, message->remote[0].id, message->remote[0].handle);
     other->link = link;
     return 0;
 }
 
 /* False: this process does not have the name. */
-static bool give_back(struct shm_key key, uint32_t kind, uint64_t what)
+static bool unclaim_if_own(struct shm_key key, uint32_t kind, uint64_t what)
 {
     const struct shm_peer *self = shm_self(aries_live.shm);
     struct shm_name found;
@@ -154,11 +154,11 @@ static bool give_back(struct shm_key key, uint32_t kind, uint64_t what)
 }
 
 /* The names of a connection; `key`: any of its queue's. One of the instances has them. */
-static bool give_back_both(struct shm_key key, uint32_t pe, uint32_t index)
+static bool unclaim_connection(struct shm_key key, uint32_t pe, uint32_t index)
 {
-    bool had = give_back(key, ARIES_LIVE_NAME_MSGQ_PE, pe);
+    bool had = unclaim_if_own(key, ARIES_LIVE_NAME_MSGQ_PE, pe);
 
-    return give_back(key, ARIES_LIVE_NAME_MSGQ_INDEX, index) || had;
+    return unclaim_if_own(key, ARIES_LIVE_NAME_MSGQ_INDEX, index) || had;
 }
 
 static bool is_free(const struct gni_msgq *msgq, uint32_t index)
@@ -166,23 +166,25 @@ static bool is_free(const struct gni_msgq *msgq, uint32_t index)
     return msgq_connection_at(msgq->region, index * msgq->region->lanes)->state == MSGQ_FREE;
 }
 
-static uint8_t connection_said(struct gni_msgq *msgq, const struct aries_live_msgq *said)
+static uint8_t handle_connection_step(struct gni_msgq *msgq, const struct aries_live_msgq *message)
 {
     struct msgq_region *region = msgq->region;
-    struct msgq_connection *first = msgq_connection_of(region, said->pe);
+    struct msgq_connection *first = msgq_connection_of(region, message->pe);
 
-    if (said->step == ARIES_LIVE_ASSIGN) {
-        if (first == NULL && is_free(msgq, said->index))
-            msgq_connection_new(region, said->pe, said->index * region->lanes, said->generation);
-    } else if (said->step == ARIES_LIVE_VACATE) {
-        if (first == NULL && is_free(msgq, said->index))
-            give_back_both(key_of(msgq->nic, 0, 0), said->pe, said->index);
-    } else if (first == NULL || first->generation != said->generation) {
+    if (message->step == ARIES_LIVE_ASSIGN) {
+        if (first == NULL && is_free(msgq, message->index))
+            msgq_connection_new(region, message->pe, message->index * region->lanes,
+                                message->generation);
+    } else if (message->step == ARIES_LIVE_VACATE) {
+        if (first == NULL && is_free(msgq, message->index))
+            unclaim_connection(key_of(msgq->nic, 0, 0), message->pe, message->index);
+    } else if (first == NULL || first->generation != message->generation) {
         return 0; /* that one was released, or it never came to know of it */
-    } else if (said->step == ARIES_LIVE_CONNECT) {
+    } else if (message->step == ARIES_LIVE_CONNECT) {
         if (first->state == MSGQ_ASSIGNED)
-            msgq_connect(region, first, said->remote, said->count, said->mailbox, msgq->index);
-    } else if (said->step == ARIES_LIVE_ASK) {
+            msgq_connect(region, first, message->remote, message->count, message->mailbox,
+                         msgq->index);
+    } else if (message->step == ARIES_LIVE_ASK) {
         return msgq_connection_idle(region, first) ? 0 : REFUSED;
     } else {
         msgq_connection_free(region, first);
@@ -190,42 +192,44 @@ static uint8_t connection_said(struct gni_msgq *msgq, const struct aries_live_ms
     return 0;
 }
 
-static bool sane(const struct gni_msgq *msgq, const struct aries_live_msgq *said)
+static bool is_valid(const struct gni_msgq *msgq, const struct aries_live_msgq *message)
 {
     uint32_t i;
 
-    if (said->from >= msgq->region->attrs.nloc_insts || said->from == msgq->index ||
-        said->step > ARIES_LIVE_VACATE || said->pe >> MSGQ_PE_BITS != 0 ||
-        said->index >= msgq->region->attrs.num_msgq_eps || said->count > MSGQ_LANES_MAX)
+    if (message->from >= msgq->region->attrs.nloc_insts || message->from == msgq->index ||
+        message->step > ARIES_LIVE_VACATE || message->pe >> MSGQ_PE_BITS != 0 ||
+        message->index >= msgq->region->attrs.num_msgq_eps || message->count > MSGQ_LANES_MAX)
         return false;
-    if ((said->step == ARIES_LIVE_CAME || said->step == ARIES_LIVE_CONNECT) && said->count == 0)
+    if ((message->step == ARIES_LIVE_CAME || message->step == ARIES_LIVE_CONNECT) &&
+        message->count == 0)
         return false;
-    if (said->step == ARIES_LIVE_ASSIGN &&
-        (said->generation == 0 || said->generation > MSGQ_GENERATIONS))
+    if (message->step == ARIES_LIVE_ASSIGN &&
+        (message->generation == 0 || message->generation > MSGQ_GENERATIONS))
         return false;
-    for (i = 0; i < said->count; i++)
-        if (!aries_mem_handle_check(&said->remote[i].handle))
+    for (i = 0; i < message->count; i++)
+        if (!aries_mem_handle_check(&message->remote[i].handle))
             return false;
     return true;
 }
 
-static uint8_t hear(struct aries_live_link *link, uint8_t ptag, const struct aries_live_msgq *said)
+static uint8_t handle_step(struct aries_live_link *link, uint8_t ptag,
+                           const struct aries_live_msgq *message)
 {
-    struct gni_msgq *msgq = msgq_at(ptag, said->cookie, said->to);
+    struct gni_msgq *msgq = msgq_at(ptag, message->cookie, message->to);
 
     if (msgq == NULL)
         return ABSENT;
-    if (!sane(msgq, said))
+    if (!is_valid(msgq, message))
         return A_STATUS_PKT_MALFORMED_CMD;
-    if (said->step == ARIES_LIVE_LEFT) { /* which has no name any more */
-        if (others_of(msgq)[said->from].link == link)
-            other_left(msgq, said->from);
-    } else if (owner_of(msgq, said->from) != link) {
+    if (message->step == ARIES_LIVE_LEFT) { /* which has no name any more */
+        if (others_of(msgq)[message->from].link == link)
+            handle_left(msgq, message->from);
+    } else if (owner_of(msgq, message->from) != link) {
         return REFUSED;
-    } else if (said->step == ARIES_LIVE_CAME) {
-        return other_came(msgq, said, link);
+    } else if (message->step == ARIES_LIVE_CAME) {
+        return handle_came(msgq, message, link);
     } else {
-        return connection_said(msgq, said);
+        return handle_connection_step(msgq, message);
     }
     aries_process_wake(msgq->nic->process);
     return 0;
@@ -235,15 +239,15 @@ sim_noinline uint8_t aries_live_msgq_arrived(const struct aries_live_link *link,
                                              const struct shm_record *record)
 {
     struct aries_live_request request;
-    struct aries_live_msgq said = {0};
+    struct aries_live_msgq message = {0};
     uint32_t count = record->count - (uint32_t)sizeof(request);
     uint8_t status;
 
-    if (count < offsetof(struct aries_live_msgq, remote) || count > sizeof(said))
+    if (count < offsetof(struct aries_live_msgq, remote) || count > sizeof(message))
         return A_STATUS_PKT_MALFORMED_SIZE;
     memcpy(&request, record->bytes, sizeof(request));
-    memcpy(&said, (const uint8_t *)record->bytes + sizeof(request), count);
-    status = hear((struct aries_live_link *)link, request.ptag, &said);
+    memcpy(&message, (const uint8_t *)record->bytes + sizeof(request), count);
+    status = handle_step((struct aries_live_link *)link, request.ptag, &message);
     sim_wall.changes++;
     return status;
 }
@@ -256,28 +260,30 @@ void aries_live_msgq_gone(const struct aries_live_link *link)
     for (msgq = aries_live.process->msgqs; msgq != NULL; msgq = msgq->process_next)
         for (place = 0; place < msgq->region->attrs.nloc_insts; place++)
             if (others_of(msgq)[place].link == link)
-                other_left(msgq, place);
+                handle_left(msgq, place);
 }
 
 /* ---- what this one says ---------------------------------------------------------------------- */
 
 /* False: it has no room now. */
-static bool say(struct gni_msgq *msgq, struct aries_live_link *link, struct aries_live_msgq *said,
-                void (*done)(void *, uint8_t, uint8_t, bool), void *context)
+static bool send_step(struct gni_msgq *msgq, struct aries_live_link *link,
+                      struct aries_live_msgq *message, void (*done)(void *, uint8_t, uint8_t, bool),
+                      void *context)
 {
     struct aries_live_request request = {.ptag = msgq->nic->ptag};
     uint32_t bytes = (uint32_t)(offsetof(struct aries_live_msgq, remote) +
-                                said->count * sizeof(said->remote[0]));
+                                message->count * sizeof(message->remote[0]));
 
-    said->cookie = msgq->nic->cdm->cookie;
-    said->from = msgq->index;
+    message->cookie = msgq->nic->cdm->cookie;
+    message->from = msgq->index;
     if (link->peer != NULL)
-        return aries_live_send(link, ARIES_LIVE_MSGQ, &request, said, bytes, done, context);
-    done(context, hear(link, request.ptag, said), 0, false); /* an instance of this process */
+        return aries_live_send(link, ARIES_LIVE_MSGQ, &request, message, bytes, done, context);
+    done(context, handle_step(link, request.ptag, message), 0,
+         false); /* an instance of this process */
     return true;
 }
 
-static void heard(void *context, uint8_t status, uint8_t info, bool remote_overrun)
+static void round_reply(void *context, uint8_t status, uint8_t info, bool remote_overrun)
 {
     struct round *round = context;
 
@@ -288,40 +294,41 @@ static void heard(void *context, uint8_t status, uint8_t info, bool remote_overr
         g_free(round);
 }
 
-static bool all_heard(const void *what)
+static bool round_complete(const void *what)
 {
     return ((const struct round *)what)->open == 0;
 }
 
 /* To all others that are there. */
-static void say_all(struct gni_msgq *msgq, struct aries_live_msgq *said, struct round *round)
+static void send_all(struct gni_msgq *msgq, struct aries_live_msgq *message, struct round *round)
 {
-    const sim_time_t deadline = sim_now() + PATIENCE;
+    const sim_time_t deadline = sim_now() + TIMEOUT;
     struct msgq_other *others = others_of(msgq);
 
-    for (said->to = 0; said->to < msgq->region->attrs.nloc_insts; said->to++) {
+    for (message->to = 0; message->to < msgq->region->attrs.nloc_insts; message->to++) {
         round->open++;
-        while (msgq_ok(msgq) && others[said->to].link != NULL) {
-            if (say(msgq, others[said->to].link, said, heard, round) || sim_now() >= deadline)
+        while (msgq_ok(msgq) && others[message->to].link != NULL) {
+            if (send_step(msgq, others[message->to].link, message, round_reply, round) ||
+                sim_now() >= deadline)
                 break;
             sim_wall_look();
         }
-        if (!msgq_ok(msgq) || others[said->to].link == NULL)
+        if (!msgq_ok(msgq) || others[message->to].link == NULL)
             round->open--;
     }
 }
 
 /* The same; may wait until they have done it. True: all have said yes. */
-static bool agree(struct gni_msgq *msgq, struct aries_live_msgq *said, bool await)
+static bool run_round(struct gni_msgq *msgq, struct aries_live_msgq *message, bool await)
 {
-    const sim_time_t deadline = sim_now() + PATIENCE;
+    const sim_time_t deadline = sim_now() + TIMEOUT;
     struct round *round = g_new0(struct round, 1);
     const struct sim_wait wait = {
-        .text = "the other instances of a message queue", .ready = all_heard, .on = round};
+        .text = "the other instances of a message queue", .ready = round_complete, .on = round};
     bool good;
 
     msgq->refs++;
-    say_all(msgq, said, round);
+    send_all(msgq, message, round);
     while (await && round->open > 0 && sim_now() < deadline)
         sim_wait_until(deadline, &wait);
     msgq_unref(msgq);
@@ -338,9 +345,9 @@ static void introduced(void *context, uint8_t status, uint8_t info, bool remote_
     struct msgq_other *other = &others_of(hello->msgq)[hello->to];
 
     (void)info, (void)remote_overrun;
-    if (other->telling == hello) {
-        other->telling = NULL;
-        other->told = status == 0;
+    if (other->pending_hello == hello) {
+        other->pending_hello = NULL;
+        other->acked = status == 0;
         other->refuses = status == REFUSED;
     }
     sim_wall.changes++;
@@ -350,17 +357,17 @@ static void introduced(void *context, uint8_t status, uint8_t info, bool remote_
 
 static void introduce_to(struct gni_msgq *msgq, uint32_t place, struct aries_live_link *link)
 {
-    struct aries_live_msgq said = {.step = ARIES_LIVE_CAME, .to = place, .count = 1};
+    struct aries_live_msgq message = {.step = ARIES_LIVE_CAME, .to = place, .count = 1};
     struct hello *hello = g_new(struct hello, 1);
     struct msgq_other *other = &others_of(msgq)[place];
 
     *hello = (struct hello){msgq, place};
-    said.remote[0] = (struct msgq_remote){msgq->nic->cdm->inst_id, msgq->handle};
-    other->telling = hello;
+    message.remote[0] = (struct msgq_remote){msgq->nic->cdm->inst_id, msgq->handle};
+    other->pending_hello = hello;
     msgq->refs++;
-    if (say(msgq, link, &said, introduced, hello))
+    if (send_step(msgq, link, &message, introduced, hello))
         return;
-    other->telling = NULL;
+    other->pending_hello = NULL;
     g_free(hello);
     msgq_unref(msgq);
 }
@@ -376,18 +383,19 @@ int aries_hw_msgq_introduce(struct gni_msgq *msgq)
 
         if (place == msgq->index)
             continue;
-        link = others[place].told || others[place].telling != NULL ? NULL : owner_of(msgq, place);
+        link = others[place].acked || others[place].pending_hello != NULL ? NULL
+                                                                          : owner_of(msgq, place);
         if (link != NULL && !link->gone)
             introduce_to(msgq, place, link);
         if (others[place].refuses)
             return -1;
-        all &= others[place].told;
+        all &= others[place].acked;
     }
     return all;
 }
 
 /* The next queue may have the same connections. */
-static void give_back_all(const struct gni_msgq *msgq, struct shm_key key)
+static void unclaim_connections(const struct gni_msgq *msgq, struct shm_key key)
 {
     const struct msgq_region *region = msgq->region;
     uint32_t index, left = region->connections;
@@ -395,7 +403,7 @@ static void give_back_all(const struct gni_msgq *msgq, struct shm_key key)
     for (index = 0; left > 0 && index < region->attrs.num_msgq_eps; index++) {
         if (is_free(msgq, index))
             continue;
-        give_back_both(key, msgq_connection_at(msgq->region, index * region->lanes)->pe, index);
+        unclaim_connection(key, msgq_connection_at(msgq->region, index * region->lanes)->pe, index);
         left--;
     }
 }
@@ -405,17 +413,17 @@ void aries_hw_msgq_leave(struct gni_msgq *msgq, bool wait)
     const struct shm_key key = key_of(msgq->nic, ARIES_LIVE_NAME_MSGQ, msgq->index);
     const struct shm_key shared = key_of(msgq->nic, ARIES_LIVE_NAME_MSGQ_ATTRS, 0);
     struct msgq_other *others = others_of(msgq);
-    struct aries_live_msgq said = {.step = ARIES_LIVE_LEFT};
+    struct aries_live_msgq message = {.step = ARIES_LIVE_LEFT};
     uint32_t place;
 
-    if (others[msgq->index].told)
+    if (others[msgq->index].acked)
         return;
-    others[msgq->index].told = true;
+    others[msgq->index].acked = true;
     msgq->refs++;
-    agree(msgq, &said, wait);
+    run_round(msgq, &message, wait);
     for (place = 0; place < msgq->region->attrs.nloc_insts; place++)
         others[place].link = NULL;
-    give_back_all(msgq, key);
+    unclaim_connections(msgq, key);
     msgq_unref(msgq);
     shm_unclaim(aries_live.shm, &key);
     shm_unclaim(aries_live.shm, &shared);
@@ -436,13 +444,13 @@ bool aries_hw_msgq_assign(struct gni_msgq *msgq, uint32_t pe, uint32_t *index)
     if (is_free(msgq, (uint32_t)place.key[0]))
         return true;
     /* Whose it was has left or died: this queue is being torn down. */
-    give_back_both(name, pe, (uint32_t)place.key[0]);
+    unclaim_connection(name, pe, (uint32_t)place.key[0]);
     return false;
 }
 
-static struct aries_live_msgq about(const struct msgq_region *region,
-                                    enum aries_live_msgq_step step,
-                                    const struct msgq_connection *first)
+static struct aries_live_msgq message_about(const struct msgq_region *region,
+                                            enum aries_live_msgq_step step,
+                                            const struct msgq_connection *first)
 {
     return (struct aries_live_msgq){.step = step,
                                     .pe = first->pe,
@@ -452,27 +460,27 @@ static struct aries_live_msgq about(const struct msgq_region *region,
 
 void aries_hw_msgq_assigned(struct gni_msgq *msgq, const struct msgq_connection *first)
 {
-    struct aries_live_msgq said = about(msgq->region, ARIES_LIVE_ASSIGN, first);
+    struct aries_live_msgq message = message_about(msgq->region, ARIES_LIVE_ASSIGN, first);
 
-    agree(msgq, &said, true);
+    run_round(msgq, &message, true);
 }
 
 void aries_hw_msgq_connected(struct gni_msgq *msgq, const struct msgq_connection *first,
                              uint64_t mailbox)
 {
-    struct aries_live_msgq said = about(msgq->region, ARIES_LIVE_CONNECT, first);
+    struct aries_live_msgq message = message_about(msgq->region, ARIES_LIVE_CONNECT, first);
 
-    said.count = first->remote_count;
-    said.mailbox = mailbox;
-    memcpy(said.remote, first->remote, said.count * sizeof(said.remote[0]));
-    agree(msgq, &said, true);
+    message.count = first->remote_count;
+    message.mailbox = mailbox;
+    memcpy(message.remote, first->remote, message.count * sizeof(message.remote[0]));
+    run_round(msgq, &message, true);
 }
 
 bool aries_hw_msgq_others_idle(struct gni_msgq *msgq, const struct msgq_connection *first)
 {
-    struct aries_live_msgq said = about(msgq->region, ARIES_LIVE_ASK, first);
+    struct aries_live_msgq message = message_about(msgq->region, ARIES_LIVE_ASK, first);
 
-    return agree(msgq, &said, true);
+    return run_round(msgq, &message, true);
 }
 
 /* Nobody can have its names before all have released it: what is said of the next one would come to
@@ -480,12 +488,12 @@ bool aries_hw_msgq_others_idle(struct gni_msgq *msgq, const struct msgq_connecti
 void aries_hw_msgq_released(struct gni_msgq *msgq, const struct msgq_connection *first)
 {
     const struct shm_key key = key_of(msgq->nic, 0, 0);
-    struct aries_live_msgq said = about(msgq->region, ARIES_LIVE_RELEASE, first);
+    struct aries_live_msgq message = message_about(msgq->region, ARIES_LIVE_RELEASE, first);
 
     msgq->refs++;
-    agree(msgq, &said, true);
-    said.step = ARIES_LIVE_VACATE;
-    if (!give_back_both(key, said.pe, said.index))
-        agree(msgq, &said, true);
+    run_round(msgq, &message, true);
+    message.step = ARIES_LIVE_VACATE;
+    if (!unclaim_connection(key, message.pe, message.index))
+        run_round(msgq, &message, true);
     msgq_unref(msgq);
 }

@@ -197,17 +197,17 @@ static bool read_node_fault(struct aries_live_timed *timed, const struct section
     *known = true;
     timed->which = ARIES_EVERY;
     if (is(section, "what", "node") && is(section, "action", "crash")) {
-        timed->fate = ARIES_LIVE_CRASH;
+        timed->fault = ARIES_LIVE_CRASH;
     } else if (is(section, "what", "cq_overrun")) {
-        timed->fate = ARIES_LIVE_OVERRUN;
+        timed->fault = ARIES_LIVE_OVERRUN;
         if (!get_number32(section, "queue", &timed->which))
             return false;
     } else if (is(section, "what", "memory")) {
-        timed->fate = ARIES_LIVE_CORRUPT;
+        timed->fault = ARIES_LIVE_CORRUPT;
         if (!get_number32(section, "region", &timed->which))
             return false;
     } else if (is(section, "what", "error")) {
-        timed->fate = ARIES_LIVE_ERROR;
+        timed->fault = ARIES_LIVE_ERROR;
         if (!has(section, "category") || !has(section, "code") ||
             !get_number32(section, "category", &timed->which) ||
             !get_number32(section, "code", &code) || timed->which > UINT8_MAX || code > UINT16_MAX)

@@ -18,7 +18,7 @@ enum aries_live_fault_kind {
 struct aries_live_timed { /* what happens to a node at a time */
     struct sim_event event;
     sim_time_t time; /* from the start of the fabric */
-    enum aries_live_fault_kind fate;
+    enum aries_live_fault_kind fault;
     uint32_t node, which; /* queue or region, ARIES_EVERY; category */
     uint16_t code;
 };

@@ -196,7 +196,7 @@ static bool join(uint32_t node)
         aries_live_print_error(why);
         return false;
     }
-    aries_live.board = shm_segment(aries_live.shm);
+    aries_live.segment = shm_segment(aries_live.shm);
     return true;
 }
 
@@ -216,7 +216,7 @@ static void leave(void)
 {
     shm_leave(aries_live.shm);
     aries_live.shm = NULL;
-    aries_live.board = NULL;
+    aries_live.segment = NULL;
 }
 
 static bool begin(void)

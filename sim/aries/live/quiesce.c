@@ -41,7 +41,7 @@ static uint64_t *own_word(void)
 
 void aries_live_copy_begin(const struct aries_live_link *link, uint32_t mdh)
 {
-    assert(aries_live.board != NULL && *own_word() == 0 && mdh < ARIES_LIVE_MDDS);
+    assert(aries_live.segment != NULL && *own_word() == 0 && mdh < ARIES_LIVE_MDDS);
     if (++aries_live.copies == 0) /* 0 means that no copy is under way */
         aries_live.copies = 1;
     __atomic_store_n(own_word(), announcement(link->peer, mdh, aries_live.copies),
@@ -87,10 +87,10 @@ static void wait_for(struct shm_peer *peer, const struct aries_mr *mr)
     value = __atomic_load_n(word, __ATOMIC_ACQUIRE);
     if (value == 0 ||
         !same_registration(value, announcement(shm_self(aries_live.shm), mr->mdh, 0)) ||
-        aries_live_link_to(peer)->copies_for_ever)
+        aries_live_link_to(peer)->copy_hangs)
         return;
     if (!word_changes(peer, word, value))
-        aries_live_link_to(peer)->copies_for_ever = true;
+        aries_live_link_to(peer)->copy_hangs = true;
 }
 
 /* When the target helps with a transfer of this process, the target copies: waits for it. */
@@ -100,8 +100,8 @@ static void wait_for_helper(const struct aries_mr *mr)
     const uint64_t *word = aries_live_share_abandon(mr, &name);
     struct aries_live_link *link = aries_live.shared.link;
 
-    if (word != NULL && !link->copies_for_ever && !word_changes(link->peer, word, name))
-        link->copies_for_ever = true;
+    if (word != NULL && !link->copy_hangs && !word_changes(link->peer, word, name))
+        link->copy_hangs = true;
 }
 
 void aries_live_quiesce(const struct aries_mr *mr)

@@ -26,8 +26,8 @@
 #define COPY_MOST (16u << 20) /* some 2 ms: so long a deregistration of the target's waits */
 #define GRANULE 4096u
 #define SPIN_TICKS 400000u /* some 100 us, in which a piece should end */
-#define VAIN_MOST 3u /* transfers in a row with which nobody helped: then */
-#define VAIN_EVERY 16u /* one of so many is offered */
+#define UNHELPED_MAX 3u /* transfers in a row with which nobody helped: then */
+#define OFFER_EVERY 16u /* one of so many is offered */
 
 static uint64_t name_of(const struct shm_peer *initiator, uint32_t number)
 {
@@ -95,7 +95,7 @@ sim_noinline void aries_live_share_help(const struct aries_live_link *link,
     uint64_t name, from;
     void *memory;
 
-    if (other == NULL || aries_live.board == NULL || call->number == 0 ||
+    if (other == NULL || aries_live.segment == NULL || call->number == 0 ||
         load(&other->open) != call->number)
         return;
     memory = aries_live_target_memory(request, read ? ARIES_READ : ARIES_WRITE);
@@ -189,7 +189,7 @@ static int copy_rest(struct aries_live_transfer *transfer)
 {
     uint64_t from = done_from(transfer);
 
-    transfer->link->vain = from < transfer->length ? 0 : transfer->link->vain + 1;
+    transfer->link->unhelped = from < transfer->length ? 0 : transfer->link->unhelped + 1;
     return transfer->done < from ? copy_until(transfer, from) : 0;
 }
 
@@ -254,7 +254,7 @@ static bool offer(struct aries_live_transfer *transfer, const struct aries_work 
     if (work->unit != ARIES_UNIT_BTE || work->length < SHARE_LEAST || work->length > UINT32_MAX ||
         work->route == NET_ROUTE_IN_ORDER || /* who watches the last byte finds all of it */
         aries_live_share_of(link->peer) == NULL ||
-        (link->vain >= VAIN_MOST && ++link->vain % VAIN_EVERY != 0))
+        (link->unhelped >= UNHELPED_MAX && ++link->unhelped % OFFER_EVERY != 0))
         return false;
     if (!shm_peer_is_polling(link->peer))
         return false;

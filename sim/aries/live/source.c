@@ -87,17 +87,17 @@ static void op_report(struct aries_live_op *op)
 
 void aries_live_op_finish(struct aries_live_op *op)
 {
-    if (sim_unlikely(op->blow != 0) && op->status == 0) {
-        op->status = op->blow;
-        op->info = op->blow_info;
+    if (sim_unlikely(op->fault_status != 0) && op->status == 0) {
+        op->status = op->fault_status;
+        op->info = op->fault_info;
     }
-    if (sim_unlikely(op->way != NULL) && !aries_live_path_end(op))
+    if (sim_unlikely(op->path != NULL) && !aries_live_path_end(op))
         return; /* the model's response is still to come */
     if (sim_unlikely(trace_on))
         op_trace(op);
     if (op->departed) {
-        assert(aries_live.under_way[op->work.ptag] > 0);
-        aries_live.under_way[op->work.ptag]--;
+        assert(aries_live.in_flight[op->work.ptag] > 0);
+        aries_live.in_flight[op->work.ptag]--;
     }
     op_report(op);
     g_free(op->data);
@@ -198,8 +198,8 @@ static void txn_end(struct aries_live_txn *txn, uint8_t status, uint8_t info, bo
         piece_end(txn->op, status, info, overrun);
         return;
     }
-    assert(aries_live.under_way[txn->ptag] > 0);
-    aries_live.under_way[txn->ptag]--;
+    assert(aries_live.in_flight[txn->ptag] > 0);
+    aries_live.in_flight[txn->ptag]--;
     if (sim_unlikely(trace_on) && txn->began != 0) /* else this library's own word */
         txn_trace(txn, status);
     if (txn->done != NULL)
@@ -227,13 +227,13 @@ sim_noinline struct aries_live_link *aries_live_link_to(struct shm_peer *peer)
     struct aries_live_link *link = peer->user;
 
     if (peer->self) {
-        self_link.life = aries_live_incarnation(peer->slot, peer->generation);
+        self_link.incarnation = aries_live_incarnation(peer->slot, peer->generation);
         return &self_link;
     }
     if (link == NULL) {
         link = peer->user = g_new0(struct aries_live_link, 1);
         link->peer = peer;
-        link->life = aries_live_incarnation(peer->slot, peer->generation);
+        link->incarnation = aries_live_incarnation(peer->slot, peer->generation);
         link->flow_to = flow_between(shm_self(aries_live.shm), peer);
         link->flow_from = flow_between(peer, shm_self(aries_live.shm));
         link->waiting_tail = &link->waiting;
@@ -265,38 +265,39 @@ struct aries_live_link *aries_live_name_owner(const struct shm_key *key)
     return aries_live_link_of(name.slot, name.generation);
 }
 
-static sim_cold struct aries_live_link *look_up(uint32_t node, uint32_t kind, uint64_t first,
-                                                uint64_t second)
+static sim_cold struct aries_live_link *find_owner(uint32_t node, uint32_t kind, uint64_t first,
+                                                   uint64_t second)
 {
     return aries_live_name_owner(&(struct shm_key){node, kind, {first, second}});
 }
 
 /* Whose handle it is that names nobody's region: a member's, or that of one that has died. */
-static sim_cold struct aries_live_link *nobody(uint32_t life)
+static sim_cold struct aries_live_link *link_of_stale_handle(uint32_t incarnation)
 {
     struct shm_member member;
     uint32_t slot;
 
-    if (life == 0 || aries_live.shm == NULL)
+    if (incarnation == 0 || aries_live.shm == NULL)
         return NULL;
     for (slot = 0; slot < shm_facts(aries_live.shm)->processes_max; slot++)
         if (shm_member(aries_live.shm, slot, &member) &&
-            aries_live_incarnation(slot, member.generation) == life)
+            aries_live_incarnation(slot, member.generation) == incarnation)
             return NULL;
     return &dead_link;
 }
 
-static sim_cold struct aries_live_link *find_route(uint32_t node, uint32_t block, uint32_t life)
+static sim_cold struct aries_live_link *find_route(uint32_t node, uint32_t block,
+                                                   uint32_t incarnation)
 {
     struct aries_live_link **blocks = aries_live.routes[node], *link;
 
     if (blocks == NULL)
         blocks = aries_live.routes[node] = g_new0(struct aries_live_link *, ARIES_LIVE_MDH_BLOCKS);
-    link = look_up(node, ARIES_LIVE_NAME_MDHS, block, 0);
+    link = find_owner(node, ARIES_LIVE_NAME_MDHS, block, 0);
     if (link != NULL)
         blocks[block] = link;
     else if (blocks[block] == NULL)
-        return nobody(life);
+        return link_of_stale_handle(incarnation);
     /* One that has died is remembered: what is sent to it ends as with a dead node. */
     return blocks[block];
 }
@@ -306,22 +307,22 @@ static struct aries_live_link *route(const struct aries_work *work)
 {
     const gni_mem_handle_t *handle = &work->remote_handle;
     uint32_t mdh = aries_mem_handle_mdh(handle), block = mdh / ARIES_LIVE_MDH_BLOCK;
-    uint32_t node = work->target->node, life = aries_mem_handle_life(handle);
+    uint32_t node = work->target->node, incarnation = aries_mem_handle_life(handle);
     struct aries_live_link **blocks, *link;
 
     if (handle->qword1 == 0 && handle->qword2 == 0)
         return work->target == aries_live.hw ? &self_link : NULL;
     if (sim_unlikely(aries_mem_handle_flags(handle) & ARIES_MEM_VMDH)) {
-        link = look_up(node, ARIES_LIVE_NAME_VMDH, (uint64_t)work->ptag << 16 | mdh, 0);
-        return link != NULL ? link : nobody(life);
+        link = find_owner(node, ARIES_LIVE_NAME_VMDH, (uint64_t)work->ptag << 16 | mdh, 0);
+        return link != NULL ? link : link_of_stale_handle(incarnation);
     }
     blocks = aries_live.routes[node];
     link = sim_likely(blocks != NULL) ? blocks[block] : NULL;
     if (sim_unlikely(link == NULL || link->gone))
-        link = find_route(node, block, life);
+        link = find_route(node, block, incarnation);
     /* The successor's: this was for the one before. */
-    if (sim_unlikely(link != NULL && life != 0 && life != link->life))
-        return link->gone ? link : nobody(life);
+    if (sim_unlikely(link != NULL && incarnation != 0 && incarnation != link->incarnation))
+        return link->gone ? link : link_of_stale_handle(incarnation);
     return link;
 }
 
@@ -334,7 +335,7 @@ static struct aries_live_link *route_ce(const struct aries_nic *hw, uint32_t id)
     if (id >= vces)
         return NULL;
     owner = &aries_live.channels[hw->node * vces + id];
-    link = look_up(hw->node, ARIES_LIVE_NAME_CE, id, 0);
+    link = find_owner(hw->node, ARIES_LIVE_NAME_CE, id, 0);
     /* Who had it last says that it is not there any more, or ends as a dead node does. */
     if (link != NULL)
         *owner = link;
@@ -746,26 +747,26 @@ static void launch(struct aries_live_op *op)
 /* What the scenario has in store for it. False: it ends, or comes later. */
 static bool inspect(struct aries_live_op *op)
 {
-    struct aries_live_fault blow;
+    struct aries_live_fault fault;
 
-    if (aries_live_inject_fault(&op->work, &blow)) {
+    if (aries_live_inject_fault(&op->work, &fault)) {
         trace(TRACE_INSTANT, TRACE_FAULT, aries_live.hw->node, 0,
-              blow.status != 0 ? "lost" : "delayed", sim_now(), 0, 0, op->work.target->node);
-        if (blow.status != 0 && !blow.executed) {
-            aries_live_op_end(op, blow.status, blow.info);
+              fault.status != 0 ? "lost" : "delayed", sim_now(), 0, 0, op->work.target->node);
+        if (fault.status != 0 && !fault.executed) {
+            aries_live_op_end(op, fault.status, fault.info);
             return false;
         }
-        op->blow = blow.status;
-        op->blow_info = blow.info;
+        op->fault_status = fault.status;
+        op->fault_info = fault.info;
     }
-    return aries_live_path_begin(op, blow.delay);
+    return aries_live_path_begin(op, fault.delay);
 }
 
 static void depart(struct aries_live_op *op)
 {
     assert(!op->departed && op->message == NULL);
     op->departed = true;
-    aries_live.under_way[op->work.ptag]++;
+    aries_live.in_flight[op->work.ptag]++;
     if (sim_likely(!aries_live.inspected) || inspect(op))
         launch(op);
 }
@@ -819,7 +820,7 @@ static bool put_at_once(const struct aries_work *work)
     txn->context = work->context;
     txn->op = NULL;
     txn->ptag = work->ptag;
-    aries_live.under_way[work->ptag]++;
+    aries_live.in_flight[work->ptag]++;
     txn->bytes = length;
     if (sim_unlikely(trace_on)) {
         txn->began = sim_now();
@@ -889,8 +890,8 @@ static void launch_datagram(struct aries_live_op *op)
         .length = message->length,
     };
     struct aries_live_link *link =
-        look_up(message->to.nic->node, ARIES_LIVE_NAME_INSTANCE,
-                (uint64_t)message->cookie << 32 | message->to.inst_id, message->ptag);
+        find_owner(message->to.nic->node, ARIES_LIVE_NAME_INSTANCE,
+                   (uint64_t)message->cookie << 32 | message->to.inst_id, message->ptag);
     struct aries_live_request *request;
     struct aries_live_txn *txn;
 
@@ -960,7 +961,7 @@ bool aries_live_send(struct aries_live_link *link, uint8_t kind, struct aries_li
     memcpy(at + sizeof(*request), body, bytes);
     txn = txn_new(link);
     *txn = (struct aries_live_txn){.done = done, .context = context};
-    aries_live.under_way[0]++;
+    aries_live.in_flight[0]++;
     txn->position = shm_publish(link->peer, SHM_REQUEST, kind, (uint32_t)sizeof(*request) + bytes);
     return true;
 }
@@ -1102,7 +1103,7 @@ void aries_hw_hold(struct aries_nic *hw, uint8_t ptag)
 bool aries_hw_draining(const struct aries_nic *hw, uint8_t ptag)
 {
     (void)hw;
-    return aries_live.under_way[ptag] > 0;
+    return aries_live.in_flight[ptag] > 0;
 }
 
 void aries_hw_release(struct aries_nic *hw)

@@ -27,7 +27,7 @@ void *aries_live_target_memory(const struct aries_live_request *request, enum ar
 
     if (aries_mr_check(aries_live.hw, request->ptag, handle_of(request), request->address,
                        request->length, access, &mr) != 0 ||
-        !(aries_live.board[mr->mdh].flags & ARIES_LIVE_MDD_PLAIN))
+        !(aries_live.segment[mr->mdh].flags & ARIES_LIVE_MDD_PLAIN))
         return NULL;
     return aries_mr_pointer(mr, request->address, request->length);
 }

@@ -4,7 +4,7 @@
 #include "backend.h"
 
 #include <unistd.h>
-#include "glance.h"
+#include "fast_poll.h"
 
 #define FLAGS_KNOWN                                                                                \
     (GNI_BI_FLAG_APPLY_NOW | GNI_BI_FLAG_APPLY_AFTER_THROTTLE | GNI_BI_FLAG_USE_DEFAULT_SETTINGS | \

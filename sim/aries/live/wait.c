@@ -20,7 +20,7 @@
 #define YIELD_CROWDED 32u /* the same where they did at the last time */
 #define YIELD_EVERY 16u
 #define CROWDED_TICKS 10000u /* a yield takes as long when somebody else ran (some 4 us) */
-#define PATIENCE_TICKS 3000000u /* some millisecond of that in vain, and it sleeps */
+#define SLEEP_AFTER_TICKS 3000000u /* some millisecond of that in vain, and it sleeps */
 #define NAP_NS 200000u /* then; a doorbell ends it */
 
 /* The last wait of this thread ended because a signal's handler has run. */
@@ -63,20 +63,20 @@ static bool sleep_until(sim_time_t deadline, const struct sim_wait *wait, bool w
  * schedulers (Linux 6.18 with autogroups) let those who yield to each other starve everybody else
  * for minutes. So it sleeps when that has lasted for a while.
  */
-static sim_cold void give_way(struct aries_live *backend)
+static sim_cold void yield_or_sleep(struct aries_live *backend)
 {
     static const struct sim_wait wait = {.text = "something to do, between polls"};
     uint64_t began = shm_ticks();
 
-    if (backend->fruitless < backend->patience + YIELD_EVERY)
-        backend->vain_since = began; /* the first time in a row */
+    if (backend->empty_polls < backend->yield_after + YIELD_EVERY)
+        backend->empty_since = began; /* the first time in a row */
     aries_live_yield();
     if (shm_ticks() - began < CROWDED_TICKS) {
-        backend->patience = YIELD_AFTER;
+        backend->yield_after = YIELD_AFTER;
         return;
     }
-    backend->patience = YIELD_CROWDED;
-    if (began - backend->vain_since > PATIENCE_TICKS)
+    backend->yield_after = YIELD_CROWDED;
+    if (began - backend->empty_since > SLEEP_AFTER_TICKS)
         sleep_until(sim_now() + NAP_NS * SIM_NS, &wait, false);
 }
 
@@ -86,19 +86,19 @@ void sim_wall_look(void)
     bool found = false;
 
     if (sim_likely(backend->shm != NULL))
-        found = receive(backend->looks % ALL_EVERY == 0);
-    backend->looks++;
+        found = receive(backend->polls % ALL_EVERY == 0);
+    backend->polls++;
     sim_wall.turns++;
     if ((backend->active != NULL || backend->ready != NULL) &&
-        (!found || backend->looks % SETTLE_EVERY == 0))
+        (!found || backend->polls % SETTLE_EVERY == 0))
         aries_live_settle();
-    if (sim_unlikely(sim_wall.armed) && (backend->paced || backend->looks % CLOCK_EVERY == 0))
+    if (sim_unlikely(sim_wall.armed) && (backend->paced || backend->polls % CLOCK_EVERY == 0))
         sim_wall_fire();
     if (found)
-        backend->fruitless = 0;
-    else if (sim_unlikely(++backend->fruitless >= backend->patience) &&
-             backend->fruitless % YIELD_EVERY == 0)
-        give_way(backend);
+        backend->empty_polls = 0;
+    else if (sim_unlikely(++backend->empty_polls >= backend->yield_after) &&
+             backend->empty_polls % YIELD_EVERY == 0)
+        yield_or_sleep(backend);
 }
 
 /* ---- sleeping -------------------------------------------------------------------------------- */
@@ -155,14 +155,14 @@ void aries_live_request_progress(bool changes)
 
 bool sim_wait_until(sim_time_t deadline, const struct sim_wait *wait)
 {
-    uint32_t changes = sim_wall.changes, looks = aries_live.looks; /* without those of others */
+    uint32_t changes = sim_wall.changes, polls = aries_live.polls; /* without those of others */
     sim_time_t began = 0, now, next;
     bool undisturbed = true;
 
     signalled = false;
     for (;;) {
         sim_wall_look();
-        looks++;
+        polls++;
         now = sim_now();
         if (sim_wall.armed)
             sim_wall_fire();
@@ -181,8 +181,8 @@ bool sim_wait_until(sim_time_t deadline, const struct sim_wait *wait)
         }
         next = sim_wall_next();
         undisturbed =
-            sleep_until(next < deadline ? next : deadline, wait, looks != aries_live.looks);
-        looks = aries_live.looks;
+            sleep_until(next < deadline ? next : deadline, wait, polls != aries_live.polls);
+        polls = aries_live.polls;
     }
 }
 

@@ -125,8 +125,8 @@ void aries_live_watch_publish(void)
     const struct aries_list *link;
     struct watch *watch;
 
-    assert(aries_live.shm != NULL && aries_live.board != NULL);
-    watch = (struct watch *)((uint8_t *)aries_live.board + WATCH_AT);
+    assert(aries_live.shm != NULL && aries_live.segment != NULL);
+    watch = (struct watch *)((uint8_t *)aries_live.segment + WATCH_AT);
     __atomic_store_n(&watch->sequence, watch->sequence | 1, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_RELEASE);
     watch->magic = WATCH_MAGIC;
@@ -151,7 +151,7 @@ void aries_live_watch_publish(void)
 static void __attribute__((destructor)) at_the_end(void)
 {
     aries_live_enter();
-    if (aries_live.shm != NULL && aries_live.board != NULL && !shm_forked(aries_live.shm))
+    if (aries_live.shm != NULL && aries_live.segment != NULL && !shm_forked(aries_live.shm))
         aries_live_watch_publish();
     aries_live_trace_end();
     aries_live_leave();

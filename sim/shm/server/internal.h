@@ -16,7 +16,7 @@ struct member {
     struct shm_server *server;
     uv_poll_t poll, death; /* its socket; its process */
     unsigned handles; /* open ones of these two */
-    int socket, pidfd, board, doorbell;
+    int socket, pidfd, segment, doorbell;
     int own_pidfd; /* as it sent it, for its peers; -1: it has none */
     struct shm_member is;
     uint64_t segment_bytes; /* of its extra area */
@@ -32,8 +32,8 @@ struct shm_server {
     uv_poll_t poll;
     uv_timer_t linger;
     unsigned handles;
-    int socket, board_file;
-    struct fabric_board *board;
+    int socket, segment_file;
+    struct fabric_segment *segment;
     struct fabric_member *table; /* in it */
     struct member **slots;
     uint32_t *generations;
@@ -59,7 +59,7 @@ void shm_member_join(struct member *member, struct wire_packet *packet);
 void shm_member_leave_slot(struct member *member);
 
 /* names.c: the registry and its image in the fabric's board. */
-struct names *shm_names_new(struct fabric_board *board);
+struct names *shm_names_new(struct fabric_segment *segment);
 void shm_names_free(struct names *names);
 /* Both answer in `answer` (error, slot, generation, value, key). */
 void shm_names_claim(struct names *names, struct member *member, const struct wire *request,

@@ -10,7 +10,7 @@
 #include "common.h"
 #include "internal.h"
 
-static void show(struct shm_server *server, uint32_t slot, const struct shm_member *is)
+static void publish_member(struct shm_server *server, uint32_t slot, const struct shm_member *is)
 {
     struct fabric_member *entry = &server->table[slot];
 
@@ -74,11 +74,11 @@ void shm_member_join(struct member *member, struct wire_packet *packet)
     uint32_t slot;
 
     if (bytes > SHM_SEGMENT_MAX ||
-        !shm_memory_is_safe(packet->fds[WIRE_BOARD],
-                            board_layout(server->options.processes_max, bytes).total) ||
+        !shm_memory_is_safe(packet->fds[WIRE_SEGMENT],
+                            segment_layout(server->options.processes_max, bytes).total) ||
         !is_doorbell(packet->fds[WIRE_DOORBELL]) ||
         !is_pidfd_of(packet->fds[WIRE_PIDFD], member->is.pid)) {
-        refuse(member, -EINVAL, "the board, the doorbell or the pidfd is not as it has to be");
+        refuse(member, -EINVAL, "the segment, the doorbell or the pidfd is invalid");
         return;
     }
     if (packet->head.node != SHM_NODE_ANY && packet->head.node >= server->options.nodes) {
@@ -95,10 +95,10 @@ void shm_member_join(struct member *member, struct wire_packet *packet)
     }
     slot = GPOINTER_TO_UINT(g_queue_pop_head(&server->free_slots));
     member->joined = true;
-    member->board = packet->fds[WIRE_BOARD];
+    member->segment = packet->fds[WIRE_SEGMENT];
     member->doorbell = packet->fds[WIRE_DOORBELL];
     member->own_pidfd = packet->fds[WIRE_PIDFD];
-    packet->fds[WIRE_BOARD] = packet->fds[WIRE_DOORBELL] = packet->fds[WIRE_PIDFD] = -1;
+    packet->fds[WIRE_SEGMENT] = packet->fds[WIRE_DOORBELL] = packet->fds[WIRE_PIDFD] = -1;
     member->segment_bytes = bytes;
     member->is.slot = slot;
     member->is.generation = ++server->generations[slot];
@@ -106,7 +106,7 @@ void shm_member_join(struct member *member, struct wire_packet *packet)
     member->is.node = packet->head.node != SHM_NODE_ANY ? packet->head.node : 0;
     server->slots[slot] = member;
     server->count++;
-    show(server, slot, &member->is);
+    publish_member(server, slot, &member->is);
     joined.slot = slot;
     joined.generation = member->is.generation;
     joined.node = member->is.node;
@@ -130,7 +130,7 @@ void shm_member_leave_slot(struct member *member)
     if (server->options.events.left != NULL) /* its board can be looked at a last time */
         server->options.events.left(server->options.arg, &member->is);
     server->slots[member->is.slot] = NULL;
-    show(server, member->is.slot, &nobody);
+    publish_member(server, member->is.slot, &nobody);
     shm_names_forget(server->names, member);
     /* A slot whose generations are used up stays empty. */
     if (member->is.generation < UINT32_MAX)

@@ -67,17 +67,17 @@ void shm_member_end(struct member *member)
         shm_member_leave_slot(member);
     if (member->mapping != NULL)
         munmap(member->mapping,
-               board_layout(member->server->options.processes_max, member->segment_bytes).total);
+               segment_layout(member->server->options.processes_max, member->segment_bytes).total);
     member->mapping = NULL;
     shutdown(member->socket, SHUT_RDWR); /* it may be alive: it shall know */
     g_queue_clear_full(&member->queue, packet_free);
-    if (member->board >= 0)
-        close(member->board);
+    if (member->segment >= 0)
+        close(member->segment);
     if (member->doorbell >= 0)
         close(member->doorbell);
     if (member->own_pidfd >= 0)
         close(member->own_pidfd);
-    member->board = member->doorbell = member->own_pidfd = -1;
+    member->segment = member->doorbell = member->own_pidfd = -1;
     uv_close((uv_handle_t *)&member->poll, closed);
     if (member->pidfd >= 0)
         uv_close((uv_handle_t *)&member->death, closed);
@@ -85,19 +85,19 @@ void shm_member_end(struct member *member)
 
 /* ---- what it is told ------------------------------------------------------------------------- */
 
-static void happened(uv_poll_t *poll, int status, int events);
+static void on_socket(uv_poll_t *poll, int status, int events);
 
-static void listen_to(struct member *member)
+static void watch_socket(struct member *member)
 {
     int events = UV_READABLE | UV_DISCONNECT;
 
     if (!g_queue_is_empty(&member->queue))
         events |= UV_WRITABLE;
-    uv_poll_start(&member->poll, events, happened);
+    uv_poll_start(&member->poll, events, on_socket);
 }
 
-static void keep(struct member *member, const struct wire *head, const void *text,
-                 size_t text_bytes, const int *fds, unsigned fds_count)
+static void queue_packet(struct member *member, const struct wire *head, const void *text,
+                         size_t text_bytes, const int *fds, unsigned fds_count)
 {
     struct packet *packet = g_malloc(sizeof(*packet) + text_bytes);
 
@@ -116,7 +116,7 @@ static void keep(struct member *member, const struct wire *head, const void *tex
     }
     g_queue_push_tail(&member->queue, packet);
     if (g_queue_get_length(&member->queue) == 1)
-        listen_to(member);
+        watch_socket(member);
     else if (g_queue_get_length(&member->queue) > QUEUE_MAX)
         shm_member_end(member);
 }
@@ -133,12 +133,12 @@ void shm_member_send(struct member *member, struct wire *head, const void *text,
     if (g_queue_is_empty(&member->queue))
         error = shm_wire_send(member->socket, head, text, text_bytes, fds, fds_count, MSG_DONTWAIT);
     if (error == -EAGAIN || error == -ENOBUFS)
-        keep(member, head, text, text_bytes, fds, fds_count);
+        queue_packet(member, head, text, text_bytes, fds, fds_count);
     else if (error != 0)
         shm_member_end(member);
 }
 
-static void send_kept(struct member *member)
+static void send_queued(struct member *member)
 {
     struct packet *packet;
     int error;
@@ -154,7 +154,7 @@ static void send_kept(struct member *member)
         }
         packet_free(g_queue_pop_head(&member->queue));
     }
-    listen_to(member);
+    watch_socket(member);
 }
 
 /* ---- what it says ---------------------------------------------------------------------------- */
@@ -168,7 +168,7 @@ static void introduce(struct member *to, const struct member *whom, uint32_t id)
                         .node = whom->is.node,
                         .pid = whom->is.pid,
                         .bytes = whom->segment_bytes};
-    int fds[WIRE_FDS_MAX] = {whom->board, whom->doorbell, whom->own_pidfd};
+    int fds[WIRE_FDS_MAX] = {whom->segment, whom->doorbell, whom->own_pidfd};
 
     shm_member_send(to, &head, NULL, 0, fds, whom->own_pidfd >= 0 ? 3 : 2);
 }
@@ -231,7 +231,7 @@ static void handle(struct member *member, struct wire_packet *packet)
     }
 }
 
-static void happened(uv_poll_t *poll, int status, int events)
+static void on_socket(uv_poll_t *poll, int status, int events)
 {
     static _Alignas(8) char buffer[WIRE_BYTES_MAX];
     struct member *member = poll->data;
@@ -240,7 +240,7 @@ static void happened(uv_poll_t *poll, int status, int events)
     int result;
 
     if (events & UV_WRITABLE)
-        send_kept(member);
+        send_queued(member);
     for (reads = 0; reads < READS_MAX && !member->ended; reads++) {
         result = shm_wire_receive(member->socket, buffer, &packet, MSG_DONTWAIT);
         if (result == -EAGAIN)
@@ -257,7 +257,7 @@ static void happened(uv_poll_t *poll, int status, int events)
 }
 
 /* The process is dead, though its socket may be open in a child of it. */
-static void died(uv_poll_t *poll, int status, int events)
+static void on_process_end(uv_poll_t *poll, int status, int events)
 {
     shm_member_end(poll->data);
 }
@@ -289,7 +289,7 @@ void shm_member_accept(struct shm_server *server, int socket)
     member = g_new0(struct member, 1);
     member->server = server;
     member->socket = socket;
-    member->board = member->doorbell = member->own_pidfd = -1;
+    member->segment = member->doorbell = member->own_pidfd = -1;
     member->is.pid = peer.pid;
     member->pidfd = pidfd_of(peer.pid);
     g_queue_init(&member->queue);
@@ -299,11 +299,11 @@ void shm_member_accept(struct shm_server *server, int socket)
     uv_poll_init(server->loop, &member->poll, socket);
     if (member->pidfd >= 0 && uv_poll_init(server->loop, &member->death, member->pidfd) == 0) {
         member->handles++;
-        uv_poll_start(&member->death, UV_READABLE, died);
+        uv_poll_start(&member->death, UV_READABLE, on_process_end);
     } else if (member->pidfd >= 0) {
         close(member->pidfd);
         member->pidfd = -1;
     }
-    listen_to(member);
-    shm_member_send(member, &welcome, NULL, 0, &server->board_file, 1);
+    watch_socket(member);
+    shm_member_send(member, &welcome, NULL, 0, &server->segment_file, 1);
 }

@@ -16,7 +16,7 @@ struct name {
 };
 
 struct names {
-    struct fabric_board *board;
+    struct fabric_segment *segment;
     struct fabric_name *table;
     uint32_t mask, used, most;
     GHashTable *by_key; /* owns */
@@ -40,14 +40,14 @@ static void name_free(gpointer data)
     g_free(name);
 }
 
-struct names *shm_names_new(struct fabric_board *board)
+struct names *shm_names_new(struct fabric_segment *segment)
 {
     struct names *names = g_new0(struct names, 1);
 
-    names->board = board;
-    names->table = (struct fabric_name *)((char *)board + board->names_at);
-    names->mask = board->names_capacity - 1;
-    names->most = board->names_capacity / 4 * 3;
+    names->segment = segment;
+    names->table = (struct fabric_name *)((char *)segment + segment->names_at);
+    names->mask = segment->names_capacity - 1;
+    names->most = segment->names_capacity / 4 * 3;
     names->by_key = g_hash_table_new_full(hash, same, NULL, name_free);
     return names;
 }
@@ -62,13 +62,13 @@ void shm_names_free(struct names *names)
 
 static void write_begin(struct names *names)
 {
-    atomic_fetch_add_explicit(&names->board->names_version, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&names->segment->names_version, 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_release);
 }
 
 static void write_end(struct names *names)
 {
-    atomic_fetch_add_explicit(&names->board->names_version, 1, memory_order_release);
+    atomic_fetch_add_explicit(&names->segment->names_version, 1, memory_order_release);
 }
 
 static uint32_t load32(_Atomic uint32_t *word)
@@ -108,7 +108,7 @@ static uint32_t place_of(struct names *names, const struct shm_key *key)
     return at;
 }
 
-static void show(struct names *names, const struct name *name)
+static void publish_name(struct names *names, const struct name *name)
 {
     struct fabric_name *entry = &names->table[place_of(names, &name->key)];
     const struct member *owner = g_queue_peek_head((GQueue *)&name->holders);
@@ -139,7 +139,7 @@ static void copy_entry(struct fabric_name *to, struct fabric_name *from)
     store32(&to->holders, load32(&from->holders));
 }
 
-static void hide(struct names *names, const struct shm_key *key)
+static void withdraw_name(struct names *names, const struct shm_key *key)
 {
     uint32_t gap = place_of(names, key), at = gap, home;
     struct shm_key there;
@@ -165,12 +165,12 @@ static void hide(struct names *names, const struct shm_key *key)
 
 static void drop(struct names *names, struct name *name)
 {
-    hide(names, &name->key);
+    withdraw_name(names, &name->key);
     names->used--;
     g_hash_table_remove(names->by_key, &name->key);
 }
 
-static void say(const struct name *name, struct wire *answer)
+static void fill_answer(const struct name *name, struct wire *answer)
 {
     const struct member *owner = g_queue_peek_head((GQueue *)&name->holders);
 
@@ -201,7 +201,7 @@ static int take(struct names *names, struct member *member, const struct shm_key
     struct name *name = find_alive(names, key);
 
     if (name != NULL && !(shared && name->shared)) {
-        say(name, answer);
+        fill_answer(name, answer);
         return -EEXIST;
     }
     if (member->ended) /* it held that name itself, and has died since it asked */
@@ -218,8 +218,8 @@ static int take(struct names *names, struct member *member, const struct shm_key
         names->used++;
     }
     g_queue_push_tail(&name->holders, member);
-    show(names, name);
-    say(name, answer);
+    publish_name(names, name);
+    fill_answer(name, answer);
     return 0;
 }
 
@@ -253,7 +253,7 @@ void shm_names_unclaim(struct names *names, struct member *member, const struct 
     if (g_queue_is_empty(&name->holders))
         drop(names, name);
     else
-        show(names, name);
+        publish_name(names, name);
 }
 
 void shm_names_forget(struct names *names, struct member *member)
@@ -268,7 +268,7 @@ void shm_names_forget(struct names *names, struct member *member)
         if (g_queue_is_empty(&name->holders))
             drop(names, name);
         else
-            show(names, name);
+            publish_name(names, name);
     }
     g_list_free(all);
 }

@@ -35,42 +35,42 @@ static void copy_text(char *to, const char *from)
         g_strlcpy(to, from, FABRIC_NAME_BYTES);
 }
 
-static int make_board(struct shm_server *server, char *why)
+static int make_segment(struct shm_server *server, char *why)
 {
     const struct shm_server_options *options = &server->options;
     uint32_t capacity = 64;
-    struct fabric_board *board;
+    struct fabric_segment *segment;
     size_t members_at, names_at, scenario_at, total;
     void *mapping;
 
     while (capacity / 4 * 3 < options->names_max)
         capacity *= 2;
-    members_at = layout_pages(sizeof(*board));
+    members_at = layout_pages(sizeof(*segment));
     names_at = layout_pages(members_at + options->processes_max * sizeof(struct fabric_member));
     scenario_at = layout_pages(names_at + (size_t)capacity * sizeof(struct fabric_name));
     total = layout_pages(scenario_at + options->scenario_bytes + 1);
-    server->board_file = shm_memory_file("jacquard-fabric", total, &mapping);
-    if (server->board_file < 0) {
+    server->segment_file = shm_memory_file("jacquard-fabric", total, &mapping);
+    if (server->segment_file < 0) {
         shm_why(why, "no memory for the fabric (sealed memory files need Linux 5.1): %s",
-                strerror(-server->board_file));
-        return server->board_file;
+                strerror(-server->segment_file));
+        return server->segment_file;
     }
-    board = server->board = mapping;
-    board->magic = SHM_MAGIC;
-    board->version = SHM_VERSION;
-    board->nodes = options->nodes;
-    board->processes_max = options->processes_max;
-    board->seed = options->seed;
-    board->began_ns = shm_now_ns();
-    board->ticks_per_us = measure_ticks();
-    copy_text(board->name, options->name);
-    copy_text(board->preset, options->preset);
-    board->members_at = members_at;
-    board->names_at = names_at;
-    board->names_capacity = capacity;
-    board->scenario_at = scenario_at;
-    board->scenario_bytes = options->scenario_bytes;
-    board->total = total;
+    segment = server->segment = mapping;
+    segment->magic = SHM_MAGIC;
+    segment->version = SHM_VERSION;
+    segment->nodes = options->nodes;
+    segment->processes_max = options->processes_max;
+    segment->seed = options->seed;
+    segment->began_ns = shm_now_ns();
+    segment->ticks_per_us = measure_ticks();
+    copy_text(segment->name, options->name);
+    copy_text(segment->preset, options->preset);
+    segment->members_at = members_at;
+    segment->names_at = names_at;
+    segment->names_capacity = capacity;
+    segment->scenario_at = scenario_at;
+    segment->scenario_bytes = options->scenario_bytes;
+    segment->total = total;
     if (options->scenario_bytes > 0)
         memcpy((char *)mapping + scenario_at, options->scenario, options->scenario_bytes);
     server->table = (struct fabric_member *)((char *)mapping + members_at);
@@ -86,10 +86,10 @@ static void finish(struct shm_server *server)
 
     if (server->names != NULL)
         shm_names_free(server->names);
-    if (server->board != NULL)
-        munmap(server->board, server->board->total);
-    if (server->board_file >= 0)
-        close(server->board_file);
+    if (server->segment != NULL)
+        munmap(server->segment, server->segment->total);
+    if (server->segment_file >= 0)
+        close(server->segment_file);
     g_queue_clear(&server->free_slots);
     if (server->connections != NULL)
         g_ptr_array_free(server->connections, TRUE);
@@ -224,10 +224,10 @@ int shm_server_start(uv_loop_t *loop, const struct shm_server_options *given,
     server->loop = loop;
     server->options = options;
     server->path = g_strdup(options.path);
-    server->board_file = -1;
+    server->segment_file = -1;
     g_queue_init(&server->free_slots);
     server->socket = options.socket >= 0 ? options.socket : shm_listen(server->path, &busy, why);
-    error = server->socket < 0 ? server->socket : make_board(server, why);
+    error = server->socket < 0 ? server->socket : make_segment(server, why);
     if (error != 0) {
         if (options.socket < 0 && server->socket >= 0) {
             shm_unlisten(server->path);
@@ -240,7 +240,7 @@ int shm_server_start(uv_loop_t *loop, const struct shm_server_options *given,
     server->slots = g_new0(struct member *, options.processes_max);
     server->generations = g_new0(uint32_t, options.processes_max);
     server->connections = g_ptr_array_new();
-    server->names = shm_names_new(server->board);
+    server->names = shm_names_new(server->segment);
     for (slot = 0; slot < options.processes_max; slot++)
         g_queue_push_tail(&server->free_slots, GUINT_TO_POINTER(slot));
     open_handles(server);
@@ -282,7 +282,7 @@ bool shm_server_member(const struct shm_server *server, uint32_t slot, struct sh
 
 const void *shm_server_segment(struct shm_server *server, uint32_t slot, size_t *bytes)
 {
-    struct board_layout at;
+    struct segment_layout at;
     struct member *member;
     void *mapping;
 
@@ -290,9 +290,9 @@ const void *shm_server_segment(struct shm_server *server, uint32_t slot, size_t 
     member = slot < server->options.processes_max ? server->slots[slot] : NULL;
     if (member == NULL)
         return NULL;
-    at = board_layout(server->options.processes_max, member->segment_bytes);
+    at = segment_layout(server->options.processes_max, member->segment_bytes);
     if (member->mapping == NULL) {
-        mapping = mmap(NULL, at.total, PROT_READ, MAP_SHARED | MAP_NORESERVE, member->board, 0);
+        mapping = mmap(NULL, at.total, PROT_READ, MAP_SHARED | MAP_NORESERVE, member->segment, 0);
         if (mapping == MAP_FAILED)
             return NULL;
         member->mapping = mapping;

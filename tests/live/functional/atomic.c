@@ -200,7 +200,7 @@ struct amo {
     struct memory *operand, *compare, *result;
     struct window window;
     enum fi_op op;
-    unsigned type, way;
+    unsigned type, variant;
     size_t count;
     char what[100];
     uint64_t plain; /* so many were posted */
@@ -224,7 +224,7 @@ static void post(struct amo *amo, enum kind kind)
                                     .context = amo};
     void *to = amo->result->desc, *compare = amo->compare->desc;
     bool inject =
-        amo->way == 2 && amo->count * types[amo->type].size <= side->info->tx_attr->inject_size;
+        amo->variant == 2 && amo->count * types[amo->type].size <= side->info->tx_attr->inject_size;
 
     if (kind == PLAIN)
         amo->plain++;
@@ -235,17 +235,17 @@ static void post(struct amo *amo, enum kind kind)
         count_to(side, side->writes, amo->plain);
         return;
     }
-    if (kind == PLAIN && amo->way == 1)
+    if (kind == PLAIN && amo->variant == 1)
         POST(side, fi_atomicmsg(side->ep, &message, FI_COMPLETION));
     else if (kind == PLAIN)
         POST(side, fi_atomic(side->ep, in.addr, amo->count, amo->operand->desc, side->peer,
                              target.addr, target.key, type, amo->op, amo));
-    else if (kind == FETCHING && amo->way == 1)
+    else if (kind == FETCHING && amo->variant == 1)
         POST(side, fi_fetch_atomicmsg(side->ep, &message, &out, &to, 1, FI_COMPLETION));
     else if (kind == FETCHING)
         POST(side, fi_fetch_atomic(side->ep, in.addr, amo->count, amo->operand->desc, out.addr, to,
                                    side->peer, target.addr, target.key, type, amo->op, amo));
-    else if (amo->way == 1)
+    else if (amo->variant == 1)
         POST(side, fi_compare_atomicmsg(side->ep, &message, &with, &compare, 1, &out, &to, 1,
                                         FI_COMPLETION));
     else
@@ -264,7 +264,7 @@ static void set(struct amo *amo, void *to, unsigned of)
 
     for (i = 0; i < amo->count; i++)
         types[amo->type].set((uint8_t *)to + i * types[amo->type].size,
-                             values[of][(i + amo->way) % LONGEST]);
+                             values[of][(i + amo->variant) % LONGEST]);
 }
 
 static void compute(struct amo *amo, union values *there)
@@ -308,7 +308,7 @@ static void client(struct amo *amo, enum kind kind)
     set(amo, amo->operand->bytes, 1);
     set(amo, amo->compare->bytes, 2);
     memset(amo->result->bytes, 0xee, sizeof(union values));
-    side_say(side, &before, sizeof(before));
+    side_send(side, &before, sizeof(before));
     side_sync(side);
     post(amo, kind);
     if (kind != PLAIN) {
@@ -317,7 +317,7 @@ static void client(struct amo *amo, enum kind kind)
     }
     after = before;
     compute(amo, &after);
-    side_say(side, &after, sizeof(after));
+    side_send(side, &after, sizeof(after));
     side_sync(side);
 }
 
@@ -326,9 +326,9 @@ static void server(struct amo *amo, struct memory *target)
     union values after;
     uint64_t found, expected;
 
-    side_hear(amo->side, target->bytes, sizeof(after));
+    side_receive(amo->side, target->bytes, sizeof(after));
     side_sync(amo->side);
-    side_hear(amo->side, &after, sizeof(after));
+    side_receive(amo->side, &after, sizeof(after));
     while (!same(amo, target->bytes, &after)) { /* injected, it may still be under way */
         memcpy(&found, target->bytes, sizeof(found));
         memcpy(&expected, after.bytes, sizeof(expected));
@@ -383,13 +383,13 @@ int main(int argc, char **argv)
                 amo.count = offered(&side, types[amo.type].type, amo.op, kind);
                 if (amo.count == 0 || (kind == PLAIN && amo.op == FI_ATOMIC_READ))
                     continue;
-                for (amo.way = 0; amo.way < 3; amo.way++) {
+                for (amo.variant = 0; amo.variant < 3; amo.variant++) {
                     snprintf(amo.what, sizeof(amo.what), "%s %s of %s, %zu at once, way %u",
                              kind == PLAIN      ? "plain"
                              : kind == FETCHING ? "fetching"
                                                 : "comparing",
                              op < ARRAY_SIZE(names) ? names[op] : "another swap",
-                             types[amo.type].name, amo.count, amo.way);
+                             types[amo.type].name, amo.count, amo.variant);
                     step("%s", amo.what);
                     if (side.server)
                         server(&amo, &target);

@@ -91,16 +91,16 @@ static void client(struct side *side)
         }
         for (i = 0; i < AT_ONCE; i++) {
             parent = (struct side){.socket = links[i]};
-            side_hear(&parent, &greeting, sizeof(greeting));
-            side_say(side, &greeting, sizeof(greeting));
-            side_hear(side, &greeting, sizeof(greeting));
-            side_say(&parent, &greeting, sizeof(greeting));
+            side_receive(&parent, &greeting, sizeof(greeting));
+            side_send(side, &greeting, sizeof(greeting));
+            side_receive(side, &greeting, sizeof(greeting));
+            side_send(&parent, &greeting, sizeof(greeting));
         }
         side_sync(side); /* the server has answered all of them */
         for (i = 0; i < AT_ONCE; i++) {
             parent = (struct side){.socket = links[i]};
-            side_hear(&parent, &done, 1);
-            side_say(&parent, &done, 1);
+            side_receive(&parent, &done, 1);
+            side_send(&parent, &done, 1);
             HOLDS(waitpid(pids[i], &status, 0) == pids[i]);
             HOLDS(status == 0);
             side_forget(side, pids[i]);
@@ -124,9 +124,9 @@ static void server(struct side *side)
         memory[i] = memory_new(side, BYTES, FI_SEND | FI_RECV);
     for (turn = 0; turn < TURNS; turn++) {
         for (i = 0; i < AT_ONCE; i++) {
-            side_hear(side, &other, sizeof(other));
+            side_receive(side, &other, sizeof(other));
             EXPECT(fi_av_insert(side->av, other.name, 1, &peers[i], 0, NULL), 1);
-            side_say(side, &own, sizeof(own));
+            side_send(side, &own, sizeof(own));
         }
         for (i = 0; i < AT_ONCE; i++)
             POST(side, fi_trecv(side->ep, memory[i].bytes, BYTES, memory[i].desc, peers[i], 0,

@@ -160,17 +160,17 @@ int main(int argc, char **argv)
         CHECK(fi_pep_bind(side.pep, &side.eq->fid, 0));
         CHECK(fi_listen(side.pep));
         CHECK(fi_getname(&side.pep->fid, name, &name_size));
-        side_say(&side, name, name_size);
-        side_hear(&side, &most, sizeof(most));
+        side_send(&side, name, name_size);
+        side_receive(&side, &most, sizeof(most));
     } else {
-        name_size = side_hear(&side, name, sizeof(name));
+        name_size = side_receive(&side, name, sizeof(name));
         side.info->dest_addr = realloc(side.info->dest_addr, name_size);
         memcpy(side.info->dest_addr, name, name_size);
         side.info->dest_addrlen = name_size;
         probe = open_ep(&side, side.info);
         CHECK(fi_getopt(&probe->fid, FI_OPT_ENDPOINT, FI_OPT_CM_DATA_SIZE, &most, &length));
         CHECK(fi_close(&probe->fid));
-        side_say(&side, &most, sizeof(most));
+        side_send(&side, &most, sizeof(most));
     }
     HOLDS(most >= 16);
     most = most > LARGEST ? LARGEST : most;

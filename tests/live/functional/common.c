@@ -18,7 +18,7 @@
 #define PORT "9310"
 #define SKIPPED 77
 #define EAGER_YIELD 32u
-#define LOOK_AFTER 256u
+#define POLL_AFTER 256u
 
 static struct {
     const char *program, *role;
@@ -162,7 +162,7 @@ static void skip_too(struct side *side, const struct frame *frame)
     end_skipped(why);
 }
 
-void side_say(struct side *side, const void *bytes, size_t size)
+void side_send(struct side *side, const void *bytes, size_t size)
 {
     const struct frame frame = {FRAME_DATA, (uint32_t)size};
 
@@ -170,12 +170,12 @@ void side_say(struct side *side, const void *bytes, size_t size)
     write_all(side, bytes, size);
 }
 
-size_t side_hear(struct side *side, void *bytes, size_t size)
+size_t side_receive(struct side *side, void *bytes, size_t size)
 {
-    struct pollfd look_at = {.fd = side->socket, .events = POLLIN};
+    struct pollfd readable = {.fd = side->socket, .events = POLLIN};
     struct frame frame;
 
-    while (poll(&look_at, 1, 0) == 0)
+    while (poll(&readable, 1, 0) == 0)
         drive(side);
     read_all(side, &frame, sizeof(frame));
     if (frame.kind != FRAME_DATA)
@@ -187,8 +187,8 @@ size_t side_hear(struct side *side, void *bytes, size_t size)
 
 void side_exchange(struct side *side, const void *mine, void *theirs, size_t bytes)
 {
-    side_say(side, mine, bytes);
-    HOLDS(side_hear(side, theirs, bytes) == bytes);
+    side_send(side, mine, bytes);
+    HOLDS(side_receive(side, theirs, bytes) == bytes);
 }
 
 void side_sync(struct side *side)
@@ -199,13 +199,13 @@ void side_sync(struct side *side)
 }
 
 /* Has the other side ended, or skipped, while something is waited for that it should do? */
-static void look(struct side *side)
+static void poll_socket(struct side *side)
 {
-    struct pollfd look_at = {.fd = side->socket, .events = POLLIN};
+    struct pollfd readable = {.fd = side->socket, .events = POLLIN};
     struct frame frame;
     ssize_t found;
 
-    if (poll(&look_at, 1, 0) <= 0)
+    if (poll(&readable, 1, 0) <= 0)
         return;
     found = recv(side->socket, &frame, sizeof(frame), MSG_PEEK | MSG_DONTWAIT);
     if (found == 0)
@@ -232,8 +232,8 @@ void drive(struct side *side)
     }
     if (++side->idle % EAGER_YIELD == 0)
         sched_yield();
-    if (side->idle % LOOK_AFTER == 0)
-        look(side);
+    if (side->idle % POLL_AFTER == 0)
+        poll_socket(side);
 }
 
 void watch(struct side *side, struct fid *fid)
@@ -497,7 +497,7 @@ static void connect_server(struct side *side)
     CHECK(fi_pep_bind(side->pep, &side->eq->fid, 0));
     CHECK(fi_listen(side->pep));
     CHECK(fi_getname(&side->pep->fid, name, &size));
-    side_say(side, name, size);
+    side_send(side, name, size);
     step("waiting for a request");
     take_event(side, FI_CONNREQ, &entry, sizeof(entry));
     HOLDS(entry.fid == &side->pep->fid);
@@ -513,7 +513,7 @@ static void connect_server(struct side *side)
 static void connect_client(struct side *side)
 {
     uint8_t name[256];
-    size_t size = side_hear(side, name, sizeof(name));
+    size_t size = side_receive(side, name, sizeof(name));
     struct fi_eq_cm_entry entry;
 
     side->info->dest_addr = realloc(side->info->dest_addr, size);
@@ -551,8 +551,8 @@ fi_addr_t exchange_names(struct side *side, struct fid_ep *mine, struct fid_av *
 
     CHECK(fi_getname(&mine->fid, name, &size));
     HOLDS(size <= sizeof(name));
-    side_say(side, name, size);
-    side_hear(side, name, sizeof(name));
+    side_send(side, name, size);
+    side_receive(side, name, sizeof(name));
     EXPECT(fi_av_insert(av, name, 1, &address, 0, NULL), 1);
     return address;
 }

@@ -98,9 +98,9 @@ void close_fid(struct fid *fid);
 
 /* The same number of bytes each way. */
 void side_exchange(struct side *side, const void *mine, void *theirs, size_t bytes);
-void side_say(struct side *side, const void *bytes, size_t size);
+void side_send(struct side *side, const void *bytes, size_t size);
 /* Returns how many there were. */
-size_t side_hear(struct side *side, void *bytes, size_t size);
+size_t side_receive(struct side *side, void *bytes, size_t size);
 void side_sync(struct side *side);
 
 /* ---- errors ---------------------------------------------------------------------------------- */

@@ -35,12 +35,12 @@ static void get(struct side *side, struct memory *to, size_t size, struct window
 }
 
 /* What the server knows. */
-static void tell(struct side *side, void *bytes, size_t size)
+static void send_or_receive(struct side *side, void *bytes, size_t size)
 {
     if (side->server)
-        side_say(side, bytes, size);
+        side_send(side, bytes, size);
     else
-        HOLDS(side_hear(side, bytes, size) == size);
+        HOLDS(side_receive(side, bytes, size) == size);
 }
 
 static void refused(struct side *side, const char *what)
@@ -67,7 +67,7 @@ static void many(struct side *side, struct memory *local)
             for (j = 0; j < i; j++)
                 HOLDS(window[j].key != window[i].key || window[j].address != window[i].address);
         }
-    tell(side, window, sizeof(window));
+    send_or_receive(side, window, sizeof(window));
     for (i = 0; i < REGIONS && !side->server; i++) {
         fill(local->bytes, BYTES, i);
         put(side, local, BYTES, window[i]);
@@ -103,7 +103,7 @@ static void twice(struct side *side, struct memory *local)
         window[0] = memory_window(side, &region);
         window[1] = memory_window(side, &again);
     }
-    tell(side, window, sizeof(window));
+    send_or_receive(side, window, sizeof(window));
     if (!side->server) {
         fill(local->bytes, BYTES, 1);
         put(side, local, BYTES, window[0]);
@@ -144,7 +144,7 @@ static void refusals(struct side *side, struct memory *local)
         window[2] = memory_window(side, &gone);
         CHECK(fi_close(&gone.mr->fid));
     }
-    tell(side, window, sizeof(window));
+    send_or_receive(side, window, sizeof(window));
     if (!side->server) {
         fill(local->bytes, BYTES, 3);
         put(side, local, 64, window[1]);

@@ -89,7 +89,7 @@ static void client(struct side *side, struct memory *local, struct window window
             write_one(&t, how);
             shape[0] = t.size;
             shape[1] = t.offset;
-            side_say(side, shape, sizeof(shape));
+            side_send(side, shape, sizeof(shape));
             side_sync(side);
             step("reading %zu bytes, way %u, %zu to %zu", t.size, how, t.offset, t.at + 3);
             t.at += 3;
@@ -113,7 +113,7 @@ static void server(struct side *side, struct memory *window)
     for (round = 0; round < HOWS * ARRAY_SIZE(sizes); round++) {
         memset(window->bytes, EMPTY, WINDOW);
         side_sync(side);
-        side_hear(side, shape, sizeof(shape));
+        side_receive(side, shape, sizeof(shape));
         step("a write of %zu bytes at %zu", shape[0], shape[1]);
         /* Its completion may come before the last byte, where delivery was not asked for. */
         fill(expected, shape[0], round);

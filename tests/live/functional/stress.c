@@ -69,7 +69,7 @@ static void post_receive(struct world *w, struct slot *slot, unsigned i)
                         slot));
 }
 
-static void look_receive(struct world *w)
+static void poll_receive(struct world *w)
 {
     struct fi_cq_tagged_entry entry;
     ssize_t got = fi_cq_read(w->side->rx_cq, &entry, 1);
@@ -88,7 +88,7 @@ static void look_receive(struct world *w)
         post_receive(w, slot, w->expected++);
 }
 
-static void look_send(struct world *w)
+static void poll_send(struct world *w)
 {
     struct fi_cq_tagged_entry entry;
     ssize_t got = fi_cq_read(w->side->tx_cq, &entry, 1);
@@ -117,8 +117,8 @@ static void look_send(struct world *w)
 
 static void turn(struct world *w)
 {
-    look_send(w);
-    look_receive(w);
+    poll_send(w);
+    poll_receive(w);
     drive(w->side);
 }
 

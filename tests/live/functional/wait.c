@@ -11,7 +11,7 @@
 #define ROUNDS 60u
 #define BYTES 256u
 #define LONG 100000u
-#define PATIENCE 20000 /* ms */
+#define TIMEOUT_MS 20000 /* ms */
 
 enum how { SREAD, DESCRIPTOR, WAIT_SET, HOWS };
 
@@ -24,14 +24,14 @@ static size_t size_of(unsigned round)
 static void sleep_on(struct side *side, struct fid_cq *cq)
 {
     struct fid *fids[] = {&cq->fid};
-    struct pollfd look_at = {.events = POLLIN};
+    struct pollfd readable = {.events = POLLIN};
     int status = fi_trywait(side->fabric, fids, 1);
 
     if (status == -FI_EAGAIN)
         return;
     EXPECT(status, 0);
-    CHECK(fi_control(&cq->fid, FI_GETWAIT, &look_at.fd));
-    HOLDS(poll(&look_at, 1, PATIENCE) == 1);
+    CHECK(fi_control(&cq->fid, FI_GETWAIT, &readable.fd));
+    HOLDS(poll(&readable, 1, TIMEOUT_MS) == 1);
 }
 
 static void await(struct side *side, struct fid_cq *cq, struct fid_wait *set, enum how how,
@@ -41,14 +41,14 @@ static void await(struct side *side, struct fid_cq *cq, struct fid_wait *set, en
     ssize_t got;
 
     if (how == SREAD) {
-        while ((got = fi_cq_sread(cq, &entry, 1, NULL, PATIENCE)) == -FI_EAGAIN)
+        while ((got = fi_cq_sread(cq, &entry, 1, NULL, TIMEOUT_MS)) == -FI_EAGAIN)
             drive(side);
     } else {
         while ((got = fi_cq_read(cq, &entry, 1)) == -FI_EAGAIN) {
             if (how == DESCRIPTOR) {
                 sleep_on(side, cq);
             } else {
-                int status = fi_wait(set, PATIENCE);
+                int status = fi_wait(set, TIMEOUT_MS);
 
                 if (status != -FI_EAGAIN)
                     EXPECT(status, 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a process lets others see of its NIC: figures behind the registrations on its board, written
- * some times a second by the helper thread, so that they are there while the program hangs, and at
- * the end. For people: nothing depends on them. Readers copy, and believe nothing.
+ * What a process lets others see of its NIC: figures behind the registrations on its segment,
+ * written some times a second by the helper thread, so that they are there while the program hangs,
+ * and at the end. For people: nothing depends on them. Readers copy, and believe nothing.
  */
 #ifndef JACQUARD_ARIES_WATCH_H
 #define JACQUARD_ARIES_WATCH_H
@@ -15,7 +15,7 @@
 #define WATCH_EPS 96u
 #define WATCH_VCS 32u
 #define WATCH_STATE_BYTES 12u
-#define WATCH_AT (4096u * 64u) /* in the board's extra area */
+#define WATCH_AT (4096u * 64u) /* in the segment's extra area */
 
 struct watch_cq {
     uint32_t index, capacity, count, overrun;

@@ -42,7 +42,7 @@ struct shm_peer {
     int32_t pid; /* as the kernel told the daemon */
     bool gone; /* dead, or has left; stays so, a successor gets another handle */
     bool self; /* the calling process: a loop-back through its own board */
-    const void *board; /* its extra area (shm_options.segment_bytes of its own), read-only */
+    const void *segment; /* its extra area (shm_options.segment_bytes of its own), read-only */
     size_t segment_bytes;
     void *user; /* the caller's; NULL at first */
 };

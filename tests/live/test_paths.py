@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Links and routers that die between real processes, and the model's time: tests/live/ways.c on fabrics with such scenarios."""
+"""Links and routers that die between real processes, and the model's time: tests/live/paths.c on fabrics with such scenarios."""
 
 import re
 import sys
@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from fabric import BUILD, environment, fabric, run  # noqa: E402
 
-PROGRAM = BUILD / "tests/live_ways"
+PROGRAM = BUILD / "tests/live_paths"
 
 
 def timed(file, test, scenario):

@@ -5,8 +5,8 @@
  * queue which need not even be looked for. Each word is read by itself: the answer is true for some
  * moment during the call, as that of a call that waited for the lock would be.
  */
-#ifndef JACQUARD_ARIES_LIVE_GLANCE_H
-#define JACQUARD_ARIES_LIVE_GLANCE_H
+#ifndef JACQUARD_ARIES_LIVE_FAST_POLL_H
+#define JACQUARD_ARIES_LIVE_FAST_POLL_H
 
 #include "api/datagram.h"
 #include "nic/interface.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Transactions on fabrics that test_ways.py starts. Links die: what is under way then, and what
+ * Transactions on fabrics that test_paths.py starts. Links die: what is under way then, and what
  * comes later. Transactions take the model's time.
  */
 #ifndef _GNU_SOURCE
@@ -177,7 +177,7 @@ static double since(uint32_t place)
 
 static uint32_t sent; /* messages whose end was not told yet */
 
-static void hear(struct lt *lt)
+static void count_completion(struct lt *lt)
 {
     gni_cq_entry_t entry;
 
@@ -191,7 +191,7 @@ static void send(struct lt *lt, uint32_t peer, const void *data, uint32_t bytes)
     sent++;
     while ((result = GNI_SmsgSend(lt->eps[peer], NULL, 0, (void *)(uintptr_t)data, bytes, 0)) ==
            GNI_RC_NOT_DONE)
-        hear(lt);
+        count_completion(lt);
     OK(result);
 }
 
@@ -344,7 +344,7 @@ static void paced(void)
     lt_barrier();
     in_order(&lt);
     while (sent > 0)
-        hear(&lt);
+        count_completion(&lt);
     visible(&lt);
     datagrams(&lt);
     if (lt_rank == 0)

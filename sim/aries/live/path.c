@@ -41,7 +41,7 @@ static struct {
     sim_time_t fed[2]; /* until when each unit feeds its streams: enum aries_unit */
     uint32_t streams; /* of the BTE under way */
     struct aries_live_op *held, **held_tail; /* others, by a fence */
-} ways;
+} paths;
 
 /* ---- what has changed ------------------------------------------------------------------------ */
 
@@ -58,17 +58,17 @@ void aries_live_paths_arm(struct aries_live_change *changes, uint32_t count, sim
             changes[at] = changes[at - 1];
         changes[at] = change;
     }
-    memset(&ways, 0, sizeof(ways));
-    ways.change = changes;
-    ways.count = count;
-    ways.paced = paced;
-    ways.held_tail = &ways.held;
+    memset(&paths, 0, sizeof(paths));
+    paths.change = changes;
+    paths.count = count;
+    paths.paced = paced;
+    paths.held_tail = &paths.held;
 }
 
-static void learn(sim_time_t now)
+static void update_network(sim_time_t now)
 {
-    for (; ways.known < ways.count; ways.known++) {
-        const struct aries_live_change *change = &ways.change[ways.known];
+    for (; paths.known < paths.count; paths.known++) {
+        const struct aries_live_change *change = &paths.change[paths.known];
 
         if (change->time + NET_FAILURE_DETECTION_TIME > now)
             return;
@@ -80,15 +80,16 @@ static void learn(sim_time_t now)
 }
 
 /* Whether something on it has died by now that was not known when so many changes were. */
-static bool has_died(const struct net_path_preview *way, uint32_t known, sim_time_t now)
+static bool has_died(const struct net_path_preview *path, uint32_t known, sim_time_t now)
 {
     const struct aries_live_change *change;
 
-    for (change = &ways.change[known]; known < ways.count && change->time <= now; known++, change++)
+    for (change = &paths.change[known]; known < paths.count && change->time <= now;
+         known++, change++)
         if (!change->alive &&
-            (change->is_router
-                 ? net_preview_uses_router(aries_live.net, way, change->a)
-                 : net_preview_uses_link(aries_live.net, way, change->a, change->b, change->which)))
+            (change->is_router ? net_preview_uses_router(aries_live.net, path, change->a)
+                               : net_preview_uses_link(aries_live.net, path, change->a, change->b,
+                                                       change->which)))
             return true;
     return false;
 }
@@ -110,7 +111,7 @@ static uint32_t packet_of(uint64_t bytes)
     return data_phits((uint32_t)MIN(bytes, PACKET_BYTES));
 }
 
-static bool find_there(const struct aries_live_op *op, struct aries_live_path *way)
+static bool find_there(const struct aries_live_op *op, struct aries_live_path *path)
 {
     const struct aries_work *work = &op->work;
     struct net_transfer transfer = {
@@ -127,10 +128,10 @@ static bool find_there(const struct aries_live_op *op, struct aries_live_path *w
         transfer.last_units = message_phits((uint32_t)work->length);
     else if (work->op == ARIES_PUT)
         transfer.last_units += packet_of(bytes_of(op));
-    return net_preview(aries_live.net, &transfer, &way->there);
+    return net_preview(aries_live.net, &transfer, &path->there);
 }
 
-static bool find_back(const struct aries_live_op *op, struct aries_live_path *way)
+static bool find_back(const struct aries_live_op *op, struct aries_live_path *path)
 {
     const struct aries_timing *timing = &aries_live.fabric->timing;
     const struct aries_work *work = &op->work;
@@ -146,10 +147,10 @@ static bool find_back(const struct aries_live_op *op, struct aries_live_path *wa
 
     if (work->op != ARIES_GET && work->route >= NET_ROUTE_ADAPTIVE_0)
         transfer.route = (uint8_t)(NET_ROUTE_ADAPTIVE_0 + timing->response_class);
-    return net_preview(aries_live.net, &transfer, &way->back);
+    return net_preview(aries_live.net, &transfer, &path->back);
 }
 
-static void lose(struct aries_live_op *op)
+static void mark_lost(struct aries_live_op *op)
 {
     if (op->message != NULL) { /* the kernel sends it again */
         op->overrun = true;
@@ -164,7 +165,7 @@ static void lose(struct aries_live_op *op)
 /* ---- the model's time ------------------------------------------------------------------------ */
 
 /* How much longer the links take than what hands the data over in so much time. */
-static sim_time_t narrow(const struct aries_work *work, uint64_t bytes, sim_time_t feed)
+static sim_time_t link_delay(const struct aries_work *work, uint64_t bytes, sim_time_t feed)
 {
     uint64_t packets = (bytes + PACKET_BYTES - 1) / PACKET_BYTES, units;
     double rate, time;
@@ -178,25 +179,25 @@ static sim_time_t narrow(const struct aries_work *work, uint64_t bytes, sim_time
 }
 
 /* When the first packet leaves the NIC. `feed`: how long the others take. */
-static sim_time_t leaves(const struct aries_work *work, sim_time_t now, sim_time_t feed)
+static sim_time_t departure_time(const struct aries_work *work, sim_time_t now, sim_time_t feed)
 {
     const struct aries_timing *timing = &aries_live.fabric->timing;
     sim_time_t at;
 
-    ways.stored = MAX(ways.stored, now) + work->cpu;
-    at = ways.stored + timing->pcie_write;
+    paths.stored = MAX(paths.stored, now) + work->cpu;
+    at = paths.stored + timing->pcie_write;
     if (feed > 0 || work->unit == ARIES_UNIT_BTE) {
-        at = MAX(at, ways.fed[work->unit]);
+        at = MAX(at, paths.fed[work->unit]);
         if (work->unit == ARIES_UNIT_BTE)
             at += timing->bte_desc + (work->op == ARIES_PUT ? timing->pcie_read : 0);
-        ways.fed[work->unit] = at + feed;
+        paths.fed[work->unit] = at + feed;
     }
     return at + timing->tx;
 }
 
 /* When the target has it, and when the own CPU knows: docs/model.md, without contention. */
-static void times(const struct aries_live_op *op, const struct aries_live_path *way, sim_time_t now,
-                  sim_time_t *there, sim_time_t *back)
+static void arrival_times(const struct aries_live_op *op, const struct aries_live_path *path,
+                          sim_time_t now, sim_time_t *there, sim_time_t *back)
 {
     const struct aries_timing *timing = &aries_live.fabric->timing;
     const struct aries_work *work = &op->work;
@@ -204,57 +205,58 @@ static void times(const struct aries_live_op *op, const struct aries_live_path *
     double rate = stream_rate(work, timing);
     sim_time_t feed = rate > 0 ? (sim_time_t)((double)bytes * 1e3 / rate) : 0, ready;
 
-    ready = leaves(work, now, feed) + feed + way->there.latency + arrival_lag(work, timing);
+    ready =
+        departure_time(work, now, feed) + feed + path->there.latency + arrival_lag(work, timing);
     if (work->op == ARIES_PUT || work->op == ARIES_GET)
-        ready += narrow(work, bytes, feed > 0 ? feed : aries_store_time(timing, bytes));
+        ready += link_delay(work, bytes, feed > 0 ? feed : aries_store_time(timing, bytes));
     *there = ready;
     if (work->op == ARIES_PUT || work->op == ARIES_CQWRITE)
         *there += timing->pcie_write + timing->poll - timing->rspgen +
                   (work->remote_wanted || work->op == ARIES_CQWRITE ? timing->cqe : 0);
-    *back = MAX(*there, ready + way->back.latency + response_lag(timing, returns_data(work)));
+    *back = MAX(*there, ready + path->back.latency + response_lag(timing, returns_data(work)));
     if (op->message != NULL)
-        *there = now + timing->pcie_write + timing->tx + way->there.latency + timing->rx +
+        *there = now + timing->pcie_write + timing->tx + path->there.latency + timing->rx +
                  timing->pcie_write + timing->cold_datagram_remote;
 }
 
 static void returned(struct sim_event *event)
 {
-    struct aries_live_path *way = sim_container_of(event, struct aries_live_path, returns);
+    struct aries_live_path *path = sim_container_of(event, struct aries_live_path, returns);
 
-    if (way->lost && way->given_up > sim_now()) {
-        sim_event_schedule(event, way->given_up);
+    if (path->lost && path->given_up > sim_now()) {
+        sim_event_schedule(event, path->given_up);
         return;
     }
-    assert(way->awaited);
-    way->awaited = false;
-    if (way->executed)
-        aries_live_op_finish(way->op);
+    assert(path->awaited);
+    path->awaited = false;
+    if (path->executed)
+        aries_live_op_finish(path->op);
 }
 
 /* The request is there, and the response takes a path of now. False: it is lost. */
-static bool turns(struct aries_live_op *op)
+static bool start_response(struct aries_live_op *op)
 {
-    struct aries_live_path *way = op->way;
+    struct aries_live_path *path = op->path;
     sim_time_t now = sim_now();
 
-    if (has_died(&way->there, way->known, now))
+    if (has_died(&path->there, path->known, now))
         return false;
-    learn(now);
-    way->known = ways.known;
-    way->arrived = true;
-    return op->message != NULL || find_back(op, way);
+    update_network(now);
+    path->known = paths.known;
+    path->arrived = true;
+    return op->message != NULL || find_back(op, path);
 }
 
 static void arrived(struct sim_event *event)
 {
     struct aries_live_op *op = sim_container_of(event, struct aries_live_op, later);
 
-    if (op->way == NULL || turns(op)) {
+    if (op->path == NULL || start_response(op)) {
         aries_live_launch(op);
         return;
     }
-    lose(op);
-    op->way->lost = true;
+    mark_lost(op);
+    op->path->lost = true;
     aries_live_op_finish(op);
 }
 
@@ -269,23 +271,23 @@ static void schedule(struct sim_event *event, void (*fire)(struct sim_event *eve
 /* ---- transactions ---------------------------------------------------------------------------- */
 
 /* Its paths, drawn. False: it is lost at once. */
-static bool take_way(struct aries_live_op *op, sim_time_t now)
+static bool draw_paths(struct aries_live_op *op, sim_time_t now)
 {
-    struct aries_live_path *way = op->way = g_new0(struct aries_live_path, 1);
+    struct aries_live_path *path = op->path = g_new0(struct aries_live_path, 1);
 
-    learn(now);
-    aries_live.flying++;
-    ways.streams += is_stream(op);
-    way->op = op;
-    way->known = ways.known;
-    way->awaited = ways.paced && op->message == NULL;
-    way->given_up = now + aries_live.fabric->timing.orb_timeout;
-    if (find_there(op, way) && find_back(op, way) && !has_died(&way->there, way->known, now))
+    update_network(now);
+    aries_live.with_path++;
+    paths.streams += is_stream(op);
+    path->op = op;
+    path->known = paths.known;
+    path->awaited = paths.paced && op->message == NULL;
+    path->given_up = now + aries_live.fabric->timing.orb_timeout;
+    if (find_there(op, path) && find_back(op, path) && !has_died(&path->there, path->known, now))
         return true;
-    way->lost = true;
-    lose(op);
-    if (way->awaited)
-        schedule(&way->returns, returned, way->given_up);
+    path->lost = true;
+    mark_lost(op);
+    if (path->awaited)
+        schedule(&path->returns, returned, path->given_up);
     aries_live_op_end(op, 0, 0);
     return false;
 }
@@ -295,42 +297,42 @@ static bool depart(struct aries_live_op *op, sim_time_t delay)
 {
     sim_time_t now = sim_now(), there = now, back = now;
 
-    if (ways.count > 0 || ways.paced) {
-        if (!take_way(op, now))
+    if (paths.count > 0 || paths.paced) {
+        if (!draw_paths(op, now))
             return false;
-        if (ways.paced)
-            times(op, op->way, now, &there, &back);
+        if (paths.paced)
+            arrival_times(op, op->path, now, &there, &back);
     }
     there += delay;
     if (there == now)
         return true;
     aries_live_capture(op);
     schedule(&op->later, arrived, there);
-    if (op->way != NULL && op->way->awaited)
-        schedule(&op->way->returns, returned, back + delay);
+    if (op->path != NULL && op->path->awaited)
+        schedule(&op->path->returns, returned, back + delay);
     return false;
 }
 
 /* As in a channel of the BTE: what is fenced waits for those before it, others behind that. */
 bool aries_live_path_begin(struct aries_live_op *op, sim_time_t delay)
 {
-    if (!ways.paced || !is_stream(op) ||
-        (ways.held == NULL && (!op->work.fence || ways.streams == 0)))
+    if (!paths.paced || !is_stream(op) ||
+        (paths.held == NULL && (!op->work.fence || paths.streams == 0)))
         return depart(op, delay);
     op->next = NULL;
-    *ways.held_tail = op;
-    ways.held_tail = &op->next;
+    *paths.held_tail = op;
+    paths.held_tail = &op->next;
     return false;
 }
 
 static void release_held(void)
 {
-    while (ways.held != NULL && (!ways.held->work.fence || ways.streams == 0)) {
-        struct aries_live_op *op = ways.held;
+    while (paths.held != NULL && (!paths.held->work.fence || paths.streams == 0)) {
+        struct aries_live_op *op = paths.held;
 
-        ways.held = op->next;
-        if (ways.held == NULL)
-            ways.held_tail = &ways.held;
+        paths.held = op->next;
+        if (paths.held == NULL)
+            paths.held_tail = &paths.held;
         if (depart(op, 0))
             aries_live_launch(op);
     }
@@ -338,32 +340,32 @@ static void release_held(void)
 
 bool aries_live_path_end(struct aries_live_op *op)
 {
-    struct aries_live_path *way = op->way;
+    struct aries_live_path *path = op->path;
     sim_time_t now;
 
-    if (way->awaited) {
-        way->executed = true;
+    if (path->awaited) {
+        path->executed = true;
         return false;
     }
     now = sim_now();
     /* A datagram that has arrived is not lost: its sender would send another one. */
     if (op->status == 0 && op->message == NULL &&
-        ((!way->arrived && has_died(&way->there, way->known, now)) ||
-         has_died(&way->back, way->known, now))) {
-        way->lost = true;
-        lose(op);
-        if (ways.paced && way->given_up > now) {
-            way->awaited = way->executed = true;
-            schedule(&way->returns, returned, way->given_up);
+        ((!path->arrived && has_died(&path->there, path->known, now)) ||
+         has_died(&path->back, path->known, now))) {
+        path->lost = true;
+        mark_lost(op);
+        if (paths.paced && path->given_up > now) {
+            path->awaited = path->executed = true;
+            schedule(&path->returns, returned, path->given_up);
             return false;
         }
     }
-    g_clear_pointer(&op->way, g_free);
-    assert(aries_live.flying > 0);
-    aries_live.flying--;
+    g_clear_pointer(&op->path, g_free);
+    assert(aries_live.with_path > 0);
+    aries_live.with_path--;
     if (is_stream(op)) {
-        assert(ways.streams > 0);
-        ways.streams--;
+        assert(paths.streams > 0);
+        paths.streams--;
         release_held();
     }
     return true;

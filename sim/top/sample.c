@@ -8,16 +8,16 @@
 
 /* Copies the figures that a process publishes. The process is not trusted, so counts are bounded
  * here. */
-static void read_board(const struct live_peer *peer, struct watch *to)
+static void read_board(const struct live_peer *peer, struct aries_watch *to)
 {
-    const struct watch *board;
+    const struct aries_watch *board;
     uint32_t before, after;
     int i;
 
     to->magic = 0;
-    if (peer->board == NULL || peer->board_bytes < WATCH_AT + sizeof(*to))
+    if (peer->board == NULL || peer->board_bytes < ARIES_WATCH_AT + sizeof(*to))
         return;
-    board = (const struct watch *)((const char *)peer->board + WATCH_AT);
+    board = (const struct aries_watch *)((const char *)peer->board + ARIES_WATCH_AT);
     for (i = 0; i < SEQLOCK_RETRIES; i++) {
         before = __atomic_load_n(&board->sequence, __ATOMIC_ACQUIRE);
         memcpy(to, board, sizeof(*to));
@@ -26,12 +26,12 @@ static void read_board(const struct live_peer *peer, struct watch *to)
         if (before == after && before % 2 == 0)
             break;
     }
-    if (to->magic != WATCH_MAGIC)
+    if (to->magic != ARIES_WATCH_MAGIC)
         to->magic = 0;
-    to->cqs = to->cqs < WATCH_CQS ? to->cqs : WATCH_CQS;
-    for (i = 0; i < (int)WATCH_VCS; i++)
-        to->vc[i].state[WATCH_STATE_BYTES - 1] = '\0';
-    to->eps = to->eps < WATCH_EPS ? to->eps : WATCH_EPS;
+    to->cqs = to->cqs < ARIES_WATCH_CQS ? to->cqs : ARIES_WATCH_CQS;
+    for (i = 0; i < (int)ARIES_WATCH_VCS; i++)
+        to->vc[i].state[ARIES_WATCH_STATE_BYTES - 1] = '\0';
+    to->eps = to->eps < ARIES_WATCH_EPS ? to->eps : ARIES_WATCH_EPS;
 }
 
 static void read_command(int32_t pid, char *command, size_t size)
@@ -52,7 +52,7 @@ static void take(struct live *live, struct sample *sample, const struct live_mem
 {
     struct live_peer *peer = live_peer(live, member->slot, member->generation, NULL);
     bool same = sample->is.generation == member->generation && sample->watch.magic != 0;
-    struct watch before = sample->watch;
+    struct aries_watch before = sample->watch;
 
     sample->taken_ns = 0;
     if (same) {

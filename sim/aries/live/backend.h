@@ -108,7 +108,7 @@ struct lnic_msgq {
     uint32_t pe, index, generation; /* of a connection */
     uint32_t count; /* of what is used of `remote`; CAME: 1, the instance itself */
     uint64_t mailbox; /* CONNECT */
-    struct msgq_remote remote[MSGQ_LANES_MAX];
+    struct aries_msgq_remote remote[ARIES_MSGQ_LANES_MAX];
 };
 
 struct lnic_share_call { /* to help with a transfer: see share.c */
@@ -159,7 +159,7 @@ struct lnic_share {
     uint64_t helped, from; /* which it was at last, and from where on that is copied */
 };
 
-/* The shared segment of a process: registrations, struct watch, struct lnic_share. */
+/* The shared segment of a process: registrations, struct aries_watch, struct lnic_share. */
 #define LNIC_SHARE_AT (LNIC_MDDS * sizeof(struct lnic_mdd) + 4096u)
 #define LNIC_BOARD_BYTES (LNIC_SHARE_AT + sizeof(struct lnic_share))
 
@@ -199,7 +199,7 @@ struct lnic_op {
     bool uncopied; /* they could not be copied: records bring them */
     bool departed; /* it counts as under way for its tag */
     bool captured; /* `data` holds what is to be sent */
-    struct datagram_message *message; /* LNIC_DATAGRAM */
+    struct aries_datagram_message *message; /* LNIC_DATAGRAM */
     struct sim_event later; /* its launch, when the scenario delays it */
     struct lnic_way *way; /* NULL: nobody asks */
     uint8_t blow, blow_info; /* status that a fault gives it when it has been executed */
@@ -338,7 +338,7 @@ void lnic_result(struct lnic_link *link, const struct live_record *record);
 void lnic_link_gone(struct lnic_link *link);
 struct lnic_link *lnic_link_to(struct live_peer *peer); /* also to one that is gone */
 struct lnic_link *lnic_link_of(uint32_t slot, uint32_t generation); /* NULL: it is gone */
-void lnic_datagram_send(struct datagram_message *message, uint32_t bytes);
+void lnic_datagram_send(struct aries_datagram_message *message, uint32_t bytes);
 struct lnic_link *lnic_owner(const struct live_key *key); /* of a name; NULL: nobody */
 /* A record with a body of so many bytes; `done` as that of a work. False: no room. */
 bool lnic_say(struct lnic_link *link, uint8_t kind, struct lnic_request *request, const void *body,

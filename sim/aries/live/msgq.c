@@ -18,7 +18,7 @@ enum { /* what the other says: as a status */
        REFUSED = A_STATUS_AT_PROTECTION_ERR
 };
 
-struct msgq_other {
+struct aries_msgq_other {
     struct lnic_link *link; /* whose instance it is; NULL: has not come */
     const struct hello *telling; /* under way */
     bool told, refuses; /* what became of it */
@@ -37,7 +37,7 @@ struct round {
 
 uint32_t aries_hw_msgq_lanes(void)
 {
-    return MSGQ_LANES_MAX;
+    return ARIES_MSGQ_LANES_MAX;
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -99,10 +99,10 @@ static struct lnic_link *owner_of(const struct gni_msgq *msgq, uint32_t place)
     return lnic_owner(&key);
 }
 
-static struct msgq_other *others_of(struct gni_msgq *msgq)
+static struct aries_msgq_other *others_of(struct gni_msgq *msgq)
 {
     if (msgq->shared->others == NULL)
-        msgq->shared->others = g_new0(struct msgq_other, msgq->region->attrs.nloc_insts);
+        msgq->shared->others = g_new0(struct aries_msgq_other, msgq->region->attrs.nloc_insts);
     return msgq->shared->others;
 }
 
@@ -120,23 +120,23 @@ static struct gni_msgq *msgq_at(uint8_t ptag, uint32_t cookie, uint32_t place)
 
 static void other_left(struct gni_msgq *msgq, uint32_t place)
 {
-    struct msgq_other *other = &others_of(msgq)[place];
+    struct aries_msgq_other *other = &others_of(msgq)[place];
 
     if (other->link != NULL)
-        msgq_went(msgq, place);
-    *other = (struct msgq_other){NULL};
+        aries_msgq_instance_left(msgq, place);
+    *other = (struct aries_msgq_other){NULL};
 }
 
 static uint8_t other_came(struct gni_msgq *msgq, const struct lnic_msgq *said,
                           struct lnic_link *link)
 {
-    struct msgq_other *other = &others_of(msgq)[said->from];
+    struct aries_msgq_other *other = &others_of(msgq)[said->from];
 
-    if (msgq->region->state != MSGQ_FORMING)
+    if (msgq->region->state != ARIES_MSGQ_FORMING)
         return REFUSED;
     if (other->link != NULL) /* its predecessor, which has not said that it has left */
         other_left(msgq, said->from);
-    msgq_came(msgq, said->from, said->remote[0].id, said->remote[0].handle);
+    aries_msgq_instance_joined(msgq, said->from, said->remote[0].id, said->remote[0].handle);
     other->link = link;
     return 0;
 }
@@ -163,29 +163,32 @@ static bool give_back_both(struct live_key key, uint32_t pe, uint32_t index)
 
 static bool is_free(const struct gni_msgq *msgq, uint32_t index)
 {
-    return msgq_connection_at(msgq->region, index * msgq->region->lanes)->state == MSGQ_FREE;
+    return aries_msgq_connection_at(msgq->region, index * msgq->region->lanes)->state ==
+           ARIES_MSGQ_FREE;
 }
 
 static uint8_t connection_said(struct gni_msgq *msgq, const struct lnic_msgq *said)
 {
-    struct msgq_region *region = msgq->region;
-    struct msgq_connection *first = msgq_connection_of(region, said->pe);
+    struct aries_msgq_region *region = msgq->region;
+    struct aries_msgq_connection *first = aries_msgq_connection_of(region, said->pe);
 
     if (said->step == LNIC_ASSIGN) {
         if (first == NULL && is_free(msgq, said->index))
-            msgq_connection_new(region, said->pe, said->index * region->lanes, said->generation);
+            aries_msgq_connection_new(region, said->pe, said->index * region->lanes,
+                                      said->generation);
     } else if (said->step == LNIC_VACATE) {
         if (first == NULL && is_free(msgq, said->index))
             give_back_both(key_of(msgq->nic, 0, 0), said->pe, said->index);
     } else if (first == NULL || first->generation != said->generation) {
         return 0; /* that one was released, or it never came to know of it */
     } else if (said->step == LNIC_CONNECT) {
-        if (first->state == MSGQ_ASSIGNED)
-            msgq_connect(region, first, said->remote, said->count, said->mailbox, msgq->index);
+        if (first->state == ARIES_MSGQ_ASSIGNED)
+            aries_msgq_connect(region, first, said->remote, said->count, said->mailbox,
+                               msgq->index);
     } else if (said->step == LNIC_ASK) {
-        return msgq_connection_idle(region, first) ? 0 : REFUSED;
+        return aries_msgq_connection_idle(region, first) ? 0 : REFUSED;
     } else {
-        msgq_connection_free(region, first);
+        aries_msgq_connection_free(region, first);
     }
     return 0;
 }
@@ -195,12 +198,13 @@ static bool sane(const struct gni_msgq *msgq, const struct lnic_msgq *said)
     uint32_t i;
 
     if (said->from >= msgq->region->attrs.nloc_insts || said->from == msgq->index ||
-        said->step > LNIC_VACATE || said->pe >> MSGQ_PE_BITS != 0 ||
-        said->index >= msgq->region->attrs.num_msgq_eps || said->count > MSGQ_LANES_MAX)
+        said->step > LNIC_VACATE || said->pe >> ARIES_MSGQ_PE_BITS != 0 ||
+        said->index >= msgq->region->attrs.num_msgq_eps || said->count > ARIES_MSGQ_LANES_MAX)
         return false;
     if ((said->step == LNIC_CAME || said->step == LNIC_CONNECT) && said->count == 0)
         return false;
-    if (said->step == LNIC_ASSIGN && (said->generation == 0 || said->generation > MSGQ_GENERATIONS))
+    if (said->step == LNIC_ASSIGN &&
+        (said->generation == 0 || said->generation > ARIES_MSGQ_GENERATIONS))
         return false;
     for (i = 0; i < said->count; i++)
         if (!aries_mem_handle_check(&said->remote[i].handle))
@@ -296,16 +300,16 @@ static bool all_heard(const void *what)
 static void say_all(struct gni_msgq *msgq, struct lnic_msgq *said, struct round *round)
 {
     const sim_time_t deadline = sim_now() + PATIENCE;
-    struct msgq_other *others = others_of(msgq);
+    struct aries_msgq_other *others = others_of(msgq);
 
     for (said->to = 0; said->to < msgq->region->attrs.nloc_insts; said->to++) {
         round->open++;
-        while (msgq_ok(msgq) && others[said->to].link != NULL) {
+        while (aries_msgq_ok(msgq) && others[said->to].link != NULL) {
             if (say(msgq, others[said->to].link, said, heard, round) || sim_now() >= deadline)
                 break;
             sim_wall_look();
         }
-        if (!msgq_ok(msgq) || others[said->to].link == NULL)
+        if (!aries_msgq_ok(msgq) || others[said->to].link == NULL)
             round->open--;
     }
 }
@@ -323,7 +327,7 @@ static bool agree(struct gni_msgq *msgq, struct lnic_msgq *said, bool await)
     say_all(msgq, said, round);
     while (await && round->open > 0 && sim_now() < deadline)
         sim_wait_until(deadline, &wait);
-    msgq_unref(msgq);
+    aries_msgq_unref(msgq);
     good = round->open == 0 && !round->refused;
     round->abandoned = true;
     if (round->open == 0)
@@ -334,7 +338,7 @@ static bool agree(struct gni_msgq *msgq, struct lnic_msgq *said, bool await)
 static void introduced(void *context, uint8_t status, uint8_t info, bool remote_overrun)
 {
     struct hello *hello = context;
-    struct msgq_other *other = &others_of(hello->msgq)[hello->to];
+    struct aries_msgq_other *other = &others_of(hello->msgq)[hello->to];
 
     (void)info, (void)remote_overrun;
     if (other->telling == hello) {
@@ -343,7 +347,7 @@ static void introduced(void *context, uint8_t status, uint8_t info, bool remote_
         other->refuses = status == REFUSED;
     }
     sim_wall.changes++;
-    msgq_unref(hello->msgq);
+    aries_msgq_unref(hello->msgq);
     g_free(hello);
 }
 
@@ -351,22 +355,22 @@ static void introduce_to(struct gni_msgq *msgq, uint32_t place, struct lnic_link
 {
     struct lnic_msgq said = {.step = LNIC_CAME, .to = place, .count = 1};
     struct hello *hello = g_new(struct hello, 1);
-    struct msgq_other *other = &others_of(msgq)[place];
+    struct aries_msgq_other *other = &others_of(msgq)[place];
 
     *hello = (struct hello){msgq, place};
-    said.remote[0] = (struct msgq_remote){msgq->nic->cdm->inst_id, msgq->handle};
+    said.remote[0] = (struct aries_msgq_remote){msgq->nic->cdm->inst_id, msgq->handle};
     other->telling = hello;
     msgq->refs++;
     if (say(msgq, link, &said, introduced, hello))
         return;
     other->telling = NULL;
     g_free(hello);
-    msgq_unref(msgq);
+    aries_msgq_unref(msgq);
 }
 
 int aries_hw_msgq_introduce(struct gni_msgq *msgq)
 {
-    struct msgq_other *others = others_of(msgq);
+    struct aries_msgq_other *others = others_of(msgq);
     bool all = true;
     uint32_t place;
 
@@ -388,13 +392,14 @@ int aries_hw_msgq_introduce(struct gni_msgq *msgq)
 /* The next queue may have the same connections. */
 static void give_back_all(const struct gni_msgq *msgq, struct live_key key)
 {
-    const struct msgq_region *region = msgq->region;
+    const struct aries_msgq_region *region = msgq->region;
     uint32_t index, left = region->connections;
 
     for (index = 0; left > 0 && index < region->attrs.num_msgq_eps; index++) {
         if (is_free(msgq, index))
             continue;
-        give_back_both(key, msgq_connection_at(msgq->region, index * region->lanes)->pe, index);
+        give_back_both(key, aries_msgq_connection_at(msgq->region, index * region->lanes)->pe,
+                       index);
         left--;
     }
 }
@@ -403,7 +408,7 @@ void aries_hw_msgq_leave(struct gni_msgq *msgq, bool wait)
 {
     const struct live_key key = key_of(msgq->nic, LNIC_NAME_MSGQ, msgq->index);
     const struct live_key shared = key_of(msgq->nic, LNIC_NAME_MSGQ_ATTRS, 0);
-    struct msgq_other *others = others_of(msgq);
+    struct aries_msgq_other *others = others_of(msgq);
     struct lnic_msgq said = {.step = LNIC_LEFT};
     uint32_t place;
 
@@ -415,7 +420,7 @@ void aries_hw_msgq_leave(struct gni_msgq *msgq, bool wait)
     for (place = 0; place < msgq->region->attrs.nloc_insts; place++)
         others[place].link = NULL;
     give_back_all(msgq, key);
-    msgq_unref(msgq);
+    aries_msgq_unref(msgq);
     live_unclaim(lnic_backend.live, &key);
     live_unclaim(lnic_backend.live, &shared);
 }
@@ -439,8 +444,8 @@ bool aries_hw_msgq_assign(struct gni_msgq *msgq, uint32_t pe, uint32_t *index)
     return false;
 }
 
-static struct lnic_msgq about(const struct msgq_region *region, enum lnic_msgq_step step,
-                              const struct msgq_connection *first)
+static struct lnic_msgq about(const struct aries_msgq_region *region, enum lnic_msgq_step step,
+                              const struct aries_msgq_connection *first)
 {
     return (struct lnic_msgq){.step = step,
                               .pe = first->pe,
@@ -448,14 +453,14 @@ static struct lnic_msgq about(const struct msgq_region *region, enum lnic_msgq_s
                               .generation = first->generation};
 }
 
-void aries_hw_msgq_assigned(struct gni_msgq *msgq, const struct msgq_connection *first)
+void aries_hw_msgq_assigned(struct gni_msgq *msgq, const struct aries_msgq_connection *first)
 {
     struct lnic_msgq said = about(msgq->region, LNIC_ASSIGN, first);
 
     agree(msgq, &said, true);
 }
 
-void aries_hw_msgq_connected(struct gni_msgq *msgq, const struct msgq_connection *first,
+void aries_hw_msgq_connected(struct gni_msgq *msgq, const struct aries_msgq_connection *first,
                              uint64_t mailbox)
 {
     struct lnic_msgq said = about(msgq->region, LNIC_CONNECT, first);
@@ -466,7 +471,7 @@ void aries_hw_msgq_connected(struct gni_msgq *msgq, const struct msgq_connection
     agree(msgq, &said, true);
 }
 
-bool aries_hw_msgq_others_idle(struct gni_msgq *msgq, const struct msgq_connection *first)
+bool aries_hw_msgq_others_idle(struct gni_msgq *msgq, const struct aries_msgq_connection *first)
 {
     struct lnic_msgq said = about(msgq->region, LNIC_ASK, first);
 
@@ -475,7 +480,7 @@ bool aries_hw_msgq_others_idle(struct gni_msgq *msgq, const struct msgq_connecti
 
 /* Nobody can have its names before all have released it: what is said of the next one would come to
  * who still has this one. */
-void aries_hw_msgq_released(struct gni_msgq *msgq, const struct msgq_connection *first)
+void aries_hw_msgq_released(struct gni_msgq *msgq, const struct aries_msgq_connection *first)
 {
     const struct live_key key = key_of(msgq->nic, 0, 0);
     struct lnic_msgq said = about(msgq->region, LNIC_RELEASE, first);
@@ -485,5 +490,5 @@ void aries_hw_msgq_released(struct gni_msgq *msgq, const struct msgq_connection 
     said.step = LNIC_VACATE;
     if (!give_back_both(key, said.pe, said.index))
         agree(msgq, &said, true);
-    msgq_unref(msgq);
+    aries_msgq_unref(msgq);
 }

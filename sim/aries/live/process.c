@@ -159,7 +159,7 @@ static void add_jobs(struct aries_fabric *fabric)
 
 /* ---- joining --------------------------------------------------------------------------------- */
 
-static bool instance_there(const struct datagram_address *peer, const struct gni_nic *nic)
+static bool instance_there(const struct aries_datagram_address *peer, const struct gni_nic *nic)
 {
     const struct live_key key = {peer->nic->node,
                                  LNIC_NAME_INSTANCE,
@@ -175,7 +175,7 @@ static void peer_gone(void *arg, struct live_peer *peer)
     if (peer->user != NULL)
         lnic_link_gone(peer->user);
     live_drop(lnic_backend.live, peer); /* its board and its doorbell take room */
-    datagrams_recheck(lnic_backend.fabric, instance_there);
+    aries_datagrams_recheck(lnic_backend.fabric, instance_there);
     sim_wall.changes++;
 }
 
@@ -404,7 +404,7 @@ static bool find_mdh(const struct aries_mdd_table *table, uint32_t *index)
             i += LNIC_MDH_BLOCK - 1 - mdh % LNIC_MDH_BLOCK;
             continue;
         }
-        if (table == NULL || mdd_at(table, mdh) == NULL) {
+        if (table == NULL || aries_mdd_at(table, mdh) == NULL) {
             *index = mdh;
             lnic_backend.mdh_hint = mdh + 1;
             return true;
@@ -422,7 +422,7 @@ bool aries_hw_mdd(struct aries_nic *hw, uint8_t ptag, bool vmdh, uint32_t *index
     if (vmdh) {
         key.kind = LNIC_NAME_VMDH;
         key.key[0] = (uint64_t)ptag << 16;
-        if (*index != MDD_ANY) {
+        if (*index != ARIES_MDD_ANY) {
             key.key[0] |= *index;
             return live_claim(lnic_backend.live, &key, 0, NULL) == 0;
         }

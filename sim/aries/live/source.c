@@ -63,7 +63,7 @@ static void op_report(struct lnic_op *op)
         lnic_backend.fabric->counters.errors++;
     if (op->message != NULL) { /* of a dead node's nothing may be left */
         if (work->target->alive && lnic_backend.hw->alive)
-            datagram_ended(op->message, op->status == 0 && !op->overrun);
+            aries_datagram_send_ended(op->message, op->status == 0 && !op->overrun);
         return;
     }
     if (chain == NULL) {
@@ -676,7 +676,7 @@ static void read_here(struct lnic_op *op, struct lnic_request *request, struct l
             lnic_get(request, piece, answer);
         else
             lnic_amo(request, &amo, piece, answer);
-        if (answer->status == 0 && (work->op == ARIES_GET || amo_fetches(work->amo_cmd))) {
+        if (answer->status == 0 && (work->op == ARIES_GET || aries_amo_fetches(work->amo_cmd))) {
             answer->status = write_local(op, offset, piece, length);
             if (answer->status != 0)
                 answer->info = ARIES_CQ_CPLTN_SRSP;
@@ -868,7 +868,7 @@ void aries_hw_originate(struct aries_nic *hw, const struct aries_work *work)
 
 static void launch_datagram(struct lnic_op *op)
 {
-    const struct datagram_message *message = op->message;
+    const struct aries_datagram_message *message = op->message;
     uint32_t bytes = (uint32_t)offsetof(struct lnic_datagram, data) + message->length;
     struct lnic_datagram datagram = {
         .number = message->number,
@@ -922,7 +922,7 @@ void lnic_launch(struct lnic_op *op)
         lnic_op_end(op, 0, 0);
 }
 
-void lnic_datagram_send(struct datagram_message *message, uint32_t bytes)
+void lnic_datagram_send(struct aries_datagram_message *message, uint32_t bytes)
 {
     const struct aries_work work = {
         .op = ARIES_CQWRITE,
@@ -975,7 +975,7 @@ sim_noinline void lnic_result(struct lnic_link *link, const struct live_record *
     if (txn->position == 0)
         return;
     if (txn->reply && op->message == NULL && result.status == 0 &&
-        (op->work.op == ARIES_GET || amo_fetches(op->work.amo_cmd))) {
+        (op->work.op == ARIES_GET || aries_amo_fetches(op->work.amo_cmd))) {
         result.info = ARIES_CQ_CPLTN_SRSP;
         if (record->count - sizeof(result) < txn->bytes)
             result.status = A_STATUS_PKT_MALFORMED_SIZE;

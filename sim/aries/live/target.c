@@ -120,11 +120,11 @@ void lnic_ce(const struct lnic_ce *ce, enum aries_op op, uint8_t ptag, uint32_t 
     };
 
     *answer = (struct lnic_answer){A_STATUS_PKT_MALFORMED_CMD, ARIES_CQ_CPLTN_DREQ, false};
-    if (!ce_header_valid(&ce->header) || from_node >= hw->fabric->nodes)
+    if (!aries_ce_header_valid(&ce->header) || from_node >= hw->fabric->nodes)
         return;
     from = &hw->fabric->nics[from_node];
-    answer->status =
-        op == ARIES_CE_JOIN ? ce_take_join(hw, from, &work) : ce_take_result(hw, from, &work);
+    answer->status = op == ARIES_CE_JOIN ? aries_ce_accept_join(hw, from, &work)
+                                         : aries_ce_accept_result(hw, from, &work);
 }
 
 /* ---- records of other processes -------------------------------------------------------------- */
@@ -167,9 +167,9 @@ static sim_noinline bool execute_answered(struct lnic_link *link, const struct l
     } else if (record->kind == LNIC_AMO && request->length <= LNIC_PIECE && count == sizeof(amo)) {
         memcpy(&amo, rest, sizeof(amo));
         answer.status = A_STATUS_PKT_MALFORMED_CMD;
-        if (amo_valid(amo.command))
+        if (aries_amo_valid(amo.command))
             lnic_amo(request, &amo, result + 1, &answer);
-        if (!amo_fetches(amo.command))
+        if (!aries_amo_fetches(amo.command))
             bytes = 0;
     } else if (record->kind == LNIC_DATAGRAM && count <= sizeof(datagram) &&
                count >= offsetof(struct lnic_datagram, data)) {
@@ -192,7 +192,7 @@ static sim_noinline bool execute_ce(const struct lnic_link *link, const struct l
     if (record->count != sizeof(*request) + sizeof(ce))
         return true;
     memcpy(&ce, (const uint8_t *)record->bytes + sizeof(*request), sizeof(ce));
-    if (ce_clogged(lnic_backend.hw, ce.header.ce_id))
+    if (aries_ce_congested(lnic_backend.hw, ce.header.ce_id))
         return false;
     lnic_ce(&ce, record->kind == LNIC_CE_JOIN ? ARIES_CE_JOIN : ARIES_CE_RESULT, request->ptag,
             link->peer->node, answer);

@@ -9,7 +9,8 @@
 #include "nic/interface.h"
 #include "nic/objects.h"
 
-_Static_assert((RING_FIRST & (RING_FIRST - 1)) == 0, "rings double from here: powers of two");
+_Static_assert((ARIES_RING_FIRST & (ARIES_RING_FIRST - 1)) == 0,
+               "rings double from here: powers of two");
 
 static bool cq_ok(const struct gni_cq *cq)
 {
@@ -23,7 +24,7 @@ static struct aries_cq_slot *slot(const struct gni_cq *cq, uint32_t place)
 
 static sim_cold void ring_grow(struct gni_cq *cq)
 {
-    uint32_t size = cq->ring_size > 0 ? cq->ring_size * 2 : RING_FIRST, i;
+    uint32_t size = cq->ring_size > 0 ? cq->ring_size * 2 : ARIES_RING_FIRST, i;
     struct aries_cq_slot *ring = g_new(struct aries_cq_slot, size);
 
     for (i = 0; i < cq->count; i++)

@@ -15,7 +15,7 @@
 struct aries_request {
     struct gni_ep *ep; /* NULL when the EP was destroyed */
     gni_post_descriptor_t *descr; /* NULL for SMSG */
-    struct smsg_copy *copy; /* SMSG: of a message that may have to be sent again; smsg.c */
+    struct aries_smsg_copy *copy; /* SMSG: of a message that may have to be sent again; smsg.c */
     uint64_t post_id; /* SMSG: the msg_id that its event shows, and above it the slot */
     uint32_t tid;
     union {
@@ -46,7 +46,7 @@ static inline struct gni_cq *aries_request_cq(const struct aries_request *reques
     return ((const struct aries_request_chunk *)(request - request->place))->cq;
 }
 
-#define RING_FIRST 16u /* entries, when a ring is first needed */
+#define ARIES_RING_FIRST 16u /* entries, when a ring is first needed */
 
 struct aries_cq_slot {
     gni_cq_entry_t entry;

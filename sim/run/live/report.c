@@ -38,17 +38,17 @@ void live_report_left(struct live_report *report, struct live_server *server,
                       const struct live_member *member)
 {
     struct node_report *node;
-    struct watch watch;
+    struct aries_watch watch;
     const char *board;
     size_t bytes;
 
     if (member->node >= report->count)
         return;
     board = live_server_board(server, member->slot, &bytes);
-    if (board == NULL || bytes < WATCH_AT + sizeof(watch))
+    if (board == NULL || bytes < ARIES_WATCH_AT + sizeof(watch))
         return;
-    memcpy(&watch, board + WATCH_AT, sizeof(watch)); /* it may be killed only just now */
-    if (watch.magic != WATCH_MAGIC)
+    memcpy(&watch, board + ARIES_WATCH_AT, sizeof(watch)); /* it may be killed only just now */
+    if (watch.magic != ARIES_WATCH_MAGIC)
         return;
     node = &report->nodes[member->node];
     node->transactions += watch.transactions;

@@ -774,7 +774,7 @@ static void consume(struct aries_datagram_session *session)
 }
 
 /* Copies what the peer offered into the endpoint's buffer. */
-static gni_return_t take_data(const struct aries_datagram_session *session, const struct mark *mark)
+static gni_return_t copy_out(const struct aries_datagram_session *session, const struct mark *mark)
 {
     if (mark->out_buf == NULL && mark->out_size != 0)
         return GNI_RC_INVALID_PARAM;
@@ -802,7 +802,7 @@ static gni_return_t report(const struct question *question, struct aries_datagra
     }
     /* An endpoint that has never posted has no buffer: it learns of REMOTE_DATA, not the data. */
     if (session->state == COMPLETED || (session->state == REMOTE && mark->out_size != 0))
-        rc = take_data(session, mark);
+        rc = copy_out(session, mark);
     if (rc != GNI_RC_INVALID_PARAM) {
         *question->state = shown[session->state];
         if (session->state != WAITING) {

@@ -89,7 +89,7 @@ static gni_mem_handle_t handle_of(const struct aries_mr *mr)
         .address = mr->segmented ? 0 : mr->address,
         .mdh = mr->mdh,
         .pages = pages < ARIES_MEM_PAGES_MAX ? (uint32_t)pages : ARIES_MEM_PAGES_MAX,
-        .life = mr->process->fabric->life,
+        .incarnation = mr->process->fabric->incarnation,
         .page_shift = ARIES_MEM_PAGE_SHIFT,
         .flags =
             (uint8_t)((mr->read_only ? ARIES_MEM_READONLY : 0) | (mr->vmdh ? ARIES_MEM_VMDH : 0)),

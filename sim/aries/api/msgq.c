@@ -5,9 +5,10 @@
 #include <stdio.h>
 #include "nic/mem_handle.h"
 
-#define INIT_PATIENCE (10 * SIM_S) /* for the other instances of the node */
-#define CROWD_PATIENCE (30 * SIM_S) /* for other processes, which may not get a processor */
-#define LOOK_AGAIN SIM_MS /* for such that are other processes */
+#define INIT_TIMEOUT (10 * SIM_S) /* for the other instances of the node */
+#define INIT_TIMEOUT_PROCESSES (30 * SIM_S) /* for other processes, which may not get a processor \
+                                             */
+#define POLL_INTERVAL SIM_MS /* for such that are other processes */
 
 /* ---- joining --------------------------------------------------------------------------------- */
 
@@ -170,7 +171,8 @@ static gni_return_t await_all(struct gni_msgq *msgq)
 {
     const struct sim_wait wait = {"GNI_MsgqInit", describe_missing, msgq->region};
     struct aries_msgq_region *region = msgq->region;
-    sim_time_t deadline = sim_local_time() + (region->lanes > 1 ? CROWD_PATIENCE : INIT_PATIENCE);
+    sim_time_t deadline =
+        sim_local_time() + (region->lanes > 1 ? INIT_TIMEOUT_PROCESSES : INIT_TIMEOUT);
     sim_time_t until;
     bool in_time = true;
     int known;
@@ -184,7 +186,7 @@ static gni_return_t await_all(struct gni_msgq *msgq)
         }
         if (region->state != ARIES_MSGQ_FORMING || known < 0 || !in_time)
             break;
-        until = region->lanes > 1 ? sim_local_time() + LOOK_AGAIN : deadline;
+        until = region->lanes > 1 ? sim_local_time() + POLL_INTERVAL : deadline;
         sim_wait_until(until < deadline ? until : deadline, &wait);
         if (!aries_msgq_ok(msgq))
             break;
@@ -252,8 +254,8 @@ static bool idle(const void *what)
 }
 
 /* A look whether what is in flight has ended; programs repeat it until it has. */
-static bool look(struct gni_msgq *msgq, bool (*ended)(const void *what), const void *what,
-                 uint32_t id)
+static bool poll_ended(struct gni_msgq *msgq, bool (*ended)(const void *what), const void *what,
+                       uint32_t id)
 {
     const struct sim_wait wait = {
         .text = "sends of a shared message queue", .what = what, .id = id};
@@ -269,7 +271,7 @@ gni_return_t GNI_MsgqIdle(gni_msgq_handle_t msgq_hndl)
 {
     if (!aries_msgq_ok(msgq_hndl))
         return GNI_RC_INVALID_PARAM;
-    if (!look(msgq_hndl, idle, msgq_hndl, msgq_hndl->ids))
+    if (!poll_ended(msgq_hndl, idle, msgq_hndl, msgq_hndl->ids))
         return GNI_RC_NOT_DONE;
     return aries_msgq_ok(msgq_hndl) ? GNI_RC_SUCCESS : GNI_RC_INVALID_PARAM;
 }
@@ -401,8 +403,8 @@ gni_return_t GNI_MsgqConnRelease(gni_msgq_handle_t msgq_hndl, uint32_t pe_addr)
     connection = aries_msgq_connection_of(msgq->region, pe_addr);
     if (connection == NULL)
         return GNI_RC_NO_MATCH;
-    if (!look(msgq, connection_idle, &msgq->views[connection->index],
-              msgq->ids + ARIES_MSGQ_IDS + 2 * connection->index))
+    if (!poll_ended(msgq, connection_idle, &msgq->views[connection->index],
+                    msgq->ids + ARIES_MSGQ_IDS + 2 * connection->index))
         return GNI_RC_NOT_DONE;
     if (!aries_msgq_ok(msgq))
         return GNI_RC_INVALID_PARAM;

@@ -255,7 +255,7 @@ struct aries_msgq_send { /* a PUT in flight: a message, or a count of credits */
     uint64_t address;
     uint32_t connection, generation, number, slot, msg_id;
     uint32_t attempts, bytes;
-    uint32_t ways; /* a count: instances of the peer that it was tried with in vain */
+    uint32_t instances_tried; /* a count: instances of the peer that it was tried with in vain */
     union {
         struct aries_msgq_record record;
         struct aries_msgq_count count;

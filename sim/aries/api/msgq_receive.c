@@ -177,8 +177,8 @@ static uint32_t sender_place(const struct aries_msgq_connection *connection, uin
 }
 
 /* Copies the next message out of the mailbox and gives the slot back. */
-static void take(struct gni_msgq *msgq, struct aries_msgq_connection *connection,
-                 struct aries_msgq_message *message)
+static void receive_message(struct gni_msgq *msgq, struct aries_msgq_connection *connection,
+                            struct aries_msgq_message *message)
 {
     const struct aries_msgq_record *record = aries_msgq_record_of(connection, 0);
 
@@ -237,13 +237,13 @@ static bool hand_over_pooled(struct gni_msgq *msgq)
 }
 
 /* Takes one message of the connection. */
-static bool take_one(struct gni_msgq *msgq, struct aries_msgq_connection *connection)
+static bool receive_one(struct gni_msgq *msgq, struct aries_msgq_connection *connection)
 {
     uint32_t target = aries_msgq_record_of(connection, 0)->target;
     uint32_t index = aries_msgq_instance_of(msgq->region, target);
     struct aries_msgq_message message;
 
-    take(msgq, connection, &message);
+    receive_message(msgq, connection, &message);
     if (index == msgq->index)
         return hand_over(msgq, &message);
     if (index != UINT32_MAX) { /* else it has left, and what is for it goes nowhere */
@@ -260,7 +260,7 @@ static bool take_one(struct gni_msgq *msgq, struct aries_msgq_connection *connec
 /* ---- progress -------------------------------------------------------------------------------- */
 
 /* Empties the private queue: an entry tells which connection to look at. */
-static gni_return_t take_events(struct gni_msgq *msgq)
+static gni_return_t read_events(struct gni_msgq *msgq)
 {
     while (aries_msgq_ok(msgq) && msgq->receive_cq->count > 0) {
         struct aries_msgq_connection *connection;
@@ -307,7 +307,7 @@ static struct aries_msgq_connection *next_takeable(struct gni_msgq *msgq, uint32
  */
 static gni_return_t work(struct gni_msgq *msgq)
 {
-    gni_return_t result = take_events(msgq);
+    gni_return_t result = read_events(msgq);
     struct aries_msgq_connection *connection;
     uint32_t at = 0;
     bool more = true;
@@ -323,7 +323,7 @@ static gni_return_t work(struct gni_msgq *msgq)
         connection = next_takeable(msgq, &at);
         if (connection == NULL)
             break;
-        more = take_one(msgq, connection);
+        more = receive_one(msgq, connection);
     }
     if (!aries_msgq_ok(msgq))
         return GNI_RC_INVALID_PARAM;

@@ -208,9 +208,8 @@ uint32_t aries_msgq_next_generation(struct aries_msgq_region *region, uint32_t i
 }
 
 /* A place is taken: its mailbox is empty. */
-static struct aries_msgq_connection *aries_sim_occupy(struct aries_msgq_region *region,
-                                                      uint32_t index, uint32_t pe, uint32_t lane,
-                                                      uint32_t generation)
+static struct aries_msgq_connection *occupy(struct aries_msgq_region *region, uint32_t index,
+                                            uint32_t pe, uint32_t lane, uint32_t generation)
 {
     struct aries_msgq_connection *connection = aries_msgq_connection_at(region, index);
     uint32_t drawn = connection->drawn;
@@ -232,7 +231,7 @@ struct aries_msgq_connection *aries_msgq_connection_new(struct aries_msgq_region
                                                         uint32_t pe, uint32_t index,
                                                         uint32_t generation)
 {
-    struct aries_msgq_connection *connection = aries_sim_occupy(region, index, pe, 0, generation);
+    struct aries_msgq_connection *connection = occupy(region, index, pe, 0, generation);
 
     table_insert(region, connection);
     memset(aries_msgq_count_of(connection), 0, region->layout.mailbox_bytes);
@@ -254,7 +253,7 @@ struct aries_msgq_connection *aries_msgq_lane_of(struct aries_msgq_region *regio
     connection = aries_msgq_connection_at(region, first->index + lane);
     return connection->state != ARIES_MSGQ_FREE
                ? connection
-               : aries_sim_occupy(region, first->index + lane, pe, lane, first->generation);
+               : occupy(region, first->index + lane, pe, lane, first->generation);
 }
 
 void aries_msgq_connect(struct aries_msgq_region *region, struct aries_msgq_connection *first,
@@ -268,8 +267,7 @@ void aries_msgq_connect(struct aries_msgq_region *region, struct aries_msgq_conn
             aries_msgq_connection_at(region, first->index + lane);
 
         if (connection->state == ARIES_MSGQ_FREE)
-            connection =
-                aries_sim_occupy(region, first->index + lane, first->pe, lane, first->generation);
+            connection = occupy(region, first->index + lane, first->pe, lane, first->generation);
         connection->remote_generation = (uint32_t)(mailbox % ARIES_MSGQ_LINE);
         connection->remote_mailbox = mailbox - connection->remote_generation;
         if (region->lanes > 1)

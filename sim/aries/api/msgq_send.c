@@ -215,10 +215,11 @@ bool aries_msgq_return_credits(struct gni_msgq *msgq, struct aries_msgq_connecti
 /* ---- the end of a PUT ------------------------------------------------------------------------ */
 
 /* The instance that a count was written through has left: any other of its node does as well. */
-static bool other_way(struct aries_msgq_send *send, struct aries_msgq_connection *connection)
+static bool try_other_instance(struct aries_msgq_send *send,
+                               struct aries_msgq_connection *connection)
 {
     if (send->cq != NULL || aries_msgq_region_of(connection)->lanes > 1 ||
-        ++send->ways >= connection->remote_count)
+        ++send->instances_tried >= connection->remote_count)
         return false;
     connection->last_sender = (connection->last_sender + 1) % connection->remote_count;
     send->handle = connection->remote[connection->last_sender].handle;
@@ -235,7 +236,7 @@ static bool repeats(struct aries_msgq_send *send, struct aries_msgq_connection *
     if (!aries_msgq_ok(msgq) || connection == NULL || connection->state != ARIES_MSGQ_ACTIVE)
         return false;
     if (!aries_status_recoverable(status) || send->attempts > msgq->nic->smsg_max_retrans) {
-        if (!other_way(send, connection))
+        if (!try_other_instance(send, connection))
             return false;
     }
     if (send->cq == NULL) /* others may have told more since */
@@ -246,8 +247,8 @@ static bool repeats(struct aries_msgq_send *send, struct aries_msgq_connection *
     return true;
 }
 
-static void tell_sender(struct aries_msgq_send *send, uint8_t status, uint8_t info,
-                        bool remote_overrun)
+static void report_to_sender(struct aries_msgq_send *send, uint8_t status, uint8_t info,
+                             bool remote_overrun)
 {
     struct gni_cq *cq = send->cq;
     gni_cq_entry_t entry =
@@ -280,7 +281,7 @@ static void put_done(void *context, uint8_t status, uint8_t info, bool remote_ov
             connection->in_flight--;
             *aries_msgq_slot_busy(connection, send->slot) = 0;
         }
-        tell_sender(send, status, info, remote_overrun);
+        report_to_sender(send, status, info, remote_overrun);
     }
     if (status != 0 && aries_msgq_ok(msgq))
         aries_transaction_failed(msgq->nic, status, false);

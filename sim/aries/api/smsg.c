@@ -178,7 +178,7 @@ static uint32_t record_checksum(const struct aries_smsg_record *record)
     return (uint32_t)(sum * 0x9e3779b97f4a7c15ull >> 32);
 }
 
-enum look { ABSENT, PRESENT, DAMAGED };
+enum record_state { ABSENT, PRESENT, DAMAGED };
 
 /* A record that cannot arrive in pieces: all in one cache line, so in one packet. */
 static sim_noinline bool in_one_line(const struct aries_smsg_record *record)
@@ -189,7 +189,7 @@ static sim_noinline bool in_one_line(const struct aries_smsg_record *record)
 }
 
 /* The checksum of a record that came in one piece is wrong. */
-static sim_noinline enum look damaged(struct gni_ep *ep, uint32_t number)
+static sim_noinline enum record_state damaged(struct gni_ep *ep, uint32_t number)
 {
     if (!ep->broken)
         ledger_violation(&ep->nic->hw->fabric->book_smsg,
@@ -199,7 +199,7 @@ static sim_noinline enum look damaged(struct gni_ep *ep, uint32_t number)
 }
 
 /* Record `number` at this place of the ring? */
-static enum look look_at(struct gni_ep *ep, uint32_t offset, uint32_t number)
+static enum record_state record_state_at(struct gni_ep *ep, uint32_t offset, uint32_t number)
 {
     const struct aries_smsg_record *record =
         (const struct aries_smsg_record *)(ep->rx_ring + offset);
@@ -247,23 +247,24 @@ static sim_noinline bool start_is_sane(const struct gni_ep *ep)
            (int32_t)(record.sequence - ep->rx_received) <= (int32_t)ep->credits;
 }
 
-static enum look find_record(struct gni_ep *ep, uint32_t read_at, uint32_t number, uint32_t *offset)
+static enum record_state find_record(struct gni_ep *ep, uint32_t read_at, uint32_t number,
+                                     uint32_t *offset)
 {
     uint32_t home;
-    enum look look;
+    enum record_state state;
 
     if (read_at + ARIES_SMSG_UNIT <= ep->rx_bytes) {
-        look = look_at(ep, *offset = read_at, number);
-        if (look != ABSENT || !may_start_over(ep, read_at, number))
-            return look;
+        state = record_state_at(ep, *offset = read_at, number);
+        if (state != ABSENT || !may_start_over(ep, read_at, number))
+            return state;
     }
     home = rx_home(ep);
     if (home != 0 && home != read_at && ep->rx_reported == number) {
-        look = look_at(ep, *offset = home, number);
-        if (look != ABSENT)
-            return look;
+        state = record_state_at(ep, *offset = home, number);
+        if (state != ABSENT)
+            return state;
     }
-    return read_at != 0 ? look_at(ep, *offset = 0, number) : ABSENT;
+    return read_at != 0 ? record_state_at(ep, *offset = 0, number) : ABSENT;
 }
 
 static uint32_t current_span(const struct gni_ep *ep)
@@ -318,7 +319,7 @@ static void note_unread(struct gni_ep *ep)
 
 static sim_noinline void note_arrived(struct gni_ep *ep)
 {
-    note_returned(ep, ep->rx_heard);
+    note_returned(ep, ep->rx_peer_released);
     note_returned(ep, control_returned(ep));
     note_unread(ep);
 }
@@ -365,7 +366,7 @@ static bool can_send(const void *what)
 {
     struct gni_ep *ep = (struct gni_ep *)what;
 
-    note_returned(ep, ep->rx_heard);
+    note_returned(ep, ep->rx_peer_released);
     if (2 * (ep->tx_sent - ep->tx_returned) >= ep->tx_slots || 2 * ep->tx_used >= ep->tx_bytes)
         note_returned(ep, control_returned(ep));
     if (sim_likely(has_room(ep)))
@@ -506,7 +507,7 @@ static bool connect(struct gni_ep *ep, const gni_smsg_attr_t *local, const gni_s
     ep->credits = local->mbox_maxcredit;
     ep->rx_ring = (uint8_t *)ring_address(local);
     ep->rx_bytes = ring_bytes(local);
-    ep->rx_at = ep->rx_received = ep->rx_reported = ep->rx_owed = ep->rx_heard = 0;
+    ep->rx_at = ep->rx_received = ep->rx_reported = ep->rx_owed = ep->rx_peer_released = 0;
     ep->rx_current = NONE;
     ep->tx_ring = aries_mem_handle_offset(&remote->mem_hndl, ring_address(remote));
     ep->tx_bytes = ring_bytes(remote);
@@ -842,12 +843,12 @@ static gni_return_t find_next(struct gni_ep *ep)
     sim_time_t asked = sim_charged_time();
     const struct aries_smsg_record *record;
     uint32_t offset;
-    enum look look;
+    enum record_state state;
 
     /* What is there already is there at this rank's own time, which is later: nothing to catch up
      * with. */
-    look = sim_catching_up() ? ABSENT : find_record(ep, ep->rx_at, ep->rx_received, &offset);
-    if (look == ABSENT) {
+    state = sim_catching_up() ? ABSENT : find_record(ep, ep->rx_at, ep->rx_received, &offset);
+    if (state == ABSENT) {
         if (!sim_poll(&wait, message_or_work, timing->cpu_getnext / 2)) {
             if (sim_behind()) /* nothing had come by then */
                 return GNI_RC_NOT_DONE;
@@ -855,14 +856,14 @@ static gni_return_t find_next(struct gni_ep *ep)
             return start_is_sane(ep) ? GNI_RC_NOT_DONE : GNI_RC_INVALID_STATE;
         }
         aries_smsg_progress(ep->nic);
-        look = find_record(ep, ep->rx_at, ep->rx_received, &offset);
+        state = find_record(ep, ep->rx_at, ep->rx_received, &offset);
     }
-    if (look != PRESENT)
-        return look == ABSENT ? GNI_RC_NOT_DONE : GNI_RC_INVALID_STATE;
+    if (state != PRESENT)
+        return state == ABSENT ? GNI_RC_NOT_DONE : GNI_RC_INVALID_STATE;
     if (sim_charged_time() > asked) /* it was not there: a spinning CPU sees it a little later */
         sim_spend(timing->poll);
     record = (const struct aries_smsg_record *)(ep->rx_ring + offset);
-    ep->rx_heard = record->returned;
+    ep->rx_peer_released = record->returned;
     if (record->mark != ARIES_SMSG_MARK)
         ep->rx_owed += ep->rx_bytes - ep->rx_at;
     ep->rx_current = offset;

@@ -331,7 +331,7 @@ bool aries_hw_attach(struct gni_nic *nic)
     live_claim_shared(lnic_backend.live, &tag, nic->cdm->cookie, &found);
     nic->claimed = true;
     lnic_trace_begin();
-    lnic_backend.fabric->life =
+    lnic_backend.fabric->incarnation =
         lnic_life(live_self(lnic_backend.live)->slot, live_self(lnic_backend.live)->generation);
     lnic_helper_begin();
     return true;
@@ -416,7 +416,7 @@ static bool find_mdh(const struct aries_mdd_table *table, uint32_t *index)
 bool aries_hw_mdd(struct aries_nic *hw, uint8_t ptag, bool vmdh, uint32_t *index)
 {
     /* Not the numbers that somebody who died had until now: others may still have its handles. */
-    uint32_t first = hw->fabric->life % LNIC_MDH_BLOCKS;
+    uint32_t first = hw->fabric->incarnation % LNIC_MDH_BLOCKS;
     struct live_key key = {hw->node, LNIC_NAME_MDHS, {first, 0}};
 
     if (vmdh) {

@@ -210,7 +210,7 @@ static struct lnic_link dead_link = {.gone = true}; /* of whoever died */
 
 uint16_t lnic_life(uint32_t slot, uint32_t generation)
 {
-    return (uint16_t)(1 + (sim_mix(slot) + generation) % ARIES_MEM_LIFE_MAX);
+    return (uint16_t)(1 + (sim_mix(slot) + generation) % ARIES_MEM_INCARNATION_MAX);
 }
 
 static uint64_t flow_between(const struct live_peer *from, const struct live_peer *to)
@@ -303,7 +303,7 @@ static struct lnic_link *route(const struct aries_work *work)
 {
     const gni_mem_handle_t *handle = &work->remote_handle;
     uint32_t mdh = aries_mem_handle_mdh(handle), block = mdh / LNIC_MDH_BLOCK;
-    uint32_t node = work->target->node, life = aries_mem_handle_life(handle);
+    uint32_t node = work->target->node, life = aries_mem_handle_incarnation(handle);
     struct lnic_link **blocks, *link;
 
     if (handle->qword1 == 0 && handle->qword2 == 0)

@@ -87,8 +87,8 @@ static void push_event(struct sim_event *event)
     note_free(note);
 }
 
-static void tell(struct aries_vce *vce, enum aries_ce_transaction kind, uint8_t status,
-                 uint64_t reduction_id)
+static void report_event(struct aries_vce *vce, enum aries_ce_transaction kind, uint8_t status,
+                         uint64_t reduction_id)
 {
     const struct aries_timing *timing = &vce->nic->fabric->timing;
     struct aries_ce_note *note;
@@ -186,7 +186,7 @@ static void deliver(struct aries_vce *vce, uint8_t status, const struct aries_ce
         else
             result_to_process(vce, joiner, status, value);
     }
-    tell(vce, ARIES_CE_TRANS_NONE, status, vce->reduction_id);
+    report_event(vce, ARIES_CE_TRANS_NONE, status, vce->reduction_id);
     vce->joined = 0;
     vce->waiting = false;
     vce->round++;
@@ -213,7 +213,7 @@ static void sent(void *context, uint8_t status, uint8_t info, bool remote_overru
     if (status != 0 && vce->nic->alive && (!current || vce->cq == NULL)) /* as of a silent post */
         aries_error_raise(vce->nic, GNI_ERRMASK_TRANSACTION, status, note->ptag, 0);
     if (status != 0 && vce->nic->alive && current) {
-        tell(vce, note->kind, status, note->reduction_id);
+        report_event(vce, note->kind, status, note->reduction_id);
         if (note->kind == ARIES_CE_TRANS_JOIN && note->round == vce->round && vce->waiting &&
             join_failed(status, info))
             deliver(vce, status, &nothing);

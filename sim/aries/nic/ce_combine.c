@@ -215,16 +215,16 @@ static bool wins(uint32_t command, const struct aries_ce_value *a, const struct 
     const struct format *format = format_of(command);
     uint32_t operation = OPERATION(command);
     bool reals = operation == FPMIN || operation == FPMAX;
-    int way = 0;
+    int order = 0;
 
     if (reals && is_nan(format, a->operand[0]) != is_nan(format, b->operand[0]))
         return is_nan(format, a->operand[0]);
     if (!reals)
-        way = compare_integers(command, a->operand[0], b->operand[0]);
+        order = compare_integers(command, a->operand[0], b->operand[0]);
     else if (!is_nan(format, a->operand[0]))
-        way = compare_reals(command, a->operand[0], b->operand[0]);
-    if (way != 0)
-        return operation == IMIN || operation == FPMIN ? way > 0 : way < 0;
+        order = compare_reals(command, a->operand[0], b->operand[0]);
+    if (order != 0)
+        return operation == IMIN || operation == FPMIN ? order > 0 : order < 0;
     if (command & GREATEST_INDEX)
         return b->operand[1] > a->operand[1];
     return b->operand[1] < a->operand[1];

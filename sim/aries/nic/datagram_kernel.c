@@ -113,7 +113,7 @@ void aries_datagram_send_ended(struct aries_datagram_message *message, bool acce
 }
 
 /* What the scenario's faults make of it: true when it was held back. */
-static bool struck(struct aries_datagram_message *message)
+static bool fault_injected(struct aries_datagram_message *message)
 {
     struct aries_fabric *fabric = message->from.nic->fabric;
     struct sim_fault_subject subject = {
@@ -165,7 +165,7 @@ static void try_send(struct aries_datagram_message *message)
             sim_timer_arm(&message->timer, sim_now() + RETRY);
         return;
     }
-    if (struck(message))
+    if (fault_injected(message))
         return;
     message->copies++;
     sim_timer_arm(&message->timer, sim_now() + RETRY);

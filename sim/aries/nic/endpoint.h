@@ -30,7 +30,7 @@ struct gni_ep {
     uint32_t rx_current; /* place of the next message, once it was found; all-ones: not yet */
     uint32_t rx_reported; /* releases that the peer has been told of */
     uint32_t rx_owed; /* bytes released since */
-    uint32_t rx_heard; /* releases at the peer, as the last message that was read tells */
+    uint32_t rx_peer_released; /* releases at the peer, as the last message that was read tells */
     uint16_t rx_units; /* what the current message takes of the ring, in ARIES_SMSG_UNIT */
     bool connected : 1; /* by GNI_SmsgInit */
     bool retransmit : 1; /* MBOX_AUTO_RETRANSMIT */

@@ -35,13 +35,13 @@ static sim_cold void ring_grow(struct gni_cq *cq)
     cq->head = 0;
 }
 
-static void ring_put(struct gni_cq *cq, gni_cq_entry_t entry, const void *look)
+static void ring_put(struct gni_cq *cq, gni_cq_entry_t entry, const void *reader_data)
 {
     if (cq->count == cq->ring_size)
         ring_grow(cq);
     assert(cq->count < cq->ring_size && cq->head < cq->ring_size);
     assert((cq->ring_size & (cq->ring_size - 1)) == 0);
-    *slot(cq, cq->count) = (struct aries_cq_slot){entry, look};
+    *slot(cq, cq->count) = (struct aries_cq_slot){entry, reader_data};
     cq->count++;
     if (sim_unlikely(cq->armed))
         aries_channel_fire(cq);
@@ -84,7 +84,7 @@ bool aries_cq_push(struct gni_cq *cq, gni_cq_entry_t entry)
     return aries_cq_push_for(cq, entry, NULL);
 }
 
-bool aries_cq_push_for(struct gni_cq *cq, gni_cq_entry_t entry, const void *look)
+bool aries_cq_push_for(struct gni_cq *cq, gni_cq_entry_t entry, const void *reader_data)
 {
     struct aries_fabric *fabric;
     struct aries_nic *hw;
@@ -111,7 +111,7 @@ bool aries_cq_push_for(struct gni_cq *cq, gni_cq_entry_t entry, const void *look
         aries_process_notify(cq->nic->process);
         return false;
     }
-    ring_put(cq, entry, look);
+    ring_put(cq, entry, reader_data);
     ledger_count(&fabric->book_event, 1, 1);
     trace(TRACE_INSTANT, TRACE_CQ, hw->node, cq->index, "event", sim_now(), 0, 0, entry >> 48);
     aries_process_notify(cq->nic->process);

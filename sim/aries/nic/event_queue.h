@@ -52,7 +52,7 @@ struct aries_cq_slot {
     gni_cq_entry_t entry;
     /* What who reads the entry will look at, or NULL; a remote event: struct gni_ep, any other:
      * struct aries_request. For the cache. */
-    const void *look;
+    const void *reader_data;
 };
 
 /* What an entry touches lies in the first line, what a request does besides in the second. */
@@ -99,7 +99,7 @@ bool aries_cq_push(struct gni_cq *cq, gni_cq_entry_t entry);
  * then, but its memory is still that of endpoints), or the request of any other. NULL: unknown. It
  * is fetched into the cache before its turn comes.
  */
-bool aries_cq_push_for(struct gni_cq *cq, gni_cq_entry_t entry, const void *look);
+bool aries_cq_push_for(struct gni_cq *cq, gni_cq_entry_t entry, const void *reader_data);
 /* The next read of the queue reports an overrun, as if an event had been lost just now. */
 void aries_cq_overrun(struct gni_cq *cq);
 extern const struct aries_class aries_cq_class; /* api/cq.c */

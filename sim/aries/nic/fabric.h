@@ -84,7 +84,7 @@ struct aries_fabric {
     struct aries_fabric_end *on_end[ARIES_END_STAGES]; /* aries_fabric_on_end */
     struct aries_list datagrams; /* of all communication domains: datagram.c */
     uint64_t datagrams_made;
-    uint16_t life; /* of this process, in its memory handles; 0 in simulation */
+    uint16_t incarnation; /* of this process, in its memory handles; 0 in simulation */
     struct aries_fabric *retired; /* destroyed before this one and not yet freed: process.c */
     struct _GHashTable
         *mailboxes; /* connections by the address of their ring; looked up, never walked */

@@ -61,9 +61,9 @@ uint32_t aries_mdd_insert(struct aries_mdd_table *table, uint32_t index, struct 
         if (table->used >= table->size)
             return ARIES_MDD_ANY;
         /* In turn: a handle that outlived its registration should not soon name another one. */
-        index = find_free(table, table->hint);
+        index = find_free(table, table->search_from);
         assert(aries_mdd_at(table, index) == NULL);
-        table->hint = index + 1;
+        table->search_from = index + 1;
     } else if (index >= table->size || aries_mdd_at(table, index) != NULL) {
         return ARIES_MDD_ANY;
     }

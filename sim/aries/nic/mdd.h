@@ -16,7 +16,7 @@ struct aries_mdd_table {
     uint32_t ptag;
     uint32_t size; /* entries, at most 4096 */
     uint32_t used;
-    uint32_t hint; /* where the search for a free entry starts */
+    uint32_t search_from; /* where the search for a free entry starts */
     struct aries_mdd_page *pages[64];
 };
 

@@ -64,7 +64,7 @@ static void register_books(struct aries_fabric *fabric)
  */
 static struct aries_fabric *retired;
 
-static void bury_retired(void)
+static void free_retired(void)
 {
     if (sim_fault_point_find("aries.packet") != NULL)
         return;
@@ -82,7 +82,7 @@ struct aries_fabric *aries_fabric_create(struct net *net, const struct aries_par
     struct aries_fabric *fabric = g_new0(struct aries_fabric, 1);
     uint32_t node;
 
-    bury_retired();
+    free_retired();
     fabric->net = net;
     fabric->nodes = net_endpoints(net);
     fabric->seed = seed;

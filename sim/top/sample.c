@@ -8,16 +8,16 @@
 
 /* Copies the figures that a process publishes. The process is not trusted, so counts are bounded
  * here. */
-static void read_figures(const struct shm_peer *peer, struct watch *to)
+static void read_figures(const struct shm_peer *peer, struct aries_watch *to)
 {
-    const struct watch *segment;
+    const struct aries_watch *segment;
     uint32_t before, after;
     int i;
 
     to->magic = 0;
-    if (peer->segment == NULL || peer->segment_bytes < WATCH_AT + sizeof(*to))
+    if (peer->segment == NULL || peer->segment_bytes < ARIES_WATCH_AT + sizeof(*to))
         return;
-    segment = (const struct watch *)((const char *)peer->segment + WATCH_AT);
+    segment = (const struct aries_watch *)((const char *)peer->segment + ARIES_WATCH_AT);
     for (i = 0; i < SEQLOCK_RETRIES; i++) {
         before = __atomic_load_n(&segment->sequence, __ATOMIC_ACQUIRE);
         memcpy(to, segment, sizeof(*to));
@@ -26,12 +26,12 @@ static void read_figures(const struct shm_peer *peer, struct watch *to)
         if (before == after && before % 2 == 0)
             break;
     }
-    if (to->magic != WATCH_MAGIC)
+    if (to->magic != ARIES_WATCH_MAGIC)
         to->magic = 0;
-    to->cqs = to->cqs < WATCH_CQS ? to->cqs : WATCH_CQS;
-    for (i = 0; i < (int)WATCH_VCS; i++)
-        to->vc[i].state[WATCH_STATE_BYTES - 1] = '\0';
-    to->eps = to->eps < WATCH_EPS ? to->eps : WATCH_EPS;
+    to->cqs = to->cqs < ARIES_WATCH_CQS ? to->cqs : ARIES_WATCH_CQS;
+    for (i = 0; i < (int)ARIES_WATCH_VCS; i++)
+        to->vc[i].state[ARIES_WATCH_STATE_BYTES - 1] = '\0';
+    to->eps = to->eps < ARIES_WATCH_EPS ? to->eps : ARIES_WATCH_EPS;
 }
 
 static void read_command(int32_t pid, char *command, size_t size)
@@ -52,7 +52,7 @@ static void take(struct shm *shm, struct sample *sample, const struct shm_member
 {
     struct shm_peer *peer = shm_peer(shm, member->slot, member->generation, NULL);
     bool same = sample->is.generation == member->generation && sample->watch.magic != 0;
-    struct watch before = sample->watch;
+    struct aries_watch before = sample->watch;
 
     sample->taken_ns = 0;
     if (same) {

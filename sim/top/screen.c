@@ -43,10 +43,10 @@ static double seconds_ago(uint64_t ns)
 }
 
 /* The fullest queue, and the connection with the fewest credits. */
-static void extremes(const struct watch *watch, char *fill, char *credits, size_t size)
+static void extremes(const struct aries_watch *watch, char *fill, char *credits, size_t size)
 {
-    const struct watch_cq *cq = NULL;
-    const struct watch_ep *ep = NULL;
+    const struct aries_watch_cq *cq = NULL;
+    const struct aries_watch_ep *ep = NULL;
     uint32_t i;
 
     for (i = 0; i < watch->cqs; i++)
@@ -64,7 +64,7 @@ static void extremes(const struct watch *watch, char *fill, char *credits, size_
         snprintf(credits, size, "%u/%u", ep->free, ep->credits);
 }
 
-static void details(FILE *to, const struct watch *watch)
+static void details(FILE *to, const struct aries_watch *watch)
 {
     uint32_t i;
 
@@ -77,18 +77,18 @@ static void details(FILE *to, const struct watch *watch)
                 watch->ep[i].sent, watch->ep[i].received, watch->ep[i].broken ? ", broken" : "");
 }
 
-static uint32_t listed(const struct watch *watch)
+static uint32_t listed(const struct aries_watch *watch)
 {
-    return watch->vcs < WATCH_VCS ? watch->vcs : WATCH_VCS;
+    return watch->vcs < ARIES_WATCH_VCS ? watch->vcs : ARIES_WATCH_VCS;
 }
 
-static void connections(FILE *to, const struct watch *watch)
+static void connections(FILE *to, const struct aries_watch *watch)
 {
     char node[16];
     uint32_t i;
 
     for (i = 0; i < listed(watch); i++) {
-        const struct watch_vc *vc = &watch->vc[i];
+        const struct aries_watch_vc *vc = &watch->vc[i];
 
         if (vc->node == UINT32_MAX)
             snprintf(node, sizeof(node), "nowhere");
@@ -97,13 +97,13 @@ static void connections(FILE *to, const struct watch *watch)
         fprintf(to, "      VC to %s instance %u: %s for %.1f s\n", node, vc->instance, vc->state,
                 seconds_ago(vc->since_ns));
     }
-    if (watch->vcs > WATCH_VCS)
-        fprintf(to, "      and %u VCs that changed before those\n", watch->vcs - WATCH_VCS);
+    if (watch->vcs > ARIES_WATCH_VCS)
+        fprintf(to, "      and %u VCs that changed before those\n", watch->vcs - ARIES_WATCH_VCS);
 }
 
 /* "3 connected", "1 connecting+2": the state that was entered last with its number of VCs, and the
  * number of VCs in other states. */
-static const char *states(const struct watch *watch, char *text, size_t size)
+static const char *states(const struct aries_watch *watch, char *text, size_t size)
 {
     uint32_t i, same = 0;
 
@@ -120,7 +120,7 @@ static const char *states(const struct watch *watch, char *text, size_t size)
 
 static void row(FILE *to, const struct sample *sample)
 {
-    const struct watch *watch = &sample->watch;
+    const struct aries_watch *watch = &sample->watch;
     char moved[16], per_s[16], bytes_per_s[16], fill[32], credits[32], vcs[48];
 
     fprintf(to, "%-9.9s nid%05u %7d ", sample->command, sample->is.node, sample->is.pid);

@@ -9,7 +9,7 @@
 
 struct sample { /* of one process */
     struct shm_member is;
-    struct watch watch; /* magic 0: the process has published nothing (yet) */
+    struct aries_watch watch; /* magic 0: the process has published nothing (yet) */
     uint64_t transactions, bytes, taken_ns; /* of the previous sample; taken_ns 0: there is none */
     char command[32];
 };

@@ -101,7 +101,7 @@ static void aries_38_duplicate_join(void **state)
 static void refused_main(struct rank *rank)
 {
     struct domain other;
-    struct tree tree, stranger;
+    struct tree tree, other_tag;
 
     tree_open(rank, &tree, 1, 0);
     if (rank->id != 1)
@@ -133,13 +133,13 @@ static void refused_main(struct rank *rank)
         expect_refused(&tree, A_STATUS_CE_JOIN_INCONSISTENT,
                        "SOURCE_SSID:CE_JOIN_INCONSISTENT:CPLTN_DREQ");
         /* With another protection tag. */
-        stranger = tree;
+        other_tag = tree;
         domain_open_as(&other, 9, MACHINE_PTAG_OTHER, MACHINE_COOKIE_OTHER,
                        GNI_CDM_MODE_ERR_NO_KILL);
-        stranger.domain = other;
-        stranger.leaf = tree_ep(&stranger, 0, 0, 1, GNI_CE_CHILD_PE);
-        stranger.descr.ce_mode = 0;
-        expect_refused(&stranger, A_STATUS_CE_PROTECTION_ERR,
+        other_tag.domain = other;
+        other_tag.leaf = tree_ep(&other_tag, 0, 0, 1, GNI_CE_CHILD_PE);
+        other_tag.descr.ce_mode = 0;
+        expect_refused(&other_tag, A_STATUS_CE_PROTECTION_ERR,
                        "SOURCE_SSID:CE_PROTECTION_ERR:CPLTN_DREQ");
         domain_close(&other);
         join(&tree, 5);

@@ -91,11 +91,11 @@ static uint32_t winner(const struct named *command, uint32_t ranks)
     uint32_t best = 0, id;
 
     for (id = 1; id < ranks; id++) {
-        int way = number_of(id) - number_of(best);
+        int order = number_of(id) - number_of(best);
 
-        if (has(command, "MAX") ? way > 0 : way < 0)
+        if (has(command, "MAX") ? order > 0 : order < 0)
             best = id;
-        else if (way == 0 && has(command, "GIDX"))
+        else if (order == 0 && has(command, "GIDX"))
             best = id;
     }
     return best;

@@ -235,22 +235,22 @@ static void ugni_45_wait_ends_with_its_queue(void **state)
 
 /* ---- item 49 --------------------------------------------------------------------------------- */
 
-struct heard {
-    unsigned calls;
+struct calls {
+    unsigned count;
     gni_cq_entry_t last;
 };
 
 static void handler(gni_cq_entry_t *event, void *context)
 {
-    struct heard *heard = context;
+    struct calls *calls = context;
 
-    heard->calls++;
-    heard->last = *event;
+    calls->count++;
+    calls->last = *event;
 }
 
 static void handler_main(struct rank *rank)
 {
-    struct heard heard = {0};
+    struct calls calls = {0};
     struct domain domain;
     gni_cq_handle_t cq;
     gni_ep_handle_t ep;
@@ -260,30 +260,30 @@ static void handler_main(struct rank *rank)
     gni_cq_entry_t event;
 
     domain_open(rank, &domain, 0);
-    assert_ok(GNI_CqCreate(domain.nic, 8, 0, GNI_CQ_BLOCKING, handler, &heard, &cq));
+    assert_ok(GNI_CqCreate(domain.nic, 8, 0, GNI_CQ_BLOCKING, handler, &calls, &cq));
     handle = domain_register(&domain, memory[0], sizeof memory[0], NULL, 0);
     assert_ok(GNI_EpCreate(domain.nic, cq, &ep));
     assert_ok(GNI_EpBind(ep, domain.address, 3));
     assert_rc(GNI_CqGetEvent(cq, &event), GNI_RC_NOT_DONE);
     assert_rc(GNI_CqWaitEvent(cq, 1, &event), GNI_RC_TIMEOUT);
-    assert_int_equal(heard.calls, 0);
+    assert_int_equal(calls.count, 0);
     descr = describe_put(GNI_POST_FMA_PUT, memory[0], handle, (uintptr_t)&memory[0][8], handle, 8);
     assert_ok(post(ep, &descr));
     event = good_event(cq);
-    assert_int_equal(heard.calls, 1);
-    assert_true(heard.last == event);
+    assert_int_equal(calls.count, 1);
+    assert_true(calls.last == event);
     assert_ok(GNI_GetCompleted(cq, event, &collected));
     descr = describe_put(GNI_POST_FMA_PUT, memory[0], none, 0, none, 8);
     assert_ok(post(ep, &descr));
     event = next_event(cq, &result);
     assert_rc(result, GNI_RC_TRANSACTION_ERROR);
-    assert_int_equal(heard.calls, 2);
-    assert_true(heard.last == event);
+    assert_int_equal(calls.count, 2);
+    assert_true(calls.last == event);
     descr = describe_put(GNI_POST_FMA_PUT, memory[0], handle, (uintptr_t)&memory[0][8], handle, 8);
     assert_ok(post(ep, &descr));
     assert_ok(GNI_CqWaitEvent(cq, 10, &event));
-    assert_int_equal(heard.calls, 3);
-    assert_true(heard.last == event);
+    assert_int_equal(calls.count, 3);
+    assert_true(calls.last == event);
 }
 
 static void ugni_49_handler_runs_per_entry(void **state)

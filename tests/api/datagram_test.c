@@ -624,7 +624,7 @@ static void ugni_105_peer_attaches_later(void **state)
 
 #define ADDRESSEE 55 /* the instance that the datagram is for; nobody has it with its cookie */
 
-static void stranger_main(struct rank *rank)
+static void wrong_cookie_main(struct rank *rank)
 {
     struct domain domain, other;
     gni_ep_handle_t ep, any[2];
@@ -659,7 +659,7 @@ static void stranger_main(struct rank *rank)
 
 static void ugni_106_only_the_addressee_gets_it(void **state)
 {
-    machine_run(&(struct machine){.main = stranger_main});
+    machine_run(&(struct machine){.main = wrong_cookie_main});
 }
 
 /* ---- item 107 -------------------------------------------------------------------------------- */

@@ -340,15 +340,15 @@ static void ugni_33_read_only_regions(void **state)
 static void shared_handle_main(struct rank *rank)
 {
     uint32_t peer = rank->id ^ 1;
-    struct region side, second = {0}, stranger = {0};
+    struct region side, second = {0}, other_tag = {0};
     uint64_t address;
 
     open_side(rank, &side, 0);
     address = published_address(rank, peer);
     domain_open_as(&second.domain, 100 + rank->id, MACHINE_PTAG, MACHINE_COOKIE, 0);
-    domain_open_as(&stranger.domain, 100 + rank->id, MACHINE_PTAG_OTHER, MACHINE_COOKIE_OTHER, 0);
+    domain_open_as(&other_tag.domain, 100 + rank->id, MACHINE_PTAG_OTHER, MACHINE_COOKIE_OTHER, 0);
     second.ep = domain_connect(rank, &second.domain, peer);
-    stranger.ep = domain_connect(rank, &stranger.domain, peer);
+    other_tag.ep = domain_connect(rank, &other_tag.domain, peer);
     memset(side.memory, 0x50 + rank->id, 8);
     /* Of the first domain, used by the second. */
     assert_int_equal(transfer(&second, GNI_POST_RDMA_PUT, side.memory, side.handle, address + PAGE,
@@ -359,13 +359,13 @@ static void shared_handle_main(struct rank *rank)
                      0);
     assert_int_equal(side.memory[100], 0x50 + rank->id);
     /* Of another protection tag. */
-    assert_int_equal(transfer(&stranger, GNI_POST_FMA_PUT, side.memory, side.handle, address,
+    assert_int_equal(transfer(&other_tag, GNI_POST_FMA_PUT, side.memory, side.handle, address,
                               published_handle(rank, peer), 8),
                      A_STATUS_AT_PROTECTION_ERR);
-    assert_int_equal(transfer(&stranger, GNI_POST_RDMA_PUT, side.memory, side.handle, address,
+    assert_int_equal(transfer(&other_tag, GNI_POST_RDMA_PUT, side.memory, side.handle, address,
                               published_handle(rank, peer), 8),
                      A_STATUS_AT_PROTECTION_ERR);
-    assert_int_equal(transfer(&stranger, GNI_POST_CQWRITE, NULL, side.handle, 0,
+    assert_int_equal(transfer(&other_tag, GNI_POST_CQWRITE, NULL, side.handle, 0,
                               published_handle(rank, peer), 0),
                      A_STATUS_AT_PROTECTION_ERR);
     machine_barrier(rank);

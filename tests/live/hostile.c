@@ -115,12 +115,13 @@ static uint32_t fill_queue(uint32_t rank, uint8_t *kind, struct aries_live_reque
 {
     const gni_mem_handle_t *handle = &shared->queues[rank];
     uint32_t number = (uint32_t)dice(4), lane = (uint32_t)dice(2), slot = 128;
-    struct msgq_record record = {.length = (uint16_t)(dice(8) == 0 ? wild() : dice(QUEUE_MESSAGE)),
-                                 .mark = (uint8_t)(MSGQ_MARK | (dice(8) == 0 ? wild() : 1)),
-                                 .number = number,
-                                 .returned = (uint32_t)wild(),
-                                 .sender = (uint32_t)wild(),
-                                 .target = dice(2) == 0 ? (uint32_t)wild() : rank};
+    struct aries_msgq_record record = {
+        .length = (uint16_t)(dice(8) == 0 ? wild() : dice(QUEUE_MESSAGE)),
+        .mark = (uint8_t)(ARIES_MSGQ_MARK | (dice(8) == 0 ? wild() : 1)),
+        .number = number,
+        .returned = (uint32_t)wild(),
+        .sender = (uint32_t)wild(),
+        .target = dice(2) == 0 ? (uint32_t)wild() : rank};
     struct aries_live_msgq said = {.step = (uint32_t)dice(7),
                                    .cookie = COOKIE_APART,
                                    .from = (uint32_t)dice(3),
@@ -143,13 +144,13 @@ static uint32_t fill_queue(uint32_t rank, uint8_t *kind, struct aries_live_reque
     memset(at, 0x33, sizeof(record) + QUEUE_MESSAGE);
     memcpy(at, &record, sizeof(record));
     if (record.length <= QUEUE_MESSAGE)
-        record.checksum = msgq_checksum(&record, at + sizeof(record));
+        record.checksum = aries_msgq_checksum(&record, at + sizeof(record));
     memcpy(at, &record, sizeof(record));
     request->flags = ARIES_LIVE_EVENT;
     request->mdh = (uint16_t)aries_mem_handle_mdh(handle);
-    request->event = dice(8) == 0
-                         ? (uint32_t)wild()
-                         : MSGQ_EVENT | msgq_key(load(&shared->pe0) + HOSTILE % NODES, lane);
+    request->event = dice(8) == 0 ? (uint32_t)wild()
+                                  : ARIES_MSGQ_EVENT |
+                                        aries_msgq_key(load(&shared->pe0) + HOSTILE % NODES, lane);
     request->address =
         fields.address + lane * (64 + QUEUE_CREDITS * slot) + 64 + (uint64_t)number * slot;
     if (dice(8) == 0) /* its count of credits */
@@ -161,11 +162,11 @@ static uint32_t fill_body(const struct card *card, uint8_t kind, struct aries_li
                           uint8_t *at, uint32_t most)
 {
     uint32_t bytes = (uint32_t)dice(most), i;
-    struct smsg_record record = {.length = (uint16_t)dice(1100),
-                                 .tag = (uint8_t)dice(256),
-                                 .mark = SMSG_MARK,
-                                 .sequence = (uint32_t)dice(3),
-                                 .returned = (uint32_t)wild()};
+    struct aries_smsg_record record = {.length = (uint16_t)dice(1100),
+                                       .tag = (uint8_t)dice(256),
+                                       .mark = ARIES_SMSG_MARK,
+                                       .sequence = (uint32_t)dice(3),
+                                       .returned = (uint32_t)wild()};
     struct aries_live_datagram datagram = {.number = wild(),
                                            .about = dice(4) == 0 ? wild() : dice(50),
                                            .from_node =

@@ -32,16 +32,17 @@ static uint64_t narrow(float value)
     return bits;
 }
 
-static struct ce_value two(uint32_t command, uint32_t mode, uint32_t rounding, uint64_t a1,
-                           uint64_t a2, uint64_t b1, uint64_t b2)
+static struct aries_ce_value two(uint32_t command, uint32_t mode, uint32_t rounding, uint64_t a1,
+                                 uint64_t a2, uint64_t b1, uint64_t b2)
 {
-    struct ce_value a = ce_value_of(command, mode, a1, a2), b = ce_value_of(command, mode, b1, b2);
+    struct aries_ce_value a = aries_ce_value_of(command, mode, a1, a2),
+                          b = aries_ce_value_of(command, mode, b1, b2);
 
-    ce_combine(command, mode, rounding, &a, &b);
+    aries_ce_combine(command, mode, rounding, &a, &b);
     return a;
 }
 
-static void assert_value(struct ce_value value, uint64_t first, uint64_t second,
+static void assert_value(struct aries_ce_value value, uint64_t first, uint64_t second,
                          uint32_t exceptions)
 {
     assert_int_equal(value.operand[0], first);
@@ -54,11 +55,13 @@ static void commands(void **state)
     uint32_t command, valid = 0;
 
     for (command = 0; command < 256; command++)
-        valid += ce_command_valid(command);
+        valid += aries_ce_command_valid(command);
     assert_int_equal(valid, 26);
-    assert_true(ce_command_valid(GNI_FMA_CE_AND_S) && ce_command_valid(GNI_FMA_CE_FPMAX_GIDX));
-    assert_false(ce_command_valid(0x6) || ce_command_valid(0x16) || ce_command_valid(0x34) ||
-                 ce_command_valid(0x3c) || ce_command_valid(0x40) || ce_command_valid(UINT32_MAX));
+    assert_true(aries_ce_command_valid(GNI_FMA_CE_AND_S) &&
+                aries_ce_command_valid(GNI_FMA_CE_FPMAX_GIDX));
+    assert_false(aries_ce_command_valid(0x6) || aries_ce_command_valid(0x16) ||
+                 aries_ce_command_valid(0x34) || aries_ce_command_valid(0x3c) ||
+                 aries_ce_command_valid(0x40) || aries_ce_command_valid(UINT32_MAX));
 }
 
 static void integers(void **state)
@@ -179,15 +182,16 @@ static void exceptions(void **state)
 static void injected(void **state)
 {
     const uint32_t both = GNI_CEMODE_TWO_OP;
-    struct ce_value a = ce_value_of(GNI_FMA_CE_FPADD, both | GNI_CEMODE_FPE_UFLOW, 0, 0);
-    struct ce_value b =
-        ce_value_of(GNI_FMA_CE_FPADD, both | GNI_CEMODE_FPE_OP_INVAL, 0, wide(1e-300));
+    struct aries_ce_value a =
+        aries_ce_value_of(GNI_FMA_CE_FPADD, both | GNI_CEMODE_FPE_UFLOW, 0, 0);
+    struct aries_ce_value b =
+        aries_ce_value_of(GNI_FMA_CE_FPADD, both | GNI_CEMODE_FPE_OP_INVAL, 0, wide(1e-300));
 
     assert_int_equal(a.exceptions, GNI_CE_FPE_UFLOW);
     a.operand[1] = wide(1);
-    ce_combine(GNI_FMA_CE_FPADD, both, NEAR, &a, &b);
+    aries_ce_combine(GNI_FMA_CE_FPADD, both, NEAR, &a, &b);
     assert_value(a, 0, wide(1), GNI_CE_FPE_UFLOW | GNI_CE_FPE_OP_INVAL | GNI_CE_FPE_PRECISION);
-    a = ce_value_of(GNI_FMA_CE_IADD, GNI_CEMODE_FPE_OFLOW | GNI_CEMODE_FPE_PRECISION, 1, 2);
+    a = aries_ce_value_of(GNI_FMA_CE_IADD, GNI_CEMODE_FPE_OFLOW | GNI_CEMODE_FPE_PRECISION, 1, 2);
     assert_value(a, 1, 0, GNI_CE_FPE_OFLOW | GNI_CE_FPE_PRECISION);
 }
 

@@ -87,7 +87,7 @@ static void ce_release(struct gni_ce *ce)
 {
     struct aries_nic *hw = ce->nic->hw;
 
-    ce_configure(hw, ce->id, NULL);
+    aries_ce_configure(hw, ce->id, NULL);
     use_queue(ce, NULL);
     hw->ce_used &= ~(1u << ce->id);
     aries_hw_ce_gone(hw, ce->id);
@@ -204,30 +204,30 @@ gni_return_t GNI_CeConfigure(gni_ce_handle_t ce_hndl, gni_ep_handle_t *child_eps
     if (!ce_ok(ce_hndl) || !queue_ok(ce_hndl, cq_hndl)) /* gone meanwhile */
         return GNI_RC_INVALID_PARAM;
     use_queue(ce_hndl, cq_hndl);
-    ce_configure(ce_hndl->nic->hw, ce_hndl->id, &config);
+    aries_ce_configure(ce_hndl->nic->hw, ce_hndl->id, &config);
     return GNI_RC_SUCCESS;
 }
 
 /* ---- joins ----------------------------------------------------------------------------------- */
 
-static gni_return_t post_check(struct post *post)
+static gni_return_t post_check(struct aries_post *post)
 {
     const gni_post_descriptor_t *descr = post->descr;
     gni_return_t result;
 
     if (descr->cq_mode & GNI_CQMODE_LOCAL_EVENT)
         return GNI_RC_INVALID_PARAM;
-    result = fma_check_events(post);
+    result = aries_fma_check_events(post);
     if (result != GNI_RC_SUCCESS)
         return result;
-    if (!ce_command_valid(descr->ce_cmd) || (descr->ce_mode & ~CE_POST_MODES) ||
+    if (!aries_ce_command_valid(descr->ce_cmd) || (descr->ce_mode & ~ARIES_CE_POST_MODES) ||
         !aries_mem_handle_check(&descr->local_mem_hndl) || !aries_ep_bound(post->ep) ||
         post->ep->ce_child_type != GNI_CE_CHILD_PE || !aries_delivery_valid(descr->dlvr_mode))
         return GNI_RC_INVALID_PARAM;
     return GNI_RC_SUCCESS;
 }
 
-sim_noinline gni_return_t aries_ce_post(struct post *post)
+sim_noinline gni_return_t aries_ce_post(struct aries_post *post)
 {
     const struct gni_ep *ep = post->ep;
     struct gni_nic *nic = ep->nic;
@@ -238,7 +238,7 @@ sim_noinline gni_return_t aries_ce_post(struct post *post)
 
     if (result != GNI_RC_SUCCESS)
         return result;
-    work_fill(&work, ep, descr);
+    aries_work_fill(&work, ep, descr);
     work.remote_wanted = false; /* what would be told of is the result */
     work.book = &nic->hw->fabric->book_ce;
     work.cpu = timing->cpu_fma + (nic->fma_shared ? timing->cpu_fma_shared : 0);
@@ -258,7 +258,7 @@ sim_noinline gni_return_t aries_ce_post(struct post *post)
     };
     nic->statistics[GNI_STAT_FMA_LAUNCH_COUNT]++;
     descr->next_descr = NULL;
-    return post_launch(post, &work, 1);
+    return aries_post_launch(post, &work, 1);
 }
 
 /* ---- results --------------------------------------------------------------------------------- */

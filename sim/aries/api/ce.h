@@ -15,6 +15,6 @@ struct gni_ce {
 };
 
 /* The post of a join: checks, and launches it. */
-gni_return_t aries_ce_post(struct post *post);
+gni_return_t aries_ce_post(struct aries_post *post);
 
 #endif

@@ -22,11 +22,12 @@ static gni_ct_put_post_descriptor_t *next_of(const gni_post_descriptor_t *head)
     return head->next_descr;
 }
 
-static struct element chained_element(gni_post_type_t type, const gni_ct_put_post_descriptor_t *put)
+static struct aries_post_element chained_element(gni_post_type_t type,
+                                                 const gni_ct_put_post_descriptor_t *put)
 {
     const gni_ct_get_post_descriptor_t *get = (const void *)put;
     const gni_ct_amo_post_descriptor_t *amo = (const void *)put;
-    struct element element = {
+    struct aries_post_element element = {
         .local_addr = put->local_addr,
         .remote_addr = put->remote_addr,
         .length = put->length,
@@ -36,20 +37,20 @@ static struct element chained_element(gni_post_type_t type, const gni_ct_put_pos
     if (type == GNI_POST_FMA_GET)
         element.local_handle = &get->local_mem_hndl;
     if (type == GNI_POST_AMO) {
-        element.length = amo_length(amo->amo_cmd, put->length);
+        element.length = aries_amo_length(amo->amo_cmd, put->length);
         element.amo_cmd = amo->amo_cmd;
         element.first_operand = amo->first_operand;
         element.second_operand = amo->second_operand;
-        if (amo_fetches(amo->amo_cmd))
+        if (aries_amo_fetches(amo->amo_cmd))
             element.local_handle = &amo->local_mem_hndl;
     }
     return element;
 }
 
 /* The head in the form of the others. */
-static struct element head_element(const gni_post_descriptor_t *head)
+static struct aries_post_element head_element(const gni_post_descriptor_t *head)
 {
-    struct element element = {
+    struct aries_post_element element = {
         .local_addr = head->local_addr,
         .remote_addr = head->remote_addr,
         .length = head->length,
@@ -57,36 +58,36 @@ static struct element head_element(const gni_post_descriptor_t *head)
     };
 
     if (head->type == GNI_POST_AMO) {
-        element.length = amo_length(head->amo_cmd, head->length);
+        element.length = aries_amo_length(head->amo_cmd, head->length);
         element.amo_cmd = head->amo_cmd;
         element.first_operand = head->first_operand;
         element.second_operand = head->second_operand;
     }
     if (head->type == GNI_POST_FMA_GET ||
-        (head->type == GNI_POST_AMO && amo_fetches(head->amo_cmd)))
+        (head->type == GNI_POST_AMO && aries_amo_fetches(head->amo_cmd)))
         element.local_handle = &head->local_mem_hndl;
     return element;
 }
 
 static gni_return_t check_element(const struct gni_nic *nic, const struct gni_ep *ep,
-                                  gni_post_type_t type, const struct element *element)
+                                  gni_post_type_t type, const struct aries_post_element *element)
 {
     gni_return_t result;
 
     if (!ep_ok(ep) || ep->nic != nic || !aries_ep_bound(ep))
         return GNI_RC_INVALID_PARAM;
-    result = fma_check_element(type, element);
+    result = aries_fma_check_element(type, element);
     if (result == GNI_RC_SUCCESS)
-        result = fma_check_command(nic, type, element->amo_cmd);
+        result = aries_fma_check_command(nic, type, element->amo_cmd);
     return result;
 }
 
-static gni_return_t check_chain(const struct post *post, uint32_t *count)
+static gni_return_t check_chain(const struct aries_post *post, uint32_t *count)
 {
     const gni_post_descriptor_t *head = post->descr;
     const struct gni_nic *nic = post->ep->nic;
     const gni_ct_put_post_descriptor_t *link;
-    struct element element = head_element(head);
+    struct aries_post_element element = head_element(head);
     uint64_t most = nic->fma_shared ? CHAIN_BYTES_MAX_SHARED : CHAIN_BYTES_MAX;
     uint64_t bytes = element.length;
     gni_return_t result = check_element(nic, post->ep, head->type, &element);
@@ -119,20 +120,20 @@ static void works_free(struct aries_work *few, struct aries_work *works)
 }
 
 /* All take the head's delivery mode and remote event. */
-static void common_fill(const struct post *post, struct aries_work *works, uint32_t count)
+static void common_fill(const struct aries_post *post, struct aries_work *works, uint32_t count)
 {
     uint32_t i;
 
     for (i = 0; i < count; i++)
-        work_fill(&works[i], post->ep, post->descr);
+        aries_work_fill(&works[i], post->ep, post->descr);
 }
 
 gni_return_t GNI_CtPostFma(gni_ep_handle_t ep_hndl, gni_post_descriptor_t *post_descr)
 {
-    struct post post = {.ep = ep_hndl, .descr = post_descr, .call = "GNI_CtPostFma"};
+    struct aries_post post = {.ep = ep_hndl, .descr = post_descr, .call = "GNI_CtPostFma"};
     struct aries_work few[WORKS_ON_STACK], *works;
     const gni_ct_put_post_descriptor_t *link;
-    struct element element;
+    struct aries_post_element element;
     gni_return_t result;
     uint32_t count, i = 0;
 
@@ -145,23 +146,23 @@ gni_return_t GNI_CtPostFma(gni_ep_handle_t ep_hndl, gni_post_descriptor_t *post_
         return GNI_RC_INVALID_PARAM;
     result = check_chain(&post, &count);
     if (result == GNI_RC_SUCCESS)
-        result = fma_check_events(&post);
+        result = aries_fma_check_events(&post);
     if (result != GNI_RC_SUCCESS)
         return result;
     works = works_new(few, count);
     common_fill(&post, works, count);
     element = head_element(post_descr);
-    fma_fill(&works[i++], ep_hndl, post_descr->type, &element);
+    aries_fma_fill(&works[i++], ep_hndl, post_descr->type, &element);
     for (link = next_of(post_descr); link != NULL; link = link->next_descr) {
         element = chained_element(post_descr->type, link);
-        fma_fill(&works[i++], link->ep_hndl, post_descr->type, &element);
+        aries_fma_fill(&works[i++], link->ep_hndl, post_descr->type, &element);
     }
-    result = post_launch(&post, works, count);
+    result = aries_post_launch(&post, works, count);
     works_free(few, works);
     return result;
 }
 
-static gni_return_t check_cqwrites(const struct post *post, uint32_t *count)
+static gni_return_t check_cqwrites(const struct aries_post *post, uint32_t *count)
 {
     const gni_ct_cqw_post_descriptor_t *link;
 
@@ -179,7 +180,7 @@ static gni_return_t check_cqwrites(const struct post *post, uint32_t *count)
 
 gni_return_t GNI_CtPostCqWrite(gni_ep_handle_t ep_hndl, gni_post_descriptor_t *post_descr)
 {
-    struct post post = {.ep = ep_hndl, .descr = post_descr, .call = "GNI_CtPostCqWrite"};
+    struct aries_post post = {.ep = ep_hndl, .descr = post_descr, .call = "GNI_CtPostCqWrite"};
     struct aries_work few[WORKS_ON_STACK], *works;
     const gni_ct_cqw_post_descriptor_t *link;
     gni_return_t result;
@@ -193,15 +194,16 @@ gni_return_t GNI_CtPostCqWrite(gni_ep_handle_t ep_hndl, gni_post_descriptor_t *p
         return GNI_RC_INVALID_PARAM;
     result = check_cqwrites(&post, &count);
     if (result == GNI_RC_SUCCESS)
-        result = fma_check_events(&post);
+        result = aries_fma_check_events(&post);
     if (result != GNI_RC_SUCCESS)
         return result;
     works = works_new(few, count);
     common_fill(&post, works, count);
-    cqwrite_fill(&works[i++], ep_hndl, &post_descr->remote_mem_hndl, post_descr->cqwrite_value);
+    aries_cqwrite_fill(&works[i++], ep_hndl, &post_descr->remote_mem_hndl,
+                       post_descr->cqwrite_value);
     for (link = post_descr->next_descr; link != NULL; link = link->next_descr)
-        cqwrite_fill(&works[i++], link->ep_hndl, &link->remote_mem_hndl, link->cqwrite_value);
-    result = post_launch(&post, works, count);
+        aries_cqwrite_fill(&works[i++], link->ep_hndl, &link->remote_mem_hndl, link->cqwrite_value);
+    result = aries_post_launch(&post, works, count);
     works_free(few, works);
     return result;
 }

@@ -165,19 +165,19 @@ static void fetch_ahead(const struct gni_cq *cq)
     const struct aries_cq_slot *next = slot(cq, 1);
 
     if (cq->count > 2) {
-        __builtin_prefetch(slot(cq, 2)->look, 1);
+        __builtin_prefetch(slot(cq, 2)->reader_data, 1);
         __builtin_prefetch(slot(cq, 6)); /* which lies in the line after */
     }
-    if (next->look == NULL)
+    if (next->reader_data == NULL)
         return;
     if (aries_cq_entry_source(next->entry) == ARIES_CQ_SOURCE_RMT) {
-        const struct gni_ep *ep = next->look;
+        const struct gni_ep *ep = next->reader_data;
         const uint8_t *record = ep->rx_ring + ep->rx_at;
 
         __builtin_prefetch(record, 1);
         __builtin_prefetch(record + 24, 1);
     } else {
-        const struct aries_request *request = next->look;
+        const struct aries_request *request = next->reader_data;
 
         if (request->ep != NULL)
             __builtin_prefetch(&request->ep->cq, 1);
@@ -185,7 +185,7 @@ static void fetch_ahead(const struct gni_cq *cq)
 }
 
 /* The next entry that the caller is to see; NOT_DONE when there is none. */
-static gni_return_t take(struct gni_cq *cq, gni_cq_entry_t *event)
+static gni_return_t pop_entry(struct gni_cq *cq, gni_cq_entry_t *event)
 {
     gni_cq_entry_t entry;
 
@@ -220,7 +220,7 @@ static gni_return_t take_spending(struct gni_cq *cq, gni_cq_entry_t *event)
     sim_idle_break();
     sim_spend(timing->cpu_cqget);
     sim_poll_found(&cq->looked);
-    return take(cq, event);
+    return pop_entry(cq, event);
 }
 
 /* The library's own work that reading a queue drives. */

@@ -30,16 +30,16 @@ enum session_state {
 
 enum { HEAP_ALL, HEAP_WITH_ID, HEAPS };
 
-struct datagram_session {
+struct aries_datagram_session {
     struct aries_datagrams *owner;
     uint64_t number; /* order of creation; its name in messages */
     uint64_t id;
     bool has_id, has_peer; /* no peer: a wildcard that has not met anybody */
     enum session_state state;
-    struct datagram_address peer;
+    struct aries_datagram_address peer;
     uint64_t peer_number; /* the peer's session that it met; 0: unknown */
     struct mark *mark; /* of the endpoint; NULL: REMOTE, or the endpoint is gone */
-    struct datagram_message *offer; /* ours, until it has arrived */
+    struct aries_datagram_message *offer; /* ours, until it has arrived */
     struct aries_list all_link, peer_link, id_link, age_link, mark_link;
     uint32_t heap_at[HEAPS];
     struct sim_wait wait;
@@ -57,7 +57,7 @@ struct mark {
 };
 
 struct heap {
-    struct datagram_session **items;
+    struct aries_datagram_session **items;
     uint32_t count, capacity;
 };
 
@@ -86,14 +86,14 @@ static void *checked(void *memory)
 #define NOWHERE UINT32_MAX
 
 static void heap_put(struct heap *heap, unsigned which, uint32_t at,
-                     struct datagram_session *session)
+                     struct aries_datagram_session *session)
 {
     heap->items[at] = session;
     session->heap_at[which] = at;
 }
 
 static void heap_settle(struct heap *heap, unsigned which, uint32_t at,
-                        struct datagram_session *session)
+                        struct aries_datagram_session *session)
 {
     uint32_t child;
 
@@ -112,7 +112,7 @@ static void heap_settle(struct heap *heap, unsigned which, uint32_t at,
     heap_put(heap, which, at, session);
 }
 
-static void heap_add(struct heap *heap, unsigned which, struct datagram_session *session)
+static void heap_add(struct heap *heap, unsigned which, struct aries_datagram_session *session)
 {
     if (heap->count == heap->capacity) {
         heap->capacity = heap->capacity != 0 ? 2 * heap->capacity : 16;
@@ -121,10 +121,10 @@ static void heap_add(struct heap *heap, unsigned which, struct datagram_session 
     heap_settle(heap, which, heap->count++, session);
 }
 
-static void heap_remove(struct heap *heap, unsigned which, struct datagram_session *session)
+static void heap_remove(struct heap *heap, unsigned which, struct aries_datagram_session *session)
 {
     uint32_t at = session->heap_at[which];
-    struct datagram_session *last;
+    struct aries_datagram_session *last;
 
     if (at == NOWHERE)
         return;
@@ -166,7 +166,7 @@ static struct aries_list *id_bucket(const struct aries_datagrams *datagrams, uin
     return &datagrams->by_id[sim_mix(id) & (datagrams->buckets - 1)];
 }
 
-static void link_session(struct aries_datagrams *datagrams, struct datagram_session *session)
+static void link_session(struct aries_datagrams *datagrams, struct aries_datagram_session *session)
 {
     if (session->has_peer)
         aries_list_add(peer_bucket(datagrams, session->peer.pe, session->peer.inst_id),
@@ -191,7 +191,7 @@ static sim_cold void grow(struct aries_datagrams *datagrams)
         aries_list_init(&datagrams->by_id[i]);
     }
     for (node = datagrams->all.next; node != &datagrams->all; node = node->next)
-        link_session(datagrams, sim_container_of(node, struct datagram_session, all_link));
+        link_session(datagrams, sim_container_of(node, struct aries_datagram_session, all_link));
 }
 
 static void release(struct gni_nic *nic);
@@ -272,7 +272,7 @@ static bool block(struct gni_nic *nic, sim_time_t deadline, const struct sim_wai
 
 /* ---- sessions -------------------------------------------------------------------------------- */
 
-static bool is_final(const struct datagram_session *session)
+static bool is_final(const struct aries_datagram_session *session)
 {
     return session->state != WAITING && session->state != REMOTE;
 }
@@ -284,17 +284,17 @@ static bool final_ready(const void *what)
 
 static void describe(const void *what, char *buffer, size_t size)
 {
-    const struct datagram_session *session = what;
+    const struct aries_datagram_session *session = what;
 
     snprintf(buffer, size, session->has_peer ? " from node %d, instance %u" : " from anybody",
              session->peer.nic != NULL ? (int)session->peer.nic->node : -1, session->peer.inst_id);
 }
 
-static struct datagram_session *session_new(struct aries_datagrams *datagrams,
-                                            enum session_state state,
-                                            const struct datagram_address *peer)
+static struct aries_datagram_session *session_new(struct aries_datagrams *datagrams,
+                                                  enum session_state state,
+                                                  const struct aries_datagram_address *peer)
 {
-    struct datagram_session *session = checked(calloc(1, sizeof(*session)));
+    struct aries_datagram_session *session = checked(calloc(1, sizeof(*session)));
     unsigned which;
 
     session->owner = datagrams;
@@ -321,7 +321,7 @@ static struct datagram_session *session_new(struct aries_datagrams *datagrams,
     return session;
 }
 
-static void session_free(struct datagram_session *session)
+static void session_free(struct aries_datagram_session *session)
 {
     struct aries_datagrams *datagrams = session->owner;
     unsigned which;
@@ -343,7 +343,7 @@ static void session_free(struct datagram_session *session)
 }
 
 /* Gives a session that had none an id. */
-static void set_id(struct datagram_session *session, bool has_id, uint64_t id)
+static void set_id(struct aries_datagram_session *session, bool has_id, uint64_t id)
 {
     if (!has_id)
         return;
@@ -369,7 +369,7 @@ static bool may_become(enum session_state from, enum session_state to)
     return (allowed[from] >> to & 1) != 0;
 }
 
-static void finalise(struct datagram_session *session, enum session_state state)
+static void finalise(struct aries_datagram_session *session, enum session_state state)
 {
     struct aries_datagrams *datagrams = session->owner;
 
@@ -387,7 +387,7 @@ static void finalise(struct datagram_session *session, enum session_state state)
     aries_process_notify(datagrams->nic->process);
 }
 
-static void complete(struct datagram_session *session, const void *data, uint16_t length,
+static void complete(struct aries_datagram_session *session, const void *data, uint16_t length,
                      uint64_t peer_number)
 {
     assert(length <= sizeof(session->remote));
@@ -398,16 +398,16 @@ static void complete(struct datagram_session *session, const void *data, uint16_
 }
 
 /* The session with a peer: one that was posted rather than what the peer offered on its own. */
-static struct datagram_session *find_peer(const struct aries_datagrams *datagrams, uint32_t pe,
-                                          uint32_t inst_id, bool *remote_only)
+static struct aries_datagram_session *find_peer(const struct aries_datagrams *datagrams,
+                                                uint32_t pe, uint32_t inst_id, bool *remote_only)
 {
     struct aries_list *bucket = peer_bucket(datagrams, pe, inst_id), *node;
-    struct datagram_session *remote = NULL;
+    struct aries_datagram_session *remote = NULL;
 
     /* grow() initialises every bucket. NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign) */
     for (node = bucket->next; node != bucket; node = node->next) {
-        struct datagram_session *session =
-            sim_container_of(node, struct datagram_session, peer_link);
+        struct aries_datagram_session *session =
+            sim_container_of(node, struct aries_datagram_session, peer_link);
 
         if (session->peer.pe != pe || session->peer.inst_id != inst_id)
             continue;
@@ -422,14 +422,14 @@ static struct datagram_session *find_peer(const struct aries_datagrams *datagram
     return remote;
 }
 
-static struct datagram_session *find_remote(const struct aries_datagrams *datagrams, uint32_t pe,
-                                            uint32_t inst_id)
+static struct aries_datagram_session *find_remote(const struct aries_datagrams *datagrams,
+                                                  uint32_t pe, uint32_t inst_id)
 {
     struct aries_list *bucket = peer_bucket(datagrams, pe, inst_id), *node;
 
     for (node = bucket->next; node != bucket; node = node->next) {
-        struct datagram_session *session =
-            sim_container_of(node, struct datagram_session, peer_link);
+        struct aries_datagram_session *session =
+            sim_container_of(node, struct aries_datagram_session, peer_link);
 
         if (session->state == REMOTE && session->peer.pe == pe && session->peer.inst_id == inst_id)
             return session;
@@ -439,11 +439,11 @@ static struct datagram_session *find_remote(const struct aries_datagrams *datagr
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-static struct datagram_message *send_to_peer(struct datagram_session *session,
-                                             enum datagram_kind kind)
+static struct aries_datagram_message *send_to_peer(struct aries_datagram_session *session,
+                                                   enum aries_datagram_kind kind)
 {
     struct gni_nic *nic = session->owner->nic;
-    struct datagram_message content = {
+    struct aries_datagram_message content = {
         .kind = kind,
         .from = {nic->hw, nic->hw->pe_addr, nic->cdm->inst_id},
         .to = session->peer,
@@ -451,17 +451,17 @@ static struct datagram_message *send_to_peer(struct datagram_session *session,
         .cookie = nic->cdm->cookie,
         .number = session->number,
         .about = session->peer_number,
-        .session = kind == DATAGRAM_OFFER ? session : NULL,
+        .session = kind == ARIES_DATAGRAM_OFFER ? session : NULL,
     };
 
-    if (kind == DATAGRAM_OFFER || kind == DATAGRAM_ANSWER) {
+    if (kind == ARIES_DATAGRAM_OFFER || kind == ARIES_DATAGRAM_ANSWER) {
         content.length = session->local_length;
         memcpy(content.data, session->local, session->local_length);
     }
-    return datagram_send(&content);
+    return aries_datagram_send(&content);
 }
 
-static struct gni_nic *find_instance(const struct datagram_message *message)
+static struct gni_nic *find_instance(const struct aries_datagram_message *message)
 {
     struct aries_list *attached = &message->to.nic->attached, *node;
 
@@ -475,10 +475,11 @@ static struct gni_nic *find_instance(const struct datagram_message *message)
     return NULL;
 }
 
-static void offer_arrived(struct aries_datagrams *datagrams, const struct datagram_message *message)
+static void offer_arrived(struct aries_datagrams *datagrams,
+                          const struct aries_datagram_message *message)
 {
-    const struct datagram_address *peer = &message->from;
-    struct datagram_session *session;
+    const struct aries_datagram_address *peer = &message->from;
+    struct aries_datagram_session *session;
     bool remote_only;
 
     session = find_peer(datagrams, peer->pe, peer->inst_id, &remote_only);
@@ -489,12 +490,13 @@ static void offer_arrived(struct aries_datagrams *datagrams, const struct datagr
     if (peer->nic == message->to.nic && peer->inst_id == message->to.inst_id)
         return; /* to itself, and taken back meanwhile */
     if (!aries_list_empty(&datagrams->wildcards)) {
-        session = sim_container_of(datagrams->wildcards.next, struct datagram_session, age_link);
+        session =
+            sim_container_of(datagrams->wildcards.next, struct aries_datagram_session, age_link);
         session->has_peer = true;
         session->peer = *peer;
         aries_list_add(peer_bucket(datagrams, peer->pe, peer->inst_id), &session->peer_link);
         complete(session, message->data, message->length, message->number);
-        send_to_peer(session, DATAGRAM_ANSWER);
+        send_to_peer(session, ARIES_DATAGRAM_ANSWER);
         return;
     }
     session = session_new(datagrams, REMOTE, peer);
@@ -506,26 +508,27 @@ static void offer_arrived(struct aries_datagrams *datagrams, const struct datagr
 }
 
 /* What concerns a session that exists already. */
-static void news_arrived(struct aries_datagrams *datagrams, const struct datagram_message *message)
+static void news_arrived(struct aries_datagrams *datagrams,
+                         const struct aries_datagram_message *message)
 {
     struct aries_list *bucket = peer_bucket(datagrams, message->from.pe, message->from.inst_id),
                       *node, *next;
 
     for (node = bucket->next; node != bucket; node = next) {
-        struct datagram_session *session =
-            sim_container_of(node, struct datagram_session, peer_link);
+        struct aries_datagram_session *session =
+            sim_container_of(node, struct aries_datagram_session, peer_link);
 
         next = node->next;
         if (session->peer.pe != message->from.pe || session->peer.inst_id != message->from.inst_id)
             continue;
-        if (message->kind == DATAGRAM_CANCEL && session->peer_number == message->number) {
+        if (message->kind == ARIES_DATAGRAM_CANCEL && session->peer_number == message->number) {
             if (session->state == REMOTE)
                 session_free(session);
             else if (may_become(session->state, TERMINATED)) /* what peers say is checked */
                 finalise(session, TERMINATED);
-        } else if (message->kind != DATAGRAM_CANCEL && session->number == message->about &&
+        } else if (message->kind != ARIES_DATAGRAM_CANCEL && session->number == message->about &&
                    session->state == WAITING) {
-            if (message->kind == DATAGRAM_ANSWER)
+            if (message->kind == ARIES_DATAGRAM_ANSWER)
                 complete(session, message->data, message->length, message->number);
             else
                 finalise(session, TERMINATED);
@@ -533,29 +536,29 @@ static void news_arrived(struct aries_datagrams *datagrams, const struct datagra
     }
 }
 
-bool datagram_arrived(struct datagram_message *message)
+bool aries_datagram_arrived(struct aries_datagram_message *message)
 {
     struct gni_nic *nic = find_instance(message);
 
     if (nic == NULL)
-        return message->kind != DATAGRAM_OFFER; /* other news are of no interest to anybody */
+        return message->kind != ARIES_DATAGRAM_OFFER; /* other news are of no interest to anybody */
     if (message->session != NULL) {
         message->session->offer = NULL;
         message->session = NULL;
     }
-    if (message->kind == DATAGRAM_OFFER)
+    if (message->kind == ARIES_DATAGRAM_OFFER)
         offer_arrived(datagrams_of(nic), message);
     else
         news_arrived(datagrams_of(nic), message);
     return true;
 }
 
-void datagram_taken(struct datagram_session *session)
+void aries_datagram_offer_arrived(struct aries_datagram_session *session)
 {
     session->offer = NULL;
 }
 
-void datagram_failed(struct datagram_session *session)
+void aries_datagram_failed(struct aries_datagram_session *session)
 {
     session->offer = NULL;
     if (session->state == WAITING)
@@ -576,13 +579,13 @@ void aries_datagrams_node_down(struct aries_fabric *fabric, uint32_t node)
 
             for (entry = datagrams != NULL ? datagrams->all.next : NULL;
                  entry != NULL && entry != &datagrams->all; entry = entry->next) {
-                struct datagram_session *session =
-                    sim_container_of(entry, struct datagram_session, all_link);
+                struct aries_datagram_session *session =
+                    sim_container_of(entry, struct aries_datagram_session, all_link);
 
                 /* Offered again, in vain: so the usual number of tries passes. */
                 if (session->state == WAITING && session->has_peer && session->offer == NULL &&
                     session->peer.nic == dead)
-                    session->offer = send_to_peer(session, DATAGRAM_OFFER);
+                    session->offer = send_to_peer(session, ARIES_DATAGRAM_OFFER);
             }
         }
     }
@@ -590,13 +593,14 @@ void aries_datagrams_node_down(struct aries_fabric *fabric, uint32_t node)
 
 /* Whose peer took the offer and is no more. */
 static void recheck(struct aries_datagrams *datagrams,
-                    bool (*there)(const struct datagram_address *peer, const struct gni_nic *nic))
+                    bool (*there)(const struct aries_datagram_address *peer,
+                                  const struct gni_nic *nic))
 {
     struct aries_list *entry;
 
     for (entry = datagrams->all.next; entry != &datagrams->all; entry = entry->next) {
-        struct datagram_session *session =
-            sim_container_of(entry, struct datagram_session, all_link);
+        struct aries_datagram_session *session =
+            sim_container_of(entry, struct aries_datagram_session, all_link);
 
         if (session->state == WAITING && session->has_peer && session->offer == NULL &&
             session->peer.nic != NULL && !there(&session->peer, datagrams->nic))
@@ -604,9 +608,9 @@ static void recheck(struct aries_datagrams *datagrams,
     }
 }
 
-void datagrams_recheck(struct aries_fabric *fabric,
-                       bool (*there)(const struct datagram_address *peer,
-                                     const struct gni_nic *nic))
+void aries_datagrams_recheck(struct aries_fabric *fabric,
+                             bool (*there)(const struct aries_datagram_address *peer,
+                                           const struct gni_nic *nic))
 {
     struct aries_list *link;
 
@@ -638,11 +642,11 @@ static struct mark *mark_of(struct gni_ep *ep)
     return mark;
 }
 
-static gni_return_t post_session(struct gni_ep *ep, struct datagram_session **posted)
+static gni_return_t post_session(struct gni_ep *ep, struct aries_datagram_session **posted)
 {
     struct aries_datagrams *datagrams = datagrams_of(ep->nic);
-    struct datagram_address peer = {ep->remote, peer_pe(ep), ep->remote_id};
-    struct datagram_session *session = NULL;
+    struct aries_datagram_address peer = {ep->remote, peer_pe(ep), ep->remote_id};
+    struct aries_datagram_session *session = NULL;
     bool remote_only;
 
     if (is_bound(ep)) {
@@ -650,7 +654,8 @@ static gni_return_t post_session(struct gni_ep *ep, struct datagram_session **po
         if (session == NULL && find_peer(datagrams, peer.pe, peer.inst_id, &remote_only) != NULL)
             return GNI_RC_ERROR_RESOURCE;
     } else if (!aries_list_empty(&datagrams->remotes)) {
-        session = sim_container_of(datagrams->remotes.next, struct datagram_session, age_link);
+        session =
+            sim_container_of(datagrams->remotes.next, struct aries_datagram_session, age_link);
     }
     if (session == NULL)
         session = session_new(datagrams, WAITING, is_bound(ep) ? &peer : NULL);
@@ -661,7 +666,7 @@ static gni_return_t post_session(struct gni_ep *ep, struct datagram_session **po
 static gni_return_t post(struct gni_ep *ep, const void *data, uint16_t length, void *out_buf,
                          uint16_t out_size, bool has_id, uint64_t id)
 {
-    struct datagram_session *session;
+    struct aries_datagram_session *session;
     struct mark *mark;
     gni_return_t rc;
 
@@ -691,9 +696,9 @@ static gni_return_t post(struct gni_ep *ep, const void *data, uint16_t length, v
     ep->nic->hw->fabric->counters.datagrams++;
     if (session->state == REMOTE) {
         finalise(session, COMPLETED);
-        send_to_peer(session, DATAGRAM_ANSWER);
+        send_to_peer(session, ARIES_DATAGRAM_ANSWER);
     } else if (session->has_peer) {
-        session->offer = send_to_peer(session, DATAGRAM_OFFER);
+        session->offer = send_to_peer(session, ARIES_DATAGRAM_OFFER);
     } else {
         aries_list_add(&session->owner->wildcards, &session->age_link);
     }
@@ -722,14 +727,15 @@ struct question {
     uint32_t *remote_addr, *remote_id;
 };
 
-static struct datagram_session *find_by_id(const struct aries_datagrams *datagrams,
-                                           const struct gni_ep *ep, uint64_t id)
+static struct aries_datagram_session *find_by_id(const struct aries_datagrams *datagrams,
+                                                 const struct gni_ep *ep, uint64_t id)
 {
     struct aries_list *bucket = id_bucket(datagrams, id), *node;
-    struct datagram_session *pending = NULL, *final = NULL;
+    struct aries_datagram_session *pending = NULL, *final = NULL;
 
     for (node = bucket->next; node != bucket; node = node->next) {
-        struct datagram_session *session = sim_container_of(node, struct datagram_session, id_link);
+        struct aries_datagram_session *session =
+            sim_container_of(node, struct aries_datagram_session, id_link);
 
         if (session->id != id)
             continue;
@@ -746,7 +752,7 @@ static struct datagram_session *find_by_id(const struct aries_datagrams *datagra
     return final != NULL ? final : pending;
 }
 
-static struct datagram_session *find_session(const struct question *question)
+static struct aries_datagram_session *find_session(const struct question *question)
 {
     const struct gni_ep *ep = question->ep;
     const struct aries_datagrams *datagrams = ep->nic->datagrams;
@@ -760,7 +766,7 @@ static struct datagram_session *find_session(const struct question *question)
 }
 
 /* Frees the endpoint that posted the session for its next datagram. */
-static void consume(struct datagram_session *session)
+static void consume(struct aries_datagram_session *session)
 {
     if (session->mark != NULL)
         session->mark->pending = false;
@@ -768,7 +774,7 @@ static void consume(struct datagram_session *session)
 }
 
 /* Copies what the peer offered into the endpoint's buffer. */
-static gni_return_t take_data(const struct datagram_session *session, const struct mark *mark)
+static gni_return_t copy_out(const struct aries_datagram_session *session, const struct mark *mark)
 {
     if (mark->out_buf == NULL && mark->out_size != 0)
         return GNI_RC_INVALID_PARAM;
@@ -780,7 +786,7 @@ static gni_return_t take_data(const struct datagram_session *session, const stru
     return GNI_RC_SUCCESS;
 }
 
-static gni_return_t report(const struct question *question, struct datagram_session *session)
+static gni_return_t report(const struct question *question, struct aries_datagram_session *session)
 {
     static const gni_post_state_t shown[] = {
         [WAITING] = GNI_POST_PENDING,     [REMOTE] = GNI_POST_REMOTE_DATA,
@@ -796,7 +802,7 @@ static gni_return_t report(const struct question *question, struct datagram_sess
     }
     /* An endpoint that has never posted has no buffer: it learns of REMOTE_DATA, not the data. */
     if (session->state == COMPLETED || (session->state == REMOTE && mark->out_size != 0))
-        rc = take_data(session, mark);
+        rc = copy_out(session, mark);
     if (rc != GNI_RC_INVALID_PARAM) {
         *question->state = shown[session->state];
         if (session->state != WAITING) {
@@ -821,7 +827,7 @@ static gni_return_t check_question(const struct question *question)
 static gni_return_t test(const struct question *question)
 {
     sim_time_t cost;
-    struct datagram_session *session;
+    struct aries_datagram_session *session;
 
     if (check_question(question) != GNI_RC_SUCCESS)
         return GNI_RC_INVALID_PARAM;
@@ -852,7 +858,7 @@ static sim_time_t deadline_of(uint32_t timeout)
 static gni_return_t wait_final(const struct question *question, uint32_t timeout)
 {
     const struct aries_timing *timing;
-    struct datagram_session *session;
+    struct aries_datagram_session *session;
     bool blocked = false;
     struct gni_nic *nic;
     sim_time_t deadline;
@@ -920,7 +926,7 @@ gni_return_t GNI_EpPostDataWaitById(gni_ep_handle_t ep_hndl, uint64_t datagram_i
  * The oldest session in a final state; NULL: none, and a poll's time has passed: a call into the
  * driver, or in the fast mode a look at a counter that it shows.
  */
-static struct datagram_session *probe(struct gni_nic *nic, unsigned which)
+static struct aries_datagram_session *probe(struct gni_nic *nic, unsigned which)
 {
     struct aries_datagrams *datagrams = datagrams_of(nic);
     const struct aries_timing *timing = aries_timing_of(nic);
@@ -937,7 +943,7 @@ static struct datagram_session *probe(struct gni_nic *nic, unsigned which)
 gni_return_t GNI_PostDataProbe(gni_nic_handle_t nic_hndl, uint32_t *remote_addr,
                                uint32_t *remote_id)
 {
-    struct datagram_session *session;
+    struct aries_datagram_session *session;
 
     if (!aries_handle_ok(nic_hndl, ARIES_MAGIC_NIC) || remote_addr == NULL || remote_id == NULL)
         return GNI_RC_INVALID_PARAM;
@@ -951,7 +957,7 @@ gni_return_t GNI_PostDataProbe(gni_nic_handle_t nic_hndl, uint32_t *remote_addr,
 
 gni_return_t GNI_PostDataProbeById(gni_nic_handle_t nic_hndl, uint64_t *datagram_id)
 {
-    struct datagram_session *session;
+    struct aries_datagram_session *session;
 
     if (!aries_handle_ok(nic_hndl, ARIES_MAGIC_NIC) || datagram_id == NULL)
         return GNI_RC_INVALID_PARAM;
@@ -992,23 +998,23 @@ gni_return_t GNI_PostdataProbeWaitById(gni_nic_handle_t nic_hndl, uint32_t timeo
 /* ---- cancel and release ---------------------------------------------------------------------- */
 
 /* Ends a session that waits for its peer; what is final stays so. */
-static void cancel_session(struct datagram_session *session)
+static void cancel_session(struct aries_datagram_session *session)
 {
-    struct datagram_message *offer = session->offer;
+    struct aries_datagram_message *offer = session->offer;
 
     if (session->state != WAITING)
         return;
     session->offer = NULL;
     if (offer != NULL)
         offer->session = NULL;
-    if (offer == NULL || !datagram_unsend(offer))
-        send_to_peer(session, DATAGRAM_CANCEL);
+    if (offer == NULL || !aries_datagram_withdraw(offer))
+        send_to_peer(session, ARIES_DATAGRAM_CANCEL);
     finalise(session, TERMINATED);
 }
 
 gni_return_t GNI_EpPostDataCancel(gni_ep_handle_t ep_hndl)
 {
-    struct datagram_session *session;
+    struct aries_datagram_session *session;
     bool remote_only;
 
     if (!aries_handle_ok(ep_hndl, ARIES_MAGIC_EP) || !is_bound(ep_hndl))
@@ -1038,7 +1044,8 @@ gni_return_t GNI_EpPostDataCancelById(gni_ep_handle_t ep_hndl, uint64_t datagram
     bucket = id_bucket(datagrams_of(ep_hndl->nic), datagram_id);
     /* grow() initialises every bucket. NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign) */
     for (node = bucket->next; node != bucket; node = node->next) {
-        struct datagram_session *session = sim_container_of(node, struct datagram_session, id_link);
+        struct aries_datagram_session *session =
+            sim_container_of(node, struct aries_datagram_session, id_link);
 
         if (session->id != datagram_id)
             continue;
@@ -1063,12 +1070,12 @@ bool aries_datagram_pending(const struct gni_ep *ep)
 void aries_datagrams_ep_release(struct gni_ep *ep)
 {
     struct mark *mark = ep->datagram;
-    struct datagram_session *session;
+    struct aries_datagram_session *session;
 
     if (mark == NULL)
         return;
     while (!aries_list_empty(&mark->sessions)) {
-        session = sim_container_of(mark->sessions.next, struct datagram_session, mark_link);
+        session = sim_container_of(mark->sessions.next, struct aries_datagram_session, mark_link);
         aries_list_remove(&session->mark_link);
         session->mark = NULL;
         if (!session->has_peer)
@@ -1083,7 +1090,7 @@ void aries_datagrams_ep_release(struct gni_ep *ep)
 /* Those that are left: of processes that never ended. */
 static void free_all(struct aries_fabric *fabric)
 {
-    datagram_kernel_fini(fabric);
+    aries_datagram_kernel_fini(fabric);
     while (!aries_list_empty(&fabric->datagrams))
         datagrams_delete(sim_container_of(fabric->datagrams.next, struct aries_datagrams, link));
 }
@@ -1095,13 +1102,13 @@ static void release(struct gni_nic *nic)
     if (datagrams == NULL)
         return;
     while (!aries_list_empty(&datagrams->all)) {
-        struct datagram_session *session =
-            sim_container_of(datagrams->all.next, struct datagram_session, all_link);
+        struct aries_datagram_session *session =
+            sim_container_of(datagrams->all.next, struct aries_datagram_session, all_link);
 
         if (session->state == WAITING && session->has_peer)
             cancel_session(session);
         else if (session->state == REMOTE)
-            send_to_peer(session, DATAGRAM_REFUSE);
+            send_to_peer(session, ARIES_DATAGRAM_REFUSE);
         session_free(session);
     }
     nic->datagrams = NULL;

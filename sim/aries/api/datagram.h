@@ -10,8 +10,8 @@
 bool aries_datagrams_none(const struct gni_nic *nic, uint32_t **looked);
 
 /* Instances may have gone without a word: sessions whose offer such a one has taken end. */
-void datagrams_recheck(struct aries_fabric *fabric,
-                       bool (*there)(const struct datagram_address *peer,
-                                     const struct gni_nic *nic));
+void aries_datagrams_recheck(struct aries_fabric *fabric,
+                             bool (*there)(const struct aries_datagram_address *peer,
+                                           const struct gni_nic *nic));
 
 #endif

@@ -26,12 +26,12 @@ gni_return_t GNI_EpCreate(gni_nic_handle_t nic_hndl, gni_cq_handle_t src_cq_hndl
         return GNI_RC_INVALID_PARAM;
     process = nic_hndl->process;
     if (process->ep_slab == NULL)
-        process->ep_slab = ep_slab_create(&process->fabric->objects->eps, aries_smsg_ep_free);
-    ep = ep_slab_new(process->ep_slab);
+        process->ep_slab = aries_ep_slab_create(&process->fabric->objects->eps, aries_smsg_ep_free);
+    ep = aries_ep_slab_new(process->ep_slab);
     if (ep == NULL)
         return GNI_RC_ERROR_NOMEM;
     ep->magic = ARIES_MAGIC_EP;
-    ep->remote_addr = ep->remote_id = UNBOUND;
+    ep->remote_addr = ep->remote_id = ARIES_UNBOUND;
     ep->refs = 1;
     ep->id = sim_new_ids(2);
     ep->nic = nic_hndl;
@@ -67,7 +67,8 @@ gni_return_t GNI_EpBind(gni_ep_handle_t ep_hndl, uint32_t remote_addr, uint32_t 
     if (ep_hndl->cq != NULL && ep_hndl->cq->has_mr)
         return GNI_RC_INVALID_PARAM;
     /* All-ones twice is how an unbound endpoint looks: the driver accepts it, and so it stays. */
-    if (remote_addr >> PE_ADDR_BITS != 0 && !(remote_addr == UNBOUND && remote_id == UNBOUND))
+    if (remote_addr >> PE_ADDR_BITS != 0 &&
+        !(remote_addr == ARIES_UNBOUND && remote_id == ARIES_UNBOUND))
         return GNI_RC_INVALID_PARAM;
     ep_hndl->remote_addr = remote_addr;
     ep_hndl->remote_id = remote_id;
@@ -98,7 +99,7 @@ gni_return_t GNI_EpIdle(gni_ep_handle_t ep_hndl)
 static void unbind(struct gni_ep *ep)
 {
     aries_smsg_ep_release(ep);
-    ep->remote_addr = ep->remote_id = UNBOUND;
+    ep->remote_addr = ep->remote_id = ARIES_UNBOUND;
     ep->remote = NULL;
     ep->ce_child_type = GNI_CE_CHILD_UNUSED;
 }
@@ -140,7 +141,7 @@ void aries_ep_unref(struct gni_ep *ep)
     if (--ep->refs > 0)
         return;
     aries_smsg_ep_free(ep);
-    ep_slab_delete(ep->datagram, ep);
+    aries_ep_slab_delete(ep->datagram, ep);
 }
 
 static void release_all(struct gni_nic *nic)

@@ -180,7 +180,7 @@ gni_return_t GNI_SetErrorPtag(gni_err_handle_t err_handle, uint8_t ptag)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-static bool take(struct gni_err *errors, gni_error_event_t *event)
+static bool pop_event(struct gni_err *errors, gni_error_event_t *event)
 {
     const gni_error_event_t *oldest = &errors->ring[errors->head];
 
@@ -197,7 +197,7 @@ gni_return_t GNI_GetErrorEvent(gni_err_handle_t err_handle, gni_error_event_t *e
         return GNI_RC_INVALID_PARAM;
     if (err_handle->count == 0)
         return GNI_RC_NOT_DONE;
-    return take(err_handle, event) ? GNI_RC_SUCCESS : GNI_RC_INVALID_PARAM;
+    return pop_event(err_handle, event) ? GNI_RC_SUCCESS : GNI_RC_INVALID_PARAM;
 }
 
 static void forget(struct gni_err *errors, const struct sim_fiber *fiber)
@@ -271,7 +271,7 @@ gni_return_t GNI_WaitErrorEvents(gni_err_handle_t err_handle, gni_error_event_t 
         deadline = sim_now() + timeout * SIM_MS;
     do {
         while (*num_events < events_size && err_handle->count > 0) {
-            if (!take(err_handle, &events[*num_events]))
+            if (!pop_event(err_handle, &events[*num_events]))
                 return GNI_RC_PERMISSION_ERROR;
             ++*num_events;
         }

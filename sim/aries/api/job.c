@@ -4,10 +4,10 @@
 
 #include "nic/job.h"
 
-#define DRAIN_LOOK_FIRST                                                    \
+#define DRAIN_POLL_FIRST                                                    \
     SIM_US /* how often a suspension looks whether the job's requests ended \
             */
-#define DRAIN_LOOK_LAST SIM_MS
+#define DRAIN_POLL_LAST SIM_MS
 
 /* ---- configuring ----------------------------------------------------------------------------- */
 
@@ -17,8 +17,8 @@ static bool same_job(const struct aries_job *job, uint64_t job_id, uint32_t cook
 }
 
 /* The job that stands in the way of (job_id, ptag, cookie) on a node, or is it. */
-static struct aries_job *job_in_the_way(const struct aries_nic *hw, uint64_t job_id, uint8_t ptag,
-                                        uint32_t cookie)
+static struct aries_job *conflicting_job(const struct aries_nic *hw, uint64_t job_id, uint8_t ptag,
+                                         uint32_t cookie)
 {
     const struct aries_fabric *fabric = hw->fabric;
     uint32_t i;
@@ -91,7 +91,7 @@ static gni_return_t check_ntt(const struct aries_nic *hw, const struct aries_job
 static gni_return_t configure(struct aries_nic *hw, uint64_t job_id, uint8_t ptag, uint32_t cookie,
                               const gni_job_limits_t *limits)
 {
-    struct aries_job *job = job_in_the_way(hw, job_id, ptag, cookie);
+    struct aries_job *job = conflicting_job(hw, job_id, ptag, cookie);
     gni_return_t result;
 
     if (job != NULL && !same_job(job, job_id, cookie))
@@ -182,7 +182,7 @@ gni_return_t GNI_ConfigureNTTandJob(int device_id, uint64_t job_id, uint8_t ptag
         result = privileged_device((uint32_t)device_id, &hw);
     if (result != GNI_RC_SUCCESS)
         return result;
-    job = job_in_the_way(hw, job_id, ptag, cookie);
+    job = conflicting_job(hw, job_id, ptag, cookie);
     if (job != NULL && !same_job(job, job_id, cookie))
         return GNI_RC_INVALID_STATE; /* before the table is touched */
     result = aries_ntt_configure(hw, ntt_desc, ntt_base);
@@ -234,7 +234,7 @@ static gni_return_t drain(struct aries_job_state *state, sim_time_t deadline)
 {
     static const struct sim_wait wait = {.text = "the requests of a job that is suspended"};
     struct aries_process *process = aries_process_self();
-    sim_time_t step = DRAIN_LOOK_FIRST, next;
+    sim_time_t step = DRAIN_POLL_FIRST, next;
 
     while (aries_hw_draining(state->hw, state->ptag)) {
         if (sim_now() >= deadline)
@@ -244,7 +244,7 @@ static gni_return_t drain(struct aries_job_state *state, sim_time_t deadline)
             if (aries_interrupted(process))
                 return GNI_RC_NOT_DONE;
         } while (sim_now() < next && sim_wait_until(next, &wait)); /* woken by something else */
-        step = MIN(2 * step, DRAIN_LOOK_LAST);
+        step = MIN(2 * step, DRAIN_POLL_LAST);
     }
     return GNI_RC_SUCCESS;
 }

@@ -89,7 +89,7 @@ static gni_mem_handle_t handle_of(const struct aries_mr *mr)
         .address = mr->segmented ? 0 : mr->address,
         .mdh = mr->mdh,
         .pages = pages < ARIES_MEM_PAGES_MAX ? (uint32_t)pages : ARIES_MEM_PAGES_MAX,
-        .life = mr->process->fabric->life,
+        .incarnation = mr->process->fabric->incarnation,
         .page_shift = ARIES_MEM_PAGE_SHIFT,
         .flags =
             (uint8_t)((mr->read_only ? ARIES_MEM_READONLY : 0) | (mr->vmdh ? ARIES_MEM_VMDH : 0)),
@@ -145,12 +145,12 @@ static gni_return_t enter(struct gni_nic *nic, const struct region *region, stru
         return GNI_RC_INVALID_PARAM;
     if (hw->mdd_used >= timing->mdds || !aries_job_may_add(hw, nic->ptag, GNI_JOB_RES_MDD))
         return GNI_RC_ERROR_RESOURCE;
-    index = vmdh ? vmdh_index : MDD_ANY;
+    index = vmdh ? vmdh_index : ARIES_MDD_ANY;
     if (!aries_hw_mdd(hw, nic->ptag, vmdh, &index))
         return GNI_RC_ERROR_RESOURCE;
     mr = aries_object_new(hw->fabric->objects, &aries_mr_class);
-    index = mdd_insert(table, index, mr);
-    if (index == MDD_ANY) {
+    index = aries_mdd_insert(table, index, mr);
+    if (index == ARIES_MDD_ANY) {
         aries_hw_mdd_gone(hw, nic->ptag, vmdh, vmdh_index);
         aries_object_delete(hw->fabric->objects, &aries_mr_class, mr);
         return GNI_RC_ERROR_RESOURCE;
@@ -299,8 +299,9 @@ static void mr_release(struct aries_mr *mr)
 {
     struct aries_nic *hw = mr->nic->hw;
 
-    assert(hw->mdd_used > 0 && mdd_at(aries_mdd_table_of(hw, mr->ptag, mr->vmdh), mr->mdh) == mr);
-    mdd_remove(aries_mdd_table_of(hw, mr->ptag, mr->vmdh), mr->mdh);
+    assert(hw->mdd_used > 0 &&
+           aries_mdd_at(aries_mdd_table_of(hw, mr->ptag, mr->vmdh), mr->mdh) == mr);
+    aries_mdd_remove(aries_mdd_table_of(hw, mr->ptag, mr->vmdh), mr->mdh);
     if (!mr->vmdh && mr->mdh < ARIES_MRS_FIRST)
         hw->mrs_first[mr->mdh] = NULL;
     hw->mdd_used--;
@@ -352,7 +353,7 @@ gni_return_t GNI_SetMddResources(gni_nic_handle_t nic_hndl, uint32_t num_entries
     sim_idle_break();
     block = aries_vmdh_block(nic_hndl->hw, nic_hndl->ptag);
     if (block == NULL) {
-        block = mdd_table_new(num_entries);
+        block = aries_mdd_table_new(num_entries);
         block->ptag = nic_hndl->ptag;
         block->next = nic_hndl->hw->vmdhs;
         nic_hndl->hw->vmdhs = block;
@@ -372,7 +373,7 @@ static bool never_updated(uint32_t index)
     if (process == NULL)
         return false;
     for (block = process->nic->vmdhs; block != NULL; block = block->next) {
-        const struct aries_mr *mr = mdd_at(block, index);
+        const struct aries_mr *mr = aries_mdd_at(block, index);
 
         if (mr != NULL && mr->process == process)
             return !mr->live;

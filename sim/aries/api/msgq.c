@@ -5,9 +5,10 @@
 #include <stdio.h>
 #include "nic/mem_handle.h"
 
-#define INIT_PATIENCE (10 * SIM_S) /* for the other instances of the node */
-#define CROWD_PATIENCE (30 * SIM_S) /* for other processes, which may not get a processor */
-#define LOOK_AGAIN SIM_MS /* for such that are other processes */
+#define INIT_TIMEOUT (10 * SIM_S) /* for the other instances of the node */
+#define INIT_TIMEOUT_PROCESSES (30 * SIM_S) /* for other processes, which may not get a processor \
+                                             */
+#define POLL_INTERVAL SIM_MS /* for such that are other processes */
 
 /* ---- joining --------------------------------------------------------------------------------- */
 
@@ -18,25 +19,26 @@ static bool same_attrs(const gni_msgq_attr_t *a, const gni_msgq_attr_t *b)
            a->nloc_insts == b->nloc_insts && a->modes == b->modes && a->rcv_cq_sz == b->rcv_cq_sz;
 }
 
-static uint32_t vacancy(struct msgq_region *region)
+static uint32_t vacancy(struct aries_msgq_region *region)
 {
     uint32_t index = 0;
 
     while (index < region->attrs.nloc_insts &&
-           msgq_instance_at(region, index)->present != MSGQ_NOBODY)
+           aries_msgq_instance_at(region, index)->present != ARIES_MSGQ_NOBODY)
         index++;
     return index;
 }
 
 static const struct aries_class msgq_class = {
-    .size = sizeof(struct gni_msgq), .handle = true, .discard = msgq_discard};
+    .size = sizeof(struct gni_msgq), .handle = true, .discard = aries_msgq_discard};
 
 static void release(struct gni_nic *nic);
 
-static struct gni_msgq *msgq_new(struct gni_nic *nic, struct msgq_shared *shared, uint32_t place)
+static struct gni_msgq *msgq_new(struct gni_nic *nic, struct aries_msgq_shared *shared,
+                                 uint32_t place)
 {
     struct gni_msgq *msgq = aries_object_new(nic->hw->fabric->objects, &msgq_class);
-    struct msgq_instance *instance;
+    struct aries_msgq_instance *instance;
     uint32_t i;
 
     msgq->magic = ARIES_MAGIC_MSGQ;
@@ -45,10 +47,10 @@ static struct gni_msgq *msgq_new(struct gni_nic *nic, struct msgq_shared *shared
     msgq->fabric = nic->hw->fabric;
     msgq->shared = shared;
     msgq->region = shared->region;
-    msgq->ids = sim_new_ids(MSGQ_IDS + 2 * shared->region->slots);
+    msgq->ids = sim_new_ids(ARIES_MSGQ_IDS + 2 * shared->region->slots);
     msgq->index = place;
     msgq->pe = aries_pe_shown(nic, nic->hw->pe_addr);
-    msgq->views = g_new0(struct msgq_view, shared->region->slots);
+    msgq->views = g_new0(struct aries_msgq_view, shared->region->slots);
     msgq->watch = g_new(uint32_t, shared->region->slots);
     for (i = 0; i < shared->region->slots; i++) {
         msgq->views[i].msgq = msgq;
@@ -59,60 +61,61 @@ static struct gni_msgq *msgq_new(struct gni_nic *nic, struct msgq_shared *shared
     nic->msgq = msgq;
     aries_nic_on_detach(nic, ARIES_DETACH_SHARED, release);
     shared->owners[msgq->index] = msgq;
-    instance = msgq_instance_at(msgq->region, msgq->index);
-    *instance = (struct msgq_instance){.id = nic->cdm->inst_id, .present = MSGQ_COMING};
+    instance = aries_msgq_instance_at(msgq->region, msgq->index);
+    *instance = (struct aries_msgq_instance){.id = nic->cdm->inst_id, .present = ARIES_MSGQ_COMING};
     return msgq;
 }
 
-void msgq_unref(struct gni_msgq *msgq)
+void aries_msgq_unref(struct gni_msgq *msgq)
 {
     struct aries_fabric *fabric = msgq->fabric;
 
     if (--msgq->refs > 0)
         return;
-    msgq_shared_unref(msgq->shared);
+    aries_msgq_shared_unref(msgq->shared);
     aries_object_delete(fabric->objects, &msgq_class, msgq);
 }
 
-void msgq_came(struct gni_msgq *msgq, uint32_t place, uint32_t id, gni_mem_handle_t handle)
+void aries_msgq_instance_joined(struct gni_msgq *msgq, uint32_t place, uint32_t id,
+                                gni_mem_handle_t handle)
 {
-    *msgq_instance_at(msgq->region, place) =
-        (struct msgq_instance){.id = id, .present = MSGQ_ATTACHED, .handle = handle};
+    *aries_msgq_instance_at(msgq->region, place) =
+        (struct aries_msgq_instance){.id = id, .present = ARIES_MSGQ_ATTACHED, .handle = handle};
     msgq->region->attached++;
 }
 
-void msgq_went(struct gni_msgq *msgq, uint32_t place)
+void aries_msgq_instance_left(struct gni_msgq *msgq, uint32_t place)
 {
-    struct msgq_region *region = msgq->region;
-    struct msgq_instance *instance = msgq_instance_at(region, place);
+    struct aries_msgq_region *region = msgq->region;
+    struct aries_msgq_instance *instance = aries_msgq_instance_at(region, place);
 
-    if (instance->present == MSGQ_ATTACHED)
+    if (instance->present == ARIES_MSGQ_ATTACHED)
         region->attached--;
-    instance->present = MSGQ_NOBODY;
-    if (region->state == MSGQ_READY)
-        region->state = MSGQ_CLOSING;
+    instance->present = ARIES_MSGQ_NOBODY;
+    if (region->state == ARIES_MSGQ_READY)
+        region->state = ARIES_MSGQ_CLOSING;
 }
 
 /* The handle dies; its queue and registration are the caller's to release. */
 static void leave(struct gni_msgq *msgq)
 {
     struct gni_msgq **link = &msgq->nic->process->msgqs;
-    struct msgq_shared *shared = msgq->shared;
-    struct msgq_region *region = msgq->region;
+    struct aries_msgq_shared *shared = msgq->shared;
+    struct aries_msgq_region *region = msgq->region;
 
     aries_hw_msgq_leave(msgq, false);
     while (*link != msgq)
         link = &(*link)->process_next;
     *link = msgq->process_next;
-    msgq_went(msgq, msgq->index);
+    aries_msgq_instance_left(msgq, msgq->index);
     shared->owners[msgq->index] = NULL;
-    if (region->attached == 0 && region->state == MSGQ_CLOSING)
+    if (region->attached == 0 && region->state == ARIES_MSGQ_CLOSING)
         shared->closed = true;
     msgq->nic->msgq = NULL;
     msgq->magic = 0;
     aries_process_notify(msgq->nic->process); /* fibers blocked in its calls find it gone */
     msgq->nic = NULL;
-    msgq_unref(msgq);
+    aries_msgq_unref(msgq);
 }
 
 static void release(struct gni_nic *nic)
@@ -133,7 +136,7 @@ static void part(struct gni_msgq *msgq)
         GNI_MemDeregister(nic, &handle);
     if (cq != NULL)
         GNI_CqDestroy(cq);
-    msgq_unref(msgq);
+    aries_msgq_unref(msgq);
 }
 
 /* Its own queue, and the region registered with it. */
@@ -151,13 +154,13 @@ static gni_return_t attach(struct gni_msgq *msgq)
                                  msgq->receive_cq, GNI_MEM_READWRITE, UINT32_MAX, &msgq->handle);
     if (result != GNI_RC_SUCCESS)
         return GNI_RC_ERROR_NOMEM;
-    msgq_came(msgq, msgq->index, nic->cdm->inst_id, msgq->handle);
+    aries_msgq_instance_joined(msgq, msgq->index, nic->cdm->inst_id, msgq->handle);
     return GNI_RC_SUCCESS;
 }
 
 static void describe_missing(const void *what, char *buffer, size_t size)
 {
-    const struct msgq_region *region = what;
+    const struct aries_msgq_region *region = what;
 
     snprintf(buffer, size, ": %u of %u instances are there", region->attached,
              region->attrs.nloc_insts);
@@ -167,8 +170,9 @@ static void describe_missing(const void *what, char *buffer, size_t size)
 static gni_return_t await_all(struct gni_msgq *msgq)
 {
     const struct sim_wait wait = {"GNI_MsgqInit", describe_missing, msgq->region};
-    struct msgq_region *region = msgq->region;
-    sim_time_t deadline = sim_local_time() + (region->lanes > 1 ? CROWD_PATIENCE : INIT_PATIENCE);
+    struct aries_msgq_region *region = msgq->region;
+    sim_time_t deadline =
+        sim_local_time() + (region->lanes > 1 ? INIT_TIMEOUT_PROCESSES : INIT_TIMEOUT);
     sim_time_t until;
     bool in_time = true;
     int known;
@@ -176,36 +180,36 @@ static gni_return_t await_all(struct gni_msgq *msgq)
     for (;;) {
         known = aries_hw_msgq_introduce(msgq);
         if (known > 0 && region->attached == region->attrs.nloc_insts &&
-            region->state == MSGQ_FORMING) {
-            region->state = MSGQ_READY;
-            msgq_tell_all(msgq->shared);
+            region->state == ARIES_MSGQ_FORMING) {
+            region->state = ARIES_MSGQ_READY;
+            aries_msgq_notify_all(msgq->shared);
         }
-        if (region->state != MSGQ_FORMING || known < 0 || !in_time)
+        if (region->state != ARIES_MSGQ_FORMING || known < 0 || !in_time)
             break;
-        until = region->lanes > 1 ? sim_local_time() + LOOK_AGAIN : deadline;
+        until = region->lanes > 1 ? sim_local_time() + POLL_INTERVAL : deadline;
         sim_wait_until(until < deadline ? until : deadline, &wait);
-        if (!msgq_ok(msgq))
+        if (!aries_msgq_ok(msgq))
             break;
         in_time = sim_local_time() < deadline;
     }
-    if (!msgq_ok(msgq))
+    if (!aries_msgq_ok(msgq))
         return GNI_RC_INVALID_PARAM; /* its domain was destroyed meanwhile */
-    return region->state == MSGQ_FORMING ? GNI_RC_INVALID_STATE : GNI_RC_SUCCESS;
+    return region->state == ARIES_MSGQ_FORMING ? GNI_RC_INVALID_STATE : GNI_RC_SUCCESS;
 }
 
 gni_return_t GNI_MsgqInit(gni_nic_handle_t nic_hndl, gni_msgq_rcv_cb_func *rcv_cb, void *cb_data,
                           gni_cq_handle_t snd_cq, gni_msgq_attr_t *attrs,
                           gni_msgq_handle_t *msgq_hndl)
 {
-    struct msgq_layout layout;
-    struct msgq_shared *shared;
+    struct aries_msgq_layout layout;
+    struct aries_msgq_shared *shared;
     uint32_t lanes = aries_hw_msgq_lanes(), place;
     struct gni_msgq *msgq;
     gni_return_t result;
 
     if (!aries_handle_ok(nic_hndl, ARIES_MAGIC_NIC) || rcv_cb == NULL || msgq_hndl == NULL ||
         !aries_handle_ok(snd_cq, ARIES_MAGIC_CQ) || snd_cq->nic != nic_hndl || snd_cq->has_mr ||
-        !msgq_layout_of(attrs, 1, &layout))
+        !aries_msgq_layout_of(attrs, 1, &layout))
         return GNI_RC_INVALID_PARAM;
     if (!aries_timing_of(nic_hndl)->huge_pages)
         return GNI_RC_PERMISSION_ERROR;
@@ -213,15 +217,15 @@ gni_return_t GNI_MsgqInit(gni_nic_handle_t nic_hndl, gni_msgq_rcv_cb_func *rcv_c
     sim_idle_break();
     if (nic_hndl->msgq != NULL)
         return GNI_RC_INVALID_STATE;
-    if (lanes > 1 && (attrs->nloc_insts > lanes || !msgq_layout_of(attrs, lanes, &layout)))
+    if (lanes > 1 && (attrs->nloc_insts > lanes || !aries_msgq_layout_of(attrs, lanes, &layout)))
         return GNI_RC_ERROR_NOMEM;
-    shared = msgq_shared_open(nic_hndl, attrs, lanes, &layout);
+    shared = aries_msgq_shared_open(nic_hndl, attrs, lanes, &layout);
     if (shared == NULL)
         return GNI_RC_ERROR_NOMEM;
     place = lanes > 1 ? aries_hw_msgq_place(nic_hndl, attrs) : vacancy(shared->region);
-    if (shared->region->state != MSGQ_FORMING || !same_attrs(&shared->region->attrs, attrs) ||
+    if (shared->region->state != ARIES_MSGQ_FORMING || !same_attrs(&shared->region->attrs, attrs) ||
         place >= attrs->nloc_insts) {
-        msgq_shared_unref(shared);
+        aries_msgq_shared_unref(shared);
         return GNI_RC_INVALID_STATE;
     }
     msgq = msgq_new(nic_hndl, shared, place);
@@ -234,9 +238,9 @@ gni_return_t GNI_MsgqInit(gni_nic_handle_t nic_hndl, gni_msgq_rcv_cb_func *rcv_c
         result = await_all(msgq);
     if (result == GNI_RC_SUCCESS)
         *msgq_hndl = msgq;
-    else if (msgq_ok(msgq))
+    else if (aries_msgq_ok(msgq))
         part(msgq);
-    msgq_unref(msgq);
+    aries_msgq_unref(msgq);
     return result;
 }
 
@@ -246,12 +250,12 @@ static bool idle(const void *what)
 {
     const struct gni_msgq *msgq = what;
 
-    return !msgq_ok(msgq) || msgq->in_flight == 0;
+    return !aries_msgq_ok(msgq) || msgq->in_flight == 0;
 }
 
 /* A look whether what is in flight has ended; programs repeat it until it has. */
-static bool look(struct gni_msgq *msgq, bool (*ended)(const void *what), const void *what,
-                 uint32_t id)
+static bool poll_ended(struct gni_msgq *msgq, bool (*ended)(const void *what), const void *what,
+                       uint32_t id)
 {
     const struct sim_wait wait = {
         .text = "sends of a shared message queue", .what = what, .id = id};
@@ -259,17 +263,17 @@ static bool look(struct gni_msgq *msgq, bool (*ended)(const void *what), const v
 
     msgq->refs++;
     result = sim_poll(&wait, ended, aries_timing_of(msgq->nic)->cpu_cqget / 2);
-    msgq_unref(msgq);
+    aries_msgq_unref(msgq);
     return result;
 }
 
 gni_return_t GNI_MsgqIdle(gni_msgq_handle_t msgq_hndl)
 {
-    if (!msgq_ok(msgq_hndl))
+    if (!aries_msgq_ok(msgq_hndl))
         return GNI_RC_INVALID_PARAM;
-    if (!look(msgq_hndl, idle, msgq_hndl, msgq_hndl->ids))
+    if (!poll_ended(msgq_hndl, idle, msgq_hndl, msgq_hndl->ids))
         return GNI_RC_NOT_DONE;
-    return msgq_ok(msgq_hndl) ? GNI_RC_SUCCESS : GNI_RC_INVALID_PARAM;
+    return aries_msgq_ok(msgq_hndl) ? GNI_RC_SUCCESS : GNI_RC_INVALID_PARAM;
 }
 
 gni_return_t GNI_MsgqRelease(gni_msgq_handle_t msgq_hndl)
@@ -280,7 +284,7 @@ gni_return_t GNI_MsgqRelease(gni_msgq_handle_t msgq_hndl)
         return result;
     sim_idle_break();
     aries_hw_msgq_leave(msgq_hndl, true);
-    if (!msgq_ok(msgq_hndl)) /* another thread was faster */
+    if (!aries_msgq_ok(msgq_hndl)) /* another thread was faster */
         return GNI_RC_INVALID_PARAM;
     part(msgq_hndl);
     return GNI_RC_SUCCESS;
@@ -291,36 +295,39 @@ gni_return_t GNI_MsgqRelease(gni_msgq_handle_t msgq_hndl)
 gni_return_t GNI_MsgqGetConnAttrs(gni_msgq_handle_t msgq_hndl, uint32_t pe_addr,
                                   gni_msgq_ep_attr_t *attrs, uint32_t *attrs_size)
 {
-    struct msgq_connection *connection;
-    struct msgq_region *region;
+    struct aries_msgq_connection *connection;
+    struct aries_msgq_region *region;
     uint32_t index, i;
 
-    if (!msgq_ok(msgq_hndl) || attrs == NULL || aries_pe_resolve(msgq_hndl->nic, pe_addr) == NULL)
+    if (!aries_msgq_ok(msgq_hndl) || attrs == NULL ||
+        aries_pe_resolve(msgq_hndl->nic, pe_addr) == NULL)
         return GNI_RC_INVALID_PARAM;
     sim_settle();
     sim_idle_break();
     region = msgq_hndl->region;
-    if (region->state != MSGQ_READY)
+    if (region->state != ARIES_MSGQ_READY)
         return GNI_RC_PERMISSION_ERROR;
-    if (msgq_connection_of(region, pe_addr) != NULL)
+    if (aries_msgq_connection_of(region, pe_addr) != NULL)
         return GNI_RC_INVALID_STATE;
     if (region->connections == region->attrs.num_msgq_eps)
         return GNI_RC_ERROR_RESOURCE;
-    index = region->lanes == 1 ? msgq_vacant(region) : 0;
+    index = region->lanes == 1 ? aries_msgq_vacant(region) : 0;
     if (!aries_hw_msgq_assign(msgq_hndl, pe_addr, &index))
         return GNI_RC_INVALID_STATE;
-    connection = msgq_connection_new(region, pe_addr, index, msgq_next_generation(region, index));
+    connection = aries_msgq_connection_new(region, pe_addr, index,
+                                           aries_msgq_next_generation(region, index));
     attrs->pe_addr = msgq_hndl->pe;
     attrs->max_msg_sz = region->attrs.max_msg_sz;
     attrs->smsg_q_sz = region->attrs.smsg_q_sz;
     attrs->num_insts = region->attrs.nloc_insts;
     for (i = 0; i < attrs->num_insts; i++) {
-        const struct msgq_instance *instance = msgq_instance_at(region, i);
+        const struct aries_msgq_instance *instance = aries_msgq_instance_at(region, i);
 
         attrs->insts[i] = (gni_msgq_rem_inst_t){
             .id = instance->id,
             .mdh = instance->handle,
-            .mdh_off = msgq_mailbox_offset(region, connection->index) | connection->generation,
+            .mdh_off =
+                aries_msgq_mailbox_offset(region, connection->index) | connection->generation,
         };
     }
     if (attrs_size != NULL)
@@ -338,18 +345,18 @@ static bool instances_ok(const gni_msgq_ep_attr_t *attrs)
         if (!aries_mem_handle_check(&attrs->insts[i].mdh) ||
             attrs->insts[i].mdh_off != attrs->insts[0].mdh_off)
             return false;
-    return attrs->insts[0].mdh_off % MSGQ_LINE != 0;
+    return attrs->insts[0].mdh_off % ARIES_MSGQ_LINE != 0;
 }
 
 gni_return_t GNI_MsgqConnect(gni_msgq_handle_t msgq_hndl, uint32_t pe_addr,
                              gni_msgq_ep_attr_t *attrs)
 {
-    struct msgq_remote remote[GNI_MSGQ_NODE_INSTS_MAX];
-    struct msgq_connection *connection;
-    struct msgq_region *region;
+    struct aries_msgq_remote remote[GNI_MSGQ_NODE_INSTS_MAX];
+    struct aries_msgq_connection *connection;
+    struct aries_msgq_region *region;
     uint32_t i;
 
-    if (!msgq_ok(msgq_hndl) || attrs == NULL)
+    if (!aries_msgq_ok(msgq_hndl) || attrs == NULL)
         return GNI_RC_INVALID_PARAM;
     sim_settle();
     sim_idle_break();
@@ -359,62 +366,62 @@ gni_return_t GNI_MsgqConnect(gni_msgq_handle_t msgq_hndl, uint32_t pe_addr,
         attrs->num_insts > (region->lanes > 1 ? region->lanes : GNI_MSGQ_NODE_INSTS_MAX) ||
         !instances_ok(attrs))
         return GNI_RC_INVALID_PARAM;
-    if (region->state != MSGQ_READY)
+    if (region->state != ARIES_MSGQ_READY)
         return GNI_RC_PERMISSION_ERROR;
-    connection = msgq_connection_of(region, pe_addr);
+    connection = aries_msgq_connection_of(region, pe_addr);
     if (connection == NULL)
         return GNI_RC_NO_MATCH;
-    if (connection->state != MSGQ_ASSIGNED)
+    if (connection->state != ARIES_MSGQ_ASSIGNED)
         return GNI_RC_INVALID_STATE;
     for (i = 0; i < attrs->num_insts; i++)
-        remote[i] = (struct msgq_remote){attrs->insts[i].id, attrs->insts[i].mdh};
-    msgq_connect(region, connection, remote, attrs->num_insts, attrs->insts[0].mdh_off,
-                 msgq_hndl->index);
+        remote[i] = (struct aries_msgq_remote){attrs->insts[i].id, attrs->insts[i].mdh};
+    aries_msgq_connect(region, connection, remote, attrs->num_insts, attrs->insts[0].mdh_off,
+                       msgq_hndl->index);
     aries_hw_msgq_connected(msgq_hndl, connection, attrs->insts[0].mdh_off);
-    if (msgq_ok(msgq_hndl))
-        msgq_tell_all(msgq_hndl->shared); /* some may owe credits since before */
+    if (aries_msgq_ok(msgq_hndl))
+        aries_msgq_notify_all(msgq_hndl->shared); /* some may owe credits since before */
     return GNI_RC_SUCCESS;
 }
 
 static bool connection_idle(const void *what)
 {
-    const struct msgq_view *view = what;
+    const struct aries_msgq_view *view = what;
 
-    return !msgq_ok(view->msgq) ||
-           msgq_connection_idle(view->msgq->region,
-                                msgq_connection_at(view->msgq->region, view->index));
+    return !aries_msgq_ok(view->msgq) ||
+           aries_msgq_connection_idle(view->msgq->region,
+                                      aries_msgq_connection_at(view->msgq->region, view->index));
 }
 
 gni_return_t GNI_MsgqConnRelease(gni_msgq_handle_t msgq_hndl, uint32_t pe_addr)
 {
-    struct msgq_connection *connection;
+    struct aries_msgq_connection *connection;
     struct gni_msgq *msgq = msgq_hndl;
 
     sim_settle();
-    if (!msgq_ok(msgq))
+    if (!aries_msgq_ok(msgq))
         return GNI_RC_INVALID_PARAM;
-    connection = msgq_connection_of(msgq->region, pe_addr);
+    connection = aries_msgq_connection_of(msgq->region, pe_addr);
     if (connection == NULL)
         return GNI_RC_NO_MATCH;
-    if (!look(msgq, connection_idle, &msgq->views[connection->index],
-              msgq->ids + MSGQ_IDS + 2 * connection->index))
+    if (!poll_ended(msgq, connection_idle, &msgq->views[connection->index],
+                    msgq->ids + ARIES_MSGQ_IDS + 2 * connection->index))
         return GNI_RC_NOT_DONE;
-    if (!msgq_ok(msgq))
+    if (!aries_msgq_ok(msgq))
         return GNI_RC_INVALID_PARAM;
-    connection = msgq_connection_of(msgq->region, pe_addr); /* the world went on */
+    connection = aries_msgq_connection_of(msgq->region, pe_addr); /* the world went on */
     if (connection == NULL)
         return GNI_RC_NO_MATCH;
-    if (!msgq_connection_idle(msgq->region, connection) ||
+    if (!aries_msgq_connection_idle(msgq->region, connection) ||
         !aries_hw_msgq_others_idle(msgq, connection))
         return GNI_RC_NOT_DONE;
-    if (!msgq_ok(msgq))
+    if (!aries_msgq_ok(msgq))
         return GNI_RC_INVALID_PARAM;
-    connection = msgq_connection_of(msgq->region, pe_addr);
+    connection = aries_msgq_connection_of(msgq->region, pe_addr);
     if (connection == NULL)
         return GNI_RC_NO_MATCH;
     sim_idle_break();
-    msgq_connection_free(msgq->region, connection);
-    msgq_tell_all(msgq->shared); /* who waits for a credit will not get one */
+    aries_msgq_connection_free(msgq->region, connection);
+    aries_msgq_notify_all(msgq->shared); /* who waits for a credit will not get one */
     aries_hw_msgq_released(msgq, connection);
     return GNI_RC_SUCCESS;
 }

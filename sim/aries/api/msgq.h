@@ -27,19 +27,20 @@
 
 #include "api/front.h"
 
-#define MSGQ_PAGE_BYTES (UINT64_C(2) << 20) /* the huge page of a compute node */
-#define MSGQ_LINE                                                                  \
+#define ARIES_MSGQ_PAGE_BYTES (UINT64_C(2) << 20) /* the huge page of a compute node */
+#define ARIES_MSGQ_LINE                                                            \
     64u /* mailboxes and slots begin at cache lines; an offset's low bits are free \
          */
-#define MSGQ_GENERATIONS 63u /* 1 … 63: sent in the low bits of mdh_off */
-#define MSGQ_EVENT (0x51u << 24) /* | key of the sender: datum of the private queue's events */
-#define MSGQ_PE_BITS 18u
-#define MSGQ_LANES_MAX 64u
-#define MSGQ_MARK 0x40u /* | generation: in every record and count, so that none is 0 */
+#define ARIES_MSGQ_GENERATIONS 63u /* 1 … 63: sent in the low bits of mdh_off */
+#define ARIES_MSGQ_EVENT \
+    (0x51u << 24) /* | key of the sender: datum of the private queue's events */
+#define ARIES_MSGQ_PE_BITS 18u
+#define ARIES_MSGQ_LANES_MAX 64u
+#define ARIES_MSGQ_MARK 0x40u /* | generation: in every record and count, so that none is 0 */
 
 /* ---- the shared region ----------------------------------------------------------------------- */
 
-struct msgq_record { /* header and data follow */
+struct aries_msgq_record { /* header and data follow */
     uint16_t length;
     uint8_t tag, mark;
     uint32_t number;
@@ -47,10 +48,11 @@ struct msgq_record { /* header and data follow */
     uint32_t sender, target; /* instance ids */
     uint32_t checksum; /* of the fields above and what follows */
 };
-_Static_assert(sizeof(struct msgq_record) == 24, "no holes: it is checksummed and sent");
+_Static_assert(sizeof(struct aries_msgq_record) == 24, "no holes: it is checksummed and sent");
 
 /* Of a record and its header and data, which may lie elsewhere. */
-static inline uint32_t msgq_checksum(const struct msgq_record *record, const void *payload)
+static inline uint32_t aries_msgq_checksum(const struct aries_msgq_record *record,
+                                           const void *payload)
 {
     const uint32_t fields[] = {record->number, record->returned, record->sender, record->target};
     uint64_t sum = (uint64_t)record->mark << 24 | record->tag << 16 | record->length, word;
@@ -70,12 +72,12 @@ static inline uint32_t msgq_checksum(const struct msgq_record *record, const voi
     return (uint32_t)(sum >> 32);
 }
 
-struct msgq_count { /* the control block of a mailbox, written by the peer */
+struct aries_msgq_count { /* the control block of a mailbox, written by the peer */
     uint32_t returned;
     uint32_t mark; /* 0: never written */
 };
 
-struct msgq_message { /* in a pool */
+struct aries_msgq_message { /* in a pool */
     uint32_t sender, pe;
     uint32_t connection, generation;
     uint16_t length;
@@ -83,19 +85,19 @@ struct msgq_message { /* in a pool */
     uint64_t data[GNI_MSGQ_MSG_SZ_MAX / 8];
 };
 
-struct msgq_remote { /* an instance of the other node */
+struct aries_msgq_remote { /* an instance of the other node */
     uint32_t id;
     gni_mem_handle_t handle;
 };
 
-enum msgq_connection_state {
-    MSGQ_FREE,
-    MSGQ_ASSIGNED, /* GNI_MsgqGetConnAttrs */
-    MSGQ_ACTIVE, /* GNI_MsgqConnect */
-    MSGQ_BROKEN /* a message is lost for good */
+enum aries_msgq_connection_state {
+    ARIES_MSGQ_FREE,
+    ARIES_MSGQ_ASSIGNED, /* GNI_MsgqGetConnAttrs */
+    ARIES_MSGQ_ACTIVE, /* GNI_MsgqConnect */
+    ARIES_MSGQ_BROKEN /* a message is lost for good */
 };
 
-struct msgq_connection {
+struct aries_msgq_connection {
     uint32_t state;
     uint32_t index; /* its place among the connections */
     uint64_t offset; /* its place in the region */
@@ -115,113 +117,126 @@ struct msgq_connection {
     uint32_t reported; /* as the peer knows */
     uint32_t take_slot; /* of the next message */
     uint32_t last_sender; /* place in `remote` of who sent the last message: surely alive */
-    struct msgq_remote remote[GNI_MSGQ_NODE_INSTS_MAX];
+    struct aries_msgq_remote remote[GNI_MSGQ_NODE_INSTS_MAX];
     /* a byte for each slot follows: 1 while the PUT into it goes on */
 };
 
-enum msgq_presence { MSGQ_NOBODY, MSGQ_COMING, MSGQ_ATTACHED };
+enum aries_msgq_presence { ARIES_MSGQ_NOBODY, ARIES_MSGQ_COMING, ARIES_MSGQ_ATTACHED };
 
-struct msgq_instance {
+struct aries_msgq_instance {
     uint32_t id;
-    uint32_t present; /* enum msgq_presence */
+    uint32_t present; /* enum aries_msgq_presence */
     gni_mem_handle_t handle; /* its registration of the mailboxes */
     uint32_t pool_head, pool_count;
 };
 
-enum msgq_state {
-    MSGQ_FORMING, /* instances are missing */
-    MSGQ_READY,
-    MSGQ_CLOSING /* one has left */
+enum aries_msgq_state {
+    ARIES_MSGQ_FORMING, /* instances are missing */
+    ARIES_MSGQ_READY,
+    ARIES_MSGQ_CLOSING /* one has left */
 };
 
-struct msgq_layout {
+struct aries_msgq_layout {
     uint64_t instances, pools, table, connections, mailboxes, bytes; /* offsets; all of it */
     uint32_t connection_bytes, slot_bytes, mailbox_bytes, table_size;
 };
 
-struct msgq_region {
+struct aries_msgq_region {
     gni_msgq_attr_t attrs;
-    struct msgq_layout layout;
+    struct aries_msgq_layout layout;
     uint32_t state;
     uint32_t attached; /* instances */
     uint32_t connections; /* nodes that it is connected with */
-    uint32_t
-        lanes; /* of a connection with a node: 1, or with regions of their own MSGQ_LANES_MAX */
+    uint32_t lanes; /* of a connection with a node: 1, or with regions of their own
+                       ARIES_MSGQ_LANES_MAX */
     uint32_t slots; /* places of connections: those of a node follow each other */
 };
 
 /* False: an attribute is out of range. */
-bool msgq_layout_of(const gni_msgq_attr_t *attrs, uint32_t lanes, struct msgq_layout *layout);
+bool aries_msgq_layout_of(const gni_msgq_attr_t *attrs, uint32_t lanes,
+                          struct aries_msgq_layout *layout);
 
-struct msgq_instance *msgq_instance_at(struct msgq_region *region, uint32_t index);
-uint32_t msgq_instance_of(struct msgq_region *region, uint32_t id); /* UINT32_MAX: none */
-struct msgq_message *msgq_pool_at(struct msgq_region *region, uint32_t index, uint32_t place);
-struct msgq_connection *msgq_connection_at(struct msgq_region *region, uint32_t index);
+struct aries_msgq_instance *aries_msgq_instance_at(struct aries_msgq_region *region,
+                                                   uint32_t index);
+uint32_t aries_msgq_instance_of(struct aries_msgq_region *region,
+                                uint32_t id); /* UINT32_MAX: none */
+struct aries_msgq_message *aries_msgq_pool_at(struct aries_msgq_region *region, uint32_t index,
+                                              uint32_t place);
+struct aries_msgq_connection *aries_msgq_connection_at(struct aries_msgq_region *region,
+                                                       uint32_t index);
 /* By key: that of an instance, or the PE address alone: the first, which is there if any is. */
-struct msgq_connection *msgq_connection_of(struct msgq_region *region, uint32_t pe); /* or NULL */
-static inline uint32_t msgq_key(uint32_t pe, uint32_t lane)
+struct aries_msgq_connection *aries_msgq_connection_of(struct aries_msgq_region *region,
+                                                       uint32_t pe); /* or NULL */
+static inline uint32_t aries_msgq_key(uint32_t pe, uint32_t lane)
 {
-    return pe | lane << MSGQ_PE_BITS;
+    return pe | lane << ARIES_MSGQ_PE_BITS;
 }
 /* The same, made if only the first is there. */
-struct msgq_connection *msgq_lane_of(struct msgq_region *region, uint32_t key);
+struct aries_msgq_connection *aries_msgq_lane_of(struct aries_msgq_region *region, uint32_t key);
 /* Where one with another node has room; the caller knows that there is some. */
-uint32_t msgq_vacant(struct msgq_region *region);
-struct msgq_connection *msgq_connection_new(struct msgq_region *region, uint32_t pe, uint32_t index,
-                                            uint32_t generation);
+uint32_t aries_msgq_vacant(struct aries_msgq_region *region);
+struct aries_msgq_connection *aries_msgq_connection_new(struct aries_msgq_region *region,
+                                                        uint32_t pe, uint32_t index,
+                                                        uint32_t generation);
 /* Of the next connection at this place. */
-uint32_t msgq_next_generation(struct msgq_region *region, uint32_t index);
+uint32_t aries_msgq_next_generation(struct aries_msgq_region *region, uint32_t index);
 /* What the peer's GNI_MsgqGetConnAttrs says; `place`: the own one. */
-void msgq_connect(struct msgq_region *region, struct msgq_connection *first,
-                  const struct msgq_remote *remote, uint32_t count, uint64_t mailbox,
-                  uint32_t place);
+void aries_msgq_connect(struct aries_msgq_region *region, struct aries_msgq_connection *first,
+                        const struct aries_msgq_remote *remote, uint32_t count, uint64_t mailbox,
+                        uint32_t place);
 /* With all its lanes. */
-void msgq_connection_free(struct msgq_region *region, struct msgq_connection *first);
-bool msgq_connection_idle(struct msgq_region *region, struct msgq_connection *first);
-static inline struct msgq_region *msgq_region_of(struct msgq_connection *connection)
+void aries_msgq_connection_free(struct aries_msgq_region *region,
+                                struct aries_msgq_connection *first);
+bool aries_msgq_connection_idle(struct aries_msgq_region *region,
+                                struct aries_msgq_connection *first);
+static inline struct aries_msgq_region *
+aries_msgq_region_of(struct aries_msgq_connection *connection)
 {
-    return (struct msgq_region *)((uint8_t *)connection - connection->offset);
+    return (struct aries_msgq_region *)((uint8_t *)connection - connection->offset);
 }
-uint8_t *msgq_slot_busy(struct msgq_connection *connection, uint32_t slot);
-static inline uint32_t msgq_slot_after(struct msgq_connection *connection, uint32_t slot,
-                                       uint32_t ahead)
+uint8_t *aries_msgq_slot_busy(struct aries_msgq_connection *connection, uint32_t slot);
+static inline uint32_t aries_msgq_slot_after(struct aries_msgq_connection *connection,
+                                             uint32_t slot, uint32_t ahead)
 {
-    return (uint32_t)(((uint64_t)slot + ahead) % msgq_region_of(connection)->attrs.smsg_q_sz);
+    return (uint32_t)(((uint64_t)slot + ahead) % aries_msgq_region_of(connection)->attrs.smsg_q_sz);
 }
-uint64_t msgq_mailbox_offset(const struct msgq_region *region, uint32_t index); /* from the first */
-struct msgq_count *msgq_count_of(struct msgq_connection *connection);
+uint64_t aries_msgq_mailbox_offset(const struct aries_msgq_region *region,
+                                   uint32_t index); /* from the first */
+struct aries_msgq_count *aries_msgq_count_of(struct aries_msgq_connection *connection);
 /* Where the next message to be taken comes to lie, and those `ahead` of it. */
-struct msgq_record *msgq_record_of(struct msgq_connection *connection, uint32_t ahead);
+struct aries_msgq_record *aries_msgq_record_of(struct aries_msgq_connection *connection,
+                                               uint32_t ahead);
 /* Whether it has arrived, whole. */
-bool msgq_arrived(struct msgq_connection *connection, uint32_t ahead);
+bool aries_msgq_arrived(struct aries_msgq_connection *connection, uint32_t ahead);
 
 /* ---- what finds the region: the back end's part ---------------------------------------------- */
 
 /* Of one node, protection tag and cookie. */
-struct msgq_shared {
-    struct msgq_shared *next; /* hw->msgqs */
+struct aries_msgq_shared {
+    struct aries_msgq_shared *next; /* hw->msgqs */
     struct aries_nic *hw;
     uint32_t cookie;
     uint8_t ptag;
     bool closed; /* everybody left: not to be found any more */
     uint32_t refs; /* handles */
-    struct msgq_region *region;
+    struct aries_msgq_region *region;
     struct gni_msgq **owners; /* handles by instance; NULL: not there */
-    struct msgq_other *others; /* live back end: the processes, by instance */
+    struct aries_msgq_other *others; /* live back end: the processes, by instance */
 };
 
 /* The one of this job, made when there is none; NULL: no memory. Counts a reference. */
-struct msgq_shared *msgq_shared_open(struct gni_nic *nic, const gni_msgq_attr_t *attrs,
-                                     uint32_t lanes, const struct msgq_layout *layout);
-void msgq_shared_unref(struct msgq_shared *shared);
+struct aries_msgq_shared *aries_msgq_shared_open(struct gni_nic *nic, const gni_msgq_attr_t *attrs,
+                                                 uint32_t lanes,
+                                                 const struct aries_msgq_layout *layout);
+void aries_msgq_shared_unref(struct aries_msgq_shared *shared);
 /* Something changed that instance `index` may wait for, or all of them. */
-void msgq_tell(struct msgq_shared *shared, uint32_t index);
-void msgq_tell_all(struct msgq_shared *shared);
+void aries_msgq_notify_instance(struct aries_msgq_shared *shared, uint32_t index);
+void aries_msgq_notify_all(struct aries_msgq_shared *shared);
 
 /* ---- a handle -------------------------------------------------------------------------------- */
 
 /* What one instance has seen of a connection. */
-struct msgq_view {
+struct aries_msgq_view {
     struct gni_msgq *msgq;
     uint32_t index; /* of the connection */
     uint32_t generation; /* that the rest is about */
@@ -230,9 +245,9 @@ struct msgq_view {
     bool owes; /* credits could not be returned */
 };
 
-struct msgq_send { /* a PUT in flight: a message, or a count of credits */
+struct aries_msgq_send { /* a PUT in flight: a message, or a count of credits */
     struct gni_msgq *msgq;
-    struct msgq_send *next_free;
+    struct aries_msgq_send *next_free;
     struct gni_cq *cq; /* NULL: a count */
     struct aries_request *request;
     struct aries_nic *target;
@@ -240,59 +255,60 @@ struct msgq_send { /* a PUT in flight: a message, or a count of credits */
     uint64_t address;
     uint32_t connection, generation, number, slot, msg_id;
     uint32_t attempts, bytes;
-    uint32_t ways; /* a count: instances of the peer that it was tried with in vain */
+    uint32_t instances_tried; /* a count: instances of the peer that it was tried with in vain */
     union {
-        struct msgq_record record;
-        struct msgq_count count;
-        uint64_t data[(sizeof(struct msgq_record) + GNI_MSGQ_MSG_SZ_MAX) / 8];
+        struct aries_msgq_record record;
+        struct aries_msgq_count count;
+        uint64_t data[(sizeof(struct aries_msgq_record) + GNI_MSGQ_MSG_SZ_MAX) / 8];
     };
 };
 
 /* A handle's ids for sim_poll: its sends, its messages; then each connection's sends and credit. */
-#define MSGQ_IDS 2
+#define ARIES_MSGQ_IDS 2
 
 struct gni_msgq {
     uint32_t magic;
     uint32_t refs; /* the handle, calls that block or call back, and PUTs in flight */
     struct gni_nic *nic; /* NULL when the handle died */
     struct aries_fabric *fabric;
-    struct msgq_shared *shared;
-    struct msgq_region *region;
+    struct aries_msgq_shared *shared;
+    struct aries_msgq_region *region;
     uint32_t index; /* of its instance */
-    uint32_t ids; /* the first: MSGQ_IDS */
+    uint32_t ids; /* the first: ARIES_MSGQ_IDS */
     uint32_t pe; /* of this node, as the job's other nodes name it (node translation) */
     uint32_t in_flight; /* messages whose PUT has not ended */
     gni_msgq_rcv_cb_func *callback;
     void *data;
     struct gni_cq *send_cq, *receive_cq;
     gni_mem_handle_t handle;
-    struct msgq_view *views; /* by connection */
+    struct aries_msgq_view *views; /* by connection */
     uint32_t *watch; /* connections whose mailbox is looked at without an event */
     uint32_t watch_count;
     uint32_t owes_count;
     bool stalled; /* the last send found no credit */
     gni_return_t progressed; /* what the last GNI_MsgqProgress() returned */
     bool overran; /* events were lost: all connections are watched from now on */
-    struct msgq_send *free;
-    struct msgq_chunk *chunks;
+    struct aries_msgq_send *free;
+    struct aries_msgq_chunk *chunks;
     struct gni_msgq *process_next; /* handles of a process */
 };
 
-static inline bool msgq_ok(const struct gni_msgq *msgq)
+static inline bool aries_msgq_ok(const struct gni_msgq *msgq)
 {
     return aries_handle_ok(msgq, ARIES_MAGIC_MSGQ);
 }
-void msgq_unref(struct gni_msgq *msgq);
-void msgq_discard(void *msgq); /* frees what the handle's memory holds */
+void aries_msgq_unref(struct gni_msgq *msgq);
+void aries_msgq_discard(void *msgq); /* frees what the handle's memory holds */
 /* An instance is there; it has left. */
-void msgq_came(struct gni_msgq *msgq, uint32_t place, uint32_t id, gni_mem_handle_t handle);
-void msgq_went(struct gni_msgq *msgq, uint32_t place);
+void aries_msgq_instance_joined(struct gni_msgq *msgq, uint32_t place, uint32_t id,
+                                gni_mem_handle_t handle);
+void aries_msgq_instance_left(struct gni_msgq *msgq, uint32_t place);
 
-/* msgq_send.c */
-bool msgq_queue_full(const struct gni_cq *cq); /* no room for one more event */
+/* aries_msgq_send.c */
+bool aries_msgq_queue_full(const struct gni_cq *cq); /* no room for one more event */
 /* The peer says that it has taken so many. An older or impossible count is ignored. */
-void msgq_note_returned(struct msgq_connection *connection, uint32_t count);
+void aries_msgq_credits_returned(struct aries_msgq_connection *connection, uint32_t count);
 /* Tells the peer what was taken. False: not now. */
-bool msgq_return_credits(struct gni_msgq *msgq, struct msgq_connection *connection);
+bool aries_msgq_return_credits(struct gni_msgq *msgq, struct aries_msgq_connection *connection);
 
 #endif

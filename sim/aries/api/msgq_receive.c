@@ -15,7 +15,7 @@
 
 /* ---- views ----------------------------------------------------------------------------------- */
 
-static void forget(struct msgq_view *view)
+static void forget(struct aries_msgq_view *view)
 {
     if (view->owes)
         view->msgq->owes_count--;
@@ -24,9 +24,10 @@ static void forget(struct msgq_view *view)
 }
 
 /* What this instance knows of the connection: nothing, when it is a new one. */
-static struct msgq_view *view_of(struct gni_msgq *msgq, const struct msgq_connection *connection)
+static struct aries_msgq_view *view_of(struct gni_msgq *msgq,
+                                       const struct aries_msgq_connection *connection)
 {
-    struct msgq_view *view = &msgq->views[connection->index];
+    struct aries_msgq_view *view = &msgq->views[connection->index];
 
     if (view->generation != connection->generation) {
         forget(view);
@@ -35,7 +36,7 @@ static struct msgq_view *view_of(struct gni_msgq *msgq, const struct msgq_connec
     return view;
 }
 
-static void watch(struct gni_msgq *msgq, struct msgq_view *view)
+static void watch(struct gni_msgq *msgq, struct aries_msgq_view *view)
 {
     if (view->watched)
         return;
@@ -50,10 +51,10 @@ static void watch_less(struct gni_msgq *msgq)
 
     for (i = 0; i < msgq->watch_count; i++) {
         uint32_t index = msgq->watch[i];
-        struct msgq_connection *connection = msgq_connection_at(msgq->region, index);
-        struct msgq_view *view = &msgq->views[index];
+        struct aries_msgq_connection *connection = aries_msgq_connection_at(msgq->region, index);
+        struct aries_msgq_view *view = &msgq->views[index];
 
-        view->watched = connection->state != MSGQ_FREE &&
+        view->watched = connection->state != ARIES_MSGQ_FREE &&
                         view->generation == connection->generation &&
                         (msgq->overran || (int32_t)(view->events - view->messages) > 0);
         if (view->watched)
@@ -67,30 +68,31 @@ static void watch_all(struct gni_msgq *msgq)
     uint32_t index;
 
     for (index = 0; index < msgq->region->slots; index++) {
-        struct msgq_connection *connection = msgq_connection_at(msgq->region, index);
+        struct aries_msgq_connection *connection = aries_msgq_connection_at(msgq->region, index);
 
-        if (connection->state != MSGQ_FREE)
+        if (connection->state != ARIES_MSGQ_FREE)
             watch(msgq, view_of(msgq, connection));
     }
 }
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-static struct msgq_instance *own_instance(const struct gni_msgq *msgq)
+static struct aries_msgq_instance *own_instance(const struct gni_msgq *msgq)
 {
-    return msgq_instance_at(msgq->region, msgq->index);
+    return aries_msgq_instance_at(msgq->region, msgq->index);
 }
 
 /* Whether the next message of the connection is there and has somewhere to go. */
-static bool takeable(const struct gni_msgq *msgq, struct msgq_connection *connection)
+static bool takeable(const struct gni_msgq *msgq, struct aries_msgq_connection *connection)
 {
     uint32_t index;
 
-    if (connection->state == MSGQ_FREE || !msgq_arrived(connection, 0))
+    if (connection->state == ARIES_MSGQ_FREE || !aries_msgq_arrived(connection, 0))
         return false;
-    index = msgq_instance_of(msgq->region, msgq_record_of(connection, 0)->target);
+    index = aries_msgq_instance_of(msgq->region, aries_msgq_record_of(connection, 0)->target);
     return index == msgq->index || index == UINT32_MAX ||
-           msgq_instance_at(msgq->region, index)->pool_count < msgq->region->attrs.rcv_pool_sz;
+           aries_msgq_instance_at(msgq->region, index)->pool_count <
+               msgq->region->attrs.rcv_pool_sz;
 }
 
 /* Credits that are owed can be returned now. */
@@ -98,11 +100,11 @@ static bool can_return(const struct gni_msgq *msgq)
 {
     uint32_t index;
 
-    if (sim_likely(msgq->owes_count == 0) || msgq_queue_full(msgq->send_cq))
+    if (sim_likely(msgq->owes_count == 0) || aries_msgq_queue_full(msgq->send_cq))
         return false;
     for (index = 0; index < msgq->region->slots; index++)
         if (msgq->views[index].owes &&
-            msgq_connection_at(msgq->region, index)->state == MSGQ_ACTIVE)
+            aries_msgq_connection_at(msgq->region, index)->state == ARIES_MSGQ_ACTIVE)
             return true;
     return false;
 }
@@ -112,11 +114,11 @@ static bool something(const void *what)
     const struct gni_msgq *msgq = what;
     uint32_t i;
 
-    if (!msgq_ok(msgq) || msgq->receive_cq->count > 0 || own_instance(msgq)->pool_count > 0 ||
+    if (!aries_msgq_ok(msgq) || msgq->receive_cq->count > 0 || own_instance(msgq)->pool_count > 0 ||
         can_return(msgq))
         return true;
     for (i = 0; i < msgq->watch_count; i++)
-        if (takeable(msgq, msgq_connection_at(msgq->region, msgq->watch[i])))
+        if (takeable(msgq, aries_msgq_connection_at(msgq->region, msgq->watch[i])))
             return true;
     return false;
 }
@@ -127,19 +129,21 @@ static bool blocked(const struct gni_msgq *msgq)
     uint32_t i;
 
     for (i = 0; i < msgq->watch_count; i++) {
-        struct msgq_connection *connection = msgq_connection_at(msgq->region, msgq->watch[i]);
+        struct aries_msgq_connection *connection =
+            aries_msgq_connection_at(msgq->region, msgq->watch[i]);
 
-        if (connection->state != MSGQ_FREE && msgq_arrived(connection, 0))
+        if (connection->state != ARIES_MSGQ_FREE && aries_msgq_arrived(connection, 0))
             return true;
     }
     return false;
 }
 
-static void return_owed(struct gni_msgq *msgq, struct msgq_connection *connection,
-                        struct msgq_view *view)
+static void return_owed(struct gni_msgq *msgq, struct aries_msgq_connection *connection,
+                        struct aries_msgq_view *view)
 {
     uint32_t owed = connection->received - connection->reported;
-    bool owes = 2 * owed >= msgq->region->attrs.smsg_q_sz && !msgq_return_credits(msgq, connection);
+    bool owes =
+        2 * owed >= msgq->region->attrs.smsg_q_sz && !aries_msgq_return_credits(msgq, connection);
 
     msgq->owes_count += (uint32_t)owes - (uint32_t)view->owes;
     view->owes = owes;
@@ -150,19 +154,19 @@ static void retry_owed(struct gni_msgq *msgq)
     uint32_t index;
 
     for (index = 0; index < msgq->region->slots && msgq->owes_count > 0; index++) {
-        struct msgq_connection *connection = msgq_connection_at(msgq->region, index);
-        struct msgq_view *view = &msgq->views[index];
+        struct aries_msgq_connection *connection = aries_msgq_connection_at(msgq->region, index);
+        struct aries_msgq_view *view = &msgq->views[index];
 
         if (!view->owes)
             continue;
-        if (connection->state == MSGQ_FREE || connection->generation != view->generation)
+        if (connection->state == ARIES_MSGQ_FREE || connection->generation != view->generation)
             forget(view);
         else
             return_owed(msgq, connection, view);
     }
 }
 
-static uint32_t sender_place(const struct msgq_connection *connection, uint32_t id)
+static uint32_t sender_place(const struct aries_msgq_connection *connection, uint32_t id)
 {
     uint32_t i;
 
@@ -173,10 +177,10 @@ static uint32_t sender_place(const struct msgq_connection *connection, uint32_t 
 }
 
 /* Copies the next message out of the mailbox and gives the slot back. */
-static void take(struct gni_msgq *msgq, struct msgq_connection *connection,
-                 struct msgq_message *message)
+static void receive_message(struct gni_msgq *msgq, struct aries_msgq_connection *connection,
+                            struct aries_msgq_message *message)
 {
-    const struct msgq_record *record = msgq_record_of(connection, 0);
+    const struct aries_msgq_record *record = aries_msgq_record_of(connection, 0);
 
     sim_spend(aries_timing_of(msgq->nic)->cpu_getnext + aries_timing_of(msgq->nic)->cpu_release);
     message->sender = record->sender;
@@ -187,22 +191,23 @@ static void take(struct gni_msgq *msgq, struct msgq_connection *connection,
     message->tag = record->tag;
     message->data[0] = 0; /* a callback that reads an empty message sees no old bytes */
     memcpy(message->data, record + 1, message->length);
-    msgq_note_returned(connection, record->returned);
+    aries_msgq_credits_returned(connection, record->returned);
     if (msgq->region->lanes == 1 &&
         connection->remote[connection->last_sender].id != record->sender)
         connection->last_sender = sender_place(connection, record->sender);
     connection->received++;
-    connection->take_slot = msgq_slot_after(connection, connection->take_slot, 1);
+    connection->take_slot = aries_msgq_slot_after(connection, connection->take_slot, 1);
     return_owed(msgq, connection, view_of(msgq, connection));
 }
 
 /* False: the callback wants no more. The handle may be dead afterwards. */
-static bool hand_over(struct gni_msgq *msgq, struct msgq_message *message)
+static bool hand_over(struct gni_msgq *msgq, struct aries_msgq_message *message)
 {
-    struct msgq_connection *connection = msgq_connection_at(msgq->region, message->connection);
+    struct aries_msgq_connection *connection =
+        aries_msgq_connection_at(msgq->region, message->connection);
     struct gni_nic *nic = msgq->nic;
 
-    if (connection->state != MSGQ_FREE && connection->generation == message->generation)
+    if (connection->state != ARIES_MSGQ_FREE && connection->generation == message->generation)
         view_of(msgq, connection)->messages++;
     nic->hw->fabric->counters.msgq_received++;
     trace(TRACE_INSTANT, TRACE_SMSG, nic->hw->node, nic->process->trace_index, "msgq receive",
@@ -214,8 +219,9 @@ static bool hand_over(struct gni_msgq *msgq, struct msgq_message *message)
 /* The oldest message that another instance has put aside for this one. */
 static bool hand_over_pooled(struct gni_msgq *msgq)
 {
-    struct msgq_instance *instance = own_instance(msgq);
-    struct msgq_message message = *msgq_pool_at(msgq->region, msgq->index, instance->pool_head);
+    struct aries_msgq_instance *instance = own_instance(msgq);
+    struct aries_msgq_message message =
+        *aries_msgq_pool_at(msgq->region, msgq->index, instance->pool_head);
     uint32_t index;
 
     instance->pool_head = (instance->pool_head + 1) % msgq->region->attrs.rcv_pool_sz;
@@ -224,29 +230,29 @@ static bool hand_over_pooled(struct gni_msgq *msgq)
         const struct gni_msgq *other = msgq->shared->owners[index];
 
         if (other != NULL && other != msgq && other->watch_count > 0)
-            msgq_tell(msgq->shared, index); /* it may wait for room in this pool */
+            aries_msgq_notify_instance(msgq->shared, index); /* it may wait for room in this pool */
     }
     sim_spend(aries_timing_of(msgq->nic)->cpu_getnext);
     return hand_over(msgq, &message);
 }
 
 /* Takes one message of the connection. */
-static bool take_one(struct gni_msgq *msgq, struct msgq_connection *connection)
+static bool receive_one(struct gni_msgq *msgq, struct aries_msgq_connection *connection)
 {
-    uint32_t target = msgq_record_of(connection, 0)->target;
-    uint32_t index = msgq_instance_of(msgq->region, target);
-    struct msgq_message message;
+    uint32_t target = aries_msgq_record_of(connection, 0)->target;
+    uint32_t index = aries_msgq_instance_of(msgq->region, target);
+    struct aries_msgq_message message;
 
-    take(msgq, connection, &message);
+    receive_message(msgq, connection, &message);
     if (index == msgq->index)
         return hand_over(msgq, &message);
     if (index != UINT32_MAX) { /* else it has left, and what is for it goes nowhere */
-        struct msgq_instance *instance = msgq_instance_at(msgq->region, index);
+        struct aries_msgq_instance *instance = aries_msgq_instance_at(msgq->region, index);
         uint32_t behind = instance->pool_head + instance->pool_count;
 
-        *msgq_pool_at(msgq->region, index, behind) = message;
+        *aries_msgq_pool_at(msgq->region, index, behind) = message;
         instance->pool_count++;
-        msgq_tell(msgq->shared, index);
+        aries_msgq_notify_instance(msgq->shared, index);
     }
     return true;
 }
@@ -254,39 +260,40 @@ static bool take_one(struct gni_msgq *msgq, struct msgq_connection *connection)
 /* ---- progress -------------------------------------------------------------------------------- */
 
 /* Empties the private queue: an entry tells which connection to look at. */
-static gni_return_t take_events(struct gni_msgq *msgq)
+static gni_return_t read_events(struct gni_msgq *msgq)
 {
-    while (msgq_ok(msgq) && msgq->receive_cq->count > 0) {
-        struct msgq_connection *connection;
+    while (aries_msgq_ok(msgq) && msgq->receive_cq->count > 0) {
+        struct aries_msgq_connection *connection;
         gni_cq_entry_t entry;
         gni_return_t result = GNI_CqGetEvent(msgq->receive_cq, &entry);
         uint32_t datum = (uint32_t)GNI_CQ_GET_REM_INST_ID(entry);
-        struct msgq_view *view;
+        struct aries_msgq_view *view;
 
         if (result == GNI_RC_ERROR_RESOURCE) { /* events are lost, messages are not */
             msgq->overran = true;
             continue;
         }
         if (result != GNI_RC_SUCCESS || aries_cq_entry_info(entry) != ARIES_CQ_CPLTN_DREQ ||
-            (datum ^ EVENT_KEY(datum)) != MSGQ_EVENT)
+            (datum ^ EVENT_KEY(datum)) != ARIES_MSGQ_EVENT)
             return GNI_RC_INVALID_STATE;
-        connection = msgq_lane_of(msgq->region, EVENT_KEY(datum));
+        connection = aries_msgq_lane_of(msgq->region, EVENT_KEY(datum));
         if (connection == NULL)
             continue; /* it was released, and its messages with it */
         view = view_of(msgq, connection);
         view->events++;
         watch(msgq, view);
     }
-    if (msgq_ok(msgq) && msgq->overran)
+    if (aries_msgq_ok(msgq) && msgq->overran)
         watch_all(msgq);
-    return msgq_ok(msgq) ? GNI_RC_SUCCESS : GNI_RC_INVALID_PARAM;
+    return aries_msgq_ok(msgq) ? GNI_RC_SUCCESS : GNI_RC_INVALID_PARAM;
 }
 
 /* A watched connection whose next message can be taken, from place *at on; NULL: none. */
-static struct msgq_connection *next_takeable(struct gni_msgq *msgq, uint32_t *at)
+static struct aries_msgq_connection *next_takeable(struct gni_msgq *msgq, uint32_t *at)
 {
     for (; *at < msgq->watch_count; ++*at) {
-        struct msgq_connection *connection = msgq_connection_at(msgq->region, msgq->watch[*at]);
+        struct aries_msgq_connection *connection =
+            aries_msgq_connection_at(msgq->region, msgq->watch[*at]);
 
         if (takeable(msgq, connection))
             return connection;
@@ -300,15 +307,15 @@ static struct msgq_connection *next_takeable(struct gni_msgq *msgq, uint32_t *at
  */
 static gni_return_t work(struct gni_msgq *msgq)
 {
-    gni_return_t result = take_events(msgq);
-    struct msgq_connection *connection;
+    gni_return_t result = read_events(msgq);
+    struct aries_msgq_connection *connection;
     uint32_t at = 0;
     bool more = true;
 
     if (result != GNI_RC_SUCCESS)
         return result;
     retry_owed(msgq);
-    while (more && msgq_ok(msgq)) {
+    while (more && aries_msgq_ok(msgq)) {
         if (own_instance(msgq)->pool_count > 0) {
             more = hand_over_pooled(msgq);
             continue;
@@ -316,9 +323,9 @@ static gni_return_t work(struct gni_msgq *msgq)
         connection = next_takeable(msgq, &at);
         if (connection == NULL)
             break;
-        more = take_one(msgq, connection);
+        more = receive_one(msgq, connection);
     }
-    if (!msgq_ok(msgq))
+    if (!aries_msgq_ok(msgq))
         return GNI_RC_INVALID_PARAM;
     watch_less(msgq);
     return more ? GNI_RC_SUCCESS : GNI_RC_NOT_DONE;
@@ -328,7 +335,7 @@ static void describe(const void *what, char *buffer, size_t size)
 {
     const struct gni_msgq *msgq = what;
 
-    if (msgq_ok(msgq))
+    if (aries_msgq_ok(msgq))
         snprintf(buffer, size, " of instance %u on node %u, %u connections", own_instance(msgq)->id,
                  msgq->nic->hw->node, msgq->region->connections);
 }
@@ -366,7 +373,7 @@ static gni_return_t progress(struct gni_msgq *msgq, uint32_t timeout)
 
     while (more) {
         sim_idle_break();
-        if (!msgq_ok(msgq))
+        if (!aries_msgq_ok(msgq))
             return GNI_RC_INVALID_PARAM;
         result = work(msgq);
         if (result != GNI_RC_SUCCESS)
@@ -376,7 +383,7 @@ static gni_return_t progress(struct gni_msgq *msgq, uint32_t timeout)
     }
     if (sim_behind()) /* the pass repeats the one before, whatever has come since */
         return msgq->progressed;
-    if (msgq->owes_count > 0 && msgq_queue_full(msgq->send_cq))
+    if (msgq->owes_count > 0 && aries_msgq_queue_full(msgq->send_cq))
         msgq->progressed = GNI_RC_ERROR_RESOURCE;
     else
         msgq->progressed = blocked(msgq) ? GNI_RC_NOT_DONE : GNI_RC_SUCCESS;
@@ -388,17 +395,17 @@ gni_return_t GNI_MsgqProgress(gni_msgq_handle_t msgq_hndl, uint32_t timeout)
     struct gni_msgq *msgq = msgq_hndl;
     gni_return_t result;
 
-    if (!msgq_ok(msgq))
+    if (!aries_msgq_ok(msgq))
         return GNI_RC_INVALID_PARAM;
     if (timeout == UINT32_MAX) /* as Cray's own programs say it */
         timeout = 0;
     if (timeout > 0 && !(msgq->region->attrs.modes & GNI_MSGQ_MODE_BLOCKING))
         return GNI_RC_INVALID_PARAM;
     sim_settle();
-    if (!msgq_ok(msgq))
+    if (!aries_msgq_ok(msgq))
         return GNI_RC_INVALID_PARAM;
     msgq->refs++;
     result = progress(msgq, timeout);
-    msgq_unref(msgq);
+    aries_msgq_unref(msgq);
     return result;
 }

@@ -30,7 +30,7 @@ static bool append(uint64_t *offset, uint64_t count, uint64_t each)
 {
     if (each > UINT32_MAX || count * each > UINT32_MAX)
         return false;
-    *offset = align(*offset + count * each, MSGQ_LINE);
+    *offset = align(*offset + count * each, ARIES_MSGQ_LINE);
     return *offset <= UINT32_MAX;
 }
 
@@ -43,9 +43,11 @@ static uint32_t table_size(uint32_t connections)
     return size * 2;
 }
 
-bool msgq_layout_of(const gni_msgq_attr_t *attrs, uint32_t lanes, struct msgq_layout *layout)
+bool aries_msgq_layout_of(const gni_msgq_attr_t *attrs, uint32_t lanes,
+                          struct aries_msgq_layout *layout)
 {
-    uint64_t end = align(sizeof(struct msgq_region), MSGQ_LINE), mailbox = MSGQ_LINE, each = 0;
+    uint64_t end = align(sizeof(struct aries_msgq_region), ARIES_MSGQ_LINE),
+             mailbox = ARIES_MSGQ_LINE, each = 0;
 
     uint64_t slots;
 
@@ -54,18 +56,19 @@ bool msgq_layout_of(const gni_msgq_attr_t *attrs, uint32_t lanes, struct msgq_la
     slots = (uint64_t)attrs->num_msgq_eps * lanes;
     if (slots > UINT32_MAX)
         return false;
-    layout->slot_bytes = (uint32_t)align(sizeof(struct msgq_record) + attrs->max_msg_sz, MSGQ_LINE);
+    layout->slot_bytes =
+        (uint32_t)align(sizeof(struct aries_msgq_record) + attrs->max_msg_sz, ARIES_MSGQ_LINE);
     if (!append(&mailbox, attrs->smsg_q_sz, layout->slot_bytes) ||
-        !append(&each, 1, sizeof(struct msgq_connection) + (uint64_t)attrs->smsg_q_sz))
+        !append(&each, 1, sizeof(struct aries_msgq_connection) + (uint64_t)attrs->smsg_q_sz))
         return false;
     layout->mailbox_bytes = (uint32_t)mailbox;
     layout->connection_bytes = (uint32_t)each;
     layout->table_size = table_size((uint32_t)slots);
     layout->instances = end;
-    if (!append(&end, attrs->nloc_insts, sizeof(struct msgq_instance)))
+    if (!append(&end, attrs->nloc_insts, sizeof(struct aries_msgq_instance)))
         return false;
     layout->pools = end;
-    if (!append(&end, attrs->rcv_pool_sz, attrs->nloc_insts * sizeof(struct msgq_message)))
+    if (!append(&end, attrs->rcv_pool_sz, attrs->nloc_insts * sizeof(struct aries_msgq_message)))
         return false;
     layout->table = end;
     if (!append(&end, layout->table_size, sizeof(uint32_t)))
@@ -76,15 +79,15 @@ bool msgq_layout_of(const gni_msgq_attr_t *attrs, uint32_t lanes, struct msgq_la
     layout->mailboxes = end = align(end, MAILBOXES_ALIGN);
     if (!append(&end, slots, mailbox))
         return false;
-    layout->bytes = align(end, MSGQ_PAGE_BYTES);
+    layout->bytes = align(end, ARIES_MSGQ_PAGE_BYTES);
     return layout->bytes <= UINT32_MAX;
 }
 
 gni_return_t GNI_MsgqSize(gni_msgq_attr_t *attrs, uint32_t *size)
 {
-    struct msgq_layout layout;
+    struct aries_msgq_layout layout;
 
-    if (size == NULL || !msgq_layout_of(attrs, 1, &layout))
+    if (size == NULL || !aries_msgq_layout_of(attrs, 1, &layout))
         return GNI_RC_INVALID_PARAM;
     *size = (uint32_t)layout.bytes;
     return GNI_RC_SUCCESS;
@@ -92,75 +95,80 @@ gni_return_t GNI_MsgqSize(gni_msgq_attr_t *attrs, uint32_t *size)
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-static void *place(struct msgq_region *region, uint64_t offset)
+static void *place(struct aries_msgq_region *region, uint64_t offset)
 {
     return (uint8_t *)region + offset;
 }
 
-struct msgq_instance *msgq_instance_at(struct msgq_region *region, uint32_t index)
+struct aries_msgq_instance *aries_msgq_instance_at(struct aries_msgq_region *region, uint32_t index)
 {
-    return (struct msgq_instance *)place(region, region->layout.instances) + index;
+    return (struct aries_msgq_instance *)place(region, region->layout.instances) + index;
 }
 
-uint32_t msgq_instance_of(struct msgq_region *region, uint32_t id)
+uint32_t aries_msgq_instance_of(struct aries_msgq_region *region, uint32_t id)
 {
     uint32_t index;
 
     for (index = 0; index < region->attrs.nloc_insts; index++) {
-        const struct msgq_instance *instance = msgq_instance_at(region, index);
+        const struct aries_msgq_instance *instance = aries_msgq_instance_at(region, index);
 
-        if (instance->id == id && instance->present == MSGQ_ATTACHED)
+        if (instance->id == id && instance->present == ARIES_MSGQ_ATTACHED)
             return index;
     }
     return UINT32_MAX;
 }
 
-struct msgq_message *msgq_pool_at(struct msgq_region *region, uint32_t index, uint32_t which)
+struct aries_msgq_message *aries_msgq_pool_at(struct aries_msgq_region *region, uint32_t index,
+                                              uint32_t which)
 {
-    struct msgq_message *pools = place(region, region->layout.pools);
+    struct aries_msgq_message *pools = place(region, region->layout.pools);
 
     return pools + (uint64_t)index * region->attrs.rcv_pool_sz + which % region->attrs.rcv_pool_sz;
 }
 
-struct msgq_connection *msgq_connection_at(struct msgq_region *region, uint32_t index)
+struct aries_msgq_connection *aries_msgq_connection_at(struct aries_msgq_region *region,
+                                                       uint32_t index)
 {
     return place(region,
                  region->layout.connections + (uint64_t)index * region->layout.connection_bytes);
 }
 
-uint8_t *msgq_slot_busy(struct msgq_connection *connection, uint32_t slot)
+uint8_t *aries_msgq_slot_busy(struct aries_msgq_connection *connection, uint32_t slot)
 {
     return (uint8_t *)(connection + 1) + slot;
 }
 
-uint64_t msgq_mailbox_offset(const struct msgq_region *region, uint32_t index)
+uint64_t aries_msgq_mailbox_offset(const struct aries_msgq_region *region, uint32_t index)
 {
     return (uint64_t)index * region->layout.mailbox_bytes;
 }
 
-struct msgq_count *msgq_count_of(struct msgq_connection *connection)
+struct aries_msgq_count *aries_msgq_count_of(struct aries_msgq_connection *connection)
 {
-    struct msgq_region *region = msgq_region_of(connection);
+    struct aries_msgq_region *region = aries_msgq_region_of(connection);
 
-    return place(region, region->layout.mailboxes + msgq_mailbox_offset(region, connection->index));
+    return place(region,
+                 region->layout.mailboxes + aries_msgq_mailbox_offset(region, connection->index));
 }
 
-struct msgq_record *msgq_record_of(struct msgq_connection *connection, uint32_t ahead)
+struct aries_msgq_record *aries_msgq_record_of(struct aries_msgq_connection *connection,
+                                               uint32_t ahead)
 {
-    uint64_t slot = msgq_slot_after(connection, connection->take_slot, ahead);
-    uint8_t *slots = (uint8_t *)msgq_count_of(connection) + MSGQ_LINE;
+    uint64_t slot = aries_msgq_slot_after(connection, connection->take_slot, ahead);
+    uint8_t *slots = (uint8_t *)aries_msgq_count_of(connection) + ARIES_MSGQ_LINE;
 
-    return (struct msgq_record *)(slots + slot * msgq_region_of(connection)->layout.slot_bytes);
+    return (struct aries_msgq_record *)(slots +
+                                        slot * aries_msgq_region_of(connection)->layout.slot_bytes);
 }
 
 /* ---- connections by PE address --------------------------------------------------------------- */
 
-static uint32_t hash(const struct msgq_region *region, uint32_t pe)
+static uint32_t hash(const struct aries_msgq_region *region, uint32_t pe)
 {
     return pe * 0x9e3779b1u >> 7 & (region->layout.table_size - 1);
 }
 
-static void table_insert(struct msgq_region *region, struct msgq_connection *connection)
+static void table_insert(struct aries_msgq_region *region, struct aries_msgq_connection *connection)
 {
     uint32_t *table = place(region, region->layout.table);
     uint32_t at = hash(region, connection->pe);
@@ -170,13 +178,14 @@ static void table_insert(struct msgq_region *region, struct msgq_connection *con
     table[at] = connection->index + 1;
 }
 
-struct msgq_connection *msgq_connection_of(struct msgq_region *region, uint32_t pe)
+struct aries_msgq_connection *aries_msgq_connection_of(struct aries_msgq_region *region,
+                                                       uint32_t pe)
 {
     const uint32_t *table = place(region, region->layout.table);
     uint32_t at = hash(region, pe);
 
     for (; table[at] != 0; at = (at + 1) & (region->layout.table_size - 1)) {
-        struct msgq_connection *connection = msgq_connection_at(region, table[at] - 1);
+        struct aries_msgq_connection *connection = aries_msgq_connection_at(region, table[at] - 1);
 
         if (connection->pe == pe)
             return connection;
@@ -184,30 +193,31 @@ struct msgq_connection *msgq_connection_of(struct msgq_region *region, uint32_t 
     return NULL;
 }
 
-uint32_t msgq_vacant(struct msgq_region *region)
+uint32_t aries_msgq_vacant(struct aries_msgq_region *region)
 {
     uint32_t index = region->connections * region->lanes;
 
-    while (msgq_connection_at(region, index)->state != MSGQ_FREE)
+    while (aries_msgq_connection_at(region, index)->state != ARIES_MSGQ_FREE)
         index = (index + region->lanes) % region->slots;
     return index;
 }
 
-uint32_t msgq_next_generation(struct msgq_region *region, uint32_t index)
+uint32_t aries_msgq_next_generation(struct aries_msgq_region *region, uint32_t index)
 {
-    return msgq_connection_at(region, index)->drawn % MSGQ_GENERATIONS + 1;
+    return aries_msgq_connection_at(region, index)->drawn % ARIES_MSGQ_GENERATIONS + 1;
 }
 
 /* A place is taken: its mailbox is empty. */
-static struct msgq_connection *occupy(struct msgq_region *region, uint32_t index, uint32_t pe,
-                                      uint32_t lane, uint32_t generation)
+static struct aries_msgq_connection *aries_sim_occupy(struct aries_msgq_region *region,
+                                                      uint32_t index, uint32_t pe, uint32_t lane,
+                                                      uint32_t generation)
 {
-    struct msgq_connection *connection = msgq_connection_at(region, index);
+    struct aries_msgq_connection *connection = aries_msgq_connection_at(region, index);
     uint32_t drawn = connection->drawn;
 
-    assert(index < region->slots && connection->state == MSGQ_FREE);
+    assert(index < region->slots && connection->state == ARIES_MSGQ_FREE);
     memset(connection, 0, region->layout.connection_bytes);
-    connection->state = MSGQ_ASSIGNED;
+    connection->state = ARIES_MSGQ_ASSIGNED;
     connection->index = index;
     connection->offset =
         region->layout.connections + (uint64_t)index * region->layout.connection_bytes;
@@ -218,13 +228,14 @@ static struct msgq_connection *occupy(struct msgq_region *region, uint32_t index
     return connection;
 }
 
-struct msgq_connection *msgq_connection_new(struct msgq_region *region, uint32_t pe, uint32_t index,
-                                            uint32_t generation)
+struct aries_msgq_connection *aries_msgq_connection_new(struct aries_msgq_region *region,
+                                                        uint32_t pe, uint32_t index,
+                                                        uint32_t generation)
 {
-    struct msgq_connection *connection = occupy(region, index, pe, 0, generation);
+    struct aries_msgq_connection *connection = aries_sim_occupy(region, index, pe, 0, generation);
 
     table_insert(region, connection);
-    memset(msgq_count_of(connection), 0, region->layout.mailbox_bytes);
+    memset(aries_msgq_count_of(connection), 0, region->layout.mailbox_bytes);
     region->connections++;
     return connection;
 }
@@ -233,87 +244,91 @@ struct msgq_connection *msgq_connection_new(struct msgq_region *region, uint32_t
  * A message may have come before anybody thought of the lane: its mailbox is as it is, and what is
  * of an earlier generation is not read.
  */
-struct msgq_connection *msgq_lane_of(struct msgq_region *region, uint32_t key)
+struct aries_msgq_connection *aries_msgq_lane_of(struct aries_msgq_region *region, uint32_t key)
 {
-    uint32_t pe = key & ((1u << MSGQ_PE_BITS) - 1), lane = key >> MSGQ_PE_BITS;
-    struct msgq_connection *first = msgq_connection_of(region, pe), *connection;
+    uint32_t pe = key & ((1u << ARIES_MSGQ_PE_BITS) - 1), lane = key >> ARIES_MSGQ_PE_BITS;
+    struct aries_msgq_connection *first = aries_msgq_connection_of(region, pe), *connection;
 
     if (lane >= region->lanes || first == NULL)
         return NULL;
-    connection = msgq_connection_at(region, first->index + lane);
-    return connection->state != MSGQ_FREE
+    connection = aries_msgq_connection_at(region, first->index + lane);
+    return connection->state != ARIES_MSGQ_FREE
                ? connection
-               : occupy(region, first->index + lane, pe, lane, first->generation);
+               : aries_sim_occupy(region, first->index + lane, pe, lane, first->generation);
 }
 
-void msgq_connect(struct msgq_region *region, struct msgq_connection *first,
-                  const struct msgq_remote *remote, uint32_t count, uint64_t mailbox,
-                  uint32_t place)
+void aries_msgq_connect(struct aries_msgq_region *region, struct aries_msgq_connection *first,
+                        const struct aries_msgq_remote *remote, uint32_t count, uint64_t mailbox,
+                        uint32_t place)
 {
     uint32_t lane;
 
     for (lane = 0; lane < region->lanes && lane < count; lane++) {
-        struct msgq_connection *connection = msgq_connection_at(region, first->index + lane);
+        struct aries_msgq_connection *connection =
+            aries_msgq_connection_at(region, first->index + lane);
 
-        if (connection->state == MSGQ_FREE)
-            connection = occupy(region, first->index + lane, first->pe, lane, first->generation);
-        connection->remote_generation = (uint32_t)(mailbox % MSGQ_LINE);
+        if (connection->state == ARIES_MSGQ_FREE)
+            connection =
+                aries_sim_occupy(region, first->index + lane, first->pe, lane, first->generation);
+        connection->remote_generation = (uint32_t)(mailbox % ARIES_MSGQ_LINE);
         connection->remote_mailbox = mailbox - connection->remote_generation;
         if (region->lanes > 1)
             connection->remote_mailbox += (uint64_t)place * region->layout.mailbox_bytes;
         connection->remote_count = count;
         connection->last_sender = lane;
         memcpy(connection->remote, remote, count * sizeof(*remote));
-        connection->state = MSGQ_ACTIVE;
+        connection->state = ARIES_MSGQ_ACTIVE;
     }
 }
 
-bool msgq_connection_idle(struct msgq_region *region, struct msgq_connection *first)
+bool aries_msgq_connection_idle(struct aries_msgq_region *region,
+                                struct aries_msgq_connection *first)
 {
     uint32_t lane;
 
     for (lane = 0; lane < region->lanes; lane++)
-        if (msgq_connection_at(region, first->index + lane)->in_flight > 0)
+        if (aries_msgq_connection_at(region, first->index + lane)->in_flight > 0)
             return false;
     return true;
 }
 
-void msgq_connection_free(struct msgq_region *region, struct msgq_connection *first)
+void aries_msgq_connection_free(struct aries_msgq_region *region,
+                                struct aries_msgq_connection *first)
 {
     uint32_t *table = place(region, region->layout.table), index;
 
     for (index = first->index; index < first->index + region->lanes; index++)
-        msgq_connection_at(region, index)->state = MSGQ_FREE;
+        aries_msgq_connection_at(region, index)->state = ARIES_MSGQ_FREE;
     assert(region->connections > 0);
     region->connections--;
     /* Rare: the table is made anew rather than mended. */
     memset(table, 0, region->layout.table_size * sizeof(*table));
     for (index = 0; index < region->slots; index++)
-        if (msgq_connection_at(region, index)->state != MSGQ_FREE &&
-            msgq_connection_at(region, index)->lane == 0)
-            table_insert(region, msgq_connection_at(region, index));
+        if (aries_msgq_connection_at(region, index)->state != ARIES_MSGQ_FREE &&
+            aries_msgq_connection_at(region, index)->lane == 0)
+            table_insert(region, aries_msgq_connection_at(region, index));
 }
 
 /* ---- records --------------------------------------------------------------------------------- */
 
 /* Others may write there at any time: what is looked at is a copy. */
-bool msgq_arrived(struct msgq_connection *connection, uint32_t ahead)
+bool aries_msgq_arrived(struct aries_msgq_connection *connection, uint32_t ahead)
 {
-    const struct msgq_record *there = msgq_record_of(connection, ahead);
-    struct msgq_record record;
+    const struct aries_msgq_record *there = aries_msgq_record_of(connection, ahead);
+    struct aries_msgq_record record;
 
     memcpy(&record, there, sizeof(record));
-    return record.mark == (MSGQ_MARK | connection->generation) &&
+    return record.mark == (ARIES_MSGQ_MARK | connection->generation) &&
            record.number == connection->received + ahead &&
-           record.length <= msgq_region_of(connection)->attrs.max_msg_sz &&
-           record.checksum == msgq_checksum(&record, there + 1);
+           record.length <= aries_msgq_region_of(connection)->attrs.max_msg_sz &&
+           record.checksum == aries_msgq_checksum(&record, there + 1);
 }
 
 /* ---- finding the region ---------------------------------------------------------------------- */
 
-static struct msgq_shared *shared_find(const struct gni_nic *nic)
+static struct aries_msgq_shared *shared_find(const struct gni_nic *nic)
 {
-    struct msgq_shared *shared = nic->hw->msgqs;
+    struct aries_msgq_shared *shared = nic->hw->msgqs;
 
     while (shared != NULL &&
            (shared->closed || shared->ptag != nic->ptag || shared->cookie != nic->cdm->cookie))
@@ -321,11 +336,12 @@ static struct msgq_shared *shared_find(const struct gni_nic *nic)
     return shared;
 }
 
-struct msgq_shared *msgq_shared_open(struct gni_nic *nic, const gni_msgq_attr_t *attrs,
-                                     uint32_t lanes, const struct msgq_layout *layout)
+struct aries_msgq_shared *aries_msgq_shared_open(struct gni_nic *nic, const gni_msgq_attr_t *attrs,
+                                                 uint32_t lanes,
+                                                 const struct aries_msgq_layout *layout)
 {
-    struct msgq_shared *shared = lanes == 1 ? shared_find(nic) : NULL;
-    struct msgq_region *region;
+    struct aries_msgq_shared *shared = lanes == 1 ? shared_find(nic) : NULL;
+    struct aries_msgq_region *region;
 
     if (shared != NULL) {
         shared->refs++;
@@ -338,10 +354,10 @@ struct msgq_shared *msgq_shared_open(struct gni_nic *nic, const gni_msgq_attr_t 
         return NULL;
     region->attrs = *attrs;
     region->layout = *layout;
-    region->state = MSGQ_FORMING;
+    region->state = ARIES_MSGQ_FORMING;
     region->lanes = lanes;
     region->slots = attrs->num_msgq_eps * lanes;
-    shared = g_new0(struct msgq_shared, 1);
+    shared = g_new0(struct aries_msgq_shared, 1);
     shared->hw = nic->hw;
     shared->ptag = nic->ptag;
     shared->cookie = nic->cdm->cookie;
@@ -356,7 +372,7 @@ struct msgq_shared *msgq_shared_open(struct gni_nic *nic, const gni_msgq_attr_t 
 
 static void free_all(struct aries_fabric *fabric);
 
-static void shared_free(struct msgq_shared *shared)
+static void shared_free(struct aries_msgq_shared *shared)
 {
     munmap(shared->region, shared->region->layout.bytes);
     g_free(shared->owners);
@@ -364,9 +380,9 @@ static void shared_free(struct msgq_shared *shared)
     g_free(shared);
 }
 
-void msgq_shared_unref(struct msgq_shared *shared)
+void aries_msgq_shared_unref(struct aries_msgq_shared *shared)
 {
-    struct msgq_shared **link = &shared->hw->msgqs;
+    struct aries_msgq_shared **link = &shared->hw->msgqs;
 
     if (--shared->refs > 0)
         return;
@@ -385,7 +401,7 @@ static void free_all(struct aries_fabric *fabric)
         struct aries_nic *hw = &fabric->nics[node];
 
         while (hw->msgqs != NULL) {
-            struct msgq_shared *next = hw->msgqs->next;
+            struct aries_msgq_shared *next = hw->msgqs->next;
 
             shared_free(hw->msgqs);
             hw->msgqs = next;
@@ -395,7 +411,7 @@ static void free_all(struct aries_fabric *fabric)
 
 /* ---- telling others -------------------------------------------------------------------------- */
 
-void msgq_tell(struct msgq_shared *shared, uint32_t index)
+void aries_msgq_notify_instance(struct aries_msgq_shared *shared, uint32_t index)
 {
     const struct gni_msgq *owner = shared->owners[index];
 
@@ -403,12 +419,12 @@ void msgq_tell(struct msgq_shared *shared, uint32_t index)
         aries_process_wake(owner->nic->process);
 }
 
-void msgq_tell_all(struct msgq_shared *shared)
+void aries_msgq_notify_all(struct aries_msgq_shared *shared)
 {
     uint32_t index;
 
     for (index = 0; index < shared->region->attrs.nloc_insts; index++)
-        msgq_tell(shared, index);
+        aries_msgq_notify_instance(shared, index);
 }
 
 sim_noinline void aries_msgq_notify(const struct gni_msgq *first)
@@ -421,7 +437,7 @@ sim_noinline void aries_msgq_notify(const struct gni_msgq *first)
             const struct gni_msgq *other = msgq->shared->owners[index];
 
             if (other != NULL && other != msgq && (other->stalled || other->watch_count > 0))
-                msgq_tell(msgq->shared, index);
+                aries_msgq_notify_instance(msgq->shared, index);
         }
     }
 }

@@ -16,19 +16,19 @@
 
 #define CHUNK_SENDS 16u
 
-struct msgq_chunk {
-    struct msgq_chunk *next;
-    struct msgq_send sends[CHUNK_SENDS];
+struct aries_msgq_chunk {
+    struct aries_msgq_chunk *next;
+    struct aries_msgq_send sends[CHUNK_SENDS];
 };
 
 /* ---- what is in flight ----------------------------------------------------------------------- */
 
-static struct msgq_send *send_new(struct gni_msgq *msgq)
+static struct aries_msgq_send *send_new(struct gni_msgq *msgq)
 {
-    struct msgq_send *send = msgq->free;
+    struct aries_msgq_send *send = msgq->free;
 
     if (send == NULL) {
-        struct msgq_chunk *chunk = g_new0(struct msgq_chunk, 1);
+        struct aries_msgq_chunk *chunk = g_new0(struct aries_msgq_chunk, 1);
         uint32_t i;
 
         chunk->next = msgq->chunks;
@@ -40,17 +40,17 @@ static struct msgq_send *send_new(struct gni_msgq *msgq)
         send = msgq->free;
     }
     msgq->free = send->next_free;
-    memset(send, 0, offsetof(struct msgq_send, record));
+    memset(send, 0, offsetof(struct aries_msgq_send, record));
     send->msgq = msgq;
     return send;
 }
 
-void msgq_discard(void *object)
+void aries_msgq_discard(void *object)
 {
     struct gni_msgq *msgq = object;
 
     while (msgq->chunks != NULL) {
-        struct msgq_chunk *next = msgq->chunks->next;
+        struct aries_msgq_chunk *next = msgq->chunks->next;
 
         g_free(msgq->chunks);
         msgq->chunks = next;
@@ -63,17 +63,19 @@ void msgq_discard(void *object)
 }
 
 /* The connection that it belongs to, unless that was released meanwhile. */
-static struct msgq_connection *connection_of(const struct msgq_send *send)
+static struct aries_msgq_connection *connection_of(const struct aries_msgq_send *send)
 {
-    struct msgq_connection *connection = msgq_connection_at(send->msgq->region, send->connection);
+    struct aries_msgq_connection *connection =
+        aries_msgq_connection_at(send->msgq->region, send->connection);
 
-    return connection->state != MSGQ_FREE && connection->generation == send->generation ? connection
-                                                                                        : NULL;
+    return connection->state != ARIES_MSGQ_FREE && connection->generation == send->generation
+               ? connection
+               : NULL;
 }
 
 static void put_done(void *context, uint8_t status, uint8_t info, bool remote_overrun);
 
-static void submit(struct msgq_send *send, sim_time_t cpu)
+static void submit(struct aries_msgq_send *send, sim_time_t cpu)
 {
     struct gni_nic *nic = send->msgq->nic;
     const gni_post_descriptor_t mode = {.dlvr_mode = send->cq != NULL ? nic->smsg_dlvr_mode
@@ -95,18 +97,18 @@ static void submit(struct msgq_send *send, sim_time_t cpu)
         .context = send,
     };
 
-    work_fill(&work, &ep, &mode);
+    aries_work_fill(&work, &ep, &mode);
     work.remote_wanted = send->cq != NULL;
     work.remote_event =
-        MSGQ_EVENT |
-        msgq_key(send->msgq->pe, send->msgq->region->lanes > 1 ? send->msgq->index : 0);
+        ARIES_MSGQ_EVENT |
+        aries_msgq_key(send->msgq->pe, send->msgq->region->lanes > 1 ? send->msgq->index : 0);
     send->attempts++;
     nic->hw->ops->submit(nic, &work);
 }
 
 /* Where the peer's mailbox lies for who writes through this instance there. */
-static uint64_t mailbox_address(const struct msgq_connection *connection,
-                                const struct msgq_remote *remote)
+static uint64_t mailbox_address(const struct aries_msgq_connection *connection,
+                                const struct aries_msgq_remote *remote)
 {
     struct aries_mem_handle fields;
 
@@ -114,13 +116,13 @@ static uint64_t mailbox_address(const struct msgq_connection *connection,
     return fields.address + connection->remote_mailbox;
 }
 
-static uint64_t count_address(const struct msgq_connection *connection)
+static uint64_t count_address(const struct aries_msgq_connection *connection)
 {
     return mailbox_address(connection, &connection->remote[connection->last_sender]);
 }
 
-static void launch(struct msgq_connection *connection, struct msgq_send *send,
-                   const struct msgq_remote *remote, uint64_t offset, sim_time_t cpu)
+static void launch(struct aries_msgq_connection *connection, struct aries_msgq_send *send,
+                   const struct aries_msgq_remote *remote, uint64_t offset, sim_time_t cpu)
 {
     struct gni_msgq *msgq = send->msgq;
 
@@ -139,7 +141,7 @@ static void launch(struct msgq_connection *connection, struct msgq_send *send,
 
 /* ---- credits --------------------------------------------------------------------------------- */
 
-void msgq_note_returned(struct msgq_connection *connection, uint32_t count)
+void aries_msgq_credits_returned(struct aries_msgq_connection *connection, uint32_t count)
 {
     uint32_t more = count - connection->returned;
 
@@ -147,64 +149,65 @@ void msgq_note_returned(struct msgq_connection *connection, uint32_t count)
         connection->returned += more;
 }
 
-static bool has_credit(struct msgq_connection *connection)
+static bool has_credit(struct aries_msgq_connection *connection)
 {
-    return connection->sent - connection->returned < msgq_region_of(connection)->attrs.smsg_q_sz &&
-           *msgq_slot_busy(connection, connection->next_slot) == 0;
+    return connection->sent - connection->returned <
+               aries_msgq_region_of(connection)->attrs.smsg_q_sz &&
+           *aries_msgq_slot_busy(connection, connection->next_slot) == 0;
 }
 
 /* Counts that came with messages that nobody has taken yet. */
-static void note_unread(struct msgq_connection *connection)
+static void note_unread(struct aries_msgq_connection *connection)
 {
     uint32_t ahead;
 
-    for (ahead = 0; ahead < msgq_region_of(connection)->attrs.smsg_q_sz; ahead++) {
-        if (!msgq_arrived(connection, ahead))
+    for (ahead = 0; ahead < aries_msgq_region_of(connection)->attrs.smsg_q_sz; ahead++) {
+        if (!aries_msgq_arrived(connection, ahead))
             break;
-        msgq_note_returned(connection, msgq_record_of(connection, ahead)->returned);
+        aries_msgq_credits_returned(connection, aries_msgq_record_of(connection, ahead)->returned);
     }
 }
 
-static void note_arrived(struct msgq_connection *connection)
+static void note_arrived(struct aries_msgq_connection *connection)
 {
-    const volatile struct msgq_count *count = msgq_count_of(connection);
+    const volatile struct aries_msgq_count *count = aries_msgq_count_of(connection);
 
-    if (count->mark == (MSGQ_MARK | connection->generation))
-        msgq_note_returned(connection, count->returned);
+    if (count->mark == (ARIES_MSGQ_MARK | connection->generation))
+        aries_msgq_credits_returned(connection, count->returned);
     note_unread(connection);
 }
 
 /* A credit, or something that the caller has to hear of. */
 static bool can_send(const void *what)
 {
-    const struct msgq_view *view = what;
-    struct msgq_connection *connection;
+    const struct aries_msgq_view *view = what;
+    struct aries_msgq_connection *connection;
 
-    if (!msgq_ok(view->msgq))
+    if (!aries_msgq_ok(view->msgq))
         return true;
-    connection = msgq_connection_at(view->msgq->region, view->index);
-    if (connection->state != MSGQ_ACTIVE || sim_likely(has_credit(connection)))
+    connection = aries_msgq_connection_at(view->msgq->region, view->index);
+    if (connection->state != ARIES_MSGQ_ACTIVE || sim_likely(has_credit(connection)))
         return true;
     note_arrived(connection);
     return has_credit(connection);
 }
 
-bool msgq_queue_full(const struct gni_cq *cq)
+bool aries_msgq_queue_full(const struct gni_cq *cq)
 {
     return aries_requests_exhausted(cq) || cq->count + cq->requests_busy >= cq->capacity;
 }
 
-bool msgq_return_credits(struct gni_msgq *msgq, struct msgq_connection *connection)
+bool aries_msgq_return_credits(struct gni_msgq *msgq, struct aries_msgq_connection *connection)
 {
     const struct aries_timing *timing = aries_timing_of(msgq->nic);
-    struct msgq_send *send;
+    struct aries_msgq_send *send;
 
-    if (connection->state != MSGQ_ACTIVE || msgq_queue_full(msgq->send_cq))
+    if (connection->state != ARIES_MSGQ_ACTIVE || aries_msgq_queue_full(msgq->send_cq))
         return false;
     send = send_new(msgq);
     send->bytes = sizeof(send->count);
     send->count.returned = connection->reported = connection->received;
-    send->count.mark = MSGQ_MARK | connection->remote_generation;
+    send->count.mark = ARIES_MSGQ_MARK | connection->remote_generation;
     launch(connection, send, &connection->remote[connection->last_sender], 0, timing->cpu_fma);
     return true;
 }
@@ -212,10 +215,11 @@ bool msgq_return_credits(struct gni_msgq *msgq, struct msgq_connection *connecti
 /* ---- the end of a PUT ------------------------------------------------------------------------ */
 
 /* The instance that a count was written through has left: any other of its node does as well. */
-static bool other_way(struct msgq_send *send, struct msgq_connection *connection)
+static bool try_other_instance(struct aries_msgq_send *send,
+                               struct aries_msgq_connection *connection)
 {
-    if (send->cq != NULL || msgq_region_of(connection)->lanes > 1 ||
-        ++send->ways >= connection->remote_count)
+    if (send->cq != NULL || aries_msgq_region_of(connection)->lanes > 1 ||
+        ++send->instances_tried >= connection->remote_count)
         return false;
     connection->last_sender = (connection->last_sender + 1) % connection->remote_count;
     send->handle = connection->remote[connection->last_sender].handle;
@@ -224,14 +228,15 @@ static bool other_way(struct msgq_send *send, struct msgq_connection *connection
     return true;
 }
 
-static bool repeats(struct msgq_send *send, struct msgq_connection *connection, uint8_t status)
+static bool repeats(struct aries_msgq_send *send, struct aries_msgq_connection *connection,
+                    uint8_t status)
 {
     struct gni_msgq *msgq = send->msgq;
 
-    if (!msgq_ok(msgq) || connection == NULL || connection->state != MSGQ_ACTIVE)
+    if (!aries_msgq_ok(msgq) || connection == NULL || connection->state != ARIES_MSGQ_ACTIVE)
         return false;
     if (!aries_status_recoverable(status) || send->attempts > msgq->nic->smsg_max_retrans) {
-        if (!other_way(send, connection))
+        if (!try_other_instance(send, connection))
             return false;
     }
     if (send->cq == NULL) /* others may have told more since */
@@ -242,7 +247,8 @@ static bool repeats(struct msgq_send *send, struct msgq_connection *connection, 
     return true;
 }
 
-static void tell_sender(struct msgq_send *send, uint8_t status, uint8_t info, bool remote_overrun)
+static void report_to_sender(struct aries_msgq_send *send, uint8_t status, uint8_t info,
+                             bool remote_overrun)
 {
     struct gni_cq *cq = send->cq;
     gni_cq_entry_t entry =
@@ -255,9 +261,9 @@ static void tell_sender(struct msgq_send *send, uint8_t status, uint8_t info, bo
 
 static void put_done(void *context, uint8_t status, uint8_t info, bool remote_overrun)
 {
-    struct msgq_send *send = context;
+    struct aries_msgq_send *send = context;
     struct gni_msgq *msgq = send->msgq;
-    struct msgq_connection *connection = connection_of(send);
+    struct aries_msgq_connection *connection = connection_of(send);
 
     if (status != 0 && connection != NULL && send->cq != NULL) {
         note_arrived(connection);
@@ -267,27 +273,28 @@ static void put_done(void *context, uint8_t status, uint8_t info, bool remote_ov
     if (status != 0 && repeats(send, connection, status))
         return;
     if (connection != NULL && status != 0)
-        connection->state = MSGQ_BROKEN;
+        connection->state = ARIES_MSGQ_BROKEN;
     if (send->cq != NULL) {
         assert(msgq->in_flight > 0);
         msgq->in_flight--;
         if (connection != NULL) {
             connection->in_flight--;
-            *msgq_slot_busy(connection, send->slot) = 0;
+            *aries_msgq_slot_busy(connection, send->slot) = 0;
         }
-        tell_sender(send, status, info, remote_overrun);
+        report_to_sender(send, status, info, remote_overrun);
     }
-    if (status != 0 && msgq_ok(msgq))
+    if (status != 0 && aries_msgq_ok(msgq))
         aries_transaction_failed(msgq->nic, status, false);
-    msgq_tell_all(msgq->shared); /* a slot is free, or never will be */
+    aries_msgq_notify_all(msgq->shared); /* a slot is free, or never will be */
     send->next_free = msgq->free;
     msgq->free = send;
-    msgq_unref(msgq);
+    aries_msgq_unref(msgq);
 }
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
-static const struct msgq_remote *find_remote(const struct msgq_connection *connection, uint32_t id)
+static const struct aries_msgq_remote *find_remote(const struct aries_msgq_connection *connection,
+                                                   uint32_t id)
 {
     uint32_t count = connection->remote_count, at = id % count, i;
 
@@ -299,27 +306,28 @@ static const struct msgq_remote *find_remote(const struct msgq_connection *conne
 
 static void describe(const void *what, char *buffer, size_t size)
 {
-    const struct msgq_view *view = what;
-    const struct msgq_connection *connection = msgq_connection_at(view->msgq->region, view->index);
+    const struct aries_msgq_view *view = what;
+    const struct aries_msgq_connection *connection =
+        aries_msgq_connection_at(view->msgq->region, view->index);
 
     snprintf(buffer, size, ", peer at PE %u; %u sent, %u of them taken, %u received",
              connection->pe, connection->sent, connection->returned, connection->received);
 }
 
 /* One poll; the handle is held meanwhile. */
-static gni_return_t wait_for_credit(struct gni_msgq *msgq, const struct msgq_view *view)
+static gni_return_t wait_for_credit(struct gni_msgq *msgq, const struct aries_msgq_view *view)
 {
     const struct sim_wait wait = {"an MSGQ credit", describe, view,
-                                  msgq->ids + MSGQ_IDS + 2 * view->index + 1};
+                                  msgq->ids + ARIES_MSGQ_IDS + 2 * view->index + 1};
     gni_return_t result = GNI_RC_SUCCESS;
 
     msgq->stalled = true;
     msgq->refs++;
     if (!sim_poll(&wait, can_send, aries_timing_of(msgq->nic)->cpu_smsg / 2))
         result = GNI_RC_NOT_DONE;
-    if (!msgq_ok(msgq))
+    if (!aries_msgq_ok(msgq))
         result = GNI_RC_INVALID_PARAM;
-    msgq_unref(msgq);
+    aries_msgq_unref(msgq);
     return result;
 }
 
@@ -335,10 +343,10 @@ struct message {
     uint8_t tag;
 };
 
-static void fill(struct msgq_send *send, const struct msgq_connection *connection,
+static void fill(struct aries_msgq_send *send, const struct aries_msgq_connection *connection,
                  const struct gni_ep *ep, const struct message *message)
 {
-    struct msgq_record *record = &send->record;
+    struct aries_msgq_record *record = &send->record;
     uint8_t *payload = (uint8_t *)(record + 1);
 
     send->number = connection->sent;
@@ -346,7 +354,7 @@ static void fill(struct msgq_send *send, const struct msgq_connection *connectio
     send->bytes = (uint32_t)sizeof(*record) + message->header_length + message->length;
     record->length = (uint16_t)(message->header_length + message->length);
     record->tag = message->tag;
-    record->mark = (uint8_t)(MSGQ_MARK | connection->remote_generation);
+    record->mark = (uint8_t)(ARIES_MSGQ_MARK | connection->remote_generation);
     record->number = connection->sent;
     record->returned = connection->received;
     record->sender = ep->nic->cdm->inst_id;
@@ -355,25 +363,26 @@ static void fill(struct msgq_send *send, const struct msgq_connection *connectio
         memcpy(payload, message->header, message->header_length);
     if (message->length != 0)
         memcpy(payload + message->header_length, message->data, message->length);
-    record->checksum = msgq_checksum(record, record + 1);
+    record->checksum = aries_msgq_checksum(record, record + 1);
 }
 
-static void send_now(struct gni_msgq *msgq, struct msgq_connection *connection, struct gni_ep *ep,
-                     struct aries_request *request, const struct message *message)
+static void send_now(struct gni_msgq *msgq, struct aries_msgq_connection *connection,
+                     struct gni_ep *ep, struct aries_request *request,
+                     const struct message *message)
 {
     const struct aries_timing *timing = aries_timing_of(msgq->nic);
     uint64_t place = (uint64_t)connection->next_slot * msgq->region->layout.slot_bytes;
     uint32_t length = message->header_length + message->length;
     struct gni_nic *nic = msgq->nic;
-    struct msgq_send *send = send_new(msgq);
+    struct aries_msgq_send *send = send_new(msgq);
 
     fill(send, connection, ep, message);
     send->cq = ep->cq;
     send->request = request;
     aries_cq_ref(send->cq);
     send->slot = connection->next_slot;
-    *msgq_slot_busy(connection, send->slot) = 1;
-    connection->next_slot = msgq_slot_after(connection, send->slot, 1);
+    *aries_msgq_slot_busy(connection, send->slot) = 1;
+    connection->next_slot = aries_msgq_slot_after(connection, send->slot, 1);
     connection->sent++;
     connection->reported = connection->received;
     msgq->stalled = false;
@@ -381,7 +390,7 @@ static void send_now(struct gni_msgq *msgq, struct msgq_connection *connection, 
     trace(TRACE_INSTANT, TRACE_SMSG, nic->hw->node, nic->process->trace_index, "msgq send",
           sim_local_time(), 0, 0, length);
     sim_idle_break();
-    launch(connection, send, find_remote(connection, ep->remote_id), MSGQ_LINE + place,
+    launch(connection, send, find_remote(connection, ep->remote_id), ARIES_MSGQ_LINE + place,
            timing->cpu_smsg + (nic->fma_shared ? timing->cpu_fma_shared : 0) +
                aries_store_time(timing, length));
 }
@@ -389,7 +398,7 @@ static void send_now(struct gni_msgq *msgq, struct msgq_connection *connection, 
 static gni_return_t check_arguments(const struct gni_msgq *msgq, const struct gni_ep *ep,
                                     const struct message *message)
 {
-    if (!msgq_ok(msgq) || !aries_handle_ok(ep, ARIES_MAGIC_EP) || ep->nic != msgq->nic ||
+    if (!aries_msgq_ok(msgq) || !aries_handle_ok(ep, ARIES_MAGIC_EP) || ep->nic != msgq->nic ||
         !aries_ep_bound(ep) || ep->cq == NULL ||
         (message->header == NULL && message->header_length != 0) ||
         (message->data == NULL && message->length != 0))
@@ -401,21 +410,21 @@ static gni_return_t check_arguments(const struct gni_msgq *msgq, const struct gn
 
 /* The connection to the node of the endpoint, if its instance is there and it can be sent to. */
 static gni_return_t find_connection(struct gni_msgq *msgq, const struct gni_ep *ep,
-                                    struct msgq_connection **connection)
+                                    struct aries_msgq_connection **connection)
 {
-    struct msgq_region *region = msgq->region;
-    const struct msgq_remote *remote;
+    struct aries_msgq_region *region = msgq->region;
+    const struct aries_msgq_remote *remote;
 
-    *connection = msgq_connection_of(region, ep->remote_addr);
+    *connection = aries_msgq_connection_of(region, ep->remote_addr);
     if (*connection == NULL)
         return GNI_RC_NO_MATCH;
-    if ((*connection)->state == MSGQ_ASSIGNED)
+    if ((*connection)->state == ARIES_MSGQ_ASSIGNED)
         return GNI_RC_INVALID_STATE;
     remote = find_remote(*connection, ep->remote_id);
     if (sim_unlikely(region->lanes > 1) && remote != NULL)
-        *connection = msgq_connection_at(region, (*connection)->index +
-                                                     (uint32_t)(remote - (*connection)->remote));
-    if ((*connection)->state != MSGQ_ACTIVE)
+        *connection = aries_msgq_connection_at(
+            region, (*connection)->index + (uint32_t)(remote - (*connection)->remote));
+    if ((*connection)->state != ARIES_MSGQ_ACTIVE)
         return GNI_RC_INVALID_STATE;
     return remote != NULL ? GNI_RC_SUCCESS : GNI_RC_NO_MATCH;
 }
@@ -426,9 +435,9 @@ gni_return_t GNI_MsgqSend(gni_msgq_handle_t msgq_hndl, gni_ep_handle_t ep_hndl, 
 {
     const struct message message = {hdr, msg, hdr_len, msg_len, msg_id, msg_tag};
     struct gni_msgq *msgq = msgq_hndl;
-    struct msgq_connection *connection;
+    struct aries_msgq_connection *connection;
     struct aries_request *request;
-    const struct msgq_view *view;
+    const struct aries_msgq_view *view;
     gni_return_t result;
 
     sim_settle(); /* all instances of the node take numbers here: in their order of time */
@@ -452,7 +461,7 @@ gni_return_t GNI_MsgqSend(gni_msgq_handle_t msgq_hndl, gni_ep_handle_t ep_hndl, 
         if (result != GNI_RC_SUCCESS)
             return result;
     }
-    request = msgq_queue_full(ep_hndl->cq)
+    request = aries_msgq_queue_full(ep_hndl->cq)
                   ? NULL
                   : aries_request_new(ep_hndl->cq, ep_hndl, NULL, GNI_CQMODE_GLOBAL_EVENT);
     if (request == NULL) {

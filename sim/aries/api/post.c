@@ -117,7 +117,8 @@ gni_return_t GNI_GetCompleted(gni_cq_handle_t cq_hndl, gni_cq_entry_t event_data
 
 /* ---- launching ------------------------------------------------------------------------------- */
 
-void work_fill(struct aries_work *work, const struct gni_ep *ep, const gni_post_descriptor_t *descr)
+void aries_work_fill(struct aries_work *work, const struct gni_ep *ep,
+                     const gni_post_descriptor_t *descr)
 {
     work->route = aries_delivery_route(descr->dlvr_mode);
     work->ordered_tail = (descr->dlvr_mode & GNI_DLVMODE_ORDERED_TAIL) != 0;
@@ -137,7 +138,8 @@ static bool outside(const struct aries_work *works, uint32_t count)
     return false;
 }
 
-gni_return_t post_launch(const struct post *post, struct aries_work *works, uint32_t count)
+gni_return_t aries_post_launch(const struct aries_post *post, struct aries_work *works,
+                               uint32_t count)
 {
     struct gni_nic *nic = post->ep->nic;
     struct aries_nic *hw = nic->hw;
@@ -157,7 +159,7 @@ gni_return_t post_launch(const struct post *post, struct aries_work *works, uint
         if (request == NULL)
             return GNI_RC_ERROR_RESOURCE;
         sim_fiber_looks(NULL, post->cq, 2 * SIM_LINE);
-        sim_fiber_looks(NULL, post->cq->ring, RING_FIRST * sizeof(*post->cq->ring));
+        sim_fiber_looks(NULL, post->cq->ring, ARIES_RING_FIRST * sizeof(*post->cq->ring));
         request->in_flight = true;
         request->unit = (uint8_t)works[0].unit;
         aries_cq_ref(post->cq);
@@ -204,7 +206,7 @@ static bool ep_ok(const struct gni_ep *ep)
 /* ---- RDMA ------------------------------------------------------------------------------------ */
 
 /* Which queue the events go to, and whether it may be used. */
-static gni_return_t rdma_check_events(struct post *post)
+static gni_return_t rdma_check_events(struct aries_post *post)
 {
     const uint16_t both = GNI_CQMODE_LOCAL_EVENT | GNI_CQMODE_GLOBAL_EVENT;
     gni_post_descriptor_t *descr = post->descr;
@@ -237,7 +239,7 @@ static gni_return_t rdma_check_memory(const gni_post_descriptor_t *descr)
     return GNI_RC_SUCCESS;
 }
 
-static gni_return_t rdma_check(struct post *post)
+static gni_return_t rdma_check(struct aries_post *post)
 {
     const gni_post_descriptor_t *descr = post->descr;
     gni_return_t result = rdma_check_events(post);
@@ -260,7 +262,7 @@ static gni_return_t rdma_check(struct post *post)
 
 gni_return_t GNI_PostRdma(gni_ep_handle_t ep_hndl, gni_post_descriptor_t *post_descr)
 {
-    struct post post = {.ep = ep_hndl, .descr = post_descr, .call = "GNI_PostRdma"};
+    struct aries_post post = {.ep = ep_hndl, .descr = post_descr, .call = "GNI_PostRdma"};
     struct aries_work work = {.unit = ARIES_UNIT_BTE};
     struct aries_fabric *fabric;
     gni_return_t result;
@@ -272,7 +274,7 @@ gni_return_t GNI_PostRdma(gni_ep_handle_t ep_hndl, gni_post_descriptor_t *post_d
     if (result != GNI_RC_SUCCESS)
         return result;
     fabric = ep_hndl->nic->hw->fabric;
-    work_fill(&work, ep_hndl, post_descr);
+    aries_work_fill(&work, ep_hndl, post_descr);
     work.op = post_descr->type == GNI_POST_RDMA_PUT ? ARIES_PUT : ARIES_GET;
     work.book = work.op == ARIES_PUT ? &fabric->book_put : &fabric->book_get;
     work.fence = (post_descr->rdma_mode & GNI_RDMAMODE_FENCE) != 0;
@@ -291,7 +293,7 @@ gni_return_t GNI_PostRdma(gni_ep_handle_t ep_hndl, gni_post_descriptor_t *post_d
         post_descr->src_cq_hndl = post.cq;
         post.cq->has_source = true;
     }
-    return post_launch(&post, &work, 1);
+    return aries_post_launch(&post, &work, 1);
 }
 
 /* ---- FMA ------------------------------------------------------------------------------------- */
@@ -312,17 +314,17 @@ static bool is_amo(gni_post_type_t type)
 }
 
 /* The flag lies behind the data, in the same cache line. */
-static bool crosses_line(const struct element *element)
+static bool crosses_line(const struct aries_post_element *element)
 {
     return element->local_addr % LINE_BYTES + element->length + GNI_FMA_FLAGGED_RESPONSE_SIZE >
            LINE_BYTES;
 }
 
-gni_return_t fma_check_element(gni_post_type_t type, const struct element *element)
+gni_return_t aries_fma_check_element(gni_post_type_t type, const struct aries_post_element *element)
 {
-    uint64_t unit = is_amo(type) ? amo_width(element->amo_cmd) : 4;
+    uint64_t unit = is_amo(type) ? aries_amo_width(element->amo_cmd) : 4;
     bool flagged = type == GNI_POST_FMA_GET_W_FLAG || type == GNI_POST_AMO_W_FLAG;
-    bool fetched = is_amo(type) && amo_fetches(element->amo_cmd);
+    bool fetched = is_amo(type) && aries_amo_fetches(element->amo_cmd);
 
     if (!is_get(type) && !is_amo(type))
         return GNI_RC_SUCCESS;
@@ -338,18 +340,19 @@ gni_return_t fma_check_element(gni_post_type_t type, const struct element *eleme
     return GNI_RC_SUCCESS;
 }
 
-gni_return_t fma_check_command(const struct gni_nic *nic, gni_post_type_t type, uint32_t command)
+gni_return_t aries_fma_check_command(const struct gni_nic *nic, gni_post_type_t type,
+                                     uint32_t command)
 {
     if (!is_amo(type))
         return GNI_RC_SUCCESS;
-    if (!amo_valid(command) || (type == GNI_POST_AMO_W_FLAG && !amo_fetches(command)))
+    if (!aries_amo_valid(command) || (type == GNI_POST_AMO_W_FLAG && !aries_amo_fetches(command)))
         return GNI_RC_INVALID_PARAM;
-    if (amo_cached(command) && !(nic->cdm->modes & GNI_CDM_MODE_CACHED_AMO_ENABLED))
+    if (aries_amo_cached(command) && !(nic->cdm->modes & GNI_CDM_MODE_CACHED_AMO_ENABLED))
         return GNI_RC_INVALID_PARAM;
     return GNI_RC_SUCCESS;
 }
 
-gni_return_t fma_check_events(struct post *post)
+gni_return_t aries_fma_check_events(struct aries_post *post)
 {
     if (post->descr->cq_mode == GNI_CQMODE_SILENT)
         return GNI_RC_SUCCESS;
@@ -362,8 +365,8 @@ gni_return_t fma_check_events(struct post *post)
     return GNI_RC_SUCCESS;
 }
 
-void fma_fill(struct aries_work *work, const struct gni_ep *ep, gni_post_type_t type,
-              const struct element *element)
+void aries_fma_fill(struct aries_work *work, const struct gni_ep *ep, gni_post_type_t type,
+                    const struct aries_post_element *element)
 {
     struct gni_nic *nic = ep->nic;
     struct aries_fabric *fabric = nic->hw->fabric;
@@ -401,14 +404,14 @@ void fma_fill(struct aries_work *work, const struct gni_ep *ep, gni_post_type_t 
 /* The local handle of an operation that writes local memory; others need none. */
 static const gni_mem_handle_t *local_handle_of(const gni_post_descriptor_t *descr)
 {
-    bool writes = is_get(descr->type) || (is_amo(descr->type) && amo_fetches(descr->amo_cmd));
+    bool writes = is_get(descr->type) || (is_amo(descr->type) && aries_amo_fetches(descr->amo_cmd));
 
     return writes ? &descr->local_mem_hndl : NULL;
 }
 
-static struct element element_of(const gni_post_descriptor_t *descr)
+static struct aries_post_element element_of(const gni_post_descriptor_t *descr)
 {
-    struct element element = {
+    struct aries_post_element element = {
         .local_addr = descr->local_addr,
         .remote_addr = descr->remote_addr,
         .length = descr->length,
@@ -416,7 +419,7 @@ static struct element element_of(const gni_post_descriptor_t *descr)
     };
 
     if (is_amo(descr->type)) {
-        element.length = amo_length(descr->amo_cmd, descr->length);
+        element.length = aries_amo_length(descr->amo_cmd, descr->length);
         element.amo_cmd = descr->amo_cmd;
         element.first_operand = descr->first_operand;
         element.second_operand = descr->second_operand;
@@ -431,7 +434,7 @@ static bool fma_type_ok(gni_post_type_t type)
            is_amo(type);
 }
 
-static gni_return_t fma_check(struct post *post, const struct element *element)
+static gni_return_t fma_check(struct aries_post *post, const struct aries_post_element *element)
 {
     const gni_post_descriptor_t *descr = post->descr;
     bool sync = descr->type == GNI_POST_FMA_PUT_W_SYNCFLAG;
@@ -439,16 +442,16 @@ static gni_return_t fma_check(struct post *post, const struct element *element)
 
     if (descr->cq_mode & GNI_CQMODE_LOCAL_EVENT)
         return GNI_RC_INVALID_PARAM;
-    result = fma_check_element(descr->type, element);
+    result = aries_fma_check_element(descr->type, element);
     if (result != GNI_RC_SUCCESS)
         return result;
     if (sync && descr->sync_flag_addr % 8 != 0)
         return GNI_RC_ALIGNMENT_ERROR;
     if (!fma_type_ok(descr->type))
         return GNI_RC_INVALID_PARAM;
-    result = fma_check_events(post);
+    result = aries_fma_check_events(post);
     if (result == GNI_RC_SUCCESS)
-        result = fma_check_command(post->ep->nic, descr->type, element->amo_cmd);
+        result = aries_fma_check_command(post->ep->nic, descr->type, element->amo_cmd);
     if (result != GNI_RC_SUCCESS)
         return result;
     if (!aries_ep_bound(post->ep) || !aries_delivery_valid(descr->dlvr_mode))
@@ -458,9 +461,9 @@ static gni_return_t fma_check(struct post *post, const struct element *element)
 
 gni_return_t GNI_PostFma(gni_ep_handle_t ep_hndl, gni_post_descriptor_t *post_descr)
 {
-    struct post post = {.ep = ep_hndl, .descr = post_descr, .call = "GNI_PostFma"};
+    struct aries_post post = {.ep = ep_hndl, .descr = post_descr, .call = "GNI_PostFma"};
     struct aries_work work = {0};
-    struct element element;
+    struct aries_post_element element;
     gni_return_t result;
 
     if (!ep_ok(ep_hndl) || post_descr == NULL)
@@ -471,8 +474,8 @@ gni_return_t GNI_PostFma(gni_ep_handle_t ep_hndl, gni_post_descriptor_t *post_de
     result = fma_check(&post, &element);
     if (result != GNI_RC_SUCCESS)
         return result;
-    work_fill(&work, ep_hndl, post_descr);
-    fma_fill(&work, ep_hndl, post_descr->type, &element);
+    aries_work_fill(&work, ep_hndl, post_descr);
+    aries_fma_fill(&work, ep_hndl, post_descr->type, &element);
     work.sync_flag = post_descr->type == GNI_POST_FMA_PUT_W_SYNCFLAG;
     work.flag_response =
         post_descr->type == GNI_POST_FMA_GET_W_FLAG || post_descr->type == GNI_POST_AMO_W_FLAG;
@@ -482,13 +485,13 @@ gni_return_t GNI_PostFma(gni_ep_handle_t ep_hndl, gni_post_descriptor_t *post_de
     if (work.sync_flag || work.flag_response)
         work.sync_flag_value = post_descr->sync_flag_value;
     post_descr->next_descr = NULL;
-    return post_launch(&post, &work, 1);
+    return aries_post_launch(&post, &work, 1);
 }
 
 /* ---- CQ writes ------------------------------------------------------------------------------- */
 
-void cqwrite_fill(struct aries_work *work, const struct gni_ep *ep, const gni_mem_handle_t *handle,
-                  uint64_t value)
+void aries_cqwrite_fill(struct aries_work *work, const struct gni_ep *ep,
+                        const gni_mem_handle_t *handle, uint64_t value)
 {
     struct aries_fabric *fabric = ep->nic->hw->fabric;
 
@@ -504,20 +507,20 @@ void cqwrite_fill(struct aries_work *work, const struct gni_ep *ep, const gni_me
 
 gni_return_t GNI_PostCqWrite(gni_ep_handle_t ep_hndl, gni_post_descriptor_t *post_descr)
 {
-    struct post post = {.ep = ep_hndl, .descr = post_descr, .call = "GNI_PostCqWrite"};
+    struct aries_post post = {.ep = ep_hndl, .descr = post_descr, .call = "GNI_PostCqWrite"};
     struct aries_work work = {0};
     gni_return_t result;
 
     if (!ep_ok(ep_hndl) || post_descr == NULL || post_descr->type != GNI_POST_CQWRITE ||
         (post_descr->cq_mode & GNI_CQMODE_LOCAL_EVENT))
         return GNI_RC_INVALID_PARAM;
-    result = fma_check_events(&post);
+    result = aries_fma_check_events(&post);
     if (result != GNI_RC_SUCCESS)
         return result;
     if (!aries_ep_bound(ep_hndl) || !aries_delivery_valid(post_descr->dlvr_mode))
         return GNI_RC_INVALID_PARAM;
-    work_fill(&work, ep_hndl, post_descr);
-    cqwrite_fill(&work, ep_hndl, &post_descr->remote_mem_hndl, post_descr->cqwrite_value);
+    aries_work_fill(&work, ep_hndl, post_descr);
+    aries_cqwrite_fill(&work, ep_hndl, &post_descr->remote_mem_hndl, post_descr->cqwrite_value);
     post_descr->next_descr = NULL;
-    return post_launch(&post, &work, 1);
+    return aries_post_launch(&post, &work, 1);
 }

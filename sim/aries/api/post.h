@@ -7,7 +7,7 @@
 #include "api/front.h"
 
 /* A post on its way: what it asks for and who hears of its end. */
-struct post {
+struct aries_post {
     struct gni_ep *ep;
     gni_post_descriptor_t *descr;
     struct gni_cq *cq; /* of its events; NULL: none */
@@ -16,7 +16,7 @@ struct post {
 };
 
 /* The parts of a descriptor that an element of a chain has, too. */
-struct element {
+struct aries_post_element {
     uint64_t local_addr, remote_addr, length;
     const gni_mem_handle_t *local_handle, *remote_handle; /* local: NULL when none is needed */
     uint32_t amo_cmd;
@@ -24,21 +24,24 @@ struct element {
 };
 
 /* Length, alignment of FMA_PUT, FMA_GET, AMO and their variants. */
-gni_return_t fma_check_element(gni_post_type_t type, const struct element *element);
+gni_return_t aries_fma_check_element(gni_post_type_t type,
+                                     const struct aries_post_element *element);
 /* Command of an AMO, for this domain. */
-gni_return_t fma_check_command(const struct gni_nic *nic, gni_post_type_t type, uint32_t command);
+gni_return_t aries_fma_check_command(const struct gni_nic *nic, gni_post_type_t type,
+                                     uint32_t command);
 /* Fields of `work` that depend on type and element. */
-void fma_fill(struct aries_work *work, const struct gni_ep *ep, gni_post_type_t type,
-              const struct element *element);
+void aries_fma_fill(struct aries_work *work, const struct gni_ep *ep, gni_post_type_t type,
+                    const struct aries_post_element *element);
 /* Fields that come from endpoint and descriptor. */
-void work_fill(struct aries_work *work, const struct gni_ep *ep,
-               const gni_post_descriptor_t *descr);
-void cqwrite_fill(struct aries_work *work, const struct gni_ep *ep, const gni_mem_handle_t *handle,
-                  uint64_t value);
+void aries_work_fill(struct aries_work *work, const struct gni_ep *ep,
+                     const gni_post_descriptor_t *descr);
+void aries_cqwrite_fill(struct aries_work *work, const struct gni_ep *ep,
+                        const gni_mem_handle_t *handle, uint64_t value);
 
 /* Events of a post that cannot use a queue of its own: resolves post->cq and post->expected. */
-gni_return_t fma_check_events(struct post *post);
+gni_return_t aries_fma_check_events(struct aries_post *post);
 /* Books the request, marks the descriptor, hands the works to the NIC. */
-gni_return_t post_launch(const struct post *post, struct aries_work *works, uint32_t count);
+gni_return_t aries_post_launch(const struct aries_post *post, struct aries_work *works,
+                               uint32_t count);
 
 #endif

@@ -40,20 +40,21 @@ static inline void prefetch_for_send(const struct gni_ep *ep)
 #define IN_FLIGHT 0x8000u /* mark of a slot: the transaction has not ended well yet */
 
 /* A record, and what it leaves empty at the end of the ring, which is less than its own length. */
-_Static_assert(2 * (SMSG_UNIT + GNI_SMSG_MAX_SIZE + SMSG_UNIT) / SMSG_UNIT < IN_FLIGHT,
+_Static_assert(2 * (ARIES_SMSG_UNIT + GNI_SMSG_MAX_SIZE + ARIES_SMSG_UNIT) / ARIES_SMSG_UNIT <
+                   IN_FLIGHT,
                "what a message takes of the ring fits below the mark");
-_Static_assert(SMSG_CONTROL_BYTES >= sizeof(struct smsg_control) &&
-                   SMSG_CONTROL_BYTES % SMSG_UNIT == 0,
+_Static_assert(ARIES_SMSG_CONTROL_BYTES >= sizeof(struct aries_smsg_control) &&
+                   ARIES_SMSG_CONTROL_BYTES % ARIES_SMSG_UNIT == 0,
                "the control block lies before the first record");
-_Static_assert((SMSG_MARK & 1) == 0, "the lowest bit of a mark has a meaning of its own");
+_Static_assert((ARIES_SMSG_MARK & 1) == 0, "the lowest bit of a mark has a meaning of its own");
 
 /*
  * A message of which the NIC may need the bytes again: a long one until it has left, with
  * MBOX_AUTO_RETRANSMIT every one until it has arrived. As many as are under way, of whatever
  * endpoints: most endpoints of most programs are idle.
  */
-struct smsg_copy {
-    struct smsg_copy *next; /* free */
+struct aries_smsg_copy {
+    struct aries_smsg_copy *next; /* free */
     uint32_t number;
     uint32_t offset, bytes; /* of the record in the ring */
     uint16_t attempts;
@@ -64,7 +65,7 @@ struct smsg_copy {
 #define COPY_LEAST 64u /* bytes of class 0; each further one has twice as many */
 #define COPY_CLASSES 12u
 #define COPY_CHUNK (64u << 10)
-_Static_assert(COPY_LEAST << (COPY_CLASSES - 1) >= SMSG_UNIT + GNI_SMSG_MAX_SIZE,
+_Static_assert(COPY_LEAST << (COPY_CLASSES - 1) >= ARIES_SMSG_UNIT + GNI_SMSG_MAX_SIZE,
                "the largest class holds the largest record");
 
 struct copy_chunk {
@@ -74,7 +75,7 @@ struct copy_chunk {
 
 /* One simulation runs at a time. */
 static struct {
-    struct smsg_copy *free[COPY_CLASSES];
+    struct aries_smsg_copy *free[COPY_CLASSES];
     struct copy_chunk *chunks;
 } copies;
 
@@ -92,7 +93,7 @@ static void copies_free(struct aries_fabric *fabric)
 
 static sim_cold bool copies_make(struct aries_fabric *fabric, uint16_t class)
 {
-    size_t each = sizeof(struct smsg_copy) + (COPY_LEAST << class);
+    size_t each = sizeof(struct aries_smsg_copy) + (COPY_LEAST << class);
     size_t count = each < COPY_CHUNK ? COPY_CHUNK / each : 1, i;
     struct copy_chunk *chunk = malloc(sizeof(*chunk) + count * each);
 
@@ -102,7 +103,8 @@ static sim_cold bool copies_make(struct aries_fabric *fabric, uint16_t class)
     copies.chunks = chunk;
     aries_fabric_on_end(fabric, ARIES_END_MEMORY, copies_free);
     for (i = 0; i < count; i++) {
-        struct smsg_copy *copy = (struct smsg_copy *)((uint8_t *)chunk->bytes + i * each);
+        struct aries_smsg_copy *copy =
+            (struct aries_smsg_copy *)((uint8_t *)chunk->bytes + i * each);
 
         copy->class = class;
         copy->next = copies.free[class];
@@ -111,10 +113,10 @@ static sim_cold bool copies_make(struct aries_fabric *fabric, uint16_t class)
     return true;
 }
 
-static struct smsg_copy *copy_new(struct aries_fabric *fabric, uint32_t bytes)
+static struct aries_smsg_copy *copy_new(struct aries_fabric *fabric, uint32_t bytes)
 {
     uint16_t class = 0;
-    struct smsg_copy *copy;
+    struct aries_smsg_copy *copy;
 
     while (COPY_LEAST << class < bytes)
         class ++;
@@ -128,7 +130,7 @@ static struct smsg_copy *copy_new(struct aries_fabric *fabric, uint32_t bytes)
 
 void aries_smsg_copy_free(struct aries_request *request)
 {
-    struct smsg_copy *copy = request->copy;
+    struct aries_smsg_copy *copy = request->copy;
 
     if (copy == NULL)
         return;
@@ -139,7 +141,8 @@ void aries_smsg_copy_free(struct aries_request *request)
 
 static uint32_t control_returned(const struct gni_ep *ep)
 {
-    return ((const volatile struct smsg_control *)(ep->rx_ring - SMSG_CONTROL_BYTES))->returned;
+    return ((const volatile struct aries_smsg_control *)(ep->rx_ring - ARIES_SMSG_CONTROL_BYTES))
+        ->returned;
 }
 
 /* For the deadlock report. */
@@ -155,7 +158,7 @@ static void describe(const void *what, char *buffer, size_t size)
 /* ---- records --------------------------------------------------------------------------------- */
 
 /* Each word times an odd number of its own: no step waits for the one before. */
-static uint32_t record_checksum(const struct smsg_record *record)
+static uint32_t record_checksum(const struct aries_smsg_record *record)
 {
     const uint8_t *at = (const uint8_t *)(record + 1);
     uint32_t left = record->length;
@@ -175,18 +178,18 @@ static uint32_t record_checksum(const struct smsg_record *record)
     return (uint32_t)(sum * 0x9e3779b97f4a7c15ull >> 32);
 }
 
-enum look { ABSENT, PRESENT, DAMAGED };
+enum record_state { ABSENT, PRESENT, DAMAGED };
 
 /* A record that cannot arrive in pieces: all in one cache line, so in one packet. */
-static sim_noinline bool in_one_line(const struct smsg_record *record)
+static sim_noinline bool in_one_line(const struct aries_smsg_record *record)
 {
-    uintptr_t first = (uintptr_t)record, last = first + SMSG_UNIT + record->length - 1;
+    uintptr_t first = (uintptr_t)record, last = first + ARIES_SMSG_UNIT + record->length - 1;
 
     return first >> 6 == last >> 6;
 }
 
 /* The checksum of a record that came in one piece is wrong. */
-static sim_noinline enum look damaged(struct gni_ep *ep, uint32_t number)
+static sim_noinline enum record_state damaged(struct gni_ep *ep, uint32_t number)
 {
     if (!ep->broken)
         ledger_violation(&ep->nic->hw->fabric->book_smsg,
@@ -196,13 +199,14 @@ static sim_noinline enum look damaged(struct gni_ep *ep, uint32_t number)
 }
 
 /* Record `number` at this place of the ring? */
-static enum look look_at(struct gni_ep *ep, uint32_t offset, uint32_t number)
+static enum record_state record_state_at(struct gni_ep *ep, uint32_t offset, uint32_t number)
 {
-    const struct smsg_record *record = (const struct smsg_record *)(ep->rx_ring + offset);
+    const struct aries_smsg_record *record =
+        (const struct aries_smsg_record *)(ep->rx_ring + offset);
 
-    if (record->sequence != number || (record->mark & ~1u) != SMSG_MARK)
+    if (record->sequence != number || (record->mark & ~1u) != ARIES_SMSG_MARK)
         return ABSENT;
-    if (record->length > ep->message_max || smsg_span(record->length) > ep->rx_bytes - offset)
+    if (record->length > ep->message_max || aries_smsg_span(record->length) > ep->rx_bytes - offset)
         return DAMAGED;
     if (sim_likely(record->checksum == record_checksum(record)))
         return PRESENT;
@@ -215,12 +219,12 @@ static enum look look_at(struct gni_ep *ep, uint32_t offset, uint32_t number)
  */
 static bool may_start_over(const struct gni_ep *ep, uint32_t read_at, uint32_t number)
 {
-    return ep->rx_reported == number || ep->rx_bytes - read_at < smsg_span(ep->message_max);
+    return ep->rx_reported == number || ep->rx_bytes - read_at < aries_smsg_span(ep->message_max);
 }
 
 static uint32_t rx_home(const struct gni_ep *ep)
 {
-    return smsg_home((uintptr_t)ep->rx_ring, ep->rx_bytes);
+    return aries_smsg_home((uintptr_t)ep->rx_ring, ep->rx_bytes);
 }
 
 /*
@@ -229,7 +233,7 @@ static uint32_t rx_home(const struct gni_ep *ep)
  */
 static sim_noinline bool start_is_sane(const struct gni_ep *ep)
 {
-    struct smsg_record record;
+    struct aries_smsg_record record;
     uint64_t word;
 
     if (!may_start_over(ep, ep->rx_at, ep->rx_received))
@@ -239,32 +243,33 @@ static sim_noinline bool start_is_sane(const struct gni_ep *ep)
     memcpy(&record, &word, sizeof(word));
     if (record.mark == 0)
         return record.sequence == 0 && record.length == 0;
-    return (record.mark & ~1u) == SMSG_MARK &&
+    return (record.mark & ~1u) == ARIES_SMSG_MARK &&
            (int32_t)(record.sequence - ep->rx_received) <= (int32_t)ep->credits;
 }
 
-static enum look find_record(struct gni_ep *ep, uint32_t read_at, uint32_t number, uint32_t *offset)
+static enum record_state find_record(struct gni_ep *ep, uint32_t read_at, uint32_t number,
+                                     uint32_t *offset)
 {
     uint32_t home;
-    enum look look;
+    enum record_state state;
 
-    if (read_at + SMSG_UNIT <= ep->rx_bytes) {
-        look = look_at(ep, *offset = read_at, number);
-        if (look != ABSENT || !may_start_over(ep, read_at, number))
-            return look;
+    if (read_at + ARIES_SMSG_UNIT <= ep->rx_bytes) {
+        state = record_state_at(ep, *offset = read_at, number);
+        if (state != ABSENT || !may_start_over(ep, read_at, number))
+            return state;
     }
     home = rx_home(ep);
     if (home != 0 && home != read_at && ep->rx_reported == number) {
-        look = look_at(ep, *offset = home, number);
-        if (look != ABSENT)
-            return look;
+        state = record_state_at(ep, *offset = home, number);
+        if (state != ABSENT)
+            return state;
     }
-    return read_at != 0 ? look_at(ep, *offset = 0, number) : ABSENT;
+    return read_at != 0 ? record_state_at(ep, *offset = 0, number) : ABSENT;
 }
 
 static uint32_t current_span(const struct gni_ep *ep)
 {
-    return ep->rx_units * SMSG_UNIT;
+    return ep->rx_units * ARIES_SMSG_UNIT;
 }
 
 /* ---- credits --------------------------------------------------------------------------------- */
@@ -288,8 +293,8 @@ static void free_slots(struct gni_ep *ep)
         assert(back <= ep->tx_slots && at < ep->tx_slots);
         if (ep->slots[at] & IN_FLIGHT)
             break;
-        assert(ep->tx_used >= ep->slots[at] * SMSG_UNIT);
-        ep->tx_used -= ep->slots[at] * SMSG_UNIT;
+        assert(ep->tx_used >= ep->slots[at] * ARIES_SMSG_UNIT);
+        ep->tx_used -= ep->slots[at] * ARIES_SMSG_UNIT;
         ep->tx_freed++;
     }
 }
@@ -304,16 +309,17 @@ static void note_unread(struct gni_ep *ep)
         number++;
     }
     for (; find_record(ep, read_at, number, &offset) == PRESENT; number++) {
-        const struct smsg_record *record = (const struct smsg_record *)(ep->rx_ring + offset);
+        const struct aries_smsg_record *record =
+            (const struct aries_smsg_record *)(ep->rx_ring + offset);
 
         note_returned(ep, record->returned);
-        read_at = offset + smsg_span(record->length);
+        read_at = offset + aries_smsg_span(record->length);
     }
 }
 
 static sim_noinline void note_arrived(struct gni_ep *ep)
 {
-    note_returned(ep, ep->rx_heard);
+    note_returned(ep, ep->rx_peer_released);
     note_returned(ep, control_returned(ep));
     note_unread(ep);
 }
@@ -328,7 +334,7 @@ static uint32_t find_room(const struct gni_ep *ep, uint32_t bytes, uint32_t *spa
     if (ep->tx_sent - ep->tx_freed >= ep->tx_slots)
         return NONE;
     if (ep->tx_used == 0) {
-        start = smsg_home(ep->tx_ring, ep->tx_bytes);
+        start = aries_smsg_home(ep->tx_ring, ep->tx_bytes);
         if (sim_unlikely(bytes > ep->tx_bytes - start))
             start = 0;
         return bytes <= ep->tx_bytes ? start : NONE;
@@ -360,7 +366,7 @@ static bool can_send(const void *what)
 {
     struct gni_ep *ep = (struct gni_ep *)what;
 
-    note_returned(ep, ep->rx_heard);
+    note_returned(ep, ep->rx_peer_released);
     if (2 * (ep->tx_sent - ep->tx_returned) >= ep->tx_slots || 2 * ep->tx_used >= ep->tx_bytes)
         note_returned(ep, control_returned(ep));
     if (sim_likely(has_room(ep)))
@@ -409,7 +415,7 @@ static sim_noinline void return_credits(struct gni_ep *ep)
         .target = ep->remote,
         .ptag = nic->ptag,
         .local_addr = (uintptr_t)&count,
-        .remote_addr = ep->tx_ring - SMSG_CONTROL_BYTES,
+        .remote_addr = ep->tx_ring - ARIES_SMSG_CONTROL_BYTES,
         .length = sizeof(count),
         .remote_handle = ep->tx_handle,
         .local_is_va = true,
@@ -453,7 +459,7 @@ static bool attributes_ok(const gni_smsg_attr_t *attr)
  */
 static uint32_t mailbox_bytes(const gni_smsg_attr_t *attr)
 {
-    uint32_t bytes = 320 + 8 * attr->mbox_maxcredit + 4 * (attr->msg_maxsize + SMSG_UNIT);
+    uint32_t bytes = 320 + 8 * attr->mbox_maxcredit + 4 * (attr->msg_maxsize + ARIES_SMSG_UNIT);
 
     return (bytes + 63) & ~63u;
 }
@@ -468,12 +474,12 @@ gni_return_t GNI_SmsgBufferSizeNeeded(gni_smsg_attr_t *smsg_attr, unsigned int *
 
 static uint32_t ring_bytes(const gni_smsg_attr_t *attr)
 {
-    return (attr->buff_size - SMSG_CONTROL_BYTES) & ~(SMSG_UNIT - 1);
+    return (attr->buff_size - ARIES_SMSG_CONTROL_BYTES) & ~(ARIES_SMSG_UNIT - 1);
 }
 
 static uintptr_t ring_address(const gni_smsg_attr_t *attr)
 {
-    return (uintptr_t)attr->msg_buffer + attr->mbox_offset + SMSG_CONTROL_BYTES;
+    return (uintptr_t)attr->msg_buffer + attr->mbox_offset + ARIES_SMSG_CONTROL_BYTES;
 }
 
 static GHashTable *mailboxes_of(const struct gni_ep *ep)
@@ -484,7 +490,7 @@ static GHashTable *mailboxes_of(const struct gni_ep *ep)
 /* False: no memory. */
 static bool connect(struct gni_ep *ep, const gni_smsg_attr_t *local, const gni_smsg_attr_t *remote)
 {
-    uint32_t most = ring_bytes(remote) / SMSG_UNIT;
+    uint32_t most = ring_bytes(remote) / ARIES_SMSG_UNIT;
 
     aries_smsg_ep_free(ep); /* what an earlier connection had */
     ep->tx_slots = (uint16_t)(local->mbox_maxcredit < most ? local->mbox_maxcredit : most);
@@ -496,12 +502,12 @@ static bool connect(struct gni_ep *ep, const gni_smsg_attr_t *local, const gni_s
     ep->connected = true;
     ep->retransmit = local->msg_type == GNI_SMSG_TYPE_MBOX_AUTO_RETRANSMIT;
     ep->broken = ep->shown = false;
-    ep->message_max = (uint16_t)smsg_message_max(local->msg_maxsize);
+    ep->message_max = (uint16_t)aries_smsg_message_max(local->msg_maxsize);
     ep->message_slack = (uint8_t)(ep->message_max - local->msg_maxsize);
     ep->credits = local->mbox_maxcredit;
     ep->rx_ring = (uint8_t *)ring_address(local);
     ep->rx_bytes = ring_bytes(local);
-    ep->rx_at = ep->rx_received = ep->rx_reported = ep->rx_owed = ep->rx_heard = 0;
+    ep->rx_at = ep->rx_received = ep->rx_reported = ep->rx_owed = ep->rx_peer_released = 0;
     ep->rx_current = NONE;
     ep->tx_ring = aries_mem_handle_offset(&remote->mem_hndl, ring_address(remote));
     ep->tx_bytes = ring_bytes(remote);
@@ -510,8 +516,8 @@ static bool connect(struct gni_ep *ep, const gni_smsg_attr_t *local, const gni_s
     ep->tx_next = 0;
     ep->peer = NULL;
     ep->return_failures = 0;
-    assert(smsg_span(ep->message_max) <= ep->rx_bytes &&
-           smsg_span(ep->message_max) <= ep->tx_bytes);
+    assert(aries_smsg_span(ep->message_max) <= ep->rx_bytes &&
+           aries_smsg_span(ep->message_max) <= ep->tx_bytes);
     g_hash_table_insert(mailboxes_of(ep), ep->rx_ring, ep);
     return true;
 }
@@ -584,7 +590,7 @@ static sim_noinline void find_peer(struct gni_ep *ep)
 }
 
 static void submit_record(struct gni_ep *ep, struct aries_request *request,
-                          const struct smsg_record *record, uint32_t offset, sim_time_t cpu)
+                          const struct aries_smsg_record *record, uint32_t offset, sim_time_t cpu)
 {
     struct gni_nic *nic = ep->nic;
     struct aries_work *work = &nic->hw->fabric->message; /* what is not set is 0 */
@@ -599,7 +605,7 @@ static void submit_record(struct gni_ep *ep, struct aries_request *request,
     work->remote_event = ep->remote_event;
     work->target = ep->remote;
     work->remote_addr = ep->tx_ring + offset;
-    work->length = SMSG_UNIT + record->length;
+    work->length = ARIES_SMSG_UNIT + record->length;
     work->remote_handle = ep->tx_handle;
     work->done = send_done;
     work->context = request;
@@ -625,7 +631,7 @@ static sim_time_t send_cost(const struct gni_nic *nic, uint32_t length)
            aries_store_time(timing, length);
 }
 
-static void fill_record(struct smsg_record *record, const struct gni_ep *ep, bool wrapped,
+static void fill_record(struct aries_smsg_record *record, const struct gni_ep *ep, bool wrapped,
                         uint8_t tag, const void *header, uint32_t header_length, const void *data,
                         uint32_t data_length)
 {
@@ -633,7 +639,7 @@ static void fill_record(struct smsg_record *record, const struct gni_ep *ep, boo
 
     record->length = (uint16_t)(header_length + data_length);
     record->tag = tag;
-    record->mark = (uint8_t)(SMSG_MARK + wrapped);
+    record->mark = (uint8_t)(ARIES_SMSG_MARK + wrapped);
     record->sequence = ep->tx_sent;
     record->returned = ep->rx_received;
     if (header_length != 0)
@@ -663,25 +669,25 @@ static gni_return_t send_message(struct gni_ep *ep, const void *header, uint32_t
 {
     struct gni_nic *nic = ep->nic;
     uint32_t length = header_length + data_length, span, offset;
-    struct smsg_record *record = (struct smsg_record *)nic->hw->fabric->record;
-    struct smsg_copy *copy = NULL;
+    struct aries_smsg_record *record = (struct aries_smsg_record *)nic->hw->fabric->record;
+    struct aries_smsg_copy *copy = NULL;
     struct aries_request *request = NULL;
 
     if (ep->broken)
         return GNI_RC_INVALID_STATE;
-    ep->wanted = smsg_span(length);
+    ep->wanted = aries_smsg_span(length);
     if ((sim_catching_up() || !can_send(ep)) && !wait_for_room(ep))
         return stalled(nic, ep->tx_sent - ep->tx_freed >= ep->tx_slots
                                 ? GNI_STAT_SMSG_MBOX_CREDITS_STALL
                                 : GNI_STAT_SMSG_BUFF_CREDITS_STALL);
     offset = find_room(ep, ep->wanted, &span);
-    assert(offset % SMSG_UNIT == 0 && offset + ep->wanted <= ep->tx_bytes);
+    assert(offset % ARIES_SMSG_UNIT == 0 && offset + ep->wanted <= ep->tx_bytes);
     if (ep->tx_used ==
         0) /* the same few slots and bytes of the ring again: they are in the cache */
         ep->tx_next = 0;
-    if (ep->retransmit || SMSG_UNIT + length > sizeof(nic->hw->fabric->record)) {
-        copy = copy_new(ep->nic->hw->fabric, SMSG_UNIT + length);
-        record = copy != NULL ? (struct smsg_record *)copy->record : NULL;
+    if (ep->retransmit || ARIES_SMSG_UNIT + length > sizeof(nic->hw->fabric->record)) {
+        copy = copy_new(ep->nic->hw->fabric, ARIES_SMSG_UNIT + length);
+        record = copy != NULL ? (struct aries_smsg_record *)copy->record : NULL;
     }
     if (record != NULL)
         request = aries_request_new(ep->cq, ep, NULL, GNI_CQMODE_GLOBAL_EVENT);
@@ -692,12 +698,12 @@ static gni_return_t send_message(struct gni_ep *ep, const void *header, uint32_t
         return stalled(nic, GNI_STAT_SMSG_REQ_STALL);
     }
     request->post_id = (uint64_t)ep->tx_next << 32 | msg_id;
-    ep->slots[ep->tx_next] = (uint16_t)(span / SMSG_UNIT);
+    ep->slots[ep->tx_next] = (uint16_t)(span / ARIES_SMSG_UNIT);
     request->copy = copy;
     if (copy != NULL) {
         copy->number = ep->tx_sent;
         copy->offset = offset;
-        copy->bytes = SMSG_UNIT + length;
+        copy->bytes = ARIES_SMSG_UNIT + length;
         copy->attempts = 1;
     }
     if (++ep->tx_next == ep->tx_slots)
@@ -792,7 +798,7 @@ bool aries_smsg_completed(struct gni_cq *cq, struct aries_request *request, gni_
 {
     uint8_t status = (uint8_t)aries_cq_entry_status(entry);
     struct gni_ep *ep = request->ep;
-    struct smsg_copy *again = request->copy;
+    struct aries_smsg_copy *again = request->copy;
     uint32_t slot;
 
     if (sim_likely(status == 0) || ep == NULL || !ep->connected)
@@ -812,8 +818,8 @@ bool aries_smsg_completed(struct gni_cq *cq, struct aries_request *request, gni_
     again->attempts++;
     ep->nic->statistics[GNI_STAT_SMSG_RETRANS_COUNT]++;
     ep->nic->hw->fabric->counters.retransmits++;
-    submit_record(ep, request, (const struct smsg_record *)again->record, again->offset,
-                  send_cost(ep->nic, again->bytes - SMSG_UNIT));
+    submit_record(ep, request, (const struct aries_smsg_record *)again->record, again->offset,
+                  send_cost(ep->nic, again->bytes - ARIES_SMSG_UNIT));
     return true;
 }
 
@@ -835,14 +841,14 @@ static gni_return_t find_next(struct gni_ep *ep)
     const struct sim_wait wait = {"a message", describe, ep, ep->id + 1};
     const struct aries_timing *timing = aries_timing_of(ep->nic);
     sim_time_t asked = sim_charged_time();
-    const struct smsg_record *record;
+    const struct aries_smsg_record *record;
     uint32_t offset;
-    enum look look;
+    enum record_state state;
 
     /* What is there already is there at this rank's own time, which is later: nothing to catch up
      * with. */
-    look = sim_catching_up() ? ABSENT : find_record(ep, ep->rx_at, ep->rx_received, &offset);
-    if (look == ABSENT) {
+    state = sim_catching_up() ? ABSENT : find_record(ep, ep->rx_at, ep->rx_received, &offset);
+    if (state == ABSENT) {
         if (!sim_poll(&wait, message_or_work, timing->cpu_getnext / 2)) {
             if (sim_behind()) /* nothing had come by then */
                 return GNI_RC_NOT_DONE;
@@ -850,18 +856,18 @@ static gni_return_t find_next(struct gni_ep *ep)
             return start_is_sane(ep) ? GNI_RC_NOT_DONE : GNI_RC_INVALID_STATE;
         }
         aries_smsg_progress(ep->nic);
-        look = find_record(ep, ep->rx_at, ep->rx_received, &offset);
+        state = find_record(ep, ep->rx_at, ep->rx_received, &offset);
     }
-    if (look != PRESENT)
-        return look == ABSENT ? GNI_RC_NOT_DONE : GNI_RC_INVALID_STATE;
+    if (state != PRESENT)
+        return state == ABSENT ? GNI_RC_NOT_DONE : GNI_RC_INVALID_STATE;
     if (sim_charged_time() > asked) /* it was not there: a spinning CPU sees it a little later */
         sim_spend(timing->poll);
-    record = (const struct smsg_record *)(ep->rx_ring + offset);
-    ep->rx_heard = record->returned;
-    if (record->mark != SMSG_MARK)
+    record = (const struct aries_smsg_record *)(ep->rx_ring + offset);
+    ep->rx_peer_released = record->returned;
+    if (record->mark != ARIES_SMSG_MARK)
         ep->rx_owed += ep->rx_bytes - ep->rx_at;
     ep->rx_current = offset;
-    ep->rx_units = (uint16_t)(smsg_span(record->length) / SMSG_UNIT);
+    ep->rx_units = (uint16_t)(aries_smsg_span(record->length) / ARIES_SMSG_UNIT);
     ep->nic->hw->fabric->counters.smsg_received++;
     trace(TRACE_INSTANT, TRACE_SMSG, ep->nic->hw->node, ep->nic->process->trace_index, "receive",
           sim_local_time(), 0, 0, record->length);
@@ -870,7 +876,7 @@ static gni_return_t find_next(struct gni_ep *ep)
 
 static gni_return_t get_next(struct gni_ep *ep, void **header, uint8_t *tag)
 {
-    const struct smsg_record *record;
+    const struct aries_smsg_record *record;
     gni_return_t rc;
 
     if (!aries_handle_ok(ep, ARIES_MAGIC_EP) || !ep->connected || header == NULL || tag == NULL)
@@ -882,13 +888,13 @@ static gni_return_t get_next(struct gni_ep *ep, void **header, uint8_t *tag)
     }
     sim_idle_break();
     sim_spend(aries_timing_of(ep->nic)->cpu_getnext);
-    record = (const struct smsg_record *)(ep->rx_ring + ep->rx_current);
+    record = (const struct aries_smsg_record *)(ep->rx_ring + ep->rx_current);
     if (*tag != GNI_SMSG_ANY_TAG && *tag != record->tag) {
         *tag = record->tag;
         return GNI_RC_NO_MATCH;
     }
     *tag = record->tag;
-    *header = ep->rx_ring + ep->rx_current + SMSG_UNIT;
+    *header = ep->rx_ring + ep->rx_current + ARIES_SMSG_UNIT;
     ep->shown = true;
     return GNI_RC_SUCCESS;
 }

@@ -26,33 +26,35 @@
 #include <stdint.h>
 #include "gni_pub.h"
 
-#define SMSG_CONTROL_BYTES 16u
-#define SMSG_UNIT 16u /* alignment of records; they start at an address that is a multiple of 8 */
-#define SMSG_HOME_BYTES 1024u /* behind a home near the end */
-#define SMSG_LONG_RING 16384u
-#define SMSG_HALF_PAGE 2048u
-#define SMSG_MARK 0x5au /* in every record; + 1: the end of the ring was left empty before it */
+#define ARIES_SMSG_CONTROL_BYTES 16u
+#define ARIES_SMSG_UNIT \
+    16u /* alignment of records; they start at an address that is a multiple of 8 */
+#define ARIES_SMSG_HOME_BYTES 1024u /* behind a home near the end */
+#define ARIES_SMSG_LONG_RING 16384u
+#define ARIES_SMSG_HALF_PAGE 2048u
+#define ARIES_SMSG_MARK \
+    0x5au /* in every record; + 1: the end of the ring was left empty before it */
 
-struct smsg_control {
+struct aries_smsg_control {
     uint32_t returned; /* messages released by the peer so far, modulo 2^32 */
     uint32_t reserved;
 };
 
 /* Header of a record, 16 bytes: what the timing model counts per message. Header and data follow.
  */
-struct smsg_record {
+struct aries_smsg_record {
     uint16_t length; /* header and data */
     uint8_t tag, mark;
     uint32_t sequence; /* number of the message in its direction, from 0, modulo 2^32 */
     uint32_t returned; /* as in the control block: credits that ride along */
     uint32_t checksum; /* of the fields above and the payload */
 };
-_Static_assert(sizeof(struct smsg_record) == SMSG_UNIT, "a record header is one unit");
+_Static_assert(sizeof(struct aries_smsg_record) == ARIES_SMSG_UNIT, "a record header is one unit");
 
 /* Bytes of the ring that a message takes. */
-static inline uint32_t smsg_span(uint32_t length)
+static inline uint32_t aries_smsg_span(uint32_t length)
 {
-    return (SMSG_UNIT + length + SMSG_UNIT - 1) & ~(SMSG_UNIT - 1);
+    return (ARIES_SMSG_UNIT + length + ARIES_SMSG_UNIT - 1) & ~(ARIES_SMSG_UNIT - 1);
 }
 
 /*
@@ -61,19 +63,20 @@ static inline uint32_t smsg_span(uint32_t length)
  * GNI_SmsgSendWTag names only GNI_SMSG_MAX_SIZE, and libfabric sends up to 31 bytes more than
  * maxsize with it (assumed: what fits in the lines of a full message is accepted).
  */
-static inline uint32_t smsg_message_max(uint32_t maxsize)
+static inline uint32_t aries_smsg_message_max(uint32_t maxsize)
 {
-    uint32_t room = ((SMSG_UNIT + maxsize + 63) & ~63u) - SMSG_UNIT;
+    uint32_t room = ((ARIES_SMSG_UNIT + maxsize + 63) & ~63u) - ARIES_SMSG_UNIT;
 
     return room < GNI_SMSG_MAX_SIZE ? room : GNI_SMSG_MAX_SIZE;
 }
 
 /* The place where a sender starts over when nothing is in the ring; of both sides' knowledge. */
-static inline uint32_t smsg_home(uint64_t ring, uint32_t ring_bytes)
+static inline uint32_t aries_smsg_home(uint64_t ring, uint32_t ring_bytes)
 {
-    if (ring_bytes < SMSG_LONG_RING || ((ring - SMSG_CONTROL_BYTES) & SMSG_HALF_PAGE) != 0)
+    if (ring_bytes < ARIES_SMSG_LONG_RING ||
+        ((ring - ARIES_SMSG_CONTROL_BYTES) & ARIES_SMSG_HALF_PAGE) != 0)
         return 0;
-    return (ring_bytes - SMSG_HOME_BYTES) & ~63u; /* in its lines as the start is */
+    return (ring_bytes - ARIES_SMSG_HOME_BYTES) & ~63u; /* in its lines as the start is */
 }
 
 #endif

@@ -112,7 +112,7 @@ struct aries_live_msgq {
     uint32_t pe, index, generation; /* of a connection */
     uint32_t count; /* of what is used of `remote`; CAME: 1, the instance itself */
     uint64_t mailbox; /* CONNECT */
-    struct msgq_remote remote[MSGQ_LANES_MAX];
+    struct aries_msgq_remote remote[ARIES_MSGQ_LANES_MAX];
 };
 
 struct aries_live_share_call { /* to help with a transfer: see share.c */
@@ -166,7 +166,7 @@ struct aries_live_share {
     uint64_t helped, from; /* which it was at last, and from where on that is copied */
 };
 
-/* The shared segment of a process: registrations, struct watch, struct aries_live_share. */
+/* The shared segment of a process: registrations, struct aries_watch, struct aries_live_share. */
 #define ARIES_LIVE_SHARE_AT (ARIES_LIVE_MDDS * sizeof(struct aries_live_mdd) + 4096u)
 #define ARIES_LIVE_SEGMENT_BYTES (ARIES_LIVE_SHARE_AT + sizeof(struct aries_live_share))
 
@@ -207,7 +207,7 @@ struct aries_live_op {
     bool uncopied; /* they could not be copied: records bring them */
     bool departed; /* it counts as under way for its tag */
     bool captured; /* `data` holds what is to be sent */
-    struct datagram_message *message; /* ARIES_LIVE_DATAGRAM */
+    struct aries_datagram_message *message; /* ARIES_LIVE_DATAGRAM */
     struct sim_event later; /* its launch, when the scenario delays it */
     struct aries_live_path *path; /* NULL: nobody asks */
     uint8_t fault_status, fault_info; /* status that a fault gives it when it has been executed */
@@ -347,7 +347,7 @@ void aries_live_link_gone(struct aries_live_link *link);
 struct aries_live_link *aries_live_link_to(struct shm_peer *peer); /* also to one that is gone */
 struct aries_live_link *aries_live_link_of(uint32_t slot,
                                            uint32_t generation); /* NULL: it is gone */
-void aries_live_datagram_send(struct datagram_message *message, uint32_t bytes);
+void aries_live_datagram_send(struct aries_datagram_message *message, uint32_t bytes);
 struct aries_live_link *
 aries_live_name_owner(const struct shm_key *key); /* of a name; NULL: nobody */
 /* A record with a body of so many bytes; `done` as that of a work. False: no room. */

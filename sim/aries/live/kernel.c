@@ -9,12 +9,12 @@ bool aries_live_datagram_arrived(const struct aries_live_datagram *datagram, uin
                                  uint32_t to_node)
 {
     struct aries_fabric *fabric = aries_live.fabric;
-    struct datagram_message message = {.ptag = ptag};
+    struct aries_datagram_message message = {.ptag = ptag};
 
-    if (datagram->from_node >= fabric->nodes || datagram->kind > DATAGRAM_REFUSE ||
+    if (datagram->from_node >= fabric->nodes || datagram->kind > ARIES_DATAGRAM_REFUSE ||
         datagram->length > GNI_DATAGRAM_MAXSIZE)
         return true; /* nonsense: dealt with */
-    message.kind = (enum datagram_kind)datagram->kind;
+    message.kind = (enum aries_datagram_kind)datagram->kind;
     message.from.nic = &fabric->nics[datagram->from_node];
     message.from.pe = message.from.nic->pe_addr;
     message.from.inst_id = datagram->from_id;
@@ -26,10 +26,10 @@ bool aries_live_datagram_arrived(const struct aries_live_datagram *datagram, uin
     message.about = datagram->about;
     message.length = datagram->length;
     memcpy(message.data, datagram->data, datagram->length);
-    return datagram_arrived(&message);
+    return aries_datagram_arrived(&message);
 }
 
-void aries_hw_kernel_send(struct datagram_message *message, uint32_t bytes)
+void aries_hw_kernel_send(struct aries_datagram_message *message, uint32_t bytes)
 {
     aries_live_datagram_send(message, bytes);
 }

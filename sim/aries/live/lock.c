@@ -21,8 +21,9 @@
 #define NAP_NS 200000u /* after which who waits for the lock looks again by itself */
 
 #define WAKE_DELAY_TICKS 60000u /* some 20 us */
-#define WAKE_DELAY_POLLS 4u /* and so many looks: the thread that polls may not have had the CPU \
-                             */
+#define WAKE_DELAY_POLLS                                                    \
+    4u /* and so many looks: the thread that polls may not have had the CPU \
+        */
 #define SCAN_EVERY 16u
 
 /*

@@ -18,7 +18,7 @@ enum { /* what the other says: as a status */
        REFUSED = A_STATUS_AT_PROTECTION_ERR
 };
 
-struct msgq_other {
+struct aries_msgq_other {
     struct aries_live_link *link; /* whose instance it is; NULL: has not come */
     const struct hello *pending_hello; /* under way */
     bool acked, refuses; /* what became of it */
@@ -37,7 +37,7 @@ struct round {
 
 uint32_t aries_hw_msgq_lanes(void)
 {
-    return MSGQ_LANES_MAX;
+    return ARIES_MSGQ_LANES_MAX;
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -99,10 +99,10 @@ static struct aries_live_link *owner_of(const struct gni_msgq *msgq, uint32_t pl
     return aries_live_name_owner(&key);
 }
 
-static struct msgq_other *others_of(struct gni_msgq *msgq)
+static struct aries_msgq_other *others_of(struct gni_msgq *msgq)
 {
     if (msgq->shared->others == NULL)
-        msgq->shared->others = g_new0(struct msgq_other, msgq->region->attrs.nloc_insts);
+        msgq->shared->others = g_new0(struct aries_msgq_other, msgq->region->attrs.nloc_insts);
     return msgq->shared->others;
 }
 
@@ -120,23 +120,24 @@ static struct gni_msgq *msgq_at(uint8_t ptag, uint32_t cookie, uint32_t place)
 
 static void handle_left(struct gni_msgq *msgq, uint32_t place)
 {
-    struct msgq_other *other = &others_of(msgq)[place];
+    struct aries_msgq_other *other = &others_of(msgq)[place];
 
     if (other->link != NULL)
-        msgq_went(msgq, place);
-    *other = (struct msgq_other){NULL};
+        aries_msgq_instance_left(msgq, place);
+    *other = (struct aries_msgq_other){NULL};
 }
 
 static uint8_t handle_came(struct gni_msgq *msgq, const struct aries_live_msgq *message,
                            struct aries_live_link *link)
 {
-    struct msgq_other *other = &others_of(msgq)[message->from];
+    struct aries_msgq_other *other = &others_of(msgq)[message->from];
 
-    if (msgq->region->state != MSGQ_FORMING)
+    if (msgq->region->state != ARIES_MSGQ_FORMING)
         return REFUSED;
     if (other->link != NULL) /* its predecessor, which has not said that it has left */
         handle_left(msgq, message->from);
-    msgq_came(msgq, message->from, message->remote[0].id, message->remote[0].handle);
+    aries_msgq_instance_joined(msgq, message->from, message->remote[0].id,
+                               message->remote[0].handle);
     other->link = link;
     return 0;
 }
@@ -163,31 +164,32 @@ static bool unclaim_connection(struct shm_key key, uint32_t pe, uint32_t index)
 
 static bool is_free(const struct gni_msgq *msgq, uint32_t index)
 {
-    return msgq_connection_at(msgq->region, index * msgq->region->lanes)->state == MSGQ_FREE;
+    return aries_msgq_connection_at(msgq->region, index * msgq->region->lanes)->state ==
+           ARIES_MSGQ_FREE;
 }
 
 static uint8_t handle_connection_step(struct gni_msgq *msgq, const struct aries_live_msgq *message)
 {
-    struct msgq_region *region = msgq->region;
-    struct msgq_connection *first = msgq_connection_of(region, message->pe);
+    struct aries_msgq_region *region = msgq->region;
+    struct aries_msgq_connection *first = aries_msgq_connection_of(region, message->pe);
 
     if (message->step == ARIES_LIVE_ASSIGN) {
         if (first == NULL && is_free(msgq, message->index))
-            msgq_connection_new(region, message->pe, message->index * region->lanes,
-                                message->generation);
+            aries_msgq_connection_new(region, message->pe, message->index * region->lanes,
+                                      message->generation);
     } else if (message->step == ARIES_LIVE_VACATE) {
         if (first == NULL && is_free(msgq, message->index))
             unclaim_connection(key_of(msgq->nic, 0, 0), message->pe, message->index);
     } else if (first == NULL || first->generation != message->generation) {
         return 0; /* that one was released, or it never came to know of it */
     } else if (message->step == ARIES_LIVE_CONNECT) {
-        if (first->state == MSGQ_ASSIGNED)
-            msgq_connect(region, first, message->remote, message->count, message->mailbox,
-                         msgq->index);
+        if (first->state == ARIES_MSGQ_ASSIGNED)
+            aries_msgq_connect(region, first, message->remote, message->count, message->mailbox,
+                               msgq->index);
     } else if (message->step == ARIES_LIVE_ASK) {
-        return msgq_connection_idle(region, first) ? 0 : REFUSED;
+        return aries_msgq_connection_idle(region, first) ? 0 : REFUSED;
     } else {
-        msgq_connection_free(region, first);
+        aries_msgq_connection_free(region, first);
     }
     return 0;
 }
@@ -197,14 +199,14 @@ static bool is_valid(const struct gni_msgq *msgq, const struct aries_live_msgq *
     uint32_t i;
 
     if (message->from >= msgq->region->attrs.nloc_insts || message->from == msgq->index ||
-        message->step > ARIES_LIVE_VACATE || message->pe >> MSGQ_PE_BITS != 0 ||
-        message->index >= msgq->region->attrs.num_msgq_eps || message->count > MSGQ_LANES_MAX)
+        message->step > ARIES_LIVE_VACATE || message->pe >> ARIES_MSGQ_PE_BITS != 0 ||
+        message->index >= msgq->region->attrs.num_msgq_eps || message->count > ARIES_MSGQ_LANES_MAX)
         return false;
     if ((message->step == ARIES_LIVE_CAME || message->step == ARIES_LIVE_CONNECT) &&
         message->count == 0)
         return false;
     if (message->step == ARIES_LIVE_ASSIGN &&
-        (message->generation == 0 || message->generation > MSGQ_GENERATIONS))
+        (message->generation == 0 || message->generation > ARIES_MSGQ_GENERATIONS))
         return false;
     for (i = 0; i < message->count; i++)
         if (!aries_mem_handle_check(&message->remote[i].handle))
@@ -303,17 +305,17 @@ static bool round_complete(const void *what)
 static void send_all(struct gni_msgq *msgq, struct aries_live_msgq *message, struct round *round)
 {
     const sim_time_t deadline = sim_now() + TIMEOUT;
-    struct msgq_other *others = others_of(msgq);
+    struct aries_msgq_other *others = others_of(msgq);
 
     for (message->to = 0; message->to < msgq->region->attrs.nloc_insts; message->to++) {
         round->open++;
-        while (msgq_ok(msgq) && others[message->to].link != NULL) {
+        while (aries_msgq_ok(msgq) && others[message->to].link != NULL) {
             if (send_step(msgq, others[message->to].link, message, round_reply, round) ||
                 sim_now() >= deadline)
                 break;
             sim_wall_look();
         }
-        if (!msgq_ok(msgq) || others[message->to].link == NULL)
+        if (!aries_msgq_ok(msgq) || others[message->to].link == NULL)
             round->open--;
     }
 }
@@ -331,7 +333,7 @@ static bool run_round(struct gni_msgq *msgq, struct aries_live_msgq *message, bo
     send_all(msgq, message, round);
     while (await && round->open > 0 && sim_now() < deadline)
         sim_wait_until(deadline, &wait);
-    msgq_unref(msgq);
+    aries_msgq_unref(msgq);
     good = round->open == 0 && !round->refused;
     round->abandoned = true;
     if (round->open == 0)
@@ -342,7 +344,7 @@ static bool run_round(struct gni_msgq *msgq, struct aries_live_msgq *message, bo
 static void introduced(void *context, uint8_t status, uint8_t info, bool remote_overrun)
 {
     struct hello *hello = context;
-    struct msgq_other *other = &others_of(hello->msgq)[hello->to];
+    struct aries_msgq_other *other = &others_of(hello->msgq)[hello->to];
 
     (void)info, (void)remote_overrun;
     if (other->pending_hello == hello) {
@@ -351,7 +353,7 @@ static void introduced(void *context, uint8_t status, uint8_t info, bool remote_
         other->refuses = status == REFUSED;
     }
     sim_wall.changes++;
-    msgq_unref(hello->msgq);
+    aries_msgq_unref(hello->msgq);
     g_free(hello);
 }
 
@@ -359,22 +361,22 @@ static void introduce_to(struct gni_msgq *msgq, uint32_t place, struct aries_liv
 {
     struct aries_live_msgq message = {.step = ARIES_LIVE_CAME, .to = place, .count = 1};
     struct hello *hello = g_new(struct hello, 1);
-    struct msgq_other *other = &others_of(msgq)[place];
+    struct aries_msgq_other *other = &others_of(msgq)[place];
 
     *hello = (struct hello){msgq, place};
-    message.remote[0] = (struct msgq_remote){msgq->nic->cdm->inst_id, msgq->handle};
+    message.remote[0] = (struct aries_msgq_remote){msgq->nic->cdm->inst_id, msgq->handle};
     other->pending_hello = hello;
     msgq->refs++;
     if (send_step(msgq, link, &message, introduced, hello))
         return;
     other->pending_hello = NULL;
     g_free(hello);
-    msgq_unref(msgq);
+    aries_msgq_unref(msgq);
 }
 
 int aries_hw_msgq_introduce(struct gni_msgq *msgq)
 {
-    struct msgq_other *others = others_of(msgq);
+    struct aries_msgq_other *others = others_of(msgq);
     bool all = true;
     uint32_t place;
 
@@ -397,13 +399,14 @@ int aries_hw_msgq_introduce(struct gni_msgq *msgq)
 /* The next queue may have the same connections. */
 static void unclaim_connections(const struct gni_msgq *msgq, struct shm_key key)
 {
-    const struct msgq_region *region = msgq->region;
+    const struct aries_msgq_region *region = msgq->region;
     uint32_t index, left = region->connections;
 
     for (index = 0; left > 0 && index < region->attrs.num_msgq_eps; index++) {
         if (is_free(msgq, index))
             continue;
-        unclaim_connection(key, msgq_connection_at(msgq->region, index * region->lanes)->pe, index);
+        unclaim_connection(key, aries_msgq_connection_at(msgq->region, index * region->lanes)->pe,
+                           index);
         left--;
     }
 }
@@ -412,7 +415,7 @@ void aries_hw_msgq_leave(struct gni_msgq *msgq, bool wait)
 {
     const struct shm_key key = key_of(msgq->nic, ARIES_LIVE_NAME_MSGQ, msgq->index);
     const struct shm_key shared = key_of(msgq->nic, ARIES_LIVE_NAME_MSGQ_ATTRS, 0);
-    struct msgq_other *others = others_of(msgq);
+    struct aries_msgq_other *others = others_of(msgq);
     struct aries_live_msgq message = {.step = ARIES_LIVE_LEFT};
     uint32_t place;
 
@@ -424,7 +427,7 @@ void aries_hw_msgq_leave(struct gni_msgq *msgq, bool wait)
     for (place = 0; place < msgq->region->attrs.nloc_insts; place++)
         others[place].link = NULL;
     unclaim_connections(msgq, key);
-    msgq_unref(msgq);
+    aries_msgq_unref(msgq);
     shm_unclaim(aries_live.shm, &key);
     shm_unclaim(aries_live.shm, &shared);
 }
@@ -448,9 +451,9 @@ bool aries_hw_msgq_assign(struct gni_msgq *msgq, uint32_t pe, uint32_t *index)
     return false;
 }
 
-static struct aries_live_msgq message_about(const struct msgq_region *region,
+static struct aries_live_msgq message_about(const struct aries_msgq_region *region,
                                             enum aries_live_msgq_step step,
-                                            const struct msgq_connection *first)
+                                            const struct aries_msgq_connection *first)
 {
     return (struct aries_live_msgq){.step = step,
                                     .pe = first->pe,
@@ -458,14 +461,14 @@ static struct aries_live_msgq message_about(const struct msgq_region *region,
                                     .generation = first->generation};
 }
 
-void aries_hw_msgq_assigned(struct gni_msgq *msgq, const struct msgq_connection *first)
+void aries_hw_msgq_assigned(struct gni_msgq *msgq, const struct aries_msgq_connection *first)
 {
     struct aries_live_msgq message = message_about(msgq->region, ARIES_LIVE_ASSIGN, first);
 
     run_round(msgq, &message, true);
 }
 
-void aries_hw_msgq_connected(struct gni_msgq *msgq, const struct msgq_connection *first,
+void aries_hw_msgq_connected(struct gni_msgq *msgq, const struct aries_msgq_connection *first,
                              uint64_t mailbox)
 {
     struct aries_live_msgq message = message_about(msgq->region, ARIES_LIVE_CONNECT, first);
@@ -476,7 +479,7 @@ void aries_hw_msgq_connected(struct gni_msgq *msgq, const struct msgq_connection
     run_round(msgq, &message, true);
 }
 
-bool aries_hw_msgq_others_idle(struct gni_msgq *msgq, const struct msgq_connection *first)
+bool aries_hw_msgq_others_idle(struct gni_msgq *msgq, const struct aries_msgq_connection *first)
 {
     struct aries_live_msgq message = message_about(msgq->region, ARIES_LIVE_ASK, first);
 
@@ -485,7 +488,7 @@ bool aries_hw_msgq_others_idle(struct gni_msgq *msgq, const struct msgq_connecti
 
 /* Nobody can have its names before all have released it: what is said of the next one would come to
  * who still has this one. */
-void aries_hw_msgq_released(struct gni_msgq *msgq, const struct msgq_connection *first)
+void aries_hw_msgq_released(struct gni_msgq *msgq, const struct aries_msgq_connection *first)
 {
     const struct shm_key key = key_of(msgq->nic, 0, 0);
     struct aries_live_msgq message = message_about(msgq->region, ARIES_LIVE_RELEASE, first);
@@ -495,5 +498,5 @@ void aries_hw_msgq_released(struct gni_msgq *msgq, const struct msgq_connection 
     message.step = ARIES_LIVE_VACATE;
     if (!unclaim_connection(key, message.pe, message.index))
         run_round(msgq, &message, true);
-    msgq_unref(msgq);
+    aries_msgq_unref(msgq);
 }

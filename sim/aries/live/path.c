@@ -108,7 +108,7 @@ static bool is_stream(const struct aries_live_op *op)
 
 static uint32_t packet_of(uint64_t bytes)
 {
-    return data_phits((uint32_t)MIN(bytes, PACKET_BYTES));
+    return aries_data_phits((uint32_t)MIN(bytes, ARIES_PACKET_BYTES));
 }
 
 static bool find_there(const struct aries_live_op *op, struct aries_live_path *path)
@@ -118,14 +118,14 @@ static bool find_there(const struct aries_live_op *op, struct aries_live_path *p
         .source = aries_live.hw->node,
         .target = work->target->node,
         .packets = 1,
-        .last_units = request_phits(work),
+        .last_units = aries_request_phits(work),
         .class = NET_REQUEST,
         .route = work->route,
-        .hash = work->remote_addr / PACKET_BYTES,
+        .hash = work->remote_addr / ARIES_PACKET_BYTES,
     };
 
     if (op->message != NULL)
-        transfer.last_units = message_phits((uint32_t)work->length);
+        transfer.last_units = aries_kernel_message_phits((uint32_t)work->length);
     else if (work->op == ARIES_PUT)
         transfer.last_units += packet_of(bytes_of(op));
     return net_preview(aries_live.net, &transfer, &path->there);
@@ -139,10 +139,10 @@ static bool find_back(const struct aries_live_op *op, struct aries_live_path *pa
         .source = work->target->node,
         .target = aries_live.hw->node,
         .packets = 1,
-        .last_units = 1 + (returns_data(work) ? packet_of(work->length) : 0),
+        .last_units = 1 + (aries_returns_data(work) ? packet_of(work->length) : 0),
         .class = NET_RESPONSE,
         .route = work->route,
-        .hash = work->remote_addr / PACKET_BYTES,
+        .hash = work->remote_addr / ARIES_PACKET_BYTES,
     };
 
     if (work->op != ARIES_GET && work->route >= NET_ROUTE_ADAPTIVE_0)
@@ -167,13 +167,13 @@ static void mark_lost(struct aries_live_op *op)
 /* How much longer the links take than what hands the data over in so much time. */
 static sim_time_t link_delay(const struct aries_work *work, uint64_t bytes, sim_time_t feed)
 {
-    uint64_t packets = (bytes + PACKET_BYTES - 1) / PACKET_BYTES, units;
+    uint64_t packets = (bytes + ARIES_PACKET_BYTES - 1) / ARIES_PACKET_BYTES, units;
     double rate, time;
 
     if (packets <= 1)
         return 0;
     rate = net_path_rate(aries_live.net, aries_live.hw->node, work->target->node, work->route);
-    units = packets * ((work->op == ARIES_GET ? 1 : 3) + data_phits(PACKET_BYTES));
+    units = packets * ((work->op == ARIES_GET ? 1 : 3) + aries_data_phits(ARIES_PACKET_BYTES));
     time = rate > 0 ? (double)units * 1e6 / rate : 0;
     return time > (double)feed ? (sim_time_t)time - feed : 0;
 }
@@ -202,18 +202,19 @@ static void arrival_times(const struct aries_live_op *op, const struct aries_liv
     const struct aries_timing *timing = &aries_live.fabric->timing;
     const struct aries_work *work = &op->work;
     uint64_t bytes = bytes_of(op);
-    double rate = stream_rate(work, timing);
+    double rate = aries_stream_rate(work, timing);
     sim_time_t feed = rate > 0 ? (sim_time_t)((double)bytes * 1e3 / rate) : 0, ready;
 
-    ready =
-        departure_time(work, now, feed) + feed + path->there.latency + arrival_lag(work, timing);
+    ready = departure_time(work, now, feed) + feed + path->there.latency +
+            aries_arrival_lag(work, timing);
     if (work->op == ARIES_PUT || work->op == ARIES_GET)
         ready += link_delay(work, bytes, feed > 0 ? feed : aries_store_time(timing, bytes));
     *there = ready;
     if (work->op == ARIES_PUT || work->op == ARIES_CQWRITE)
         *there += timing->pcie_write + timing->poll - timing->rspgen +
                   (work->remote_wanted || work->op == ARIES_CQWRITE ? timing->cqe : 0);
-    *back = MAX(*there, ready + path->back.latency + response_lag(timing, returns_data(work)));
+    *back = MAX(*there,
+                ready + path->back.latency + aries_response_lag(timing, aries_returns_data(work)));
     if (op->message != NULL)
         *there = now + timing->pcie_write + timing->tx + path->there.latency + timing->rx +
                  timing->pcie_write + timing->cold_datagram_remote;

@@ -160,7 +160,7 @@ static void add_jobs(struct aries_fabric *fabric)
 
 /* ---- joining --------------------------------------------------------------------------------- */
 
-static bool instance_there(const struct datagram_address *peer, const struct gni_nic *nic)
+static bool instance_there(const struct aries_datagram_address *peer, const struct gni_nic *nic)
 {
     const struct shm_key key = {peer->nic->node,
                                 ARIES_LIVE_NAME_INSTANCE,
@@ -176,7 +176,7 @@ static void peer_gone(void *arg, struct shm_peer *peer)
     if (peer->user != NULL)
         aries_live_link_gone(peer->user);
     shm_drop(aries_live.shm, peer); /* its board and its doorbell take room */
-    datagrams_recheck(aries_live.fabric, instance_there);
+    aries_datagrams_recheck(aries_live.fabric, instance_there);
     sim_wall.changes++;
 }
 
@@ -331,8 +331,8 @@ bool aries_hw_attach(struct gni_nic *nic)
     shm_claim_shared(aries_live.shm, &tag, nic->cdm->cookie, &found);
     nic->claimed = true;
     aries_live_trace_begin();
-    aries_live.fabric->life = aries_live_incarnation(shm_self(aries_live.shm)->slot,
-                                                     shm_self(aries_live.shm)->generation);
+    aries_live.fabric->incarnation = aries_live_incarnation(shm_self(aries_live.shm)->slot,
+                                                            shm_self(aries_live.shm)->generation);
     aries_live_helper_begin();
     return true;
 }
@@ -405,7 +405,7 @@ static bool find_mdh(const struct aries_mdd_table *table, uint32_t *index)
             i += ARIES_LIVE_MDH_BLOCK - 1 - mdh % ARIES_LIVE_MDH_BLOCK;
             continue;
         }
-        if (table == NULL || mdd_at(table, mdh) == NULL) {
+        if (table == NULL || aries_mdd_at(table, mdh) == NULL) {
             *index = mdh;
             aries_live.mdh_hint = mdh + 1;
             return true;
@@ -417,13 +417,13 @@ static bool find_mdh(const struct aries_mdd_table *table, uint32_t *index)
 bool aries_hw_mdd(struct aries_nic *hw, uint8_t ptag, bool vmdh, uint32_t *index)
 {
     /* Not the numbers that somebody who died had until now: others may still have its handles. */
-    uint32_t first = hw->fabric->life % ARIES_LIVE_MDH_BLOCKS;
+    uint32_t first = hw->fabric->incarnation % ARIES_LIVE_MDH_BLOCKS;
     struct shm_key key = {hw->node, ARIES_LIVE_NAME_MDHS, {first, 0}};
 
     if (vmdh) {
         key.kind = ARIES_LIVE_NAME_VMDH;
         key.key[0] = (uint64_t)ptag << 16;
-        if (*index != MDD_ANY) {
+        if (*index != ARIES_MDD_ANY) {
             key.key[0] |= *index;
             return shm_claim(aries_live.shm, &key, 0, NULL) == 0;
         }

@@ -65,7 +65,7 @@ static void op_report(struct aries_live_op *op)
         aries_live.fabric->counters.errors++;
     if (op->message != NULL) { /* of a dead node's nothing may be left */
         if (work->target->alive && aries_live.hw->alive)
-            datagram_ended(op->message, op->status == 0 && !op->overrun);
+            aries_datagram_send_ended(op->message, op->status == 0 && !op->overrun);
         return;
     }
     if (chain == NULL) {
@@ -213,7 +213,7 @@ static struct aries_live_link dead_link = {.gone = true}; /* of whoever died */
 
 uint16_t aries_live_incarnation(uint32_t slot, uint32_t generation)
 {
-    return (uint16_t)(1 + (sim_mix(slot) + generation) % ARIES_MEM_LIFE_MAX);
+    return (uint16_t)(1 + (sim_mix(slot) + generation) % ARIES_MEM_INCARNATION_MAX);
 }
 
 static uint64_t flow_between(const struct shm_peer *from, const struct shm_peer *to)
@@ -307,7 +307,7 @@ static struct aries_live_link *route(const struct aries_work *work)
 {
     const gni_mem_handle_t *handle = &work->remote_handle;
     uint32_t mdh = aries_mem_handle_mdh(handle), block = mdh / ARIES_LIVE_MDH_BLOCK;
-    uint32_t node = work->target->node, incarnation = aries_mem_handle_life(handle);
+    uint32_t node = work->target->node, incarnation = aries_mem_handle_incarnation(handle);
     struct aries_live_link **blocks, *link;
 
     if (handle->qword1 == 0 && handle->qword2 == 0)
@@ -685,7 +685,7 @@ static void read_here(struct aries_live_op *op, struct aries_live_request *reque
             aries_live_get(request, piece, answer);
         else
             aries_live_amo(request, &amo, piece, answer);
-        if (answer->status == 0 && (work->op == ARIES_GET || amo_fetches(work->amo_cmd))) {
+        if (answer->status == 0 && (work->op == ARIES_GET || aries_amo_fetches(work->amo_cmd))) {
             answer->status = write_local(op, offset, piece, length);
             if (answer->status != 0)
                 answer->info = ARIES_CQ_CPLTN_SRSP;
@@ -877,7 +877,7 @@ void aries_hw_originate(struct aries_nic *hw, const struct aries_work *work)
 
 static void launch_datagram(struct aries_live_op *op)
 {
-    const struct datagram_message *message = op->message;
+    const struct aries_datagram_message *message = op->message;
     uint32_t bytes = (uint32_t)offsetof(struct aries_live_datagram, data) + message->length;
     struct aries_live_datagram datagram = {
         .number = message->number,
@@ -931,7 +931,7 @@ void aries_live_launch(struct aries_live_op *op)
         aries_live_op_end(op, 0, 0);
 }
 
-void aries_live_datagram_send(struct datagram_message *message, uint32_t bytes)
+void aries_live_datagram_send(struct aries_datagram_message *message, uint32_t bytes)
 {
     const struct aries_work work = {
         .op = ARIES_CQWRITE,
@@ -984,7 +984,7 @@ sim_noinline void aries_live_result(struct aries_live_link *link, const struct s
     if (txn->position == 0)
         return;
     if (txn->reply && op->message == NULL && result.status == 0 &&
-        (op->work.op == ARIES_GET || amo_fetches(op->work.amo_cmd))) {
+        (op->work.op == ARIES_GET || aries_amo_fetches(op->work.amo_cmd))) {
         result.info = ARIES_CQ_CPLTN_SRSP;
         if (record->count - sizeof(result) < txn->bytes)
             result.status = A_STATUS_PKT_MALFORMED_SIZE;

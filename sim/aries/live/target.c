@@ -122,11 +122,11 @@ void aries_live_ce(const struct aries_live_ce *ce, enum aries_op op, uint8_t pta
     };
 
     *answer = (struct aries_live_answer){A_STATUS_PKT_MALFORMED_CMD, ARIES_CQ_CPLTN_DREQ, false};
-    if (!ce_header_valid(&ce->header) || from_node >= hw->fabric->nodes)
+    if (!aries_ce_header_valid(&ce->header) || from_node >= hw->fabric->nodes)
         return;
     from = &hw->fabric->nics[from_node];
-    answer->status =
-        op == ARIES_CE_JOIN ? ce_take_join(hw, from, &work) : ce_take_result(hw, from, &work);
+    answer->status = op == ARIES_CE_JOIN ? aries_ce_accept_join(hw, from, &work)
+                                         : aries_ce_accept_result(hw, from, &work);
 }
 
 /* ---- records of other processes -------------------------------------------------------------- */
@@ -172,9 +172,9 @@ static sim_noinline bool execute_answered(struct aries_live_link *link,
                count == sizeof(amo)) {
         memcpy(&amo, rest, sizeof(amo));
         answer.status = A_STATUS_PKT_MALFORMED_CMD;
-        if (amo_valid(amo.command))
+        if (aries_amo_valid(amo.command))
             aries_live_amo(request, &amo, result + 1, &answer);
-        if (!amo_fetches(amo.command))
+        if (!aries_amo_fetches(amo.command))
             bytes = 0;
     } else if (record->kind == ARIES_LIVE_DATAGRAM && count <= sizeof(datagram) &&
                count >= offsetof(struct aries_live_datagram, data)) {
@@ -200,7 +200,7 @@ static sim_noinline bool execute_ce(const struct aries_live_link *link,
     if (record->count != sizeof(*request) + sizeof(ce))
         return true;
     memcpy(&ce, (const uint8_t *)record->bytes + sizeof(*request), sizeof(ce));
-    if (ce_clogged(aries_live.hw, ce.header.ce_id))
+    if (aries_ce_congested(aries_live.hw, ce.header.ce_id))
         return false;
     aries_live_ce(&ce, record->kind == ARIES_LIVE_CE_JOIN ? ARIES_CE_JOIN : ARIES_CE_RESULT,
                   request->ptag, link->peer->node, answer);

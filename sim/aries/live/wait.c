@@ -239,7 +239,7 @@ static uint64_t helper_progress(void *arg)
     if (now >= watch_ns) {
         aries_live_watch_publish();
         trace_flush(sim_now());
-        watch_ns = now + WATCH_EVERY_NS;
+        watch_ns = now + ARIES_WATCH_EVERY_NS;
     }
     next = aries_live_ns(sim_wall_next());
     return next < watch_ns ? next : watch_ns;

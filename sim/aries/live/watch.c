@@ -11,25 +11,27 @@
 #include "backend.h"
 #include "lock.h"
 
-_Static_assert(WATCH_AT == ARIES_LIVE_MDDS * sizeof(struct aries_live_mdd),
+_Static_assert(ARIES_WATCH_AT == ARIES_LIVE_MDDS * sizeof(struct aries_live_mdd),
                "behind the registrations");
-_Static_assert(WATCH_AT + sizeof(struct watch) <= ARIES_LIVE_SEGMENT_BYTES, "there is room");
+_Static_assert(ARIES_WATCH_AT + sizeof(struct aries_watch) <= ARIES_LIVE_SEGMENT_BYTES,
+               "there is room");
 
-static void put_cq(struct watch *watch, const struct gni_cq *cq)
+static void put_cq(struct aries_watch *watch, const struct gni_cq *cq)
 {
-    if (watch->cqs < WATCH_CQS)
-        watch->cq[watch->cqs] = (struct watch_cq){cq->index, cq->capacity, cq->count, cq->overrun};
+    if (watch->cqs < ARIES_WATCH_CQS)
+        watch->cq[watch->cqs] =
+            (struct aries_watch_cq){cq->index, cq->capacity, cq->count, cq->overrun};
     watch->cqs++;
 }
 
-static void put_ep(struct watch *watch, const struct gni_ep *ep)
+static void put_ep(struct aries_watch *watch, const struct gni_ep *ep)
 {
     uint32_t busy = ep->tx_sent - ep->tx_returned;
 
     if (!ep->connected || ep->remote == NULL)
         return;
-    if (watch->eps < WATCH_EPS)
-        watch->ep[watch->eps] = (struct watch_ep){
+    if (watch->eps < ARIES_WATCH_EPS)
+        watch->ep[watch->eps] = (struct aries_watch_ep){
             .node = ep->remote->node,
             .instance = ep->remote_id,
             .credits = ep->credits,
@@ -41,7 +43,7 @@ static void put_ep(struct watch *watch, const struct gni_ep *ep)
     watch->eps++;
 }
 
-static void put_nic(struct watch *watch, const struct gni_nic *nic)
+static void put_nic(struct aries_watch *watch, const struct gni_nic *nic)
 {
     const struct aries_list *link;
 
@@ -58,7 +60,7 @@ static void put_nic(struct watch *watch, const struct gni_nic *nic)
 
 struct connection {
     struct aries_list link; /* in the order of changes */
-    struct watch_vc vc;
+    struct aries_watch_vc vc;
 };
 
 static GHashTable *connections; /* by the library's id */
@@ -109,13 +111,13 @@ void aries_live_watch_forked(void)
         g_hash_table_remove_all(connections);
 }
 
-static void put_connections(struct watch *watch)
+static void put_connections(struct aries_watch *watch)
 {
     const struct aries_list *link;
     uint32_t i = 0;
 
     watch->vcs = connections != NULL ? g_hash_table_size(connections) : 0;
-    for (link = changes.previous; link != &changes && i < WATCH_VCS; link = link->previous)
+    for (link = changes.previous; link != &changes && i < ARIES_WATCH_VCS; link = link->previous)
         watch->vc[i++] = sim_container_of(link, struct connection, link)->vc;
 }
 
@@ -123,13 +125,13 @@ void aries_live_watch_publish(void)
 {
     const struct aries_counters *counters = &aries_live.fabric->counters;
     const struct aries_list *link;
-    struct watch *watch;
+    struct aries_watch *watch;
 
     assert(aries_live.shm != NULL && aries_live.segment != NULL);
-    watch = (struct watch *)((uint8_t *)aries_live.segment + WATCH_AT);
+    watch = (struct aries_watch *)((uint8_t *)aries_live.segment + ARIES_WATCH_AT);
     __atomic_store_n(&watch->sequence, watch->sequence | 1, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_RELEASE);
-    watch->magic = WATCH_MAGIC;
+    watch->magic = ARIES_WATCH_MAGIC;
     watch->taken_ns = aries_live_ns(sim_now());
     watch->transactions = counters->transactions;
     watch->bytes = counters->payload_bytes;

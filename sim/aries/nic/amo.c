@@ -36,24 +36,25 @@ static enum operation second_generation(uint32_t command)
 
 static enum operation operation_of(uint32_t command)
 {
-    return amo_second_generation(command) ? second_generation(command) : first_generation(command);
+    return aries_amo_second_generation(command) ? second_generation(command)
+                                                : first_generation(command);
 }
 
-bool amo_valid(uint32_t command)
+bool aries_amo_valid(uint32_t command)
 {
     return operation_of(command) != NONE;
 }
 
-bool amo_two_operands(uint32_t command)
+bool aries_amo_two_operands(uint32_t command)
 {
     enum operation operation = operation_of(command);
 
     return operation == AX || operation == CSWAP;
 }
 
-uint64_t amo_length(uint32_t command, uint64_t length)
+uint64_t aries_amo_length(uint32_t command, uint64_t length)
 {
-    uint64_t width = amo_width(command);
+    uint64_t width = aries_amo_width(command);
     bool single = width == 4 || operation_of(command) == AX;
 
     return single && length > width && length % width == 0 ? width : length;
@@ -82,10 +83,10 @@ static uint64_t double_apply(enum operation operation, uint64_t old, uint64_t fi
     return old;
 }
 
-uint64_t amo_apply(uint32_t command, uint64_t old, uint64_t first, uint64_t second)
+uint64_t aries_amo_apply(uint32_t command, uint64_t old, uint64_t first, uint64_t second)
 {
     enum operation operation = operation_of(command);
-    bool narrow = amo_width(command) == 4;
+    bool narrow = aries_amo_width(command) == 4;
     uint64_t mask = narrow ? UINT32_MAX : UINT64_MAX;
     int64_t t, a;
 

@@ -6,33 +6,33 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-bool amo_valid(uint32_t command); /* one of the commands that gni_pub.h defines */
+bool aries_amo_valid(uint32_t command); /* one of the commands that gni_pub.h defines */
 
-static inline bool amo_fetches(uint32_t command)
+static inline bool aries_amo_fetches(uint32_t command)
 {
     return (command & 0x100) == 0;
 }
-static inline bool amo_second_generation(uint32_t command)
+static inline bool aries_amo_second_generation(uint32_t command)
 {
     return (command & 0x040) != 0;
 }
-static inline uint32_t amo_width(uint32_t command) /* bytes of an element */
+static inline uint32_t aries_amo_width(uint32_t command) /* bytes of an element */
 {
     return (command & 0x200) != 0 ? 4 : 8;
 }
-static inline bool amo_cached(uint32_t command)
+static inline bool aries_amo_cached(uint32_t command)
 {
-    return (command & (amo_second_generation(command) ? 0x020 : 0x010)) != 0;
+    return (command & (aries_amo_second_generation(command) ? 0x020 : 0x010)) != 0;
 }
-bool amo_two_operands(uint32_t command); /* compare-swap, and-xor */
+bool aries_amo_two_operands(uint32_t command); /* compare-swap, and-xor */
 /*
  * The bytes that a command changes when its post says `length`. More than one element is possible
  * with 64-bit commands other than and-xor; the others change one element also when the length says
  * twice the operand (ugni item 84: programs post AX_S with 8).
  */
-uint64_t amo_length(uint32_t command, uint64_t length);
+uint64_t aries_amo_length(uint32_t command, uint64_t length);
 
 /* The new value of an element; 32-bit forms use the low halves and return a zero-extended value. */
-uint64_t amo_apply(uint32_t command, uint64_t old, uint64_t first, uint64_t second);
+uint64_t aries_amo_apply(uint32_t command, uint64_t old, uint64_t first, uint64_t second);
 
 #endif

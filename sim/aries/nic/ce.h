@@ -9,7 +9,7 @@
 
 #include "nic/interface.h"
 
-#define CE_POST_MODES                                                                \
+#define ARIES_CE_POST_MODES                                                          \
     ((uint32_t)(GNI_CEMODE_TWO_OP | GNI_CEMODE_FPE_OP_INVAL | GNI_CEMODE_FPE_OFLOW | \
                 GNI_CEMODE_FPE_UFLOW | GNI_CEMODE_FPE_PRECISION))
 
@@ -37,9 +37,9 @@ struct aries_ce_config {
 };
 
 /* An event on its way to a queue, or what a transaction of a channel is for. */
-struct ce_note {
+struct aries_ce_note {
     struct sim_event event; /* first */
-    struct vce *vce;
+    struct aries_vce *vce;
     struct gni_cq *cq;
     gni_cq_entry_t entry;
     uint32_t configuration, round;
@@ -49,17 +49,18 @@ struct ce_note {
 };
 
 /* Gives a channel its place in a tree, or takes it out: NULL. */
-void ce_configure(struct aries_nic *nic, uint32_t ce_id, const struct aries_ce_config *config);
+void aries_ce_configure(struct aries_nic *nic, uint32_t ce_id,
+                        const struct aries_ce_config *config);
 /*
  * What has arrived at a NIC from another or from itself, ARIES_CE_JOIN or ARIES_CE_RESULT: 0, or
- * the status of its refusal. Its header says something that can be: see ce_header_valid.
+ * the status of its refusal. Its header says something that can be: see aries_ce_header_valid.
  */
-uint8_t ce_take_join(struct aries_nic *nic, struct aries_nic *source,
-                     const struct aries_work *work);
-uint8_t ce_take_result(struct aries_nic *nic, const struct aries_nic *source,
-                       const struct aries_work *work);
-bool ce_header_valid(const struct aries_ce_header *header);
+uint8_t aries_ce_accept_join(struct aries_nic *nic, struct aries_nic *source,
+                             const struct aries_work *work);
+uint8_t aries_ce_accept_result(struct aries_nic *nic, const struct aries_nic *source,
+                               const struct aries_work *work);
+bool aries_ce_header_valid(const struct aries_ce_header *header);
 /* So much of the channel's is under way that it should take nothing more now. */
-bool ce_clogged(const struct aries_nic *nic, uint32_t ce_id);
+bool aries_ce_congested(const struct aries_nic *nic, uint32_t ce_id);
 
 #endif

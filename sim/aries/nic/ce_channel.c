@@ -27,14 +27,14 @@
 
 struct joiner {
     struct aries_ce_member member; /* type UNUSED: no such child */
-    struct ce_value value;
+    struct aries_ce_value value;
     /* Where a process wants its result; of the join. */
     struct aries_nic *nic;
     uint64_t address;
     gni_mem_handle_t handle;
 };
 
-struct vce {
+struct aries_vce {
     struct aries_nic *nic;
     uint32_t id;
     bool configured;
@@ -53,11 +53,11 @@ struct vce {
     struct joiner joiners[GNI_CE_MAX_CHILDREN];
 };
 
-static const struct aries_class note_class = {.size = sizeof(struct ce_note)};
+static const struct aries_class note_class = {.size = sizeof(struct aries_ce_note)};
 
-static struct ce_note *note_new(struct vce *vce, enum aries_ce_transaction kind)
+static struct aries_ce_note *note_new(struct aries_vce *vce, enum aries_ce_transaction kind)
 {
-    struct ce_note *note = aries_object_new(vce->nic->fabric->objects, &note_class);
+    struct aries_ce_note *note = aries_object_new(vce->nic->fabric->objects, &note_class);
 
     note->vce = vce;
     note->configuration = vce->configuration;
@@ -69,7 +69,7 @@ static struct ce_note *note_new(struct vce *vce, enum aries_ce_transaction kind)
     return note;
 }
 
-static void note_free(struct ce_note *note)
+static void note_free(struct aries_ce_note *note)
 {
     assert(note->vce->notes > 0);
     note->vce->notes--;
@@ -80,18 +80,18 @@ static void note_free(struct ce_note *note)
 
 static void push_event(struct sim_event *event)
 {
-    struct ce_note *note = (struct ce_note *)event;
+    struct aries_ce_note *note = (struct aries_ce_note *)event;
 
     aries_cq_push(note->cq, note->entry);
     aries_cq_unref(note->cq);
     note_free(note);
 }
 
-static void tell(struct vce *vce, enum aries_ce_transaction kind, uint8_t status,
-                 uint64_t reduction_id)
+static void report_event(struct aries_vce *vce, enum aries_ce_transaction kind, uint8_t status,
+                         uint64_t reduction_id)
 {
     const struct aries_timing *timing = &vce->nic->fabric->timing;
-    struct ce_note *note;
+    struct aries_ce_note *note;
 
     if (vce->cq == NULL || (status == 0 && !vce->events))
         return;
@@ -107,8 +107,8 @@ static void tell(struct vce *vce, enum aries_ce_transaction kind, uint8_t status
 
 static void sent(void *context, uint8_t status, uint8_t info, bool remote_overrun);
 
-static struct aries_work work_of(struct vce *vce, enum aries_op op, struct aries_nic *target,
-                                 enum aries_ce_transaction kind, const struct ce_value *value)
+static struct aries_work work_of(struct aries_vce *vce, enum aries_op op, struct aries_nic *target,
+                                 enum aries_ce_transaction kind, const struct aries_ce_value *value)
 {
     return (struct aries_work){
         .op = op,
@@ -123,8 +123,9 @@ static struct aries_work work_of(struct vce *vce, enum aries_op op, struct aries
     };
 }
 
-static struct aries_ce_header header_of(const struct vce *vce, const struct aries_ce_member *to,
-                                        const struct ce_value *value, uint8_t status)
+static struct aries_ce_header header_of(const struct aries_vce *vce,
+                                        const struct aries_ce_member *to,
+                                        const struct aries_ce_value *value, uint8_t status)
 {
     return (struct aries_ce_header){
         .reduction_id = vce->reduction_id,
@@ -138,7 +139,7 @@ static struct aries_ce_header header_of(const struct vce *vce, const struct arie
     };
 }
 
-static void join_parent(struct vce *vce, const struct ce_value *value)
+static void join_parent(struct aries_vce *vce, const struct aries_ce_value *value)
 {
     struct aries_work work =
         work_of(vce, ARIES_CE_JOIN, vce->parent.nic, ARIES_CE_TRANS_JOIN, value);
@@ -148,8 +149,8 @@ static void join_parent(struct vce *vce, const struct ce_value *value)
     aries_hw_originate(vce->nic, &work);
 }
 
-static void result_to_channel(struct vce *vce, const struct joiner *joiner, uint8_t status,
-                              const struct ce_value *value)
+static void result_to_channel(struct aries_vce *vce, const struct joiner *joiner, uint8_t status,
+                              const struct aries_ce_value *value)
 {
     struct aries_work work =
         work_of(vce, ARIES_CE_RESULT, joiner->member.nic, ARIES_CE_TRANS_RESULT, value);
@@ -158,8 +159,8 @@ static void result_to_channel(struct vce *vce, const struct joiner *joiner, uint
     aries_hw_originate(vce->nic, &work);
 }
 
-static void result_to_process(struct vce *vce, const struct joiner *joiner, uint8_t status,
-                              const struct ce_value *value)
+static void result_to_process(struct aries_vce *vce, const struct joiner *joiner, uint8_t status,
+                              const struct aries_ce_value *value)
 {
     struct aries_work work =
         work_of(vce, ARIES_CE_WRITE, joiner->nic, ARIES_CE_TRANS_RESULT, value);
@@ -171,7 +172,7 @@ static void result_to_process(struct vce *vce, const struct joiner *joiner, uint
 }
 
 /* The reduction is over here: all who joined hear of it, and the next one may come. */
-static void deliver(struct vce *vce, uint8_t status, const struct ce_value *value)
+static void deliver(struct aries_vce *vce, uint8_t status, const struct aries_ce_value *value)
 {
     uint32_t id;
 
@@ -185,7 +186,7 @@ static void deliver(struct vce *vce, uint8_t status, const struct ce_value *valu
         else
             result_to_process(vce, joiner, status, value);
     }
-    tell(vce, ARIES_CE_TRANS_NONE, status, vce->reduction_id);
+    report_event(vce, ARIES_CE_TRANS_NONE, status, vce->reduction_id);
     vce->joined = 0;
     vce->waiting = false;
     vce->round++;
@@ -204,15 +205,15 @@ static bool join_failed(uint8_t status, uint8_t info)
 /* A transaction of a channel has ended. */
 static void sent(void *context, uint8_t status, uint8_t info, bool remote_overrun)
 {
-    static const struct ce_value nothing;
-    struct ce_note *note = context;
-    struct vce *vce = note->vce;
+    static const struct aries_ce_value nothing;
+    struct aries_ce_note *note = context;
+    struct aries_vce *vce = note->vce;
     bool current = note->configuration == vce->configuration;
 
     if (status != 0 && vce->nic->alive && (!current || vce->cq == NULL)) /* as of a silent post */
         aries_error_raise(vce->nic, GNI_ERRMASK_TRANSACTION, status, note->ptag, 0);
     if (status != 0 && vce->nic->alive && current) {
-        tell(vce, note->kind, status, note->reduction_id);
+        report_event(vce, note->kind, status, note->reduction_id);
         if (note->kind == ARIES_CE_TRANS_JOIN && note->round == vce->round && vce->waiting &&
             join_failed(status, info))
             deliver(vce, status, &nothing);
@@ -222,22 +223,22 @@ static void sent(void *context, uint8_t status, uint8_t info, bool remote_overru
 
 /* ---- arrivals -------------------------------------------------------------------------------- */
 
-bool ce_header_valid(const struct aries_ce_header *header)
+bool aries_ce_header_valid(const struct aries_ce_header *header)
 {
     return header->child_id < GNI_CE_MAX_CHILDREN &&
            (header->child_type == GNI_CE_CHILD_VCE || header->child_type == GNI_CE_CHILD_PE) &&
-           ce_command_valid(header->command) && (header->mode & ~CE_POST_MODES) == 0 &&
+           aries_ce_command_valid(header->command) && (header->mode & ~ARIES_CE_POST_MODES) == 0 &&
            (header->status & ~0x3f) == 0;
 }
 
-static struct vce *vce_at(const struct aries_nic *nic, uint32_t id)
+static struct aries_vce *vce_at(const struct aries_nic *nic, uint32_t id)
 {
     if (nic->vces == NULL || id >= nic->fabric->timing.vces || !nic->vces[id].configured)
         return NULL;
     return &nic->vces[id];
 }
 
-static uint8_t check_join(const struct vce *vce, const struct aries_nic *source,
+static uint8_t check_join(const struct aries_vce *vce, const struct aries_nic *source,
                           const struct aries_work *work)
 {
     const struct aries_ce_header *header = &work->ce;
@@ -263,9 +264,9 @@ static uint8_t check_join(const struct vce *vce, const struct aries_nic *source,
     return 0;
 }
 
-static void all_joined(struct vce *vce)
+static void all_joined(struct aries_vce *vce)
 {
-    struct ce_value value;
+    struct aries_ce_value value;
     bool first = true;
     uint32_t id;
 
@@ -275,7 +276,8 @@ static void all_joined(struct vce *vce)
         if (first)
             value = vce->joiners[id].value;
         else
-            ce_combine(vce->command, vce->mode, vce->rounding, &value, &vce->joiners[id].value);
+            aries_ce_combine(vce->command, vce->mode, vce->rounding, &value,
+                             &vce->joiners[id].value);
         first = false;
     }
     if (vce->parent.type == GNI_CE_CHILD_UNUSED)
@@ -284,10 +286,11 @@ static void all_joined(struct vce *vce)
         join_parent(vce, &value);
 }
 
-uint8_t ce_take_join(struct aries_nic *nic, struct aries_nic *source, const struct aries_work *work)
+uint8_t aries_ce_accept_join(struct aries_nic *nic, struct aries_nic *source,
+                             const struct aries_work *work)
 {
     const struct aries_ce_header *header = &work->ce;
-    struct vce *vce = vce_at(nic, header->ce_id);
+    struct aries_vce *vce = vce_at(nic, header->ce_id);
     uint8_t status = check_join(vce, source, work);
     struct joiner *joiner;
 
@@ -299,7 +302,8 @@ uint8_t ce_take_join(struct aries_nic *nic, struct aries_nic *source, const stru
         vce->reduction_id = header->reduction_id;
     }
     joiner = &vce->joiners[header->child_id];
-    joiner->value = ce_value_of(header->command, header->mode, work->operand[0], work->operand[1]);
+    joiner->value =
+        aries_ce_value_of(header->command, header->mode, work->operand[0], work->operand[1]);
     joiner->nic = source;
     joiner->address = work->local_addr;
     joiner->handle = work->local_handle;
@@ -309,18 +313,18 @@ uint8_t ce_take_join(struct aries_nic *nic, struct aries_nic *source, const stru
     return 0;
 }
 
-uint8_t ce_take_result(struct aries_nic *nic, const struct aries_nic *source,
-                       const struct aries_work *work)
+uint8_t aries_ce_accept_result(struct aries_nic *nic, const struct aries_nic *source,
+                               const struct aries_work *work)
 {
-    struct vce *vce = vce_at(nic, work->ce.ce_id);
-    struct ce_value value;
+    struct aries_vce *vce = vce_at(nic, work->ce.ce_id);
+    struct aries_ce_value value;
 
     if (vce == NULL || !vce->waiting || vce->parent.nic != source ||
         vce->parent.ce_id != work->ce.from || vce->reduction_id != work->ce.reduction_id)
         return A_STATUS_CE_OPERATION_UNEXPECTED;
     if (work->ptag != vce->ptag)
         return A_STATUS_CE_PROTECTION_ERR;
-    value = ce_value_of(work->ce.command, work->ce.mode, work->operand[0], work->operand[1]);
+    value = aries_ce_value_of(work->ce.command, work->ce.mode, work->operand[0], work->operand[1]);
     deliver(vce, work->ce.status, &value);
     return 0;
 }
@@ -336,7 +340,7 @@ static enum net_route route_of(uint32_t modes)
     return modes & GNI_CE_MODE_RC_MNON_HASH ? NET_ROUTE_IN_ORDER : NET_ROUTE_ADAPTIVE_0;
 }
 
-static void set_up(struct vce *vce, const struct aries_ce_config *config)
+static void set_up(struct aries_vce *vce, const struct aries_ce_config *config)
 {
     uint32_t i;
 
@@ -356,25 +360,25 @@ static void set_up(struct vce *vce, const struct aries_ce_config *config)
     }
 }
 
-void ce_configure(struct aries_nic *nic, uint32_t ce_id, const struct aries_ce_config *config)
+void aries_ce_configure(struct aries_nic *nic, uint32_t ce_id, const struct aries_ce_config *config)
 {
-    struct vce *vce;
+    struct aries_vce *vce;
 
     if (nic->vces == NULL) {
         if (config == NULL)
             return;
-        nic->vces = g_new0(struct vce, nic->fabric->timing.vces);
+        nic->vces = g_new0(struct aries_vce, nic->fabric->timing.vces);
     }
     vce = &nic->vces[ce_id];
-    *vce = (struct vce){
+    *vce = (struct aries_vce){
         .nic = nic, .id = ce_id, .configuration = vce->configuration + 1, .notes = vce->notes};
     if (config != NULL)
         set_up(vce, config);
 }
 
-bool ce_clogged(const struct aries_nic *nic, uint32_t ce_id)
+bool aries_ce_congested(const struct aries_nic *nic, uint32_t ce_id)
 {
-    const struct vce *vce = vce_at(nic, ce_id);
+    const struct aries_vce *vce = vce_at(nic, ce_id);
 
     return vce != NULL && vce->notes >= NOTES_MOST;
 }

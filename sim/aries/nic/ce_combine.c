@@ -31,7 +31,7 @@ static bool has_index(uint32_t command)
     return operation == IMIN || operation == IMAX || operation == FPMIN || operation == FPMAX;
 }
 
-bool ce_command_valid(uint32_t command)
+bool aries_ce_command_valid(uint32_t command)
 {
     switch (command & ~1u) {
     case AND:
@@ -53,17 +53,18 @@ bool ce_command_valid(uint32_t command)
     }
 }
 
-bool ce_two_operands(uint32_t command, uint32_t mode)
+bool aries_ce_two_operands(uint32_t command, uint32_t mode)
 {
     return (mode & GNI_CEMODE_TWO_OP) != 0 || has_index(command);
 }
 
-struct ce_value ce_value_of(uint32_t command, uint32_t mode, uint64_t first, uint64_t second)
+struct aries_ce_value aries_ce_value_of(uint32_t command, uint32_t mode, uint64_t first,
+                                        uint64_t second)
 {
-    uint64_t mask = ce_command_short(command) ? UINT32_MAX : UINT64_MAX;
+    uint64_t mask = aries_ce_command_short(command) ? UINT32_MAX : UINT64_MAX;
 
-    return (struct ce_value){
-        .operand = {first & mask, ce_two_operands(command, mode) ? second & mask : 0},
+    return (struct aries_ce_value){
+        .operand = {first & mask, aries_ce_two_operands(command, mode) ? second & mask : 0},
         .exceptions = INJECTED(mode),
     };
 }
@@ -79,7 +80,7 @@ static const struct format wide = {0x7ff0000000000000, 0x000fffffffffffff, 0x000
 
 static const struct format *format_of(uint32_t command)
 {
-    return ce_command_short(command) ? &single : &wide;
+    return aries_ce_command_short(command) ? &single : &wide;
 }
 
 static bool is_nan(const struct format *format, uint64_t bits)
@@ -98,7 +99,7 @@ static double real(uint32_t command, uint64_t bits)
     double value;
     float narrow;
 
-    if (ce_command_short(command)) {
+    if (aries_ce_command_short(command)) {
         memcpy(&narrow, &low, sizeof(narrow));
         return narrow;
     }
@@ -179,7 +180,7 @@ static uint64_t add_real(uint32_t command, uint32_t rounding, uint64_t a, uint64
         return b | format->quiet;
     feholdexcept(&saved);
     fesetround(fenv_rounding(rounding));
-    sum = ce_command_short(command) ? add_single(a, b) : add_wide(a, b);
+    sum = aries_ce_command_short(command) ? add_single(a, b) : add_wide(a, b);
     *exceptions |= exceptions_of(fetestexcept(FE_ALL_EXCEPT));
     fesetenv(&saved);
     return is_nan(format, sum) ? format->exponent | format->quiet : sum;
@@ -195,8 +196,8 @@ static int order(bool less, bool greater)
 /* Below 0: a comes before b. */
 static int compare_integers(uint32_t command, uint64_t a, uint64_t b)
 {
-    int64_t x = ce_command_short(command) ? (int32_t)a : (int64_t)a;
-    int64_t y = ce_command_short(command) ? (int32_t)b : (int64_t)b;
+    int64_t x = aries_ce_command_short(command) ? (int32_t)a : (int64_t)a;
+    int64_t y = aries_ce_command_short(command) ? (int32_t)b : (int64_t)b;
 
     return order(x<y, x> y);
 }
@@ -209,27 +210,27 @@ static int compare_reals(uint32_t command, uint64_t a, uint64_t b)
 }
 
 /* Does b win over a? */
-static bool wins(uint32_t command, const struct ce_value *a, const struct ce_value *b)
+static bool wins(uint32_t command, const struct aries_ce_value *a, const struct aries_ce_value *b)
 {
     const struct format *format = format_of(command);
     uint32_t operation = OPERATION(command);
     bool reals = operation == FPMIN || operation == FPMAX;
-    int way = 0;
+    int order = 0;
 
     if (reals && is_nan(format, a->operand[0]) != is_nan(format, b->operand[0]))
         return is_nan(format, a->operand[0]);
     if (!reals)
-        way = compare_integers(command, a->operand[0], b->operand[0]);
+        order = compare_integers(command, a->operand[0], b->operand[0]);
     else if (!is_nan(format, a->operand[0]))
-        way = compare_reals(command, a->operand[0], b->operand[0]);
-    if (way != 0)
-        return operation == IMIN || operation == FPMIN ? way > 0 : way < 0;
+        order = compare_reals(command, a->operand[0], b->operand[0]);
+    if (order != 0)
+        return operation == IMIN || operation == FPMIN ? order > 0 : order < 0;
     if (command & GREATEST_INDEX)
         return b->operand[1] > a->operand[1];
     return b->operand[1] < a->operand[1];
 }
 
-static void choose(uint32_t command, struct ce_value *into, const struct ce_value *next)
+static void choose(uint32_t command, struct aries_ce_value *into, const struct aries_ce_value *next)
 {
     const struct format *format = format_of(command);
     uint32_t operation = OPERATION(command);
@@ -255,7 +256,7 @@ static uint64_t apply(uint32_t command, uint32_t rounding, uint64_t a, uint64_t 
     case XOR:
         return a ^ b;
     case IADD:
-        return ce_command_short(command) ? (uint32_t)(a + b) : a + b;
+        return aries_ce_command_short(command) ? (uint32_t)(a + b) : a + b;
     case FPADD:
         return add_real(command, rounding, a, b, exceptions);
     default:
@@ -263,8 +264,8 @@ static uint64_t apply(uint32_t command, uint32_t rounding, uint64_t a, uint64_t 
     }
 }
 
-void ce_combine(uint32_t command, uint32_t mode, uint32_t rounding, struct ce_value *into,
-                const struct ce_value *next)
+void aries_ce_combine(uint32_t command, uint32_t mode, uint32_t rounding,
+                      struct aries_ce_value *into, const struct aries_ce_value *next)
 {
     into->exceptions |= next->exceptions;
     if (has_index(command)) {

@@ -15,25 +15,26 @@
 #include <stdint.h>
 #include "gni_pub.h"
 
-struct ce_value {
+struct aries_ce_value {
     uint64_t operand[2]; /* minimum and maximum: value and index */
     uint32_t exceptions; /* GNI_CE_FPE_ */
 };
 
-bool ce_command_valid(uint32_t command); /* one of gni_ce_cmd_type_t */
+bool aries_ce_command_valid(uint32_t command); /* one of gni_ce_cmd_type_t */
 
-static inline bool ce_command_short(uint32_t command) /* 32-bit operands, in the low halves */
+static inline bool aries_ce_command_short(uint32_t command) /* 32-bit operands, in the low halves */
 {
     return (command & 1) == 0;
 }
 /* Does the second operand travel: as another one to reduce, or as an index? mode: GNI_CEMODE_. */
-bool ce_two_operands(uint32_t command, uint32_t mode);
+bool aries_ce_two_operands(uint32_t command, uint32_t mode);
 
 /* The operands of a post as the engine takes them: unused parts cleared, injected exceptions. */
-struct ce_value ce_value_of(uint32_t command, uint32_t mode, uint64_t first, uint64_t second);
+struct aries_ce_value aries_ce_value_of(uint32_t command, uint32_t mode, uint64_t first,
+                                        uint64_t second);
 
 /* into := into ∘ next. rounding: one of GNI_CE_MODE_ROUND_. */
-void ce_combine(uint32_t command, uint32_t mode, uint32_t rounding, struct ce_value *into,
-                const struct ce_value *next);
+void aries_ce_combine(uint32_t command, uint32_t mode, uint32_t rounding,
+                      struct aries_ce_value *into, const struct aries_ce_value *next);
 
 #endif

@@ -15,27 +15,32 @@
 
 #include "nic/interface.h"
 
-enum datagram_kind { DATAGRAM_OFFER, DATAGRAM_ANSWER, DATAGRAM_CANCEL, DATAGRAM_REFUSE };
+enum aries_datagram_kind {
+    ARIES_DATAGRAM_OFFER,
+    ARIES_DATAGRAM_ANSWER,
+    ARIES_DATAGRAM_CANCEL,
+    ARIES_DATAGRAM_REFUSE
+};
 
-struct datagram_session;
+struct aries_datagram_session;
 
 /* One end of a message: an instance, whether or not it is attached. */
-struct datagram_address {
+struct aries_datagram_address {
     struct aries_nic *nic; /* NULL: no such node */
     uint32_t pe, inst_id;
 };
 
-struct datagram_message {
+struct aries_datagram_message {
     struct sim_timer timer; /* to send it, or to look whether its target died */
     struct ledger_entry entry;
     struct aries_list link; /* of its bucket, in order of creation */
-    enum datagram_kind kind;
-    struct datagram_address from, to;
+    enum aries_datagram_kind kind;
+    struct aries_datagram_address from, to;
     uint8_t ptag;
     uint32_t cookie;
     uint64_t number; /* the sender's session */
     uint64_t about; /* the receiver's session: ANSWER, REFUSE */
-    struct datagram_session
+    struct aries_datagram_session
         *session; /* OFFER: the sender's session while it waits for the arrival */
     uint32_t failures; /* sends to a dead node */
     sim_time_t pause; /* before the next try */
@@ -51,13 +56,13 @@ struct datagram_message {
  * copied from *content. Returns the message, which is valid until it has arrived or is given up;
  * NULL: the sender's node is dead.
  */
-struct datagram_message *datagram_send(const struct datagram_message *content);
+struct aries_datagram_message *aries_datagram_send(const struct aries_datagram_message *content);
 /* Takes back what has not left yet. False: it is on its way. */
-bool datagram_unsend(struct datagram_message *message);
+bool aries_datagram_withdraw(struct aries_datagram_message *message);
 
-void datagram_kernel_fini(struct aries_fabric *fabric); /* forgets what is under way */
+void aries_datagram_kernel_fini(struct aries_fabric *fabric); /* forgets what is under way */
 
 /* Called by the back end: a copy of the message has come to its end; `accepted` as below. */
-void datagram_ended(struct datagram_message *message, bool accepted);
+void aries_datagram_send_ended(struct aries_datagram_message *message, bool accepted);
 
 #endif

@@ -19,11 +19,11 @@ struct aries_kernel {
     struct aries_list buckets[BUCKETS];
 };
 
-static void try_send(struct datagram_message *message);
+static void try_send(struct aries_datagram_message *message);
 
 /* ---- queues ---------------------------------------------------------------------------------- */
 
-static struct aries_list *bucket_of(const struct datagram_message *message)
+static struct aries_list *bucket_of(const struct aries_datagram_message *message)
 {
     struct aries_nic *nic = message->from.nic;
     uint64_t key = (uint64_t)message->to.pe << 32 | message->to.inst_id;
@@ -39,19 +39,21 @@ static struct aries_list *bucket_of(const struct datagram_message *message)
     return &nic->kernel->buckets[sim_mix(key + message->from.inst_id) & (BUCKETS - 1)];
 }
 
-static bool same_pair(const struct datagram_message *a, const struct datagram_message *b)
+static bool same_pair(const struct aries_datagram_message *a,
+                      const struct aries_datagram_message *b)
 {
     return a->to.pe == b->to.pe && a->to.inst_id == b->to.inst_id &&
            a->from.inst_id == b->from.inst_id && a->cookie == b->cookie && a->ptag == b->ptag;
 }
 
 /* The oldest message of the same pair in its bucket. */
-static struct datagram_message *first_of_pair(const struct datagram_message *message)
+static struct aries_datagram_message *first_of_pair(const struct aries_datagram_message *message)
 {
     struct aries_list *bucket = bucket_of(message), *node;
 
     for (node = bucket->next; node != bucket; node = node->next) {
-        struct datagram_message *other = sim_container_of(node, struct datagram_message, link);
+        struct aries_datagram_message *other =
+            sim_container_of(node, struct aries_datagram_message, link);
 
         if (same_pair(other, message))
             return other;
@@ -60,9 +62,9 @@ static struct datagram_message *first_of_pair(const struct datagram_message *mes
 }
 
 /* Frees a message whose turn is over and starts the next of its pair. */
-static void finish(struct datagram_message *message, enum ledger_outcome outcome)
+static void finish(struct aries_datagram_message *message, enum ledger_outcome outcome)
 {
-    struct datagram_message *next;
+    struct aries_datagram_message *next;
 
     sim_timer_cancel(&message->timer);
     aries_list_remove(&message->link);
@@ -73,22 +75,23 @@ static void finish(struct datagram_message *message, enum ledger_outcome outcome
         try_send(next);
 }
 
-static void give_up(struct datagram_message *message)
+static void give_up(struct aries_datagram_message *message)
 {
     if (message->session != NULL)
-        datagram_failed(message->session);
+        aries_datagram_failed(message->session);
     finish(message, LEDGER_ABANDONED);
 }
 
 /* ---- one try --------------------------------------------------------------------------------- */
 
-void datagram_ended(struct datagram_message *message, bool accepted)
+void aries_datagram_send_ended(struct aries_datagram_message *message, bool accepted)
 {
     assert(message->copies > 0);
     message->copies--;
     if (!message->arrived) {
         if (!accepted) {
-            if (message->copies == 0 && (message->kind != DATAGRAM_OFFER || message->withdrawn)) {
+            if (message->copies == 0 &&
+                (message->kind != ARIES_DATAGRAM_OFFER || message->withdrawn)) {
                 finish(message, LEDGER_ABANDONED); /* only an offer waits for its instance */
             } else if (message->copies == 0) {
                 sim_timer_arm(&message->timer, sim_now() + message->pause);
@@ -99,7 +102,7 @@ void datagram_ended(struct datagram_message *message, bool accepted)
         }
         message->arrived = true;
         if (message->session != NULL) { /* where it arrived nobody could clear this */
-            datagram_taken(message->session);
+            aries_datagram_offer_arrived(message->session);
             message->session = NULL;
         }
         ledger_deliver(&message->entry, message->length,
@@ -110,7 +113,7 @@ void datagram_ended(struct datagram_message *message, bool accepted)
 }
 
 /* What the scenario's faults make of it: true when it was held back. */
-static bool struck(struct datagram_message *message)
+static bool fault_injected(struct aries_datagram_message *message)
 {
     struct aries_fabric *fabric = message->from.nic->fabric;
     struct sim_fault_subject subject = {
@@ -148,7 +151,7 @@ static bool struck(struct datagram_message *message)
     }
 }
 
-static void try_send(struct datagram_message *message)
+static void try_send(struct aries_datagram_message *message)
 {
     message->started = true;
     if (!message->from.nic->alive) {
@@ -162,7 +165,7 @@ static void try_send(struct datagram_message *message)
             sim_timer_arm(&message->timer, sim_now() + RETRY);
         return;
     }
-    if (struck(message))
+    if (fault_injected(message))
         return;
     message->copies++;
     sim_timer_arm(&message->timer, sim_now() + RETRY);
@@ -171,8 +174,8 @@ static void try_send(struct datagram_message *message)
 
 static void timer_fired(struct sim_event *event)
 {
-    struct datagram_message *message =
-        sim_container_of(event, struct datagram_message, timer.event);
+    struct aries_datagram_message *message =
+        sim_container_of(event, struct aries_datagram_message, timer.event);
 
     if (message->copies != 0 && message->from.nic->alive && message->to.nic->alive) {
         sim_timer_arm(&message->timer, sim_now() + RETRY); /* it takes its time */
@@ -187,9 +190,9 @@ static void timer_fired(struct sim_event *event)
 
 /* ---- for datagram.c -------------------------------------------------------------------------- */
 
-struct datagram_message *datagram_send(const struct datagram_message *content)
+struct aries_datagram_message *aries_datagram_send(const struct aries_datagram_message *content)
 {
-    struct datagram_message *message = malloc(sizeof(*message));
+    struct aries_datagram_message *message = malloc(sizeof(*message));
     struct aries_fabric *fabric = content->from.nic->fabric;
     uint32_t target = content->to.nic != NULL ? content->to.nic->node : UINT32_MAX;
 
@@ -213,7 +216,7 @@ struct datagram_message *datagram_send(const struct datagram_message *content)
     return message;
 }
 
-bool datagram_unsend(struct datagram_message *message)
+bool aries_datagram_withdraw(struct aries_datagram_message *message)
 {
     if (message->copies != 0) {
         message->withdrawn = true;
@@ -223,7 +226,7 @@ bool datagram_unsend(struct datagram_message *message)
     return true;
 }
 
-void datagram_kernel_fini(struct aries_fabric *fabric)
+void aries_datagram_kernel_fini(struct aries_fabric *fabric)
 {
     uint32_t node, i;
 
@@ -232,8 +235,8 @@ void datagram_kernel_fini(struct aries_fabric *fabric)
 
         for (i = 0; kernel != NULL && i < BUCKETS; i++) {
             while (!aries_list_empty(&kernel->buckets[i])) {
-                struct datagram_message *message =
-                    sim_container_of(kernel->buckets[i].next, struct datagram_message, link);
+                struct aries_datagram_message *message =
+                    sim_container_of(kernel->buckets[i].next, struct aries_datagram_message, link);
 
                 aries_list_remove(&message->link);
                 free(message);

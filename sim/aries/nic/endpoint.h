@@ -9,7 +9,7 @@
 
 struct aries_nic;
 
-#define UNBOUND UINT32_MAX /* remote address and id of an endpoint without a peer */
+#define ARIES_UNBOUND UINT32_MAX /* remote address and id of an endpoint without a peer */
 
 #define ARIES_SLOTS_FEW 16u
 
@@ -30,8 +30,8 @@ struct gni_ep {
     uint32_t rx_current; /* place of the next message, once it was found; all-ones: not yet */
     uint32_t rx_reported; /* releases that the peer has been told of */
     uint32_t rx_owed; /* bytes released since */
-    uint32_t rx_heard; /* releases at the peer, as the last message that was read tells */
-    uint16_t rx_units; /* what the current message takes of the ring, in SMSG_UNIT */
+    uint32_t rx_peer_released; /* releases at the peer, as the last message that was read tells */
+    uint16_t rx_units; /* what the current message takes of the ring, in ARIES_SMSG_UNIT */
     bool connected : 1; /* by GNI_SmsgInit */
     bool retransmit : 1; /* MBOX_AUTO_RETRANSMIT */
     bool broken : 1; /* a message is lost for good */
@@ -50,7 +50,7 @@ struct gni_ep {
     uint32_t remote_event;
 
     struct gni_cq *cq; /* source CQ; may be NULL */
-    uint16_t *slots; /* bytes of the ring that each message takes, in SMSG_UNIT, and a mark */
+    uint16_t *slots; /* bytes of the ring that each message takes, in ARIES_SMSG_UNIT, and a mark */
     uint16_t few[ARIES_SLOTS_FEW]; /* where these are, when that is enough */
     const struct gni_ep *peer; /* the other end, when it is in this simulation: for the cache */
     uint32_t refs; /* the handle, and each SMSG transaction in flight */
@@ -69,7 +69,7 @@ struct gni_ep {
 
 static inline bool aries_ep_bound(const struct gni_ep *ep)
 {
-    return ep->remote_addr != UNBOUND || ep->remote_id != UNBOUND;
+    return ep->remote_addr != ARIES_UNBOUND || ep->remote_id != ARIES_UNBOUND;
 }
 
 #endif

@@ -13,9 +13,9 @@
 #define ARENA_BYTES (UINT64_C(1) << 36) /* of address space: half a billion endpoints */
 
 /* A page that no process holds; its first word is that of a dead endpoint. */
-struct ep_page {
+struct aries_ep_page {
     uint32_t magic;
-    struct ep_page *next;
+    struct aries_ep_page *next;
 };
 
 struct free_ep {
@@ -25,7 +25,7 @@ struct free_ep {
 
 _Static_assert(sizeof(struct gni_ep) == 256, "16 endpoints a page, four cache lines each");
 
-static bool arena_map(struct ep_arena *arena)
+static bool arena_map(struct aries_ep_arena *arena)
 {
     uint64_t bytes = ARENA_BYTES;
     char *range;
@@ -58,22 +58,23 @@ static bool clashes(const struct aries_ep_slab *slab, uint32_t page)
     return false;
 }
 
-static struct ep_page *page_at(struct ep_arena *arena, uint32_t page)
+static struct aries_ep_page *page_at(struct aries_ep_arena *arena, uint32_t page)
 {
-    return (struct ep_page *)(arena->base + (uint64_t)page * PAGE_BYTES);
+    return (struct aries_ep_page *)(arena->base + (uint64_t)page * PAGE_BYTES);
 }
 
-static uint32_t page_index(const struct ep_arena *arena, const struct ep_page *page)
+static uint32_t page_index(const struct aries_ep_arena *arena, const struct aries_ep_page *page)
 {
     return (uint32_t)(((const char *)page - arena->base) / PAGE_BYTES);
 }
 
-static struct ep_page *page_take(struct ep_arena *arena, const struct aries_ep_slab *slab)
+static struct aries_ep_page *page_take(struct aries_ep_arena *arena,
+                                       const struct aries_ep_slab *slab)
 {
-    struct ep_page **link = &arena->free;
+    struct aries_ep_page **link = &arena->free;
 
     for (; *link != NULL; link = &(*link)->next) {
-        struct ep_page *page = *link;
+        struct aries_ep_page *page = *link;
 
         if (!clashes(slab, page_index(arena, page))) {
             *link = page->next;
@@ -81,7 +82,7 @@ static struct ep_page *page_take(struct ep_arena *arena, const struct aries_ep_s
         }
     }
     while (arena->next < arena->mapped / PAGE_BYTES) {
-        struct ep_page *page = page_at(arena, arena->next++);
+        struct aries_ep_page *page = page_at(arena, arena->next++);
 
         if (!clashes(slab, page_index(arena, page)))
             return page;
@@ -102,8 +103,8 @@ static void push_free(struct aries_ep_slab *slab, struct gni_ep *ep)
 
 static bool slab_grow(struct aries_ep_slab *slab)
 {
-    struct ep_arena *arena = slab->arena;
-    struct ep_page *page;
+    struct aries_ep_arena *arena = slab->arena;
+    struct aries_ep_page *page;
     unsigned count = PAGE_BYTES / sizeof(struct gni_ep);
 
     if (slab->pages_count == WINDOW_PAGES || (arena->base == NULL && !arena_map(arena)))
@@ -120,7 +121,8 @@ static bool slab_grow(struct aries_ep_slab *slab)
     return true;
 }
 
-struct aries_ep_slab *ep_slab_create(struct ep_arena *arena, void (*discard)(struct gni_ep *ep))
+struct aries_ep_slab *aries_ep_slab_create(struct aries_ep_arena *arena,
+                                           void (*discard)(struct gni_ep *ep))
 {
     struct aries_ep_slab *slab = g_new0(struct aries_ep_slab, 1);
 
@@ -129,7 +131,7 @@ struct aries_ep_slab *ep_slab_create(struct ep_arena *arena, void (*discard)(str
     return slab;
 }
 
-struct gni_ep *ep_slab_new(struct aries_ep_slab *slab)
+struct gni_ep *aries_ep_slab_new(struct aries_ep_slab *slab)
 {
     struct gni_ep *ep;
 
@@ -144,7 +146,7 @@ struct gni_ep *ep_slab_new(struct aries_ep_slab *slab)
 static void slab_free_pages(struct aries_ep_slab *slab)
 {
     while (slab->pages_count > 0) {
-        struct ep_page *page = page_at(slab->arena, slab->pages[--slab->pages_count]);
+        struct aries_ep_page *page = page_at(slab->arena, slab->pages[--slab->pages_count]);
 
         page->magic = 0;
         page->next = slab->arena->free;
@@ -154,7 +156,7 @@ static void slab_free_pages(struct aries_ep_slab *slab)
     g_free(slab);
 }
 
-sim_cold void ep_slab_delete(struct aries_ep_slab *slab, struct gni_ep *ep)
+sim_cold void aries_ep_slab_delete(struct aries_ep_slab *slab, struct gni_ep *ep)
 {
     struct aries_ep_slab **link;
 
@@ -168,7 +170,7 @@ sim_cold void ep_slab_delete(struct aries_ep_slab *slab, struct gni_ep *ep)
     slab_free_pages(slab);
 }
 
-void ep_slab_abandon(struct aries_ep_slab *slab)
+void aries_ep_slab_abandon(struct aries_ep_slab *slab)
 {
     if (slab->used == 0) {
         slab_free_pages(slab);
@@ -179,7 +181,7 @@ void ep_slab_abandon(struct aries_ep_slab *slab)
     slab->arena->orphans = slab;
 }
 
-void ep_arena_free(struct ep_arena *arena)
+void aries_ep_arena_free(struct aries_ep_arena *arena)
 {
     while (arena->orphans != NULL) {
         struct aries_ep_slab *slab = arena->orphans;

@@ -9,7 +9,8 @@
 #include "nic/interface.h"
 #include "nic/objects.h"
 
-_Static_assert((RING_FIRST & (RING_FIRST - 1)) == 0, "rings double from here: powers of two");
+_Static_assert((ARIES_RING_FIRST & (ARIES_RING_FIRST - 1)) == 0,
+               "rings double from here: powers of two");
 
 static bool cq_ok(const struct gni_cq *cq)
 {
@@ -23,7 +24,7 @@ static struct aries_cq_slot *slot(const struct gni_cq *cq, uint32_t place)
 
 static sim_cold void ring_grow(struct gni_cq *cq)
 {
-    uint32_t size = cq->ring_size > 0 ? cq->ring_size * 2 : RING_FIRST, i;
+    uint32_t size = cq->ring_size > 0 ? cq->ring_size * 2 : ARIES_RING_FIRST, i;
     struct aries_cq_slot *ring = g_new(struct aries_cq_slot, size);
 
     for (i = 0; i < cq->count; i++)
@@ -34,13 +35,13 @@ static sim_cold void ring_grow(struct gni_cq *cq)
     cq->head = 0;
 }
 
-static void ring_put(struct gni_cq *cq, gni_cq_entry_t entry, const void *look)
+static void ring_put(struct gni_cq *cq, gni_cq_entry_t entry, const void *reader_data)
 {
     if (cq->count == cq->ring_size)
         ring_grow(cq);
     assert(cq->count < cq->ring_size && cq->head < cq->ring_size);
     assert((cq->ring_size & (cq->ring_size - 1)) == 0);
-    *slot(cq, cq->count) = (struct aries_cq_slot){entry, look};
+    *slot(cq, cq->count) = (struct aries_cq_slot){entry, reader_data};
     cq->count++;
     if (sim_unlikely(cq->armed))
         aries_channel_fire(cq);
@@ -83,7 +84,7 @@ bool aries_cq_push(struct gni_cq *cq, gni_cq_entry_t entry)
     return aries_cq_push_for(cq, entry, NULL);
 }
 
-bool aries_cq_push_for(struct gni_cq *cq, gni_cq_entry_t entry, const void *look)
+bool aries_cq_push_for(struct gni_cq *cq, gni_cq_entry_t entry, const void *reader_data)
 {
     struct aries_fabric *fabric;
     struct aries_nic *hw;
@@ -110,7 +111,7 @@ bool aries_cq_push_for(struct gni_cq *cq, gni_cq_entry_t entry, const void *look
         aries_process_notify(cq->nic->process);
         return false;
     }
-    ring_put(cq, entry, look);
+    ring_put(cq, entry, reader_data);
     ledger_count(&fabric->book_event, 1, 1);
     trace(TRACE_INSTANT, TRACE_CQ, hw->node, cq->index, "event", sim_now(), 0, 0, entry >> 48);
     aries_process_notify(cq->nic->process);

@@ -15,7 +15,7 @@
 struct aries_request {
     struct gni_ep *ep; /* NULL when the EP was destroyed */
     gni_post_descriptor_t *descr; /* NULL for SMSG */
-    struct smsg_copy *copy; /* SMSG: of a message that may have to be sent again; smsg.c */
+    struct aries_smsg_copy *copy; /* SMSG: of a message that may have to be sent again; smsg.c */
     uint64_t post_id; /* SMSG: the msg_id that its event shows, and above it the slot */
     uint32_t tid;
     union {
@@ -46,13 +46,13 @@ static inline struct gni_cq *aries_request_cq(const struct aries_request *reques
     return ((const struct aries_request_chunk *)(request - request->place))->cq;
 }
 
-#define RING_FIRST 16u /* entries, when a ring is first needed */
+#define ARIES_RING_FIRST 16u /* entries, when a ring is first needed */
 
 struct aries_cq_slot {
     gni_cq_entry_t entry;
     /* What who reads the entry will look at, or NULL; a remote event: struct gni_ep, any other:
      * struct aries_request. For the cache. */
-    const void *look;
+    const void *reader_data;
 };
 
 /* What an entry touches lies in the first line, what a request does besides in the second. */
@@ -99,7 +99,7 @@ bool aries_cq_push(struct gni_cq *cq, gni_cq_entry_t entry);
  * then, but its memory is still that of endpoints), or the request of any other. NULL: unknown. It
  * is fetched into the cache before its turn comes.
  */
-bool aries_cq_push_for(struct gni_cq *cq, gni_cq_entry_t entry, const void *look);
+bool aries_cq_push_for(struct gni_cq *cq, gni_cq_entry_t entry, const void *reader_data);
 /* The next read of the queue reports an overrun, as if an event had been lost just now. */
 void aries_cq_overrun(struct gni_cq *cq);
 extern const struct aries_class aries_cq_class; /* api/cq.c */

@@ -39,9 +39,9 @@ struct aries_nic { /* the hardware of one node */
     struct aries_mdd_table *vmdhs; /* list of the MDD blocks, one per ptag: mem.c */
     uint32_t mdd_used, fma_used, cq_used, cq_index;
     uint32_t ce_used; /* channels of the collective engine: bit per id */
-    struct vce *vces; /* what they do: ce_channel.c; allocated at first use */
+    struct aries_vce *vces; /* what they do: ce_channel.c; allocated at first use */
     struct aries_kernel *kernel; /* datagram messages on their way; datagram_kernel.c */
-    struct msgq_shared *msgqs; /* shared message queues of its jobs: msgq_region.c */
+    struct aries_msgq_shared *msgqs; /* shared message queues of its jobs: aries_msgq_region.c */
     struct aries_job_state *
         *job_states; /* by ptag, each NULL until there is something to keep; job.c */
     struct aries_ntt *ntt; /* node translation table; NULL until it is used: ntt.c */
@@ -81,10 +81,10 @@ struct aries_fabric {
     uint64_t record[128];
     struct aries_work message;
     struct aries_objects *objects; /* memory of handles and registrations: objects.c */
-    struct fabric_end *on_end[ARIES_END_STAGES]; /* aries_fabric_on_end */
+    struct aries_fabric_end *on_end[ARIES_END_STAGES]; /* aries_fabric_on_end */
     struct aries_list datagrams; /* of all communication domains: datagram.c */
     uint64_t datagrams_made;
-    uint16_t life; /* of this process, in its memory handles; 0 in simulation */
+    uint16_t incarnation; /* of this process, in its memory handles; 0 in simulation */
     struct aries_fabric *retired; /* destroyed before this one and not yet freed: process.c */
     struct _GHashTable
         *mailboxes; /* connections by the address of their ring; looked up, never walked */
@@ -98,7 +98,7 @@ static inline uint32_t aries_node_of(const struct aries_fabric *fabric, const st
 }
 
 /* Zeroed memory of whole cache lines; ended by free(). */
-void *lines_new(size_t bytes);
+void *aries_lines_new(size_t bytes);
 
 struct aries_nic *aries_nic_by_pe(struct aries_fabric *fabric, uint32_t pe_addr); /* NULL: none */
 /* `end` is called when the fabric is destroyed, once however often it was registered. */

@@ -54,14 +54,16 @@ void aries_bi_throttled(struct aries_fabric *fabric, bool begun);
 void aries_datagrams_node_down(struct aries_fabric *fabric, uint32_t node);
 
 /* Datagrams: api/datagram.c matches what nic/datagram_kernel.c carries. */
-struct datagram_message;
-struct datagram_session;
+struct aries_datagram_message;
+struct aries_datagram_session;
 /*
  * At the target. False: no such instance there (yet). Else the message has been dealt with. Only
  * its fields kind … length and data are looked at.
  */
-bool datagram_arrived(struct datagram_message *message);
-void datagram_taken(struct datagram_session *session); /* its offer has arrived */
-void datagram_failed(struct datagram_session *session); /* its offer cannot be delivered */
+bool aries_datagram_arrived(struct aries_datagram_message *message);
+void aries_datagram_offer_arrived(
+    struct aries_datagram_session *session); /* its offer has arrived */
+void aries_datagram_failed(
+    struct aries_datagram_session *session); /* its offer cannot be delivered */
 
 #endif

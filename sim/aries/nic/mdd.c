@@ -9,14 +9,14 @@
 
 _Static_assert(PAGE_ENTRIES * sizeof(((struct aries_mdd_table *)0)->pages) / sizeof(void *) == 4096,
                "pages for all numbers of memory descriptors, which have 12 bits");
-_Static_assert(PAGE_ENTRIES == 64, "a bit of mdd_page.used each");
+_Static_assert(PAGE_ENTRIES == 64, "a bit of aries_mdd_page.used each");
 
-struct mdd_page {
+struct aries_mdd_page {
     uint64_t used; /* bit per entry */
     struct aries_mr *entries[PAGE_ENTRIES];
 };
 
-struct aries_mdd_table *mdd_table_new(uint32_t size)
+struct aries_mdd_table *aries_mdd_table_new(uint32_t size)
 {
     struct aries_mdd_table *table = g_new0(struct aries_mdd_table, 1);
 
@@ -24,7 +24,7 @@ struct aries_mdd_table *mdd_table_new(uint32_t size)
     return table;
 }
 
-void mdd_table_free(struct aries_mdd_table *table)
+void aries_mdd_table_free(struct aries_mdd_table *table)
 {
     unsigned page;
 
@@ -39,7 +39,7 @@ static uint32_t find_free(const struct aries_mdd_table *table, uint32_t start)
     uint32_t index = start < table->size ? start : 0;
 
     for (;;) {
-        const struct mdd_page *page = table->pages[index / PAGE_ENTRIES];
+        const struct aries_mdd_page *page = table->pages[index / PAGE_ENTRIES];
         uint64_t free = ~(page != NULL ? page->used : 0) >> index % PAGE_ENTRIES;
 
         if (free != 0) {
@@ -53,23 +53,23 @@ static uint32_t find_free(const struct aries_mdd_table *table, uint32_t start)
     }
 }
 
-uint32_t mdd_insert(struct aries_mdd_table *table, uint32_t index, struct aries_mr *mr)
+uint32_t aries_mdd_insert(struct aries_mdd_table *table, uint32_t index, struct aries_mr *mr)
 {
-    struct mdd_page **page;
+    struct aries_mdd_page **page;
 
-    if (index == MDD_ANY) {
+    if (index == ARIES_MDD_ANY) {
         if (table->used >= table->size)
-            return MDD_ANY;
+            return ARIES_MDD_ANY;
         /* In turn: a handle that outlived its registration should not soon name another one. */
-        index = find_free(table, table->hint);
-        assert(mdd_at(table, index) == NULL);
-        table->hint = index + 1;
-    } else if (index >= table->size || mdd_at(table, index) != NULL) {
-        return MDD_ANY;
+        index = find_free(table, table->search_from);
+        assert(aries_mdd_at(table, index) == NULL);
+        table->search_from = index + 1;
+    } else if (index >= table->size || aries_mdd_at(table, index) != NULL) {
+        return ARIES_MDD_ANY;
     }
     page = &table->pages[index / PAGE_ENTRIES];
     if (*page == NULL)
-        *page = g_new0(struct mdd_page, 1);
+        *page = g_new0(struct aries_mdd_page, 1);
     assert(!((*page)->used >> index % PAGE_ENTRIES & 1));
     (*page)->entries[index % PAGE_ENTRIES] = mr;
     (*page)->used |= UINT64_C(1) << index % PAGE_ENTRIES;
@@ -77,9 +77,9 @@ uint32_t mdd_insert(struct aries_mdd_table *table, uint32_t index, struct aries_
     return index;
 }
 
-void mdd_remove(struct aries_mdd_table *table, uint32_t index)
+void aries_mdd_remove(struct aries_mdd_table *table, uint32_t index)
 {
-    struct mdd_page **page = &table->pages[index / PAGE_ENTRIES];
+    struct aries_mdd_page **page = &table->pages[index / PAGE_ENTRIES];
 
     assert(index < table->size && table->used > 0);
     assert(*page != NULL && ((*page)->used >> index % PAGE_ENTRIES & 1));
@@ -92,9 +92,9 @@ void mdd_remove(struct aries_mdd_table *table, uint32_t index)
     }
 }
 
-struct aries_mr *mdd_at(const struct aries_mdd_table *table, uint32_t index)
+struct aries_mr *aries_mdd_at(const struct aries_mdd_table *table, uint32_t index)
 {
-    const struct mdd_page *page;
+    const struct aries_mdd_page *page;
 
     if (index >= table->size)
         return NULL;

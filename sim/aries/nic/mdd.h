@@ -9,22 +9,23 @@
 
 #include "nic/registration.h"
 
-#define MDD_ANY UINT32_MAX
+#define ARIES_MDD_ANY UINT32_MAX
 
 struct aries_mdd_table {
     struct aries_mdd_table *next; /* blocks of a NIC */
     uint32_t ptag;
     uint32_t size; /* entries, at most 4096 */
     uint32_t used;
-    uint32_t hint; /* where the search for a free entry starts */
-    struct mdd_page *pages[64];
+    uint32_t search_from; /* where the search for a free entry starts */
+    struct aries_mdd_page *pages[64];
 };
 
-struct aries_mdd_table *mdd_table_new(uint32_t size);
-void mdd_table_free(struct aries_mdd_table *table);
-/* The entry that mr got: `index`, or for MDD_ANY a free one. MDD_ANY: taken, or none is free. */
-uint32_t mdd_insert(struct aries_mdd_table *table, uint32_t index, struct aries_mr *mr);
-void mdd_remove(struct aries_mdd_table *table, uint32_t index);
-struct aries_mr *mdd_at(const struct aries_mdd_table *table, uint32_t index); /* NULL: free */
+struct aries_mdd_table *aries_mdd_table_new(uint32_t size);
+void aries_mdd_table_free(struct aries_mdd_table *table);
+/* The entry that mr got: `index`, or for ARIES_MDD_ANY a free one. ARIES_MDD_ANY: taken, or none is
+ * free. */
+uint32_t aries_mdd_insert(struct aries_mdd_table *table, uint32_t index, struct aries_mr *mr);
+void aries_mdd_remove(struct aries_mdd_table *table, uint32_t index);
+struct aries_mr *aries_mdd_at(const struct aries_mdd_table *table, uint32_t index); /* NULL: free */
 
 #endif

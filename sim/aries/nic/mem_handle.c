@@ -50,8 +50,8 @@ gni_mem_handle_t aries_mem_handle_encode(const struct aries_mem_handle *fields)
     assert(fields->pages <= ARIES_MEM_PAGES_MAX && fields->page_shift < 64);
     assert(!(fields->flags & ARIES_MEM_NEW_FORMAT));
     handle.qword1 = (uint64_t)fields->mdh << 52 | fields->address >> 12;
-    assert(fields->life <= ARIES_MEM_LIFE_MAX);
-    handle.qword2 = (uint64_t)fields->life << 42 | (uint64_t)fields->flags << 34 |
+    assert(fields->incarnation <= ARIES_MEM_INCARNATION_MAX);
+    handle.qword2 = (uint64_t)fields->incarnation << 42 | (uint64_t)fields->flags << 34 |
                     (uint64_t)fields->page_shift << 28 | fields->pages;
     handle.qword2 |= (uint64_t)checksum(&handle) << CRC_SHIFT;
     return handle;
@@ -62,7 +62,7 @@ void aries_mem_handle_decode(const gni_mem_handle_t *handle, struct aries_mem_ha
     fields->address = handle->qword1 << 12;
     fields->mdh = aries_mem_handle_mdh(handle);
     fields->pages = handle->qword2 & ARIES_MEM_PAGES_MAX;
-    fields->life = (uint16_t)aries_mem_handle_life(handle);
+    fields->incarnation = (uint16_t)aries_mem_handle_incarnation(handle);
     fields->page_shift = handle->qword2 >> 28 & 0x3f;
     fields->flags = aries_mem_handle_flags(handle);
 }

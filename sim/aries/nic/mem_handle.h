@@ -39,14 +39,14 @@ enum aries_mem_flag {
 
 #define ARIES_MEM_MDH_COUNT 4096u
 #define ARIES_MEM_PAGES_MAX 0x0FFFFFFFu
-#define ARIES_MEM_LIFE_MAX 0x3fffu
+#define ARIES_MEM_INCARNATION_MAX 0x3fffu
 #define ARIES_MEM_PAGE_SHIFT 12
 
 struct aries_mem_handle {
     uint64_t address; /* start of the region, a multiple of 4 KiB; 0: offsets */
     uint32_t mdh; /* number of the memory descriptor, below ARIES_MEM_MDH_COUNT */
     uint32_t pages; /* at most ARIES_MEM_PAGES_MAX */
-    uint16_t life; /* at most ARIES_MEM_LIFE_MAX; 0: not said */
+    uint16_t incarnation; /* at most ARIES_MEM_INCARNATION_MAX; 0: not said */
     uint8_t page_shift;
     uint8_t flags; /* ARIES_MEM_ */
 };
@@ -78,11 +78,11 @@ static inline uint64_t aries_mem_handle_offset(const gni_mem_handle_t *handle, u
                : address;
 }
 
-static inline uint32_t aries_mem_handle_life(const gni_mem_handle_t *handle)
+static inline uint32_t aries_mem_handle_incarnation(const gni_mem_handle_t *handle)
 {
     return aries_mem_handle_flags(handle) & ARIES_MEM_NEW_FORMAT
                ? 0
-               : handle->qword2 >> 42 & ARIES_MEM_LIFE_MAX;
+               : handle->qword2 >> 42 & ARIES_MEM_INCARNATION_MAX;
 }
 
 #endif

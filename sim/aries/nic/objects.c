@@ -11,8 +11,8 @@
 
 #define CHUNK_OBJECTS 32u
 
-struct slab_chunk {
-    struct slab_chunk *next;
+struct aries_slab_chunk {
+    struct aries_slab_chunk *next;
     uint64_t objects[] __attribute__((aligned(SIM_LINE)));
 };
 
@@ -21,7 +21,7 @@ struct free_object {
     struct free_object *next;
 };
 
-void *lines_new(size_t bytes)
+void *aries_lines_new(size_t bytes)
 {
     size_t whole = (bytes + SIM_LINE - 1) & ~(size_t)(SIM_LINE - 1);
     void *memory = aligned_alloc(SIM_LINE, whole);
@@ -31,24 +31,25 @@ void *lines_new(size_t bytes)
     return memset(memory, 0, whole);
 }
 
-static char *object_at(const struct slab *slab, struct slab_chunk *chunk, unsigned index)
+static char *object_at(const struct aries_slab *slab, struct aries_slab_chunk *chunk,
+                       unsigned index)
 {
     return (char *)chunk->objects + index * slab->class->size;
 }
 
-static struct slab *slab_of(struct aries_objects *objects, const struct aries_class *class)
+static struct aries_slab *slab_of(struct aries_objects *objects, const struct aries_class *class)
 {
-    struct slab *slab = objects->slabs;
+    struct aries_slab *slab = objects->slabs;
 
     while (slab != NULL && slab->class != class)
         slab = slab->next;
     return slab;
 }
 
-static sim_cold struct slab *slab_create(struct aries_objects *objects,
-                                         const struct aries_class *class)
+static sim_cold struct aries_slab *slab_create(struct aries_objects *objects,
+                                               const struct aries_class *class)
 {
-    struct slab *slab = g_new0(struct slab, 1);
+    struct aries_slab *slab = g_new0(struct aries_slab, 1);
 
     assert(class->size >= sizeof(struct free_object) && class->size % sizeof(void *) == 0);
     slab->class = class;
@@ -57,7 +58,7 @@ static sim_cold struct slab *slab_create(struct aries_objects *objects,
     return slab;
 }
 
-static void push_free(struct slab *slab, void *object)
+static void push_free(struct aries_slab *slab, void *object)
 {
     struct free_object *link = object;
 
@@ -68,13 +69,14 @@ static void push_free(struct slab *slab, void *object)
 
 void *aries_object_new(struct aries_objects *objects, const struct aries_class *class)
 {
-    struct slab *slab = slab_of(objects, class);
+    struct aries_slab *slab = slab_of(objects, class);
     struct free_object *object;
 
     if (slab == NULL)
         slab = slab_create(objects, class);
     if (slab->free == NULL) {
-        struct slab_chunk *chunk = lines_new(sizeof(*chunk) + CHUNK_OBJECTS * class->size);
+        struct aries_slab_chunk *chunk =
+            aries_lines_new(sizeof(*chunk) + CHUNK_OBJECTS * class->size);
         unsigned index = CHUNK_OBJECTS;
 
         chunk->next = slab->chunks;
@@ -90,7 +92,7 @@ void *aries_object_new(struct aries_objects *objects, const struct aries_class *
 sim_cold void aries_object_delete(struct aries_objects *objects, const struct aries_class *class,
                                   void *object)
 {
-    struct slab *slab = slab_of(objects, class);
+    struct aries_slab *slab = slab_of(objects, class);
 
     assert(slab != NULL && slab->chunks != NULL);
     if (class->discard != NULL)
@@ -98,9 +100,9 @@ sim_cold void aries_object_delete(struct aries_objects *objects, const struct ar
     push_free(slab, object);
 }
 
-static void slab_each(const struct slab *slab, void (*visit)(void *object))
+static void slab_each(const struct aries_slab *slab, void (*visit)(void *object))
 {
-    struct slab_chunk *chunk;
+    struct aries_slab_chunk *chunk;
     unsigned index;
 
     for (chunk = slab->chunks; chunk != NULL; chunk = chunk->next)
@@ -110,17 +112,17 @@ static void slab_each(const struct slab *slab, void (*visit)(void *object))
 
 void aries_handles_each(struct aries_objects *objects, void (*visit)(void *object))
 {
-    const struct slab *slab;
+    const struct aries_slab *slab;
 
     for (slab = objects->slabs; slab != NULL; slab = slab->next)
         if (slab->class->handle)
             slab_each(slab, visit);
 }
 
-static void slab_free(struct slab *slab)
+static void slab_free(struct aries_slab *slab)
 {
     while (slab->chunks != NULL) {
-        struct slab_chunk *next = slab->chunks->next;
+        struct aries_slab_chunk *next = slab->chunks->next;
 
         free(slab->chunks);
         slab->chunks = next;
@@ -130,7 +132,7 @@ static void slab_free(struct slab *slab)
 
 void aries_objects_free(struct aries_objects *objects)
 {
-    struct slab *slab;
+    struct aries_slab *slab;
 
     /* An object may hold memory of another class: all are emptied before any is freed. */
     for (slab = objects->slabs; slab != NULL; slab = slab->next)
@@ -141,5 +143,5 @@ void aries_objects_free(struct aries_objects *objects)
         objects->slabs = slab->next;
         slab_free(slab);
     }
-    ep_arena_free(&objects->eps);
+    aries_ep_arena_free(&objects->eps);
 }

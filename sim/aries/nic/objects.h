@@ -23,11 +23,11 @@ struct aries_class {
     /* Frees what an object holds; also called for free objects. NULL: it holds nothing. */
     void (*discard)(void *object);
 };
-struct slab {
+struct aries_slab {
     const struct aries_class *class;
     void *free;
-    struct slab_chunk *chunks;
-    struct slab *next; /* of another class of the same fabric */
+    struct aries_slab_chunk *chunks;
+    struct aries_slab *next; /* of another class of the same fabric */
 };
 
 /*
@@ -36,17 +36,17 @@ struct slab {
  * that starts at a multiple of 16 MiB (the bits are the same in every run) and is handed out by
  * pages; a process never holds two pages that are equal modulo 16 MiB.
  */
-struct ep_arena {
+struct aries_ep_arena {
     void (*discard)(struct gni_ep *ep); /* for endpoints whose transactions never ended */
     char *base;
     size_t mapped;
     uint32_t next; /* first page that nobody had yet */
-    struct ep_page *free;
+    struct aries_ep_page *free;
     struct aries_ep_slab *orphans; /* of processes that have ended */
 };
 
 struct aries_ep_slab { /* of one process */
-    struct ep_arena *arena;
+    struct aries_ep_arena *arena;
     struct gni_ep *free;
     uint32_t *pages;
     uint32_t pages_count;
@@ -55,16 +55,17 @@ struct aries_ep_slab { /* of one process */
     struct aries_ep_slab *next;
 };
 
-struct aries_ep_slab *ep_slab_create(struct ep_arena *arena, void (*discard)(struct gni_ep *ep));
-struct gni_ep *ep_slab_new(struct aries_ep_slab *slab); /* zeroed; NULL: none left */
-void ep_slab_delete(struct aries_ep_slab *slab, struct gni_ep *ep);
+struct aries_ep_slab *aries_ep_slab_create(struct aries_ep_arena *arena,
+                                           void (*discard)(struct gni_ep *ep));
+struct gni_ep *aries_ep_slab_new(struct aries_ep_slab *slab); /* zeroed; NULL: none left */
+void aries_ep_slab_delete(struct aries_ep_slab *slab, struct gni_ep *ep);
 /* The process ends: its slab goes with the last of its endpoints. */
-void ep_slab_abandon(struct aries_ep_slab *slab);
-void ep_arena_free(struct ep_arena *arena);
+void aries_ep_slab_abandon(struct aries_ep_slab *slab);
+void aries_ep_arena_free(struct aries_ep_arena *arena);
 
 struct aries_objects { /* of a fabric */
-    struct slab *slabs;
-    struct ep_arena eps;
+    struct aries_slab *slabs;
+    struct aries_ep_arena eps;
 };
 
 void *aries_object_new(struct aries_objects *objects, const struct aries_class *class); /* zeroed */

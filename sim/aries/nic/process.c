@@ -35,9 +35,9 @@ struct aries_nic *aries_nic_by_pe(struct aries_fabric *fabric, uint32_t pe_addr)
     return &fabric->nics[node];
 }
 
-struct fabric_end { /* of what a file keeps with a fabric */
+struct aries_fabric_end { /* of what a file keeps with a fabric */
     void (*end)(struct aries_fabric *fabric);
-    struct fabric_end *next;
+    struct aries_fabric_end *next;
 };
 
 /* ---- fabric ---------------------------------------------------------------------------------- */
@@ -64,7 +64,7 @@ static void register_books(struct aries_fabric *fabric)
  */
 static struct aries_fabric *retired;
 
-static void bury_retired(void)
+static void free_retired(void)
 {
     if (sim_fault_point_find("aries.packet") != NULL)
         return;
@@ -82,12 +82,12 @@ struct aries_fabric *aries_fabric_create(struct net *net, const struct aries_par
     struct aries_fabric *fabric = g_new0(struct aries_fabric, 1);
     uint32_t node;
 
-    bury_retired();
+    free_retired();
     fabric->net = net;
     fabric->nodes = net_endpoints(net);
     fabric->seed = seed;
     aries_params_to_timing(params, &fabric->timing);
-    fabric->nics = lines_new(fabric->nodes * sizeof(struct aries_nic));
+    fabric->nics = aries_lines_new(fabric->nodes * sizeof(struct aries_nic));
     fabric->pe_addrs = g_new(uint32_t, fabric->nodes);
     for (node = 0; node < fabric->nodes; node++) {
         struct aries_nic *nic = &fabric->nics[node];
@@ -113,21 +113,21 @@ struct aries_fabric *aries_fabric_create(struct net *net, const struct aries_par
 void aries_fabric_on_end(struct aries_fabric *fabric, enum aries_end_stage stage,
                          void (*end)(struct aries_fabric *fabric))
 {
-    struct fabric_end *entry = fabric->on_end[stage];
+    struct aries_fabric_end *entry = fabric->on_end[stage];
 
     while (entry != NULL && entry->end != end)
         entry = entry->next;
     if (entry != NULL)
         return;
-    entry = g_new(struct fabric_end, 1);
-    *entry = (struct fabric_end){end, fabric->on_end[stage]};
+    entry = g_new(struct aries_fabric_end, 1);
+    *entry = (struct aries_fabric_end){end, fabric->on_end[stage]};
     fabric->on_end[stage] = entry;
 }
 
 static void run_ends(struct aries_fabric *fabric, enum aries_end_stage stage)
 {
     while (fabric->on_end[stage] != NULL) {
-        struct fabric_end *entry = fabric->on_end[stage];
+        struct aries_fabric_end *entry = fabric->on_end[stage];
 
         fabric->on_end[stage] = entry->next;
         entry->end(fabric);
@@ -183,7 +183,7 @@ struct aries_process *aries_process_create(struct aries_fabric *fabric, uint32_t
                                            const char *name,
                                            void (*killed)(void *arg, const char *why), void *arg)
 {
-    struct aries_process *process = lines_new(sizeof(*process));
+    struct aries_process *process = aries_lines_new(sizeof(*process));
     struct aries_nic *hw = &fabric->nics[node];
     struct aries_list *link;
 
@@ -222,7 +222,7 @@ void aries_process_exit(struct aries_process *process)
         if (process->on_exit[stage] != NULL)
             process->on_exit[stage](process);
     if (process->ep_slab != NULL)
-        ep_slab_abandon(process->ep_slab);
+        aries_ep_slab_abandon(process->ep_slab);
     aries_list_remove(&process->node_link);
     g_free(process->fibers);
     g_free(process->interrupted);

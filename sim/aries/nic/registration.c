@@ -26,7 +26,7 @@ struct aries_mdd_table *aries_mdd_table_of(struct aries_nic *hw, uint8_t ptag, b
     if (vmdh)
         return aries_vmdh_block(hw, ptag);
     if (hw->mdds == NULL)
-        hw->mdds = mdd_table_new(ARIES_MEM_MDH_COUNT);
+        hw->mdds = aries_mdd_table_new(ARIES_MEM_MDH_COUNT);
     return hw->mdds;
 }
 
@@ -35,11 +35,11 @@ void aries_mdds_free(struct aries_nic *hw)
     while (hw->vmdhs != NULL) {
         struct aries_mdd_table *next = hw->vmdhs->next;
 
-        mdd_table_free(hw->vmdhs);
+        aries_mdd_table_free(hw->vmdhs);
         hw->vmdhs = next;
     }
     if (hw->mdds != NULL)
-        mdd_table_free(hw->mdds);
+        aries_mdd_table_free(hw->mdds);
     hw->mdds = NULL;
 }
 
@@ -54,7 +54,7 @@ static struct aries_mr *find_any(const struct aries_nic *hw, uint8_t ptag,
     if (sim_likely(!vmdh && mdh < ARIES_MRS_FIRST))
         return hw->mrs_first[mdh];
     table = vmdh ? aries_vmdh_block(hw, ptag) : hw->mdds;
-    return table != NULL ? mdd_at(table, mdh) : NULL;
+    return table != NULL ? aries_mdd_at(table, mdh) : NULL;
 }
 
 void aries_mr_fetch(const struct aries_nic *hw, const gni_mem_handle_t *handle)

@@ -6,40 +6,41 @@
 #include "nic/amo.h"
 #include "nic/work.h"
 
-#define PACKET_BYTES 64u
+#define ARIES_PACKET_BYTES 64u
 
 /* ceil(8 n / 48): phits that carry n bytes of data. */
-static inline uint32_t data_phits(uint32_t bytes)
+static inline uint32_t aries_data_phits(uint32_t bytes)
 {
     return (bytes + 5) / 6;
 }
 
 /* Of a request packet, before the data that it carries to memory. */
-static inline uint32_t request_phits(const struct aries_work *work)
+static inline uint32_t aries_request_phits(const struct aries_work *work)
 {
     if (work->op == ARIES_AMO)
-        return amo_two_operands(work->amo_cmd) ? 6 : 5;
+        return aries_amo_two_operands(work->amo_cmd) ? 6 : 5;
     return work->op == ARIES_CQWRITE ? 5 : 3;
 }
 
 /* Of a message between kernels. */
-static inline uint32_t message_phits(uint32_t bytes)
+static inline uint32_t aries_kernel_message_phits(uint32_t bytes)
 {
-    return 3 * ((bytes + PACKET_BYTES - 1) / PACKET_BYTES) + data_phits(bytes);
+    return 3 * ((bytes + ARIES_PACKET_BYTES - 1) / ARIES_PACKET_BYTES) + aries_data_phits(bytes);
 }
 
 /* Bytes per ns at which the unit feeds a stream; 0: at once (what the CPU stored, single packets).
  */
-static inline double stream_rate(const struct aries_work *work, const struct aries_timing *timing)
+static inline double aries_stream_rate(const struct aries_work *work,
+                                       const struct aries_timing *timing)
 {
     if (work->unit == ARIES_UNIT_BTE)
         return timing->bte_rate;
-    return work->op == ARIES_GET && work->length > PACKET_BYTES ? timing->fma_get_rate : 0;
+    return work->op == ARIES_GET && work->length > ARIES_PACKET_BYTES ? timing->fma_get_rate : 0;
 }
 
 /* From the arrival of a request until its response is ready. */
-static inline sim_time_t arrival_lag(const struct aries_work *work,
-                                     const struct aries_timing *timing)
+static inline sim_time_t aries_arrival_lag(const struct aries_work *work,
+                                           const struct aries_timing *timing)
 {
     sim_time_t lag = timing->rx + timing->rspgen;
 
@@ -48,17 +49,17 @@ static inline sim_time_t arrival_lag(const struct aries_work *work,
     if (work->op == ARIES_GET)
         lag += timing->pcie_read;
     else if (work->op == ARIES_AMO)
-        lag += timing->amo_hit + (amo_cached(work->amo_cmd) ? 0 : timing->pcie_read);
+        lag += timing->amo_hit + (aries_amo_cached(work->amo_cmd) ? 0 : timing->pcie_read);
     return lag;
 }
 
-static inline bool returns_data(const struct aries_work *work)
+static inline bool aries_returns_data(const struct aries_work *work)
 {
-    return work->op == ARIES_GET || (work->op == ARIES_AMO && amo_fetches(work->amo_cmd));
+    return work->op == ARIES_GET || (work->op == ARIES_AMO && aries_amo_fetches(work->amo_cmd));
 }
 
 /* From the arrival of a response until the CPU knows. */
-static inline sim_time_t response_lag(const struct aries_timing *timing, bool data)
+static inline sim_time_t aries_response_lag(const struct aries_timing *timing, bool data)
 {
     return timing->rsprx + timing->pcie_write + timing->poll + (data ? timing->cqe : 0);
 }

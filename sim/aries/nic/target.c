@@ -19,7 +19,7 @@ uint8_t aries_target_get(const struct aries_target *target, void *data, struct a
 uint8_t aries_target_amo(const struct aries_target *target, uint32_t command,
                          const uint64_t operand[2], void *old, struct aries_mr **mr)
 {
-    uint32_t width = amo_width(command);
+    uint32_t width = aries_amo_width(command);
     uint64_t offset;
     uint8_t status = aries_mr_check(target->hw, target->ptag, target->handle, target->address,
                                     target->length, ARIES_WRITE, mr);
@@ -33,7 +33,7 @@ uint8_t aries_target_amo(const struct aries_target *target, uint32_t command,
         uint64_t before = 0, after;
 
         memcpy(&before, (const uint8_t *)old + offset, width);
-        after = amo_apply(command, before, operand[0], operand[1]);
+        after = aries_amo_apply(command, before, operand[0], operand[1]);
         if (after != before && !aries_mr_write(*mr, target->address + offset, &after, width))
             status = A_STATUS_AT_PF_WR_PERMISSION_ERR;
     }

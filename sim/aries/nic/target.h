@@ -54,9 +54,10 @@ static inline uint8_t aries_target_event_status(const struct aries_mr *mr, bool 
 
 /* Delivers the remote event, if the region has a queue. False: the queue was full. */
 static inline bool aries_target_event(const struct aries_mr *mr, enum aries_cq_info info,
-                                      uint32_t event, const void *look)
+                                      uint32_t event, const void *reader_data)
 {
-    return mr->cq == NULL || aries_cq_push_for(mr->cq, aries_cq_entry_remote(info, 0, event), look);
+    return mr->cq == NULL ||
+           aries_cq_push_for(mr->cq, aries_cq_entry_remote(info, 0, event), reader_data);
 }
 
 #endif

@@ -33,8 +33,8 @@ void aries_hw_detach(struct gni_nic *nic);
 /* The job of a cookie that no launcher has told of; NULL: there is none. */
 struct aries_job *aries_hw_job(struct aries_nic *hw, uint8_t ptag, uint32_t cookie);
 /*
- * The entry of the node's table that a registration of this process gets: MDD_ANY leaves it to the
- * table. False: there is none left. `vmdh`: it is to be *index of the block of a tag.
+ * The entry of the node's table that a registration of this process gets: ARIES_MDD_ANY leaves it
+ * to the table. False: there is none left. `vmdh`: it is to be *index of the block of a tag.
  */
 bool aries_hw_mdd(struct aries_nic *hw, uint8_t ptag, bool vmdh, uint32_t *index);
 void aries_hw_mdd_gone(struct aries_nic *hw, uint8_t ptag, bool vmdh, uint32_t index);
@@ -48,15 +48,15 @@ void aries_hw_mr_changed(const struct aries_mr *mr);
 /*
  * Carries a message of the datagram engine (a small control packet of the kernel) to another node,
  * after the modelled time, never when one of the nodes is dead. Reliable: retried by the kernel on
- * loss. datagram_ended() tells what has become of it, once for each call.
+ * loss. aries_datagram_send_ended() tells what has become of it, once for each call.
  */
-struct datagram_message;
-void aries_hw_kernel_send(struct datagram_message *message, uint32_t bytes);
+struct aries_datagram_message;
+void aries_hw_kernel_send(struct aries_datagram_message *message, uint32_t bytes);
 
 /* ---- instances of a shared message queue that have regions of their own ---- */
 
 struct gni_msgq;
-struct msgq_connection;
+struct aries_msgq_connection;
 
 /* 1: they share one; then the rest does nothing. */
 uint32_t aries_hw_msgq_lanes(void);
@@ -68,11 +68,11 @@ int aries_hw_msgq_introduce(struct gni_msgq *msgq);
 void aries_hw_msgq_leave(struct gni_msgq *msgq, bool wait);
 /* The others' `connections`, too; false: somebody was faster. *index: a node's place. */
 bool aries_hw_msgq_assign(struct gni_msgq *msgq, uint32_t pe, uint32_t *index);
-void aries_hw_msgq_assigned(struct gni_msgq *msgq, const struct msgq_connection *first);
-void aries_hw_msgq_connected(struct gni_msgq *msgq, const struct msgq_connection *first,
+void aries_hw_msgq_assigned(struct gni_msgq *msgq, const struct aries_msgq_connection *first);
+void aries_hw_msgq_connected(struct gni_msgq *msgq, const struct aries_msgq_connection *first,
                              uint64_t mailbox);
 /* Whether the others have no sends in flight; then it goes everywhere. */
-bool aries_hw_msgq_others_idle(struct gni_msgq *msgq, const struct msgq_connection *first);
-void aries_hw_msgq_released(struct gni_msgq *msgq, const struct msgq_connection *first);
+bool aries_hw_msgq_others_idle(struct gni_msgq *msgq, const struct aries_msgq_connection *first);
+void aries_hw_msgq_released(struct gni_msgq *msgq, const struct aries_msgq_connection *first);
 
 #endif

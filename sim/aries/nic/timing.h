@@ -33,7 +33,7 @@ struct aries_timing {
     bool huge_pages; /* nodes have hugetlbfs mounted: GNI_MsgqInit */
 };
 
-#define STORE_BURST_BYTES 1024 /* so many are stored at the short rate */
+#define ARIES_STORE_BURST_BYTES 1024 /* so many are stored at the short rate */
 
 /* F(n): CPU time of storing n bytes into the FMA window, beyond the 8 bytes that cpu_fma contains.
  */
@@ -43,9 +43,10 @@ static inline sim_time_t aries_store_time(const struct aries_timing *timing, uin
 
     if (bytes <= 8)
         return 0;
-    ns = (double)(bytes < STORE_BURST_BYTES ? bytes : STORE_BURST_BYTES) / timing->store_rate_short;
-    if (bytes > STORE_BURST_BYTES)
-        ns += (double)(bytes - STORE_BURST_BYTES) / timing->store_rate_long;
+    ns = (double)(bytes < ARIES_STORE_BURST_BYTES ? bytes : ARIES_STORE_BURST_BYTES) /
+         timing->store_rate_short;
+    if (bytes > ARIES_STORE_BURST_BYTES)
+        ns += (double)(bytes - ARIES_STORE_BURST_BYTES) / timing->store_rate_long;
     return (sim_time_t)(ns * timing->store_scale * 1e3);
 }
 

@@ -11,7 +11,7 @@
 /* The words before the one that tells that they are there. */
 static void land(struct sim_event *event)
 {
-    struct chunk *chunk = sim_container_of(event, struct chunk, landing.event);
+    struct aries_chunk *chunk = sim_container_of(event, struct aries_chunk, landing.event);
     struct aries_txn *txn = chunk->txn;
     const struct aries_work *work = &txn->work;
     struct aries_mr *mr = chunk->mr;
@@ -28,10 +28,10 @@ static void land(struct sim_event *event)
         ledger_deliver(&txn->entry, 0, 0);
     aries_process_written(mr->process);
     aries_mr_unref(mr);
-    chunk_unref(chunk);
+    aries_chunk_unref(chunk);
 }
 
-static uint8_t write_arrived(struct aries_nic *nic, struct chunk *chunk)
+static uint8_t write_arrived(struct aries_nic *nic, struct aries_chunk *chunk)
 {
     const struct aries_work *work = &chunk->txn->work;
     const struct aries_timing *timing = &nic->fabric->timing;
@@ -53,7 +53,7 @@ static uint8_t write_arrived(struct aries_nic *nic, struct chunk *chunk)
     return 0;
 }
 
-sim_time_t ce_wait(struct aries_nic *nic)
+sim_time_t aries_sim_ce_wait(struct aries_nic *nic)
 {
     struct aries_sim_nic *sim = nic->sim;
     sim_time_t start = sim->ce_free > sim_now() ? sim->ce_free : sim_now();
@@ -62,7 +62,7 @@ sim_time_t ce_wait(struct aries_nic *nic)
     return start - sim_now();
 }
 
-void ce_arrived(struct aries_nic *nic, struct chunk *chunk)
+void aries_sim_ce_arrived(struct aries_nic *nic, struct aries_chunk *chunk)
 {
     struct aries_txn *txn = chunk->txn;
 
@@ -71,15 +71,16 @@ void ce_arrived(struct aries_nic *nic, struct chunk *chunk)
         chunk->status = write_arrived(nic, chunk);
         return;
     }
-    chunk->status = txn->work.op == ARIES_CE_JOIN ? ce_take_join(nic, txn->source, &txn->work)
-                                                  : ce_take_result(nic, txn->source, &txn->work);
+    chunk->status = txn->work.op == ARIES_CE_JOIN
+                        ? aries_ce_accept_join(nic, txn->source, &txn->work)
+                        : aries_ce_accept_result(nic, txn->source, &txn->work);
     if (chunk->status == 0 && txn->entry.book != NULL)
         ledger_deliver(&txn->entry, 0, 0);
 }
 
-uint32_t ce_units(const struct aries_work *work)
+uint32_t aries_sim_ce_phits(const struct aries_work *work)
 {
-    bool two = work->op == ARIES_CE_WRITE || ce_two_operands(work->ce.command, work->ce.mode);
+    bool two = work->op == ARIES_CE_WRITE || aries_ce_two_operands(work->ce.command, work->ce.mode);
 
-    return 3 + data_phits(two ? 16 : 8);
+    return 3 + aries_data_phits(two ? 16 : 8);
 }

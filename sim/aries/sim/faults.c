@@ -32,7 +32,7 @@ bool aries_node_alive(const struct aries_fabric *fabric, uint32_t node)
     return fabric->nics[node].alive;
 }
 
-void fault_found(struct aries_nic *nic, const struct aries_txn *txn, uint8_t status)
+void aries_sim_report_fault(struct aries_nic *nic, const struct aries_txn *txn, uint8_t status)
 {
     const struct aries_nic *other = nic == txn->source ? txn->work.target : txn->source;
 
@@ -84,7 +84,7 @@ void aries_hw_release(struct aries_nic *hw)
     hw->sim->holding = false;
     for (ptag = 0; ptag < 256; ptag++)
         hw->sim->holding |= hw->alive && aries_ptag_suspended(hw, (uint8_t)ptag);
-    while ((txn = txn_queue_pop(&hw->sim->held)) != NULL)
+    while ((txn = aries_txn_queue_pop(&hw->sim->held)) != NULL)
         sim_event_schedule(&txn->pump, sim_now());
 }
 
@@ -173,7 +173,7 @@ void aries_mutate(struct aries_fabric *fabric, enum aries_mutation mutation, uin
     fabric->sim->mutate_seen = 0;
 }
 
-bool mutation_strikes(struct aries_fabric *fabric, enum aries_mutation mutation)
+bool aries_sim_mutation_due(struct aries_fabric *fabric, enum aries_mutation mutation)
 {
     struct aries_sim_fabric *sim = fabric->sim;
 

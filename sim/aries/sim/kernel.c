@@ -15,7 +15,7 @@ struct kernel_message {
     struct aries_list link; /* of all under way */
     struct aries_nic *from, *to;
     uint32_t bytes;
-    struct datagram_message *content;
+    struct aries_datagram_message *content;
 };
 
 static void arrived(struct sim_event *event);
@@ -43,8 +43,8 @@ static void send(struct sim_event *event)
     transfer->event.fire = arrived;
     transfer->source = message->from->node;
     transfer->target = message->to->node;
-    transfer->packets = (message->bytes + PACKET_BYTES - 1) / PACKET_BYTES;
-    transfer->units = message_phits(message->bytes);
+    transfer->packets = (message->bytes + ARIES_PACKET_BYTES - 1) / ARIES_PACKET_BYTES;
+    transfer->units = aries_kernel_message_phits(message->bytes);
     transfer->last_units = transfer->units;
     transfer->class = NET_REQUEST;
     transfer->route = NET_ROUTE_ADAPTIVE_0;
@@ -64,12 +64,12 @@ static void arrived(struct sim_event *event)
         return;
     }
     if (message->from->alive && message->to->alive)
-        datagram_ended(message->content,
-                       message->content->arrived || datagram_arrived(message->content));
+        aries_datagram_send_ended(message->content, message->content->arrived ||
+                                                        aries_datagram_arrived(message->content));
     message_free(message);
 }
 
-void aries_hw_kernel_send(struct datagram_message *content, uint32_t bytes)
+void aries_hw_kernel_send(struct aries_datagram_message *content, uint32_t bytes)
 {
     struct aries_nic *from = content->from.nic;
     const struct aries_timing *timing = &from->fabric->timing;
@@ -86,7 +86,7 @@ void aries_hw_kernel_send(struct datagram_message *content, uint32_t bytes)
                        (now > sim_now() ? now : sim_now()) + timing->pcie_write + timing->tx);
 }
 
-void sim_kernel_fini(struct aries_fabric *fabric)
+void aries_sim_kernel_fini(struct aries_fabric *fabric)
 {
     struct aries_list *messages = &fabric->sim->kernel_messages;
 

@@ -10,17 +10,17 @@
 #define SLAB_OBJECTS 64u
 #define F0_CHUNK_PACKETS 256u /* a quarter of the packets that may be outstanding */
 
-struct slab {
-    struct slab *next;
+struct aries_slab {
+    struct aries_slab *next;
 };
 
 #define TXN_BYTES sizeof(struct aries_txn)
-_Static_assert(offsetof(struct aries_txn, work) + ARIES_WORK_SHORT <= TXN_LINES * SIM_LINE,
+_Static_assert(offsetof(struct aries_txn, work) + ARIES_WORK_SHORT <= ARIES_TXN_LINES * SIM_LINE,
                "what all transactions use");
 
-static char *slab_new(struct slab **list, size_t bytes)
+static char *slab_new(struct aries_slab **list, size_t bytes)
 {
-    struct slab *slab = lines_new(64 + bytes);
+    struct aries_slab *slab = aries_lines_new(64 + bytes);
 
     slab->next = *list;
     *list = slab;
@@ -30,7 +30,7 @@ static char *slab_new(struct slab **list, size_t bytes)
 /* Chunks that left and did not come back. */
 static uint32_t txn_in_flight(const struct aries_txn *txn)
 {
-    const struct chunk *chunk;
+    const struct aries_chunk *chunk;
     uint32_t waiting = 0;
 
     for (chunk = txn->chunks; chunk != NULL; chunk = chunk->next)
@@ -40,7 +40,7 @@ static uint32_t txn_in_flight(const struct aries_txn *txn)
 
 bool aries_hw_draining(const struct aries_nic *hw, uint8_t ptag)
 {
-    const struct slab *slab;
+    const struct aries_slab *slab;
     unsigned i;
 
     for (slab = hw->fabric->sim->txn_slabs; slab != NULL; slab = slab->next) {
@@ -57,7 +57,7 @@ bool aries_hw_draining(const struct aries_nic *hw, uint8_t ptag)
     return false;
 }
 
-struct aries_txn *txn_new(struct aries_fabric *fabric)
+struct aries_txn *aries_txn_new(struct aries_fabric *fabric)
 {
     struct aries_sim_fabric *sim = fabric->sim;
     struct aries_txn *txn = sim->free_txns;
@@ -73,22 +73,22 @@ struct aries_txn *txn_new(struct aries_fabric *fabric)
         }
     }
     sim->free_txns = txn->next;
-    sim_fetch(sim->free_txns, TXN_LINES); /* where many are under way these are cold, too */
+    sim_fetch(sim->free_txns, ARIES_TXN_LINES); /* where many are under way these are cold, too */
     return txn;
 }
 
-void txn_free(struct aries_fabric *fabric, struct aries_txn *txn)
+void aries_txn_free(struct aries_fabric *fabric, struct aries_txn *txn)
 {
     txn->next = fabric->sim->free_txns;
     fabric->sim->free_txns = txn;
 }
 
-#define CHUNK_BYTES sizeof(struct chunk)
+#define CHUNK_BYTES sizeof(struct aries_chunk)
 
-static const uint32_t buffer_bytes[BUFFER_SIZES] = {1024, 4096};
+static const uint32_t buffer_bytes[ARIES_BUFFER_SIZES] = {1024, 4096};
 
-struct buffer {
-    struct buffer *next;
+struct aries_buffer {
+    struct aries_buffer *next;
     uint32_t refs; /* chunks with these bytes, and being the last that was captured */
     uint32_t length; /* of what was captured */
     uint64_t offset, digest; /* of the same, as it was handed in */
@@ -96,39 +96,39 @@ struct buffer {
 };
 
 /* Beyond the largest chunk of F1 (F0 moves 16 KiB at a time) the data has memory of its own. */
-static enum buffer_size buffer_size_of(uint32_t bytes)
+static enum aries_buffer_size buffer_size_of(uint32_t bytes)
 {
-    return bytes <= buffer_bytes[BUFFER_1K]   ? BUFFER_1K
-           : bytes <= buffer_bytes[BUFFER_4K] ? BUFFER_4K
-                                              : BUFFER_SIZES;
+    return bytes <= buffer_bytes[ARIES_BUFFER_1K]   ? ARIES_BUFFER_1K
+           : bytes <= buffer_bytes[ARIES_BUFFER_4K] ? ARIES_BUFFER_4K
+                                                    : ARIES_BUFFER_SIZES;
 }
 
-static struct buffer *buffer_of(const struct chunk *chunk)
+static struct aries_buffer *buffer_of(const struct aries_chunk *chunk)
 {
-    return (struct buffer *)(chunk->data - offsetof(struct buffer, bytes));
+    return (struct aries_buffer *)(chunk->data - offsetof(struct aries_buffer, bytes));
 }
 
-static void buffer_slab(struct aries_sim_fabric *sim, enum buffer_size size)
+static void buffer_slab(struct aries_sim_fabric *sim, enum aries_buffer_size size)
 {
-    size_t each = sizeof(struct buffer) + buffer_bytes[size];
+    size_t each = sizeof(struct aries_buffer) + buffer_bytes[size];
     char *memory = slab_new(&sim->buffer_slabs, SLAB_OBJECTS * each);
     unsigned i;
 
     for (i = 0; i < SLAB_OBJECTS; i++) {
-        struct buffer *buffer = (struct buffer *)(memory + i * each);
+        struct aries_buffer *buffer = (struct aries_buffer *)(memory + i * each);
 
         buffer->next = sim->free_buffers[size];
         sim->free_buffers[size] = buffer;
     }
 }
 
-static struct buffer *buffer_new(struct aries_sim_fabric *sim, uint32_t bytes)
+static struct aries_buffer *buffer_new(struct aries_sim_fabric *sim, uint32_t bytes)
 {
-    enum buffer_size size = buffer_size_of(bytes);
-    struct buffer *buffer;
+    enum aries_buffer_size size = buffer_size_of(bytes);
+    struct aries_buffer *buffer;
 
-    if (size == BUFFER_SIZES) {
-        buffer = lines_new(sizeof(struct buffer) + bytes);
+    if (size == ARIES_BUFFER_SIZES) {
+        buffer = aries_lines_new(sizeof(struct aries_buffer) + bytes);
     } else {
         if (sim_unlikely(sim->free_buffers[size] == NULL))
             buffer_slab(sim, size);
@@ -140,14 +140,14 @@ static struct buffer *buffer_new(struct aries_sim_fabric *sim, uint32_t bytes)
     return buffer;
 }
 
-static void buffer_unref(struct aries_sim_fabric *sim, struct buffer *buffer, uint32_t bytes)
+static void buffer_unref(struct aries_sim_fabric *sim, struct aries_buffer *buffer, uint32_t bytes)
 {
-    enum buffer_size size = buffer_size_of(bytes);
+    enum aries_buffer_size size = buffer_size_of(bytes);
 
     assert(buffer->refs > 0);
     if (--buffer->refs > 0)
         return;
-    if (size == BUFFER_SIZES) {
+    if (size == ARIES_BUFFER_SIZES) {
         free(buffer);
         return;
     }
@@ -155,22 +155,23 @@ static void buffer_unref(struct aries_sim_fabric *sim, struct buffer *buffer, ui
     sim->free_buffers[size] = buffer;
 }
 
-void chunk_room(struct aries_fabric *fabric, struct chunk *chunk)
+void aries_chunk_make_room(struct aries_fabric *fabric, struct aries_chunk *chunk)
 {
-    if (chunk->bytes > CHUNK_INLINE_BYTES)
+    if (chunk->bytes > ARIES_CHUNK_INLINE_BYTES)
         chunk->data = buffer_new(fabric->sim, chunk->bytes)->bytes;
 }
 
 /* The last chunk that was captured at this place of its message. */
-static struct buffer **last_at(struct aries_fabric *fabric, const struct chunk *chunk)
+static struct aries_buffer **last_at(struct aries_fabric *fabric, const struct aries_chunk *chunk)
 {
-    return &fabric->sim->last_captured[chunk->offset / buffer_bytes[BUFFER_1K] % CAPTURED];
+    return &fabric->sim->last_captured[chunk->offset / buffer_bytes[ARIES_BUFFER_1K] %
+                                       ARIES_CAPTURED_PLACES];
 }
 
-bool chunk_same_data(struct aries_fabric *fabric, struct chunk *chunk, const void *data,
-                     uint64_t *digest)
+bool aries_chunk_share_data(struct aries_fabric *fabric, struct aries_chunk *chunk,
+                            const void *data, uint64_t *digest)
 {
-    struct buffer *last = *last_at(fabric, chunk);
+    struct aries_buffer *last = *last_at(fabric, chunk);
 
     if (last == NULL || last->length != chunk->bytes || last->offset != chunk->offset ||
         memcmp(last->bytes, data, chunk->bytes) != 0)
@@ -182,11 +183,12 @@ bool chunk_same_data(struct aries_fabric *fabric, struct chunk *chunk, const voi
     return true;
 }
 
-void chunk_captured(struct aries_fabric *fabric, struct chunk *chunk, uint64_t digest)
+void aries_chunk_remember_data(struct aries_fabric *fabric, struct aries_chunk *chunk,
+                               uint64_t digest)
 {
-    struct buffer **last = last_at(fabric, chunk), *buffer;
+    struct aries_buffer **last = last_at(fabric, chunk), *buffer;
 
-    if (chunk->data == chunk->inline_data || buffer_size_of(chunk->bytes) == BUFFER_SIZES)
+    if (chunk->data == chunk->inline_data || buffer_size_of(chunk->bytes) == ARIES_BUFFER_SIZES)
         return;
     if (*last != NULL)
         buffer_unref(fabric->sim, *last, (*last)->length);
@@ -197,19 +199,19 @@ void chunk_captured(struct aries_fabric *fabric, struct chunk *chunk, uint64_t d
     buffer->digest = digest;
 }
 
-void chunk_spoil(struct aries_fabric *fabric, struct chunk *chunk)
+void aries_chunk_spoil(struct aries_fabric *fabric, struct aries_chunk *chunk)
 {
     const uint8_t *data = chunk->data;
 
     if (data != chunk->inline_data && buffer_of(chunk)->refs > 1) {
         buffer_of(chunk)->refs--;
-        chunk_room(fabric, chunk);
+        aries_chunk_make_room(fabric, chunk);
         memcpy(chunk->data, data, chunk->bytes);
     }
     chunk->data[chunk->bytes / 2] ^= 0x10;
 }
 
-void chunk_drop_data(struct aries_fabric *fabric, struct chunk *chunk)
+void aries_chunk_drop_data(struct aries_fabric *fabric, struct aries_chunk *chunk)
 {
     if (chunk->data != chunk->inline_data)
         buffer_unref(fabric->sim, buffer_of(chunk), chunk->bytes);
@@ -222,23 +224,23 @@ static void chunk_slab(struct aries_sim_fabric *sim)
     unsigned i;
 
     for (i = 0; i < SLAB_OBJECTS; i++) {
-        struct chunk *chunk = (struct chunk *)(memory + i * CHUNK_BYTES);
+        struct aries_chunk *chunk = (struct aries_chunk *)(memory + i * CHUNK_BYTES);
 
         chunk->next = sim->free_chunks;
         sim->free_chunks = chunk;
     }
 }
 
-struct chunk *chunk_new(struct aries_fabric *fabric, uint32_t bytes)
+struct aries_chunk *aries_chunk_new(struct aries_fabric *fabric, uint32_t bytes)
 {
     struct aries_sim_fabric *sim = fabric->sim;
-    struct chunk *chunk;
+    struct aries_chunk *chunk;
 
     if (sim_unlikely(sim->free_chunks == NULL))
         chunk_slab(sim);
     chunk = sim->free_chunks;
     sim->free_chunks = chunk->next;
-    sim_fetch(sim->free_chunks, CHUNK_LINES);
+    sim_fetch(sim->free_chunks, ARIES_CHUNK_LINES);
     chunk->data = chunk->inline_data;
     chunk->next = NULL;
     chunk->mr = NULL;
@@ -251,7 +253,7 @@ struct chunk *chunk_new(struct aries_fabric *fabric, uint32_t bytes)
     return chunk;
 }
 
-void chunk_unref(struct chunk *chunk)
+void aries_chunk_unref(struct aries_chunk *chunk)
 {
     struct aries_txn *txn = chunk->txn;
     struct aries_fabric *fabric;
@@ -259,27 +261,27 @@ void chunk_unref(struct chunk *chunk)
     assert(chunk->refs > 0);
     if (--chunk->refs != 0)
         return;
-    fabric = txn_fabric(txn);
-    chunk_drop_data(fabric, chunk);
+    fabric = aries_txn_fabric(txn);
+    aries_chunk_drop_data(fabric, chunk);
     chunk->next = fabric->sim->free_chunks;
     fabric->sim->free_chunks = chunk;
-    txn_unref(txn);
+    aries_txn_unref(txn);
 }
 
-void txn_queue_init(struct txn_queue *queue)
+void aries_txn_queue_init(struct aries_txn_queue *queue)
 {
     queue->head = NULL;
     queue->tail = &queue->head;
 }
 
-void txn_queue_push(struct txn_queue *queue, struct aries_txn *txn)
+void aries_txn_queue_push(struct aries_txn_queue *queue, struct aries_txn *txn)
 {
     txn->next = NULL;
     *queue->tail = txn;
     queue->tail = &txn->next;
 }
 
-struct aries_txn *txn_queue_pop(struct txn_queue *queue)
+struct aries_txn *aries_txn_queue_pop(struct aries_txn_queue *queue)
 {
     struct aries_txn *txn = queue->head;
 
@@ -317,7 +319,7 @@ void aries_hw_fabric_init(struct aries_fabric *fabric)
     uint32_t node, channel;
 
     fabric->sim = g_new0(struct aries_sim_fabric, 1);
-    fabric->sim->nics = lines_new(fabric->nodes * sizeof(struct aries_sim_nic));
+    fabric->sim->nics = aries_lines_new(fabric->nodes * sizeof(struct aries_sim_nic));
     fabric->sim->throttle = 1;
     aries_list_init(&fabric->sim->chains);
     aries_list_init(&fabric->sim->kernel_messages);
@@ -325,21 +327,21 @@ void aries_hw_fabric_init(struct aries_fabric *fabric)
     for (node = 0; node < fabric->nodes; node++) {
         struct aries_sim_nic *nic = &fabric->sim->nics[node];
 
-        txn_queue_init(&nic->orb_waiting);
-        txn_queue_init(&nic->ssid_waiting);
-        txn_queue_init(&nic->held);
+        aries_txn_queue_init(&nic->orb_waiting);
+        aries_txn_queue_init(&nic->ssid_waiting);
+        aries_txn_queue_init(&nic->held);
         nic->orb_limit = fabric->timing.orb_entries;
         nic->chunk_most = UINT32_MAX;
         for (channel = 0; channel < 4; channel++)
-            txn_queue_init(&nic->channels[channel].waiting);
+            aries_txn_queue_init(&nic->channels[channel].waiting);
         fabric->nics[node].sim = nic;
     }
 }
 
-static void slabs_free(struct slab *slab)
+static void slabs_free(struct aries_slab *slab)
 {
     while (slab != NULL) {
-        struct slab *next = slab->next;
+        struct aries_slab *next = slab->next;
 
         free(slab);
         slab = next;
@@ -347,17 +349,18 @@ static void slabs_free(struct slab *slab)
 }
 
 /* Of chunks that are under way when the fabric goes. */
-static void buffers_free(const struct slab *slab)
+static void buffers_free(const struct aries_slab *slab)
 {
     for (; slab != NULL; slab = slab->next) {
         const char *memory = (const char *)slab + 64;
         unsigned i;
 
         for (i = 0; i < SLAB_OBJECTS; i++) {
-            const struct chunk *chunk = (const struct chunk *)(memory + i * CHUNK_BYTES);
+            const struct aries_chunk *chunk =
+                (const struct aries_chunk *)(memory + i * CHUNK_BYTES);
 
             if (chunk->refs > 0 && chunk->data != chunk->inline_data &&
-                buffer_size_of(chunk->bytes) == BUFFER_SIZES)
+                buffer_size_of(chunk->bytes) == ARIES_BUFFER_SIZES)
                 free(buffer_of(chunk));
         }
     }
@@ -366,7 +369,7 @@ static void buffers_free(const struct slab *slab)
 static void chains_free(struct aries_list *chains)
 {
     while (!aries_list_empty(chains)) {
-        struct chain *chain = sim_container_of(chains->next, struct chain, link);
+        struct aries_chain *chain = sim_container_of(chains->next, struct aries_chain, link);
 
         aries_list_remove(&chain->link);
         g_free(chain);
@@ -386,7 +389,7 @@ void aries_hw_fabric_fini(struct aries_fabric *fabric)
     slabs_free(fabric->sim->txn_slabs);
     slabs_free(fabric->sim->buffer_slabs);
     sim_timer_cancel(&fabric->sim->throttle_end);
-    sim_kernel_fini(fabric);
+    aries_sim_kernel_fini(fabric);
     g_free(fabric->sim);
     fabric->sim = NULL;
 }
@@ -399,51 +402,51 @@ void aries_hw_fabric_fini(struct aries_fabric *fabric)
 static void fetch_data(const void *data, uint32_t bytes, unsigned stage)
 {
     uint32_t lines = (bytes + SIM_LINE - 1) / SIM_LINE, begin = stage == 0 ? 0 : DATA_LINES;
-    uint32_t end = stage == 0 ? DATA_LINES : buffer_bytes[BUFFER_4K] / SIM_LINE;
+    uint32_t end = stage == 0 ? DATA_LINES : buffer_bytes[ARIES_BUFFER_4K] / SIM_LINE;
 
     end = end < lines ? end : lines;
     if (begin < end)
         sim_fetch((const char *)data + (size_t)begin * SIM_LINE, end - begin);
 }
 
-static const struct chunk *chunk_of(const struct sim_event *event)
+static const struct aries_chunk *chunk_of(const struct sim_event *event)
 {
-    return sim_container_of(event, const struct chunk, transfer.event);
+    return sim_container_of(event, const struct aries_chunk, transfer.event);
 }
 
-void pump_fetch(struct sim_event *event, unsigned stage)
+void aries_pump_prefetch(struct sim_event *event, unsigned stage)
 {
     const struct aries_txn *txn = sim_container_of(event, struct aries_txn, pump);
 
     if (stage == 0) {
-        sim_fetch((const char *)txn + SIM_LINE, TXN_LINES - 1);
+        sim_fetch((const char *)txn + SIM_LINE, ARIES_TXN_LINES - 1);
         sim_fetch(txn->source, 1);
-        sim_fetch(txn->chunks, CHUNK_LINES);
+        sim_fetch(txn->chunks, ARIES_CHUNK_LINES);
     } else if (stage == 1) {
-        sim_fetch(txn->source->sim, SIM_NIC_LINES);
+        sim_fetch(txn->source->sim, ARIES_SIM_NIC_LINES);
     }
 }
 
-void request_fetch(struct sim_event *event, unsigned stage)
+void aries_arrival_prefetch(struct sim_event *event, unsigned stage)
 {
-    const struct chunk *chunk = chunk_of(event);
+    const struct aries_chunk *chunk = chunk_of(event);
     const struct aries_txn *txn = chunk->txn;
 
     if (stage == 0) {
-        sim_fetch((const char *)chunk + SIM_LINE, CHUNK_LINES - 1);
-        sim_fetch(txn, TXN_LINES);
+        sim_fetch((const char *)chunk + SIM_LINE, ARIES_CHUNK_LINES - 1);
+        sim_fetch(txn, ARIES_TXN_LINES);
         sim_fetch(chunk->at, 1);
     } else if (stage == 1) {
         sim_fetch((const void *)(uintptr_t)(txn->work.remote_addr + chunk->offset), 1);
-        sim_fetch(chunk->at->sim, SIM_NIC_LINES);
+        sim_fetch(chunk->at->sim, ARIES_SIM_NIC_LINES);
         if (txn->work.op < ARIES_CE_JOIN)
             aries_mr_fetch(chunk->at, &txn->work.remote_handle);
     }
 }
 
-void landing_fetch(struct sim_event *event, unsigned stage)
+void aries_landing_prefetch(struct sim_event *event, unsigned stage)
 {
-    const struct chunk *chunk = sim_container_of(event, struct chunk, landing.event);
+    const struct aries_chunk *chunk = sim_container_of(event, struct aries_chunk, landing.event);
 
     if (stage == 0) {
         sim_fetch(chunk, 1);
@@ -453,7 +456,7 @@ void landing_fetch(struct sim_event *event, unsigned stage)
     } else if (stage == 1) {
         fetch_data(chunk->data, chunk->bytes, 1);
         fetch_data((const void *)(uintptr_t)chunk->address, chunk->bytes, 1);
-        sim_fetch(chunk->txn, TXN_LINES);
+        sim_fetch(chunk->txn, ARIES_TXN_LINES);
         aries_process_fetch(chunk->mr->process, 0);
     } else {
         sim_fetch(chunk->txn->work.target, 1);
@@ -461,17 +464,17 @@ void landing_fetch(struct sim_event *event, unsigned stage)
     }
 }
 
-void response_fetch(struct sim_event *event, unsigned stage)
+void aries_response_prefetch(struct sim_event *event, unsigned stage)
 {
-    const struct chunk *chunk = chunk_of(event);
+    const struct aries_chunk *chunk = chunk_of(event);
     const struct aries_txn *txn = chunk->txn;
 
     if (stage == 0) {
-        sim_fetch((const char *)chunk + SIM_LINE, CHUNK_LINES - 1);
-        sim_fetch(txn, TXN_LINES);
+        sim_fetch((const char *)chunk + SIM_LINE, ARIES_CHUNK_LINES - 1);
+        sim_fetch(txn, ARIES_TXN_LINES);
         sim_fetch(chunk->at, 1);
     } else if (stage == 1) {
-        sim_fetch(chunk->at->sim, SIM_NIC_LINES);
+        sim_fetch(chunk->at->sim, ARIES_SIM_NIC_LINES);
         sim_fetch(txn->work.context, 1);
         sim_fetch(txn->work.own, 1);
         aries_process_fetch(txn->work.process, 0);

@@ -179,24 +179,24 @@ bool aries_hw_msgq_assign(struct gni_msgq *msgq, uint32_t pe, uint32_t *index)
     return true;
 }
 
-void aries_hw_msgq_assigned(struct gni_msgq *msgq, const struct msgq_connection *first)
+void aries_hw_msgq_assigned(struct gni_msgq *msgq, const struct aries_msgq_connection *first)
 {
     (void)msgq, (void)first;
 }
 
-void aries_hw_msgq_connected(struct gni_msgq *msgq, const struct msgq_connection *first,
+void aries_hw_msgq_connected(struct gni_msgq *msgq, const struct aries_msgq_connection *first,
                              uint64_t mailbox)
 {
     (void)msgq, (void)first, (void)mailbox;
 }
 
-bool aries_hw_msgq_others_idle(struct gni_msgq *msgq, const struct msgq_connection *first)
+bool aries_hw_msgq_others_idle(struct gni_msgq *msgq, const struct aries_msgq_connection *first)
 {
     (void)msgq, (void)first;
     return true;
 }
 
-void aries_hw_msgq_released(struct gni_msgq *msgq, const struct msgq_connection *first)
+void aries_hw_msgq_released(struct gni_msgq *msgq, const struct aries_msgq_connection *first)
 {
     (void)msgq, (void)first;
 }

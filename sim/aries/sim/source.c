@@ -11,7 +11,7 @@
 
 #define FMA_WINDOW (UINT64_C(1) << 30) /* what is longer fails before */
 
-const struct aries_nic_ops aries_hw_nic_ops = {sim_submit, sim_submit_chain};
+const struct aries_nic_ops aries_hw_nic_ops = {aries_sim_submit, aries_sim_submit_chain};
 
 /* ---- cutting -----------------------------------------------------------------------------------
  */
@@ -23,7 +23,7 @@ const struct aries_nic_ops aries_hw_nic_ops = {sim_submit, sim_submit_chain};
 static uint64_t packet_end(const struct aries_txn *txn, uint64_t offset, uint64_t packets)
 {
     uint64_t start = txn->work.remote_addr + offset;
-    uint64_t end = (start & ~(uint64_t)(PACKET_BYTES - 1)) + packets * PACKET_BYTES;
+    uint64_t end = (start & ~(uint64_t)(ARIES_PACKET_BYTES - 1)) + packets * ARIES_PACKET_BYTES;
     uint64_t total = txn->work.header_length + txn->work.length;
 
     return end - txn->work.remote_addr < total ? end - txn->work.remote_addr : total;
@@ -31,7 +31,7 @@ static uint64_t packet_end(const struct aries_txn *txn, uint64_t offset, uint64_
 
 static uint64_t chunk_end(const struct aries_txn *txn, uint64_t offset)
 {
-    const struct aries_timing *timing = &txn_fabric(txn)->timing;
+    const struct aries_timing *timing = &aries_txn_fabric(txn)->timing;
 
     /* a fixed path is chosen chunk by chunk: these must be the same at all fidelities */
     uint32_t packets = txn->work.route >= NET_ROUTE_ADAPTIVE_0 ? timing->chunk_packets
@@ -40,11 +40,11 @@ static uint64_t chunk_end(const struct aries_txn *txn, uint64_t offset)
     return packet_end(txn, offset, MIN(packets, txn->source->sim->chunk_most));
 }
 
-static struct chunk *chunk_cut(struct aries_txn *txn, uint64_t offset, uint64_t end)
+static struct aries_chunk *chunk_cut(struct aries_txn *txn, uint64_t offset, uint64_t end)
 {
-    struct chunk *chunk = chunk_new(txn_fabric(txn), (uint32_t)(end - offset));
-    uint64_t first = (txn->work.remote_addr + offset) / PACKET_BYTES;
-    uint64_t last = (txn->work.remote_addr + end - (end > offset)) / PACKET_BYTES;
+    struct aries_chunk *chunk = aries_chunk_new(aries_txn_fabric(txn), (uint32_t)(end - offset));
+    uint64_t first = (txn->work.remote_addr + offset) / ARIES_PACKET_BYTES;
+    uint64_t last = (txn->work.remote_addr + end - (end > offset)) / ARIES_PACKET_BYTES;
 
     chunk->txn = txn;
     chunk->offset = offset;
@@ -56,18 +56,18 @@ static struct chunk *chunk_cut(struct aries_txn *txn, uint64_t offset, uint64_t 
 }
 
 /* The CPU stores the chunk's part of the message. */
-static void capture(const struct aries_work *work, uint64_t offset, struct chunk *chunk)
+static void capture(const struct aries_work *work, uint64_t offset, struct aries_chunk *chunk)
 {
-    struct aries_fabric *fabric = txn_fabric(chunk->txn);
+    struct aries_fabric *fabric = aries_txn_fabric(chunk->txn);
     const uint8_t *data = (const uint8_t *)(uintptr_t)work->local_addr + offset;
     uint64_t digest;
 
-    if (chunk->bytes <= CHUNK_INLINE_BYTES || work->header_length > 0 ||
-        !chunk_same_data(fabric, chunk, data, &digest)) {
-        chunk_room(fabric, chunk);
+    if (chunk->bytes <= ARIES_CHUNK_INLINE_BYTES || work->header_length > 0 ||
+        !aries_chunk_share_data(fabric, chunk, data, &digest)) {
+        aries_chunk_make_room(fabric, chunk);
         aries_work_copy(work, offset, chunk->bytes, chunk->data);
         digest = ledger_digest(chunk->data, chunk->bytes, offset);
-        chunk_captured(fabric, chunk, digest);
+        aries_chunk_remember_data(fabric, chunk, digest);
     }
     ledger_hand_in(&chunk->txn->entry, digest);
 }
@@ -76,19 +76,19 @@ static void capture(const struct aries_work *work, uint64_t offset, struct chunk
  * it is stored whole. */
 static void cut_stores(struct aries_txn *txn, const struct aries_work *work)
 {
-    const struct aries_timing *timing = &txn_fabric(txn)->timing;
+    const struct aries_timing *timing = &aries_txn_fabric(txn)->timing;
     uint64_t total = txn->work.header_length + txn->work.length, offset = 0;
     sim_time_t stored = sim_local_time(), time = aries_store_time(timing, total);
-    struct chunk **tail = &txn->chunks;
+    struct aries_chunk **tail = &txn->chunks;
 
     if (work->length > SIM_LINE) /* what was sent once is sent again */
         sim_fiber_looks(NULL, (const void *)(uintptr_t)work->local_addr, 8 * SIM_LINE);
     do {
         uint64_t end = chunk_end(txn, offset), first = packet_end(txn, offset, 1);
-        struct chunk *chunk;
+        struct aries_chunk *chunk;
 
         if (offset == 0 && timing->burst_apart) /* these may come later than the rest */
-            end = MIN(end, packet_end(txn, 0, STORE_BURST_BYTES / PACKET_BYTES));
+            end = MIN(end, packet_end(txn, 0, ARIES_STORE_BURST_BYTES / ARIES_PACKET_BYTES));
         chunk = chunk_cut(txn, offset, end);
 
         chunk->ready = stored - (time - aries_store_time(timing, first));
@@ -102,7 +102,7 @@ static void cut_stores(struct aries_txn *txn, const struct aries_work *work)
 
 /* BTE: the next piece is read from registered memory when its turn comes. False: the chunk has
  * ended with an error. */
-static bool read_local(struct aries_txn *txn, struct chunk *chunk)
+static bool read_local(struct aries_txn *txn, struct aries_chunk *chunk)
 {
     struct aries_mr *mr;
     uint64_t address = txn->work.local_addr + chunk->offset;
@@ -120,19 +120,19 @@ static bool read_local(struct aries_txn *txn, struct chunk *chunk)
 /* ---- completion --------------------------------------------------------------------------------
  */
 
-static void channel_next(struct aries_nic *nic, struct channel *channel);
+static void channel_next(struct aries_nic *nic, struct aries_bte_channel *channel);
 static void pump(struct sim_event *event);
 
-void txn_unref(struct aries_txn *txn)
+void aries_txn_unref(struct aries_txn *txn)
 {
     assert(txn->refs > 0);
     if (--txn->refs == 0)
-        txn_free(txn_fabric(txn), txn);
+        aries_txn_free(aries_txn_fabric(txn), txn);
 }
 
-static void wake_first(struct txn_queue *queue)
+static void wake_first(struct aries_txn_queue *queue)
 {
-    struct aries_txn *txn = txn_queue_pop(queue);
+    struct aries_txn *txn = aries_txn_queue_pop(queue);
 
     if (txn != NULL)
         sim_hinted_schedule(&txn->pumping, sim_now());
@@ -140,7 +140,7 @@ static void wake_first(struct txn_queue *queue)
 
 static void report(struct aries_txn *txn)
 {
-    struct chain *chain = txn->chain;
+    struct aries_chain *chain = txn->chain;
 
     if (chain == NULL) {
         if (txn->work.done != NULL)
@@ -190,7 +190,7 @@ static void finish(struct aries_txn *txn)
     ledger_settle(&txn->entry, outcome);
     trace(TRACE_INSTANT, TRACE_RX, nic->node, 0, "complete", sim_now(), 0, txn->flow, txn->status);
     report(txn);
-    txn_unref(txn);
+    aries_txn_unref(txn);
 }
 
 static void orb_wake(struct aries_nic *nic)
@@ -204,7 +204,7 @@ void aries_sim_orb_wake(struct aries_nic *nic)
     orb_wake(nic);
 }
 
-void source_chunk_end(struct chunk *chunk)
+void aries_source_chunk_end(struct aries_chunk *chunk)
 {
     struct aries_txn *txn = chunk->txn;
     struct aries_nic *nic = txn->source;
@@ -224,14 +224,14 @@ void source_chunk_end(struct chunk *chunk)
     txn->chunks_open--;
     if (txn->all_sent && txn->chunks_open == 0)
         finish(txn);
-    chunk_unref(chunk);
+    aries_chunk_unref(chunk);
 }
 
 /* Hardware timers stand still while the network is quiesced. */
 static void timed_out(struct sim_event *event)
 {
-    struct chunk *chunk = sim_container_of(event, struct chunk, transfer.event);
-    uint64_t quiesced = txn_fabric(chunk->txn)->sim->quiesced;
+    struct aries_chunk *chunk = sim_container_of(event, struct aries_chunk, transfer.event);
+    uint64_t quiesced = aries_txn_fabric(chunk->txn)->sim->quiesced;
 
     if (quiesced > chunk->frozen) {
         sim_event_schedule(event, sim_now() + (quiesced - chunk->frozen));
@@ -240,14 +240,14 @@ static void timed_out(struct sim_event *event)
     }
     chunk->status = A_STATUS_ORB_TIMEOUT;
     chunk->info = ARIES_CQ_CPLTN_SRSP;
-    fault_found(chunk->txn->source, chunk->txn, A_STATUS_ORB_TIMEOUT);
-    source_chunk_end(chunk);
+    aries_sim_report_fault(chunk->txn->source, chunk->txn, A_STATUS_ORB_TIMEOUT);
+    aries_source_chunk_end(chunk);
 }
 
-void source_lost(struct chunk *chunk, uint32_t packets)
+void aries_source_chunk_lost(struct aries_chunk *chunk, uint32_t packets)
 {
     struct aries_txn *txn = chunk->txn;
-    sim_time_t at = chunk->sent + txn_fabric(txn)->timing.orb_timeout;
+    sim_time_t at = chunk->sent + aries_txn_fabric(txn)->timing.orb_timeout;
 
     txn->lost += packets;
     trace(TRACE_INSTANT, TRACE_FAULT, txn->source->node, 0, "lost", sim_now(), 0, txn->flow,
@@ -264,54 +264,55 @@ struct pieces {
     uint32_t first, rest, tail;
 };
 
-static struct pieces pieces_of(const struct chunk *chunk)
+static struct pieces pieces_of(const struct aries_chunk *chunk)
 {
     uint64_t start = chunk->txn->work.remote_addr + chunk->offset;
-    struct pieces pieces = {.first = PACKET_BYTES - (uint32_t)(start % PACKET_BYTES)};
+    struct pieces pieces = {.first = ARIES_PACKET_BYTES - (uint32_t)(start % ARIES_PACKET_BYTES)};
 
     if (pieces.first >= chunk->bytes) {
         pieces.first = chunk->bytes;
     } else {
-        pieces.rest = (chunk->bytes - pieces.first) / PACKET_BYTES;
-        pieces.tail = (chunk->bytes - pieces.first) % PACKET_BYTES;
+        pieces.rest = (chunk->bytes - pieces.first) / ARIES_PACKET_BYTES;
+        pieces.tail = (chunk->bytes - pieces.first) % ARIES_PACKET_BYTES;
     }
     return pieces;
 }
 
-uint32_t chunk_units(const struct chunk *chunk, uint32_t header, uint32_t *last)
+uint32_t aries_chunk_units(const struct aries_chunk *chunk, uint32_t header, uint32_t *last)
 {
     struct pieces pieces = pieces_of(chunk);
-    uint32_t largest = pieces.rest > 0              ? PACKET_BYTES
+    uint32_t largest = pieces.rest > 0              ? ARIES_PACKET_BYTES
                        : pieces.first > pieces.tail ? pieces.first
                                                     : pieces.tail;
 
-    *last = header + data_phits(largest);
-    return chunk->packets * header + data_phits(pieces.first) +
-           pieces.rest * data_phits(PACKET_BYTES) + data_phits(pieces.tail);
+    *last = header + aries_data_phits(largest);
+    return chunk->packets * header + aries_data_phits(pieces.first) +
+           pieces.rest * aries_data_phits(ARIES_PACKET_BYTES) + aries_data_phits(pieces.tail);
 }
 
-uint32_t chunk_flits(const struct chunk *chunk)
+uint32_t aries_chunk_flits(const struct aries_chunk *chunk)
 {
     struct pieces pieces = pieces_of(chunk);
 
-    return chunk->packets + data_flits(pieces.first) + pieces.rest * data_flits(PACKET_BYTES) +
-           data_flits(pieces.tail);
+    return chunk->packets + aries_data_flits(pieces.first) +
+           pieces.rest * aries_data_flits(ARIES_PACKET_BYTES) + aries_data_flits(pieces.tail);
 }
 
-static uint32_t request_units(const struct chunk *chunk, uint32_t *last)
+static uint32_t request_units(const struct aries_chunk *chunk, uint32_t *last)
 {
     const struct aries_work *work = &chunk->txn->work;
 
     if (work->op == ARIES_PUT)
-        return chunk_units(chunk, request_phits(work), last);
-    *last = sim_unlikely(work->op >= ARIES_CE_JOIN) ? ce_units(work) : request_phits(work);
+        return aries_chunk_units(chunk, aries_request_phits(work), last);
+    *last = sim_unlikely(work->op >= ARIES_CE_JOIN) ? aries_sim_ce_phits(work)
+                                                    : aries_request_phits(work);
     return *last * chunk->packets;
 }
 
 /* One flit with the data of a request that carries none to memory: operands, lengths, addresses. */
-static uint32_t request_flits(const struct chunk *chunk)
+static uint32_t request_flits(const struct aries_chunk *chunk)
 {
-    return chunk->txn->work.op == ARIES_PUT ? chunk_flits(chunk) : 2 * chunk->packets;
+    return chunk->txn->work.op == ARIES_PUT ? aries_chunk_flits(chunk) : 2 * chunk->packets;
 }
 
 /*
@@ -327,23 +328,24 @@ static sim_time_t burst(sim_time_t wait, const struct aries_timing *timing)
 }
 
 /* Takes the chunk's share of the transmit side; returns how long it waits. */
-static sim_time_t reserve_transmit(struct chunk *chunk)
+static sim_time_t reserve_transmit(struct aries_chunk *chunk)
 {
     struct aries_txn *txn = chunk->txn;
-    struct aries_fabric *fabric = txn_fabric(txn);
+    struct aries_fabric *fabric = aries_txn_fabric(txn);
     struct aries_sim_nic *sim = txn->source->sim;
     sim_time_t now = sim_now(), service = request_flits(chunk) * fabric->timing.nic_flit;
     sim_time_t feed = chunk->feed, wait, other = 0;
 
     if (sim_unlikely(fabric->sim->throttle_until > now))
         service = (sim_time_t)((double)service / fabric->sim->throttle);
-    wait = occupy(&sim->tx_free, now, feed, service);
+    wait = aries_sim_occupy(&sim->tx_free, now, feed, service);
     if (txn->work.unit == ARIES_UNIT_FMA)
-        other = burst(occupy(&sim->fma_free, now, feed, chunk->packets * fabric->timing.fma_gap),
-                      &fabric->timing);
+        other = burst(
+            aries_sim_occupy(&sim->fma_free, now, feed, chunk->packets * fabric->timing.fma_gap),
+            &fabric->timing);
     else if (txn->work.op == ARIES_PUT)
-        other = occupy(&sim->duplex_free, now, feed,
-                       (sim_time_t)(chunk->bytes * 1e3 / fabric->timing.duplex_rate));
+        other = aries_sim_occupy(&sim->duplex_free, now, feed,
+                                 (sim_time_t)(chunk->bytes * 1e3 / fabric->timing.duplex_rate));
     return wait > other ? wait : other;
 }
 
@@ -366,32 +368,33 @@ static const struct sim_fault_rule *packet_fault(struct aries_fabric *fabric,
 
 static void delayed(struct sim_event *event)
 {
-    struct chunk *chunk = sim_container_of(event, struct chunk, transfer.event);
+    struct aries_chunk *chunk = sim_container_of(event, struct aries_chunk, transfer.event);
 
-    chunk->transfer.event.fire =
-        chunk->transfer.class == NET_REQUEST ? target_arrive : source_response;
-    net_send(txn_fabric(chunk->txn)->net, &chunk->transfer,
+    chunk->transfer.event.fire = chunk->transfer.class == NET_REQUEST
+                                     ? aries_target_request_arrived
+                                     : aries_source_response_arrived;
+    net_send(aries_txn_fabric(chunk->txn)->net, &chunk->transfer,
              chunk->transfer.class == NET_REQUEST ? 0 : chunk->feed);
 }
 
 /* Hands a request or response to the network, unless a fault takes it. */
-void chunk_launch(struct chunk *chunk, sim_time_t feed)
+void aries_chunk_launch(struct aries_chunk *chunk, sim_time_t feed)
 {
-    struct aries_fabric *fabric = txn_fabric(chunk->txn);
+    struct aries_fabric *fabric = aries_txn_fabric(chunk->txn);
     const struct sim_fault_rule *rule = packet_fault(fabric, &chunk->transfer);
 
     if (sim_unlikely(rule != NULL)) {
         switch (rule->action) {
         case SIM_FAULT_DROP:
         case SIM_FAULT_CRASH:
-            source_lost(chunk, 1);
+            aries_source_chunk_lost(chunk, 1);
             return;
         case SIM_FAULT_FAIL:
             chunk->status = (uint8_t)rule->status;
             chunk->info = ARIES_CQ_CPLTN_DREQ;
             if (chunk->transfer.class == NET_RESPONSE) {
                 chunk->info = ARIES_CQ_CPLTN_SRSP;
-                fault_found(chunk->txn->source, chunk->txn, chunk->status);
+                aries_sim_report_fault(chunk->txn->source, chunk->txn, chunk->status);
             }
             break;
         case SIM_FAULT_DELAY:
@@ -411,14 +414,14 @@ void chunk_launch(struct chunk *chunk, sim_time_t feed)
 
 /* How long a packet of the request keeps the target's input busy: F2 holds back what comes faster.
  */
-static sim_time_t request_drain(const struct chunk *chunk, const struct aries_timing *timing)
+static sim_time_t request_drain(const struct aries_chunk *chunk, const struct aries_timing *timing)
 {
     const struct aries_work *work = &chunk->txn->work;
 
     if (work->op == ARIES_PUT)
-        return chunk_flits(chunk) * timing->nic_flit / chunk->packets;
+        return aries_chunk_flits(chunk) * timing->nic_flit / chunk->packets;
     if (work->op == ARIES_GET)
-        return MAX(timing->nic_flit, read_service(timing));
+        return MAX(timing->nic_flit, aries_host_read_service(timing));
     return work->op == ARIES_AMO ? timing->fma_gap : timing->nic_flit;
 }
 
@@ -432,7 +435,8 @@ static uint64_t line_of(const struct aries_work *work, uint64_t offset)
 
     if (work->route < NET_ROUTE_ADAPTIVE_0)
         mr = aries_mr_find(work->target, work->ptag, work->remote_handle);
-    return (work->remote_addr + offset) / PACKET_BYTES - (mr != NULL ? mr->base : 0) / PACKET_BYTES;
+    return (work->remote_addr + offset) / ARIES_PACKET_BYTES -
+           (mr != NULL ? mr->base : 0) / ARIES_PACKET_BYTES;
 }
 
 static sim_time_t chunk_feed(const struct aries_txn *txn, uint64_t bytes)
@@ -443,19 +447,20 @@ static sim_time_t chunk_feed(const struct aries_txn *txn, uint64_t bytes)
 /* What of the message came before its last full packets, and how fast its end comes: for the
  * request, and for the data of a GET, which keeps the same pace. The chunks before these are there
  * sooner. */
-static void describe_stream(const struct chunk *chunk, struct net_transfer *transfer)
+static void describe_stream(const struct aries_chunk *chunk, struct net_transfer *transfer)
 {
     const struct aries_txn *txn = chunk->txn;
-    const struct aries_timing *timing = &txn_fabric(txn)->timing;
+    const struct aries_timing *timing = &aries_txn_fabric(txn)->timing;
     uint64_t begin = chunk->offset, end = begin + chunk->bytes;
-    uint64_t last = end > PACKET_BYTES ? end - PACKET_BYTES : 0;
+    uint64_t last = end > ARIES_PACKET_BYTES ? end - ARIES_PACKET_BYTES : 0;
     sim_time_t since = 0, pace = 0;
 
-    transfer->stream_packets = (uint32_t)((begin + PACKET_BYTES - 1) / PACKET_BYTES);
-    if (transfer->stream_packets + chunk->packets > 1 && txn->work.length - end <= PACKET_BYTES) {
+    transfer->stream_packets = (uint32_t)((begin + ARIES_PACKET_BYTES - 1) / ARIES_PACKET_BYTES);
+    if (transfer->stream_packets + chunk->packets > 1 &&
+        txn->work.length - end <= ARIES_PACKET_BYTES) {
         if (txn->rate > 0) {
             since = chunk_feed(txn, begin);
-            pace = chunk_feed(txn, PACKET_BYTES);
+            pace = chunk_feed(txn, ARIES_PACKET_BYTES);
         } else if (txn->work.op == ARIES_PUT) { /* stored by the CPU; one is there at once */
             pace = aries_store_time(timing, end) - aries_store_time(timing, last);
             since = aries_store_time(timing, begin) + pace;
@@ -465,15 +470,15 @@ static void describe_stream(const struct chunk *chunk, struct net_transfer *tran
     transfer->packet_interval_ps = (uint32_t)MIN(pace, UINT32_MAX);
 }
 
-static void send_request(struct chunk *chunk)
+static void send_request(struct aries_chunk *chunk)
 {
     struct aries_txn *txn = chunk->txn;
-    struct aries_fabric *fabric = txn_fabric(txn);
+    struct aries_fabric *fabric = aries_txn_fabric(txn);
     const struct aries_work *work = &txn->work;
     struct net_transfer *transfer = &chunk->transfer;
 
-    transfer->event.fire = target_arrive;
-    transfer->hinted.fetch = request_fetch;
+    transfer->event.fire = aries_target_request_arrived;
+    transfer->hinted.fetch = aries_arrival_prefetch;
     chunk->at = work->target;
     transfer->source = txn->source->node;
     transfer->target = aries_node_of(fabric, work->target);
@@ -485,7 +490,7 @@ static void send_request(struct chunk *chunk)
     describe_stream(chunk, transfer);
     transfer->ready_span = work->op == ARIES_GET ? chunk->feed : 0; /* they leave over that time */
     transfer->hash = line_of(work, chunk->offset);
-    transfer->receiver_latency = arrival_lag(work, &fabric->timing);
+    transfer->receiver_latency = aries_arrival_lag(work, &fabric->timing);
     transfer->ejection_time = request_drain(chunk, &fabric->timing);
     chunk->sent = sim_now();
     chunk->frozen = fabric->sim->quiesced;
@@ -497,23 +502,23 @@ static void send_request(struct chunk *chunk)
           txn->channel != NULL ? (uint32_t)(txn->channel - txn->source->sim->channels) : 0,
           aries_op_name(work->op), sim_now(),
           chunk->feed > 0 ? chunk->feed : transfer->units * SIM_NS, txn->flow, chunk->bytes);
-    chunk_launch(chunk, work->op == ARIES_PUT ? chunk->feed : 0);
+    aries_chunk_launch(chunk, work->op == ARIES_PUT ? chunk->feed : 0);
 }
 
 /* The chunk that is to leave next, cut when there is none; NULL when the transaction ended with an
  * error. */
-static struct chunk *next_chunk(struct aries_txn *txn)
+static struct aries_chunk *next_chunk(struct aries_txn *txn)
 {
-    struct chunk *chunk = txn->chunks;
+    struct aries_chunk *chunk = txn->chunks;
 
     if (chunk != NULL)
         return chunk;
     chunk = chunk_cut(txn, txn->offset, chunk_end(txn, txn->offset));
-    chunk_room(txn_fabric(txn), chunk);
+    aries_chunk_make_room(aries_txn_fabric(txn), chunk);
     chunk->feed = chunk_feed(txn, chunk->bytes);
     if (txn->work.op == ARIES_PUT && !read_local(txn, chunk)) {
         txn->all_sent = true;
-        source_chunk_end(chunk);
+        aries_source_chunk_end(chunk);
         return NULL;
     }
     txn->chunks = chunk;
@@ -521,24 +526,24 @@ static struct chunk *next_chunk(struct aries_txn *txn)
 }
 
 /* False: the transaction waits in a queue, or for its time. */
-static bool admit(struct aries_txn *txn, struct chunk *chunk)
+static bool admit(struct aries_txn *txn, struct aries_chunk *chunk)
 {
-    const struct aries_timing *timing = &txn_fabric(txn)->timing;
+    const struct aries_timing *timing = &aries_txn_fabric(txn)->timing;
     struct aries_sim_nic *sim = txn->source->sim;
     bool bte_get = txn->work.op == ARIES_GET && txn->work.unit == ARIES_UNIT_BTE;
     sim_time_t wait;
 
     if ((sim->orb_used + chunk->packets > sim->orb_limit && sim->orb_used > 0) ||
         (bte_get && sim->orb_get + chunk->packets > timing->orb_bte_get && sim->orb_get > 0)) {
-        txn_queue_push(&sim->orb_waiting, txn);
+        aries_txn_queue_push(&sim->orb_waiting, txn);
         return false;
     }
     chunk->admitted = true;
     sim->orb_used += chunk->packets;
     if (bte_get)
         sim->orb_get += chunk->packets;
-    if (sim->orb_used > txn_fabric(txn)->counters.orb_max)
-        txn_fabric(txn)->counters.orb_max = sim->orb_used;
+    if (sim->orb_used > aries_txn_fabric(txn)->counters.orb_max)
+        aries_txn_fabric(txn)->counters.orb_max = sim->orb_used;
     wait = reserve_transmit(chunk);
     if (wait > 0) {
         sim_hinted_schedule(&txn->pumping, sim_now() + wait);
@@ -547,14 +552,14 @@ static bool admit(struct aries_txn *txn, struct chunk *chunk)
     return true;
 }
 
-static void channel_done(struct aries_txn *txn, const struct chunk *last)
+static void channel_done(struct aries_txn *txn, const struct aries_chunk *last)
 {
-    struct channel *channel = txn->channel;
+    struct aries_bte_channel *channel = txn->channel;
 
     if (channel == NULL)
         return;
     channel->active = NULL;
-    channel->free_at = sim_now() - txn_fabric(txn)->timing.tx + last->feed;
+    channel->free_at = sim_now() - aries_txn_fabric(txn)->timing.tx + last->feed;
     channel_next(txn->source, channel);
 }
 
@@ -564,7 +569,7 @@ static void notify_local(struct sim_event *event)
 
     if (txn->work.local_done != NULL)
         txn->work.local_done(txn->work.context);
-    txn_unref(txn);
+    aries_txn_unref(txn);
 }
 
 /*
@@ -573,7 +578,7 @@ static void notify_local(struct sim_event *event)
  */
 static void abandon(struct aries_txn *txn)
 {
-    struct chunk *chunk = txn->chunks;
+    struct aries_chunk *chunk = txn->chunks;
 
     txn->chunks = NULL;
     txn->all_sent = true;
@@ -582,9 +587,9 @@ static void abandon(struct aries_txn *txn)
         return;
     }
     while (chunk != NULL) {
-        struct chunk *next = chunk->next;
+        struct aries_chunk *next = chunk->next;
 
-        source_chunk_end(chunk);
+        aries_source_chunk_end(chunk);
         chunk = next;
     }
 }
@@ -597,7 +602,7 @@ static bool held_back(struct aries_txn *txn)
     if ((txn->chunks != NULL && txn->chunks->admitted) ||
         !aries_ptag_suspended(nic, txn->work.ptag))
         return false;
-    txn_queue_push(&nic->sim->held, txn);
+    aries_txn_queue_push(&nic->sim->held, txn);
     return true;
 }
 
@@ -619,7 +624,7 @@ static void pump(struct sim_event *event)
     struct aries_fabric *fabric = nic->fabric;
     const struct aries_timing *timing = &fabric->timing;
     sim_time_t now = sim_now();
-    struct chunk *chunk;
+    struct aries_chunk *chunk;
 
     if (sim_unlikely(!nic->alive || txn->status == A_STATUS_ORB_TIMEOUT || is_hopeless(txn))) {
         if (txn->status == 0)
@@ -636,7 +641,7 @@ static void pump(struct sim_event *event)
         return;
     if (!txn->has_ssid) {
         if (nic->sim->ssid_used >= timing->ssids) {
-            txn_queue_push(&nic->sim->ssid_waiting, txn);
+            aries_txn_queue_push(&nic->sim->ssid_waiting, txn);
             return;
         }
         nic->sim->ssid_used++;
@@ -670,9 +675,9 @@ static void pump(struct sim_event *event)
 /* ---- BTE channels ------------------------------------------------------------------------------
  */
 
-static void channel_start(struct channel *channel, struct aries_txn *txn)
+static void channel_start(struct aries_bte_channel *channel, struct aries_txn *txn)
 {
-    const struct aries_timing *timing = &txn_fabric(txn)->timing;
+    const struct aries_timing *timing = &aries_txn_fabric(txn)->timing;
     sim_time_t at = txn->ready > channel->free_at ? txn->ready : channel->free_at;
 
     at += timing->bte_desc + timing->tx;
@@ -684,13 +689,13 @@ static void channel_start(struct channel *channel, struct aries_txn *txn)
 }
 
 /* The next descriptor of an idle channel; a fenced one waits until all before it have completed. */
-static void channel_next(struct aries_nic *nic, struct channel *channel)
+static void channel_next(struct aries_nic *nic, struct aries_bte_channel *channel)
 {
     struct aries_txn *txn = channel->waiting.head;
 
     if (channel->active != NULL || txn == NULL || (txn->work.fence && channel->open > 0))
         return;
-    channel_start(channel, txn_queue_pop(&channel->waiting));
+    channel_start(channel, aries_txn_queue_pop(&channel->waiting));
 }
 
 /* ---- entry points ------------------------------------------------------------------------------
@@ -706,12 +711,12 @@ static void no_such_target(struct sim_event *event)
     finish(txn);
 }
 
-static void begin(struct gni_nic *nic, const struct aries_work *work, struct chain *chain)
+static void begin(struct gni_nic *nic, const struct aries_work *work, struct aries_chain *chain)
 {
     struct aries_nic *hw = nic->hw;
     struct aries_fabric *fabric = hw->fabric;
     const struct aries_timing *timing = &fabric->timing;
-    struct aries_txn *txn = txn_new(fabric);
+    struct aries_txn *txn = aries_txn_new(fabric);
     bool brief = work->op == ARIES_PUT && work->unit == ARIES_UNIT_FMA && !work->sync_flag &&
                  !work->local_wanted;
     sim_time_t local;
@@ -719,7 +724,7 @@ static void begin(struct gni_nic *nic, const struct aries_work *work, struct cha
     sim_spend(work->cpu);
     local = sim_local_time();
     txn->pump.fire = pump;
-    txn->pumping.fetch = pump_fetch;
+    txn->pumping.fetch = aries_pump_prefetch;
     txn->source = hw;
     txn->chunks = NULL;
     txn->offset = txn->landed = 0;
@@ -738,7 +743,7 @@ static void begin(struct gni_nic *nic, const struct aries_work *work, struct cha
                 work->target != NULL ? aries_node_of(fabric, work->target) : hw->node,
                 work->op == ARIES_CQWRITE ? 0 : work->header_length + work->length);
     if (work->target != NULL)
-        txn->rate = stream_rate(&txn->work, timing);
+        txn->rate = aries_stream_rate(&txn->work, timing);
     if (work->target == NULL) {
         txn->pump.fire = no_such_target;
         sim_hinted_schedule(&txn->pumping, local + timing->pcie_write + timing->poll);
@@ -746,7 +751,7 @@ static void begin(struct gni_nic *nic, const struct aries_work *work, struct cha
         /* A communication domain is pinned to one channel: see docs/model.md. */
         txn->channel = &hw->sim->channels[nic->cdm->inst_id % timing->bte_channels];
         txn->ready = local + timing->pcie_write;
-        txn_queue_push(&txn->channel->waiting, txn);
+        aries_txn_queue_push(&txn->channel->waiting, txn);
         channel_next(hw, txn->channel);
     } else if (work->op == ARIES_PUT) {
         cut_stores(txn, work);
@@ -762,14 +767,14 @@ static void begin(struct gni_nic *nic, const struct aries_work *work, struct cha
     }
 }
 
-void sim_submit(struct gni_nic *nic, const struct aries_work *work)
+void aries_sim_submit(struct gni_nic *nic, const struct aries_work *work)
 {
     begin(nic, work, NULL);
 }
 
-void sim_submit_chain(struct gni_nic *nic, const struct aries_work *works, uint32_t count)
+void aries_sim_submit_chain(struct gni_nic *nic, const struct aries_work *works, uint32_t count)
 {
-    struct chain *chain = g_new0(struct chain, 1);
+    struct aries_chain *chain = g_new0(struct aries_chain, 1);
     uint32_t i;
 
     aries_list_add(&nic->hw->fabric->sim->chains, &chain->link);
@@ -783,7 +788,7 @@ void sim_submit_chain(struct gni_nic *nic, const struct aries_work *works, uint3
 void aries_hw_originate(struct aries_nic *hw, const struct aries_work *work)
 {
     struct aries_fabric *fabric = hw->fabric;
-    struct aries_txn *txn = txn_new(fabric);
+    struct aries_txn *txn = aries_txn_new(fabric);
 
     *txn = (struct aries_txn){
         .source = hw,
@@ -793,7 +798,7 @@ void aries_hw_originate(struct aries_nic *hw, const struct aries_work *work)
         .ready = sim_now(),
     };
     txn->pump.fire = work->target != NULL ? pump : no_such_target;
-    txn->pumping.fetch = pump_fetch;
+    txn->pumping.fetch = aries_pump_prefetch;
     fabric->counters.transactions++;
     ledger_open(work->book, &txn->entry, hw->node,
                 work->target != NULL ? work->target->node : hw->node, 0);

@@ -16,34 +16,35 @@ static sim_time_t later(sim_time_t a, sim_time_t b)
 }
 
 /* Time of a chunk's data packets in a pipeline of the NIC. */
-static sim_time_t data_service(const struct chunk *chunk, const struct aries_timing *timing)
+static sim_time_t data_service(const struct aries_chunk *chunk, const struct aries_timing *timing)
 {
-    return chunk_flits(chunk) * timing->nic_flit;
+    return aries_chunk_flits(chunk) * timing->nic_flit;
 }
 
 /* Takes the chunk's share of a receive pipeline at its arrival; returns how long it had to wait. */
-static sim_time_t reserve_receive(struct aries_nic *nic, const struct chunk *chunk, bool data)
+static sim_time_t reserve_receive(struct aries_nic *nic, const struct aries_chunk *chunk, bool data)
 {
     struct aries_sim_nic *sim = nic->sim;
     const struct aries_timing *timing = &nic->fabric->timing;
     sim_time_t arrival = sim_now() - chunk->transfer.receiver_latency, wait, reads, duplex;
 
-    wait = occupy(&sim->rx_free, arrival, 0,
-                  data ? data_service(chunk, timing) : chunk->packets * timing->nic_flit);
+    wait = aries_sim_occupy(&sim->rx_free, arrival, 0,
+                            data ? data_service(chunk, timing) : chunk->packets * timing->nic_flit);
     if (chunk->txn->work.op == ARIES_GET) { /* so many host reads at a time */
-        reads = occupy(&sim->npt_free, arrival, 0, chunk->packets * read_service(timing));
+        reads = aries_sim_occupy(&sim->npt_free, arrival, 0,
+                                 chunk->packets * aries_host_read_service(timing));
         wait = later(wait, reads);
     }
     if (data && chunk->txn->work.unit == ARIES_UNIT_BTE) {
-        duplex = occupy(&sim->duplex_free, arrival, 0,
-                        (sim_time_t)(chunk->bytes * 1e3 / timing->duplex_rate));
+        duplex = aries_sim_occupy(&sim->duplex_free, arrival, 0,
+                                  (sim_time_t)(chunk->bytes * 1e3 / timing->duplex_rate));
         wait = later(wait, duplex);
     }
     return wait;
 }
 
 /* False: the chunk is handled later, or lost. */
-static bool receive(struct aries_nic *nic, struct chunk *chunk)
+static bool receive(struct aries_nic *nic, struct aries_chunk *chunk)
 {
     const struct aries_timing *timing = &nic->fabric->timing;
     const struct aries_work *work = &chunk->txn->work;
@@ -51,12 +52,12 @@ static bool receive(struct aries_nic *nic, struct chunk *chunk)
     sim_time_t now = sim_now(), wait;
 
     if (sim_unlikely(chunk->transfer.status != NET_DELIVERED || !nic->alive)) {
-        source_lost(chunk, chunk->packets);
+        aries_source_chunk_lost(chunk, chunk->packets);
         return false;
     }
     if (sim_unlikely(nic->sim->hang_until > now)) {
         if (nic->sim->hang_until - chunk->sent >= timing->orb_timeout)
-            source_lost(chunk, chunk->packets);
+            aries_source_chunk_lost(chunk, chunk->packets);
         else
             sim_event_schedule(event, nic->sim->hang_until);
         return false;
@@ -101,7 +102,7 @@ static bool mapped(struct aries_mr *mr, uint64_t address, uint32_t length)
     return true;
 }
 
-static struct aries_target target_of(struct aries_nic *nic, const struct chunk *chunk)
+static struct aries_target target_of(struct aries_nic *nic, const struct aries_chunk *chunk)
 {
     const struct aries_work *work = &chunk->txn->work;
 
@@ -116,7 +117,7 @@ static void push_remote(struct aries_txn *txn, const struct aries_mr *mr, enum a
 }
 
 /* All bytes of a GET were read, or an atomic is done. */
-static void executed(struct aries_txn *txn, struct chunk *chunk, const struct aries_mr *mr,
+static void executed(struct aries_txn *txn, struct aries_chunk *chunk, const struct aries_mr *mr,
                      enum aries_cq_info info)
 {
     if (!txn->work.remote_wanted || txn->landed != txn->work.length)
@@ -141,16 +142,16 @@ static void put_landed(struct aries_txn *txn, struct aries_mr *mr)
 
 static void land(struct sim_event *event)
 {
-    struct chunk *chunk = sim_container_of(event, struct chunk, landing.event);
+    struct aries_chunk *chunk = sim_container_of(event, struct aries_chunk, landing.event);
     struct aries_txn *txn = chunk->txn;
     struct aries_mr *mr = chunk->mr;
     struct aries_fabric *fabric = txn->work.target->fabric; /* not the source's line */
     uint64_t address = txn->work.remote_addr + chunk->offset;
     bool whole;
-    unsigned times = mutation_strikes(fabric, ARIES_MUTATE_DUPLICATE) ? 2 : 1;
+    unsigned times = aries_sim_mutation_due(fabric, ARIES_MUTATE_DUPLICATE) ? 2 : 1;
 
-    if (sim_unlikely(mutation_strikes(fabric, ARIES_MUTATE_FLIP)) && chunk->bytes > 0)
-        chunk_spoil(fabric, chunk);
+    if (sim_unlikely(aries_sim_mutation_due(fabric, ARIES_MUTATE_FLIP)) && chunk->bytes > 0)
+        aries_chunk_spoil(fabric, chunk);
     /* A region that went away meanwhile takes its memory with it: the NIC's write has nowhere to
      * land. */
     if (mr->live && txn->work.target->alive)
@@ -161,7 +162,7 @@ static void land(struct sim_event *event)
             ledger_deliver(&txn->entry, chunk->bytes,
                            ledger_digest(chunk->data, chunk->bytes, chunk->offset));
     }
-    chunk_drop_data(fabric, chunk);
+    aries_chunk_drop_data(fabric, chunk);
     trace(TRACE_INSTANT, TRACE_RX, txn->work.target->node, 0, "land", sim_now(), 0, txn->flow,
           chunk->bytes);
     __builtin_prefetch(txn->work.peer, 1);
@@ -175,7 +176,7 @@ static void land(struct sim_event *event)
     else
         aries_process_notify(mr->process);
     aries_mr_unref(mr);
-    chunk_unref(chunk);
+    aries_chunk_unref(chunk);
 }
 
 /* Plants the bugs that hide a write: it never comes, or comes long after the completion. */
@@ -183,14 +184,14 @@ static bool mutated_away(struct aries_fabric *fabric, sim_time_t *at)
 {
     if (sim_likely(fabric->sim->mutation == ARIES_MUTATE_NONE))
         return false;
-    if (mutation_strikes(fabric, ARIES_MUTATE_DROP))
+    if (aries_sim_mutation_due(fabric, ARIES_MUTATE_DROP))
         return true;
-    if (mutation_strikes(fabric, ARIES_MUTATE_REORDER))
+    if (aries_sim_mutation_due(fabric, ARIES_MUTATE_REORDER))
         *at += 100 * SIM_US;
     return false;
 }
 
-static void put(struct aries_nic *nic, struct chunk *chunk)
+static void put(struct aries_nic *nic, struct aries_chunk *chunk)
 {
     struct aries_txn *txn = chunk->txn;
     const struct aries_work *work = &txn->work;
@@ -216,12 +217,12 @@ static void put(struct aries_nic *nic, struct chunk *chunk)
     aries_mr_ref(mr);
     chunk->refs++;
     chunk->landing.event.fire = land;
-    chunk->landing.fetch = landing_fetch;
+    chunk->landing.fetch = aries_landing_prefetch;
     chunk->address = (uint64_t)(uintptr_t)aries_mr_pointer(mr, target.address, 1);
     sim_hinted_schedule(&chunk->landing, visible);
 }
 
-static void get(struct aries_nic *nic, struct chunk *chunk)
+static void get(struct aries_nic *nic, struct aries_chunk *chunk)
 {
     struct aries_txn *txn = chunk->txn;
     const struct aries_target target = target_of(nic, chunk);
@@ -243,7 +244,7 @@ static void get(struct aries_nic *nic, struct chunk *chunk)
 static bool line_cached(struct aries_nic *nic, uint64_t address)
 {
     uint32_t lines = nic->fabric->timing.amo_cache;
-    uint64_t line = address >> AMO_LINE_SHIFT, *slot;
+    uint64_t line = address >> ARIES_AMO_LINE_SHIFT, *slot;
 
     if (nic->sim->amo_lines == NULL)
         nic->sim->amo_lines = g_new0(uint64_t, lines);
@@ -255,7 +256,7 @@ static bool line_cached(struct aries_nic *nic, uint64_t address)
 }
 
 /* How long this atomic has to wait: for the unit, and for a line that is not in its cache. */
-static sim_time_t amo_wait(struct aries_nic *nic, struct chunk *chunk)
+static sim_time_t amo_wait(struct aries_nic *nic, struct aries_chunk *chunk)
 {
     const struct aries_timing *timing = &nic->fabric->timing;
     struct aries_sim_nic *sim = nic->sim;
@@ -263,13 +264,13 @@ static sim_time_t amo_wait(struct aries_nic *nic, struct chunk *chunk)
 
     sim->amo_free = start + timing->fma_gap;
     wait = start - now;
-    if (amo_cached(chunk->txn->work.amo_cmd) &&
+    if (aries_amo_cached(chunk->txn->work.amo_cmd) &&
         !line_cached(nic, chunk->txn->work.remote_addr + chunk->offset))
         wait += timing->pcie_read;
     return wait;
 }
 
-static void amo(struct aries_nic *nic, struct chunk *chunk)
+static void amo(struct aries_nic *nic, struct aries_chunk *chunk)
 {
     struct aries_txn *txn = chunk->txn;
     const struct aries_work *work = &txn->work;
@@ -294,7 +295,7 @@ static void amo(struct aries_nic *nic, struct chunk *chunk)
 
 static void land_cqwrite(struct sim_event *event)
 {
-    struct chunk *chunk = sim_container_of(event, struct chunk, landing.event);
+    struct aries_chunk *chunk = sim_container_of(event, struct aries_chunk, landing.event);
     struct aries_txn *txn = chunk->txn;
 
     if (chunk->mr->cq != NULL &&
@@ -303,10 +304,10 @@ static void land_cqwrite(struct sim_event *event)
     if (txn->entry.book != NULL)
         ledger_deliver(&txn->entry, 0, 0);
     aries_mr_unref(chunk->mr);
-    chunk_unref(chunk);
+    aries_chunk_unref(chunk);
 }
 
-static void cqwrite(struct aries_nic *nic, struct chunk *chunk)
+static void cqwrite(struct aries_nic *nic, struct aries_chunk *chunk)
 {
     const struct aries_timing *timing = &nic->fabric->timing;
     const struct aries_target target = target_of(nic, chunk);
@@ -329,74 +330,74 @@ static void cqwrite(struct aries_nic *nic, struct chunk *chunk)
 
 static void send_data_now(struct sim_event *event)
 {
-    struct chunk *chunk = sim_container_of(event, struct chunk, transfer.event);
+    struct aries_chunk *chunk = sim_container_of(event, struct aries_chunk, transfer.event);
 
-    event->fire = source_response;
-    chunk_launch(chunk, chunk->feed);
+    event->fire = aries_source_response_arrived;
+    aries_chunk_launch(chunk, chunk->feed);
 }
 
 /* What a GET has read leaves through the transmit pipeline, as requests do. */
-static void send_data(struct aries_nic *nic, struct chunk *chunk)
+static void send_data(struct aries_nic *nic, struct aries_chunk *chunk)
 {
     struct aries_sim_nic *sim = nic->sim;
-    sim_time_t wait =
-        occupy(&sim->tx_free, sim_now(), chunk->feed, data_service(chunk, &nic->fabric->timing));
+    sim_time_t wait = aries_sim_occupy(&sim->tx_free, sim_now(), chunk->feed,
+                                       data_service(chunk, &nic->fabric->timing));
 
     if (sim_likely(wait == 0)) {
-        chunk_launch(chunk, chunk->feed);
+        aries_chunk_launch(chunk, chunk->feed);
         return;
     }
     chunk->transfer.event.fire = send_data_now;
     sim_event_schedule(&chunk->transfer.event, sim_now() + wait);
 }
 
-static void respond(struct aries_nic *nic, struct chunk *chunk)
+static void respond(struct aries_nic *nic, struct aries_chunk *chunk)
 {
     struct aries_fabric *fabric = nic->fabric;
     const struct aries_timing *timing = &fabric->timing;
     const struct aries_work *work = &chunk->txn->work;
     struct net_transfer *transfer = &chunk->transfer;
-    bool failed = chunk->status != 0, data = !failed && returns_data(work);
+    bool failed = chunk->status != 0, data = !failed && aries_returns_data(work);
 
-    transfer->event.fire = source_response;
-    transfer->hinted.fetch = response_fetch;
+    transfer->event.fire = aries_source_response_arrived;
+    transfer->hinted.fetch = aries_response_prefetch;
     chunk->at = chunk->txn->source;
     transfer->target = transfer->source;
     transfer->source = nic->node;
     transfer->class = NET_RESPONSE;
     transfer->ready_span = work->op == ARIES_PUT ? chunk->feed : 0;
-    transfer->receiver_latency = response_lag(timing, data);
+    transfer->receiver_latency = aries_response_lag(timing, data);
     transfer->units = chunk->packets;
     transfer->last_units = 1;
     if (work->op == ARIES_GET && !failed) {
         /* Bulk data keeps the request's route: docs/model.md, "Responses". */
-        transfer->units = chunk_units(chunk, 1, &transfer->last_units);
+        transfer->units = aries_chunk_units(chunk, 1, &transfer->last_units);
     } else {
         if (data) {
-            transfer->units = chunk->packets + data_phits(chunk->bytes);
-            transfer->last_units = 1 + data_phits(chunk->bytes);
+            transfer->units = chunk->packets + aries_data_phits(chunk->bytes);
+            transfer->last_units = 1 + aries_data_phits(chunk->bytes);
         }
         if (work->route >= NET_ROUTE_ADAPTIVE_0)
             transfer->route = (uint8_t)(NET_ROUTE_ADAPTIVE_0 + timing->response_class);
     }
     fabric->counters.response_packets += chunk->packets;
     if (work->op != ARIES_GET || failed)
-        chunk_launch(chunk, 0);
+        aries_chunk_launch(chunk, 0);
     else
         send_data(nic, chunk);
 }
 
 /* How long a request waits for the unit that carries it out. */
-static sim_time_t unit_wait(struct aries_nic *nic, struct chunk *chunk)
+static sim_time_t unit_wait(struct aries_nic *nic, struct aries_chunk *chunk)
 {
     if (chunk->txn->work.op == ARIES_AMO)
         return amo_wait(nic, chunk);
-    return chunk->txn->work.op >= ARIES_CE_JOIN ? ce_wait(nic) : 0;
+    return chunk->txn->work.op >= ARIES_CE_JOIN ? aries_sim_ce_wait(nic) : 0;
 }
 
-void target_arrive(struct sim_event *event)
+void aries_target_request_arrived(struct sim_event *event)
 {
-    struct chunk *chunk = sim_container_of(event, struct chunk, transfer.event);
+    struct aries_chunk *chunk = sim_container_of(event, struct aries_chunk, transfer.event);
     struct aries_txn *txn = chunk->txn;
     struct aries_nic *nic = txn->work.target;
     sim_time_t wait;
@@ -417,7 +418,7 @@ void target_arrive(struct sim_event *event)
         chunk->info = ARIES_CQ_CPLTN_DREQ;
     }
     if (sim_unlikely(chunk->status != 0)) /* a fault did this */
-        fault_found(nic, txn, chunk->status);
+        aries_sim_report_fault(nic, txn, chunk->status);
     if (sim_likely(chunk->status == 0)) {
         switch (txn->work.op) {
         case ARIES_PUT:
@@ -435,7 +436,7 @@ void target_arrive(struct sim_event *event)
         case ARIES_CE_JOIN:
         case ARIES_CE_RESULT:
         case ARIES_CE_WRITE:
-            ce_arrived(nic, chunk);
+            aries_sim_ce_arrived(nic, chunk);
             break;
         }
     } else if (chunk->info == 0) {
@@ -448,10 +449,10 @@ void target_arrive(struct sim_event *event)
  */
 
 /* Data of a GET or a fetching atomic goes to local memory. */
-static void store_result(struct aries_txn *txn, struct chunk *chunk)
+static void store_result(struct aries_txn *txn, struct aries_chunk *chunk)
 {
     const struct aries_work *work = &txn->work;
-    struct aries_fabric *fabric = txn_fabric(txn);
+    struct aries_fabric *fabric = aries_txn_fabric(txn);
     uint64_t address = work->local_addr + chunk->offset;
     struct aries_mr *mr;
 
@@ -460,9 +461,9 @@ static void store_result(struct aries_txn *txn, struct chunk *chunk)
                                    chunk->bytes, ARIES_WRITE, &mr);
     if (chunk->status != 0)
         return;
-    if (work->op == ARIES_GET && sim_unlikely(mutation_strikes(fabric, ARIES_MUTATE_FLIP)))
-        chunk_spoil(fabric, chunk);
-    if (work->op == ARIES_GET && sim_unlikely(mutation_strikes(fabric, ARIES_MUTATE_DROP)))
+    if (work->op == ARIES_GET && sim_unlikely(aries_sim_mutation_due(fabric, ARIES_MUTATE_FLIP)))
+        aries_chunk_spoil(fabric, chunk);
+    if (work->op == ARIES_GET && sim_unlikely(aries_sim_mutation_due(fabric, ARIES_MUTATE_DROP)))
         return;
     if (!aries_mr_write(mr, address, chunk->data, chunk->bytes)) {
         chunk->status = A_STATUS_AT_PF_INV;
@@ -482,14 +483,14 @@ static void store_result(struct aries_txn *txn, struct chunk *chunk)
         aries_process_notify(mr->process);
 }
 
-void source_response(struct sim_event *event)
+void aries_source_response_arrived(struct sim_event *event)
 {
-    struct chunk *chunk = sim_container_of(event, struct chunk, transfer.event);
+    struct aries_chunk *chunk = sim_container_of(event, struct aries_chunk, transfer.event);
     struct aries_txn *txn = chunk->txn;
     sim_time_t wait;
 
     if (sim_unlikely(chunk->transfer.status != NET_DELIVERED)) {
-        source_lost(chunk, chunk->packets);
+        aries_source_chunk_lost(chunk, chunk->packets);
         return;
     }
     if (txn->work.op == ARIES_GET && chunk->status == 0 && !chunk->returned) {
@@ -503,9 +504,9 @@ void source_response(struct sim_event *event)
     if (sim_unlikely(chunk->transfer.poisoned || (chunk->poisoned && chunk->status == 0))) {
         chunk->status = A_STATUS_DATA_ERR;
         chunk->info = ARIES_CQ_CPLTN_SRSP;
-        fault_found(txn->source, txn, A_STATUS_DATA_ERR);
+        aries_sim_report_fault(txn->source, txn, A_STATUS_DATA_ERR);
     }
-    if (chunk->status == 0 && returns_data(&txn->work) && txn->source->alive)
+    if (chunk->status == 0 && aries_returns_data(&txn->work) && txn->source->alive)
         store_result(txn, chunk);
-    source_chunk_end(chunk);
+    aries_source_chunk_end(chunk);
 }

@@ -38,17 +38,17 @@ void live_report_left(struct live_report *report, struct shm_server *server,
                       const struct shm_member *member)
 {
     struct node_report *node;
-    struct watch watch;
+    struct aries_watch watch;
     const char *segment;
     size_t bytes;
 
     if (member->node >= report->count)
         return;
     segment = shm_server_segment(server, member->slot, &bytes);
-    if (segment == NULL || bytes < WATCH_AT + sizeof(watch))
+    if (segment == NULL || bytes < ARIES_WATCH_AT + sizeof(watch))
         return;
-    memcpy(&watch, segment + WATCH_AT, sizeof(watch)); /* it may be killed only just now */
-    if (watch.magic != WATCH_MAGIC)
+    memcpy(&watch, segment + ARIES_WATCH_AT, sizeof(watch)); /* it may be killed only just now */
+    if (watch.magic != ARIES_WATCH_MAGIC)
         return;
     node = &report->nodes[member->node];
     node->transactions += watch.transactions;

@@ -9,39 +9,39 @@
 
 #include <stdint.h>
 
-#define WATCH_MAGIC 0x4a517732u
-#define WATCH_EVERY_NS 200000000u
-#define WATCH_CQS 32u
-#define WATCH_EPS 96u
-#define WATCH_VCS 32u
-#define WATCH_STATE_BYTES 12u
-#define WATCH_AT (4096u * 64u) /* in the segment's extra area */
+#define ARIES_WATCH_MAGIC 0x4a517732u
+#define ARIES_WATCH_EVERY_NS 200000000u
+#define ARIES_WATCH_CQS 32u
+#define ARIES_WATCH_EPS 96u
+#define ARIES_WATCH_VCS 32u
+#define ARIES_WATCH_STATE_BYTES 12u
+#define ARIES_WATCH_AT (4096u * 64u) /* in the segment's extra area */
 
-struct watch_cq {
+struct aries_watch_cq {
     uint32_t index, capacity, count, overrun;
 };
 
-struct watch_ep { /* connected by GNI_SmsgInit */
+struct aries_watch_ep { /* connected by GNI_SmsgInit */
     uint32_t node, instance; /* of the peer */
     uint16_t credits, free; /* in all, and those that a send finds */
     uint32_t sent, received, broken;
 };
 
-struct watch_vc { /* a connection of the library above, as that calls it */
+struct aries_watch_vc { /* a connection of the library above, as that calls it */
     uint32_t node, instance; /* of the peer; UINT32_MAX: no node of the fabric */
     uint64_t since_ns;
-    char state[WATCH_STATE_BYTES];
+    char state[ARIES_WATCH_STATE_BYTES];
 };
 
-struct watch {
+struct aries_watch {
     uint32_t magic, sequence; /* odd: it is being written */
     uint64_t taken_ns; /* CLOCK_MONOTONIC */
     uint64_t transactions, bytes, events, errors, overruns, smsg_sent, smsg_received, datagrams;
     uint32_t nics, regions, cqs, eps; /* how many there are; the first ones are listed */
-    struct watch_cq cq[WATCH_CQS];
-    struct watch_ep ep[WATCH_EPS];
+    struct aries_watch_cq cq[ARIES_WATCH_CQS];
+    struct aries_watch_ep ep[ARIES_WATCH_EPS];
     uint32_t vcs; /* listed are those that changed last, newest first */
-    struct watch_vc vc[WATCH_VCS];
+    struct aries_watch_vc vc[ARIES_WATCH_VCS];
 };
 
 #endif

@@ -79,7 +79,7 @@ static void run_text(const char *text)
     const struct cluster_options cluster = {.seed = 1};
     char *error = NULL;
     struct scenario *scenario = scenario_parse(text, strlen(text), "bench", &options, &error);
-    json_t *result = scenario != NULL ? run_scenario(scenario, &cluster, &error) : NULL;
+    json_t *result = scenario != NULL ? report_run(scenario, &cluster, &error) : NULL;
 
     if (result == NULL || json_integer_value(json_object_get(result, "exit")) != EXIT_HOLDS) {
         fprintf(stderr, "bench-fabric: %s\n",
@@ -504,7 +504,7 @@ int main(int argc, char **argv)
     unsigned i;
 
     program_add(&measured);
-    if (!libfabric_start(&error)) {
+    if (!cluster_libfabric_start(&error)) {
         fprintf(stderr, "bench-fabric: %s\n", error);
         return 1;
     }

@@ -53,8 +53,22 @@ ARROWS = {
 API_HEADERS = {"gni_pub.h", "aries/misc/exceptions.h"}
 
 # Library (first two folders) → prefixes of the symbols that its files share or that it offers.
+RUN_FOLDERS = {
+    "scenario": ("scenario_",),
+    # rank_: the interface of workloads; port_: of the stacks; fi_ and the allocator: those of libraries that the cluster replaces
+    "cluster": ("cluster_", "rank_", "port_", "fi_", "malloc", "calloc", "realloc", "free", "aligned_alloc", "memalign",
+                "posix_memalign", "pvalloc", "valloc"),
+    "pmi": ("pmi_", "oob_", "pmi2_transport_"),  # the last is stack/pmi2's seam for a client's connection
+    "foreign": ("foreign_",),
+    "programs": ("program_",),
+    "verdict": ("verdict_",),
+    "report": ("report_",),
+    "live": ("live_fabric_",),
+}
 PREFIXES = {
     "sim/aries": ("aries_", "GNI_", "gni_", "front_GNI_", "sim_wait_until", "sim_wall_look"),
+    **{f"sim/run/CMakeFiles/sim_run_{folder}.dir/{folder}": prefixes for folder, prefixes in RUN_FOLDERS.items()},
+    "sim/run/CMakeFiles/sim-run.dir": ("campaign_", "command_"),
     "sim/net": ("net_",),
     "sim/shm": ("shm_",),
     "sim/top": ("top_",),

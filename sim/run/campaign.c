@@ -259,7 +259,7 @@ static void do_all(const struct campaign *campaign, campaign_run run, json_t **r
         }
         wait_for_some(children, parallel);
         done += serve(campaign, children, parallel, results);
-        progress_runs(campaign->progress, done, total);
+        report_progress_runs(campaign->progress, done, total);
     }
     g_free(children);
 }
@@ -355,11 +355,11 @@ static void cell(const json_t *run, const char *name, GString *out)
     char shown[32] = "-";
 
     if (metric != NULL && strcmp(unit, "ps") == 0)
-        format_ps(shown, sizeof(shown), number_of(metric, "p50"));
+        scenario_format_ps(shown, sizeof(shown), number_of(metric, "p50"));
     else if (metric != NULL && strcmp(unit, "bytes/s") == 0)
-        format_bytes_rate(shown, sizeof(shown), number_of(metric, "p50"));
+        scenario_format_bytes_rate(shown, sizeof(shown), number_of(metric, "p50"));
     else if (metric != NULL)
-        format_count(shown, sizeof(shown), number_of(metric, "p50"));
+        scenario_format_count(shown, sizeof(shown), number_of(metric, "p50"));
     g_string_append_printf(out, " %22s", shown);
 }
 
@@ -382,7 +382,7 @@ static void row(const struct campaign *campaign, const json_t *run, const char *
                                                                  campaign->axis[i]->key)));
     if (campaign->seeds)
         g_string_append_printf(out, "%10.0f ", number_of(run, "seed"));
-    format_ps(shown, sizeof(shown), number_of(run, "virtual_time_ps"));
+    scenario_format_ps(shown, sizeof(shown), number_of(run, "virtual_time_ps"));
     g_string_append_printf(out, "%-8s %12s", state_of(run), shown);
     for (i = 0; i < count; i++)
         cell(run, columns[i], out);

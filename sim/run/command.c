@@ -12,7 +12,7 @@ static bool parse_seed(const char *option, const char *text, uint64_t *seed, cha
     struct value value;
     char *what = NULL;
 
-    if (value_parse(ARG_COUNT, text, "0", SEED_MAX_TEXT, NULL, &value, &what)) {
+    if (scenario_value_parse(ARG_COUNT, text, "0", SEED_MAX_TEXT, NULL, &value, &what)) {
         *seed = value.number;
         return true;
     }

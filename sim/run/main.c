@@ -73,7 +73,7 @@ static int report(const struct command *command, json_t *result)
             fprintf(stderr, "%s\n", json_string_value(problem));
     } else {
         text = g_string_new(NULL);
-        summary_print(result, use_color(command), text);
+        report_summary_print(result, use_color(command), text);
         status = say(text, status);
     }
     json_decref(result);
@@ -85,7 +85,7 @@ static json_t *run_into(const struct scenario *scenario, const char *folder, con
                         struct progress *progress, char **error)
 {
     struct cluster_options options = {.seed = scenario->seed,
-                                      .tick = progress != NULL ? progress_tick : NULL,
+                                      .tick = progress != NULL ? report_progress_tick : NULL,
                                       .tick_arg = progress};
     char *trace = folder != NULL ? g_build_filename(folder, "trace.pftrace", NULL) : NULL;
     char *trace_shown = folder != NULL ? g_build_filename(shown, "trace.pftrace", NULL) : NULL;
@@ -94,8 +94,9 @@ static json_t *run_into(const struct scenario *scenario, const char *folder, con
     options.trace = trace;
     options.trace_shown = trace_shown;
     options.tables = folder;
-    result = run_scenario(scenario, &options, error);
-    if (result != NULL && folder != NULL && !output_write(folder, result, scenario->tree, error)) {
+    result = report_run(scenario, &options, error);
+    if (result != NULL && folder != NULL &&
+        !report_output_write(folder, result, scenario->tree, error)) {
         json_decref(result);
         result = NULL;
     }
@@ -110,12 +111,12 @@ static json_t *run_with_folder(const struct command *command, const struct scena
     struct output output;
     json_t *result;
 
-    if (!output_begin(&output, command->out, command->force, error))
+    if (!report_output_begin(&output, command->out, command->force, error))
         return NULL;
     result = run_into(scenario, output.partial, command->out, progress, error);
     if (result == NULL) {
-        output_abort(&output);
-    } else if (!output_commit(&output, error)) {
+        report_output_abort(&output);
+    } else if (!report_output_commit(&output, error)) {
         json_decref(result);
         result = NULL;
     }
@@ -136,14 +137,16 @@ static json_t *run_with_trace(const struct command *command, const struct scenar
 {
     const char *trace = trace_file(command, scenario);
     char *target = NULL, *partial = NULL;
-    struct cluster_options options = {
-        .seed = scenario->seed, .trace_shown = trace, .tick = progress_tick, .tick_arg = progress};
+    struct cluster_options options = {.seed = scenario->seed,
+                                      .trace_shown = trace,
+                                      .tick = report_progress_tick,
+                                      .tick_arg = progress};
     json_t *result;
 
     if (trace != NULL)
-        file_place(trace, &target, &partial);
+        scenario_file_place(trace, &target, &partial);
     options.trace = partial != NULL ? partial : trace;
-    result = run_scenario(scenario, &options, error);
+    result = report_run(scenario, &options, error);
     if (partial != NULL && result != NULL && g_rename(partial, target) != 0) {
         *error = g_strdup_printf("%s: %s", trace, g_strerror(errno));
         json_decref(result);
@@ -162,10 +165,10 @@ static int run_one(const struct command *command, const struct scenario *scenari
     char *error = NULL;
     json_t *result;
 
-    progress_begin(&progress, isatty(STDERR_FILENO) && !command->quiet);
+    report_progress_begin(&progress, isatty(STDERR_FILENO) && !command->quiet);
     result = command->out != NULL ? run_with_folder(command, scenario, &progress, &error)
                                   : run_with_trace(command, scenario, &progress, &error);
-    progress_end(&progress);
+    report_progress_end(&progress);
     return result != NULL ? report(command, result) : bad_input(error);
 }
 
@@ -213,22 +216,22 @@ static int execute(const struct command *command, struct campaign *campaign)
     json_t *result;
     bool ok;
 
-    if (command->out != NULL && !output_begin(&output, command->out, command->force, &error))
+    if (command->out != NULL && !report_output_begin(&output, command->out, command->force, &error))
         return bad_input(error);
     campaign->out = output.partial;
-    progress_begin(&progress, isatty(STDERR_FILENO) && !command->quiet);
+    report_progress_begin(&progress, isatty(STDERR_FILENO) && !command->quiet);
     campaign->progress = &progress;
     fflush(NULL);
     result = campaign_execute(campaign, campaign_member);
-    progress_end(&progress);
+    report_progress_end(&progress);
     if (command->out != NULL) {
         path = g_build_filename(output.partial, "summary.json", NULL);
-        ok = output_json(path, result, &error);
+        ok = report_output_json(path, result, &error);
         g_free(path);
         if (!ok)
-            output_abort(&output);
+            report_output_abort(&output);
         else
-            ok = output_commit(&output, &error);
+            ok = report_output_commit(&output, &error);
         if (!ok) {
             json_decref(result);
             return bad_input(error);
@@ -259,7 +262,7 @@ static int run_campaign(const struct command *command, const struct scenario *sc
     if (campaign_size(&campaign) > RUNS_MAX)
         return bad_input(g_strdup_printf(
             "--seeds: too many runs together with the sweep; allowed: %u", RUNS_MAX));
-    if (!libfabric_start_for(scenario, &error)) /* once for all runs, which are forked */
+    if (!cluster_libfabric_start_for(scenario, &error)) /* once for all runs, which are forked */
         return bad_input(error);
     return execute(command, &campaign);
 }
@@ -335,9 +338,9 @@ static int list(const struct command *command)
 
     if (command->json && !command->markdown && !command->version) {
         g_string_free(text, TRUE);
-        return say_json(command->list_workloads ? workloads_json()
-                        : command->list_presets ? presets_json()
-                                                : params_json(),
+        return say_json(command->list_workloads ? report_workloads_json()
+                        : command->list_presets ? report_presets_json()
+                                                : report_params_json(),
                         EXIT_HOLDS);
     }
     if (command->version) {
@@ -347,11 +350,11 @@ static int list(const struct command *command)
         g_string_append(text, reference);
         g_free(reference);
     } else if (command->list_workloads) {
-        workloads_print(text);
+        report_workloads_print(text);
     } else if (command->list_presets) {
-        presets_print(text);
+        report_presets_print(text);
     } else {
-        params_print(text);
+        report_params_print(text);
     }
     return say(text, EXIT_HOLDS);
 }

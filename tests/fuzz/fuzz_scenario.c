@@ -27,11 +27,11 @@ static void check_message(const char *error)
 static void round_trip(const struct scenario *scenario)
 {
     const struct scenario_options options = {.no_programs = true, .keep_sweep = true};
-    char *yaml = tree_emit(scenario->tree), *again, *error = NULL;
+    char *yaml = scenario_tree_emit(scenario->tree), *again, *error = NULL;
     struct scenario *copy = scenario_parse(yaml, strlen(yaml), "again", &options, &error);
 
     refuse_unless(copy != NULL);
-    again = tree_emit(copy->tree);
+    again = scenario_tree_emit(copy->tree);
     refuse_unless(strcmp(yaml, again) == 0);
     scenario_free(copy);
     g_free(again);

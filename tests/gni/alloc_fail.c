@@ -72,7 +72,7 @@ static void forget(const void *pointer)
 __attribute__((visibility("default"))) void free(void *pointer)
 {
     forget(pointer);
-    heap_free(pointer);
+    cluster_heap_free(pointer);
 }
 
 void *failing_malloc(size_t bytes);

@@ -54,7 +54,7 @@ static json_t *run(const struct gni_machine *machine, int (*body)(struct rank *r
     scenario = scenario_parse(text, strlen(text), "test", &options, &error);
     if (scenario == NULL)
         fail_msg("%s\n%s", error, text);
-    result = run_scenario(scenario, &cluster_options, &error);
+    result = report_run(scenario, &cluster_options, &error);
     if (result == NULL)
         fail_msg("%s", error);
     scenario_free(scenario);
@@ -80,7 +80,7 @@ void gni_run(const struct gni_machine *machine, int (*body)(struct rank *rank))
     if (machine->killed ? found_wrong(result) != 0
                         : json_integer_value(json_object_get(result, "exit")) != EXIT_HOLDS) {
         summary = g_string_new(NULL);
-        summary_print(result, false, summary);
+        report_summary_print(result, false, summary);
         fputs(summary->str, stderr);
         g_string_free(summary, TRUE);
         json_decref(result);

@@ -52,7 +52,7 @@ static json_int_t run_on(const char *fabric, const char *fields, const char *mor
     scenario = scenario_parse(text, strlen(text), "t", &options, &error);
     if (scenario == NULL)
         fail_msg("%s", error);
-    result = run_scenario(scenario, &(struct cluster_options){.seed = 1}, &error);
+    result = report_run(scenario, &(struct cluster_options){.seed = 1}, &error);
     if (result == NULL)
         fail_msg("%s", error);
     code = json_integer_value(json_object_get(result, "exit"));

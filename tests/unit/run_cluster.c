@@ -23,7 +23,7 @@ static json_t *run_seed(const char *text, uint64_t seed)
         fail_msg("%s", error);
     if (seed == 0)
         cluster_options.seed = scenario->seed;
-    result = run_scenario(scenario, &cluster_options, &error);
+    result = report_run(scenario, &cluster_options, &error);
     if (result == NULL)
         fail_msg("%s", error);
     scenario_free(scenario);
@@ -43,7 +43,7 @@ static void expect_not_built(const char *text, const char *message)
     struct scenario *scenario = scenario_parse(text, strlen(text), "t", &options, &error);
 
     assert_non_null(scenario);
-    assert_null(run_scenario(scenario, &cluster_options, &error));
+    assert_null(report_run(scenario, &cluster_options, &error));
     assert_string_equal(error, message);
     g_free(error);
     scenario_free(scenario);
@@ -406,7 +406,7 @@ static void traces_are_well_formed(void **state)
     assert_true(file >= 0);
     g_close(file, NULL);
     cluster_options.trace = path;
-    traced = run_scenario(scenario, &cluster_options, &error);
+    traced = report_run(scenario, &cluster_options, &error);
     assert_non_null(traced);
     assert_string_equal(json_string_value(json_object_get(traced, "trace")), path);
     /* Looking changes nothing. */
@@ -442,14 +442,14 @@ static void the_screen_says_it_all(void **state)
     size_t i;
 
     (void)state;
-    summary_print(result, false, screen);
+    report_summary_print(result, false, screen);
     for (i = 0; i < G_N_ELEMENTS(parts); i++) {
         if (strstr(screen->str, parts[i]) == NULL)
             fail_msg("\"%s\" is not in\n%s", parts[i], screen->str);
     }
     assert_null(strchr(screen->str, '\033'));
     g_string_truncate(screen, 0);
-    summary_print(result, true, screen);
+    report_summary_print(result, true, screen);
     assert_non_null(strstr(screen->str, "\033[31mDOES NOT HOLD\033[0m"));
     g_string_free(screen, TRUE);
     json_decref(result);

@@ -135,12 +135,12 @@ static uint64_t run(void (*body)(void *arg))
     const struct sim_options options = {.seed = 1};
 
     places = 0;
-    heap_begin();
+    cluster_heap_begin();
     sim_init(&options);
     assert_non_null(sim_fiber_start(body, NULL, "rank", 0));
     assert_int_equal(sim_run(), SIM_DONE);
     sim_fini();
-    heap_end();
+    cluster_heap_end();
     return places;
 }
 

@@ -141,7 +141,7 @@ static json_t *run(const char *text)
 {
     struct scenario *scenario = parse(text);
     char *error = NULL;
-    json_t *result = run_scenario(scenario, &(struct cluster_options){.seed = 1}, &error);
+    json_t *result = report_run(scenario, &(struct cluster_options){.seed = 1}, &error);
 
     if (result == NULL)
         fail_msg("%s", error);

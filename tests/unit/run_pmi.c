@@ -44,7 +44,7 @@ static json_t *run_seed(const char *text, program_main *const mains[], uint64_t 
         programs[i] = (struct program){.workload = &workloads[i], .any_network = true};
         scenario_job(scenario, i)->workload = &programs[i];
     }
-    result = run_scenario(scenario, &(struct cluster_options){.seed = seed}, &error);
+    result = report_run(scenario, &(struct cluster_options){.seed = seed}, &error);
     if (result == NULL)
         fail_msg("%s", error);
     scenario_free(scenario);

@@ -10,7 +10,7 @@
 static struct tree *parse(const char *text)
 {
     char *error = NULL;
-    struct tree *tree = tree_parse(text, strlen(text), "t", &error);
+    struct tree *tree = scenario_tree_parse(text, strlen(text), "t", &error);
 
     if (tree == NULL)
         fail_msg("%s", error);
@@ -20,7 +20,7 @@ static struct tree *parse(const char *text)
 static void expect_refused(const char *text, const char *message)
 {
     char *error = NULL;
-    struct tree *tree = tree_parse(text, strlen(text), "t", &error);
+    struct tree *tree = scenario_tree_parse(text, strlen(text), "t", &error);
 
     if (tree != NULL)
         fail_msg("was accepted: %.60s", text);
@@ -35,12 +35,12 @@ static void lines_and_texts(void **state)
     struct tree *tree = parse("a: 1\nb:\n  - x\n  - {c: \"y\"}\n");
 
     (void)state;
-    assert_int_equal(tree_get(tree, "a")->line, 1);
-    assert_string_equal(tree_get(tree, "a")->text, "1");
-    assert_int_equal(tree_get(tree, "b")->items[1]->line, 4);
-    assert_string_equal(tree_get(tree_get(tree, "b")->items[1], "c")->text, "y");
-    assert_null(tree_get(tree, "c"));
-    tree_free(tree);
+    assert_int_equal(scenario_tree_get(tree, "a")->line, 1);
+    assert_string_equal(scenario_tree_get(tree, "a")->text, "1");
+    assert_int_equal(scenario_tree_get(tree, "b")->items[1]->line, 4);
+    assert_string_equal(scenario_tree_get(scenario_tree_get(tree, "b")->items[1], "c")->text, "y");
+    assert_null(scenario_tree_get(tree, "c"));
+    scenario_tree_free(tree);
 }
 
 static void bad_documents(void **state)
@@ -101,7 +101,7 @@ static void set(struct tree *tree, const char *path, const char *value)
 {
     char *error = NULL;
 
-    if (!tree_set(tree, path, value, "--set", &error))
+    if (!scenario_tree_set(tree, path, value, "--set", &error))
         fail_msg("%s", error);
 }
 
@@ -110,7 +110,7 @@ static void expect_not_set(struct tree *tree, const char *path, const char *valu
 {
     char *error = NULL;
 
-    assert_false(tree_set(tree, path, value, "--set", &error));
+    assert_false(scenario_tree_set(tree, path, value, "--set", &error));
     if (strstr(error, message) == NULL)
         fail_msg("\"%s\" does not say \"%s\"", error, message);
     g_free(error);
@@ -120,50 +120,53 @@ static void paths(void **state)
 {
     struct tree *tree = parse("jobs: [{name: one}, {name: two, args: {a: 1}}]\n"
                               "faults: [{label: loss, count: 1}]\nparams: {aries.nic.tx_ns: 1}\n");
-    const struct tree *jobs = tree_get(tree, "jobs");
+    const struct tree *jobs = scenario_tree_get(tree, "jobs");
 
     (void)state;
     set(tree, "seed", "9");
-    assert_string_equal(tree_get(tree, "seed")->text, "9");
+    assert_string_equal(scenario_tree_get(tree, "seed")->text, "9");
     set(tree, "jobs.two.args.a", "4KiB");
-    assert_string_equal(tree_get(tree_get(jobs->items[1], "args"), "a")->text, "4KiB");
+    assert_string_equal(scenario_tree_get(scenario_tree_get(jobs->items[1], "args"), "a")->text,
+                        "4KiB");
     set(tree, "jobs.0.args.b", "[1, 2]");
-    assert_int_equal(tree_get(tree_get(jobs->items[0], "args"), "b")->count, 2);
+    assert_int_equal(scenario_tree_get(scenario_tree_get(jobs->items[0], "args"), "b")->count, 2);
     set(tree, "faults.loss.count", "5");
-    assert_string_equal(tree_get(tree_get(tree, "faults")->items[0], "count")->text, "5");
+    assert_string_equal(
+        scenario_tree_get(scenario_tree_get(tree, "faults")->items[0], "count")->text, "5");
     set(tree, "params.aries.nic.tx_ns", "2");
-    assert_string_equal(tree_get(tree_get(tree, "params"), "aries.nic.tx_ns")->text, "2");
-    assert_int_equal(tree_get(tree, "params")->count, 1);
+    assert_string_equal(
+        scenario_tree_get(scenario_tree_get(tree, "params"), "aries.nic.tx_ns")->text, "2");
+    assert_int_equal(scenario_tree_get(tree, "params")->count, 1);
     set(tree, "params.aries.nic.rx_ns", "3");
-    assert_int_equal(tree_get(tree, "params")->count, 2);
+    assert_int_equal(scenario_tree_get(tree, "params")->count, 2);
     expect_not_set(tree, "jobs.5.args", "1", "no such item");
     expect_not_set(tree, "jobs.three.args", "1", "no such item");
     expect_not_set(tree, "seed.x", "1", "its parent is a single value");
     expect_not_set(tree, "a..b", "1", "not a path");
     expect_not_set(tree, "seed", "", "no value");
     expect_not_set(tree, "seed", "[1", "not YAML");
-    tree_remove(tree, "seed");
-    assert_null(tree_get(tree, "seed"));
+    scenario_tree_remove(tree, "seed");
+    assert_null(scenario_tree_get(tree, "seed"));
     set(tree, "seed", "10");
-    tree_free(tree);
+    scenario_tree_free(tree);
 }
 
 static void emitted_and_read_again(void **state)
 {
     struct tree *tree = parse(
         "a: \"x: y\"\nb: [\"\", \"-\", 'it''s', \"#\", 3KiB]\nc: {d: {e: []}}\n\"k e y\": ~\n");
-    struct tree *copy = tree_copy(tree), *again;
-    char *first = tree_emit(copy), *second;
+    struct tree *copy = scenario_tree_copy(tree), *again;
+    char *first = scenario_tree_emit(copy), *second;
 
     (void)state;
     again = parse(first);
-    second = tree_emit(again);
+    second = scenario_tree_emit(again);
     assert_string_equal(first, second);
-    assert_string_equal(tree_get(again, "a")->text, "x: y");
-    assert_string_equal(tree_get(again, "b")->items[2]->text, "it's");
-    tree_free(tree);
-    tree_free(copy);
-    tree_free(again);
+    assert_string_equal(scenario_tree_get(again, "a")->text, "x: y");
+    assert_string_equal(scenario_tree_get(again, "b")->items[2]->text, "it's");
+    scenario_tree_free(tree);
+    scenario_tree_free(copy);
+    scenario_tree_free(again);
     g_free(first);
     g_free(second);
 }

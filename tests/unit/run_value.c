@@ -14,7 +14,7 @@ static void expect_number(enum arg_type type, const char *text, uint64_t number)
     struct value value;
     char *error = NULL;
 
-    if (!value_parse(type, text, NULL, NULL, NULL, &value, &error))
+    if (!scenario_value_parse(type, text, NULL, NULL, NULL, &value, &error))
         fail_msg("%s: %s", text, error);
     assert_int_equal(value.number, number);
 }
@@ -25,7 +25,7 @@ static void expect_refused(enum arg_type type, const char *text, const char *min
     struct value value;
     char *error = NULL;
 
-    if (value_parse(type, text, minimum, maximum, "one|two", &value, &error))
+    if (scenario_value_parse(type, text, minimum, maximum, "one|two", &value, &error))
         fail_msg("%s was accepted", text);
     assert_non_null(strstr(error, "allowed: "));
     assert_null(strchr(error, '\n'));
@@ -84,19 +84,20 @@ static void reals_bools_choices(void **state)
     char *error = NULL;
 
     (void)state;
-    assert_true(value_parse(ARG_REAL, "1.0e-4", "0", "1", NULL, &value, &error));
+    assert_true(scenario_value_parse(ARG_REAL, "1.0e-4", "0", "1", NULL, &value, &error));
     assert_float_equal(value.real, 1e-4, 0);
     expect_refused(ARG_REAL, "nan", NULL, NULL);
     expect_refused(ARG_REAL, "inf", NULL, NULL);
     expect_refused(ARG_REAL, "1e999", NULL, NULL);
     expect_refused(ARG_REAL, "0x1p3", NULL, NULL);
     expect_refused(ARG_REAL, "1.1", "0", "1");
-    assert_true(value_parse(ARG_BOOL, "yes", NULL, NULL, NULL, &value, &error));
+    assert_true(scenario_value_parse(ARG_BOOL, "yes", NULL, NULL, NULL, &value, &error));
     assert_int_equal(value.number, 1);
-    assert_true(value_parse(ARG_BOOL, "off", NULL, NULL, NULL, &value, &error));
+    assert_true(scenario_value_parse(ARG_BOOL, "off", NULL, NULL, NULL, &value, &error));
     assert_int_equal(value.number, 0);
     expect_refused(ARG_BOOL, "1", NULL, NULL);
-    assert_true(value_parse(ARG_CHOICE, "two", NULL, NULL, "one|two|twofold", &value, &error));
+    assert_true(
+        scenario_value_parse(ARG_CHOICE, "two", NULL, NULL, "one|two|twofold", &value, &error));
     assert_int_equal(value.number, 1);
     assert_string_equal(value.text, "two");
     expect_refused(ARG_CHOICE, "tw", NULL, NULL);
@@ -114,29 +115,29 @@ static void node_sets(void **state)
     size_t i;
 
     (void)state;
-    assert_true(node_set_parse(&set, "0-2, 128 ,200-205/2", &error));
+    assert_true(scenario_node_set_parse(&set, "0-2, 128 ,200-205/2", &error));
     assert_int_equal(set.count, G_N_ELEMENTS(expected));
     assert_memory_equal(set.nodes, expected, sizeof(expected));
-    node_set_clear(&set);
+    scenario_node_set_clear(&set);
     for (i = 0; i < G_N_ELEMENTS(bad); i++) {
-        if (node_set_parse(&set, bad[i], &error))
+        if (scenario_node_set_parse(&set, bad[i], &error))
             fail_msg("%s was accepted", bad[i]);
         g_free(error);
-        node_set_clear(&set);
+        scenario_node_set_clear(&set);
     }
 }
 
 static void words(void **state)
 {
-    char *shown = quoted("a\"b\nc");
+    char *shown = scenario_quoted("a\"b\nc");
 
     (void)state;
     assert_string_equal(shown, "\"a\\\"b\\x0ac\"");
     g_free(shown);
-    assert_int_equal(edit_distance("nods", "nodes"), 1);
-    assert_int_equal(edit_distance("ndoes", "nodes"), 1);
-    assert_int_equal(edit_distance("", "nodes"), 5);
-    assert_int_equal(edit_distance("nodes", "nodes"), 0);
+    assert_int_equal(scenario_edit_distance("nods", "nodes"), 1);
+    assert_int_equal(scenario_edit_distance("ndoes", "nodes"), 1);
+    assert_int_equal(scenario_edit_distance("", "nodes"), 5);
+    assert_int_equal(scenario_edit_distance("nodes", "nodes"), 0);
 }
 
 static void for_people(void **state)
@@ -144,15 +145,15 @@ static void for_people(void **state)
     char text[32];
 
     (void)state;
-    format_ps(text, sizeof(text), 785250);
+    scenario_format_ps(text, sizeof(text), 785250);
     assert_string_equal(text, "785 ns");
-    format_ps(text, sizeof(text), 1250000);
+    scenario_format_ps(text, sizeof(text), 1250000);
     assert_string_equal(text, "1.25 us");
-    format_bytes_rate(text, sizeof(text), 9.87e9);
+    scenario_format_bytes_rate(text, sizeof(text), 9.87e9);
     assert_string_equal(text, "9.87 GB/s");
-    format_count(text, sizeof(text), 12);
+    scenario_format_count(text, sizeof(text), 12);
     assert_string_equal(text, "12");
-    format_bytes(text, sizeof(text), 1536);
+    scenario_format_bytes(text, sizeof(text), 1536);
     assert_string_equal(text, "1.50 KiB");
 }
 

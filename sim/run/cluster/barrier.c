@@ -42,8 +42,8 @@ static int run(struct rank *rank)
     return exchange(rank);
 }
 
-extern const struct workload barrier_workload;
-const struct workload barrier_workload = {
+extern const struct workload cluster_barrier_workload;
+const struct workload cluster_barrier_workload = {
     .name = "barrier",
     .meaning = "ranks compute and meet, then exchange, out of band, without a network",
     .metrics = "latency (ps)",

@@ -26,9 +26,9 @@ static bool set_param(const char *name, const struct tree *value, void *arg)
     struct value number;
     char *error = NULL;
 
-    if (value_parse(ARG_REAL, value->text, NULL, NULL, NULL, &number, &setting->error) &&
+    if (scenario_value_parse(ARG_REAL, value->text, NULL, NULL, NULL, &number, &setting->error) &&
         !aries_params_set(setting->params, name, number.real, &error)) {
-        setting->error = tree_problem(value, "fabric.params", "%s", error);
+        setting->error = scenario_tree_problem(value, "fabric.params", "%s", error);
         free(error);
     }
     return setting->error == NULL;
@@ -62,8 +62,9 @@ static bool create_machine(struct cluster *cluster, uint64_t seed, char **error)
         aries_params_free(params);
     if (cluster->net != NULL)
         return true;
-    *error = tree_problem(scenario->fabric.at->origin != NULL ? scenario->fabric.at : scenario->at,
-                          "fabric", "%s", what != NULL ? what : "cannot be built");
+    *error = scenario_tree_problem(scenario->fabric.at->origin != NULL ? scenario->fabric.at
+                                                                       : scenario->at,
+                                   "fabric", "%s", what != NULL ? what : "cannot be built");
     free(what);
     return false;
 }
@@ -103,7 +104,7 @@ static void init_core(const struct scenario *scenario, const struct cluster_opti
     };
 
     if (has_foreign(scenario)) { /* with threads, and stacks as they expect them */
-        if (!given(scenario->limits.at, "stack"))
+        if (!scenario_given(scenario->limits.at, "stack"))
             core.stack_bytes = FOREIGN_STACK_BYTES;
         core.fibers_max =
             MAX(core.fibers_max, (uint32_t)MIN(cluster->ranks_max * scenario->limits.threads + 64,
@@ -118,11 +119,11 @@ struct cluster *cluster_create(const struct scenario *scenario,
     struct cluster *cluster = g_new0(struct cluster, 1);
     char *what = NULL;
 
-    heap_begin();
+    cluster_heap_begin();
     cluster->scenario = scenario;
     cluster->options = *options;
     cluster->memory = g_ptr_array_new_with_free_func(g_free);
-    jobs_limits(cluster);
+    cluster_jobs_limits(cluster);
     init_core(scenario, options, cluster);
     if (options->trace != NULL) {
         if (!trace_open(options->trace, &what)) {
@@ -135,10 +136,10 @@ struct cluster *cluster_create(const struct scenario *scenario,
     }
     if (!create_machine(cluster, options->seed, error))
         goto err;
-    cray_host_begin(cluster);
+    cluster_cray_begin(cluster);
     pmi_begin(cluster);
-    jobs_create(cluster);
-    if (!faults_create(cluster, error))
+    cluster_jobs_create(cluster);
+    if (!cluster_faults_create(cluster, error))
         goto err;
     return cluster;
 err:
@@ -245,7 +246,7 @@ bool cluster_run(struct cluster *cluster, char **error)
     size_t i;
     int output;
 
-    if (!libfabric_start_for(cluster->scenario, error))
+    if (!cluster_libfabric_start_for(cluster->scenario, error))
         return false;
     output = divert_output(cluster);
     cluster->outcome = sim_run();
@@ -276,9 +277,9 @@ void cluster_destroy(struct cluster *cluster)
     char *what = NULL;
     size_t i;
 
-    cray_host_end(cluster);
-    jobs_destroy(cluster);
-    faults_disarm(cluster);
+    cluster_cray_end(cluster);
+    cluster_jobs_destroy(cluster);
+    cluster_faults_disarm(cluster);
     pmi_end(cluster);
     /* Points and books lie in the fabric and here: nobody may look for them when it is gone. */
     sim_fault_reset();
@@ -291,7 +292,7 @@ void cluster_destroy(struct cluster *cluster)
         free(what);
     sim_fini();
     rank_forget_fibers();
-    jobs_free(cluster);
+    cluster_jobs_free(cluster);
     for (i = 0; i < cluster->waiter_count; i++) {
         g_free(cluster->waiters[i].name);
         g_free(cluster->waiters[i].why);
@@ -302,5 +303,5 @@ void cluster_destroy(struct cluster *cluster)
     g_free(cluster->timed);
     g_free(cluster->trace_path);
     g_free(cluster);
-    heap_end();
+    cluster_heap_end();
 }

@@ -33,7 +33,7 @@ static bool node_up(const struct cray_process *process, uint32_t nid)
     return cluster->aries == NULL || aries_node_alive(cluster->aries, nid);
 }
 
-void cray_host_begin(struct cluster *cluster)
+void cluster_cray_begin(struct cluster *cluster)
 {
     static const struct cray_host host = {
         .self = self,
@@ -47,7 +47,7 @@ void cray_host_begin(struct cluster *cluster)
 }
 
 /* A foreign program gets two credentials, as ALPS gives them: samples take the second. */
-void cray_host_job(struct job *job)
+void cluster_cray_job(struct job *job)
 {
     struct cray_job *cray = &job->cray;
     bool foreign = false;
@@ -68,7 +68,7 @@ void cray_host_job(struct job *job)
                         cray->credential[1].cookie);
 }
 
-void cray_host_rank(struct rank *rank)
+void cluster_cray_rank(struct rank *rank)
 {
     rank->cray.job = &rank->job->cray;
     rank->cray.rank = rank->id;
@@ -76,7 +76,7 @@ void cray_host_rank(struct rank *rank)
         rank->cray.address = aries_nic_address(rank->job->cluster->aries, rank->node);
 }
 
-void cray_host_end(struct cluster *cluster)
+void cluster_cray_end(struct cluster *cluster)
 {
     uint32_t i;
     size_t j;

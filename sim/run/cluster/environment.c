@@ -98,7 +98,7 @@ static bool write_local_rank(const struct rank *rank, char *text)
 
 static bool write_local_size(const struct rank *rank, char *text)
 {
-    write_number(text, job_ranks_on(rank->job, rank->node));
+    write_number(text, cluster_job_ranks_on(rank->job, rank->node));
     return true;
 }
 
@@ -148,7 +148,7 @@ struct rank_variable {
 
 const char *rank_variable(struct rank *rank, const char *name)
 {
-    const struct tree *given = tree_get(rank->app->scenario->env, name);
+    const struct tree *given = scenario_tree_get(rank->app->scenario->env, name);
     struct rank_variable *known;
     char text[TEXT_BYTES];
     size_t i = 0;

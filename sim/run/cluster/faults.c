@@ -19,20 +19,20 @@ static bool add_rule(const struct scenario *scenario, const struct scenario_faul
         .probability = fault->probability,
         .skip = fault->skip,
         .count_max = fault->count,
-        .source = given(fault->at, "source") ? (uint32_t)fault->source : SIM_FAULT_ANY,
-        .target = given(fault->at, "target") ? (uint32_t)fault->target : SIM_FAULT_ANY,
+        .source = scenario_given(fault->at, "source") ? (uint32_t)fault->source : SIM_FAULT_ANY,
+        .target = scenario_given(fault->at, "target") ? (uint32_t)fault->target : SIM_FAULT_ANY,
         .between = {fault->groups[0], fault->groups[1]},
-        .kind = given(fault->at, "kind") ? (uint32_t)fault->kind : SIM_FAULT_ANY,
+        .kind = scenario_given(fault->at, "kind") ? (uint32_t)fault->kind : SIM_FAULT_ANY,
         .delay = fault->delay,
         .status = fault->status_code,
     };
 
     /* The checks of the scenario have admitted only names of actions. */
-    if (!sim_fault_action_find(tree_get(fault->at, "do")->text, &rule.action))
+    if (!sim_fault_action_find(scenario_tree_get(fault->at, "do")->text, &rule.action))
         g_assert_not_reached();
     if (point == NULL) {
-        *error =
-            tree_problem(fault->at, "faults", "this machine has no fault point %s", fault->where);
+        *error = scenario_tree_problem(fault->at, "faults", "this machine has no fault point %s",
+                                       fault->where);
         return false;
     }
     rule.label = strdup(fault->title);
@@ -80,7 +80,7 @@ static bool strike_node(struct cluster *cluster, const struct scenario_fault *fa
 
 static uint32_t which_of(const struct scenario_fault *fault, const char *field, uint64_t number)
 {
-    return given(fault->at, field) ? (uint32_t)number : ARIES_EVERY;
+    return scenario_given(fault->at, field) ? (uint32_t)number : ARIES_EVERY;
 }
 
 static bool strike(struct cluster *cluster, const struct scenario_fault *fault)
@@ -122,8 +122,8 @@ static void fire(struct sim_event *event)
     struct timed_fault *timed = sim_container_of(event, struct timed_fault, timer.event);
     const struct scenario_fault *fault = timed->scenario;
 
-    trace(TRACE_INSTANT, TRACE_FAULT, 0, (uint32_t)fault->place, tree_get(fault->at, "do")->text,
-          sim_now(), 0, 0, fault->action);
+    trace(TRACE_INSTANT, TRACE_FAULT, 0, (uint32_t)fault->place,
+          scenario_tree_get(fault->at, "do")->text, sim_now(), 0, 0, fault->action);
     timed->struck = strike(timed->cluster, fault);
 }
 
@@ -149,7 +149,8 @@ static bool exists(const struct cluster *cluster, const struct scenario_fault *f
 {
     struct link_search search = {fault->router_numbers[0], fault->router_numbers[1],
                                  (uint32_t)fault->which, false};
-    const struct tree *at = tree_get(fault->at, fault->place == FAULT_LINK ? "routers" : "router");
+    const struct tree *at =
+        scenario_tree_get(fault->at, fault->place == FAULT_LINK ? "routers" : "router");
     char *path =
         g_strdup_printf("faults.%zu.%s", index, fault->place == FAULT_LINK ? "routers" : "router");
     bool ok = true;
@@ -158,14 +159,14 @@ static bool exists(const struct cluster *cluster, const struct scenario_fault *f
         net_for_each_link(cluster->net, match_link, &search);
         ok = search.found;
         if (!ok)
-            *error = tree_problem(
+            *error = scenario_tree_problem(
                 at, path,
                 "no link %u joins routers %u and %u; allowed: two routers with that many links",
                 search.which, search.a, search.b);
     } else if (fault->place == FAULT_ROUTER && search.a >= net_routers(cluster->net)) {
         ok = false;
-        *error = tree_problem(at, path, "there is no router %u; allowed: 0 to %u", search.a,
-                              net_routers(cluster->net) - 1);
+        *error = scenario_tree_problem(at, path, "there is no router %u; allowed: 0 to %u",
+                                       search.a, net_routers(cluster->net) - 1);
     }
     g_free(path);
     return ok;
@@ -188,7 +189,7 @@ static bool create_fault(struct cluster *cluster, size_t index, char **error)
     return true;
 }
 
-bool faults_create(struct cluster *cluster, char **error)
+bool cluster_faults_create(struct cluster *cluster, char **error)
 {
     static const enum aries_mutation mutations[] = {ARIES_MUTATE_DROP, ARIES_MUTATE_DUPLICATE,
                                                     ARIES_MUTATE_REORDER, ARIES_MUTATE_FLIP};
@@ -206,7 +207,7 @@ bool faults_create(struct cluster *cluster, char **error)
 }
 
 /* Faults that come after the last rank has ended would only stretch virtual time. */
-void faults_disarm(struct cluster *cluster)
+void cluster_faults_disarm(struct cluster *cluster)
 {
     size_t i;
 

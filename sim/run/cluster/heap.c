@@ -13,19 +13,19 @@
 
 #ifdef HEAP_OFF
 
-void heap_begin(void)
+void cluster_heap_begin(void)
 {
 }
 
-void heap_end(void)
+void cluster_heap_end(void)
 {
 }
 
-void heap_lend(void)
+void cluster_heap_lend(void)
 {
 }
 
-void heap_free(void *memory)
+void cluster_heap_free(void *memory)
 {
     free(memory);
 }
@@ -221,7 +221,7 @@ static void *block_aligned(size_t alignment, size_t bytes)
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
-void heap_begin(void)
+void cluster_heap_begin(void)
 {
     void *region;
 
@@ -239,7 +239,7 @@ void heap_begin(void)
     mine = true;
 }
 
-void heap_end(void)
+void cluster_heap_end(void)
 {
     uintptr_t used = heap.unused - heap.area;
 
@@ -254,7 +254,7 @@ void heap_end(void)
     memset(heap.free, 0, sizeof heap.free);
 }
 
-void heap_lend(void)
+void cluster_heap_lend(void)
 {
     mine = heap.region != 0;
 }
@@ -278,7 +278,7 @@ EXPORTED void *malloc(size_t bytes)
     return __libc_malloc(bytes);
 }
 
-void heap_free(void *memory)
+void cluster_heap_free(void *memory)
 {
     if (is_ours(memory))
         block_free(memory);
@@ -288,7 +288,7 @@ void heap_free(void *memory)
 
 EXPORTED __attribute__((weak)) void free(void *memory)
 {
-    heap_free(memory);
+    cluster_heap_free(memory);
 }
 
 EXPORTED void *calloc(size_t count, size_t each)

@@ -22,9 +22,9 @@ static void describe_rank(struct job *job, struct app *app, struct rank *rank, u
     rank->app = app;
     rank->id = id;
     rank->on_node = (uint32_t)((app->place + in_app) % app->scenario->ranks_per_node);
-    rank->node = app_node(app, in_app);
+    rank->node = cluster_app_node(app, in_app);
     sim_random_init(&rank->random, job->cluster->options.seed, job->name, id);
-    cray_host_rank(rank);
+    cluster_cray_rank(rank);
 }
 
 static bool start_rank(struct rank *rank, sim_time_t at)
@@ -60,7 +60,7 @@ bool rank_launch(struct rank *rank)
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
-uint32_t app_node(const struct app *app, uint32_t index)
+uint32_t cluster_app_node(const struct app *app, uint32_t index)
 {
     return app->scenario->nodes.nodes[(app->place + index) / app->scenario->ranks_per_node];
 }
@@ -123,7 +123,7 @@ static struct job *new_job(struct cluster *cluster, char *name, struct app *apps
     cluster->ranks_running += job->rank_count;
     if (cluster->aries != NULL)
         aries_job_configure(cluster->aries, job->ptag, job->ptag, job->cookie);
-    cray_host_job(job);
+    cluster_cray_job(job);
     for (i = 0; i < app_count; i++)
         for (j = 0; j < apps[i].rank_count; j++, id++)
             describe_rank(job, &apps[i], &job->ranks[id], id, j);
@@ -148,7 +148,7 @@ static void create_job(struct cluster *cluster, const struct scenario_job *scena
         start_rank(&job->ranks[i], scenario->start);
 }
 
-void jobs_limits(struct cluster *cluster)
+void cluster_jobs_limits(struct cluster *cluster)
 {
     const struct scenario *scenario = cluster->scenario;
     uint64_t spawnable = 0;
@@ -168,7 +168,7 @@ void jobs_limits(struct cluster *cluster)
     cluster->jobs_max = JOBS_MAX;
 }
 
-void jobs_create(struct cluster *cluster)
+void cluster_jobs_create(struct cluster *cluster)
 {
     const struct scenario *scenario = cluster->scenario;
     size_t i;
@@ -192,8 +192,8 @@ static char *name_spawned(const struct cluster *cluster, const struct scenario_j
     return g_strdup_printf("%s#%u", scenario->name, number);
 }
 
-struct job *job_spawn(struct cluster *cluster, const struct job *spawner, struct app *apps,
-                      uint32_t app_count)
+struct job *cluster_job_spawn(struct cluster *cluster, const struct job *spawner, struct app *apps,
+                              uint32_t app_count)
 {
     struct job *job = new_job(cluster, name_spawned(cluster, apps[0].scenario), apps, app_count);
 
@@ -202,8 +202,8 @@ struct job *job_spawn(struct cluster *cluster, const struct job *spawner, struct
     return job;
 }
 
-void job_for_each_rank_on(struct job *job, uint32_t node,
-                          void (*visit)(struct rank *rank, void *arg), void *arg)
+void cluster_job_for_each_rank_on(struct job *job, uint32_t node,
+                                  void (*visit)(struct rank *rank, void *arg), void *arg)
 {
     struct rank *first = job->ranks;
     uint32_t i, at, next;
@@ -216,7 +216,7 @@ void job_for_each_rank_on(struct job *job, uint32_t node,
             uint32_t rank;
 
             next = MIN(at + per_node - (app->place + at) % per_node, app->rank_count);
-            for (rank = at; app_node(app, at) == node && rank < next; rank++)
+            for (rank = at; cluster_app_node(app, at) == node && rank < next; rank++)
                 visit(&first[rank], arg);
         }
     }
@@ -227,15 +227,15 @@ static void count_rank(struct rank *rank, void *arg)
     ++*(uint32_t *)arg;
 }
 
-uint32_t job_ranks_on(struct job *job, uint32_t node)
+uint32_t cluster_job_ranks_on(struct job *job, uint32_t node)
 {
     uint32_t count = 0;
 
-    job_for_each_rank_on(job, node, count_rank, &count);
+    cluster_job_for_each_rank_on(job, node, count_rank, &count);
     return count;
 }
 
-void apps_free(struct app *apps, uint32_t count)
+void cluster_apps_free(struct app *apps, uint32_t count)
 {
     uint32_t i;
 
@@ -296,7 +296,7 @@ static void destroy_job(struct job *job)
             g_free(job->gather.buffers[i]);
 }
 
-void jobs_destroy(struct cluster *cluster)
+void cluster_jobs_destroy(struct cluster *cluster)
 {
     size_t i;
 
@@ -316,11 +316,11 @@ static void free_job(struct job *job)
         port_process_free(&job->ranks[i]);
     }
     g_free(job->ranks);
-    apps_free(job->apps, job->app_count);
+    cluster_apps_free(job->apps, job->app_count);
     g_free(job->name);
 }
 
-void jobs_free(struct cluster *cluster)
+void cluster_jobs_free(struct cluster *cluster)
 {
     size_t i;
 

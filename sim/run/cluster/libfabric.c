@@ -43,7 +43,7 @@ static void begin(void)
 {
     char *problem = NULL;
 
-    if (core.getinfo == NULL && !libfabric_start(&problem))
+    if (core.getinfo == NULL && !cluster_libfabric_start(&problem))
         g_free(problem);
 }
 
@@ -206,7 +206,7 @@ static bool initialise(char **problem)
     return found;
 }
 
-bool libfabric_is_loaded(void)
+bool cluster_libfabric_is_loaded(void)
 {
     void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_NOLOAD);
 
@@ -215,7 +215,7 @@ bool libfabric_is_loaded(void)
     return library != NULL;
 }
 
-bool libfabric_start(char **error)
+bool cluster_libfabric_start(char **error)
 {
     static bool tried;
 
@@ -229,17 +229,17 @@ bool libfabric_start(char **error)
     return core.problem == NULL;
 }
 
-bool libfabric_start_for(const struct scenario *scenario, char **error)
+bool cluster_libfabric_start_for(const struct scenario *scenario, char **error)
 {
-    bool needed = libfabric_is_loaded();
+    bool needed = cluster_libfabric_is_loaded();
     char *what = NULL;
     size_t i;
 
     for (i = 0; i < scenario->jobs.count; i++)
         needed |= scenario_job(scenario, i)->workload->libfabric;
-    if (!needed || libfabric_start(&what))
+    if (!needed || cluster_libfabric_start(&what))
         return true;
-    *error = tree_problem(scenario->at, "jobs", "libfabric: %s", what);
+    *error = scenario_tree_problem(scenario->at, "jobs", "libfabric: %s", what);
     g_free(what);
     return false;
 }

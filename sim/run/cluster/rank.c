@@ -29,7 +29,7 @@ void rank_left(struct rank *rank)
     rank_gather_check(job);
     pmi_rank_left(rank);
     if (cluster->ranks_running == 0) {
-        faults_disarm(cluster);
+        cluster_faults_disarm(cluster);
         pmi_ranks_are_over(cluster);
     }
 }
@@ -292,7 +292,7 @@ static const uint8_t *meet(struct rank *rank, const void *mine, size_t bytes, bo
 
     sim_settle();
     begin = sim_now();
-    if (bytes != 0 && !pmi_tell(rank, mine, bytes, gather->generation))
+    if (bytes != 0 && !pmi_publish(rank, mine, bytes, gather->generation))
         rank_fail(rank, "cannot tell others %zu bytes: no process manager", bytes);
     generation = gather->generation;
     side = generation & 1;

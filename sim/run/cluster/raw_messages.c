@@ -293,8 +293,8 @@ static int run(struct rank *rank)
     return 0;
 }
 
-extern const struct workload raw_messages_workload;
-const struct workload raw_messages_workload = {
+extern const struct workload cluster_raw_messages_workload;
+const struct workload cluster_raw_messages_workload = {
     .name = "raw_messages",
     .meaning = "messages straight onto the network, on any topology, without a NIC",
     .metrics = "latency (ps), bandwidth (B/s, of each sender), lost (count)",

@@ -416,7 +416,7 @@ struct foreign_image *foreign_image_open(const char *path, char **error)
     image->variable_copies = g_array_new(FALSE, FALSE, sizeof(struct place));
     if (access(path, R_OK) != 0) /* the loader says it better */
         goto err;
-    if (!file_read(path, FOREIGN_FILE_MAX, &image->bytes, &image->size, error) ||
+    if (!scenario_file_read(path, FOREIGN_FILE_MAX, &image->bytes, &image->size, error) ||
         !read_header(image))
         goto err;
     if (symbol_address(image, SHT_DYNSYM, "jacquard_workload") != 0)

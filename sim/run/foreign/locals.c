@@ -46,7 +46,7 @@ static void *lend(void *arg)
 {
     struct foreign_locals *locals = arg;
 
-    heap_lend();
+    cluster_heap_lend();
     locals->thread_pointer = sim_thread_pointer();
     sem_post(&locals->ready);
     while (sem_wait(&locals->leave) != 0)

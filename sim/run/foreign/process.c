@@ -98,7 +98,7 @@ int foreign_main(struct rank *rank)
     if (!foreign_environment_fill(process) ||
         !foreign_image_load(process->image, name, &process->variables, &process->copy, &why) ||
         /* A library of the program's may have brought it. */
-        (libfabric_is_loaded() && !libfabric_start(&why))) {
+        (cluster_libfabric_is_loaded() && !cluster_libfabric_start(&why))) {
         rank_fail(rank, "%s: %s", rank->app->scenario->program, why != NULL ? why : "no memory");
         g_free(why);
         return EXIT_NOT_STARTED;

@@ -83,7 +83,7 @@ static char *preloadable(char *library, const char *socket)
     if (strpbrk(library, " :") == NULL)
         return library;
     if (strpbrk(socket, " :") == NULL) {
-        name = live_environment_link(socket);
+        name = live_fabric_environment_link(socket);
         unlink(name); /* of a fabric that was killed */
         if (symlink(library, name) != 0)
             g_clear_pointer(&name, g_free);
@@ -160,12 +160,12 @@ static void nodes(const struct cluster *cluster, GString *text)
         node(cluster, text, nid, 1);
 }
 
-char *live_environment_link(const char *socket)
+char *live_fabric_environment_link(const char *socket)
 {
     return g_strconcat(socket, ".node.so", NULL);
 }
 
-GString *live_environment(const struct cluster *cluster, const char *socket, bool machine)
+GString *live_fabric_environment(const struct cluster *cluster, const char *socket, bool machine)
 {
     struct variables to = {g_string_new(NULL), machine};
     char text[64];

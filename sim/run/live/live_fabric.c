@@ -22,7 +22,7 @@ struct live_fabric {
     uv_signal_t signals[2];
     uv_poll_t closed;
     struct shm_server *server;
-    struct live_report *report;
+    struct live_fabric_report *report;
     char *folder, *socket; /* folder: ours, to be removed; or NULL */
     bool stopping;
 };
@@ -64,14 +64,14 @@ static void on_closed(uv_poll_t *poll, int status, int events)
 
 static void joined(void *arg, const struct shm_member *member)
 {
-    live_report_joined(((struct live_fabric *)arg)->report, member);
+    live_fabric_report_joined(((struct live_fabric *)arg)->report, member);
 }
 
 static void left(void *arg, const struct shm_member *member)
 {
     const struct live_fabric *fabric = arg;
 
-    live_report_left(fabric->report, fabric->server, member);
+    live_fabric_report_left(fabric->report, fabric->server, member);
 }
 
 static void ended(void *arg)
@@ -117,7 +117,7 @@ static void remove_dead_fabrics(void)
             continue;
         folder = g_build_filename(g_get_tmp_dir(), name, NULL);
         socket = g_build_filename(folder, "fabric", NULL);
-        link = live_environment_link(socket);
+        link = live_fabric_environment_link(socket);
         if (shm_server_remove_dead(socket)) {
             g_unlink(link);
             g_rmdir(folder);
@@ -152,7 +152,7 @@ static bool find_socket(struct live_fabric *fabric, char **error)
 static bool start(struct live_fabric *fabric, const struct scenario *scenario, char **error)
 {
     size_t plan_bytes;
-    char *plan = live_plan(scenario, &plan_bytes);
+    char *plan = live_fabric_plan(scenario, &plan_bytes);
     struct shm_server_options options = {
         .path = fabric->socket,
         .socket = -1,
@@ -188,7 +188,7 @@ static bool announce(const struct live_fabric *fabric, const struct scenario *sc
 
     if (cluster == NULL)
         return false;
-    text = live_environment(cluster, fabric->socket, fabric->options->ready_fd >= 0);
+    text = live_fabric_environment(cluster, fabric->socket, fabric->options->ready_fd >= 0);
     cluster_destroy(cluster);
     while (done < text->len && (written >= 0 || errno == EINTR)) {
         written = write(fd, text->str + done, text->len - done);
@@ -207,7 +207,7 @@ static bool say_report(const struct live_fabric *fabric, char **error)
 
     if (fabric->options->quiet)
         return true;
-    text = live_report_text(fabric->report);
+    text = live_fabric_report_text(fabric->report);
     written = fwrite(text->str, 1, text->len, stdout) == text->len && fflush(stdout) == 0;
     if (!written)
         *error = g_strdup_printf("sim-run: standard output: %s", g_strerror(errno));
@@ -242,19 +242,20 @@ static bool check(const struct scenario *scenario, char **error)
     size_t i;
 
     if (scenario->fabric.topology != TOPOLOGY_DRAGONFLY) {
-        *error = tree_problem(scenario->fabric.at, "fabric.topology", "%s",
-                              "a live fabric has Aries NICs; allowed: dragonfly");
+        *error = scenario_tree_problem(scenario->fabric.at, "fabric.topology", "%s",
+                                       "a live fabric has Aries NICs; allowed: dragonfly");
         return false;
     }
     for (i = 0; i < scenario->faults.count; i++) {
         const struct scenario_fault *fault = scenario_fault(scenario, i);
 
         if (!happens_live(fault)) {
-            *error = tree_problem(fault->at, "faults",
-                                  "%s: happens in simulation only; allowed on a live fabric: "
-                                  "aries.packet, aries.cq, aries.datagram, link (down, up), "
-                                  "router, node (crash), cq, memory, error",
-                                  fault->where);
+            *error =
+                scenario_tree_problem(fault->at, "faults",
+                                      "%s: happens in simulation only; allowed on a live fabric: "
+                                      "aries.packet, aries.cq, aries.datagram, link (down, up), "
+                                      "router, node (crash), cq, memory, error",
+                                      fault->where);
             return false;
         }
     }
@@ -275,7 +276,7 @@ bool live_fabric_run(const struct scenario *scenario, const struct live_fabric_o
         return false;
     }
     uv_loop_init(&fabric.loop);
-    fabric.report = live_report_new(scenario->endpoints);
+    fabric.report = live_fabric_report_new(scenario->endpoints);
     ok = find_socket(&fabric, error) && start(&fabric, scenario, error);
     if (ok) {
         watch(&fabric);
@@ -287,9 +288,9 @@ bool live_fabric_run(const struct scenario *scenario, const struct live_fabric_o
     if (ok)
         ok = say_report(&fabric, error);
     uv_loop_close(&fabric.loop);
-    live_report_free(fabric.report);
+    live_fabric_report_free(fabric.report);
     if (ok) {
-        link = live_environment_link(fabric.socket);
+        link = live_fabric_environment_link(fabric.socket);
         g_unlink(link);
         g_free(link);
     }

@@ -23,7 +23,7 @@
 static void optional(GKeyFile *file, const char *group, const struct tree *record, const char *key,
                      uint64_t number)
 {
-    if (given(record, key))
+    if (scenario_given(record, key))
         g_key_file_set_uint64(file, group, key, number);
 }
 
@@ -36,7 +36,7 @@ static void between(GKeyFile *file, const char *group, const char *key, uint32_t
 static void rule(GKeyFile *file, const char *group, const struct scenario_fault *fault)
 {
     g_key_file_set_string(file, group, "point", fault->where);
-    g_key_file_set_string(file, group, "action", tree_get(fault->at, "do")->text);
+    g_key_file_set_string(file, group, "action", scenario_tree_get(fault->at, "do")->text);
     g_key_file_set_string(file, group, "label", fault->title);
     g_key_file_set_uint64(file, group, "from", fault->from);
     if (fault->until != SIM_NEVER)
@@ -105,7 +105,7 @@ static bool param(const char *name, const struct tree *value, void *arg)
     return true;
 }
 
-char *live_plan(const struct scenario *scenario, size_t *bytes)
+char *live_fabric_plan(const struct scenario *scenario, size_t *bytes)
 {
     const struct scenario_fabric *fabric = &scenario->fabric;
     GKeyFile *file = g_key_file_new();

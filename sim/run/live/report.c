@@ -12,21 +12,21 @@ struct node_report {
     uint64_t transactions, bytes, errors, overruns;
 };
 
-struct live_report {
+struct live_fabric_report {
     uint32_t count, processes;
     struct node_report *nodes;
 };
 
-struct live_report *live_report_new(uint32_t nodes)
+struct live_fabric_report *live_fabric_report_new(uint32_t nodes)
 {
-    struct live_report *report = g_new0(struct live_report, 1);
+    struct live_fabric_report *report = g_new0(struct live_fabric_report, 1);
 
     report->count = nodes;
     report->nodes = g_new0(struct node_report, nodes);
     return report;
 }
 
-void live_report_joined(struct live_report *report, const struct shm_member *member)
+void live_fabric_report_joined(struct live_fabric_report *report, const struct shm_member *member)
 {
     if (member->node >= report->count)
         return;
@@ -34,8 +34,8 @@ void live_report_joined(struct live_report *report, const struct shm_member *mem
     report->nodes[member->node].processes++;
 }
 
-void live_report_left(struct live_report *report, struct shm_server *server,
-                      const struct shm_member *member)
+void live_fabric_report_left(struct live_fabric_report *report, struct shm_server *server,
+                             const struct shm_member *member)
 {
     struct node_report *node;
     struct aries_watch watch;
@@ -61,13 +61,13 @@ static void row(GString *text, const char *name, const struct node_report *node)
 {
     char bytes[32];
 
-    format_count(bytes, sizeof(bytes), (double)node->bytes);
+    scenario_format_count(bytes, sizeof(bytes), (double)node->bytes);
     g_string_append_printf(text, "  %-9s %9u %12" PRIu64 " %12s %8" PRIu64 " %8" PRIu64 "\n", name,
                            node->processes, node->transactions, bytes, node->errors,
                            node->overruns);
 }
 
-GString *live_report_text(const struct live_report *report)
+GString *live_fabric_report_text(const struct live_fabric_report *report)
 {
     GString *text = g_string_new(NULL);
     uint32_t i, used = 0;
@@ -89,7 +89,7 @@ GString *live_report_text(const struct live_report *report)
     return text;
 }
 
-void live_report_free(struct live_report *report)
+void live_fabric_report_free(struct live_fabric_report *report)
 {
     g_free(report->nodes);
     g_free(report);

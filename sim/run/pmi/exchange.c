@@ -54,7 +54,7 @@ static bool join(struct rank *rank)
     return PMI2_Init(&spawned, &size, &id, &appnum) == PMI2_SUCCESS;
 }
 
-bool pmi_tell(struct rank *rank, const void *mine, size_t bytes, uint64_t generation)
+bool pmi_publish(struct rank *rank, const void *mine, size_t bytes, uint64_t generation)
 {
     const uint8_t *from = mine;
     char key[KEY_BYTES], *value;

@@ -103,13 +103,13 @@ void oob_send_eof(struct oob_line *line);
 void oob_free_messages(struct oob *oob);
 
 /* Makes a job known that does not exist yet; spawn NULL: the scenario's own. */
-bool oob_tell_job(struct oob *oob, const struct app *apps, const struct pmi2_spawn *spawn);
+bool oob_publish_job(struct oob *oob, const struct app *apps, const struct pmi2_spawn *spawn);
 
 /* Spawned jobs (spawn.c): at the root; at the server of a node that has ranks of it. */
 void oob_spawn(struct oob_server *root, const struct pmi2_spawn *spawn);
 void oob_launch(struct oob_server *server, struct job *job);
 /* By the server that heard of the last rank's end. */
-void oob_tell_over(struct oob_server *server, const struct job *job);
+void oob_report_over(struct oob_server *server, const struct job *job);
 void oob_take_message(struct oob_server *server, const struct pmi2_action *action);
 void oob_free_spawns(struct oob *oob);
 

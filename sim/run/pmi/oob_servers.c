@@ -60,7 +60,7 @@ static void take_ended(struct oob_server *server, const struct oob_line *line,
         pmi2_link_input(line->link, finalize, sizeof(finalize) - 1);
     pmi2_server_rank_ended(server->core, rank->job->pmi_id, rank->id);
     if (++rank->job->ends_told == rank->job->rank_count)
-        oob_tell_over(server, rank->job);
+        oob_report_over(server, rank->job);
 }
 
 void oob_serve(struct oob_server *server, struct oob_message *message)
@@ -161,7 +161,7 @@ static void act(struct oob_server *server, const struct pmi2_action *action)
     case PMI2_ACTION_JOB_END:
         job = pmi_job_of(cluster, action->job);
         if (job->running > 0)
-            job_for_each_rank_on(job, server->node, kill_one, NULL);
+            cluster_job_for_each_rank_on(job, server->node, kill_one, NULL);
         break;
     case PMI2_ACTION_ABORT:
         abort_job(server, action);
@@ -387,7 +387,7 @@ static void tell_job(struct oob *oob, struct pmi2_job_info *info, const struct a
     node_of = g_new(uint32_t, info->size);
     for (i = 0; i < info->apps; i++)
         for (j = 0; j < apps[i].rank_count; j++)
-            node_of[rank++] = app_node(&apps[i], j);
+            node_of[rank++] = cluster_app_node(&apps[i], j);
     info->app_size = sizes;
     info->node_of = node_of;
     info->universe = universe(oob->cluster, info->size);
@@ -418,7 +418,7 @@ static bool add_job(struct oob *oob, size_t index, const struct app *apps, uint3
     return info.id != NULL;
 }
 
-bool oob_tell_job(struct oob *oob, const struct app *apps, const struct pmi2_spawn *spawn)
+bool oob_publish_job(struct oob *oob, const struct app *apps, const struct pmi2_spawn *spawn)
 {
     return add_job(oob, oob->cluster->job_count, apps, spawn->command_count, spawn);
 }

@@ -159,8 +159,8 @@ static void begin(struct oob *oob, struct plan *plan)
     waiting->id = spawn->id;
     waiting->waiting = spawn->processes;
     waiting->errors = plan->errors;
-    waiting->job = job_spawn(oob->cluster, pmi_job_of(oob->cluster, spawn->spawner), plan->apps,
-                             spawn->command_count);
+    waiting->job = cluster_job_spawn(oob->cluster, pmi_job_of(oob->cluster, spawn->spawner),
+                                     plan->apps, spawn->command_count);
     waiting->next = oob->spawns;
     oob->spawns = waiting;
 }
@@ -173,7 +173,7 @@ void oob_spawn(struct oob_server *root, const struct pmi2_spawn *spawn)
     uint32_t commands = spawn->command_count;
 
     make_plan(&plan);
-    if (plan.reason == NULL && !oob_tell_job(oob, plan.apps, spawn))
+    if (plan.reason == NULL && !oob_publish_job(oob, plan.apps, spawn))
         plan.reason = "refused";
     if (plan.reason == NULL) {
         begin(oob, &plan);
@@ -181,7 +181,7 @@ void oob_spawn(struct oob_server *root, const struct pmi2_spawn *spawn)
     }
     cancel_others(plan.errors, spawn->processes);
     pmi2_server_spawn_done(root->core, id, NULL, plan.errors, plan.reason);
-    apps_free(plan.apps, commands);
+    cluster_apps_free(plan.apps, commands);
     g_free(plan.errors);
 }
 
@@ -243,7 +243,7 @@ void oob_take_message(struct oob_server *server, const struct pmi2_action *actio
     g_free(words);
 }
 
-void oob_tell_over(struct oob_server *server, const struct job *job)
+void oob_report_over(struct oob_server *server, const struct job *job)
 {
     uint32_t index = (uint32_t)(job - job->cluster->jobs);
 
@@ -327,7 +327,7 @@ void oob_launch(struct oob_server *server, struct job *job)
     launch->event.fire = start_next;
     launch->next = server->oob->launches;
     server->oob->launches = launch;
-    job_for_each_rank_on(job, server->node, take_rank, launch);
+    cluster_job_for_each_rank_on(job, server->node, take_rank, launch);
     report(launch, (uint32_t)(job - job->cluster->jobs));
     report(launch, 0);
     sim_event_schedule(&launch->event, sim_now() + server->oob->cluster->scenario->oob.exec_time);

@@ -15,7 +15,7 @@
 COMPILED_IN_WORKLOADS(DECLARE)
 #undef DECLARE
 
-extern const struct workload barrier_workload, raw_messages_workload;
+extern const struct workload cluster_barrier_workload, cluster_raw_messages_workload;
 
 #define ADD(name)                                                                \
     programs[count++] = (struct program){.workload = jacquard_workload_##name(), \
@@ -34,8 +34,10 @@ static void fill_once(void)
 {
     if (count != 0)
         return;
-    programs[count++] = (struct program){.workload = &barrier_workload, .any_network = true};
-    programs[count++] = (struct program){.workload = &raw_messages_workload, .any_network = true};
+    programs[count++] =
+        (struct program){.workload = &cluster_barrier_workload, .any_network = true};
+    programs[count++] =
+        (struct program){.workload = &cluster_raw_messages_workload, .any_network = true};
     COMPILED_IN_WORKLOADS(ADD)
     qsort(programs, count, sizeof(programs[0]), by_name); /* names are unique */
 }

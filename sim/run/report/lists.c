@@ -22,7 +22,7 @@ static json_t *arg_json(const struct workload_arg *arg)
     size_t i;
 
     put_text(object, "name", arg->name);
-    put_text(object, "type", arg->type == ARG_BYTES ? "size" : value_type_name(arg->type));
+    put_text(object, "type", arg->type == ARG_BYTES ? "size" : scenario_value_type_name(arg->type));
     put_text(object, "default", arg->fallback);
     put_text(object, "minimum", arg->minimum);
     put_text(object, "maximum", arg->maximum);
@@ -38,7 +38,7 @@ static json_t *arg_json(const struct workload_arg *arg)
     return object;
 }
 
-json_t *workloads_json(void)
+json_t *report_workloads_json(void)
 {
     json_t *list = json_array();
     size_t i, j;
@@ -63,7 +63,7 @@ json_t *workloads_json(void)
 
 static void arg_print(const struct workload_arg *arg, GString *out)
 {
-    char *allowed = value_allowed(arg->type, arg->minimum, arg->maximum, arg->choices);
+    char *allowed = scenario_value_allowed(arg->type, arg->minimum, arg->maximum, arg->choices);
 
     g_string_append_printf(out, "    %-14s %-10s %s\n    %-14s %-10s (%s)\n", arg->name,
                            arg->fallback != NULL ? arg->fallback : "required", arg->meaning, "", "",
@@ -71,7 +71,7 @@ static void arg_print(const struct workload_arg *arg, GString *out)
     g_free(allowed);
 }
 
-void workloads_print(GString *out)
+void report_workloads_print(GString *out)
 {
     size_t i, j;
 
@@ -92,7 +92,7 @@ void workloads_print(GString *out)
 
 /* ---- presets --------------------------------------------------------------------------------- */
 
-json_t *presets_json(void)
+json_t *report_presets_json(void)
 {
     json_t *list = json_array();
     size_t count, i;
@@ -117,7 +117,7 @@ json_t *presets_json(void)
     return json_pack("{s:o}", "presets", list);
 }
 
-void presets_print(GString *out)
+void report_presets_print(GString *out)
 {
     size_t count, i;
     const struct net_preset *presets = net_presets(&count);
@@ -139,7 +139,7 @@ void presets_print(GString *out)
 static const char *const confidences[] = {"published", "derived", "fitted", "assumed", "recalled"};
 static const char *const profiles[] = {"xc40_hsw", "xc30_snb", "xc40_knl"};
 
-json_t *params_json(void)
+json_t *report_params_json(void)
 {
     json_t *list = json_array();
     size_t count, i, j;
@@ -163,7 +163,7 @@ json_t *params_json(void)
     return json_pack("{s:o}", "params", list);
 }
 
-void params_print(GString *out)
+void report_params_print(GString *out)
 {
     size_t count, i;
     const struct aries_param *table = aries_param_table(&count);

@@ -25,7 +25,7 @@ static bool is_empty(const char *folder)
     return empty;
 }
 
-bool output_begin(struct output *output, const char *folder, bool force, char **error)
+bool report_output_begin(struct output *output, const char *folder, bool force, char **error)
 {
     size_t length = strlen(folder);
 
@@ -47,7 +47,7 @@ bool output_begin(struct output *output, const char *folder, bool force, char **
     return false;
 }
 
-bool output_json(const char *path, const json_t *json, char **error)
+bool report_output_json(const char *path, const json_t *json, char **error)
 {
     if (json_dump_file(json, path, JSON_INDENT(2)) == 0)
         return true;
@@ -57,16 +57,17 @@ bool output_json(const char *path, const json_t *json, char **error)
 static bool write_member(const char *folder, const char *name, const json_t *json, char **error)
 {
     char *path = g_build_filename(folder, name, NULL);
-    bool ok = output_json(path, json, error);
+    bool ok = report_output_json(path, json, error);
 
     g_free(path);
     return ok;
 }
 
-bool output_write(const char *folder, const json_t *result, const struct tree *scenario,
-                  char **error)
+bool report_output_write(const char *folder, const json_t *result, const struct tree *scenario,
+                         char **error)
 {
-    char *path = g_build_filename(folder, "scenario.yaml", NULL), *yaml = tree_emit(scenario);
+    char *path = g_build_filename(folder, "scenario.yaml", NULL),
+         *yaml = scenario_tree_emit(scenario);
     GError *failure = NULL;
     bool ok = write_member(folder, "metrics.json", result, error) &&
               write_member(folder, "ledger.json", json_object_get(result, "ledger"), error);
@@ -124,7 +125,7 @@ static void remove_tree(const char *folder)
     g_rmdir(folder);
 }
 
-bool output_commit(struct output *output, char **error)
+bool report_output_commit(struct output *output, char **error)
 {
     bool ok = true;
 
@@ -139,7 +140,7 @@ bool output_commit(struct output *output, char **error)
     return ok;
 }
 
-void output_abort(struct output *output)
+void report_output_abort(struct output *output)
 {
     remove_tree(output->partial);
     g_free(output->folder);

@@ -7,7 +7,7 @@
 #define REDRAW_US 200000
 #define BAR_WIDTH 24
 
-void progress_begin(struct progress *progress, bool on)
+void report_progress_begin(struct progress *progress, bool on)
 {
     *progress = (struct progress){.on = on, .started_us = g_get_monotonic_time()};
 }
@@ -59,22 +59,22 @@ static double fraction_done(const struct cluster *cluster)
     return done < goal * 0.99 ? done / goal : 0.99;
 }
 
-void progress_tick(void *arg, const struct cluster *cluster)
+void report_progress_tick(void *arg, const struct cluster *cluster)
 {
     struct progress *progress = arg;
     char what[96], now[32], rate[32];
 
     if (!due(progress))
         return;
-    format_ps(now, sizeof(now), (double)sim_now());
-    format_count(rate, sizeof(rate),
-                 (double)sim_core.events_fired * 1e6 /
-                     (double)(progress->last_us - progress->started_us));
+    scenario_format_ps(now, sizeof(now), (double)sim_now());
+    scenario_format_count(rate, sizeof(rate),
+                          (double)sim_core.events_fired * 1e6 /
+                              (double)(progress->last_us - progress->started_us));
     snprintf(what, sizeof(what), "%s virtual  %s events/s", now, rate);
     draw(progress, fraction_done(cluster), what);
 }
 
-void progress_runs(struct progress *progress, size_t done, size_t total)
+void report_progress_runs(struct progress *progress, size_t done, size_t total)
 {
     char what[64];
 
@@ -84,7 +84,7 @@ void progress_runs(struct progress *progress, size_t done, size_t total)
     draw(progress, (double)done / (double)total, what);
 }
 
-void progress_end(struct progress *progress)
+void report_progress_end(struct progress *progress)
 {
     if (progress->drawn)
         fputs("\r\033[K", stderr);

@@ -93,10 +93,11 @@ static json_t *job_part(const struct job *job)
     put(part, "started_ps", job->started);
     put(part, "ended_ps", job->ended);
     put(part, "progress", job->progress);
-    json_object_set_new(part, "exit",
-                        job->running != 0
-                            ? json_null()
-                            : json_integer(job->exit_code != 0 ? job->exit_code : job_failed(job)));
+    json_object_set_new(
+        part, "exit",
+        job->running != 0
+            ? json_null()
+            : json_integer(job->exit_code != 0 ? job->exit_code : verdict_job_failed(job)));
     put(part, "failures", job->failure_count);
     for (f = 0; f < MIN(job->failure_count, FAILURE_TEXTS_MAX); f++)
         json_array_append_new(failures, json_string_nocheck(job->failures[f]));
@@ -205,7 +206,7 @@ static void timed_part(const struct timed_fault *timed, json_t *array)
 
     put_text(part, "fault", timed->scenario->title);
     put_text(part, "at", timed->scenario->where);
-    put_text(part, "do", tree_get(timed->scenario->at, "do")->text);
+    put_text(part, "do", scenario_tree_get(timed->scenario->at, "do")->text);
     put(part, "time_ps", timed->scenario->time);
     put(part, "seen", timed->struck);
     put(part, "fired", timed->struck);
@@ -351,7 +352,7 @@ static json_t *problems_part(const json_t *result)
 
 /* ---- together -------------------------------------------------------------------------------- */
 
-json_t *result_json(struct cluster *cluster)
+json_t *report_result_json(struct cluster *cluster)
 {
     json_t *result = json_object(), *jobs = json_array(), *metrics = json_object(), *faults,
            *host = json_object();
@@ -362,7 +363,7 @@ json_t *result_json(struct cluster *cluster)
     put(result, "schema", 1);
     json_object_set_new(result, "scenario", scenario_part(cluster));
     json_object_set_new(result, "fabric", fabric_part(cluster));
-    put_text(result, "outcome", outcome_name(cluster));
+    put_text(result, "outcome", verdict_outcome_name(cluster));
     put(result, "virtual_time_ps", cluster->ended);
     put(result, "events", cluster->events);
     snprintf(digest, sizeof(digest), "%016" PRIx64, cluster->digest);

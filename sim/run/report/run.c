@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "report/report.h"
 
-json_t *run_scenario(const struct scenario *scenario, const struct cluster_options *options,
-                     char **error)
+json_t *report_run(const struct scenario *scenario, const struct cluster_options *options,
+                   char **error)
 {
     struct cluster *cluster = cluster_create(scenario, options, error);
     json_t *result = NULL;
@@ -10,9 +10,9 @@ json_t *run_scenario(const struct scenario *scenario, const struct cluster_optio
     if (cluster == NULL)
         return NULL;
     if (cluster_run(cluster, error))
-        result = result_json(cluster);
+        result = report_result_json(cluster);
     if (result != NULL && options->tables != NULL &&
-        !tables_write(cluster, options->tables, error)) {
+        !report_tables_write(cluster, options->tables, error)) {
         json_decref(result);
         result = NULL;
     }

@@ -83,7 +83,7 @@ static void job_line(const struct screen *screen, const json_t *job)
     GString *state = g_string_new(NULL);
     char ended[32];
 
-    format_ps(ended, sizeof(ended), number_of(job, "ended_ps"));
+    scenario_format_ps(ended, sizeof(ended), number_of(job, "ended_ps"));
     if (json_is_null(exit))
         g_string_printf(state, "%s: %.0f ranks did not end", bad(screen, "stuck"),
                         number_of(job, "running"));
@@ -116,13 +116,13 @@ static void jobs(const struct screen *screen, const json_t *result)
 static void show_value(char *buffer, size_t size, double value, const char *unit)
 {
     if (strcmp(unit, "ps") == 0) {
-        format_ps(buffer, size, value);
+        scenario_format_ps(buffer, size, value);
     } else if (strcmp(unit, "bytes/s") == 0) {
-        format_bytes_rate(buffer, size, value);
+        scenario_format_bytes_rate(buffer, size, value);
     } else if (strcmp(unit, "bytes") == 0) {
-        format_bytes(buffer, size, value);
+        scenario_format_bytes(buffer, size, value);
     } else {
-        format_count(buffer, size, value);
+        scenario_format_count(buffer, size, value);
         if (strcmp(unit, "1/s") == 0)
             g_strlcat(buffer, "/s", size);
     }
@@ -141,7 +141,7 @@ static void metric_line(const struct screen *screen, const char *name, const jso
     char shown[32];
     size_t i;
 
-    format_count(
+    scenario_format_count(
         shown, sizeof(shown),
         number_of(metric, strcmp(text_of(metric, "type"), "histogram") == 0 ? "count" : "value"));
     g_string_append_printf(screen->out, "%-41s %8s", name, shown);
@@ -183,8 +183,8 @@ static void faults(const struct screen *screen, const json_t *result)
     json_array_foreach(array, i, fault)
     {
         snprintf(what, sizeof(what), "%s %s", text_of(fault, "at"), text_of(fault, "do"));
-        format_count(seen, sizeof(seen), number_of(fault, "seen"));
-        format_count(fired, sizeof(fired), number_of(fault, "fired"));
+        scenario_format_count(seen, sizeof(seen), number_of(fault, "seen"));
+        scenario_format_count(fired, sizeof(fired), number_of(fault, "fired"));
         g_string_append_printf(screen->out, "%-20s %-20s %8s %8s\n", text_of(fault, "fault"), what,
                                seen, fired);
     }
@@ -200,10 +200,10 @@ static void book_line(const struct screen *screen, const json_t *book)
 
     if (number_of(book, "opened") == 0 && number_of(book, "violations") == 0)
         return;
-    format_bytes(bytes, sizeof(bytes), number_of(book, "bytes_out"));
+    scenario_format_bytes(bytes, sizeof(bytes), number_of(book, "bytes_out"));
     g_string_append_printf(screen->out, "%-20s %20s", text_of(book, "book"), bytes);
     for (i = 0; i < G_N_ELEMENTS(counts); i++) {
-        format_count(shown, sizeof(shown), number_of(book, counts[i]));
+        scenario_format_count(shown, sizeof(shown), number_of(book, counts[i]));
         g_string_append_printf(screen->out, " %10s", shown);
     }
     g_string_append_c(screen->out, '\n');
@@ -275,9 +275,9 @@ static void figures(const struct screen *screen, const json_t *result)
     const json_t *host = json_object_get(result, "host"), *trace = json_object_get(result, "trace");
     char now[32], events[32], rate[32];
 
-    format_ps(now, sizeof(now), number_of(result, "virtual_time_ps"));
-    format_count(events, sizeof(events), number_of(result, "events"));
-    format_count(rate, sizeof(rate), number_of(host, "events_per_second"));
+    scenario_format_ps(now, sizeof(now), number_of(result, "virtual_time_ps"));
+    scenario_format_count(events, sizeof(events), number_of(result, "events"));
+    scenario_format_count(rate, sizeof(rate), number_of(host, "events_per_second"));
     g_string_append_printf(
         screen->out, "%s of virtual time in %.2f s: %s events, %s events/s, digest %s\n", now,
         number_of(host, "wall_seconds"), events, rate, text_of(result, "digest"));
@@ -302,7 +302,7 @@ static void verdict(const struct screen *screen, const json_t *result)
                                               : bad(screen, verdicts[exit & 3]));
 }
 
-void summary_print(const json_t *result, bool color, GString *out)
+void report_summary_print(const json_t *result, bool color, GString *out)
 {
     struct screen screen = {out, color};
 

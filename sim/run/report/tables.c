@@ -89,7 +89,7 @@ static bool write_table(const struct cluster *cluster, const char *folder, const
     return ok;
 }
 
-bool tables_write(const struct cluster *cluster, const char *folder, char **error)
+bool report_tables_write(const struct cluster *cluster, const char *folder, char **error)
 {
     return write_table(cluster, folder, "links.csv", links, error) &&
            write_table(cluster, folder, "histograms.csv", histograms, error);

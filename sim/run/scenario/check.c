@@ -6,12 +6,12 @@
 bool scenario_refuse(char **error, const struct tree *record, const char *path, const char *field,
                      const char *what)
 {
-    const struct tree *at = tree_get(record, field);
+    const struct tree *at = scenario_tree_get(record, field);
     char *full = field != NULL && field[0] != '\0'
                      ? g_strconcat(path, path[0] != '\0' ? "." : "", field, NULL)
                      : g_strdup(path);
 
-    *error = tree_problem(at != NULL ? at : record, full, "%s", what);
+    *error = scenario_tree_problem(at != NULL ? at : record, full, "%s", what);
     g_free(full);
     return false;
 }

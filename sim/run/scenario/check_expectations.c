@@ -15,7 +15,7 @@ static bool parse_limit(const char *text, double *limit)
     size_t i;
 
     for (i = 0; i < G_N_ELEMENTS(types) && !ok; i++) {
-        ok = value_parse(types[i], plain, NULL, NULL, NULL, &value, &what);
+        ok = scenario_value_parse(types[i], plain, NULL, NULL, NULL, &value, &what);
         if (!ok)
             g_clear_pointer(&what, g_free);
     }
@@ -32,7 +32,7 @@ static bool check_limit(const struct scenario_expectation *expectation, const ch
 
     if (text == NULL || parse_limit(text, limit))
         return true;
-    shown = quoted(text);
+    shown = scenario_quoted(text);
     scenario_refuse_free(
         error, expectation->at, path, field,
         g_strdup_printf("%s is not a limit; allowed: a number, a time such as 40us, a "
@@ -82,7 +82,7 @@ static bool refuse_owner(const struct scenario *scenario,
         names[count++] = scenario_job(scenario, i)->name;
     for (i = 0; i < G_N_ELEMENTS(layers) && with_layers; i++)
         names[count++] = layers[i];
-    hint = schema_suggest(word, names, count);
+    hint = scenario_schema_suggest(word, names, count);
     scenario_refuse_free(error, expectation->at, path, field,
                          g_strdup_printf("no job of this name%s%s", hint,
                                          with_layers ? " (then a dot and the metric)" : ""));
@@ -135,7 +135,7 @@ static bool check_exit(const struct scenario_expectation *expectation, const cha
     char *what = NULL;
 
     if (strcmp(expectation->exit, "any") == 0 || strcmp(expectation->exit, "failed") == 0 ||
-        value_parse(ARG_COUNT, expectation->exit, "0", "255", NULL, &code, &what))
+        scenario_value_parse(ARG_COUNT, expectation->exit, "0", "255", NULL, &code, &what))
         return true;
     g_free(what);
     return scenario_refuse(error, expectation->at, path, "exit",
@@ -148,8 +148,8 @@ static bool check_expectation(const struct scenario *scenario,
 {
     static const char *const kinds[] = {"ledger", "metric", "outcome", "fault", "job"};
 
-    for (expectation->kind = EXPECT_LEDGER; !given(expectation->at, kinds[expectation->kind]);
-         expectation->kind++)
+    for (expectation->kind = EXPECT_LEDGER;
+         !scenario_given(expectation->at, kinds[expectation->kind]); expectation->kind++)
         ;
     switch (expectation->kind) {
     case EXPECT_METRIC:

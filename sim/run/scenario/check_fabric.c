@@ -24,11 +24,11 @@ static bool refuse_preset(const struct scenario_fabric *fabric, char **error)
     size_t count, i;
     const struct net_preset *presets = net_presets(&count);
     const char **names = g_new(const char *, count);
-    char *hint, *shown = quoted(fabric->preset);
+    char *hint, *shown = scenario_quoted(fabric->preset);
 
     for (i = 0; i < count; i++)
         names[i] = presets[i].name;
-    hint = schema_suggest(fabric->preset, names, count);
+    hint = scenario_schema_suggest(fabric->preset, names, count);
     scenario_refuse_free(error, fabric->at, "fabric", "preset",
                          g_strdup_printf("%s is not a known machine%s", shown, hint));
     g_free(shown);
@@ -47,13 +47,13 @@ static bool check_topology_fields(const struct scenario_fabric *fabric, char **e
     size_t i;
 
     for (i = 0; i < G_N_ELEMENTS(dragonfly_only) && fabric->topology != TOPOLOGY_DRAGONFLY; i++) {
-        if (given(fabric->at, dragonfly_only[i]))
+        if (scenario_given(fabric->at, dragonfly_only[i]))
             return scenario_refuse(
                 error, fabric->at, "fabric", dragonfly_only[i],
                 "has no meaning on a switched network; allowed: with topology dragonfly");
     }
     for (i = 0; i < G_N_ELEMENTS(switched_only) && fabric->topology == TOPOLOGY_DRAGONFLY; i++) {
-        if (given(fabric->at, switched_only[i]))
+        if (scenario_given(fabric->at, switched_only[i]))
             return scenario_refuse(
                 error, fabric->at, "fabric", switched_only[i],
                 "has no meaning on a dragonfly; allowed: with topology single-switch or fat-tree");
@@ -63,7 +63,7 @@ static bool check_topology_fields(const struct scenario_fabric *fabric, char **e
                                "F2 (packets) needs Aries routers; allowed on a switched network: "
                                "F0, F1");
     for (i = 1; i <= 4 && fabric->preset != NULL; i++) {
-        if (given(fabric->at, dragonfly_only[i]))
+        if (scenario_given(fabric->at, dragonfly_only[i]))
             return scenario_refuse(
                 error, fabric->at, "fabric", dragonfly_only[i],
                 "the preset says this; allowed: a preset, or groups, chassis, slots and cables");
@@ -103,13 +103,13 @@ void scenario_net_config(const struct scenario *scenario, uint64_t seed, struct 
         dragonfly->cables = preset->cables;
     }
     dragonfly->preset = fabric->preset;
-    if (given(fabric->at, "groups"))
+    if (scenario_given(fabric->at, "groups"))
         dragonfly->groups = (uint32_t)fabric->groups;
-    if (given(fabric->at, "chassis"))
+    if (scenario_given(fabric->at, "chassis"))
         dragonfly->chassis = (uint32_t)fabric->chassis;
-    if (given(fabric->at, "slots"))
+    if (scenario_given(fabric->at, "slots"))
         dragonfly->slots = (uint32_t)fabric->slots;
-    if (given(fabric->at, "cables"))
+    if (scenario_given(fabric->at, "cables"))
         dragonfly->cables = (uint32_t)fabric->cables;
 }
 
@@ -166,15 +166,15 @@ static bool refuse_param_name(const char *name, const struct tree *value, char *
     char *path = g_strconcat("fabric.params.", name, NULL);
 
     for (i = 0; i < count; i++) {
-        size_t distance = edit_distance(name, table[i].name);
+        size_t distance = scenario_edit_distance(name, table[i].name);
         if (distance < best) {
             best = distance;
             nearest = table[i].name;
         }
     }
-    *error =
-        tree_problem(value, path, "unknown parameter%s%s; allowed: names of sim-run --list-params",
-                     nearest != NULL ? "; did you mean " : "", nearest != NULL ? nearest : "");
+    *error = scenario_tree_problem(
+        value, path, "unknown parameter%s%s; allowed: names of sim-run --list-params",
+        nearest != NULL ? "; did you mean " : "", nearest != NULL ? nearest : "");
     g_free(path);
     return false;
 }
@@ -191,17 +191,18 @@ static bool check_param(const char *name, const struct tree *value, void *arg)
     path = g_strconcat("fabric.params.", name, NULL);
     ok = g_hash_table_add(check->seen, g_strdup(name));
     if (!ok) {
-        *check->error = tree_problem(value, path, "given twice; allowed: each parameter once");
+        *check->error =
+            scenario_tree_problem(value, path, "given twice; allowed: each parameter once");
     } else if (value->type != TREE_SCALAR) {
         ok = false;
-        *check->error = tree_problem(value, path, "not a single value; allowed: a number");
-    } else if (!value_parse(ARG_REAL, value->text, NULL, NULL, NULL, &number, &what)) {
+        *check->error = scenario_tree_problem(value, path, "not a single value; allowed: a number");
+    } else if (!scenario_value_parse(ARG_REAL, value->text, NULL, NULL, NULL, &number, &what)) {
         ok = false;
-        *check->error = tree_problem(value, path, "%s", what);
+        *check->error = scenario_tree_problem(value, path, "%s", what);
         g_free(what);
     } else if (!aries_params_set(check->params, name, number.real, &what)) {
         ok = false;
-        *check->error = tree_problem(value, path, "%s", what);
+        *check->error = scenario_tree_problem(value, path, "%s", what);
         free(what);
     }
     g_free(path);

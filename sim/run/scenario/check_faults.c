@@ -36,7 +36,7 @@ static bool parse_router(const struct scenario *scenario, const char *text, uint
     struct value number;
     char *what = NULL;
 
-    if (value_parse(ARG_COUNT, text, NULL, "4294967294", NULL, &number, &what)) {
+    if (scenario_value_parse(ARG_COUNT, text, NULL, "4294967294", NULL, &number, &what)) {
         *router = (uint32_t)number.number;
         return *router < scenario->routers;
     }
@@ -64,7 +64,7 @@ static bool check_routers(const struct scenario *scenario, struct scenario_fault
     for (i = 0; i < (fault->place == FAULT_LINK ? 2 : 1); i++) {
         if (parse_router(scenario, texts[i], &fault->router_numbers[i]))
             continue;
-        shown = quoted(texts[i]);
+        shown = scenario_quoted(texts[i]);
         if (scenario->fabric.topology == TOPOLOGY_DRAGONFLY)
             scenario_refuse_free(
                 error, fault->at, path, field,
@@ -82,7 +82,7 @@ static bool check_routers(const struct scenario *scenario, struct scenario_fault
 static bool check_fault_node(const struct scenario *scenario, const struct scenario_fault *fault,
                              const char *path, const char *field, uint64_t node, char **error)
 {
-    if (given(fault->at, field) && node >= scenario->endpoints)
+    if (scenario_given(fault->at, field) && node >= scenario->endpoints)
         return scenario_refuse_free(error, fault->at, path, field,
                                     g_strdup_printf("there is no node %" PRIu64
                                                     "; allowed: 0 to %u in this fabric",
@@ -116,7 +116,7 @@ static bool check_rule(const struct scenario *scenario, struct scenario_fault *f
         fault->groups[i] = SIM_FAULT_ANY;
         if (fault->between[i] != NULL &&
             !parse_group(fault->between[i], scenario->groups, &fault->groups[i])) {
-            char *shown = quoted(fault->between[i]);
+            char *shown = scenario_quoted(fault->between[i]);
             scenario_refuse_free(error, fault->at, path, "between",
                                  g_strdup_printf("%s is not a group; allowed: g0 to g%u", shown,
                                                  scenario->groups - 1));
@@ -126,7 +126,7 @@ static bool check_rule(const struct scenario *scenario, struct scenario_fault *f
     }
     if (!check_status(fault, path, error))
         return false;
-    if (!given(fault->at, "until"))
+    if (!scenario_given(fault->at, "until"))
         fault->until = SIM_NEVER;
     if (fault->until <= fault->from)
         return scenario_refuse(error, fault->at, path, "until",

@@ -76,7 +76,7 @@ static bool check_nodes(const struct scenario *scenario, struct scenario_job *jo
 {
     size_t i;
 
-    if ((job->placement.at != NULL) == given(job->at, "nodes"))
+    if ((job->placement.at != NULL) == scenario_given(job->at, "nodes"))
         return scenario_refuse(error, job->at, path, "nodes",
                                "allowed: exactly one of nodes and placement");
     if (job->placement.at != NULL)
@@ -94,12 +94,12 @@ static bool check_nodes(const struct scenario *scenario, struct scenario_job *jo
 static bool refuse_workload(const struct scenario_job *job, const char *path, char **error)
 {
     const char **names = g_new(const char *, program_count());
-    char *hint, *shown = quoted(job->workload_name);
+    char *hint, *shown = scenario_quoted(job->workload_name);
     size_t i;
 
     for (i = 0; i < program_count(); i++)
         names[i] = program_at(i)->workload->name;
-    hint = schema_suggest(job->workload_name, names, program_count());
+    hint = scenario_schema_suggest(job->workload_name, names, program_count());
     scenario_refuse_free(error, job->at, path, "workload",
                          g_strdup_printf("%s is not a known workload%s", shown, hint));
     g_free(hint);
@@ -171,11 +171,11 @@ static bool check_known_args(const struct scenario_job *job, const char *path, c
             ;
         if (j != count)
             continue;
-        hint = count != 0 ? schema_suggest(job->args->items[i]->key, names, count)
+        hint = count != 0 ? scenario_schema_suggest(job->args->items[i]->key, names, count)
                           : g_strdup("; allowed: none");
-        *error =
-            tree_problem(job->args->items[i], path, "args.%s: workload %s has no such argument%s",
-                         job->args->items[i]->key, job->workload->workload->name, hint);
+        *error = scenario_tree_problem(
+            job->args->items[i], path, "args.%s: workload %s has no such argument%s",
+            job->args->items[i]->key, job->workload->workload->name, hint);
         g_free(hint);
         return false;
     }
@@ -185,18 +185,18 @@ static bool check_known_args(const struct scenario_job *job, const char *path, c
 static bool check_arg(const struct scenario_job *job, const struct workload_arg *arg,
                       struct value *value, const char *path, char **error)
 {
-    const struct tree *tree = tree_get(job->args, arg->name);
+    const struct tree *tree = scenario_tree_get(job->args, arg->name);
     char *what = NULL, *field;
     bool ok = true;
 
     if (tree != NULL && tree->type != TREE_SCALAR) {
-        char *allowed = value_allowed(arg->type, arg->minimum, arg->maximum, arg->choices);
+        char *allowed = scenario_value_allowed(arg->type, arg->minimum, arg->maximum, arg->choices);
         what = g_strdup_printf("not a single value; allowed: %s", allowed);
         g_free(allowed);
         ok = false;
     } else if (tree != NULL || arg->fallback != NULL) {
-        ok = value_parse(arg->type, tree != NULL ? tree->text : arg->fallback, arg->minimum,
-                         arg->maximum, arg->choices, value, &what);
+        ok = scenario_value_parse(arg->type, tree != NULL ? tree->text : arg->fallback,
+                                  arg->minimum, arg->maximum, arg->choices, value, &what);
     } else {
         what = g_strdup("missing; the workload has no default for it");
         ok = false;
@@ -204,7 +204,7 @@ static bool check_arg(const struct scenario_job *job, const struct workload_arg 
     if (ok)
         return true;
     field = g_strdup_printf("%s.args.%s", path, arg->name);
-    *error = tree_problem(tree != NULL ? tree : job->at, field, "%s", what);
+    *error = scenario_tree_problem(tree != NULL ? tree : job->at, field, "%s", what);
     g_free(field);
     g_free(what);
     return false;
@@ -237,7 +237,7 @@ static bool check_texts(const struct tree *texts, enum tree_type type, const cha
     for (i = 0; ok && i < texts->count; i++)
         ok = texts->items[i]->type == TREE_SCALAR;
     if (!ok)
-        *error = tree_problem(texts, full, "not %s; allowed: %s", allowed, allowed);
+        *error = scenario_tree_problem(texts, full, "not %s; allowed: %s", allowed, allowed);
     g_free(full);
     return ok;
 }
@@ -268,7 +268,7 @@ static bool check_ranks(struct scenario *scenario, struct scenario_job *job, con
     uint64_t ranks = job->nodes.count * job->ranks_per_node;
     uint32_t needed = MAX(job->workload->workload->ranks_min, 1u);
 
-    if (given(job->at, "ranks")) {
+    if (scenario_given(job->at, "ranks")) {
         if (job->ranks_cap > ranks)
             return scenario_refuse_free(
                 error, job->at, path, "ranks",
@@ -280,7 +280,7 @@ static bool check_ranks(struct scenario *scenario, struct scenario_job *job, con
             error, job->at, path, "",
             g_strdup_printf("%" PRIu64 " ranks; allowed: workload %s needs at least %u", ranks,
                             job->workload->workload->name, needed));
-    if (job->spawnable && given(job->at, "start"))
+    if (job->spawnable && scenario_given(job->at, "start"))
         return scenario_refuse(error, job->at, path, "start",
                                "is for jobs that start by themselves; not allowed: spawnable");
     if (scenario->rank_count + ranks > RANKS_MAX)
@@ -299,7 +299,7 @@ bool scenario_check_jobs(struct scenario *scenario, const struct scenario_option
     size_t i;
     bool ok = true;
 
-    if (!given(scenario->at, "jobs"))
+    if (!scenario_given(scenario->at, "jobs"))
         return options->no_jobs || scenario_refuse(error, scenario->at, "", "jobs",
                                                    "missing; it is required: what runs");
     if (scenario->jobs.count == 0 || scenario->jobs.count > JOBS_MAX)
@@ -334,8 +334,8 @@ static bool take_argument(const struct scenario_job *job, const char *text, stru
     for (i = 0; text[length] == '=' && args != NULL && args[i].name != NULL; i++) {
         if (strlen(args[i].name) != length || memcmp(args[i].name, text, length) != 0)
             continue;
-        if (value_parse(args[i].type, text + length + 1, args[i].minimum, args[i].maximum,
-                        args[i].choices, &values[i], &what))
+        if (scenario_value_parse(args[i].type, text + length + 1, args[i].minimum, args[i].maximum,
+                                 args[i].choices, &values[i], &what))
             return true;
         g_free(what);
         return false;

@@ -565,7 +565,7 @@ char *scenario_reference(void)
         "values, which the checks\n"
         "that concern two fields (a node and the machine's size, say) must name.\n\n");
 
-    schema_markdown(&scenario_schema, out);
+    scenario_schema_markdown(&scenario_schema, out);
     g_string_truncate(out, out->len - 1);
     return g_string_free(out, FALSE);
 }

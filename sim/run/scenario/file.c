@@ -53,7 +53,7 @@ static bool read_all(int file, uint64_t most, GString *into, char **error)
 }
 
 /* Not to wait for a pipe's writer, and not to become a terminal's process. */
-bool file_read(const char *path, uint64_t most, char **bytes, size_t *length, char **error)
+bool scenario_file_read(const char *path, uint64_t most, char **bytes, size_t *length, char **error)
 {
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), flags;
     GString *text;
@@ -75,7 +75,7 @@ bool file_read(const char *path, uint64_t most, char **bytes, size_t *length, ch
     return ok;
 }
 
-void file_place(const char *path, char **target, char **partial)
+void scenario_file_place(const char *path, char **target, char **partial)
 {
     char *real = realpath(path, NULL);
     struct stat is;

@@ -12,11 +12,11 @@ static struct scenario *from_tree(struct tree *tree, const char *origin,
     scenario->file = g_strdup(origin);
     for (i = 0; i < options->override_count && ok; i++) {
         const struct override *override = &options->overrides[i];
-        ok = tree_set(tree, override->path, override->value, override->origin, error);
+        ok = scenario_tree_set(tree, override->path, override->value, override->origin, error);
     }
     if (!options->keep_sweep)
-        tree_remove(tree, "sweep");
-    if (ok && schema_read(&scenario_schema, tree, "", scenario, error) &&
+        scenario_tree_remove(tree, "sweep");
+    if (ok && scenario_schema_read(&scenario_schema, tree, "", scenario, error) &&
         scenario_check(scenario, options, error))
         return scenario;
     scenario_free(scenario);
@@ -26,7 +26,7 @@ static struct scenario *from_tree(struct tree *tree, const char *origin,
 struct scenario *scenario_parse(const char *bytes, size_t length, const char *origin,
                                 const struct scenario_options *options, char **error)
 {
-    struct tree *tree = tree_parse(bytes, length, origin, error);
+    struct tree *tree = scenario_tree_parse(bytes, length, origin, error);
 
     return tree != NULL ? from_tree(tree, origin, options, error) : NULL;
 }
@@ -34,7 +34,7 @@ struct scenario *scenario_parse(const char *bytes, size_t length, const char *or
 struct scenario *scenario_load(const char *path, const struct scenario_options *options,
                                char **error)
 {
-    struct tree *tree = tree_parse_file(path, error);
+    struct tree *tree = scenario_tree_parse_file(path, error);
 
     return tree != NULL ? from_tree(tree, path, options, error) : NULL;
 }
@@ -49,12 +49,12 @@ void scenario_free(struct scenario *scenario)
         g_free(scenario_job(scenario, i)->values);
         if (scenario_job(scenario, i)->workload != NULL)
             program_close(scenario_job(scenario, i)->workload);
-        node_set_clear(&scenario_job(scenario, i)->nodes);
+        scenario_node_set_clear(&scenario_job(scenario, i)->nodes);
     }
     for (i = 0; i < scenario->faults.count; i++)
         g_free(scenario_fault(scenario, i)->title);
-    schema_clear(&scenario_schema, scenario);
-    tree_free(scenario->tree);
+    scenario_schema_clear(&scenario_schema, scenario);
+    scenario_tree_free(scenario->tree);
     g_free(scenario->file);
     g_free(scenario);
 }

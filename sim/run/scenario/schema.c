@@ -8,13 +8,13 @@ static char *join(const char *path, const char *name)
     return path[0] == '\0' ? g_strdup(name) : g_strconcat(path, ".", name, NULL);
 }
 
-char *schema_suggest(const char *word, const char *const *known, size_t count)
+char *scenario_schema_suggest(const char *word, const char *const *known, size_t count)
 {
     GString *out = g_string_new(NULL);
     size_t nearest = SIZE_MAX, best = strlen(word) / 3 + 2, i, distance;
 
     for (i = 0; i < count; i++) {
-        distance = edit_distance(word, known[i]);
+        distance = scenario_edit_distance(word, known[i]);
         if (distance < best) {
             best = distance;
             nearest = i;
@@ -34,8 +34,8 @@ static bool read_value(const struct field *field, const char *text, void *place,
 {
     struct value value;
 
-    if (!value_parse(field->type, text, field->minimum, field->maximum, field->choices, &value,
-                     what))
+    if (!scenario_value_parse(field->type, text, field->minimum, field->maximum, field->choices,
+                              &value, what))
         return false;
     if (field->type == ARG_REAL)
         *(double *)place = value.real;
@@ -53,14 +53,14 @@ static bool read_nodes(const struct tree *tree, struct node_set *set, char **wha
     bool ok;
 
     if (tree->type == TREE_SCALAR)
-        return node_set_parse(set, tree->text, what);
+        return scenario_node_set_parse(set, tree->text, what);
     joined = g_string_new(NULL);
     for (i = 0; i < tree->count; i++) {
         const char *text =
             tree->items[i]->type == TREE_SCALAR ? tree->items[i]->text : "list or mapping";
         g_string_append_printf(joined, "%s%s", i != 0 ? "," : "", text);
     }
-    ok = node_set_parse(set, joined->str, what);
+    ok = scenario_node_set_parse(set, joined->str, what);
     g_string_free(joined, TRUE);
     return ok;
 }
@@ -85,17 +85,17 @@ static bool read_list(const struct field *field, const struct tree *tree, const 
     bool ok = true;
 
     if (tree->type != TREE_SEQUENCE) {
-        *error = tree_problem(tree, path,
-                              "not a list; allowed: a list of %s, each line starting with \"- \"",
-                              field->of->name);
+        *error = scenario_tree_problem(
+            tree, path, "not a list; allowed: a list of %s, each line starting with \"- \"",
+            field->of->name);
         return false;
     }
     list->records = g_malloc0(field->of->size * MAX(tree->count, 1));
     for (i = 0; i < tree->count && ok; i++) {
         char *item_path = g_strdup_printf("%s.%zu", path, i);
         list->count = i + 1;
-        ok = schema_read(field->of, tree->items[i], item_path,
-                         (char *)list->records + i * field->of->size, error);
+        ok = scenario_schema_read(field->of, tree->items[i], item_path,
+                                  (char *)list->records + i * field->of->size, error);
         g_free(item_path);
     }
     return ok;
@@ -107,7 +107,7 @@ static bool read_given(const struct field *field, const struct tree *tree, const
 {
     switch (field->kind) {
     case FIELD_RECORD:
-        return schema_read(field->of, tree, path, place, error);
+        return scenario_schema_read(field->of, tree, path, place, error);
     case FIELD_LIST:
         return read_list(field, tree, path, place, error);
     case FIELD_FREE:
@@ -129,7 +129,8 @@ static bool read_given(const struct field *field, const struct tree *tree, const
         return true;
     }
     if (field->kind == FIELD_VALUE) {
-        char *allowed = value_allowed(field->type, field->minimum, field->maximum, field->choices);
+        char *allowed =
+            scenario_value_allowed(field->type, field->minimum, field->maximum, field->choices);
         *what = g_strdup_printf("not a single value; allowed: %s", allowed);
         g_free(allowed);
     } else {
@@ -153,7 +154,7 @@ static bool requires_something(const struct schema *schema)
 static bool read_field(const struct field *field, const struct tree *parent, const char *path,
                        void *record, char **error)
 {
-    const struct tree *tree = tree_get(parent, field->name);
+    const struct tree *tree = scenario_tree_get(parent, field->name);
     void *place = (char *)record + field->offset;
     char *what = NULL, *field_path;
     bool ok = true;
@@ -162,10 +163,11 @@ static bool read_field(const struct field *field, const struct tree *parent, con
     if (tree != NULL) {
         ok = read_given(field, tree, field_path, place, &what, error);
         if (!ok && what != NULL)
-            *error = tree_problem(tree, field_path, "%s", what);
+            *error = scenario_tree_problem(tree, field_path, "%s", what);
     } else if (field->required) {
         ok = false;
-        *error = tree_problem(parent, field_path, "missing; it is required: %s", field->meaning);
+        *error = scenario_tree_problem(parent, field_path, "missing; it is required: %s",
+                                       field->meaning);
     } else if (field->fallback != NULL && field->kind == FIELD_VALUE) {
         ok = read_value(field, field->fallback, place, &what);
         g_assert(ok); /* a default of our own table */
@@ -173,7 +175,7 @@ static bool read_field(const struct field *field, const struct tree *parent, con
         *(const char **)place = field->fallback;
     } else if (field->kind == FIELD_RECORD && !requires_something(field->of)) {
         static const struct tree nothing = {.type = TREE_MAPPING};
-        ok = schema_read(field->of, &nothing, field_path, place, error);
+        ok = scenario_schema_read(field->of, &nothing, field_path, place, error);
     }
     g_free(what);
     g_free(field_path);
@@ -198,9 +200,9 @@ static bool known_keys(const struct schema *schema, const struct tree *tree, con
             ;
         if (j != count)
             continue;
-        hint = schema_suggest(tree->items[i]->key, names, count);
+        hint = scenario_schema_suggest(tree->items[i]->key, names, count);
         field_path = join(path, tree->items[i]->key);
-        *error = tree_problem(tree->items[i], field_path, "unknown field%s", hint);
+        *error = scenario_tree_problem(tree->items[i], field_path, "unknown field%s", hint);
         g_free(field_path);
         g_free(hint);
         return false;
@@ -208,15 +210,15 @@ static bool known_keys(const struct schema *schema, const struct tree *tree, con
     return true;
 }
 
-const struct schema *schema_variant(const struct schema *schema, const struct tree *tree)
+const struct schema *scenario_schema_variant(const struct schema *schema, const struct tree *tree)
 {
     const struct schema *const *variant = schema->variants;
-    const struct tree *decides = schema->by != NULL ? tree_get(tree, schema->by) : NULL;
+    const struct tree *decides = schema->by != NULL ? scenario_tree_get(tree, schema->by) : NULL;
 
     if (variant == NULL)
         return schema;
     for (; *variant != NULL; variant++) {
-        if (schema->by == NULL ? tree_get(tree, (*variant)->when) != NULL
+        if (schema->by == NULL ? scenario_tree_get(tree, (*variant)->when) != NULL
                                : decides != NULL && decides->type == TREE_SCALAR &&
                                      strcmp(decides->text, (*variant)->when) == 0)
             return *variant;
@@ -227,7 +229,7 @@ const struct schema *schema_variant(const struct schema *schema, const struct tr
 static void no_variant(const struct schema *schema, const struct tree *tree, const char *path,
                        char **error)
 {
-    const struct tree *decides = schema->by != NULL ? tree_get(tree, schema->by) : NULL;
+    const struct tree *decides = schema->by != NULL ? scenario_tree_get(tree, schema->by) : NULL;
     const char *names[32];
     size_t count;
     char *hint, *shown, *field_path;
@@ -235,39 +237,39 @@ static void no_variant(const struct schema *schema, const struct tree *tree, con
     for (count = 0; schema->variants[count] != NULL; count++)
         names[count] = schema->variants[count]->when;
     if (schema->by == NULL) {
-        hint = schema_suggest(tree->count != 0 ? tree->items[0]->key : "", names, count);
-        *error = tree_problem(tree, path, "none of the known %ss%s", schema->name, hint);
+        hint = scenario_schema_suggest(tree->count != 0 ? tree->items[0]->key : "", names, count);
+        *error = scenario_tree_problem(tree, path, "none of the known %ss%s", schema->name, hint);
     } else if (decides == NULL || decides->type != TREE_SCALAR) {
-        hint = schema_suggest("", names, count);
+        hint = scenario_schema_suggest("", names, count);
         field_path = join(path, schema->by);
-        *error = tree_problem(decides != NULL ? decides : tree, field_path,
-                              "missing or not a single value%s", hint);
+        *error = scenario_tree_problem(decides != NULL ? decides : tree, field_path,
+                                       "missing or not a single value%s", hint);
         g_free(field_path);
     } else {
-        hint = schema_suggest(decides->text, names, count);
-        shown = quoted(decides->text);
+        hint = scenario_schema_suggest(decides->text, names, count);
+        shown = scenario_quoted(decides->text);
         field_path = join(path, schema->by);
-        *error = tree_problem(decides, field_path, "%s is not allowed%s", shown, hint);
+        *error = scenario_tree_problem(decides, field_path, "%s is not allowed%s", shown, hint);
         g_free(field_path);
         g_free(shown);
     }
     g_free(hint);
 }
 
-bool schema_read(const struct schema *schema, const struct tree *tree, const char *path,
-                 void *record, char **error)
+bool scenario_schema_read(const struct schema *schema, const struct tree *tree, const char *path,
+                          void *record, char **error)
 {
     const struct schema *variant;
     const struct field *field;
 
     *(const struct tree **)record = tree;
     if (tree->type != TREE_MAPPING) {
-        *error = tree_problem(tree, path,
-                              "not a mapping; allowed: the fields of %s, as \"field: value\"",
-                              schema->name);
+        *error = scenario_tree_problem(
+            tree, path, "not a mapping; allowed: the fields of %s, as \"field: value\"",
+            schema->name);
         return false;
     }
-    variant = schema_variant(schema, tree);
+    variant = scenario_schema_variant(schema, tree);
     if (variant == NULL) {
         no_variant(schema, tree, path, error);
         return false;
@@ -281,25 +283,25 @@ bool schema_read(const struct schema *schema, const struct tree *tree, const cha
     return true;
 }
 
-void schema_clear(const struct schema *schema, void *record)
+void scenario_schema_clear(const struct schema *schema, void *record)
 {
     const struct tree *at = *(const struct tree **)record;
     const struct field *field;
     size_t i;
 
-    if (at == NULL || (schema = schema_variant(schema, at)) == NULL)
+    if (at == NULL || (schema = scenario_schema_variant(schema, at)) == NULL)
         return;
     for (field = schema->fields; field->name != NULL; field++) {
         void *place = (char *)record + field->offset;
         struct record_list *list = place;
 
         if (field->kind == FIELD_NODES) {
-            node_set_clear(place);
+            scenario_node_set_clear(place);
         } else if (field->kind == FIELD_RECORD) {
-            schema_clear(field->of, place);
+            scenario_schema_clear(field->of, place);
         } else if (field->kind == FIELD_LIST) {
             for (i = 0; i < list->count; i++)
-                schema_clear(field->of, (char *)list->records + i * field->of->size);
+                scenario_schema_clear(field->of, (char *)list->records + i * field->of->size);
             g_free(list->records);
             list->records = NULL;
             list->count = 0;
@@ -313,7 +315,7 @@ static char *field_syntax(const struct field *field)
 {
     switch (field->kind) {
     case FIELD_VALUE:
-        return value_allowed(field->type, field->minimum, field->maximum, field->choices);
+        return scenario_value_allowed(field->type, field->minimum, field->maximum, field->choices);
     case FIELD_NODES:
         return g_strdup("a node set such as 0-63,128,200-210/2, or a list of them");
     case FIELD_RECORD:
@@ -346,11 +348,11 @@ static void markdown_nested(const struct field *field, GString *out)
 {
     for (; field->name != NULL; field++) {
         if (field->of != NULL)
-            schema_markdown(field->of, out);
+            scenario_schema_markdown(field->of, out);
     }
 }
 
-void schema_markdown(const struct schema *schema, GString *out)
+void scenario_schema_markdown(const struct schema *schema, GString *out)
 {
     const struct schema *const *variant;
 

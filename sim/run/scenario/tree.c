@@ -34,7 +34,7 @@ static char *problem_at(const char *origin, uint32_t line, const char *field, co
     return g_string_free(out, FALSE);
 }
 
-char *tree_problem(const struct tree *at, const char *field, const char *format, ...)
+char *scenario_tree_problem(const struct tree *at, const char *field, const char *format, ...)
 {
     va_list arguments;
     char *what, *problem;
@@ -47,21 +47,21 @@ char *tree_problem(const struct tree *at, const char *field, const char *format,
     return problem;
 }
 
-void tree_free(struct tree *tree)
+void scenario_tree_free(struct tree *tree)
 {
     size_t i;
 
     if (tree == NULL)
         return;
     for (i = 0; i < tree->count; i++)
-        tree_free(tree->items[i]);
+        scenario_tree_free(tree->items[i]);
     g_free(tree->items);
     g_free(tree->key);
     g_free(tree->text);
     g_free(tree);
 }
 
-struct tree *tree_get(const struct tree *mapping, const char *key)
+struct tree *scenario_tree_get(const struct tree *mapping, const char *key)
 {
     size_t i;
 
@@ -74,9 +74,9 @@ struct tree *tree_get(const struct tree *mapping, const char *key)
     return NULL;
 }
 
-void tree_remove(struct tree *mapping, const char *key)
+void scenario_tree_remove(struct tree *mapping, const char *key)
 {
-    struct tree *item = tree_get(mapping, key);
+    struct tree *item = scenario_tree_get(mapping, key);
     size_t i;
 
     if (item == NULL)
@@ -86,7 +86,7 @@ void tree_remove(struct tree *mapping, const char *key)
     memmove(&mapping->items[i], &mapping->items[i + 1],
             (mapping->count - i - 1) * sizeof(*mapping->items));
     mapping->count--;
-    tree_free(item);
+    scenario_tree_free(item);
 }
 
 static void append(struct tree *parent, struct tree *child)
@@ -96,7 +96,7 @@ static void append(struct tree *parent, struct tree *child)
     parent->items[parent->count++] = child;
 }
 
-struct tree *tree_copy(const struct tree *tree)
+struct tree *scenario_tree_copy(const struct tree *tree)
 {
     struct tree *copy = g_new(struct tree, 1);
     size_t i;
@@ -107,7 +107,7 @@ struct tree *tree_copy(const struct tree *tree)
     copy->items = NULL;
     copy->count = 0;
     for (i = 0; i < tree->count; i++)
-        append(copy, tree_copy(tree->items[i]));
+        append(copy, scenario_tree_copy(tree->items[i]));
     return copy;
 }
 
@@ -163,8 +163,8 @@ static bool build_pair(struct builder *builder, const yaml_node_pair_t *pair, st
         return refuse(builder, line, "too many keys; allowed: 1000 in one mapping");
     if (!take_text(builder, key, line, &text))
         return false;
-    if (tree_get(tree, text) != NULL) {
-        shown = quoted(text);
+    if (scenario_tree_get(tree, text) != NULL) {
+        shown = scenario_quoted(text);
         what = g_strdup_printf("%s is given twice; allowed: each key once", shown);
         refuse(builder, line, what);
         g_free(what);
@@ -231,7 +231,7 @@ static struct tree *build(struct builder *builder, int index, uint32_t depth)
         break;
     }
     if (!ok) {
-        tree_free(tree);
+        scenario_tree_free(tree);
         return NULL;
     }
     return tree;
@@ -317,7 +317,7 @@ static bool nothing_follows(yaml_parser_t *parser, const char *origin, char **er
     return nothing;
 }
 
-struct tree *tree_parse(const char *bytes, size_t length, const char *origin, char **error)
+struct tree *scenario_tree_parse(const char *bytes, size_t length, const char *origin, char **error)
 {
     yaml_parser_t parser;
     yaml_document_t document;
@@ -346,7 +346,7 @@ struct tree *tree_parse(const char *bytes, size_t length, const char *origin, ch
     tree = build(&builder, 1, 1);
     *error = builder.error;
     if (tree != NULL && !nothing_follows(&parser, origin, error)) {
-        tree_free(tree);
+        scenario_tree_free(tree);
         tree = NULL;
     }
 out_document:
@@ -356,18 +356,18 @@ out_parser:
     return tree;
 }
 
-struct tree *tree_parse_file(const char *path, char **error)
+struct tree *scenario_tree_parse_file(const char *path, char **error)
 {
     struct tree *tree;
     char *bytes, *what = NULL;
     size_t length;
 
-    if (!file_read(path, TREE_BYTES_MAX, &bytes, &length, &what)) {
+    if (!scenario_file_read(path, TREE_BYTES_MAX, &bytes, &length, &what)) {
         *error = problem_at(path, 0, NULL, what);
         g_free(what);
         return NULL;
     }
-    tree = tree_parse(bytes, length, path, error);
+    tree = scenario_tree_parse(bytes, length, path, error);
     g_free(bytes);
     return tree;
 }
@@ -383,7 +383,7 @@ static struct tree *member_by_path(const struct tree *mapping, const char *path,
     char *dot;
 
     for (;;) {
-        item = tree_get(mapping, prefix);
+        item = scenario_tree_get(mapping, prefix);
         dot = strrchr(prefix, '.');
         if (item != NULL || dot == NULL)
             break;
@@ -398,10 +398,10 @@ static struct tree *member_by_path(const struct tree *mapping, const char *path,
 /* Jobs are known by name, faults by label. */
 static bool is_called(const struct tree *item, const char *word)
 {
-    const struct tree *name = tree_get(item, "name");
+    const struct tree *name = scenario_tree_get(item, "name");
 
     if (name == NULL)
-        name = tree_get(item, "label");
+        name = scenario_tree_get(item, "label");
     return name != NULL && name->type == TREE_SCALAR && strcmp(name->text, word) == 0;
 }
 
@@ -437,7 +437,7 @@ static void overwrite(struct tree *place, struct tree *value)
     size_t i;
 
     for (i = 0; i < place->count; i++)
-        tree_free(place->items[i]);
+        scenario_tree_free(place->items[i]);
     g_free(place->items);
     g_free(place->text);
     *place = *value;
@@ -485,8 +485,8 @@ static struct tree *resolve(struct tree *root, const char *path, const char *ori
     }
 }
 
-bool tree_set(struct tree *root, const char *path, const char *value, const char *origin,
-              char **error)
+bool scenario_tree_set(struct tree *root, const char *path, const char *value, const char *origin,
+                       char **error)
 {
     struct tree *place, *parsed;
 
@@ -494,13 +494,13 @@ bool tree_set(struct tree *root, const char *path, const char *value, const char
         *error = problem_at(origin, 0, path, "no value; allowed: a YAML value");
         return false;
     }
-    parsed = tree_parse(value, strlen(value), origin, error);
+    parsed = scenario_tree_parse(value, strlen(value), origin, error);
     if (parsed == NULL)
         return false;
     set_lines(parsed, 0);
     place = resolve(root, path, origin, error);
     if (place == NULL) {
-        tree_free(parsed);
+        scenario_tree_free(parsed);
         return false;
     }
     overwrite(place, parsed);

@@ -73,7 +73,7 @@ static void emit_node(yaml_emitter_t *emitter, const struct tree *tree, uint32_t
     yaml_emitter_emit(emitter, &event);
 }
 
-char *tree_emit(const struct tree *tree)
+char *scenario_tree_emit(const struct tree *tree)
 {
     yaml_emitter_t emitter;
     yaml_event_t event;

@@ -33,7 +33,7 @@ static const struct unit time_units[] = {
 /* Largest value of a count, size or time: fits a signed 64-bit integer, so that JSON can say it. */
 #define NUMBER_MAX ((uint64_t)INT64_MAX)
 
-char *quoted(const char *text)
+char *scenario_quoted(const char *text)
 {
     GString *out = g_string_new("\"");
     size_t shown = 0;
@@ -176,15 +176,15 @@ static int compare(enum arg_type type, const struct value *a, const struct value
     return (a->number > b->number) - (a->number < b->number);
 }
 
-const char *value_type_name(enum arg_type type)
+const char *scenario_value_type_name(enum arg_type type)
 {
     static const char *const names[] = {"count", "bytes", "time", "real", "bool", "choice"};
 
     return names[type];
 }
 
-char *value_allowed(enum arg_type type, const char *minimum, const char *maximum,
-                    const char *choices)
+char *scenario_value_allowed(enum arg_type type, const char *minimum, const char *maximum,
+                             const char *choices)
 {
     static const char *const what[] = {"a whole number", "a size such as 8, 4KiB or 1MB",
                                        "a time such as 250ns or 1.5ms (units ps ns us ms s)",
@@ -207,8 +207,9 @@ char *value_allowed(enum arg_type type, const char *minimum, const char *maximum
     return g_string_free(out, FALSE);
 }
 
-bool value_parse(enum arg_type type, const char *text, const char *minimum, const char *maximum,
-                 const char *choices, struct value *value, char **error)
+bool scenario_value_parse(enum arg_type type, const char *text, const char *minimum,
+                          const char *maximum, const char *choices, struct value *value,
+                          char **error)
 {
     struct value limit;
     char *allowed, *shown;
@@ -220,8 +221,8 @@ bool value_parse(enum arg_type type, const char *text, const char *minimum, cons
         ok = compare(type, value, &limit) <= 0;
     if (ok)
         return true;
-    allowed = value_allowed(type, minimum, maximum, choices);
-    shown = quoted(text);
+    allowed = scenario_value_allowed(type, minimum, maximum, choices);
+    shown = scenario_quoted(text);
     *error = g_strdup_printf("%s is not allowed; allowed: %s", shown, allowed);
     g_free(allowed);
     g_free(shown);
@@ -296,7 +297,7 @@ static bool set_has_twin(const struct node_set *set, uint32_t *twin)
     return found;
 }
 
-bool node_set_parse(struct node_set *set, const char *text, char **error)
+bool scenario_node_set_parse(struct node_set *set, const char *text, char **error)
 {
     const char *at = text;
     uint32_t twin;
@@ -313,7 +314,7 @@ bool node_set_parse(struct node_set *set, const char *text, char **error)
         at++;
     }
     if (!ok || *at != '\0') {
-        char *shown = quoted(text);
+        char *shown = scenario_quoted(text);
         *error = g_strdup_printf("%s is not a set of nodes; allowed: numbers and ranges such as "
                                  "0-63,128,200-210/2, below %u",
                                  shown, NODE_SET_MAX);
@@ -327,7 +328,7 @@ bool node_set_parse(struct node_set *set, const char *text, char **error)
     return true;
 }
 
-void node_set_clear(struct node_set *set)
+void scenario_node_set_clear(struct node_set *set)
 {
     g_free(set->nodes);
     set->nodes = NULL;
@@ -336,7 +337,7 @@ void node_set_clear(struct node_set *set)
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
-size_t edit_distance(const char *a, const char *b)
+size_t scenario_edit_distance(const char *a, const char *b)
 {
     size_t rows[3][64];
     size_t *before = rows[0], *previous = rows[1], *current = rows[2], *spare;
@@ -382,28 +383,28 @@ static void format_scaled(char *buffer, size_t size, double value, double step,
              units[unit]);
 }
 
-void format_ps(char *buffer, size_t size, double ps)
+void scenario_format_ps(char *buffer, size_t size, double ps)
 {
     static const char *const units[] = {"ps", "ns", "us", "ms", "s"};
 
     format_scaled(buffer, size, ps, 1000, units, G_N_ELEMENTS(units));
 }
 
-void format_bytes_rate(char *buffer, size_t size, double bytes_per_s)
+void scenario_format_bytes_rate(char *buffer, size_t size, double bytes_per_s)
 {
     static const char *const units[] = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s"};
 
     format_scaled(buffer, size, bytes_per_s, 1000, units, G_N_ELEMENTS(units));
 }
 
-void format_count(char *buffer, size_t size, double count)
+void scenario_format_count(char *buffer, size_t size, double count)
 {
     static const char *const units[] = {"", "k", "M", "G", "T"};
 
     format_scaled(buffer, size, count, 1000, units, G_N_ELEMENTS(units));
 }
 
-void format_bytes(char *buffer, size_t size, double bytes)
+void scenario_format_bytes(char *buffer, size_t size, double bytes)
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
 

@@ -16,7 +16,7 @@ struct judgement {
     bool holds;
 };
 
-bool job_failed(const struct job *job)
+bool verdict_job_failed(const struct job *job)
 {
     return job->exit_code != 0 || job->failure_count != 0;
 }
@@ -41,13 +41,13 @@ static unsigned outcome_index(const struct cluster *cluster)
         break;
     }
     for (i = 0; i < cluster->job_count; i++) {
-        if (!cluster->jobs[i].not_started && job_failed(&cluster->jobs[i]))
+        if (!cluster->jobs[i].not_started && verdict_job_failed(&cluster->jobs[i]))
             return OUTCOME_FAILED;
     }
     return OUTCOME_DONE;
 }
 
-const char *outcome_name(const struct cluster *cluster)
+const char *verdict_outcome_name(const struct cluster *cluster)
 {
     static const char *const names[] = {"done", "deadlock", "time-limit", "no-progress", "failed"};
 
@@ -60,13 +60,13 @@ static void show(char *buffer, size_t size, double value, enum metric_unit unit)
 {
     switch (unit) {
     case METRIC_PS:
-        format_ps(buffer, size, value);
+        scenario_format_ps(buffer, size, value);
         break;
     case METRIC_BYTES_PER_S:
-        format_bytes_rate(buffer, size, value);
+        scenario_format_bytes_rate(buffer, size, value);
         break;
     case METRIC_BYTES:
-        format_bytes(buffer, size, value);
+        scenario_format_bytes(buffer, size, value);
         break;
     default:
         snprintf(buffer, size, "%.10g", value);
@@ -135,7 +135,7 @@ static void judge_outcome(const struct cluster *cluster, unsigned outcome,
     static const char *const names[] = {"done", "deadlock", "time-limit", "no-progress", "failed"};
 
     judgement->what = g_strdup_printf("outcome %s", names[outcome]);
-    judgement->value = g_strdup(outcome_name(cluster));
+    judgement->value = g_strdup(verdict_outcome_name(cluster));
     judgement->holds = outcome == outcome_index(cluster);
 }
 

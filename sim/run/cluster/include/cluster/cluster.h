@@ -190,22 +190,22 @@ struct cluster *cluster_create(const struct scenario *scenario,
 bool cluster_run(struct cluster *cluster, char **error);
 void cluster_destroy(struct cluster *cluster); /* ends the simulation (sim_fini) */
 
-/* The jobs of the scenario (job.c). Spawnable ones are only made by job_spawn. */
-void jobs_create(struct cluster *cluster);
-void jobs_destroy(struct cluster *cluster); /* their code stops */
-void jobs_free(struct cluster *cluster); /* when nothing can reach their memory any more */
+/* The jobs of the scenario (job.c). Spawnable ones are only made by cluster_job_spawn. */
+void cluster_jobs_create(struct cluster *cluster);
+void cluster_jobs_destroy(struct cluster *cluster); /* their code stops */
+void cluster_jobs_free(struct cluster *cluster); /* when nothing can reach their memory any more */
 /* Limits of the cluster with all that may be spawned. */
-void jobs_limits(struct cluster *cluster);
+void cluster_jobs_limits(struct cluster *cluster);
 /* Takes the apps. Its ranks run from job_launch() on, each; they count as running at once. */
-struct job *job_spawn(struct cluster *cluster, const struct job *spawner, struct app *apps,
-                      uint32_t app_count);
+struct job *cluster_job_spawn(struct cluster *cluster, const struct job *spawner, struct app *apps,
+                              uint32_t app_count);
 bool rank_launch(struct rank *rank); /* false: no stack is left */
-uint32_t app_node(const struct app *app, uint32_t index); /* of one of its ranks */
+uint32_t cluster_app_node(const struct app *app, uint32_t index); /* of one of its ranks */
 /* Ranks of a job on a node, ascending within each program. */
-void job_for_each_rank_on(struct job *job, uint32_t node,
-                          void (*visit)(struct rank *rank, void *arg), void *arg);
-uint32_t job_ranks_on(struct job *job, uint32_t node); /* how many */
-void apps_free(struct app *apps, uint32_t count);
+void cluster_job_for_each_rank_on(struct job *job, uint32_t node,
+                                  void (*visit)(struct rank *rank, void *arg), void *arg);
+uint32_t cluster_job_ranks_on(struct job *job, uint32_t node); /* how many */
+void cluster_apps_free(struct app *apps, uint32_t count);
 
 /* Ends a rank from outside its code: its node died or the error policy killed its process. */
 void rank_kill(struct rank *rank, const char *why);
@@ -236,12 +236,12 @@ struct ledger_book *
 rank_raw_book(struct rank *rank); /* of raw_messages; registered by the first call */
 
 /* ALPS and its like answer for the ranks (cray_host.c). */
-void cray_host_begin(struct cluster *cluster);
-void cray_host_job(struct job *job);
-void cray_host_rank(struct rank *rank);
-void cray_host_end(struct cluster *cluster);
+void cluster_cray_begin(struct cluster *cluster);
+void cluster_cray_job(struct job *job);
+void cluster_cray_rank(struct rank *rank);
+void cluster_cray_end(struct cluster *cluster);
 
-bool faults_create(struct cluster *cluster, char **error);
-void faults_disarm(struct cluster *cluster);
+bool cluster_faults_create(struct cluster *cluster, char **error);
+void cluster_faults_disarm(struct cluster *cluster);
 
 #endif

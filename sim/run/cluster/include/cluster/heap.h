@@ -23,12 +23,12 @@
 #endif
 
 /* The calling thread is about to run a simulation / has run it. */
-void heap_begin(void);
-void heap_end(void);
+void cluster_heap_begin(void);
+void cluster_heap_end(void);
 /* The calling thread lends itself to a rank's thread: what is called under its name counts so. */
-void heap_lend(void);
+void cluster_heap_lend(void);
 
 /* What free() does; for a program that has a free() of its own before it. */
-void heap_free(void *memory);
+void cluster_heap_free(void *memory);
 
 #endif

@@ -12,12 +12,12 @@
 struct scenario;
 
 /* Is it in this process, since a program that was loaded needs it? */
-bool libfabric_is_loaded(void);
+bool cluster_libfabric_is_loaded(void);
 /*
  * Loads and starts it unless that was done. False: *error (g_free) is a clause; it is tried once.
  */
-bool libfabric_start(char **error);
+bool cluster_libfabric_start(char **error);
 /* The same when a job of the scenario needs it; the error is a line. */
-bool libfabric_start_for(const struct scenario *scenario, char **error);
+bool cluster_libfabric_start_for(const struct scenario *scenario, char **error);
 
 #endif

@@ -17,7 +17,7 @@ void pmi_rank_free(struct rank *rank);
 void pmi_name_job(size_t index, char id[16]);
 void pmi_publish_counters(const struct cluster *cluster);
 /* Tells the others of the job; returns when all that live have. False: it is not possible. */
-bool pmi_tell(struct rank *rank, const void *mine, size_t bytes, uint64_t generation);
+bool pmi_publish(struct rank *rank, const void *mine, size_t bytes, uint64_t generation);
 /* What they told, by rank; nothing is written for who told nothing. */
 void pmi_collect(const struct rank *rank, uint64_t generation, uint8_t *all, size_t bytes);
 

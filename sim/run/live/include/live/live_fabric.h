@@ -30,23 +30,23 @@ int live_fabric_refuse(const struct live_fabric_options *options, char *error);
  * `machine` readable: lines for a launcher (stack/pmi2/launcher/fabric.h), with the scenario's
  * nodes; otherwise lines of a shell. g_string_free().
  */
-GString *live_environment(const struct cluster *cluster, const char *socket, bool machine);
+GString *live_fabric_environment(const struct cluster *cluster, const char *socket, bool machine);
 
-/* A name that live_environment() may give the preloaded library, beside the socket: the fabric
- * removes it. g_free(). */
-char *live_environment_link(const char *socket);
+/* A name that live_fabric_environment() may give the preloaded library, beside the socket: the
+ * fabric removes it. g_free(). */
+char *live_fabric_environment_link(const char *socket);
 
 /* The scenario as processes read it (plan.c). g_string_free(). */
-char *live_plan(const struct scenario *scenario, size_t *bytes); /* g_free it */
+char *live_fabric_plan(const struct scenario *scenario, size_t *bytes); /* g_free it */
 
 /* ---- what they did (report.c) ---------------------------------------------------------------- */
 
-struct live_report;
-struct live_report *live_report_new(uint32_t nodes);
-void live_report_joined(struct live_report *report, const struct shm_member *member);
-void live_report_left(struct live_report *report, struct shm_server *server,
-                      const struct shm_member *member);
-GString *live_report_text(const struct live_report *report);
-void live_report_free(struct live_report *report);
+struct live_fabric_report;
+struct live_fabric_report *live_fabric_report_new(uint32_t nodes);
+void live_fabric_report_joined(struct live_fabric_report *report, const struct shm_member *member);
+void live_fabric_report_left(struct live_fabric_report *report, struct shm_server *server,
+                             const struct shm_member *member);
+GString *live_fabric_report_text(const struct live_fabric_report *report);
+void live_fabric_report_free(struct live_fabric_report *report);
 
 #endif

@@ -6,11 +6,11 @@
 #include <glib.h>
 #include <jansson.h>
 
-json_t *workloads_json(void);
-json_t *presets_json(void);
-json_t *params_json(void);
-void workloads_print(GString *out);
-void presets_print(GString *out);
-void params_print(GString *out);
+json_t *report_workloads_json(void);
+json_t *report_presets_json(void);
+json_t *report_params_json(void);
+void report_workloads_print(GString *out);
+void report_presets_print(GString *out);
+void report_params_print(GString *out);
 
 #endif

@@ -16,15 +16,15 @@ struct output {
 
 /* False: *error (g_free); nothing was created. A folder that holds files is refused without
  * `force`. */
-bool output_begin(struct output *output, const char *folder, bool force, char **error);
+bool report_output_begin(struct output *output, const char *folder, bool force, char **error);
 /* metrics.json (the whole result), ledger.json and scenario.yaml (as run) in `folder`, which
  * exists. */
-bool output_write(const char *folder, const json_t *result, const struct tree *scenario,
-                  char **error);
-bool output_json(const char *path, const json_t *json, char **error);
+bool report_output_write(const char *folder, const json_t *result, const struct tree *scenario,
+                         char **error);
+bool report_output_json(const char *path, const json_t *json, char **error);
 /* Makes it visible. False: *error. Frees in both cases. */
-bool output_commit(struct output *output, char **error);
+bool report_output_commit(struct output *output, char **error);
 /* Removes what was written. */
-void output_abort(struct output *output);
+void report_output_abort(struct output *output);
 
 #endif

@@ -7,15 +7,15 @@
 
 /* Everything there is to say about a run, as docs/json-output.md describes it; "exit" is the exit
  * code. */
-json_t *result_json(struct cluster *cluster);
+json_t *report_result_json(struct cluster *cluster);
 /* tables.c: links.csv and histograms.csv in a folder that exists. False: *error (g_free). */
-bool tables_write(const struct cluster *cluster, const char *folder, char **error);
+bool report_tables_write(const struct cluster *cluster, const char *folder, char **error);
 /* The screen that a person reads, made from a result. */
-void summary_print(const json_t *result, bool color, GString *out);
+void report_summary_print(const json_t *result, bool color, GString *out);
 
 /* A run from scenario to result. NULL: *error (g_free). */
-json_t *run_scenario(const struct scenario *scenario, const struct cluster_options *options,
-                     char **error);
+json_t *report_run(const struct scenario *scenario, const struct cluster_options *options,
+                   char **error);
 
 /* ---- the progress bar ------------------------------------------------------------------------ */
 
@@ -24,9 +24,9 @@ struct progress {
     bool on, drawn;
     int64_t started_us, last_us;
 };
-void progress_begin(struct progress *progress, bool on);
-void progress_tick(void *progress, const struct cluster *cluster);
-void progress_runs(struct progress *progress, size_t done, size_t total); /* campaigns */
-void progress_end(struct progress *progress);
+void report_progress_begin(struct progress *progress, bool on);
+void report_progress_tick(void *progress, const struct cluster *cluster);
+void report_progress_runs(struct progress *progress, size_t done, size_t total); /* campaigns */
+void report_progress_end(struct progress *progress);
 
 #endif

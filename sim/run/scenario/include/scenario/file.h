@@ -12,13 +12,14 @@
  * else: a device may never end. False: *error (g_free) is a clause. *bytes is to be g_freed and
  * ends with a zero byte that *length does not count.
  */
-bool file_read(const char *path, uint64_t most, char **bytes, size_t *length, char **error);
+bool scenario_file_read(const char *path, uint64_t most, char **bytes, size_t *length,
+                        char **error);
 
 /*
  * Where a file that is written as a whole goes: *partial (g_free), beside the target of all
  * symbolic links, is to be renamed to *target (g_free). *partial is NULL when the target is a
  * device, a pipe or the like: it is written in place, and never replaced.
  */
-void file_place(const char *path, char **target, char **partial);
+void scenario_file_place(const char *path, char **target, char **partial);
 
 #endif

@@ -191,9 +191,9 @@ static inline struct scenario_expectation *scenario_expectation(const struct sce
 }
 
 /* Was this field written in the scenario (and not filled in by a default)? */
-static inline bool given(const struct tree *record, const char *field)
+static inline bool scenario_given(const struct tree *record, const char *field)
 {
-    return tree_get(record, field) != NULL;
+    return scenario_tree_get(record, field) != NULL;
 }
 
 /* Calls for each "name: value" of fabric.params, nested mappings joined by dots. False: stopped by

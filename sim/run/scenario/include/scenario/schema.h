@@ -65,17 +65,17 @@ struct schema {
  * Reads `tree` into *record (schema->size zeroed bytes). `path` is the field path so far ("" at the
  * top). False: *error (g_free) is a whole line. What was read must be cleared in both cases.
  */
-bool schema_read(const struct schema *schema, const struct tree *tree, const char *path,
-                 void *record, char **error);
-void schema_clear(const struct schema *schema, void *record);
+bool scenario_schema_read(const struct schema *schema, const struct tree *tree, const char *path,
+                          void *record, char **error);
+void scenario_schema_clear(const struct schema *schema, void *record);
 
 /* Which variant a record was read as. */
-const struct schema *schema_variant(const struct schema *schema, const struct tree *tree);
+const struct schema *scenario_schema_variant(const struct schema *schema, const struct tree *tree);
 
 /* "; did you mean x? allowed: a, b" for an unknown word. `name(i)` gives the known words, NULL
  * ends. g_free it. */
-char *schema_suggest(const char *word, const char *const *known, size_t count);
+char *scenario_schema_suggest(const char *word, const char *const *known, size_t count);
 
-void schema_markdown(const struct schema *schema, GString *out);
+void scenario_schema_markdown(const struct schema *schema, GString *out);
 
 #endif

@@ -34,28 +34,29 @@ struct tree {
 };
 
 /* NULL: *error (g_free) is one line "file:line: what". `origin` is used in messages. */
-struct tree *tree_parse(const char *bytes, size_t length, const char *origin, char **error);
-struct tree *tree_parse_file(const char *path, char **error);
-struct tree *tree_copy(const struct tree *tree);
-void tree_free(struct tree *tree);
+struct tree *scenario_tree_parse(const char *bytes, size_t length, const char *origin,
+                                 char **error);
+struct tree *scenario_tree_parse_file(const char *path, char **error);
+struct tree *scenario_tree_copy(const struct tree *tree);
+void scenario_tree_free(struct tree *tree);
 
-struct tree *tree_get(const struct tree *mapping,
-                      const char *key); /* NULL: not a mapping, or no such key */
-void tree_remove(struct tree *mapping, const char *key);
+struct tree *scenario_tree_get(const struct tree *mapping,
+                               const char *key); /* NULL: not a mapping, or no such key */
+void scenario_tree_remove(struct tree *mapping, const char *key);
 
 /*
  * Sets what `path` names ("jobs.0.args.bytes", "jobs.clients.nodes") to a YAML value. List items go
  * by number or by their `name` or `label`; a mapping's key may contain dots; missing mappings on
  * the way are created. `origin` is what messages say ("--set"). False: *error (g_free).
  */
-bool tree_set(struct tree *root, const char *path, const char *value, const char *origin,
-              char **error);
+bool scenario_tree_set(struct tree *root, const char *path, const char *value, const char *origin,
+                       char **error);
 
 /* The document as YAML. g_free it. */
-char *tree_emit(const struct tree *tree);
+char *scenario_tree_emit(const struct tree *tree);
 
 /* "file:12: field: what" (or "--set a=b: field: what") as a new text. */
-char *tree_problem(const struct tree *at, const char *field, const char *format, ...)
+char *scenario_tree_problem(const struct tree *at, const char *field, const char *format, ...)
     G_GNUC_PRINTF(3, 4);
 
 #endif

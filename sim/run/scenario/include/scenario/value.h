@@ -17,13 +17,14 @@
  * NULL: the type's limits; choices: "put|get". False: *error (g_free) says what is wrong and what
  * is allowed, as one clause.
  */
-bool value_parse(enum arg_type type, const char *text, const char *minimum, const char *maximum,
-                 const char *choices, struct value *value, char **error);
+bool scenario_value_parse(enum arg_type type, const char *text, const char *minimum,
+                          const char *maximum, const char *choices, struct value *value,
+                          char **error);
 
-/* "a count from 1 to 8": what value_parse would accept. g_free it. */
-char *value_allowed(enum arg_type type, const char *minimum, const char *maximum,
-                    const char *choices);
-const char *value_type_name(enum arg_type type);
+/* "a count from 1 to 8": what scenario_value_parse would accept. g_free it. */
+char *scenario_value_allowed(enum arg_type type, const char *minimum, const char *maximum,
+                             const char *choices);
+const char *scenario_value_type_name(enum arg_type type);
 
 /* A set of nodes in the order written: "0-63,128,200-210/2". */
 struct node_set {
@@ -32,20 +33,20 @@ struct node_set {
 };
 #define NODE_SET_MAX (1u << 18)
 /* Adds the nodes of `text`; a node twice is an error. */
-bool node_set_parse(struct node_set *set, const char *text, char **error);
-void node_set_clear(struct node_set *set);
+bool scenario_node_set_parse(struct node_set *set, const char *text, char **error);
+void scenario_node_set_clear(struct node_set *set);
 
 /* For messages: at most 60 characters, in double quotes, control characters escaped. g_free it. */
-char *quoted(const char *text);
+char *scenario_quoted(const char *text);
 
 /* Least number of insertions, deletions, exchanges and swaps of neighbours between two short words.
  */
-size_t edit_distance(const char *a, const char *b);
+size_t scenario_edit_distance(const char *a, const char *b);
 
 /* "1.25 us", "3 ns": four significant digits, for people. */
-void format_ps(char *buffer, size_t size, double ps);
-void format_bytes_rate(char *buffer, size_t size, double bytes_per_s);
-void format_count(char *buffer, size_t size, double count);
-void format_bytes(char *buffer, size_t size, double bytes);
+void scenario_format_ps(char *buffer, size_t size, double ps);
+void scenario_format_bytes_rate(char *buffer, size_t size, double bytes_per_s);
+void scenario_format_count(char *buffer, size_t size, double count);
+void scenario_format_bytes(char *buffer, size_t size, double bytes);
 
 #endif

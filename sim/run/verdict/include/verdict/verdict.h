@@ -9,7 +9,7 @@ enum { EXIT_HOLDS = 0, EXIT_BROKEN = 1, EXIT_BAD_INPUT = 2, EXIT_STUCK = 3 };
 
 /* The verdict alone: an array for "expectations" and the exit code. */
 json_t *verdict_json(const struct cluster *cluster, int *exit_code);
-const char *outcome_name(const struct cluster *cluster);
-bool job_failed(const struct job *job);
+const char *verdict_outcome_name(const struct cluster *cluster);
+bool verdict_job_failed(const struct job *job);
 
 #endif

@@ -158,7 +158,7 @@ static void done(struct gnip_txd *txd, gni_return_t status)
     struct gnip_ep *ep = req->ep;
 
     port_spend(PORT_COST_COMPLETION, 1);
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     gnip_txd_put(txd->nic, txd);
     req->pending = 0;
     if (gnip_unlikely(status != GNI_RC_SUCCESS)) {
@@ -170,7 +170,7 @@ static void done(struct gnip_txd *txd, gni_return_t status)
             memcpy(req->u.amo.result, req->u.amo.bounce, req->u.amo.width);
         gnip_onesided_succeed(req);
     }
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
 }
 
 /* Where the old value goes: in place if that is registered, else beside it. */
@@ -325,9 +325,9 @@ static ssize_t start(struct gnip_ep *ep, const struct atomic *wanted)
         if (rc != 0)
             return rc;
     }
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     rc = accept(ep, wanted);
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
     return gnip_unlikely(rc == -FI_EAGAIN) ? gnip_ep_again(ep) : rc;
 }
 

@@ -28,7 +28,7 @@ static void sent(struct gnip_txd *txd, gni_return_t status)
     struct fi_cq_tagged_entry entry = {0};
 
     port_spend(PORT_COST_COMPLETION, 1);
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     gnip_txd_put(vc->nic, txd);
     req->pending = 0;
     if (gnip_unlikely(req->cold && req->u.send.gather != NULL)) {
@@ -44,7 +44,7 @@ static void sent(struct gnip_txd *txd, gni_return_t status)
         entry.flags = FI_MSG | FI_SEND | (req->flags & FI_TAGGED);
         gnip_req_complete(req, &entry, FI_ADDR_NOTAVAIL);
     }
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
 }
 
 /* What GNI_SmsgSendWTag takes: one piece. False: no memory for it now. */
@@ -57,7 +57,7 @@ static bool one_piece(struct gnip_req *req, const void **data)
         *data = req->bytes == 0 ? NULL : req->buffers[0].address;
         return true;
     }
-    gnip_req_warm(req);
+    gnip_req_init_cold(req);
     if (req->bytes <= sizeof(req->inject)) {
         gather = req->inject;
     } else {
@@ -109,9 +109,9 @@ int gnip_eager_issue(struct gnip_req *req)
     if (gnip_unlikely(req->bytes > vc->eager_max && !(req->flags & FI_INJECT)))
         return gnip_rndzv_issue(req);
     cost = gnip_eager_cost(req->bytes);
-    if (gnip_unlikely(!gnip_vc_window(vc, cost))) {
+    if (gnip_unlikely(!gnip_vc_rx_window(vc, cost))) {
         /* A START needs one slot, whatever the length: better than waiting for many. */
-        if (req->bytes >= GNIP_SLOT && gnip_vc_window(vc, 1))
+        if (req->bytes >= GNIP_CREDIT_BYTES && gnip_vc_rx_window(vc, 1))
             return gnip_rndzv_issue(req);
         req->ep->domain->ctx->counts.window_stalls++;
         return -FI_EAGAIN;
@@ -234,7 +234,7 @@ void gnip_eager_arrived(struct gnip_vc *vc, const struct gnip_eager *message)
         keep(vc, message, cost);
         return;
     }
-    gnip_window_return(vc, cost);
+    gnip_rx_window_return(vc, cost);
     gnip_eager_receive(recv, vc, message + 1, message->bytes, message->tag, message->h.a,
                        message->h.flags, message->request);
 }

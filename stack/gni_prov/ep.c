@@ -156,19 +156,19 @@ int gnip_endpoint(struct fid_domain *domain, struct fi_info *info, struct fid_ep
 /* ---- enabling -------------------------------------------------------------------------------- */
 
 /* The progress that an object drives. NULL: it is not there. */
-static struct gnip_pset *of_cq(struct gnip_cq *cq)
+static struct gnip_progress_list *of_cq(struct gnip_cq *cq)
 {
     return cq == NULL ? NULL : &cq->pset;
 }
 
-static struct gnip_pset *of_cntr(struct gnip_cntr *cntr)
+static struct gnip_progress_list *of_cntr(struct gnip_cntr *cntr)
 {
     return cntr == NULL ? NULL : &cntr->pset;
 }
 
 #define PSETS 5
 
-static void psets_of(struct gnip_ep *ep, uint64_t direction, struct gnip_pset **psets)
+static void psets_of(struct gnip_ep *ep, uint64_t direction, struct gnip_progress_list **psets)
 {
     bool sends = direction == FI_TRANSMIT;
 
@@ -181,36 +181,36 @@ static void psets_of(struct gnip_ep *ep, uint64_t direction, struct gnip_pset **
 
 static void leave_psets(struct gnip_ep *ep, uint64_t direction)
 {
-    struct gnip_pset *psets[PSETS];
+    struct gnip_progress_list *psets[PSETS];
     unsigned i;
 
     psets_of(ep, direction, psets);
     for (i = 0; i < PSETS; i++) {
         if (psets[i] == NULL)
             continue;
-        gnip_pset_remove(psets[i], ep->nic, NULL);
-        gnip_pset_remove(psets[i], NULL, ep->cm_nic);
+        gnip_progress_list_remove(psets[i], ep->nic, NULL);
+        gnip_progress_list_remove(psets[i], NULL, ep->cm_nic);
     }
 }
 
-static int join(struct gnip_ep *ep, struct gnip_pset *pset)
+static int join(struct gnip_ep *ep, struct gnip_progress_list *pset)
 {
     int rc;
 
     if (pset == NULL)
         return 0;
-    rc = gnip_pset_add(pset, ep->nic, NULL);
+    rc = gnip_progress_list_add(pset, ep->nic, NULL);
     if (rc != 0)
         return rc;
-    rc = gnip_pset_add(pset, NULL, ep->cm_nic);
+    rc = gnip_progress_list_add(pset, NULL, ep->cm_nic);
     if (rc != 0)
-        gnip_pset_remove(pset, ep->nic, NULL);
+        gnip_progress_list_remove(pset, ep->nic, NULL);
     return rc;
 }
 
 static int join_psets(struct gnip_ep *ep, uint64_t direction)
 {
-    struct gnip_pset *psets[PSETS];
+    struct gnip_progress_list *psets[PSETS];
     unsigned i;
     int rc = 0;
 
@@ -222,8 +222,8 @@ static int join_psets(struct gnip_ep *ep, uint64_t direction)
     for (i--; i-- > 0;) {
         if (psets[i] == NULL)
             continue;
-        gnip_pset_remove(psets[i], ep->nic, NULL);
-        gnip_pset_remove(psets[i], NULL, ep->cm_nic);
+        gnip_progress_list_remove(psets[i], ep->nic, NULL);
+        gnip_progress_list_remove(psets[i], NULL, ep->cm_nic);
     }
     return rc;
 }
@@ -264,7 +264,7 @@ static int enable_direction(struct gnip_ep *ep, uint64_t direction)
 
     if (rc != 0)
         return rc;
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     if (direction == FI_TRANSMIT) {
         ep->tx_flags |= ep->tx_selective ? 0 : FI_COMPLETION;
         ep->tx_enabled = true;
@@ -272,16 +272,16 @@ static int enable_direction(struct gnip_ep *ep, uint64_t direction)
         ep->rx_flags |= ep->rx_selective ? 0 : FI_COMPLETION;
         ep->rx_enabled = true;
     }
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
     return 0;
 }
 
 /* The other direction could not be: the call has had no effect. */
 static void disable_transmit(struct gnip_ep *ep)
 {
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     ep->tx_enabled = false;
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
     leave_psets(ep, FI_TRANSMIT);
 }
 
@@ -372,10 +372,10 @@ int gnip_ep_close(struct gnip_ep *ep)
     port_mutex_lock(&domain->lock);
     gnip_list_remove(&ep->domain_link);
     port_mutex_unlock(&domain->lock);
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     ep->closing = true;
     gnip_trigger_drop(ep);
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
     gnip_vcs_close(ep);
     gnip_ce_ep_close(ep);
     gnip_cm_nic_remove_ep(ep->cm_nic, ep);
@@ -422,14 +422,14 @@ static int flags_control(struct gnip_ep *ep, uint64_t *flags, bool set)
     if (direction != FI_TRANSMIT && direction != FI_RECV)
         return -FI_EINVAL;
     of = direction == FI_TRANSMIT ? &ep->tx_flags : &ep->rx_flags;
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     if (!set)
         *flags = *of;
     else if (direction == FI_TRANSMIT)
         *of = gnip_tx_flags(ep, *flags & ~direction);
     else
         *of = (*flags & ~direction) | (ep->rx_selective ? 0 : FI_COMPLETION);
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
     return 0;
 }
 

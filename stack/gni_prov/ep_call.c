@@ -94,13 +94,13 @@ int gnip_ep_cancel(struct gnip_ep *ep, void *context)
 {
     int rc;
 
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     rc = cancel_send(ep, context);
     if (rc != 0 && ep->untagged != NULL)
         rc = cancel_receive(ep->untagged, context);
     if (rc != 0 && ep->tagged != NULL)
         rc = cancel_receive(ep->tagged, context);
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
     return rc;
 }
 
@@ -164,9 +164,9 @@ static int set_option(fid_t fid, int level, int option, const void *value, size_
     memcpy(&wanted, value, sizeof wanted);
     if (wanted == 0)
         return -FI_EINVAL;
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     ep->min_multi_recv = wanted;
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
     return 0;
 }
 

@@ -158,9 +158,9 @@ int gnip_mbox_get(struct gnip_nic *nic, struct gnip_mbox *mbox)
     bool used = false;
     int rc;
 
-    gnip_take(&nic->lock);
+    gnip_lock(&nic->lock);
     rc = take(nic, &place, &used);
-    gnip_give(&nic->lock);
+    gnip_unlock(&nic->lock);
     if (rc != 0)
         return rc;
     if (used)
@@ -180,7 +180,7 @@ void gnip_mbox_put(struct gnip_nic *nic, struct gnip_mbox *mbox)
 
     if (mbox->slab == NULL)
         return;
-    gnip_take(&nic->lock);
+    gnip_lock(&nic->lock);
     pool = nic->mailboxes;
     if (pool->rest_count == RESTING) {
         pool->free[pool->free_count++] = pool->resting[pool->rest_first];
@@ -189,7 +189,7 @@ void gnip_mbox_put(struct gnip_nic *nic, struct gnip_mbox *mbox)
     }
     last = (pool->rest_first + pool->rest_count++) % RESTING;
     pool->resting[last] = (struct place){mbox->slab, mbox->offset};
-    gnip_give(&nic->lock);
+    gnip_unlock(&nic->lock);
     memset(mbox, 0, sizeof(*mbox));
 }
 

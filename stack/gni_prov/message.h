@@ -13,8 +13,8 @@
 void gnip_eager_arrived(struct gnip_vc *vc, const struct gnip_eager *message);
 void gnip_eager_ack_arrived(struct gnip_vc *vc, const struct gnip_header *message);
 /* rndzv.c: */
-void gnip_start_arrived(struct gnip_vc *vc, const struct gnip_start *message);
-void gnip_iov_start_arrived(struct gnip_vc *vc, const struct gnip_iov_start *message);
+void gnip_rts_arrived(struct gnip_vc *vc, const struct gnip_rts *message);
+void gnip_iov_rts_arrived(struct gnip_vc *vc, const struct gnip_iov_rts *message);
 void gnip_fin_arrived(struct gnip_vc *vc, const struct gnip_fin *message);
 
 /* Sends (msg.c → eager.c, rndzv.c). */

@@ -112,10 +112,10 @@ static gni_return_t update(struct gnip_mr *mr, uint64_t address, uint64_t bytes)
     uint32_t index = mr->auth->offset + (uint32_t)mr->fid.key;
     gni_return_t rc;
 
-    gnip_take(&mr->nic->lock);
+    gnip_lock(&mr->nic->lock);
     rc = GNI_MemRegister(mr->nic->gni, address, bytes, NULL, flags_of(mr) | GNI_MEM_UPDATE_REGION,
                          index, &mr->handle);
-    gnip_give(&mr->nic->lock);
+    gnip_unlock(&mr->nic->lock);
     return rc;
 }
 
@@ -124,12 +124,12 @@ static int reserve(struct gnip_mr *mr)
     uint32_t index = mr->auth->offset + (uint32_t)mr->fid.key;
     gni_return_t rc;
 
-    gnip_take(&mr->nic->lock);
+    gnip_lock(&mr->nic->lock);
     rc = GNI_SetMddResources(mr->nic->gni, mr->auth->user_limit + mr->auth->prov_limit);
     if (rc == GNI_RC_SUCCESS)
         rc = GNI_MemRegister(mr->nic->gni, mr->address, mr->bytes, NULL,
                              flags_of(mr) | GNI_MEM_RESERVE_REGION, index, &mr->handle);
-    gnip_give(&mr->nic->lock);
+    gnip_unlock(&mr->nic->lock);
     if (rc == GNI_RC_ERROR_RESOURCE)
         return -FI_ENOSPC;
     return -gnip_errno(rc);
@@ -166,9 +166,9 @@ static int register_vmdh(struct gnip_mr *mr, uint64_t key)
 
 static gnip_cold void deregister_vmdh(struct gnip_mr *mr)
 {
-    gnip_take(&mr->nic->lock);
+    gnip_lock(&mr->nic->lock);
     GNI_MemDeregister(mr->nic->gni, &mr->handle);
-    gnip_give(&mr->nic->lock);
+    gnip_unlock(&mr->nic->lock);
     give_key(mr->auth, mr->fid.key);
 }
 

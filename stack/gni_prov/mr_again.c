@@ -21,18 +21,18 @@ void gnip_mr_cache_add_region(struct gnip_mr *mr)
 {
     struct gnip_mr_cache *cache = gnip_mr_cache_of(mr->domain);
 
-    gnip_take(&cache->lock);
+    gnip_lock(&cache->lock);
     gnip_list_append(&cache->regions, &mr->link);
-    gnip_give(&cache->lock);
+    gnip_unlock(&cache->lock);
 }
 
 gnip_cold void gnip_mr_cache_remove_region(struct gnip_mr *mr)
 {
     struct gnip_mr_cache *cache = gnip_mr_cache_of(mr->domain);
 
-    gnip_take(&cache->lock);
+    gnip_lock(&cache->lock);
     gnip_list_remove(&mr->link);
-    gnip_give(&cache->lock);
+    gnip_unlock(&cache->lock);
 }
 
 static uint32_t index_of(const gni_mem_handle_t *handle)
@@ -75,9 +75,9 @@ static void drop_filler(struct fillers *fillers, uint32_t at)
 {
     struct gnip_nic *nic = fillers->bank[at]->nic;
 
-    gnip_take(&nic->lock);
+    gnip_lock(&nic->lock);
     GNI_MemDeregister(nic->gni, &fillers->handle[at]);
-    gnip_give(&nic->lock);
+    gnip_unlock(&nic->lock);
     fillers->count--;
     fillers->bank[at] = fillers->bank[fillers->count];
     fillers->handle[at] = fillers->handle[fillers->count];
@@ -167,12 +167,12 @@ int gnip_mr_cache_again(struct gnip_domain *domain)
     sorted = calloc(INDICES, sizeof(*sorted));
     rc = fillers == NULL || sorted == NULL ? -FI_ENOMEM : 0;
     if (rc == 0) {
-        gnip_take(&cache->lock);
+        gnip_lock(&cache->lock);
         count = by_index(cache, sorted, INDICES);
         rc = register_all(sorted, count, fillers);
         if (renew_regions(cache) != 0)
             rc = -FI_EKEYREJECTED;
-        gnip_give(&cache->lock);
+        gnip_unlock(&cache->lock);
     }
     free(fillers);
     free(sorted);

@@ -70,7 +70,7 @@ static uint32_t collect(struct gnip_nic *nic, gni_cq_handle_t cq, struct finishe
     gni_cq_entry_t event;
     gni_return_t rc;
 
-    gnip_take(&nic->lock);
+    gnip_lock(&nic->lock);
     while (count < BATCH) {
         struct finished *this = &finished[count];
 
@@ -106,7 +106,7 @@ static uint32_t collect(struct gnip_nic *nic, gni_cq_handle_t cq, struct finishe
         if (!this->smsg)
             gnip_gate_hold(&nic->gate, &this->vc->pins);
     }
-    gnip_give(&nic->lock);
+    gnip_unlock(&nic->lock);
     return count;
 }
 
@@ -115,16 +115,16 @@ static gnip_cold void fail(struct gnip_vc *vc)
 {
     struct gnip_ep *ep = vc->ep;
 
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     gnip_vc_fail(vc, FI_EIO);
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
 }
 
 /* A message whose answer was lost keeps its place in the mailbox until it is known to have ended.
  */
 static bool wants_credit(const struct gnip_vc *vc)
 {
-    return __atomic_load_n(&vc->blocked, __ATOMIC_SEQ_CST) == GNIP_BLOCKED_CREDIT ||
+    return __atomic_load_n(&vc->blocked, __ATOMIC_SEQ_CST) == GNIP_BLOCKED_MAILBOX ||
            !gnip_queue_empty(&vc->notices);
 }
 
@@ -172,7 +172,7 @@ static uint32_t take_arrivals(struct gnip_nic *nic, uint32_t *ids, bool *overrun
     gni_cq_entry_t event;
     gni_return_t rc;
 
-    gnip_take(&nic->lock);
+    gnip_lock(&nic->lock);
     while (count < BATCH) {
         rc = GNI_CqGetEvent(nic->rx_cq, &event);
         if (rc == GNI_RC_NOT_DONE || rc == GNI_RC_INVALID_PARAM)
@@ -182,7 +182,7 @@ static uint32_t take_arrivals(struct gnip_nic *nic, uint32_t *ids, bool *overrun
         gnip_vc_id_fetch(nic, (uint32_t)GNI_CQ_GET_INST_ID(event));
         ids[count++] = (uint32_t)GNI_CQ_GET_INST_ID(event);
     }
-    gnip_give(&nic->lock);
+    gnip_unlock(&nic->lock);
     return count;
 }
 
@@ -198,7 +198,7 @@ static uint32_t arrivals(struct gnip_nic *nic)
         count = take_arrivals(nic, ids, &overrun);
         if (count == 0)
             break;
-        gnip_take(&nic->vc_lock);
+        gnip_lock(&nic->vc_lock);
         for (j = 0; j < count; j++) {
             vcs[j] = gnip_vc_of_id(nic, ids[j]);
             if (gnip_likely(vcs[j] != NULL)) /* else a late one */
@@ -207,16 +207,16 @@ static uint32_t arrivals(struct gnip_nic *nic)
         for (j = 0; j < count; j++)
             if (gnip_likely(vcs[j] != NULL))
                 gnip_vc_wake(nic, vcs[j]);
-        gnip_give(&nic->vc_lock);
+        gnip_unlock(&nic->vc_lock);
         done += count;
         if (count < BATCH)
             break;
     }
     if (gnip_unlikely(overrun)) {
         nic->ctx->counts.rx_overruns++;
-        gnip_take(&nic->vc_lock);
+        gnip_lock(&nic->vc_lock);
         gnip_nic_wake_all(nic);
-        gnip_give(&nic->vc_lock);
+        gnip_unlock(&nic->vc_lock);
     }
     return done;
 }
@@ -227,13 +227,13 @@ static struct gnip_vc *next_ready(struct gnip_nic *nic)
 {
     struct gnip_vc *vc = NULL;
 
-    gnip_take(&nic->vc_lock);
+    gnip_lock(&nic->vc_lock);
     if (!gnip_list_empty(&nic->vcs_ready)) {
         vc = gnip_container(nic->vcs_ready.next, struct gnip_vc, ready_link);
         gnip_vc_unlink(nic, vc);
         gnip_gate_hold(&nic->gate, &vc->pins);
     }
-    gnip_give(&nic->vc_lock);
+    gnip_unlock(&nic->vc_lock);
     return vc;
 }
 
@@ -257,10 +257,10 @@ static uint32_t run_ready(struct gnip_nic *nic)
     for (; left > 0 && (vc = next_ready(nic)) != NULL; left--) {
         struct gnip_ep *ep = vc->ep;
 
-        gnip_take(&ep->lock);
+        gnip_lock(&ep->lock);
         done += gnip_vc_progress(vc);
         reaped = gnip_unlikely(vc->state == GNIP_VC_TERMINATED) && gnip_vc_reap(vc);
-        gnip_give(&ep->lock);
+        gnip_unlock(&ep->lock);
         if (!reaped)
             gnip_gate_drop(&nic->gate, &vc->pins);
         if (gnip_unlikely(out_of_txds(nic)))
@@ -314,11 +314,11 @@ static bool take_doorbells(struct gnip_nic *nic)
 
     if (nic->rx_cq_blk == nic->rx_cq || GNI_CqTestEvent(nic->rx_cq_blk) == GNI_RC_NOT_DONE)
         return false;
-    gnip_take(&nic->lock);
+    gnip_lock(&nic->lock);
     do
         rc = GNI_CqGetEvent(nic->rx_cq_blk, &event);
     while (rc != GNI_RC_NOT_DONE && rc != GNI_RC_INVALID_PARAM);
-    gnip_give(&nic->lock);
+    gnip_unlock(&nic->lock);
     return true;
 }
 
@@ -354,7 +354,7 @@ static bool work(struct gnip_nic *nic)
         } else {
             break;
         }
-        wanted = !port_timer_crowded(&timer) ||
+        wanted = !port_timer_preempted(&timer) ||
                  (int32_t)(__atomic_load_n(&nic->looks, __ATOMIC_RELAXED) - began - own) < POLLED;
     }
     port_timer_stop(&timer);
@@ -383,9 +383,9 @@ static uint64_t doze(uint32_t milliseconds)
 
 static void look_at_all(struct gnip_nic *nic)
 {
-    gnip_take(&nic->vc_lock);
+    gnip_lock(&nic->vc_lock);
     gnip_nic_wake_all(nic);
-    gnip_give(&nic->vc_lock);
+    gnip_unlock(&nic->vc_lock);
 }
 
 void gnip_nic_helper(void *argument)

@@ -59,9 +59,9 @@ int gnip_onesided_post(struct gnip_txd *txd,
     struct gnip_nic *nic = txd->vc->nic;
     gni_return_t rc;
 
-    gnip_take(&nic->lock);
+    gnip_lock(&nic->lock);
     rc = post(txd->vc->gni_ep, &txd->transfer->post);
-    gnip_give(&nic->lock);
+    gnip_unlock(&nic->lock);
     if (gnip_likely(rc == GNI_RC_SUCCESS))
         return 0;
     if (rc != GNI_RC_ERROR_RESOURCE && rc != GNI_RC_NOT_DONE && rc != GNI_RC_ERROR_NOMEM) {
@@ -161,7 +161,7 @@ static void notice_done(struct gnip_txd *txd, gni_return_t status)
     struct gnip_ep *ep = req->ep;
 
     port_spend(PORT_COST_COMPLETION, 1);
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     gnip_txd_put(txd->nic, txd);
     req->pending = 0;
     if (gnip_likely(status == GNI_RC_SUCCESS)) {
@@ -171,14 +171,14 @@ static void notice_done(struct gnip_txd *txd, gni_return_t status)
         req->prov_errno = gnip_errno(status);
         gnip_onesided_fail(req);
     }
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
 }
 
 static uint32_t fill(const struct gnip_req *req, void *header)
 {
     bool reads = req->kind == GNIP_REQ_READ || req->kind == GNIP_REQ_FETCH;
     uint64_t remote = reads ? FI_REMOTE_READ : FI_REMOTE_WRITE;
-    struct gnip_notice *notice = header;
+    struct gnip_remote_event *notice = header;
 
     memset(notice, 0, sizeof(*notice));
     if (req->vc->peer_caps & FI_RMA_EVENT)
@@ -207,7 +207,7 @@ static int send_notice(struct gnip_req *req)
     uint32_t bytes;
     int rc;
 
-    if (!gnip_vc_window(vc, slots))
+    if (!gnip_vc_rx_window(vc, slots))
         return -FI_EAGAIN;
     txd = gnip_txd_get(vc->nic, false);
     if (txd == NULL)
@@ -250,7 +250,7 @@ static gnip_noinline uint32_t send_notices(struct gnip_vc *vc)
 
         if (rc == -FI_EAGAIN) {
             vc->notices_called =
-                vc->blocked == GNIP_BLOCKED_WINDOW || vc->blocked == GNIP_BLOCKED_CREDIT;
+                vc->blocked == GNIP_BLOCKED_WINDOW || vc->blocked == GNIP_BLOCKED_MAILBOX;
             break;
         }
         gnip_queue_pop(&vc->notices);
@@ -299,7 +299,7 @@ static void count(const struct gnip_ep *ep, uint16_t wire_flags)
 }
 
 /* Writes the entry of a remote event. False: there is no memory for it. */
-static bool add_event(struct gnip_vc *vc, const struct gnip_notice *message, bool *room)
+static bool add_event(struct gnip_vc *vc, const struct gnip_remote_event *message, bool *room)
 {
     const uint64_t known = FI_RMA | FI_REMOTE_CQ_DATA | FI_REMOTE_WRITE | FI_REMOTE_READ;
     struct gnip_ep *ep = vc->ep;
@@ -316,7 +316,8 @@ static bool add_event(struct gnip_vc *vc, const struct gnip_notice *message, boo
     return true;
 }
 
-gnip_noinline void gnip_rma_data_arrived(struct gnip_vc *vc, const struct gnip_notice *message)
+gnip_noinline void gnip_rma_data_arrived(struct gnip_vc *vc,
+                                         const struct gnip_remote_event *message)
 {
     struct gnip_ep *ep = vc->ep;
     struct gnip_cq *cq = ep->recv_cq;
@@ -327,15 +328,15 @@ gnip_noinline void gnip_rma_data_arrived(struct gnip_vc *vc, const struct gnip_n
         /* The CQ cannot grow. This message waits, and what follows it stays in the mailbox. */
         vc->event = *message;
         vc->event_waits = true;
-        gnip_cq_starve(cq, vc);
+        gnip_cq_wait_for_room(cq, vc);
         return;
     }
     count(ep, message->h.flags);
     if (gnip_likely(room)) {
-        gnip_window_return(vc, 1);
+        gnip_rx_window_return(vc, 1);
     } else {
         vc->late++;
-        gnip_cq_starve(cq, vc);
+        gnip_cq_wait_for_room(cq, vc);
     }
 }
 
@@ -346,7 +347,7 @@ gnip_noinline void gnip_amo_cntr_arrived(struct gnip_vc *vc, const struct gnip_h
 
 bool gnip_rma_data_again(struct gnip_vc *vc)
 {
-    struct gnip_notice message = vc->event;
+    struct gnip_remote_event message = vc->event;
 
     vc->event_waits = false;
     gnip_rma_data_arrived(vc, &message);
@@ -359,12 +360,12 @@ static uint32_t return_late(struct gnip_vc *vc)
     uint32_t slots = vc->late;
 
     if (!gnip_cq_reserve(cq)) {
-        gnip_cq_starve(cq, vc);
+        gnip_cq_wait_for_room(cq, vc);
         return 0;
     }
     gnip_cq_unreserve(cq);
     vc->late = 0;
-    gnip_window_return(vc, slots);
+    gnip_rx_window_return(vc, slots);
     return slots;
 }
 

@@ -7,7 +7,7 @@
 #include "vc.h"
 
 /* onesided.c: */
-void gnip_rma_data_arrived(struct gnip_vc *vc, const struct gnip_notice *message);
+void gnip_rma_data_arrived(struct gnip_vc *vc, const struct gnip_remote_event *message);
 /* The one that waits (vc->event_waits). False: there is still no memory for its entry. */
 bool gnip_rma_data_again(struct gnip_vc *vc);
 void gnip_amo_cntr_arrived(struct gnip_vc *vc, const struct gnip_header *message);

@@ -54,13 +54,13 @@ static bool rest_ep(struct gnip_ep *ep, bool begin, uint32_t *waiting)
     struct gnip_link *link;
     bool rests;
 
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     rests = !gnip_ce_busy(ep);
     for (link = ep->vcs.next; link != &ep->vcs; link = link->next) {
-        rests = gnip_vc_rest(vc_at(link), begin) && rests;
+        rests = gnip_vc_quiesce(vc_at(link), begin) && rests;
         *waiting += vc_at(link)->connect.queued;
     }
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
     return rests;
 }
 
@@ -68,10 +68,10 @@ static bool cm_nic_rests(struct gnip_cm_nic *cm_nic, uint32_t *work)
 {
     bool rests;
 
-    gnip_take(&cm_nic->lock);
+    gnip_lock(&cm_nic->lock);
     rests = cm_nic->datagrams_active == 0;
     *work += cm_nic->work_count;
-    gnip_give(&cm_nic->lock);
+    gnip_unlock(&cm_nic->lock);
     return rests;
 }
 
@@ -84,9 +84,9 @@ static bool nic_rests(struct gnip_nic *nic)
 {
     bool rests;
 
-    gnip_take(&nic->txd_lock);
+    gnip_lock(&nic->txd_lock);
     rests = nic->txd_used == 0;
-    gnip_give(&nic->txd_lock);
+    gnip_unlock(&nic->txd_lock);
     return rests;
 }
 
@@ -184,7 +184,7 @@ static int each_nic(struct gnip_ctx *ctx, int (*call)(struct gnip_nic *nic))
 
 static int park_nic(struct gnip_nic *nic)
 {
-    gnip_nic_park(nic);
+    gnip_nic_suspend(nic);
     return 0;
 }
 
@@ -203,8 +203,8 @@ static void park_ep(struct gnip_ep *ep)
 {
     struct gnip_link *link;
 
-    gnip_take(&ep->lock);
-    gnip_ce_park(ep);
+    gnip_lock(&ep->lock);
+    gnip_ce_suspend(ep);
     for (link = ep->vcs.next; link != &ep->vcs; link = link->next) {
         struct gnip_vc *vc = vc_at(link);
 
@@ -214,7 +214,7 @@ static void park_ep(struct gnip_ep *ep)
         gnip_mbox_put(vc->nic, &vc->mbox); /* of a request that was refused */
         gnip_mbox_lose(vc->nic, &vc->old_mbox);
     }
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
 }
 
 static void park(struct gnip_domain *domain)
@@ -225,7 +225,7 @@ static void park(struct gnip_domain *domain)
     for (link = domain->eps.next; link != &domain->eps; link = link->next)
         park_ep(ep_at(link));
     for (link = domain->cm_nics.next; link != &domain->cm_nics; link = link->next)
-        gnip_cm_nic_park(cm_nic_at(link));
+        gnip_cm_nic_suspend(cm_nic_at(link));
     gnip_mr_cache_flush(domain);
     if (!all_parked(ctx))
         return;
@@ -241,7 +241,7 @@ static int unpark_nics(struct gnip_ctx *ctx)
 
     if (!ctx->parked)
         return 0;
-    first = each_nic(ctx, gnip_nic_unpark);
+    first = each_nic(ctx, gnip_nic_resume);
     if (first != 0)
         return first;
     ctx->parked = false;
@@ -261,7 +261,7 @@ static int unpark(struct gnip_domain *domain)
     if (rc != 0 && rc != -FI_EKEYREJECTED)
         return rc;
     for (link = domain->cm_nics.next; link != &domain->cm_nics; link = link->next) {
-        next = gnip_cm_nic_unpark(cm_nic_at(link));
+        next = gnip_cm_nic_resume(cm_nic_at(link));
         if (next != 0)
             return next;
     }

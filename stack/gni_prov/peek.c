@@ -121,8 +121,8 @@ ssize_t gnip_peek(struct gnip_ep *ep, const struct fi_msg_tagged *msg, uint64_t 
     if (!(flags & SELECT) || ((flags & FI_CLAIM) && msg->context == NULL) ||
         msg->iov_count > GNIP_IOV || (msg->iov_count > 0 && msg->msg_iov == NULL))
         return -FI_EINVAL;
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     rc = look(ep, msg, flags);
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
     return rc == -FI_EAGAIN ? gnip_ep_again(ep) : rc;
 }

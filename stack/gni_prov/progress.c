@@ -40,7 +40,7 @@ void gnip_gate_wait(struct gnip_gate *gate, const uint32_t *users)
     port_mutex_unlock(&gate->mutex);
 }
 
-gnip_noinline void gnip_gate_tell(struct gnip_gate *gate)
+gnip_noinline void gnip_gate_notify(struct gnip_gate *gate)
 {
     port_mutex_lock(&gate->mutex);
     port_condition_broadcast(&gate->changed);
@@ -49,21 +49,21 @@ gnip_noinline void gnip_gate_tell(struct gnip_gate *gate)
 
 /* ---- sets ------------------------------------------------------------------------------------ */
 
-struct gnip_pset_entry {
+struct gnip_progress_entry {
     struct gnip_nic *nic; /* or */
     struct gnip_cm_nic *cm_nic;
     uint32_t refs;
     uint32_t users; /* atomic; threads that make it progress now */
 };
 
-void gnip_pset_init(struct gnip_pset *pset, bool needless_lock)
+void gnip_progress_list_init(struct gnip_progress_list *pset, bool needless_lock)
 {
     memset(pset, 0, sizeof(*pset));
     gnip_lock_init(&pset->lock, needless_lock);
     gnip_gate_init(&pset->gate, needless_lock);
 }
 
-void gnip_pset_fini(struct gnip_pset *pset)
+void gnip_progress_list_fini(struct gnip_progress_list *pset)
 {
     uint32_t i;
 
@@ -75,7 +75,7 @@ void gnip_pset_fini(struct gnip_pset *pset)
 }
 
 /* Its place; pset->count: it is not in there. */
-static uint32_t find(const struct gnip_pset *pset, const struct gnip_nic *nic,
+static uint32_t find(const struct gnip_progress_list *pset, const struct gnip_nic *nic,
                      const struct gnip_cm_nic *cm_nic)
 {
     uint32_t i;
@@ -86,10 +86,10 @@ static uint32_t find(const struct gnip_pset *pset, const struct gnip_nic *nic,
     return i;
 }
 
-static bool make_room(struct gnip_pset *pset)
+static bool make_room(struct gnip_progress_list *pset)
 {
     uint32_t room = pset->room != 0 ? 2 * pset->room : 4;
-    struct gnip_pset_entry **entries;
+    struct gnip_progress_entry **entries;
 
     if (pset->count < pset->room)
         return true;
@@ -101,15 +101,16 @@ static bool make_room(struct gnip_pset *pset)
     return true;
 }
 
-int gnip_pset_add(struct gnip_pset *pset, struct gnip_nic *nic, struct gnip_cm_nic *cm_nic)
+int gnip_progress_list_add(struct gnip_progress_list *pset, struct gnip_nic *nic,
+                           struct gnip_cm_nic *cm_nic)
 {
-    struct gnip_pset_entry *entry = calloc(1, sizeof(*entry));
+    struct gnip_progress_entry *entry = calloc(1, sizeof(*entry));
     uint32_t at, i;
     int rc = 0;
 
     if (entry == NULL)
         return -FI_ENOMEM;
-    gnip_take(&pset->lock);
+    gnip_lock(&pset->lock);
     at = find(pset, nic, cm_nic);
     if (at < pset->count) {
         pset->entries[at]->refs++;
@@ -118,7 +119,7 @@ int gnip_pset_add(struct gnip_pset *pset, struct gnip_nic *nic, struct gnip_cm_n
         free(entry);
         rc = -FI_ENOMEM;
     } else {
-        *entry = (struct gnip_pset_entry){.nic = nic, .cm_nic = cm_nic, .refs = 1};
+        *entry = (struct gnip_progress_entry){.nic = nic, .cm_nic = cm_nic, .refs = 1};
         if (nic != NULL) /* in front of the cm_nics */
             for (at = 0; at < pset->count && pset->entries[at]->nic != NULL; at++)
                 ;
@@ -126,23 +127,24 @@ int gnip_pset_add(struct gnip_pset *pset, struct gnip_nic *nic, struct gnip_cm_n
             pset->entries[i] = pset->entries[i - 1];
         pset->entries[at] = entry;
     }
-    gnip_give(&pset->lock);
+    gnip_unlock(&pset->lock);
     return rc;
 }
 
-void gnip_pset_remove(struct gnip_pset *pset, struct gnip_nic *nic, struct gnip_cm_nic *cm_nic)
+void gnip_progress_list_remove(struct gnip_progress_list *pset, struct gnip_nic *nic,
+                               struct gnip_cm_nic *cm_nic)
 {
-    struct gnip_pset_entry *entry = NULL;
+    struct gnip_progress_entry *entry = NULL;
     uint32_t at;
 
-    gnip_take(&pset->lock);
+    gnip_lock(&pset->lock);
     at = find(pset, nic, cm_nic);
     if (at < pset->count && --pset->entries[at]->refs == 0) {
         entry = pset->entries[at];
         for (pset->count--; at < pset->count; at++)
             pset->entries[at] = pset->entries[at + 1];
     }
-    gnip_give(&pset->lock);
+    gnip_unlock(&pset->lock);
     if (entry == NULL)
         return;
     gnip_gate_wait(&pset->gate, &entry->users);
@@ -150,21 +152,22 @@ void gnip_pset_remove(struct gnip_pset *pset, struct gnip_nic *nic, struct gnip_
 }
 
 /* Holds the entries from `from` on, at most AT_ONCE. How many those are. */
-static uint32_t hold(struct gnip_pset *pset, uint32_t from, struct gnip_pset_entry **held)
+static uint32_t hold(struct gnip_progress_list *pset, uint32_t from,
+                     struct gnip_progress_entry **held)
 {
     uint32_t count = 0;
 
-    gnip_take(&pset->lock);
+    gnip_lock(&pset->lock);
     for (; count < AT_ONCE && from + count < pset->count; count++) {
         held[count] = pset->entries[from + count];
         gnip_gate_hold(&pset->gate, &held[count]->users);
     }
-    gnip_give(&pset->lock);
+    gnip_unlock(&pset->lock);
     return count;
 }
 
 /* Connections come when there is nothing else to do, and now and then. */
-static bool time_for_control(struct gnip_pset *pset, uint32_t done)
+static bool time_for_control(struct gnip_progress_list *pset, uint32_t done)
 {
     if (done != 0 && ++pset->skipped < SKIPS)
         return false;
@@ -173,8 +176,8 @@ static bool time_for_control(struct gnip_pset *pset, uint32_t done)
     return true;
 }
 
-static uint32_t drive(struct gnip_pset *pset, struct gnip_pset_entry *entry, uint32_t done,
-                      uint32_t *polls)
+static uint32_t drive(struct gnip_progress_list *pset, struct gnip_progress_entry *entry,
+                      uint32_t done, uint32_t *polls)
 {
     if (entry->nic != NULL)
         return gnip_nic_progress(entry->nic, polls);
@@ -182,15 +185,15 @@ static uint32_t drive(struct gnip_pset *pset, struct gnip_pset_entry *entry, uin
 }
 
 /* Connections alone are looked for with a lock held, where nobody else gets his turn. */
-static void let_others_on(const struct gnip_pset_entry *first)
+static void let_others_on(const struct gnip_progress_entry *first)
 {
     if (gnip_unlikely(first->nic == NULL && !first->cm_nic->nic->lock.needless))
         gnip_waitable_yield();
 }
 
-uint32_t gnip_pset_progress(struct gnip_pset *pset)
+uint32_t gnip_progress_list_run(struct gnip_progress_list *pset)
 {
-    struct gnip_pset_entry *held[AT_ONCE];
+    struct gnip_progress_entry *held[AT_ONCE];
     uint32_t from = 0, count, i, polls = 0, done = 0;
 
     if (pset->lock.needless) {

@@ -83,7 +83,7 @@ static struct gnip_req *take(struct gnip_ep *ep, enum gnip_req_kind kind)
         memset(&req->error, 0, RMA_BYTES);
         req->cold = true;
     } else if (kind != GNIP_REQ_SEND && kind != GNIP_REQ_RECV) {
-        gnip_req_warm(req);
+        gnip_req_init_cold(req);
     }
     return req;
 }

@@ -118,9 +118,9 @@ static ssize_t start(struct gnip_ep *ep, enum gnip_req_kind kind, const struct t
         if (rc != 0)
             return rc;
     }
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     rc = accept(ep, kind, wanted);
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
     return gnip_unlikely(rc == -FI_EAGAIN) ? gnip_ep_again(ep) : rc;
 }
 

@@ -113,12 +113,12 @@ static void done(struct gnip_txd *txd, gni_return_t status)
     bool recoverable = txd->recoverable;
 
     port_spend(PORT_COST_COMPLETION, 1);
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     gnip_txd_put(txd->nic, txd);
     note(req, status, recoverable);
     if (--req->pending == 0)
         over(req);
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
 }
 
 static void chain_done(struct gnip_txd *txd, gni_return_t status)
@@ -128,7 +128,7 @@ static void chain_done(struct gnip_txd *txd, gni_return_t status)
     bool recoverable = txd->recoverable;
 
     port_spend(PORT_COST_COMPLETION, 1);
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     gnip_txd_put(txd->nic, txd);
     for (; req != NULL; req = next) {
         next = req->u.rma.next;
@@ -137,7 +137,7 @@ static void chain_done(struct gnip_txd *txd, gni_return_t status)
         note(req, status, recoverable);
         over(req);
     }
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
 }
 
 /* ---- posting --------------------------------------------------------------------------------- */

@@ -45,13 +45,13 @@ struct stretch {
     uint32_t place; /* of that in the bounce buffer */
 };
 
-static void walk_begin(struct gnip_walk *walk)
+static void walk_begin(struct gnip_iterator *walk)
 {
-    *walk = (struct gnip_walk){.word = NO_WORD};
+    *walk = (struct gnip_iterator){.word = NO_WORD};
 }
 
 /* The word comes with the START when it is not the segment's as a whole. */
-static gnip_noinline void look_at_word(struct gnip_walk *walk, struct stretch *stretch)
+static gnip_noinline void look_at_word(struct gnip_iterator *walk, struct stretch *stretch)
 {
     const struct gnip_segment *segment = stretch->segment;
     uint64_t word = stretch->remote & ~(uint64_t)3;
@@ -68,7 +68,7 @@ static gnip_noinline void look_at_word(struct gnip_walk *walk, struct stretch *s
 }
 
 /* False: one of the vectors is at its end. */
-static bool walk_on(struct gnip_req *recv, struct gnip_walk *walk, struct stretch *stretch)
+static bool walk_on(struct gnip_req *recv, struct gnip_iterator *walk, struct stretch *stretch)
 {
     const struct gnip_segment *segment;
     struct gnip_buffer *buffer;
@@ -113,7 +113,7 @@ static void copy_words(struct gnip_req *recv)
 {
     const uint8_t *word;
     struct stretch stretch;
-    struct gnip_walk walk;
+    struct gnip_iterator walk;
 
     walk_begin(&walk);
     while (walk_on(recv, &walk, &stretch)) {
@@ -168,11 +168,11 @@ static void fin_sent(struct gnip_txd *txd, gni_return_t status)
     struct gnip_ep *ep = recv->ep;
 
     (void)status; /* the data is here; the VC learns of its state by what it sends next */
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     gnip_txd_put(txd->nic, txd);
     recv->pending = 0;
     finish_receive(recv);
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
 }
 
 static int send_fin(struct gnip_req *recv)
@@ -226,7 +226,7 @@ static void fetched(struct gnip_txd *txd, gni_return_t status)
     struct gnip_ep *ep = recv->ep;
     bool recoverable = txd->recoverable;
 
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     gnip_txd_put(txd->nic, txd);
     recv->pending--;
     if (gnip_unlikely(status != GNI_RC_SUCCESS)) {
@@ -238,7 +238,7 @@ static void fetched(struct gnip_txd *txd, gni_return_t status)
         run(recv, fetch);
     else if (recv->pending == 0)
         fetched_all(recv);
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
 }
 
 /* The memory that a stretch is fetched into. 0, -FI_EAGAIN, or -errno. */
@@ -313,9 +313,9 @@ static gnip_noinline void chain_get(struct gnip_txd *txd, unsigned place, uint64
  * Fills one descriptor: a long stretch, or up to three short ones (one without chains). *walk goes
  * behind what is in it. The number of GETs (0: nothing is left), -FI_EAGAIN, or another errno.
  */
-static int fill(struct gnip_req *recv, struct gnip_txd *txd, struct gnip_walk *walk)
+static int fill(struct gnip_req *recv, struct gnip_txd *txd, struct gnip_iterator *walk)
 {
-    struct gnip_walk next = *walk;
+    struct gnip_iterator next = *walk;
     struct stretch stretch;
     gni_mem_handle_t handle;
     uint64_t local, bytes;
@@ -347,14 +347,14 @@ static int post(struct gnip_txd *txd, int gets)
     struct gnip_nic *nic = txd->nic;
     gni_return_t rc;
 
-    gnip_take(&nic->lock);
+    gnip_lock(&nic->lock);
     if (txd->transfer->post.type == GNI_POST_RDMA_GET)
         rc = GNI_PostRdma(txd->vc->gni_ep, &txd->transfer->post);
     else if (gets == 1)
         rc = GNI_PostFma(txd->vc->gni_ep, &txd->transfer->post);
     else
         rc = gnip_chain_post(txd->vc->gni_ep, &txd->transfer->post);
-    gnip_give(&nic->lock);
+    gnip_unlock(&nic->lock);
     if (rc == GNI_RC_ERROR_RESOURCE || rc == GNI_RC_ERROR_NOMEM)
         return -FI_EAGAIN;
     return -gnip_errno(rc);
@@ -363,7 +363,7 @@ static int post(struct gnip_txd *txd, int gets)
 /* 1: posted; 0: nothing is left; -FI_EAGAIN, or another errno. */
 static int fetch_next(struct gnip_req *recv)
 {
-    struct gnip_walk walk = recv->u.recv.walk;
+    struct gnip_iterator walk = recv->u.recv.walk;
     struct gnip_txd *txd = gnip_txd_get_transfer(recv->vc->nic);
     int count, rc;
 
@@ -418,7 +418,7 @@ static gnip_cold void dropped(struct gnip_req *recv, int error)
 void gnip_rndzv_receive(struct gnip_req *recv, struct gnip_vc *vc,
                         const struct gnip_unexpected *message)
 {
-    gnip_req_warm(recv);
+    gnip_req_init_cold(recv);
     recv->vc = vc;
     recv->tag = message->tag;
     recv->data = message->data;
@@ -453,7 +453,7 @@ static void arrived(struct gnip_vc *vc, const struct gnip_unexpected *start)
     port_spend(PORT_COST_RECEIVE, 1);
     recv = gnip_recv_match(vc, tagged, start->tag, start->bytes);
     if (recv != NULL) {
-        gnip_window_return(vc, start->slots);
+        gnip_rx_window_return(vc, start->slots);
         gnip_rndzv_receive(recv, vc, start);
         return;
     }
@@ -476,12 +476,12 @@ static void arrived(struct gnip_vc *vc, const struct gnip_unexpected *start)
     gnip_unexpected_keep(vc, kept);
 }
 
-void gnip_start_arrived(struct gnip_vc *vc, const struct gnip_start *message)
+void gnip_rts_arrived(struct gnip_vc *vc, const struct gnip_rts *message)
 {
     struct gnip_unexpected start = {
         .tag = message->tag,
         .data = message->h.a,
-        .slots = GNIP_START_COST,
+        .slots = GNIP_RTS_COST,
         .request = message->request,
         .wire_flags = message->h.flags,
         .bytes = message->segment.bytes,
@@ -495,7 +495,7 @@ void gnip_start_arrived(struct gnip_vc *vc, const struct gnip_start *message)
         arrived(vc, &start);
 }
 
-void gnip_iov_start_arrived(struct gnip_vc *vc, const struct gnip_iov_start *message)
+void gnip_iov_rts_arrived(struct gnip_vc *vc, const struct gnip_iov_rts *message)
 {
     const struct gnip_segment *segments = (const struct gnip_segment *)(message + 1);
     struct gnip_unexpected start = {
@@ -514,7 +514,7 @@ void gnip_iov_start_arrived(struct gnip_vc *vc, const struct gnip_iov_start *mes
     for (i = 0; i < message->segments; i++)
         start.bytes += segments[i].bytes;
     start.segment_count = (uint8_t)message->segments;
-    start.slots = gnip_iov_start_cost(message->segments);
+    start.slots = gnip_iov_rts_cost(message->segments);
     if (start.bytes != message->bytes || start.bytes > GNIP_MESSAGE_MAX)
         gnip_vc_fail(vc, FI_EIO);
     else

@@ -28,9 +28,9 @@
 
 void gnip_vc_schedule(struct gnip_vc *vc)
 {
-    gnip_take(&vc->nic->vc_lock);
+    gnip_lock(&vc->nic->vc_lock);
     gnip_vc_link(vc->nic, vc);
-    gnip_give(&vc->nic->vc_lock);
+    gnip_unlock(&vc->nic->vc_lock);
 }
 
 /* ---- sending --------------------------------------------------------------------------------- */
@@ -65,7 +65,7 @@ void gnip_vc_submit(struct gnip_vc *vc, struct gnip_req *req)
     assert(req->kind != GNIP_REQ_FREE && req->vc == vc);
     if (gnip_unlikely((req->flags & FI_TRIGGER) != 0)) {
         vc->parked = true;
-        gnip_trigger_park(req);
+        gnip_trigger_enqueue(req);
         return;
     }
     if (gnip_likely(vc->state == GNIP_VC_CONNECTED && gnip_queue_empty(&vc->tx_queue))) {
@@ -113,7 +113,7 @@ void gnip_vc_op_done(struct gnip_vc *vc, bool failed)
         gnip_vc_schedule(vc);
 }
 
-bool gnip_vc_window(struct gnip_vc *vc, uint32_t slots)
+bool gnip_vc_rx_window(struct gnip_vc *vc, uint32_t slots)
 {
     assert((int32_t)(vc->granted - vc->used) >= 0);
     if (gnip_likely(vc->granted - vc->used >= slots)) {
@@ -143,18 +143,18 @@ static gni_return_t send(struct gnip_vc *vc, struct gnip_txd *txd, uint32_t head
     struct gnip_header *header = (struct gnip_header *)txd->buffer;
     gni_return_t rc;
 
-    gnip_take(&vc->nic->lock);
+    gnip_lock(&vc->nic->lock);
     rc = GNI_SmsgSendWTag(vc->gni_ep, header, header_bytes, (void *)(uintptr_t)data, data_bytes,
                           txd->id, header->kind);
-    gnip_give(&vc->nic->lock);
+    gnip_unlock(&vc->nic->lock);
     return rc;
 }
 
 /* Who finds that a message has ended asks for this (nic_progress.c). False: it was so before. */
 static gnip_cold bool block_for_credit(struct gnip_vc *vc)
 {
-    return __atomic_exchange_n(&vc->blocked, GNIP_BLOCKED_CREDIT, __ATOMIC_SEQ_CST) !=
-           GNIP_BLOCKED_CREDIT;
+    return __atomic_exchange_n(&vc->blocked, GNIP_BLOCKED_MAILBOX, __ATOMIC_SEQ_CST) !=
+           GNIP_BLOCKED_MAILBOX;
 }
 
 int gnip_vc_smsg(struct gnip_vc *vc, struct gnip_txd *txd, uint32_t header_bytes, const void *data,
@@ -224,9 +224,9 @@ void gnip_vc_doorbell(struct gnip_vc *vc)
     post.remote_mem_hndl = vc->peer_doorbell;
     post.cqwrite_value = vc->peer_id;
     vc->nic->ctx->counts.doorbells++;
-    gnip_take(&vc->nic->lock);
+    gnip_lock(&vc->nic->lock);
     GNI_PostCqWrite(vc->gni_ep, &post);
-    gnip_give(&vc->nic->lock);
+    gnip_unlock(&vc->nic->lock);
 }
 
 /* ---- receiving ------------------------------------------------------------------------------- */
@@ -236,11 +236,11 @@ bool gnip_vc_next_message(struct gnip_vc *vc, bool release, void **message, uint
     gni_return_t rc;
 
     *tag = GNI_SMSG_ANY_TAG;
-    gnip_take(&vc->nic->lock);
+    gnip_lock(&vc->nic->lock);
     if (release)
         GNI_SmsgRelease(vc->gni_ep);
     rc = GNI_SmsgGetNextWTag(vc->gni_ep, message, tag);
-    gnip_give(&vc->nic->lock);
+    gnip_unlock(&vc->nic->lock);
     if (gnip_unlikely(rc != GNI_RC_SUCCESS && rc != GNI_RC_NOT_DONE))
         vc->broken = true;
     return rc == GNI_RC_SUCCESS;
@@ -248,26 +248,26 @@ bool gnip_vc_next_message(struct gnip_vc *vc, bool release, void **message, uint
 
 static void release(struct gnip_vc *vc)
 {
-    gnip_take(&vc->nic->lock);
+    gnip_lock(&vc->nic->lock);
     GNI_SmsgRelease(vc->gni_ep);
-    gnip_give(&vc->nic->lock);
+    gnip_unlock(&vc->nic->lock);
 }
 
 static bool eager(struct gnip_vc *vc, const struct gnip_eager *message)
 {
     if (message->bytes > vc->message_bytes - sizeof(*message) ||
-        !gnip_window_arrived(vc, gnip_eager_cost(message->bytes)))
+        !gnip_rx_window_arrived(vc, gnip_eager_cost(message->bytes)))
         return false;
     gnip_eager_arrived(vc, message);
     return true;
 }
 
-static gnip_noinline bool iov_start(struct gnip_vc *vc, const struct gnip_iov_start *message)
+static gnip_noinline bool iov_start(struct gnip_vc *vc, const struct gnip_iov_rts *message)
 {
     if (message->segments < 2 || message->segments > GNIP_IOV ||
-        !gnip_window_arrived(vc, gnip_iov_start_cost(message->segments)))
+        !gnip_rx_window_arrived(vc, gnip_iov_rts_cost(message->segments)))
         return false;
-    gnip_iov_start_arrived(vc, message);
+    gnip_iov_rts_arrived(vc, message);
     return true;
 }
 
@@ -280,18 +280,18 @@ static bool dispatch(struct gnip_vc *vc, const void *message, uint8_t kind)
     case GNIP_EAGER_ACK:
         gnip_eager_ack_arrived(vc, message);
         return true;
-    case GNIP_RNDZV_START:
-        if (!gnip_window_arrived(vc, 1))
+    case GNIP_RNDZV_RTS:
+        if (!gnip_rx_window_arrived(vc, 1))
             return false;
-        gnip_start_arrived(vc, message);
+        gnip_rts_arrived(vc, message);
         return true;
-    case GNIP_RNDZV_IOV_START:
+    case GNIP_RNDZV_IOV_RTS:
         return iov_start(vc, message);
     case GNIP_RNDZV_FIN:
         gnip_fin_arrived(vc, message);
         return true;
     case GNIP_RMA_DATA:
-        if (!gnip_window_arrived(vc, 1))
+        if (!gnip_rx_window_arrived(vc, 1))
             return false;
         gnip_rma_data_arrived(vc, message);
         return true;
@@ -299,8 +299,8 @@ static bool dispatch(struct gnip_vc *vc, const void *message, uint8_t kind)
         gnip_amo_cntr_arrived(vc, message);
         return true;
     case GNIP_VC_CLOSE:
-        if (((const struct gnip_header *)message)->a == GNIP_CLOSE_REST)
-            gnip_vc_rest_asked(vc);
+        if (((const struct gnip_header *)message)->a == GNIP_CLOSE_QUIESCE)
+            gnip_vc_quiesce_requested(vc);
         else
             gnip_vc_close_arrived(vc);
         return true;
@@ -360,8 +360,8 @@ static bool is_one_packet(const void *message, uint8_t tag)
     case GNIP_EAGER:
         return ((const struct gnip_eager *)message)->bytes <=
                PACKET - 16 - sizeof(struct gnip_eager);
-    case GNIP_RNDZV_START:
-    case GNIP_RNDZV_IOV_START:
+    case GNIP_RNDZV_RTS:
+    case GNIP_RNDZV_IOV_RTS:
         return false;
     default:
         return true;
@@ -395,7 +395,7 @@ static uint32_t receive(struct gnip_vc *vc)
         if (gnip_unlikely(vc->state != GNIP_VC_CONNECTED))
             break; /* a last message is not given back: no return of credits may follow it */
         if (gnip_unlikely(vc->event_waits)) {
-            __atomic_store_n(&vc->rx_ready, GNIP_RX_LOOK, __ATOMIC_RELAXED);
+            __atomic_store_n(&vc->rx_ready, GNIP_RX_POLL, __ATOMIC_RELAXED);
             break;
         }
     }
@@ -499,10 +499,10 @@ uint32_t gnip_vc_progress(struct gnip_vc *vc)
         gnip_mrecv_retry(ep);
     if (gnip_unlikely(!gnip_queue_empty(&vc->tx_queue)))
         done += push(vc);
-    if (gnip_unlikely(gnip_window_due(vc)) && vc->state == GNIP_VC_CONNECTED && !vc->rest_sent)
+    if (gnip_unlikely(gnip_rx_window_due(vc)) && vc->state == GNIP_VC_CONNECTED && !vc->rest_sent)
         gnip_eager_ack(vc, 0);
     if (gnip_unlikely(vc->resting))
-        gnip_vc_rest_step(vc);
+        gnip_vc_quiesce_step(vc);
     if (gnip_unlikely(must_return(vc)))
         gnip_vc_schedule(vc);
     return done;

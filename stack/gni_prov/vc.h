@@ -20,7 +20,7 @@ enum gnip_vc_state {
 
 enum gnip_rx_ready {
     GNIP_RX_EVENTS, /* events tell what is in the mailbox */
-    GNIP_RX_LOOK, /* there may be something else, too */
+    GNIP_RX_POLL, /* there may be something else, too */
     GNIP_RX_LOST /* events were lost */
 };
 
@@ -103,7 +103,7 @@ struct gnip_vc { /* under ep->lock, except what is said */
     uint64_t recent_key; /* 0: none; and what it stands for */
     gni_mem_handle_t recent_handle;
     bool event_waits; /* `event` has come, and recv_cq has no memory for its entry */
-    struct gnip_notice event;
+    struct gnip_remote_event event;
 };
 _Static_assert(offsetof(struct gnip_vc, tx_queue) == 64 && offsetof(struct gnip_vc, work) == 128 &&
                    offsetof(struct gnip_vc, peer_id) == 192,
@@ -154,7 +154,7 @@ void gnip_vc_fail(struct gnip_vc *vc, int error);
  */
 int gnip_vc_smsg(struct gnip_vc *vc, struct gnip_txd *txd, uint32_t header_bytes, const void *data,
                  uint32_t data_bytes);
-bool gnip_vc_window(struct gnip_vc *vc, uint32_t slots); /* there is room for so many */
+bool gnip_vc_rx_window(struct gnip_vc *vc, uint32_t slots); /* there is room for so many */
 /* One CQ write that wakes the peer's helper, unless it has been woken just now. */
 void gnip_vc_doorbell(struct gnip_vc *vc);
 /* The peer makes progress by itself, and may sleep: nothing was sent for a while. */
@@ -193,7 +193,7 @@ bool gnip_vc_reap(struct gnip_vc *vc);
  * vc_rest.c. begin: its connection shall end without a loss; else: it may go on, or be made anew.
  * True: there is none. ep->lock is held.
  */
-bool gnip_vc_rest(struct gnip_vc *vc, bool begin);
+bool gnip_vc_quiesce(struct gnip_vc *vc, bool begin);
 /* Changes the state: the only place that does. False: the table does not allow it; the VC stays as
  * it is, and fails. ep->lock is held. */
 bool gnip_vc_move(struct gnip_vc *vc, enum gnip_vc_state to);

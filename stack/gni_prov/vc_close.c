@@ -72,7 +72,7 @@ static void flush(struct gnip_vc *vc, int error, bool keep_queue)
     drop_work(vc, error);
     gnip_onesided_drop(vc, vc->ep->closing ? 0 : error);
     gnip_req_vc_lost(vc, error);
-    gnip_window_close(vc);
+    gnip_rx_window_close(vc);
 }
 
 static void lost(struct gnip_vc *vc)
@@ -192,7 +192,7 @@ static void told(struct gnip_txd *txd, gni_return_t status)
     gnip_txd_put(txd->nic, txd);
 }
 
-bool gnip_vc_tell(struct gnip_vc *vc, uint8_t kind, enum gnip_close_reason reason)
+bool gnip_vc_send_close(struct gnip_vc *vc, uint8_t kind, enum gnip_close_reason reason)
 {
     struct gnip_txd *txd = gnip_txd_get(vc->nic, true);
     struct gnip_header *header;
@@ -238,13 +238,13 @@ static bool agreed(struct gnip_vc *vc)
 {
     if (vc->gni_ep == NULL)
         return true;
-    if (vc->close_due && gnip_vc_tell(vc, GNIP_VC_CLOSE, GNIP_CLOSE_END)) {
+    if (vc->close_due && gnip_vc_send_close(vc, GNIP_VC_CLOSE, GNIP_CLOSE_END)) {
         vc->close_due = false;
         vc->close_sent = true;
     }
     if (vc->close_sent && !vc->peer_gone && !vc->ack_due)
         look_for_close(vc);
-    if (vc->ack_due && gnip_vc_tell(vc, GNIP_VC_CLOSE_ACK, GNIP_CLOSE_END)) {
+    if (vc->ack_due && gnip_vc_send_close(vc, GNIP_VC_CLOSE_ACK, GNIP_CLOSE_END)) {
         vc->ack_due = false;
         vc->ack_sent = true;
         vc->peer_gone = true; /* it says nothing after its CLOSE */
@@ -263,13 +263,13 @@ static bool unbind(struct gnip_vc *vc)
 
     if (vc->gni_ep == NULL)
         return true;
-    gnip_take(&vc->nic->lock);
+    gnip_lock(&vc->nic->lock);
     rc = GNI_EpUnbind(vc->gni_ep);
     if (rc != GNI_RC_NOT_DONE) {
         GNI_EpDestroy(vc->gni_ep);
         vc->gni_ep = NULL;
     }
-    gnip_give(&vc->nic->lock);
+    gnip_unlock(&vc->nic->lock);
     return rc != GNI_RC_NOT_DONE;
 }
 
@@ -307,7 +307,7 @@ static void end(struct gnip_vc *vc)
 {
     assert(vc->gni_ep == NULL);
     give_mailbox_back(vc);
-    gnip_window_close(vc);
+    gnip_rx_window_close(vc);
     if (vc->id != 0)
         gnip_vc_id_put(vc->nic, vc->id);
     vc->id = vc->peer_id = 0;
@@ -327,7 +327,7 @@ void gnip_vc_resume(struct gnip_vc *vc)
     if (conn != NULL) {
         vc->request = NULL;
         gnip_vc_move(vc, GNIP_VC_NONE);
-        gnip_vc_take_request(vc, conn);
+        gnip_vc_accept_request(vc, conn);
         free(conn);
     } else if (!gnip_queue_empty(&vc->tx_queue)) {
         gnip_vc_connect(vc);
@@ -379,9 +379,9 @@ static void abandon(struct gnip_vc *vc)
     if (is_open(vc) || vc->state == GNIP_VC_NONE)
         gnip_vc_fail(vc, FI_ENOTCONN);
     if (vc->gni_ep != NULL) {
-        gnip_take(&nic->lock);
+        gnip_lock(&nic->lock);
         GNI_EpDestroy(vc->gni_ep);
-        gnip_give(&nic->lock);
+        gnip_unlock(&nic->lock);
         vc->gni_ep = NULL;
         messages = gnip_txd_forget(nic, vc);
         __atomic_sub_fetch(&vc->pins, messages, __ATOMIC_SEQ_CST);
@@ -395,20 +395,20 @@ void gnip_vc_free(struct gnip_vc *vc)
     struct gnip_nic *nic = vc->nic;
     struct gnip_ep *ep = vc->ep;
 
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     vc->closing = true;
     abandon(vc);
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
     if (ep->cm_nic != NULL)
         gnip_cm_work_remove(ep->cm_nic, &vc->connect);
-    gnip_take(&nic->vc_lock);
+    gnip_lock(&nic->vc_lock);
     gnip_vc_unlink(nic, vc);
-    gnip_give(&nic->vc_lock);
+    gnip_unlock(&nic->vc_lock);
     gnip_gate_wait(&nic->gate, &vc->pins);
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     gnip_mbox_lose(nic, &vc->old_mbox);
     gnip_vc_detach(vc);
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
     gnip_vc_pool(vc);
 }
 
@@ -428,9 +428,9 @@ gnip_cold bool gnip_vc_reap(struct gnip_vc *vc)
 
     if (!forgotten(vc))
         return false;
-    gnip_take(&nic->vc_lock);
+    gnip_lock(&nic->vc_lock);
     alone = __atomic_load_n(&vc->pins, __ATOMIC_SEQ_CST) == 1 && !gnip_linked(&vc->ready_link);
-    gnip_give(&nic->vc_lock);
+    gnip_unlock(&nic->vc_lock);
     if (!alone) {
         gnip_vc_schedule(vc);
         return false;
@@ -477,10 +477,10 @@ static bool some_left(struct gnip_ep *ep, bool (*waits)(const struct gnip_vc *vc
     struct gnip_link *link;
     bool left = false;
 
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     for (link = ep->vcs.next; link != &ep->vcs && !left; link = link->next)
         left = waits(vc_at(link));
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
     return left;
 }
 
@@ -492,9 +492,9 @@ static void wait_for(struct gnip_ep *ep, bool (*waits)(const struct gnip_vc *vc)
 
     if (!some_left(ep, waits))
         return;
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     ep->closer = port_thread_self();
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
     port_timer_start(&timer, nanoseconds);
     do {
         polls = 0;
@@ -504,20 +504,20 @@ static void wait_for(struct gnip_ep *ep, bool (*waits)(const struct gnip_vc *vc)
             port_idle(&timer, true);
     } while (some_left(ep, waits) && !port_timer_rang(&timer));
     port_timer_stop(&timer);
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     ep->closer = NULL;
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
 }
 
 static void abandon_connecting(struct gnip_ep *ep)
 {
     struct gnip_link *link;
 
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     for (link = ep->vcs.next; link != &ep->vcs; link = link->next)
         if (vc_at(link)->state == GNIP_VC_CONNECTING)
             abandon(vc_at(link));
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
 }
 
 void gnip_vcs_drain(struct gnip_ep *ep)
@@ -530,18 +530,18 @@ void gnip_vcs_close(struct gnip_ep *ep)
     struct gnip_link *link;
     struct gnip_vc *vc;
 
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     for (link = ep->vcs.next; link != &ep->vcs; link = link->next)
         gnip_vc_close(vc_at(link));
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
     wait_for(ep, is_connecting, ANSWER_NS);
     abandon_connecting(ep);
     wait_for(ep, is_not_over, CLOSE_NS);
     gnip_cm_nic_remove_ep(ep->cm_nic, ep);
     for (;;) {
-        gnip_take(&ep->lock);
+        gnip_lock(&ep->lock);
         vc = gnip_list_empty(&ep->vcs) ? NULL : vc_at(ep->vcs.next);
-        gnip_give(&ep->lock);
+        gnip_unlock(&ep->lock);
         if (vc == NULL)
             return;
         gnip_vc_free(vc);

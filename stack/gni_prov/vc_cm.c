@@ -93,7 +93,7 @@ static int prepare(struct gnip_vc *vc)
         vc->rx_doubt = 0; /* it is empty, and every event is counted */
         __atomic_store_n(&vc->rx_events, 0, __ATOMIC_RELAXED);
     }
-    gnip_window_open(vc);
+    gnip_rx_window_open(vc);
     return 0;
 }
 
@@ -202,9 +202,9 @@ int gnip_vc_wire(struct gnip_vc *vc)
     vc->eager_max = vc->message_bytes - (uint32_t)sizeof(struct gnip_eager);
     if (threshold <= vc->eager_max)
         vc->eager_max = threshold != 0 ? threshold - 1 : 0;
-    gnip_take(&vc->nic->lock);
+    gnip_lock(&vc->nic->lock);
     rc = make_ep(vc, credits);
-    gnip_give(&vc->nic->lock);
+    gnip_unlock(&vc->nic->lock);
     if (rc == GNI_RC_ERROR_RESOURCE || rc == GNI_RC_ERROR_NOMEM)
         return -FI_EAGAIN;
     return -gnip_errno(rc);
@@ -213,11 +213,11 @@ int gnip_vc_wire(struct gnip_vc *vc)
 /* What waits to be sent, and messages: an event may have come before. */
 static void begin_traffic(struct gnip_vc *vc)
 {
-#ifdef GNIP_BUG_CROSSING /* in sim-run-broken only, for docs/tutorial-provider.md */
+#ifdef GNIP_BUG_SIMULTANEOUS_CONNECT /* in sim-run-broken only, for docs/tutorial-provider.md */
     if (vc->crossed)
         return;
 #endif
-    __atomic_store_n(&vc->rx_ready, GNIP_RX_LOOK, __ATOMIC_RELAXED);
+    __atomic_store_n(&vc->rx_ready, GNIP_RX_POLL, __ATOMIC_RELAXED);
     gnip_vc_schedule(vc);
 }
 
@@ -393,9 +393,9 @@ static int connect_work(struct gnip_work *work)
     struct gnip_ep *ep = vc->ep;
     int rc;
 
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     rc = connect_step(vc);
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
     if (rc == 0)
         gnip_vc_kick(vc->nic);
     return rc;
@@ -419,7 +419,7 @@ gnip_cold void gnip_vc_connect(struct gnip_vc *vc)
         gnip_vc_go_on(vc);
 }
 
-void gnip_vc_take_request(struct gnip_vc *vc, const struct gnip_conn *conn)
+void gnip_vc_accept_request(struct gnip_vc *vc, const struct gnip_conn *conn)
 {
     gnip_vc_adopt(vc, conn);
     vc->answer = true;

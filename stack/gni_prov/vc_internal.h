@@ -14,7 +14,7 @@
 /* Why the head of tx_queue waits; whoever ends that schedules the VC. */
 enum gnip_blocked {
     GNIP_BLOCKED_UNKNOWN, /* tried again and again */
-    GNIP_BLOCKED_CREDIT, /* the peer's return of credits is an event */
+    GNIP_BLOCKED_MAILBOX, /* the peer's return of credits is an event */
     GNIP_BLOCKED_WINDOW, /* the peer's grant is a message */
     GNIP_BLOCKED_FENCE /* the end of an operation */
 };
@@ -42,18 +42,18 @@ void gnip_vc_send_short(struct gnip_cm_nic *cm_nic, uint32_t device_addr, uint32
 /* vc_close.c: the request that came meanwhile, or operations that were submitted meanwhile: begins
  * anew. */
 void gnip_vc_resume(struct gnip_vc *vc);
-void gnip_vc_take_request(struct gnip_vc *vc, const struct gnip_conn *request);
+void gnip_vc_accept_request(struct gnip_vc *vc, const struct gnip_conn *request);
 
 /* vc_close.c */
 /* The peer is gone: what is queued ends with `error`. CONNECTING, CONNECTED → TERMINATING. */
 void gnip_vc_terminate(struct gnip_vc *vc, int error, bool keep_queue);
 
 /* VC_CLOSE (with the reason) or its ack; false: not now. */
-bool gnip_vc_tell(struct gnip_vc *vc, uint8_t kind, enum gnip_close_reason reason);
+bool gnip_vc_send_close(struct gnip_vc *vc, uint8_t kind, enum gnip_close_reason reason);
 
 /* vc_rest.c: connections that end without a loss, for a while */
-void gnip_vc_rest_asked(struct gnip_vc *vc); /* VC_CLOSE came */
-void gnip_vc_rest_step(struct gnip_vc *vc); /* of one that is connected and resting */
+void gnip_vc_quiesce_requested(struct gnip_vc *vc); /* VC_CLOSE came */
+void gnip_vc_quiesce_step(struct gnip_vc *vc); /* of one that is connected and resting */
 
 /* vc.c: deferred work that will not be done. */
 void gnip_vc_drop_work(struct gnip_vc *vc, struct gnip_req *req, int error);

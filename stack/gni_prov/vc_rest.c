@@ -29,7 +29,7 @@ static void leave(struct gnip_vc *vc)
     gnip_vc_terminate(vc, 0, true);
 }
 
-gnip_cold void gnip_vc_rest_asked(struct gnip_vc *vc)
+gnip_cold void gnip_vc_quiesce_requested(struct gnip_vc *vc)
 {
     if (vc->rest_sent) {
         vc->peer_gone = true;
@@ -40,7 +40,7 @@ gnip_cold void gnip_vc_rest_asked(struct gnip_vc *vc)
     gnip_vc_schedule(vc);
 }
 
-gnip_cold void gnip_vc_rest_step(struct gnip_vc *vc)
+gnip_cold void gnip_vc_quiesce_step(struct gnip_vc *vc)
 {
     if (vc->state != GNIP_VC_CONNECTED || vc->rest_sent || !quiet(vc))
         return;
@@ -50,14 +50,14 @@ gnip_cold void gnip_vc_rest_step(struct gnip_vc *vc)
     } else if (vc->is_self) {
         vc->peer_gone = true;
         leave(vc);
-    } else if (gnip_vc_tell(vc, GNIP_VC_CLOSE, GNIP_CLOSE_REST)) {
+    } else if (gnip_vc_send_close(vc, GNIP_VC_CLOSE, GNIP_CLOSE_QUIESCE)) {
         vc->rest_sent = true;
     } else {
         gnip_vc_schedule(vc); /* no descriptor or no credit */
     }
 }
 
-bool gnip_vc_rest(struct gnip_vc *vc, bool begin)
+bool gnip_vc_quiesce(struct gnip_vc *vc, bool begin)
 {
     if (vc->state == GNIP_VC_CONNECTED && begin && !vc->resting) {
         vc->resting = true;

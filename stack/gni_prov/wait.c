@@ -148,36 +148,36 @@ static int arm(struct fid *object)
         cq = gnip_container(object, struct gnip_cq, fid.fid);
         if (cq->wait_obj == FI_WAIT_NONE)
             return -FI_EINVAL;
-        gnip_pset_progress(&cq->pset);
-        gnip_take(&cq->lock);
+        gnip_progress_list_run(&cq->pset);
+        gnip_lock(&cq->lock);
         if (gnip_cq_pending(cq) == 0) {
             gnip_waitable_clear(&cq->wait);
             rc = 0;
         }
-        gnip_give(&cq->lock);
+        gnip_unlock(&cq->lock);
         return rc;
     case FI_CLASS_EQ:
         eq = gnip_container(object, struct gnip_eq, fid.fid);
         if (eq->wait_obj == FI_WAIT_NONE)
             return -FI_EINVAL;
         gnip_eq_progress(eq);
-        gnip_take(&eq->lock);
+        gnip_lock(&eq->lock);
         if (!gnip_eq_pending(eq)) {
             gnip_waitable_clear(&eq->wait);
             rc = 0;
         }
-        gnip_give(&eq->lock);
+        gnip_unlock(&eq->lock);
         return rc;
     case FI_CLASS_CNTR:
         cntr = gnip_container(object, struct gnip_cntr, fid.fid);
         if (cntr->wait_obj == FI_WAIT_NONE)
             return -FI_EINVAL;
-        gnip_pset_progress(&cntr->pset);
-        gnip_take(&cntr->lock);
+        gnip_progress_list_run(&cntr->pset);
+        gnip_lock(&cntr->lock);
         if (!__atomic_load_n(&cntr->wait.news, __ATOMIC_RELAXED))
             rc = 0;
         gnip_waitable_clear(&cntr->wait);
-        gnip_give(&cntr->lock);
+        gnip_unlock(&cntr->lock);
         return rc;
     case FI_CLASS_WAIT: {
         uint32_t polls = 0;

@@ -140,7 +140,7 @@ void gnip_waitable_idle(struct gnip_waitable *waitable)
 
 gnip_noinline void gnip_waitable_yield(void)
 {
-    port_glance();
+    port_poll_memory();
 }
 
 int gnip_waitable_wait(struct gnip_waitable *waitable, int milliseconds,

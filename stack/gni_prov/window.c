@@ -24,8 +24,8 @@ static uint32_t share_of(const struct gnip_ep *ep)
 {
     uint32_t taken = KEPT_BACK, free_slots = 0, free_messages = 0;
 
-    if (ep->granted_slots + taken < GNIP_POOL_SLOTS)
-        free_slots = GNIP_POOL_SLOTS - ep->granted_slots - taken;
+    if (ep->granted_slots + taken < GNIP_POOL_CREDITS)
+        free_slots = GNIP_POOL_CREDITS - ep->granted_slots - taken;
     if (ep->granted_messages + taken < GNIP_POOL_MESSAGES)
         free_messages = GNIP_POOL_MESSAGES - ep->granted_messages - taken;
     return (free_slots < free_messages ? free_slots : free_messages) / SHARE;
@@ -40,7 +40,7 @@ static void grant(struct gnip_vc *vc, uint32_t slots)
     vc->ep->granted_messages += slots;
 }
 
-void gnip_window_open(struct gnip_vc *vc)
+void gnip_rx_window_open(struct gnip_vc *vc)
 {
     uint32_t slots = share_of(vc->ep);
 
@@ -57,7 +57,7 @@ void gnip_window_open(struct gnip_vc *vc)
     vc->first_window = (uint16_t)vc->given;
 }
 
-bool gnip_window_arrived(struct gnip_vc *vc, uint32_t slots)
+bool gnip_rx_window_arrived(struct gnip_vc *vc, uint32_t slots)
 {
     if (gnip_unlikely(vc->given - vc->arrived < slots))
         return false;
@@ -70,7 +70,7 @@ bool gnip_window_arrived(struct gnip_vc *vc, uint32_t slots)
 }
 
 /* The application is behind: a peer that has used much of its window gets more, if there is. */
-void gnip_window_kept(struct gnip_vc *vc, uint32_t slots)
+void gnip_rx_window_kept(struct gnip_vc *vc, uint32_t slots)
 {
     uint32_t more;
 
@@ -84,7 +84,7 @@ void gnip_window_kept(struct gnip_vc *vc, uint32_t slots)
         grant(vc, more);
 }
 
-void gnip_window_return(struct gnip_vc *vc, uint32_t slots)
+void gnip_rx_window_return(struct gnip_vc *vc, uint32_t slots)
 {
     if (gnip_unlikely(vc->held_before >= slots)) {
         vc->held_before -= slots;
@@ -96,16 +96,16 @@ void gnip_window_return(struct gnip_vc *vc, uint32_t slots)
     vc->given += slots;
     vc->promised += slots - 1;
     vc->ep->granted_messages += slots - 1;
-    if (gnip_unlikely(gnip_window_due(vc)))
+    if (gnip_unlikely(gnip_rx_window_due(vc)))
         gnip_vc_schedule(vc);
 }
 
-bool gnip_window_due(const struct gnip_vc *vc)
+bool gnip_rx_window_due(const struct gnip_vc *vc)
 {
     return 2 * (vc->given - vc->told) >= vc->window && vc->window != 0;
 }
 
-void gnip_window_close(struct gnip_vc *vc)
+void gnip_rx_window_close(struct gnip_vc *vc)
 {
     assert(vc->ep->granted_slots >= vc->window && vc->ep->granted_messages >= vc->promised);
     vc->ep->granted_slots -= vc->window;

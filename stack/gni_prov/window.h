@@ -6,15 +6,15 @@
 #include "gnip.h"
 
 /* Window (window.c): slots of messages that the peer sent us. */
-#define GNIP_POOL_SLOTS 131072u /* of an EP: 32 MiB */
+#define GNIP_POOL_CREDITS 131072u /* of an EP: 32 MiB */
 #define GNIP_POOL_MESSAGES 16384u
-void gnip_window_open(struct gnip_vc *vc); /* sets vc->given: initial grant from the EP's pool */
+void gnip_rx_window_open(struct gnip_vc *vc); /* sets vc->given: initial grant from the EP's pool */
 /* By vc.c when a message comes. False: the peer has sent more than it may. */
-bool gnip_window_arrived(struct gnip_vc *vc, uint32_t slots);
-void gnip_window_kept(struct gnip_vc *vc, uint32_t slots); /* went to the unexpected store */
+bool gnip_rx_window_arrived(struct gnip_vc *vc, uint32_t slots);
+void gnip_rx_window_kept(struct gnip_vc *vc, uint32_t slots); /* went to the unexpected store */
 /* Once for each message that came: the peer may use its slots again (matched, copied, dropped). */
-void gnip_window_return(struct gnip_vc *vc, uint32_t slots);
-void gnip_window_close(struct gnip_vc *vc);
-bool gnip_window_due(const struct gnip_vc *vc); /* the peer should hear of new grants */
+void gnip_rx_window_return(struct gnip_vc *vc, uint32_t slots);
+void gnip_rx_window_close(struct gnip_vc *vc);
+bool gnip_rx_window_due(const struct gnip_vc *vc); /* the peer should hear of new grants */
 
 #endif

@@ -208,12 +208,12 @@ static __attribute__((cold)) void nap(uint64_t deadline)
  */
 enum { SPINS = 100, YIELDS = 100, NAP_NS = 20000, GLANCE_NS = 1000, CROWDED_NS = 4000 };
 
-void port_glance(void)
+void port_poll_memory(void)
 {
     nap(port_now() + GLANCE_NS);
 }
 
-void port_found(void)
+void port_idle_break(void)
 {
 }
 
@@ -240,7 +240,7 @@ void port_idle(struct port_timer *timer, bool polled)
     mine->turned = 0;
 }
 
-bool port_timer_crowded(const struct port_timer *timer)
+bool port_timer_preempted(const struct port_timer *timer)
 {
     return native(timer)->crowded;
 }

@@ -124,7 +124,7 @@ static int check_windows(struct rank *rank, const struct gnip_ep *ep)
     }
     EXPECT_IS(slots, ep->granted_slots);
     EXPECT_IS(messages, ep->granted_messages);
-    EXPECT(slots <= GNIP_POOL_SLOTS && messages <= GNIP_POOL_MESSAGES);
+    EXPECT(slots <= GNIP_POOL_CREDITS && messages <= GNIP_POOL_MESSAGES);
     return 0;
 }
 
@@ -568,12 +568,12 @@ static int illegal_body(struct rank *rank)
         rank_barrier(rank);
         if (i == 1)
             continue;
-        gnip_take(&ep->lock);
+        gnip_lock(&ep->lock);
         vc = newest(ep);
         EXPECT_IS(vc->state, GNIP_VC_CONNECTED);
         EXPECT(!gnip_vc_move(vc, GNIP_VC_NONE));
         EXPECT_IS(vc->state, GNIP_VC_CONNECTED);
-        gnip_give(&ep->lock);
+        gnip_unlock(&ep->lock);
         EXPECT_IS(counts(&side)->illegal_transitions, 1);
         TRY(gni_silence(&side, side.tx_cq, 1000));
         EXPECT(counts(&side)->transitions[GNIP_VC_CONNECTED][GNIP_VC_ERROR] == 1);

@@ -306,23 +306,23 @@ int gnip_vc_smsg(struct gnip_vc *on, struct gnip_txd *txd, uint32_t header_bytes
     return 0;
 }
 
-bool gnip_vc_window(struct gnip_vc *on, uint32_t slots)
+bool gnip_vc_rx_window(struct gnip_vc *on, uint32_t slots)
 {
     return on->used + slots - (on->granted - 64) <= 64;
 }
 
-void gnip_window_kept(struct gnip_vc *on, uint32_t slots)
+void gnip_rx_window_kept(struct gnip_vc *on, uint32_t slots)
 {
     window_kept += slots;
 }
 
-void gnip_window_return(struct gnip_vc *on, uint32_t slots)
+void gnip_rx_window_return(struct gnip_vc *on, uint32_t slots)
 {
     on->granted += slots;
     window_used += slots;
 }
 
-void gnip_nic_stir(struct gnip_nic *on)
+void gnip_nic_wake_helper(struct gnip_nic *on)
 {
     (void)on;
 }
@@ -448,11 +448,11 @@ static void deliver(void)
     case GNIP_EAGER_ACK:
         gnip_eager_ack_arrived(&vc, message);
         break;
-    case GNIP_RNDZV_START:
-        gnip_start_arrived(&vc, message);
+    case GNIP_RNDZV_RTS:
+        gnip_rts_arrived(&vc, message);
         break;
-    case GNIP_RNDZV_IOV_START:
-        gnip_iov_start_arrived(&vc, message);
+    case GNIP_RNDZV_IOV_RTS:
+        gnip_iov_rts_arrived(&vc, message);
         break;
     case GNIP_RNDZV_FIN:
         gnip_fin_arrived(&vc, message);
@@ -853,7 +853,7 @@ static void gni_66_no_window(void **unused)
     open_ep(5);
     vc.used = 62; /* two slots are left */
     one_message(&shape);
-    assert_int_equal(kinds[GNIP_RNDZV_START], 1);
+    assert_int_equal(kinds[GNIP_RNDZV_RTS], 1);
     shape.bytes = shape.room = 200;
     one_message(&shape);
     assert_int_equal(kinds[GNIP_EAGER], 1);
@@ -1129,7 +1129,7 @@ static void gni_45_stale_answers(void **unused)
     assert_null(gnip_req_of_id(ep, old));
     assert_int_equal(fi_send(&ep->fid, source_area, 50, NULL, 3, &a_send), 0);
     progress_all();
-    assert_int_equal(kinds[GNIP_RNDZV_START], 1); /* in the same slot */
+    assert_int_equal(kinds[GNIP_RNDZV_RTS], 1); /* in the same slot */
     fin.h.a = old;
     gnip_fin_arrived(&vc, &fin);
     fin.h.a = 0;

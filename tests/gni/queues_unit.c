@@ -30,16 +30,16 @@
 
 /* ---- what the files under test call ---------------------------------------------------------- */
 
-void gnip_pset_init(struct gnip_pset *pset, bool needless_lock)
+void gnip_progress_list_init(struct gnip_progress_list *pset, bool needless_lock)
 {
     memset(pset, 0, sizeof(*pset));
 }
 
-void gnip_pset_fini(struct gnip_pset *pset)
+void gnip_progress_list_fini(struct gnip_progress_list *pset)
 {
 }
 
-uint32_t gnip_pset_progress(struct gnip_pset *pset)
+uint32_t gnip_progress_list_run(struct gnip_progress_list *pset)
 {
     return 0; /* nothing to be polled: who waits sleeps until he is woken */
 }
@@ -69,7 +69,7 @@ void gnip_vc_schedule(struct gnip_vc *vc)
     vc->rx_ready = true;
 }
 
-void gnip_gate_tell(struct gnip_gate *gate)
+void gnip_gate_notify(struct gnip_gate *gate)
 {
 }
 
@@ -333,8 +333,8 @@ static void gni_77_starved(void **state)
         add(cq, i);
     }
     for (i = 0; i < 3; i++)
-        gnip_cq_starve(cq, &vcs[i]);
-    gnip_cq_starve(cq, &vcs[2]);
+        gnip_cq_wait_for_room(cq, &vcs[i]);
+    gnip_cq_wait_for_room(cq, &vcs[2]);
     gnip_cq_forget(cq, &vcs[1]);
     assert_int_equal(fi_cq_read(&cq->fid, &entry, 1), 1);
     assert_true(vcs[0].rx_ready && !vcs[1].rx_ready && vcs[2].rx_ready);

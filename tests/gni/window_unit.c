@@ -57,7 +57,7 @@ static void connect_peer(struct peer *peer, uint32_t start)
 {
     peer->vc.ep = &m->ep;
     m->ep.lock.needless = true; /* one thread */
-    gnip_window_open(&peer->vc);
+    gnip_rx_window_open(&peer->vc);
     assert_in_range(peer->vc.first_window, 4, 1024);
     /* As if so many slots had been granted and used before. */
     peer->vc.given += start;
@@ -75,13 +75,13 @@ static void send_one(struct peer *peer)
     if (peer->vc.window == 0 || peer->knows - peer->used < slots)
         return;
     peer->used += slots;
-    assert_true(gnip_window_arrived(&peer->vc, slots));
+    assert_true(gnip_rx_window_arrived(&peer->vc, slots));
     if (m->kept_count < KEPT_MAX && draw(3) != 0) {
-        gnip_window_kept(&peer->vc, slots);
+        gnip_rx_window_kept(&peer->vc, slots);
         m->kept[m->kept_count++] = (struct kept){peer, slots};
         m->kept_slots += slots;
     } else {
-        gnip_window_return(&peer->vc, slots);
+        gnip_rx_window_return(&peer->vc, slots);
     }
 }
 
@@ -95,7 +95,7 @@ static void take_one(void)
     at = draw(m->kept_count);
     kept = &m->kept[at];
     m->kept_slots -= kept->slots;
-    gnip_window_return(&kept->peer->vc, kept->slots);
+    gnip_rx_window_return(&kept->peer->vc, kept->slots);
     *kept = m->kept[--m->kept_count];
 }
 
@@ -122,7 +122,7 @@ static void check_sums(void)
     }
     assert_int_equal(m->ep.granted_slots, slots);
     assert_int_equal(m->ep.granted_messages, messages);
-    assert_true(slots <= GNIP_POOL_SLOTS);
+    assert_true(slots <= GNIP_POOL_CREDITS);
     assert_true(messages <= GNIP_POOL_MESSAGES);
     assert_true(grown <= slots);
 }
@@ -165,7 +165,7 @@ static void random_steps(uint32_t start, bool comings_and_goings)
         else if (what < 99 || !comings_and_goings)
             tell(peer);
         else if (peer->vc.window != 0)
-            gnip_window_close(&peer->vc);
+            gnip_rx_window_close(&peer->vc);
         else
             connect_peer(peer, 0);
         if (step % 512 == 0) {
@@ -221,8 +221,8 @@ static void gni_66_store(void **state)
 
                 while (peer->knows - peer->used >= length) {
                     peer->used += length;
-                    assert_true(gnip_window_arrived(&peer->vc, length));
-                    gnip_window_kept(&peer->vc, length);
+                    assert_true(gnip_rx_window_arrived(&peer->vc, length));
+                    gnip_rx_window_kept(&peer->vc, length);
                     m->kept_count++;
                     m->kept_slots += length;
                 }
@@ -231,7 +231,7 @@ static void gni_66_store(void **state)
         }
         check_sums();
         assert_true(m->kept_count <= GNIP_POOL_MESSAGES);
-        assert_true(m->kept_slots <= GNIP_POOL_SLOTS);
+        assert_true(m->kept_slots <= GNIP_POOL_CREDITS);
         if (m->kept_count > most_messages)
             most_messages = m->kept_count;
         if (m->kept_slots > most_slots)
@@ -240,7 +240,7 @@ static void gni_66_store(void **state)
     }
     /* And a good part of it can be used. */
     assert_true(most_messages > GNIP_POOL_MESSAGES / 2);
-    assert_true(most_slots > GNIP_POOL_SLOTS / 2);
+    assert_true(most_slots > GNIP_POOL_CREDITS / 2);
 }
 
 static void gni_68_too_much(void **state)
@@ -251,10 +251,10 @@ static void gni_68_too_much(void **state)
     model_new(3);
     peer = &m->peers[0];
     connect_peer(peer, 0);
-    assert_true(gnip_window_arrived(&peer->vc, peer->vc.window));
-    assert_false(gnip_window_arrived(&peer->vc, 1));
-    gnip_window_return(&peer->vc, 1);
-    assert_true(gnip_window_arrived(&peer->vc, 1));
+    assert_true(gnip_rx_window_arrived(&peer->vc, peer->vc.window));
+    assert_false(gnip_rx_window_arrived(&peer->vc, 1));
+    gnip_rx_window_return(&peer->vc, 1);
+    assert_true(gnip_rx_window_arrived(&peer->vc, 1));
     free(m);
 }
 
@@ -270,17 +270,17 @@ static void gni_68_told_in_time(void **state)
     connect_peer(peer, 0);
     scheduled = 0;
     for (i = 0; i + 1 < peer->vc.window / 2; i++) {
-        assert_true(gnip_window_arrived(&peer->vc, 1));
-        gnip_window_return(&peer->vc, 1);
+        assert_true(gnip_rx_window_arrived(&peer->vc, 1));
+        gnip_rx_window_return(&peer->vc, 1);
     }
     assert_int_equal(scheduled, 0);
-    assert_false(gnip_window_due(&peer->vc));
-    assert_true(gnip_window_arrived(&peer->vc, 1));
-    gnip_window_return(&peer->vc, 1);
+    assert_false(gnip_rx_window_due(&peer->vc));
+    assert_true(gnip_rx_window_arrived(&peer->vc, 1));
+    gnip_rx_window_return(&peer->vc, 1);
     assert_int_equal(scheduled, 1);
-    assert_true(gnip_window_due(&peer->vc));
+    assert_true(gnip_rx_window_due(&peer->vc));
     tell(peer);
-    assert_false(gnip_window_due(&peer->vc));
+    assert_false(gnip_rx_window_due(&peer->vc));
     free(m);
 }
 

@@ -148,7 +148,7 @@ void port_idle(struct port_timer *timer, bool polled)
     thread->woken = false;
 }
 
-bool port_timer_crowded(const struct port_timer *timer)
+bool port_timer_preempted(const struct port_timer *timer)
 {
     (void)timer;
     return false; /* each fiber has a core */
@@ -160,7 +160,7 @@ static bool was_woken(const void *what)
 }
 
 /* A poll of our own wake-ups, so that a loop of them is parked. */
-void port_glance(void)
+void port_poll_memory(void)
 {
     struct port_thread *thread = port_thread_self();
     const struct sim_wait wait = {
@@ -172,7 +172,7 @@ void port_glance(void)
 }
 
 /* What was found came when this thread was woken: its clock may still be catching up with that. */
-void port_found(void)
+void port_idle_break(void)
 {
     sim_idle_break();
 }

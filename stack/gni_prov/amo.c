@@ -245,7 +245,7 @@ static int issue(struct gnip_req *req)
         return -FI_EOPNOTSUPP;
     if (gnip_unlikely(vc->more != NULL) && gnip_rma_flush(vc) != 0)
         return -FI_EAGAIN;
-    req->u.notice.wanted = (vc->peer_caps & FI_RMA_EVENT) != 0;
+    req->u.event.wanted = (vc->peer_caps & FI_RMA_EVENT) != 0;
     if (!gnip_onesided_inject(req, failed))
         rc = post(req);
     if (gnip_likely(rc == 0))
@@ -328,7 +328,7 @@ static ssize_t start(struct gnip_ep *ep, const struct atomic *wanted)
     gnip_lock(&ep->lock);
     rc = accept(ep, wanted);
     gnip_unlock(&ep->lock);
-    return gnip_unlikely(rc == -FI_EAGAIN) ? gnip_ep_again(ep) : rc;
+    return gnip_unlikely(rc == -FI_EAGAIN) ? gnip_ep_wait_for_room(ep) : rc;
 }
 
 static uint64_t load(const void *from, uint8_t width)

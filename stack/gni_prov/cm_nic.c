@@ -120,7 +120,7 @@ void gnip_cm_work_add(struct gnip_cm_nic *cm_nic, struct gnip_work *work)
         work->again = true;
     else if (!work->queued)
         append(cm_nic, work);
-    cm_nic->news = true;
+    cm_nic->work_added = true;
     sleeping = cm_nic->sleeping;
     gnip_unlock(&cm_nic->lock);
     if (sleeping)
@@ -255,7 +255,7 @@ void gnip_cm_deliver(struct gnip_cm_nic *cm_nic, uint32_t device_addr, uint32_t 
 /* ---- progress -------------------------------------------------------------------------------- */
 
 /* Wildcards that could not be posted when they should have been. */
-static void accept_rest(struct gnip_cm_nic *cm_nic)
+static void accept_remaining(struct gnip_cm_nic *cm_nic)
 {
     if (gnip_unlikely(cm_nic->enabled &&
                       __atomic_load_n(&cm_nic->free_wildcard.next, __ATOMIC_RELAXED) !=
@@ -272,7 +272,7 @@ uint32_t gnip_cm_nic_progress(struct gnip_cm_nic *cm_nic, uint32_t *polls)
     if (__atomic_load_n(&cm_nic->helper, __ATOMIC_RELAXED) == NULL) {
         done = gnip_datagram_poll(cm_nic, false, 0);
         ++*polls;
-        accept_rest(cm_nic);
+        accept_remaining(cm_nic);
     }
     if (gnip_unlikely(__atomic_load_n(&cm_nic->work_count, __ATOMIC_RELAXED) != 0))
         done += run_work(cm_nic);
@@ -292,9 +292,9 @@ static int wait_limit(struct gnip_cm_nic *cm_nic, int idle_limit)
     gnip_lock(&cm_nic->lock);
     if (cm_nic->work_count != 0 || !gnip_list_empty(&cm_nic->free_wildcard))
         limit = (int)cm_nic->nic->params.dgram_timeout;
-    if (cm_nic->news)
+    if (cm_nic->work_added)
         limit = 0;
-    cm_nic->news = false;
+    cm_nic->work_added = false;
     cm_nic->sleeping = limit != 0;
     gnip_unlock(&cm_nic->lock);
     return limit;
@@ -312,7 +312,7 @@ static void helper(void *argument)
         gnip_unlock(&cm_nic->lock);
         if (stopping(cm_nic))
             break;
-        accept_rest(cm_nic);
+        accept_remaining(cm_nic);
         run_work(cm_nic);
     }
 }
@@ -358,7 +358,7 @@ int gnip_cm_nic_resume(struct gnip_cm_nic *cm_nic)
         return rc;
     cm_nic->name.device_addr = cm_nic->nic->device_addr;
     cm_nic->stop = false;
-    cm_nic->news = true;
+    cm_nic->work_added = true;
     if (cm_nic->enabled)
         gnip_datagram_accept(cm_nic);
     if (cm_nic->enabled && cm_nic->automatic)

@@ -43,7 +43,7 @@ struct gnip_cm_nic {
     uint32_t bound_made, wildcard_made, datagrams_active;
     bool enabled;
     bool sleeping; /* the helper waits for datagrams alone: tell it of anything else */
-    bool news; /* work came that it has not tried yet */
+    bool work_added; /* work came that it has not tried yet */
     struct gnip_gate gate; /* for gnip_ep.cm_users, gnip_work.users */
     struct port_thread *helper;
     bool stop;

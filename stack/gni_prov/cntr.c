@@ -106,9 +106,9 @@ static int cntr_seterr(struct fid_cntr *fid, uint64_t value)
 /* ---- reading --------------------------------------------------------------------------------- */
 
 /* Makes progress and registers as somebody who looks, before the look. */
-static void look(struct gnip_cntr *cntr, uint32_t *polls)
+static void progress_and_register(struct gnip_cntr *cntr, uint32_t *polls)
 {
-    *polls += gnip_progress_list_run(&cntr->pset);
+    *polls += gnip_progress_list_run(&cntr->progress);
     gnip_waitable_idle(&cntr->wait);
     if (cntr->wait.event >= 0) {
         gnip_lock(&cntr->lock);
@@ -123,7 +123,7 @@ static uint64_t cntr_read(struct fid_cntr *fid)
     uint32_t polls = 0;
     uint64_t value;
 
-    look(cntr, &polls);
+    progress_and_register(cntr, &polls);
     value = __atomic_load_n(&cntr->value, __ATOMIC_ACQUIRE);
     if (__atomic_exchange_n(&cntr->value_seen, value, __ATOMIC_RELAXED) != value)
         port_idle_break();
@@ -137,15 +137,15 @@ static uint64_t cntr_readerr(struct fid_cntr *fid)
     struct gnip_cntr *cntr = cntr_of(fid);
     uint32_t polls = 0;
     uint64_t errors;
-    bool news;
+    bool new_error;
 
-    look(cntr, &polls);
+    progress_and_register(cntr, &polls);
     gnip_lock(&cntr->lock);
     errors = cntr->errors;
-    news = errors != cntr->errors_seen;
+    new_error = errors != cntr->errors_seen;
     cntr->errors_seen = errors;
     gnip_unlock(&cntr->lock);
-    if (news)
+    if (new_error)
         port_idle_break();
     else if (polls == 0)
         gnip_waitable_yield();
@@ -163,7 +163,7 @@ static bool wait_ready(void *argument, uint32_t *polls)
     struct wait *wait = argument;
     struct gnip_cntr *cntr = wait->cntr;
 
-    *polls += gnip_progress_list_run(&cntr->pset);
+    *polls += gnip_progress_list_run(&cntr->progress);
     gnip_lock(&cntr->lock);
     if (cntr->value >= wait->threshold)
         wait->result = 0;
@@ -196,7 +196,7 @@ static int cntr_close(struct fid *fid)
     if (gnip_busy(&cntr->refs) || has_triggers(cntr))
         return -FI_EBUSY;
     gnip_waitable_close(&cntr->wait, cntr->wait_set, fid);
-    gnip_progress_list_fini(&cntr->pset);
+    gnip_progress_list_fini(&cntr->progress);
     gnip_lock_fini(&cntr->lock);
     gnip_unref(&cntr->domain->refs);
     free(cntr);
@@ -269,11 +269,11 @@ int gnip_cntr_open(struct fid_domain *domain_fid, struct fi_cntr_attr *attr, str
     cntr->domain = domain;
     cntr->wait_obj = attr->wait_obj;
     gnip_lock_init(&cntr->lock, gnip_single(domain));
-    gnip_progress_list_init(&cntr->pset, gnip_single(domain));
+    gnip_progress_list_init(&cntr->progress, gnip_single(domain));
     rc = gnip_waitable_open(&cntr->wait, attr->wait_obj, attr->wait_set, &cntr->fid.fid,
                             &cntr->wait_set);
     if (rc != 0) {
-        gnip_progress_list_fini(&cntr->pset);
+        gnip_progress_list_fini(&cntr->progress);
         gnip_lock_fini(&cntr->lock);
         free(cntr);
         return rc;

@@ -13,7 +13,7 @@ struct gnip_cntr {
     struct gnip_domain *domain;
     struct gnip_refs refs;
     struct gnip_waitable wait;
-    struct gnip_progress_list pset;
+    struct gnip_progress_list progress;
     struct gnip_lock lock; /* what follows */
     uint64_t value, errors, flags;
     uint64_t value_seen, errors_seen; /* by the last reader */

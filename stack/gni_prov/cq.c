@@ -89,7 +89,7 @@ static gnip_cold bool grow(struct gnip_cq *cq)
 
 static uint32_t reserved_change(struct gnip_cq *cq, uint32_t change)
 {
-    if (cq->lock.needless)
+    if (cq->lock.elided)
         return cq->reserved += change;
     return __atomic_add_fetch(&cq->reserved, change, __ATOMIC_RELAXED);
 }
@@ -239,10 +239,10 @@ void gnip_cq_add_nameless(struct gnip_cq *cq, int error)
 void gnip_cq_wait_for_room(struct gnip_cq *cq, struct gnip_vc *vc)
 {
     gnip_lock(&cq->lock);
-    if (!vc->starved) {
-        vc->starved = true;
-        vc->starved_next = cq->starved;
-        __atomic_store_n(&cq->starved, vc, __ATOMIC_RELAXED);
+    if (!vc->waits_for_cq) {
+        vc->waits_for_cq = true;
+        vc->cq_wait_next = cq->vcs_waiting;
+        __atomic_store_n(&cq->vcs_waiting, vc, __ATOMIC_RELAXED);
     }
     gnip_unlock(&cq->lock);
 }
@@ -252,25 +252,25 @@ void gnip_cq_forget(struct gnip_cq *cq, struct gnip_vc *vc)
     struct gnip_vc **at;
 
     gnip_lock(&cq->lock);
-    for (at = &cq->starved; *at != NULL && *at != vc; at = &(*at)->starved_next)
+    for (at = &cq->vcs_waiting; *at != NULL && *at != vc; at = &(*at)->cq_wait_next)
         ;
     if (*at != NULL)
-        *at = vc->starved_next;
-    vc->starved = false;
+        *at = vc->cq_wait_next;
+    vc->waits_for_cq = false;
     gnip_unlock(&cq->lock);
 }
 
 /* Entries have been read: who had no room looks again, once there is some. */
-static gnip_noinline void feed(struct gnip_cq *cq)
+static gnip_noinline void schedule_waiting(struct gnip_cq *cq)
 {
     struct gnip_vc *vc;
 
     while (__atomic_load_n(&cq->reserved, __ATOMIC_RELAXED) < cq->capacity) {
         gnip_lock(&cq->lock);
-        vc = cq->starved;
+        vc = cq->vcs_waiting;
         if (vc != NULL) {
-            cq->starved = vc->starved_next;
-            vc->starved = false;
+            cq->vcs_waiting = vc->cq_wait_next;
+            vc->waits_for_cq = false;
             gnip_gate_hold(&vc->nic->gate, &vc->pins); /* it does not go meanwhile */
         }
         gnip_unlock(&cq->lock);
@@ -281,10 +281,10 @@ static gnip_noinline void feed(struct gnip_cq *cq)
     }
 }
 
-static inline void may_feed(struct gnip_cq *cq)
+static inline void may_schedule_waiting(struct gnip_cq *cq)
 {
-    if (gnip_unlikely(__atomic_load_n(&cq->starved, __ATOMIC_RELAXED) != NULL))
-        feed(cq);
+    if (gnip_unlikely(__atomic_load_n(&cq->vcs_waiting, __ATOMIC_RELAXED) != NULL))
+        schedule_waiting(cq);
 }
 
 uint32_t gnip_cq_pending(struct gnip_cq *cq)
@@ -367,7 +367,7 @@ static void remove_error(struct gnip_cq *cq, struct gnip_cq_slot *slot)
  * -FI_EAVAIL. An injected operation has no context that names it, and applications such as Open MPI
  * dereference the context of every error entry.
  */
-static gnip_cold ssize_t take_nameless(struct gnip_cq *cq)
+static gnip_cold ssize_t read_nameless(struct gnip_cq *cq)
 {
     struct gnip_cq_slot *slot = find_error(cq);
     int error = slot->err;
@@ -379,7 +379,7 @@ static gnip_cold ssize_t take_nameless(struct gnip_cq *cq)
 }
 
 /* The negative code of one counted error, which there is; cq->lock is held. */
-static gnip_cold ssize_t take_counted(struct gnip_cq *cq)
+static gnip_cold ssize_t read_counted(struct gnip_cq *cq)
 {
     size_t i = 0;
 
@@ -393,7 +393,7 @@ static gnip_cold ssize_t take_counted(struct gnip_cq *cq)
     return -cq->counted[i].error;
 }
 
-static ssize_t take_entries(struct gnip_cq *cq, void *buffer, size_t count, fi_addr_t *sources)
+static ssize_t read_entries(struct gnip_cq *cq, void *buffer, size_t count, fi_addr_t *sources)
 {
     ssize_t result = 0;
     uint32_t slots = 0, unread;
@@ -401,9 +401,9 @@ static ssize_t take_entries(struct gnip_cq *cq, void *buffer, size_t count, fi_a
     gnip_lock(&cq->lock);
     unread = cq->tail - cq->head;
     if (gnip_unlikely(cq->errors > 0)) {
-        result = take_nameless(cq);
+        result = read_nameless(cq);
     } else if (gnip_unlikely(cq->counted_errors > 0)) {
-        result = take_counted(cq);
+        result = read_counted(cq);
     } else if (unread == 0) {
         gnip_waitable_clear(&cq->wait);
         result = -FI_EAGAIN;
@@ -449,12 +449,12 @@ static ssize_t read_once(struct gnip_cq *cq, void *buffer, size_t count, fi_addr
     /* What is there already is read without progress, but for now and then: who always finds
      * something must not be cut off. */
     if (count == 0 || gnip_cq_pending(cq) == 0 || reads_of(cq) % PROGRESS_EVERY == 0)
-        *polls += gnip_progress_list_run(&cq->pset);
+        *polls += gnip_progress_list_run(&cq->progress);
     if (count == 0)
         return 0;
     if (gnip_cq_pending(cq) != 0 || sleeps || cq->wait.event >= 0)
-        result = take_entries(cq, buffer, count, sources);
-    may_feed(cq);
+        result = read_entries(cq, buffer, count, sources);
+    may_schedule_waiting(cq);
     if (result == -FI_EAGAIN)
         gnip_waitable_idle(&cq->wait);
     else
@@ -481,7 +481,7 @@ static ssize_t cq_read(struct fid_cq *fid, void *buffer, size_t count)
 }
 
 /* The entry of the first error; cq->lock is held. */
-static void take_error(struct gnip_cq *cq, struct gnip_cq_slot *slot, struct fi_cq_err_entry *entry,
+static void read_error(struct gnip_cq *cq, struct gnip_cq_slot *slot, struct fi_cq_err_entry *entry,
                        uint32_t *data_bytes)
 {
     struct gnip_cq_data *data = cq->data_first;
@@ -522,10 +522,10 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buffer, ui
     room = own ? 0 : buffer->err_data_size;
     if (room > 0 && data == NULL)
         return -FI_EINVAL;
-    gnip_progress_list_run(&cq->pset);
+    gnip_progress_list_run(&cq->progress);
     gnip_lock(&cq->lock);
     if (cq->errors == 0) {
-        result = gnip_unlikely(cq->counted_errors > 0) ? take_counted(cq) : -FI_EAGAIN;
+        result = gnip_unlikely(cq->counted_errors > 0) ? read_counted(cq) : -FI_EAGAIN;
         gnip_unlock(&cq->lock);
         if (gnip_cq_pending(cq) == 0 && result == -FI_EAGAIN)
             gnip_waitable_idle(&cq->wait);
@@ -533,11 +533,11 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buffer, ui
     }
     slot = find_error(cq);
     if (gnip_unlikely(slot->kind == SLOT_NAMELESS)) {
-        result = take_nameless(cq);
+        result = read_nameless(cq);
         gnip_unlock(&cq->lock);
         return result;
     }
-    take_error(cq, slot, &entry, &bytes);
+    read_error(cq, slot, &entry, &bytes);
     if (room == 0) { /* ours, valid until the next read of an error */
         entry.err_data = bytes > 0 ? cq->error_data : NULL;
         entry.err_data_size = 0;
@@ -547,7 +547,7 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buffer, ui
         memcpy(data, cq->error_data, entry.err_data_size);
     }
     gnip_unlock(&cq->lock);
-    may_feed(cq);
+    may_schedule_waiting(cq);
     port_idle_break();
     if (own) /* its entry ends before err_data_size */
         memcpy(buffer, &entry, offsetof(struct fi_cq_err_entry, err_data_size));
@@ -628,7 +628,7 @@ static int cq_close(struct fid *fid)
     if (gnip_busy(&cq->refs))
         return -FI_EBUSY;
     gnip_waitable_close(&cq->wait, cq->wait_set, fid);
-    gnip_progress_list_fini(&cq->pset);
+    gnip_progress_list_fini(&cq->progress);
     gnip_lock_fini(&cq->lock);
     while ((data = cq->data_first) != NULL) {
         cq->data_first = data->next;
@@ -667,12 +667,12 @@ static int cq_init(struct gnip_cq *cq, const struct fi_cq_attr *attr)
     cq->format = attr->format == FI_CQ_FORMAT_UNSPEC ? FI_CQ_FORMAT_CONTEXT : attr->format;
     cq->wait_obj = attr->wait_obj;
     cq->capacity = size > CAPACITY_MAX / 64 ? CAPACITY_MAX : 64 * (uint32_t)size;
-    gnip_progress_list_init(&cq->pset, gnip_single(cq->domain));
+    gnip_progress_list_init(&cq->progress, gnip_single(cq->domain));
     gnip_lock_init(&cq->lock, gnip_single(cq->domain));
     rc = gnip_waitable_open(&cq->wait, attr->wait_obj, attr->wait_set, &cq->fid.fid, &cq->wait_set);
     if (rc != 0) {
         gnip_lock_fini(&cq->lock);
-        gnip_progress_list_fini(&cq->pset);
+        gnip_progress_list_fini(&cq->progress);
     }
     return rc;
 }

@@ -18,7 +18,7 @@ struct gnip_cq {
     enum fi_wait_obj wait_obj;
     struct gnip_refs refs;
     struct gnip_waitable wait;
-    struct gnip_progress_list pset;
+    struct gnip_progress_list progress;
     uint32_t reserved, capacity; /* entries promised or unread, and how many may be */
     uint32_t reads; /* that found entries at once */
     struct gnip_lock lock; /* what follows */
@@ -34,7 +34,7 @@ struct gnip_cq {
     } counted[GNIP_CQ_CODES];
     struct gnip_cq_data *data_first, *data_last; /* error data of the error entries, in order */
     struct fid_wait *wait_set; /* FI_WAIT_SET */
-    struct gnip_vc *starved; /* by starved_next: to be scheduled when entries have been read */
+    struct gnip_vc *vcs_waiting; /* by cq_wait_next: scheduled when entries have been read */
     uint8_t error_data[80]; /* of the last error entry read */
 };
 /* The VC has something for which there is no room: scheduled when there may be some. */

@@ -140,7 +140,7 @@ static void unbind(struct gnip_cm_nic *cm_nic, struct gnip_datagram *datagram)
 /* ---- posting --------------------------------------------------------------------------------- */
 
 /* GNI would say so, too, but asking takes time, and waiting may be long. */
-static bool under_way(struct gnip_cm_nic *cm_nic, uint32_t device_addr, uint32_t cdm_id)
+static bool in_flight(struct gnip_cm_nic *cm_nic, uint32_t device_addr, uint32_t cdm_id)
 {
     uint32_t first = WAKE_ID + cm_nic->wildcard_count, i;
     bool found = false;
@@ -162,7 +162,7 @@ int gnip_datagram_post(struct gnip_cm_nic *cm_nic, uint32_t device_addr, uint32_
     struct gnip_datagram *datagram;
     int rc;
 
-    if (under_way(cm_nic, device_addr, cdm_id))
+    if (in_flight(cm_nic, device_addr, cdm_id))
         return -FI_EAGAIN;
     datagram = get(cm_nic, false);
     if (datagram == NULL)
@@ -273,7 +273,7 @@ static bool take_ended(struct gnip_cm_nic *cm_nic, struct ended *ended)
            ended->state != GNI_POST_REMOTE_DATA;
 }
 
-static void give_up(struct gnip_cm_nic *cm_nic, struct gnip_datagram *datagram, int error)
+static void abandon(struct gnip_cm_nic *cm_nic, struct gnip_datagram *datagram, int error)
 {
     uint8_t message[GNI_DATAGRAM_MAXSIZE];
     uint32_t bytes = datagram->bytes - 1u;
@@ -297,7 +297,7 @@ static gnip_cold void try_again(struct gnip_cm_nic *cm_nic, struct gnip_datagram
         gnip_list_append(&cm_nic->failed, &datagram->link);
         gnip_unlock(&cm_nic->lock);
     } else if (rc != 0) {
-        give_up(cm_nic, datagram, -rc);
+        abandon(cm_nic, datagram, -rc);
     }
 }
 
@@ -333,7 +333,7 @@ static bool is_request(const struct gnip_datagram *datagram)
 /* Of a domain that comes to rest: it is asked again when that is over. */
 static bool may_wait(const struct gnip_cm_nic *cm_nic, const struct gnip_datagram *datagram)
 {
-    return cm_nic->domain != NULL && cm_nic->domain->parked && is_request(datagram);
+    return cm_nic->domain != NULL && cm_nic->domain->suspended && is_request(datagram);
 }
 
 void gnip_datagrams_recall(struct gnip_cm_nic *cm_nic)
@@ -379,7 +379,7 @@ static gnip_cold void failed(struct gnip_cm_nic *cm_nic, struct gnip_datagram *d
     else if (may_wait(cm_nic, datagram))
         wait_with(cm_nic, datagram);
     else if (stop || ++datagram->tries == TRIES)
-        give_up(cm_nic, datagram, state == GNI_POST_TIMEOUT ? FI_EHOSTDOWN : FI_EIO);
+        abandon(cm_nic, datagram, state == GNI_POST_TIMEOUT ? FI_EHOSTDOWN : FI_EIO);
     else
         try_again(cm_nic, datagram);
 }
@@ -475,7 +475,7 @@ static void drain(struct gnip_cm_nic *cm_nic, uint64_t nanoseconds)
     port_timer_stop(&timer);
 }
 
-static void take_all(struct gnip_cm_nic *cm_nic)
+static void collect_all(struct gnip_cm_nic *cm_nic)
 {
     while (gnip_datagram_poll(cm_nic, false, 0) != 0)
         ;
@@ -502,9 +502,9 @@ void gnip_datagrams_close(struct gnip_cm_nic *cm_nic)
     if (cm_nic->datagrams == NULL)
         return;
     /* What has come in is answered, if only with a refusal. */
-    take_all(cm_nic);
+    collect_all(cm_nic);
     cancel(cm_nic, true);
-    take_all(cm_nic);
+    collect_all(cm_nic);
     drain(cm_nic, CLOSE_NS);
     cancel(cm_nic, false);
     drain(cm_nic, CANCEL_NS);

@@ -16,7 +16,7 @@
 #include "req.h"
 #include "txd.h"
 #include "vc.h"
-#include "window.h"
+#include "rx_window.h"
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
@@ -145,7 +145,7 @@ int gnip_eager_issue(struct gnip_req *req)
         gnip_txd_put(vc->nic, txd);
         return rc;
     }
-    vc->used += cost;
+    vc->tx_credits_used += cost;
     req->pending = 1;
     if (gnip_unlikely(gnip_vc_rings_eager(vc, req->answer)))
         gnip_vc_doorbell(vc);
@@ -208,7 +208,7 @@ static gnip_noinline void keep(struct gnip_vc *vc, const struct gnip_eager *mess
     }
     kept->tag = message->tag;
     kept->data = message->h.a;
-    kept->slots = cost;
+    kept->credits = cost;
     kept->request = message->request;
     kept->wire_flags = message->h.flags;
     kept->bytes = message->bytes;
@@ -277,7 +277,7 @@ static void forget(struct gnip_req *req, int error)
 {
     (void)error;
     if (req->u.control.request == 0)
-        req->vc->grant_deferred = false;
+        req->vc->credits_deferred = false;
     gnip_req_put(req);
 }
 
@@ -298,7 +298,7 @@ static void answer_or_defer(struct gnip_vc *vc, uint8_t kind, uint32_t request, 
 
     if (gnip_answer(vc, kind, request, status, NULL, answered) != -FI_EAGAIN)
         return;
-    if (request == 0 && vc->grant_deferred)
+    if (request == 0 && vc->credits_deferred)
         return; /* one is enough, it carries the newest grant */
     req = gnip_req_get_own(vc->ep, GNIP_REQ_CONTROL);
     if (req == NULL) {
@@ -312,7 +312,7 @@ static void answer_or_defer(struct gnip_vc *vc, uint8_t kind, uint32_t request, 
     req->u.control.request = request;
     req->u.control.status = status;
     if (request == 0)
-        vc->grant_deferred = true;
+        vc->credits_deferred = true;
     gnip_vc_defer(vc, req);
 }
 

@@ -72,10 +72,10 @@ static void set_fids(struct gnip_ep *ep, void *context);
 
 static void init_lists(struct gnip_ep *ep)
 {
-    bool needless = gnip_single(ep->domain);
+    bool elided = gnip_single(ep->domain);
 
-    gnip_lock_init(&ep->lock, needless);
-    gnip_lock_init(&ep->fired_lock, needless);
+    gnip_lock_init(&ep->lock, elided);
+    gnip_lock_init(&ep->fired_lock, elided);
     gnip_waitable_init(&ep->room, false);
     gnip_list_init(&ep->vcs);
 }
@@ -158,12 +158,12 @@ int gnip_endpoint(struct fid_domain *domain, struct fi_info *info, struct fid_ep
 /* The progress that an object drives. NULL: it is not there. */
 static struct gnip_progress_list *of_cq(struct gnip_cq *cq)
 {
-    return cq == NULL ? NULL : &cq->pset;
+    return cq == NULL ? NULL : &cq->progress;
 }
 
 static struct gnip_progress_list *of_cntr(struct gnip_cntr *cntr)
 {
-    return cntr == NULL ? NULL : &cntr->pset;
+    return cntr == NULL ? NULL : &cntr->progress;
 }
 
 #define PSETS 5
@@ -176,7 +176,7 @@ static void psets_of(struct gnip_ep *ep, uint64_t direction, struct gnip_progres
     psets[1] = of_cntr(sends ? ep->send_cntr : ep->recv_cntr);
     psets[2] = of_cntr(sends ? ep->write_cntr : ep->rwrite_cntr);
     psets[3] = of_cntr(sends ? ep->read_cntr : ep->rread_cntr);
-    psets[4] = ep->eq == NULL ? NULL : &ep->eq->pset;
+    psets[4] = ep->eq == NULL ? NULL : &ep->eq->progress;
 }
 
 static void leave_psets(struct gnip_ep *ep, uint64_t direction)
@@ -193,18 +193,18 @@ static void leave_psets(struct gnip_ep *ep, uint64_t direction)
     }
 }
 
-static int join(struct gnip_ep *ep, struct gnip_progress_list *pset)
+static int join(struct gnip_ep *ep, struct gnip_progress_list *list)
 {
     int rc;
 
-    if (pset == NULL)
+    if (list == NULL)
         return 0;
-    rc = gnip_progress_list_add(pset, ep->nic, NULL);
+    rc = gnip_progress_list_add(list, ep->nic, NULL);
     if (rc != 0)
         return rc;
-    rc = gnip_progress_list_add(pset, NULL, ep->cm_nic);
+    rc = gnip_progress_list_add(list, NULL, ep->cm_nic);
     if (rc != 0)
-        gnip_progress_list_remove(pset, ep->nic, NULL);
+        gnip_progress_list_remove(list, ep->nic, NULL);
     return rc;
 }
 

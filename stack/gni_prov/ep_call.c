@@ -28,12 +28,12 @@ int gnip_ep_may(const struct gnip_ep *ep, uint64_t needs)
     return gnip_unlikely(ep->domain->paused) ? -FI_EAGAIN : 0;
 }
 
-gnip_noinline ssize_t gnip_ep_again(struct gnip_ep *ep)
+gnip_noinline ssize_t gnip_ep_wait_for_room(struct gnip_ep *ep)
 {
     uint32_t polls = 0;
 
     gnip_waitable_idle(&ep->room); /* before looking: what is freed from now on wakes the caller */
-    __atomic_store_n(&ep->starved, true, __ATOMIC_RELAXED);
+    __atomic_store_n(&ep->wants_room, true, __ATOMIC_RELAXED);
     gnip_nic_progress(ep->nic, &polls);
     gnip_cm_nic_progress(ep->cm_nic, &polls);
     return -FI_EAGAIN;

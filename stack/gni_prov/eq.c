@@ -126,7 +126,7 @@ void gnip_eq_forget(struct gnip_eq *eq, struct fid *object)
 
 uint32_t gnip_eq_progress(struct gnip_eq *eq)
 {
-    return gnip_progress_list_run(&eq->pset);
+    return gnip_progress_list_run(&eq->progress);
 }
 
 bool gnip_eq_pending(struct gnip_eq *eq)
@@ -134,7 +134,7 @@ bool gnip_eq_pending(struct gnip_eq *eq)
     return !gnip_list_empty(&eq->events) || !gnip_list_empty(&eq->errors);
 }
 
-static ssize_t take_event(struct gnip_eq *eq, uint32_t *number, void *buffer, size_t bytes,
+static ssize_t read_event(struct gnip_eq *eq, uint32_t *number, void *buffer, size_t bytes,
                           uint64_t flags)
 {
     struct gnip_eq_event *event = NULL;
@@ -182,7 +182,7 @@ static bool read_once(void *argument, uint32_t *polls)
     struct sread *read = argument;
 
     *polls += gnip_eq_progress(read->eq);
-    read->result = take_event(read->eq, read->event, read->buffer, read->bytes, read->flags);
+    read->result = read_event(read->eq, read->event, read->buffer, read->bytes, read->flags);
     if (read->result != -FI_EAGAIN) {
         port_idle_break();
         return true;
@@ -315,7 +315,7 @@ static int eq_close(struct fid *fid)
     if (gnip_busy(&eq->refs))
         return -FI_EBUSY;
     gnip_waitable_close(&eq->wait, eq->wait_set, fid);
-    gnip_progress_list_fini(&eq->pset);
+    gnip_progress_list_fini(&eq->progress);
     gnip_lock_fini(&eq->lock);
     free_all(&eq->events);
     free_all(&eq->errors);
@@ -350,12 +350,12 @@ static int eq_init(struct gnip_eq *eq, const struct fi_eq_attr *attr)
     eq->writable = (attr->flags & FI_WRITE) != 0;
     gnip_list_init(&eq->events);
     gnip_list_init(&eq->errors);
-    gnip_progress_list_init(&eq->pset, false);
+    gnip_progress_list_init(&eq->progress, false);
     gnip_lock_init(&eq->lock, false);
     rc = gnip_waitable_open(&eq->wait, attr->wait_obj, attr->wait_set, &eq->fid.fid, &eq->wait_set);
     if (rc != 0) {
         gnip_lock_fini(&eq->lock);
-        gnip_progress_list_fini(&eq->pset);
+        gnip_progress_list_fini(&eq->progress);
     }
     return rc;
 }

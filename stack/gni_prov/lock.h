@@ -8,14 +8,14 @@
 /* A mutex that the threading level of its domain may make needless. */
 struct gnip_lock {
     struct port_mutex mutex;
-    bool needless;
+    bool elided;
     bool held; /* kept with assertions only */
 };
-#define gnip_assert_held(lock) assert((lock)->needless || (lock)->held)
-static inline void gnip_lock_init(struct gnip_lock *lock, bool needless)
+#define gnip_assert_held(lock) assert((lock)->elided || (lock)->held)
+static inline void gnip_lock_init(struct gnip_lock *lock, bool elided)
 {
     port_mutex_init(&lock->mutex);
-    lock->needless = needless;
+    lock->elided = elided;
     lock->held = false;
 }
 static inline void gnip_lock_fini(struct gnip_lock *lock)
@@ -24,11 +24,11 @@ static inline void gnip_lock_fini(struct gnip_lock *lock)
 }
 static inline void gnip_lock(struct gnip_lock *lock)
 {
-    if (!lock->needless)
+    if (!lock->elided)
         port_mutex_lock(&lock->mutex);
 #ifndef NDEBUG
-    assert(!lock->held || lock->needless);
-    lock->held = !lock->needless;
+    assert(!lock->held || lock->elided);
+    lock->held = !lock->elided;
 #endif
 }
 static inline void gnip_unlock(struct gnip_lock *lock)
@@ -37,7 +37,7 @@ static inline void gnip_unlock(struct gnip_lock *lock)
     gnip_assert_held(lock);
     lock->held = false;
 #endif
-    if (!lock->needless)
+    if (!lock->elided)
         port_mutex_unlock(&lock->mutex);
 }
 

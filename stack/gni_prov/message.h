@@ -65,6 +65,6 @@ struct gnip_req *gnip_recv_new(struct gnip_ep *ep, const struct iovec *iov, void
                                size_t count, void *context, uint64_t flags);
 ssize_t gnip_peek(struct gnip_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags);
 /* One round of progress before -FI_EAGAIN is returned; the calling thread may wait for room. */
-ssize_t gnip_ep_again(struct gnip_ep *ep);
+ssize_t gnip_ep_wait_for_room(struct gnip_ep *ep);
 
 #endif

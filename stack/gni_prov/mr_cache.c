@@ -172,7 +172,7 @@ static void deregister(node *entry)
     free(entry);
 }
 
-static void take_from_stale(struct gnip_mr_cache *cache, node *entry)
+static void remove_from_stale(struct gnip_mr_cache *cache, node *entry)
 {
     leave(entry);
     gnip_list_remove(&entry->age);
@@ -188,7 +188,7 @@ static bool evict(struct gnip_mr_cache *cache)
     if (oldest == &cache->stale)
         return false;
     entry = gnip_container(oldest, node, age);
-    take_from_stale(cache, entry);
+    remove_from_stale(cache, entry);
     cache->counts.evicted++;
     deregister(entry);
     return true;
@@ -304,7 +304,7 @@ static void swallow(struct gnip_mr_cache *cache, node *list, const node *by)
         if (entry->first < by->first || entry->end > by->end)
             continue;
         if (entry->state == GNIP_MR_STALE) {
-            take_from_stale(cache, entry);
+            remove_from_stale(cache, entry);
             deregister(entry);
         } else {
             leave(entry);
@@ -351,7 +351,7 @@ static void invalidate(struct gnip_mr_cache *cache, uint64_t address, uint64_t b
                     continue; /* only adjoins */
                 cache->counts.invalidated++;
                 if (entry->state == GNIP_MR_STALE) {
-                    take_from_stale(cache, entry);
+                    remove_from_stale(cache, entry);
                     deregister(entry);
                 } else {
                     leave(entry);
@@ -361,7 +361,7 @@ static void invalidate(struct gnip_mr_cache *cache, uint64_t address, uint64_t b
     }
 }
 
-static void look_for_changes(struct gnip_mr_cache *cache)
+static void apply_memory_changes(struct gnip_mr_cache *cache)
 {
     uint64_t address, bytes;
     int rc;
@@ -396,13 +396,13 @@ static int find(struct gnip_mr_cache *cache, struct gnip_mr_bank *bank, uint64_t
 
     if (!cache->shared)
         return miss(cache, bank, side, first, end, written, found);
-    look_for_changes(cache);
+    apply_memory_changes(cache);
     entry = covering(side->roots[GNIP_MR_IN_USE], first, end);
     if (entry == NULL) {
         entry = covering(side->roots[GNIP_MR_STALE], first, end);
         if (entry == NULL)
             return miss(cache, bank, side, first, end, written, found);
-        take_from_stale(cache, entry);
+        remove_from_stale(cache, entry);
         cache->counts.in_use++;
         enter(entry, GNIP_MR_IN_USE);
     }
@@ -496,7 +496,7 @@ static int make_cache(struct gnip_domain *domain)
         gnip_list_init(&cache->stale);
         gnip_list_init(&cache->entries);
         gnip_list_init(&cache->regions);
-        look_for_changes(cache);
+        apply_memory_changes(cache);
         __atomic_store_n(&domain->mr_cache, cache, __ATOMIC_RELEASE);
     }
     port_mutex_unlock(&domain->lock);

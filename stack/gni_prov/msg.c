@@ -88,7 +88,7 @@ send_any(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
         req = gnip_req_get(ep, GNIP_REQ_SEND, gnip_req_is_named(flags, context));
     if (gnip_unlikely(req == NULL)) {
         gnip_unlock(&ep->lock);
-        return rc == 0 || rc == -FI_EAGAIN ? gnip_ep_again(ep) : rc;
+        return rc == 0 || rc == -FI_EAGAIN ? gnip_ep_wait_for_room(ep) : rc;
     }
     req->vc = vc;
     req->context = context;
@@ -276,7 +276,7 @@ recv_any(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
     req = gnip_recv_new(ep, iov, desc, count, context, flags);
     if (gnip_unlikely(req == NULL)) {
         gnip_unlock(&ep->lock);
-        return gnip_ep_again(ep);
+        return gnip_ep_wait_for_room(ep);
     }
     req->tag = tag;
     req->post.tag = tag;

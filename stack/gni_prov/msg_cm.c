@@ -107,7 +107,7 @@ void gnip_msg_send_shutdown(struct gnip_msg_connection *connection, enum gnip_cm
     gnip_msg_send(connection, out);
 }
 
-static void told(struct gnip_msg_connection *connection)
+static void out_end(struct gnip_msg_connection *connection)
 {
     gnip_msg_out_free(connection->out);
     connection->out = NULL;
@@ -219,7 +219,7 @@ static void accepted(struct gnip_msg_connection *connection)
 
     if (rc == -FI_EAGAIN)
         return; /* it will come again */
-    told(connection);
+    out_end(connection);
     if (rc != 0) {
         failed(connection, -rc, false, NULL, 0);
         gnip_msg_send_shutdown(connection, GNIP_CM_FAILED);
@@ -233,7 +233,7 @@ static void refused(struct gnip_msg_connection *connection)
 {
     const struct gnip_msg_in *in = connection->in;
 
-    told(connection);
+    out_end(connection);
     acknowledge(connection, GNIP_CM_REJECT);
     failed(connection, FI_ECONNREFUSED, true, in->data, in->data_bytes);
 }
@@ -281,7 +281,7 @@ static void acknowledged(struct gnip_msg_connection *connection, enum gnip_cm_ty
         rc = establish(connection, &connection->theirs);
         if (rc == -FI_EAGAIN)
             return;
-        told(connection);
+        out_end(connection);
         if (rc == 0) {
             event(connection->ep, FI_CONNECTED, NULL, 0);
         } else {
@@ -290,7 +290,7 @@ static void acknowledged(struct gnip_msg_connection *connection, enum gnip_cm_ty
         }
         break;
     case GNIP_CM_SHUTDOWN:
-        told(connection);
+        out_end(connection);
         if (connection->ep == NULL)
             gnip_msg_connection_free(connection);
         break;
@@ -321,7 +321,7 @@ static void peer_shut(struct gnip_msg_connection *connection, enum gnip_cm_reaso
         return;
     }
     if (gnip_msg_is_sending(connection, GNIP_CM_SHUTDOWN))
-        told(connection);
+        out_end(connection);
     if (gnip_msg_is_sending(connection, GNIP_CM_ACCEPT) && reason != GNIP_CM_UNKNOWN)
         acknowledged(connection, GNIP_CM_ACCEPT); /* it had been connected */
     switch (ep->conn_state) {
@@ -333,7 +333,7 @@ static void peer_shut(struct gnip_msg_connection *connection, enum gnip_cm_reaso
         gnip_unlock(&ep->lock);
         break;
     case GNIP_CONNECTING:
-        told(connection);
+        out_end(connection);
         if (connection->ends.active) {
             failed(connection, FI_ECONNREFUSED, true, NULL, 0);
             break;
@@ -453,7 +453,7 @@ static void timed_out(struct gnip_msg_connection *connection)
 {
     enum gnip_cm_type type = (enum gnip_cm_type)connection->out->type;
 
-    told(connection);
+    out_end(connection);
     if (connection->ep == NULL)
         gnip_msg_connection_free(connection);
     else if (type != GNIP_CM_SHUTDOWN)

@@ -231,7 +231,7 @@ static void stop_helper(struct gnip_nic *nic)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static void take_down(struct gnip_nic *nic)
+static void release_gni(struct gnip_nic *nic)
 {
     if (nic->gni == NULL)
         return;
@@ -261,7 +261,7 @@ static void destroy(struct gnip_nic *nic)
     struct gnip_vc *vc;
 
     stop_helper(nic);
-    take_down(nic);
+    release_gni(nic);
     while ((vc = nic->vc_pool) != NULL) {
         nic->vc_pool = vc->name_next;
         free(vc);
@@ -296,7 +296,7 @@ static int bring_up(struct gnip_nic *nic, uint32_t cdm_id, bool automatic)
 void gnip_nic_suspend(struct gnip_nic *nic)
 {
     stop_helper(nic);
-    take_down(nic);
+    release_gni(nic);
 }
 
 int gnip_nic_resume(struct gnip_nic *nic)
@@ -314,7 +314,7 @@ int gnip_nic_resume(struct gnip_nic *nic)
 static int create(struct gnip_ctx *ctx, struct gnip_domain *domain, struct gnip_auth *auth,
                   uint32_t cdm_id, struct gnip_nic **made)
 {
-    bool needless = domain != NULL && gnip_single(domain);
+    bool elided = domain != NULL && gnip_single(domain);
     bool automatic = domain != NULL && domain->data_progress == FI_PROGRESS_AUTO;
     struct gnip_nic *nic = aligned_alloc(64, (sizeof(*nic) + 63) & ~(size_t)63);
     int rc;
@@ -325,7 +325,7 @@ static int create(struct gnip_ctx *ctx, struct gnip_domain *domain, struct gnip_
     nic->ctx = ctx;
     nic->auth = auth;
     nic->refs = 1;
-    nic->sole = needless ? domain : NULL;
+    nic->sole = elided ? domain : NULL;
     nic->alone = domain == NULL;
     if (domain != NULL)
         nic->params = domain->params;
@@ -334,10 +334,10 @@ static int create(struct gnip_ctx *ctx, struct gnip_domain *domain, struct gnip_
     limit_params(&nic->params);
     nic->txd_count = nic->params.tx_cq_size;
     nic->txd_reserved = nic->txd_count / 4 < TXDS_RESERVED ? nic->txd_count / 4 : TXDS_RESERVED;
-    gnip_lock_init(&nic->lock, needless);
-    gnip_lock_init(&nic->txd_lock, needless);
-    gnip_lock_init(&nic->vc_lock, needless);
-    gnip_gate_init(&nic->gate, needless);
+    gnip_lock_init(&nic->lock, elided);
+    gnip_lock_init(&nic->txd_lock, elided);
+    gnip_lock_init(&nic->vc_lock, elided);
+    gnip_gate_init(&nic->gate, elided);
     gnip_list_init(&nic->vcs_ready);
     nic->vc_slot_first = nic->vc_slot_last = UINT32_MAX;
     rc = bring_up(nic, cdm_id, automatic);

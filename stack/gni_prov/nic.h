@@ -43,7 +43,7 @@ struct gnip_nic {
     void *doorbell; /* page registered at rx_cq_blk */
     gni_mem_handle_t doorbell_handle;
     struct port_thread *helper; /* NULL: manual progress */
-    uint32_t looks; /* of all threads, where there is a helper; some may be lost */
+    uint32_t polls; /* by all threads, where there is a helper; some may be lost */
     bool stop; /* asks the helper to end */
     bool asleep; /* the helper is, until an event; atomic */
     struct gnip_watch *watch; /* NULL: nobody wants reports; under lock */

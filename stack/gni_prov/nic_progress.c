@@ -22,13 +22,13 @@
 #define RETRY_NS 1000000u /* when it cannot wait for lack of resources */
 #define POLLED 8 /* so many looks of others meanwhile, and it leaves the work to them */
 #define STAND_BACK_NS 1000000u
-#define DOZE_FIRST_MS 1u /* it looks again after so long, then after twice as long, ... */
-#define DOZE_LAST_MS 16384u
+#define SLEEP_FIRST_MS 1u /* it looks again after so long, then after twice as long, ... */
+#define SLEEP_LAST_MS 16384u
 
 /* Anything in there? A NIC that needs no lock is asked by taking. */
 static bool has_event(const struct gnip_nic *nic, gni_cq_handle_t cq)
 {
-    return nic->lock.needless || GNI_CqTestEvent(cq) != GNI_RC_NOT_DONE;
+    return nic->lock.elided || GNI_CqTestEvent(cq) != GNI_RC_NOT_DONE;
 }
 
 /* ---- completions ----------------------------------------------------------------------------- */
@@ -125,7 +125,7 @@ static gnip_cold void fail(struct gnip_vc *vc)
 static bool wants_credit(const struct gnip_vc *vc)
 {
     return __atomic_load_n(&vc->blocked, __ATOMIC_SEQ_CST) == GNIP_BLOCKED_MAILBOX ||
-           !gnip_queue_empty(&vc->notices);
+           !gnip_queue_empty(&vc->remote_events);
 }
 
 static void finish(struct gnip_nic *nic, const struct finished *finished, uint32_t count)
@@ -166,7 +166,7 @@ static uint32_t completions(struct gnip_nic *nic, gni_cq_handle_t cq)
 
 /* ---- arrivals -------------------------------------------------------------------------------- */
 
-static uint32_t take_arrivals(struct gnip_nic *nic, uint32_t *ids, bool *overrun)
+static uint32_t read_arrivals(struct gnip_nic *nic, uint32_t *ids, bool *overrun)
 {
     uint32_t count = 0;
     gni_cq_entry_t event;
@@ -195,7 +195,7 @@ static uint32_t arrivals(struct gnip_nic *nic)
     for (i = 0; i < BATCHES; i++) {
         if (i == 0 && !has_event(nic, nic->rx_cq))
             break;
-        count = take_arrivals(nic, ids, &overrun);
+        count = read_arrivals(nic, ids, &overrun);
         if (count == 0)
             break;
         gnip_lock(&nic->vc_lock);
@@ -299,7 +299,7 @@ uint32_t gnip_nic_progress(struct gnip_nic *nic, uint32_t *polls)
     done += arrivals(nic);
     ++*polls;
     if (nic->helper != NULL)
-        __atomic_store_n(&nic->looks, __atomic_load_n(&nic->looks, __ATOMIC_RELAXED) + 1,
+        __atomic_store_n(&nic->polls, __atomic_load_n(&nic->polls, __ATOMIC_RELAXED) + 1,
                          __ATOMIC_RELAXED);
     return done + run_ready(nic);
 }
@@ -307,7 +307,7 @@ uint32_t gnip_nic_progress(struct gnip_nic *nic, uint32_t *polls)
 /* ---- helper ---------------------------------------------------------------------------------- */
 
 /* Doorbells say only that there is something to do, or will be. */
-static bool take_doorbells(struct gnip_nic *nic)
+static bool clear_doorbells(struct gnip_nic *nic)
 {
     gni_cq_entry_t event;
     gni_return_t rc;
@@ -334,14 +334,14 @@ static bool stopping(const struct gnip_nic *nic)
  */
 static bool work(struct gnip_nic *nic)
 {
-    uint32_t polls, began = __atomic_load_n(&nic->looks, __ATOMIC_RELAXED), own = 0;
+    uint32_t polls, began = __atomic_load_n(&nic->polls, __ATOMIC_RELAXED), own = 0;
     bool active = false, wanted = true, rung;
     struct port_timer timer;
 
     port_timer_start(&timer, GRACE_NS);
     while (wanted && !stopping(nic)) {
         polls = 0;
-        rung = take_doorbells(nic);
+        rung = clear_doorbells(nic);
         own++;
         if (gnip_nic_progress(nic, &polls) != 0 || rung) {
             active = true;
@@ -355,14 +355,14 @@ static bool work(struct gnip_nic *nic)
             break;
         }
         wanted = !port_timer_preempted(&timer) ||
-                 (int32_t)(__atomic_load_n(&nic->looks, __ATOMIC_RELAXED) - began - own) < POLLED;
+                 (int32_t)(__atomic_load_n(&nic->polls, __ATOMIC_RELAXED) - began - own) < POLLED;
     }
     port_timer_stop(&timer);
     return wanted;
 }
 
 /* Whoever needs the thread at once wakes it. */
-static void stand_back(void)
+static void leave_to_others(void)
 {
     struct port_timer timer;
 
@@ -376,12 +376,12 @@ static void stand_back(void)
  * sleeps after that sleeps for ever if the application waits for something else: so it looks again,
  * a few times, as long as the network may try again.
  */
-static uint64_t doze(uint32_t milliseconds)
+static uint64_t sleep_limit(uint32_t milliseconds)
 {
-    return milliseconds <= DOZE_LAST_MS ? milliseconds : UINT64_MAX;
+    return milliseconds <= SLEEP_LAST_MS ? milliseconds : UINT64_MAX;
 }
 
-static void look_at_all(struct gnip_nic *nic)
+static void poll_all(struct gnip_nic *nic)
 {
     gnip_lock(&nic->vc_lock);
     gnip_nic_wake_all(nic);
@@ -392,21 +392,21 @@ void gnip_nic_helper(void *argument)
 {
     struct gnip_nic *nic = argument;
     gni_cq_handle_t queues[2] = {nic->tx_cq_blk, nic->rx_cq_blk};
-    uint32_t which, milliseconds = DOZE_LAST_MS + 1;
+    uint32_t which, milliseconds = SLEEP_LAST_MS + 1;
     gni_return_t rc;
 
     while (!stopping(nic)) {
-        __atomic_store_n(&nic->asleep, doze(milliseconds) == UINT64_MAX, __ATOMIC_SEQ_CST);
-        rc = GNI_CqVectorMonitor(queues, 2, doze(milliseconds), &which);
+        __atomic_store_n(&nic->asleep, sleep_limit(milliseconds) == UINT64_MAX, __ATOMIC_SEQ_CST);
+        rc = GNI_CqVectorMonitor(queues, 2, sleep_limit(milliseconds), &which);
         __atomic_store_n(&nic->asleep, false, __ATOMIC_SEQ_CST);
         if (rc == GNI_RC_INVALID_PARAM)
             break; /* the queues are gone: the NIC is being destroyed */
         if (rc == GNI_RC_ERROR_NOMEM || rc == GNI_RC_ERROR_RESOURCE)
             gnip_pause(RETRY_NS);
-        milliseconds = rc == GNI_RC_TIMEOUT ? 2 * milliseconds : DOZE_FIRST_MS;
+        milliseconds = rc == GNI_RC_TIMEOUT ? 2 * milliseconds : SLEEP_FIRST_MS;
         if (rc == GNI_RC_TIMEOUT)
-            look_at_all(nic);
+            poll_all(nic);
         if (!stopping(nic) && !work(nic))
-            stand_back();
+            leave_to_others();
     }
 }

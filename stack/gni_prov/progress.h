@@ -13,14 +13,14 @@ struct gnip_progress_list {
     uint32_t skipped; /* passes in a row that had no time for control progress */
     struct gnip_gate gate;
 };
-void gnip_progress_list_init(struct gnip_progress_list *pset, bool needless_lock);
-void gnip_progress_list_fini(struct gnip_progress_list *pset);
-int gnip_progress_list_add(struct gnip_progress_list *pset, struct gnip_nic *nic,
+void gnip_progress_list_init(struct gnip_progress_list *list, bool elided);
+void gnip_progress_list_fini(struct gnip_progress_list *list);
+int gnip_progress_list_add(struct gnip_progress_list *list, struct gnip_nic *nic,
                            struct gnip_cm_nic *cm_nic);
 /* Waits until nobody makes it progress through this set: no lock may be held. */
-void gnip_progress_list_remove(struct gnip_progress_list *pset, struct gnip_nic *nic,
+void gnip_progress_list_remove(struct gnip_progress_list *list, struct gnip_nic *nic,
                                struct gnip_cm_nic *cm_nic);
 /* A bounded amount of work; the number of GNI queues that were looked at. */
-uint32_t gnip_progress_list_run(struct gnip_progress_list *pset);
+uint32_t gnip_progress_list_run(struct gnip_progress_list *list);
 
 #endif

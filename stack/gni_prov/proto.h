@@ -68,7 +68,7 @@ struct gnip_conn_mailbox {
     uint32_t bytes;
     uint32_t offset;
     uint16_t credits;
-    uint16_t window; /* initial grant to the peer, slots */
+    uint16_t rx_credits; /* the first credits of the peer */
     uint32_t message_bytes;
     gni_mem_handle_t doorbell;
 };
@@ -178,7 +178,7 @@ enum gnip_wire_flag {
 struct gnip_header {
     uint8_t kind, version;
     uint16_t flags; /* GNIP_W_ */
-    uint32_t grant; /* slots that the receiver of this message may use in all, modulo 2^32 */
+    uint32_t credits; /* that the receiver of this message may use in all, modulo 2^32 */
     uint64_t a; /* remote CQ data; EAGER_ACK, FIN: request id; CLOSE: reason */
 };
 

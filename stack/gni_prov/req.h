@@ -104,18 +104,18 @@ struct gnip_req {
             bool planned; /* all that is to be fetched was posted, or nothing more shall be */
             bool fails; /* this attempt, by injection */
             uint64_t remote_bytes; /* length of the message */
-            struct gnip_iterator walk; /* how far transfers were posted */
+            struct gnip_iterator iterator; /* how far transfers were posted */
             void *bounce; /* words around what is fetched; NULL: none */
             gni_mem_handle_t bounce_handle;
             struct gnip_segment segments[GNIP_IOV]; /* of the sender */
         } recv;
         struct gnip_announcement { /* one-sided ones */
-            struct gnip_qlink link; /* vc->notices */
-            bool wanted; /* the peer is told of it, */
-            bool due; /* for the data is there */
-        } notice;
+            struct gnip_qlink link; /* vc->remote_events */
+            bool wanted; /* the peer gets an event */
+            bool due; /* now, as the data is there */
+        } event;
         struct { /* WRITE, READ */
-            struct gnip_announcement notice;
+            struct gnip_announcement event;
             uint64_t remote_address, remote_key;
             void *bounce; /* what is read next to its place; NULL: nothing */
             bool indirect; /* all of it */
@@ -125,7 +125,7 @@ struct gnip_req {
             gnip_chained_get element; /* its place in the chain */
         } rma;
         struct { /* AMO, FETCH */
-            struct gnip_announcement notice;
+            struct gnip_announcement event;
             uint64_t remote_address, remote_key;
             uint64_t operand[2];
             gni_fma_cmd_type_t command;

@@ -103,19 +103,19 @@ static void started(struct gnip_txd *txd, gni_return_t status)
 
 static uint32_t write_header(struct gnip_req *req, void *buffer, uint32_t segments)
 {
-    struct gnip_rts *start = buffer;
+    struct gnip_rts *rts = buffer;
     struct gnip_iov_rts *iov = buffer;
 
-    start->h.kind = segments == 1 ? GNIP_RNDZV_RTS : GNIP_RNDZV_IOV_RTS;
-    start->h.flags = (uint16_t)((req->flags & FI_REMOTE_CQ_DATA ? GNIP_W_CQ_DATA : 0) |
-                                (req->flags & FI_TAGGED ? GNIP_W_TAGGED : 0));
-    start->h.a = req->data;
-    start->tag = req->tag;
-    start->request = req->id;
+    rts->h.kind = segments == 1 ? GNIP_RNDZV_RTS : GNIP_RNDZV_IOV_RTS;
+    rts->h.flags = (uint16_t)((req->flags & FI_REMOTE_CQ_DATA ? GNIP_W_CQ_DATA : 0) |
+                              (req->flags & FI_TAGGED ? GNIP_W_TAGGED : 0));
+    rts->h.a = req->data;
+    rts->tag = req->tag;
+    rts->request = req->id;
     if (segments == 1) {
-        start->zero = 0;
-        start->segment = req->u.send.segments[0];
-        return sizeof *start;
+        rts->zero = 0;
+        rts->segment = req->u.send.segments[0];
+        return sizeof *rts;
     }
     iov->segments = segments;
     iov->bytes = req->bytes;
@@ -150,7 +150,7 @@ int gnip_rndzv_issue(struct gnip_req *req)
         gnip_txd_put(vc->nic, txd);
         return rc;
     }
-    vc->used += cost;
+    vc->tx_credits_used += cost;
     req->rendezvous = req->answer = true;
     req->pending = 1;
     port_spend(PORT_COST_RENDEZVOUS, 1);

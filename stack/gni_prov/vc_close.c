@@ -30,7 +30,7 @@
 #include "vc.h"
 #include "vc_internal.h"
 #include "watch.h"
-#include "window.h"
+#include "rx_window.h"
 
 #define DRAIN_NS 2000000000ull /* for answers that have no credit when the EP closes */
 #define ANSWER_NS 100000000ull /* for requests that are under way when the EP closes */
@@ -62,7 +62,7 @@ static void drop_work(struct gnip_vc *vc, int error)
 
     while ((link = gnip_queue_pop(&vc->work)) != NULL)
         gnip_vc_drop_work(vc, gnip_container(link, struct gnip_req, link), error);
-    vc->grant_deferred = false;
+    vc->credits_deferred = false;
 }
 
 static void flush(struct gnip_vc *vc, int error, bool keep_queue)
@@ -96,7 +96,7 @@ void gnip_vc_terminate(struct gnip_vc *vc, int error, bool keep_queue)
         return;
     }
     gnip_vc_move(vc, GNIP_VC_TERMINATING);
-    vc->answer = vc->crossed = vc->posted = false;
+    vc->answer = vc->simultaneous = vc->posted = false;
     flush(vc, error, keep_queue);
     lost(vc);
     gnip_vc_schedule(vc);
@@ -112,7 +112,7 @@ gnip_cold void gnip_vc_fail(struct gnip_vc *vc, int error)
     case GNIP_VC_CONNECTING:
     case GNIP_VC_CONNECTED:
         gnip_vc_move(vc, GNIP_VC_ERROR);
-        vc->answer = vc->crossed = vc->posted = false;
+        vc->answer = vc->simultaneous = vc->posted = false;
         flush(vc, error, false);
         gnip_watch_failed(vc, error);
         lost(vc);
@@ -169,7 +169,7 @@ gnip_cold void gnip_vc_close_arrived(struct gnip_vc *vc)
         vc->ack_due = !vc->close_sent;
         return;
     }
-    if (vc->rest_sent) /* it takes ours as the answer to its own */
+    if (vc->quiesce_sent) /* it takes ours as the answer to its own */
         vc->peer_gone = true;
     else
         vc->ack_due = true;
@@ -180,13 +180,13 @@ gnip_cold void gnip_vc_close_ack_arrived(struct gnip_vc *vc)
 {
     if (vc->state == GNIP_VC_TERMINATING && vc->close_sent) {
         vc->peer_gone = true;
-    } else if (vc->state == GNIP_VC_CONNECTED && vc->rest_sent) {
+    } else if (vc->state == GNIP_VC_CONNECTED && vc->quiesce_sent) {
         vc->peer_gone = true;
         gnip_vc_terminate(vc, 0, true);
     }
 }
 
-static void told(struct gnip_txd *txd, gni_return_t status)
+static void close_message_sent(struct gnip_txd *txd, gni_return_t status)
 {
     (void)status; /* nic_progress.c fails a VC whose message was lost */
     gnip_txd_put(txd->nic, txd);
@@ -204,7 +204,7 @@ bool gnip_vc_send_close(struct gnip_vc *vc, uint8_t kind, enum gnip_close_reason
     header->kind = kind;
     header->a = reason;
     txd->req = NULL;
-    txd->done = told;
+    txd->done = close_message_sent;
     if (gnip_vc_smsg(vc, txd, sizeof(*header), NULL, 0) == 0) {
         vc->nic->ctx->counts.closes += kind == GNIP_VC_CLOSE;
         gnip_vc_doorbell(vc);
@@ -215,7 +215,7 @@ bool gnip_vc_send_close(struct gnip_vc *vc, uint8_t kind, enum gnip_close_reason
 }
 
 /* Only what ends the connection matters any more. */
-static void look_for_close(struct gnip_vc *vc)
+static void poll_for_close(struct gnip_vc *vc)
 {
     bool release = false;
     void *message;
@@ -243,7 +243,7 @@ static bool agreed(struct gnip_vc *vc)
         vc->close_sent = true;
     }
     if (vc->close_sent && !vc->peer_gone && !vc->ack_due)
-        look_for_close(vc);
+        poll_for_close(vc);
     if (vc->ack_due && gnip_vc_send_close(vc, GNIP_VC_CLOSE_ACK, GNIP_CLOSE_END)) {
         vc->ack_due = false;
         vc->ack_sent = true;
@@ -274,7 +274,7 @@ static bool unbind(struct gnip_vc *vc)
 }
 
 /* A peer that does not know yet. */
-static void tell_by_datagram(struct gnip_vc *vc)
+static void send_close_datagram(struct gnip_vc *vc)
 {
     struct gnip_conn_short message = {
         .type = GNIP_CONN_CLOSE,
@@ -290,7 +290,7 @@ static void tell_by_datagram(struct gnip_vc *vc)
         gnip_vc_send_short(vc->ep->cm_nic, vc->peer.device_addr, vc->peer.cm_nic_cdm_id, &message);
 }
 
-static void give_mailbox_back(struct gnip_vc *vc)
+static void put_mailbox(struct gnip_vc *vc)
 {
     if (!vc->exposed || vc->peer_gone) {
         gnip_mbox_put(vc->nic, &vc->mbox);
@@ -300,20 +300,20 @@ static void give_mailbox_back(struct gnip_vc *vc)
     vc->old_mbox = vc->mbox;
     vc->old_id = vc->id;
     memset(&vc->mbox, 0, sizeof(vc->mbox));
-    tell_by_datagram(vc);
+    send_close_datagram(vc);
 }
 
 static void end(struct gnip_vc *vc)
 {
     assert(vc->gni_ep == NULL);
-    give_mailbox_back(vc);
+    put_mailbox(vc);
     gnip_rx_window_close(vc);
     if (vc->id != 0)
         gnip_vc_id_put(vc->nic, vc->id);
     vc->id = vc->peer_id = 0;
     vc->close_sent = vc->ack_sent = vc->close_due = vc->ack_due = false;
     vc->exposed = vc->peer_gone = vc->broken = false;
-    vc->resting = vc->rest_sent = vc->rest_asked = false;
+    vc->quiescing = vc->quiesce_sent = vc->quiesce_requested = false;
     gnip_vc_move(vc, GNIP_VC_TERMINATED);
     gnip_vc_resume(vc);
 }
@@ -415,10 +415,10 @@ void gnip_vc_free(struct gnip_vc *vc)
 /* Nobody knows it: no operation, no message that came from it, no work. */
 static bool forgotten(const struct gnip_vc *vc)
 {
-    return vc->ep->type != FI_EP_MSG && !vc->closing && !vc->parked && !vc->starved &&
+    return vc->ep->type != FI_EP_MSG && !vc->closing && !vc->triggered && !vc->waits_for_cq &&
            vc->outstanding == 0 && vc->request == NULL && vc->more == NULL && !vc->connect.queued &&
            !vc->connect.running && gnip_queue_empty(&vc->tx_queue) && gnip_queue_empty(&vc->work) &&
-           gnip_queue_empty(&vc->notices);
+           gnip_queue_empty(&vc->remote_events);
 }
 
 gnip_cold bool gnip_vc_reap(struct gnip_vc *vc)

@@ -30,9 +30,9 @@ void gnip_vc_adopt(struct gnip_vc *vc, const struct gnip_conn *conn); /* the pee
 int gnip_vc_wire(struct gnip_vc *vc);
 void gnip_vc_now_connected(struct gnip_vc *vc);
 /* What its state asks for: at once if possible, else by the cm_nic's progress. */
-void gnip_vc_go_on(struct gnip_vc *vc);
+void gnip_vc_advance(struct gnip_vc *vc);
 /* Connections are made by control progress; what they carry should not wait. No lock is held. */
-void gnip_vc_kick(struct gnip_nic *nic);
+void gnip_vc_progress_control(struct gnip_nic *nic);
 
 /* vc_receive.c */
 void gnip_vc_nak(struct gnip_vc *vc, uint16_t reason); /* to the request that it took */
@@ -51,7 +51,7 @@ void gnip_vc_terminate(struct gnip_vc *vc, int error, bool keep_queue);
 /* VC_CLOSE (with the reason) or its ack; false: not now. */
 bool gnip_vc_send_close(struct gnip_vc *vc, uint8_t kind, enum gnip_close_reason reason);
 
-/* vc_rest.c: connections that end without a loss, for a while */
+/* vc_quiesce.c: connections that end without a loss, for a while */
 void gnip_vc_quiesce_requested(struct gnip_vc *vc); /* VC_CLOSE came */
 void gnip_vc_quiesce_step(struct gnip_vc *vc); /* of one that is connected and resting */
 

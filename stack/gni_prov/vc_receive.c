@@ -108,14 +108,14 @@ static void accept(struct gnip_vc *vc, const struct gnip_conn *conn)
             break;
         }
         gnip_vc_adopt(vc, conn);
-        vc->crossed = vc->posted;
+        vc->simultaneous = vc->posted;
         vc->answer = !vc->posted;
-        gnip_vc_go_on(vc);
+        gnip_vc_advance(vc);
         break;
     case GNIP_VC_CONNECTED:
         if (same_connection(vc, conn)) {
             vc->answer = true;
-            gnip_vc_go_on(vc);
+            gnip_vc_advance(vc);
             break;
         }
         gnip_vc_terminate(vc, FI_EIO, true);
@@ -148,8 +148,8 @@ static struct gnip_vc *vc_for(struct gnip_ep *ep, const struct from *from,
 }
 
 /* Ours is under way to a peer that is being refused: it will not be answered. */
-static void close_crossing(struct gnip_ep *ep, const struct from *from,
-                           const struct gnip_conn *conn)
+static void close_simultaneous(struct gnip_ep *ep, const struct from *from,
+                               const struct gnip_conn *conn)
 {
     struct gnip_vc *vc = gnip_vc_of_name(ep, from->device_addr, conn->source_cdm);
 
@@ -175,12 +175,12 @@ static uint16_t consider(struct gnip_ep *ep, const struct from *from, const stru
     if (ep->type == FI_EP_MSG)
         return GNIP_NAK_UNKNOWN;
     if (ep->closing) {
-        close_crossing(ep, from, conn);
+        close_simultaneous(ep, from, conn);
         return GNIP_NAK_CLOSING;
     }
     if (!gnip_vc_fits(conn))
         return GNIP_NAK_INCOMPATIBLE;
-    if (ep->domain->parked && begins(ep, from, conn))
+    if (ep->domain->suspended && begins(ep, from, conn))
         return GNIP_NAK_NO_RESOURCES;
     vc = vc_for(ep, from, conn);
     if (vc == NULL)
@@ -204,7 +204,7 @@ static void request_arrived(const struct from *from, const struct gnip_conn *con
     if (ep == NULL)
         return;
     if (ep->nic != NULL)
-        gnip_vc_kick(ep->nic);
+        gnip_vc_progress_control(ep->nic);
     gnip_cm_nic_put_ep(from->cm_nic, ep);
 }
 
@@ -236,8 +236,8 @@ static bool answered(struct gnip_ep *ep, const struct gnip_conn *conn)
     gnip_vc_adopt(vc, conn);
     rc = gnip_vc_fits(conn) ? gnip_vc_wire(vc) : -FI_EOPNOTSUPP;
     if (rc == -FI_EAGAIN) {
-        vc->crossed = true; /* as if: the rest is the same */
-        gnip_vc_go_on(vc);
+        vc->simultaneous = true; /* as if: the rest is the same */
+        gnip_vc_advance(vc);
     } else if (rc != 0) {
         gnip_vc_fail(vc, -rc);
     } else {
@@ -263,7 +263,7 @@ static void answer_arrived(const struct from *from, const struct gnip_conn *conn
                GNIP_CONN_CLOSE);
     if (ep == NULL)
         return;
-    gnip_vc_kick(ep->nic);
+    gnip_vc_progress_control(ep->nic);
     gnip_cm_nic_put_ep(from->cm_nic, ep);
 }
 
@@ -275,7 +275,7 @@ static void pause_vc(struct gnip_vc *vc, uint32_t milliseconds)
     gnip_vc_move(vc, GNIP_VC_NONE);
     port_timer_start(&vc->pause, (uint64_t)milliseconds * 1000000);
     vc->paused = true;
-    gnip_vc_go_on(vc);
+    gnip_vc_advance(vc);
 }
 
 static void refused(struct gnip_vc *vc, const struct gnip_conn_short *nak)
@@ -320,7 +320,7 @@ static void short_arrived(const struct from *from, const struct gnip_conn_short 
     if (ep == NULL)
         return;
     if (ep->nic != NULL)
-        gnip_vc_kick(ep->nic);
+        gnip_vc_progress_control(ep->nic);
     gnip_cm_nic_put_ep(from->cm_nic, ep);
 }
 
@@ -375,7 +375,7 @@ void gnip_vc_cm_lost(struct gnip_cm_nic *cm_nic, const void *message, uint32_t b
     }
     gnip_unlock(&ep->lock);
     if (ep->nic != NULL)
-        gnip_vc_kick(ep->nic);
+        gnip_vc_progress_control(ep->nic);
     gnip_cm_nic_put_ep(cm_nic, ep);
 }
 

@@ -71,7 +71,7 @@ static void note(struct gnip_watch *watch, uint32_t device_addr)
     watch->silent[0] = device_addr;
 }
 
-static void look(struct gnip_watch *watch)
+static void read_reports(struct gnip_watch *watch)
 {
     gni_error_event_t event;
 
@@ -95,7 +95,7 @@ static bool was_silent(struct gnip_nic *nic, uint32_t device_addr)
     bool found;
 
     gnip_lock(&nic->lock);
-    look(watch);
+    read_reports(watch);
     while (at < watch->count && watch->silent[at] != device_addr)
         at++;
     found = at < watch->count;

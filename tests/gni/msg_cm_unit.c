@@ -152,15 +152,15 @@ static struct message {
 } network[512];
 const struct fi_ops_cm gnip_ep_cm_ops;
 
-void gnip_progress_list_init(struct gnip_progress_list *pset, bool needless_lock)
+void gnip_progress_list_init(struct gnip_progress_list *list, bool elided)
 {
 }
 
-void gnip_progress_list_fini(struct gnip_progress_list *pset)
+void gnip_progress_list_fini(struct gnip_progress_list *list)
 {
 }
 
-uint32_t gnip_progress_list_run(struct gnip_progress_list *pset)
+uint32_t gnip_progress_list_run(struct gnip_progress_list *list)
 {
     return 1;
 }

@@ -158,7 +158,7 @@ static void done(struct gnip_txd *txd, gni_return_t status)
     struct gnip_ep *ep = req->ep;
 
     port_spend(PORT_COST_COMPLETION, 1);
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     gnip_txd_put(txd->nic, txd);
     req->pending = 0;
     if (gnip_unlikely(status != GNI_RC_SUCCESS)) {
@@ -170,7 +170,7 @@ static void done(struct gnip_txd *txd, gni_return_t status)
             memcpy(req->u.amo.result, req->u.amo.bounce, req->u.amo.width);
         gnip_onesided_succeed(req);
     }
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
 }
 
 /* Where the old value goes: in place if that is registered, else beside it. */
@@ -245,7 +245,7 @@ static int issue(struct gnip_req *req)
         return -FI_EOPNOTSUPP;
     if (gnip_unlikely(vc->more != NULL) && gnip_rma_flush(vc) != 0)
         return -FI_EAGAIN;
-    req->u.notice.wanted = (vc->peer_caps & FI_RMA_EVENT) != 0;
+    req->u.event.wanted = (vc->peer_caps & FI_RMA_EVENT) != 0;
     if (!gnip_onesided_inject(req, failed))
         rc = post(req);
     if (gnip_likely(rc == 0))
@@ -325,10 +325,10 @@ static ssize_t start(struct gnip_ep *ep, const struct atomic *wanted)
         if (rc != 0)
             return rc;
     }
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     rc = accept(ep, wanted);
-    gnip_give(&ep->lock);
-    return gnip_unlikely(rc == -FI_EAGAIN) ? gnip_ep_again(ep) : rc;
+    gnip_unlock(&ep->lock);
+    return gnip_unlikely(rc == -FI_EAGAIN) ? gnip_ep_wait_for_room(ep) : rc;
 }
 
 static uint64_t load(const void *from, uint8_t width)

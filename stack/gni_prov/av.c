@@ -240,7 +240,7 @@ int gnip_av_find(struct gnip_av *av, fi_addr_t address, struct gnip_name *name)
     uint32_t context, place;
     int rc = -FI_EINVAL;
 
-    gnip_take(&av->lock);
+    gnip_lock(&av->lock);
     place = place_of(av, address, &context);
     if (place != REMOVED) {
         expand(&av->entries[place], name);
@@ -249,7 +249,7 @@ int gnip_av_find(struct gnip_av *av, fi_addr_t address, struct gnip_name *name)
             rc = 0;
         }
     }
-    gnip_give(&av->lock);
+    gnip_unlock(&av->lock);
     return rc;
 }
 
@@ -274,7 +274,7 @@ fi_addr_t gnip_av_reverse(struct gnip_av *av, const struct gnip_name *peer)
     fi_addr_t address = FI_ADDR_NOTAVAIL;
     uint32_t place;
 
-    gnip_take(&av->lock);
+    gnip_lock(&av->lock);
     place = find(av, peer->device_addr, peer->cdm_id, NULL);
     if (place == REMOVED)
         place = find_service(av, peer);
@@ -285,7 +285,7 @@ fi_addr_t gnip_av_reverse(struct gnip_av *av, const struct gnip_name *peer)
         if (peer->cdm_id != name.cdm_id && av->rx_ctx_bits != 0)
             address = fi_rx_addr(address, (int)(peer->cdm_id - name.cdm_id), av->rx_ctx_bits);
     }
-    gnip_give(&av->lock);
+    gnip_unlock(&av->lock);
     return address;
 }
 
@@ -333,11 +333,11 @@ static int insert_one(struct gnip_av *av, const struct gnip_name *name, fi_addr_
 
     if (!fits(av, name))
         return -FI_EINVAL;
-    gnip_take(&av->lock);
+    gnip_lock(&av->lock);
     place = add(av, name);
     if (place != REMOVED && address != NULL)
         *address = address_of(av, place);
-    gnip_give(&av->lock);
+    gnip_unlock(&av->lock);
     return place != REMOVED ? 0 : -FI_ENOMEM;
 }
 
@@ -482,12 +482,12 @@ static int remove_all(struct fid_av *fid, fi_addr_t *addresses, size_t count, ui
 
     if (flags != 0 || addresses == NULL)
         return -FI_EINVAL;
-    gnip_take(&av->lock);
+    gnip_lock(&av->lock);
     for (i = 0; i < count; i++) {
         one = remove_one(av, addresses[i]);
         rc = rc != 0 ? rc : one;
     }
-    gnip_give(&av->lock);
+    gnip_unlock(&av->lock);
     return rc;
 }
 
@@ -499,11 +499,11 @@ static int lookup(struct fid_av *fid, fi_addr_t address, void *name, size_t *byt
 
     if (bytes == NULL)
         return -FI_EINVAL;
-    gnip_take(&av->lock);
+    gnip_lock(&av->lock);
     place = place_of(av, address, &context);
     if (place != REMOVED)
         found = name_at(av, place);
-    gnip_give(&av->lock);
+    gnip_unlock(&av->lock);
     if (place == REMOVED)
         return av->type == FI_AV_TABLE ? -FI_EINVAL : -FI_ENOENT;
     return gnip_name_copy(&found, av->addr_format, name, bytes);

@@ -13,7 +13,7 @@ extern const struct fi_gni_ops_dom2 gnip_dom2_ops;
 void gnip_ce_ep_close(struct gnip_ep *ep);
 bool gnip_ce_busy(const struct gnip_ep *ep); /* operands are on their way; ep->lock is held */
 void gnip_ce_domain_close(struct gnip_domain *domain);
-void gnip_ce_park(struct gnip_ep *ep); /* the NIC goes; ep->lock is held, nothing is under way */
+void gnip_ce_suspend(struct gnip_ep *ep); /* the NIC goes; ep->lock is held, nothing is under way */
 /* Checkpoints (ops_quiesce.c). */
 extern const struct fi_gni_ops_dom3 gnip_dom3_ops;
 

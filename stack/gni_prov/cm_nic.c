@@ -51,27 +51,27 @@ void gnip_cm_nic_add_ep(struct gnip_cm_nic *cm_nic, struct gnip_ep *ep)
 {
     struct gnip_ep **bucket;
 
-    gnip_take(&cm_nic->lock);
+    gnip_lock(&cm_nic->lock);
     if (++cm_nic->ep_count > cm_nic->ep_buckets)
         grow(cm_nic);
     bucket = bucket_of(cm_nic, ep->name.cdm_id);
     ep->cm_next = *bucket;
     *bucket = ep;
-    gnip_give(&cm_nic->lock);
+    gnip_unlock(&cm_nic->lock);
 }
 
 void gnip_cm_nic_remove_ep(struct gnip_cm_nic *cm_nic, struct gnip_ep *ep)
 {
     struct gnip_ep **at;
 
-    gnip_take(&cm_nic->lock);
+    gnip_lock(&cm_nic->lock);
     for (at = bucket_of(cm_nic, ep->name.cdm_id); *at != NULL && *at != ep; at = &(*at)->cm_next)
         ;
     if (*at == ep) {
         *at = ep->cm_next;
         cm_nic->ep_count--;
     }
-    gnip_give(&cm_nic->lock);
+    gnip_unlock(&cm_nic->lock);
     gnip_gate_wait(&cm_nic->gate, &ep->cm_users);
 }
 
@@ -79,17 +79,17 @@ struct gnip_ep *gnip_cm_nic_find_ep(struct gnip_cm_nic *cm_nic, uint32_t cdm_id)
 {
     struct gnip_ep *ep;
 
-    gnip_take(&cm_nic->lock);
+    gnip_lock(&cm_nic->lock);
     for (ep = *bucket_of(cm_nic, cdm_id); ep != NULL; ep = ep->cm_next)
         if (ep->name.cdm_id == cdm_id)
             break;
     if (ep != NULL)
         __atomic_add_fetch(&ep->cm_users, 1, __ATOMIC_RELAXED);
-    gnip_give(&cm_nic->lock);
+    gnip_unlock(&cm_nic->lock);
     return ep;
 }
 
-void gnip_cm_nic_give_ep(struct gnip_cm_nic *cm_nic, struct gnip_ep *ep)
+void gnip_cm_nic_put_ep(struct gnip_cm_nic *cm_nic, struct gnip_ep *ep)
 {
     gnip_gate_drop(&cm_nic->gate, &ep->cm_users);
 }
@@ -115,14 +115,14 @@ void gnip_cm_work_add(struct gnip_cm_nic *cm_nic, struct gnip_work *work)
 {
     bool sleeping;
 
-    gnip_take(&cm_nic->lock);
+    gnip_lock(&cm_nic->lock);
     if (work->running)
         work->again = true;
     else if (!work->queued)
         append(cm_nic, work);
-    cm_nic->news = true;
+    cm_nic->work_added = true;
     sleeping = cm_nic->sleeping;
-    gnip_give(&cm_nic->lock);
+    gnip_unlock(&cm_nic->lock);
     if (sleeping)
         gnip_datagram_wake(cm_nic);
 }
@@ -132,11 +132,11 @@ void gnip_cm_work_remove(struct gnip_cm_nic *cm_nic, struct gnip_work *work)
     bool running;
 
     do {
-        gnip_take(&cm_nic->lock);
+        gnip_lock(&cm_nic->lock);
         if (work->queued)
             unlink_work(cm_nic, work);
         running = work->running;
-        gnip_give(&cm_nic->lock);
+        gnip_unlock(&cm_nic->lock);
         if (running)
             gnip_gate_wait(&cm_nic->gate, &work->users);
     } while (running); /* it may have come back to the queue */
@@ -146,7 +146,7 @@ static struct gnip_work *next_work(struct gnip_cm_nic *cm_nic)
 {
     struct gnip_work *work = NULL;
 
-    gnip_take(&cm_nic->lock);
+    gnip_lock(&cm_nic->lock);
     if (!gnip_list_empty(&cm_nic->work)) {
         work = gnip_container(cm_nic->work.next, struct gnip_work, link);
         unlink_work(cm_nic, work);
@@ -154,7 +154,7 @@ static struct gnip_work *next_work(struct gnip_cm_nic *cm_nic)
         work->again = false;
         __atomic_add_fetch(&work->users, 1, __ATOMIC_RELAXED);
     }
-    gnip_give(&cm_nic->lock);
+    gnip_unlock(&cm_nic->lock);
     return work;
 }
 
@@ -165,12 +165,12 @@ static bool run(struct gnip_cm_nic *cm_nic, struct gnip_work *work)
     int rc = work->run(work);
     bool again;
 
-    gnip_take(&cm_nic->lock);
+    gnip_lock(&cm_nic->lock);
     again = rc == -FI_EAGAIN || work->again;
     work->running = work->again = false;
     if (again)
         append(cm_nic, work);
-    gnip_give(&cm_nic->lock);
+    gnip_unlock(&cm_nic->lock);
     gnip_gate_drop(&cm_nic->gate, &work->users);
     if (!again && over != NULL)
         over(work, rc);
@@ -255,7 +255,7 @@ void gnip_cm_deliver(struct gnip_cm_nic *cm_nic, uint32_t device_addr, uint32_t 
 /* ---- progress -------------------------------------------------------------------------------- */
 
 /* Wildcards that could not be posted when they should have been. */
-static void accept_rest(struct gnip_cm_nic *cm_nic)
+static void accept_remaining(struct gnip_cm_nic *cm_nic)
 {
     if (gnip_unlikely(cm_nic->enabled &&
                       __atomic_load_n(&cm_nic->free_wildcard.next, __ATOMIC_RELAXED) !=
@@ -272,7 +272,7 @@ uint32_t gnip_cm_nic_progress(struct gnip_cm_nic *cm_nic, uint32_t *polls)
     if (__atomic_load_n(&cm_nic->helper, __ATOMIC_RELAXED) == NULL) {
         done = gnip_datagram_poll(cm_nic, false, 0);
         ++*polls;
-        accept_rest(cm_nic);
+        accept_remaining(cm_nic);
     }
     if (gnip_unlikely(__atomic_load_n(&cm_nic->work_count, __ATOMIC_RELAXED) != 0))
         done += run_work(cm_nic);
@@ -289,14 +289,14 @@ static int wait_limit(struct gnip_cm_nic *cm_nic, int idle_limit)
 {
     int limit = idle_limit;
 
-    gnip_take(&cm_nic->lock);
+    gnip_lock(&cm_nic->lock);
     if (cm_nic->work_count != 0 || !gnip_list_empty(&cm_nic->free_wildcard))
         limit = (int)cm_nic->nic->params.dgram_timeout;
-    if (cm_nic->news)
+    if (cm_nic->work_added)
         limit = 0;
-    cm_nic->news = false;
+    cm_nic->work_added = false;
     cm_nic->sleeping = limit != 0;
-    gnip_give(&cm_nic->lock);
+    gnip_unlock(&cm_nic->lock);
     return limit;
 }
 
@@ -307,12 +307,12 @@ static void helper(void *argument)
 
     while (!stopping(cm_nic)) {
         gnip_datagram_poll(cm_nic, true, wait_limit(cm_nic, idle_limit));
-        gnip_take(&cm_nic->lock);
+        gnip_lock(&cm_nic->lock);
         cm_nic->sleeping = false;
-        gnip_give(&cm_nic->lock);
+        gnip_unlock(&cm_nic->lock);
         if (stopping(cm_nic))
             break;
-        accept_rest(cm_nic);
+        accept_remaining(cm_nic);
         run_work(cm_nic);
     }
 }
@@ -340,13 +340,13 @@ static void stop_helper(struct gnip_cm_nic *cm_nic)
     cm_nic->helper = NULL;
 }
 
-void gnip_cm_nic_park(struct gnip_cm_nic *cm_nic)
+void gnip_cm_nic_suspend(struct gnip_cm_nic *cm_nic)
 {
     stop_helper(cm_nic);
     gnip_datagrams_close(cm_nic);
 }
 
-int gnip_cm_nic_unpark(struct gnip_cm_nic *cm_nic)
+int gnip_cm_nic_resume(struct gnip_cm_nic *cm_nic)
 {
     int rc;
 
@@ -358,7 +358,7 @@ int gnip_cm_nic_unpark(struct gnip_cm_nic *cm_nic)
         return rc;
     cm_nic->name.device_addr = cm_nic->nic->device_addr;
     cm_nic->stop = false;
-    cm_nic->news = true;
+    cm_nic->work_added = true;
     if (cm_nic->enabled)
         gnip_datagram_accept(cm_nic);
     if (cm_nic->enabled && cm_nic->automatic)
@@ -372,10 +372,10 @@ int gnip_cm_nic_enable(struct gnip_cm_nic *cm_nic)
 
     if (cm_nic->datagrams == NULL) /* parked */
         return -FI_EAGAIN;
-    gnip_take(&cm_nic->lock);
+    gnip_lock(&cm_nic->lock);
     start = !cm_nic->enabled && cm_nic->automatic;
     cm_nic->enabled = true;
-    gnip_give(&cm_nic->lock);
+    gnip_unlock(&cm_nic->lock);
     gnip_datagram_accept(cm_nic);
     /* Without a helper connections are made by who reads queues. */
     if (start)

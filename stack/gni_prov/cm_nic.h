@@ -43,7 +43,7 @@ struct gnip_cm_nic {
     uint32_t bound_made, wildcard_made, datagrams_active;
     bool enabled;
     bool sleeping; /* the helper waits for datagrams alone: tell it of anything else */
-    bool news; /* work came that it has not tried yet */
+    bool work_added; /* work came that it has not tried yet */
     struct gnip_gate gate; /* for gnip_ep.cm_users, gnip_work.users */
     struct port_thread *helper;
     bool stop;
@@ -55,14 +55,14 @@ int gnip_cm_nic_open(struct gnip_ctx *ctx, struct gnip_domain *domain, struct gn
 void gnip_cm_nic_close(struct gnip_cm_nic *cm_nic); /* waits for what is in flight */
 int gnip_cm_nic_enable(struct gnip_cm_nic *cm_nic); /* posts the wildcards that are free */
 /* The same without its NIC: helper and datagrams. */
-void gnip_cm_nic_park(struct gnip_cm_nic *cm_nic);
-int gnip_cm_nic_unpark(struct gnip_cm_nic *cm_nic);
+void gnip_cm_nic_suspend(struct gnip_cm_nic *cm_nic);
+int gnip_cm_nic_resume(struct gnip_cm_nic *cm_nic);
 void gnip_cm_nic_add_ep(struct gnip_cm_nic *cm_nic, struct gnip_ep *ep);
 /* Waits until no message is being delivered to it: no lock may be held. Again: no effect. */
 void gnip_cm_nic_remove_ep(struct gnip_cm_nic *cm_nic, struct gnip_ep *ep);
 /* The EP with this cdm_id, which cannot go until it is given back; NULL: none. */
 struct gnip_ep *gnip_cm_nic_find_ep(struct gnip_cm_nic *cm_nic, uint32_t cdm_id);
-void gnip_cm_nic_give_ep(struct gnip_cm_nic *cm_nic, struct gnip_ep *ep);
+void gnip_cm_nic_put_ep(struct gnip_cm_nic *cm_nic, struct gnip_ep *ep);
 /*
  * Sends a connection message; to itself, too: that is delivered from the work queue. 0; -FI_EAGAIN:
  * no datagram free, or one to this target is on its way; else an error. When the datagram has

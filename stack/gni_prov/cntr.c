@@ -27,9 +27,9 @@ void gnip_cntr_add(struct gnip_cntr *cntr, uint64_t count)
 {
     if (cntr == NULL)
         return;
-    gnip_take(&cntr->lock);
+    gnip_lock(&cntr->lock);
     __atomic_store_n(&cntr->value, cntr->value + count, __ATOMIC_RELAXED);
-    gnip_give(&cntr->lock);
+    gnip_unlock(&cntr->lock);
     gnip_waitable_signal(&cntr->wait);
     if (gnip_unlikely(has_triggers(cntr)))
         gnip_trigger_fire(cntr, false);
@@ -39,9 +39,9 @@ void gnip_cntr_add_error(struct gnip_cntr *cntr, uint64_t count)
 {
     if (cntr == NULL)
         return;
-    gnip_take(&cntr->lock);
+    gnip_lock(&cntr->lock);
     __atomic_store_n(&cntr->errors, cntr->errors + count, __ATOMIC_RELAXED);
-    gnip_give(&cntr->lock);
+    gnip_unlock(&cntr->lock);
     gnip_waitable_signal(&cntr->wait);
 }
 
@@ -57,9 +57,9 @@ static int cntr_add(struct fid_cntr *fid, uint64_t value)
 {
     struct gnip_cntr *cntr = cntr_of(fid);
 
-    gnip_take(&cntr->lock);
+    gnip_lock(&cntr->lock);
     __atomic_store_n(&cntr->value, cntr->value + value, __ATOMIC_RELAXED);
-    gnip_give(&cntr->lock);
+    gnip_unlock(&cntr->lock);
     changed(cntr);
     return 0;
 }
@@ -68,9 +68,9 @@ static int cntr_set(struct fid_cntr *fid, uint64_t value)
 {
     struct gnip_cntr *cntr = cntr_of(fid);
 
-    gnip_take(&cntr->lock);
+    gnip_lock(&cntr->lock);
     __atomic_store_n(&cntr->value, value, __ATOMIC_RELAXED);
-    gnip_give(&cntr->lock);
+    gnip_unlock(&cntr->lock);
     changed(cntr);
     return 0;
 }
@@ -96,9 +96,9 @@ static int cntr_seterr(struct fid_cntr *fid, uint64_t value)
 
     if (!errors_settable(cntr))
         return -FI_EOPNOTSUPP;
-    gnip_take(&cntr->lock);
+    gnip_lock(&cntr->lock);
     __atomic_store_n(&cntr->errors, value, __ATOMIC_RELAXED);
-    gnip_give(&cntr->lock);
+    gnip_unlock(&cntr->lock);
     gnip_waitable_signal(&cntr->wait);
     return 0;
 }
@@ -106,14 +106,14 @@ static int cntr_seterr(struct fid_cntr *fid, uint64_t value)
 /* ---- reading --------------------------------------------------------------------------------- */
 
 /* Makes progress and registers as somebody who looks, before the look. */
-static void look(struct gnip_cntr *cntr, uint32_t *polls)
+static void progress_and_register(struct gnip_cntr *cntr, uint32_t *polls)
 {
-    *polls += gnip_pset_progress(&cntr->pset);
+    *polls += gnip_progress_list_run(&cntr->progress);
     gnip_waitable_idle(&cntr->wait);
     if (cntr->wait.event >= 0) {
-        gnip_take(&cntr->lock);
+        gnip_lock(&cntr->lock);
         gnip_waitable_clear(&cntr->wait);
-        gnip_give(&cntr->lock);
+        gnip_unlock(&cntr->lock);
     }
 }
 
@@ -123,10 +123,10 @@ static uint64_t cntr_read(struct fid_cntr *fid)
     uint32_t polls = 0;
     uint64_t value;
 
-    look(cntr, &polls);
+    progress_and_register(cntr, &polls);
     value = __atomic_load_n(&cntr->value, __ATOMIC_ACQUIRE);
     if (__atomic_exchange_n(&cntr->value_seen, value, __ATOMIC_RELAXED) != value)
-        port_found();
+        port_idle_break();
     else if (polls == 0)
         gnip_waitable_yield();
     return value;
@@ -137,16 +137,16 @@ static uint64_t cntr_readerr(struct fid_cntr *fid)
     struct gnip_cntr *cntr = cntr_of(fid);
     uint32_t polls = 0;
     uint64_t errors;
-    bool news;
+    bool new_error;
 
-    look(cntr, &polls);
-    gnip_take(&cntr->lock);
+    progress_and_register(cntr, &polls);
+    gnip_lock(&cntr->lock);
     errors = cntr->errors;
-    news = errors != cntr->errors_seen;
+    new_error = errors != cntr->errors_seen;
     cntr->errors_seen = errors;
-    gnip_give(&cntr->lock);
-    if (news)
-        port_found();
+    gnip_unlock(&cntr->lock);
+    if (new_error)
+        port_idle_break();
     else if (polls == 0)
         gnip_waitable_yield();
     return errors;
@@ -163,13 +163,13 @@ static bool wait_ready(void *argument, uint32_t *polls)
     struct wait *wait = argument;
     struct gnip_cntr *cntr = wait->cntr;
 
-    *polls += gnip_pset_progress(&cntr->pset);
-    gnip_take(&cntr->lock);
+    *polls += gnip_progress_list_run(&cntr->progress);
+    gnip_lock(&cntr->lock);
     if (cntr->value >= wait->threshold)
         wait->result = 0;
     else if (cntr->errors != 0) /* until the application sets it to 0 */
         wait->result = -FI_EAVAIL;
-    gnip_give(&cntr->lock);
+    gnip_unlock(&cntr->lock);
     return wait->result != -FI_ETIMEDOUT;
 }
 
@@ -196,7 +196,7 @@ static int cntr_close(struct fid *fid)
     if (gnip_busy(&cntr->refs) || has_triggers(cntr))
         return -FI_EBUSY;
     gnip_waitable_close(&cntr->wait, cntr->wait_set, fid);
-    gnip_pset_fini(&cntr->pset);
+    gnip_progress_list_fini(&cntr->progress);
     gnip_lock_fini(&cntr->lock);
     gnip_unref(&cntr->domain->refs);
     free(cntr);
@@ -212,12 +212,12 @@ static int cntr_control(struct fid *fid, int command, void *argument)
     case FI_GETOPSFLAG:
         if (argument == NULL)
             return -FI_EINVAL;
-        gnip_take(&cntr->lock);
+        gnip_lock(&cntr->lock);
         if (command == FI_SETOPSFLAG)
             cntr->flags = *(uint64_t *)argument;
         else
             *(uint64_t *)argument = cntr->flags;
-        gnip_give(&cntr->lock);
+        gnip_unlock(&cntr->lock);
         return 0;
     default:
         return gnip_waitable_control(&cntr->wait, cntr->wait_obj, command, argument);
@@ -269,11 +269,11 @@ int gnip_cntr_open(struct fid_domain *domain_fid, struct fi_cntr_attr *attr, str
     cntr->domain = domain;
     cntr->wait_obj = attr->wait_obj;
     gnip_lock_init(&cntr->lock, gnip_single(domain));
-    gnip_pset_init(&cntr->pset, gnip_single(domain));
+    gnip_progress_list_init(&cntr->progress, gnip_single(domain));
     rc = gnip_waitable_open(&cntr->wait, attr->wait_obj, attr->wait_set, &cntr->fid.fid,
                             &cntr->wait_set);
     if (rc != 0) {
-        gnip_pset_fini(&cntr->pset);
+        gnip_progress_list_fini(&cntr->progress);
         gnip_lock_fini(&cntr->lock);
         free(cntr);
         return rc;

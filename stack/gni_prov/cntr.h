@@ -13,7 +13,7 @@ struct gnip_cntr {
     struct gnip_domain *domain;
     struct gnip_refs refs;
     struct gnip_waitable wait;
-    struct gnip_pset pset;
+    struct gnip_progress_list progress;
     struct gnip_lock lock; /* what follows */
     uint64_t value, errors, flags;
     uint64_t value_seen, errors_seen; /* by the last reader */
@@ -33,7 +33,7 @@ void gnip_cntr_add_error(struct gnip_cntr *cntr, uint64_t count);
  */
 /* 0, or -FI_EINVAL: not a threshold, a counter of another domain, FI_INJECT. */
 int gnip_trigger_check(const struct gnip_ep *ep, void *context, uint64_t flags);
-void gnip_trigger_park(struct gnip_req *req); /* req->vc is set; ep->lock is held */
+void gnip_trigger_enqueue(struct gnip_req *req); /* req->vc is set; ep->lock is held */
 /* cntr has changed: who has waited for that. Any lock but the counter's may be held. `progress`:
  * none is held, and what was submitted shall be under way when this returns. */
 void gnip_trigger_fire(struct gnip_cntr *cntr, bool progress);

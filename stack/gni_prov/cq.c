@@ -89,7 +89,7 @@ static gnip_cold bool grow(struct gnip_cq *cq)
 
 static uint32_t reserved_change(struct gnip_cq *cq, uint32_t change)
 {
-    if (cq->lock.needless)
+    if (cq->lock.elided)
         return cq->reserved += change;
     return __atomic_add_fetch(&cq->reserved, change, __ATOMIC_RELAXED);
 }
@@ -98,10 +98,10 @@ static gnip_cold bool reserve_more(struct gnip_cq *cq, uint32_t reserved)
 {
     bool room = reserved <= cq->capacity;
 
-    gnip_take(&cq->lock);
+    gnip_lock(&cq->lock);
     while (room && cq->room < reserved)
         room = grow(cq);
-    gnip_give(&cq->lock);
+    gnip_unlock(&cq->lock);
     if (!room)
         reserved_change(cq, -1u);
     return room;
@@ -122,10 +122,10 @@ bool gnip_cq_reserve_always(struct gnip_cq *cq)
     uint32_t reserved = reserved_change(cq, 1);
     bool room = true;
 
-    gnip_take(&cq->lock);
+    gnip_lock(&cq->lock);
     while (room && cq->room < reserved)
         room = grow(cq);
-    gnip_give(&cq->lock);
+    gnip_unlock(&cq->lock);
     if (!room)
         reserved_change(cq, -1u);
     return room;
@@ -148,13 +148,13 @@ void gnip_cq_add(struct gnip_cq *cq, const struct fi_cq_tagged_entry *entry, fi_
 {
     struct gnip_cq_slot *slot;
 
-    gnip_take(&cq->lock);
+    gnip_lock(&cq->lock);
     slot = next_slot(cq);
     slot->entry = *entry;
     slot->source = source;
     slot->kind = SLOT_ENTRY;
     __atomic_store_n(&cq->tail, cq->tail + 1, __ATOMIC_RELAXED);
-    gnip_give(&cq->lock);
+    gnip_unlock(&cq->lock);
     gnip_waitable_signal(&cq->wait);
 }
 
@@ -174,7 +174,7 @@ static void add_error(struct gnip_cq *cq, enum slot_kind kind, const struct fi_c
             memcpy(copy->bytes_of, data, data_bytes);
         }
     }
-    gnip_take(&cq->lock);
+    gnip_lock(&cq->lock);
     slot = next_slot(cq);
     slot->entry = (struct fi_cq_tagged_entry){.op_context = entry->op_context,
                                               .flags = entry->flags,
@@ -198,7 +198,7 @@ static void add_error(struct gnip_cq *cq, enum slot_kind kind, const struct fi_c
         cq->error_scan = cq->tail;
     __atomic_store_n(&cq->tail, cq->tail + 1, __ATOMIC_RELAXED);
     __atomic_store_n(&cq->errors, cq->errors + 1, __ATOMIC_RELAXED);
-    gnip_give(&cq->lock);
+    gnip_unlock(&cq->lock);
     gnip_waitable_signal(&cq->wait);
 }
 
@@ -216,7 +216,7 @@ static gnip_cold void count_error(struct gnip_cq *cq, int error)
 {
     size_t i;
 
-    gnip_take(&cq->lock);
+    gnip_lock(&cq->lock);
     for (i = 0; i < GNIP_CQ_CODES; i++)
         if (cq->counted[i].count == 0 || cq->counted[i].error == error)
             break;
@@ -224,7 +224,7 @@ static gnip_cold void count_error(struct gnip_cq *cq, int error)
     if (cq->counted[i].count++ == 0)
         cq->counted[i].error = error;
     __atomic_store_n(&cq->counted_errors, cq->counted_errors + 1, __ATOMIC_RELAXED);
-    gnip_give(&cq->lock);
+    gnip_unlock(&cq->lock);
     gnip_waitable_signal(&cq->wait);
 }
 
@@ -236,44 +236,44 @@ void gnip_cq_add_nameless(struct gnip_cq *cq, int error)
         count_error(cq, error);
 }
 
-void gnip_cq_starve(struct gnip_cq *cq, struct gnip_vc *vc)
+void gnip_cq_wait_for_room(struct gnip_cq *cq, struct gnip_vc *vc)
 {
-    gnip_take(&cq->lock);
-    if (!vc->starved) {
-        vc->starved = true;
-        vc->starved_next = cq->starved;
-        __atomic_store_n(&cq->starved, vc, __ATOMIC_RELAXED);
+    gnip_lock(&cq->lock);
+    if (!vc->waits_for_cq) {
+        vc->waits_for_cq = true;
+        vc->cq_wait_next = cq->vcs_waiting;
+        __atomic_store_n(&cq->vcs_waiting, vc, __ATOMIC_RELAXED);
     }
-    gnip_give(&cq->lock);
+    gnip_unlock(&cq->lock);
 }
 
 void gnip_cq_forget(struct gnip_cq *cq, struct gnip_vc *vc)
 {
     struct gnip_vc **at;
 
-    gnip_take(&cq->lock);
-    for (at = &cq->starved; *at != NULL && *at != vc; at = &(*at)->starved_next)
+    gnip_lock(&cq->lock);
+    for (at = &cq->vcs_waiting; *at != NULL && *at != vc; at = &(*at)->cq_wait_next)
         ;
     if (*at != NULL)
-        *at = vc->starved_next;
-    vc->starved = false;
-    gnip_give(&cq->lock);
+        *at = vc->cq_wait_next;
+    vc->waits_for_cq = false;
+    gnip_unlock(&cq->lock);
 }
 
 /* Entries have been read: who had no room looks again, once there is some. */
-static gnip_noinline void feed(struct gnip_cq *cq)
+static gnip_noinline void schedule_waiting(struct gnip_cq *cq)
 {
     struct gnip_vc *vc;
 
     while (__atomic_load_n(&cq->reserved, __ATOMIC_RELAXED) < cq->capacity) {
-        gnip_take(&cq->lock);
-        vc = cq->starved;
+        gnip_lock(&cq->lock);
+        vc = cq->vcs_waiting;
         if (vc != NULL) {
-            cq->starved = vc->starved_next;
-            vc->starved = false;
+            cq->vcs_waiting = vc->cq_wait_next;
+            vc->waits_for_cq = false;
             gnip_gate_hold(&vc->nic->gate, &vc->pins); /* it does not go meanwhile */
         }
-        gnip_give(&cq->lock);
+        gnip_unlock(&cq->lock);
         if (vc == NULL)
             break;
         gnip_vc_schedule(vc);
@@ -281,10 +281,10 @@ static gnip_noinline void feed(struct gnip_cq *cq)
     }
 }
 
-static inline void may_feed(struct gnip_cq *cq)
+static inline void may_schedule_waiting(struct gnip_cq *cq)
 {
-    if (gnip_unlikely(__atomic_load_n(&cq->starved, __ATOMIC_RELAXED) != NULL))
-        feed(cq);
+    if (gnip_unlikely(__atomic_load_n(&cq->vcs_waiting, __ATOMIC_RELAXED) != NULL))
+        schedule_waiting(cq);
 }
 
 uint32_t gnip_cq_pending(struct gnip_cq *cq)
@@ -367,7 +367,7 @@ static void remove_error(struct gnip_cq *cq, struct gnip_cq_slot *slot)
  * -FI_EAVAIL. An injected operation has no context that names it, and applications such as Open MPI
  * dereference the context of every error entry.
  */
-static gnip_cold ssize_t take_nameless(struct gnip_cq *cq)
+static gnip_cold ssize_t read_nameless(struct gnip_cq *cq)
 {
     struct gnip_cq_slot *slot = find_error(cq);
     int error = slot->err;
@@ -379,7 +379,7 @@ static gnip_cold ssize_t take_nameless(struct gnip_cq *cq)
 }
 
 /* The negative code of one counted error, which there is; cq->lock is held. */
-static gnip_cold ssize_t take_counted(struct gnip_cq *cq)
+static gnip_cold ssize_t read_counted(struct gnip_cq *cq)
 {
     size_t i = 0;
 
@@ -393,17 +393,17 @@ static gnip_cold ssize_t take_counted(struct gnip_cq *cq)
     return -cq->counted[i].error;
 }
 
-static ssize_t take_entries(struct gnip_cq *cq, void *buffer, size_t count, fi_addr_t *sources)
+static ssize_t read_entries(struct gnip_cq *cq, void *buffer, size_t count, fi_addr_t *sources)
 {
     ssize_t result = 0;
     uint32_t slots = 0, unread;
 
-    gnip_take(&cq->lock);
+    gnip_lock(&cq->lock);
     unread = cq->tail - cq->head;
     if (gnip_unlikely(cq->errors > 0)) {
-        result = take_nameless(cq);
+        result = read_nameless(cq);
     } else if (gnip_unlikely(cq->counted_errors > 0)) {
-        result = take_counted(cq);
+        result = read_counted(cq);
     } else if (unread == 0) {
         gnip_waitable_clear(&cq->wait);
         result = -FI_EAGAIN;
@@ -424,7 +424,7 @@ static ssize_t take_entries(struct gnip_cq *cq, void *buffer, size_t count, fi_a
         if (gnip_unlikely(cq->holes > 0))
             skip_holes(cq);
     }
-    gnip_give(&cq->lock);
+    gnip_unlock(&cq->lock);
     return result;
 }
 
@@ -449,16 +449,16 @@ static ssize_t read_once(struct gnip_cq *cq, void *buffer, size_t count, fi_addr
     /* What is there already is read without progress, but for now and then: who always finds
      * something must not be cut off. */
     if (count == 0 || gnip_cq_pending(cq) == 0 || reads_of(cq) % PROGRESS_EVERY == 0)
-        *polls += gnip_pset_progress(&cq->pset);
+        *polls += gnip_progress_list_run(&cq->progress);
     if (count == 0)
         return 0;
     if (gnip_cq_pending(cq) != 0 || sleeps || cq->wait.event >= 0)
-        result = take_entries(cq, buffer, count, sources);
-    may_feed(cq);
+        result = read_entries(cq, buffer, count, sources);
+    may_schedule_waiting(cq);
     if (result == -FI_EAGAIN)
         gnip_waitable_idle(&cq->wait);
     else
-        port_found();
+        port_idle_break();
     return result;
 }
 
@@ -481,7 +481,7 @@ static ssize_t cq_read(struct fid_cq *fid, void *buffer, size_t count)
 }
 
 /* The entry of the first error; cq->lock is held. */
-static void take_error(struct gnip_cq *cq, struct gnip_cq_slot *slot, struct fi_cq_err_entry *entry,
+static void read_error(struct gnip_cq *cq, struct gnip_cq_slot *slot, struct fi_cq_err_entry *entry,
                        uint32_t *data_bytes)
 {
     struct gnip_cq_data *data = cq->data_first;
@@ -522,22 +522,22 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buffer, ui
     room = own ? 0 : buffer->err_data_size;
     if (room > 0 && data == NULL)
         return -FI_EINVAL;
-    gnip_pset_progress(&cq->pset);
-    gnip_take(&cq->lock);
+    gnip_progress_list_run(&cq->progress);
+    gnip_lock(&cq->lock);
     if (cq->errors == 0) {
-        result = gnip_unlikely(cq->counted_errors > 0) ? take_counted(cq) : -FI_EAGAIN;
-        gnip_give(&cq->lock);
+        result = gnip_unlikely(cq->counted_errors > 0) ? read_counted(cq) : -FI_EAGAIN;
+        gnip_unlock(&cq->lock);
         if (gnip_cq_pending(cq) == 0 && result == -FI_EAGAIN)
             gnip_waitable_idle(&cq->wait);
         return result;
     }
     slot = find_error(cq);
     if (gnip_unlikely(slot->kind == SLOT_NAMELESS)) {
-        result = take_nameless(cq);
-        gnip_give(&cq->lock);
+        result = read_nameless(cq);
+        gnip_unlock(&cq->lock);
         return result;
     }
-    take_error(cq, slot, &entry, &bytes);
+    read_error(cq, slot, &entry, &bytes);
     if (room == 0) { /* ours, valid until the next read of an error */
         entry.err_data = bytes > 0 ? cq->error_data : NULL;
         entry.err_data_size = 0;
@@ -546,9 +546,9 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buffer, ui
         entry.err_data_size = bytes < room ? bytes : room;
         memcpy(data, cq->error_data, entry.err_data_size);
     }
-    gnip_give(&cq->lock);
-    may_feed(cq);
-    port_found();
+    gnip_unlock(&cq->lock);
+    may_schedule_waiting(cq);
+    port_idle_break();
     if (own) /* its entry ends before err_data_size */
         memcpy(buffer, &entry, offsetof(struct fi_cq_err_entry, err_data_size));
     else
@@ -628,7 +628,7 @@ static int cq_close(struct fid *fid)
     if (gnip_busy(&cq->refs))
         return -FI_EBUSY;
     gnip_waitable_close(&cq->wait, cq->wait_set, fid);
-    gnip_pset_fini(&cq->pset);
+    gnip_progress_list_fini(&cq->progress);
     gnip_lock_fini(&cq->lock);
     while ((data = cq->data_first) != NULL) {
         cq->data_first = data->next;
@@ -667,12 +667,12 @@ static int cq_init(struct gnip_cq *cq, const struct fi_cq_attr *attr)
     cq->format = attr->format == FI_CQ_FORMAT_UNSPEC ? FI_CQ_FORMAT_CONTEXT : attr->format;
     cq->wait_obj = attr->wait_obj;
     cq->capacity = size > CAPACITY_MAX / 64 ? CAPACITY_MAX : 64 * (uint32_t)size;
-    gnip_pset_init(&cq->pset, gnip_single(cq->domain));
+    gnip_progress_list_init(&cq->progress, gnip_single(cq->domain));
     gnip_lock_init(&cq->lock, gnip_single(cq->domain));
     rc = gnip_waitable_open(&cq->wait, attr->wait_obj, attr->wait_set, &cq->fid.fid, &cq->wait_set);
     if (rc != 0) {
         gnip_lock_fini(&cq->lock);
-        gnip_pset_fini(&cq->pset);
+        gnip_progress_list_fini(&cq->progress);
     }
     return rc;
 }

@@ -18,7 +18,7 @@ struct gnip_cq {
     enum fi_wait_obj wait_obj;
     struct gnip_refs refs;
     struct gnip_waitable wait;
-    struct gnip_pset pset;
+    struct gnip_progress_list progress;
     uint32_t reserved, capacity; /* entries promised or unread, and how many may be */
     uint32_t reads; /* that found entries at once */
     struct gnip_lock lock; /* what follows */
@@ -34,11 +34,11 @@ struct gnip_cq {
     } counted[GNIP_CQ_CODES];
     struct gnip_cq_data *data_first, *data_last; /* error data of the error entries, in order */
     struct fid_wait *wait_set; /* FI_WAIT_SET */
-    struct gnip_vc *starved; /* by starved_next: to be scheduled when entries have been read */
+    struct gnip_vc *vcs_waiting; /* by cq_wait_next: scheduled when entries have been read */
     uint8_t error_data[80]; /* of the last error entry read */
 };
 /* The VC has something for which there is no room: scheduled when there may be some. */
-void gnip_cq_starve(struct gnip_cq *cq, struct gnip_vc *vc);
+void gnip_cq_wait_for_room(struct gnip_cq *cq, struct gnip_vc *vc);
 void gnip_cq_forget(struct gnip_cq *cq, struct gnip_vc *vc);
 int gnip_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,
                  void *context);

@@ -143,7 +143,7 @@ int gnip_place_find(struct gnip_place *place)
  * The lowest bit of the slot's pointer locks it, and the count of references: there is no other
  * place for a lock before there is a context. It is held for a few instructions.
  */
-static struct gnip_ctx *slot_take(void **slot)
+static struct gnip_ctx *slot_lock(void **slot)
 {
     uintptr_t seen = __atomic_load_n((uintptr_t *)slot, __ATOMIC_RELAXED) & ~(uintptr_t)1;
 
@@ -155,7 +155,7 @@ static struct gnip_ctx *slot_take(void **slot)
     return (struct gnip_ctx *)seen;
 }
 
-static void slot_give(void **slot, struct gnip_ctx *ctx)
+static void slot_unlock(void **slot, struct gnip_ctx *ctx)
 {
     __atomic_store_n((uintptr_t *)slot, (uintptr_t)ctx, __ATOMIC_RELEASE);
 }
@@ -248,22 +248,22 @@ static struct gnip_ctx *new_ctx(void)
 struct gnip_ctx *gnip_ctx_get(void)
 {
     void **slot = port_slot(PORT_SLOT_GNI);
-    struct gnip_ctx *ctx = slot_take(slot), *made = NULL;
+    struct gnip_ctx *ctx = slot_lock(slot), *made = NULL;
 
     if (ctx == NULL) {
         /* Without the lock: this calls GNI. Whoever comes first is taken. */
-        slot_give(slot, NULL);
+        slot_unlock(slot, NULL);
         made = new_ctx();
         if (made == NULL)
             return NULL;
-        ctx = slot_take(slot);
+        ctx = slot_lock(slot);
         if (ctx == NULL) {
             ctx = made;
             made = NULL;
         }
     }
     ctx->refs++;
-    slot_give(slot, ctx);
+    slot_unlock(slot, ctx);
     if (made != NULL)
         free_ctx(made);
     return ctx;
@@ -281,9 +281,9 @@ void gnip_ctx_put(struct gnip_ctx *ctx)
     void **slot = port_slot(PORT_SLOT_GNI);
     bool last;
 
-    slot_take(slot);
+    slot_lock(slot);
     last = --ctx->refs == 0;
-    slot_give(slot, last ? NULL : ctx);
+    slot_unlock(slot, last ? NULL : ctx);
     if (last)
         free_ctx(ctx);
 }

@@ -42,7 +42,7 @@ struct gnip_ctx {
     uint32_t wait_sleep, user_key_limit, prov_key_limit, shared_memory_timeout; /* "fab ops 1" */
     struct gnip_counts counts;
     struct gnip_link domains; /* gnip_domain.ctx_link */
-    bool parked; /* all domains are, and the NICs with them */
+    bool suspended; /* all domains are, and the NICs with them */
 };
 /* The context of the calling process, made if there is none; one reference. NULL: no memory. */
 struct gnip_ctx *gnip_ctx_get(void);

@@ -59,11 +59,11 @@ static int send(struct gnip_cm_nic *cm_nic, struct gnip_datagram *datagram)
     gni_return_t rc;
 
     memset(datagram->out, 0, sizeof(datagram->out));
-    gnip_take(&cm_nic->nic->lock);
+    gnip_lock(&cm_nic->nic->lock);
     rc = post(cm_nic, datagram);
     if (rc != GNI_RC_SUCCESS && datagram->bound)
         datagram->bound = GNI_EpUnbind(datagram->ep) != GNI_RC_SUCCESS;
-    gnip_give(&cm_nic->nic->lock);
+    gnip_unlock(&cm_nic->nic->lock);
     if (rc == GNI_RC_SUCCESS)
         return 0;
     if (rc == GNI_RC_ERROR_RESOURCE || rc == GNI_RC_ERROR_NOMEM || rc == GNI_RC_NOT_DONE)
@@ -95,7 +95,7 @@ static struct gnip_datagram *get(struct gnip_cm_nic *cm_nic, bool wildcard)
     struct gnip_link *link;
     struct gnip_datagram *datagram = NULL;
 
-    gnip_take(&cm_nic->lock);
+    gnip_lock(&cm_nic->lock);
     link = gnip_list_pop(wildcard ? &cm_nic->free_wildcard : &cm_nic->free_bound);
     if (link != NULL)
         datagram = gnip_container(link, struct gnip_datagram, link);
@@ -108,25 +108,25 @@ static struct gnip_datagram *get(struct gnip_cm_nic *cm_nic, bool wildcard)
         datagram->tries = 0;
         cm_nic->datagrams_active += !wildcard;
     }
-    gnip_give(&cm_nic->lock);
+    gnip_unlock(&cm_nic->lock);
     return datagram;
 }
 
 static void put(struct gnip_cm_nic *cm_nic, struct gnip_datagram *datagram)
 {
-    gnip_take(&cm_nic->lock);
+    gnip_lock(&cm_nic->lock);
     datagram->active = false;
     cm_nic->datagrams_active -= !datagram->wildcard;
     if (datagram->id != WAKE_ID)
         gnip_list_append(datagram->wildcard ? &cm_nic->free_wildcard : &cm_nic->free_bound,
                          &datagram->link);
-    gnip_give(&cm_nic->lock);
+    gnip_unlock(&cm_nic->lock);
 }
 
 /* Frees the target for the next one. */
 static void unbind(struct gnip_cm_nic *cm_nic, struct gnip_datagram *datagram)
 {
-    gnip_take(&cm_nic->nic->lock);
+    gnip_lock(&cm_nic->nic->lock);
     if (datagram->bound && GNI_EpUnbind(datagram->ep) == GNI_RC_SUCCESS) {
         datagram->bound = false;
     } else if (datagram->bound) { /* cannot be: it was consumed. A new endpoint is as good. */
@@ -134,25 +134,25 @@ static void unbind(struct gnip_cm_nic *cm_nic, struct gnip_datagram *datagram)
         datagram->ep = NULL;
         datagram->bound = false;
     }
-    gnip_give(&cm_nic->nic->lock);
+    gnip_unlock(&cm_nic->nic->lock);
 }
 
 /* ---- posting --------------------------------------------------------------------------------- */
 
 /* GNI would say so, too, but asking takes time, and waiting may be long. */
-static bool under_way(struct gnip_cm_nic *cm_nic, uint32_t device_addr, uint32_t cdm_id)
+static bool in_flight(struct gnip_cm_nic *cm_nic, uint32_t device_addr, uint32_t cdm_id)
 {
     uint32_t first = WAKE_ID + cm_nic->wildcard_count, i;
     bool found = false;
 
-    gnip_take(&cm_nic->lock);
+    gnip_lock(&cm_nic->lock);
     for (i = 0; i < cm_nic->bound_made && !found; i++) {
         const struct gnip_datagram *datagram = cm_nic->datagrams[first + i];
 
         found =
             datagram->active && datagram->device_addr == device_addr && datagram->cdm_id == cdm_id;
     }
-    gnip_give(&cm_nic->lock);
+    gnip_unlock(&cm_nic->lock);
     return found;
 }
 
@@ -162,7 +162,7 @@ int gnip_datagram_post(struct gnip_cm_nic *cm_nic, uint32_t device_addr, uint32_
     struct gnip_datagram *datagram;
     int rc;
 
-    if (under_way(cm_nic, device_addr, cdm_id))
+    if (in_flight(cm_nic, device_addr, cdm_id))
         return -FI_EAGAIN;
     datagram = get(cm_nic, false);
     if (datagram == NULL)
@@ -203,9 +203,9 @@ bool gnip_datagram_may_post(struct gnip_cm_nic *cm_nic)
 {
     bool may;
 
-    gnip_take(&cm_nic->lock);
+    gnip_lock(&cm_nic->lock);
     may = !gnip_list_empty(&cm_nic->free_bound) || cm_nic->bound_made < cm_nic->bound_count;
-    gnip_give(&cm_nic->lock);
+    gnip_unlock(&cm_nic->lock);
     return may;
 }
 
@@ -215,11 +215,11 @@ bool gnip_datagram_wake(struct gnip_cm_nic *cm_nic)
     struct gnip_datagram *datagram = cm_nic->datagrams[WAKE_ID - 1];
     bool mine;
 
-    gnip_take(&cm_nic->lock);
+    gnip_lock(&cm_nic->lock);
     mine = !datagram->active;
     datagram->active = true;
     cm_nic->datagrams_active += mine;
-    gnip_give(&cm_nic->lock);
+    gnip_unlock(&cm_nic->lock);
     if (!mine)
         return true; /* it is about to wake */
     datagram->device_addr = cm_nic->name.device_addr;
@@ -254,7 +254,7 @@ static bool take_ended(struct gnip_cm_nic *cm_nic, struct ended *ended)
     gni_return_t rc;
     uint64_t id;
 
-    gnip_take(&nic->lock);
+    gnip_lock(&nic->lock);
     rc = GNI_PostDataProbeById(nic->gni, &id);
     if (rc == GNI_RC_SUCCESS) {
         ended->datagram = find(cm_nic, id);
@@ -267,13 +267,13 @@ static bool take_ended(struct gnip_cm_nic *cm_nic, struct ended *ended)
             rc = GNI_RC_SUCCESS;
         }
     }
-    gnip_give(&nic->lock);
+    gnip_unlock(&nic->lock);
     /* NO_MATCH: another thread was faster. */
     return rc == GNI_RC_SUCCESS && ended->state != GNI_POST_PENDING &&
            ended->state != GNI_POST_REMOTE_DATA;
 }
 
-static void give_up(struct gnip_cm_nic *cm_nic, struct gnip_datagram *datagram, int error)
+static void abandon(struct gnip_cm_nic *cm_nic, struct gnip_datagram *datagram, int error)
 {
     uint8_t message[GNI_DATAGRAM_MAXSIZE];
     uint32_t bytes = datagram->bytes - 1u;
@@ -293,11 +293,11 @@ static gnip_cold void try_again(struct gnip_cm_nic *cm_nic, struct gnip_datagram
         rc = send(cm_nic, datagram);
 
     if (rc == -FI_EAGAIN) {
-        gnip_take(&cm_nic->lock);
+        gnip_lock(&cm_nic->lock);
         gnip_list_append(&cm_nic->failed, &datagram->link);
-        gnip_give(&cm_nic->lock);
+        gnip_unlock(&cm_nic->lock);
     } else if (rc != 0) {
-        give_up(cm_nic, datagram, -rc);
+        abandon(cm_nic, datagram, -rc);
     }
 }
 
@@ -309,14 +309,14 @@ static bool retry_failed(struct gnip_cm_nic *cm_nic)
 
     if (gnip_likely(__atomic_load_n(&cm_nic->failed.next, __ATOMIC_RELAXED) == &cm_nic->failed))
         return false;
-    gnip_take(&cm_nic->lock);
+    gnip_lock(&cm_nic->lock);
     for (link = cm_nic->failed.next; link != &cm_nic->failed; link = link->next)
         count++; /* who fails again comes behind these */
-    gnip_give(&cm_nic->lock);
+    gnip_unlock(&cm_nic->lock);
     while (count-- > 0) {
-        gnip_take(&cm_nic->lock);
+        gnip_lock(&cm_nic->lock);
         link = gnip_list_pop(&cm_nic->failed);
-        gnip_give(&cm_nic->lock);
+        gnip_unlock(&cm_nic->lock);
         if (link == NULL)
             break;
         try_again(cm_nic, gnip_container(link, struct gnip_datagram, link));
@@ -333,7 +333,7 @@ static bool is_request(const struct gnip_datagram *datagram)
 /* Of a domain that comes to rest: it is asked again when that is over. */
 static bool may_wait(const struct gnip_cm_nic *cm_nic, const struct gnip_datagram *datagram)
 {
-    return cm_nic->domain != NULL && cm_nic->domain->parked && is_request(datagram);
+    return cm_nic->domain != NULL && cm_nic->domain->suspended && is_request(datagram);
 }
 
 void gnip_datagrams_recall(struct gnip_cm_nic *cm_nic)
@@ -345,9 +345,9 @@ void gnip_datagrams_recall(struct gnip_cm_nic *cm_nic)
 
         if (datagram == NULL || !datagram->active || !datagram->bound || !is_request(datagram))
             continue;
-        gnip_take(&cm_nic->nic->lock);
+        gnip_lock(&cm_nic->nic->lock);
         GNI_EpPostDataCancelById(datagram->ep, datagram->id);
-        gnip_give(&cm_nic->nic->lock);
+        gnip_unlock(&cm_nic->nic->lock);
     }
 }
 
@@ -379,7 +379,7 @@ static gnip_cold void failed(struct gnip_cm_nic *cm_nic, struct gnip_datagram *d
     else if (may_wait(cm_nic, datagram))
         wait_with(cm_nic, datagram);
     else if (stop || ++datagram->tries == TRIES)
-        give_up(cm_nic, datagram, state == GNI_POST_TIMEOUT ? FI_EHOSTDOWN : FI_EIO);
+        abandon(cm_nic, datagram, state == GNI_POST_TIMEOUT ? FI_EHOSTDOWN : FI_EIO);
     else
         try_again(cm_nic, datagram);
 }
@@ -455,9 +455,9 @@ static void cancel(struct gnip_cm_nic *cm_nic, bool wildcards)
         if (datagram == NULL || !datagram->active || datagram->wildcard != wildcards ||
             gnip_linked(&datagram->link) || datagram->ep == NULL)
             continue;
-        gnip_take(&cm_nic->nic->lock);
+        gnip_lock(&cm_nic->nic->lock);
         GNI_EpPostDataCancelById(datagram->ep, datagram->id);
-        gnip_give(&cm_nic->nic->lock);
+        gnip_unlock(&cm_nic->nic->lock);
     }
 }
 
@@ -475,7 +475,7 @@ static void drain(struct gnip_cm_nic *cm_nic, uint64_t nanoseconds)
     port_timer_stop(&timer);
 }
 
-static void take_all(struct gnip_cm_nic *cm_nic)
+static void collect_all(struct gnip_cm_nic *cm_nic)
 {
     while (gnip_datagram_poll(cm_nic, false, 0) != 0)
         ;
@@ -487,9 +487,9 @@ void gnip_datagrams_free(struct gnip_cm_nic *cm_nic)
 
     for (i = 0; cm_nic->datagrams != NULL && i < count; i++) {
         if (cm_nic->datagrams[i] != NULL && cm_nic->datagrams[i]->ep != NULL) {
-            gnip_take(&cm_nic->nic->lock);
+            gnip_lock(&cm_nic->nic->lock);
             GNI_EpDestroy(cm_nic->datagrams[i]->ep);
-            gnip_give(&cm_nic->nic->lock);
+            gnip_unlock(&cm_nic->nic->lock);
         }
         free(cm_nic->datagrams[i]);
     }
@@ -502,9 +502,9 @@ void gnip_datagrams_close(struct gnip_cm_nic *cm_nic)
     if (cm_nic->datagrams == NULL)
         return;
     /* What has come in is answered, if only with a refusal. */
-    take_all(cm_nic);
+    collect_all(cm_nic);
     cancel(cm_nic, true);
-    take_all(cm_nic);
+    collect_all(cm_nic);
     drain(cm_nic, CLOSE_NS);
     cancel(cm_nic, false);
     drain(cm_nic, CANCEL_NS);

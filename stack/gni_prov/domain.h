@@ -39,7 +39,7 @@ struct gnip_domain {
     struct gnip_nic *mr_nic; /* registers memory; NULL: not needed so far */
     struct gnip_mr_cache *mr_cache; /* NULL: not needed so far */
     bool paused; /* "domain ops 3": nothing new begins; atomic */
-    bool parked; /* it has nothing of GNI any more (ops_quiesce.c) */
+    bool suspended; /* it has nothing of GNI any more (ops_quiesce.c) */
     struct gnip_link ctx_link; /* ctx->domains */
     struct gnip_link ces, ce_operations; /* collective engine (ops_ce.c) */
     struct gnip_link eps; /* gnip_ep.domain_link */

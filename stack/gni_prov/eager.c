@@ -16,7 +16,7 @@
 #include "req.h"
 #include "txd.h"
 #include "vc.h"
-#include "window.h"
+#include "rx_window.h"
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
@@ -28,7 +28,7 @@ static void sent(struct gnip_txd *txd, gni_return_t status)
     struct fi_cq_tagged_entry entry = {0};
 
     port_spend(PORT_COST_COMPLETION, 1);
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     gnip_txd_put(vc->nic, txd);
     req->pending = 0;
     if (gnip_unlikely(req->cold && req->u.send.gather != NULL)) {
@@ -44,7 +44,7 @@ static void sent(struct gnip_txd *txd, gni_return_t status)
         entry.flags = FI_MSG | FI_SEND | (req->flags & FI_TAGGED);
         gnip_req_complete(req, &entry, FI_ADDR_NOTAVAIL);
     }
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
 }
 
 /* What GNI_SmsgSendWTag takes: one piece. False: no memory for it now. */
@@ -57,7 +57,7 @@ static bool one_piece(struct gnip_req *req, const void **data)
         *data = req->bytes == 0 ? NULL : req->buffers[0].address;
         return true;
     }
-    gnip_req_warm(req);
+    gnip_req_init_cold(req);
     if (req->bytes <= sizeof(req->inject)) {
         gather = req->inject;
     } else {
@@ -109,9 +109,9 @@ int gnip_eager_issue(struct gnip_req *req)
     if (gnip_unlikely(req->bytes > vc->eager_max && !(req->flags & FI_INJECT)))
         return gnip_rndzv_issue(req);
     cost = gnip_eager_cost(req->bytes);
-    if (gnip_unlikely(!gnip_vc_window(vc, cost))) {
+    if (gnip_unlikely(!gnip_vc_rx_window(vc, cost))) {
         /* A START needs one slot, whatever the length: better than waiting for many. */
-        if (req->bytes >= GNIP_SLOT && gnip_vc_window(vc, 1))
+        if (req->bytes >= GNIP_CREDIT_BYTES && gnip_vc_rx_window(vc, 1))
             return gnip_rndzv_issue(req);
         req->ep->domain->ctx->counts.window_stalls++;
         return -FI_EAGAIN;
@@ -145,7 +145,7 @@ int gnip_eager_issue(struct gnip_req *req)
         gnip_txd_put(vc->nic, txd);
         return rc;
     }
-    vc->used += cost;
+    vc->tx_credits_used += cost;
     req->pending = 1;
     if (gnip_unlikely(gnip_vc_rings_eager(vc, req->answer)))
         gnip_vc_doorbell(vc);
@@ -208,7 +208,7 @@ static gnip_noinline void keep(struct gnip_vc *vc, const struct gnip_eager *mess
     }
     kept->tag = message->tag;
     kept->data = message->h.a;
-    kept->slots = cost;
+    kept->credits = cost;
     kept->request = message->request;
     kept->wire_flags = message->h.flags;
     kept->bytes = message->bytes;
@@ -234,7 +234,7 @@ void gnip_eager_arrived(struct gnip_vc *vc, const struct gnip_eager *message)
         keep(vc, message, cost);
         return;
     }
-    gnip_window_return(vc, cost);
+    gnip_rx_window_return(vc, cost);
     gnip_eager_receive(recv, vc, message + 1, message->bytes, message->tag, message->h.a,
                        message->h.flags, message->request);
 }
@@ -277,7 +277,7 @@ static void forget(struct gnip_req *req, int error)
 {
     (void)error;
     if (req->u.control.request == 0)
-        req->vc->grant_deferred = false;
+        req->vc->credits_deferred = false;
     gnip_req_put(req);
 }
 
@@ -298,7 +298,7 @@ static void answer_or_defer(struct gnip_vc *vc, uint8_t kind, uint32_t request, 
 
     if (gnip_answer(vc, kind, request, status, NULL, answered) != -FI_EAGAIN)
         return;
-    if (request == 0 && vc->grant_deferred)
+    if (request == 0 && vc->credits_deferred)
         return; /* one is enough, it carries the newest grant */
     req = gnip_req_get_own(vc->ep, GNIP_REQ_CONTROL);
     if (req == NULL) {
@@ -312,7 +312,7 @@ static void answer_or_defer(struct gnip_vc *vc, uint8_t kind, uint32_t request, 
     req->u.control.request = request;
     req->u.control.status = status;
     if (request == 0)
-        vc->grant_deferred = true;
+        vc->credits_deferred = true;
     gnip_vc_defer(vc, req);
 }
 

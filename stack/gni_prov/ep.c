@@ -72,10 +72,10 @@ static void set_fids(struct gnip_ep *ep, void *context);
 
 static void init_lists(struct gnip_ep *ep)
 {
-    bool needless = gnip_single(ep->domain);
+    bool elided = gnip_single(ep->domain);
 
-    gnip_lock_init(&ep->lock, needless);
-    gnip_lock_init(&ep->fired_lock, needless);
+    gnip_lock_init(&ep->lock, elided);
+    gnip_lock_init(&ep->fired_lock, elided);
     gnip_waitable_init(&ep->room, false);
     gnip_list_init(&ep->vcs);
 }
@@ -156,19 +156,19 @@ int gnip_endpoint(struct fid_domain *domain, struct fi_info *info, struct fid_ep
 /* ---- enabling -------------------------------------------------------------------------------- */
 
 /* The progress that an object drives. NULL: it is not there. */
-static struct gnip_pset *of_cq(struct gnip_cq *cq)
+static struct gnip_progress_list *of_cq(struct gnip_cq *cq)
 {
-    return cq == NULL ? NULL : &cq->pset;
+    return cq == NULL ? NULL : &cq->progress;
 }
 
-static struct gnip_pset *of_cntr(struct gnip_cntr *cntr)
+static struct gnip_progress_list *of_cntr(struct gnip_cntr *cntr)
 {
-    return cntr == NULL ? NULL : &cntr->pset;
+    return cntr == NULL ? NULL : &cntr->progress;
 }
 
 #define PSETS 5
 
-static void psets_of(struct gnip_ep *ep, uint64_t direction, struct gnip_pset **psets)
+static void psets_of(struct gnip_ep *ep, uint64_t direction, struct gnip_progress_list **psets)
 {
     bool sends = direction == FI_TRANSMIT;
 
@@ -176,41 +176,41 @@ static void psets_of(struct gnip_ep *ep, uint64_t direction, struct gnip_pset **
     psets[1] = of_cntr(sends ? ep->send_cntr : ep->recv_cntr);
     psets[2] = of_cntr(sends ? ep->write_cntr : ep->rwrite_cntr);
     psets[3] = of_cntr(sends ? ep->read_cntr : ep->rread_cntr);
-    psets[4] = ep->eq == NULL ? NULL : &ep->eq->pset;
+    psets[4] = ep->eq == NULL ? NULL : &ep->eq->progress;
 }
 
 static void leave_psets(struct gnip_ep *ep, uint64_t direction)
 {
-    struct gnip_pset *psets[PSETS];
+    struct gnip_progress_list *psets[PSETS];
     unsigned i;
 
     psets_of(ep, direction, psets);
     for (i = 0; i < PSETS; i++) {
         if (psets[i] == NULL)
             continue;
-        gnip_pset_remove(psets[i], ep->nic, NULL);
-        gnip_pset_remove(psets[i], NULL, ep->cm_nic);
+        gnip_progress_list_remove(psets[i], ep->nic, NULL);
+        gnip_progress_list_remove(psets[i], NULL, ep->cm_nic);
     }
 }
 
-static int join(struct gnip_ep *ep, struct gnip_pset *pset)
+static int join(struct gnip_ep *ep, struct gnip_progress_list *list)
 {
     int rc;
 
-    if (pset == NULL)
+    if (list == NULL)
         return 0;
-    rc = gnip_pset_add(pset, ep->nic, NULL);
+    rc = gnip_progress_list_add(list, ep->nic, NULL);
     if (rc != 0)
         return rc;
-    rc = gnip_pset_add(pset, NULL, ep->cm_nic);
+    rc = gnip_progress_list_add(list, NULL, ep->cm_nic);
     if (rc != 0)
-        gnip_pset_remove(pset, ep->nic, NULL);
+        gnip_progress_list_remove(list, ep->nic, NULL);
     return rc;
 }
 
 static int join_psets(struct gnip_ep *ep, uint64_t direction)
 {
-    struct gnip_pset *psets[PSETS];
+    struct gnip_progress_list *psets[PSETS];
     unsigned i;
     int rc = 0;
 
@@ -222,8 +222,8 @@ static int join_psets(struct gnip_ep *ep, uint64_t direction)
     for (i--; i-- > 0;) {
         if (psets[i] == NULL)
             continue;
-        gnip_pset_remove(psets[i], ep->nic, NULL);
-        gnip_pset_remove(psets[i], NULL, ep->cm_nic);
+        gnip_progress_list_remove(psets[i], ep->nic, NULL);
+        gnip_progress_list_remove(psets[i], NULL, ep->cm_nic);
     }
     return rc;
 }
@@ -264,7 +264,7 @@ static int enable_direction(struct gnip_ep *ep, uint64_t direction)
 
     if (rc != 0)
         return rc;
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     if (direction == FI_TRANSMIT) {
         ep->tx_flags |= ep->tx_selective ? 0 : FI_COMPLETION;
         ep->tx_enabled = true;
@@ -272,16 +272,16 @@ static int enable_direction(struct gnip_ep *ep, uint64_t direction)
         ep->rx_flags |= ep->rx_selective ? 0 : FI_COMPLETION;
         ep->rx_enabled = true;
     }
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
     return 0;
 }
 
 /* The other direction could not be: the call has had no effect. */
 static void disable_transmit(struct gnip_ep *ep)
 {
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     ep->tx_enabled = false;
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
     leave_psets(ep, FI_TRANSMIT);
 }
 
@@ -372,10 +372,10 @@ int gnip_ep_close(struct gnip_ep *ep)
     port_mutex_lock(&domain->lock);
     gnip_list_remove(&ep->domain_link);
     port_mutex_unlock(&domain->lock);
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     ep->closing = true;
     gnip_trigger_drop(ep);
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
     gnip_vcs_close(ep);
     gnip_ce_ep_close(ep);
     gnip_cm_nic_remove_ep(ep->cm_nic, ep);
@@ -422,14 +422,14 @@ static int flags_control(struct gnip_ep *ep, uint64_t *flags, bool set)
     if (direction != FI_TRANSMIT && direction != FI_RECV)
         return -FI_EINVAL;
     of = direction == FI_TRANSMIT ? &ep->tx_flags : &ep->rx_flags;
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     if (!set)
         *flags = *of;
     else if (direction == FI_TRANSMIT)
         *of = gnip_tx_flags(ep, *flags & ~direction);
     else
         *of = (*flags & ~direction) | (ep->rx_selective ? 0 : FI_COMPLETION);
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
     return 0;
 }
 

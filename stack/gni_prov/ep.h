@@ -48,12 +48,12 @@ struct gnip_ep {
     struct gnip_queue req_free; /* last in, first out */
     uint32_t req_made, tx_used, rx_used, own_used, tx_size, rx_size;
     struct gnip_waitable room; /* somebody got -FI_EAGAIN */
-    bool starved; /* somebody waits for that */
+    bool wants_room; /* somebody waits for that */
     bool mrecv_stalled; /* messages wait for a part of a multi-receive buffer */
     /* the unexpected store's room */
     struct gnip_queue unexpected_free; /* small ones */
     struct gnip_unexpected_chunk *unexpected_chunks;
-    uint32_t granted_slots, granted_messages; /* to all peers together (window.c) */
+    uint32_t rx_credits_granted, rx_messages_granted; /* to all peers together (rx_window.c) */
     uint32_t unexpected_messages;
     struct gnip_queue fired; /* gnip_req.link: triggered, to be submitted; under fired_lock */
     struct gnip_lock fired_lock;

@@ -28,12 +28,12 @@ int gnip_ep_may(const struct gnip_ep *ep, uint64_t needs)
     return gnip_unlikely(ep->domain->paused) ? -FI_EAGAIN : 0;
 }
 
-gnip_noinline ssize_t gnip_ep_again(struct gnip_ep *ep)
+gnip_noinline ssize_t gnip_ep_wait_for_room(struct gnip_ep *ep)
 {
     uint32_t polls = 0;
 
     gnip_waitable_idle(&ep->room); /* before looking: what is freed from now on wakes the caller */
-    __atomic_store_n(&ep->starved, true, __ATOMIC_RELAXED);
+    __atomic_store_n(&ep->wants_room, true, __ATOMIC_RELAXED);
     gnip_nic_progress(ep->nic, &polls);
     gnip_cm_nic_progress(ep->cm_nic, &polls);
     return -FI_EAGAIN;
@@ -94,13 +94,13 @@ int gnip_ep_cancel(struct gnip_ep *ep, void *context)
 {
     int rc;
 
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     rc = cancel_send(ep, context);
     if (rc != 0 && ep->untagged != NULL)
         rc = cancel_receive(ep->untagged, context);
     if (rc != 0 && ep->tagged != NULL)
         rc = cancel_receive(ep->tagged, context);
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
     return rc;
 }
 
@@ -164,9 +164,9 @@ static int set_option(fid_t fid, int level, int option, const void *value, size_
     memcpy(&wanted, value, sizeof wanted);
     if (wanted == 0)
         return -FI_EINVAL;
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     ep->min_multi_recv = wanted;
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
     return 0;
 }
 

@@ -58,15 +58,15 @@ static void event_free(struct gnip_eq_event *event)
 
 static int add(struct gnip_eq *eq, struct gnip_eq_event *event)
 {
-    gnip_take(&eq->lock);
+    gnip_lock(&eq->lock);
     if (event->object == NULL && eq->event_count >= UNREAD_MAX) {
-        gnip_give(&eq->lock);
+        gnip_unlock(&eq->lock);
         event_free(event);
         return -FI_EAGAIN;
     }
     gnip_list_append(&eq->events, &event->link);
     __atomic_store_n(&eq->event_count, eq->event_count + 1, __ATOMIC_RELAXED);
-    gnip_give(&eq->lock);
+    gnip_unlock(&eq->lock);
     gnip_waitable_signal(&eq->wait);
     return 0;
 }
@@ -90,9 +90,9 @@ int gnip_eq_add_error(struct gnip_eq *eq, const struct fi_eq_err_entry *entry, c
         return -FI_ENOMEM;
     new->object = entry->fid;
     new->error = *entry;
-    gnip_take(&eq->lock);
+    gnip_lock(&eq->lock);
     gnip_list_append(&eq->errors, &new->link);
-    gnip_give(&eq->lock);
+    gnip_unlock(&eq->lock);
     gnip_waitable_signal(&eq->wait);
     return 0;
 }
@@ -116,17 +116,17 @@ static void forget(struct gnip_link *list, struct fid *object, uint32_t *count)
 
 void gnip_eq_forget(struct gnip_eq *eq, struct fid *object)
 {
-    gnip_take(&eq->lock);
+    gnip_lock(&eq->lock);
     forget(&eq->events, object, &eq->event_count);
     forget(&eq->errors, object, NULL);
-    gnip_give(&eq->lock);
+    gnip_unlock(&eq->lock);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
 uint32_t gnip_eq_progress(struct gnip_eq *eq)
 {
-    return gnip_pset_progress(&eq->pset);
+    return gnip_progress_list_run(&eq->progress);
 }
 
 bool gnip_eq_pending(struct gnip_eq *eq)
@@ -134,13 +134,13 @@ bool gnip_eq_pending(struct gnip_eq *eq)
     return !gnip_list_empty(&eq->events) || !gnip_list_empty(&eq->errors);
 }
 
-static ssize_t take_event(struct gnip_eq *eq, uint32_t *number, void *buffer, size_t bytes,
+static ssize_t read_event(struct gnip_eq *eq, uint32_t *number, void *buffer, size_t bytes,
                           uint64_t flags)
 {
     struct gnip_eq_event *event = NULL;
     ssize_t result;
 
-    gnip_take(&eq->lock);
+    gnip_lock(&eq->lock);
     if (!gnip_list_empty(&eq->errors)) {
         result = -FI_EAVAIL;
     } else if (gnip_list_empty(&eq->events)) {
@@ -151,19 +151,19 @@ static ssize_t take_event(struct gnip_eq *eq, uint32_t *number, void *buffer, si
         result = bytes < event->bytes ? -FI_ETOOSMALL : (ssize_t)event->bytes;
     }
     if (result < 0) {
-        gnip_give(&eq->lock);
+        gnip_unlock(&eq->lock);
         return result;
     }
     *number = event->event;
     if (event->bytes > 0)
         memcpy(buffer, event->data, event->bytes);
     if ((flags & FI_PEEK) != 0) {
-        gnip_give(&eq->lock);
+        gnip_unlock(&eq->lock);
         return result;
     }
     gnip_list_remove(&event->link);
     __atomic_store_n(&eq->event_count, eq->event_count - 1, __ATOMIC_RELAXED);
-    gnip_give(&eq->lock);
+    gnip_unlock(&eq->lock);
     free(event); /* what it describes is the application's now */
     return result;
 }
@@ -182,9 +182,9 @@ static bool read_once(void *argument, uint32_t *polls)
     struct sread *read = argument;
 
     *polls += gnip_eq_progress(read->eq);
-    read->result = take_event(read->eq, read->event, read->buffer, read->bytes, read->flags);
+    read->result = read_event(read->eq, read->event, read->buffer, read->bytes, read->flags);
     if (read->result != -FI_EAGAIN) {
-        port_found();
+        port_idle_break();
         return true;
     }
     gnip_waitable_idle(&read->eq->wait);
@@ -237,9 +237,9 @@ static ssize_t eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *buffer, ui
     if (room > 0 && data == NULL)
         return -FI_EINVAL;
     gnip_eq_progress(eq);
-    gnip_take(&eq->lock);
+    gnip_lock(&eq->lock);
     if (gnip_list_empty(&eq->errors)) {
-        gnip_give(&eq->lock);
+        gnip_unlock(&eq->lock);
         return -FI_EAGAIN;
     }
     event = gnip_container(eq->errors.next, struct gnip_eq_event, link);
@@ -260,10 +260,10 @@ static ssize_t eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *buffer, ui
         old = eq->last_error;
         eq->last_error = event;
     }
-    gnip_give(&eq->lock);
+    gnip_unlock(&eq->lock);
     if (old != NULL)
         free(old);
-    port_found();
+    port_idle_break();
     return sizeof(*buffer);
 }
 
@@ -315,7 +315,7 @@ static int eq_close(struct fid *fid)
     if (gnip_busy(&eq->refs))
         return -FI_EBUSY;
     gnip_waitable_close(&eq->wait, eq->wait_set, fid);
-    gnip_pset_fini(&eq->pset);
+    gnip_progress_list_fini(&eq->progress);
     gnip_lock_fini(&eq->lock);
     free_all(&eq->events);
     free_all(&eq->errors);
@@ -350,12 +350,12 @@ static int eq_init(struct gnip_eq *eq, const struct fi_eq_attr *attr)
     eq->writable = (attr->flags & FI_WRITE) != 0;
     gnip_list_init(&eq->events);
     gnip_list_init(&eq->errors);
-    gnip_pset_init(&eq->pset, false);
+    gnip_progress_list_init(&eq->progress, false);
     gnip_lock_init(&eq->lock, false);
     rc = gnip_waitable_open(&eq->wait, attr->wait_obj, attr->wait_set, &eq->fid.fid, &eq->wait_set);
     if (rc != 0) {
         gnip_lock_fini(&eq->lock);
-        gnip_pset_fini(&eq->pset);
+        gnip_progress_list_fini(&eq->progress);
     }
     return rc;
 }

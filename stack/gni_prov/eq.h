@@ -17,7 +17,7 @@ struct gnip_eq {
     enum fi_wait_obj wait_obj;
     bool writable;
     struct gnip_waitable wait;
-    struct gnip_pset pset; /* of PEPs and MSG endpoints */
+    struct gnip_progress_list progress; /* of PEPs and MSG endpoints */
     struct fid_wait *wait_set; /* FI_WAIT_SET */
     struct gnip_lock lock; /* what follows */
     struct gnip_link events, errors; /* gnip_eq_event.link */

@@ -210,8 +210,8 @@ static bool hints_fit(struct request *request)
 
 /* ---- addresses ------------------------------------------------------------------------------- */
 
-static int hinted_name(const struct request *request, const void *address, size_t bytes,
-                       struct gnip_name *name, bool *has)
+static int name_from_hints(const struct request *request, const void *address, size_t bytes,
+                           struct gnip_name *name, bool *has)
 {
     if (address == NULL)
         return 0;
@@ -237,14 +237,14 @@ static int find_addresses(struct request *request, const char *node, const char 
         *(here ? &request->has_source : &request->has_destination) = true;
     }
     if (hints != NULL && !request->has_destination) {
-        rc = hinted_name(request, hints->dest_addr, hints->dest_addrlen, &request->destination,
-                         &request->has_destination);
+        rc = name_from_hints(request, hints->dest_addr, hints->dest_addrlen, &request->destination,
+                             &request->has_destination);
         if (rc != 0)
             return rc;
     }
     if (hints != NULL && !request->has_source) {
-        rc = hinted_name(request, hints->src_addr, hints->src_addrlen, &request->source,
-                         &request->has_source);
+        rc = name_from_hints(request, hints->src_addr, hints->src_addrlen, &request->source,
+                             &request->has_source);
         if (rc != 0)
             return rc;
     }

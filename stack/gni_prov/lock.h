@@ -8,36 +8,36 @@
 /* A mutex that the threading level of its domain may make needless. */
 struct gnip_lock {
     struct port_mutex mutex;
-    bool needless;
+    bool elided;
     bool held; /* kept with assertions only */
 };
-#define gnip_assert_held(lock) assert((lock)->needless || (lock)->held)
-static inline void gnip_lock_init(struct gnip_lock *lock, bool needless)
+#define gnip_assert_held(lock) assert((lock)->elided || (lock)->held)
+static inline void gnip_lock_init(struct gnip_lock *lock, bool elided)
 {
     port_mutex_init(&lock->mutex);
-    lock->needless = needless;
+    lock->elided = elided;
     lock->held = false;
 }
 static inline void gnip_lock_fini(struct gnip_lock *lock)
 {
     port_mutex_destroy(&lock->mutex);
 }
-static inline void gnip_take(struct gnip_lock *lock)
+static inline void gnip_lock(struct gnip_lock *lock)
 {
-    if (!lock->needless)
+    if (!lock->elided)
         port_mutex_lock(&lock->mutex);
 #ifndef NDEBUG
-    assert(!lock->held || lock->needless);
-    lock->held = !lock->needless;
+    assert(!lock->held || lock->elided);
+    lock->held = !lock->elided;
 #endif
 }
-static inline void gnip_give(struct gnip_lock *lock)
+static inline void gnip_unlock(struct gnip_lock *lock)
 {
 #ifndef NDEBUG
     gnip_assert_held(lock);
     lock->held = false;
 #endif
-    if (!lock->needless)
+    if (!lock->elided)
         port_mutex_unlock(&lock->mutex);
 }
 
@@ -55,7 +55,7 @@ struct gnip_gate {
 void gnip_gate_init(struct gnip_gate *gate, bool alone); /* progress.c */
 void gnip_gate_fini(struct gnip_gate *gate);
 void gnip_gate_wait(struct gnip_gate *gate, const uint32_t *users); /* no lock may be held */
-void gnip_gate_tell(struct gnip_gate *gate);
+void gnip_gate_notify(struct gnip_gate *gate);
 static inline void gnip_gate_hold(const struct gnip_gate *gate, uint32_t *users)
 {
     if (gate->alone)
@@ -70,7 +70,7 @@ static inline void gnip_gate_drop(struct gnip_gate *gate, uint32_t *users)
         --*users;
     else if (__atomic_sub_fetch(users, 1, __ATOMIC_SEQ_CST) == 0 &&
              gnip_unlikely(__atomic_load_n(&gate->waiters, __ATOMIC_SEQ_CST) != 0))
-        gnip_gate_tell(gate);
+        gnip_gate_notify(gate);
 }
 
 #endif

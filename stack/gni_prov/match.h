@@ -15,7 +15,7 @@ struct gnip_unexpected {
     uint64_t tag, sequence, data;
     struct gnip_vc *vc; /* NULL: it is gone */
     fi_addr_t source; /* as known when it came */
-    uint32_t slots; /* of the window that it holds */
+    uint32_t credits; /* of the receive window that it holds */
     uint32_t request; /* the sender's id: rendezvous, or delivery wanted */
     uint16_t wire_flags; /* GNIP_W_ */
     bool rendezvous, claimed;

@@ -20,7 +20,7 @@
 #include "params.h"
 #include "req.h"
 
-#define RESTING 8u
+#define QUARANTINE 8u
 #define FIRST_SLAB 8u /* mailboxes; then as many again, up to the parameter */
 #define LARGE 16384u
 #define PAGE 4096u
@@ -45,8 +45,8 @@ struct gnip_mbox_pool {
     uint32_t count; /* of all slabs */
     struct place *free; /* room for `count`; last in, first out */
     uint32_t free_count;
-    struct place resting[RESTING];
-    uint32_t rest_first, rest_count;
+    struct place quarantined[QUARANTINE];
+    uint32_t quarantine_first, quarantine_count;
 };
 
 static int register_slab(struct gnip_nic *nic, struct gnip_slab *slab)
@@ -112,7 +112,7 @@ static int add_slab(struct gnip_nic *nic, struct gnip_mbox_pool *pool)
     return 0;
 }
 
-static bool take_fresh(const struct gnip_nic *nic, struct gnip_slab *slab, struct place *place)
+static bool place_get_fresh(const struct gnip_nic *nic, struct gnip_slab *slab, struct place *place)
 {
     if (slab == NULL || slab->fresh == slab->count)
         return false;
@@ -121,7 +121,7 @@ static bool take_fresh(const struct gnip_nic *nic, struct gnip_slab *slab, struc
 }
 
 /* *used: it must be zeroed. nic->lock is held. */
-static int take(struct gnip_nic *nic, struct place *place, bool *used)
+static int place_get(struct gnip_nic *nic, struct place *place, bool *used)
 {
     struct gnip_mbox_pool *pool = nic->mailboxes;
     int rc;
@@ -137,19 +137,19 @@ static int take(struct gnip_nic *nic, struct place *place, bool *used)
         return 0;
     }
     *used = false;
-    if (take_fresh(nic, pool->slabs, place)) /* older slabs are used up */
+    if (place_get_fresh(nic, pool->slabs, place)) /* older slabs are used up */
         return 0;
-    if (pool->rest_count > 0) {
+    if (pool->quarantine_count > 0) {
         *used = true;
-        *place = pool->resting[pool->rest_first];
-        pool->rest_first = (pool->rest_first + 1) % RESTING;
-        pool->rest_count--;
+        *place = pool->quarantined[pool->quarantine_first];
+        pool->quarantine_first = (pool->quarantine_first + 1) % QUARANTINE;
+        pool->quarantine_count--;
         return 0;
     }
     rc = add_slab(nic, pool);
     if (rc != 0)
         return rc;
-    return take_fresh(nic, pool->slabs, place) ? 0 : -FI_EAGAIN;
+    return place_get_fresh(nic, pool->slabs, place) ? 0 : -FI_EAGAIN;
 }
 
 int gnip_mbox_get(struct gnip_nic *nic, struct gnip_mbox *mbox)
@@ -158,9 +158,9 @@ int gnip_mbox_get(struct gnip_nic *nic, struct gnip_mbox *mbox)
     bool used = false;
     int rc;
 
-    gnip_take(&nic->lock);
-    rc = take(nic, &place, &used);
-    gnip_give(&nic->lock);
+    gnip_lock(&nic->lock);
+    rc = place_get(nic, &place, &used);
+    gnip_unlock(&nic->lock);
     if (rc != 0)
         return rc;
     if (used)
@@ -180,16 +180,16 @@ void gnip_mbox_put(struct gnip_nic *nic, struct gnip_mbox *mbox)
 
     if (mbox->slab == NULL)
         return;
-    gnip_take(&nic->lock);
+    gnip_lock(&nic->lock);
     pool = nic->mailboxes;
-    if (pool->rest_count == RESTING) {
-        pool->free[pool->free_count++] = pool->resting[pool->rest_first];
-        pool->rest_first = (pool->rest_first + 1) % RESTING;
-        pool->rest_count--;
+    if (pool->quarantine_count == QUARANTINE) {
+        pool->free[pool->free_count++] = pool->quarantined[pool->quarantine_first];
+        pool->quarantine_first = (pool->quarantine_first + 1) % QUARANTINE;
+        pool->quarantine_count--;
     }
-    last = (pool->rest_first + pool->rest_count++) % RESTING;
-    pool->resting[last] = (struct place){mbox->slab, mbox->offset};
-    gnip_give(&nic->lock);
+    last = (pool->quarantine_first + pool->quarantine_count++) % QUARANTINE;
+    pool->quarantined[last] = (struct place){mbox->slab, mbox->offset};
+    gnip_unlock(&nic->lock);
     memset(mbox, 0, sizeof(*mbox));
 }
 

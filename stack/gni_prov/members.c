@@ -113,14 +113,14 @@ bool gnip_member_ready(struct gnip_member *member, uint32_t *polls)
     switch (member->object->fclass) {
     case FI_CLASS_CQ:
         cq = gnip_container(member->object, struct gnip_cq, fid.fid);
-        *polls += gnip_pset_progress(&cq->pset);
-        gnip_take(&cq->lock); /* orders the look with what is added: the caller may go to sleep */
+        *polls += gnip_progress_list_run(&cq->progress);
+        gnip_lock(&cq->lock); /* orders the look with what is added: the caller may go to sleep */
         ready = gnip_cq_pending(cq) != 0;
-        gnip_give(&cq->lock);
+        gnip_unlock(&cq->lock);
         return ready;
     case FI_CLASS_CNTR:
         cntr = gnip_container(member->object, struct gnip_cntr, fid.fid);
-        *polls += gnip_pset_progress(&cntr->pset);
+        *polls += gnip_progress_list_run(&cntr->progress);
         state = counter_state(cntr);
         if (state == __atomic_load_n(&member->seen, __ATOMIC_RELAXED))
             return false;
@@ -129,9 +129,9 @@ bool gnip_member_ready(struct gnip_member *member, uint32_t *polls)
     case FI_CLASS_EQ:
         eq = gnip_container(member->object, struct gnip_eq, fid.fid);
         *polls += gnip_eq_progress(eq);
-        gnip_take(&eq->lock);
+        gnip_lock(&eq->lock);
         ready = gnip_eq_pending(eq);
-        gnip_give(&eq->lock);
+        gnip_unlock(&eq->lock);
         return ready;
     default:
         return false;

@@ -13,8 +13,8 @@
 void gnip_eager_arrived(struct gnip_vc *vc, const struct gnip_eager *message);
 void gnip_eager_ack_arrived(struct gnip_vc *vc, const struct gnip_header *message);
 /* rndzv.c: */
-void gnip_start_arrived(struct gnip_vc *vc, const struct gnip_start *message);
-void gnip_iov_start_arrived(struct gnip_vc *vc, const struct gnip_iov_start *message);
+void gnip_rts_arrived(struct gnip_vc *vc, const struct gnip_rts *message);
+void gnip_iov_rts_arrived(struct gnip_vc *vc, const struct gnip_iov_rts *message);
 void gnip_fin_arrived(struct gnip_vc *vc, const struct gnip_fin *message);
 
 /* Sends (msg.c → eager.c, rndzv.c). */
@@ -65,6 +65,6 @@ struct gnip_req *gnip_recv_new(struct gnip_ep *ep, const struct iovec *iov, void
                                size_t count, void *context, uint64_t flags);
 ssize_t gnip_peek(struct gnip_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags);
 /* One round of progress before -FI_EAGAIN is returned; the calling thread may wait for room. */
-ssize_t gnip_ep_again(struct gnip_ep *ep);
+ssize_t gnip_ep_wait_for_room(struct gnip_ep *ep);
 
 #endif

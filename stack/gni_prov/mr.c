@@ -89,14 +89,14 @@ uint64_t gnip_handle_key(const gni_mem_handle_t *handle, bool read_only)
 
 /* ---- VMDH ------------------------------------------------------------------------------------ */
 
-static bool take_key(struct gnip_auth *auth, uint64_t key)
+static bool claim_key(struct gnip_auth *auth, uint64_t key)
 {
     uint64_t bit = 1ull << key % 64;
 
     return (__atomic_fetch_or(&auth->used[key / 64], bit, __ATOMIC_ACQ_REL) & bit) == 0;
 }
 
-static void give_key(struct gnip_auth *auth, uint64_t key)
+static void release_key(struct gnip_auth *auth, uint64_t key)
 {
     __atomic_fetch_and(&auth->used[key / 64], ~(1ull << key % 64), __ATOMIC_ACQ_REL);
 }
@@ -112,10 +112,10 @@ static gni_return_t update(struct gnip_mr *mr, uint64_t address, uint64_t bytes)
     uint32_t index = mr->auth->offset + (uint32_t)mr->fid.key;
     gni_return_t rc;
 
-    gnip_take(&mr->nic->lock);
+    gnip_lock(&mr->nic->lock);
     rc = GNI_MemRegister(mr->nic->gni, address, bytes, NULL, flags_of(mr) | GNI_MEM_UPDATE_REGION,
                          index, &mr->handle);
-    gnip_give(&mr->nic->lock);
+    gnip_unlock(&mr->nic->lock);
     return rc;
 }
 
@@ -124,18 +124,18 @@ static int reserve(struct gnip_mr *mr)
     uint32_t index = mr->auth->offset + (uint32_t)mr->fid.key;
     gni_return_t rc;
 
-    gnip_take(&mr->nic->lock);
+    gnip_lock(&mr->nic->lock);
     rc = GNI_SetMddResources(mr->nic->gni, mr->auth->user_limit + mr->auth->prov_limit);
     if (rc == GNI_RC_SUCCESS)
         rc = GNI_MemRegister(mr->nic->gni, mr->address, mr->bytes, NULL,
                              flags_of(mr) | GNI_MEM_RESERVE_REGION, index, &mr->handle);
-    gnip_give(&mr->nic->lock);
+    gnip_unlock(&mr->nic->lock);
     if (rc == GNI_RC_ERROR_RESOURCE)
         return -FI_ENOSPC;
     return -gnip_errno(rc);
 }
 
-int gnip_mr_reserve_again(struct gnip_mr *mr)
+int gnip_mr_reserve_anew(struct gnip_mr *mr)
 {
     int rc = reserve(mr);
 
@@ -152,13 +152,13 @@ static int register_vmdh(struct gnip_mr *mr, uint64_t key)
         return -FI_EKEYREJECTED;
     if (mr->address % PAGE != 0) /* offsets could not begin with 0 */
         return -FI_EINVAL;
-    if (!take_key(mr->auth, key))
+    if (!claim_key(mr->auth, key))
         return -FI_ENOKEY;
     mr->vmdh = true;
     mr->fid.key = key;
     rc = reserve(mr);
     if (rc != 0)
-        give_key(mr->auth, key);
+        release_key(mr->auth, key);
     else
         update(mr, mr->address, mr->bytes); /* as far as it is mapped; else when it is refreshed */
     return rc;
@@ -166,10 +166,10 @@ static int register_vmdh(struct gnip_mr *mr, uint64_t key)
 
 static gnip_cold void deregister_vmdh(struct gnip_mr *mr)
 {
-    gnip_take(&mr->nic->lock);
+    gnip_lock(&mr->nic->lock);
     GNI_MemDeregister(mr->nic->gni, &mr->handle);
-    gnip_give(&mr->nic->lock);
-    give_key(mr->auth, mr->fid.key);
+    gnip_unlock(&mr->nic->lock);
+    release_key(mr->auth, mr->fid.key);
 }
 
 static int refresh(struct gnip_mr *mr, const struct fi_mr_modify *modify)

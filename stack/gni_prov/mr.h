@@ -57,10 +57,10 @@ void gnip_mr_cache_free(struct gnip_domain *domain);
 int gnip_mr_cache_flush(struct gnip_domain *domain);
 /* The NICs went and came again: registers all that is in use, under the keys that it had. 0;
  * -FI_EKEYREJECTED: some keys are others now; -errno. */
-int gnip_mr_cache_again(struct gnip_domain *domain);
+int gnip_mr_cache_restore(struct gnip_domain *domain);
 void gnip_mr_cache_add_region(struct gnip_mr *mr);
 void gnip_mr_cache_remove_region(struct gnip_mr *mr);
-int gnip_mr_reserve_again(struct gnip_mr *mr); /* VMDH; 0 or -errno */
+int gnip_mr_reserve_anew(struct gnip_mr *mr); /* VMDH; 0 or -errno */
 void gnip_mr_cache_counts(struct gnip_domain *domain, struct gnip_mr_counts *counts);
 
 #endif

@@ -150,10 +150,10 @@ gni_return_t gnip_mr_register_pages(struct gnip_mr_bank *bank, uint64_t first, u
     gni_return_t rc;
 
     memset(handle, 0, sizeof(*handle));
-    gnip_take(&nic->lock);
+    gnip_lock(&nic->lock);
     rc = GNI_MemRegister(nic->gni, first, end - first, NULL,
                          written ? GNI_MEM_READWRITE : GNI_MEM_READ_ONLY, UINT32_MAX, handle);
-    gnip_give(&nic->lock);
+    gnip_unlock(&nic->lock);
     return rc;
 }
 
@@ -163,16 +163,16 @@ static void deregister(node *entry)
     struct gnip_nic *nic = entry->bank->nic;
     gni_return_t rc;
 
-    gnip_take(&nic->lock);
+    gnip_lock(&nic->lock);
     rc = nic->gni != NULL ? GNI_MemDeregister(nic->gni, &entry->mr.handle) : GNI_RC_SUCCESS;
-    gnip_give(&nic->lock);
+    gnip_unlock(&nic->lock);
     if (rc != GNI_RC_SUCCESS)
         gnip_warn(FI_LOG_MR, "a memory registration could not be ended: %s", gni_err_str[rc]);
     gnip_list_remove(&entry->all);
     free(entry);
 }
 
-static void take_from_stale(struct gnip_mr_cache *cache, node *entry)
+static void remove_from_stale(struct gnip_mr_cache *cache, node *entry)
 {
     leave(entry);
     gnip_list_remove(&entry->age);
@@ -188,7 +188,7 @@ static bool evict(struct gnip_mr_cache *cache)
     if (oldest == &cache->stale)
         return false;
     entry = gnip_container(oldest, node, age);
-    take_from_stale(cache, entry);
+    remove_from_stale(cache, entry);
     cache->counts.evicted++;
     deregister(entry);
     return true;
@@ -304,7 +304,7 @@ static void swallow(struct gnip_mr_cache *cache, node *list, const node *by)
         if (entry->first < by->first || entry->end > by->end)
             continue;
         if (entry->state == GNIP_MR_STALE) {
-            take_from_stale(cache, entry);
+            remove_from_stale(cache, entry);
             deregister(entry);
         } else {
             leave(entry);
@@ -351,7 +351,7 @@ static void invalidate(struct gnip_mr_cache *cache, uint64_t address, uint64_t b
                     continue; /* only adjoins */
                 cache->counts.invalidated++;
                 if (entry->state == GNIP_MR_STALE) {
-                    take_from_stale(cache, entry);
+                    remove_from_stale(cache, entry);
                     deregister(entry);
                 } else {
                     leave(entry);
@@ -361,7 +361,7 @@ static void invalidate(struct gnip_mr_cache *cache, uint64_t address, uint64_t b
     }
 }
 
-static void look_for_changes(struct gnip_mr_cache *cache)
+static void apply_memory_changes(struct gnip_mr_cache *cache)
 {
     uint64_t address, bytes;
     int rc;
@@ -396,13 +396,13 @@ static int find(struct gnip_mr_cache *cache, struct gnip_mr_bank *bank, uint64_t
 
     if (!cache->shared)
         return miss(cache, bank, side, first, end, written, found);
-    look_for_changes(cache);
+    apply_memory_changes(cache);
     entry = covering(side->roots[GNIP_MR_IN_USE], first, end);
     if (entry == NULL) {
         entry = covering(side->roots[GNIP_MR_STALE], first, end);
         if (entry == NULL)
             return miss(cache, bank, side, first, end, written, found);
-        take_from_stale(cache, entry);
+        remove_from_stale(cache, entry);
         cache->counts.in_use++;
         enter(entry, GNIP_MR_IN_USE);
     }
@@ -424,10 +424,10 @@ int gnip_mr_cache_get(struct gnip_domain *domain, struct gnip_auth *auth, const 
 
     if (bytes == 0 || last < (uintptr_t)address || (last | (PAGE - 1)) == UINT64_MAX)
         return -FI_EINVAL;
-    gnip_take(&cache->lock);
+    gnip_lock(&cache->lock);
     bank = bank_of(cache, auth);
     rc = find(cache, bank, first, (last | (PAGE - 1)) + 1, written, &entry);
-    gnip_give(&cache->lock);
+    gnip_unlock(&cache->lock);
     *registered = rc == 0 ? &entry->mr : NULL;
     return rc;
 }
@@ -436,18 +436,18 @@ void gnip_mr_cache_expose(struct gnip_mr_entry *entry)
 {
     struct gnip_mr_cache *cache = gnip_mr_cache_of(entry->mr.domain);
 
-    gnip_take(&cache->lock);
+    gnip_lock(&cache->lock);
     entry->exposed = true;
-    gnip_give(&cache->lock);
+    gnip_unlock(&cache->lock);
 }
 
 gnip_noinline void gnip_mr_cache_use(struct gnip_mr_entry *entry)
 {
     struct gnip_mr_cache *cache = gnip_mr_cache_of(entry->mr.domain);
 
-    gnip_take(&cache->lock);
+    gnip_lock(&cache->lock);
     entry->uses++;
-    gnip_give(&cache->lock);
+    gnip_unlock(&cache->lock);
 }
 
 gnip_noinline void gnip_mr_cache_put(struct gnip_mr_entry *entry)
@@ -455,7 +455,7 @@ gnip_noinline void gnip_mr_cache_put(struct gnip_mr_entry *entry)
     struct gnip_mr_cache *cache = gnip_mr_cache_of(entry->mr.domain);
     const struct gnip_params *params = &cache->domain->params;
 
-    gnip_take(&cache->lock);
+    gnip_lock(&cache->lock);
     assert(entry->uses > 0);
     if (--entry->uses == 0) {
         assert(cache->counts.in_use > 0);
@@ -474,7 +474,7 @@ gnip_noinline void gnip_mr_cache_put(struct gnip_mr_entry *entry)
             deregister(entry);
         }
     }
-    gnip_give(&cache->lock);
+    gnip_unlock(&cache->lock);
 }
 
 /* ---- the cache ------------------------------------------------------------------------------- */
@@ -496,7 +496,7 @@ static int make_cache(struct gnip_domain *domain)
         gnip_list_init(&cache->stale);
         gnip_list_init(&cache->entries);
         gnip_list_init(&cache->regions);
-        look_for_changes(cache);
+        apply_memory_changes(cache);
         __atomic_store_n(&domain->mr_cache, cache, __ATOMIC_RELEASE);
     }
     port_mutex_unlock(&domain->lock);
@@ -532,9 +532,9 @@ int gnip_mr_cache_open(struct gnip_domain *domain, struct gnip_auth *auth, struc
     if (rc != 0)
         return rc;
     cache = gnip_mr_cache_of(domain);
-    gnip_take(&cache->lock);
+    gnip_lock(&cache->lock);
     bank = bank_of(cache, auth);
-    gnip_give(&cache->lock);
+    gnip_unlock(&cache->lock);
     if (bank != NULL)
         return 0;
     made = calloc(1, sizeof(*made));
@@ -550,13 +550,13 @@ int gnip_mr_cache_open(struct gnip_domain *domain, struct gnip_auth *auth, struc
         free(made);
         return rc;
     }
-    gnip_take(&cache->lock);
+    gnip_lock(&cache->lock);
     bank = bank_of(cache, auth);
     if (bank == NULL) {
         made->next = cache->banks;
         cache->banks = made;
     }
-    gnip_give(&cache->lock);
+    gnip_unlock(&cache->lock);
     if (bank != NULL) { /* another thread was faster */
         gnip_nic_put(made->nic);
         free(made);
@@ -569,9 +569,9 @@ struct gnip_nic *gnip_mr_cache_nic(struct gnip_domain *domain, struct gnip_auth 
     struct gnip_mr_cache *cache = gnip_mr_cache_of(domain);
     struct gnip_nic *nic;
 
-    gnip_take(&cache->lock);
+    gnip_lock(&cache->lock);
     nic = bank_of(cache, auth)->nic;
-    gnip_give(&cache->lock);
+    gnip_unlock(&cache->lock);
     return nic;
 }
 
@@ -581,10 +581,10 @@ int gnip_mr_cache_flush(struct gnip_domain *domain)
 
     if (cache == NULL)
         return 0;
-    gnip_take(&cache->lock);
+    gnip_lock(&cache->lock);
     while (evict(cache))
         ;
-    gnip_give(&cache->lock);
+    gnip_unlock(&cache->lock);
     return 0;
 }
 
@@ -595,9 +595,9 @@ void gnip_mr_cache_counts(struct gnip_domain *domain, struct gnip_mr_counts *cou
     memset(counts, 0, sizeof(*counts));
     if (cache == NULL)
         return;
-    gnip_take(&cache->lock);
+    gnip_lock(&cache->lock);
     *counts = cache->counts;
-    gnip_give(&cache->lock);
+    gnip_unlock(&cache->lock);
 }
 
 void gnip_mr_cache_free(struct gnip_domain *domain)

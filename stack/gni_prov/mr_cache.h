@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Registrations of a domain: what mr_cache.c and mr_again.c share. */
+/* Registrations of a domain: what mr_cache.c and mr_restore.c share. */
 #ifndef GNIP_MR_CACHE_H
 #define GNIP_MR_CACHE_H
 

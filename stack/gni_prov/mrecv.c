@@ -41,7 +41,7 @@ gnip_noinline struct gnip_req *gnip_mrecv_child(struct gnip_req *parent, uint64_
 
     if (child == NULL)
         return NULL;
-    gnip_req_warm(child);
+    gnip_req_init_cold(child);
     child->context = parent->context;
     child->flags = parent->flags & FI_COMPLETION;
     child->bytes = bytes < left ? bytes : left;

@@ -82,13 +82,13 @@ send_any(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
     if (gnip_unlikely(!sum(iov, count, &bytes) || ((flags & FI_INJECT) && bytes > GNIP_INJECT) ||
                       gnip_trigger_check(ep, context, flags) != 0))
         return -FI_EINVAL;
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     rc = gnip_vc_find(ep, peer, &vc);
     if (gnip_likely(rc == 0))
         req = gnip_req_get(ep, GNIP_REQ_SEND, gnip_req_is_named(flags, context));
     if (gnip_unlikely(req == NULL)) {
-        gnip_give(&ep->lock);
-        return rc == 0 || rc == -FI_EAGAIN ? gnip_ep_again(ep) : rc;
+        gnip_unlock(&ep->lock);
+        return rc == 0 || rc == -FI_EAGAIN ? gnip_ep_wait_for_room(ep) : rc;
     }
     req->vc = vc;
     req->context = context;
@@ -103,7 +103,7 @@ send_any(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
         set_buffers(req, iov, desc, count);
     port_spend(PORT_COST_SEND, 1);
     gnip_vc_submit(vc, req);
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
     return 0;
 }
 
@@ -242,7 +242,7 @@ static void post(struct gnip_ep *ep, struct gnip_req *req, struct gnip_match *ma
 
     req->posted = true;
     if (gnip_unlikely(req->flags & FI_MULTI_RECV)) {
-        gnip_req_warm(req);
+        gnip_req_init_cold(req);
         req->multi = true;
         gnip_match_post(match, &req->post);
         gnip_mrecv_fill(req);
@@ -272,11 +272,11 @@ recv_any(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
     if (gnip_unlikely(count > GNIP_IOV || (count > 0 && iov == NULL) ||
                       ((flags & FI_MULTI_RECV) && count != 1)))
         return -FI_EINVAL;
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     req = gnip_recv_new(ep, iov, desc, count, context, flags);
     if (gnip_unlikely(req == NULL)) {
-        gnip_give(&ep->lock);
-        return gnip_ep_again(ep);
+        gnip_unlock(&ep->lock);
+        return gnip_ep_wait_for_room(ep);
     }
     req->tag = tag;
     req->post.tag = tag;
@@ -284,7 +284,7 @@ recv_any(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
     req->post.source = ep->directed ? source : FI_ADDR_UNSPEC;
     port_spend(PORT_COST_POST, 1);
     post(ep, req, flags & FI_TAGGED ? ep->tagged : ep->untagged);
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
     return 0;
 }
 

@@ -58,14 +58,14 @@ struct gnip_msg_cm *gnip_msg_cm_get(struct gnip_cm_nic *cm_nic)
     new->work.run = run;
     port_mutex_init(&new->lock);
     gnip_list_init(&new->connections);
-    gnip_take(&cm_nic->lock);
+    gnip_lock(&cm_nic->lock);
     msg = cm_nic->msg;
     if (msg == NULL) {
         msg = new;
         __atomic_store_n(&cm_nic->msg, new, __ATOMIC_RELEASE);
         new = NULL;
     }
-    gnip_give(&cm_nic->lock);
+    gnip_unlock(&cm_nic->lock);
     if (new != NULL) {
         port_mutex_destroy(&new->lock);
         free(new);
@@ -89,7 +89,7 @@ static void wake(struct gnip_msg_connection *connection)
     gnip_cm_work_add(connection->msg->cm_nic, &connection->msg->work);
 }
 
-void gnip_msg_tell(struct gnip_msg_connection *connection, struct gnip_msg_out *out)
+void gnip_msg_send(struct gnip_msg_connection *connection, struct gnip_msg_out *out)
 {
     gnip_msg_out_free(connection->out);
     connection->out = out;
@@ -97,17 +97,17 @@ void gnip_msg_tell(struct gnip_msg_connection *connection, struct gnip_msg_out *
     wake(connection);
 }
 
-void gnip_msg_tell_shutdown(struct gnip_msg_connection *connection, enum gnip_cm_reason reason)
+void gnip_msg_send_shutdown(struct gnip_msg_connection *connection, enum gnip_cm_reason reason)
 {
     struct gnip_msg_out *out = gnip_msg_out_new(GNIP_CM_SHUTDOWN, NULL, NULL, 0);
 
     if (out == NULL)
         return; /* the VC tells it, too */
     out->reason = (uint16_t)reason;
-    gnip_msg_tell(connection, out);
+    gnip_msg_send(connection, out);
 }
 
-static void told(struct gnip_msg_connection *connection)
+static void out_end(struct gnip_msg_connection *connection)
 {
     gnip_msg_out_free(connection->out);
     connection->out = NULL;
@@ -150,11 +150,11 @@ static int establish(struct gnip_msg_connection *connection, const struct gnip_c
     struct gnip_ep *ep = connection->ep;
     int rc;
 
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     rc = gnip_vc_establish(ep->msg_vc, &conn);
     if (rc == 0)
         ep->conn_state = GNIP_CONNECTED;
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
     return rc;
 }
 
@@ -165,14 +165,14 @@ static void drop_vc(struct gnip_msg_connection *connection, bool unused)
     struct gnip_vc *vc;
     bool done;
 
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     vc = ep->msg_vc;
     ep->msg_vc = NULL;
     ep->conn_state = GNIP_UNCONNECTED;
     vc->peer_gone |= unused;
     gnip_vc_close(vc);
     done = gnip_vc_close_done(vc);
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
     if (done)
         gnip_vc_free(vc);
     else
@@ -219,10 +219,10 @@ static void accepted(struct gnip_msg_connection *connection)
 
     if (rc == -FI_EAGAIN)
         return; /* it will come again */
-    told(connection);
+    out_end(connection);
     if (rc != 0) {
         failed(connection, -rc, false, NULL, 0);
-        gnip_msg_tell_shutdown(connection, GNIP_CM_FAILED);
+        gnip_msg_send_shutdown(connection, GNIP_CM_FAILED);
         return;
     }
     acknowledge(connection, GNIP_CM_ACCEPT);
@@ -233,7 +233,7 @@ static void refused(struct gnip_msg_connection *connection)
 {
     const struct gnip_msg_in *in = connection->in;
 
-    told(connection);
+    out_end(connection);
     acknowledge(connection, GNIP_CM_REJECT);
     failed(connection, FI_ECONNREFUSED, true, in->data, in->data_bytes);
 }
@@ -248,7 +248,7 @@ static void answered(struct gnip_msg_connection *connection, const struct gnip_c
     if (state != GNIP_CONNECTING) {
         if (type == GNIP_CM_REJECT || state == GNIP_CONNECTED)
             acknowledge(connection, type);
-        else if (gnip_msg_telling(connection, GNIP_CM_SHUTDOWN))
+        else if (gnip_msg_is_sending(connection, GNIP_CM_SHUTDOWN))
             connection->out->next = 0; /* now we know whom to tell */
         else
             gnip_msg_unknown(connection->msg->cm_nic, &connection->ends);
@@ -271,7 +271,7 @@ static void acknowledged(struct gnip_msg_connection *connection, enum gnip_cm_ty
 {
     int rc;
 
-    if (!gnip_msg_telling(connection, type))
+    if (!gnip_msg_is_sending(connection, type))
         return;
     switch (type) {
     case GNIP_CM_CONNREQ:
@@ -281,16 +281,16 @@ static void acknowledged(struct gnip_msg_connection *connection, enum gnip_cm_ty
         rc = establish(connection, &connection->theirs);
         if (rc == -FI_EAGAIN)
             return;
-        told(connection);
+        out_end(connection);
         if (rc == 0) {
             event(connection->ep, FI_CONNECTED, NULL, 0);
         } else {
             failed(connection, -rc, false, NULL, 0);
-            gnip_msg_tell_shutdown(connection, GNIP_CM_FAILED);
+            gnip_msg_send_shutdown(connection, GNIP_CM_FAILED);
         }
         break;
     case GNIP_CM_SHUTDOWN:
-        told(connection);
+        out_end(connection);
         if (connection->ep == NULL)
             gnip_msg_connection_free(connection);
         break;
@@ -320,27 +320,27 @@ static void peer_shut(struct gnip_msg_connection *connection, enum gnip_cm_reaso
         gnip_msg_connection_free(connection);
         return;
     }
-    if (gnip_msg_telling(connection, GNIP_CM_SHUTDOWN))
-        told(connection);
-    if (gnip_msg_telling(connection, GNIP_CM_ACCEPT) && reason != GNIP_CM_UNKNOWN)
+    if (gnip_msg_is_sending(connection, GNIP_CM_SHUTDOWN))
+        out_end(connection);
+    if (gnip_msg_is_sending(connection, GNIP_CM_ACCEPT) && reason != GNIP_CM_UNKNOWN)
         acknowledged(connection, GNIP_CM_ACCEPT); /* it had been connected */
     switch (ep->conn_state) {
     case GNIP_CONNECTED:
-        gnip_take(&ep->lock);
+        gnip_lock(&ep->lock);
         drain(ep);
         if (ep->conn_state == GNIP_CONNECTED)
             gnip_msg_shut(ep);
-        gnip_give(&ep->lock);
+        gnip_unlock(&ep->lock);
         break;
     case GNIP_CONNECTING:
-        told(connection);
+        out_end(connection);
         if (connection->ends.active) {
             failed(connection, FI_ECONNREFUSED, true, NULL, 0);
             break;
         }
-        gnip_take(&ep->lock);
+        gnip_lock(&ep->lock);
         gnip_msg_shut(ep);
-        gnip_give(&ep->lock);
+        gnip_unlock(&ep->lock);
         break;
     default:
         break;
@@ -453,7 +453,7 @@ static void timed_out(struct gnip_msg_connection *connection)
 {
     enum gnip_cm_type type = (enum gnip_cm_type)connection->out->type;
 
-    told(connection);
+    out_end(connection);
     if (connection->ep == NULL)
         gnip_msg_connection_free(connection);
     else if (type != GNIP_CM_SHUTDOWN)
@@ -470,16 +470,16 @@ static bool connection_progress(struct gnip_msg_connection *connection)
     for (; acks != 0; acks &= acks - 1)
         acknowledge(connection, (enum gnip_cm_type)(GNIP_CM_CONNREQ + __builtin_ctz(acks)));
     if (connection->old_vc != NULL) {
-        gnip_take(&connection->ep->lock);
+        gnip_lock(&connection->ep->lock);
         done = gnip_vc_close_done(connection->old_vc);
-        gnip_give(&connection->ep->lock);
+        gnip_unlock(&connection->ep->lock);
         if (done) {
             gnip_vc_free(connection->old_vc);
             connection->old_vc = NULL;
         }
     }
     if (__atomic_exchange_n(&connection->lost, false, __ATOMIC_ACQUIRE) && connection->out == NULL)
-        gnip_msg_tell_shutdown(connection, GNIP_CM_FAILED);
+        gnip_msg_send_shutdown(connection, GNIP_CM_FAILED);
     if (connection->out != NULL &&
         gnip_msg_out_push(cm_nic, &connection->ends, connection->out) != 0) {
         timed_out(connection);

@@ -131,14 +131,14 @@ struct gnip_msg_connection {
 };
 /* msg_cm.c, for msg_ep.c; msg->lock is held. */
 void gnip_msg_connection_free(struct gnip_msg_connection *connection);
-void gnip_msg_tell(struct gnip_msg_connection *connection, struct gnip_msg_out *out);
-void gnip_msg_tell_shutdown(struct gnip_msg_connection *connection, enum gnip_cm_reason reason);
+void gnip_msg_send(struct gnip_msg_connection *connection, struct gnip_msg_out *out);
+void gnip_msg_send_shutdown(struct gnip_msg_connection *connection, enum gnip_cm_reason reason);
 /* Waits a short time until a connection's message has left: when its EP closes, nobody may make the
  * cm_nic progress any more. No lock is held; the connection may be gone. */
 void gnip_msg_flush(struct gnip_msg_cm *msg, const struct gnip_msg_connection *connection);
 void gnip_msg_shut(struct gnip_ep *ep); /* a connection that there was is over; ep->lock is held */
-static inline bool gnip_msg_telling(const struct gnip_msg_connection *connection,
-                                    enum gnip_cm_type type)
+static inline bool gnip_msg_is_sending(const struct gnip_msg_connection *connection,
+                                       enum gnip_cm_type type)
 {
     return connection->out != NULL && connection->out->type == type;
 }

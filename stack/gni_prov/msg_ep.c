@@ -87,7 +87,7 @@ static int open_vc(struct gnip_ep *ep, const struct gnip_name *peer, struct gnip
     struct gnip_vc *vc;
     int rc = -FI_EAGAIN;
 
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     vc = gnip_vc_new(ep, peer);
     if (vc != NULL)
         rc = gnip_vc_describe(vc, &conn);
@@ -95,7 +95,7 @@ static int open_vc(struct gnip_ep *ep, const struct gnip_name *peer, struct gnip
         ep->msg_vc = vc;
         ep->conn_state = GNIP_CONNECTING;
     }
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
     if (rc != 0 && vc != NULL)
         gnip_vc_free(vc);
     *ours = (struct gnip_cm_connect){.caps = conn.caps,
@@ -126,7 +126,7 @@ static int begin(struct gnip_msg_connection *connection, enum gnip_cm_type type,
         return rc;
     }
     out->head = ours;
-    gnip_msg_tell(connection, out);
+    gnip_msg_send(connection, out);
     return 0;
 }
 
@@ -229,14 +229,14 @@ static int msg_shutdown(struct fid_ep *fid, uint64_t flags)
         return -FI_EINVAL;
     gnip_vcs_drain(ep);
     port_mutex_lock(&connection->msg->lock);
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     if (ep->conn_state == GNIP_CONNECTED) {
         gnip_msg_shut(ep);
         rc = 0;
     }
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
     if (rc == 0)
-        gnip_msg_tell_shutdown(connection, GNIP_CM_NORMAL);
+        gnip_msg_send_shutdown(connection, GNIP_CM_NORMAL);
     port_mutex_unlock(&connection->msg->lock);
     return rc;
 }
@@ -262,7 +262,7 @@ void gnip_msg_ep_close(struct gnip_ep *ep)
         return;
     }
     port_mutex_lock(&msg->lock);
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     state = ep->conn_state;
     ep->conn_state = GNIP_SHUTDOWN;
     ep->connection = NULL;
@@ -273,17 +273,17 @@ void gnip_msg_ep_close(struct gnip_ep *ep)
         gnip_vc_close(ep->msg_vc);
         gnip_vc_wind_up(ep->msg_vc);
     }
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
     connection->ep = NULL;
     connection->old_vc = NULL; /* closed with the EP's VCs */
     if (state == GNIP_CONNECTED)
-        gnip_msg_tell_shutdown(connection, GNIP_CM_NORMAL);
+        gnip_msg_send_shutdown(connection, GNIP_CM_NORMAL);
     else if (state == GNIP_CONNECTING) /* whatever the peer thinks, there has been none */
-        gnip_msg_tell_shutdown(connection, GNIP_CM_UNKNOWN);
+        gnip_msg_send_shutdown(connection, GNIP_CM_UNKNOWN);
     else if (connection->lost && connection->out == NULL)
-        gnip_msg_tell_shutdown(connection, GNIP_CM_FAILED);
+        gnip_msg_send_shutdown(connection, GNIP_CM_FAILED);
     connection->lost = false;
-    if (!gnip_msg_telling(connection, GNIP_CM_SHUTDOWN))
+    if (!gnip_msg_is_sending(connection, GNIP_CM_SHUTDOWN))
         gnip_msg_connection_free(connection);
     port_mutex_unlock(&msg->lock);
     gnip_msg_flush(msg, connection);

@@ -61,9 +61,9 @@ static gni_return_t make_queue(struct gnip_nic *nic, uint32_t entries, gni_cq_mo
 {
     gni_return_t rc;
 
-    gnip_take(&nic->lock);
+    gnip_lock(&nic->lock);
     rc = GNI_CqCreate(nic->gni, entries, 0, mode, NULL, NULL, cq);
-    gnip_give(&nic->lock);
+    gnip_unlock(&nic->lock);
     return rc;
 }
 
@@ -122,10 +122,10 @@ static gni_return_t make_doorbell(struct gnip_nic *nic)
     nic->doorbell = port_pages_alloc(DOORBELL_BYTES, DOORBELL_BYTES);
     if (nic->doorbell == NULL)
         return GNI_RC_ERROR_NOMEM;
-    gnip_take(&nic->lock);
+    gnip_lock(&nic->lock);
     rc = GNI_MemRegister(nic->gni, (uintptr_t)nic->doorbell, DOORBELL_BYTES, nic->rx_cq_blk,
                          GNI_MEM_READWRITE, UINT32_MAX, &nic->doorbell_handle);
-    gnip_give(&nic->lock);
+    gnip_unlock(&nic->lock);
     if (rc != GNI_RC_SUCCESS) {
         port_pages_free(nic->doorbell, DOORBELL_BYTES);
         nic->doorbell = NULL;
@@ -146,12 +146,12 @@ static int make_automatic(struct gnip_nic *nic)
     if (rc == GNI_RC_SUCCESS)
         rc = make_doorbell(nic);
     if (rc != GNI_RC_SUCCESS) {
-        gnip_take(&nic->lock);
+        gnip_lock(&nic->lock);
         if (rx != NULL)
             GNI_CqDestroy(rx);
         if (tx != NULL)
             GNI_CqDestroy(tx);
-        gnip_give(&nic->lock);
+        gnip_unlock(&nic->lock);
         nic->rx_cq_blk = NULL;
         return error_of(rc);
     }
@@ -180,7 +180,7 @@ static gnip_noinline gni_return_t ring_own_doorbell(struct gnip_nic *nic)
     gni_ep_handle_t ep = NULL;
     gni_return_t rc;
 
-    gnip_take(&nic->lock);
+    gnip_lock(&nic->lock);
     rc = GNI_EpCreate(nic->gni, nic->tx_cq, &ep);
     if (rc == GNI_RC_SUCCESS)
         rc = GNI_EpBind(ep, nic->device_addr, nic->cdm_id);
@@ -188,11 +188,11 @@ static gnip_noinline gni_return_t ring_own_doorbell(struct gnip_nic *nic)
         rc = GNI_PostCqWrite(ep, &post);
     if (ep != NULL)
         GNI_EpDestroy(ep);
-    gnip_give(&nic->lock);
+    gnip_unlock(&nic->lock);
     return rc;
 }
 
-void gnip_nic_stir(struct gnip_nic *nic)
+void gnip_nic_wake_helper(struct gnip_nic *nic)
 {
     if (gnip_unlikely(__atomic_load_n(&nic->asleep, __ATOMIC_SEQ_CST)))
         ring_own_doorbell(nic);
@@ -212,10 +212,10 @@ static void wake_helper(struct gnip_nic *nic)
     port_timer_stop(&timer);
     if (rc == GNI_RC_SUCCESS)
         return;
-    gnip_take(&nic->lock); /* the NIC is no good any more: its end is an event, too */
+    gnip_lock(&nic->lock); /* the NIC is no good any more: its end is an event, too */
     GNI_CqDestroy(nic->rx_cq_blk);
     nic->rx_cq_blk = NULL;
-    gnip_give(&nic->lock);
+    gnip_unlock(&nic->lock);
 }
 
 static void stop_helper(struct gnip_nic *nic)
@@ -231,12 +231,12 @@ static void stop_helper(struct gnip_nic *nic)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static void take_down(struct gnip_nic *nic)
+static void release_gni(struct gnip_nic *nic)
 {
     if (nic->gni == NULL)
         return;
     gnip_mbox_free_all(nic);
-    gnip_watch_park(nic);
+    gnip_watch_suspend(nic);
     if (nic->doorbell != NULL) {
         GNI_MemDeregister(nic->gni, &nic->doorbell_handle);
         port_pages_free(nic->doorbell, DOORBELL_BYTES);
@@ -261,7 +261,7 @@ static void destroy(struct gnip_nic *nic)
     struct gnip_vc *vc;
 
     stop_helper(nic);
-    take_down(nic);
+    release_gni(nic);
     while ((vc = nic->vc_pool) != NULL) {
         nic->vc_pool = vc->name_next;
         free(vc);
@@ -293,13 +293,13 @@ static int bring_up(struct gnip_nic *nic, uint32_t cdm_id, bool automatic)
     return rc;
 }
 
-void gnip_nic_park(struct gnip_nic *nic)
+void gnip_nic_suspend(struct gnip_nic *nic)
 {
     stop_helper(nic);
-    take_down(nic);
+    release_gni(nic);
 }
 
-int gnip_nic_unpark(struct gnip_nic *nic)
+int gnip_nic_resume(struct gnip_nic *nic)
 {
     int rc = 0;
 
@@ -314,7 +314,7 @@ int gnip_nic_unpark(struct gnip_nic *nic)
 static int create(struct gnip_ctx *ctx, struct gnip_domain *domain, struct gnip_auth *auth,
                   uint32_t cdm_id, struct gnip_nic **made)
 {
-    bool needless = domain != NULL && gnip_single(domain);
+    bool elided = domain != NULL && gnip_single(domain);
     bool automatic = domain != NULL && domain->data_progress == FI_PROGRESS_AUTO;
     struct gnip_nic *nic = aligned_alloc(64, (sizeof(*nic) + 63) & ~(size_t)63);
     int rc;
@@ -325,7 +325,7 @@ static int create(struct gnip_ctx *ctx, struct gnip_domain *domain, struct gnip_
     nic->ctx = ctx;
     nic->auth = auth;
     nic->refs = 1;
-    nic->sole = needless ? domain : NULL;
+    nic->sole = elided ? domain : NULL;
     nic->alone = domain == NULL;
     if (domain != NULL)
         nic->params = domain->params;
@@ -334,10 +334,10 @@ static int create(struct gnip_ctx *ctx, struct gnip_domain *domain, struct gnip_
     limit_params(&nic->params);
     nic->txd_count = nic->params.tx_cq_size;
     nic->txd_reserved = nic->txd_count / 4 < TXDS_RESERVED ? nic->txd_count / 4 : TXDS_RESERVED;
-    gnip_lock_init(&nic->lock, needless);
-    gnip_lock_init(&nic->txd_lock, needless);
-    gnip_lock_init(&nic->vc_lock, needless);
-    gnip_gate_init(&nic->gate, needless);
+    gnip_lock_init(&nic->lock, elided);
+    gnip_lock_init(&nic->txd_lock, elided);
+    gnip_lock_init(&nic->vc_lock, elided);
+    gnip_gate_init(&nic->gate, elided);
     gnip_list_init(&nic->vcs_ready);
     nic->vc_slot_first = nic->vc_slot_last = UINT32_MAX;
     rc = bring_up(nic, cdm_id, automatic);
@@ -493,7 +493,7 @@ uint32_t gnip_vc_id_get(struct gnip_nic *nic, struct gnip_vc *vc)
 {
     uint32_t at, id = 0;
 
-    gnip_take(&nic->vc_lock);
+    gnip_lock(&nic->vc_lock);
     if (nic->vc_slot_first != NONE || slots_grow(nic)) {
         at = nic->vc_slot_first;
         nic->vc_slot_first = nic->vc_slots[at].next;
@@ -502,15 +502,15 @@ uint32_t gnip_vc_id_get(struct gnip_nic *nic, struct gnip_vc *vc)
         nic->vc_slots[at].vc = vc;
         id = at | (uint32_t)nic->vc_slots[at].generation << 16;
     }
-    gnip_give(&nic->vc_lock);
+    gnip_unlock(&nic->vc_lock);
     return id;
 }
 
 void gnip_vc_id_put(struct gnip_nic *nic, uint32_t id)
 {
-    gnip_take(&nic->vc_lock);
+    gnip_lock(&nic->vc_lock);
     slot_free(nic, id & SLOT_MASK);
-    gnip_give(&nic->vc_lock);
+    gnip_unlock(&nic->vc_lock);
 }
 
 struct gnip_vc *gnip_vc_of_id(struct gnip_nic *nic, uint32_t id)

@@ -43,7 +43,7 @@ struct gnip_nic {
     void *doorbell; /* page registered at rx_cq_blk */
     gni_mem_handle_t doorbell_handle;
     struct port_thread *helper; /* NULL: manual progress */
-    uint32_t looks; /* of all threads, where there is a helper; some may be lost */
+    uint32_t polls; /* by all threads, where there is a helper; some may be lost */
     bool stop; /* asks the helper to end */
     bool asleep; /* the helper is, until an event; atomic */
     struct gnip_watch *watch; /* NULL: nobody wants reports; under lock */
@@ -60,13 +60,13 @@ int gnip_nic_get_alone(struct gnip_ctx *ctx, struct gnip_auth *auth, uint32_t cd
                        struct gnip_nic **nic);
 /* Gives back what it has of GNI, helper included; gets it again, with the same cdm_id. 0 or -errno.
  */
-void gnip_nic_park(struct gnip_nic *nic);
-int gnip_nic_unpark(struct gnip_nic *nic);
+void gnip_nic_suspend(struct gnip_nic *nic);
+int gnip_nic_resume(struct gnip_nic *nic);
 void gnip_nic_ref(struct gnip_nic *nic);
 void gnip_nic_put(struct gnip_nic *nic);
 /* An answer is waited for, whose announcement may get lost: a helper that sleeps for good looks
  * again. */
-void gnip_nic_stir(struct gnip_nic *nic);
+void gnip_nic_wake_helper(struct gnip_nic *nic);
 /*
  * Drains queues and gives VCs their turn: at most about 256 events. No lock may be held. Returns
  * what was done; adds the number of queues looked at.

@@ -47,7 +47,7 @@ static inline void gnip_vc_unlink(struct gnip_nic *nic, struct gnip_vc *vc)
 /* An event: it also looks into its mailbox. vc_lock is held. */
 static inline void gnip_vc_wake(struct gnip_nic *nic, struct gnip_vc *vc)
 {
-    if (nic->vc_lock.needless)
+    if (nic->vc_lock.elided)
         vc->rx_events++;
     else
         __atomic_fetch_add(&vc->rx_events, 1, __ATOMIC_RELAXED);

@@ -22,13 +22,13 @@
 #define RETRY_NS 1000000u /* when it cannot wait for lack of resources */
 #define POLLED 8 /* so many looks of others meanwhile, and it leaves the work to them */
 #define STAND_BACK_NS 1000000u
-#define DOZE_FIRST_MS 1u /* it looks again after so long, then after twice as long, ... */
-#define DOZE_LAST_MS 16384u
+#define SLEEP_FIRST_MS 1u /* it looks again after so long, then after twice as long, ... */
+#define SLEEP_LAST_MS 16384u
 
 /* Anything in there? A NIC that needs no lock is asked by taking. */
 static bool has_event(const struct gnip_nic *nic, gni_cq_handle_t cq)
 {
-    return nic->lock.needless || GNI_CqTestEvent(cq) != GNI_RC_NOT_DONE;
+    return nic->lock.elided || GNI_CqTestEvent(cq) != GNI_RC_NOT_DONE;
 }
 
 /* ---- completions ----------------------------------------------------------------------------- */
@@ -70,7 +70,7 @@ static uint32_t collect(struct gnip_nic *nic, gni_cq_handle_t cq, struct finishe
     gni_cq_entry_t event;
     gni_return_t rc;
 
-    gnip_take(&nic->lock);
+    gnip_lock(&nic->lock);
     while (count < BATCH) {
         struct finished *this = &finished[count];
 
@@ -106,7 +106,7 @@ static uint32_t collect(struct gnip_nic *nic, gni_cq_handle_t cq, struct finishe
         if (!this->smsg)
             gnip_gate_hold(&nic->gate, &this->vc->pins);
     }
-    gnip_give(&nic->lock);
+    gnip_unlock(&nic->lock);
     return count;
 }
 
@@ -115,17 +115,17 @@ static gnip_cold void fail(struct gnip_vc *vc)
 {
     struct gnip_ep *ep = vc->ep;
 
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     gnip_vc_fail(vc, FI_EIO);
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
 }
 
 /* A message whose answer was lost keeps its place in the mailbox until it is known to have ended.
  */
 static bool wants_credit(const struct gnip_vc *vc)
 {
-    return __atomic_load_n(&vc->blocked, __ATOMIC_SEQ_CST) == GNIP_BLOCKED_CREDIT ||
-           !gnip_queue_empty(&vc->notices);
+    return __atomic_load_n(&vc->blocked, __ATOMIC_SEQ_CST) == GNIP_BLOCKED_MAILBOX ||
+           !gnip_queue_empty(&vc->remote_events);
 }
 
 static void finish(struct gnip_nic *nic, const struct finished *finished, uint32_t count)
@@ -166,13 +166,13 @@ static uint32_t completions(struct gnip_nic *nic, gni_cq_handle_t cq)
 
 /* ---- arrivals -------------------------------------------------------------------------------- */
 
-static uint32_t take_arrivals(struct gnip_nic *nic, uint32_t *ids, bool *overrun)
+static uint32_t read_arrivals(struct gnip_nic *nic, uint32_t *ids, bool *overrun)
 {
     uint32_t count = 0;
     gni_cq_entry_t event;
     gni_return_t rc;
 
-    gnip_take(&nic->lock);
+    gnip_lock(&nic->lock);
     while (count < BATCH) {
         rc = GNI_CqGetEvent(nic->rx_cq, &event);
         if (rc == GNI_RC_NOT_DONE || rc == GNI_RC_INVALID_PARAM)
@@ -182,7 +182,7 @@ static uint32_t take_arrivals(struct gnip_nic *nic, uint32_t *ids, bool *overrun
         gnip_vc_id_fetch(nic, (uint32_t)GNI_CQ_GET_INST_ID(event));
         ids[count++] = (uint32_t)GNI_CQ_GET_INST_ID(event);
     }
-    gnip_give(&nic->lock);
+    gnip_unlock(&nic->lock);
     return count;
 }
 
@@ -195,10 +195,10 @@ static uint32_t arrivals(struct gnip_nic *nic)
     for (i = 0; i < BATCHES; i++) {
         if (i == 0 && !has_event(nic, nic->rx_cq))
             break;
-        count = take_arrivals(nic, ids, &overrun);
+        count = read_arrivals(nic, ids, &overrun);
         if (count == 0)
             break;
-        gnip_take(&nic->vc_lock);
+        gnip_lock(&nic->vc_lock);
         for (j = 0; j < count; j++) {
             vcs[j] = gnip_vc_of_id(nic, ids[j]);
             if (gnip_likely(vcs[j] != NULL)) /* else a late one */
@@ -207,16 +207,16 @@ static uint32_t arrivals(struct gnip_nic *nic)
         for (j = 0; j < count; j++)
             if (gnip_likely(vcs[j] != NULL))
                 gnip_vc_wake(nic, vcs[j]);
-        gnip_give(&nic->vc_lock);
+        gnip_unlock(&nic->vc_lock);
         done += count;
         if (count < BATCH)
             break;
     }
     if (gnip_unlikely(overrun)) {
         nic->ctx->counts.rx_overruns++;
-        gnip_take(&nic->vc_lock);
+        gnip_lock(&nic->vc_lock);
         gnip_nic_wake_all(nic);
-        gnip_give(&nic->vc_lock);
+        gnip_unlock(&nic->vc_lock);
     }
     return done;
 }
@@ -227,13 +227,13 @@ static struct gnip_vc *next_ready(struct gnip_nic *nic)
 {
     struct gnip_vc *vc = NULL;
 
-    gnip_take(&nic->vc_lock);
+    gnip_lock(&nic->vc_lock);
     if (!gnip_list_empty(&nic->vcs_ready)) {
         vc = gnip_container(nic->vcs_ready.next, struct gnip_vc, ready_link);
         gnip_vc_unlink(nic, vc);
         gnip_gate_hold(&nic->gate, &vc->pins);
     }
-    gnip_give(&nic->vc_lock);
+    gnip_unlock(&nic->vc_lock);
     return vc;
 }
 
@@ -257,10 +257,10 @@ static uint32_t run_ready(struct gnip_nic *nic)
     for (; left > 0 && (vc = next_ready(nic)) != NULL; left--) {
         struct gnip_ep *ep = vc->ep;
 
-        gnip_take(&ep->lock);
+        gnip_lock(&ep->lock);
         done += gnip_vc_progress(vc);
         reaped = gnip_unlikely(vc->state == GNIP_VC_TERMINATED) && gnip_vc_reap(vc);
-        gnip_give(&ep->lock);
+        gnip_unlock(&ep->lock);
         if (!reaped)
             gnip_gate_drop(&nic->gate, &vc->pins);
         if (gnip_unlikely(out_of_txds(nic)))
@@ -299,7 +299,7 @@ uint32_t gnip_nic_progress(struct gnip_nic *nic, uint32_t *polls)
     done += arrivals(nic);
     ++*polls;
     if (nic->helper != NULL)
-        __atomic_store_n(&nic->looks, __atomic_load_n(&nic->looks, __ATOMIC_RELAXED) + 1,
+        __atomic_store_n(&nic->polls, __atomic_load_n(&nic->polls, __ATOMIC_RELAXED) + 1,
                          __ATOMIC_RELAXED);
     return done + run_ready(nic);
 }
@@ -307,18 +307,18 @@ uint32_t gnip_nic_progress(struct gnip_nic *nic, uint32_t *polls)
 /* ---- helper ---------------------------------------------------------------------------------- */
 
 /* Doorbells say only that there is something to do, or will be. */
-static bool take_doorbells(struct gnip_nic *nic)
+static bool clear_doorbells(struct gnip_nic *nic)
 {
     gni_cq_entry_t event;
     gni_return_t rc;
 
     if (nic->rx_cq_blk == nic->rx_cq || GNI_CqTestEvent(nic->rx_cq_blk) == GNI_RC_NOT_DONE)
         return false;
-    gnip_take(&nic->lock);
+    gnip_lock(&nic->lock);
     do
         rc = GNI_CqGetEvent(nic->rx_cq_blk, &event);
     while (rc != GNI_RC_NOT_DONE && rc != GNI_RC_INVALID_PARAM);
-    gnip_give(&nic->lock);
+    gnip_unlock(&nic->lock);
     return true;
 }
 
@@ -334,14 +334,14 @@ static bool stopping(const struct gnip_nic *nic)
  */
 static bool work(struct gnip_nic *nic)
 {
-    uint32_t polls, began = __atomic_load_n(&nic->looks, __ATOMIC_RELAXED), own = 0;
+    uint32_t polls, began = __atomic_load_n(&nic->polls, __ATOMIC_RELAXED), own = 0;
     bool active = false, wanted = true, rung;
     struct port_timer timer;
 
     port_timer_start(&timer, GRACE_NS);
     while (wanted && !stopping(nic)) {
         polls = 0;
-        rung = take_doorbells(nic);
+        rung = clear_doorbells(nic);
         own++;
         if (gnip_nic_progress(nic, &polls) != 0 || rung) {
             active = true;
@@ -354,15 +354,15 @@ static bool work(struct gnip_nic *nic)
         } else {
             break;
         }
-        wanted = !port_timer_crowded(&timer) ||
-                 (int32_t)(__atomic_load_n(&nic->looks, __ATOMIC_RELAXED) - began - own) < POLLED;
+        wanted = !port_timer_preempted(&timer) ||
+                 (int32_t)(__atomic_load_n(&nic->polls, __ATOMIC_RELAXED) - began - own) < POLLED;
     }
     port_timer_stop(&timer);
     return wanted;
 }
 
 /* Whoever needs the thread at once wakes it. */
-static void stand_back(void)
+static void leave_to_others(void)
 {
     struct port_timer timer;
 
@@ -376,37 +376,37 @@ static void stand_back(void)
  * sleeps after that sleeps for ever if the application waits for something else: so it looks again,
  * a few times, as long as the network may try again.
  */
-static uint64_t doze(uint32_t milliseconds)
+static uint64_t sleep_limit(uint32_t milliseconds)
 {
-    return milliseconds <= DOZE_LAST_MS ? milliseconds : UINT64_MAX;
+    return milliseconds <= SLEEP_LAST_MS ? milliseconds : UINT64_MAX;
 }
 
-static void look_at_all(struct gnip_nic *nic)
+static void poll_all(struct gnip_nic *nic)
 {
-    gnip_take(&nic->vc_lock);
+    gnip_lock(&nic->vc_lock);
     gnip_nic_wake_all(nic);
-    gnip_give(&nic->vc_lock);
+    gnip_unlock(&nic->vc_lock);
 }
 
 void gnip_nic_helper(void *argument)
 {
     struct gnip_nic *nic = argument;
     gni_cq_handle_t queues[2] = {nic->tx_cq_blk, nic->rx_cq_blk};
-    uint32_t which, milliseconds = DOZE_LAST_MS + 1;
+    uint32_t which, milliseconds = SLEEP_LAST_MS + 1;
     gni_return_t rc;
 
     while (!stopping(nic)) {
-        __atomic_store_n(&nic->asleep, doze(milliseconds) == UINT64_MAX, __ATOMIC_SEQ_CST);
-        rc = GNI_CqVectorMonitor(queues, 2, doze(milliseconds), &which);
+        __atomic_store_n(&nic->asleep, sleep_limit(milliseconds) == UINT64_MAX, __ATOMIC_SEQ_CST);
+        rc = GNI_CqVectorMonitor(queues, 2, sleep_limit(milliseconds), &which);
         __atomic_store_n(&nic->asleep, false, __ATOMIC_SEQ_CST);
         if (rc == GNI_RC_INVALID_PARAM)
             break; /* the queues are gone: the NIC is being destroyed */
         if (rc == GNI_RC_ERROR_NOMEM || rc == GNI_RC_ERROR_RESOURCE)
             gnip_pause(RETRY_NS);
-        milliseconds = rc == GNI_RC_TIMEOUT ? 2 * milliseconds : DOZE_FIRST_MS;
+        milliseconds = rc == GNI_RC_TIMEOUT ? 2 * milliseconds : SLEEP_FIRST_MS;
         if (rc == GNI_RC_TIMEOUT)
-            look_at_all(nic);
+            poll_all(nic);
         if (!stopping(nic) && !work(nic))
-            stand_back();
+            leave_to_others();
     }
 }

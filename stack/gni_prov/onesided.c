@@ -21,7 +21,7 @@
 #include "txd.h"
 #include "vc.h"
 #include "vc_internal.h"
-#include "window.h"
+#include "rx_window.h"
 
 #define DIRECTIONS ((uint64_t)(FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE))
 
@@ -59,9 +59,9 @@ int gnip_onesided_post(struct gnip_txd *txd,
     struct gnip_nic *nic = txd->vc->nic;
     gni_return_t rc;
 
-    gnip_take(&nic->lock);
+    gnip_lock(&nic->lock);
     rc = post(txd->vc->gni_ep, &txd->transfer->post);
-    gnip_give(&nic->lock);
+    gnip_unlock(&nic->lock);
     if (gnip_likely(rc == GNI_RC_SUCCESS))
         return 0;
     if (rc != GNI_RC_ERROR_RESOURCE && rc != GNI_RC_NOT_DONE && rc != GNI_RC_ERROR_NOMEM) {
@@ -93,8 +93,8 @@ static void complete(struct gnip_req *req)
 
     release(req);
     if (gnip_unlikely(req->ep->closing)) {
-        if (req->u.notice.wanted)
-            gnip_queue_remove(&vc->notices, &req->u.notice.link);
+        if (req->u.event.wanted)
+            gnip_queue_remove(&vc->remote_events, &req->u.event.link);
         gnip_req_put(req);
     } else {
         gnip_req_complete(req, &entry, FI_ADDR_NOTAVAIL);
@@ -116,8 +116,8 @@ gnip_cold void gnip_onesided_fail(struct gnip_req *req)
 {
     struct gnip_vc *vc = req->vc;
 
-    if (req->u.notice.wanted && gnip_queue_remove(&vc->notices, &req->u.notice.link) &&
-        !gnip_queue_empty(&vc->notices))
+    if (req->u.event.wanted && gnip_queue_remove(&vc->remote_events, &req->u.event.link) &&
+        !gnip_queue_empty(&vc->remote_events))
         gnip_vc_schedule(vc); /* they have waited for it */
     end(req, req->error);
     gnip_vc_op_done(vc, true);
@@ -129,8 +129,8 @@ gnip_cold void gnip_onesided_dropped(struct gnip_req *req, int error)
     struct gnip_vc *vc = req->vc;
     bool issued = req->answer;
 
-    if (issued && req->u.notice.wanted)
-        gnip_queue_remove(&vc->notices, &req->u.notice.link);
+    if (issued && req->u.event.wanted)
+        gnip_queue_remove(&vc->remote_events, &req->u.event.link);
     end(req, error);
     if (issued)
         gnip_vc_op_done(vc, true);
@@ -155,13 +155,13 @@ bool gnip_onesided_inject(struct gnip_req *req, int (*failed)(struct gnip_req *r
 
 /* ---- notices, at the initiator --------------------------------------------------------------- */
 
-static void notice_done(struct gnip_txd *txd, gni_return_t status)
+static void event_sent(struct gnip_txd *txd, gni_return_t status)
 {
     struct gnip_req *req = txd->req;
     struct gnip_ep *ep = req->ep;
 
     port_spend(PORT_COST_COMPLETION, 1);
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     gnip_txd_put(txd->nic, txd);
     req->pending = 0;
     if (gnip_likely(status == GNI_RC_SUCCESS)) {
@@ -171,55 +171,55 @@ static void notice_done(struct gnip_txd *txd, gni_return_t status)
         req->prov_errno = gnip_errno(status);
         gnip_onesided_fail(req);
     }
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
 }
 
 static uint32_t fill(const struct gnip_req *req, void *header)
 {
     bool reads = req->kind == GNIP_REQ_READ || req->kind == GNIP_REQ_FETCH;
     uint64_t remote = reads ? FI_REMOTE_READ : FI_REMOTE_WRITE;
-    struct gnip_notice *notice = header;
+    struct gnip_remote_event *event = header;
 
-    memset(notice, 0, sizeof(*notice));
+    memset(event, 0, sizeof(*event));
     if (req->vc->peer_caps & FI_RMA_EVENT)
-        notice->h.flags = reads ? GNIP_W_EVENT_READ : GNIP_W_EVENT_WRITE;
+        event->h.flags = reads ? GNIP_W_EVENT_READ : GNIP_W_EVENT_WRITE;
     if (req->kind == GNIP_REQ_AMO || req->kind == GNIP_REQ_FETCH) {
-        notice->h.kind = GNIP_AMO_CNTR;
-        notice->h.a = FI_ATOMIC | remote;
-        return sizeof(notice->h);
+        event->h.kind = GNIP_AMO_CNTR;
+        event->h.a = FI_ATOMIC | remote;
+        return sizeof(event->h);
     }
-    notice->h.kind = GNIP_RMA_DATA;
-    notice->flags = FI_RMA | remote;
+    event->h.kind = GNIP_RMA_DATA;
+    event->flags = FI_RMA | remote;
     if (req->flags & FI_REMOTE_CQ_DATA) {
-        notice->h.flags |= GNIP_W_CQ_DATA;
-        notice->h.a = req->data;
-        notice->flags |= FI_REMOTE_CQ_DATA;
+        event->h.flags |= GNIP_W_CQ_DATA;
+        event->h.a = req->data;
+        event->flags |= FI_REMOTE_CQ_DATA;
     }
-    return sizeof(*notice);
+    return sizeof(*event);
 }
 
 /* 0, -FI_EAGAIN, or an error, which is set in the request. */
-static int send_notice(struct gnip_req *req)
+static int send_event(struct gnip_req *req)
 {
     struct gnip_vc *vc = req->vc;
-    uint32_t slots = req->kind == GNIP_REQ_WRITE || req->kind == GNIP_REQ_READ ? 1 : 0;
+    uint32_t credits = req->kind == GNIP_REQ_WRITE || req->kind == GNIP_REQ_READ ? 1 : 0;
     struct gnip_txd *txd;
     uint32_t bytes;
     int rc;
 
-    if (!gnip_vc_window(vc, slots))
+    if (!gnip_vc_rx_window(vc, credits))
         return -FI_EAGAIN;
     txd = gnip_txd_get(vc->nic, false);
     if (txd == NULL)
         return -FI_EAGAIN;
     txd->req = req;
     txd->vc = vc;
-    txd->done = notice_done;
+    txd->done = event_sent;
     bytes = fill(req, txd->buffer);
     req->pending = 1;
     rc = gnip_vc_smsg(vc, txd, bytes, NULL, 0);
     if (gnip_likely(rc == 0)) {
-        vc->used += slots;
+        vc->tx_credits_used += credits;
         if (gnip_vc_rings_eager(vc, false))
             gnip_vc_doorbell(vc);
         return 0;
@@ -235,25 +235,25 @@ static int send_notice(struct gnip_req *req)
 
 static struct gnip_req *req_of(struct gnip_qlink *link)
 {
-    return gnip_container(link, struct gnip_req, u.notice.link);
+    return gnip_container(link, struct gnip_req, u.event.link);
 }
 
 /* In the order in which the operations were issued. */
-static gnip_noinline uint32_t send_notices(struct gnip_vc *vc)
+static gnip_noinline uint32_t send_events(struct gnip_vc *vc)
 {
     uint32_t done = 0;
     struct gnip_qlink *link;
 
-    vc->notices_called = true;
-    while ((link = vc->notices.head) != NULL && req_of(link)->u.notice.due) {
-        int rc = send_notice(req_of(link));
+    vc->remote_events_blocked = true;
+    while ((link = vc->remote_events.head) != NULL && req_of(link)->u.event.due) {
+        int rc = send_event(req_of(link));
 
         if (rc == -FI_EAGAIN) {
-            vc->notices_called =
-                vc->blocked == GNIP_BLOCKED_WINDOW || vc->blocked == GNIP_BLOCKED_CREDIT;
+            vc->remote_events_blocked =
+                vc->blocked == GNIP_BLOCKED_WINDOW || vc->blocked == GNIP_BLOCKED_MAILBOX;
             break;
         }
-        gnip_queue_pop(&vc->notices);
+        gnip_queue_pop(&vc->remote_events);
         if (rc != 0)
             gnip_onesided_fail(req_of(link));
         done++;
@@ -263,25 +263,25 @@ static gnip_noinline uint32_t send_notices(struct gnip_vc *vc)
 
 gnip_noinline void gnip_onesided_issued(struct gnip_req *req)
 {
-    if (req->u.notice.wanted)
-        gnip_queue_append(&req->vc->notices, &req->u.notice.link);
+    if (req->u.event.wanted)
+        gnip_queue_append(&req->vc->remote_events, &req->u.event.link);
 }
 
 void gnip_onesided_succeed(struct gnip_req *req)
 {
     struct gnip_vc *vc = req->vc;
 
-    if (gnip_likely(!req->u.notice.wanted) || req->ep->closing) {
+    if (gnip_likely(!req->u.event.wanted) || req->ep->closing) {
         complete(req);
     } else if (gnip_unlikely(vc->state != GNIP_VC_CONNECTED)) { /* it cannot be told any more */
         req->error = FI_ENOTCONN;
         gnip_onesided_fail(req);
     } else {
-        req->u.notice.due = true;
-        if (vc->notices.head != &req->u.notice.link)
+        req->u.event.due = true;
+        if (vc->remote_events.head != &req->u.event.link)
             return; /* another one is waited for, or waits itself: not once more for each */
-        send_notices(vc);
-        if (!vc->notices_called)
+        send_events(vc);
+        if (!vc->remote_events_blocked)
             gnip_vc_schedule(vc);
     }
 }
@@ -299,7 +299,7 @@ static void count(const struct gnip_ep *ep, uint16_t wire_flags)
 }
 
 /* Writes the entry of a remote event. False: there is no memory for it. */
-static bool add_event(struct gnip_vc *vc, const struct gnip_notice *message, bool *room)
+static bool add_event(struct gnip_vc *vc, const struct gnip_remote_event *message, bool *room)
 {
     const uint64_t known = FI_RMA | FI_REMOTE_CQ_DATA | FI_REMOTE_WRITE | FI_REMOTE_READ;
     struct gnip_ep *ep = vc->ep;
@@ -316,7 +316,8 @@ static bool add_event(struct gnip_vc *vc, const struct gnip_notice *message, boo
     return true;
 }
 
-gnip_noinline void gnip_rma_data_arrived(struct gnip_vc *vc, const struct gnip_notice *message)
+gnip_noinline void gnip_rma_data_arrived(struct gnip_vc *vc,
+                                         const struct gnip_remote_event *message)
 {
     struct gnip_ep *ep = vc->ep;
     struct gnip_cq *cq = ep->recv_cq;
@@ -327,15 +328,15 @@ gnip_noinline void gnip_rma_data_arrived(struct gnip_vc *vc, const struct gnip_n
         /* The CQ cannot grow. This message waits, and what follows it stays in the mailbox. */
         vc->event = *message;
         vc->event_waits = true;
-        gnip_cq_starve(cq, vc);
+        gnip_cq_wait_for_room(cq, vc);
         return;
     }
     count(ep, message->h.flags);
     if (gnip_likely(room)) {
-        gnip_window_return(vc, 1);
+        gnip_rx_window_return(vc, 1);
     } else {
-        vc->late++;
-        gnip_cq_starve(cq, vc);
+        vc->rx_credits_late++;
+        gnip_cq_wait_for_room(cq, vc);
     }
 }
 
@@ -344,9 +345,9 @@ gnip_noinline void gnip_amo_cntr_arrived(struct gnip_vc *vc, const struct gnip_h
     count(vc->ep, message->flags);
 }
 
-bool gnip_rma_data_again(struct gnip_vc *vc)
+bool gnip_rma_data_retry(struct gnip_vc *vc)
 {
-    struct gnip_notice message = vc->event;
+    struct gnip_remote_event message = vc->event;
 
     vc->event_waits = false;
     gnip_rma_data_arrived(vc, &message);
@@ -356,16 +357,16 @@ bool gnip_rma_data_again(struct gnip_vc *vc)
 static uint32_t return_late(struct gnip_vc *vc)
 {
     struct gnip_cq *cq = vc->ep->recv_cq;
-    uint32_t slots = vc->late;
+    uint32_t credits = vc->rx_credits_late;
 
     if (!gnip_cq_reserve(cq)) {
-        gnip_cq_starve(cq, vc);
+        gnip_cq_wait_for_room(cq, vc);
         return 0;
     }
     gnip_cq_unreserve(cq);
-    vc->late = 0;
-    gnip_window_return(vc, slots);
-    return slots;
+    vc->rx_credits_late = 0;
+    gnip_rx_window_return(vc, credits);
+    return credits;
 }
 
 /* ---- the VC ---------------------------------------------------------------------------------- */
@@ -376,9 +377,9 @@ gnip_noinline uint32_t gnip_onesided_progress(struct gnip_vc *vc)
 
     if (gnip_unlikely(vc->more != NULL) && gnip_rma_flush(vc) == 0)
         done++;
-    if (gnip_unlikely(!gnip_queue_empty(&vc->notices)))
-        done += send_notices(vc);
-    if (gnip_unlikely(vc->late != 0))
+    if (gnip_unlikely(!gnip_queue_empty(&vc->remote_events)))
+        done += send_events(vc);
+    if (gnip_unlikely(vc->rx_credits_late != 0))
         done += return_late(vc);
     return done;
 }
@@ -400,10 +401,10 @@ void gnip_onesided_drop(struct gnip_vc *vc, int error)
         next = req->u.rma.next;
         drop(vc, req, error);
     }
-    while ((link = gnip_queue_pop(&vc->notices)) != NULL)
-        if (req_of(link)->u.notice.due) /* others end with their transactions */
+    while ((link = gnip_queue_pop(&vc->remote_events)) != NULL)
+        if (req_of(link)->u.event.due) /* others end with their transactions */
             drop(vc, req_of(link), error);
-    if (vc->starved)
+    if (vc->waits_for_cq)
         gnip_cq_forget(vc->ep->recv_cq, vc);
-    vc->late = 0;
+    vc->rx_credits_late = 0;
 }

@@ -7,9 +7,9 @@
 #include "vc.h"
 
 /* onesided.c: */
-void gnip_rma_data_arrived(struct gnip_vc *vc, const struct gnip_notice *message);
+void gnip_rma_data_arrived(struct gnip_vc *vc, const struct gnip_remote_event *message);
 /* The one that waits (vc->event_waits). False: there is still no memory for its entry. */
-bool gnip_rma_data_again(struct gnip_vc *vc);
+bool gnip_rma_data_retry(struct gnip_vc *vc);
 void gnip_amo_cntr_arrived(struct gnip_vc *vc, const struct gnip_header *message);
 /* Posts what FI_MORE held back, sends notices that had to wait, returns slots of the window that
  * remote events hold: what gnip_vc_progress begins with. ep->lock is held. Returns what was done.
@@ -18,12 +18,13 @@ uint32_t gnip_onesided_progress(struct gnip_vc *vc);
 /* Something of that waits: for a descriptor, credits or the window. */
 static inline bool gnip_onesided_waits(const struct gnip_vc *vc)
 {
-    return vc->more != NULL || !gnip_queue_empty(&vc->notices);
+    return vc->more != NULL || !gnip_queue_empty(&vc->remote_events);
 }
 /* And no event would bring the VC back for it. */
 static inline bool gnip_onesided_stalled(const struct gnip_vc *vc)
 {
-    return vc->more != NULL || (!gnip_queue_empty(&vc->notices) && !vc->notices_called);
+    return vc->more != NULL ||
+           (!gnip_queue_empty(&vc->remote_events) && !vc->remote_events_blocked);
 }
 /* The VC fails (error: positive errno) or its EP closes (0: silently): ends chains and notices. */
 void gnip_onesided_drop(struct gnip_vc *vc, int error);

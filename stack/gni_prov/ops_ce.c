@@ -94,11 +94,11 @@ static int ce_open(struct fid *fid, const struct fid_ep *ep_fid, uint32_t *ce_id
     if (channel == NULL)
         return -FI_ENOMEM;
     channel->nic = ep->nic;
-    gnip_take(&channel->nic->lock);
+    gnip_lock(&channel->nic->lock);
     rc = GNI_CeCreate(channel->nic->gni, &channel->ce);
     if (rc == GNI_RC_SUCCESS)
         rc = GNI_CeGetId(channel->ce, &channel->id);
-    gnip_give(&channel->nic->lock);
+    gnip_unlock(&channel->nic->lock);
     if (rc != GNI_RC_SUCCESS) {
         free(channel);
         return result_of(rc);
@@ -113,9 +113,9 @@ static int ce_open(struct fid *fid, const struct fid_ep *ep_fid, uint32_t *ce_id
 
 static void close_channel(struct channel *channel)
 {
-    gnip_take(&channel->nic->lock);
+    gnip_lock(&channel->nic->lock);
     GNI_CeDestroy(channel->ce);
-    gnip_give(&channel->nic->lock);
+    gnip_unlock(&channel->nic->lock);
     gnip_nic_put(channel->nic);
     free(channel);
 }
@@ -183,9 +183,9 @@ static void drop_poster(struct gnip_ep *ep, struct gnip_ce_edge *edge)
 {
     if (edge->poster == NULL)
         return;
-    gnip_take(&ep->nic->lock);
+    gnip_lock(&ep->nic->lock);
     GNI_EpDestroy(edge->poster);
-    gnip_give(&ep->nic->lock);
+    gnip_unlock(&ep->nic->lock);
     edge->poster = NULL;
 }
 
@@ -199,7 +199,7 @@ static int ce_attach(struct fid *fid, uint32_t ce_id, uint32_t child_id, int chi
     if (ep == NULL || ep->nic == NULL || child_id >= GNI_CE_MAX_CHILDREN ||
         (child_type != GNI_CE_CHILD_VCE && child_type != GNI_CE_CHILD_PE))
         return -FI_EINVAL;
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     rc = find_peer(ep, &peer);
     if (rc == 0 && ep->ce_edge == NULL) {
         ep->ce_edge = calloc(1, sizeof(*ep->ce_edge));
@@ -216,7 +216,7 @@ static int ce_attach(struct fid *fid, uint32_t ce_id, uint32_t child_id, int chi
         edge->child_id = child_id;
         edge->type = (gni_ce_child_t)child_type;
     }
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
     return rc;
 }
 
@@ -228,11 +228,11 @@ static bool edge_of(struct fid_ep *fid, const struct gnip_domain *domain, struct
 
     if (ep == NULL || ep->domain != domain)
         return false;
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     has = ep->ce_edge != NULL;
     if (has)
         *edge = *ep->ce_edge;
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
     return has;
 }
 
@@ -244,7 +244,7 @@ static gni_return_t configure(const struct channel *channel, const struct gnip_c
     size_t count = children + parent, made;
     gni_return_t rc = GNI_RC_SUCCESS;
 
-    gnip_take(&channel->nic->lock);
+    gnip_lock(&channel->nic->lock);
     for (made = 0; made < count && rc == GNI_RC_SUCCESS; made += rc == GNI_RC_SUCCESS)
         rc = make(channel->nic, &edges[made], &eps[made]);
     if (rc == GNI_RC_SUCCESS)
@@ -252,7 +252,7 @@ static gni_return_t configure(const struct channel *channel, const struct gnip_c
                              NULL, modes);
     while (made > 0)
         GNI_EpDestroy(eps[--made]);
-    gnip_give(&channel->nic->lock);
+    gnip_unlock(&channel->nic->lock);
     return rc;
 }
 
@@ -292,7 +292,7 @@ static void joined(struct gnip_txd *txd, gni_return_t status)
         .flags = FI_ATOMIC | FI_WRITE,
     };
 
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     operation->status = status;
     __atomic_store_n(&operation->joined, true, __ATOMIC_RELEASE);
     if (ep->closing)
@@ -301,7 +301,7 @@ static void joined(struct gnip_txd *txd, gni_return_t status)
         gnip_req_complete(req, &entry, FI_ADDR_NOTAVAIL);
     else
         gnip_req_error(req, gnip_errno(status), gnip_errno(status));
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
     gnip_txd_put(txd->nic, txd);
 }
 
@@ -318,12 +318,12 @@ static gni_return_t post(struct gnip_ep *ep, struct gnip_txd *txd, const struct 
     txd->transfer->post.ce_red_id = op->reduction;
     txd->transfer->post.first_operand = op->operand[0];
     txd->transfer->post.second_operand = op->operand[1];
-    gnip_take(&ep->nic->lock);
+    gnip_lock(&ep->nic->lock);
     if (edge->poster == NULL)
         rc = make(ep->nic, edge, &edge->poster);
     if (rc == GNI_RC_SUCCESS)
         rc = GNI_PostFma(edge->poster, &txd->transfer->post);
-    gnip_give(&ep->nic->lock);
+    gnip_unlock(&ep->nic->lock);
     return rc;
 }
 
@@ -373,7 +373,7 @@ static int ce_post(struct fid_ep *fid, const struct gni_ce_op *op, void *context
     operation->ep = ep;
     operation->context = context;
     port_mutex_lock(&ep->domain->lock);
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     if (!ep->tx_enabled || ep->closing)
         rc = -FI_EOPBADSTATE;
     else if (ep->ce_edge == NULL || ep->ce_edge->type != GNI_CE_CHILD_PE)
@@ -386,7 +386,7 @@ static int ce_post(struct fid_ep *fid, const struct gni_ce_op *op, void *context
         ep->ce_edge->operation = operation;
         gnip_list_append(&ep->domain->ce_operations, &operation->link);
     }
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
     port_mutex_unlock(&ep->domain->lock);
     if (rc != 0)
         free(operation);
@@ -457,9 +457,9 @@ static int ce_check(struct fid *fid, void *context, struct gni_ce_result *result
     } else {
         *result = *operation->result;
         port_mutex_lock(&domain->lock);
-        gnip_take(&ep->lock);
+        gnip_lock(&ep->lock);
         end(operation);
-        gnip_give(&ep->lock);
+        gnip_unlock(&ep->lock);
         port_mutex_unlock(&domain->lock);
     }
     gnip_nic_put(nic);
@@ -468,7 +468,7 @@ static int ce_check(struct fid *fid, void *context, struct gni_ce_result *result
     return status == GNI_RC_SUCCESS ? 0 : -FI_EIO;
 }
 
-void gnip_ce_park(struct gnip_ep *ep)
+void gnip_ce_suspend(struct gnip_ep *ep)
 {
     if (ep->ce_edge != NULL)
         drop_poster(ep, ep->ce_edge);
@@ -494,11 +494,11 @@ void gnip_ce_ep_close(struct gnip_ep *ep)
     port_timer_start(&timer, UINT64_MAX);
     for (;;) {
         port_mutex_lock(&domain->lock);
-        gnip_take(&ep->lock);
+        gnip_lock(&ep->lock);
         over = edge->operation == NULL || edge->operation->joined;
         if (over && edge->operation != NULL)
             end(edge->operation);
-        gnip_give(&ep->lock);
+        gnip_unlock(&ep->lock);
         port_mutex_unlock(&domain->lock);
         if (over)
             break;
@@ -546,9 +546,9 @@ static int nic_stat(struct fid *fid, uint32_t index, int stat, uint32_t *value)
 
     if (value == NULL || stat < 0 || use_nic(fid, index, &nic) != 0)
         return -FI_EINVAL;
-    gnip_take(&nic->lock);
+    gnip_lock(&nic->lock);
     rc = GNI_GetNicStat(nic->gni, (gni_statistic_t)stat, value);
-    gnip_give(&nic->lock);
+    gnip_unlock(&nic->lock);
     gnip_nic_put(nic);
     return -gnip_errno(rc);
 }
@@ -560,9 +560,9 @@ static int nic_stat_reset(struct fid *fid, uint32_t index, int stat)
 
     if (stat < 0 || use_nic(fid, index, &nic) != 0)
         return -FI_EINVAL;
-    gnip_take(&nic->lock);
+    gnip_lock(&nic->lock);
     rc = GNI_ResetNicStat(nic->gni, (gni_statistic_t)stat);
-    gnip_give(&nic->lock);
+    gnip_unlock(&nic->lock);
     gnip_nic_put(nic);
     return -gnip_errno(rc);
 }

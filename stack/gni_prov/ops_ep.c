@@ -21,12 +21,12 @@ static int set_value(struct fid *fid, ep_ops_val_t which, void *value)
 
     if (ep == NULL || which != GNI_HASH_TAG_IMPL || value == NULL || *(uint32_t *)value > 1)
         return -FI_EINVAL;
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     if (!ep->tx_enabled && !ep->rx_enabled) { /* then the stores are made */
         ep->hashed = *(uint32_t *)value != 0;
         rc = 0;
     }
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
     return rc;
 }
 

@@ -3,7 +3,7 @@
  * "domain ops 3": a domain comes to rest, for a checkpoint, and goes on.
  *
  * While it rests operations are refused with -FI_EAGAIN, what was accepted before and has not begun
- * stays queued, and there are neither connections (vc_rest.c) nor datagrams. When all domains of
+ * stays queued, and there are neither connections (vc_quiesce.c) nor datagrams. When all domains of
  * the process rest, so do its NICs: nothing is left that a driver would know of. No other thread
  * calls the provider during the two functions; between them queues may be read.
  */
@@ -24,7 +24,7 @@
 
 #define SHORTEST_NS 2000u
 #define LONGEST_NS 1000000u
-#define PATIENCE_NS 100000u /* with requests that nobody receives */
+#define RECALL_AFTER_NS 100000u /* with requests that nobody receives */
 
 static struct gnip_domain *domain_of(struct fid *fid)
 {
@@ -49,30 +49,30 @@ static struct gnip_vc *vc_at(struct gnip_link *link)
  * Tells its connections to end, or to go on. True: there are none, and nothing is under way.
  * *waiting: those that will ask for a connection later.
  */
-static bool rest_ep(struct gnip_ep *ep, bool begin, uint32_t *waiting)
+static bool quiesce_ep(struct gnip_ep *ep, bool begin, uint32_t *waiting)
 {
     struct gnip_link *link;
-    bool rests;
+    bool quiet;
 
-    gnip_take(&ep->lock);
-    rests = !gnip_ce_busy(ep);
+    gnip_lock(&ep->lock);
+    quiet = !gnip_ce_busy(ep);
     for (link = ep->vcs.next; link != &ep->vcs; link = link->next) {
-        rests = gnip_vc_rest(vc_at(link), begin) && rests;
+        quiet = gnip_vc_quiesce(vc_at(link), begin) && quiet;
         *waiting += vc_at(link)->connect.queued;
     }
-    gnip_give(&ep->lock);
-    return rests;
+    gnip_unlock(&ep->lock);
+    return quiet;
 }
 
-static bool cm_nic_rests(struct gnip_cm_nic *cm_nic, uint32_t *work)
+static bool cm_nic_is_quiet(struct gnip_cm_nic *cm_nic, uint32_t *work)
 {
-    bool rests;
+    bool quiet;
 
-    gnip_take(&cm_nic->lock);
-    rests = cm_nic->datagrams_active == 0;
+    gnip_lock(&cm_nic->lock);
+    quiet = cm_nic->datagrams_active == 0;
     *work += cm_nic->work_count;
-    gnip_give(&cm_nic->lock);
-    return rests;
+    gnip_unlock(&cm_nic->lock);
+    return quiet;
 }
 
 static struct gnip_cm_nic *cm_nic_at(struct gnip_link *link)
@@ -80,22 +80,22 @@ static struct gnip_cm_nic *cm_nic_at(struct gnip_link *link)
     return gnip_container(link, struct gnip_cm_nic, domain_link);
 }
 
-static bool nic_rests(struct gnip_nic *nic)
+static bool nic_is_quiet(struct gnip_nic *nic)
 {
-    bool rests;
+    bool quiet;
 
-    gnip_take(&nic->txd_lock);
-    rests = nic->txd_used == 0;
-    gnip_give(&nic->txd_lock);
-    return rests;
+    gnip_lock(&nic->txd_lock);
+    quiet = nic->txd_used == 0;
+    gnip_unlock(&nic->txd_lock);
+    return quiet;
 }
 
 /* One round; whether everything rests. */
-static bool settle(struct gnip_domain *domain, uint32_t *done)
+static bool quiesce_step(struct gnip_domain *domain, uint32_t *done)
 {
     uint32_t polls = 0, waiting = 0, work = 0;
     struct gnip_link *link;
-    bool rests = true;
+    bool quiet = true;
 
     for (link = domain->cm_nics.next; link != &domain->cm_nics; link = link->next)
         *done += gnip_cm_nic_progress(cm_nic_at(link), &polls);
@@ -105,12 +105,12 @@ static bool settle(struct gnip_domain *domain, uint32_t *done)
         if (ep->nic == NULL) /* no STX was bound */
             continue;
         *done += gnip_nic_progress(ep->nic, &polls);
-        rests = rest_ep(ep, true, &waiting) && nic_rests(ep->nic) && rests;
+        quiet = quiesce_ep(ep, true, &waiting) && nic_is_quiet(ep->nic) && quiet;
     }
     for (link = domain->cm_nics.next; link != &domain->cm_nics; link = link->next)
-        rests = cm_nic_rests(cm_nic_at(link), &work) && rests;
+        quiet = cm_nic_is_quiet(cm_nic_at(link), &work) && quiet;
     /* More work than that are messages to be sent, which peers may wait for. */
-    return rests && work == waiting;
+    return quiet && work == waiting;
 }
 
 /* Peers that rest already do not hear of requests. */
@@ -123,36 +123,36 @@ static void recall(struct gnip_domain *domain)
 }
 
 /* Helpers may do what is waited for, and tell nobody: looks again after a while, ever longer. */
-static bool settle_within(struct gnip_domain *domain, int timeout_ms)
+static bool quiesce_within(struct gnip_domain *domain, int timeout_ms)
 {
     uint64_t pause = SHORTEST_NS;
     struct port_timer timer;
     uint32_t done;
-    bool rests;
+    bool quiet;
 
     port_timer_start(&timer, timeout_ms < 0 ? UINT64_MAX : (uint64_t)timeout_ms * 1000000);
     for (;;) {
         done = 0;
-        rests = settle(domain, &done);
-        if (rests || port_timer_rang(&timer))
+        quiet = quiesce_step(domain, &done);
+        if (quiet || port_timer_rang(&timer))
             break;
         if (done != 0) {
             pause = SHORTEST_NS;
         } else {
-            if (pause > PATIENCE_NS)
+            if (pause > RECALL_AFTER_NS)
                 recall(domain);
             gnip_pause(pause);
             pause = pause < LONGEST_NS ? 2 * pause : LONGEST_NS;
         }
     }
     port_timer_stop(&timer);
-    return rests;
+    return quiet;
 }
 
 static void set_paused(struct gnip_domain *domain, bool paused)
 {
     __atomic_store_n(&domain->paused, paused, __ATOMIC_SEQ_CST);
-    __atomic_store_n(&domain->parked, paused, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&domain->suspended, paused, __ATOMIC_SEQ_CST);
 }
 
 static void go_on(struct gnip_domain *domain)
@@ -162,7 +162,7 @@ static void go_on(struct gnip_domain *domain)
 
     set_paused(domain, false);
     for (link = domain->eps.next; link != &domain->eps; link = link->next)
-        rest_ep(ep_at(link), false, &waiting);
+        quiesce_ep(ep_at(link), false, &waiting);
 }
 
 /* ---- NICs ------------------------------------------------------------------------------------ */
@@ -182,29 +182,29 @@ static int each_nic(struct gnip_ctx *ctx, int (*call)(struct gnip_nic *nic))
     return rc;
 }
 
-static int park_nic(struct gnip_nic *nic)
+static int suspend_nic(struct gnip_nic *nic)
 {
-    gnip_nic_park(nic);
+    gnip_nic_suspend(nic);
     return 0;
 }
 
-static bool all_parked(const struct gnip_ctx *ctx)
+static bool all_suspended(const struct gnip_ctx *ctx)
 {
     const struct gnip_link *link;
 
     for (link = ctx->domains.next; link != &ctx->domains; link = link->next)
-        if (!gnip_container(link, struct gnip_domain, ctx_link)->parked)
+        if (!gnip_container(link, struct gnip_domain, ctx_link)->suspended)
             return false;
     return true;
 }
 
 /* What is left of GNI in an endpoint whose connections are gone. */
-static void park_ep(struct gnip_ep *ep)
+static void suspend_ep(struct gnip_ep *ep)
 {
     struct gnip_link *link;
 
-    gnip_take(&ep->lock);
-    gnip_ce_park(ep);
+    gnip_lock(&ep->lock);
+    gnip_ce_suspend(ep);
     for (link = ep->vcs.next; link != &ep->vcs; link = link->next) {
         struct gnip_vc *vc = vc_at(link);
 
@@ -214,54 +214,54 @@ static void park_ep(struct gnip_ep *ep)
         gnip_mbox_put(vc->nic, &vc->mbox); /* of a request that was refused */
         gnip_mbox_lose(vc->nic, &vc->old_mbox);
     }
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
 }
 
-static void park(struct gnip_domain *domain)
+static void suspend_domain(struct gnip_domain *domain)
 {
     struct gnip_ctx *ctx = domain->ctx;
     struct gnip_link *link;
 
     for (link = domain->eps.next; link != &domain->eps; link = link->next)
-        park_ep(ep_at(link));
+        suspend_ep(ep_at(link));
     for (link = domain->cm_nics.next; link != &domain->cm_nics; link = link->next)
-        gnip_cm_nic_park(cm_nic_at(link));
+        gnip_cm_nic_suspend(cm_nic_at(link));
     gnip_mr_cache_flush(domain);
-    if (!all_parked(ctx))
+    if (!all_suspended(ctx))
         return;
-    ctx->parked = true;
-    each_nic(ctx, park_nic);
+    ctx->suspended = true;
+    each_nic(ctx, suspend_nic);
 }
 
 /* The NICs of all domains, and the memory that is registered with them. */
-static int unpark_nics(struct gnip_ctx *ctx)
+static int resume_nics(struct gnip_ctx *ctx)
 {
     struct gnip_link *link;
     int rc, first;
 
-    if (!ctx->parked)
+    if (!ctx->suspended)
         return 0;
-    first = each_nic(ctx, gnip_nic_unpark);
+    first = each_nic(ctx, gnip_nic_resume);
     if (first != 0)
         return first;
-    ctx->parked = false;
+    ctx->suspended = false;
     gnip_ctx_incarnate(ctx);
     for (link = ctx->domains.next; link != &ctx->domains; link = link->next) {
-        rc = gnip_mr_cache_again(gnip_container(link, struct gnip_domain, ctx_link));
+        rc = gnip_mr_cache_restore(gnip_container(link, struct gnip_domain, ctx_link));
         first = first != 0 ? first : rc;
     }
     return first;
 }
 
-static int unpark(struct gnip_domain *domain)
+static int resume_domain(struct gnip_domain *domain)
 {
     struct gnip_link *link;
-    int rc = unpark_nics(domain->ctx), next;
+    int rc = resume_nics(domain->ctx), next;
 
     if (rc != 0 && rc != -FI_EKEYREJECTED)
         return rc;
     for (link = domain->cm_nics.next; link != &domain->cm_nics; link = link->next) {
-        next = gnip_cm_nic_unpark(cm_nic_at(link));
+        next = gnip_cm_nic_resume(cm_nic_at(link));
         if (next != 0)
             return next;
     }
@@ -283,7 +283,7 @@ static int is_listener(struct gnip_nic *nic)
 }
 
 /* What cannot come again by itself. */
-static bool can_rest(struct gnip_domain *domain)
+static bool can_quiesce(struct gnip_domain *domain)
 {
     struct gnip_link *link;
     bool can = gnip_list_empty(&domain->ces) && each_nic(domain->ctx, is_listener) == 0;
@@ -301,14 +301,14 @@ static int quiesce(struct fid *fid, int timeout_ms)
         return -FI_EINVAL;
     if (domain->paused)
         return -FI_EALREADY;
-    if (!can_rest(domain))
+    if (!can_quiesce(domain))
         return -FI_EBUSY;
     set_paused(domain, true);
-    if (!settle_within(domain, timeout_ms)) {
+    if (!quiesce_within(domain, timeout_ms)) {
         go_on(domain);
         return -FI_ETIMEDOUT;
     }
-    park(domain);
+    suspend_domain(domain);
     return 0;
 }
 
@@ -321,7 +321,7 @@ static int resume(struct fid *fid)
         return -FI_EINVAL;
     if (!domain->paused)
         return -FI_EOPBADSTATE;
-    rc = unpark(domain);
+    rc = resume_domain(domain);
     if (rc == 0 || rc == -FI_EKEYREJECTED)
         go_on(domain);
     return rc;

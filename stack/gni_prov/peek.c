@@ -80,7 +80,7 @@ static void found(struct gnip_req *req, struct gnip_unexpected *message)
 }
 
 /* ep->lock is held. */
-static ssize_t look(struct gnip_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags)
+static ssize_t peek(struct gnip_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags)
 {
     struct gnip_unexpected *message = NULL;
     bool claimed = !(flags & FI_PEEK);
@@ -121,8 +121,8 @@ ssize_t gnip_peek(struct gnip_ep *ep, const struct fi_msg_tagged *msg, uint64_t 
     if (!(flags & SELECT) || ((flags & FI_CLAIM) && msg->context == NULL) ||
         msg->iov_count > GNIP_IOV || (msg->iov_count > 0 && msg->msg_iov == NULL))
         return -FI_EINVAL;
-    gnip_take(&ep->lock);
-    rc = look(ep, msg, flags);
-    gnip_give(&ep->lock);
-    return rc == -FI_EAGAIN ? gnip_ep_again(ep) : rc;
+    gnip_lock(&ep->lock);
+    rc = peek(ep, msg, flags);
+    gnip_unlock(&ep->lock);
+    return rc == -FI_EAGAIN ? gnip_ep_wait_for_room(ep) : rc;
 }

@@ -75,13 +75,13 @@ static int listen_locked(struct gnip_pep *pep)
         return rc;
     rc = gnip_msg_listener_open(pep);
     if (rc == 0)
-        rc = gnip_pset_add(&pep->eq->pset, NULL, pep->cm_nic);
+        rc = gnip_progress_list_add(&pep->eq->progress, NULL, pep->cm_nic);
     if (rc == 0) {
         pep->name = pep->cm_nic->name;
         pep->cm_nic->automatic = wants_helper(pep);
         rc = gnip_cm_nic_enable(pep->cm_nic);
         if (rc != 0)
-            gnip_pset_remove(&pep->eq->pset, NULL, pep->cm_nic);
+            gnip_progress_list_remove(&pep->eq->progress, NULL, pep->cm_nic);
     }
     if (rc != 0) {
         gnip_cm_nic_close(pep->cm_nic);
@@ -187,7 +187,7 @@ static int pep_close(struct fid *fid)
     if (pep->cm_nic != NULL) {
         gnip_msg_listener_close(pep);
         gnip_waitable_signal(&pep->eq->wait); /* who polls it comes round */
-        gnip_pset_remove(&pep->eq->pset, NULL, pep->cm_nic);
+        gnip_progress_list_remove(&pep->eq->progress, NULL, pep->cm_nic);
         gnip_cm_nic_close(pep->cm_nic);
         gnip_msg_listener_free(pep);
     }

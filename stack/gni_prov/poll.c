@@ -93,7 +93,7 @@ static int poll_poll(struct fid_poll *fid, void **contexts, int count)
     }
     gnip_members_swept(&set->members);
     if (found > 0)
-        port_found();
+        port_idle_break();
     return found;
 }
 

@@ -40,7 +40,7 @@ void gnip_gate_wait(struct gnip_gate *gate, const uint32_t *users)
     port_mutex_unlock(&gate->mutex);
 }
 
-gnip_noinline void gnip_gate_tell(struct gnip_gate *gate)
+gnip_noinline void gnip_gate_notify(struct gnip_gate *gate)
 {
     port_mutex_lock(&gate->mutex);
     port_condition_broadcast(&gate->changed);
@@ -49,162 +49,165 @@ gnip_noinline void gnip_gate_tell(struct gnip_gate *gate)
 
 /* ---- sets ------------------------------------------------------------------------------------ */
 
-struct gnip_pset_entry {
+struct gnip_progress_entry {
     struct gnip_nic *nic; /* or */
     struct gnip_cm_nic *cm_nic;
     uint32_t refs;
     uint32_t users; /* atomic; threads that make it progress now */
 };
 
-void gnip_pset_init(struct gnip_pset *pset, bool needless_lock)
+void gnip_progress_list_init(struct gnip_progress_list *list, bool elided)
 {
-    memset(pset, 0, sizeof(*pset));
-    gnip_lock_init(&pset->lock, needless_lock);
-    gnip_gate_init(&pset->gate, needless_lock);
+    memset(list, 0, sizeof(*list));
+    gnip_lock_init(&list->lock, elided);
+    gnip_gate_init(&list->gate, elided);
 }
 
-void gnip_pset_fini(struct gnip_pset *pset)
+void gnip_progress_list_fini(struct gnip_progress_list *list)
 {
     uint32_t i;
 
-    for (i = 0; i < pset->count; i++)
-        free(pset->entries[i]);
-    free(pset->entries);
-    gnip_gate_fini(&pset->gate);
-    gnip_lock_fini(&pset->lock);
+    for (i = 0; i < list->count; i++)
+        free(list->entries[i]);
+    free(list->entries);
+    gnip_gate_fini(&list->gate);
+    gnip_lock_fini(&list->lock);
 }
 
 /* Its place; pset->count: it is not in there. */
-static uint32_t find(const struct gnip_pset *pset, const struct gnip_nic *nic,
+static uint32_t find(const struct gnip_progress_list *list, const struct gnip_nic *nic,
                      const struct gnip_cm_nic *cm_nic)
 {
     uint32_t i;
 
-    for (i = 0; i < pset->count; i++)
-        if (pset->entries[i]->nic == nic && pset->entries[i]->cm_nic == cm_nic)
+    for (i = 0; i < list->count; i++)
+        if (list->entries[i]->nic == nic && list->entries[i]->cm_nic == cm_nic)
             break;
     return i;
 }
 
-static bool make_room(struct gnip_pset *pset)
+static bool make_room(struct gnip_progress_list *list)
 {
-    uint32_t room = pset->room != 0 ? 2 * pset->room : 4;
-    struct gnip_pset_entry **entries;
+    uint32_t room = list->room != 0 ? 2 * list->room : 4;
+    struct gnip_progress_entry **entries;
 
-    if (pset->count < pset->room)
+    if (list->count < list->room)
         return true;
-    entries = realloc(pset->entries, room * sizeof(*entries));
+    entries = realloc(list->entries, room * sizeof(*entries));
     if (entries == NULL)
         return false;
-    pset->entries = entries;
-    pset->room = room;
+    list->entries = entries;
+    list->room = room;
     return true;
 }
 
-int gnip_pset_add(struct gnip_pset *pset, struct gnip_nic *nic, struct gnip_cm_nic *cm_nic)
+int gnip_progress_list_add(struct gnip_progress_list *list, struct gnip_nic *nic,
+                           struct gnip_cm_nic *cm_nic)
 {
-    struct gnip_pset_entry *entry = calloc(1, sizeof(*entry));
+    struct gnip_progress_entry *entry = calloc(1, sizeof(*entry));
     uint32_t at, i;
     int rc = 0;
 
     if (entry == NULL)
         return -FI_ENOMEM;
-    gnip_take(&pset->lock);
-    at = find(pset, nic, cm_nic);
-    if (at < pset->count) {
-        pset->entries[at]->refs++;
+    gnip_lock(&list->lock);
+    at = find(list, nic, cm_nic);
+    if (at < list->count) {
+        list->entries[at]->refs++;
         free(entry);
-    } else if (!make_room(pset)) {
+    } else if (!make_room(list)) {
         free(entry);
         rc = -FI_ENOMEM;
     } else {
-        *entry = (struct gnip_pset_entry){.nic = nic, .cm_nic = cm_nic, .refs = 1};
+        *entry = (struct gnip_progress_entry){.nic = nic, .cm_nic = cm_nic, .refs = 1};
         if (nic != NULL) /* in front of the cm_nics */
-            for (at = 0; at < pset->count && pset->entries[at]->nic != NULL; at++)
+            for (at = 0; at < list->count && list->entries[at]->nic != NULL; at++)
                 ;
-        for (i = pset->count++; i > at; i--)
-            pset->entries[i] = pset->entries[i - 1];
-        pset->entries[at] = entry;
+        for (i = list->count++; i > at; i--)
+            list->entries[i] = list->entries[i - 1];
+        list->entries[at] = entry;
     }
-    gnip_give(&pset->lock);
+    gnip_unlock(&list->lock);
     return rc;
 }
 
-void gnip_pset_remove(struct gnip_pset *pset, struct gnip_nic *nic, struct gnip_cm_nic *cm_nic)
+void gnip_progress_list_remove(struct gnip_progress_list *list, struct gnip_nic *nic,
+                               struct gnip_cm_nic *cm_nic)
 {
-    struct gnip_pset_entry *entry = NULL;
+    struct gnip_progress_entry *entry = NULL;
     uint32_t at;
 
-    gnip_take(&pset->lock);
-    at = find(pset, nic, cm_nic);
-    if (at < pset->count && --pset->entries[at]->refs == 0) {
-        entry = pset->entries[at];
-        for (pset->count--; at < pset->count; at++)
-            pset->entries[at] = pset->entries[at + 1];
+    gnip_lock(&list->lock);
+    at = find(list, nic, cm_nic);
+    if (at < list->count && --list->entries[at]->refs == 0) {
+        entry = list->entries[at];
+        for (list->count--; at < list->count; at++)
+            list->entries[at] = list->entries[at + 1];
     }
-    gnip_give(&pset->lock);
+    gnip_unlock(&list->lock);
     if (entry == NULL)
         return;
-    gnip_gate_wait(&pset->gate, &entry->users);
+    gnip_gate_wait(&list->gate, &entry->users);
     free(entry);
 }
 
 /* Holds the entries from `from` on, at most AT_ONCE. How many those are. */
-static uint32_t hold(struct gnip_pset *pset, uint32_t from, struct gnip_pset_entry **held)
+static uint32_t hold(struct gnip_progress_list *list, uint32_t from,
+                     struct gnip_progress_entry **held)
 {
     uint32_t count = 0;
 
-    gnip_take(&pset->lock);
-    for (; count < AT_ONCE && from + count < pset->count; count++) {
-        held[count] = pset->entries[from + count];
-        gnip_gate_hold(&pset->gate, &held[count]->users);
+    gnip_lock(&list->lock);
+    for (; count < AT_ONCE && from + count < list->count; count++) {
+        held[count] = list->entries[from + count];
+        gnip_gate_hold(&list->gate, &held[count]->users);
     }
-    gnip_give(&pset->lock);
+    gnip_unlock(&list->lock);
     return count;
 }
 
 /* Connections come when there is nothing else to do, and now and then. */
-static bool time_for_control(struct gnip_pset *pset, uint32_t done)
+static bool time_for_control(struct gnip_progress_list *list, uint32_t done)
 {
-    if (done != 0 && ++pset->skipped < SKIPS)
+    if (done != 0 && ++list->skipped < SKIPS)
         return false;
     if (done != 0)
-        pset->skipped = 0;
+        list->skipped = 0;
     return true;
 }
 
-static uint32_t drive(struct gnip_pset *pset, struct gnip_pset_entry *entry, uint32_t done,
-                      uint32_t *polls)
+static uint32_t drive(struct gnip_progress_list *list, struct gnip_progress_entry *entry,
+                      uint32_t done, uint32_t *polls)
 {
     if (entry->nic != NULL)
         return gnip_nic_progress(entry->nic, polls);
-    return time_for_control(pset, done) ? gnip_cm_nic_progress(entry->cm_nic, polls) : 0;
+    return time_for_control(list, done) ? gnip_cm_nic_progress(entry->cm_nic, polls) : 0;
 }
 
 /* Connections alone are looked for with a lock held, where nobody else gets his turn. */
-static void let_others_on(const struct gnip_pset_entry *first)
+static void let_others_on(const struct gnip_progress_entry *first)
 {
-    if (gnip_unlikely(first->nic == NULL && !first->cm_nic->nic->lock.needless))
+    if (gnip_unlikely(first->nic == NULL && !first->cm_nic->nic->lock.elided))
         gnip_waitable_yield();
 }
 
-uint32_t gnip_pset_progress(struct gnip_pset *pset)
+uint32_t gnip_progress_list_run(struct gnip_progress_list *list)
 {
-    struct gnip_pset_entry *held[AT_ONCE];
+    struct gnip_progress_entry *held[AT_ONCE];
     uint32_t from = 0, count, i, polls = 0, done = 0;
 
-    if (pset->lock.needless) {
-        for (i = 0; i < pset->count; i++)
-            done += drive(pset, pset->entries[i], done, &polls);
+    if (list->lock.elided) {
+        for (i = 0; i < list->count; i++)
+            done += drive(list, list->entries[i], done, &polls);
         return polls;
     }
     do {
-        count = hold(pset, from, held);
+        count = hold(list, from, held);
         for (i = 0; i < count; i++) {
-            done += drive(pset, held[i], done, &polls);
+            done += drive(list, held[i], done, &polls);
             if (gnip_unlikely(from + i == 0 && done == 0 && polls != 0))
                 let_others_on(held[i]);
-            gnip_gate_drop(&pset->gate, &held[i]->users);
+            gnip_gate_drop(&list->gate, &held[i]->users);
         }
         from += count;
     } while (count == AT_ONCE);

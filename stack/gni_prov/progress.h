@@ -6,19 +6,21 @@
 #include "lock.h"
 
 /* What a CQ or counter drives: NICs and cm_nics of the endpoints bound to it, each once. */
-struct gnip_pset {
+struct gnip_progress_list {
     struct gnip_lock lock;
-    struct gnip_pset_entry **entries;
+    struct gnip_progress_entry **entries;
     uint32_t count, room;
     uint32_t skipped; /* passes in a row that had no time for control progress */
     struct gnip_gate gate;
 };
-void gnip_pset_init(struct gnip_pset *pset, bool needless_lock);
-void gnip_pset_fini(struct gnip_pset *pset);
-int gnip_pset_add(struct gnip_pset *pset, struct gnip_nic *nic, struct gnip_cm_nic *cm_nic);
+void gnip_progress_list_init(struct gnip_progress_list *list, bool elided);
+void gnip_progress_list_fini(struct gnip_progress_list *list);
+int gnip_progress_list_add(struct gnip_progress_list *list, struct gnip_nic *nic,
+                           struct gnip_cm_nic *cm_nic);
 /* Waits until nobody makes it progress through this set: no lock may be held. */
-void gnip_pset_remove(struct gnip_pset *pset, struct gnip_nic *nic, struct gnip_cm_nic *cm_nic);
+void gnip_progress_list_remove(struct gnip_progress_list *list, struct gnip_nic *nic,
+                               struct gnip_cm_nic *cm_nic);
 /* A bounded amount of work; the number of GNI queues that were looked at. */
-uint32_t gnip_pset_progress(struct gnip_pset *pset);
+uint32_t gnip_progress_list_run(struct gnip_progress_list *list);
 
 #endif

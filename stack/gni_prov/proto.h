@@ -54,7 +54,7 @@ enum gnip_nak_reason {
 /* Why a VC_CLOSE was sent (its header's a). */
 enum gnip_close_reason {
     GNIP_CLOSE_END = 0, /* nothing is answered any more */
-    GNIP_CLOSE_REST = 1 /* what is under way ends first; later the connection is made anew */
+    GNIP_CLOSE_QUIESCE = 1 /* what is under way ends first; later the connection is made anew */
 };
 
 /* What mailboxes must hold: messages, and bytes of one. */
@@ -68,7 +68,7 @@ struct gnip_conn_mailbox {
     uint32_t bytes;
     uint32_t offset;
     uint16_t credits;
-    uint16_t window; /* initial grant to the peer, slots */
+    uint16_t rx_credits; /* the first credits of the peer */
     uint32_t message_bytes;
     gni_mem_handle_t doorbell;
 };
@@ -157,11 +157,11 @@ _Static_assert(sizeof(struct gnip_cm_connect) == 80 &&
 enum gnip_kind {
     GNIP_EAGER = 10,
     GNIP_EAGER_ACK = 11,
-    GNIP_RNDZV_START = 19,
+    GNIP_RNDZV_RTS = 19,
     GNIP_RNDZV_FIN = 20,
     GNIP_RMA_DATA = 21,
     GNIP_AMO_CNTR = 22,
-    GNIP_RNDZV_IOV_START = 23,
+    GNIP_RNDZV_IOV_RTS = 23,
     GNIP_VC_CLOSE = 25,
     GNIP_VC_CLOSE_ACK = 26,
     GNIP_KINDS = 27
@@ -178,7 +178,7 @@ enum gnip_wire_flag {
 struct gnip_header {
     uint8_t kind, version;
     uint16_t flags; /* GNIP_W_ */
-    uint32_t grant; /* slots that the receiver of this message may use in all, modulo 2^32 */
+    uint32_t credits; /* that the receiver of this message may use in all, modulo 2^32 */
     uint64_t a; /* remote CQ data; EAGER_ACK, FIN: request id; CLOSE: reason */
 };
 
@@ -195,14 +195,14 @@ struct gnip_segment {
     uint8_t head[4], tail[4]; /* what lies before the first and behind the last 4-byte boundary */
 };
 
-struct gnip_start {
+struct gnip_rts {
     struct gnip_header h;
     uint64_t tag;
     uint32_t request, zero;
     struct gnip_segment segment;
 };
 
-struct gnip_iov_start { /* then the segments */
+struct gnip_iov_rts { /* then the segments */
     struct gnip_header h;
     uint64_t tag;
     uint32_t request, segments;
@@ -215,32 +215,33 @@ struct gnip_fin {
     uint32_t zero;
 };
 
-struct gnip_notice { /* RMA_DATA */
+struct gnip_remote_event { /* RMA_DATA */
     struct gnip_header h;
     uint64_t flags; /* of the completion: FI_RMA|FI_REMOTE_CQ_DATA|... */
 };
 
 _Static_assert(sizeof(struct gnip_header) == 16 && sizeof(struct gnip_eager) == 32, "");
-_Static_assert(sizeof(struct gnip_segment) == 40 && sizeof(struct gnip_start) == 72, "");
-_Static_assert(sizeof(struct gnip_iov_start) == 48 && sizeof(struct gnip_fin) == 24, "");
-_Static_assert(sizeof(struct gnip_notice) == 24 && offsetof(struct gnip_header, a) == 8 &&
+_Static_assert(sizeof(struct gnip_segment) == 40 && sizeof(struct gnip_rts) == 72, "");
+_Static_assert(sizeof(struct gnip_iov_rts) == 48 && sizeof(struct gnip_fin) == 24, "");
+_Static_assert(sizeof(struct gnip_remote_event) == 24 && offsetof(struct gnip_header, a) == 8 &&
                    offsetof(struct gnip_segment, handle) == 16,
                "");
 _Static_assert(GNIP_KINDS <= GNI_SMSG_ANY_TAG, "a kind is a tag of SMSG");
 
 /* ---- flow control ---------------------------------------------------------------------------- */
 
-#define GNIP_SLOT 256 /* bytes of the unexpected store that a grant stands for */
+#define GNIP_CREDIT_BYTES 256 /* bytes of the unexpected store that a grant stands for */
 
 static inline uint32_t gnip_eager_cost(uint64_t bytes)
 {
-    return (uint32_t)((sizeof(struct gnip_eager) + bytes + GNIP_SLOT - 1) / GNIP_SLOT);
+    return (uint32_t)((sizeof(struct gnip_eager) + bytes + GNIP_CREDIT_BYTES - 1) /
+                      GNIP_CREDIT_BYTES);
 }
 /* RNDZV_START has one segment and nothing but a header, RNDZV_IOV_START carries them. */
-static inline uint32_t gnip_iov_start_cost(uint32_t segments)
+static inline uint32_t gnip_iov_rts_cost(uint32_t segments)
 {
     return 1 + (segments + 5) / 6;
 }
-#define GNIP_START_COST 1
+#define GNIP_RTS_COST 1
 
 #endif

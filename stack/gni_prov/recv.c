@@ -11,7 +11,7 @@
 #include "proto.h"
 #include "req.h"
 #include "vc.h"
-#include "window.h"
+#include "rx_window.h"
 #include <stdlib.h>
 
 /* ---- matching and completion ----------------------------------------------------------------- */
@@ -169,14 +169,14 @@ gnip_noinline void gnip_unexpected_keep(struct gnip_vc *vc, struct gnip_unexpect
     message->vc = vc;
     message->source = ep->directed || ep->source ? gnip_vc_source(vc) : FI_ADDR_NOTAVAIL;
     gnip_match_keep(store_of(ep, message), message);
-    gnip_window_kept(vc, message->slots);
+    gnip_rx_window_kept(vc, message->credits);
 }
 
 static void leave(struct gnip_ep *ep, struct gnip_unexpected *message)
 {
     gnip_match_forget(store_of(ep, message), message);
     if (message->vc != NULL)
-        gnip_window_return(message->vc, message->slots);
+        gnip_rx_window_return(message->vc, message->credits);
 }
 
 gnip_noinline void gnip_unexpected_receive(struct gnip_req *recv, struct gnip_unexpected *message)
@@ -246,7 +246,7 @@ static void detach(struct gnip_match *match, struct gnip_vc *vc)
         if (message->vc != vc)
             continue;
         message->source = gnip_vc_source(vc);
-        gnip_window_return(vc, message->slots);
+        gnip_rx_window_return(vc, message->credits);
         message->lost = true;
         message->vc = NULL;
     }

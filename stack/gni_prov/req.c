@@ -62,7 +62,7 @@ _Static_assert(offsetof(struct gnip_req, link) == 64, "second line of a request"
     (offsetof(struct gnip_req, u) + sizeof(((struct gnip_req *)0)->u.rma) - \
      offsetof(struct gnip_req, error))
 
-static struct gnip_req *take(struct gnip_ep *ep, enum gnip_req_kind kind)
+static struct gnip_req *allocate(struct gnip_ep *ep, enum gnip_req_kind kind)
 {
     struct gnip_qlink *link = gnip_queue_pop(&ep->req_free);
     struct gnip_req *req;
@@ -83,7 +83,7 @@ static struct gnip_req *take(struct gnip_ep *ep, enum gnip_req_kind kind)
         memset(&req->error, 0, RMA_BYTES);
         req->cold = true;
     } else if (kind != GNIP_REQ_SEND && kind != GNIP_REQ_RECV) {
-        gnip_req_warm(req);
+        gnip_req_init_cold(req);
     }
     return req;
 }
@@ -113,7 +113,7 @@ struct gnip_req *gnip_req_get(struct gnip_ep *ep, enum gnip_req_kind kind, bool 
     named = named && cq != NULL;
     if (named && gnip_unlikely(!gnip_cq_reserve(cq)))
         return NULL;
-    req = take(ep, kind);
+    req = allocate(ep, kind);
     if (gnip_unlikely(req == NULL)) {
         if (named)
             gnip_cq_unreserve(cq);
@@ -134,10 +134,10 @@ struct gnip_req *gnip_req_get_own(struct gnip_ep *ep, enum gnip_req_kind kind)
     struct gnip_req *req;
 
     if (kind != GNIP_REQ_RECV)
-        return take(ep, kind);
+        return allocate(ep, kind);
     if (ep->own_used >= OWN_MAX || (ep->recv_cq != NULL && !gnip_cq_reserve(ep->recv_cq)))
         return NULL;
-    req = take(ep, kind);
+    req = allocate(ep, kind);
     if (req == NULL) {
         if (ep->recv_cq != NULL)
             gnip_cq_unreserve(ep->recv_cq);
@@ -181,8 +181,8 @@ void gnip_req_put(struct gnip_req *req)
     req->kind = GNIP_REQ_FREE;
     req->id += 1u << SLOT_BITS;
     gnip_queue_prepend(&ep->req_free, &req->link);
-    if (gnip_unlikely(ep->starved)) {
-        ep->starved = false;
+    if (gnip_unlikely(ep->wants_room)) {
+        ep->wants_room = false;
         gnip_waitable_signal(&ep->room);
     }
 }

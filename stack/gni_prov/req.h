@@ -35,7 +35,7 @@ struct gnip_buffer {
 };
 
 /* A place in both vectors of a rendezvous (rndzv.c). */
-struct gnip_walk {
+struct gnip_iterator {
     uint32_t segment, buffer;
     uint64_t remote, local; /* bytes of them that lie before it */
     uint64_t word; /* address of the last word that had to be fetched; odd: none */
@@ -81,7 +81,7 @@ struct gnip_req {
     bool failed_final; /* no replay */
     bool cold; /* what follows buffers[] is valid */
     struct gnip_buffer buffers[GNIP_IOV];
-    /* the rest; SEND and RECV: gnip_req_warm zeroes it when it is needed */
+    /* the rest; SEND and RECV: gnip_req_init_cold zeroes it when it is needed */
     int error; /* first failure: positive errno */
     int prov_errno;
     /* gnip_req_drop calls it instead of gnip_req_error; NULL: that is right. */
@@ -104,18 +104,18 @@ struct gnip_req {
             bool planned; /* all that is to be fetched was posted, or nothing more shall be */
             bool fails; /* this attempt, by injection */
             uint64_t remote_bytes; /* length of the message */
-            struct gnip_walk walk; /* how far transfers were posted */
+            struct gnip_iterator iterator; /* how far transfers were posted */
             void *bounce; /* words around what is fetched; NULL: none */
             gni_mem_handle_t bounce_handle;
             struct gnip_segment segments[GNIP_IOV]; /* of the sender */
         } recv;
         struct gnip_announcement { /* one-sided ones */
-            struct gnip_qlink link; /* vc->notices */
-            bool wanted; /* the peer is told of it, */
-            bool due; /* for the data is there */
-        } notice;
+            struct gnip_qlink link; /* vc->remote_events */
+            bool wanted; /* the peer gets an event */
+            bool due; /* now, as the data is there */
+        } event;
         struct { /* WRITE, READ */
-            struct gnip_announcement notice;
+            struct gnip_announcement event;
             uint64_t remote_address, remote_key;
             void *bounce; /* what is read next to its place; NULL: nothing */
             bool indirect; /* all of it */
@@ -125,7 +125,7 @@ struct gnip_req {
             gnip_chained_get element; /* its place in the chain */
         } rma;
         struct { /* AMO, FETCH */
-            struct gnip_announcement notice;
+            struct gnip_announcement event;
             uint64_t remote_address, remote_key;
             uint64_t operand[2];
             gni_fma_cmd_type_t command;
@@ -144,7 +144,7 @@ struct gnip_req {
 _Static_assert(sizeof(struct gnip_post) == 64, "a posted receive is one cache line");
 _Static_assert(offsetof(struct gnip_req, bytes) == 128, "cache lines of a request");
 _Static_assert(offsetof(struct gnip_req, buffers) + sizeof(struct gnip_buffer) == 192, "");
-static inline void gnip_req_warm(struct gnip_req *req)
+static inline void gnip_req_init_cold(struct gnip_req *req)
 {
     if (!req->cold)
         memset(&req->error, 0, sizeof *req - offsetof(struct gnip_req, error));

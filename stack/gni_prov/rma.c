@@ -118,10 +118,10 @@ static ssize_t start(struct gnip_ep *ep, enum gnip_req_kind kind, const struct t
         if (rc != 0)
             return rc;
     }
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     rc = accept(ep, kind, wanted);
-    gnip_give(&ep->lock);
-    return gnip_unlikely(rc == -FI_EAGAIN) ? gnip_ep_again(ep) : rc;
+    gnip_unlock(&ep->lock);
+    return gnip_unlikely(rc == -FI_EAGAIN) ? gnip_ep_wait_for_room(ep) : rc;
 }
 
 /* ---- libfabric's functions ------------------------------------------------------------------- */
@@ -153,8 +153,8 @@ static ssize_t rma_readv(struct fid_ep *fid, const struct iovec *iov, void **des
                     key, context);
 }
 
-static ssize_t start_message(struct gnip_ep *ep, enum gnip_req_kind kind,
-                             const struct fi_msg_rma *msg, uint64_t flags)
+static ssize_t post_message(struct gnip_ep *ep, enum gnip_req_kind kind,
+                            const struct fi_msg_rma *msg, uint64_t flags)
 {
     struct transfer wanted = {0};
 
@@ -182,7 +182,7 @@ static ssize_t rma_readmsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uin
 {
     if (flags & ~READ_FLAGS)
         return -FI_EINVAL;
-    return start_message(gnip_ep_of(fid), GNIP_REQ_READ, msg, flags);
+    return post_message(gnip_ep_of(fid), GNIP_REQ_READ, msg, flags);
 }
 
 static ssize_t put(struct fid_ep *fid, const void *buf, size_t len, void *desc, uint64_t data,
@@ -220,7 +220,7 @@ static ssize_t rma_writemsg(struct fid_ep *fid, const struct fi_msg_rma *msg, ui
 {
     if (flags & ~WRITE_FLAGS)
         return -FI_EINVAL;
-    return start_message(gnip_ep_of(fid), GNIP_REQ_WRITE, msg, flags);
+    return post_message(gnip_ep_of(fid), GNIP_REQ_WRITE, msg, flags);
 }
 
 static ssize_t rma_writedata(struct fid_ep *fid, const void *buf, size_t len, void *desc,

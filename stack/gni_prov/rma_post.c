@@ -113,12 +113,12 @@ static void done(struct gnip_txd *txd, gni_return_t status)
     bool recoverable = txd->recoverable;
 
     port_spend(PORT_COST_COMPLETION, 1);
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     gnip_txd_put(txd->nic, txd);
     note(req, status, recoverable);
     if (--req->pending == 0)
         over(req);
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
 }
 
 static void chain_done(struct gnip_txd *txd, gni_return_t status)
@@ -128,7 +128,7 @@ static void chain_done(struct gnip_txd *txd, gni_return_t status)
     bool recoverable = txd->recoverable;
 
     port_spend(PORT_COST_COMPLETION, 1);
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     gnip_txd_put(txd->nic, txd);
     for (; req != NULL; req = next) {
         next = req->u.rma.next;
@@ -137,7 +137,7 @@ static void chain_done(struct gnip_txd *txd, gni_return_t status)
         note(req, status, recoverable);
         over(req);
     }
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
 }
 
 /* ---- posting --------------------------------------------------------------------------------- */
@@ -194,13 +194,13 @@ static int post_write(struct gnip_req *req)
     return rc;
 }
 
-static bool take_bounce(struct gnip_req *req, gni_mem_handle_t *handle)
+static bool get_bounce(struct gnip_req *req, gni_mem_handle_t *handle)
 {
     req->u.rma.bounce = gnip_bounce_get(req->ep, handle);
     return req->u.rma.bounce != NULL;
 }
 
-static void give_bounce(struct gnip_req *req)
+static void put_bounce(struct gnip_req *req)
 {
     if (req->u.rma.bounce != NULL)
         gnip_bounce_put(req->ep, req->u.rma.bounce);
@@ -211,7 +211,7 @@ static void give_bounce(struct gnip_req *req)
 static int not_posted(struct gnip_req *req, int rc)
 {
     req->pending = 0;
-    give_bounce(req);
+    put_bounce(req);
     return rc;
 }
 
@@ -224,7 +224,7 @@ static int post_indirect(struct gnip_req *req)
     struct gnip_txd *txd;
     int rc;
 
-    if (!take_bounce(req, &handle))
+    if (!get_bounce(req, &handle))
         return -FI_EAGAIN;
     req->u.rma.indirect = true;
     txd = new_txd(req, GNI_POST_FMA_GET);
@@ -320,7 +320,7 @@ static int post_parts(struct gnip_req *req)
     unsigned count = 0;
     int rc;
 
-    if (!take_bounce(req, &handle))
+    if (!get_bounce(req, &handle))
         return -FI_EAGAIN;
     bounce = req->u.rma.bounce;
     if (!GNIP_CHAINS) {
@@ -412,7 +412,7 @@ static int replay(struct gnip_req *req)
 {
     int rc;
 
-    give_bounce(req);
+    put_bounce(req);
     if (gnip_onesided_inject(req, attempt_failed))
         return 0;
     rc = post(req);
@@ -426,7 +426,7 @@ static int replay(struct gnip_req *req)
 
 static gnip_noinline bool chainable(const struct gnip_req *req)
 {
-    if (!GNIP_CHAINS || req->u.notice.wanted || (req->flags & FI_FENCE) || by_engine(req))
+    if (!GNIP_CHAINS || req->u.event.wanted || (req->flags & FI_FENCE) || by_engine(req))
         return false;
     return req->kind == GNIP_REQ_WRITE ||
            (req->buffers[0].mr != NULL && !gnip_rma_odd(req->u.rma.remote_address, req->bytes));
@@ -542,14 +542,14 @@ static int post_or_chain(struct gnip_req *req)
 int gnip_rma_issue(struct gnip_req *req)
 {
     struct gnip_vc *vc = req->vc;
-    bool writes = req->kind == GNIP_REQ_WRITE, notice;
+    bool writes = req->kind == GNIP_REQ_WRITE, event;
     int rc = 0;
 
     if (gnip_unlikely(
             !gnip_onesided_allowed(vc, FI_RMA, writes ? FI_REMOTE_WRITE : FI_REMOTE_READ)))
         return -FI_EOPNOTSUPP;
-    notice = (req->flags & FI_REMOTE_CQ_DATA) || (vc->peer_caps & FI_RMA_EVENT);
-    req->u.notice.wanted = notice;
+    event = (req->flags & FI_REMOTE_CQ_DATA) || (vc->peer_caps & FI_RMA_EVENT);
+    req->u.event.wanted = event;
     if (gnip_unlikely(req->bytes == 0)) {
         gnip_onesided_issued(req);
         gnip_onesided_succeed(req);
@@ -557,7 +557,7 @@ int gnip_rma_issue(struct gnip_req *req)
     }
     if (!gnip_onesided_inject(req, attempt_failed))
         rc = post_or_chain(req);
-    if (gnip_unlikely(notice) && rc == 0) /* then it is not part of a chain, which may be over */
+    if (gnip_unlikely(event) && rc == 0) /* then it is not part of a chain, which may be over */
         gnip_onesided_issued(req);
     return rc;
 }

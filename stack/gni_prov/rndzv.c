@@ -26,7 +26,7 @@
 #include "req.h"
 #include "txd.h"
 #include "vc.h"
-#include "window.h"
+#include "rx_window.h"
 
 #define TXDS 16u /* of one receive at a time */
 #define FMA_MAX 65536u /* bytes by FMA, whatever the threshold: one chain must stay below 1 MB */
@@ -34,7 +34,7 @@
 
 /* ---- the walk -------------------------------------------------------------------------------- */
 
-struct stretch {
+struct piece {
     const struct gnip_segment *segment;
     struct gnip_buffer *buffer;
     uint64_t remote; /* address of its first byte */
@@ -45,87 +45,88 @@ struct stretch {
     uint32_t place; /* of that in the bounce buffer */
 };
 
-static void walk_begin(struct gnip_walk *walk)
+static void iterator_init(struct gnip_iterator *iterator)
 {
-    *walk = (struct gnip_walk){.word = NO_WORD};
+    *iterator = (struct gnip_iterator){.word = NO_WORD};
 }
 
 /* The word comes with the START when it is not the segment's as a whole. */
-static gnip_noinline void look_at_word(struct gnip_walk *walk, struct stretch *stretch)
+static gnip_noinline void find_word(struct gnip_iterator *iterator, struct piece *piece)
 {
-    const struct gnip_segment *segment = stretch->segment;
-    uint64_t word = stretch->remote & ~(uint64_t)3;
+    const struct gnip_segment *segment = piece->segment;
+    uint64_t word = piece->remote & ~(uint64_t)3;
 
-    stretch->fetched = word >= segment->address && word + 4 <= segment->address + segment->bytes;
-    if (!stretch->fetched)
+    piece->fetched = word >= segment->address && word + 4 <= segment->address + segment->bytes;
+    if (!piece->fetched)
         return;
-    if (word != walk->word) {
-        walk->word = word;
-        walk->words++;
-        stretch->fetch = true;
+    if (word != iterator->word) {
+        iterator->word = word;
+        iterator->words++;
+        piece->fetch = true;
     }
-    stretch->place = walk->words - 1;
+    piece->place = iterator->words - 1;
 }
 
 /* False: one of the vectors is at its end. */
-static bool walk_on(struct gnip_req *recv, struct gnip_walk *walk, struct stretch *stretch)
+static bool iterator_next(struct gnip_req *recv, struct gnip_iterator *iterator,
+                          struct piece *piece)
 {
     const struct gnip_segment *segment;
     struct gnip_buffer *buffer;
     uint64_t bytes;
 
-    for (;; walk->segment++, walk->remote = 0) {
-        if (walk->segment == recv->u.recv.segment_count)
+    for (;; iterator->segment++, iterator->remote = 0) {
+        if (iterator->segment == recv->u.recv.segment_count)
             return false;
-        segment = &recv->u.recv.segments[walk->segment];
-        if (walk->remote < segment->bytes)
+        segment = &recv->u.recv.segments[iterator->segment];
+        if (iterator->remote < segment->bytes)
             break;
     }
-    for (;; walk->buffer++, walk->local = 0) {
-        if (walk->buffer == recv->buffer_count)
+    for (;; iterator->buffer++, iterator->local = 0) {
+        if (iterator->buffer == recv->buffer_count)
             return false;
-        buffer = &recv->buffers[walk->buffer];
-        if (walk->local < buffer->bytes)
+        buffer = &recv->buffers[iterator->buffer];
+        if (iterator->local < buffer->bytes)
             break;
     }
-    bytes = segment->bytes - walk->remote;
-    if (bytes > buffer->bytes - walk->local)
-        bytes = buffer->bytes - walk->local;
-    *stretch = (struct stretch){
+    bytes = segment->bytes - iterator->remote;
+    if (bytes > buffer->bytes - iterator->local)
+        bytes = buffer->bytes - iterator->local;
+    *piece = (struct piece){
         .segment = segment,
         .buffer = buffer,
-        .remote = segment->address + walk->remote,
-        .local = (uint8_t *)buffer->address + walk->local,
+        .remote = segment->address + iterator->remote,
+        .local = (uint8_t *)buffer->address + iterator->local,
     };
-    stretch->middle = (stretch->remote & 3) == 0 && bytes >= 4;
-    if (stretch->middle) {
-        stretch->bytes = bytes & ~(uint64_t)3;
+    piece->middle = (piece->remote & 3) == 0 && bytes >= 4;
+    if (piece->middle) {
+        piece->bytes = bytes & ~(uint64_t)3;
     } else {
-        stretch->bytes = 4 - (stretch->remote & 3) < bytes ? 4 - (stretch->remote & 3) : bytes;
-        look_at_word(walk, stretch);
+        piece->bytes = 4 - (piece->remote & 3) < bytes ? 4 - (piece->remote & 3) : bytes;
+        find_word(iterator, piece);
     }
-    walk->remote += stretch->bytes;
-    walk->local += stretch->bytes;
+    iterator->remote += piece->bytes;
+    iterator->local += piece->bytes;
     return true;
 }
 
 static void copy_words(struct gnip_req *recv)
 {
     const uint8_t *word;
-    struct stretch stretch;
-    struct gnip_walk walk;
+    struct piece piece;
+    struct gnip_iterator iterator;
 
-    walk_begin(&walk);
-    while (walk_on(recv, &walk, &stretch)) {
-        if (stretch.middle)
+    iterator_init(&iterator);
+    while (iterator_next(recv, &iterator, &piece)) {
+        if (piece.middle)
             continue;
-        if (stretch.fetched)
-            word = (const uint8_t *)recv->u.recv.bounce + 4 * stretch.place;
-        else if (stretch.remote < ((stretch.segment->address + 3) & ~(uint64_t)3))
-            word = stretch.segment->head;
+        if (piece.fetched)
+            word = (const uint8_t *)recv->u.recv.bounce + 4 * piece.place;
+        else if (piece.remote < ((piece.segment->address + 3) & ~(uint64_t)3))
+            word = piece.segment->head;
         else
-            word = stretch.segment->tail;
-        memcpy(stretch.local, word + (stretch.remote & 3), stretch.bytes);
+            word = piece.segment->tail;
+        memcpy(piece.local, word + (piece.remote & 3), piece.bytes);
     }
 }
 
@@ -168,11 +169,11 @@ static void fin_sent(struct gnip_txd *txd, gni_return_t status)
     struct gnip_ep *ep = recv->ep;
 
     (void)status; /* the data is here; the VC learns of its state by what it sends next */
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     gnip_txd_put(txd->nic, txd);
     recv->pending = 0;
     finish_receive(recv);
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
 }
 
 static int send_fin(struct gnip_req *recv)
@@ -191,7 +192,7 @@ static int send_fin(struct gnip_req *recv)
 
 static void begin(struct gnip_req *recv)
 {
-    walk_begin(&recv->u.recv.walk);
+    iterator_init(&recv->u.recv.iterator);
     recv->u.recv.planned = false;
     recv->u.recv.fails = gnip_req_inject(recv);
 }
@@ -226,7 +227,7 @@ static void fetched(struct gnip_txd *txd, gni_return_t status)
     struct gnip_ep *ep = recv->ep;
     bool recoverable = txd->recoverable;
 
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     gnip_txd_put(txd->nic, txd);
     recv->pending--;
     if (gnip_unlikely(status != GNI_RC_SUCCESS)) {
@@ -238,28 +239,28 @@ static void fetched(struct gnip_txd *txd, gni_return_t status)
         run(recv, fetch);
     else if (recv->pending == 0)
         fetched_all(recv);
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
 }
 
 /* The memory that a stretch is fetched into. 0, -FI_EAGAIN, or -errno. */
-static int target(struct gnip_req *recv, const struct stretch *stretch, uint64_t *address,
+static int target(struct gnip_req *recv, const struct piece *piece, uint64_t *address,
                   gni_mem_handle_t *handle)
 {
     int rc;
 
-    if (stretch->middle) {
-        rc = gnip_buffer_map(recv->ep, stretch->buffer, true);
+    if (piece->middle) {
+        rc = gnip_buffer_map(recv->ep, piece->buffer, true);
         if (rc != 0)
             return rc;
-        *address = (uintptr_t)stretch->local;
-        *handle = stretch->buffer->mr->handle;
+        *address = (uintptr_t)piece->local;
+        *handle = piece->buffer->mr->handle;
         return 0;
     }
     if (recv->u.recv.bounce == NULL)
         recv->u.recv.bounce = gnip_bounce_get(recv->ep, &recv->u.recv.bounce_handle);
     if (recv->u.recv.bounce == NULL)
         return -FI_EAGAIN;
-    *address = (uintptr_t)recv->u.recv.bounce + 4 * stretch->place;
+    *address = (uintptr_t)recv->u.recv.bounce + 4 * piece->place;
     *handle = recv->u.recv.bounce_handle;
     return 0;
 }
@@ -271,7 +272,7 @@ static bool by_rdma(const struct gnip_req *recv, uint64_t bytes)
            bytes >= recv->ep->domain->params.rma_rdma_threshold;
 }
 
-static void first_get(struct gnip_txd *txd, uint64_t bytes, const struct stretch *stretch,
+static void first_get(struct gnip_txd *txd, uint64_t bytes, const struct piece *piece,
                       uint64_t local, const gni_mem_handle_t *handle)
 {
     const struct gnip_nic *nic = txd->nic;
@@ -283,15 +284,15 @@ static void first_get(struct gnip_txd *txd, uint64_t bytes, const struct stretch
     txd->transfer->post.dlvr_mode = GNI_DLVMODE_PERFORMANCE;
     txd->transfer->post.local_addr = local;
     txd->transfer->post.local_mem_hndl = *handle;
-    txd->transfer->post.remote_addr = stretch->remote & ~(uint64_t)3;
-    txd->transfer->post.remote_mem_hndl = stretch->segment->handle;
+    txd->transfer->post.remote_addr = piece->remote & ~(uint64_t)3;
+    txd->transfer->post.remote_mem_hndl = piece->segment->handle;
     txd->transfer->post.length = bytes;
     if (rdma)
         txd->transfer->post.src_cq_hndl = nic->automatic ? nic->tx_cq_blk : nic->tx_cq;
 }
 
 static gnip_noinline void chain_get(struct gnip_txd *txd, unsigned place, uint64_t bytes,
-                                    const struct stretch *stretch, uint64_t local,
+                                    const struct piece *piece, uint64_t local,
                                     const gni_mem_handle_t *handle)
 {
     gnip_chained_get *get = &txd->transfer->chain[place];
@@ -299,8 +300,8 @@ static gnip_noinline void chain_get(struct gnip_txd *txd, unsigned place, uint64
     memset(get, 0, sizeof *get);
     get->ep_hndl = txd->vc->gni_ep;
     get->length = bytes;
-    get->remote_addr = stretch->remote & ~(uint64_t)3;
-    get->remote_mem_hndl = stretch->segment->handle;
+    get->remote_addr = piece->remote & ~(uint64_t)3;
+    get->remote_mem_hndl = piece->segment->handle;
     get->local_addr = local;
     get->local_mem_hndl = *handle;
     if (place == 0)
@@ -313,29 +314,29 @@ static gnip_noinline void chain_get(struct gnip_txd *txd, unsigned place, uint64
  * Fills one descriptor: a long stretch, or up to three short ones (one without chains). *walk goes
  * behind what is in it. The number of GETs (0: nothing is left), -FI_EAGAIN, or another errno.
  */
-static int fill(struct gnip_req *recv, struct gnip_txd *txd, struct gnip_walk *walk)
+static int fill(struct gnip_req *recv, struct gnip_txd *txd, struct gnip_iterator *iterator)
 {
-    struct gnip_walk next = *walk;
-    struct stretch stretch;
+    struct gnip_iterator next = *iterator;
+    struct piece piece;
     gni_mem_handle_t handle;
     uint64_t local, bytes;
     int count = 0, rc;
 
-    while (count < (GNIP_CHAINS ? 3 : 1) && walk_on(recv, &next, &stretch)) {
-        if (stretch.middle || stretch.fetch) {
-            bytes = stretch.middle ? stretch.bytes : 4;
+    while (count < (GNIP_CHAINS ? 3 : 1) && iterator_next(recv, &next, &piece)) {
+        if (piece.middle || piece.fetch) {
+            bytes = piece.middle ? piece.bytes : 4;
             if (count > 0 && by_rdma(recv, bytes))
                 return count;
-            rc = target(recv, &stretch, &local, &handle);
+            rc = target(recv, &piece, &local, &handle);
             if (rc != 0)
                 return count > 0 ? count : rc; /* what is there can go */
             if (count == 0)
-                first_get(txd, bytes, &stretch, local, &handle);
+                first_get(txd, bytes, &piece, local, &handle);
             else if (GNIP_CHAINS)
-                chain_get(txd, (unsigned)count - 1, bytes, &stretch, local, &handle);
+                chain_get(txd, (unsigned)count - 1, bytes, &piece, local, &handle);
             count++;
         }
-        *walk = next;
+        *iterator = next;
         if (count == 1 && txd->transfer->post.type == GNI_POST_RDMA_GET)
             return count;
     }
@@ -347,14 +348,14 @@ static int post(struct gnip_txd *txd, int gets)
     struct gnip_nic *nic = txd->nic;
     gni_return_t rc;
 
-    gnip_take(&nic->lock);
+    gnip_lock(&nic->lock);
     if (txd->transfer->post.type == GNI_POST_RDMA_GET)
         rc = GNI_PostRdma(txd->vc->gni_ep, &txd->transfer->post);
     else if (gets == 1)
         rc = GNI_PostFma(txd->vc->gni_ep, &txd->transfer->post);
     else
         rc = gnip_chain_post(txd->vc->gni_ep, &txd->transfer->post);
-    gnip_give(&nic->lock);
+    gnip_unlock(&nic->lock);
     if (rc == GNI_RC_ERROR_RESOURCE || rc == GNI_RC_ERROR_NOMEM)
         return -FI_EAGAIN;
     return -gnip_errno(rc);
@@ -363,7 +364,7 @@ static int post(struct gnip_txd *txd, int gets)
 /* 1: posted; 0: nothing is left; -FI_EAGAIN, or another errno. */
 static int fetch_next(struct gnip_req *recv)
 {
-    struct gnip_walk walk = recv->u.recv.walk;
+    struct gnip_iterator iterator = recv->u.recv.iterator;
     struct gnip_txd *txd = gnip_txd_get_transfer(recv->vc->nic);
     int count, rc;
 
@@ -372,7 +373,7 @@ static int fetch_next(struct gnip_req *recv)
     txd->req = recv;
     txd->vc = recv->vc;
     txd->done = fetched;
-    count = fill(recv, txd, &walk);
+    count = fill(recv, txd, &iterator);
     rc = count;
     if (count > 0)
         rc = recv->u.recv.fails ? -gnip_errno(GNI_RC_TRANSACTION_ERROR) : post(txd, count);
@@ -380,7 +381,7 @@ static int fetch_next(struct gnip_req *recv)
         gnip_txd_put(recv->vc->nic, txd);
         return rc;
     }
-    recv->u.recv.walk = walk;
+    recv->u.recv.iterator = iterator;
     recv->pending++;
     return 1;
 }
@@ -418,7 +419,7 @@ static gnip_cold void dropped(struct gnip_req *recv, int error)
 void gnip_rndzv_receive(struct gnip_req *recv, struct gnip_vc *vc,
                         const struct gnip_unexpected *message)
 {
-    gnip_req_warm(recv);
+    gnip_req_init_cold(recv);
     recv->vc = vc;
     recv->tag = message->tag;
     recv->data = message->data;
@@ -443,45 +444,45 @@ void gnip_rndzv_receive(struct gnip_req *recv, struct gnip_vc *vc,
 
 /* ---- arrival --------------------------------------------------------------------------------- */
 
-static void arrived(struct gnip_vc *vc, const struct gnip_unexpected *start)
+static void arrived(struct gnip_vc *vc, const struct gnip_unexpected *rts)
 {
-    bool tagged = (start->wire_flags & GNIP_W_TAGGED) != 0;
+    bool tagged = (rts->wire_flags & GNIP_W_TAGGED) != 0;
     struct gnip_unexpected *kept;
     struct gnip_req *recv;
     uint64_t bytes;
 
     port_spend(PORT_COST_RECEIVE, 1);
-    recv = gnip_recv_match(vc, tagged, start->tag, start->bytes);
+    recv = gnip_recv_match(vc, tagged, rts->tag, rts->bytes);
     if (recv != NULL) {
-        gnip_window_return(vc, start->slots);
-        gnip_rndzv_receive(recv, vc, start);
+        gnip_rx_window_return(vc, rts->credits);
+        gnip_rndzv_receive(recv, vc, rts);
         return;
     }
-    bytes = start->segment_count * sizeof(struct gnip_segment);
+    bytes = rts->segment_count * sizeof(struct gnip_segment);
     kept = gnip_unexpected_new(vc->ep, bytes);
     if (kept == NULL) {
         gnip_vc_fail(vc, FI_ENOMEM);
         return;
     }
-    kept->tag = start->tag;
-    kept->data = start->data;
-    kept->slots = start->slots;
-    kept->request = start->request;
-    kept->wire_flags = start->wire_flags;
-    kept->bytes = start->bytes;
+    kept->tag = rts->tag;
+    kept->data = rts->data;
+    kept->credits = rts->credits;
+    kept->request = rts->request;
+    kept->wire_flags = rts->wire_flags;
+    kept->bytes = rts->bytes;
     kept->rendezvous = true;
-    kept->segment_count = start->segment_count;
+    kept->segment_count = rts->segment_count;
     kept->segments = (struct gnip_segment *)(kept + 1);
-    memcpy(kept->segments, start->segments, bytes);
+    memcpy(kept->segments, rts->segments, bytes);
     gnip_unexpected_keep(vc, kept);
 }
 
-void gnip_start_arrived(struct gnip_vc *vc, const struct gnip_start *message)
+void gnip_rts_arrived(struct gnip_vc *vc, const struct gnip_rts *message)
 {
-    struct gnip_unexpected start = {
+    struct gnip_unexpected rts = {
         .tag = message->tag,
         .data = message->h.a,
-        .slots = GNIP_START_COST,
+        .credits = GNIP_RTS_COST,
         .request = message->request,
         .wire_flags = message->h.flags,
         .bytes = message->segment.bytes,
@@ -492,13 +493,13 @@ void gnip_start_arrived(struct gnip_vc *vc, const struct gnip_start *message)
     if (message->segment.bytes == 0 || message->segment.bytes > GNIP_MESSAGE_MAX)
         gnip_vc_fail(vc, FI_EIO);
     else
-        arrived(vc, &start);
+        arrived(vc, &rts);
 }
 
-void gnip_iov_start_arrived(struct gnip_vc *vc, const struct gnip_iov_start *message)
+void gnip_iov_rts_arrived(struct gnip_vc *vc, const struct gnip_iov_rts *message)
 {
     const struct gnip_segment *segments = (const struct gnip_segment *)(message + 1);
-    struct gnip_unexpected start = {
+    struct gnip_unexpected rts = {
         .tag = message->tag,
         .data = message->h.a,
         .request = message->request,
@@ -512,11 +513,11 @@ void gnip_iov_start_arrived(struct gnip_vc *vc, const struct gnip_iov_start *mes
         return;
     }
     for (i = 0; i < message->segments; i++)
-        start.bytes += segments[i].bytes;
-    start.segment_count = (uint8_t)message->segments;
-    start.slots = gnip_iov_start_cost(message->segments);
-    if (start.bytes != message->bytes || start.bytes > GNIP_MESSAGE_MAX)
+        rts.bytes += segments[i].bytes;
+    rts.segment_count = (uint8_t)message->segments;
+    rts.credits = gnip_iov_rts_cost(message->segments);
+    if (rts.bytes != message->bytes || rts.bytes > GNIP_MESSAGE_MAX)
         gnip_vc_fail(vc, FI_EIO);
     else
-        arrived(vc, &start);
+        arrived(vc, &rts);
 }

@@ -88,7 +88,7 @@ static void started(struct gnip_txd *txd, gni_return_t status)
     struct gnip_ep *ep = req->ep;
 
     port_spend(PORT_COST_COMPLETION, 1);
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     gnip_txd_put(txd->nic, txd);
     req->pending = 0;
     if (gnip_unlikely((status != GNI_RC_SUCCESS && !req->delivered) || req->failed_final)) {
@@ -98,24 +98,24 @@ static void started(struct gnip_txd *txd, gni_return_t status)
     } else if (req->delivered) {
         finish_send(req);
     }
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
 }
 
 static uint32_t write_header(struct gnip_req *req, void *buffer, uint32_t segments)
 {
-    struct gnip_start *start = buffer;
-    struct gnip_iov_start *iov = buffer;
+    struct gnip_rts *rts = buffer;
+    struct gnip_iov_rts *iov = buffer;
 
-    start->h.kind = segments == 1 ? GNIP_RNDZV_START : GNIP_RNDZV_IOV_START;
-    start->h.flags = (uint16_t)((req->flags & FI_REMOTE_CQ_DATA ? GNIP_W_CQ_DATA : 0) |
-                                (req->flags & FI_TAGGED ? GNIP_W_TAGGED : 0));
-    start->h.a = req->data;
-    start->tag = req->tag;
-    start->request = req->id;
+    rts->h.kind = segments == 1 ? GNIP_RNDZV_RTS : GNIP_RNDZV_IOV_RTS;
+    rts->h.flags = (uint16_t)((req->flags & FI_REMOTE_CQ_DATA ? GNIP_W_CQ_DATA : 0) |
+                              (req->flags & FI_TAGGED ? GNIP_W_TAGGED : 0));
+    rts->h.a = req->data;
+    rts->tag = req->tag;
+    rts->request = req->id;
     if (segments == 1) {
-        start->zero = 0;
-        start->segment = req->u.send.segments[0];
-        return sizeof *start;
+        rts->zero = 0;
+        rts->segment = req->u.send.segments[0];
+        return sizeof *rts;
     }
     iov->segments = segments;
     iov->bytes = req->bytes;
@@ -130,12 +130,12 @@ int gnip_rndzv_issue(struct gnip_req *req)
     uint32_t segments, cost;
     int rc;
 
-    gnip_req_warm(req);
+    gnip_req_init_cold(req);
     rc = describe_all(req, &segments);
     if (rc != 0)
         return rc;
-    cost = segments == 1 ? GNIP_START_COST : gnip_iov_start_cost(segments);
-    if (!gnip_vc_window(vc, cost))
+    cost = segments == 1 ? GNIP_RTS_COST : gnip_iov_rts_cost(segments);
+    if (!gnip_vc_rx_window(vc, cost))
         return -FI_EAGAIN;
     txd = gnip_txd_get(vc->nic, false);
     if (txd == NULL)
@@ -150,12 +150,12 @@ int gnip_rndzv_issue(struct gnip_req *req)
         gnip_txd_put(vc->nic, txd);
         return rc;
     }
-    vc->used += cost;
+    vc->tx_credits_used += cost;
     req->rendezvous = req->answer = true;
     req->pending = 1;
     port_spend(PORT_COST_RENDEZVOUS, 1);
     gnip_vc_doorbell(vc);
-    gnip_nic_stir(vc->nic);
+    gnip_nic_wake_helper(vc->nic);
     return 0;
 }
 

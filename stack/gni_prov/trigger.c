@@ -61,16 +61,16 @@ static void insert(struct gnip_cntr *cntr, struct gnip_req *req)
         __atomic_store_n(&cntr->triggers.head, &req->link, __ATOMIC_RELAXED);
 }
 
-gnip_noinline void gnip_trigger_park(struct gnip_req *req)
+gnip_noinline void gnip_trigger_enqueue(struct gnip_req *req)
 {
     struct gnip_cntr *cntr = cntr_of(req);
     bool there;
 
-    gnip_take(&cntr->lock);
+    gnip_lock(&cntr->lock);
     there = cntr->value >= threshold_of(req)->threshold;
     if (!there)
         insert(cntr, req);
-    gnip_give(&cntr->lock);
+    gnip_unlock(&cntr->lock);
     if (there) {
         req->flags &= ~(uint64_t)FI_TRIGGER;
         gnip_vc_submit(req->vc, req);
@@ -83,9 +83,9 @@ static void move(struct gnip_req *req)
     struct gnip_ep *ep = req->ep;
 
     req->flags &= ~(uint64_t)FI_TRIGGER;
-    gnip_take(&ep->fired_lock);
+    gnip_lock(&ep->fired_lock);
     gnip_queue_append(&ep->fired, &req->link);
-    gnip_give(&ep->fired_lock);
+    gnip_unlock(&ep->fired_lock);
 }
 
 static uint32_t move_some(struct gnip_cntr *cntr, struct gnip_vc **vcs)
@@ -93,7 +93,7 @@ static uint32_t move_some(struct gnip_cntr *cntr, struct gnip_vc **vcs)
     uint32_t count = 0;
     struct gnip_qlink *head;
 
-    gnip_take(&cntr->lock);
+    gnip_lock(&cntr->lock);
     while (count < AT_ONCE && (head = cntr->triggers.head) != NULL) {
         struct gnip_req *req = gnip_container(head, struct gnip_req, link);
 
@@ -103,7 +103,7 @@ static uint32_t move_some(struct gnip_cntr *cntr, struct gnip_vc **vcs)
         vcs[count++] = req->vc;
         move(req);
     }
-    gnip_give(&cntr->lock);
+    gnip_unlock(&cntr->lock);
     return count;
 }
 
@@ -128,9 +128,9 @@ gnip_noinline void gnip_trigger_fired(struct gnip_ep *ep)
     struct gnip_qlink *link;
 
     for (;;) {
-        gnip_take(&ep->fired_lock);
+        gnip_lock(&ep->fired_lock);
         link = gnip_queue_pop(&ep->fired);
-        gnip_give(&ep->fired_lock);
+        gnip_unlock(&ep->fired_lock);
         if (link == NULL)
             return;
         struct gnip_req *req = gnip_container(link, struct gnip_req, link);
@@ -152,16 +152,16 @@ void gnip_trigger_drop(struct gnip_ep *ep)
         if (!(req->flags & FI_TRIGGER))
             continue;
         cntr = cntr_of(req);
-        gnip_take(&cntr->lock);
+        gnip_lock(&cntr->lock);
         waited = gnip_queue_remove(&cntr->triggers, &req->link);
-        gnip_give(&cntr->lock);
+        gnip_unlock(&cntr->lock);
         if (waited)
             gnip_req_put(req);
     }
     for (;;) {
-        gnip_take(&ep->fired_lock);
+        gnip_lock(&ep->fired_lock);
         link = gnip_queue_pop(&ep->fired);
-        gnip_give(&ep->fired_lock);
+        gnip_unlock(&ep->fired_lock);
         if (link == NULL)
             return;
         gnip_req_put(gnip_container(link, struct gnip_req, link));

@@ -45,7 +45,7 @@ struct gnip_txd *gnip_txd_get(struct gnip_nic *nic, bool reserved)
     uint32_t most = nic->txd_count - (reserved ? 0 : nic->txd_reserved);
     struct gnip_txd *txd = NULL;
 
-    gnip_take(&nic->txd_lock);
+    gnip_lock(&nic->txd_lock);
     if (gnip_likely(nic->txd_used < most) &&
         (gnip_likely(nic->txd_free != NULL) || make_some(nic))) {
         txd = nic->txd_free;
@@ -53,7 +53,7 @@ struct gnip_txd *gnip_txd_get(struct gnip_nic *nic, bool reserved)
         nic->txd_used++;
         txd->smsg = txd->collected = false;
     }
-    gnip_give(&nic->txd_lock);
+    gnip_unlock(&nic->txd_lock);
     if (gnip_unlikely(txd == NULL))
         nic->ctx->counts.txd_stalls++;
     return txd;
@@ -76,13 +76,13 @@ struct gnip_txd *gnip_txd_get_transfer(struct gnip_nic *nic)
 
 void gnip_txd_put(struct gnip_nic *nic, struct gnip_txd *txd)
 {
-    gnip_take(&nic->txd_lock);
+    gnip_lock(&nic->txd_lock);
     assert(nic->txd_used > 0 && nic->txd_used <= nic->txd_count && txd->nic == nic);
     txd->vc = NULL;
     txd->next = nic->txd_free;
     nic->txd_free = txd;
     nic->txd_used--;
-    gnip_give(&nic->txd_lock);
+    gnip_unlock(&nic->txd_lock);
 }
 
 static void forgotten(struct gnip_txd *txd, gni_return_t status)
@@ -95,8 +95,8 @@ uint32_t gnip_txd_forget(struct gnip_nic *nic, const struct gnip_vc *vc)
 {
     uint32_t i, messages = 0;
 
-    gnip_take(&nic->lock); /* no event is being collected */
-    gnip_take(&nic->txd_lock);
+    gnip_lock(&nic->lock); /* no event is being collected */
+    gnip_lock(&nic->txd_lock);
     for (i = 0; i < nic->txd_made; i++) {
         struct gnip_txd *txd = gnip_txd_at(nic, i);
 
@@ -107,8 +107,8 @@ uint32_t gnip_txd_forget(struct gnip_nic *nic, const struct gnip_vc *vc)
         txd->req = NULL;
         txd->done = forgotten;
     }
-    gnip_give(&nic->txd_lock);
-    gnip_give(&nic->lock);
+    gnip_unlock(&nic->txd_lock);
+    gnip_unlock(&nic->lock);
     return messages;
 }
 

@@ -18,7 +18,7 @@
 #include "txd.h"
 #include "vc.h"
 #include "vc_internal.h"
-#include "window.h"
+#include "rx_window.h"
 
 #define FAILURES 3 /* of operations in a row: then the connection has failed */
 #define RING_NS 20000u /* a peer that was woken looks around for longer than that */
@@ -28,9 +28,9 @@
 
 void gnip_vc_schedule(struct gnip_vc *vc)
 {
-    gnip_take(&vc->nic->vc_lock);
+    gnip_lock(&vc->nic->vc_lock);
     gnip_vc_link(vc->nic, vc);
-    gnip_give(&vc->nic->vc_lock);
+    gnip_unlock(&vc->nic->vc_lock);
 }
 
 /* ---- sending --------------------------------------------------------------------------------- */
@@ -54,7 +54,7 @@ static int issue(struct gnip_vc *vc, struct gnip_req *req)
 
 static bool fenced(const struct gnip_vc *vc, const struct gnip_req *req)
 {
-    if (gnip_unlikely(vc->resting))
+    if (gnip_unlikely(vc->quiescing))
         return true;
     return (req->flags & FI_FENCE) != 0 && vc->outstanding != 0;
 }
@@ -64,8 +64,8 @@ void gnip_vc_submit(struct gnip_vc *vc, struct gnip_req *req)
     gnip_assert_held(&vc->ep->lock);
     assert(req->kind != GNIP_REQ_FREE && req->vc == vc);
     if (gnip_unlikely((req->flags & FI_TRIGGER) != 0)) {
-        vc->parked = true;
-        gnip_trigger_park(req);
+        vc->triggered = true;
+        gnip_trigger_enqueue(req);
         return;
     }
     if (gnip_likely(vc->state == GNIP_VC_CONNECTED && gnip_queue_empty(&vc->tx_queue))) {
@@ -109,14 +109,14 @@ void gnip_vc_op_done(struct gnip_vc *vc, bool failed)
         vc->broken = true; /* not now: the caller is in the middle of it */
         gnip_vc_schedule(vc);
     }
-    if (gnip_unlikely(vc->tx_queue.head != NULL || vc->state != GNIP_VC_CONNECTED || vc->resting))
+    if (gnip_unlikely(vc->tx_queue.head != NULL || vc->state != GNIP_VC_CONNECTED || vc->quiescing))
         gnip_vc_schedule(vc);
 }
 
-bool gnip_vc_window(struct gnip_vc *vc, uint32_t slots)
+bool gnip_vc_rx_window(struct gnip_vc *vc, uint32_t credits)
 {
-    assert((int32_t)(vc->granted - vc->used) >= 0);
-    if (gnip_likely(vc->granted - vc->used >= slots)) {
+    assert((int32_t)(vc->tx_credits - vc->tx_credits_used) >= 0);
+    if (gnip_likely(vc->tx_credits - vc->tx_credits_used >= credits)) {
         vc->blocked = GNIP_BLOCKED_UNKNOWN;
         return true;
     }
@@ -143,18 +143,18 @@ static gni_return_t send(struct gnip_vc *vc, struct gnip_txd *txd, uint32_t head
     struct gnip_header *header = (struct gnip_header *)txd->buffer;
     gni_return_t rc;
 
-    gnip_take(&vc->nic->lock);
+    gnip_lock(&vc->nic->lock);
     rc = GNI_SmsgSendWTag(vc->gni_ep, header, header_bytes, (void *)(uintptr_t)data, data_bytes,
                           txd->id, header->kind);
-    gnip_give(&vc->nic->lock);
+    gnip_unlock(&vc->nic->lock);
     return rc;
 }
 
 /* Who finds that a message has ended asks for this (nic_progress.c). False: it was so before. */
 static gnip_cold bool block_for_credit(struct gnip_vc *vc)
 {
-    return __atomic_exchange_n(&vc->blocked, GNIP_BLOCKED_CREDIT, __ATOMIC_SEQ_CST) !=
-           GNIP_BLOCKED_CREDIT;
+    return __atomic_exchange_n(&vc->blocked, GNIP_BLOCKED_MAILBOX, __ATOMIC_SEQ_CST) !=
+           GNIP_BLOCKED_MAILBOX;
 }
 
 int gnip_vc_smsg(struct gnip_vc *vc, struct gnip_txd *txd, uint32_t header_bytes, const void *data,
@@ -175,7 +175,7 @@ int gnip_vc_smsg(struct gnip_vc *vc, struct gnip_txd *txd, uint32_t header_bytes
         return -FI_EAGAIN;
     }
     header->version = GNIP_WIRE_VERSION;
-    header->grant = vc->given;
+    header->credits = vc->rx_credits;
     txd->vc = vc;
     txd->smsg = true;
     gnip_gate_hold(&nic->gate, &vc->pins);
@@ -183,7 +183,7 @@ int gnip_vc_smsg(struct gnip_vc *vc, struct gnip_txd *txd, uint32_t header_bytes
     if (gnip_unlikely(rc == GNI_RC_NOT_DONE && block_for_credit(vc))) /* none came in between? */
         rc = send(vc, txd, header_bytes, data, data_bytes);
     if (gnip_likely(rc == GNI_RC_SUCCESS)) {
-        vc->told = header->grant;
+        vc->rx_credits_sent = header->credits;
         return 0;
     }
     gnip_gate_drop(&nic->gate, &vc->pins);
@@ -224,9 +224,9 @@ void gnip_vc_doorbell(struct gnip_vc *vc)
     post.remote_mem_hndl = vc->peer_doorbell;
     post.cqwrite_value = vc->peer_id;
     vc->nic->ctx->counts.doorbells++;
-    gnip_take(&vc->nic->lock);
+    gnip_lock(&vc->nic->lock);
     GNI_PostCqWrite(vc->gni_ep, &post);
-    gnip_give(&vc->nic->lock);
+    gnip_unlock(&vc->nic->lock);
 }
 
 /* ---- receiving ------------------------------------------------------------------------------- */
@@ -236,11 +236,11 @@ bool gnip_vc_next_message(struct gnip_vc *vc, bool release, void **message, uint
     gni_return_t rc;
 
     *tag = GNI_SMSG_ANY_TAG;
-    gnip_take(&vc->nic->lock);
+    gnip_lock(&vc->nic->lock);
     if (release)
         GNI_SmsgRelease(vc->gni_ep);
     rc = GNI_SmsgGetNextWTag(vc->gni_ep, message, tag);
-    gnip_give(&vc->nic->lock);
+    gnip_unlock(&vc->nic->lock);
     if (gnip_unlikely(rc != GNI_RC_SUCCESS && rc != GNI_RC_NOT_DONE))
         vc->broken = true;
     return rc == GNI_RC_SUCCESS;
@@ -248,26 +248,26 @@ bool gnip_vc_next_message(struct gnip_vc *vc, bool release, void **message, uint
 
 static void release(struct gnip_vc *vc)
 {
-    gnip_take(&vc->nic->lock);
+    gnip_lock(&vc->nic->lock);
     GNI_SmsgRelease(vc->gni_ep);
-    gnip_give(&vc->nic->lock);
+    gnip_unlock(&vc->nic->lock);
 }
 
 static bool eager(struct gnip_vc *vc, const struct gnip_eager *message)
 {
     if (message->bytes > vc->message_bytes - sizeof(*message) ||
-        !gnip_window_arrived(vc, gnip_eager_cost(message->bytes)))
+        !gnip_rx_window_arrived(vc, gnip_eager_cost(message->bytes)))
         return false;
     gnip_eager_arrived(vc, message);
     return true;
 }
 
-static gnip_noinline bool iov_start(struct gnip_vc *vc, const struct gnip_iov_start *message)
+static gnip_noinline bool iov_rts(struct gnip_vc *vc, const struct gnip_iov_rts *message)
 {
     if (message->segments < 2 || message->segments > GNIP_IOV ||
-        !gnip_window_arrived(vc, gnip_iov_start_cost(message->segments)))
+        !gnip_rx_window_arrived(vc, gnip_iov_rts_cost(message->segments)))
         return false;
-    gnip_iov_start_arrived(vc, message);
+    gnip_iov_rts_arrived(vc, message);
     return true;
 }
 
@@ -280,18 +280,18 @@ static bool dispatch(struct gnip_vc *vc, const void *message, uint8_t kind)
     case GNIP_EAGER_ACK:
         gnip_eager_ack_arrived(vc, message);
         return true;
-    case GNIP_RNDZV_START:
-        if (!gnip_window_arrived(vc, 1))
+    case GNIP_RNDZV_RTS:
+        if (!gnip_rx_window_arrived(vc, 1))
             return false;
-        gnip_start_arrived(vc, message);
+        gnip_rts_arrived(vc, message);
         return true;
-    case GNIP_RNDZV_IOV_START:
-        return iov_start(vc, message);
+    case GNIP_RNDZV_IOV_RTS:
+        return iov_rts(vc, message);
     case GNIP_RNDZV_FIN:
         gnip_fin_arrived(vc, message);
         return true;
     case GNIP_RMA_DATA:
-        if (!gnip_window_arrived(vc, 1))
+        if (!gnip_rx_window_arrived(vc, 1))
             return false;
         gnip_rma_data_arrived(vc, message);
         return true;
@@ -299,8 +299,8 @@ static bool dispatch(struct gnip_vc *vc, const void *message, uint8_t kind)
         gnip_amo_cntr_arrived(vc, message);
         return true;
     case GNIP_VC_CLOSE:
-        if (((const struct gnip_header *)message)->a == GNIP_CLOSE_REST)
-            gnip_vc_rest_asked(vc);
+        if (((const struct gnip_header *)message)->a == GNIP_CLOSE_QUIESCE)
+            gnip_vc_quiesce_requested(vc);
         else
             gnip_vc_close_arrived(vc);
         return true;
@@ -312,21 +312,21 @@ static bool dispatch(struct gnip_vc *vc, const void *message, uint8_t kind)
     }
 }
 
-static bool take(struct gnip_vc *vc, const struct gnip_header *message, uint8_t tag)
+static bool receive_one(struct gnip_vc *vc, const struct gnip_header *message, uint8_t tag)
 {
     if (gnip_unlikely(message->kind != tag || message->version != GNIP_WIRE_VERSION ||
                       (message->flags & ~KNOWN_FLAGS) != 0))
         return false;
-    if ((int32_t)(message->grant - vc->granted) > 0)
-        vc->granted = message->grant;
+    if ((int32_t)(message->credits - vc->tx_credits) > 0)
+        vc->tx_credits = message->credits;
     return dispatch(vc, message, tag);
 }
 
-static uint32_t take_events(struct gnip_vc *vc)
+static uint32_t read_event_count(struct gnip_vc *vc)
 {
     uint32_t events;
 
-    if (!vc->nic->vc_lock.needless)
+    if (!vc->nic->vc_lock.elided)
         return __atomic_exchange_n(&vc->rx_events, 0, __ATOMIC_RELAXED);
     events = vc->rx_events;
     vc->rx_events = 0;
@@ -344,12 +344,12 @@ static uint32_t take_events(struct gnip_vc *vc)
  * together have brought it, it is taken for the event of another one, and there is no third
  * attempt. So behind such a message there may be more.
  */
-static gnip_cold void judge(struct gnip_vc *vc, uint32_t events, uint32_t done)
+static gnip_cold void update_unannounced(struct gnip_vc *vc, uint32_t events, uint32_t done)
 {
     if (gnip_unlikely(events != 1 || done != 1))
-        vc->rx_doubt = vc->credits;
+        vc->rx_unannounced = vc->mailbox_credits;
     else
-        vc->rx_doubt--;
+        vc->rx_unannounced--;
 }
 
 #define PACKET 64u /* with 16 bytes of GNI's */
@@ -360,8 +360,8 @@ static bool is_one_packet(const void *message, uint8_t tag)
     case GNIP_EAGER:
         return ((const struct gnip_eager *)message)->bytes <=
                PACKET - 16 - sizeof(struct gnip_eager);
-    case GNIP_RNDZV_START:
-    case GNIP_RNDZV_IOV_START:
+    case GNIP_RNDZV_RTS:
+    case GNIP_RNDZV_IOV_RTS:
         return false;
     default:
         return true;
@@ -371,18 +371,18 @@ static bool is_one_packet(const void *message, uint8_t tag)
 static uint32_t receive(struct gnip_vc *vc)
 {
     uint32_t done = 0, events;
-    bool all = vc->rx_doubt != 0, more = true;
+    bool all = vc->rx_unannounced != 0, more = true;
     void *message;
     uint8_t tag;
 
-    if (gnip_unlikely(vc->event_waits) && !gnip_rma_data_again(vc))
+    if (gnip_unlikely(vc->event_waits) && !gnip_rma_data_retry(vc))
         return 0; /* messages and their events stay where they are */
-    events = take_events(vc);
+    events = read_event_count(vc);
     if (gnip_unlikely(__atomic_load_n(&vc->rx_ready, __ATOMIC_RELAXED) != GNIP_RX_EVENTS)) {
         all = true;
         /* What comes from here on sets it again. */
         if (__atomic_exchange_n(&vc->rx_ready, GNIP_RX_EVENTS, __ATOMIC_RELAXED) == GNIP_RX_LOST) {
-            vc->rx_doubt = vc->credits;
+            vc->rx_unannounced = vc->mailbox_credits;
             if (vc->outstanding != 0)
                 gnip_vc_doorbell(vc); /* what the peer does not answer it may not have heard of */
         }
@@ -390,25 +390,26 @@ static uint32_t receive(struct gnip_vc *vc)
     while ((all || done < events) && (more = gnip_vc_next_message(vc, done != 0, &message, &tag))) {
         done++;
         all |= !is_one_packet(message, tag);
-        if (gnip_unlikely(!take(vc, message, tag)))
+        if (gnip_unlikely(!receive_one(vc, message, tag)))
             gnip_vc_fail(vc, FI_EIO);
         if (gnip_unlikely(vc->state != GNIP_VC_CONNECTED))
             break; /* a last message is not given back: no return of credits may follow it */
         if (gnip_unlikely(vc->event_waits)) {
-            __atomic_store_n(&vc->rx_ready, GNIP_RX_LOOK, __ATOMIC_RELAXED);
+            __atomic_store_n(&vc->rx_ready, GNIP_RX_POLL, __ATOMIC_RELAXED);
             break;
         }
     }
     if (gnip_likely(more && vc->state == GNIP_VC_CONNECTED && done != 0))
         release(vc);
-    if (gnip_unlikely(vc->rx_doubt != 0 || done < events))
-        judge(vc, events, done);
+    if (gnip_unlikely(vc->rx_unannounced != 0 || done < events))
+        update_unannounced(vc, events, done);
     if (gnip_unlikely(vc->broken))
         gnip_vc_fail(vc, FI_EIO);
     /* Their credits go back; a sender that sleeps for want of them must hear of it. */
-    vc->unrung += done;
-    if (gnip_unlikely(vc->unrung >= vc->smsg_limit / 2 && vc->state == GNIP_VC_CONNECTED)) {
-        vc->unrung = 0;
+    vc->taken_since_doorbell += done;
+    if (gnip_unlikely(vc->taken_since_doorbell >= vc->smsg_limit / 2 &&
+                      vc->state == GNIP_VC_CONNECTED)) {
+        vc->taken_since_doorbell = 0;
         gnip_vc_doorbell(vc);
     }
     return done;
@@ -493,16 +494,17 @@ uint32_t gnip_vc_progress(struct gnip_vc *vc)
         return done;
     if (!gnip_queue_empty(&vc->work))
         done += run_work(vc);
-    if (gnip_unlikely(gnip_onesided_waits(vc) || vc->late != 0))
+    if (gnip_unlikely(gnip_onesided_waits(vc) || vc->rx_credits_late != 0))
         done += gnip_onesided_progress(vc);
     if (gnip_unlikely(ep->mrecv_stalled))
         gnip_mrecv_retry(ep);
     if (gnip_unlikely(!gnip_queue_empty(&vc->tx_queue)))
         done += push(vc);
-    if (gnip_unlikely(gnip_window_due(vc)) && vc->state == GNIP_VC_CONNECTED && !vc->rest_sent)
+    if (gnip_unlikely(gnip_rx_window_due(vc)) && vc->state == GNIP_VC_CONNECTED &&
+        !vc->quiesce_sent)
         gnip_eager_ack(vc, 0);
-    if (gnip_unlikely(vc->resting))
-        gnip_vc_rest_step(vc);
+    if (gnip_unlikely(vc->quiescing))
+        gnip_vc_quiesce_step(vc);
     if (gnip_unlikely(must_return(vc)))
         gnip_vc_schedule(vc);
     return done;

@@ -19,8 +19,8 @@ enum gnip_vc_state {
 };
 
 enum gnip_rx_ready {
-    GNIP_RX_EVENTS, /* events tell what is in the mailbox */
-    GNIP_RX_LOOK, /* there may be something else, too */
+    GNIP_RX_EVENTS, /* each message in the mailbox has an event */
+    GNIP_RX_POLL, /* there may be messages without an event, too */
     GNIP_RX_LOST /* events were lost */
 };
 
@@ -39,36 +39,37 @@ struct gnip_vc { /* under ep->lock, except what is said */
     uint8_t blocked; /* why nothing is sent (vc.c) */
     uint8_t failures; /* requests in a row */
     bool broken; /* to be failed */
-    bool resting; /* nothing new is issued: the connection ends when nothing is under way */
-    uint16_t rx_doubt; /* further messages until events tell what is in there again (vc.c) */
-    /* the window and what waits for it, */
+    bool quiescing; /* nothing new is issued: the connection ends when nothing is in flight */
+    uint16_t rx_unannounced; /* messages to take before events count them again (vc.c) */
+    /* the credits, and requests that wait for some, */
     struct gnip_queue tx_queue; /* gnip_req.link: to be issued, in order */
-    uint32_t granted, used; /* slots that we may use and have used, modulo 2^32 */
-    uint32_t given, told; /* slots that the peer may use, and what it knows of that */
+    uint32_t tx_credits,
+        tx_credits_used; /* that the peer has granted us, and that we have used; modulo 2^32 */
+    uint32_t rx_credits,
+        rx_credits_sent; /* that we have granted the peer, and how many of them it knows of */
     uint32_t smsg_limit; /* messages that may be under way, of those that are not urgent */
     uint32_t eager_max; /* payload of an eager message: threshold and message_bytes */
     uint16_t peer_flags; /* GNIP_CONN_ */
-    uint16_t credits; /* messages that may be in the mailbox, agreed */
-    uint32_t window; /* slots between: unused, or of messages that are still here; 0: closed */
-    uint32_t arrived; /* slots that it has used */
-    uint32_t held; /* slots of messages that are still here */
-    uint32_t promised; /* messages that they may be */
+    uint16_t mailbox_credits; /* messages that may be in the mailbox, agreed */
+    uint32_t rx_window; /* credits that are unused, or of messages that are still here; 0: closed */
+    uint32_t rx_credits_used; /* by messages that have arrived */
+    uint32_t rx_credits_held; /* by messages that are still here */
+    uint32_t rx_messages_promised; /* as how many messages the window may arrive */
     uint32_t message_bytes; /* largest SMSG message, agreed */
     /* receiving */
     struct gnip_queue work; /* gnip_req.link: deferred work of arrived messages */
     struct gnip_req *more; /* chain of RMA requests with FI_MORE; NULL: none */
-    struct gnip_queue
-        notices; /* gnip_announcement.link: of what the peer is to be told, in order */
+    struct gnip_queue remote_events; /* gnip_announcement.link: to be sent to the peer, in order */
     fi_addr_t fi_addr; /* the peer in the AV; FI_ADDR_NOTAVAIL: not known (again) */
     uint32_t av_version; /* when fi_addr was looked up */
-    uint32_t late; /* slots of its window, of remote events for which recv_cq was too full */
-    uint32_t unrung; /* messages taken since we last rang for that */
-    uint32_t held_before; /* slots of messages of an earlier connection that are still here */
+    uint32_t rx_credits_late; /* of remote events for which recv_cq was too full: returned later */
+    uint32_t taken_since_doorbell; /* messages taken since the last doorbell that said so */
+    uint32_t rx_credits_held_before; /* by messages of an earlier connection that are still here */
     /* now and then */
     uint32_t peer_id;
-    bool rest_sent, rest_asked; /* by us, by the peer */
+    bool quiesce_sent, quiesce_requested; /* by us, by the peer */
     bool is_self;
-    bool grant_deferred; /* an ACK that only grants is in `work` */
+    bool credits_deferred; /* an ACK that only carries credits is in `work` */
     uint64_t sent_at, rung_at; /* port_now(), for doorbells; only when the peer wants them */
     uint16_t peer_key_offset;
     uint64_t peer_caps;
@@ -77,11 +78,11 @@ struct gnip_vc { /* under ep->lock, except what is said */
     struct gnip_name peer; /* as the AV or the request told */
     uint32_t incarnation; /* of the peer's process */
     bool posted; /* our CONN_REQ is under way */
-    bool crossed; /* the peer's came instead of an answer */
+    bool simultaneous; /* the peer's request came instead of an answer */
     bool answer; /* a CONN_RESP is to be sent */
     bool paused; /* until `pause` rings: the peer has no room */
-    bool parked; /* a triggered operation has been for it: it must not go */
-    uint16_t first_window; /* that we granted at first */
+    bool triggered; /* a triggered operation names it: it must not be freed */
+    uint16_t rx_credits_first; /* what the connection message granted */
     bool closing; /* by us */
     bool close_due, close_sent; /* VC_CLOSE */
     bool ack_due, ack_sent; /* VC_CLOSE_ACK */
@@ -97,13 +98,13 @@ struct gnip_vc { /* under ep->lock, except what is said */
     struct gnip_link ep_link; /* ep->vcs: all, in order of creation */
     struct gnip_vc *name_next; /* hash of the EP by name, or pool of the NIC */
     struct gnip_vc *chain_next; /* ep->chains */
-    bool notices_called; /* what they wait for is an event */
-    struct gnip_vc *starved_next; /* recv_cq->starved */
-    bool starved; /* is in there */
+    bool remote_events_blocked; /* until an event of the NIC schedules the VC */
+    struct gnip_vc *cq_wait_next; /* recv_cq->vcs_waiting */
+    bool waits_for_cq; /* is in that list */
     uint64_t recent_key; /* 0: none; and what it stands for */
     gni_mem_handle_t recent_handle;
     bool event_waits; /* `event` has come, and recv_cq has no memory for its entry */
-    struct gnip_notice event;
+    struct gnip_remote_event event;
 };
 _Static_assert(offsetof(struct gnip_vc, tx_queue) == 64 && offsetof(struct gnip_vc, work) == 128 &&
                    offsetof(struct gnip_vc, peer_id) == 192,
@@ -148,13 +149,14 @@ void gnip_vc_fail(struct gnip_vc *vc, int error);
 /*
  * Sends one SMSG message on a connected VC: header, then data (NULL: none). `txd` has the header in
  * its buffer, done and req set. h.kind is the tag; version and grant of the header are filled here.
- * Who sends adds the slots that it costs to vc->used and rings where due. Kinds that need no window
- * (ACK, FIN, CLOSE) may use what is reserved. ep->lock is held. 0; -FI_EAGAIN: no credit now, the
- * descriptor stays the caller's; else an error, likewise (-FI_ENOTCONN: the connection is over).
+ * Who sends adds the slots that it costs to vc->tx_credits_used and rings where due. Kinds that
+ * need no window (ACK, FIN, CLOSE) may use what is reserved. ep->lock is held. 0; -FI_EAGAIN: no
+ * credit now, the descriptor stays the caller's; else an error, likewise (-FI_ENOTCONN: the
+ * connection is over).
  */
 int gnip_vc_smsg(struct gnip_vc *vc, struct gnip_txd *txd, uint32_t header_bytes, const void *data,
                  uint32_t data_bytes);
-bool gnip_vc_window(struct gnip_vc *vc, uint32_t slots); /* there is room for so many */
+bool gnip_vc_rx_window(struct gnip_vc *vc, uint32_t credits); /* there is room for so many */
 /* One CQ write that wakes the peer's helper, unless it has been woken just now. */
 void gnip_vc_doorbell(struct gnip_vc *vc);
 /* The peer makes progress by itself, and may sleep: nothing was sent for a while. */
@@ -190,10 +192,10 @@ void gnip_vc_free(struct gnip_vc *vc);
 /* One that is over and that nobody knows goes back to its NIC. ep->lock is held, and one pin. */
 bool gnip_vc_reap(struct gnip_vc *vc);
 /*
- * vc_rest.c. begin: its connection shall end without a loss; else: it may go on, or be made anew.
- * True: there is none. ep->lock is held.
+ * vc_quiesce.c. begin: its connection shall end without a loss; else: it may go on, or be made
+ * anew. True: there is none. ep->lock is held.
  */
-bool gnip_vc_rest(struct gnip_vc *vc, bool begin);
+bool gnip_vc_quiesce(struct gnip_vc *vc, bool begin);
 /* Changes the state: the only place that does. False: the table does not allow it; the VC stays as
  * it is, and fails. ep->lock is held. */
 bool gnip_vc_move(struct gnip_vc *vc, enum gnip_vc_state to);

@@ -30,7 +30,7 @@
 #include "vc.h"
 #include "vc_internal.h"
 #include "watch.h"
-#include "window.h"
+#include "rx_window.h"
 
 #define DRAIN_NS 2000000000ull /* for answers that have no credit when the EP closes */
 #define ANSWER_NS 100000000ull /* for requests that are under way when the EP closes */
@@ -62,7 +62,7 @@ static void drop_work(struct gnip_vc *vc, int error)
 
     while ((link = gnip_queue_pop(&vc->work)) != NULL)
         gnip_vc_drop_work(vc, gnip_container(link, struct gnip_req, link), error);
-    vc->grant_deferred = false;
+    vc->credits_deferred = false;
 }
 
 static void flush(struct gnip_vc *vc, int error, bool keep_queue)
@@ -72,7 +72,7 @@ static void flush(struct gnip_vc *vc, int error, bool keep_queue)
     drop_work(vc, error);
     gnip_onesided_drop(vc, vc->ep->closing ? 0 : error);
     gnip_req_vc_lost(vc, error);
-    gnip_window_close(vc);
+    gnip_rx_window_close(vc);
 }
 
 static void lost(struct gnip_vc *vc)
@@ -96,7 +96,7 @@ void gnip_vc_terminate(struct gnip_vc *vc, int error, bool keep_queue)
         return;
     }
     gnip_vc_move(vc, GNIP_VC_TERMINATING);
-    vc->answer = vc->crossed = vc->posted = false;
+    vc->answer = vc->simultaneous = vc->posted = false;
     flush(vc, error, keep_queue);
     lost(vc);
     gnip_vc_schedule(vc);
@@ -112,7 +112,7 @@ gnip_cold void gnip_vc_fail(struct gnip_vc *vc, int error)
     case GNIP_VC_CONNECTING:
     case GNIP_VC_CONNECTED:
         gnip_vc_move(vc, GNIP_VC_ERROR);
-        vc->answer = vc->crossed = vc->posted = false;
+        vc->answer = vc->simultaneous = vc->posted = false;
         flush(vc, error, false);
         gnip_watch_failed(vc, error);
         lost(vc);
@@ -169,7 +169,7 @@ gnip_cold void gnip_vc_close_arrived(struct gnip_vc *vc)
         vc->ack_due = !vc->close_sent;
         return;
     }
-    if (vc->rest_sent) /* it takes ours as the answer to its own */
+    if (vc->quiesce_sent) /* it takes ours as the answer to its own */
         vc->peer_gone = true;
     else
         vc->ack_due = true;
@@ -180,19 +180,19 @@ gnip_cold void gnip_vc_close_ack_arrived(struct gnip_vc *vc)
 {
     if (vc->state == GNIP_VC_TERMINATING && vc->close_sent) {
         vc->peer_gone = true;
-    } else if (vc->state == GNIP_VC_CONNECTED && vc->rest_sent) {
+    } else if (vc->state == GNIP_VC_CONNECTED && vc->quiesce_sent) {
         vc->peer_gone = true;
         gnip_vc_terminate(vc, 0, true);
     }
 }
 
-static void told(struct gnip_txd *txd, gni_return_t status)
+static void close_message_sent(struct gnip_txd *txd, gni_return_t status)
 {
     (void)status; /* nic_progress.c fails a VC whose message was lost */
     gnip_txd_put(txd->nic, txd);
 }
 
-bool gnip_vc_tell(struct gnip_vc *vc, uint8_t kind, enum gnip_close_reason reason)
+bool gnip_vc_send_close(struct gnip_vc *vc, uint8_t kind, enum gnip_close_reason reason)
 {
     struct gnip_txd *txd = gnip_txd_get(vc->nic, true);
     struct gnip_header *header;
@@ -204,7 +204,7 @@ bool gnip_vc_tell(struct gnip_vc *vc, uint8_t kind, enum gnip_close_reason reaso
     header->kind = kind;
     header->a = reason;
     txd->req = NULL;
-    txd->done = told;
+    txd->done = close_message_sent;
     if (gnip_vc_smsg(vc, txd, sizeof(*header), NULL, 0) == 0) {
         vc->nic->ctx->counts.closes += kind == GNIP_VC_CLOSE;
         gnip_vc_doorbell(vc);
@@ -215,7 +215,7 @@ bool gnip_vc_tell(struct gnip_vc *vc, uint8_t kind, enum gnip_close_reason reaso
 }
 
 /* Only what ends the connection matters any more. */
-static void look_for_close(struct gnip_vc *vc)
+static void poll_for_close(struct gnip_vc *vc)
 {
     bool release = false;
     void *message;
@@ -238,13 +238,13 @@ static bool agreed(struct gnip_vc *vc)
 {
     if (vc->gni_ep == NULL)
         return true;
-    if (vc->close_due && gnip_vc_tell(vc, GNIP_VC_CLOSE, GNIP_CLOSE_END)) {
+    if (vc->close_due && gnip_vc_send_close(vc, GNIP_VC_CLOSE, GNIP_CLOSE_END)) {
         vc->close_due = false;
         vc->close_sent = true;
     }
     if (vc->close_sent && !vc->peer_gone && !vc->ack_due)
-        look_for_close(vc);
-    if (vc->ack_due && gnip_vc_tell(vc, GNIP_VC_CLOSE_ACK, GNIP_CLOSE_END)) {
+        poll_for_close(vc);
+    if (vc->ack_due && gnip_vc_send_close(vc, GNIP_VC_CLOSE_ACK, GNIP_CLOSE_END)) {
         vc->ack_due = false;
         vc->ack_sent = true;
         vc->peer_gone = true; /* it says nothing after its CLOSE */
@@ -263,18 +263,18 @@ static bool unbind(struct gnip_vc *vc)
 
     if (vc->gni_ep == NULL)
         return true;
-    gnip_take(&vc->nic->lock);
+    gnip_lock(&vc->nic->lock);
     rc = GNI_EpUnbind(vc->gni_ep);
     if (rc != GNI_RC_NOT_DONE) {
         GNI_EpDestroy(vc->gni_ep);
         vc->gni_ep = NULL;
     }
-    gnip_give(&vc->nic->lock);
+    gnip_unlock(&vc->nic->lock);
     return rc != GNI_RC_NOT_DONE;
 }
 
 /* A peer that does not know yet. */
-static void tell_by_datagram(struct gnip_vc *vc)
+static void send_close_datagram(struct gnip_vc *vc)
 {
     struct gnip_conn_short message = {
         .type = GNIP_CONN_CLOSE,
@@ -290,7 +290,7 @@ static void tell_by_datagram(struct gnip_vc *vc)
         gnip_vc_send_short(vc->ep->cm_nic, vc->peer.device_addr, vc->peer.cm_nic_cdm_id, &message);
 }
 
-static void give_mailbox_back(struct gnip_vc *vc)
+static void put_mailbox(struct gnip_vc *vc)
 {
     if (!vc->exposed || vc->peer_gone) {
         gnip_mbox_put(vc->nic, &vc->mbox);
@@ -300,20 +300,20 @@ static void give_mailbox_back(struct gnip_vc *vc)
     vc->old_mbox = vc->mbox;
     vc->old_id = vc->id;
     memset(&vc->mbox, 0, sizeof(vc->mbox));
-    tell_by_datagram(vc);
+    send_close_datagram(vc);
 }
 
 static void end(struct gnip_vc *vc)
 {
     assert(vc->gni_ep == NULL);
-    give_mailbox_back(vc);
-    gnip_window_close(vc);
+    put_mailbox(vc);
+    gnip_rx_window_close(vc);
     if (vc->id != 0)
         gnip_vc_id_put(vc->nic, vc->id);
     vc->id = vc->peer_id = 0;
     vc->close_sent = vc->ack_sent = vc->close_due = vc->ack_due = false;
     vc->exposed = vc->peer_gone = vc->broken = false;
-    vc->resting = vc->rest_sent = vc->rest_asked = false;
+    vc->quiescing = vc->quiesce_sent = vc->quiesce_requested = false;
     gnip_vc_move(vc, GNIP_VC_TERMINATED);
     gnip_vc_resume(vc);
 }
@@ -327,7 +327,7 @@ void gnip_vc_resume(struct gnip_vc *vc)
     if (conn != NULL) {
         vc->request = NULL;
         gnip_vc_move(vc, GNIP_VC_NONE);
-        gnip_vc_take_request(vc, conn);
+        gnip_vc_accept_request(vc, conn);
         free(conn);
     } else if (!gnip_queue_empty(&vc->tx_queue)) {
         gnip_vc_connect(vc);
@@ -379,9 +379,9 @@ static void abandon(struct gnip_vc *vc)
     if (is_open(vc) || vc->state == GNIP_VC_NONE)
         gnip_vc_fail(vc, FI_ENOTCONN);
     if (vc->gni_ep != NULL) {
-        gnip_take(&nic->lock);
+        gnip_lock(&nic->lock);
         GNI_EpDestroy(vc->gni_ep);
-        gnip_give(&nic->lock);
+        gnip_unlock(&nic->lock);
         vc->gni_ep = NULL;
         messages = gnip_txd_forget(nic, vc);
         __atomic_sub_fetch(&vc->pins, messages, __ATOMIC_SEQ_CST);
@@ -395,30 +395,30 @@ void gnip_vc_free(struct gnip_vc *vc)
     struct gnip_nic *nic = vc->nic;
     struct gnip_ep *ep = vc->ep;
 
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     vc->closing = true;
     abandon(vc);
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
     if (ep->cm_nic != NULL)
         gnip_cm_work_remove(ep->cm_nic, &vc->connect);
-    gnip_take(&nic->vc_lock);
+    gnip_lock(&nic->vc_lock);
     gnip_vc_unlink(nic, vc);
-    gnip_give(&nic->vc_lock);
+    gnip_unlock(&nic->vc_lock);
     gnip_gate_wait(&nic->gate, &vc->pins);
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     gnip_mbox_lose(nic, &vc->old_mbox);
     gnip_vc_detach(vc);
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
     gnip_vc_pool(vc);
 }
 
 /* Nobody knows it: no operation, no message that came from it, no work. */
 static bool forgotten(const struct gnip_vc *vc)
 {
-    return vc->ep->type != FI_EP_MSG && !vc->closing && !vc->parked && !vc->starved &&
+    return vc->ep->type != FI_EP_MSG && !vc->closing && !vc->triggered && !vc->waits_for_cq &&
            vc->outstanding == 0 && vc->request == NULL && vc->more == NULL && !vc->connect.queued &&
            !vc->connect.running && gnip_queue_empty(&vc->tx_queue) && gnip_queue_empty(&vc->work) &&
-           gnip_queue_empty(&vc->notices);
+           gnip_queue_empty(&vc->remote_events);
 }
 
 gnip_cold bool gnip_vc_reap(struct gnip_vc *vc)
@@ -428,9 +428,9 @@ gnip_cold bool gnip_vc_reap(struct gnip_vc *vc)
 
     if (!forgotten(vc))
         return false;
-    gnip_take(&nic->vc_lock);
+    gnip_lock(&nic->vc_lock);
     alone = __atomic_load_n(&vc->pins, __ATOMIC_SEQ_CST) == 1 && !gnip_linked(&vc->ready_link);
-    gnip_give(&nic->vc_lock);
+    gnip_unlock(&nic->vc_lock);
     if (!alone) {
         gnip_vc_schedule(vc);
         return false;
@@ -477,10 +477,10 @@ static bool some_left(struct gnip_ep *ep, bool (*waits)(const struct gnip_vc *vc
     struct gnip_link *link;
     bool left = false;
 
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     for (link = ep->vcs.next; link != &ep->vcs && !left; link = link->next)
         left = waits(vc_at(link));
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
     return left;
 }
 
@@ -492,9 +492,9 @@ static void wait_for(struct gnip_ep *ep, bool (*waits)(const struct gnip_vc *vc)
 
     if (!some_left(ep, waits))
         return;
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     ep->closer = port_thread_self();
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
     port_timer_start(&timer, nanoseconds);
     do {
         polls = 0;
@@ -504,20 +504,20 @@ static void wait_for(struct gnip_ep *ep, bool (*waits)(const struct gnip_vc *vc)
             port_idle(&timer, true);
     } while (some_left(ep, waits) && !port_timer_rang(&timer));
     port_timer_stop(&timer);
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     ep->closer = NULL;
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
 }
 
 static void abandon_connecting(struct gnip_ep *ep)
 {
     struct gnip_link *link;
 
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     for (link = ep->vcs.next; link != &ep->vcs; link = link->next)
         if (vc_at(link)->state == GNIP_VC_CONNECTING)
             abandon(vc_at(link));
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
 }
 
 void gnip_vcs_drain(struct gnip_ep *ep)
@@ -530,18 +530,18 @@ void gnip_vcs_close(struct gnip_ep *ep)
     struct gnip_link *link;
     struct gnip_vc *vc;
 
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     for (link = ep->vcs.next; link != &ep->vcs; link = link->next)
         gnip_vc_close(vc_at(link));
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
     wait_for(ep, is_connecting, ANSWER_NS);
     abandon_connecting(ep);
     wait_for(ep, is_not_over, CLOSE_NS);
     gnip_cm_nic_remove_ep(ep->cm_nic, ep);
     for (;;) {
-        gnip_take(&ep->lock);
+        gnip_lock(&ep->lock);
         vc = gnip_list_empty(&ep->vcs) ? NULL : vc_at(ep->vcs.next);
-        gnip_give(&ep->lock);
+        gnip_unlock(&ep->lock);
         if (vc == NULL)
             return;
         gnip_vc_free(vc);

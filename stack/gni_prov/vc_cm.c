@@ -27,7 +27,7 @@
 #include "vc.h"
 #include "vc_internal.h"
 #include "watch.h"
-#include "window.h"
+#include "rx_window.h"
 
 #define CREDITS_MANY 8u /* from here on some are kept for messages that must not wait */
 #define CREDITS_KEPT 2u
@@ -90,10 +90,10 @@ static int prepare(struct gnip_vc *vc)
         if (rc != 0)
             return rc;
         vc->exposed = false;
-        vc->rx_doubt = 0; /* it is empty, and every event is counted */
+        vc->rx_unannounced = 0; /* it is empty, and every event is counted */
         __atomic_store_n(&vc->rx_events, 0, __ATOMIC_RELAXED);
     }
-    gnip_window_open(vc);
+    gnip_rx_window_open(vc);
     return 0;
 }
 
@@ -117,7 +117,7 @@ static void describe(const struct gnip_vc *vc, struct gnip_conn *conn)
     conn->mailbox.bytes = vc->mbox.bytes;
     conn->mailbox.offset = vc->mbox.offset;
     conn->mailbox.credits = (uint16_t)nic->params.mbox_credits;
-    conn->mailbox.window = vc->first_window;
+    conn->mailbox.rx_credits = vc->rx_credits_first;
     conn->mailbox.message_bytes = nic->params.mbox_message;
     conn->mailbox.doorbell = nic->doorbell_handle;
 }
@@ -139,8 +139,8 @@ void gnip_vc_adopt(struct gnip_vc *vc, const struct gnip_conn *conn)
     vc->peer_caps = conn->caps;
     vc->peer_doorbell = conn->mailbox.doorbell;
     vc->peer_mbox = conn->mailbox;
-    vc->granted = conn->mailbox.window;
-    vc->used = 0;
+    vc->tx_credits = conn->mailbox.rx_credits;
+    vc->tx_credits_used = 0;
     vc->recent_key = 0;
 }
 
@@ -196,15 +196,15 @@ int gnip_vc_wire(struct gnip_vc *vc)
     if (vc->gni_ep != NULL)
         return 0;
     credits = smaller(params->mbox_credits, vc->peer_mbox.credits);
-    vc->credits = (uint16_t)credits;
+    vc->mailbox_credits = (uint16_t)credits;
     vc->smsg_limit = credits >= CREDITS_MANY ? credits - CREDITS_KEPT : UINT32_MAX;
     vc->message_bytes = smaller(params->mbox_message, vc->peer_mbox.message_bytes);
     vc->eager_max = vc->message_bytes - (uint32_t)sizeof(struct gnip_eager);
     if (threshold <= vc->eager_max)
         vc->eager_max = threshold != 0 ? threshold - 1 : 0;
-    gnip_take(&vc->nic->lock);
+    gnip_lock(&vc->nic->lock);
     rc = make_ep(vc, credits);
-    gnip_give(&vc->nic->lock);
+    gnip_unlock(&vc->nic->lock);
     if (rc == GNI_RC_ERROR_RESOURCE || rc == GNI_RC_ERROR_NOMEM)
         return -FI_EAGAIN;
     return -gnip_errno(rc);
@@ -213,11 +213,11 @@ int gnip_vc_wire(struct gnip_vc *vc)
 /* What waits to be sent, and messages: an event may have come before. */
 static void begin_traffic(struct gnip_vc *vc)
 {
-#ifdef GNIP_BUG_CROSSING /* in sim-run-broken only, for docs/tutorial-provider.md */
-    if (vc->crossed)
+#ifdef GNIP_BUG_SIMULTANEOUS_CONNECT /* in sim-run-broken only, for docs/tutorial-provider.md */
+    if (vc->simultaneous)
         return;
 #endif
-    __atomic_store_n(&vc->rx_ready, GNIP_RX_LOOK, __ATOMIC_RELAXED);
+    __atomic_store_n(&vc->rx_ready, GNIP_RX_POLL, __ATOMIC_RELAXED);
     gnip_vc_schedule(vc);
 }
 
@@ -233,7 +233,7 @@ void gnip_vc_now_connected(struct gnip_vc *vc)
     gnip_watch_connected(vc);
     gnip_vc_move(vc, GNIP_VC_CONNECTED);
     begin_traffic(vc);
-    vc->posted = vc->crossed = vc->answer = false;
+    vc->posted = vc->simultaneous = vc->answer = false;
 }
 
 /* ---- for MSG endpoints ----------------------------------------------------------------------- */
@@ -358,7 +358,7 @@ static int connect_step(struct gnip_vc *vc)
     gnip_assert_held(&vc->ep->lock);
     if (vc->closing)
         return 0;
-    if (vc->ep->domain->parked && vc->state == GNIP_VC_NONE)
+    if (vc->ep->domain->suspended && vc->state == GNIP_VC_NONE)
         return -FI_EAGAIN;
     if (vc->paused) {
         if (!port_timer_rang(&vc->pause))
@@ -370,7 +370,7 @@ static int connect_step(struct gnip_vc *vc)
         rc = answer(vc);
     else if (vc->state == GNIP_VC_NONE)
         rc = request(vc);
-    else if (vc->state == GNIP_VC_CONNECTING && vc->crossed)
+    else if (vc->state == GNIP_VC_CONNECTING && vc->simultaneous)
         rc = cross(vc);
     if (rc == 0 || rc == -FI_EAGAIN)
         return rc;
@@ -378,7 +378,7 @@ static int connect_step(struct gnip_vc *vc)
     return 0;
 }
 
-void gnip_vc_kick(struct gnip_nic *nic)
+void gnip_vc_progress_control(struct gnip_nic *nic)
 {
     uint32_t polls = 0, rounds = KICK_ROUNDS;
 
@@ -393,15 +393,15 @@ static int connect_work(struct gnip_work *work)
     struct gnip_ep *ep = vc->ep;
     int rc;
 
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     rc = connect_step(vc);
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
     if (rc == 0)
-        gnip_vc_kick(vc->nic);
+        gnip_vc_progress_control(vc->nic);
     return rc;
 }
 
-void gnip_vc_go_on(struct gnip_vc *vc)
+void gnip_vc_advance(struct gnip_vc *vc)
 {
     if (connect_step(vc) != -FI_EAGAIN)
         return;
@@ -411,18 +411,18 @@ void gnip_vc_go_on(struct gnip_vc *vc)
 
 gnip_cold void gnip_vc_connect(struct gnip_vc *vc)
 {
-    if (vc->ep->type == FI_EP_MSG || vc->connect.queued || vc->ep->domain->parked)
+    if (vc->ep->type == FI_EP_MSG || vc->connect.queued || vc->ep->domain->suspended)
         return;
     if (vc->state == GNIP_VC_TERMINATED && !vc->closing)
         gnip_vc_move(vc, GNIP_VC_NONE);
     if (vc->state == GNIP_VC_NONE)
-        gnip_vc_go_on(vc);
+        gnip_vc_advance(vc);
 }
 
-void gnip_vc_take_request(struct gnip_vc *vc, const struct gnip_conn *conn)
+void gnip_vc_accept_request(struct gnip_vc *vc, const struct gnip_conn *conn)
 {
     gnip_vc_adopt(vc, conn);
     vc->answer = true;
     gnip_vc_move(vc, GNIP_VC_CONNECTING);
-    gnip_vc_go_on(vc);
+    gnip_vc_advance(vc);
 }

@@ -14,7 +14,7 @@
 /* Why the head of tx_queue waits; whoever ends that schedules the VC. */
 enum gnip_blocked {
     GNIP_BLOCKED_UNKNOWN, /* tried again and again */
-    GNIP_BLOCKED_CREDIT, /* the peer's return of credits is an event */
+    GNIP_BLOCKED_MAILBOX, /* the peer's return of credits is an event */
     GNIP_BLOCKED_WINDOW, /* the peer's grant is a message */
     GNIP_BLOCKED_FENCE /* the end of an operation */
 };
@@ -30,9 +30,9 @@ void gnip_vc_adopt(struct gnip_vc *vc, const struct gnip_conn *conn); /* the pee
 int gnip_vc_wire(struct gnip_vc *vc);
 void gnip_vc_now_connected(struct gnip_vc *vc);
 /* What its state asks for: at once if possible, else by the cm_nic's progress. */
-void gnip_vc_go_on(struct gnip_vc *vc);
+void gnip_vc_advance(struct gnip_vc *vc);
 /* Connections are made by control progress; what they carry should not wait. No lock is held. */
-void gnip_vc_kick(struct gnip_nic *nic);
+void gnip_vc_progress_control(struct gnip_nic *nic);
 
 /* vc_receive.c */
 void gnip_vc_nak(struct gnip_vc *vc, uint16_t reason); /* to the request that it took */
@@ -42,18 +42,18 @@ void gnip_vc_send_short(struct gnip_cm_nic *cm_nic, uint32_t device_addr, uint32
 /* vc_close.c: the request that came meanwhile, or operations that were submitted meanwhile: begins
  * anew. */
 void gnip_vc_resume(struct gnip_vc *vc);
-void gnip_vc_take_request(struct gnip_vc *vc, const struct gnip_conn *request);
+void gnip_vc_accept_request(struct gnip_vc *vc, const struct gnip_conn *request);
 
 /* vc_close.c */
 /* The peer is gone: what is queued ends with `error`. CONNECTING, CONNECTED → TERMINATING. */
 void gnip_vc_terminate(struct gnip_vc *vc, int error, bool keep_queue);
 
 /* VC_CLOSE (with the reason) or its ack; false: not now. */
-bool gnip_vc_tell(struct gnip_vc *vc, uint8_t kind, enum gnip_close_reason reason);
+bool gnip_vc_send_close(struct gnip_vc *vc, uint8_t kind, enum gnip_close_reason reason);
 
-/* vc_rest.c: connections that end without a loss, for a while */
-void gnip_vc_rest_asked(struct gnip_vc *vc); /* VC_CLOSE came */
-void gnip_vc_rest_step(struct gnip_vc *vc); /* of one that is connected and resting */
+/* vc_quiesce.c: connections that end without a loss, for a while */
+void gnip_vc_quiesce_requested(struct gnip_vc *vc); /* VC_CLOSE came */
+void gnip_vc_quiesce_step(struct gnip_vc *vc); /* of one that is connected and resting */
 
 /* vc.c: deferred work that will not be done. */
 void gnip_vc_drop_work(struct gnip_vc *vc, struct gnip_req *req, int error);

@@ -96,10 +96,10 @@ static void accept(struct gnip_vc *vc, const struct gnip_conn *conn)
     switch (vc->state) {
     case GNIP_VC_TERMINATED:
         gnip_vc_move(vc, GNIP_VC_NONE);
-        gnip_vc_take_request(vc, conn);
+        gnip_vc_accept_request(vc, conn);
         break;
     case GNIP_VC_NONE:
-        gnip_vc_take_request(vc, conn);
+        gnip_vc_accept_request(vc, conn);
         break;
     case GNIP_VC_CONNECTING:
         if (vc->gni_ep != NULL && !same_connection(vc, conn)) {
@@ -108,14 +108,14 @@ static void accept(struct gnip_vc *vc, const struct gnip_conn *conn)
             break;
         }
         gnip_vc_adopt(vc, conn);
-        vc->crossed = vc->posted;
+        vc->simultaneous = vc->posted;
         vc->answer = !vc->posted;
-        gnip_vc_go_on(vc);
+        gnip_vc_advance(vc);
         break;
     case GNIP_VC_CONNECTED:
         if (same_connection(vc, conn)) {
             vc->answer = true;
-            gnip_vc_go_on(vc);
+            gnip_vc_advance(vc);
             break;
         }
         gnip_vc_terminate(vc, FI_EIO, true);
@@ -148,8 +148,8 @@ static struct gnip_vc *vc_for(struct gnip_ep *ep, const struct from *from,
 }
 
 /* Ours is under way to a peer that is being refused: it will not be answered. */
-static void close_crossing(struct gnip_ep *ep, const struct from *from,
-                           const struct gnip_conn *conn)
+static void close_simultaneous(struct gnip_ep *ep, const struct from *from,
+                               const struct gnip_conn *conn)
 {
     struct gnip_vc *vc = gnip_vc_of_name(ep, from->device_addr, conn->source_cdm);
 
@@ -175,12 +175,12 @@ static uint16_t consider(struct gnip_ep *ep, const struct from *from, const stru
     if (ep->type == FI_EP_MSG)
         return GNIP_NAK_UNKNOWN;
     if (ep->closing) {
-        close_crossing(ep, from, conn);
+        close_simultaneous(ep, from, conn);
         return GNIP_NAK_CLOSING;
     }
     if (!gnip_vc_fits(conn))
         return GNIP_NAK_INCOMPATIBLE;
-    if (ep->domain->parked && begins(ep, from, conn))
+    if (ep->domain->suspended && begins(ep, from, conn))
         return GNIP_NAK_NO_RESOURCES;
     vc = vc_for(ep, from, conn);
     if (vc == NULL)
@@ -195,17 +195,17 @@ static void request_arrived(const struct from *from, const struct gnip_conn *con
     uint16_t reason = GNIP_NAK_UNKNOWN;
 
     if (ep != NULL) {
-        gnip_take(&ep->lock);
+        gnip_lock(&ep->lock);
         reason = consider(ep, from, conn);
-        gnip_give(&ep->lock);
+        gnip_unlock(&ep->lock);
     }
     if (reason != 0)
         refuse(from, conn, reason);
     if (ep == NULL)
         return;
     if (ep->nic != NULL)
-        gnip_vc_kick(ep->nic);
-    gnip_cm_nic_give_ep(from->cm_nic, ep);
+        gnip_vc_progress_control(ep->nic);
+    gnip_cm_nic_put_ep(from->cm_nic, ep);
 }
 
 /* The VC of this EP that a message names; NULL: it is gone. ep->lock is held. */
@@ -215,9 +215,9 @@ static struct gnip_vc *named_vc(struct gnip_ep *ep, uint32_t id)
 
     if (ep->nic == NULL || id == 0)
         return NULL;
-    gnip_take(&ep->nic->vc_lock);
+    gnip_lock(&ep->nic->vc_lock);
     vc = gnip_vc_of_id(ep->nic, id);
-    gnip_give(&ep->nic->vc_lock);
+    gnip_unlock(&ep->nic->vc_lock);
     return vc != NULL && vc->ep == ep ? vc : NULL;
 }
 
@@ -236,8 +236,8 @@ static bool answered(struct gnip_ep *ep, const struct gnip_conn *conn)
     gnip_vc_adopt(vc, conn);
     rc = gnip_vc_fits(conn) ? gnip_vc_wire(vc) : -FI_EOPNOTSUPP;
     if (rc == -FI_EAGAIN) {
-        vc->crossed = true; /* as if: the rest is the same */
-        gnip_vc_go_on(vc);
+        vc->simultaneous = true; /* as if: the rest is the same */
+        gnip_vc_advance(vc);
     } else if (rc != 0) {
         gnip_vc_fail(vc, -rc);
     } else {
@@ -254,17 +254,17 @@ static void answer_arrived(const struct from *from, const struct gnip_conn *conn
     bool taken = false;
 
     if (ep != NULL) {
-        gnip_take(&ep->lock);
+        gnip_lock(&ep->lock);
         taken = answered(ep, conn);
-        gnip_give(&ep->lock);
+        gnip_unlock(&ep->lock);
     }
     if (!taken)
         disown(from, conn->source_cdm, conn->source_vc, conn->incarnation, conn->target_cdm,
                GNIP_CONN_CLOSE);
     if (ep == NULL)
         return;
-    gnip_vc_kick(ep->nic);
-    gnip_cm_nic_give_ep(from->cm_nic, ep);
+    gnip_vc_progress_control(ep->nic);
+    gnip_cm_nic_put_ep(from->cm_nic, ep);
 }
 
 /* ---- refusals and ends ----------------------------------------------------------------------- */
@@ -275,7 +275,7 @@ static void pause_vc(struct gnip_vc *vc, uint32_t milliseconds)
     gnip_vc_move(vc, GNIP_VC_NONE);
     port_timer_start(&vc->pause, (uint64_t)milliseconds * 1000000);
     vc->paused = true;
-    gnip_vc_go_on(vc);
+    gnip_vc_advance(vc);
 }
 
 static void refused(struct gnip_vc *vc, const struct gnip_conn_short *nak)
@@ -300,7 +300,7 @@ static void short_arrived(const struct from *from, const struct gnip_conn_short 
 
     if (ep != NULL && (message->incarnation == from->cm_nic->ctx->incarnation ||
                        message->type == GNIP_CONN_CLOSE_ACK)) {
-        gnip_take(&ep->lock);
+        gnip_lock(&ep->lock);
         vc = named_vc(ep, message->target_vc);
         if (message->type == GNIP_CONN_NAK && vc != NULL) {
             refused(vc, message);
@@ -312,7 +312,7 @@ static void short_arrived(const struct from *from, const struct gnip_conn_short 
             if (vc != NULL && vc->old_id == message->target_vc)
                 gnip_mbox_put(vc->nic, &vc->old_mbox);
         }
-        gnip_give(&ep->lock);
+        gnip_unlock(&ep->lock);
     }
     if (message->type == GNIP_CONN_CLOSE)
         disown(from, message->source_cdm, message->source_vc, 0, message->target_cdm,
@@ -320,8 +320,8 @@ static void short_arrived(const struct from *from, const struct gnip_conn_short 
     if (ep == NULL)
         return;
     if (ep->nic != NULL)
-        gnip_vc_kick(ep->nic);
-    gnip_cm_nic_give_ep(from->cm_nic, ep);
+        gnip_vc_progress_control(ep->nic);
+    gnip_cm_nic_put_ep(from->cm_nic, ep);
 }
 
 void gnip_vc_cm_receive(struct gnip_cm_nic *cm_nic, uint32_t device_addr, uint32_t cdm_id,
@@ -367,16 +367,16 @@ void gnip_vc_cm_lost(struct gnip_cm_nic *cm_nic, const void *message, uint32_t b
     ep = gnip_cm_nic_find_ep(cm_nic, conn.source_cdm);
     if (ep == NULL)
         return;
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     vc = named_vc(ep, conn.source_vc);
     if (vc != NULL && (vc->state == GNIP_VC_CONNECTING || conn.type == GNIP_CONN_RESP)) {
         vc->peer_gone |= error == FI_EHOSTDOWN;
         gnip_vc_fail(vc, error);
     }
-    gnip_give(&ep->lock);
+    gnip_unlock(&ep->lock);
     if (ep->nic != NULL)
-        gnip_vc_kick(ep->nic);
-    gnip_cm_nic_give_ep(cm_nic, ep);
+        gnip_vc_progress_control(ep->nic);
+    gnip_cm_nic_put_ep(cm_nic, ep);
 }
 
 void gnip_vc_cm_unsent(struct gnip_cm_nic *cm_nic, const void *message, uint32_t bytes)
@@ -391,12 +391,12 @@ void gnip_vc_cm_unsent(struct gnip_cm_nic *cm_nic, const void *message, uint32_t
     ep = gnip_cm_nic_find_ep(cm_nic, conn.source_cdm);
     if (ep == NULL)
         return;
-    gnip_take(&ep->lock);
+    gnip_lock(&ep->lock);
     vc = named_vc(ep, conn.source_vc);
     if (vc != NULL && vc->state == GNIP_VC_CONNECTING && vc->posted)
         pause_vc(vc, RETRY_MS);
-    gnip_give(&ep->lock);
-    gnip_cm_nic_give_ep(cm_nic, ep);
+    gnip_unlock(&ep->lock);
+    gnip_cm_nic_put_ep(cm_nic, ep);
 }
 
 /* ---- short messages -------------------------------------------------------------------------- */

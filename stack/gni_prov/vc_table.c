@@ -104,11 +104,11 @@ static struct gnip_vc *from_pool(struct gnip_nic *nic)
 {
     struct gnip_vc *vc;
 
-    gnip_take(&nic->vc_lock);
+    gnip_lock(&nic->vc_lock);
     vc = nic->vc_pool;
     if (vc != NULL)
         nic->vc_pool = vc->name_next;
-    gnip_give(&nic->vc_lock);
+    gnip_unlock(&nic->vc_lock);
     if (vc == NULL)
         vc = aligned_alloc(64, (sizeof(*vc) + 63) & ~(size_t)63);
     if (vc != NULL)
@@ -172,12 +172,12 @@ void gnip_vc_pool(struct gnip_vc *vc)
     vc->request = NULL;
     if (vc->paused)
         port_timer_stop(&vc->pause);
-    gnip_take(&nic->vc_lock);
+    gnip_lock(&nic->vc_lock);
     gnip_vc_unlink(nic, vc);
     vc->ep = NULL;
     vc->name_next = nic->vc_pool;
     nic->vc_pool = vc;
-    gnip_give(&nic->vc_lock);
+    gnip_unlock(&nic->vc_lock);
 }
 
 /* ---- finding --------------------------------------------------------------------------------- */

@@ -102,20 +102,21 @@ void gnip_waitable_close(struct gnip_waitable *waitable, struct fid_wait *joined
 static bool any_ready(void *argument, uint32_t *polls)
 {
     struct gnip_wait *set = argument;
-    bool found = false, news = __atomic_load_n(&set->wait.news, __ATOMIC_RELAXED);
+    bool found = false,
+         signalled_since = __atomic_load_n(&set->wait.signalled_since, __ATOMIC_RELAXED);
     struct gnip_member *member;
 
     /*
      * First, so that what comes from here on sets it again. Who brought the last news may have set
      * the descriptor after they had been taken.
      */
-    if (news || !__atomic_load_n(&set->wait.armed, __ATOMIC_RELAXED))
+    if (signalled_since || !__atomic_load_n(&set->wait.armed, __ATOMIC_RELAXED))
         gnip_waitable_clear(&set->wait);
     for (member = gnip_members_sweep(&set->members); member != NULL;
          member = __atomic_load_n(&member->next, __ATOMIC_ACQUIRE))
         found |= gnip_member_ready(member, polls);
     gnip_members_swept(&set->members);
-    return found || news;
+    return found || signalled_since;
 }
 
 static int wait_wait(struct fid_wait *fid, int timeout)
@@ -148,36 +149,36 @@ static int arm(struct fid *object)
         cq = gnip_container(object, struct gnip_cq, fid.fid);
         if (cq->wait_obj == FI_WAIT_NONE)
             return -FI_EINVAL;
-        gnip_pset_progress(&cq->pset);
-        gnip_take(&cq->lock);
+        gnip_progress_list_run(&cq->progress);
+        gnip_lock(&cq->lock);
         if (gnip_cq_pending(cq) == 0) {
             gnip_waitable_clear(&cq->wait);
             rc = 0;
         }
-        gnip_give(&cq->lock);
+        gnip_unlock(&cq->lock);
         return rc;
     case FI_CLASS_EQ:
         eq = gnip_container(object, struct gnip_eq, fid.fid);
         if (eq->wait_obj == FI_WAIT_NONE)
             return -FI_EINVAL;
         gnip_eq_progress(eq);
-        gnip_take(&eq->lock);
+        gnip_lock(&eq->lock);
         if (!gnip_eq_pending(eq)) {
             gnip_waitable_clear(&eq->wait);
             rc = 0;
         }
-        gnip_give(&eq->lock);
+        gnip_unlock(&eq->lock);
         return rc;
     case FI_CLASS_CNTR:
         cntr = gnip_container(object, struct gnip_cntr, fid.fid);
         if (cntr->wait_obj == FI_WAIT_NONE)
             return -FI_EINVAL;
-        gnip_pset_progress(&cntr->pset);
-        gnip_take(&cntr->lock);
-        if (!__atomic_load_n(&cntr->wait.news, __ATOMIC_RELAXED))
+        gnip_progress_list_run(&cntr->progress);
+        gnip_lock(&cntr->lock);
+        if (!__atomic_load_n(&cntr->wait.signalled_since, __ATOMIC_RELAXED))
             rc = 0;
         gnip_waitable_clear(&cntr->wait);
-        gnip_give(&cntr->lock);
+        gnip_unlock(&cntr->lock);
         return rc;
     case FI_CLASS_WAIT: {
         uint32_t polls = 0;

@@ -67,7 +67,7 @@ static gnip_noinline void set_event(struct gnip_waitable *waitable)
 void gnip_waitable_signal(struct gnip_waitable *waitable)
 {
     do {
-        __atomic_store_n(&waitable->news, true, __ATOMIC_RELAXED);
+        __atomic_store_n(&waitable->signalled_since, true, __ATOMIC_RELAXED);
         wake(waitable);
         if (waitable->event >= 0 && __atomic_load_n(&waitable->armed, __ATOMIC_RELAXED))
             set_event(waitable);
@@ -83,7 +83,7 @@ void gnip_waitable_interrupt(struct gnip_waitable *waitable)
 
 gnip_noinline void gnip_waitable_clear(struct gnip_waitable *waitable)
 {
-    __atomic_store_n(&waitable->news, false, __ATOMIC_RELAXED);
+    __atomic_store_n(&waitable->signalled_since, false, __ATOMIC_RELAXED);
     if (waitable->event < 0 || __atomic_load_n(&waitable->armed, __ATOMIC_RELAXED))
         return;
     port_mutex_lock(&waitable->lock);
@@ -140,7 +140,7 @@ void gnip_waitable_idle(struct gnip_waitable *waitable)
 
 gnip_noinline void gnip_waitable_yield(void)
 {
-    port_glance();
+    port_poll_memory();
 }
 
 int gnip_waitable_wait(struct gnip_waitable *waitable, int milliseconds,

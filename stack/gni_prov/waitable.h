@@ -17,7 +17,7 @@ struct gnip_waitable {
     uint32_t waiters; /* threads in gnip_waitable_wait */
     bool closing;
     bool signalled; /* gnip_waitable_interrupt: the next wait ends at once */
-    bool news; /* something has come since gnip_waitable_clear */
+    bool signalled_since; /* something has come since gnip_waitable_clear */
     bool armed; /* the descriptor is clear: the next signal sets it */
     int event; /* descriptor of FI_WAIT_FD; -1: none */
     struct gnip_waitable *set; /* wait set that it belongs to; NULL: none */

@@ -35,15 +35,15 @@ static void subscribe(struct gnip_nic *nic, struct gnip_watch *watch)
 
 void gnip_watch_begin(struct gnip_nic *nic)
 {
-    gnip_take(&nic->lock);
+    gnip_lock(&nic->lock);
     if (nic->watch == NULL)
         nic->watch = calloc(1, sizeof(*nic->watch));
     if (nic->watch != NULL && nic->watch->errors == NULL)
         subscribe(nic, nic->watch);
-    gnip_give(&nic->lock);
+    gnip_unlock(&nic->lock);
 }
 
-void gnip_watch_park(struct gnip_nic *nic)
+void gnip_watch_suspend(struct gnip_nic *nic)
 {
     if (nic->watch == NULL || nic->watch->errors == NULL)
         return;
@@ -71,7 +71,7 @@ static void note(struct gnip_watch *watch, uint32_t device_addr)
     watch->silent[0] = device_addr;
 }
 
-static void look(struct gnip_watch *watch)
+static void read_reports(struct gnip_watch *watch)
 {
     gni_error_event_t event;
 
@@ -94,14 +94,14 @@ static bool was_silent(struct gnip_nic *nic, uint32_t device_addr)
     uint32_t at = 0;
     bool found;
 
-    gnip_take(&nic->lock);
-    look(watch);
+    gnip_lock(&nic->lock);
+    read_reports(watch);
     while (at < watch->count && watch->silent[at] != device_addr)
         at++;
     found = at < watch->count;
     if (found)
         forget(watch, at);
-    gnip_give(&nic->lock);
+    gnip_unlock(&nic->lock);
     return found;
 }
 

@@ -7,7 +7,7 @@
 
 /* watch.c: nodes that do not answer, as the NIC reports it; for endpoints with an EQ. */
 void gnip_watch_begin(struct gnip_nic *nic); /* from now on; no lock is held */
-void gnip_watch_park(struct gnip_nic *nic); /* the subscription goes with what it has of GNI */
+void gnip_watch_suspend(struct gnip_nic *nic); /* the subscription goes with what it has of GNI */
 void gnip_watch_end(struct gnip_nic *nic);
 void gnip_watch_connected(struct gnip_vc *vc); /* ep->lock is held */
 /* Its connection has failed: FI_EHOSTDOWN for the EQ, if that is so. ep->lock is held. */

@@ -2,6 +2,7 @@
 /* The port on POSIX: memory, names, descriptors, randomness, diagnosis. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <net/if.h>
 #include <netdb.h>
@@ -15,6 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "port/machine.h"
 #include "port/port.h"
 
 #ifndef MAP_HUGE_SHIFT
@@ -144,29 +146,28 @@ static int resolve_ip(struct in_addr wanted, uint32_t *nic_address)
     return found ? 0 : -ENODATA;
 }
 
-/*
- * A libugni that emulates the hardware knows the hosts: 0, -ENODATA: it has no such host, -ENOSYS:
- * it leaves it to us.
- */
-__attribute__((weak)) int gni_emulated_host(const char *host, uint32_t instance,
-                                            uint32_t *nic_address);
+static const struct port_machine
+    *machine_ops; /* NULL: the machine is that of the operating system */
 
-/* As port_connection(). */
-__attribute__((weak)) void gni_emulated_connection(const void *id, uint32_t nic_address,
-                                                   uint32_t instance, const char *state);
+void port_machine_set(const struct port_machine *machine)
+{
+    machine_ops = machine;
+}
 
 void port_connection(const void *id, uint32_t nic_address, uint32_t instance, const char *state)
 {
-    if (gni_emulated_connection != NULL)
-        gni_emulated_connection(id, nic_address, instance, state);
+    if (machine_ops != NULL && machine_ops->connection != NULL)
+        machine_ops->connection(id, nic_address, instance, state);
 }
 
 int port_resolve(const char *host, uint32_t instance, uint32_t *nic_address)
 {
     struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_DGRAM}, *list = NULL, *each;
-    int status =
-        gni_emulated_host != NULL ? gni_emulated_host(host, instance, nic_address) : -ENOSYS;
+    int status = -ENOSYS;
 
+    assert(host != NULL && nic_address != NULL);
+    if (machine_ops != NULL && machine_ops->resolve != NULL)
+        status = machine_ops->resolve(host, instance, nic_address);
     if (status != -ENOSYS)
         return status;
     status = -ENODATA;

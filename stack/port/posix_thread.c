@@ -158,7 +158,7 @@ struct timer {
     uint64_t deadline; /* UINT64_MAX: none */
     uint32_t turns; /* of fruitless polls */
     uint64_t turned; /* the last one ended; 0: there was none */
-    bool crowded; /* a turn, or a yield, took as long as when another thread runs meanwhile */
+    bool preempted; /* a turn, or a yield, took as long as when another thread runs meanwhile */
 };
 _Static_assert(sizeof(struct timer) <= sizeof(struct port_timer), "room for a timer");
 
@@ -206,14 +206,14 @@ static __attribute__((cold)) void nap(uint64_t deadline)
  * What a poll finds comes soon or late: a short wait must not cost a switch, a long one must leave
  * the CPU to others.
  */
-enum { SPINS = 100, YIELDS = 100, NAP_NS = 20000, GLANCE_NS = 1000, CROWDED_NS = 4000 };
+enum { SPINS = 100, YIELDS = 100, NAP_NS = 20000, MEMORY_POLL_NS = 1000, PREEMPTED_NS = 4000 };
 
-void port_glance(void)
+void port_poll_memory(void)
 {
-    nap(port_now() + GLANCE_NS);
+    nap(port_now() + MEMORY_POLL_NS);
 }
 
-void port_found(void)
+void port_idle_break(void)
 {
 }
 
@@ -227,7 +227,7 @@ void port_idle(struct port_timer *timer, bool polled)
         return;
     }
     now = port_now();
-    mine->crowded |= mine->turned != 0 && now - mine->turned > CROWDED_NS;
+    mine->preempted |= mine->turned != 0 && now - mine->turned > PREEMPTED_NS;
     mine->turned = now;
     mine->turns++;
     if (mine->turns <= SPINS)
@@ -240,9 +240,9 @@ void port_idle(struct port_timer *timer, bool polled)
     mine->turned = 0;
 }
 
-bool port_timer_crowded(const struct port_timer *timer)
+bool port_timer_preempted(const struct port_timer *timer)
 {
-    return native(timer)->crowded;
+    return native(timer)->preempted;
 }
 
 void port_spend(enum port_cost cost, uint64_t amount)

@@ -3,7 +3,7 @@
 if(CMOCKA_FOUND AND TARGET gni_prov)
   jacquard_test(gni_mr_cache
     SOURCES ${CMAKE_SOURCE_DIR}/tests/gni/mr_cache_unit.c ${CMAKE_SOURCE_DIR}/stack/gni_prov/mr.c
-            ${CMAKE_SOURCE_DIR}/stack/gni_prov/mr_cache.c ${CMAKE_SOURCE_DIR}/stack/gni_prov/mr_again.c
+            ${CMAKE_SOURCE_DIR}/stack/gni_prov/mr_cache.c ${CMAKE_SOURCE_DIR}/stack/gni_prov/mr_restore.c
             ${CMAKE_SOURCE_DIR}/stack/gni_prov/auth.c
             ${CMAKE_SOURCE_DIR}/sim/aries/nic/mem_handle.c
     DEPENDS port PkgConfig::LIBFABRIC
@@ -41,8 +41,8 @@ if(CMOCKA_FOUND AND TARGET gni_prov)
     DEPENDS port PkgConfig::LIBFABRIC
     INCLUDES ${CMAKE_SOURCE_DIR}/stack/gni_prov ${CMAKE_SOURCE_DIR}/stack/gni_prov/include
              ${CMAKE_SOURCE_DIR}/sim/aries/include)
-  jacquard_test(gni_window
-    SOURCES ${CMAKE_SOURCE_DIR}/tests/gni/window_unit.c ${CMAKE_SOURCE_DIR}/stack/gni_prov/window.c
+  jacquard_test(gni_rx_window
+    SOURCES ${CMAKE_SOURCE_DIR}/tests/gni/rx_window_unit.c ${CMAKE_SOURCE_DIR}/stack/gni_prov/rx_window.c
     DEPENDS port PkgConfig::LIBFABRIC
     INCLUDES ${CMAKE_SOURCE_DIR}/stack/gni_prov ${CMAKE_SOURCE_DIR}/stack/gni_prov/include
              ${CMAKE_SOURCE_DIR}/sim/aries/include)

@@ -255,7 +255,7 @@ static int exchange(struct party *p)
 /* ---- operations ------------------------------------------------------------------------------ */
 
 /* What has ended. Nothing is expected but memory that is short, and what follows from that. */
-static int look(struct party *p, uint64_t *words)
+static int poll_all(struct party *p, uint64_t *words)
 {
     struct fi_cq_tagged_entry entry;
     struct fi_cq_err_entry error = {0};
@@ -284,12 +284,12 @@ static int settle(struct party *p, uint64_t *words)
 
     rank_alarm(rank, 3000 * MS);
     while (p->good + p->bad < p->begun) {
-        TRY(look(p, words));
+        TRY(poll_all(p, words));
         EXPECT(!rank_alarm_rang(rank)); /* an operation does not end */
     }
     rank_alarm(rank, 5 * MS);
     while (!rank_alarm_rang(rank))
-        TRY(look(p, words));
+        TRY(poll_all(p, words));
     return 0;
 }
 
@@ -368,7 +368,7 @@ static int still_works(struct party *p)
 {
     fi_addr_t to = p->peers[1 - p->id];
     struct rank *rank = p->rank;
-    uint64_t in = 0, out = 77, heard = 0, all[2];
+    uint64_t in = 0, out = 77, received = 0, all[2];
     uint32_t tries;
 
     CALL(fi_trecv(p->ep, &in, sizeof(in), NULL, FI_ADDR_UNSPEC, 99, 0, &in));
@@ -379,8 +379,8 @@ static int still_works(struct party *p)
             p->begun++;
         }
         TRY(settle(p, NULL));
-        heard = in == 77;
-        rank_allgather(rank, &heard, all, sizeof(heard));
+        received = in == 77;
+        rank_allgather(rank, &received, all, sizeof(received));
         if (all[0] != 0 && all[1] != 0)
             break;
     }
@@ -480,7 +480,7 @@ static int write_events(struct party *p)
         while (fi_writedata(p->ep, p->memory, 8, NULL, i, p->peers[1], place->address, place->key,
                             p) == -FI_EAGAIN) {
             EXPECT(!rank_alarm_rang(rank));
-            TRY(look(p, NULL));
+            TRY(poll_all(p, NULL));
         }
         p->begun++;
     }

@@ -36,7 +36,7 @@ static int say(struct gni_side *side, uint32_t peer, uint64_t what)
     return 0;
 }
 
-static int hear(struct gni_side *side, uint64_t what)
+static int receive_word(struct gni_side *side, uint64_t what)
 {
     struct rank *rank = side->rank;
     struct fi_cq_tagged_entry entry;
@@ -55,8 +55,8 @@ static int one_way_body(struct rank *rank)
     struct gni_side side;
 
     TRY(gni_open(&side, rank, &plain));
-    TRY(side.id == 0 ? say(&side, 1, 5) : hear(&side, 5));
-    TRY(side.id == 1 ? say(&side, 0, 6) : hear(&side, 6));
+    TRY(side.id == 0 ? say(&side, 1, 5) : receive_word(&side, 5));
+    TRY(side.id == 1 ? say(&side, 0, 6) : receive_word(&side, 6));
     EXPECT_IS(counts(&side)->conn_req, side.id == 0);
     EXPECT_IS(counts(&side)->conn_resp, side.id == 1);
     EXPECT_IS(gnip_ep_of(side.ep)->vc_count, 1); /* which has one mailbox */
@@ -71,7 +71,7 @@ static void gni_48_request_and_response(void **state)
 }
 
 /* At the same time, and with all small differences in time. */
-static int crossing_body(struct rank *rank)
+static int simultaneous_body(struct rank *rank)
 {
     struct gni_side side;
     uint32_t other = 1 - rank_id(rank);
@@ -81,7 +81,7 @@ static int crossing_body(struct rank *rank)
     if (rank_random(rank) % 3 != 0)
         gni_pause(rank, rank_random(rank) % (2 * US));
     TRY(say(&side, other, side.id));
-    TRY(hear(&side, other));
+    TRY(receive_word(&side, other));
     EXPECT(counts(&side)->conn_req + counts(&side)->conn_resp == 1);
     return finish(&side);
 }
@@ -94,12 +94,12 @@ static int at_once_body(struct rank *rank)
     TRY(gni_open(&side, rank, &plain));
     rank_barrier(rank);
     TRY(say(&side, 1 - side.id, side.id));
-    TRY(hear(&side, 1 - side.id));
+    TRY(receive_word(&side, 1 - side.id));
     EXPECT(counts(&side)->conn_req == 1 && counts(&side)->conn_resp == 0);
     return finish(&side);
 }
 
-static void gni_49_crossing(void **state)
+static void gni_49_simultaneous_connect(void **state)
 {
     uint64_t seed;
 
@@ -107,7 +107,7 @@ static void gni_49_crossing(void **state)
     for (seed = 1; seed <= 20; seed++)
         gni_run(&(struct gni_machine){.ranks = 2, .seed = seed}, at_once_body);
     for (seed = 1; seed <= 40; seed++)
-        gni_run(&(struct gni_machine){.ranks = 2, .seed = seed}, crossing_body);
+        gni_run(&(struct gni_machine){.ranks = 2, .seed = seed}, simultaneous_body);
 }
 
 /* ---- before the peer is ready ---------------------------------------------------------------- */
@@ -123,7 +123,7 @@ static int early_body(struct rank *rank)
     if (side.id == 1)
         gni_pause(rank, 5000 * US);
     EXPECT_IS(fi_enable(side.ep), 0);
-    TRY(side.id == 0 ? say(&side, 1, 3) : hear(&side, 3));
+    TRY(side.id == 0 ? say(&side, 1, 3) : receive_word(&side, 3));
     return finish(&side);
 }
 
@@ -149,7 +149,7 @@ static int gone_body(struct rank *rank)
         EXPECT_IS(fi_close(&second->fid), 0);
         TRY(say(&side, 1, 9)); /* others go on */
     } else {
-        TRY(hear(&side, 9));
+        TRY(receive_word(&side, 9));
     }
     return finish(&side);
 }
@@ -197,7 +197,7 @@ static int star_body(struct rank *rank)
     TRY(gni_open(&side, rank, &how));
     if (side.id > 0) {
         TRY(say(&side, 0, side.id));
-        TRY(hear(&side, 1000 + side.id));
+        TRY(receive_word(&side, 1000 + side.id));
     } else {
         for (i = 1; i < side.size; i++)
             EXPECT_IS(fi_recv(side.ep, &words[i], 8, NULL, FI_ADDR_UNSPEC, &words[i]), 0);
@@ -224,7 +224,7 @@ static int to_and_from_body(struct rank *rank)
     rank_barrier(rank);
     if (side.id > 0) {
         TRY(say(&side, 0, side.id));
-        TRY(hear(&side, 1000 + side.id));
+        TRY(receive_word(&side, 1000 + side.id));
     } else {
         for (i = 1; i < side.size; i++)
             EXPECT_IS(fi_recv(side.ep, &words[i], 8, NULL, FI_ADDR_UNSPEC, &words[i]), 0);
@@ -339,8 +339,8 @@ static int same_name_body(struct rank *rank)
     TRY(gni_open(&side, rank, &plain));
     EXPECT_IS(fi_getname(&side.ep->fid, name, &bytes), 0);
     for (i = 0; i <= ROUNDS; i++) {
-        TRY(side.id == 0 ? say(&side, 1, i) : hear(&side, i));
-        TRY(side.id == 1 ? say(&side, 0, i) : hear(&side, i));
+        TRY(side.id == 0 ? say(&side, 1, i) : receive_word(&side, i));
+        TRY(side.id == 1 ? say(&side, 0, i) : receive_word(&side, i));
         if (side.id == 0) {
             const struct gnip_ep *ep = gnip_ep_of(side.ep);
 
@@ -416,8 +416,8 @@ static int reopen_body(struct rank *rank)
         TRY(gni_open(&side, rank, &plain));
         reopen_ptag = gnip_container(side.domain, struct gnip_domain, fid)->auth->ptag;
         TRY(gni_memory_open(&side, &memory, 8192, FI_REMOTE_WRITE | FI_WRITE));
-        TRY(side.id == 0 ? say(&side, 1, i) : hear(&side, i));
-        TRY(side.id == 1 ? say(&side, 0, i) : hear(&side, i));
+        TRY(side.id == 0 ? say(&side, 1, i) : receive_word(&side, i));
+        TRY(side.id == 1 ? say(&side, 0, i) : receive_word(&side, i));
         rank_barrier(rank);
         TRY(gni_memory_close(&side, &memory));
         TRY(gni_close(&side));
@@ -447,10 +447,10 @@ static int two_fabrics_body(struct rank *rank)
 
     TRY(gni_open(&first, rank, &plain));
     TRY(gni_open(&second, rank, &plain));
-    TRY(first.id == 0 ? say(&first, 1, 1) : hear(&first, 1));
-    TRY(first.id == 0 ? say(&second, 1, 2) : hear(&second, 2));
+    TRY(first.id == 0 ? say(&first, 1, 1) : receive_word(&first, 1));
+    TRY(first.id == 0 ? say(&second, 1, 2) : receive_word(&second, 2));
     TRY(finish(&first));
-    TRY(second.id == 0 ? say(&second, 1, 3) : hear(&second, 3));
+    TRY(second.id == 0 ? say(&second, 1, 3) : receive_word(&second, 3));
     return finish(&second);
 }
 
@@ -476,7 +476,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gni_48_request_and_response),
-        cmocka_unit_test(gni_49_crossing),
+        cmocka_unit_test(gni_49_simultaneous_connect),
         cmocka_unit_test(gni_50_early),
         cmocka_unit_test(gni_51_many_peers),
         cmocka_unit_test(gni_54_one_mailbox_per_slab),

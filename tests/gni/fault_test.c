@@ -19,7 +19,7 @@
 #include "name.h"
 #include "nic_internal.h"
 #include "vc.h"
-#include "window.h"
+#include "rx_window.h"
 
 static const struct gni_how plain = {0};
 #define US 1000000ull /* in ps */
@@ -116,15 +116,15 @@ static int check_windows(struct rank *rank, const struct gnip_ep *ep)
     for (link = ep->vcs.next; link != &ep->vcs; link = link->next) {
         const struct gnip_vc *vc = gnip_container(link, struct gnip_vc, ep_link);
 
-        slots += vc->window;
-        messages += vc->promised;
-        if (vc->window != 0)
-            EXPECT_IS(vc->given - vc->arrived + vc->held, vc->window);
-        EXPECT(vc->given - vc->told <= vc->window);
+        slots += vc->rx_window;
+        messages += vc->rx_messages_promised;
+        if (vc->rx_window != 0)
+            EXPECT_IS(vc->rx_credits - vc->rx_credits_used + vc->rx_credits_held, vc->rx_window);
+        EXPECT(vc->rx_credits - vc->rx_credits_sent <= vc->rx_window);
     }
-    EXPECT_IS(slots, ep->granted_slots);
-    EXPECT_IS(messages, ep->granted_messages);
-    EXPECT(slots <= GNIP_POOL_SLOTS && messages <= GNIP_POOL_MESSAGES);
+    EXPECT_IS(slots, ep->rx_credits_granted);
+    EXPECT_IS(messages, ep->rx_messages_granted);
+    EXPECT(slots <= GNIP_POOL_CREDITS && messages <= GNIP_POOL_MESSAGES);
     return 0;
 }
 
@@ -204,18 +204,18 @@ static int near_the_end(struct gni_side *side, uint32_t ahead)
     rank_barrier(rank);
     for (i = 1; side->id == 0 && i < side->size; i++) {
         vc = vc_of_peer(side, i);
-        EXPECT(vc != NULL && vc->held == 0);
-        mine[i] = 0u - ahead - vc->given;
-        vc->given += mine[i];
-        vc->told += mine[i];
-        vc->arrived += mine[i];
+        EXPECT(vc != NULL && vc->rx_credits_held == 0);
+        mine[i] = 0u - ahead - vc->rx_credits;
+        vc->rx_credits += mine[i];
+        vc->rx_credits_sent += mine[i];
+        vc->rx_credits_used += mine[i];
     }
     rank_allgather(rank, mine, all, sizeof(mine));
     if (side->id > 0) {
         vc = vc_of_peer(side, 0);
         EXPECT(vc != NULL);
-        vc->granted += all[0][side->id];
-        vc->used += all[0][side->id];
+        vc->tx_credits += all[0][side->id];
+        vc->tx_credits_used += all[0][side->id];
     }
     rank_barrier(rank);
     return 0;
@@ -232,7 +232,7 @@ static int window_body(struct rank *rank)
             TRY(near_the_end(&side, 100 * round));
         TRY(side.id == 0 ? receive_burst(&side, next) : send_burst(&side, round * BURST));
         if (round > 0 && side.id > 0)
-            EXPECT(vc_of_peer(&side, 0)->used < 1u << 30); /* it has wrapped around */
+            EXPECT(vc_of_peer(&side, 0)->tx_credits_used < 1u << 30); /* it has wrapped around */
     }
     return finish(&side);
 }
@@ -568,12 +568,12 @@ static int illegal_body(struct rank *rank)
         rank_barrier(rank);
         if (i == 1)
             continue;
-        gnip_take(&ep->lock);
+        gnip_lock(&ep->lock);
         vc = newest(ep);
         EXPECT_IS(vc->state, GNIP_VC_CONNECTED);
         EXPECT(!gnip_vc_move(vc, GNIP_VC_NONE));
         EXPECT_IS(vc->state, GNIP_VC_CONNECTED);
-        gnip_give(&ep->lock);
+        gnip_unlock(&ep->lock);
         EXPECT_IS(counts(&side)->illegal_transitions, 1);
         TRY(gni_silence(&side, side.tx_cq, 1000));
         EXPECT(counts(&side)->transitions[GNIP_VC_CONNECTED][GNIP_VC_ERROR] == 1);
@@ -645,7 +645,7 @@ static void gni_69_delivered_before_the_end(void **state)
 #define ASLEEP (60 * 1000 * MS) /* a helper that nobody rings does not look any more after this */
 #define LARGE (256u << 10)
 
-static int unrung_body(struct rank *rank)
+static int no_doorbell_body(struct rank *rank)
 {
     uint8_t *bytes = malloc(LARGE);
     struct fi_cq_tagged_entry entry;
@@ -688,7 +688,7 @@ static int unrung_body(struct rank *rank)
 static void gni_111_rings_again(void **state)
 {
     (void)state;
-    gni_run(&(struct gni_machine){.ranks = 2}, unrung_body);
+    gni_run(&(struct gni_machine){.ranks = 2}, no_doorbell_body);
 }
 
 int main(void)

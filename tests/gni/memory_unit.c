@@ -22,7 +22,7 @@
 static uint64_t place;
 
 /* Whether one of the changes since the last look overlaps this. */
-static bool told(const volatile void *memory, size_t bytes)
+static bool reported(const volatile void *memory, size_t bytes)
 {
     uint64_t begin = (uint64_t)(uintptr_t)memory, address, length;
     bool found = false;
@@ -58,32 +58,32 @@ static void gni_134_calls_that_change_memory(void **state)
     char *memory = map(NULL, 0), *other, *old_break;
 
     (void)state;
-    told(memory, BYTES);
+    reported(memory, BYTES);
     memory[0] = 1;
-    assert_false(told(memory, BYTES)); /* nothing of that changes it */
+    assert_false(reported(memory, BYTES)); /* nothing of that changes it */
     assert_int_equal(munmap(memory, BYTES), 0);
-    assert_true(told(memory, BYTES));
+    assert_true(reported(memory, BYTES));
     memory = map(memory, MAP_FIXED);
-    assert_true(told(memory, BYTES));
+    assert_true(reported(memory, BYTES));
     memory[0] = 1;
     assert_int_equal(madvise(memory, BYTES, MADV_WILLNEED), 0);
-    assert_false(told(memory, BYTES));
+    assert_false(reported(memory, BYTES));
     assert_int_equal(madvise(memory, BYTES, MADV_DONTNEED), 0);
-    assert_true(told(memory, BYTES));
+    assert_true(reported(memory, BYTES));
     assert_int_equal(memory[0], 0);
     memory[0] = 7;
     other = mremap(memory, BYTES, 2 * BYTES, MREMAP_MAYMOVE);
     assert_true(other != MAP_FAILED && other[0] == 7);
-    assert_true(told(memory, BYTES));
+    assert_true(reported(memory, BYTES));
     assert_int_equal(munmap(other, 2 * BYTES), 0);
     assert_int_equal(munmap((void *)1, BYTES), -1);
     assert_int_equal(errno, EINVAL);
     old_break = sbrk((intptr_t)BYTES);
     assert_true(old_break != (void *)-1 && (char *)sbrk(0) == old_break + BYTES);
-    told(old_break, BYTES);
+    reported(old_break, BYTES);
     assert_true(sbrk(-(intptr_t)BYTES) != (void *)-1);
     assert_true((char *)sbrk(0) == old_break);
-    assert_true(told(old_break, BYTES));
+    assert_true(reported(old_break, BYTES));
 }
 
 #ifndef __SANITIZE_ADDRESS__ /* whose malloc() gives nothing back to the system */
@@ -93,10 +93,10 @@ static void gni_134_memory_of_malloc(void **state)
     void *volatile memory = malloc(64 * BYTES); /* a mapping of its own */
 
     (void)state;
-    told(memory, BYTES);
+    reported(memory, BYTES);
     memset(memory, 1, 64 * BYTES);
     free(memory);
-    assert_true(told(memory, 64 * BYTES));
+    assert_true(reported(memory, 64 * BYTES));
 }
 #endif
 
@@ -111,9 +111,9 @@ static void gni_134_shared_segments(void **state)
     shmctl(segment, IPC_RMID, NULL);
     assert_true(memory != (void *)-1);
     memory[BYTES - 1] = 1;
-    told(memory, BYTES);
+    reported(memory, BYTES);
     assert_int_equal(shmdt(memory), 0);
-    assert_true(told(memory, BYTES));
+    assert_true(reported(memory, BYTES));
 }
 
 /* More changes than anybody keeps: then everything may have changed. */
@@ -123,11 +123,11 @@ static void gni_134_too_many_changes(void **state)
     unsigned i;
 
     (void)state;
-    told(memory, BYTES);
+    reported(memory, BYTES);
     for (i = 0; i < 10000; i++)
         assert_int_equal(madvise(page, 4096, MADV_DONTNEED), 0);
-    assert_true(told(memory, BYTES));
-    assert_false(told(memory, BYTES));
+    assert_true(reported(memory, BYTES));
+    assert_false(reported(memory, BYTES));
     munmap(memory, BYTES);
     munmap(page, BYTES);
 }
@@ -166,7 +166,7 @@ static void gni_134_changes_of_threads(void **state)
         pthread_join(threads[i], NULL);
         map_and_unmap(&last[i]);
         place = seen;
-        assert_true(told(last[i], BYTES));
+        assert_true(reported(last[i], BYTES));
     }
 }
 

@@ -32,7 +32,7 @@
 #include "txd.h"
 #include "vc.h"
 #include "waitable.h"
-#include "window.h"
+#include "rx_window.h"
 
 void gnip_log(enum fi_log_level level, enum fi_log_subsys subsystem, const char *function, int line,
               const char *format, ...)
@@ -306,23 +306,23 @@ int gnip_vc_smsg(struct gnip_vc *on, struct gnip_txd *txd, uint32_t header_bytes
     return 0;
 }
 
-bool gnip_vc_window(struct gnip_vc *on, uint32_t slots)
+bool gnip_vc_rx_window(struct gnip_vc *on, uint32_t credits)
 {
-    return on->used + slots - (on->granted - 64) <= 64;
+    return on->tx_credits_used + credits - (on->tx_credits - 64) <= 64;
 }
 
-void gnip_window_kept(struct gnip_vc *on, uint32_t slots)
+void gnip_rx_window_kept(struct gnip_vc *on, uint32_t credits)
 {
-    window_kept += slots;
+    window_kept += credits;
 }
 
-void gnip_window_return(struct gnip_vc *on, uint32_t slots)
+void gnip_rx_window_return(struct gnip_vc *on, uint32_t credits)
 {
-    on->granted += slots;
-    window_used += slots;
+    on->tx_credits += credits;
+    window_used += credits;
 }
 
-void gnip_nic_stir(struct gnip_nic *on)
+void gnip_nic_wake_helper(struct gnip_nic *on)
 {
     (void)on;
 }
@@ -448,11 +448,11 @@ static void deliver(void)
     case GNIP_EAGER_ACK:
         gnip_eager_ack_arrived(&vc, message);
         break;
-    case GNIP_RNDZV_START:
-        gnip_start_arrived(&vc, message);
+    case GNIP_RNDZV_RTS:
+        gnip_rts_arrived(&vc, message);
         break;
-    case GNIP_RNDZV_IOV_START:
-        gnip_iov_start_arrived(&vc, message);
+    case GNIP_RNDZV_IOV_RTS:
+        gnip_iov_rts_arrived(&vc, message);
         break;
     case GNIP_RNDZV_FIN:
         gnip_fin_arrived(&vc, message);
@@ -545,7 +545,7 @@ static void progress_all(void)
 
 static void open_ep(uint64_t seed)
 {
-    struct gnip_lock needless = {.needless = true};
+    struct gnip_lock elided = {.elided = true};
 
     state = seed;
     ep = calloc(1, sizeof *ep);
@@ -563,13 +563,13 @@ static void open_ep(uint64_t seed)
     domain.params = (struct gnip_params){.rma_rdma_threshold = 8192, .max_retransmits = 5};
     send_cq = (struct gnip_cq){.capacity = 10000, .format = FI_CQ_FORMAT_TAGGED};
     recv_cq = send_cq;
-    nic.lock = needless;
+    nic.lock = elided;
     nic.params.mbox_message = 16384;
     ep->type = FI_EP_RDM;
     ep->domain = &domain;
     ep->nic = &nic;
     ep->caps = FI_MSG | FI_TAGGED | FI_SEND | FI_RECV;
-    ep->lock = needless;
+    ep->lock = elided;
     ep->fid.fid.fclass = FI_CLASS_EP;
     ep->fid.ops = (struct fi_ops_ep *)&gnip_ep_ops_table;
     ep->fid.msg = (struct fi_ops_msg *)&gnip_msg_ops;
@@ -590,7 +590,7 @@ static void open_ep(uint64_t seed)
     vc.state = GNIP_VC_CONNECTED;
     vc.message_bytes = 16384;
     vc.eager_max = 16352;
-    vc.granted = 64;
+    vc.tx_credits = 64;
 }
 
 /* Nothing may be left of what has ended. */
@@ -604,7 +604,7 @@ static void close_ep(void)
     assert_int_equal(vc.outstanding, 0);
     assert_int_equal(ep->tx_used + ep->rx_used + ep->own_used, 0);
     assert_int_equal(send_cq.reserved + recv_cq.reserved, 0);
-    assert_int_equal(vc.granted - 64, vc.used);
+    assert_int_equal(vc.tx_credits - 64, vc.tx_credits_used);
     for (i = 0; i < REGIONS; i++) /* pools of bounce buffers stay */
         bounces += regions[i].uses != 0 && regions[i].bytes == 128 * 64;
     assert_int_equal(regions_used, bounces);
@@ -851,13 +851,13 @@ static void gni_66_no_window(void **unused)
     struct shape shape = {.bytes = 3000, .room = 3000, .from = 1, .to = 1, .early = true};
 
     open_ep(5);
-    vc.used = 62; /* two slots are left */
+    vc.tx_credits_used = 62; /* two slots are left */
     one_message(&shape);
-    assert_int_equal(kinds[GNIP_RNDZV_START], 1);
+    assert_int_equal(kinds[GNIP_RNDZV_RTS], 1);
     shape.bytes = shape.room = 200;
     one_message(&shape);
     assert_int_equal(kinds[GNIP_EAGER], 1);
-    vc.used -= 62;
+    vc.tx_credits_used -= 62;
     close_ep();
 }
 
@@ -1129,7 +1129,7 @@ static void gni_45_stale_answers(void **unused)
     assert_null(gnip_req_of_id(ep, old));
     assert_int_equal(fi_send(&ep->fid, source_area, 50, NULL, 3, &a_send), 0);
     progress_all();
-    assert_int_equal(kinds[GNIP_RNDZV_START], 1); /* in the same slot */
+    assert_int_equal(kinds[GNIP_RNDZV_RTS], 1); /* in the same slot */
     fin.h.a = old;
     gnip_fin_arrived(&vc, &fin);
     fin.h.a = 0;

@@ -84,7 +84,7 @@ void port_timer_stop(struct port_timer *timer)
 
 static void step(void);
 
-void port_glance(void)
+void port_poll_memory(void)
 {
 }
 
@@ -93,7 +93,7 @@ void port_idle(struct port_timer *timer, bool polled)
     step();
 }
 
-void port_found(void)
+void port_idle_break(void)
 {
 }
 
@@ -152,15 +152,15 @@ static struct message {
 } network[512];
 const struct fi_ops_cm gnip_ep_cm_ops;
 
-void gnip_pset_init(struct gnip_pset *pset, bool needless_lock)
+void gnip_progress_list_init(struct gnip_progress_list *list, bool elided)
 {
 }
 
-void gnip_pset_fini(struct gnip_pset *pset)
+void gnip_progress_list_fini(struct gnip_progress_list *list)
 {
 }
 
-uint32_t gnip_pset_progress(struct gnip_pset *pset)
+uint32_t gnip_progress_list_run(struct gnip_progress_list *list)
 {
     return 1;
 }

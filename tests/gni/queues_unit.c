@@ -30,16 +30,16 @@
 
 /* ---- what the files under test call ---------------------------------------------------------- */
 
-void gnip_pset_init(struct gnip_pset *pset, bool needless_lock)
+void gnip_progress_list_init(struct gnip_progress_list *list, bool elided)
 {
-    memset(pset, 0, sizeof(*pset));
+    memset(list, 0, sizeof(*list));
 }
 
-void gnip_pset_fini(struct gnip_pset *pset)
+void gnip_progress_list_fini(struct gnip_progress_list *list)
 {
 }
 
-uint32_t gnip_pset_progress(struct gnip_pset *pset)
+uint32_t gnip_progress_list_run(struct gnip_progress_list *list)
 {
     return 0; /* nothing to be polled: who waits sleeps until he is woken */
 }
@@ -69,7 +69,7 @@ void gnip_vc_schedule(struct gnip_vc *vc)
     vc->rx_ready = true;
 }
 
-void gnip_gate_tell(struct gnip_gate *gate)
+void gnip_gate_notify(struct gnip_gate *gate)
 {
 }
 
@@ -320,7 +320,7 @@ static void gni_77_ring_cannot_grow(void **state)
 }
 
 /* A VC that found the queue full is scheduled when there is room. */
-static void gni_77_starved(void **state)
+static void gni_77_full_queue(void **state)
 {
     struct gnip_cq *cq = open_cq(&(struct fi_cq_attr){.size = 4});
     struct gnip_nic nic = {0};
@@ -333,12 +333,13 @@ static void gni_77_starved(void **state)
         add(cq, i);
     }
     for (i = 0; i < 3; i++)
-        gnip_cq_starve(cq, &vcs[i]);
-    gnip_cq_starve(cq, &vcs[2]);
+        gnip_cq_wait_for_room(cq, &vcs[i]);
+    gnip_cq_wait_for_room(cq, &vcs[2]);
     gnip_cq_forget(cq, &vcs[1]);
     assert_int_equal(fi_cq_read(&cq->fid, &entry, 1), 1);
     assert_true(vcs[0].rx_ready && !vcs[1].rx_ready && vcs[2].rx_ready);
-    assert_true(!vcs[0].starved && !vcs[1].starved && !vcs[2].starved && vcs[0].pins == 0);
+    assert_true(!vcs[0].waits_for_cq && !vcs[1].waits_for_cq && !vcs[2].waits_for_cq &&
+                vcs[0].pins == 0);
     assert_int_equal(fi_close(&cq->fid.fid), 0);
 }
 
@@ -827,7 +828,7 @@ int main(void)
         cmocka_unit_test(gni_77_gni_108_model),
         cmocka_unit_test(gni_77_limit),
         cmocka_unit_test(gni_77_ring_cannot_grow),
-        cmocka_unit_test(gni_77_starved),
+        cmocka_unit_test(gni_77_full_queue),
         cmocka_unit_test(gni_107_formats),
         cmocka_unit_test(gni_109_error_data),
         cmocka_unit_test(gni_111_many_readers),

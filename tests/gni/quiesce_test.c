@@ -90,7 +90,7 @@ static int write_remote(struct gni_side *side, const struct gni_memory *memory, 
 }
 
 /* Comes to rest in the middle of traffic, three times. */
-static int rest_body(struct rank *rank)
+static int quiesce_body(struct rank *rank)
 {
     uint8_t *in = malloc(MESSAGES * LONG), *out = malloc(MESSAGES * LONG), byte = 0;
     struct gni_memory memory, gone;
@@ -126,14 +126,14 @@ static int rest_body(struct rank *rank)
     return gni_close(&side);
 }
 
-static void gni_155_rest(void **state)
+static void gni_155_quiesce(void **state)
 {
     (void)state;
-    gni_run(&(struct gni_machine){.ranks = 2}, rest_body);
+    gni_run(&(struct gni_machine){.ranks = 2}, quiesce_body);
 }
 
 /* A long message that nobody receives: there is no rest, and everything goes on. */
-static int no_rest_body(struct rank *rank)
+static int no_quiesce_body(struct rank *rank)
 {
     uint8_t *bytes = calloc(1, LONG);
     struct fi_cq_tagged_entry entry;
@@ -160,16 +160,16 @@ static int no_rest_body(struct rank *rank)
     return gni_close(&side);
 }
 
-static void gni_155_no_rest(void **state)
+static void gni_155_no_quiesce(void **state)
 {
     (void)state;
-    gni_run(&(struct gni_machine){.ranks = 2}, no_rest_body);
+    gni_run(&(struct gni_machine){.ranks = 2}, no_quiesce_body);
 }
 
 #define STREAM 400u
 
 /* One rests while the other goes on sending, and does not know. */
-static int one_side(struct rank *rank, bool manual, uint64_t rest_ps)
+static int one_side(struct rank *rank, bool manual, uint64_t remaining_ps)
 {
     const struct gni_how how = {.manual = manual, .cq_size = 2 * STREAM};
     uint64_t *numbers = calloc(STREAM, sizeof(*numbers)), i;
@@ -192,7 +192,7 @@ static int one_side(struct rank *rank, bool manual, uint64_t rest_ps)
             TRY(gni_entry(&side, side.tx_cq, &entry));
         EXPECT_IS(ops->quiesce(&side.domain->fid, 1000), 0);
         EXPECT_IS(resources(rank), 0);
-        rank_compute(rest_ps);
+        rank_compute(remaining_ps);
         EXPECT_IS(ops->resume(&side.domain->fid), 0);
     }
     for (i = side.id == 0 ? 50 : 0; i < STREAM; i++)
@@ -277,8 +277,8 @@ static void gni_155_many(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gni_155_rest),
-        cmocka_unit_test(gni_155_no_rest),
+        cmocka_unit_test(gni_155_quiesce),
+        cmocka_unit_test(gni_155_no_quiesce),
         cmocka_unit_test(gni_155_one_side),
         cmocka_unit_test(gni_155_many),
     };

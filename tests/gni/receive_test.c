@@ -324,7 +324,7 @@ static int stranger_error(struct rank *rank)
     return stranger(rank, FI_MSG | FI_SOURCE | FI_SOURCE_ERR);
 }
 
-static void gni_73_stranger(void **state)
+static void gni_73_unknown_sender(void **state)
 {
     (void)state;
     gni_run(&(struct gni_machine){.ranks = 2}, stranger_plain);
@@ -583,7 +583,7 @@ int main(void)
         cmocka_unit_test(gni_64_truncation),
         cmocka_unit_test(gni_76_alignments),
         cmocka_unit_test(gni_69_gni_70_levels),
-        cmocka_unit_test(gni_73_stranger),
+        cmocka_unit_test(gni_73_unknown_sender),
         cmocka_unit_test(gni_74_selective),
         cmocka_unit_test(gni_75_notify_flags),
         cmocka_unit_test(gni_86_gni_87_gni_89_gni_92_multi),

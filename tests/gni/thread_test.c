@@ -279,7 +279,7 @@ static int no_queue_waited(struct rank *rank, const struct loner *loners)
             const struct gnip_cq *cq = gnip_ep_of(loners[j].side.ep)->send_cq;
 
             EXPECT(waited_for[i] != &cq->lock.mutex && waited_for[i] != &cq->wait.lock &&
-                   waited_for[i] != &cq->pset.lock.mutex);
+                   waited_for[i] != &cq->progress.lock.mutex);
         }
     }
     return 0;
@@ -384,8 +384,9 @@ struct fair {
     struct fid_cq *sep_cq, *set_cq;
     struct fid_wait *set;
     struct fid_av *sep_av;
-    struct fid_ep *sep, *tx[CONTEXTS], *rx[CONTEXTS], *told; /* told: its receives are waited for */
-    fi_addr_t contexts[2], tellers[2]; /* by rank */
+    struct fid_ep *sep, *tx[CONTEXTS], *rx[CONTEXTS],
+        *served; /* told: its receives are waited for */
+    fi_addr_t contexts[2], servers[2]; /* by rank */
     struct party party;
 };
 
@@ -477,10 +478,10 @@ static int wait_main(struct rank *rank, void *arg)
     for (i = 0; i < TURNS; i++) {
         if (f->side.id == 1) {
             gni_pause(rank, rank_random(rank) % TURN_PS);
-            EXPECT_IS(gni_again(&f->side, fi_inject(f->told, &i, 8, f->tellers[0])), 0);
+            EXPECT_IS(gni_again(&f->side, fi_inject(f->served, &i, 8, f->servers[0])), 0);
             continue;
         }
-        EXPECT_IS(fi_recv(f->told, &word, 8, NULL, FI_ADDR_UNSPEC, &word), 0);
+        EXPECT_IS(fi_recv(f->served, &word, 8, NULL, FI_ADDR_UNSPEC, &word), 0);
         while ((result = fi_cq_read(f->set_cq, &entry, 1)) == -FI_EAGAIN)
             EXPECT_IS(fi_wait(f->set, -1), 0);
         EXPECT_IS(result, 1);
@@ -532,11 +533,11 @@ static int open_set(struct fair *f)
     EXPECT_IS(fi_wait_open(side->fabric, &attr, &f->set), 0);
     cq.wait_set = f->set;
     EXPECT_IS(fi_cq_open(side->domain, &cq, &f->set_cq, NULL), 0);
-    EXPECT_IS(fi_endpoint(side->domain, side->info, &f->told, NULL), 0);
-    EXPECT_IS(fi_ep_bind(f->told, &f->set_cq->fid, FI_TRANSMIT | FI_RECV), 0);
-    EXPECT_IS(fi_ep_bind(f->told, &side->av->fid, 0), 0);
-    EXPECT_IS(fi_enable(f->told), 0);
-    return gni_exchange(side, f->told, f->tellers);
+    EXPECT_IS(fi_endpoint(side->domain, side->info, &f->served, NULL), 0);
+    EXPECT_IS(fi_ep_bind(f->served, &f->set_cq->fid, FI_TRANSMIT | FI_RECV), 0);
+    EXPECT_IS(fi_ep_bind(f->served, &side->av->fid, 0), 0);
+    EXPECT_IS(fi_enable(f->served), 0);
+    return gni_exchange(side, f->served, f->servers);
 }
 
 static int close_all(struct fair *f)
@@ -551,7 +552,7 @@ static int close_all(struct fair *f)
     EXPECT_IS(fi_close(&f->sep->fid), 0);
     EXPECT_IS(fi_close(&f->sep_av->fid), 0);
     EXPECT_IS(fi_close(&f->sep_cq->fid), 0);
-    EXPECT_IS(fi_close(&f->told->fid), 0);
+    EXPECT_IS(fi_close(&f->served->fid), 0);
     EXPECT_IS(fi_close(&f->set_cq->fid), 0);
     EXPECT_IS(fi_close(&f->set->fid), 0);
     TRY(party_close(&f->party));

@@ -109,7 +109,7 @@ static inline struct gnip_conn wire_conn(const struct wire *wire, uint8_t type, 
                     .handle = wire->handle,
                     .bytes = wire->mailbox_bytes,
                     .credits = WIRE_CREDITS,
-                    .window = WIRE_WINDOW,
+                    .rx_credits = WIRE_WINDOW,
                     .message_bytes = WIRE_MESSAGE},
     };
 }
@@ -121,7 +121,7 @@ static inline struct gnip_conn wire_conn(const struct wire *wire, uint8_t type, 
  * which is copied to *theirs. NULL: that cannot be.
  */
 static inline int wire_send(struct wire *wire, const struct gnip_name *to, const void *message,
-                            uint32_t bytes, struct gnip_conn *theirs, bool *crossed)
+                            uint32_t bytes, struct gnip_conn *theirs, bool *simultaneous)
 {
     uint8_t in[GNI_DATAGRAM_MAXSIZE] = {GNIP_DGRAM_MESSAGE}, out[GNI_DATAGRAM_MAXSIZE] = {0};
     struct rank *rank = wire->rank;
@@ -140,8 +140,8 @@ static inline int wire_send(struct wire *wire, const struct gnip_name *to, const
     GNI(GNI_EpPostDataWaitById(ep, 5, WIRE_WAIT, &state, &address, &id));
     EXPECT_IS(state, GNI_POST_COMPLETED);
     GNI(GNI_EpDestroy(ep));
-    if (crossed != NULL)
-        *crossed = out[0] == GNIP_DGRAM_MESSAGE;
+    if (simultaneous != NULL)
+        *simultaneous = out[0] == GNIP_DGRAM_MESSAGE;
     else
         EXPECT_IS(out[0], GNIP_DGRAM_EMPTY);
     if (theirs != NULL)
@@ -154,10 +154,10 @@ static inline int wire_request(struct wire *wire, const struct gnip_name *to)
 {
     struct gnip_conn conn = wire_conn(wire, GNIP_CONN_REQ, to->cdm_id), theirs;
     struct rank *rank = wire->rank;
-    bool crossed;
+    bool simultaneous;
 
-    TRY(wire_send(wire, to, &conn, sizeof(conn), &theirs, &crossed));
-    EXPECT(!crossed || (theirs.type == GNIP_CONN_RESP && theirs.target_vc != wire->vc));
+    TRY(wire_send(wire, to, &conn, sizeof(conn), &theirs, &simultaneous));
+    EXPECT(!simultaneous || (theirs.type == GNIP_CONN_RESP && theirs.target_vc != wire->vc));
     return 0;
 }
 
@@ -171,8 +171,8 @@ static inline int wire_respond(struct wire *wire, const struct gnip_name *to,
 }
 
 /* A message without a mailbox: NAK, CLOSE. */
-static inline int wire_tell(struct wire *wire, const struct gnip_name *to,
-                            const struct gnip_conn *theirs, uint8_t type, uint16_t reason)
+static inline int wire_send_header(struct wire *wire, const struct gnip_name *to,
+                                   const struct gnip_conn *theirs, uint8_t type, uint16_t reason)
 {
     struct gnip_conn_short brief = {
         .type = type,
@@ -259,7 +259,7 @@ static inline int wire_smsg(struct wire *wire, void *header, uint32_t header_byt
     gni_return_t rc;
 
     h->version = GNIP_WIRE_VERSION;
-    h->grant = wire->given;
+    h->credits = wire->given;
     while ((rc = GNI_SmsgSendWTag(wire->ep, header, header_bytes, (void *)(uintptr_t)data, bytes, 1,
                                   h->kind)) == GNI_RC_NOT_DONE)
         ;
@@ -280,7 +280,7 @@ static inline int wire_say(struct wire *wire, uint64_t word)
 }
 
 /* The next message of this kind; others are passed over. */
-static inline int wire_hear(struct wire *wire, uint8_t kind, void *header, uint32_t bytes)
+static inline int wire_receive(struct wire *wire, uint8_t kind, void *header, uint32_t bytes)
 {
     uint8_t tag = GNI_SMSG_ANY_TAG;
     struct rank *rank = wire->rank;
@@ -301,7 +301,7 @@ static inline int wire_hear(struct wire *wire, uint8_t kind, void *header, uint3
 }
 
 /* An eager message with this word. */
-static inline int wire_hear_word(struct wire *wire, uint64_t expected)
+static inline int wire_receive_word(struct wire *wire, uint64_t expected)
 {
     struct rank *rank = wire->rank;
     struct {
@@ -309,7 +309,7 @@ static inline int wire_hear_word(struct wire *wire, uint64_t expected)
         uint64_t word;
     } message;
 
-    TRY(wire_hear(wire, GNIP_EAGER, &message, sizeof(message)));
+    TRY(wire_receive(wire, GNIP_EAGER, &message, sizeof(message)));
     EXPECT_IS(message.eager.bytes, sizeof(message.word));
     EXPECT_IS(message.word, expected);
     return 0;
@@ -320,7 +320,7 @@ static inline int wire_bye(struct wire *wire)
 {
     struct gnip_header header;
 
-    TRY(wire_hear(wire, GNIP_VC_CLOSE, &header, sizeof(header)));
+    TRY(wire_receive(wire, GNIP_VC_CLOSE, &header, sizeof(header)));
     header = (struct gnip_header){.kind = GNIP_VC_CLOSE_ACK};
     return wire_smsg(wire, &header, sizeof(header), NULL, 0);
 }

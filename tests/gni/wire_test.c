@@ -191,7 +191,7 @@ static int fails(struct scene *s, const void *context, int error)
     return 0;
 }
 
-static int hear(struct scene *s, uint64_t expected)
+static int receive_word(struct scene *s, uint64_t expected)
 {
     struct rank *rank = s->rank;
     uint64_t word = ~expected;
@@ -231,13 +231,13 @@ static int restart(struct rank *rank, uint64_t away, bool connected)
         TRY(wire_open(&s.wire, rank, WIRE_CDM, 200));
         TRY(ask(&s));
         TRY(wire_say(&s.wire, 7));
-        TRY(wire_hear_word(&s.wire, 8));
+        TRY(wire_receive_word(&s.wire, 8));
         TRY(wire_bye(&s.wire));
     } else {
         if (connected)
-            TRY(hear(&s, 3));
+            TRY(receive_word(&s, 3));
         rank_barrier(rank);
-        TRY(hear(&s, 7));
+        TRY(receive_word(&s, 7));
         row(connected ? "c4" : "6");
         EXPECT(counts(&s.side)->conn_resp >= 2 && counts(&s.side)->conn_req == 0);
         row("8");
@@ -302,7 +302,7 @@ static int early_body(struct rank *rank)
         gni_pause(rank, 2 * MS);
         rank_barrier(rank);
         TRY(wire_respond(&s.wire, &s.names[1], &theirs));
-        TRY(wire_hear_word(&s.wire, 4));
+        TRY(wire_receive_word(&s.wire, 4));
         TRY(wire_bye(&s.wire));
     } else {
         TRY(post(&s, s.side.ep, &word));
@@ -318,8 +318,8 @@ static int early_body(struct rank *rank)
         EXPECT_IS(counts(&s.side)->transitions[GNIP_VC_CONNECTING][GNIP_VC_CONNECTED], 1);
         EXPECT_IS(counts(&s.side)->conn_resp, 0);
         row("10");
-        TRY(hear(&s, 5));
-        TRY(hear(&s, 6));
+        TRY(receive_word(&s, 5));
+        TRY(receive_word(&s, 6));
         row("12");
         EXPECT_IS(fi_close(&s.side.ep->fid), 0);
         s.side.ep = NULL;
@@ -383,7 +383,7 @@ static int empty_event_body(struct rank *rank)
             rank_barrier(rank);
             TRY(gni_silence(&s.side, s.side.rx_cq, 500));
             EXPECT_IS(state_of(&s, s.side.ep), GNIP_VC_CONNECTED);
-            TRY(hear(&s, i));
+            TRY(receive_word(&s, i));
         }
         EXPECT_IS(fi_close(&s.side.ep->fid), 0);
         s.side.ep = NULL;
@@ -407,19 +407,19 @@ static const struct gni_how by_hand_only = {.no_peers = true, .manual = true}; /
 
 /* A message that begins with this word. Its event names nobody, unless it is `told`. */
 static int say(struct scene *s, const struct gnip_conn *theirs, uint64_t word, uint32_t bytes,
-               bool told)
+               bool announced)
 {
     struct gnip_eager eager = {.h.kind = GNIP_EAGER, .bytes = bytes};
     uint64_t data[LONG_BYTES / 8 + 1] = {word};
     struct rank *rank = s->rank;
 
     s->wire.used += gnip_eager_cost(bytes);
-    GNI(GNI_EpSetEventData(s->wire.ep, s->wire.vc, told ? theirs->source_vc : 0));
+    GNI(GNI_EpSetEventData(s->wire.ep, s->wire.vc, announced ? theirs->source_vc : 0));
     TRY(wire_smsg(&s->wire, &eager, sizeof(eager), data, bytes));
     return 0;
 }
 
-static int hear_any(struct scene *s, uint64_t expected)
+static int receive_any(struct scene *s, uint64_t expected)
 {
     uint64_t words[ROOM / 8] = {~expected};
     struct rank *rank = s->rank;
@@ -491,31 +491,31 @@ static int silent_body(struct rank *rank)
     TRY(expect_state(&s, s.side.ep, GNIP_VC_CONNECTED));
     vc = vc_to(&s, s.side.ep);
     turn(rank);
-    TRY(hear_any(&s, 0));
-    EXPECT_IS(vc->rx_doubt, 0);
+    TRY(receive_any(&s, 0));
+    EXPECT_IS(vc->rx_unannounced, 0);
     turn(rank);
     gni_pause(rank, 5 * MS); /* until both have come */
-    TRY(hear_any(&s, 1));
+    TRY(receive_any(&s, 1));
     TRY(nothing(&s));
     turn(rank);
-    TRY(hear_any(&s, 2));
-    EXPECT_IS(vc->rx_doubt, 0);
+    TRY(receive_any(&s, 2));
+    EXPECT_IS(vc->rx_unannounced, 0);
     turn(rank);
     TRY(nothing(&s));
-    EXPECT_IS(vc->rx_doubt, WIRE_CREDITS);
+    EXPECT_IS(vc->rx_unannounced, WIRE_CREDITS);
     turn(rank);
-    TRY(hear_any(&s, 3));
-    TRY(hear_any(&s, 4));
-    EXPECT_IS(vc->rx_doubt, WIRE_CREDITS);
+    TRY(receive_any(&s, 3));
+    TRY(receive_any(&s, 4));
+    EXPECT_IS(vc->rx_unannounced, WIRE_CREDITS);
     turn(rank);
     for (i = 5; i < 5 + WIRE_CREDITS; i++) {
-        TRY(hear_any(&s, i));
-        EXPECT_IS(vc->rx_doubt, WIRE_CREDITS - (i - 4));
+        TRY(receive_any(&s, i));
+        EXPECT_IS(vc->rx_unannounced, WIRE_CREDITS - (i - 4));
         turn(rank);
     }
     gni_pause(rank, 5 * MS);
-    TRY(hear_any(&s, 100));
-    TRY(hear_any(&s, 101));
+    TRY(receive_any(&s, 100));
+    TRY(receive_any(&s, 101));
     turn(rank);
     EXPECT_IS(fi_close(&s.side.ep->fid), 0);
     s.side.ep = NULL;
@@ -552,13 +552,13 @@ static int answers_body(struct rank *rank)
         TRY(wire_expect(&s.wire, GNIP_CONN_CLOSE, &answer));
         TRY(wire_request(&s.wire, &s.names[1]));
         TRY(wire_expect(&s.wire, GNIP_CONN_RESP, &answer));
-        TRY(wire_hear_word(&s.wire, 4));
+        TRY(wire_receive_word(&s.wire, 4));
         TRY(wire_say(&s.wire, 5));
         TRY(wire_bye(&s.wire));
     } else {
         TRY(post(&s, s.side.ep, &word));
         TRY(done(&s, &word));
-        TRY(hear(&s, 5));
+        TRY(receive_word(&s, 5));
         EXPECT_IS(counts(&s.side)->conn_resp, 1);
         EXPECT_IS(counts(&s.side)->transitions[GNIP_VC_CONNECTING][GNIP_VC_CONNECTED], 1);
         row("11");
@@ -599,12 +599,12 @@ static int refuse(struct scene *s)
     struct gnip_conn theirs, answer;
 
     TRY(wire_expect(&s->wire, GNIP_CONN_REQ, &theirs));
-    TRY(wire_tell(&s->wire, to, &theirs, GNIP_CONN_NAK, GNIP_NAK_NO_RESOURCES));
+    TRY(wire_send_header(&s->wire, to, &theirs, GNIP_CONN_NAK, GNIP_NAK_NO_RESOURCES));
     TRY(wire_expect(&s->wire, GNIP_CONN_REQ, &theirs));
-    TRY(wire_tell(&s->wire, to, &theirs, GNIP_CONN_NAK, GNIP_NAK_UNKNOWN));
+    TRY(wire_send_header(&s->wire, to, &theirs, GNIP_CONN_NAK, GNIP_NAK_UNKNOWN));
     rank_barrier(s->rank);
     TRY(wire_expect(&s->wire, GNIP_CONN_REQ, &theirs));
-    TRY(wire_tell(&s->wire, to, &theirs, GNIP_CONN_CLOSE, GNIP_NAK_UNKNOWN));
+    TRY(wire_send_header(&s->wire, to, &theirs, GNIP_CONN_CLOSE, GNIP_NAK_UNKNOWN));
     rank_barrier(s->rank);
     TRY(wire_expect(&s->wire, GNIP_CONN_REQ, &theirs));
     answer = wire_conn(&s->wire, GNIP_CONN_RESP, theirs.source_cdm);
@@ -615,7 +615,7 @@ static int refuse(struct scene *s)
     TRY(wire_expect(&s->wire, GNIP_CONN_REQ, &theirs));
     TRY(wire_connect(&s->wire, to, &theirs));
     TRY(wire_respond(&s->wire, to, &theirs));
-    TRY(wire_hear_word(&s->wire, 4));
+    TRY(wire_receive_word(&s->wire, 4));
     return wire_bye(&s->wire);
 }
 
@@ -717,7 +717,7 @@ static int exhausted_body(struct rank *rank)
         rank_barrier(rank);
         TRY(wire_expect(&s.wire, GNIP_CONN_RESP, &theirs));
         TRY(wire_connect(&s.wire, &s.names[1], &theirs));
-        TRY(wire_hear_word(&s.wire, 4));
+        TRY(wire_receive_word(&s.wire, 4));
         TRY(wire_say(&s.wire, 5));
         TRY(wire_bye(&s.wire));
     } else {
@@ -737,7 +737,7 @@ static int exhausted_body(struct rank *rank)
         row("9");
         TRY(hoard_close(&hoard, rank));
         TRY(done(&s, &word));
-        TRY(hear(&s, 5));
+        TRY(receive_word(&s, 5));
         EXPECT_IS(counts(&s.side)->conn_resp, 1);
         EXPECT_IS(counts(&s.side)->conn_req, 0);
         row("c6");
@@ -762,7 +762,7 @@ static int queued_body(struct rank *rank)
     struct fid_ep *second, *third;
     struct scene s;
     uint64_t words[3] = {4, 5, 6};
-    bool crossed = false;
+    bool simultaneous = false;
 
     TRY(scene_open(&s, rank, &alone));
     if (!s.by_hand) {
@@ -774,13 +774,14 @@ static int queued_body(struct rank *rank)
     if (s.by_hand) {
         rank_barrier(rank);
         conn = wire_conn(&s.wire, GNIP_CONN_REQ, names[1].cdm_id);
-        TRY(wire_send(&s.wire, &names[1], &conn, sizeof(conn), &theirs, &crossed));
-        EXPECT(crossed && theirs.type == GNIP_CONN_REQ && theirs.source_cdm == s.names[1].cdm_id);
+        TRY(wire_send(&s.wire, &names[1], &conn, sizeof(conn), &theirs, &simultaneous));
+        EXPECT(simultaneous && theirs.type == GNIP_CONN_REQ &&
+               theirs.source_cdm == s.names[1].cdm_id);
         row("c5");
         TRY(wire_expect(&s.wire, GNIP_CONN_RESP, &answer));
         TRY(wire_connect(&s.wire, &names[1], &answer));
-        TRY(wire_hear_word(&s.wire, 5));
-        TRY(wire_tell(&s.wire, &s.names[1], &theirs, GNIP_CONN_NAK, GNIP_NAK_UNKNOWN));
+        TRY(wire_receive_word(&s.wire, 5));
+        TRY(wire_send_header(&s.wire, &s.names[1], &theirs, GNIP_CONN_NAK, GNIP_NAK_UNKNOWN));
         TRY(wire_bye(&s.wire));
     } else {
         TRY(post(&s, s.side.ep, &words[0]));
@@ -816,7 +817,7 @@ static void states_waiting_requests(void **state)
 
 /* Two providers, at once or nearly. Who got the other's request while its own was under way took
  * part in a crossing. */
-static int crossing_body(struct rank *rank)
+static int simultaneous_body(struct rank *rank)
 {
     struct fi_cq_tagged_entry entry;
     uint64_t out = rank_id(rank), in = ~0ull;
@@ -847,10 +848,10 @@ static int crossing_body(struct rank *rank)
     return leave(&side);
 }
 
-static void states_crossing(void **state)
+static void states_simultaneous(void **state)
 {
     (void)state;
-    gni_run(&(struct gni_machine){.ranks = 2}, crossing_body);
+    gni_run(&(struct gni_machine){.ranks = 2}, simultaneous_body);
 }
 
 /* ---- ends ------------------------------------------------------------------------------------ */
@@ -874,7 +875,7 @@ static int nonsense_body(struct rank *rank)
         TRY(wire_expect(&s.wire, GNIP_CONN_REQ, &theirs));
         TRY(wire_connect(&s.wire, &s.names[1], &theirs));
         TRY(wire_respond(&s.wire, &s.names[1], &theirs));
-        TRY(wire_hear_word(&s.wire, 4));
+        TRY(wire_receive_word(&s.wire, 4));
     } else {
         const struct gnip_counts *c = counts(&s.side);
 
@@ -985,7 +986,7 @@ int main(void)
         cmocka_unit_test(states_refusals),
         cmocka_unit_test(states_no_mailbox),
         cmocka_unit_test(states_waiting_requests),
-        cmocka_unit_test(states_crossing),
+        cmocka_unit_test(states_simultaneous),
         cmocka_unit_test(gni_145_states_of_ends),
         cmocka_unit_test(states_no_such_nic),
         cmocka_unit_test(states_all_were_taken),

@@ -199,7 +199,7 @@ static void glance_for_flag(void *argument)
     struct seen *seen = argument;
 
     while (!seen->flag) {
-        port_glance();
+        port_poll_memory();
         seen->process++;
     }
     seen->at = port_now();

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "port/machine.h"
 #include "port/port.h"
 
 struct seen {
@@ -233,6 +234,49 @@ static void a_host_without_aries_is_not_found(void **state)
     assert_int_equal(port_resolve("no such host", UINT32_MAX, &address), -ENODATA);
 }
 
+static int resolve_known(const char *host, uint32_t instance, uint32_t *nic_address)
+{
+    if (strcmp(host, "known") == 0) {
+        *nic_address = 100 + instance;
+        return 0;
+    }
+    return strcmp(host, "unknown") == 0 ? -ENODEV : -ENOSYS;
+}
+
+static const char *reported;
+
+static void report(const void *id, uint32_t nic_address, uint32_t instance, const char *state)
+{
+    assert_ptr_equal(id, &reported);
+    assert_int_equal(nic_address, 7);
+    assert_int_equal(instance, 8);
+    reported = state;
+}
+
+/* The operations of another library go first; what it leaves to the operating system goes there. */
+static void a_machine_replaces_operations(void **state)
+{
+    const struct port_machine machine = {.resolve = resolve_known, .connection = report};
+    const struct port_machine empty = {.resolve = NULL};
+    uint32_t address = 0;
+
+    port_connection(&reported, 7, 8, "nobody looks");
+    assert_null(reported);
+    port_machine_set(&machine);
+    assert_int_equal(port_resolve("known", 3, &address), 0);
+    assert_int_equal(address, 103);
+    assert_int_equal(port_resolve("unknown", 3, &address), -ENODEV);
+    assert_int_equal(port_resolve("127.0.0.1", 3, &address), -ENODATA);
+    port_connection(&reported, 7, 8, "CONNECTED");
+    assert_string_equal(reported, "CONNECTED");
+    port_machine_set(&empty);
+    assert_int_equal(port_resolve("known", 3, &address), -ENODATA);
+    port_connection(&reported, 7, 8, "nobody looks");
+    assert_string_equal(reported, "CONNECTED");
+    port_machine_set(NULL);
+    assert_int_equal(port_resolve("known", 3, &address), -ENODATA);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -245,6 +289,7 @@ int main(void)
         cmocka_unit_test(events_are_readable_until_cleared),
         cmocka_unit_test(numbers_are_random),
         cmocka_unit_test(a_host_without_aries_is_not_found),
+        cmocka_unit_test(a_machine_replaces_operations),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

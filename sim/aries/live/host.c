@@ -8,6 +8,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include "aries/machine.h"
 #include "backend.h"
 
 #include <arpa/inet.h>
@@ -23,10 +24,7 @@
 #define IP_OF_NODE_0 0x0a800001u
 #define LOOPBACK_OF_NODE_0 0x7f800001u
 #define TIMEOUT_MS 1000
-
-/* Weak where it is called: see stack/port. */
-int gni_emulated_host(const char *host, uint32_t instance, uint32_t *nic_address)
-    __attribute__((visibility("default")));
+#define EXPORTED __attribute__((visibility("default")))
 
 static bool whole_number(const char *text, uint32_t *value)
 {
@@ -135,7 +133,7 @@ static uint32_t node_with(uint32_t instance)
     return aries_live.hw->node;
 }
 
-int gni_emulated_host(const char *host, uint32_t instance, uint32_t *nic_address)
+EXPORTED int gni_machine_resolve(const char *host, uint32_t instance, uint32_t *nic_address)
 {
     bool local = is_local(host);
     uint32_t node = UINT32_MAX;

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #endif
 #include "aries/watch.h"
+#include "aries/machine.h"
 
 #include <assert.h>
 #include <glib.h>
@@ -66,18 +67,14 @@ struct connection {
 static GHashTable *connections; /* by the library's id */
 static struct aries_list changes = {&changes, &changes};
 
-/* Weak where it is called: see stack/port. */
-void gni_emulated_connection(const void *id, uint32_t nic_address, uint32_t instance,
-                             const char *state) __attribute__((visibility("default")));
-
 static void connection_free(void *connection)
 {
     aries_list_remove(&((struct connection *)connection)->link);
     g_free(connection);
 }
 
-void gni_emulated_connection(const void *id, uint32_t nic_address, uint32_t instance,
-                             const char *state)
+__attribute__((visibility("default"))) void
+gni_machine_connection(const void *id, uint32_t nic_address, uint32_t instance, const char *state)
 {
     const struct aries_nic *nic;
     struct connection *connection;

@@ -2,7 +2,7 @@
 /* Threads of a rank that a stack starts, its timers, and what the CPU does for it. */
 #include "cluster/port_fiber.h"
 
-#define GLANCE_PS (20 * SIM_NS) /* a call that looks at some memory */
+#define MEMORY_POLL_PS (20 * SIM_NS) /* a call that looks at some memory */
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
@@ -148,7 +148,7 @@ void port_idle(struct port_timer *timer, bool polled)
     thread->woken = false;
 }
 
-bool port_timer_crowded(const struct port_timer *timer)
+bool port_timer_preempted(const struct port_timer *timer)
 {
     (void)timer;
     return false; /* each fiber has a core */
@@ -160,19 +160,19 @@ static bool was_woken(const void *what)
 }
 
 /* A poll of our own wake-ups, so that a loop of them is parked. */
-void port_glance(void)
+void port_poll_memory(void)
 {
     struct port_thread *thread = port_thread_self();
     const struct sim_wait wait = {
         .text = "another thread (memory)", .what = thread, .id = thread->id};
 
-    sim_poll(&wait, was_woken, GLANCE_PS);
+    sim_poll(&wait, was_woken, MEMORY_POLL_PS);
     if (!sim_behind()) /* else it was woken later than this poll */
         thread->woken = false;
 }
 
 /* What was found came when this thread was woken: its clock may still be catching up with that. */
-void port_found(void)
+void port_idle_break(void)
 {
     sim_idle_break();
 }

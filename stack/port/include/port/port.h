@@ -84,17 +84,17 @@ void port_timer_stop(struct port_timer *timer); /* always, before the timer's me
  */
 void port_idle(struct port_timer *timer, bool polled);
 /* In one of those turns another thread had the CPU. Never where threads do not share CPUs. */
-bool port_timer_crowded(const struct port_timer *timer);
+bool port_timer_preempted(const struct port_timer *timer);
 /*
  * A look at memory that found nothing, in a loop without polls: returns soon. Who brings something
  * calls port_thread_wake().
  */
-void port_glance(void);
+void port_poll_memory(void);
 /*
  * The calling thread has been told something: polls that it repeats are not one idle loop. Whoever
  * polls and then returns what it had already, or what another thread brought, says so.
  */
-void port_found(void);
+void port_idle_break(void);
 
 /* What the CPU does, for the model: no effect where a real one does it. */
 enum port_cost {

@@ -12,7 +12,7 @@
 #include "ep.h"
 #include "gnip.h"
 #include "vc.h"
-#include "window.h"
+#include "rx_window.h"
 
 #define PEERS 300u
 #define STEPS 400000u
@@ -36,14 +36,14 @@ struct peer {
 
 struct kept {
     struct peer *peer;
-    uint32_t slots;
+    uint32_t credits;
 };
 
 static struct model {
     struct gnip_ep ep;
     struct peer peers[PEERS];
     struct kept kept[KEPT_MAX];
-    uint32_t kept_count, kept_slots;
+    uint32_t kept_count, kept_credits;
     uint64_t state;
 } * m;
 
@@ -56,32 +56,32 @@ static uint32_t draw(uint32_t below)
 static void connect_peer(struct peer *peer, uint32_t start)
 {
     peer->vc.ep = &m->ep;
-    m->ep.lock.needless = true; /* one thread */
-    gnip_window_open(&peer->vc);
-    assert_in_range(peer->vc.first_window, 4, 1024);
+    m->ep.lock.elided = true; /* one thread */
+    gnip_rx_window_open(&peer->vc);
+    assert_in_range(peer->vc.rx_credits_first, 4, 1024);
     /* As if so many slots had been granted and used before. */
-    peer->vc.given += start;
-    peer->vc.told += start;
-    peer->vc.arrived += start;
-    peer->knows = peer->vc.given;
+    peer->vc.rx_credits += start;
+    peer->vc.rx_credits_sent += start;
+    peer->vc.rx_credits_used += start;
+    peer->knows = peer->vc.rx_credits;
     peer->used = start;
 }
 
 /* One message, if the peer may: kept, or taken at once. */
 static void send_one(struct peer *peer)
 {
-    uint32_t slots = 1 + draw(draw(4) == 0 ? COST_MAX : 4);
+    uint32_t credits = 1 + draw(draw(4) == 0 ? COST_MAX : 4);
 
-    if (peer->vc.window == 0 || peer->knows - peer->used < slots)
+    if (peer->vc.rx_window == 0 || peer->knows - peer->used < credits)
         return;
-    peer->used += slots;
-    assert_true(gnip_window_arrived(&peer->vc, slots));
+    peer->used += credits;
+    assert_true(gnip_rx_window_arrived(&peer->vc, credits));
     if (m->kept_count < KEPT_MAX && draw(3) != 0) {
-        gnip_window_kept(&peer->vc, slots);
-        m->kept[m->kept_count++] = (struct kept){peer, slots};
-        m->kept_slots += slots;
+        gnip_rx_window_kept(&peer->vc, credits);
+        m->kept[m->kept_count++] = (struct kept){peer, credits};
+        m->kept_credits += credits;
     } else {
-        gnip_window_return(&peer->vc, slots);
+        gnip_rx_window_return(&peer->vc, credits);
     }
 }
 
@@ -94,37 +94,37 @@ static void take_one(void)
         return;
     at = draw(m->kept_count);
     kept = &m->kept[at];
-    m->kept_slots -= kept->slots;
-    gnip_window_return(&kept->peer->vc, kept->slots);
+    m->kept_credits -= kept->credits;
+    gnip_rx_window_return(&kept->peer->vc, kept->credits);
     *kept = m->kept[--m->kept_count];
 }
 
-static void tell(struct peer *peer)
+static void send_credits(struct peer *peer)
 {
-    peer->vc.told = peer->vc.given;
-    peer->knows = peer->vc.told;
+    peer->vc.rx_credits_sent = peer->vc.rx_credits;
+    peer->knows = peer->vc.rx_credits_sent;
 }
 
 /* What is outstanding, over all peers: it may still come. */
 static void check_sums(void)
 {
-    uint64_t slots = 0, messages = 0, grown = 0;
+    uint64_t credits = 0, messages = 0, grown = 0;
     uint32_t i;
 
     for (i = 0; i < PEERS; i++) {
         const struct gnip_vc *vc = &m->peers[i].vc;
 
-        if (vc->window == 0)
+        if (vc->rx_window == 0)
             continue;
-        slots += vc->window;
-        grown += vc->given - vc->arrived;
-        messages += vc->promised;
+        credits += vc->rx_window;
+        grown += vc->rx_credits - vc->rx_credits_used;
+        messages += vc->rx_messages_promised;
     }
-    assert_int_equal(m->ep.granted_slots, slots);
-    assert_int_equal(m->ep.granted_messages, messages);
-    assert_true(slots <= GNIP_POOL_SLOTS);
+    assert_int_equal(m->ep.rx_credits_granted, credits);
+    assert_int_equal(m->ep.rx_messages_granted, messages);
+    assert_true(credits <= GNIP_POOL_CREDITS);
     assert_true(messages <= GNIP_POOL_MESSAGES);
-    assert_true(grown <= slots);
+    assert_true(grown <= credits);
 }
 
 static void check_kept(void)
@@ -133,10 +133,10 @@ static void check_kept(void)
     uint32_t i;
 
     for (i = 0; i < PEERS; i++) {
-        here += m->peers[i].vc.held;
-        before += m->peers[i].vc.held_before;
+        here += m->peers[i].vc.rx_credits_held;
+        before += m->peers[i].vc.rx_credits_held_before;
     }
-    assert_int_equal(here + before, m->kept_slots);
+    assert_int_equal(here + before, m->kept_credits);
 }
 
 static void model_new(uint64_t seed)
@@ -163,9 +163,9 @@ static void random_steps(uint32_t start, bool comings_and_goings)
         else if (what < 85)
             take_one();
         else if (what < 99 || !comings_and_goings)
-            tell(peer);
-        else if (peer->vc.window != 0)
-            gnip_window_close(&peer->vc);
+            send_credits(peer);
+        else if (peer->vc.rx_window != 0)
+            gnip_rx_window_close(&peer->vc);
         else
             connect_peer(peer, 0);
         if (step % 512 == 0) {
@@ -198,8 +198,8 @@ static void gni_68_wrap(void **state)
     while (m->kept_count > 0)
         take_one();
     for (i = 0; i < PEERS; i++) {
-        tell(&m->peers[i]);
-        assert_int_equal(m->peers[i].knows - m->peers[i].used, m->peers[i].vc.window);
+        send_credits(&m->peers[i]);
+        assert_int_equal(m->peers[i].knows - m->peers[i].used, m->peers[i].vc.rx_window);
     }
     check_sums();
     free(m);
@@ -221,26 +221,26 @@ static void gni_66_store(void **state)
 
                 while (peer->knows - peer->used >= length) {
                     peer->used += length;
-                    assert_true(gnip_window_arrived(&peer->vc, length));
-                    gnip_window_kept(&peer->vc, length);
+                    assert_true(gnip_rx_window_arrived(&peer->vc, length));
+                    gnip_rx_window_kept(&peer->vc, length);
                     m->kept_count++;
-                    m->kept_slots += length;
+                    m->kept_credits += length;
                 }
-                tell(peer);
+                send_credits(peer);
             }
         }
         check_sums();
         assert_true(m->kept_count <= GNIP_POOL_MESSAGES);
-        assert_true(m->kept_slots <= GNIP_POOL_SLOTS);
+        assert_true(m->kept_credits <= GNIP_POOL_CREDITS);
         if (m->kept_count > most_messages)
             most_messages = m->kept_count;
-        if (m->kept_slots > most_slots)
-            most_slots = m->kept_slots;
+        if (m->kept_credits > most_slots)
+            most_slots = m->kept_credits;
         free(m);
     }
     /* And a good part of it can be used. */
     assert_true(most_messages > GNIP_POOL_MESSAGES / 2);
-    assert_true(most_slots > GNIP_POOL_SLOTS / 2);
+    assert_true(most_slots > GNIP_POOL_CREDITS / 2);
 }
 
 static void gni_68_too_much(void **state)
@@ -251,15 +251,15 @@ static void gni_68_too_much(void **state)
     model_new(3);
     peer = &m->peers[0];
     connect_peer(peer, 0);
-    assert_true(gnip_window_arrived(&peer->vc, peer->vc.window));
-    assert_false(gnip_window_arrived(&peer->vc, 1));
-    gnip_window_return(&peer->vc, 1);
-    assert_true(gnip_window_arrived(&peer->vc, 1));
+    assert_true(gnip_rx_window_arrived(&peer->vc, peer->vc.rx_window));
+    assert_false(gnip_rx_window_arrived(&peer->vc, 1));
+    gnip_rx_window_return(&peer->vc, 1);
+    assert_true(gnip_rx_window_arrived(&peer->vc, 1));
     free(m);
 }
 
 /* Half of the window is unknown to the peer: it is told, once. */
-static void gni_68_told_in_time(void **state)
+static void gni_68_credits_return_in_time(void **state)
 {
     struct peer *peer;
     uint32_t i;
@@ -269,27 +269,29 @@ static void gni_68_told_in_time(void **state)
     peer = &m->peers[0];
     connect_peer(peer, 0);
     scheduled = 0;
-    for (i = 0; i + 1 < peer->vc.window / 2; i++) {
-        assert_true(gnip_window_arrived(&peer->vc, 1));
-        gnip_window_return(&peer->vc, 1);
+    for (i = 0; i + 1 < peer->vc.rx_window / 2; i++) {
+        assert_true(gnip_rx_window_arrived(&peer->vc, 1));
+        gnip_rx_window_return(&peer->vc, 1);
     }
     assert_int_equal(scheduled, 0);
-    assert_false(gnip_window_due(&peer->vc));
-    assert_true(gnip_window_arrived(&peer->vc, 1));
-    gnip_window_return(&peer->vc, 1);
+    assert_false(gnip_rx_window_due(&peer->vc));
+    assert_true(gnip_rx_window_arrived(&peer->vc, 1));
+    gnip_rx_window_return(&peer->vc, 1);
     assert_int_equal(scheduled, 1);
-    assert_true(gnip_window_due(&peer->vc));
-    tell(peer);
-    assert_false(gnip_window_due(&peer->vc));
+    assert_true(gnip_rx_window_due(&peer->vc));
+    send_credits(peer);
+    assert_false(gnip_rx_window_due(&peer->vc));
     free(m);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gni_68_pool),         cmocka_unit_test(gni_68_wrap),
-        cmocka_unit_test(gni_66_store),        cmocka_unit_test(gni_68_too_much),
-        cmocka_unit_test(gni_68_told_in_time),
+        cmocka_unit_test(gni_68_pool),
+        cmocka_unit_test(gni_68_wrap),
+        cmocka_unit_test(gni_66_store),
+        cmocka_unit_test(gni_68_too_much),
+        cmocka_unit_test(gni_68_credits_return_in_time),
     };
 
     return cmocka_run_group_tests_name("window", tests, NULL, NULL);

@@ -21,7 +21,7 @@
 static bool quiet(const struct gnip_vc *vc)
 {
     return vc->outstanding == 0 && gnip_queue_empty(&vc->work) && !gnip_onesided_waits(vc) &&
-           vc->late == 0;
+           vc->rx_credits_late == 0;
 }
 
 static void leave(struct gnip_vc *vc)
@@ -29,41 +29,42 @@ static void leave(struct gnip_vc *vc)
     gnip_vc_terminate(vc, 0, true);
 }
 
-gnip_cold void gnip_vc_rest_asked(struct gnip_vc *vc)
+gnip_cold void gnip_vc_quiesce_requested(struct gnip_vc *vc)
 {
-    if (vc->rest_sent) {
+    if (vc->quiesce_sent) {
         vc->peer_gone = true;
         leave(vc);
         return;
     }
-    vc->resting = vc->rest_asked = true;
+    vc->quiescing = vc->quiesce_requested = true;
     gnip_vc_schedule(vc);
 }
 
-gnip_cold void gnip_vc_rest_step(struct gnip_vc *vc)
+gnip_cold void gnip_vc_quiesce_step(struct gnip_vc *vc)
 {
-    if (vc->state != GNIP_VC_CONNECTED || vc->rest_sent || !quiet(vc))
+    if (vc->state != GNIP_VC_CONNECTED || vc->quiesce_sent || !quiet(vc))
         return;
-    if (vc->rest_asked) {
+    if (vc->quiesce_requested) {
         vc->ack_due = true;
         leave(vc);
     } else if (vc->is_self) {
         vc->peer_gone = true;
         leave(vc);
-    } else if (gnip_vc_tell(vc, GNIP_VC_CLOSE, GNIP_CLOSE_REST)) {
-        vc->rest_sent = true;
+    } else if (gnip_vc_send_close(vc, GNIP_VC_CLOSE, GNIP_CLOSE_QUIESCE)) {
+        vc->quiesce_sent = true;
     } else {
         gnip_vc_schedule(vc); /* no descriptor or no credit */
     }
 }
 
-bool gnip_vc_rest(struct gnip_vc *vc, bool begin)
+bool gnip_vc_quiesce(struct gnip_vc *vc, bool begin)
 {
-    if (vc->state == GNIP_VC_CONNECTED && begin && !vc->resting) {
-        vc->resting = true;
+    if (vc->state == GNIP_VC_CONNECTED && begin && !vc->quiescing) {
+        vc->quiescing = true;
         gnip_vc_schedule(vc);
-    } else if (vc->state == GNIP_VC_CONNECTED && !begin && !vc->rest_sent && !vc->rest_asked) {
-        vc->resting = false;
+    } else if (vc->state == GNIP_VC_CONNECTED && !begin && !vc->quiesce_sent &&
+               !vc->quiesce_requested) {
+        vc->quiescing = false;
         gnip_vc_schedule(vc);
     } else if (!begin && !gnip_queue_empty(&vc->tx_queue)) {
         gnip_vc_connect(vc);

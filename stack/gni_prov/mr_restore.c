@@ -21,18 +21,18 @@ void gnip_mr_cache_add_region(struct gnip_mr *mr)
 {
     struct gnip_mr_cache *cache = gnip_mr_cache_of(mr->domain);
 
-    gnip_take(&cache->lock);
+    gnip_lock(&cache->lock);
     gnip_list_append(&cache->regions, &mr->link);
-    gnip_give(&cache->lock);
+    gnip_unlock(&cache->lock);
 }
 
 gnip_cold void gnip_mr_cache_remove_region(struct gnip_mr *mr)
 {
     struct gnip_mr_cache *cache = gnip_mr_cache_of(mr->domain);
 
-    gnip_take(&cache->lock);
+    gnip_lock(&cache->lock);
     gnip_list_remove(&mr->link);
-    gnip_give(&cache->lock);
+    gnip_unlock(&cache->lock);
 }
 
 static uint32_t index_of(const gni_mem_handle_t *handle)
@@ -65,68 +65,68 @@ static uint32_t by_index(struct gnip_mr_cache *cache, node **sorted, uint32_t ro
  * end, so that each number comes once at most; when there is none left, the number is another
  * process's now, and the entry takes what one of them gives back.
  */
-struct fillers {
+struct placeholders {
     struct gnip_mr_bank *bank[INDICES];
     gni_mem_handle_t handle[INDICES];
     uint32_t count;
 };
 
-static void drop_filler(struct fillers *fillers, uint32_t at)
+static void drop_placeholder(struct placeholders *placeholders, uint32_t at)
 {
-    struct gnip_nic *nic = fillers->bank[at]->nic;
+    struct gnip_nic *nic = placeholders->bank[at]->nic;
 
-    gnip_take(&nic->lock);
-    GNI_MemDeregister(nic->gni, &fillers->handle[at]);
-    gnip_give(&nic->lock);
-    fillers->count--;
-    fillers->bank[at] = fillers->bank[fillers->count];
-    fillers->handle[at] = fillers->handle[fillers->count];
+    gnip_lock(&nic->lock);
+    GNI_MemDeregister(nic->gni, &placeholders->handle[at]);
+    gnip_unlock(&nic->lock);
+    placeholders->count--;
+    placeholders->bank[at] = placeholders->bank[placeholders->count];
+    placeholders->handle[at] = placeholders->handle[placeholders->count];
 }
 
 /* One that has this number gives it back. */
-static void free_index(struct fillers *fillers, uint32_t index)
+static void free_index(struct placeholders *placeholders, uint32_t index)
 {
     uint32_t at;
 
-    for (at = 0; at < fillers->count; at++)
-        if (index_of(&fillers->handle[at]) == index) {
-            drop_filler(fillers, at);
+    for (at = 0; at < placeholders->count; at++)
+        if (index_of(&placeholders->handle[at]) == index) {
+            drop_placeholder(placeholders, at);
             return;
         }
 }
 
-static gni_return_t register_as(node *entry, uint32_t index, struct fillers *fillers)
+static gni_return_t register_as(node *entry, uint32_t index, struct placeholders *placeholders)
 {
     gni_mem_handle_t *handle = &entry->mr.handle;
     bool exhausted = false;
     gni_return_t rc;
 
-    free_index(fillers, index);
+    free_index(placeholders, index);
     for (;;) {
         rc = gnip_mr_register_pages(entry->bank, entry->first, entry->end, entry->written, handle);
-        if (rc == GNI_RC_ERROR_RESOURCE && fillers->count > 0) {
-            drop_filler(fillers, fillers->count - 1);
+        if (rc == GNI_RC_ERROR_RESOURCE && placeholders->count > 0) {
+            drop_placeholder(placeholders, placeholders->count - 1);
             exhausted = true;
             continue;
         }
         if (rc != GNI_RC_SUCCESS || exhausted || index_of(handle) == index ||
-            fillers->count == INDICES)
+            placeholders->count == INDICES)
             return rc;
-        fillers->bank[fillers->count] = entry->bank;
-        fillers->handle[fillers->count++] = *handle;
+        placeholders->bank[placeholders->count] = entry->bank;
+        placeholders->handle[placeholders->count++] = *handle;
     }
 }
 
-static int register_all(node **sorted, uint32_t count, struct fillers *fillers)
+static int register_all(node **sorted, uint32_t count, struct placeholders *placeholders)
 {
     bool failed = false; /* memory that is not there any more, or too much */
     uint32_t i;
 
     for (i = 0; i < count; i++)
         failed |=
-            register_as(sorted[i], index_of(&sorted[i]->mr.handle), fillers) != GNI_RC_SUCCESS;
-    while (fillers->count > 0)
-        drop_filler(fillers, fillers->count - 1);
+            register_as(sorted[i], index_of(&sorted[i]->mr.handle), placeholders) != GNI_RC_SUCCESS;
+    while (placeholders->count > 0)
+        drop_placeholder(placeholders, placeholders->count - 1);
     return failed ? -FI_EKEYREJECTED : 0;
 }
 
@@ -141,7 +141,7 @@ static int renew_regions(struct gnip_mr_cache *cache)
         uint64_t key = mr->fid.key;
 
         if (mr->vmdh) {
-            if (gnip_mr_reserve_again(mr) != 0)
+            if (gnip_mr_reserve_anew(mr) != 0)
                 rc = -FI_EKEYREJECTED;
             continue;
         }
@@ -153,28 +153,28 @@ static int renew_regions(struct gnip_mr_cache *cache)
     return rc;
 }
 
-int gnip_mr_cache_again(struct gnip_domain *domain)
+int gnip_mr_cache_restore(struct gnip_domain *domain)
 {
     struct gnip_mr_cache *cache = gnip_mr_cache_of(domain);
-    struct fillers *fillers;
+    struct placeholders *placeholders;
     node **sorted;
     uint32_t count;
     int rc;
 
     if (cache == NULL)
         return 0;
-    fillers = calloc(1, sizeof(*fillers));
+    placeholders = calloc(1, sizeof(*placeholders));
     sorted = calloc(INDICES, sizeof(*sorted));
-    rc = fillers == NULL || sorted == NULL ? -FI_ENOMEM : 0;
+    rc = placeholders == NULL || sorted == NULL ? -FI_ENOMEM : 0;
     if (rc == 0) {
-        gnip_take(&cache->lock);
+        gnip_lock(&cache->lock);
         count = by_index(cache, sorted, INDICES);
-        rc = register_all(sorted, count, fillers);
+        rc = register_all(sorted, count, placeholders);
         if (renew_regions(cache) != 0)
             rc = -FI_EKEYREJECTED;
-        gnip_give(&cache->lock);
+        gnip_unlock(&cache->lock);
     }
-    free(fillers);
+    free(placeholders);
     free(sorted);
     return rc;
 }

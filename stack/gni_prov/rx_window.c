@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Flow control: how much a peer may send before somebody wants it.
+ *
+ * The endpoint has a pool of slots of 256 bytes, and of messages. A slot that is granted to a peer
+ * may become one message, until one comes that takes several: then the others are no messages any
+ * more. So neither the bytes nor the number of unexpected messages can exceed the pool, whatever
+ * the peers send, unless there are so many (above a thousand) that the least grant is too much for
+ * it. Grants are cumulative numbers modulo 2^32 and never taken back.
+ */
+#include "ep.h"
+#include "gnip.h"
+#include "lock.h"
+#include "vc.h"
+#include "rx_window.h"
+
+#define FIRST_MAX 1024u /* slots of one peer at first */
+#define FIRST_MIN 4u /* enough for the longest START */
+#define SHARE 16u /* of what is free, for one peer */
+#define RESERVE 4096u /* for the first grants of peers to come */
+
+/* What one more peer may have. */
+static uint32_t share(const struct gnip_ep *ep)
+{
+    uint32_t reserved = RESERVE, free_credits = 0, free_messages = 0;
+
+    if (ep->rx_credits_granted + reserved < GNIP_POOL_CREDITS)
+        free_credits = GNIP_POOL_CREDITS - ep->rx_credits_granted - reserved;
+    if (ep->rx_messages_granted + reserved < GNIP_POOL_MESSAGES)
+        free_messages = GNIP_POOL_MESSAGES - ep->rx_messages_granted - reserved;
+    return (free_credits < free_messages ? free_credits : free_messages) / SHARE;
+}
+
+static void grant(struct gnip_vc *vc, uint32_t credits)
+{
+    vc->rx_window += credits;
+    vc->rx_credits += credits;
+    vc->rx_messages_promised += credits;
+    vc->ep->rx_credits_granted += credits;
+    vc->ep->rx_messages_granted += credits;
+}
+
+void gnip_rx_window_open(struct gnip_vc *vc)
+{
+    uint32_t credits = share(vc->ep);
+
+    gnip_assert_held(&vc->ep->lock);
+    if (vc->rx_window != 0)
+        return;
+    if (credits > FIRST_MAX)
+        credits = FIRST_MAX;
+    if (credits < FIRST_MIN)
+        credits = FIRST_MIN;
+    vc->rx_credits = vc->rx_credits_used = 0;
+    grant(vc, credits);
+    vc->rx_credits_sent = vc->rx_credits; /* the connection message says it */
+    vc->rx_credits_first = (uint16_t)vc->rx_credits;
+}
+
+bool gnip_rx_window_arrived(struct gnip_vc *vc, uint32_t credits)
+{
+    if (gnip_unlikely(vc->rx_credits - vc->rx_credits_used < credits))
+        return false;
+    vc->rx_credits_used += credits;
+    vc->rx_credits_held += credits;
+    assert(vc->rx_credits_held <= vc->rx_window && vc->rx_messages_promised >= credits - 1);
+    vc->rx_messages_promised -= credits - 1;
+    vc->ep->rx_messages_granted -= credits - 1;
+    return true;
+}
+
+/* The application is behind: a peer that has used much of its window gets more, if there is. */
+void gnip_rx_window_kept(struct gnip_vc *vc, uint32_t credits)
+{
+    uint32_t added;
+
+    (void)credits;
+    if (vc->rx_window == 0 || vc->rx_credits - vc->rx_credits_used > vc->rx_window / 4)
+        return;
+    added = share(vc->ep);
+    if (added > vc->rx_window)
+        added = vc->rx_window;
+    if (added != 0)
+        grant(vc, added);
+}
+
+void gnip_rx_window_return(struct gnip_vc *vc, uint32_t credits)
+{
+    if (gnip_unlikely(vc->rx_credits_held_before >= credits)) {
+        vc->rx_credits_held_before -= credits;
+        return;
+    }
+    if (gnip_unlikely(vc->rx_credits_held < credits))
+        return;
+    vc->rx_credits_held -= credits;
+    vc->rx_credits += credits;
+    vc->rx_messages_promised += credits - 1;
+    vc->ep->rx_messages_granted += credits - 1;
+    if (gnip_unlikely(gnip_rx_window_due(vc)))
+        gnip_vc_schedule(vc);
+}
+
+bool gnip_rx_window_due(const struct gnip_vc *vc)
+{
+    return 2 * (vc->rx_credits - vc->rx_credits_sent) >= vc->rx_window && vc->rx_window != 0;
+}
+
+void gnip_rx_window_close(struct gnip_vc *vc)
+{
+    assert(vc->ep->rx_credits_granted >= vc->rx_window &&
+           vc->ep->rx_messages_granted >= vc->rx_messages_promised);
+    vc->ep->rx_credits_granted -= vc->rx_window;
+    vc->ep->rx_messages_granted -= vc->rx_messages_promised;
+    vc->rx_credits_held_before += vc->rx_credits_held;
+    vc->rx_window = vc->rx_messages_promised = vc->rx_credits_held = 0;
+}

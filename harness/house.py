@@ -58,6 +58,9 @@ PREFIXES = {
     "sim/top": ("top_",),
     "stack/port": ("port_",),
     "stack/gni_prov": ("gnip_", "gni_", "fi_"),
+    "stack/pmi2": ("pmi2_", "pmrun_", "PMI_", "PMI2_", "PMI2X_", "PMIX_"),
+    "workloads": ("wl_", "rank_"),
+    "bench": ("bench_",),
 }
 
 # Headers that another library may include although they are not in include/, and why.
@@ -193,7 +196,7 @@ def symbols(build):
     """Symbols that cross a file and do not carry the prefix of their library."""
     problems = set()
     for folder, prefixes in PREFIXES.items():
-        objects = [str(path) for path in (build / folder).rglob("*.o")]
+        objects = [str(path) for path in build.rglob("*.o") if f"/{folder}/" in f"/{path.relative_to(build).as_posix()}"]
         if not objects:
             continue
         shown = subprocess.run(["gcc-nm", "-A", "--defined-only", "-g", *objects], capture_output=True, text=True).stdout

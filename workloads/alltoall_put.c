@@ -39,7 +39,7 @@ static uint64_t seed_of(const struct alltoall *test, uint32_t rank, uint64_t rou
 static int post(struct alltoall *test, struct operation *operation, uint32_t peer)
 {
     memset(operation, 0, sizeof(*operation));
-    operation->ep = domain_ep(&test->domain, peer);
+    operation->ep = wl_domain_ep(&test->domain, peer);
     operation->desc.type = test->type;
     operation->desc.local_addr = test->out_region.address;
     operation->desc.local_mem_hndl = test->out_region.handle;
@@ -47,7 +47,7 @@ static int post(struct alltoall *test, struct operation *operation, uint32_t pee
     operation->desc.remote_mem_hndl = test->targets[peer].handle;
     operation->desc.length = test->bytes;
     rank_compute(test->software);
-    return operation->ep != NULL ? operation_post(&test->domain, operation) : -1;
+    return operation->ep != NULL ? wl_operation_post(&test->domain, operation) : -1;
 }
 
 /* To all others, beginning with the next rank: not everybody to rank 0 at once. */
@@ -60,7 +60,7 @@ static int send_blocks(struct alltoall *test)
         if (posted < test->window && posted < others) {
             operation = &test->operations[posted];
         } else {
-            operation = operation_wait(&test->domain);
+            operation = wl_operation_wait(&test->domain);
             if (operation == NULL)
                 return rank_fail(test->domain.rank, "a PUT did not end");
             done++;
@@ -82,7 +82,7 @@ static int verify(struct alltoall *test, uint64_t round)
     for (i = 0; i < test->domain.size; i++) {
         if (i == test->domain.id || test->told[i].round != round || test->told[i].lost != 0)
             continue;
-        if (pattern_differs(test->in + i * test->bytes, test->bytes, seed_of(test, i, round)))
+        if (wl_pattern_differs(test->in + i * test->bytes, test->bytes, seed_of(test, i, round)))
             return rank_fail(test->domain.rank, "round %llu: the block of rank %u is wrong",
                              (unsigned long long)round, i);
     }
@@ -95,7 +95,7 @@ static int exchange(struct alltoall *test, uint64_t round)
     struct told told = {.round = round};
     uint64_t began, sent = (test->domain.size - 1) * test->bytes;
 
-    pattern_fill(test->out, test->bytes, seed_of(test, test->domain.id, round));
+    wl_pattern_fill(test->out, test->bytes, seed_of(test, test->domain.id, round));
     rank_barrier(rank);
     began = rank_now();
     if (send_blocks(test) != 0)
@@ -114,8 +114,8 @@ static int set_up(struct alltoall *test)
 
     test->told = calloc(size, sizeof(*test->told));
     test->operations = calloc(test->window, sizeof(*test->operations));
-    test->out = region_alloc(&test->domain, test->bytes, 0, &test->out_region);
-    test->in = region_alloc(&test->domain, size * test->bytes, 0, &test->in_region);
+    test->out = wl_region_alloc(&test->domain, test->bytes, 0, &test->out_region);
+    test->in = wl_region_alloc(&test->domain, size * test->bytes, 0, &test->in_region);
     test->targets = rank_exchange(test->domain.rank, &test->in_region, sizeof(test->in_region));
     return test->told != NULL && test->operations != NULL && test->out != NULL &&
                    test->in != NULL && test->targets != NULL
@@ -140,19 +140,19 @@ static int run(struct rank *rank)
         .window = rank_arg_count(rank, "window"),
         .software = rank_arg_ps(rank, "software"),
     };
-    int status = domain_open(&test.domain, rank, (uint32_t)test.window, 0);
+    int status = wl_domain_open(&test.domain, rank, (uint32_t)test.window, 0);
     uint64_t round;
 
     test.type = type_of(rank, test.bytes);
-    domain_patience(&test.domain, rank_arg_ps(rank, "give_up"));
+    wl_domain_set_timeout(&test.domain, rank_arg_ps(rank, "give_up"));
     if (status == 0)
         status = set_up(&test);
     for (round = 1; round <= test.rounds && status == 0; round++)
         status = exchange(&test, round);
     rank_barrier(rank); /* until then others may write into our memory */
-    region_free(&test.domain, test.in, &test.in_region);
-    region_free(&test.domain, test.out, &test.out_region);
-    domain_close(&test.domain);
+    wl_region_free(&test.domain, test.in, &test.in_region);
+    wl_region_free(&test.domain, test.out, &test.out_region);
+    wl_domain_close(&test.domain);
     free(test.operations);
     free(test.told);
     return status != 0;

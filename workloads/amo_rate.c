@@ -39,7 +39,7 @@ struct test {
 static int post(struct test *test, struct operation *operation, size_t slot)
 {
     memset(operation, 0, sizeof(*operation));
-    operation->ep = domain_ep(&test->domain, test->owner);
+    operation->ep = wl_domain_ep(&test->domain, test->owner);
     operation->desc.type = GNI_POST_AMO;
     operation->desc.amo_cmd = test->command;
     operation->desc.first_operand = 1;
@@ -48,7 +48,7 @@ static int post(struct test *test, struct operation *operation, size_t slot)
     operation->desc.remote_addr = test->counter.address;
     operation->desc.remote_mem_hndl = test->counter.handle;
     operation->desc.length = 8;
-    return operation_post(&test->domain, operation);
+    return wl_operation_post(&test->domain, operation);
 }
 
 /* Returns how many were done for certain, -1 on failure. */
@@ -62,7 +62,7 @@ static int64_t add(struct rank *rank, struct test *test)
     while (done < test->iterations && status == 0) {
         operation = &operations[posted];
         if (posted >= test->window || posted == test->iterations) {
-            operation = operation_wait(&test->domain);
+            operation = wl_operation_wait(&test->domain);
             if (operation == NULL)
                 break;
             done++;
@@ -121,17 +121,17 @@ static int run(struct rank *rank)
     const struct region *regions = NULL;
     void *memory = NULL;
     int64_t good;
-    int status = domain_open(&test.domain, rank, 1024, GNI_CDM_MODE_CACHED_AMO_ENABLED);
+    int status = wl_domain_open(&test.domain, rank, 1024, GNI_CDM_MODE_CACHED_AMO_ENABLED);
 
     if (status == 0)
-        memory = region_alloc(&test.domain, 8 + 8 * test.window, 0, &test.mine);
+        memory = wl_region_alloc(&test.domain, 8 + 8 * test.window, 0, &test.mine);
     if (memory != NULL)
         regions = rank_exchange(rank, &test.mine, sizeof(test.mine));
     if (regions == NULL)
         status = -1;
     else {
         test.pairs = strcmp(rank_arg_choice(rank, "counters"), "pairs") == 0;
-        test.owner = test.pairs ? pair_of(&test.domain) : 0;
+        test.owner = test.pairs ? wl_pair_of(&test.domain) : 0;
         if (test.owner == UINT32_MAX) /* the odd one out */
             test.owner = rank_id(rank);
         test.counter = regions[test.owner];
@@ -140,8 +140,8 @@ static int run(struct rank *rank)
     }
     rank_barrier(rank);
     if (memory != NULL)
-        region_free(&test.domain, memory, &test.mine);
-    domain_close(&test.domain);
+        wl_region_free(&test.domain, memory, &test.mine);
+    wl_domain_close(&test.domain);
     return status;
 }
 

@@ -56,7 +56,7 @@ struct test {
 
 static int failed(struct test *test, const char *what, gni_return_t rc)
 {
-    return rank_fail(test->rank, "%s: %s", what, rc_name(rc));
+    return rank_fail(test->rank, "%s: %s", what, wl_rc_name(rc));
 }
 
 /* Leaders in the order of their ranks: the one with this number, or the number of a rank's. */
@@ -85,7 +85,7 @@ static int attribute(struct test *test, uint32_t peer, uint32_t child, gni_ce_ch
 {
     gni_return_t rc;
 
-    *ep = domain_ep(&test->domain, peer);
+    *ep = wl_domain_ep(&test->domain, peer);
     if (*ep == NULL)
         return -1;
     rc = GNI_EpSetCeAttr(*ep, test->told[peer].ce_id, child, type);
@@ -186,7 +186,7 @@ static int set_up(struct test *test)
     if (status == 0 && test->engine) /* a leader's endpoint to itself was a child's until now */
         status =
             attribute(test, test->leader, rank_on_node(test->rank), GNI_CE_CHILD_PE, &test->ep);
-    test->results = region_alloc(&test->domain, (size_t)PLACES * PLACE_BYTES, 0, &test->mine);
+    test->results = wl_region_alloc(&test->domain, (size_t)PLACES * PLACE_BYTES, 0, &test->mine);
     test->places = calloc(PLACES, sizeof(*test->places));
     if (test->results == NULL || test->places == NULL)
         return -1;
@@ -250,7 +250,7 @@ static int join(struct test *test, struct place *place)
 
     memset(place->result, 0, sizeof(*place->result));
     while ((rc = GNI_PostFma(test->ep, &place->desc)) == GNI_RC_ERROR_RESOURCE)
-        if (domain_gave_up(&test->domain))
+        if (wl_domain_timed_out(&test->domain))
             return rank_fail(test->rank, "no room to post a join");
     if (rc != GNI_RC_SUCCESS)
         return failed(test, "cannot join", rc);
@@ -344,7 +344,7 @@ static struct place *take_place(struct test *test, const struct task *task, uint
     struct place *place;
 
     while (test->free == NULL)
-        if (collect(test) != 0 || domain_gave_up(&test->domain))
+        if (collect(test) != 0 || wl_domain_timed_out(&test->domain))
             return NULL;
     place = test->free;
     test->free = place->next;
@@ -381,7 +381,7 @@ static int reduce(struct test *test, uint64_t i)
         rc = GNI_CeCheckResult(place->result, 0);
         if (status == 0 && rc == GNI_RC_TRANSACTION_ERROR && !place->posted)
             status = join_again(test, place);
-        if (status == 0 && domain_gave_up(&test->domain))
+        if (status == 0 && wl_domain_timed_out(&test->domain))
             return 1;
     } while (status == 0 && rc != GNI_RC_SUCCESS);
     if (status != 0)
@@ -412,7 +412,7 @@ static int measure(struct test *test)
     }
     if (status == 1)
         test->missing = test->iterations - i + 2;
-    while (status == 0 && test->posted > 0 && !domain_gave_up(&test->domain))
+    while (status == 0 && test->posted > 0 && !wl_domain_timed_out(&test->domain))
         status = collect(test);
     return status < 0 ? -1 : 0;
 }
@@ -438,9 +438,9 @@ static int run(struct rank *rank)
         .iterations = rank_arg_count(rank, "iterations"),
         .compute = rank_arg_ps(rank, "compute"),
     };
-    int status = domain_open(&test.domain, rank, 64, 0);
+    int status = wl_domain_open(&test.domain, rank, 64, 0);
 
-    domain_patience(&test.domain, rank_arg_ps(rank, "give_up"));
+    wl_domain_set_timeout(&test.domain, rank_arg_ps(rank, "give_up"));
     if (status == 0)
         status = set_up(&test);
     if (status == 0)
@@ -449,12 +449,12 @@ static int run(struct rank *rank)
     engine_errors(&test);
     rank_count(rank, "rejoined", test.rejoined);
     rank_count(rank, "fallback", test.fallback);
-    if (domain_finish(&test.domain, test.missing) != 0)
+    if (wl_domain_finish(&test.domain, test.missing) != 0)
         status = -1;
     if (test.ce != NULL)
         GNI_CeDestroy(test.ce);
-    region_free(&test.domain, test.results, &test.mine);
-    domain_close(&test.domain);
+    wl_region_free(&test.domain, test.results, &test.mine);
+    wl_domain_close(&test.domain);
     free(test.places);
     return status;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "common.h"
 
-const char *rc_name(gni_return_t rc)
+const char *wl_rc_name(gni_return_t rc)
 {
     return rc <= GNI_RC_ERROR_NOMEM ? gni_err_str[rc] : "?";
 }
@@ -32,12 +32,12 @@ static int attach(struct domain *domain, uint32_t entries, uint32_t modes)
     if (rc == GNI_RC_SUCCESS)
         rc = GNI_CqCreate(domain->nic, entries, 0, GNI_CQ_BLOCKING, NULL, NULL, &domain->rx);
     if (rc != GNI_RC_SUCCESS)
-        return rank_fail(domain->rank, "cannot attach to the NIC: %s", rc_name(rc));
+        return rank_fail(domain->rank, "cannot attach to the NIC: %s", wl_rc_name(rc));
     domain->addresses = rank_exchange(domain->rank, &address, sizeof(address));
     return domain->addresses != NULL ? 0 : -1;
 }
 
-int domain_open(struct domain *domain, struct rank *rank, uint32_t entries, uint32_t modes)
+int wl_domain_open(struct domain *domain, struct rank *rank, uint32_t entries, uint32_t modes)
 {
     memset(domain, 0, sizeof(*domain));
     domain->rank = rank;
@@ -50,7 +50,7 @@ int domain_open(struct domain *domain, struct rank *rank, uint32_t entries, uint
     return attach(domain, entries, modes);
 }
 
-void domain_close(struct domain *domain)
+void wl_domain_close(struct domain *domain)
 {
     rank_count(domain->rank, "errors", domain->errors);
     if (domain->cdm != NULL)
@@ -58,7 +58,7 @@ void domain_close(struct domain *domain)
     free(domain->peers);
 }
 
-void domain_patience(struct domain *domain, uint64_t ps)
+void wl_domain_set_timeout(struct domain *domain, uint64_t ps)
 {
     domain->patience = ps;
     domain->strikes = 0;
@@ -69,7 +69,7 @@ void domain_patience(struct domain *domain, uint64_t ps)
  * The alarm may have rung while nobody waited for an event, in a barrier say: so it is only the
  * second that counts.
  */
-int domain_gave_up(struct domain *domain)
+int wl_domain_timed_out(struct domain *domain)
 {
     if (!rank_alarm_rang(domain->rank))
         return 0;
@@ -82,7 +82,7 @@ int domain_gave_up(struct domain *domain)
     return 0;
 }
 
-int domain_totals(struct domain *domain, struct totals *totals)
+int wl_domain_totals(struct domain *domain, struct totals *totals)
 {
     const struct told {
         uint64_t present, errors, lost;
@@ -101,12 +101,12 @@ int domain_totals(struct domain *domain, struct totals *totals)
     return 0;
 }
 
-int domain_finish(struct domain *domain, uint64_t missing)
+int wl_domain_finish(struct domain *domain, uint64_t missing)
 {
     struct totals totals;
 
     rank_count(domain->rank, "missing", missing);
-    if (domain_totals(domain, &totals) != 0)
+    if (wl_domain_totals(domain, &totals) != 0)
         return -1;
     if (missing != 0 && totals.dead == 0 && totals.lost == 0)
         return rank_fail(domain->rank, "%llu are missing or wrong, and nobody was told why",
@@ -114,7 +114,7 @@ int domain_finish(struct domain *domain, uint64_t missing)
     return 0;
 }
 
-gni_ep_handle_t domain_ep(struct domain *domain, uint32_t peer)
+gni_ep_handle_t wl_domain_ep(struct domain *domain, uint32_t peer)
 {
     gni_ep_handle_t ep = domain->peers[peer].ep;
     gni_return_t rc;
@@ -127,19 +127,19 @@ gni_ep_handle_t domain_ep(struct domain *domain, uint32_t peer)
     if (rc == GNI_RC_SUCCESS)
         rc = GNI_EpSetEventData(ep, peer, domain->id);
     if (rc != GNI_RC_SUCCESS) {
-        rank_fail(domain->rank, "no endpoint to rank %u: %s", peer, rc_name(rc));
+        rank_fail(domain->rank, "no endpoint to rank %u: %s", peer, wl_rc_name(rc));
         return NULL;
     }
     return domain->peers[peer].ep = ep;
 }
 
-uint32_t pair_of(const struct domain *domain)
+uint32_t wl_pair_of(const struct domain *domain)
 {
     uint32_t half = domain->size / 2;
 
     if (domain->id >= 2 * half)
         return UINT32_MAX;
-    return pair_leads(domain) ? domain->id + half : domain->id - half;
+    return wl_pair_leads(domain) ? domain->id + half : domain->id - half;
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -165,11 +165,11 @@ static void *region_register(struct domain *domain, void *memory, size_t bytes, 
     region->address = (uintptr_t)memory;
     if (rc == GNI_RC_SUCCESS)
         return memory;
-    rank_fail(domain->rank, "cannot register %zu bytes: %s", bytes, rc_name(rc));
+    rank_fail(domain->rank, "cannot register %zu bytes: %s", bytes, wl_rc_name(rc));
     return NULL;
 }
 
-void *region_alloc(struct domain *domain, size_t bytes, int with_events, struct region *region)
+void *wl_region_alloc(struct domain *domain, size_t bytes, int with_events, struct region *region)
 {
     void *memory = pages_alloc(bytes);
     void *registered = region_register(domain, memory, bytes, with_events, region);
@@ -179,7 +179,7 @@ void *region_alloc(struct domain *domain, size_t bytes, int with_events, struct 
     return registered;
 }
 
-void *region_alloc_common(struct domain *domain, size_t bytes, struct region *region)
+void *wl_region_alloc_common(struct domain *domain, size_t bytes, struct region *region)
 {
     static struct common {
         struct common *next;
@@ -200,7 +200,7 @@ void *region_alloc_common(struct domain *domain, size_t bytes, struct region *re
     return region_register(domain, common->memory, bytes, 0, region);
 }
 
-void region_free(struct domain *domain, void *memory, struct region *region)
+void wl_region_free(struct domain *domain, void *memory, struct region *region)
 {
     if (memory == NULL)
         return;
@@ -215,7 +215,7 @@ static uint64_t pattern_word(uint64_t seed, size_t index)
     return x ^ (x >> 29);
 }
 
-void pattern_fill(void *memory, size_t bytes, uint64_t seed)
+void wl_pattern_fill(void *memory, size_t bytes, uint64_t seed)
 {
     uint8_t *at = memory;
     uint64_t word;
@@ -227,7 +227,7 @@ void pattern_fill(void *memory, size_t bytes, uint64_t seed)
     }
 }
 
-int pattern_differs(const void *memory, size_t bytes, uint64_t seed)
+int wl_pattern_differs(const void *memory, size_t bytes, uint64_t seed)
 {
     const uint8_t *at = memory;
     uint64_t word;
@@ -241,10 +241,10 @@ int pattern_differs(const void *memory, size_t bytes, uint64_t seed)
     return 0;
 }
 
-int word_wait(struct domain *domain, const volatile uint64_t *word, uint64_t value)
+int wl_word_wait(struct domain *domain, const volatile uint64_t *word, uint64_t value)
 {
     while (!rank_spin_until_alarm(domain->rank, word, value))
-        if (domain_gave_up(domain))
+        if (wl_domain_timed_out(domain))
             return 0;
     domain->heard++;
     return 1;
@@ -391,7 +391,7 @@ static void poll_completions(struct domain *domain)
     }
 }
 
-int operation_post(struct domain *domain, struct operation *operation)
+int wl_operation_post(struct domain *domain, struct operation *operation)
 {
     gni_return_t rc;
 
@@ -409,12 +409,12 @@ int operation_post(struct domain *domain, struct operation *operation)
         poll_completions(domain); /* all requests of the queue are in use */
     if (rc != GNI_RC_SUCCESS)
         return rank_fail(domain->rank, "cannot post type %d: %s", (int)operation->desc.type,
-                         rc_name(rc));
+                         wl_rc_name(rc));
     domain->in_flight++;
     return 0;
 }
 
-struct operation *operation_poll(struct domain *domain)
+struct operation *wl_operation_poll(struct domain *domain)
 {
     struct operation *operation;
 
@@ -429,26 +429,26 @@ struct operation *operation_poll(struct domain *domain)
     return operation;
 }
 
-struct operation *operation_wait(struct domain *domain)
+struct operation *wl_operation_wait(struct domain *domain)
 {
     struct operation *operation;
 
     do {
-        operation = operation_poll(domain);
-    } while (operation == NULL && !domain_gave_up(domain));
+        operation = wl_operation_poll(domain);
+    } while (operation == NULL && !wl_domain_timed_out(domain));
     return operation;
 }
 
-int operation_run(struct domain *domain, struct operation *operation)
+int wl_operation_run(struct domain *domain, struct operation *operation)
 {
-    if (operation_post(domain, operation) != 0)
+    if (wl_operation_post(domain, operation) != 0)
         return -1;
-    if (operation_wait(domain) == NULL)
+    if (wl_operation_wait(domain) == NULL)
         return rank_fail(domain->rank, "an operation did not end");
     return 0;
 }
 
-gni_post_type_t operation_type_arg(const struct rank *rank)
+gni_post_type_t wl_operation_type_arg(const struct rank *rank)
 {
     int gets = strcmp(rank_arg_choice(rank, "operation"), "get") == 0;
 
@@ -457,7 +457,7 @@ gni_post_type_t operation_type_arg(const struct rank *rank)
     return gets ? GNI_POST_FMA_GET : GNI_POST_FMA_PUT;
 }
 
-uint16_t operation_mode_arg(const struct rank *rank)
+uint16_t wl_operation_mode_arg(const struct rank *rank)
 {
     const char *routing = rank_arg_choice(rank, "routing");
 
@@ -480,8 +480,8 @@ struct mailboxes {
     int overran; /* events were lost */
 };
 
-int messages_open(struct domain *domain, uint32_t slots, uint16_t credits, uint32_t bytes,
-                  int retransmit)
+int wl_mailboxes_open(struct domain *domain, uint32_t slots, uint16_t credits, uint32_t bytes,
+                      int retransmit)
 {
     struct mailboxes *mailboxes = calloc(1, sizeof(*mailboxes));
     unsigned int size = 0;
@@ -499,18 +499,18 @@ int messages_open(struct domain *domain, uint32_t slots, uint16_t credits, uint3
         return rank_fail(domain->rank, "no mailboxes of %u credits and %u bytes", credits, bytes);
     mailboxes->each = (size + 63) & ~63u;
     mailboxes->memory =
-        region_alloc(domain, (size_t)mailboxes->each * slots, 1, &mailboxes->region);
+        wl_region_alloc(domain, (size_t)mailboxes->each * slots, 1, &mailboxes->region);
     mailboxes->regions = rank_exchange(domain->rank, &mailboxes->region, sizeof(mailboxes->region));
     return mailboxes->memory != NULL && mailboxes->regions != NULL ? 0 : -1;
 }
 
-void messages_close(struct domain *domain)
+void wl_mailboxes_close(struct domain *domain)
 {
     struct mailboxes *mailboxes = domain->mailboxes;
 
     if (mailboxes == NULL)
         return;
-    region_free(domain, mailboxes->memory, &mailboxes->region);
+    wl_region_free(domain, mailboxes->memory, &mailboxes->region);
     free(mailboxes);
     domain->mailboxes = NULL;
 }
@@ -525,25 +525,25 @@ static void mailbox_attr(const struct mailboxes *mailboxes, const struct region 
     attr->mbox_offset = slot * mailboxes->each;
 }
 
-void message_mailbox(struct domain *domain, uint32_t my_slot, gni_smsg_attr_t *mine)
+void wl_message_mailbox(struct domain *domain, uint32_t my_slot, gni_smsg_attr_t *mine)
 {
     mailbox_attr(domain->mailboxes, &domain->mailboxes->region, my_slot, mine);
 }
 
-int message_connect(struct domain *domain, uint32_t peer, uint32_t my_slot, uint32_t peer_slot)
+int wl_message_connect(struct domain *domain, uint32_t peer, uint32_t my_slot, uint32_t peer_slot)
 {
     gni_smsg_attr_t mine, theirs;
 
-    message_mailbox(domain, my_slot, &mine);
+    wl_message_mailbox(domain, my_slot, &mine);
     mailbox_attr(domain->mailboxes, &domain->mailboxes->regions[peer], peer_slot, &theirs);
-    return message_connect_to(domain, peer, &mine, &theirs);
+    return wl_message_connect_to(domain, peer, &mine, &theirs);
 }
 
-int message_connect_to(struct domain *domain, uint32_t peer, gni_smsg_attr_t *mine,
-                       gni_smsg_attr_t *theirs)
+int wl_message_connect_to(struct domain *domain, uint32_t peer, gni_smsg_attr_t *mine,
+                          gni_smsg_attr_t *theirs)
 {
     struct mailboxes *mailboxes = domain->mailboxes;
-    gni_ep_handle_t ep = domain_ep(domain, peer);
+    gni_ep_handle_t ep = wl_domain_ep(domain, peer);
     gni_return_t rc;
 
     if (ep == NULL)
@@ -552,7 +552,7 @@ int message_connect_to(struct domain *domain, uint32_t peer, gni_smsg_attr_t *mi
         return 0;
     rc = GNI_SmsgInit(ep, mine, theirs);
     if (rc != GNI_RC_SUCCESS)
-        return rank_fail(domain->rank, "no mailbox with rank %u: %s", peer, rc_name(rc));
+        return rank_fail(domain->rank, "no mailbox with rank %u: %s", peer, wl_rc_name(rc));
     domain->peers[peer].connected = 1;
     /* It was faster. What came may not be readable yet: `unread` stays. */
     if (domain->peers[peer].unread != 0 || mailboxes->overran)
@@ -562,12 +562,12 @@ int message_connect_to(struct domain *domain, uint32_t peer, gni_smsg_attr_t *mi
 
 static int reachable(struct domain *domain, uint32_t peer)
 {
-    return peer < domain->size &&
-           (domain->peers[peer].connected ||
-            (domain->mailboxes->by_rank && message_connect(domain, peer, peer, domain->id) == 0));
+    return peer < domain->size && (domain->peers[peer].connected ||
+                                   (domain->mailboxes->by_rank &&
+                                    wl_message_connect(domain, peer, peer, domain->id) == 0));
 }
 
-int message_try(struct domain *domain, uint32_t peer, const void *data, uint32_t bytes)
+int wl_message_try(struct domain *domain, uint32_t peer, const void *data, uint32_t bytes)
 {
     gni_return_t rc;
 
@@ -588,31 +588,31 @@ int message_try(struct domain *domain, uint32_t peer, const void *data, uint32_t
         return 0;
     }
     if (rc != GNI_RC_NOT_DONE)
-        return rank_fail(domain->rank, "cannot send to rank %u: %s", peer, rc_name(rc));
+        return rank_fail(domain->rank, "cannot send to rank %u: %s", peer, wl_rc_name(rc));
     return 0;
 }
 
-int message_send(struct domain *domain, uint32_t peer, const void *data, uint32_t bytes)
+int wl_message_send(struct domain *domain, uint32_t peer, const void *data, uint32_t bytes)
 {
     int accepted;
 
-    while ((accepted = message_try(domain, peer, data, bytes)) == 0) {
+    while ((accepted = wl_message_try(domain, peer, data, bytes)) == 0) {
         poll_completions(domain);
-        if (domain_gave_up(domain))
+        if (wl_domain_timed_out(domain))
             domain->peers[peer].lost = 1;
     }
     return accepted < 0 ? -1 : 0;
 }
 
-void message_completions(struct domain *domain)
+void wl_message_poll_completions(struct domain *domain)
 {
     if (domain->in_flight != 0)
         poll_completions(domain);
 }
 
-void message_flush(struct domain *domain)
+void wl_message_flush(struct domain *domain)
 {
-    while (domain->in_flight != 0 && !domain_gave_up(domain))
+    while (domain->in_flight != 0 && !wl_domain_timed_out(domain))
         poll_completions(domain);
 }
 
@@ -632,7 +632,7 @@ static void *read_from(struct domain *domain, uint32_t peer)
         return message;
     }
     if (rc != GNI_RC_NOT_DONE)
-        rank_fail(domain->rank, "cannot receive from rank %u: %s", peer, rc_name(rc));
+        rank_fail(domain->rank, "cannot receive from rank %u: %s", peer, wl_rc_name(rc));
     return NULL;
 }
 
@@ -669,7 +669,7 @@ static void *read_scan(struct domain *domain, uint32_t *from)
     return NULL;
 }
 
-void *message_poll(struct domain *domain, uint32_t *from)
+void *wl_message_poll(struct domain *domain, uint32_t *from)
 {
     struct mailboxes *mailboxes = domain->mailboxes;
     uint32_t last = mailboxes->current;
@@ -699,20 +699,20 @@ void *message_poll(struct domain *domain, uint32_t *from)
     return rc == GNI_RC_SUCCESS ? read_event(domain, event, from) : NULL;
 }
 
-void *message_wait(struct domain *domain, uint32_t *from)
+void *wl_message_wait(struct domain *domain, uint32_t *from)
 {
     void *message;
 
     do {
-        message = message_poll(domain, from);
-    } while (message == NULL && !domain_gave_up(domain));
+        message = wl_message_poll(domain, from);
+    } while (message == NULL && !wl_domain_timed_out(domain));
     return message;
 }
 
-void message_release(struct domain *domain, uint32_t from)
+void wl_message_release(struct domain *domain, uint32_t from)
 {
     gni_return_t rc = GNI_SmsgRelease(domain->peers[from].ep);
 
     if (rc != GNI_RC_SUCCESS)
-        rank_fail(domain->rank, "cannot release a message of rank %u: %s", from, rc_name(rc));
+        rank_fail(domain->rank, "cannot release a message of rank %u: %s", from, wl_rc_name(rc));
 }

@@ -25,16 +25,16 @@ struct bell {
 /* Again while the peer's queue was full: it tells us, not the peer. */
 static int ring(struct bell *bell, uint64_t number)
 {
-    struct operation operation = {.ep = domain_ep(&bell->domain, bell->peer)};
+    struct operation operation = {.ep = wl_domain_ep(&bell->domain, bell->peer)};
     uint32_t tries;
 
     operation.desc.type = GNI_POST_CQWRITE;
     operation.desc.cqwrite_value = number;
     operation.desc.remote_mem_hndl = bell->regions[bell->peer].handle;
     for (tries = 0; tries < 8; tries++) {
-        if (operation.ep == NULL || operation_post(&bell->domain, &operation) != 0)
+        if (operation.ep == NULL || wl_operation_post(&bell->domain, &operation) != 0)
             return -1;
-        if (operation_wait(&bell->domain) == NULL) /* it is in use until it has ended */
+        if (wl_operation_wait(&bell->domain) == NULL) /* it is in use until it has ended */
             return 1;
         if (!operation.overran)
             return operation.failed;
@@ -51,12 +51,12 @@ static int hear(struct bell *bell, uint64_t number)
     for (;;) {
         rc = bell->blocking ? GNI_CqWaitEvent(bell->domain.rx, bell->give_up_ms, &event)
                             : GNI_CqGetEvent(bell->domain.rx, &event);
-        if (rc == GNI_RC_TIMEOUT || (rc == GNI_RC_NOT_DONE && domain_gave_up(&bell->domain)))
+        if (rc == GNI_RC_TIMEOUT || (rc == GNI_RC_NOT_DONE && wl_domain_timed_out(&bell->domain)))
             return 1;
         if (rc == GNI_RC_NOT_DONE)
             continue;
         if (rc != GNI_RC_SUCCESS && rc != GNI_RC_ERROR_RESOURCE)
-            return rank_fail(bell->domain.rank, "no event: %s", rc_name(rc));
+            return rank_fail(bell->domain.rank, "no event: %s", wl_rc_name(rc));
         bell->domain.heard++;
         if (GNI_CQ_GET_DATA(event) == number)
             return 0;
@@ -76,7 +76,7 @@ static uint64_t number_of(uint64_t round)
 static uint64_t play(struct bell *bell, uint64_t iterations)
 {
     uint64_t i, began;
-    int leads = pair_leads(&bell->domain), status = 0;
+    int leads = wl_pair_leads(&bell->domain), status = 0;
 
     for (i = 1; i <= iterations && status == 0; i++) {
         began = rank_now();
@@ -101,21 +101,21 @@ static int run(struct rank *rank)
     };
     uint64_t missing = 0;
     void *memory = NULL;
-    int status = domain_open(&bell.domain, rank, 64, 0);
+    int status = wl_domain_open(&bell.domain, rank, 64, 0);
 
-    domain_patience(&bell.domain, rank_arg_ps(rank, "give_up"));
-    bell.peer = pair_of(&bell.domain);
+    wl_domain_set_timeout(&bell.domain, rank_arg_ps(rank, "give_up"));
+    bell.peer = wl_pair_of(&bell.domain);
     if (status == 0) {
-        memory = region_alloc(&bell.domain, 4096, 1, &bell.mine);
+        memory = wl_region_alloc(&bell.domain, 4096, 1, &bell.mine);
         bell.regions = rank_exchange(rank, &bell.mine, sizeof(bell.mine));
         status = memory != NULL && bell.regions != NULL ? 0 : -1;
     }
     if (status == 0 && bell.peer != UINT32_MAX)
         missing = play(&bell, rank_arg_count(rank, "iterations"));
-    if (domain_finish(&bell.domain, missing) != 0)
+    if (wl_domain_finish(&bell.domain, missing) != 0)
         status = -1;
-    region_free(&bell.domain, memory, &bell.mine);
-    domain_close(&bell.domain);
+    wl_region_free(&bell.domain, memory, &bell.mine);
+    wl_domain_close(&bell.domain);
     return status != 0;
 }
 

@@ -7,7 +7,7 @@
 #include "fi_common.h"
 
 static const struct workload_arg args[] = {
-    SIDE_ARGS,
+    WL_FI_ARGS,
     {"call", ARG_CHOICE, "mixed", NULL, NULL, "add|fetch|compare|mixed",
      "fi_atomic, fi_fetch_atomic, fi_compare_atomic until it succeeds, or all in turn"},
     {"operations", ARG_COUNT, "200", "1", "1000000000", NULL, "that each rank makes"},
@@ -33,7 +33,7 @@ struct atomics {
     enum call call;
     uint64_t operations, window, counters;
     bool hot;
-    struct side_memory memory; /* our counters */
+    struct wl_fi_memory memory; /* our counters */
     struct operation *all, *free;
     uint64_t *added; /* by rank and counter, as far as we know */
     uint64_t started, ended, repeats;
@@ -41,22 +41,22 @@ struct atomics {
 
 static int submit(struct atomics *a, struct operation *o)
 {
-    const struct side_place *place = &a->memory.all[o->target];
+    const struct wl_fi_remote *place = &a->memory.all[o->target];
     uint64_t address = place->address + o->counter * sizeof(uint64_t);
-    fi_addr_t to = side_address(&a->side, o->target);
+    fi_addr_t to = wl_fi_address(&a->side, o->target);
     struct fid_ep *ep = a->side.ep;
 
     switch (o->call) {
     case ADD:
-        return side_post(&a->side, fi_atomic(ep, &o->operand, 1, NULL, to, address, place->key,
-                                             FI_UINT64, FI_SUM, o));
+        return wl_fi_post(&a->side, fi_atomic(ep, &o->operand, 1, NULL, to, address, place->key,
+                                              FI_UINT64, FI_SUM, o));
     case FETCH:
-        return side_post(&a->side, fi_fetch_atomic(ep, &o->operand, 1, NULL, &o->result, NULL, to,
-                                                   address, place->key, FI_UINT64, FI_SUM, o));
+        return wl_fi_post(&a->side, fi_fetch_atomic(ep, &o->operand, 1, NULL, &o->result, NULL, to,
+                                                    address, place->key, FI_UINT64, FI_SUM, o));
     default:
-        return side_post(&a->side,
-                         fi_compare_atomic(ep, &o->operand, 1, NULL, &o->compare, NULL, &o->result,
-                                           NULL, to, address, place->key, FI_UINT64, FI_CSWAP, o));
+        return wl_fi_post(&a->side,
+                          fi_compare_atomic(ep, &o->operand, 1, NULL, &o->compare, NULL, &o->result,
+                                            NULL, to, address, place->key, FI_UINT64, FI_CSWAP, o));
     }
 }
 
@@ -79,7 +79,7 @@ static int start(struct atomics *a)
     if (o->call == COMPARE)
         o->operand += o->compare;
     a->started++;
-    if (side_address(&a->side, o->target) == FI_ADDR_NOTAVAIL) {
+    if (wl_fi_address(&a->side, o->target) == FI_ADDR_NOTAVAIL) {
         a->side.lost++;
         a->ended++;
         o->next = a->free;
@@ -117,7 +117,7 @@ static int take(struct atomics *a, struct operation *o, int error)
 
 static int run_atomics(struct atomics *a)
 {
-    struct side_event event;
+    struct wl_fi_event event;
     int status = 0;
 
     while (a->ended < a->operations && status >= 0) {
@@ -125,7 +125,7 @@ static int run_atomics(struct atomics *a)
             status = start(a);
         if (a->ended == a->operations || status < 0)
             break;
-        if (!side_wait(&a->side, &event))
+        if (!wl_fi_wait(&a->side, &event))
             return 0;
         status = take(a, event.entry.op_context, event.error);
     }
@@ -136,7 +136,7 @@ static int run_atomics(struct atomics *a)
 static int check(struct atomics *a)
 {
     size_t bytes = a->side.size * a->counters * sizeof(uint64_t);
-    const uint64_t *told = side_meet(&a->side, a->added, bytes);
+    const uint64_t *told = wl_fi_exchange(&a->side, a->added, bytes);
     const uint64_t *mine = (const uint64_t *)a->memory.bytes;
     uint64_t i, sum;
     uint32_t rank;
@@ -182,22 +182,22 @@ static int run(struct rank *rank)
                         .window = rank_arg_count(rank, "window"),
                         .counters = rank_arg_count(rank, "counters"),
                         .hot = rank_arg_bool(rank, "hot")};
-    int status = side_open(&a.side, rank, FI_MSG | FI_ATOMIC | FI_RMA, 2 * a.window);
+    int status = wl_fi_open(&a.side, rank, FI_MSG | FI_ATOMIC | FI_RMA, 2 * a.window);
 
     operations_new(&a);
     if (status == 0)
-        status = side_memory_open(&a.side, &a.memory, a.counters * sizeof(uint64_t));
+        status = wl_fi_memory_open(&a.side, &a.memory, a.counters * sizeof(uint64_t));
     if (status == 0) {
         run_atomics(&a);
         rank_count(rank, "repeats", a.repeats);
-        status = side_finish(&a.side, a.operations - a.ended);
+        status = wl_fi_finish(&a.side, a.operations - a.ended);
     }
     if (status == 0 && a.side.clean)
         status = check(&a);
-    if (status == 0 && side_meet(&a.side, NULL, 0) == NULL)
+    if (status == 0 && wl_fi_exchange(&a.side, NULL, 0) == NULL)
         status = -1;
-    side_memory_close(&a.memory);
-    side_close(&a.side);
+    wl_fi_memory_close(&a.memory);
+    wl_fi_close(&a.side);
     free(a.all);
     free(a.added);
     return status != 0;

@@ -4,7 +4,7 @@
 #define API FI_VERSION(1, 17)
 #define READ_ENTRIES 16
 
-int side_failed(struct side *side, const char *what, int error)
+int wl_fi_failed(struct side *side, const char *what, int error)
 {
     return rank_fail(side->rank, "%s: %s", what, fi_strerror(error < 0 ? -error : error));
 }
@@ -15,7 +15,7 @@ int side_failed(struct side *side, const char *what, int error)
  * The alarm may have rung while nobody waited, in a meeting say: so it is only the second in a row
  * that counts.
  */
-bool side_gave_up(struct side *side)
+bool wl_fi_timed_out(struct side *side)
 {
     if (!rank_alarm_rang(side->rank))
         return false;
@@ -30,11 +30,11 @@ bool side_gave_up(struct side *side)
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-#define CALL(call)                                         \
-    do {                                                   \
-        int call_result_ = (int)(call);                    \
-        if (call_result_ < 0)                              \
-            return side_failed(side, #call, call_result_); \
+#define CALL(call)                                          \
+    do {                                                    \
+        int call_result_ = (int)(call);                     \
+        if (call_result_ < 0)                               \
+            return wl_fi_failed(side, #call, call_result_); \
     } while (0)
 
 static void common_hints(const struct rank *rank, struct fi_info *hints)
@@ -51,7 +51,7 @@ static void common_hints(const struct rank *rank, struct fi_info *hints)
         hints->domain_attr->threading = FI_THREAD_DOMAIN;
 }
 
-int side_open_hints(struct side *side, struct rank *rank, struct fi_info *hints, size_t entries)
+int wl_fi_open_hints(struct side *side, struct rank *rank, struct fi_info *hints, size_t entries)
 {
     struct fi_cq_attr cq = {.size = entries, .format = FI_CQ_FORMAT_TAGGED};
     struct fi_av_attr av = {.type = FI_AV_TABLE};
@@ -69,7 +69,7 @@ int side_open_hints(struct side *side, struct rank *rank, struct fi_info *hints,
     return 0;
 }
 
-int side_endpoint(struct side *side, struct fid_cq *cq, struct fid_ep **ep)
+int wl_fi_endpoint(struct side *side, struct fid_cq *cq, struct fid_ep **ep)
 {
     CALL(fi_endpoint(side->domain, side->info, ep, NULL));
     CALL(fi_ep_bind(*ep, &cq->fid, FI_TRANSMIT | FI_RECV));
@@ -78,7 +78,7 @@ int side_endpoint(struct side *side, struct fid_cq *cq, struct fid_ep **ep)
     return 0;
 }
 
-int side_open(struct side *side, struct rank *rank, uint64_t caps, size_t entries)
+int wl_fi_open(struct side *side, struct rank *rank, uint64_t caps, size_t entries)
 {
     struct fi_info *hints = fi_allocinfo();
     int status = -1;
@@ -89,20 +89,20 @@ int side_open(struct side *side, struct rank *rank, uint64_t caps, size_t entrie
     hints->ep_attr->type =
         strcmp(rank_arg_choice(rank, "type"), "dgram") == 0 ? FI_EP_DGRAM : FI_EP_RDM;
     hints->tx_attr->size = hints->rx_attr->size = entries;
-    status = side_open_hints(side, rank, hints, 2 * entries);
+    status = wl_fi_open_hints(side, rank, hints, 2 * entries);
     fi_freeinfo(hints);
     if (status == 0)
-        status = side_endpoint(side, side->cq, &side->ep);
-    return status == 0 ? side_exchange(side) : -1;
+        status = wl_fi_endpoint(side, side->cq, &side->ep);
+    return status == 0 ? wl_fi_exchange_names(side) : -1;
 }
 
-int side_exchange(struct side *side)
+int wl_fi_exchange_names(struct side *side)
 {
     uint8_t name[FI_NAME_MAX];
 
     side->name_bytes = sizeof(name);
     CALL(fi_getname(&side->ep->fid, name, &side->name_bytes));
-    side->names = side_meet(side, name, side->name_bytes);
+    side->names = wl_fi_exchange(side, name, side->name_bytes);
     return side->names != NULL ? 0 : -1;
 }
 
@@ -111,10 +111,10 @@ static void close_one(struct side *side, struct fid *fid, const char *what)
     int status = fid != NULL ? fi_close(fid) : 0;
 
     if (status != 0)
-        side_failed(side, what, status);
+        wl_fi_failed(side, what, status);
 }
 
-void side_close(struct side *side)
+void wl_fi_close(struct side *side)
 {
     if (side->ep != NULL)
         close_one(side, &side->ep->fid, "closing the endpoint");
@@ -151,7 +151,7 @@ static int meet(struct rank *rank, void *arg)
     return 0;
 }
 
-const void *side_meet(struct side *side, const void *mine, size_t bytes)
+const void *wl_fi_exchange(struct side *side, const void *mine, size_t bytes)
 {
     struct meeting meeting = {.mine = mine, .bytes = bytes};
     struct rank_thread *thread;
@@ -173,7 +173,7 @@ const void *side_meet(struct side *side, const void *mine, size_t bytes)
     return meeting.all;
 }
 
-int side_finish(struct side *side, uint64_t missing)
+int wl_fi_finish(struct side *side, uint64_t missing)
 {
     const struct told {
         uint64_t present, failed, missing;
@@ -182,7 +182,7 @@ int side_finish(struct side *side, uint64_t missing)
     uint32_t i;
 
     rank_count(side->rank, "missing", missing);
-    all = side_meet(side, &mine, sizeof(mine));
+    all = wl_fi_exchange(side, &mine, sizeof(mine));
     if (all == NULL)
         return -1;
     for (i = 0; i < side->size; i++) {
@@ -199,12 +199,12 @@ int side_finish(struct side *side, uint64_t missing)
 
 /* ---- other ranks ----------------------------------------------------------------------------- */
 
-struct side_peer {
+struct wl_fi_peer {
     uint32_t rank; /* UINT32_MAX: free */
     fi_addr_t address; /* FI_ADDR_NOTAVAIL: gone */
 };
 
-static struct side_peer *place_of(const struct side *side, uint32_t rank)
+static struct wl_fi_peer *place_of(const struct side *side, uint32_t rank)
 {
     uint32_t at = rank * 0x9e3779b9u & (side->peer_room - 1);
 
@@ -215,7 +215,7 @@ static struct side_peer *place_of(const struct side *side, uint32_t rank)
 
 static int grow(struct side *side)
 {
-    struct side_peer *before = side->peers;
+    struct wl_fi_peer *before = side->peers;
     uint32_t room = side->peer_room, i;
 
     side->peer_room = room != 0 ? 2 * room : 16;
@@ -246,31 +246,31 @@ static fi_addr_t insert(struct side *side, uint32_t rank)
     return address;
 }
 
-fi_addr_t side_address(struct side *side, uint32_t rank)
+fi_addr_t wl_fi_address(struct side *side, uint32_t rank)
 {
-    struct side_peer *peer;
+    struct wl_fi_peer *peer;
 
     if (2 * (side->peer_count + 1) > side->peer_room && grow(side) != 0)
         return FI_ADDR_NOTAVAIL;
     peer = place_of(side, rank);
     if (peer->rank == UINT32_MAX) {
-        *peer = (struct side_peer){rank, insert(side, rank)};
+        *peer = (struct wl_fi_peer){rank, insert(side, rank)};
         side->peer_count++;
     }
     return peer->address;
 }
 
-void side_lose(struct side *side, uint32_t rank)
+void wl_fi_give_up_peer(struct side *side, uint32_t rank)
 {
-    if (side_address(side, rank) != FI_ADDR_NOTAVAIL)
+    if (wl_fi_address(side, rank) != FI_ADDR_NOTAVAIL)
         place_of(side, rank)->address = FI_ADDR_NOTAVAIL;
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-static struct side_event *event_add(struct side *side)
+static struct wl_fi_event *event_add(struct side *side)
 {
-    struct side_event *grown;
+    struct wl_fi_event *grown;
     uint32_t i;
 
     if (side->event_count == side->event_room) {
@@ -290,13 +290,13 @@ static struct side_event *event_add(struct side *side)
 static void read_error(struct side *side)
 {
     struct fi_cq_err_entry error = {.err = 0};
-    struct side_event *event;
+    struct wl_fi_event *event;
 
     if (fi_cq_readerr(side->cq, &error, 0) != 1)
         return;
     side->errors++;
     event = event_add(side);
-    *event = (struct side_event){.error = error.err, .excess = error.olen};
+    *event = (struct wl_fi_event){.error = error.err, .excess = error.olen};
     event->entry = (struct fi_cq_tagged_entry){.op_context = error.op_context,
                                                .flags = error.flags,
                                                .len = error.len,
@@ -317,11 +317,11 @@ static void read_some(struct side *side)
     }
     for (i = 0; i < found; i++) {
         side->heard++;
-        *event_add(side) = (struct side_event){.entry = entries[i]};
+        *event_add(side) = (struct wl_fi_event){.entry = entries[i]};
     }
 }
 
-bool side_poll(struct side *side, struct side_event *event)
+bool wl_fi_poll(struct side *side, struct wl_fi_event *event)
 {
     if (side->event_count == 0)
         read_some(side);
@@ -333,23 +333,23 @@ bool side_poll(struct side *side, struct side_event *event)
     return true;
 }
 
-bool side_wait(struct side *side, struct side_event *event)
+bool wl_fi_wait(struct side *side, struct wl_fi_event *event)
 {
-    while (!side_poll(side, event))
-        if (side_gave_up(side))
+    while (!wl_fi_poll(side, event))
+        if (wl_fi_timed_out(side))
             return false;
     return true;
 }
 
-bool side_again(struct side *side)
+bool wl_fi_retry(struct side *side)
 {
     read_some(side);
-    return !side_gave_up(side);
+    return !wl_fi_timed_out(side);
 }
 
 /* ---- buffers --------------------------------------------------------------------------------- */
 
-void *side_buffer(size_t bytes)
+void *wl_fi_buffer(size_t bytes)
 {
     size_t whole = (bytes + 2 * 4096 - 1) & ~(size_t)4095;
     void *memory = aligned_alloc(4096, whole);
@@ -359,24 +359,24 @@ void *side_buffer(size_t bytes)
     return memory;
 }
 
-int side_window_open(struct side *side, struct side_window *window, uint64_t count, size_t bytes)
+int wl_fi_window_open(struct side *side, struct wl_fi_window *window, uint64_t count, size_t bytes)
 {
-    uint8_t *all = side_buffer(count * (bytes + 1));
+    uint8_t *all = wl_fi_buffer(count * (bytes + 1));
     uint64_t i;
 
-    *window = (struct side_window){.slots = calloc(count, sizeof(*window->slots)), .count = count};
+    *window = (struct wl_fi_window){.slots = calloc(count, sizeof(*window->slots)), .count = count};
     if (window->slots == NULL || all == NULL) {
         free(all);
         return rank_fail(side->rank, "no memory for %llu buffers", (unsigned long long)count);
     }
     for (i = count; i > 0; i--) {
         window->slots[i - 1].bytes = all + (i - 1) * bytes;
-        side_slot_give(window, &window->slots[i - 1]);
+        wl_fi_slot_free(window, &window->slots[i - 1]);
     }
     return 0;
 }
 
-void side_window_close(struct side_window *window)
+void wl_fi_window_close(struct wl_fi_window *window)
 {
     if (window->slots != NULL)
         free(window->slots[0].bytes);
@@ -385,22 +385,22 @@ void side_window_close(struct side_window *window)
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-int side_memory_open(struct side *side, struct side_memory *memory, size_t size)
+int wl_fi_memory_open(struct side *side, struct wl_fi_memory *memory, size_t size)
 {
-    struct side_place mine;
+    struct wl_fi_remote mine;
 
-    *memory = (struct side_memory){.bytes = side_buffer(size), .size = size};
+    *memory = (struct wl_fi_memory){.bytes = wl_fi_buffer(size), .size = size};
     if (memory->bytes == NULL)
         return rank_fail(side->rank, "no memory for %zu bytes", size);
     CALL(fi_mr_reg(side->domain, memory->bytes, size,
                    FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 0,
                    0, &memory->mr, NULL));
-    mine = (struct side_place){(uintptr_t)memory->bytes, fi_mr_key(memory->mr)};
-    memory->all = side_meet(side, &mine, sizeof(mine));
+    mine = (struct wl_fi_remote){(uintptr_t)memory->bytes, fi_mr_key(memory->mr)};
+    memory->all = wl_fi_exchange(side, &mine, sizeof(mine));
     return memory->all != NULL ? 0 : -1;
 }
 
-void side_memory_close(struct side_memory *memory)
+void wl_fi_memory_close(struct wl_fi_memory *memory)
 {
     if (memory->mr != NULL)
         fi_close(&memory->mr->fid);

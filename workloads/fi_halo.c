@@ -9,7 +9,7 @@
 #define FACES 6u /* 2d: towards lower coordinates, 2d + 1: towards higher */
 
 static const struct workload_arg args[] = {
-    SIDE_ARGS,
+    WL_FI_ARGS,
     {"bytes", ARG_BYTES, "2KiB", "1", "16MiB", NULL, "size of a face"},
     {"steps", ARG_COUNT, "100", "1", "100000000", NULL, "exchanges"},
     {"compute", ARG_TIME, "0", "0", "1s", NULL, "time that a rank computes in each step"},
@@ -85,22 +85,22 @@ static int transfer(struct halo *halo, uint64_t step, uint32_t f, bool send)
 
     if (face->neighbour == UINT32_MAX)
         return 0;
-    peer = side_address(&halo->side, face->neighbour);
+    peer = wl_fi_address(&halo->side, face->neighbour);
     if (peer == FI_ADDR_NOTAVAIL) {
         halo->side.lost++;
         return 0;
     }
     halo->open++;
     if (!send)
-        return side_post(&halo->side, fi_trecv(halo->side.ep, face->in, halo->bytes, NULL, peer,
-                                               tag_of(step, f), 0, face));
-    pattern_fill(face->out, halo->bytes,
-                 side_seed(halo->side.id, face->neighbour, tag_of(step, f ^ 1)));
-    return side_post(&halo->side, fi_tsend(halo->side.ep, face->out, halo->bytes, NULL, peer,
-                                           tag_of(step, f ^ 1), halo));
+        return wl_fi_post(&halo->side, fi_trecv(halo->side.ep, face->in, halo->bytes, NULL, peer,
+                                                tag_of(step, f), 0, face));
+    wl_pattern_fill(face->out, halo->bytes,
+                    wl_fi_seed(halo->side.id, face->neighbour, tag_of(step, f ^ 1)));
+    return wl_fi_post(&halo->side, fi_tsend(halo->side.ep, face->out, halo->bytes, NULL, peer,
+                                            tag_of(step, f ^ 1), halo));
 }
 
-static int take(struct halo *halo, const struct side_event *event, uint64_t step)
+static int take(struct halo *halo, const struct wl_fi_event *event, uint64_t step)
 {
     const struct face *face = event->entry.op_context;
     uint64_t tag;
@@ -110,7 +110,7 @@ static int take(struct halo *halo, const struct side_event *event, uint64_t step
         return 0;
     tag = tag_of(step, (uint32_t)(face - halo->faces));
     if (event->entry.tag != tag || event->entry.len != halo->bytes ||
-        pattern_differs(face->in, halo->bytes, side_seed(face->neighbour, halo->side.id, tag)))
+        wl_pattern_differs(face->in, halo->bytes, wl_fi_seed(face->neighbour, halo->side.id, tag)))
         return rank_fail(halo->side.rank, "the face of rank %u in step %llu is wrong",
                          face->neighbour, (unsigned long long)step);
     halo->received++;
@@ -119,7 +119,7 @@ static int take(struct halo *halo, const struct side_event *event, uint64_t step
 
 static int exchange(struct halo *halo, uint64_t step)
 {
-    struct side_event event;
+    struct wl_fi_event event;
     uint64_t began = rank_now();
     uint32_t f;
     int status = 0;
@@ -130,7 +130,7 @@ static int exchange(struct halo *halo, uint64_t step)
     for (f = 0; f < FACES && status == 0; f++)
         status = transfer(halo, step, f, true);
     while (halo->open > 0 && status == 0) {
-        if (!side_wait(&halo->side, &event))
+        if (!wl_fi_wait(&halo->side, &event))
             return -1;
         status = take(halo, &event, step);
     }
@@ -144,8 +144,8 @@ static int run(struct rank *rank)
     struct halo halo = {.bytes = rank_arg_count(rank, "bytes"),
                         .steps = rank_arg_count(rank, "steps"),
                         .compute = rank_arg_ps(rank, "compute")};
-    int status = side_open(&halo.side, rank, FI_TAGGED | FI_DIRECTED_RECV, 64);
-    uint8_t *memory = side_buffer(2 * FACES * halo.bytes);
+    int status = wl_fi_open(&halo.side, rank, FI_TAGGED | FI_DIRECTED_RECV, 64);
+    uint8_t *memory = wl_fi_buffer(2 * FACES * halo.bytes);
     uint64_t step;
     uint32_t f;
 
@@ -157,9 +157,9 @@ static int run(struct rank *rank)
     if (status == 0) {
         for (step = 0; step < halo.steps && exchange(&halo, step) == 0; step++)
             ;
-        status = side_finish(&halo.side, halo.steps * neighbours(&halo) - halo.received);
+        status = wl_fi_finish(&halo.side, halo.steps * neighbours(&halo) - halo.received);
     }
-    side_close(&halo.side);
+    wl_fi_close(&halo.side);
     free(memory);
     return status != 0;
 }

@@ -9,7 +9,7 @@
 #include <rdma/fi_eq.h>
 
 static const struct workload_arg args[] = {
-    SIDE_ARGS,
+    WL_FI_ARGS,
     {"servers", ARG_COUNT, "1", "1", "100000", NULL, "ranks that listen"},
     {"connections", ARG_COUNT, "4", "1", "1000000", NULL, "that each client makes, one by one"},
     {"messages", ARG_COUNT, "10", "0", "1000000", NULL, "there and back on a connection"},
@@ -46,11 +46,11 @@ struct office {
 
 /* ---- a line ---------------------------------------------------------------------------------- */
 
-#define CALL(o, call)                                            \
-    do {                                                         \
-        int call_result_ = (int)(call);                          \
-        if (call_result_ < 0)                                    \
-            return side_failed(&(o)->side, #call, call_result_); \
+#define CALL(o, call)                                             \
+    do {                                                          \
+        int call_result_ = (int)(call);                           \
+        if (call_result_ < 0)                                     \
+            return wl_fi_failed(&(o)->side, #call, call_result_); \
     } while (0)
 
 static int line_open(struct office *o, struct line *line, struct fi_info *info)
@@ -59,8 +59,8 @@ static int line_open(struct office *o, struct line *line, struct fi_info *info)
     CALL(o, fi_ep_bind(line->ep, &o->eq->fid, 0));
     CALL(o, fi_ep_bind(line->ep, &o->side.cq->fid, FI_TRANSMIT | FI_RECV));
     CALL(o, fi_enable(line->ep));
-    line->in = side_buffer(o->bytes);
-    line->out = side_buffer(o->bytes);
+    line->in = wl_fi_buffer(o->bytes);
+    line->out = wl_fi_buffer(o->bytes);
     if (o->messages > 0)
         CALL(o, fi_recv(line->ep, line->in, o->bytes, NULL, FI_ADDR_UNSPEC, line));
     return 0;
@@ -79,20 +79,20 @@ static void line_close(struct line *line)
 /* What goes to and fro on a line, by direction and number. */
 static uint64_t seed_of(const struct line *line, bool answer, uint64_t number)
 {
-    return side_seed(line->hello.client, answer, line->hello.connection << 20 | number);
+    return wl_fi_seed(line->hello.client, answer, line->hello.connection << 20 | number);
 }
 
 static int line_send(struct office *o, struct line *line, bool answer, uint64_t number)
 {
-    pattern_fill(line->out, o->bytes, seed_of(line, answer, number));
-    return side_post(&o->side, fi_send(line->ep, line->out, o->bytes, NULL, 0, NULL));
+    wl_pattern_fill(line->out, o->bytes, seed_of(line, answer, number));
+    return wl_fi_post(&o->side, fi_send(line->ep, line->out, o->bytes, NULL, 0, NULL));
 }
 
-static int line_check(struct office *o, struct line *line, const struct side_event *event,
+static int line_check(struct office *o, struct line *line, const struct wl_fi_event *event,
                       bool answer)
 {
     if (event->entry.len != o->bytes ||
-        pattern_differs(line->in, o->bytes, seed_of(line, answer, line->received)))
+        wl_pattern_differs(line->in, o->bytes, seed_of(line, answer, line->received)))
         return rank_fail(o->side.rank, "message %llu on connection %llu of rank %u is wrong",
                          (unsigned long long)line->received,
                          (unsigned long long)line->hello.connection, line->hello.client);
@@ -159,31 +159,31 @@ static void progress(struct side *side)
 /* Until this happens to the line; 1: something else, or nothing any more. */
 static int wait_for(struct office *o, struct line *line, uint32_t event, struct happening *found)
 {
-    struct side_event completion;
+    struct wl_fi_event completion;
 
     for (;;) {
         *found = (struct happening){.event = 0};
         look(o, found);
         if (found->fid == &line->ep->fid && (found->error != 0 || found->event == event))
             return found->error;
-        while (side_poll(&o->side, &completion)) /* sends that completed late */
+        while (wl_fi_poll(&o->side, &completion)) /* sends that completed late */
             if (completion.error != 0 && completion.error != FI_ECANCELED)
                 return 1;
-        if (side_gave_up(&o->side))
+        if (wl_fi_timed_out(&o->side))
             return 1;
     }
 }
 
 static int converse(struct office *o, struct line *line)
 {
-    struct side_event event;
+    struct wl_fi_event event;
     uint64_t number;
     int status = 0;
 
     for (number = 0; number < o->messages && status == 0; number++) {
         status = line_send(o, line, false, number) != 0;
         while (status == 0 && line->received == number) {
-            if (!side_wait(&o->side, &event) || event.error != 0)
+            if (!wl_fi_wait(&o->side, &event) || event.error != 0)
                 return 1;
             if (event.entry.op_context == line)
                 status = line_check(o, line, &event, true);
@@ -214,8 +214,8 @@ static int attempt(struct office *o, struct line *line)
 
     if (status != 0)
         return -1;
-    status = side_post(&o->side, fi_connect(line->ep, o->names + server * o->name_bytes,
-                                            &line->hello, sizeof(line->hello)));
+    status = wl_fi_post(&o->side, fi_connect(line->ep, o->names + server * o->name_bytes,
+                                             &line->hello, sizeof(line->hello)));
     if (status != 0)
         return 1;
     status = wait_for(o, line, FI_CONNECTED, &found);
@@ -275,7 +275,7 @@ static int answer_request(struct office *o, struct happening *found)
     o->lines = line;
     status = line_open(o, line, found->info);
     if (status == 0)
-        status = side_post(&o->side, fi_accept(line->ep, &answer, sizeof(answer)));
+        status = wl_fi_post(&o->side, fi_accept(line->ep, &answer, sizeof(answer)));
     return status;
 }
 
@@ -301,7 +301,7 @@ static int happen(struct office *o, struct happening *found)
 
 static int serve(struct office *o, uint64_t expected)
 {
-    struct side_event event;
+    struct wl_fi_event event;
     struct happening found;
     struct line *line;
     int status = 0;
@@ -312,7 +312,7 @@ static int serve(struct office *o, uint64_t expected)
         look(o, &found);
         if (found.event != 0)
             status = happen(o, &found);
-        while (status == 0 && side_poll(&o->side, &event)) {
+        while (status == 0 && wl_fi_poll(&o->side, &event)) {
             line = event.entry.op_context;
             if (line == NULL || event.error != 0)
                 continue;
@@ -320,7 +320,7 @@ static int serve(struct office *o, uint64_t expected)
             if (status == 0)
                 status = line_send(o, line, true, line->received - 1);
         }
-        if (status == 0 && side_gave_up(&o->side))
+        if (status == 0 && wl_fi_timed_out(&o->side))
             return 0;
     }
     return status;
@@ -342,7 +342,7 @@ static int listen_here(struct office *o)
         CALL(o, fi_listen(o->pep));
         CALL(o, fi_getname(&o->pep->fid, name, &o->name_bytes));
     }
-    o->names = side_meet(&o->side, name, o->name_bytes);
+    o->names = wl_fi_exchange(&o->side, name, o->name_bytes);
     return o->names != NULL ? 0 : -1;
 }
 
@@ -357,7 +357,7 @@ static int open_office(struct office *o, struct rank *rank)
         return rank_fail(rank, "no memory for fi_allocinfo()");
     hints->caps = FI_MSG;
     hints->ep_attr->type = FI_EP_MSG;
-    status = side_open_hints(&o->side, rank, hints, 1024);
+    status = wl_fi_open_hints(&o->side, rank, hints, 1024);
     fi_freeinfo(hints);
     return status == 0 ? listen_here(o) : -1;
 }
@@ -387,7 +387,7 @@ static void close_office(struct office *o)
         fi_close(&o->pep->fid);
     if (o->eq != NULL)
         fi_close(&o->eq->fid);
-    side_close(&o->side);
+    wl_fi_close(&o->side);
 }
 
 static int run(struct rank *rank)
@@ -406,7 +406,7 @@ static int run(struct rank *rank)
         result = o.side.id < o.servers ? serve(&o, expected_of(&o)) : be_client(&o);
         rank_count(rank, o.side.id < o.servers ? "served" : "connections", o.done);
         rank_count(rank, "refused", o.refused);
-        status = side_finish(&o.side, expected_of(&o) - o.done);
+        status = wl_fi_finish(&o.side, expected_of(&o) - o.done);
     }
     close_office(&o);
     return status != 0 || result != 0;

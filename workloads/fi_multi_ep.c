@@ -7,7 +7,7 @@
 #include "fi_common.h"
 
 static const struct workload_arg args[] = {
-    SIDE_ARGS,
+    WL_FI_ARGS,
     {"endpoints", ARG_COUNT, "4", "1", "64", NULL, "of each rank"},
     {"threads", ARG_BOOL, "true", NULL, NULL, NULL, "a thread and a queue for each"},
     {"bytes", ARG_BYTES, "64", "1", "16MiB", NULL, "length of a message"},
@@ -44,22 +44,22 @@ struct multi {
 
 static uint64_t seed_of(const struct line *line, uint32_t from, uint64_t round)
 {
-    return side_seed(from, line->number, round);
+    return wl_fi_seed(from, line->number, round);
 }
 
 static int post_receive(struct line *line)
 {
     line->receiving = true;
-    return side_post(&line->side, fi_recv(line->side.ep, line->in, line->multi->bytes, NULL,
-                                          FI_ADDR_UNSPEC, &line->in));
+    return wl_fi_post(&line->side, fi_recv(line->side.ep, line->in, line->multi->bytes, NULL,
+                                           FI_ADDR_UNSPEC, &line->in));
 }
 
 static int send_next(struct line *line)
 {
     line->sending = true;
-    pattern_fill(line->out, line->multi->bytes, seed_of(line, line->side.id, line->round));
-    return side_post(&line->side, fi_send(line->side.ep, line->out, line->multi->bytes, NULL,
-                                          line->to, &line->out));
+    wl_pattern_fill(line->out, line->multi->bytes, seed_of(line, line->side.id, line->round));
+    return wl_fi_post(&line->side, fi_send(line->side.ep, line->out, line->multi->bytes, NULL,
+                                           line->to, &line->out));
 }
 
 /* A leader begins a round, a follower answers it. */
@@ -68,19 +68,19 @@ static int begin(struct line *line)
     int status = post_receive(line);
 
     line->began = rank_now();
-    if (status == 0 && side_leads(&line->side))
+    if (status == 0 && wl_fi_leads(&line->side))
         status = send_next(line);
     return status;
 }
 
-static int take_message(struct line *line, const struct side_event *event)
+static int take_message(struct line *line, const struct wl_fi_event *event)
 {
     if (event->entry.len != line->multi->bytes ||
-        pattern_differs(line->in, line->multi->bytes,
-                        seed_of(line, line->multi->peer, line->round)))
+        wl_pattern_differs(line->in, line->multi->bytes,
+                           seed_of(line, line->multi->peer, line->round)))
         return rank_fail(line->side.rank, "message %llu at endpoint %u is wrong",
                          (unsigned long long)line->round, line->number);
-    if (!side_leads(&line->side)) { /* the answer carries the same number */
+    if (!wl_fi_leads(&line->side)) { /* the answer carries the same number */
         line->receiving = false;
         return send_next(line);
     }
@@ -89,7 +89,7 @@ static int take_message(struct line *line, const struct side_event *event)
     return 0;
 }
 
-static int take(struct line *line, const struct side_event *event)
+static int take(struct line *line, const struct wl_fi_event *event)
 {
     int status = 0;
 
@@ -109,11 +109,11 @@ static int take(struct line *line, const struct side_event *event)
 static int run_alone(struct rank *rank, void *arg)
 {
     struct line *line = arg;
-    struct side_event event;
+    struct wl_fi_event event;
     int status = begin(line);
 
     while (status == 0 && line->round < line->multi->iterations) {
-        if (!side_wait(&line->side, &event))
+        if (!wl_fi_wait(&line->side, &event))
             break;
         status = take(line, &event);
     }
@@ -132,7 +132,7 @@ static bool is_over(const struct multi *m)
     return true;
 }
 
-static struct line *line_of(struct multi *m, const struct side_event *event)
+static struct line *line_of(struct multi *m, const struct wl_fi_event *event)
 {
     return &m->lines[(size_t)((uint8_t *)event->entry.op_context - (uint8_t *)m->lines) /
                      sizeof(struct line)];
@@ -140,7 +140,7 @@ static struct line *line_of(struct multi *m, const struct side_event *event)
 
 static int run_together(struct multi *m)
 {
-    struct side_event event;
+    struct wl_fi_event event;
     uint32_t i;
     int status = 0;
 
@@ -150,9 +150,9 @@ static int run_together(struct multi *m)
         /* Their posts may have read events of others. */
         for (i = 0; i < m->count && status == 0; i++)
             while (status == 0 && m->lines[i].side.event_count > 0 &&
-                   side_poll(&m->lines[i].side, &event))
+                   wl_fi_poll(&m->lines[i].side, &event))
                 status = take(line_of(m, &event), &event);
-        if (status != 0 || is_over(m) || !side_wait(&m->side, &event))
+        if (status != 0 || is_over(m) || !wl_fi_wait(&m->side, &event))
             break;
         status = take(line_of(m, &event), &event);
     }
@@ -189,16 +189,16 @@ static int line_open(struct multi *m, struct line *line, uint8_t *name)
     line->number = (uint32_t)(line - m->lines);
     line->side = m->side; /* the same domain and address vector, its own events */
     line->side.ep = NULL;
-    line->in = side_buffer(m->bytes);
-    line->out = side_buffer(m->bytes);
+    line->in = wl_fi_buffer(m->bytes);
+    line->out = wl_fi_buffer(m->bytes);
     if (m->threads)
         status = fi_cq_open(m->side.domain, &cq, &line->side.cq, NULL);
     if (status != 0)
-        return side_failed(&m->side, "fi_cq_open", status);
-    if (side_endpoint(&line->side, line->side.cq, &line->side.ep) != 0)
+        return wl_fi_failed(&m->side, "fi_cq_open", status);
+    if (wl_fi_endpoint(&line->side, line->side.cq, &line->side.ep) != 0)
         return -1;
     status = fi_getname(&line->side.ep->fid, name, &bytes);
-    return status != 0 ? side_failed(&m->side, "fi_getname", status) : 0;
+    return status != 0 ? wl_fi_failed(&m->side, "fi_getname", status) : 0;
 }
 
 static int lines_open(struct multi *m)
@@ -213,7 +213,7 @@ static int lines_open(struct multi *m)
     for (i = 0; i < m->count && status == 0; i++)
         status = line_open(m, &m->lines[i], mine + i * m->name_bytes);
     if (status == 0) {
-        m->names = side_meet(&m->side, mine, m->count * m->name_bytes);
+        m->names = wl_fi_exchange(&m->side, mine, m->count * m->name_bytes);
         status = m->names != NULL ? 0 : -1;
     }
     free(mine);
@@ -285,7 +285,7 @@ static int open_multi(struct multi *m, struct rank *rank)
     hints->ep_attr->type =
         strcmp(rank_arg_choice(rank, "type"), "dgram") == 0 ? FI_EP_DGRAM : FI_EP_RDM;
     hints->domain_attr->threading = m->threads ? FI_THREAD_SAFE : FI_THREAD_DOMAIN;
-    status = side_open_hints(&m->side, rank, hints, 4 * m->count + 64);
+    status = wl_fi_open_hints(&m->side, rank, hints, 4 * m->count + 64);
     fi_freeinfo(hints);
     m->side.progress = read_all;
     return status == 0 ? lines_open(m) : -1;
@@ -300,7 +300,7 @@ static int run(struct rank *rank)
     int status = open_multi(&m, rank), result = 0;
     uint64_t missing = 0;
 
-    m.peer = side_partner(&m.side);
+    m.peer = wl_fi_partner(&m.side);
     if (status == 0 && m.peer != UINT32_MAX) {
         status = find_partners(&m);
         if (status == 0)
@@ -308,9 +308,9 @@ static int run(struct rank *rank)
         missing = lines_close(&m);
     }
     if (status == 0)
-        status = side_finish(&m.side, missing);
+        status = wl_fi_finish(&m.side, missing);
     lines_free(&m);
-    side_close(&m.side);
+    wl_fi_close(&m.side);
     return status != 0 || result < 0;
 }
 

@@ -8,7 +8,7 @@
 #include "fi_common.h"
 
 static const struct workload_arg args[] = {
-    SIDE_ARGS,
+    WL_FI_ARGS,
     {"operations", ARG_COUNT, "200", "1", "10000000", NULL, "that each rank begins"},
     {"bytes", ARG_BYTES, "40KiB", "64", "16MiB", NULL, "of the largest message"},
     {"window", ARG_COUNT, "8", "1", "1024", NULL, "operations in flight"},
@@ -63,8 +63,8 @@ struct mix {
     size_t bytes;
     bool one_sided;
     struct operation *all, *free;
-    struct side_window tagged, tagged_too, untagged;
-    struct side_memory memory;
+    struct wl_fi_window tagged, tagged_too, untagged;
+    struct wl_fi_memory memory;
     struct other *others;
     uint64_t got, ends, ends_sent;
 };
@@ -98,8 +98,8 @@ static void write_message(struct mix *m, struct operation *o)
     struct header header = {m->side.id, m->others[o->peer].sent++, o->bytes};
 
     memcpy(o->buffer, &header, sizeof(header));
-    pattern_fill(o->buffer + sizeof(header), o->bytes - sizeof(header),
-                 side_seed(m->side.id, o->peer, header.number));
+    wl_pattern_fill(o->buffer + sizeof(header), o->bytes - sizeof(header),
+                    wl_fi_seed(m->side.id, o->peer, header.number));
     o->operand = header.number;
 }
 
@@ -114,28 +114,28 @@ static int send(struct mix *m, struct operation *o, fi_addr_t to)
     tag = tag_of(m->side.id, o->kind, o->operand);
     switch (o->kind) {
     case UNTAGGED:
-        return side_post(&m->side, fi_send(ep, o->buffer, o->bytes, NULL, to, o));
+        return wl_fi_post(&m->side, fi_send(ep, o->buffer, o->bytes, NULL, to, o));
     case WORD:
-        return side_post(&m->side, fi_senddata(ep, o->buffer, o->bytes, NULL, o->operand, to, o));
+        return wl_fi_post(&m->side, fi_senddata(ep, o->buffer, o->bytes, NULL, o->operand, to, o));
     case INJECTED:
-        return side_post(&m->side, fi_inject(ep, o->buffer, o->bytes, to));
+        return wl_fi_post(&m->side, fi_inject(ep, o->buffer, o->bytes, to));
     default:
-        return side_post(&m->side, fi_tsend(ep, o->buffer, o->bytes, NULL, to, tag, o));
+        return wl_fi_post(&m->side, fi_tsend(ep, o->buffer, o->bytes, NULL, to, tag, o));
     }
 }
 
-static int post_receive(struct mix *m, struct side_window *window, struct side_slot *slot)
+static int post_receive(struct mix *m, struct wl_fi_window *window, struct wl_fi_slot *slot)
 {
     struct fid_ep *ep = m->side.ep;
     uint64_t class = (uint64_t)(window == &m->tagged_too) << CLASS_BIT;
 
     if (window == &m->untagged)
-        return side_post(&m->side, fi_recv(ep, slot->bytes, m->bytes, NULL, FI_ADDR_UNSPEC, slot));
-    return side_post(&m->side, fi_trecv(ep, slot->bytes, m->bytes, NULL, FI_ADDR_UNSPEC, class,
-                                        ~(END | 1ull << CLASS_BIT), slot));
+        return wl_fi_post(&m->side, fi_recv(ep, slot->bytes, m->bytes, NULL, FI_ADDR_UNSPEC, slot));
+    return wl_fi_post(&m->side, fi_trecv(ep, slot->bytes, m->bytes, NULL, FI_ADDR_UNSPEC, class,
+                                         ~(END | 1ull << CLASS_BIT), slot));
 }
 
-static int check_message(struct mix *m, const struct side_event *event, const uint8_t *bytes)
+static int check_message(struct mix *m, const struct wl_fi_event *event, const uint8_t *bytes)
 {
     struct header header;
     struct other *other;
@@ -143,8 +143,8 @@ static int check_message(struct mix *m, const struct side_event *event, const ui
     memcpy(&header, bytes, sizeof(header));
     if (header.from >= m->side.size || header.number >= m->operations ||
         event->entry.len != header.bytes || header.bytes > m->bytes ||
-        pattern_differs(bytes + sizeof(header), header.bytes - sizeof(header),
-                        side_seed((uint32_t)header.from, m->side.id, header.number)))
+        wl_pattern_differs(bytes + sizeof(header), header.bytes - sizeof(header),
+                           wl_fi_seed((uint32_t)header.from, m->side.id, header.number)))
         return rank_fail(m->side.rank, "message %llu of rank %llu is wrong",
                          (unsigned long long)header.number, (unsigned long long)header.from);
     if ((event->entry.flags & FI_REMOTE_CQ_DATA) && event->entry.data != header.number)
@@ -165,43 +165,43 @@ static int check_message(struct mix *m, const struct side_event *event, const ui
     return 0;
 }
 
-static struct side_window *window_of(struct mix *m, const void *context)
+static struct wl_fi_window *window_of(struct mix *m, const void *context)
 {
-    if (side_slot_of(&m->tagged, context))
+    if (wl_fi_is_slot(&m->tagged, context))
         return &m->tagged;
-    if (side_slot_of(&m->tagged_too, context))
+    if (wl_fi_is_slot(&m->tagged_too, context))
         return &m->tagged_too;
-    return side_slot_of(&m->untagged, context) ? &m->untagged : NULL;
+    return wl_fi_is_slot(&m->untagged, context) ? &m->untagged : NULL;
 }
 
 /* ---- one-sided operations -------------------------------------------------------------------- */
 
 static int one_sided(struct mix *m, struct operation *o, fi_addr_t to)
 {
-    const struct side_place *place = &m->memory.all[o->peer];
+    const struct wl_fi_remote *place = &m->memory.all[o->peer];
     uint64_t remote = place->address + (uint64_t)m->side.id * PART_BYTES;
     struct other *other = &m->others[o->peer];
     struct fid_ep *ep = m->side.ep;
     size_t most = PART_BYTES - sizeof(uint64_t);
 
     if (other->mirror == NULL)
-        other->mirror = side_buffer(most);
+        other->mirror = wl_fi_buffer(most);
     other->busy = true;
     if (o->kind == ADD) {
         o->operand = below(m, 1000);
-        return side_post(&m->side,
-                         fi_fetch_atomic(ep, &o->operand, 1, NULL, &o->result, NULL, to,
-                                         remote + most, place->key, FI_UINT64, FI_SUM, o));
+        return wl_fi_post(&m->side,
+                          fi_fetch_atomic(ep, &o->operand, 1, NULL, &o->result, NULL, to,
+                                          remote + most, place->key, FI_UINT64, FI_SUM, o));
     }
     o->bytes = length(m, 1, most < m->bytes ? most : m->bytes);
     o->offset = below(m, most - o->bytes + 1);
     if (o->kind == READ) {
         memset(o->buffer, 0xa5, o->bytes);
-        return side_post(&m->side, fi_read(ep, o->buffer, o->bytes, NULL, to, remote + o->offset,
-                                           place->key, o));
+        return wl_fi_post(&m->side, fi_read(ep, o->buffer, o->bytes, NULL, to, remote + o->offset,
+                                            place->key, o));
     }
-    pattern_fill(o->buffer, o->bytes, rank_random(m->side.rank));
-    return side_post(
+    wl_pattern_fill(o->buffer, o->bytes, rank_random(m->side.rank));
+    return wl_fi_post(
         &m->side, fi_write(ep, o->buffer, o->bytes, NULL, to, remote + o->offset, place->key, o));
 }
 
@@ -250,7 +250,7 @@ static int start(struct mix *m, struct operation *o)
     o->peer = other_rank(m);
     if (o->kind >= TWO_SIDED && m->others[o->peer].busy)
         o->kind = (enum kind)below(m, TWO_SIDED);
-    to = side_address(&m->side, o->peer);
+    to = wl_fi_address(&m->side, o->peer);
     if (to == FI_ADDR_NOTAVAIL) {
         m->side.lost++;
         free_operation(m, o);
@@ -273,7 +273,7 @@ static int end_operation(struct mix *m, struct operation *o, int error)
             status = check_one_sided(m, o);
     }
     if (error != 0) /* what its memory holds is not known any more */
-        side_lose(&m->side, o->peer);
+        wl_fi_give_up_peer(&m->side, o->peer);
     free_operation(m, o);
     return status;
 }
@@ -288,9 +288,9 @@ static int post_ends(struct mix *m)
     for (i = 0; i < m->side.size && status == 0; i++) {
         m->others[i].announced = UINT64_MAX;
         if (i != m->side.id)
-            status = side_post(&m->side,
-                               fi_trecv(m->side.ep, &m->others[i].end_in, sizeof(uint64_t), NULL,
-                                        FI_ADDR_UNSPEC, END | i, 0, &m->others[i].end_in));
+            status = wl_fi_post(&m->side,
+                                fi_trecv(m->side.ep, &m->others[i].end_in, sizeof(uint64_t), NULL,
+                                         FI_ADDR_UNSPEC, END | i, 0, &m->others[i].end_in));
     }
     return status;
 }
@@ -303,14 +303,14 @@ static int send_ends(struct mix *m)
     for (i = 1; i < m->side.size && status == 0; i++) {
         to = (m->side.id + i) % m->side.size;
         m->others[to].end_out = m->others[to].sent;
-        if (side_address(&m->side, to) == FI_ADDR_NOTAVAIL) {
+        if (wl_fi_address(&m->side, to) == FI_ADDR_NOTAVAIL) {
             m->side.lost++;
             continue;
         }
         m->ends_sent++;
-        status = side_post(&m->side, fi_tsend(m->side.ep, &m->others[to].end_out, sizeof(uint64_t),
-                                              NULL, side_address(&m->side, to), END | m->side.id,
-                                              &m->others[to].end_out));
+        status = wl_fi_post(&m->side, fi_tsend(m->side.ep, &m->others[to].end_out, sizeof(uint64_t),
+                                               NULL, wl_fi_address(&m->side, to), END | m->side.id,
+                                               &m->others[to].end_out));
     }
     return status;
 }
@@ -338,16 +338,16 @@ static bool is_over(const struct mix *m)
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-static int take(struct mix *m, const struct side_event *event)
+static int take(struct mix *m, const struct wl_fi_event *event)
 {
-    struct side_window *window = window_of(m, event->entry.op_context);
+    struct wl_fi_window *window = window_of(m, event->entry.op_context);
     struct other *other = other_of(m, event->entry.op_context);
     int status = 0;
 
     if (event->entry.op_context == NULL) /* an injected message that failed */
         return 0;
     if (window != NULL) {
-        struct side_slot *slot = event->entry.op_context;
+        struct wl_fi_slot *slot = event->entry.op_context;
 
         if (event->error == 0)
             status = check_message(m, event, slot->bytes);
@@ -366,26 +366,26 @@ static int take(struct mix *m, const struct side_event *event)
 
 static int run_mix(struct mix *m)
 {
-    struct side_event event;
+    struct wl_fi_event event;
     int status = post_ends(m);
 
     while (m->tagged.free != NULL && status == 0) {
-        status = post_receive(m, &m->tagged, side_slot_take(&m->tagged));
+        status = post_receive(m, &m->tagged, wl_fi_slot_alloc(&m->tagged));
         if (status == 0)
-            status = post_receive(m, &m->tagged_too, side_slot_take(&m->tagged_too));
+            status = post_receive(m, &m->tagged_too, wl_fi_slot_alloc(&m->tagged_too));
         if (status == 0)
-            status = post_receive(m, &m->untagged, side_slot_take(&m->untagged));
+            status = post_receive(m, &m->untagged, wl_fi_slot_alloc(&m->untagged));
     }
     while (status == 0 && m->ended < m->operations) {
         while (status == 0 && m->started < m->operations && m->free != NULL)
             status = start(m, m->free);
-        if (status != 0 || m->ended == m->operations || !side_wait(&m->side, &event))
+        if (status != 0 || m->ended == m->operations || !wl_fi_wait(&m->side, &event))
             break;
         status = take(m, &event);
     }
     if (status == 0)
         status = send_ends(m);
-    while (status == 0 && !is_over(m) && side_wait(&m->side, &event))
+    while (status == 0 && !is_over(m) && wl_fi_wait(&m->side, &event))
         status = take(m, &event);
     return status;
 }
@@ -400,7 +400,7 @@ static int check_counters(struct mix *m)
 
     for (i = 0; i < m->side.size; i++)
         mine[i] = m->others[i].counter;
-    all = side_meet(&m->side, mine, m->side.size * sizeof(*mine));
+    all = wl_fi_exchange(&m->side, mine, m->side.size * sizeof(*mine));
     for (i = 0; all != NULL && i < m->side.size && status == 0; i++) {
         memcpy(&found, m->memory.bytes + (size_t)(i + 1) * PART_BYTES - sizeof(found),
                sizeof(found));
@@ -432,10 +432,11 @@ static int open_mix(struct mix *m, struct rank *rank)
     uint64_t caps = FI_MSG | FI_TAGGED | (m->one_sided ? FI_RMA | FI_ATOMIC : 0), i;
     uint8_t *buffers;
 
-    if (side_open(&m->side, rank, caps, 2 * m->window + 3 * m->receives + 2 * rank_size(rank)) != 0)
+    if (wl_fi_open(&m->side, rank, caps, 2 * m->window + 3 * m->receives + 2 * rank_size(rank)) !=
+        0)
         return -1;
     m->all = calloc(m->window, sizeof(*m->all));
-    buffers = side_buffer(m->window * m->bytes);
+    buffers = wl_fi_buffer(m->window * m->bytes);
     for (i = 0; i < m->window; i++) {
         m->all[i] = (struct operation){.next = m->free, .buffer = buffers + i * m->bytes};
         m->free = &m->all[i];
@@ -443,11 +444,11 @@ static int open_mix(struct mix *m, struct rank *rank)
     m->others = calloc(m->side.size, sizeof(*m->others));
     for (i = 0; i < m->side.size; i++)
         m->others[i].seen = calloc(1, m->operations / 8 + 1);
-    if (side_window_open(&m->side, &m->tagged, m->receives, m->bytes) != 0 ||
-        side_window_open(&m->side, &m->tagged_too, m->receives, m->bytes) != 0 ||
-        side_window_open(&m->side, &m->untagged, m->receives, m->bytes) != 0)
+    if (wl_fi_window_open(&m->side, &m->tagged, m->receives, m->bytes) != 0 ||
+        wl_fi_window_open(&m->side, &m->tagged_too, m->receives, m->bytes) != 0 ||
+        wl_fi_window_open(&m->side, &m->untagged, m->receives, m->bytes) != 0)
         return -1;
-    return m->one_sided ? side_memory_open(&m->side, &m->memory, (size_t)m->side.size * PART_BYTES)
+    return m->one_sided ? wl_fi_memory_open(&m->side, &m->memory, (size_t)m->side.size * PART_BYTES)
                         : 0;
 }
 
@@ -455,11 +456,11 @@ static void close_mix(struct mix *m)
 {
     uint32_t i;
 
-    side_memory_close(&m->memory);
-    side_close(&m->side);
-    side_window_close(&m->tagged);
-    side_window_close(&m->tagged_too);
-    side_window_close(&m->untagged);
+    wl_fi_memory_close(&m->memory);
+    wl_fi_close(&m->side);
+    wl_fi_window_close(&m->tagged);
+    wl_fi_window_close(&m->tagged_too);
+    wl_fi_window_close(&m->untagged);
     for (i = 0; m->others != NULL && i < m->side.size; i++) {
         free(m->others[i].seen);
         free(m->others[i].mirror);
@@ -487,7 +488,7 @@ static int run(struct rank *rank)
             sent += m.others[i].sent;
         rank_count(rank, "sent", sent);
         rank_count(rank, "received", m.got);
-        status = side_finish(&m.side, missing(&m));
+        status = wl_fi_finish(&m.side, missing(&m));
     }
     if (status == 0 && m.side.clean && m.one_sided)
         status = check_counters(&m);

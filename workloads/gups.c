@@ -44,7 +44,7 @@ static int update(struct gups *test, struct operation *operation)
     gni_post_descriptor_t *desc = &operation->desc;
 
     memset(operation, 0, sizeof(*operation));
-    operation->ep = domain_ep(&test->domain, target);
+    operation->ep = wl_domain_ep(&test->domain, target);
     desc->type = test->add ? GNI_POST_AMO : GNI_POST_FMA_PUT;
     desc->remote_mem_hndl = test->regions[target].handle;
     desc->length = 8;
@@ -58,7 +58,7 @@ static int update(struct gups *test, struct operation *operation)
     }
     desc->remote_addr = test->regions[target].address + 8 * index;
     rank_compute(test->software);
-    return operation_post(&test->domain, operation);
+    return wl_operation_post(&test->domain, operation);
 }
 
 static int update_all(struct gups *test)
@@ -70,7 +70,7 @@ static int update_all(struct gups *test)
     while (ended < test->updates && status == 0) {
         operation = &test->operations[posted];
         if (posted >= test->window || posted == test->updates) {
-            operation = operation_wait(&test->domain);
+            operation = wl_operation_wait(&test->domain);
             if (operation == NULL)
                 break;
             ended++;
@@ -137,14 +137,14 @@ static int run(struct rank *rank)
         .software = rank_arg_ps(rank, "software"),
     };
     uint64_t wrong = 0;
-    int status = domain_open(&test.domain, rank, 4096, 0);
+    int status = wl_domain_open(&test.domain, rank, 4096, 0);
 
-    domain_patience(&test.domain, rank_arg_ps(rank, "give_up"));
+    wl_domain_set_timeout(&test.domain, rank_arg_ps(rank, "give_up"));
     test.operations = calloc(test.window, sizeof(*test.operations));
     test.value = calloc(test.window, sizeof(*test.value));
     if (status == 0) {
-        test.table = region_alloc(&test.domain, 8 * test.words * (test.add ? 1 : rank_size(rank)),
-                                  0, &test.mine);
+        test.table = wl_region_alloc(
+            &test.domain, 8 * test.words * (test.add ? 1 : rank_size(rank)), 0, &test.mine);
         test.regions = rank_exchange(rank, &test.mine, sizeof(test.mine));
         status = test.table != NULL && test.regions != NULL ? update_all(&test) : -1;
     }
@@ -153,10 +153,10 @@ static int run(struct rank *rank)
         status = verify_sum(&test);
     else if (status == 0)
         wrong = wrong_words(&test);
-    if (domain_finish(&test.domain, wrong) != 0)
+    if (wl_domain_finish(&test.domain, wrong) != 0)
         status = -1;
-    region_free(&test.domain, test.table, &test.mine);
-    domain_close(&test.domain);
+    wl_region_free(&test.domain, test.table, &test.mine);
+    wl_domain_close(&test.domain);
     free(test.operations);
     free(test.value);
     return status != 0;

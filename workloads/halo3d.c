@@ -97,7 +97,7 @@ static int open_faces(struct halo *halo)
             rc = GNI_EpBind(face->ep, halo->domain.addresses[face->neighbour], face->neighbour);
     }
     if (rc != GNI_RC_SUCCESS)
-        return rank_fail(halo->domain.rank, "no endpoint to a neighbour: %s", rc_name(rc));
+        return rank_fail(halo->domain.rank, "no endpoint to a neighbour: %s", wl_rc_name(rc));
     return 0;
 }
 
@@ -122,7 +122,7 @@ static int put_face(struct halo *halo, uint32_t number, uint64_t step)
     const struct region *target = &halo->regions[face->neighbour];
     uint64_t from = number * halo->bytes;
 
-    pattern_fill(halo->out + from, halo->bytes, seed_of(halo->domain.id, number, step));
+    wl_pattern_fill(halo->out + from, halo->bytes, seed_of(halo->domain.id, number, step));
     GNI_EpSetEventData(face->ep, number, (uint32_t)step << 3 | (number ^ 1));
     memset(&face->operation, 0, sizeof(face->operation));
     face->operation.ep = face->ep;
@@ -134,13 +134,13 @@ static int put_face(struct halo *halo, uint32_t number, uint64_t step)
     desc->remote_mem_hndl = target->handle;
     desc->length = halo->bytes;
     rank_compute(halo->software);
-    return operation_post(&halo->domain, &face->operation);
+    return wl_operation_post(&halo->domain, &face->operation);
 }
 
 static bool is_right(const struct halo *halo, uint32_t number, uint64_t step)
 {
-    return !pattern_differs(halo->in + place_of(halo, number, step), halo->bytes,
-                            seed_of(halo->faces[number].neighbour, number ^ 1, step));
+    return !wl_pattern_differs(halo->in + place_of(halo, number, step), halo->bytes,
+                               seed_of(halo->faces[number].neighbour, number ^ 1, step));
 }
 
 static bool is_missing(const struct halo *halo, uint32_t number, uint64_t step)
@@ -172,7 +172,7 @@ static void poll_arrivals(struct halo *halo)
 /* One look at the queue of what we sent. */
 static void poll_departures(struct halo *halo)
 {
-    struct operation *done = operation_poll(&halo->domain);
+    struct operation *done = wl_operation_poll(&halo->domain);
 
     if (done != NULL && done->failed)
         ((struct face *)(void *)done)->gone = true;
@@ -241,7 +241,7 @@ static int exchange(struct halo *halo, uint64_t step)
         poll_arrivals(halo);
         if (halo->overran && halo->domain.in_flight == 0 && !is_complete(halo, step))
             look_at_memory(halo, step, &pause);
-        if (domain_gave_up(&halo->domain)) {
+        if (wl_domain_timed_out(&halo->domain)) {
             give_up_missing(halo, step);
             if (halo->domain.in_flight != 0)
                 return rank_fail(halo->domain.rank, "PUTs did not end");
@@ -265,8 +265,8 @@ static int set_up(struct halo *halo)
 {
     struct domain *domain = &halo->domain;
 
-    halo->in = region_alloc(domain, 2 * FACES * halo->bytes, 1, &halo->in_region);
-    halo->out = region_alloc(domain, FACES * halo->bytes, 0, &halo->out_region);
+    halo->in = wl_region_alloc(domain, 2 * FACES * halo->bytes, 1, &halo->in_region);
+    halo->out = wl_region_alloc(domain, FACES * halo->bytes, 0, &halo->out_region);
     halo->regions = rank_exchange(domain->rank, &halo->in_region, sizeof(halo->in_region));
     if (halo->in == NULL || halo->out == NULL || halo->regions == NULL)
         return -1;
@@ -281,10 +281,10 @@ static int run(struct rank *rank)
         .compute = rank_arg_ps(rank, "compute"),
         .software = rank_arg_ps(rank, "software"),
     };
-    int status = domain_open(&halo.domain, rank, 64, 0);
+    int status = wl_domain_open(&halo.domain, rank, 64, 0);
     uint64_t step, began;
 
-    domain_patience(&halo.domain, rank_arg_ps(rank, "give_up"));
+    wl_domain_set_timeout(&halo.domain, rank_arg_ps(rank, "give_up"));
     halo.type = type_of(rank, halo.bytes);
     if (status == 0)
         status = set_up(&halo);
@@ -295,11 +295,11 @@ static int run(struct rank *rank)
         rank_record_latency(rank, "step", rank_now() - began);
         rank_progress(rank);
     }
-    if (domain_finish(&halo.domain, halo.missing) != 0)
+    if (wl_domain_finish(&halo.domain, halo.missing) != 0)
         status = -1;
-    region_free(&halo.domain, halo.in, &halo.in_region);
-    region_free(&halo.domain, halo.out, &halo.out_region);
-    domain_close(&halo.domain);
+    wl_region_free(&halo.domain, halo.in, &halo.in_region);
+    wl_region_free(&halo.domain, halo.out, &halo.out_region);
+    wl_domain_close(&halo.domain);
     return status != 0;
 }
 

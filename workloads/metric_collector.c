@@ -221,8 +221,8 @@ static int collected(struct collector *collector, gni_cq_entry_t event, gni_retu
         source->lost = recoverable == 0;
         return 0;
     }
-    if (pattern_differs((void *)(uintptr_t)desc->local_addr, collector->bytes,
-                        (uint64_t)(source - collector->sources)))
+    if (wl_pattern_differs((void *)(uintptr_t)desc->local_addr, collector->bytes,
+                           (uint64_t)(source - collector->sources)))
         return rank_fail(rank, "the set of rank %u is wrong",
                          (unsigned)(source - collector->sources));
     rank_record_latency(rank, "latency", rank_now() - source->began);
@@ -325,13 +325,13 @@ static int run(struct rank *rank)
                                   .set = -1};
     struct domain *domain = &collector.domain;
     uint64_t give_up = rank_arg_ps(rank, "give_up");
-    int status = domain_open(domain, rank, 64, GNI_CDM_MODE_ERR_NO_KILL);
+    int status = wl_domain_open(domain, rank, 64, GNI_CDM_MODE_ERR_NO_KILL);
 
     if (status == 0) {
-        collector.memory = region_alloc(
+        collector.memory = wl_region_alloc(
             domain, (rank_id(rank) == 0 ? domain->size : 1) * collector.bytes, 0, &collector.mine);
         if (rank_id(rank) != 0 && collector.memory != NULL)
-            pattern_fill(collector.memory, collector.bytes, rank_id(rank));
+            wl_pattern_fill(collector.memory, collector.bytes, rank_id(rank));
         collector.regions = rank_exchange(rank, &collector.mine, sizeof(collector.mine));
         status = collector.memory != NULL && collector.regions != NULL ? 0 : -1;
     }
@@ -346,11 +346,11 @@ static int run(struct rank *rank)
             status = rank_fail(rank, "%u reads did not end", collector.busy);
         close_collector(&collector);
     }
-    if (domain_finish(domain, 0) != 0)
+    if (wl_domain_finish(domain, 0) != 0)
         status = -1;
     if (collector.memory != NULL)
-        region_free(domain, collector.memory, &collector.mine);
-    domain_close(domain);
+        wl_region_free(domain, collector.memory, &collector.mine);
+    wl_domain_close(domain);
     return status != 0;
 }
 

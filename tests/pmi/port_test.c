@@ -45,17 +45,17 @@ static void open_port(const char *const *hosts)
         .id = "1.0", .size = RANKS, .node_of = node_of, .app_size = &size, .apps = 1};
 
     uv_loop_init(&loop);
-    shell_init(&shell, &loop, pmi2_server_new(&config), act, NULL);
+    pmrun_io_init(&shell, &loop, pmi2_server_new(&config), act, NULL);
     assert_non_null(pmi2_server_job_add(shell.server, &info));
-    port = port_new_at(&shell, "1.0", LAUNCH_PORT_USER, hosts);
+    port = pmrun_port_new_at(&shell, "1.0", LAUNCH_PORT_USER, hosts);
 }
 
 static void close_port(void)
 {
-    port_close(port);
-    shell_close(&shell);
+    pmrun_port_close(port);
+    pmrun_io_close(&shell);
     uv_run(&loop, UV_RUN_DEFAULT);
-    shell_free(&shell);
+    pmrun_io_free(&shell);
     assert_int_equal(uv_loop_close(&loop), 0); /* nothing is left open */
 }
 
@@ -68,7 +68,7 @@ static int connect_it(void)
     char *host, service[16];
     int fd;
 
-    assert_true(tcp_parse(port_name(port), &host, &number));
+    assert_true(pmrun_tcp_parse(pmrun_port_name(port), &host, &number));
     snprintf(service, sizeof(service), "%u", number);
     assert_int_equal(getaddrinfo(host, service, &hints, &found), 0);
     fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -106,7 +106,7 @@ static void expect_service(const char *const *hosts, const char *name)
     int fd;
 
     open_port(hosts);
-    assert_int_equal(strncmp(port_name(port), name, strlen(name)), 0);
+    assert_int_equal(strncmp(pmrun_port_name(port), name, strlen(name)), 0);
     fd = connect_it();
     say(fd, 3);
     assert_string_equal(hear(fd),
@@ -127,7 +127,7 @@ static void no_address_at_all(void **state)
     static const char *const none[] = {"198.51.100.1", NULL};
 
     open_port(none);
-    assert_string_equal(port_name(port), "");
+    assert_string_equal(pmrun_port_name(port), "");
     close_port();
 }
 

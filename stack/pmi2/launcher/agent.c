@@ -83,9 +83,9 @@ static void job_free(struct node_job *job)
 {
     guint i;
 
-    variables_clear(&job->variables);
+    pmrun_variables_clear(&job->variables);
     for (i = 0; i < job->launch->programs->len; i++) {
-        binding_free(job->bindings[i]);
+        pmrun_binding_free(job->bindings[i]);
         g_free(job->files[i]);
     }
     for (i = 0; i < job->count; i++) {
@@ -99,7 +99,7 @@ static void job_free(struct node_job *job)
     g_free(job->errors);
     g_free((void *)job->steps);
     g_free(job->processes);
-    launch_free(job->launch);
+    pmrun_launch_free(job->launch);
     g_free(job->id);
     g_free(job);
 }
@@ -145,13 +145,13 @@ static void finish(struct process *process)
     /* What the process has left in its group goes with it; until it is reaped, its number is
      * nobody else's. */
     kill(-process->pid, SIGKILL);
-    keeper_remove(process->pid);
+    pmrun_watchdog_remove(process->pid);
     waitpid(process->pid, NULL, 0);
     agent->processes--;
     state = pmi2_server_rank_state(agent->shell->server, job->id, process->rank);
     pmi2_server_rank_ended(agent->shell->server, job->id, process->rank);
     if (process->pmi != NULL)
-        channel_close(process->pmi);
+        pmrun_channel_close(process->pmi);
     agent->events->ended(agent->owner, job->id, process->rank, process->pid, process->status,
                          state);
 }
@@ -171,7 +171,7 @@ static void end_streams(struct process *process)
     int i;
 
     for (i = 0; i < 2; i++)
-        lines_end(&process->streams[i].lines, give_line, &process->streams[i]);
+        pmrun_lines_end(&process->streams[i].lines, give_line, &process->streams[i]);
 }
 
 /* A process has ended when its status and the ends of its streams and of its PMI connection have
@@ -207,7 +207,7 @@ static void read_rest(struct stream *stream)
         while (got < 0 && errno == EINTR);
         if (got <= 0)
             return;
-        lines_feed(&stream->lines, bytes, (gsize)got, give_line, stream);
+        pmrun_lines_feed(&stream->lines, bytes, (gsize)got, give_line, stream);
     }
 }
 
@@ -281,10 +281,10 @@ static void printed(uv_stream_t *pipe, ssize_t length, const uv_buf_t *buffer)
     struct stream *stream = pipe->data;
 
     if (length > 0)
-        lines_feed(&stream->lines, buffer->base, (gsize)length, give_line, stream);
+        pmrun_lines_feed(&stream->lines, buffer->base, (gsize)length, give_line, stream);
     if (length >= 0)
         return;
-    lines_end(&stream->lines, give_line, stream);
+    pmrun_lines_end(&stream->lines, give_line, stream);
     stream->open = FALSE;
     close_handle((uv_handle_t *)pipe, stream->process->job);
     check(stream->process);
@@ -318,7 +318,7 @@ static void start_reading(struct stream *stream)
     uv_read_start((uv_stream_t *)&stream->pipe, room, printed);
 }
 
-void agent_pause(struct agent *agent, gboolean pause)
+void pmrun_agent_pause(struct agent *agent, gboolean pause)
 {
     if (pause == agent->paused)
         return;
@@ -361,8 +361,8 @@ static void input_taken(uv_write_t *request, int status)
     job_release(job);
 }
 
-void agent_input(struct agent *agent, const char *id, uint32_t rank, const void *bytes,
-                 gsize length)
+void pmrun_agent_input(struct agent *agent, const char *id, uint32_t rank, const void *bytes,
+                       gsize length)
 {
     struct process *process = find(agent, id, rank);
     struct input *input;
@@ -417,12 +417,12 @@ static void adopt_pmi(struct process *process, int fd)
     struct node_job *job = process->job;
     struct shell *shell = job->agent->shell;
 
-    process->pmi = channel_new(shell, pmi_gone, process);
+    process->pmi = pmrun_channel_new(shell, pmi_gone, process);
     uv_pipe_init(shell->loop, &process->pmi->at.pipe, 0);
     uv_pipe_open(&process->pmi->at.pipe, fd);
     job->users++;
-    channel_open(process->pmi, pmi2_server_client(shell->server, job->id, process->rank,
-                                                  PMI2_AUTH_NONE, process->pmi));
+    pmrun_channel_open(process->pmi, pmi2_server_client(shell->server, job->id, process->rank,
+                                                        PMI2_AUTH_NONE, process->pmi));
 }
 
 /* The other ends of what the process has. */
@@ -480,10 +480,10 @@ static gboolean make_ends(void *owner)
         (job->port == NULL &&
          socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, birth->ends[2]) != 0) ||
         (input && make_pipe(birth->ends[3]) != 0) ||
-        (job->port != NULL && !port_key(job->port, birth->ends[4])))
+        (job->port != NULL && !pmrun_port_key(job->port, birth->ends[4])))
         return FALSE;
     for (i = 0; i < 5; i++)
-        birth->ends[i][!its_end[i]] = process_upwards(birth->ends[i][!its_end[i]]);
+        birth->ends[i][!its_end[i]] = pmrun_process_raise_descriptor(birth->ends[i][!its_end[i]]);
     start->in = job->launch->stdin_rank != process->rank ? job->agent->null
                 : input                                  ? birth->ends[3][0]
                                                          : job->agent->own_input;
@@ -520,15 +520,15 @@ static void prepare(struct birth *birth, struct process *process)
         .file = job->files[process->program],
         .argv = program->argv,
         .wdir = program->wdir,
-        .environment = (char *const *)variables_of_rank(&job->variables, process->program,
-                                                        process->rank, process->local),
+        .environment = (char *const *)pmrun_variables_of_rank(&job->variables, process->program,
+                                                              process->rank, process->local),
         .session = TRUE,
         .memory_policy = -1,
         .open = make_ends,
         .close = close_its_ends,
         .owner = birth,
     };
-    binding_apply(job->bindings[process->program], process->local, &birth->start);
+    pmrun_binding_apply(job->bindings[process->program], process->local, &birth->start);
 }
 
 /* Our ends become streams; all others are closed. */
@@ -541,13 +541,13 @@ static void complete(struct birth *birth)
     if (start->cpus != NULL)
         CPU_FREE(start->cpus);
     if (start->pid > 0) {
-        keeper_add(start->pid);
-        process->pidfd = process_descriptor(start->pid);
+        pmrun_watchdog_add(start->pid);
+        process->pidfd = pmrun_process_descriptor(start->pid);
         if (process->pidfd < 0) {
             start->failure = errno;
             kill(-start->pid, SIGKILL);
             waitpid(start->pid, NULL, 0);
-            keeper_remove(start->pid);
+            pmrun_watchdog_remove(start->pid);
             start->pid = -1;
         }
     }
@@ -583,7 +583,7 @@ static void start_some(uv_idle_t *idle)
         starts[ready++] = &births[count].start;
     }
     if (ready > 0)
-        process_start_all(starts, ready);
+        pmrun_process_start_all(starts, ready);
     for (i = 0; i < count; i++) {
         if (births[i].process == NULL)
             continue;
@@ -611,8 +611,8 @@ static void find_programs(struct node_job *job)
             job->errors[i] = errno;
             job->steps[i] = "wdir";
         } else {
-            job->files[i] = process_find(program->argv[0], program->wdir, program->path,
-                                         program->environment, &job->errors[i]);
+            job->files[i] = pmrun_process_find(program->argv[0], program->wdir, program->path,
+                                               program->environment, &job->errors[i]);
             job->steps[i] = "program";
         }
         missing |= job->errors[i] != 0;
@@ -647,8 +647,9 @@ static void make_bindings(struct node_job *job)
         const struct program *program = g_ptr_array_index(job->launch->programs, i);
         GError *error = NULL;
 
-        job->bindings[i] = binding_new(launch_binding(job->launch, program, job->agent->node),
-                                       program->map_by, program->membind, &error);
+        job->bindings[i] =
+            pmrun_binding_new(pmrun_launch_binding(job->launch, program, job->agent->node),
+                              program->map_by, program->membind, &error);
         if (error == NULL)
             continue;
         job->agent->events->warning(job->agent->owner, error->message);
@@ -659,13 +660,13 @@ static void make_bindings(struct node_job *job)
 static void job_new(struct agent *agent, const struct pmi2_action *action)
 {
     const struct pmi2_job_info *info = action->info;
-    struct launch *launch = launch_unpack(info->launch, info->launch_bytes);
+    struct launch *launch = pmrun_launch_unpack(info->launch, info->launch_bytes);
     struct node_job *job;
     guint programs;
 
     if (launch == NULL || launch->programs->len != info->apps) {
         agent->events->warning(agent->owner, "a job's description is malformed");
-        launch_free(launch);
+        pmrun_launch_free(launch);
         return;
     }
     job = g_new0(struct node_job, 1);
@@ -678,14 +679,14 @@ static void job_new(struct agent *agent, const struct pmi2_action *action)
     job->errors = g_new0(int, programs);
     job->steps = g_new0(const char *, programs);
     make_processes(job, info);
-    process_expect(job->count);
+    pmrun_process_reserve_descriptors(job->count);
     find_programs(job);
     if (!job->stopped)
         make_bindings(job);
     if (launch->port != LAUNCH_NO_PORT)
-        job->port = port_new(agent->shell, job->id, launch->port);
-    variables_init(&job->variables, launch, info, agent->node, job->count, agent->host,
-                   job->port != NULL ? port_name(job->port) : NULL);
+        job->port = pmrun_port_new(agent->shell, job->id, launch->port);
+    pmrun_variables_init(&job->variables, launch, info, agent->node, job->count, agent->host,
+                         job->port != NULL ? pmrun_port_name(job->port) : NULL);
     g_hash_table_insert(agent->jobs, job->id, job);
     uv_idle_init(agent->shell->loop, &job->starter);
     job->starter.data = job;
@@ -713,7 +714,7 @@ static void signal_job(struct node_job *job, int signal)
         signal_process(&job->processes[i], signal);
 }
 
-void agent_signal(struct agent *agent, const char *id, uint32_t rank, int signal)
+void pmrun_agent_signal(struct agent *agent, const char *id, uint32_t rank, int signal)
 {
     struct node_job *job = g_hash_table_lookup(agent->jobs, id);
     struct process *process = rank != NO_RANK ? find(agent, id, rank) : NULL;
@@ -732,12 +733,12 @@ static void job_end(struct agent *agent, const char *id)
         return;
     signal_job(job, SIGKILL);
     if (job->port != NULL)
-        port_close(job->port);
+        pmrun_port_close(job->port);
     g_hash_table_remove(agent->jobs, id);
     job_release(job);
 }
 
-void agent_act(struct agent *agent, const struct pmi2_action *action)
+void pmrun_agent_handle_action(struct agent *agent, const struct pmi2_action *action)
 {
     struct process *process;
 
@@ -749,7 +750,7 @@ void agent_act(struct agent *agent, const struct pmi2_action *action)
         job_end(agent, action->job);
         break;
     case PMI2_ACTION_KILL:
-        agent_signal(agent, action->job, action->rank, SIGKILL);
+        pmrun_agent_signal(agent, action->job, action->rank, SIGKILL);
         break;
     case PMI2_ACTION_RANK_STATE:
         process = find(agent, action->job, action->rank);
@@ -761,7 +762,7 @@ void agent_act(struct agent *agent, const struct pmi2_action *action)
     }
 }
 
-void agent_kill(struct agent *agent)
+void pmrun_agent_kill(struct agent *agent)
 {
     GHashTableIter at;
     gpointer job;
@@ -771,13 +772,13 @@ void agent_kill(struct agent *agent)
         signal_job(job, SIGKILL);
 }
 
-gboolean agent_is_idle(const struct agent *agent)
+gboolean pmrun_agent_is_idle(const struct agent *agent)
 {
     return agent->processes == 0;
 }
 
-struct agent *agent_new(struct shell *shell, uint32_t node, const char *host, int own_input,
-                        const struct agent_events *events, void *owner)
+struct agent *pmrun_agent_new(struct shell *shell, uint32_t node, const char *host, int own_input,
+                              const struct agent_events *events, void *owner)
 {
     struct agent *agent = g_new0(struct agent, 1);
 
@@ -793,7 +794,7 @@ struct agent *agent_new(struct shell *shell, uint32_t node, const char *host, in
     return agent;
 }
 
-void agent_free(struct agent *agent)
+void pmrun_agent_free(struct agent *agent)
 {
     if (agent == NULL)
         return;

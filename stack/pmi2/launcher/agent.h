@@ -33,20 +33,21 @@ struct agent_events {
 };
 
 struct agent;
-/* own_input: descriptor that the rank with the standard input gets as it is; -1: agent_input(). */
-struct agent *agent_new(struct shell *shell, uint32_t node, const char *host, int own_input,
-                        const struct agent_events *events, void *owner);
-void agent_free(struct agent *agent); /* after the loop has been run to its end */
+/* own_input: descriptor that the rank with the standard input gets as it is; -1:
+ * pmrun_agent_input(). */
+struct agent *pmrun_agent_new(struct shell *shell, uint32_t node, const char *host, int own_input,
+                              const struct agent_events *events, void *owner);
+void pmrun_agent_free(struct agent *agent); /* after the loop has been run to its end */
 
 /* PMI2_ACTION_JOB, _JOB_END, _KILL, _RANK_STATE. */
-void agent_act(struct agent *agent, const struct pmi2_action *action);
+void pmrun_agent_handle_action(struct agent *agent, const struct pmi2_action *action);
 /* To one process of the node (with its group) or, NO_RANK, all of the job. */
-void agent_signal(struct agent *agent, const char *job, uint32_t rank, int signal);
-void agent_pause(struct agent *agent, gboolean pause); /* output is not read meanwhile */
-void agent_input(struct agent *agent, const char *job, uint32_t rank, const void *bytes,
-                 gsize length); /* 0: the end */
+void pmrun_agent_signal(struct agent *agent, const char *job, uint32_t rank, int signal);
+void pmrun_agent_pause(struct agent *agent, gboolean pause); /* output is not read meanwhile */
+void pmrun_agent_input(struct agent *agent, const char *job, uint32_t rank, const void *bytes,
+                       gsize length); /* 0: the end */
 /* Kills everything at once, without waiting. */
-void agent_kill(struct agent *agent);
-gboolean agent_is_idle(const struct agent *agent); /* no process is left */
+void pmrun_agent_kill(struct agent *agent);
+gboolean pmrun_agent_is_idle(const struct agent *agent); /* no process is left */
 
 #endif

@@ -18,7 +18,7 @@ static void free_bitmap(gpointer bitmap)
     hwloc_bitmap_free(bitmap);
 }
 
-void binding_free(struct binding *binding)
+void pmrun_binding_free(struct binding *binding)
 {
     if (binding == NULL)
         return;
@@ -220,8 +220,9 @@ static gboolean set_memory(struct binding *binding, const char *membind, GError 
 /* ---- the whole --------------------------------------------------------------------------------
  */
 
-struct binding *binding_on(hwloc_topology_t topology, const char *bind_to, const char *map_by,
-                           const char *membind, GError **error)
+struct binding *pmrun_binding_new_on_topology(hwloc_topology_t topology, const char *bind_to,
+                                              const char *map_by, const char *membind,
+                                              GError **error)
 {
     struct binding *binding = g_new0(struct binding, 1);
 
@@ -240,8 +241,8 @@ struct binding *binding_on(hwloc_topology_t topology, const char *bind_to, const
     return NULL;
 }
 
-struct binding *binding_new(const char *bind_to, const char *map_by, const char *membind,
-                            GError **error)
+struct binding *pmrun_binding_new(const char *bind_to, const char *map_by, const char *membind,
+                                  GError **error)
 {
     static hwloc_topology_t topology;
 
@@ -254,17 +255,17 @@ struct binding *binding_new(const char *bind_to, const char *map_by, const char 
                     "the topology of this machine cannot be read; processes are not bound");
         return NULL;
     }
-    return binding_on(topology, bind_to, map_by, membind, error);
+    return pmrun_binding_new_on_topology(topology, bind_to, map_by, membind, error);
 }
 
-hwloc_const_cpuset_t binding_cpus(const struct binding *binding, uint32_t local)
+hwloc_const_cpuset_t pmrun_binding_cpus(const struct binding *binding, uint32_t local)
 {
     return binding->places->len > 0
                ? g_ptr_array_index(binding->places, local % binding->places->len)
                : NULL;
 }
 
-void binding_apply(const struct binding *binding, uint32_t local, struct process_start *start)
+void pmrun_binding_apply(const struct binding *binding, uint32_t local, struct process_start *start)
 {
     hwloc_const_cpuset_t cpus;
     unsigned cpu, count;
@@ -276,7 +277,7 @@ void binding_apply(const struct binding *binding, uint32_t local, struct process
         start->memory_nodes = binding->memory;
         start->memory_bits = MEMORY_NODES;
     }
-    cpus = binding_cpus(binding, local);
+    cpus = pmrun_binding_cpus(binding, local);
     if (cpus == NULL)
         return;
     count = (unsigned)hwloc_bitmap_last(cpus) + 1;

@@ -6,14 +6,15 @@
 #include "proof.h"
 #include "tcp.h"
 
-int orders_connect(const struct orders *orders)
+int pmrun_proxy_setup_connect(const struct orders *orders)
 {
     char **addresses = g_strsplit(orders->above, " ", -1), **address;
     int fd = -1;
 
     for (address = addresses; *address != NULL && fd < 0; address++) {
-        fd = tcp_connect(*address);
-        if (fd >= 0 && !proof_give(fd, &proof_tree, orders->key, orders->first, orders->last)) {
+        fd = pmrun_tcp_connect(*address);
+        if (fd >= 0 &&
+            !pmrun_proof_send(fd, &pmrun_proof_tree, orders->key, orders->first, orders->last)) {
             close(fd);
             fd = -1;
         }

@@ -41,7 +41,8 @@ static void knocked(uv_stream_t *listener, int status)
         let_in(door);
 }
 
-int door_open(struct door *door, uv_loop_t *loop, int fd, void (*came)(void *owner), void *owner)
+int pmrun_acceptor_open(struct door *door, uv_loop_t *loop, int fd, void (*came)(void *owner),
+                        void *owner)
 {
     int code;
 
@@ -53,7 +54,7 @@ int door_open(struct door *door, uv_loop_t *loop, int fd, void (*came)(void *own
     return code != 0 ? code : uv_listen((uv_stream_t *)&door->listener, TCP_BACKLOG, knocked);
 }
 
-gboolean door_accept(struct door *door, uv_tcp_t *stream)
+gboolean pmrun_acceptor_accept(struct door *door, uv_tcp_t *stream)
 {
     return uv_accept((uv_stream_t *)&door->listener, (uv_stream_t *)stream) == 0 &&
            uv_tcp_nodelay(stream, 1) == 0;
@@ -68,7 +69,7 @@ static void handle_closed(uv_handle_t *handle)
         door->closed(door->owner);
 }
 
-void door_close(struct door *door, void (*closed)(void *owner))
+void pmrun_acceptor_close(struct door *door, void (*closed)(void *owner))
 {
     door->closed = closed;
     uv_close((uv_handle_t *)&door->listener, handle_closed);

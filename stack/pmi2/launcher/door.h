@@ -14,15 +14,17 @@ struct door {
     uv_idle_t turn; /* active in turns in which something was accepted */
     guint accepted, handles;
     gboolean held; /* one waits for the next turn */
-    void (*came)(void *owner); /* calls door_accept() */
+    void (*came)(void *owner); /* calls pmrun_acceptor_accept() */
     void (*closed)(void *owner);
     void *owner;
 };
 
-/* Takes a socket of tcp_listen(); 0, or libuv's code. To be closed in both cases. */
-int door_open(struct door *door, uv_loop_t *loop, int fd, void (*came)(void *owner), void *owner);
+/* Takes a socket of pmrun_tcp_listen(); 0, or libuv's code. To be closed in both cases. */
+int pmrun_acceptor_open(struct door *door, uv_loop_t *loop, int fd, void (*came)(void *owner),
+                        void *owner);
 /* The connection that came, as a stream that was initialised. */
-gboolean door_accept(struct door *door, uv_tcp_t *stream);
-void door_close(struct door *door, void (*closed)(void *owner)); /* closed: it may be freed */
+gboolean pmrun_acceptor_accept(struct door *door, uv_tcp_t *stream);
+void pmrun_acceptor_close(struct door *door,
+                          void (*closed)(void *owner)); /* closed: it may be freed */
 
 #endif

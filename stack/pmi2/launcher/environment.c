@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-void environment_rules_clear(struct environment_rules *rules)
+void pmrun_environment_rules_clear(struct environment_rules *rules)
 {
     g_strfreev(rules->list);
     if (rules->set != NULL)
@@ -11,7 +11,8 @@ void environment_rules_clear(struct environment_rules *rules)
     *rules = (struct environment_rules){INHERIT_UNSAID};
 }
 
-void environment_rules_set(struct environment_rules *rules, const char *name, const char *value)
+void pmrun_environment_rules_set(struct environment_rules *rules, const char *name,
+                                 const char *value)
 {
     if (rules->set == NULL)
         rules->set = g_ptr_array_new_with_free_func(g_free);
@@ -59,8 +60,8 @@ static char **put_all(char **environment, const struct environment_rules *rules)
     return environment;
 }
 
-char **environment_make(char *const *inherited, const struct environment_rules *all,
-                        const struct environment_rules *own)
+char **pmrun_environment_make(char *const *inherited, const struct environment_rules *all,
+                              const struct environment_rules *own)
 {
     const struct environment_rules *deciding = own->inherit != INHERIT_UNSAID ? own : all;
     GPtrArray *kept = g_ptr_array_new();

@@ -20,15 +20,16 @@ struct environment_rules {
     char **list; /* INHERIT_LIST: names */
     GPtrArray *set; /* "NAME=value", later ones win; NULL: none */
 };
-void environment_rules_clear(struct environment_rules *rules);
-void environment_rules_set(struct environment_rules *rules, const char *name, const char *value);
+void pmrun_environment_rules_clear(struct environment_rules *rules);
+void pmrun_environment_rules_set(struct environment_rules *rules, const char *name,
+                                 const char *value);
 
 /*
  * "NAME=value" strings of one executable's processes, without what is different for each rank;
  * sorted by nothing, each name once. Variables of an outer launcher (PMI_*, PMIX_*, HYDI_*,
  * HYDRA_*, MPI_LOCAL*, FLUX_*) are never inherited. g_strfreev().
  */
-char **environment_make(char *const *inherited, const struct environment_rules *all,
-                        const struct environment_rules *own);
+char **pmrun_environment_make(char *const *inherited, const struct environment_rules *all,
+                              const struct environment_rules *own);
 
 #endif

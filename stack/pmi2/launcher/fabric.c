@@ -72,7 +72,8 @@ static gboolean node(GPtrArray *hosts, char **words)
     return TRUE;
 }
 
-gboolean fabric_line(struct options *options, GPtrArray *hosts, const char *line, GError **error)
+gboolean pmrun_fabric_line(struct options *options, GPtrArray *hosts, const char *line,
+                           GError **error)
 {
     gboolean good = FALSE;
     char **words;
@@ -172,7 +173,7 @@ static gboolean listen_to(struct fabric *fabric, struct options *options, GPtrAr
         while (!up && *error == NULL && (end = memchr(said->str, '\n', said->len)) != NULL) {
             *end = '\0';
             note_path(fabric, said->str);
-            up = fabric_line(options, hosts, said->str, error);
+            up = pmrun_fabric_line(options, hosts, said->str, error);
             g_string_erase(said, 0, end + 1 - said->str);
         }
     }
@@ -279,7 +280,7 @@ static guint nodes_used(const struct options *options, const GPtrArray *hosts)
     return i;
 }
 
-struct fabric *fabric_start(struct options *options, GPtrArray **hosts, GError **error)
+struct fabric *pmrun_fabric_start(struct options *options, GPtrArray **hosts, GError **error)
 {
     struct fabric *fabric;
     char *program;
@@ -301,11 +302,11 @@ struct fabric *fabric_start(struct options *options, GPtrArray **hosts, GError *
         return NULL;
     }
     g_free(program);
-    *hosts = hosts_new();
+    *hosts = pmrun_hosts_new();
     if (!listen_to(fabric, options, *hosts, &problem)) {
         g_propagate_error(error, problem);
         g_clear_pointer(hosts, g_ptr_array_unref);
-        fabric_end(fabric, FALSE);
+        pmrun_fabric_end(fabric, FALSE);
         return NULL;
     }
     g_ptr_array_set_size(*hosts, (gint)nodes_used(options, *hosts));
@@ -313,7 +314,7 @@ struct fabric *fabric_start(struct options *options, GPtrArray **hosts, GError *
     return fabric;
 }
 
-gboolean fabric_end(struct fabric *fabric, gboolean hurry)
+gboolean pmrun_fabric_end(struct fabric *fabric, gboolean hurry)
 {
     gint64 until = g_get_monotonic_time() + (hurry ? HURRY_MS : DOWN_MS) * G_TIME_SPAN_MILLISECOND;
     int status = 0;

@@ -48,7 +48,7 @@ static void warning(void *owner, const char *text)
     g_free(valid);
 }
 
-const struct agent_events forward_events = {started, ended, output, taken, warning};
+const struct agent_events pmrun_forward_events = {started, ended, output, taken, warning};
 
 /* ---- at the root ------------------------------------------------------------------------------
  */
@@ -104,11 +104,11 @@ static const char *const types_up[] = {[MESSAGE_STARTED] = STARTED_TYPE,
                                        [MESSAGE_TAKEN] = TEXT_TYPE,
                                        [MESSAGE_WARNING] = TEXT_TYPE};
 
-void forward_deliver(uint32_t kind, const void *bytes, size_t length,
-                     const struct agent_events *events, void *owner)
+void pmrun_forward_deliver(uint32_t kind, const void *bytes, size_t length,
+                           const struct agent_events *events, void *owner)
 {
     GVariant *message = kind >= MESSAGE_STARTED && kind <= MESSAGE_WARNING
-                            ? message_read(types_up[kind], bytes, length)
+                            ? pmrun_message_read(types_up[kind], bytes, length)
                             : NULL;
 
     if (message == NULL)
@@ -136,7 +136,7 @@ static void obey_signal(GVariant *message, struct agent *agent)
     gint32 signal;
 
     g_variant_get(message, "(&sui)", &job, &rank, &signal);
-    agent_signal(agent, job, rank, signal);
+    pmrun_agent_signal(agent, job, rank, signal);
 }
 
 static void obey_input(GVariant *message, struct agent *agent)
@@ -148,17 +148,17 @@ static void obey_input(GVariant *message, struct agent *agent)
 
     g_variant_get(message, "(&su@ay)", &job, &rank, &text);
     bytes = g_variant_get_fixed_array(text, &length, 1);
-    agent_input(agent, job, rank, bytes, length);
+    pmrun_agent_input(agent, job, rank, bytes, length);
     g_variant_unref(text);
 }
 
-void forward_obey(uint32_t kind, const void *bytes, size_t length, struct agent *agent)
+void pmrun_forward_execute(uint32_t kind, const void *bytes, size_t length, struct agent *agent)
 {
     const char *type = kind == MESSAGE_SIGNAL  ? SIGNAL_TYPE
                        : kind == MESSAGE_INPUT ? INPUT_TYPE
                        : kind == MESSAGE_PAUSE ? PAUSE_TYPE
                                                : NULL;
-    GVariant *message = type != NULL ? message_read(type, bytes, length) : NULL;
+    GVariant *message = type != NULL ? pmrun_message_read(type, bytes, length) : NULL;
 
     if (message == NULL)
         return;
@@ -167,6 +167,6 @@ void forward_obey(uint32_t kind, const void *bytes, size_t length, struct agent 
     else if (kind == MESSAGE_INPUT)
         obey_input(message, agent);
     else
-        agent_pause(agent, g_variant_get_boolean(message));
+        pmrun_agent_pause(agent, g_variant_get_boolean(message));
     g_variant_unref(message);
 }

@@ -14,7 +14,7 @@
 struct stranger { /* a connection that has yet to prove something */
     struct gate *gate;
     uv_tcp_t *stream; /* given away when it has */
-    char *name; /* as whom it is counted: owner_name() */
+    char *name; /* as whom it is counted: pmrun_owner_name() */
     uv_timer_t timer;
     uv_write_t write;
     struct proof_hello hello;
@@ -91,9 +91,9 @@ static void answer(struct stranger *stranger)
         turn_away(stranger, "a connection was closed: it speaks something else");
         return;
     }
-    proof_random(stranger->answer.nonce, sizeof(stranger->answer.nonce));
-    proof_make(gate->config.key, gate->config.kind->here, &stranger->hello, stranger->answer.nonce,
-               stranger->answer.proof);
+    pmrun_proof_random(stranger->answer.nonce, sizeof(stranger->answer.nonce));
+    pmrun_proof_make(gate->config.key, gate->config.kind->here, &stranger->hello,
+                     stranger->answer.nonce, stranger->answer.proof);
     stranger->write.data = stranger;
     if (uv_write(&stranger->write, (uv_stream_t *)stranger->stream, &buffer, 1, answered) != 0)
         turn_away(stranger, NULL);
@@ -110,8 +110,8 @@ static void enter(struct stranger *stranger, const char *rest, gsize length)
     const char *why;
 
     assert(stranger->got == sizeof(stranger->hello) + sizeof(stranger->proof));
-    proof_make(config->key, config->kind->there, &hello, stranger->answer.nonce, expected);
-    if (!proof_equal(expected, stranger->proof)) {
+    pmrun_proof_make(config->key, config->kind->there, &hello, stranger->answer.nonce, expected);
+    if (!pmrun_proof_equal(expected, stranger->proof)) {
         turn_away(stranger, "a connection was closed: its proof is wrong");
         return;
     }
@@ -222,9 +222,9 @@ static void came(void *owner)
     stranger->timer.data = stranger;
     uv_tcp_init(gate->config.loop, stranger->stream);
     stranger->stream->data = stranger;
-    accepted = door_accept(&gate->door, stranger->stream) &&
+    accepted = pmrun_acceptor_accept(&gate->door, stranger->stream) &&
                uv_fileno((uv_handle_t *)stranger->stream, &fd) == 0;
-    stranger->name = accepted ? owner_name(fd) : g_strdup("nobody");
+    stranger->name = accepted ? pmrun_owner_name(fd) : g_strdup("nobody");
     if (accepted)
         make_room(gate, stranger->name);
     g_ptr_array_add(gate->strangers, stranger);
@@ -240,17 +240,17 @@ static void door_closed(void *owner)
     release(owner);
 }
 
-int gate_open(struct gate *gate, const struct gate_config *config, int fd)
+int pmrun_auth_listener_open(struct gate *gate, const struct gate_config *config, int fd)
 {
     *gate = (struct gate){.config = *config, .strangers = g_ptr_array_new(), .users = 1};
-    return door_open(&gate->door, config->loop, fd, came, gate);
+    return pmrun_acceptor_open(&gate->door, config->loop, fd, came, gate);
 }
 
-void gate_close(struct gate *gate)
+void pmrun_auth_listener_close(struct gate *gate)
 {
     guint i;
 
     for (i = 0; i < gate->strangers->len; i++)
         turn_away(g_ptr_array_index(gate->strangers, i), NULL);
-    door_close(&gate->door, door_closed);
+    pmrun_acceptor_close(&gate->door, door_closed);
 }

@@ -25,7 +25,7 @@ struct gate_config {
     void (*enters)(void *owner, const struct proof_hello *hello, uv_tcp_t *stream, const char *rest,
                    gsize length);
     void (*refused)(void *owner, const char *why);
-    void (*closed)(void *owner); /* after gate_close(): the gate may be freed */
+    void (*closed)(void *owner); /* after pmrun_auth_listener_close(): the gate may be freed */
     void *owner;
 };
 struct gate {
@@ -35,8 +35,8 @@ struct gate {
     guint users;
 };
 
-/* Takes a socket of tcp_listen(). 0, or libuv's code; to be closed in both cases. */
-int gate_open(struct gate *gate, const struct gate_config *config, int fd);
-void gate_close(struct gate *gate);
+/* Takes a socket of pmrun_tcp_listen(). 0, or libuv's code; to be closed in both cases. */
+int pmrun_auth_listener_open(struct gate *gate, const struct gate_config *config, int fd);
+void pmrun_auth_listener_close(struct gate *gate);
 
 #endif

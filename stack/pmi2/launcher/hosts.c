@@ -25,7 +25,7 @@ static void host_free(gpointer data)
     g_free(host);
 }
 
-GPtrArray *hosts_new(void)
+GPtrArray *pmrun_hosts_new(void)
 {
     return g_ptr_array_new_with_free_func(host_free);
 }
@@ -70,9 +70,9 @@ static struct host *parse_host(const char *text, GError **error)
     return host;
 }
 
-GPtrArray *hosts_parse_list(const char *text, GError **error)
+GPtrArray *pmrun_hosts_parse_list(const char *text, GError **error)
 {
-    GPtrArray *hosts = hosts_new();
+    GPtrArray *hosts = pmrun_hosts_new();
     char **names = g_strsplit(text, ",", -1), **name;
     struct host *host;
 
@@ -120,7 +120,7 @@ static struct host *parse_line(char *line, GError **error)
 }
 
 /* A device may never end. A pipe may: a shell's <(command). */
-gboolean hosts_read_text(const char *path, char **text, GError **error)
+gboolean pmrun_hosts_read_text(const char *path, char **text, GError **error)
 {
     FILE *file = NULL;
     struct stat is;
@@ -151,15 +151,15 @@ gboolean hosts_read_text(const char *path, char **text, GError **error)
     return TRUE;
 }
 
-GPtrArray *hosts_read_file(const char *path, GError **error)
+GPtrArray *pmrun_hosts_read_file(const char *path, GError **error)
 {
     GPtrArray *hosts;
     char *text, **lines;
     guint i;
 
-    if (!hosts_read_text(path, &text, error))
+    if (!pmrun_hosts_read_text(path, &text, error))
         return NULL;
-    hosts = hosts_new();
+    hosts = pmrun_hosts_new();
     lines = g_strsplit(text, "\n", -1);
     g_free(text);
     for (i = 0; lines[i] != NULL; i++) {
@@ -225,7 +225,7 @@ static char *slurm_names(const char *list, GError **error)
     return g_strdelimit(g_strstrip(names), "\n", ',');
 }
 
-GPtrArray *hosts_of_allocation(GError **error)
+GPtrArray *pmrun_hosts_of_allocation(GError **error)
 {
     const char *list = g_getenv("SLURM_JOB_NODELIST"), *slots = g_getenv("SLURM_TASKS_PER_NODE");
     GPtrArray *hosts;
@@ -236,7 +236,7 @@ GPtrArray *hosts_of_allocation(GError **error)
     names = slurm_names(list, error);
     if (names == NULL)
         return NULL;
-    hosts = hosts_parse_list(names, error);
+    hosts = pmrun_hosts_parse_list(names, error);
     g_free(names);
     if (slots == NULL)
         slots = g_getenv("SLURM_JOB_CPUS_PER_NODE");
@@ -249,9 +249,9 @@ GPtrArray *hosts_of_allocation(GError **error)
     return hosts;
 }
 
-GPtrArray *hosts_local(void)
+GPtrArray *pmrun_hosts_local(void)
 {
-    GPtrArray *hosts = hosts_new();
+    GPtrArray *hosts = pmrun_hosts_new();
     struct host *host = g_new0(struct host, 1);
     char name[256] = "";
 
@@ -262,7 +262,7 @@ GPtrArray *hosts_local(void)
     return hosts;
 }
 
-uint32_t hosts_slots(const GPtrArray *hosts)
+uint32_t pmrun_hosts_slots(const GPtrArray *hosts)
 {
     uint64_t sum = 0;
     guint i;
@@ -272,7 +272,7 @@ uint32_t hosts_slots(const GPtrArray *hosts)
     return (uint32_t)MIN(sum, UINT32_MAX);
 }
 
-void hosts_place(const GPtrArray *hosts, uint32_t per_node, uint32_t ranks, uint32_t *node_of)
+void pmrun_hosts_place(const GPtrArray *hosts, uint32_t per_node, uint32_t ranks, uint32_t *node_of)
 {
     uint32_t rank = 0, node, i;
 
@@ -298,7 +298,7 @@ static gboolean same_address(const struct sockaddr *a, const struct sockaddr *b)
                   &((const struct sockaddr_in6 *)b)->sin6_addr, sizeof(struct in6_addr)) == 0;
 }
 
-gboolean host_is_local(const char *name)
+gboolean pmrun_host_is_local(const char *name)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL, *at;
     struct ifaddrs *own = NULL, *interface;

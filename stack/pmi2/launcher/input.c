@@ -57,24 +57,24 @@ static void wait_for(struct input *input, gboolean wait)
         uv_idle_stop(&input->idle);
 }
 
-void input_go_on(struct input *input)
+void pmrun_input_resume(struct input *input)
 {
     if (input != NULL && input->begun && !input->ended)
         wait_for(input, TRUE);
 }
 
-void input_begin(struct input *input, const char *job, uint32_t rank)
+void pmrun_input_begin(struct input *input, const char *job, uint32_t rank)
 {
     if (input == NULL || input->rank != rank || strcmp(input->job, job) != 0)
         return;
     input->begun = TRUE;
-    input_go_on(input);
+    pmrun_input_resume(input);
 }
 
-struct input *input_new(uv_loop_t *loop, const char *job, uint32_t rank,
-                        void (*give)(void *owner, const char *job, uint32_t rank, const void *bytes,
-                                     gsize length),
-                        void *owner)
+struct input *pmrun_input_new(uv_loop_t *loop, const char *job, uint32_t rank,
+                              void (*give)(void *owner, const char *job, uint32_t rank,
+                                           const void *bytes, gsize length),
+                              void *owner)
 {
     struct input *input = g_new0(struct input, 1);
     int again = -1;
@@ -93,7 +93,7 @@ struct input *input_new(uv_loop_t *loop, const char *job, uint32_t rank,
     return input;
 }
 
-void input_close(struct input *input)
+void pmrun_input_close(struct input *input)
 {
     if (input == NULL)
         return;

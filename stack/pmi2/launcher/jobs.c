@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "jobs.h"
 
-struct root_job *root_job_new(const struct pmi2_job_info *info, char *const *programs)
+struct root_job *pmrun_root_job_new(const struct pmi2_job_info *info, char *const *programs)
 {
     struct root_job *job = g_new0(struct root_job, 1);
     uint32_t i;
@@ -20,7 +20,7 @@ struct root_job *root_job_new(const struct pmi2_job_info *info, char *const *pro
     return job;
 }
 
-void root_job_free(gpointer data)
+void pmrun_root_job_free(gpointer data)
 {
     struct root_job *job = data;
 
@@ -35,7 +35,7 @@ void root_job_free(gpointer data)
     g_free(job);
 }
 
-const char *root_job_program(const struct root_job *job, uint32_t rank)
+const char *pmrun_root_job_program(const struct root_job *job, uint32_t rank)
 {
     uint32_t app = 0, end = job->app_size[0];
 

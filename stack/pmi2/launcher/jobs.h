@@ -26,9 +26,9 @@ struct root_job {
     int status; /* for pmrun's exit */
     gboolean has_status;
 };
-struct root_job *root_job_new(const struct pmi2_job_info *info, char *const *programs);
-void root_job_free(gpointer job);
+struct root_job *pmrun_root_job_new(const struct pmi2_job_info *info, char *const *programs);
+void pmrun_root_job_free(gpointer job);
 /* The executable that a rank runs. */
-const char *root_job_program(const struct root_job *job, uint32_t rank);
+const char *pmrun_root_job_program(const struct root_job *job, uint32_t rank);
 
 #endif

@@ -9,8 +9,8 @@
 
 #include <sys/types.h>
 
-void keeper_start(void); /* once, early: it is a copy of the launcher */
-void keeper_add(pid_t group);
-void keeper_remove(pid_t group);
+void pmrun_watchdog_start(void); /* once, early: it is a copy of the launcher */
+void pmrun_watchdog_add(pid_t group);
+void pmrun_watchdog_remove(pid_t group);
 
 #endif

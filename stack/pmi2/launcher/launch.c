@@ -6,7 +6,7 @@
 #define LAUNCH_TYPE "(ua" PROGRAM_TYPE "uybbay" NODES_TYPE ")"
 #define VERSION 3u
 
-void program_free(gpointer data)
+void pmrun_program_free(gpointer data)
 {
     struct program *program = data;
 
@@ -20,7 +20,7 @@ void program_free(gpointer data)
     g_free(program);
 }
 
-void node_settings_free(gpointer data)
+void pmrun_node_settings_free(gpointer data)
 {
     struct node_settings *settings = data;
 
@@ -29,7 +29,7 @@ void node_settings_free(gpointer data)
     g_free(settings);
 }
 
-void launch_free(struct launch *launch)
+void pmrun_launch_free(struct launch *launch)
 {
     if (launch == NULL)
         return;
@@ -52,15 +52,15 @@ static const struct node_settings *settings_of(const struct launch *launch, uint
     return NULL;
 }
 
-const char *launch_binding(const struct launch *launch, const struct program *program,
-                           uint32_t node)
+const char *pmrun_launch_binding(const struct launch *launch, const struct program *program,
+                                 uint32_t node)
 {
     const struct node_settings *settings = settings_of(launch, node);
 
     return settings != NULL && settings->bind_to != NULL ? settings->bind_to : program->bind_to;
 }
 
-char *const *launch_variables(const struct launch *launch, uint32_t node)
+char *const *pmrun_launch_variables(const struct launch *launch, uint32_t node)
 {
     static char *const none[] = {NULL};
     const struct node_settings *settings = settings_of(launch, node);
@@ -74,7 +74,7 @@ static GVariant *text(const char *of)
                                of != NULL ? g_variant_new_bytestring(of) : NULL);
 }
 
-GBytes *launch_pack(const struct launch *launch)
+GBytes *pmrun_launch_pack(const struct launch *launch)
 {
     GVariantBuilder programs, nodes;
     GVariant *all;
@@ -152,9 +152,9 @@ static struct node_settings *read_settings(GVariant *from)
     return settings;
 }
 
-struct launch *launch_unpack(const void *bytes, size_t length)
+struct launch *pmrun_launch_unpack(const void *bytes, size_t length)
 {
-    GVariant *all = message_read(LAUNCH_TYPE, bytes, length), *programs, *folder, *nodes;
+    GVariant *all = pmrun_message_read(LAUNCH_TYPE, bytes, length), *programs, *folder, *nodes;
     struct launch *launch;
     gboolean good = TRUE;
     guint32 version;
@@ -164,8 +164,8 @@ struct launch *launch_unpack(const void *bytes, size_t length)
     if (all == NULL)
         return NULL;
     launch = g_new0(struct launch, 1);
-    launch->programs = g_ptr_array_new_with_free_func(program_free);
-    launch->nodes = g_ptr_array_new_with_free_func(node_settings_free);
+    launch->programs = g_ptr_array_new_with_free_func(pmrun_program_free);
+    launch->nodes = g_ptr_array_new_with_free_func(pmrun_node_settings_free);
     g_variant_get(all, "(u@a" PROGRAM_TYPE "uybb@ay@" NODES_TYPE ")", &version, &programs,
                   &launch->stdin_rank, &port, &launch->open_mpi, &launch->fabric, &folder, &nodes);
     launch->port = (enum launch_port)port;
@@ -190,11 +190,11 @@ struct launch *launch_unpack(const void *bytes, size_t length)
     g_variant_unref(all);
     if (good && version == VERSION && launch->programs->len > 0 && port <= LAUNCH_PORT_DRAFT)
         return launch;
-    launch_free(launch);
+    pmrun_launch_free(launch);
     return NULL;
 }
 
-GVariant *message_read(const char *type, const void *bytes, size_t length)
+GVariant *pmrun_message_read(const char *type, const void *bytes, size_t length)
 {
     GBytes *copy = g_bytes_new(bytes, length); /* aligned */
     GVariant *value =

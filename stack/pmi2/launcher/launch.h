@@ -19,14 +19,14 @@ struct program {
     char *wdir, *path; /* NULL: not said */
     char *bind_to, *map_by, *membind;
 };
-void program_free(gpointer program);
+void pmrun_program_free(gpointer program);
 
 struct node_settings { /* what is different on a node */
     uint32_t node;
     char *bind_to; /* of a host file: instead of the programs'; NULL: theirs */
     char **variables; /* "NAME=value" of its processes; NULL: none */
 };
-void node_settings_free(gpointer settings);
+void pmrun_node_settings_free(gpointer settings);
 
 enum launch_port { LAUNCH_NO_PORT, LAUNCH_PORT_USER, LAUNCH_PORT_CHALLENGE, LAUNCH_PORT_DRAFT };
 
@@ -40,13 +40,13 @@ struct launch {
     GPtrArray *nodes; /* struct node_settings */
 };
 /* What the processes of a program are bound to on a node; NULL: nothing. */
-const char *launch_binding(const struct launch *launch, const struct program *program,
-                           uint32_t node);
+const char *pmrun_launch_binding(const struct launch *launch, const struct program *program,
+                                 uint32_t node);
 /* "NAME=value" of a node's processes; never NULL. */
-char *const *launch_variables(const struct launch *launch, uint32_t node);
-GBytes *launch_pack(const struct launch *launch);
-struct launch *launch_unpack(const void *bytes, size_t length); /* NULL: malformed */
-void launch_free(struct launch *launch);
+char *const *pmrun_launch_variables(const struct launch *launch, uint32_t node);
+GBytes *pmrun_launch_pack(const struct launch *launch);
+struct launch *pmrun_launch_unpack(const void *bytes, size_t length); /* NULL: malformed */
+void pmrun_launch_free(struct launch *launch);
 
 /* Between pmrun and a node's pmproxy. */
 enum message {
@@ -69,6 +69,6 @@ enum message {
 #define LOST_TYPE "(uu)"
 #define PAUSE_TYPE "b"
 /* NULL: not in normal form. g_variant_unref(). */
-GVariant *message_read(const char *type, const void *bytes, size_t length);
+GVariant *pmrun_message_read(const char *type, const void *bytes, size_t length);
 
 #endif

@@ -12,10 +12,10 @@ struct lines {
 };
 
 /* Gives whole lines, one or more at a time, to `take`. */
-void lines_feed(struct lines *lines, const char *bytes, gsize length,
-                void (*take)(void *owner, const char *bytes, gsize length), void *owner);
+void pmrun_lines_feed(struct lines *lines, const char *bytes, gsize length,
+                      void (*take)(void *owner, const char *bytes, gsize length), void *owner);
 /* The stream has ended: what was begun is given as it is. */
-void lines_end(struct lines *lines, void (*take)(void *owner, const char *bytes, gsize length),
-               void *owner);
+void pmrun_lines_end(struct lines *lines,
+                     void (*take)(void *owner, const char *bytes, gsize length), void *owner);
 
 #endif

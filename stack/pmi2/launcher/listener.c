@@ -33,7 +33,7 @@ static uv_tcp_t *stream_new(void *owner)
 {
     const struct listener *listener = owner;
 
-    return &channel_new(listener->config.shell, NULL, NULL)->at.tcp;
+    return &pmrun_channel_new(listener->config.shell, NULL, NULL)->at.tcp;
 }
 
 static void stream_free(void *owner, uv_tcp_t *stream)
@@ -62,7 +62,7 @@ static void enters(void *owner, const struct proof_hello *hello, uv_tcp_t *strea
 
     pmi2_server_time(listener->config.shell->server, uv_hrtime());
     link = pmi2_server_child(listener->config.shell->server, first, ntohl(hello->last), channel);
-    if (!channel_open(channel, link))
+    if (!pmrun_channel_open(channel, link))
         return;
     if (length > 0)
         pmi2_link_input(link, rest, length);
@@ -145,14 +145,14 @@ static gboolean listen_at(struct listener *listener, const char *const *hosts, c
     for (; *hosts != NULL && fd < 0; hosts++) {
         *host = *hosts;
         for (number = low; number <= high && fd < 0; number++)
-            fd = tcp_listen(*host, number, port);
+            fd = pmrun_tcp_listen(*host, number, port);
     }
     code = fd < 0 ? uv_translate_sys_error(errno) : 0;
     if (code == 0) {
         const struct gate_config gate = {
             .loop = listener->config.shell->loop,
             .key = listener->config.key,
-            .kind = &proof_tree,
+            .kind = &pmrun_proof_tree,
             .stream_new = stream_new,
             .stream_free = stream_free,
             .wanted = wanted,
@@ -163,7 +163,7 @@ static gboolean listen_at(struct listener *listener, const char *const *hosts, c
         };
 
         listener->opened = TRUE;
-        code = gate_open(&listener->gate, &gate, fd);
+        code = pmrun_auth_listener_open(&listener->gate, &gate, fd);
     }
     if (code == 0)
         return TRUE;
@@ -175,7 +175,7 @@ static gboolean listen_at(struct listener *listener, const char *const *hosts, c
 
 static void add_name(struct listener *listener, const char *host, unsigned port)
 {
-    char *name = tcp_name(host, port);
+    char *name = pmrun_tcp_name(host, port);
 
     g_string_append_printf(listener->addresses, "%s%s", listener->addresses->len > 0 ? " " : "",
                            name);
@@ -231,7 +231,7 @@ static gboolean open_it(struct listener *listener, GError **error)
     return good;
 }
 
-struct listener *listener_new(const struct listener_config *config, GError **error)
+struct listener *pmrun_listener_new(const struct listener_config *config, GError **error)
 {
     struct listener *listener = g_new0(struct listener, 1);
 
@@ -239,22 +239,22 @@ struct listener *listener_new(const struct listener_config *config, GError **err
     listener->addresses = g_string_new(NULL);
     if (open_it(listener, error))
         return listener;
-    listener_close(listener);
+    pmrun_listener_close(listener);
     return NULL;
 }
 
-const char *listener_addresses(const struct listener *listener)
+const char *pmrun_listener_addresses(const struct listener *listener)
 {
     return listener->addresses->str;
 }
 
-void listener_close(struct listener *listener)
+void pmrun_listener_close(struct listener *listener)
 {
     if (listener == NULL || listener->closed)
         return;
     listener->closed = TRUE;
     if (listener->opened)
-        gate_close(&listener->gate);
+        pmrun_auth_listener_close(&listener->gate);
     else
         gate_closed(listener);
 }

@@ -18,8 +18,8 @@ struct listener_config {
     void *owner;
 };
 /* NULL: *error. */
-struct listener *listener_new(const struct listener_config *config, GError **error);
-const char *listener_addresses(const struct listener *listener); /* words `host:port` */
-void listener_close(struct listener *listener);
+struct listener *pmrun_listener_new(const struct listener_config *config, GError **error);
+const char *pmrun_listener_addresses(const struct listener *listener); /* words `host:port` */
+void pmrun_listener_close(struct listener *listener);
 
 #endif

@@ -138,7 +138,7 @@ static void came(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
         return;
     }
     g_byte_array_append(names->in, (const guint8 *)buffer->base, (guint)length);
-    if (!names_take(names->in, NAMES_ANSWER_TYPE, heard, names))
+    if (!pmrun_names_read(names->in, NAMES_ANSWER_TYPE, heard, names))
         lost(names, "what it says is not understood");
 }
 
@@ -154,9 +154,10 @@ struct connecting { /* by a thread of its own: it may take long, and pmrun may e
 static void *connect_thread(void *data)
 {
     struct connecting *connecting = data;
-    int fd = tcp_connect(connecting->where), result = fd >= 0 ? fd : -(errno != 0 ? errno : EIO);
+    int fd = pmrun_tcp_connect(connecting->where),
+        result = fd >= 0 ? fd : -(errno != 0 ? errno : EIO);
 
-    if (fd >= 0 && !proof_give(fd, &proof_names, connecting->key, 0, 0)) {
+    if (fd >= 0 && !pmrun_proof_send(fd, &pmrun_proof_names, connecting->key, 0, 0)) {
         close(fd);
         result = -EACCES;
     }
@@ -185,7 +186,7 @@ static void connected(struct names *names, int fd)
         return;
     }
     for (i = 0; i < names->waiting->len; i++)
-        names_send((uv_stream_t *)names->stream, g_ptr_array_index(names->waiting, i));
+        pmrun_names_send((uv_stream_t *)names->stream, g_ptr_array_index(names->waiting, i));
     g_ptr_array_set_size(names->waiting, 0);
 }
 
@@ -251,7 +252,7 @@ static void begin(struct names *names)
 /* ---- requests ---------------------------------------------------------------------------------
  */
 
-void names_ask(struct names *names, const struct pmi2_name_request *request)
+void pmrun_names_request(struct names *names, const struct pmi2_name_request *request)
 {
     GVariant *message = g_variant_new(NAMES_REQUEST_FORMAT, request->id, (guchar)request->kind,
                                       request->job, request->service, request->port);
@@ -259,7 +260,7 @@ void names_ask(struct names *names, const struct pmi2_name_request *request)
     assert(names->state != CLOSED);
     g_hash_table_add(names->asked, g_memdup2(&request->id, sizeof(request->id)));
     if (names->state == CONNECTED) {
-        if (!names_send((uv_stream_t *)names->stream, message))
+        if (!pmrun_names_send((uv_stream_t *)names->stream, message))
             lost(names, "it does not read what is asked");
         return;
     }
@@ -268,24 +269,25 @@ void names_ask(struct names *names, const struct pmi2_name_request *request)
         begin(names);
 }
 
-void names_job_end(struct names *names, const char *job)
+void pmrun_names_job_end(struct names *names, const char *job)
 {
     if (names != NULL && names->state == CONNECTED)
-        names_send((uv_stream_t *)names->stream, g_variant_new(NAMES_REQUEST_FORMAT, UINT64_C(0),
-                                                               (guchar)NAMES_JOB_END, job, "", ""));
+        pmrun_names_send(
+            (uv_stream_t *)names->stream,
+            g_variant_new(NAMES_REQUEST_FORMAT, UINT64_C(0), (guchar)NAMES_JOB_END, job, "", ""));
 }
 
-struct names *names_new(const struct names_config *config)
+struct names *pmrun_names_new(const struct names_config *config)
 {
     struct names *names;
     unsigned port = NAMES_PORT;
     char *host;
 
-    if (!tcp_parse(config->where, &host, &port))
+    if (!pmrun_tcp_parse(config->where, &host, &port))
         return NULL;
     names = g_new0(struct names, 1);
     names->config = *config;
-    names->where = tcp_name(host, port);
+    names->where = pmrun_tcp_name(host, port);
     memcpy(names->key, config->key, sizeof(names->key));
     names->asked = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
     names->waiting = g_ptr_array_new_with_free_func((GDestroyNotify)g_variant_unref);
@@ -294,7 +296,7 @@ struct names *names_new(const struct names_config *config)
     return names;
 }
 
-void names_close(struct names *names)
+void pmrun_names_close(struct names *names)
 {
     if (names == NULL)
         return;

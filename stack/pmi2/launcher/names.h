@@ -19,9 +19,9 @@ struct names_config {
     void *owner;
 };
 /* NULL: `where` is malformed. */
-struct names *names_new(const struct names_config *config);
-void names_ask(struct names *names, const struct pmi2_name_request *request);
-void names_job_end(struct names *names, const char *job); /* NULL: nothing */
-void names_close(struct names *names); /* NULL: nothing. Frees itself in the loop. */
+struct names *pmrun_names_new(const struct names_config *config);
+void pmrun_names_request(struct names *names, const struct pmi2_name_request *request);
+void pmrun_names_job_end(struct names *names, const char *job); /* NULL: nothing */
+void pmrun_names_close(struct names *names); /* NULL: nothing. Frees itself in the loop. */
 
 #endif

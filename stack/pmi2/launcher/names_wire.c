@@ -33,7 +33,7 @@ static gboolean make_key(const char *path, GError **error)
     int fd = -1;
     gboolean good;
 
-    proof_random(key, sizeof(key));
+    pmrun_proof_random(key, sizeof(key));
     good = g_mkdir_with_parents(folder, 0700) == 0 &&
            (fd = g_mkstemp_full(other, O_WRONLY, 0600)) >= 0 &&
            write(fd, key, sizeof(key)) == (ssize_t)sizeof(key) &&
@@ -69,8 +69,8 @@ static gboolean read_key(const char *path, int fd, uint8_t key[PROOF_BYTES], GEr
     return got == PROOF_BYTES || bad(error, path, "it must have 32 bytes");
 }
 
-gboolean names_key(const char *path, gboolean create, uint8_t key[PROOF_BYTES], char **used,
-                   GError **error)
+gboolean pmrun_names_key(const char *path, gboolean create, uint8_t key[PROOF_BYTES], char **used,
+                         GError **error)
 {
     char *name;
     gboolean good;
@@ -114,7 +114,7 @@ static void sent(uv_write_t *request, int status)
     g_free(request->data);
 }
 
-gboolean names_send(uv_stream_t *stream, GVariant *message)
+gboolean pmrun_names_send(uv_stream_t *stream, GVariant *message)
 {
     GVariant *all = g_variant_ref_sink(message);
     gsize length = g_variant_get_size(all);
@@ -134,8 +134,8 @@ gboolean names_send(uv_stream_t *stream, GVariant *message)
     return FALSE;
 }
 
-gboolean names_take(GByteArray *in, const char *type,
-                    gboolean (*heard)(void *owner, GVariant *message), void *owner)
+gboolean pmrun_names_read(GByteArray *in, const char *type,
+                          gboolean (*heard)(void *owner, GVariant *message), void *owner)
 {
     guint at = 0;
     gboolean good = TRUE;
@@ -152,7 +152,7 @@ gboolean names_take(GByteArray *in, const char *type,
         }
         if (in->len - at - sizeof(length) < length)
             break;
-        message = message_read(type, in->data + at + sizeof(length), length);
+        message = pmrun_message_read(type, in->data + at + sizeof(length), length);
         good = message != NULL && heard(owner, message);
         if (message != NULL)
             g_variant_unref(message);

@@ -138,7 +138,7 @@ static const struct entry entries[] = {
 
 /* ---- what it says ---------------------------------------------------------------------------- */
 
-void options_list(void)
+void pmrun_options_list(void)
 {
     size_t i;
 
@@ -279,7 +279,7 @@ static gboolean variable(struct environment_rules *rules, const char *text, int 
     gboolean good = *name != '\0' && (equal != NULL || optind < argc);
 
     if (good)
-        environment_rules_set(rules, name, equal != NULL ? equal + 1 : argv[optind++]);
+        pmrun_environment_rules_set(rules, name, equal != NULL ? equal + 1 : argv[optind++]);
     else
         bad(error, "-env %s: a name and a value are needed", text);
     g_free(name);
@@ -430,14 +430,14 @@ static gboolean apply(struct options *options, struct executable *own, const str
     case OPT_HELP:
     case OPT_VERSION:
     case OPT_LIST_OPTIONS:
-        break; /* by options_parse */
+        break; /* by pmrun_options_parse */
     }
     return TRUE;
 }
 
 /* ---- the command line ------------------------------------------------------------------------ */
 
-void executable_free(gpointer data)
+void pmrun_executable_free(gpointer data)
 {
     struct executable *executable = data;
 
@@ -445,15 +445,15 @@ void executable_free(gpointer data)
     g_free(executable->wdir);
     g_free(executable->path);
     g_free(executable->hosts);
-    environment_rules_clear(&executable->environment);
+    pmrun_environment_rules_clear(&executable->environment);
     g_free(executable);
 }
 
-void options_clear(struct options *options)
+void pmrun_options_clear(struct options *options)
 {
     if (options->executables != NULL)
         g_ptr_array_unref(options->executables);
-    environment_rules_clear(&options->environment);
+    pmrun_environment_rules_clear(&options->environment);
     g_free(options->hosts);
     g_free(options->hostfile);
     g_free(options->scenario);
@@ -551,7 +551,7 @@ static enum options_result segment(struct options *options, int argc, char **arg
             else if (found == OPT_VERSION)
                 puts("pmrun (Jacquard) " JACQUARD_VERSION);
             else
-                options_list();
+                pmrun_options_list();
             result = fflush(stdout) == 0 && !ferror(stdout) ? OPTIONS_DONE : OPTIONS_BAD;
             if (result == OPTIONS_BAD)
                 bad(error, "standard output: %s", g_strerror(errno));
@@ -573,7 +573,7 @@ static enum options_result segment(struct options *options, int argc, char **arg
 out:
     g_strfreev(words);
     if (own != NULL)
-        executable_free(own);
+        pmrun_executable_free(own);
     return result;
 }
 
@@ -611,7 +611,7 @@ static gboolean config_file(struct options *options, const char *path, GError **
 
     if (depth > 0)
         return bad(error, "%s: a configuration file cannot name another one", path);
-    if (!hosts_read_text(path, &text, error))
+    if (!pmrun_hosts_read_text(path, &text, error))
         return FALSE;
     depth++;
     lines = g_strsplit(text, "\n", -1);
@@ -634,13 +634,14 @@ static gboolean config_file(struct options *options, const char *path, GError **
     return good;
 }
 
-enum options_result options_parse(int argc, char **argv, struct options *options, GError **error)
+enum options_result pmrun_options_parse(int argc, char **argv, struct options *options,
+                                        GError **error)
 {
     const char *seconds = g_getenv("MPIEXEC_TIMEOUT");
     enum options_result result;
 
     *options = (struct options){
-        .executables = g_ptr_array_new_with_free_func(executable_free),
+        .executables = g_ptr_array_new_with_free_func(pmrun_executable_free),
         .universe = UNIVERSE_SLOTS,
         .fanout = 16,
         .max_spawned = 1024,
@@ -654,6 +655,6 @@ enum options_result options_parse(int argc, char **argv, struct options *options
         result = OPTIONS_BAD;
     }
     if (result != OPTIONS_RUN)
-        options_clear(options);
+        pmrun_options_clear(options);
     return result;
 }

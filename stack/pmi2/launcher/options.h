@@ -56,12 +56,13 @@ struct options {
 
 enum options_result { OPTIONS_RUN, OPTIONS_DONE /* help, version: printed */, OPTIONS_BAD };
 /* BAD: *error says what, where and what to do. The environment's MPIEXEC_TIMEOUT counts, too. */
-enum options_result options_parse(int argc, char **argv, struct options *options, GError **error);
-void options_clear(struct options *options);
-void executable_free(gpointer executable);
+enum options_result pmrun_options_parse(int argc, char **argv, struct options *options,
+                                        GError **error);
+void pmrun_options_clear(struct options *options);
+void pmrun_executable_free(gpointer executable);
 
 /* The table of all options as rows "name<TAB>argument<TAB>meaning", for the manual page's test and
  * the completion of shells: pmrun --list-options. */
-void options_list(void);
+void pmrun_options_list(void);
 
 #endif

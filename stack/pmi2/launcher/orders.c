@@ -21,8 +21,8 @@ static const char *text(const char *option)
     return option != NULL ? option : "";
 }
 
-GByteArray *orders_write(const struct tree_config *config, uint32_t first, uint32_t last,
-                         const char *above)
+GByteArray *pmrun_proxy_setup_write(const struct tree_config *config, uint32_t first, uint32_t last,
+                                    const char *above)
 {
     GByteArray *bytes = g_byte_array_new();
     GVariantBuilder hosts;
@@ -123,7 +123,7 @@ static gboolean take(struct orders *orders, GVariant *all)
     return good;
 }
 
-gboolean orders_read(int fd, struct orders *orders)
+gboolean pmrun_proxy_setup_read(int fd, struct orders *orders)
 {
     uint32_t length;
     GVariant *all;
@@ -136,7 +136,7 @@ gboolean orders_read(int fd, struct orders *orders)
     length = ntohl(length);
     bytes = g_malloc(length + 1);
     if (read_all(fd, bytes, length)) {
-        all = message_read(ORDERS_TYPE, bytes, length);
+        all = pmrun_message_read(ORDERS_TYPE, bytes, length);
         good = all != NULL && take(orders, all);
         if (all != NULL)
             g_variant_unref(all);
@@ -144,11 +144,11 @@ gboolean orders_read(int fd, struct orders *orders)
     explicit_bzero(bytes, length);
     g_free(bytes);
     if (!good)
-        orders_clear(orders);
+        pmrun_proxy_setup_clear(orders);
     return good;
 }
 
-void orders_clear(struct orders *orders)
+void pmrun_proxy_setup_clear(struct orders *orders)
 {
     g_clear_pointer(&orders->hosts, g_ptr_array_unref);
     g_free(orders->above);

@@ -15,12 +15,12 @@ struct orders {
     gboolean verbose;
 };
 /* For the pmproxy of nodes [first, last). */
-GByteArray *orders_write(const struct tree_config *config, uint32_t first, uint32_t last,
-                         const char *above);
+GByteArray *pmrun_proxy_setup_write(const struct tree_config *config, uint32_t first, uint32_t last,
+                                    const char *above);
 /* Reads all of them from a descriptor. FALSE: it ended before, or they are malformed. */
-gboolean orders_read(int fd, struct orders *orders);
-void orders_clear(struct orders *orders);
+gboolean pmrun_proxy_setup_read(int fd, struct orders *orders);
+void pmrun_proxy_setup_clear(struct orders *orders);
 /* Connects to the server above and proves; blocks, at most some seconds. The descriptor; -1. */
-int orders_connect(const struct orders *orders);
+int pmrun_proxy_setup_connect(const struct orders *orders);
 
 #endif

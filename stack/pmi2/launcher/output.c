@@ -123,7 +123,7 @@ static void writable(uv_poll_t *poll, int status, int events)
 /* ---- lines ------------------------------------------------------------------------------------
  */
 
-char *output_expand(const char *pattern, const struct output_origin *origin, double seconds)
+char *pmrun_output_expand(const char *pattern, const struct output_origin *origin, double seconds)
 {
     GString *text = g_string_new(NULL);
 
@@ -168,7 +168,7 @@ static double seconds_since(const struct output *output)
 static gboolean to_file(struct output *output, const char *pattern,
                         const struct output_origin *origin, const char *bytes, gsize length)
 {
-    char *name = output_expand(pattern, origin, seconds_since(output));
+    char *name = pmrun_output_expand(pattern, origin, seconds_since(output));
     FILE *file = g_hash_table_lookup(output->files, name);
 
     if (file == NULL) {
@@ -176,7 +176,7 @@ static gboolean to_file(struct output *output, const char *pattern,
         if (file == NULL) {
             char *text = g_strdup_printf("%s: %s", name, g_strerror(errno));
 
-            output_message(output, text);
+            pmrun_output_message(output, text);
             g_free(text);
             file = fopen("/dev/null", "we");
         }
@@ -190,7 +190,7 @@ static gboolean to_file(struct output *output, const char *pattern,
 static void label_lines(struct output *output, const struct output_origin *origin,
                         const char *bytes, gsize length, GByteArray *to)
 {
-    char *label = output_expand(output->patterns.label, origin, seconds_since(output));
+    char *label = pmrun_output_expand(output->patterns.label, origin, seconds_since(output));
     guint label_length = (guint)strlen(label);
     const char *end = bytes + length;
 
@@ -205,8 +205,8 @@ static void label_lines(struct output *output, const struct output_origin *origi
     g_free(label);
 }
 
-void output_write(struct output *output, const struct output_origin *origin, int stream,
-                  const char *bytes, gsize length, gboolean several)
+void pmrun_output_write(struct output *output, const struct output_origin *origin, int stream,
+                        const char *bytes, gsize length, gboolean several)
 {
     const char *pattern = stream == 0 ? output->patterns.file : output->patterns.error_file;
     struct sink *sink = &output->sinks[stream];
@@ -228,7 +228,7 @@ void output_write(struct output *output, const struct output_origin *origin, int
     sink_flush(sink);
 }
 
-void output_message(struct output *output, const char *text)
+void pmrun_output_message(struct output *output, const char *text)
 {
     struct sink *sink = &output->sinks[1];
     char *line = g_strdup_printf("pmrun: %s\n", text);
@@ -239,7 +239,7 @@ void output_message(struct output *output, const char *text)
     sink_flush(sink);
 }
 
-gboolean output_is_empty(const struct output *output)
+gboolean pmrun_output_is_empty(const struct output *output)
 {
     return unwritten(&output->sinks[0]) == 0 && unwritten(&output->sinks[1]) == 0;
 }
@@ -261,9 +261,9 @@ static void ignore_broken(void *owner)
     (void)owner;
 }
 
-struct output *output_new(uv_loop_t *loop, const struct output_patterns *patterns,
-                          void (*waits)(void *owner, gboolean waits), void (*broken)(void *owner),
-                          void *owner)
+struct output *pmrun_output_new(uv_loop_t *loop, const struct output_patterns *patterns,
+                                void (*waits)(void *owner, gboolean waits),
+                                void (*broken)(void *owner), void *owner)
 {
     struct output *output = g_new0(struct output, 1);
 
@@ -278,7 +278,7 @@ struct output *output_new(uv_loop_t *loop, const struct output_patterns *pattern
     return output;
 }
 
-void output_finish(struct output *output, int milliseconds)
+void pmrun_output_finish(struct output *output, int milliseconds)
 {
     gint64 until = g_get_monotonic_time() + milliseconds * G_TIME_SPAN_MILLISECOND;
     int i;
@@ -301,17 +301,17 @@ void output_finish(struct output *output, int milliseconds)
     g_clear_pointer(&output->files, g_hash_table_unref);
 }
 
-void output_close(struct output *output, int milliseconds)
+void pmrun_output_close(struct output *output, int milliseconds)
 {
     int i;
 
-    output_finish(output, milliseconds);
+    pmrun_output_finish(output, milliseconds);
     for (i = 0; i < 2; i++)
         if (output->sinks[i].polled)
             uv_close((uv_handle_t *)&output->sinks[i].poll, NULL);
 }
 
-void output_free(struct output *output)
+void pmrun_output_free(struct output *output)
 {
     int i;
 

@@ -34,7 +34,7 @@ static void unmap(struct sockaddr_storage *address)
     memcpy(&four->sin_addr, &six.sin6_addr.s6_addr[12], sizeof(four->sin_addr));
 }
 
-gboolean owner_ends_of(int fd, struct owner_ends *ends)
+gboolean pmrun_owner_ends_of(int fd, struct owner_ends *ends)
 {
     socklen_t own = sizeof(ends->own), peer = sizeof(ends->peer);
 
@@ -138,7 +138,7 @@ static enum answer ask(const struct sockaddr_storage *from, const struct sockadd
     return ANSWER_HELD;
 }
 
-gboolean owner_by_netlink(const struct owner_ends *ends, uid_t *uid, gboolean *refused)
+gboolean pmrun_owner_by_netlink(const struct owner_ends *ends, uid_t *uid, gboolean *refused)
 {
     static gboolean works;
     enum answer answer = ask(&ends->peer, &ends->own, uid);
@@ -201,7 +201,7 @@ static gboolean look_up(const char *path, const struct owner_ends *ends, gboolea
     return found;
 }
 
-gboolean owner_by_tables(const struct owner_ends *ends, uid_t *uid)
+gboolean pmrun_owner_by_tables(const struct owner_ends *ends, uid_t *uid)
 {
     return (ends->own.ss_family == AF_INET && look_up("/proc/net/tcp", ends, FALSE, uid)) ||
            look_up("/proc/net/tcp6", ends, TRUE, uid);
@@ -210,23 +210,23 @@ gboolean owner_by_tables(const struct owner_ends *ends, uid_t *uid)
 /* ---- both -------------------------------------------------------------------------------------
  */
 
-gboolean owner_of(const struct owner_ends *ends, uid_t *uid)
+gboolean pmrun_owner_of(const struct owner_ends *ends, uid_t *uid)
 {
-    gboolean refused, found = owner_by_netlink(ends, uid, &refused);
+    gboolean refused, found = pmrun_owner_by_netlink(ends, uid, &refused);
 
-    return refused ? owner_by_tables(ends, uid) : found;
+    return refused ? pmrun_owner_by_tables(ends, uid) : found;
 }
 
-char *owner_name(int fd)
+char *pmrun_owner_name(int fd)
 {
     struct owner_ends ends;
     char text[INET6_ADDRSTRLEN] = "?";
     uint32_t words[4];
     uid_t uid;
 
-    if (!owner_ends_of(fd, &ends))
+    if (!pmrun_owner_ends_of(fd, &ends))
         return g_strdup("nobody");
-    if (owner_of(&ends, &uid))
+    if (pmrun_owner_of(&ends, &uid))
         return g_strdup_printf("user %u", uid);
     read_address(&ends.peer, words);
     if (ends.peer.ss_family == AF_INET6)

@@ -6,16 +6,16 @@
 
 #define RANKS_MAX 1000000u
 
-void plan_clear(struct launch_plan *plan)
+void pmrun_plan_clear(struct launch_plan *plan)
 {
-    launch_free(plan->launch);
+    pmrun_launch_free(plan->launch);
     g_free(plan->node_of);
     g_free(plan->app_size);
 }
 
 static GPtrArray *settings_of(const GPtrArray *hosts)
 {
-    GPtrArray *nodes = g_ptr_array_new_with_free_func(node_settings_free);
+    GPtrArray *nodes = g_ptr_array_new_with_free_func(pmrun_node_settings_free);
     guint node;
 
     for (node = 0; node < hosts->len; node++) {
@@ -38,7 +38,7 @@ static struct launch *launch_of(const struct options *options, const GPtrArray *
     struct launch *launch = g_new0(struct launch, 1);
 
     launch->nodes = settings_of(hosts);
-    launch->programs = g_ptr_array_new_with_free_func(program_free);
+    launch->programs = g_ptr_array_new_with_free_func(pmrun_program_free);
     launch->stdin_rank = NO_RANK;
     launch->port = !options->tcp_port                ? LAUNCH_NO_PORT
                    : options->auth == AUTH_USER      ? LAUNCH_PORT_USER
@@ -81,8 +81,8 @@ static void add_program(struct launch *launch, const struct options *options, ch
     g_ptr_array_add(launch->programs, program);
 }
 
-gboolean plan_command_line(struct launch_plan *plan, const struct options *options,
-                           const GPtrArray *hosts, const char *libraries)
+gboolean pmrun_plan_command_line(struct launch_plan *plan, const struct options *options,
+                                 const GPtrArray *hosts, const char *libraries)
 {
     uint64_t size = 0;
     char **inherited = g_get_environ();
@@ -95,21 +95,21 @@ gboolean plan_command_line(struct launch_plan *plan, const struct options *optio
 
         plan->app_size[i] = own->processes != 0      ? own->processes
                             : options->per_node != 0 ? hosts->len * options->per_node
-                                                     : hosts_slots(hosts);
+                                                     : pmrun_hosts_slots(hosts);
         size += plan->app_size[i];
         add_program(plan->launch, options, own->argv, own->wdir, own->path,
-                    environment_make(inherited, &options->environment, &own->environment),
+                    pmrun_environment_make(inherited, &options->environment, &own->environment),
                     hosts->len > 1);
     }
     g_strfreev(inherited);
     if (size > RANKS_MAX) {
-        plan_clear(plan);
+        pmrun_plan_clear(plan);
         return FALSE;
     }
     plan->size = (uint32_t)size;
     plan->launch->stdin_rank = options->stdin_rank < plan->size ? options->stdin_rank : NO_RANK;
     plan->node_of = g_new(uint32_t, plan->size);
-    hosts_place(hosts, options->per_node, plan->size, plan->node_of);
+    pmrun_hosts_place(hosts, options->per_node, plan->size, plan->node_of);
     return TRUE;
 }
 
@@ -164,10 +164,10 @@ static gboolean place(struct launch_plan *plan, const struct pmi2_command *comma
     if (list == NULL)
         list = info_value(command, "hosts");
     if (list == NULL && file == NULL) {
-        hosts_place(hosts, options->per_node, command->processes, plan->node_of + first);
+        pmrun_hosts_place(hosts, options->per_node, command->processes, plan->node_of + first);
         return TRUE;
     }
-    wanted = list != NULL ? hosts_parse_list(list, NULL) : hosts_read_file(file, NULL);
+    wanted = list != NULL ? pmrun_hosts_parse_list(list, NULL) : pmrun_hosts_read_file(file, NULL);
     *reason = wanted == NULL ? "malformed_hosts" : "host_not_of_this_launch";
     if (wanted == NULL)
         return FALSE;
@@ -194,14 +194,14 @@ static void add_spawned(struct launch_plan *plan, const struct pmi2_command *com
     g_ptr_array_add(argv, NULL);
     add_program(plan->launch, options, (char **)argv->pdata, info_value(command, "wdir"),
                 info_value(command, "path"),
-                environment_make(inherited, &options->environment, &none), several);
+                pmrun_environment_make(inherited, &options->environment, &none), several);
     g_ptr_array_unref(argv);
     g_strfreev(inherited);
 }
 
-gboolean plan_spawn(struct launch_plan *plan, const struct pmi2_spawn *spawn,
-                    const struct options *options, const GPtrArray *hosts, const char *libraries,
-                    const char **reason)
+gboolean pmrun_plan_spawn(struct launch_plan *plan, const struct pmi2_spawn *spawn,
+                          const struct options *options, const GPtrArray *hosts,
+                          const char *libraries, const char **reason)
 {
     uint32_t i;
 
@@ -212,7 +212,7 @@ gboolean plan_spawn(struct launch_plan *plan, const struct pmi2_spawn *spawn,
         const struct pmi2_command *command = &spawn->commands[i];
 
         if (!place(plan, command, options, hosts, plan->size, reason)) {
-            plan_clear(plan);
+            pmrun_plan_clear(plan);
             return FALSE;
         }
         plan->app_size[i] = command->processes;

@@ -125,7 +125,7 @@ static gboolean heard(void *owner, GVariant *message)
         return TRUE;
     }
     result = serve(client, kind, job, service, &port);
-    return names_send(
+    return pmrun_names_send(
         (uv_stream_t *)&client->stream,
         g_variant_new(NAMES_ANSWER_FORMAT, number, (guchar)result,
                       kind == PMI2_NAME_LOOKUP && result == PMI2_NAME_DONE ? port : ""));
@@ -166,7 +166,7 @@ static void room(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
 static void take(struct client *client, const char *bytes, gsize length)
 {
     g_byte_array_append(client->in, (const guint8 *)bytes, (guint)length);
-    if (!names_take(client->in, NAMES_REQUEST_TYPE, heard, client))
+    if (!pmrun_names_read(client->in, NAMES_REQUEST_TYPE, heard, client))
         client_close(client);
 }
 
@@ -243,7 +243,7 @@ static void end(uv_signal_t *handle, int signal)
         uv_close((uv_handle_t *)&server->signals[i], NULL);
     while (server->clients->len > 0)
         client_close(g_ptr_array_index(server->clients, 0));
-    gate_close(&server->gate);
+    pmrun_auth_listener_close(&server->gate);
 }
 
 static gboolean begin(struct nameserver *server, int fd)
@@ -252,7 +252,7 @@ static gboolean begin(struct nameserver *server, int fd)
     const struct gate_config gate = {
         .loop = &server->loop,
         .key = server->key,
-        .kind = &proof_names,
+        .kind = &pmrun_proof_names,
         .stream_new = stream_new,
         .stream_free = stream_free,
         .wanted = wanted,
@@ -271,7 +271,7 @@ static gboolean begin(struct nameserver *server, int fd)
         server->signals[i].data = server;
         uv_signal_start(&server->signals[i], end, signals[i]);
     }
-    return gate_open(&server->gate, &gate, fd) == 0;
+    return pmrun_auth_listener_open(&server->gate, &gate, fd) == 0;
 }
 
 static void serve_all(struct nameserver *server)
@@ -339,16 +339,16 @@ int main(int argc, char **argv)
     }
     if (optind < argc)
         return usage(2);
-    process_prepare();
+    pmrun_process_prepare();
     signal(SIGPIPE, SIG_IGN);
-    if (!names_key(path, TRUE, server.key, &used, &error)) {
+    if (!pmrun_names_key(path, TRUE, server.key, &used, &error)) {
         fprintf(stderr, "pmnameserver: %s\n", error->message);
         g_error_free(error);
         return 2;
     }
-    fd = tcp_listen(local ? "127.0.0.1" : "::", (unsigned)port, &bound);
+    fd = pmrun_tcp_listen(local ? "127.0.0.1" : "::", (unsigned)port, &bound);
     if (fd < 0 && (errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT))
-        fd = tcp_listen(local ? "::1" : "0.0.0.0", (unsigned)port, &bound);
+        fd = pmrun_tcp_listen(local ? "::1" : "0.0.0.0", (unsigned)port, &bound);
     if (fd < 0) {
         fprintf(stderr, "pmnameserver: port %u: %s\n", (unsigned)port, g_strerror(errno));
         g_free(used);

@@ -33,7 +33,7 @@ struct pmproxy {
 static void fill_random(void *context, void *bytes, size_t length)
 {
     (void)context;
-    proof_random(bytes, length);
+    pmrun_proof_random(bytes, length);
 }
 
 static void say(const struct pmproxy *pmproxy, const char *text)
@@ -60,14 +60,14 @@ static void act(void *owner, const struct pmi2_action *action)
             pmi2_server_send_up(pmproxy->shell.server, action->message, action->bytes,
                                 action->length);
         else
-            forward_obey(action->message, action->bytes, action->length, pmproxy->agent);
+            pmrun_forward_execute(action->message, action->bytes, action->length, pmproxy->agent);
         break;
     case PMI2_ACTION_TREE_LOST:
         if (pmi2_link_data(action->link) == pmproxy->above) {
             uv_stop(&pmproxy->loop);
             break;
         }
-        tree_lost(pmproxy->tree, action->node);
+        pmrun_tree_lost(pmproxy->tree, action->node);
         tell_lost(pmproxy, action->node, action->last_node);
         break;
     case PMI2_ACTION_LOG:
@@ -77,13 +77,13 @@ static void act(void *owner, const struct pmi2_action *action)
             char *text = g_strdup_printf("rank %u of job %s aborted by itself: %s", action->rank,
                                          action->job, action->text);
 
-            forward_events.warning(pmproxy->shell.server, text);
+            pmrun_forward_events.warning(pmproxy->shell.server, text);
             g_free(text);
         }
-        agent_act(pmproxy->agent, action);
+        pmrun_agent_handle_action(pmproxy->agent, action);
         break;
     default:
-        agent_act(pmproxy->agent, action);
+        pmrun_agent_handle_action(pmproxy->agent, action);
     }
 }
 
@@ -99,7 +99,7 @@ static void above_gone(void *owner)
 static void join_above(void *owner)
 {
     struct pmproxy *pmproxy = owner;
-    int fd = orders_connect(&pmproxy->orders);
+    int fd = pmrun_proxy_setup_connect(&pmproxy->orders);
 
     if (fd < 0) {
         char *text = g_strdup_printf("cannot connect to the server above at any of: %s (see "
@@ -112,10 +112,10 @@ static void join_above(void *owner)
         uv_stop(&pmproxy->loop);
         return;
     }
-    pmproxy->above = channel_new(&pmproxy->shell, above_gone, pmproxy);
+    pmproxy->above = pmrun_channel_new(&pmproxy->shell, above_gone, pmproxy);
     uv_tcp_init(&pmproxy->loop, &pmproxy->above->at.tcp);
     uv_tcp_open(&pmproxy->above->at.tcp, fd);
-    channel_open(pmproxy->above, pmi2_server_parent(pmproxy->shell.server, pmproxy->above));
+    pmrun_channel_open(pmproxy->above, pmi2_server_parent(pmproxy->shell.server, pmproxy->above));
 }
 
 static void below_failed(void *owner, const char *text)
@@ -157,7 +157,7 @@ static void start_tree(struct pmproxy *pmproxy)
     if (config.first == config.last)
         join_above(pmproxy);
     else
-        pmproxy->tree = tree_new(&config, &events, pmproxy);
+        pmproxy->tree = pmrun_tree_new(&config, &events, pmproxy);
 }
 
 static void run(struct pmproxy *pmproxy)
@@ -173,17 +173,17 @@ static void run(struct pmproxy *pmproxy)
         .key = client_key,
     };
 
-    tree_client_key(orders->key, client_key);
+    pmrun_tree_client_key(orders->key, client_key);
     uv_loop_init(&pmproxy->loop);
-    shell_init(&pmproxy->shell, &pmproxy->loop, pmi2_server_new(&server), act, pmproxy);
+    pmrun_io_init(&pmproxy->shell, &pmproxy->loop, pmi2_server_new(&server), act, pmproxy);
     memcpy(pmproxy->shell.key, client_key, sizeof(client_key));
-    pmproxy->agent = agent_new(&pmproxy->shell, orders->first, pmproxy->host, -1, &forward_events,
-                               pmproxy->shell.server);
+    pmproxy->agent = pmrun_agent_new(&pmproxy->shell, orders->first, pmproxy->host, -1,
+                                     &pmrun_forward_events, pmproxy->shell.server);
     start_tree(pmproxy);
     if (pmproxy->status == 0)
         uv_run(&pmproxy->loop, UV_RUN_DEFAULT);
-    agent_kill(pmproxy->agent);
-    tree_close(pmproxy->tree);
+    pmrun_agent_kill(pmproxy->agent);
+    pmrun_tree_close(pmproxy->tree);
 }
 
 /* Nobody sends a pmproxy signals to pass on: a terminal's are pmrun's. */
@@ -201,19 +201,19 @@ int main(int argc, char **argv)
     struct pmproxy pmproxy = {.status = 0};
 
     (void)argv;
-    process_prepare();
+    pmrun_process_prepare();
     if (argc > 1 || isatty(0)) {
         fputs("pmproxy is started by pmrun; see man pmrun.\n", stderr);
         return 2;
     }
     ignore_signals();
-    if (!orders_read(0, &pmproxy.orders)) {
+    if (!pmrun_proxy_setup_read(0, &pmproxy.orders)) {
         fputs("pmproxy: what pmrun said was cut short, or it is of another version\n", stderr);
         return 2;
     }
     pmproxy.host =
         ((const struct host *)g_ptr_array_index(pmproxy.orders.hosts, pmproxy.orders.first))->name;
-    keeper_start();
+    pmrun_watchdog_start();
     run(&pmproxy);
     return pmproxy.status; /* the keeper kills what the kernel does not */
 }

@@ -37,8 +37,8 @@ static gboolean is_ours(const uv_tcp_t *stream)
     uv_os_fd_t fd;
     uid_t uid;
 
-    return uv_fileno((const uv_handle_t *)stream, &fd) == 0 && owner_ends_of(fd, &ends) &&
-           owner_of(&ends, &uid) && uid == getuid();
+    return uv_fileno((const uv_handle_t *)stream, &fd) == 0 && pmrun_owner_ends_of(fd, &ends) &&
+           pmrun_owner_of(&ends, &uid) && uid == getuid();
 }
 
 /* FALSE: too many are about to say who they are. */
@@ -54,7 +54,7 @@ static gboolean admit(struct port *port, struct channel *channel)
                               channel);
     if (link == NULL)
         return FALSE;
-    channel_open(channel, link);
+    pmrun_channel_open(channel, link);
     return TRUE;
 }
 
@@ -76,11 +76,11 @@ static void admit_waiting(uv_prepare_t *prepare)
 static void came(void *owner)
 {
     struct port *port = owner;
-    struct channel *channel = channel_new(port->shell, NULL, NULL);
+    struct channel *channel = pmrun_channel_new(port->shell, NULL, NULL);
 
     uv_tcp_init(port->shell->loop, &channel->at.tcp);
-    if (!door_accept(&port->door, &channel->at.tcp) || !is_ours(&channel->at.tcp)) {
-        channel_open(channel, NULL);
+    if (!pmrun_acceptor_accept(&port->door, &channel->at.tcp) || !is_ours(&channel->at.tcp)) {
+        pmrun_channel_open(channel, NULL);
         return;
     }
     if (g_queue_is_empty(&port->waiting) && admit(port, channel))
@@ -89,8 +89,8 @@ static void came(void *owner)
     uv_prepare_start(&port->admit, admit_waiting);
 }
 
-struct port *port_new_at(struct shell *shell, const char *job, enum launch_port kind,
-                         const char *const *hosts)
+struct port *pmrun_port_new_at(struct shell *shell, const char *job, enum launch_port kind,
+                               const char *const *hosts)
 {
     struct port *port = g_new0(struct port, 1);
     unsigned number = 0;
@@ -103,29 +103,29 @@ struct port *port_new_at(struct shell *shell, const char *job, enum launch_port 
     uv_prepare_init(shell->loop, &port->admit);
     port->admit.data = port;
     for (; *hosts != NULL && fd < 0; hosts++) {
-        fd = tcp_listen(*hosts, 0, &number);
+        fd = pmrun_tcp_listen(*hosts, 0, &number);
         if (fd >= 0)
-            port->name = tcp_name(*hosts, number);
+            port->name = pmrun_tcp_name(*hosts, number);
     }
-    if (door_open(&port->door, shell->loop, fd, came, port) != 0)
+    if (pmrun_acceptor_open(&port->door, shell->loop, fd, came, port) != 0)
         g_clear_pointer(&port->name, g_free);
     return port;
 }
 
 /* MPICH's programs read the port behind the first colon: IPv6 only where IPv4 is not. */
-struct port *port_new(struct shell *shell, const char *job, enum launch_port kind)
+struct port *pmrun_port_new(struct shell *shell, const char *job, enum launch_port kind)
 {
     static const char *const hosts[] = {"127.0.0.1", "::1", NULL};
 
-    return port_new_at(shell, job, kind, hosts);
+    return pmrun_port_new_at(shell, job, kind, hosts);
 }
 
-const char *port_name(const struct port *port)
+const char *pmrun_port_name(const struct port *port)
 {
     return port->name != NULL ? port->name : "";
 }
 
-gboolean port_key(const struct port *port, int ends[2])
+gboolean pmrun_port_key(const struct port *port, int ends[2])
 {
     const uint8_t *key = port->shell->key;
 
@@ -140,11 +140,11 @@ static void door_closed(void *owner)
     uv_close((uv_handle_t *)&port->admit, port_free);
 }
 
-void port_close(struct port *port)
+void pmrun_port_close(struct port *port)
 {
     struct channel *channel;
 
     while ((channel = g_queue_pop_head(&port->waiting)) != NULL)
-        channel_open(channel, NULL);
-    door_close(&port->door, door_closed);
+        pmrun_channel_open(channel, NULL);
+    pmrun_acceptor_close(&port->door, door_closed);
 }

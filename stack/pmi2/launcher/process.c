@@ -31,7 +31,7 @@
 static struct rlimit original_limit;
 static sigset_t original_mask;
 
-void process_prepare(void)
+void pmrun_process_prepare(void)
 {
     struct rlimit limit;
     int fd;
@@ -50,7 +50,7 @@ void process_prepare(void)
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-int process_upwards(int fd)
+int pmrun_process_raise_descriptor(int fd)
 {
     int high = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, OURS_FROM) : -1;
 
@@ -62,7 +62,7 @@ int process_upwards(int fd)
 
 /* The kernel makes the table bigger step by step, and once it is shared by threads each step waits
  * for milliseconds (for RCU). */
-void process_expect(guint count)
+void pmrun_process_reserve_descriptors(guint count)
 {
     int fd = open("/dev/null", O_RDONLY | O_CLOEXEC),
         last = fd >= 0
@@ -75,9 +75,9 @@ void process_expect(guint count)
         close(fd);
 }
 
-int process_descriptor(pid_t pid)
+int pmrun_process_descriptor(pid_t pid)
 {
-    return process_upwards((int)syscall(SYS_pidfd_open, pid, 0u));
+    return pmrun_process_raise_descriptor((int)syscall(SYS_pidfd_open, pid, 0u));
 }
 
 /* ---- the child --------------------------------------------------------------------------------
@@ -291,7 +291,7 @@ static void add_parents(guint wanted)
     pthread_attr_destroy(&attributes);
 }
 
-void process_start_all(struct process_start *const *starts, guint count)
+void pmrun_process_start_all(struct process_start *const *starts, guint count)
 {
     guint parents = MIN(count, g_get_num_processors() * 4);
     sigset_t all, before;
@@ -334,8 +334,8 @@ static gboolean can_run(const char *file, int *error)
     return FALSE;
 }
 
-char *process_find(const char *name, const char *wdir, const char *path, char **environment,
-                   int *error)
+char *pmrun_process_find(const char *name, const char *wdir, const char *path, char **environment,
+                         int *error)
 {
     char **folders, **folder, *found = NULL;
 

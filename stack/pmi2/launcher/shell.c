@@ -21,7 +21,7 @@ static void closed(uv_handle_t *handle)
     g_free(channel);
 }
 
-void channel_close(struct channel *channel)
+void pmrun_channel_close(struct channel *channel)
 {
     if (channel->closed)
         return;
@@ -31,7 +31,7 @@ void channel_close(struct channel *channel)
     uv_close(&channel->at.handle, closed);
 }
 
-size_t channel_unsent(const struct channel *channel)
+size_t pmrun_channel_unsent(const struct channel *channel)
 {
     struct iovec pieces[PIECES];
     int count = pmi2_link_output(channel->link, pieces, PIECES), i;
@@ -52,7 +52,7 @@ static void sent(uv_write_t *request, int status)
     if (channel->closed)
         return;
     if (status < 0) {
-        channel_close(channel);
+        pmrun_channel_close(channel);
         return;
     }
     pmi2_link_sent(channel->link, channel->written);
@@ -87,7 +87,7 @@ static void flush(struct channel *channel)
         channel->writing = FALSE;
     }
     if (count > 0 || channel->closing)
-        channel_close(channel);
+        pmrun_channel_close(channel);
 }
 
 static void room(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
@@ -103,7 +103,7 @@ static void received(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer
     struct channel *channel = stream->data;
 
     if (length < 0) {
-        channel_close(channel);
+        pmrun_channel_close(channel);
     } else if (length > 0) {
         pmi2_server_time(channel->shell->server, uv_hrtime());
         pmi2_link_input(channel->link, buffer->base, (size_t)length);
@@ -123,7 +123,7 @@ static void update_reading(struct channel *channel)
         uv_read_stop(&channel->at.stream);
 }
 
-struct channel *channel_new(struct shell *shell, void (*gone)(void *owner), void *owner)
+struct channel *pmrun_channel_new(struct shell *shell, void (*gone)(void *owner), void *owner)
 {
     struct channel *channel = g_new0(struct channel, 1);
 
@@ -133,13 +133,13 @@ struct channel *channel_new(struct shell *shell, void (*gone)(void *owner), void
     return channel;
 }
 
-gboolean channel_open(struct channel *channel, struct pmi2_link *link)
+gboolean pmrun_channel_open(struct channel *channel, struct pmi2_link *link)
 {
     channel->at.handle.data = channel;
     g_hash_table_add(channel->shell->channels, channel);
     channel->link = link;
     if (link == NULL)
-        channel_close(channel);
+        pmrun_channel_close(channel);
     else
         update_reading(channel);
     return link != NULL;
@@ -178,7 +178,7 @@ static void due(uv_timer_t *timer)
     pmi2_server_time(shell->server, uv_hrtime());
 }
 
-void shell_drain(struct shell *shell)
+void pmrun_io_drain(struct shell *shell)
 {
     struct pmi2_action action;
 
@@ -192,7 +192,7 @@ static void drain(uv_prepare_t *prepare)
     struct shell *shell = prepare->data;
     uint64_t deadline, now;
 
-    shell_drain(shell);
+    pmrun_io_drain(shell);
     deadline = pmi2_server_deadline(shell->server);
     if (deadline == shell->due)
         return;
@@ -207,11 +207,11 @@ static void drain(uv_prepare_t *prepare)
 
 static void drain_input(uv_check_t *check)
 {
-    shell_drain(check->data);
+    pmrun_io_drain(check->data);
 }
 
-void shell_init(struct shell *shell, uv_loop_t *loop, struct pmi2_server *server,
-                void (*on_action)(void *owner, const struct pmi2_action *action), void *owner)
+void pmrun_io_init(struct shell *shell, uv_loop_t *loop, struct pmi2_server *server,
+                   void (*on_action)(void *owner, const struct pmi2_action *action), void *owner)
 {
     *shell = (struct shell){
         .loop = loop,
@@ -234,19 +234,19 @@ void shell_init(struct shell *shell, uv_loop_t *loop, struct pmi2_server *server
     pmi2_server_time(server, uv_hrtime());
 }
 
-void shell_close(struct shell *shell)
+void pmrun_io_close(struct shell *shell)
 {
     GList *channels = g_hash_table_get_keys(shell->channels), *at;
 
     for (at = channels; at != NULL; at = at->next)
-        channel_close(at->data);
+        pmrun_channel_close(at->data);
     g_list_free(channels);
     uv_close((uv_handle_t *)&shell->drain, NULL);
     uv_close((uv_handle_t *)&shell->drain_input, NULL);
     uv_close((uv_handle_t *)&shell->deadline, NULL);
 }
 
-void shell_free(struct shell *shell)
+void pmrun_io_free(struct shell *shell)
 {
     pmi2_server_free(shell->server);
     g_hash_table_unref(shell->channels);

@@ -26,11 +26,12 @@ struct shell {
     GHashTable *channels;
 };
 
-void shell_init(struct shell *shell, uv_loop_t *loop, struct pmi2_server *server,
-                void (*act)(void *owner, const struct pmi2_action *action), void *owner);
-void shell_drain(struct shell *shell); /* takes the actions that are due */
-void shell_close(struct shell *shell); /* and all its channels; then the loop must run to its end */
-void shell_free(struct shell *shell); /* with the server */
+void pmrun_io_init(struct shell *shell, uv_loop_t *loop, struct pmi2_server *server,
+                   void (*act)(void *owner, const struct pmi2_action *action), void *owner);
+void pmrun_io_drain(struct shell *shell); /* takes the actions that are due */
+void pmrun_io_close(
+    struct shell *shell); /* and all its channels; then the loop must run to its end */
+void pmrun_io_free(struct shell *shell); /* with the server */
 
 struct channel { /* one link and its stream */
     struct shell *shell;
@@ -53,9 +54,9 @@ struct channel { /* one link and its stream */
  * link, whose data is the channel. Freed by itself, after gone(). FALSE: the link was refused; the
  * channel is closed all the same.
  */
-struct channel *channel_new(struct shell *shell, void (*gone)(void *owner), void *owner);
-gboolean channel_open(struct channel *channel, struct pmi2_link *link);
-void channel_close(struct channel *channel); /* at once; what is not sent is lost */
-size_t channel_unsent(const struct channel *channel);
+struct channel *pmrun_channel_new(struct shell *shell, void (*gone)(void *owner), void *owner);
+gboolean pmrun_channel_open(struct channel *channel, struct pmi2_link *link);
+void pmrun_channel_close(struct channel *channel); /* at once; what is not sent is lost */
+size_t pmrun_channel_unsent(const struct channel *channel);
 
 #endif

@@ -20,7 +20,8 @@ static void come(uv_signal_t *handle, int signal)
     signals->got(signals->owner, signal);
 }
 
-struct signals *signals_new(uv_loop_t *loop, void (*got)(void *owner, int signal), void *owner)
+struct signals *pmrun_signals_new(uv_loop_t *loop, void (*got)(void *owner, int signal),
+                                  void *owner)
 {
     struct signals *signals = g_new0(struct signals, 1);
     struct sigaction before;
@@ -37,7 +38,7 @@ struct signals *signals_new(uv_loop_t *loop, void (*got)(void *owner, int signal
     return signals;
 }
 
-void signals_close(struct signals *signals)
+void pmrun_signals_close(struct signals *signals)
 {
     size_t i;
 

@@ -7,7 +7,8 @@
 
 struct signals;
 /* INT, QUIT, TERM, USR1, USR2, ALRM, HUP, TSTP, CONT; not those that were ignored before. */
-struct signals *signals_new(uv_loop_t *loop, void (*got)(void *owner, int signal), void *owner);
-void signals_close(struct signals *signals); /* g_free() after a turn of the loop */
+struct signals *pmrun_signals_new(uv_loop_t *loop, void (*got)(void *owner, int signal),
+                                  void *owner);
+void pmrun_signals_close(struct signals *signals); /* g_free() after a turn of the loop */
 
 #endif

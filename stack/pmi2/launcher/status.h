@@ -12,15 +12,15 @@ enum end {
     END_SIGNAL
 };
 /* status: as of waitpid; state: before the process was said to have ended. */
-enum end status_end(int status, enum pmi2_rank_state state);
+enum end pmrun_status_end(int status, enum pmi2_rank_state state);
 /* Of one rank, for the launcher's exit; 0 to 255. */
-int status_code(enum exit_rule rule, int status, enum pmi2_rank_state state);
-int status_both(enum exit_rule rule, int one, int other);
+int pmrun_status_code(enum exit_rule rule, int status, enum pmi2_rank_state state);
+int pmrun_status_combine(enum exit_rule rule, int one, int other);
 /* Of a program that could not be started. */
-int status_not_started(enum exit_rule rule, int error);
+int pmrun_status_not_started(enum exit_rule rule, int error);
 /* "exit status 3", "killed by signal 11 (SEGV)". g_free(). */
-char *status_text(int status);
+char *pmrun_status_text(int status);
 /* "0-2,5: exit status 0; 3: killed by ...": of ranks [0, count); -1: never ran. g_free(). */
-char *status_list(const int *statuses, uint32_t count);
+char *pmrun_status_list(const int *statuses, uint32_t count);
 
 #endif

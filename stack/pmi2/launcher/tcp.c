@@ -14,7 +14,7 @@
 #define PORT_MAX 65535u
 #define SECONDS 10 /* for a step of a connection that blocks */
 
-int tcp_listen(const char *host, unsigned port, unsigned *bound)
+int pmrun_tcp_listen(const char *host, unsigned port, unsigned *bound)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
                                    .ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV};
@@ -51,13 +51,13 @@ int tcp_listen(const char *host, unsigned port, unsigned *bound)
     return fd;
 }
 
-char *tcp_name(const char *host, unsigned port)
+char *pmrun_tcp_name(const char *host, unsigned port)
 {
     return g_strdup_printf(host[0] != '[' && strchr(host, ':') != NULL ? "[%s]:%u" : "%s:%u", host,
                            port);
 }
 
-gboolean tcp_parse(const char *text, char **host, unsigned *port)
+gboolean pmrun_tcp_parse(const char *text, char **host, unsigned *port)
 {
     const char *begin = text, *end, *colon;
     guint64 number = *port;
@@ -82,7 +82,7 @@ gboolean tcp_parse(const char *text, char **host, unsigned *port)
     return TRUE;
 }
 
-int tcp_connect(const char *address)
+int pmrun_tcp_connect(const char *address)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list, *at;
     struct timeval limit = {.tv_sec = SECONDS};
@@ -90,7 +90,7 @@ int tcp_connect(const char *address)
     unsigned port = 0;
     int fd = -1, one = 1, error = EHOSTUNREACH;
 
-    if (!tcp_parse(address, &host, &port)) {
+    if (!pmrun_tcp_parse(address, &host, &port)) {
         errno = EINVAL;
         return -1;
     }

@@ -64,7 +64,7 @@ static void fail(struct tree *tree, const char *format, ...)
     g_free(text);
 }
 
-void tree_client_key(const uint8_t *key, uint8_t *client_key)
+void pmrun_tree_client_key(const uint8_t *key, uint8_t *client_key)
 {
     GHmac *hmac = g_hmac_new(G_CHECKSUM_SHA256, key, TREE_KEY_BYTES);
     gsize length = TREE_KEY_BYTES;
@@ -119,7 +119,7 @@ static void refused(void *owner, const char *why)
     tree->events->explain(tree->owner, why);
 }
 
-void tree_lost(struct tree *tree, uint32_t first)
+void pmrun_tree_lost(struct tree *tree, uint32_t first)
 {
     struct below *below = tree != NULL ? find(tree, first) : NULL;
 
@@ -145,7 +145,7 @@ static gboolean is_remote(const struct tree_config *config, uint32_t node)
 {
     const struct host *host = g_ptr_array_index(config->hosts, node);
 
-    return g_strcmp0(config->launcher, "fork") != 0 && !host_is_local(host->name);
+    return g_strcmp0(config->launcher, "fork") != 0 && !pmrun_host_is_local(host->name);
 }
 
 /* The command that runs pmproxy on a host. ssh and rsh give their words to a shell. */
@@ -209,11 +209,11 @@ static void launcher_ended(uv_poll_t *poll, int status, int events)
     if (waitpid(below->pid, &how, WNOHANG) <= 0)
         return;
     uv_poll_stop(poll);
-    keeper_remove(below->pid);
+    pmrun_watchdog_remove(below->pid);
     below->running = FALSE;
     if (below->connected)
         return;
-    text = status_text(how);
+    text = pmrun_status_text(how);
     fail(below->tree, "node %s: %s ended (%s) before the node's pmproxy had connected",
          host_name(below->tree, below->first), below->how, text);
     g_free(text);
@@ -234,8 +234,8 @@ static void give_orders(struct below *below, int fd)
     uv_loop_t *loop = tree->config.shell->loop;
     uv_buf_t buffer;
 
-    below->orders =
-        orders_write(&tree->config, below->first, below->last, listener_addresses(tree->listener));
+    below->orders = pmrun_proxy_setup_write(&tree->config, below->first, below->last,
+                                            pmrun_listener_addresses(tree->listener));
     uv_pipe_init(loop, &below->input, 0);
     uv_pipe_open(&below->input, fd);
     buffer = uv_buf_init((char *)below->orders->data, below->orders->len);
@@ -257,21 +257,21 @@ static void launch(struct tree *tree, struct below *below)
 
     tree->events->explain(tree->owner, text);
     g_free(text);
-    file = process_find(argv[0], NULL, NULL, environment, &error);
+    file = pmrun_process_find(argv[0], NULL, NULL, environment, &error);
     if (file != NULL && pipe2(ends, O_CLOEXEC) == 0) {
         start.file = file;
         start.argv = argv;
         start.environment = environment;
         start.in = ends[0];
         start.out = start.error = 2;
-        process_start_all(starts, 1);
+        pmrun_process_start_all(starts, 1);
         below->pid = start.pid;
         error = start.failure;
-        below->pidfd = below->pid > 0 ? process_descriptor(below->pid) : -1;
+        below->pidfd = below->pid > 0 ? pmrun_process_descriptor(below->pid) : -1;
     }
     if (below->pidfd >= 0) {
         below->running = TRUE;
-        keeper_add(below->pid);
+        pmrun_watchdog_add(below->pid);
         give_orders(below, ends[1]);
     } else {
         fail(tree, "node %s: cannot run %s: %s", host_name(tree, below->first), argv[0],
@@ -332,8 +332,8 @@ static void divide(struct tree *tree)
     }
 }
 
-struct tree *tree_new(const struct tree_config *config, const struct tree_events *events,
-                      void *owner)
+struct tree *pmrun_tree_new(const struct tree_config *config, const struct tree_events *events,
+                            void *owner)
 {
     struct tree *tree = g_new0(struct tree, 1);
     struct listener_config listener = {
@@ -360,7 +360,7 @@ struct tree *tree_new(const struct tree_config *config, const struct tree_events
     for (i = 0; i < tree->below->len; i++)
         listener.remote |=
             is_remote(config, ((struct below *)g_ptr_array_index(tree->below, i))->first);
-    tree->listener = listener_new(&listener, &error);
+    tree->listener = pmrun_listener_new(&listener, &error);
     if (tree->listener == NULL) {
         fail(tree, "%s", error->message);
         g_error_free(error);
@@ -371,13 +371,13 @@ struct tree *tree_new(const struct tree_config *config, const struct tree_events
     return tree;
 }
 
-void tree_close(struct tree *tree)
+void pmrun_tree_close(struct tree *tree)
 {
     guint i;
 
     if (tree == NULL)
         return;
-    listener_close(tree->listener);
+    pmrun_listener_close(tree->listener);
     uv_close((uv_handle_t *)&tree->timer, NULL);
     for (i = 0; i < tree->below->len; i++) {
         struct below *below = g_ptr_array_index(tree->below, i);
@@ -391,7 +391,7 @@ void tree_close(struct tree *tree)
     }
 }
 
-void tree_free(struct tree *tree)
+void pmrun_tree_free(struct tree *tree)
 {
     if (tree == NULL)
         return;

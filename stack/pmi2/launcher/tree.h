@@ -28,12 +28,12 @@ struct tree_events {
     void (*explain)(void *owner, const char *text);
 };
 struct tree;
-struct tree *tree_new(const struct tree_config *config, const struct tree_events *events,
-                      void *owner);
-void tree_lost(struct tree *tree, uint32_t first); /* PMI2_ACTION_TREE_LOST; NULL: nothing */
-void tree_close(struct tree *tree); /* NULL: nothing */
-void tree_free(struct tree *tree); /* after a turn of the loop */
+struct tree *pmrun_tree_new(const struct tree_config *config, const struct tree_events *events,
+                            void *owner);
+void pmrun_tree_lost(struct tree *tree, uint32_t first); /* PMI2_ACTION_TREE_LOST; NULL: nothing */
+void pmrun_tree_close(struct tree *tree); /* NULL: nothing */
+void pmrun_tree_free(struct tree *tree); /* after a turn of the loop */
 /* What clients prove to know, who need not know the key of the tree. */
-void tree_client_key(const uint8_t *key, uint8_t *client_key);
+void pmrun_tree_client_key(const uint8_t *key, uint8_t *client_key);
 
 #endif

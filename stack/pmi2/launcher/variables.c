@@ -24,7 +24,7 @@ static gint64 emulated_node(const struct launch *launch, uint32_t node)
     static const char name[] = "JACQUARD_NODE=";
     char *const *variable;
 
-    for (variable = launch_variables(launch, node); *variable != NULL; variable++)
+    for (variable = pmrun_launch_variables(launch, node); *variable != NULL; variable++)
         if (g_str_has_prefix(*variable, name))
             return (gint64)g_ascii_strtoull(*variable + strlen(name), NULL, 10);
     return -1;
@@ -91,7 +91,7 @@ static GPtrArray *common_of(const struct launch *launch, const struct pmi2_job_i
                            32767));
         add(common, "FLUX_PMI_LIBRARY_PATH=%s/libpmi.so.0", launch->libraries);
     }
-    for (variable = launch_variables(launch, node); *variable != NULL; variable++)
+    for (variable = pmrun_launch_variables(launch, node); *variable != NULL; variable++)
         add(common, "%s", *variable);
     if (launch->fabric) {
         add(common, "PMI_NO_FORK=1");
@@ -135,9 +135,9 @@ static void add_for_crowd(GPtrArray *all, const struct launch *launch, char **en
     }
 }
 
-void variables_init(struct variables *variables, const struct launch *launch,
-                    const struct pmi2_job_info *info, uint32_t node, uint32_t local_count,
-                    const char *host, const char *port)
+void pmrun_variables_init(struct variables *variables, const struct launch *launch,
+                          const struct pmi2_job_info *info, uint32_t node, uint32_t local_count,
+                          const char *host, const char *port)
 {
     guint p, i;
 
@@ -163,7 +163,7 @@ void variables_init(struct variables *variables, const struct launch *launch,
     }
 }
 
-void variables_clear(struct variables *variables)
+void pmrun_variables_clear(struct variables *variables)
 {
     guint p;
 
@@ -177,8 +177,8 @@ void variables_clear(struct variables *variables)
 #define OWN 6
 #define OWN_BYTES 32 /* name, =, ten digits */
 
-char **variables_of_rank(const struct variables *variables, guint program, uint32_t rank,
-                         uint32_t local)
+char **pmrun_variables_of_rank(const struct variables *variables, guint program, uint32_t rank,
+                               uint32_t local)
 {
     const struct {
         const char *name;

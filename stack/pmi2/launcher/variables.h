@@ -15,12 +15,12 @@ struct variables {
 };
 
 /* port: "host:port" or NULL; `launch` and `port` live as long as these. */
-void variables_init(struct variables *variables, const struct launch *launch,
-                    const struct pmi2_job_info *info, uint32_t node, uint32_t local_count,
-                    const char *host, const char *port);
-void variables_clear(struct variables *variables);
+void pmrun_variables_init(struct variables *variables, const struct launch *launch,
+                          const struct pmi2_job_info *info, uint32_t node, uint32_t local_count,
+                          const char *host, const char *port);
+void pmrun_variables_clear(struct variables *variables);
 /* The strings are in the same block or live as long as these. g_free(). */
-char **variables_of_rank(const struct variables *variables, guint program, uint32_t rank,
-                         uint32_t local);
+char **pmrun_variables_of_rank(const struct variables *variables, guint program, uint32_t rank,
+                               uint32_t local);
 
 #endif

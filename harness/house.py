@@ -5,6 +5,7 @@ target that compiles the sources of another folder, on a symbol without the pref
 long, and on a path in a comment or page that does not exist. Run by `./dev lint tree`."""
 
 import json
+import posixpath
 import re
 import subprocess
 import sys
@@ -192,11 +193,18 @@ def foreign_sources(build):
     return sorted(set(problems))
 
 
+def source_of(target):
+    """The source of an object file; CMake writes .. as __ in the path of the object."""
+    owner, _, rest = target.as_posix().partition("CMakeFiles/")
+    inside = rest.partition(".dir/")[2].replace("__/", "../")
+    return posixpath.normpath(posixpath.join(owner, inside)) if inside else target.as_posix()
+
+
 def symbols(build):
     """Symbols that cross a file and do not carry the prefix of their library."""
     problems = set()
     for folder, prefixes in PREFIXES.items():
-        objects = [str(path) for path in build.rglob("*.o") if f"/{folder}/" in f"/{path.relative_to(build).as_posix()}"]
+        objects = [str(path) for path in build.rglob("*.o") if source_of(path.relative_to(build)).startswith(folder + "/")]
         if not objects:
             continue
         shown = subprocess.run(["gcc-nm", "-A", "--defined-only", "-g", *objects], capture_output=True, text=True).stdout

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "binding.h"
-#include "keeper.h"
+#include "watchdog.h"
 #include "lines.h"
 #include "port.h"
 #include "process.h"

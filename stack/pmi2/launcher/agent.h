@@ -8,7 +8,7 @@
 #define JACQUARD_PMRUN_AGENT_H
 
 #include "launch.h"
-#include "shell.h"
+#include "io.h"
 
 enum { AGENT_OUT, AGENT_ERROR };
 

@@ -11,7 +11,7 @@
 
 #include "forward.h"
 #include "input.h"
-#include "jobs.h"
+#include "root_job.h"
 #include "plan.h"
 #include "signals.h"
 #include "status.h"

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gate.h"
+#include "auth_listener.h"
 #include "tcp.h"
 
 struct listener {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Where the servers below connect: a gate (gate.h), and the addresses that they are told. */
+/* Where the servers below connect: a gate (auth_listener.h), and the addresses that they are told.
+ */
 #ifndef JACQUARD_PMRUN_LISTENER_H
 #define JACQUARD_PMRUN_LISTENER_H
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gate.h"
+#include "auth_listener.h"
 #include "names_wire.h"
 #include "process.h"
 #include "tcp.h"

@@ -14,8 +14,8 @@
 
 #include "agent.h"
 #include "forward.h"
-#include "keeper.h"
-#include "orders.h"
+#include "watchdog.h"
+#include "proxy_setup.h"
 #include "process.h"
 #include "proof.h"
 

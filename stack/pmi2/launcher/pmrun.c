@@ -8,7 +8,7 @@
 
 #include "control.h"
 #include "fabric.h"
-#include "keeper.h"
+#include "watchdog.h"
 #include "process.h"
 #include "proof.h"
 #include "tcp.h"

@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "door.h"
+#include "acceptor.h"
 #include "owner.h"
 #include "tcp.h"
 

@@ -8,7 +8,7 @@
 #define JACQUARD_PMRUN_PORT_H
 
 #include "launch.h"
-#include "shell.h"
+#include "io.h"
 
 struct port;
 struct port *pmrun_port_new(struct shell *shell, const char *job, enum launch_port kind);

@@ -10,9 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "keeper.h"
+#include "watchdog.h"
 #include "listener.h"
-#include "orders.h"
+#include "proxy_setup.h"
 #include "process.h"
 #include "status.h"
 

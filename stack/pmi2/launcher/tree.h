@@ -9,7 +9,7 @@
 #define JACQUARD_PMRUN_TREE_H
 
 #include "hosts.h"
-#include "shell.h"
+#include "io.h"
 
 #define TREE_KEY_BYTES 32
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* What a pmproxy is told through its standard input. */
 #define _GNU_SOURCE
-#include "orders.h"
+#include "proxy_setup.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* What a pmproxy is told through its standard input: never on a command line, never by the
  * environment, as the key is among it. */
-#ifndef JACQUARD_PMRUN_ORDERS_H
-#define JACQUARD_PMRUN_ORDERS_H
+#ifndef JACQUARD_PMRUN_PROXY_SETUP_H
+#define JACQUARD_PMRUN_PROXY_SETUP_H
 
 #include "tree.h"
 

@@ -2,7 +2,7 @@
 /* A pmproxy connects to the server above it: before it has anything else to do, so it may block. */
 #include <unistd.h>
 
-#include "orders.h"
+#include "proxy_setup.h"
 #include "proof.h"
 #include "tcp.h"
 

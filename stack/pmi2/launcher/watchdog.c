@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #define _GNU_SOURCE
-#include "keeper.h"
+#include "watchdog.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "shell.h"
+#include "io.h"
 
 #define MESSAGE 7u
 #define MESSAGE_BYTES 8000u

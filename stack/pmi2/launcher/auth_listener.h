@@ -5,10 +5,10 @@
  * further one closes the oldest of the same user or machine. So nobody keeps another user waiting.
  * A wrong proof closes the connection, and that is all.
  */
-#ifndef JACQUARD_PMRUN_GATE_H
-#define JACQUARD_PMRUN_GATE_H
+#ifndef JACQUARD_PMRUN_AUTH_LISTENER_H
+#define JACQUARD_PMRUN_AUTH_LISTENER_H
 
-#include "door.h"
+#include "acceptor.h"
 #include "proof.h"
 
 struct gate_config {

@@ -3,8 +3,8 @@
  * A socket that listens, on an event loop. In one turn of the loop only so many connections are
  * accepted: whoever connects again and again must not keep the loop from everything else.
  */
-#ifndef JACQUARD_PMRUN_DOOR_H
-#define JACQUARD_PMRUN_DOOR_H
+#ifndef JACQUARD_PMRUN_ACCEPTOR_H
+#define JACQUARD_PMRUN_ACCEPTOR_H
 
 #include <glib.h>
 #include <uv.h>

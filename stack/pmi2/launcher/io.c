@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #define _GNU_SOURCE /* explicit_bzero */
-#include "shell.h"
+#include "io.h"
 
 #include <string.h>
 

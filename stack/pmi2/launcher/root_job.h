@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* What the root knows of one job's ranks. */
-#ifndef JACQUARD_PMRUN_JOBS_H
-#define JACQUARD_PMRUN_JOBS_H
+#ifndef JACQUARD_PMRUN_ROOT_JOB_H
+#define JACQUARD_PMRUN_ROOT_JOB_H
 
 #include <glib.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * time, and takes its actions once in each turn of the loop. What is about a link is done here;
  * other actions go to the owner.
  */
-#ifndef JACQUARD_PMRUN_SHELL_H
-#define JACQUARD_PMRUN_SHELL_H
+#ifndef JACQUARD_PMRUN_IO_H
+#define JACQUARD_PMRUN_IO_H
 
 #include <glib.h>
 #include <uv.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #define _GNU_SOURCE
-#include "gate.h"
+#include "auth_listener.h"
 
 #include <assert.h>
 #include <string.h>

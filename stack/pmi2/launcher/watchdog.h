@@ -4,8 +4,8 @@
  * it, the keeper kills the process groups it was told of. The kernel kills the ranks themselves
  * then, but not what they have started.
  */
-#ifndef JACQUARD_PMRUN_KEEPER_H
-#define JACQUARD_PMRUN_KEEPER_H
+#ifndef JACQUARD_PMRUN_WATCHDOG_H
+#define JACQUARD_PMRUN_WATCHDOG_H
 
 #include <sys/types.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "jobs.h"
+#include "root_job.h"
 
 struct root_job *pmrun_root_job_new(const struct pmi2_job_info *info, char *const *programs)
 {

@@ -19,8 +19,8 @@
 
 struct scene {
     uv_loop_t loop;
-    struct shell shell;
-    struct channel *above, *below;
+    struct pmrun_io shell;
+    struct pmrun_channel *above, *below;
     int root, leaf; /* the far ends */
     uint32_t passed; /* messages that came from below */
 };
@@ -44,9 +44,9 @@ static void fill(void *context, void *bytes, size_t length)
     memset(bytes, 1, length);
 }
 
-static struct channel *open_channel(struct scene *scene, int *far)
+static struct pmrun_channel *open_channel(struct scene *scene, int *far)
 {
-    struct channel *channel = pmrun_channel_new(&scene->shell, NULL, NULL);
+    struct pmrun_channel *channel = pmrun_channel_new(&scene->shell, NULL, NULL);
     int ends[2];
 
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);

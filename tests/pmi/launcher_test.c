@@ -89,7 +89,7 @@ static void hosts_that_are_none(void **state)
 static void pmi2_92_precedence(void **state)
 {
     char *inherited[] = {(char *)"X=0", (char *)"KEPT=1", (char *)"PMI_RANK=9", NULL};
-    struct environment_rules all = {INHERIT_UNSAID}, own = {INHERIT_UNSAID};
+    struct pmrun_environment_rules all = {PMRUN_INHERIT_DEFAULT}, own = {PMRUN_INHERIT_DEFAULT};
     char **made;
 
     pmrun_environment_rules_set(&all, "X", "all");
@@ -99,7 +99,7 @@ static void pmi2_92_precedence(void **state)
     assert_null(g_environ_getenv(made, "PMI_RANK"));
     g_strfreev(made);
     pmrun_environment_rules_set(&own, "X", "own");
-    own.inherit = INHERIT_NONE;
+    own.inherit = PMRUN_INHERIT_NONE;
     made = pmrun_environment_make(inherited, &all, &own);
     assert_string_equal(g_environ_getenv(made, "X"), "own");
     assert_null(g_environ_getenv(made, "KEPT"));
@@ -115,16 +115,16 @@ static void pmi2_92_precedence(void **state)
 
 static void pmi2_94_exit_rules(void **state)
 {
-    assert_int_equal(pmrun_status_combine(EXIT_RULE_MAXIMUM, 2, 4), 4);
-    assert_int_equal(pmrun_status_combine(EXIT_RULE_OR, 3, 4), 7);
-    assert_int_equal(pmrun_status_code(EXIT_RULE_MAXIMUM, SIGSEGV, PMI2_RANK_NEW), 11);
-    assert_int_equal(pmrun_status_code(EXIT_RULE_SHELL, SIGSEGV, PMI2_RANK_NEW), 139);
-    assert_int_equal(pmrun_status_code(EXIT_RULE_MAXIMUM, EXITED(0), PMI2_RANK_RUNNING), 1);
-    assert_int_equal(pmrun_status_code(EXIT_RULE_MAXIMUM, EXITED(3), PMI2_RANK_FINALIZED), 3);
-    assert_int_equal(pmrun_status_end(EXITED(3), PMI2_RANK_FINALIZED), END_WELL);
-    assert_int_equal(pmrun_status_end(EXITED(3), PMI2_RANK_NEW), END_WELL);
-    assert_int_equal(pmrun_status_end(EXITED(3), PMI2_RANK_FAILED), END_EARLY);
-    assert_int_equal(pmrun_status_end(SIGKILL, PMI2_RANK_NEW), END_SIGNAL);
+    assert_int_equal(pmrun_status_combine(PMRUN_EXIT_RULE_MAXIMUM, 2, 4), 4);
+    assert_int_equal(pmrun_status_combine(PMRUN_EXIT_RULE_OR, 3, 4), 7);
+    assert_int_equal(pmrun_status_code(PMRUN_EXIT_RULE_MAXIMUM, SIGSEGV, PMI2_RANK_NEW), 11);
+    assert_int_equal(pmrun_status_code(PMRUN_EXIT_RULE_SHELL, SIGSEGV, PMI2_RANK_NEW), 139);
+    assert_int_equal(pmrun_status_code(PMRUN_EXIT_RULE_MAXIMUM, EXITED(0), PMI2_RANK_RUNNING), 1);
+    assert_int_equal(pmrun_status_code(PMRUN_EXIT_RULE_MAXIMUM, EXITED(3), PMI2_RANK_FINALIZED), 3);
+    assert_int_equal(pmrun_status_end(EXITED(3), PMI2_RANK_FINALIZED), PMRUN_END_NORMAL);
+    assert_int_equal(pmrun_status_end(EXITED(3), PMI2_RANK_NEW), PMRUN_END_NORMAL);
+    assert_int_equal(pmrun_status_end(EXITED(3), PMI2_RANK_FAILED), PMRUN_END_EARLY);
+    assert_int_equal(pmrun_status_end(SIGKILL, PMI2_RANK_NEW), PMRUN_END_SIGNAL);
 }
 
 static void exit_codes_as_ranges(void **state)
@@ -149,7 +149,7 @@ static void collect(void *owner, const char *bytes, gsize length)
 
 static void lines_are_whole(void **state)
 {
-    struct lines lines = {NULL};
+    struct pmrun_lines lines = {NULL};
     GString *text = g_string_new(NULL);
 
     pmrun_lines_feed(&lines, "a\nb", 3, collect, text);
@@ -163,7 +163,7 @@ static void lines_are_whole(void **state)
 
 static void patterns_expand(void **state)
 {
-    const struct output_origin origin = {.job = "1.0", .host = "hb", .rank = 7, .node = 2};
+    const struct pmrun_output_origin origin = {.job = "1.0", .host = "hb", .rank = 7, .node = 2};
     char *text = pmrun_output_expand("%r-%g-%p-%h-%%-%t-%x-%", &origin, 1.5);
 
     assert_string_equal(text, "7-1.0-2-hb-%-1.500-%x-%");
@@ -176,7 +176,8 @@ static void patterns_expand(void **state)
 static void expect_masks(hwloc_topology_t topology, const char *bind_to, const char *map_by,
                          const char *const *masks, uint32_t count)
 {
-    struct binding *binding = pmrun_binding_new_on_topology(topology, bind_to, map_by, NULL, NULL);
+    struct pmrun_binding *binding =
+        pmrun_binding_new_on_topology(topology, bind_to, map_by, NULL, NULL);
     uint32_t local, bit;
 
     assert_non_null(binding);
@@ -247,13 +248,14 @@ static void launch_bytes_are_checked(void **state)
 {
     static char *argv[] = {(char *)"a", (char *)"b c", NULL},
                 *environment[] = {(char *)"X=\xff", NULL};
-    struct program program = {.argv = argv, .environment = environment, .wdir = (char *)"/tmp"};
-    struct node_settings binding = {.node = 2, .bind_to = (char *)"core"};
-    struct launch launch = {.programs = g_ptr_array_new(),
-                            .nodes = g_ptr_array_new(),
-                            .stdin_rank = 3,
-                            .libraries = (char *)"/l"},
-                  *read;
+    struct pmrun_program program = {
+        .argv = argv, .environment = environment, .wdir = (char *)"/tmp"};
+    struct pmrun_node_settings binding = {.node = 2, .bind_to = (char *)"core"};
+    struct pmrun_launch launch = {.programs = g_ptr_array_new(),
+                                  .nodes = g_ptr_array_new(),
+                                  .stdin_rank = 3,
+                                  .libraries = (char *)"/l"},
+                        *read;
     GBytes *bytes;
     const char *data;
     char *changed;
@@ -265,9 +267,10 @@ static void launch_bytes_are_checked(void **state)
     data = g_bytes_get_data(bytes, &length);
     read = pmrun_launch_unpack(data, length);
     assert_non_null(read);
-    assert_string_equal(((struct program *)g_ptr_array_index(read->programs, 0))->argv[1], "b c");
-    assert_string_equal(((struct program *)g_ptr_array_index(read->programs, 0))->environment[0],
-                        "X=\xff");
+    assert_string_equal(((struct pmrun_program *)g_ptr_array_index(read->programs, 0))->argv[1],
+                        "b c");
+    assert_string_equal(
+        ((struct pmrun_program *)g_ptr_array_index(read->programs, 0))->environment[0], "X=\xff");
     assert_int_equal(read->stdin_rank, 3);
     assert_string_equal(pmrun_launch_binding(read, &program, 2), "core");
     assert_null(pmrun_launch_binding(read, &program, 1));
@@ -286,8 +289,9 @@ static void launch_bytes_are_checked(void **state)
 
 static void pmi2_111_proofs_depend_on_everything(void **state)
 {
-    struct proof_hello hello = {.first = 1, .last = 2};
-    uint8_t key[PROOF_BYTES] = {1}, nonce[PROOF_BYTES] = {2}, one[PROOF_BYTES], other[PROOF_BYTES];
+    struct pmrun_proof_hello hello = {.first = 1, .last = 2};
+    uint8_t key[PMRUN_PROOF_BYTES] = {1}, nonce[PMRUN_PROOF_BYTES] = {2}, one[PMRUN_PROOF_BYTES],
+            other[PMRUN_PROOF_BYTES];
 
     pmrun_proof_make(key, "above", &hello, nonce, one);
     pmrun_proof_make(key, "above", &hello, nonce, other);

@@ -100,7 +100,7 @@ static void close_pair(struct pair *pair)
 /* Both ways say the same; where the kernel does not answer by netlink, there is one way. */
 static gboolean find_owner(const struct pair *pair, uid_t *uid)
 {
-    struct owner_ends ends;
+    struct pmrun_owner_ends ends;
     gboolean refused, by_netlink, by_tables, by_any;
     uid_t one = 1, other = 2, third = 3;
 
@@ -142,7 +142,7 @@ static void pmi2_110_owner_is_known(void **state)
     }
 }
 
-static void pmi2_110_other_users_are_told_apart(void **state)
+static void pmi2_110_other_users_are_counted_separately(void **state)
 {
     struct pair pair;
     uid_t uid;
@@ -188,7 +188,7 @@ static void pmi2_110_closed_end_is_nobodys(void **state)
 
 static void what_is_no_connection(void **state)
 {
-    struct owner_ends ends;
+    struct pmrun_owner_ends ends;
     int ends_of_pipe[2];
     char *name;
 
@@ -244,7 +244,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pmi2_110_owner_is_known),
-        cmocka_unit_test(pmi2_110_other_users_are_told_apart),
+        cmocka_unit_test(pmi2_110_other_users_are_counted_separately),
         cmocka_unit_test(pmi2_110_closed_end_is_nobodys),
         cmocka_unit_test(what_is_no_connection),
         cmocka_unit_test(names_of_addresses),

@@ -7,71 +7,72 @@
 
 #define ACCEPT_AT_ONCE 32u
 
-static void let_in(struct door *door)
+static void let_in(struct pmrun_acceptor *acceptor)
 {
-    assert(!door->held && door->accepted < ACCEPT_AT_ONCE);
-    door->accepted++;
-    door->came(door->owner);
+    assert(!acceptor->held && acceptor->accepted < ACCEPT_AT_ONCE);
+    acceptor->accepted++;
+    acceptor->came(acceptor->owner);
 }
 
 /* libuv accepts no further one before this one was taken. */
 static void next_turn(uv_idle_t *turn)
 {
-    struct door *door = turn->data;
+    struct pmrun_acceptor *acceptor = turn->data;
 
-    door->accepted = 0;
-    if (!door->held) {
+    acceptor->accepted = 0;
+    if (!acceptor->held) {
         uv_idle_stop(turn);
         return;
     }
-    door->held = FALSE;
-    let_in(door);
+    acceptor->held = FALSE;
+    let_in(acceptor);
 }
 
 static void knocked(uv_stream_t *listener, int status)
 {
-    struct door *door = listener->data;
+    struct pmrun_acceptor *acceptor = listener->data;
 
     if (status != 0)
         return;
-    uv_idle_start(&door->turn, next_turn);
-    if (door->accepted == ACCEPT_AT_ONCE)
-        door->held = TRUE;
+    uv_idle_start(&acceptor->turn, next_turn);
+    if (acceptor->accepted == ACCEPT_AT_ONCE)
+        acceptor->held = TRUE;
     else
-        let_in(door);
+        let_in(acceptor);
 }
 
-int pmrun_acceptor_open(struct door *door, uv_loop_t *loop, int fd, void (*came)(void *owner),
-                        void *owner)
+int pmrun_acceptor_open(struct pmrun_acceptor *acceptor, uv_loop_t *loop, int fd,
+                        void (*came)(void *owner), void *owner)
 {
     int code;
 
-    *door = (struct door){.came = came, .owner = owner, .handles = 2};
-    uv_tcp_init(loop, &door->listener);
-    uv_idle_init(loop, &door->turn);
-    door->listener.data = door->turn.data = door;
-    code = uv_tcp_open(&door->listener, fd);
-    return code != 0 ? code : uv_listen((uv_stream_t *)&door->listener, TCP_BACKLOG, knocked);
+    *acceptor = (struct pmrun_acceptor){.came = came, .owner = owner, .handles = 2};
+    uv_tcp_init(loop, &acceptor->listener);
+    uv_idle_init(loop, &acceptor->turn);
+    acceptor->listener.data = acceptor->turn.data = acceptor;
+    code = uv_tcp_open(&acceptor->listener, fd);
+    return code != 0 ? code
+                     : uv_listen((uv_stream_t *)&acceptor->listener, PMRUN_TCP_BACKLOG, knocked);
 }
 
-gboolean pmrun_acceptor_accept(struct door *door, uv_tcp_t *stream)
+gboolean pmrun_acceptor_accept(struct pmrun_acceptor *acceptor, uv_tcp_t *stream)
 {
-    return uv_accept((uv_stream_t *)&door->listener, (uv_stream_t *)stream) == 0 &&
+    return uv_accept((uv_stream_t *)&acceptor->listener, (uv_stream_t *)stream) == 0 &&
            uv_tcp_nodelay(stream, 1) == 0;
 }
 
 static void handle_closed(uv_handle_t *handle)
 {
-    struct door *door = handle->data;
+    struct pmrun_acceptor *acceptor = handle->data;
 
-    assert(door->handles > 0);
-    if (--door->handles == 0)
-        door->closed(door->owner);
+    assert(acceptor->handles > 0);
+    if (--acceptor->handles == 0)
+        acceptor->closed(acceptor->owner);
 }
 
-void pmrun_acceptor_close(struct door *door, void (*closed)(void *owner))
+void pmrun_acceptor_close(struct pmrun_acceptor *acceptor, void (*closed)(void *owner))
 {
-    door->closed = closed;
-    uv_close((uv_handle_t *)&door->listener, handle_closed);
-    uv_close((uv_handle_t *)&door->turn, handle_closed);
+    acceptor->closed = closed;
+    uv_close((uv_handle_t *)&acceptor->listener, handle_closed);
+    uv_close((uv_handle_t *)&acceptor->turn, handle_closed);
 }

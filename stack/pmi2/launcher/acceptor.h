@@ -9,7 +9,7 @@
 #include <glib.h>
 #include <uv.h>
 
-struct door {
+struct pmrun_acceptor {
     uv_tcp_t listener;
     uv_idle_t turn; /* active in turns in which something was accepted */
     guint accepted, handles;
@@ -20,11 +20,11 @@ struct door {
 };
 
 /* Takes a socket of pmrun_tcp_listen(); 0, or libuv's code. To be closed in both cases. */
-int pmrun_acceptor_open(struct door *door, uv_loop_t *loop, int fd, void (*came)(void *owner),
-                        void *owner);
+int pmrun_acceptor_open(struct pmrun_acceptor *acceptor, uv_loop_t *loop, int fd,
+                        void (*came)(void *owner), void *owner);
 /* The connection that came, as a stream that was initialised. */
-gboolean pmrun_acceptor_accept(struct door *door, uv_tcp_t *stream);
-void pmrun_acceptor_close(struct door *door,
+gboolean pmrun_acceptor_accept(struct pmrun_acceptor *acceptor, uv_tcp_t *stream);
+void pmrun_acceptor_close(struct pmrun_acceptor *acceptor,
                           void (*closed)(void *owner)); /* closed: it may be freed */
 
 #endif

@@ -23,13 +23,13 @@
 #define LAST_OUTPUT_MS 50 /* for output that nobody reads */
 #define PROGRESS_RANKS 128 /* smaller jobs are there before it can be read */
 
-struct control {
-    struct control_config config;
-    struct output *output;
-    struct agent *agent; /* NULL: pmrun serves no node */
-    struct input *input;
-    struct signals *signals;
-    GHashTable *jobs; /* id → struct root_job */
+struct pmrun_control {
+    struct pmrun_control_config config;
+    struct pmrun_output *output;
+    struct pmrun_agent *agent; /* NULL: pmrun serves no node */
+    struct pmrun_input *input;
+    struct pmrun_signals *signals;
+    GHashTable *jobs; /* id → struct pmrun_root_job */
     GPtrArray *over; /* jobs that have ended, for --print-all-exitcodes */
     uv_timer_t kill, timeout;
     int status;
@@ -38,27 +38,27 @@ struct control {
     gboolean terminated, forced, abandoned; /* see terminate() */
 };
 
-static const struct options *options_of(const struct control *control)
+static const struct pmrun_options *options_of(const struct pmrun_control *control)
 {
     return control->config.options;
 }
 
-static const char *host_of(const struct control *control, uint32_t node)
+static const char *host_of(const struct pmrun_control *control, uint32_t node)
 {
-    return ((const struct host *)g_ptr_array_index(control->config.hosts, node))->name;
+    return ((const struct pmrun_host *)g_ptr_array_index(control->config.hosts, node))->name;
 }
 
 /* ---- what it says -----------------------------------------------------------------------------
  */
 
-static void end_progress(struct control *control)
+static void end_progress(struct pmrun_control *control)
 {
     if (control->progress && write(2, "\r\033[K", 4) < 0)
         control->progress = FALSE;
     control->progress = FALSE;
 }
 
-static void say(struct control *control, const char *format, va_list arguments)
+static void say(struct pmrun_control *control, const char *format, va_list arguments)
 {
     char *text = g_strdup_vprintf(format, arguments);
 
@@ -67,7 +67,7 @@ static void say(struct control *control, const char *format, va_list arguments)
     g_free(text);
 }
 
-void pmrun_control_print(struct control *control, const char *format, ...)
+void pmrun_control_print(struct pmrun_control *control, const char *format, ...)
 {
     va_list arguments;
 
@@ -76,7 +76,7 @@ void pmrun_control_print(struct control *control, const char *format, ...)
     va_end(arguments);
 }
 
-void pmrun_control_print_verbose(struct control *control, const char *format, ...)
+void pmrun_control_print_verbose(struct pmrun_control *control, const char *format, ...)
 {
     va_list arguments;
 
@@ -87,7 +87,7 @@ void pmrun_control_print_verbose(struct control *control, const char *format, ..
     va_end(arguments);
 }
 
-static void show_progress(struct control *control, const struct root_job *job)
+static void show_progress(struct pmrun_control *control, const struct pmrun_root_job *job)
 {
     char line[80];
     int length;
@@ -104,7 +104,7 @@ static void show_progress(struct control *control, const struct root_job *job)
 /* ---- all jobs ---------------------------------------------------------------------------------
  */
 
-static void take_status(struct control *control, struct root_job *job, int status)
+static void take_status(struct pmrun_control *control, struct pmrun_root_job *job, int status)
 {
     job->status = job->has_status
                       ? pmrun_status_combine(options_of(control)->exit_rule, job->status, status)
@@ -112,44 +112,44 @@ static void take_status(struct control *control, struct root_job *job, int statu
     job->has_status = TRUE;
 }
 
-static void send_signal(struct control *control, const char *job, uint32_t rank, int signal)
+static void send_signal(struct pmrun_control *control, const char *job, uint32_t rank, int signal)
 {
-    struct pmi2_server *server = control->config.shell->server;
-    GVariant *message = g_variant_ref_sink(g_variant_new(SIGNAL_TYPE, job, rank, signal));
+    struct pmi2_server *server = control->config.io->server;
+    GVariant *message = g_variant_ref_sink(g_variant_new(PMRUN_SIGNAL_TYPE, job, rank, signal));
 
-    pmi2_server_send_down(server, PMI2_NO_NODE, MESSAGE_SIGNAL, g_variant_get_data(message),
+    pmi2_server_send_down(server, PMI2_NO_NODE, PMRUN_MESSAGE_SIGNAL, g_variant_get_data(message),
                           g_variant_get_size(message));
     g_variant_unref(message);
     if (control->agent != NULL)
         pmrun_agent_signal(control->agent, job, rank, signal);
 }
 
-static void signal_all(struct control *control, int signal)
+static void signal_all(struct pmrun_control *control, int signal)
 {
     GHashTableIter at;
     gpointer id;
 
     g_hash_table_iter_init(&at, control->jobs);
     while (g_hash_table_iter_next(&at, &id, NULL))
-        send_signal(control, id, NO_RANK, signal);
+        send_signal(control, id, PMRUN_NO_RANK, signal);
 }
 
 static void kill_all(uv_timer_t *timer)
 {
-    struct control *control = timer->data;
+    struct pmrun_control *control = timer->data;
 
     pmrun_control_print_verbose(control, "processes have not ended by SIGTERM; sending SIGKILL");
     signal_all(control, SIGKILL);
 }
 
-static void end_jobs(struct control *control)
+static void end_jobs(struct pmrun_control *control)
 {
     GHashTableIter at;
     gpointer job;
 
     g_hash_table_iter_init(&at, control->jobs);
     while (g_hash_table_iter_next(&at, NULL, &job))
-        ((struct root_job *)job)->ending = TRUE;
+        ((struct pmrun_root_job *)job)->ending = TRUE;
     if (control->killing)
         return;
     control->killing = TRUE;
@@ -159,7 +159,7 @@ static void end_jobs(struct control *control)
         uv_timer_start(&control->kill, kill_all, KILL_AFTER_MS, KILL_AFTER_MS);
 }
 
-void pmrun_control_end(struct control *control, int status, const char *why)
+void pmrun_control_end(struct pmrun_control *control, int status, const char *why)
 {
     if (why != NULL)
         pmrun_control_print(control, "%s", why);
@@ -169,12 +169,12 @@ void pmrun_control_end(struct control *control, int status, const char *why)
     end_jobs(control);
 }
 
-static void say_exit_codes(struct control *control)
+static void say_exit_codes(struct pmrun_control *control)
 {
     guint i;
 
     for (i = 0; i < control->over->len; i++) {
-        const struct root_job *job = g_ptr_array_index(control->over, i);
+        const struct pmrun_root_job *job = g_ptr_array_index(control->over, i);
         char *text = pmrun_status_list(job->statuses, job->size);
 
         pmrun_control_print(control, "job %s: ranks %s", job->id, text);
@@ -182,17 +182,17 @@ static void say_exit_codes(struct control *control)
     }
 }
 
-static void finish(struct control *control)
+static void finish(struct pmrun_control *control)
 {
     if (control->finished)
         return;
     control->finished = TRUE;
     if (options_of(control)->print_exitcodes)
         say_exit_codes(control);
-    uv_stop(control->config.shell->loop);
+    uv_stop(control->config.io->loop);
 }
 
-void pmrun_control_fail(struct control *control, int status)
+void pmrun_control_fail(struct pmrun_control *control, int status)
 {
     control->status = status;
     end_jobs(control);
@@ -207,7 +207,7 @@ void pmrun_control_fail(struct control *control, int status)
  */
 static void term_over(uv_timer_t *timer)
 {
-    struct control *control = timer->data;
+    struct pmrun_control *control = timer->data;
 
     if (control->forced) {
         pmrun_control_print(control, "nodes do not say that their processes have ended; leaving");
@@ -222,7 +222,7 @@ static void term_over(uv_timer_t *timer)
     signal_all(control, SIGKILL);
 }
 
-static void terminate(struct control *control)
+static void terminate(struct pmrun_control *control)
 {
     signal_all(control, SIGTERM);
     signal_all(control, SIGCONT);
@@ -235,7 +235,7 @@ static void terminate(struct control *control)
 /* ---- the ends of ranks and jobs ---------------------------------------------------------------
  */
 
-static void answer_spawn(struct control *control, struct root_job *job)
+static void answer_spawn(struct pmrun_control *control, struct pmrun_root_job *job)
 {
     static const char missing[] = "program_not_started";
     uint64_t spawn = job->spawn;
@@ -243,12 +243,12 @@ static void answer_spawn(struct control *control, struct root_job *job)
     if (spawn == 0 || job->reported < job->size || (job->failed != 0 && job->ended < job->started))
         return;
     job->spawn = 0;
-    pmi2_server_spawn_done(control->config.shell->server, spawn, job->failed != 0 ? NULL : job->id,
+    pmi2_server_spawn_done(control->config.io->server, spawn, job->failed != 0 ? NULL : job->id,
                            job->failed != 0 ? job->errors : NULL,
                            job->failed != 0 ? missing : NULL);
 }
 
-static void look_at_job(struct control *control, struct root_job *job)
+static void check_job(struct pmrun_control *control, struct pmrun_root_job *job)
 {
     answer_spawn(control, job);
     if (job->reported < job->size || job->ended < job->started)
@@ -260,21 +260,22 @@ static void look_at_job(struct control *control, struct root_job *job)
     g_hash_table_steal(control->jobs, job->id);
     g_ptr_array_add(control->over, job);
     pmrun_names_job_end(control->config.names, job->id);
-    pmi2_server_job_end(control->config.shell->server, job->id);
+    pmi2_server_job_end(control->config.io->server, job->id);
     if (g_hash_table_size(control->jobs) == 0)
         finish(control);
 }
 
-static void started(void *owner, const char *id, const struct agent_start *starts, guint count)
+static void started(void *owner, const char *id, const struct pmrun_agent_start *starts,
+                    guint count)
 {
-    struct control *control = owner;
-    struct root_job *job = g_hash_table_lookup(control->jobs, id);
+    struct pmrun_control *control = owner;
+    struct pmrun_root_job *job = g_hash_table_lookup(control->jobs, id);
     guint i;
 
     if (job == NULL)
         return;
     for (i = 0; i < count; i++) {
-        const struct agent_start *start = &starts[i];
+        const struct pmrun_agent_start *start = &starts[i];
         uint32_t rank = start->rank;
 
         if (rank >= job->size || job->pids[rank] != 0)
@@ -303,30 +304,30 @@ static void started(void *owner, const char *id, const struct agent_start *start
         take_status(control, job,
                     pmrun_status_not_started(options_of(control)->exit_rule, start->error));
         job->ending = TRUE;
-        send_signal(control, id, NO_RANK, SIGKILL);
+        send_signal(control, id, PMRUN_NO_RANK, SIGKILL);
     }
     show_progress(control, job);
-    look_at_job(control, job);
+    check_job(control, job);
 }
 
-static void bad_end(struct control *control, struct root_job *job, uint32_t rank, int status,
-                    enum end end)
+static void bad_end(struct pmrun_control *control, struct pmrun_root_job *job, uint32_t rank,
+                    int status, enum pmrun_end end)
 {
     gboolean keep = options_of(control)->keep_survivors;
     char *text = pmrun_status_text(status);
 
     pmrun_control_print(control, "rank %u (pid %d, node %s) %s%s; %s job %s", rank,
                         (int)job->pids[rank], host_of(control, job->node_of[rank]),
-                        end == END_SIGNAL ? text
-                        : status == 0     ? "exited"
-                                          : "ended with ",
-                        end == END_SIGNAL ? ""
-                        : status == 0     ? " without having finalized PMI"
-                                          : text,
+                        end == PMRUN_END_SIGNAL ? text
+                        : status == 0           ? "exited"
+                                                : "ended with ",
+                        end == PMRUN_END_SIGNAL ? ""
+                        : status == 0           ? " without having finalized PMI"
+                                                : text,
                         keep ? "the others go on in" : "ending", job->id);
     g_free(text);
     if (keep)
-        send_signal(control, job->id, NO_RANK, SIGUSR1);
+        send_signal(control, job->id, PMRUN_NO_RANK, SIGUSR1);
     else
         end_jobs(control);
 }
@@ -334,9 +335,9 @@ static void bad_end(struct control *control, struct root_job *job, uint32_t rank
 static void ended(void *owner, const char *id, uint32_t rank, pid_t pid, int status,
                   enum pmi2_rank_state state)
 {
-    struct control *control = owner;
-    struct root_job *job = g_hash_table_lookup(control->jobs, id);
-    enum end end = pmrun_status_end(status, state);
+    struct pmrun_control *control = owner;
+    struct pmrun_root_job *job = g_hash_table_lookup(control->jobs, id);
+    enum pmrun_end end = pmrun_status_end(status, state);
 
     if (job == NULL || rank >= job->size || job->pids[rank] != pid || job->is_over[rank])
         return;
@@ -347,15 +348,15 @@ static void ended(void *owner, const char *id, uint32_t rank, pid_t pid, int sta
                                 (int)pid);
     if (!job->ending) {
         take_status(control, job, pmrun_status_code(options_of(control)->exit_rule, status, state));
-        if (end != END_WELL)
+        if (end != PMRUN_END_NORMAL)
             bad_end(control, job, rank, status, end);
     }
-    look_at_job(control, job);
+    check_job(control, job);
 }
 
-static void aborted(struct control *control, const struct pmi2_action *action)
+static void aborted(struct pmrun_control *control, const struct pmi2_action *action)
 {
-    struct root_job *job = g_hash_table_lookup(control->jobs, action->job);
+    struct pmrun_root_job *job = g_hash_table_lookup(control->jobs, action->job);
     uint32_t rank = action->rank;
 
     if (job == NULL || job->ending)
@@ -372,7 +373,7 @@ static void aborted(struct control *control, const struct pmi2_action *action)
     end_jobs(control);
 }
 
-void pmrun_control_lost(struct control *control, uint32_t first, uint32_t last)
+void pmrun_control_lost(struct pmrun_control *control, uint32_t first, uint32_t last)
 {
     GHashTableIter at;
     gpointer value;
@@ -389,7 +390,7 @@ void pmrun_control_lost(struct control *control, uint32_t first, uint32_t last)
     while (g_hash_table_iter_next(&at, NULL, &value))
         g_ptr_array_add(jobs, value);
     for (i = 0; i < jobs->len; i++) {
-        struct root_job *job = g_ptr_array_index(jobs, i);
+        struct pmrun_root_job *job = g_ptr_array_index(jobs, i);
 
         for (rank = 0; rank < job->size; rank++) {
             if (job->node_of[rank] < first || job->node_of[rank] >= last || job->is_over[rank])
@@ -405,7 +406,7 @@ void pmrun_control_lost(struct control *control, uint32_t first, uint32_t last)
                 job->statuses[rank] = SIGKILL;
             }
         }
-        look_at_job(control, job);
+        check_job(control, job);
     }
     g_ptr_array_unref(jobs);
 }
@@ -416,9 +417,9 @@ void pmrun_control_lost(struct control *control, uint32_t first, uint32_t last)
 static void output_came(void *owner, const char *id, uint32_t rank, int stream, const char *bytes,
                         gsize length)
 {
-    struct control *control = owner;
-    const struct root_job *job = g_hash_table_lookup(control->jobs, id);
-    struct output_origin origin = {.job = id, .rank = rank};
+    struct pmrun_control *control = owner;
+    const struct pmrun_root_job *job = g_hash_table_lookup(control->jobs, id);
+    struct pmrun_output_origin origin = {.job = id, .rank = rank};
 
     if (job == NULL || rank >= job->size || stream < 0 || stream > 1)
         return;
@@ -431,7 +432,7 @@ static void output_came(void *owner, const char *id, uint32_t rank, int stream, 
 
 static void input_taken(void *owner, const char *job)
 {
-    struct control *control = owner;
+    struct pmrun_control *control = owner;
 
     (void)job;
     pmrun_input_resume(control->input);
@@ -442,18 +443,18 @@ static void warning(void *owner, const char *text)
     pmrun_control_print(owner, "%s", text);
 }
 
-static const struct agent_events events = {started, ended, output_came, input_taken, warning};
+static const struct pmrun_agent_events events = {started, ended, output_came, input_taken, warning};
 
-static void message(struct control *control, const struct pmi2_action *action)
+static void message(struct pmrun_control *control, const struct pmi2_action *action)
 {
     GVariant *nodes;
     guint32 first, last;
 
-    if (action->message == MESSAGE_LOST) {
-        nodes = pmrun_message_read(LOST_TYPE, action->bytes, action->length);
+    if (action->message == PMRUN_MESSAGE_LOST) {
+        nodes = pmrun_message_read(PMRUN_LOST_TYPE, action->bytes, action->length);
         if (nodes == NULL)
             return;
-        g_variant_get(nodes, LOST_TYPE, &first, &last);
+        g_variant_get(nodes, PMRUN_LOST_TYPE, &first, &last);
         g_variant_unref(nodes);
         if (first < last && last <= control->config.hosts->len)
             pmrun_control_lost(control, first, last);
@@ -464,10 +465,10 @@ static void message(struct control *control, const struct pmi2_action *action)
 
 static void output_waits(void *owner, gboolean waits)
 {
-    struct control *control = owner;
-    GVariant *text = g_variant_ref_sink(g_variant_new(PAUSE_TYPE, waits));
+    struct pmrun_control *control = owner;
+    GVariant *text = g_variant_ref_sink(g_variant_new(PMRUN_PAUSE_TYPE, waits));
 
-    pmi2_server_send_down(control->config.shell->server, PMI2_NO_NODE, MESSAGE_PAUSE,
+    pmi2_server_send_down(control->config.io->server, PMI2_NO_NODE, PMRUN_MESSAGE_PAUSE,
                           g_variant_get_data(text), g_variant_get_size(text));
     g_variant_unref(text);
     if (control->agent != NULL)
@@ -484,7 +485,7 @@ static void output_broken(void *owner)
 
 static void on_timeout(uv_timer_t *timer)
 {
-    struct control *control = timer->data;
+    struct pmrun_control *control = timer->data;
     char *text = g_strdup_printf("the time limit of %g s is reached; ending all jobs",
                                  options_of(control)->timeout);
 
@@ -494,7 +495,7 @@ static void on_timeout(uv_timer_t *timer)
 
 static void on_signal(void *owner, int signal)
 {
-    struct control *control = owner;
+    struct pmrun_control *control = owner;
 
     if (g_hash_table_size(control->jobs) == 0 && signal != SIGTSTP && signal != SIGCONT) {
         pmrun_control_fail(control, signal); /* hosts are still being connected */
@@ -525,8 +526,8 @@ static void on_signal(void *owner, int signal)
 
 static void give_input(void *owner, const char *job, uint32_t rank, const void *bytes, gsize length)
 {
-    struct control *control = owner;
-    struct root_job *of = g_hash_table_lookup(control->jobs, job);
+    struct pmrun_control *control = owner;
+    struct pmrun_root_job *of = g_hash_table_lookup(control->jobs, job);
     GVariant *text;
 
     if (of == NULL)
@@ -537,26 +538,27 @@ static void give_input(void *owner, const char *job, uint32_t rank, const void *
     }
     text = g_variant_ref_sink(g_variant_new(
         "(su@ay)", job, rank, g_variant_new_fixed_array(G_VARIANT_TYPE_BYTE, bytes, length, 1)));
-    pmi2_server_send_down(control->config.shell->server, of->node_of[rank], MESSAGE_INPUT,
+    pmi2_server_send_down(control->config.io->server, of->node_of[rank], PMRUN_MESSAGE_INPUT,
                           g_variant_get_data(text), g_variant_get_size(text));
     g_variant_unref(text);
 }
 
 /* Takes `launch`. NULL: it cannot be; said already if it is the first. */
-static struct root_job *add_job(struct control *control, struct launch *launch,
-                                struct pmi2_job_info *info)
+static struct pmrun_root_job *add_job(struct pmrun_control *control, struct pmrun_launch *launch,
+                                      struct pmi2_job_info *info)
 {
     GBytes *bytes = pmrun_launch_pack(launch);
     GPtrArray *names = g_ptr_array_new();
-    struct root_job *job = NULL;
+    struct pmrun_root_job *job = NULL;
     const char *id;
     guint i;
 
     info->launch = g_bytes_get_data(bytes, &info->launch_bytes);
     for (i = 0; i < launch->programs->len; i++)
-        g_ptr_array_add(names, ((struct program *)g_ptr_array_index(launch->programs, i))->argv[0]);
+        g_ptr_array_add(names,
+                        ((struct pmrun_program *)g_ptr_array_index(launch->programs, i))->argv[0]);
     g_ptr_array_add(names, NULL);
-    id = pmi2_server_job_add(control->config.shell->server, info);
+    id = pmi2_server_job_add(control->config.io->server, info);
     if (id != NULL) {
         job = pmrun_root_job_new(info, (char **)names->pdata);
         job->id = g_strdup(id);
@@ -568,21 +570,21 @@ static struct root_job *add_job(struct control *control, struct launch *launch,
     return job;
 }
 
-static int64_t universe_of(const struct control *control, uint32_t size)
+static int64_t universe_of(const struct pmrun_control *control, uint32_t size)
 {
     int64_t universe = options_of(control)->universe;
 
-    if (universe == UNIVERSE_SLOTS)
+    if (universe == PMRUN_UNIVERSE_SLOTS)
         return MAX((int64_t)pmrun_hosts_slots(control->config.hosts), (int64_t)size);
     return universe < 0 ? -1 : universe;
 }
 
-gboolean pmrun_control_start(struct control *control)
+gboolean pmrun_control_start(struct pmrun_control *control)
 {
-    const struct options *options = options_of(control);
-    struct launch_plan plan;
+    const struct pmrun_options *options = options_of(control);
+    struct pmrun_launch_plan plan;
     struct pmi2_job_info info = {0};
-    struct root_job *job;
+    struct pmrun_root_job *job;
 
     if (!pmrun_plan_command_line(&plan, options, control->config.hosts, control->config.libraries))
         return FALSE;
@@ -603,7 +605,7 @@ gboolean pmrun_control_start(struct control *control)
         return FALSE;
     }
     if (control->config.own_input < 0 && options->stdin_rank < job->size)
-        control->input = pmrun_input_new(control->config.shell->loop, job->id, options->stdin_rank,
+        control->input = pmrun_input_new(control->config.io->loop, job->id, options->stdin_rank,
                                          give_input, control);
     if (options->timeout > 0)
         uv_timer_start(&control->timeout, on_timeout, (uint64_t)(options->timeout * 1000), 0);
@@ -612,12 +614,12 @@ gboolean pmrun_control_start(struct control *control)
     return TRUE;
 }
 
-static void spawn(struct control *control, const struct pmi2_spawn *spawn)
+static void spawn(struct pmrun_control *control, const struct pmi2_spawn *spawn)
 {
-    struct pmi2_server *server = control->config.shell->server;
-    struct launch_plan plan;
+    struct pmi2_server *server = control->config.io->server;
+    struct pmrun_launch_plan plan;
     struct pmi2_job_info info = {0};
-    struct root_job *job = NULL;
+    struct pmrun_root_job *job = NULL;
     const char *reason = "no_memory";
     uint64_t id = spawn->id;
 
@@ -649,7 +651,7 @@ static void spawn(struct control *control, const struct pmi2_spawn *spawn)
     job->spawn = id;
 }
 
-void pmrun_control_handle_action(struct control *control, const struct pmi2_action *action)
+void pmrun_control_handle_action(struct pmrun_control *control, const struct pmi2_action *action)
 {
     switch (action->kind) {
     case PMI2_ACTION_ABORT:
@@ -681,50 +683,50 @@ void pmrun_control_handle_action(struct control *control, const struct pmi2_acti
     }
 }
 
-int pmrun_control_status(const struct control *control)
+int pmrun_control_status(const struct pmrun_control *control)
 {
     return control->status;
 }
 
-struct control *pmrun_control_new(const struct control_config *config)
+struct pmrun_control *pmrun_control_new(const struct pmrun_control_config *config)
 {
-    struct control *control = g_new0(struct control, 1);
-    const struct options *options = config->options;
-    struct output_patterns patterns = {options->prefix_pattern, options->outfile_pattern,
-                                       options->errfile_pattern};
+    struct pmrun_control *control = g_new0(struct pmrun_control, 1);
+    const struct pmrun_options *options = config->options;
+    struct pmrun_output_patterns patterns = {options->prefix_pattern, options->outfile_pattern,
+                                             options->errfile_pattern};
 
     control->config = *config;
     control->jobs = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, pmrun_root_job_free);
     control->over = g_ptr_array_new_with_free_func(pmrun_root_job_free);
     control->output =
-        pmrun_output_new(config->shell->loop, &patterns, output_waits, output_broken, control);
-    uv_timer_init(config->shell->loop, &control->kill);
-    uv_timer_init(config->shell->loop, &control->timeout);
+        pmrun_output_new(config->io->loop, &patterns, output_waits, output_broken, control);
+    uv_timer_init(config->io->loop, &control->kill);
+    uv_timer_init(config->io->loop, &control->timeout);
     control->kill.data = control->timeout.data = control;
     if (config->own_node != PMI2_NO_NODE)
         control->agent =
-            pmrun_agent_new(config->shell, config->own_node, host_of(control, config->own_node),
+            pmrun_agent_new(config->io, config->own_node, host_of(control, config->own_node),
                             config->own_input, &events, control);
-    control->signals = pmrun_signals_new(config->shell->loop, on_signal, control);
+    control->signals = pmrun_signals_new(config->io->loop, on_signal, control);
     return control;
 }
 
-gboolean pmrun_control_is_terminated(const struct control *control)
+gboolean pmrun_control_is_terminated(const struct pmrun_control *control)
 {
     return control->terminated;
 }
 
-gboolean pmrun_control_is_abandoned(const struct control *control)
+gboolean pmrun_control_is_abandoned(const struct pmrun_control *control)
 {
     return control->abandoned;
 }
 
-void pmrun_control_flush(struct control *control)
+void pmrun_control_flush(struct pmrun_control *control)
 {
     pmrun_output_finish(control->output, control->terminated ? LAST_OUTPUT_MS : -1);
 }
 
-void pmrun_control_close(struct control *control)
+void pmrun_control_close(struct pmrun_control *control)
 {
     assert(control->finished);
     if (control->agent != NULL)
@@ -736,7 +738,7 @@ void pmrun_control_close(struct control *control)
     pmrun_output_close(control->output, control->terminated ? LAST_OUTPUT_MS : -1);
 }
 
-void pmrun_control_free(struct control *control)
+void pmrun_control_free(struct pmrun_control *control)
 {
     pmrun_output_free(control->output);
     pmrun_agent_free(control->agent);

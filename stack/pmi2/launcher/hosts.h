@@ -9,7 +9,7 @@
 #include <glib.h>
 #include <stdint.h>
 
-struct host {
+struct pmrun_host {
     char *name;
     uint32_t slots; /* at least 1 */
     char *user; /* to log in as; NULL: the same */
@@ -18,7 +18,7 @@ struct host {
 };
 
 GPtrArray *pmrun_hosts_new(void); /* empty; it frees its elements */
-/* `a:2,b,c:3`: an array of struct host, which frees its elements. NULL: *error. */
+/* `a:2,b,c:3`: an array of struct pmrun_host, which frees its elements. NULL: *error. */
 GPtrArray *pmrun_hosts_parse_list(const char *text, GError **error);
 /* All of a file that a user names. g_free *text. */
 gboolean pmrun_hosts_read_text(const char *path, char **text, GError **error);

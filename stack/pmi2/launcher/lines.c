@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-void pmrun_lines_feed(struct lines *lines, const char *bytes, gsize length,
+void pmrun_lines_feed(struct pmrun_lines *lines, const char *bytes, gsize length,
                       void (*take)(void *owner, const char *bytes, gsize length), void *owner)
 {
     const char *last = memrchr(bytes, '\n', length);
@@ -21,11 +21,11 @@ void pmrun_lines_feed(struct lines *lines, const char *bytes, gsize length,
     if (lines->begun == NULL)
         lines->begun = g_string_new(NULL);
     g_string_append_len(lines->begun, bytes + whole, (gssize)(length - whole));
-    if (lines->begun->len >= LINES_LONGEST)
+    if (lines->begun->len >= PMRUN_LINES_LONGEST)
         pmrun_lines_end(lines, take, owner);
 }
 
-void pmrun_lines_end(struct lines *lines,
+void pmrun_lines_end(struct pmrun_lines *lines,
                      void (*take)(void *owner, const char *bytes, gsize length), void *owner)
 {
     if (lines->begun == NULL)

@@ -6,9 +6,9 @@
 
 #include "tree.h"
 
-struct listener;
-struct listener_config {
-    struct shell *shell;
+struct pmrun_listener;
+struct pmrun_listener_config {
+    struct pmrun_io *io;
     const uint8_t *key;
     gboolean remote; /* not only from this machine */
     const char *iface, *localhost;
@@ -19,8 +19,9 @@ struct listener_config {
     void *owner;
 };
 /* NULL: *error. */
-struct listener *pmrun_listener_new(const struct listener_config *config, GError **error);
-const char *pmrun_listener_addresses(const struct listener *listener); /* words `host:port` */
-void pmrun_listener_close(struct listener *listener);
+struct pmrun_listener *pmrun_listener_new(const struct pmrun_listener_config *config,
+                                          GError **error);
+const char *pmrun_listener_addresses(const struct pmrun_listener *listener); /* words `host:port` */
+void pmrun_listener_close(struct pmrun_listener *listener);
 
 #endif

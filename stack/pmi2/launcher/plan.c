@@ -6,7 +6,7 @@
 
 #define RANKS_MAX 1000000u
 
-void pmrun_plan_clear(struct launch_plan *plan)
+void pmrun_plan_clear(struct pmrun_launch_plan *plan)
 {
     pmrun_launch_free(plan->launch);
     g_free(plan->node_of);
@@ -19,31 +19,31 @@ static GPtrArray *settings_of(const GPtrArray *hosts)
     guint node;
 
     for (node = 0; node < hosts->len; node++) {
-        const struct host *host = g_ptr_array_index(hosts, node);
-        struct node_settings *settings;
+        const struct pmrun_host *host = g_ptr_array_index(hosts, node);
+        struct pmrun_node_settings *settings;
 
         if (host->binding == NULL && host->variables == NULL)
             continue;
-        settings = g_new(struct node_settings, 1);
+        settings = g_new(struct pmrun_node_settings, 1);
         *settings =
-            (struct node_settings){node, g_strdup(host->binding), g_strdupv(host->variables)};
+            (struct pmrun_node_settings){node, g_strdup(host->binding), g_strdupv(host->variables)};
         g_ptr_array_add(nodes, settings);
     }
     return nodes;
 }
 
-static struct launch *launch_of(const struct options *options, const GPtrArray *hosts,
-                                const char *libraries)
+static struct pmrun_launch *launch_of(const struct pmrun_options *options, const GPtrArray *hosts,
+                                      const char *libraries)
 {
-    struct launch *launch = g_new0(struct launch, 1);
+    struct pmrun_launch *launch = g_new0(struct pmrun_launch, 1);
 
     launch->nodes = settings_of(hosts);
     launch->programs = g_ptr_array_new_with_free_func(pmrun_program_free);
-    launch->stdin_rank = NO_RANK;
-    launch->port = !options->tcp_port                ? LAUNCH_NO_PORT
-                   : options->auth == AUTH_USER      ? LAUNCH_PORT_USER
-                   : options->auth == AUTH_CHALLENGE ? LAUNCH_PORT_CHALLENGE
-                                                     : LAUNCH_PORT_DRAFT;
+    launch->stdin_rank = PMRUN_NO_RANK;
+    launch->port = !options->tcp_port                      ? PMRUN_LAUNCH_NO_PORT
+                   : options->auth == PMRUN_AUTH_USER      ? PMRUN_LAUNCH_PORT_USER
+                   : options->auth == PMRUN_AUTH_CHALLENGE ? PMRUN_LAUNCH_PORT_CHALLENGE
+                                                           : PMRUN_LAUNCH_PORT_DRAFT;
     launch->open_mpi = options->open_mpi;
     launch->fabric = options->fabric;
     launch->libraries = g_strdup(libraries);
@@ -66,10 +66,11 @@ static char *folder_of(const char *wdir, gboolean several)
     return folder;
 }
 
-static void add_program(struct launch *launch, const struct options *options, char **argv,
-                        const char *wdir, const char *path, char **environment, gboolean several)
+static void add_program(struct pmrun_launch *launch, const struct pmrun_options *options,
+                        char **argv, const char *wdir, const char *path, char **environment,
+                        gboolean several)
 {
-    struct program *program = g_new0(struct program, 1);
+    struct pmrun_program *program = g_new0(struct pmrun_program, 1);
 
     program->argv = g_strdupv(argv);
     program->environment = environment;
@@ -81,17 +82,18 @@ static void add_program(struct launch *launch, const struct options *options, ch
     g_ptr_array_add(launch->programs, program);
 }
 
-gboolean pmrun_plan_command_line(struct launch_plan *plan, const struct options *options,
-                                 const GPtrArray *hosts, const char *libraries)
+gboolean pmrun_plan_command_line(struct pmrun_launch_plan *plan,
+                                 const struct pmrun_options *options, const GPtrArray *hosts,
+                                 const char *libraries)
 {
     uint64_t size = 0;
     char **inherited = g_get_environ();
     guint i;
 
-    *plan = (struct launch_plan){.launch = launch_of(options, hosts, libraries)};
+    *plan = (struct pmrun_launch_plan){.launch = launch_of(options, hosts, libraries)};
     plan->app_size = g_new(uint32_t, options->executables->len);
     for (i = 0; i < options->executables->len; i++) {
-        const struct executable *own = g_ptr_array_index(options->executables, i);
+        const struct pmrun_executable *own = g_ptr_array_index(options->executables, i);
 
         plan->app_size[i] = own->processes != 0      ? own->processes
                             : options->per_node != 0 ? hosts->len * options->per_node
@@ -107,7 +109,8 @@ gboolean pmrun_plan_command_line(struct launch_plan *plan, const struct options 
         return FALSE;
     }
     plan->size = (uint32_t)size;
-    plan->launch->stdin_rank = options->stdin_rank < plan->size ? options->stdin_rank : NO_RANK;
+    plan->launch->stdin_rank =
+        options->stdin_rank < plan->size ? options->stdin_rank : PMRUN_NO_RANK;
     plan->node_of = g_new(uint32_t, plan->size);
     pmrun_hosts_place(hosts, options->per_node, plan->size, plan->node_of);
     return TRUE;
@@ -133,11 +136,11 @@ static gboolean nodes_named(const GPtrArray *hosts, const GPtrArray *wanted, GAr
     gboolean found = TRUE;
 
     for (i = 0; i < wanted->len; i++) {
-        const struct host *want = g_ptr_array_index(wanted, i);
+        const struct pmrun_host *want = g_ptr_array_index(wanted, i);
         guint before = nodes->len;
 
         for (node = 0; node < hosts->len; node++) {
-            const struct host *host = g_ptr_array_index(hosts, node);
+            const struct pmrun_host *host = g_ptr_array_index(hosts, node);
             uint32_t slot;
 
             if (g_ascii_strcasecmp(host->name, want->name) != 0)
@@ -151,8 +154,8 @@ static gboolean nodes_named(const GPtrArray *hosts, const GPtrArray *wanted, GAr
     return found;
 }
 
-static gboolean place(struct launch_plan *plan, const struct pmi2_command *command,
-                      const struct options *options, const GPtrArray *hosts, uint32_t first,
+static gboolean place(struct pmrun_launch_plan *plan, const struct pmi2_command *command,
+                      const struct pmrun_options *options, const GPtrArray *hosts, uint32_t first,
                       const char **reason)
 {
     const char *list = info_value(command, "host"), *file = info_value(command, "hostfile");
@@ -180,10 +183,10 @@ static gboolean place(struct launch_plan *plan, const struct pmi2_command *comma
     return good;
 }
 
-static void add_spawned(struct launch_plan *plan, const struct pmi2_command *command,
-                        const struct options *options, gboolean several)
+static void add_spawned(struct pmrun_launch_plan *plan, const struct pmi2_command *command,
+                        const struct pmrun_options *options, gboolean several)
 {
-    static const struct environment_rules none = {INHERIT_UNSAID};
+    static const struct pmrun_environment_rules none = {PMRUN_INHERIT_DEFAULT};
     char **inherited = g_get_environ();
     GPtrArray *argv = g_ptr_array_new();
     uint32_t i;
@@ -199,13 +202,13 @@ static void add_spawned(struct launch_plan *plan, const struct pmi2_command *com
     g_strfreev(inherited);
 }
 
-gboolean pmrun_plan_spawn(struct launch_plan *plan, const struct pmi2_spawn *spawn,
-                          const struct options *options, const GPtrArray *hosts,
+gboolean pmrun_plan_spawn(struct pmrun_launch_plan *plan, const struct pmi2_spawn *spawn,
+                          const struct pmrun_options *options, const GPtrArray *hosts,
                           const char *libraries, const char **reason)
 {
     uint32_t i;
 
-    *plan = (struct launch_plan){.launch = launch_of(options, hosts, libraries)};
+    *plan = (struct pmrun_launch_plan){.launch = launch_of(options, hosts, libraries)};
     plan->node_of = g_new0(uint32_t, spawn->processes);
     plan->app_size = g_new0(uint32_t, spawn->command_count);
     for (i = 0; i < spawn->command_count; i++) {

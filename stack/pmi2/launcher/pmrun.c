@@ -15,14 +15,14 @@
 #include "tree.h"
 
 struct pmrun {
-    struct options options;
+    struct pmrun_options options;
     GPtrArray *hosts;
     uv_loop_t loop;
-    struct shell shell;
-    struct control *control;
-    struct tree *tree;
-    struct names *names; /* NULL: published names are its own */
-    uint8_t key[TREE_KEY_BYTES];
+    struct pmrun_io io;
+    struct pmrun_control *control;
+    struct pmrun_tree *tree;
+    struct pmrun_names *names; /* NULL: published names are its own */
+    uint8_t key[PMRUN_TREE_KEY_BYTES];
 };
 
 static void fill_random(void *context, void *bytes, size_t length)
@@ -38,7 +38,7 @@ static int refuse(GError *error)
     return 2;
 }
 
-static GPtrArray *find_hosts(const struct options *options, GError **error)
+static GPtrArray *find_hosts(const struct pmrun_options *options, GError **error)
 {
     GPtrArray *hosts = NULL;
 
@@ -88,7 +88,7 @@ static void explain(void *owner, const char *text)
 /* The first host, if that is this machine, is served by pmrun itself. */
 static uint32_t own_node(const struct pmrun *pmrun)
 {
-    const struct host *first = g_ptr_array_index(pmrun->hosts, 0);
+    const struct pmrun_host *first = g_ptr_array_index(pmrun->hosts, 0);
 
     if (g_strcmp0(pmrun->options.launcher, "fork") == 0)
         return 0;
@@ -97,10 +97,10 @@ static uint32_t own_node(const struct pmrun *pmrun)
 
 static void start(struct pmrun *pmrun, uint32_t own)
 {
-    static const struct tree_events events = {hosts_ready, host_failed, explain};
+    static const struct pmrun_tree_events events = {hosts_ready, host_failed, explain};
     uint32_t first = own == PMI2_NO_NODE ? 0 : 1;
-    struct tree_config config = {
-        .shell = &pmrun->shell,
+    struct pmrun_tree_config config = {
+        .io = &pmrun->io,
         .key = pmrun->key,
         .hosts = pmrun->hosts,
         .first = first,
@@ -157,7 +157,7 @@ static int run(struct pmrun *pmrun, const uint8_t *name_key, gboolean *terminate
         .limits = {.spawned = pmrun->options.max_spawned},
         .name_server = pmrun->options.name_server != NULL,
     };
-    struct names_config names = {
+    struct pmrun_names_config names = {
         .loop = &pmrun->loop,
         .where = pmrun->options.name_server,
         .key = name_key,
@@ -165,14 +165,14 @@ static int run(struct pmrun *pmrun, const uint8_t *name_key, gboolean *terminate
         .owner = pmrun,
     };
     char *libraries = folder_of_libraries();
-    struct control_config control = {
-        .shell = &pmrun->shell,
+    struct pmrun_control_config control = {
+        .io = &pmrun->io,
         .options = &pmrun->options,
         .hosts = pmrun->hosts,
         .libraries = libraries,
         .own_node = own_node(pmrun),
     };
-    uint8_t client_key[TREE_KEY_BYTES];
+    uint8_t client_key[PMRUN_TREE_KEY_BYTES];
     int status;
 
     pmrun_proof_random(pmrun->key, sizeof(pmrun->key));
@@ -181,9 +181,9 @@ static int run(struct pmrun *pmrun, const uint8_t *name_key, gboolean *terminate
     server.key = client_key;
     control.own_input = own_input(pmrun, control.own_node);
     uv_loop_init(&pmrun->loop);
-    pmrun_io_init(&pmrun->shell, &pmrun->loop, pmi2_server_new(&server), act, pmrun);
-    memcpy(pmrun->shell.key, client_key, sizeof(client_key));
-    names.server = pmrun->shell.server;
+    pmrun_io_init(&pmrun->io, &pmrun->loop, pmi2_server_new(&server), act, pmrun);
+    memcpy(pmrun->io.key, client_key, sizeof(client_key));
+    names.server = pmrun->io.server;
     if (names.where != NULL)
         control.names = pmrun->names = pmrun_names_new(&names);
     pmrun->control = pmrun_control_new(&control);
@@ -195,15 +195,15 @@ static int run(struct pmrun *pmrun, const uint8_t *name_key, gboolean *terminate
         pmrun_control_flush(pmrun->control);
         goto out;
     }
-    pmrun_io_drain(&pmrun->shell);
+    pmrun_io_drain(&pmrun->io);
     pmrun_control_close(pmrun->control);
     pmrun_tree_close(pmrun->tree);
     pmrun_names_close(pmrun->names);
-    pmrun_io_close(&pmrun->shell);
+    pmrun_io_close(&pmrun->io);
     uv_run(&pmrun->loop, UV_RUN_DEFAULT);
     pmrun_control_free(pmrun->control);
     pmrun_tree_free(pmrun->tree);
-    pmrun_io_free(&pmrun->shell);
+    pmrun_io_free(&pmrun->io);
     uv_loop_close(&pmrun->loop);
 out:
     explicit_bzero(pmrun->key, sizeof(pmrun->key));
@@ -212,10 +212,10 @@ out:
 }
 
 /* What it needs is found before anything is started. */
-static gboolean find_name_server(const struct options *options, uint8_t key[PROOF_BYTES],
-                                 GError **error)
+static gboolean find_name_server(const struct pmrun_options *options,
+                                 uint8_t key[PMRUN_PROOF_BYTES], GError **error)
 {
-    unsigned port = NAMES_PORT;
+    unsigned port = PMRUN_NAMES_PORT;
     char *host;
 
     if (options->name_server == NULL)
@@ -232,9 +232,9 @@ static gboolean find_name_server(const struct options *options, uint8_t key[PROO
 int main(int argc, char **argv)
 {
     struct pmrun pmrun = {0};
-    struct fabric *fabric = NULL;
+    struct pmrun_fabric *fabric = NULL;
     GError *error = NULL;
-    uint8_t name_key[PROOF_BYTES];
+    uint8_t name_key[PMRUN_PROOF_BYTES];
     gboolean terminated = FALSE;
     int status;
 
@@ -242,11 +242,11 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     signal(SIGTTOU, SIG_IGN);
     switch (pmrun_options_parse(argc, argv, &pmrun.options, &error)) {
-    case OPTIONS_DONE:
+    case PMRUN_OPTIONS_DONE:
         return 0;
-    case OPTIONS_BAD:
+    case PMRUN_OPTIONS_BAD:
         return refuse(error);
-    case OPTIONS_RUN:
+    case PMRUN_OPTIONS_RUN:
         break;
     }
     if (!find_name_server(&pmrun.options, name_key, &error)) {

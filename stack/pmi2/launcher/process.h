@@ -12,10 +12,10 @@
 #include <sys/types.h>
 
 /* Where a process finds what it inherits besides 0, 1 and 2. */
-#define PROCESS_PMI_FD 3
-#define PROCESS_KEY_FD 4
+#define PMRUN_PROCESS_PMI_FD 3
+#define PMRUN_PROCESS_KEY_FD 4
 
-struct process_start {
+struct pmrun_process_start {
     const char *file; /* a path, see pmrun_process_find */
     char *const *argv, *const *environment;
     const char *wdir; /* NULL: the launcher's */
@@ -50,7 +50,7 @@ void pmrun_process_reserve_descriptors(guint count);
  * the more a start costs. -1 stays -1. */
 int pmrun_process_raise_descriptor(int fd);
 /* Several at a time, by as many threads as is worth it; returns when all have begun or failed. */
-void pmrun_process_start_all(struct process_start *const *starts, guint count);
+void pmrun_process_start_all(struct pmrun_process_start *const *starts, guint count);
 /*
  * The file of a program: searched in `path` (directories separated by `:`), or, if that is NULL,
  * in PATH of `environment`; a name with a slash is relative to `wdir`. NULL: *error is an errno.

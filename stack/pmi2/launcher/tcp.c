@@ -34,11 +34,12 @@ int pmrun_tcp_listen(const char *host, unsigned port, unsigned *bound)
         return -1;
     }
     fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd >= 0 && (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
-                    (found->ai_family == AF_INET6 &&
-                     setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)) != 0) ||
-                    bind(fd, found->ai_addr, found->ai_addrlen) != 0 ||
-                    listen(fd, TCP_BACKLOG) != 0 || getsockname(fd, &address.any, &length) != 0)) {
+    if (fd >= 0 &&
+        (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
+         (found->ai_family == AF_INET6 &&
+          setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)) != 0) ||
+         bind(fd, found->ai_addr, found->ai_addrlen) != 0 || listen(fd, PMRUN_TCP_BACKLOG) != 0 ||
+         getsockname(fd, &address.any, &length) != 0)) {
         error = errno;
         close(fd);
         fd = -1;

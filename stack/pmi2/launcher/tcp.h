@@ -6,7 +6,7 @@
 #include <glib.h>
 #include <stdint.h>
 
-#define TCP_BACKLOG 1024 /* connections that are not accepted yet */
+#define PMRUN_TCP_BACKLOG 1024 /* connections that are not accepted yet */
 
 /*
  * A socket that listens at a numeric address; port 0: any. "::" takes connections of IPv4, too. -1:

@@ -381,7 +381,7 @@ static bool is_full(const void *what)
     return full;
 }
 
-static struct sim_event filler;
+static struct sim_event background;
 
 static void fill(struct sim_event *event)
 {
@@ -394,7 +394,7 @@ static void poller(void *arg)
     static const struct sim_wait wait = {.text = "queue"};
 
     for (turns = 0; turns < SWITCHES; turns++) {
-        sim_event_schedule(&filler, sim_now() + SIM_US);
+        sim_event_schedule(&background, sim_now() + SIM_US);
         while (!sim_poll(&wait, is_full, 100 * SIM_NS))
             ;
         full = false;
@@ -417,7 +417,7 @@ static double fibers(int count, void (*main)(void *))
 
     sim_init(&options);
     turns = 0;
-    filler.fire = fill;
+    background.fire = fill;
     for (i = 0; i < count; i++)
         partners[i] = sim_fiber_start(main, &partners[!i], "fiber", 0);
     start = cpu_seconds();

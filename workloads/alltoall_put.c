@@ -3,7 +3,7 @@
  * Every rank puts its block into the memory of every other rank, round after round, a window of
  * posts in flight. Each round ends when all have all; its bytes are verified then.
  */
-#include "common.h"
+#include "support/gni.h"
 
 static const struct workload_arg args[] = {
     {"bytes", ARG_BYTES, "4KiB", "1", "16MiB", NULL, "size of each block"},
@@ -16,19 +16,19 @@ static const struct workload_arg args[] = {
     {NULL},
 };
 
-struct told { /* at the end of a round; zeros: that rank is gone */
+struct report { /* at the end of a round; zeros: that rank is gone */
     uint64_t round, lost;
 };
 
 struct alltoall {
-    struct domain domain;
+    struct wl_domain domain;
     gni_post_type_t type;
     uint64_t bytes, rounds, window, software;
     uint8_t *in, *out; /* a block from each rank; the block for everybody */
-    struct region in_region, out_region;
-    const struct region *targets; /* by rank */
-    struct operation *operations;
-    struct told *told;
+    struct wl_region in_region, out_region;
+    const struct wl_region *targets; /* by rank */
+    struct wl_operation *operations;
+    struct report *report;
 };
 
 static uint64_t seed_of(const struct alltoall *test, uint32_t rank, uint64_t round)
@@ -36,7 +36,7 @@ static uint64_t seed_of(const struct alltoall *test, uint32_t rank, uint64_t rou
     return rank * test->rounds + round;
 }
 
-static int post(struct alltoall *test, struct operation *operation, uint32_t peer)
+static int post(struct alltoall *test, struct wl_operation *operation, uint32_t peer)
 {
     memset(operation, 0, sizeof(*operation));
     operation->ep = wl_domain_ep(&test->domain, peer);
@@ -54,7 +54,7 @@ static int post(struct alltoall *test, struct operation *operation, uint32_t pee
 static int send_blocks(struct alltoall *test)
 {
     uint64_t others = test->domain.size - 1, posted = 0, done = 0;
-    struct operation *operation;
+    struct wl_operation *operation;
 
     while (done < others) {
         if (posted < test->window && posted < others) {
@@ -80,7 +80,7 @@ static int verify(struct alltoall *test, uint64_t round)
     uint32_t i;
 
     for (i = 0; i < test->domain.size; i++) {
-        if (i == test->domain.id || test->told[i].round != round || test->told[i].lost != 0)
+        if (i == test->domain.id || test->report[i].round != round || test->report[i].lost != 0)
             continue;
         if (wl_pattern_differs(test->in + i * test->bytes, test->bytes, seed_of(test, i, round)))
             return rank_fail(test->domain.rank, "round %llu: the block of rank %u is wrong",
@@ -92,7 +92,7 @@ static int verify(struct alltoall *test, uint64_t round)
 static int exchange(struct alltoall *test, uint64_t round)
 {
     struct rank *rank = test->domain.rank;
-    struct told told = {.round = round};
+    struct report report = {.round = round};
     uint64_t began, sent = (test->domain.size - 1) * test->bytes;
 
     wl_pattern_fill(test->out, test->bytes, seed_of(test, test->domain.id, round));
@@ -103,8 +103,8 @@ static int exchange(struct alltoall *test, uint64_t round)
     rank_record_latency(rank, "latency", rank_now() - began);
     rank_record_bandwidth(rank, "bandwidth", sent, rank_now() - began);
     rank_progress(rank);
-    told.lost = test->domain.lost;
-    rank_allgather(rank, &told, test->told, sizeof(told));
+    report.lost = test->domain.lost;
+    rank_allgather(rank, &report, test->report, sizeof(report));
     return verify(test, round);
 }
 
@@ -112,12 +112,12 @@ static int set_up(struct alltoall *test)
 {
     uint32_t size = test->domain.size;
 
-    test->told = calloc(size, sizeof(*test->told));
+    test->report = calloc(size, sizeof(*test->report));
     test->operations = calloc(test->window, sizeof(*test->operations));
     test->out = wl_region_alloc(&test->domain, test->bytes, 0, &test->out_region);
     test->in = wl_region_alloc(&test->domain, size * test->bytes, 0, &test->in_region);
     test->targets = rank_exchange(test->domain.rank, &test->in_region, sizeof(test->in_region));
-    return test->told != NULL && test->operations != NULL && test->out != NULL &&
+    return test->report != NULL && test->operations != NULL && test->out != NULL &&
                    test->in != NULL && test->targets != NULL
                ? 0
                : -1;
@@ -154,7 +154,7 @@ static int run(struct rank *rank)
     wl_region_free(&test.domain, test.out, &test.out_region);
     wl_domain_close(&test.domain);
     free(test.operations);
-    free(test.told);
+    free(test.report);
     return status != 0;
 }
 

@@ -5,7 +5,7 @@
  * has no channel left, all ranks meet by other means. Joins that failed and may succeed are
  * repeated.
  */
-#include "common.h"
+#include "support/gni.h"
 
 static const struct workload_arg args[] = {
     {"operation", ARG_CHOICE, "barrier", NULL, NULL, "barrier|allreduce",
@@ -20,7 +20,7 @@ static const struct workload_arg args[] = {
 /* Status codes of Aries that a program may want to know. */
 enum { CE_JOIN_DUPLICATE = 0x33, ORB_TIMEOUT = 0x39 };
 
-struct told { /* by each rank */
+struct report { /* by each rank */
     uint32_t on_node; /* 0: leads its node */
     uint32_t ce_id; /* of a leader; all ones: it has none */
 };
@@ -38,15 +38,15 @@ struct place {
 #define PLACE_BYTES 64u
 
 struct test {
-    struct domain domain;
+    struct wl_domain domain;
     struct rank *rank;
-    const struct told *told; /* by rank */
+    const struct report *report; /* by rank */
     uint32_t radix, leaves, leader; /* ranks on this node; who leads it */
     int allreduce, engine; /* engine: there is a tree */
     gni_ce_handle_t ce;
     gni_ep_handle_t ep; /* to join by */
     uint8_t *results;
-    struct region mine;
+    struct wl_region mine;
     struct place *places, *free;
     uint32_t posted;
     uint64_t iterations, compute, rejoined, fallback, missing;
@@ -65,7 +65,7 @@ static uint32_t leader_at(const struct test *test, uint32_t number)
     uint32_t rank;
 
     for (rank = 0; rank < test->domain.size; rank++)
-        if (test->told[rank].on_node == 0 && number-- == 0)
+        if (test->report[rank].on_node == 0 && number-- == 0)
             break;
     return rank; /* size: there are not so many */
 }
@@ -75,7 +75,7 @@ static uint32_t number_of(const struct test *test, uint32_t leader)
     uint32_t rank, number = 0;
 
     for (rank = 0; rank < leader; rank++)
-        number += test->told[rank].on_node == 0;
+        number += test->report[rank].on_node == 0;
     return number;
 }
 
@@ -88,7 +88,7 @@ static int attribute(struct test *test, uint32_t peer, uint32_t child, gni_ce_ch
     *ep = wl_domain_ep(&test->domain, peer);
     if (*ep == NULL)
         return -1;
-    rc = GNI_EpSetCeAttr(*ep, test->told[peer].ce_id, child, type);
+    rc = GNI_EpSetCeAttr(*ep, test->report[peer].ce_id, child, type);
     return rc == GNI_RC_SUCCESS ? 0 : failed(test, "no attributes", rc);
 }
 
@@ -98,7 +98,7 @@ static int local_children(struct test *test, gni_ep_handle_t *children)
     uint32_t rank, here = rank_node(test->rank);
 
     for (rank = 0; rank < test->domain.size; rank++) {
-        uint32_t child = test->told[rank].on_node;
+        uint32_t child = test->report[rank].on_node;
 
         if (rank_node_of(test->rank, rank) == here &&
             attribute(test, rank, child, GNI_CE_CHILD_PE, &children[child]) != 0)
@@ -146,7 +146,7 @@ static int configure(struct test *test)
 /* Who leads whom, and whether all leaders got a channel. */
 static int meet(struct test *test)
 {
-    struct told mine = {rank_on_node(test->rank), UINT32_MAX};
+    struct report mine = {rank_on_node(test->rank), UINT32_MAX};
     uint32_t rank, here = rank_node(test->rank);
     gni_return_t rc;
 
@@ -157,17 +157,17 @@ static int meet(struct test *test)
         else if (rc != GNI_RC_ERROR_RESOURCE)
             return failed(test, "no engine", rc);
     }
-    test->told = rank_exchange(test->rank, &mine, sizeof(mine));
-    if (test->told == NULL)
+    test->report = rank_exchange(test->rank, &mine, sizeof(mine));
+    if (test->report == NULL)
         return -1;
     test->engine = 1;
     for (rank = 0; rank < test->domain.size; rank++) {
-        if (test->told[rank].on_node == 0 && test->told[rank].ce_id == UINT32_MAX)
+        if (test->report[rank].on_node == 0 && test->report[rank].ce_id == UINT32_MAX)
             test->engine = 0;
         if (rank_node_of(test->rank, rank) != here)
             continue;
         test->leaves++;
-        if (test->told[rank].on_node == 0)
+        if (test->report[rank].on_node == 0)
             test->leader = rank;
     }
     if (test->leaves + test->radix > GNI_CE_MAX_CHILDREN)
@@ -363,7 +363,7 @@ static struct place *take_place(struct test *test, const struct task *task, uint
     return place;
 }
 
-/* 0: done; 1: patience is over; -1: failed. */
+/* 0: done; 1: the timeout has expired; -1: failed. */
 static int reduce(struct test *test, uint64_t i)
 {
     struct task task = task_of(test, i);
@@ -387,7 +387,7 @@ static int reduce(struct test *test, uint64_t i)
     if (status != 0)
         return status;
     rank_record_latency(test->rank, "latency", rank_now() - begin);
-    test->domain.heard++;
+    test->domain.progress_count++;
     status = check(test, &task, place);
     place->needed = 0;
     put_back(test, place);

@@ -4,7 +4,7 @@
  * to the other, which has wildcards posted; each datagram carries the attributes of a mailbox. Then
  * each sends the other one message through the mailboxes.
  */
-#include "common.h"
+#include "support/gni.h"
 
 static const struct workload_arg args[] = {
     {"peers", ARG_COUNT, "0", "0", "65536", NULL,
@@ -24,7 +24,7 @@ struct card { /* one datagram */
 };
 
 struct storm {
-    struct domain domain;
+    struct wl_domain domain;
     uint32_t active, passive; /* connections that we begin, that others begin */
     uint32_t wildcards, offered;
     uint32_t connected, received, lost;
@@ -112,7 +112,7 @@ static int post_wildcard(struct storm *storm, uint32_t i)
 
 static int post_all(struct storm *storm)
 {
-    struct domain *domain = &storm->domain;
+    struct wl_domain *domain = &storm->domain;
     gni_return_t rc;
     uint32_t i;
 
@@ -135,7 +135,7 @@ static int post_all(struct storm *storm)
 /* A datagram has ended: who met it is connected and gets a message; the next wildcard goes out. */
 static int take(struct storm *storm, uint64_t id)
 {
-    struct domain *domain = &storm->domain;
+    struct wl_domain *domain = &storm->domain;
     bool call = id < domain->size;
     struct card *card = call ? &storm->calls[id] : &storm->cards[id - domain->size];
     uint32_t address, peer;
@@ -168,7 +168,7 @@ static int probe(struct storm *storm)
     if (storm->connected + storm->lost == storm->active + storm->passive ||
         GNI_PostDataProbeById(storm->domain.nic, &id) != GNI_RC_SUCCESS)
         return 0;
-    storm->domain.heard++;
+    storm->domain.progress_count++;
     return take(storm, id) == 0 ? 1 : -1;
 }
 

@@ -4,7 +4,7 @@
  * storms, and many of them are begun at both ends at once. Each message is answered; the time from
  * the first send to an answer is that of connecting. In each further round all ranks are new ones.
  */
-#include "fi_common.h"
+#include "support/fi.h"
 
 static const struct workload_arg args[] = {
     WL_FI_ARGS,
@@ -19,7 +19,7 @@ static const struct workload_arg args[] = {
 enum kind { QUESTION, ANSWER };
 
 struct storm {
-    struct side side;
+    struct wl_fi fi;
     size_t bytes;
     uint32_t peers;
     struct wl_fi_window in, questions, answers;
@@ -36,27 +36,26 @@ static uint64_t word(enum kind kind, uint32_t from, uint32_t distance)
 /* Both directions of a pair ask each other when distances come in pairs d and size-d. */
 static uint32_t distance_of(const struct storm *s, uint32_t i)
 {
-    return i % 2 == 0 ? 1 + i / 2 : s->side.size - 1 - i / 2;
+    return i % 2 == 0 ? 1 + i / 2 : s->fi.size - 1 - i / 2;
 }
 
 static int send_to(struct storm *s, struct wl_fi_slot *slot, uint32_t to, uint64_t data)
 {
-    fi_addr_t address = wl_fi_address(&s->side, to);
+    fi_addr_t address = wl_fi_address(&s->fi, to);
 
     if (address == FI_ADDR_NOTAVAIL) {
-        s->side.lost++;
+        s->fi.lost++;
         return 0;
     }
-    wl_pattern_fill(slot->bytes, s->bytes, wl_fi_seed(s->side.id, to, data));
+    wl_pattern_fill(slot->bytes, s->bytes, wl_fi_seed(s->fi.id, to, data));
     s->sending++;
-    return wl_fi_post(&s->side,
-                      fi_senddata(s->side.ep, slot->bytes, s->bytes, NULL, data, address, slot));
+    return wl_fi_post(&s->fi,
+                      fi_senddata(s->fi.ep, slot->bytes, s->bytes, NULL, data, address, slot));
 }
 
 static int post_receive(struct storm *s, struct wl_fi_slot *slot)
 {
-    return wl_fi_post(&s->side,
-                      fi_recv(s->side.ep, slot->bytes, s->bytes, NULL, FI_ADDR_UNSPEC, slot));
+    return wl_fi_post(&s->fi, fi_recv(s->fi.ep, slot->bytes, s->bytes, NULL, FI_ADDR_UNSPEC, slot));
 }
 
 static int take_message(struct storm *s, const struct wl_fi_event *event)
@@ -65,24 +64,24 @@ static int take_message(struct storm *s, const struct wl_fi_event *event)
     uint64_t data = event->entry.data;
     uint32_t from = (uint32_t)(data & 0x7fffffff), distance = (uint32_t)(data >> 31 & 0x7fffffff);
 
-    if (from >= s->side.size || distance == 0 || distance >= s->side.size ||
+    if (from >= s->fi.size || distance == 0 || distance >= s->fi.size ||
         event->entry.len != s->bytes ||
-        wl_pattern_differs(slot->bytes, s->bytes, wl_fi_seed(from, s->side.id, data)))
-        return rank_fail(s->side.rank, "a message with word %#llx is wrong",
+        wl_pattern_differs(slot->bytes, s->bytes, wl_fi_seed(from, s->fi.id, data)))
+        return rank_fail(s->fi.rank, "a message with word %#llx is wrong",
                          (unsigned long long)data);
-    rank_progress(s->side.rank);
+    rank_progress(s->fi.rank);
     if (data >> 62 == ANSWER) {
         if (s->asked[distance] == 0)
-            return rank_fail(s->side.rank, "rank %u answers twice", from);
-        rank_record_latency(s->side.rank, "connect", rank_now() - s->asked[distance]);
+            return rank_fail(s->fi.rank, "rank %u answers twice", from);
+        rank_record_latency(s->fi.rank, "connect", rank_now() - s->asked[distance]);
         s->asked[distance] = 0;
         s->answered++;
         return 0;
     }
     s->asked_of_us++;
     if (s->answers.free == NULL)
-        return rank_fail(s->side.rank, "more ranks ask than may");
-    return send_to(s, wl_fi_slot_alloc(&s->answers), from, word(ANSWER, s->side.id, distance));
+        return rank_fail(s->fi.rank, "more ranks ask than may");
+    return send_to(s, wl_fi_slot_alloc(&s->answers), from, word(ANSWER, s->fi.id, distance));
 }
 
 static int take(struct storm *s, const struct wl_fi_event *event)
@@ -110,13 +109,13 @@ static int run_storm(struct storm *s)
     for (i = 0; i < s->peers && status == 0; i++) {
         distance = distance_of(s, i);
         s->asked[distance] = rank_now();
-        status = send_to(s, wl_fi_slot_alloc(&s->questions), (s->side.id + distance) % s->side.size,
-                         word(QUESTION, s->side.id, distance));
-        while (status == 0 && wl_fi_poll(&s->side, &event))
+        status = send_to(s, wl_fi_slot_alloc(&s->questions), (s->fi.id + distance) % s->fi.size,
+                         word(QUESTION, s->fi.id, distance));
+        while (status == 0 && wl_fi_poll(&s->fi, &event))
             status = take(s, &event);
     }
     while (status == 0 && (s->answered < s->peers || s->asked_of_us < s->peers || s->sending > 0)) {
-        if (!wl_fi_wait(&s->side, &event))
+        if (!wl_fi_wait(&s->fi, &event))
             return 0;
         status = take(s, &event);
     }
@@ -125,10 +124,10 @@ static int run_storm(struct storm *s)
 
 static int windows_open(struct storm *s)
 {
-    if (wl_fi_window_open(&s->side, &s->in, 32, s->bytes) != 0 ||
-        wl_fi_window_open(&s->side, &s->questions, s->peers, s->bytes) != 0)
+    if (wl_fi_window_open(&s->fi, &s->in, 32, s->bytes) != 0 ||
+        wl_fi_window_open(&s->fi, &s->questions, s->peers, s->bytes) != 0)
         return -1;
-    return wl_fi_window_open(&s->side, &s->answers, s->peers, s->bytes);
+    return wl_fi_window_open(&s->fi, &s->answers, s->peers, s->bytes);
 }
 
 static int one_round(struct rank *rank)
@@ -138,18 +137,18 @@ static int one_round(struct rank *rank)
     int status;
 
     s.peers = (uint32_t)(wanted < rank_size(rank) ? wanted : rank_size(rank) - 1);
-    status = wl_fi_open(&s.side, rank, FI_MSG, 2 * s.peers + 64);
-    s.asked = calloc(s.side.size, sizeof(*s.asked));
+    status = wl_fi_open(&s.fi, rank, FI_MSG, 2 * s.peers + 64);
+    s.asked = calloc(s.fi.size, sizeof(*s.asked));
     if (windows_open(&s) != 0)
         status = -1;
-    if (status == 0 && wl_fi_exchange(&s.side, NULL, 0) == NULL)
+    if (status == 0 && wl_fi_exchange(&s.fi, NULL, 0) == NULL)
         status = -1;
     if (status == 0) {
         rank_compute(spread != 0 ? rank_random(rank) % spread : 0);
         run_storm(&s);
-        status = wl_fi_finish(&s.side, s.peers - s.answered);
+        status = wl_fi_finish(&s.fi, s.peers - s.answered);
     }
-    wl_fi_close(&s.side);
+    wl_fi_close(&s.fi);
     wl_fi_window_close(&s.in);
     wl_fi_window_close(&s.questions);
     wl_fi_window_close(&s.answers);

@@ -4,7 +4,7 @@
  * the rank that stands as far behind it as all of them draw for that round, so that each also gets
  * one. A window of rounds is in flight.
  */
-#include "fi_common.h"
+#include "support/fi.h"
 
 static const struct workload_arg args[] = {
     WL_FI_ARGS,
@@ -16,7 +16,7 @@ static const struct workload_arg args[] = {
 };
 
 struct rate {
-    struct side side;
+    struct wl_fi fi;
     size_t bytes;
     uint64_t messages, window;
     bool random;
@@ -29,11 +29,11 @@ static uint32_t distance(const struct rate *r, uint64_t round)
 {
     uint64_t x = (round + 1) * 0x9e3779b97f4a7c15ull;
 
-    if (!r->random || r->side.size == 2)
+    if (!r->random || r->fi.size == 2)
         return 1;
     x ^= x >> 31;
     x *= 0x94d049bb133111ebull;
-    return 1 + (uint32_t)((x >> 32) * (r->side.size - 1) >> 32);
+    return 1 + (uint32_t)((x >> 32) * (r->fi.size - 1) >> 32);
 }
 
 static int post_receive(struct rate *r, struct wl_fi_slot *slot)
@@ -41,30 +41,30 @@ static int post_receive(struct rate *r, struct wl_fi_slot *slot)
     fi_addr_t address;
 
     slot->number = r->posted++;
-    slot->peer = (r->side.id + r->side.size - distance(r, slot->number)) % r->side.size;
-    address = wl_fi_address(&r->side, slot->peer);
+    slot->peer = (r->fi.id + r->fi.size - distance(r, slot->number)) % r->fi.size;
+    address = wl_fi_address(&r->fi, slot->peer);
     if (address == FI_ADDR_NOTAVAIL) /* gone: nothing will come */
         return 0;
-    return wl_fi_post(&r->side, fi_trecv(r->side.ep, slot->bytes, r->bytes, NULL, address,
-                                         slot->number, 0, slot));
+    return wl_fi_post(
+        &r->fi, fi_trecv(r->fi.ep, slot->bytes, r->bytes, NULL, address, slot->number, 0, slot));
 }
 
 static int send_next(struct rate *r)
 {
     uint64_t number = r->started++;
-    uint32_t to = (r->side.id + distance(r, number)) % r->side.size;
-    fi_addr_t address = wl_fi_address(&r->side, to);
+    uint32_t to = (r->fi.id + distance(r, number)) % r->fi.size;
+    fi_addr_t address = wl_fi_address(&r->fi, to);
     struct wl_fi_slot *slot;
 
     if (address == FI_ADDR_NOTAVAIL) {
-        r->side.lost++;
+        r->fi.lost++;
         r->sent++;
         return 0;
     }
     slot = wl_fi_slot_alloc(&r->out);
-    wl_pattern_fill(slot->bytes, r->bytes, wl_fi_seed(r->side.id, to, number));
-    return wl_fi_post(&r->side,
-                      fi_tsend(r->side.ep, slot->bytes, r->bytes, NULL, address, number, slot));
+    wl_pattern_fill(slot->bytes, r->bytes, wl_fi_seed(r->fi.id, to, number));
+    return wl_fi_post(&r->fi,
+                      fi_tsend(r->fi.ep, slot->bytes, r->bytes, NULL, address, number, slot));
 }
 
 static int take_message(struct rate *r, const struct wl_fi_event *event)
@@ -72,8 +72,8 @@ static int take_message(struct rate *r, const struct wl_fi_event *event)
     const struct wl_fi_slot *slot = event->entry.op_context;
 
     if (event->entry.len != r->bytes || event->entry.tag != slot->number ||
-        wl_pattern_differs(slot->bytes, r->bytes, wl_fi_seed(slot->peer, r->side.id, slot->number)))
-        return rank_fail(r->side.rank, "message %llu of rank %u is wrong",
+        wl_pattern_differs(slot->bytes, r->bytes, wl_fi_seed(slot->peer, r->fi.id, slot->number)))
+        return rank_fail(r->fi.rank, "message %llu of rank %u is wrong",
                          (unsigned long long)slot->number, slot->peer);
     r->received++;
     return 0;
@@ -91,7 +91,7 @@ static int take(struct rate *r, const struct wl_fi_event *event)
     }
     wl_fi_slot_free(&r->out, slot);
     r->sent++;
-    rank_progress(r->side.rank);
+    rank_progress(r->fi.rank);
     return 0;
 }
 
@@ -106,7 +106,7 @@ static void run_rate(struct rate *r)
         while (status == 0 && r->started < r->messages && r->out.free != NULL)
             status = send_next(r);
         if (status != 0 || (r->sent == r->messages && r->received == r->messages) ||
-            !wl_fi_wait(&r->side, &event))
+            !wl_fi_wait(&r->fi, &event))
             break;
         status = take(r, &event);
     }
@@ -118,21 +118,21 @@ static int run(struct rank *rank)
                      .messages = rank_arg_count(rank, "messages"),
                      .window = rank_arg_count(rank, "window"),
                      .random = strcmp(rank_arg_choice(rank, "pattern"), "random") == 0};
-    int status = wl_fi_open(&r.side, rank, FI_TAGGED | FI_DIRECTED_RECV, 2 * r.window);
+    int status = wl_fi_open(&r.fi, rank, FI_TAGGED | FI_DIRECTED_RECV, 2 * r.window);
     uint64_t began;
 
-    if (wl_fi_window_open(&r.side, &r.out, r.window, r.bytes) != 0 ||
-        wl_fi_window_open(&r.side, &r.in, r.window, r.bytes) != 0)
+    if (wl_fi_window_open(&r.fi, &r.out, r.window, r.bytes) != 0 ||
+        wl_fi_window_open(&r.fi, &r.in, r.window, r.bytes) != 0)
         status = -1;
-    if (status == 0 && wl_fi_exchange(&r.side, NULL, 0) == NULL)
+    if (status == 0 && wl_fi_exchange(&r.fi, NULL, 0) == NULL)
         status = -1;
     if (status == 0) {
         began = rank_now();
         run_rate(&r);
         rank_record_rate(rank, "rate", r.received, rank_now() - began);
-        status = wl_fi_finish(&r.side, r.messages - r.received);
+        status = wl_fi_finish(&r.fi, r.messages - r.received);
     }
-    wl_fi_close(&r.side);
+    wl_fi_close(&r.fi);
     wl_fi_window_close(&r.out);
     wl_fi_window_close(&r.in);
     return status != 0;

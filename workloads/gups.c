@@ -5,7 +5,7 @@
  * is verified. `put`: each rank writes words of its own in everybody's table, every word is
  * verified.
  */
-#include "common.h"
+#include "support/gni.h"
 
 static const struct workload_arg args[] = {
     {"words", ARG_COUNT, "4096", "1", "16777216", NULL, "of the table per rank, 8 bytes each"},
@@ -18,14 +18,14 @@ static const struct workload_arg args[] = {
 };
 
 struct gups {
-    struct domain domain;
+    struct wl_domain domain;
     bool add;
     uint64_t words, updates, window, software;
     uint64_t *table;
-    struct region mine, values;
-    const struct region *regions; /* by rank */
+    struct wl_region mine, values;
+    const struct wl_region *regions; /* by rank */
     uint64_t *value; /* put: the word to write, per operation of the window */
-    struct operation *operations;
+    struct wl_operation *operations;
     uint64_t done;
 };
 
@@ -35,7 +35,7 @@ static uint64_t word_of(uint32_t writer, uint64_t index)
     return (writer + 1) * 0x9e3779b97f4a7c15ull ^ (index + 1) * 0xbf58476d1ce4e5b9ull;
 }
 
-static int update(struct gups *test, struct operation *operation)
+static int update(struct gups *test, struct wl_operation *operation)
 {
     size_t slot = (size_t)(operation - test->operations);
     uint64_t draw = rank_random(test->domain.rank);
@@ -64,7 +64,7 @@ static int update(struct gups *test, struct operation *operation)
 static int update_all(struct gups *test)
 {
     uint64_t posted = 0, ended = 0, began = rank_now();
-    struct operation *operation;
+    struct wl_operation *operation;
     int status = 0;
 
     while (ended < test->updates && status == 0) {
@@ -103,10 +103,10 @@ static uint64_t wrong_words(const struct gups *test)
  */
 static int verify_sum(struct gups *test)
 {
-    struct told {
+    struct report {
         uint64_t present, sum, done, errors;
     } mine = {1, 0, test->done, test->domain.errors}, total = {0};
-    const struct told *all;
+    const struct report *all;
     uint64_t index;
     uint32_t i;
 

@@ -5,7 +5,7 @@
  * theirs. Events at the target tell which face of which step has come, so nobody else synchronises.
  * Faces of odd and even steps lie in different places: a neighbour may be one step ahead.
  */
-#include "common.h"
+#include "support/gni.h"
 
 #define FACES 6u /* 2d: towards lower coordinates, 2d + 1: towards higher */
 #define PAUSE_FIRST (1000 * 1000ull)
@@ -22,7 +22,7 @@ static const struct workload_arg args[] = {
 };
 
 struct face {
-    struct operation operation; /* first; of what we send there */
+    struct wl_operation operation; /* first; of what we send there */
     gni_ep_handle_t ep; /* its own: the event data differs between faces */
     uint32_t neighbour; /* UINT32_MAX: the torus is one rank wide here */
     bool gone; /* that rank is */
@@ -30,12 +30,12 @@ struct face {
 };
 
 struct halo {
-    struct domain domain;
+    struct wl_domain domain;
     gni_post_type_t type;
     uint64_t bytes, steps, compute, software;
     uint8_t *in, *out; /* 2 × FACES; FACES */
-    struct region in_region, out_region;
-    const struct region *regions; /* by rank */
+    struct wl_region in_region, out_region;
+    const struct wl_region *regions; /* by rank */
     struct face faces[FACES];
     bool overran; /* events were lost: memory has to be looked at */
     uint64_t missing;
@@ -119,7 +119,7 @@ static int put_face(struct halo *halo, uint32_t number, uint64_t step)
 {
     struct face *face = &halo->faces[number];
     gni_post_descriptor_t *desc = &face->operation.desc;
-    const struct region *target = &halo->regions[face->neighbour];
+    const struct wl_region *target = &halo->regions[face->neighbour];
     uint64_t from = number * halo->bytes;
 
     wl_pattern_fill(halo->out + from, halo->bytes, seed_of(halo->domain.id, number, step));
@@ -161,7 +161,7 @@ static void poll_arrivals(struct halo *halo)
     if (rc == GNI_RC_NOT_DONE)
         return;
     halo->overran |= rc == GNI_RC_ERROR_RESOURCE;
-    halo->domain.heard++;
+    halo->domain.progress_count++;
     if ((data & 7) >= FACES)
         return;
     face = &halo->faces[data & 7];
@@ -172,7 +172,7 @@ static void poll_arrivals(struct halo *halo)
 /* One look at the queue of what we sent. */
 static void poll_departures(struct halo *halo)
 {
-    struct operation *done = wl_operation_poll(&halo->domain);
+    struct wl_operation *done = wl_operation_poll(&halo->domain);
 
     if (done != NULL && done->failed)
         ((struct face *)(void *)done)->gone = true;
@@ -189,7 +189,7 @@ static bool is_complete(const struct halo *halo, uint64_t step)
 }
 
 /* When events were lost only the memory tells. Reading the clock ends the idling of the polls. */
-static void look_at_memory(struct halo *halo, uint64_t step, uint64_t *pause)
+static void poll_memory(struct halo *halo, uint64_t step, uint64_t *pause)
 {
     uint32_t i;
 
@@ -199,7 +199,7 @@ static void look_at_memory(struct halo *halo, uint64_t step, uint64_t *pause)
     for (i = 0; i < FACES; i++)
         if (is_missing(halo, i, step) && is_right(halo, i, step)) {
             halo->faces[i].arrived = step;
-            halo->domain.heard++;
+            halo->domain.progress_count++;
         }
 }
 
@@ -240,7 +240,7 @@ static int exchange(struct halo *halo, uint64_t step)
         poll_departures(halo);
         poll_arrivals(halo);
         if (halo->overran && halo->domain.in_flight == 0 && !is_complete(halo, step))
-            look_at_memory(halo, step, &pause);
+            poll_memory(halo, step, &pause);
         if (wl_domain_timed_out(&halo->domain)) {
             give_up_missing(halo, step);
             if (halo->domain.in_flight != 0)
@@ -263,7 +263,7 @@ static gni_post_type_t type_of(struct rank *rank, uint64_t bytes)
 
 static int set_up(struct halo *halo)
 {
-    struct domain *domain = &halo->domain;
+    struct wl_domain *domain = &halo->domain;
 
     halo->in = wl_region_alloc(domain, 2 * FACES * halo->bytes, 1, &halo->in_region);
     halo->out = wl_region_alloc(domain, FACES * halo->bytes, 0, &halo->out_region);

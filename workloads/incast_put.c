@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* All ranks put into the memory of rank 0, each at a place of its own, a window of posts in flight.
  */
-#include "common.h"
+#include "support/gni.h"
 
 static const struct workload_arg args[] = {
     {"bytes", ARG_BYTES, "64KiB", "1", "64MiB", NULL, "size of each transfer"},
@@ -14,14 +14,14 @@ static const struct workload_arg args[] = {
 };
 
 struct incast {
-    struct domain domain;
+    struct wl_domain domain;
     gni_post_type_t type;
     uint64_t bytes, iterations, window, software;
     uint8_t *memory; /* rank 0: a place for each rank; others: what they send */
-    struct region mine, target;
+    struct wl_region mine, target;
 };
 
-static int post(struct incast *test, struct operation *operation)
+static int post(struct incast *test, struct wl_operation *operation)
 {
     memset(operation, 0, sizeof(*operation));
     operation->ep = wl_domain_ep(&test->domain, 0);
@@ -39,7 +39,7 @@ static int post(struct incast *test, struct operation *operation)
 
 static int send_all(struct incast *test)
 {
-    struct operation *operations = calloc(test->window, sizeof(*operations)), *operation;
+    struct wl_operation *operations = calloc(test->window, sizeof(*operations)), *operation;
     uint64_t posted = 0, done = 0, began = rank_now();
     int status = 0;
 
@@ -84,7 +84,7 @@ static int measure(struct incast *test)
     struct rank *rank = test->domain.rank;
     bool target = test->domain.id == 0;
     uint64_t began, ended, wrong = 0;
-    struct totals totals;
+    struct wl_totals totals;
     int status = 0;
 
     if (!target)
@@ -117,7 +117,7 @@ static int run(struct rank *rank)
                                                                   : GNI_POST_FMA_PUT,
     };
     int status = wl_domain_open(&test.domain, rank, (uint32_t)test.window, 0);
-    const struct region *regions = NULL;
+    const struct wl_region *regions = NULL;
 
     wl_domain_set_timeout(&test.domain, rank_arg_ps(rank, "give_up"));
     if (status == 0) {

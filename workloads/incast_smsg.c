@@ -3,7 +3,7 @@
  * All ranks send messages to rank 0 as fast as their credits allow. Latency is from the first try
  * to send until rank 0 has the message, so it includes the wait for a credit.
  */
-#include "common.h"
+#include "support/gni.h"
 
 static const struct workload_arg args[] = {
     {"bytes", ARG_BYTES, "64", "16", "65535", NULL, "length of a message"},
@@ -16,7 +16,7 @@ static const struct workload_arg args[] = {
 };
 
 struct incast {
-    struct domain domain;
+    struct wl_domain domain;
     uint32_t bytes;
     uint64_t messages, software, missing;
     uint8_t *pattern; /* of a message, behind its head */

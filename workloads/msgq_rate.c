@@ -7,7 +7,7 @@
  * One rank of each node connects it with the others, as Cray's sample does: the attributes go in
  * datagrams, in pieces of 128 bytes.
  */
-#include "common.h"
+#include "support/gni.h"
 
 static const struct workload_arg args[] = {
     {"bytes", ARG_BYTES, "16", "8", "128", NULL,
@@ -33,7 +33,7 @@ struct head {
 };
 
 struct test {
-    struct domain domain;
+    struct wl_domain domain;
     gni_msgq_handle_t queue;
     uint64_t messages, software, sent, received, expected;
     uint64_t start, random; /* of the choice of peers */
@@ -65,10 +65,10 @@ static uint64_t mark_of(uint32_t from, uint32_t to, uint32_t number)
 static int receive(uint32_t from, uint32_t pe, void *message, uint8_t tag, void *data)
 {
     struct test *test = data;
-    struct domain *domain = &test->domain;
+    struct wl_domain *domain = &test->domain;
     struct head head = {0};
 
-    domain->heard++;
+    domain->progress_count++;
     test->received++;
     rank_compute(test->software);
     rank_progress(domain->rank);
@@ -111,7 +111,7 @@ static int progress(struct test *test)
 
 static void completions(struct test *test)
 {
-    struct domain *domain = &test->domain;
+    struct wl_domain *domain = &test->domain;
     gni_cq_entry_t entry;
     gni_return_t rc;
 
@@ -127,7 +127,7 @@ static void completions(struct test *test)
             return;
         }
         domain->in_flight--;
-        domain->heard++;
+        domain->progress_count++;
         if (rc == GNI_RC_TRANSACTION_ERROR) {
             domain->errors++;
             domain->lost++;
@@ -138,7 +138,7 @@ static void completions(struct test *test)
 /* 1: accepted. */
 static int send_one(struct test *test, uint32_t to)
 {
-    struct domain *domain = &test->domain;
+    struct wl_domain *domain = &test->domain;
     struct head head = {.mark = mark_of(domain->id, to, test->to[to])};
     gni_ep_handle_t ep = wl_domain_ep(domain, to);
     gni_return_t rc;
@@ -169,7 +169,7 @@ static int send_one(struct test *test, uint32_t to)
 
 static void traffic(struct test *test)
 {
-    struct domain *domain = &test->domain;
+    struct wl_domain *domain = &test->domain;
     uint32_t to = draw(test);
     int accepted;
 

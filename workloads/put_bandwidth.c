@@ -4,7 +4,7 @@
  * sends to the second half. With one pair it is the classic bandwidth test; with several ranks on
  * one node it shows what their NIC can take.
  */
-#include "common.h"
+#include "support/gni.h"
 
 static const struct workload_arg args[] = {
     {"bytes", ARG_BYTES, "1MiB", "1", "64MiB", NULL, "size of each transfer"},
@@ -18,16 +18,16 @@ static const struct workload_arg args[] = {
 };
 
 struct stream {
-    struct domain domain;
-    struct region mine;
-    const struct region *regions; /* by rank */
+    struct wl_domain domain;
+    struct wl_region mine;
+    const struct wl_region *regions; /* by rank */
     uint64_t bytes, window, iterations, software;
     uint32_t peer;
     uint16_t mode;
     gni_post_type_t type;
 };
 
-static int post(struct stream *stream, struct operation *operation)
+static int post(struct stream *stream, struct wl_operation *operation)
 {
     memset(operation, 0, sizeof(*operation));
     operation->ep = wl_domain_ep(&stream->domain, stream->peer);
@@ -44,7 +44,7 @@ static int post(struct stream *stream, struct operation *operation)
 
 static int run_stream(struct rank *rank, struct stream *stream)
 {
-    struct operation *operations = calloc(stream->window, sizeof(*operations)), *operation;
+    struct wl_operation *operations = calloc(stream->window, sizeof(*operations)), *operation;
     uint64_t posted = 0, done = 0, begin = rank_now();
     int status = 0;
 

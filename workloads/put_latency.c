@@ -4,7 +4,7 @@
  * the post until its global event has been seen; `visible` (8-byte FMA PUT only) until a CPU that
  * spins on the target's memory sees the data.
  */
-#include "common.h"
+#include "support/gni.h"
 
 static const struct workload_arg args[] = {
     {"bytes", ARG_BYTES, "8", "1", "64MiB", NULL, "size of each transfer"},
@@ -20,20 +20,20 @@ static const struct workload_arg args[] = {
 };
 
 struct test {
-    struct domain domain;
+    struct wl_domain domain;
     struct rank *rank;
     gni_post_type_t type;
     uint16_t dlvr_mode;
     uint64_t bytes, iterations, software;
     uint8_t *memory;
-    struct region mine;
-    const struct region *regions; /* by rank */
+    struct wl_region mine;
+    const struct wl_region *regions; /* by rank */
 };
 
 /* One operation with rank 1. 0: done; 1: it cannot succeed; -1: the run has failed. */
 static int transfer(struct test *test, gni_post_type_t type, uint64_t offset, uint64_t bytes)
 {
-    struct operation operation = {.ep = wl_domain_ep(&test->domain, 1)};
+    struct wl_operation operation = {.ep = wl_domain_ep(&test->domain, 1)};
 
     operation.desc.type = type;
     operation.desc.dlvr_mode = test->dlvr_mode;

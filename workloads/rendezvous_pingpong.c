@@ -4,7 +4,7 @@
  * SMSG, the receiver fetches it by a BTE GET. Latency is half of the round trip. The two software
  * times are those of a library above uGNI: one for each announcement, one for each message fetched.
  */
-#include "common.h"
+#include "support/gni.h"
 
 #define CREDITS 8
 
@@ -20,12 +20,12 @@ static const struct workload_arg args[] = {
 };
 
 struct test {
-    struct domain domain;
+    struct wl_domain domain;
     uint32_t peer;
     uint64_t bytes, iterations, announce_software, fetch_software;
     uint8_t *sent, *received;
-    struct region sent_region, received_region;
-    const struct region *sources; /* where each rank's messages lie */
+    struct wl_region sent_region, received_region;
+    const struct wl_region *sources; /* where each rank's messages lie */
     uint64_t fetched, missing;
 };
 
@@ -39,23 +39,23 @@ static int await_announcement(struct test *test, uint64_t number)
 {
     const uint64_t *message;
     uint32_t from;
-    uint64_t told;
+    uint64_t received_number;
 
     message = wl_message_wait(&test->domain, &from);
     if (message == NULL)
         return 1;
     rank_compute(test->announce_software);
-    told = *message;
+    received_number = *message;
     wl_message_release(&test->domain, from);
-    if (from == test->peer && told == number)
+    if (from == test->peer && received_number == number)
         return 0;
     return rank_fail(test->domain.rank, "message %llu was announced where %llu was due",
-                     (unsigned long long)told, (unsigned long long)number);
+                     (unsigned long long)received_number, (unsigned long long)number);
 }
 
 static int fetch(struct test *test)
 {
-    struct operation get = {.ep = wl_domain_ep(&test->domain, test->peer)};
+    struct wl_operation get = {.ep = wl_domain_ep(&test->domain, test->peer)};
 
     get.desc.type = GNI_POST_RDMA_GET;
     get.desc.dlvr_mode = GNI_DLVMODE_PERFORMANCE;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Pairs of ranks send one message to and fro. Latency is half of the round trip. */
-#include "common.h"
+#include "support/gni.h"
 
 static const struct workload_arg args[] = {
     {"bytes", ARG_BYTES, "8", "8", "65535", NULL, "length of a message"},
@@ -15,7 +15,7 @@ static const struct workload_arg args[] = {
 };
 
 struct pingpong {
-    struct domain domain;
+    struct wl_domain domain;
     uint32_t peer, bytes;
     uint64_t software, received;
     uint8_t *out;

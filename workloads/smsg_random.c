@@ -8,7 +8,7 @@
  * With `peers` each rank has only so many partners, at the same distances from each rank: what
  * large jobs need, in which a mailbox for each other rank would take too much memory.
  */
-#include "common.h"
+#include "support/gni.h"
 
 static const struct workload_arg args[] = {
     {"bytes", ARG_BYTES, "8", "8", "65535", NULL,
@@ -33,7 +33,7 @@ struct partner {
 };
 
 struct test {
-    struct domain domain;
+    struct wl_domain domain;
     uint64_t messages, software;
     uint64_t sent, received, expected;
     uint64_t start, random; /* of the choice of peers */
@@ -167,7 +167,7 @@ static int check(struct test *test, uint32_t from, const uint8_t *message)
 /* Sends and receives until all is done. */
 static int traffic(struct test *test)
 {
-    struct domain *domain = &test->domain;
+    struct wl_domain *domain = &test->domain;
     struct partner *to = &test->partners[draw(test)];
     int accepted = 0, status = 0;
     const uint8_t *message;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Pairs of ranks: one sends as many messages as its credits allow, the other receives them. */
-#include "common.h"
+#include "support/gni.h"
 
 static const struct workload_arg args[] = {
     {"bytes", ARG_BYTES, "8", "8", "65535", NULL, "length of a message"},
@@ -13,7 +13,7 @@ static const struct workload_arg args[] = {
 };
 
 struct stream {
-    struct domain domain;
+    struct wl_domain domain;
     uint32_t peer, bytes;
     uint64_t messages, software, missing;
     uint8_t *pattern;

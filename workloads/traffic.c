@@ -6,7 +6,7 @@
  * With an offered load a message is due at a time of its own, whether there is room in the window
  * or not, and its latency counts from then on (open loop); else it counts from the post.
  */
-#include "common.h"
+#include "support/gni.h"
 
 static const struct workload_arg args[] = {
     {"pattern", ARG_CHOICE, "uniform", NULL, NULL,
@@ -31,7 +31,7 @@ static const struct workload_arg args[] = {
 };
 
 struct slot { /* of the window */
-    struct operation operation; /* first: what comes back is this */
+    struct wl_operation operation; /* first: what comes back is this */
     gni_ep_handle_t ep; /* bound to `peer` */
     uint32_t peer;
     uint64_t since;
@@ -39,15 +39,15 @@ struct slot { /* of the window */
 };
 
 struct traffic {
-    struct domain domain;
+    struct wl_domain domain;
     struct rank *rank;
     const char *pattern;
     gni_post_type_t type;
     uint16_t mode;
     uint64_t bytes, window, messages, duration, interval, group, shift;
     void *memory; /* what is sent, then what others write; nobody looks at it */
-    struct region mine;
-    const struct region *regions; /* by rank */
+    struct wl_region mine;
+    const struct wl_region *regions; /* by rank */
     struct slot *slots, *free;
     uint64_t target_group; /* adversarial */
     uint64_t sent, in_flight;
@@ -175,7 +175,7 @@ static int send_one(struct traffic *test, uint64_t since)
     return wl_operation_post(&test->domain, &slot->operation);
 }
 
-static void ended(struct traffic *test, struct operation *operation)
+static void ended(struct traffic *test, struct wl_operation *operation)
 {
     struct slot *slot = (struct slot *)operation;
     uint64_t now = rank_stamp();
@@ -195,7 +195,7 @@ static void ended(struct traffic *test, struct operation *operation)
 /* Until an operation has ended, or it is time for the next message. */
 static void wait(struct traffic *test, uint64_t now, bool room)
 {
-    struct operation *operation;
+    struct wl_operation *operation;
     bool timed = room && test->due > now;
 
     if (timed)

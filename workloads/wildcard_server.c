@@ -4,7 +4,7 @@
  * anybody asked, so the answer is a second datagram: the server posts it to the client, where a
  * wildcard waits for it, and it must be the question's echo. Here the blocking functions are used.
  */
-#include "common.h"
+#include "support/gni.h"
 
 static const struct workload_arg args[] = {
     {"requests", ARG_COUNT, "20", "1", "1000000", NULL, "questions of each client"},
@@ -23,7 +23,7 @@ struct card {
 };
 
 struct test {
-    struct domain domain;
+    struct wl_domain domain;
     uint16_t bytes;
     uint32_t wildcards, wait_ms;
     uint64_t requests, missing;

@@ -192,7 +192,7 @@ static void phold(void)
     for (i = 0; i < 3; i++) {
         events = 20000000;
         rate = phold_engine(counts[i], events, &ours) / 1e6;
-        reference = phold_rival(&rival_heap, counts[i], events / 4, &theirs) / 1e6;
+        reference = phold_rival(&bench_rival_heap, counts[i], events / 4, &theirs) / 1e6;
         phold_engine(counts[i], events / 4, &ours);
         if (ours != theirs) {
             fprintf(stderr, "bench-engine: the checksums differ\n");
@@ -294,14 +294,15 @@ static double hold(const struct rival *rival, uint64_t (*delay)(uint64_t), uint6
 static void hold_all(void)
 {
     static const uint64_t pending[] = {1024, 16384, 131072, 1048576};
-    static const struct rival *const rivals[] = {&ours, &rival_heap4, &rival_calendar};
+    static const struct rival *const rivals[] = {&ours, &bench_rival_heap4, &bench_rival_calendar};
     size_t i, j, k;
     char name[96];
 
     for (i = 0; i < 4; i++)
         for (j = 0; j < 4; j++) {
             uint64_t expected, checksum;
-            double reference = hold(&rival_heap, distributions[i].delay, pending[j], &expected);
+            double reference =
+                hold(&bench_rival_heap, distributions[i].delay, pending[j], &expected);
 
             /* Equal times and gaps make the calendar's lists long: 20 µs per event and worse. */
             for (k = 0; k < (i < 2 ? 3 : 2); k++) {
@@ -380,7 +381,7 @@ static bool is_full(const void *what)
     return full;
 }
 
-static struct sim_event filler;
+static struct sim_event background;
 
 static void fill(struct sim_event *event)
 {
@@ -393,7 +394,7 @@ static void poller(void *arg)
     static const struct sim_wait wait = {.text = "queue"};
 
     for (turns = 0; turns < SWITCHES; turns++) {
-        sim_event_schedule(&filler, sim_now() + SIM_US);
+        sim_event_schedule(&background, sim_now() + SIM_US);
         while (!sim_poll(&wait, is_full, 100 * SIM_NS))
             ;
         full = false;
@@ -416,7 +417,7 @@ static double fibers(int count, void (*main)(void *))
 
     sim_init(&options);
     turns = 0;
-    filler.fire = fill;
+    background.fire = fill;
     for (i = 0; i < count; i++)
         partners[i] = sim_fiber_start(main, &partners[!i], "fiber", 0);
     start = cpu_seconds();

@@ -72,8 +72,8 @@ static void heap_fini(void)
     free(heap.at);
 }
 
-const struct rival rival_heap = {"binary heap, malloc'd events", heap_init, heap_push, heap_pop,
-                                 heap_fini};
+const struct rival bench_rival_heap = {"binary heap, malloc'd events", heap_init, heap_push,
+                                       heap_pop, heap_fini};
 
 /* ---- 4-ary heap of entries ------------------------------------------------------------------- */
 
@@ -129,7 +129,8 @@ static void heap4_fini(void)
     free(heap4.at);
 }
 
-const struct rival rival_heap4 = {"4-ary heap", heap4_init, heap4_push, heap4_pop, heap4_fini};
+const struct rival bench_rival_heap4 = {"4-ary heap", heap4_init, heap4_push, heap4_pop,
+                                        heap4_fini};
 
 /* ---- calendar queue -------------------------------------------------------------------------- */
 
@@ -221,5 +222,5 @@ static void calendar_fini(void)
     free(calendar.days);
 }
 
-const struct rival rival_calendar = {"calendar, ideal width", calendar_init, calendar_push,
-                                     calendar_pop, calendar_fini};
+const struct rival bench_rival_calendar = {"calendar, ideal width", calendar_init, calendar_push,
+                                           calendar_pop, calendar_fini};

@@ -19,6 +19,6 @@ struct rival {
     void (*fini)(void);
 };
 
-extern const struct rival rival_heap, rival_heap4, rival_calendar;
+extern const struct rival bench_rival_heap, bench_rival_heap4, bench_rival_calendar;
 
 #endif

@@ -32,7 +32,7 @@
 #include "bench.h"
 
 #define ROUNDS 5u
-#define PATIENCE_S 180u
+#define TIMEOUT_S 180u
 #define LARGEST ((size_t)4 << 20)
 #define STREAM_WINDOW 256u
 #define BULK_WINDOW 16u
@@ -150,13 +150,13 @@ static void pin(unsigned which)
     sched_setaffinity(0, sizeof(one), &one);
 }
 
-static void tell(int socket, const void *bytes, size_t size)
+static void socket_send(int socket, const void *bytes, size_t size)
 {
     if (write(socket, bytes, size) != (ssize_t)size)
         die("the other process has ended");
 }
 
-static void hear(int socket, void *bytes, size_t size)
+static void socket_receive(int socket, void *bytes, size_t size)
 {
     size_t done = 0;
     ssize_t got;
@@ -226,15 +226,15 @@ static void meet(struct pair *pair)
     if (pair->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR)
         own.address = (uint64_t)(uintptr_t)pair->in;
     own.key = fi_mr_key(pair->mr_in);
-    tell(pair->socket, &own, sizeof(own));
-    hear(pair->socket, &other, sizeof(other));
+    socket_send(pair->socket, &own, sizeof(own));
+    socket_receive(pair->socket, &other, sizeof(other));
     if (fi_av_insert(pair->av, other.name, 1, &pair->peer, 0, NULL) != 1)
         die("fi_av_insert: no such address");
     pair->address = other.address;
     pair->key = other.key;
 }
 
-static void look(struct fid_cq *cq, unsigned *count)
+static void poll_queue(struct fid_cq *cq, unsigned *count)
 {
     struct fi_cq_tagged_entry entries[16];
     ssize_t got = fi_cq_read(cq, entries, 16);
@@ -251,8 +251,8 @@ static void look(struct fid_cq *cq, unsigned *count)
 
 static void progress(struct pair *pair)
 {
-    look(pair->tx, &pair->sent);
-    look(pair->rx, &pair->received);
+    poll_queue(pair->tx, &pair->sent);
+    poll_queue(pair->rx, &pair->received);
 }
 
 /* A barrier of the two processes, which progress the provider while they wait. */
@@ -305,13 +305,13 @@ static double latency(struct pair *pair, size_t size, unsigned count)
         if (pair->self == 0)
             send_one(pair, size);
         while (pair->received <= i)
-            look(pair->rx, &pair->received);
+            poll_queue(pair->rx, &pair->received);
         if (i + 1 < warm + count)
             post_one(pair, size);
         if (pair->self == 1)
             send_one(pair, size);
         while (pair->sent <= i)
-            look(pair->tx, &pair->sent);
+            poll_queue(pair->tx, &pair->sent);
     }
     return (bench_seconds() - started) / count / 2 * 1e6;
 }
@@ -336,14 +336,14 @@ static double flow(struct pair *pair, size_t size, unsigned count, unsigned wind
     if (pair->self == 0) {
         for (i = 0; i < count; i++) {
             while (i - pair->sent >= window)
-                look(pair->tx, &pair->sent);
+                poll_queue(pair->tx, &pair->sent);
             send_one(pair, size);
         }
         while (pair->sent < count || pair->received == 0)
             progress(pair);
     } else {
         while (pair->received < count) {
-            look(pair->rx, &pair->received);
+            poll_queue(pair->rx, &pair->received);
             while (posted < count && posted - pair->received < window) {
                 post_one(pair, size);
                 posted++;
@@ -351,7 +351,7 @@ static double flow(struct pair *pair, size_t size, unsigned count, unsigned wind
         }
         send_one(pair, 8);
         while (pair->sent == 0)
-            look(pair->tx, &pair->sent);
+            poll_queue(pair->tx, &pair->sent);
     }
     return bench_seconds() - started;
 }
@@ -386,7 +386,7 @@ static double write_latency(struct pair *pair, size_t size, unsigned count)
                 progress(pair);
             check(status, "fi_write");
             while (pair->sent <= i)
-                look(pair->tx, &pair->sent);
+                poll_queue(pair->tx, &pair->sent);
         }
         started = bench_seconds() - started;
         __atomic_store_n(&pair->shared->stop, 1, __ATOMIC_RELEASE);
@@ -482,8 +482,8 @@ static void open_smsg(struct smsg *s, const struct pair *pair)
     memset(&own, 0, sizeof(own));
     own.address = s->address;
     own.mailbox = s->mailbox;
-    tell(pair->socket, &own, sizeof(own));
-    hear(pair->socket, &other, sizeof(other));
+    socket_send(pair->socket, &own, sizeof(own));
+    socket_receive(pair->socket, &other, sizeof(other));
     expect(GNI_EpBind(s->ep, other.address, 100 + 1 - pair->self), "GNI_EpBind");
     expect(GNI_SmsgInit(s->ep, &s->mailbox, &other.mailbox), "GNI_SmsgInit");
 }
@@ -524,8 +524,8 @@ static void through_ugni(struct pair *pair)
     double started = 0;
 
     open_smsg(&s, pair);
-    tell(pair->socket, &i, 1); /* both mailboxes must exist before either side sends */
-    hear(pair->socket, &i, 1);
+    socket_send(pair->socket, &i, 1); /* both mailboxes must exist before either side sends */
+    socket_receive(pair->socket, &i, 1);
     for (i = 0; i < warm + SMSG_COUNT; i++) {
         if (i == warm)
             started = bench_seconds();
@@ -539,8 +539,8 @@ static void through_ugni(struct pair *pair)
     }
     if (pair->self == 0)
         pair->shared->smsg = (bench_seconds() - started) / SMSG_COUNT / 2 * 1e6;
-    tell(pair->socket, &i, 1);
-    hear(pair->socket, &i, 1);
+    socket_send(pair->socket, &i, 1);
+    socket_receive(pair->socket, &i, 1);
     expect(GNI_EpDestroy(s.ep), "GNI_EpDestroy");
     expect(GNI_MemDeregister(s.nic, &s.mailbox.mem_hndl), "GNI_MemDeregister");
     expect(GNI_CqDestroy(s.rx), "GNI_CqDestroy");
@@ -556,7 +556,7 @@ static void child(unsigned self, const int ends[2], const struct subject *subjec
     char *names = subject != NULL ? strdup(subject->provider) : NULL, *at;
 
     close(ends[1 - self]);
-    alarm(PATIENCE_S);
+    alarm(TIMEOUT_S);
     pin(self);
     /* The others take longer to load than this to measure. */
     if (names != NULL) {

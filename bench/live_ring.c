@@ -221,7 +221,7 @@ static double time_copies(size_t bytes, uint32_t count)
     return (bench_seconds() - started) / count;
 }
 
-static double time_empty_looks(void)
+static double time_empty_polls(void)
 {
     struct shm_record record;
     double started = bench_seconds();
@@ -272,7 +272,7 @@ int main(int argc, char **argv)
     bench_row(&bench, "stream of 8-byte records", STREAM / time_stream(STREAM, 8) / 1e6, "M/s", 0);
     bench_row(&bench, "stream of 4096-byte records",
               BIG_STREAM * 4096.0 / time_stream(BIG_STREAM, 4096) / 1e9, "GB/s", 0);
-    bench_row(&bench, "a look that finds nothing", time_empty_looks(), "ns", 0);
+    bench_row(&bench, "an empty poll", time_empty_polls(), "ns", 0);
     bench_row(&bench, "copy of 8 bytes", time_copies(8, TURNS / 10) * 1e9, "ns", 0);
     bench_row(&bench, "copy of 4 MiB", COPY_BYTES / time_copies(COPY_BYTES, COPIES) / 1e9, "GB/s",
               0);

@@ -5,6 +5,7 @@ target that compiles the sources of another folder, on a symbol without the pref
 long, and on a path in a comment or page that does not exist. Run by `./dev lint tree`."""
 
 import json
+import posixpath
 import re
 import subprocess
 import sys
@@ -67,13 +68,15 @@ RUN_FOLDERS = {
 }
 PREFIXES = {
     "sim/aries": ("aries_", "GNI_", "gni_", "front_GNI_", "sim_wait_until", "sim_wall_look"),
-    **{f"sim/run/CMakeFiles/sim_run_{folder}.dir/{folder}": prefixes for folder, prefixes in RUN_FOLDERS.items()},
-    "sim/run/CMakeFiles/sim-run.dir": ("campaign_", "command_"),
+    **{f"sim/run/{folder}": prefixes for folder, prefixes in RUN_FOLDERS.items()},
     "sim/net": ("net_",),
     "sim/shm": ("shm_",),
     "sim/top": ("top_",),
     "stack/port": ("port_",),
     "stack/gni_prov": ("gnip_", "gni_", "fi_"),
+    "stack/pmi2": ("pmi2_", "pmrun_", "PMI_", "PMI2_", "PMI2X_", "PMIX_"),
+    "workloads": ("wl_", "rank_"),
+    "bench": ("bench_",),
 }
 
 # Headers that another library may include although they are not in include/, and why.
@@ -205,11 +208,18 @@ def foreign_sources(build):
     return sorted(set(problems))
 
 
+def source_of(target):
+    """The source of an object file; CMake writes .. as __ in the path of the object."""
+    owner, _, rest = target.as_posix().partition("CMakeFiles/")
+    inside = rest.partition(".dir/")[2].replace("__/", "../")
+    return posixpath.normpath(posixpath.join(owner, inside)) if inside else target.as_posix()
+
+
 def symbols(build):
     """Symbols that cross a file and do not carry the prefix of their library."""
     problems = set()
     for folder, prefixes in PREFIXES.items():
-        objects = [str(path) for path in (build / folder).rglob("*.o") if "__" not in path.parts]  # CMake's name for ".."
+        objects = [str(path) for path in build.rglob("*.o") if source_of(path.relative_to(build)).startswith(folder + "/")]
         if not objects:
             continue
         shown = subprocess.run(["gcc-nm", "-A", "--defined-only", "-g", *objects], capture_output=True, text=True).stdout

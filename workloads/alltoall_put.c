@@ -3,7 +3,7 @@
  * Every rank puts its block into the memory of every other rank, round after round, a window of
  * posts in flight. Each round ends when all have all; its bytes are verified then.
  */
-#include "common.h"
+#include "support/gni.h"
 
 static const struct workload_arg args[] = {
     {"bytes", ARG_BYTES, "4KiB", "1", "16MiB", NULL, "size of each block"},
@@ -16,19 +16,19 @@ static const struct workload_arg args[] = {
     {NULL},
 };
 
-struct told { /* at the end of a round; zeros: that rank is gone */
+struct report { /* at the end of a round; zeros: that rank is gone */
     uint64_t round, lost;
 };
 
 struct alltoall {
-    struct domain domain;
+    struct wl_domain domain;
     gni_post_type_t type;
     uint64_t bytes, rounds, window, software;
     uint8_t *in, *out; /* a block from each rank; the block for everybody */
-    struct region in_region, out_region;
-    const struct region *targets; /* by rank */
-    struct operation *operations;
-    struct told *told;
+    struct wl_region in_region, out_region;
+    const struct wl_region *targets; /* by rank */
+    struct wl_operation *operations;
+    struct report *report;
 };
 
 static uint64_t seed_of(const struct alltoall *test, uint32_t rank, uint64_t round)
@@ -36,10 +36,10 @@ static uint64_t seed_of(const struct alltoall *test, uint32_t rank, uint64_t rou
     return rank * test->rounds + round;
 }
 
-static int post(struct alltoall *test, struct operation *operation, uint32_t peer)
+static int post(struct alltoall *test, struct wl_operation *operation, uint32_t peer)
 {
     memset(operation, 0, sizeof(*operation));
-    operation->ep = domain_ep(&test->domain, peer);
+    operation->ep = wl_domain_ep(&test->domain, peer);
     operation->desc.type = test->type;
     operation->desc.local_addr = test->out_region.address;
     operation->desc.local_mem_hndl = test->out_region.handle;
@@ -47,20 +47,20 @@ static int post(struct alltoall *test, struct operation *operation, uint32_t pee
     operation->desc.remote_mem_hndl = test->targets[peer].handle;
     operation->desc.length = test->bytes;
     rank_compute(test->software);
-    return operation->ep != NULL ? operation_post(&test->domain, operation) : -1;
+    return operation->ep != NULL ? wl_operation_post(&test->domain, operation) : -1;
 }
 
 /* To all others, beginning with the next rank: not everybody to rank 0 at once. */
 static int send_blocks(struct alltoall *test)
 {
     uint64_t others = test->domain.size - 1, posted = 0, done = 0;
-    struct operation *operation;
+    struct wl_operation *operation;
 
     while (done < others) {
         if (posted < test->window && posted < others) {
             operation = &test->operations[posted];
         } else {
-            operation = operation_wait(&test->domain);
+            operation = wl_operation_wait(&test->domain);
             if (operation == NULL)
                 return rank_fail(test->domain.rank, "a PUT did not end");
             done++;
@@ -80,9 +80,9 @@ static int verify(struct alltoall *test, uint64_t round)
     uint32_t i;
 
     for (i = 0; i < test->domain.size; i++) {
-        if (i == test->domain.id || test->told[i].round != round || test->told[i].lost != 0)
+        if (i == test->domain.id || test->report[i].round != round || test->report[i].lost != 0)
             continue;
-        if (pattern_differs(test->in + i * test->bytes, test->bytes, seed_of(test, i, round)))
+        if (wl_pattern_differs(test->in + i * test->bytes, test->bytes, seed_of(test, i, round)))
             return rank_fail(test->domain.rank, "round %llu: the block of rank %u is wrong",
                              (unsigned long long)round, i);
     }
@@ -92,10 +92,10 @@ static int verify(struct alltoall *test, uint64_t round)
 static int exchange(struct alltoall *test, uint64_t round)
 {
     struct rank *rank = test->domain.rank;
-    struct told told = {.round = round};
+    struct report report = {.round = round};
     uint64_t began, sent = (test->domain.size - 1) * test->bytes;
 
-    pattern_fill(test->out, test->bytes, seed_of(test, test->domain.id, round));
+    wl_pattern_fill(test->out, test->bytes, seed_of(test, test->domain.id, round));
     rank_barrier(rank);
     began = rank_now();
     if (send_blocks(test) != 0)
@@ -103,8 +103,8 @@ static int exchange(struct alltoall *test, uint64_t round)
     rank_record_latency(rank, "latency", rank_now() - began);
     rank_record_bandwidth(rank, "bandwidth", sent, rank_now() - began);
     rank_progress(rank);
-    told.lost = test->domain.lost;
-    rank_allgather(rank, &told, test->told, sizeof(told));
+    report.lost = test->domain.lost;
+    rank_allgather(rank, &report, test->report, sizeof(report));
     return verify(test, round);
 }
 
@@ -112,12 +112,12 @@ static int set_up(struct alltoall *test)
 {
     uint32_t size = test->domain.size;
 
-    test->told = calloc(size, sizeof(*test->told));
+    test->report = calloc(size, sizeof(*test->report));
     test->operations = calloc(test->window, sizeof(*test->operations));
-    test->out = region_alloc(&test->domain, test->bytes, 0, &test->out_region);
-    test->in = region_alloc(&test->domain, size * test->bytes, 0, &test->in_region);
+    test->out = wl_region_alloc(&test->domain, test->bytes, 0, &test->out_region);
+    test->in = wl_region_alloc(&test->domain, size * test->bytes, 0, &test->in_region);
     test->targets = rank_exchange(test->domain.rank, &test->in_region, sizeof(test->in_region));
-    return test->told != NULL && test->operations != NULL && test->out != NULL &&
+    return test->report != NULL && test->operations != NULL && test->out != NULL &&
                    test->in != NULL && test->targets != NULL
                ? 0
                : -1;
@@ -140,21 +140,21 @@ static int run(struct rank *rank)
         .window = rank_arg_count(rank, "window"),
         .software = rank_arg_ps(rank, "software"),
     };
-    int status = domain_open(&test.domain, rank, (uint32_t)test.window, 0);
+    int status = wl_domain_open(&test.domain, rank, (uint32_t)test.window, 0);
     uint64_t round;
 
     test.type = type_of(rank, test.bytes);
-    domain_patience(&test.domain, rank_arg_ps(rank, "give_up"));
+    wl_domain_set_timeout(&test.domain, rank_arg_ps(rank, "give_up"));
     if (status == 0)
         status = set_up(&test);
     for (round = 1; round <= test.rounds && status == 0; round++)
         status = exchange(&test, round);
     rank_barrier(rank); /* until then others may write into our memory */
-    region_free(&test.domain, test.in, &test.in_region);
-    region_free(&test.domain, test.out, &test.out_region);
-    domain_close(&test.domain);
+    wl_region_free(&test.domain, test.in, &test.in_region);
+    wl_region_free(&test.domain, test.out, &test.out_region);
+    wl_domain_close(&test.domain);
     free(test.operations);
-    free(test.told);
+    free(test.report);
     return status != 0;
 }
 

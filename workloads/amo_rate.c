@@ -4,7 +4,7 @@
  * check the sum in the end. One atomic at a time per rank (`window: 1`) gives the latency; a window
  * gives the rate of the unit.
  */
-#include "common.h"
+#include "support/gni.h"
 
 static const struct workload_arg args[] = {
     {"iterations", ARG_COUNT, "1000", "1", "100000000", NULL, "atomics per rank"},
@@ -27,19 +27,19 @@ static gni_fma_cmd_type_t command(struct rank *rank)
 }
 
 struct test {
-    struct domain domain;
-    struct region mine;
-    struct region counter;
+    struct wl_domain domain;
+    struct wl_region mine;
+    struct wl_region counter;
     uint32_t owner; /* rank whose counter it is */
     bool pairs;
     gni_fma_cmd_type_t command;
     uint64_t window, iterations, software;
 };
 
-static int post(struct test *test, struct operation *operation, size_t slot)
+static int post(struct test *test, struct wl_operation *operation, size_t slot)
 {
     memset(operation, 0, sizeof(*operation));
-    operation->ep = domain_ep(&test->domain, test->owner);
+    operation->ep = wl_domain_ep(&test->domain, test->owner);
     operation->desc.type = GNI_POST_AMO;
     operation->desc.amo_cmd = test->command;
     operation->desc.first_operand = 1;
@@ -48,13 +48,13 @@ static int post(struct test *test, struct operation *operation, size_t slot)
     operation->desc.remote_addr = test->counter.address;
     operation->desc.remote_mem_hndl = test->counter.handle;
     operation->desc.length = 8;
-    return operation_post(&test->domain, operation);
+    return wl_operation_post(&test->domain, operation);
 }
 
 /* Returns how many were done for certain, -1 on failure. */
 static int64_t add(struct rank *rank, struct test *test)
 {
-    struct operation *operations = calloc(test->window, sizeof(*operations)), *operation;
+    struct wl_operation *operations = calloc(test->window, sizeof(*operations)), *operation;
     uint64_t posted = 0, done = 0, first = rank_now(), begin = first;
     int64_t good = 0;
     int status = 0;
@@ -62,7 +62,7 @@ static int64_t add(struct rank *rank, struct test *test)
     while (done < test->iterations && status == 0) {
         operation = &operations[posted];
         if (posted >= test->window || posted == test->iterations) {
-            operation = operation_wait(&test->domain);
+            operation = wl_operation_wait(&test->domain);
             if (operation == NULL)
                 break;
             done++;
@@ -90,8 +90,8 @@ static int verify(struct rank *rank, const struct test *test, int64_t mine)
     struct tally {
         int64_t good;
         uint64_t errors;
-    } told = {mine, test->domain.errors};
-    const struct tally *all = rank_exchange(rank, &told, sizeof(told));
+    } report = {mine, test->domain.errors};
+    const struct tally *all = rank_exchange(rank, &report, sizeof(report));
     int64_t sum = 0, value;
     uint64_t errors = 0;
     uint32_t i;
@@ -118,20 +118,20 @@ static int run(struct rank *rank)
         .iterations = rank_arg_count(rank, "iterations"),
         .software = rank_arg_ps(rank, "software"),
     };
-    const struct region *regions = NULL;
+    const struct wl_region *regions = NULL;
     void *memory = NULL;
     int64_t good;
-    int status = domain_open(&test.domain, rank, 1024, GNI_CDM_MODE_CACHED_AMO_ENABLED);
+    int status = wl_domain_open(&test.domain, rank, 1024, GNI_CDM_MODE_CACHED_AMO_ENABLED);
 
     if (status == 0)
-        memory = region_alloc(&test.domain, 8 + 8 * test.window, 0, &test.mine);
+        memory = wl_region_alloc(&test.domain, 8 + 8 * test.window, 0, &test.mine);
     if (memory != NULL)
         regions = rank_exchange(rank, &test.mine, sizeof(test.mine));
     if (regions == NULL)
         status = -1;
     else {
         test.pairs = strcmp(rank_arg_choice(rank, "counters"), "pairs") == 0;
-        test.owner = test.pairs ? pair_of(&test.domain) : 0;
+        test.owner = test.pairs ? wl_pair_of(&test.domain) : 0;
         if (test.owner == UINT32_MAX) /* the odd one out */
             test.owner = rank_id(rank);
         test.counter = regions[test.owner];
@@ -140,8 +140,8 @@ static int run(struct rank *rank)
     }
     rank_barrier(rank);
     if (memory != NULL)
-        region_free(&test.domain, memory, &test.mine);
-    domain_close(&test.domain);
+        wl_region_free(&test.domain, memory, &test.mine);
+    wl_domain_close(&test.domain);
     return status;
 }
 

@@ -5,7 +5,7 @@
  * has no channel left, all ranks meet by other means. Joins that failed and may succeed are
  * repeated.
  */
-#include "common.h"
+#include "support/gni.h"
 
 static const struct workload_arg args[] = {
     {"operation", ARG_CHOICE, "barrier", NULL, NULL, "barrier|allreduce",
@@ -20,7 +20,7 @@ static const struct workload_arg args[] = {
 /* Status codes of Aries that a program may want to know. */
 enum { CE_JOIN_DUPLICATE = 0x33, ORB_TIMEOUT = 0x39 };
 
-struct told { /* by each rank */
+struct report { /* by each rank */
     uint32_t on_node; /* 0: leads its node */
     uint32_t ce_id; /* of a leader; all ones: it has none */
 };
@@ -38,15 +38,15 @@ struct place {
 #define PLACE_BYTES 64u
 
 struct test {
-    struct domain domain;
+    struct wl_domain domain;
     struct rank *rank;
-    const struct told *told; /* by rank */
+    const struct report *report; /* by rank */
     uint32_t radix, leaves, leader; /* ranks on this node; who leads it */
     int allreduce, engine; /* engine: there is a tree */
     gni_ce_handle_t ce;
     gni_ep_handle_t ep; /* to join by */
     uint8_t *results;
-    struct region mine;
+    struct wl_region mine;
     struct place *places, *free;
     uint32_t posted;
     uint64_t iterations, compute, rejoined, fallback, missing;
@@ -56,7 +56,7 @@ struct test {
 
 static int failed(struct test *test, const char *what, gni_return_t rc)
 {
-    return rank_fail(test->rank, "%s: %s", what, rc_name(rc));
+    return rank_fail(test->rank, "%s: %s", what, wl_rc_name(rc));
 }
 
 /* Leaders in the order of their ranks: the one with this number, or the number of a rank's. */
@@ -65,7 +65,7 @@ static uint32_t leader_at(const struct test *test, uint32_t number)
     uint32_t rank;
 
     for (rank = 0; rank < test->domain.size; rank++)
-        if (test->told[rank].on_node == 0 && number-- == 0)
+        if (test->report[rank].on_node == 0 && number-- == 0)
             break;
     return rank; /* size: there are not so many */
 }
@@ -75,7 +75,7 @@ static uint32_t number_of(const struct test *test, uint32_t leader)
     uint32_t rank, number = 0;
 
     for (rank = 0; rank < leader; rank++)
-        number += test->told[rank].on_node == 0;
+        number += test->report[rank].on_node == 0;
     return number;
 }
 
@@ -85,10 +85,10 @@ static int attribute(struct test *test, uint32_t peer, uint32_t child, gni_ce_ch
 {
     gni_return_t rc;
 
-    *ep = domain_ep(&test->domain, peer);
+    *ep = wl_domain_ep(&test->domain, peer);
     if (*ep == NULL)
         return -1;
-    rc = GNI_EpSetCeAttr(*ep, test->told[peer].ce_id, child, type);
+    rc = GNI_EpSetCeAttr(*ep, test->report[peer].ce_id, child, type);
     return rc == GNI_RC_SUCCESS ? 0 : failed(test, "no attributes", rc);
 }
 
@@ -98,7 +98,7 @@ static int local_children(struct test *test, gni_ep_handle_t *children)
     uint32_t rank, here = rank_node(test->rank);
 
     for (rank = 0; rank < test->domain.size; rank++) {
-        uint32_t child = test->told[rank].on_node;
+        uint32_t child = test->report[rank].on_node;
 
         if (rank_node_of(test->rank, rank) == here &&
             attribute(test, rank, child, GNI_CE_CHILD_PE, &children[child]) != 0)
@@ -146,7 +146,7 @@ static int configure(struct test *test)
 /* Who leads whom, and whether all leaders got a channel. */
 static int meet(struct test *test)
 {
-    struct told mine = {rank_on_node(test->rank), UINT32_MAX};
+    struct report mine = {rank_on_node(test->rank), UINT32_MAX};
     uint32_t rank, here = rank_node(test->rank);
     gni_return_t rc;
 
@@ -157,17 +157,17 @@ static int meet(struct test *test)
         else if (rc != GNI_RC_ERROR_RESOURCE)
             return failed(test, "no engine", rc);
     }
-    test->told = rank_exchange(test->rank, &mine, sizeof(mine));
-    if (test->told == NULL)
+    test->report = rank_exchange(test->rank, &mine, sizeof(mine));
+    if (test->report == NULL)
         return -1;
     test->engine = 1;
     for (rank = 0; rank < test->domain.size; rank++) {
-        if (test->told[rank].on_node == 0 && test->told[rank].ce_id == UINT32_MAX)
+        if (test->report[rank].on_node == 0 && test->report[rank].ce_id == UINT32_MAX)
             test->engine = 0;
         if (rank_node_of(test->rank, rank) != here)
             continue;
         test->leaves++;
-        if (test->told[rank].on_node == 0)
+        if (test->report[rank].on_node == 0)
             test->leader = rank;
     }
     if (test->leaves + test->radix > GNI_CE_MAX_CHILDREN)
@@ -186,7 +186,7 @@ static int set_up(struct test *test)
     if (status == 0 && test->engine) /* a leader's endpoint to itself was a child's until now */
         status =
             attribute(test, test->leader, rank_on_node(test->rank), GNI_CE_CHILD_PE, &test->ep);
-    test->results = region_alloc(&test->domain, (size_t)PLACES * PLACE_BYTES, 0, &test->mine);
+    test->results = wl_region_alloc(&test->domain, (size_t)PLACES * PLACE_BYTES, 0, &test->mine);
     test->places = calloc(PLACES, sizeof(*test->places));
     if (test->results == NULL || test->places == NULL)
         return -1;
@@ -250,7 +250,7 @@ static int join(struct test *test, struct place *place)
 
     memset(place->result, 0, sizeof(*place->result));
     while ((rc = GNI_PostFma(test->ep, &place->desc)) == GNI_RC_ERROR_RESOURCE)
-        if (domain_gave_up(&test->domain))
+        if (wl_domain_timed_out(&test->domain))
             return rank_fail(test->rank, "no room to post a join");
     if (rc != GNI_RC_SUCCESS)
         return failed(test, "cannot join", rc);
@@ -344,7 +344,7 @@ static struct place *take_place(struct test *test, const struct task *task, uint
     struct place *place;
 
     while (test->free == NULL)
-        if (collect(test) != 0 || domain_gave_up(&test->domain))
+        if (collect(test) != 0 || wl_domain_timed_out(&test->domain))
             return NULL;
     place = test->free;
     test->free = place->next;
@@ -363,7 +363,7 @@ static struct place *take_place(struct test *test, const struct task *task, uint
     return place;
 }
 
-/* 0: done; 1: patience is over; -1: failed. */
+/* 0: done; 1: the timeout has expired; -1: failed. */
 static int reduce(struct test *test, uint64_t i)
 {
     struct task task = task_of(test, i);
@@ -381,13 +381,13 @@ static int reduce(struct test *test, uint64_t i)
         rc = GNI_CeCheckResult(place->result, 0);
         if (status == 0 && rc == GNI_RC_TRANSACTION_ERROR && !place->posted)
             status = join_again(test, place);
-        if (status == 0 && domain_gave_up(&test->domain))
+        if (status == 0 && wl_domain_timed_out(&test->domain))
             return 1;
     } while (status == 0 && rc != GNI_RC_SUCCESS);
     if (status != 0)
         return status;
     rank_record_latency(test->rank, "latency", rank_now() - begin);
-    test->domain.heard++;
+    test->domain.progress_count++;
     status = check(test, &task, place);
     place->needed = 0;
     put_back(test, place);
@@ -412,7 +412,7 @@ static int measure(struct test *test)
     }
     if (status == 1)
         test->missing = test->iterations - i + 2;
-    while (status == 0 && test->posted > 0 && !domain_gave_up(&test->domain))
+    while (status == 0 && test->posted > 0 && !wl_domain_timed_out(&test->domain))
         status = collect(test);
     return status < 0 ? -1 : 0;
 }
@@ -438,9 +438,9 @@ static int run(struct rank *rank)
         .iterations = rank_arg_count(rank, "iterations"),
         .compute = rank_arg_ps(rank, "compute"),
     };
-    int status = domain_open(&test.domain, rank, 64, 0);
+    int status = wl_domain_open(&test.domain, rank, 64, 0);
 
-    domain_patience(&test.domain, rank_arg_ps(rank, "give_up"));
+    wl_domain_set_timeout(&test.domain, rank_arg_ps(rank, "give_up"));
     if (status == 0)
         status = set_up(&test);
     if (status == 0)
@@ -449,12 +449,12 @@ static int run(struct rank *rank)
     engine_errors(&test);
     rank_count(rank, "rejoined", test.rejoined);
     rank_count(rank, "fallback", test.fallback);
-    if (domain_finish(&test.domain, test.missing) != 0)
+    if (wl_domain_finish(&test.domain, test.missing) != 0)
         status = -1;
     if (test.ce != NULL)
         GNI_CeDestroy(test.ce);
-    region_free(&test.domain, test.results, &test.mine);
-    domain_close(&test.domain);
+    wl_region_free(&test.domain, test.results, &test.mine);
+    wl_domain_close(&test.domain);
     free(test.places);
     return status;
 }

@@ -4,7 +4,7 @@
  * to the other, which has wildcards posted; each datagram carries the attributes of a mailbox. Then
  * each sends the other one message through the mailboxes.
  */
-#include "common.h"
+#include "support/gni.h"
 
 static const struct workload_arg args[] = {
     {"peers", ARG_COUNT, "0", "0", "65536", NULL,
@@ -24,7 +24,7 @@ struct card { /* one datagram */
 };
 
 struct storm {
-    struct domain domain;
+    struct wl_domain domain;
     uint32_t active, passive; /* connections that we begin, that others begin */
     uint32_t wildcards, offered;
     uint32_t connected, received, lost;
@@ -58,13 +58,13 @@ static uint64_t seed_of(const struct storm *storm, uint32_t from, uint32_t to)
 
 static int greet(struct storm *storm, uint32_t peer)
 {
-    pattern_fill(storm->out, storm->bytes, seed_of(storm, storm->domain.id, peer));
-    return message_send(&storm->domain, peer, storm->out, storm->bytes);
+    wl_pattern_fill(storm->out, storm->bytes, seed_of(storm, storm->domain.id, peer));
+    return wl_message_send(&storm->domain, peer, storm->out, storm->bytes);
 }
 
 static int check(struct storm *storm, uint32_t from, const void *message)
 {
-    pattern_fill(storm->expected, storm->bytes, seed_of(storm, from, storm->domain.id));
+    wl_pattern_fill(storm->expected, storm->bytes, seed_of(storm, from, storm->domain.id));
     if (memcmp(message, storm->expected, storm->bytes) != 0)
         return rank_fail(storm->domain.rank, "the message of rank %u is wrong", from);
     storm->received++;
@@ -76,13 +76,13 @@ static int check(struct storm *storm, uint32_t from, const void *message)
 static int receive(struct storm *storm)
 {
     uint32_t from;
-    void *message = message_poll(&storm->domain, &from);
+    void *message = wl_message_poll(&storm->domain, &from);
     int status;
 
     if (message == NULL)
         return 0;
     status = check(storm, from, message);
-    message_release(&storm->domain, from);
+    wl_message_release(&storm->domain, from);
     return status == 0 ? 1 : -1;
 }
 
@@ -92,12 +92,12 @@ static int post(struct storm *storm, struct card *card, uint64_t id)
 {
     gni_return_t rc;
 
-    message_mailbox(&storm->domain, card->slot, &card->mine);
+    wl_message_mailbox(&storm->domain, card->slot, &card->mine);
     card->posted_at = rank_now();
     rc = GNI_EpPostDataWId(card->ep, &card->mine, sizeof(card->mine), &card->theirs,
                            sizeof(card->theirs), id);
     if (rc != GNI_RC_SUCCESS)
-        return rank_fail(storm->domain.rank, "cannot post a datagram: %s", rc_name(rc));
+        return rank_fail(storm->domain.rank, "cannot post a datagram: %s", wl_rc_name(rc));
     return 0;
 }
 
@@ -112,19 +112,19 @@ static int post_wildcard(struct storm *storm, uint32_t i)
 
 static int post_all(struct storm *storm)
 {
-    struct domain *domain = &storm->domain;
+    struct wl_domain *domain = &storm->domain;
     gni_return_t rc;
     uint32_t i;
 
     for (i = 0; i < storm->wildcards; i++) {
         rc = GNI_EpCreate(domain->nic, domain->tx, &storm->cards[i].ep);
         if (rc != GNI_RC_SUCCESS)
-            return rank_fail(domain->rank, "no endpoint for a wildcard: %s", rc_name(rc));
+            return rank_fail(domain->rank, "no endpoint for a wildcard: %s", wl_rc_name(rc));
         if (post_wildcard(storm, i) != 0)
             return -1;
     }
     for (i = 0; i < storm->active; i++) {
-        storm->calls[i].ep = domain_ep(domain, (domain->id + 1 + i) % domain->size);
+        storm->calls[i].ep = wl_domain_ep(domain, (domain->id + 1 + i) % domain->size);
         storm->calls[i].slot = i;
         if (storm->calls[i].ep == NULL || post(storm, &storm->calls[i], i) != 0)
             return -1;
@@ -135,7 +135,7 @@ static int post_all(struct storm *storm)
 /* A datagram has ended: who met it is connected and gets a message; the next wildcard goes out. */
 static int take(struct storm *storm, uint64_t id)
 {
-    struct domain *domain = &storm->domain;
+    struct wl_domain *domain = &storm->domain;
     bool call = id < domain->size;
     struct card *card = call ? &storm->calls[id] : &storm->cards[id - domain->size];
     uint32_t address, peer;
@@ -143,14 +143,14 @@ static int take(struct storm *storm, uint64_t id)
     gni_return_t rc = GNI_EpPostDataTestById(card->ep, id, &state, &address, &peer);
 
     if (rc != GNI_RC_SUCCESS)
-        return rank_fail(domain->rank, "cannot take a datagram: %s", rc_name(rc));
+        return rank_fail(domain->rank, "cannot take a datagram: %s", wl_rc_name(rc));
     if (state != GNI_POST_COMPLETED) { /* that rank is gone */
         domain->errors++;
         domain->lost++;
         storm->lost++;
         return 0;
     }
-    if (message_connect_to(domain, peer, &card->mine, &card->theirs) != 0)
+    if (wl_message_connect_to(domain, peer, &card->mine, &card->theirs) != 0)
         return -1;
     storm->connected++;
     if (call)
@@ -168,7 +168,7 @@ static int probe(struct storm *storm)
     if (storm->connected + storm->lost == storm->active + storm->passive ||
         GNI_PostDataProbeById(storm->domain.nic, &id) != GNI_RC_SUCCESS)
         return 0;
-    storm->domain.heard++;
+    storm->domain.progress_count++;
     return take(storm, id) == 0 ? 1 : -1;
 }
 
@@ -182,13 +182,13 @@ static int connect_all(struct storm *storm)
     while (status == 0 && storm->received + storm->lost < total) {
         datagram = probe(storm);
         message = receive(storm);
-        message_completions(&storm->domain);
+        wl_message_poll_completions(&storm->domain);
         if (datagram < 0 || message < 0)
             status = -1;
-        else if (datagram == 0 && message == 0 && domain_gave_up(&storm->domain))
+        else if (datagram == 0 && message == 0 && wl_domain_timed_out(&storm->domain))
             break;
     }
-    message_flush(&storm->domain);
+    wl_message_flush(&storm->domain);
     return status;
 }
 
@@ -196,11 +196,11 @@ static int run(struct rank *rank)
 {
     struct storm storm = {.bytes = (uint32_t)rank_arg_count(rank, "bytes")};
     uint16_t credits = (uint16_t)rank_arg_count(rank, "credits");
-    int status = domain_open(&storm.domain, rank, 4096, 0);
+    int status = wl_domain_open(&storm.domain, rank, 4096, 0);
     uint64_t began;
     uint32_t total;
 
-    domain_patience(&storm.domain, rank_arg_ps(rank, "give_up"));
+    wl_domain_set_timeout(&storm.domain, rank_arg_ps(rank, "give_up"));
     count_connections(&storm, rank_arg_count(rank, "peers"));
     total = storm.active + storm.passive;
     storm.wildcards = (uint32_t)rank_arg_count(rank, "wildcards");
@@ -211,16 +211,16 @@ static int run(struct rank *rank)
     storm.out = malloc(storm.bytes);
     storm.expected = malloc(storm.bytes);
     if (status == 0)
-        status = messages_open(&storm.domain, total, credits, storm.bytes, 1);
+        status = wl_mailboxes_open(&storm.domain, total, credits, storm.bytes, 1);
     if (status == 0) {
         began = rank_now();
         status = connect_all(&storm);
         rank_record_latency(rank, "latency", rank_now() - began);
     }
-    if (domain_finish(&storm.domain, total - storm.received) != 0)
+    if (wl_domain_finish(&storm.domain, total - storm.received) != 0)
         status = -1;
-    messages_close(&storm.domain);
-    domain_close(&storm.domain);
+    wl_mailboxes_close(&storm.domain);
+    wl_domain_close(&storm.domain);
     free(storm.calls);
     free(storm.cards);
     free(storm.out);

@@ -3,7 +3,7 @@
  * Pairs of ranks ring each other's bell: a CQ write carries 48 bits into the peer's completion
  * queue and touches no memory. Latency is half of the round trip.
  */
-#include "common.h"
+#include "support/gni.h"
 
 static const struct workload_arg args[] = {
     {"iterations", ARG_COUNT, "1000", "1", "1000000000", NULL, "round trips"},
@@ -13,28 +13,28 @@ static const struct workload_arg args[] = {
     {NULL},
 };
 
-struct bell {
-    struct domain domain;
-    struct region mine;
-    const struct region *regions; /* by rank */
+struct notifier {
+    struct wl_domain domain;
+    struct wl_region mine;
+    const struct wl_region *regions; /* by rank */
     uint32_t peer;
     bool blocking;
     uint64_t give_up_ms;
 };
 
 /* Again while the peer's queue was full: it tells us, not the peer. */
-static int ring(struct bell *bell, uint64_t number)
+static int post_cqwrite(struct notifier *notifier, uint64_t number)
 {
-    struct operation operation = {.ep = domain_ep(&bell->domain, bell->peer)};
+    struct wl_operation operation = {.ep = wl_domain_ep(&notifier->domain, notifier->peer)};
     uint32_t tries;
 
     operation.desc.type = GNI_POST_CQWRITE;
     operation.desc.cqwrite_value = number;
-    operation.desc.remote_mem_hndl = bell->regions[bell->peer].handle;
+    operation.desc.remote_mem_hndl = notifier->regions[notifier->peer].handle;
     for (tries = 0; tries < 8; tries++) {
-        if (operation.ep == NULL || operation_post(&bell->domain, &operation) != 0)
+        if (operation.ep == NULL || wl_operation_post(&notifier->domain, &operation) != 0)
             return -1;
-        if (operation_wait(&bell->domain) == NULL) /* it is in use until it has ended */
+        if (wl_operation_wait(&notifier->domain) == NULL) /* it is in use until it has ended */
             return 1;
         if (!operation.overran)
             return operation.failed;
@@ -43,25 +43,26 @@ static int ring(struct bell *bell, uint64_t number)
 }
 
 /* 0: heard; 1: nobody rang for too long; -1: failed. A write that was repeated may ring twice. */
-static int hear(struct bell *bell, uint64_t number)
+static int wait_for_event(struct notifier *notifier, uint64_t number)
 {
     gni_cq_entry_t event = 0;
     gni_return_t rc;
 
     for (;;) {
-        rc = bell->blocking ? GNI_CqWaitEvent(bell->domain.rx, bell->give_up_ms, &event)
-                            : GNI_CqGetEvent(bell->domain.rx, &event);
-        if (rc == GNI_RC_TIMEOUT || (rc == GNI_RC_NOT_DONE && domain_gave_up(&bell->domain)))
+        rc = notifier->blocking ? GNI_CqWaitEvent(notifier->domain.rx, notifier->give_up_ms, &event)
+                                : GNI_CqGetEvent(notifier->domain.rx, &event);
+        if (rc == GNI_RC_TIMEOUT ||
+            (rc == GNI_RC_NOT_DONE && wl_domain_timed_out(&notifier->domain)))
             return 1;
         if (rc == GNI_RC_NOT_DONE)
             continue;
         if (rc != GNI_RC_SUCCESS && rc != GNI_RC_ERROR_RESOURCE)
-            return rank_fail(bell->domain.rank, "no event: %s", rc_name(rc));
-        bell->domain.heard++;
+            return rank_fail(notifier->domain.rank, "no event: %s", wl_rc_name(rc));
+        notifier->domain.progress_count++;
         if (GNI_CQ_GET_DATA(event) == number)
             return 0;
         if (GNI_CQ_GET_DATA(event) > number)
-            return rank_fail(bell->domain.rank, "heard %llu instead of %llu",
+            return rank_fail(notifier->domain.rank, "heard %llu instead of %llu",
                              (unsigned long long)GNI_CQ_GET_DATA(event),
                              (unsigned long long)number);
     }
@@ -73,49 +74,49 @@ static uint64_t number_of(uint64_t round)
     return (round << 24 | (round & 0xffffff)) & 0xffffffffffffull;
 }
 
-static uint64_t play(struct bell *bell, uint64_t iterations)
+static uint64_t play(struct notifier *notifier, uint64_t iterations)
 {
     uint64_t i, began;
-    int leads = pair_leads(&bell->domain), status = 0;
+    int leads = wl_pair_leads(&notifier->domain), status = 0;
 
     for (i = 1; i <= iterations && status == 0; i++) {
         began = rank_now();
         if (leads)
-            status = ring(bell, number_of(i));
+            status = post_cqwrite(notifier, number_of(i));
         if (status == 0)
-            status = hear(bell, number_of(i));
+            status = wait_for_event(notifier, number_of(i));
         if (status == 0 && leads)
-            rank_record_latency(bell->domain.rank, "latency", (rank_now() - began) / 2);
+            rank_record_latency(notifier->domain.rank, "latency", (rank_now() - began) / 2);
         if (status == 0 && !leads)
-            status = ring(bell, number_of(i));
-        rank_progress(bell->domain.rank);
+            status = post_cqwrite(notifier, number_of(i));
+        rank_progress(notifier->domain.rank);
     }
     return status == 0 ? 0 : iterations + 2 - i;
 }
 
 static int run(struct rank *rank)
 {
-    struct bell bell = {
+    struct notifier notifier = {
         .blocking = rank_arg_bool(rank, "blocking"),
         .give_up_ms = rank_arg_ps(rank, "give_up") / 1000000000,
     };
     uint64_t missing = 0;
     void *memory = NULL;
-    int status = domain_open(&bell.domain, rank, 64, 0);
+    int status = wl_domain_open(&notifier.domain, rank, 64, 0);
 
-    domain_patience(&bell.domain, rank_arg_ps(rank, "give_up"));
-    bell.peer = pair_of(&bell.domain);
+    wl_domain_set_timeout(&notifier.domain, rank_arg_ps(rank, "give_up"));
+    notifier.peer = wl_pair_of(&notifier.domain);
     if (status == 0) {
-        memory = region_alloc(&bell.domain, 4096, 1, &bell.mine);
-        bell.regions = rank_exchange(rank, &bell.mine, sizeof(bell.mine));
-        status = memory != NULL && bell.regions != NULL ? 0 : -1;
+        memory = wl_region_alloc(&notifier.domain, 4096, 1, &notifier.mine);
+        notifier.regions = rank_exchange(rank, &notifier.mine, sizeof(notifier.mine));
+        status = memory != NULL && notifier.regions != NULL ? 0 : -1;
     }
-    if (status == 0 && bell.peer != UINT32_MAX)
-        missing = play(&bell, rank_arg_count(rank, "iterations"));
-    if (domain_finish(&bell.domain, missing) != 0)
+    if (status == 0 && notifier.peer != UINT32_MAX)
+        missing = play(&notifier, rank_arg_count(rank, "iterations"));
+    if (wl_domain_finish(&notifier.domain, missing) != 0)
         status = -1;
-    region_free(&bell.domain, memory, &bell.mine);
-    domain_close(&bell.domain);
+    wl_region_free(&notifier.domain, memory, &notifier.mine);
+    wl_domain_close(&notifier.domain);
     return status != 0;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* In each round every rank sends a block to every other one over libfabric, and gets one. */
-#include "fi_common.h"
+#include "support/fi.h"
 
 static const struct workload_arg args[] = {
-    SIDE_ARGS,
+    WL_FI_ARGS,
     {"bytes", ARG_BYTES, "1KiB", "0", "64MiB", NULL, "length of a block"},
     {"rounds", ARG_COUNT, "5", "1", "1000000", NULL, "exchanges"},
     {"window", ARG_COUNT, "32", "1", "1024", NULL, "sends in flight"},
@@ -11,7 +11,7 @@ static const struct workload_arg args[] = {
 };
 
 struct alltoall {
-    struct side side;
+    struct wl_fi fi;
     size_t bytes;
     uint64_t rounds, window;
     uint8_t *in, *out; /* a block for each rank */
@@ -28,24 +28,24 @@ static int post_receives(struct alltoall *a, uint64_t round)
     uint32_t i, from;
     int status = 0;
 
-    for (i = 1; i < a->side.size && status == 0; i++) {
-        from = (a->side.id + a->side.size - i) % a->side.size;
-        if (side_address(&a->side, from) == FI_ADDR_NOTAVAIL)
+    for (i = 1; i < a->fi.size && status == 0; i++) {
+        from = (a->fi.id + a->fi.size - i) % a->fi.size;
+        if (wl_fi_address(&a->fi, from) == FI_ADDR_NOTAVAIL)
             continue;
         a->receiving++;
-        status = side_post(&a->side, fi_trecv(a->side.ep, block(a, a->in, from), a->bytes, NULL,
-                                              side_address(&a->side, from), round << 20 | from, 0,
-                                              block(a, a->in, from)));
+        status = wl_fi_post(&a->fi, fi_trecv(a->fi.ep, block(a, a->in, from), a->bytes, NULL,
+                                             wl_fi_address(&a->fi, from), round << 20 | from, 0,
+                                             block(a, a->in, from)));
     }
     return status;
 }
 
-static int take(struct alltoall *a, const struct side_event *event, uint64_t round)
+static int take(struct alltoall *a, const struct wl_fi_event *event, uint64_t round)
 {
     uint8_t *at = event->entry.op_context;
     uint32_t from;
 
-    if (at >= a->out && at < block(a, a->out, a->side.size)) {
+    if (at >= a->out && at < block(a, a->out, a->fi.size)) {
         a->sending--;
         return 0;
     }
@@ -54,21 +54,21 @@ static int take(struct alltoall *a, const struct side_event *event, uint64_t rou
         return 0;
     from = (uint32_t)((size_t)(at - a->in) / (a->bytes + 1));
     if (event->entry.tag != (round << 20 | from) || event->entry.len != a->bytes ||
-        pattern_differs(at, a->bytes, side_seed(from, a->side.id, round)))
-        return rank_fail(a->side.rank, "the block of rank %u in round %llu is wrong", from,
+        wl_pattern_differs(at, a->bytes, wl_fi_seed(from, a->fi.id, round)))
+        return rank_fail(a->fi.rank, "the block of rank %u in round %llu is wrong", from,
                          (unsigned long long)round);
     a->received++;
-    rank_progress(a->side.rank);
+    rank_progress(a->fi.rank);
     return 0;
 }
 
-/* False: patience is over, or something is wrong. */
+/* False: the timeout has expired, or something is wrong. */
 static bool wait_until(struct alltoall *a, uint64_t round, uint64_t sending, uint64_t receiving)
 {
-    struct side_event event;
+    struct wl_fi_event event;
 
     while (a->sending > sending || a->receiving > receiving)
-        if (!side_wait(&a->side, &event) || take(a, &event, round) != 0)
+        if (!wl_fi_wait(&a->fi, &event) || take(a, &event, round) != 0)
             return false;
     return true;
 }
@@ -79,23 +79,23 @@ static int exchange(struct alltoall *a, uint64_t round)
     uint32_t i, to;
     int status = post_receives(a, round);
 
-    for (i = 1; i < a->side.size && status == 0; i++) {
-        to = (a->side.id + i) % a->side.size;
-        if (side_address(&a->side, to) == FI_ADDR_NOTAVAIL) {
-            a->side.lost++;
+    for (i = 1; i < a->fi.size && status == 0; i++) {
+        to = (a->fi.id + i) % a->fi.size;
+        if (wl_fi_address(&a->fi, to) == FI_ADDR_NOTAVAIL) {
+            a->fi.lost++;
             continue;
         }
         if (!wait_until(a, round, a->window - 1, UINT64_MAX))
             return -1;
-        pattern_fill(block(a, a->out, to), a->bytes, side_seed(a->side.id, to, round));
+        wl_pattern_fill(block(a, a->out, to), a->bytes, wl_fi_seed(a->fi.id, to, round));
         a->sending++;
-        status = side_post(&a->side, fi_tsend(a->side.ep, block(a, a->out, to), a->bytes, NULL,
-                                              side_address(&a->side, to), round << 20 | a->side.id,
-                                              block(a, a->out, to)));
+        status = wl_fi_post(&a->fi, fi_tsend(a->fi.ep, block(a, a->out, to), a->bytes, NULL,
+                                             wl_fi_address(&a->fi, to), round << 20 | a->fi.id,
+                                             block(a, a->out, to)));
     }
     if (status != 0 || !wait_until(a, round, 0, 0))
         return -1;
-    rank_record_latency(a->side.rank, "exchange", rank_now() - began);
+    rank_record_latency(a->fi.rank, "exchange", rank_now() - began);
     return 0;
 }
 
@@ -104,17 +104,17 @@ static int run(struct rank *rank)
     struct alltoall a = {.bytes = rank_arg_count(rank, "bytes"),
                          .rounds = rank_arg_count(rank, "rounds"),
                          .window = rank_arg_count(rank, "window")};
-    int status = side_open(&a.side, rank, FI_TAGGED | FI_DIRECTED_RECV, a.window + rank_size(rank));
+    int status = wl_fi_open(&a.fi, rank, FI_TAGGED | FI_DIRECTED_RECV, a.window + rank_size(rank));
     uint64_t round;
 
-    a.in = side_buffer(a.side.size * (a.bytes + 1));
-    a.out = side_buffer(a.side.size * (a.bytes + 1));
+    a.in = wl_fi_buffer(a.fi.size * (a.bytes + 1));
+    a.out = wl_fi_buffer(a.fi.size * (a.bytes + 1));
     if (status == 0) {
         for (round = 0; round < a.rounds && exchange(&a, round) == 0; round++)
             ;
-        status = side_finish(&a.side, a.rounds * (a.side.size - 1) - a.received);
+        status = wl_fi_finish(&a.fi, a.rounds * (a.fi.size - 1) - a.received);
     }
-    side_close(&a.side);
+    wl_fi_close(&a.fi);
     free(a.in);
     free(a.out);
     return status != 0;

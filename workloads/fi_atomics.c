@@ -4,10 +4,10 @@
  * fi_atomic, fi_fetch_atomic or a loop of fi_compare_atomic, and in the end the counters together
  * hold what was added, and each holds what the ranks say they have added to it.
  */
-#include "fi_common.h"
+#include "support/fi.h"
 
 static const struct workload_arg args[] = {
-    SIDE_ARGS,
+    WL_FI_ARGS,
     {"call", ARG_CHOICE, "mixed", NULL, NULL, "add|fetch|compare|mixed",
      "fi_atomic, fi_fetch_atomic, fi_compare_atomic until it succeeds, or all in turn"},
     {"operations", ARG_COUNT, "200", "1", "1000000000", NULL, "that each rank makes"},
@@ -29,11 +29,11 @@ struct operation {
 };
 
 struct atomics {
-    struct side side;
+    struct wl_fi fi;
     enum call call;
     uint64_t operations, window, counters;
     bool hot;
-    struct side_memory memory; /* our counters */
+    struct wl_fi_memory memory; /* our counters */
     struct operation *all, *free;
     uint64_t *added; /* by rank and counter, as far as we know */
     uint64_t started, ended, repeats;
@@ -41,29 +41,29 @@ struct atomics {
 
 static int submit(struct atomics *a, struct operation *o)
 {
-    const struct side_place *place = &a->memory.all[o->target];
+    const struct wl_fi_remote *place = &a->memory.all[o->target];
     uint64_t address = place->address + o->counter * sizeof(uint64_t);
-    fi_addr_t to = side_address(&a->side, o->target);
-    struct fid_ep *ep = a->side.ep;
+    fi_addr_t to = wl_fi_address(&a->fi, o->target);
+    struct fid_ep *ep = a->fi.ep;
 
     switch (o->call) {
     case ADD:
-        return side_post(&a->side, fi_atomic(ep, &o->operand, 1, NULL, to, address, place->key,
-                                             FI_UINT64, FI_SUM, o));
+        return wl_fi_post(&a->fi, fi_atomic(ep, &o->operand, 1, NULL, to, address, place->key,
+                                            FI_UINT64, FI_SUM, o));
     case FETCH:
-        return side_post(&a->side, fi_fetch_atomic(ep, &o->operand, 1, NULL, &o->result, NULL, to,
-                                                   address, place->key, FI_UINT64, FI_SUM, o));
+        return wl_fi_post(&a->fi, fi_fetch_atomic(ep, &o->operand, 1, NULL, &o->result, NULL, to,
+                                                  address, place->key, FI_UINT64, FI_SUM, o));
     default:
-        return side_post(&a->side,
-                         fi_compare_atomic(ep, &o->operand, 1, NULL, &o->compare, NULL, &o->result,
-                                           NULL, to, address, place->key, FI_UINT64, FI_CSWAP, o));
+        return wl_fi_post(&a->fi,
+                          fi_compare_atomic(ep, &o->operand, 1, NULL, &o->compare, NULL, &o->result,
+                                            NULL, to, address, place->key, FI_UINT64, FI_CSWAP, o));
     }
 }
 
 /* A small odd number, so that each counts. */
 static uint64_t amount(struct atomics *a)
 {
-    return 2 * (rank_random(a->side.rank) % 1000) + 1;
+    return 2 * (rank_random(a->fi.rank) % 1000) + 1;
 }
 
 static int start(struct atomics *a)
@@ -72,15 +72,15 @@ static int start(struct atomics *a)
 
     a->free = o->next;
     o->call = a->call == MIXED ? (enum call)(a->started % 3) : a->call;
-    o->target = a->hot ? 0 : (uint32_t)(rank_random(a->side.rank) % a->side.size);
-    o->counter = rank_random(a->side.rank) % a->counters;
+    o->target = a->hot ? 0 : (uint32_t)(rank_random(a->fi.rank) % a->fi.size);
+    o->counter = rank_random(a->fi.rank) % a->counters;
     o->operand = amount(a);
     o->compare = 0; /* a guess */
     if (o->call == COMPARE)
         o->operand += o->compare;
     a->started++;
-    if (side_address(&a->side, o->target) == FI_ADDR_NOTAVAIL) {
-        a->side.lost++;
+    if (wl_fi_address(&a->fi, o->target) == FI_ADDR_NOTAVAIL) {
+        a->fi.lost++;
         a->ended++;
         o->next = a->free;
         a->free = o;
@@ -106,18 +106,18 @@ static int take(struct atomics *a, struct operation *o, int error)
     }
     if (error == 0) {
         a->added[o->target * a->counters + o->counter] += added;
-        rank_record_latency(a->side.rank, "latency", rank_now() - o->began);
+        rank_record_latency(a->fi.rank, "latency", rank_now() - o->began);
     }
     o->next = a->free;
     a->free = o;
     a->ended++;
-    rank_progress(a->side.rank);
+    rank_progress(a->fi.rank);
     return 1;
 }
 
 static int run_atomics(struct atomics *a)
 {
-    struct side_event event;
+    struct wl_fi_event event;
     int status = 0;
 
     while (a->ended < a->operations && status >= 0) {
@@ -125,7 +125,7 @@ static int run_atomics(struct atomics *a)
             status = start(a);
         if (a->ended == a->operations || status < 0)
             break;
-        if (!side_wait(&a->side, &event))
+        if (!wl_fi_wait(&a->fi, &event))
             return 0;
         status = take(a, event.entry.op_context, event.error);
     }
@@ -135,22 +135,22 @@ static int run_atomics(struct atomics *a)
 /* What all say they have added is what is there. */
 static int check(struct atomics *a)
 {
-    size_t bytes = a->side.size * a->counters * sizeof(uint64_t);
-    const uint64_t *told = side_meet(&a->side, a->added, bytes);
+    size_t bytes = a->fi.size * a->counters * sizeof(uint64_t);
+    const uint64_t *totals = wl_fi_exchange(&a->fi, a->added, bytes);
     const uint64_t *mine = (const uint64_t *)a->memory.bytes;
     uint64_t i, sum;
     uint32_t rank;
 
-    for (i = 0; told != NULL && i < a->counters; i++) {
+    for (i = 0; totals != NULL && i < a->counters; i++) {
         sum = 0;
-        for (rank = 0; rank < a->side.size; rank++)
-            sum += told[(rank * a->side.size + a->side.id) * a->counters + i];
+        for (rank = 0; rank < a->fi.size; rank++)
+            sum += totals[(rank * a->fi.size + a->fi.id) * a->counters + i];
         if (sum != mine[i])
-            return rank_fail(a->side.rank, "counter %llu is %llu; added were %llu",
+            return rank_fail(a->fi.rank, "counter %llu is %llu; added were %llu",
                              (unsigned long long)i, (unsigned long long)mine[i],
                              (unsigned long long)sum);
     }
-    return told != NULL ? 0 : -1;
+    return totals != NULL ? 0 : -1;
 }
 
 static enum call call_arg(const struct rank *rank)
@@ -168,7 +168,7 @@ static void operations_new(struct atomics *a)
     uint64_t i;
 
     a->all = calloc(a->window, sizeof(*a->all));
-    a->added = calloc(a->side.size * a->counters, sizeof(*a->added));
+    a->added = calloc(a->fi.size * a->counters, sizeof(*a->added));
     for (i = 0; i < a->window; i++) {
         a->all[i].next = a->free;
         a->free = &a->all[i];
@@ -182,22 +182,22 @@ static int run(struct rank *rank)
                         .window = rank_arg_count(rank, "window"),
                         .counters = rank_arg_count(rank, "counters"),
                         .hot = rank_arg_bool(rank, "hot")};
-    int status = side_open(&a.side, rank, FI_MSG | FI_ATOMIC | FI_RMA, 2 * a.window);
+    int status = wl_fi_open(&a.fi, rank, FI_MSG | FI_ATOMIC | FI_RMA, 2 * a.window);
 
     operations_new(&a);
     if (status == 0)
-        status = side_memory_open(&a.side, &a.memory, a.counters * sizeof(uint64_t));
+        status = wl_fi_memory_open(&a.fi, &a.memory, a.counters * sizeof(uint64_t));
     if (status == 0) {
         run_atomics(&a);
         rank_count(rank, "repeats", a.repeats);
-        status = side_finish(&a.side, a.operations - a.ended);
+        status = wl_fi_finish(&a.fi, a.operations - a.ended);
     }
-    if (status == 0 && a.side.clean)
+    if (status == 0 && a.fi.clean)
         status = check(&a);
-    if (status == 0 && side_meet(&a.side, NULL, 0) == NULL)
+    if (status == 0 && wl_fi_exchange(&a.fi, NULL, 0) == NULL)
         status = -1;
-    side_memory_close(&a.memory);
-    side_close(&a.side);
+    wl_fi_memory_close(&a.memory);
+    wl_fi_close(&a.fi);
     free(a.all);
     free(a.added);
     return status != 0;

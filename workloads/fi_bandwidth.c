@@ -4,10 +4,10 @@
  * says with an empty message that it has posted a window; a sender waits for that. Bandwidth is
  * that of a window, from its first send to the word for the next one.
  */
-#include "fi_common.h"
+#include "support/fi.h"
 
 static const struct workload_arg args[] = {
-    SIDE_ARGS,
+    WL_FI_ARGS,
     {"bytes", ARG_BYTES, "64KiB", "1", "1GiB", NULL, "length of a message"},
     {"window", ARG_COUNT, "64", "1", "1024", NULL, "messages in flight"},
     {"iterations", ARG_COUNT, "20", "1", "1000000000", NULL, "windows"},
@@ -18,7 +18,7 @@ static const struct workload_arg args[] = {
 #define WORD (1ull << 63) /* tag of the word for a window; other tags number the messages */
 
 struct stream {
-    struct side side;
+    struct wl_fi fi;
     uint32_t peer;
     fi_addr_t to;
     size_t bytes;
@@ -36,22 +36,21 @@ static int post_message(struct stream *s, uint64_t number)
     uint8_t *buffer = s->in + number % s->window * s->bytes;
 
     memset(buffer, 0, s->bytes);
-    return side_post(&s->side,
-                     fi_trecv(s->side.ep, buffer, s->bytes, NULL, s->to, number, 0, buffer));
+    return wl_fi_post(&s->fi, fi_trecv(s->fi.ep, buffer, s->bytes, NULL, s->to, number, 0, buffer));
 }
 
 static int post_word(struct stream *s)
 {
-    return side_post(&s->side,
-                     fi_trecv(s->side.ep, NULL, 0, NULL, s->to, WORD | s->words, 0, &s->words));
+    return wl_fi_post(&s->fi,
+                      fi_trecv(s->fi.ep, NULL, 0, NULL, s->to, WORD | s->words, 0, &s->words));
 }
 
 static int send_word(struct stream *s)
 {
     assert(s->window > 0);
     s->sending++;
-    return side_post(&s->side,
-                     fi_tsend(s->side.ep, NULL, 0, NULL, s->to, WORD | s->received / s->window, s));
+    return wl_fi_post(&s->fi,
+                      fi_tsend(s->fi.ep, NULL, 0, NULL, s->to, WORD | s->received / s->window, s));
 }
 
 static int send_window(struct stream *s, uint64_t round)
@@ -59,12 +58,12 @@ static int send_window(struct stream *s, uint64_t round)
     uint64_t i;
     int status = 0;
 
-    pattern_fill(s->out, s->bytes, side_seed(s->side.id, s->peer, round));
+    wl_pattern_fill(s->out, s->bytes, wl_fi_seed(s->fi.id, s->peer, round));
     s->began = rank_now();
     for (i = 0; i < s->window && status == 0; i++) {
         s->sending++;
-        status = side_post(&s->side, fi_tsend(s->side.ep, s->out, s->bytes, NULL, s->to,
-                                              round * s->window + i, s));
+        status = wl_fi_post(
+            &s->fi, fi_tsend(s->fi.ep, s->out, s->bytes, NULL, s->to, round * s->window + i, s));
     }
     return status;
 }
@@ -73,22 +72,21 @@ static int send_window(struct stream *s, uint64_t round)
 static int take_word(struct stream *s)
 {
     if (s->words > 0)
-        rank_record_bandwidth(s->side.rank, "bandwidth", s->window * s->bytes,
-                              rank_now() - s->began);
+        rank_record_bandwidth(s->fi.rank, "bandwidth", s->window * s->bytes, rank_now() - s->began);
     s->words++;
-    rank_progress(s->side.rank);
+    rank_progress(s->fi.rank);
     if (s->words > s->rounds)
         return 0;
     return post_word(s) == 0 ? send_window(s, s->words - 1) : -1;
 }
 
-static int take_message(struct stream *s, const struct side_event *event)
+static int take_message(struct stream *s, const struct wl_fi_event *event)
 {
     uint64_t round = s->received / s->window;
 
-    if (event->entry.len != s->bytes ||
-        pattern_differs(event->entry.op_context, s->bytes, side_seed(s->peer, s->side.id, round))) {
-        rank_fail(s->side.rank, "message %llu of rank %u is wrong",
+    if (event->entry.len != s->bytes || wl_pattern_differs(event->entry.op_context, s->bytes,
+                                                           wl_fi_seed(s->peer, s->fi.id, round))) {
+        rank_fail(s->fi.rank, "message %llu of rank %u is wrong",
                   (unsigned long long)event->entry.tag, s->peer);
         return -1;
     }
@@ -107,7 +105,7 @@ static bool is_over(const struct stream *s)
 /* What cannot be posted is found missing at the end. */
 static int run_stream(struct stream *s)
 {
-    struct side_event event;
+    struct wl_fi_event event;
     uint64_t i;
     int status = s->sends ? post_word(s) : 0;
 
@@ -116,7 +114,7 @@ static int run_stream(struct stream *s)
     if (s->receives && status == 0)
         status = send_word(s);
     while (status == 0 && !is_over(s)) {
-        if (!side_wait(&s->side, &event) || event.error != 0)
+        if (!wl_fi_wait(&s->fi, &event) || event.error != 0)
             return -1;
         if (event.entry.op_context == &s->words)
             status = take_word(s);
@@ -140,23 +138,23 @@ static int run(struct rank *rank)
     struct stream s = {.bytes = rank_arg_count(rank, "bytes"),
                        .window = rank_arg_count(rank, "window"),
                        .rounds = rank_arg_count(rank, "iterations")};
-    int status = side_open(&s.side, rank, FI_TAGGED, s.window + 8);
+    int status = wl_fi_open(&s.fi, rank, FI_TAGGED, s.window + 8);
     uint64_t lacks = 0;
 
-    s.out = side_buffer(s.bytes);
-    s.in = side_buffer(s.bytes * s.window);
-    s.peer = side_partner(&s.side);
-    s.sends = side_leads(&s.side) || rank_arg_bool(rank, "both_ways");
-    s.receives = !side_leads(&s.side) || rank_arg_bool(rank, "both_ways");
+    s.out = wl_fi_buffer(s.bytes);
+    s.in = wl_fi_buffer(s.bytes * s.window);
+    s.peer = wl_fi_partner(&s.fi);
+    s.sends = wl_fi_leads(&s.fi) || rank_arg_bool(rank, "both_ways");
+    s.receives = !wl_fi_leads(&s.fi) || rank_arg_bool(rank, "both_ways");
     if (status == 0 && s.peer != UINT32_MAX) {
-        s.to = side_address(&s.side, s.peer);
+        s.to = wl_fi_address(&s.fi, s.peer);
         if (s.to != FI_ADDR_NOTAVAIL)
             run_stream(&s);
         lacks = missing(&s);
     }
     if (status == 0)
-        status = side_finish(&s.side, lacks);
-    side_close(&s.side);
+        status = wl_fi_finish(&s.fi, lacks);
+    wl_fi_close(&s.fi);
     free(s.out);
     free(s.in);
     return status != 0;

@@ -3,17 +3,17 @@
  * Dissemination barriers over libfabric: in step k of ceil(log2 n) each rank sends an empty tagged
  * message to the one 2^k behind it. Nobody may leave a barrier before all have entered it.
  */
-#include "fi_common.h"
+#include "support/fi.h"
 
 static const struct workload_arg args[] = {
-    SIDE_ARGS,
+    WL_FI_ARGS,
     {"rounds", ARG_COUNT, "10", "1", "100000000", NULL, "barriers"},
     {"compute", ARG_TIME, "1us", "0", "1s", NULL, "mean time before a rank enters"},
     {NULL},
 };
 
 struct barrier {
-    struct side side;
+    struct wl_fi fi;
     uint64_t round;
     uint64_t seen; /* bit of each step whose message has come, in this round and in the next */
     uint64_t ahead;
@@ -37,27 +37,27 @@ static uint64_t tag_of(uint64_t round, uint32_t step)
 
 static uint32_t behind(const struct barrier *b, uint32_t step)
 {
-    return (uint32_t)((b->side.id + (1ull << step)) % b->side.size);
+    return (uint32_t)((b->fi.id + (1ull << step)) % b->fi.size);
 }
 
 static uint32_t before(const struct barrier *b, uint32_t step)
 {
-    return (uint32_t)((b->side.id + b->side.size - (1ull << step) % b->side.size) % b->side.size);
+    return (uint32_t)((b->fi.id + b->fi.size - (1ull << step) % b->fi.size) % b->fi.size);
 }
 
 /* Of a round's step; the context is its tag, plus one. */
 static int post(struct barrier *b, uint64_t round, uint32_t step)
 {
-    fi_addr_t from = side_address(&b->side, before(b, step));
+    fi_addr_t from = wl_fi_address(&b->fi, before(b, step));
     uint64_t tag = tag_of(round, step);
 
     if (from == FI_ADDR_NOTAVAIL)
         return 0;
-    return side_post(
-        &b->side, fi_trecv(b->side.ep, NULL, 0, NULL, from, tag, 0, (void *)(uintptr_t)(tag + 1)));
+    return wl_fi_post(
+        &b->fi, fi_trecv(b->fi.ep, NULL, 0, NULL, from, tag, 0, (void *)(uintptr_t)(tag + 1)));
 }
 
-static int take(struct barrier *b, const struct side_event *event)
+static int take(struct barrier *b, const struct wl_fi_event *event)
 {
     uint64_t tag = (uintptr_t)event->entry.op_context - 1;
 
@@ -76,19 +76,19 @@ static int take(struct barrier *b, const struct side_event *event)
 
 static int step(struct barrier *b, uint32_t number)
 {
-    fi_addr_t to = side_address(&b->side, behind(b, number));
-    struct side_event event;
+    fi_addr_t to = wl_fi_address(&b->fi, behind(b, number));
+    struct wl_fi_event event;
     int status;
 
     if (to == FI_ADDR_NOTAVAIL) {
-        b->side.lost++;
+        b->fi.lost++;
         return 1;
     }
     b->sending++;
-    status = side_post(&b->side,
-                       fi_tsend(b->side.ep, NULL, 0, NULL, to, tag_of(b->round, number), NULL));
+    status =
+        wl_fi_post(&b->fi, fi_tsend(b->fi.ep, NULL, 0, NULL, to, tag_of(b->round, number), NULL));
     while (status == 0 && !(b->seen >> number & 1)) {
-        if (!side_wait(&b->side, &event))
+        if (!wl_fi_wait(&b->fi, &event))
             return 1;
         status = take(b, &event);
     }
@@ -110,7 +110,7 @@ static int enter(struct barrier *b, uint32_t steps, bool last)
     }
     if (status != 0)
         return status;
-    rank_record_latency(b->side.rank, "barrier", rank_now() - began);
+    rank_record_latency(b->fi.rank, "barrier", rank_now() - began);
     b->passed++;
     b->round++;
     b->seen = b->ahead;
@@ -120,10 +120,10 @@ static int enter(struct barrier *b, uint32_t steps, bool last)
 
 static int drain(struct barrier *b)
 {
-    struct side_event event;
+    struct wl_fi_event event;
 
     while (b->sending > 0)
-        if (!side_wait(&b->side, &event) || take(b, &event) != 0)
+        if (!wl_fi_wait(&b->fi, &event) || take(b, &event) != 0)
             return 1;
     return 0;
 }
@@ -135,7 +135,7 @@ static int run(struct rank *rank)
     uint64_t entered = 0, left;
     const uint64_t *all = NULL;
     uint32_t steps = steps_of(rank_size(rank)), i;
-    int status = side_open(&b.side, rank, FI_TAGGED | FI_DIRECTED_RECV, 4 * steps + 8), result = 0;
+    int status = wl_fi_open(&b.fi, rank, FI_TAGGED | FI_DIRECTED_RECV, 4 * steps + 8), result = 0;
 
     for (i = 0; i < steps && status == 0; i++)
         status = post(&b, 0, i);
@@ -149,13 +149,13 @@ static int run(struct rank *rank)
     if (result == 0)
         drain(&b);
     if (status == 0)
-        status = side_finish(&b.side, rounds - b.passed);
-    if (status == 0 && b.side.clean) /* the last one of all */
-        all = side_meet(&b.side, &entered, sizeof(entered));
-    for (i = 0; all != NULL && i < b.side.size; i++)
+        status = wl_fi_finish(&b.fi, rounds - b.passed);
+    if (status == 0 && b.fi.clean) /* the last one of all */
+        all = wl_fi_exchange(&b.fi, &entered, sizeof(entered));
+    for (i = 0; all != NULL && i < b.fi.size; i++)
         if (all[i] > left)
             status = rank_fail(rank, "left the barrier before rank %u had entered it", i);
-    side_close(&b.side);
+    wl_fi_close(&b.fi);
     return status != 0;
 }
 

@@ -4,10 +4,10 @@
  * storms, and many of them are begun at both ends at once. Each message is answered; the time from
  * the first send to an answer is that of connecting. In each further round all ranks are new ones.
  */
-#include "fi_common.h"
+#include "support/fi.h"
 
 static const struct workload_arg args[] = {
-    SIDE_ARGS,
+    WL_FI_ARGS,
     {"peers", ARG_COUNT, "8", "1", "100000", NULL,
      "that each rank connects to, at most all others"},
     {"bytes", ARG_BYTES, "64", "0", "64KiB", NULL, "length of a message"},
@@ -19,10 +19,10 @@ static const struct workload_arg args[] = {
 enum kind { QUESTION, ANSWER };
 
 struct storm {
-    struct side side;
+    struct wl_fi fi;
     size_t bytes;
     uint32_t peers;
-    struct side_window in, questions, answers;
+    struct wl_fi_window in, questions, answers;
     uint64_t *asked; /* when, by peer's distance */
     uint64_t sending, answered, asked_of_us;
 };
@@ -36,61 +36,60 @@ static uint64_t word(enum kind kind, uint32_t from, uint32_t distance)
 /* Both directions of a pair ask each other when distances come in pairs d and size-d. */
 static uint32_t distance_of(const struct storm *s, uint32_t i)
 {
-    return i % 2 == 0 ? 1 + i / 2 : s->side.size - 1 - i / 2;
+    return i % 2 == 0 ? 1 + i / 2 : s->fi.size - 1 - i / 2;
 }
 
-static int send_to(struct storm *s, struct side_slot *slot, uint32_t to, uint64_t data)
+static int send_to(struct storm *s, struct wl_fi_slot *slot, uint32_t to, uint64_t data)
 {
-    fi_addr_t address = side_address(&s->side, to);
+    fi_addr_t address = wl_fi_address(&s->fi, to);
 
     if (address == FI_ADDR_NOTAVAIL) {
-        s->side.lost++;
+        s->fi.lost++;
         return 0;
     }
-    pattern_fill(slot->bytes, s->bytes, side_seed(s->side.id, to, data));
+    wl_pattern_fill(slot->bytes, s->bytes, wl_fi_seed(s->fi.id, to, data));
     s->sending++;
-    return side_post(&s->side,
-                     fi_senddata(s->side.ep, slot->bytes, s->bytes, NULL, data, address, slot));
+    return wl_fi_post(&s->fi,
+                      fi_senddata(s->fi.ep, slot->bytes, s->bytes, NULL, data, address, slot));
 }
 
-static int post_receive(struct storm *s, struct side_slot *slot)
+static int post_receive(struct storm *s, struct wl_fi_slot *slot)
 {
-    return side_post(&s->side,
-                     fi_recv(s->side.ep, slot->bytes, s->bytes, NULL, FI_ADDR_UNSPEC, slot));
+    return wl_fi_post(&s->fi, fi_recv(s->fi.ep, slot->bytes, s->bytes, NULL, FI_ADDR_UNSPEC, slot));
 }
 
-static int take_message(struct storm *s, const struct side_event *event)
+static int take_message(struct storm *s, const struct wl_fi_event *event)
 {
-    struct side_slot *slot = event->entry.op_context;
+    struct wl_fi_slot *slot = event->entry.op_context;
     uint64_t data = event->entry.data;
     uint32_t from = (uint32_t)(data & 0x7fffffff), distance = (uint32_t)(data >> 31 & 0x7fffffff);
 
-    if (from >= s->side.size || distance == 0 || distance >= s->side.size ||
+    if (from >= s->fi.size || distance == 0 || distance >= s->fi.size ||
         event->entry.len != s->bytes ||
-        pattern_differs(slot->bytes, s->bytes, side_seed(from, s->side.id, data)))
-        return rank_fail(s->side.rank, "a message with word %#llx is wrong",
+        wl_pattern_differs(slot->bytes, s->bytes, wl_fi_seed(from, s->fi.id, data)))
+        return rank_fail(s->fi.rank, "a message with word %#llx is wrong",
                          (unsigned long long)data);
-    rank_progress(s->side.rank);
+    rank_progress(s->fi.rank);
     if (data >> 62 == ANSWER) {
         if (s->asked[distance] == 0)
-            return rank_fail(s->side.rank, "rank %u answers twice", from);
-        rank_record_latency(s->side.rank, "connect", rank_now() - s->asked[distance]);
+            return rank_fail(s->fi.rank, "rank %u answers twice", from);
+        rank_record_latency(s->fi.rank, "connect", rank_now() - s->asked[distance]);
         s->asked[distance] = 0;
         s->answered++;
         return 0;
     }
     s->asked_of_us++;
     if (s->answers.free == NULL)
-        return rank_fail(s->side.rank, "more ranks ask than may");
-    return send_to(s, side_slot_take(&s->answers), from, word(ANSWER, s->side.id, distance));
+        return rank_fail(s->fi.rank, "more ranks ask than may");
+    return send_to(s, wl_fi_slot_alloc(&s->answers), from, word(ANSWER, s->fi.id, distance));
 }
 
-static int take(struct storm *s, const struct side_event *event)
+static int take(struct storm *s, const struct wl_fi_event *event)
 {
-    struct side_slot *slot = event->entry.op_context;
+    struct wl_fi_slot *slot = event->entry.op_context;
     int status = 0;
 
-    if (!side_slot_of(&s->in, slot)) {
+    if (!wl_fi_is_slot(&s->in, slot)) {
         s->sending--;
         return 0;
     }
@@ -101,22 +100,22 @@ static int take(struct storm *s, const struct side_event *event)
 
 static int run_storm(struct storm *s)
 {
-    struct side_event event;
+    struct wl_fi_event event;
     uint32_t i, distance;
     int status = 0;
 
     while (s->in.free != NULL && status == 0)
-        status = post_receive(s, side_slot_take(&s->in));
+        status = post_receive(s, wl_fi_slot_alloc(&s->in));
     for (i = 0; i < s->peers && status == 0; i++) {
         distance = distance_of(s, i);
         s->asked[distance] = rank_now();
-        status = send_to(s, side_slot_take(&s->questions), (s->side.id + distance) % s->side.size,
-                         word(QUESTION, s->side.id, distance));
-        while (status == 0 && side_poll(&s->side, &event))
+        status = send_to(s, wl_fi_slot_alloc(&s->questions), (s->fi.id + distance) % s->fi.size,
+                         word(QUESTION, s->fi.id, distance));
+        while (status == 0 && wl_fi_poll(&s->fi, &event))
             status = take(s, &event);
     }
     while (status == 0 && (s->answered < s->peers || s->asked_of_us < s->peers || s->sending > 0)) {
-        if (!side_wait(&s->side, &event))
+        if (!wl_fi_wait(&s->fi, &event))
             return 0;
         status = take(s, &event);
     }
@@ -125,10 +124,10 @@ static int run_storm(struct storm *s)
 
 static int windows_open(struct storm *s)
 {
-    if (side_window_open(&s->side, &s->in, 32, s->bytes) != 0 ||
-        side_window_open(&s->side, &s->questions, s->peers, s->bytes) != 0)
+    if (wl_fi_window_open(&s->fi, &s->in, 32, s->bytes) != 0 ||
+        wl_fi_window_open(&s->fi, &s->questions, s->peers, s->bytes) != 0)
         return -1;
-    return side_window_open(&s->side, &s->answers, s->peers, s->bytes);
+    return wl_fi_window_open(&s->fi, &s->answers, s->peers, s->bytes);
 }
 
 static int one_round(struct rank *rank)
@@ -138,21 +137,21 @@ static int one_round(struct rank *rank)
     int status;
 
     s.peers = (uint32_t)(wanted < rank_size(rank) ? wanted : rank_size(rank) - 1);
-    status = side_open(&s.side, rank, FI_MSG, 2 * s.peers + 64);
-    s.asked = calloc(s.side.size, sizeof(*s.asked));
+    status = wl_fi_open(&s.fi, rank, FI_MSG, 2 * s.peers + 64);
+    s.asked = calloc(s.fi.size, sizeof(*s.asked));
     if (windows_open(&s) != 0)
         status = -1;
-    if (status == 0 && side_meet(&s.side, NULL, 0) == NULL)
+    if (status == 0 && wl_fi_exchange(&s.fi, NULL, 0) == NULL)
         status = -1;
     if (status == 0) {
         rank_compute(spread != 0 ? rank_random(rank) % spread : 0);
         run_storm(&s);
-        status = side_finish(&s.side, s.peers - s.answered);
+        status = wl_fi_finish(&s.fi, s.peers - s.answered);
     }
-    side_close(&s.side);
-    side_window_close(&s.in);
-    side_window_close(&s.questions);
-    side_window_close(&s.answers);
+    wl_fi_close(&s.fi);
+    wl_fi_window_close(&s.in);
+    wl_fi_window_close(&s.questions);
+    wl_fi_window_close(&s.answers);
     free(s.asked);
     return status;
 }

@@ -4,12 +4,12 @@
  * step every rank posts receives for its six faces, computes, sends its own, and goes on when all
  * have come and gone. A neighbour may be one step ahead: the tag names step and face.
  */
-#include "fi_common.h"
+#include "support/fi.h"
 
 #define FACES 6u /* 2d: towards lower coordinates, 2d + 1: towards higher */
 
 static const struct workload_arg args[] = {
-    SIDE_ARGS,
+    WL_FI_ARGS,
     {"bytes", ARG_BYTES, "2KiB", "1", "16MiB", NULL, "size of a face"},
     {"steps", ARG_COUNT, "100", "1", "100000000", NULL, "exchanges"},
     {"compute", ARG_TIME, "0", "0", "1s", NULL, "time that a rank computes in each step"},
@@ -22,7 +22,7 @@ struct face {
 };
 
 struct halo {
-    struct side side;
+    struct wl_fi fi;
     size_t bytes;
     uint64_t steps, compute;
     struct face faces[FACES];
@@ -30,7 +30,7 @@ struct halo {
 };
 
 /* The most cubic box with so many ranks. */
-static void shape(uint32_t size, uint32_t side[3])
+static void shape(uint32_t size, uint32_t grid[3])
 {
     uint32_t a, b, best = UINT32_MAX;
 
@@ -38,9 +38,9 @@ static void shape(uint32_t size, uint32_t side[3])
         for (b = a; size % a == 0 && b <= size / a / b; b++) {
             if (size / a % b == 0 && size / a / b - a < best) {
                 best = size / a / b - a;
-                side[0] = size / a / b;
-                side[1] = b;
-                side[2] = a;
+                grid[0] = size / a / b;
+                grid[1] = b;
+                grid[2] = a;
             }
         }
     }
@@ -48,17 +48,17 @@ static void shape(uint32_t size, uint32_t side[3])
 
 static void find_neighbours(struct halo *halo)
 {
-    uint32_t side[3] = {1, 1, 1}, d, scale = 1, id = halo->side.id;
+    uint32_t grid[3] = {1, 1, 1}, d, scale = 1, id = halo->fi.id;
 
-    shape(halo->side.size, side);
+    shape(halo->fi.size, grid);
     for (d = 0; d < 3; d++) {
-        uint32_t at = id / scale % side[d], base = id - at * scale;
+        uint32_t at = id / scale % grid[d], base = id - at * scale;
 
-        halo->faces[2 * d].neighbour = base + (at + side[d] - 1) % side[d] * scale;
-        halo->faces[2 * d + 1].neighbour = base + (at + 1) % side[d] * scale;
-        if (side[d] == 1)
+        halo->faces[2 * d].neighbour = base + (at + grid[d] - 1) % grid[d] * scale;
+        halo->faces[2 * d + 1].neighbour = base + (at + 1) % grid[d] * scale;
+        if (grid[d] == 1)
             halo->faces[2 * d].neighbour = halo->faces[2 * d + 1].neighbour = UINT32_MAX;
-        scale *= side[d];
+        scale *= grid[d];
     }
 }
 
@@ -85,22 +85,22 @@ static int transfer(struct halo *halo, uint64_t step, uint32_t f, bool send)
 
     if (face->neighbour == UINT32_MAX)
         return 0;
-    peer = side_address(&halo->side, face->neighbour);
+    peer = wl_fi_address(&halo->fi, face->neighbour);
     if (peer == FI_ADDR_NOTAVAIL) {
-        halo->side.lost++;
+        halo->fi.lost++;
         return 0;
     }
     halo->open++;
     if (!send)
-        return side_post(&halo->side, fi_trecv(halo->side.ep, face->in, halo->bytes, NULL, peer,
-                                               tag_of(step, f), 0, face));
-    pattern_fill(face->out, halo->bytes,
-                 side_seed(halo->side.id, face->neighbour, tag_of(step, f ^ 1)));
-    return side_post(&halo->side, fi_tsend(halo->side.ep, face->out, halo->bytes, NULL, peer,
-                                           tag_of(step, f ^ 1), halo));
+        return wl_fi_post(&halo->fi, fi_trecv(halo->fi.ep, face->in, halo->bytes, NULL, peer,
+                                              tag_of(step, f), 0, face));
+    wl_pattern_fill(face->out, halo->bytes,
+                    wl_fi_seed(halo->fi.id, face->neighbour, tag_of(step, f ^ 1)));
+    return wl_fi_post(&halo->fi, fi_tsend(halo->fi.ep, face->out, halo->bytes, NULL, peer,
+                                          tag_of(step, f ^ 1), halo));
 }
 
-static int take(struct halo *halo, const struct side_event *event, uint64_t step)
+static int take(struct halo *halo, const struct wl_fi_event *event, uint64_t step)
 {
     const struct face *face = event->entry.op_context;
     uint64_t tag;
@@ -110,8 +110,8 @@ static int take(struct halo *halo, const struct side_event *event, uint64_t step
         return 0;
     tag = tag_of(step, (uint32_t)(face - halo->faces));
     if (event->entry.tag != tag || event->entry.len != halo->bytes ||
-        pattern_differs(face->in, halo->bytes, side_seed(face->neighbour, halo->side.id, tag)))
-        return rank_fail(halo->side.rank, "the face of rank %u in step %llu is wrong",
+        wl_pattern_differs(face->in, halo->bytes, wl_fi_seed(face->neighbour, halo->fi.id, tag)))
+        return rank_fail(halo->fi.rank, "the face of rank %u in step %llu is wrong",
                          face->neighbour, (unsigned long long)step);
     halo->received++;
     return 0;
@@ -119,7 +119,7 @@ static int take(struct halo *halo, const struct side_event *event, uint64_t step
 
 static int exchange(struct halo *halo, uint64_t step)
 {
-    struct side_event event;
+    struct wl_fi_event event;
     uint64_t began = rank_now();
     uint32_t f;
     int status = 0;
@@ -130,12 +130,12 @@ static int exchange(struct halo *halo, uint64_t step)
     for (f = 0; f < FACES && status == 0; f++)
         status = transfer(halo, step, f, true);
     while (halo->open > 0 && status == 0) {
-        if (!side_wait(&halo->side, &event))
+        if (!wl_fi_wait(&halo->fi, &event))
             return -1;
         status = take(halo, &event, step);
     }
-    rank_record_latency(halo->side.rank, "step", rank_now() - began);
-    rank_progress(halo->side.rank);
+    rank_record_latency(halo->fi.rank, "step", rank_now() - began);
+    rank_progress(halo->fi.rank);
     return status;
 }
 
@@ -144,8 +144,8 @@ static int run(struct rank *rank)
     struct halo halo = {.bytes = rank_arg_count(rank, "bytes"),
                         .steps = rank_arg_count(rank, "steps"),
                         .compute = rank_arg_ps(rank, "compute")};
-    int status = side_open(&halo.side, rank, FI_TAGGED | FI_DIRECTED_RECV, 64);
-    uint8_t *memory = side_buffer(2 * FACES * halo.bytes);
+    int status = wl_fi_open(&halo.fi, rank, FI_TAGGED | FI_DIRECTED_RECV, 64);
+    uint8_t *memory = wl_fi_buffer(2 * FACES * halo.bytes);
     uint64_t step;
     uint32_t f;
 
@@ -157,9 +157,9 @@ static int run(struct rank *rank)
     if (status == 0) {
         for (step = 0; step < halo.steps && exchange(&halo, step) == 0; step++)
             ;
-        status = side_finish(&halo.side, halo.steps * neighbours(&halo) - halo.received);
+        status = wl_fi_finish(&halo.fi, halo.steps * neighbours(&halo) - halo.received);
     }
-    side_close(&halo.side);
+    wl_fi_close(&halo.fi);
     free(memory);
     return status != 0;
 }

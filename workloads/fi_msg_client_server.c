@@ -4,12 +4,12 @@
  * that connect to one of them, exchange messages, shut down, and begin again. Servers refuse the
  * first attempt of every `refuse`-th connection.
  */
-#include "fi_common.h"
+#include "support/fi.h"
 
 #include <rdma/fi_eq.h>
 
 static const struct workload_arg args[] = {
-    SIDE_ARGS,
+    WL_FI_ARGS,
     {"servers", ARG_COUNT, "1", "1", "100000", NULL, "ranks that listen"},
     {"connections", ARG_COUNT, "4", "1", "1000000", NULL, "that each client makes, one by one"},
     {"messages", ARG_COUNT, "10", "0", "1000000", NULL, "there and back on a connection"},
@@ -32,7 +32,7 @@ struct line { /* a connection, at one of its ends */
 };
 
 struct office {
-    struct side side; /* first */
+    struct wl_fi fi; /* first */
     struct fid_eq *eq;
     struct fid_pep *pep;
     uint32_t servers;
@@ -46,21 +46,21 @@ struct office {
 
 /* ---- a line ---------------------------------------------------------------------------------- */
 
-#define CALL(o, call)                                            \
-    do {                                                         \
-        int call_result_ = (int)(call);                          \
-        if (call_result_ < 0)                                    \
-            return side_failed(&(o)->side, #call, call_result_); \
+#define CALL(o, call)                                           \
+    do {                                                        \
+        int call_result_ = (int)(call);                         \
+        if (call_result_ < 0)                                   \
+            return wl_fi_failed(&(o)->fi, #call, call_result_); \
     } while (0)
 
 static int line_open(struct office *o, struct line *line, struct fi_info *info)
 {
-    CALL(o, fi_endpoint(o->side.domain, info, &line->ep, line));
+    CALL(o, fi_endpoint(o->fi.domain, info, &line->ep, line));
     CALL(o, fi_ep_bind(line->ep, &o->eq->fid, 0));
-    CALL(o, fi_ep_bind(line->ep, &o->side.cq->fid, FI_TRANSMIT | FI_RECV));
+    CALL(o, fi_ep_bind(line->ep, &o->fi.cq->fid, FI_TRANSMIT | FI_RECV));
     CALL(o, fi_enable(line->ep));
-    line->in = side_buffer(o->bytes);
-    line->out = side_buffer(o->bytes);
+    line->in = wl_fi_buffer(o->bytes);
+    line->out = wl_fi_buffer(o->bytes);
     if (o->messages > 0)
         CALL(o, fi_recv(line->ep, line->in, o->bytes, NULL, FI_ADDR_UNSPEC, line));
     return 0;
@@ -79,21 +79,21 @@ static void line_close(struct line *line)
 /* What goes to and fro on a line, by direction and number. */
 static uint64_t seed_of(const struct line *line, bool answer, uint64_t number)
 {
-    return side_seed(line->hello.client, answer, line->hello.connection << 20 | number);
+    return wl_fi_seed(line->hello.client, answer, line->hello.connection << 20 | number);
 }
 
 static int line_send(struct office *o, struct line *line, bool answer, uint64_t number)
 {
-    pattern_fill(line->out, o->bytes, seed_of(line, answer, number));
-    return side_post(&o->side, fi_send(line->ep, line->out, o->bytes, NULL, 0, NULL));
+    wl_pattern_fill(line->out, o->bytes, seed_of(line, answer, number));
+    return wl_fi_post(&o->fi, fi_send(line->ep, line->out, o->bytes, NULL, 0, NULL));
 }
 
-static int line_check(struct office *o, struct line *line, const struct side_event *event,
+static int line_check(struct office *o, struct line *line, const struct wl_fi_event *event,
                       bool answer)
 {
     if (event->entry.len != o->bytes ||
-        pattern_differs(line->in, o->bytes, seed_of(line, answer, line->received)))
-        return rank_fail(o->side.rank, "message %llu on connection %llu of rank %u is wrong",
+        wl_pattern_differs(line->in, o->bytes, seed_of(line, answer, line->received)))
+        return rank_fail(o->fi.rank, "message %llu on connection %llu of rank %u is wrong",
                          (unsigned long long)line->received,
                          (unsigned long long)line->hello.connection, line->hello.client);
     line->received++;
@@ -114,7 +114,7 @@ struct happening {
     bool has_hello;
 };
 
-static void look(struct office *o, struct happening *found)
+static void poll_queues(struct office *o, struct happening *found)
 {
     union {
         struct fi_eq_cm_entry entry; /* with a hello behind it */
@@ -128,13 +128,13 @@ static void look(struct office *o, struct happening *found)
             return;
         found->error = error.err;
         found->fid = error.fid;
-        o->side.heard++;
+        o->fi.progress_count++;
     }
     if (bytes < (ssize_t)sizeof(buffer.entry)) {
         found->event = 0;
         return;
     }
-    o->side.heard++;
+    o->fi.progress_count++;
     found->fid = buffer.entry.fid;
     found->info = buffer.entry.info;
     found->has_hello = (size_t)bytes >= sizeof(buffer.entry) + sizeof(struct hello);
@@ -143,15 +143,15 @@ static void look(struct office *o, struct happening *found)
 }
 
 /* Nothing is expected any more, but others may need our answers. */
-static void progress(struct side *side)
+static void progress(struct wl_fi *fi)
 {
-    struct office *o = (struct office *)side; /* it is the first member */
+    struct office *o = (struct office *)fi; /* it is the first member */
     struct happening found = {.event = 0};
 
-    look(o, &found);
+    poll_queues(o, &found);
     if (found.event == FI_CONNREQ)
         fi_freeinfo(found.info);
-    fi_cq_read(side->cq, NULL, 0);
+    fi_cq_read(fi->cq, NULL, 0);
 }
 
 /* ---- client ---------------------------------------------------------------------------------- */
@@ -159,36 +159,36 @@ static void progress(struct side *side)
 /* Until this happens to the line; 1: something else, or nothing any more. */
 static int wait_for(struct office *o, struct line *line, uint32_t event, struct happening *found)
 {
-    struct side_event completion;
+    struct wl_fi_event completion;
 
     for (;;) {
         *found = (struct happening){.event = 0};
-        look(o, found);
+        poll_queues(o, found);
         if (found->fid == &line->ep->fid && (found->error != 0 || found->event == event))
             return found->error;
-        while (side_poll(&o->side, &completion)) /* sends that completed late */
+        while (wl_fi_poll(&o->fi, &completion)) /* sends that completed late */
             if (completion.error != 0 && completion.error != FI_ECANCELED)
                 return 1;
-        if (side_gave_up(&o->side))
+        if (wl_fi_timed_out(&o->fi))
             return 1;
     }
 }
 
 static int converse(struct office *o, struct line *line)
 {
-    struct side_event event;
+    struct wl_fi_event event;
     uint64_t number;
     int status = 0;
 
     for (number = 0; number < o->messages && status == 0; number++) {
         status = line_send(o, line, false, number) != 0;
         while (status == 0 && line->received == number) {
-            if (!side_wait(&o->side, &event) || event.error != 0)
+            if (!wl_fi_wait(&o->fi, &event) || event.error != 0)
                 return 1;
             if (event.entry.op_context == line)
                 status = line_check(o, line, &event, true);
         }
-        rank_progress(o->side.rank);
+        rank_progress(o->fi.rank);
     }
     return status;
 }
@@ -199,7 +199,7 @@ static int check_answer(struct office *o, const struct line *line, const struct 
 
     expected.answers = 1;
     if (!found->has_hello || memcmp(&found->hello, &expected, sizeof(expected)) != 0)
-        return rank_fail(o->side.rank, "the server's word for connection %llu is wrong",
+        return rank_fail(o->fi.rank, "the server's word for connection %llu is wrong",
                          (unsigned long long)line->hello.connection);
     return 0;
 }
@@ -207,21 +207,21 @@ static int check_answer(struct office *o, const struct line *line, const struct 
 /* 0: it came about; 1: it did not, by a fault; FI_ECONNREFUSED: refused. */
 static int attempt(struct office *o, struct line *line)
 {
-    uint32_t server = o->side.id % o->servers; /* at least one */
+    uint32_t server = o->fi.id % o->servers; /* at least one */
     uint64_t began = rank_now();
     struct happening found;
-    int status = line_open(o, line, o->side.info);
+    int status = line_open(o, line, o->fi.info);
 
     if (status != 0)
         return -1;
-    status = side_post(&o->side, fi_connect(line->ep, o->names + server * o->name_bytes,
-                                            &line->hello, sizeof(line->hello)));
+    status = wl_fi_post(&o->fi, fi_connect(line->ep, o->names + server * o->name_bytes,
+                                           &line->hello, sizeof(line->hello)));
     if (status != 0)
         return 1;
     status = wait_for(o, line, FI_CONNECTED, &found);
     if (status != 0)
         return status;
-    rank_record_latency(o->side.rank, "connect", rank_now() - began);
+    rank_record_latency(o->fi.rank, "connect", rank_now() - began);
     if (check_answer(o, line, &found) != 0)
         return -1;
     status = converse(o, line);
@@ -240,7 +240,7 @@ static int be_client(struct office *o)
         for (tries = 0, status = FI_ECONNREFUSED; status == FI_ECONNREFUSED && tries < 10;
              tries++) {
             struct line line = {
-                .hello = {.client = o->side.id, .connection = number, .attempt = tries}};
+                .hello = {.client = o->fi.id, .connection = number, .attempt = tries}};
 
             status = attempt(o, &line);
             o->refused += status == FI_ECONNREFUSED;
@@ -248,8 +248,8 @@ static int be_client(struct office *o)
         }
         o->done += status == 0;
     }
-    if (o->side.errors == 0 && status > 0)
-        o->side.errors++;
+    if (o->fi.errors == 0 && status > 0)
+        o->fi.errors++;
     return status < 0 ? -1 : 0;
 }
 
@@ -262,8 +262,8 @@ static int answer_request(struct office *o, struct happening *found)
     int status;
 
     answer.answers = 1;
-    if (!found->has_hello || found->hello.answers != 0 || found->hello.client >= o->side.size)
-        return rank_fail(o->side.rank, "a request without a proper word");
+    if (!found->has_hello || found->hello.answers != 0 || found->hello.client >= o->fi.size)
+        return rank_fail(o->fi.rank, "a request without a proper word");
     if (o->refuse != 0 && found->hello.attempt == 0 &&
         found->hello.connection % o->refuse == o->refuse - 1) {
         o->refused++;
@@ -275,7 +275,7 @@ static int answer_request(struct office *o, struct happening *found)
     o->lines = line;
     status = line_open(o, line, found->info);
     if (status == 0)
-        status = side_post(&o->side, fi_accept(line->ep, &answer, sizeof(answer)));
+        status = wl_fi_post(&o->fi, fi_accept(line->ep, &answer, sizeof(answer)));
     return status;
 }
 
@@ -301,7 +301,7 @@ static int happen(struct office *o, struct happening *found)
 
 static int serve(struct office *o, uint64_t expected)
 {
-    struct side_event event;
+    struct wl_fi_event event;
     struct happening found;
     struct line *line;
     int status = 0;
@@ -309,10 +309,10 @@ static int serve(struct office *o, uint64_t expected)
     assert(o->eq != NULL);
     while (o->done < expected && status == 0) {
         found = (struct happening){.event = 0};
-        look(o, &found);
+        poll_queues(o, &found);
         if (found.event != 0)
             status = happen(o, &found);
-        while (status == 0 && side_poll(&o->side, &event)) {
+        while (status == 0 && wl_fi_poll(&o->fi, &event)) {
             line = event.entry.op_context;
             if (line == NULL || event.error != 0)
                 continue;
@@ -320,7 +320,7 @@ static int serve(struct office *o, uint64_t expected)
             if (status == 0)
                 status = line_send(o, line, true, line->received - 1);
         }
-        if (status == 0 && side_gave_up(&o->side))
+        if (status == 0 && wl_fi_timed_out(&o->fi))
             return 0;
     }
     return status;
@@ -331,18 +331,18 @@ static int listen_here(struct office *o)
     uint8_t name[FI_NAME_MAX] = {0};
     struct fi_eq_attr attr = {.wait_obj = FI_WAIT_NONE};
 
-    o->name_bytes = o->side.info->src_addrlen;
+    o->name_bytes = o->fi.info->src_addrlen;
     if (o->name_bytes > sizeof(name))
-        return rank_fail(o->side.rank, "names of %zu bytes", o->name_bytes);
-    CALL(o, fi_eq_open(o->side.fabric, &attr, &o->eq, NULL));
-    o->side.progress = progress;
-    if (o->side.id < o->servers) {
-        CALL(o, fi_passive_ep(o->side.fabric, o->side.info, &o->pep, NULL));
+        return rank_fail(o->fi.rank, "names of %zu bytes", o->name_bytes);
+    CALL(o, fi_eq_open(o->fi.fabric, &attr, &o->eq, NULL));
+    o->fi.progress = progress;
+    if (o->fi.id < o->servers) {
+        CALL(o, fi_passive_ep(o->fi.fabric, o->fi.info, &o->pep, NULL));
         CALL(o, fi_pep_bind(o->pep, &o->eq->fid, 0));
         CALL(o, fi_listen(o->pep));
         CALL(o, fi_getname(&o->pep->fid, name, &o->name_bytes));
     }
-    o->names = side_meet(&o->side, name, o->name_bytes);
+    o->names = wl_fi_exchange(&o->fi, name, o->name_bytes);
     return o->names != NULL ? 0 : -1;
 }
 
@@ -357,20 +357,20 @@ static int open_office(struct office *o, struct rank *rank)
         return rank_fail(rank, "no memory for fi_allocinfo()");
     hints->caps = FI_MSG;
     hints->ep_attr->type = FI_EP_MSG;
-    status = side_open_hints(&o->side, rank, hints, 1024);
+    status = wl_fi_open_hints(&o->fi, rank, hints, 1024);
     fi_freeinfo(hints);
     return status == 0 ? listen_here(o) : -1;
 }
 
 static uint64_t expected_of(const struct office *o)
 {
-    uint64_t clients = o->side.size - o->servers, mine = 0;
+    uint64_t clients = o->fi.size - o->servers, mine = 0;
     uint32_t i;
 
-    if (o->side.id >= o->servers)
+    if (o->fi.id >= o->servers)
         return o->connections;
     for (i = o->servers; i < o->servers + clients; i++)
-        mine += i % o->servers == o->side.id;
+        mine += i % o->servers == o->fi.id;
     return mine * o->connections;
 }
 
@@ -387,7 +387,7 @@ static void close_office(struct office *o)
         fi_close(&o->pep->fid);
     if (o->eq != NULL)
         fi_close(&o->eq->fid);
-    side_close(&o->side);
+    wl_fi_close(&o->fi);
 }
 
 static int run(struct rank *rank)
@@ -403,10 +403,10 @@ static int run(struct rank *rank)
         return rank_fail(rank, "servers: %u; allowed: fewer than there are ranks", o.servers) != 0;
     status = open_office(&o, rank);
     if (status == 0) {
-        result = o.side.id < o.servers ? serve(&o, expected_of(&o)) : be_client(&o);
-        rank_count(rank, o.side.id < o.servers ? "served" : "connections", o.done);
+        result = o.fi.id < o.servers ? serve(&o, expected_of(&o)) : be_client(&o);
+        rank_count(rank, o.fi.id < o.servers ? "served" : "connections", o.done);
         rank_count(rank, "refused", o.refused);
-        status = side_finish(&o.side, expected_of(&o) - o.done);
+        status = wl_fi_finish(&o.fi, expected_of(&o) - o.done);
     }
     close_office(&o);
     return status != 0 || result != 0;

@@ -4,10 +4,10 @@
  * with endpoint e of the partner. Each has a thread and a queue of its own, or one thread reads one
  * queue for all.
  */
-#include "fi_common.h"
+#include "support/fi.h"
 
 static const struct workload_arg args[] = {
-    SIDE_ARGS,
+    WL_FI_ARGS,
     {"endpoints", ARG_COUNT, "4", "1", "64", NULL, "of each rank"},
     {"threads", ARG_BOOL, "true", NULL, NULL, NULL, "a thread and a queue for each"},
     {"bytes", ARG_BYTES, "64", "1", "16MiB", NULL, "length of a message"},
@@ -18,7 +18,7 @@ static const struct workload_arg args[] = {
 struct multi;
 
 struct line { /* one endpoint */
-    struct side side; /* with its endpoint; its own queue or the common one */
+    struct wl_fi fi; /* with its endpoint; its own queue or the common one */
     struct multi *multi;
     uint32_t number;
     fi_addr_t to;
@@ -30,7 +30,7 @@ struct line { /* one endpoint */
 };
 
 struct multi {
-    struct side side;
+    struct wl_fi fi;
     uint32_t count, peer;
     bool threads;
     size_t bytes;
@@ -44,22 +44,22 @@ struct multi {
 
 static uint64_t seed_of(const struct line *line, uint32_t from, uint64_t round)
 {
-    return side_seed(from, line->number, round);
+    return wl_fi_seed(from, line->number, round);
 }
 
 static int post_receive(struct line *line)
 {
     line->receiving = true;
-    return side_post(&line->side, fi_recv(line->side.ep, line->in, line->multi->bytes, NULL,
-                                          FI_ADDR_UNSPEC, &line->in));
+    return wl_fi_post(&line->fi, fi_recv(line->fi.ep, line->in, line->multi->bytes, NULL,
+                                         FI_ADDR_UNSPEC, &line->in));
 }
 
 static int send_next(struct line *line)
 {
     line->sending = true;
-    pattern_fill(line->out, line->multi->bytes, seed_of(line, line->side.id, line->round));
-    return side_post(&line->side, fi_send(line->side.ep, line->out, line->multi->bytes, NULL,
-                                          line->to, &line->out));
+    wl_pattern_fill(line->out, line->multi->bytes, seed_of(line, line->fi.id, line->round));
+    return wl_fi_post(
+        &line->fi, fi_send(line->fi.ep, line->out, line->multi->bytes, NULL, line->to, &line->out));
 }
 
 /* A leader begins a round, a follower answers it. */
@@ -68,28 +68,28 @@ static int begin(struct line *line)
     int status = post_receive(line);
 
     line->began = rank_now();
-    if (status == 0 && side_leads(&line->side))
+    if (status == 0 && wl_fi_leads(&line->fi))
         status = send_next(line);
     return status;
 }
 
-static int take_message(struct line *line, const struct side_event *event)
+static int take_message(struct line *line, const struct wl_fi_event *event)
 {
     if (event->entry.len != line->multi->bytes ||
-        pattern_differs(line->in, line->multi->bytes,
-                        seed_of(line, line->multi->peer, line->round)))
-        return rank_fail(line->side.rank, "message %llu at endpoint %u is wrong",
+        wl_pattern_differs(line->in, line->multi->bytes,
+                           seed_of(line, line->multi->peer, line->round)))
+        return rank_fail(line->fi.rank, "message %llu at endpoint %u is wrong",
                          (unsigned long long)line->round, line->number);
-    if (!side_leads(&line->side)) { /* the answer carries the same number */
+    if (!wl_fi_leads(&line->fi)) { /* the answer carries the same number */
         line->receiving = false;
         return send_next(line);
     }
-    rank_record_latency(line->side.rank, "latency", (rank_now() - line->began) / 2);
+    rank_record_latency(line->fi.rank, "latency", (rank_now() - line->began) / 2);
     line->receiving = false;
     return 0;
 }
 
-static int take(struct line *line, const struct side_event *event)
+static int take(struct line *line, const struct wl_fi_event *event)
 {
     int status = 0;
 
@@ -102,18 +102,18 @@ static int take(struct line *line, const struct side_event *event)
     if (status != 0 || line->sending || line->receiving)
         return status;
     line->round++;
-    rank_progress(line->side.rank);
+    rank_progress(line->fi.rank);
     return line->round < line->multi->iterations ? begin(line) : 0;
 }
 
 static int run_alone(struct rank *rank, void *arg)
 {
     struct line *line = arg;
-    struct side_event event;
+    struct wl_fi_event event;
     int status = begin(line);
 
     while (status == 0 && line->round < line->multi->iterations) {
-        if (!side_wait(&line->side, &event))
+        if (!wl_fi_wait(&line->fi, &event))
             break;
         status = take(line, &event);
     }
@@ -132,7 +132,7 @@ static bool is_over(const struct multi *m)
     return true;
 }
 
-static struct line *line_of(struct multi *m, const struct side_event *event)
+static struct line *line_of(struct multi *m, const struct wl_fi_event *event)
 {
     return &m->lines[(size_t)((uint8_t *)event->entry.op_context - (uint8_t *)m->lines) /
                      sizeof(struct line)];
@@ -140,7 +140,7 @@ static struct line *line_of(struct multi *m, const struct side_event *event)
 
 static int run_together(struct multi *m)
 {
-    struct side_event event;
+    struct wl_fi_event event;
     uint32_t i;
     int status = 0;
 
@@ -149,10 +149,10 @@ static int run_together(struct multi *m)
     while (status == 0 && !is_over(m)) {
         /* Their posts may have read events of others. */
         for (i = 0; i < m->count && status == 0; i++)
-            while (status == 0 && m->lines[i].side.event_count > 0 &&
-                   side_poll(&m->lines[i].side, &event))
+            while (status == 0 && m->lines[i].fi.event_count > 0 &&
+                   wl_fi_poll(&m->lines[i].fi, &event))
                 status = take(line_of(m, &event), &event);
-        if (status != 0 || is_over(m) || !side_wait(&m->side, &event))
+        if (status != 0 || is_over(m) || !wl_fi_wait(&m->fi, &event))
             break;
         status = take(line_of(m, &event), &event);
     }
@@ -165,14 +165,14 @@ static int run_apart(struct multi *m)
     int status = 0;
 
     for (i = 1; i < m->count; i++) {
-        m->lines[i].thread = rank_thread_start(m->side.rank, run_alone, &m->lines[i]);
+        m->lines[i].thread = rank_thread_start(m->fi.rank, run_alone, &m->lines[i]);
         if (m->lines[i].thread == NULL)
-            status = rank_fail(m->side.rank, "no stack for a thread; allowed: fewer endpoints");
+            status = rank_fail(m->fi.rank, "no stack for a thread; allowed: fewer endpoints");
     }
-    if (run_alone(m->side.rank, &m->lines[0]) < 0)
+    if (run_alone(m->fi.rank, &m->lines[0]) < 0)
         status = -1;
     for (i = 1; i < m->count; i++)
-        if (m->lines[i].thread != NULL && rank_thread_join(m->side.rank, m->lines[i].thread) < 0)
+        if (m->lines[i].thread != NULL && rank_thread_join(m->fi.rank, m->lines[i].thread) < 0)
             status = -1;
     return status;
 }
@@ -187,18 +187,18 @@ static int line_open(struct multi *m, struct line *line, uint8_t *name)
 
     line->multi = m;
     line->number = (uint32_t)(line - m->lines);
-    line->side = m->side; /* the same domain and address vector, its own events */
-    line->side.ep = NULL;
-    line->in = side_buffer(m->bytes);
-    line->out = side_buffer(m->bytes);
+    line->fi = m->fi; /* the same domain and address vector, its own events */
+    line->fi.ep = NULL;
+    line->in = wl_fi_buffer(m->bytes);
+    line->out = wl_fi_buffer(m->bytes);
     if (m->threads)
-        status = fi_cq_open(m->side.domain, &cq, &line->side.cq, NULL);
+        status = fi_cq_open(m->fi.domain, &cq, &line->fi.cq, NULL);
     if (status != 0)
-        return side_failed(&m->side, "fi_cq_open", status);
-    if (side_endpoint(&line->side, line->side.cq, &line->side.ep) != 0)
+        return wl_fi_failed(&m->fi, "fi_cq_open", status);
+    if (wl_fi_endpoint(&line->fi, line->fi.cq, &line->fi.ep) != 0)
         return -1;
-    status = fi_getname(&line->side.ep->fid, name, &bytes);
-    return status != 0 ? side_failed(&m->side, "fi_getname", status) : 0;
+    status = fi_getname(&line->fi.ep->fid, name, &bytes);
+    return status != 0 ? wl_fi_failed(&m->fi, "fi_getname", status) : 0;
 }
 
 static int lines_open(struct multi *m)
@@ -207,13 +207,13 @@ static int lines_open(struct multi *m)
     uint32_t i;
     int status = 0;
 
-    m->name_bytes = m->side.info->src_addrlen;
+    m->name_bytes = m->fi.info->src_addrlen;
     m->lines = calloc(m->count, sizeof(*m->lines));
     mine = calloc(m->count, m->name_bytes);
     for (i = 0; i < m->count && status == 0; i++)
         status = line_open(m, &m->lines[i], mine + i * m->name_bytes);
     if (status == 0) {
-        m->names = side_meet(&m->side, mine, m->count * m->name_bytes);
+        m->names = wl_fi_exchange(&m->fi, mine, m->count * m->name_bytes);
         status = m->names != NULL ? 0 : -1;
     }
     free(mine);
@@ -225,9 +225,9 @@ static int find_partners(struct multi *m)
     uint32_t i;
 
     for (i = 0; i < m->count; i++)
-        if (fi_av_insert(m->side.av, m->names + ((size_t)m->peer * m->count + i) * m->name_bytes, 1,
+        if (fi_av_insert(m->fi.av, m->names + ((size_t)m->peer * m->count + i) * m->name_bytes, 1,
                          &m->lines[i].to, 0, NULL) != 1)
-            return rank_fail(m->side.rank, "the address of endpoint %u is not accepted", i);
+            return rank_fail(m->fi.rank, "the address of endpoint %u is not accepted", i);
     return 0;
 }
 
@@ -240,9 +240,9 @@ static uint64_t lines_close(struct multi *m)
         struct line *line = &m->lines[i];
 
         missing += m->iterations - line->round;
-        m->side.errors += line->side.errors;
-        free(line->side.events);
-        line->side.events = NULL;
+        m->fi.errors += line->fi.errors;
+        free(line->fi.events);
+        line->fi.events = NULL;
     }
     return missing;
 }
@@ -254,24 +254,24 @@ static void lines_free(struct multi *m)
     for (i = 0; m->lines != NULL && i < m->count; i++) {
         struct line *line = &m->lines[i];
 
-        if (line->side.ep != NULL)
-            fi_close(&line->side.ep->fid);
-        if (line->side.cq != NULL && line->side.cq != m->side.cq)
-            fi_close(&line->side.cq->fid);
+        if (line->fi.ep != NULL)
+            fi_close(&line->fi.ep->fid);
+        if (line->fi.cq != NULL && line->fi.cq != m->fi.cq)
+            fi_close(&line->fi.cq->fid);
         free(line->in);
         free(line->out);
     }
     free(m->lines);
 }
 
-static void read_all(struct side *side)
+static void read_all(struct wl_fi *fi)
 {
-    struct multi *m = (struct multi *)side; /* it is the first member */
+    struct multi *m = (struct multi *)fi; /* it is the first member */
     uint32_t i;
 
     for (i = 0; i < (m->threads ? m->count : 1); i++)
-        if (m->lines[i].side.cq != NULL)
-            fi_cq_read(m->lines[i].side.cq, NULL, 0);
+        if (m->lines[i].fi.cq != NULL)
+            fi_cq_read(m->lines[i].fi.cq, NULL, 0);
 }
 
 static int open_multi(struct multi *m, struct rank *rank)
@@ -285,9 +285,9 @@ static int open_multi(struct multi *m, struct rank *rank)
     hints->ep_attr->type =
         strcmp(rank_arg_choice(rank, "type"), "dgram") == 0 ? FI_EP_DGRAM : FI_EP_RDM;
     hints->domain_attr->threading = m->threads ? FI_THREAD_SAFE : FI_THREAD_DOMAIN;
-    status = side_open_hints(&m->side, rank, hints, 4 * m->count + 64);
+    status = wl_fi_open_hints(&m->fi, rank, hints, 4 * m->count + 64);
     fi_freeinfo(hints);
-    m->side.progress = read_all;
+    m->fi.progress = read_all;
     return status == 0 ? lines_open(m) : -1;
 }
 
@@ -300,7 +300,7 @@ static int run(struct rank *rank)
     int status = open_multi(&m, rank), result = 0;
     uint64_t missing = 0;
 
-    m.peer = side_partner(&m.side);
+    m.peer = wl_fi_partner(&m.fi);
     if (status == 0 && m.peer != UINT32_MAX) {
         status = find_partners(&m);
         if (status == 0)
@@ -308,9 +308,9 @@ static int run(struct rank *rank)
         missing = lines_close(&m);
     }
     if (status == 0)
-        status = side_finish(&m.side, missing);
+        status = wl_fi_finish(&m.fi, missing);
     lines_free(&m);
-    side_close(&m.side);
+    wl_fi_close(&m.fi);
     return status != 0 || result < 0;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Pairs of ranks send one message to and fro over libfabric. Latency is half of the round trip. */
-#include "fi_common.h"
+#include "support/fi.h"
 
 static const struct workload_arg args[] = {
-    SIDE_ARGS,
+    WL_FI_ARGS,
     {"call", ARG_CHOICE, "tagged", NULL, NULL, "tagged|msg|senddata|inject",
      "fi_tsend, fi_send, fi_senddata, or fi_inject (64 bytes at most)"},
     {"bytes", ARG_BYTES, "8", "0", "1GiB", NULL, "length of a message"},
@@ -16,7 +16,7 @@ static const struct workload_arg args[] = {
 enum call { TAGGED, MSG, SENDDATA, INJECT };
 
 struct pingpong {
-    struct side side;
+    struct wl_fi fi;
     uint32_t peer;
     fi_addr_t to;
     enum call call;
@@ -29,42 +29,41 @@ struct pingpong {
 
 static int send_number(struct pingpong *p, uint64_t number)
 {
-    struct fid_ep *ep = p->side.ep;
+    struct fid_ep *ep = p->fi.ep;
 
-    pattern_fill(p->out, p->bytes, side_seed(p->side.id, p->peer, number));
+    wl_pattern_fill(p->out, p->bytes, wl_fi_seed(p->fi.id, p->peer, number));
     p->sending = p->call != INJECT;
     switch (p->call) {
     case TAGGED:
-        return side_post(&p->side,
-                         fi_tsend(ep, p->out, p->bytes, NULL, p->to, number, &p->sending));
+        return wl_fi_post(&p->fi, fi_tsend(ep, p->out, p->bytes, NULL, p->to, number, &p->sending));
     case MSG:
-        return side_post(&p->side, fi_send(ep, p->out, p->bytes, NULL, p->to, &p->sending));
+        return wl_fi_post(&p->fi, fi_send(ep, p->out, p->bytes, NULL, p->to, &p->sending));
     case SENDDATA:
-        return side_post(&p->side,
-                         fi_senddata(ep, p->out, p->bytes, NULL, number, p->to, &p->sending));
+        return wl_fi_post(&p->fi,
+                          fi_senddata(ep, p->out, p->bytes, NULL, number, p->to, &p->sending));
     default:
-        return side_post(&p->side, fi_inject(ep, p->out, p->bytes, p->to));
+        return wl_fi_post(&p->fi, fi_inject(ep, p->out, p->bytes, p->to));
     }
 }
 
 static int post_receive(struct pingpong *p, uint64_t number)
 {
-    struct fid_ep *ep = p->side.ep;
+    struct fid_ep *ep = p->fi.ep;
 
     p->received = false;
     if (p->call == TAGGED)
-        return side_post(&p->side,
-                         fi_trecv(ep, p->in, p->bytes, NULL, p->to, number, 0, &p->received));
-    return side_post(&p->side, fi_recv(ep, p->in, p->bytes, NULL, p->to, &p->received));
+        return wl_fi_post(&p->fi,
+                          fi_trecv(ep, p->in, p->bytes, NULL, p->to, number, 0, &p->received));
+    return wl_fi_post(&p->fi, fi_recv(ep, p->in, p->bytes, NULL, p->to, &p->received));
 }
 
-static int check(struct pingpong *p, const struct side_event *event, uint64_t number)
+static int check(struct pingpong *p, const struct wl_fi_event *event, uint64_t number)
 {
     if (event->entry.len != p->bytes ||
-        pattern_differs(p->in, p->bytes, side_seed(p->peer, p->side.id, number)) ||
+        wl_pattern_differs(p->in, p->bytes, wl_fi_seed(p->peer, p->fi.id, number)) ||
         (p->call == SENDDATA && event->entry.data != number))
-        return rank_fail(p->side.rank, "message %llu of rank %u is wrong",
-                         (unsigned long long)number, p->peer);
+        return rank_fail(p->fi.rank, "message %llu of rank %u is wrong", (unsigned long long)number,
+                         p->peer);
     if (p->software != 0)
         rank_compute(p->software);
     p->rounds++;
@@ -74,9 +73,9 @@ static int check(struct pingpong *p, const struct side_event *event, uint64_t nu
 /* One event. 1: the peer is gone. */
 static int next_event(struct pingpong *p, uint64_t number)
 {
-    struct side_event event;
+    struct wl_fi_event event;
 
-    if (!side_wait(&p->side, &event) || event.error != 0)
+    if (!wl_fi_wait(&p->fi, &event) || event.error != 0)
         return 1;
     if (event.entry.op_context == &p->sending) {
         p->sending = false;
@@ -117,10 +116,10 @@ static int lead(struct pingpong *p, uint64_t iterations)
         if (status == 0)
             status = wait_received(p, i);
         if (status == 0) {
-            rank_record_latency(p->side.rank, "latency", (rank_now() - began) / 2);
+            rank_record_latency(p->fi.rank, "latency", (rank_now() - began) / 2);
             status = wait_sent(p, i);
         }
-        rank_progress(p->side.rank);
+        rank_progress(p->fi.rank);
     }
     return status;
 }
@@ -158,20 +157,20 @@ static int run(struct rank *rank)
                          .bytes = rank_arg_count(rank, "bytes"),
                          .software = rank_arg_ps(rank, "software")};
     uint64_t iterations = rank_arg_count(rank, "iterations"), missing = 0;
-    int status = side_open(&p.side, rank, p.call == TAGGED ? FI_TAGGED : FI_MSG, 64);
+    int status = wl_fi_open(&p.fi, rank, p.call == TAGGED ? FI_TAGGED : FI_MSG, 64);
 
-    p.in = side_buffer(p.bytes + 1);
-    p.out = side_buffer(p.bytes + 1);
-    p.peer = side_partner(&p.side);
+    p.in = wl_fi_buffer(p.bytes + 1);
+    p.out = wl_fi_buffer(p.bytes + 1);
+    p.peer = wl_fi_partner(&p.fi);
     if (status == 0 && p.peer != UINT32_MAX) {
-        p.to = side_address(&p.side, p.peer);
+        p.to = wl_fi_address(&p.fi, p.peer);
         if (p.to != FI_ADDR_NOTAVAIL)
-            status = side_leads(&p.side) ? lead(&p, iterations) : follow(&p, iterations);
+            status = wl_fi_leads(&p.fi) ? lead(&p, iterations) : follow(&p, iterations);
         missing = iterations - p.rounds;
     }
-    if (status >= 0 && side_finish(&p.side, missing) != 0)
+    if (status >= 0 && wl_fi_finish(&p.fi, missing) != 0)
         status = -1;
-    side_close(&p.side);
+    wl_fi_close(&p.fi);
     free(p.in);
     free(p.out);
     return status < 0;

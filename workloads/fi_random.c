@@ -5,10 +5,10 @@
  * memory that belongs to the one who uses it. Every byte that is received or read is looked at;
  * each message must come once; in the end everybody tells everybody how many there were.
  */
-#include "fi_common.h"
+#include "support/fi.h"
 
 static const struct workload_arg args[] = {
-    SIDE_ARGS,
+    WL_FI_ARGS,
     {"operations", ARG_COUNT, "200", "1", "10000000", NULL, "that each rank begins"},
     {"bytes", ARG_BYTES, "40KiB", "64", "16MiB", NULL, "of the largest message"},
     {"window", ARG_COUNT, "8", "1", "1024", NULL, "operations in flight"},
@@ -58,13 +58,13 @@ struct other { /* what we and another rank have to do with each other */
 };
 
 struct mix {
-    struct side side;
+    struct wl_fi fi;
     uint64_t operations, window, receives, started, ended;
     size_t bytes;
     bool one_sided;
     struct operation *all, *free;
-    struct side_window tagged, tagged_too, untagged;
-    struct side_memory memory;
+    struct wl_fi_window tagged, tagged_too, untagged;
+    struct wl_fi_memory memory;
     struct other *others;
     uint64_t got, ends, ends_sent;
 };
@@ -73,7 +73,7 @@ struct mix {
 
 static uint64_t below(struct mix *m, uint64_t limit)
 {
-    return limit != 0 ? rank_random(m->side.rank) % limit : 0;
+    return limit != 0 ? rank_random(m->fi.rank) % limit : 0;
 }
 
 /* Short ones are as frequent as long ones. */
@@ -95,69 +95,69 @@ static uint64_t tag_of(uint32_t from, enum kind kind, uint64_t number)
 
 static void write_message(struct mix *m, struct operation *o)
 {
-    struct header header = {m->side.id, m->others[o->peer].sent++, o->bytes};
+    struct header header = {m->fi.id, m->others[o->peer].sent++, o->bytes};
 
     memcpy(o->buffer, &header, sizeof(header));
-    pattern_fill(o->buffer + sizeof(header), o->bytes - sizeof(header),
-                 side_seed(m->side.id, o->peer, header.number));
+    wl_pattern_fill(o->buffer + sizeof(header), o->bytes - sizeof(header),
+                    wl_fi_seed(m->fi.id, o->peer, header.number));
     o->operand = header.number;
 }
 
 static int send(struct mix *m, struct operation *o, fi_addr_t to)
 {
-    struct fid_ep *ep = m->side.ep;
+    struct fid_ep *ep = m->fi.ep;
     uint64_t tag;
 
     o->bytes = o->kind == INJECTED ? sizeof(struct header) + below(m, 41)
                                    : length(m, sizeof(struct header), m->bytes);
     write_message(m, o);
-    tag = tag_of(m->side.id, o->kind, o->operand);
+    tag = tag_of(m->fi.id, o->kind, o->operand);
     switch (o->kind) {
     case UNTAGGED:
-        return side_post(&m->side, fi_send(ep, o->buffer, o->bytes, NULL, to, o));
+        return wl_fi_post(&m->fi, fi_send(ep, o->buffer, o->bytes, NULL, to, o));
     case WORD:
-        return side_post(&m->side, fi_senddata(ep, o->buffer, o->bytes, NULL, o->operand, to, o));
+        return wl_fi_post(&m->fi, fi_senddata(ep, o->buffer, o->bytes, NULL, o->operand, to, o));
     case INJECTED:
-        return side_post(&m->side, fi_inject(ep, o->buffer, o->bytes, to));
+        return wl_fi_post(&m->fi, fi_inject(ep, o->buffer, o->bytes, to));
     default:
-        return side_post(&m->side, fi_tsend(ep, o->buffer, o->bytes, NULL, to, tag, o));
+        return wl_fi_post(&m->fi, fi_tsend(ep, o->buffer, o->bytes, NULL, to, tag, o));
     }
 }
 
-static int post_receive(struct mix *m, struct side_window *window, struct side_slot *slot)
+static int post_receive(struct mix *m, struct wl_fi_window *window, struct wl_fi_slot *slot)
 {
-    struct fid_ep *ep = m->side.ep;
+    struct fid_ep *ep = m->fi.ep;
     uint64_t class = (uint64_t)(window == &m->tagged_too) << CLASS_BIT;
 
     if (window == &m->untagged)
-        return side_post(&m->side, fi_recv(ep, slot->bytes, m->bytes, NULL, FI_ADDR_UNSPEC, slot));
-    return side_post(&m->side, fi_trecv(ep, slot->bytes, m->bytes, NULL, FI_ADDR_UNSPEC, class,
-                                        ~(END | 1ull << CLASS_BIT), slot));
+        return wl_fi_post(&m->fi, fi_recv(ep, slot->bytes, m->bytes, NULL, FI_ADDR_UNSPEC, slot));
+    return wl_fi_post(&m->fi, fi_trecv(ep, slot->bytes, m->bytes, NULL, FI_ADDR_UNSPEC, class,
+                                       ~(END | 1ull << CLASS_BIT), slot));
 }
 
-static int check_message(struct mix *m, const struct side_event *event, const uint8_t *bytes)
+static int check_message(struct mix *m, const struct wl_fi_event *event, const uint8_t *bytes)
 {
     struct header header;
     struct other *other;
 
     memcpy(&header, bytes, sizeof(header));
-    if (header.from >= m->side.size || header.number >= m->operations ||
+    if (header.from >= m->fi.size || header.number >= m->operations ||
         event->entry.len != header.bytes || header.bytes > m->bytes ||
-        pattern_differs(bytes + sizeof(header), header.bytes - sizeof(header),
-                        side_seed((uint32_t)header.from, m->side.id, header.number)))
-        return rank_fail(m->side.rank, "message %llu of rank %llu is wrong",
+        wl_pattern_differs(bytes + sizeof(header), header.bytes - sizeof(header),
+                           wl_fi_seed((uint32_t)header.from, m->fi.id, header.number)))
+        return rank_fail(m->fi.rank, "message %llu of rank %llu is wrong",
                          (unsigned long long)header.number, (unsigned long long)header.from);
     if ((event->entry.flags & FI_REMOTE_CQ_DATA) && event->entry.data != header.number)
-        return rank_fail(m->side.rank, "the word of message %llu is wrong",
+        return rank_fail(m->fi.rank, "the word of message %llu is wrong",
                          (unsigned long long)header.number);
     if ((event->entry.flags & FI_TAGGED) &&
         (event->entry.tag & ~(1ull << CLASS_BIT)) !=
             tag_of((uint32_t)header.from, TAGGED, header.number))
-        return rank_fail(m->side.rank, "the tag of message %llu is wrong",
+        return rank_fail(m->fi.rank, "the tag of message %llu is wrong",
                          (unsigned long long)header.number);
     other = &m->others[header.from];
     if (other->seen[header.number / 8] >> header.number % 8 & 1)
-        return rank_fail(m->side.rank, "message %llu of rank %llu came twice",
+        return rank_fail(m->fi.rank, "message %llu of rank %llu came twice",
                          (unsigned long long)header.number, (unsigned long long)header.from);
     other->seen[header.number / 8] |= (uint8_t)(1u << header.number % 8);
     other->received++;
@@ -165,44 +165,43 @@ static int check_message(struct mix *m, const struct side_event *event, const ui
     return 0;
 }
 
-static struct side_window *window_of(struct mix *m, const void *context)
+static struct wl_fi_window *window_of(struct mix *m, const void *context)
 {
-    if (side_slot_of(&m->tagged, context))
+    if (wl_fi_is_slot(&m->tagged, context))
         return &m->tagged;
-    if (side_slot_of(&m->tagged_too, context))
+    if (wl_fi_is_slot(&m->tagged_too, context))
         return &m->tagged_too;
-    return side_slot_of(&m->untagged, context) ? &m->untagged : NULL;
+    return wl_fi_is_slot(&m->untagged, context) ? &m->untagged : NULL;
 }
 
 /* ---- one-sided operations -------------------------------------------------------------------- */
 
 static int one_sided(struct mix *m, struct operation *o, fi_addr_t to)
 {
-    const struct side_place *place = &m->memory.all[o->peer];
-    uint64_t remote = place->address + (uint64_t)m->side.id * PART_BYTES;
+    const struct wl_fi_remote *place = &m->memory.all[o->peer];
+    uint64_t remote = place->address + (uint64_t)m->fi.id * PART_BYTES;
     struct other *other = &m->others[o->peer];
-    struct fid_ep *ep = m->side.ep;
+    struct fid_ep *ep = m->fi.ep;
     size_t most = PART_BYTES - sizeof(uint64_t);
 
     if (other->mirror == NULL)
-        other->mirror = side_buffer(most);
+        other->mirror = wl_fi_buffer(most);
     other->busy = true;
     if (o->kind == ADD) {
         o->operand = below(m, 1000);
-        return side_post(&m->side,
-                         fi_fetch_atomic(ep, &o->operand, 1, NULL, &o->result, NULL, to,
-                                         remote + most, place->key, FI_UINT64, FI_SUM, o));
+        return wl_fi_post(&m->fi, fi_fetch_atomic(ep, &o->operand, 1, NULL, &o->result, NULL, to,
+                                                  remote + most, place->key, FI_UINT64, FI_SUM, o));
     }
     o->bytes = length(m, 1, most < m->bytes ? most : m->bytes);
     o->offset = below(m, most - o->bytes + 1);
     if (o->kind == READ) {
         memset(o->buffer, 0xa5, o->bytes);
-        return side_post(&m->side, fi_read(ep, o->buffer, o->bytes, NULL, to, remote + o->offset,
-                                           place->key, o));
+        return wl_fi_post(
+            &m->fi, fi_read(ep, o->buffer, o->bytes, NULL, to, remote + o->offset, place->key, o));
     }
-    pattern_fill(o->buffer, o->bytes, rank_random(m->side.rank));
-    return side_post(
-        &m->side, fi_write(ep, o->buffer, o->bytes, NULL, to, remote + o->offset, place->key, o));
+    wl_pattern_fill(o->buffer, o->bytes, rank_random(m->fi.rank));
+    return wl_fi_post(
+        &m->fi, fi_write(ep, o->buffer, o->bytes, NULL, to, remote + o->offset, place->key, o));
 }
 
 static int check_one_sided(struct mix *m, const struct operation *o)
@@ -218,7 +217,7 @@ static int check_one_sided(struct mix *m, const struct operation *o)
         right = o->result == other->counter;
         other->counter += o->operand;
     }
-    return right ? 0 : rank_fail(m->side.rank, "what was fetched from rank %u is wrong", o->peer);
+    return right ? 0 : rank_fail(m->fi.rank, "what was fetched from rank %u is wrong", o->peer);
 }
 
 /* ---- operations ------------------------------------------------------------------------------ */
@@ -228,14 +227,14 @@ static void free_operation(struct mix *m, struct operation *o)
     o->next = m->free;
     m->free = o;
     m->ended++;
-    rank_progress(m->side.rank);
+    rank_progress(m->fi.rank);
 }
 
 static uint32_t other_rank(struct mix *m)
 {
-    uint32_t rank = (uint32_t)below(m, m->side.size - 1);
+    uint32_t rank = (uint32_t)below(m, m->fi.size - 1);
 
-    return rank + (rank >= m->side.id);
+    return rank + (rank >= m->fi.id);
 }
 
 static int start(struct mix *m, struct operation *o)
@@ -250,9 +249,9 @@ static int start(struct mix *m, struct operation *o)
     o->peer = other_rank(m);
     if (o->kind >= TWO_SIDED && m->others[o->peer].busy)
         o->kind = (enum kind)below(m, TWO_SIDED);
-    to = side_address(&m->side, o->peer);
+    to = wl_fi_address(&m->fi, o->peer);
     if (to == FI_ADDR_NOTAVAIL) {
-        m->side.lost++;
+        m->fi.lost++;
         free_operation(m, o);
         return 0;
     }
@@ -273,7 +272,7 @@ static int end_operation(struct mix *m, struct operation *o, int error)
             status = check_one_sided(m, o);
     }
     if (error != 0) /* what its memory holds is not known any more */
-        side_lose(&m->side, o->peer);
+        wl_fi_give_up_peer(&m->fi, o->peer);
     free_operation(m, o);
     return status;
 }
@@ -285,12 +284,12 @@ static int post_ends(struct mix *m)
     uint32_t i;
     int status = 0;
 
-    for (i = 0; i < m->side.size && status == 0; i++) {
+    for (i = 0; i < m->fi.size && status == 0; i++) {
         m->others[i].announced = UINT64_MAX;
-        if (i != m->side.id)
-            status = side_post(&m->side,
-                               fi_trecv(m->side.ep, &m->others[i].end_in, sizeof(uint64_t), NULL,
-                                        FI_ADDR_UNSPEC, END | i, 0, &m->others[i].end_in));
+        if (i != m->fi.id)
+            status =
+                wl_fi_post(&m->fi, fi_trecv(m->fi.ep, &m->others[i].end_in, sizeof(uint64_t), NULL,
+                                            FI_ADDR_UNSPEC, END | i, 0, &m->others[i].end_in));
     }
     return status;
 }
@@ -300,17 +299,17 @@ static int send_ends(struct mix *m)
     uint32_t i, to;
     int status = 0;
 
-    for (i = 1; i < m->side.size && status == 0; i++) {
-        to = (m->side.id + i) % m->side.size;
+    for (i = 1; i < m->fi.size && status == 0; i++) {
+        to = (m->fi.id + i) % m->fi.size;
         m->others[to].end_out = m->others[to].sent;
-        if (side_address(&m->side, to) == FI_ADDR_NOTAVAIL) {
-            m->side.lost++;
+        if (wl_fi_address(&m->fi, to) == FI_ADDR_NOTAVAIL) {
+            m->fi.lost++;
             continue;
         }
         m->ends_sent++;
-        status = side_post(&m->side, fi_tsend(m->side.ep, &m->others[to].end_out, sizeof(uint64_t),
-                                              NULL, side_address(&m->side, to), END | m->side.id,
-                                              &m->others[to].end_out));
+        status = wl_fi_post(&m->fi, fi_tsend(m->fi.ep, &m->others[to].end_out, sizeof(uint64_t),
+                                             NULL, wl_fi_address(&m->fi, to), END | m->fi.id,
+                                             &m->others[to].end_out));
     }
     return status;
 }
@@ -319,7 +318,7 @@ static struct other *other_of(struct mix *m, const void *context)
 {
     const uint8_t *at = context, *begin = (const uint8_t *)m->others;
 
-    if (at < begin || at >= begin + m->side.size * sizeof(*m->others))
+    if (at < begin || at >= begin + m->fi.size * sizeof(*m->others))
         return NULL;
     return &m->others[(size_t)(at - begin) / sizeof(*m->others)];
 }
@@ -328,26 +327,26 @@ static bool is_over(const struct mix *m)
 {
     uint32_t i;
 
-    if (m->ended < m->operations || m->ends_sent > 0 || m->ends < m->side.size - 1)
+    if (m->ended < m->operations || m->ends_sent > 0 || m->ends < m->fi.size - 1)
         return false;
-    for (i = 0; i < m->side.size; i++)
-        if (i != m->side.id && m->others[i].received < m->others[i].announced)
+    for (i = 0; i < m->fi.size; i++)
+        if (i != m->fi.id && m->others[i].received < m->others[i].announced)
             return false;
     return true;
 }
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-static int take(struct mix *m, const struct side_event *event)
+static int take(struct mix *m, const struct wl_fi_event *event)
 {
-    struct side_window *window = window_of(m, event->entry.op_context);
+    struct wl_fi_window *window = window_of(m, event->entry.op_context);
     struct other *other = other_of(m, event->entry.op_context);
     int status = 0;
 
     if (event->entry.op_context == NULL) /* an injected message that failed */
         return 0;
     if (window != NULL) {
-        struct side_slot *slot = event->entry.op_context;
+        struct wl_fi_slot *slot = event->entry.op_context;
 
         if (event->error == 0)
             status = check_message(m, event, slot->bytes);
@@ -366,26 +365,26 @@ static int take(struct mix *m, const struct side_event *event)
 
 static int run_mix(struct mix *m)
 {
-    struct side_event event;
+    struct wl_fi_event event;
     int status = post_ends(m);
 
     while (m->tagged.free != NULL && status == 0) {
-        status = post_receive(m, &m->tagged, side_slot_take(&m->tagged));
+        status = post_receive(m, &m->tagged, wl_fi_slot_alloc(&m->tagged));
         if (status == 0)
-            status = post_receive(m, &m->tagged_too, side_slot_take(&m->tagged_too));
+            status = post_receive(m, &m->tagged_too, wl_fi_slot_alloc(&m->tagged_too));
         if (status == 0)
-            status = post_receive(m, &m->untagged, side_slot_take(&m->untagged));
+            status = post_receive(m, &m->untagged, wl_fi_slot_alloc(&m->untagged));
     }
     while (status == 0 && m->ended < m->operations) {
         while (status == 0 && m->started < m->operations && m->free != NULL)
             status = start(m, m->free);
-        if (status != 0 || m->ended == m->operations || !side_wait(&m->side, &event))
+        if (status != 0 || m->ended == m->operations || !wl_fi_wait(&m->fi, &event))
             break;
         status = take(m, &event);
     }
     if (status == 0)
         status = send_ends(m);
-    while (status == 0 && !is_over(m) && side_wait(&m->side, &event))
+    while (status == 0 && !is_over(m) && wl_fi_wait(&m->fi, &event))
         status = take(m, &event);
     return status;
 }
@@ -393,19 +392,19 @@ static int run_mix(struct mix *m)
 /* Nobody uses our memory any more: it is what the others say they have added. */
 static int check_counters(struct mix *m)
 {
-    uint64_t *mine = calloc(m->side.size, sizeof(*mine)), found;
+    uint64_t *mine = calloc(m->fi.size, sizeof(*mine)), found;
     const uint64_t *all;
     uint32_t i;
     int status = 0;
 
-    for (i = 0; i < m->side.size; i++)
+    for (i = 0; i < m->fi.size; i++)
         mine[i] = m->others[i].counter;
-    all = side_meet(&m->side, mine, m->side.size * sizeof(*mine));
-    for (i = 0; all != NULL && i < m->side.size && status == 0; i++) {
+    all = wl_fi_exchange(&m->fi, mine, m->fi.size * sizeof(*mine));
+    for (i = 0; all != NULL && i < m->fi.size && status == 0; i++) {
         memcpy(&found, m->memory.bytes + (size_t)(i + 1) * PART_BYTES - sizeof(found),
                sizeof(found));
-        if (found != all[(size_t)i * m->side.size + m->side.id])
-            status = rank_fail(m->side.rank, "the counter of rank %u is wrong", i);
+        if (found != all[(size_t)i * m->fi.size + m->fi.id])
+            status = rank_fail(m->fi.rank, "the counter of rank %u is wrong", i);
     }
     free(mine);
     return all != NULL ? status : -1;
@@ -416,8 +415,8 @@ static uint64_t missing(const struct mix *m)
     uint64_t count = m->operations - m->ended;
     uint32_t i;
 
-    for (i = 0; i < m->side.size; i++) {
-        if (i == m->side.id)
+    for (i = 0; i < m->fi.size; i++) {
+        if (i == m->fi.id)
             continue;
         if (m->others[i].announced == UINT64_MAX)
             count++;
@@ -432,22 +431,22 @@ static int open_mix(struct mix *m, struct rank *rank)
     uint64_t caps = FI_MSG | FI_TAGGED | (m->one_sided ? FI_RMA | FI_ATOMIC : 0), i;
     uint8_t *buffers;
 
-    if (side_open(&m->side, rank, caps, 2 * m->window + 3 * m->receives + 2 * rank_size(rank)) != 0)
+    if (wl_fi_open(&m->fi, rank, caps, 2 * m->window + 3 * m->receives + 2 * rank_size(rank)) != 0)
         return -1;
     m->all = calloc(m->window, sizeof(*m->all));
-    buffers = side_buffer(m->window * m->bytes);
+    buffers = wl_fi_buffer(m->window * m->bytes);
     for (i = 0; i < m->window; i++) {
         m->all[i] = (struct operation){.next = m->free, .buffer = buffers + i * m->bytes};
         m->free = &m->all[i];
     }
-    m->others = calloc(m->side.size, sizeof(*m->others));
-    for (i = 0; i < m->side.size; i++)
+    m->others = calloc(m->fi.size, sizeof(*m->others));
+    for (i = 0; i < m->fi.size; i++)
         m->others[i].seen = calloc(1, m->operations / 8 + 1);
-    if (side_window_open(&m->side, &m->tagged, m->receives, m->bytes) != 0 ||
-        side_window_open(&m->side, &m->tagged_too, m->receives, m->bytes) != 0 ||
-        side_window_open(&m->side, &m->untagged, m->receives, m->bytes) != 0)
+    if (wl_fi_window_open(&m->fi, &m->tagged, m->receives, m->bytes) != 0 ||
+        wl_fi_window_open(&m->fi, &m->tagged_too, m->receives, m->bytes) != 0 ||
+        wl_fi_window_open(&m->fi, &m->untagged, m->receives, m->bytes) != 0)
         return -1;
-    return m->one_sided ? side_memory_open(&m->side, &m->memory, (size_t)m->side.size * PART_BYTES)
+    return m->one_sided ? wl_fi_memory_open(&m->fi, &m->memory, (size_t)m->fi.size * PART_BYTES)
                         : 0;
 }
 
@@ -455,12 +454,12 @@ static void close_mix(struct mix *m)
 {
     uint32_t i;
 
-    side_memory_close(&m->memory);
-    side_close(&m->side);
-    side_window_close(&m->tagged);
-    side_window_close(&m->tagged_too);
-    side_window_close(&m->untagged);
-    for (i = 0; m->others != NULL && i < m->side.size; i++) {
+    wl_fi_memory_close(&m->memory);
+    wl_fi_close(&m->fi);
+    wl_fi_window_close(&m->tagged);
+    wl_fi_window_close(&m->tagged_too);
+    wl_fi_window_close(&m->untagged);
+    for (i = 0; m->others != NULL && i < m->fi.size; i++) {
         free(m->others[i].seen);
         free(m->others[i].mirror);
     }
@@ -483,13 +482,13 @@ static int run(struct rank *rank)
 
     if (status == 0) {
         result = run_mix(&m);
-        for (i = 0; i < m.side.size; i++)
+        for (i = 0; i < m.fi.size; i++)
             sent += m.others[i].sent;
         rank_count(rank, "sent", sent);
         rank_count(rank, "received", m.got);
-        status = side_finish(&m.side, missing(&m));
+        status = wl_fi_finish(&m.fi, missing(&m));
     }
-    if (status == 0 && m.side.clean && m.one_sided)
+    if (status == 0 && m.fi.clean && m.one_sided)
         status = check_counters(&m);
     close_mix(&m);
     return status != 0 || result < 0;

@@ -4,10 +4,10 @@
  * the other (latency) or a window of them (bandwidth). What was written is looked at when all is
  * over, and with `call: writedata` when the word that comes with each write arrives.
  */
-#include "fi_common.h"
+#include "support/fi.h"
 
 static const struct workload_arg args[] = {
-    SIDE_ARGS,
+    WL_FI_ARGS,
     {"call", ARG_CHOICE, "write", NULL, NULL, "write|writedata|inject|read",
      "fi_write, fi_writedata, fi_inject_write (64 bytes at most), or fi_read"},
     {"bytes", ARG_BYTES, "8", "1", "1GiB", NULL, "length of an operation"},
@@ -20,12 +20,12 @@ static const struct workload_arg args[] = {
 enum call { WRITE, WRITEDATA, INJECT, READ };
 
 struct rma {
-    struct side side;
+    struct wl_fi fi;
     enum call call;
     uint32_t peer;
     size_t bytes, step; /* step: from one slot of the window to the next */
     uint64_t window, iterations, offset;
-    struct side_memory memory; /* its own slots; those of the peer mirror them */
+    struct wl_fi_memory memory; /* its own slots; those of the peer mirror them */
     struct fid_cntr *written; /* injected writes have no other completion */
     fi_addr_t to;
     uint64_t posted, done, words;
@@ -46,35 +46,35 @@ static void fill(struct rma *r, uint32_t owner)
     uint64_t i;
 
     for (i = 0; i < r->window; i++)
-        pattern_fill(r->memory.bytes + place(r, &r->slots[i]), r->bytes,
-                     side_seed(owner, owner, i));
+        wl_pattern_fill(r->memory.bytes + place(r, &r->slots[i]), r->bytes,
+                        wl_fi_seed(owner, owner, i));
 }
 
 static int post(struct rma *r, struct slot *slot)
 {
-    const struct side_place *target = &r->memory.all[r->peer];
+    const struct wl_fi_remote *target = &r->memory.all[r->peer];
     uint8_t *mine = r->memory.bytes + place(r, slot);
     uint64_t remote = target->address + place(r, slot);
     void *desc = fi_mr_desc(r->memory.mr);
-    struct fid_ep *ep = r->side.ep;
+    struct fid_ep *ep = r->fi.ep;
 
     slot->number = r->posted++;
     if (r->call == READ)
         memset(mine, 0, r->bytes);
     else
-        pattern_fill(mine, r->bytes, side_seed(r->side.id, r->peer, slot->number));
+        wl_pattern_fill(mine, r->bytes, wl_fi_seed(r->fi.id, r->peer, slot->number));
     switch (r->call) {
     case WRITE:
-        return side_post(&r->side,
-                         fi_write(ep, mine, r->bytes, desc, r->to, remote, target->key, slot));
+        return wl_fi_post(&r->fi,
+                          fi_write(ep, mine, r->bytes, desc, r->to, remote, target->key, slot));
     case WRITEDATA:
-        return side_post(&r->side, fi_writedata(ep, mine, r->bytes, desc, slot->number, r->to,
-                                                remote, target->key, slot));
+        return wl_fi_post(&r->fi, fi_writedata(ep, mine, r->bytes, desc, slot->number, r->to,
+                                               remote, target->key, slot));
     case INJECT:
-        return side_post(&r->side, fi_inject_write(ep, mine, r->bytes, r->to, remote, target->key));
+        return wl_fi_post(&r->fi, fi_inject_write(ep, mine, r->bytes, r->to, remote, target->key));
     default:
-        return side_post(&r->side,
-                         fi_read(ep, mine, r->bytes, desc, r->to, remote, target->key, slot));
+        return wl_fi_post(&r->fi,
+                          fi_read(ep, mine, r->bytes, desc, r->to, remote, target->key, slot));
     }
 }
 
@@ -83,9 +83,9 @@ static int check(struct rma *r, const struct slot *slot)
     uint64_t which = (uint64_t)(slot - r->slots);
 
     r->done++;
-    if (r->call == READ && pattern_differs(r->memory.bytes + place(r, slot), r->bytes,
-                                           side_seed(r->peer, r->peer, which)))
-        return rank_fail(r->side.rank, "read %llu brought other bytes",
+    if (r->call == READ && wl_pattern_differs(r->memory.bytes + place(r, slot), r->bytes,
+                                              wl_fi_seed(r->peer, r->peer, which)))
+        return rank_fail(r->fi.rank, "read %llu brought other bytes",
                          (unsigned long long)slot->number);
     return 0;
 }
@@ -94,23 +94,23 @@ static int check(struct rma *r, const struct slot *slot)
 static int wait_injected(struct rma *r)
 {
     while (fi_cntr_read(r->written) < r->posted)
-        if (fi_cntr_readerr(r->written) != 0 || side_gave_up(&r->side))
+        if (fi_cntr_readerr(r->written) != 0 || wl_fi_timed_out(&r->fi))
             return 1;
     r->done = r->posted;
-    r->side.heard++;
+    r->fi.progress_count++;
     return 0;
 }
 
 /* 1: the peer is gone. */
 static int wait_one(struct rma *r, struct slot **slot)
 {
-    struct side_event event;
+    struct wl_fi_event event;
 
     if (r->call == INJECT) {
         *slot = r->free;
         return wait_injected(r);
     }
-    if (!side_wait(&r->side, &event) || event.error != 0)
+    if (!wl_fi_wait(&r->fi, &event) || event.error != 0)
         return 1;
     *slot = event.entry.op_context;
     return check(r, *slot);
@@ -129,8 +129,8 @@ static int one_after_the_other(struct rma *r)
         if (status == 0)
             status = wait_one(r, &slot);
         if (status == 0)
-            rank_record_latency(r->side.rank, "latency", rank_now() - began);
-        rank_progress(r->side.rank);
+            rank_record_latency(r->fi.rank, "latency", rank_now() - began);
+        rank_progress(r->fi.rank);
     }
     return status;
 }
@@ -164,10 +164,10 @@ static int windows(struct rma *r)
             slot->next = r->free;
             r->free = slot;
         }
-        rank_progress(r->side.rank);
+        rank_progress(r->fi.rank);
     }
     if (status == 0)
-        rank_record_bandwidth(r->side.rank, "bandwidth", (r->done - 1) * r->bytes,
+        rank_record_bandwidth(r->fi.rank, "bandwidth", (r->done - 1) * r->bytes,
                               rank_now() - began);
     return status;
 }
@@ -176,16 +176,16 @@ static int windows(struct rma *r)
 static int take_words(struct rma *r)
 {
     bool *seen = calloc(r->iterations, sizeof(*seen));
-    struct side_event event;
+    struct wl_fi_event event;
     int status = 0;
 
     while (r->words < r->iterations && status == 0) {
-        if (!side_wait(&r->side, &event) || event.error != 0) {
+        if (!wl_fi_wait(&r->fi, &event) || event.error != 0) {
             status = 1;
         } else if (!(event.entry.flags & FI_REMOTE_CQ_DATA) || event.entry.data >= r->iterations ||
                    seen[event.entry.data]) {
             status =
-                rank_fail(r->side.rank, "word %llu is wrong", (unsigned long long)event.entry.data);
+                rank_fail(r->fi.rank, "word %llu is wrong", (unsigned long long)event.entry.data);
         } else {
             seen[event.entry.data] = true;
             r->words++;
@@ -205,17 +205,17 @@ static int check_memory(struct rma *r)
         const uint8_t *slot = r->memory.bytes + place(r, &r->slots[i]);
 
         for (number = r->iterations; number > 0; number--)
-            if (!pattern_differs(slot, r->bytes, side_seed(r->peer, r->side.id, number - 1)))
+            if (!wl_pattern_differs(slot, r->bytes, wl_fi_seed(r->peer, r->fi.id, number - 1)))
                 break;
         if (number == 0 || (r->window == 1 && number != r->iterations))
-            return rank_fail(r->side.rank, "slot %llu has wrong bytes", (unsigned long long)i);
+            return rank_fail(r->fi.rank, "slot %llu has wrong bytes", (unsigned long long)i);
     }
     return 0;
 }
 
 static int run_pair(struct rma *r)
 {
-    if (side_leads(&r->side))
+    if (wl_fi_leads(&r->fi))
         return r->window == 1 ? one_after_the_other(r) : windows(r);
     return r->call == WRITEDATA ? take_words(r) : 0;
 }
@@ -223,19 +223,19 @@ static int run_pair(struct rma *r)
 static int open_counter(struct rma *r)
 {
     struct fi_cntr_attr attr = {.events = FI_CNTR_EVENTS_COMP};
-    int status = fi_cntr_open(r->side.domain, &attr, &r->written, NULL);
+    int status = fi_cntr_open(r->fi.domain, &attr, &r->written, NULL);
 
     if (status == 0)
-        status = fi_endpoint(r->side.domain, r->side.info, &r->side.ep, NULL);
+        status = fi_endpoint(r->fi.domain, r->fi.info, &r->fi.ep, NULL);
     if (status == 0)
-        status = fi_ep_bind(r->side.ep, &r->side.cq->fid, FI_TRANSMIT | FI_RECV);
+        status = fi_ep_bind(r->fi.ep, &r->fi.cq->fid, FI_TRANSMIT | FI_RECV);
     if (status == 0)
-        status = fi_ep_bind(r->side.ep, &r->written->fid, FI_WRITE);
+        status = fi_ep_bind(r->fi.ep, &r->written->fid, FI_WRITE);
     if (status == 0)
-        status = fi_ep_bind(r->side.ep, &r->side.av->fid, 0);
+        status = fi_ep_bind(r->fi.ep, &r->fi.av->fid, 0);
     if (status == 0)
-        status = fi_enable(r->side.ep);
-    return status != 0 ? side_failed(&r->side, "an endpoint with a counter", status) : 0;
+        status = fi_enable(r->fi.ep);
+    return status != 0 ? wl_fi_failed(&r->fi, "an endpoint with a counter", status) : 0;
 }
 
 static int open_side(struct rma *r, struct rank *rank)
@@ -248,16 +248,16 @@ static int open_side(struct rma *r, struct rank *rank)
     hints->caps = FI_MSG | FI_RMA;
     hints->ep_attr->type =
         strcmp(rank_arg_choice(rank, "type"), "dgram") == 0 ? FI_EP_DGRAM : FI_EP_RDM;
-    status = side_open_hints(&r->side, rank, hints, 2 * r->window + 64);
+    status = wl_fi_open_hints(&r->fi, rank, hints, 2 * r->window + 64);
     fi_freeinfo(hints);
     if (status == 0)
         status = open_counter(r);
     if (status == 0)
-        status = side_exchange(&r->side);
+        status = wl_fi_exchange_names(&r->fi);
     r->slots = calloc(r->window, sizeof(*r->slots));
     r->step = (r->bytes + 63) & ~(size_t)63;
     if (status == 0)
-        status = side_memory_open(&r->side, &r->memory, r->offset + r->window * r->step);
+        status = wl_fi_memory_open(&r->fi, &r->memory, r->offset + r->window * r->step);
     return status;
 }
 
@@ -281,32 +281,31 @@ static int run(struct rank *rank)
     int status = open_side(&r, rank), result = 0;
     uint64_t missing = 0;
 
-    r.peer = side_partner(&r.side);
+    r.peer = wl_fi_partner(&r.fi);
     if (status == 0) {
-        fill(&r, r.side.id);
-        status = side_meet(&r.side, NULL, 0) == NULL ? -1 : 0;
+        fill(&r, r.fi.id);
+        status = wl_fi_exchange(&r.fi, NULL, 0) == NULL ? -1 : 0;
     }
     if (status == 0 && r.peer != UINT32_MAX) {
-        r.to = side_address(&r.side, r.peer);
+        r.to = wl_fi_address(&r.fi, r.peer);
         if (r.to != FI_ADDR_NOTAVAIL)
             result = run_pair(&r);
-        if (side_leads(&r.side))
+        if (wl_fi_leads(&r.fi))
             missing = r.iterations - r.done;
         else if (r.call == WRITEDATA)
             missing = r.iterations - r.words;
     }
     if (status == 0)
-        status = side_finish(&r.side, missing);
-    if (status == 0 && r.side.clean && r.peer != UINT32_MAX && !side_leads(&r.side) &&
-        r.call != READ)
+        status = wl_fi_finish(&r.fi, missing);
+    if (status == 0 && r.fi.clean && r.peer != UINT32_MAX && !wl_fi_leads(&r.fi) && r.call != READ)
         status = check_memory(&r);
-    side_memory_close(&r.memory);
-    if (r.side.ep != NULL)
-        fi_close(&r.side.ep->fid);
-    r.side.ep = NULL;
+    wl_fi_memory_close(&r.memory);
+    if (r.fi.ep != NULL)
+        fi_close(&r.fi.ep->fid);
+    r.fi.ep = NULL;
     if (r.written != NULL)
         fi_close(&r.written->fid);
-    side_close(&r.side);
+    wl_fi_close(&r.fi);
     free(r.slots);
     return status != 0 || result < 0;
 }

@@ -5,7 +5,7 @@
  * is verified. `put`: each rank writes words of its own in everybody's table, every word is
  * verified.
  */
-#include "common.h"
+#include "support/gni.h"
 
 static const struct workload_arg args[] = {
     {"words", ARG_COUNT, "4096", "1", "16777216", NULL, "of the table per rank, 8 bytes each"},
@@ -18,14 +18,14 @@ static const struct workload_arg args[] = {
 };
 
 struct gups {
-    struct domain domain;
+    struct wl_domain domain;
     bool add;
     uint64_t words, updates, window, software;
     uint64_t *table;
-    struct region mine, values;
-    const struct region *regions; /* by rank */
+    struct wl_region mine, values;
+    const struct wl_region *regions; /* by rank */
     uint64_t *value; /* put: the word to write, per operation of the window */
-    struct operation *operations;
+    struct wl_operation *operations;
     uint64_t done;
 };
 
@@ -35,7 +35,7 @@ static uint64_t word_of(uint32_t writer, uint64_t index)
     return (writer + 1) * 0x9e3779b97f4a7c15ull ^ (index + 1) * 0xbf58476d1ce4e5b9ull;
 }
 
-static int update(struct gups *test, struct operation *operation)
+static int update(struct gups *test, struct wl_operation *operation)
 {
     size_t slot = (size_t)(operation - test->operations);
     uint64_t draw = rank_random(test->domain.rank);
@@ -44,7 +44,7 @@ static int update(struct gups *test, struct operation *operation)
     gni_post_descriptor_t *desc = &operation->desc;
 
     memset(operation, 0, sizeof(*operation));
-    operation->ep = domain_ep(&test->domain, target);
+    operation->ep = wl_domain_ep(&test->domain, target);
     desc->type = test->add ? GNI_POST_AMO : GNI_POST_FMA_PUT;
     desc->remote_mem_hndl = test->regions[target].handle;
     desc->length = 8;
@@ -58,19 +58,19 @@ static int update(struct gups *test, struct operation *operation)
     }
     desc->remote_addr = test->regions[target].address + 8 * index;
     rank_compute(test->software);
-    return operation_post(&test->domain, operation);
+    return wl_operation_post(&test->domain, operation);
 }
 
 static int update_all(struct gups *test)
 {
     uint64_t posted = 0, ended = 0, began = rank_now();
-    struct operation *operation;
+    struct wl_operation *operation;
     int status = 0;
 
     while (ended < test->updates && status == 0) {
         operation = &test->operations[posted];
         if (posted >= test->window || posted == test->updates) {
-            operation = operation_wait(&test->domain);
+            operation = wl_operation_wait(&test->domain);
             if (operation == NULL)
                 break;
             ended++;
@@ -103,10 +103,10 @@ static uint64_t wrong_words(const struct gups *test)
  */
 static int verify_sum(struct gups *test)
 {
-    struct told {
+    struct report {
         uint64_t present, sum, done, errors;
     } mine = {1, 0, test->done, test->domain.errors}, total = {0};
-    const struct told *all;
+    const struct report *all;
     uint64_t index;
     uint32_t i;
 
@@ -137,14 +137,14 @@ static int run(struct rank *rank)
         .software = rank_arg_ps(rank, "software"),
     };
     uint64_t wrong = 0;
-    int status = domain_open(&test.domain, rank, 4096, 0);
+    int status = wl_domain_open(&test.domain, rank, 4096, 0);
 
-    domain_patience(&test.domain, rank_arg_ps(rank, "give_up"));
+    wl_domain_set_timeout(&test.domain, rank_arg_ps(rank, "give_up"));
     test.operations = calloc(test.window, sizeof(*test.operations));
     test.value = calloc(test.window, sizeof(*test.value));
     if (status == 0) {
-        test.table = region_alloc(&test.domain, 8 * test.words * (test.add ? 1 : rank_size(rank)),
-                                  0, &test.mine);
+        test.table = wl_region_alloc(
+            &test.domain, 8 * test.words * (test.add ? 1 : rank_size(rank)), 0, &test.mine);
         test.regions = rank_exchange(rank, &test.mine, sizeof(test.mine));
         status = test.table != NULL && test.regions != NULL ? update_all(&test) : -1;
     }
@@ -153,10 +153,10 @@ static int run(struct rank *rank)
         status = verify_sum(&test);
     else if (status == 0)
         wrong = wrong_words(&test);
-    if (domain_finish(&test.domain, wrong) != 0)
+    if (wl_domain_finish(&test.domain, wrong) != 0)
         status = -1;
-    region_free(&test.domain, test.table, &test.mine);
-    domain_close(&test.domain);
+    wl_region_free(&test.domain, test.table, &test.mine);
+    wl_domain_close(&test.domain);
     free(test.operations);
     free(test.value);
     return status != 0;

@@ -5,7 +5,7 @@
  * theirs. Events at the target tell which face of which step has come, so nobody else synchronises.
  * Faces of odd and even steps lie in different places: a neighbour may be one step ahead.
  */
-#include "common.h"
+#include "support/gni.h"
 
 #define FACES 6u /* 2d: towards lower coordinates, 2d + 1: towards higher */
 #define PAUSE_FIRST (1000 * 1000ull)
@@ -22,7 +22,7 @@ static const struct workload_arg args[] = {
 };
 
 struct face {
-    struct operation operation; /* first; of what we send there */
+    struct wl_operation operation; /* first; of what we send there */
     gni_ep_handle_t ep; /* its own: the event data differs between faces */
     uint32_t neighbour; /* UINT32_MAX: the torus is one rank wide here */
     bool gone; /* that rank is */
@@ -30,12 +30,12 @@ struct face {
 };
 
 struct halo {
-    struct domain domain;
+    struct wl_domain domain;
     gni_post_type_t type;
     uint64_t bytes, steps, compute, software;
     uint8_t *in, *out; /* 2 × FACES; FACES */
-    struct region in_region, out_region;
-    const struct region *regions; /* by rank */
+    struct wl_region in_region, out_region;
+    const struct wl_region *regions; /* by rank */
     struct face faces[FACES];
     bool overran; /* events were lost: memory has to be looked at */
     uint64_t missing;
@@ -97,7 +97,7 @@ static int open_faces(struct halo *halo)
             rc = GNI_EpBind(face->ep, halo->domain.addresses[face->neighbour], face->neighbour);
     }
     if (rc != GNI_RC_SUCCESS)
-        return rank_fail(halo->domain.rank, "no endpoint to a neighbour: %s", rc_name(rc));
+        return rank_fail(halo->domain.rank, "no endpoint to a neighbour: %s", wl_rc_name(rc));
     return 0;
 }
 
@@ -119,10 +119,10 @@ static int put_face(struct halo *halo, uint32_t number, uint64_t step)
 {
     struct face *face = &halo->faces[number];
     gni_post_descriptor_t *desc = &face->operation.desc;
-    const struct region *target = &halo->regions[face->neighbour];
+    const struct wl_region *target = &halo->regions[face->neighbour];
     uint64_t from = number * halo->bytes;
 
-    pattern_fill(halo->out + from, halo->bytes, seed_of(halo->domain.id, number, step));
+    wl_pattern_fill(halo->out + from, halo->bytes, seed_of(halo->domain.id, number, step));
     GNI_EpSetEventData(face->ep, number, (uint32_t)step << 3 | (number ^ 1));
     memset(&face->operation, 0, sizeof(face->operation));
     face->operation.ep = face->ep;
@@ -134,13 +134,13 @@ static int put_face(struct halo *halo, uint32_t number, uint64_t step)
     desc->remote_mem_hndl = target->handle;
     desc->length = halo->bytes;
     rank_compute(halo->software);
-    return operation_post(&halo->domain, &face->operation);
+    return wl_operation_post(&halo->domain, &face->operation);
 }
 
 static bool is_right(const struct halo *halo, uint32_t number, uint64_t step)
 {
-    return !pattern_differs(halo->in + place_of(halo, number, step), halo->bytes,
-                            seed_of(halo->faces[number].neighbour, number ^ 1, step));
+    return !wl_pattern_differs(halo->in + place_of(halo, number, step), halo->bytes,
+                               seed_of(halo->faces[number].neighbour, number ^ 1, step));
 }
 
 static bool is_missing(const struct halo *halo, uint32_t number, uint64_t step)
@@ -161,7 +161,7 @@ static void poll_arrivals(struct halo *halo)
     if (rc == GNI_RC_NOT_DONE)
         return;
     halo->overran |= rc == GNI_RC_ERROR_RESOURCE;
-    halo->domain.heard++;
+    halo->domain.progress_count++;
     if ((data & 7) >= FACES)
         return;
     face = &halo->faces[data & 7];
@@ -172,7 +172,7 @@ static void poll_arrivals(struct halo *halo)
 /* One look at the queue of what we sent. */
 static void poll_departures(struct halo *halo)
 {
-    struct operation *done = operation_poll(&halo->domain);
+    struct wl_operation *done = wl_operation_poll(&halo->domain);
 
     if (done != NULL && done->failed)
         ((struct face *)(void *)done)->gone = true;
@@ -189,7 +189,7 @@ static bool is_complete(const struct halo *halo, uint64_t step)
 }
 
 /* When events were lost only the memory tells. Reading the clock ends the idling of the polls. */
-static void look_at_memory(struct halo *halo, uint64_t step, uint64_t *pause)
+static void poll_memory(struct halo *halo, uint64_t step, uint64_t *pause)
 {
     uint32_t i;
 
@@ -199,7 +199,7 @@ static void look_at_memory(struct halo *halo, uint64_t step, uint64_t *pause)
     for (i = 0; i < FACES; i++)
         if (is_missing(halo, i, step) && is_right(halo, i, step)) {
             halo->faces[i].arrived = step;
-            halo->domain.heard++;
+            halo->domain.progress_count++;
         }
 }
 
@@ -240,8 +240,8 @@ static int exchange(struct halo *halo, uint64_t step)
         poll_departures(halo);
         poll_arrivals(halo);
         if (halo->overran && halo->domain.in_flight == 0 && !is_complete(halo, step))
-            look_at_memory(halo, step, &pause);
-        if (domain_gave_up(&halo->domain)) {
+            poll_memory(halo, step, &pause);
+        if (wl_domain_timed_out(&halo->domain)) {
             give_up_missing(halo, step);
             if (halo->domain.in_flight != 0)
                 return rank_fail(halo->domain.rank, "PUTs did not end");
@@ -263,10 +263,10 @@ static gni_post_type_t type_of(struct rank *rank, uint64_t bytes)
 
 static int set_up(struct halo *halo)
 {
-    struct domain *domain = &halo->domain;
+    struct wl_domain *domain = &halo->domain;
 
-    halo->in = region_alloc(domain, 2 * FACES * halo->bytes, 1, &halo->in_region);
-    halo->out = region_alloc(domain, FACES * halo->bytes, 0, &halo->out_region);
+    halo->in = wl_region_alloc(domain, 2 * FACES * halo->bytes, 1, &halo->in_region);
+    halo->out = wl_region_alloc(domain, FACES * halo->bytes, 0, &halo->out_region);
     halo->regions = rank_exchange(domain->rank, &halo->in_region, sizeof(halo->in_region));
     if (halo->in == NULL || halo->out == NULL || halo->regions == NULL)
         return -1;
@@ -281,10 +281,10 @@ static int run(struct rank *rank)
         .compute = rank_arg_ps(rank, "compute"),
         .software = rank_arg_ps(rank, "software"),
     };
-    int status = domain_open(&halo.domain, rank, 64, 0);
+    int status = wl_domain_open(&halo.domain, rank, 64, 0);
     uint64_t step, began;
 
-    domain_patience(&halo.domain, rank_arg_ps(rank, "give_up"));
+    wl_domain_set_timeout(&halo.domain, rank_arg_ps(rank, "give_up"));
     halo.type = type_of(rank, halo.bytes);
     if (status == 0)
         status = set_up(&halo);
@@ -295,11 +295,11 @@ static int run(struct rank *rank)
         rank_record_latency(rank, "step", rank_now() - began);
         rank_progress(rank);
     }
-    if (domain_finish(&halo.domain, halo.missing) != 0)
+    if (wl_domain_finish(&halo.domain, halo.missing) != 0)
         status = -1;
-    region_free(&halo.domain, halo.in, &halo.in_region);
-    region_free(&halo.domain, halo.out, &halo.out_region);
-    domain_close(&halo.domain);
+    wl_region_free(&halo.domain, halo.in, &halo.in_region);
+    wl_region_free(&halo.domain, halo.out, &halo.out_region);
+    wl_domain_close(&halo.domain);
     return status != 0;
 }
 

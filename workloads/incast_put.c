@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* All ranks put into the memory of rank 0, each at a place of its own, a window of posts in flight.
  */
-#include "common.h"
+#include "support/gni.h"
 
 static const struct workload_arg args[] = {
     {"bytes", ARG_BYTES, "64KiB", "1", "64MiB", NULL, "size of each transfer"},
@@ -14,17 +14,17 @@ static const struct workload_arg args[] = {
 };
 
 struct incast {
-    struct domain domain;
+    struct wl_domain domain;
     gni_post_type_t type;
     uint64_t bytes, iterations, window, software;
     uint8_t *memory; /* rank 0: a place for each rank; others: what they send */
-    struct region mine, target;
+    struct wl_region mine, target;
 };
 
-static int post(struct incast *test, struct operation *operation)
+static int post(struct incast *test, struct wl_operation *operation)
 {
     memset(operation, 0, sizeof(*operation));
-    operation->ep = domain_ep(&test->domain, 0);
+    operation->ep = wl_domain_ep(&test->domain, 0);
     if (operation->ep == NULL)
         return -1;
     operation->desc.type = test->type;
@@ -34,12 +34,12 @@ static int post(struct incast *test, struct operation *operation)
     operation->desc.remote_mem_hndl = test->target.handle;
     operation->desc.length = test->bytes;
     rank_compute(test->software);
-    return operation_post(&test->domain, operation);
+    return wl_operation_post(&test->domain, operation);
 }
 
 static int send_all(struct incast *test)
 {
-    struct operation *operations = calloc(test->window, sizeof(*operations)), *operation;
+    struct wl_operation *operations = calloc(test->window, sizeof(*operations)), *operation;
     uint64_t posted = 0, done = 0, began = rank_now();
     int status = 0;
 
@@ -47,7 +47,7 @@ static int send_all(struct incast *test)
         if (posted < test->window && posted < test->iterations) {
             operation = &operations[posted];
         } else {
-            operation = operation_wait(&test->domain);
+            operation = wl_operation_wait(&test->domain);
             if (operation == NULL)
                 break;
             done++;
@@ -75,7 +75,7 @@ static uint64_t wrong_places(struct incast *test)
     uint32_t i;
 
     for (i = 1; i < test->domain.size; i++)
-        wrong += pattern_differs(test->memory + i * test->bytes, test->bytes, i) != 0;
+        wrong += wl_pattern_differs(test->memory + i * test->bytes, test->bytes, i) != 0;
     return wrong;
 }
 
@@ -84,18 +84,18 @@ static int measure(struct incast *test)
     struct rank *rank = test->domain.rank;
     bool target = test->domain.id == 0;
     uint64_t began, ended, wrong = 0;
-    struct totals totals;
+    struct wl_totals totals;
     int status = 0;
 
     if (!target)
-        pattern_fill(test->memory, test->bytes, test->domain.id);
+        wl_pattern_fill(test->memory, test->bytes, test->domain.id);
     rank_barrier(rank);
     began = rank_now();
     if (!target)
         status = send_all(test);
     rank_barrier(rank);
     ended = rank_now();
-    if (domain_totals(&test->domain, &totals) != 0)
+    if (wl_domain_totals(&test->domain, &totals) != 0)
         return -1;
     if (target) {
         rank_record_bandwidth(rank, "total_bandwidth",
@@ -103,7 +103,7 @@ static int measure(struct incast *test)
                               ended - began);
         wrong = wrong_places(test);
     }
-    return domain_finish(&test->domain, wrong) != 0 ? -1 : status;
+    return wl_domain_finish(&test->domain, wrong) != 0 ? -1 : status;
 }
 
 static int run(struct rank *rank)
@@ -116,12 +116,12 @@ static int run(struct rank *rank)
         .type = strcmp(rank_arg_choice(rank, "unit"), "bte") == 0 ? GNI_POST_RDMA_PUT
                                                                   : GNI_POST_FMA_PUT,
     };
-    int status = domain_open(&test.domain, rank, (uint32_t)test.window, 0);
-    const struct region *regions = NULL;
+    int status = wl_domain_open(&test.domain, rank, (uint32_t)test.window, 0);
+    const struct wl_region *regions = NULL;
 
-    domain_patience(&test.domain, rank_arg_ps(rank, "give_up"));
+    wl_domain_set_timeout(&test.domain, rank_arg_ps(rank, "give_up"));
     if (status == 0) {
-        test.memory = region_alloc(
+        test.memory = wl_region_alloc(
             &test.domain, (rank_id(rank) == 0 ? rank_size(rank) : 1) * test.bytes, 0, &test.mine);
         regions = rank_exchange(rank, &test.mine, sizeof(test.mine));
     }
@@ -131,8 +131,8 @@ static int run(struct rank *rank)
         test.target = regions[0];
         status = measure(&test);
     }
-    region_free(&test.domain, test.memory, &test.mine);
-    domain_close(&test.domain);
+    wl_region_free(&test.domain, test.memory, &test.mine);
+    wl_domain_close(&test.domain);
     return status != 0;
 }
 

@@ -3,7 +3,7 @@
  * All ranks send messages to rank 0 as fast as their credits allow. Latency is from the first try
  * to send until rank 0 has the message, so it includes the wait for a credit.
  */
-#include "common.h"
+#include "support/gni.h"
 
 static const struct workload_arg args[] = {
     {"bytes", ARG_BYTES, "64", "16", "65535", NULL, "length of a message"},
@@ -16,7 +16,7 @@ static const struct workload_arg args[] = {
 };
 
 struct incast {
-    struct domain domain;
+    struct wl_domain domain;
     uint32_t bytes;
     uint64_t messages, software, missing;
     uint8_t *pattern; /* of a message, behind its head */
@@ -34,10 +34,10 @@ static int send_all(struct incast *test)
         rank_compute(test->software);
         head.sent_at = rank_now();
         memcpy(test->pattern, &head, sizeof(head));
-        if (message_send(&test->domain, 0, test->pattern, test->bytes) != 0)
+        if (wl_message_send(&test->domain, 0, test->pattern, test->bytes) != 0)
             return -1;
     }
-    message_flush(&test->domain);
+    wl_message_flush(&test->domain);
     return 0;
 }
 
@@ -67,12 +67,12 @@ static int receive_all(struct incast *test)
     int status = 0;
 
     for (i = 0; i < expected && status == 0; i++) {
-        message = message_wait(&test->domain, &from);
+        message = wl_message_wait(&test->domain, &from);
         if (message == NULL)
             break;
         rank_compute(test->software);
         status = check(test, numbers, from, message);
-        message_release(&test->domain, from);
+        wl_message_release(&test->domain, from);
     }
     rank_record_rate(test->domain.rank, "rate", i, rank_now() - began);
     test->missing = expected - i;
@@ -88,22 +88,22 @@ static int run(struct rank *rank)
         .software = rank_arg_ps(rank, "software"),
     };
     uint32_t me = rank_id(rank);
-    int status = domain_open(&test.domain, rank, 1024, 0);
+    int status = wl_domain_open(&test.domain, rank, 1024, 0);
 
-    domain_patience(&test.domain, rank_arg_ps(rank, "give_up"));
+    wl_domain_set_timeout(&test.domain, rank_arg_ps(rank, "give_up"));
     test.pattern = malloc(test.bytes);
-    pattern_fill(test.pattern, test.bytes, 1);
+    wl_pattern_fill(test.pattern, test.bytes, 1);
     if (status == 0) /* rank 0 has a mailbox for each, the others one */
-        status = messages_open(&test.domain, me == 0 ? rank_size(rank) : 1,
-                               (uint16_t)rank_arg_count(rank, "credits"), test.bytes, 1);
+        status = wl_mailboxes_open(&test.domain, me == 0 ? rank_size(rank) : 1,
+                                   (uint16_t)rank_arg_count(rank, "credits"), test.bytes, 1);
     if (status == 0 && me != 0)
-        status = message_connect(&test.domain, 0, 0, me);
+        status = wl_message_connect(&test.domain, 0, 0, me);
     if (status == 0)
         status = me == 0 ? receive_all(&test) : send_all(&test);
-    if (domain_finish(&test.domain, test.missing) != 0)
+    if (wl_domain_finish(&test.domain, test.missing) != 0)
         status = -1;
-    messages_close(&test.domain);
-    domain_close(&test.domain);
+    wl_mailboxes_close(&test.domain);
+    wl_domain_close(&test.domain);
     free(test.pattern);
     return status != 0;
 }

@@ -11,7 +11,7 @@
 #include <poll.h>
 #include <sys/epoll.h>
 #include <unistd.h>
-#include "common.h"
+#include "support/gni.h"
 
 static const struct workload_arg args[] = {
     {"bytes", ARG_BYTES, "4KiB", "64", "1MiB", NULL,
@@ -31,9 +31,9 @@ struct source {
 };
 
 struct collector {
-    struct domain domain;
-    struct region mine;
-    const struct region *regions; /* by rank */
+    struct wl_domain domain;
+    struct wl_region mine;
+    const struct wl_region *regions; /* by rank */
     struct source *sources; /* by rank */
     uint8_t *memory; /* rank 0: room for every set, by rank; else the set */
     uint64_t bytes;
@@ -78,7 +78,7 @@ static int watch_errors(struct rank *rank, void *arg)
 #ifndef WITHOUT_COMPLETION_CHANNELS
 static int open_channel(struct collector *collector)
 {
-    struct domain *domain = &collector->domain;
+    struct wl_domain *domain = &collector->domain;
     struct epoll_event event = {.events = EPOLLIN};
     int fd = -1;
 
@@ -113,7 +113,7 @@ static void close_channel(struct collector *collector)
 
 static int open_queue(struct collector *collector)
 {
-    struct domain *domain = &collector->domain;
+    struct wl_domain *domain = &collector->domain;
 
     return check(
         collector,
@@ -123,7 +123,7 @@ static int open_queue(struct collector *collector)
 
 static int open_sources(struct collector *collector)
 {
-    struct domain *domain = &collector->domain;
+    struct wl_domain *domain = &collector->domain;
     uint32_t i;
 
     collector->sources = calloc(domain->size, sizeof(*collector->sources));
@@ -142,7 +142,7 @@ static int open_sources(struct collector *collector)
 
 static int open_collector(struct collector *collector)
 {
-    struct domain *domain = &collector->domain;
+    struct wl_domain *domain = &collector->domain;
 
     /* Mask 0 and 64 events, as LDMS subscribes. */
     if (check(collector, GNI_SubscribeErrors(domain->nic, 0, 0, 64, &collector->errors),
@@ -159,7 +159,7 @@ static int open_collector(struct collector *collector)
 
 static void close_collector(struct collector *collector)
 {
-    struct domain *domain = &collector->domain;
+    struct wl_domain *domain = &collector->domain;
     uint32_t i;
 
     if (collector->error_thread != NULL) {
@@ -213,7 +213,7 @@ static int collected(struct collector *collector, gni_cq_entry_t event, gni_retu
     source = (struct source *)desc;
     source->busy = 0;
     collector->busy--;
-    collector->domain.heard++;
+    collector->domain.progress_count++;
     rank_progress(rank);
     if (rc == GNI_RC_TRANSACTION_ERROR) {
         rank_count(rank, "failed_reads", 1);
@@ -221,8 +221,8 @@ static int collected(struct collector *collector, gni_cq_entry_t event, gni_retu
         source->lost = recoverable == 0;
         return 0;
     }
-    if (pattern_differs((void *)(uintptr_t)desc->local_addr, collector->bytes,
-                        (uint64_t)(source - collector->sources)))
+    if (wl_pattern_differs((void *)(uintptr_t)desc->local_addr, collector->bytes,
+                           (uint64_t)(source - collector->sources)))
         return rank_fail(rank, "the set of rank %u is wrong",
                          (unsigned)(source - collector->sources));
     rank_record_latency(rank, "latency", rank_now() - source->began);
@@ -323,15 +323,15 @@ static int run(struct rank *rank)
 {
     struct collector collector = {.bytes = (rank_arg_count(rank, "bytes") + 3) & ~UINT64_C(3),
                                   .set = -1};
-    struct domain *domain = &collector.domain;
+    struct wl_domain *domain = &collector.domain;
     uint64_t give_up = rank_arg_ps(rank, "give_up");
-    int status = domain_open(domain, rank, 64, GNI_CDM_MODE_ERR_NO_KILL);
+    int status = wl_domain_open(domain, rank, 64, GNI_CDM_MODE_ERR_NO_KILL);
 
     if (status == 0) {
-        collector.memory = region_alloc(
+        collector.memory = wl_region_alloc(
             domain, (rank_id(rank) == 0 ? domain->size : 1) * collector.bytes, 0, &collector.mine);
         if (rank_id(rank) != 0 && collector.memory != NULL)
-            pattern_fill(collector.memory, collector.bytes, rank_id(rank));
+            wl_pattern_fill(collector.memory, collector.bytes, rank_id(rank));
         collector.regions = rank_exchange(rank, &collector.mine, sizeof(collector.mine));
         status = collector.memory != NULL && collector.regions != NULL ? 0 : -1;
     }
@@ -346,11 +346,11 @@ static int run(struct rank *rank)
             status = rank_fail(rank, "%u reads did not end", collector.busy);
         close_collector(&collector);
     }
-    if (domain_finish(domain, 0) != 0)
+    if (wl_domain_finish(domain, 0) != 0)
         status = -1;
     if (collector.memory != NULL)
-        region_free(domain, collector.memory, &collector.mine);
-    domain_close(domain);
+        wl_region_free(domain, collector.memory, &collector.mine);
+    wl_domain_close(domain);
     return status != 0;
 }
 

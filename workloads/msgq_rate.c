@@ -7,7 +7,7 @@
  * One rank of each node connects it with the others, as Cray's sample does: the attributes go in
  * datagrams, in pieces of 128 bytes.
  */
-#include "common.h"
+#include "support/gni.h"
 
 static const struct workload_arg args[] = {
     {"bytes", ARG_BYTES, "16", "8", "128", NULL,
@@ -33,7 +33,7 @@ struct head {
 };
 
 struct test {
-    struct domain domain;
+    struct wl_domain domain;
     gni_msgq_handle_t queue;
     uint64_t messages, software, sent, received, expected;
     uint64_t start, random; /* of the choice of peers */
@@ -65,10 +65,10 @@ static uint64_t mark_of(uint32_t from, uint32_t to, uint32_t number)
 static int receive(uint32_t from, uint32_t pe, void *message, uint8_t tag, void *data)
 {
     struct test *test = data;
-    struct domain *domain = &test->domain;
+    struct wl_domain *domain = &test->domain;
     struct head head = {0};
 
-    domain->heard++;
+    domain->progress_count++;
     test->received++;
     rank_compute(test->software);
     rank_progress(domain->rank);
@@ -103,7 +103,7 @@ static int progress(struct test *test)
 
     /* ERROR_RESOURCE: credits wait for room in the send queue, which is emptied all the time. */
     if (rc != GNI_RC_SUCCESS && rc != GNI_RC_NOT_DONE && rc != GNI_RC_ERROR_RESOURCE)
-        test->status = rank_fail(test->domain.rank, "GNI_MsgqProgress: %s", rc_name(rc));
+        test->status = rank_fail(test->domain.rank, "GNI_MsgqProgress: %s", wl_rc_name(rc));
     return test->status;
 }
 
@@ -111,7 +111,7 @@ static int progress(struct test *test)
 
 static void completions(struct test *test)
 {
-    struct domain *domain = &test->domain;
+    struct wl_domain *domain = &test->domain;
     gni_cq_entry_t entry;
     gni_return_t rc;
 
@@ -127,7 +127,7 @@ static void completions(struct test *test)
             return;
         }
         domain->in_flight--;
-        domain->heard++;
+        domain->progress_count++;
         if (rc == GNI_RC_TRANSACTION_ERROR) {
             domain->errors++;
             domain->lost++;
@@ -138,9 +138,9 @@ static void completions(struct test *test)
 /* 1: accepted. */
 static int send_one(struct test *test, uint32_t to)
 {
-    struct domain *domain = &test->domain;
+    struct wl_domain *domain = &test->domain;
     struct head head = {.mark = mark_of(domain->id, to, test->to[to])};
-    gni_ep_handle_t ep = domain_ep(domain, to);
+    gni_ep_handle_t ep = wl_domain_ep(domain, to);
     gni_return_t rc;
 
     if (ep == NULL)
@@ -161,7 +161,7 @@ static int send_one(struct test *test, uint32_t to)
     }
     if (rc != GNI_RC_SUCCESS)
         return test->status =
-                   rank_fail(domain->rank, "cannot send to rank %u: %s", to, rc_name(rc));
+                   rank_fail(domain->rank, "cannot send to rank %u: %s", to, wl_rc_name(rc));
     domain->in_flight++;
     test->to[to]++;
     return 1;
@@ -169,7 +169,7 @@ static int send_one(struct test *test, uint32_t to)
 
 static void traffic(struct test *test)
 {
-    struct domain *domain = &test->domain;
+    struct wl_domain *domain = &test->domain;
     uint32_t to = draw(test);
     int accepted;
 
@@ -189,10 +189,10 @@ static void traffic(struct test *test)
         progress(test);
         if (domain->in_flight >= COMPLETIONS_DUE || (!accepted && before == test->received))
             completions(test);
-        if (!accepted && before == test->received && domain_gave_up(domain))
+        if (!accepted && before == test->received && wl_domain_timed_out(domain))
             return;
     }
-    while (domain->in_flight != 0 && test->status == 0 && !domain_gave_up(domain)) {
+    while (domain->in_flight != 0 && test->status == 0 && !wl_domain_timed_out(domain)) {
         progress(test); /* who is stalled needs its credits */
         completions(test);
     }
@@ -204,7 +204,7 @@ static void traffic(struct test *test)
 static int trade(struct test *test, uint32_t peer, const gni_msgq_ep_attr_t *mine,
                  gni_msgq_ep_attr_t *theirs, uint32_t bytes)
 {
-    gni_ep_handle_t ep = domain_ep(&test->domain, peer);
+    gni_ep_handle_t ep = wl_domain_ep(&test->domain, peer);
     gni_post_state_t state;
     uint32_t at, pe, id;
     gni_return_t rc;
@@ -222,7 +222,8 @@ static int trade(struct test *test, uint32_t peer, const gni_msgq_ep_attr_t *min
                 rc = GNI_EpPostDataWait(ep, UINT32_MAX, &state, &pe, &id);
         } while (rc == GNI_RC_SUCCESS && state == GNI_POST_PENDING);
         if (rc != GNI_RC_SUCCESS || state != GNI_POST_COMPLETED)
-            return rank_fail(test->domain.rank, "no attributes of rank %u: %s", peer, rc_name(rc));
+            return rank_fail(test->domain.rank, "no attributes of rank %u: %s", peer,
+                             wl_rc_name(rc));
     }
     return 0;
 }
@@ -245,7 +246,7 @@ static int connect_node(struct test *test, uint32_t peer)
     free(attrs);
     if (rc != GNI_RC_SUCCESS)
         return rank_fail(test->domain.rank, "cannot connect with the node of rank %u: %s", peer,
-                         rc_name(rc));
+                         wl_rc_name(rc));
     return status;
 }
 
@@ -271,7 +272,7 @@ static int release_node(struct test *test, uint32_t peer)
     } while (rc == GNI_RC_NOT_DONE);
     return rc == GNI_RC_SUCCESS
                ? 0
-               : rank_fail(test->domain.rank, "cannot release a connection: %s", rc_name(rc));
+               : rank_fail(test->domain.rank, "cannot release a connection: %s", wl_rc_name(rc));
 }
 
 /* Who is here, and who on how many other nodes. */
@@ -288,7 +289,7 @@ static int find_remote(struct test *test, gni_msgq_attr_t *attrs)
     if (test->places == NULL || test->remote == NULL || test->to == NULL || test->from == NULL ||
         test->pattern == NULL)
         return rank_fail(rank, "no memory for %u ranks", size);
-    pattern_fill(test->pattern, test->bytes, 1);
+    wl_pattern_fill(test->pattern, test->bytes, 1);
     for (peer = 0; peer < size; peer++) {
         if (rank_node_of(rank, peer) == rank_node(rank)) {
             attrs->nloc_insts++;
@@ -338,7 +339,7 @@ static int open_queue(struct test *test)
     attrs.rcv_cq_sz = attrs.num_msgq_eps * attrs.smsg_q_sz;
     rc = GNI_MsgqInit(test->domain.nic, receive, test, test->domain.tx, &attrs, &test->queue);
     if (rc != GNI_RC_SUCCESS)
-        return rank_fail(rank, "no shared message queue: %s", rc_name(rc));
+        return rank_fail(rank, "no shared message queue: %s", wl_rc_name(rc));
     rank_barrier(rank);
     if (each_leader(test, connect_node) != 0)
         return -1;
@@ -366,21 +367,21 @@ static int run(struct rank *rank)
     };
     uint64_t began;
 
-    test.status = domain_open(&test.domain, rank, 1024, 0);
+    test.status = wl_domain_open(&test.domain, rank, 1024, 0);
     if (test.status == 0)
         test.status = open_queue(&test);
     if (test.status == 0)
         test.status = expect(&test);
     if (test.status == 0) {
-        domain_patience(&test.domain, rank_arg_ps(rank, "give_up"));
+        wl_domain_set_timeout(&test.domain, rank_arg_ps(rank, "give_up"));
         began = rank_now();
         traffic(&test);
         rank_record_rate(rank, "rate", test.received, rank_now() - began);
     }
-    if (domain_finish(&test.domain, test.expected - test.received) != 0)
+    if (wl_domain_finish(&test.domain, test.expected - test.received) != 0)
         test.status = -1;
     close_queue(&test);
-    domain_close(&test.domain);
+    wl_domain_close(&test.domain);
     free(test.remote);
     free(test.to);
     free(test.from);

@@ -23,7 +23,7 @@ static int failed(struct rank *rank, const char *what, int code)
     return rank_fail(rank, "%s: %s (%s)", what, PMI2X_Error_string(code), why);
 }
 
-static void look_up(struct rank *rank, const char *name, char port[256])
+static void wait_for_name(struct rank *rank, const char *name, char port[256])
 {
     while (PMI2_Nameserv_lookup(name, NULL, port, 256) != PMI2_SUCCESS) {
         rank_count(rank, "misses", 1);
@@ -48,7 +48,7 @@ static int serve(struct rank *rank, const char *name, const char *thanks)
         return failed(rank, "publish", code);
     if (PMI2_Nameserv_publish(name, NULL, job) == PMI2_SUCCESS)
         return rank_fail(rank, "%s was published twice", name);
-    look_up(rank, thanks, port);
+    wait_for_name(rank, thanks, port);
     code = PMI2_Nameserv_unpublish(name, NULL);
     return code == PMI2_SUCCESS ? 0 : failed(rank, "unpublish", code);
 }
@@ -59,7 +59,7 @@ static int use(struct rank *rank, const char *name, const char *thanks)
     uint64_t began = rank_now();
     int code, length;
 
-    look_up(rank, name, job);
+    wait_for_name(rank, name, job);
     code = PMI2_Job_Connect(job, NULL);
     if (code != PMI2_SUCCESS)
         return failed(rank, "connect", code);

@@ -12,7 +12,7 @@
 #include <string.h>
 #include "run/workload.h"
 
-#define LOOK_AGAIN (100 * 1000 * 1000ull) /* ps, for a pair that is not there yet */
+#define RETRY_PS (100 * 1000 * 1000ull) /* ps, for a pair that is not there yet */
 
 static const struct workload_arg args[] = {
     {"depth", ARG_COUNT, "1", "0", "60", NULL, "jobs that follow this one in the chain"},
@@ -116,14 +116,15 @@ static int check_failure(const struct link *link, int code)
 }
 
 /* What the other job has put may not have been fenced yet. */
-static int look(const struct link *link, const char *job, const char *key, const char *wanted)
+static int wait_for_pair(const struct link *link, const char *job, const char *key,
+                         const char *wanted)
 {
     char found[256];
     int length;
 
     while (PMI2_KVS_Get(job, PMI2_ID_NULL, key, found, sizeof(found), &length) != PMI2_SUCCESS) {
         rank_count(link->rank, "misses", 1);
-        rank_compute(LOOK_AGAIN);
+        rank_compute(RETRY_PS);
     }
     return strcmp(found, wanted) == 0 ? 0
                                       : rank_fail(link->rank, "%s of job %s is \"%s\", not \"%s\"",
@@ -145,8 +146,8 @@ static int check_child(const struct link *link)
         return rank_fail(link->rank, "the child has the id of its parent");
     snprintf(greeting, sizeof(greeting), "generation %llu",
              (unsigned long long)link->generation + 1);
-    return look(link, link->child, "parent", link->id) != 0 ||
-                   look(link, link->child, "greeting", greeting) != 0
+    return wait_for_pair(link, link->child, "parent", link->id) != 0 ||
+                   wait_for_pair(link, link->child, "greeting", greeting) != 0
                ? -1
                : 0;
 }
@@ -201,7 +202,7 @@ static void release_child(const struct link *link)
 
     name_of(link->generation + 1, name);
     while (PMI2_Nameserv_unpublish(name, NULL) != PMI2_SUCCESS)
-        rank_compute(LOOK_AGAIN);
+        rank_compute(RETRY_PS);
 }
 
 static void wait_for_parent(const struct link *link)
@@ -210,7 +211,7 @@ static void wait_for_parent(const struct link *link)
 
     name_of(link->generation, name);
     while (PMI2_Nameserv_lookup(name, NULL, id, sizeof(id)) == PMI2_SUCCESS)
-        rank_compute(LOOK_AGAIN);
+        rank_compute(RETRY_PS);
 }
 
 /* ---- a job of the chain ---------------------------------------------------------------------- */
@@ -248,7 +249,7 @@ static int greet_parent(const struct link *link)
         return failed(link, "connect", code);
     snprintf(greeting, sizeof(greeting), "generation %llu",
              (unsigned long long)link->generation - 1);
-    return look(link, parent, "greeting", greeting);
+    return wait_for_pair(link, parent, "greeting", greeting);
 }
 
 static int take_part(struct link *link)

@@ -4,7 +4,7 @@
  * sends to the second half. With one pair it is the classic bandwidth test; with several ranks on
  * one node it shows what their NIC can take.
  */
-#include "common.h"
+#include "support/gni.h"
 
 static const struct workload_arg args[] = {
     {"bytes", ARG_BYTES, "1MiB", "1", "64MiB", NULL, "size of each transfer"},
@@ -18,19 +18,19 @@ static const struct workload_arg args[] = {
 };
 
 struct stream {
-    struct domain domain;
-    struct region mine;
-    const struct region *regions; /* by rank */
+    struct wl_domain domain;
+    struct wl_region mine;
+    const struct wl_region *regions; /* by rank */
     uint64_t bytes, window, iterations, software;
     uint32_t peer;
     uint16_t mode;
     gni_post_type_t type;
 };
 
-static int post(struct stream *stream, struct operation *operation)
+static int post(struct stream *stream, struct wl_operation *operation)
 {
     memset(operation, 0, sizeof(*operation));
-    operation->ep = domain_ep(&stream->domain, stream->peer);
+    operation->ep = wl_domain_ep(&stream->domain, stream->peer);
     operation->desc.type = stream->type;
     operation->desc.dlvr_mode = stream->mode;
     operation->desc.local_addr = stream->mine.address;
@@ -39,19 +39,19 @@ static int post(struct stream *stream, struct operation *operation)
     operation->desc.remote_mem_hndl = stream->regions[stream->peer].handle;
     operation->desc.length = stream->bytes;
     rank_compute(stream->software);
-    return operation_post(&stream->domain, operation);
+    return wl_operation_post(&stream->domain, operation);
 }
 
 static int run_stream(struct rank *rank, struct stream *stream)
 {
-    struct operation *operations = calloc(stream->window, sizeof(*operations)), *operation;
+    struct wl_operation *operations = calloc(stream->window, sizeof(*operations)), *operation;
     uint64_t posted = 0, done = 0, begin = rank_now();
     int status = 0;
 
     while (done < stream->iterations && status == 0) {
         operation = &operations[posted];
         if (posted >= stream->window || posted == stream->iterations) {
-            operation = operation_wait(&stream->domain);
+            operation = wl_operation_wait(&stream->domain);
             if (operation == NULL)
                 break;
             done++;
@@ -77,40 +77,40 @@ static int run(struct rank *rank)
         .window = rank_arg_count(rank, "window"),
         .iterations = rank_arg_count(rank, "iterations"),
         .software = rank_arg_ps(rank, "software"),
-        .mode = operation_mode_arg(rank),
-        .type = operation_type_arg(rank),
+        .mode = wl_operation_mode_arg(rank),
+        .type = wl_operation_type_arg(rank),
     };
-    bool get = operation_gets(stream.type);
+    bool get = wl_operation_is_get(stream.type);
     uint32_t me = rank_id(rank);
     bool paired;
     void *memory = NULL;
-    int status = domain_open(&stream.domain, rank, (uint32_t)stream.window, 0);
+    int status = wl_domain_open(&stream.domain, rank, (uint32_t)stream.window, 0);
 
     if (get)
         stream.bytes = (stream.bytes + 3) / 4 * 4; /* the hardware's granularity */
-    stream.peer = pair_of(&stream.domain);
+    stream.peer = wl_pair_of(&stream.domain);
     paired = stream.peer != UINT32_MAX;
     if (status == 0)
-        memory = region_alloc(&stream.domain, stream.bytes, 0, &stream.mine);
+        memory = wl_region_alloc(&stream.domain, stream.bytes, 0, &stream.mine);
     if (memory != NULL)
         stream.regions = rank_exchange(rank, &stream.mine, sizeof(stream.mine));
     if (stream.regions == NULL)
         status = -1;
     else {
-        if (paired && pair_leads(&stream.domain) != get)
-            pattern_fill(memory, stream.bytes, me);
+        if (paired && wl_pair_leads(&stream.domain) != get)
+            wl_pattern_fill(memory, stream.bytes, me);
         rank_barrier(rank);
-        if (paired && pair_leads(&stream.domain))
+        if (paired && wl_pair_leads(&stream.domain))
             status = run_stream(rank, &stream);
         rank_barrier(rank);
-        if (paired && status == 0 && pair_leads(&stream.domain) == get &&
-            stream.domain.errors == 0 && pattern_differs(memory, stream.bytes, stream.peer))
+        if (paired && status == 0 && wl_pair_leads(&stream.domain) == get &&
+            stream.domain.errors == 0 && wl_pattern_differs(memory, stream.bytes, stream.peer))
             status = rank_fail(rank, "the bytes that arrived are not those that were sent");
     }
     rank_barrier(rank);
     if (memory != NULL)
-        region_free(&stream.domain, memory, &stream.mine);
-    domain_close(&stream.domain);
+        wl_region_free(&stream.domain, memory, &stream.mine);
+    wl_domain_close(&stream.domain);
     return status;
 }
 

@@ -4,7 +4,7 @@
  * the post until its global event has been seen; `visible` (8-byte FMA PUT only) until a CPU that
  * spins on the target's memory sees the data.
  */
-#include "common.h"
+#include "support/gni.h"
 
 static const struct workload_arg args[] = {
     {"bytes", ARG_BYTES, "8", "1", "64MiB", NULL, "size of each transfer"},
@@ -20,20 +20,20 @@ static const struct workload_arg args[] = {
 };
 
 struct test {
-    struct domain domain;
+    struct wl_domain domain;
     struct rank *rank;
     gni_post_type_t type;
     uint16_t dlvr_mode;
     uint64_t bytes, iterations, software;
     uint8_t *memory;
-    struct region mine;
-    const struct region *regions; /* by rank */
+    struct wl_region mine;
+    const struct wl_region *regions; /* by rank */
 };
 
 /* One operation with rank 1. 0: done; 1: it cannot succeed; -1: the run has failed. */
 static int transfer(struct test *test, gni_post_type_t type, uint64_t offset, uint64_t bytes)
 {
-    struct operation operation = {.ep = domain_ep(&test->domain, 1)};
+    struct wl_operation operation = {.ep = wl_domain_ep(&test->domain, 1)};
 
     operation.desc.type = type;
     operation.desc.dlvr_mode = test->dlvr_mode;
@@ -42,7 +42,7 @@ static int transfer(struct test *test, gni_post_type_t type, uint64_t offset, ui
     operation.desc.remote_addr = test->regions[1].address + offset;
     operation.desc.remote_mem_hndl = test->regions[1].handle;
     operation.desc.length = bytes;
-    return operation_run(&test->domain, &operation) != 0 ? -1 : operation.failed;
+    return wl_operation_run(&test->domain, &operation) != 0 ? -1 : operation.failed;
 }
 
 /* From post to completion. Gives what is missing. */
@@ -63,16 +63,16 @@ static uint64_t completions(struct test *test)
 
 static uint64_t measure_completion(struct test *test)
 {
-    uint32_t me = rank_id(test->rank), from = operation_gets(test->type) ? 1 : 0;
+    uint32_t me = rank_id(test->rank), from = wl_operation_is_get(test->type) ? 1 : 0;
     uint64_t missing = 0;
 
     if (me == from)
-        pattern_fill(test->memory, test->bytes, from);
+        wl_pattern_fill(test->memory, test->bytes, from);
     rank_barrier(test->rank);
     if (me == 0)
         missing = completions(test);
     rank_barrier(test->rank);
-    if (me == 1 - from && missing == 0 && pattern_differs(test->memory, test->bytes, from))
+    if (me == 1 - from && missing == 0 && wl_pattern_differs(test->memory, test->bytes, from))
         missing = 1;
     return missing;
 }
@@ -90,7 +90,7 @@ static bool watch_word(struct test *test, uint64_t number)
 {
     volatile uint64_t *word = (volatile uint64_t *)(void *)test->memory;
 
-    if (!word_wait(&test->domain, &word[0], number))
+    if (!wl_word_wait(&test->domain, &word[0], number))
         return false;
     rank_record_latency(test->rank, "latency", rank_now() - word[1]);
     rank_progress(test->rank);
@@ -115,20 +115,21 @@ static int run(struct rank *rank)
 {
     struct test test = {
         .rank = rank,
-        .type = operation_type_arg(rank),
-        .dlvr_mode = operation_mode_arg(rank),
+        .type = wl_operation_type_arg(rank),
+        .dlvr_mode = wl_operation_mode_arg(rank),
         .bytes = rank_arg_count(rank, "bytes"),
         .iterations = rank_arg_count(rank, "iterations"),
         .software = rank_arg_ps(rank, "software"),
     };
     uint64_t missing = 0;
-    int status = domain_open(&test.domain, rank, 64, 0);
+    int status = wl_domain_open(&test.domain, rank, 64, 0);
 
-    domain_patience(&test.domain, rank_arg_ps(rank, "give_up"));
-    if (operation_gets(test.type))
+    wl_domain_set_timeout(&test.domain, rank_arg_ps(rank, "give_up"));
+    if (wl_operation_is_get(test.type))
         test.bytes = (test.bytes + 3) / 4 * 4; /* the hardware's granularity */
     if (status == 0)
-        test.memory = region_alloc(&test.domain, test.bytes < 64 ? 64 : test.bytes, 0, &test.mine);
+        test.memory =
+            wl_region_alloc(&test.domain, test.bytes < 64 ? 64 : test.bytes, 0, &test.mine);
     if (test.memory != NULL)
         test.regions = rank_exchange(rank, &test.mine, sizeof(test.mine));
     if (test.memory == NULL || test.regions == NULL)
@@ -137,11 +138,11 @@ static int run(struct rank *rank)
         missing = measure_visible(&test);
     else
         missing = measure_completion(&test);
-    if (domain_finish(&test.domain, missing) != 0)
+    if (wl_domain_finish(&test.domain, missing) != 0)
         status = -1;
     if (test.memory != NULL)
-        region_free(&test.domain, test.memory, &test.mine);
-    domain_close(&test.domain);
+        wl_region_free(&test.domain, test.memory, &test.mine);
+    wl_domain_close(&test.domain);
     return status;
 }
 

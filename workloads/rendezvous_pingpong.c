@@ -4,7 +4,7 @@
  * SMSG, the receiver fetches it by a BTE GET. Latency is half of the round trip. The two software
  * times are those of a library above uGNI: one for each announcement, one for each message fetched.
  */
-#include "common.h"
+#include "support/gni.h"
 
 #define CREDITS 8
 
@@ -20,18 +20,18 @@ static const struct workload_arg args[] = {
 };
 
 struct test {
-    struct domain domain;
+    struct wl_domain domain;
     uint32_t peer;
     uint64_t bytes, iterations, announce_software, fetch_software;
     uint8_t *sent, *received;
-    struct region sent_region, received_region;
-    const struct region *sources; /* where each rank's messages lie */
+    struct wl_region sent_region, received_region;
+    const struct wl_region *sources; /* where each rank's messages lie */
     uint64_t fetched, missing;
 };
 
 static int announce(struct test *test, uint64_t number)
 {
-    return message_send(&test->domain, test->peer, &number, sizeof(number));
+    return wl_message_send(&test->domain, test->peer, &number, sizeof(number));
 }
 
 /* 1: the peer is gone. */
@@ -39,23 +39,23 @@ static int await_announcement(struct test *test, uint64_t number)
 {
     const uint64_t *message;
     uint32_t from;
-    uint64_t told;
+    uint64_t received_number;
 
-    message = message_wait(&test->domain, &from);
+    message = wl_message_wait(&test->domain, &from);
     if (message == NULL)
         return 1;
     rank_compute(test->announce_software);
-    told = *message;
-    message_release(&test->domain, from);
-    if (from == test->peer && told == number)
+    received_number = *message;
+    wl_message_release(&test->domain, from);
+    if (from == test->peer && received_number == number)
         return 0;
     return rank_fail(test->domain.rank, "message %llu was announced where %llu was due",
-                     (unsigned long long)told, (unsigned long long)number);
+                     (unsigned long long)received_number, (unsigned long long)number);
 }
 
 static int fetch(struct test *test)
 {
-    struct operation get = {.ep = domain_ep(&test->domain, test->peer)};
+    struct wl_operation get = {.ep = wl_domain_ep(&test->domain, test->peer)};
 
     get.desc.type = GNI_POST_RDMA_GET;
     get.desc.dlvr_mode = GNI_DLVMODE_PERFORMANCE;
@@ -64,7 +64,7 @@ static int fetch(struct test *test)
     get.desc.remote_addr = test->sources[test->peer].address;
     get.desc.remote_mem_hndl = test->sources[test->peer].handle;
     get.desc.length = test->bytes;
-    if (operation_run(&test->domain, &get) != 0)
+    if (wl_operation_run(&test->domain, &get) != 0)
         return -1;
     rank_compute(test->fetch_software);
     test->fetched += !get.failed;
@@ -114,16 +114,16 @@ static int exchange(struct test *test)
     struct rank *rank = test->domain.rank;
     int status;
 
-    test->peer = pair_of(&test->domain);
+    test->peer = wl_pair_of(&test->domain);
     if (test->peer == UINT32_MAX)
         return 0;
-    if (message_connect(&test->domain, test->peer, 0, 0) != 0)
+    if (wl_message_connect(&test->domain, test->peer, 0, 0) != 0)
         return -1;
-    status = pair_leads(&test->domain) ? lead(test) : follow(test);
-    message_flush(&test->domain);
+    status = wl_pair_leads(&test->domain) ? lead(test) : follow(test);
+    wl_message_flush(&test->domain);
     test->missing = test->iterations - test->fetched;
     if (status == 0 && test->fetched != 0 &&
-        pattern_differs(test->received, test->bytes, test->peer))
+        wl_pattern_differs(test->received, test->bytes, test->peer))
         return rank_fail(rank, "the bytes that were fetched are not those that were sent");
     return status;
 }
@@ -136,28 +136,28 @@ static int run(struct rank *rank)
         .announce_software = rank_arg_ps(rank, "announce_software"),
         .fetch_software = rank_arg_ps(rank, "fetch_software"),
     };
-    int status = domain_open(&test.domain, rank, 64, 0);
+    int status = wl_domain_open(&test.domain, rank, 64, 0);
 
-    domain_patience(&test.domain, rank_arg_ps(rank, "give_up"));
+    wl_domain_set_timeout(&test.domain, rank_arg_ps(rank, "give_up"));
     if (status == 0)
-        status = messages_open(&test.domain, 1, CREDITS, sizeof(uint64_t), 1);
+        status = wl_mailboxes_open(&test.domain, 1, CREDITS, sizeof(uint64_t), 1);
     if (status == 0) {
-        test.sent = region_alloc(&test.domain, test.bytes, 0, &test.sent_region);
-        test.received = region_alloc(&test.domain, test.bytes, 0, &test.received_region);
+        test.sent = wl_region_alloc(&test.domain, test.bytes, 0, &test.sent_region);
+        test.received = wl_region_alloc(&test.domain, test.bytes, 0, &test.received_region);
         if (test.sent != NULL)
-            pattern_fill(test.sent, test.bytes, rank_id(rank));
+            wl_pattern_fill(test.sent, test.bytes, rank_id(rank));
         test.sources = rank_exchange(rank, &test.sent_region, sizeof(test.sent_region));
     }
     if (test.sent == NULL || test.received == NULL || test.sources == NULL)
         status = -1;
     if (status == 0)
         status = exchange(&test);
-    if (domain_finish(&test.domain, test.missing) != 0)
+    if (wl_domain_finish(&test.domain, test.missing) != 0)
         status = -1;
-    messages_close(&test.domain);
-    region_free(&test.domain, test.sent, &test.sent_region);
-    region_free(&test.domain, test.received, &test.received_region);
-    domain_close(&test.domain);
+    wl_mailboxes_close(&test.domain);
+    wl_region_free(&test.domain, test.sent, &test.sent_region);
+    wl_region_free(&test.domain, test.received, &test.received_region);
+    wl_domain_close(&test.domain);
     return status < 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Pairs of ranks send one message to and fro. Latency is half of the round trip. */
-#include "common.h"
+#include "support/gni.h"
 
 static const struct workload_arg args[] = {
     {"bytes", ARG_BYTES, "8", "8", "65535", NULL, "length of a message"},
@@ -15,7 +15,7 @@ static const struct workload_arg args[] = {
 };
 
 struct pingpong {
-    struct domain domain;
+    struct wl_domain domain;
     uint32_t peer, bytes;
     uint64_t software, received;
     uint8_t *out;
@@ -24,7 +24,7 @@ struct pingpong {
 static int send_number(struct pingpong *p, uint64_t number)
 {
     memcpy(p->out, &number, sizeof(number));
-    return message_send(&p->domain, p->peer, p->out, p->bytes);
+    return wl_message_send(&p->domain, p->peer, p->out, p->bytes);
 }
 
 /*
@@ -33,7 +33,7 @@ static int send_number(struct pingpong *p, uint64_t number)
 static int receive_number(struct pingpong *p, uint64_t number)
 {
     uint32_t from;
-    uint8_t *message = message_wait(&p->domain, &from);
+    uint8_t *message = wl_message_wait(&p->domain, &from);
 
     if (message == NULL)
         return 1;
@@ -56,12 +56,12 @@ static int lead(struct pingpong *p, uint64_t iterations)
         began = rank_now();
         if (send_number(p, i) != 0)
             return -1;
-        message_flush(&p->domain);
+        wl_message_flush(&p->domain);
         status = receive_number(p, i);
         if (status != 0)
             return status;
         rank_record_latency(p->domain.rank, "latency", (rank_now() - began) / 2);
-        message_release(&p->domain, p->peer);
+        wl_message_release(&p->domain, p->peer);
         rank_progress(p->domain.rank);
     }
     return 0;
@@ -78,8 +78,8 @@ static int follow(struct pingpong *p, uint64_t iterations)
             status = send_number(p, i);
         if (status != 0)
             return status;
-        message_release(&p->domain, p->peer);
-        message_flush(&p->domain);
+        wl_message_release(&p->domain, p->peer);
+        wl_message_flush(&p->domain);
     }
     return 0;
 }
@@ -88,26 +88,26 @@ static int run(struct rank *rank)
 {
     struct pingpong p = {.bytes = (uint32_t)rank_arg_count(rank, "bytes")};
     uint64_t iterations = rank_arg_count(rank, "iterations"), missing = 0;
-    int status = domain_open(&p.domain, rank, 64, 0);
+    int status = wl_domain_open(&p.domain, rank, 64, 0);
 
-    domain_patience(&p.domain, rank_arg_ps(rank, "give_up"));
+    wl_domain_set_timeout(&p.domain, rank_arg_ps(rank, "give_up"));
     p.software = (uint64_t)(rank_arg_real(rank, "software_ns") * 1e3);
     p.out = malloc(p.bytes);
-    pattern_fill(p.out, p.bytes, 1);
+    wl_pattern_fill(p.out, p.bytes, 1);
     if (status == 0)
-        status = messages_open(&p.domain, 1, (uint16_t)rank_arg_count(rank, "credits"), p.bytes,
-                               rank_arg_bool(rank, "retransmit"));
-    p.peer = pair_of(&p.domain);
+        status = wl_mailboxes_open(&p.domain, 1, (uint16_t)rank_arg_count(rank, "credits"), p.bytes,
+                                   rank_arg_bool(rank, "retransmit"));
+    p.peer = wl_pair_of(&p.domain);
     if (status == 0 && p.peer != UINT32_MAX) {
-        status = message_connect(&p.domain, p.peer, 0, 0);
+        status = wl_message_connect(&p.domain, p.peer, 0, 0);
         if (status == 0)
-            status = pair_leads(&p.domain) ? lead(&p, iterations) : follow(&p, iterations);
+            status = wl_pair_leads(&p.domain) ? lead(&p, iterations) : follow(&p, iterations);
         missing = iterations - p.received;
     }
-    if (domain_finish(&p.domain, missing) != 0)
+    if (wl_domain_finish(&p.domain, missing) != 0)
         status = -1;
-    messages_close(&p.domain);
-    domain_close(&p.domain);
+    wl_mailboxes_close(&p.domain);
+    wl_domain_close(&p.domain);
     free(p.out);
     return status < 0;
 }

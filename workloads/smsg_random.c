@@ -8,7 +8,7 @@
  * With `peers` each rank has only so many partners, at the same distances from each rank: what
  * large jobs need, in which a mailbox for each other rank would take too much memory.
  */
-#include "common.h"
+#include "support/gni.h"
 
 static const struct workload_arg args[] = {
     {"bytes", ARG_BYTES, "8", "8", "65535", NULL,
@@ -33,7 +33,7 @@ struct partner {
 };
 
 struct test {
-    struct domain domain;
+    struct wl_domain domain;
     uint64_t messages, software;
     uint64_t sent, received, expected;
     uint64_t start, random; /* of the choice of peers */
@@ -125,7 +125,7 @@ static int connect_all(struct test *test)
     uint32_t k;
 
     for (k = 0; k < test->count; k++)
-        if (message_connect(&test->domain, test->partners[k].rank, k, test->count - 1 - k) != 0)
+        if (wl_message_connect(&test->domain, test->partners[k].rank, k, test->count - 1 - k) != 0)
             return -1;
     return 0;
 }
@@ -137,10 +137,10 @@ static int send_one(struct test *test, struct partner *to)
     struct head head = {.mark = mark_of(test->domain.id, to->rank, to->sent)};
 
     if (test->bytes < sizeof(head))
-        return message_try(&test->domain, to->rank, &head.mark, test->bytes);
+        return wl_message_try(&test->domain, to->rank, &head.mark, test->bytes);
     head.sent_at = rank_now();
     memcpy(test->pattern, &head, sizeof(head));
-    return message_try(&test->domain, to->rank, test->pattern, test->bytes);
+    return wl_message_try(&test->domain, to->rank, test->pattern, test->bytes);
 }
 
 static int check(struct test *test, uint32_t from, const uint8_t *message)
@@ -167,7 +167,7 @@ static int check(struct test *test, uint32_t from, const uint8_t *message)
 /* Sends and receives until all is done. */
 static int traffic(struct test *test)
 {
-    struct domain *domain = &test->domain;
+    struct wl_domain *domain = &test->domain;
     struct partner *to = &test->partners[draw(test)];
     int accepted = 0, status = 0;
     const uint8_t *message;
@@ -186,19 +186,19 @@ static int traffic(struct test *test)
             test->sent++;
             to = &test->partners[draw(test)];
         }
-        message = message_poll(domain, &from);
+        message = wl_message_poll(domain, &from);
         if (message != NULL) {
             rank_compute(test->software);
             status = check(test, from, message);
-            message_release(domain, from);
+            wl_message_release(domain, from);
             rank_progress(domain->rank);
         }
         if (domain->in_flight >= COMPLETIONS_DUE || (!accepted && message == NULL))
-            message_completions(domain);
-        if (!accepted && message == NULL && domain_gave_up(domain))
+            wl_message_poll_completions(domain);
+        if (!accepted && message == NULL && wl_domain_timed_out(domain))
             break;
     }
-    message_flush(domain);
+    wl_message_flush(domain);
     return status;
 }
 
@@ -213,15 +213,15 @@ static int run(struct rank *rank)
     uint64_t wanted = rank_arg_count(rank, "peers"), began;
     uint64_t most = wanted == 0 || wanted > rank_size(rank) ? rank_size(rank) : wanted;
     /* Each message and each return of credits is an event. */
-    int status = domain_open(&test.domain, rank, (uint32_t)(2 * (most + 1) * credits), 0);
+    int status = wl_domain_open(&test.domain, rank, (uint32_t)(2 * (most + 1) * credits), 0);
 
-    domain_patience(&test.domain, rank_arg_ps(rank, "give_up"));
+    wl_domain_set_timeout(&test.domain, rank_arg_ps(rank, "give_up"));
     test.pattern = malloc(test.bytes);
-    pattern_fill(test.pattern, test.bytes, 1);
+    wl_pattern_fill(test.pattern, test.bytes, 1);
     if (status == 0)
         status = choose_partners(&test, (uint32_t)wanted);
     if (status == 0)
-        status = messages_open(&test.domain, test.count, credits, test.bytes, 1);
+        status = wl_mailboxes_open(&test.domain, test.count, credits, test.bytes, 1);
     if (status == 0)
         status = expect(&test);
     if (status == 0)
@@ -231,10 +231,10 @@ static int run(struct rank *rank)
         status = traffic(&test);
         rank_record_rate(rank, "rate", test.received, rank_now() - began);
     }
-    if (domain_finish(&test.domain, test.expected - test.received) != 0)
+    if (wl_domain_finish(&test.domain, test.expected - test.received) != 0)
         status = -1;
-    messages_close(&test.domain);
-    domain_close(&test.domain);
+    wl_mailboxes_close(&test.domain);
+    wl_domain_close(&test.domain);
     free(test.partners);
     free(test.index);
     free(test.pattern);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Pairs of ranks: one sends as many messages as its credits allow, the other receives them. */
-#include "common.h"
+#include "support/gni.h"
 
 static const struct workload_arg args[] = {
     {"bytes", ARG_BYTES, "8", "8", "65535", NULL, "length of a message"},
@@ -13,7 +13,7 @@ static const struct workload_arg args[] = {
 };
 
 struct stream {
-    struct domain domain;
+    struct wl_domain domain;
     uint32_t peer, bytes;
     uint64_t messages, software, missing;
     uint8_t *pattern;
@@ -26,11 +26,11 @@ static int send_all(struct stream *stream)
     for (number = 1; number <= stream->messages; number++) {
         rank_compute(stream->software);
         memcpy(stream->pattern, &number, sizeof(number));
-        if (message_send(&stream->domain, stream->peer, stream->pattern, stream->bytes) != 0)
+        if (wl_message_send(&stream->domain, stream->peer, stream->pattern, stream->bytes) != 0)
             return -1;
-        message_completions(&stream->domain);
+        wl_message_poll_completions(&stream->domain);
     }
-    message_flush(&stream->domain);
+    wl_message_flush(&stream->domain);
     return 0;
 }
 
@@ -43,7 +43,7 @@ static int receive_all(struct stream *stream)
     int differs;
 
     for (number = 1; number <= stream->messages; number++) {
-        message = message_wait(&stream->domain, &from);
+        message = wl_message_wait(&stream->domain, &from);
         if (message == NULL)
             break;
         if (number == 1) /* the rate is that of all that follow */
@@ -51,7 +51,7 @@ static int receive_all(struct stream *stream)
         rank_compute(stream->software);
         memcpy(stream->pattern, &number, sizeof(number));
         differs = memcmp(message, stream->pattern, stream->bytes);
-        message_release(&stream->domain, from);
+        wl_message_release(&stream->domain, from);
         if (differs)
             return rank_fail(rank, "message %llu of rank %u is wrong", (unsigned long long)number,
                              from);
@@ -71,23 +71,23 @@ static int run(struct rank *rank)
         .software = rank_arg_ps(rank, "software"),
     };
     uint16_t credits = (uint16_t)rank_arg_count(rank, "credits");
-    int status = domain_open(&stream.domain, rank, 2u * credits, 0);
+    int status = wl_domain_open(&stream.domain, rank, 2u * credits, 0);
 
-    domain_patience(&stream.domain, rank_arg_ps(rank, "give_up"));
+    wl_domain_set_timeout(&stream.domain, rank_arg_ps(rank, "give_up"));
     stream.pattern = malloc(stream.bytes);
-    pattern_fill(stream.pattern, stream.bytes, 1);
-    stream.peer = pair_of(&stream.domain);
+    wl_pattern_fill(stream.pattern, stream.bytes, 1);
+    stream.peer = wl_pair_of(&stream.domain);
     if (status == 0)
-        status = messages_open(&stream.domain, 1, credits, stream.bytes, 1);
+        status = wl_mailboxes_open(&stream.domain, 1, credits, stream.bytes, 1);
     if (status == 0 && stream.peer != UINT32_MAX) {
-        status = message_connect(&stream.domain, stream.peer, 0, 0);
+        status = wl_message_connect(&stream.domain, stream.peer, 0, 0);
         if (status == 0)
-            status = pair_leads(&stream.domain) ? send_all(&stream) : receive_all(&stream);
+            status = wl_pair_leads(&stream.domain) ? send_all(&stream) : receive_all(&stream);
     }
-    if (domain_finish(&stream.domain, stream.missing) != 0)
+    if (wl_domain_finish(&stream.domain, stream.missing) != 0)
         status = -1;
-    messages_close(&stream.domain);
-    domain_close(&stream.domain);
+    wl_mailboxes_close(&stream.domain);
+    wl_domain_close(&stream.domain);
     free(stream.pattern);
     return status != 0;
 }

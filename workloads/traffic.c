@@ -6,7 +6,7 @@
  * With an offered load a message is due at a time of its own, whether there is room in the window
  * or not, and its latency counts from then on (open loop); else it counts from the post.
  */
-#include "common.h"
+#include "support/gni.h"
 
 static const struct workload_arg args[] = {
     {"pattern", ARG_CHOICE, "uniform", NULL, NULL,
@@ -31,7 +31,7 @@ static const struct workload_arg args[] = {
 };
 
 struct slot { /* of the window */
-    struct operation operation; /* first: what comes back is this */
+    struct wl_operation operation; /* first: what comes back is this */
     gni_ep_handle_t ep; /* bound to `peer` */
     uint32_t peer;
     uint64_t since;
@@ -39,15 +39,15 @@ struct slot { /* of the window */
 };
 
 struct traffic {
-    struct domain domain;
+    struct wl_domain domain;
     struct rank *rank;
     const char *pattern;
     gni_post_type_t type;
     uint16_t mode;
     uint64_t bytes, window, messages, duration, interval, group, shift;
     void *memory; /* what is sent, then what others write; nobody looks at it */
-    struct region mine;
-    const struct region *regions; /* by rank */
+    struct wl_region mine;
+    const struct wl_region *regions; /* by rank */
     struct slot *slots, *free;
     uint64_t target_group; /* adversarial */
     uint64_t sent, in_flight;
@@ -148,7 +148,7 @@ static int aim(struct traffic *test, struct slot *slot, uint32_t peer)
     slot->peer = peer;
     return rc == GNI_RC_SUCCESS
                ? 0
-               : rank_fail(test->rank, "no endpoint to rank %u: %s", peer, rc_name(rc));
+               : rank_fail(test->rank, "no endpoint to rank %u: %s", peer, wl_rc_name(rc));
 }
 
 static int send_one(struct traffic *test, uint64_t since)
@@ -172,10 +172,10 @@ static int send_one(struct traffic *test, uint64_t since)
     desc->length = test->bytes;
     test->sent++;
     test->in_flight++;
-    return operation_post(&test->domain, &slot->operation);
+    return wl_operation_post(&test->domain, &slot->operation);
 }
 
-static void ended(struct traffic *test, struct operation *operation)
+static void ended(struct traffic *test, struct wl_operation *operation)
 {
     struct slot *slot = (struct slot *)operation;
     uint64_t now = rank_stamp();
@@ -195,13 +195,13 @@ static void ended(struct traffic *test, struct operation *operation)
 /* Until an operation has ended, or it is time for the next message. */
 static void wait(struct traffic *test, uint64_t now, bool room)
 {
-    struct operation *operation;
+    struct wl_operation *operation;
     bool timed = room && test->due > now;
 
     if (timed)
         rank_alarm(test->rank, test->due - now);
     do {
-        operation = operation_poll(&test->domain);
+        operation = wl_operation_poll(&test->domain);
     } while (operation == NULL && !(timed && rank_alarm_rang(test->rank)));
     if (operation != NULL)
         ended(test, operation);
@@ -307,7 +307,7 @@ static int prepare(struct traffic *test)
     uint64_t i;
 
     test->slots = calloc(test->window, sizeof(*test->slots));
-    test->memory = region_alloc_common(&test->domain, 2 * test->bytes, &test->mine);
+    test->memory = wl_region_alloc_common(&test->domain, 2 * test->bytes, &test->mine);
     test->regions = rank_exchange(rank, &test->mine, sizeof(test->mine));
     if (test->slots == NULL || test->memory == NULL || test->regions == NULL)
         return -1;
@@ -339,17 +339,17 @@ static int run(struct rank *rank)
         .group = rank_arg_count(rank, "group"),
         .shift = rank_arg_count(rank, "shift"),
     };
-    int status = domain_open(&test.domain, rank, (uint32_t)test.window, 0);
+    int status = wl_domain_open(&test.domain, rank, (uint32_t)test.window, 0);
 
     if (status == 0)
         status = prepare(&test);
     if (status == 0)
         status = measure(&test);
-    if (domain_finish(&test.domain, 0) != 0)
+    if (wl_domain_finish(&test.domain, 0) != 0)
         status = -1;
     if (test.memory != NULL)
         GNI_MemDeregister(test.domain.nic, &test.mine.handle);
-    domain_close(&test.domain);
+    wl_domain_close(&test.domain);
     free(test.slots);
     return status != 0;
 }

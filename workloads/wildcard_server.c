@@ -4,7 +4,7 @@
  * anybody asked, so the answer is a second datagram: the server posts it to the client, where a
  * wildcard waits for it, and it must be the question's echo. Here the blocking functions are used.
  */
-#include "common.h"
+#include "support/gni.h"
 
 static const struct workload_arg args[] = {
     {"requests", ARG_COUNT, "20", "1", "1000000", NULL, "questions of each client"},
@@ -23,7 +23,7 @@ struct card {
 };
 
 struct test {
-    struct domain domain;
+    struct wl_domain domain;
     uint16_t bytes;
     uint32_t wildcards, wait_ms;
     uint64_t requests, missing;
@@ -33,7 +33,7 @@ struct test {
 
 static int failed(struct test *test, const char *what, gni_return_t rc)
 {
-    return rank_fail(test->domain.rank, "%s: %s", what, rc_name(rc));
+    return rank_fail(test->domain.rank, "%s: %s", what, wl_rc_name(rc));
 }
 
 static int post(struct test *test, struct card *card, void *data, uint64_t id)
@@ -85,7 +85,7 @@ static int answer(struct test *test, uint32_t client, void *question)
     /* Not ended yet, but delivered: who asks again has had its answer. */
     if (card->ep != NULL && end_answer(test, client) != 0)
         return -1;
-    card->ep = domain_ep(&test->domain, client);
+    card->ep = wl_domain_ep(&test->domain, client);
     return card->ep != NULL ? post(test, card, question, test->wildcards + client) : -1;
 }
 
@@ -167,12 +167,12 @@ static int wait_for(struct test *test, struct card *card, uint64_t id)
 
 static int ask(struct test *test, uint64_t number)
 {
-    struct card call = {.ep = domain_ep(&test->domain, 0)}, *wildcard = &test->cards[0];
+    struct card call = {.ep = wl_domain_ep(&test->domain, 0)}, *wildcard = &test->cards[0];
     uint8_t question[GNI_DATAGRAM_MAXSIZE];
     uint64_t began = rank_now();
     int status;
 
-    pattern_fill(question, test->bytes, number << 20 ^ test->domain.id);
+    wl_pattern_fill(question, test->bytes, number << 20 ^ test->domain.id);
     memset(wildcard->in, 0, sizeof(wildcard->in));
     if (call.ep == NULL || post(test, wildcard, question, CLIENT_WILDCARD) != 0 ||
         post(test, &call, question, CLIENT_CALL) != 0)
@@ -213,17 +213,17 @@ static int run(struct rank *rank)
         .wait_ms = (uint32_t)(rank_arg_ps(rank, "give_up") / (1000ull * 1000 * 1000)),
     };
     bool server = rank_id(rank) == 0;
-    int status = domain_open(&test.domain, rank, 64, 0);
+    int status = wl_domain_open(&test.domain, rank, 64, 0);
 
     test.cards = calloc(server ? test.wildcards : 1, sizeof(*test.cards));
     test.answers = calloc(server ? rank_size(rank) : 1, sizeof(*test.answers));
     if (status == 0)
         status = server ? serve(&test) : ask_all(&test);
-    if (domain_finish(&test.domain, test.missing) != 0)
+    if (wl_domain_finish(&test.domain, test.missing) != 0)
         status = -1;
     if (status == 0 && server)
         status = close_wildcards(&test);
-    domain_close(&test.domain);
+    wl_domain_close(&test.domain);
     free(test.cards);
     free(test.answers);
     return status != 0;

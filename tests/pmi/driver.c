@@ -517,7 +517,7 @@ void driver_bytes(struct peer *peer, const void *bytes, size_t length)
     driver_run(peer->driver);
 }
 
-void driver_hear(struct peer *peer)
+void driver_resume_reading(struct peer *peer)
 {
     peer->deaf = false;
     writable(peer);

@@ -85,7 +85,7 @@ void driver_send(struct peer *peer, const char *text);
 void driver_frame(struct peer *peer, const char *payload); /* with its length */
 void driver_hang_up(struct peer *peer);
 /* Who was deaf reads again, as if its connection had become writable; runs. */
-void driver_hear(struct peer *peer);
+void driver_resume_reading(struct peer *peer);
 /* The end that `server` has of its link upwards. */
 struct peer *driver_parent(struct driver *driver, uint32_t server);
 /* Both ends of the link between a server and the one above it are cut, and it is gone. */

@@ -23,12 +23,12 @@
 
 static void expect_nodes(const char *list, uint32_t per_node, const char *expected)
 {
-    GPtrArray *hosts = hosts_parse_list(list, NULL);
+    GPtrArray *hosts = pmrun_hosts_parse_list(list, NULL);
     uint32_t ranks = (uint32_t)strlen(expected), node_of[64], i;
     char text[65] = "";
 
     assert_non_null(hosts);
-    hosts_place(hosts, per_node, ranks, node_of);
+    pmrun_hosts_place(hosts, per_node, ranks, node_of);
     for (i = 0; i < ranks; i++)
         text[i] = (char)('0' + node_of[i]);
     assert_string_equal(text, expected);
@@ -62,11 +62,11 @@ static void pmi2_91_generated_lists(void **state)
             for (i = 0; i < own; i++)
                 g_array_append_val(slots, h);
         }
-        hosts = hosts_parse_list(list->str, NULL);
-        hosts_place(hosts, 0, 200, node_of);
+        hosts = pmrun_hosts_parse_list(list->str, NULL);
+        pmrun_hosts_place(hosts, 0, 200, node_of);
         for (i = 0; i < 200; i++)
             assert_int_equal(node_of[i], g_array_index(slots, uint32_t, i % slots->len));
-        assert_int_equal(hosts_slots(hosts), slots->len);
+        assert_int_equal(pmrun_hosts_slots(hosts), slots->len);
         g_ptr_array_unref(hosts);
         g_array_unref(slots);
         g_string_free(list, TRUE);
@@ -80,7 +80,7 @@ static void hosts_that_are_none(void **state)
     size_t i;
 
     for (i = 0; i < G_N_ELEMENTS(bad); i++)
-        assert_null(hosts_parse_list(bad[i], NULL));
+        assert_null(pmrun_hosts_parse_list(bad[i], NULL));
 }
 
 /* ---- environment ------------------------------------------------------------------------------
@@ -89,23 +89,23 @@ static void hosts_that_are_none(void **state)
 static void pmi2_92_precedence(void **state)
 {
     char *inherited[] = {(char *)"X=0", (char *)"KEPT=1", (char *)"PMI_RANK=9", NULL};
-    struct environment_rules all = {INHERIT_UNSAID}, own = {INHERIT_UNSAID};
+    struct pmrun_environment_rules all = {PMRUN_INHERIT_DEFAULT}, own = {PMRUN_INHERIT_DEFAULT};
     char **made;
 
-    environment_rules_set(&all, "X", "all");
-    made = environment_make(inherited, &all, &own);
+    pmrun_environment_rules_set(&all, "X", "all");
+    made = pmrun_environment_make(inherited, &all, &own);
     assert_string_equal(g_environ_getenv(made, "X"), "all");
     assert_string_equal(g_environ_getenv(made, "KEPT"), "1");
     assert_null(g_environ_getenv(made, "PMI_RANK"));
     g_strfreev(made);
-    environment_rules_set(&own, "X", "own");
-    own.inherit = INHERIT_NONE;
-    made = environment_make(inherited, &all, &own);
+    pmrun_environment_rules_set(&own, "X", "own");
+    own.inherit = PMRUN_INHERIT_NONE;
+    made = pmrun_environment_make(inherited, &all, &own);
     assert_string_equal(g_environ_getenv(made, "X"), "own");
     assert_null(g_environ_getenv(made, "KEPT"));
     g_strfreev(made);
-    environment_rules_clear(&all);
-    environment_rules_clear(&own);
+    pmrun_environment_rules_clear(&all);
+    pmrun_environment_rules_clear(&own);
 }
 
 /* ---- ends -------------------------------------------------------------------------------------
@@ -115,22 +115,22 @@ static void pmi2_92_precedence(void **state)
 
 static void pmi2_94_exit_rules(void **state)
 {
-    assert_int_equal(status_both(EXIT_RULE_MAXIMUM, 2, 4), 4);
-    assert_int_equal(status_both(EXIT_RULE_OR, 3, 4), 7);
-    assert_int_equal(status_code(EXIT_RULE_MAXIMUM, SIGSEGV, PMI2_RANK_NEW), 11);
-    assert_int_equal(status_code(EXIT_RULE_SHELL, SIGSEGV, PMI2_RANK_NEW), 139);
-    assert_int_equal(status_code(EXIT_RULE_MAXIMUM, EXITED(0), PMI2_RANK_RUNNING), 1);
-    assert_int_equal(status_code(EXIT_RULE_MAXIMUM, EXITED(3), PMI2_RANK_FINALIZED), 3);
-    assert_int_equal(status_end(EXITED(3), PMI2_RANK_FINALIZED), END_WELL);
-    assert_int_equal(status_end(EXITED(3), PMI2_RANK_NEW), END_WELL);
-    assert_int_equal(status_end(EXITED(3), PMI2_RANK_FAILED), END_EARLY);
-    assert_int_equal(status_end(SIGKILL, PMI2_RANK_NEW), END_SIGNAL);
+    assert_int_equal(pmrun_status_combine(PMRUN_EXIT_RULE_MAXIMUM, 2, 4), 4);
+    assert_int_equal(pmrun_status_combine(PMRUN_EXIT_RULE_OR, 3, 4), 7);
+    assert_int_equal(pmrun_status_code(PMRUN_EXIT_RULE_MAXIMUM, SIGSEGV, PMI2_RANK_NEW), 11);
+    assert_int_equal(pmrun_status_code(PMRUN_EXIT_RULE_SHELL, SIGSEGV, PMI2_RANK_NEW), 139);
+    assert_int_equal(pmrun_status_code(PMRUN_EXIT_RULE_MAXIMUM, EXITED(0), PMI2_RANK_RUNNING), 1);
+    assert_int_equal(pmrun_status_code(PMRUN_EXIT_RULE_MAXIMUM, EXITED(3), PMI2_RANK_FINALIZED), 3);
+    assert_int_equal(pmrun_status_end(EXITED(3), PMI2_RANK_FINALIZED), PMRUN_END_NORMAL);
+    assert_int_equal(pmrun_status_end(EXITED(3), PMI2_RANK_NEW), PMRUN_END_NORMAL);
+    assert_int_equal(pmrun_status_end(EXITED(3), PMI2_RANK_FAILED), PMRUN_END_EARLY);
+    assert_int_equal(pmrun_status_end(SIGKILL, PMI2_RANK_NEW), PMRUN_END_SIGNAL);
 }
 
 static void exit_codes_as_ranges(void **state)
 {
     const int statuses[] = {0, 0, 0, EXITED(2), 0, -1, SIGKILL, SIGKILL};
-    char *text = status_list(statuses, G_N_ELEMENTS(statuses));
+    char *text = pmrun_status_list(statuses, G_N_ELEMENTS(statuses));
 
     assert_string_equal(
         text,
@@ -149,22 +149,22 @@ static void collect(void *owner, const char *bytes, gsize length)
 
 static void lines_are_whole(void **state)
 {
-    struct lines lines = {NULL};
+    struct pmrun_lines lines = {NULL};
     GString *text = g_string_new(NULL);
 
-    lines_feed(&lines, "a\nb", 3, collect, text);
-    lines_feed(&lines, "c", 1, collect, text);
-    lines_feed(&lines, "d\ne\nf", 5, collect, text);
-    lines_end(&lines, collect, text);
-    lines_end(&lines, collect, text);
+    pmrun_lines_feed(&lines, "a\nb", 3, collect, text);
+    pmrun_lines_feed(&lines, "c", 1, collect, text);
+    pmrun_lines_feed(&lines, "d\ne\nf", 5, collect, text);
+    pmrun_lines_end(&lines, collect, text);
+    pmrun_lines_end(&lines, collect, text);
     assert_string_equal(text->str, "a\n|bcd\ne\n|f|");
     g_string_free(text, TRUE);
 }
 
 static void patterns_expand(void **state)
 {
-    const struct output_origin origin = {.job = "1.0", .host = "hb", .rank = 7, .node = 2};
-    char *text = output_expand("%r-%g-%p-%h-%%-%t-%x-%", &origin, 1.5);
+    const struct pmrun_output_origin origin = {.job = "1.0", .host = "hb", .rank = 7, .node = 2};
+    char *text = pmrun_output_expand("%r-%g-%p-%h-%%-%t-%x-%", &origin, 1.5);
 
     assert_string_equal(text, "7-1.0-2-hb-%-1.500-%x-%");
     g_free(text);
@@ -176,7 +176,8 @@ static void patterns_expand(void **state)
 static void expect_masks(hwloc_topology_t topology, const char *bind_to, const char *map_by,
                          const char *const *masks, uint32_t count)
 {
-    struct binding *binding = binding_on(topology, bind_to, map_by, NULL, NULL);
+    struct pmrun_binding *binding =
+        pmrun_binding_new_on_topology(topology, bind_to, map_by, NULL, NULL);
     uint32_t local, bit;
 
     assert_non_null(binding);
@@ -184,10 +185,10 @@ static void expect_masks(hwloc_topology_t topology, const char *bind_to, const c
         char mask[9] = "";
 
         for (bit = 0; bit < 8; bit++)
-            mask[bit] = hwloc_bitmap_isset(binding_cpus(binding, local), bit) ? '1' : '0';
+            mask[bit] = hwloc_bitmap_isset(pmrun_binding_cpus(binding, local), bit) ? '1' : '0';
         assert_string_equal(mask, masks[local]);
     }
-    binding_free(binding);
+    pmrun_binding_free(binding);
 }
 
 static hwloc_topology_t synthetic(const char *description)
@@ -230,11 +231,11 @@ static void binding_that_is_none(void **state)
     size_t i;
 
     for (i = 0; i < G_N_ELEMENTS(bad); i++) {
-        assert_null(binding_on(topology, bad[i], NULL, NULL, &error));
+        assert_null(pmrun_binding_new_on_topology(topology, bad[i], NULL, NULL, &error));
         assert_non_null(error);
         g_clear_error(&error);
     }
-    assert_null(binding_on(topology, "core", NULL, "bind:x", &error));
+    assert_null(pmrun_binding_new_on_topology(topology, "core", NULL, "bind:x", &error));
     g_clear_error(&error);
     hwloc_topology_destroy(topology);
 }
@@ -247,13 +248,14 @@ static void launch_bytes_are_checked(void **state)
 {
     static char *argv[] = {(char *)"a", (char *)"b c", NULL},
                 *environment[] = {(char *)"X=\xff", NULL};
-    struct program program = {.argv = argv, .environment = environment, .wdir = (char *)"/tmp"};
-    struct node_settings binding = {.node = 2, .bind_to = (char *)"core"};
-    struct launch launch = {.programs = g_ptr_array_new(),
-                            .nodes = g_ptr_array_new(),
-                            .stdin_rank = 3,
-                            .libraries = (char *)"/l"},
-                  *read;
+    struct pmrun_program program = {
+        .argv = argv, .environment = environment, .wdir = (char *)"/tmp"};
+    struct pmrun_node_settings binding = {.node = 2, .bind_to = (char *)"core"};
+    struct pmrun_launch launch = {.programs = g_ptr_array_new(),
+                                  .nodes = g_ptr_array_new(),
+                                  .stdin_rank = 3,
+                                  .libraries = (char *)"/l"},
+                        *read;
     GBytes *bytes;
     const char *data;
     char *changed;
@@ -261,22 +263,23 @@ static void launch_bytes_are_checked(void **state)
 
     g_ptr_array_add(launch.programs, &program);
     g_ptr_array_add(launch.nodes, &binding);
-    bytes = launch_pack(&launch);
+    bytes = pmrun_launch_pack(&launch);
     data = g_bytes_get_data(bytes, &length);
-    read = launch_unpack(data, length);
+    read = pmrun_launch_unpack(data, length);
     assert_non_null(read);
-    assert_string_equal(((struct program *)g_ptr_array_index(read->programs, 0))->argv[1], "b c");
-    assert_string_equal(((struct program *)g_ptr_array_index(read->programs, 0))->environment[0],
-                        "X=\xff");
+    assert_string_equal(((struct pmrun_program *)g_ptr_array_index(read->programs, 0))->argv[1],
+                        "b c");
+    assert_string_equal(
+        ((struct pmrun_program *)g_ptr_array_index(read->programs, 0))->environment[0], "X=\xff");
     assert_int_equal(read->stdin_rank, 3);
-    assert_string_equal(launch_binding(read, &program, 2), "core");
-    assert_null(launch_binding(read, &program, 1));
-    launch_free(read);
+    assert_string_equal(pmrun_launch_binding(read, &program, 2), "core");
+    assert_null(pmrun_launch_binding(read, &program, 1));
+    pmrun_launch_free(read);
     for (i = 0; i < length; i++) {
-        launch_free(launch_unpack(data, i));
+        pmrun_launch_free(pmrun_launch_unpack(data, i));
         changed = g_memdup2(data, length);
         changed[i] = (char)(changed[i] ^ 0x55);
-        launch_free(launch_unpack(changed, length));
+        pmrun_launch_free(pmrun_launch_unpack(changed, length));
         g_free(changed);
     }
     g_bytes_unref(bytes);
@@ -286,21 +289,22 @@ static void launch_bytes_are_checked(void **state)
 
 static void pmi2_111_proofs_depend_on_everything(void **state)
 {
-    struct proof_hello hello = {.first = 1, .last = 2};
-    uint8_t key[PROOF_BYTES] = {1}, nonce[PROOF_BYTES] = {2}, one[PROOF_BYTES], other[PROOF_BYTES];
+    struct pmrun_proof_hello hello = {.first = 1, .last = 2};
+    uint8_t key[PMRUN_PROOF_BYTES] = {1}, nonce[PMRUN_PROOF_BYTES] = {2}, one[PMRUN_PROOF_BYTES],
+            other[PMRUN_PROOF_BYTES];
 
-    proof_make(key, "above", &hello, nonce, one);
-    proof_make(key, "above", &hello, nonce, other);
-    assert_true(proof_equal(one, other));
-    proof_make(key, "below", &hello, nonce, other);
-    assert_false(proof_equal(one, other));
+    pmrun_proof_make(key, "above", &hello, nonce, one);
+    pmrun_proof_make(key, "above", &hello, nonce, other);
+    assert_true(pmrun_proof_equal(one, other));
+    pmrun_proof_make(key, "below", &hello, nonce, other);
+    assert_false(pmrun_proof_equal(one, other));
     hello.first = 9;
-    proof_make(key, "above", &hello, nonce, other);
-    assert_false(proof_equal(one, other));
+    pmrun_proof_make(key, "above", &hello, nonce, other);
+    assert_false(pmrun_proof_equal(one, other));
     hello.first = 1;
     nonce[5] = 1;
-    proof_make(key, "above", &hello, nonce, other);
-    assert_false(proof_equal(one, other));
+    pmrun_proof_make(key, "above", &hello, nonce, other);
+    assert_false(pmrun_proof_equal(one, other));
 }
 
 int main(void)

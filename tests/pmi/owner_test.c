@@ -75,7 +75,7 @@ static pid_t make_pair(const char *listen_at, const char *connect_to, uid_t uid,
     pid_t pid = 0;
 
     pair->there = -1;
-    pair->listener = tcp_listen(listen_at, 0, &port);
+    pair->listener = pmrun_tcp_listen(listen_at, 0, &port);
     assert_true(pair->listener >= 0 && port > 0);
     length = address_of(connect_to, port, &address);
     if (uid != getuid()) {
@@ -100,14 +100,14 @@ static void close_pair(struct pair *pair)
 /* Both ways say the same; where the kernel does not answer by netlink, there is one way. */
 static gboolean find_owner(const struct pair *pair, uid_t *uid)
 {
-    struct owner_ends ends;
+    struct pmrun_owner_ends ends;
     gboolean refused, by_netlink, by_tables, by_any;
     uid_t one = 1, other = 2, third = 3;
 
-    assert_true(owner_ends_of(pair->here, &ends));
-    by_netlink = owner_by_netlink(&ends, &one, &refused);
-    by_tables = owner_by_tables(&ends, &other);
-    by_any = owner_of(&ends, &third);
+    assert_true(pmrun_owner_ends_of(pair->here, &ends));
+    by_netlink = pmrun_owner_by_netlink(&ends, &one, &refused);
+    by_tables = pmrun_owner_by_tables(&ends, &other);
+    by_any = pmrun_owner_of(&ends, &third);
     assert_int_equal(by_any, by_tables);
     if (refused)
         print_message("netlink is refused here: only the tables were asked\n");
@@ -142,7 +142,7 @@ static void pmi2_110_owner_is_known(void **state)
     }
 }
 
-static void pmi2_110_other_users_are_told_apart(void **state)
+static void pmi2_110_other_users_are_counted_separately(void **state)
 {
     struct pair pair;
     uid_t uid;
@@ -152,7 +152,7 @@ static void pmi2_110_other_users_are_told_apart(void **state)
         skip();
     for (i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
         pid_t pid = make_pair(families[i].listen_at, families[i].connect_to, NOBODY, &pair);
-        char *name = owner_name(pair.here);
+        char *name = pmrun_owner_name(pair.here);
 
         assert_true(find_owner(&pair, &uid));
         assert_int_equal(uid, NOBODY);
@@ -179,7 +179,7 @@ static void pmi2_110_closed_end_is_nobodys(void **state)
         close(pair.there);
         pair.there = -1;
         assert_false(find_owner(&pair, &uid));
-        name = owner_name(pair.here);
+        name = pmrun_owner_name(pair.here);
         assert_string_equal(name, i == 1 || i == 3 ? "::" : "127.0.0.1"); /* a network of 64 bits */
         g_free(name);
         close_pair(&pair);
@@ -188,13 +188,13 @@ static void pmi2_110_closed_end_is_nobodys(void **state)
 
 static void what_is_no_connection(void **state)
 {
-    struct owner_ends ends;
+    struct pmrun_owner_ends ends;
     int ends_of_pipe[2];
     char *name;
 
     assert_int_equal(pipe(ends_of_pipe), 0);
-    assert_false(owner_ends_of(ends_of_pipe[0], &ends));
-    name = owner_name(ends_of_pipe[0]);
+    assert_false(pmrun_owner_ends_of(ends_of_pipe[0], &ends));
+    name = pmrun_owner_name(ends_of_pipe[0]);
     assert_string_equal(name, "nobody");
     g_free(name);
     close(ends_of_pipe[0]);
@@ -206,7 +206,7 @@ static void expect_name(const char *text, gboolean good, const char *host, unsig
     char *found = NULL;
     unsigned number = 77;
 
-    assert_int_equal(tcp_parse(text, &found, &number), good);
+    assert_int_equal(pmrun_tcp_parse(text, &found, &number), good);
     if (!good)
         return;
     assert_string_equal(found, host);
@@ -216,11 +216,11 @@ static void expect_name(const char *text, gboolean good, const char *host, unsig
 
 static void names_of_addresses(void **state)
 {
-    char *name = tcp_name("::1", 5);
+    char *name = pmrun_tcp_name("::1", 5);
 
     assert_string_equal(name, "[::1]:5");
     g_free(name);
-    name = tcp_name("host", 6);
+    name = pmrun_tcp_name("host", 6);
     assert_string_equal(name, "host:6");
     g_free(name);
     expect_name("host:9", TRUE, "host", 9);
@@ -244,7 +244,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pmi2_110_owner_is_known),
-        cmocka_unit_test(pmi2_110_other_users_are_told_apart),
+        cmocka_unit_test(pmi2_110_other_users_are_counted_separately),
         cmocka_unit_test(pmi2_110_closed_end_is_nobodys),
         cmocka_unit_test(what_is_no_connection),
         cmocka_unit_test(names_of_addresses),

@@ -22,8 +22,8 @@
 #define NOBODY 65534
 
 static uv_loop_t loop;
-static struct shell shell;
-static struct port *port;
+static struct pmrun_io shell;
+static struct pmrun_port *port;
 
 static void numbers(void *context, void *bytes, size_t length)
 {
@@ -45,17 +45,17 @@ static void open_port(const char *const *hosts)
         .id = "1.0", .size = RANKS, .node_of = node_of, .app_size = &size, .apps = 1};
 
     uv_loop_init(&loop);
-    shell_init(&shell, &loop, pmi2_server_new(&config), act, NULL);
+    pmrun_io_init(&shell, &loop, pmi2_server_new(&config), act, NULL);
     assert_non_null(pmi2_server_job_add(shell.server, &info));
-    port = port_new_at(&shell, "1.0", LAUNCH_PORT_USER, hosts);
+    port = pmrun_port_new_at(&shell, "1.0", PMRUN_LAUNCH_PORT_USER, hosts);
 }
 
 static void close_port(void)
 {
-    port_close(port);
-    shell_close(&shell);
+    pmrun_port_close(port);
+    pmrun_io_close(&shell);
     uv_run(&loop, UV_RUN_DEFAULT);
-    shell_free(&shell);
+    pmrun_io_free(&shell);
     assert_int_equal(uv_loop_close(&loop), 0); /* nothing is left open */
 }
 
@@ -68,7 +68,7 @@ static int connect_it(void)
     char *host, service[16];
     int fd;
 
-    assert_true(tcp_parse(port_name(port), &host, &number));
+    assert_true(pmrun_tcp_parse(pmrun_port_name(port), &host, &number));
     snprintf(service, sizeof(service), "%u", number);
     assert_int_equal(getaddrinfo(host, service, &hints, &found), 0);
     fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -79,7 +79,7 @@ static int connect_it(void)
 }
 
 /* The loop runs until something has come; "": the end of the connection. */
-static const char *hear(int fd)
+static const char *receive_line(int fd)
 {
     static char text[256];
     ssize_t got;
@@ -106,10 +106,10 @@ static void expect_service(const char *const *hosts, const char *name)
     int fd;
 
     open_port(hosts);
-    assert_int_equal(strncmp(port_name(port), name, strlen(name)), 0);
+    assert_int_equal(strncmp(pmrun_port_name(port), name, strlen(name)), 0);
     fd = connect_it();
     say(fd, 3);
-    assert_string_equal(hear(fd),
+    assert_string_equal(receive_line(fd),
                         "cmd=initack\ncmd=set size=40\ncmd=set rank=3\ncmd=set debug=0\n");
     close(fd);
     close_port();
@@ -127,7 +127,7 @@ static void no_address_at_all(void **state)
     static const char *const none[] = {"198.51.100.1", NULL};
 
     open_port(none);
-    assert_string_equal(port_name(port), "");
+    assert_string_equal(pmrun_port_name(port), "");
     close_port();
 }
 
@@ -149,7 +149,7 @@ static void pmi2_110_our_own_wait_for_a_place(void **state)
         assert_true(recv(late[i], &(char){0}, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
     for (i = 0; i < 4; i++) {
         close(silent[i]);
-        assert_int_equal(strncmp(hear(late[i]), "cmd=initack\n", 12), 0);
+        assert_int_equal(strncmp(receive_line(late[i]), "cmd=initack\n", 12), 0);
         close(late[i]);
     }
     for (i = 4; i < PLACES; i++)
@@ -187,7 +187,7 @@ static void pmi2_110_other_users_take_no_place(void **state)
     assert_int_equal(read(ready[0], &byte, 1), 1);
     fd = connect_it();
     say(fd, 3);
-    assert_int_equal(strncmp(hear(fd), "cmd=initack\n", 12), 0);
+    assert_int_equal(strncmp(receive_line(fd), "cmd=initack\n", 12), 0);
     assert_int_equal(waitpid(pid, &i, 0), pid);
     assert_int_equal(i, 0);
     close(fd);

@@ -372,7 +372,7 @@ static void pmi2_88_25_reads_again(void **state)
         text_print(&frames, "%6zu%s", strlen(GET("a")), GET("a"));
     driver_send(scene.bad, frames.at);
     assert_false(pmi2_link_reads(scene.bad->link));
-    driver_hear(scene.bad);
+    driver_resume_reading(scene.bad);
     assert_int_equal(scene.bad->in.length, 2000 * (6 + strlen(MISSING)));
     forget_input(scene.bad);
     free(frames.at);
@@ -570,27 +570,27 @@ static void pmi2_88_35_strict(void **state)
 static void what_is_not_offered(void **state)
 {
     struct scene scene = begin();
-    struct peer *stranger = driver_port(scene.driver, scene.job, 0, PMI2_AUTH_NONE);
+    struct peer *unauthenticated = driver_port(scene.driver, scene.job, 0, PMI2_AUTH_NONE);
 
     ask_line(scene.bad, "cmd=init_oob signal=NONE pmi_version=2 pmi_subversion=0",
              "cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=1");
-    ask_line(stranger, "cmd=init_oob signal=USR1 pmi_version=2 pmi_subversion=0",
+    ask_line(unauthenticated, "cmd=init_oob signal=USR1 pmi_version=2 pmi_subversion=0",
              "cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=1");
     ask_line(scene.bad, "cmd=barrier_in group=NODE:7",
              "cmd=barrier_out rc=-1 msg=groups_unsupported");
     end_working(&scene);
 }
 
-static void pmi2_88_36_stranger(void **state)
+static void pmi2_88_36_unauthenticated_client(void **state)
 {
     struct scene scene = begin();
-    struct peer *stranger = driver_port(scene.driver, scene.job, 0, PMI2_AUTH_CHALLENGE);
+    struct peer *unauthenticated = driver_port(scene.driver, scene.job, 0, PMI2_AUTH_CHALLENGE);
 
-    driver_send(stranger, INIT2);
-    forget_input(stranger);
-    ask(stranger, "cmd=fullinit;pmijobid=1.0;pmirank=0;threaded=FALSE;",
+    driver_send(unauthenticated, INIT2);
+    forget_input(unauthenticated);
+    ask(unauthenticated, "cmd=fullinit;pmijobid=1.0;pmirank=0;threaded=FALSE;",
         "cmd=fullinit-response;rc=1;errmsg=authentication_required;");
-    assert_true(stranger->closed);
+    assert_true(unauthenticated->closed);
     end_working(&scene);
 }
 
@@ -632,7 +632,7 @@ int main(void)
         cmocka_unit_test(pmi2_88_34_waiting_rank_dies),
         cmocka_unit_test(pmi2_88_35_not_utf8),
         cmocka_unit_test(pmi2_88_35_strict),
-        cmocka_unit_test(pmi2_88_36_stranger),
+        cmocka_unit_test(pmi2_88_36_unauthenticated_client),
         cmocka_unit_test(what_is_not_offered),
     };
 

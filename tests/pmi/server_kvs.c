@@ -273,7 +273,7 @@ static void pmi2_39_pmi2_41_pmi2_112_ids(void **state)
     const char *job = driver_job(driver, 3), *other = driver_job(driver, 1);
     struct peer *peers[3] = {client2(driver, job, 0, 0), client2(driver, job, 1, 1),
                              client2(driver, job, 2, 2)},
-                *stranger = client2(driver, other, 0, 0);
+                *unauthenticated = client2(driver, other, 0, 0);
     char frame[200];
     uint32_t i;
 
@@ -290,9 +290,9 @@ static void pmi2_39_pmi2_41_pmi2_112_ids(void **state)
         ask(peers[i], frame, "cmd=kvs-get-response;rc=3;errmsg=unknown_jobid;");
     }
     snprintf(frame, sizeof(frame), "cmd=kvs-get;jobid=%s;srcid=0;key=a;", job);
-    ask(stranger, frame, "cmd=kvs-get-response;rc=3;errmsg=unknown_jobid;"); /* 112 */
+    ask(unauthenticated, frame, "cmd=kvs-get-response;rc=3;errmsg=unknown_jobid;"); /* 112 */
     snprintf(frame, sizeof(frame), "cmd=kvs-getall;jobid=%s;", job);
-    ask(stranger, frame, "cmd=kvs-getall-response;rc=3;errmsg=unknown_jobid;");
+    ask(unauthenticated, frame, "cmd=kvs-getall-response;rc=3;errmsg=unknown_jobid;");
     driver_free(driver);
 }
 

@@ -531,7 +531,7 @@ static void pmi2_111_draft_is_refused(void **state)
     driver_free(driver);
 }
 
-static void pmi2_110_strangers(void **state)
+static void pmi2_110_unauthenticated_clients(void **state)
 {
     struct driver *driver = secured();
     const char *job = driver_job(driver, 1);
@@ -560,7 +560,7 @@ static void pmi2_110_strangers(void **state)
     driver_free(driver);
 }
 
-static void pmi2_27_capabilities_are_told_to_who_asks(void **state)
+static void pmi2_27_capabilities_are_reported_on_request(void **state)
 {
     struct driver *driver = one_node();
     struct peer *peer = driver_client(driver, driver_job(driver, 1), 0, 0);
@@ -588,7 +588,7 @@ int main(void)
         cmocka_unit_test(pmi2_21_abort_of_one),
         cmocka_unit_test(pmi2_23_pmi2_112_rank_is_what_the_connection_says),
         cmocka_unit_test(pmi2_24_second_init),
-        cmocka_unit_test(pmi2_27_capabilities_are_told_to_who_asks),
+        cmocka_unit_test(pmi2_27_capabilities_are_reported_on_request),
         cmocka_unit_test(pmi2_75_lengths_on_either_side),
         cmocka_unit_test(pmi2_76_any_cut_gives_the_same),
         cmocka_unit_test(pmi2_76_twenty_frames_at_once),
@@ -600,7 +600,7 @@ int main(void)
         cmocka_unit_test(pmi2_85_pmi1_missing_key),
         cmocka_unit_test(pmi2_86_port),
         cmocka_unit_test(pmi2_87_long_frames),
-        cmocka_unit_test(pmi2_110_strangers),
+        cmocka_unit_test(pmi2_110_unauthenticated_clients),
         cmocka_unit_test(pmi2_111_right_answer),
         cmocka_unit_test(pmi2_111_wrong_answers),
         cmocka_unit_test(pmi2_111_draft_is_refused),

@@ -57,7 +57,7 @@ static void only_note(struct driver *driver, const struct pmi2_spawn *spawn)
     "cmd=spawn;ncmds=2;preputcount=1;ppkey0=P;ppval0=tag#0;subcmd=prog;maxprocs=1;argc=2;"        \
     "argv0=a1;argv1=a 2;infokeycount=1;infokey0=wdir;infoval0=/t;subcmd=prog2;maxprocs=2;argc=0;" \
     "infokeycount=0;"
-#define TOLD "preput P=tag#0\nprog x 1 [a1] [a 2] {wdir=/t}\nprog2 x 2\n"
+#define EXPECTED_SPAWN "preput P=tag#0\nprog x 1 [a1] [a 2] {wdir=/t}\nprog2 x 2\n"
 
 static void spawn_on(uint32_t nodes)
 {
@@ -72,7 +72,7 @@ static void spawn_on(uint32_t nodes)
     driver_frame(parent, FRAME);
     snprintf(text, sizeof(text), "cmd=spawn-response;rc=0;jobid=%s;nerrs=0;", child);
     expect_frame(parent, text);
-    assert_string_equal(spawned.at, TOLD);
+    assert_string_equal(spawned.at, EXPECTED_SPAWN);
     for (i = 0; i < 3; i++) {
         children[i] = driver_client(driver, child, i, 0);
         driver_send(children[i], INIT2);
@@ -172,12 +172,12 @@ static void pmi2_71_forms(void **state)
     expect_frame(peer, "cmd=spawn-response;thrid=6;rc=10;errmsg=nothing_to_continue;");
     assert_int_equal(driver->last_spawn, 0);
     driver_frame(peer, "cmd=spawn-cmd;subcmd=prog2;maxprocs=2;argc=0;infokeycount=0;thrid=5;");
-    assert_string_equal(spawned.at, TOLD);
+    assert_string_equal(spawned.at, EXPECTED_SPAWN);
     assert_int_equal(driver->last_spawn, 1);
     driver_frame(peer, "cmd=spawn;ncmds=2;preputcount=1;ppkey0=P;ppval0=tag#0;subcmd=prog;"
                        "argv1=a1;argv2=a 2;argc=2;maxprocs=1;thrid=7;infokey0=wdir;infoval0=/t;"
                        "infokeycount=1;subcmd=prog2;argc=0;maxprocs=2;");
-    assert_string_equal(spawned.at, TOLD);
+    assert_string_equal(spawned.at, EXPECTED_SPAWN);
     assert_int_equal(driver->last_spawn, 2);
     driver_send(old, "mcmd=spawn\nnprocs=1\nexecname=prog\ntotspawns=2\nspawnssofar=1\n"
                      "arg1=a1\narg2=a 2\nargcnt=2\npreput_num=1\npreput_key_0=P\n"
@@ -185,7 +185,7 @@ static void pmi2_71_forms(void **state)
                      "mcmd=spawn\nnprocs=2\nexecname=prog2\ntotspawns=2\nspawnssofar=2\n"
                      "argcnt=0\npreput_num=1\npreput_key_0=P\npreput_val_0=tag#0\n"
                      "info_num=0\nendcmd\n");
-    assert_string_equal(spawned.at, TOLD);
+    assert_string_equal(spawned.at, EXPECTED_SPAWN);
     assert_int_equal(driver->last_spawn, 3);
     pmi2_server_spawn_done(driver->servers[0], 3, "9.9", NULL, NULL);
     driver_run(driver);

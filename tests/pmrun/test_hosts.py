@@ -91,7 +91,7 @@ def test_a_launcher_that_fails():
     assert done.returncode == 255 and "node far.invalid: false ended (exit status 1)" in done.stderr
 
 
-# ---- strangers ----------------------------------------------------------------------------------
+# ---- unauthenticated clients ----------------------------------------------------------------------------------
 
 
 def sockets_of(pid, state):
@@ -106,18 +106,18 @@ def listening(pid):
     return sockets_of(pid, "0A")
 
 
-def test_pmi2_110_strangers_are_closed(probe):
+def test_pmi2_110_unauthenticated_clients_are_closed(probe):
     job = start(*FORK, "-hosts", "a,b", "-n", 2, probe, "signal")
     assert [job.stdout.readline() for _ in range(2)] == ["ready\n"] * 2
     (address, port), = listening(job.pid)
     assert address == "0100007F"  # the loopback interface only
-    strangers = [socket.create_connection(("127.0.0.1", port)) for _ in range(40)]
-    for stranger in strangers:
-        stranger.settimeout(20)
-    assert [stranger.recv(1000) for stranger in strangers[:24]] == [b""] * 24  # the oldest: there are 16 of a user at most
-    strangers[-1].sendall(b"GET / HTTP/1.0\r\n" + 40 * b"\r\n")
-    assert strangers[-1].recv(1000) == b""  # nothing is revealed, and it is closed
-    assert strangers[-2].recv(1000) == b""  # the silent one, too
+    clients = [socket.create_connection(("127.0.0.1", port)) for _ in range(40)]
+    for client in clients:
+        client.settimeout(20)
+    assert [client.recv(1000) for client in clients[:24]] == [b""] * 24  # the oldest: there are 16 of a user at most
+    clients[-1].sendall(b"GET / HTTP/1.0\r\n" + 40 * b"\r\n")
+    assert clients[-1].recv(1000) == b""  # nothing is revealed, and it is closed
+    assert clients[-2].recv(1000) == b""  # the silent one, too
     job.terminate()
     out, errors = job.communicate(timeout=60)
     assert job.returncode == 0 and out == "15\n15\n" and errors == ""
@@ -127,12 +127,12 @@ def test_pmi2_111_a_wrong_proof_is_refused(probe):
     job = start(*FORK, "-hosts", "a,b", "-n", 2, probe, "signal")
     assert [job.stdout.readline() for _ in range(2)] == ["ready\n"] * 2
     (_, port), = listening(job.pid)
-    stranger = socket.create_connection(("127.0.0.1", port))
-    stranger.settimeout(20)
-    stranger.sendall(b"JQTREE1\n" + (1).to_bytes(4, "big") + (2).to_bytes(4, "big") + bytes(32))
-    assert len(stranger.recv(64, socket.MSG_WAITALL)) == 64
-    stranger.sendall(bytes(32))
-    assert stranger.recv(1000) == b""
+    client = socket.create_connection(("127.0.0.1", port))
+    client.settimeout(20)
+    client.sendall(b"JQTREE1\n" + (1).to_bytes(4, "big") + (2).to_bytes(4, "big") + bytes(32))
+    assert len(client.recv(64, socket.MSG_WAITALL)) == 64
+    client.sendall(bytes(32))
+    assert client.recv(1000) == b""
     job.terminate()
     job.communicate(timeout=60)
     assert job.returncode == 0
@@ -209,9 +209,9 @@ def key_of(orders):
 def proves(port, key):
     """Whether the server on that port knows the key: it says so by an HMAC over its nonce and ours."""
     hello = b"JQTREE1\n" + (1).to_bytes(4, "big") + (2).to_bytes(4, "big") + bytes(range(32))
-    with socket.create_connection(("127.0.0.1", port), timeout=30) as stranger:
-        stranger.sendall(hello)
-        answer = stranger.recv(64, socket.MSG_WAITALL)
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
+        client.sendall(hello)
+        answer = client.recv(64, socket.MSG_WAITALL)
     return hmac.digest(key, b"above" + hello + answer[:32], "sha256") == answer[32:]
 
 

@@ -198,10 +198,10 @@ def test_nobody_is_answered_before_the_proof(server):
     for said in [b"GET / HTTP/1.0\r\n\r\n" + bytes(64), b"JQNAMES1" + bytes(40) + bytes(32) + message(1, b"service")]:
         with socket.create_connection(("127.0.0.1", server.port), timeout=30) as stream:
             stream.sendall(said)
-            heard = b""
-            while len(heard) <= 64 and (more := stream.recv(100)):
-                heard += more
-            assert len(heard) in (0, 64)  # nothing, or its own part of the proof
+            received = b""
+            while len(received) <= 64 and (more := stream.recv(100)):
+                received += more
+            assert len(received) in (0, 64)  # nothing, or its own part of the proof
 
 
 @pytest.mark.parametrize("make, word", [

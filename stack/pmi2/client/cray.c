@@ -120,7 +120,7 @@ static int gather(const uint8_t *in, size_t length, uint8_t *out, const int *len
 
     if (client == NULL)
         return PMI_ERR_INIT;
-    state = pmi1_state_get(client, &code);
+    state = pmi2_pmi1_state_get(client, &code);
     for (i = 0; code == PMI_SUCCESS && lengths != NULL && i < client->size; i++)
         if (lengths[i] < 0)
             code = PMI_ERR_INVALID_LENGTH;
@@ -176,7 +176,7 @@ int PMI_Bcast(void *buf, int len)
     client = pmi2_enter();
     if (client == NULL)
         return PMI_ERR_INIT;
-    state = pmi1_state_get(client, &code);
+    state = pmi2_pmi1_state_get(client, &code);
     if (code == PMI_SUCCESS)
         state->collectives++;
     if (code == PMI_SUCCESS && client->rank == 0)
@@ -199,11 +199,11 @@ int PMI_Get_nid(int rank, int *nid)
 
     if (client == NULL)
         return PMI_ERR_INIT;
-    state = pmi1_state_get(client, &code);
+    state = pmi2_pmi1_state_get(client, &code);
     if (code == PMI_SUCCESS && (nid == NULL || rank < 0 || rank >= client->size))
         code = PMI_ERR_INVALID_ARG;
     if (code == PMI_SUCCESS)
-        code = pmi1_nodes(client, state);
+        code = pmi2_pmi1_nodes(client, state);
     if (code == PMI_SUCCESS)
         *nid = (int)state->node_of[rank];
     pmi2_leave(client);
@@ -225,7 +225,7 @@ int PMI_Get_version(char *version, int length)
     char text[32];
 
     snprintf(text, sizeof(text), "%d.%d.%d", VERSION_MAJOR, VERSION_MINOR, VERSION_REVISION);
-    return pmi1_give_text(text, version, length);
+    return pmi2_pmi1_copy_text(text, version, length);
 }
 
 int PMI_Get_version_info(int *major, int *minor, int *revision)

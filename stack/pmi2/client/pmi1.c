@@ -24,7 +24,7 @@ static void state_free(void *pmi1)
     free(state);
 }
 
-struct pmi1_state *pmi1_state_get(struct pmi2_client *client, int *code)
+struct pmi1_state *pmi2_pmi1_state_get(struct pmi2_client *client, int *code)
 {
     struct pmi1_state *state = client->pmi1;
     size_t needed;
@@ -67,7 +67,7 @@ static char *long_mapping(struct pmi2_client *client)
 }
 
 /* A manager that does not say where ranks are: each on a node of its own. */
-int pmi1_nodes(struct pmi2_client *client, struct pmi1_state *state)
+int pmi2_pmi1_nodes(struct pmi2_client *client, struct pmi1_state *state)
 {
     char mapping[PMI2_VALUE_MAX + 1], *longer;
     uint32_t *node_of, rank, size = (uint32_t)client->size;
@@ -94,7 +94,7 @@ int pmi1_nodes(struct pmi2_client *client, struct pmi1_state *state)
     return PMI_SUCCESS;
 }
 
-int pmi1_clique(int *ranks, int room, int *size)
+int pmi2_pmi1_clique(int *ranks, int room, int *size)
 {
     struct pmi2_client *client = pmi2_enter();
     struct pmi1_state *state;
@@ -102,9 +102,9 @@ int pmi1_clique(int *ranks, int room, int *size)
 
     if (client == NULL)
         return PMI_ERR_INIT;
-    state = pmi1_state_get(client, &code);
+    state = pmi2_pmi1_state_get(client, &code);
     if (state != NULL)
-        code = pmi1_nodes(client, state);
+        code = pmi2_pmi1_nodes(client, state);
     for (rank = 0; code == PMI_SUCCESS && rank < client->size; rank++) {
         if (state->node_of[rank] != state->node_of[client->rank])
             continue;
@@ -223,7 +223,7 @@ int PMI_Get_id_length_max(int *length)
     return give_length(length, NAME_BYTES);
 }
 
-int pmi1_give_text(const char *text, char *to, int length)
+int pmi2_pmi1_copy_text(const char *text, char *to, int length)
 {
     if (to == NULL)
         return PMI_ERR_INVALID_ARG;
@@ -241,9 +241,9 @@ static int give_name(char *text, int length)
 
     if (client == NULL)
         return PMI_ERR_INIT;
-    state = pmi1_state_get(client, &code);
+    state = pmi2_pmi1_state_get(client, &code);
     pmi2_leave(client);
-    return state != NULL ? pmi1_give_text(state->name, text, length) : code;
+    return state != NULL ? pmi2_pmi1_copy_text(state->name, text, length) : code;
 }
 
 int PMI_Get_id(char id_str[], int length)
@@ -258,14 +258,14 @@ int PMI_Get_kvs_domain_id(char id_str[], int length)
 
 int PMI_Get_clique_size(int *size)
 {
-    return size != NULL            ? pmi1_clique(NULL, 0, size)
+    return size != NULL            ? pmi2_pmi1_clique(NULL, 0, size)
            : pmi2_client_is_open() ? PMI_ERR_INVALID_ARG
                                    : PMI_ERR_INIT;
 }
 
 int PMI_Get_clique_ranks(int ranks[], int length)
 {
-    int size, code = pmi1_clique(NULL, 0, &size);
+    int size, code = pmi2_pmi1_clique(NULL, 0, &size);
 
     if (code != PMI_SUCCESS)
         return code;
@@ -273,7 +273,7 @@ int PMI_Get_clique_ranks(int ranks[], int length)
         return PMI_ERR_INVALID_ARG;
     if (length < size)
         return PMI_ERR_INVALID_LENGTH;
-    return pmi1_clique(ranks, length, &size);
+    return pmi2_pmi1_clique(ranks, length, &size);
 }
 
 /* ---- key-value space --------------------------------------------------------------------------*/
@@ -307,7 +307,7 @@ static struct pmi2_client *enter_space(const char *kvsname, int *code)
     *code = PMI_ERR_INIT;
     if (client == NULL)
         return NULL;
-    state = pmi1_state_get(client, code);
+    state = pmi2_pmi1_state_get(client, code);
     if (state != NULL && (kvsname == NULL || strcmp(kvsname, state->name) != 0))
         *code = PMI_ERR_INVALID_KVS;
     if (*code == PMI_SUCCESS)

@@ -14,12 +14,12 @@ struct pmi1_state {
 };
 
 /* Of the open client; NULL: *code says why. */
-struct pmi1_state *pmi1_state_get(struct pmi2_client *client, int *code);
+struct pmi1_state *pmi2_pmi1_state_get(struct pmi2_client *client, int *code);
 /* The nodes of all ranks, in the state. */
-int pmi1_nodes(struct pmi2_client *client, struct pmi1_state *state);
+int pmi2_pmi1_nodes(struct pmi2_client *client, struct pmi1_state *state);
 /* As functions of PMI-1 give texts: all of it, or an error. */
-int pmi1_give_text(const char *text, char *to, int length);
+int pmi2_pmi1_copy_text(const char *text, char *to, int length);
 /* Processes on the caller's node; the first `room` of them, ascending, in `ranks`. */
-int pmi1_clique(int *ranks, int room, int *size);
+int pmi2_pmi1_clique(int *ranks, int room, int *size);
 
 #endif

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "binding.h"
-#include "keeper.h"
+#include "watchdog.h"
 #include "lines.h"
 #include "port.h"
 #include "process.h"
@@ -23,9 +23,9 @@
 #define READ_BYTES (64u << 10)
 #define REST_READS 16 /* a pipe holds 1 MiB at most, unless root makes it bigger */
 
-struct agent {
-    struct shell *shell;
-    const struct agent_events *events;
+struct pmrun_agent {
+    struct pmrun_io *io;
+    const struct pmrun_agent_events *events;
     void *owner;
     char *host;
     uint32_t node;
@@ -39,17 +39,17 @@ struct agent {
 struct process;
 
 struct node_job { /* what of a job is on this node */
-    struct agent *agent;
+    struct pmrun_agent *agent;
     char *id;
-    struct launch *launch;
-    struct variables variables; /* the same for all ranks */
+    struct pmrun_launch *launch;
+    struct pmrun_variables variables; /* the same for all ranks */
     struct process *processes;
     guint count, next; /* next to be started */
-    struct binding **bindings; /* of each executable; NULL: none */
+    struct pmrun_binding **bindings; /* of each executable; NULL: none */
     char **files; /* of each executable */
     int *errors; /* of each executable: why it cannot be started */
     const char **steps;
-    struct port *port;
+    struct pmrun_port *port;
     uv_idle_t starter;
     gboolean starting, stopped, ended;
     guint users; /* handles that are open */
@@ -58,7 +58,7 @@ struct node_job { /* what of a job is on this node */
 struct stream {
     uv_pipe_t pipe;
     struct process *process;
-    struct lines lines;
+    struct pmrun_lines lines;
     gboolean open;
 };
 
@@ -72,7 +72,7 @@ struct process {
     uv_poll_t watch;
     uv_timer_t grace;
     struct stream streams[2];
-    struct channel *pmi;
+    struct pmrun_channel *pmi;
     uv_pipe_t input;
 };
 
@@ -83,9 +83,9 @@ static void job_free(struct node_job *job)
 {
     guint i;
 
-    variables_clear(&job->variables);
+    pmrun_variables_clear(&job->variables);
     for (i = 0; i < job->launch->programs->len; i++) {
-        binding_free(job->bindings[i]);
+        pmrun_binding_free(job->bindings[i]);
         g_free(job->files[i]);
     }
     for (i = 0; i < job->count; i++) {
@@ -99,7 +99,7 @@ static void job_free(struct node_job *job)
     g_free(job->errors);
     g_free((void *)job->steps);
     g_free(job->processes);
-    launch_free(job->launch);
+    pmrun_launch_free(job->launch);
     g_free(job->id);
     g_free(job);
 }
@@ -128,7 +128,7 @@ static void close_handle(uv_handle_t *handle, struct node_job *job)
 static void finish(struct process *process)
 {
     struct node_job *job = process->job;
-    struct agent *agent = job->agent;
+    struct pmrun_agent *agent = job->agent;
     enum pmi2_rank_state state;
     int i;
 
@@ -145,13 +145,13 @@ static void finish(struct process *process)
     /* What the process has left in its group goes with it; until it is reaped, its number is
      * nobody else's. */
     kill(-process->pid, SIGKILL);
-    keeper_remove(process->pid);
+    pmrun_watchdog_remove(process->pid);
     waitpid(process->pid, NULL, 0);
     agent->processes--;
-    state = pmi2_server_rank_state(agent->shell->server, job->id, process->rank);
-    pmi2_server_rank_ended(agent->shell->server, job->id, process->rank);
+    state = pmi2_server_rank_state(agent->io->server, job->id, process->rank);
+    pmi2_server_rank_ended(agent->io->server, job->id, process->rank);
     if (process->pmi != NULL)
-        channel_close(process->pmi);
+        pmrun_channel_close(process->pmi);
     agent->events->ended(agent->owner, job->id, process->rank, process->pid, process->status,
                          state);
 }
@@ -160,7 +160,7 @@ static void give_line(void *owner, const char *bytes, gsize length)
 {
     struct stream *stream = owner;
     struct process *process = stream->process;
-    struct agent *agent = process->job->agent;
+    struct pmrun_agent *agent = process->job->agent;
 
     agent->events->output(agent->owner, process->job->id, process->rank,
                           (int)(stream - process->streams), bytes, length);
@@ -171,7 +171,7 @@ static void end_streams(struct process *process)
     int i;
 
     for (i = 0; i < 2; i++)
-        lines_end(&process->streams[i].lines, give_line, &process->streams[i]);
+        pmrun_lines_end(&process->streams[i].lines, give_line, &process->streams[i]);
 }
 
 /* A process has ended when its status and the ends of its streams and of its PMI connection have
@@ -183,7 +183,7 @@ static void check(struct process *process)
 
     if (process->ended || !process->exited)
         return;
-    speaks = job->port != NULL ? pmi2_server_rank_state(job->agent->shell->server, job->id,
+    speaks = job->port != NULL ? pmi2_server_rank_state(job->agent->io->server, job->id,
                                                         process->rank) == PMI2_RANK_RUNNING
                                : process->pmi != NULL;
     if (speaks || process->streams[0].open || process->streams[1].open)
@@ -207,7 +207,7 @@ static void read_rest(struct stream *stream)
         while (got < 0 && errno == EINTR);
         if (got <= 0)
             return;
-        lines_feed(&stream->lines, bytes, (gsize)got, give_line, stream);
+        pmrun_lines_feed(&stream->lines, bytes, (gsize)got, give_line, stream);
     }
 }
 
@@ -281,16 +281,16 @@ static void printed(uv_stream_t *pipe, ssize_t length, const uv_buf_t *buffer)
     struct stream *stream = pipe->data;
 
     if (length > 0)
-        lines_feed(&stream->lines, buffer->base, (gsize)length, give_line, stream);
+        pmrun_lines_feed(&stream->lines, buffer->base, (gsize)length, give_line, stream);
     if (length >= 0)
         return;
-    lines_end(&stream->lines, give_line, stream);
+    pmrun_lines_end(&stream->lines, give_line, stream);
     stream->open = FALSE;
     close_handle((uv_handle_t *)pipe, stream->process->job);
     check(stream->process);
 }
 
-static void for_each_stream(struct agent *agent, void (*visit)(struct stream *stream))
+static void for_each_stream(struct pmrun_agent *agent, void (*visit)(struct stream *stream))
 {
     GHashTableIter at;
     gpointer value;
@@ -318,7 +318,7 @@ static void start_reading(struct stream *stream)
     uv_read_start((uv_stream_t *)&stream->pipe, room, printed);
 }
 
-void agent_pause(struct agent *agent, gboolean pause)
+void pmrun_agent_pause(struct pmrun_agent *agent, gboolean pause)
 {
     if (pause == agent->paused)
         return;
@@ -326,7 +326,7 @@ void agent_pause(struct agent *agent, gboolean pause)
     for_each_stream(agent, pause ? stop_reading : start_reading);
 }
 
-static struct process *find(struct agent *agent, const char *id, uint32_t rank)
+static struct process *find(struct pmrun_agent *agent, const char *id, uint32_t rank)
 {
     struct node_job *job = g_hash_table_lookup(agent->jobs, id);
     guint low = 0, high = job != NULL ? job->count : 0;
@@ -344,7 +344,7 @@ static struct process *find(struct agent *agent, const char *id, uint32_t rank)
                : NULL;
 }
 
-struct input {
+struct pmrun_input {
     uv_write_t request;
     struct node_job *job;
     char bytes[];
@@ -352,7 +352,7 @@ struct input {
 
 static void input_taken(uv_write_t *request, int status)
 {
-    struct input *input = request->data;
+    struct pmrun_input *input = request->data;
     struct node_job *job = input->job;
 
     (void)status; /* who has closed its input has taken all it wants */
@@ -361,11 +361,11 @@ static void input_taken(uv_write_t *request, int status)
     job_release(job);
 }
 
-void agent_input(struct agent *agent, const char *id, uint32_t rank, const void *bytes,
-                 gsize length)
+void pmrun_agent_input(struct pmrun_agent *agent, const char *id, uint32_t rank, const void *bytes,
+                       gsize length)
 {
     struct process *process = find(agent, id, rank);
-    struct input *input;
+    struct pmrun_input *input;
     uv_buf_t buffer;
 
     if (process == NULL || !process->has_input) {
@@ -407,7 +407,7 @@ static void close_ends(int ends[][2], int count)
 
 static void adopt(struct process *process, uv_pipe_t *pipe, int fd)
 {
-    uv_pipe_init(process->job->agent->shell->loop, pipe, 0);
+    uv_pipe_init(process->job->agent->io->loop, pipe, 0);
     uv_pipe_open(pipe, fd);
     process->job->users++;
 }
@@ -415,21 +415,21 @@ static void adopt(struct process *process, uv_pipe_t *pipe, int fd)
 static void adopt_pmi(struct process *process, int fd)
 {
     struct node_job *job = process->job;
-    struct shell *shell = job->agent->shell;
+    struct pmrun_io *io = job->agent->io;
 
-    process->pmi = channel_new(shell, pmi_gone, process);
-    uv_pipe_init(shell->loop, &process->pmi->at.pipe, 0);
+    process->pmi = pmrun_channel_new(io, pmi_gone, process);
+    uv_pipe_init(io->loop, &process->pmi->at.pipe, 0);
     uv_pipe_open(&process->pmi->at.pipe, fd);
     job->users++;
-    channel_open(process->pmi, pmi2_server_client(shell->server, job->id, process->rank,
-                                                  PMI2_AUTH_NONE, process->pmi));
+    pmrun_channel_open(process->pmi, pmi2_server_client(io->server, job->id, process->rank,
+                                                        PMI2_AUTH_NONE, process->pmi));
 }
 
 /* The other ends of what the process has. */
 static void adopt_all(struct process *process, int ends[5][2])
 {
     struct node_job *job = process->job;
-    uv_loop_t *loop = job->agent->shell->loop;
+    uv_loop_t *loop = job->agent->io->loop;
     int s;
 
     uv_timer_init(loop, &process->grace);
@@ -460,7 +460,7 @@ static void adopt_all(struct process *process, int ends[5][2])
 struct birth { /* of one process */
     struct process *process;
     int ends[5][2]; /* of output, error output, PMI, input, key: ours and its */
-    struct process_start start;
+    struct pmrun_process_start start;
 };
 
 /* Which of the two ends the process has. */
@@ -472,7 +472,7 @@ static gboolean make_ends(void *owner)
     struct birth *birth = owner;
     const struct process *process = birth->process;
     const struct node_job *job = process->job;
-    struct process_start *start = &birth->start;
+    struct pmrun_process_start *start = &birth->start;
     gboolean input = job->launch->stdin_rank == process->rank && job->agent->own_input < 0;
     int i;
 
@@ -480,10 +480,10 @@ static gboolean make_ends(void *owner)
         (job->port == NULL &&
          socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, birth->ends[2]) != 0) ||
         (input && make_pipe(birth->ends[3]) != 0) ||
-        (job->port != NULL && !port_key(job->port, birth->ends[4])))
+        (job->port != NULL && !pmrun_port_key(job->port, birth->ends[4])))
         return FALSE;
     for (i = 0; i < 5; i++)
-        birth->ends[i][!its_end[i]] = process_upwards(birth->ends[i][!its_end[i]]);
+        birth->ends[i][!its_end[i]] = pmrun_process_raise_descriptor(birth->ends[i][!its_end[i]]);
     start->in = job->launch->stdin_rank != process->rank ? job->agent->null
                 : input                                  ? birth->ends[3][0]
                                                          : job->agent->own_input;
@@ -512,42 +512,43 @@ static void close_its_ends(void *owner)
 static void prepare(struct birth *birth, struct process *process)
 {
     const struct node_job *job = process->job;
-    const struct program *program = g_ptr_array_index(job->launch->programs, process->program);
+    const struct pmrun_program *program =
+        g_ptr_array_index(job->launch->programs, process->program);
 
     birth->process = process;
     memset(birth->ends, -1, sizeof(birth->ends));
-    birth->start = (struct process_start){
+    birth->start = (struct pmrun_process_start){
         .file = job->files[process->program],
         .argv = program->argv,
         .wdir = program->wdir,
-        .environment = (char *const *)variables_of_rank(&job->variables, process->program,
-                                                        process->rank, process->local),
+        .environment = (char *const *)pmrun_variables_of_rank(&job->variables, process->program,
+                                                              process->rank, process->local),
         .session = TRUE,
         .memory_policy = -1,
         .open = make_ends,
         .close = close_its_ends,
         .owner = birth,
     };
-    binding_apply(job->bindings[process->program], process->local, &birth->start);
+    pmrun_binding_apply(job->bindings[process->program], process->local, &birth->start);
 }
 
 /* Our ends become streams; all others are closed. */
 static void complete(struct birth *birth)
 {
     struct process *process = birth->process;
-    struct process_start *start = &birth->start;
+    struct pmrun_process_start *start = &birth->start;
 
     g_free((void *)start->environment);
     if (start->cpus != NULL)
         CPU_FREE(start->cpus);
     if (start->pid > 0) {
-        keeper_add(start->pid);
-        process->pidfd = process_descriptor(start->pid);
+        pmrun_watchdog_add(start->pid);
+        process->pidfd = pmrun_process_descriptor(start->pid);
         if (process->pidfd < 0) {
             start->failure = errno;
             kill(-start->pid, SIGKILL);
             waitpid(start->pid, NULL, 0);
-            keeper_remove(start->pid);
+            pmrun_watchdog_remove(start->pid);
             start->pid = -1;
         }
     }
@@ -563,19 +564,19 @@ static void complete(struct birth *birth)
 static void start_some(uv_idle_t *idle)
 {
     struct node_job *job = idle->data;
-    struct agent *agent = job->agent;
-    struct agent_start reports[AT_ONCE];
+    struct pmrun_agent *agent = job->agent;
+    struct pmrun_agent_start reports[AT_ONCE];
     struct birth births[AT_ONCE];
-    struct process_start *starts[AT_ONCE];
+    struct pmrun_process_start *starts[AT_ONCE];
     guint count = 0, ready = 0, i;
 
     for (; job->next < job->count && count < AT_ONCE; count++) {
         struct process *process = &job->processes[job->next++];
         int error = job->errors[process->program];
 
-        reports[count] =
-            (struct agent_start){process->rank, process->pid = -1, error != 0 ? error : ECANCELED,
-                                 job->steps[process->program]};
+        reports[count] = (struct pmrun_agent_start){process->rank, process->pid = -1,
+                                                    error != 0 ? error : ECANCELED,
+                                                    job->steps[process->program]};
         births[count].process = NULL;
         if (error != 0 || job->stopped)
             continue;
@@ -583,13 +584,13 @@ static void start_some(uv_idle_t *idle)
         starts[ready++] = &births[count].start;
     }
     if (ready > 0)
-        process_start_all(starts, ready);
+        pmrun_process_start_all(starts, ready);
     for (i = 0; i < count; i++) {
         if (births[i].process == NULL)
             continue;
         complete(&births[i]);
-        reports[i] = (struct agent_start){births[i].process->rank, births[i].start.pid,
-                                          births[i].start.failure, births[i].start.step};
+        reports[i] = (struct pmrun_agent_start){births[i].process->rank, births[i].start.pid,
+                                                births[i].start.failure, births[i].start.step};
     }
     if (job->next == job->count) {
         job->starting = FALSE;
@@ -605,14 +606,14 @@ static void find_programs(struct node_job *job)
     guint i;
 
     for (i = 0; i < job->launch->programs->len; i++) {
-        const struct program *program = g_ptr_array_index(job->launch->programs, i);
+        const struct pmrun_program *program = g_ptr_array_index(job->launch->programs, i);
 
         if (program->wdir != NULL && access(program->wdir, X_OK) != 0) {
             job->errors[i] = errno;
             job->steps[i] = "wdir";
         } else {
-            job->files[i] = process_find(program->argv[0], program->wdir, program->path,
-                                         program->environment, &job->errors[i]);
+            job->files[i] = pmrun_process_find(program->argv[0], program->wdir, program->path,
+                                               program->environment, &job->errors[i]);
             job->steps[i] = "program";
         }
         missing |= job->errors[i] != 0;
@@ -644,11 +645,12 @@ static void make_bindings(struct node_job *job)
     guint i;
 
     for (i = 0; i < job->launch->programs->len; i++) {
-        const struct program *program = g_ptr_array_index(job->launch->programs, i);
+        const struct pmrun_program *program = g_ptr_array_index(job->launch->programs, i);
         GError *error = NULL;
 
-        job->bindings[i] = binding_new(launch_binding(job->launch, program, job->agent->node),
-                                       program->map_by, program->membind, &error);
+        job->bindings[i] =
+            pmrun_binding_new(pmrun_launch_binding(job->launch, program, job->agent->node),
+                              program->map_by, program->membind, &error);
         if (error == NULL)
             continue;
         job->agent->events->warning(job->agent->owner, error->message);
@@ -656,16 +658,16 @@ static void make_bindings(struct node_job *job)
     }
 }
 
-static void job_new(struct agent *agent, const struct pmi2_action *action)
+static void job_new(struct pmrun_agent *agent, const struct pmi2_action *action)
 {
     const struct pmi2_job_info *info = action->info;
-    struct launch *launch = launch_unpack(info->launch, info->launch_bytes);
+    struct pmrun_launch *launch = pmrun_launch_unpack(info->launch, info->launch_bytes);
     struct node_job *job;
     guint programs;
 
     if (launch == NULL || launch->programs->len != info->apps) {
         agent->events->warning(agent->owner, "a job's description is malformed");
-        launch_free(launch);
+        pmrun_launch_free(launch);
         return;
     }
     job = g_new0(struct node_job, 1);
@@ -673,21 +675,21 @@ static void job_new(struct agent *agent, const struct pmi2_action *action)
     job->id = g_strdup(action->job);
     job->launch = launch;
     programs = launch->programs->len;
-    job->bindings = g_new0(struct binding *, programs);
+    job->bindings = g_new0(struct pmrun_binding *, programs);
     job->files = g_new0(char *, programs);
     job->errors = g_new0(int, programs);
     job->steps = g_new0(const char *, programs);
     make_processes(job, info);
-    process_expect(job->count);
+    pmrun_process_reserve_descriptors(job->count);
     find_programs(job);
     if (!job->stopped)
         make_bindings(job);
-    if (launch->port != LAUNCH_NO_PORT)
-        job->port = port_new(agent->shell, job->id, launch->port);
-    variables_init(&job->variables, launch, info, agent->node, job->count, agent->host,
-                   job->port != NULL ? port_name(job->port) : NULL);
+    if (launch->port != PMRUN_LAUNCH_NO_PORT)
+        job->port = pmrun_port_new(agent->io, job->id, launch->port);
+    pmrun_variables_init(&job->variables, launch, info, agent->node, job->count, agent->host,
+                         job->port != NULL ? pmrun_port_name(job->port) : NULL);
     g_hash_table_insert(agent->jobs, job->id, job);
-    uv_idle_init(agent->shell->loop, &job->starter);
+    uv_idle_init(agent->io->loop, &job->starter);
     job->starter.data = job;
     job->starting = TRUE;
     job->users = 2; /* the starter, and that the job is known */
@@ -713,18 +715,18 @@ static void signal_job(struct node_job *job, int signal)
         signal_process(&job->processes[i], signal);
 }
 
-void agent_signal(struct agent *agent, const char *id, uint32_t rank, int signal)
+void pmrun_agent_signal(struct pmrun_agent *agent, const char *id, uint32_t rank, int signal)
 {
     struct node_job *job = g_hash_table_lookup(agent->jobs, id);
-    struct process *process = rank != NO_RANK ? find(agent, id, rank) : NULL;
+    struct process *process = rank != PMRUN_NO_RANK ? find(agent, id, rank) : NULL;
 
-    if (rank == NO_RANK && job != NULL)
+    if (rank == PMRUN_NO_RANK && job != NULL)
         signal_job(job, signal);
     else if (process != NULL)
         signal_process(process, signal);
 }
 
-static void job_end(struct agent *agent, const char *id)
+static void job_end(struct pmrun_agent *agent, const char *id)
 {
     struct node_job *job = g_hash_table_lookup(agent->jobs, id);
 
@@ -732,12 +734,12 @@ static void job_end(struct agent *agent, const char *id)
         return;
     signal_job(job, SIGKILL);
     if (job->port != NULL)
-        port_close(job->port);
+        pmrun_port_close(job->port);
     g_hash_table_remove(agent->jobs, id);
     job_release(job);
 }
 
-void agent_act(struct agent *agent, const struct pmi2_action *action)
+void pmrun_agent_handle_action(struct pmrun_agent *agent, const struct pmi2_action *action)
 {
     struct process *process;
 
@@ -749,7 +751,7 @@ void agent_act(struct agent *agent, const struct pmi2_action *action)
         job_end(agent, action->job);
         break;
     case PMI2_ACTION_KILL:
-        agent_signal(agent, action->job, action->rank, SIGKILL);
+        pmrun_agent_signal(agent, action->job, action->rank, SIGKILL);
         break;
     case PMI2_ACTION_RANK_STATE:
         process = find(agent, action->job, action->rank);
@@ -761,7 +763,7 @@ void agent_act(struct agent *agent, const struct pmi2_action *action)
     }
 }
 
-void agent_kill(struct agent *agent)
+void pmrun_agent_kill(struct pmrun_agent *agent)
 {
     GHashTableIter at;
     gpointer job;
@@ -771,17 +773,18 @@ void agent_kill(struct agent *agent)
         signal_job(job, SIGKILL);
 }
 
-gboolean agent_is_idle(const struct agent *agent)
+gboolean pmrun_agent_is_idle(const struct pmrun_agent *agent)
 {
     return agent->processes == 0;
 }
 
-struct agent *agent_new(struct shell *shell, uint32_t node, const char *host, int own_input,
-                        const struct agent_events *events, void *owner)
+struct pmrun_agent *pmrun_agent_new(struct pmrun_io *io, uint32_t node, const char *host,
+                                    int own_input, const struct pmrun_agent_events *events,
+                                    void *owner)
 {
-    struct agent *agent = g_new0(struct agent, 1);
+    struct pmrun_agent *agent = g_new0(struct pmrun_agent, 1);
 
-    agent->shell = shell;
+    agent->io = io;
     agent->events = events;
     agent->owner = owner;
     agent->node = node;
@@ -793,7 +796,7 @@ struct agent *agent_new(struct shell *shell, uint32_t node, const char *host, in
     return agent;
 }
 
-void agent_free(struct agent *agent)
+void pmrun_agent_free(struct pmrun_agent *agent)
 {
     if (agent == NULL)
         return;

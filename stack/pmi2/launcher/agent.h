@@ -8,11 +8,11 @@
 #define JACQUARD_PMRUN_AGENT_H
 
 #include "launch.h"
-#include "shell.h"
+#include "io.h"
 
-enum { AGENT_OUT, AGENT_ERROR };
+enum { PMRUN_AGENT_OUT, PMRUN_AGENT_ERROR };
 
-struct agent_start { /* of one rank: its process, or why there is none */
+struct pmrun_agent_start { /* of one rank: its process, or why there is none */
     uint32_t rank;
     pid_t pid; /* -1: none */
     int error;
@@ -20,8 +20,9 @@ struct agent_start { /* of one rank: its process, or why there is none */
 };
 
 /* What an agent tells; strings and bytes are valid during the call. */
-struct agent_events {
-    void (*started)(void *owner, const char *job, const struct agent_start *starts, guint count);
+struct pmrun_agent_events {
+    void (*started)(void *owner, const char *job, const struct pmrun_agent_start *starts,
+                    guint count);
     /* Its exit status and the ends of its streams have come. */
     void (*ended)(void *owner, const char *job, uint32_t rank, pid_t pid, int status,
                   enum pmi2_rank_state state);
@@ -32,21 +33,24 @@ struct agent_events {
     void (*warning)(void *owner, const char *text);
 };
 
-struct agent;
-/* own_input: descriptor that the rank with the standard input gets as it is; -1: agent_input(). */
-struct agent *agent_new(struct shell *shell, uint32_t node, const char *host, int own_input,
-                        const struct agent_events *events, void *owner);
-void agent_free(struct agent *agent); /* after the loop has been run to its end */
+struct pmrun_agent;
+/* own_input: descriptor that the rank with the standard input gets as it is; -1:
+ * pmrun_agent_input(). */
+struct pmrun_agent *pmrun_agent_new(struct pmrun_io *io, uint32_t node, const char *host,
+                                    int own_input, const struct pmrun_agent_events *events,
+                                    void *owner);
+void pmrun_agent_free(struct pmrun_agent *agent); /* after the loop has been run to its end */
 
 /* PMI2_ACTION_JOB, _JOB_END, _KILL, _RANK_STATE. */
-void agent_act(struct agent *agent, const struct pmi2_action *action);
-/* To one process of the node (with its group) or, NO_RANK, all of the job. */
-void agent_signal(struct agent *agent, const char *job, uint32_t rank, int signal);
-void agent_pause(struct agent *agent, gboolean pause); /* output is not read meanwhile */
-void agent_input(struct agent *agent, const char *job, uint32_t rank, const void *bytes,
-                 gsize length); /* 0: the end */
+void pmrun_agent_handle_action(struct pmrun_agent *agent, const struct pmi2_action *action);
+/* To one process of the node (with its group) or, PMRUN_NO_RANK, all of the job. */
+void pmrun_agent_signal(struct pmrun_agent *agent, const char *job, uint32_t rank, int signal);
+void pmrun_agent_pause(struct pmrun_agent *agent,
+                       gboolean pause); /* output is not read meanwhile */
+void pmrun_agent_input(struct pmrun_agent *agent, const char *job, uint32_t rank, const void *bytes,
+                       gsize length); /* 0: the end */
 /* Kills everything at once, without waiting. */
-void agent_kill(struct agent *agent);
-gboolean agent_is_idle(const struct agent *agent); /* no process is left */
+void pmrun_agent_kill(struct pmrun_agent *agent);
+gboolean pmrun_agent_is_idle(const struct pmrun_agent *agent); /* no process is left */
 
 #endif

@@ -7,7 +7,7 @@
 
 #define MEMORY_NODES 1024
 
-struct binding {
+struct pmrun_binding {
     GPtrArray *places; /* of the processes one after the other, hwloc_bitmap_t */
     int memory_policy;
     unsigned long memory[MEMORY_NODES / (8 * sizeof(unsigned long))];
@@ -18,7 +18,7 @@ static void free_bitmap(gpointer bitmap)
     hwloc_bitmap_free(bitmap);
 }
 
-void binding_free(struct binding *binding)
+void pmrun_binding_free(struct pmrun_binding *binding)
 {
     if (binding == NULL)
         return;
@@ -177,7 +177,7 @@ static GPtrArray *make_places(hwloc_topology_t topology, const char *bind_to, co
 /* ---- memory -----------------------------------------------------------------------------------
  */
 
-static gboolean memory_nodes(struct binding *binding, const char *option, const char *list,
+static gboolean memory_nodes(struct pmrun_binding *binding, const char *option, const char *list,
                              GError **error)
 {
     char **numbers = g_strsplit_set(list, "+,", -1), **number;
@@ -195,7 +195,7 @@ static gboolean memory_nodes(struct binding *binding, const char *option, const 
            bad(error, "membind", option, "numbers of NUMA nodes are needed, as in bind:0+1");
 }
 
-static gboolean set_memory(struct binding *binding, const char *membind, GError **error)
+static gboolean set_memory(struct pmrun_binding *binding, const char *membind, GError **error)
 {
     if (membind == NULL || g_ascii_strcasecmp(membind, "none") == 0)
         return TRUE;
@@ -220,10 +220,11 @@ static gboolean set_memory(struct binding *binding, const char *membind, GError 
 /* ---- the whole --------------------------------------------------------------------------------
  */
 
-struct binding *binding_on(hwloc_topology_t topology, const char *bind_to, const char *map_by,
-                           const char *membind, GError **error)
+struct pmrun_binding *pmrun_binding_new_on_topology(hwloc_topology_t topology, const char *bind_to,
+                                                    const char *map_by, const char *membind,
+                                                    GError **error)
 {
-    struct binding *binding = g_new0(struct binding, 1);
+    struct pmrun_binding *binding = g_new0(struct pmrun_binding, 1);
 
     if (bind_to == NULL)
         bind_to = map_by;
@@ -240,8 +241,8 @@ struct binding *binding_on(hwloc_topology_t topology, const char *bind_to, const
     return NULL;
 }
 
-struct binding *binding_new(const char *bind_to, const char *map_by, const char *membind,
-                            GError **error)
+struct pmrun_binding *pmrun_binding_new(const char *bind_to, const char *map_by,
+                                        const char *membind, GError **error)
 {
     static hwloc_topology_t topology;
 
@@ -254,17 +255,18 @@ struct binding *binding_new(const char *bind_to, const char *map_by, const char 
                     "the topology of this machine cannot be read; processes are not bound");
         return NULL;
     }
-    return binding_on(topology, bind_to, map_by, membind, error);
+    return pmrun_binding_new_on_topology(topology, bind_to, map_by, membind, error);
 }
 
-hwloc_const_cpuset_t binding_cpus(const struct binding *binding, uint32_t local)
+hwloc_const_cpuset_t pmrun_binding_cpus(const struct pmrun_binding *binding, uint32_t local)
 {
     return binding->places->len > 0
                ? g_ptr_array_index(binding->places, local % binding->places->len)
                : NULL;
 }
 
-void binding_apply(const struct binding *binding, uint32_t local, struct process_start *start)
+void pmrun_binding_apply(const struct pmrun_binding *binding, uint32_t local,
+                         struct pmrun_process_start *start)
 {
     hwloc_const_cpuset_t cpus;
     unsigned cpu, count;
@@ -276,7 +278,7 @@ void binding_apply(const struct binding *binding, uint32_t local, struct process
         start->memory_nodes = binding->memory;
         start->memory_bits = MEMORY_NODES;
     }
-    cpus = binding_cpus(binding, local);
+    cpus = pmrun_binding_cpus(binding, local);
     if (cpus == NULL)
         return;
     count = (unsigned)hwloc_bitmap_last(cpus) + 1;

@@ -13,17 +13,19 @@
 
 #include "process.h"
 
-struct binding;
+struct pmrun_binding;
 /* NULL without *error: nothing is to be bound. `topology` is read once, when it is needed. */
-struct binding *binding_new(const char *bind_to, const char *map_by, const char *membind,
-                            GError **error);
+struct pmrun_binding *pmrun_binding_new(const char *bind_to, const char *map_by,
+                                        const char *membind, GError **error);
 /* The same on a given topology, which must live as long. */
-struct binding *binding_on(hwloc_topology_t topology, const char *bind_to, const char *map_by,
-                           const char *membind, GError **error);
-void binding_free(struct binding *binding);
+struct pmrun_binding *pmrun_binding_new_on_topology(hwloc_topology_t topology, const char *bind_to,
+                                                    const char *map_by, const char *membind,
+                                                    GError **error);
+void pmrun_binding_free(struct pmrun_binding *binding);
 /* Of the process with that number on its node; NULL: not bound. */
-hwloc_const_cpuset_t binding_cpus(const struct binding *binding, uint32_t local);
+hwloc_const_cpuset_t pmrun_binding_cpus(const struct pmrun_binding *binding, uint32_t local);
 /* Fills in cpus (CPU_FREE()) and memory. NULL: nothing. */
-void binding_apply(const struct binding *binding, uint32_t local, struct process_start *start);
+void pmrun_binding_apply(const struct pmrun_binding *binding, uint32_t local,
+                         struct pmrun_process_start *start);
 
 #endif

@@ -12,40 +12,44 @@
 #include "options.h"
 #include "output.h"
 
-struct control;
-struct control_config {
-    struct shell *shell;
-    const struct options *options;
+struct pmrun_control;
+struct pmrun_control_config {
+    struct pmrun_io *io;
+    const struct pmrun_options *options;
     const GPtrArray *hosts;
     const char *libraries; /* folder of libpmi */
-    struct names *names; /* the name server's; NULL: there is none */
+    struct pmrun_names *names; /* the name server's; NULL: there is none */
     int own_input; /* -1: input is forwarded */
     uint32_t own_node; /* node that pmrun serves itself; PMI2_NO_NODE */
 };
-struct control *control_new(const struct control_config *config);
-/* Kills what is left, writes what waits; then the loop must run once more before control_free(). */
-void control_close(struct control *control);
-void control_free(struct control *control);
+struct pmrun_control *pmrun_control_new(const struct pmrun_control_config *config);
+/* Kills what is left, writes what waits; then the loop must run once more before
+ * pmrun_control_free(). */
+void pmrun_control_close(struct pmrun_control *control);
+void pmrun_control_free(struct pmrun_control *control);
 
 /* The job of the command line. FALSE: it could not be (said already). */
-gboolean control_start(struct control *control);
-void control_act(struct control *control, const struct pmi2_action *action);
+gboolean pmrun_control_start(struct pmrun_control *control);
+void pmrun_control_handle_action(struct pmrun_control *control, const struct pmi2_action *action);
 /* Ends all jobs: TERM, and KILL after two seconds; the status if none was worse before. */
-void control_end(struct control *control, int status, const char *why);
+void pmrun_control_end(struct pmrun_control *control, int status, const char *why);
 /* No job could be begun: pmrun ends with that status. */
-void control_fail(struct control *control, int status);
+void pmrun_control_fail(struct pmrun_control *control, int status);
 /* A server is gone, with all processes of nodes [first, last). */
-void control_lost(struct control *control, uint32_t first, uint32_t last);
-void control_say(struct control *control, const char *format, ...)
+void pmrun_control_lost(struct pmrun_control *control, uint32_t first, uint32_t last);
+void pmrun_control_print(struct pmrun_control *control, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-void control_explain(struct control *control, const char *format, ...) /* --verbose */
+void pmrun_control_print_verbose(struct pmrun_control *control, const char *format,
+                                 ...) /* --verbose */
     __attribute__((format(printf, 2, 3)));
-int control_status(const struct control *control);
+int pmrun_control_status(const struct pmrun_control *control);
 /* SIGTERM has come: pmrun ends within a second, whatever processes, hosts and readers do. */
-gboolean control_is_terminated(const struct control *control);
-/* Processes are left whose ends nobody reports: control_close() and the loop would wait for them.
+gboolean pmrun_control_is_terminated(const struct pmrun_control *control);
+/* Processes are left whose ends nobody reports: pmrun_control_close() and the loop would wait for
+ * them.
  */
-gboolean control_is_abandoned(const struct control *control);
-void control_flush(struct control *control); /* what there is to be written, before leaving so */
+gboolean pmrun_control_is_abandoned(const struct pmrun_control *control);
+void pmrun_control_flush(
+    struct pmrun_control *control); /* what there is to be written, before leaving so */
 
 #endif

@@ -3,15 +3,16 @@
 
 #include <string.h>
 
-void environment_rules_clear(struct environment_rules *rules)
+void pmrun_environment_rules_clear(struct pmrun_environment_rules *rules)
 {
     g_strfreev(rules->list);
     if (rules->set != NULL)
         g_ptr_array_unref(rules->set);
-    *rules = (struct environment_rules){INHERIT_UNSAID};
+    *rules = (struct pmrun_environment_rules){PMRUN_INHERIT_DEFAULT};
 }
 
-void environment_rules_set(struct environment_rules *rules, const char *name, const char *value)
+void pmrun_environment_rules_set(struct pmrun_environment_rules *rules, const char *name,
+                                 const char *value)
 {
     if (rules->set == NULL)
         rules->set = g_ptr_array_new_with_free_func(g_free);
@@ -50,7 +51,7 @@ static char **put(char **environment, const char *assignment)
     return environment;
 }
 
-static char **put_all(char **environment, const struct environment_rules *rules)
+static char **put_all(char **environment, const struct pmrun_environment_rules *rules)
 {
     guint i;
 
@@ -59,16 +60,17 @@ static char **put_all(char **environment, const struct environment_rules *rules)
     return environment;
 }
 
-char **environment_make(char *const *inherited, const struct environment_rules *all,
-                        const struct environment_rules *own)
+char **pmrun_environment_make(char *const *inherited, const struct pmrun_environment_rules *all,
+                              const struct pmrun_environment_rules *own)
 {
-    const struct environment_rules *deciding = own->inherit != INHERIT_UNSAID ? own : all;
+    const struct pmrun_environment_rules *deciding =
+        own->inherit != PMRUN_INHERIT_DEFAULT ? own : all;
     GPtrArray *kept = g_ptr_array_new();
     char **environment;
 
-    for (; deciding->inherit != INHERIT_NONE && *inherited != NULL; inherited++)
+    for (; deciding->inherit != PMRUN_INHERIT_NONE && *inherited != NULL; inherited++)
         if (strchr(*inherited, '=') != NULL && !of_outer_launcher(*inherited) &&
-            (deciding->inherit != INHERIT_LIST || is_in_list(*inherited, deciding->list)))
+            (deciding->inherit != PMRUN_INHERIT_LIST || is_in_list(*inherited, deciding->list)))
             g_ptr_array_add(kept, g_strdup(*inherited));
     g_ptr_array_add(kept, NULL);
     environment = (char **)g_ptr_array_free(kept, FALSE);

@@ -8,27 +8,28 @@
 
 #include <glib.h>
 
-enum inherit {
-    INHERIT_UNSAID, /* of an executable: as all; of all: everything */
-    INHERIT_ALL,
-    INHERIT_NONE,
-    INHERIT_LIST
+enum pmrun_inherit {
+    PMRUN_INHERIT_DEFAULT, /* of an executable: as all; of all: everything */
+    PMRUN_INHERIT_ALL,
+    PMRUN_INHERIT_NONE,
+    PMRUN_INHERIT_LIST
 };
 
-struct environment_rules {
-    enum inherit inherit;
-    char **list; /* INHERIT_LIST: names */
+struct pmrun_environment_rules {
+    enum pmrun_inherit inherit;
+    char **list; /* PMRUN_INHERIT_LIST: names */
     GPtrArray *set; /* "NAME=value", later ones win; NULL: none */
 };
-void environment_rules_clear(struct environment_rules *rules);
-void environment_rules_set(struct environment_rules *rules, const char *name, const char *value);
+void pmrun_environment_rules_clear(struct pmrun_environment_rules *rules);
+void pmrun_environment_rules_set(struct pmrun_environment_rules *rules, const char *name,
+                                 const char *value);
 
 /*
  * "NAME=value" strings of one executable's processes, without what is different for each rank;
  * sorted by nothing, each name once. Variables of an outer launcher (PMI_*, PMIX_*, HYDI_*,
  * HYDRA_*, MPI_LOCAL*, FLUX_*) are never inherited. g_strfreev().
  */
-char **environment_make(char *const *inherited, const struct environment_rules *all,
-                        const struct environment_rules *own);
+char **pmrun_environment_make(char *const *inherited, const struct pmrun_environment_rules *all,
+                              const struct pmrun_environment_rules *own);
 
 #endif

@@ -19,7 +19,7 @@
 #define HURRY_MS 150 /* the same after SIGTERM */
 #define LINE_MAX_BYTES (1u << 20)
 
-struct fabric {
+struct pmrun_fabric {
     pid_t pid;
     int socket;
     char *path; /* of the processes' socket, once it is said */
@@ -38,9 +38,9 @@ G_GNUC_PRINTF(2, 3) static void bad(GError **error, const char *format, ...)
 }
 
 /* A rule that every other one of the user's outweighs. */
-static void rule(struct options *options, const char *assignment)
+static void rule(struct pmrun_options *options, const char *assignment)
 {
-    struct environment_rules *rules = &options->environment;
+    struct pmrun_environment_rules *rules = &options->environment;
 
     if (rules->set == NULL)
         rules->set = g_ptr_array_new_with_free_func(g_free);
@@ -59,12 +59,12 @@ static gboolean user_has(const char *assignment)
 static gboolean node(GPtrArray *hosts, char **words)
 {
     guint64 slots;
-    struct host *host;
+    struct pmrun_host *host;
 
     if (words[1] == NULL || words[2] == NULL ||
         !g_ascii_string_to_unsigned(words[2], 10, 1, 1000000, &slots, NULL))
         return FALSE;
-    host = g_new0(struct host, 1);
+    host = g_new0(struct pmrun_host, 1);
     host->name = g_strdup(words[1]);
     host->slots = (uint32_t)slots;
     host->variables = g_strdupv(words + 3);
@@ -72,7 +72,8 @@ static gboolean node(GPtrArray *hosts, char **words)
     return TRUE;
 }
 
-gboolean fabric_line(struct options *options, GPtrArray *hosts, const char *line, GError **error)
+gboolean pmrun_fabric_line(struct pmrun_options *options, GPtrArray *hosts, const char *line,
+                           GError **error)
 {
     gboolean good = FALSE;
     char **words;
@@ -106,7 +107,7 @@ gboolean fabric_line(struct options *options, GPtrArray *hosts, const char *line
     return FALSE;
 }
 
-static void note_path(struct fabric *fabric, const char *line)
+static void note_path(struct pmrun_fabric *fabric, const char *line)
 {
     static const char start[] = "set JACQUARD_FABRIC=";
 
@@ -116,7 +117,7 @@ static void note_path(struct fabric *fabric, const char *line)
 
 /* What a program that was killed leaves behind: the socket, files whose names begin with the
  * socket's name and a dot, and their folder. */
-static void remove_files(const struct fabric *fabric)
+static void remove_files(const struct pmrun_fabric *fabric)
 {
     char *socket, *prefix, *folder, *file;
     const char *name;
@@ -144,8 +145,8 @@ static void remove_files(const struct fabric *fabric)
 }
 
 /* Up to the empty line. */
-static gboolean listen_to(struct fabric *fabric, struct options *options, GPtrArray *hosts,
-                          GError **error)
+static gboolean listen_to(struct pmrun_fabric *fabric, struct pmrun_options *options,
+                          GPtrArray *hosts, GError **error)
 {
     gint64 until = g_get_monotonic_time() + UP_MS * G_TIME_SPAN_MILLISECOND;
     GString *said = g_string_new(NULL);
@@ -153,11 +154,11 @@ static gboolean listen_to(struct fabric *fabric, struct options *options, GPtrAr
 
     while (!up && *error == NULL) {
         gint64 left = (until - g_get_monotonic_time()) / G_TIME_SPAN_MILLISECOND;
-        struct pollfd look = {.fd = fabric->socket, .events = POLLIN};
+        struct pollfd poll_fd = {.fd = fabric->socket, .events = POLLIN};
         char bytes[4096], *end;
         ssize_t got;
 
-        if (left <= 0 || (poll(&look, 1, (int)left) < 0 && errno != EINTR)) {
+        if (left <= 0 || (poll(&poll_fd, 1, (int)left) < 0 && errno != EINTR)) {
             bad(error, "the fabric is not up after %d s", UP_MS / 1000);
             break;
         }
@@ -172,7 +173,7 @@ static gboolean listen_to(struct fabric *fabric, struct options *options, GPtrAr
         while (!up && *error == NULL && (end = memchr(said->str, '\n', said->len)) != NULL) {
             *end = '\0';
             note_path(fabric, said->str);
-            up = fabric_line(options, hosts, said->str, error);
+            up = pmrun_fabric_line(options, hosts, said->str, error);
             g_string_erase(said, 0, end + 1 - said->str);
         }
     }
@@ -213,7 +214,7 @@ static int report_to(const char *file, GError **error)
 }
 
 /* Interrupts of the terminal are ours to deal with: the fabric outlives the ranks. */
-static int spawn(struct fabric *fabric, char *const *argv, int ready, int report)
+static int spawn(struct pmrun_fabric *fabric, char *const *argv, int ready, int report)
 {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
@@ -235,8 +236,8 @@ static int spawn(struct fabric *fabric, char *const *argv, int ready, int report
     return failure;
 }
 
-static gboolean start(struct fabric *fabric, const struct options *options, char *program,
-                      GError **error)
+static gboolean start(struct pmrun_fabric *fabric, const struct pmrun_options *options,
+                      char *program, GError **error)
 {
     int ends[2] = {-1, -1}, report = report_to(options->fabric_report, error), failure;
     char *argv[] = {program,     (char *)"--live",  (char *)"--ready-fd",
@@ -261,27 +262,29 @@ static gboolean start(struct fabric *fabric, const struct options *options, char
 }
 
 /* How many of the nodes the command line's ranks are on. */
-static guint nodes_used(const struct options *options, const GPtrArray *hosts)
+static guint nodes_used(const struct pmrun_options *options, const GPtrArray *hosts)
 {
     uint64_t ranks = 0, room = 0;
     guint i;
 
     for (i = 0; i < options->executables->len; i++) {
-        const struct executable *own = g_ptr_array_index(options->executables, i);
+        const struct pmrun_executable *own = g_ptr_array_index(options->executables, i);
 
         if (own->processes == 0)
             return hosts->len;
         ranks += own->processes;
     }
     for (i = 0; i < hosts->len && room < ranks; i++)
-        room += options->per_node != 0 ? options->per_node
-                                       : ((const struct host *)g_ptr_array_index(hosts, i))->slots;
+        room += options->per_node != 0
+                    ? options->per_node
+                    : ((const struct pmrun_host *)g_ptr_array_index(hosts, i))->slots;
     return i;
 }
 
-struct fabric *fabric_start(struct options *options, GPtrArray **hosts, GError **error)
+struct pmrun_fabric *pmrun_fabric_start(struct pmrun_options *options, GPtrArray **hosts,
+                                        GError **error)
 {
-    struct fabric *fabric;
+    struct pmrun_fabric *fabric;
     char *program;
     GError *problem = NULL;
 
@@ -294,18 +297,18 @@ struct fabric *fabric_start(struct options *options, GPtrArray **hosts, GError *
     program = program_of(error);
     if (program == NULL)
         return NULL;
-    fabric = g_new0(struct fabric, 1);
+    fabric = g_new0(struct pmrun_fabric, 1);
     if (!start(fabric, options, program, error)) {
         g_free(program);
         g_free(fabric);
         return NULL;
     }
     g_free(program);
-    *hosts = hosts_new();
+    *hosts = pmrun_hosts_new();
     if (!listen_to(fabric, options, *hosts, &problem)) {
         g_propagate_error(error, problem);
         g_clear_pointer(hosts, g_ptr_array_unref);
-        fabric_end(fabric, FALSE);
+        pmrun_fabric_end(fabric, FALSE);
         return NULL;
     }
     g_ptr_array_set_size(*hosts, (gint)nodes_used(options, *hosts));
@@ -313,7 +316,7 @@ struct fabric *fabric_start(struct options *options, GPtrArray **hosts, GError *
     return fabric;
 }
 
-gboolean fabric_end(struct fabric *fabric, gboolean hurry)
+gboolean pmrun_fabric_end(struct pmrun_fabric *fabric, gboolean hurry)
 {
     gint64 until = g_get_monotonic_time() + (hurry ? HURRY_MS : DOWN_MS) * G_TIME_SPAN_MILLISECOND;
     int status = 0;

@@ -18,16 +18,18 @@
 #include "hosts.h"
 #include "options.h"
 
-struct fabric;
+struct pmrun_fabric;
 /*
  * Waits until it is up. Its variables become rules of `options`, weaker than the user's; *hosts are
  * the nodes that the job uses. NULL: *error.
  */
-struct fabric *fabric_start(struct options *options, GPtrArray **hosts, GError **error);
+struct pmrun_fabric *pmrun_fabric_start(struct pmrun_options *options, GPtrArray **hosts,
+                                        GError **error);
 /* Waits until it has made its report, not long in a hurry. FALSE: it ended badly. NULL: nothing. */
-gboolean fabric_end(struct fabric *fabric, gboolean hurry);
+gboolean pmrun_fabric_end(struct pmrun_fabric *fabric, gboolean hurry);
 
 /* What the program says: TRUE when it is up, *error when that is nothing that can be understood. */
-gboolean fabric_line(struct options *options, GPtrArray *hosts, const char *line, GError **error);
+gboolean pmrun_fabric_line(struct pmrun_options *options, GPtrArray *hosts, const char *line,
+                           GError **error);
 
 #endif

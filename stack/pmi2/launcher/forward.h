@@ -6,11 +6,12 @@
 #include "agent.h"
 
 /* For agents of further nodes: each event goes up. Their owner is the struct pmi2_server. */
-extern const struct agent_events forward_events;
+extern const struct pmrun_agent_events pmrun_forward_events;
 /* At the root: a message from a node as the event it was. Malformed ones are dropped. */
-void forward_deliver(uint32_t kind, const void *bytes, size_t length,
-                     const struct agent_events *events, void *owner);
+void pmrun_forward_deliver(uint32_t kind, const void *bytes, size_t length,
+                           const struct pmrun_agent_events *events, void *owner);
 /* On a node: an order of the root. */
-void forward_obey(uint32_t kind, const void *bytes, size_t length, struct agent *agent);
+void pmrun_forward_execute(uint32_t kind, const void *bytes, size_t length,
+                           struct pmrun_agent *agent);
 
 #endif

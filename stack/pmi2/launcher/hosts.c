@@ -16,7 +16,7 @@
 
 static void host_free(gpointer data)
 {
-    struct host *host = data;
+    struct pmrun_host *host = data;
 
     g_free(host->name);
     g_free(host->user);
@@ -25,7 +25,7 @@ static void host_free(gpointer data)
     g_free(host);
 }
 
-GPtrArray *hosts_new(void)
+GPtrArray *pmrun_hosts_new(void)
 {
     return g_ptr_array_new_with_free_func(host_free);
 }
@@ -45,13 +45,13 @@ static gboolean name_is_good(const char *name, size_t length)
 }
 
 /* `name` or `name:slots`; an address with colons is written in brackets. */
-static struct host *parse_host(const char *text, GError **error)
+static struct pmrun_host *parse_host(const char *text, GError **error)
 {
     const char *bracket = text[0] == '[' ? strchr(text, ']') : NULL;
     const char *colon = strchr(bracket != NULL ? bracket : text, ':');
     size_t length = colon != NULL ? (size_t)(colon - text) : strlen(text);
     guint64 slots = 1;
-    struct host *host;
+    struct pmrun_host *host;
 
     if (!name_is_good(text, length)) {
         g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_INVAL,
@@ -63,18 +63,18 @@ static struct host *parse_host(const char *text, GError **error)
                     "\"%s\": slots are a number from 1 to %d, as in node7:4", text, SLOTS_MAX);
         return NULL;
     }
-    host = g_new0(struct host, 1);
+    host = g_new0(struct pmrun_host, 1);
     host->name = bracket != NULL ? g_strndup(text + 1, (gsize)(bracket - text - 1))
                                  : g_strndup(text, length);
     host->slots = (uint32_t)slots;
     return host;
 }
 
-GPtrArray *hosts_parse_list(const char *text, GError **error)
+GPtrArray *pmrun_hosts_parse_list(const char *text, GError **error)
 {
-    GPtrArray *hosts = hosts_new();
+    GPtrArray *hosts = pmrun_hosts_new();
     char **names = g_strsplit(text, ",", -1), **name;
-    struct host *host;
+    struct pmrun_host *host;
 
     for (name = names; *name != NULL; name++) {
         host = parse_host(g_strstrip(*name), error);
@@ -95,10 +95,10 @@ bad:
 }
 
 /* A line of a host file, without comment and not empty. */
-static struct host *parse_line(char *line, GError **error)
+static struct pmrun_host *parse_line(char *line, GError **error)
 {
     char **words = g_strsplit_set(line, " \t", -1), **word;
-    struct host *host = parse_host(words[0], error);
+    struct pmrun_host *host = parse_host(words[0], error);
 
     for (word = words + 1; host != NULL && *word != NULL; word++) {
         if (**word == '\0')
@@ -120,7 +120,7 @@ static struct host *parse_line(char *line, GError **error)
 }
 
 /* A device may never end. A pipe may: a shell's <(command). */
-gboolean hosts_read_text(const char *path, char **text, GError **error)
+gboolean pmrun_hosts_read_text(const char *path, char **text, GError **error)
 {
     FILE *file = NULL;
     struct stat is;
@@ -151,19 +151,19 @@ gboolean hosts_read_text(const char *path, char **text, GError **error)
     return TRUE;
 }
 
-GPtrArray *hosts_read_file(const char *path, GError **error)
+GPtrArray *pmrun_hosts_read_file(const char *path, GError **error)
 {
     GPtrArray *hosts;
     char *text, **lines;
     guint i;
 
-    if (!hosts_read_text(path, &text, error))
+    if (!pmrun_hosts_read_text(path, &text, error))
         return NULL;
-    hosts = hosts_new();
+    hosts = pmrun_hosts_new();
     lines = g_strsplit(text, "\n", -1);
     g_free(text);
     for (i = 0; lines[i] != NULL; i++) {
-        struct host *host;
+        struct pmrun_host *host;
 
         *strchrnul(lines[i], '#') = '\0';
         if (*g_strstrip(lines[i]) == '\0')
@@ -200,7 +200,7 @@ static gboolean slurm_slots(const char *text, GPtrArray *hosts)
                 return FALSE;
         }
         while (repeat-- > 0 && at < hosts->len)
-            ((struct host *)g_ptr_array_index(hosts, at++))->slots = (uint32_t)slots;
+            ((struct pmrun_host *)g_ptr_array_index(hosts, at++))->slots = (uint32_t)slots;
         if (*end != ',')
             return at == hosts->len;
         text = end + 1;
@@ -225,7 +225,7 @@ static char *slurm_names(const char *list, GError **error)
     return g_strdelimit(g_strstrip(names), "\n", ',');
 }
 
-GPtrArray *hosts_of_allocation(GError **error)
+GPtrArray *pmrun_hosts_of_allocation(GError **error)
 {
     const char *list = g_getenv("SLURM_JOB_NODELIST"), *slots = g_getenv("SLURM_TASKS_PER_NODE");
     GPtrArray *hosts;
@@ -236,7 +236,7 @@ GPtrArray *hosts_of_allocation(GError **error)
     names = slurm_names(list, error);
     if (names == NULL)
         return NULL;
-    hosts = hosts_parse_list(names, error);
+    hosts = pmrun_hosts_parse_list(names, error);
     g_free(names);
     if (slots == NULL)
         slots = g_getenv("SLURM_JOB_CPUS_PER_NODE");
@@ -249,10 +249,10 @@ GPtrArray *hosts_of_allocation(GError **error)
     return hosts;
 }
 
-GPtrArray *hosts_local(void)
+GPtrArray *pmrun_hosts_local(void)
 {
-    GPtrArray *hosts = hosts_new();
-    struct host *host = g_new0(struct host, 1);
+    GPtrArray *hosts = pmrun_hosts_new();
+    struct pmrun_host *host = g_new0(struct pmrun_host, 1);
     char name[256] = "";
 
     gethostname(name, sizeof(name) - 1);
@@ -262,23 +262,23 @@ GPtrArray *hosts_local(void)
     return hosts;
 }
 
-uint32_t hosts_slots(const GPtrArray *hosts)
+uint32_t pmrun_hosts_slots(const GPtrArray *hosts)
 {
     uint64_t sum = 0;
     guint i;
 
     for (i = 0; i < hosts->len; i++)
-        sum += ((const struct host *)g_ptr_array_index(hosts, i))->slots;
+        sum += ((const struct pmrun_host *)g_ptr_array_index(hosts, i))->slots;
     return (uint32_t)MIN(sum, UINT32_MAX);
 }
 
-void hosts_place(const GPtrArray *hosts, uint32_t per_node, uint32_t ranks, uint32_t *node_of)
+void pmrun_hosts_place(const GPtrArray *hosts, uint32_t per_node, uint32_t ranks, uint32_t *node_of)
 {
     uint32_t rank = 0, node, i;
 
     while (rank < ranks)
         for (node = 0; node < hosts->len && rank < ranks; node++) {
-            const struct host *host = g_ptr_array_index(hosts, node);
+            const struct pmrun_host *host = g_ptr_array_index(hosts, node);
             uint32_t slots = per_node != 0 ? per_node : host->slots;
 
             for (i = 0; i < slots && rank < ranks; i++)
@@ -298,7 +298,7 @@ static gboolean same_address(const struct sockaddr *a, const struct sockaddr *b)
                   &((const struct sockaddr_in6 *)b)->sin6_addr, sizeof(struct in6_addr)) == 0;
 }
 
-gboolean host_is_local(const char *name)
+gboolean pmrun_host_is_local(const char *name)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL, *at;
     struct ifaddrs *own = NULL, *interface;

@@ -9,7 +9,7 @@
 #include <glib.h>
 #include <stdint.h>
 
-struct host {
+struct pmrun_host {
     char *name;
     uint32_t slots; /* at least 1 */
     char *user; /* to log in as; NULL: the same */
@@ -17,24 +17,25 @@ struct host {
     char **variables; /* "NAME=value" of its processes; NULL: none */
 };
 
-GPtrArray *hosts_new(void); /* empty; it frees its elements */
-/* `a:2,b,c:3`: an array of struct host, which frees its elements. NULL: *error. */
-GPtrArray *hosts_parse_list(const char *text, GError **error);
+GPtrArray *pmrun_hosts_new(void); /* empty; it frees its elements */
+/* `a:2,b,c:3`: an array of struct pmrun_host, which frees its elements. NULL: *error. */
+GPtrArray *pmrun_hosts_parse_list(const char *text, GError **error);
 /* All of a file that a user names. g_free *text. */
-gboolean hosts_read_text(const char *path, char **text, GError **error);
+gboolean pmrun_hosts_read_text(const char *path, char **text, GError **error);
 /* A host file: one `name[:slots] [user=name] [binding=...]` a line, # begins a comment. */
-GPtrArray *hosts_read_file(const char *path, GError **error);
+GPtrArray *pmrun_hosts_read_file(const char *path, GError **error);
 /* What a batch system says in the environment (Slurm); NULL without *error: there is none. */
-GPtrArray *hosts_of_allocation(GError **error);
-GPtrArray *hosts_local(void); /* this machine, one slot */
+GPtrArray *pmrun_hosts_of_allocation(GError **error);
+GPtrArray *pmrun_hosts_local(void); /* this machine, one slot */
 
-uint32_t hosts_slots(const GPtrArray *hosts); /* of all together */
+uint32_t pmrun_hosts_slots(const GPtrArray *hosts); /* of all together */
 /*
  * node_of[0..ranks): fills each host's slots (or `per_node`, unless 0) in order, and begins again
  * when all are full.
  */
-void hosts_place(const GPtrArray *hosts, uint32_t per_node, uint32_t ranks, uint32_t *node_of);
+void pmrun_hosts_place(const GPtrArray *hosts, uint32_t per_node, uint32_t ranks,
+                       uint32_t *node_of);
 /* Is it this machine: its name, localhost, or an address of it. */
-gboolean host_is_local(const char *name);
+gboolean pmrun_host_is_local(const char *name);
 
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-struct input {
+struct pmrun_input {
     char job[64];
     uint32_t rank;
     void (*give)(void *owner, const char *job, uint32_t rank, const void *bytes, gsize length);
@@ -18,9 +18,9 @@ struct input {
     char bytes[32u << 10];
 };
 
-static void wait_for(struct input *input, gboolean wait);
+static void wait_for(struct pmrun_input *input, gboolean wait);
 
-static void read_some(struct input *input)
+static void read_some(struct pmrun_input *input)
 {
     ssize_t got = read(input->fd, input->bytes, sizeof(input->bytes));
 
@@ -45,7 +45,7 @@ static void turn(uv_idle_t *idle)
     read_some(idle->data);
 }
 
-static void wait_for(struct input *input, gboolean wait)
+static void wait_for(struct pmrun_input *input, gboolean wait)
 {
     if (input->polled && wait)
         uv_poll_start(&input->poll, UV_READABLE, readable);
@@ -57,26 +57,26 @@ static void wait_for(struct input *input, gboolean wait)
         uv_idle_stop(&input->idle);
 }
 
-void input_go_on(struct input *input)
+void pmrun_input_resume(struct pmrun_input *input)
 {
     if (input != NULL && input->begun && !input->ended)
         wait_for(input, TRUE);
 }
 
-void input_begin(struct input *input, const char *job, uint32_t rank)
+void pmrun_input_begin(struct pmrun_input *input, const char *job, uint32_t rank)
 {
     if (input == NULL || input->rank != rank || strcmp(input->job, job) != 0)
         return;
     input->begun = TRUE;
-    input_go_on(input);
+    pmrun_input_resume(input);
 }
 
-struct input *input_new(uv_loop_t *loop, const char *job, uint32_t rank,
-                        void (*give)(void *owner, const char *job, uint32_t rank, const void *bytes,
-                                     gsize length),
-                        void *owner)
+struct pmrun_input *pmrun_input_new(uv_loop_t *loop, const char *job, uint32_t rank,
+                                    void (*give)(void *owner, const char *job, uint32_t rank,
+                                                 const void *bytes, gsize length),
+                                    void *owner)
 {
-    struct input *input = g_new0(struct input, 1);
+    struct pmrun_input *input = g_new0(struct pmrun_input, 1);
     int again = -1;
 
     g_strlcpy(input->job, job, sizeof(input->job));
@@ -93,7 +93,7 @@ struct input *input_new(uv_loop_t *loop, const char *job, uint32_t rank,
     return input;
 }
 
-void input_close(struct input *input)
+void pmrun_input_close(struct pmrun_input *input)
 {
     if (input == NULL)
         return;

@@ -6,15 +6,16 @@
 #include <glib.h>
 #include <uv.h>
 
-struct input;
-struct input *input_new(uv_loop_t *loop, const char *job, uint32_t rank,
-                        void (*give)(void *owner, const char *job, uint32_t rank, const void *bytes,
-                                     gsize length), /* 0: the end */
-                        void *owner);
+struct pmrun_input;
+struct pmrun_input *pmrun_input_new(uv_loop_t *loop, const char *job, uint32_t rank,
+                                    void (*give)(void *owner, const char *job, uint32_t rank,
+                                                 const void *bytes, gsize length), /* 0: the end */
+                                    void *owner);
 /* A process has started: if it is the one, reading begins. NULL: nothing. */
-void input_begin(struct input *input, const char *job, uint32_t rank);
+void pmrun_input_begin(struct pmrun_input *input, const char *job, uint32_t rank);
 /* What was given has been taken; or the terminal is ours again. NULL: nothing. */
-void input_go_on(struct input *input);
-void input_close(struct input *input); /* g_free() after a turn of the loop; NULL: nothing */
+void pmrun_input_resume(struct pmrun_input *input);
+void pmrun_input_close(
+    struct pmrun_input *input); /* g_free() after a turn of the loop; NULL: nothing */
 
 #endif

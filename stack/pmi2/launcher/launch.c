@@ -6,9 +6,9 @@
 #define LAUNCH_TYPE "(ua" PROGRAM_TYPE "uybbay" NODES_TYPE ")"
 #define VERSION 3u
 
-void program_free(gpointer data)
+void pmrun_program_free(gpointer data)
 {
-    struct program *program = data;
+    struct pmrun_program *program = data;
 
     g_strfreev(program->argv);
     g_strfreev(program->environment);
@@ -20,16 +20,16 @@ void program_free(gpointer data)
     g_free(program);
 }
 
-void node_settings_free(gpointer data)
+void pmrun_node_settings_free(gpointer data)
 {
-    struct node_settings *settings = data;
+    struct pmrun_node_settings *settings = data;
 
     g_free(settings->bind_to);
     g_strfreev(settings->variables);
     g_free(settings);
 }
 
-void launch_free(struct launch *launch)
+void pmrun_launch_free(struct pmrun_launch *launch)
 {
     if (launch == NULL)
         return;
@@ -39,12 +39,13 @@ void launch_free(struct launch *launch)
     g_free(launch);
 }
 
-static const struct node_settings *settings_of(const struct launch *launch, uint32_t node)
+static const struct pmrun_node_settings *settings_of(const struct pmrun_launch *launch,
+                                                     uint32_t node)
 {
     guint i;
 
     for (i = 0; i < launch->nodes->len; i++) {
-        const struct node_settings *settings = g_ptr_array_index(launch->nodes, i);
+        const struct pmrun_node_settings *settings = g_ptr_array_index(launch->nodes, i);
 
         if (settings->node == node)
             return settings;
@@ -52,18 +53,18 @@ static const struct node_settings *settings_of(const struct launch *launch, uint
     return NULL;
 }
 
-const char *launch_binding(const struct launch *launch, const struct program *program,
-                           uint32_t node)
+const char *pmrun_launch_binding(const struct pmrun_launch *launch,
+                                 const struct pmrun_program *program, uint32_t node)
 {
-    const struct node_settings *settings = settings_of(launch, node);
+    const struct pmrun_node_settings *settings = settings_of(launch, node);
 
     return settings != NULL && settings->bind_to != NULL ? settings->bind_to : program->bind_to;
 }
 
-char *const *launch_variables(const struct launch *launch, uint32_t node)
+char *const *pmrun_launch_variables(const struct pmrun_launch *launch, uint32_t node)
 {
     static char *const none[] = {NULL};
-    const struct node_settings *settings = settings_of(launch, node);
+    const struct pmrun_node_settings *settings = settings_of(launch, node);
 
     return settings != NULL && settings->variables != NULL ? settings->variables : none;
 }
@@ -74,7 +75,7 @@ static GVariant *text(const char *of)
                                of != NULL ? g_variant_new_bytestring(of) : NULL);
 }
 
-GBytes *launch_pack(const struct launch *launch)
+GBytes *pmrun_launch_pack(const struct pmrun_launch *launch)
 {
     GVariantBuilder programs, nodes;
     GVariant *all;
@@ -83,7 +84,7 @@ GBytes *launch_pack(const struct launch *launch)
 
     g_variant_builder_init(&programs, G_VARIANT_TYPE("a" PROGRAM_TYPE));
     for (i = 0; i < launch->programs->len; i++) {
-        const struct program *program = g_ptr_array_index(launch->programs, i);
+        const struct pmrun_program *program = g_ptr_array_index(launch->programs, i);
 
         g_variant_builder_add(
             &programs, "(@aay@aay@may@may@may@may@may)",
@@ -94,7 +95,7 @@ GBytes *launch_pack(const struct launch *launch)
     }
     g_variant_builder_init(&nodes, G_VARIANT_TYPE(NODES_TYPE));
     for (i = 0; i < launch->nodes->len; i++) {
-        const struct node_settings *settings = g_ptr_array_index(launch->nodes, i);
+        const struct pmrun_node_settings *settings = g_ptr_array_index(launch->nodes, i);
 
         g_variant_builder_add(
             &nodes, "(u@may@aay)", settings->node, text(settings->bind_to),
@@ -122,9 +123,9 @@ static char *take_text(GVariant *of)
     return copy;
 }
 
-static struct program *read_program(GVariant *from)
+static struct pmrun_program *read_program(GVariant *from)
 {
-    struct program *program = g_new0(struct program, 1);
+    struct pmrun_program *program = g_new0(struct pmrun_program, 1);
     GVariant *argv = g_variant_get_child_value(from, 0),
              *environment = g_variant_get_child_value(from, 1);
 
@@ -140,9 +141,9 @@ static struct program *read_program(GVariant *from)
     return program;
 }
 
-static struct node_settings *read_settings(GVariant *from)
+static struct pmrun_node_settings *read_settings(GVariant *from)
 {
-    struct node_settings *settings = g_new0(struct node_settings, 1);
+    struct pmrun_node_settings *settings = g_new0(struct pmrun_node_settings, 1);
     GVariant *variables = g_variant_get_child_value(from, 2);
 
     g_variant_get_child(from, 0, "u", &settings->node);
@@ -152,10 +153,10 @@ static struct node_settings *read_settings(GVariant *from)
     return settings;
 }
 
-struct launch *launch_unpack(const void *bytes, size_t length)
+struct pmrun_launch *pmrun_launch_unpack(const void *bytes, size_t length)
 {
-    GVariant *all = message_read(LAUNCH_TYPE, bytes, length), *programs, *folder, *nodes;
-    struct launch *launch;
+    GVariant *all = pmrun_message_read(LAUNCH_TYPE, bytes, length), *programs, *folder, *nodes;
+    struct pmrun_launch *launch;
     gboolean good = TRUE;
     guint32 version;
     guchar port;
@@ -163,16 +164,16 @@ struct launch *launch_unpack(const void *bytes, size_t length)
 
     if (all == NULL)
         return NULL;
-    launch = g_new0(struct launch, 1);
-    launch->programs = g_ptr_array_new_with_free_func(program_free);
-    launch->nodes = g_ptr_array_new_with_free_func(node_settings_free);
+    launch = g_new0(struct pmrun_launch, 1);
+    launch->programs = g_ptr_array_new_with_free_func(pmrun_program_free);
+    launch->nodes = g_ptr_array_new_with_free_func(pmrun_node_settings_free);
     g_variant_get(all, "(u@a" PROGRAM_TYPE "uybb@ay@" NODES_TYPE ")", &version, &programs,
                   &launch->stdin_rank, &port, &launch->open_mpi, &launch->fabric, &folder, &nodes);
-    launch->port = (enum launch_port)port;
+    launch->port = (enum pmrun_launch_port)port;
     launch->libraries = g_variant_dup_bytestring(folder, NULL);
     for (i = 0; i < g_variant_n_children(programs); i++) {
         GVariant *child = g_variant_get_child_value(programs, i);
-        struct program *program = read_program(child);
+        struct pmrun_program *program = read_program(child);
 
         g_variant_unref(child);
         g_ptr_array_add(launch->programs, program);
@@ -188,13 +189,13 @@ struct launch *launch_unpack(const void *bytes, size_t length)
     g_variant_unref(programs);
     g_variant_unref(folder);
     g_variant_unref(all);
-    if (good && version == VERSION && launch->programs->len > 0 && port <= LAUNCH_PORT_DRAFT)
+    if (good && version == VERSION && launch->programs->len > 0 && port <= PMRUN_LAUNCH_PORT_DRAFT)
         return launch;
-    launch_free(launch);
+    pmrun_launch_free(launch);
     return NULL;
 }
 
-GVariant *message_read(const char *type, const void *bytes, size_t length)
+GVariant *pmrun_message_read(const char *type, const void *bytes, size_t length)
 {
     GBytes *copy = g_bytes_new(bytes, length); /* aligned */
     GVariant *value =

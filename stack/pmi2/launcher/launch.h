@@ -11,64 +11,69 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define NO_RANK UINT32_MAX
+#define PMRUN_NO_RANK UINT32_MAX
 
-struct program {
+struct pmrun_program {
     char **argv; /* the name first */
     char **environment;
     char *wdir, *path; /* NULL: not said */
     char *bind_to, *map_by, *membind;
 };
-void program_free(gpointer program);
+void pmrun_program_free(gpointer program);
 
-struct node_settings { /* what is different on a node */
+struct pmrun_node_settings { /* what is different on a node */
     uint32_t node;
     char *bind_to; /* of a host file: instead of the programs'; NULL: theirs */
     char **variables; /* "NAME=value" of its processes; NULL: none */
 };
-void node_settings_free(gpointer settings);
+void pmrun_node_settings_free(gpointer settings);
 
-enum launch_port { LAUNCH_NO_PORT, LAUNCH_PORT_USER, LAUNCH_PORT_CHALLENGE, LAUNCH_PORT_DRAFT };
+enum pmrun_launch_port {
+    PMRUN_LAUNCH_NO_PORT,
+    PMRUN_LAUNCH_PORT_USER,
+    PMRUN_LAUNCH_PORT_CHALLENGE,
+    PMRUN_LAUNCH_PORT_DRAFT
+};
 
-struct launch {
-    GPtrArray *programs; /* struct program, one for each executable of the job */
-    uint32_t stdin_rank; /* NO_RANK: none */
-    enum launch_port port; /* how processes reach PMI */
+struct pmrun_launch {
+    GPtrArray *programs; /* struct pmrun_program, one for each executable of the job */
+    uint32_t stdin_rank; /* PMRUN_NO_RANK: none */
+    enum pmrun_launch_port port; /* how processes reach PMI */
     gboolean open_mpi;
     gboolean fabric; /* processes are told their rank as on a Cray system */
     char *libraries; /* folder of our libpmi, or "" */
-    GPtrArray *nodes; /* struct node_settings */
+    GPtrArray *nodes; /* struct pmrun_node_settings */
 };
 /* What the processes of a program are bound to on a node; NULL: nothing. */
-const char *launch_binding(const struct launch *launch, const struct program *program,
-                           uint32_t node);
+const char *pmrun_launch_binding(const struct pmrun_launch *launch,
+                                 const struct pmrun_program *program, uint32_t node);
 /* "NAME=value" of a node's processes; never NULL. */
-char *const *launch_variables(const struct launch *launch, uint32_t node);
-GBytes *launch_pack(const struct launch *launch);
-struct launch *launch_unpack(const void *bytes, size_t length); /* NULL: malformed */
-void launch_free(struct launch *launch);
+char *const *pmrun_launch_variables(const struct pmrun_launch *launch, uint32_t node);
+GBytes *pmrun_launch_pack(const struct pmrun_launch *launch);
+struct pmrun_launch *pmrun_launch_unpack(const void *bytes, size_t length); /* NULL: malformed */
+void pmrun_launch_free(struct pmrun_launch *launch);
 
 /* Between pmrun and a node's pmproxy. */
-enum message {
-    MESSAGE_STARTED = 1, /* up */
-    MESSAGE_ENDED, /* up */
-    MESSAGE_OUTPUT, /* up */
-    MESSAGE_TAKEN, /* up: the input sent before was taken */
-    MESSAGE_WARNING, /* up: text for the user */
-    MESSAGE_LOST, /* up: servers of nodes [first, last) are gone */
-    MESSAGE_SIGNAL, /* down */
-    MESSAGE_PAUSE, /* down: output shall wait, or may come again */
-    MESSAGE_INPUT, /* down */
+enum pmrun_message {
+    PMRUN_MESSAGE_STARTED = 1, /* up */
+    PMRUN_MESSAGE_ENDED, /* up */
+    PMRUN_MESSAGE_OUTPUT, /* up */
+    PMRUN_MESSAGE_INPUT_CONSUMED, /* up: the input sent before was taken */
+    PMRUN_MESSAGE_WARNING, /* up: text for the user */
+    PMRUN_MESSAGE_LOST, /* up: servers of nodes [first, last) are gone */
+    PMRUN_MESSAGE_SIGNAL, /* down */
+    PMRUN_MESSAGE_PAUSE, /* down: output shall wait, or may come again */
+    PMRUN_MESSAGE_INPUT, /* down */
 };
-#define STARTED_TYPE "(sa(uiis))" /* job; rank, pid, errno, failed step */
-#define ENDED_TYPE "(suiii)" /* job, rank, pid, wait status, PMI state */
-#define OUTPUT_TYPE "(suyay)" /* job, rank, stream, bytes */
-#define SIGNAL_TYPE "(sui)" /* job, rank or NO_RANK, signal */
-#define INPUT_TYPE "(suay)" /* job, rank, bytes; none: the end */
-#define TEXT_TYPE "s"
-#define LOST_TYPE "(uu)"
-#define PAUSE_TYPE "b"
+#define PMRUN_STARTED_TYPE "(sa(uiis))" /* job; rank, pid, errno, failed step */
+#define PMRUN_ENDED_TYPE "(suiii)" /* job, rank, pid, wait status, PMI state */
+#define PMRUN_OUTPUT_TYPE "(suyay)" /* job, rank, stream, bytes */
+#define PMRUN_SIGNAL_TYPE "(sui)" /* job, rank or PMRUN_NO_RANK, signal */
+#define PMRUN_INPUT_TYPE "(suay)" /* job, rank, bytes; none: the end */
+#define PMRUN_TEXT_TYPE "s"
+#define PMRUN_LOST_TYPE "(uu)"
+#define PMRUN_PAUSE_TYPE "b"
 /* NULL: not in normal form. g_variant_unref(). */
-GVariant *message_read(const char *type, const void *bytes, size_t length);
+GVariant *pmrun_message_read(const char *type, const void *bytes, size_t length);
 
 #endif

@@ -4,15 +4,15 @@
 
 #include <string.h>
 
-void lines_feed(struct lines *lines, const char *bytes, gsize length,
-                void (*take)(void *owner, const char *bytes, gsize length), void *owner)
+void pmrun_lines_feed(struct pmrun_lines *lines, const char *bytes, gsize length,
+                      void (*take)(void *owner, const char *bytes, gsize length), void *owner)
 {
     const char *last = memrchr(bytes, '\n', length);
     gsize whole = last != NULL ? (gsize)(last + 1 - bytes) : 0;
 
     if (whole > 0 && lines->begun != NULL) {
         g_string_append_len(lines->begun, bytes, (gssize)whole);
-        lines_end(lines, take, owner);
+        pmrun_lines_end(lines, take, owner);
     } else if (whole > 0) {
         take(owner, bytes, whole);
     }
@@ -21,12 +21,12 @@ void lines_feed(struct lines *lines, const char *bytes, gsize length,
     if (lines->begun == NULL)
         lines->begun = g_string_new(NULL);
     g_string_append_len(lines->begun, bytes + whole, (gssize)(length - whole));
-    if (lines->begun->len >= LINES_LONGEST)
-        lines_end(lines, take, owner);
+    if (lines->begun->len >= PMRUN_LINES_LONGEST)
+        pmrun_lines_end(lines, take, owner);
 }
 
-void lines_end(struct lines *lines, void (*take)(void *owner, const char *bytes, gsize length),
-               void *owner)
+void pmrun_lines_end(struct pmrun_lines *lines,
+                     void (*take)(void *owner, const char *bytes, gsize length), void *owner)
 {
     if (lines->begun == NULL)
         return;

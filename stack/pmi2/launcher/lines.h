@@ -5,17 +5,17 @@
 
 #include <glib.h>
 
-#define LINES_LONGEST (1u << 20) /* a longer line is passed on in parts */
+#define PMRUN_LINES_LONGEST (1u << 20) /* a longer line is passed on in parts */
 
-struct lines {
+struct pmrun_lines {
     GString *begun; /* without its end yet; NULL: none */
 };
 
 /* Gives whole lines, one or more at a time, to `take`. */
-void lines_feed(struct lines *lines, const char *bytes, gsize length,
-                void (*take)(void *owner, const char *bytes, gsize length), void *owner);
+void pmrun_lines_feed(struct pmrun_lines *lines, const char *bytes, gsize length,
+                      void (*take)(void *owner, const char *bytes, gsize length), void *owner);
 /* The stream has ended: what was begun is given as it is. */
-void lines_end(struct lines *lines, void (*take)(void *owner, const char *bytes, gsize length),
-               void *owner);
+void pmrun_lines_end(struct pmrun_lines *lines,
+                     void (*take)(void *owner, const char *bytes, gsize length), void *owner);
 
 #endif

@@ -11,29 +11,29 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gate.h"
+#include "auth_listener.h"
 #include "tcp.h"
 
-struct listener {
-    struct listener_config config;
+struct pmrun_listener {
+    struct pmrun_listener_config config;
     GString *addresses;
-    struct gate gate;
+    struct pmrun_auth_listener auth;
     gboolean opened, closed;
 };
 
 /* ---- who connects -----------------------------------------------------------------------------
  */
 
-static struct channel *channel_of(uv_tcp_t *stream)
+static struct pmrun_channel *channel_of(uv_tcp_t *stream)
 {
-    return (struct channel *)((char *)stream - offsetof(struct channel, at));
+    return (struct pmrun_channel *)((char *)stream - offsetof(struct pmrun_channel, at));
 }
 
 static uv_tcp_t *stream_new(void *owner)
 {
-    const struct listener *listener = owner;
+    const struct pmrun_listener *listener = owner;
 
-    return &channel_new(listener->config.shell, NULL, NULL)->at.tcp;
+    return &pmrun_channel_new(listener->config.io, NULL, NULL)->at.tcp;
 }
 
 static void stream_free(void *owner, uv_tcp_t *stream)
@@ -42,9 +42,9 @@ static void stream_free(void *owner, uv_tcp_t *stream)
     g_free(channel_of(stream));
 }
 
-static const char *wanted(void *owner, const struct proof_hello *hello)
+static const char *wanted(void *owner, const struct pmrun_proof_hello *hello)
 {
-    const struct listener *listener = owner;
+    const struct pmrun_listener *listener = owner;
 
     return listener->config.proven(listener->config.owner, ntohl(hello->first), ntohl(hello->last))
                ? NULL
@@ -52,17 +52,17 @@ static const char *wanted(void *owner, const struct proof_hello *hello)
 }
 
 /* From here on it is a link of the tree. */
-static void enters(void *owner, const struct proof_hello *hello, uv_tcp_t *stream, const char *rest,
-                   gsize length)
+static void enters(void *owner, const struct pmrun_proof_hello *hello, uv_tcp_t *stream,
+                   const char *rest, gsize length)
 {
-    struct listener *listener = owner;
-    struct channel *channel = channel_of(stream);
+    struct pmrun_listener *listener = owner;
+    struct pmrun_channel *channel = channel_of(stream);
     uint32_t first = ntohl(hello->first);
     struct pmi2_link *link;
 
-    pmi2_server_time(listener->config.shell->server, uv_hrtime());
-    link = pmi2_server_child(listener->config.shell->server, first, ntohl(hello->last), channel);
-    if (!channel_open(channel, link))
+    pmi2_server_time(listener->config.io->server, uv_hrtime());
+    link = pmi2_server_child(listener->config.io->server, first, ntohl(hello->last), channel);
+    if (!pmrun_channel_open(channel, link))
         return;
     if (length > 0)
         pmi2_link_input(link, rest, length);
@@ -71,14 +71,14 @@ static void enters(void *owner, const struct proof_hello *hello, uv_tcp_t *strea
 
 static void refused(void *owner, const char *why)
 {
-    const struct listener *listener = owner;
+    const struct pmrun_listener *listener = owner;
 
     listener->config.refused(listener->config.owner, why);
 }
 
-static void gate_closed(void *owner)
+static void auth_closed(void *owner)
 {
-    struct listener *listener = owner;
+    struct pmrun_listener *listener = owner;
 
     g_string_free(listener->addresses, TRUE);
     g_free(listener);
@@ -135,8 +135,8 @@ static void port_range(unsigned *low, unsigned *high)
 }
 
 /* At the first of these addresses that has a free port in the range. */
-static gboolean listen_at(struct listener *listener, const char *const *hosts, const char **host,
-                          unsigned *port, GError **error)
+static gboolean listen_at(struct pmrun_listener *listener, const char *const *hosts,
+                          const char **host, unsigned *port, GError **error)
 {
     unsigned low, high, number;
     int fd = -1, code;
@@ -145,25 +145,25 @@ static gboolean listen_at(struct listener *listener, const char *const *hosts, c
     for (; *hosts != NULL && fd < 0; hosts++) {
         *host = *hosts;
         for (number = low; number <= high && fd < 0; number++)
-            fd = tcp_listen(*host, number, port);
+            fd = pmrun_tcp_listen(*host, number, port);
     }
     code = fd < 0 ? uv_translate_sys_error(errno) : 0;
     if (code == 0) {
-        const struct gate_config gate = {
-            .loop = listener->config.shell->loop,
+        const struct pmrun_auth_listener_config auth = {
+            .loop = listener->config.io->loop,
             .key = listener->config.key,
-            .kind = &proof_tree,
+            .kind = &pmrun_proof_tree,
             .stream_new = stream_new,
             .stream_free = stream_free,
             .wanted = wanted,
             .enters = enters,
             .refused = refused,
-            .closed = gate_closed,
+            .closed = auth_closed,
             .owner = listener,
         };
 
         listener->opened = TRUE;
-        code = gate_open(&listener->gate, &gate, fd);
+        code = pmrun_auth_listener_open(&listener->auth, &auth, fd);
     }
     if (code == 0)
         return TRUE;
@@ -173,9 +173,9 @@ static gboolean listen_at(struct listener *listener, const char *const *hosts, c
     return FALSE;
 }
 
-static void add_name(struct listener *listener, const char *host, unsigned port)
+static void add_name(struct pmrun_listener *listener, const char *host, unsigned port)
 {
-    char *name = tcp_name(host, port);
+    char *name = pmrun_tcp_name(host, port);
 
     g_string_append_printf(listener->addresses, "%s%s", listener->addresses->len > 0 ? " " : "",
                            name);
@@ -183,7 +183,7 @@ static void add_name(struct listener *listener, const char *host, unsigned port)
 }
 
 /* What others connect to. */
-static void name_it(struct listener *listener, const GPtrArray *addresses, unsigned port)
+static void name_it(struct pmrun_listener *listener, const GPtrArray *addresses, unsigned port)
 {
     char host[256] = "";
     guint i;
@@ -197,11 +197,11 @@ static void name_it(struct listener *listener, const GPtrArray *addresses, unsig
 }
 
 /* Where others come from decides: this machine alone, one interface, all of them. */
-static gboolean open_it(struct listener *listener, GError **error)
+static gboolean open_it(struct pmrun_listener *listener, GError **error)
 {
     static const char *const here[] = {"127.0.0.1", "::1", NULL}, *const any[] = {"::", "0.0.0.0",
                                                                                   NULL};
-    const struct listener_config *config = &listener->config;
+    const struct pmrun_listener_config *config = &listener->config;
     GPtrArray *addresses = g_ptr_array_new_with_free_func(g_free);
     const char *one[] = {NULL, NULL}, *host = NULL;
     unsigned port = 0;
@@ -231,30 +231,31 @@ static gboolean open_it(struct listener *listener, GError **error)
     return good;
 }
 
-struct listener *listener_new(const struct listener_config *config, GError **error)
+struct pmrun_listener *pmrun_listener_new(const struct pmrun_listener_config *config,
+                                          GError **error)
 {
-    struct listener *listener = g_new0(struct listener, 1);
+    struct pmrun_listener *listener = g_new0(struct pmrun_listener, 1);
 
     listener->config = *config;
     listener->addresses = g_string_new(NULL);
     if (open_it(listener, error))
         return listener;
-    listener_close(listener);
+    pmrun_listener_close(listener);
     return NULL;
 }
 
-const char *listener_addresses(const struct listener *listener)
+const char *pmrun_listener_addresses(const struct pmrun_listener *listener)
 {
     return listener->addresses->str;
 }
 
-void listener_close(struct listener *listener)
+void pmrun_listener_close(struct pmrun_listener *listener)
 {
     if (listener == NULL || listener->closed)
         return;
     listener->closed = TRUE;
     if (listener->opened)
-        gate_close(&listener->gate);
+        pmrun_auth_listener_close(&listener->auth);
     else
-        gate_closed(listener);
+        auth_closed(listener);
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Where the servers below connect: a gate (gate.h), and the addresses that they are told. */
+/* Where the servers below connect: a gate (auth_listener.h), and the addresses that they are told.
+ */
 #ifndef JACQUARD_PMRUN_LISTENER_H
 #define JACQUARD_PMRUN_LISTENER_H
 
 #include "tree.h"
 
-struct listener;
-struct listener_config {
-    struct shell *shell;
+struct pmrun_listener;
+struct pmrun_listener_config {
+    struct pmrun_io *io;
     const uint8_t *key;
     gboolean remote; /* not only from this machine */
     const char *iface, *localhost;
@@ -18,8 +19,9 @@ struct listener_config {
     void *owner;
 };
 /* NULL: *error. */
-struct listener *listener_new(const struct listener_config *config, GError **error);
-const char *listener_addresses(const struct listener *listener); /* words `host:port` */
-void listener_close(struct listener *listener);
+struct pmrun_listener *pmrun_listener_new(const struct pmrun_listener_config *config,
+                                          GError **error);
+const char *pmrun_listener_addresses(const struct pmrun_listener *listener); /* words `host:port` */
+void pmrun_listener_close(struct pmrun_listener *listener);
 
 #endif

@@ -19,10 +19,10 @@
  */
 enum state { IDLE, CONNECTING, CONNECTED, CLOSED };
 
-struct names {
-    struct names_config config;
+struct pmrun_names {
+    struct pmrun_names_config config;
     char *where;
-    uint8_t key[PROOF_BYTES];
+    uint8_t key[PMRUN_PROOF_BYTES];
     enum state state;
     GHashTable *asked; /* numbers that wait for an answer */
     GPtrArray *waiting; /* messages for when it is connected */
@@ -34,7 +34,7 @@ struct names {
     char bytes[4096];
 };
 
-static void names_free(struct names *names)
+static void names_free(struct pmrun_names *names)
 {
     assert(names->state == CLOSED && names->handles == 0);
     g_hash_table_unref(names->asked);
@@ -47,14 +47,14 @@ static void names_free(struct names *names)
 
 static void handle_closed(uv_handle_t *handle)
 {
-    struct names *names = handle->data;
+    struct pmrun_names *names = handle->data;
 
     g_free(handle);
     if (--names->handles == 0 && names->state == CLOSED)
         names_free(names);
 }
 
-static void handle_new(struct names *names, void *handle)
+static void handle_new(struct pmrun_names *names, void *handle)
 {
     ((uv_handle_t *)handle)->data = names;
     names->handles++;
@@ -65,7 +65,7 @@ static void handle_close(void *handle)
     uv_close(handle, handle_closed);
 }
 
-static void say(struct names *names, const char *what)
+static void say(struct pmrun_names *names, const char *what)
 {
     char *text = g_strdup_printf("name server %s: %s", names->where, what);
 
@@ -74,7 +74,7 @@ static void say(struct names *names, const char *what)
 }
 
 /* Nothing that was asked will be answered. */
-static void fail_all(struct names *names)
+static void fail_all(struct pmrun_names *names)
 {
     GHashTableIter at;
     gpointer number;
@@ -95,22 +95,22 @@ static void fail_all(struct names *names)
 /* ---- answers ----------------------------------------------------------------------------------
  */
 
-static gboolean heard(void *owner, GVariant *message)
+static gboolean received(void *owner, GVariant *message)
 {
-    struct names *names = owner;
+    struct pmrun_names *names = owner;
     const char *port;
     guint64 number;
     guchar result;
 
     g_variant_get(message, "(ty^&ay)", &number, &result, &port);
-    if (result > PMI2_NAME_TOO_MANY || strlen(port) > NAMES_TEXT_MAX ||
+    if (result > PMI2_NAME_TOO_MANY || strlen(port) > PMRUN_NAMES_TEXT_MAX ||
         !g_hash_table_remove(names->asked, &number))
         return FALSE;
     pmi2_server_name_done(names->config.server, number, (enum pmi2_name_result)result, port);
     return TRUE;
 }
 
-static void lost(struct names *names, const char *why)
+static void lost(struct pmrun_names *names, const char *why)
 {
     assert(names->state == CONNECTED);
     names->state = IDLE;
@@ -123,7 +123,7 @@ static void lost(struct names *names, const char *why)
 
 static void room(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
 {
-    struct names *names = handle->data;
+    struct pmrun_names *names = handle->data;
 
     (void)suggested;
     *buffer = uv_buf_init(names->bytes, sizeof(names->bytes));
@@ -131,14 +131,14 @@ static void room(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
 
 static void came(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
 {
-    struct names *names = stream->data;
+    struct pmrun_names *names = stream->data;
 
     if (length < 0) {
         lost(names, "the connection is lost; the names published by it are gone");
         return;
     }
     g_byte_array_append(names->in, (const guint8 *)buffer->base, (guint)length);
-    if (!names_take(names->in, NAMES_ANSWER_TYPE, heard, names))
+    if (!pmrun_names_read(names->in, PMRUN_NAMES_ANSWER_TYPE, received, names))
         lost(names, "what it says is not understood");
 }
 
@@ -147,16 +147,17 @@ static void came(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
 
 struct connecting { /* by a thread of its own: it may take long, and pmrun may end meanwhile */
     char *where;
-    uint8_t key[PROOF_BYTES];
+    uint8_t key[PMRUN_PROOF_BYTES];
     int result; /* a pipe: the descriptor, or an errno as a negative number */
 };
 
 static void *connect_thread(void *data)
 {
     struct connecting *connecting = data;
-    int fd = tcp_connect(connecting->where), result = fd >= 0 ? fd : -(errno != 0 ? errno : EIO);
+    int fd = pmrun_tcp_connect(connecting->where),
+        result = fd >= 0 ? fd : -(errno != 0 ? errno : EIO);
 
-    if (fd >= 0 && !proof_give(fd, &proof_names, connecting->key, 0, 0)) {
+    if (fd >= 0 && !pmrun_proof_send(fd, &pmrun_proof_names, connecting->key, 0, 0)) {
         close(fd);
         result = -EACCES;
     }
@@ -170,7 +171,7 @@ static void *connect_thread(void *data)
     return NULL;
 }
 
-static void connected(struct names *names, int fd)
+static void connected(struct pmrun_names *names, int fd)
 {
     guint i;
 
@@ -185,11 +186,11 @@ static void connected(struct names *names, int fd)
         return;
     }
     for (i = 0; i < names->waiting->len; i++)
-        names_send((uv_stream_t *)names->stream, g_ptr_array_index(names->waiting, i));
+        pmrun_names_send((uv_stream_t *)names->stream, g_ptr_array_index(names->waiting, i));
     g_ptr_array_set_size(names->waiting, 0);
 }
 
-static void not_connected(struct names *names, int error)
+static void not_connected(struct pmrun_names *names, int error)
 {
     names->state = IDLE;
     if (!names->failed)
@@ -201,7 +202,7 @@ static void not_connected(struct names *names, int error)
 
 static void thread_done(uv_stream_t *pipe, ssize_t length, const uv_buf_t *buffer)
 {
-    struct names *names = pipe->data;
+    struct pmrun_names *names = pipe->data;
     int result = -EIO;
 
     assert(names->state == CONNECTING);
@@ -217,7 +218,7 @@ static void thread_done(uv_stream_t *pipe, ssize_t length, const uv_buf_t *buffe
         not_connected(names, -result);
 }
 
-static void begin(struct names *names)
+static void begin(struct pmrun_names *names)
 {
     struct connecting *connecting = g_new0(struct connecting, 1);
     sigset_t all, before;
@@ -251,15 +252,16 @@ static void begin(struct names *names)
 /* ---- requests ---------------------------------------------------------------------------------
  */
 
-void names_ask(struct names *names, const struct pmi2_name_request *request)
+void pmrun_names_request(struct pmrun_names *names, const struct pmi2_name_request *request)
 {
-    GVariant *message = g_variant_new(NAMES_REQUEST_FORMAT, request->id, (guchar)request->kind,
-                                      request->job, request->service, request->port);
+    GVariant *message =
+        g_variant_new(PMRUN_NAMES_REQUEST_FORMAT, request->id, (guchar)request->kind, request->job,
+                      request->service, request->port);
 
     assert(names->state != CLOSED);
     g_hash_table_add(names->asked, g_memdup2(&request->id, sizeof(request->id)));
     if (names->state == CONNECTED) {
-        if (!names_send((uv_stream_t *)names->stream, message))
+        if (!pmrun_names_send((uv_stream_t *)names->stream, message))
             lost(names, "it does not read what is asked");
         return;
     }
@@ -268,24 +270,25 @@ void names_ask(struct names *names, const struct pmi2_name_request *request)
         begin(names);
 }
 
-void names_job_end(struct names *names, const char *job)
+void pmrun_names_job_end(struct pmrun_names *names, const char *job)
 {
     if (names != NULL && names->state == CONNECTED)
-        names_send((uv_stream_t *)names->stream, g_variant_new(NAMES_REQUEST_FORMAT, UINT64_C(0),
-                                                               (guchar)NAMES_JOB_END, job, "", ""));
+        pmrun_names_send((uv_stream_t *)names->stream,
+                         g_variant_new(PMRUN_NAMES_REQUEST_FORMAT, UINT64_C(0),
+                                       (guchar)PMRUN_NAMES_JOB_END, job, "", ""));
 }
 
-struct names *names_new(const struct names_config *config)
+struct pmrun_names *pmrun_names_new(const struct pmrun_names_config *config)
 {
-    struct names *names;
-    unsigned port = NAMES_PORT;
+    struct pmrun_names *names;
+    unsigned port = PMRUN_NAMES_PORT;
     char *host;
 
-    if (!tcp_parse(config->where, &host, &port))
+    if (!pmrun_tcp_parse(config->where, &host, &port))
         return NULL;
-    names = g_new0(struct names, 1);
+    names = g_new0(struct pmrun_names, 1);
     names->config = *config;
-    names->where = tcp_name(host, port);
+    names->where = pmrun_tcp_name(host, port);
     memcpy(names->key, config->key, sizeof(names->key));
     names->asked = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
     names->waiting = g_ptr_array_new_with_free_func((GDestroyNotify)g_variant_unref);
@@ -294,7 +297,7 @@ struct names *names_new(const struct names_config *config)
     return names;
 }
 
-void names_close(struct names *names)
+void pmrun_names_close(struct pmrun_names *names)
 {
     if (names == NULL)
         return;

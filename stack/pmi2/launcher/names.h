@@ -9,8 +9,8 @@
 
 #include "names_wire.h"
 
-struct names;
-struct names_config {
+struct pmrun_names;
+struct pmrun_names_config {
     uv_loop_t *loop;
     struct pmi2_server *server; /* gets the answers */
     const char *where; /* host:port, or host */
@@ -19,9 +19,9 @@ struct names_config {
     void *owner;
 };
 /* NULL: `where` is malformed. */
-struct names *names_new(const struct names_config *config);
-void names_ask(struct names *names, const struct pmi2_name_request *request);
-void names_job_end(struct names *names, const char *job); /* NULL: nothing */
-void names_close(struct names *names); /* NULL: nothing. Frees itself in the loop. */
+struct pmrun_names *pmrun_names_new(const struct pmrun_names_config *config);
+void pmrun_names_request(struct pmrun_names *names, const struct pmi2_name_request *request);
+void pmrun_names_job_end(struct pmrun_names *names, const char *job); /* NULL: nothing */
+void pmrun_names_close(struct pmrun_names *names); /* NULL: nothing. Frees itself in the loop. */
 
 #endif

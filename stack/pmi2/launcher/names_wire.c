@@ -12,7 +12,8 @@
 
 #include "launch.h"
 
-#define LONGEST (2 * NAMES_TEXT_MAX + 256) /* numbers, a job's name, the GVariant's own bytes */
+#define LONGEST \
+    (2 * PMRUN_NAMES_TEXT_MAX + 256) /* numbers, a job's name, the GVariant's own bytes */
 #define UNREAD_MAX (1u << 20) /* bytes that the other side does not read */
 
 /* ---- the key ----------------------------------------------------------------------------------
@@ -29,11 +30,11 @@ static gboolean bad(GError **error, const char *path, const char *what)
 static gboolean make_key(const char *path, GError **error)
 {
     char *folder = g_path_get_dirname(path), *other = g_strdup_printf("%s.XXXXXX", path);
-    uint8_t key[PROOF_BYTES];
+    uint8_t key[PMRUN_PROOF_BYTES];
     int fd = -1;
     gboolean good;
 
-    proof_random(key, sizeof(key));
+    pmrun_proof_random(key, sizeof(key));
     good = g_mkdir_with_parents(folder, 0700) == 0 &&
            (fd = g_mkstemp_full(other, O_WRONLY, 0600)) >= 0 &&
            write(fd, key, sizeof(key)) == (ssize_t)sizeof(key) &&
@@ -50,10 +51,10 @@ static gboolean make_key(const char *path, GError **error)
     return good;
 }
 
-static gboolean read_key(const char *path, int fd, uint8_t key[PROOF_BYTES], GError **error)
+static gboolean read_key(const char *path, int fd, uint8_t key[PMRUN_PROOF_BYTES], GError **error)
 {
     struct stat status;
-    uint8_t bytes[PROOF_BYTES + 1];
+    uint8_t bytes[PMRUN_PROOF_BYTES + 1];
     ssize_t got;
 
     if (fstat(fd, &status) != 0)
@@ -63,14 +64,14 @@ static gboolean read_key(const char *path, int fd, uint8_t key[PROOF_BYTES], GEr
     if ((status.st_mode & 077) != 0)
         return bad(error, path, "others must not have access (chmod 600)");
     got = read(fd, bytes, sizeof(bytes));
-    if (got == PROOF_BYTES)
-        memcpy(key, bytes, PROOF_BYTES);
+    if (got == PMRUN_PROOF_BYTES)
+        memcpy(key, bytes, PMRUN_PROOF_BYTES);
     explicit_bzero(bytes, sizeof(bytes));
-    return got == PROOF_BYTES || bad(error, path, "it must have 32 bytes");
+    return got == PMRUN_PROOF_BYTES || bad(error, path, "it must have 32 bytes");
 }
 
-gboolean names_key(const char *path, gboolean create, uint8_t key[PROOF_BYTES], char **used,
-                   GError **error)
+gboolean pmrun_names_key(const char *path, gboolean create, uint8_t key[PMRUN_PROOF_BYTES],
+                         char **used, GError **error)
 {
     char *name;
     gboolean good;
@@ -114,7 +115,7 @@ static void sent(uv_write_t *request, int status)
     g_free(request->data);
 }
 
-gboolean names_send(uv_stream_t *stream, GVariant *message)
+gboolean pmrun_names_send(uv_stream_t *stream, GVariant *message)
 {
     GVariant *all = g_variant_ref_sink(message);
     gsize length = g_variant_get_size(all);
@@ -134,8 +135,8 @@ gboolean names_send(uv_stream_t *stream, GVariant *message)
     return FALSE;
 }
 
-gboolean names_take(GByteArray *in, const char *type,
-                    gboolean (*heard)(void *owner, GVariant *message), void *owner)
+gboolean pmrun_names_read(GByteArray *in, const char *type,
+                          gboolean (*received)(void *owner, GVariant *message), void *owner)
 {
     guint at = 0;
     gboolean good = TRUE;
@@ -152,8 +153,8 @@ gboolean names_take(GByteArray *in, const char *type,
         }
         if (in->len - at - sizeof(length) < length)
             break;
-        message = message_read(type, in->data + at + sizeof(length), length);
-        good = message != NULL && heard(owner, message);
+        message = pmrun_message_read(type, in->data + at + sizeof(length), length);
+        good = message != NULL && received(owner, message);
         if (message != NULL)
             g_variant_unref(message);
         at += (guint)sizeof(length) + length;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What pmrun and pmnameserver say to each other. After the proof (proof.h, proof_names), messages:
- * a length (u32, network byte order), then a GVariant in the byte order of the machines.
+ * What pmrun and pmnameserver say to each other. After the proof (proof.h, pmrun_proof_names),
+ * messages: a length (u32, network byte order), then a GVariant in the byte order of the machines.
  *
  *   pmrun: REQUEST_TYPE: number, kind, job, service, port
  *   pmnameserver: ANSWER_TYPE: number, enum pmi2_name_result, port
@@ -18,28 +18,28 @@
 #include "pmi2/server.h"
 #include "proof.h"
 
-#define NAMES_PORT 6392 /* that of MPICH's hydra_nameserver */
-#define NAMES_REQUEST_TYPE "(tyayayay)"
-#define NAMES_REQUEST_FORMAT "(ty^ay^ay^ay)" /* any bytes, ended by NULs */
-#define NAMES_ANSWER_TYPE "(tyay)"
-#define NAMES_ANSWER_FORMAT "(ty^ay)"
-#define NAMES_JOB_END 3 /* a kind beside those of enum pmi2_name_kind */
-#define NAMES_TEXT_MAX 1024 /* bytes of a service, of a port */
+#define PMRUN_NAMES_PORT 6392 /* that of MPICH's hydra_nameserver */
+#define PMRUN_NAMES_REQUEST_TYPE "(tyayayay)"
+#define PMRUN_NAMES_REQUEST_FORMAT "(ty^ay^ay^ay)" /* any bytes, ended by NULs */
+#define PMRUN_NAMES_ANSWER_TYPE "(tyay)"
+#define PMRUN_NAMES_ANSWER_FORMAT "(ty^ay)"
+#define PMRUN_NAMES_JOB_END 3 /* a kind beside those of enum pmi2_name_kind */
+#define PMRUN_NAMES_TEXT_MAX 1024 /* bytes of a service, of a port */
 
 /*
  * The key of a user: a file of his that nobody else can read. path NULL: that of PMNAMESERVER_KEY,
  * or jacquard/nameserver.key in his folder of settings. create: made if it is not there. *used: the
  * path (g_free). FALSE: *error.
  */
-gboolean names_key(const char *path, gboolean create, uint8_t key[PROOF_BYTES], char **used,
-                   GError **error);
+gboolean pmrun_names_key(const char *path, gboolean create, uint8_t key[PMRUN_PROOF_BYTES],
+                         char **used, GError **error);
 /* Writes a message and frees it; FALSE: the stream is broken, or is not being read. */
-gboolean names_send(uv_stream_t *stream, GVariant *message);
+gboolean pmrun_names_send(uv_stream_t *stream, GVariant *message);
 /*
  * Takes the messages out of `in`, to which bytes were added; `heard` gets each. FALSE: what is
  * there is no message, or `heard` says so.
  */
-gboolean names_take(GByteArray *in, const char *type,
-                    gboolean (*heard)(void *owner, GVariant *message), void *owner);
+gboolean pmrun_names_read(GByteArray *in, const char *type,
+                          gboolean (*received)(void *owner, GVariant *message), void *owner);
 
 #endif

@@ -138,7 +138,7 @@ static const struct entry entries[] = {
 
 /* ---- what it says ---------------------------------------------------------------------------- */
 
-void options_list(void)
+void pmrun_options_list(void)
 {
     size_t i;
 
@@ -183,10 +183,10 @@ __attribute__((format(printf, 2, 3))) static gboolean bad(GError **error, const 
     return FALSE;
 }
 
-static enum options_result refused(GError **error, const char *text)
+static enum pmrun_options_result refused(GError **error, const char *text)
 {
     bad(error, "%s", text);
-    return OPTIONS_BAD;
+    return PMRUN_OPTIONS_BAD;
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */
@@ -207,9 +207,9 @@ static gboolean universe_of(const char *text, int64_t *value, GError **error)
     uint32_t count = 0;
 
     if (g_ascii_strcasecmp(text, "infinite") == 0)
-        *value = UNIVERSE_INFINITE;
+        *value = PMRUN_UNIVERSE_INFINITE;
     else if (g_ascii_strcasecmp(text, "system") == 0)
-        *value = UNIVERSE_SYSTEM;
+        *value = PMRUN_UNIVERSE_SYSTEM;
     else if (count_of("usize", text, G_MAXINT32, &count, NULL))
         *value = count;
     else
@@ -261,7 +261,8 @@ static void replace(char **where, const char *text)
     *where = g_strdup(text);
 }
 
-static void inherit(struct environment_rules *rules, enum inherit what, const char *names)
+static void inherit(struct pmrun_environment_rules *rules, enum pmrun_inherit what,
+                    const char *names)
 {
     rules->inherit = what;
     g_strfreev(rules->list);
@@ -271,15 +272,15 @@ static void inherit(struct environment_rules *rules, enum inherit what, const ch
 /* ---- one option ------------------------------------------------------------------------------ */
 
 /* A variable: `NAME VALUE` in two words, or `NAME=VALUE` in one. */
-static gboolean variable(struct environment_rules *rules, const char *text, int argc, char **argv,
-                         GError **error)
+static gboolean variable(struct pmrun_environment_rules *rules, const char *text, int argc,
+                         char **argv, GError **error)
 {
     const char *equal = strchr(text, '=');
     char *name = equal != NULL ? g_strndup(text, (gsize)(equal - text)) : g_strdup(text);
     gboolean good = *name != '\0' && (equal != NULL || optind < argc);
 
     if (good)
-        environment_rules_set(rules, name, equal != NULL ? equal + 1 : argv[optind++]);
+        pmrun_environment_rules_set(rules, name, equal != NULL ? equal + 1 : argv[optind++]);
     else
         bad(error, "-env %s: a name and a value are needed", text);
     g_free(name);
@@ -292,10 +293,11 @@ static gboolean is_scenario(const char *word)
     return word[0] != '-' && (g_str_has_suffix(word, ".yaml") || g_str_has_suffix(word, ".yml"));
 }
 
-static gboolean config_file(struct options *options, const char *path, GError **error);
+static gboolean config_file(struct pmrun_options *options, const char *path, GError **error);
 
-static gboolean apply(struct options *options, struct executable *own, const struct entry *entry,
-                      const char *text, int argc, char **argv, GError **error)
+static gboolean apply(struct pmrun_options *options, struct pmrun_executable *own,
+                      const struct entry *entry, const char *text, int argc, char **argv,
+                      GError **error)
 {
     static const char *const rules[] = {"max", "or", "shell", NULL}, *const auths[] = {
                                                                          "user", "challenge",
@@ -338,24 +340,24 @@ static gboolean apply(struct options *options, struct executable *own, const str
     case OPT_ENV:
         return variable(&own->environment, text, argc, argv, error);
     case OPT_ENVLIST:
-        inherit(&own->environment, INHERIT_LIST, text);
+        inherit(&own->environment, PMRUN_INHERIT_LIST, text);
         return TRUE;
     case OPT_ENVNONE:
-        inherit(&own->environment, INHERIT_NONE, NULL);
+        inherit(&own->environment, PMRUN_INHERIT_NONE, NULL);
         return TRUE;
     case OPT_ENVALL:
-        inherit(&own->environment, INHERIT_ALL, NULL);
+        inherit(&own->environment, PMRUN_INHERIT_ALL, NULL);
         return TRUE;
     case OPT_GENV:
         return variable(&options->environment, text, argc, argv, error);
     case OPT_GENVLIST:
-        inherit(&options->environment, INHERIT_LIST, text);
+        inherit(&options->environment, PMRUN_INHERIT_LIST, text);
         return TRUE;
     case OPT_GENVNONE:
-        inherit(&options->environment, INHERIT_NONE, NULL);
+        inherit(&options->environment, PMRUN_INHERIT_NONE, NULL);
         return TRUE;
     case OPT_GENVALL:
-        inherit(&options->environment, INHERIT_ALL, NULL);
+        inherit(&options->environment, PMRUN_INHERIT_ALL, NULL);
         return TRUE;
     case OPT_WDIR:
         replace(&own->wdir, text);
@@ -393,7 +395,7 @@ static gboolean apply(struct options *options, struct executable *own, const str
     case OPT_EXIT_CODE:
         if (!word_of(entry->name, text, rules, &which, error))
             return FALSE;
-        options->exit_rule = (enum exit_rule)which;
+        options->exit_rule = (enum pmrun_exit_rule)which;
         return TRUE;
     case OPT_EXITCODES:
         options->print_exitcodes = TRUE;
@@ -410,7 +412,7 @@ static gboolean apply(struct options *options, struct executable *own, const str
     case OPT_AUTH:
         if (!word_of(entry->name, text, auths, &which, error))
             return FALSE;
-        options->auth = (enum auth)which;
+        options->auth = (enum pmrun_auth)which;
         return TRUE;
     case OPT_NAMESERVER:
         replace(&options->name_server, text);
@@ -430,30 +432,30 @@ static gboolean apply(struct options *options, struct executable *own, const str
     case OPT_HELP:
     case OPT_VERSION:
     case OPT_LIST_OPTIONS:
-        break; /* by options_parse */
+        break; /* by pmrun_options_parse */
     }
     return TRUE;
 }
 
 /* ---- the command line ------------------------------------------------------------------------ */
 
-void executable_free(gpointer data)
+void pmrun_executable_free(gpointer data)
 {
-    struct executable *executable = data;
+    struct pmrun_executable *executable = data;
 
     g_strfreev(executable->argv);
     g_free(executable->wdir);
     g_free(executable->path);
     g_free(executable->hosts);
-    environment_rules_clear(&executable->environment);
+    pmrun_environment_rules_clear(&executable->environment);
     g_free(executable);
 }
 
-void options_clear(struct options *options)
+void pmrun_options_clear(struct pmrun_options *options)
 {
     if (options->executables != NULL)
         g_ptr_array_unref(options->executables);
-    environment_rules_clear(&options->environment);
+    pmrun_environment_rules_clear(&options->environment);
     g_free(options->hosts);
     g_free(options->hostfile);
     g_free(options->scenario);
@@ -521,12 +523,13 @@ static char **options_in_lower_case(int argc, char **argv)
 }
 
 /* One executable with its options: words [0, argc) of argv. */
-static enum options_result segment(struct options *options, int argc, char **argv, GError **error)
+static enum pmrun_options_result segment(struct pmrun_options *options, int argc, char **argv,
+                                         GError **error)
 {
     struct option table[G_N_ELEMENTS(entries) + 1] = {{NULL}};
-    struct executable *own = g_new0(struct executable, 1);
+    struct pmrun_executable *own = g_new0(struct pmrun_executable, 1);
     char **words = options_in_lower_case(argc, argv);
-    enum options_result result = OPTIONS_BAD;
+    enum pmrun_options_result result = PMRUN_OPTIONS_BAD;
     int found, at = -1;
     size_t e;
 
@@ -551,9 +554,10 @@ static enum options_result segment(struct options *options, int argc, char **arg
             else if (found == OPT_VERSION)
                 puts("pmrun (Jacquard) " JACQUARD_VERSION);
             else
-                options_list();
-            result = fflush(stdout) == 0 && !ferror(stdout) ? OPTIONS_DONE : OPTIONS_BAD;
-            if (result == OPTIONS_BAD)
+                pmrun_options_list();
+            result =
+                fflush(stdout) == 0 && !ferror(stdout) ? PMRUN_OPTIONS_DONE : PMRUN_OPTIONS_BAD;
+            if (result == PMRUN_OPTIONS_BAD)
                 bad(error, "standard output: %s", g_strerror(errno));
             goto out;
         }
@@ -569,21 +573,22 @@ static enum options_result segment(struct options *options, int argc, char **arg
         bad(error, "no program to run; usage: pmrun -n 4 PROGRAM, more by pmrun -help");
         goto out;
     }
-    result = OPTIONS_RUN;
+    result = PMRUN_OPTIONS_RUN;
 out:
     g_strfreev(words);
     if (own != NULL)
-        executable_free(own);
+        pmrun_executable_free(own);
     return result;
 }
 
 /* Segments between words that are `:`. argv is changed (and restored). */
-static enum options_result segments(struct options *options, int argc, char **argv, GError **error)
+static enum pmrun_options_result segments(struct pmrun_options *options, int argc, char **argv,
+                                          GError **error)
 {
-    enum options_result result = OPTIONS_RUN;
+    enum pmrun_options_result result = PMRUN_OPTIONS_RUN;
     int begin = 0, end;
 
-    while (begin < argc && result == OPTIONS_RUN) {
+    while (begin < argc && result == PMRUN_OPTIONS_RUN) {
         char *colon;
 
         for (end = begin; end < argc && strcmp(argv[end], ":") != 0; end++)
@@ -597,12 +602,13 @@ static enum options_result segments(struct options *options, int argc, char **ar
         argv[end] = colon;
         begin = end + 1;
     }
-    if (result == OPTIONS_RUN && begin == argc && begin > 0 && strcmp(argv[argc - 1], ":") == 0)
+    if (result == PMRUN_OPTIONS_RUN && begin == argc && begin > 0 &&
+        strcmp(argv[argc - 1], ":") == 0)
         result = refused(error, "no program after the last \":\"");
     return result;
 }
 
-static gboolean config_file(struct options *options, const char *path, GError **error)
+static gboolean config_file(struct pmrun_options *options, const char *path, GError **error)
 {
     static unsigned depth;
     char *text, **lines;
@@ -611,7 +617,7 @@ static gboolean config_file(struct options *options, const char *path, GError **
 
     if (depth > 0)
         return bad(error, "%s: a configuration file cannot name another one", path);
-    if (!hosts_read_text(path, &text, error))
+    if (!pmrun_hosts_read_text(path, &text, error))
         return FALSE;
     depth++;
     lines = g_strsplit(text, "\n", -1);
@@ -623,7 +629,7 @@ static gboolean config_file(struct options *options, const char *path, GError **
         if (*line == '\0' || *line == '#')
             continue;
         good = g_shell_parse_argv(line, &argc, &argv, error) &&
-               segments(options, argc, argv, error) == OPTIONS_RUN;
+               segments(options, argc, argv, error) == PMRUN_OPTIONS_RUN;
         optind = saved;
         g_strfreev(argv);
         if (!good)
@@ -634,26 +640,27 @@ static gboolean config_file(struct options *options, const char *path, GError **
     return good;
 }
 
-enum options_result options_parse(int argc, char **argv, struct options *options, GError **error)
+enum pmrun_options_result pmrun_options_parse(int argc, char **argv, struct pmrun_options *options,
+                                              GError **error)
 {
     const char *seconds = g_getenv("MPIEXEC_TIMEOUT");
-    enum options_result result;
+    enum pmrun_options_result result;
 
-    *options = (struct options){
-        .executables = g_ptr_array_new_with_free_func(executable_free),
-        .universe = UNIVERSE_SLOTS,
+    *options = (struct pmrun_options){
+        .executables = g_ptr_array_new_with_free_func(pmrun_executable_free),
+        .universe = PMRUN_UNIVERSE_SLOTS,
         .fanout = 16,
         .max_spawned = 1024,
     };
     result = seconds != NULL && *seconds != '\0' &&
                      !timeout_of("MPIEXEC_TIMEOUT", seconds, &options->timeout, error)
-                 ? OPTIONS_BAD
+                 ? PMRUN_OPTIONS_BAD
                  : segments(options, argc - 1, argv + 1, error);
-    if (result == OPTIONS_RUN && options->executables->len == 0) {
+    if (result == PMRUN_OPTIONS_RUN && options->executables->len == 0) {
         bad(error, "no program to run; usage: pmrun -n 4 PROGRAM, more by pmrun -help");
-        result = OPTIONS_BAD;
+        result = PMRUN_OPTIONS_BAD;
     }
-    if (result != OPTIONS_RUN)
-        options_clear(options);
+    if (result != PMRUN_OPTIONS_RUN)
+        pmrun_options_clear(options);
     return result;
 }

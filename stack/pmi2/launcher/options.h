@@ -11,29 +11,33 @@
 
 #include "environment.h"
 
-struct executable {
+struct pmrun_executable {
     uint32_t processes; /* 0: not said */
     char **argv; /* the name first; ends with NULL */
     char *wdir; /* NULL: where pmrun runs */
     char *path; /* directories to search instead of PATH's; NULL: PATH */
     char *hosts; /* of a spawn: a list; NULL: those of the job */
-    struct environment_rules environment;
+    struct pmrun_environment_rules environment;
 };
 
-enum exit_rule {
-    EXIT_RULE_MAXIMUM, /* of the ranks' statuses; signal s: s */
-    EXIT_RULE_OR, /* bitwise, as Hydra */
-    EXIT_RULE_SHELL /* maximum; signal s: 128 + s */
+enum pmrun_exit_rule {
+    PMRUN_EXIT_RULE_MAXIMUM, /* of the ranks' statuses; signal s: s */
+    PMRUN_EXIT_RULE_OR, /* bitwise, as Hydra */
+    PMRUN_EXIT_RULE_SHELL /* maximum; signal s: 128 + s */
 };
 
 /* What is asked of who connects to a port (--pmi-port). */
-enum auth { AUTH_USER, AUTH_CHALLENGE, AUTH_DRAFT };
+enum pmrun_auth { PMRUN_AUTH_USER, PMRUN_AUTH_CHALLENGE, PMRUN_AUTH_DRAFT };
 
-enum universe { UNIVERSE_INFINITE = -1, UNIVERSE_SYSTEM = -2, UNIVERSE_SLOTS = -3 };
+enum pmrun_universe {
+    PMRUN_UNIVERSE_INFINITE = -1,
+    PMRUN_UNIVERSE_SYSTEM = -2,
+    PMRUN_UNIVERSE_SLOTS = -3
+};
 
-struct options {
-    GPtrArray *executables; /* struct executable; never empty */
-    struct environment_rules environment; /* --genv… */
+struct pmrun_options {
+    GPtrArray *executables; /* struct pmrun_executable; never empty */
+    struct pmrun_environment_rules environment; /* --genv… */
     char *hosts, *hostfile;
     uint32_t per_node; /* --ppn; 0: the hosts' slots */
     gboolean fabric; /* an emulated one is wanted */
@@ -47,21 +51,26 @@ struct options {
     int64_t universe; /* or enum universe */
     uint32_t stdin_rank; /* 0, or UINT32_MAX: all get nothing */
     double timeout; /* seconds; 0: none */
-    enum exit_rule exit_rule;
+    enum pmrun_exit_rule exit_rule;
     uint32_t fanout; /* proxies below one server */
     uint32_t max_spawned;
-    enum auth auth;
+    enum pmrun_auth auth;
     gboolean print_exitcodes, keep_survivors, tcp_port, open_mpi, verbose;
 };
 
-enum options_result { OPTIONS_RUN, OPTIONS_DONE /* help, version: printed */, OPTIONS_BAD };
+enum pmrun_options_result {
+    PMRUN_OPTIONS_RUN,
+    PMRUN_OPTIONS_DONE /* help, version: printed */,
+    PMRUN_OPTIONS_BAD
+};
 /* BAD: *error says what, where and what to do. The environment's MPIEXEC_TIMEOUT counts, too. */
-enum options_result options_parse(int argc, char **argv, struct options *options, GError **error);
-void options_clear(struct options *options);
-void executable_free(gpointer executable);
+enum pmrun_options_result pmrun_options_parse(int argc, char **argv, struct pmrun_options *options,
+                                              GError **error);
+void pmrun_options_clear(struct pmrun_options *options);
+void pmrun_executable_free(gpointer executable);
 
 /* The table of all options as rows "name<TAB>argument<TAB>meaning", for the manual page's test and
  * the completion of shells: pmrun --list-options. */
-void options_list(void);
+void pmrun_options_list(void);
 
 #endif

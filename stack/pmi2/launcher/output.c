@@ -14,7 +14,7 @@
 #define LOW (1u << 20)
 
 struct sink {
-    struct output *output;
+    struct pmrun_output *output;
     int fd;
     gboolean own, polled, polling, broken;
     GByteArray *waiting;
@@ -22,8 +22,8 @@ struct sink {
     uv_poll_t poll;
 };
 
-struct output {
-    struct output_patterns patterns;
+struct pmrun_output {
+    struct pmrun_output_patterns patterns;
     struct sink sinks[2];
     GHashTable *files; /* name → FILE */
     void (*waits)(void *owner, gboolean waits);
@@ -38,7 +38,7 @@ struct output {
 
 /* The descriptor is shared with others, who would be surprised if it did not block any more: so the
  * same is opened again. What cannot be (a socket, a file) is written to as it is. */
-static void sink_init(struct sink *sink, struct output *output, uv_loop_t *loop, int fd)
+static void sink_init(struct sink *sink, struct pmrun_output *output, uv_loop_t *loop, int fd)
 {
     char name[32];
 
@@ -62,7 +62,7 @@ static gsize unwritten(const struct sink *sink)
     return sink->waiting->len - sink->done;
 }
 
-static void update_held(struct output *output)
+static void update_held(struct pmrun_output *output)
 {
     gsize bytes = MAX(unwritten(&output->sinks[0]), unwritten(&output->sinks[1]));
     gboolean held = bytes > (output->held ? LOW : HIGH);
@@ -123,7 +123,8 @@ static void writable(uv_poll_t *poll, int status, int events)
 /* ---- lines ------------------------------------------------------------------------------------
  */
 
-char *output_expand(const char *pattern, const struct output_origin *origin, double seconds)
+char *pmrun_output_expand(const char *pattern, const struct pmrun_output_origin *origin,
+                          double seconds)
 {
     GString *text = g_string_new(NULL);
 
@@ -160,15 +161,15 @@ char *output_expand(const char *pattern, const struct output_origin *origin, dou
     return g_string_free(text, FALSE);
 }
 
-static double seconds_since(const struct output *output)
+static double seconds_since(const struct pmrun_output *output)
 {
     return (double)(uv_hrtime() - output->begin) / 1e9;
 }
 
-static gboolean to_file(struct output *output, const char *pattern,
-                        const struct output_origin *origin, const char *bytes, gsize length)
+static gboolean to_file(struct pmrun_output *output, const char *pattern,
+                        const struct pmrun_output_origin *origin, const char *bytes, gsize length)
 {
-    char *name = output_expand(pattern, origin, seconds_since(output));
+    char *name = pmrun_output_expand(pattern, origin, seconds_since(output));
     FILE *file = g_hash_table_lookup(output->files, name);
 
     if (file == NULL) {
@@ -176,7 +177,7 @@ static gboolean to_file(struct output *output, const char *pattern,
         if (file == NULL) {
             char *text = g_strdup_printf("%s: %s", name, g_strerror(errno));
 
-            output_message(output, text);
+            pmrun_output_message(output, text);
             g_free(text);
             file = fopen("/dev/null", "we");
         }
@@ -187,10 +188,10 @@ static gboolean to_file(struct output *output, const char *pattern,
     return file != NULL && fwrite(bytes, 1, length, file) == length;
 }
 
-static void label_lines(struct output *output, const struct output_origin *origin,
+static void label_lines(struct pmrun_output *output, const struct pmrun_output_origin *origin,
                         const char *bytes, gsize length, GByteArray *to)
 {
-    char *label = output_expand(output->patterns.label, origin, seconds_since(output));
+    char *label = pmrun_output_expand(output->patterns.label, origin, seconds_since(output));
     guint label_length = (guint)strlen(label);
     const char *end = bytes + length;
 
@@ -205,8 +206,8 @@ static void label_lines(struct output *output, const struct output_origin *origi
     g_free(label);
 }
 
-void output_write(struct output *output, const struct output_origin *origin, int stream,
-                  const char *bytes, gsize length, gboolean several)
+void pmrun_output_write(struct pmrun_output *output, const struct pmrun_output_origin *origin,
+                        int stream, const char *bytes, gsize length, gboolean several)
 {
     const char *pattern = stream == 0 ? output->patterns.file : output->patterns.error_file;
     struct sink *sink = &output->sinks[stream];
@@ -228,7 +229,7 @@ void output_write(struct output *output, const struct output_origin *origin, int
     sink_flush(sink);
 }
 
-void output_message(struct output *output, const char *text)
+void pmrun_output_message(struct pmrun_output *output, const char *text)
 {
     struct sink *sink = &output->sinks[1];
     char *line = g_strdup_printf("pmrun: %s\n", text);
@@ -239,7 +240,7 @@ void output_message(struct output *output, const char *text)
     sink_flush(sink);
 }
 
-gboolean output_is_empty(const struct output *output)
+gboolean pmrun_output_is_empty(const struct pmrun_output *output)
 {
     return unwritten(&output->sinks[0]) == 0 && unwritten(&output->sinks[1]) == 0;
 }
@@ -261,11 +262,11 @@ static void ignore_broken(void *owner)
     (void)owner;
 }
 
-struct output *output_new(uv_loop_t *loop, const struct output_patterns *patterns,
-                          void (*waits)(void *owner, gboolean waits), void (*broken)(void *owner),
-                          void *owner)
+struct pmrun_output *pmrun_output_new(uv_loop_t *loop, const struct pmrun_output_patterns *patterns,
+                                      void (*waits)(void *owner, gboolean waits),
+                                      void (*broken)(void *owner), void *owner)
 {
-    struct output *output = g_new0(struct output, 1);
+    struct pmrun_output *output = g_new0(struct pmrun_output, 1);
 
     output->patterns = *patterns;
     output->files = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, close_file);
@@ -278,7 +279,7 @@ struct output *output_new(uv_loop_t *loop, const struct output_patterns *pattern
     return output;
 }
 
-void output_finish(struct output *output, int milliseconds)
+void pmrun_output_finish(struct pmrun_output *output, int milliseconds)
 {
     gint64 until = g_get_monotonic_time() + milliseconds * G_TIME_SPAN_MILLISECOND;
     int i;
@@ -301,17 +302,17 @@ void output_finish(struct output *output, int milliseconds)
     g_clear_pointer(&output->files, g_hash_table_unref);
 }
 
-void output_close(struct output *output, int milliseconds)
+void pmrun_output_close(struct pmrun_output *output, int milliseconds)
 {
     int i;
 
-    output_finish(output, milliseconds);
+    pmrun_output_finish(output, milliseconds);
     for (i = 0; i < 2; i++)
         if (output->sinks[i].polled)
             uv_close((uv_handle_t *)&output->sinks[i].poll, NULL);
 }
 
-void output_free(struct output *output)
+void pmrun_output_free(struct pmrun_output *output)
 {
     int i;
 

@@ -9,34 +9,35 @@
 #include <glib.h>
 #include <uv.h>
 
-struct output_patterns { /* with %r %g %p %h %t %%; NULL: none */
+struct pmrun_output_patterns { /* with %r %g %p %h %t %%; NULL: none */
     const char *label, *file, *error_file;
 };
 
-struct output_origin { /* of a line */
+struct pmrun_output_origin { /* of a line */
     const char *job, *host;
     uint32_t rank, node;
 };
 
-struct output;
+struct pmrun_output;
 /*
  * `waits`: more is to be written than the readers take; the ranks should be held up (TRUE), or may
  * go on. `broken`: nobody reads the standard output any more.
  */
-struct output *output_new(uv_loop_t *loop, const struct output_patterns *patterns,
-                          void (*waits)(void *owner, gboolean waits), void (*broken)(void *owner),
-                          void *owner);
+struct pmrun_output *pmrun_output_new(uv_loop_t *loop, const struct pmrun_output_patterns *patterns,
+                                      void (*waits)(void *owner, gboolean waits),
+                                      void (*broken)(void *owner), void *owner);
 /* stream: 0 or 1. One or more lines; a last one without end gets one if `several` write there. */
-void output_write(struct output *output, const struct output_origin *origin, int stream,
-                  const char *bytes, gsize length, gboolean several);
-void output_message(struct output *output, const char *text); /* of pmrun itself */
-gboolean output_is_empty(const struct output *output);
+void pmrun_output_write(struct pmrun_output *output, const struct pmrun_output_origin *origin,
+                        int stream, const char *bytes, gsize length, gboolean several);
+void pmrun_output_message(struct pmrun_output *output, const char *text); /* of pmrun itself */
+gboolean pmrun_output_is_empty(const struct pmrun_output *output);
 /* Waits until all is written or, if not negative, so many milliseconds; what comes later is lost.
  */
-void output_finish(struct output *output, int milliseconds);
-void output_close(struct output *output, int milliseconds); /* likewise */
-void output_free(struct output *output); /* after that, and a turn of the loop */
+void pmrun_output_finish(struct pmrun_output *output, int milliseconds);
+void pmrun_output_close(struct pmrun_output *output, int milliseconds); /* likewise */
+void pmrun_output_free(struct pmrun_output *output); /* after that, and a turn of the loop */
 /* g_free(). */
-char *output_expand(const char *pattern, const struct output_origin *origin, double seconds);
+char *pmrun_output_expand(const char *pattern, const struct pmrun_output_origin *origin,
+                          double seconds);
 
 #endif

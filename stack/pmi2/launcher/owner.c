@@ -34,7 +34,7 @@ static void unmap(struct sockaddr_storage *address)
     memcpy(&four->sin_addr, &six.sin6_addr.s6_addr[12], sizeof(four->sin_addr));
 }
 
-gboolean owner_ends_of(int fd, struct owner_ends *ends)
+gboolean pmrun_owner_ends_of(int fd, struct pmrun_owner_ends *ends)
 {
     socklen_t own = sizeof(ends->own), peer = sizeof(ends->peer);
 
@@ -138,7 +138,7 @@ static enum answer ask(const struct sockaddr_storage *from, const struct sockadd
     return ANSWER_HELD;
 }
 
-gboolean owner_by_netlink(const struct owner_ends *ends, uid_t *uid, gboolean *refused)
+gboolean pmrun_owner_by_netlink(const struct pmrun_owner_ends *ends, uid_t *uid, gboolean *refused)
 {
     static gboolean works;
     enum answer answer = ask(&ends->peer, &ends->own, uid);
@@ -173,7 +173,8 @@ static void print_address(const struct sockaddr_storage *address, gboolean six,
     snprintf(text + at, 6, ":%04X", port);
 }
 
-static gboolean look_up(const char *path, const struct owner_ends *ends, gboolean six, uid_t *uid)
+static gboolean find_owner(const char *path, const struct pmrun_owner_ends *ends, gboolean six,
+                           uid_t *uid)
 {
     char wanted[2 * (ADDRESS_DIGITS + 7)], own[ADDRESS_DIGITS + 6], peer[ADDRESS_DIGITS + 6],
         line[512];
@@ -201,32 +202,32 @@ static gboolean look_up(const char *path, const struct owner_ends *ends, gboolea
     return found;
 }
 
-gboolean owner_by_tables(const struct owner_ends *ends, uid_t *uid)
+gboolean pmrun_owner_by_tables(const struct pmrun_owner_ends *ends, uid_t *uid)
 {
-    return (ends->own.ss_family == AF_INET && look_up("/proc/net/tcp", ends, FALSE, uid)) ||
-           look_up("/proc/net/tcp6", ends, TRUE, uid);
+    return (ends->own.ss_family == AF_INET && find_owner("/proc/net/tcp", ends, FALSE, uid)) ||
+           find_owner("/proc/net/tcp6", ends, TRUE, uid);
 }
 
 /* ---- both -------------------------------------------------------------------------------------
  */
 
-gboolean owner_of(const struct owner_ends *ends, uid_t *uid)
+gboolean pmrun_owner_of(const struct pmrun_owner_ends *ends, uid_t *uid)
 {
-    gboolean refused, found = owner_by_netlink(ends, uid, &refused);
+    gboolean refused, found = pmrun_owner_by_netlink(ends, uid, &refused);
 
-    return refused ? owner_by_tables(ends, uid) : found;
+    return refused ? pmrun_owner_by_tables(ends, uid) : found;
 }
 
-char *owner_name(int fd)
+char *pmrun_owner_name(int fd)
 {
-    struct owner_ends ends;
+    struct pmrun_owner_ends ends;
     char text[INET6_ADDRSTRLEN] = "?";
     uint32_t words[4];
     uid_t uid;
 
-    if (!owner_ends_of(fd, &ends))
+    if (!pmrun_owner_ends_of(fd, &ends))
         return g_strdup("nobody");
-    if (owner_of(&ends, &uid))
+    if (pmrun_owner_of(&ends, &uid))
         return g_strdup_printf("user %u", uid);
     read_address(&ends.peer, words);
     if (ends.peer.ss_family == AF_INET6)

@@ -12,22 +12,22 @@
 #include <sys/types.h>
 
 /* Both ends of a connection, of one family. */
-struct owner_ends {
+struct pmrun_owner_ends {
     struct sockaddr_storage own, peer;
 };
 /* IPv4 addresses that are written as IPv6 ones become IPv4. FALSE: it is no TCP connection. */
-gboolean owner_ends_of(int fd, struct owner_ends *ends);
+gboolean pmrun_owner_ends_of(int fd, struct pmrun_owner_ends *ends);
 /*
  * FALSE: nobody on this machine holds the other end. It is elsewhere, or its process has closed it
  * (the kernel then names no user, or root).
  */
-gboolean owner_of(const struct owner_ends *ends, uid_t *uid);
+gboolean pmrun_owner_of(const struct pmrun_owner_ends *ends, uid_t *uid);
 /* Who is counted as one before he has proven anything: "user 1000", or an address of another
  * machine (of IPv6 the network of 64 bits, all of which one machine may use). g_free(). */
-char *owner_name(int fd);
+char *pmrun_owner_name(int fd);
 
 /* The two ways by themselves, for tests. refused: the kernel does not answer such questions. */
-gboolean owner_by_netlink(const struct owner_ends *ends, uid_t *uid, gboolean *refused);
-gboolean owner_by_tables(const struct owner_ends *ends, uid_t *uid);
+gboolean pmrun_owner_by_netlink(const struct pmrun_owner_ends *ends, uid_t *uid, gboolean *refused);
+gboolean pmrun_owner_by_tables(const struct pmrun_owner_ends *ends, uid_t *uid);
 
 #endif

@@ -6,44 +6,44 @@
 
 #define RANKS_MAX 1000000u
 
-void plan_clear(struct launch_plan *plan)
+void pmrun_plan_clear(struct pmrun_launch_plan *plan)
 {
-    launch_free(plan->launch);
+    pmrun_launch_free(plan->launch);
     g_free(plan->node_of);
     g_free(plan->app_size);
 }
 
 static GPtrArray *settings_of(const GPtrArray *hosts)
 {
-    GPtrArray *nodes = g_ptr_array_new_with_free_func(node_settings_free);
+    GPtrArray *nodes = g_ptr_array_new_with_free_func(pmrun_node_settings_free);
     guint node;
 
     for (node = 0; node < hosts->len; node++) {
-        const struct host *host = g_ptr_array_index(hosts, node);
-        struct node_settings *settings;
+        const struct pmrun_host *host = g_ptr_array_index(hosts, node);
+        struct pmrun_node_settings *settings;
 
         if (host->binding == NULL && host->variables == NULL)
             continue;
-        settings = g_new(struct node_settings, 1);
+        settings = g_new(struct pmrun_node_settings, 1);
         *settings =
-            (struct node_settings){node, g_strdup(host->binding), g_strdupv(host->variables)};
+            (struct pmrun_node_settings){node, g_strdup(host->binding), g_strdupv(host->variables)};
         g_ptr_array_add(nodes, settings);
     }
     return nodes;
 }
 
-static struct launch *launch_of(const struct options *options, const GPtrArray *hosts,
-                                const char *libraries)
+static struct pmrun_launch *launch_of(const struct pmrun_options *options, const GPtrArray *hosts,
+                                      const char *libraries)
 {
-    struct launch *launch = g_new0(struct launch, 1);
+    struct pmrun_launch *launch = g_new0(struct pmrun_launch, 1);
 
     launch->nodes = settings_of(hosts);
-    launch->programs = g_ptr_array_new_with_free_func(program_free);
-    launch->stdin_rank = NO_RANK;
-    launch->port = !options->tcp_port                ? LAUNCH_NO_PORT
-                   : options->auth == AUTH_USER      ? LAUNCH_PORT_USER
-                   : options->auth == AUTH_CHALLENGE ? LAUNCH_PORT_CHALLENGE
-                                                     : LAUNCH_PORT_DRAFT;
+    launch->programs = g_ptr_array_new_with_free_func(pmrun_program_free);
+    launch->stdin_rank = PMRUN_NO_RANK;
+    launch->port = !options->tcp_port                      ? PMRUN_LAUNCH_NO_PORT
+                   : options->auth == PMRUN_AUTH_USER      ? PMRUN_LAUNCH_PORT_USER
+                   : options->auth == PMRUN_AUTH_CHALLENGE ? PMRUN_LAUNCH_PORT_CHALLENGE
+                                                           : PMRUN_LAUNCH_PORT_DRAFT;
     launch->open_mpi = options->open_mpi;
     launch->fabric = options->fabric;
     launch->libraries = g_strdup(libraries);
@@ -66,10 +66,11 @@ static char *folder_of(const char *wdir, gboolean several)
     return folder;
 }
 
-static void add_program(struct launch *launch, const struct options *options, char **argv,
-                        const char *wdir, const char *path, char **environment, gboolean several)
+static void add_program(struct pmrun_launch *launch, const struct pmrun_options *options,
+                        char **argv, const char *wdir, const char *path, char **environment,
+                        gboolean several)
 {
-    struct program *program = g_new0(struct program, 1);
+    struct pmrun_program *program = g_new0(struct pmrun_program, 1);
 
     program->argv = g_strdupv(argv);
     program->environment = environment;
@@ -81,35 +82,37 @@ static void add_program(struct launch *launch, const struct options *options, ch
     g_ptr_array_add(launch->programs, program);
 }
 
-gboolean plan_command_line(struct launch_plan *plan, const struct options *options,
-                           const GPtrArray *hosts, const char *libraries)
+gboolean pmrun_plan_command_line(struct pmrun_launch_plan *plan,
+                                 const struct pmrun_options *options, const GPtrArray *hosts,
+                                 const char *libraries)
 {
     uint64_t size = 0;
     char **inherited = g_get_environ();
     guint i;
 
-    *plan = (struct launch_plan){.launch = launch_of(options, hosts, libraries)};
+    *plan = (struct pmrun_launch_plan){.launch = launch_of(options, hosts, libraries)};
     plan->app_size = g_new(uint32_t, options->executables->len);
     for (i = 0; i < options->executables->len; i++) {
-        const struct executable *own = g_ptr_array_index(options->executables, i);
+        const struct pmrun_executable *own = g_ptr_array_index(options->executables, i);
 
         plan->app_size[i] = own->processes != 0      ? own->processes
                             : options->per_node != 0 ? hosts->len * options->per_node
-                                                     : hosts_slots(hosts);
+                                                     : pmrun_hosts_slots(hosts);
         size += plan->app_size[i];
         add_program(plan->launch, options, own->argv, own->wdir, own->path,
-                    environment_make(inherited, &options->environment, &own->environment),
+                    pmrun_environment_make(inherited, &options->environment, &own->environment),
                     hosts->len > 1);
     }
     g_strfreev(inherited);
     if (size > RANKS_MAX) {
-        plan_clear(plan);
+        pmrun_plan_clear(plan);
         return FALSE;
     }
     plan->size = (uint32_t)size;
-    plan->launch->stdin_rank = options->stdin_rank < plan->size ? options->stdin_rank : NO_RANK;
+    plan->launch->stdin_rank =
+        options->stdin_rank < plan->size ? options->stdin_rank : PMRUN_NO_RANK;
     plan->node_of = g_new(uint32_t, plan->size);
-    hosts_place(hosts, options->per_node, plan->size, plan->node_of);
+    pmrun_hosts_place(hosts, options->per_node, plan->size, plan->node_of);
     return TRUE;
 }
 
@@ -133,11 +136,11 @@ static gboolean nodes_named(const GPtrArray *hosts, const GPtrArray *wanted, GAr
     gboolean found = TRUE;
 
     for (i = 0; i < wanted->len; i++) {
-        const struct host *want = g_ptr_array_index(wanted, i);
+        const struct pmrun_host *want = g_ptr_array_index(wanted, i);
         guint before = nodes->len;
 
         for (node = 0; node < hosts->len; node++) {
-            const struct host *host = g_ptr_array_index(hosts, node);
+            const struct pmrun_host *host = g_ptr_array_index(hosts, node);
             uint32_t slot;
 
             if (g_ascii_strcasecmp(host->name, want->name) != 0)
@@ -151,8 +154,8 @@ static gboolean nodes_named(const GPtrArray *hosts, const GPtrArray *wanted, GAr
     return found;
 }
 
-static gboolean place(struct launch_plan *plan, const struct pmi2_command *command,
-                      const struct options *options, const GPtrArray *hosts, uint32_t first,
+static gboolean place(struct pmrun_launch_plan *plan, const struct pmi2_command *command,
+                      const struct pmrun_options *options, const GPtrArray *hosts, uint32_t first,
                       const char **reason)
 {
     const char *list = info_value(command, "host"), *file = info_value(command, "hostfile");
@@ -164,10 +167,10 @@ static gboolean place(struct launch_plan *plan, const struct pmi2_command *comma
     if (list == NULL)
         list = info_value(command, "hosts");
     if (list == NULL && file == NULL) {
-        hosts_place(hosts, options->per_node, command->processes, plan->node_of + first);
+        pmrun_hosts_place(hosts, options->per_node, command->processes, plan->node_of + first);
         return TRUE;
     }
-    wanted = list != NULL ? hosts_parse_list(list, NULL) : hosts_read_file(file, NULL);
+    wanted = list != NULL ? pmrun_hosts_parse_list(list, NULL) : pmrun_hosts_read_file(file, NULL);
     *reason = wanted == NULL ? "malformed_hosts" : "host_not_of_this_launch";
     if (wanted == NULL)
         return FALSE;
@@ -180,10 +183,10 @@ static gboolean place(struct launch_plan *plan, const struct pmi2_command *comma
     return good;
 }
 
-static void add_spawned(struct launch_plan *plan, const struct pmi2_command *command,
-                        const struct options *options, gboolean several)
+static void add_spawned(struct pmrun_launch_plan *plan, const struct pmi2_command *command,
+                        const struct pmrun_options *options, gboolean several)
 {
-    static const struct environment_rules none = {INHERIT_UNSAID};
+    static const struct pmrun_environment_rules none = {PMRUN_INHERIT_DEFAULT};
     char **inherited = g_get_environ();
     GPtrArray *argv = g_ptr_array_new();
     uint32_t i;
@@ -194,25 +197,25 @@ static void add_spawned(struct launch_plan *plan, const struct pmi2_command *com
     g_ptr_array_add(argv, NULL);
     add_program(plan->launch, options, (char **)argv->pdata, info_value(command, "wdir"),
                 info_value(command, "path"),
-                environment_make(inherited, &options->environment, &none), several);
+                pmrun_environment_make(inherited, &options->environment, &none), several);
     g_ptr_array_unref(argv);
     g_strfreev(inherited);
 }
 
-gboolean plan_spawn(struct launch_plan *plan, const struct pmi2_spawn *spawn,
-                    const struct options *options, const GPtrArray *hosts, const char *libraries,
-                    const char **reason)
+gboolean pmrun_plan_spawn(struct pmrun_launch_plan *plan, const struct pmi2_spawn *spawn,
+                          const struct pmrun_options *options, const GPtrArray *hosts,
+                          const char *libraries, const char **reason)
 {
     uint32_t i;
 
-    *plan = (struct launch_plan){.launch = launch_of(options, hosts, libraries)};
+    *plan = (struct pmrun_launch_plan){.launch = launch_of(options, hosts, libraries)};
     plan->node_of = g_new0(uint32_t, spawn->processes);
     plan->app_size = g_new0(uint32_t, spawn->command_count);
     for (i = 0; i < spawn->command_count; i++) {
         const struct pmi2_command *command = &spawn->commands[i];
 
         if (!place(plan, command, options, hosts, plan->size, reason)) {
-            plan_clear(plan);
+            pmrun_plan_clear(plan);
             return FALSE;
         }
         plan->app_size[i] = command->processes;

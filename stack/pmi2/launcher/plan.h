@@ -8,19 +8,20 @@
 #include "options.h"
 #include "pmi2/server.h"
 
-struct launch_plan {
-    struct launch *launch;
+struct pmrun_launch_plan {
+    struct pmrun_launch *launch;
     uint32_t size;
     uint32_t *node_of, *app_size;
 };
 /* FALSE: too many processes. */
-gboolean plan_command_line(struct launch_plan *plan, const struct options *options,
-                           const GPtrArray *hosts, const char *libraries);
+gboolean pmrun_plan_command_line(struct pmrun_launch_plan *plan,
+                                 const struct pmrun_options *options, const GPtrArray *hosts,
+                                 const char *libraries);
 /* Of a spawn: info keys wdir, path, host, hosts, hostfile; others are ignored. FALSE: *reason, one
  * word. */
-gboolean plan_spawn(struct launch_plan *plan, const struct pmi2_spawn *spawn,
-                    const struct options *options, const GPtrArray *hosts, const char *libraries,
-                    const char **reason);
-void plan_clear(struct launch_plan *plan);
+gboolean pmrun_plan_spawn(struct pmrun_launch_plan *plan, const struct pmi2_spawn *spawn,
+                          const struct pmrun_options *options, const GPtrArray *hosts,
+                          const char *libraries, const char **reason);
+void pmrun_plan_clear(struct pmrun_launch_plan *plan);
 
 #endif

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gate.h"
+#include "auth_listener.h"
 #include "names_wire.h"
 #include "process.h"
 #include "tcp.h"
@@ -18,11 +18,11 @@
 
 struct nameserver {
     uv_loop_t loop;
-    struct gate gate;
+    struct pmrun_auth_listener auth;
     GHashTable *names; /* service → struct name */
     GPtrArray *clients;
     uv_signal_t signals[2];
-    uint8_t key[PROOF_BYTES];
+    uint8_t key[PMRUN_PROOF_BYTES];
     gboolean closing;
 };
 
@@ -109,7 +109,7 @@ static enum pmi2_name_result serve(struct client *client, guchar kind, const cha
     return PMI2_NAME_DONE;
 }
 
-static gboolean heard(void *owner, GVariant *message)
+static gboolean received(void *owner, GVariant *message)
 {
     struct client *client = owner;
     const char *job, *service, *port;
@@ -118,16 +118,17 @@ static gboolean heard(void *owner, GVariant *message)
     guchar kind;
 
     g_variant_get(message, "(ty^&ay^&ay^&ay)", &number, &kind, &job, &service, &port);
-    if (kind > NAMES_JOB_END || strlen(service) > NAMES_TEXT_MAX || strlen(port) > NAMES_TEXT_MAX)
+    if (kind > PMRUN_NAMES_JOB_END || strlen(service) > PMRUN_NAMES_TEXT_MAX ||
+        strlen(port) > PMRUN_NAMES_TEXT_MAX)
         return FALSE;
-    if (kind == NAMES_JOB_END) {
+    if (kind == PMRUN_NAMES_JOB_END) {
         forget_names(client, job);
         return TRUE;
     }
     result = serve(client, kind, job, service, &port);
-    return names_send(
+    return pmrun_names_send(
         (uv_stream_t *)&client->stream,
-        g_variant_new(NAMES_ANSWER_FORMAT, number, (guchar)result,
+        g_variant_new(PMRUN_NAMES_ANSWER_FORMAT, number, (guchar)result,
                       kind == PMI2_NAME_LOOKUP && result == PMI2_NAME_DONE ? port : ""));
 }
 
@@ -166,7 +167,7 @@ static void room(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
 static void take(struct client *client, const char *bytes, gsize length)
 {
     g_byte_array_append(client->in, (const guint8 *)bytes, (guint)length);
-    if (!names_take(client->in, NAMES_REQUEST_TYPE, heard, client))
+    if (!pmrun_names_read(client->in, PMRUN_NAMES_REQUEST_TYPE, received, client))
         client_close(client);
 }
 
@@ -193,7 +194,7 @@ static void stream_free(void *owner, uv_tcp_t *stream)
     client_free((struct client *)stream);
 }
 
-static const char *wanted(void *owner, const struct proof_hello *hello)
+static const char *wanted(void *owner, const struct pmrun_proof_hello *hello)
 {
     const struct nameserver *server = owner;
 
@@ -201,8 +202,8 @@ static const char *wanted(void *owner, const struct proof_hello *hello)
     return server->clients->len < PMRUNS_MAX ? NULL : "too many";
 }
 
-static void enters(void *owner, const struct proof_hello *hello, uv_tcp_t *stream, const char *rest,
-                   gsize length)
+static void enters(void *owner, const struct pmrun_proof_hello *hello, uv_tcp_t *stream,
+                   const char *rest, gsize length)
 {
     struct nameserver *server = owner;
     struct client *client = (struct client *)stream;
@@ -225,7 +226,7 @@ static void refused(void *owner, const char *why)
 /* ---- the program ------------------------------------------------------------------------------
  */
 
-static void gate_closed(void *owner)
+static void auth_closed(void *owner)
 {
     (void)owner;
 }
@@ -243,22 +244,22 @@ static void end(uv_signal_t *handle, int signal)
         uv_close((uv_handle_t *)&server->signals[i], NULL);
     while (server->clients->len > 0)
         client_close(g_ptr_array_index(server->clients, 0));
-    gate_close(&server->gate);
+    pmrun_auth_listener_close(&server->auth);
 }
 
 static gboolean begin(struct nameserver *server, int fd)
 {
     static const int signals[] = {SIGINT, SIGTERM};
-    const struct gate_config gate = {
+    const struct pmrun_auth_listener_config auth = {
         .loop = &server->loop,
         .key = server->key,
-        .kind = &proof_names,
+        .kind = &pmrun_proof_names,
         .stream_new = stream_new,
         .stream_free = stream_free,
         .wanted = wanted,
         .enters = enters,
         .refused = refused,
-        .closed = gate_closed,
+        .closed = auth_closed,
         .owner = server,
     };
     size_t i;
@@ -271,7 +272,7 @@ static gboolean begin(struct nameserver *server, int fd)
         server->signals[i].data = server;
         uv_signal_start(&server->signals[i], end, signals[i]);
     }
-    return gate_open(&server->gate, &gate, fd) == 0;
+    return pmrun_auth_listener_open(&server->auth, &auth, fd) == 0;
 }
 
 static void serve_all(struct nameserver *server)
@@ -306,7 +307,7 @@ int main(int argc, char **argv)
         {"version", no_argument, NULL, 'v'},    {NULL, 0, NULL, 0}};
     struct nameserver server = {.closing = FALSE};
     const char *path = NULL;
-    guint64 port = NAMES_PORT;
+    guint64 port = PMRUN_NAMES_PORT;
     unsigned bound = 0;
     gboolean local = FALSE;
     GError *error = NULL;
@@ -339,16 +340,16 @@ int main(int argc, char **argv)
     }
     if (optind < argc)
         return usage(2);
-    process_prepare();
+    pmrun_process_prepare();
     signal(SIGPIPE, SIG_IGN);
-    if (!names_key(path, TRUE, server.key, &used, &error)) {
+    if (!pmrun_names_key(path, TRUE, server.key, &used, &error)) {
         fprintf(stderr, "pmnameserver: %s\n", error->message);
         g_error_free(error);
         return 2;
     }
-    fd = tcp_listen(local ? "127.0.0.1" : "::", (unsigned)port, &bound);
+    fd = pmrun_tcp_listen(local ? "127.0.0.1" : "::", (unsigned)port, &bound);
     if (fd < 0 && (errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT))
-        fd = tcp_listen(local ? "::1" : "0.0.0.0", (unsigned)port, &bound);
+        fd = pmrun_tcp_listen(local ? "::1" : "0.0.0.0", (unsigned)port, &bound);
     if (fd < 0) {
         fprintf(stderr, "pmnameserver: port %u: %s\n", (unsigned)port, g_strerror(errno));
         g_free(used);

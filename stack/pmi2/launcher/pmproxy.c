@@ -14,18 +14,18 @@
 
 #include "agent.h"
 #include "forward.h"
-#include "keeper.h"
-#include "orders.h"
+#include "watchdog.h"
+#include "proxy_setup.h"
 #include "process.h"
 #include "proof.h"
 
 struct pmproxy {
-    struct orders orders;
+    struct pmrun_proxy_setup setup;
     uv_loop_t loop;
-    struct shell shell;
-    struct agent *agent;
-    struct tree *tree;
-    struct channel *above;
+    struct pmrun_io io;
+    struct pmrun_agent *agent;
+    struct pmrun_tree *tree;
+    struct pmrun_channel *above;
     const char *host;
     int status;
 };
@@ -33,7 +33,7 @@ struct pmproxy {
 static void fill_random(void *context, void *bytes, size_t length)
 {
     (void)context;
-    proof_random(bytes, length);
+    pmrun_proof_random(bytes, length);
 }
 
 static void say(const struct pmproxy *pmproxy, const char *text)
@@ -41,11 +41,11 @@ static void say(const struct pmproxy *pmproxy, const char *text)
     fprintf(stderr, "pmproxy on %s: %s\n", pmproxy->host, text);
 }
 
-static void tell_lost(struct pmproxy *pmproxy, uint32_t first, uint32_t last)
+static void report_lost(struct pmproxy *pmproxy, uint32_t first, uint32_t last)
 {
-    GVariant *message = g_variant_ref_sink(g_variant_new(LOST_TYPE, first, last));
+    GVariant *message = g_variant_ref_sink(g_variant_new(PMRUN_LOST_TYPE, first, last));
 
-    pmi2_server_send_up(pmproxy->shell.server, MESSAGE_LOST, g_variant_get_data(message),
+    pmi2_server_send_up(pmproxy->io.server, PMRUN_MESSAGE_LOST, g_variant_get_data(message),
                         g_variant_get_size(message));
     g_variant_unref(message);
 }
@@ -56,19 +56,18 @@ static void act(void *owner, const struct pmi2_action *action)
 
     switch (action->kind) {
     case PMI2_ACTION_MESSAGE:
-        if (action->message <= MESSAGE_LOST) /* from below, to the root */
-            pmi2_server_send_up(pmproxy->shell.server, action->message, action->bytes,
-                                action->length);
+        if (action->message <= PMRUN_MESSAGE_LOST) /* from below, to the root */
+            pmi2_server_send_up(pmproxy->io.server, action->message, action->bytes, action->length);
         else
-            forward_obey(action->message, action->bytes, action->length, pmproxy->agent);
+            pmrun_forward_execute(action->message, action->bytes, action->length, pmproxy->agent);
         break;
     case PMI2_ACTION_TREE_LOST:
         if (pmi2_link_data(action->link) == pmproxy->above) {
             uv_stop(&pmproxy->loop);
             break;
         }
-        tree_lost(pmproxy->tree, action->node);
-        tell_lost(pmproxy, action->node, action->last_node);
+        pmrun_tree_lost(pmproxy->tree, action->node);
+        report_lost(pmproxy, action->node, action->last_node);
         break;
     case PMI2_ACTION_LOG:
         break; /* the root says what matters */
@@ -77,13 +76,13 @@ static void act(void *owner, const struct pmi2_action *action)
             char *text = g_strdup_printf("rank %u of job %s aborted by itself: %s", action->rank,
                                          action->job, action->text);
 
-            forward_events.warning(pmproxy->shell.server, text);
+            pmrun_forward_events.warning(pmproxy->io.server, text);
             g_free(text);
         }
-        agent_act(pmproxy->agent, action);
+        pmrun_agent_handle_action(pmproxy->agent, action);
         break;
     default:
-        agent_act(pmproxy->agent, action);
+        pmrun_agent_handle_action(pmproxy->agent, action);
     }
 }
 
@@ -99,12 +98,12 @@ static void above_gone(void *owner)
 static void join_above(void *owner)
 {
     struct pmproxy *pmproxy = owner;
-    int fd = orders_connect(&pmproxy->orders);
+    int fd = pmrun_proxy_setup_connect(&pmproxy->setup);
 
     if (fd < 0) {
         char *text = g_strdup_printf("cannot connect to the server above at any of: %s (see "
                                      "pmrun's -iface and -localhost)",
-                                     pmproxy->orders.above);
+                                     pmproxy->setup.above);
 
         say(pmproxy, text);
         g_free(text);
@@ -112,10 +111,10 @@ static void join_above(void *owner)
         uv_stop(&pmproxy->loop);
         return;
     }
-    pmproxy->above = channel_new(&pmproxy->shell, above_gone, pmproxy);
+    pmproxy->above = pmrun_channel_new(&pmproxy->io, above_gone, pmproxy);
     uv_tcp_init(&pmproxy->loop, &pmproxy->above->at.tcp);
     uv_tcp_open(&pmproxy->above->at.tcp, fd);
-    channel_open(pmproxy->above, pmi2_server_parent(pmproxy->shell.server, pmproxy->above));
+    pmrun_channel_open(pmproxy->above, pmi2_server_parent(pmproxy->io.server, pmproxy->above));
 }
 
 static void below_failed(void *owner, const char *text)
@@ -131,59 +130,59 @@ static void explain(void *owner, const char *text)
 {
     struct pmproxy *pmproxy = owner;
 
-    if (pmproxy->orders.verbose)
+    if (pmproxy->setup.verbose)
         say(pmproxy, text);
 }
 
 static void start_tree(struct pmproxy *pmproxy)
 {
-    static const struct tree_events events = {join_above, below_failed, explain};
-    const struct orders *orders = &pmproxy->orders;
-    struct tree_config config = {
-        .shell = &pmproxy->shell,
-        .key = orders->key,
-        .hosts = orders->hosts,
-        .first = orders->first + 1,
-        .last = orders->last,
-        .fanout = orders->fanout,
-        .max_spawned = orders->max_spawned,
-        .launcher = orders->launcher,
-        .launcher_exec = orders->launcher_exec,
-        .iface = orders->iface,
-        .localhost = orders->localhost,
-        .verbose = orders->verbose,
+    static const struct pmrun_tree_events events = {join_above, below_failed, explain};
+    const struct pmrun_proxy_setup *setup = &pmproxy->setup;
+    struct pmrun_tree_config config = {
+        .io = &pmproxy->io,
+        .key = setup->key,
+        .hosts = setup->hosts,
+        .first = setup->first + 1,
+        .last = setup->last,
+        .fanout = setup->fanout,
+        .max_spawned = setup->max_spawned,
+        .launcher = setup->launcher,
+        .launcher_exec = setup->launcher_exec,
+        .iface = setup->iface,
+        .localhost = setup->localhost,
+        .verbose = setup->verbose,
     };
 
     if (config.first == config.last)
         join_above(pmproxy);
     else
-        pmproxy->tree = tree_new(&config, &events, pmproxy);
+        pmproxy->tree = pmrun_tree_new(&config, &events, pmproxy);
 }
 
 static void run(struct pmproxy *pmproxy)
 {
-    const struct orders *orders = &pmproxy->orders;
-    uint8_t client_key[TREE_KEY_BYTES];
+    const struct pmrun_proxy_setup *setup = &pmproxy->setup;
+    uint8_t client_key[PMRUN_TREE_KEY_BYTES];
     struct pmi2_server_config server = {
-        .node = orders->first,
-        .first = orders->first,
-        .last = orders->last,
+        .node = setup->first,
+        .first = setup->first,
+        .last = setup->last,
         .random = fill_random,
-        .limits = {.spawned = orders->max_spawned},
+        .limits = {.spawned = setup->max_spawned},
         .key = client_key,
     };
 
-    tree_client_key(orders->key, client_key);
+    pmrun_tree_client_key(setup->key, client_key);
     uv_loop_init(&pmproxy->loop);
-    shell_init(&pmproxy->shell, &pmproxy->loop, pmi2_server_new(&server), act, pmproxy);
-    memcpy(pmproxy->shell.key, client_key, sizeof(client_key));
-    pmproxy->agent = agent_new(&pmproxy->shell, orders->first, pmproxy->host, -1, &forward_events,
-                               pmproxy->shell.server);
+    pmrun_io_init(&pmproxy->io, &pmproxy->loop, pmi2_server_new(&server), act, pmproxy);
+    memcpy(pmproxy->io.key, client_key, sizeof(client_key));
+    pmproxy->agent = pmrun_agent_new(&pmproxy->io, setup->first, pmproxy->host, -1,
+                                     &pmrun_forward_events, pmproxy->io.server);
     start_tree(pmproxy);
     if (pmproxy->status == 0)
         uv_run(&pmproxy->loop, UV_RUN_DEFAULT);
-    agent_kill(pmproxy->agent);
-    tree_close(pmproxy->tree);
+    pmrun_agent_kill(pmproxy->agent);
+    pmrun_tree_close(pmproxy->tree);
 }
 
 /* Nobody sends a pmproxy signals to pass on: a terminal's are pmrun's. */
@@ -201,19 +200,20 @@ int main(int argc, char **argv)
     struct pmproxy pmproxy = {.status = 0};
 
     (void)argv;
-    process_prepare();
+    pmrun_process_prepare();
     if (argc > 1 || isatty(0)) {
         fputs("pmproxy is started by pmrun; see man pmrun.\n", stderr);
         return 2;
     }
     ignore_signals();
-    if (!orders_read(0, &pmproxy.orders)) {
+    if (!pmrun_proxy_setup_read(0, &pmproxy.setup)) {
         fputs("pmproxy: what pmrun said was cut short, or it is of another version\n", stderr);
         return 2;
     }
     pmproxy.host =
-        ((const struct host *)g_ptr_array_index(pmproxy.orders.hosts, pmproxy.orders.first))->name;
-    keeper_start();
+        ((const struct pmrun_host *)g_ptr_array_index(pmproxy.setup.hosts, pmproxy.setup.first))
+            ->name;
+    pmrun_watchdog_start();
     run(&pmproxy);
     return pmproxy.status; /* the keeper kills what the kernel does not */
 }

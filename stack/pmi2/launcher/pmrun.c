@@ -8,27 +8,27 @@
 
 #include "control.h"
 #include "fabric.h"
-#include "keeper.h"
+#include "watchdog.h"
 #include "process.h"
 #include "proof.h"
 #include "tcp.h"
 #include "tree.h"
 
 struct pmrun {
-    struct options options;
+    struct pmrun_options options;
     GPtrArray *hosts;
     uv_loop_t loop;
-    struct shell shell;
-    struct control *control;
-    struct tree *tree;
-    struct names *names; /* NULL: published names are its own */
-    uint8_t key[TREE_KEY_BYTES];
+    struct pmrun_io io;
+    struct pmrun_control *control;
+    struct pmrun_tree *tree;
+    struct pmrun_names *names; /* NULL: published names are its own */
+    uint8_t key[PMRUN_TREE_KEY_BYTES];
 };
 
 static void fill_random(void *context, void *bytes, size_t length)
 {
     (void)context;
-    proof_random(bytes, length);
+    pmrun_proof_random(bytes, length);
 }
 
 static int refuse(GError *error)
@@ -38,16 +38,16 @@ static int refuse(GError *error)
     return 2;
 }
 
-static GPtrArray *find_hosts(const struct options *options, GError **error)
+static GPtrArray *find_hosts(const struct pmrun_options *options, GError **error)
 {
     GPtrArray *hosts = NULL;
 
     if (options->hosts != NULL)
-        return hosts_parse_list(options->hosts, error);
+        return pmrun_hosts_parse_list(options->hosts, error);
     if (options->hostfile != NULL)
-        return hosts_read_file(options->hostfile, error);
-    hosts = hosts_of_allocation(error);
-    return hosts == NULL && *error == NULL ? hosts_local() : hosts;
+        return pmrun_hosts_read_file(options->hostfile, error);
+    hosts = pmrun_hosts_of_allocation(error);
+    return hosts == NULL && *error == NULL ? pmrun_hosts_local() : hosts;
 }
 
 static void act(void *owner, const struct pmi2_action *action)
@@ -55,8 +55,8 @@ static void act(void *owner, const struct pmi2_action *action)
     struct pmrun *pmrun = owner;
 
     if (action->kind == PMI2_ACTION_TREE_LOST)
-        tree_lost(pmrun->tree, action->node);
-    control_act(pmrun->control, action);
+        pmrun_tree_lost(pmrun->tree, action->node);
+    pmrun_control_handle_action(pmrun->control, action);
 }
 
 /* ---- further hosts ----------------------------------------------------------------------------
@@ -66,41 +66,41 @@ static void hosts_ready(void *owner)
 {
     struct pmrun *pmrun = owner;
 
-    if (!control_start(pmrun->control))
-        control_fail(pmrun->control, 255);
+    if (!pmrun_control_start(pmrun->control))
+        pmrun_control_fail(pmrun->control, 255);
 }
 
 static void host_failed(void *owner, const char *text)
 {
     struct pmrun *pmrun = owner;
 
-    control_say(pmrun->control, "%s", text);
-    control_fail(pmrun->control, 255);
+    pmrun_control_print(pmrun->control, "%s", text);
+    pmrun_control_fail(pmrun->control, 255);
 }
 
 static void explain(void *owner, const char *text)
 {
     struct pmrun *pmrun = owner;
 
-    control_explain(pmrun->control, "%s", text);
+    pmrun_control_print_verbose(pmrun->control, "%s", text);
 }
 
 /* The first host, if that is this machine, is served by pmrun itself. */
 static uint32_t own_node(const struct pmrun *pmrun)
 {
-    const struct host *first = g_ptr_array_index(pmrun->hosts, 0);
+    const struct pmrun_host *first = g_ptr_array_index(pmrun->hosts, 0);
 
     if (g_strcmp0(pmrun->options.launcher, "fork") == 0)
         return 0;
-    return host_is_local(first->name) ? 0 : PMI2_NO_NODE;
+    return pmrun_host_is_local(first->name) ? 0 : PMI2_NO_NODE;
 }
 
 static void start(struct pmrun *pmrun, uint32_t own)
 {
-    static const struct tree_events events = {hosts_ready, host_failed, explain};
+    static const struct pmrun_tree_events events = {hosts_ready, host_failed, explain};
     uint32_t first = own == PMI2_NO_NODE ? 0 : 1;
-    struct tree_config config = {
-        .shell = &pmrun->shell,
+    struct pmrun_tree_config config = {
+        .io = &pmrun->io,
         .key = pmrun->key,
         .hosts = pmrun->hosts,
         .first = first,
@@ -117,7 +117,7 @@ static void start(struct pmrun *pmrun, uint32_t own)
     if (first == pmrun->hosts->len)
         hosts_ready(pmrun);
     else
-        pmrun->tree = tree_new(&config, &events, pmrun);
+        pmrun->tree = pmrun_tree_new(&config, &events, pmrun);
 }
 
 /* A terminal is read by pmrun: its processes are not in the foreground. */
@@ -145,7 +145,7 @@ static void name_server_says(void *owner, const char *text)
 {
     struct pmrun *pmrun = owner;
 
-    control_say(pmrun->control, "%s", text);
+    pmrun_control_print(pmrun->control, "%s", text);
 }
 
 static int run(struct pmrun *pmrun, const uint8_t *name_key, gboolean *terminated)
@@ -157,7 +157,7 @@ static int run(struct pmrun *pmrun, const uint8_t *name_key, gboolean *terminate
         .limits = {.spawned = pmrun->options.max_spawned},
         .name_server = pmrun->options.name_server != NULL,
     };
-    struct names_config names = {
+    struct pmrun_names_config names = {
         .loop = &pmrun->loop,
         .where = pmrun->options.name_server,
         .key = name_key,
@@ -165,45 +165,45 @@ static int run(struct pmrun *pmrun, const uint8_t *name_key, gboolean *terminate
         .owner = pmrun,
     };
     char *libraries = folder_of_libraries();
-    struct control_config control = {
-        .shell = &pmrun->shell,
+    struct pmrun_control_config control = {
+        .io = &pmrun->io,
         .options = &pmrun->options,
         .hosts = pmrun->hosts,
         .libraries = libraries,
         .own_node = own_node(pmrun),
     };
-    uint8_t client_key[TREE_KEY_BYTES];
+    uint8_t client_key[PMRUN_TREE_KEY_BYTES];
     int status;
 
-    proof_random(pmrun->key, sizeof(pmrun->key));
-    tree_client_key(pmrun->key, client_key);
+    pmrun_proof_random(pmrun->key, sizeof(pmrun->key));
+    pmrun_tree_client_key(pmrun->key, client_key);
     server.node = control.own_node;
     server.key = client_key;
     control.own_input = own_input(pmrun, control.own_node);
     uv_loop_init(&pmrun->loop);
-    shell_init(&pmrun->shell, &pmrun->loop, pmi2_server_new(&server), act, pmrun);
-    memcpy(pmrun->shell.key, client_key, sizeof(client_key));
-    names.server = pmrun->shell.server;
+    pmrun_io_init(&pmrun->io, &pmrun->loop, pmi2_server_new(&server), act, pmrun);
+    memcpy(pmrun->io.key, client_key, sizeof(client_key));
+    names.server = pmrun->io.server;
     if (names.where != NULL)
-        control.names = pmrun->names = names_new(&names);
-    pmrun->control = control_new(&control);
+        control.names = pmrun->names = pmrun_names_new(&names);
+    pmrun->control = pmrun_control_new(&control);
     start(pmrun, control.own_node);
     uv_run(&pmrun->loop, UV_RUN_DEFAULT);
-    status = control_status(pmrun->control);
-    *terminated = control_is_terminated(pmrun->control);
-    if (control_is_abandoned(pmrun->control)) { /* their handles would never close */
-        control_flush(pmrun->control);
+    status = pmrun_control_status(pmrun->control);
+    *terminated = pmrun_control_is_terminated(pmrun->control);
+    if (pmrun_control_is_abandoned(pmrun->control)) { /* their handles would never close */
+        pmrun_control_flush(pmrun->control);
         goto out;
     }
-    shell_drain(&pmrun->shell);
-    control_close(pmrun->control);
-    tree_close(pmrun->tree);
-    names_close(pmrun->names);
-    shell_close(&pmrun->shell);
+    pmrun_io_drain(&pmrun->io);
+    pmrun_control_close(pmrun->control);
+    pmrun_tree_close(pmrun->tree);
+    pmrun_names_close(pmrun->names);
+    pmrun_io_close(&pmrun->io);
     uv_run(&pmrun->loop, UV_RUN_DEFAULT);
-    control_free(pmrun->control);
-    tree_free(pmrun->tree);
-    shell_free(&pmrun->shell);
+    pmrun_control_free(pmrun->control);
+    pmrun_tree_free(pmrun->tree);
+    pmrun_io_free(&pmrun->io);
     uv_loop_close(&pmrun->loop);
 out:
     explicit_bzero(pmrun->key, sizeof(pmrun->key));
@@ -212,17 +212,17 @@ out:
 }
 
 /* What it needs is found before anything is started. */
-static gboolean find_name_server(const struct options *options, uint8_t key[PROOF_BYTES],
-                                 GError **error)
+static gboolean find_name_server(const struct pmrun_options *options,
+                                 uint8_t key[PMRUN_PROOF_BYTES], GError **error)
 {
-    unsigned port = NAMES_PORT;
+    unsigned port = PMRUN_NAMES_PORT;
     char *host;
 
     if (options->name_server == NULL)
         return TRUE;
-    if (tcp_parse(options->name_server, &host, &port)) {
+    if (pmrun_tcp_parse(options->name_server, &host, &port)) {
         g_free(host);
-        return names_key(NULL, FALSE, key, NULL, error);
+        return pmrun_names_key(NULL, FALSE, key, NULL, error);
     }
     g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
                 "-nameserver %s: a host is needed, or host:port", options->name_server);
@@ -232,43 +232,43 @@ static gboolean find_name_server(const struct options *options, uint8_t key[PROO
 int main(int argc, char **argv)
 {
     struct pmrun pmrun = {0};
-    struct fabric *fabric = NULL;
+    struct pmrun_fabric *fabric = NULL;
     GError *error = NULL;
-    uint8_t name_key[PROOF_BYTES];
+    uint8_t name_key[PMRUN_PROOF_BYTES];
     gboolean terminated = FALSE;
     int status;
 
-    process_prepare();
+    pmrun_process_prepare();
     signal(SIGPIPE, SIG_IGN);
     signal(SIGTTOU, SIG_IGN);
-    switch (options_parse(argc, argv, &pmrun.options, &error)) {
-    case OPTIONS_DONE:
+    switch (pmrun_options_parse(argc, argv, &pmrun.options, &error)) {
+    case PMRUN_OPTIONS_DONE:
         return 0;
-    case OPTIONS_BAD:
+    case PMRUN_OPTIONS_BAD:
         return refuse(error);
-    case OPTIONS_RUN:
+    case PMRUN_OPTIONS_RUN:
         break;
     }
     if (!find_name_server(&pmrun.options, name_key, &error)) {
-        options_clear(&pmrun.options);
+        pmrun_options_clear(&pmrun.options);
         return refuse(error);
     }
     if (pmrun.options.fabric)
-        fabric = fabric_start(&pmrun.options, &pmrun.hosts, &error);
+        fabric = pmrun_fabric_start(&pmrun.options, &pmrun.hosts, &error);
     else
         pmrun.hosts = find_hosts(&pmrun.options, &error);
     if (pmrun.hosts == NULL) {
-        options_clear(&pmrun.options);
+        pmrun_options_clear(&pmrun.options);
         return refuse(error);
     }
-    keeper_start();
+    pmrun_watchdog_start();
     status = run(&pmrun, name_key, &terminated);
     explicit_bzero(name_key, sizeof(name_key));
-    if (!fabric_end(fabric, terminated)) {
+    if (!pmrun_fabric_end(fabric, terminated)) {
         fputs("pmrun: the program that ran the fabric has ended badly\n", stderr);
         status = status == 0 ? 255 : status;
     }
     g_ptr_array_unref(pmrun.hosts);
-    options_clear(&pmrun.options);
+    pmrun_options_clear(&pmrun.options);
     return status;
 }

@@ -6,23 +6,23 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "door.h"
+#include "acceptor.h"
 #include "owner.h"
 #include "tcp.h"
 
-struct port {
-    struct shell *shell;
+struct pmrun_port {
+    struct pmrun_io *io;
     char *job;
-    enum launch_port kind;
+    enum pmrun_launch_port kind;
     char *name;
-    struct door door;
+    struct pmrun_acceptor acceptor;
     GQueue waiting; /* channels of ours, until fewer others are about to say who they are */
     uv_prepare_t admit; /* active while there are any */
 };
 
 static void port_free(uv_handle_t *handle)
 {
-    struct port *port = handle->data;
+    struct pmrun_port *port = handle->data;
 
     assert(g_queue_is_empty(&port->waiting));
     g_free(port->job);
@@ -33,35 +33,35 @@ static void port_free(uv_handle_t *handle)
 /* The other end must belong to the launcher's user. */
 static gboolean is_ours(const uv_tcp_t *stream)
 {
-    struct owner_ends ends;
+    struct pmrun_owner_ends ends;
     uv_os_fd_t fd;
     uid_t uid;
 
-    return uv_fileno((const uv_handle_t *)stream, &fd) == 0 && owner_ends_of(fd, &ends) &&
-           owner_of(&ends, &uid) && uid == getuid();
+    return uv_fileno((const uv_handle_t *)stream, &fd) == 0 && pmrun_owner_ends_of(fd, &ends) &&
+           pmrun_owner_of(&ends, &uid) && uid == getuid();
 }
 
 /* FALSE: too many are about to say who they are. */
-static gboolean admit(struct port *port, struct channel *channel)
+static gboolean admit(struct pmrun_port *port, struct pmrun_channel *channel)
 {
     static const enum pmi2_auth auths[] = {PMI2_AUTH_NONE, PMI2_AUTH_NONE, PMI2_AUTH_CHALLENGE,
                                            PMI2_AUTH_DRAFT};
     struct pmi2_link *link;
 
-    assert(port->kind < G_N_ELEMENTS(auths) && port->kind != LAUNCH_NO_PORT);
-    pmi2_server_time(port->shell->server, uv_hrtime());
-    link = pmi2_server_client(port->shell->server, port->job, PMI2_NO_RANK, auths[port->kind],
-                              channel);
+    assert(port->kind < G_N_ELEMENTS(auths) && port->kind != PMRUN_LAUNCH_NO_PORT);
+    pmi2_server_time(port->io->server, uv_hrtime());
+    link =
+        pmi2_server_client(port->io->server, port->job, PMI2_NO_RANK, auths[port->kind], channel);
     if (link == NULL)
         return FALSE;
-    channel_open(channel, link);
+    pmrun_channel_open(channel, link);
     return TRUE;
 }
 
 /* Whenever something has happened: a place may have become free. */
 static void admit_waiting(uv_prepare_t *prepare)
 {
-    struct port *port = prepare->data;
+    struct pmrun_port *port = prepare->data;
 
     while (!g_queue_is_empty(&port->waiting)) {
         if (!admit(port, g_queue_peek_head(&port->waiting)))
@@ -75,12 +75,12 @@ static void admit_waiting(uv_prepare_t *prepare)
  * are closed at once and never take a place. */
 static void came(void *owner)
 {
-    struct port *port = owner;
-    struct channel *channel = channel_new(port->shell, NULL, NULL);
+    struct pmrun_port *port = owner;
+    struct pmrun_channel *channel = pmrun_channel_new(port->io, NULL, NULL);
 
-    uv_tcp_init(port->shell->loop, &channel->at.tcp);
-    if (!door_accept(&port->door, &channel->at.tcp) || !is_ours(&channel->at.tcp)) {
-        channel_open(channel, NULL);
+    uv_tcp_init(port->io->loop, &channel->at.tcp);
+    if (!pmrun_acceptor_accept(&port->acceptor, &channel->at.tcp) || !is_ours(&channel->at.tcp)) {
+        pmrun_channel_open(channel, NULL);
         return;
     }
     if (g_queue_is_empty(&port->waiting) && admit(port, channel))
@@ -89,62 +89,62 @@ static void came(void *owner)
     uv_prepare_start(&port->admit, admit_waiting);
 }
 
-struct port *port_new_at(struct shell *shell, const char *job, enum launch_port kind,
-                         const char *const *hosts)
+struct pmrun_port *pmrun_port_new_at(struct pmrun_io *io, const char *job,
+                                     enum pmrun_launch_port kind, const char *const *hosts)
 {
-    struct port *port = g_new0(struct port, 1);
+    struct pmrun_port *port = g_new0(struct pmrun_port, 1);
     unsigned number = 0;
     int fd = -1;
 
-    port->shell = shell;
+    port->io = io;
     port->job = g_strdup(job);
     port->kind = kind;
     g_queue_init(&port->waiting);
-    uv_prepare_init(shell->loop, &port->admit);
+    uv_prepare_init(io->loop, &port->admit);
     port->admit.data = port;
     for (; *hosts != NULL && fd < 0; hosts++) {
-        fd = tcp_listen(*hosts, 0, &number);
+        fd = pmrun_tcp_listen(*hosts, 0, &number);
         if (fd >= 0)
-            port->name = tcp_name(*hosts, number);
+            port->name = pmrun_tcp_name(*hosts, number);
     }
-    if (door_open(&port->door, shell->loop, fd, came, port) != 0)
+    if (pmrun_acceptor_open(&port->acceptor, io->loop, fd, came, port) != 0)
         g_clear_pointer(&port->name, g_free);
     return port;
 }
 
 /* MPICH's programs read the port behind the first colon: IPv6 only where IPv4 is not. */
-struct port *port_new(struct shell *shell, const char *job, enum launch_port kind)
+struct pmrun_port *pmrun_port_new(struct pmrun_io *io, const char *job, enum pmrun_launch_port kind)
 {
     static const char *const hosts[] = {"127.0.0.1", "::1", NULL};
 
-    return port_new_at(shell, job, kind, hosts);
+    return pmrun_port_new_at(io, job, kind, hosts);
 }
 
-const char *port_name(const struct port *port)
+const char *pmrun_port_name(const struct pmrun_port *port)
 {
     return port->name != NULL ? port->name : "";
 }
 
-gboolean port_key(const struct port *port, int ends[2])
+gboolean pmrun_port_key(const struct pmrun_port *port, int ends[2])
 {
-    const uint8_t *key = port->shell->key;
+    const uint8_t *key = port->io->key;
 
     return pipe2(ends, O_CLOEXEC) == 0 &&
-           write(ends[1], key, sizeof(port->shell->key)) == (ssize_t)sizeof(port->shell->key);
+           write(ends[1], key, sizeof(port->io->key)) == (ssize_t)sizeof(port->io->key);
 }
 
-static void door_closed(void *owner)
+static void acceptor_closed(void *owner)
 {
-    struct port *port = owner;
+    struct pmrun_port *port = owner;
 
     uv_close((uv_handle_t *)&port->admit, port_free);
 }
 
-void port_close(struct port *port)
+void pmrun_port_close(struct pmrun_port *port)
 {
-    struct channel *channel;
+    struct pmrun_channel *channel;
 
     while ((channel = g_queue_pop_head(&port->waiting)) != NULL)
-        channel_open(channel, NULL);
-    door_close(&port->door, door_closed);
+        pmrun_channel_open(channel, NULL);
+    pmrun_acceptor_close(&port->acceptor, acceptor_closed);
 }

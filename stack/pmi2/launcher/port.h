@@ -8,16 +8,17 @@
 #define JACQUARD_PMRUN_PORT_H
 
 #include "launch.h"
-#include "shell.h"
+#include "io.h"
 
-struct port;
-struct port *port_new(struct shell *shell, const char *job, enum launch_port kind);
+struct pmrun_port;
+struct pmrun_port *pmrun_port_new(struct pmrun_io *io, const char *job,
+                                  enum pmrun_launch_port kind);
 /* At the first of these addresses (NULL ends them) that this machine has. */
-struct port *port_new_at(struct shell *shell, const char *job, enum launch_port kind,
-                         const char *const *hosts);
-const char *port_name(const struct port *port); /* host:port */
+struct pmrun_port *pmrun_port_new_at(struct pmrun_io *io, const char *job,
+                                     enum pmrun_launch_port kind, const char *const *hosts);
+const char *pmrun_port_name(const struct pmrun_port *port); /* host:port */
 /* A pipe out of which the key can be read once: [0] is for the process; both are the caller's. */
-gboolean port_key(const struct port *port, int ends[2]);
-void port_close(struct port *port); /* and free */
+gboolean pmrun_port_key(const struct pmrun_port *port, int ends[2]);
+void pmrun_port_close(struct pmrun_port *port); /* and free */
 
 #endif

@@ -31,7 +31,7 @@
 static struct rlimit original_limit;
 static sigset_t original_mask;
 
-void process_prepare(void)
+void pmrun_process_prepare(void)
 {
     struct rlimit limit;
     int fd;
@@ -39,10 +39,10 @@ void process_prepare(void)
     sigprocmask(SIG_SETMASK, NULL, &original_mask);
     do
         fd = open("/dev/null", O_RDWR);
-    while (fd >= 0 && fd < PROCESS_KEY_FD);
-    if (fd > PROCESS_KEY_FD)
+    while (fd >= 0 && fd < PMRUN_PROCESS_KEY_FD);
+    if (fd > PMRUN_PROCESS_KEY_FD)
         close(fd);
-    close_range(PROCESS_PMI_FD, ~0u, CLOSE_RANGE_CLOEXEC);
+    close_range(PMRUN_PROCESS_PMI_FD, ~0u, CLOSE_RANGE_CLOEXEC);
     if (getrlimit(RLIMIT_NOFILE, &original_limit) != 0)
         return;
     limit = original_limit;
@@ -50,7 +50,7 @@ void process_prepare(void)
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-int process_upwards(int fd)
+int pmrun_process_raise_descriptor(int fd)
 {
     int high = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, OURS_FROM) : -1;
 
@@ -62,7 +62,7 @@ int process_upwards(int fd)
 
 /* The kernel makes the table bigger step by step, and once it is shared by threads each step waits
  * for milliseconds (for RCU). */
-void process_expect(guint count)
+void pmrun_process_reserve_descriptors(guint count)
 {
     int fd = open("/dev/null", O_RDONLY | O_CLOEXEC),
         last = fd >= 0
@@ -75,9 +75,9 @@ void process_expect(guint count)
         close(fd);
 }
 
-int process_descriptor(pid_t pid)
+int pmrun_process_descriptor(pid_t pid)
 {
-    return process_upwards((int)syscall(SYS_pidfd_open, pid, 0u));
+    return pmrun_process_raise_descriptor((int)syscall(SYS_pidfd_open, pid, 0u));
 }
 
 /* ---- the child --------------------------------------------------------------------------------
@@ -118,9 +118,9 @@ static void set_signals(void)
 
 /* The table of descriptors is still ours: the child takes a copy up to the last that it needs,
  * which costs little however many there are. FALSE: errno. */
-static gboolean take_descriptors(const struct process_start *start)
+static gboolean take_descriptors(const struct pmrun_process_start *start)
 {
-    int last = PROCESS_KEY_FD;
+    int last = PMRUN_PROCESS_KEY_FD;
 
     last = MAX(last, MAX(start->in, MAX(start->out, start->error)));
     last = MAX(last, MAX(start->pmi, start->key));
@@ -128,23 +128,23 @@ static gboolean take_descriptors(const struct process_start *start)
            unshare(CLONE_FILES) == 0;
 }
 
-static void set_descriptors(const struct process_start *start)
+static void set_descriptors(const struct pmrun_process_start *start)
 {
     dup2(start->in, 0);
     dup2(start->out, 1);
     dup2(start->error, 2);
     if (start->pmi >= 0)
-        dup2(start->pmi, PROCESS_PMI_FD);
+        dup2(start->pmi, PMRUN_PROCESS_PMI_FD);
     else
-        close(PROCESS_PMI_FD);
+        close(PMRUN_PROCESS_PMI_FD);
     if (start->key >= 0)
-        dup2(start->key, PROCESS_KEY_FD);
+        dup2(start->key, PMRUN_PROCESS_KEY_FD);
     else
-        close(PROCESS_KEY_FD);
+        close(PMRUN_PROCESS_KEY_FD);
 }
 
 struct birth {
-    struct process_start *start;
+    struct pmrun_process_start *start;
     const char *file;
     char *const *argv;
     pid_t parent;
@@ -154,7 +154,7 @@ struct birth {
 static int become(void *context)
 {
     const struct birth *birth = context;
-    struct process_start *start = birth->start;
+    struct pmrun_process_start *start = birth->start;
 
     if (!take_descriptors(start)) {
         start->failure = errno;
@@ -187,7 +187,7 @@ static int become(void *context)
 static void give_birth(struct birth *birth)
 {
     char *stack = g_malloc(CHILD_STACK_BYTES); /* a multiple of 16, as the stack has to be */
-    struct process_start *start = birth->start;
+    struct pmrun_process_start *start = birth->start;
     pid_t pid;
 
     start->failure = 0;
@@ -220,7 +220,7 @@ static void start_script(struct birth *birth)
 }
 
 /* All signals are blocked here: no handler of ours may run in the child. */
-static void start_one(struct process_start *start)
+static void start_one(struct pmrun_process_start *start)
 {
     struct birth birth = {start, start->file, start->argv, getpid()};
 
@@ -248,7 +248,7 @@ static void start_one(struct process_start *start)
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t work, done;
-    struct process_start *const *starts;
+    struct pmrun_process_start *const *starts;
     guint count, next, finished, parents;
 } team = {.lock = PTHREAD_MUTEX_INITIALIZER,
           .work = PTHREAD_COND_INITIALIZER,
@@ -257,7 +257,7 @@ static struct {
 static void work_off(void) /* with the lock */
 {
     while (team.next < team.count) {
-        struct process_start *start = team.starts[team.next++];
+        struct pmrun_process_start *start = team.starts[team.next++];
 
         pthread_mutex_unlock(&team.lock);
         start_one(start);
@@ -291,7 +291,7 @@ static void add_parents(guint wanted)
     pthread_attr_destroy(&attributes);
 }
 
-void process_start_all(struct process_start *const *starts, guint count)
+void pmrun_process_start_all(struct pmrun_process_start *const *starts, guint count)
 {
     guint parents = MIN(count, g_get_num_processors() * 4);
     sigset_t all, before;
@@ -334,8 +334,8 @@ static gboolean can_run(const char *file, int *error)
     return FALSE;
 }
 
-char *process_find(const char *name, const char *wdir, const char *path, char **environment,
-                   int *error)
+char *pmrun_process_find(const char *name, const char *wdir, const char *path, char **environment,
+                         int *error)
 {
     char **folders, **folder, *found = NULL;
 

@@ -12,11 +12,11 @@
 #include <sys/types.h>
 
 /* Where a process finds what it inherits besides 0, 1 and 2. */
-#define PROCESS_PMI_FD 3
-#define PROCESS_KEY_FD 4
+#define PMRUN_PROCESS_PMI_FD 3
+#define PMRUN_PROCESS_KEY_FD 4
 
-struct process_start {
-    const char *file; /* a path, see process_find */
+struct pmrun_process_start {
+    const char *file; /* a path, see pmrun_process_find */
     char *const *argv, *const *environment;
     const char *wdir; /* NULL: the launcher's */
     int in, out, error, pmi, key; /* descriptors of the launcher; -1: none */
@@ -43,21 +43,21 @@ struct process_start {
  * Once, before any other descriptor is made: 0 to 4 are open, so that none of ours has such a
  * number, all others are closed in programs, and there may be as many as the system allows.
  */
-void process_prepare(void);
+void pmrun_process_prepare(void);
 /* So many are going to be started: makes room for our descriptors at once. */
-void process_expect(guint count);
+void pmrun_process_reserve_descriptors(guint count);
 /* The same descriptor with a number above those that are handed to processes: the higher those are,
  * the more a start costs. -1 stays -1. */
-int process_upwards(int fd);
+int pmrun_process_raise_descriptor(int fd);
 /* Several at a time, by as many threads as is worth it; returns when all have begun or failed. */
-void process_start_all(struct process_start *const *starts, guint count);
+void pmrun_process_start_all(struct pmrun_process_start *const *starts, guint count);
 /*
  * The file of a program: searched in `path` (directories separated by `:`), or, if that is NULL,
  * in PATH of `environment`; a name with a slash is relative to `wdir`. NULL: *error is an errno.
  */
-char *process_find(const char *name, const char *wdir, const char *path, char **environment,
-                   int *error);
+char *pmrun_process_find(const char *name, const char *wdir, const char *path, char **environment,
+                         int *error);
 /* A descriptor that becomes readable when the process has ended (not reaped); -1: errno. */
-int process_descriptor(pid_t pid);
+int pmrun_process_descriptor(pid_t pid);
 
 #endif

@@ -16,32 +16,32 @@
 #include <glib.h>
 #include <stdint.h>
 
-#define PROOF_BYTES 32
+#define PMRUN_PROOF_BYTES 32
 
-struct proof_kind { /* of what; so that no proof is good for something else */
+struct pmrun_proof_kind { /* of what; so that no proof is good for something else */
     char magic[9];
     const char *here, *there; /* who listens, who connects */
 };
-extern const struct proof_kind proof_tree, proof_names;
+extern const struct pmrun_proof_kind pmrun_proof_tree, pmrun_proof_names;
 
-struct proof_hello {
+struct pmrun_proof_hello {
     char magic[8];
     uint32_t first, last; /* network byte order */
-    uint8_t nonce[PROOF_BYTES];
+    uint8_t nonce[PMRUN_PROOF_BYTES];
 };
-struct proof_answer {
-    uint8_t nonce[PROOF_BYTES], proof[PROOF_BYTES];
+struct pmrun_proof_answer {
+    uint8_t nonce[PMRUN_PROOF_BYTES], proof[PMRUN_PROOF_BYTES];
 };
-static_assert(sizeof(struct proof_hello) == 16 + PROOF_BYTES &&
-                  sizeof(struct proof_answer) == 2 * PROOF_BYTES,
+static_assert(sizeof(struct pmrun_proof_hello) == 16 + PMRUN_PROOF_BYTES &&
+                  sizeof(struct pmrun_proof_answer) == 2 * PMRUN_PROOF_BYTES,
               "what is sent has no padding");
 /* who: one of its kind's. */
-void proof_make(const uint8_t *key, const char *who, const struct proof_hello *hello,
-                const uint8_t *nonce_above, uint8_t *proof);
+void pmrun_proof_make(const uint8_t *key, const char *who, const struct pmrun_proof_hello *hello,
+                      const uint8_t *nonce_above, uint8_t *proof);
 /* The part of who connects, on a stream that blocks. */
-gboolean proof_give(int fd, const struct proof_kind *kind, const uint8_t *key, uint32_t first,
-                    uint32_t last);
-gboolean proof_equal(const uint8_t *one, const uint8_t *other); /* in constant time */
-void proof_random(void *bytes, gsize length);
+gboolean pmrun_proof_send(int fd, const struct pmrun_proof_kind *kind, const uint8_t *key,
+                          uint32_t first, uint32_t last);
+gboolean pmrun_proof_equal(const uint8_t *one, const uint8_t *other); /* in constant time */
+void pmrun_proof_random(void *bytes, gsize length);
 
 #endif

@@ -7,7 +7,7 @@
 static const int caught[] = {SIGINT,  SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2,
                              SIGALRM, SIGHUP,  SIGTSTP, SIGCONT};
 
-struct signals {
+struct pmrun_signals {
     void (*got)(void *owner, int signal);
     void *owner;
     uv_signal_t handles[G_N_ELEMENTS(caught)];
@@ -15,14 +15,15 @@ struct signals {
 
 static void come(uv_signal_t *handle, int signal)
 {
-    struct signals *signals = handle->data;
+    struct pmrun_signals *signals = handle->data;
 
     signals->got(signals->owner, signal);
 }
 
-struct signals *signals_new(uv_loop_t *loop, void (*got)(void *owner, int signal), void *owner)
+struct pmrun_signals *pmrun_signals_new(uv_loop_t *loop, void (*got)(void *owner, int signal),
+                                        void *owner)
 {
-    struct signals *signals = g_new0(struct signals, 1);
+    struct pmrun_signals *signals = g_new0(struct pmrun_signals, 1);
     struct sigaction before;
     size_t i;
 
@@ -37,7 +38,7 @@ struct signals *signals_new(uv_loop_t *loop, void (*got)(void *owner, int signal
     return signals;
 }
 
-void signals_close(struct signals *signals)
+void pmrun_signals_close(struct pmrun_signals *signals)
 {
     size_t i;
 

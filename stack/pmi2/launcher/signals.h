@@ -5,9 +5,10 @@
 
 #include <uv.h>
 
-struct signals;
+struct pmrun_signals;
 /* INT, QUIT, TERM, USR1, USR2, ALRM, HUP, TSTP, CONT; not those that were ignored before. */
-struct signals *signals_new(uv_loop_t *loop, void (*got)(void *owner, int signal), void *owner);
-void signals_close(struct signals *signals); /* g_free() after a turn of the loop */
+struct pmrun_signals *pmrun_signals_new(uv_loop_t *loop, void (*got)(void *owner, int signal),
+                                        void *owner);
+void pmrun_signals_close(struct pmrun_signals *signals); /* g_free() after a turn of the loop */
 
 #endif

@@ -6,39 +6,39 @@
 #include <string.h>
 #include <sys/wait.h>
 
-enum end status_end(int status, enum pmi2_rank_state state)
+enum pmrun_end pmrun_status_end(int status, enum pmi2_rank_state state)
 {
     if (state == PMI2_RANK_FINALIZED || state == PMI2_RANK_ABORTED)
-        return END_WELL;
+        return PMRUN_END_NORMAL;
     if (WIFSIGNALED(status))
-        return END_SIGNAL;
-    return state == PMI2_RANK_NEW ? END_WELL : END_EARLY;
+        return PMRUN_END_SIGNAL;
+    return state == PMI2_RANK_NEW ? PMRUN_END_NORMAL : PMRUN_END_EARLY;
 }
 
-int status_code(enum exit_rule rule, int status, enum pmi2_rank_state state)
+int pmrun_status_code(enum pmrun_exit_rule rule, int status, enum pmi2_rank_state state)
 {
     if (state == PMI2_RANK_ABORTED && (!WIFEXITED(status) || WEXITSTATUS(status) == 0))
         return 1; /* by its own wish: our signal says nothing */
     if (WIFSIGNALED(status))
-        return (rule == EXIT_RULE_SHELL ? 128 : 0) + WTERMSIG(status);
-    if (WEXITSTATUS(status) == 0 && status_end(status, state) == END_EARLY)
+        return (rule == PMRUN_EXIT_RULE_SHELL ? 128 : 0) + WTERMSIG(status);
+    if (WEXITSTATUS(status) == 0 && pmrun_status_end(status, state) == PMRUN_END_EARLY)
         return 1;
     return WEXITSTATUS(status);
 }
 
-int status_both(enum exit_rule rule, int one, int other)
+int pmrun_status_combine(enum pmrun_exit_rule rule, int one, int other)
 {
-    return rule == EXIT_RULE_OR ? one | other : MAX(one, other);
+    return rule == PMRUN_EXIT_RULE_OR ? one | other : MAX(one, other);
 }
 
-int status_not_started(enum exit_rule rule, int error)
+int pmrun_status_not_started(enum pmrun_exit_rule rule, int error)
 {
-    if (rule == EXIT_RULE_OR)
+    if (rule == PMRUN_EXIT_RULE_OR)
         return 255;
     return error == ENOENT ? 127 : 126;
 }
 
-char *status_text(int status)
+char *pmrun_status_text(int status)
 {
     const char *name;
 
@@ -70,7 +70,7 @@ static void add_ranks(GString *text, const int *statuses, uint32_t count, int st
     }
 }
 
-char *status_list(const int *statuses, uint32_t count)
+char *pmrun_status_list(const int *statuses, uint32_t count)
 {
     GHashTable *seen = g_hash_table_new(NULL, NULL);
     GString *text = g_string_new(NULL);
@@ -84,7 +84,7 @@ char *status_list(const int *statuses, uint32_t count)
         if (text->len > 0)
             g_string_append(text, "; ");
         add_ranks(text, statuses, count, statuses[rank]);
-        meaning = status_text(statuses[rank]);
+        meaning = pmrun_status_text(statuses[rank]);
         g_string_append_printf(text, ": %s", meaning);
         g_free(meaning);
     }

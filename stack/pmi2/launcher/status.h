@@ -6,21 +6,21 @@
 #include "options.h"
 #include "pmi2/server.h"
 
-enum end {
-    END_WELL, /* the others go on */
-    END_EARLY, /* said init but not finalize */
-    END_SIGNAL
+enum pmrun_end {
+    PMRUN_END_NORMAL, /* the others go on */
+    PMRUN_END_EARLY, /* said init but not finalize */
+    PMRUN_END_SIGNAL
 };
 /* status: as of waitpid; state: before the process was said to have ended. */
-enum end status_end(int status, enum pmi2_rank_state state);
+enum pmrun_end pmrun_status_end(int status, enum pmi2_rank_state state);
 /* Of one rank, for the launcher's exit; 0 to 255. */
-int status_code(enum exit_rule rule, int status, enum pmi2_rank_state state);
-int status_both(enum exit_rule rule, int one, int other);
+int pmrun_status_code(enum pmrun_exit_rule rule, int status, enum pmi2_rank_state state);
+int pmrun_status_combine(enum pmrun_exit_rule rule, int one, int other);
 /* Of a program that could not be started. */
-int status_not_started(enum exit_rule rule, int error);
+int pmrun_status_not_started(enum pmrun_exit_rule rule, int error);
 /* "exit status 3", "killed by signal 11 (SEGV)". g_free(). */
-char *status_text(int status);
+char *pmrun_status_text(int status);
 /* "0-2,5: exit status 0; 3: killed by ...": of ranks [0, count); -1: never ran. g_free(). */
-char *status_list(const int *statuses, uint32_t count);
+char *pmrun_status_list(const int *statuses, uint32_t count);
 
 #endif

@@ -14,7 +14,7 @@
 #define PORT_MAX 65535u
 #define SECONDS 10 /* for a step of a connection that blocks */
 
-int tcp_listen(const char *host, unsigned port, unsigned *bound)
+int pmrun_tcp_listen(const char *host, unsigned port, unsigned *bound)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
                                    .ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV};
@@ -34,11 +34,12 @@ int tcp_listen(const char *host, unsigned port, unsigned *bound)
         return -1;
     }
     fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd >= 0 && (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
-                    (found->ai_family == AF_INET6 &&
-                     setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)) != 0) ||
-                    bind(fd, found->ai_addr, found->ai_addrlen) != 0 ||
-                    listen(fd, TCP_BACKLOG) != 0 || getsockname(fd, &address.any, &length) != 0)) {
+    if (fd >= 0 &&
+        (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
+         (found->ai_family == AF_INET6 &&
+          setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)) != 0) ||
+         bind(fd, found->ai_addr, found->ai_addrlen) != 0 || listen(fd, PMRUN_TCP_BACKLOG) != 0 ||
+         getsockname(fd, &address.any, &length) != 0)) {
         error = errno;
         close(fd);
         fd = -1;
@@ -51,13 +52,13 @@ int tcp_listen(const char *host, unsigned port, unsigned *bound)
     return fd;
 }
 
-char *tcp_name(const char *host, unsigned port)
+char *pmrun_tcp_name(const char *host, unsigned port)
 {
     return g_strdup_printf(host[0] != '[' && strchr(host, ':') != NULL ? "[%s]:%u" : "%s:%u", host,
                            port);
 }
 
-gboolean tcp_parse(const char *text, char **host, unsigned *port)
+gboolean pmrun_tcp_parse(const char *text, char **host, unsigned *port)
 {
     const char *begin = text, *end, *colon;
     guint64 number = *port;
@@ -82,7 +83,7 @@ gboolean tcp_parse(const char *text, char **host, unsigned *port)
     return TRUE;
 }
 
-int tcp_connect(const char *address)
+int pmrun_tcp_connect(const char *address)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list, *at;
     struct timeval limit = {.tv_sec = SECONDS};
@@ -90,7 +91,7 @@ int tcp_connect(const char *address)
     unsigned port = 0;
     int fd = -1, one = 1, error = EHOSTUNREACH;
 
-    if (!tcp_parse(address, &host, &port)) {
+    if (!pmrun_tcp_parse(address, &host, &port)) {
         errno = EINVAL;
         return -1;
     }

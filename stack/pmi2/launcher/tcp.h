@@ -6,19 +6,19 @@
 #include <glib.h>
 #include <stdint.h>
 
-#define TCP_BACKLOG 1024 /* connections that are not accepted yet */
+#define PMRUN_TCP_BACKLOG 1024 /* connections that are not accepted yet */
 
 /*
  * A socket that listens at a numeric address; port 0: any. "::" takes connections of IPv4, too. -1:
  * errno. *bound (may be NULL) is the port.
  */
-int tcp_listen(const char *host, unsigned port, unsigned *bound);
+int pmrun_tcp_listen(const char *host, unsigned port, unsigned *bound);
 /* Connects to `host:port`, each address of the host in turn; a step takes 10 s at most. -1: errno.
  */
-int tcp_connect(const char *address);
+int pmrun_tcp_connect(const char *address);
 /* `host:port`, with brackets around a host that has colons. g_free(). */
-char *tcp_name(const char *host, unsigned port);
+char *pmrun_tcp_name(const char *host, unsigned port);
 /* The reverse, also of a name without a port (*port is left alone). FALSE: malformed. */
-gboolean tcp_parse(const char *text, char **host, unsigned *port);
+gboolean pmrun_tcp_parse(const char *text, char **host, unsigned *port);
 
 #endif

@@ -10,16 +10,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "keeper.h"
+#include "watchdog.h"
 #include "listener.h"
-#include "orders.h"
+#include "proxy_setup.h"
 #include "process.h"
 #include "status.h"
 
 #define CONNECT_MS 120000 /* from the first start to the last connection */
 
 struct below { /* one server */
-    struct tree *tree;
+    struct pmrun_tree *tree;
     uint32_t first, last;
     gboolean connected, lost, running;
     char *how; /* the launcher's name */
@@ -28,28 +28,29 @@ struct below { /* one server */
     uv_poll_t watch;
     uv_pipe_t input;
     uv_write_t write;
-    GByteArray *orders;
+    GByteArray *setup;
 };
 
-struct tree {
-    struct tree_config config;
-    const struct tree_events *events;
+struct pmrun_tree {
+    struct pmrun_tree_config config;
+    const struct pmrun_tree_events *events;
     void *owner;
-    struct listener *listener;
+    struct pmrun_listener *listener;
     GPtrArray *below;
     guint connected;
     gboolean ready, failed;
     uv_timer_t timer;
 };
 
-static const char *host_name(const struct tree *tree, uint32_t node)
+static const char *host_name(const struct pmrun_tree *tree, uint32_t node)
 {
-    return ((const struct host *)g_ptr_array_index(tree->config.hosts, node))->name;
+    return ((const struct pmrun_host *)g_ptr_array_index(tree->config.hosts, node))->name;
 }
 
-static void fail(struct tree *tree, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void fail(struct pmrun_tree *tree, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
-static void fail(struct tree *tree, const char *format, ...)
+static void fail(struct pmrun_tree *tree, const char *format, ...)
 {
     va_list arguments;
     char *text;
@@ -64,10 +65,10 @@ static void fail(struct tree *tree, const char *format, ...)
     g_free(text);
 }
 
-void tree_client_key(const uint8_t *key, uint8_t *client_key)
+void pmrun_tree_client_key(const uint8_t *key, uint8_t *client_key)
 {
-    GHmac *hmac = g_hmac_new(G_CHECKSUM_SHA256, key, TREE_KEY_BYTES);
-    gsize length = TREE_KEY_BYTES;
+    GHmac *hmac = g_hmac_new(G_CHECKSUM_SHA256, key, PMRUN_TREE_KEY_BYTES);
+    gsize length = PMRUN_TREE_KEY_BYTES;
 
     g_hmac_update(hmac, (const guchar *)"clients", 7);
     g_hmac_get_digest(hmac, client_key, &length);
@@ -77,7 +78,7 @@ void tree_client_key(const uint8_t *key, uint8_t *client_key)
 /* ---- connections ------------------------------------------------------------------------------
  */
 
-static struct below *find(struct tree *tree, uint32_t first)
+static struct below *find(struct pmrun_tree *tree, uint32_t first)
 {
     guint i;
 
@@ -99,7 +100,7 @@ static gboolean proven(void *owner, uint32_t first, uint32_t last)
 
 static void connected(void *owner, uint32_t first)
 {
-    struct tree *tree = owner;
+    struct pmrun_tree *tree = owner;
     char *text = g_strdup_printf("node %s is connected", host_name(tree, first));
 
     tree->events->explain(tree->owner, text);
@@ -114,12 +115,12 @@ static void connected(void *owner, uint32_t first)
 
 static void refused(void *owner, const char *why)
 {
-    struct tree *tree = owner;
+    struct pmrun_tree *tree = owner;
 
     tree->events->explain(tree->owner, why);
 }
 
-void tree_lost(struct tree *tree, uint32_t first)
+void pmrun_tree_lost(struct pmrun_tree *tree, uint32_t first)
 {
     struct below *below = tree != NULL ? find(tree, first) : NULL;
 
@@ -141,19 +142,19 @@ static char *own_program(void)
     return program;
 }
 
-static gboolean is_remote(const struct tree_config *config, uint32_t node)
+static gboolean is_remote(const struct pmrun_tree_config *config, uint32_t node)
 {
-    const struct host *host = g_ptr_array_index(config->hosts, node);
+    const struct pmrun_host *host = g_ptr_array_index(config->hosts, node);
 
-    return g_strcmp0(config->launcher, "fork") != 0 && !host_is_local(host->name);
+    return g_strcmp0(config->launcher, "fork") != 0 && !pmrun_host_is_local(host->name);
 }
 
 /* The command that runs pmproxy on a host. ssh and rsh give their words to a shell. */
-static char **command_for(const struct tree_config *config, uint32_t node, char **how)
+static char **command_for(const struct pmrun_tree_config *config, uint32_t node, char **how)
 {
     static const char *const srun_options[] = {"--nodes=1", "--ntasks=1", "--mpi=none",
                                                "--export=ALL", "--overlap"};
-    const struct host *host = g_ptr_array_index(config->hosts, node);
+    const struct pmrun_host *host = g_ptr_array_index(config->hosts, node);
     const char *launcher = config->launcher, *exec = config->launcher_exec;
     GPtrArray *words = g_ptr_array_new();
     char *program = own_program(), *quoted = g_shell_quote(program), **parts;
@@ -209,70 +210,70 @@ static void launcher_ended(uv_poll_t *poll, int status, int events)
     if (waitpid(below->pid, &how, WNOHANG) <= 0)
         return;
     uv_poll_stop(poll);
-    keeper_remove(below->pid);
+    pmrun_watchdog_remove(below->pid);
     below->running = FALSE;
     if (below->connected)
         return;
-    text = status_text(how);
+    text = pmrun_status_text(how);
     fail(below->tree, "node %s: %s ended (%s) before the node's pmproxy had connected",
          host_name(below->tree, below->first), below->how, text);
     g_free(text);
 }
 
-static void orders_taken(uv_write_t *request, int status)
+static void setup_read(uv_write_t *request, int status)
 {
     struct below *below = request->data;
 
     (void)status; /* a launcher that has ended says so otherwise */
-    explicit_bzero(below->orders->data, below->orders->len);
-    g_byte_array_set_size(below->orders, 0);
+    explicit_bzero(below->setup->data, below->setup->len);
+    g_byte_array_set_size(below->setup, 0);
 }
 
-static void give_orders(struct below *below, int fd)
+static void send_setup(struct below *below, int fd)
 {
-    struct tree *tree = below->tree;
-    uv_loop_t *loop = tree->config.shell->loop;
+    struct pmrun_tree *tree = below->tree;
+    uv_loop_t *loop = tree->config.io->loop;
     uv_buf_t buffer;
 
-    below->orders =
-        orders_write(&tree->config, below->first, below->last, listener_addresses(tree->listener));
+    below->setup = pmrun_proxy_setup_write(&tree->config, below->first, below->last,
+                                           pmrun_listener_addresses(tree->listener));
     uv_pipe_init(loop, &below->input, 0);
     uv_pipe_open(&below->input, fd);
-    buffer = uv_buf_init((char *)below->orders->data, below->orders->len);
+    buffer = uv_buf_init((char *)below->setup->data, below->setup->len);
     below->write.data = below;
-    uv_write(&below->write, (uv_stream_t *)&below->input, &buffer, 1, orders_taken);
+    uv_write(&below->write, (uv_stream_t *)&below->input, &buffer, 1, setup_read);
     uv_poll_init(loop, &below->watch, below->pidfd);
     below->watch.data = below;
     uv_poll_start(&below->watch, UV_READABLE, launcher_ended);
 }
 
-static void launch(struct tree *tree, struct below *below)
+static void launch(struct pmrun_tree *tree, struct below *below)
 {
     char **environment = g_get_environ();
     char **argv = command_for(&tree->config, below->first, &below->how), *file;
-    struct process_start start = {.pmi = -1, .key = -1, .memory_policy = -1};
-    struct process_start *const starts[] = {&start};
+    struct pmrun_process_start start = {.pmi = -1, .key = -1, .memory_policy = -1};
+    struct pmrun_process_start *const starts[] = {&start};
     int ends[2] = {-1, -1}, error = 0;
     char *text = g_strjoinv(" ", argv);
 
     tree->events->explain(tree->owner, text);
     g_free(text);
-    file = process_find(argv[0], NULL, NULL, environment, &error);
+    file = pmrun_process_find(argv[0], NULL, NULL, environment, &error);
     if (file != NULL && pipe2(ends, O_CLOEXEC) == 0) {
         start.file = file;
         start.argv = argv;
         start.environment = environment;
         start.in = ends[0];
         start.out = start.error = 2;
-        process_start_all(starts, 1);
+        pmrun_process_start_all(starts, 1);
         below->pid = start.pid;
         error = start.failure;
-        below->pidfd = below->pid > 0 ? process_descriptor(below->pid) : -1;
+        below->pidfd = below->pid > 0 ? pmrun_process_descriptor(below->pid) : -1;
     }
     if (below->pidfd >= 0) {
         below->running = TRUE;
-        keeper_add(below->pid);
-        give_orders(below, ends[1]);
+        pmrun_watchdog_add(below->pid);
+        send_setup(below, ends[1]);
     } else {
         fail(tree, "node %s: cannot run %s: %s", host_name(tree, below->first), argv[0],
              g_strerror(error != 0 ? error : errno));
@@ -286,9 +287,9 @@ static void launch(struct tree *tree, struct below *below)
     g_strfreev(environment);
 }
 
-static void too_late(uv_timer_t *timer)
+static void timed_out(uv_timer_t *timer)
 {
-    struct tree *tree = timer->data;
+    struct pmrun_tree *tree = timer->data;
     guint i;
 
     for (i = 0; i < tree->below->len; i++) {
@@ -307,8 +308,8 @@ static void below_free(gpointer data)
 {
     struct below *below = data;
 
-    if (below->orders != NULL)
-        g_byte_array_unref(below->orders);
+    if (below->setup != NULL)
+        g_byte_array_unref(below->setup);
     if (below->pidfd >= 0)
         close(below->pidfd);
     g_free(below->how);
@@ -316,7 +317,7 @@ static void below_free(gpointer data)
 }
 
 /* As even parts as can be, each a range of nodes. */
-static void divide(struct tree *tree)
+static void divide(struct pmrun_tree *tree)
 {
     uint32_t nodes = tree->config.last - tree->config.first, at = tree->config.first, i;
     uint32_t parts = MIN(nodes, tree->config.fanout);
@@ -332,12 +333,12 @@ static void divide(struct tree *tree)
     }
 }
 
-struct tree *tree_new(const struct tree_config *config, const struct tree_events *events,
-                      void *owner)
+struct pmrun_tree *pmrun_tree_new(const struct pmrun_tree_config *config,
+                                  const struct pmrun_tree_events *events, void *owner)
 {
-    struct tree *tree = g_new0(struct tree, 1);
-    struct listener_config listener = {
-        .shell = config->shell,
+    struct pmrun_tree *tree = g_new0(struct pmrun_tree, 1);
+    struct pmrun_listener_config listener = {
+        .io = config->io,
         .key = config->key,
         .iface = config->iface,
         .localhost = config->localhost,
@@ -353,14 +354,14 @@ struct tree *tree_new(const struct tree_config *config, const struct tree_events
     tree->events = events;
     tree->owner = owner;
     tree->below = g_ptr_array_new_with_free_func(below_free);
-    uv_timer_init(config->shell->loop, &tree->timer);
+    uv_timer_init(config->io->loop, &tree->timer);
     tree->timer.data = tree;
-    uv_timer_start(&tree->timer, too_late, CONNECT_MS, 0);
+    uv_timer_start(&tree->timer, timed_out, CONNECT_MS, 0);
     divide(tree);
     for (i = 0; i < tree->below->len; i++)
         listener.remote |=
             is_remote(config, ((struct below *)g_ptr_array_index(tree->below, i))->first);
-    tree->listener = listener_new(&listener, &error);
+    tree->listener = pmrun_listener_new(&listener, &error);
     if (tree->listener == NULL) {
         fail(tree, "%s", error->message);
         g_error_free(error);
@@ -371,13 +372,13 @@ struct tree *tree_new(const struct tree_config *config, const struct tree_events
     return tree;
 }
 
-void tree_close(struct tree *tree)
+void pmrun_tree_close(struct pmrun_tree *tree)
 {
     guint i;
 
     if (tree == NULL)
         return;
-    listener_close(tree->listener);
+    pmrun_listener_close(tree->listener);
     uv_close((uv_handle_t *)&tree->timer, NULL);
     for (i = 0; i < tree->below->len; i++) {
         struct below *below = g_ptr_array_index(tree->below, i);
@@ -391,7 +392,7 @@ void tree_close(struct tree *tree)
     }
 }
 
-void tree_free(struct tree *tree)
+void pmrun_tree_free(struct pmrun_tree *tree)
 {
     if (tree == NULL)
         return;

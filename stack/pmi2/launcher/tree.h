@@ -9,12 +9,12 @@
 #define JACQUARD_PMRUN_TREE_H
 
 #include "hosts.h"
-#include "shell.h"
+#include "io.h"
 
-#define TREE_KEY_BYTES 32
+#define PMRUN_TREE_KEY_BYTES 32
 
-struct tree_config {
-    struct shell *shell;
+struct pmrun_tree_config {
+    struct pmrun_io *io;
     const uint8_t *key;
     const GPtrArray *hosts; /* of nodes 0, 1, … */
     uint32_t first, last; /* nodes that are below this server */
@@ -22,18 +22,19 @@ struct tree_config {
     const char *launcher, *launcher_exec, *iface, *localhost; /* options; NULL: not given */
     gboolean verbose;
 };
-struct tree_events {
+struct pmrun_tree_events {
     void (*ready)(void *owner); /* all servers below are connected */
     void (*failed)(void *owner, const char *text); /* they will not be */
     void (*explain)(void *owner, const char *text);
 };
-struct tree;
-struct tree *tree_new(const struct tree_config *config, const struct tree_events *events,
-                      void *owner);
-void tree_lost(struct tree *tree, uint32_t first); /* PMI2_ACTION_TREE_LOST; NULL: nothing */
-void tree_close(struct tree *tree); /* NULL: nothing */
-void tree_free(struct tree *tree); /* after a turn of the loop */
+struct pmrun_tree;
+struct pmrun_tree *pmrun_tree_new(const struct pmrun_tree_config *config,
+                                  const struct pmrun_tree_events *events, void *owner);
+void pmrun_tree_lost(struct pmrun_tree *tree,
+                     uint32_t first); /* PMI2_ACTION_TREE_LOST; NULL: nothing */
+void pmrun_tree_close(struct pmrun_tree *tree); /* NULL: nothing */
+void pmrun_tree_free(struct pmrun_tree *tree); /* after a turn of the loop */
 /* What clients prove to know, who need not know the key of the tree. */
-void tree_client_key(const uint8_t *key, uint8_t *client_key);
+void pmrun_tree_client_key(const uint8_t *key, uint8_t *client_key);
 
 #endif

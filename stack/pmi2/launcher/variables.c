@@ -19,12 +19,12 @@ __attribute__((format(printf, 2, 3))) static void add(GPtrArray *to, const char 
 #define NODES_TEXT_MAX 65536u /* Linux takes 128 KiB in one variable */
 
 /* The number of an emulated node. -1: it has none. */
-static gint64 emulated_node(const struct launch *launch, uint32_t node)
+static gint64 emulated_node(const struct pmrun_launch *launch, uint32_t node)
 {
     static const char name[] = "JACQUARD_NODE=";
     char *const *variable;
 
-    for (variable = launch_variables(launch, node); *variable != NULL; variable++)
+    for (variable = pmrun_launch_variables(launch, node); *variable != NULL; variable++)
         if (g_str_has_prefix(*variable, name))
             return (gint64)g_ascii_strtoull(*variable + strlen(name), NULL, 10);
     return -1;
@@ -32,7 +32,7 @@ static gint64 emulated_node(const struct launch *launch, uint32_t node)
 
 /* The emulated node of each rank, in their order: `NODE*COUNT` ranks on one, or `FIRST-LAST`, one
  * rank on each. For ALPS, which tells it to every process. */
-static void add_nodes_of_ranks(GPtrArray *to, const struct launch *launch,
+static void add_nodes_of_ranks(GPtrArray *to, const struct pmrun_launch *launch,
                                const struct pmi2_job_info *info)
 {
     GString *text = g_string_new("JACQUARD_RANK_NODES=");
@@ -60,19 +60,19 @@ static void add_nodes_of_ranks(GPtrArray *to, const struct launch *launch,
         g_string_free(text, TRUE);
 }
 
-static GPtrArray *common_of(const struct launch *launch, const struct pmi2_job_info *info,
+static GPtrArray *common_of(const struct pmrun_launch *launch, const struct pmi2_job_info *info,
                             uint32_t node, uint32_t local_count, const char *host, const char *port)
 {
     GPtrArray *common = g_ptr_array_new_with_free_func(g_free);
     char *const *variable;
 
     if (port == NULL) {
-        add(common, "PMI_FD=%d", PROCESS_PMI_FD);
+        add(common, "PMI_FD=%d", PMRUN_PROCESS_PMI_FD);
         add(common, "PMI_SIZE=%u", info->size);
     } else {
         add(common, "PMI_PORT=%s", port);
         add(common, "PMI_JOBID=%s", info->id);
-        add(common, "PMI_KEY_FD=%d", PROCESS_KEY_FD);
+        add(common, "PMI_KEY_FD=%d", PMRUN_PROCESS_KEY_FD);
     }
     if (info->spawner != NULL)
         add(common, "PMI_SPAWNED=1");
@@ -91,7 +91,7 @@ static GPtrArray *common_of(const struct launch *launch, const struct pmi2_job_i
                            32767));
         add(common, "FLUX_PMI_LIBRARY_PATH=%s/libpmi.so.0", launch->libraries);
     }
-    for (variable = launch_variables(launch, node); *variable != NULL; variable++)
+    for (variable = pmrun_launch_variables(launch, node); *variable != NULL; variable++)
         add(common, "%s", *variable);
     if (launch->fabric) {
         add(common, "PMI_NO_FORK=1");
@@ -119,7 +119,7 @@ static gboolean is_set_by(const GPtrArray *common, const char *variable)
  * launcher has them do; on a fabric they also do without threads for progress, which would take
  * processors from other ranks.
  */
-static void add_for_crowd(GPtrArray *all, const struct launch *launch, char **environment)
+static void add_for_crowd(GPtrArray *all, const struct pmrun_launch *launch, char **environment)
 {
     static char settings[][48] = {"OMPI_MCA_mpi_yield_when_idle=1",
                                   "OMPI_MCA_mtl_ofi_control_progress=manual",
@@ -135,9 +135,9 @@ static void add_for_crowd(GPtrArray *all, const struct launch *launch, char **en
     }
 }
 
-void variables_init(struct variables *variables, const struct launch *launch,
-                    const struct pmi2_job_info *info, uint32_t node, uint32_t local_count,
-                    const char *host, const char *port)
+void pmrun_variables_init(struct pmrun_variables *variables, const struct pmrun_launch *launch,
+                          const struct pmi2_job_info *info, uint32_t node, uint32_t local_count,
+                          const char *host, const char *port)
 {
     guint p, i;
 
@@ -147,7 +147,7 @@ void variables_init(struct variables *variables, const struct launch *launch,
     variables->fabric = launch->fabric;
     variables->port = port;
     for (p = 0; p < variables->programs; p++) {
-        const struct program *program = g_ptr_array_index(launch->programs, p);
+        const struct pmrun_program *program = g_ptr_array_index(launch->programs, p);
         GPtrArray *all = g_ptr_array_new();
         char **variable;
 
@@ -163,7 +163,7 @@ void variables_init(struct variables *variables, const struct launch *launch,
     }
 }
 
-void variables_clear(struct variables *variables)
+void pmrun_variables_clear(struct pmrun_variables *variables)
 {
     guint p;
 
@@ -177,8 +177,8 @@ void variables_clear(struct variables *variables)
 #define OWN 6
 #define OWN_BYTES 32 /* name, =, ten digits */
 
-char **variables_of_rank(const struct variables *variables, guint program, uint32_t rank,
-                         uint32_t local)
+char **pmrun_variables_of_rank(const struct pmrun_variables *variables, guint program,
+                               uint32_t rank, uint32_t local)
 {
     const struct {
         const char *name;

@@ -6,7 +6,7 @@
 #include "launch.h"
 #include "pmi2/server.h"
 
-struct variables {
+struct pmrun_variables {
     GPtrArray *common; /* "NAME=value" of all ranks of the job on this node */
     GPtrArray **of_program; /* environ of each program with the common ones */
     guint programs;
@@ -15,12 +15,12 @@ struct variables {
 };
 
 /* port: "host:port" or NULL; `launch` and `port` live as long as these. */
-void variables_init(struct variables *variables, const struct launch *launch,
-                    const struct pmi2_job_info *info, uint32_t node, uint32_t local_count,
-                    const char *host, const char *port);
-void variables_clear(struct variables *variables);
+void pmrun_variables_init(struct pmrun_variables *variables, const struct pmrun_launch *launch,
+                          const struct pmi2_job_info *info, uint32_t node, uint32_t local_count,
+                          const char *host, const char *port);
+void pmrun_variables_clear(struct pmrun_variables *variables);
 /* The strings are in the same block or live as long as these. g_free(). */
-char **variables_of_rank(const struct variables *variables, guint program, uint32_t rank,
-                         uint32_t local);
+char **pmrun_variables_of_rank(const struct pmrun_variables *variables, guint program,
+                               uint32_t rank, uint32_t local);
 
 #endif

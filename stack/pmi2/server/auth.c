@@ -7,10 +7,10 @@
 #include "internal.h"
 
 #define NONCE_BYTES 16
-static_assert(sizeof(((struct stranger *)NULL)->nonce) == 2 * NONCE_BYTES + 1,
+static_assert(sizeof(((struct unauthenticated_client *)NULL)->nonce) == 2 * NONCE_BYTES + 1,
               "a nonce in hexadecimal and a NUL");
 
-int pmi2_auth_challenge(struct pmi2_server *server, struct stranger *stranger)
+int pmi2_auth_challenge(struct pmi2_server *server, struct unauthenticated_client *unauthenticated)
 {
     uint8_t bytes[NONCE_BYTES];
     size_t i;
@@ -19,7 +19,7 @@ int pmi2_auth_challenge(struct pmi2_server *server, struct stranger *stranger)
         return WIRE_FAIL;
     server->config.random(server->config.context, bytes, sizeof(bytes));
     for (i = 0; i < sizeof(bytes); i++)
-        snprintf(stranger->nonce + 2 * i, 3, "%02x", bytes[i]);
+        snprintf(unauthenticated->nonce + 2 * i, 3, "%02x", bytes[i]);
     return 0;
 }
 
@@ -36,19 +36,19 @@ static bool same(const char *digest, struct pmi2_slice answer)
     return difference == 0;
 }
 
-bool pmi2_auth_check(const struct pmi2_server *server, const struct stranger *stranger,
-                     struct pmi2_slice answer)
+bool pmi2_auth_check(const struct pmi2_server *server,
+                     const struct unauthenticated_client *unauthenticated, struct pmi2_slice answer)
 {
-    struct pmi2_slice nonce = {stranger->nonce, strlen(stranger->nonce)};
+    struct pmi2_slice nonce = {unauthenticated->nonce, strlen(unauthenticated->nonce)};
     char wanted[PMI2_AUTH_ANSWER];
 
-    assert(stranger->claimed != NULL);
+    assert(unauthenticated->claimed != NULL);
     if (nonce.length == 0 || !server->has_key)
         return false;
-    if (stranger->draft)
+    if (unauthenticated->draft)
         pmi2_auth_answer_draft(server->key, sizeof(server->key), nonce, wanted);
     else
-        pmi2_auth_answer(server->key, sizeof(server->key), nonce, job_id(stranger->claimed),
-                         stranger->rank, wanted);
+        pmi2_auth_answer(server->key, sizeof(server->key), nonce, job_id(unauthenticated->claimed),
+                         unauthenticated->rank, wanted);
     return same(wanted, answer);
 }

@@ -22,13 +22,13 @@ void pmi2_client_bind(struct client *client, struct job *job, struct rank *rank)
     assert(client->rank == NULL && rank->client == NULL && rank->job == job);
     struct pmi2_server *server = client->link.server;
 
-    if (client->stranger != NULL) {
-        assert(server->stranger_count > 0);
-        list_remove(&client->stranger->list);
-        server->stranger_count--;
-        pmi2_chunk_drop(client->stranger->fullinit);
-        free(client->stranger);
-        client->stranger = NULL;
+    if (client->unauthenticated != NULL) {
+        assert(server->unauthenticated_count > 0);
+        list_remove(&client->unauthenticated->list);
+        server->unauthenticated_count--;
+        pmi2_chunk_drop(client->unauthenticated->fullinit);
+        free(client->unauthenticated);
+        client->unauthenticated = NULL;
     }
     client->job = job;
     client->rank = rank;
@@ -59,12 +59,12 @@ void pmi2_client_lost(struct client *client)
 
     pmi2_client_unbind(client);
     list_remove(&client->slow);
-    if (client->stranger != NULL) {
-        list_remove(&client->stranger->list);
-        client->link.server->stranger_count--;
-        pmi2_chunk_drop(client->stranger->fullinit);
-        free(client->stranger);
-        client->stranger = NULL;
+    if (client->unauthenticated != NULL) {
+        list_remove(&client->unauthenticated->list);
+        client->link.server->unauthenticated_count--;
+        pmi2_chunk_drop(client->unauthenticated->fullinit);
+        free(client->unauthenticated);
+        client->unauthenticated = NULL;
     }
     if (rank == NULL)
         return;

@@ -68,29 +68,29 @@ void pmi2_connect_join(struct job *job, struct job *other)
     }
 }
 
-static void answer_bool(const struct hail *hail, bool value)
+static void answer_bool(const struct root_request *request, bool value)
 {
     char byte = value ? 1 : 0;
 
-    pmi2_hail_answer(hail, 0, "", (struct pmi2_slice){&byte, 1});
+    pmi2_root_request_answer(request, 0, "", (struct pmi2_slice){&byte, 1});
 }
 
-static void join(const struct hail *hail, struct pmi2_slice id, bool copies)
+static void join(const struct root_request *request, struct pmi2_slice id, bool copies)
 {
-    struct pmi2_server *server = hail->server;
-    struct job *job = hail->job, *other = pmi2_job_find(server, id);
+    struct pmi2_server *server = request->server;
+    struct job *job = request->job, *other = pmi2_job_find(server, id);
     struct cut *cut;
 
     if (other == NULL && copies && pmi2_job_id_valid(id.at)) {
         /* Perhaps a job of another launcher: the client will bring its pairs. */
         other = server->foreign_count < FOREIGN_MAX ? pmi2_job_foreign(server, id) : NULL;
         if (other == NULL) {
-            pmi2_hail_answer(hail, WIRE_NO_MEMORY, "no_memory", NO_SLICE);
+            pmi2_root_request_answer(request, WIRE_NO_MEMORY, "no_memory", NO_SLICE);
             return;
         }
     }
     if (other == NULL) {
-        pmi2_hail_answer(hail, WIRE_INVALID_ARG, "unknown_jobid", NO_SLICE);
+        pmi2_root_request_answer(request, WIRE_INVALID_ARG, "unknown_jobid", NO_SLICE);
         return;
     }
     if (job->group != other->group)
@@ -99,22 +99,22 @@ static void join(const struct hail *hail, struct pmi2_slice id, bool copies)
     if (all_left(job, other) || all_left(other, job)) { /* connected anew */
         drop_cut(job, other);
         drop_cut(other, job);
-    } else if (has_left(cut, hail->rank)) {
-        cut->left[hail->rank / 8] &= (uint8_t) ~(1u << hail->rank % 8);
+    } else if (has_left(cut, request->rank)) {
+        cut->left[request->rank / 8] &= (uint8_t) ~(1u << request->rank % 8);
         cut->count--;
     }
-    answer_bool(hail, other->foreign && copies);
+    answer_bool(request, other->foreign && copies);
 }
 
-static void leave(const struct hail *hail, struct pmi2_slice id)
+static void leave(const struct root_request *request, struct pmi2_slice id)
 {
-    struct job *job = hail->job, *other = pmi2_job_find(hail->server, id);
+    struct job *job = request->job, *other = pmi2_job_find(request->server, id);
     struct cut *cut;
     struct list *node;
     uint32_t cuts = 0;
 
-    if (other == NULL || other == job || !connected(job, hail->rank, other)) {
-        pmi2_hail_answer(hail, WIRE_INVALID_ARG, "not_connected", NO_SLICE);
+    if (other == NULL || other == job || !connected(job, request->rank, other)) {
+        pmi2_root_request_answer(request, WIRE_INVALID_ARG, "not_connected", NO_SLICE);
         return;
     }
     cut = find_cut(job, other);
@@ -123,30 +123,30 @@ static void leave(const struct hail *hail, struct pmi2_slice id)
             cuts++;
         cut = cuts < CUTS_MAX ? calloc(1, sizeof(*cut) + job->facts->info.size / 8 + 1) : NULL;
         if (cut == NULL) {
-            pmi2_hail_answer(hail, WIRE_NO_MEMORY, "no_memory", NO_SLICE);
+            pmi2_root_request_answer(request, WIRE_NO_MEMORY, "no_memory", NO_SLICE);
             return;
         }
         cut->other = other;
         list_add(&job->cuts, &cut->list);
     }
-    cut->left[hail->rank / 8] |= (uint8_t)(1u << hail->rank % 8);
+    cut->left[request->rank / 8] |= (uint8_t)(1u << request->rank % 8);
     cut->count++;
-    pmi2_hail_answer(hail, 0, "", NO_SLICE);
+    pmi2_root_request_answer(request, 0, "", NO_SLICE);
     if (other->foreign && all_left(job, other))
         pmi2_connect_end(job); /* may have been its last user */
 }
 
-static void answer_written(const struct hail *hail, struct writer *answer)
+static void answer_written(const struct root_request *request, struct writer *answer)
 {
     if (answer->failed)
-        pmi2_hail_answer(hail, WIRE_NO_MEMORY, "no_memory", NO_SLICE);
+        pmi2_root_request_answer(request, WIRE_NO_MEMORY, "no_memory", NO_SLICE);
     else
-        pmi2_hail_answer(hail, 0, "",
-                         (struct pmi2_slice){answer->chunk->bytes, answer->chunk->length});
+        pmi2_root_request_answer(request, 0, "",
+                                 (struct pmi2_slice){answer->chunk->bytes, answer->chunk->length});
     pmi2_writer_fini(answer);
 }
 
-static void get(const struct hail *hail, const struct job *other, struct reader *body)
+static void get(const struct root_request *request, const struct job *other, struct reader *body)
 {
     struct pmi2_slice key = pmi2_read_slice(body), value = NO_SLICE;
     struct writer answer = {NULL, false};
@@ -155,7 +155,7 @@ static void get(const struct hail *hail, const struct job *other, struct reader 
     pmi2_write_u8(&answer, found);
     pmi2_write_slice(&answer, key);
     pmi2_write_slice(&answer, value);
-    answer_written(hail, &answer);
+    answer_written(request, &answer);
 }
 
 static void write_pair(void *context, struct pmi2_slice key, struct pmi2_slice value)
@@ -163,16 +163,16 @@ static void write_pair(void *context, struct pmi2_slice key, struct pmi2_slice v
     pmi2_record_write(context, 0, key, value);
 }
 
-static void getall(const struct hail *hail, const struct job *other)
+static void getall(const struct root_request *request, const struct job *other)
 {
     struct writer answer = {NULL, false};
 
     pmi2_write_u32(&answer, pmi2_space_each(other->space, other->space->epoch, NULL, NULL));
     pmi2_space_each(other->space, other->space->epoch, write_pair, &answer);
-    answer_written(hail, &answer);
+    answer_written(request, &answer);
 }
 
-static void putall(const struct hail *hail, struct job *other, struct reader *body)
+static void putall(const struct root_request *request, struct job *other, struct reader *body)
 {
     uint32_t count = pmi2_read_u32(body);
     size_t length = (size_t)(body->end - body->at);
@@ -180,10 +180,10 @@ static void putall(const struct hail *hail, struct job *other, struct reader *bo
     enum pmi2_commit commit = COMMIT_NO_MEMORY;
 
     if (!other->foreign) { /* its own ranks put its pairs */
-        pmi2_hail_answer(hail, WIRE_INVALID_ARG, "not_a_foreign_job", NO_SLICE);
+        pmi2_root_request_answer(request, WIRE_INVALID_ARG, "not_a_foreign_job", NO_SLICE);
         return;
     }
-    chunk = other->space->live_bytes + length <= hail->server->limits.committed_bytes
+    chunk = other->space->live_bytes + length <= request->server->limits.committed_bytes
                 ? pmi2_chunk_new(length)
                 : NULL;
     if (chunk != NULL) {
@@ -194,34 +194,36 @@ static void putall(const struct hail *hail, struct job *other, struct reader *bo
         pmi2_chunk_drop(chunk);
     }
     if (commit == COMMIT_DONE)
-        pmi2_hail_answer(hail, 0, "", NO_SLICE);
+        pmi2_root_request_answer(request, 0, "", NO_SLICE);
     else
-        pmi2_hail_answer(hail, commit == COMMIT_MALFORMED ? WIRE_INVALID_ARG : WIRE_NO_MEMORY,
-                         commit == COMMIT_MALFORMED ? "malformed_pairs" : "no_memory", NO_SLICE);
+        pmi2_root_request_answer(
+            request, commit == COMMIT_MALFORMED ? WIRE_INVALID_ARG : WIRE_NO_MEMORY,
+            commit == COMMIT_MALFORMED ? "malformed_pairs" : "no_memory", NO_SLICE);
 }
 
-void pmi2_connect_serve(const struct hail *hail, enum root_kind kind, struct reader *body)
+void pmi2_connect_serve(const struct root_request *request, enum root_kind kind,
+                        struct reader *body)
 {
     struct pmi2_slice id = pmi2_read_slice(body);
     struct job *other;
 
     if (kind == ROOT_CONNECT) {
-        join(hail, id, pmi2_read_u8(body) != 0);
+        join(request, id, pmi2_read_u8(body) != 0);
         return;
     }
     if (kind == ROOT_DISCONNECT) {
-        leave(hail, id);
+        leave(request, id);
         return;
     }
-    other = pmi2_job_find(hail->server, id);
-    if (other == NULL || !connected(hail->job, hail->rank, other))
-        pmi2_hail_answer(hail, WIRE_INVALID_ARG, "unknown_jobid", NO_SLICE);
+    other = pmi2_job_find(request->server, id);
+    if (other == NULL || !connected(request->job, request->rank, other))
+        pmi2_root_request_answer(request, WIRE_INVALID_ARG, "unknown_jobid", NO_SLICE);
     else if (kind == ROOT_GET)
-        get(hail, other, body);
+        get(request, other, body);
     else if (kind == ROOT_GETALL)
-        getall(hail, other);
+        getall(request, other);
     else
-        putall(hail, other, body);
+        putall(request, other, body);
 }
 
 /* Does any job of this launcher still use it? */

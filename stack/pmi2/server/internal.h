@@ -105,7 +105,7 @@ void pmi2_link_update_reads(struct pmi2_link *link);
  */
 
 struct client;
-struct stranger { /* a client that has yet to say and to prove who it is */
+struct unauthenticated_client { /* a client that has yet to say and to prove who it is */
     struct list list; /* oldest first */
     struct client *client;
     struct job *job; /* of the port; NULL: any */
@@ -130,7 +130,7 @@ struct client {
     struct rank *rank; /* NULL: a stranger, or done */
     struct list requests; /* not answered yet, oldest first */
     struct pmi2_decoder decoder;
-    struct stranger *stranger;
+    struct unauthenticated_client *unauthenticated;
     struct assembly *assembly;
     struct list slow; /* does not read its replies */
     uint64_t slow_until;
@@ -243,7 +243,7 @@ struct job {
     struct pmi2_slice broken; /* why no fence can complete; empty: it can */
     char broken_text[40];
     int broken_code;
-    bool told_finalized;
+    bool reported_finalized;
     uint8_t *losses; /* root: of each rank */
     struct writer dead; /* text, in order of death */
     /* attributes of this node */
@@ -361,21 +361,22 @@ void pmi2_root_request_message(struct pmi2_server *server, struct tree *from,
                                const struct message_head *head, struct chunk *message);
 void pmi2_root_fail(struct pmi2_server *server); /* all requests: the root is gone */
 
-struct hail { /* a request at the root */
+struct root_request { /* a request at the root */
     struct pmi2_server *server;
     struct job *job;
     uint32_t rank;
-    struct pmi2_slice way; /* number and hops */
+    struct pmi2_slice route; /* number and hops */
 };
-void pmi2_hail_answer(const struct hail *hail, int code, const char *reason,
-                      struct pmi2_slice body);
-void pmi2_names_serve(const struct hail *hail, enum root_kind kind, struct reader *body);
+void pmi2_root_request_answer(const struct root_request *request, int code, const char *reason,
+                              struct pmi2_slice body);
+void pmi2_names_serve(const struct root_request *request, enum root_kind kind, struct reader *body);
 void pmi2_names_end(struct job *job);
 void pmi2_namings_fini(struct pmi2_server *server);
-void pmi2_connect_serve(const struct hail *hail, enum root_kind kind, struct reader *body);
+void pmi2_connect_serve(const struct root_request *request, enum root_kind kind,
+                        struct reader *body);
 void pmi2_connect_end(struct job *job);
 void pmi2_connect_join(struct job *job, struct job *other);
-void pmi2_spawn_serve(const struct hail *hail, struct pmi2_slice body);
+void pmi2_spawn_serve(const struct root_request *request, struct pmi2_slice body);
 void pmi2_spawns_fini(struct pmi2_server *server);
 
 /* ---- spawn requests of clients ----------------------------------------------------------------
@@ -390,8 +391,10 @@ void pmi2_assembly_drop(struct client *client);
 /* ---- proof ------------------------------------------------------------------------------------
  */
 
-int pmi2_auth_challenge(struct pmi2_server *server, struct stranger *stranger); /* 0, or a code */
-bool pmi2_auth_check(const struct pmi2_server *server, const struct stranger *stranger,
+int pmi2_auth_challenge(struct pmi2_server *server,
+                        struct unauthenticated_client *unauthenticated); /* 0, or a code */
+bool pmi2_auth_check(const struct pmi2_server *server,
+                     const struct unauthenticated_client *unauthenticated,
                      struct pmi2_slice answer);
 
 /* ---- the tree ---------------------------------------------------------------------------------
@@ -405,7 +408,7 @@ struct tree {
     struct chunk *body; /* message under way */
     size_t skip; /* bytes of one that the store has already */
     struct lossy *lossy; /* NULL: a stream */
-    uint64_t heard, pinged;
+    uint64_t last_received, pinged;
     bool greeted, stopped; /* stopped: reading waits for the way up to drain */
 };
 static inline struct tree *tree_of(struct pmi2_link *link)
@@ -452,8 +455,8 @@ struct pmi2_server {
     struct list job_list;
     struct list links;
     struct list resume; /* links whose input may go on */
-    struct list strangers, slow;
-    uint32_t stranger_count;
+    struct list unauthenticated_list, slow;
+    uint32_t unauthenticated_count;
     struct tree *parent;
     struct tree **children; /* by first node */
     uint32_t child_count, child_capacity, child_number;

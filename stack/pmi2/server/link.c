@@ -182,7 +182,7 @@ static bool should_read(struct pmi2_link *link)
         else if (server->parent->link.out.bytes > TREE_HIGH)
             tree->stopped = true;
         if (!tree->stopped && !link->reads)
-            tree->heard = server->now;
+            tree->last_received = server->now;
         return !tree->stopped;
     }
     client = client_of(link);

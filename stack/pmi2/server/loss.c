@@ -46,7 +46,7 @@ static void apply(struct job *job, uint32_t rank, enum loss loss)
 
     switch (loss) {
     case LOSS_FINALIZED:
-        job->told_finalized = true;
+        job->reported_finalized = true;
         break_fences(job, WIRE_OTHER, "rank_%u_%s", rank, "finalized");
         return;
     case LOSS_FAILED:
@@ -125,8 +125,8 @@ void pmi2_loss_report(struct job *job, uint32_t rank, enum loss loss)
     if (job->server->config.root) {
         root_loss(job, rank, loss, &down);
         publish(job, &down);
-    } else if (loss != LOSS_FINALIZED || !job->told_finalized) {
-        job->told_finalized |= loss == LOSS_FINALIZED;
+    } else if (loss != LOSS_FINALIZED || !job->reported_finalized) {
+        job->reported_finalized |= loss == LOSS_FINALIZED;
         send_loss(job, rank, loss);
     }
 }

@@ -161,7 +161,7 @@ void pmi2_lossy_input(struct tree *tree, const void *bytes, size_t length)
 
     if (length < HEAD || length > HEAD + PART_BYTES)
         return; /* nobody sends that */
-    tree->heard = tree->link.server->now;
+    tree->last_received = tree->link.server->now;
     confirmed(tree, pmi2_load_u32((const char *)bytes + 4));
     number = pmi2_load_u32(bytes);
     if (number != 0) {

@@ -23,7 +23,7 @@ struct naming { /* the embedder's to answer */
     struct list list;
     struct pmi2_name_request request;
     uint32_t rank;
-    size_t way_length;
+    size_t route_length;
     char text[]; /* way, job, service, port; the last three with a NUL */
 };
 
@@ -42,54 +42,56 @@ static void forget(struct pmi2_server *server, struct name *name)
     free(name);
 }
 
-static void publish(const struct hail *hail, struct pmi2_slice service, struct pmi2_slice port)
+static void publish(const struct root_request *request, struct pmi2_slice service,
+                    struct pmi2_slice port)
 {
-    struct pmi2_server *server = hail->server;
+    struct pmi2_server *server = request->server;
     char reason[NAME_MAX_BYTES + 32];
     struct name *name;
 
     if (find(server, service) != NULL) {
         snprintf(reason, sizeof(reason), "duplicate_service_%s", service.at);
-        pmi2_hail_answer(hail, WIRE_FAIL, reason, NO_SLICE);
+        pmi2_root_request_answer(request, WIRE_FAIL, reason, NO_SLICE);
         return;
     }
-    name = hail->job->name_count < server->limits.names && pmi2_map_reserve(&server->names, 1)
+    name = request->job->name_count < server->limits.names && pmi2_map_reserve(&server->names, 1)
                ? malloc(sizeof(*name) + service.length + port.length)
                : NULL;
     if (name == NULL) {
-        pmi2_hail_answer(hail, WIRE_NO_MEMORY, "too_many_names", NO_SLICE);
+        pmi2_root_request_answer(request, WIRE_NO_MEMORY, "too_many_names", NO_SLICE);
         return;
     }
-    *name = (struct name){.job = hail->job, .port_length = port.length};
+    *name = (struct name){.job = request->job, .port_length = port.length};
     memcpy(name->text, service.at, service.length);
     memcpy(name->text + service.length, port.at, port.length);
     name->entry.key = name->text;
     name->entry.length = (uint32_t)service.length;
     pmi2_map_insert(&server->names, &name->entry);
-    list_add(&hail->job->names, &name->list);
-    hail->job->name_count++;
+    list_add(&request->job->names, &name->list);
+    request->job->name_count++;
     server->counters.names++;
-    pmi2_hail_answer(hail, 0, "", NO_SLICE);
+    pmi2_root_request_answer(request, 0, "", NO_SLICE);
 }
 
-static void answer_port(const struct hail *hail, struct pmi2_slice port)
+static void answer_port(const struct root_request *request, struct pmi2_slice port)
 {
     struct writer body = {NULL, false};
 
     pmi2_write_slice(&body, port);
     if (body.failed)
-        pmi2_hail_answer(hail, WIRE_NO_MEMORY, "no_memory", NO_SLICE);
+        pmi2_root_request_answer(request, WIRE_NO_MEMORY, "no_memory", NO_SLICE);
     else
-        pmi2_hail_answer(hail, 0, "", (struct pmi2_slice){body.chunk->bytes, body.chunk->length});
+        pmi2_root_request_answer(request, 0, "",
+                                 (struct pmi2_slice){body.chunk->bytes, body.chunk->length});
     pmi2_writer_fini(&body);
 }
 
-static void answer_missing(const struct hail *hail, const char *service)
+static void answer_missing(const struct root_request *request, const char *service)
 {
     char reason[NAME_MAX_BYTES + 32];
 
     snprintf(reason, sizeof(reason), "service_%s_not_found", service);
-    pmi2_hail_answer(hail, WIRE_FAIL, reason, NO_SLICE);
+    pmi2_root_request_answer(request, WIRE_FAIL, reason, NO_SLICE);
 }
 
 /* ---- a name server ----------------------------------------------------------------------------
@@ -105,25 +107,25 @@ static char *add_text(char **at, const char *bytes, size_t length)
     return begin;
 }
 
-static void tell(const struct hail *hail, enum pmi2_name_kind kind, struct pmi2_slice service,
-                 struct pmi2_slice port)
+static void notify_embedder(const struct root_request *request, enum pmi2_name_kind kind,
+                            struct pmi2_slice service, struct pmi2_slice port)
 {
-    struct pmi2_server *server = hail->server;
-    struct pmi2_slice job = job_id(hail->job);
-    struct naming *naming =
-        malloc(sizeof(*naming) + hail->way.length + job.length + service.length + port.length + 4);
+    struct pmi2_server *server = request->server;
+    struct pmi2_slice job = job_id(request->job);
+    struct naming *naming = malloc(sizeof(*naming) + request->route.length + job.length +
+                                   service.length + port.length + 4);
     struct notice *notice =
         naming != NULL ? pmi2_notice(server, PMI2_ACTION_NAME, NO_SLICE, NO_SLICE) : NULL;
     char *at;
 
     if (notice == NULL) {
         free(naming);
-        pmi2_hail_answer(hail, WIRE_NO_MEMORY, "no_memory", NO_SLICE);
+        pmi2_root_request_answer(request, WIRE_NO_MEMORY, "no_memory", NO_SLICE);
         return;
     }
-    *naming = (struct naming){.rank = hail->rank, .way_length = hail->way.length};
+    *naming = (struct naming){.rank = request->rank, .route_length = request->route.length};
     at = naming->text;
-    add_text(&at, hail->way.at, hail->way.length);
+    add_text(&at, request->route.at, request->route.length);
     naming->request.id = ++server->naming_number;
     naming->request.kind = kind;
     naming->request.job = add_text(&at, job.at, job.length);
@@ -131,34 +133,34 @@ static void tell(const struct hail *hail, enum pmi2_name_kind kind, struct pmi2_
     naming->request.port = add_text(&at, port.at, port.length);
     notice->what.name = &naming->request;
     notice->what.job = naming->request.job;
-    notice->what.rank = hail->rank;
+    notice->what.rank = request->rank;
     list_add(&server->namings, &naming->list);
 }
 
-static void answer_naming(const struct hail *hail, const struct pmi2_name_request *request,
+static void answer_naming(const struct root_request *request, const struct pmi2_name_request *named,
                           enum pmi2_name_result result, const char *port)
 {
     char reason[NAME_MAX_BYTES + 32];
 
     switch (result) {
     case PMI2_NAME_DONE:
-        if (request->kind == PMI2_NAME_LOOKUP)
-            answer_port(hail, (struct pmi2_slice){port, strlen(port)});
+        if (named->kind == PMI2_NAME_LOOKUP)
+            answer_port(request, (struct pmi2_slice){port, strlen(port)});
         else
-            pmi2_hail_answer(hail, 0, "", NO_SLICE);
+            pmi2_root_request_answer(request, 0, "", NO_SLICE);
         break;
     case PMI2_NAME_DUPLICATE:
-        snprintf(reason, sizeof(reason), "duplicate_service_%s", request->service);
-        pmi2_hail_answer(hail, WIRE_FAIL, reason, NO_SLICE);
+        snprintf(reason, sizeof(reason), "duplicate_service_%s", named->service);
+        pmi2_root_request_answer(request, WIRE_FAIL, reason, NO_SLICE);
         break;
     case PMI2_NAME_NOT_FOUND:
-        answer_missing(hail, request->service);
+        answer_missing(request, named->service);
         break;
     case PMI2_NAME_TOO_MANY:
-        pmi2_hail_answer(hail, WIRE_NO_MEMORY, "too_many_names", NO_SLICE);
+        pmi2_root_request_answer(request, WIRE_NO_MEMORY, "too_many_names", NO_SLICE);
         break;
     case PMI2_NAME_UNREACHABLE:
-        pmi2_hail_answer(hail, WIRE_COMMFAILED, "name_server_unreachable", NO_SLICE);
+        pmi2_root_request_answer(request, WIRE_COMMFAILED, "name_server_unreachable", NO_SLICE);
         break;
     }
 }
@@ -166,7 +168,7 @@ static void answer_naming(const struct hail *hail, const struct pmi2_name_reques
 void pmi2_server_name_done(struct pmi2_server *server, uint64_t id, enum pmi2_name_result result,
                            const char *port)
 {
-    struct hail hail = {.server = server};
+    struct root_request request = {.server = server};
     struct naming *naming = NULL;
     struct list *node;
 
@@ -177,13 +179,14 @@ void pmi2_server_name_done(struct pmi2_server *server, uint64_t id, enum pmi2_na
     if (naming == NULL)
         return;
     list_remove(&naming->list);
-    hail.job = pmi2_job_find(server,
-                             (struct pmi2_slice){naming->request.job, strlen(naming->request.job)});
-    hail.rank = naming->rank;
-    hail.way = (struct pmi2_slice){naming->text, naming->way_length};
-    if (hail.job != NULL)
-        answer_naming(&hail, &naming->request, result, port);
-    if (hail.job != NULL && naming->request.kind == PMI2_NAME_PUBLISH && result == PMI2_NAME_DONE)
+    request.job = pmi2_job_find(
+        server, (struct pmi2_slice){naming->request.job, strlen(naming->request.job)});
+    request.rank = naming->rank;
+    request.route = (struct pmi2_slice){naming->text, naming->route_length};
+    if (request.job != NULL)
+        answer_naming(&request, &naming->request, result, port);
+    if (request.job != NULL && naming->request.kind == PMI2_NAME_PUBLISH &&
+        result == PMI2_NAME_DONE)
         server->counters.names++;
     free(naming);
     pmi2_server_run(server);
@@ -200,7 +203,7 @@ void pmi2_namings_fini(struct pmi2_server *server)
 /* ---- requests ---------------------------------------------------------------------------------
  */
 
-void pmi2_names_serve(const struct hail *hail, enum root_kind kind, struct reader *body)
+void pmi2_names_serve(const struct root_request *request, enum root_kind kind, struct reader *body)
 {
     struct pmi2_slice service = pmi2_read_slice(body), port = NO_SLICE;
     struct name *name;
@@ -210,25 +213,26 @@ void pmi2_names_serve(const struct hail *hail, enum root_kind kind, struct reade
         port = pmi2_read_slice(body);
     if (body->failed || service.length == 0 || service.length > NAME_MAX_BYTES ||
         port.length > NAME_MAX_BYTES) {
-        pmi2_hail_answer(hail, WIRE_INVALID_ARG, "invalid_name", NO_SLICE);
+        pmi2_root_request_answer(request, WIRE_INVALID_ARG, "invalid_name", NO_SLICE);
         return;
     }
-    if (hail->server->config.name_server) {
-        tell(hail, (enum pmi2_name_kind)(kind - ROOT_PUBLISH), service, port);
+    if (request->server->config.name_server) {
+        notify_embedder(request, (enum pmi2_name_kind)(kind - ROOT_PUBLISH), service, port);
         return;
     }
     if (kind == ROOT_PUBLISH) {
-        publish(hail, service, port);
+        publish(request, service, port);
         return;
     }
-    name = find(hail->server, service);
+    name = find(request->server, service);
     if (name == NULL) {
-        answer_missing(hail, service.at);
+        answer_missing(request, service.at);
     } else if (kind == ROOT_LOOKUP) {
-        answer_port(hail, (struct pmi2_slice){name->text + name->entry.length, name->port_length});
+        answer_port(request,
+                    (struct pmi2_slice){name->text + name->entry.length, name->port_length});
     } else {
-        forget(hail->server, name);
-        pmi2_hail_answer(hail, 0, "", NO_SLICE);
+        forget(request->server, name);
+        pmi2_root_request_answer(request, 0, "", NO_SLICE);
     }
 }
 

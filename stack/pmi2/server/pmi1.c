@@ -130,12 +130,12 @@ static void initack(struct incoming *incoming)
 {
     struct call *call = &incoming->call;
     struct client *client = call->client;
-    struct stranger *stranger = client->stranger;
-    struct job *job = stranger == NULL ? NULL : stranger->job;
+    struct unauthenticated_client *unauthenticated = client->unauthenticated;
+    struct job *job = unauthenticated == NULL ? NULL : unauthenticated->job;
     struct rank *rank = NULL;
     int64_t id;
 
-    if (stranger == NULL) {
+    if (unauthenticated == NULL) {
         pmi2_reply_code(call, "initack", -1, "rank_is_known");
         return;
     }

@@ -42,10 +42,11 @@ static void refuse_fullinit(struct call *call, int code, const char *reason)
 }
 
 /* Who it says it is; NULL: nobody of this server. */
-static struct rank *claimed_rank(struct incoming *incoming, struct stranger *stranger)
+static struct rank *claimed_rank(struct incoming *incoming,
+                                 struct unauthenticated_client *unauthenticated)
 {
     struct pmi2_slice id = value_of(incoming, "pmijobid"), text = value_of(incoming, "pmirank");
-    struct job *job = stranger->job;
+    struct job *job = unauthenticated->job;
     struct rank *rank = NULL;
     int64_t number;
 
@@ -57,30 +58,30 @@ static struct rank *claimed_rank(struct incoming *incoming, struct stranger *str
         rank = pmi2_job_rank(job, (uint32_t)number);
     if (rank == NULL || rank->client != NULL || rank->state > PMI2_RANK_FINALIZED)
         return NULL;
-    stranger->claimed = job;
-    stranger->rank = rank->rank;
+    unauthenticated->claimed = job;
+    unauthenticated->rank = rank->rank;
     return rank;
 }
 
 static void challenge(struct incoming *incoming)
 {
     struct call *call = &incoming->call;
-    struct stranger *stranger = call->client->stranger;
+    struct unauthenticated_client *unauthenticated = call->client->unauthenticated;
     struct pmi2_slice type = value_of(incoming, "authtype");
 
-    stranger->draft = pmi2_slice_is(type, PMI2_AUTH_TYPE_DRAFT);
-    if (stranger->draft ? call->client->auth != PMI2_AUTH_DRAFT
-                        : !pmi2_slice_is(type, PMI2_AUTH_TYPE_HMAC)) {
+    unauthenticated->draft = pmi2_slice_is(type, PMI2_AUTH_TYPE_DRAFT);
+    if (unauthenticated->draft ? call->client->auth != PMI2_AUTH_DRAFT
+                               : !pmi2_slice_is(type, PMI2_AUTH_TYPE_HMAC)) {
         refuse_fullinit(call, WIRE_FAIL, "authentication_required");
         return;
     }
-    if (pmi2_auth_challenge(call->client->link.server, stranger) != 0) {
+    if (pmi2_auth_challenge(call->client->link.server, unauthenticated) != 0) {
         refuse_fullinit(call, WIRE_FAIL, "authentication_impossible");
         return;
     }
     call->client->capable = value_of(incoming, "cli-caps").at != NULL;
     pmi2_reply(call, "auth-response");
-    pmi2_reply_text(call, "authinfo", stranger->nonce);
+    pmi2_reply_text(call, "authinfo", unauthenticated->nonce);
     pmi2_reply_end(call);
 }
 
@@ -100,11 +101,11 @@ static void fullinit(struct incoming *incoming)
             answer_fullinit(call, value_of(incoming, "cli-caps").at != NULL);
         return;
     }
-    rank = claimed_rank(incoming, client->stranger);
+    rank = claimed_rank(incoming, client->unauthenticated);
     if (client->auth != PMI2_AUTH_NONE) {
         if (rank == NULL) { /* says no more than a wrong answer would */
-            client->stranger->claimed = NULL;
-            client->stranger->rank = PMI2_NO_RANK;
+            client->unauthenticated->claimed = NULL;
+            client->unauthenticated->rank = PMI2_NO_RANK;
         }
         challenge(incoming);
     } else if (rank == NULL) {
@@ -119,28 +120,28 @@ static void auth_response_complete(struct incoming *incoming)
 {
     struct call *call = &incoming->call;
     struct client *client = call->client;
-    struct stranger *stranger = client->stranger;
+    struct unauthenticated_client *unauthenticated = client->unauthenticated;
     struct pmi2_server *server = client->link.server;
     struct pmi2_slice answer = value_of(incoming, "authinfo");
     struct rank *rank = NULL;
     bool right = false;
 
-    if (stranger == NULL) {
+    if (unauthenticated == NULL) {
         pmi2_reply_code(call, "auth-response", WIRE_FAIL, "not_asked_for");
         return;
     }
-    if (stranger->claimed != NULL) {
-        right = pmi2_auth_check(server, stranger, answer);
-        rank = pmi2_job_rank(stranger->claimed, stranger->rank);
+    if (unauthenticated->claimed != NULL) {
+        right = pmi2_auth_check(server, unauthenticated, answer);
+        rank = pmi2_job_rank(unauthenticated->claimed, unauthenticated->rank);
     }
-    stranger->nonce[0] = '\0'; /* once */
+    unauthenticated->nonce[0] = '\0'; /* once */
     if (!right || rank == NULL || rank->client != NULL) {
         server->counters.refused++;
         pmi2_log(server, 0, "a client on a port could not prove who it is");
         pmi2_link_close(&client->link, "could not prove who it is");
         return;
     }
-    pmi2_client_bind(client, stranger->claimed, rank);
+    pmi2_client_bind(client, unauthenticated->claimed, rank);
     answer_fullinit(call, client->capable);
 }
 

@@ -98,8 +98,8 @@ static void keep(struct kept *kept, struct chunk *text)
     kept->last = text;
 }
 
-static void tell_rank(struct rank *rank, uint32_t place, struct pmi2_slice before,
-                      struct pmi2_slice after)
+static void reply_neighbours(struct rank *rank, uint32_t place, struct pmi2_slice before,
+                             struct pmi2_slice after)
 {
     struct call *call = &rank->ring->call;
 
@@ -113,8 +113,8 @@ static void tell_rank(struct rank *rank, uint32_t place, struct pmi2_slice befor
     pmi2_reply_end(call);
 }
 
-static void tell_member(const struct job *job, const struct member *member, uint32_t place,
-                        struct pmi2_slice before, struct pmi2_slice after)
+static void send_neighbours(const struct job *job, const struct member *member, uint32_t place,
+                            struct pmi2_slice before, struct pmi2_slice after)
 {
     struct writer message = {NULL, false};
 
@@ -141,12 +141,12 @@ static void give(struct job *job, uint32_t place, struct ends outer)
         if (part < job->rank_count) {
             struct chunk *text = job->ranks[part].ring->reply;
 
-            tell_rank(&job->ranks[part], place++, before, after);
+            reply_neighbours(&job->ranks[part], place++, before, after);
             keep(&kept, text);
         } else {
             struct member *member = &job->members[part - job->rank_count];
 
-            tell_member(job, member, place, before, after);
+            send_neighbours(job, member, place, before, after);
             place += member->ring_count;
         }
         before = mine.right;

@@ -6,7 +6,7 @@
 #include "internal.h"
 
 #define HOPS_MAX 32u
-#define WAY_HEAD 9u /* u64 number, u8 hops */
+#define ROUTE_HEAD_BYTES 9u /* u64 number, u8 hops */
 
 struct request *pmi2_root_begin(struct call *call, enum root_kind kind, struct writer *body)
 {
@@ -54,18 +54,18 @@ static void answered(struct request *request, int code, struct pmi2_slice reason
     pmi2_root_answered(request, code, reason, body);
 }
 
-static void serve(struct pmi2_server *server, struct job *job, uint32_t rank, struct pmi2_slice way,
-                  struct reader *body)
+static void serve(struct pmi2_server *server, struct job *job, uint32_t rank,
+                  struct pmi2_slice route, struct reader *body)
 {
-    struct hail hail = {server, job, rank, way};
+    struct root_request request = {server, job, rank, route};
     enum root_kind kind = (enum root_kind)pmi2_read_u8(body);
 
     if (kind >= ROOT_PUBLISH && kind <= ROOT_UNPUBLISH)
-        pmi2_names_serve(&hail, kind, body);
+        pmi2_names_serve(&request, kind, body);
     else if (kind == ROOT_SPAWN)
-        pmi2_spawn_serve(&hail, (struct pmi2_slice){body->at, (size_t)(body->end - body->at)});
+        pmi2_spawn_serve(&request, (struct pmi2_slice){body->at, (size_t)(body->end - body->at)});
     else
-        pmi2_connect_serve(&hail, kind, body);
+        pmi2_connect_serve(&request, kind, body);
 }
 
 void pmi2_root_send(struct request *request, struct writer *body)
@@ -74,7 +74,7 @@ void pmi2_root_send(struct request *request, struct writer *body)
     struct pmi2_server *server = client->link.server;
     struct message_head head;
     struct reader reader, empty = {"", "", false};
-    struct pmi2_slice way;
+    struct pmi2_slice route;
 
     if (body->failed) {
         pmi2_writer_fini(body);
@@ -88,19 +88,19 @@ void pmi2_root_send(struct request *request, struct writer *body)
     pmi2_head_read(body->chunk->bytes, body->chunk->length, &head);
     reader = (struct reader){body->chunk->bytes + head.head,
                              body->chunk->bytes + body->chunk->length, false};
-    way = (struct pmi2_slice){pmi2_read_bytes(&reader, WAY_HEAD), WAY_HEAD};
-    serve(server, client->rank->job, client->rank->rank, way, &reader);
+    route = (struct pmi2_slice){pmi2_read_bytes(&reader, ROUTE_HEAD_BYTES), ROUTE_HEAD_BYTES};
+    serve(server, client->rank->job, client->rank->rank, route, &reader);
     pmi2_writer_fini(body);
 }
 
 /* The way back so far; false: malformed. */
-static bool read_way(struct reader *reader, struct pmi2_slice *way)
+static bool read_route(struct reader *reader, struct pmi2_slice *route)
 {
-    const char *at = pmi2_read_bytes(reader, WAY_HEAD);
+    const char *at = pmi2_read_bytes(reader, ROUTE_HEAD_BYTES);
     uint8_t hops = at == NULL ? 0 : (uint8_t)at[8];
 
     pmi2_read_bytes(reader, hops * (size_t)4);
-    *way = (struct pmi2_slice){at, WAY_HEAD + hops * (size_t)4};
+    *route = (struct pmi2_slice){at, ROUTE_HEAD_BYTES + hops * (size_t)4};
     return at != NULL && !reader->failed && hops <= HOPS_MAX;
 }
 
@@ -110,16 +110,16 @@ void pmi2_root_request_message(struct pmi2_server *server, struct tree *from,
     struct reader reader = {message->bytes + head->head, message->bytes + message->length, false};
     struct writer longer = {NULL, false};
     struct job *job = pmi2_job_find(server, head->id);
-    struct pmi2_slice way;
+    struct pmi2_slice route;
 
-    if (!read_way(&reader, &way) || way.at[8] == HOPS_MAX)
+    if (!read_route(&reader, &route) || route.at[8] == HOPS_MAX)
         return;
     pmi2_tree_message(&longer, MESSAGE_REQUEST, head->id, 0, head->count);
     if (server->config.root) /* only the way is needed */
         longer.chunk = longer.chunk == NULL ? NULL : (longer.chunk->length = 0, longer.chunk);
-    pmi2_write_bytes(&longer, way.at, 8);
-    pmi2_write_u8(&longer, (uint8_t)(way.at[8] + 1));
-    pmi2_write_bytes(&longer, way.at + WAY_HEAD, way.length - WAY_HEAD);
+    pmi2_write_bytes(&longer, route.at, 8);
+    pmi2_write_u8(&longer, (uint8_t)(route.at[8] + 1));
+    pmi2_write_bytes(&longer, route.at + ROUTE_HEAD_BYTES, route.length - ROUTE_HEAD_BYTES);
     pmi2_write_u32(&longer, from->number);
     if (!server->config.root) {
         pmi2_write_bytes(&longer, reader.at, (size_t)(reader.end - reader.at));
@@ -134,15 +134,15 @@ void pmi2_root_request_message(struct pmi2_server *server, struct tree *from,
 }
 
 /* One server further down; at its end the request that waits is answered. */
-static void onward(struct pmi2_server *server, struct pmi2_slice id, struct pmi2_slice way,
+static void onward(struct pmi2_server *server, struct pmi2_slice id, struct pmi2_slice route,
                    struct reader *rest)
 {
-    uint8_t hops = (uint8_t)way.at[8];
+    uint8_t hops = (uint8_t)route.at[8];
     uint32_t number, i;
     struct writer message = {NULL, false};
 
     if (hops == 0) {
-        uint64_t of = pmi2_load_u64(way.at);
+        uint64_t of = pmi2_load_u64(route.at);
         struct map_entry *entry =
             pmi2_map_find(&server->request_map, (struct pmi2_slice){(char *)&of, sizeof(of)});
         int code = (int)pmi2_read_u32(rest);
@@ -152,11 +152,11 @@ static void onward(struct pmi2_server *server, struct pmi2_slice id, struct pmi2
             answered(list_of(entry, struct request, entry), code, reason, rest);
         return;
     }
-    number = pmi2_load_u32(way.at + way.length - 4);
+    number = pmi2_load_u32(route.at + route.length - 4);
     pmi2_tree_message(&message, MESSAGE_ANSWER, id, 0, 0);
-    pmi2_write_bytes(&message, way.at, 8);
+    pmi2_write_bytes(&message, route.at, 8);
     pmi2_write_u8(&message, (uint8_t)(hops - 1));
-    pmi2_write_bytes(&message, way.at + WAY_HEAD, way.length - WAY_HEAD - 4);
+    pmi2_write_bytes(&message, route.at + ROUTE_HEAD_BYTES, route.length - ROUTE_HEAD_BYTES - 4);
     pmi2_write_bytes(&message, rest->at, (size_t)(rest->end - rest->at));
     for (i = 0; i < server->child_count; i++)
         if (server->children[i]->number == number)
@@ -164,7 +164,8 @@ static void onward(struct pmi2_server *server, struct pmi2_slice id, struct pmi2
     pmi2_writer_fini(&message);
 }
 
-void pmi2_hail_answer(const struct hail *hail, int code, const char *reason, struct pmi2_slice body)
+void pmi2_root_request_answer(const struct root_request *request, int code, const char *reason,
+                              struct pmi2_slice body)
 {
     struct writer rest = {NULL, false};
     struct reader reader;
@@ -179,7 +180,7 @@ void pmi2_hail_answer(const struct hail *hail, int code, const char *reason, str
     } else {
         reader = (struct reader){rest.chunk->bytes, rest.chunk->bytes + rest.chunk->length, false};
     }
-    onward(hail->server, job_id(hail->job), hail->way, &reader);
+    onward(request->server, job_id(request->job), request->route, &reader);
     pmi2_writer_fini(&rest);
 }
 
@@ -187,10 +188,10 @@ void pmi2_root_answer_message(struct pmi2_server *server, const struct message_h
                               struct chunk *message)
 {
     struct reader reader = {message->bytes + head->head, message->bytes + message->length, false};
-    struct pmi2_slice way;
+    struct pmi2_slice route;
 
-    if (read_way(&reader, &way))
-        onward(server, head->id, way, &reader);
+    if (read_route(&reader, &route))
+        onward(server, head->id, route, &reader);
 }
 
 void pmi2_root_fail(struct pmi2_server *server)

@@ -7,7 +7,7 @@ static const struct pmi2_limits defaults = {
     .committed_bytes = 1u << 30,
     .unread_bytes = 1u << 20,
     .unread_seconds = 60,
-    .strangers = 16,
+    .unauthenticated = 16,
     .auth_seconds = 5,
     .names = 4096,
     .node_attributes = 4096,
@@ -30,7 +30,7 @@ static void set_limits(struct pmi2_limits *limits)
         limits->committed_bytes = defaults.committed_bytes;
     set_limit(&limits->unread_bytes, defaults.unread_bytes);
     set_limit(&limits->unread_seconds, defaults.unread_seconds);
-    set_limit(&limits->strangers, defaults.strangers);
+    set_limit(&limits->unauthenticated, defaults.unauthenticated);
     set_limit(&limits->auth_seconds, defaults.auth_seconds);
     set_limit(&limits->names, defaults.names);
     set_limit(&limits->node_attributes, defaults.node_attributes);
@@ -78,7 +78,7 @@ struct pmi2_server *pmi2_server_new(const struct pmi2_server_config *config)
     list_init(&server->job_list);
     list_init(&server->links);
     list_init(&server->resume);
-    list_init(&server->strangers);
+    list_init(&server->unauthenticated_list);
     list_init(&server->slow);
     list_init(&server->actions);
     list_init(&server->requests);
@@ -155,7 +155,7 @@ struct pmi2_link *pmi2_server_client(struct pmi2_server *server, const char *job
 {
     struct job *of = NULL;
     struct rank *known = NULL;
-    struct stranger *stranger = NULL;
+    struct unauthenticated_client *unauthenticated = NULL;
     struct client *client;
 
     if (job != NULL) {
@@ -167,25 +167,25 @@ struct pmi2_link *pmi2_server_client(struct pmi2_server *server, const char *job
         known = of == NULL ? NULL : pmi2_job_rank(of, rank);
         if (known == NULL || known->client != NULL || known->state > PMI2_RANK_FINALIZED)
             return NULL;
-    } else if (server->stranger_count >= server->limits.strangers) {
+    } else if (server->unauthenticated_count >= server->limits.unauthenticated) {
         return NULL;
     }
     client = calloc(1, sizeof(*client));
     if (client == NULL)
         return NULL;
     if (known == NULL) {
-        stranger = calloc(1, sizeof(*stranger));
-        if (stranger == NULL) {
+        unauthenticated = calloc(1, sizeof(*unauthenticated));
+        if (unauthenticated == NULL) {
             free(client);
             return NULL;
         }
-        stranger->client = client;
-        stranger->job = of;
-        stranger->rank = PMI2_NO_RANK;
-        stranger->until = server->now + server->limits.auth_seconds * SECOND;
-        list_add(&server->strangers, &stranger->list);
-        server->stranger_count++;
-        client->stranger = stranger;
+        unauthenticated->client = client;
+        unauthenticated->job = of;
+        unauthenticated->rank = PMI2_NO_RANK;
+        unauthenticated->until = server->now + server->limits.auth_seconds * SECOND;
+        list_add(&server->unauthenticated_list, &unauthenticated->list);
+        server->unauthenticated_count++;
+        client->unauthenticated = unauthenticated;
     }
     link_init(&client->link, server, LINK_CLIENT, data);
     client->auth = (uint8_t)auth;
@@ -212,7 +212,7 @@ static struct tree *tree_new(struct pmi2_server *server, enum link_kind kind, ui
     }
     tree->first = first;
     tree->last = last;
-    tree->heard = server->now;
+    tree->last_received = server->now;
     link_init(&tree->link, server, kind, data);
     return tree;
 }
@@ -285,12 +285,14 @@ void pmi2_server_time(struct pmi2_server *server, uint64_t now)
     if (now <= server->now)
         return;
     server->now = now;
-    for (node = server->strangers.next; node != &server->strangers; node = node->next) {
-        struct stranger *stranger = list_of(node, struct stranger, list);
+    for (node = server->unauthenticated_list.next; node != &server->unauthenticated_list;
+         node = node->next) {
+        struct unauthenticated_client *unauthenticated =
+            list_of(node, struct unauthenticated_client, list);
 
-        if (stranger->until > now)
+        if (unauthenticated->until > now)
             break;
-        pmi2_link_close(&stranger->client->link, "did not say and prove who it is in time");
+        pmi2_link_close(&unauthenticated->client->link, "did not say and prove who it is in time");
     }
     for (node = server->slow.next; node != &server->slow; node = next) {
         struct client *client = list_of(node, struct client, slow);
@@ -318,8 +320,10 @@ uint64_t pmi2_server_deadline(const struct pmi2_server *server)
     uint64_t deadline = UINT64_MAX;
     uint32_t i;
 
-    if (!list_empty(&server->strangers))
-        deadline = earlier(deadline, list_of(server->strangers.next, struct stranger, list)->until);
+    if (!list_empty(&server->unauthenticated_list))
+        deadline = earlier(
+            deadline,
+            list_of(server->unauthenticated_list.next, struct unauthenticated_client, list)->until);
     if (!list_empty(&server->slow))
         deadline = earlier(deadline, list_of(server->slow.next, struct client, slow)->slow_until);
     if (server->parent != NULL)

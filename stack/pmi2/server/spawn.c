@@ -5,7 +5,7 @@
 struct spawning {
     struct list list;
     struct pmi2_spawn spawn;
-    struct writer body, way;
+    struct writer body, route;
     char *spawner;
     struct pmi2_command *commands;
     struct pmi2_text_pair *pairs;
@@ -19,7 +19,7 @@ struct totals {
 static void spawning_free(struct spawning *spawning)
 {
     pmi2_writer_fini(&spawning->body);
-    pmi2_writer_fini(&spawning->way);
+    pmi2_writer_fini(&spawning->route);
     free(spawning->spawner);
     free(spawning->commands);
     free(spawning->pairs);
@@ -85,18 +85,19 @@ static bool read_spawn(struct spawning *spawning, struct totals *totals, bool fi
     return !reader.failed && reader.at == reader.end && processes > 0 && processes <= INT32_MAX;
 }
 
-static int prepare(struct spawning *spawning, const struct hail *hail, struct pmi2_slice body)
+static int prepare(struct spawning *spawning, const struct root_request *request,
+                   struct pmi2_slice body)
 {
     struct totals totals;
 
     pmi2_write_bytes(&spawning->body, body.at, body.length);
-    pmi2_write_bytes(&spawning->way, hail->way.at, hail->way.length);
-    spawning->spawner = strdup(hail->job->entry.key);
-    if (spawning->body.failed || spawning->way.failed || spawning->spawner == NULL)
+    pmi2_write_bytes(&spawning->route, request->route.at, request->route.length);
+    spawning->spawner = strdup(request->job->entry.key);
+    if (spawning->body.failed || spawning->route.failed || spawning->spawner == NULL)
         return WIRE_NO_MEMORY;
     if (spawning->body.chunk == NULL || !read_spawn(spawning, &totals, false))
         return WIRE_INVALID_ARGS;
-    if (spawning->spawn.processes > hail->server->limits.spawned - hail->server->spawned)
+    if (spawning->spawn.processes > request->server->limits.spawned - request->server->spawned)
         return WIRE_INVALID_SIZE;
     spawning->commands = calloc(totals.commands + 1, sizeof(*spawning->commands));
     spawning->pairs = calloc(totals.pairs + 1, sizeof(*spawning->pairs));
@@ -107,11 +108,11 @@ static int prepare(struct spawning *spawning, const struct hail *hail, struct pm
     return 0;
 }
 
-void pmi2_spawn_serve(const struct hail *hail, struct pmi2_slice body)
+void pmi2_spawn_serve(const struct root_request *request, struct pmi2_slice body)
 {
-    struct pmi2_server *server = hail->server;
+    struct pmi2_server *server = request->server;
     struct spawning *spawning = calloc(1, sizeof(*spawning));
-    int code = spawning == NULL ? WIRE_NO_MEMORY : prepare(spawning, hail, body);
+    int code = spawning == NULL ? WIRE_NO_MEMORY : prepare(spawning, request, body);
     struct notice *notice = NULL;
 
     if (code == 0) {
@@ -121,19 +122,19 @@ void pmi2_spawn_serve(const struct hail *hail, struct pmi2_slice body)
     if (code != 0) {
         if (spawning != NULL)
             spawning_free(spawning);
-        pmi2_hail_answer(hail, code,
-                         code == WIRE_INVALID_SIZE   ? "too_many_processes"
-                         : code == WIRE_INVALID_ARGS ? "malformed_spawn"
-                                                     : "no_memory",
-                         NO_SLICE);
+        pmi2_root_request_answer(request, code,
+                                 code == WIRE_INVALID_SIZE   ? "too_many_processes"
+                                 : code == WIRE_INVALID_ARGS ? "malformed_spawn"
+                                                             : "no_memory",
+                                 NO_SLICE);
         return;
     }
     spawning->spawn.id = ++server->spawn_number;
     spawning->spawn.spawner = spawning->spawner;
-    spawning->spawn.rank = hail->rank;
+    spawning->spawn.rank = request->rank;
     notice->what.spawn = &spawning->spawn;
     notice->what.job = spawning->spawner;
-    notice->what.rank = hail->rank;
+    notice->what.rank = request->rank;
     server->spawned += spawning->spawn.processes;
     server->counters.spawns++;
     list_add(&server->spawns, &spawning->list);
@@ -161,7 +162,7 @@ void pmi2_server_spawn_done(struct pmi2_server *server, uint64_t id, const char 
 {
     struct spawning *spawning = NULL;
     struct writer body = {NULL, false};
-    struct hail hail = {.server = server};
+    struct root_request request = {.server = server};
     struct list *node;
     uint32_t i;
 
@@ -177,18 +178,19 @@ void pmi2_server_spawn_done(struct pmi2_server *server, uint64_t id, const char 
     pmi2_write_u32(&body, errors == NULL ? 0 : spawning->spawn.processes);
     for (i = 0; errors != NULL && i < spawning->spawn.processes; i++)
         pmi2_write_u32(&body, (uint32_t)errors[i]);
-    hail.job =
+    request.job =
         pmi2_job_find(server, (struct pmi2_slice){spawning->spawner, strlen(spawning->spawner)});
-    hail.rank = spawning->spawn.rank;
-    hail.way = (struct pmi2_slice){spawning->way.chunk->bytes, spawning->way.chunk->length};
-    if (hail.job != NULL && body.failed)
-        pmi2_hail_answer(&hail, WIRE_NO_MEMORY, "no_memory", NO_SLICE);
-    else if (hail.job != NULL)
-        pmi2_hail_answer(&hail, job == NULL ? WIRE_FAIL : 0,
-                         job != NULL      ? ""
-                         : reason == NULL ? "spawn_failed"
-                                          : reason,
-                         (struct pmi2_slice){body.chunk->bytes, body.chunk->length});
+    request.rank = spawning->spawn.rank;
+    request.route =
+        (struct pmi2_slice){spawning->route.chunk->bytes, spawning->route.chunk->length};
+    if (request.job != NULL && body.failed)
+        pmi2_root_request_answer(&request, WIRE_NO_MEMORY, "no_memory", NO_SLICE);
+    else if (request.job != NULL)
+        pmi2_root_request_answer(&request, job == NULL ? WIRE_FAIL : 0,
+                                 job != NULL      ? ""
+                                 : reason == NULL ? "spawn_failed"
+                                                  : reason,
+                                 (struct pmi2_slice){body.chunk->bytes, body.chunk->length});
     pmi2_writer_fini(&body);
     forget_notice(server, spawning);
     spawning_free(spawning);

@@ -449,7 +449,7 @@ static bool whole(const struct tree *tree)
 
 void pmi2_tree_stream(struct tree *tree, const char *bytes, size_t length)
 {
-    tree->heard = tree->link.server->now;
+    tree->last_received = tree->link.server->now;
     while (length > 0 && !tree->link.closing) {
         size_t used;
 
@@ -484,8 +484,8 @@ void pmi2_tree_input(struct tree *tree, const void *bytes, size_t length)
 /* ---- loss of a neighbour ----------------------------------------------------------------------
  */
 
-static void tell_lost(struct pmi2_server *server, struct tree *tree, uint32_t first, uint32_t last,
-                      const char *reason)
+static void report_lost(struct pmi2_server *server, struct tree *tree, uint32_t first,
+                        uint32_t last, const char *reason)
 {
     struct notice *notice =
         pmi2_notice(server, PMI2_ACTION_TREE_LOST,
@@ -539,7 +539,7 @@ void pmi2_tree_lost(struct tree *tree, const char *reason)
 
     pmi2_log(server, 0, "a server %s is gone: %s",
              tree->link.kind == LINK_PARENT ? "above" : "below", reason);
-    tell_lost(server, tree, tree->first, tree->last, reason);
+    report_lost(server, tree, tree->first, tree->last, reason);
     if (tree->link.kind == LINK_PARENT) {
         server->parent = NULL;
         pmi2_loss_orphaned(server);
@@ -574,7 +574,7 @@ static bool watched(const struct tree *tree)
     return !tree->link.closing && !list_empty(&tree->link.server->job_list);
 }
 
-static uint64_t patience(const struct tree *tree)
+static uint64_t timeout(const struct tree *tree)
 {
     return tree->link.server->limits.tree_seconds * SECOND;
 }
@@ -582,7 +582,7 @@ static uint64_t patience(const struct tree *tree)
 /* Whom this server does not read from cannot be heard; it is told that all is well all the same. */
 static bool silent(const struct tree *tree)
 {
-    return tree->link.reads && tree->link.server->now - tree->heard >= patience(tree);
+    return tree->link.reads && tree->link.server->now - tree->last_received >= timeout(tree);
 }
 
 void pmi2_tree_time(struct tree *tree)
@@ -597,14 +597,14 @@ void pmi2_tree_time(struct tree *tree)
         return;
     }
     if (!watched(tree)) {
-        tree->heard = tree->pinged = server->now;
+        tree->last_received = tree->pinged = server->now;
         return;
     }
-    if (tree->pinged < tree->heard)
-        tree->pinged = tree->heard;
+    if (tree->pinged < tree->last_received)
+        tree->pinged = tree->last_received;
     if (silent(tree)) {
         pmi2_link_close(&tree->link, "does not answer");
-    } else if (server->now - tree->pinged >= patience(tree) / 3) {
+    } else if (server->now - tree->pinged >= timeout(tree) / 3) {
         tree->pinged = server->now;
         pmi2_tree_message(&ping, MESSAGE_PING, NO_SLICE, 0, 0);
         pmi2_tree_send(&tree->link, &ping);
@@ -617,8 +617,9 @@ uint64_t pmi2_tree_deadline(const struct tree *tree)
 
     if (!watched(tree))
         return deadline;
-    next = (tree->pinged > tree->heard ? tree->pinged : tree->heard) + patience(tree) / 3;
-    last = tree->heard + patience(tree);
+    next = (tree->pinged > tree->last_received ? tree->pinged : tree->last_received) +
+           timeout(tree) / 3;
+    last = tree->last_received + timeout(tree);
     if (tree->link.reads && last < next)
         next = last;
     return deadline < next ? deadline : next;

@@ -109,7 +109,7 @@ static bool key_byte(char byte)
 
 /* `key=…`: then it is a value that was not ended. Anything else behind the last value is the six
  * stale bytes that clients of MPICH 3.3 to 4.0 count into the length. */
-static bool looks_like_pair(const char *at, size_t length)
+static bool begins_pair(const char *at, size_t length)
 {
     size_t i = 0;
 
@@ -140,7 +140,7 @@ enum pmi2_decoded pmi2_decode_frame(struct pmi2_decoder *decoder, char *payload,
     for (at = next; (next = next_item(at, end, &item)) != NULL; at = next)
         if (!pmi2_decoder_item(decoder, message, pmi2_slice_of(at, item)))
             return PMI2_DECODED_NO_MEMORY;
-    message->unterminated = looks_like_pair(at, item);
+    message->unterminated = begins_pair(at, item);
     message->pairs = decoder->pairs;
     return PMI2_DECODED_MESSAGE;
 }

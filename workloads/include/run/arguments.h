@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Between a runner of workloads (sim/run, hw) and the one look-up of arguments that both link
- * (workloads/arguments.c). Not for workloads.
+ * (workloads/support/arguments.c). Not for workloads.
  */
 #ifndef JACQUARD_RUN_ARGUMENTS_H
 #define JACQUARD_RUN_ARGUMENTS_H

@@ -40,7 +40,7 @@ struct pmi2_limits { /* 0: the default */
     uint32_t unread_bytes; /* replies that a client does not read; above, it is not read from: 1 MiB
                             */
     uint32_t unread_seconds; /* and closed after so long: 60 */
-    uint32_t strangers; /* connections that have not proven who they are, at a time: 16 */
+    uint32_t unauthenticated; /* connections that have not proven who they are, at a time: 16 */
     uint32_t auth_seconds; /* 5 */
     uint32_t names; /* published by one job: 4096 */
     uint32_t node_attributes; /* of one job on one node: 4096 */

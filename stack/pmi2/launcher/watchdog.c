@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #define _GNU_SOURCE
-#include "keeper.h"
+#include "watchdog.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -49,7 +49,7 @@ static void __attribute__((noreturn)) keep(int from)
     _exit(0);
 }
 
-void keeper_start(void)
+void pmrun_watchdog_start(void)
 {
     int ends[2];
     pid_t pid;
@@ -74,7 +74,7 @@ static uint64_t bit_of(pid_t group)
     return UINT64_C(1) << (uint32_t)group % WORD_BITS;
 }
 
-void keeper_add(pid_t group)
+void pmrun_watchdog_add(pid_t group)
 {
     uint32_t word = (uint32_t)group / WORD_BITS;
 
@@ -87,7 +87,7 @@ void keeper_add(pid_t group)
         groups->last = word + 1;
 }
 
-void keeper_remove(pid_t group)
+void pmrun_watchdog_remove(pid_t group)
 {
     uint32_t word = (uint32_t)group / WORD_BITS;
 

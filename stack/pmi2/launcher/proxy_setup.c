@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* What a pmproxy is told through its standard input. */
 #define _GNU_SOURCE
-#include "orders.h"
+#include "proxy_setup.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -10,8 +10,8 @@
 
 #include "launch.h"
 
-#define ORDERS_TYPE "(uayuuuua(suss)sssssb)"
-#define ORDERS_FORMAT "(u@ayuuuu@a(suss)sssssb)"
+#define SETUP_TYPE "(uayuuuua(suss)sssssb)"
+#define SETUP_FORMAT "(u@ayuuuu@a(suss)sssssb)"
 #define LONGEST (64u << 20)
 #define VERSION 1u
 
@@ -21,8 +21,8 @@ static const char *text(const char *option)
     return option != NULL ? option : "";
 }
 
-GByteArray *orders_write(const struct tree_config *config, uint32_t first, uint32_t last,
-                         const char *above)
+GByteArray *pmrun_proxy_setup_write(const struct pmrun_tree_config *config, uint32_t first,
+                                    uint32_t last, const char *above)
 {
     GByteArray *bytes = g_byte_array_new();
     GVariantBuilder hosts;
@@ -31,15 +31,15 @@ GByteArray *orders_write(const struct tree_config *config, uint32_t first, uint3
 
     g_variant_builder_init(&hosts, G_VARIANT_TYPE("a(suss)"));
     for (node = first; node < last; node++) {
-        const struct host *host = g_ptr_array_index(config->hosts, node);
+        const struct pmrun_host *host = g_ptr_array_index(config->hosts, node);
 
         g_variant_builder_add(&hosts, "(suss)", host->name, host->slots, text(host->user),
                               text(host->binding));
     }
     all = g_variant_ref_sink(g_variant_new(
-        ORDERS_FORMAT, VERSION,
-        g_variant_new_fixed_array(G_VARIANT_TYPE_BYTE, config->key, TREE_KEY_BYTES, 1), first, last,
-        config->fanout, config->max_spawned, g_variant_builder_end(&hosts), above,
+        SETUP_FORMAT, VERSION,
+        g_variant_new_fixed_array(G_VARIANT_TYPE_BYTE, config->key, PMRUN_TREE_KEY_BYTES, 1), first,
+        last, config->fanout, config->max_spawned, g_variant_builder_end(&hosts), above,
         text(config->launcher), text(config->launcher_exec), text(config->iface),
         text(config->localhost), config->verbose));
     length = htonl((uint32_t)g_variant_get_size(all));
@@ -74,7 +74,7 @@ static char *given(const char *option)
 
 static void host_clear(gpointer data)
 {
-    struct host *host = data;
+    struct pmrun_host *host = data;
 
     g_free(host->name);
     g_free(host->user);
@@ -82,7 +82,7 @@ static void host_clear(gpointer data)
     g_free(host);
 }
 
-static gboolean take(struct orders *orders, GVariant *all)
+static gboolean take(struct pmrun_proxy_setup *setup, GVariant *all)
 {
     GVariant *key, *hosts;
     const char *above, *launcher, *launcher_exec, *iface, *localhost;
@@ -91,28 +91,28 @@ static gboolean take(struct orders *orders, GVariant *all)
     const void *bytes;
     gboolean good;
 
-    g_variant_get(all, "(u@ayuuuu@a(suss)&s&s&s&s&sb)", &version, &key, &orders->first,
-                  &orders->last, &orders->fanout, &orders->max_spawned, &hosts, &above, &launcher,
-                  &launcher_exec, &iface, &localhost, &orders->verbose);
+    g_variant_get(all, "(u@ayuuuu@a(suss)&s&s&s&s&sb)", &version, &key, &setup->first, &setup->last,
+                  &setup->fanout, &setup->max_spawned, &hosts, &above, &launcher, &launcher_exec,
+                  &iface, &localhost, &setup->verbose);
     bytes = g_variant_get_fixed_array(key, &length, 1);
-    good = version == VERSION && length == TREE_KEY_BYTES && orders->first < orders->last &&
-           g_variant_n_children(hosts) == orders->last - orders->first && orders->fanout > 0;
+    good = version == VERSION && length == PMRUN_TREE_KEY_BYTES && setup->first < setup->last &&
+           g_variant_n_children(hosts) == setup->last - setup->first && setup->fanout > 0;
     if (good)
-        memcpy(orders->key, bytes, TREE_KEY_BYTES);
-    orders->above = g_strdup(above);
-    orders->launcher = given(launcher);
-    orders->launcher_exec = given(launcher_exec);
-    orders->iface = given(iface);
-    orders->localhost = given(localhost);
-    orders->hosts = g_ptr_array_new_with_free_func(host_clear);
-    for (i = 0; good && i < orders->last; i++) {
-        struct host *host = g_new0(struct host, 1);
+        memcpy(setup->key, bytes, PMRUN_TREE_KEY_BYTES);
+    setup->above = g_strdup(above);
+    setup->launcher = given(launcher);
+    setup->launcher_exec = given(launcher_exec);
+    setup->iface = given(iface);
+    setup->localhost = given(localhost);
+    setup->hosts = g_ptr_array_new_with_free_func(host_clear);
+    for (i = 0; good && i < setup->last; i++) {
+        struct pmrun_host *host = g_new0(struct pmrun_host, 1);
         const char *name, *user, *binding;
 
-        g_ptr_array_add(orders->hosts, host);
-        if (i < orders->first)
+        g_ptr_array_add(setup->hosts, host);
+        if (i < setup->first)
             continue;
-        g_variant_get_child(hosts, i - orders->first, "(&su&s&s)", &name, &host->slots, &user,
+        g_variant_get_child(hosts, i - setup->first, "(&su&s&s)", &name, &host->slots, &user,
                             &binding);
         host->name = g_strdup(name);
         host->user = given(user);
@@ -123,38 +123,38 @@ static gboolean take(struct orders *orders, GVariant *all)
     return good;
 }
 
-gboolean orders_read(int fd, struct orders *orders)
+gboolean pmrun_proxy_setup_read(int fd, struct pmrun_proxy_setup *setup)
 {
     uint32_t length;
     GVariant *all;
     void *bytes;
     gboolean good = FALSE;
 
-    *orders = (struct orders){.fanout = 0};
+    *setup = (struct pmrun_proxy_setup){.fanout = 0};
     if (!read_all(fd, &length, sizeof(length)) || ntohl(length) > LONGEST)
         return FALSE;
     length = ntohl(length);
     bytes = g_malloc(length + 1);
     if (read_all(fd, bytes, length)) {
-        all = message_read(ORDERS_TYPE, bytes, length);
-        good = all != NULL && take(orders, all);
+        all = pmrun_message_read(SETUP_TYPE, bytes, length);
+        good = all != NULL && take(setup, all);
         if (all != NULL)
             g_variant_unref(all);
     }
     explicit_bzero(bytes, length);
     g_free(bytes);
     if (!good)
-        orders_clear(orders);
+        pmrun_proxy_setup_clear(setup);
     return good;
 }
 
-void orders_clear(struct orders *orders)
+void pmrun_proxy_setup_clear(struct pmrun_proxy_setup *setup)
 {
-    g_clear_pointer(&orders->hosts, g_ptr_array_unref);
-    g_free(orders->above);
-    g_free(orders->launcher);
-    g_free(orders->launcher_exec);
-    g_free(orders->iface);
-    g_free(orders->localhost);
-    explicit_bzero(orders, sizeof(*orders));
+    g_clear_pointer(&setup->hosts, g_ptr_array_unref);
+    g_free(setup->above);
+    g_free(setup->launcher);
+    g_free(setup->launcher_exec);
+    g_free(setup->iface);
+    g_free(setup->localhost);
+    explicit_bzero(setup, sizeof(*setup));
 }

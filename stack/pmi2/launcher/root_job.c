@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "jobs.h"
+#include "root_job.h"
 
-struct root_job *root_job_new(const struct pmi2_job_info *info, char *const *programs)
+struct pmrun_root_job *pmrun_root_job_new(const struct pmi2_job_info *info, char *const *programs)
 {
-    struct root_job *job = g_new0(struct root_job, 1);
+    struct pmrun_root_job *job = g_new0(struct pmrun_root_job, 1);
     uint32_t i;
 
     job->size = info->size;
@@ -20,9 +20,9 @@ struct root_job *root_job_new(const struct pmi2_job_info *info, char *const *pro
     return job;
 }
 
-void root_job_free(gpointer data)
+void pmrun_root_job_free(gpointer data)
 {
-    struct root_job *job = data;
+    struct pmrun_root_job *job = data;
 
     g_free(job->id);
     g_free(job->node_of);
@@ -35,7 +35,7 @@ void root_job_free(gpointer data)
     g_free(job);
 }
 
-const char *root_job_program(const struct root_job *job, uint32_t rank)
+const char *pmrun_root_job_program(const struct pmrun_root_job *job, uint32_t rank)
 {
     uint32_t app = 0, end = job->app_size[0];
 

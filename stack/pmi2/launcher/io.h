@@ -4,15 +4,15 @@
  * time, and takes its actions once in each turn of the loop. What is about a link is done here;
  * other actions go to the owner.
  */
-#ifndef JACQUARD_PMRUN_SHELL_H
-#define JACQUARD_PMRUN_SHELL_H
+#ifndef JACQUARD_PMRUN_IO_H
+#define JACQUARD_PMRUN_IO_H
 
 #include <glib.h>
 #include <uv.h>
 
 #include "pmi2/server.h"
 
-struct shell {
+struct pmrun_io {
     uv_loop_t *loop;
     struct pmi2_server *server;
     uv_prepare_t drain;
@@ -26,14 +26,15 @@ struct shell {
     GHashTable *channels;
 };
 
-void shell_init(struct shell *shell, uv_loop_t *loop, struct pmi2_server *server,
-                void (*act)(void *owner, const struct pmi2_action *action), void *owner);
-void shell_drain(struct shell *shell); /* takes the actions that are due */
-void shell_close(struct shell *shell); /* and all its channels; then the loop must run to its end */
-void shell_free(struct shell *shell); /* with the server */
+void pmrun_io_init(struct pmrun_io *io, uv_loop_t *loop, struct pmi2_server *server,
+                   void (*act)(void *owner, const struct pmi2_action *action), void *owner);
+void pmrun_io_drain(struct pmrun_io *io); /* takes the actions that are due */
+void pmrun_io_close(
+    struct pmrun_io *io); /* and all its channels; then the loop must run to its end */
+void pmrun_io_free(struct pmrun_io *io); /* with the server */
 
-struct channel { /* one link and its stream */
-    struct shell *shell;
+struct pmrun_channel { /* one link and its stream */
+    struct pmrun_io *io;
     struct pmi2_link *link;
     union {
         uv_handle_t handle;
@@ -53,9 +54,10 @@ struct channel { /* one link and its stream */
  * link, whose data is the channel. Freed by itself, after gone(). FALSE: the link was refused; the
  * channel is closed all the same.
  */
-struct channel *channel_new(struct shell *shell, void (*gone)(void *owner), void *owner);
-gboolean channel_open(struct channel *channel, struct pmi2_link *link);
-void channel_close(struct channel *channel); /* at once; what is not sent is lost */
-size_t channel_unsent(const struct channel *channel);
+struct pmrun_channel *pmrun_channel_new(struct pmrun_io *io, void (*gone)(void *owner),
+                                        void *owner);
+gboolean pmrun_channel_open(struct pmrun_channel *channel, struct pmi2_link *link);
+void pmrun_channel_close(struct pmrun_channel *channel); /* at once; what is not sent is lost */
+size_t pmrun_channel_unsent(const struct pmrun_channel *channel);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #define _GNU_SOURCE /* explicit_bzero */
-#include "shell.h"
+#include "io.h"
 
 #include <string.h>
 
@@ -12,16 +12,16 @@
 
 static void closed(uv_handle_t *handle)
 {
-    struct channel *channel = handle->data;
+    struct pmrun_channel *channel = handle->data;
 
     pmi2_link_free(channel->link);
-    g_hash_table_remove(channel->shell->channels, channel);
+    g_hash_table_remove(channel->io->channels, channel);
     if (channel->gone != NULL)
         channel->gone(channel->owner);
     g_free(channel);
 }
 
-void channel_close(struct channel *channel)
+void pmrun_channel_close(struct pmrun_channel *channel)
 {
     if (channel->closed)
         return;
@@ -31,7 +31,7 @@ void channel_close(struct channel *channel)
     uv_close(&channel->at.handle, closed);
 }
 
-size_t channel_unsent(const struct channel *channel)
+size_t pmrun_channel_unsent(const struct pmrun_channel *channel)
 {
     struct iovec pieces[PIECES];
     int count = pmi2_link_output(channel->link, pieces, PIECES), i;
@@ -42,17 +42,17 @@ size_t channel_unsent(const struct channel *channel)
     return bytes;
 }
 
-static void flush(struct channel *channel);
+static void flush(struct pmrun_channel *channel);
 
 static void sent(uv_write_t *request, int status)
 {
-    struct channel *channel = request->data;
+    struct pmrun_channel *channel = request->data;
 
     channel->writing = FALSE;
     if (channel->closed)
         return;
     if (status < 0) {
-        channel_close(channel);
+        pmrun_channel_close(channel);
         return;
     }
     pmi2_link_sent(channel->link, channel->written);
@@ -60,7 +60,7 @@ static void sent(uv_write_t *request, int status)
 }
 
 /* What the stream takes at once; the rest when it can. */
-static void flush(struct channel *channel)
+static void flush(struct pmrun_channel *channel)
 {
     struct iovec pieces[PIECES];
     uv_buf_t buffers[PIECES];
@@ -87,30 +87,30 @@ static void flush(struct channel *channel)
         channel->writing = FALSE;
     }
     if (count > 0 || channel->closing)
-        channel_close(channel);
+        pmrun_channel_close(channel);
 }
 
 static void room(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
 {
-    struct channel *channel = handle->data;
+    struct pmrun_channel *channel = handle->data;
 
     (void)suggested;
-    *buffer = uv_buf_init(channel->shell->input, INPUT_BYTES);
+    *buffer = uv_buf_init(channel->io->input, INPUT_BYTES);
 }
 
 static void received(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
 {
-    struct channel *channel = stream->data;
+    struct pmrun_channel *channel = stream->data;
 
     if (length < 0) {
-        channel_close(channel);
+        pmrun_channel_close(channel);
     } else if (length > 0) {
-        pmi2_server_time(channel->shell->server, uv_hrtime());
+        pmi2_server_time(channel->io->server, uv_hrtime());
         pmi2_link_input(channel->link, buffer->base, (size_t)length);
     }
 }
 
-static void update_reading(struct channel *channel)
+static void update_reading(struct pmrun_channel *channel)
 {
     gboolean wanted = !channel->closed && !channel->closing && pmi2_link_reads(channel->link);
 
@@ -123,23 +123,23 @@ static void update_reading(struct channel *channel)
         uv_read_stop(&channel->at.stream);
 }
 
-struct channel *channel_new(struct shell *shell, void (*gone)(void *owner), void *owner)
+struct pmrun_channel *pmrun_channel_new(struct pmrun_io *io, void (*gone)(void *owner), void *owner)
 {
-    struct channel *channel = g_new0(struct channel, 1);
+    struct pmrun_channel *channel = g_new0(struct pmrun_channel, 1);
 
-    channel->shell = shell;
+    channel->io = io;
     channel->gone = gone;
     channel->owner = owner;
     return channel;
 }
 
-gboolean channel_open(struct channel *channel, struct pmi2_link *link)
+gboolean pmrun_channel_open(struct pmrun_channel *channel, struct pmi2_link *link)
 {
     channel->at.handle.data = channel;
-    g_hash_table_add(channel->shell->channels, channel);
+    g_hash_table_add(channel->io->channels, channel);
     channel->link = link;
     if (link == NULL)
-        channel_close(channel);
+        pmrun_channel_close(channel);
     else
         update_reading(channel);
     return link != NULL;
@@ -148,9 +148,9 @@ gboolean channel_open(struct channel *channel, struct pmi2_link *link)
 /* ---- actions ----------------------------------------------------------------------------------
  */
 
-static void act(struct shell *shell, const struct pmi2_action *action)
+static void act(struct pmrun_io *io, const struct pmi2_action *action)
 {
-    struct channel *channel;
+    struct pmrun_channel *channel;
 
     switch (action->kind) {
     case PMI2_ACTION_OUTPUT:
@@ -166,54 +166,53 @@ static void act(struct shell *shell, const struct pmi2_action *action)
         flush(channel);
         break;
     default:
-        shell->act(shell->owner, action);
+        io->act(io->owner, action);
     }
 }
 
 static void due(uv_timer_t *timer)
 {
-    struct shell *shell = timer->data;
+    struct pmrun_io *io = timer->data;
 
-    shell->due = UINT64_MAX;
-    pmi2_server_time(shell->server, uv_hrtime());
+    io->due = UINT64_MAX;
+    pmi2_server_time(io->server, uv_hrtime());
 }
 
-void shell_drain(struct shell *shell)
+void pmrun_io_drain(struct pmrun_io *io)
 {
     struct pmi2_action action;
 
-    while (pmi2_server_next(shell->server, &action))
-        act(shell, &action);
+    while (pmi2_server_next(io->server, &action))
+        act(io, &action);
 }
 
 /* Before the loop sleeps: all that its events have brought about. */
 static void drain(uv_prepare_t *prepare)
 {
-    struct shell *shell = prepare->data;
+    struct pmrun_io *io = prepare->data;
     uint64_t deadline, now;
 
-    shell_drain(shell);
-    deadline = pmi2_server_deadline(shell->server);
-    if (deadline == shell->due)
+    pmrun_io_drain(io);
+    deadline = pmi2_server_deadline(io->server);
+    if (deadline == io->due)
         return;
-    shell->due = deadline;
+    io->due = deadline;
     now = uv_hrtime();
     if (deadline == UINT64_MAX)
-        uv_timer_stop(&shell->deadline);
+        uv_timer_stop(&io->deadline);
     else
-        uv_timer_start(&shell->deadline, due, deadline <= now ? 0 : (deadline - now) / 1000000 + 1,
-                       0);
+        uv_timer_start(&io->deadline, due, deadline <= now ? 0 : (deadline - now) / 1000000 + 1, 0);
 }
 
 static void drain_input(uv_check_t *check)
 {
-    shell_drain(check->data);
+    pmrun_io_drain(check->data);
 }
 
-void shell_init(struct shell *shell, uv_loop_t *loop, struct pmi2_server *server,
-                void (*on_action)(void *owner, const struct pmi2_action *action), void *owner)
+void pmrun_io_init(struct pmrun_io *io, uv_loop_t *loop, struct pmi2_server *server,
+                   void (*on_action)(void *owner, const struct pmi2_action *action), void *owner)
 {
-    *shell = (struct shell){
+    *io = (struct pmrun_io){
         .loop = loop,
         .server = server,
         .act = on_action,
@@ -222,34 +221,34 @@ void shell_init(struct shell *shell, uv_loop_t *loop, struct pmi2_server *server
         .due = UINT64_MAX,
         .channels = g_hash_table_new(NULL, NULL),
     };
-    uv_prepare_init(loop, &shell->drain);
-    uv_check_init(loop, &shell->drain_input);
-    uv_timer_init(loop, &shell->deadline);
-    shell->drain.data = shell->drain_input.data = shell->deadline.data = shell;
-    uv_prepare_start(&shell->drain, drain);
-    uv_check_start(&shell->drain_input, drain_input);
-    uv_unref((uv_handle_t *)&shell->drain);
-    uv_unref((uv_handle_t *)&shell->drain_input);
-    uv_unref((uv_handle_t *)&shell->deadline);
+    uv_prepare_init(loop, &io->drain);
+    uv_check_init(loop, &io->drain_input);
+    uv_timer_init(loop, &io->deadline);
+    io->drain.data = io->drain_input.data = io->deadline.data = io;
+    uv_prepare_start(&io->drain, drain);
+    uv_check_start(&io->drain_input, drain_input);
+    uv_unref((uv_handle_t *)&io->drain);
+    uv_unref((uv_handle_t *)&io->drain_input);
+    uv_unref((uv_handle_t *)&io->deadline);
     pmi2_server_time(server, uv_hrtime());
 }
 
-void shell_close(struct shell *shell)
+void pmrun_io_close(struct pmrun_io *io)
 {
-    GList *channels = g_hash_table_get_keys(shell->channels), *at;
+    GList *channels = g_hash_table_get_keys(io->channels), *at;
 
     for (at = channels; at != NULL; at = at->next)
-        channel_close(at->data);
+        pmrun_channel_close(at->data);
     g_list_free(channels);
-    uv_close((uv_handle_t *)&shell->drain, NULL);
-    uv_close((uv_handle_t *)&shell->drain_input, NULL);
-    uv_close((uv_handle_t *)&shell->deadline, NULL);
+    uv_close((uv_handle_t *)&io->drain, NULL);
+    uv_close((uv_handle_t *)&io->drain_input, NULL);
+    uv_close((uv_handle_t *)&io->deadline, NULL);
 }
 
-void shell_free(struct shell *shell)
+void pmrun_io_free(struct pmrun_io *io)
 {
-    pmi2_server_free(shell->server);
-    g_hash_table_unref(shell->channels);
-    explicit_bzero(shell->key, sizeof(shell->key));
-    g_free(shell->input);
+    pmi2_server_free(io->server);
+    g_hash_table_unref(io->channels);
+    explicit_bzero(io->key, sizeof(io->key));
+    g_free(io->input);
 }

@@ -8,17 +8,18 @@
  * Functions that return int give 0 for success and -1 when the run has failed; rank_fail() has been
  * told then.
  */
-#ifndef JACQUARD_WORKLOADS_COMMON_H
-#define JACQUARD_WORKLOADS_COMMON_H
+#ifndef JACQUARD_WORKLOADS_GNI_H
+#define JACQUARD_WORKLOADS_GNI_H
 
 #include <gni_pub.h>
 #include <stdlib.h>
 #include <string.h>
+#include "pattern.h"
 #include "run/workload.h"
 
 /* ---- communication domain -------------------------------------------------------------------- */
 
-struct peer {
+struct wl_peer {
     gni_ep_handle_t ep; /* NULL: never needed so far */
     uint32_t unread; /* events that came before their message */
     uint64_t failing_since; /* time of the first of the last operations that all failed; 0: none */
@@ -26,79 +27,79 @@ struct peer {
     uint8_t lost; /* something failed for good: nothing more is sent to it */
 };
 
-struct domain {
+struct wl_domain {
     struct rank *rank;
     uint32_t id, size;
     gni_cdm_handle_t cdm;
     gni_nic_handle_t nic;
     gni_cq_handle_t tx, rx; /* of what this rank does, and of what is done to its memory */
     const uint32_t *addresses; /* PE address of each rank */
-    struct peer *peers; /* by rank */
+    struct wl_peer *peers; /* by rank */
     uint64_t in_flight; /* operations and messages without completion */
     uint64_t errors; /* transactions that failed */
     uint64_t repeats; /* of these, operations that were posted again */
     uint64_t lost; /* operations and messages that cannot succeed */
     uint32_t gone; /* peers that are given up */
-    uint64_t patience; /* ps; 0: for ever */
-    uint64_t heard, heard_before; /* what has ended or come; the same when the alarm rang last */
-    uint32_t strikes; /* alarms in a row between which nothing was heard */
-    struct operation *done, **done_tail; /* collected while something else was waited for */
-    struct mailboxes *mailboxes;
+    uint64_t timeout; /* ps; 0: for ever */
+    uint64_t progress_count,
+        progress_before; /* what has ended or come; the same when the alarm rang last */
+    uint32_t idle_alarms; /* alarms in a row between which nothing was heard */
+    struct wl_operation *done, **done_tail; /* collected while something else was waited for */
+    struct wl_mailboxes *mailboxes;
 };
 
 /* `entries`: of each queue; bounds the operations in flight. modes: GNI_CDM_MODE_. */
-int domain_open(struct domain *domain, struct rank *rank, uint32_t entries, uint32_t modes);
+int wl_domain_open(struct wl_domain *domain, struct rank *rank, uint32_t entries, uint32_t modes);
 /* Everybody must have finished with this rank's memory. Counts the errors in metric "errors". */
-void domain_close(struct domain *domain);
+void wl_domain_close(struct wl_domain *domain);
 /*
  * Nobody is waited for longer than about 2 to 3 times so long (ps) without anything that ends or
  * comes: the waiting functions return then, as they say. Without a call they wait for ever. Twice
  * that time must be longer than NIC and library try by themselves (SMSG: 11 timeouts of 2 s).
  */
-void domain_patience(struct domain *domain, uint64_t ps);
+void wl_domain_set_timeout(struct wl_domain *domain, uint64_t ps);
 /* For loops that poll themselves, after a fruitless poll: time to give up? Costs nothing. */
-int domain_gave_up(struct domain *domain);
+int wl_domain_timed_out(struct wl_domain *domain);
 
 /* What happened to the whole job; known when all that live have asked. */
-struct totals {
+struct wl_totals {
     uint64_t errors, lost;
     uint32_t dead; /* ranks that did not ask */
 };
-int domain_totals(struct domain *domain, struct totals *totals);
+int wl_domain_totals(struct wl_domain *domain, struct wl_totals *totals);
 /*
  * The end of the traffic, for all ranks: afterwards nobody touches our memory. `missing` did not
  * come or is wrong here: counted, and a failure unless a rank died or something was lost for good,
  * which is reported elsewhere.
  */
-int domain_finish(struct domain *domain, uint64_t missing);
+int wl_domain_finish(struct wl_domain *domain, uint64_t missing);
 /* The endpoint to a rank; NULL: the run has failed. Its events at the peer carry our rank. */
-gni_ep_handle_t domain_ep(struct domain *domain, uint32_t peer);
+gni_ep_handle_t wl_domain_ep(struct wl_domain *domain, uint32_t peer);
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-struct region { /* what others must know to reach it */
+struct wl_region { /* what others must know to reach it */
     uint64_t address;
     gni_mem_handle_t handle;
 };
 
 /* Registers zeroed memory; with_events: at domain->rx. NULL: the run has failed. */
-void *region_alloc(struct domain *domain, size_t bytes, int with_events, struct region *region);
+void *wl_region_alloc(struct wl_domain *domain, size_t bytes, int with_events,
+                      struct wl_region *region);
 /*
  * The same for bytes that nobody looks at, of synthetic traffic: where ranks share a process, as in
  * a simulation, they share this memory, and thousands of them need the cache only once. It stays;
  * GNI_MemDeregister ends the registration.
  */
-void *region_alloc_common(struct domain *domain, size_t bytes, struct region *region);
-void region_free(struct domain *domain, void *memory, struct region *region);
+void *wl_region_alloc_common(struct wl_domain *domain, size_t bytes, struct wl_region *region);
+void wl_region_free(struct wl_domain *domain, void *memory, struct wl_region *region);
 
-void pattern_fill(void *memory, size_t bytes, uint64_t seed);
-int pattern_differs(const void *memory, size_t bytes, uint64_t seed);
-/* Spins until the word that a peer writes has this value. False: patience is over. */
-int word_wait(struct domain *domain, const volatile uint64_t *word, uint64_t value);
+/* Spins until the word that a peer writes has this value. False: the timeout has expired. */
+int wl_word_wait(struct wl_domain *domain, const volatile uint64_t *word, uint64_t value);
 
 /* ---- one-sided operations -------------------------------------------------------------------- */
 
-struct operation {
+struct wl_operation {
     gni_post_descriptor_t desc; /* first; zero-fill, then set type, addresses, handles, length */
     gni_ep_handle_t ep;
     int failed; /* it cannot succeed (the peer is gone) */
@@ -106,31 +107,34 @@ struct operation {
     uint32_t tries; /* that failed */
     uint64_t failed_first; /* time of the first of them; 0: none */
     uint64_t began;
-    struct operation *next; /* the program's own list, and of those done */
+    struct wl_operation *next; /* the program's own list, and of those done */
 };
 
 /*
  * Posts with one GLOBAL event on domain->tx. To a peer that is lost it is not posted, and ends as
  * failed.
  */
-int operation_post(struct domain *domain, struct operation *operation);
+int wl_operation_post(struct wl_domain *domain, struct wl_operation *operation);
 /*
  * The next operation that has ended, in whatever order; NULL: none now. What failed and may succeed
  * is posted again and not shown.
  */
-struct operation *operation_poll(struct domain *domain);
-/* Polls until one has ended. NULL: patience is over. */
-struct operation *operation_wait(struct domain *domain);
-int operation_run(struct domain *domain,
-                  struct operation *operation); /* post and wait; one in flight */
+struct wl_operation *wl_operation_poll(struct wl_domain *domain);
+/* Polls until one has ended. NULL: the timeout has expired. */
+struct wl_operation *wl_operation_wait(struct wl_domain *domain);
+int wl_operation_run(struct wl_domain *domain,
+                     struct wl_operation *operation); /* post and wait; one in flight */
 /* Arguments `operation` (put, get) and `unit` (fma, bte) as type, `routing` (adaptive, in_order,
  * min_hash) as mode. */
-gni_post_type_t operation_type_arg(const struct rank *rank);
-uint16_t operation_mode_arg(const struct rank *rank);
-static inline int operation_gets(gni_post_type_t type)
+gni_post_type_t wl_operation_type_arg(const struct rank *rank);
+uint16_t wl_operation_mode_arg(const struct rank *rank);
+static inline int wl_operation_is_get(gni_post_type_t type)
 {
     return type == GNI_POST_FMA_GET || type == GNI_POST_RDMA_GET;
 }
+
+/* Handles one completion, if there is one: of an operation or of a message. */
+void wl_poll_completions(struct wl_domain *domain);
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
@@ -139,44 +143,45 @@ static inline int operation_gets(gni_post_type_t type)
  * bytes must be the same everywhere. With one for each rank (slots == size) peers are connected
  * when first needed.
  */
-int messages_open(struct domain *domain, uint32_t slots, uint16_t credits, uint32_t bytes,
-                  int retransmit);
-void messages_close(struct domain *domain);
+int wl_mailboxes_open(struct wl_domain *domain, uint32_t slots, uint16_t credits, uint32_t bytes,
+                      int retransmit);
+void wl_mailboxes_close(struct wl_domain *domain);
 /* Connects to a peer: our mailbox for it, and its mailbox for us. No effect when that was done. */
-int message_connect(struct domain *domain, uint32_t peer, uint32_t my_slot, uint32_t peer_slot);
+int wl_message_connect(struct wl_domain *domain, uint32_t peer, uint32_t my_slot,
+                       uint32_t peer_slot);
 /* The same in two halves, for programs that exchange the attributes in their own way. */
-void message_mailbox(struct domain *domain, uint32_t my_slot, gni_smsg_attr_t *mine);
-int message_connect_to(struct domain *domain, uint32_t peer, gni_smsg_attr_t *mine,
-                       gni_smsg_attr_t *theirs);
+void wl_message_mailbox(struct wl_domain *domain, uint32_t my_slot, gni_smsg_attr_t *mine);
+int wl_message_connect_to(struct wl_domain *domain, uint32_t peer, gni_smsg_attr_t *mine,
+                          gni_smsg_attr_t *theirs);
 /*
  * 1: accepted; 0: no credit or room now; -1: failed. A message to a peer that is lost is accepted,
  * counted in domain->lost, and forgotten.
  */
-int message_try(struct domain *domain, uint32_t peer, const void *data, uint32_t bytes);
+int wl_message_try(struct wl_domain *domain, uint32_t peer, const void *data, uint32_t bytes);
 /*
  * Tries again until it is accepted; for programs in which somebody else receives meanwhile. When
- * patience is over the peer is lost.
+ * the timeout has expired the peer is lost.
  */
-int message_send(struct domain *domain, uint32_t peer, const void *data, uint32_t bytes);
+int wl_message_send(struct wl_domain *domain, uint32_t peer, const void *data, uint32_t bytes);
 /* Collects completions of sends. */
-void message_completions(struct domain *domain);
-/* Until all sends are in their mailboxes, or patience is over. */
-void message_flush(struct domain *domain);
-/* The next message and who sent it, until message_release; NULL: none now. */
-void *message_poll(struct domain *domain, uint32_t *from);
-/* NULL: patience is over. */
-void *message_wait(struct domain *domain, uint32_t *from);
-void message_release(struct domain *domain, uint32_t from);
+void wl_message_poll_completions(struct wl_domain *domain);
+/* Until all sends are in their mailboxes, or the timeout has expired. */
+void wl_message_flush(struct wl_domain *domain);
+/* The next message and who sent it, until wl_message_release; NULL: none now. */
+void *wl_message_poll(struct wl_domain *domain, uint32_t *from);
+/* NULL: the timeout has expired. */
+void *wl_message_wait(struct wl_domain *domain, uint32_t *from);
+void wl_message_release(struct wl_domain *domain, uint32_t from);
 
 /* ---- pairs ----------------------------------------------------------------------------------- */
 
 /* Ranks 0 … n/2-1 work with n/2 … n-1. UINT32_MAX: an odd one out. */
-uint32_t pair_of(const struct domain *domain);
-static inline int pair_leads(const struct domain *domain)
+uint32_t wl_pair_of(const struct wl_domain *domain);
+static inline int wl_pair_leads(const struct wl_domain *domain)
 {
     return domain->id < domain->size / 2;
 }
 
-const char *rc_name(gni_return_t rc);
+const char *wl_rc_name(gni_return_t rc);
 
 #endif

@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "shell.h"
+#include "io.h"
 
 #define MESSAGE 7u
 #define MESSAGE_BYTES 8000u
@@ -19,8 +19,8 @@
 
 struct scene {
     uv_loop_t loop;
-    struct shell shell;
-    struct channel *above, *below;
+    struct pmrun_io shell;
+    struct pmrun_channel *above, *below;
     int root, leaf; /* the far ends */
     uint32_t passed; /* messages that came from below */
 };
@@ -44,9 +44,9 @@ static void fill(void *context, void *bytes, size_t length)
     memset(bytes, 1, length);
 }
 
-static struct channel *open_channel(struct scene *scene, int *far)
+static struct pmrun_channel *open_channel(struct scene *scene, int *far)
 {
-    struct channel *channel = channel_new(&scene->shell, NULL, NULL);
+    struct pmrun_channel *channel = pmrun_channel_new(&scene->shell, NULL, NULL);
     int ends[2];
 
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
@@ -62,19 +62,20 @@ static void open_scene(struct scene *scene)
 
     memset(scene, 0, sizeof(*scene));
     uv_loop_init(&scene->loop);
-    shell_init(&scene->shell, &scene->loop, pmi2_server_new(&config), pass_on, scene);
+    pmrun_io_init(&scene->shell, &scene->loop, pmi2_server_new(&config), pass_on, scene);
     scene->below = open_channel(scene, &scene->leaf);
     scene->above = open_channel(scene, &scene->root);
+    assert_true(pmrun_channel_open(scene->below,
+                                   pmi2_server_child(scene->shell.server, 2, 3, scene->below)));
     assert_true(
-        channel_open(scene->below, pmi2_server_child(scene->shell.server, 2, 3, scene->below)));
-    assert_true(channel_open(scene->above, pmi2_server_parent(scene->shell.server, scene->above)));
+        pmrun_channel_open(scene->above, pmi2_server_parent(scene->shell.server, scene->above)));
 }
 
 static void close_scene(struct scene *scene)
 {
-    shell_close(&scene->shell);
+    pmrun_io_close(&scene->shell);
     uv_run(&scene->loop, UV_RUN_DEFAULT);
-    shell_free(&scene->shell);
+    pmrun_io_free(&scene->shell);
     assert_int_equal(uv_loop_close(&scene->loop), 0);
     close(scene->root);
     close(scene->leaf);
@@ -152,8 +153,8 @@ static void what_cannot_go_up_is_not_read(void **state)
     /* Nobody reads above: what waits here is bounded, and the rest waits below. */
     assert_false(scene.below->reading);
     assert_true(scene.above->reading);
-    assert_true(channel_unsent(scene.above) >= 128u << 10);
-    assert_true(channel_unsent(scene.above) < 512u << 10);
+    assert_true(pmrun_channel_unsent(scene.above) >= 128u << 10);
+    assert_true(pmrun_channel_unsent(scene.above) < 512u << 10);
     assert_true(scene.passed > 0 && scene.passed < MESSAGES / 2);
     before = scene.passed;
     uv_run(&scene.loop, UV_RUN_NOWAIT);

@@ -4,13 +4,13 @@
  * it, the keeper kills the process groups it was told of. The kernel kills the ranks themselves
  * then, but not what they have started.
  */
-#ifndef JACQUARD_PMRUN_KEEPER_H
-#define JACQUARD_PMRUN_KEEPER_H
+#ifndef JACQUARD_PMRUN_WATCHDOG_H
+#define JACQUARD_PMRUN_WATCHDOG_H
 
 #include <sys/types.h>
 
-void keeper_start(void); /* once, early: it is a copy of the launcher */
-void keeper_add(pid_t group);
-void keeper_remove(pid_t group);
+void pmrun_watchdog_start(void); /* once, early: it is a copy of the launcher */
+void pmrun_watchdog_add(pid_t group);
+void pmrun_watchdog_remove(pid_t group);
 
 #endif

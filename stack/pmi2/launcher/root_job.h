@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* What the root knows of one job's ranks. */
-#ifndef JACQUARD_PMRUN_JOBS_H
-#define JACQUARD_PMRUN_JOBS_H
+#ifndef JACQUARD_PMRUN_ROOT_JOB_H
+#define JACQUARD_PMRUN_ROOT_JOB_H
 
 #include <glib.h>
 #include <stdint.h>
@@ -9,7 +9,7 @@
 
 #include "pmi2/server.h"
 
-struct root_job {
+struct pmrun_root_job {
     char *id;
     uint64_t spawn; /* id of the spawn to be answered; 0: none, or it was */
     uint32_t size, reported, started, ended;
@@ -26,9 +26,9 @@ struct root_job {
     int status; /* for pmrun's exit */
     gboolean has_status;
 };
-struct root_job *root_job_new(const struct pmi2_job_info *info, char *const *programs);
-void root_job_free(gpointer job);
+struct pmrun_root_job *pmrun_root_job_new(const struct pmi2_job_info *info, char *const *programs);
+void pmrun_root_job_free(gpointer job);
 /* The executable that a rank runs. */
-const char *root_job_program(const struct root_job *job, uint32_t rank);
+const char *pmrun_root_job_program(const struct pmrun_root_job *job, uint32_t rank);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* What a pmproxy is told through its standard input: never on a command line, never by the
  * environment, as the key is among it. */
-#ifndef JACQUARD_PMRUN_ORDERS_H
-#define JACQUARD_PMRUN_ORDERS_H
+#ifndef JACQUARD_PMRUN_PROXY_SETUP_H
+#define JACQUARD_PMRUN_PROXY_SETUP_H
 
 #include "tree.h"
 
-struct orders {
-    uint8_t key[TREE_KEY_BYTES];
+struct pmrun_proxy_setup {
+    uint8_t key[PMRUN_TREE_KEY_BYTES];
     uint32_t first, last, fanout, max_spawned;
     GPtrArray *hosts; /* of nodes 0 to last; those before first are not filled in */
     char *above; /* where to connect: words `host:port` */
@@ -15,12 +15,12 @@ struct orders {
     gboolean verbose;
 };
 /* For the pmproxy of nodes [first, last). */
-GByteArray *orders_write(const struct tree_config *config, uint32_t first, uint32_t last,
-                         const char *above);
+GByteArray *pmrun_proxy_setup_write(const struct pmrun_tree_config *config, uint32_t first,
+                                    uint32_t last, const char *above);
 /* Reads all of them from a descriptor. FALSE: it ended before, or they are malformed. */
-gboolean orders_read(int fd, struct orders *orders);
-void orders_clear(struct orders *orders);
+gboolean pmrun_proxy_setup_read(int fd, struct pmrun_proxy_setup *setup);
+void pmrun_proxy_setup_clear(struct pmrun_proxy_setup *setup);
 /* Connects to the server above and proves; blocks, at most some seconds. The descriptor; -1. */
-int orders_connect(const struct orders *orders);
+int pmrun_proxy_setup_connect(const struct pmrun_proxy_setup *setup);
 
 #endif

@@ -7,10 +7,10 @@
  * Functions that return int give 0 for success and -1 when the run has failed; rank_fail() has been
  * told then. Nobody waits for ever: when nothing has ended or come for the time `give_up`, waiting
  * ends, so that a run with faults ends, too. What failed is counted, and is a failure of the run
- * only when no fault explains it (side_finish).
+ * only when no fault explains it (wl_fi_finish).
  */
-#ifndef JACQUARD_WORKLOADS_FI_COMMON_H
-#define JACQUARD_WORKLOADS_FI_COMMON_H
+#ifndef JACQUARD_WORKLOADS_FI_H
+#define JACQUARD_WORKLOADS_FI_H
 
 #include <assert.h>
 #include <rdma/fabric.h>
@@ -24,10 +24,11 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include "pattern.h"
 #include "run/workload.h"
 
 /* First rows of each workload's arguments. */
-#define SIDE_ARGS                                                                     \
+#define WL_FI_ARGS                                                                    \
     {"type", ARG_CHOICE, "rdm", NULL, NULL, "rdm|dgram", "kind of endpoint"},         \
         {"progress",                                                                  \
          ARG_CHOICE,                                                                  \
@@ -40,7 +41,7 @@
         "give_up", ARG_TIME, "20s", "1ms", NULL, NULL, "without any news for so long" \
     }
 
-struct side {
+struct wl_fi {
     struct rank *rank;
     uint32_t id, size;
     struct fi_info *info;
@@ -52,145 +53,142 @@ struct side {
     /* other ranks */
     const uint8_t *names; /* by rank; NULL: nobody was asked */
     size_t name_bytes;
-    struct side_peer *peers; /* hash of those that are in the address vector */
+    struct wl_fi_peer *peers; /* hash of those that are in the address vector */
     uint32_t peer_count, peer_room;
     /* events that were read and not looked at */
-    struct side_event *events;
+    struct wl_fi_event *events;
     uint32_t event_first, event_count, event_room;
     /* what went wrong */
     uint64_t errors; /* operations */
     uint64_t lost; /* operations that were not tried, since their peer is gone */
-    uint64_t patience, heard, heard_before;
-    uint32_t strikes;
+    uint64_t timeout, progress_count, progress_before;
+    uint32_t idle_alarms;
     bool automatic;
-    void (*progress)(struct side *side); /* while others are waited for; NULL: reads the queue */
-    bool clean; /* after side_finish: nothing failed, nobody died, nothing was missing anywhere */
+    void (*progress)(struct wl_fi *fi); /* while others are waited for; NULL: reads the queue */
+    bool clean; /* after wl_fi_finish: nothing failed, nobody died, nothing was missing anywhere */
 };
 
 /* caps: FI_MSG ...; entries: of the queue, bounds the operations in flight. */
-int side_open(struct side *side, struct rank *rank, uint64_t caps, size_t entries);
+int wl_fi_open(struct wl_fi *fi, struct rank *rank, uint64_t caps, size_t entries);
 /* One of another kind (fi_getinfo's hints were filled); makes no endpoint. */
-int side_open_hints(struct side *side, struct rank *rank, struct fi_info *hints, size_t entries);
+int wl_fi_open_hints(struct wl_fi *fi, struct rank *rank, struct fi_info *hints, size_t entries);
 /* An endpoint of the side's domain with its queue and address vector, enabled. */
-int side_endpoint(struct side *side, struct fid_cq *cq, struct fid_ep **ep);
-/* Everybody's name of this endpoint, by rank; after it side_address() works. */
-int side_exchange(struct side *side);
-void side_close(struct side *side);
+int wl_fi_endpoint(struct wl_fi *fi, struct fid_cq *cq, struct fid_ep **ep);
+/* Everybody's name of this endpoint, by rank; after it wl_fi_address() works. */
+int wl_fi_exchange_names(struct wl_fi *fi);
+void wl_fi_close(struct wl_fi *fi);
 
 /*
  * The end of the traffic, for all ranks. `missing` did not come or is wrong here: counted in metric
  * "missing", and a failure unless a rank died or some operation failed, which metric "errors" says.
  */
-int side_finish(struct side *side, uint64_t missing);
+int wl_fi_finish(struct wl_fi *fi, uint64_t missing);
 /*
  * rank_exchange() during which the side goes on making progress, as others may need it for
  * their last transfers. NULL: the run has failed.
  */
-const void *side_meet(struct side *side, const void *mine, size_t bytes);
+const void *wl_fi_exchange(struct wl_fi *fi, const void *mine, size_t bytes);
 
 /* The address of a rank; FI_ADDR_NOTAVAIL: it is gone, or the run has failed. */
-fi_addr_t side_address(struct side *side, uint32_t rank);
+fi_addr_t wl_fi_address(struct wl_fi *fi, uint32_t rank);
 /* It will not be sent to any more. */
-void side_lose(struct side *side, uint32_t rank);
+void wl_fi_give_up_peer(struct wl_fi *fi, uint32_t rank);
 
 /* For loops that wait: time to give up? Costs nothing. */
-bool side_gave_up(struct side *side);
-/* Reads what has come, for a call that returned -FI_EAGAIN. False: patience is over. */
-bool side_again(struct side *side);
-/* Repeats a call until it is accepted, or patience is over: 0, or -errno. */
-#define side_post(side, call)                                   \
+bool wl_fi_timed_out(struct wl_fi *fi);
+/* Reads what has come, for a call that returned -FI_EAGAIN. False: the timeout has expired. */
+bool wl_fi_retry(struct wl_fi *fi);
+/* Repeats a call until it is accepted, or the timeout has expired: 0, or -errno. */
+#define wl_fi_post(fi, call)                                    \
     ({                                                          \
-        ssize_t side_result_;                                   \
+        ssize_t wl_fi_result_;                                  \
         do                                                      \
-            side_result_ = (call);                              \
-        while (side_result_ == -FI_EAGAIN && side_again(side)); \
-        (int)side_result_;                                      \
+            wl_fi_result_ = (call);                             \
+        while (wl_fi_result_ == -FI_EAGAIN && wl_fi_retry(fi)); \
+        (int)wl_fi_result_;                                     \
     })
 
-struct side_event {
+struct wl_fi_event {
     struct fi_cq_tagged_entry entry;
     int error; /* 0, or a positive errno: the operation failed, and was counted */
     size_t excess; /* bytes that did not fit */
 };
 /* The next event of the queue, if there is one. */
-bool side_poll(struct side *side, struct side_event *event);
-/* Waits for it. False: patience is over. */
-bool side_wait(struct side *side, struct side_event *event);
+bool wl_fi_poll(struct wl_fi *fi, struct wl_fi_event *event);
+/* Waits for it. False: the timeout has expired. */
+bool wl_fi_wait(struct wl_fi *fi, struct wl_fi_event *event);
 /* A call failed: books it. Returns -1. */
-int side_failed(struct side *side, const char *what, int error);
+int wl_fi_failed(struct wl_fi *fi, const char *what, int error);
 
 /*
  * Zeroed memory for transfers, to be freed; NULL: none. It begins a page, and no other such memory
  * lies in its pages or beside them: so what registering it takes does not depend on the heap.
  */
-void *side_buffer(size_t bytes);
+void *wl_fi_buffer(size_t bytes);
 
 /* Buffers for operations in flight, which may end in any order. */
-struct side_slot {
-    struct side_slot *next; /* free */
+struct wl_fi_slot {
+    struct wl_fi_slot *next; /* free */
     uint8_t *bytes;
     uint64_t number; /* the program's own */
     uint32_t peer;
 };
-struct side_window {
-    struct side_slot *slots, *free; /* free NULL: all are in use */
+struct wl_fi_window {
+    struct wl_fi_slot *slots, *free; /* free NULL: all are in use */
     uint64_t count;
 };
-int side_window_open(struct side *side, struct side_window *window, uint64_t count, size_t bytes);
-void side_window_close(struct side_window *window);
-static inline struct side_slot *side_slot_take(struct side_window *window)
+int wl_fi_window_open(struct wl_fi *fi, struct wl_fi_window *window, uint64_t count, size_t bytes);
+void wl_fi_window_close(struct wl_fi_window *window);
+static inline struct wl_fi_slot *wl_fi_slot_alloc(struct wl_fi_window *window)
 {
-    struct side_slot *slot = window->free;
+    struct wl_fi_slot *slot = window->free;
 
     window->free = slot->next;
     return slot;
 }
-static inline void side_slot_give(struct side_window *window, struct side_slot *slot)
+static inline void wl_fi_slot_free(struct wl_fi_window *window, struct wl_fi_slot *slot)
 {
     slot->next = window->free;
     window->free = slot;
 }
 /* Is the context of an event one of these? */
-static inline bool side_slot_of(const struct side_window *window, const void *context)
+static inline bool wl_fi_is_slot(const struct wl_fi_window *window, const void *context)
 {
-    return (const struct side_slot *)context >= window->slots &&
-           (const struct side_slot *)context < window->slots + window->count;
+    return (const struct wl_fi_slot *)context >= window->slots &&
+           (const struct wl_fi_slot *)context < window->slots + window->count;
 }
 
 /* Zeroed memory, registered; `all` is everybody's, by rank. */
-struct side_place {
+struct wl_fi_remote {
     uint64_t address, key;
 };
-struct side_memory {
+struct wl_fi_memory {
     uint8_t *bytes;
     size_t size;
     struct fid_mr *mr;
-    const struct side_place *all;
+    const struct wl_fi_remote *all;
 };
-int side_memory_open(struct side *side, struct side_memory *memory, size_t size);
-void side_memory_close(struct side_memory *memory);
+int wl_fi_memory_open(struct wl_fi *fi, struct wl_fi_memory *memory, size_t size);
+void wl_fi_memory_close(struct wl_fi_memory *memory);
 
 /* What a message carries: differs with each of the three. */
-static inline uint64_t side_seed(uint32_t from, uint32_t to, uint64_t number)
+static inline uint64_t wl_fi_seed(uint32_t from, uint32_t to, uint64_t number)
 {
     return ((uint64_t)from << 40 ^ (uint64_t)to << 16 ^ number) * 0x9e3779b97f4a7c15ull + number;
 }
-/* As those of uGNI's workloads (common.h). */
-void pattern_fill(void *memory, size_t bytes, uint64_t seed);
-int pattern_differs(const void *memory, size_t bytes, uint64_t seed);
 
 /* Ranks 0 … n/2-1 work with n/2 … n-1. UINT32_MAX: an odd one out. */
-static inline bool side_leads(const struct side *side)
+static inline bool wl_fi_leads(const struct wl_fi *fi)
 {
-    return side->id < side->size / 2;
+    return fi->id < fi->size / 2;
 }
-static inline uint32_t side_partner(const struct side *side)
+static inline uint32_t wl_fi_partner(const struct wl_fi *fi)
 {
-    uint32_t half = side->size / 2;
+    uint32_t half = fi->size / 2;
 
-    if (side->id >= 2 * half)
+    if (fi->id >= 2 * half)
         return UINT32_MAX;
-    return side_leads(side) ? side->id + half : side->id - half;
+    return wl_fi_leads(fi) ? fi->id + half : fi->id - half;
 }
 
 #endif

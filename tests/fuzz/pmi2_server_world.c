@@ -37,7 +37,7 @@ struct world {
     char jobs[4][32];
     uint32_t ranks[4];
     struct peer *clients[CLIENTS], *witness;
-    bool raw[CLIENTS]; /* has sent what need not be a message */
+    bool raw[CLIENTS]; /* has sent bytes that may be no message */
     bool greeted[CLIENTS];
     struct asked asked[ASKED];
     uint32_t asked_count, witnessed;
@@ -50,7 +50,7 @@ struct world {
 
 static const struct {
     const char *text; /* %s: a key, or a job's id where it says jobid */
-    bool waits; /* need not be answered at once */
+    bool waits; /* may be answered later */
 } requests[] = {
     {"cmd=kvs-put;key=%s;value=1;", false},
     {"cmd=kvs-put;key=%s;value=;;;;x=y z;key=b;", false},
@@ -115,7 +115,7 @@ static void ask(struct world *world, uint32_t client)
     if (world->asked_count < ASKED && take(&world->in, 4) != 0) {
         number = world->asked_count++;
         world->asked[number].client = (uint8_t)client;
-        /* Parts of a request are not answered for themselves. */
+        /* The parts of a request have one answer together. */
         world->asked[number].fate = requests[what].waits ? WAITS : OPEN;
     }
     expand(world, &frame, requests[what].text, number);
@@ -233,7 +233,7 @@ static void connect_one(struct world *world, uint32_t client)
     if (world->clients[client] == NULL)
         return;
     world->raw[client] = false;
-    for (i = 0; i < world->asked_count; i++) /* those were of another one */
+    for (i = 0; i < world->asked_count; i++) /* the bytes belong to another client */
         if (world->asked[i].client == client)
             world->asked[i].fate = ANSWERED;
     driver_post(world->clients[client], hello, sizeof(hello) - 1);
@@ -280,7 +280,7 @@ static void kill_server(struct world *world)
     driver_kill_server(world->driver, server);
 }
 
-/* Every reply has a thrid that was asked with, of that client, and comes once. */
+/* Every reply has the thrid of a request of that client, and each request gets one. */
 static void check_replies(struct world *world, uint32_t client)
 {
     struct peer *peer = world->clients[client];
@@ -323,7 +323,10 @@ static void check_open(struct world *world)
     }
 }
 
-/* A job of its own, on the root's node: what the others do changes nothing for it. */
+/*
+ * The witness has a job of its own on the root's node. Its replies do not depend on the other
+ * clients.
+ */
 static void look_at_witness(struct world *world)
 {
     char text[300], want[300];

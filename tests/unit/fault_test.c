@@ -13,7 +13,7 @@
 
 static struct sim_fault_point point, other_point;
 
-/* Strikes everything, for good. */
+/* A rule that matches every candidate, without end. */
 static const struct sim_fault_rule everything = {
     .action = SIM_FAULT_DROP,
     .until = SIM_NEVER,
@@ -103,7 +103,7 @@ static void who_is_struck(void **state)
     assert_false(strikes(8, 7, 0, 0, 1));
     assert_false(strikes(7, 9, 0, 0, 1));
     assert_false(strikes(7, 8, 0, 0, 0));
-    assert_false(strikes(ANY, 8, 0, 0, 1)); /* not known is not everybody */
+    assert_false(strikes(ANY, 8, 0, 0, 1)); /* an unknown value does not match everything */
 }
 
 static void groups_in_either_order(void **state)
@@ -218,7 +218,7 @@ static void seed_decides(void **state)
     assert_true(pattern(0, false) != 0 && pattern(0, false) != UINT64_MAX);
 }
 
-/* A rule has a stream of its own: what another rule draws in between does not shift its numbers. */
+/* Each rule has a random stream of its own: the draws of another rule do not change its numbers. */
 static void streams_are_independent(void **state)
 {
     struct sim_fault_rule rule = everything;

@@ -146,7 +146,10 @@ static void digest_sees_swaps(void **state)
             data[i] = byte;
         }
     }
-    /* Words that differ in their highest bit only: what a linear digest modulo 2^64 overlooks. */
+    /*
+     * Words that differ in their highest bit only, which a linear digest modulo 2^64 does not
+     * detect.
+     */
     for (i = 1; i < 16; i++) {
         memset(swapped, 0, sizeof swapped);
         swapped[0] = sign;
@@ -445,7 +448,7 @@ static void stream_gap(void **state)
 
     ledger_stream_receive(&stream, 0);
     ledger_stream_receive(&stream, 2);
-    ledger_stream_receive(&stream, 3); /* goes on behind the gap */
+    ledger_stream_receive(&stream, 3); /* continues after the gap */
     expect_violation("stream of aries.put, node 1 → node 2: message 2 came out of order at 1.2us, "
                      "instead of message 1");
 }

@@ -57,7 +57,7 @@ static void aries_27_adversarial_load_ends_in_every_mode(void **state)
             60);
 }
 
-/* Small machines with small buffers: every kind of cycle would close soon. */
+/* Small machines with small buffers, on which a deadlock would soon occur. */
 static void aries_27_full_buffers_end_in_every_mode(void **state)
 {
     size_t i, groups;
@@ -135,7 +135,7 @@ static struct outcome next_group(enum net_route route)
         200);
 }
 
-/* Adaptive packets go round the links that everybody wants; the bias keeps them from it. */
+/* Adaptive packets avoid busy links; a bias to minimal paths prevents that. */
 static void aries_25_bias_keeps_packets_minimal(void **state)
 {
     struct outcome a0 = next_group(NET_ROUTE_ADAPTIVE_0), a3 = next_group(NET_ROUTE_ADAPTIVE_3);
@@ -172,8 +172,10 @@ static void look_around(void *arg)
     }
 }
 
-/* Many to one: the NIC takes what it can, and the rest fills the buffers towards it, where it is in
- * the way of others. */
+/*
+ * Many send to one NIC. It accepts packets at its rate; the others fill the buffers towards it and
+ * block unrelated packets.
+ */
 static void incast_builds_back_pressure(void **state)
 {
     struct net_config config = packet_preset("chassis");
@@ -201,7 +203,7 @@ static void incast_builds_back_pressure(void **state)
     packet_test_end(net);
 }
 
-/* A NIC that takes all that comes is bound by its processor tiles only. */
+/* A NIC without a limit of its own is limited by its processor tiles only. */
 static void no_drain_no_pressure(void **state)
 {
     struct net_config config = packet_preset("blade");

@@ -167,7 +167,7 @@ static void dead_links_and_switches(void **state)
     assert_int_equal(sim_run(), SIM_DONE);
     assert_int_equal(probe.transfer.status, NET_UNREACHABLE);
     assert_true(net_path_rate(net, 0, 31, NET_ROUTE_ADAPTIVE_0) == 0);
-    send_one(net, &probe, 0, 3, 64, NET_ROUTE_IN_ORDER); /* in its leaf it is reached */
+    send_one(net, &probe, 0, 3, 64, NET_ROUTE_IN_ORDER); /* it is reachable inside its leaf */
     assert_int_equal(sim_run(), SIM_DONE);
     assert_int_equal(probe.transfer.status, NET_DELIVERED);
     /* a host's own link is named by net_routers() + endpoint */

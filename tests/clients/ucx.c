@@ -85,7 +85,7 @@ static void *datagram_thread(void *arg)
  * Each rank sends its address to its right neighbour by a bound datagram, and a wildcard receives
  * that of the left one.
  */
-static void tell_neighbours(void)
+static void exchange_addresses(void)
 {
     int pids[1] = {getpid()}, *all = client_allgather(pids, sizeof(int));
     int right = (my_rank + 1) % job_size, left = (my_rank + job_size - 1) % job_size;
@@ -239,7 +239,7 @@ int main(void)
 
     client_start();
     open_device();
-    tell_neighbours();
+    exchange_addresses();
     memory = client_pages(BYTES);
     mine.address = (uint64_t)(uintptr_t)memory;
     OK(GNI_MemRegister(nic, mine.address, BYTES, NULL,

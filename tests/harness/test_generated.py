@@ -68,7 +68,7 @@ def test_coverage_finds_names(checklists):
 PARTIAL = "# licence\nlist,number,covered,note\n"
 
 
-def test_coverage_tells_how_much_is_covered(checklists):
+def test_coverage_lists_how_much_is_covered(checklists):
     write(checklists, {
         "tests/checklists/partial.csv": PARTIAL + 'ugni,2,none,nobody has one\naries,3,partial,"too big, too hot"\n'
                                         "ugni,1,slow,30 of 1000 loops\n",
@@ -179,7 +179,7 @@ def test_coverage_refuses_an_unknown_item(checklists):
     assert found.returncode == 1 and "no item 4711 in the checklist ugni" in found.stderr
 
 
-def test_ugni_coverage_tells_what_is_implemented(tmp_path):
+def test_ugni_coverage_lists_what_is_implemented(tmp_path):
     write(tmp_path, {
         "docs/ugni-functions.csv": "# licence\nfunction,priority,callers\nGNI_EpBind,P0,Open-MPI UCX\nGNI_EpIdle,P2,\n"
                                    "GNI_CeCreate,P0,GASNet\nGNI_CeGetId,P0,GASNet\nGNI_CqDestroy,P0,UCX\n"

@@ -192,7 +192,7 @@ static void digest_has_a_fixed_value(void **state)
 
 /* ---- entries --------------------------------------------------------------------------------- */
 
-static void life_of_a_message(void **state)
+static void a_message_is_settled_once(void **state)
 {
     struct ledger_entry entries[3];
     unsigned i;
@@ -537,7 +537,7 @@ int main(void)
         TEST(digest_sees_swaps),
         TEST(digest_sees_offset_and_length),
         TEST(digest_has_a_fixed_value),
-        TEST(life_of_a_message),
+        TEST(a_message_is_settled_once),
         TEST(lost_message),
         TEST(lost_piece),
         TEST(duplicated_message),

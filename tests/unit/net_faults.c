@@ -26,7 +26,7 @@ struct wanted {
     struct net_link_info info;
 };
 
-static void look_for(const struct net_link_info *info, void *arg)
+static void find_link(const struct net_link_info *info, void *arg)
 {
     struct wanted *wanted = arg;
 
@@ -38,7 +38,7 @@ static struct net_link_info link_between(const struct net *net, uint32_t router,
 {
     struct wanted wanted = {router, peer, {0}};
 
-    net_for_each_link(net, look_for, &wanted);
+    net_for_each_link(net, find_link, &wanted);
     assert_int_equal(wanted.info.peer, peer);
     return wanted.info;
 }
@@ -444,7 +444,7 @@ static void add_rule(struct sim_fault_rule rule)
     sim_fault_rule_add(point, &rule);
 }
 
-static void packets_are_struck(void **state)
+static void rules_match_packets(void **state)
 {
     struct sim_fault_rule rule = any_packet;
     struct net_config config = test_preset("mini2");
@@ -588,7 +588,7 @@ int main(void)
         cmocka_unit_test(links_remember_their_own_death),
         cmocka_unit_test(aries_28_dead_links_carry_nothing),
         cmocka_unit_test(closed_form_loses_what_its_ends_lose),
-        cmocka_unit_test(packets_are_struck),
+        cmocka_unit_test(rules_match_packets),
         cmocka_unit_test(rules_match_groups_and_classes),
         cmocka_unit_test(aries_21_delays_do_not_reorder),
         cmocka_unit_test(the_point_outlives_networks),

@@ -92,26 +92,26 @@ static unsigned color_of(uint32_t tile)
 static void expand(struct graph *graph, const struct packet *packet, uint32_t channel);
 
 /* One step, to the input of the next router. */
-static void follow_path(struct graph *graph, const struct packet *before, const struct packet *way,
+static void follow_path(struct graph *graph, const struct packet *before, const struct packet *step,
                         uint32_t channel)
 {
-    uint32_t tile = packet_router(before) * TILES + way->out_port, next;
-    struct packet after = *way;
+    uint32_t tile = packet_router(before) * TILES + step->out_port, next;
+    struct packet after = *step;
 
     graph->paths++;
     /* checklist 26: the class's four VCs, never a lower one, at most ten links */
-    assert_int_equal(way->out_vc / RESPONSE_VC, before->vc / RESPONSE_VC);
-    assert_true(way->out_vc >= before->out_vc);
+    assert_int_equal(step->out_vc / RESPONSE_VC, before->vc / RESPONSE_VC);
+    assert_true(step->out_vc >= before->out_vc);
     if (packet_router(before) == before->target) {
         assert_true(tile_is_ptile(tile));
         return;
     }
     assert_false(tile_is_ptile(tile));
     assert_true(net_packets->tiles[tile].peer != UINT32_MAX);
-    next = tile * VCS + way->out_vc;
+    next = tile * VCS + step->out_vc;
     add_edge(graph, channel, next);
     after.tile = tile;
-    after.vc = way->out_vc;
+    after.vc = step->out_vc;
     after.rank = (color_of(tile) + 1) & 3;
     after.hops++;
     assert_true(after.hops <= NET_PATH_MAX);

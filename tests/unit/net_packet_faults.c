@@ -272,7 +272,7 @@ static void aries_56_a_link_that_stays_bad_dies(void **state)
 
 /* ---- the fault point ------------------------------------------------------------------------- */
 
-static void the_fault_point_strikes_packets(void **state)
+static void the_fault_point_acts_on_packets(void **state)
 {
     static struct flow flow;
     struct net_config config = packet_preset("mini2");
@@ -316,7 +316,7 @@ int main(void)
         cmocka_unit_test(a_router_dies_under_load),
         cmocka_unit_test(aries_55_bad_micropackets_cost_time_only),
         cmocka_unit_test(aries_56_a_link_that_stays_bad_dies),
-        cmocka_unit_test(the_fault_point_strikes_packets),
+        cmocka_unit_test(the_fault_point_acts_on_packets),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

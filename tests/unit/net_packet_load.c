@@ -151,13 +151,13 @@ static void aries_25_bias_keeps_packets_minimal(void **state)
 
 /* ---- back pressure --------------------------------------------------------------------------- */
 
-struct look {
+struct full_buffers {
     uint32_t full, routers; /* buffers without room; routers with such */
 };
 
-static void look_around(void *arg)
+static void count_full_buffers(void *arg)
 {
-    struct look *look = arg;
+    struct full_buffers *full_buffers = arg;
     uint32_t tile, router, last = UINT32_MAX;
 
     for (tile = 0; tile < net_packets->net->routers * TILES; tile++) {
@@ -166,8 +166,8 @@ static void look_around(void *arg)
         router = here->router;
         if (tile_is_ptile(tile) || here->used[3] + here->used[1] < 64)
             continue;
-        look->full++;
-        look->routers += router != last;
+        full_buffers->full++;
+        full_buffers->routers += router != last;
         last = router;
     }
 }
@@ -182,14 +182,14 @@ static void incast_builds_back_pressure(void **state)
     struct throng throng = {
         .target = to_one, .window = 100, .units = PUT_PHITS, .route = NET_ROUTE_ADAPTIVE_3};
     struct net *net = test_begin(&config);
-    struct look look = {0};
+    struct full_buffers full_buffers = {0};
     struct probe victim;
     uint64_t packets;
     sim_time_t end;
 
     (void)state;
     throng_start(&throng, net, 200);
-    test_at(30 * SIM_US, look_around, &look);
+    test_at(30 * SIM_US, count_full_buffers, &full_buffers);
     probe_init(&victim, 8, 1, PUT_PHITS, NET_ROUTE_ADAPTIVE_3); /* to a neighbour of the hot spot */
     net_send(net, &victim.transfer, 0);
     assert_int_equal(sim_run(), SIM_DONE);
@@ -198,7 +198,7 @@ static void incast_builds_back_pressure(void **state)
     throng_end(&throng);
     /* the NIC is busy all the time */
     assert_in_range(end, packets * NIC_TIME, packets * NIC_TIME * 102 / 100 + SIM_US);
-    assert_true(look.full >= 10); /* most of the 15 links to its router */
+    assert_true(full_buffers.full >= 10); /* most of the 15 links to its router */
     assert_true(victim.arrival > 10 * net_idle_latency(net, 8, 1, PUT_PHITS));
     packet_test_end(net);
 }

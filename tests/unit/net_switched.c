@@ -182,7 +182,7 @@ static void dead_links_and_switches(void **state)
     test_end(net);
 }
 
-static void lost_on_the_way(void **state)
+static void lost_in_flight(void **state)
 {
     struct net_config config = switched("single-switch", 4, 0);
     struct net *net = test_begin(&config);
@@ -247,7 +247,7 @@ int main(void)
         cmocka_unit_test(receivers_are_shared),
         cmocka_unit_test(spines_are_chosen_by_hash_or_load),
         cmocka_unit_test(dead_links_and_switches),
-        cmocka_unit_test(lost_on_the_way),
+        cmocka_unit_test(lost_in_flight),
         cmocka_unit_test(lanes),
         cmocka_unit_test(refusals),
     };

@@ -108,7 +108,7 @@ static void barrier_costs_ten_microseconds(void **state)
     json_decref(result);
 }
 
-static void jobs_start_when_told(void **state)
+static void jobs_start_at_their_time(void **state)
 {
     json_t *result = run(
         IDEAL "jobs:\n- {name: a, nodes: 0-1, workload: barrier, args: {rounds: 1, compute: 0}, "
@@ -171,7 +171,7 @@ static void raw_latency_is_the_networks(void **state)
     }
 }
 
-static void rules_strike_and_are_counted(void **state)
+static void rules_match_and_are_counted(void **state)
 {
     json_t *result = run(RAW "faults:\n"
                              "- {at: net.packet, do: drop, count: 3, skip: 10, label: some}\n"
@@ -196,7 +196,7 @@ static void rules_strike_and_are_counted(void **state)
     json_decref(result);
 }
 
-static void every_fault_must_strike_when_expected(void **state)
+static void every_fault_must_occur_when_expected(void **state)
 {
     json_t *result =
         run(RAW "faults: [{at: net.packet, do: drop, from: 1s}]\nexpect: [{fault: fired}]\n");
@@ -208,7 +208,7 @@ static void every_fault_must_strike_when_expected(void **state)
     json_decref(result);
 }
 
-static void timed_faults_strike(void **state)
+static void timed_faults_occur(void **state)
 {
     json_t *result = run("fabric: {preset: mini2}\n" RAW "faults:\n"
                          "- {at: link, do: down, routers: [g0c0s0, g0c0s1], time: 1us}\n"
@@ -465,12 +465,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(same_twice_and_by_seed),
         cmocka_unit_test(barrier_costs_ten_microseconds),
-        cmocka_unit_test(jobs_start_when_told),
+        cmocka_unit_test(jobs_start_at_their_time),
         cmocka_unit_test(raw_messages_everywhere),
         cmocka_unit_test(raw_latency_is_the_networks),
-        cmocka_unit_test(rules_strike_and_are_counted),
-        cmocka_unit_test(every_fault_must_strike_when_expected),
-        cmocka_unit_test(timed_faults_strike),
+        cmocka_unit_test(rules_match_and_are_counted),
+        cmocka_unit_test(every_fault_must_occur_when_expected),
+        cmocka_unit_test(timed_faults_occur),
         cmocka_unit_test(what_only_the_machine_knows),
         cmocka_unit_test(crashed_nodes_end_their_ranks),
         cmocka_unit_test(limits_end_runs),

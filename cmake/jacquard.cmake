@@ -15,6 +15,12 @@ if(COVERAGE)
   target_compile_options(jacquard_flags INTERFACE --coverage -fprofile-update=single)
   target_link_options(jacquard_flags INTERFACE --coverage)
 endif()
+# Every library is instrumented for libFuzzer, so that the fuzz targets link the libraries and compile no source again.
+set(jacquard_fuzz_instrumented OFF)
+if(FUZZ AND CMAKE_C_COMPILER_ID MATCHES Clang)
+  set(jacquard_fuzz_instrumented ON)
+  target_compile_options(jacquard_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 
 # Optimised builds with GCC: hot code calls across files and folders, so sim-run and the benchmarks use link-time
 # optimisation (20 % faster). Tests link the same objects without it, which takes less time.
@@ -87,6 +93,18 @@ function(jacquard_test name)
     add_test(NAME ${name}.full COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
     set_tests_properties(${name}.full PROPERTIES LABELS "full;${CMAKE_MATCH_1}" TIMEOUT 14400 ENVIRONMENT JACQUARD_FULL=1)
   endif()
+endfunction()
+
+# jacquard_fuzz(NAME SOURCES a.c … DEPENDS lib …): the libFuzzer target bin/NAME, in builds with FUZZ and clang. ./dev fuzz runs it.
+function(jacquard_fuzz name)
+  if(NOT jacquard_fuzz_instrumented)
+    return()
+  endif()
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS;INCLUDES" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  target_include_directories(${name} PRIVATE ${arg_INCLUDES})
+  target_link_libraries(${name} PRIVATE ${arg_DEPENDS} jacquard_flags)
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
 endfunction()
 
 # jacquard_bench(NAME SOURCES a.c … DEPENDS lib …): a program in bin/ that ./dev bench runs; see bench/bench.h.

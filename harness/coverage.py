@@ -78,12 +78,12 @@ def state(tests, note, absent):
     return note[0] if note else "full"
 
 
-def problems(known, tests, told):
+def problems(known, tests, partial):
     """What is wrong with the names and with partial.csv, as lines."""
-    for item in sorted((set(tests) | set(told)) - known):
+    for item in sorted((set(tests) | set(partial)) - known):
         where = ", ".join(sorted(" ".join(test).strip() for test in tests.get(item, []))) or "tests/checklists/partial.csv"
         yield f"no item {item[1]} in the checklist {item[0]}: {where}"
-    for item, (covered, note) in sorted(told.items()):
+    for item, (covered, note) in sorted(partial.items()):
         where = f"tests/checklists/partial.csv: {item[0]} {item[1]}"
         if covered not in COVERED:
             yield f"{where}: `{covered}` is none of {', '.join(COVERED)}"
@@ -102,7 +102,7 @@ def cell(text):
     return text.replace("|", r"\|")
 
 
-def page(lists, tests, told, absent):
+def page(lists, tests, partial, absent):
     yield "# Conformance"
     yield ""
     yield "Made by `harness/coverage.py` from `tests/checklists` and the names of the tests; do not edit."
@@ -118,7 +118,7 @@ def page(lists, tests, told, absent):
     states = {}
     for which, rows in lists.items():
         keys = [(which, int(row["number"])) for row in rows]
-        states |= {key: state(tests.get(key, ()), told.get(key), absent) for key in keys}
+        states |= {key: state(tests.get(key, ()), partial.get(key), absent) for key in keys}
         of = [states[key] for key in keys]
         every = {test for key, some in tests.items() if key[0] == which for test in some}
         counts = [len(rows), of.count("full") + of.count("slow"), of.count("slow"), of.count("partial"), of.count("none"),
@@ -134,7 +134,7 @@ def page(lists, tests, told, absent):
         yield "|---|---|---|---|"
         for row in rows:
             key = (which, int(row["number"]))
-            covered, (_, note) = states[key], told.get(key, ("", ""))
+            covered, (_, note) = states[key], partial.get(key, ("", ""))
             how = {"slow": "full with `--full`; by default"}.get(covered, covered)
             yield (f"| {row['number']} | {cell(row['text'])} | {how}{': ' if note else ''}{cell(note)} | "
                    f"{'<br>'.join(shown(tests.get(key, ()), absent)) or '–'} |")
@@ -144,12 +144,12 @@ def main():
     options = arguments(__doc__)
     lists = {which: read_csv(options.root / f"tests/checklists/{which}.csv") for which in LISTS}
     tests = scan(options.root)
-    told = notes(options.root)
+    partial = notes(options.root)
     known = {(which, int(row["number"])) for which, rows in lists.items() for row in rows}
-    wrong = list(problems(known, tests, told))
+    wrong = list(problems(known, tests, partial))
     for line in wrong:
         print(line, file=sys.stderr)
-    code = finish(options.root / "tests/COVERAGE.md", page(lists, tests, told, skipped(options.root)), options.check)
+    code = finish(options.root / "tests/COVERAGE.md", page(lists, tests, partial, skipped(options.root)), options.check)
     return 1 if wrong else code
 
 

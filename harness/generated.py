@@ -30,11 +30,15 @@ def files(folder, *suffixes):
     return sorted(found, key=lambda path: path.as_posix())
 
 
-def without_comments(text):
-    """C text without its comments and the contents of its strings."""
+def without_comments(text, keep_lines=False):
+    """C text without its comments and the contents of its strings; keep_lines: with the line breaks of its comments."""
     def blank(match):
-        return '""' if match.group().startswith('"') else " "
-    return re.sub(r'"(?:\\.|[^"\\\n])*"|/\*.*?\*/|//[^\n]*', blank, text, flags=re.DOTALL)
+        if match.group().startswith('"'):
+            return '""'
+        if match.group().startswith("'"):
+            return match.group()
+        return " " + "\n" * (match.group().count("\n") if keep_lines else 0)
+    return re.sub(r"'(?:\\.|[^'\\\n])+'|" r'"(?:\\.|[^"\\\n])*"|/\*.*?\*/|//[^\n]*', blank, text, flags=re.DOTALL)
 
 
 def finish(path, lines, check):

@@ -2,17 +2,20 @@
 """The folders of the product and the arrows between them. Prints which folder includes headers of which other one, and
 fails on an arrow that the table below does not allow, on a circle, on a header that another library keeps to itself, on a
 target that compiles the sources of another folder, on a symbol without the prefix of its library, on a file that is too
-long, and on a path in a comment or page that does not exist. Run by `./dev lint tree`."""
+long, on a name that contains a home-made term, and on a path in a comment or page that does not exist. Run by
+`./dev lint tree`. `house.py --record-terms` writes how many home-made terms are left in each folder."""
 
+import io
 import json
 import posixpath
 import re
 import subprocess
 import sys
+import tokenize
 from collections import Counter, defaultdict
 from pathlib import Path
 
-from generated import read_csv
+from generated import LICENCE, read_csv, without_comments
 
 ROOT = Path(__file__).resolve().parent.parent
 LISTS = ROOT / "tests" / "lint"
@@ -91,6 +94,7 @@ COMPILES_OTHERS = {
 }
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include\s*["<]([^">]+)[">]', re.MULTILINE)
+IDENTIFIER = re.compile(r"(?<![0-9A-Za-z_])[A-Za-z_]\w*")
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 PATH = re.compile(r"(?<![\w./*<{$~-])(?:[\w.-]+/)*[\w-]+\.(?:c|h|py|md|yaml|cmake)(?![\w/*-])")
 
@@ -234,7 +238,7 @@ def symbols(build):
 
 def lengths(names, allowed):
     for name in names:
-        if name.endswith((".c", ".h", ".py", ".sh")) and not name.startswith("tests/"):
+        if name.endswith((".c", ".h", ".py", ".sh")):
             lines = read(name).count("\n")
             if lines > LINES_MAX and name not in allowed:
                 yield f"{name}: {lines} lines; more than {LINES_MAX} (tests/lint/long_files.csv has the exceptions)"
@@ -262,7 +266,80 @@ def paths(names, allowed):
                     yield f"{name}:{line}: {path} is no file of the tree (tests/lint/other_files.csv has those of others)"
 
 
+class Terms:
+    """The home-made terms of tests/lint/terms.csv. A term is one part of a name, or several parts joined by an underscore."""
+
+    def __init__(self, rows):
+        self.instead = {row["term"]: row["instead"] for row in rows if not row["left_out"]}
+        self.allowed = {row["term"]: row["allowed"].split() for row in rows}
+
+    def find(self, name):
+        """The first home-made term in an identifier or a file name, or None."""
+        parts = "_" + re.sub(r"[^0-9a-z]+", "_", name.lower()) + "_"
+        for term in self.instead:
+            if f"_{term}_" in parts:
+                rest = parts
+                for compound in self.allowed[term]:
+                    rest = rest.replace(f"_{compound}_", "_")
+                if f"_{term}_" in rest:
+                    return term
+        return None
+
+
+def identifiers(name):
+    """Identifier → line of its first use, in a source file."""
+    text, found = read(name), {}
+    if name.endswith(".py"):
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.NAME:
+                found.setdefault(token.string, token.start[0])
+        return found
+    text = without_comments(text, keep_lines=True)
+    for match in IDENTIFIER.finditer(text):
+        if match.group() not in found:
+            found[match.group()] = text.count("\n", 0, match.start()) + 1
+    return found
+
+
+def terms(names, table):
+    """Folder → messages about file names and identifiers in which a home-made term stands for the field's word."""
+    found = defaultdict(list)
+    for name in names:
+        folder = room(name) or "/".join(name.split("/")[:-1][:2]) or "."
+        base = name.rsplit("/", 1)[-1].rsplit(".", 1)[0]
+        term = table.find(base)
+        if term:
+            found[folder].append(f"{name}: the name of the file has “{term}”; the field says: {table.instead[term]}")
+        if name.endswith((".c", ".h", ".py")):
+            for identifier, line in identifiers(name).items():
+                term = table.find(identifier)
+                if term:
+                    found[folder].append(f"{name}:{line}: {identifier} has “{term}”; the field says: {table.instead[term]}")
+    return dict(found)
+
+
+def terms_left(found, counts):
+    """Problems of the folders that have more or fewer home-made terms than tests/lint/terms_left.csv says."""
+    for folder in sorted(found.keys() | counts.keys()):
+        places, count = found.get(folder, []), counts.get(folder, 0)
+        if len(places) > count:
+            yield from places
+        if len(places) != count:
+            yield (f"{folder}: {len(places)} names with home-made terms; tests/lint/terms_left.csv says {count}" +
+                   (", lower it (harness/house.py --record-terms)" if len(places) < count else ""))
+
+
+def record_terms(found):
+    lines = [f"# {LICENCE}",
+             "# How many names with home-made terms (terms.csv) each folder still has. The number may only fall.",
+             "folder,count", *(f"{folder},{len(found[folder])}" for folder in sorted(found))]
+    (LISTS / "terms_left.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
 def main():
+    if sys.argv[1:] == ["--record-terms"]:
+        record_terms(terms(tracked(), Terms(read_csv(LISTS / "terms.csv"))))
+        return 0
     build = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else ROOT / "build"
     names = tracked()
     found, problems = arrows(names)
@@ -273,6 +350,8 @@ def main():
     problems += foreign_sources(build) + symbols(build)
     problems += lengths(names, {row["file"] for row in read_csv(LISTS / "long_files.csv")})
     problems += paths(names, {row["path"] for row in read_csv(LISTS / "other_files.csv")})
+    problems += terms_left(terms(names, Terms(read_csv(LISTS / "terms.csv"))),
+                           {row["folder"]: int(row["count"]) for row in read_csv(LISTS / "terms_left.csv")})
     print(*problems, f"{len(ARROWS)} folders, {len(problems)} problems", sep="\n")
     return 1 if problems else 0
 

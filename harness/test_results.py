@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Makes docs/test-results.md and tests/checklists/skipped.csv from the JUnit files of ctest and pytest for a whole run
-(./dev test --full calls it). The page has no dates; git records when it changed.
+(./dev test --full calls it). The closing lines of the runners are copied from what they printed, if their logs are given.
 
 skipped.csv names a C test by its function, a Python test as FILE::FUNCTION and a scenario by its file. It also lists the tests of
 checklist items that are in the tree and were not part of the run, for example because their program was not built."""
 
 import argparse
 import csv
+import datetime
 import os
 import platform
 import re
@@ -20,6 +21,11 @@ from generated import LICENCE, without_comments
 
 CMOCKA = re.compile(r"^\[ +(RUN|OK|FAILED|SKIPPED) +\] (\w+)$", re.MULTILINE)
 REGISTERED = re.compile(r"\bcmocka_unit_test\w*\(\s*(\w+)")
+CLOSING = {
+    "ctest": re.compile(r"^(\d+% tests passed, .*)$", re.MULTILINE),
+    "pytest": re.compile(r"^=+ (.*\b(?:passed|failed|skipped|error)s?\b.* in .*?) =+$", re.MULTILINE),
+}
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 FULL = " (full numbers)"
 LONGEST = 10
 
@@ -106,14 +112,32 @@ def machine():
     return f"{os.cpu_count()} processors ({model}, {platform.machine()}), {round(pages / 2**30)} GiB of memory, {platform.system()}"
 
 
-def page(kinds, seconds, missed):
+def closing_lines(folder):
+    """runner → the line with which it ended, from its log in the folder."""
+    found = {}
+    for runner, pattern in CLOSING.items():
+        path = folder / f"{runner}.log"
+        if path.exists():
+            lines = pattern.findall(COLOUR.sub("", path.read_text(encoding="utf-8", errors="replace")))
+            found[runner] = lines[-1] if lines else "no closing line: it did not end by itself"
+    return found
+
+
+def page(kinds, seconds, missed, date, closing):
     yield "# Results of the whole test run"
     yield ""
     yield "`./dev test --full` writes this page. It runs every test, those of the slow set with the full numbers of the checklists"
     yield "included. `tests/COVERAGE.md` counts tests that were skipped in this run as covering nothing."
     yield ""
-    yield f"The run took {round(seconds / 60)} minutes on {machine()}."
+    yield f"The run ended on {date} and took {round(seconds / 60)} minutes on {machine()}."
     yield ""
+    if closing:
+        yield "The last lines of the two runners:"
+        yield ""
+        yield "```text"
+        yield from (f"{runner}: {line}" for runner, line in closing.items())
+        yield "```"
+        yield ""
     yield "| kind | run | passed | failed | skipped |"
     yield "|---|---|---|---|---|"
     for kind, rows in kinds.items():
@@ -147,12 +171,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent, help="another tree")
     parser.add_argument("--seconds", type=float, required=True, help="how long the run took")
+    parser.add_argument("--date", default=datetime.date.today().isoformat(), help="when it ended (default: today)")
+    parser.add_argument("--logs", type=Path, help="folder with ctest.log and pytest.log, what the runners printed")
     parser.add_argument("ctest", type=Path, help="JUnit file of ctest")
     parser.add_argument("pytest", type=Path, help="JUnit file of pytest")
     options = parser.parse_args()
     kinds = read(options.ctest, options.pytest)
     missed = never_ran(kinds, of_items(options.root))
-    text = "\n".join([f"<!-- {LICENCE} -->", *page(kinds, options.seconds, missed)]) + "\n"
+    closing = closing_lines(options.logs) if options.logs else {}
+    text = "\n".join([f"<!-- {LICENCE} -->", *page(kinds, options.seconds, missed, options.date, closing)]) + "\n"
     (options.root / "docs/test-results.md").write_text(text, encoding="utf-8")
     with open(options.root / "tests/checklists/skipped.csv", "w", encoding="utf-8", newline="") as file:
         file.write(f"# {LICENCE}\n# Tests that the run of docs/test-results.md skipped. They cover nothing.\n")

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * In the style of Charm++'s gni machine layer: a plain CDM whose instance is the rank, one endpoint
- * per peer for ever, mailboxes made statically, small messages by SMSG, large ones fetched by the
- * receiver, who tells the sender with a CQWRITE that nobody waits for.
+ * A client in the style of Charm++'s gni machine layer. Its CDM has the rank as instance number, it
+ * keeps one endpoint per peer, and it creates all mailboxes at the start. It sends small messages
+ * by SMSG. The receiver fetches large ones and reports the end to the sender with a CQWRITE, for
+ * whose completion nobody waits.
  */
 #include "client.h"
 
 enum { CREDITS = 72, SMALL = 1024, LARGE = 256 * 1024, ROUNDS = 6 };
 enum { TAG_SMALL = 0x31, TAG_INIT = 0x33, TAG_ACK = 0x35 };
 
-struct control { /* TAG_INIT: come and fetch */
+struct control { /* TAG_INIT: asks the receiver to fetch */
     uint64_t address;
     gni_mem_handle_t handle;
     int length, source;
@@ -92,7 +93,7 @@ static void fetch(struct pending *pending)
     gni_ep_handle_t ep = endpoints[pending->control.source];
     gni_return_t status;
 
-    /* The datum that both sides will see is set for each transaction. */
+    /* Sets the event data of both sides before each transaction. */
     OK(GNI_EpSetEventData(ep, (uint32_t)(pending->control.source + 1000), (uint32_t)my_rank));
     status = GNI_PostRdma(ep, &pending->descriptor);
     OK(GNI_EpSetEventData(ep, (uint32_t)pending->control.source, (uint32_t)my_rank));
@@ -124,7 +125,7 @@ static void start_fetch(const struct control *control)
     fetch(pending);
 }
 
-/* Nobody is told that the CQWRITE has arrived, so its descriptor need not live. */
+/* No event reports the end of the CQWRITE, so its descriptor may be on the stack. */
 static void acknowledge(int source)
 {
     gni_post_descriptor_t descriptor;
@@ -165,7 +166,9 @@ static void progress_rdma(void)
     buffered = NULL;
     if (pending != NULL)
         fetch(pending);
-    /* The queue of the memory that others read: their GETs, and their CQWRITEs. */
+    /*
+     * The queue of the memory that peers read: it gets events of their GETs and of their CQWRITEs.
+     */
     while ((status = GNI_CqGetEvent(rdma_rx, &entry)) == GNI_RC_SUCCESS) {
         uint64_t data = GNI_CQ_GET_DATA(entry);
 

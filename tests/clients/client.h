@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the small clients share: start-up by PMI, the exchange that is not in the order of ranks,
- * and CHECK. Everything else each does in the style of the project that it stands for.
+ * Shared by the small clients: start-up by PMI, an allgather, and CHECK. Each client does
+ * everything else in the style of the project that it represents.
  */
 #ifndef CLIENT_H
 #define CLIENT_H
@@ -14,7 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int my_rank, job_size;
+/* Weak, so that a client of several source files has one instance. */
+__attribute__((weak, visibility("hidden"))) int my_rank, job_size;
 
 #define CHECK(condition)                                                                      \
     do {                                                                                      \
@@ -44,7 +45,10 @@ static inline void client_start(void)
     CHECK(PMI_Get_rank(&my_rank) == PMI_SUCCESS && PMI_Get_size(&job_size) == PMI_SUCCESS);
 }
 
-/* By rank: PMI_Allgather gives an order of its own, so the ranks are sent along. */
+/*
+ * Returns the data in the order of ranks. PMI_Allgather promises no order, so each rank sends its
+ * number along.
+ */
 static inline void *client_allgather(const void *mine, size_t bytes)
 {
     size_t each = sizeof(int) + bytes;

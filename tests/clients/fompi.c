@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * In the style of foMPI: one-sided communication with notifications. The event data are set before
- * every post, rank and tag packed into 32 bits, and the target matches what it reads from its queue
- * by GNI_CQ_GET_REM_INST_ID against what it waits for. On a node memory is shared by XPMEM.
+ * A client in the style of foMPI: one-sided communication with notifications. Before every post it
+ * sets the event data to rank and tag, packed into 32 bits. The target reads them from its queue by
+ * GNI_CQ_GET_REM_INST_ID and matches them with the notification that it waits for. Ranks of one
+ * node share memory by XPMEM.
  */
 #include <xpmem.h>
 #include "client.h"
@@ -68,7 +69,7 @@ static void put_notify(int target, int tag, uint64_t from, uint64_t to, uint64_t
     descriptor.length = bytes;
     OK(GNI_EpSetEventData(eps[target], DATUM(my_rank, tag), DATUM(my_rank, tag)));
     OK(GNI_PostFma(eps[target], &descriptor));
-    /* The next post's datum does not change this one's. */
+    /* The event data of the next post do not change those of this one. */
     OK(GNI_EpSetEventData(eps[target], 0xffffff, 0xffffffff));
     while ((status = GNI_CqGetEvent(source_cq, &entry)) == GNI_RC_NOT_DONE)
         ;
@@ -77,7 +78,7 @@ static void put_notify(int target, int tag, uint64_t from, uint64_t to, uint64_t
     OK(GNI_GetCompleted(source_cq, entry, &completed));
 }
 
-/* Waits for one notification; others that come are kept for who asks for them. */
+/* Waits for one notification and keeps others that arrive for later calls. */
 static void wait_notify(int source, int tag)
 {
     uint32_t wanted = DATUM(source, tag), got;
@@ -100,7 +101,7 @@ static void wait_notify(int source, int tag)
     }
 }
 
-/* A ring in which everybody hands on what it got, both ways, two tags each. */
+/* A ring: each rank passes its data on, in both directions, with two tags each. */
 static void ring(void)
 {
     int right = (my_rank + 1) % job_size, left = (my_rank + job_size - 1) % job_size, step, i;
@@ -109,7 +110,7 @@ static void ring(void)
         memset(memory, my_rank * 3 + step, CELL);
         put_notify(right, 2 * step, 0, 4096 + (uint64_t)(step % 8) * CELL, CELL);
         put_notify(left, 2 * step + 1, 0, 16384 + (uint64_t)(step % 8) * CELL, CELL);
-        wait_notify(right, 2 * step + 1); /* the other order than they come in */
+        wait_notify(right, 2 * step + 1); /* not in the order of arrival */
         wait_notify(left, 2 * step);
         for (i = 0; i < CELL; i++) {
             CHECK(memory[4096 + step % 8 * CELL + i] == (char)(left * 3 + step));
@@ -120,7 +121,7 @@ static void ring(void)
     CHECK(unexpected_count == 0);
 }
 
-/* What lies on the same node is written directly; what lies elsewhere cannot be had. */
+/* Writes the memory of ranks of the same node; that of other nodes cannot be attached. */
 static void share(void)
 {
     struct xpmem_addr where;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * In the style of GASNet's aries conduit: a DUAL_EVENTS domain, posts whose LOCAL and GLOBAL events
- * are collected one after the other while the descriptor's own fields are reused in between, active
- * messages written into the peer's slots and announced by REMOTE_EVENTs, credits returned by
- * CQWRITEs, and a PUT whose flag is stored after the data.
+ * A client in the style of GASNet's aries conduit. Its domain has DUAL_EVENTS: it collects the
+ * LOCAL and the GLOBAL event of a post one after the other, and reuses the descriptor's own fields
+ * in between. It writes active messages into slots of the peer, which REMOTE_EVENTs announce, and
+ * returns credits by CQWRITEs. The flag of a PUT is stored after its data.
  */
 #include <sys/mman.h>
 #include "client.h"
@@ -91,7 +91,7 @@ static void answer(int source)
     OK(status);
 }
 
-/* Which slot of which peer: all in the 32 bits of the event. */
+/* The 32 bits of the event name the peer and the slot. */
 static void poll_destination(void)
 {
     gni_cq_entry_t entry;
@@ -119,7 +119,9 @@ static void poll_destination(void)
     CHECK_RC(GNI_RC_NOT_DONE, status);
 }
 
-/* Waits for the two events of one post. What the post said is ours again after the first. */
+/*
+ * Waits for the two events of one post. After the first one the program may change the descriptor.
+ */
 static void collect(gni_post_descriptor_t *descriptor)
 {
     gni_post_descriptor_t *completed;
@@ -206,7 +208,7 @@ static void put_with_flag(void)
     }
 }
 
-/* Memory may be gone when its registration is given back. */
+/* Memory may be unmapped before it is deregistered. */
 static void deregister_late(void)
 {
     void *pages = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -55,7 +55,7 @@ static struct random dice;
 static struct {
     int acts[ACTIONS], peers[ACTIONS], next; /* what this rank does, and how far it is */
     int tx_expected, tx_seen, messages_expected, messages_seen;
-    int to; /* a message to it waits for a credit; -1: none */
+    int to; /* a message to this peer waits for a credit; -1: none */
     uint32_t posted;
     uint64_t passes, hash, flag_seen;
     int steps[STEPS_MAX], length, left; /* `left`: finds until another cycle */
@@ -338,7 +338,7 @@ static void step(int kind)
     }
 }
 
-/* What an idle pass of a program that counts does besides. */
+/* What a program that counts its idle passes does in addition. */
 static void count_pass(void)
 {
     const volatile uint64_t *flags = (const volatile uint64_t *)(memory + FLAG_PLACE);
@@ -368,7 +368,7 @@ static bool is_over(void)
            self.messages_seen == self.messages_expected;
 }
 
-/* Its own cycle, and then what is not in it, so that nothing is left lying. */
+/* Polls the queues of its cycle, and then the others, so that every event is collected. */
 static void pass(void)
 {
     static const int all[] = {POLL_TX, SEND, GET_NEXT};
@@ -397,7 +397,7 @@ int main(int argc, char **argv)
     act();
     act();
     while (!is_over()) {
-        if (self.tx_seen == self.next - (self.to >= 0)) /* nothing of its own is under way */
+        if (self.tx_seen == self.next - (self.to >= 0)) /* it has nothing in flight */
             act();
         pass();
     }

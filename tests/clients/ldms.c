@@ -75,7 +75,7 @@ static void open_domain(void)
     OK(GNI_CqArmCompChan(&cq, 1));
 }
 
-/* Nodes that are up; whoever is not need not be asked. */
+/* Collects from the nodes that are up. */
 static int node_is_good(uint32_t wanted)
 {
     rs_node_array_t nodes;
@@ -106,7 +106,7 @@ static void *error_thread(void *arg)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Armed again before the queue is emptied: what comes in between is not slept over. */
+/* The channel is armed before the queue is emptied, so that an event in between is not missed. */
 static gni_return_t wait_completion(gni_post_descriptor_t *expected)
 {
     gni_post_descriptor_t *completed = NULL;
@@ -152,7 +152,7 @@ static int collect(gni_ep_handle_t ep, int peer, uint32_t sample)
     OK(GNI_PostRdma(ep, &descriptor));
     status = wait_completion(&descriptor);
     if (status != GNI_RC_SUCCESS)
-        return 0; /* it will not come back */
+        return 0; /* the node stays down */
     for (i = 0; i < SET_BYTES / 4; i++)
         CHECK(values[i] == (uint32_t)peer * 1000000 + i);
     (void)sample;
@@ -211,7 +211,8 @@ int main(int argc, char **argv)
         for (i = 1; i < job_size; i++)
             CHECK(collected[i] >= (i == job_size - 1 ? least : SAMPLES));
     }
-    CHECK(PMI2X_KVS_Fence_survivors() == PMI2_SUCCESS); /* a barrier would fail: some died */
+    CHECK(PMI2X_KVS_Fence_survivors() ==
+          PMI2_SUCCESS); /* no barrier: it fails when a rank has died */
     if (my_rank == 0)
         printf("ldms: %d daemons, %d of them lost\n", job_size, given_up);
     CHECK(pthread_cancel(thread) == 0 && pthread_join(thread, NULL) == 0);

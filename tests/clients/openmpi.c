@@ -14,7 +14,7 @@
 enum { MESSAGES = 24, FMA_LIMIT = 8192, POOL = 4, FIRE_AND_FORGET = -1 };
 enum { TAG_HELLO = 0x1, TAG_RDMA_DONE = 0x2 };
 
-struct modex { /* of different lengths, as the real one is */
+struct modex { /* of different lengths, like that of Open MPI */
     uint32_t address, id;
     uint64_t base;
     gni_mem_handle_t handle;
@@ -53,7 +53,7 @@ static void start_pmi(void)
           atoi(text) == job_size);
 }
 
-/* Lengths and ranks first; then the data, which come in the same order. */
+/* Gathers lengths and ranks first, then the data, which arrive in the same order. */
 static void exchange(const struct modex *mine)
 {
     struct {
@@ -162,7 +162,9 @@ static gni_return_t post(gni_ep_handle_t ep, gni_post_descriptor_t *descriptor)
                : GNI_PostFma(ep, descriptor);
 }
 
-/* What failed and may succeed is posted again at once, the same descriptor, inside the event loop.
+/*
+ * A transaction with a recoverable error is posted again at once, with the same descriptor, inside
+ * the event loop.
  */
 static void run(gni_ep_handle_t ep, gni_cq_handle_t cq, gni_post_descriptor_t *descriptor)
 {
@@ -191,7 +193,7 @@ static void run(gni_ep_handle_t ep, gni_cq_handle_t cq, gni_post_descriptor_t *d
     CHECK(descriptor->status == GNI_RC_SUCCESS);
 }
 
-/* An endpoint of the pool is bound to another peer right after it was unbound. */
+/* An endpoint of the pool is bound to the next peer as soon as it was unbound. */
 static void transfer(int peer, gni_post_type_t small, gni_post_type_t large, uint64_t local,
                      uint64_t remote, uint64_t bytes)
 {
@@ -252,7 +254,7 @@ struct hello {
     gni_mem_handle_t irq;
 };
 
-/* Rank 0 waits for whoever comes; the others ask it. */
+/* Rank 0 accepts connections from all others. */
 static gni_ep_handle_t connect_to(int peer, struct hello *mine, struct hello *theirs, int wildcard)
 {
     gni_ep_handle_t asks, ep;
@@ -395,7 +397,7 @@ int main(void)
         make_mailbox(&mine.mailbox);
         mine.irq = irq_handle;
         if (my_rank & 1)
-            PMI_Barrier(); /* the even one waits for it */
+            PMI_Barrier(); /* the even rank waits for it */
         ep = connect_to(peer, &mine, &theirs, !(my_rank & 1));
     } else {
         PMI_Barrier();

@@ -214,11 +214,12 @@ static void message_test(void)
     own.msg_maxsize = 64;
     OK(GNI_SmsgBufferSizeNeeded(&own, &bytes));
     own.buff_size = (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
-    own.msg_buffer = client_pages(2 * own.buff_size); /* from before, and from behind */
+    own.msg_buffer =
+        client_pages(2 * own.buff_size); /* of the previous rank, and of the next one */
     OK(GNI_MemRegister(nic, (uint64_t)(uintptr_t)own.msg_buffer, 2ull * own.buff_size,
                        destination_cq, GNI_MEM_READWRITE, (uint32_t)-1, &own.mem_hndl));
     all = client_allgather(&own, sizeof(own));
-    all[next].mbox_offset = 0; /* there we are the one before */
+    all[next].mbox_offset = 0; /* for the next rank, this rank is the previous one */
     own.mbox_offset = own.buff_size;
     OK(GNI_SmsgInit(eps[next], &own, &all[next]));
     if (previous != next) {

@@ -15,7 +15,7 @@ from jacquard.installed import Installed, command
 HERE = Path(__file__).parent
 WARNINGS = ["-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror"]
 
-# Client → the modules that its project asks for, and what its job needs.
+# Client → the modules that its project asks for, and what its job needs. Its sources are NAME.c and NAME_*.c.
 CLIENTS = {
     "libfabric": ["cray-gni-headers", "cray-ugni", "cray-alpslli", "cray-alpsutil", "cray-udreg", "cray-pmi"],
     "openmpi": ["cray-ugni", "cray-pmi"],
@@ -68,7 +68,7 @@ def programs(installed, tmp_path_factory):
         if (name, kind) not in made:
             made[name, kind] = folder / f"{name}-{kind}"
             flags = {"pie": ["-fPIE", "-pie"], "shared": ["-fPIC", "-shared"], "stripped": ["-fPIE", "-pie", "-s"]}[kind]
-            command(["gcc", *WARNINGS, *flags, HERE / f"{name}.c", "-o", made[name, kind],
+            command(["gcc", *WARNINGS, *flags, *sorted(HERE.glob(f"{name}*.c")), "-o", made[name, kind],
                      *installed.pkg_config("--cflags", "--libs", *CLIENTS[name]), "-lpthread"])
         return made[name, kind]
 

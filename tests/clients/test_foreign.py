@@ -220,7 +220,7 @@ def test_program_believes_that_it_is_alone(installed, tmp_path, flags):
 @pytest.mark.parametrize("how, exit_code, said", [("exit", 3, None), ("quit", 4, None), ("abort", 134, "rank 1: called abort()"),
                                                   ("assert", 134, "Assertion `!\"possible\"' failed"),
                                                   ("pmi", 9, "aborted the job: no more")])
-def test_ways_to_end(installed, tmp_path, how, exit_code, said):
+def test_exit_codes_of_programs(installed, tmp_path, how, exit_code, said):
     build(installed, tmp_path)
     done = run(installed, tmp_path, how)
     result = json.loads(done.stdout)

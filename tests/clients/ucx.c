@@ -12,7 +12,7 @@
 enum { FMA_LIMIT = 2048, BYTES = 256 * 1024, SLOTS = 64, DATAGRAM_ID = 0xdeadbee };
 #define RDMA_LIMIT (512ull << 20)
 
-struct ep { /* found by what its events carry */
+struct ep { /* looked up by the event data */
     gni_ep_handle_t handle;
     uint32_t hash;
     int peer;
@@ -76,13 +76,16 @@ static void *datagram_thread(void *arg)
         status = GNI_PostdataProbeWaitById(nic, (uint32_t)-1, &which);
         CHECK(status == GNI_RC_SUCCESS || status == GNI_RC_TIMEOUT || status == GNI_RC_NO_MATCH);
         arrived = status == GNI_RC_SUCCESS;
-        sched_yield(); /* the probe consumes nothing: the other thread does */
+        sched_yield(); /* the probe consumes nothing; the other thread does */
     } while (status != GNI_RC_SUCCESS || which != 0xffffu);
     return NULL;
 }
 
-/* Everybody tells its right neighbour by a bound datagram; a wildcard takes the left one's. */
-static void tell_neighbours(void)
+/*
+ * Each rank sends its address to its right neighbour by a bound datagram, and a wildcard receives
+ * that of the left one.
+ */
+static void exchange_addresses(void)
 {
     int pids[1] = {getpid()}, *all = client_allgather(pids, sizeof(int));
     int right = (my_rank + 1) % job_size, left = (my_rank + job_size - 1) % job_size;
@@ -118,7 +121,7 @@ static void tell_neighbours(void)
             left_done = 1;
         }
     }
-    /* The thread is stopped by a datagram to ourselves whose endpoint goes at once. */
+    /* A datagram to this process stops the thread; its endpoint is destroyed at once. */
     PMI_Barrier();
     OK(GNI_EpCreate(nic, NULL, &self));
     OK(GNI_EpBind(self, addresses[my_rank], (uint32_t)getpid()));
@@ -169,7 +172,7 @@ static void run(gni_post_descriptor_t *descriptor, int peer)
     CHECK(completed == descriptor);
 }
 
-/* From the stack, which is overwritten as soon as the call has returned. */
+/* PUTs from the stack; the program overwrites the data as soon as the call has returned. */
 static void put_short(int peer)
 {
     gni_post_descriptor_t descriptor;
@@ -180,7 +183,7 @@ static void put_short(int peer)
 
     memset(text, 'a' + my_rank, sizeof(text));
     memset(&descriptor, 0, sizeof(descriptor));
-    memset(&descriptor.local_mem_hndl, 0xa5, sizeof(descriptor.local_mem_hndl)); /* not looked at */
+    memset(&descriptor.local_mem_hndl, 0xa5, sizeof(descriptor.local_mem_hndl)); /* not read */
     descriptor.type = GNI_POST_FMA_PUT;
     descriptor.cq_mode = GNI_CQMODE_GLOBAL_EVENT;
     descriptor.local_addr = (uint64_t)(uintptr_t)text;
@@ -236,7 +239,7 @@ int main(void)
 
     client_start();
     open_device();
-    tell_neighbours();
+    exchange_addresses();
     memory = client_pages(BYTES);
     mine.address = (uint64_t)(uintptr_t)memory;
     OK(GNI_MemRegister(nic, mine.address, BYTES, NULL,
@@ -246,12 +249,12 @@ int main(void)
     connect_all();
     PMI_Barrier();
     for (i = 1; i <= job_size; i++)
-        put_short((my_rank + i) % job_size); /* to itself at last */
+        put_short((my_rank + i) % job_size); /* the last one is this rank itself */
     PMI_Barrier();
     for (i = 0; i < job_size; i++)
         CHECK(memory[128 * i] == 'a' + i && memory[128 * i + 99] == 'a' + i &&
               memory[128 * i + 100] == 0);
-    /* Everybody at rank 0: 64 and 32 bits, and a lock. */
+    /* All ranks work on words of rank 0: 64 bits, 32 bits, and a lock. */
     atomic(peer, GNI_FMA_ATOMIC_FADD, words, 8, 5, 0);
     atomic(peer, GNI_FMA_ATOMIC2_FIADD_S, words + 8, 4, 3, 0);
     atomic(peer, GNI_FMA_ATOMIC2_FIADD_S, words + 12, 4, 4, 0);

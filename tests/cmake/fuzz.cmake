@@ -2,7 +2,7 @@
 # Random sequences of uGNI calls: with fixed seeds for ctest, and for libFuzzer (./dev fuzz api).
 set(fuzz_folder ${CMAKE_SOURCE_DIR}/tests/fuzz)
 set(fuzz_api_parts "")
-foreach(part IN ITEMS world calls posts talk model)
+foreach(part IN ITEMS world sequence calls memory posts talk model)
   list(APPEND fuzz_api_parts ${fuzz_folder}/api_${part}.c)
 endforeach()
 
@@ -14,15 +14,5 @@ set_target_properties(fuzz_api_fixed PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE
 add_test(NAME fuzz_api COMMAND fuzz_api_fixed --seeds 300 ${fuzz_folder}/corpus/api)
 set_tests_properties(fuzz_api PROPERTIES LABELS api TIMEOUT 300)
 
-if(FUZZ AND CMAKE_C_COMPILER_ID MATCHES Clang)
-  # The library instrumented for coverage, too.
-  file(GLOB fuzz_aries CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/sim/aries/api/*.c ${CMAKE_SOURCE_DIR}/sim/aries/nic/*.c
-       ${CMAKE_SOURCE_DIR}/sim/aries/sim/*.c)
-  add_executable(fuzz_api ${fuzz_folder}/api_fuzz.c ${fuzz_api_parts} ${fuzz_aries})
-  target_include_directories(fuzz_api PRIVATE ${fuzz_folder} ${CMAKE_SOURCE_DIR}/sim/aries
-                             ${CMAKE_SOURCE_DIR}/sim/aries/include)
-  target_compile_definitions(fuzz_api PRIVATE CRAY_CONFIG_GHAL_ARIES)
-  target_compile_options(fuzz_api PRIVATE -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined)
-  target_link_options(fuzz_api PRIVATE -fsanitize=fuzzer,address,undefined)
-  target_link_libraries(fuzz_api PRIVATE jacquard_net jacquard_engine jacquard_flags PkgConfig::GLIB m)
-endif()
+jacquard_fuzz(fuzz_api SOURCES ${fuzz_folder}/api_fuzz.c ${fuzz_api_parts} DEPENDS jacquard_aries
+              INCLUDES ${fuzz_folder} ${CMAKE_SOURCE_DIR}/sim/aries)

@@ -13,12 +13,7 @@ if(TARGET jacquard-fabricd)
 endif()
 
 # ./dev fuzz live
-if(FUZZ AND CMAKE_C_COMPILER_ID MATCHES Clang)
-  file(GLOB live_carrier CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/sim/shm/*.c)
-  find_package(Threads REQUIRED)
-  add_executable(fuzz_live ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzz_live.c ${live_carrier})
-  target_include_directories(fuzz_live PRIVATE ${CMAKE_SOURCE_DIR}/sim/shm ${CMAKE_SOURCE_DIR}/sim/shm/include)
-  target_compile_options(fuzz_live PRIVATE -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined)
-  target_link_options(fuzz_live PRIVATE -fsanitize=fuzzer,address,undefined)
-  target_link_libraries(fuzz_live PRIVATE jacquard_flags Threads::Threads ${CMAKE_DL_LIBS})
+if(TARGET jacquard_shm_server)
+  jacquard_fuzz(fuzz_live SOURCES ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzz_live.c DEPENDS jacquard_shm_server jacquard_shm
+                INCLUDES ${CMAKE_SOURCE_DIR}/sim/shm)
 endif()

@@ -34,12 +34,5 @@ if(HAVE_TSAN AND NOT SANITIZE AND NOT COVERAGE)
   endif()
 endif()
 
-if(FUZZ AND CMAKE_C_COMPILER_ID MATCHES Clang)
-  file(GLOB pmi_wire_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/stack/pmi2/wire/*.c)
-  add_executable(fuzz_pmi2_wire ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzz_pmi2_wire.c ${pmi_wire_sources})
-  target_include_directories(fuzz_pmi2_wire PRIVATE ${pmi_headers} ${CMAKE_SOURCE_DIR}/stack/pmi2/wire/include
-                             ${CMAKE_SOURCE_DIR}/stack/pmi2/wire)
-  target_compile_options(fuzz_pmi2_wire PRIVATE -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined)
-  target_link_options(fuzz_pmi2_wire PRIVATE -fsanitize=fuzzer,address,undefined)
-  target_link_libraries(fuzz_pmi2_wire PRIVATE jacquard_flags)
-endif()
+jacquard_fuzz(fuzz_pmi2_wire SOURCES ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzz_pmi2_wire.c DEPENDS pmi2_wire
+              INCLUDES ${pmi_headers} ${CMAKE_SOURCE_DIR}/stack/pmi2/wire)

@@ -41,17 +41,7 @@ set_tests_properties(pmi2_89_fuzz_parsers pmi2_89_fuzz_server PROPERTIES LABELS 
 add_test(NAME pmi2_89_fuzz_parsers_full COMMAND fuzz_pmi2_wire_fixed 10000000)
 set_tests_properties(pmi2_89_fuzz_parsers_full PROPERTIES LABELS full TIMEOUT 36000)
 
-if(FUZZ AND CMAKE_C_COMPILER_ID MATCHES Clang)
-  # The server and the wire instrumented for coverage, too.
-  foreach(what IN ITEMS client tree)
-    add_executable(fuzz_pmi2_${what} ${pmi_fuzz}/pmi2_${what}_fuzz.c ${pmi_fuzz}/pmi2_server_world.c
-                   ${CMAKE_SOURCE_DIR}/tests/pmi/driver.c ${pmi_server_sources} ${pmi_wire_sources})
-    target_include_directories(fuzz_pmi2_${what} PRIVATE ${CMAKE_SOURCE_DIR}/tests/pmi
-      ${CMAKE_SOURCE_DIR}/stack/pmi2/server ${CMAKE_SOURCE_DIR}/stack/pmi2/server/include
-      ${CMAKE_SOURCE_DIR}/stack/pmi2/wire ${CMAKE_SOURCE_DIR}/stack/pmi2/wire/include
-      ${CMAKE_SOURCE_DIR}/stack/pmi2/include)
-    target_compile_options(fuzz_pmi2_${what} PRIVATE -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined)
-    target_link_options(fuzz_pmi2_${what} PRIVATE -fsanitize=fuzzer,address,undefined)
-    target_link_libraries(fuzz_pmi2_${what} PRIVATE jacquard_flags)
-  endforeach()
-endif()
+foreach(what IN ITEMS client tree)
+  jacquard_fuzz(fuzz_pmi2_${what} SOURCES ${pmi_fuzz}/pmi2_${what}_fuzz.c ${pmi_fuzz}/pmi2_server_world.c
+                DEPENDS pmi_driver INCLUDES ${pmi_stack}/server)
+endforeach()

@@ -6,9 +6,9 @@ foreach(area IN ITEMS value tree scenario cluster heap)
                 DEPENDS $<LINK_GROUP:RESCAN,jacquard_run,gni_prov> PkgConfig::GLIB PkgConfig::JANSSON m)
 endforeach()
 
-# PMI on fibers: programs of these tests in the place of workloads.
-foreach(area IN ITEMS pmi oob)
-  jacquard_test(run_${area} SOURCES ${CMAKE_SOURCE_DIR}/tests/unit/run_${area}.c
+# The port and PMI on fibers: functions of these tests in the place of workloads.
+foreach(area IN ITEMS port pmi spawn oob)
+  jacquard_test(run_${area} SOURCES ${CMAKE_SOURCE_DIR}/tests/unit/run_${area}.c ${CMAKE_SOURCE_DIR}/tests/unit/run_jobs.c
                 DEPENDS jacquard_run pmi_client pmi2_client PkgConfig::GLIB PkgConfig::JANSSON m INCLUDES ${CMAKE_SOURCE_DIR}/sim/run/pmi)
 endforeach()
 
@@ -24,19 +24,9 @@ if(TARGET run_command)
   add_dependencies(run_command sim-run run_program)
 endif()
 
-# ./fuzz_scenario -max_total_time=30 tests/fuzz/corpus/scenario
-if(FUZZ AND CMAKE_C_COMPILER_ID MATCHES Clang)
-  set(fuzzed "")
-  foreach(part IN ITEMS value tree tree_emit schema fields check check_fabric check_jobs check_faults check_expectations scenario)
-    list(APPEND fuzzed ${CMAKE_SOURCE_DIR}/sim/run/scenario/${part}.c)
-  endforeach()
-  add_executable(fuzz_scenario ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzz_scenario.c ${fuzzed})
-  target_include_directories(fuzz_scenario PRIVATE ${CMAKE_SOURCE_DIR}/sim/run/scenario)
-  target_compile_options(fuzz_scenario PRIVATE -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined)
-  target_link_options(fuzz_scenario PRIVATE -fsanitize=fuzzer,address,undefined)
-  # The provider calls the port, which is in jacquard_run: both ways.
-  target_link_libraries(fuzz_scenario PRIVATE "$<LINK_GROUP:RESCAN,jacquard_run,gni_prov>" jacquard_flags PkgConfig::GLIB PkgConfig::YAML PkgConfig::JANSSON)
-endif()
+# ./dev fuzz scenario. The provider calls the port, which is in jacquard_run: both ways.
+jacquard_fuzz(fuzz_scenario SOURCES ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzz_scenario.c
+              DEPENDS $<LINK_GROUP:RESCAN,jacquard_run,gni_prov> PkgConfig::GLIB PkgConfig::YAML PkgConfig::JANSSON m)
 
 find_program(SYSTEM_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH)
 if(SYSTEM_PYTHON)

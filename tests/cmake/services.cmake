@@ -18,12 +18,6 @@ if(SYSTEM_PYTHON)
                    --reader $<TARGET_FILE:trace_sample> --sample)
 endif()
 
-# The reader alone, instrumented: ./fuzz_trace -max_total_time=30 tests/fuzz/corpus/trace
-if(FUZZ AND CMAKE_C_COMPILER_ID MATCHES Clang)
-  add_executable(fuzz_trace ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzz_trace.c ${CMAKE_SOURCE_DIR}/sim/engine/trace_read.c
-                            ${CMAKE_SOURCE_DIR}/sim/engine/trace_map.c)
-  target_include_directories(fuzz_trace PRIVATE ${CMAKE_SOURCE_DIR}/sim/engine ${CMAKE_SOURCE_DIR}/sim/engine/include)
-  target_compile_options(fuzz_trace PRIVATE -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined)
-  target_link_options(fuzz_trace PRIVATE -fsanitize=fuzzer,address,undefined)
-  target_link_libraries(fuzz_trace PRIVATE jacquard_flags)
-endif()
+# ./dev fuzz trace
+jacquard_fuzz(fuzz_trace SOURCES ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzz_trace.c DEPENDS jacquard_engine
+              INCLUDES ${CMAKE_SOURCE_DIR}/sim/engine)

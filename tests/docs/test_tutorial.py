@@ -12,7 +12,7 @@ import pytest
 sys.path.insert(0, str(jacquard.ROOT / "tests/unit"))
 import trace_check
 
-CROSSING = jacquard.ROOT / "scenarios/gni/crossing.yaml"
+SCENARIO = jacquard.ROOT / "scenarios/gni/simultaneous.yaml"
 BROKEN = jacquard.build_directory() / "bin/sim-run-broken"
 EXAMPLES = jacquard.ROOT / "docs/examples"
 MS = 1000000  # of a trace's time
@@ -75,19 +75,19 @@ def test_the_mended_program_bears_what_the_other_does_not(collect):
 
 
 def failing(program):
-    runs = jacquard.run(CROSSING, program=program, options=["--seeds", "1-200"]).data["runs"]
+    runs = jacquard.run(SCENARIO, program=program, options=["--seeds", "1-200"]).data["runs"]
     assert len(runs) == 200
     return [run["seed"] for run in runs if run["exit"] != 0]
 
 
-def test_gni_49_seeds_find_a_mistake_in_crossing_connects(schema, tmp_path):
-    path = tmp_path / "crossing.pftrace"
+def test_gni_49_seeds_find_a_mistake_in_simultaneous_connects(schema, tmp_path):
+    path = tmp_path / "simultaneous.pftrace"
     assert failing(jacquard.sim_run()) == []
     seeds = failing(BROKEN)
     assert 0 < len(seeds) < 100
-    again = [jacquard.run(CROSSING, seed=seeds[0], program=BROKEN, options=["--trace", str(path)]) for _ in range(2)]
+    again = [jacquard.run(SCENARIO, seed=seeds[0], program=BROKEN, options=["--trace", str(path)]) for _ in range(2)]
     assert again[0].exit_code == 1 and again[0].digest == again[1].digest
-    assert jacquard.run(CROSSING, seed=seeds[0]).exit_code == 0
+    assert jacquard.run(SCENARIO, seed=seeds[0]).exit_code == 0
 
     missing = [int(problem.split()[3].rstrip(":")) for problem in again[0].problems if "no error was reported" in problem]
     found = events(schema, path)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* libFuzzer target: any bytes as a sequence of uGNI calls, see api.h. */
+/* libFuzzer target: runs any bytes as a sequence of uGNI calls, see api.h. */
 #include "api.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
@@ -8,7 +8,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 {
     uint64_t digest = world_run(bytes, length);
 
-    /* One in eight is run again: nothing may depend on what was before. */
+    /* One input in eight runs twice: a run must not depend on earlier ones. */
     if (length > HEAD_BYTES && bytes[12] % 8 == 0 && world_run(bytes, length) != digest)
         die("the same sequence gives another digest");
     return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The fuzzer's sequences without libFuzzer: `fuzz_api_fixed [--seeds N] [--first N] [FILE or
- * FOLDER]...` runs the files, and N sequences made of seeds. Each runs twice and must give the same
- * digest.
+ * Runs sequences without libFuzzer. `fuzz_api_fixed [--seeds N] [--first N] [FILE or FOLDER]...`
+ * runs the files, and N sequences that it makes from seeds. Each sequence runs twice and must give
+ * the same digest.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ static void run_seed(uint64_t seed)
     sim_random_init(&random, seed, "api_fuzz", 0);
     for (i = 0; i < sizeof(bytes); i++)
         bytes[i] = (uint8_t)sim_random_next(&random);
-    /* Faults are for some: most calls would only meet their consequences. */
+    /* Only some sequences have faults, because after a fault most calls fail. */
     for (i = 3; i < 9; i++)
         if (bytes[i] & 0xc0)
             bytes[i] = 0;

@@ -10,13 +10,13 @@ struct object {
     void *handle;
     enum kind kind;
     uint32_t process, domain;
-    uint32_t peer; /* of an endpoint: node */
+    uint32_t peer; /* node of an endpoint's peer */
     uint8_t ptag;
     bool alive;
 };
 
 static struct object objects[RANKS * (RECORDS_MAX + 64)];
-static uint32_t objects_count; /* number 0 is nobody */
+static uint32_t objects_count; /* number 0 means none */
 
 static struct object *find(enum kind kind, const void *handle)
 {
@@ -117,7 +117,7 @@ void model_attached(uint32_t domain, uint8_t ptag)
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* What a (node, tag, MDH) named at some time, and what was written through it at some time. */
+/* All regions that a triple of node, tag and MDH has named, and all writes through it. */
 struct region {
     uint32_t node, mdh;
     uint8_t ptag;
@@ -137,14 +137,14 @@ struct write {
 static struct region regions[RANKS * RECORDS_MAX * 3];
 static struct write writes[RANKS * RECORDS_MAX * 8];
 static uint32_t regions_count, writes_count;
-static uint8_t written[RANKS][ARENA_BYTES]; /* 1: a call may have */
+static uint8_t written[RANKS][ARENA_BYTES]; /* 1: a call may have written this byte */
 
 static uint8_t pattern(uint32_t process, uint32_t at)
 {
     return (uint8_t)(0x40 + process * 37 + at * 11 + (at >> 8) * 3);
 }
 
-/* A mailbox must be zero at first. */
+/* A new mailbox must be zero. */
 static bool starts_zero(uint32_t at)
 {
     return at / PAGE == MAILBOX_PAGE;
@@ -233,7 +233,7 @@ void model_stores(uint32_t process, const void *address, uint64_t bytes)
     mark((uintptr_t)address, (uintptr_t)address + bytes);
 }
 
-/* What of a write falls into a region. */
+/* The part of a write that lies in a region. */
 static void apply(const struct write *write, const struct region *region)
 {
     uint64_t first = write->address - region->base, last = first + write->bytes, begin, end;

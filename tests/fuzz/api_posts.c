@@ -4,7 +4,7 @@
 
 /* ---- descriptors ----------------------------------------------------------------------------- */
 
-/* One that the library does not have; NULL: all are in use. */
+/* Returns a free descriptor; NULL: all are in use. */
 static struct posted *unused(struct process *process, unsigned selector)
 {
     unsigned i;
@@ -18,7 +18,7 @@ static struct posted *unused(struct process *process, unsigned selector)
     return NULL;
 }
 
-/* Of a descriptor that it has, the library writes only these. */
+/* While the library owns a descriptor it writes only these members. */
 static void check_untouched(const struct posted *posted)
 {
     gni_post_descriptor_t now = posted->descr;
@@ -43,13 +43,14 @@ void post_forget(struct process *process, uint32_t domain)
             continue;
         check_untouched(posted);
         posted->busy = false;
-        memset(&posted->descr, 0xdb, sizeof(posted->descr)); /* the program reuses its memory */
+        memset(&posted->descr, 0xdb,
+               sizeof(posted->descr)); /* the program reuses the memory of the descriptor */
     }
 }
 
 static void begin_post(const struct call *call, struct posted *posted)
 {
-    /* What a type does not use may be anything. */
+    /* Members that a type does not use have random values. */
     memset(&posted->descr, call->b[7] | 0x80, sizeof(posted->descr));
     posted->descr.next_descr = NULL;
     posted->descr.src_cq_hndl = NULL;
@@ -101,7 +102,7 @@ static uint16_t delivery_of(uint8_t selector)
     return modes[selector % 8];
 }
 
-/* A place around a registration: within, at its ends, and beyond. */
+/* An address in a registration, at its ends, or beyond them. */
 static uint64_t around(const struct process *owner, unsigned slot, uint8_t selector)
 {
     uint64_t base = owner->memory_address[slot % SLOTS], bytes = owner->memory_bytes[slot % SLOTS];
@@ -128,7 +129,7 @@ static uint64_t around(const struct process *owner, unsigned slot, uint8_t selec
     }
 }
 
-/* Somebody's handle, seldom one that nobody gave out. */
+/* A handle of some process; seldom one that does not exist. */
 static gni_mem_handle_t handle_of(const struct process *owner, unsigned slot, uint8_t selector)
 {
     gni_mem_handle_t handle = owner->memory[slot % SLOTS];
@@ -145,7 +146,7 @@ static const struct process *owner_of(uint8_t selector)
     return &world.process[selector % RANKS];
 }
 
-/* For what the CPU reads: memory that is there. */
+/* An address that the CPU can read. */
 static void fit(const struct process *process, uint64_t *address, uint64_t *length)
 {
     uint64_t first = (uintptr_t)process->arena, last = first + FLAKY_PAGE * PAGE;
@@ -179,7 +180,7 @@ static uint8_t ptag_of(gni_ep_handle_t ep)
     return model_ptag(model_domain(EP, ep));
 }
 
-/* What a transaction that was started may write at the peer and here. */
+/* Records the memory that a transaction may write, at the peer and here. */
 static void note_writes(const struct call *call, gni_ep_handle_t ep,
                         const gni_post_descriptor_t *descr)
 {
@@ -210,7 +211,7 @@ static void note_writes(const struct call *call, gni_ep_handle_t ep,
                                           : 0),
                      false);
         break;
-    case GNI_POST_CE: /* whenever the others have joined */
+    case GNI_POST_CE: /* when the others have joined, so at any time */
         model_writes(call->process->node, ptag, &descr->local_mem_hndl, descr->local_addr,
                      sizeof(gni_ce_result_t), false);
         break;
@@ -236,14 +237,14 @@ void call_rdma(struct call *call)
     fill(call, &posted->descr, call->b[7] & 1 ? GNI_POST_RDMA_GET : GNI_POST_RDMA_PUT);
     if (call->b[7] & 2)
         posted->descr.src_cq_hndl = pick(call, CQ, call->b[7] >> 2);
-    if (end_post(call, posted, ep, TOLD(call, GNI_PostRdma, (ep, &posted->descr), POST_CODES)))
+    if (end_post(call, posted, ep, CHECKED(call, GNI_PostRdma, (ep, &posted->descr), POST_CODES)))
         note_writes(call, ep, &posted->copy);
 }
 
 static void post_fma(struct call *call, struct posted *posted, gni_ep_handle_t ep)
 {
     if (end_post(call, posted, ep,
-                 TOLD(call, GNI_PostFma, (ep, &posted->descr), POST_CODES | RC(ILLEGAL_OP))))
+                 CHECKED(call, GNI_PostFma, (ep, &posted->descr), POST_CODES | RC(ILLEGAL_OP))))
         note_writes(call, ep, &posted->copy);
 }
 
@@ -308,11 +309,12 @@ void call_amo(struct call *call)
     if (call->b[7] & 0x20)
         posted->descr.length = posted->descr.amo_cmd & 0x200 ? 4 : 8;
     if (call->b[7] & 0x40)
-        posted->descr.type = GNI_POST_CE; /* through a call that knows the type, without engine */
+        posted->descr.type =
+            GNI_POST_CE; /* by the call for this type, without a collective engine */
     post_fma(call, posted, pick(call, EP, call->b[2]));
 }
 
-/* Joins a reduction, or looks for a result. */
+/* Joins a reduction, or asks for a result. */
 void call_ce_post(struct call *call)
 {
     static const unsigned commands[] = {
@@ -322,14 +324,15 @@ void call_ce_post(struct call *call)
     gni_ep_handle_t ep = pick(call, EP, call->b[2]);
 
     if (posted == NULL || call->b[7] % 4 == 0) {
-        TOLD(call, GNI_CeCheckResult,
-             ((gni_ce_result_t *)(void *)(call->process->arena + call->b[3] % 16 * 32), call->b[4]),
-             RC(NOT_DONE) | RC(TRANSACTION_ERROR) | RC(ILLEGAL_OP));
+        CHECKED(
+            call, GNI_CeCheckResult,
+            ((gni_ce_result_t *)(void *)(call->process->arena + call->b[3] % 16 * 32), call->b[4]),
+            RC(NOT_DONE) | RC(TRANSACTION_ERROR) | RC(ILLEGAL_OP));
         return;
     }
     if (call->b[7] & 4)
-        TOLD(call, GNI_EpSetCeAttr, (ep, call->b[4] & 3, call->b[4] >> 2 & 3, GNI_CE_CHILD_PE),
-             RC(ILLEGAL_OP));
+        CHECKED(call, GNI_EpSetCeAttr, (ep, call->b[4] & 3, call->b[4] >> 2 & 3, GNI_CE_CHILD_PE),
+                RC(ILLEGAL_OP));
     begin_post(call, posted);
     fill(call, &posted->descr, GNI_POST_CE);
     posted->descr.ce_cmd = (gni_ce_cmd_type_t)commands[call->b[5] >> 5];
@@ -340,7 +343,7 @@ void call_ce_post(struct call *call)
     post_fma(call, posted, ep);
 }
 
-/* Elements like the head, to other peers and places. */
+/* Elements of the head's type, to other peers and addresses. */
 void call_chain(struct call *call)
 {
     struct posted *posted = unused(call->process, call->b[0]);
@@ -380,7 +383,7 @@ void call_chain(struct call *call)
     }
     *link = NULL;
     if (!end_post(call, posted, ep,
-                  TOLD(call, GNI_CtPostFma, (ep, &posted->descr), POST_CODES | RC(SIZE_ERROR))))
+                  CHECKED(call, GNI_CtPostFma, (ep, &posted->descr), POST_CODES | RC(SIZE_ERROR))))
         return;
     note_writes(call, ep, &posted->copy);
     for (i = 0; i < count; i++) {
@@ -403,7 +406,7 @@ void call_cqwrite(struct call *call)
     fill(call, &posted->descr, call->b[4] == 0xff ? GNI_POST_FMA_PUT : GNI_POST_CQWRITE);
     posted->descr.cqwrite_value = (uint64_t)b16(call, 4) << 36 | b16(call, 5);
     end_post(call, posted, ep,
-             TOLD(call, GNI_PostCqWrite, (ep, &posted->descr), RC(ERROR_RESOURCE)));
+             CHECKED(call, GNI_PostCqWrite, (ep, &posted->descr), RC(ERROR_RESOURCE)));
 }
 
 void call_cqwrite_chain(struct call *call)
@@ -431,7 +434,7 @@ void call_cqwrite_chain(struct call *call)
     }
     *link = NULL;
     end_post(call, posted, ep,
-             TOLD(call, GNI_CtPostCqWrite, (ep, &posted->descr), RC(ERROR_RESOURCE)));
+             CHECKED(call, GNI_CtPostCqWrite, (ep, &posted->descr), RC(ERROR_RESOURCE)));
 }
 
 /* ---- completions ----------------------------------------------------------------------------- */
@@ -441,8 +444,8 @@ static void completed(struct call *call, gni_cq_handle_t cq, gni_cq_entry_t even
     OUT_VALUE(gni_post_descriptor_t *, descr);
     struct posted *posted = call->process->post;
     uint16_t before;
-    gni_return_t rc = TOLD(call, GNI_GetCompleted, (cq, event, &descr.value),
-                           RC(TRANSACTION_ERROR) | RC(DESCRIPTOR_ERROR));
+    gni_return_t rc = CHECKED(call, GNI_GetCompleted, (cq, event, &descr.value),
+                              RC(TRANSACTION_ERROR) | RC(DESCRIPTOR_ERROR));
 
     OUT_CHECK(descr);
     if (rc == GNI_RC_DESCRIPTOR_ERROR && descr.value != NULL)
@@ -475,7 +478,7 @@ void call_completed(struct call *call)
     completed(call, pick(call, CQ, call->b[2]), event);
 }
 
-/* As programs do it: what a queue has, and the descriptors of posts. */
+/* Reads a queue and collects the descriptors of its events, as programs do. */
 void call_collect(struct call *call)
 {
     unsigned count = 1 + call->b[3] % 8;
@@ -483,8 +486,8 @@ void call_collect(struct call *call)
     while (count-- > 0) {
         OUT_VALUE(gni_cq_entry_t, event);
         gni_cq_handle_t cq = pick(call, CQ, call->b[2]);
-        gni_return_t rc = TOLD(call, GNI_CqGetEvent, (cq, &event.value),
-                               RC(NOT_DONE) | RC(TRANSACTION_ERROR) | RC(ERROR_RESOURCE));
+        gni_return_t rc = CHECKED(call, GNI_CqGetEvent, (cq, &event.value),
+                                  RC(NOT_DONE) | RC(TRANSACTION_ERROR) | RC(ERROR_RESOURCE));
 
         OUT_CHECK(event);
         take_event(call, call->b[2], rc, event.value);

@@ -31,9 +31,10 @@ void call_post_data(struct call *call)
     if (call->b[6] == 0xff)
         out = NULL;
     if (call->b[4] & 0x80)
-        rc = TOLD(call, GNI_EpPostData, (ep, in, length, out, size), codes);
+        rc = CHECKED(call, GNI_EpPostData, (ep, in, length, out, size), codes);
     else
-        rc = TOLD(call, GNI_EpPostDataWId, (ep, in, length, out, size, id_of(call->b[4])), codes);
+        rc =
+            CHECKED(call, GNI_EpPostDataWId, (ep, in, length, out, size, id_of(call->b[4])), codes);
     if (rc == GNI_RC_SUCCESS && out != NULL)
         model_stores(call->process->id, out, size);
 }
@@ -66,11 +67,11 @@ void call_data_test(struct call *call)
     gni_return_t rc;
 
     if (call->b[3] & 0x80)
-        rc =
-            TOLD(call, GNI_EpPostDataTest, (ep, &answer.state, &answer.address, &answer.id), codes);
+        rc = CHECKED(call, GNI_EpPostDataTest, (ep, &answer.state, &answer.address, &answer.id),
+                     codes);
     else
-        rc = TOLD(call, GNI_EpPostDataTestById,
-                  (ep, id_of(call->b[3]), &answer.state, &answer.address, &answer.id), codes);
+        rc = CHECKED(call, GNI_EpPostDataTestById,
+                     (ep, id_of(call->b[3]), &answer.state, &answer.address, &answer.id), codes);
     check_answer(&answer, rc);
 }
 
@@ -82,10 +83,10 @@ void call_data_wait(struct call *call)
     gni_return_t rc;
 
     if (call->b[3] & 0x80)
-        rc = TOLD(call, GNI_EpPostDataWait,
-                  (ep, ms_of(call->b[4]), &answer.state, &answer.address, &answer.id), codes);
+        rc = CHECKED(call, GNI_EpPostDataWait,
+                     (ep, ms_of(call->b[4]), &answer.state, &answer.address, &answer.id), codes);
     else
-        rc = TOLD(
+        rc = CHECKED(
             call, GNI_EpPostDataWaitById,
             (ep, id_of(call->b[3]), ms_of(call->b[4]), &answer.state, &answer.address, &answer.id),
             codes);
@@ -99,8 +100,8 @@ void call_data_probe(struct call *call)
     OUT_VALUE(uint32_t, peer);
     OUT_VALUE(uint64_t, id);
 
-    TOLD(call, GNI_PostDataProbe, (nic, &address.value, &peer.value), RC(NO_MATCH));
-    TOLD(call, GNI_PostDataProbeById, (nic, &id.value), RC(NO_MATCH));
+    CHECKED(call, GNI_PostDataProbe, (nic, &address.value, &peer.value), RC(NO_MATCH));
+    CHECKED(call, GNI_PostDataProbeById, (nic, &id.value), RC(NO_MATCH));
     OUT_CHECK(address);
     OUT_CHECK(peer);
     OUT_CHECK(id);
@@ -111,8 +112,9 @@ void call_data_probe_wait(struct call *call)
 {
     OUT_VALUE(uint64_t, id);
 
-    TOLD(call, GNI_PostdataProbeWaitById,
-         (pick(call, NIC, call->b[2]), ms_of(call->b[3]), &id.value), RC(TIMEOUT) | RC(NO_MATCH));
+    CHECKED(call, GNI_PostdataProbeWaitById,
+            (pick(call, NIC, call->b[2]), ms_of(call->b[3]), &id.value),
+            RC(TIMEOUT) | RC(NO_MATCH));
     OUT_CHECK(id);
     note(id.value);
 }
@@ -122,9 +124,9 @@ void call_data_cancel(struct call *call)
     gni_ep_handle_t ep = pick(call, EP, call->b[2]);
 
     if (call->b[3] & 0x80)
-        TOLD(call, GNI_EpPostDataCancel, (ep), RC(NO_MATCH));
+        CHECKED(call, GNI_EpPostDataCancel, (ep), RC(NO_MATCH));
     else
-        TOLD(call, GNI_EpPostDataCancelById, (ep, id_of(call->b[3])), RC(NO_MATCH));
+        CHECKED(call, GNI_EpPostDataCancelById, (ep, id_of(call->b[3])), RC(NO_MATCH));
 }
 
 /* ---- short messages -------------------------------------------------------------------------- */
@@ -182,10 +184,10 @@ void call_smsg_init(struct call *call)
 
     if (call->b[5] >= 0xc0)
         spoil(&remote, call->b[6]);
-    if (TOLD(call, GNI_SmsgInit, (ep, &local, &remote), RC(INVALID_STATE) | RC(ERROR_NOMEM)) !=
+    if (CHECKED(call, GNI_SmsgInit, (ep, &local, &remote), RC(INVALID_STATE) | RC(ERROR_NOMEM)) !=
         GNI_RC_SUCCESS)
         return;
-    /* A second user of a mailbox finds what the first left. */
+    /* A second user of a mailbox finds the bytes of the first one. */
     if (process->mailbox[peer].msg_buffer != NULL || call->b[5] >= 0xc0 ||
         model_peer(ep) != world.process[peer].node)
         world.trampled = true;
@@ -204,12 +206,12 @@ void call_smsg_send(struct call *call)
     const uint32_t codes = RC(NOT_DONE) | RC(ERROR_RESOURCE) | RC(INVALID_STATE);
 
     if (call->b[7] & 1)
-        TOLD(call, GNI_SmsgSend, (ep, from, header, from + header, data, call->b[5]), codes);
+        CHECKED(call, GNI_SmsgSend, (ep, from, header, from + header, data, call->b[5]), codes);
     else
-        TOLD(call, GNI_SmsgSendWTag,
-             (ep, header != 0 ? from : NULL, header, data != 0 ? from : NULL, data, call->b[5],
-              call->b[7] / 2),
-             codes);
+        CHECKED(call, GNI_SmsgSendWTag,
+                (ep, header != 0 ? from : NULL, header, data != 0 ? from : NULL, data, call->b[5],
+                 call->b[7] / 2),
+                codes);
 }
 
 void call_smsg_next(struct call *call)
@@ -223,10 +225,10 @@ void call_smsg_next(struct call *call)
 
     tag.value = call->b[4] & 1 ? GNI_SMSG_ANY_TAG : call->b[4] / 2;
     if (call->b[3] & 1)
-        rc = TOLD(call, GNI_SmsgGetNext, (ep, &message.value), codes);
+        rc = CHECKED(call, GNI_SmsgGetNext, (ep, &message.value), codes);
     else
-        rc =
-            TOLD(call, GNI_SmsgGetNextWTag, (ep, &message.value, &tag.value), codes | RC(NO_MATCH));
+        rc = CHECKED(call, GNI_SmsgGetNextWTag, (ep, &message.value, &tag.value),
+                     codes | RC(NO_MATCH));
     OUT_CHECK(message);
     OUT_CHECK(tag);
     if (rc != GNI_RC_SUCCESS)
@@ -236,12 +238,12 @@ void call_smsg_next(struct call *call)
         die("a message is not in a mailbox");
     note(*(const uint8_t *)message.value);
     if (call->b[3] & 2)
-        TOLD(call, GNI_SmsgRelease, (ep), RC(NOT_DONE));
+        CHECKED(call, GNI_SmsgRelease, (ep), RC(NOT_DONE));
 }
 
 void call_smsg_release(struct call *call)
 {
-    TOLD(call, GNI_SmsgRelease, (pick(call, EP, call->b[2])), RC(NOT_DONE));
+    CHECKED(call, GNI_SmsgRelease, (pick(call, EP, call->b[2])), RC(NOT_DONE));
 }
 
 void call_smsg_misc(struct call *call)
@@ -252,10 +254,10 @@ void call_smsg_misc(struct call *call)
     gni_smsg_attr_t attr = mailbox_of(call->process, 0, call->b[5]);
     OUT_VALUE(unsigned int, size);
 
-    TOLD(call, GNI_SmsgSetDeliveryMode, (nic, modes[call->b[3] % 4]), 0);
-    TOLD(call, GNI_SmsgSetMaxRetrans, (nic, call->b[4] % 5), 0);
+    CHECKED(call, GNI_SmsgSetDeliveryMode, (nic, modes[call->b[3] % 4]), 0);
+    CHECKED(call, GNI_SmsgSetMaxRetrans, (nic, call->b[4] % 5), 0);
     attr.msg_maxsize = b16(call, 6) * 3;
-    TOLD(call, GNI_SmsgBufferSizeNeeded, (&attr, &size.value), 0);
+    CHECKED(call, GNI_SmsgBufferSizeNeeded, (&attr, &size.value), 0);
     OUT_CHECK(size);
 }
 
@@ -290,23 +292,23 @@ void call_msgq_make(struct call *call)
 
     switch (call->b[3] % 4) {
     case 0:
-        if (TOLD(call, GNI_MsgqInit,
-                 (nic, receive, process, pick(call, CQ, call->b[2] >> 3), &attr, &made.value),
-                 RC(INVALID_STATE) | RC(PERMISSION_ERROR) | RC(ERROR_NOMEM) | RC(ERROR_RESOURCE)) ==
-            GNI_RC_SUCCESS) {
+        if (CHECKED(call, GNI_MsgqInit,
+                    (nic, receive, process, pick(call, CQ, call->b[2] >> 3), &attr, &made.value),
+                    RC(INVALID_STATE) | RC(PERMISSION_ERROR) | RC(ERROR_NOMEM) |
+                        RC(ERROR_RESOURCE)) == GNI_RC_SUCCESS) {
             model_made(MSGQ, made.value, process->id, model_domain(NIC, nic));
             process->slot[MSGQ][slot] = made.value;
         }
         break;
     case 1:
-        if (TOLD(call, GNI_MsgqRelease, (msgq), RC(NOT_DONE)) == GNI_RC_SUCCESS)
+        if (CHECKED(call, GNI_MsgqRelease, (msgq), RC(NOT_DONE)) == GNI_RC_SUCCESS)
             model_gone(MSGQ, msgq);
         break;
     case 2:
-        TOLD(call, GNI_MsgqIdle, (msgq), RC(NOT_DONE));
+        CHECKED(call, GNI_MsgqIdle, (msgq), RC(NOT_DONE));
         break;
     default:
-        TOLD(call, GNI_MsgqSize, (&attr, &size.value), 0);
+        CHECKED(call, GNI_MsgqSize, (&attr, &size.value), 0);
     }
     OUT_CHECK(made);
     OUT_CHECK(size);
@@ -326,16 +328,17 @@ void call_msgq_connect(struct call *call)
         address = 0x3ffff;
     switch (call->b[4] % 3) {
     case 0:
-        if (TOLD(call, GNI_MsgqGetConnAttrs, (msgq, address, &mine.value, &size.value),
-                 RC(INVALID_STATE) | RC(ERROR_RESOURCE) | RC(PERMISSION_ERROR)) == GNI_RC_SUCCESS)
+        if (CHECKED(call, GNI_MsgqGetConnAttrs, (msgq, address, &mine.value, &size.value),
+                    RC(INVALID_STATE) | RC(ERROR_RESOURCE) | RC(PERMISSION_ERROR)) ==
+            GNI_RC_SUCCESS)
             process->msgq[call->b[3] % RANKS] = mine.value;
         break;
     case 1:
-        TOLD(call, GNI_MsgqConnect, (msgq, address, &theirs),
-             RC(NO_MATCH) | RC(INVALID_STATE) | RC(PERMISSION_ERROR));
+        CHECKED(call, GNI_MsgqConnect, (msgq, address, &theirs),
+                RC(NO_MATCH) | RC(INVALID_STATE) | RC(PERMISSION_ERROR));
         break;
     default:
-        TOLD(call, GNI_MsgqConnRelease, (msgq, address), RC(NO_MATCH) | RC(NOT_DONE));
+        CHECKED(call, GNI_MsgqConnRelease, (msgq, address), RC(NO_MATCH) | RC(NOT_DONE));
     }
     OUT_CHECK(mine);
     OUT_CHECK(size);
@@ -346,16 +349,16 @@ void call_msgq_send(struct call *call)
     uint32_t header = call->b[4] % 32, data = call->b[5] % 80;
     uint8_t *from = call->process->arena + call->b[7] * 8;
 
-    TOLD(call, GNI_MsgqSend,
-         (pick(call, MSGQ, call->b[2]), pick(call, EP, call->b[3]), from, header, from + header,
-          data, call->b[6], call->b[7]),
-         RC(NO_MATCH) | RC(NOT_DONE) | RC(SIZE_ERROR) | RC(INVALID_STATE));
+    CHECKED(call, GNI_MsgqSend,
+            (pick(call, MSGQ, call->b[2]), pick(call, EP, call->b[3]), from, header, from + header,
+             data, call->b[6], call->b[7]),
+            RC(NO_MATCH) | RC(NOT_DONE) | RC(SIZE_ERROR) | RC(INVALID_STATE));
 }
 
 void call_msgq_progress(struct call *call)
 {
-    TOLD(call, GNI_MsgqProgress, (pick(call, MSGQ, call->b[2]), call->b[3] % 3),
-         RC(NOT_DONE) | RC(ERROR_RESOURCE) | RC(INVALID_STATE) | RC(ERROR_NOMEM));
+    CHECKED(call, GNI_MsgqProgress, (pick(call, MSGQ, call->b[2]), call->b[3] % 3),
+            RC(NOT_DONE) | RC(ERROR_RESOURCE) | RC(INVALID_STATE) | RC(ERROR_NOMEM));
 }
 
 /* ---- collective engine ----------------------------------------------------------------------- */
@@ -369,24 +372,24 @@ void call_ce_make(struct call *call)
 
     switch (call->b[3] % 4) {
     case 0:
-        if (TOLD(call, GNI_CeCreate, (nic, &made.value),
-                 RC(ERROR_RESOURCE) | RC(ERROR_NOMEM) | RC(ILLEGAL_OP)) == GNI_RC_SUCCESS) {
+        if (CHECKED(call, GNI_CeCreate, (nic, &made.value),
+                    RC(ERROR_RESOURCE) | RC(ERROR_NOMEM) | RC(ILLEGAL_OP)) == GNI_RC_SUCCESS) {
             model_made(CE, made.value, call->process->id, model_domain(NIC, nic));
             call->process->slot[CE][call->b[4] % (SLOTS - 1)] = made.value;
         }
         break;
     case 1:
-        if (TOLD(call, GNI_CeDestroy, (ce), RC(ILLEGAL_OP)) == GNI_RC_SUCCESS)
+        if (CHECKED(call, GNI_CeDestroy, (ce), RC(ILLEGAL_OP)) == GNI_RC_SUCCESS)
             model_gone(CE, ce);
         break;
     case 2:
-        TOLD(call, GNI_CeGetId, (ce, &id.value), RC(ILLEGAL_OP));
+        CHECKED(call, GNI_CeGetId, (ce, &id.value), RC(ILLEGAL_OP));
         break;
     default:
-        TOLD(call, GNI_EpSetCeAttr,
-             (pick(call, EP, call->b[5]), call->b[6] % 5, call->b[7] % 40,
-              (gni_ce_child_t)(call->b[7] >> 6)),
-             RC(ILLEGAL_OP));
+        CHECKED(call, GNI_EpSetCeAttr,
+                (pick(call, EP, call->b[5]), call->b[6] % 5, call->b[7] % 40,
+                 (gni_ce_child_t)(call->b[7] >> 6)),
+                RC(ILLEGAL_OP));
     }
     OUT_CHECK(made);
     OUT_CHECK(id);
@@ -401,19 +404,21 @@ void call_ce_configure(struct call *call)
 
     for (i = 0; i < count; i++) {
         children[i] = pick(call, EP, call->b[4] + i);
-        if (call->b[7] & 4) /* a tree that may work: processes, or the peers' first channels */
-            TOLD(call, GNI_EpSetCeAttr,
-                 (children[i], call->b[5] >> 3 & 3, i,
-                  call->b[7] >> i & 8 ? GNI_CE_CHILD_VCE : GNI_CE_CHILD_PE),
-                 RC(ILLEGAL_OP));
+        if (call->b[7] &
+            4) /* a tree that may work: its children are processes, or the peers' first engines */
+            CHECKED(call, GNI_EpSetCeAttr,
+                    (children[i], call->b[5] >> 3 & 3, i,
+                     call->b[7] >> i & 8 ? GNI_CE_CHILD_VCE : GNI_CE_CHILD_PE),
+                    RC(ILLEGAL_OP));
     }
     if (call->b[7] & 4)
-        TOLD(call, GNI_EpSetCeAttr,
-             (parent, call->b[5] >> 5 & 3, call->b[6] >> 4 & 3, GNI_CE_CHILD_VCE), RC(ILLEGAL_OP));
-    TOLD(call, GNI_CeConfigure,
-         (pick(call, CE, call->b[2]), children, count, call->b[7] & 0x80 ? NULL : parent,
-          pick(call, CQ, call->b[6]), modes[call->b[7] % 4]),
-         RC(ILLEGAL_OP));
+        CHECKED(call, GNI_EpSetCeAttr,
+                (parent, call->b[5] >> 5 & 3, call->b[6] >> 4 & 3, GNI_CE_CHILD_VCE),
+                RC(ILLEGAL_OP));
+    CHECKED(call, GNI_CeConfigure,
+            (pick(call, CE, call->b[2]), children, count, call->b[7] & 0x80 ? NULL : parent,
+             pick(call, CQ, call->b[6]), modes[call->b[7] % 4]),
+            RC(ILLEGAL_OP));
 }
 
 /* ---- completion channels --------------------------------------------------------------------- */
@@ -427,21 +432,21 @@ void call_channel(struct call *call)
 
     switch (call->b[3] % 3) {
     case 0:
-        if (TOLD(call, GNI_CompChanCreate, (nic, &made.value),
-                 RC(ERROR_NOMEM) | RC(ERROR_RESOURCE)) == GNI_RC_SUCCESS) {
+        if (CHECKED(call, GNI_CompChanCreate, (nic, &made.value),
+                    RC(ERROR_NOMEM) | RC(ERROR_RESOURCE)) == GNI_RC_SUCCESS) {
             model_made(CHANNEL, made.value, call->process->id, model_domain(NIC, nic));
             call->process->slot[CHANNEL][call->b[4] % (SLOTS - 1)] = made.value;
-            if (TOLD(call, GNI_CompChanFd, (made.value, &fd.value), 0) != GNI_RC_SUCCESS ||
+            if (CHECKED(call, GNI_CompChanFd, (made.value, &fd.value), 0) != GNI_RC_SUCCESS ||
                 fcntl(fd.value, F_SETFL, O_NONBLOCK) != 0)
                 die("a channel without descriptor");
         }
         break;
     case 1:
-        if (TOLD(call, GNI_CompChanDestroy, (channel), 0) == GNI_RC_SUCCESS)
+        if (CHECKED(call, GNI_CompChanDestroy, (channel), 0) == GNI_RC_SUCCESS)
             model_gone(CHANNEL, channel);
         break;
     default:
-        TOLD(call, GNI_CqAttachCompChan, (pick(call, CQ, call->b[5]), channel), 0);
+        CHECKED(call, GNI_CqAttachCompChan, (pick(call, CQ, call->b[5]), channel), 0);
     }
     OUT_CHECK(made);
     OUT_CHECK(fd);
@@ -456,9 +461,9 @@ void call_channel_event(struct call *call)
     for (i = 0; i < count; i++)
         queues[i] = pick(call, CQ, call->b[4 + i]);
     if (call->b[7] & 1)
-        TOLD(call, GNI_CqArmCompChan, (queues, count), RC(ERROR_NOMEM));
-    else if (TOLD(call, GNI_CompChanGetEvent, (pick(call, CHANNEL, call->b[2]), &cq.value),
-                  RC(NOT_DONE)) == GNI_RC_SUCCESS &&
+        CHECKED(call, GNI_CqArmCompChan, (queues, count), RC(ERROR_NOMEM));
+    else if (CHECKED(call, GNI_CompChanGetEvent, (pick(call, CHANNEL, call->b[2]), &cq.value),
+                     RC(NOT_DONE)) == GNI_RC_SUCCESS &&
              model_domain(CQ, cq.value) == 0)
         die("a channel tells of a queue that is not alive");
     OUT_CHECK(cq);
@@ -475,40 +480,40 @@ void call_errors(struct call *call)
 
     switch (call->b[3] % 4) {
     case 0:
-        if (TOLD(call, GNI_SubscribeErrors,
-                 (nic, call->b[5] % 2, call->b[6], call->b[7] % 8, &made.value),
-                 RC(NO_MATCH) | RC(ERROR_RESOURCE) | RC(ERROR_NOMEM)) == GNI_RC_SUCCESS) {
+        if (CHECKED(call, GNI_SubscribeErrors,
+                    (nic, call->b[5] % 2, call->b[6], call->b[7] % 8, &made.value),
+                    RC(NO_MATCH) | RC(ERROR_RESOURCE) | RC(ERROR_NOMEM)) == GNI_RC_SUCCESS) {
             model_made(ERRORS, made.value, call->process->id,
                        nic != NULL ? model_domain(NIC, nic) : UINT32_MAX); /* of the process */
             call->process->slot[ERRORS][call->b[4] % (SLOTS - 1)] = made.value;
         }
         break;
     case 1:
-        if (TOLD(call, GNI_ReleaseErrors, (errors), RC(NOT_DONE)) == GNI_RC_SUCCESS)
+        if (CHECKED(call, GNI_ReleaseErrors, (errors), RC(NOT_DONE)) == GNI_RC_SUCCESS)
             model_gone(ERRORS, errors);
         break;
     case 2:
-        TOLD(call, GNI_GetErrorMask, (errors, &mask.value), 0);
+        CHECKED(call, GNI_GetErrorMask, (errors, &mask.value), 0);
         break;
     default:
-        TOLD(call, GNI_SetErrorMask, (errors, call->b[6], &mask.value), 0);
-        TOLD(call, GNI_SetErrorPtag, (errors, call->b[7]), RC(PERMISSION_ERROR));
+        CHECKED(call, GNI_SetErrorMask, (errors, call->b[6], &mask.value), 0);
+        CHECKED(call, GNI_SetErrorPtag, (errors, call->b[7]), RC(PERMISSION_ERROR));
     }
     OUT_CHECK(made);
     OUT_CHECK(mask);
 }
 
-/* The wait has no limit: only for handles that are refused. */
+/* The call waits without limit, so it is made only with handles that it refuses. */
 void call_error_events(struct call *call)
 {
     gni_err_handle_t errors = pick(call, ERRORS, call->b[2]);
     OUT_VALUE(gni_error_event_t, event);
     OUT_VALUE(uint32_t, count);
 
-    TOLD(call, GNI_GetErrorEvent, (errors, &event.value), RC(NOT_DONE));
+    CHECKED(call, GNI_GetErrorEvent, (errors, &event.value), RC(NOT_DONE));
     if (model_domain(ERRORS, errors) == 0)
-        TOLD(call, GNI_WaitErrorEvents, (errors, &event.value, 1, 1, &count.value),
-             RC(TIMEOUT) | RC(NOT_DONE) | RC(PERMISSION_ERROR));
+        CHECKED(call, GNI_WaitErrorEvents, (errors, &event.value, 1, 1, &count.value),
+                RC(TIMEOUT) | RC(NOT_DONE) | RC(PERMISSION_ERROR));
     OUT_CHECK(event);
     OUT_CHECK(count);
 }
@@ -533,29 +538,30 @@ void call_job(struct call *call)
     base.value = call->b[6] & 0x40 ? UINT32_MAX : 0;
     switch (call->b[2] % 7) {
     case 0:
-        TOLD(call, GNI_ConfigureJob, (0, job, ptag, cookie, &limits), codes);
+        CHECKED(call, GNI_ConfigureJob, (0, job, ptag, cookie, &limits), codes);
         break;
     case 1:
-        TOLD(call, GNI_SuspendJob, (0, job, ptag, cookie, 1),
-             RC(TIMEOUT) | RC(PERMISSION_ERROR) | RC(NOT_DONE) | RC(INVALID_STATE) |
-                 RC(ERROR_RESOURCE));
+        CHECKED(call, GNI_SuspendJob, (0, job, ptag, cookie, 1),
+                RC(TIMEOUT) | RC(PERMISSION_ERROR) | RC(NOT_DONE) | RC(INVALID_STATE) |
+                    RC(ERROR_RESOURCE));
         break;
     case 2:
-        TOLD(call, GNI_ResumeJob, (0, job, ptag, cookie), RC(PERMISSION_ERROR) | RC(INVALID_STATE));
+        CHECKED(call, GNI_ResumeJob, (0, job, ptag, cookie),
+                RC(PERMISSION_ERROR) | RC(INVALID_STATE));
         break;
     case 3:
-        TOLD(call, GNI_ConfigureNTT, (0, &ntt, &base.value), codes);
+        CHECKED(call, GNI_ConfigureNTT, (0, &ntt, &base.value), codes);
         break;
     case 4:
-        TOLD(call, GNI_ConfigureNTTandJob, (0, job, ptag, cookie, &limits, &ntt, &base.value),
-             codes);
+        CHECKED(call, GNI_ConfigureNTTandJob, (0, job, ptag, cookie, &limits, &ntt, &base.value),
+                codes);
         break;
     case 5:
-        TOLD(call, GNI_SetJobResInfo, (0, ptag, (gni_job_res_t)(call->b[7] % 16), call->b[5]),
-             RC(PERMISSION_ERROR) | RC(NOT_DONE) | RC(ILLEGAL_OP) | RC(ERROR_RESOURCE));
+        CHECKED(call, GNI_SetJobResInfo, (0, ptag, (gni_job_res_t)(call->b[7] % 16), call->b[5]),
+                RC(PERMISSION_ERROR) | RC(NOT_DONE) | RC(ILLEGAL_OP) | RC(ERROR_RESOURCE));
         break;
     default:
-        TOLD(call, GNI_GetNttGran, (call->b[3] % 2, &base.value), RC(NO_MATCH));
+        CHECKED(call, GNI_GetNttGran, (call->b[3] % 2, &base.value), RC(NO_MATCH));
     }
     OUT_CHECK(base);
 }
@@ -566,14 +572,14 @@ void call_injection(struct call *call)
 
     switch (call->b[2] % 3) {
     case 0:
-        TOLD(call, GNI_SetBIConfig, (call->b[3] % 2, call->b[4], call->b[5], call->b[6] % 16),
-             RC(PERMISSION_ERROR));
+        CHECKED(call, GNI_SetBIConfig, (call->b[3] % 2, call->b[4], call->b[5], call->b[6] % 16),
+                RC(PERMISSION_ERROR));
         break;
     case 1:
-        TOLD(call, GNI_GetBIConfig, (call->b[3] % 2, &settings.value), 0);
+        CHECKED(call, GNI_GetBIConfig, (call->b[3] % 2, &settings.value), 0);
         break;
     default:
-        TOLD(call, GNI_BISyncWait, (call->b[3] % 2, 1), RC(TIMEOUT));
+        CHECKED(call, GNI_BISyncWait, (call->b[3] % 2, 1), RC(TIMEOUT));
     }
     OUT_CHECK(settings);
 }

@@ -55,7 +55,7 @@ static void leave(struct process *process)
     model_process_gone(process->id);
 }
 
-/* Outside of whatever killed it. */
+/* Runs as an event of its own, outside the event that killed the process. */
 static void reap(struct sim_event *event)
 {
     struct process *process = sim_container_of(event, struct process, reap);
@@ -122,7 +122,7 @@ static void thread_main(void *argument)
     }
     world.threads_running--;
     if (world.threads_running == 0 && ending() >= REMAINS)
-        sim_stop(); /* whatever is still under way */
+        sim_stop(); /* while calls are still in flight */
 }
 
 static void start(struct process *process, uint32_t id, const uint8_t *bytes, size_t length)
@@ -199,7 +199,10 @@ static void rule(const char *point, enum sim_fault_action action, uint8_t how)
         .action = action,
         .until = SIM_NEVER,
         .probability = probabilities[how >> 3 & 3],
-        /* Kernels repeat what is lost for ever: not all of it for good. */
+        /*
+         * The kernel repeats lost datagrams without limit, so a rule that drops all of them must
+         * end.
+         */
         .count_max = (how & 0x20) || (how & 0x18) == 0x18 ? 3 : 0,
         .skip = how >> 6,
         .source = SIM_FAULT_ANY,
@@ -277,7 +280,7 @@ static void plan_faults(void)
 
 static uint8_t *arenas[RANKS];
 
-/* At the same addresses for all runs of this program; between pages that nobody may touch. */
+/* The memory has the same addresses in all runs of this program, between guard pages. */
 static void make_arenas(void)
 {
     uint32_t i;
@@ -315,7 +318,10 @@ static void print_violation(const char *text, void *argument)
     fprintf(stderr, "ledger: %s\n", text);
 }
 
-/* What was stopped in the middle has open books; mailboxes that others wrote into have damage. */
+/*
+ * A run that was stopped has open books, and mailboxes that transactions wrote into have damaged
+ * messages.
+ */
 static void check_ledger(void)
 {
     if (ending() >= REMAINS || world.trampled)
@@ -358,7 +364,7 @@ uint64_t world_run(const uint8_t *bytes, size_t length)
     build();
     for (i = 0; i < world.processes; i++)
         start(&world.process[i], i, bytes, length);
-    for (i = world.processes; i < RANKS; i++) /* addresses at which nobody is */
+    for (i = world.processes; i < RANKS; i++) /* addresses without a process */
         world.process[i].node = i;
     plan_faults();
     run();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The wire decoder takes any bytes, gives the same messages however they are cut, and what it
- * understood as a frame is a frame again when it is written. The mapping reader ends.
+ * libFuzzer target: the wire decoder accepts any bytes and gives the same messages however the
+ * bytes are cut. A frame that was decoded and is encoded again is the same frame. The reader of
+ * mappings ends for any text.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +59,7 @@ static void write_again(const struct pmi2_message *message)
     pmi2_buffer_fini(&buffer);
 }
 
-/* A digest of all messages, bytes fed in pieces of so many. */
+/* A digest of all messages that the decoder finds when it gets the bytes in pieces of `step`. */
 static uint64_t decode(const uint8_t *bytes, size_t length, size_t piece)
 {
     uint64_t hash = 0xcbf29ce484222325ull;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * libFuzzer target: any text as a scenario file and, split at a zero byte, as a --set assignment. A
- * text must be read or refused in one line; what was read must survive being printed and read
- * again.
+ * libFuzzer target: reads any text as a scenario file and, split at a zero byte, as a --set
+ * assignment. The reader accepts the text or refuses it with a message of one line. A scenario that
+ * was accepted, printed and read again is the same.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -23,7 +23,7 @@ static void check_message(const char *error)
     refuse_unless(error != NULL && error[0] != '\0' && strchr(error, '\n') == NULL);
 }
 
-/* Printed and read again, it is the same document. */
+/* Prints the scenario, reads it again and compares the documents. */
 static void round_trip(const struct scenario *scenario)
 {
     const struct scenario_options options = {.no_programs = true, .keep_sweep = true};

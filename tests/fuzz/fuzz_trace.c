@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The trace reader takes any bytes. */
+/* libFuzzer target: the trace reader accepts any bytes. */
 #include <stdlib.h>
 
 #include "engine/trace.h"
@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
     struct trace_summary summary;
     char *error = NULL;
 
-    /* A refusal has a reason, and what is counted fits what was given. */
+    /* A refusal has a message, and the counts are possible for this length. */
     if (trace_read_bytes(bytes, length, &summary, &error) != (error == NULL))
         abort();
     if (summary.packets > length || summary.single_ended_flows > summary.flows ||

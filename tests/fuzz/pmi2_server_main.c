@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The same without libFuzzer: worlds of fixed seeds, and mutated transcripts of one client. */
+/*
+ * Runs the server without libFuzzer: worlds of fixed seeds, and mutated transcripts of one client.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

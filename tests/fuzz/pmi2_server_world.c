@@ -25,9 +25,9 @@ static void wrong(const char *what, const char *detail)
     abort();
 }
 
-enum fate { FREE, OPEN, WAITS, ANSWERED };
+enum outcome { FREE, OPEN, WAITS, ANSWERED };
 struct asked { /* a request with thrid */
-    uint8_t fate;
+    uint8_t outcome;
     uint8_t client;
 };
 
@@ -37,7 +37,7 @@ struct world {
     char jobs[4][32];
     uint32_t ranks[4];
     struct peer *clients[CLIENTS], *witness;
-    bool raw[CLIENTS]; /* has sent what need not be a message */
+    bool raw[CLIENTS]; /* has sent bytes that may be no message */
     bool greeted[CLIENTS];
     struct asked asked[ASKED];
     uint32_t asked_count, witnessed;
@@ -50,7 +50,7 @@ struct world {
 
 static const struct {
     const char *text; /* %s: a key, or a job's id where it says jobid */
-    bool waits; /* need not be answered at once */
+    bool waits; /* may be answered later */
 } requests[] = {
     {"cmd=kvs-put;key=%s;value=1;", false},
     {"cmd=kvs-put;key=%s;value=;;;;x=y z;key=b;", false},
@@ -115,8 +115,8 @@ static void ask(struct world *world, uint32_t client)
     if (world->asked_count < ASKED && take(&world->in, 4) != 0) {
         number = world->asked_count++;
         world->asked[number].client = (uint8_t)client;
-        /* Parts of a request are not answered for themselves. */
-        world->asked[number].fate = requests[what].waits ? WAITS : OPEN;
+        /* The parts of a request have one answer together. */
+        world->asked[number].outcome = requests[what].waits ? WAITS : OPEN;
     }
     expand(world, &frame, requests[what].text, number);
     driver_post(world->clients[client], frame.at, frame.length);
@@ -233,9 +233,9 @@ static void connect_one(struct world *world, uint32_t client)
     if (world->clients[client] == NULL)
         return;
     world->raw[client] = false;
-    for (i = 0; i < world->asked_count; i++) /* those were of another one */
+    for (i = 0; i < world->asked_count; i++) /* the bytes belong to another client */
         if (world->asked[i].client == client)
-            world->asked[i].fate = ANSWERED;
+            world->asked[i].outcome = ANSWERED;
     driver_post(world->clients[client], hello, sizeof(hello) - 1);
 }
 
@@ -280,7 +280,7 @@ static void kill_server(struct world *world)
     driver_kill_server(world->driver, server);
 }
 
-/* Every reply has a thrid that was asked with, of that client, and comes once. */
+/* Every reply has the thrid of a request of that client, and each request gets one. */
 static void check_replies(struct world *world, uint32_t client)
 {
     struct peer *peer = world->clients[client];
@@ -301,9 +301,9 @@ static void check_replies(struct world *world, uint32_t client)
         (void)more;
         if (number >= world->asked_count || world->asked[number].client != client)
             wrong("a reply to nothing", at);
-        if (world->asked[number].fate == ANSWERED)
+        if (world->asked[number].outcome == ANSWERED)
             wrong("a second reply", at);
-        world->asked[number].fate = ANSWERED;
+        world->asked[number].outcome = ANSWERED;
     }
     peer->in.length = 0;
     peer->in.at[0] = '\0';
@@ -318,13 +318,16 @@ static void check_open(struct world *world)
     for (i = 0; i < world->asked_count; i++) {
         struct peer *peer = world->clients[world->asked[i].client];
 
-        if (world->asked[i].fate == OPEN && peer != NULL && !world->raw[world->asked[i].client])
+        if (world->asked[i].outcome == OPEN && peer != NULL && !world->raw[world->asked[i].client])
             wrong("no reply", peer->in.at == NULL ? "" : peer->in.at);
     }
 }
 
-/* A job of its own, on the root's node: what the others do changes nothing for it. */
-static void look_at_witness(struct world *world)
+/*
+ * The witness has a job of its own on the root's node. Its replies do not depend on the other
+ * clients.
+ */
+static void check_witness(struct world *world)
 {
     char text[300], want[300];
     uint32_t n = world->witnessed++;
@@ -455,7 +458,7 @@ void pmi2_world_run(const uint8_t *bytes, size_t length)
             if (!options.lossy)
                 check_open(&world);
             if (options.limits.committed_bytes == 0)
-                look_at_witness(&world);
+                check_witness(&world);
         }
         forget_closed(&world);
     }
@@ -500,11 +503,11 @@ void pmi2_client_run(const uint8_t *bytes, size_t length)
     if (kind > 4)
         driver_send(peer, "    28cmd=fullinit;threaded=FALSE;");
     driver_bytes(peer, world.in.at, (size_t)(world.in.end - world.in.at));
-    look_at_witness(&world);
+    check_witness(&world);
     while (world.spawn_count > 0)
         answer_spawn(&world);
     driver_run(world.driver);
     driver_hang_up(peer);
-    look_at_witness(&world);
+    check_witness(&world);
     driver_free(world.driver);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The PMI server under any bytes. One client: the bytes are what it sends. A world: the bytes say
- * what several clients of several jobs on a tree of servers do, in which order, who dies. In both a
- * witness, of a job of its own, must see what it would see without them; in a world each request
- * is answered once.
+ * Drives the PMI server with any bytes. With one client, the bytes are its messages. In a world,
+ * the bytes determine the actions of several clients of several jobs on a tree of servers, their
+ * order, and the deaths of clients. In both cases a witness with a job of its own must get the same
+ * replies as without the others. In a world each request is answered once.
  */
 #ifndef JACQUARD_TESTS_FUZZ_PMI2_SERVER_WORLD_H
 #define JACQUARD_TESTS_FUZZ_PMI2_SERVER_WORLD_H

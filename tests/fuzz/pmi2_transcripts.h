@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What clients say, and random changes to it, for runs with fixed seeds. */
+/* Messages of clients and random changes of them, for runs with fixed seeds. */
 #ifndef JACQUARD_FUZZ_PMI2_TRANSCRIPTS_H
 #define JACQUARD_FUZZ_PMI2_TRANSCRIPTS_H
 

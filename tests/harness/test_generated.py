@@ -68,7 +68,7 @@ def test_coverage_finds_names(checklists):
 PARTIAL = "# licence\nlist,number,covered,note\n"
 
 
-def test_coverage_tells_how_much_is_covered(checklists):
+def test_coverage_lists_how_much_is_covered(checklists):
     write(checklists, {
         "tests/checklists/partial.csv": PARTIAL + 'ugni,2,none,nobody has one\naries,3,partial,"too big, too hot"\n'
                                         "ugni,1,slow,30 of 1000 loops\n",
@@ -137,11 +137,14 @@ PYTEST = """<testsuites><testsuite><testcase classname="tests.a.test_a" name="te
 
 
 def test_results_of_a_run(tmp_path):
-    write(tmp_path, {"ctest.xml": CTEST, "pytest.xml": PYTEST, "docs/x": "", "tests/checklists/x": ""})
-    done = script("test_results.py", tmp_path, "--seconds", "600", str(tmp_path / "ctest.xml"), str(tmp_path / "pytest.xml"))
+    write(tmp_path, {"ctest.xml": CTEST, "pytest.xml": PYTEST, "docs/x": "", "tests/checklists/x": "",
+                     "ctest.log": "50% tests passed, 1 tests failed out of 2\n\nTotal Test time (real) =  72.50 sec\n",
+                     "pytest.log": "=== test session starts ===\n\x1b[32m==== \x1b[1m3 passed\x1b[0m, 3 skipped in 3.00s (0:00:03) ====\x1b[0m\n"})
+    done = script("test_results.py", tmp_path, "--seconds", "600", "--date", "2026-01-31", "--logs", str(tmp_path), str(tmp_path / "ctest.xml"), str(tmp_path / "pytest.xml"))
     assert done.returncode == 0, done.stderr
     text = (tmp_path / "docs/test-results.md").read_text()
-    assert "The run took 10 minutes on " in text
+    assert "The run ended on 2026-01-31 and took 10 minutes on " in text
+    assert "ctest: 50% tests passed, 1 tests failed out of 2\npytest: 3 passed, 3 skipped in 3.00s (0:00:03)\n" in text
     assert row(text, "C test programs") == "| C test programs | 2 | 1 | 1 | 0 |"
     assert row(text, "tests in them") == "| tests in them | 5 | 2 | 2 | 1 |"
     assert row(text, "Python tests and scenarios") == "| Python tests and scenarios | 6 | 3 | 0 | 3 |"
@@ -176,7 +179,7 @@ def test_coverage_refuses_an_unknown_item(checklists):
     assert found.returncode == 1 and "no item 4711 in the checklist ugni" in found.stderr
 
 
-def test_ugni_coverage_tells_what_is_implemented(tmp_path):
+def test_ugni_coverage_lists_what_is_implemented(tmp_path):
     write(tmp_path, {
         "docs/ugni-functions.csv": "# licence\nfunction,priority,callers\nGNI_EpBind,P0,Open-MPI UCX\nGNI_EpIdle,P2,\n"
                                    "GNI_CeCreate,P0,GASNet\nGNI_CeGetId,P0,GASNet\nGNI_CqDestroy,P0,UCX\n"

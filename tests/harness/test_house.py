@@ -65,6 +65,57 @@ def test_a_long_file_needs_an_exception_and_an_exception_a_long_file(tree):
     assert len(list(house.lengths(names, {"sim/low/long.c", "sim/low/short.c"}))) == 1
 
 
+def test_test_files_have_the_same_limit(tree):
+    names = tree({"tests/unit/long.c": "\n" * 601})
+    assert [problem.split(":")[0] for problem in house.lengths(names, set())] == ["tests/unit/long.c"]
+
+
+def table(**columns):
+    row = {"term": "bell", "instead": "doorbell", "allowed": "", "left_out": ""}
+    return house.Terms([{**row, **columns}])
+
+
+def test_a_home_made_term_is_refused_in_names_only(tree):
+    names = tree({"sim/low/bell.c": "", "sim/low/a.c": '/* a bell\n */\nint ring_bell; const char *t = "bell";\nint doorbell;\n',
+                  "tests/unit/BELL_test.py": '"""a bell"""\nBELL = "bell"  # a bell\n'})
+    found = house.terms(names, table())
+    assert {folder: [message.split(" ")[0] for message in messages] for folder, messages in found.items()} == {
+        "sim/low": ["sim/low/a.c:3:", "sim/low/bell.c:"], "tests/unit": ["tests/unit/BELL_test.py:", "tests/unit/BELL_test.py:2:"]}
+    assert "ring_bell has “bell”; the field says: doorbell" in found["sim/low"][0]
+
+
+def test_a_quotation_mark_as_a_character_starts_no_string(tree):
+    names = tree({"sim/low/a.c": "char c = '\"'; int bell; char d = '\"';\n"})
+    assert len(house.terms(names, table())["sim/low"]) == 1
+
+
+def test_a_term_of_several_parts_is_refused_only_as_a_whole():
+    several = table(term="take_lock", instead="lock")
+    assert several.find("gnip_take_lock") == "take_lock"
+    assert several.find("take_entry") is None and several.find("lock") is None
+
+
+def test_compounds_of_the_field_and_words_that_were_left_out_are_allowed():
+    assert table(term="way", allowed="one_way").find("one_way_body") is None
+    assert table(term="way", allowed="one_way").find("one_way_of_ways") is None
+    assert table(term="way", allowed="one_way").find("way_one_way") == "way"
+    assert table(left_out="a plain word").find("bell") is None
+
+
+def test_the_number_of_terms_left_is_exact():
+    found = {"sim/low": ["sim/low/a.c:1: one", "sim/low/a.c:2: two"]}
+    assert list(house.terms_left(found, {"sim/low": 2})) == []
+    assert len(list(house.terms_left(found, {"sim/low": 1}))) == 3  # the places, and the number
+    assert ["lower it" in problem for problem in house.terms_left(found, {"sim/low": 3})] == [True]
+    assert ["sim/gone: 0 names" in problem for problem in house.terms_left({}, {"sim/gone": 1})] == [True]
+
+
+def test_the_recorded_numbers_are_those_of_the_tree(tree, tmp_path, monkeypatch):
+    monkeypatch.setattr(house, "LISTS", tmp_path)
+    house.record_terms({"sim/low": ["a", "b"]})
+    assert house.read_csv(tmp_path / "terms_left.csv") == [{"folder": "sim/low", "count": "2"}]
+
+
 def test_a_path_in_a_comment_or_page_names_a_file(tree):
     names = tree({"sim/low/a.c": "/* see b.c and gone.c */\n", "sim/low/b.c": 'const char *t = "none.c";\n',
                   "docs/page.md": "[a](../sim/low/a.c) `sim/low/gone.h`\nyours.c\n"})

@@ -55,7 +55,7 @@ def test_full_disk(good, name, arguments):
     one_line(done, name, "standard output: No space left on device")
 
 
-def test_full_disk_below_a_look_at_a_fabric(fabric):
+def test_full_disk_while_a_fabric_is_watched(fabric):
     assert tool("jacquard", "top", "--once", fabric).returncode == 0
     with open("/dev/full", "w") as full:
         one_line(tool("jacquard", "top", "--once", fabric, stdout=full), "jacquard: standard output: No space left on device")

@@ -133,7 +133,7 @@ def ldconfig(tmp_path):
 
 
 @pytest.mark.parametrize("searched", [True, False], ids=["searched", "elsewhere"])
-def test_the_loader_finds_the_libraries_or_the_user_is_told(ldconfig, tmp_path, searched):
+def test_the_loader_finds_the_libraries_or_the_user_gets_a_hint(ldconfig, tmp_path, searched):
     library = tmp_path / "usr" / "lib"
     (ldconfig / "searched").write_text(f"/lib: (hwcap: 1)\n{library if searched else '/usr/local/lib'}: (from conf:1)\n")
     path = f"{ldconfig}:{os.environ['PATH']}"

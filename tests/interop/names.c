@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Names of one job that another one looks up. `names publish`: until the input ends; `names
- * lookup`. Debian's MPICH (over UCX) has no MPI_Open_port, so the port is a text of our own.
+ * One job publishes a name, another one looks it up. `names publish` keeps the name until its
+ * standard input ends; `names lookup` prints the port. Debian's MPICH (over UCX) has no
+ * MPI_Open_port, so the port is a fixed text.
  */
 #include <mpi.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* An MPI program that any MPI compiles: a ring, a sum, and who shares a node. */
+/* A portable MPI program: a ring, a sum, and the ranks that share a node. */
 #include <mpi.h>
 #include <stdio.h>
 

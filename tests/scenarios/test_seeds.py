@@ -15,7 +15,7 @@ def campaign(path, seeds, settings=None):
     return jacquard.run(path, set=settings, options=["--seeds", f"1-{seeds}"]).data["runs"]
 
 
-def test_other_seeds_are_other_strikes():
+def test_other_seeds_inject_other_faults():
     runs = campaign(FIRST, 8, LOSS)
     assert len({run["digest"] for run in runs}) == 8
     assert len({run["faults"][0]["fired"] for run in runs}) > 1

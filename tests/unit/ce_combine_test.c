@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What a collective engine computes. */
+/* The arithmetic of a collective engine. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -152,7 +152,7 @@ static void rounding(void **state)
     /* The sign of an exact zero depends on the mode. */
     assert_value(two(GNI_FMA_CE_FPADD, 0, NEAR, one, 0, minus, 0), 0, 0, 0);
     assert_value(two(GNI_FMA_CE_FPADD, 0, DOWN, one, 0, minus, 0), wide(-0.), 0, 0);
-    /* Nobody else's arithmetic has changed. */
+    /* The rounding mode of the caller is unchanged. */
     assert_int_equal(fegetround(), FE_TONEAREST);
 }
 
@@ -178,7 +178,7 @@ static void exceptions(void **state)
     assert_int_equal(fetestexcept(FE_ALL_EXCEPT), 0);
 }
 
-/* Both operands count, and what a post says its operands have met. */
+/* Both operands count, and so do the exception flags that the post brings. */
 static void injected(void **state)
 {
     const uint32_t both = GNI_CEMODE_TWO_OP;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A run ends at its limits, whether time moves by events, in place, or by polling. */
+/* A run ends at its limits, whether events, the clock of a fiber, or polling advance the time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -131,7 +131,7 @@ static void at_its_time(struct sim_event *event)
 {
 }
 
-/* Sleeps that were cut short, far beyond every limit. */
+/* Sleeps beyond every limit, which end early. */
 static void cut_short(void *arg)
 {
     struct sim_timer *timers = arg;

@@ -150,7 +150,7 @@ static void look_at_lock(struct sim_event *event)
         fill_queue(event);
 }
 
-/* It idles, and others get the lock all the same. */
+/* The fiber is idle, and others still get the lock. */
 static void a_holder_is_parked_elsewhere(void **state)
 {
     static const struct sim_options options = {.seed = 1};
@@ -196,7 +196,7 @@ struct program {
     int length;
     sim_time_t success;
     bool sends;
-    uint32_t queues[CYCLE]; /* number of things in each */
+    uint32_t queues[CYCLE]; /* number of entries in each */
     struct sim_random random;
     struct {
         sim_time_t time;
@@ -210,7 +210,7 @@ struct arrival {
     struct sim_event event;
     struct program *to;
     int queue;
-    int hops; /* how often whoever notices sends on */
+    int hops; /* how often a fiber that noticed an entry sends on */
     bool spurious;
 };
 
@@ -278,7 +278,7 @@ static void follow(void *arg)
     }
 }
 
-/* All of a program follows from the seed. */
+/* The seed determines the whole program. */
 static void simulate(uint64_t seed, bool no_parking)
 {
     struct sim_options options = {.seed = seed, .time_limit = 2 * SIM_US, .no_parking = no_parking};

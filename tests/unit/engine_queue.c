@@ -252,7 +252,10 @@ static void mostly_cancelled_timers(void **state)
         compare(distributions[i].delay, 3000, 1.0, 0.45, 7);
 }
 
-/* A cancelled timer's memory may go at once, and many of them do not fill the queue. */
+/*
+ * The memory of a cancelled timer may be freed at once, and many cancelled timers do not fill the
+ * queue.
+ */
 static void cancelled_timers_are_thrown_out(void **state)
 {
     struct sim_timer *timer;

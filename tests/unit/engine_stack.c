@@ -36,7 +36,10 @@ static void deep(void *arg)
     sim_sleep_until(10);
 }
 
-/* Exit code of a child that runs a fiber of so many frames; its stderr in `text`. */
+/*
+ * Returns the exit code of a child that runs a fiber with this number of frames; `text` gets its
+ * standard error.
+ */
 static int child(int frames, bool canaries, char *text, size_t size)
 {
     const struct sim_options options = {.seed = 1, .stack_bytes = 32u << 10};
@@ -128,7 +131,7 @@ static void canaries_catch_an_overflow(void **state)
 
 static volatile uintptr_t nowhere = 64; /* not 0, which UBSan would catch */
 
-/* Somebody else's fault must not be taken for ours. */
+/* A segmentation fault elsewhere must not be reported as a stack overflow. */
 static void other_faults_go_to_the_previous_handler(void **state)
 {
     const struct sim_options options = {.seed = 1};

@@ -13,7 +13,7 @@
 
 static struct sim_fault_point point, other_point;
 
-/* Strikes everything, for good. */
+/* A rule that matches every candidate, without end. */
 static const struct sim_fault_rule everything = {
     .action = SIM_FAULT_DROP,
     .until = SIM_NEVER,
@@ -44,7 +44,7 @@ static struct sim_fault_rule *add(struct sim_fault_rule rule, const char *label)
     return sim_fault_rule_add(&point, &rule);
 }
 
-static bool strikes(uint32_t source, uint32_t target, uint32_t source_group, uint32_t target_group,
+static bool faulted(uint32_t source, uint32_t target, uint32_t source_group, uint32_t target_group,
                     uint32_t kind)
 {
     struct sim_fault_subject subject = {source, target, source_group, target_group, kind};
@@ -52,9 +52,9 @@ static bool strikes(uint32_t source, uint32_t target, uint32_t source_group, uin
     return sim_fault_ask(&point, &subject) != NULL;
 }
 
-static bool strikes_any(void)
+static bool faulted_any(void)
 {
-    return strikes(1, 2, 0, 1, 0);
+    return faulted(1, 2, 0, 1, 0);
 }
 
 static void points_by_name(void **state)
@@ -66,9 +66,9 @@ static void points_by_name(void **state)
 
 static void no_rule_no_fault(void **state)
 {
-    assert_false(strikes_any());
+    assert_false(faulted_any());
     add(everything, "here");
-    assert_true(strikes_any());
+    assert_true(faulted_any());
     assert_null(other_point.rules);
 }
 
@@ -80,18 +80,18 @@ static void window_is_half_open(void **state)
     rule.until = 20;
     add(rule, "window");
     sim_core.now = 9;
-    assert_false(strikes_any());
+    assert_false(faulted_any());
     sim_core.now = 10;
-    assert_true(strikes_any());
+    assert_true(faulted_any());
     sim_core.now = 19;
-    assert_true(strikes_any());
+    assert_true(faulted_any());
     sim_core.now = 20;
-    assert_false(strikes_any());
+    assert_false(faulted_any());
     assert_int_equal(point.rules->seen, 2);
     assert_int_equal(point.rules->fired, 2);
 }
 
-static void who_is_struck(void **state)
+static void subjects_match_by_every_field(void **state)
 {
     struct sim_fault_rule rule = everything;
 
@@ -99,11 +99,11 @@ static void who_is_struck(void **state)
     rule.target = 8;
     rule.kind = 1;
     add(rule, "who");
-    assert_true(strikes(7, 8, 0, 0, 1));
-    assert_false(strikes(8, 7, 0, 0, 1));
-    assert_false(strikes(7, 9, 0, 0, 1));
-    assert_false(strikes(7, 8, 0, 0, 0));
-    assert_false(strikes(ANY, 8, 0, 0, 1)); /* not known is not everybody */
+    assert_true(faulted(7, 8, 0, 0, 1));
+    assert_false(faulted(8, 7, 0, 0, 1));
+    assert_false(faulted(7, 9, 0, 0, 1));
+    assert_false(faulted(7, 8, 0, 0, 0));
+    assert_false(faulted(ANY, 8, 0, 0, 1)); /* an unknown value does not match everything */
 }
 
 static void groups_in_either_order(void **state)
@@ -113,11 +113,11 @@ static void groups_in_either_order(void **state)
     rule.between[0] = 4;
     rule.between[1] = 6;
     add(rule, "between");
-    assert_true(strikes(1, 2, 4, 6, 0));
-    assert_true(strikes(1, 2, 6, 4, 0));
-    assert_false(strikes(1, 2, 4, 4, 0));
-    assert_false(strikes(1, 2, 6, 5, 0));
-    assert_false(strikes(1, 2, ANY, ANY, 0));
+    assert_true(faulted(1, 2, 4, 6, 0));
+    assert_true(faulted(1, 2, 6, 4, 0));
+    assert_false(faulted(1, 2, 4, 4, 0));
+    assert_false(faulted(1, 2, 6, 5, 0));
+    assert_false(faulted(1, 2, ANY, ANY, 0));
 }
 
 static void one_group_to_anywhere(void **state)
@@ -126,9 +126,9 @@ static void one_group_to_anywhere(void **state)
 
     rule.between[0] = 4;
     add(rule, "touches");
-    assert_true(strikes(1, 2, 4, 9, 0));
-    assert_true(strikes(1, 2, 9, 4, 0));
-    assert_false(strikes(1, 2, 9, 9, 0));
+    assert_true(faulted(1, 2, 4, 9, 0));
+    assert_true(faulted(1, 2, 9, 4, 0));
+    assert_false(faulted(1, 2, 9, 9, 0));
 }
 
 static void skip_and_count(void **state)
@@ -140,10 +140,10 @@ static void skip_and_count(void **state)
     rule.count_max = 2;
     add(rule, "third and fourth");
     for (i = 0; i < 10; i++) {
-        bool struck = strikes_any();
+        bool now_faulted = faulted_any();
 
-        assert_true(struck == (i == 3 || i == 4));
-        fired += struck;
+        assert_true(now_faulted == (i == 3 || i == 4));
+        fired += now_faulted;
     }
     assert_int_equal(fired, 2);
     assert_int_equal(point.rules->seen, 10);
@@ -178,7 +178,7 @@ static void probability_is_kept(void **state)
     sim_random_init(&rule.random, 42, "fault", 0);
     add(rule, "now and then");
     for (i = 0; i < 100000; i++)
-        strikes_any();
+        faulted_any();
     assert_in_range(point.rules->fired, 9600, 10400); /* 4 standard deviations */
 }
 
@@ -190,7 +190,7 @@ static void probability_zero_never(void **state)
     rule.probability = 0.0;
     add(rule, "never");
     for (i = 0; i < 1000; i++)
-        assert_false(strikes_any());
+        assert_false(faulted_any());
 }
 
 static uint64_t pattern(uint64_t seed, bool seeded)
@@ -206,7 +206,7 @@ static uint64_t pattern(uint64_t seed, bool seeded)
     setup(NULL);
     add(rule, "coin");
     for (i = 0; i < 64; i++)
-        bits = bits << 1 | strikes_any();
+        bits = bits << 1 | faulted_any();
     return bits;
 }
 
@@ -218,7 +218,7 @@ static void seed_decides(void **state)
     assert_true(pattern(0, false) != 0 && pattern(0, false) != UINT64_MAX);
 }
 
-/* A rule has a stream of its own: what another rule draws in between does not shift its numbers. */
+/* Each rule has a random stream of its own: the draws of another rule do not change its numbers. */
 static void streams_are_independent(void **state)
 {
     struct sim_fault_rule rule = everything;
@@ -236,8 +236,8 @@ static void streams_are_independent(void **state)
     sim_random_init(&rule.random, 9, "fault", 0);
     add(rule, "coin");
     for (i = 0; i < 64; i++) {
-        strikes(99, 1, 0, 0, 0);
-        together = together << 1 | strikes_any();
+        faulted(99, 1, 0, 0, 0);
+        together = together << 1 | faulted_any();
     }
     assert_int_equal(point.rules->seen, 64);
     assert_true(together == alone);
@@ -279,7 +279,7 @@ int main(void)
         TEST(points_by_name),
         TEST(no_rule_no_fault),
         TEST(window_is_half_open),
-        TEST(who_is_struck),
+        TEST(subjects_match_by_every_field),
         TEST(groups_in_either_order),
         TEST(one_group_to_anywhere),
         TEST(skip_and_count),

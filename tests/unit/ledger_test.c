@@ -146,7 +146,10 @@ static void digest_sees_swaps(void **state)
             data[i] = byte;
         }
     }
-    /* Words that differ in their highest bit only: what a linear digest modulo 2^64 overlooks. */
+    /*
+     * Words that differ in their highest bit only, which a linear digest modulo 2^64 does not
+     * detect.
+     */
     for (i = 1; i < 16; i++) {
         memset(swapped, 0, sizeof swapped);
         swapped[0] = sign;
@@ -189,7 +192,7 @@ static void digest_has_a_fixed_value(void **state)
 
 /* ---- entries --------------------------------------------------------------------------------- */
 
-static void life_of_a_message(void **state)
+static void a_message_is_settled_once(void **state)
 {
     struct ledger_entry entries[3];
     unsigned i;
@@ -445,7 +448,7 @@ static void stream_gap(void **state)
 
     ledger_stream_receive(&stream, 0);
     ledger_stream_receive(&stream, 2);
-    ledger_stream_receive(&stream, 3); /* goes on behind the gap */
+    ledger_stream_receive(&stream, 3); /* continues after the gap */
     expect_violation("stream of aries.put, node 1 → node 2: message 2 came out of order at 1.2us, "
                      "instead of message 1");
 }
@@ -534,7 +537,7 @@ int main(void)
         TEST(digest_sees_swaps),
         TEST(digest_sees_offset_and_length),
         TEST(digest_has_a_fixed_value),
-        TEST(life_of_a_message),
+        TEST(a_message_is_settled_once),
         TEST(lost_message),
         TEST(lost_piece),
         TEST(duplicated_message),

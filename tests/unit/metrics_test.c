@@ -75,7 +75,7 @@ static void one_value_is_every_quantile(void **state)
     free(histogram);
 }
 
-/* Two far-off values around one in the middle, which the clamping to [min, max] cannot help. */
+/* Two distant values around one in the middle: the clamping to [min, max] does not affect it. */
 static void every_bucket_is_narrow(void **state)
 {
     struct histogram *histogram = malloc(sizeof *histogram);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Dying links and routers, what was on the way, and the fault point "net.packet". */
+/* Links and routers that die, the transfers in flight on them, and the fault point "net.packet". */
 #include "net_test.h"
 #include "engine/fault.h"
 
@@ -26,7 +26,7 @@ struct wanted {
     struct net_link_info info;
 };
 
-static void look_for(const struct net_link_info *info, void *arg)
+static void find_link(const struct net_link_info *info, void *arg)
 {
     struct wanted *wanted = arg;
 
@@ -38,7 +38,7 @@ static struct net_link_info link_between(const struct net *net, uint32_t router,
 {
     struct wanted wanted = {router, peer, {0}};
 
-    net_for_each_link(net, look_for, &wanted);
+    net_for_each_link(net, find_link, &wanted);
     assert_int_equal(wanted.info.peer, peer);
     return wanted.info;
 }
@@ -90,12 +90,12 @@ static void units_in_a_dying_router_are_lost(void **state)
     assert_int_equal(chunk_and_death(&source, 200 * SIM_NS, NET_ROUTE_IN_ORDER), NET_DROPPED);
     assert_int_equal(chunk_and_death(&source, 400 * SIM_NS, NET_ROUTE_IN_ORDER), NET_DELIVERED);
     assert_int_equal(chunk_and_death(&target, 400 * SIM_NS, NET_ROUTE_IN_ORDER), NET_DROPPED);
-    /* what has come in is safe, though the receiver has not looked at it yet */
+    /* a transfer that has arrived is not lost, even if the receiver has not read it yet */
     assert_int_equal(chunk_and_death(&target, 500 * SIM_NS, NET_ROUTE_IN_ORDER), NET_DELIVERED);
     assert_int_equal(chunk_and_death(&other, 200 * SIM_NS, NET_ROUTE_IN_ORDER), NET_DELIVERED);
 }
 
-/* Dead and alive again while the chunk is under way: what was on it is lost all the same. */
+/* A link that dies and revives while the chunk is in flight loses the chunk. */
 static void a_short_death_is_a_death(void **state)
 {
     struct net_config config = test_preset("chassis");
@@ -130,7 +130,7 @@ static void a_short_death_is_a_death(void **state)
     test_end(net);
 }
 
-/* Lines go by the corner of either side; all are lost when one of them is, and only then. */
+/* Cache lines take two paths; the transfer is lost exactly if one of its lines is. */
 static void a_hashed_transfer_is_lost_with_one_of_its_lines(void **state)
 {
     struct net_config config = test_preset("group");
@@ -163,12 +163,12 @@ static void a_hashed_transfer_is_lost_with_one_of_its_lines(void **state)
         death.alive = true;
         die(&death);
     }
-    assert_int_equal(dropped[0], 40); /* 16 lines on one side have a chance of 2^-16 */
+    assert_int_equal(dropped[0], 40); /* the probability that 16 lines take one path is 2^-16 */
     assert_int_equal(dropped[1], 40);
     test_end(net);
 }
 
-/* A transfer on a long path does not care about links it has passed, or that are not its own. */
+/* The death of links that a transfer has passed, or does not use, does not affect it. */
 static void other_deaths_do_no_harm(void **state)
 {
     struct net_config config = test_preset("xc-2-groups");
@@ -241,7 +241,7 @@ static void nothing_reaches_a_dead_router(void **state)
         net = test_begin(&config);
         assert_true(net_router_alive(net, 3));
         assert_true(net_router_set_alive(net, 3, false));
-        assert_true(net_router_set_alive(net, 3, false)); /* once is enough */
+        assert_true(net_router_set_alive(net, 3, false)); /* one line is enough */
         assert_false(net_router_alive(net, 3));
         assert_false(net_router_set_alive(net, 16, false));
         assert_false(net_router_alive(net, 16));
@@ -401,7 +401,7 @@ static void aries_28_dead_links_carry_nothing(void **state)
     free(probes);
 }
 
-/* F0 has no links on the way, but knows what died at both ends. */
+/* F0 does not model links between routers, but knows dead routers and links at both ends. */
 static void closed_form_loses_what_its_ends_lose(void **state)
 {
     struct net_config config = test_preset("xc-2-groups");
@@ -444,7 +444,7 @@ static void add_rule(struct sim_fault_rule rule)
     sim_fault_rule_add(point, &rule);
 }
 
-static void packets_are_struck(void **state)
+static void rules_match_packets(void **state)
 {
     struct sim_fault_rule rule = any_packet;
     struct net_config config = test_preset("mini2");
@@ -523,7 +523,7 @@ static void rules_match_groups_and_classes(void **state)
     test_end(net);
 }
 
-/* What must stay in order stays so behind a delayed packet. */
+/* Packets that must stay in order wait behind a delayed packet. */
 static void aries_21_delays_do_not_reorder(void **state)
 {
     struct net_config config = test_preset("mini2");
@@ -588,7 +588,7 @@ int main(void)
         cmocka_unit_test(links_remember_their_own_death),
         cmocka_unit_test(aries_28_dead_links_carry_nothing),
         cmocka_unit_test(closed_form_loses_what_its_ends_lose),
-        cmocka_unit_test(packets_are_struck),
+        cmocka_unit_test(rules_match_packets),
         cmocka_unit_test(rules_match_groups_and_classes),
         cmocka_unit_test(aries_21_delays_do_not_reorder),
         cmocka_unit_test(the_point_outlives_networks),

@@ -71,7 +71,7 @@ static void aries_16_put_rate_of_one_link(void **state)
                 0.1);
     assert_near(stream(&config, NET_LINK_BLUE, PUT_PHITS, NET_ROUTE_IN_ORDER, NIC_RATE, 3), 2.857,
                 0.1);
-    /* a NIC that is slower than the link is not slowed further */
+    /* a NIC that is slower than the link keeps its rate */
     assert_near(stream(&config, NET_LINK_GREEN, PUT_PHITS, NET_ROUTE_IN_ORDER, 1.5, 3), 1.5, 0.1);
 }
 
@@ -139,7 +139,7 @@ static void lanes_have_limits(void **state)
     test_end(net);
 }
 
-/* One packet alone; its time must be that of the closed form at both fidelities. */
+/* Sends a single packet, which must take the time of the closed form at both fidelities. */
 static sim_time_t latency(struct net *net, uint32_t source, uint32_t target, uint32_t units,
                           enum net_route route, struct probe *probe)
 {
@@ -465,7 +465,7 @@ static void path_rates(void **state)
     assert_true(net_path_rate(net, 0, 4, NET_ROUTE_ADAPTIVE_0) == 0);
     test_end(net);
 
-    /* two routers with one link between them: no mode gets more */
+    /* two routers with one link between them: the link limits every mode */
     config = test_preset(NULL);
     config.dragonfly.groups = 1;
     config.dragonfly.chassis = 1;

@@ -174,7 +174,10 @@ static void aries_19_lanes(void **state)
         3.2 / 3, 0.6);
 }
 
-/* Long streams agree with the other fidelities; what short ones differ by is documented. */
+/*
+ * Long streams agree with the other fidelities; docs/internals/network.md has the difference for
+ * short ones.
+ */
 static void long_streams_agree(void **state)
 {
     static const int colors[] = {NET_LINK_GREEN, NET_LINK_BLACK, NET_LINK_BLUE};
@@ -209,7 +212,7 @@ static uint32_t disorder(const struct flow *flow)
     return passed;
 }
 
-/* A flow under load from everybody: how many packets were passed by their successors. */
+/* A flow while all endpoints send: returns how many packets were overtaken by later ones. */
 static uint32_t flow_under_load(enum net_route route, bool one_line)
 {
     struct net_config config = packet_small(3);

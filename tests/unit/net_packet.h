@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the tests of F2 share: networks of packets, and senders that keep some under way. */
+/* Shared by the tests of F2: networks of packets, and senders that keep packets in flight. */
 #ifndef JACQUARD_TESTS_NET_PACKET_H
 #define JACQUARD_TESTS_NET_PACKET_H
 
 #include "net_test.h"
 #include "packet.h"
 
-#define NIC_TIME 6250 /* ps: what a NIC needs for a packet of 64 bytes */
+#define NIC_TIME 6250 /* ps that a NIC needs for a packet of 64 bytes */
 
 static inline struct net_config packet_preset(const char *preset)
 {
@@ -28,7 +28,7 @@ static inline struct net_config packet_small(uint32_t groups)
     return config;
 }
 
-/* Ends a simulation in which nothing may be left anywhere. */
+/* Ends a simulation and asserts that no packet is left in it. */
 static inline void packet_test_end(struct net *net)
 {
     const char *leak = net_packet_leak(net);
@@ -148,7 +148,7 @@ static inline uint32_t to_anyone(struct throng *throng, uint32_t source)
     return (uint32_t)sim_random_below(&throng->random, throng->endpoints);
 }
 
-/* All of a group to the next one: its direct links are far too few. */
+/* All endpoints of a group send to the next group, which has few direct links. */
 static inline uint32_t to_next_group(struct throng *throng, uint32_t source)
 {
     uint32_t group = throng->endpoints / net_groups(throng->net);

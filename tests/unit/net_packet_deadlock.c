@@ -55,7 +55,9 @@ static void add_edge(struct graph *graph, uint32_t from, uint32_t to)
     graph->edges[bit / 64] |= 1ull << (bit % 64);
 }
 
-/* False: this state has been expanded before. What routing looks at makes a state. */
+/*
+ * Returns false if this state has been expanded before. A state is everything that routing reads.
+ */
 static bool is_new(struct graph *graph, const struct packet *packet)
 {
     uint64_t key = sim_mix((uint64_t)packet->tile << 32 | (uint64_t)packet->target << 16 |
@@ -89,27 +91,27 @@ static unsigned color_of(uint32_t tile)
 
 static void expand(struct graph *graph, const struct packet *packet, uint32_t channel);
 
-/* One way on, to the next router's input. */
-static void follow_path(struct graph *graph, const struct packet *before, const struct packet *way,
+/* One step, to the input of the next router. */
+static void follow_path(struct graph *graph, const struct packet *before, const struct packet *step,
                         uint32_t channel)
 {
-    uint32_t tile = packet_router(before) * TILES + way->out_port, next;
-    struct packet after = *way;
+    uint32_t tile = packet_router(before) * TILES + step->out_port, next;
+    struct packet after = *step;
 
     graph->paths++;
     /* checklist 26: the class's four VCs, never a lower one, at most ten links */
-    assert_int_equal(way->out_vc / RESPONSE_VC, before->vc / RESPONSE_VC);
-    assert_true(way->out_vc >= before->out_vc);
+    assert_int_equal(step->out_vc / RESPONSE_VC, before->vc / RESPONSE_VC);
+    assert_true(step->out_vc >= before->out_vc);
     if (packet_router(before) == before->target) {
         assert_true(tile_is_ptile(tile));
         return;
     }
     assert_false(tile_is_ptile(tile));
     assert_true(net_packets->tiles[tile].peer != UINT32_MAX);
-    next = tile * VCS + way->out_vc;
+    next = tile * VCS + step->out_vc;
     add_edge(graph, channel, next);
     after.tile = tile;
-    after.vc = way->out_vc;
+    after.vc = step->out_vc;
     after.rank = (color_of(tile) + 1) & 3;
     after.hops++;
     assert_true(after.hops <= NET_PATH_MAX);
@@ -172,7 +174,7 @@ static void add_flow(struct graph *graph, uint32_t source, uint32_t target, enum
     packet.tile = source * TILES + PORTS;
     if (!net_packet_route_begin(&packet))
         return;
-    /* which processor tile it takes leads to no other channel */
+    /* all processor tiles lead to the same channels */
     packet.flags &= (uint8_t) ~(3u << PACKET_PTILE_SHIFT);
     if (!graph->net->impaired)
         assert_injection(&packet, &transfer);
@@ -248,7 +250,7 @@ static void check(struct net_config config, uint32_t hashes, uint64_t edges_leas
     add_all(&graph, hashes);
     assert_true(graph.edge_count >= edges_least);
     assert_false(has_cycle(&graph));
-    /* and the test can fail */
+    /* and the test detects a cycle */
     add_edge(&graph, 0 * VCS, 1 * VCS);
     add_edge(&graph, 1 * VCS, 0 * VCS);
     assert_true(has_cycle(&graph));
@@ -289,7 +291,9 @@ static void aries_26_no_cycle_of_channels_in_more_groups(void **state)
     check(shape(4, 2, 2, 1), 32, 1000);
 }
 
-/* Fixed paths lead around what is dead, in every way they find, and adaptive ones start so. */
+/*
+ * Fixed paths lead around dead links and routers, by every detour; adaptive ones begin like them.
+ */
 static void no_cycle_of_channels_around_dead_links(void **state)
 {
     struct net_config config = shape(3, 2, 3, 2);

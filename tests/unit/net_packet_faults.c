@@ -82,7 +82,10 @@ static void revive_link(void *net)
     assert_true(net_link_set_alive(net, 0, 1, 0, true));
 }
 
-/* What is on the link is lost, what is sent to it for 100 ns as well; nothing after that. */
+/*
+ * Packets on the link are lost, and so are those sent to it for the next 100 ns; later ones are
+ * not.
+ */
 static void aries_28_nothing_is_sent_to_a_dead_link(void **state)
 {
     static const enum net_route routes[] = {NET_ROUTE_ADAPTIVE_3, NET_ROUTE_IN_ORDER,
@@ -132,7 +135,10 @@ static void kill_router(void *net)
     assert_true(net_router_set_alive(net, 1, false));
 }
 
-/* A router takes along what is in it and on its links; others go round it, its nodes are gone. */
+/*
+ * A router that dies loses the packets in it and on its links. Others go round it, and its nodes
+ * are unreachable.
+ */
 static void a_router_dies_under_load(void **state)
 {
     static const enum net_route routes[] = {NET_ROUTE_ADAPTIVE_0, NET_ROUTE_IN_ORDER};
@@ -266,7 +272,7 @@ static void aries_56_a_link_that_stays_bad_dies(void **state)
 
 /* ---- the fault point ------------------------------------------------------------------------- */
 
-static void the_fault_point_strikes_packets(void **state)
+static void the_fault_point_acts_on_packets(void **state)
 {
     static struct flow flow;
     struct net_config config = packet_preset("mini2");
@@ -294,7 +300,7 @@ static void the_fault_point_strikes_packets(void **state)
     flow_start(&flow, net, 0, 44, NET_ROUTE_IN_ORDER, 25 * SIM_NS);
     assert_int_equal(sim_run(), SIM_DONE);
     assert_int_equal(lost(&flow), 3);
-    for (i = 1; i < flow.count; i++) /* what is delayed holds up what is behind it */
+    for (i = 1; i < flow.count; i++) /* a delayed packet delays those behind it */
         assert_true(flow.probes[i].sequence > flow.probes[i - 1].sequence);
     net_get_counters(net, &counters);
     assert_int_equal(counters.dropped, 3);
@@ -310,7 +316,7 @@ int main(void)
         cmocka_unit_test(a_router_dies_under_load),
         cmocka_unit_test(aries_55_bad_micropackets_cost_time_only),
         cmocka_unit_test(aries_56_a_link_that_stays_bad_dies),
-        cmocka_unit_test(the_fault_point_strikes_packets),
+        cmocka_unit_test(the_fault_point_acts_on_packets),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -57,7 +57,7 @@ static void aries_27_adversarial_load_ends_in_every_mode(void **state)
             60);
 }
 
-/* Small machines with small buffers: every kind of cycle would close soon. */
+/* Small machines with small buffers, on which a deadlock would soon occur. */
 static void aries_27_full_buffers_end_in_every_mode(void **state)
 {
     size_t i, groups;
@@ -135,7 +135,7 @@ static struct outcome next_group(enum net_route route)
         200);
 }
 
-/* Adaptive packets go round the links that everybody wants; the bias keeps them from it. */
+/* Adaptive packets avoid busy links; a bias to minimal paths prevents that. */
 static void aries_25_bias_keeps_packets_minimal(void **state)
 {
     struct outcome a0 = next_group(NET_ROUTE_ADAPTIVE_0), a3 = next_group(NET_ROUTE_ADAPTIVE_3);
@@ -151,13 +151,13 @@ static void aries_25_bias_keeps_packets_minimal(void **state)
 
 /* ---- back pressure --------------------------------------------------------------------------- */
 
-struct look {
+struct full_buffers {
     uint32_t full, routers; /* buffers without room; routers with such */
 };
 
-static void look_around(void *arg)
+static void count_full_buffers(void *arg)
 {
-    struct look *look = arg;
+    struct full_buffers *full_buffers = arg;
     uint32_t tile, router, last = UINT32_MAX;
 
     for (tile = 0; tile < net_packets->net->routers * TILES; tile++) {
@@ -166,28 +166,30 @@ static void look_around(void *arg)
         router = here->router;
         if (tile_is_ptile(tile) || here->used[3] + here->used[1] < 64)
             continue;
-        look->full++;
-        look->routers += router != last;
+        full_buffers->full++;
+        full_buffers->routers += router != last;
         last = router;
     }
 }
 
-/* Many to one: the NIC takes what it can, and the rest fills the buffers towards it, where it is in
- * the way of others. */
+/*
+ * Many send to one NIC. It accepts packets at its rate; the others fill the buffers towards it and
+ * block unrelated packets.
+ */
 static void incast_builds_back_pressure(void **state)
 {
     struct net_config config = packet_preset("chassis");
     struct throng throng = {
         .target = to_one, .window = 100, .units = PUT_PHITS, .route = NET_ROUTE_ADAPTIVE_3};
     struct net *net = test_begin(&config);
-    struct look look = {0};
+    struct full_buffers full_buffers = {0};
     struct probe victim;
     uint64_t packets;
     sim_time_t end;
 
     (void)state;
     throng_start(&throng, net, 200);
-    test_at(30 * SIM_US, look_around, &look);
+    test_at(30 * SIM_US, count_full_buffers, &full_buffers);
     probe_init(&victim, 8, 1, PUT_PHITS, NET_ROUTE_ADAPTIVE_3); /* to a neighbour of the hot spot */
     net_send(net, &victim.transfer, 0);
     assert_int_equal(sim_run(), SIM_DONE);
@@ -196,12 +198,12 @@ static void incast_builds_back_pressure(void **state)
     throng_end(&throng);
     /* the NIC is busy all the time */
     assert_in_range(end, packets * NIC_TIME, packets * NIC_TIME * 102 / 100 + SIM_US);
-    assert_true(look.full >= 10); /* most of the 15 links to its router */
+    assert_true(full_buffers.full >= 10); /* most of the 15 links to its router */
     assert_true(victim.arrival > 10 * net_idle_latency(net, 8, 1, PUT_PHITS));
     packet_test_end(net);
 }
 
-/* A NIC that takes all that comes is bound by its processor tiles only. */
+/* A NIC without a limit of its own is limited by its processor tiles only. */
 static void no_drain_no_pressure(void **state)
 {
     struct net_config config = packet_preset("blade");

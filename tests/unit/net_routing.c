@@ -79,8 +79,10 @@ static void crowd_run(struct crowd *crowd)
     }
 }
 
-/* How many transfers of a flow arrived before an earlier one of it. Members are in order of
- * sending. */
+/*
+ * Returns how many transfers of a flow arrived before an earlier one of it. The members are in the
+ * order of sending.
+ */
 static uint32_t overtakings(const struct crowd *crowd, uint32_t flow)
 {
     uint32_t last = 0, count = 0, i;
@@ -100,8 +102,8 @@ static uint32_t overtakings(const struct crowd *crowd, uint32_t flow)
 /* ---- order ----------------------------------------------------------------------------------- */
 
 /*
- * One pair that sends in order, of all sizes and feeds, from one NIC that feeds one after the
- * other; everybody else floods the same corner of the machine adaptively.
+ * One pair sends in order, with all sizes and feed rates, one transfer after the other. All other
+ * endpoints flood the same corner of the machine with adaptive traffic.
  */
 static void order_under_load(enum net_route route, bool hashed, const char *preset, uint64_t seed)
 {
@@ -302,8 +304,10 @@ static void aries_25_stronger_bias_detours_less(void **state)
         }
 }
 
-/* Virtual channels are not modelled at F1; what they rest on is: one root at most, so never more
- * than 10 links. */
+/*
+ * F1 has no virtual channels, but keeps the rule that they depend on: at most one root, so at most
+ * 10 links.
+ */
 static void aries_26_no_path_is_longer_than_ten_links(void **state)
 {
     static const char *const presets[] = {"mini2", "group", "xc-2-groups", "theta12", "cori"};
@@ -366,7 +370,9 @@ static void adaptive_routing_uses_other_groups(void **state)
     assert_true(end[1] < end[0]);
 }
 
-/* No link carries more than its rate: what all links did fits into the time that passed. */
+/*
+ * No link carries more than its rate: the busy time of each link is at most the time that passed.
+ */
 struct busiest {
     sim_time_t busy;
     uint64_t units;
@@ -429,9 +435,9 @@ static void find_joined(const struct net_link_info *info, void *arg)
 }
 
 /*
- * A transfer joins the queues of all its links when it is sent. Who comes to a link before one that
- * was sent earlier from afar waits for no more than the work of that one; who comes from afar finds
- * the work of a neighbour done.
+ * A transfer joins the queues of all its links when it is sent. A transfer that reaches a link
+ * before one that was sent earlier from far away waits at most for the work of that one; a transfer
+ * from far away finds the work of a neighbour done.
  */
 static void queues_are_in_the_time_of_sending(void **state)
 {
@@ -477,7 +483,7 @@ static void aries_49_same_seed_same_run(void **state)
     assert_true(one.digest == other.digest && one.end == other.end);
 }
 
-/* The slices of links are a trace that can be read, and looking does not change the run. */
+/* The slices of links form a valid trace, and writing it does not change the run. */
 static void tracing_changes_nothing(void **state)
 {
     struct spot plain = hot_spot("mini2", NET_ROUTE_ADAPTIVE_0, 3, 20, 16384), traced;

@@ -167,7 +167,7 @@ static void dead_links_and_switches(void **state)
     assert_int_equal(sim_run(), SIM_DONE);
     assert_int_equal(probe.transfer.status, NET_UNREACHABLE);
     assert_true(net_path_rate(net, 0, 31, NET_ROUTE_ADAPTIVE_0) == 0);
-    send_one(net, &probe, 0, 3, 64, NET_ROUTE_IN_ORDER); /* in its leaf it is reached */
+    send_one(net, &probe, 0, 3, 64, NET_ROUTE_IN_ORDER); /* it is reachable inside its leaf */
     assert_int_equal(sim_run(), SIM_DONE);
     assert_int_equal(probe.transfer.status, NET_DELIVERED);
     /* a host's own link is named by net_routers() + endpoint */
@@ -182,7 +182,7 @@ static void dead_links_and_switches(void **state)
     test_end(net);
 }
 
-static void lost_on_the_way(void **state)
+static void lost_in_flight(void **state)
 {
     struct net_config config = switched("single-switch", 4, 0);
     struct net *net = test_begin(&config);
@@ -247,7 +247,7 @@ int main(void)
         cmocka_unit_test(receivers_are_shared),
         cmocka_unit_test(spines_are_chosen_by_hash_or_load),
         cmocka_unit_test(dead_links_and_switches),
-        cmocka_unit_test(lost_on_the_way),
+        cmocka_unit_test(lost_in_flight),
         cmocka_unit_test(lanes),
         cmocka_unit_test(refusals),
     };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the tests of sim/net share: a network in a simulation, and messages cut into chunks. */
+/* Shared by the tests of sim/net: a network in a simulation, and messages cut into chunks. */
 #ifndef JACQUARD_TESTS_NET_TEST_H
 #define JACQUARD_TESTS_NET_TEST_H
 
@@ -90,7 +90,7 @@ static inline void probe_init(struct probe *probe, uint32_t source, uint32_t tar
     };
 }
 
-/* Something to do at a time: events that own nothing. */
+/* Calls a function at a time, by an event that owns nothing. */
 struct action {
     struct sim_event event;
     void (*act)(void *arg);
@@ -124,7 +124,7 @@ struct message {
     struct net *net;
     uint32_t source, target, phits, bytes;
     enum net_route route;
-    double rate; /* bytes per ns; 0: what the links take */
+    double rate; /* bytes per ns; 0: the rate of the links */
     sim_time_t begin, end; /* of the head at the NIC; of the last unit at the target */
     uint32_t chunks, sent, arrived, delivered, non_minimal, reordered, last;
     uint32_t hops_max;

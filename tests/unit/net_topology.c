@@ -210,7 +210,7 @@ struct wanted {
     uint32_t found;
 };
 
-static void look_for(const struct net_link_info *info, void *arg)
+static void find_link(const struct net_link_info *info, void *arg)
 {
     struct wanted *wanted = arg;
 
@@ -226,7 +226,7 @@ static void assert_joined(const struct net *net, const uint32_t from[4], const u
 {
     struct wanted wanted = {.router = (from[0] * 6 + from[1]) * 16 + from[2], .tile = from[3]};
 
-    net_for_each_link(net, look_for, &wanted);
+    net_for_each_link(net, find_link, &wanted);
     assert_int_equal(wanted.found, 1);
     assert_int_equal(wanted.peer, (to[0] * 6 + to[1]) * 16 + to[2]);
     assert_int_equal(wanted.peer_tile, to[3]);

@@ -160,7 +160,7 @@ static int a_wake_up_comes_at_its_time_of_a_rank(struct rank *rank)
     port_thread_wake(port_thread_self()); /* no effect */
     rank_compute(5000000);
     changed = port_now();
-    rank_compute(7000000); /* changes it 7 us later, without having told the world */
+    rank_compute(7000000); /* changes it 7 us later, without a wake-up */
     seen.flag = 1;
     port_thread_wake(thread);
     port_thread_join(thread);
@@ -169,7 +169,7 @@ static int a_wake_up_comes_at_its_time_of_a_rank(struct rank *rank)
 }
 TEST(a_wake_up_comes_at_its_time)
 
-/* The change comes between the look and the wait, in the same turn. */
+/* The change happens between the check and the wait, at the same time. */
 static int no_wake_up_is_lost_of_a_rank(struct rank *rank)
 {
     struct seen seen = {.flag = 0};
@@ -182,7 +182,7 @@ static int no_wake_up_is_lost_of_a_rank(struct rank *rank)
     seen.flag = 0;
     thread = port_thread_start("t", wait_for_flag, &seen);
     rank_compute(1000000);
-    port_thread_wake(thread); /* for nothing: it waits on */
+    port_thread_wake(thread); /* a wake-up without a change: it keeps waiting */
     rank_compute(1000000);
     port_timer_start(&timer, 10);
     while (!port_timer_rang(&timer))
@@ -234,7 +234,7 @@ struct user {
     uint32_t number;
 };
 
-/* As several threads that look at the same queue under a lock while nothing happens. */
+/* Several threads poll the same queue under a lock while nothing happens. */
 static void use_lock(void *argument)
 {
     struct user *user = argument;
@@ -312,8 +312,7 @@ static int timers_ring_at_their_time_of_a_rank(struct rank *rank)
 }
 TEST(timers_ring_at_their_time)
 
-/* A loop of polls of a queue that stays empty is not simulated turn by turn, and yet ends in time.
- */
+/* A loop that polls an empty queue is not simulated poll by poll, and still ends in time. */
 static int a_timer_ends_polling_of_a_rank(struct rank *rank)
 {
     gni_cdm_handle_t cdm;
@@ -346,13 +345,13 @@ static void wait_long(void *argument)
 {
     struct port_timer timer;
 
-    port_timer_start(&timer, 20000000); /* would ring when the stack is somebody else's */
+    port_timer_start(&timer, 20000000); /* would fire when the stack belongs to another thread */
     while (!port_timer_rang(&timer))
         port_idle(&timer, false);
     port_timer_stop(&timer);
 }
 
-/* Node 1 dies, or its rank leaves, while timers on the stacks of its threads are armed. */
+/* Node 1 dies, or its rank ends, while timers on the stacks of its threads are armed. */
 static int timers_die_with_their_rank_of_a_rank(struct rank *rank)
 {
     struct port_timer timer;
@@ -368,7 +367,7 @@ static int timers_die_with_their_rank_of_a_rank(struct rank *rank)
     }
     rank_compute(10000000000);
     for (i = 0; i < 8; i++)
-        EXPECT(port_thread_start("t", wait_long, NULL) != NULL); /* take stacks over */
+        EXPECT(port_thread_start("t", wait_long, NULL) != NULL); /* reuse the stacks */
     rank_compute(30000000000);
     port_timer_stop(&timer);
     return 0;
@@ -443,7 +442,7 @@ static int environment_is_the_jobs_of_a_rank(struct rank *rank)
 
     EXPECT(strcmp(port_getenv("GNIX_X"), "a b") == 0);
     EXPECT(port_getenv("PATH") == NULL);
-    EXPECT(strcmp(port_getenv("PMI_GNI_DEV_ID"), "7") == 0); /* the scenario wins */
+    EXPECT(strcmp(port_getenv("PMI_GNI_DEV_ID"), "7") == 0); /* the scenario overrides it */
     snprintf(number, sizeof(number), "%u", rank_cookie(rank));
     EXPECT(strcmp(port_getenv("PMI_GNI_COOKIE"), number) == 0);
     EXPECT(port_getenv("PMI_GNI_COOKIE") == port_getenv("PMI_GNI_COOKIE"));

@@ -61,7 +61,7 @@ static void *look_natively(void *argument)
     return NULL;
 }
 
-/* Of threads that ended, started here or not, a few records serve all that follow. */
+/* The records of threads that ended are used again by later threads. */
 static void records_are_used_again(void **state)
 {
     struct port_thread *found[100];
@@ -83,7 +83,7 @@ static void records_are_used_again(void **state)
     }
     /* The system may keep a thread's number for a moment after it was joined. */
     assert_in_range(different, 1, 10);
-    port_thread_wake(found[0]); /* whoever has it now, or nobody */
+    port_thread_wake(found[0]); /* another thread may have the number now */
 }
 
 static void wait_for_flag(void *argument)
@@ -99,7 +99,7 @@ static void wait_for_flag(void *argument)
     port_timer_stop(&timer);
 }
 
-/* However the change and the look before the wait fall: 2000 times without a sleep between. */
+/* The change and the check before the wait race with each other, 2000 times without a sleep. */
 static void no_wake_up_is_lost(void **state)
 {
     int i;
@@ -114,7 +114,7 @@ static void no_wake_up_is_lost(void **state)
     }
 }
 
-/* Whether the kernel says so of the other threads of this process, of which there is one. */
+/* Whether the other thread of this process is in this state, according to the kernel. */
 static bool others_sleep(void)
 {
     DIR *folder = opendir("/proc/self/task");

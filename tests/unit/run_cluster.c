@@ -108,7 +108,7 @@ static void barrier_costs_ten_microseconds(void **state)
     json_decref(result);
 }
 
-static void jobs_start_when_told(void **state)
+static void jobs_start_at_their_time(void **state)
 {
     json_t *result = run(
         IDEAL "jobs:\n- {name: a, nodes: 0-1, workload: barrier, args: {rounds: 1, compute: 0}, "
@@ -171,7 +171,7 @@ static void raw_latency_is_the_networks(void **state)
     }
 }
 
-static void rules_strike_and_are_counted(void **state)
+static void rules_match_and_are_counted(void **state)
 {
     json_t *result = run(RAW "faults:\n"
                              "- {at: net.packet, do: drop, count: 3, skip: 10, label: some}\n"
@@ -190,13 +190,13 @@ static void rules_strike_and_are_counted(void **state)
                         "expected: a.lost.value equals 4; found: there is no such metric");
     assert_string_equal(text_at(result, "warnings", 0),
                         "fault faults.2 (net.packet drop) never struck");
-    /* Two of the four may have hit one message. */
+    /* Two of the four faults may affect the same message. */
     assert_in_range((uint64_t)metric(result, "a.lost", "value"), 2, 4);
     assert_true(json_is_true(json_object_get(json_object_get(result, "ledger"), "balanced")));
     json_decref(result);
 }
 
-static void every_fault_must_strike_when_expected(void **state)
+static void every_fault_must_occur_when_expected(void **state)
 {
     json_t *result =
         run(RAW "faults: [{at: net.packet, do: drop, from: 1s}]\nexpect: [{fault: fired}]\n");
@@ -208,7 +208,7 @@ static void every_fault_must_strike_when_expected(void **state)
     json_decref(result);
 }
 
-static void timed_faults_strike(void **state)
+static void timed_faults_occur(void **state)
 {
     json_t *result = run("fabric: {preset: mini2}\n" RAW "faults:\n"
                          "- {at: link, do: down, routers: [g0c0s0, g0c0s1], time: 1us}\n"
@@ -230,7 +230,7 @@ static void timed_faults_strike(void **state)
     for (i = 0; i < json_array_size(faults); i++)
         assert_int_equal(json_integer_value(json_object_get(json_array_get(faults, i), "fired")),
                          i < 9);
-    /* The last one would have stretched the run by seconds. */
+    /* Waiting for the last alarm would have extended the run by seconds. */
     assert_true(json_integer_value(json_object_get(result, "virtual_time_ps")) <
                 (json_int_t)SIM_MS);
     json_decref(result);
@@ -248,7 +248,9 @@ static void what_only_the_machine_knows(void **state)
                      "t:4: faults.0.router: there is no router 1; allowed: 0 to 0");
 }
 
-/* A crashed node takes its ranks along; the others go on, and are not waited for in vain. */
+/*
+ * When a node crashes, its ranks end. The others continue, and no barrier waits for the dead ones.
+ */
 static void crashed_nodes_end_their_ranks(void **state)
 {
     static const char *const text =
@@ -326,7 +328,10 @@ static void unmet_expectations_break_the_verdict(void **state)
     }
 }
 
-/* The oracle sees every deliberate bug of the model: data lost, doubled, exchanged, changed. */
+/*
+ * The ledger detects every deliberate mistake of the model: data lost, duplicated, exchanged or
+ * changed.
+ */
 static void mutations_break_the_ledger(void **state)
 {
     static const char *const bugs[] = {"drop", "duplicate", "reorder", "flip"};
@@ -409,7 +414,7 @@ static void traces_are_well_formed(void **state)
     traced = report_run(scenario, &cluster_options, &error);
     assert_non_null(traced);
     assert_string_equal(json_string_value(json_object_get(traced, "trace")), path);
-    /* Looking changes nothing. */
+    /* Writing a trace does not change the run. */
     assert_string_equal(json_string_value(json_object_get(traced, "digest")),
                         json_string_value(json_object_get(plain, "digest")));
     assert_true(trace_read(path, &summary, &error));
@@ -460,12 +465,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(same_twice_and_by_seed),
         cmocka_unit_test(barrier_costs_ten_microseconds),
-        cmocka_unit_test(jobs_start_when_told),
+        cmocka_unit_test(jobs_start_at_their_time),
         cmocka_unit_test(raw_messages_everywhere),
         cmocka_unit_test(raw_latency_is_the_networks),
-        cmocka_unit_test(rules_strike_and_are_counted),
-        cmocka_unit_test(every_fault_must_strike_when_expected),
-        cmocka_unit_test(timed_faults_strike),
+        cmocka_unit_test(rules_match_and_are_counted),
+        cmocka_unit_test(every_fault_must_occur_when_expected),
+        cmocka_unit_test(timed_faults_occur),
         cmocka_unit_test(what_only_the_machine_knows),
         cmocka_unit_test(crashed_nodes_end_their_ranks),
         cmocka_unit_test(limits_end_runs),

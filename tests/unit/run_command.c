@@ -210,7 +210,7 @@ static void verdicts_are_exit_codes(void **state)
 
     (void)state;
     assert_int_equal(done.status, 0);
-    assert_string_equal(done.err, ""); /* no progress bar where no terminal is */
+    assert_string_equal(done.err, ""); /* no progress bar without a terminal */
     assert_null(strchr(done.out, '\033'));
     forget(&done);
     done = call(good, "--quiet", NULL);
@@ -330,7 +330,7 @@ static void trace_takes_its_name_when_whole(void **state)
     g_free(good);
 }
 
-/* A run that somebody looks at leaves it; one for a program does not. */
+/* A run with output on the screen writes the trace of the scenario; a run with --json does not. */
 static void a_scenario_names_its_trace(void **state)
 {
     char *trace = g_build_filename(folder, "own.pftrace", NULL);
@@ -395,7 +395,7 @@ static void seeds(void **state)
     assert_int_equal(number_at(json_object_get(json, "summary"), "hold"), 20 - failed);
     json_decref(json);
     forget(&done);
-    /* Alone, a run is the same as among others. */
+    /* A run gives the same result by itself as in a campaign. */
     done = call(some, "--seeds", "1-20", NULL);
     assert_non_null(strstr(done.out, "FAILED run-seed"));
     assert_non_null(strstr(done.out, "expected: every fault struck"));
@@ -437,7 +437,7 @@ static void sweeps_are_grids(void **state)
     assert_non_null(strstr(done.out, "4 runs: 4 hold"));
     expect_files(out, names, G_N_ELEMENTS(names));
     forget(&done);
-    /* A value that only the run finds out to be wrong is that run's failure. */
+    /* A value that is refused only during the run is a failure of that run. */
     done =
         call(sweep, "--set", "jobs.a.nodes=0-63", "--set", "sweep={fabric.groups: [1, 2]}", NULL);
     assert_int_equal(done.status, 1);
@@ -483,9 +483,12 @@ static void programs_of_ones_own(void **state)
     expect_behaviour("sizes", "0", 1, "rank 1: exchanges 2 bytes where others exchange 1");
     expect_behaviour("alarm", "0", 0, "1.29 ms of virtual time");
     expect_behaviour("livelock", "1", 3, "the run ended by no-progress");
-    /* Rank 0 comes once more than the others; they have left, so nobody is waited for in vain. */
+    /*
+     * Rank 0 enters one barrier more than the others. They have ended, so the barrier does not wait
+     * for them.
+     */
     expect_behaviour("latecomer", "1", 0, "ok");
-    /* It calls uGNI, which sim-run exports, and waits for what never comes. */
+    /* The program calls uGNI, which sim-run exports, and waits for an event that never arrives. */
     expect_behaviour("deadlock", "1", 3, "the run ended by deadlock");
     expect_behaviour("deadlock", "1", 3, "own.0 waits for ");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Memory of ranks: where it lies is the simulation's, whatever the host did before. */
+/* Memory of ranks: the simulation determines its addresses, independent of the host's heap. */
 #include <errno.h>
 #include <malloc.h>
 #include <setjmp.h>
@@ -18,7 +18,7 @@
 #define STEPS 8000
 #define LARGEST (3u << 20)
 
-static uint64_t places; /* of everything that a run got */
+static uint64_t places; /* digest of all addresses that a run got */
 static bool leaves; /* a run does not free what it has at its end */
 
 struct held {
@@ -149,7 +149,7 @@ static void blocks_are_what_was_asked_for(void **state)
     run(exercise);
 }
 
-/* The host's heap is another before each run. */
+/* Changes the host's heap before each run. */
 static void places_are_the_same(void **state)
 {
     uint64_t first = run(exercise);
@@ -167,7 +167,7 @@ static void places_are_the_same(void **state)
         free(shift[i]);
 }
 
-/* What a run left behind is not given out again, and can still be freed. */
+/* Memory that a run did not free is not allocated again, and can still be freed. */
 static void *kept;
 
 static void keep(void *arg)
@@ -193,7 +193,7 @@ static void what_is_left_stays(void **state)
     free(kept);
 }
 
-/* A campaign of hundreds of runs, each of which leaves something. */
+/* A campaign of hundreds of runs, each of which leaves memory allocated. */
 static void places_are_the_same_in_the_last_of_many_runs(void **state)
 {
     const uintptr_t aligned = 64u << 20; /* what areas are, at least */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The servers of PMI by themselves: the tree that is built, what they know, and what a call costs.
+/*
+ * The servers of PMI: the tree that they form, the jobs that each knows, and the time that a call
+ * takes.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,7 +47,7 @@ static void destroy(struct cluster *cluster, struct scenario *scenario)
 
 /* ---- the tree -------------------------------------------------------------------------------- */
 
-/* Servers on the way up from a node, with the root. */
+/* Returns the number of servers above a node, with the root. */
 static uint32_t depth(const struct oob *oob, const struct oob_server *server)
 {
     const struct oob_line *line;
@@ -53,7 +55,9 @@ static uint32_t depth(const struct oob *oob, const struct oob_server *server)
     if (server->node == PMI2_NO_NODE)
         return 0;
     for (line = oob->lines; line != NULL; line = line->next) {
-        /* of the two ends, that of the server above was made first and is linked behind */
+        /*
+         * of the two ends, that of the server above was created first and comes later in the list
+         */
         if (line->server == server && line->other != NULL && line->next == line->other)
             return 1 + depth(oob, line->other->server);
     }
@@ -100,7 +104,7 @@ static void the_tree_has_the_fan_out(void **state)
     check_tree(1024, 1);
 }
 
-/* Each server knows the jobs of its node, and those only. */
+/* Each server knows exactly the jobs of its node. */
 static void servers_know_their_jobs(void **state)
 {
     struct scenario *scenario =

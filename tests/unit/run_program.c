@@ -61,7 +61,9 @@ static int rings_after(struct rank *rank, uint64_t ps, uint64_t begin)
     return took == ps ? 0 : rank_fail(rank, "it rang after %llu ps", (unsigned long long)took);
 }
 
-/* Rings once after its time, not when it was cancelled, and after the last time that was told. */
+/*
+ * An alarm fires once after its time, not if it was cancelled, and at the last time that was set.
+ */
 static int alarm_clock(struct rank *rank)
 {
     static const uint64_t word;

@@ -15,7 +15,7 @@ static const struct workload_arg args[] = {
 
 struct shared {
     struct rank *rank;
-    uint32_t turn; /* of the threads that wait for their turn */
+    uint32_t turn; /* number of threads that wait */
     uint64_t at[THREADS];
     gni_nic_handle_t nic;
     gni_cq_handle_t queue;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Trace points of every kind, as a run would make them: for trace_test and trace_sample. */
+/* Writes trace points of every kind, for trace_test and trace_sample. */
 #ifndef JACQUARD_TRACE_SAMPLE_H
 #define JACQUARD_TRACE_SAMPLE_H
 

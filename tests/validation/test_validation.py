@@ -26,14 +26,14 @@ def program(*arguments):
 
 def test_aries_48_all_judged_rows_pass():
     done = program("--json")
-    told = json.loads(done.stdout)
+    result = json.loads(done.stdout)
     failed = [f"{row['id']}: {row['simulated']} instead of {row['published']} {row['unit']} {row['problem']}"
-              for row in told["rows"] if row["verdict"] == "FAILED"]
+              for row in result["rows"] if row["verdict"] == "FAILED"]
     assert not failed, "\n".join(failed)
-    assert done.returncode == 0 and told["failed"] == 0
-    assert told["passed"] + told["reported"] == len(told["rows"]) == 80
+    assert done.returncode == 0 and result["failed"] == 0
+    assert result["passed"] + result["reported"] == len(result["rows"]) == 80
     # Whoever reports a row instead of judging it has to say so here, too.
-    assert told["reported"] == 10
+    assert result["reported"] == 10
 
 
 def test_the_table_ends_with_a_count():

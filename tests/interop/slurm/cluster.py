@@ -105,7 +105,7 @@ class Cluster:
     def __enter__(self):
         self.commands = 0
         self.folder = Path(tempfile.mkdtemp(prefix="slurm-")) # a short name: sockets lie in it
-        self.keeper = subprocess.Popen([sys.executable, "-I", str(Path(__file__).with_name("keeper.py")), str(self.folder)],
+        self.starter = subprocess.Popen([sys.executable, "-I", str(Path(__file__).with_name("starter.py")), str(self.folder)],
                                        text=True, stdin=subprocess.PIPE, start_new_session=True)
         try:
             self._start()
@@ -115,11 +115,11 @@ class Cluster:
         return self
 
     def __exit__(self, *_):
-        self.keeper.stdin.close()
+        self.starter.stdin.close()
         try:
-            self.keeper.wait(timeout=20)
+            self.starter.wait(timeout=20)
         finally:
-            self.keeper.kill()
+            self.starter.kill()
 
     def _start(self):
         folder = self.folder
@@ -147,8 +147,8 @@ class Cluster:
 
     def _keep(self, command, environment, output):
         order = {"command": list(map(str, command)), "environment": environment, "output": str(output)}
-        self.keeper.stdin.write(json.dumps(order) + "\n")
-        self.keeper.stdin.flush()
+        self.starter.stdin.write(json.dumps(order) + "\n")
+        self.starter.stdin.flush()
 
     def _daemon(self, name, *arguments):
         self._keep([program(name), *arguments], dict(os.environ), self.folder / "log")
@@ -156,7 +156,7 @@ class Cluster:
     def _until(self, condition, what):
         deadline = time.monotonic() + START_SECONDS
         while not condition():
-            if self.keeper.poll() is not None or time.monotonic() > deadline:
+            if self.starter.poll() is not None or time.monotonic() > deadline:
                 raise NotStarted(f"{what} did not come up\n{self.log()}")
             time.sleep(0.05)
 
@@ -174,7 +174,7 @@ class Cluster:
                    output)
         deadline = time.monotonic() + RUN_SECONDS
         while not status.exists():
-            if self.keeper.poll() is not None or time.monotonic() > deadline:
+            if self.starter.poll() is not None or time.monotonic() > deadline:
                 text = output.read_text(errors="replace") if output.exists() else ""
                 raise AssertionError(f"no end within {RUN_SECONDS} s: {command}\n{text}\n{self.log()}")
             time.sleep(0.01)

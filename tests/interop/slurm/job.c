@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What tests/pmi/peer.c does not ask of Slurm: limits, misses, sources of a get, attributes of two
- * nodes, names as Slurm keeps them. Compiled against our header or Slurm's, linked with either
- * library.
+ * Tests of Slurm's PMI-2 that tests/pmi/peer.c does not have: limits, missing keys, the source
+ * argument of a get, attributes of two nodes, published names. It compiles with our header or
+ * Slurm's and links with either library.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -24,8 +24,10 @@ static int size, rank, finalized;
         }                                                                 \
     } while (0)
 
-/* The node daemon's word; pmrun does not pass it on, so then that of who started this process, its
- * proxy. */
+/*
+ * The environment of the node daemon names the host. pmrun does not pass it on; then it is read
+ * from the proxy, which is the parent process.
+ */
 static const char *node_name(void)
 {
     static const char variable[] = "SLURMD_NODENAME=";
@@ -55,7 +57,7 @@ static void fill(char *text, int length, int of)
     text[0] = (char)('0' + of / 26 % 10);
 }
 
-/* The longest key and value arrive as they are (25). */
+/* The longest key and value arrive unchanged (25). */
 static void limits(void)
 {
     char key[PMI2_MAX_KEYLEN + 1], value[PMI2_MAX_VALLEN + 1], back[PMI2_MAX_VALLEN + 1];
@@ -75,7 +77,7 @@ static void limits(void)
     }
 }
 
-/* One byte more is refused by our library, and the connection stays usable (26). */
+/* Our library refuses one byte more, and the connection stays usable (26). */
 static void refused(void)
 {
     char key[PMI2_MAX_KEYLEN + 2], value[PMI2_MAX_VALLEN + 2];
@@ -90,7 +92,7 @@ static void refused(void)
     limits();
 }
 
-/* What nobody has put is missed at once, before the first fence (29) and after it (30). */
+/* A key that does not exist is reported at once, before the first fence (29) and after it (30). */
 static void missing(void)
 {
     char value[PMI2_MAX_VALLEN];
@@ -103,7 +105,7 @@ static void missing(void)
     }
 }
 
-/* Whom a get names as the source does not change what it finds (38). */
+/* The source argument of a get does not change its result (38). */
 static void sources(void)
 {
     char value[64], expected[32], key[32];
@@ -125,7 +127,7 @@ static void sources(void)
     }
 }
 
-/* One pair a rank, and every rank reads all (31). */
+/* Each rank puts one pair and reads all (31). */
 static void all(void)
 {
     char key[32], value[64];
@@ -142,7 +144,7 @@ static void all(void)
     }
 }
 
-/* Where the ranks are, for the test to compare (46). */
+/* Prints the nodes of the ranks, which the test compares (46). */
 static void mapping(void)
 {
     char value[PMI2_MAX_ATTRVALUE + 1];
@@ -153,8 +155,8 @@ static void mapping(void)
 }
 
 /*
- * Unknown names (56); names of nodes (54). Slurm answers with network data whatever sorts after
- * `PMI_netinfo_of_task`, so the unknown ones sort before it.
+ * Unknown names (56); names of nodes (54). Slurm answers any name that sorts after
+ * `PMI_netinfo_of_task` with network data, so the unknown names here sort before it.
  */
 static void attributes(void)
 {
@@ -202,7 +204,7 @@ static void names(void)
     CHECK(PMI2_Nameserv_unpublish(name, NULL) == 0);
 }
 
-/* Each finds its neighbours, in whatever order the ring is. */
+/* Each rank finds its neighbours; the order of the ring is not defined. */
 static void ring(void)
 {
     char own[32], left[64], right[64], key[32], value[64];
@@ -222,7 +224,7 @@ static void ring(void)
           strcmp(value, right) == 0);
 }
 
-/* The first rank leaves while the others work, and they go on when they know that it could (15). */
+/* The first rank leaves while the others work; they go on once they know that it has left (15). */
 static void leave(void)
 {
     const char *file = getenv("JOB_FILE");
@@ -312,7 +314,7 @@ static void *wait_for_attribute(void *argument)
     return NULL;
 }
 
-/* Whether that thread waits: it does nothing else than ask. */
+/* Whether that thread sleeps in a call; it does nothing but make requests. */
 static int sleeps(int thread)
 {
     char name[64], state = '?';
@@ -326,8 +328,10 @@ static int sleeps(int thread)
     return state == 'S';
 }
 
-/* A call that waits for what comes only after another call of the same process: `thrid` goes out,
- * none comes back. */
+/*
+ * A call waits until another thread of the same process makes a call: the requests carry `thrid`,
+ * the replies do not.
+ */
 static void threads(void)
 {
     char value[64];

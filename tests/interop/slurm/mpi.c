@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* An MPI program, to tell a fault of this Slurm from one of our libraries. */
+/* An MPI program that shows whether this Slurm works without our libraries. */
 #include <mpi.h>
 #include <stdio.h>
 

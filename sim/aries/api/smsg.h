@@ -24,7 +24,7 @@
 #define JACQUARD_ARIES_SMSG_H
 
 #include <stdint.h>
-#include "gni_pub.h"
+#include "nic/gni.h"
 
 #define SMSG_CONTROL_BYTES 16u
 #define SMSG_UNIT 16u /* alignment of records; they start at an address that is a multiple of 8 */

@@ -9,7 +9,7 @@
 #include <string.h>
 #include "engine/ledger.h"
 #include "engine/sim.h"
-#include "gni_pub.h"
+#include "nic/gni.h"
 
 struct aries_nic;
 struct aries_process;

@@ -90,7 +90,6 @@ SHARED_HEADERS = {
 COMPILES_OTHERS = {
     "sim_run_programs",  # gives each workload a name of its own and lists them; workloads/ has no target for simulation
     "broken_vc_cm",  # a provider with a planted mistake, which the tests have to find
-    "ugni_engine",  # the engine for the wall clock
 }
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include\s*["<]([^">]+)[">]', re.MULTILINE)

@@ -15,6 +15,10 @@ add_custom_command(
 set_source_files_properties(${trace_sources} PROPERTIES GENERATED TRUE SKIP_LINTING TRUE)
 set_source_files_properties(${trace_sources} PROPERTIES COMPILE_OPTIONS -w)
 
-target_sources(jacquard_engine PRIVATE ${trace_sources})
-target_include_directories(jacquard_engine SYSTEM PRIVATE ${trace_generated})
-target_link_libraries(jacquard_engine PRIVATE PkgConfig::PROTOBUF_C)
+add_custom_target(trace_packets DEPENDS ${trace_sources})
+foreach(engine IN ITEMS jacquard_engine jacquard_engine_wall)
+  add_dependencies(${engine} trace_packets) # one of them generates the files for both
+  target_sources(${engine} PRIVATE ${trace_sources})
+  target_include_directories(${engine} SYSTEM PRIVATE ${trace_generated})
+  target_link_libraries(${engine} PRIVATE PkgConfig::PROTOBUF_C)
+endforeach()

@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "gni_pub.h"
+#include "nic/gni.h"
 #include "net/net.h"
 
 /* Whether all bits are ones that gni_pub.h defines. */

@@ -4,7 +4,7 @@
  * versions. An XC node has one Aries NIC, device 0.
  */
 #include <string.h>
-#include "gni_pub.h"
+#include "nic/gni.h"
 
 #define DEVICE_COUNT 1
 

@@ -304,7 +304,7 @@ void aries_msgq_instance_joined(struct gni_msgq *msgq, uint32_t place, uint32_t 
                                 gni_mem_handle_t handle);
 void aries_msgq_instance_left(struct gni_msgq *msgq, uint32_t place);
 
-/* msgq_send.c */
+/* aries_msgq_send.c */
 bool aries_msgq_queue_full(const struct gni_cq *cq); /* no room for one more event */
 /* The peer says that it has taken so many. An older or impossible count is ignored. */
 void aries_msgq_credits_returned(struct aries_msgq_connection *connection, uint32_t count);

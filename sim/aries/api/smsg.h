@@ -24,7 +24,7 @@
 #define JACQUARD_ARIES_SMSG_H
 
 #include <stdint.h>
-#include "gni_pub.h"
+#include "nic/gni.h"
 
 #define ARIES_SMSG_CONTROL_BYTES 16u
 #define ARIES_SMSG_UNIT \

@@ -3,7 +3,7 @@
 #ifndef CRAY_CONFIG_GHAL_ARIES
 #define CRAY_CONFIG_GHAL_ARIES /* the library counts by the Aries numbering of gni_statistic_t */
 #endif
-#include "gni_pub.h"
+#include "nic/gni.h"
 
 const char *gni_err_str[] = {
     [GNI_RC_SUCCESS] = "GNI_RC_SUCCESS",

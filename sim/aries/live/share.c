@@ -90,7 +90,7 @@ sim_noinline void aries_live_share_help(const struct aries_live_link *link,
 {
     const struct aries_live_share *other = aries_live_share_of(link->peer);
     bool read = request->flags & ARIES_LIVE_WAS_READ;
-    sim_time_t began = sim_unlikely(trace_on) ? sim_now() : 0;
+    sim_time_t began = sim_unlikely(sim_trace_on) ? sim_now() : 0;
     struct aries_live_share *own;
     uint64_t name, from;
     void *memory;
@@ -110,8 +110,8 @@ sim_noinline void aries_live_share_help(const struct aries_live_link *link,
     from = take_pieces(link->peer, call, !read, memory, request->length, own);
     store(&own->helped, name);
     store(&own->helping, 0);
-    trace(TRACE_SLICE, TRACE_RX, aries_live.hw->node, 0, "help", began, sim_now() - began, 0,
-          request->length - from);
+    trace(SIM_TRACE_SLICE, ARIES_TRACK_RX, aries_live.hw->node, 0, "help", began, sim_now() - began,
+          0, request->length - from);
 }
 
 /* ---- the initiator --------------------------------------------------------------------------- */

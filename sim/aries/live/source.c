@@ -33,7 +33,7 @@ static struct aries_live_op *op_new(struct gni_nic *nic, const struct aries_work
     memset(&op->chain, 0, sizeof(*op) - offsetof(struct aries_live_op, chain));
     op->chain = chain;
     op->nic = nic;
-    op->began = trace_begin();
+    op->began = sim_trace_begin();
     return op;
 }
 
@@ -93,7 +93,7 @@ void aries_live_op_finish(struct aries_live_op *op)
     }
     if (sim_unlikely(op->path != NULL) && !aries_live_path_end(op))
         return; /* the model's response is still to come */
-    if (sim_unlikely(trace_on))
+    if (sim_unlikely(sim_trace_on))
         op_trace(op);
     if (op->departed) {
         assert(aries_live.in_flight[op->work.ptag] > 0);
@@ -200,7 +200,7 @@ static void txn_end(struct aries_live_txn *txn, uint8_t status, uint8_t info, bo
     }
     assert(aries_live.in_flight[txn->ptag] > 0);
     aries_live.in_flight[txn->ptag]--;
-    if (sim_unlikely(trace_on) && txn->began != 0) /* else this library's own word */
+    if (sim_unlikely(sim_trace_on) && txn->began != 0) /* else this library's own word */
         txn_trace(txn, status);
     if (txn->done != NULL)
         txn->done(txn->context, status, info, overrun);
@@ -750,7 +750,7 @@ static bool inspect(struct aries_live_op *op)
     struct aries_live_fault fault;
 
     if (aries_live_inject_fault(&op->work, &fault)) {
-        trace(TRACE_INSTANT, TRACE_FAULT, aries_live.hw->node, 0,
+        trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, aries_live.hw->node, 0,
               fault.status != 0 ? "lost" : "delayed", sim_now(), 0, 0, op->work.target->node);
         if (fault.status != 0 && !fault.executed) {
             aries_live_op_end(op, fault.status, fault.info);
@@ -822,7 +822,7 @@ static bool put_at_once(const struct aries_work *work)
     txn->ptag = work->ptag;
     aries_live.in_flight[work->ptag]++;
     txn->bytes = length;
-    if (sim_unlikely(trace_on)) {
+    if (sim_unlikely(sim_trace_on)) {
         txn->began = sim_now();
         txn->flow = link->flow_to + (link->txn_next - 1);
     }

@@ -46,7 +46,7 @@ static bool receive(bool all)
             shm_set_aside(shm);
             count++;
             continue;
-        } else if (sim_unlikely(trace_on)) {
+        } else if (sim_unlikely(sim_trace_on)) {
             aries_live_trace_arrival(link, &record);
         }
         more = shm_release(shm) || all;
@@ -238,7 +238,7 @@ static uint64_t helper_progress(void *arg)
     aries_live_settle(); /* also what that has ended */
     if (now >= watch_ns) {
         aries_live_watch_publish();
-        trace_flush(sim_now());
+        sim_trace_flush(sim_now());
         watch_ns = now + ARIES_WATCH_EVERY_NS;
     }
     next = aries_live_ns(sim_wall_next());

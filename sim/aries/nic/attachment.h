@@ -4,7 +4,7 @@
 #define JACQUARD_ARIES_ATTACHMENT_H
 
 #include "engine/sim.h"
-#include "gni_pub.h"
+#include "nic/gni.h"
 #include "nic/fabric.h"
 #include "nic/list.h"
 #include "nic/process.h"

@@ -13,7 +13,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "gni_pub.h"
+#include "nic/gni.h"
 
 struct aries_ce_value {
     uint64_t operand[2]; /* minimum and maximum: value and index */

@@ -7,7 +7,7 @@
 #define JACQUARD_ARIES_CE_RESULT_H
 
 #include <stdbool.h>
-#include "gni_pub.h"
+#include "nic/gni.h"
 
 #define ARIES_CE_RESULT_DONE (UINT64_C(1) << 63)
 #define ARIES_CE_RESULT_STATUS_SHIFT 56

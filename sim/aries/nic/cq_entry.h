@@ -22,7 +22,7 @@
 
 #include <assert.h>
 #include <stdbool.h>
-#include "gni_pub.h"
+#include "nic/gni.h"
 #include "aries/misc/exceptions.h"
 
 enum aries_cq_source {

@@ -32,7 +32,7 @@ struct aries_datagram_address {
 
 struct aries_datagram_message {
     struct sim_timer timer; /* to send it, or to look whether its target died */
-    struct ledger_entry entry;
+    struct sim_ledger_entry entry;
     struct aries_list link; /* of its bucket, in order of creation */
     enum aries_datagram_kind kind;
     struct aries_datagram_address from, to;

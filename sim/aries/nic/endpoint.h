@@ -4,7 +4,7 @@
 #define JACQUARD_ARIES_ENDPOINT_H
 
 #include "engine/sim.h"
-#include "gni_pub.h"
+#include "nic/gni.h"
 #include "nic/list.h"
 
 struct aries_nic;

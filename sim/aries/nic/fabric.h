@@ -41,7 +41,7 @@ struct aries_nic { /* the hardware of one node */
     uint32_t ce_used; /* channels of the collective engine: bit per id */
     struct aries_vce *vces; /* what they do: ce_channel.c; allocated at first use */
     struct aries_kernel *kernel; /* datagram messages on their way; datagram_kernel.c */
-    struct aries_msgq_shared *msgqs; /* shared message queues of its jobs: msgq_region.c */
+    struct aries_msgq_shared *msgqs; /* shared message queues of its jobs: aries_msgq_region.c */
     struct aries_job_state *
         *job_states; /* by ptag, each NULL until there is something to keep; job.c */
     struct aries_ntt *ntt; /* node translation table; NULL until it is used: ntt.c */
@@ -73,8 +73,8 @@ struct aries_fabric {
     struct aries_job *jobs;
     uint32_t jobs_count;
     uint64_t seed;
-    struct ledger_book book_put, book_get, book_amo, book_cqwrite, book_smsg, book_event, book_msgq,
-        book_datagram, book_ce;
+    struct sim_ledger_book book_put, book_get, book_amo, book_cqwrite, book_smsg, book_event,
+        book_msgq, book_datagram, book_ce;
     struct sim_fault_point fault_packet, fault_cq, fault_datagram;
     struct aries_counters counters;
     /* Where an SMSG message is put together: one place for all, in the cache. */

@@ -24,7 +24,7 @@
 #define JACQUARD_ARIES_MEM_HANDLE_H
 
 #include <stdbool.h>
-#include "gni_pub.h"
+#include "nic/gni.h"
 
 enum aries_mem_flag {
     ARIES_MEM_READONLY = 0x01,

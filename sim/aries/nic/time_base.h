@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "gni_pub.h"
+#include "nic/gni.h"
 #include "nic/fabric.h"
 
 struct aries_mr;

@@ -80,7 +80,7 @@ struct aries_txn {
     uint8_t status, info;
     bool all_sent, has_ssid, remote_overrun;
 
-    struct ledger_entry entry;
+    struct sim_ledger_entry entry;
     struct aries_chain *chain; /* NULL: single */
     struct aries_bte_channel *channel; /* BTE */
     uint64_t flow;

@@ -62,13 +62,13 @@ static void metric_lines(const struct metric *metric, void *arg)
 
     table->metric = metric;
     if (metric->type == METRIC_HISTOGRAM)
-        histogram_for_each(metric->histogram, bucket_line, table);
+        sim_histogram_for_each(metric->histogram, bucket_line, table);
 }
 
 static void histograms(struct table *table)
 {
     fputs("metric,value,count\n", table->file);
-    metrics_for_each(metric_lines, table);
+    sim_metrics_for_each(metric_lines, table);
 }
 
 static bool write_table(const struct cluster *cluster, const char *folder, const char *name,

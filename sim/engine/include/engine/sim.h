@@ -6,6 +6,11 @@
  * context argument, so a singleton is what they need, and a field of it costs one load. Seeds in
  * parallel are processes, not threads. Nothing here may be called from a second OS thread.
  *
+ * There are two libraries with this interface. jacquard_engine has a virtual clock;
+ * jacquard_engine_wall has the clock of an ordinary process. engine/clock.h and engine/trace_emit.h
+ * exist once for each, and the library that a target links brings the include directory with its
+ * versions.
+ *
  * Time is unsigned 64-bit picoseconds. Order of events is (time, order of scheduling);
  * fibers run after the events of the same time, in order of creation.
  */
@@ -77,6 +82,7 @@ struct sim_timer {
 };
 
 struct sim_fiber;
+struct sim_wait; /* in engine/clock.h */
 
 struct sim_core {
     sim_time_t now;
@@ -87,23 +93,12 @@ struct sim_core {
     uint64_t events_fired;
     uint64_t fiber_switches;
     uint64_t digest; /* rolling digest of every trace point, see trace.h */
-    uint64_t flows; /* flow numbers handed out, see trace_flow_new() */
+    uint64_t flows; /* flow numbers handed out, see sim_trace_flow_new() */
     uint64_t progress; /* bumped by sim_progress(): something the user would call progress */
     /* Not 0: what runs is not part of the simulation, and must not change it: the trace, say. */
     uint32_t outside;
 };
 extern struct sim_core sim_core;
-
-#ifdef SIM_WALL
-/* In a plain process: the time of its clock. */
-sim_time_t sim_now(void);
-#else
-/* Virtual time of the event being handled. Inside a fiber prefer sim_local_time(). */
-static inline sim_time_t sim_now(void)
-{
-    return sim_core.now;
-}
-#endif
 
 void sim_event_schedule(struct sim_event *event, sim_time_t at); /* at >= sim_now() */
 void sim_hinted_schedule(struct sim_hinted *event, sim_time_t at); /* the same */
@@ -167,21 +162,12 @@ struct sim_fiber *sim_fiber_start(void (*main)(void *arg), void *arg, const char
                                   sim_time_t at);
 void sim_fiber_kill(
     struct sim_fiber *fiber); /* never runs again (a crashed node); not the running one */
-#ifndef SIM_WALL
-static inline struct sim_fiber *sim_fiber_self(void)
-{
-    return sim_core.fiber;
-}
-#endif
 /*
  * What a fiber (NULL: the running one, if any) will look at when it has waited: so many bytes from
  * `what` on, at most 1 KiB, are fetched with the fiber. The last SIM_FIBER_LOOKS are remembered;
  * they need not be valid any more by then.
  */
 #define SIM_FIBER_LOOKS 14
-#ifndef SIM_WALL
-void sim_fiber_looks(struct sim_fiber *fiber, const void *what, size_t bytes);
-#endif
 /* For the `fetch` of an event that wakes the fiber. */
 void sim_fiber_fetch(const struct sim_fiber *fiber, unsigned stage);
 const char *sim_fiber_name(const struct sim_fiber *fiber);
@@ -202,67 +188,7 @@ void sim_fiber_set_thread(struct sim_fiber *fiber, void *thread);
 void sim_fiber_set_thread_pointer(struct sim_fiber *fiber, void *pointer);
 void *sim_thread_pointer(void); /* of the calling thread */
 
-#ifndef SIM_WALL
-/* Charges CPU time to the running fiber; no effect in an event handler. */
-static inline void sim_spend(sim_time_t cost)
-{
-    sim_core.local += cost;
-}
-
-/*
- * The running fiber's clock: sim_now() plus what it spent and has not settled. While a fiber that
- * was parked in sim_poll catches up it may be less than sim_now(). In an event handler: sim_now().
- */
-static inline sim_time_t sim_local_time(void)
-{
-    return sim_core.fiber != NULL ? sim_core.local : sim_core.now;
-}
-
-/* sim_local_time() where it is of use to the model of CPU time only; whether the fiber is behind.
- */
-static inline sim_time_t sim_charged_time(void)
-{
-    return sim_local_time();
-}
-static inline bool sim_behind(void)
-{
-    return sim_local_time() < sim_now();
-}
-
-void sim_settle_blocking(void); /* slow path of sim_settle */
-
-/* Lets the world catch up with the fiber's local time. No effect in a handler, nor on a fiber that
- * was parked and is behind the world: sim_idle_break() ends that. */
-static inline void sim_settle(void)
-{
-    if (sim_likely(sim_core.fiber != NULL) && sim_core.local > sim_core.now) {
-        if (sim_likely(sim_core.local < sim_core.horizon))
-            sim_core.now = sim_core.local;
-        else
-            sim_settle_blocking();
-    }
-}
-#endif
-
 void sim_sleep_until(sim_time_t at);
-
-/* Who waits for what, for the deadlock report. `text` is static; `describe` (may be NULL) appends
- * to it. */
-struct sim_wait {
-    const char *text;
-    void (*describe)(const void *what, char *buffer, size_t size);
-    const void *what;
-    uint32_t id; /* for sim_poll: of `what`, among all there ever were (sim_new_ids) */
-#ifdef SIM_WALL
-    /* Whether there is a reason to wake it; NULL: each change is one. */
-    bool (*ready)(const void *on);
-    const void *on;
-#define SIM_WAKES(function, object) .ready = (function), .on = (object)
-#else
-/* Its functions are then unused. */
-#define SIM_WAKES(function, object)
-#endif
-};
 
 /*
  * Blocks until sim_wake(fiber) or until `deadline` (SIM_NEVER: none), whichever is first. Settles
@@ -280,67 +206,6 @@ void sim_wake(struct sim_fiber *fiber);
  * not woken by each of its own completions.
  */
 void sim_notify(struct sim_fiber *fiber);
-
-/*
- * One poll of a queue by the running fiber, the heart of idle polling. Settles; when `ready(what)`
- * returns true at once. Otherwise the poll lasts `cost` and watches all the time: true as soon as
- * ready, false at its end. wait->id names the queue that `wait->what` points to; an address does
- * not: the host's allocator gives it to others later, and how it does that is no part of the
- * simulation. `ready` must depend only on state whose every change is followed by sim_notify() of
- * this fiber at the time of the change. What else the program looks at between polls must be
- * followed by sim_wake().
- *
- * A poll watches the half-open interval [local, local + cost): what happens at its very end is for
- * the next.
- *
- * When a fiber repeats the same cycle of at most 16 fruitless polls, at the same distances
- * (sim_spend() between polls is part of the cycle), and changes nothing, it is parked until it is
- * woken, and resumes at the very poll of its cycle that would have noticed: times are those of
- * polling. Reading the clock (sim_clock_read), sim_idle_break() and every other blocking call end a
- * cycle; so calls that change something must break, and so must code that counts its fruitless
- * polls.
- */
-#ifndef SIM_WALL
-bool sim_poll(const struct sim_wait *wait, bool (*ready)(const void *what), sim_time_t cost);
-
-/*
- * The same for one of several places that are polled in turn, as queues are. In a plain process a
- * look brings news for all of them: it is left out where somebody has looked since this place was
- * polled last, which `looked` says; the caller keeps that for the place (0 at first).
- */
-static inline bool sim_poll_turn(const struct sim_wait *wait, bool (*ready)(const void *what),
-                                 sim_time_t cost, uint32_t *looked)
-{
-    (void)looked;
-    return sim_poll(wait, ready, cost);
-}
-
-/* The last poll found something, and took what had come with it: the next needs no look. */
-static inline void sim_poll_found(uint32_t *looked)
-{
-    (void)looked;
-}
-
-/* The first of `count` numbers in a row that nothing else in this run has. */
-uint32_t sim_new_ids(uint32_t count);
-
-/* The running fiber did something between two polls: it is not idling. When it is behind the world
- * (it was parked) its clock catches up. */
-void sim_idle_break(void);
-
-/*
- * For a call that polls and reads shared state by itself before. A fiber that has only polled in
- * vain may be ahead of the world by what it spent; then the world catches up, as it would in
- * sim_poll(), so that the call reads the same with parking and without. True: the fiber was parked
- * and is behind the world. Then the call must not read shared state, which may be later than the
- * fiber's own time, but leave that to sim_poll(), which reads at the right time.
- */
-bool sim_catching_up(void);
-
-/* Whether the running fiber has done nothing since its last empty poll. A call whose own reading
- * and whose poll have different consequences then polls only. */
-bool sim_idling(void);
-#endif
 
 /*
  * The running fiber has something that others wait for, a lock say, and gives it back: between the
@@ -361,8 +226,8 @@ void sim_for_each_waiter(void (*visit)(const char *name, const char *why, sim_ti
                                        void *arg),
                          void *arg);
 
-#ifdef SIM_WALL
-#include "engine/wall.h"
-#endif
+/* The calls of which the virtual clock and the wall clock have one version each, most of them
+ * inline. */
+#include "engine/clock.h"
 
 #endif

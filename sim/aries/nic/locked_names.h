@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Read before every file of libugni: what the front defines is called by entry.c, under the lock.
+/*
+ * The names of the calls behind the lock. In libugni live/entry.c defines the calls of gni_pub.h:
+ * each locks the process and calls the function of api/ or nic/, which has the name front_GNI_...
+ * there.
  */
-#ifndef JACQUARD_ARIES_LIVE_NAMES_H
-#define JACQUARD_ARIES_LIVE_NAMES_H
+#ifndef JACQUARD_ARIES_LOCKED_NAMES_H
+#define JACQUARD_ARIES_LOCKED_NAMES_H
 
 #define GNI_CdmCreate front_GNI_CdmCreate
 #define GNI_CdmDestroy front_GNI_CdmDestroy

@@ -1,11 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The engine's interface in a plain process (SIM_WALL): time is that of the clock, CPU time is what
- * it takes, threads are those of the system. One thread at a time is inside, under a lock of the
- * caller's. Events and timers fire when somebody looks. Included by engine/sim.h.
+ * The engine's interface over the clock of an ordinary process: CPU time is what a call takes, and
+ * threads are those of the system. The caller holds a lock, so that one thread at a time is inside.
+ * Events and timers fire when the process polls. Included by engine/sim.h; sim/engine/virtual has
+ * the version of the simulation.
  */
-#ifndef JACQUARD_ENGINE_WALL_H
-#define JACQUARD_ENGINE_WALL_H
+#ifndef JACQUARD_ENGINE_CLOCK_H
+#define JACQUARD_ENGINE_CLOCK_H
+
+/* Whether time is modelled, so that a test knows how long something takes. */
+#define SIM_VIRTUAL_TIME 0
+
+/* Who waits for what, for the deadlock report. `text` is static; `describe` (may be NULL) appends
+ * to it. */
+struct sim_wait {
+    const char *text;
+    void (*describe)(const void *what, char *buffer, size_t size);
+    const void *what;
+    uint32_t id; /* for sim_poll: of `what`, among all there ever were (sim_new_ids) */
+    /* Whether there is a reason to wake it; NULL: each change is one. */
+    bool (*ready)(const void *on);
+    const void *on;
+};
+#define SIM_WAKES(function, object) .ready = (function), .on = (object)
 
 struct sim_wall {
     bool armed; /* there may be events: looking costs a look at the clock */
@@ -30,6 +47,8 @@ static inline struct sim_fiber *sim_fiber_self(void)
 {
     return (struct sim_fiber *)&sim_wall_self;
 }
+
+sim_time_t sim_now(void); /* of CLOCK_MONOTONIC */
 
 static inline sim_time_t sim_local_time(void)
 {

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The engine's interface over the virtual clock: what the simulation has of its own. Included by
+ * engine/sim.h. sim/engine/wall has the version of an ordinary process.
+ */
+#ifndef JACQUARD_ENGINE_CLOCK_H
+#define JACQUARD_ENGINE_CLOCK_H
+
+/* Whether time is modelled, so that a test knows how long something takes. */
+#define SIM_VIRTUAL_TIME 1
+
+/* Virtual time of the event being handled. Inside a fiber prefer sim_local_time(). */
+static inline sim_time_t sim_now(void)
+{
+    return sim_core.now;
+}
+
+static inline struct sim_fiber *sim_fiber_self(void)
+{
+    return sim_core.fiber;
+}
+
+void sim_fiber_looks(struct sim_fiber *fiber, const void *what, size_t bytes);
+
+/* Charges CPU time to the running fiber; no effect in an event handler. */
+static inline void sim_spend(sim_time_t cost)
+{
+    sim_core.local += cost;
+}
+
+/*
+ * The running fiber's clock: sim_now() plus what it spent and has not settled. While a fiber that
+ * was parked in sim_poll catches up it may be less than sim_now(). In an event handler: sim_now().
+ */
+static inline sim_time_t sim_local_time(void)
+{
+    return sim_core.fiber != NULL ? sim_core.local : sim_core.now;
+}
+
+/* sim_local_time() where it is of use to the model of CPU time only; whether the fiber is behind.
+ */
+static inline sim_time_t sim_charged_time(void)
+{
+    return sim_local_time();
+}
+static inline bool sim_behind(void)
+{
+    return sim_local_time() < sim_now();
+}
+
+void sim_settle_blocking(void); /* slow path of sim_settle */
+
+/* Lets the world catch up with the fiber's local time. No effect in a handler, nor on a fiber that
+ * was parked and is behind the world: sim_idle_break() ends that. */
+static inline void sim_settle(void)
+{
+    if (sim_likely(sim_core.fiber != NULL) && sim_core.local > sim_core.now) {
+        if (sim_likely(sim_core.local < sim_core.horizon))
+            sim_core.now = sim_core.local;
+        else
+            sim_settle_blocking();
+    }
+}
+
+/* Who waits for what, for the deadlock report. `text` is static; `describe` (may be NULL) appends
+ * to it. */
+struct sim_wait {
+    const char *text;
+    void (*describe)(const void *what, char *buffer, size_t size);
+    const void *what;
+    uint32_t id; /* for sim_poll: of `what`, among all there ever were (sim_new_ids) */
+};
+
+/* A wait's condition plays a part over the wall clock only; its functions are unused here. */
+#define SIM_WAKES(function, object)
+
+/*
+ * One poll of a queue by the running fiber, the heart of idle polling. Settles; when `ready(what)`
+ * returns true at once. Otherwise the poll lasts `cost` and watches all the time: true as soon as
+ * ready, false at its end. wait->id names the queue that `wait->what` points to; an address does
+ * not: the host's allocator gives it to others later, and how it does that is no part of the
+ * simulation. `ready` must depend only on state whose every change is followed by sim_notify() of
+ * this fiber at the time of the change. What else the program looks at between polls must be
+ * followed by sim_wake().
+ *
+ * A poll watches the half-open interval [local, local + cost): what happens at its very end is for
+ * the next.
+ *
+ * When a fiber repeats the same cycle of at most 16 fruitless polls, at the same distances
+ * (sim_spend() between polls is part of the cycle), and changes nothing, it is parked until it is
+ * woken, and resumes at the very poll of its cycle that would have noticed: times are those of
+ * polling. Reading the clock (sim_clock_read), sim_idle_break() and every other blocking call end a
+ * cycle; so calls that change something must break, and so must code that counts its fruitless
+ * polls.
+ */
+bool sim_poll(const struct sim_wait *wait, bool (*ready)(const void *what), sim_time_t cost);
+
+/*
+ * The same for one of several places that are polled in turn, as queues are. In a plain process a
+ * look brings news for all of them: it is left out where somebody has looked since this place was
+ * polled last, which `looked` says; the caller keeps that for the place (0 at first).
+ */
+static inline bool sim_poll_turn(const struct sim_wait *wait, bool (*ready)(const void *what),
+                                 sim_time_t cost, uint32_t *looked)
+{
+    (void)looked;
+    return sim_poll(wait, ready, cost);
+}
+
+/* The last poll found something, and took what had come with it: the next needs no look. */
+static inline void sim_poll_found(uint32_t *looked)
+{
+    (void)looked;
+}
+
+/* The first of `count` numbers in a row that nothing else in this run has. */
+uint32_t sim_new_ids(uint32_t count);
+
+/* The running fiber did something between two polls: it is not idling. When it is behind the world
+ * (it was parked) its clock catches up. */
+void sim_idle_break(void);
+
+/*
+ * For a call that polls and reads shared state by itself before. A fiber that has only polled in
+ * vain may be ahead of the world by what it spent; then the world catches up, as it would in
+ * sim_poll(), so that the call reads the same with parking and without. True: the fiber was parked
+ * and is behind the world. Then the call must not read shared state, which may be later than the
+ * fiber's own time, but leave that to sim_poll(), which reads at the right time.
+ */
+bool sim_catching_up(void);
+
+/* Whether the running fiber has done nothing since its last empty poll. A call whose own reading
+ * and whose poll have different consequences then polls only. */
+bool sim_idling(void);
+
+#endif

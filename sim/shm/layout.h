@@ -8,6 +8,7 @@
 #define JACQUARD_SHM_LAYOUT_H
 
 #include <stdatomic.h>
+#include "shm/seqlock.h"
 #include "shm/shm.h"
 
 #define SHM_MAGIC 0x4a51764cu
@@ -136,9 +137,9 @@ _Static_assert(sizeof(_Atomic uint64_t) == 8, "plain words");
 
 /* ---- the board of the fabric ----------------------------------------------------------------- */
 
-/* Written under its version: odd while it is written. */
+/* `version` is a sequence counter (shm/seqlock.h). */
 struct fabric_member {
-    _Atomic uint32_t version;
+    uint32_t version;
     _Atomic uint32_t generation; /* 0: nobody */
     _Atomic uint32_t node;
     _Atomic uint32_t pid;
@@ -161,7 +162,7 @@ struct fabric_segment {
     char name[FABRIC_NAME_BYTES], preset[FABRIC_NAME_BYTES];
     uint64_t members_at, names_at, scenario_at, scenario_bytes, total;
     uint32_t names_capacity; /* a power of two */
-    _Alignas(SHM_LINE) _Atomic uint64_t names_version; /* odd while the table is written */
+    _Alignas(SHM_LINE) uint32_t names_version; /* a sequence counter, for the whole table */
 };
 
 /* Where the search for a name begins. */

@@ -93,18 +93,15 @@ static int find(const struct shm *shm, const struct shm_key *key, struct shm_nam
 
 int shm_lookup(const struct shm *shm, const struct shm_key *key, struct shm_name *name)
 {
-    const _Atomic uint64_t *version = &shm->fabric->names_version;
-    uint32_t retries = 0;
-    uint64_t before;
+    const uint32_t *version = &shm->fabric->names_version;
+    uint32_t retries = 0, seen;
     int result;
 
     do {
-        before = atomic_load_explicit(version, memory_order_acquire);
-        if (before & 1)
+        if (!shm_seq_read_begin(version, &seen))
             continue;
         result = find(shm, key, name);
-        atomic_thread_fence(memory_order_acquire);
-        if (atomic_load_explicit(version, memory_order_relaxed) == before)
+        if (shm_seq_read_end(version, seen))
             return result;
     } while (shm_wait_for_writer(shm, &retries));
     return -ENOTCONN;

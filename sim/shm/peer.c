@@ -293,21 +293,20 @@ void shm_drop(struct shm *shm, struct shm_peer *to)
 bool shm_member(const struct shm *shm, uint32_t slot, struct shm_member *member)
 {
     const struct fabric_member *entry;
-    uint32_t version, retries = 0;
+    uint32_t seen, retries = 0;
 
     if (slot >= shm->facts.processes_max)
         return false;
     entry =
         (const struct fabric_member *)((const char *)shm->fabric + shm->fabric->members_at) + slot;
     do {
-        version = atomic_load_explicit(&entry->version, memory_order_acquire);
+        if (!shm_seq_read_begin(&entry->version, &seen))
+            continue;
         member->slot = slot;
         member->generation = atomic_load_explicit(&entry->generation, memory_order_relaxed);
         member->node = atomic_load_explicit(&entry->node, memory_order_relaxed);
         member->pid = (int32_t)atomic_load_explicit(&entry->pid, memory_order_relaxed);
-        atomic_thread_fence(memory_order_acquire);
-        if ((version & 1) == 0 &&
-            atomic_load_explicit(&entry->version, memory_order_relaxed) == version)
+        if (shm_seq_read_end(&entry->version, seen))
             return member->generation != 0;
     } while (shm_wait_for_writer(shm, &retries));
     return false; /* the daemon died while it wrote */

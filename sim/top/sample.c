@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shm/seqlock.h"
+
 #define SEQLOCK_RETRIES 100 /* while the process is writing its figures */
 
 /* Copies the figures that a process publishes. The process is not trusted, so counts are bounded
@@ -11,7 +13,7 @@
 static void read_figures(const struct shm_peer *peer, struct aries_watch *to)
 {
     const struct aries_watch *segment;
-    uint32_t before, after;
+    uint32_t seen;
     int i;
 
     to->magic = 0;
@@ -19,11 +21,12 @@ static void read_figures(const struct shm_peer *peer, struct aries_watch *to)
         return;
     segment = (const struct aries_watch *)((const char *)peer->segment + ARIES_WATCH_AT);
     for (i = 0; i < SEQLOCK_RETRIES; i++) {
-        before = __atomic_load_n(&segment->sequence, __ATOMIC_ACQUIRE);
-        memcpy(to, segment, sizeof(*to));
-        __atomic_thread_fence(__ATOMIC_ACQUIRE);
-        after = __atomic_load_n(&segment->sequence, __ATOMIC_RELAXED);
-        if (before == after && before % 2 == 0)
+        bool whole = shm_seq_read_begin(&segment->sequence, &seen);
+
+        memcpy(
+            to, segment,
+            sizeof(*to)); /* figures of a process that was killed while it wrote are shown, too */
+        if (whole && shm_seq_read_end(&segment->sequence, seen))
             break;
     }
     if (to->magic != ARIES_WATCH_MAGIC)

@@ -259,8 +259,8 @@ static void daemon_end(struct daemon *daemon)
 /* Of what it shows: begins to write, or has written. */
 static void write_half(const struct daemon *daemon)
 {
-    atomic_fetch_add(&daemon->server->segment->names_version, 1);
-    atomic_fetch_add(&daemon->server->table[0].version, 1);
+    shm_seq_write_begin(&daemon->server->segment->names_version);
+    shm_seq_write_begin(&daemon->server->table[0].version);
 }
 
 static void *write_rest(void *arg)

@@ -6,15 +6,20 @@
  *   process.c  joining a fabric, the process, forks; what the nodes agree on through names
  *   host.c     names of hosts
  *   plan.c, faults.c  the scenario of the fabric, and what it does to transactions and nodes
- *   path.c      paths of transactions, while links and routers die, and the model's time
- *   wait.c     looking for what others brought, sleeping, the helper thread
- *   source.c   submit, requests on their way, completion
- *   bulk.c     transfers that the initiator moves itself; the table of registrations on the board
- *   share.c    the same together with the target
+ *   path.c     paths of transactions, links and routers that die, and the model's time
+ *   wait.c     polling, sleeping, the helper thread
+ *   submit.c   transactions from the call to their first record; suspended jobs
+ *   op.c       operations: transactions that need more than one record, or have to wait
+ *   link.c     other processes, and the registrations that they own
+ *   send.c     operations become records
+ *   loopback.c transactions of this process with itself
+ *   complete.c what the target has executed or replied
+ *   bulk.c     transfers that the initiator copies itself; the table of registrations
+ *   share.c    transfers that the initiator and the target copy together
  *   quiesce.c  a deregistration waits for both
- *   target.c   execution of requests, of other processes and of the own one
+ *   target.c   execution of requests
  *   kernel.c   messages between the kernels (datagrams)
- *   watch.c    figures on the board, for people
+ *   watch.c    figures for `jacquard top`
  *   msgq.c     shared message queues whose instances are different processes
  *   trace.c    JACQUARD_TRACE
  *   units.c    what this NIC does not have
@@ -340,34 +345,41 @@ struct aries_live_end { /* of a transaction, for the trace */
 void aries_live_trace_transaction(const struct aries_live_end *end);
 void aries_live_trace_arrival(const struct aries_live_link *link, const struct shm_record *record);
 
-/* source.c */
-void aries_live_settle(void); /* what has been executed, what can be sent now */
+/* complete.c */
+void aries_live_settle(void); /* ends what has been executed, and sends what has room now */
 void aries_live_result(struct aries_live_link *link, const struct shm_record *record);
+
+/* link.c */
 void aries_live_link_gone(struct aries_live_link *link);
-struct aries_live_link *aries_live_link_to(struct shm_peer *peer); /* also to one that is gone */
-struct aries_live_link *aries_live_link_of(uint32_t slot,
-                                           uint32_t generation); /* NULL: it is gone */
-void aries_live_datagram_send(struct aries_datagram_message *message, uint32_t bytes);
-struct aries_live_link *
-aries_live_name_owner(const struct shm_key *key); /* of a name; NULL: nobody */
-/* A record with a body of so many bytes; `done` as that of a work. False: no room. */
+struct aries_live_link *aries_live_link_to(struct shm_peer *peer); /* also to a peer that is gone */
+/* NULL: that process is gone. */
+struct aries_live_link *aries_live_link_of(uint32_t slot, uint32_t generation);
+/* The process that has claimed the name; NULL: none. */
+struct aries_live_link *aries_live_name_owner(const struct shm_key *key);
+/* The number in the memory handles of a process. It is never 0, and the next process in the slot
+ * has another one. */
+uint16_t aries_live_incarnation(uint32_t slot, uint32_t generation);
+
+/* send.c */
+/* Sends a record with a body of so many bytes; `done` as in struct aries_work. False: no room. */
 bool aries_live_send(struct aries_live_link *link, uint8_t kind, struct aries_live_request *request,
                      const void *body, uint32_t bytes, void (*done)(void *, uint8_t, uint8_t, bool),
                      void *context);
-void aries_live_op_end(struct aries_live_op *op, uint8_t status,
-                       uint8_t info); /* in the next look */
-void aries_live_op_finish(
-    struct aries_live_op *op); /* now; not of a record that somebody looks at */
-void aries_live_launch(struct aries_live_op *op); /* it is at the target */
-void aries_live_capture(
-    struct aries_live_op *op); /* what the CPU stores it stores now, if its turn is later */
+/* Copies the data that the CPU would store now, for an operation that is sent later. */
+void aries_live_capture(struct aries_live_op *op);
+/* The bytes have been copied: sends what follows them. */
+bool aries_live_landed(struct aries_live_link *link, struct aries_live_op *op);
+/* The bytes could not be copied: they travel in records. */
+void aries_live_send_as_records(struct aries_live_link *link, struct aries_live_op *op);
 
-/* What a member's memory handles say of it: never 0, and never that of another life of its slot. */
-uint16_t aries_live_incarnation(uint32_t slot, uint32_t generation);
-bool aries_live_landed(struct aries_live_link *link,
-                       struct aries_live_op *op); /* the bytes are there */
-void aries_live_send_as_records(struct aries_live_link *link,
-                                struct aries_live_op *op); /* they could not be copied */
+/* op.c */
+/* Ends the operation in the next poll. */
+void aries_live_op_end(struct aries_live_op *op, uint8_t status, uint8_t info);
+/* Ends the operation now. The caller must not be handling a record of the operation. */
+void aries_live_op_finish(struct aries_live_op *op);
+
+/* submit.c */
+void aries_live_launch(struct aries_live_op *op); /* the model's request has arrived */
 
 /* quiesce.c */
 /* Says that this process copies between its memory and that registration of the peer's: until the

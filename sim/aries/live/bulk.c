@@ -13,6 +13,7 @@
 #include "nic/mdd.h"
 #include "nic/mem_handle.h"
 #include "aries/misc/exceptions.h"
+#include "shm/seqlock.h"
 
 #define RETRIES 8u /* at an entry that is being changed */
 
@@ -35,15 +36,13 @@ void aries_hw_mr_changed(const struct aries_mr *mr)
         flags |= ARIES_LIVE_MDD_READ_ONLY;
     if (mr->segments_count == 0 && mr->pages == NULL && !mr->corrupt)
         flags |= ARIES_LIVE_MDD_PLAIN;
-    assert(mdd->sequence % 2 == 0); /* nobody else writes it */
-    __atomic_store_n(&mdd->sequence, mdd->sequence + 1, __ATOMIC_RELAXED);
-    __atomic_thread_fence(__ATOMIC_RELEASE);
+    shm_seq_write_begin(&mdd->sequence);
     mdd->flags = mr->live ? flags : 0;
     mdd->ptag = mr->ptag;
     mdd->base = mr->base;
     mdd->length = mr->length;
     mdd->address = mr->address;
-    __atomic_store_n(&mdd->sequence, mdd->sequence + 1, __ATOMIC_RELEASE);
+    shm_seq_write_end(&mdd->sequence);
     /* Visible before this looks who copies, and before the program does something else with the
      * memory. */
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -63,11 +62,11 @@ static bool read_entry(const struct aries_live_link *link, uint32_t mdh,
     if (link->peer->segment_bytes < ARIES_LIVE_SEGMENT_BYTES)
         return false;
     for (retries = 0; retries < RETRIES; retries++) {
-        sequence = __atomic_load_n(&entry->sequence, __ATOMIC_ACQUIRE);
+        if (!shm_seq_read_begin(&entry->sequence, &sequence))
+            continue;
         memcpy(copy, entry, sizeof(*copy));
-        __atomic_thread_fence(__ATOMIC_ACQUIRE);
         copy->sequence = sequence;
-        if (sequence % 2 == 0 && sequence == __atomic_load_n(&entry->sequence, __ATOMIC_RELAXED))
+        if (shm_seq_read_end(&entry->sequence, sequence))
             return true;
     }
     return false;

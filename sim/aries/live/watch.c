@@ -11,6 +11,7 @@
 
 #include "backend.h"
 #include "lock.h"
+#include "shm/seqlock.h"
 
 _Static_assert(ARIES_WATCH_AT == ARIES_LIVE_MDDS * sizeof(struct aries_live_mdd),
                "behind the registrations");
@@ -126,8 +127,7 @@ void aries_live_watch_publish(void)
 
     assert(aries_live.shm != NULL && aries_live.segment != NULL);
     watch = (struct aries_watch *)((uint8_t *)aries_live.segment + ARIES_WATCH_AT);
-    __atomic_store_n(&watch->sequence, watch->sequence | 1, __ATOMIC_RELAXED);
-    __atomic_thread_fence(__ATOMIC_RELEASE);
+    shm_seq_write_begin(&watch->sequence);
     watch->magic = ARIES_WATCH_MAGIC;
     watch->taken_ns = aries_live_ns(sim_now());
     watch->transactions = counters->transactions;
@@ -142,8 +142,7 @@ void aries_live_watch_publish(void)
     for (link = aries_live.hw->attached.next; link != &aries_live.hw->attached; link = link->next)
         put_nic(watch, sim_container_of(link, struct gni_nic, nic_link));
     put_connections(watch);
-    assert(watch->sequence % 2 != 0); /* nobody else writes it */
-    __atomic_store_n(&watch->sequence, (watch->sequence | 1) + 1, __ATOMIC_RELEASE);
+    shm_seq_write_end(&watch->sequence);
 }
 
 /* A program that ends by itself leaves the last figures, and all of its trace. */

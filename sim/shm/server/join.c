@@ -14,12 +14,11 @@ static void publish_member(struct shm_server *server, uint32_t slot, const struc
 {
     struct fabric_member *entry = &server->table[slot];
 
-    atomic_fetch_add_explicit(&entry->version, 1, memory_order_relaxed);
-    atomic_thread_fence(memory_order_release);
+    shm_seq_write_begin(&entry->version);
     atomic_store_explicit(&entry->generation, is->generation, memory_order_relaxed);
     atomic_store_explicit(&entry->node, is->node, memory_order_relaxed);
     atomic_store_explicit(&entry->pid, (uint32_t)is->pid, memory_order_relaxed);
-    atomic_fetch_add_explicit(&entry->version, 1, memory_order_release);
+    shm_seq_write_end(&entry->version);
 }
 
 static void refuse(struct member *member, int error, const char *text)

@@ -60,17 +60,6 @@ void shm_names_free(struct names *names)
 
 /* ---- the image ------------------------------------------------------------------------------- */
 
-static void write_begin(struct names *names)
-{
-    atomic_fetch_add_explicit(&names->segment->names_version, 1, memory_order_relaxed);
-    atomic_thread_fence(memory_order_release);
-}
-
-static void write_end(struct names *names)
-{
-    atomic_fetch_add_explicit(&names->segment->names_version, 1, memory_order_release);
-}
-
 static uint32_t load32(_Atomic uint32_t *word)
 {
     return atomic_load_explicit(word, memory_order_relaxed);
@@ -113,7 +102,7 @@ static void publish_name(struct names *names, const struct name *name)
     struct fabric_name *entry = &names->table[place_of(names, &name->key)];
     const struct member *owner = g_queue_peek_head((GQueue *)&name->holders);
 
-    write_begin(names);
+    shm_seq_write_begin(&names->segment->names_version);
     store64(&entry->key[0], name->key.key[0]);
     store64(&entry->key[1], name->key.key[1]);
     store64(&entry->value, name->value);
@@ -122,7 +111,7 @@ static void publish_name(struct names *names, const struct name *name)
     store32(&entry->slot, owner->is.slot);
     store32(&entry->generation, owner->is.generation);
     store32(&entry->holders, g_queue_get_length((GQueue *)&name->holders));
-    write_end(names);
+    shm_seq_write_end(&names->segment->names_version);
 }
 
 static void copy_entry(struct fabric_name *to, struct fabric_name *from)
@@ -144,7 +133,7 @@ static void withdraw_name(struct names *names, const struct shm_key *key)
     uint32_t gap = place_of(names, key), at = gap, home;
     struct shm_key there;
 
-    write_begin(names);
+    shm_seq_write_begin(&names->segment->names_version);
     for (;;) {
         at = (at + 1) & names->mask;
         if (load32(&names->table[at].holders) == 0)
@@ -158,7 +147,7 @@ static void withdraw_name(struct names *names, const struct shm_key *key)
         }
     }
     store32(&names->table[gap].holders, 0);
-    write_end(names);
+    shm_seq_write_end(&names->segment->names_version);
 }
 
 /* ---- claims ---------------------------------------------------------------------------------- */

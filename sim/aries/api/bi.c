@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Balanced injection: a lower limit for the request packets that a NIC may have in flight. It acts
- * on admission only; what waits is late, never lost. There are two values, one for every day and
- * one for while the system controller throttles the network ("apply on throttle").
+ * Balanced injection: it lowers the number of request packets that a NIC may have in flight. Only
+ * admission is affected: a packet that waits is late but never lost. A NIC has two values: one for
+ * normal operation, and one that applies while the system controller throttles the network ("apply
+ * on throttle").
  *
  * Percentages are of 992 packets. A setting with GNI_BI_FLAG_APPLY_AFTER_THROTTLE is kept until a
- * throttle ends; until then GNI_BISyncWait blocks.
+ * throttle ends; GNI_BISyncWait blocks until then.
  */
 #include "api/front.h"
 
@@ -15,7 +16,7 @@
     (GNI_BI_FLAG_APPLY_NOW | GNI_BI_FLAG_APPLY_AFTER_THROTTLE | GNI_BI_FLAG_USE_DEFAULT_SETTINGS | \
      GNI_BI_FLAG_VALUE_IS_NUM_ORB_ENTRIES)
 
-/* No limit is the system's default. */
+/* The default of the system is no limit. */
 static const struct aries_bi_setting by_default = {0, 0, 0};
 
 static struct aries_bi *bi_of(struct aries_nic *hw)
@@ -27,7 +28,7 @@ static struct aries_bi *bi_of(struct aries_nic *hw)
     return hw->bi;
 }
 
-/* Packets that a value allows; a value above 0 allows at least one. */
+/* Number of packets that a value allows. A value above 0 allows at least one. */
 static uint32_t packets(const struct aries_nic *hw, uint16_t flags, uint16_t value)
 {
     uint32_t most = hw->fabric->timing.orb_entries, limit = value;

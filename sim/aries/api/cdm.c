@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Communication domains, and what they hold of the NIC that they are attached to. */
+/* Communication domains and the resources of the NIC that they hold while they are attached. */
 #include "api/front.h"
 
 #include <assert.h>
@@ -59,7 +59,7 @@ gni_return_t GNI_CdmGetNicAddress(uint32_t device_id, uint32_t *address, uint32_
 
 /* ---- attaching ------------------------------------------------------------------------------- */
 
-/* Users get the tags 3 … 253, or one by their cookie. */
+/* Users may choose the tags 3 to 253, or get the tag that belongs to their cookie. */
 static bool ptag_allowed(const struct gni_cdm *cdm)
 {
     if (cdm->ptag == 0)
@@ -82,7 +82,9 @@ static bool instance_taken(const struct aries_nic *hw, uint8_t ptag, const struc
     return false;
 }
 
-/* FMA_SHARED can be switched off from outside: every domain then needs its own descriptor. */
+/*
+ * The environment can switch FMA_SHARED off: then every domain needs an FMA descriptor of its own.
+ */
 static bool shares_fma(const struct gni_cdm *cdm)
 {
     const char *value = getenv("UGNI_FMA_SHARED");
@@ -152,7 +154,7 @@ gni_return_t GNI_CdmAttach(gni_cdm_handle_t cdm_hndl, uint32_t device_id, uint32
     if (!aries_ntt_attach(nic)) {
         detach(nic);
         cdm_hndl->nic = NULL;
-        return GNI_RC_NO_MATCH; /* the translation of the job does not know this node */
+        return GNI_RC_NO_MATCH; /* this node is not in the job's translation table */
     }
     if (!aries_hw_attach(nic)) {
         detach(nic);
@@ -188,7 +190,8 @@ static void detach(struct gni_nic *nic)
         nic->hw->fma_used--;
     nic->magic = 0;
     nic->cdm = NULL;
-    aries_process_notify(nic->process); /* fibers blocked in its calls find it gone */
+    /* Wakes the fibers that are blocked in its calls: they see that it is gone. */
+    aries_process_notify(nic->process);
     nic->process = NULL;
     aries_nic_unref(nic);
 }

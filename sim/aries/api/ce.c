@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The calls of the collective engine. Channels are counted per NIC; what they do is in
- * ce_channel.c.
+ * The calls of the collective engine. This file counts the channels of a NIC; ce_channel.c
+ * implements what they do.
  */
 #include "api/ce.h"
 
@@ -23,7 +23,7 @@ static bool ce_ok(const struct gni_ce *ce)
     return aries_handle_ok(ce, ARIES_MAGIC_CE);
 }
 
-/* A call into the driver. */
+/* Time of a call into the driver. */
 static void spend_setup(const struct gni_nic *nic)
 {
     sim_spend(aries_timing_of(nic)->cold_ce);
@@ -46,7 +46,8 @@ gni_return_t GNI_CeCreate(gni_nic_handle_t nic_hndl, gni_ce_handle_t *ce_hndl)
     if (!aries_handle_ok(nic_hndl, ARIES_MAGIC_NIC) || ce_hndl == NULL)
         return GNI_RC_INVALID_PARAM;
     spend_setup(nic_hndl);
-    if (!aries_handle_ok(nic_hndl, ARIES_MAGIC_NIC)) /* gone meanwhile */
+    /* It was destroyed while this call spent time. */
+    if (!aries_handle_ok(nic_hndl, ARIES_MAGIC_NIC))
         return GNI_RC_INVALID_PARAM;
     hw = nic_hndl->hw;
     if (!aries_job_may_add(hw, nic_hndl->ptag, GNI_JOB_RES_CE) || !aries_hw_ce(hw, &id))
@@ -106,7 +107,7 @@ gni_return_t GNI_CeDestroy(gni_ce_handle_t ce_hndl)
     if (!ce_ok(ce_hndl))
         return GNI_RC_INVALID_PARAM;
     spend_setup(ce_hndl->nic);
-    if (!ce_ok(ce_hndl)) /* another thread was faster */
+    if (!ce_ok(ce_hndl)) /* another thread destroyed it first */
         return GNI_RC_INVALID_PARAM;
     ce_release(ce_hndl);
     return GNI_RC_SUCCESS;
@@ -121,7 +122,7 @@ gni_return_t GNI_EpSetCeAttr(gni_ep_handle_t ep_hndl, uint32_t ce_id, uint32_t c
         child_id >= GNI_CE_MAX_CHILDREN ||
         (child_type != GNI_CE_CHILD_VCE && child_type != GNI_CE_CHILD_PE))
         return GNI_RC_INVALID_PARAM;
-    /* Beyond what a NIC has, all numbers are the same: nobody answers. */
+    /* All numbers above the number of channels of a NIC are equal: no channel answers. */
     ep_hndl->ce_id = (uint8_t)(ce_id < UINT8_MAX ? ce_id : UINT8_MAX);
     ep_hndl->ce_child_id = (uint8_t)child_id;
     ep_hndl->ce_child_type = (uint8_t)child_type;
@@ -130,7 +131,7 @@ gni_return_t GNI_EpSetCeAttr(gni_ep_handle_t ep_hndl, uint32_t ce_id, uint32_t c
     return GNI_RC_SUCCESS;
 }
 
-/* An endpoint that may stand in a tree. */
+/* Whether an endpoint may be a member of a tree. */
 static bool member_of(const struct gni_ce *ce, const struct gni_ep *ep,
                       struct aries_ce_member *member)
 {
@@ -164,7 +165,10 @@ static bool children_of(const struct gni_ce *ce, gni_ep_handle_t *eps, uint32_t 
     return true;
 }
 
-/* At most one mode of a group; none: the default. False: more. */
+/*
+ * Reads the mode of one group: at most one may be set, and without any the default applies.
+ * Returns false when more than one is set.
+ */
 static bool mode_of(uint32_t modes, uint32_t group, uint32_t fallback, uint32_t *out)
 {
     uint32_t mode = modes & group;
@@ -201,7 +205,8 @@ gni_return_t GNI_CeConfigure(gni_ce_handle_t ce_hndl, gni_ep_handle_t *child_eps
         return GNI_RC_INVALID_PARAM;
     config.ptag = ce_hndl->nic->ptag;
     spend_setup(ce_hndl->nic);
-    if (!ce_ok(ce_hndl) || !queue_ok(ce_hndl, cq_hndl)) /* gone meanwhile */
+    /* It was destroyed while this call spent time. */
+    if (!ce_ok(ce_hndl) || !queue_ok(ce_hndl, cq_hndl))
         return GNI_RC_INVALID_PARAM;
     use_queue(ce_hndl, cq_hndl);
     aries_ce_configure(ce_hndl->nic->hw, ce_hndl->id, &config);
@@ -239,7 +244,7 @@ sim_noinline gni_return_t aries_ce_post(struct aries_post *post)
     if (result != GNI_RC_SUCCESS)
         return result;
     aries_work_fill(&work, ep, descr);
-    work.remote_wanted = false; /* what would be told of is the result */
+    work.remote_wanted = false; /* the event would announce the result, which is not here yet */
     work.book = &nic->hw->fabric->book_ce;
     work.cpu = timing->cpu_fma + (nic->fma_shared ? timing->cpu_fma_shared : 0);
     work.local_addr = aries_mem_handle_offset(&descr->local_mem_hndl, descr->local_addr);
@@ -281,7 +286,8 @@ gni_return_t GNI_CeCheckResult(gni_ce_result_t *result, uint32_t length)
         if (process->ce_result == (uintptr_t)result)
             wait.id = process->ce_id;
         else
-            sim_idle_break(); /* memory of the program has no name of its own: not parked */
+            /* The engine cannot watch memory of the program, so this fiber must not be parked. */
+            sim_idle_break();
         if (!sim_poll(&wait, delivered, cost))
             return GNI_RC_NOT_DONE;
         sim_idle_break();

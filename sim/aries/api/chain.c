@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Chained transactions: a full descriptor followed by short ones that may go to other peers, with
- * one completion for all. Nothing is sent when any element is invalid.
+ * Chained transactions: a full descriptor followed by short ones, which may go to other peers. The
+ * chain has one completion. If any element is invalid, nothing is sent.
  */
 #include "api/post.h"
 
@@ -16,7 +16,7 @@ static bool ep_ok(const struct gni_ep *ep)
     return aries_handle_ok(ep, ARIES_MAGIC_EP);
 }
 
-/* Every kind of element begins with its link and its endpoint. */
+/* Each type of element begins with its link to the next one and its endpoint. */
 static gni_ct_put_post_descriptor_t *next_of(const gni_post_descriptor_t *head)
 {
     return head->next_descr;
@@ -47,7 +47,7 @@ static struct aries_post_element chained_element(gni_post_type_t type,
     return element;
 }
 
-/* The head in the form of the others. */
+/* Converts the head of a chain to the form of its other elements. */
 static struct aries_post_element head_element(const gni_post_descriptor_t *head)
 {
     struct aries_post_element element = {
@@ -105,7 +105,7 @@ static gni_return_t check_chain(const struct aries_post *post, uint32_t *count)
     return result;
 }
 
-/* Works of a chain, on the caller's stack when they are few. */
+/* Memory for the works of a chain: on the caller's stack if they are few. */
 static struct aries_work *works_new(struct aries_work *few, uint32_t count)
 {
     if (count > WORKS_ON_STACK)
@@ -119,7 +119,7 @@ static void works_free(struct aries_work *few, struct aries_work *works)
         g_free(works);
 }
 
-/* All take the head's delivery mode and remote event. */
+/* All elements use the delivery mode and the remote event of the head. */
 static void common_fill(const struct aries_post *post, struct aries_work *works, uint32_t count)
 {
     uint32_t i;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Completion channels: one file descriptor for many queues. A queue that is armed fires once, when
- * it has an entry; the channel then holds one event until GNI_CompChanGetEvent collects it.
+ * Completion channels: one file descriptor for many queues. An armed queue fires once, when it has
+ * an entry. The channel then holds one event until GNI_CompChanGetEvent collects it.
  *
  *   idle ──arm──▶ armed ──entry──▶ fired ──GetEvent──▶ idle        (arming a queue with entries
  *                                                                   goes to fired at once)
  *
- * The descriptor is a real one, readable as long as there are events, so that poll(2) and epoll(7)
- * of a program work when they do not block. What blocks in virtual time is here: GetEvent, and
- * aries_poll() for programs that watch several descriptors.
+ * The descriptor is a real one and readable as long as there are events, so poll(2) and epoll(7)
+ * work in a program as long as they do not block. Two calls block in virtual time:
+ * GNI_CompChanGetEvent, and aries_poll() for programs that watch several descriptors.
  */
 #include "api/front.h"
 
@@ -26,8 +26,8 @@ static bool channel_ok(const struct gni_comp_chan *channel)
 }
 
 /*
- * The world catches up with the caller; another thread may destroy the channel meanwhile, against
- * the rules of the API.
+ * Lets all events up to the caller's own time happen. Another thread may destroy the channel
+ * meanwhile, although the API forbids it.
  */
 static bool enter(const struct gni_comp_chan *channel, bool spends)
 {
@@ -49,7 +49,7 @@ static bool readable(int fd)
     return poll(&poller, 1, 0) == 1 && (poller.revents & POLLIN);
 }
 
-/* The counter cannot overflow: events are counted in 32 bits by each of a few thousand queues. */
+/* The counter cannot overflow: each of a few thousand queues adds at most 32 bits of events. */
 static void count_up(const struct gni_comp_chan *channel)
 {
     uint64_t one = 1;
@@ -58,7 +58,7 @@ static void count_up(const struct gni_comp_chan *channel)
     (void)written;
 }
 
-/* A program that read the descriptor itself took the event: then there is nothing to take. */
+/* If the program has read the descriptor itself, the event is gone and the read finds nothing. */
 static void count_down(const struct gni_comp_chan *channel)
 {
     uint64_t one;
@@ -72,7 +72,7 @@ static void count_down(const struct gni_comp_chan *channel)
 
 /* ---- firing ---------------------------------------------------------------------------------- */
 
-/* The process is notified by whoever stored the entry. */
+/* The caller that stored the entry notifies the process. */
 sim_noinline void aries_channel_fire(struct gni_cq *cq)
 {
     assert(cq->channel != NULL && cq->armed);
@@ -94,9 +94,9 @@ void aries_channel_detach(struct gni_cq *cq)
     cq->armed = false;
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- creating and destroying ----------------------------------------------------------------- */
 
-/* A slot that was never used has no descriptor: its magic number and its references are 0. */
+/* An object that was never used has no descriptor: its magic number and its references are 0. */
 static void discard(void *object)
 {
     struct gni_comp_chan *channel = object;
@@ -119,7 +119,7 @@ gni_return_t GNI_CompChanCreate(gni_nic_handle_t nic_hndl, gni_comp_chan_handle_
         return GNI_RC_INVALID_PARAM;
     fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
     if (fd < 0)
-        return GNI_RC_ERROR_NOMEM; /* no descriptor left */
+        return GNI_RC_ERROR_NOMEM; /* the process has no file descriptor left */
     channel = aries_object_new(nic_hndl->hw->fabric->objects, &channel_class);
     channel->magic = ARIES_MAGIC_CHANNEL;
     channel->refs = 1;
@@ -153,7 +153,8 @@ static void channel_release(struct gni_comp_chan *channel)
     close(channel->fd);
     channel->magic = 0;
     channel->nic = NULL;
-    aries_process_notify(process); /* threads that wait for it find it gone */
+    /* Wakes the threads that wait for it: they see that it is gone. */
+    aries_process_notify(process);
     unref(channel);
 }
 
@@ -203,7 +204,7 @@ static bool attached(gni_cq_handle_t *cqs, uint32_t count)
     return cqs != NULL && count > 0;
 }
 
-/* All or none: a bad handle at the end of the list arms nothing. */
+/* Arms all queues or none: a bad handle at the end of the list must arm nothing. */
 gni_return_t GNI_CqArmCompChan(gni_cq_handle_t *cq_hndls, uint32_t num_cqs)
 {
     struct gni_cq *cq;
@@ -233,7 +234,7 @@ static void describe(const void *what, char *buffer, size_t size)
         snprintf(buffer, size, " of node %u", channel->nic->hw->node);
 }
 
-/* Queues take turns, so that one that fires all the time starves no other. */
+/* Takes the queues in turn, so that a queue that fires all the time does not starve the others. */
 static struct gni_cq *collect(struct gni_comp_chan *channel)
 {
     struct gni_cq *cq = sim_container_of(channel->fired.next, struct gni_cq, fired_link);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Completion channels: what the files of the front share of them. */
+/* Completion channels: the structure that several files of api/ use. */
 #ifndef JACQUARD_ARIES_COMP_CHAN_H
 #define JACQUARD_ARIES_COMP_CHAN_H
 
@@ -12,7 +12,8 @@ struct gni_comp_chan {
     struct aries_fabric *fabric;
     int fd; /* an eventfd that counts the channel events not collected */
     struct aries_list attached; /* queues */
-    struct aries_list fired; /* of these, in the order in which they are to be told */
+    /* Queues that have fired, in the order in which GNI_CompChanGetEvent reports them. */
+    struct aries_list fired;
     struct aries_list nic_link;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Completion queues: the calls that make, read and wait for them. */
+/* Completion queues: the calls that create, read and wait for them. */
 #include "api/front.h"
 
 #include <assert.h>
@@ -22,9 +22,9 @@ static struct aries_cq_slot *slot(const struct gni_cq *cq, uint32_t place)
     return &cq->ring[(cq->head + place) & (cq->ring_size - 1)];
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- creating and destroying ----------------------------------------------------------------- */
 
-/* The ring of the hardware is whole pages of 512 entries, one of which stays empty. */
+/* The ring of the hardware consists of whole pages of 512 entries. One entry always stays empty. */
 static uint32_t usable_entries(const struct aries_timing *timing, uint32_t entry_count)
 {
     if (timing->cq_exact)
@@ -97,7 +97,7 @@ static void cq_release(struct gni_cq *cq)
     cq->magic = 0;
     cq->nic = NULL;
     cq->count = 0;
-    aries_process_notify(process); /* fibers that wait for it find it gone */
+    aries_process_notify(process); /* wakes the fibers that wait for it: they see that it is gone */
     aries_cq_unref(cq);
 }
 
@@ -121,7 +121,7 @@ gni_return_t GNI_CqDestroy(gni_cq_handle_t cq_hndl)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* A dead queue counts: whoever waits for it must look. */
+/* A destroyed queue counts as ready, because its waiters must return. */
 static bool ready(const void *what)
 {
     const struct gni_cq *cq = what;
@@ -137,7 +137,7 @@ static void describe(const void *what, char *buffer, size_t size)
         snprintf(buffer, size, " %u of node %u", cq->index, cq->nic->hw->node);
 }
 
-/* An SMSG completion is the library's first: true when it keeps it to itself. */
+/* Passes an SMSG completion to smsg.c first. Returns true if the library keeps it to itself. */
 static bool digest_smsg(struct gni_cq *cq, gni_cq_entry_t *entry)
 {
     struct aries_request *request = aries_request_of(cq, aries_cq_entry_tid(*entry));
@@ -156,9 +156,9 @@ static bool digest_smsg(struct gni_cq *cq, gni_cq_entry_t *entry)
 }
 
 /*
- * A reader that is behind goes from endpoint to endpoint, all of them out of the cache by now. The
- * one after the next is fetched when an entry is taken out, and what hangs on it when it is the
- * next.
+ * Prefetches for a reader that lags behind: it visits one endpoint after the other, all of them
+ * out of the cache. When an entry is popped, the endpoint of the entry after the next is fetched;
+ * for the next entry, the data that its endpoint points to.
  */
 static void fetch_ahead(const struct gni_cq *cq)
 {
@@ -166,7 +166,7 @@ static void fetch_ahead(const struct gni_cq *cq)
 
     if (cq->count > 2) {
         __builtin_prefetch(slot(cq, 2)->reader_data, 1);
-        __builtin_prefetch(slot(cq, 6)); /* which lies in the line after */
+        __builtin_prefetch(slot(cq, 6)); /* this slot lies in the next cache line */
     }
     if (next->reader_data == NULL)
         return;
@@ -184,7 +184,7 @@ static void fetch_ahead(const struct gni_cq *cq)
     }
 }
 
-/* The next entry that the caller is to see; NOT_DONE when there is none. */
+/* Pops the next entry that the caller may see. NOT_DONE: there is none. */
 static gni_return_t pop_entry(struct gni_cq *cq, gni_cq_entry_t *event)
 {
     gni_cq_entry_t entry;
@@ -223,14 +223,14 @@ static gni_return_t take_spending(struct gni_cq *cq, gni_cq_entry_t *event)
     return pop_entry(cq, event);
 }
 
-/* The library's own work that reading a queue drives. */
+/* Does the library's own work, which programs drive by reading a queue. */
 static void progress(struct gni_nic *nic)
 {
     if (sim_unlikely(!aries_list_empty(&nic->smsg_returns)))
         aries_smsg_progress(nic);
 }
 
-/* Work of the library is something to be found, too: who polls must not sleep over it. */
+/* Pending work of the library counts as an entry: a poller must not sleep while there is some. */
 static bool poll_ready(const void *what)
 {
     const struct gni_cq *cq = what;
@@ -238,7 +238,10 @@ static bool poll_ready(const void *what)
     return ready(cq) || !aries_list_empty(&cq->nic->smsg_returns);
 }
 
-/* `call`: what finds an entry goes on differently in GNI_CqGetEvent (0) and GNI_CqTestEvent (1). */
+/*
+ * Polls once. `call` keeps apart the callers, which continue differently after they find an entry:
+ * GNI_CqGetEvent (0) and GNI_CqTestEvent (1).
+ */
 static bool poll_once(struct gni_cq *cq, uint32_t call)
 {
     const struct sim_wait wait = {"completion queue", describe, cq, cq->id + call};
@@ -253,7 +256,7 @@ gni_return_t GNI_CqGetEvent(gni_cq_handle_t cq_hndl, gni_cq_entry_t *event_data)
     if (!cq_ok(cq_hndl) || event_data == NULL)
         return GNI_RC_INVALID_PARAM;
     behind = sim_catching_up();
-    if (!cq_ok(cq_hndl)) /* destroyed by another thread meanwhile */
+    if (!cq_ok(cq_hndl)) /* another thread destroyed it meanwhile */
         return GNI_RC_INVALID_PARAM;
     if (!behind)
         progress(cq_hndl->nic);
@@ -276,7 +279,7 @@ gni_return_t GNI_CqTestEvent(gni_cq_handle_t cq_hndl)
         return GNI_RC_INVALID_PARAM;
     sim_idle_break();
     sim_spend(aries_timing_of(cq_hndl->nic)->cpu_cqget / 2);
-    if (cq_hndl->count == 0) /* GNI_CqGetEvent has something to do, and nothing to return */
+    if (cq_hndl->count == 0) /* GNI_CqGetEvent has work to do, but no entry to return */
         return GNI_RC_SUCCESS;
     return aries_cq_entry_overrun(slot(cq_hndl, 0)->entry) ? GNI_RC_ERROR_RESOURCE : GNI_RC_SUCCESS;
 }
@@ -320,7 +323,7 @@ static bool __attribute__((unused)) vector_wakes(const void *on)
     return vector_ready(vector) < vector->count;
 }
 
-/* Another thread destroyed a queue while this one caught up with the world. */
+/* Whether another thread destroyed a queue while this thread caught up with virtual time. */
 static bool vector_dead(const struct vector *vector)
 {
     uint32_t i;
@@ -349,8 +352,9 @@ static sim_time_t deadline_of(uint64_t timeout_ms)
 }
 
 /*
- * Blocks until one of the queues has an entry, the deadline has passed, or a signal comes:
- * INVALID_STATE. The queues are held meanwhile: one that dies must still be there to be seen dead.
+ * Blocks until one of the queues has an entry or the deadline has passed; INVALID_STATE: a signal
+ * arrived. Holds references to the queues, so that a queue that is destroyed meanwhile can still
+ * be inspected.
  */
 static gni_return_t vector_block(const struct vector *vector, sim_time_t deadline, uint32_t *which)
 {
@@ -361,7 +365,8 @@ static gni_return_t vector_block(const struct vector *vector, sim_time_t deadlin
     bool in_time = true, interrupted = false;
     uint32_t i;
 
-    sim_spend(timing->cpu_cqget / 2); /* no call is free, or a loop of them would never end */
+    /* Every call takes time, or a loop of calls would never end. */
+    sim_spend(timing->cpu_cqget / 2);
     sim_settle();
     if (vector_dead(vector))
         return GNI_RC_INVALID_PARAM;
@@ -402,7 +407,7 @@ static gni_return_t vector_wait(const struct vector *vector, uint64_t timeout, b
         if (result != GNI_RC_SUCCESS)
             return result == GNI_RC_INVALID_STATE ? GNI_RC_NOT_DONE : result;
         result = take_spending(vector->cqs[*which], event);
-    } while (result == GNI_RC_NOT_DONE); /* it was for the library only */
+    } while (result == GNI_RC_NOT_DONE); /* the entry was for the library only */
     return result;
 }
 

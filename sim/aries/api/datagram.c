@@ -3,15 +3,16 @@
  * Datagrams of a communication domain: its sessions and the API on them. The rules of matching are
  * those of the driver's session manager (public sources of kgni):
  *
- *   post, bound      a REMOTE session of that peer → both complete; any other session with that
- *                    peer → ERROR_RESOURCE; else WAITING, and an offer goes out
- *   post, unbound    the oldest REMOTE session → both complete; else a wildcard
- *   offer arrives    WAITING for just that peer → completes; else the oldest wildcard → takes it
- *                    and answers; else REMOTE
+ *   post, bound      if the peer has a REMOTE session, both complete; if it has any other session,
+ *                    ERROR_RESOURCE; otherwise the session is WAITING and sends an offer
+ *   post, unbound    if there is a REMOTE session, the oldest one and the post complete; otherwise
+ *                    the post is a wildcard
+ *   offer arrives    a session that is WAITING for this peer completes; otherwise the oldest
+ *                    wildcard accepts the offer and answers; otherwise the session is REMOTE
  *
- * Sessions are found by peer and by id through hash tables, wildcards and REMOTE sessions in order
- * of age through lists, and those in a final state through heaps in order of creation, so that a
- * probe costs the same however many there are.
+ * Hash tables find sessions by peer and by id. Lists hold wildcards and REMOTE sessions in order of
+ * age. Heaps hold the sessions in a final state in order of creation, so that the cost of a probe
+ * does not depend on their number.
  */
 #include "api/datagram.h"
 #include "api/front.h"
@@ -22,7 +23,7 @@
 
 enum session_state {
     WAITING,
-    REMOTE, /* the peer's data is here, nothing is posted */
+    REMOTE, /* the data of the peer has arrived; no datagram was posted for it */
     COMPLETED,
     TERMINATED,
     TIMED_OUT,
@@ -32,14 +33,17 @@ enum { HEAP_ALL, HEAP_WITH_ID, HEAPS };
 
 struct aries_datagram_session {
     struct aries_datagrams *owner;
-    uint64_t number; /* order of creation; its name in messages */
+    uint64_t number; /* counts up with each new session; names the session in messages */
     uint64_t id;
-    bool has_id, has_peer; /* no peer: a wildcard that has not met anybody */
+    bool has_id, has_peer; /* has_peer is false for a wildcard that has matched no peer yet */
     enum session_state state;
     struct aries_datagram_address peer;
-    uint64_t peer_number; /* the peer's session that it met; 0: unknown */
-    struct mark *mark; /* of the endpoint; NULL: REMOTE, or the endpoint is gone */
-    struct aries_datagram_message *offer; /* ours, until it has arrived */
+    uint64_t peer_number; /* number of the peer's session that it matched; 0: unknown */
+    /*
+     * state of the endpoint that posted it; NULL: session is REMOTE, or the endpoint was destroyed
+     */
+    struct mark *mark;
+    struct aries_datagram_message *offer; /* our offer, until it has arrived */
     struct aries_list all_link, peer_link, id_link, age_link, mark_link;
     uint32_t heap_at[HEAPS];
     struct sim_wait wait;
@@ -47,9 +51,12 @@ struct aries_datagram_session {
     uint8_t local[GNI_DATAGRAM_MAXSIZE], remote[GNI_DATAGRAM_MAXSIZE];
 };
 
-/* What an endpoint remembers (gni_ep.datagram). */
+/* Datagram state of an endpoint (gni_ep.datagram). */
 struct mark {
-    /* Those that it posted: several when it forgot one (GNI_RC_NO_MATCH) before it was consumed. */
+    /*
+     * The sessions that it posted. There are several if it forgot one (GNI_RC_NO_MATCH) before the
+     * session was consumed.
+     */
     struct aries_list sessions;
     bool pending;
     void *out_buf;
@@ -62,8 +69,9 @@ struct heap {
 };
 
 struct aries_datagrams {
-    struct aries_list link; /* of all that are not freed */
-    uint64_t serial; /* never the same twice: who blocked finds out whether they are still there */
+    struct aries_list link; /* in fabric->datagrams: all domains that are not freed */
+    /* Unique: a thread that was blocked finds out whether the domain is still there. */
+    uint64_t serial;
     struct gni_nic *nic;
     uint64_t last_number;
     struct aries_list all, wildcards, remotes;
@@ -71,13 +79,13 @@ struct aries_datagrams {
     uint32_t count, buckets; /* a power of two */
     struct heap final[HEAPS];
     struct sim_wait probe_wait[HEAPS];
-    uint32_t probe_looked; /* for sim_poll_turn */
+    uint32_t probe_looked; /* state of sim_poll_turn() */
 };
 
 static void *checked(void *memory)
 {
     if (memory == NULL)
-        abort(); /* the host is out of memory: nothing that a simulated program could handle */
+        abort(); /* the host is out of memory, which a simulated program cannot handle */
     return memory;
 }
 
@@ -175,7 +183,7 @@ static void link_session(struct aries_datagrams *datagrams, struct aries_datagra
         aries_list_add(id_bucket(datagrams, session->id), &session->id_link);
 }
 
-/* Doubles the tables; chains keep the order of creation. */
+/* Doubles the hash tables. The chains stay in order of creation. */
 static sim_cold void grow(struct aries_datagrams *datagrams)
 {
     uint32_t i, buckets = datagrams->buckets != 0 ? 2 * datagrams->buckets : 16;
@@ -236,7 +244,7 @@ static void datagrams_delete(struct aries_datagrams *datagrams)
 struct blocked {
     struct gni_nic *nic;
     uint64_t serial;
-    bool (*ready)(const void *what); /* NULL: each change may be it */
+    bool (*ready)(const void *what); /* NULL: every change ends the wait */
     const void *what;
 };
 
@@ -256,8 +264,8 @@ static bool __attribute__((unused)) wakes(const void *on)
 }
 
 /*
- * Blocks; false: the domain is gone. Holds no reference meanwhile, so that a thread that is
- * cancelled here leaves nothing behind; `wait` may be gone afterwards.
+ * Blocks. Returns false if the domain is gone. It holds no reference meanwhile, so that a thread
+ * that is cancelled here leaks nothing; `wait` may be invalid afterwards.
  */
 static bool block(struct gni_nic *nic, sim_time_t deadline, const struct sim_wait *wait,
                   bool (*ready)(const void *what), const void *what)
@@ -326,7 +334,11 @@ static void session_free(struct aries_datagram_session *session)
     struct aries_datagrams *datagrams = session->owner;
     unsigned which;
 
-    if (session->offer != NULL) { /* the peer may wait for it; not for ever, if there is none */
+    /*
+     * the peer may be waiting for the offer, so the kernel delivers it, but stops if there is no
+     * such peer
+     */
+    if (session->offer != NULL) {
         session->offer->session = NULL;
         session->offer->withdrawn = true;
     }
@@ -342,7 +354,7 @@ static void session_free(struct aries_datagram_session *session)
     free(session);
 }
 
-/* Gives a session that had none an id. */
+/* Sets the id of a session that had none. */
 static void set_id(struct aries_datagram_session *session, bool has_id, uint64_t id)
 {
     if (!has_id)
@@ -397,7 +409,10 @@ static void complete(struct aries_datagram_session *session, const void *data, u
     finalise(session, COMPLETED);
 }
 
-/* The session with a peer: one that was posted rather than what the peer offered on its own. */
+/*
+ * The session with a peer. A session that was posted here is preferred to one that the peer
+ * offered.
+ */
 static struct aries_datagram_session *find_peer(const struct aries_datagrams *datagrams,
                                                 uint32_t pe, uint32_t inst_id, bool *remote_only)
 {
@@ -488,7 +503,7 @@ static void offer_arrived(struct aries_datagrams *datagrams,
         return;
     }
     if (peer->nic == message->to.nic && peer->inst_id == message->to.inst_id)
-        return; /* to itself, and taken back meanwhile */
+        return; /* it was sent to its own instance, which has withdrawn it meanwhile */
     if (!aries_list_empty(&datagrams->wildcards)) {
         session =
             sim_container_of(datagrams->wildcards.next, struct aries_datagram_session, age_link);
@@ -507,7 +522,7 @@ static void offer_arrived(struct aries_datagrams *datagrams,
     aries_process_notify(datagrams->nic->process);
 }
 
-/* What concerns a session that exists already. */
+/* Handles a message about a session that exists already. */
 static void news_arrived(struct aries_datagrams *datagrams,
                          const struct aries_datagram_message *message)
 {
@@ -524,7 +539,8 @@ static void news_arrived(struct aries_datagrams *datagrams,
         if (message->kind == ARIES_DATAGRAM_CANCEL && session->peer_number == message->number) {
             if (session->state == REMOTE)
                 session_free(session);
-            else if (may_become(session->state, TERMINATED)) /* what peers say is checked */
+            /* A message of a peer is checked, not asserted. */
+            else if (may_become(session->state, TERMINATED))
                 finalise(session, TERMINATED);
         } else if (message->kind != ARIES_DATAGRAM_CANCEL && session->number == message->about &&
                    session->state == WAITING) {
@@ -541,7 +557,8 @@ bool aries_datagram_arrived(struct aries_datagram_message *message)
     struct gni_nic *nic = find_instance(message);
 
     if (nic == NULL)
-        return message->kind != ARIES_DATAGRAM_OFFER; /* other news are of no interest to anybody */
+        /* No one waits for the other kinds of message. */
+        return message->kind != ARIES_DATAGRAM_OFFER;
     if (message->session != NULL) {
         message->session->offer = NULL;
         message->session = NULL;
@@ -582,7 +599,10 @@ void aries_datagrams_node_down(struct aries_fabric *fabric, uint32_t node)
                 struct aries_datagram_session *session =
                     sim_container_of(entry, struct aries_datagram_session, all_link);
 
-                /* Offered again, in vain: so the usual number of tries passes. */
+                /*
+                 * The offer is sent again although the node is dead, so that it fails after the
+                 * usual number of tries.
+                 */
                 if (session->state == WAITING && session->has_peer && session->offer == NULL &&
                     session->peer.nic == dead)
                     session->offer = send_to_peer(session, ARIES_DATAGRAM_OFFER);
@@ -591,7 +611,7 @@ void aries_datagrams_node_down(struct aries_fabric *fabric, uint32_t node)
     }
 }
 
-/* Whose peer took the offer and is no more. */
+/* Ends sessions whose peer accepted the offer and has gone since. */
 static void recheck(struct aries_datagrams *datagrams,
                     bool (*there)(const struct aries_datagram_address *peer,
                                   const struct gni_nic *nic))
@@ -625,7 +645,7 @@ static bool is_bound(const struct gni_ep *ep)
     return ep->remote_addr != UINT32_MAX || ep->remote_id != UINT32_MAX;
 }
 
-/* Behind the translation that the job may have. */
+/* The PE address after the node translation of the job, if it has one. */
 static uint32_t peer_pe(const struct gni_ep *ep)
 {
     return ep->remote != NULL ? ep->remote->pe_addr : ep->remote_addr;
@@ -765,7 +785,7 @@ static struct aries_datagram_session *find_session(const struct question *questi
     return find_peer(datagrams, peer_pe(ep), ep->remote_id, &remote_only);
 }
 
-/* Frees the endpoint that posted the session for its next datagram. */
+/* Marks the session as consumed: the endpoint that posted it may post its next datagram. */
 static void consume(struct aries_datagram_session *session)
 {
     if (session->mark != NULL)
@@ -773,7 +793,7 @@ static void consume(struct aries_datagram_session *session)
     session_free(session);
 }
 
-/* Copies what the peer offered into the endpoint's buffer. */
+/* Copies the data that the peer offered into the endpoint's buffer. */
 static gni_return_t copy_out(const struct aries_datagram_session *session, const struct mark *mark)
 {
     if (mark->out_buf == NULL && mark->out_size != 0)
@@ -800,7 +820,7 @@ static gni_return_t report(const struct question *question, struct aries_datagra
         mark->pending = false;
         return GNI_RC_NO_MATCH;
     }
-    /* An endpoint that has never posted has no buffer: it learns of REMOTE_DATA, not the data. */
+    /* An endpoint that has never posted has no buffer: it is told REMOTE_DATA, but gets no data. */
     if (session->state == COMPLETED || (session->state == REMOTE && mark->out_size != 0))
         rc = copy_out(session, mark);
     if (rc != GNI_RC_INVALID_PARAM) {
@@ -839,17 +859,21 @@ static gni_return_t test(const struct question *question)
         sim_idle_break();
         return report(question, session);
     }
-    /* Pending: one poll, so that a loop of tests is not simulated test by test. */
+    /*
+     * The session is pending. This counts as one poll, so that a loop of tests is not simulated
+     * test by test.
+     */
     if (sim_poll(&session->wait, final_ready, cost)) {
         sim_spend(cost);
-    } else if (sim_behind()) { /* whatever it is by now, it was pending then */
+        /* The session may have ended by now, but it was pending at the time of the call. */
+    } else if (sim_behind()) {
         *question->state = GNI_POST_PENDING;
         return GNI_RC_SUCCESS;
     }
     return report(question, find_session(question));
 }
 
-/* When a wait of so many milliseconds ends; all ones: never. */
+/* The time at which a wait of `timeout` milliseconds ends. All ones: never. */
 static sim_time_t deadline_of(uint32_t timeout)
 {
     return timeout == UINT32_MAX ? SIM_NEVER : sim_local_time() + timeout * SIM_MS;
@@ -923,8 +947,8 @@ gni_return_t GNI_EpPostDataWaitById(gni_ep_handle_t ep_hndl, uint64_t datagram_i
 /* ---- probe ----------------------------------------------------------------------------------- */
 
 /*
- * The oldest session in a final state; NULL: none, and a poll's time has passed: a call into the
- * driver, or in the fast mode a look at a counter that it shows.
+ * Returns the oldest session in a final state, or NULL after the time of one poll. A poll is a
+ * call into the driver; in the fast mode it reads a counter that the driver exposes.
  */
 static struct aries_datagram_session *probe(struct gni_nic *nic, unsigned which)
 {
@@ -997,7 +1021,7 @@ gni_return_t GNI_PostdataProbeWaitById(gni_nic_handle_t nic_hndl, uint32_t timeo
 
 /* ---- cancel and release ---------------------------------------------------------------------- */
 
-/* Ends a session that waits for its peer; what is final stays so. */
+/* Ends a session that waits for its peer. A session in a final state stays as it is. */
 static void cancel_session(struct aries_datagram_session *session)
 {
     struct aries_datagram_message *offer = session->offer;
@@ -1036,7 +1060,7 @@ gni_return_t GNI_EpPostDataCancelById(gni_ep_handle_t ep_hndl, uint64_t datagram
 
     if (!aries_handle_ok(ep_hndl, ARIES_MAGIC_EP) || datagram_id == UINT64_MAX)
         return GNI_RC_INVALID_PARAM;
-    if (is_bound(ep_hndl)) /* the peer selects; the driver ignores the id */
+    if (is_bound(ep_hndl)) /* the peer selects the session; the driver ignores the id */
         return GNI_EpPostDataCancel(ep_hndl);
     sim_spend(aries_timing_of(ep_hndl->nic)->cold_datagram_test);
     sim_settle();
@@ -1050,7 +1074,7 @@ gni_return_t GNI_EpPostDataCancelById(gni_ep_handle_t ep_hndl, uint64_t datagram
         if (session->id != datagram_id)
             continue;
         if (!session->has_peer)
-            session_free(session); /* nobody has met it: gone without a trace */
+            session_free(session); /* no peer has matched it: free it without a report */
         else
             cancel_session(session);
         return GNI_RC_SUCCESS;
@@ -1064,8 +1088,8 @@ bool aries_datagram_pending(const struct gni_ep *ep)
 }
 
 /*
- * Its session outlives the endpoint when it has a peer: a thread that waits for any datagram sees
- * it end.
+ * A session that has a peer outlives its endpoint: a thread that waits for any datagram sees it
+ * end.
  */
 void aries_datagrams_ep_release(struct gni_ep *ep)
 {
@@ -1087,7 +1111,7 @@ void aries_datagrams_ep_release(struct gni_ep *ep)
     ep->datagram = NULL;
 }
 
-/* Those that are left: of processes that never ended. */
+/* Frees the domains that are left: those of processes that never ended. */
 static void free_all(struct aries_fabric *fabric)
 {
     aries_datagram_kernel_fini(fabric);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Delivery modes: the one place that reads GNI_DLVMODE_ words.
+ * Delivery modes: only this file interprets GNI_DLVMODE_ words.
  *
  * NO_ADAPT clears the adaptive bit of a request and NO_HASH its hash bit. An adaptive packet does
- * not use the hash, so NO_HASH alone leaves the default, ADAPTIVE_0; with NO_ADAPT it means one
- * fixed path, in order. NO_RADAPT is about responses, ORDERED_TAIL is a modifier.
+ * not use the hash. So NO_HASH alone leaves the default, ADAPTIVE_0; with NO_ADAPT it selects one
+ * fixed path, in order. NO_RADAPT concerns responses. ORDERED_TAIL is a modifier.
  */
 #ifndef JACQUARD_ARIES_DELIVERY_H
 #define JACQUARD_ARIES_DELIVERY_H
@@ -14,7 +14,7 @@
 #include "nic/gni.h"
 #include "net/net.h"
 
-/* Whether all bits are ones that gni_pub.h defines. */
+/* Whether gni_pub.h defines all bits of the mode. */
 static inline bool aries_delivery_valid(uint16_t mode)
 {
     const uint16_t known = GNI_DLVMODE_IN_ORDER | GNI_DLVMODE_NO_RADAPT | GNI_DLVMODE_NMIN_HASH |

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a program may ask before it has a communication domain: which NICs the node has, and the
- * versions. An XC node has one Aries NIC, device 0.
+ * Calls that need no communication domain: the NICs of the node, and versions. An XC node has one
+ * Aries NIC, device 0.
  */
 #include <string.h>
 #include "nic/gni.h"
@@ -16,7 +16,7 @@ gni_return_t GNI_GetNumLocalDevices(int *num_devices)
     return GNI_RC_SUCCESS;
 }
 
-/* Elements beyond the devices that exist are left alone. */
+/* Leaves the elements beyond the existing devices unchanged. */
 gni_return_t GNI_GetLocalDeviceIds(int len, int *device_ids)
 {
     int i;
@@ -44,7 +44,10 @@ gni_return_t GNI_GetVersion(uint32_t *version)
     return GNI_RC_SUCCESS;
 }
 
-/* Driver and library are one here, so they always agree. There is no Subversion revision. */
+/*
+ * The driver is part of this library, so their versions always agree. There is no Subversion
+ * revision.
+ */
 gni_return_t GNI_GetVersionInformation(gni_version_info_t *version_info)
 {
     static const char ugni[] = "jacquard uGNI on simulated Aries";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Endpoints: who a domain talks to. */
+/* Endpoints: the peers of a communication domain. */
 #include "api/front.h"
 
 #include <assert.h>
@@ -66,7 +66,10 @@ gni_return_t GNI_EpBind(gni_ep_handle_t ep_hndl, uint32_t remote_addr, uint32_t 
         return GNI_RC_INVALID_PARAM;
     if (ep_hndl->cq != NULL && ep_hndl->cq->has_mr)
         return GNI_RC_INVALID_PARAM;
-    /* All-ones twice is how an unbound endpoint looks: the driver accepts it, and so it stays. */
+    /*
+     * An unbound endpoint has all ones in both fields. The driver accepts these values here, and
+     * the endpoint stays unbound.
+     */
     if (remote_addr >> PE_ADDR_BITS != 0 &&
         !(remote_addr == ARIES_UNBOUND && remote_id == ARIES_UNBOUND))
         return GNI_RC_INVALID_PARAM;
@@ -87,7 +90,7 @@ gni_return_t GNI_EpIdle(gni_ep_handle_t ep_hndl)
     if (!ep_ok(ep_hndl))
         return GNI_RC_INVALID_PARAM;
     sim_spend(aries_timing_of(ep_hndl->nic)->cold_ep_bind);
-    /* Nobody but another thread makes an idle endpoint busy. */
+    /* Only another thread can have made an idle endpoint busy. */
     if (ep_hndl->outstanding > 0 || ep_hndl->connected || ep_hndl->datagram != NULL ||
         ep_hndl->nic->process->fibers_count > 1)
         sim_settle();
@@ -119,7 +122,7 @@ static void ep_release(struct gni_ep *ep)
 {
     struct aries_list *link;
 
-    /* Transactions go on, and their events stay good for GNI_GetCompleted. */
+    /* The transactions continue, and GNI_GetCompleted accepts their events. */
     for (link = ep->nic->cqs.next; ep->outstanding > 0 && link != &ep->nic->cqs; link = link->next)
         aries_requests_forget(sim_container_of(link, struct gni_cq, nic_link), ep);
     aries_datagrams_ep_release(ep);

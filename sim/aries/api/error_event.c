@@ -5,8 +5,8 @@
 #include "nic/error_event.h"
 
 #define EVENTS_DEFAULT 64u
-#define EVENTS_MAX (1u << 16) /* more: ERROR_NOMEM */
-#define SUBSCRIPTIONS_MAX 256u /* of a NIC */
+#define EVENTS_MAX (1u << 16) /* a larger number gives ERROR_NOMEM */
+#define SUBSCRIPTIONS_MAX 256u /* per NIC */
 #define ALL_CATEGORIES 0xffu
 
 static bool errors_ok(const struct gni_err *errors)
@@ -14,7 +14,10 @@ static bool errors_ok(const struct gni_err *errors)
     return aries_handle_ok(errors, ARIES_MAGIC_ERRORS);
 }
 
-/* The world catches up with the caller; another thread may release the subscription meanwhile. */
+/*
+ * Lets all events up to the caller's own time happen. Another thread may release the subscription
+ * meanwhile.
+ */
 static bool enter(const struct gni_err *errors, bool spends)
 {
     if (!errors_ok(errors))
@@ -26,7 +29,7 @@ static bool enter(const struct gni_err *errors, bool spends)
     return errors_ok(errors);
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- creating and destroying ----------------------------------------------------------------- */
 
 static void discard(void *object)
 {
@@ -58,7 +61,7 @@ static gni_return_t check_subscription(gni_nic_handle_t nic, uint32_t device_id,
 }
 
 /*
- * The one client that is known to subscribe gives an empty mask and waits for events: it stands for
+ * The only known client passes an empty mask and then waits for events. So an empty mask selects
  * all categories.
  */
 gni_return_t GNI_SubscribeErrors(gni_nic_handle_t nic_handle, uint32_t device_id,
@@ -79,7 +82,8 @@ gni_return_t GNI_SubscribeErrors(gni_nic_handle_t nic_handle, uint32_t device_id
     sim_settle();
     sim_idle_break();
     if (nic_handle != NULL && nic_handle->magic != ARIES_MAGIC_NIC)
-        return GNI_RC_INVALID_PARAM; /* gone while the world caught up */
+        /* It was released while this call caught up with virtual time. */
+        return GNI_RC_INVALID_PARAM;
     errors = aries_object_new(hw->fabric->objects, &errors_class);
     errors->magic = ARIES_MAGIC_ERRORS;
     errors->refs = 1;
@@ -114,7 +118,8 @@ static void errors_release(struct gni_err *errors)
     aries_list_remove(&errors->process_link);
     errors->hw->errors_count--;
     errors->magic = 0;
-    aries_process_notify(errors->process); /* threads that wait for it find it gone */
+    /* Wakes the threads that wait for it: they see that it is gone. */
+    aries_process_notify(errors->process);
     unref(errors);
 }
 
@@ -157,7 +162,7 @@ gni_return_t GNI_GetErrorMask(gni_err_handle_t err_handle, gni_error_mask_t *mas
     return GNI_RC_SUCCESS;
 }
 
-/* Taken as it is: 0 silences the subscription. What is queued already stays. */
+/* Any mask is accepted: 0 silences the subscription. Events that are queued already stay queued. */
 gni_return_t GNI_SetErrorMask(gni_err_handle_t err_handle, gni_error_mask_t mask_in,
                               gni_error_mask_t *mask_out)
 {
@@ -225,7 +230,7 @@ static bool __attribute__((unused)) wakes(const void *on)
     return !errors_ok(errors) || errors->count > 0;
 }
 
-/* Blocks until there is an event, or the deadline has passed: TIMEOUT. */
+/* Blocks until there is an event. TIMEOUT: the deadline has passed. */
 static gni_return_t block(struct gni_err *errors, sim_time_t deadline)
 {
     const struct sim_wait wait = {.text = "error events", SIM_WAKES(wakes, errors)};
@@ -279,6 +284,6 @@ gni_return_t GNI_WaitErrorEvents(gni_err_handle_t err_handle, gni_error_event_t 
             return GNI_RC_SUCCESS;
         result = block(err_handle, *num_events > 0 ? deadline : SIM_NEVER);
     } while (result == GNI_RC_SUCCESS);
-    /* A signal closes the window early. */
+    /* A signal ends the collection of events early. */
     return result == GNI_RC_NOT_DONE && *num_events > 0 ? GNI_RC_TIMEOUT : result;
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Calls of the launcher: who may use a NIC, with which limits, and when not. All are privileged. */
+/*
+ * Calls of the launcher, all privileged: they configure jobs, limit their resources and suspend
+ * them.
+ */
 #include "api/front.h"
 
 #include "nic/job.h"
 
-#define DRAIN_POLL_FIRST                                                    \
-    SIM_US /* how often a suspension looks whether the job's requests ended \
-            */
+#define DRAIN_POLL_FIRST \
+    SIM_US /* first interval at which a suspension checks whether the job's requests have ended */
 #define DRAIN_POLL_LAST SIM_MS
 
 /* ---- configuring ----------------------------------------------------------------------------- */
@@ -16,7 +18,7 @@ static bool same_job(const struct aries_job *job, uint64_t job_id, uint32_t cook
     return job->job_id == job_id && job->cookie == cookie;
 }
 
-/* The job that stands in the way of (job_id, ptag, cookie) on a node, or is it. */
+/* The job on this node that conflicts with (job_id, ptag, cookie) or is the same. */
 static struct aries_job *conflicting_job(const struct aries_nic *hw, uint64_t job_id, uint8_t ptag,
                                          uint32_t cookie)
 {
@@ -45,7 +47,7 @@ static bool limits_ok(const gni_job_limits_t *limits)
                               (!wants_ntt(limits) || limits->ntt_base >= 0));
 }
 
-/* A limit of the caller: GNI_JOB_INVALID_LIMIT leaves it as it is. */
+/* Sets a limit. GNI_JOB_INVALID_LIMIT leaves it unchanged. */
 static void set_limit(struct aries_job_state *state, gni_job_res_t resource, int32_t value)
 {
     if (value != GNI_JOB_INVALID_LIMIT)
@@ -59,9 +61,10 @@ static void set_limits(struct aries_job_state *state, const gni_job_limits_t *li
     set_limit(state, GNI_JOB_RES_FMA, limits->fma_limit);
     set_limit(state, GNI_JOB_RES_RDMA, limits->bte_limit);
     set_limit(state, GNI_JOB_RES_CQ, limits->cq_limit);
-    if (limits->a.mrt_limit != GNI_JOB_INVALID_LIMIT) { /* the word of the two Aries bytes */
+    /* The two bytes for Aries share this word. */
+    if (limits->a.mrt_limit != GNI_JOB_INVALID_LIMIT) {
         set_limit(state, GNI_JOB_RES_CE, limits->a.m.ce_limit);
-        /* 2^N MiB of address space; 0: none was asked for. */
+        /* The value N means 2^N MiB of address space; 0 asks for none. */
         if (limits->a.m.iommu_limit != 0)
             state->limit[GNI_JOB_RES_IOMMU] = UINT64_C(1) << (limits->a.m.iommu_limit % 44);
     }
@@ -117,7 +120,7 @@ static gni_return_t check_job(uint8_t ptag, uint32_t cookie)
     return GNI_RC_SUCCESS;
 }
 
-/* The device, for a caller with privilege. */
+/* Finds the device and checks that the caller is privileged. */
 static gni_return_t privileged_device(uint32_t device_id, struct aries_nic **hw)
 {
     const struct aries_process *process = aries_process_self();
@@ -159,7 +162,7 @@ gni_return_t GNI_ConfigureNTT(int device_id, gni_ntt_descriptor_t *ntt_desc, uin
     return result == GNI_RC_SUCCESS ? aries_ntt_configure(hw, ntt_desc, ntt_base) : result;
 }
 
-/* The job uses the range that was just set, when its limits do not name another. */
+/* The job uses the range that was just set, unless its limits name another one. */
 gni_return_t GNI_ConfigureNTTandJob(int device_id, uint64_t job_id, uint8_t ptag, uint32_t cookie,
                                     gni_job_limits_t *limits, gni_ntt_descriptor_t *ntt_desc,
                                     uint32_t *ntt_base)
@@ -184,7 +187,7 @@ gni_return_t GNI_ConfigureNTTandJob(int device_id, uint64_t job_id, uint8_t ptag
         return result;
     job = conflicting_job(hw, job_id, ptag, cookie);
     if (job != NULL && !same_job(job, job_id, cookie))
-        return GNI_RC_INVALID_STATE; /* before the table is touched */
+        return GNI_RC_INVALID_STATE; /* checked before the table changes */
     result = aries_ntt_configure(hw, ntt_desc, ntt_base);
     if (result != GNI_RC_SUCCESS)
         return result;
@@ -209,7 +212,7 @@ gni_return_t GNI_GetNttGran(uint32_t device_id, uint32_t *ntt_gran)
 
 /* ---- suspending ------------------------------------------------------------------------------ */
 
-/* The state of a job that is known on this NIC by all of its names. */
+/* Finds the state of a job. All its names must match what this NIC knows. */
 static gni_return_t find_job(uint32_t device_id, uint64_t job_id, uint8_t ptag, uint32_t cookie,
                              struct aries_nic **hw, struct aries_job_state **state)
 {
@@ -229,7 +232,7 @@ static gni_return_t find_job(uint32_t device_id, uint64_t job_id, uint8_t ptag, 
     return GNI_RC_SUCCESS;
 }
 
-/* Looks again and again, as the driver does: nothing on the way of a request knows of this. */
+/* Polls repeatedly, as the driver does: the path of a request has no hook for this. */
 static gni_return_t drain(struct aries_job_state *state, sim_time_t deadline)
 {
     static const struct sim_wait wait = {.text = "the requests of a job that is suspended"};
@@ -243,16 +246,16 @@ static gni_return_t drain(struct aries_job_state *state, sim_time_t deadline)
         do {
             if (aries_interrupted(process))
                 return GNI_RC_NOT_DONE;
-        } while (sim_now() < next && sim_wait_until(next, &wait)); /* woken by something else */
+            /* Another event woke the fiber. */
+        } while (sim_now() < next && sim_wait_until(next, &wait));
         step = MIN(2 * step, DRAIN_POLL_LAST);
     }
     return GNI_RC_SUCCESS;
 }
 
 /*
- * From here on no request of the job leaves this NIC; those on their way come back first. When they
- * do not in time, the job goes on. Nothing that runs out of time can be pending afterwards, so no
- * timer has to be stopped.
+ * Holds back the job's new requests and waits until those in flight have ended. If they do not end
+ * in time, the job continues. After the timeout nothing is pending, so no timer has to be stopped.
  */
 gni_return_t GNI_SuspendJob(uint32_t device_id, uint64_t job_id, uint8_t ptag, uint32_t cookie,
                             uint32_t timeout)
@@ -264,7 +267,7 @@ gni_return_t GNI_SuspendJob(uint32_t device_id, uint64_t job_id, uint8_t ptag, u
     if (result != GNI_RC_SUCCESS)
         return result;
     if (job_id == 0)
-        return GNI_RC_ERROR_RESOURCE; /* a service: it belongs to no batch job */
+        return GNI_RC_ERROR_RESOURCE; /* a service, which belongs to no batch job */
     if (state->suspended || state->suspending)
         return GNI_RC_INVALID_STATE;
     state->suspending = true;

@@ -27,10 +27,10 @@ static void release_all(struct gni_nic *nic);
 /* ---- registering ----------------------------------------------------------------------------- */
 
 struct region {
-    uint64_t address, bytes; /* as asked for; of the first segment */
-    gni_mem_segment_t *segments; /* page-rounded; NULL: plain */
+    uint64_t address, bytes; /* as the caller gave them; of the first segment */
+    gni_mem_segment_t *segments; /* rounded to pages; NULL: one region without segments */
     uint32_t segments_count;
-    uint64_t length; /* page-rounded, all together */
+    uint64_t length; /* of all segments together, rounded to pages */
 };
 
 static bool is_mapped(uint64_t address, uint64_t length)
@@ -49,7 +49,10 @@ static bool is_mapped(uint64_t address, uint64_t length)
     return true;
 }
 
-/* Rewrites the first and the last byte with themselves; the pages between are taken on trust. */
+/*
+ * Writes the first and the last byte back to themselves. The pages between are assumed to be
+ * writable.
+ */
 static bool is_writable(uint64_t address, uint64_t length)
 {
     char *first = (char *)(uintptr_t)address, *last = first + length - 1, byte;
@@ -128,7 +131,7 @@ static void fill(struct aries_mr *mr, struct gni_nic *nic, const struct region *
     }
 }
 
-/* Takes over region->segments when it succeeds. */
+/* Enters the region into the tables. Owns region->segments when it succeeds. */
 static gni_return_t enter(struct gni_nic *nic, const struct region *region, struct gni_cq *cq,
                           uint32_t flags, uint32_t vmdh_index, gni_mem_handle_t *handle)
 {
@@ -140,7 +143,8 @@ static gni_return_t enter(struct gni_nic *nic, const struct region *region, stru
     uint32_t index;
 
     if (table == NULL)
-        return GNI_RC_INVALID_STATE; /* no MDD block: GNI_SetMddResources comes first */
+        /* No MDD block: the program must call GNI_SetMddResources first. */
+        return GNI_RC_INVALID_STATE;
     if (vmdh && vmdh_index != UINT32_MAX && vmdh_index >= table->size)
         return GNI_RC_INVALID_PARAM;
     if (hw->mdd_used >= timing->mdds || !aries_job_may_add(hw, nic->ptag, GNI_JOB_RES_MDD))
@@ -177,7 +181,7 @@ static void spend_registration(const struct gni_nic *nic, uint64_t length)
     sim_idle_break();
 }
 
-/* The registration of this process that a handle of GNI_MemRegister names. */
+/* The registration that a handle of GNI_MemRegister names, if it belongs to this process. */
 static struct aries_mr *own_registration(const struct gni_nic *nic, const gni_mem_handle_t *handle)
 {
     struct aries_mr *mr;
@@ -190,7 +194,7 @@ static struct aries_mr *own_registration(const struct gni_nic *nic, const gni_me
     return mr;
 }
 
-/* GNI_MEM_UPDATE_REGION: pages of a reserved region become accessible. */
+/* GNI_MEM_UPDATE_REGION: makes pages of a reserved region accessible. */
 static gni_return_t update(struct gni_nic *nic, uint64_t address, uint64_t length,
                            gni_mem_handle_t *handle)
 {
@@ -230,7 +234,10 @@ gni_return_t GNI_MemRegister(gni_nic_handle_t nic_hndl, uint64_t address, uint64
     return enter(nic_hndl, &region, dst_cq_hndl, flags, vmdh_index, mem_hndl);
 }
 
-/* Pieces are joined at page borders: only the first may begin, and the last end, elsewhere. */
+/*
+ * Segments are joined at page borders: only the first may begin inside a page, and only the last
+ * may end inside one.
+ */
 static gni_return_t segments_check(const gni_mem_segment_t *segments, uint32_t count,
                                    uint32_t flags)
 {
@@ -279,7 +286,8 @@ gni_return_t GNI_MemRegisterSegments(gni_nic_handle_t nic_hndl, gni_mem_segment_
         region.length += piece.length;
         region.bytes += mem_segments[i].length;
     }
-    spend_registration(nic_hndl, region.length); /* who dies in it must not own memory */
+    /* A process that is killed here must not own the memory yet. */
+    spend_registration(nic_hndl, region.length);
     region.address = mem_segments[0].address;
     region.segments = g_new(gni_mem_segment_t, segments_cnt);
     for (i = 0; i < segments_cnt; i++)
@@ -292,7 +300,7 @@ gni_return_t GNI_MemRegisterSegments(gni_nic_handle_t nic_hndl, gni_mem_segment_
 
 /* ---- the other calls ------------------------------------------------------------------------- */
 
-/* Whose memory a region is after its end, for writes that are still in flight into it. */
+/* Owner of a region after deregistration, for writes into it that are still in flight. */
 static struct aries_process nobody = {.dead = true};
 
 static void mr_release(struct aries_mr *mr)
@@ -335,7 +343,7 @@ gni_return_t GNI_MemDeregister(gni_nic_handle_t nic_hndl, gni_mem_handle_t *mem_
               (mr->length >> ARIES_MEM_PAGE_SHIFT) * timing->cold_mem_deregister_page);
     sim_settle();
     sim_idle_break();
-    mr = own_registration(nic_hndl, mem_hndl); /* the world went on */
+    mr = own_registration(nic_hndl, mem_hndl); /* looked up again: time has passed */
     if (mr == NULL)
         return GNI_RC_INVALID_PARAM;
     mr_release(mr);
@@ -364,7 +372,7 @@ gni_return_t GNI_SetMddResources(gni_nic_handle_t nic_hndl, uint32_t num_entries
     return GNI_RC_SUCCESS;
 }
 
-/* A reserved region that was never updated has nothing that another handle could show. */
+/* A reserved region that was never updated has no pages that another handle could show. */
 static bool never_updated(uint32_t index)
 {
     const struct aries_process *process = aries_process_self();
@@ -400,7 +408,7 @@ gni_return_t GNI_RebuildMemHndl(gni_mem_handle_t *src_mem_hndl, uint32_t vmdh_in
     return GNI_RC_SUCCESS;
 }
 
-/* Descriptors of the device do not exist here, so a file descriptor never names registrations. */
+/* The device has no file descriptors here, so no descriptor names registrations. */
 gni_return_t GNI_MemQueryHndls(gni_nic_handle_t nic_hndl, int fd, gni_mem_handle_t *mem_hndl,
                                uint64_t *address, uint64_t *length)
 {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Shared message queues: joining and leaving them, and connecting nodes; see msgq.h. */
+/* Shared message queues: instances join and leave them and connect nodes; see msgq.h. */
 #include "api/msgq.h"
 
 #include <stdio.h>
 #include "nic/mem_handle.h"
 
-#define INIT_TIMEOUT (10 * SIM_S) /* for the other instances of the node */
-#define INIT_TIMEOUT_PROCESSES (30 * SIM_S) /* for other processes, which may not get a processor \
-                                             */
-#define POLL_INTERVAL SIM_MS /* for such that are other processes */
+#define INIT_TIMEOUT (10 * SIM_S) /* limit for the wait for the other instances of the node */
+#define INIT_TIMEOUT_PROCESSES                                                                    \
+    (30 * SIM_S) /* the same if these are other processes, which may have to wait for a processor \
+                  */
+#define POLL_INTERVAL SIM_MS /* interval at which the state of other processes is checked */
 
 /* ---- joining --------------------------------------------------------------------------------- */
 
@@ -96,7 +97,7 @@ void aries_msgq_instance_left(struct gni_msgq *msgq, uint32_t place)
         region->state = ARIES_MSGQ_CLOSING;
 }
 
-/* The handle dies; its queue and registration are the caller's to release. */
+/* Invalidates the handle. The caller releases its queue and registration. */
 static void leave(struct gni_msgq *msgq)
 {
     struct gni_msgq **link = &msgq->nic->process->msgqs;
@@ -130,7 +131,7 @@ static void part(struct gni_msgq *msgq)
     struct gni_cq *cq = msgq->receive_cq;
     struct gni_nic *nic = msgq->nic;
 
-    msgq->refs++; /* the region stays while it is registered */
+    msgq->refs++; /* the region stays as long as it is registered */
     leave(msgq);
     if (handle.qword2 != 0)
         GNI_MemDeregister(nic, &handle);
@@ -139,7 +140,7 @@ static void part(struct gni_msgq *msgq)
     aries_msgq_unref(msgq);
 }
 
-/* Its own queue, and the region registered with it. */
+/* Creates the private queue of the instance and registers the region with it. */
 static gni_return_t attach(struct gni_msgq *msgq)
 {
     const gni_msgq_attr_t *attrs = &msgq->region->attrs;
@@ -166,7 +167,7 @@ static void describe_missing(const void *what, char *buffer, size_t size)
              region->attrs.nloc_insts);
 }
 
-/* Blocks until all instances of the node are there. */
+/* Blocks until all instances of the node have joined. */
 static gni_return_t await_all(struct gni_msgq *msgq)
 {
     const struct sim_wait wait = {"GNI_MsgqInit", describe_missing, msgq->region};
@@ -193,7 +194,7 @@ static gni_return_t await_all(struct gni_msgq *msgq)
         in_time = sim_local_time() < deadline;
     }
     if (!aries_msgq_ok(msgq))
-        return GNI_RC_INVALID_PARAM; /* its domain was destroyed meanwhile */
+        return GNI_RC_INVALID_PARAM; /* the communication domain was destroyed meanwhile */
     return region->state == ARIES_MSGQ_FORMING ? GNI_RC_INVALID_STATE : GNI_RC_SUCCESS;
 }
 
@@ -232,7 +233,7 @@ gni_return_t GNI_MsgqInit(gni_nic_handle_t nic_hndl, gni_msgq_rcv_cb_func *rcv_c
     msgq->callback = rcv_cb;
     msgq->data = cb_data;
     msgq->send_cq = snd_cq;
-    msgq->refs++; /* for this call */
+    msgq->refs++; /* held by this call */
     result = attach(msgq);
     if (result == GNI_RC_SUCCESS)
         result = await_all(msgq);
@@ -253,7 +254,9 @@ static bool idle(const void *what)
     return !aries_msgq_ok(msgq) || msgq->in_flight == 0;
 }
 
-/* A look whether what is in flight has ended; programs repeat it until it has. */
+/*
+ * Polls once whether the messages in flight have ended. Programs repeat the call until they have.
+ */
 static bool poll_ended(struct gni_msgq *msgq, bool (*ended)(const void *what), const void *what,
                        uint32_t id)
 {
@@ -378,8 +381,9 @@ gni_return_t GNI_MsgqConnect(gni_msgq_handle_t msgq_hndl, uint32_t pe_addr,
     aries_msgq_connect(region, connection, remote, attrs->num_insts, attrs->insts[0].mdh_off,
                        msgq_hndl->index);
     aries_hw_msgq_connected(msgq_hndl, connection, attrs->insts[0].mdh_off);
+    /* Instances may owe credits from an earlier connection. */
     if (aries_msgq_ok(msgq_hndl))
-        aries_msgq_notify_all(msgq_hndl->shared); /* some may owe credits since before */
+        aries_msgq_notify_all(msgq_hndl->shared);
     return GNI_RC_SUCCESS;
 }
 
@@ -421,7 +425,7 @@ gni_return_t GNI_MsgqConnRelease(gni_msgq_handle_t msgq_hndl, uint32_t pe_addr)
         return GNI_RC_NO_MATCH;
     sim_idle_break();
     aries_msgq_connection_free(msgq->region, connection);
-    aries_msgq_notify_all(msgq->shared); /* who waits for a credit will not get one */
+    aries_msgq_notify_all(msgq->shared); /* a sender that waits for a credit will not get one */
     aries_hw_msgq_released(msgq, connection);
     return GNI_RC_SUCCESS;
 }

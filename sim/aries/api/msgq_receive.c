@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Receiving from a shared message queue. An instance takes the messages of a connection in order,
- * whoever they are for: its own go to its callback, those of others into their pools. So it must
- * look at a mailbox not only when an event tells it to: the message of an event may not be readable
- * yet (it overtook another on its way), and nobody will tell again when it is. Connections with
- * such an event are watched.
+ * Receiving from a shared message queue. An instance receives the messages of a connection in
+ * order, whichever instance they are for. Its own go to its callback; those of other instances go
+ * into their pools. So an instance must poll a mailbox not only after an event. An event may
+ * overtake an earlier message, so its own message may not be readable yet, and no second event
+ * comes when it is. Connections with such an event are watched.
  */
 #include "api/msgq.h"
 
@@ -23,7 +23,7 @@ static void forget(struct aries_msgq_view *view)
     view->events = view->messages = 0;
 }
 
-/* What this instance knows of the connection: nothing, when it is a new one. */
+/* The view of this instance on a connection. It is reset if the connection is a new one. */
 static struct aries_msgq_view *view_of(struct gni_msgq *msgq,
                                        const struct aries_msgq_connection *connection)
 {
@@ -44,7 +44,9 @@ static void watch(struct gni_msgq *msgq, struct aries_msgq_view *view)
     msgq->watch[msgq->watch_count++] = view->index;
 }
 
-/* Removes those that need no look without an event; the order of the others stays. */
+/*
+ * Removes the connections that need no polling without an event. The order of the others is kept.
+ */
 static void watch_less(struct gni_msgq *msgq)
 {
     uint32_t i, kept = 0;
@@ -82,7 +84,7 @@ static struct aries_msgq_instance *own_instance(const struct gni_msgq *msgq)
     return aries_msgq_instance_at(msgq->region, msgq->index);
 }
 
-/* Whether the next message of the connection is there and has somewhere to go. */
+/* Whether the next message of the connection has arrived and can be delivered. */
 static bool takeable(const struct gni_msgq *msgq, struct aries_msgq_connection *connection)
 {
     uint32_t index;
@@ -95,7 +97,7 @@ static bool takeable(const struct gni_msgq *msgq, struct aries_msgq_connection *
                msgq->region->attrs.rcv_pool_sz;
 }
 
-/* Credits that are owed can be returned now. */
+/* Whether owed credits can be returned now. */
 static bool can_return(const struct gni_msgq *msgq)
 {
     uint32_t index;
@@ -123,7 +125,7 @@ static bool something(const void *what)
     return false;
 }
 
-/* A message is readable, but the pool of the instance that it is for is full. */
+/* Whether a readable message has to wait because the pool of its instance is full. */
 static bool blocked(const struct gni_msgq *msgq)
 {
     uint32_t i;
@@ -176,7 +178,7 @@ static uint32_t sender_place(const struct aries_msgq_connection *connection, uin
     return connection->last_sender;
 }
 
-/* Copies the next message out of the mailbox and gives the slot back. */
+/* Copies the next message out of the mailbox and frees the slot. */
 static void receive_message(struct gni_msgq *msgq, struct aries_msgq_connection *connection,
                             struct aries_msgq_message *message)
 {
@@ -189,7 +191,7 @@ static void receive_message(struct gni_msgq *msgq, struct aries_msgq_connection 
     message->generation = connection->generation;
     message->length = (uint16_t)MIN(record->length, sizeof(message->data));
     message->tag = record->tag;
-    message->data[0] = 0; /* a callback that reads an empty message sees no old bytes */
+    message->data[0] = 0; /* so a callback that reads an empty message sees no old bytes */
     memcpy(message->data, record + 1, message->length);
     aries_msgq_credits_returned(connection, record->returned);
     if (msgq->region->lanes == 1 &&
@@ -200,7 +202,10 @@ static void receive_message(struct gni_msgq *msgq, struct aries_msgq_connection 
     return_owed(msgq, connection, view_of(msgq, connection));
 }
 
-/* False: the callback wants no more. The handle may be dead afterwards. */
+/*
+ * Passes a message to the callback. False: the callback asked to stop. The handle may be destroyed
+ * afterwards.
+ */
 static bool hand_over(struct gni_msgq *msgq, struct aries_msgq_message *message)
 {
     struct aries_msgq_connection *connection =
@@ -216,7 +221,7 @@ static bool hand_over(struct gni_msgq *msgq, struct aries_msgq_message *message)
            0;
 }
 
-/* The oldest message that another instance has put aside for this one. */
+/* Delivers the oldest message that another instance has put into this instance's pool. */
 static bool hand_over_pooled(struct gni_msgq *msgq)
 {
     struct aries_msgq_instance *instance = own_instance(msgq);
@@ -229,14 +234,15 @@ static bool hand_over_pooled(struct gni_msgq *msgq)
     for (index = 0; index < msgq->region->attrs.nloc_insts; index++) {
         const struct gni_msgq *other = msgq->shared->owners[index];
 
+        /* That instance may wait for room in this pool. */
         if (other != NULL && other != msgq && other->watch_count > 0)
-            aries_msgq_notify_instance(msgq->shared, index); /* it may wait for room in this pool */
+            aries_msgq_notify_instance(msgq->shared, index);
     }
     sim_spend(aries_timing_of(msgq->nic)->cpu_getnext);
     return hand_over(msgq, &message);
 }
 
-/* Takes one message of the connection. */
+/* Receives one message of the connection. */
 static bool receive_one(struct gni_msgq *msgq, struct aries_msgq_connection *connection)
 {
     uint32_t target = aries_msgq_record_of(connection, 0)->target;
@@ -246,7 +252,7 @@ static bool receive_one(struct gni_msgq *msgq, struct aries_msgq_connection *con
     receive_message(msgq, connection, &message);
     if (index == msgq->index)
         return hand_over(msgq, &message);
-    if (index != UINT32_MAX) { /* else it has left, and what is for it goes nowhere */
+    if (index != UINT32_MAX) { /* otherwise the instance has left, and its message is dropped */
         struct aries_msgq_instance *instance = aries_msgq_instance_at(msgq->region, index);
         uint32_t behind = instance->pool_head + instance->pool_count;
 
@@ -259,7 +265,7 @@ static bool receive_one(struct gni_msgq *msgq, struct aries_msgq_connection *con
 
 /* ---- progress -------------------------------------------------------------------------------- */
 
-/* Empties the private queue: an entry tells which connection to look at. */
+/* Empties the private queue. An entry names the connection to poll. */
 static gni_return_t read_events(struct gni_msgq *msgq)
 {
     while (aries_msgq_ok(msgq) && msgq->receive_cq->count > 0) {
@@ -269,7 +275,7 @@ static gni_return_t read_events(struct gni_msgq *msgq)
         uint32_t datum = (uint32_t)GNI_CQ_GET_REM_INST_ID(entry);
         struct aries_msgq_view *view;
 
-        if (result == GNI_RC_ERROR_RESOURCE) { /* events are lost, messages are not */
+        if (result == GNI_RC_ERROR_RESOURCE) { /* events were lost, but no messages */
             msgq->overran = true;
             continue;
         }
@@ -278,7 +284,7 @@ static gni_return_t read_events(struct gni_msgq *msgq)
             return GNI_RC_INVALID_STATE;
         connection = aries_msgq_lane_of(msgq->region, EVENT_KEY(datum));
         if (connection == NULL)
-            continue; /* it was released, and its messages with it */
+            continue; /* the connection was released together with its messages */
         view = view_of(msgq, connection);
         view->events++;
         watch(msgq, view);
@@ -288,7 +294,10 @@ static gni_return_t read_events(struct gni_msgq *msgq)
     return aries_msgq_ok(msgq) ? GNI_RC_SUCCESS : GNI_RC_INVALID_PARAM;
 }
 
-/* A watched connection whose next message can be taken, from place *at on; NULL: none. */
+/*
+ * Finds a watched connection whose next message can be received, starting at index *at. NULL:
+ * none.
+ */
 static struct aries_msgq_connection *next_takeable(struct gni_msgq *msgq, uint32_t *at)
 {
     for (; *at < msgq->watch_count; ++*at) {
@@ -302,8 +311,9 @@ static struct aries_msgq_connection *next_takeable(struct gni_msgq *msgq, uint32
 }
 
 /*
- * All that can be handed over now. NOT_DONE: the callback said stop. While a callback runs, others
- * may put messages aside for this instance: these come before what is still in the mailbox.
+ * Delivers all messages that can be delivered now. NOT_DONE: the callback asked to stop. While a
+ * callback runs, other instances may put messages into this instance's pool. These precede the
+ * messages that are still in the mailbox.
  */
 static gni_return_t work(struct gni_msgq *msgq)
 {
@@ -340,7 +350,7 @@ static void describe(const void *what, char *buffer, size_t size)
                  msgq->nic->hw->node, msgq->region->connections);
 }
 
-/* A look, or for `timeout` ms many of them. */
+/* Polls once, or repeatedly for `timeout` ms. */
 static bool await(struct gni_msgq *msgq, uint32_t timeout)
 {
     const struct sim_wait wait = {"a shared message queue", describe, msgq, msgq->ids + 1};
@@ -353,7 +363,7 @@ static bool await(struct gni_msgq *msgq, uint32_t timeout)
     if (timeout == 0) {
         if (!sim_poll(&wait, something, timing->cpu_getnext / 2))
             return false;
-        sim_spend(timing->poll); /* a spinning CPU sees it a little later */
+        sim_spend(timing->poll); /* a spinning CPU sees it one poll later */
         return true;
     }
     sim_spend(timing->cpu_getnext / 2);
@@ -381,7 +391,7 @@ static gni_return_t progress(struct gni_msgq *msgq, uint32_t timeout)
         sim_settle();
         more = timeout > 0 ? await(msgq, timeout) : something(msgq);
     }
-    if (sim_behind()) /* the pass repeats the one before, whatever has come since */
+    if (sim_behind()) /* this pass repeats the previous one: later arrivals do not count */
         return msgq->progressed;
     if (msgq->owes_count > 0 && aries_msgq_queue_full(msgq->send_cq))
         msgq->progressed = GNI_RC_ERROR_RESOURCE;
@@ -397,7 +407,7 @@ gni_return_t GNI_MsgqProgress(gni_msgq_handle_t msgq_hndl, uint32_t timeout)
 
     if (!aries_msgq_ok(msgq))
         return GNI_RC_INVALID_PARAM;
-    if (timeout == UINT32_MAX) /* as Cray's own programs say it */
+    if (timeout == UINT32_MAX) /* Cray's own programs pass this value */
         timeout = 0;
     if (timeout > 0 && !(msgq->region->attrs.modes & GNI_MSGQ_MODE_BLOCKING))
         return GNI_RC_INVALID_PARAM;

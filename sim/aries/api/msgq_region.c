@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The shared region of a message queue, and how the instances of a node find it; see msgq.h. */
+/*
+ * The shared region of a message queue, and the search by which the instances of a node find it;
+ * see msgq.h.
+ */
 #include "api/msgq.h"
 
 #include <assert.h>
 #include <sys/mman.h>
 
-#define MAILBOXES_ALIGN 4096u /* nothing but mailboxes is registered */
+#define MAILBOXES_ALIGN 4096u /* only the mailboxes are registered */
 
 static void free_all(struct aries_fabric *fabric);
 
@@ -25,7 +28,10 @@ static bool attrs_ok(const gni_msgq_attr_t *attrs)
            !(attrs->modes & ~GNI_MSGQ_MODE_BLOCKING) && attrs->rcv_cq_sz != 0;
 }
 
-/* Moves the offset behind `count` things; false when it leaves 32 bits. None of it overflows 64. */
+/*
+ * Advances the offset by `count` elements. False: the result needs more than 32 bits. No step
+ * overflows 64 bits.
+ */
 static bool append(uint64_t *offset, uint64_t count, uint64_t each)
 {
     if (each > UINT32_MAX || count * each > UINT32_MAX)
@@ -207,7 +213,7 @@ uint32_t aries_msgq_next_generation(struct aries_msgq_region *region, uint32_t i
     return aries_msgq_connection_at(region, index)->drawn % ARIES_MSGQ_GENERATIONS + 1;
 }
 
-/* A place is taken: its mailbox is empty. */
+/* Sets up a connection at a free index. Its mailbox is cleared. */
 static struct aries_msgq_connection *aries_sim_occupy(struct aries_msgq_region *region,
                                                       uint32_t index, uint32_t pe, uint32_t lane,
                                                       uint32_t generation)
@@ -241,8 +247,8 @@ struct aries_msgq_connection *aries_msgq_connection_new(struct aries_msgq_region
 }
 
 /*
- * A message may have come before anybody thought of the lane: its mailbox is as it is, and what is
- * of an earlier generation is not read.
+ * A message may have arrived before the lane was created. So the mailbox keeps its content;
+ * records of an earlier generation are ignored.
  */
 struct aries_msgq_connection *aries_msgq_lane_of(struct aries_msgq_region *region, uint32_t key)
 {
@@ -301,7 +307,7 @@ void aries_msgq_connection_free(struct aries_msgq_region *region,
         aries_msgq_connection_at(region, index)->state = ARIES_MSGQ_FREE;
     assert(region->connections > 0);
     region->connections--;
-    /* Rare: the table is made anew rather than mended. */
+    /* This is rare, so the table is rebuilt instead of repaired. */
     memset(table, 0, region->layout.table_size * sizeof(*table));
     for (index = 0; index < region->slots; index++)
         if (aries_msgq_connection_at(region, index)->state != ARIES_MSGQ_FREE &&
@@ -311,7 +317,7 @@ void aries_msgq_connection_free(struct aries_msgq_region *region,
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-/* Others may write there at any time: what is looked at is a copy. */
+/* Peers may write the record at any time, so the checks use a copy. */
 bool aries_msgq_arrived(struct aries_msgq_connection *connection, uint32_t ahead)
 {
     const struct aries_msgq_record *there = aries_msgq_record_of(connection, ahead);
@@ -347,7 +353,7 @@ struct aries_msgq_shared *aries_msgq_shared_open(struct gni_nic *nic, const gni_
         shared->refs++;
         return shared;
     }
-    /* Pages that nobody touches cost nothing. */
+    /* Untouched pages use no memory. */
     region = mmap(NULL, layout->bytes, PROT_READ | PROT_WRITE,
                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (region == MAP_FAILED)
@@ -392,7 +398,7 @@ void aries_msgq_shared_unref(struct aries_msgq_shared *shared)
     shared_free(shared);
 }
 
-/* Regions that are left at the end of the fabric. */
+/* Frees the regions that are left when the fabric is destroyed. */
 static void free_all(struct aries_fabric *fabric)
 {
     uint32_t node;

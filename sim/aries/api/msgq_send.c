@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Sending through a shared message queue. A message is one FMA PUT of a record into its slot of the
- * peer's mailbox, with an event at the private queue of the instance that it is for. After a
- * recoverable error it is sent again, as often as GNI_SmsgSetMaxRetrans says; the slot keeps it
- * busy until then, so that a copy can only fall on what the peer has not taken, or has done with.
+ * Sending through a shared message queue. A message is one FMA PUT of a record into its slot of
+ * the peer's mailbox, with an event at the private queue of the target instance. After a
+ * recoverable error it is sent again, as often as GNI_SmsgSetMaxRetrans allows. The slot stays
+ * busy until then. So a late copy can only overwrite a message that the peer has not received yet,
+ * or one that it no longer needs.
  */
 #include "api/msgq.h"
 
@@ -62,7 +63,7 @@ void aries_msgq_discard(void *object)
     msgq->free = NULL;
 }
 
-/* The connection that it belongs to, unless that was released meanwhile. */
+/* The connection of a send, or NULL if the connection was released meanwhile. */
 static struct aries_msgq_connection *connection_of(const struct aries_msgq_send *send)
 {
     struct aries_msgq_connection *connection =
@@ -106,7 +107,7 @@ static void submit(struct aries_msgq_send *send, sim_time_t cpu)
     nic->hw->ops->submit(nic, &work);
 }
 
-/* Where the peer's mailbox lies for who writes through this instance there. */
+/* The address of the peer's mailbox in the registration of this remote instance. */
 static uint64_t mailbox_address(const struct aries_msgq_connection *connection,
                                 const struct aries_msgq_remote *remote)
 {
@@ -131,7 +132,8 @@ static void launch(struct aries_msgq_connection *connection, struct aries_msgq_s
     send->target = aries_pe_resolve(msgq->nic, connection->pe);
     send->handle = remote->handle;
     send->address = mailbox_address(connection, remote) + offset;
-    if (send->cq != NULL) { /* a count may end after connection and handle: nobody waits for it */
+    /* A count may end after its connection and handle: no caller waits for it. */
+    if (send->cq != NULL) {
         connection->in_flight++;
         msgq->in_flight++;
     }
@@ -156,7 +158,7 @@ static bool has_credit(struct aries_msgq_connection *connection)
            *aries_msgq_slot_busy(connection, connection->next_slot) == 0;
 }
 
-/* Counts that came with messages that nobody has taken yet. */
+/* Reads the credit counts of messages that have arrived and are not received yet. */
 static void note_unread(struct aries_msgq_connection *connection)
 {
     uint32_t ahead;
@@ -177,7 +179,7 @@ static void note_arrived(struct aries_msgq_connection *connection)
     note_unread(connection);
 }
 
-/* A credit, or something that the caller has to hear of. */
+/* Whether there is a credit, or an error that the caller must be told of. */
 static bool can_send(const void *what)
 {
     const struct aries_msgq_view *view = what;
@@ -214,7 +216,7 @@ bool aries_msgq_return_credits(struct gni_msgq *msgq, struct aries_msgq_connecti
 
 /* ---- the end of a PUT ------------------------------------------------------------------------ */
 
-/* The instance that a count was written through has left: any other of its node does as well. */
+/* The instance through which a count was written has left. Tries the next instance of the node. */
 static bool try_other_instance(struct aries_msgq_send *send,
                                struct aries_msgq_connection *connection)
 {
@@ -239,7 +241,7 @@ static bool repeats(struct aries_msgq_send *send, struct aries_msgq_connection *
         if (!try_other_instance(send, connection))
             return false;
     }
-    if (send->cq == NULL) /* others may have told more since */
+    if (send->cq == NULL) /* later counts may have reported more */
         send->count.returned = connection->reported = connection->received;
     msgq->nic->statistics[GNI_STAT_SMSG_RETRANS_COUNT]++;
     msgq->fabric->counters.retransmits++;
@@ -268,7 +270,7 @@ static void put_done(void *context, uint8_t status, uint8_t info, bool remote_ov
     if (status != 0 && connection != NULL && send->cq != NULL) {
         note_arrived(connection);
         if ((int32_t)(connection->returned - send->number) > 0)
-            status = 0; /* only the answer was lost: the peer has taken the message */
+            status = 0; /* only the response was lost: the peer has received the message */
     }
     if (status != 0 && repeats(send, connection, status))
         return;
@@ -285,7 +287,7 @@ static void put_done(void *context, uint8_t status, uint8_t info, bool remote_ov
     }
     if (status != 0 && aries_msgq_ok(msgq))
         aries_transaction_failed(msgq->nic, status, false);
-    aries_msgq_notify_all(msgq->shared); /* a slot is free, or never will be */
+    aries_msgq_notify_all(msgq->shared); /* a slot became free, or never will */
     send->next_free = msgq->free;
     msgq->free = send;
     aries_msgq_unref(msgq);
@@ -314,7 +316,7 @@ static void describe(const void *what, char *buffer, size_t size)
              connection->pe, connection->sent, connection->returned, connection->received);
 }
 
-/* One poll; the handle is held meanwhile. */
+/* Polls once for a credit. The handle is referenced meanwhile. */
 static gni_return_t wait_for_credit(struct gni_msgq *msgq, const struct aries_msgq_view *view)
 {
     const struct sim_wait wait = {"an MSGQ credit", describe, view,
@@ -339,7 +341,7 @@ static gni_return_t stalled(struct gni_msgq *msgq, unsigned statistic)
 
 struct message {
     const void *header, *data;
-    uint32_t header_length, length, msg_id; /* length: of the data */
+    uint32_t header_length, length, msg_id; /* `length` is that of the data */
     uint8_t tag;
 };
 
@@ -408,7 +410,10 @@ static gni_return_t check_arguments(const struct gni_msgq *msgq, const struct gn
     return GNI_RC_SUCCESS;
 }
 
-/* The connection to the node of the endpoint, if its instance is there and it can be sent to. */
+/*
+ * Finds the connection to the node of the endpoint and checks that its instance has joined and
+ * accepts messages.
+ */
 static gni_return_t find_connection(struct gni_msgq *msgq, const struct gni_ep *ep,
                                     struct aries_msgq_connection **connection)
 {
@@ -440,12 +445,16 @@ gni_return_t GNI_MsgqSend(gni_msgq_handle_t msgq_hndl, gni_ep_handle_t ep_hndl, 
     const struct aries_msgq_view *view;
     gni_return_t result;
 
-    sim_settle(); /* all instances of the node take numbers here: in their order of time */
+    /*
+     * All instances of the node draw message numbers from the same counter, in order of their
+     * time.
+     */
+    sim_settle();
     result = check_arguments(msgq, ep_hndl, &message);
     if (result == GNI_RC_SUCCESS)
         result = find_connection(msgq, ep_hndl, &connection);
     if (result != GNI_RC_SUCCESS) {
-        sim_idle_break(); /* nobody is woken when it comes up */
+        sim_idle_break(); /* no event wakes this fiber when the connection is established */
         return result;
     }
     view = &msgq->views[connection->index];
@@ -453,7 +462,7 @@ gni_return_t GNI_MsgqSend(gni_msgq_handle_t msgq_hndl, gni_ep_handle_t ep_hndl, 
         result = wait_for_credit(msgq, view);
         if (result == GNI_RC_NOT_DONE)
             return stalled(msgq, GNI_STAT_SMSG_MBOX_CREDITS_STALL);
-        /* The world went on meanwhile. */
+        /* Time has passed: look everything up again. */
         if (result == GNI_RC_SUCCESS)
             result = check_arguments(msgq, ep_hndl, &message);
         if (result == GNI_RC_SUCCESS)

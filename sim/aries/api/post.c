@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Posting transactions and collecting them. Each call checks in the order of the driver, so that a
- * post with several faults gives the code that hardware gives.
+ * Posting transactions and collecting their completions. Each call checks in the order of the
+ * driver, so that a post with several faults gives the return code that hardware gives.
  *
- * A descriptor belongs to the caller: it is read during the call, and later only `status` and
- * `cq_mode_complete` are written, by GNI_GetCompleted. Everything else is in the request object.
+ * A descriptor belongs to the caller. It is read during the call. Later only GNI_GetCompleted
+ * writes it: `status` and `cq_mode_complete`. All other state is in the request object.
  */
 #include "api/post.h"
 
@@ -29,7 +29,7 @@ static void push_event(struct aries_request *request, uint8_t status, uint8_t in
                                                bte ? ARIES_CQ_BTE_TX_DONE : info, status,
                                                request->tid, request->inst_id);
 
-    assert(request->pushed < 2); /* LOCAL and GLOBAL */
+    assert(request->pushed < 2); /* at most a LOCAL and a GLOBAL event */
     request->pushed++;
     aries_cq_push(aries_request_cq(request), entry | (remote_overrun ? ARIES_CQ_REM_OVERRUN : 0));
 }
@@ -40,7 +40,10 @@ static sim_noinline void push_local(struct aries_request *request, uint8_t statu
     push_event(request, status, info, false);
 }
 
-/* Who is woken looks at the request, and posts again with its descriptor and endpoint. */
+/*
+ * Prefetches for the process that is woken: it reads the request and posts again with its
+ * descriptor and endpoint.
+ */
 static void fetch_for(const struct aries_request *request, struct sim_fiber *fiber)
 {
     sim_fiber_looks(fiber, request, sizeof(*request));
@@ -54,7 +57,7 @@ static void local_done(void *context)
     push_local(context, 0, 0);
 }
 
-/* Each event that was asked for comes, also when the transaction failed. */
+/* Pushes each requested event, also if the transaction failed. */
 static void request_done(void *context, uint8_t status, uint8_t info, bool remote_overrun)
 {
     struct aries_request *request = context;
@@ -127,7 +130,10 @@ void aries_work_fill(struct aries_work *work, const struct gni_ep *ep,
     work->remote_event = ep->remote_event;
 }
 
-/* A virtual address beyond the translation group is noticed before the NIC hears of it. */
+/*
+ * Whether a virtual address is beyond the translation group. This is found before the NIC gets the
+ * request.
+ */
 static bool outside(const struct aries_work *works, uint32_t count)
 {
     uint32_t i;
@@ -190,7 +196,7 @@ gni_return_t aries_post_launch(const struct aries_post *post, struct aries_work 
     return GNI_RC_SUCCESS;
 }
 
-/* A refused post costs its caller time, too: a loop that repeats it must get on. */
+/* Refuses a post. This takes time, too, so that a loop that repeats the post makes progress. */
 static sim_cold gni_return_t refuse(sim_time_t cpu)
 {
     sim_spend(cpu);
@@ -205,7 +211,7 @@ static bool ep_ok(const struct gni_ep *ep)
 
 /* ---- RDMA ------------------------------------------------------------------------------------ */
 
-/* Which queue the events go to, and whether it may be used. */
+/* Chooses the queue of the events and checks that it may be used. */
 static gni_return_t rdma_check_events(struct aries_post *post)
 {
     const uint16_t both = GNI_CQMODE_LOCAL_EVENT | GNI_CQMODE_GLOBAL_EVENT;
@@ -286,7 +292,7 @@ gni_return_t GNI_PostRdma(gni_ep_handle_t ep_hndl, gni_post_descriptor_t *post_d
     work.local_handle = post_descr->local_mem_hndl;
     work.remote_handle = post_descr->remote_mem_hndl;
     work.cpu = fabric->timing.cpu_rdma;
-    /* What a GET reads comes with its end: then both of its events are due. */
+    /* The data of a GET arrives with its end: both of its events are due then. */
     work.local_wanted = work.op == ARIES_PUT && (post.expected & GNI_CQMODE_LOCAL_EVENT);
     post_descr->next_descr = NULL;
     if (post.cq != NULL) {
@@ -300,7 +306,8 @@ gni_return_t GNI_PostRdma(gni_ep_handle_t ep_hndl, gni_post_descriptor_t *post_d
 
 /*
  * FMA posts do not check the checksums of memory handles (ugni 5.5 rule 4): programs post handles
- * that they made of keys without one. A handle that names nothing ends in a completion error.
+ * that they build from keys without a checksum. A handle that names no registration ends in a
+ * completion error.
  */
 
 static bool is_get(gni_post_type_t type)
@@ -313,7 +320,7 @@ static bool is_amo(gni_post_type_t type)
     return type == GNI_POST_AMO || type == GNI_POST_AMO_W_FLAG;
 }
 
-/* The flag lies behind the data, in the same cache line. */
+/* The flag follows the data and must lie in the same cache line. */
 static bool crosses_line(const struct aries_post_element *element)
 {
     return element->local_addr % LINE_BYTES + element->length + GNI_FMA_FLAGGED_RESPONSE_SIZE >
@@ -394,14 +401,14 @@ void aries_fma_fill(struct aries_work *work, const struct gni_ep *ep, gni_post_t
         work->local_is_va = true;
         work->cpu += aries_store_time(timing, element->length);
     }
-    if (element->local_handle != NULL) { /* not of a PUT: its source is the CPU's */
+    if (element->local_handle != NULL) { /* a PUT has none: the CPU reads its source */
         work->local_handle = *element->local_handle;
         work->local_addr = aries_mem_handle_offset(element->local_handle, element->local_addr);
     }
     nic->statistics[GNI_STAT_FMA_LAUNCH_COUNT]++;
 }
 
-/* The local handle of an operation that writes local memory; others need none. */
+/* The local handle of an operation that writes local memory. Other operations need none. */
 static const gni_mem_handle_t *local_handle_of(const gni_post_descriptor_t *descr)
 {
     bool writes = is_get(descr->type) || (is_amo(descr->type) && aries_amo_fetches(descr->amo_cmd));
@@ -500,7 +507,7 @@ void aries_cqwrite_fill(struct aries_work *work, const struct gni_ep *ep,
     work->target = ep->remote;
     work->remote_handle = *handle;
     work->cqwrite_value = value & ARIES_CQ_DATA_MASK;
-    work->remote_wanted = false; /* the value is the event */
+    work->remote_wanted = false; /* the value itself is the event */
     work->book = &fabric->book_cqwrite;
     work->cpu = fabric->timing.cpu_fma;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Request objects of a source queue: what the library knows of a transaction until its last event
- * has been collected.
+ * Request objects of a source queue. A request holds the state of a transaction until its last
+ * event has been collected.
  *
  *   free ── new ──▶ busy ── retire ──▶ free        SMSG; posts whose transaction has ended
  *                    │
@@ -26,7 +26,10 @@ static struct aries_request *request_at(const struct gni_cq *cq, uint32_t index)
                 ->request[index & (ARIES_REQUESTS_CHUNK - 1)];
 }
 
-/* Low bits of a TID hold index + 1. Twice the limit, for those that are collected but in flight. */
+/*
+ * The low bits of a TID hold index + 1. The table has room for twice the limit, because collected
+ * requests may still be in flight.
+ */
 static uint32_t index_bits(const struct gni_cq *cq)
 {
     return 32 - (uint32_t)__builtin_clz(2 * cq->requests_max + 1);
@@ -56,7 +59,10 @@ static sim_cold bool table_grow(struct gni_cq *cq)
         struct aries_request *request = &chunk->request[i];
         uint32_t index = cq->requests_count + i;
 
-        /* Generations start differently per queue: an event of another queue is not ours. */
+        /*
+         * Each queue starts with another generation, so that an event of another queue is not
+         * accepted.
+         */
         request->tid = (index + 1) | ((cq->index * 0x9e3779b1u) >> 9) << index_bits(cq);
         request->tid &= ARIES_CQ_TID_MAX;
         request->next_free = cq->requests_free;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What a program can ask of the driver about the node's resources, and the jobs it knows. */
+/* Calls that ask the driver about the resources of the node and its jobs. */
 #include "api/front.h"
 
 #include "nic/job.h"
 
 #define DLA_CREDITS 16384u
-#define TRANSLATION_CONTEXTS 16u /* of the NIC's IOMMU */
+#define TRANSLATION_CONTEXTS 16u /* contexts of the NIC's IOMMU */
 
 /* ---- the device ------------------------------------------------------------------------------ */
 
@@ -85,7 +85,7 @@ static uint64_t used_by(const struct gni_nic *nic, gni_job_res_t resource)
     }
 }
 
-/* What the attachments of a protection tag hold on this node. */
+/* How much of a resource the attachments of a protection tag hold on this node. */
 uint64_t aries_job_used(const struct aries_nic *hw, uint8_t ptag, gni_job_res_t resource)
 {
     const struct aries_list *link;
@@ -100,7 +100,7 @@ uint64_t aries_job_used(const struct aries_nic *hw, uint8_t ptag, gni_job_res_t 
     return used;
 }
 
-/* What the NIC has; what it counts not at all has a large number. */
+/* How much of a resource the NIC has. A resource that is not counted gives a large number. */
 static uint64_t capacity(const struct aries_nic *hw, gni_job_res_t resource)
 {
     const struct aries_timing *timing = &hw->fabric->timing;
@@ -151,7 +151,7 @@ gni_return_t GNI_GetJobResInfo(uint32_t device_id, uint8_t ptag, gni_job_res_t r
     return GNI_RC_SUCCESS;
 }
 
-/* Those that a job is given, and not counted out of others. */
+/* Whether GNI_SetJobResInfo may set the limit of the resource. */
 static bool settable(gni_job_res_t resource)
 {
     return resource != GNI_JOB_RES_SFMA && resource != GNI_JOB_RES_DIRECT &&

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * SMSG: short messages through mailboxes. A message is one FMA PUT of a record (smsg.h) with an
- * event at the queue of the peer's mailbox. Credits bound the messages in flight, the ring their
- * bytes; both come back when the receiver releases, either inside the next message of the other
- * direction or, when half of either is owed, by a small PUT of their own.
+ * event at the queue of the peer's mailbox. Credits bound the number of messages in flight, and
+ * the ring bounds their bytes. Both are returned when the receiver releases messages: inside the
+ * next message of the other direction or, when half of either is owed, by a small PUT of their
+ * own.
  *
- * Slots. Each message in flight has one: the context of its transaction. It is free again when the
- * transaction has ended well and the peer has released the message. So a message that is sent again
- * after an error finds its place in the ring unused, whether or not the first attempt arrived, and
- * a late copy can only fall on released space.
+ * Slots: each message in flight has a slot, which is the context of its transaction. The slot is
+ * free again when the transaction has ended without error and the peer has released the message.
+ * So a message that is sent again after an error finds its bytes of the ring unused, whether or
+ * not the first attempt arrived, and a late copy can only overwrite released space.
  */
 #include "api/smsg.h"
 
@@ -29,7 +30,7 @@ _Static_assert(offsetof(struct gni_ep, remote) == 64 && offsetof(struct gni_ep, 
                    offsetof(struct gni_ep, remote_addr) == 192 && sizeof(struct gni_ep) == 256,
                "lines as described");
 
-/* Fetches all lines that a send touches at once instead of one after the other. */
+/* Prefetches all cache lines that a send touches, instead of one after the other. */
 static inline void prefetch_for_send(const struct gni_ep *ep)
 {
     __builtin_prefetch(ep, 1);
@@ -37,9 +38,12 @@ static inline void prefetch_for_send(const struct gni_ep *ep)
     __builtin_prefetch(&ep->cq, 1);
 }
 
-#define IN_FLIGHT 0x8000u /* mark of a slot: the transaction has not ended well yet */
+#define IN_FLIGHT 0x8000u /* mark of a slot: its transaction has not ended without error yet */
 
-/* A record, and what it leaves empty at the end of the ring, which is less than its own length. */
+/*
+ * A record, and the space that it leaves empty at the end of the ring, which is less than its
+ * length.
+ */
 _Static_assert(2 * (ARIES_SMSG_UNIT + GNI_SMSG_MAX_SIZE + ARIES_SMSG_UNIT) / ARIES_SMSG_UNIT <
                    IN_FLIGHT,
                "what a message takes of the ring fits below the mark");
@@ -49,20 +53,20 @@ _Static_assert(ARIES_SMSG_CONTROL_BYTES >= sizeof(struct aries_smsg_control) &&
 _Static_assert((ARIES_SMSG_MARK & 1) == 0, "the lowest bit of a mark has a meaning of its own");
 
 /*
- * A message of which the NIC may need the bytes again: a long one until it has left, with
- * MBOX_AUTO_RETRANSMIT every one until it has arrived. As many as are under way, of whatever
- * endpoints: most endpoints of most programs are idle.
+ * A copy of a message whose bytes the NIC may need again: of a long one until it has been sent,
+ * and with MBOX_AUTO_RETRANSMIT of every one until it has arrived. Endpoints share the copies,
+ * because most endpoints of most programs are idle.
  */
 struct aries_smsg_copy {
-    struct aries_smsg_copy *next; /* free */
+    struct aries_smsg_copy *next; /* next free copy */
     uint32_t number;
     uint32_t offset, bytes; /* of the record in the ring */
     uint16_t attempts;
-    uint16_t class; /* its size */
+    uint16_t class; /* size class */
     uint64_t record[];
 };
 
-#define COPY_LEAST 64u /* bytes of class 0; each further one has twice as many */
+#define COPY_LEAST 64u /* bytes of class 0; each further class has twice as many */
 #define COPY_CLASSES 12u
 #define COPY_CHUNK (64u << 10)
 _Static_assert(COPY_LEAST << (COPY_CLASSES - 1) >= ARIES_SMSG_UNIT + GNI_SMSG_MAX_SIZE,
@@ -73,7 +77,7 @@ struct copy_chunk {
     uint64_t bytes[];
 };
 
-/* One simulation runs at a time. */
+/* Global, because only one simulation runs at a time. */
 static struct {
     struct aries_smsg_copy *free[COPY_CLASSES];
     struct copy_chunk *chunks;
@@ -145,7 +149,7 @@ static uint32_t control_returned(const struct gni_ep *ep)
         ->returned;
 }
 
-/* For the deadlock report. */
+/* Describes the wait in the deadlock report. */
 static void describe(const void *what, char *buffer, size_t size)
 {
     const struct gni_ep *ep = what;
@@ -157,7 +161,7 @@ static void describe(const void *what, char *buffer, size_t size)
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-/* Each word times an odd number of its own: no step waits for the one before. */
+/* Multiplies each word by an odd number of its own, so that no step waits for the previous one. */
 static uint32_t record_checksum(const struct aries_smsg_record *record)
 {
     const uint8_t *at = (const uint8_t *)(record + 1);
@@ -180,7 +184,9 @@ static uint32_t record_checksum(const struct aries_smsg_record *record)
 
 enum record_state { ABSENT, PRESENT, DAMAGED };
 
-/* A record that cannot arrive in pieces: all in one cache line, so in one packet. */
+/*
+ * Whether the record cannot arrive in pieces because it lies in one cache line, so in one packet.
+ */
 static sim_noinline bool in_one_line(const struct aries_smsg_record *record)
 {
     uintptr_t first = (uintptr_t)record, last = first + ARIES_SMSG_UNIT + record->length - 1;
@@ -188,7 +194,7 @@ static sim_noinline bool in_one_line(const struct aries_smsg_record *record)
     return first >> 6 == last >> 6;
 }
 
-/* The checksum of a record that came in one piece is wrong. */
+/* Reports that the checksum of a record is wrong although it arrived in one piece. */
 static sim_noinline enum record_state damaged(struct gni_ep *ep, uint32_t number)
 {
     if (!ep->broken)
@@ -199,7 +205,7 @@ static sim_noinline enum record_state damaged(struct gni_ep *ep, uint32_t number
     return DAMAGED;
 }
 
-/* Record `number` at this place of the ring? */
+/* Whether record `number` lies at this offset of the ring. */
 static enum record_state record_state_at(struct gni_ep *ep, uint32_t offset, uint32_t number)
 {
     const struct aries_smsg_record *record =
@@ -211,12 +217,13 @@ static enum record_state record_state_at(struct gni_ep *ep, uint32_t offset, uin
         return DAMAGED;
     if (sim_likely(record->checksum == record_checksum(record)))
         return PRESENT;
-    return in_one_line(record) ? damaged(ep, number) : ABSENT; /* the rest is still under way */
+    return in_one_line(record) ? damaged(ep, number) : ABSENT; /* the rest is still in flight */
 }
 
 /*
- * Whether record `number` may lie at the start or the home of the ring instead of at `read_at`: the
- * peer knew that all before it was released, or may have found too little room at the end.
+ * Whether record `number` may lie at the start or at the home of the ring instead of at `read_at`.
+ * It may if the peer knew that all earlier messages were released, or if it may have found too
+ * little room at the end.
  */
 static bool may_start_over(const struct gni_ep *ep, uint32_t read_at, uint32_t number)
 {
@@ -229,8 +236,9 @@ static uint32_t rx_home(const struct gni_ep *ep)
 }
 
 /*
- * What else may lie at the start of the ring: nothing, a message that overtook the expected one, or
- * a late copy of one that was released long ago. (At home there may be the middle of a record.)
+ * Whether the start of the ring holds something else that may lie there: nothing, a message that
+ * overtook the expected one, or a late copy of a message that was released long ago. (The home may
+ * hold the middle of a record.)
  */
 static sim_noinline bool start_is_sane(const struct gni_ep *ep)
 {
@@ -238,8 +246,8 @@ static sim_noinline bool start_is_sane(const struct gni_ep *ep)
     uint64_t word;
 
     if (!may_start_over(ep, ep->rx_at, ep->rx_received))
-        return true; /* of no interest yet */
-    /* At once: it may be arriving just now. */
+        return true; /* it is checked when its turn comes */
+    /* One atomic load: the record may be arriving just now. */
     word = __atomic_load_n((const uint64_t *)(uintptr_t)ep->rx_ring, __ATOMIC_RELAXED);
     memcpy(&record, &word, sizeof(word));
     if (record.mark == 0)
@@ -275,7 +283,7 @@ static uint32_t current_span(const struct gni_ep *ep)
 
 /* ---- credits --------------------------------------------------------------------------------- */
 
-/* The peer said that it has released so many; an older or impossible count is ignored. */
+/* The peer reported how many messages it has released. An older or impossible count is ignored. */
 static void note_returned(struct gni_ep *ep, uint32_t count)
 {
     uint32_t more = count - ep->tx_returned;
@@ -288,7 +296,7 @@ static void note_returned(struct gni_ep *ep, uint32_t count)
 static void free_slots(struct gni_ep *ep)
 {
     while (ep->tx_freed != ep->tx_returned) {
-        uint32_t back = ep->tx_sent - ep->tx_freed; /* its slot lies so far behind the next one */
+        uint32_t back = ep->tx_sent - ep->tx_freed; /* distance of its slot from the next one */
         uint32_t at = ep->tx_next + (back > ep->tx_next ? ep->tx_slots : 0) - back;
 
         assert(back <= ep->tx_slots && at < ep->tx_slots);
@@ -300,7 +308,7 @@ static void free_slots(struct gni_ep *ep)
     }
 }
 
-/* Counts in messages that have arrived and nobody has read yet. */
+/* Reads the credit counts of messages that have arrived and are not read yet. */
 static void note_unread(struct gni_ep *ep)
 {
     uint32_t number = ep->rx_received, read_at = ep->rx_at, offset;
@@ -325,7 +333,9 @@ static sim_noinline void note_arrived(struct gni_ep *ep)
     note_unread(ep);
 }
 
-/* Where a record of `bytes` can go now: its place, and in *span what it takes. NONE: nowhere.
+/*
+ * The offset at which a record of `bytes` fits now, and in *span the space that it takes. NONE: it
+ * fits nowhere.
  */
 static uint32_t find_room(const struct gni_ep *ep, uint32_t bytes, uint32_t *span)
 {
@@ -340,7 +350,7 @@ static uint32_t find_room(const struct gni_ep *ep, uint32_t bytes, uint32_t *spa
             start = 0;
         return bytes <= ep->tx_bytes ? start : NONE;
     }
-    if (ep->tx_used > end) { /* what is in use goes around the end */
+    if (ep->tx_used > end) { /* the used space wraps around the end */
         start = end + ep->tx_bytes - ep->tx_used;
         return bytes <= start - end ? end : NONE;
     }
@@ -360,8 +370,8 @@ static bool has_room(struct gni_ep *ep)
 }
 
 /*
- * Looks for credits in the order of what it costs: in what was read, in the control block when few
- * are left, in what nobody has read yet.
+ * Looks for credits, cheapest source first: the last message read, the control block if few
+ * credits are left, then messages that are not read yet.
  */
 static bool can_send(const void *what)
 {
@@ -377,8 +387,9 @@ static bool can_send(const void *what)
 }
 
 /*
- * A return is in flight for the endpoint; when it ends, the endpoint may be another one's, to whom
- * it means nothing. Endpoints lie at multiples of 64: the low bits of the context tell.
+ * Context of a return in flight: the endpoint and its epoch. When the return ends, the memory may
+ * belong to another connection, which must ignore it. Endpoints lie at multiples of 64, so the low
+ * bits of the context hold the epoch.
  */
 #define EPOCHS 64u
 
@@ -394,7 +405,7 @@ static void return_done(void *context, uint8_t status, uint8_t info, bool remote
     } else if (current) {
         struct gni_nic *nic = ep->nic;
 
-        /* Repeated by whatever call looks at this NIC next. */
+        /* The next call that polls this NIC repeats it. */
         if (!aries_status_recoverable(status) || ++ep->return_failures > nic->smsg_max_retrans)
             ep->broken = true;
         else if (aries_list_empty(&ep->return_link))
@@ -404,7 +415,10 @@ static void return_done(void *context, uint8_t status, uint8_t info, bool remote
     aries_ep_unref(ep);
 }
 
-/* Tells the peer by a PUT into its control block. In order: an older count must not come last. */
+/*
+ * Reports the released messages by a PUT into the peer's control block. It is sent in order,
+ * because an older count must not arrive last.
+ */
 static sim_noinline void return_credits(struct gni_ep *ep)
 {
     struct gni_nic *nic = ep->nic;
@@ -456,7 +470,9 @@ static bool attributes_ok(const gni_smsg_attr_t *attr)
            attr->msg_maxsize <= GNI_SMSG_MAX_SIZE;
 }
 
-/* Room for four messages of full size. Known of the real formula: 5056 for 1024 bytes, 72 credits.
+/*
+ * Room for four messages of full size. The only known value of the real formula is 5056 for 1024
+ * bytes and 72 credits.
  */
 static uint32_t mailbox_bytes(const gni_smsg_attr_t *attr)
 {
@@ -488,12 +504,12 @@ static GHashTable *mailboxes_of(const struct gni_ep *ep)
     return ep->nic->hw->fabric->mailboxes;
 }
 
-/* False: no memory. */
+/* Connects the endpoint. False: no memory. */
 static bool connect(struct gni_ep *ep, const gni_smsg_attr_t *local, const gni_smsg_attr_t *remote)
 {
     uint32_t most = ring_bytes(remote) / ARIES_SMSG_UNIT;
 
-    aries_smsg_ep_free(ep); /* what an earlier connection had */
+    aries_smsg_ep_free(ep); /* frees the memory of an earlier connection */
     ep->tx_slots = (uint16_t)(local->mbox_maxcredit < most ? local->mbox_maxcredit : most);
     ep->slots = ep->few;
     if (ep->tx_slots > ARIES_SLOTS_FEW)
@@ -582,9 +598,10 @@ gni_return_t GNI_SmsgSetDeliveryMode(gni_nic_handle_t nic_handle, uint16_t dlvr_
 
 static void send_done(void *context, uint8_t status, uint8_t info, bool remote_overrun);
 
-#define FIND_PEER_EVERY 256u /* messages, while it is not known: it may be of another process */
+/* Messages between two searches for the peer, which may be in another process. */
+#define FIND_PEER_EVERY 256u
 
-/* Who will receive: so that the lines it looks at first are in the cache when it does. */
+/* Finds the receiving endpoint, so that the lines which it reads first can be prefetched for it. */
 static sim_noinline void find_peer(struct gni_ep *ep)
 {
     ep->peer = g_hash_table_lookup(mailboxes_of(ep), (void *)(uintptr_t)ep->tx_ring);
@@ -594,7 +611,7 @@ static void submit_record(struct gni_ep *ep, struct aries_request *request,
                           const struct aries_smsg_record *record, uint32_t offset, sim_time_t cpu)
 {
     struct gni_nic *nic = ep->nic;
-    struct aries_work *work = &nic->hw->fabric->message; /* what is not set is 0 */
+    struct aries_work *work = &nic->hw->fabric->message; /* fields that are not set are 0 */
 
     work->op = ARIES_PUT;
     work->unit = ARIES_UNIT_FMA;
@@ -650,7 +667,7 @@ static void fill_record(struct aries_smsg_record *record, const struct gni_ep *e
     record->checksum = record_checksum(record);
 }
 
-/* One poll for a credit. */
+/* Polls once for a credit. */
 static sim_noinline bool wait_for_room(struct gni_ep *ep)
 {
     const struct sim_wait wait = {"an SMSG credit", describe, ep, ep->id};
@@ -684,7 +701,7 @@ static gni_return_t send_message(struct gni_ep *ep, const void *header, uint32_t
     offset = find_room(ep, ep->wanted, &span);
     assert(offset % ARIES_SMSG_UNIT == 0 && offset + ep->wanted <= ep->tx_bytes);
     if (ep->tx_used ==
-        0) /* the same few slots and bytes of the ring again: they are in the cache */
+        0) /* reuses the same few slots and bytes of the ring, which are in the cache */
         ep->tx_next = 0;
     if (ep->retransmit || ARIES_SMSG_UNIT + length > sizeof(nic->hw->fabric->record)) {
         copy = copy_new(ep->nic->hw->fabric, ARIES_SMSG_UNIT + length);
@@ -788,7 +805,7 @@ static void send_done(void *context, uint8_t status, uint8_t info, bool remote_o
                                (remote_overrun ? ARIES_CQ_REM_OVERRUN : 0),
                            request) &&
         repeat)
-        ep->broken = true; /* nobody will hear of the failure */
+        ep->broken = true; /* no completion will report the failure */
     aries_cq_unref(cq);
     if (status != 0 && !repeat && ep->connected)
         aries_transaction_failed(ep->nic, status, false);
@@ -811,7 +828,7 @@ bool aries_smsg_completed(struct gni_cq *cq, struct aries_request *request, gni_
     slot = (uint32_t)(request->post_id >> 32);
     note_arrived(ep);
     if ((int32_t)(ep->tx_returned - again->number) > 0) {
-        /* Only the answer was lost: the peer has released the message already. */
+        /* Only the response was lost: the peer has already released the message. */
         ep->slots[slot] &= (uint16_t)~IN_FLIGHT;
         aries_cq_push(cq, send_entry(request->tid, 0, ARIES_CQ_CPLTN_SREQ));
         return true;
@@ -826,7 +843,7 @@ bool aries_smsg_completed(struct gni_cq *cq, struct aries_request *request, gni_
 
 /* ---- receiving ------------------------------------------------------------------------------- */
 
-/* Something for GNI_SmsgGetNext to do? */
+/* Whether GNI_SmsgGetNext has a message or work to do. */
 static bool message_or_work(const void *what)
 {
     struct gni_ep *ep = (struct gni_ep *)what;
@@ -836,7 +853,7 @@ static bool message_or_work(const void *what)
            !aries_list_empty(&ep->nic->smsg_returns);
 }
 
-/* The next message becomes current, whatever its tag. */
+/* Makes the next message current, whatever its tag. */
 static gni_return_t find_next(struct gni_ep *ep)
 {
     const struct sim_wait wait = {"a message", describe, ep, ep->id + 1};
@@ -846,12 +863,14 @@ static gni_return_t find_next(struct gni_ep *ep)
     uint32_t offset;
     enum record_state state;
 
-    /* What is there already is there at this rank's own time, which is later: nothing to catch up
-     * with. */
+    /*
+     * A message that has arrived already has also arrived at this rank's own time, which is later:
+     * there is no need to catch up.
+     */
     state = sim_catching_up() ? ABSENT : find_record(ep, ep->rx_at, ep->rx_received, &offset);
     if (state == ABSENT) {
         if (!sim_poll(&wait, message_or_work, timing->cpu_getnext / 2)) {
-            if (sim_behind()) /* nothing had come by then */
+            if (sim_behind()) /* no message had arrived at that time */
                 return GNI_RC_NOT_DONE;
             aries_smsg_progress(ep->nic);
             return start_is_sane(ep) ? GNI_RC_NOT_DONE : GNI_RC_INVALID_STATE;
@@ -861,7 +880,8 @@ static gni_return_t find_next(struct gni_ep *ep)
     }
     if (state != PRESENT)
         return state == ABSENT ? GNI_RC_NOT_DONE : GNI_RC_INVALID_STATE;
-    if (sim_charged_time() > asked) /* it was not there: a spinning CPU sees it a little later */
+    /* It was not there at first: a spinning CPU sees it one poll later. */
+    if (sim_charged_time() > asked)
         sim_spend(timing->poll);
     record = (const struct aries_smsg_record *)(ep->rx_ring + offset);
     ep->rx_peer_released = record->returned;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The tables of names that gni_pub.h exports. */
 #ifndef CRAY_CONFIG_GHAL_ARIES
-#define CRAY_CONFIG_GHAL_ARIES /* the library counts by the Aries numbering of gni_statistic_t */
+#define CRAY_CONFIG_GHAL_ARIES /* the library uses the Aries numbering of gni_statistic_t */
 #endif
 #include "nic/gni.h"
 
@@ -68,7 +68,7 @@ static const char *const job_resources[] = {
 _Static_assert(sizeof(job_resources) / sizeof(job_resources[0]) == GNI_JOB_RES_LAST,
                "one name per job resource");
 
-/* Gemini's memory relocation table does not exist on Aries. */
+/* Aries has no memory relocation table, which Gemini has. */
 uint32_t gni_dev_res_valid(gni_dev_res_t res_type)
 {
     return res_type > GNI_DEV_RES_FIRST && res_type < GNI_DEV_RES_LAST &&
@@ -82,7 +82,7 @@ const char *gni_dev_res_to_str(gni_dev_res_t res_type)
     return device_resources[res_type];
 }
 
-/* Nor does its GART. */
+/* Aries has no GART, which Gemini has. */
 uint32_t gni_job_res_valid(gni_job_res_t res_type)
 {
     return res_type > GNI_JOB_RES_FIRST && res_type < GNI_JOB_RES_LAST &&

@@ -6,7 +6,7 @@
 
 enum operation { NONE, ADD, AND, OR, XOR, AX, SWAP, CSWAP, IMIN, IMAX, FPMIN, FPMAX, FPADD };
 
-/* First generation: the low nibble. */
+/* Commands of the first generation: the low four bits select the operation. */
 static enum operation first_generation(uint32_t command)
 {
     static const uint8_t operations[16] = {
@@ -14,13 +14,13 @@ static enum operation first_generation(uint32_t command)
 
     if ((command & ~0x11fu) != 0 || (command & 0xf) < 8)
         return NONE;
-    /* There is no non-fetching compare-swap in this generation. */
+    /* This generation has no compare-swap without fetch. */
     if ((command & 0xf) == 13 && (command & 0x100) != 0)
         return NONE;
     return operations[command & 0xf];
 }
 
-/* Second generation: the low five bits without bit 0, which says 64 bits. */
+/* Commands of the second generation: the low five bits without bit 0, which selects 64 bits. */
 static enum operation second_generation(uint32_t command)
 {
     static const uint8_t operations[16] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Communication domains, and their attachment to a NIC: the owner of all other objects. */
+/* Communication domains and their attachment to a NIC, which owns all other objects. */
 #ifndef JACQUARD_ARIES_ATTACHMENT_H
 #define JACQUARD_ARIES_ATTACHMENT_H
 
@@ -9,8 +9,10 @@
 #include "nic/list.h"
 #include "nic/process.h"
 
-/* First word of every object behind a handle; cleared when the object dies, so stale handles are
- * noticed. */
+/*
+ * First word of every object behind a handle. It is cleared when the object is destroyed, so that
+ * stale handles are detected.
+ */
 enum aries_magic {
     ARIES_MAGIC_CDM = 0x43444d31,
     ARIES_MAGIC_NIC = 0x4e494331,
@@ -29,10 +31,10 @@ struct aries_job_state;
 struct gni_cdm {
     uint32_t magic;
     uint32_t inst_id, cookie, modes;
-    uint8_t ptag; /* as given: may be GNI_FIND_ALLOC_PTAG until attached */
+    uint8_t ptag; /* as the caller gave it: may be GNI_FIND_ALLOC_PTAG until attached */
     struct aries_process *process;
     struct aries_list process_link;
-    struct gni_nic *nic; /* one NIC per node: at most one attachment */
+    struct gni_nic *nic; /* a node has one NIC, so there is at most one attachment */
 };
 
 /*
@@ -42,8 +44,8 @@ struct gni_cdm {
  */
 enum aries_detach_stage {
     ARIES_DETACH_CONNECTIONS, /* endpoints */
-    ARIES_DETACH_SESSIONS, /* datagrams that are offered or wanted */
-    ARIES_DETACH_SHARED, /* the place in a queue that processes share */
+    ARIES_DETACH_SESSIONS, /* datagrams that were offered or are awaited */
+    ARIES_DETACH_SHARED, /* the instance of a shared message queue */
     ARIES_DETACH_ENGINES, /* channels of the collective engine */
     ARIES_DETACH_MEMORY, /* registrations */
     ARIES_DETACH_EVENTS, /* completion queues */
@@ -55,22 +57,21 @@ enum aries_detach_stage {
 /* A CDM attached to a NIC: what gni_nic_handle_t points to. */
 struct gni_nic {
     uint32_t magic;
-    uint8_t ptag; /* resolved */
+    uint8_t ptag; /* the resolved tag, never GNI_FIND_ALLOC_PTAG */
     bool fma_shared, dual_events;
-    bool claimed; /* live back end: others know of the instance */
+    bool claimed; /* live mode: other processes know of the instance */
     uint8_t smsg_route; /* enum net_route */
     struct aries_nic *hw;
     struct aries_process *process;
     struct gni_cdm *cdm;
     uint32_t inst_id; /* of the CDM */
     uint16_t smsg_max_retrans, smsg_dlvr_mode;
-    struct aries_list smsg_returns; /* EPs that owe their peer a credit return (smsg.c) */
+    struct aries_list smsg_returns; /* endpoints that owe their peer credits (smsg.c) */
     const struct aries_job_state
         *ntt; /* not NULL: addresses are indices of its translation group */
 
-    sim_time_t
-        fma_get_free; /* simulated back end: when its FMA descriptor can launch the next GET */
-    uint64_t work_id; /* next id of anything numbered per attachment */
+    sim_time_t fma_get_free; /* simulation: when its FMA descriptor can launch the next GET */
+    uint64_t work_id; /* next id of objects that are numbered per attachment */
     uint32_t refs; /* the attachment itself, plus one for each silent transaction in flight */
     uint32_t statistics[21]; /* GNI_STAT_* in the Aries numbering */
     struct aries_list eps, cqs, mrs, ces;
@@ -78,10 +79,11 @@ struct gni_nic {
     struct aries_list channels; /* completion channels */
     struct aries_datagrams *datagrams; /* datagram.c; created at first use */
     struct gni_msgq *msgq; /* its shared message queue; NULL: none */
-    void (*on_detach[ARIES_DETACH_STAGES])(struct gni_nic *nic); /* NULL: nothing of that stage */
+    /* NULL: no objects of that stage. */
+    void (*on_detach[ARIES_DETACH_STAGES])(struct gni_nic *nic);
 } __attribute__((aligned(SIM_LINE)));
 
-/* `release` ends all objects of its kind that the attachment has. */
+/* Registers `release`, which destroys all objects of its kind that the attachment has. */
 static inline void aries_nic_on_detach(struct gni_nic *nic, enum aries_detach_stage stage,
                                        void (*release)(struct gni_nic *nic))
 {
@@ -93,8 +95,10 @@ static inline const struct aries_timing *aries_timing_of(const struct gni_nic *n
     return &nic->hw->fabric->timing;
 }
 
-/* The error policy of ugni 6.2.2 for a failed transaction; `silent`: it had no CQ to be reported
- * to. */
+/*
+ * Applies the error policy of ugni 6.2.2 to a failed transaction. `silent`: it had no CQ that
+ * reports the failure.
+ */
 void aries_transaction_failed(struct gni_nic *nic, uint8_t status, bool silent);
 
 #endif

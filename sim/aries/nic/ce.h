@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The collective engine: what its calls (api/ce.c), its channels (ce_channel.c), sim/ and live/
- * know of a channel, a VCE. It is one node of a tree. Its children are processes, which join by a
- * post, and channels of other NICs; joins go up, the root combines, results go down.
+ * The collective engine: the interface of a channel (VCE) for its calls (api/ce.c), ce_channel.c,
+ * sim/ and live/. A channel is one node of a tree. Its children are processes, which join by a
+ * post, and channels of other NICs. Joins go up, the root combines them, and results go down.
  */
 #ifndef JACQUARD_ARIES_CE_H
 #define JACQUARD_ARIES_CE_H
@@ -15,14 +15,14 @@
 
 /* TRANS_TYPE of a channel's events. */
 enum aries_ce_transaction {
-    ARIES_CE_TRANS_NONE = 0, /* a reduction is through this channel */
+    ARIES_CE_TRANS_NONE = 0, /* a reduction of this channel is complete */
     ARIES_CE_TRANS_JOIN = 1, /* joining the parent failed */
-    ARIES_CE_TRANS_RESULT = 2 /* handing the result to a child failed */
+    ARIES_CE_TRANS_RESULT = 2 /* sending the result to a child failed */
 };
 
 struct aries_ce_member { /* a child of a channel, or its parent */
     struct aries_nic *nic; /* NULL: there is no such node */
-    uint8_t child_id; /* by which the upper one knows the lower one */
+    uint8_t child_id; /* number of the child at its parent */
     uint8_t type; /* gni_ce_child_t; parent: GNI_CE_CHILD_UNUSED when there is none */
     uint8_t ce_id; /* of a channel */
 };
@@ -32,11 +32,11 @@ struct aries_ce_config {
     struct aries_ce_member children[GNI_CE_MAX_CHILDREN], parent;
     uint32_t children_count;
     uint32_t modes; /* GNI_CE_MODE_, one of each group */
-    uint8_t ptag; /* what it accepts, and sends */
+    uint8_t ptag; /* tag of the requests that it accepts and sends */
     struct gni_cq *cq;
 };
 
-/* An event on its way to a queue, or what a transaction of a channel is for. */
+/* An event that will be pushed into a queue, or the context of a channel's transaction. */
 struct aries_ce_note {
     struct sim_event event; /* first */
     struct aries_vce *vce;
@@ -48,19 +48,19 @@ struct aries_ce_note {
     uint8_t ptag;
 };
 
-/* Gives a channel its place in a tree, or takes it out: NULL. */
+/* Sets a channel's place in its tree. NULL removes it from the tree. */
 void aries_ce_configure(struct aries_nic *nic, uint32_t ce_id,
                         const struct aries_ce_config *config);
 /*
- * What has arrived at a NIC from another or from itself, ARIES_CE_JOIN or ARIES_CE_RESULT: 0, or
- * the status of its refusal. Its header says something that can be: see aries_ce_header_valid.
+ * Handles a packet that has arrived at a NIC: ARIES_CE_JOIN or ARIES_CE_RESULT. Returns 0, or the
+ * status of the refusal. The caller has checked the header with aries_ce_header_valid().
  */
 uint8_t aries_ce_accept_join(struct aries_nic *nic, struct aries_nic *source,
                              const struct aries_work *work);
 uint8_t aries_ce_accept_result(struct aries_nic *nic, const struct aries_nic *source,
                                const struct aries_work *work);
 bool aries_ce_header_valid(const struct aries_ce_header *header);
-/* So much of the channel's is under way that it should take nothing more now. */
+/* Whether so many packets of the channel are in flight that it should accept no more now. */
 bool aries_ce_congested(const struct aries_nic *nic, uint32_t ce_id);
 
 #endif

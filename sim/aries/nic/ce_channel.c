@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The channels of a collective engine, whatever carries what they send. A channel gathers the joins
- * of its children, combines them in the order of their child ids, and joins its parent; the root
- * combines, and the result goes down to whoever joined:
+ * The channels of a collective engine, in simulation and live mode. A channel collects the joins
+ * of its children, combines them in the order of their child ids, and joins its parent. The root
+ * combines the last joins, and the result goes down to all that joined:
  *
- *   gathering ── last join ──▶ joined the parent ── its result ──▶ gathering the next
- *       └───────── last join, root ─────────────────────────────────────▲
+ * collecting: after the last join, a channel with a parent joins it and waits for the result; the
+ * root sends the result at once.
  *
- * Joins and results are transactions like any other. What a channel sends itself and what then
- * fails it tells to its queue, or by an error event if it has none. When it cannot join its parent,
- * those below get a result with the status of the failure; what else hangs from the parent waits.
+ * waiting: after the parent's result, the channel sends the result down and collects the next
+ * joins.
+ *
+ * Joins and results are transactions like any other. The queue of a channel, or an error event if
+ * it has none, reports a transaction of the channel that fails. If a channel cannot join its
+ * parent, its children get a result with the status of the failure; the other children of the
+ * parent keep waiting.
  */
 #include "nic/ce.h"
 
@@ -22,13 +26,16 @@
 #include "nic/cq_entry.h"
 #include "nic/objects.h"
 
-/* Under way from one channel. With a child that joins but takes no result there would be no end. */
+/*
+ * Limit of packets in flight from one channel. Without it, a child that joins but accepts no
+ * result would queue packets without end.
+ */
 #define NOTES_MOST (4 * GNI_CE_MAX_CHILDREN)
 
 struct joiner {
-    struct aries_ce_member member; /* type UNUSED: no such child */
+    struct aries_ce_member member; /* type UNUSED: there is no such child */
     struct aries_ce_value value;
-    /* Where a process wants its result; of the join. */
+    /* Where a process wants its result: taken from its join. */
     struct aries_nic *nic;
     uint64_t address;
     gni_mem_handle_t handle;
@@ -38,17 +45,17 @@ struct aries_vce {
     struct aries_nic *nic;
     uint32_t id;
     bool configured;
-    bool waiting; /* for the parent's result */
-    bool events; /* of every reduction, not only of failures */
+    bool waiting; /* it waits for the parent's result */
+    bool events; /* an event for every reduction, not only for failures */
     uint8_t ptag;
     enum net_route route;
     uint32_t rounding; /* GNI_CE_MODE_ROUND_ */
-    struct gni_cq *cq; /* the front's reference */
+    struct gni_cq *cq; /* referenced by api/ce.c */
     struct aries_ce_member parent;
-    uint32_t expected, joined; /* children, by bit */
-    uint32_t configuration, round; /* counted, to know what is out of date */
-    uint32_t notes; /* under way */
-    uint8_t command, mode; /* of the reduction: set by the first join */
+    uint32_t expected, joined; /* bit masks of children */
+    uint32_t configuration, round; /* counters by which outdated packets are recognised */
+    uint32_t notes; /* number of notes in use */
+    uint8_t command, mode; /* of the current reduction; the first join sets them */
     uint64_t reduction_id;
     struct joiner joiners[GNI_CE_MAX_CHILDREN];
 };
@@ -171,7 +178,9 @@ static void result_to_process(struct aries_vce *vce, const struct joiner *joiner
     aries_hw_originate(vce->nic, &work);
 }
 
-/* The reduction is over here: all who joined hear of it, and the next one may come. */
+/*
+ * The reduction is over: sends the result to all children that joined, and accepts the next joins.
+ */
 static void deliver(struct aries_vce *vce, uint8_t status, const struct aries_ce_value *value)
 {
     uint32_t id;
@@ -193,8 +202,9 @@ static void deliver(struct aries_vce *vce, uint8_t status, const struct aries_ce
 }
 
 /*
- * Did a join not count above? Of a duplicate an earlier one does, whose response was lost; and what
- * is wrong with a response only shows that there was one. A timeout leaves it open.
+ * Whether a failed join did not count at the parent. If the parent reports a duplicate, an earlier
+ * copy of the join counted and only its response was lost. An error of the response itself proves
+ * that there was one. A timeout leaves it open.
  */
 static bool join_failed(uint8_t status, uint8_t info)
 {
@@ -202,7 +212,7 @@ static bool join_failed(uint8_t status, uint8_t info)
            (info != ARIES_CQ_CPLTN_SRSP || status != A_STATUS_DATA_ERR);
 }
 
-/* A transaction of a channel has ended. */
+/* Called when a transaction of a channel has ended. */
 static void sent(void *context, uint8_t status, uint8_t info, bool remote_overrun)
 {
     static const struct aries_ce_value nothing;
@@ -210,7 +220,7 @@ static void sent(void *context, uint8_t status, uint8_t info, bool remote_overru
     struct aries_vce *vce = note->vce;
     bool current = note->configuration == vce->configuration;
 
-    if (status != 0 && vce->nic->alive && (!current || vce->cq == NULL)) /* as of a silent post */
+    if (status != 0 && vce->nic->alive && (!current || vce->cq == NULL)) /* as for a silent post */
         aries_error_raise(vce->nic, GNI_ERRMASK_TRANSACTION, status, note->ptag, 0);
     if (status != 0 && vce->nic->alive && current) {
         report_event(vce, note->kind, status, note->reduction_id);

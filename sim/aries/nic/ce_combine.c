@@ -5,7 +5,7 @@
 #include <string.h>
 
 /*
- * The command word: bit 0 says 64 bits, bit 5 that the greatest index wins, bits 4 to 1 the
+ * The command word: bit 0 selects 64 bits, bit 5 that the greatest index wins, bits 4 to 1 the
  * operation.
  */
 enum operation {
@@ -134,7 +134,10 @@ static uint32_t exceptions_of(int raised)
     return exceptions;
 }
 
-/* What is volatile keeps the addition between the calls that set the mode and read the flags. */
+/*
+ * The volatile operands keep the addition between the calls that set the rounding mode and read
+ * the flags.
+ */
 static uint64_t add_single(uint64_t a, uint64_t b)
 {
     uint32_t bits[2] = {(uint32_t)a, (uint32_t)b};
@@ -173,7 +176,7 @@ static uint64_t add_real(uint32_t command, uint32_t rounding, uint64_t a, uint64
     fenv_t saved;
 
     *exceptions |= signals(format, a) | signals(format, b);
-    /* Processors differ in what they make of NaN; this does not. */
+    /* Processors differ in the NaN that they return; this code does not depend on them. */
     if (is_nan(format, a))
         return a | format->quiet;
     if (is_nan(format, b))
@@ -193,7 +196,7 @@ static int order(bool less, bool greater)
     return greater - less;
 }
 
-/* Below 0: a comes before b. */
+/* Returns a number below 0 if a comes before b. */
 static int compare_integers(uint32_t command, uint64_t a, uint64_t b)
 {
     int64_t x = aries_ce_command_short(command) ? (int32_t)a : (int64_t)a;
@@ -209,7 +212,7 @@ static int compare_reals(uint32_t command, uint64_t a, uint64_t b)
     return order(x<y, x> y);
 }
 
-/* Does b win over a? */
+/* Whether b replaces a. */
 static bool wins(uint32_t command, const struct aries_ce_value *a, const struct aries_ce_value *b)
 {
     const struct format *format = format_of(command);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The control word of a collective engine result. Its real layout was never published; ours:
- * 63 DONE | 61:56 STATUS | 51:48 floating-point exceptions (GNI_CE_FPE_) | 47:0 reduction id.
+ * The control word of a collective engine result. The real layout was never published; this one is
+ * ours: 63 DONE | 61:56 STATUS | 51:48 floating-point exceptions (GNI_CE_FPE_) | 47:0 reduction
+ * id.
  */
 #ifndef JACQUARD_ARIES_CE_RESULT_H
 #define JACQUARD_ARIES_CE_RESULT_H

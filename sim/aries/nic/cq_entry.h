@@ -33,7 +33,7 @@ enum aries_cq_source {
     ARIES_CQ_SOURCE_DLA = 4
 };
 
-/* Where in the unit; SSID and RMT share the last three. */
+/* The place in the unit. SSID and RMT share the last three values. */
 enum aries_cq_info {
     ARIES_CQ_BTE_TX_DONE = 0,
     ARIES_CQ_BTE_TX_DONE_NO_SSID = 1,
@@ -50,7 +50,7 @@ enum aries_cq_info {
 #define ARIES_CQ_DATA_MASK ((UINT64_C(1) << 48) - 1)
 #define ARIES_CQ_INST_ID_MASK ((UINT64_C(1) << 24) - 1)
 #define ARIES_CQ_TID_SHIFT 24
-#define ARIES_CQ_TID_MAX ((UINT32_C(1) << 22) - 1) /* bounds the requests in flight per queue */
+#define ARIES_CQ_TID_MAX ((UINT32_C(1) << 22) - 1) /* limits the requests in flight per queue */
 #define ARIES_CQ_TYPE_SHIFT 46
 #define ARIES_CQ_SOURCE_SHIFT 48
 #define ARIES_CQ_INFO_SHIFT 51
@@ -66,7 +66,10 @@ static inline gni_cq_entry_t aries_cq_entry(enum aries_cq_source source, enum ar
            (uint64_t)source << ARIES_CQ_SOURCE_SHIFT | (data & ARIES_CQ_DATA_MASK);
 }
 
-/* LOCAL or GLOBAL event of a post: request tid (not 0) and the low 24 bits of local_event. */
+/*
+ * LOCAL or GLOBAL event of a post: the TID of the request (not 0) and the low 24 bits of
+ * local_event.
+ */
 static inline gni_cq_entry_t aries_cq_entry_post(enum aries_cq_source source,
                                                  enum aries_cq_info info, unsigned status,
                                                  uint32_t tid, uint32_t inst_id)
@@ -85,7 +88,10 @@ static inline gni_cq_entry_t aries_cq_entry_message(uint64_t type, enum aries_cq
     return aries_cq_entry(ARIES_CQ_SOURCE_SSID, info, status, type << ARIES_CQ_TYPE_SHIFT | msg_id);
 }
 
-/* REMOTE event, message or credit arrival: all of the sender's remote_event. */
+/*
+ * REMOTE event of a PUT, a message or returned credits: it carries all bits of the sender's
+ * remote_event.
+ */
 static inline gni_cq_entry_t aries_cq_entry_remote(enum aries_cq_info info, unsigned status,
                                                    uint32_t rem_inst_id)
 {
@@ -107,7 +113,7 @@ static inline gni_cq_entry_t aries_cq_entry_ce(unsigned status, unsigned ce_id, 
                               (uint64_t)(trans_type & 0xf) << 8 | (ce_id & 0xff));
 }
 
-/* The getters of gni_pub.h again, inline for the library's own paths. */
+/* Inline copies of gni_pub.h's getters, for the library itself. */
 static inline unsigned aries_cq_entry_status(gni_cq_entry_t entry)
 {
     return entry >> ARIES_CQ_STATUS_SHIFT & 0x3f;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How datagram messages travel between the kernels of two nodes. Messages of one pair of instances
- * go one after the other, so they arrive in order whatever the network does. What is lost, or finds
- * nobody attached, is sent again; a node that is dead is given up after some tries.
+ * Transport of datagram messages between the kernels of two nodes. Messages of one pair of
+ * instances are sent one after the other, so they arrive in order whatever the network does. A
+ * message that is lost, or finds no attached instance, is sent again. After several tries a
+ * message to a dead node is given up.
  */
 #include "nic/datagram.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-#define RETRY (2 * SIM_MS) /* assumed: the driver's interval was not published */
+#define RETRY (2 * SIM_MS) /* assumed: the interval of the driver was not published */
 #define RETRY_UNATTACHED_MAX (64 * SIM_MS)
 #define DEAD_TRIES 10u
 #define HEADER_BYTES 64u
@@ -61,7 +62,7 @@ static struct aries_datagram_message *first_of_pair(const struct aries_datagram_
     return NULL;
 }
 
-/* Frees a message whose turn is over and starts the next of its pair. */
+/* Frees a message that is done and starts the next one of its pair. */
 static void finish(struct aries_datagram_message *message, enum sim_ledger_outcome outcome)
 {
     struct aries_datagram_message *next;
@@ -92,7 +93,8 @@ void aries_datagram_send_ended(struct aries_datagram_message *message, bool acce
         if (!accepted) {
             if (message->copies == 0 &&
                 (message->kind != ARIES_DATAGRAM_OFFER || message->withdrawn)) {
-                finish(message, SIM_LEDGER_ABANDONED); /* only an offer waits for its instance */
+                /* Only an offer is repeated until its instance exists. */
+                finish(message, SIM_LEDGER_ABANDONED);
             } else if (message->copies == 0) {
                 sim_timer_arm(&message->timer, sim_now() + message->pause);
                 if (message->pause < RETRY_UNATTACHED_MAX)
@@ -101,7 +103,7 @@ void aries_datagram_send_ended(struct aries_datagram_message *message, bool acce
             return;
         }
         message->arrived = true;
-        if (message->session != NULL) { /* where it arrived nobody could clear this */
+        if (message->session != NULL) { /* the receiver could not clear this pointer */
             aries_datagram_offer_arrived(message->session);
             message->session = NULL;
         }
@@ -112,7 +114,7 @@ void aries_datagram_send_ended(struct aries_datagram_message *message, bool acce
         finish(message, SIM_LEDGER_OK);
 }
 
-/* What the scenario's faults make of it: true when it was held back. */
+/* Applies the scenario's faults to the message. True: it was dropped or delayed. */
 static bool fault_injected(struct aries_datagram_message *message)
 {
     struct aries_fabric *fabric = message->from.nic->fabric;
@@ -178,10 +180,10 @@ static void timer_fired(struct sim_event *event)
         sim_container_of(event, struct aries_datagram_message, timer.event);
 
     if (message->copies != 0 && message->from.nic->alive && message->to.nic->alive) {
-        sim_timer_arm(&message->timer, sim_now() + RETRY); /* it takes its time */
+        sim_timer_arm(&message->timer, sim_now() + RETRY); /* sent later */
         return;
     }
-    message->copies = 0; /* a dead node sends and takes nothing */
+    message->copies = 0; /* a dead node neither sends nor receives */
     if (message->arrived)
         finish(message, SIM_LEDGER_OK);
     else
@@ -207,7 +209,7 @@ struct aries_datagram_message *aries_datagram_send(const struct aries_datagram_m
                     content->length);
     sim_ledger_hand_in(&message->entry, sim_ledger_digest(message->data, message->length, 0));
     aries_list_add(bucket_of(message), &message->link);
-    if (!content->from.nic->alive) { /* nothing leaves a dead node */
+    if (!content->from.nic->alive) { /* a dead node sends nothing */
         finish(message, SIM_LEDGER_ABANDONED);
         return NULL;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Where endpoints live; see objects.h. */
+/* Memory of endpoints; see objects.h. */
 #include "nic/objects.h"
 
 #include <assert.h>
@@ -8,11 +8,13 @@
 #include "nic/endpoint.h"
 
 #define PAGE_BYTES 4096u
-#define WINDOW_BYTES (UINT64_C(1) << 24) /* what a handle's low 24 bits can tell apart */
+#define WINDOW_BYTES                                                            \
+    (UINT64_C(1) << 24) /* distance at which the low 24 bits of a handle repeat \
+                         */
 #define WINDOW_PAGES (WINDOW_BYTES / PAGE_BYTES)
-#define ARENA_BYTES (UINT64_C(1) << 36) /* of address space: half a billion endpoints */
+#define ARENA_BYTES (UINT64_C(1) << 36) /* address space for half a billion endpoints */
 
-/* A page that no process holds; its first word is that of a dead endpoint. */
+/* A page that no process holds. Its first word looks like that of a destroyed endpoint. */
 struct aries_ep_page {
     uint32_t magic;
     struct aries_ep_page *next;
@@ -31,7 +33,7 @@ static bool arena_map(struct aries_ep_arena *arena)
     char *range;
     size_t skip;
 
-    /* Where address space is short (a limit, a memory checker) less must do. */
+    /* Ask for less if address space is short (because of a limit or a memory checker). */
     while ((range = mmap(NULL, bytes + WINDOW_BYTES, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) == MAP_FAILED) {
         bytes /= 4;
@@ -188,7 +190,8 @@ void aries_ep_arena_free(struct aries_ep_arena *arena)
         uint32_t page, i;
 
         arena->orphans = slab->next;
-        for (page = 0; page < slab->pages_count; page++) /* a free one has nothing to discard */
+        /* A free endpoint has nothing to discard. */
+        for (page = 0; page < slab->pages_count; page++)
             for (i = 0; i < PAGE_BYTES / sizeof(struct gni_ep); i++)
                 arena->discard((struct gni_ep *)page_at(arena, slab->pages[page]) + i);
         slab_free_pages(slab);

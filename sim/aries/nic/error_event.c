@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Error events: what the NIC reports to whoever subscribed, besides the completions of the
- * transactions concerned. Each event has one category; hardware numbers the categories from the
- * other end (0x80 is CRITICAL), users see the order of GNI_ERRMASK_.
+ * Error events: the NIC reports them to subscribers, besides the completions of the transactions
+ * concerned. Each event has one category. Hardware numbers the categories from the other end (0x80
+ * is CRITICAL); users see the order of GNI_ERRMASK_.
  */
 #include "nic/error_event.h"
 
@@ -43,7 +43,7 @@ gni_error_mask_t aries_error_category(uint8_t status)
     }
 }
 
-/* What finds its queue full is lost; the serial numbers show the gap. */
+/* An event that finds its queue full is lost. The serial numbers show the gap. */
 static void store(struct gni_err *errors, const gni_error_event_t *event)
 {
     if (errors->ring == NULL)
@@ -54,7 +54,7 @@ static void store(struct gni_err *errors, const gni_error_event_t *event)
     aries_process_notify(errors->process);
 }
 
-/* A critical error ends every process of the tag that did not ask to be spared. */
+/* A critical error kills every process of the tag that did not ask to be spared. */
 static void punish(struct aries_nic *hw, uint8_t ptag)
 {
     struct aries_list *link, *inner;
@@ -65,7 +65,7 @@ static void punish(struct aries_nic *hw, uint8_t ptag)
         struct aries_process *process = sim_container_of(link, struct aries_process, node_link);
         bool guilty = false;
 
-        link = link->next; /* its host may release the process */
+        link = link->next; /* the callback may release the process */
         for (inner = process->cdms.next; inner != &process->cdms; inner = inner->next) {
             const struct gni_cdm *cdm = sim_container_of(inner, struct gni_cdm, process_link);
 

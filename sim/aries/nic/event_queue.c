@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Event delivery: the ring of a completion queue, and its overruns. */
+/* Event delivery: the ring of a completion queue and its overruns. */
 #include "nic/event_queue.h"
 
 #include <assert.h>
@@ -47,7 +47,7 @@ static void ring_put(struct gni_cq *cq, gni_cq_entry_t entry, const void *reader
         aries_channel_fire(cq);
 }
 
-/* Once per episode: until the reader has met the mark, it covers all that is lost. */
+/* Marks an overrun once: until the reader has seen the mark, it covers all lost events. */
 static sim_cold void mark_overrun(struct gni_cq *cq)
 {
     if (cq->overrun)
@@ -55,7 +55,7 @@ static sim_cold void mark_overrun(struct gni_cq *cq)
     cq->overrun = true;
     if (cq->count > 0)
         slot(cq, cq->count - 1)->entry |= ARIES_CQ_OVERRUN;
-    else /* forced on an empty queue: an entry that carries nothing else */
+    else /* an overrun forced on an empty queue: this entry carries only the mark */
         ring_put(cq, aries_cq_entry_remote(0, 0, 0) | ARIES_CQ_OVERRUN, NULL);
 }
 
@@ -92,7 +92,7 @@ bool aries_cq_push_for(struct gni_cq *cq, gni_cq_entry_t entry, const void *read
     if (!cq_ok(cq))
         return true;
     assert(cq->nic != NULL && cq->refs > 0);
-    /* One more than there is room for: the mark of an overrun that was forced. */
+    /* The mark of a forced overrun may exceed the capacity by one. */
     assert(cq->count <= cq->capacity + 1);
     hw = cq->nic->hw;
     fabric = hw->fabric;
@@ -154,8 +154,7 @@ void aries_cq_force_overrun_of(struct aries_fabric *fabric, uint32_t node, uint3
     }
 }
 
-/* ---- references -------------------------------------------------------------------------------
- */
+/* ---- references ------------------------------------------------------------------------------ */
 
 void aries_cq_ref(struct gni_cq *cq)
 {

@@ -20,7 +20,7 @@ struct aries_mr;
 struct aries_nic_ops {
     /* Never fails for lack of resources: the hardware stalls. Charges work->cpu to the caller. */
     void (*submit)(struct gni_nic *nic, const struct aries_work *work);
-    /* As many of `count` works, one completion for all: chained transactions. */
+    /* Submits `count` works with one completion: chained transactions. */
     void (*submit_chain)(struct gni_nic *nic, const struct aries_work *works, uint32_t count);
 };
 
@@ -28,10 +28,10 @@ struct aries_nic_ops {
 
 struct aries_nic { /* the hardware of one node */
     struct aries_fabric *fabric;
-    struct aries_sim_nic *sim; /* state of the of sim/ only */
+    struct aries_sim_nic *sim; /* state that only sim/ uses */
     const struct aries_nic_ops *ops;
     uint32_t node, pe_addr;
-    struct aries_mr *mrs_first[ARIES_MRS_FIRST]; /* the lowest entries of `mdds` once more */
+    struct aries_mr *mrs_first[ARIES_MRS_FIRST]; /* copies of the lowest entries of `mdds` */
     bool alive;
     struct aries_list attached; /* struct gni_nic */
     struct aries_list processes;
@@ -39,11 +39,10 @@ struct aries_nic { /* the hardware of one node */
     struct aries_mdd_table *vmdhs; /* list of the MDD blocks, one per ptag: mem.c */
     uint32_t mdd_used, fma_used, cq_used, cq_index;
     uint32_t ce_used; /* channels of the collective engine: bit per id */
-    struct aries_vce *vces; /* what they do: ce_channel.c; allocated at first use */
-    struct aries_kernel *kernel; /* datagram messages on their way; datagram_kernel.c */
+    struct aries_vce *vces; /* its channels: ce_channel.c; allocated at first use */
+    struct aries_kernel *kernel; /* datagram messages in flight; datagram_kernel.c */
     struct aries_msgq_shared *msgqs; /* shared message queues of its jobs: aries_msgq_region.c */
-    struct aries_job_state *
-        *job_states; /* by ptag, each NULL until there is something to keep; job.c */
+    struct aries_job_state **job_states; /* by ptag; NULL if the tag has no state; job.c */
     struct aries_ntt *ntt; /* node translation table; NULL until it is used: ntt.c */
     struct aries_bi *bi; /* balanced injection; NULL: never configured: bi.c */
     struct aries_list errors; /* subscriptions to its error events; error_event.c */
@@ -53,14 +52,14 @@ struct aries_nic { /* the hardware of one node */
 struct aries_job {
     uint64_t job_id; /* 0: any process may use it */
     uint32_t cookie;
-    uint32_t node; /* where it is known; UINT32_MAX: everywhere */
-    uint8_t ptag; /* GNI_FIND_ALLOC_PTAG until somebody needs it */
+    uint32_t node; /* the node that knows it; UINT32_MAX: all nodes */
+    uint8_t ptag; /* GNI_FIND_ALLOC_PTAG until a process needs it */
 };
 
-/* Memory that a file keeps with a fabric ends in one of these stages. */
+/* The stages in which the memory that files keep with a fabric is freed. */
 enum aries_end_stage {
-    ARIES_END_MESSAGES, /* before the transactions that are under way */
-    ARIES_END_MEMORY, /* when no object is left */
+    ARIES_END_MESSAGES, /* before the transactions in flight */
+    ARIES_END_MEMORY, /* after the last object */
     ARIES_END_STAGES
 };
 
@@ -69,7 +68,7 @@ struct aries_fabric {
     struct aries_timing timing;
     uint32_t nodes;
     struct aries_nic *nics;
-    uint32_t *pe_addrs; /* by node: theirs, in few lines */
+    uint32_t *pe_addrs; /* PE addresses by node, packed into few cache lines */
     struct aries_job *jobs;
     uint32_t jobs_count;
     uint64_t seed;
@@ -77,31 +76,35 @@ struct aries_fabric {
         book_msgq, book_datagram, book_ce;
     struct sim_fault_point fault_packet, fault_cq, fault_datagram;
     struct aries_counters counters;
-    /* Where an SMSG message is put together: one place for all, in the cache. */
+    /* Where an SMSG message is assembled: one buffer for all, which stays in the cache. */
     uint64_t record[128];
     struct aries_work message;
     struct aries_objects *objects; /* memory of handles and registrations: objects.c */
     struct aries_fabric_end *on_end[ARIES_END_STAGES]; /* aries_fabric_on_end */
     struct aries_list datagrams; /* of all communication domains: datagram.c */
     uint64_t datagrams_made;
-    uint16_t incarnation; /* of this process, in its memory handles; 0 in simulation */
-    struct aries_fabric *retired; /* destroyed before this one and not yet freed: process.c */
-    struct _GHashTable
-        *mailboxes; /* connections by the address of their ring; looked up, never walked */
-    struct aries_sim_fabric *sim; /* of sim/ only */
+    /* Incarnation of this process, part of its memory handles; 0 in simulation. */
+    uint16_t incarnation;
+    struct aries_fabric *retired; /* fabrics destroyed earlier and not freed yet: process.c */
+    /* Connections by the address of their ring; only for look-ups, never iterated. */
+    struct _GHashTable *mailboxes;
+    struct aries_sim_fabric *sim; /* state that only sim/ uses */
 };
 
-/* The number of a NIC that need not be in the cache. */
+/* The node number of a NIC, computed without reading the NIC. */
 static inline uint32_t aries_node_of(const struct aries_fabric *fabric, const struct aries_nic *nic)
 {
     return (uint32_t)(nic - fabric->nics);
 }
 
-/* Zeroed memory of whole cache lines; ended by free(). */
+/* Allocates zeroed memory of whole cache lines; free() releases it. */
 void *aries_lines_new(size_t bytes);
 
 struct aries_nic *aries_nic_by_pe(struct aries_fabric *fabric, uint32_t pe_addr); /* NULL: none */
-/* `end` is called when the fabric is destroyed, once however often it was registered. */
+/*
+ * Registers `end`, which is called once when the fabric is destroyed, even if it was registered
+ * repeatedly.
+ */
 void aries_fabric_on_end(struct aries_fabric *fabric, enum aries_end_stage stage,
                          void (*end)(struct aries_fabric *fabric));
 

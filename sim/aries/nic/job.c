@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Jobs: who may use which protection tag, and what the driver of a node keeps about a tag. */
+/*
+ * Jobs: which processes may use which protection tag, and the state that the driver of a node
+ * keeps for a tag.
+ */
 #include "nic/job.h"
 
 #include <glib.h>
 
-#define PTAG_AUTO_FIRST 4u /* the driver gives out 4 … 127 by itself */
+#define PTAG_AUTO_FIRST 4u /* the driver assigns the tags 4 to 127 by itself */
 #define PTAG_AUTO_LAST 127u
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
@@ -55,7 +58,7 @@ uint8_t aries_job_ptag(struct aries_fabric *fabric, struct aries_job *job)
 {
     uint32_t ptag, i;
 
-    /* The same on all nodes: it is what the target compares. */
+    /* All nodes use the same tag, because the target compares it. */
     for (i = 0; job->ptag == GNI_FIND_ALLOC_PTAG && i < fabric->jobs_count; i++)
         if (fabric->jobs[i].cookie == job->cookie)
             job->ptag = fabric->jobs[i].ptag;
@@ -111,7 +114,7 @@ void aries_job_left(struct aries_nic *hw, uint8_t ptag)
         aries_ntt_clear(hw, state->ntt_base, state->ntt_size);
         state->ntt_size = 0;
     }
-    if (state->suspended) { /* what it left to the NIC is done without it */
+    if (state->suspended) { /* requests that the job left to the NIC continue without it */
         state->suspended = false;
         aries_hw_release(hw);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Circular lists of nodes that lie in the objects themselves. */
+/* Circular lists whose nodes are part of the objects themselves. */
 #ifndef JACQUARD_ARIES_LIST_H
 #define JACQUARD_ARIES_LIST_H
 

@@ -33,7 +33,7 @@ void aries_mdd_table_free(struct aries_mdd_table *table)
     g_free(table);
 }
 
-/* The first free entry at or behind `start`, then from the beginning; the table is not full. */
+/* The first free entry from `start` on, wrapping around. The table is not full. */
 static uint32_t find_free(const struct aries_mdd_table *table, uint32_t start)
 {
     uint32_t index = start < table->size ? start : 0;
@@ -60,7 +60,10 @@ uint32_t aries_mdd_insert(struct aries_mdd_table *table, uint32_t index, struct 
     if (index == ARIES_MDD_ANY) {
         if (table->used >= table->size)
             return ARIES_MDD_ANY;
-        /* In turn: a handle that outlived its registration should not soon name another one. */
+        /*
+         * Entries are used in turn, so that a handle that outlives its registration does not soon
+         * name another one.
+         */
         index = find_free(table, table->search_from);
         assert(aries_mdd_at(table, index) == NULL);
         table->search_from = index + 1;

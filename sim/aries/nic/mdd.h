@@ -12,7 +12,7 @@
 #define ARIES_MDD_ANY UINT32_MAX
 
 struct aries_mdd_table {
-    struct aries_mdd_table *next; /* blocks of a NIC */
+    struct aries_mdd_table *next; /* next block of the NIC */
     uint32_t ptag;
     uint32_t size; /* entries, at most 4096 */
     uint32_t used;
@@ -22,8 +22,10 @@ struct aries_mdd_table {
 
 struct aries_mdd_table *aries_mdd_table_new(uint32_t size);
 void aries_mdd_table_free(struct aries_mdd_table *table);
-/* The entry that mr got: `index`, or for ARIES_MDD_ANY a free one. ARIES_MDD_ANY: taken, or none is
- * free. */
+/*
+ * Inserts mr at `index`, or for ARIES_MDD_ANY at a free entry, and returns the entry. Returns
+ * ARIES_MDD_ANY if the entry is in use or none is free.
+ */
 uint32_t aries_mdd_insert(struct aries_mdd_table *table, uint32_t index, struct aries_mr *mr);
 void aries_mdd_remove(struct aries_mdd_table *table, uint32_t index);
 struct aries_mr *aries_mdd_at(const struct aries_mdd_table *table, uint32_t index); /* NULL: free */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Copies that survive unmapped pages. A program may unmap memory that is still registered; the NIC
- * must then report a page fault to the sender, not crash the simulator.
+ * Copies that survive unmapped pages. A program may unmap memory that is still registered. Then
+ * the NIC must report a page fault to the sender, and the simulator must not crash.
  *
- * The copy is a short routine whose instructions are known to the SIGSEGV handler: a fault inside
- * it goes on at a fix-up address, at no cost for copies that do not fault.
+ * The copy is a short routine whose instructions the SIGSEGV handler knows: after a fault inside
+ * it, execution continues at a fix-up address. Copies without faults pay nothing for this.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -15,7 +15,9 @@
 #include <ucontext.h>
 #include "nic/registration.h"
 
-/* Bytes left uncopied. Loads of up to 64 bytes come before any store; rep movsb can stop anywhere.
+/*
+ * Returns the number of bytes that were not copied. Loads of up to 64 bytes come before any store;
+ * rep movsb can stop at any byte.
  */
 uint64_t aries_guarded_copy(void *to, const void *from, uint64_t length);
 extern const char aries_copy_short[], aries_copy_short_end[];
@@ -68,7 +70,7 @@ __asm__(".text\n"
         "        ret\n"
         "4:      cmpl $1, %edx\n"
         "        jne aries_copy_long\n"
-        "        movb (%rsi), %al\n" /* the question whether a page is there */
+        "        movb (%rsi), %al\n" /* tests whether the page is mapped */
         "        movb %al, (%rdi)\n"
         "        xorl %eax, %eax\n"
         "        ret\n"
@@ -95,7 +97,7 @@ static bool within(uintptr_t address, const char *begin, const char *end)
     return address >= (uintptr_t)begin && address < (uintptr_t)end;
 }
 
-/* A fault that is not ours goes to whoever was there before. */
+/* Passes a fault that is not ours to the handler that was installed before. */
 static void pass_on(int number, siginfo_t *info, void *context)
 {
     const struct sigaction *next = &before[number == SIGBUS];
@@ -113,8 +115,9 @@ static void fault(int number, siginfo_t *info, void *context)
     greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
     uintptr_t at = (uintptr_t)registers[REG_RIP];
 
+    /* Repeats byte by byte up to the page. */
     if (within(at, aries_copy_short, aries_copy_short_end))
-        registers[REG_RIP] = (greg_t)(uintptr_t)aries_copy_long; /* byte by byte up to the page */
+        registers[REG_RIP] = (greg_t)(uintptr_t)aries_copy_long;
     else if (within(at, aries_copy_long, aries_copy_long_end))
         registers[REG_RIP] = (greg_t)(uintptr_t)aries_copy_fault;
     else

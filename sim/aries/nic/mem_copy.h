@@ -2,7 +2,7 @@
 #ifndef JACQUARD_ARIES_MEM_COPY_H
 #define JACQUARD_ARIES_MEM_COPY_H
 
-/* Between these two, aries_copy may meet unmapped pages. They nest. */
+/* Between these two calls aries_copy() survives unmapped pages. The calls nest. */
 void aries_copy_guard(void);
 void aries_copy_unguard(void);
 

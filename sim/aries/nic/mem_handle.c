@@ -6,8 +6,9 @@
 #define CRC_SHIFT 56
 
 /*
- * CRC-8 of the 15 bytes below it, least significant of qword1 first. Bits 0 to 7 of an index stand
- * for 5e bc 61 c2 9d 23 46 8c (polynomial x^8 + x^5 + x^4 + 1, reflected); others are their sums.
+ * CRC-8 of the 15 bytes below it, starting with the least significant byte of qword1. Bits 0 to 7
+ * of an index stand for 5e bc 61 c2 9d 23 46 8c (polynomial x^8 + x^5 + x^4 + 1, reflected); other
+ * indices are sums of these.
  */
 /* clang-format off */
 static const uint8_t crc_step[256] = {

@@ -4,21 +4,22 @@
  * handles into keys and builds handles from keys with its own copy of this layout, checksum
  * included.
  *
- *             format 1                             format 2 (flag NEW_FORMAT)
- *   qword1    63:52 MDH | 51:0 address >> 12       63:52 entropy | 51:0 address >> 12
- *   qword2    63:56 CRC | 55:42 life | 41:34 flags 63:56 CRC | 53:42 MDH | 41:34 flags
- *             33:28 log2 of the page size | 27:0 pages                 as format 1
+ *             format 1                              format 2 (flag NEW_FORMAT)
+ *   qword1    63:52 MDH | 51:0 address >> 12        63:52 entropy | 51:0 address >> 12
+ *   qword2    63:56 CRC | 55:42 incarnation |       63:56 CRC | 53:42 MDH | 41:34 flags
+ *             41:34 flags                           the other bits as in format 1
+ *             33:28 log2 of the page size | 27:0 pages
  *
- * The life is 0 on the hardware and in simulation. Live mode says there which process made the
- * handle, so that what is meant for one that has died does not reach its successor.
+ * The incarnation is 0 on the hardware and in simulation. In live mode it identifies the process
+ * that made the handle, so that a request for a process that has died does not reach its successor.
  *
- * A target resolves a handle by (NIC, protection tag, MDH) and takes bounds from its own table: a
- * handle that a program built from a key says 0xFFFFFFF pages.
+ * A target resolves a handle by (NIC, protection tag, MDH) and takes the bounds from its own table,
+ * because a handle that a program built from a key has 0xFFFFFFF as its number of pages.
  *
- * A region in an MDD block (VMDH) is addressed by `address - VA(handle)` from its first page (ugni
- * 5.5 rule 1). GNI_MemRegister puts the address of the region there: with a handle as registered,
- * posts and mailboxes give virtual addresses. A handle that a program built from a key has 0 there:
- * with it they give offsets.
+ * An address in an MDD block (VMDH) is an offset from the first page of the region: `address -
+ * VA(handle)` (ugni 5.5 rule 1). GNI_MemRegister sets VA to the address of the region: with this
+ * handle, posts and mailboxes use virtual addresses. A handle that a program built from a key has
+ * VA 0: with it, they use offsets.
  */
 #ifndef JACQUARD_ARIES_MEM_HANDLE_H
 #define JACQUARD_ARIES_MEM_HANDLE_H
@@ -46,19 +47,19 @@ struct aries_mem_handle {
     uint64_t address; /* start of the region, a multiple of 4 KiB; 0: offsets */
     uint32_t mdh; /* number of the memory descriptor, below ARIES_MEM_MDH_COUNT */
     uint32_t pages; /* at most ARIES_MEM_PAGES_MAX */
-    uint16_t incarnation; /* at most ARIES_MEM_INCARNATION_MAX; 0: not said */
+    uint16_t incarnation; /* at most ARIES_MEM_INCARNATION_MAX; 0: not given */
     uint8_t page_shift;
     uint8_t flags; /* ARIES_MEM_ */
 };
 
-/* A handle of format 1 with its checksum. */
+/* Builds a handle of format 1 with its checksum. */
 gni_mem_handle_t aries_mem_handle_encode(const struct aries_mem_handle *fields);
-/* The fields of either format; the checksum is not looked at. */
+/* Reads the fields of either format. The checksum is not checked. */
 void aries_mem_handle_decode(const gni_mem_handle_t *handle, struct aries_mem_handle *fields);
 /* Whether the checksum is right. The handle of all zeros passes. */
 bool aries_mem_handle_check(const gni_mem_handle_t *handle);
 
-/* For the paths that need no more of a handle. */
+/* For callers that need only this field. */
 static inline uint8_t aries_mem_handle_flags(const gni_mem_handle_t *handle)
 {
     return handle->qword2 >> 34 & 0xff;
@@ -70,7 +71,10 @@ static inline uint32_t aries_mem_handle_mdh(const gni_mem_handle_t *handle)
                                                                  : handle->qword1 >> 52;
 }
 
-/* What a post gives as address, as the NIC looks it up: the offset in a region of an MDD block. */
+/*
+ * Converts the address of a post to the one that the NIC looks up: for a region of an MDD block,
+ * the offset.
+ */
 static inline uint64_t aries_mem_handle_offset(const gni_mem_handle_t *handle, uint64_t address)
 {
     return __builtin_expect(aries_mem_handle_flags(handle) & ARIES_MEM_VMDH, 0)

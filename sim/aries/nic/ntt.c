@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The node translation table. A job that was given a range of it sees virtual PE addresses: index
- * v names the node number v % g of block v / g, where g is the table's granularity. A block is g
- * nodes from blck_addr on; when rplc_size is not 0, the last so many of them are found at rplc_addr
- * instead (spare nodes). What the entries mean is assumed; only their layout is public.
+ * The node translation table. A job that owns a range of it uses virtual PE addresses: index v
+ * names node v % g of block v / g, where g is the granularity of the table. A block consists of g
+ * nodes from blck_addr on. If rplc_size is not 0, its last rplc_size nodes are at rplc_addr
+ * instead (spare nodes). The meaning of the entries is assumed; only their layout is public.
  */
 #include "nic/job.h"
 
@@ -53,7 +53,7 @@ struct aries_nic *aries_pe_resolve(const struct gni_nic *nic, uint32_t pe_addr)
     return pe_addr != NOWHERE ? aries_nic_by_pe(fabric, pe_addr) : NULL;
 }
 
-/* A node outside of the group has no virtual address: it is shown as it is. */
+/* A node outside the group has no virtual address: its real one is returned. */
 uint32_t aries_pe_shown(const struct gni_nic *nic, uint32_t pe_addr)
 {
     uint32_t index;
@@ -82,7 +82,7 @@ bool aries_ntt_attach(struct gni_nic *nic)
     return true;
 }
 
-/* The hardware translates each packet: endpoints that are bound follow a change of the table. */
+/* The hardware translates each packet, so bound endpoints follow a change of the table. */
 static void changed(struct aries_nic *hw)
 {
     struct aries_list *link, *inner;
@@ -157,7 +157,7 @@ static gni_return_t clear_range(struct aries_nic *hw, uint32_t base, uint32_t si
     return GNI_RC_SUCCESS;
 }
 
-/* First place with so many free entries behind it. */
+/* The first position with `size` free entries. */
 static uint32_t find_room(const struct aries_ntt *ntt, uint32_t size)
 {
     uint32_t place, run = 0;
@@ -201,7 +201,7 @@ gni_return_t aries_ntt_configure(struct aries_nic *hw, const gni_ntt_descriptor_
         hw->ntt = g_new0(struct aries_ntt, 1);
         hw->ntt->granularity = desc->granularity;
     }
-    /* One granularity for the whole table: it changes only while that is empty. */
+    /* The whole table has one granularity, which may change only while the table is empty. */
     if (hw->ntt->used > 0 && hw->ntt->granularity != desc->granularity)
         return GNI_RC_ERROR_RESOURCE;
     if (first == ALL)

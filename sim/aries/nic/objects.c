@@ -134,7 +134,7 @@ void aries_objects_free(struct aries_objects *objects)
 {
     struct aries_slab *slab;
 
-    /* An object may hold memory of another class: all are emptied before any is freed. */
+    /* An object may hold memory of another class, so all are emptied before any is freed. */
     for (slab = objects->slabs; slab != NULL; slab = slab->next)
         if (slab->class->discard != NULL)
             slab_each(slab, slab->class->discard);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory of the objects behind handles. It is type-stable: what was a queue is only ever a queue
- * again, so that the magic number of a handle that its owner kept too long can still be read, and a
- * completion that arrives after its queue died finds a dead queue.
+ * Memory of the objects behind handles. It is type-stable: memory of a queue is only reused for
+ * queues. So the magic number of a stale handle can still be read, and a completion that arrives
+ * after its queue was destroyed finds a dead queue.
  */
 #ifndef JACQUARD_ARIES_OBJECTS_H
 #define JACQUARD_ARIES_OBJECTS_H
@@ -14,35 +14,39 @@
 struct gni_ep;
 
 /*
- * A class of objects. The file that defines the class has its description; the fabric keeps a slab
- * for each class from its first object on.
+ * A class of objects, defined by the file that implements it. The fabric creates a slab for each
+ * class with its first object.
  */
 struct aries_class {
     size_t size;
-    bool handle; /* begins with the 32-bit magic number of a handle, which is 0 while it is free */
-    /* Frees what an object holds; also called for free objects. NULL: it holds nothing. */
+    /*
+     * The object begins with the 32-bit magic number of a handle, which is 0 while the object is
+     * free.
+     */
+    bool handle;
+    /* Frees the memory that an object holds; also called for free objects. NULL: it holds none. */
     void (*discard)(void *object);
 };
 struct aries_slab {
     const struct aries_class *class;
     void *free;
     struct aries_slab_chunk *chunks;
-    struct aries_slab *next; /* of another class of the same fabric */
+    struct aries_slab *next; /* slab of the next class of the fabric */
 };
 
 /*
- * Endpoints. UCX uses the low 24 bits of a handle as event data and hash key, so the endpoints of
- * one process must differ there, now and as long as they live. All of a fabric come from one range
- * that starts at a multiple of 16 MiB (the bits are the same in every run) and is handed out by
- * pages; a process never holds two pages that are equal modulo 16 MiB.
+ * Endpoints. UCX uses the low 24 bits of a handle as event data and hash key, so they must be
+ * unique among all endpoints of a process. All endpoints of a fabric come from one range that
+ * starts at a multiple of 16 MiB (so the bits are the same in every run) and is assigned by pages.
+ * A process never holds two pages that are equal modulo 16 MiB.
  */
 struct aries_ep_arena {
-    void (*discard)(struct gni_ep *ep); /* for endpoints whose transactions never ended */
+    void (*discard)(struct gni_ep *ep); /* called for endpoints whose transactions never ended */
     char *base;
     size_t mapped;
-    uint32_t next; /* first page that nobody had yet */
+    uint32_t next; /* first page that was never assigned */
     struct aries_ep_page *free;
-    struct aries_ep_slab *orphans; /* of processes that have ended */
+    struct aries_ep_slab *orphans; /* slabs of processes that have ended */
 };
 
 struct aries_ep_slab { /* of one process */
@@ -51,7 +55,7 @@ struct aries_ep_slab { /* of one process */
     uint32_t *pages;
     uint32_t pages_count;
     uint32_t used; /* endpoints */
-    bool orphan; /* the process has ended; transactions still name its endpoints */
+    bool orphan; /* the process has ended, but transactions still refer to its endpoints */
     struct aries_ep_slab *next;
 };
 
@@ -59,7 +63,7 @@ struct aries_ep_slab *aries_ep_slab_create(struct aries_ep_arena *arena,
                                            void (*discard)(struct gni_ep *ep));
 struct gni_ep *aries_ep_slab_new(struct aries_ep_slab *slab); /* zeroed; NULL: none left */
 void aries_ep_slab_delete(struct aries_ep_slab *slab, struct gni_ep *ep);
-/* The process ends: its slab goes with the last of its endpoints. */
+/* The process ends: its slab is freed with the last of its endpoints. */
 void aries_ep_slab_abandon(struct aries_ep_slab *slab);
 void aries_ep_arena_free(struct aries_ep_arena *arena);
 
@@ -69,10 +73,13 @@ struct aries_objects { /* of a fabric */
 };
 
 void *aries_object_new(struct aries_objects *objects, const struct aries_class *class); /* zeroed */
-/* Frees what the object holds, and makes its memory available to the next one of its class. */
+/*
+ * Frees the memory that the object holds, and makes the object available for the next one of its
+ * class.
+ */
 void aries_object_delete(struct aries_objects *objects, const struct aries_class *class,
                          void *object);
-/* All objects behind handles but endpoints, free ones too. */
+/* Visits all objects behind handles except endpoints, including free objects. */
 void aries_handles_each(struct aries_objects *objects, void (*visit)(void *object));
 void aries_objects_free(struct aries_objects *objects);
 

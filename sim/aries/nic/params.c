@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Every number of the Aries model, in one table: value for each host profile, unit, source,
- * confidence. Sources are explained in docs/model.md; short keys: gpcd (Cray's released Aries
- * register headers), WP (Cray XC Series Network white paper), UCX, Chapel (published measurements
- * and constants), fit (chosen so that sums of stages meet published latencies; docs/model.md shows
+ * The table of all numbers of the Aries model: a value for each host profile, unit, source,
+ * confidence. docs/model.md explains the sources. Short keys: gpcd (Cray's released Aries register
+ * headers), WP (Cray XC Series Network white paper), UCX, Chapel (published measurements and
+ * constants), fit (chosen so that sums of stages equal published latencies; docs/model.md shows
  * which).
  */
 #include "nic/params.h"
@@ -19,9 +19,9 @@
 #define HOP_NOTE \
     "mean of the three colours is the published 100 ns; 2 green + 2 black + 1 blue = 500 ns"
 
-/* Order matters only for reading: grouped as in docs/model.md. */
+/* Grouped as in docs/model.md. The order has no meaning for the program. */
 static const struct aries_param table[] = {
-    /* name, unit, meaning, source, confidence, minimum, maximum, {xc40_hsw, xc30_snb, xc40_knl} */
+    /* Name, unit, meaning, source, confidence, minimum, maximum, {xc40_hsw, xc30_snb, xc40_knl}. */
     {"aries.link.green.phit_rate_Mps", "Mphit/s", "phits per second on a rank-1 link",
      "14 Gb/s lane / 20", ARIES_DERIVED, 1, 100000, SAME(700)},
     {"aries.link.green.hop_ns", "ns", "input of one router to input of the next, rank-1", HOP_NOTE,
@@ -424,7 +424,7 @@ double aries_params_get(const struct aries_params *params, const char *name)
     return i == PARAMS ? NAN : params->value[i];
 }
 
-/* A parameter that this file itself names; a typing error shows at the first start. */
+/* Reads a parameter that this file names. A wrong name stops the program at the first start. */
 static double get(const struct aries_params *params, const char *name)
 {
     size_t i = find(name);

@@ -4,7 +4,7 @@
 
 #include "nic/fabric.h"
 
-/* The table of params.c in the units that the model computes with. */
+/* Converts the parameters to the units that the model computes with. */
 void aries_params_to_timing(const struct aries_params *params, struct aries_timing *timing);
 
 #endif

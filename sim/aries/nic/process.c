@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The fabric, its jobs, and the processes on its nodes. Who runs those: sim/process.c, live/. */
+/*
+ * The fabric, its jobs, and the processes on its nodes. sim/process.c and live/ run the processes.
+ */
 #include "nic/process.h"
 
 #include <glib.h>
@@ -29,13 +31,13 @@ struct aries_nic *aries_nic_by_pe(struct aries_fabric *fabric, uint32_t pe_addr)
     uint32_t node = net_endpoint_at(fabric->net, &at);
 
     if (node >= fabric->nodes)
-        node = pe_addr; /* no dragonfly, or nothing there */
+        node = pe_addr; /* not a dragonfly, or no node has this address */
     if (node >= fabric->nodes || fabric->pe_addrs[node] != pe_addr)
         return NULL;
     return &fabric->nics[node];
 }
 
-struct aries_fabric_end { /* of what a file keeps with a fabric */
+struct aries_fabric_end { /* a function that frees what a file keeps with a fabric */
     void (*end)(struct aries_fabric *fabric);
     struct aries_fabric_end *next;
 };
@@ -59,8 +61,8 @@ static void register_books(struct aries_fabric *fabric)
 }
 
 /*
- * Books and fault points belong to the engine until sim_fini, and lie in the fabric: its own memory
- * is kept until the engine has forgotten them.
+ * The engine uses books and fault points, which are part of the fabric, until sim_fini. So the
+ * memory of a destroyed fabric is kept until the engine has dropped them.
  */
 static struct aries_fabric *retired;
 

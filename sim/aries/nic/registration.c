@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the NIC asks of a registration: translation, checks, access. */
+/* The NIC's use of a registration: translation, checks, access. */
 #include "nic/registration.h"
 
 #include <assert.h>
@@ -43,7 +43,7 @@ void aries_mdds_free(struct aries_nic *hw)
     hw->mdds = NULL;
 }
 
-/* Whatever the descriptor says, also of another protection tag. */
+/* Finds an entry without checking its state or its protection tag. */
 static struct aries_mr *find_any(const struct aries_nic *hw, uint8_t ptag,
                                  const gni_mem_handle_t *handle)
 {
@@ -69,7 +69,7 @@ struct aries_mr *aries_mr_find(struct aries_nic *hw, uint8_t ptag, gni_mem_handl
 {
     struct aries_mr *mr = find_any(hw, ptag, &handle);
 
-    /* The handle of all zeros is nobody's, though it has the bits of MDH 0. */
+    /* The handle of all zeros names no registration, although its bits are those of MDH 0. */
     if (mr == NULL || mr->ptag != ptag || (handle.qword1 == 0 && handle.qword2 == 0))
         return NULL;
     return mr;
@@ -104,7 +104,7 @@ uint8_t aries_mr_check(struct aries_nic *hw, uint8_t ptag, gni_mem_handle_t hand
         return A_STATUS_AT_MDD_WR_PERMISSION_ERR;
     offset = addr - found->base;
     if (length > 0 && (offset > found->length || length > found->length - offset))
-        return A_STATUS_AT_BOUNDS_ERR; /* nothing to translate for CQ writes and empty PUTs */
+        return A_STATUS_AT_BOUNDS_ERR; /* CQ writes and empty PUTs have no address to translate */
     if (found->ptag != ptag)
         return A_STATUS_AT_PROTECTION_ERR;
     if (!pages_present(found, offset, length))
@@ -113,7 +113,10 @@ uint8_t aries_mr_check(struct aries_nic *hw, uint8_t ptag, gni_mem_handle_t hand
     return A_STATUS_OKAY;
 }
 
-/* Where `addr` lies in the memory of the process, and how many bytes follow it in one piece. */
+/*
+ * The position of `addr` in the memory of the process, and the number of bytes that follow it in
+ * one piece.
+ */
 static char *locate(const struct aries_mr *mr, uint64_t addr, uint64_t *piece)
 {
     uint64_t offset = addr - mr->base;
@@ -135,7 +138,7 @@ static char *locate(const struct aries_mr *mr, uint64_t addr, uint64_t *piece)
 static bool transfer(const struct aries_mr *mr, uint64_t addr, char *buffer, uint64_t length,
                      enum aries_access access)
 {
-    /* aries_mr_check() has let it pass; the flag of a flagged response ends in the same page. */
+    /* aries_mr_check() has accepted it; the flag of a flagged response ends in the same page. */
     assert(length == 0 ||
            (addr - mr->base <= mr->length && length <= mr->length - (addr - mr->base)));
     while (length > 0) {

@@ -7,22 +7,22 @@
 
 /* A memory registration. Found at the target by (NIC, ptag, MDH). */
 struct aries_mr {
-    uint32_t refs; /* 1 while registered, plus 1 for each write in flight into it */
+    uint32_t refs; /* one while registered, and one for each write in flight into it */
     uint32_t segments_count;
-    bool live; /* registered, and for reserved regions updated at least once */
+    bool live; /* registered and, for reserved regions, updated at least once */
     bool read_only, vmdh, segmented, reserved;
-    bool corrupt; /* its memory descriptor was hit by a fault */
+    bool corrupt; /* a fault corrupted its memory descriptor */
     uint8_t ptag;
     uint64_t base,
-        length; /* page-rounded; base is 0 for VMDH and segments (addresses are offsets) */
-    uint64_t address; /* page-rounded: where `base` lies in the memory of the process */
+        length; /* rounded to pages; base is 0 for VMDH and segments (addresses are offsets) */
+    uint64_t address; /* address of `base` in the memory of the process, rounded to pages */
     uint64_t *pages; /* reserved regions: bitmap of pages made accessible; NULL: all */
     struct aries_process *process;
     struct gni_cq *cq; /* destination CQ or NULL (referenced) */
 
-    gni_mem_segment_t *segments; /* page-rounded pieces; NULL: one piece */
-    uint64_t asked, bytes; /* address and length as asked for */
-    struct gni_nic *nic; /* attachment that registered it; NULL when deregistered */
+    gni_mem_segment_t *segments; /* pieces, rounded to pages; NULL: one piece */
+    uint64_t asked, bytes; /* address and length as the caller gave them */
+    struct gni_nic *nic; /* attachment that registered it; NULL: deregistered */
     struct aries_fabric *fabric;
     gni_mem_handle_t handle;
     struct aries_list nic_link; /* nic->mrs, in order of registration */
@@ -34,30 +34,35 @@ enum aries_access { ARIES_READ, ARIES_WRITE };
 /* The registration that a handle names on `hw` for `ptag`, or NULL. */
 struct aries_mr *aries_mr_find(struct aries_nic *hw, uint8_t ptag, gni_mem_handle_t handle);
 /*
- * The hardware's checks in the order of docs/model.md: handle → MDD enabled → write permission →
- * bounds → ptag → page. Returns 0 or the A_STATUS code; on success *mr is set. addr is a virtual
- * address, or an offset for regions of an MDD block and of segments (aries_mem_handle_offset).
+ * Does the hardware's checks in the order of docs/model.md: handle → MDD enabled → write
+ * permission → bounds → ptag → page. Returns 0 or an A_STATUS code; on success *mr is set. `addr`
+ * is a virtual address, or an offset for regions of an MDD block and for segments
+ * (aries_mem_handle_offset).
  */
 uint8_t aries_mr_check(struct aries_nic *hw, uint8_t ptag, gni_mem_handle_t handle, uint64_t addr,
                        uint64_t length, enum aries_access access, struct aries_mr **mr);
 /*
- * Copies between a buffer and registered memory at `addr`; walks segments; survives unmapped pages
- * (false then, to be reported as AT_PF_INV; what could be copied was). The caller has done
- * aries_mr_check.
+ * Copies between a buffer and registered memory at `addr`, across segments. False: a page was not
+ * mapped, to be reported as AT_PF_INV; the mapped part was copied. The caller has called
+ * aries_mr_check().
  */
 bool aries_mr_write(struct aries_mr *mr, uint64_t addr, const void *from, uint64_t length);
 bool aries_mr_read(struct aries_mr *mr, uint64_t addr, void *to, uint64_t length);
-/* Plain memory of the caller's process, same protection against unmapped pages. */
+/* The same protection against unmapped pages for plain memory of the caller's process. */
 bool aries_copy(void *to, const void *from, uint64_t length);
-/* The host address of offset/VA `addr` in mr when [addr, addr+length) is one piece; NULL otherwise.
+/*
+ * The host address of offset or virtual address `addr` in mr. NULL: [addr, addr+length) is not in
+ * one piece.
  */
 void *aries_mr_pointer(struct aries_mr *mr, uint64_t addr, uint64_t length);
-/* Fetches what aries_mr_check() will look at, when the NIC's first line is in the cache. */
+/*
+ * Prefetches the data that aries_mr_check() will read. The NIC's first line must be in the cache.
+ */
 void aries_mr_fetch(const struct aries_nic *hw, const gni_mem_handle_t *handle);
 void aries_mr_ref(struct aries_mr *mr);
 void aries_mr_unref(struct aries_mr *mr);
 
-/* The table of an MDH: that of the node, or the block of a tag. NULL: the tag has no block. */
+/* The table of an MDH: the node's, or the block of a tag. NULL: the tag has no block. */
 struct aries_mdd_table *aries_mdd_table_of(struct aries_nic *hw, uint8_t ptag, bool vmdh);
 struct aries_mdd_table *aries_vmdh_block(const struct aries_nic *hw, uint8_t ptag);
 extern const struct aries_class aries_mr_class;

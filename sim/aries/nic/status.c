@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Names and recoverability of completion statuses, and the two functions of the API that tell them.
+/*
+ * Names of completion statuses and whether they are recoverable, and the two functions of the API
+ * that return them.
  */
 #include <assert.h>
 #include <stdio.h>

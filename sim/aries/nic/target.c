@@ -45,7 +45,10 @@ uint8_t aries_target_cqwrite(const struct aries_target *target, struct aries_mr 
     uint8_t status = A_STATUS_OKAY;
 
     *mr = aries_mr_find(target->hw, target->ptag, target->handle);
-    /* Without a length there are no bounds to check, but the same order: region, then tag. */
+    /*
+     * Without a length there are no bounds to check, but the order of the checks is the same:
+     * region, then tag.
+     */
     if (*mr == NULL || !(*mr)->live || (*mr)->corrupt)
         status = aries_mr_check(target->hw, target->ptag, target->handle, 0, 0, ARIES_READ, mr);
     if (status == 0 && (*mr)->cq == NULL)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The parameters of the model, as the NIC uses them; params.c has the table with its sources. */
+/* The parameters of the model in the NIC's units. params.c has the table with its sources. */
 #ifndef JACQUARD_ARIES_TIMING_H
 #define JACQUARD_ARIES_TIMING_H
 
@@ -7,8 +7,7 @@
 #include <stdint.h>
 #include "engine/sim.h"
 
-/* Times in ps, rates in bytes per ns. Names follow
- * the keys of docs/model.md. */
+/* Times in ps, rates in bytes per ns. The names follow the keys of docs/model.md. */
 struct aries_timing {
     sim_time_t cpu_fma, cpu_rdma, cpu_smsg, cpu_cqget, cpu_getcomp, cpu_getnext, cpu_release,
         cpu_fma_shared;
@@ -29,13 +28,16 @@ struct aries_timing {
         chunk_packets, chunk_packets_fixed, npt_tags, response_class, vces;
     bool cq_exact; /* usable CQ entries = entry_count instead of whole pages */
     bool kill; /* error policy may kill processes */
-    bool burst_apart; /* the first bytes that the CPU stores, which are faster, are a chunk */
+    /* The first bytes that the CPU stores, which are faster, form a chunk of their own. */
+    bool burst_apart;
     bool huge_pages; /* nodes have hugetlbfs mounted: GNI_MsgqInit */
 };
 
-#define ARIES_STORE_BURST_BYTES 1024 /* so many are stored at the short rate */
+#define ARIES_STORE_BURST_BYTES 1024 /* number of bytes stored at the short rate */
 
-/* F(n): CPU time of storing n bytes into the FMA window, beyond the 8 bytes that cpu_fma contains.
+/*
+ * F(n): CPU time for storing n bytes into the FMA window, without the 8 bytes that cpu_fma
+ * includes.
  */
 static inline sim_time_t aries_store_time(const struct aries_timing *timing, uint64_t bytes)
 {

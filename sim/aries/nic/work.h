@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A transaction, as it is handed to the NIC. */
+/* A transaction as api/ submits it to the NIC. */
 #ifndef JACQUARD_ARIES_WORK_H
 #define JACQUARD_ARIES_WORK_H
 
@@ -22,7 +22,7 @@ enum aries_op {
     /* Of the collective engine: */
     ARIES_CE_JOIN, /* to a channel, from a process or a channel below it */
     ARIES_CE_RESULT, /* to a channel, from the one above it */
-    ARIES_CE_WRITE, /* result to the memory of a process */
+    ARIES_CE_WRITE, /* writes the result to the memory of a process */
 };
 static inline const char *aries_op_name(enum aries_op op)
 {
@@ -40,18 +40,17 @@ enum aries_unit { ARIES_UNIT_FMA, ARIES_UNIT_BTE, ARIES_UNIT_CE };
 struct aries_ce_header {
     uint64_t reduction_id; /* 48 bits */
     uint8_t ce_id; /* the channel that it goes to */
-    uint8_t child_id, child_type; /* JOIN: as which of its children */
-    uint8_t command, mode; /* gni_ce_cmd_type_t; GNI_CEMODE_, with the exceptions so far */
+    uint8_t child_id, child_type; /* JOIN: number and type of the child that joins */
+    uint8_t command, mode; /* gni_ce_cmd_type_t; GNI_CEMODE_ with the exceptions raised so far */
     uint8_t status; /* RESULT: 0 or an A_STATUS code */
     uint8_t from; /* the channel that sent it */
 };
 
 /*
- * One transaction as the front hands it to the NIC: by value, copied. The front has checked the
- * call; the NIC checks what hardware checks (translation, bounds, protection, at both ends) and
- * reports by `done`.
+ * One transaction, submitted by value and copied. api/ has checked the call. The NIC does the
+ * hardware's checks (translation, bounds, protection, at both ends) and reports the end by `done`.
  *
- * What every transaction needs comes first: a PUT by FMA without flags touches no more than that.
+ * The fields that every transaction needs come first: a PUT by FMA without flags uses only those.
  */
 struct aries_work {
     uint8_t op; /* enum aries_op */
@@ -59,7 +58,8 @@ struct aries_work {
     uint8_t route; /* enum net_route */
     uint8_t ptag;
     bool ordered_tail, fence;
-    bool local_is_va; /* FMA PUT, SMSG: source is read by the CPU now, no local handle */
+    /* FMA PUT, SMSG: the CPU reads the source during the call, without a local handle. */
+    bool local_is_va;
     bool sync_flag, flag_response; /* PUT_W_SYNCFLAG / GET_W_FLAG, AMO_W_FLAG */
     bool remote_wanted; /* REMOTE_EVENT: event with datum remote_event at the target region's CQ */
     bool remote_optional; /* SMSG: a region without a CQ is no error */
@@ -72,29 +72,32 @@ struct aries_work {
         struct aries_ce_header ce; /* CE_JOIN, CE_RESULT */
     };
     /*
-     * Called once when the transaction has ended, at the time at which a source CQ entry becomes
-     * visible. status: 0 or an A_STATUS code, info: CPLTN_SREQ.. as in cq_entry.h. `context` is the
-     * front's. May be NULL (silent).
+     * Called once when the transaction has ended, at the time at which an entry of the source CQ
+     * becomes visible. status: 0 or an A_STATUS code; info: CPLTN_SREQ and so on, see cq_entry.h.
+     * `context` belongs to api/. May be NULL: the transaction is silent.
      */
     void (*done)(void *context, uint8_t status, uint8_t info, bool remote_overrun);
     void *context;
     /*
-     * The endpoint at which a message arrives, when it is in this simulation, or NULL. A hint for
-     * the cache: see aries_cq_push_for.
+     * The endpoint that receives the message if it is in this simulation, or NULL. Used for
+     * prefetching: see aries_cq_push_for.
      */
     const struct gni_ep *peer;
-    const void *own; /* what `done` will look at besides `context`; for the cache, or NULL */
-    /* And whom it will wake; the same. The process may be gone by then, a fiber's memory stays. */
+    const void *own; /* data that `done` will use besides `context`, or NULL; for prefetching */
+    /*
+     * The process and fiber that `done` will wake; for prefetching. The process may have ended by
+     * then, but the memory of a fiber stays valid.
+     */
     const struct aries_process *process;
     const struct sim_fiber *fiber;
     uint32_t header_length;
     uint32_t amo_cmd;
 
-    /* Of use during the submission only. */
-    sim_time_t cpu; /* CPU time of the call, charged by the NIC before the doorbell */
+    /* The following fields are only used during the submission. */
+    sim_time_t cpu; /* CPU time of the call, which the NIC charges before the doorbell */
     struct sim_ledger_book *book;
     const void
-        *header; /* PUT by FMA (SMSG): header bytes that go before local_addr's; NULL: none */
+        *header; /* PUT by FMA (SMSG): header bytes that precede those at local_addr; NULL: none */
 
     uint64_t local_addr;
     gni_mem_handle_t local_handle;
@@ -104,7 +107,7 @@ struct aries_work {
     void (*local_done)(void *context);
 };
 
-/* Bytes that the NIC must keep of a PUT by FMA without flags. */
+/* Number of bytes that the NIC must keep of a PUT by FMA without flags. */
 #define ARIES_WORK_SHORT offsetof(struct aries_work, cpu)
 
 /* Copies bytes [offset, offset + length) of the message: first its header, then its data. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Packets of the collective engine at the simulated NIC; what its channels do is in ce_channel.c.
- */
+/* Packets of the collective engine at the simulated NIC. ce_channel.c implements the channels. */
 #include "sim/nic.h"
 
 #include "aries/misc/exceptions.h"
@@ -8,7 +7,7 @@
 #include "nic/ce_combine.h"
 #include "nic/cq_entry.h"
 
-/* The words before the one that tells that they are there. */
+/* Writes the control word last, because it marks the result as complete. */
 static void land(struct sim_event *event)
 {
     struct aries_chunk *chunk = sim_container_of(event, struct aries_chunk, landing.event);

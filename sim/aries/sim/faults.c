@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Faults that strike a NIC, a node or the fabric as a whole, and the bugs that are planted to test
- * the ledger. */
+/* Faults of a NIC, a node or the whole fabric, and the deliberate bugs that test the ledger. */
 #include "sim/nic.h"
 
 #include "aries/misc/exceptions.h"
@@ -14,7 +13,7 @@ void aries_node_crash(struct aries_fabric *fabric, uint32_t node)
     if (!nic->alive)
         return;
     nic->alive = false;
-    aries_hw_release(nic); /* what is held back ends, too */
+    aries_hw_release(nic); /* requests that are held back end, too */
     trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, node, 0, "node crash", sim_now(), 0, 0, node);
     for (link = nic->processes.next; link != &nic->processes;) {
         struct aries_process *process = sim_container_of(link, struct aries_process, node_link);
@@ -75,7 +74,7 @@ void aries_hw_hold(struct aries_nic *hw, uint8_t ptag)
     hw->sim->holding = true;
 }
 
-/* All look again: those whose job is still suspended come back. */
+/* Lets all held requests try again. Those whose job is still suspended are held again. */
 void aries_hw_release(struct aries_nic *hw)
 {
     struct aries_txn *txn;
@@ -133,7 +132,7 @@ static void throttle_ended(struct sim_event *event)
     aries_bi_throttled(sim->fabric, false);
 }
 
-/* Only who told a NIC what to do then needs to know of the end. */
+/* The timer is only needed if a NIC was configured for the end of a throttle. */
 static void throttle_watch(struct aries_fabric *fabric)
 {
     struct aries_sim_fabric *sim = fabric->sim;
@@ -151,7 +150,7 @@ static void throttle_watch(struct aries_fabric *fabric)
 void aries_hw_orb_limit(struct aries_nic *hw, uint32_t packets)
 {
     hw->sim->orb_limit = packets;
-    /* As in sim/pool.c: four chunks in flight keep a stream going. */
+    /* As in sim/pool.c: four chunks in flight keep a stream busy. */
     hw->sim->chunk_most = packets < 4 ? 1 : packets / 4;
     aries_sim_orb_wake(hw);
     throttle_watch(hw->fabric);

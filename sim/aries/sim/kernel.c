@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Messages between the kernels of two nodes, which carry datagrams: one packet, a kernel hop at the
- * target, and retries by the sending kernel when it got lost.
+ * Messages between the kernels of two nodes, which carry datagrams: one packet, processing by the
+ * kernel of the target, and repetition by the sending kernel if the packet was lost.
  */
 #include "sim/nic.h"
 
@@ -12,7 +12,7 @@
 
 struct kernel_message {
     struct net_transfer transfer; /* first: fires the event */
-    struct aries_list link; /* of all under way */
+    struct aries_list link; /* in the list of all messages in flight */
     struct aries_nic *from, *to;
     uint32_t bytes;
     struct aries_datagram_message *content;

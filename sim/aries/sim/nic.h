@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The simulated NIC back end: what its files share.
+ * The simulated NIC back end: the types and functions that its files share.
  *
  *   sim/source.c  submit, the pump that feeds chunks into the network, admission (SSID, ORB, BTE
  *                 channel), completion
  *   sim/target.c  arrival of requests: translation, memory, atomics, events; responses
- *   sim/faults.c  crash, hang, stall, quiesce, throttle, planted bugs
+ *   sim/faults.c  crash, hang, stall, quiesce, throttle, deliberate bugs
  *   sim/pool.c    transactions and chunks
  *   sim/kernel.c  messages between the kernels (datagrams)
  *   sim/ce.c      packets of the collective engine
  *
- * A transaction travels as chunks of up to 16 packets (F1). The life of one chunk, with the event
- * that each step costs:
+ * A transaction is sent as chunks of up to 16 packets (F1). The states of a chunk; each step is one
+ * event:
  *
  *   pump ──net──▶ arrive ─┬──net──▶ respond ──▶ transaction done?
  *                         └────────▶ land (visible in target memory, remote event)
@@ -30,34 +30,35 @@ struct aries_txn;
 /* Buffers for the data of chunks: 1 KiB, 4 KiB. */
 enum aries_buffer_size { ARIES_BUFFER_1K, ARIES_BUFFER_4K, ARIES_BUFFER_SIZES };
 #define ARIES_CAPTURED_PLACES \
-    8u /* places in a message, 1 KiB apart, whose last bytes are remembered */
+    8u /* number of offsets in a message, 1 KiB apart, whose last content is remembered */
 
 /*
- * Some packets of a transaction, first on their way as requests, then as responses. Hundreds are
- * under way at a time, so what is rarely needed comes last in both structures.
+ * Some packets of a transaction: first requests, then responses. Hundreds are in flight at a time,
+ * so rarely used fields come last in both structures.
  */
 struct aries_chunk {
     struct aries_txn *txn;
-    struct aries_nic *at; /* the NIC that it is on its way to */
-    struct net_transfer transfer; /* request, then response; then the timeout of a lost chunk */
-    sim_time_t sent; /* when its head left the source */
-    sim_time_t feed; /* how long the NIC takes to hand it over */
-    uint64_t frozen; /* quiesced time before it was sent: timers stand still meanwhile */
-    struct aries_chunk *next; /* waiting in the transaction, or in a free list */
-    sim_time_t ready; /* FMA: when its last byte was stored */
+    struct aries_nic *at; /* the NIC that it is sent to */
+    /* Of the request, then of the response; for a lost chunk, of the timeout. */
+    struct net_transfer transfer;
+    sim_time_t sent; /* time when its head left the source */
+    sim_time_t feed; /* how long the NIC takes to hand it to the network */
+    uint64_t frozen; /* total quiesced time when it was sent: timers stand still while quiesced */
+    struct aries_chunk *next; /* next chunk of the transaction, or of the free list */
+    sim_time_t ready; /* FMA: time when its last byte was stored */
 
     struct sim_hinted landing __attribute__((aligned(SIM_LINE))); /* the write becomes visible */
-    struct aries_mr *mr; /* region that `land` writes into */
-    uint8_t *data; /* inline_data, or a buffer until it has landed */
-    uint64_t address; /* there; of what lands */
-    uint64_t offset; /* in the message */
+    struct aries_mr *mr; /* region that the landing writes into */
+    uint8_t *data; /* inline_data, or a buffer until the write has landed */
+    uint64_t address; /* target address of the data */
+    uint64_t offset; /* offset in the message */
     uint32_t bytes, packets;
-    uint8_t refs; /* request or response under way; landing under way */
+    uint8_t refs; /* one for the request or response in flight, one for the landing in flight */
     uint8_t status, info;
-    bool admitted; /* holds its packets' ORB entries */
-    bool received; /* took its share of the target's receive side */
-    bool returned; /* its data took its share of the source's */
-    bool fetched; /* its atomic has waited for the unit and the line */
+    bool admitted; /* holds the ORB entries of its packets */
+    bool received; /* has used its time of the target's receive side */
+    bool returned; /* its data has used its time of the source's receive side */
+    bool fetched; /* its atomic operation has waited for the unit and the cache line */
     bool poisoned;
     uint8_t inline_data[ARIES_CHUNK_INLINE_BYTES];
 };
@@ -72,60 +73,63 @@ struct aries_txn {
         struct sim_hinted pumping;
     };
     struct aries_nic *source;
-    struct aries_chunk *chunks; /* FMA PUT: captured, not sent yet; else at most one that waits */
-    uint64_t offset; /* bytes cut into chunks so far */
-    uint64_t landed; /* bytes visible at the target */
-    uint32_t refs; /* itself until it finished, its chunks, its local event */
-    uint32_t chunks_open; /* cut and not ended */
+    /* FMA PUT: captured and not sent yet; otherwise at most one that waits. */
+    struct aries_chunk *chunks;
+    uint64_t offset; /* number of bytes cut into chunks so far */
+    uint64_t landed; /* number of bytes visible at the target */
+    /* One until the transaction is finished, one for each chunk and for the local event. */
+    uint32_t refs;
+    uint32_t chunks_open; /* chunks that were cut and have not ended */
     uint8_t status, info;
     bool all_sent, has_ssid, remote_overrun;
 
     struct sim_ledger_entry entry;
-    struct aries_chain *chain; /* NULL: single */
+    struct aries_chain *chain; /* NULL: a single transaction */
     struct aries_bte_channel *channel; /* BTE */
     uint64_t flow;
     uint32_t lost; /* packets */
-    struct aries_work work; /* of a PUT by FMA without flags: its first ARIES_WORK_SHORT bytes */
+    /* Of a PUT by FMA without flags, only the first ARIES_WORK_SHORT bytes. */
+    struct aries_work work;
 
-    double rate; /* of the stream, bytes per ns; 0: handed over at once */
-    struct aries_txn *next; /* in whatever queue it waits: channel, SSID, ORB */
-    sim_time_t ready; /* BTE: doorbell at the NIC */
+    double rate; /* rate of the stream in bytes per ns; 0: handed over at once */
+    struct aries_txn *next; /* next in the queue where it waits: channel, SSID or ORB */
+    sim_time_t ready; /* BTE: time when the doorbell reaches the NIC */
     struct sim_event notify; /* local event of a BTE transfer */
 } __attribute__((aligned(SIM_LINE)));
-#define ARIES_TXN_LINES 5 /* those that all transactions use */
+#define ARIES_TXN_LINES 5 /* cache lines that all transactions use */
 
 struct aries_txn_queue {
     struct aries_txn *head, **tail;
 };
 
 struct aries_bte_channel { /* of the BTE */
-    struct aries_txn *active; /* feeds the network */
+    struct aries_txn *active; /* the transaction that feeds the network */
     struct aries_txn_queue waiting;
     sim_time_t free_at;
-    uint32_t open; /* started and not completed: what a fence waits for */
+    uint32_t open; /* number of transactions started and not completed: a fence waits for them */
 };
 
-/* What every request and response needs lies in the first two lines. */
+/* The first two cache lines hold the fields that every request and response needs. */
 struct aries_sim_nic {
     sim_time_t fma_free, tx_free, rx_free, duplex_free;
     sim_time_t hang_until, stall_until;
     uint32_t orb_used, orb_get, ssid_used;
-    uint32_t orb_limit; /* packets of requests in flight at most */
+    uint32_t orb_limit; /* maximum number of request packets in flight */
 
-    uint32_t chunk_most; /* packets of a chunk at most, so that it keeps to that limit */
-    bool holding; /* a job on it is suspended */
+    uint32_t chunk_most; /* maximum number of packets of a chunk under that limit */
+    bool holding; /* a job on this NIC is suspended */
     struct aries_txn_queue orb_waiting, ssid_waiting;
     sim_time_t npt_free, amo_free, ce_free;
-    struct aries_txn_queue held; /* of suspended jobs */
+    struct aries_txn_queue held; /* transactions of suspended jobs */
     struct aries_bte_channel channels[4];
-    uint64_t *amo_lines; /* tags of cached lines, direct mapped; allocated at first use */
+    uint64_t *amo_lines; /* tags of the cached lines, direct mapped; allocated at first use */
 } __attribute__((aligned(SIM_LINE)));
 #define ARIES_SIM_NIC_LINES 2
 
 struct aries_sim_fabric {
-    struct aries_fabric *fabric; /* whose this is: set with throttle_end */
+    struct aries_fabric *fabric; /* owner of this state; set together with throttle_end */
     struct aries_sim_nic *nics; /* by node */
-    sim_time_t quiesce_until, quiesced; /* total time quiesced so far */
+    sim_time_t quiesce_until, quiesced; /* quiesced: total time so far */
     sim_time_t throttle_until;
     double throttle; /* fraction of the injection rate */
     enum aries_mutation mutation;
@@ -135,11 +139,11 @@ struct aries_sim_fabric {
     struct aries_txn *free_txns;
     struct aries_slab *slabs, *txn_slabs, *buffer_slabs;
     struct aries_list chains, kernel_messages;
-    struct sim_timer throttle_end; /* armed when balanced injection changes then */
+    struct sim_timer throttle_end; /* armed if balanced injection changes at that time */
 };
 
 struct aries_chain { /* transactions with one completion */
-    struct aries_list link; /* of all that are open */
+    struct aries_list link; /* in the list of open chains */
     uint32_t open;
     uint8_t status, info;
     bool remote_overrun;
@@ -152,26 +156,27 @@ struct aries_txn *aries_txn_new(struct aries_fabric *fabric);
 void aries_txn_free(struct aries_fabric *fabric, struct aries_txn *txn);
 struct aries_chunk *aries_chunk_new(struct aries_fabric *fabric, uint32_t bytes);
 void aries_chunk_make_room(struct aries_fabric *fabric,
-                           struct aries_chunk *chunk); /* makes room for its data */
+                           struct aries_chunk *chunk); /* allocates memory for its data */
 /*
- * Programs send the same bytes again and again, thousands of ranks of a benchmark all the same: a
- * chunk that is equal to the last one that was captured shares its bytes, which then are in the
- * cache when they land. False: it is not. Else *digest is what was handed in for the last one.
+ * Programs often send the same bytes again, and so do thousands of ranks of a benchmark. If a
+ * chunk equals the last one that was captured at its offset, it shares that chunk's bytes, which
+ * are then in the cache when they land. False: it does not. On true, *digest is the digest of the
+ * last one.
  */
 bool aries_chunk_share_data(struct aries_fabric *fabric, struct aries_chunk *chunk,
                             const void *data, uint64_t *digest);
 void aries_chunk_remember_data(struct aries_fabric *fabric, struct aries_chunk *chunk,
                                uint64_t digest);
-/* A planted bug changes a byte: of this chunk alone. */
+/* A deliberate bug changes a byte of this chunk only. */
 void aries_chunk_spoil(struct aries_fabric *fabric, struct aries_chunk *chunk);
-/* Nobody needs its data any more. */
+/* Frees the data of a chunk. */
 void aries_chunk_drop_data(struct aries_fabric *fabric, struct aries_chunk *chunk);
 void aries_chunk_unref(struct aries_chunk *chunk);
 void aries_txn_queue_init(struct aries_txn_queue *queue);
 void aries_txn_queue_push(struct aries_txn_queue *queue, struct aries_txn *txn);
 struct aries_txn *aries_txn_queue_pop(struct aries_txn_queue *queue);
 
-/* sim/pool.c: what the handlers of a chunk's events look at, for the cache */
+/* sim/pool.c: prefetch the data that the handlers of a chunk's events use. */
 void aries_pump_prefetch(struct sim_event *event, unsigned stage);
 void aries_arrival_prefetch(struct sim_event *event, unsigned stage);
 void aries_landing_prefetch(struct sim_event *event, unsigned stage);
@@ -183,38 +188,39 @@ void aries_sim_submit_chain(struct gni_nic *nic, const struct aries_work *works,
 void aries_chunk_launch(struct aries_chunk *chunk,
                         sim_time_t feed); /* hands chunk->transfer to the network */
 /*
- * Wire units of packets that carry the chunk's data behind `header` units each. *last: of the
- * largest of the last ones, which follow each other closely: the one that is through last.
+ * Wire units of the packets that carry the chunk's data, with `header` units each. *last: the
+ * units of the largest of the final packets. These follow each other closely, so the largest
+ * arrives last.
  */
 uint32_t aries_chunk_units(const struct aries_chunk *chunk, uint32_t header, uint32_t *last);
-/* NIC flits of the same packets. */
+/* Number of NIC flits of the same packets. */
 uint32_t aries_chunk_flits(const struct aries_chunk *chunk);
 void aries_source_response_arrived(
-    struct sim_event *event); /* a response arrived: transfer.event */
+    struct sim_event *event); /* transfer.event: a response has arrived */
 void aries_source_chunk_lost(struct aries_chunk *chunk,
-                             uint32_t packets); /* its response will never come */
+                             uint32_t packets); /* the response of the chunk will never arrive */
 void aries_source_chunk_end(
-    struct aries_chunk *chunk); /* response dealt with, or its timeout passed */
+    struct aries_chunk *chunk); /* the response was handled, or its timeout has passed */
 void aries_txn_unref(struct aries_txn *txn);
-void aries_sim_orb_wake(struct aries_nic *nic); /* there may be room for requests */
+void aries_sim_orb_wake(struct aries_nic *nic); /* there may be free ORB entries */
 
 /* sim/ce.c */
 sim_time_t
-aries_sim_ce_wait(struct aries_nic *nic); /* how long a packet that arrives now waits its turn */
+aries_sim_ce_wait(struct aries_nic *nic); /* how long a packet that arrives now has to wait */
 void aries_sim_ce_arrived(struct aries_nic *nic, struct aries_chunk *chunk); /* sets its status */
-uint32_t aries_sim_ce_phits(const struct aries_work *work); /* phits of its packet */
+uint32_t aries_sim_ce_phits(const struct aries_work *work); /* number of phits of its packet */
 
 /* sim/kernel.c */
 void aries_sim_kernel_fini(struct aries_fabric *fabric);
 
 /* sim/target.c */
 void aries_target_request_arrived(
-    struct sim_event *event); /* a request arrived: transfer.event of a chunk */
+    struct sim_event *event); /* transfer.event of a chunk: a request has arrived */
 
 /* sim/faults.c */
-/* A NIC found what a fault did to a packet of the transaction: an error event. */
+/* Raises an error event: a NIC found that a fault has changed a packet of the transaction. */
 void aries_sim_report_fault(struct aries_nic *nic, const struct aries_txn *txn, uint8_t status);
-/* True when a planted bug strikes this chunk now. */
+/* True if a deliberate bug applies to this chunk. */
 bool aries_sim_mutation_due(struct aries_fabric *fabric, enum aries_mutation mutation);
 
 static inline struct aries_fabric *aries_txn_fabric(const struct aries_txn *txn)
@@ -223,9 +229,10 @@ static inline struct aries_fabric *aries_txn_fabric(const struct aries_txn *txn)
 }
 
 /*
- * A chunk takes `service` of a resource that works on its packets as they come: the first one at
- * `head`, the last one `feed` later. It waits for what others left to do; what it leaves to do
- * itself is what there was no time for while it came. Returns how long it waits.
+ * Reserves `service` of a resource for a chunk. The resource processes packets as they arrive: the
+ * first one at `head`, the last one `feed` later. The chunk waits for the work that is left from
+ * others. It leaves the part of its own work that could not be done while it arrived. Returns how
+ * long it waits.
  */
 static inline sim_time_t aries_sim_occupy(sim_time_t *free_at, sim_time_t head, sim_time_t feed,
                                           sim_time_t service)
@@ -240,16 +247,16 @@ static inline sim_time_t aries_sim_occupy(sim_time_t *free_at, sim_time_t head, 
 }
 
 /*
- * Host reads for incoming GETs, one by one: 64 of them at a time keep up with the BTE, which reads
- * in the same way. The round trip of one (pcie_read) is for latency only: no lower rate was found
- * on the hosts where it is longer.
+ * Time of a host read for an incoming GET: 64 concurrent reads keep up with the BTE, which reads
+ * in the same way. The round trip of one read (pcie_read) only adds latency: no lower rate was
+ * found on hosts where it is longer.
  */
 static inline sim_time_t aries_host_read_service(const struct aries_timing *timing)
 {
     return (sim_time_t)(64 * ARIES_PACKET_BYTES * 1e3 / timing->bte_rate) / timing->npt_tags;
 }
 
-/* NIC flits of 16 bytes that carry n bytes of data. */
+/* Number of NIC flits of 16 bytes that carry n bytes of data. */
 static inline uint32_t aries_data_flits(uint32_t bytes)
 {
     return (bytes + 15) / 16;

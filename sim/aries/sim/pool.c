@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Pools of transactions and chunks: LIFO free lists over slabs, so that what is reused is still in
- * cache. */
+/*
+ * Pools of transactions and chunks: LIFO free lists over slabs, so that reused memory is still in
+ * the cache.
+ */
 #include "sim/nic.h"
 
 #include <assert.h>
@@ -8,7 +10,7 @@
 #include <stdlib.h>
 
 #define SLAB_OBJECTS 64u
-#define F0_CHUNK_PACKETS 256u /* a quarter of the packets that may be outstanding */
+#define F0_CHUNK_PACKETS 256u /* a quarter of the packets that may be in flight */
 
 struct aries_slab {
     struct aries_slab *next;
@@ -27,7 +29,7 @@ static char *slab_new(struct aries_slab **list, size_t bytes)
     return (char *)slab + 64;
 }
 
-/* Chunks that left and did not come back. */
+/* Number of packets of chunks that were sent and have not returned. */
 static uint32_t txn_in_flight(const struct aries_txn *txn)
 {
     const struct aries_chunk *chunk;
@@ -73,7 +75,8 @@ struct aries_txn *aries_txn_new(struct aries_fabric *fabric)
         }
     }
     sim->free_txns = txn->next;
-    sim_fetch(sim->free_txns, ARIES_TXN_LINES); /* where many are under way these are cold, too */
+    /* With many transactions in flight these lines are not in the cache. */
+    sim_fetch(sim->free_txns, ARIES_TXN_LINES);
     return txn;
 }
 
@@ -89,13 +92,14 @@ static const uint32_t buffer_bytes[ARIES_BUFFER_SIZES] = {1024, 4096};
 
 struct aries_buffer {
     struct aries_buffer *next;
-    uint32_t refs; /* chunks with these bytes, and being the last that was captured */
-    uint32_t length; /* of what was captured */
-    uint64_t offset, digest; /* of the same, as it was handed in */
+    /* Number of chunks with these bytes, plus one if these are the last captured bytes. */
+    uint32_t refs;
+    uint32_t length; /* length of the captured bytes */
+    uint64_t offset, digest; /* offset in the message, and digest, as the caller passed them */
     uint8_t bytes[] __attribute__((aligned(SIM_LINE)));
 };
 
-/* Beyond the largest chunk of F1 (F0 moves 16 KiB at a time) the data has memory of its own. */
+/* Larger chunks than the largest of F1 have memory of their own (F0 moves 16 KiB at a time). */
 static enum aries_buffer_size buffer_size_of(uint32_t bytes)
 {
     return bytes <= buffer_bytes[ARIES_BUFFER_1K]   ? ARIES_BUFFER_1K
@@ -161,7 +165,7 @@ void aries_chunk_make_room(struct aries_fabric *fabric, struct aries_chunk *chun
         chunk->data = buffer_new(fabric->sim, chunk->bytes)->bytes;
 }
 
-/* The last chunk that was captured at this place of its message. */
+/* The last bytes that were captured at this offset of a message. */
 static struct aries_buffer **last_at(struct aries_fabric *fabric, const struct aries_chunk *chunk)
 {
     return &fabric->sim->last_captured[chunk->offset / buffer_bytes[ARIES_BUFFER_1K] %
@@ -294,18 +298,18 @@ struct aries_txn *aries_txn_queue_pop(struct aries_txn_queue *queue)
 }
 
 /*
- * A chunk holds the outstanding-request entries of all its packets from when its head leaves until
- * its response is back, where hardware holds each for one round trip. Four chunks in flight keep
- * the stream going, and no chunk may need more entries than there are.
+ * A chunk holds the ORB entries of all its packets from the time when its head leaves until its
+ * response is back, whereas hardware holds each entry for one round trip. Four chunks in flight
+ * keep the stream busy, and no chunk may need more entries than exist.
  */
 static void limit_chunks(struct aries_timing *timing, enum net_fidelity fidelity)
 {
     uint32_t least =
         timing->orb_bte_get < timing->orb_entries ? timing->orb_bte_get : timing->orb_entries;
 
-    if (fidelity == NET_F0) /* no contention: few events per message */
+    if (fidelity == NET_F0) /* F0 models no contention, so few events per message are enough */
         timing->chunk_packets = F0_CHUNK_PACKETS;
-    timing->burst_apart = fidelity == NET_F0; /* by the size of chunks at F1 */
+    timing->burst_apart = fidelity == NET_F0; /* at F1 the size of chunks takes care of it */
     if (fidelity == NET_F2)
         timing->chunk_packets = timing->chunk_packets_fixed = 1;
     if (timing->chunk_packets > least / 4)
@@ -348,7 +352,7 @@ static void slabs_free(struct aries_slab *slab)
     }
 }
 
-/* Of chunks that are under way when the fabric goes. */
+/* Frees the data of chunks that are in flight when the fabric is destroyed. */
 static void buffers_free(const struct aries_slab *slab)
 {
     for (; slab != NULL; slab = slab->next) {
@@ -396,9 +400,9 @@ void aries_hw_fabric_fini(struct aries_fabric *fabric)
 
 /* ---- the cache ------------------------------------------------------------------------------- */
 
-#define DATA_LINES 8u /* to begin with; the rest one stage later */
+#define DATA_LINES 8u /* prefetched in the first stage; the rest follows in the next one */
 
-/* The part of so many bytes that is fetched in a stage. */
+/* Prefetches the part of the data that belongs to a stage. */
 static void fetch_data(const void *data, uint32_t bytes, unsigned stage)
 {
     uint32_t lines = (bytes + SIM_LINE - 1) / SIM_LINE, begin = stage == 0 ? 0 : DATA_LINES;

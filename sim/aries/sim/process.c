@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Processes of a simulation: their threads are fibers. */
+/* Processes of a simulation. Their threads are fibers. */
 #include "nic/interface.h"
 
 #include <glib.h>
@@ -91,14 +91,16 @@ void aries_spin(bool (*ready)(const void *arg), const void *arg)
 {
     const struct sim_wait wait = {.text = "spins on memory", .what = arg};
 
-    /* The NIC makes a write visible when a spinning CPU sees it: `poll` is in there. */
+    /*
+     * The NIC makes a write visible at the time when a spinning CPU sees it, so `poll` is
+     * included.
+     */
     sim_settle();
     while (!ready(arg))
         sim_wait_until(SIM_NEVER, &wait);
 }
 
-/* ---- one process has all: nothing to agree on with others -------------------------------------
- */
+/* ---- one process has all: nothing to agree on with others ------------------------------------ */
 
 bool aries_hw_attach(struct gni_nic *nic)
 {

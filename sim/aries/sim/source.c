@@ -9,16 +9,15 @@
 #include "aries/misc/exceptions.h"
 #include "nic/cq_entry.h"
 
-#define FMA_WINDOW (UINT64_C(1) << 30) /* what is longer fails before */
+#define FMA_WINDOW (UINT64_C(1) << 30) /* longer ones have failed before */
 
 const struct aries_nic_ops aries_hw_nic_ops = {aries_sim_submit, aries_sim_submit_chain};
 
-/* ---- cutting -----------------------------------------------------------------------------------
- */
+/* ---- cutting --------------------------------------------------------------------------------- */
 
 /*
- * End of what so many packets carry from `offset` on: they are cut at 64-byte boundaries of the
- * remote address.
+ * The end of the bytes that `packets` packets carry from `offset` on. Packets are cut at 64-byte
+ * boundaries of the remote address.
  */
 static uint64_t packet_end(const struct aries_txn *txn, uint64_t offset, uint64_t packets)
 {
@@ -33,7 +32,7 @@ static uint64_t chunk_end(const struct aries_txn *txn, uint64_t offset)
 {
     const struct aries_timing *timing = &aries_txn_fabric(txn)->timing;
 
-    /* a fixed path is chosen chunk by chunk: these must be the same at all fidelities */
+    /* A fixed path is chosen per chunk, so chunks must be the same at all fidelities. */
     uint32_t packets = txn->work.route >= NET_ROUTE_ADAPTIVE_0 ? timing->chunk_packets
                                                                : timing->chunk_packets_fixed;
 
@@ -55,7 +54,7 @@ static struct aries_chunk *chunk_cut(struct aries_txn *txn, uint64_t offset, uin
     return chunk;
 }
 
-/* The CPU stores the chunk's part of the message. */
+/* Copies the chunk's part of the message, as the CPU stores it. */
 static void capture(const struct aries_work *work, uint64_t offset, struct aries_chunk *chunk)
 {
     struct aries_fabric *fabric = aries_txn_fabric(chunk->txn);
@@ -72,8 +71,10 @@ static void capture(const struct aries_work *work, uint64_t offset, struct aries
     sim_ledger_hand_in(&chunk->txn->entry, digest);
 }
 
-/* FMA PUT: the data leaves the CPU during the call, so all of it is taken now. A packet leaves when
- * it is stored whole. */
+/*
+ * FMA PUT: the CPU stores the data during the call, so all of it is captured now. A packet leaves
+ * when it is stored completely.
+ */
 static void cut_stores(struct aries_txn *txn, const struct aries_work *work)
 {
     const struct aries_timing *timing = &aries_txn_fabric(txn)->timing;
@@ -81,13 +82,13 @@ static void cut_stores(struct aries_txn *txn, const struct aries_work *work)
     sim_time_t stored = sim_local_time(), time = aries_store_time(timing, total);
     struct aries_chunk **tail = &txn->chunks;
 
-    if (work->length > SIM_LINE) /* what was sent once is sent again */
+    if (work->length > SIM_LINE) /* programs often send the same bytes again */
         sim_fiber_looks(NULL, (const void *)(uintptr_t)work->local_addr, 8 * SIM_LINE);
     do {
         uint64_t end = chunk_end(txn, offset), first = packet_end(txn, offset, 1);
         struct aries_chunk *chunk;
 
-        if (offset == 0 && timing->burst_apart) /* these may come later than the rest */
+        if (offset == 0 && timing->burst_apart) /* these may be captured after the rest */
             end = MIN(end, packet_end(txn, 0, ARIES_STORE_BURST_BYTES / ARIES_PACKET_BYTES));
         chunk = chunk_cut(txn, offset, end);
 
@@ -100,8 +101,10 @@ static void cut_stores(struct aries_txn *txn, const struct aries_work *work)
     } while (offset < total);
 }
 
-/* BTE: the next piece is read from registered memory when its turn comes. False: the chunk has
- * ended with an error. */
+/*
+ * BTE: reads the next piece from registered memory when it is due. False: the chunk has ended with
+ * an error.
+ */
 static bool read_local(struct aries_txn *txn, struct aries_chunk *chunk)
 {
     struct aries_mr *mr;
@@ -118,8 +121,7 @@ static bool read_local(struct aries_txn *txn, struct aries_chunk *chunk)
     return chunk->status == 0;
 }
 
-/* ---- completion --------------------------------------------------------------------------------
- */
+/* ---- completion ------------------------------------------------------------------------------ */
 
 static void channel_next(struct aries_nic *nic, struct aries_bte_channel *channel);
 static void pump(struct sim_event *event);
@@ -176,13 +178,14 @@ static void finish(struct aries_txn *txn)
     if (txn->channel != NULL) {
         assert(txn->channel->open > 0);
         txn->channel->open--;
-        if (txn->channel->active == txn) { /* ended before its last chunk left: a local error */
+        /* It ended before its last chunk was sent: a local error. */
+        if (txn->channel->active == txn) {
             txn->channel->active = NULL;
             txn->channel->free_at = sim_now();
         }
         channel_next(nic, txn->channel);
     }
-    /* Ten or more lost responses: the hardware calls the endpoint unreachable. */
+    /* After ten or more lost responses the hardware reports the endpoint as unreachable. */
     if (txn->status == A_STATUS_ORB_TIMEOUT && txn->lost >= 10)
         txn->status = A_STATUS_ENDPOINT_UNREACHABLE;
     outcome = !nic->alive        ? SIM_LEDGER_ABANDONED
@@ -260,10 +263,12 @@ void aries_source_chunk_lost(struct aries_chunk *chunk, uint32_t packets)
     sim_event_schedule(&chunk->transfer.event, at > sim_now() ? at : sim_now());
 }
 
-/* ---- sending -----------------------------------------------------------------------------------
- */
+/* ---- sending --------------------------------------------------------------------------------- */
 
-/* Data bytes of a chunk's packets: the first one, up to a boundary; `rest` whole ones; the tail. */
+/*
+ * Data bytes of a chunk's packets: the first packet up to a boundary, then `rest` full packets,
+ * then the tail.
+ */
 struct pieces {
     uint32_t first, rest, tail;
 };
@@ -313,16 +318,16 @@ static uint32_t request_units(const struct aries_chunk *chunk, uint32_t *last)
     return *last * chunk->packets;
 }
 
-/* One flit with the data of a request that carries none to memory: operands, lengths, addresses. */
+/* A request without data for memory has one flit: operands, lengths, addresses. */
 static uint32_t request_flits(const struct aries_chunk *chunk)
 {
     return chunk->txn->work.op == ARIES_PUT ? aries_chunk_flits(chunk) : 2 * chunk->packets;
 }
 
 /*
- * The gap between FMA packets is one of many: the first packets of a message leave as the CPU
- * stores them, which is faster. At F1 a chunk does not wait for itself; packets one by one do not,
- * for as many.
+ * The gap between FMA packets is that of a long stream. The first packets of a message leave
+ * faster, as the CPU stores them. At F1 the packets of one chunk do not wait for each other;
+ * single packets do not wait either, up to the same number.
  */
 static sim_time_t burst(sim_time_t wait, const struct aries_timing *timing)
 {
@@ -331,7 +336,7 @@ static sim_time_t burst(sim_time_t wait, const struct aries_timing *timing)
     return wait > free ? wait - free : 0;
 }
 
-/* Takes the chunk's share of the transmit side; returns how long it waits. */
+/* Reserves the transmit side for the chunk. Returns how long it waits. */
 static sim_time_t reserve_transmit(struct aries_chunk *chunk)
 {
     struct aries_txn *txn = chunk->txn;
@@ -381,7 +386,7 @@ static void delayed(struct sim_event *event)
              chunk->transfer.class == NET_REQUEST ? 0 : chunk->feed);
 }
 
-/* Hands a request or response to the network, unless a fault takes it. */
+/* Hands a request or response to the network, unless a fault drops it. */
 void aries_chunk_launch(struct aries_chunk *chunk, sim_time_t feed)
 {
     struct aries_fabric *fabric = aries_txn_fabric(chunk->txn);
@@ -416,7 +421,9 @@ void aries_chunk_launch(struct aries_chunk *chunk, sim_time_t feed)
     net_send(fabric->net, &chunk->transfer, feed);
 }
 
-/* How long a packet of the request keeps the target's input busy: F2 holds back what comes faster.
+/*
+ * How long a packet of the request occupies the target's input. F2 holds back packets that come
+ * faster.
  */
 static sim_time_t request_drain(const struct aries_chunk *chunk, const struct aries_timing *timing)
 {
@@ -430,8 +437,8 @@ static sim_time_t request_drain(const struct aries_chunk *chunk, const struct ar
 }
 
 /*
- * The cache line that hashed modes go by: counted from where its region begins, because the address
- * itself is this run's only.
+ * The cache line that hashed modes use. It counts from the start of the region, because the
+ * address itself differs from run to run.
  */
 static uint64_t line_of(const struct aries_work *work, uint64_t offset)
 {
@@ -448,9 +455,11 @@ static sim_time_t chunk_feed(const struct aries_txn *txn, uint64_t bytes)
     return txn->rate > 0 ? (sim_time_t)((double)bytes * 1e3 / txn->rate) : 0;
 }
 
-/* What of the message came before its last full packets, and how fast its end comes: for the
- * request, and for the data of a GET, which keeps the same pace. The chunks before these are there
- * sooner. */
+/*
+ * Describes the stream for the network: what precedes the last full packets of the message, and
+ * how fast its end follows. Used for the request and for the data of a GET, which has the same
+ * pace. Earlier chunks have arrived by then.
+ */
 static void describe_stream(const struct aries_chunk *chunk, struct net_transfer *transfer)
 {
     const struct aries_txn *txn = chunk->txn;
@@ -465,7 +474,8 @@ static void describe_stream(const struct aries_chunk *chunk, struct net_transfer
         if (txn->rate > 0) {
             since = chunk_feed(txn, begin);
             pace = chunk_feed(txn, ARIES_PACKET_BYTES);
-        } else if (txn->work.op == ARIES_PUT) { /* stored by the CPU; one is there at once */
+            /* Stored by the CPU: a single packet is ready at once. */
+        } else if (txn->work.op == ARIES_PUT) {
             pace = aries_store_time(timing, end) - aries_store_time(timing, last);
             since = aries_store_time(timing, begin) + pace;
         }
@@ -492,7 +502,8 @@ static void send_request(struct aries_chunk *chunk)
     transfer->route = (uint8_t)work->route;
     transfer->streamed = chunk->offset > 0;
     describe_stream(chunk, transfer);
-    transfer->ready_span = work->op == ARIES_GET ? chunk->feed : 0; /* they leave over that time */
+    /* The packets leave during that time. */
+    transfer->ready_span = work->op == ARIES_GET ? chunk->feed : 0;
     transfer->hash = line_of(work, chunk->offset);
     transfer->receiver_latency = aries_arrival_lag(work, &fabric->timing);
     transfer->ejection_time = request_drain(chunk, &fabric->timing);
@@ -510,8 +521,7 @@ static void send_request(struct aries_chunk *chunk)
     aries_chunk_launch(chunk, work->op == ARIES_PUT ? chunk->feed : 0);
 }
 
-/* The chunk that is to leave next, cut when there is none; NULL when the transaction ended with an
- * error. */
+/* The next chunk to send; it is cut if there is none. NULL: the transaction ended with an error. */
 static struct aries_chunk *next_chunk(struct aries_txn *txn)
 {
     struct aries_chunk *chunk = txn->chunks;
@@ -530,7 +540,7 @@ static struct aries_chunk *next_chunk(struct aries_txn *txn)
     return chunk;
 }
 
-/* False: the transaction waits in a queue, or for its time. */
+/* False: the transaction waits in a queue or for a time. */
 static bool admit(struct aries_txn *txn, struct aries_chunk *chunk)
 {
     const struct aries_timing *timing = &aries_txn_fabric(txn)->timing;
@@ -578,8 +588,8 @@ static void notify_local(struct sim_event *event)
 }
 
 /*
- * What was not sent yet will not be: the own node died, or responses stay away. The transaction
- * ends with what is still in flight.
+ * Stops sending, because this node died or responses are missing. The transaction ends with its
+ * last chunk in flight.
  */
 static void abandon(struct aries_txn *txn)
 {
@@ -599,7 +609,10 @@ static void abandon(struct aries_txn *txn)
     }
 }
 
-/* The job is suspended: what is not admitted yet waits until it goes on. */
+/*
+ * Whether the job is suspended: then transactions that are not admitted yet wait until it
+ * continues.
+ */
 static bool held_back(struct aries_txn *txn)
 {
     struct aries_nic *nic = txn->source;
@@ -612,8 +625,8 @@ static bool held_back(struct aries_txn *txn)
 }
 
 /*
- * Ran out of a region at either end: what is left would only fail in the same way. A PUT ends where
- * its source does.
+ * The transaction has left its region at one end, so all further chunks would fail in the same
+ * way. A PUT ends where its source region ends.
  */
 static bool is_hopeless(const struct aries_txn *txn)
 {
@@ -621,7 +634,7 @@ static bool is_hopeless(const struct aries_txn *txn)
            txn->status >= A_STATUS_AT_VMDHCAM_MALFORMED && txn->status <= A_STATUS_PE_BOUNDS_ERR;
 }
 
-/* One chunk's turn to leave. */
+/* Sends one chunk. */
 static void pump(struct sim_event *event)
 {
     struct aries_txn *txn = sim_container_of(event, struct aries_txn, pump);
@@ -635,7 +648,7 @@ static void pump(struct sim_event *event)
         if (txn->status == 0)
             txn->status = A_STATUS_ENDPOINT_UNREACHABLE;
         abandon(txn);
-        orb_wake(nic); /* whoever waits behind it */
+        orb_wake(nic); /* other transactions may be waiting behind it */
         return;
     }
     if (sim_unlikely(fabric->sim->quiesce_until > now)) {
@@ -657,7 +670,7 @@ static void pump(struct sim_event *event)
         return;
     txn->chunks = chunk->next;
     chunk->next = NULL;
-    if (txn->chunks != NULL) { /* stored by the CPU */
+    if (txn->chunks != NULL) { /* captured during the call */
         sim_time_t at = txn->chunks->ready + timing->pcie_write + timing->tx;
 
         sim_hinted_schedule(&txn->pumping, at > now ? at : now);
@@ -677,8 +690,7 @@ static void pump(struct sim_event *event)
     orb_wake(nic);
 }
 
-/* ---- BTE channels ------------------------------------------------------------------------------
- */
+/* ---- BTE channels ---------------------------------------------------------------------------- */
 
 static void channel_start(struct aries_bte_channel *channel, struct aries_txn *txn)
 {
@@ -693,7 +705,10 @@ static void channel_start(struct aries_bte_channel *channel, struct aries_txn *t
     sim_hinted_schedule(&txn->pumping, at > sim_now() ? at : sim_now());
 }
 
-/* The next descriptor of an idle channel; a fenced one waits until all before it have completed. */
+/*
+ * Starts the next descriptor of an idle channel. A fenced one waits until all earlier ones have
+ * completed.
+ */
 static void channel_next(struct aries_nic *nic, struct aries_bte_channel *channel)
 {
     struct aries_txn *txn = channel->waiting.head;
@@ -703,8 +718,7 @@ static void channel_next(struct aries_nic *nic, struct aries_bte_channel *channe
     channel_start(channel, aries_txn_queue_pop(&channel->waiting));
 }
 
-/* ---- entry points ------------------------------------------------------------------------------
- */
+/* ---- entry points ---------------------------------------------------------------------------- */
 
 static void no_such_target(struct sim_event *event)
 {
@@ -753,7 +767,7 @@ static void begin(struct gni_nic *nic, const struct aries_work *work, struct ari
         txn->pump.fire = no_such_target;
         sim_hinted_schedule(&txn->pumping, local + timing->pcie_write + timing->poll);
     } else if (work->unit == ARIES_UNIT_BTE) {
-        /* A communication domain is pinned to one channel: see docs/model.md. */
+        /* A communication domain always uses the same channel: see docs/model.md. */
         txn->channel = &hw->sim->channels[nic->cdm->inst_id % timing->bte_channels];
         txn->ready = local + timing->pcie_write;
         aries_txn_queue_push(&txn->channel->waiting, txn);
@@ -764,7 +778,7 @@ static void begin(struct gni_nic *nic, const struct aries_work *work, struct ari
     } else {
         sim_time_t launch = local + timing->pcie_write;
 
-        if (work->op == ARIES_GET) { /* one descriptor launches one stream at a time */
+        if (work->op == ARIES_GET) { /* an FMA descriptor launches one stream at a time */
             launch = launch > nic->fma_get_free ? launch : nic->fma_get_free;
             nic->fma_get_free = launch + chunk_feed(txn, MIN(work->length, FMA_WINDOW));
         }

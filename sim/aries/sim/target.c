@@ -7,21 +7,20 @@
 #include "nic/cq_entry.h"
 #include "nic/target.h"
 
-/* ---- receive side ------------------------------------------------------------------------------
- */
+/* ---- receive side ---------------------------------------------------------------------------- */
 
 static sim_time_t later(sim_time_t a, sim_time_t b)
 {
     return a > b ? a : b;
 }
 
-/* Time of a chunk's data packets in a pipeline of the NIC. */
+/* Time that a chunk's data packets need in a pipeline of the NIC. */
 static sim_time_t data_service(const struct aries_chunk *chunk, const struct aries_timing *timing)
 {
     return aries_chunk_flits(chunk) * timing->nic_flit;
 }
 
-/* Takes the chunk's share of a receive pipeline at its arrival; returns how long it had to wait. */
+/* Reserves a receive pipeline for the chunk at its arrival. Returns how long it has to wait. */
 static sim_time_t reserve_receive(struct aries_nic *nic, const struct aries_chunk *chunk, bool data)
 {
     struct aries_sim_nic *sim = nic->sim;
@@ -30,7 +29,7 @@ static sim_time_t reserve_receive(struct aries_nic *nic, const struct aries_chun
 
     wait = aries_sim_occupy(&sim->rx_free, arrival, 0,
                             data ? data_service(chunk, timing) : chunk->packets * timing->nic_flit);
-    if (chunk->txn->work.op == ARIES_GET) { /* so many host reads at a time */
+    if (chunk->txn->work.op == ARIES_GET) { /* the number of concurrent host reads is limited */
         reads = aries_sim_occupy(&sim->npt_free, arrival, 0,
                                  chunk->packets * aries_host_read_service(timing));
         wait = later(wait, reads);
@@ -43,7 +42,7 @@ static sim_time_t reserve_receive(struct aries_nic *nic, const struct aries_chun
     return wait;
 }
 
-/* False: the chunk is handled later, or lost. */
+/* False: the chunk is lost, or will be handled later. */
 static bool receive(struct aries_nic *nic, struct aries_chunk *chunk)
 {
     const struct aries_timing *timing = &nic->fabric->timing;
@@ -82,11 +81,12 @@ static bool receive(struct aries_nic *nic, struct aries_chunk *chunk)
     return true;
 }
 
-/* ---- memory ------------------------------------------------------------------------------------
- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
-/* The pages under a write are there? Asked before the response leaves, which the write itself
- * follows. */
+/*
+ * Whether the pages of a write are mapped. This is checked before the response is sent; the write
+ * itself follows the response.
+ */
 static bool mapped(struct aries_mr *mr, uint64_t address, uint32_t length)
 {
     uint64_t page;
@@ -116,7 +116,7 @@ static void push_remote(struct aries_txn *txn, const struct aries_mr *mr, enum a
         txn->remote_overrun = true;
 }
 
-/* All bytes of a GET were read, or an atomic is done. */
+/* All bytes of a GET were read, or an atomic operation is complete. */
 static void executed(struct aries_txn *txn, struct aries_chunk *chunk, const struct aries_mr *mr,
                      enum aries_cq_info info)
 {
@@ -128,7 +128,7 @@ static void executed(struct aries_txn *txn, struct aries_chunk *chunk, const str
         push_remote(txn, mr, info);
 }
 
-/* All bytes of a PUT are visible: flag and event follow, never sooner. */
+/* All bytes of a PUT are visible. Flag and event follow, never earlier. */
 static void put_landed(struct aries_txn *txn, struct aries_mr *mr)
 {
     const struct aries_work *work = &txn->work;
@@ -145,15 +145,17 @@ static void land(struct sim_event *event)
     struct aries_chunk *chunk = sim_container_of(event, struct aries_chunk, landing.event);
     struct aries_txn *txn = chunk->txn;
     struct aries_mr *mr = chunk->mr;
-    struct aries_fabric *fabric = txn->work.target->fabric; /* not the source's line */
+    /* Avoids reading a cache line of the source. */
+    struct aries_fabric *fabric = txn->work.target->fabric;
     uint64_t address = txn->work.remote_addr + chunk->offset;
     bool whole;
     unsigned times = aries_sim_mutation_due(fabric, ARIES_MUTATE_DUPLICATE) ? 2 : 1;
 
     if (sim_unlikely(aries_sim_mutation_due(fabric, ARIES_MUTATE_FLIP)) && chunk->bytes > 0)
         aries_chunk_spoil(fabric, chunk);
-    /* A region that went away meanwhile takes its memory with it: the NIC's write has nowhere to
-     * land. */
+    /*
+     * If the region was deregistered meanwhile, its memory is gone and the NIC's write is dropped.
+     */
     if (mr->live && txn->work.target->alive)
         aries_mr_write(mr, address, chunk->data, chunk->bytes);
     while (times-- > 0) {
@@ -170,7 +172,9 @@ static void land(struct sim_event *event)
     whole = txn->landed >= txn->work.header_length + txn->work.length;
     if (whole)
         put_landed(txn, mr);
-    /* Messages are found by polls; whoever watches memory waits for the end of a PUT. */
+    /*
+     * Programs find messages by polling. A program that watches memory waits for the end of a PUT.
+     */
     if (whole && !txn->work.remote_optional)
         aries_process_written(mr->process);
     else
@@ -179,7 +183,10 @@ static void land(struct sim_event *event)
     aries_chunk_unref(chunk);
 }
 
-/* Plants the bugs that hide a write: it never comes, or comes long after the completion. */
+/*
+ * Applies the deliberate bugs that hide a write: it never lands, or lands long after the
+ * completion.
+ */
 static bool mutated_away(struct aries_fabric *fabric, sim_time_t *at)
 {
     if (sim_likely(fabric->sim->mutation == ARIES_MUTATE_NONE))
@@ -237,10 +244,9 @@ static void get(struct aries_nic *nic, struct aries_chunk *chunk)
     executed(txn, chunk, mr, ARIES_CQ_CPLTN_SREQ);
 }
 
-/* ---- atomics -----------------------------------------------------------------------------------
- */
+/* ---- atomics --------------------------------------------------------------------------------- */
 
-/* True when the line is in the unit's cache; brings it in for cached commands. */
+/* True if the line is in the unit's cache. Cached commands bring it in. */
 static bool line_cached(struct aries_nic *nic, uint64_t address)
 {
     uint32_t lines = nic->fabric->timing.amo_cache;
@@ -255,7 +261,7 @@ static bool line_cached(struct aries_nic *nic, uint64_t address)
     return false;
 }
 
-/* How long this atomic has to wait: for the unit, and for a line that is not in its cache. */
+/* How long this atomic operation waits for the unit, and for a line that is not in its cache. */
 static sim_time_t amo_wait(struct aries_nic *nic, struct aries_chunk *chunk)
 {
     const struct aries_timing *timing = &nic->fabric->timing;
@@ -290,8 +296,7 @@ static void amo(struct aries_nic *nic, struct aries_chunk *chunk)
     aries_process_written(mr->process);
 }
 
-/* ---- CQ writes ---------------------------------------------------------------------------------
- */
+/* ---- CQ writes ------------------------------------------------------------------------------- */
 
 static void land_cqwrite(struct sim_event *event)
 {
@@ -325,8 +330,7 @@ static void cqwrite(struct aries_nic *nic, struct aries_chunk *chunk)
                                                   timing->cqe + timing->poll);
 }
 
-/* ---- responses ---------------------------------------------------------------------------------
- */
+/* ---- responses ------------------------------------------------------------------------------- */
 
 static void send_data_now(struct sim_event *event)
 {
@@ -336,7 +340,7 @@ static void send_data_now(struct sim_event *event)
     aries_chunk_launch(chunk, chunk->feed);
 }
 
-/* What a GET has read leaves through the transmit pipeline, as requests do. */
+/* Data that a GET has read is sent through the transmit pipeline, as requests are. */
 static void send_data(struct aries_nic *nic, struct aries_chunk *chunk)
 {
     struct aries_sim_nic *sim = nic->sim;
@@ -387,7 +391,7 @@ static void respond(struct aries_nic *nic, struct aries_chunk *chunk)
         send_data(nic, chunk);
 }
 
-/* How long a request waits for the unit that carries it out. */
+/* How long a request waits for the unit that executes it. */
 static sim_time_t unit_wait(struct aries_nic *nic, struct aries_chunk *chunk)
 {
     if (chunk->txn->work.op == ARIES_AMO)
@@ -418,7 +422,7 @@ void aries_target_request_arrived(struct sim_event *event)
         chunk->status = A_STATUS_DATA_ERR;
         chunk->info = ARIES_CQ_CPLTN_DREQ;
     }
-    if (sim_unlikely(chunk->status != 0)) /* a fault did this */
+    if (sim_unlikely(chunk->status != 0)) /* caused by a fault */
         aries_sim_report_fault(nic, txn, chunk->status);
     if (sim_likely(chunk->status == 0)) {
         switch (txn->work.op) {
@@ -446,10 +450,9 @@ void aries_target_request_arrived(struct sim_event *event)
     respond(nic, chunk);
 }
 
-/* ---- back at the source ------------------------------------------------------------------------
- */
+/* ---- back at the source ---------------------------------------------------------------------- */
 
-/* Data of a GET or a fetching atomic goes to local memory. */
+/* Stores the data of a GET or of a fetching atomic in local memory. */
 static void store_result(struct aries_txn *txn, struct aries_chunk *chunk)
 {
     const struct aries_work *work = &txn->work;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The Aries fabric as its host sees it: what sim-run needs to build nodes and processes that call
- * uGNI (gni_pub.h). Programs on the nodes use gni_pub.h only.
+ * The interface of the Aries fabric for its host: sim-run uses it to build nodes and processes
+ * that call uGNI (gni_pub.h). Programs on the nodes use only gni_pub.h.
  */
 #ifndef JACQUARD_ARIES_ARIES_H
 #define JACQUARD_ARIES_ARIES_H
@@ -24,8 +24,7 @@ enum aries_confidence {
     ARIES_RECALLED
 };
 
-/* One row of the parameter table (params.c): the only place where a number of the model is written.
- */
+/* One row of the parameter table (params.c), which holds all numbers of the model. */
 struct aries_param {
     const char *name; /* as in scenarios, e.g. "aries.nic.tx_ns" */
     const char *unit; /* "ns", "ps", "MB/s", "Mphit/s", "", ... */
@@ -37,7 +36,7 @@ struct aries_param {
 };
 const struct aries_param *aries_param_table(size_t *count);
 
-struct aries_params; /* a full set of values; opaque outside sim/aries */
+struct aries_params; /* a complete set of values; opaque outside sim/aries */
 struct aries_params *aries_params_new(const char *profile); /* NULL: no such profile */
 void aries_params_free(struct aries_params *params);
 /* False: no such name, or out of range; *error is malloc'd text that says what is allowed. */
@@ -49,95 +48,103 @@ void aries_params_to_net(const struct aries_params *params, struct net_config *c
 
 /* ---- fabric ---------------------------------------------------------------------------------- */
 
-/* One NIC per endpoint of `net`, which must outlive the fabric; params are copied. */
+/*
+ * Creates one NIC per endpoint of `net`, which must outlive the fabric. The parameters are copied.
+ */
 struct aries_fabric *aries_fabric_create(struct net *net, const struct aries_params *params,
                                          uint64_t seed);
 void aries_fabric_destroy(struct aries_fabric *fabric);
 uint32_t aries_nic_address(const struct aries_fabric *fabric,
                            uint32_t node); /* PE address, 18 bits */
 
-/* What ALPS does before a job starts: makes (ptag, cookie) known on every node. */
+/* Makes (ptag, cookie) known on every node, as ALPS does before a job starts. */
 void aries_job_configure(struct aries_fabric *fabric, uint64_t job_id, uint8_t ptag,
                          uint32_t cookie);
 
 /*
- * A process on a node. The calls of gni_pub.h act for the process that the running fiber belongs
- * to, so each fiber of a process is bound to it before its first call. `killed` (may be NULL) is
- * called when the error policy kills the process (ugni CDM modes ERR_ALL_KILL, default) or its node
- * dies; it must stop its fibers.
+ * Creates a process on a node. The calls of gni_pub.h act for the process of the running fiber, so
+ * each fiber of a process must be bound to it before its first call. `killed` (may be NULL) is
+ * called when the error policy kills the process (CDM modes ERR_ALL_KILL, default) or its node
+ * dies. It must stop the fibers of the process.
  */
 struct aries_process *aries_process_create(struct aries_fabric *fabric, uint32_t node,
                                            uint64_t job_id, uint32_t pid, bool privileged,
                                            const char *name,
                                            void (*killed)(void *arg, const char *why), void *arg);
 void aries_process_bind(struct aries_process *process, struct sim_fiber *fiber);
-/* Of a thread that ends, or is about to be killed: before sim_fiber_kill. */
-/* Of a thread that ends, or is about to be killed: before sim_fiber_kill. */
+/* Must be called for a thread that ends, and for one that will be killed: before sim_fiber_kill. */
+/* Must be called for a thread that ends, and for one that will be killed: before sim_fiber_kill. */
 void aries_process_unbind(struct aries_process *process, const struct sim_fiber *fiber);
-void *aries_process_arg(const struct aries_process *process); /* that of `killed` */
+void *aries_process_arg(const struct aries_process *process); /* the argument of `killed` */
 /*
- * As a signal with a handler that returns: a call in which the thread blocks, or will block next,
- * ends early as gni_pub.h says (NOT_DONE, GNI_CqVectorMonitor INVALID_STATE).
+ * Acts like a signal with a handler that returns: the call in which the thread blocks, or will
+ * block next, ends early as gni_pub.h says (NOT_DONE, GNI_CqVectorMonitor INVALID_STATE).
  */
 void aries_process_interrupt(struct aries_process *process, struct sim_fiber *fiber);
-/* Releases all it holds, as the kernel would; frees it. */
+/* Releases all objects of the process, as the kernel would, and frees it. */
 void aries_process_exit(struct aries_process *process);
-struct aries_process *aries_process_self(void); /* of the running fiber; NULL: none */
+struct aries_process *aries_process_self(void); /* process of the running fiber; NULL: none */
 
 /*
- * Polls memory of this process for a change made by the NIC: returns when `ready(arg)` is true,
- * after the time that a spinning CPU needs to see the write. Not part of uGNI: what a program on
- * hardware does with a load in a loop.
+ * Polls memory of this process until the NIC has changed it: returns when `ready(arg)` is true,
+ * after the time that a spinning CPU needs to see the write. Not part of uGNI: programs on
+ * hardware load the memory in a loop.
  */
 void aries_spin(bool (*ready)(const void *arg), const void *arg);
 
 /*
- * poll(2) in virtual time: parks the running fiber until one of the descriptors is ready, `timeout`
- * (ps, SIM_NEVER: none) is over, or a signal comes. Looks again whenever something of the process
- * changed; what else makes a descriptor ready must be followed by sim_wake() of the fiber. Returns
- * as poll(2) does.
+ * poll(2) in virtual time: suspends the running fiber until one of the descriptors is ready,
+ * `timeout` (ps, SIM_NEVER: none) has passed, or a signal arrives. The descriptors are checked
+ * whenever something of the process changed. If anything else makes a descriptor ready, sim_wake()
+ * must be called for the fiber. Returns as poll(2) does.
  */
 struct pollfd;
 int aries_poll(struct pollfd *fds, unsigned long count, sim_time_t timeout);
 
-const char *aries_status_text(uint32_t status); /* of a completion, without A_STATUS_; NULL: none */
+/* Name of a completion status without A_STATUS_; NULL: none. */
+const char *aries_status_text(uint32_t status);
 
 /* ---- faults and mutations -------------------------------------------------------------------- */
 
-/* Fault points registered here: "aries.packet" (drop, corrupt = poison, fail = refused with the
+/*
+ * The fault points of the fabric: "aries.packet" (drop, corrupt = poison, fail = refused with the
  * rule's status; kind 0 request, 1 response), "aries.cq" (drop = the event finds its queue full;
  * target = node, kind = 0 source, 1 destination queue), "aries.datagram" (drop, delay, duplicate).
  */
 void aries_node_crash(struct aries_fabric *fabric, uint32_t node);
 bool aries_node_alive(const struct aries_fabric *fabric, uint32_t node);
 void aries_nic_hang(struct aries_fabric *fabric, uint32_t node,
-                    sim_time_t duration); /* accepts requests, answers none */
+                    sim_time_t duration); /* the NIC accepts requests but answers none */
 void aries_pcie_stall(struct aries_fabric *fabric, uint32_t node, sim_time_t duration);
 void aries_quiesce(struct aries_fabric *fabric, sim_time_t duration);
 void aries_throttle(struct aries_fabric *fabric, double percent,
-                    sim_time_t duration); /* injection limited to percent */
+                    sim_time_t duration); /* limits injection to `percent` */
 #define ARIES_EVERY UINT32_MAX
 /*
- * The queue with this number on the node (in order of creation), or every one: its next read
- * reports an overrun.
+ * The next read of a queue of the node reports an overrun: of the queue with this number, in order
+ * of creation, or of every queue.
  */
 void aries_cq_force_overrun_of(struct aries_fabric *fabric, uint32_t node, uint32_t queue);
 void aries_cq_force_overrun(struct aries_fabric *fabric, uint32_t node); /* of every queue */
 /*
- * The memory descriptor of a registration of the node, counted from 0 in order of attachment and
- * registration, or of every one: accesses end with AT_MDD_UNCORRECTABLE until it is registered
- * anew. A critical error event.
+ * Corrupts the memory descriptor of a registration of the node, counted from 0 in order of
+ * attachment and registration, or of all: accesses end with AT_MDD_UNCORRECTABLE until the memory
+ * is registered anew. Raises a critical error event.
  */
 void aries_mdd_corrupt(struct aries_fabric *fabric, uint32_t node, uint32_t region);
 /* The system controller limits the request packets in flight of a NIC; 0: no limit. */
 void aries_bi_set(struct aries_fabric *fabric, uint32_t node, uint32_t orb_entries);
-/* The NIC reports an error event: a category of GNI_ERRMASK_, a hardware code, a tag or 0 for all.
+/*
+ * The NIC reports an error event: a category of GNI_ERRMASK_, a hardware code, and a tag or 0 for
+ * all tags.
  */
 void aries_error_inject(struct aries_fabric *fabric, uint32_t node, uint8_t category, uint16_t code,
                         uint8_t ptag);
 
-/* Deliberate bugs of the model, to prove that the ledger sees them. Every `every`-th data chunk is
- * hit. */
+/*
+ * Deliberate bugs of the model, which prove that the ledger detects them. Every `every`-th data
+ * chunk is affected.
+ */
 enum aries_mutation {
     ARIES_MUTATE_NONE,
     ARIES_MUTATE_DROP,
@@ -151,7 +158,10 @@ struct aries_counters {
     uint64_t transactions, request_packets, response_packets, payload_bytes, events, errors,
         smsg_sent, smsg_received, msgq_sent, msgq_received, datagrams, overruns, retransmits,
         orb_max, error_events;
-    /* NIC flits (16 bytes) of all requests: for each packet a header and its data, rounded up. */
+    /*
+     * Number of NIC flits (16 bytes) of all requests: for each packet a header and its data,
+     * rounded up.
+     */
     uint64_t request_flits;
 };
 void aries_get_counters(const struct aries_fabric *fabric, struct aries_counters *counters);

@@ -15,6 +15,7 @@
 #define _GNU_SOURCE /* asprintf */
 #include "engine/trace.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -80,7 +81,11 @@ static struct {
     struct track **tracks;
     struct name *names; /* names[iid - 1] */
     char **rank_names;
-    size_t track_count, name_count, rank_name_count;
+    struct network {
+        uint32_t first; /* router */
+        char *name;
+    } * networks;
+    size_t track_count, name_count, rank_name_count, network_count;
 } writer;
 
 /* ---- packets --------------------------------------------------------------------------------- */
@@ -205,20 +210,36 @@ static void put_named_event(event_t *event, sim_time_t time, const char *text)
 
 /* ---- tracks ---------------------------------------------------------------------------------- */
 
+/* "router 3", or of a network with a name "ethernet router 3". */
+static void name_router(char *text, size_t size, uint32_t number)
+{
+    size_t i = writer.network_count;
+
+    while (i > 0 && writer.networks[i - 1].first > number)
+        i--;
+    if (i == 0)
+        snprintf(text, size, "router %" PRIu32 "%s", number, writer.process);
+    else
+        snprintf(text, size, "%.60s router %" PRIu32 "%s", writer.networks[i - 1].name,
+                 number - writer.networks[i - 1].first, writer.process);
+}
+
 static uint64_t group_uuid(enum group group, uint32_t number)
 {
     static const char *const names[] = {
-        [GROUP_FAULTS] = "faults", [GROUP_NODE] = "node", [GROUP_ROUTER] = "router"};
+        [GROUP_FAULTS] = "faults", [GROUP_NODE] = "node", [GROUP_ROUTER] = NULL};
     uint64_t *uuid = sim_trace_map_at(&writer.groups, group, number);
     Perfetto__Protos__ProcessDescriptor process = PERFETTO__PROTOS__PROCESS_DESCRIPTOR__INIT;
     descriptor_t descriptor = PERFETTO__PROTOS__TRACK_DESCRIPTOR__INIT;
-    char name[32 + PROCESS_BYTES];
+    char name[96 + PROCESS_BYTES];
 
     if (*uuid != 0)
         return *uuid;
     *uuid = ++writer.uuids;
     if (group == GROUP_FAULTS)
         snprintf(name, sizeof name, "%s%s", names[group], writer.process);
+    else if (group == GROUP_ROUTER)
+        name_router(name, sizeof name, number);
     else
         snprintf(name, sizeof name, "%s %" PRIu32 "%s", names[group], number, writer.process);
     /* The UI gathers tracks by process; 0 is no process. Several processes have one node each. */
@@ -476,6 +497,22 @@ void sim_trace_set_rank_name(uint32_t node, uint32_t index, const char *name)
         abort();
 }
 
+void trace_set_network_name(uint32_t first, const char *name)
+{
+    struct network *network;
+
+    if (!sim_trace_on)
+        return;
+    assert(writer.network_count == 0 || writer.networks[writer.network_count - 1].first < first);
+    writer.networks =
+        sim_trace_grow(writer.networks, writer.network_count, sizeof *writer.networks);
+    network = &writer.networks[writer.network_count++];
+    network->first = first;
+    network->name = strdup(name);
+    if (network->name == NULL)
+        abort();
+}
+
 static void end_slices(sim_time_t until)
 {
     struct sim_trace_lane *lane;
@@ -500,13 +537,17 @@ static void free_tables(void)
     }
     for (i = 0; i < writer.rank_name_count; i++)
         free(writer.rank_names[i]);
+    for (i = 0; i < writer.network_count; i++)
+        free(writer.networks[i].name);
     free(writer.tracks);
     free(writer.names);
     free(writer.rank_names);
+    free(writer.networks);
     writer.tracks = NULL;
     writer.names = NULL;
     writer.rank_names = NULL;
-    writer.track_count = writer.name_count = writer.rank_name_count = 0;
+    writer.networks = NULL;
+    writer.track_count = writer.name_count = writer.rank_name_count = writer.network_count = 0;
     sim_trace_map_free(&writer.groups);
     sim_trace_map_free(&writer.track_of);
     sim_trace_map_free(&writer.iids);

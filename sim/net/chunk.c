@@ -47,19 +47,29 @@ static inline sim_time_t reserve_link(sim_time_t *busy, struct net_link_traffic 
 }
 
 /* The router whose trace track shows the link. All links of a switched network are shown as ports
- * of router 0. */
-static inline uint32_t sim_trace_track(const struct net *net, uint32_t link)
+ * of its first router. */
+static inline uint32_t trace_router(const struct net *net, uint32_t link)
 {
-    return net->ports ? link / NET_DRAGONFLY_PORTS : 0;
+    return net->first_router + (net->ports ? link / NET_DRAGONFLY_PORTS : 0);
+}
+
+static inline uint32_t trace_port(const struct net *net, uint32_t link)
+{
+    return net->ports ? link % NET_DRAGONFLY_PORTS : link;
 }
 
 static void trace_link(const struct net *net, uint32_t link, sim_time_t start, sim_time_t duration,
                        uint32_t units)
 {
-    uint32_t router = sim_trace_track(net, link);
     struct sim_trace_point point = {
-        SIM_TRACE_SLICE, NET_TRACK_LINK, router,   link - router * net->ports,
-        "transfer",      start,          duration, 0,
+        SIM_TRACE_SLICE,
+        NET_TRACK_LINK,
+        trace_router(net, link),
+        trace_port(net, link),
+        "transfer",
+        start,
+        duration,
+        0,
         units,
     };
 
@@ -128,9 +138,8 @@ reserve_links(struct net *net, struct net_transfer *transfer, const struct net_p
         }
         if (i == 0) {
             reservation->first = speed;
-            trace(SIM_TRACE_SLICE, NET_TRACK_LINK, sim_trace_track(net, index),
-                  index - sim_trace_track(net, index) * net->ports, "transfer", queued, wire, 0,
-                  units);
+            trace(SIM_TRACE_SLICE, NET_TRACK_LINK, trace_router(net, index), trace_port(net, index),
+                  "transfer", queued, wire, 0, units);
         } else if (sim_unlikely(sim_trace_on)) {
             trace_link(net, index, queued, wire, units);
         }
@@ -186,8 +195,9 @@ sim_time_t net_chunk_reserve(struct net *net, struct net_transfer *transfer,
 
     assert(links <= NET_PATH_MAX && path->width >= 1 && path->width <= NET_WIDE);
     if (links == 0)
-        trace(SIM_TRACE_INSTANT, NET_TRACK_LINK, net_router_of(net, transfer->source), net->ports,
-              "transfer", now, 0, 0, units);
+        trace(SIM_TRACE_INSTANT, NET_TRACK_LINK,
+              net->first_router + net_router_of(net, transfer->source), net->ports, "transfer", now,
+              0, 0, units);
     if (sim_likely(path->width == NET_WIDE && net->fidelity == NET_F1))
         reserve_links(net, transfer, path, 0, links, units, &reservation, false, true);
     else

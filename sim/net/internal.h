@@ -174,6 +174,8 @@ struct net {
     struct multipath_block *multipath_blocks;
     struct net_counters counters;
     uint64_t seed;
+    struct sim_fault_point *packet_point;
+    uint32_t first_router; /* in the trace */
     struct net_packets *packets; /* F2 */
     struct net_lcb *lcb; /* per directed link; NULL as long as no link has errors: see lcb.c */
 };
@@ -302,10 +304,10 @@ sim_time_t net_lcb_mean_replay_time(const struct net *net, uint32_t link,
 #define NET_LCB_REINIT (20 * SIM_US)
 
 /* send.c */
-void net_faults_register(void);
+/* Registers the point that networks without one of their own share, unless that was done. */
+struct sim_fault_point *net_shared_packet_point(void);
 /* Asks the fault point about one transfer or packet, marks the transfer and returns the delay. */
 sim_time_t net_fault_apply(struct net *net, struct net_transfer *transfer);
-extern struct sim_fault_point net_packet_point;
 
 /* packet.c, packet_fault.c: F2 */
 bool net_packets_init(struct net *net, const struct net_dragonfly_config *config, char **error);

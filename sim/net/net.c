@@ -130,6 +130,7 @@ struct net *net_create(const struct net_config *config, char **error)
     }
     net->fidelity = config->fidelity;
     net->seed = config->seed;
+    net->first_router = config->first_router;
     if (config->topology == NET_DRAGONFLY)
         built = net_dragonfly_init(net, config, error);
     else
@@ -140,7 +141,8 @@ struct net *net_create(const struct net_config *config, char **error)
         net_destroy(net);
         return NULL;
     }
-    net_faults_register();
+    net->packet_point =
+        config->packet_point != NULL ? config->packet_point : net_shared_packet_point();
     return net;
 }
 

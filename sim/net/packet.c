@@ -76,7 +76,7 @@ static void complete(struct net_transfer *transfer)
     count(net, transfer);
     /* The links keep the order of the fixed modes, except for delays by faults. A transfer within
      * one router has no links. */
-    if ((sim_unlikely(net_packet_point.rules != NULL) || transfer->hops == 0) &&
+    if ((sim_unlikely(net->packet_point->rules != NULL) || transfer->hops == 0) &&
         !net_mode_adaptive(transfer->route))
         arrival = net_flow_keep_order(&net->flows, transfer, arrival);
     if (transfer->status == NET_DELIVERED)
@@ -187,7 +187,7 @@ void net_packet_send(struct net *net, struct net_transfer *transfer, sim_time_t 
     flight->sent = sim_now();
     flight->delay = 0;
     cut(transfer, feed);
-    for (i = 0; i < flight->packets && sim_unlikely(net_packet_point.rules != NULL); i++) {
+    for (i = 0; i < flight->packets && sim_unlikely(net->packet_point->rules != NULL); i++) {
         sim_time_t delay = net_fault_apply(net, transfer);
 
         flight->delay = delay > flight->delay ? delay : flight->delay;

@@ -5,14 +5,13 @@
 #include <assert.h>
 #include "engine/trace.h"
 
-/* One fault point for all networks of a simulation. It is static because it lives until sim_fini,
- * longer than a network. */
-struct sim_fault_point net_packet_point;
-
-void net_faults_register(void)
+struct sim_fault_point *net_shared_packet_point(void)
 {
+    static struct sim_fault_point point; /* it lives until sim_fini, longer than a network */
+
     if (sim_fault_point_find("net.packet") == NULL)
-        sim_fault_point_register(&net_packet_point, "net.packet");
+        sim_fault_point_register(&point, "net.packet");
+    return &point;
 }
 
 /*
@@ -28,7 +27,7 @@ sim_time_t net_fault_apply(struct net *net, struct net_transfer *transfer)
         .target_group = net_group_of(net, transfer->target),
         .kind = transfer->class,
     };
-    const struct sim_fault_rule *rule = sim_fault_ask(&net_packet_point, &subject);
+    const struct sim_fault_rule *rule = sim_fault_ask(net->packet_point, &subject);
     const char *name = "drop"; /* in the trace */
     sim_time_t delay = 0;
 
@@ -142,7 +141,7 @@ void net_send(struct net *net, struct net_transfer *transfer, sim_time_t feed)
         return;
     }
     count(net, transfer, &path);
-    if (sim_unlikely(net_packet_point.rules != NULL))
+    if (sim_unlikely(net->packet_point->rules != NULL))
         arrival += net_fault_apply(net, transfer);
     if (!net_mode_adaptive(transfer->route))
         arrival = net_flow_keep_order(&net->flows, transfer, arrival);

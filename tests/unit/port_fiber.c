@@ -518,16 +518,16 @@ static int gni_19_hosts_are_found_by_their_names_of_a_rank(struct rank *rank)
 
     for (i = 0; i < G_N_ELEMENTS(known); i++) {
         EXPECT(port_resolve(known[i].name, UINT32_MAX, &address) == 0);
-        EXPECT(address == aries_nic_address(cluster->aries, known[i].node));
+        EXPECT(address == aries_nic_address(cluster_aries(cluster), known[i].node));
     }
     for (i = 0; i < G_N_ELEMENTS(unknown); i++)
         if (port_resolve(unknown[i], UINT32_MAX, &address) != -ENODATA)
             return rank_fail(rank, "%s was found", unknown[i]);
     EXPECT(port_resolve("localhost", UINT32_MAX, &address) == 0 &&
-           address == aries_nic_address(cluster->aries, rank_node(rank)));
-    snprintf(number, sizeof(number), "%u", aries_nic_address(cluster->aries, 5));
+           address == aries_nic_address(cluster_aries(cluster), rank_node(rank)));
+    snprintf(number, sizeof(number), "%u", aries_nic_address(cluster_aries(cluster), 5));
     EXPECT(port_resolve(number, UINT32_MAX, &address) == 0 &&
-           address == aries_nic_address(cluster->aries, 5));
+           address == aries_nic_address(cluster_aries(cluster), 5));
     return 0;
 }
 TEST(gni_19_hosts_are_found_by_their_names)

@@ -28,7 +28,7 @@ static const struct {
     {"[1]", "t:1: not a mapping; allowed: the fields of scenario, as \"field: value\""},
     {"seed: 1\n", "t:1: jobs: missing; it is required: what runs"},
     {JOB "sede: 1\n", "t:2: sede: unknown field; did you mean seed?; allowed: name, description, "
-                      "trace, seed, fabric, limits, oob, live, jobs, faults, mutate, "
+                      "trace, seed, fabric, networks, limits, oob, live, jobs, faults, mutate, "
                       "expect, sweep"},
     {JOB "seed: -1\n",
      "t:2: seed: \"-1\" is not allowed; allowed: a whole number, at most 9007199254740991"},
@@ -214,9 +214,9 @@ static void defaults(void **state)
     (void)state;
     assert_string_equal(scenario->name, "unnamed");
     assert_int_equal(scenario->seed, 1);
-    assert_int_equal(scenario->fabric.topology, TOPOLOGY_DRAGONFLY);
-    assert_int_equal(scenario->fabric.fidelity, 1);
-    assert_string_equal(scenario_profile(scenario), "xc40_hsw");
+    assert_int_equal(scenario_network(scenario, 0)->topology, TOPOLOGY_DRAGONFLY);
+    assert_int_equal(scenario_network(scenario, 0)->fidelity, 1);
+    assert_string_equal(scenario_profile(scenario_network(scenario, 0)), "xc40_hsw");
     assert_int_equal(scenario->endpoints, 64);
     assert_int_equal(scenario->limits.stack, 65536);
     assert_int_equal(scenario->limits.no_progress, 100 * SIM_S);
@@ -232,9 +232,9 @@ static void preset_gives_the_profile(void **state)
     struct net_config config;
 
     (void)state;
-    assert_string_equal(scenario_profile(scenario), "xc40_knl");
+    assert_string_equal(scenario_profile(scenario_network(scenario, 0)), "xc40_knl");
     assert_int_equal(scenario->endpoints, 3456);
-    scenario_net_config(scenario, 5, &config);
+    scenario_net_config(scenario_network(scenario, 0), 5, &config);
     assert_int_equal(config.dragonfly.groups, 9);
     assert_int_equal(config.seed, 5);
     scenario_free(scenario);

@@ -10,6 +10,7 @@ import jsonschema
 RUNS = [
     (["scenarios/barrier.yaml"], 0),
     (["scenarios/fat-tree.yaml"], 0),
+    (["scenarios/two-networks.yaml"], 0),
     (["scenarios/sweep.yaml"], 0),
     (["scenarios/stuck.yaml"], 0),
     (["scenarios/stuck.yaml", "--set", "expect=[]"], 3),

@@ -13,63 +13,7 @@
 #include "cluster/port_fiber.h"
 #include "cluster/process_manager.h"
 
-/* ---- the machine ----------------------------------------------------------------------------- */
-
-struct setting {
-    struct aries_params *params;
-    char *error; /* g_free(); NULL: none */
-};
-
-static bool set_param(const char *name, const struct tree *value, void *arg)
-{
-    struct setting *setting = arg;
-    struct value number;
-    char *error = NULL;
-
-    if (scenario_value_parse(ARG_REAL, value->text, NULL, NULL, NULL, &number, &setting->error) &&
-        !aries_params_set(setting->params, name, number.real, &error)) {
-        setting->error = scenario_tree_problem(value, "fabric.params", "%s", error);
-        free(error);
-    }
-    return setting->error == NULL;
-}
-
-static bool create_machine(struct cluster *cluster, uint64_t seed, char **error)
-{
-    const struct scenario *scenario = cluster->scenario;
-    struct aries_params *params = NULL;
-    struct setting setting = {.params = NULL};
-    struct net_config config;
-    char *what = NULL;
-
-    scenario_net_config(scenario, seed, &config);
-    if (config.topology == NET_DRAGONFLY) {
-        params = aries_params_new(scenario_profile(scenario));
-        setting.params = params;
-        scenario_for_each_param(scenario, set_param, &setting);
-        if (setting.error != NULL) {
-            *error = setting.error;
-            aries_params_free(params);
-            return false;
-        }
-        aries_params_to_net(params, &config);
-        port_costs_set(params);
-    }
-    cluster->net = net_create(&config, &what);
-    if (cluster->net != NULL && params != NULL)
-        cluster->aries = aries_fabric_create(cluster->net, params, seed);
-    if (params != NULL)
-        aries_params_free(params);
-    if (cluster->net != NULL)
-        return true;
-    *error = scenario_tree_problem(scenario->fabric.at->origin != NULL ? scenario->fabric.at
-                                                                       : scenario->at,
-                                   "fabric", "%s", what != NULL ? what : "cannot be built");
-    free(what);
-    return false;
-}
-
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- start and end --------------------------------------------------------------------------- */
 
 static void tick(void *arg)
 {
@@ -134,7 +78,7 @@ struct cluster *cluster_create(const struct scenario *scenario,
         cluster->trace_path =
             g_strdup(options->trace_shown != NULL ? options->trace_shown : options->trace);
     }
-    if (!create_machine(cluster, options->seed, error))
+    if (!cluster_networks_create(cluster, error))
         goto err;
     cluster_cray_begin(cluster);
     pmi_begin(cluster);
@@ -161,53 +105,13 @@ static void collect_waiter(const char *name, const char *why, sim_time_t since, 
     waiter->since = since;
 }
 
-static void publish(const char *name, uint64_t value)
-{
-    sim_metric_counter(name, METRIC_COUNT)->counter = value;
-}
-
 /* So that expectations can name them. */
 static void publish_counters(const struct cluster *cluster)
 {
-    struct net_counters net;
-    struct aries_counters aries;
-
-    net_get_counters(cluster->net, &net);
-    publish("net.transfers", net.transfers);
-    publish("net.packets", net.packets);
-    publish("net.units", net.units);
-    publish("net.hops", net.hops);
-    publish("net.minimal", net.minimal);
-    publish("net.non_minimal", net.non_minimal);
-    publish("net.dropped", net.dropped);
-    publish("net.unreachable", net.unreachable);
-    publish("net.delayed", net.delayed);
-    publish("net.duplicated", net.duplicated);
-    publish("net.poisoned", net.poisoned);
-    publish("net.replays", net.replays);
-    sim_metric_counter("net.waiting", METRIC_PS)->counter = net.waiting;
-    if (cluster->aries != NULL) {
-        aries_get_counters(cluster->aries, &aries);
-        publish("aries.transactions", aries.transactions);
-        publish("aries.request_packets", aries.request_packets);
-        publish("aries.request_flits", aries.request_flits);
-        publish("aries.response_packets", aries.response_packets);
-        sim_metric_counter("aries.payload_bytes", METRIC_BYTES)->counter = aries.payload_bytes;
-        publish("aries.events", aries.events);
-        publish("aries.errors", aries.errors);
-        publish("aries.smsg_sent", aries.smsg_sent);
-        publish("aries.smsg_received", aries.smsg_received);
-        publish("aries.msgq_sent", aries.msgq_sent);
-        publish("aries.msgq_received", aries.msgq_received);
-        publish("aries.datagrams", aries.datagrams);
-        publish("aries.overruns", aries.overruns);
-        publish("aries.retransmits", aries.retransmits);
-        publish("aries.orb_max", aries.orb_max);
-        publish("aries.error_events", aries.error_events);
-    }
+    cluster_networks_publish(cluster);
     pmi_publish_counters(cluster);
-    publish("engine.events", sim_core.events_fired);
-    publish("engine.switches", sim_core.fiber_switches);
+    sim_metric_counter("engine.events", METRIC_COUNT)->counter = sim_core.events_fired;
+    sim_metric_counter("engine.switches", METRIC_COUNT)->counter = sim_core.fiber_switches;
     sim_metric_counter("engine.virtual_time", METRIC_PS)->counter = cluster->ended;
 }
 
@@ -284,10 +188,7 @@ void cluster_destroy(struct cluster *cluster)
     /* Points and books lie in the fabric and here: nobody may look for them when it is gone. */
     sim_fault_reset();
     sim_ledger_reset();
-    if (cluster->aries != NULL)
-        aries_fabric_destroy(cluster->aries);
-    if (cluster->net != NULL)
-        net_destroy(cluster->net);
+    cluster_networks_destroy(cluster);
     if (sim_trace_on && !sim_trace_close(&what)) /* never ran */
         free(what);
     sim_fini();

@@ -23,14 +23,14 @@ static uint32_t nid_of(const struct cray_process *process, uint32_t rank)
 
 static uint32_t nodes(const struct cray_process *process)
 {
-    return net_endpoints(rank_of(process)->job->cluster->net);
+    return net_endpoints(cluster_net(rank_of(process)->job->cluster));
 }
 
 static bool node_up(const struct cray_process *process, uint32_t nid)
 {
     const struct cluster *cluster = rank_of(process)->job->cluster;
 
-    return cluster->aries == NULL || aries_node_alive(cluster->aries, nid);
+    return cluster_aries(cluster) == NULL || aries_node_alive(cluster_aries(cluster), nid);
 }
 
 void cluster_cray_begin(struct cluster *cluster)
@@ -59,12 +59,12 @@ void cluster_cray_job(struct job *job)
     cray->size = job->rank_count;
     cray->credential[0] = (struct cray_credential){job->ptag, job->cookie};
     cray->credentials = 1;
-    if (!foreign || job->cluster->aries == NULL)
+    if (!foreign || cluster_aries(job->cluster) == NULL)
         return;
     cray->credential[1] =
         (struct cray_credential){(uint8_t)(job->ptag + JOBS_MAX), job->cookie + 1};
     cray->credentials = 2;
-    aries_job_configure(job->cluster->aries, job->ptag, cray->credential[1].ptag,
+    aries_job_configure(cluster_aries(job->cluster), job->ptag, cray->credential[1].ptag,
                         cray->credential[1].cookie);
 }
 
@@ -72,8 +72,8 @@ void cluster_cray_rank(struct rank *rank)
 {
     rank->cray.job = &rank->job->cray;
     rank->cray.rank = rank->id;
-    if (rank->job->cluster->aries != NULL)
-        rank->cray.address = aries_nic_address(rank->job->cluster->aries, rank->node);
+    if (cluster_aries(rank->job->cluster) != NULL)
+        rank->cray.address = aries_nic_address(cluster_aries(rank->job->cluster), rank->node);
 }
 
 void cluster_cray_end(struct cluster *cluster)

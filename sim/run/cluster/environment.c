@@ -36,38 +36,38 @@ static void write_list(const struct rank *rank, char *text, bool cookies, char b
 static bool write_ptags(const struct rank *rank, char *text)
 {
     write_list(rank, text, false, ':');
-    return rank->job->cluster->aries != NULL;
+    return cluster_aries(rank->job->cluster) != NULL;
 }
 
 static bool write_cookies(const struct rank *rank, char *text)
 {
     write_list(rank, text, true, ':');
-    return rank->job->cluster->aries != NULL;
+    return cluster_aries(rank->job->cluster) != NULL;
 }
 
 static bool write_cookies_of_slurm(const struct rank *rank, char *text)
 {
     write_list(rank, text, true, ',');
-    return rank->job->cluster->aries != NULL;
+    return cluster_aries(rank->job->cluster) != NULL;
 }
 
 static bool write_cookie_count(const struct rank *rank, char *text)
 {
     write_number(text, rank->job->cray.credentials);
-    return rank->job->cluster->aries != NULL;
+    return cluster_aries(rank->job->cluster) != NULL;
 }
 
 static bool write_devices(const struct rank *rank, char *text)
 {
     write_number(text, 0);
-    return rank->job->cluster->aries != NULL;
+    return cluster_aries(rank->job->cluster) != NULL;
 }
 
 static bool write_addresses(const struct rank *rank, char *text)
 {
-    if (rank->job->cluster->aries == NULL)
+    if (cluster_aries(rank->job->cluster) == NULL)
         return false;
-    write_number(text, aries_nic_address(rank->job->cluster->aries, rank->node));
+    write_number(text, aries_nic_address(cluster_aries(rank->job->cluster), rank->node));
     return true;
 }
 

@@ -9,18 +9,29 @@
 
 /* ---- rules ----------------------------------------------------------------------------------- */
 
-static bool add_rule(const struct scenario *scenario, const struct scenario_fault *fault,
-                     char **error)
+/* Rules at a network name its endpoints. */
+static uint32_t endpoint_of(const struct cluster_network *network,
+                            const struct scenario_fault *fault, const char *field, uint64_t node)
 {
-    struct sim_fault_point *point = sim_fault_point_find(fault->where);
+    if (!scenario_given(fault->at, field))
+        return SIM_FAULT_ANY;
+    return scenario_endpoint(network->scenario, (uint32_t)node);
+}
+
+static bool add_rule(struct cluster *cluster, const struct scenario_fault *fault, char **error)
+{
+    const struct cluster_network *network = &cluster->networks[fault->network_index];
+    const char *name =
+        strcmp(fault->where, "net.packet") == 0 ? network->packet_point_name : fault->where;
+    struct sim_fault_point *point = sim_fault_point_find(name);
     struct sim_fault_rule rule = {
         .from = fault->from,
         .until = fault->until,
         .probability = fault->probability,
         .skip = fault->skip,
         .count_max = fault->count,
-        .source = scenario_given(fault->at, "source") ? (uint32_t)fault->source : SIM_FAULT_ANY,
-        .target = scenario_given(fault->at, "target") ? (uint32_t)fault->target : SIM_FAULT_ANY,
+        .source = endpoint_of(network, fault, "source", fault->source),
+        .target = endpoint_of(network, fault, "target", fault->target),
         .between = {fault->groups[0], fault->groups[1]},
         .kind = scenario_given(fault->at, "kind") ? (uint32_t)fault->kind : SIM_FAULT_ANY,
         .delay = fault->delay,
@@ -31,30 +42,30 @@ static bool add_rule(const struct scenario *scenario, const struct scenario_faul
     if (!sim_fault_action_find(scenario_tree_get(fault->at, "do")->text, &rule.action))
         g_assert_not_reached();
     if (point == NULL) {
-        *error = scenario_tree_problem(fault->at, "faults", "this machine has no fault point %s",
-                                       fault->where);
+        *error =
+            scenario_tree_problem(fault->at, "faults", "this machine has no fault point %s", name);
         return false;
     }
     rule.label = strdup(fault->title);
     /* Other seeds, other strikes. The title is unique, so a rule more or less does not shift the
      * others. */
-    sim_random_init(&rule.random, scenario->seed, fault->title, 0);
+    sim_random_init(&rule.random, cluster->scenario->seed, fault->title, 0);
     sim_fault_rule_add(point, &rule);
     return true;
 }
 
 /* ---- at a time ------------------------------------------------------------------------------- */
 
-static bool strike_link(struct cluster *cluster, const struct scenario_fault *fault)
+static bool strike_link(struct net *net, const struct scenario_fault *fault)
 {
     uint32_t a = fault->router_numbers[0], b = fault->router_numbers[1],
              which = (uint32_t)fault->which;
 
     if (fault->action == LINK_LANE_LOSS)
-        return net_link_set_lanes(cluster->net, a, b, which, (uint32_t)fault->lanes);
+        return net_link_set_lanes(net, a, b, which, (uint32_t)fault->lanes);
     if (fault->action == LINK_ERROR)
-        return net_link_set_error_rate(cluster->net, a, b, which, fault->rate);
-    return net_link_set_alive(cluster->net, a, b, which, fault->action == LINK_UP);
+        return net_link_set_error_rate(net, a, b, which, fault->rate);
+    return net_link_set_alive(net, a, b, which, fault->action == LINK_UP);
 }
 
 static bool strike_node(struct cluster *cluster, const struct scenario_fault *fault)
@@ -63,16 +74,17 @@ static bool strike_node(struct cluster *cluster, const struct scenario_fault *fa
 
     switch (fault->action) {
     case NODE_CRASH:
-        aries_node_crash(cluster->aries, node);
+        aries_node_crash(cluster_aries(cluster), node);
+        cluster_node_disconnect(cluster, node);
         break;
     case NODE_HANG:
-        aries_nic_hang(cluster->aries, node, fault->duration);
+        aries_nic_hang(cluster_aries(cluster), node, fault->duration);
         break;
     case NODE_BI_SET:
-        aries_bi_set(cluster->aries, node, (uint32_t)fault->orbs);
+        aries_bi_set(cluster_aries(cluster), node, (uint32_t)fault->orbs);
         break;
     default:
-        aries_pcie_stall(cluster->aries, node, fault->duration);
+        aries_pcie_stall(cluster_aries(cluster), node, fault->duration);
         break;
     }
     return true;
@@ -85,31 +97,32 @@ static uint32_t which_of(const struct scenario_fault *fault, const char *field, 
 
 static bool strike(struct cluster *cluster, const struct scenario_fault *fault)
 {
+    struct net *net = cluster->networks[fault->network_index].net;
+
     switch (fault->place) {
     case FAULT_LINK:
-        return strike_link(cluster, fault);
+        return strike_link(net, fault);
     case FAULT_ROUTER:
-        return net_router_set_alive(cluster->net, fault->router_numbers[0],
-                                    fault->action == ROUTER_UP);
+        return net_router_set_alive(net, fault->router_numbers[0], fault->action == ROUTER_UP);
     case FAULT_NODE:
         return strike_node(cluster, fault);
     case FAULT_CQ_OVERRUN:
-        aries_cq_force_overrun_of(cluster->aries, (uint32_t)fault->node,
+        aries_cq_force_overrun_of(cluster_aries(cluster), (uint32_t)fault->node,
                                   which_of(fault, "queue", fault->queue));
         return true;
     case FAULT_MEMORY:
-        aries_mdd_corrupt(cluster->aries, (uint32_t)fault->node,
+        aries_mdd_corrupt(cluster_aries(cluster), (uint32_t)fault->node,
                           which_of(fault, "region", fault->region));
         return true;
     case FAULT_ERROR:
-        aries_error_inject(cluster->aries, (uint32_t)fault->node, (uint8_t)(1u << fault->category),
-                           (uint16_t)fault->code, 0);
+        aries_error_inject(cluster_aries(cluster), (uint32_t)fault->node,
+                           (uint8_t)(1u << fault->category), (uint16_t)fault->code, 0);
         return true;
     case FAULT_FABRIC:
         if (fault->action == FABRIC_QUIESCE)
-            aries_quiesce(cluster->aries, fault->duration);
+            aries_quiesce(cluster_aries(cluster), fault->duration);
         else
-            aries_throttle(cluster->aries, fault->percent, fault->duration);
+            aries_throttle(cluster_aries(cluster), fault->percent, fault->duration);
         return true;
     case FAULT_POINT:
         break;
@@ -151,22 +164,23 @@ static bool exists(const struct cluster *cluster, const struct scenario_fault *f
                                  (uint32_t)fault->which, false};
     const struct tree *at =
         scenario_tree_get(fault->at, fault->place == FAULT_LINK ? "routers" : "router");
+    const struct net *net = cluster->networks[fault->network_index].net;
     char *path =
         g_strdup_printf("faults.%zu.%s", index, fault->place == FAULT_LINK ? "routers" : "router");
     bool ok = true;
 
     if (fault->place == FAULT_LINK) {
-        net_for_each_link(cluster->net, match_link, &search);
+        net_for_each_link(net, match_link, &search);
         ok = search.found;
         if (!ok)
             *error = scenario_tree_problem(
                 at, path,
                 "no link %u joins routers %u and %u; allowed: two routers with that many links",
                 search.which, search.a, search.b);
-    } else if (fault->place == FAULT_ROUTER && search.a >= net_routers(cluster->net)) {
+    } else if (fault->place == FAULT_ROUTER && search.a >= net_routers(net)) {
         ok = false;
         *error = scenario_tree_problem(at, path, "there is no router %u; allowed: 0 to %u",
-                                       search.a, net_routers(cluster->net) - 1);
+                                       search.a, net_routers(net) - 1);
     }
     g_free(path);
     return ok;
@@ -178,7 +192,7 @@ static bool create_fault(struct cluster *cluster, size_t index, char **error)
     struct timed_fault *timed;
 
     if (fault->place == FAULT_POINT)
-        return add_rule(cluster->scenario, fault, error);
+        return add_rule(cluster, fault, error);
     if (!exists(cluster, fault, index, error))
         return false;
     timed = &cluster->timed[cluster->timed_count++];
@@ -202,7 +216,8 @@ bool cluster_faults_create(struct cluster *cluster, char **error)
             return false;
     }
     if (scenario->mutation.at != NULL)
-        aries_mutate(cluster->aries, mutations[scenario->mutation.what], scenario->mutation.every);
+        aries_mutate(cluster_aries(cluster), mutations[scenario->mutation.what],
+                     scenario->mutation.every);
     return true;
 }
 

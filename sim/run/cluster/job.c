@@ -35,9 +35,9 @@ static bool start_rank(struct rank *rank, sim_time_t at)
 
     snprintf(name, sizeof(name), "%s.%u", job->name, rank->id);
     sim_trace_set_rank_name(rank->node, rank->on_node, name);
-    if (cluster->aries != NULL)
+    if (cluster_aries(cluster) != NULL)
         rank->process =
-            aries_process_create(cluster->aries, rank->node, job->ptag, RANK_PID(rank->id),
+            aries_process_create(cluster_aries(cluster), rank->node, job->ptag, RANK_PID(rank->id),
                                  rank->app->scenario->privileged, name, killed, rank);
     rank_start(rank, at);
     return rank->fiber != NULL;
@@ -121,8 +121,8 @@ static struct job *new_job(struct cluster *cluster, char *name, struct app *apps
     job->progress_goal = guess_goal(job);
     cluster->rank_count += job->rank_count;
     cluster->ranks_running += job->rank_count;
-    if (cluster->aries != NULL)
-        aries_job_configure(cluster->aries, job->ptag, job->ptag, job->cookie);
+    if (cluster_aries(cluster) != NULL)
+        aries_job_configure(cluster_aries(cluster), job->ptag, job->ptag, job->cookie);
     cluster_cray_job(job);
     for (i = 0; i < app_count; i++)
         for (j = 0; j < apps[i].rank_count; j++, id++)

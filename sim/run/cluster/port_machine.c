@@ -219,7 +219,7 @@ static bool node_by_name(const struct cluster *cluster, const char *host, uint32
         *node = ntohl(ip.s_addr) == INADDR_LOOPBACK ? port_self()->rank->node
                                                     : ntohl(ip.s_addr) - IP_OF_NODE_0;
     else
-        return node_of_cname(cluster->net, host, node);
+        return node_of_cname(cluster_net(cluster), host, node);
     return true;
 }
 
@@ -231,20 +231,21 @@ void port_connection(const void *id, uint32_t nic_address, uint32_t instance, co
 int port_resolve(const char *host, uint32_t instance, uint32_t *nic_address)
 {
     const struct cluster *cluster = port_self()->rank->job->cluster;
-    uint32_t nodes = net_endpoints(cluster->net), node, address;
+    uint32_t nodes = net_endpoints(cluster_net(cluster)), node, address;
 
     (void)instance; /* "localhost" is the own node */
-    if (cluster->aries == NULL)
+    if (cluster_aries(cluster) == NULL)
         return -ENODEV;
     if (number(host, &address)) { /* what no node has goes nowhere */
-        for (node = 0; node < nodes && aries_nic_address(cluster->aries, node) != address; node++)
+        for (node = 0; node < nodes && aries_nic_address(cluster_aries(cluster), node) != address;
+             node++)
             ;
     } else if (!node_by_name(cluster, host, &node)) {
         return -ENODATA;
     }
     if (node >= nodes)
         return -ENODATA;
-    *nic_address = aries_nic_address(cluster->aries, node);
+    *nic_address = aries_nic_address(cluster_aries(cluster), node);
     return 0;
 }
 

@@ -112,7 +112,7 @@ static GHashTable *switched;
 
 void rank_bind(struct rank *rank, struct sim_fiber *fiber)
 {
-    if (rank->job->cluster->aries != NULL) {
+    if (cluster_aries(rank->job->cluster) != NULL) {
         aries_process_bind(rank->process, fiber);
         return;
     }
@@ -172,11 +172,6 @@ uint8_t rank_ptag(const struct rank *rank)
 uint32_t rank_cookie(const struct rank *rank)
 {
     return rank->job->cookie;
-}
-
-struct net *rank_net(struct rank *rank)
-{
-    return rank->job->cluster->net;
 }
 
 void *rank_alloc(struct rank *rank, size_t bytes)

@@ -52,7 +52,8 @@ struct chunk {
 /* One per rank. */
 struct endpoint {
     struct rank *rank;
-    struct net *net;
+    const struct cluster_network *network;
+    struct net *net; /* of `network` */
     struct sim_ledger_book *book;
     struct sim_event pump;
     bool pumping, dragonfly;
@@ -174,8 +175,9 @@ static void pump(struct sim_event *event)
         sim_mix(message->entry.id << 24 ^ message->sent ^ (uint64_t)endpoint->rank->id << 48);
     sim_ledger_hand_in(&message->entry, chunk->digest);
     transfer->event.fire = arrive;
-    transfer->source = endpoint->rank->node;
-    transfer->target = message->target_node;
+    transfer->source = scenario_endpoint(endpoint->network->scenario, endpoint->rank->node);
+    transfer->target = scenario_endpoint(endpoint->network->scenario, message->target_node);
+    g_assert(transfer->source != UINT32_MAX && transfer->target != UINT32_MAX);
     transfer->class = NET_REQUEST;
     transfer->route = NET_ROUTE_ADAPTIVE_0;
     transfer->streamed = message->sent != 0;
@@ -278,9 +280,10 @@ static int run(struct rank *rank)
         return rank_fail(rank, "there is no rank %u to be the root",
                          (unsigned)rank_arg_count(rank, "root"));
     endpoint->rank = rank;
-    endpoint->net = rank_net(rank);
+    endpoint->network = &rank->job->cluster->networks[rank->app->scenario->network_index];
+    endpoint->net = endpoint->network->net;
     endpoint->book = rank_raw_book(rank);
-    endpoint->dragonfly = rank->job->cluster->scenario->fabric.topology == TOPOLOGY_DRAGONFLY;
+    endpoint->dragonfly = endpoint->network->scenario->topology == TOPOLOGY_DRAGONFLY;
     endpoint->last = &endpoint->first;
     endpoint->pump.fire = pump;
     rank_barrier(rank);

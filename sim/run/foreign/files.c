@@ -20,7 +20,7 @@ static bool content_of(const char *path, char *text)
 
     if (!cray_node_file(path))
         return false;
-    if (!net_coordinates(rank->job->cluster->net, rank->node, &at))
+    if (!net_coordinates(cluster_net(rank->job->cluster), rank->node, &at))
         memset(&at, 0, sizeof(at));
     cray_node_file_text(
         path, &(struct cray_place){rank->node, at.group, at.chassis, at.slot, at.node}, text);

@@ -103,7 +103,7 @@ static void files(const struct variables *to, const struct cluster *cluster, con
     if (node != NULL)
         node = preloadable(node, socket);
     if (node == NULL || g_strcmp0(wanted, "no") == 0 ||
-        !net_coordinates(cluster->net, cluster->scenario->endpoints - 1, &last)) {
+        !net_coordinates(cluster_net(cluster), cluster->scenario->endpoints - 1, &last)) {
         g_free(node);
         return;
     }
@@ -140,7 +140,7 @@ static void node(const struct cluster *cluster, GString *text, uint32_t nid, uin
 {
     g_string_append_printf(
         text, "node nid%05u %" G_GUINT64_FORMAT " JACQUARD_NODE=%u PMI_GNI_LOC_ADDR=%u\n", nid,
-        slots, nid, aries_nic_address(cluster->aries, nid));
+        slots, nid, aries_nic_address(cluster_aries(cluster), nid));
 }
 
 /* Those of the jobs, in their order; without any, all, a rank each. */

@@ -160,7 +160,7 @@ static bool start(struct live_fabric *fabric, const struct scenario *scenario, c
         .processes_max = SHM_PROCESSES_MAX,
         .seed = scenario->seed,
         .name = scenario->name,
-        .preset = scenario->fabric.preset,
+        .preset = scenario_network(scenario, 0)->preset,
         .scenario = plan,
         .scenario_bytes = plan_bytes,
         .events = {.joined = joined, .left = left, .ended = ended},
@@ -241,8 +241,13 @@ static bool check(const struct scenario *scenario, char **error)
 {
     size_t i;
 
-    if (scenario->fabric.topology != TOPOLOGY_DRAGONFLY) {
-        *error = scenario_tree_problem(scenario->fabric.at, "fabric.topology", "%s",
+    if (scenario_network_count(scenario) != 1) {
+        *error = scenario_tree_problem(scenario_network(scenario, 1)->at, "networks.1", "%s",
+                                       "a live fabric has one network; allowed: one in `networks`");
+        return false;
+    }
+    if (scenario_network(scenario, 0)->topology != TOPOLOGY_DRAGONFLY) {
+        *error = scenario_tree_problem(scenario_network(scenario, 0)->at, "fabric.topology", "%s",
                                        "a live fabric has Aries NICs; allowed: dragonfly");
         return false;
     }

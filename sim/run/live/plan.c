@@ -107,7 +107,7 @@ static bool param(const char *name, const struct tree *value, void *arg)
 
 char *live_fabric_plan(const struct scenario *scenario, size_t *bytes)
 {
-    const struct scenario_fabric *fabric = &scenario->fabric;
+    const struct scenario_network *fabric = scenario_network(scenario, 0);
     GKeyFile *file = g_key_file_new();
     char *text;
     gsize length;
@@ -121,8 +121,8 @@ char *live_fabric_plan(const struct scenario *scenario, size_t *bytes)
         g_key_file_set_uint64(file, "fabric", "cables", fabric->cables);
     }
     if (scenario->live.latency == LATENCY_MODEL)
-        g_key_file_set_string(file, "fabric", "latency", scenario_profile(scenario));
-    scenario_for_each_param(scenario, param, file);
+        g_key_file_set_string(file, "fabric", "latency", scenario_profile(fabric));
+    scenario_for_each_param(fabric, param, file);
     for (i = 0; i < scenario->faults.count; i++) {
         const struct scenario_fault *fault = scenario_fault(scenario, i);
         char group[32];

@@ -63,7 +63,7 @@ void oob_free_messages(struct oob *oob)
 static struct sim_fault_subject subject(const struct oob_server *from, const struct oob_server *to,
                                         uint32_t kind)
 {
-    const struct net *net = to->oob->cluster->net;
+    const struct net *net = cluster_net(to->oob->cluster);
     uint32_t source = from != NULL ? from->node : PMI2_NO_NODE;
 
     return (struct sim_fault_subject){

@@ -132,7 +132,7 @@ static void describe_node(struct oob_server *server, const char *job)
     char text[64];
 
     if (server->node == PMI2_NO_NODE ||
-        !net_coordinates(server->oob->cluster->net, server->node, &at))
+        !net_coordinates(cluster_net(server->oob->cluster), server->node, &at))
         return;
     snprintf(text, sizeof(text), "%u,%u,%u,%u", at.group, at.chassis, at.slot, at.node);
     pmi2_server_node_attribute(server->core, job, PMI2_NO_RANK, "cartCoords", text);
@@ -318,7 +318,7 @@ static GArray *find_nodes(const struct cluster *cluster)
 static void make_servers(struct oob *oob)
 {
     GArray *nodes = find_nodes(oob->cluster);
-    uint32_t end = net_endpoints(oob->cluster->net), i;
+    uint32_t end = net_endpoints(cluster_net(oob->cluster)), i;
 
     oob->server_count = nodes->len + 1;
     oob->servers = g_new0(struct oob_server, oob->server_count);
@@ -353,10 +353,10 @@ struct oob_server *oob_server_of(struct oob *oob, uint32_t node)
 static uint32_t describe_machine(const struct cluster *cluster, struct pmi2_text_pair *attributes,
                                  char *dims, size_t size)
 {
-    uint32_t nodes = net_endpoints(cluster->net);
+    uint32_t nodes = net_endpoints(cluster_net(cluster));
     struct net_coordinates last;
 
-    if (!net_coordinates(cluster->net, nodes - 1, &last))
+    if (!net_coordinates(cluster_net(cluster), nodes - 1, &last))
         return 0;
     snprintf(dims, size, "%u,%u,%u,%u", last.group + 1, last.chassis + 1, last.slot + 1,
              last.node + 1);

@@ -281,7 +281,7 @@ static int start_rank(struct rank *rank)
 
     if (rank->state != RANK_WAITING)
         return ECANCELED;
-    if (cluster->aries != NULL && !aries_node_alive(cluster->aries, rank->node))
+    if (cluster_aries(cluster) != NULL && !aries_node_alive(cluster_aries(cluster), rank->node))
         return EHOSTDOWN;
     return rank_launch(rank) ? 0 : EAGAIN;
 }

@@ -40,23 +40,41 @@ static json_t *scenario_part(const struct cluster *cluster)
     return part;
 }
 
-static json_t *fabric_part(const struct cluster *cluster)
+/* One network; the first one is the member "fabric". */
+static json_t *network_part(const struct cluster_network *network)
 {
     static const char *const topologies[] = {"dragonfly", "single-switch", "fat-tree"};
     static const char *const fidelities[] = {"F0", "F1", "F2"};
-    const struct scenario_fabric *fabric = &cluster->scenario->fabric;
+    const struct scenario_network *fabric = network->scenario;
     json_t *part = json_object();
 
     put_text(part, "topology", topologies[fabric->topology]);
     if (fabric->preset != NULL)
         put_text(part, "preset", fabric->preset);
-    if (cluster->aries != NULL)
-        put_text(part, "profile", scenario_profile(cluster->scenario));
-    put_text(part, "fidelity", fidelities[net_fidelity(cluster->net)]);
-    put(part, "nodes", net_endpoints(cluster->net));
-    put(part, "groups", net_groups(cluster->net));
-    put(part, "routers", net_routers(cluster->net));
+    if (network->aries != NULL)
+        put_text(part, "profile", scenario_profile(fabric));
+    put_text(part, "fidelity", fidelities[net_fidelity(network->net)]);
+    put(part, "nodes", net_endpoints(network->net));
+    put(part, "groups", net_groups(network->net));
+    put(part, "routers", net_routers(network->net));
     return part;
+}
+
+/* All networks with their names, when there are several. */
+static void put_networks(json_t *result, const struct cluster *cluster)
+{
+    json_t *array, *part;
+    size_t i;
+
+    if (cluster->network_count == 1)
+        return;
+    array = json_array();
+    for (i = 0; i < cluster->network_count; i++) {
+        part = network_part(&cluster->networks[i]);
+        put_text(part, "name", cluster->networks[i].name);
+        json_array_append_new(array, part);
+    }
+    json_object_set_new(result, "networks", array);
 }
 
 static uint32_t count_nodes(const struct job *job)
@@ -202,11 +220,14 @@ static void rule_part(const struct sim_fault_point *point, const struct sim_faul
 
 static void timed_part(const struct timed_fault *timed, json_t *array)
 {
+    const char *network = timed->scenario->network;
     json_t *part = json_object();
 
     put_text(part, "fault", timed->scenario->title);
     put_text(part, "at", timed->scenario->where);
     put_text(part, "do", scenario_tree_get(timed->scenario->at, "do")->text);
+    if (network != NULL)
+        put_text(part, "network", network);
     put(part, "time_ps", timed->scenario->time);
     put(part, "seen", timed->struck);
     put(part, "fired", timed->struck);
@@ -362,7 +383,8 @@ json_t *report_result_json(struct cluster *cluster)
 
     put(result, "schema", 1);
     json_object_set_new(result, "scenario", scenario_part(cluster));
-    json_object_set_new(result, "fabric", fabric_part(cluster));
+    json_object_set_new(result, "fabric", network_part(&cluster->networks[0]));
+    put_networks(result, cluster);
     put_text(result, "outcome", verdict_outcome_name(cluster));
     put(result, "virtual_time_ps", cluster->ended);
     put(result, "events", cluster->events);

@@ -61,8 +61,10 @@ static const char *bad(const struct screen *screen, const char *word)
 static void what_ran(const struct screen *screen, const json_t *result)
 {
     const json_t *scenario = json_object_get(result, "scenario"),
-                 *fabric = json_object_get(result, "fabric");
+                 *fabric = json_object_get(result, "fabric"),
+                 *networks = json_object_get(result, "networks"), *network;
     const char *description = text_of(scenario, "description");
+    size_t i;
 
     heading(screen, "%s%s%s", text_of(scenario, "name"), description[0] != '\0' ? ": " : "",
             description);
@@ -73,6 +75,13 @@ static void what_ran(const struct screen *screen, const json_t *result)
         text_of(fabric, "profile"), text_of(fabric, "fidelity"), number_of(fabric, "nodes"));
     if (number_of(fabric, "groups") > 1)
         g_string_append_printf(screen->out, " in %.0f groups", number_of(fabric, "groups"));
+    json_array_foreach(networks, i, network)
+    {
+        if (i != 0)
+            g_string_append_printf(screen->out, "; network %s: %s %s, %.0f nodes",
+                                   text_of(network, "name"), text_of(network, "topology"),
+                                   text_of(network, "fidelity"), number_of(network, "nodes"));
+    }
     g_string_append(screen->out, "\n\n");
 }
 

@@ -10,15 +10,16 @@
 struct table {
     FILE *file;
     const struct cluster *cluster;
+    const struct net *net; /* of links.csv */
     const struct metric *metric;
 };
 
 static void place(const struct table *table, uint32_t router)
 {
     struct net_coordinates at;
-    uint32_t per_router = net_endpoints(table->cluster->net) / net_routers(table->cluster->net);
+    uint32_t per_router = net_endpoints(table->net) / net_routers(table->net);
 
-    if (net_coordinates(table->cluster->net, router * per_router, &at))
+    if (net_coordinates(table->net, router * per_router, &at))
         fprintf(table->file, "%u,%u,%u,%u,", router, at.group, at.chassis, at.slot);
     else
         fprintf(table->file, "%u,,,,", router);
@@ -46,7 +47,7 @@ static void links(struct table *table)
     fputs("router,group,chassis,slot,tile,peer,peer_group,peer_chassis,peer_slot,peer_tile,colour,"
           "which,alive,units,transfers,dropped,dead,busy_ps,busy\n",
           table->file);
-    net_for_each_link(table->cluster->net, link_line, table);
+    net_for_each_link(table->net, link_line, table);
 }
 
 static void bucket_line(uint64_t value, uint64_t count, void *arg)
@@ -71,11 +72,11 @@ static void histograms(struct table *table)
     sim_metrics_for_each(metric_lines, table);
 }
 
-static bool write_table(const struct cluster *cluster, const char *folder, const char *name,
-                        void (*write)(struct table *table), char **error)
+static bool write_table(const struct cluster *cluster, const struct net *net, const char *folder,
+                        const char *name, void (*write)(struct table *table), char **error)
 {
     char *path = g_build_filename(folder, name, NULL);
-    struct table table = {.file = fopen(path, "w"), .cluster = cluster};
+    struct table table = {.file = fopen(path, "w"), .cluster = cluster, .net = net};
     bool ok = table.file != NULL;
 
     if (ok) {
@@ -91,6 +92,16 @@ static bool write_table(const struct cluster *cluster, const char *folder, const
 
 bool report_tables_write(const struct cluster *cluster, const char *folder, char **error)
 {
-    return write_table(cluster, folder, "links.csv", links, error) &&
-           write_table(cluster, folder, "histograms.csv", histograms, error);
+    bool ok = write_table(cluster, NULL, folder, "histograms.csv", histograms, error);
+    size_t i;
+
+    for (i = 0; ok && i < cluster->network_count; i++) {
+        const struct cluster_network *network = &cluster->networks[i];
+        char *name =
+            i == 0 ? g_strdup("links.csv") : g_strdup_printf("links.%s.csv", network->name);
+
+        ok = write_table(cluster, network->net, folder, name, links, error);
+        g_free(name);
+    }
+    return ok;
 }

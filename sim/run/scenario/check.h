@@ -9,6 +9,9 @@
 bool scenario_check_fabric(struct scenario *scenario, char **error);
 bool scenario_check_jobs(struct scenario *scenario, const struct scenario_options *options,
                          char **error);
+/* The number of the network of that name; NULL: the first one. `record` has the field `network`. */
+bool scenario_find_network(const struct scenario *scenario, const struct tree *record,
+                           const char *path, const char *name, uint32_t *index, char **error);
 bool scenario_check_faults(struct scenario *scenario, char **error);
 bool scenario_check_expectations(struct scenario *scenario, char **error);
 

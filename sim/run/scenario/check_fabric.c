@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The machine: names that must exist, fields that must fit the topology. */
+/* The networks: names that must exist, fields that must fit the topology. */
 #include "check.h"
 
 #include <math.h>
@@ -19,17 +19,17 @@ static const struct net_preset *find_preset(const char *name)
     return NULL;
 }
 
-static bool refuse_preset(const struct scenario_fabric *fabric, char **error)
+static bool refuse_preset(const struct scenario_network *network, const char *path, char **error)
 {
     size_t count, i;
     const struct net_preset *presets = net_presets(&count);
     const char **names = g_new(const char *, count);
-    char *hint, *shown = scenario_quoted(fabric->preset);
+    char *hint, *shown = scenario_quoted(network->preset);
 
     for (i = 0; i < count; i++)
         names[i] = presets[i].name;
-    hint = scenario_schema_suggest(fabric->preset, names, count);
-    scenario_refuse_free(error, fabric->at, "fabric", "preset",
+    hint = scenario_schema_suggest(network->preset, names, count);
+    scenario_refuse_free(error, network->at, path, "preset",
                          g_strdup_printf("%s is not a known machine%s", shown, hint));
     g_free(shown);
     g_free(hint);
@@ -38,7 +38,8 @@ static bool refuse_preset(const struct scenario_fabric *fabric, char **error)
 }
 
 /* Fields that belong to another topology would silently mean nothing. */
-static bool check_topology_fields(const struct scenario_fabric *fabric, char **error)
+static bool check_topology_fields(const struct scenario_network *network, const char *path,
+                                  char **error)
 {
     static const char *const dragonfly_only[] = {"preset", "groups",  "chassis", "slots",
                                                  "cables", "profile", "params"};
@@ -46,54 +47,54 @@ static bool check_topology_fields(const struct scenario_fabric *fabric, char **e
                                                 "switch_latency"};
     size_t i;
 
-    for (i = 0; i < G_N_ELEMENTS(dragonfly_only) && fabric->topology != TOPOLOGY_DRAGONFLY; i++) {
-        if (scenario_given(fabric->at, dragonfly_only[i]))
+    for (i = 0; i < G_N_ELEMENTS(dragonfly_only) && network->topology != TOPOLOGY_DRAGONFLY; i++) {
+        if (scenario_given(network->at, dragonfly_only[i]))
             return scenario_refuse(
-                error, fabric->at, "fabric", dragonfly_only[i],
+                error, network->at, path, dragonfly_only[i],
                 "has no meaning on a switched network; allowed: with topology dragonfly");
     }
-    for (i = 0; i < G_N_ELEMENTS(switched_only) && fabric->topology == TOPOLOGY_DRAGONFLY; i++) {
-        if (scenario_given(fabric->at, switched_only[i]))
+    for (i = 0; i < G_N_ELEMENTS(switched_only) && network->topology == TOPOLOGY_DRAGONFLY; i++) {
+        if (scenario_given(network->at, switched_only[i]))
             return scenario_refuse(
-                error, fabric->at, "fabric", switched_only[i],
+                error, network->at, path, switched_only[i],
                 "has no meaning on a dragonfly; allowed: with topology single-switch or fat-tree");
     }
-    if (fabric->topology != TOPOLOGY_DRAGONFLY && fabric->fidelity > 1)
-        return scenario_refuse(error, fabric->at, "fabric", "fidelity",
+    if (network->topology != TOPOLOGY_DRAGONFLY && network->fidelity > 1)
+        return scenario_refuse(error, network->at, path, "fidelity",
                                "F2 (packets) needs Aries routers; allowed on a switched network: "
                                "F0, F1");
-    for (i = 1; i <= 4 && fabric->preset != NULL; i++) {
-        if (scenario_given(fabric->at, dragonfly_only[i]))
+    for (i = 1; i <= 4 && network->preset != NULL; i++) {
+        if (scenario_given(network->at, dragonfly_only[i]))
             return scenario_refuse(
-                error, fabric->at, "fabric", dragonfly_only[i],
+                error, network->at, path, dragonfly_only[i],
                 "the preset says this; allowed: a preset, or groups, chassis, slots and cables");
     }
     return true;
 }
 
-void scenario_net_config(const struct scenario *scenario, uint64_t seed, struct net_config *config)
+void scenario_net_config(const struct scenario_network *network, uint64_t seed,
+                         struct net_config *config)
 {
-    const struct scenario_fabric *fabric = &scenario->fabric;
     struct net_dragonfly_config *dragonfly = &config->dragonfly;
     const struct net_preset *preset = NULL;
 
     net_config_default(config);
     config->seed = seed;
-    config->fidelity = (enum net_fidelity)fabric->fidelity;
-    if (fabric->topology != TOPOLOGY_DRAGONFLY) {
+    config->fidelity = (enum net_fidelity)network->fidelity;
+    if (network->topology != TOPOLOGY_DRAGONFLY) {
         config->topology = NET_SWITCHED;
         config->switched.kind =
-            fabric->topology == TOPOLOGY_FAT_TREE ? "fat-tree" : "single-switch";
-        config->switched.nodes = (uint32_t)fabric->nodes;
-        config->switched.radix = (uint32_t)fabric->radix;
-        config->switched.rate_Bpus = fabric->link_rate_GBps * 1000.0;
-        config->switched.link_latency = fabric->link_latency;
-        config->switched.switch_latency = fabric->switch_latency;
+            network->topology == TOPOLOGY_FAT_TREE ? "fat-tree" : "single-switch";
+        config->switched.nodes = (uint32_t)network->nodes;
+        config->switched.radix = (uint32_t)network->radix;
+        config->switched.rate_Bpus = network->link_rate_GBps * 1000.0;
+        config->switched.link_latency = network->link_latency;
+        config->switched.switch_latency = network->switch_latency;
         return;
     }
     config->topology = NET_DRAGONFLY;
-    if (fabric->preset != NULL)
-        preset = find_preset(fabric->preset);
+    if (network->preset != NULL)
+        preset = find_preset(network->preset);
     else if (dragonfly->preset != NULL)
         preset = find_preset(dragonfly->preset);
     if (preset != NULL) {
@@ -102,24 +103,24 @@ void scenario_net_config(const struct scenario *scenario, uint64_t seed, struct 
         dragonfly->slots = preset->slots;
         dragonfly->cables = preset->cables;
     }
-    dragonfly->preset = fabric->preset;
-    if (scenario_given(fabric->at, "groups"))
-        dragonfly->groups = (uint32_t)fabric->groups;
-    if (scenario_given(fabric->at, "chassis"))
-        dragonfly->chassis = (uint32_t)fabric->chassis;
-    if (scenario_given(fabric->at, "slots"))
-        dragonfly->slots = (uint32_t)fabric->slots;
-    if (scenario_given(fabric->at, "cables"))
-        dragonfly->cables = (uint32_t)fabric->cables;
+    dragonfly->preset = network->preset;
+    if (scenario_given(network->at, "groups"))
+        dragonfly->groups = (uint32_t)network->groups;
+    if (scenario_given(network->at, "chassis"))
+        dragonfly->chassis = (uint32_t)network->chassis;
+    if (scenario_given(network->at, "slots"))
+        dragonfly->slots = (uint32_t)network->slots;
+    if (scenario_given(network->at, "cables"))
+        dragonfly->cables = (uint32_t)network->cables;
 }
 
-const char *scenario_profile(const struct scenario *scenario)
+const char *scenario_profile(const struct scenario_network *network)
 {
     const struct net_preset *preset;
 
-    if (scenario->fabric.profile != NULL)
-        return scenario->fabric.profile;
-    preset = scenario->fabric.preset != NULL ? find_preset(scenario->fabric.preset) : NULL;
+    if (network->profile != NULL)
+        return network->profile;
+    preset = network->preset != NULL ? find_preset(network->preset) : NULL;
     return preset != NULL && preset->profile != NULL ? preset->profile : "xc40_hsw";
 }
 
@@ -142,28 +143,29 @@ static bool each_param(const struct tree *tree, const char *prefix,
     return ok;
 }
 
-bool scenario_for_each_param(const struct scenario *scenario,
+bool scenario_for_each_param(const struct scenario_network *network,
                              bool (*visit)(const char *name, const struct tree *value, void *arg),
                              void *arg)
 {
-    if (scenario->fabric.params == NULL)
+    if (network->params == NULL)
         return true;
-    return each_param(scenario->fabric.params, "", visit, arg);
+    return each_param(network->params, "", visit, arg);
 }
 
 struct param_check {
+    const char *path; /* of the network */
     struct aries_params *params;
     GHashTable *seen;
     char **error;
 };
 
-static bool refuse_param_name(const char *name, const struct tree *value, char **error)
+static bool refuse_param_name(const char *name, const struct tree *value, const char *path,
+                              char **error)
 {
     size_t count, i;
     const struct aries_param *table = aries_param_table(&count);
     const char *nearest = NULL;
     size_t best = strlen(name) / 3 + 2;
-    char *path = g_strconcat("fabric.params.", name, NULL);
 
     for (i = 0; i < count; i++) {
         size_t distance = scenario_edit_distance(name, table[i].name);
@@ -175,7 +177,6 @@ static bool refuse_param_name(const char *name, const struct tree *value, char *
     *error = scenario_tree_problem(
         value, path, "unknown parameter%s%s; allowed: names of sim-run --list-params",
         nearest != NULL ? "; did you mean " : "", nearest != NULL ? nearest : "");
-    g_free(path);
     return false;
 }
 
@@ -186,11 +187,12 @@ static bool check_param(const char *name, const struct tree *value, void *arg)
     char *what = NULL, *path;
     bool ok;
 
-    if (isnan(aries_params_get(check->params, name)))
-        return refuse_param_name(name, value, check->error);
-    path = g_strconcat("fabric.params.", name, NULL);
-    ok = g_hash_table_add(check->seen, g_strdup(name));
+    path = g_strconcat(check->path, ".params.", name, NULL);
+    ok = !isnan(aries_params_get(check->params, name));
     if (!ok) {
+        refuse_param_name(name, value, path, check->error);
+    } else if (!g_hash_table_add(check->seen, g_strdup(name))) {
+        ok = false;
         *check->error =
             scenario_tree_problem(value, path, "given twice; allowed: each parameter once");
     } else if (value->type != TREE_SCALAR) {
@@ -209,53 +211,171 @@ static bool check_param(const char *name, const struct tree *value, void *arg)
     return ok;
 }
 
-static bool check_params(const struct scenario *scenario, char **error)
+static bool check_params(const struct scenario_network *network, const char *path, char **error)
 {
-    const struct scenario_fabric *fabric = &scenario->fabric;
-    struct param_check check = {.error = error};
+    struct param_check check = {.path = path, .error = error};
     bool ok;
 
-    check.params = aries_params_new(scenario_profile(scenario));
+    check.params = aries_params_new(scenario_profile(network));
     if (check.params == NULL)
-        return scenario_refuse(error, fabric->at, "fabric", "profile",
+        return scenario_refuse(error, network->at, path, "profile",
                                "unknown host profile; allowed: xc40_hsw, xc30_snb, xc40_knl");
-    if (fabric->params != NULL && fabric->params->type != TREE_MAPPING) {
+    if (network->params != NULL && network->params->type != TREE_MAPPING) {
         aries_params_free(check.params);
-        return scenario_refuse(error, fabric->at, "fabric", "params",
+        return scenario_refuse(error, network->at, path, "params",
                                "not a mapping; allowed: parameter: number");
     }
     check.seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    ok = scenario_for_each_param(scenario, check_param, &check);
+    ok = scenario_for_each_param(network, check_param, &check);
     g_hash_table_unref(check.seen);
     aries_params_free(check.params);
     return ok;
 }
 
-bool scenario_check_fabric(struct scenario *scenario, char **error)
+/* Counts what the topology has, and checks what needs no other network. */
+static bool check_topology(struct scenario_network *network, const char *path, char **error)
 {
-    const struct scenario_fabric *fabric = &scenario->fabric;
     struct net_config config;
 
-    if (!check_topology_fields(fabric, error))
+    if (!check_topology_fields(network, path, error))
         return false;
-    if (fabric->preset != NULL && find_preset(fabric->preset) == NULL)
-        return refuse_preset(fabric, error);
-    if (fabric->topology == TOPOLOGY_DRAGONFLY && !check_params(scenario, error))
+    if (network->preset != NULL && find_preset(network->preset) == NULL)
+        return refuse_preset(network, path, error);
+    if (network->topology == TOPOLOGY_DRAGONFLY && !check_params(network, path, error))
         return false;
-    scenario_net_config(scenario, scenario->seed, &config);
-    if (fabric->topology == TOPOLOGY_DRAGONFLY) {
-        scenario->groups = config.dragonfly.groups;
-        scenario->routers =
+    if (network->attached.count != 0)
+        network->nodes = network->attached.count;
+    scenario_net_config(network, 0, &config);
+    if (network->topology == TOPOLOGY_DRAGONFLY) {
+        network->group_count = config.dragonfly.groups;
+        network->router_count =
             config.dragonfly.groups * config.dragonfly.chassis * config.dragonfly.slots;
-        scenario->endpoints = scenario->routers * 4;
+        network->endpoint_count = network->router_count * 4;
     } else {
-        scenario->groups = 1;
-        scenario->routers = UINT32_MAX; /* the network knows */
-        scenario->endpoints = config.switched.nodes;
+        network->group_count = 1;
+        network->router_count = UINT32_MAX; /* the network knows */
+        network->endpoint_count = config.switched.nodes;
     }
-    if (scenario->endpoints > NODE_SET_MAX)
-        return scenario_refuse_free(
-            error, fabric->at, "fabric", "",
-            g_strdup_printf("%u nodes; allowed: at most %u", scenario->endpoints, NODE_SET_MAX));
+    if (network->endpoint_count > NODE_SET_MAX)
+        return scenario_refuse_free(error, network->at, path, "",
+                                    g_strdup_printf("%u nodes; allowed: at most %u",
+                                                    network->endpoint_count, NODE_SET_MAX));
     return true;
+}
+
+/* ---- several networks ------------------------------------------------------------------------ */
+
+static bool check_name(const struct scenario *scenario, size_t index,
+                       struct scenario_network *network, const char *path, char **error)
+{
+    size_t i;
+
+    if (network->name == NULL) /* of `fabric` */
+        network->name = network->topology == TOPOLOGY_DRAGONFLY ? "aries" : "switched";
+    if (!scenario_is_word(network->name))
+        return scenario_refuse(error, network->at, path, "name",
+                               "not a name; allowed: at most 60 letters, digits, - and _, starting "
+                               "with a letter");
+    for (i = 0; i < index; i++) {
+        if (strcmp(scenario_network(scenario, i)->name, network->name) == 0)
+            return scenario_refuse(error, network->at, path, "name",
+                                   "another network has this name; allowed: unique names");
+    }
+    return true;
+}
+
+/* Which node has which port. The first network numbers the nodes, so all are attached to it. */
+static bool check_attached(const struct scenario *scenario, size_t index,
+                           struct scenario_network *network, const char *path, char **error)
+{
+    size_t i;
+
+    if (index == 0 && network->attached.count != 0)
+        return scenario_refuse(error, network->at, path, "attached",
+                               "the first network numbers the nodes and has all of them; allowed: "
+                               "for the other networks");
+    if (index == 0)
+        return true;
+    if (network->topology == TOPOLOGY_DRAGONFLY)
+        return scenario_refuse(error, network->at, path, "topology",
+                               "a node has one Aries NIC; allowed: a dragonfly as the first "
+                               "network, single-switch or fat-tree for the others");
+    if (network->attached.count != 0 && scenario_given(network->at, "nodes"))
+        return scenario_refuse(error, network->at, path, "nodes",
+                               "allowed: at most one of nodes and attached");
+    if (network->attached.count == 1)
+        return scenario_refuse(error, network->at, path, "attached",
+                               "a single node; allowed: at least two");
+    if (network->attached.count == 0 && network->endpoint_count > scenario->endpoints)
+        return scenario_refuse_free(
+            error, network->at, path, "nodes",
+            g_strdup_printf("more than the machine has; allowed: 2 to %u", scenario->endpoints));
+    network->endpoint_of = g_new(uint32_t, scenario->endpoints);
+    for (i = 0; i < scenario->endpoints; i++)
+        network->endpoint_of[i] =
+            network->attached.count == 0 && i < network->endpoint_count ? (uint32_t)i : UINT32_MAX;
+    for (i = 0; i < network->attached.count; i++) {
+        uint32_t node = network->attached.nodes[i];
+
+        if (node >= scenario->endpoints)
+            return scenario_refuse_free(error, network->at, path, "attached",
+                                        g_strdup_printf("there is no node %u; allowed: 0 to %u",
+                                                        node, scenario->endpoints - 1));
+        network->endpoint_of[node] = (uint32_t)i;
+    }
+    return true;
+}
+
+char *scenario_network_path(const struct scenario *scenario, size_t index)
+{
+    return scenario->networks.count != 0 ? g_strdup_printf("networks.%zu", index)
+                                         : g_strdup("fabric");
+}
+
+bool scenario_find_network(const struct scenario *scenario, const struct tree *record,
+                           const char *path, const char *name, uint32_t *index, char **error)
+{
+    size_t count = scenario_network_count(scenario), i;
+    const char *names[NETWORKS_MAX];
+    char *hint;
+
+    g_assert(count <= NETWORKS_MAX);
+    *index = 0;
+    for (i = 0; i < count; i++) {
+        names[i] = scenario_network(scenario, i)->name;
+        if (name == NULL || strcmp(names[i], name) == 0) {
+            *index = (uint32_t)i;
+            return true;
+        }
+    }
+    hint = scenario_schema_suggest(name, names, count);
+    scenario_refuse_free(error, record, path, "network",
+                         g_strdup_printf("no network of this name%s", hint));
+    g_free(hint);
+    return false;
+}
+
+bool scenario_check_fabric(struct scenario *scenario, char **error)
+{
+    bool several = scenario_given(scenario->at, "networks"), ok = true;
+    size_t i;
+
+    if (several && scenario_given(scenario->at, "fabric"))
+        return scenario_refuse(error, scenario->at, "", "networks",
+                               "allowed: at most one of fabric and networks");
+    if (several && (scenario->networks.count == 0 || scenario->networks.count > NETWORKS_MAX))
+        return scenario_refuse_free(error, scenario->at, "", "networks",
+                                    g_strdup_printf("allowed: 1 to %u networks", NETWORKS_MAX));
+    for (i = 0; ok && i < scenario_network_count(scenario); i++) {
+        struct scenario_network *network =
+            several ? (struct scenario_network *)scenario->networks.records + i : &scenario->fabric;
+        char *path = scenario_network_path(scenario, i);
+
+        ok = check_name(scenario, i, network, path, error) && check_topology(network, path, error);
+        if (ok && i == 0)
+            scenario->endpoints = network->endpoint_count;
+        ok = ok && check_attached(scenario, i, network, path, error);
+        g_free(path);
+    }
+    return ok;
 }

@@ -29,7 +29,7 @@ static bool parse_group(const char *text, uint32_t groups, uint32_t *group)
 }
 
 /* "17" or, on a dragonfly, "g0c1s2". */
-static bool parse_router(const struct scenario *scenario, const char *text, uint32_t *router)
+static bool parse_router(const struct scenario_network *network, const char *text, uint32_t *router)
 {
     struct net_config config;
     uint32_t group, chassis, slot;
@@ -38,12 +38,12 @@ static bool parse_router(const struct scenario *scenario, const char *text, uint
 
     if (scenario_value_parse(ARG_COUNT, text, NULL, "4294967294", NULL, &number, &what)) {
         *router = (uint32_t)number.number;
-        return *router < scenario->routers;
+        return *router < network->router_count;
     }
     g_free(what);
-    if (scenario->fabric.topology != TOPOLOGY_DRAGONFLY)
+    if (network->topology != TOPOLOGY_DRAGONFLY)
         return false;
-    scenario_net_config(scenario, scenario->seed, &config);
+    scenario_net_config(network, 0, &config);
     if (!parse_prefixed(&text, 'g', config.dragonfly.groups, &group) ||
         !parse_prefixed(&text, 'c', config.dragonfly.chassis, &chassis) ||
         !parse_prefixed(&text, 's', config.dragonfly.slots, &slot) || *text != '\0')
@@ -55,6 +55,7 @@ static bool parse_router(const struct scenario *scenario, const char *text, uint
 static bool check_routers(const struct scenario *scenario, struct scenario_fault *fault,
                           const char *path, char **error)
 {
+    const struct scenario_network *network = scenario_network(scenario, fault->network_index);
     const char *const texts[2] = {fault->place == FAULT_LINK ? fault->routers[0] : fault->router,
                                   fault->routers[1]};
     const char *field = fault->place == FAULT_LINK ? "routers" : "router";
@@ -62,14 +63,14 @@ static bool check_routers(const struct scenario *scenario, struct scenario_fault
     int i;
 
     for (i = 0; i < (fault->place == FAULT_LINK ? 2 : 1); i++) {
-        if (parse_router(scenario, texts[i], &fault->router_numbers[i]))
+        if (parse_router(network, texts[i], &fault->router_numbers[i]))
             continue;
         shown = scenario_quoted(texts[i]);
-        if (scenario->fabric.topology == TOPOLOGY_DRAGONFLY)
+        if (network->topology == TOPOLOGY_DRAGONFLY)
             scenario_refuse_free(
                 error, fault->at, path, field,
                 g_strdup_printf("%s is not a router; allowed: 0 to %u, or names such as g0c0s0",
-                                shown, scenario->routers - 1));
+                                shown, network->router_count - 1));
         else
             scenario_refuse_free(error, fault->at, path, field,
                                  g_strdup_printf("%s is not a switch; allowed: its number", shown));
@@ -107,19 +108,37 @@ static bool check_status(struct scenario_fault *fault, const char *path, char **
                            "without A_STATUS_, such as RMT_DESC_UNAVAILABLE");
 }
 
+/* A node that a rule at a network names must have a port there. */
+static bool check_port(const struct scenario *scenario, const struct scenario_fault *fault,
+                       const char *path, const char *field, uint64_t node, char **error)
+{
+    const struct scenario_network *network = scenario_network(scenario, fault->network_index);
+
+    if (!check_fault_node(scenario, fault, path, field, node, error))
+        return false;
+    if (scenario_given(fault->at, field) &&
+        scenario_endpoint(network, (uint32_t)node) == UINT32_MAX)
+        return scenario_refuse_free(error, fault->at, path, field,
+                                    g_strdup_printf("node %" PRIu64 " has no port; allowed: nodes "
+                                                    "that are attached to the network",
+                                                    node));
+    return true;
+}
+
 static bool check_rule(const struct scenario *scenario, struct scenario_fault *fault,
                        const char *path, char **error)
 {
+    uint32_t groups = scenario_network(scenario, fault->network_index)->group_count;
     int i;
 
     for (i = 0; i < 2; i++) {
         fault->groups[i] = SIM_FAULT_ANY;
         if (fault->between[i] != NULL &&
-            !parse_group(fault->between[i], scenario->groups, &fault->groups[i])) {
+            !parse_group(fault->between[i], groups, &fault->groups[i])) {
             char *shown = scenario_quoted(fault->between[i]);
-            scenario_refuse_free(error, fault->at, path, "between",
-                                 g_strdup_printf("%s is not a group; allowed: g0 to g%u", shown,
-                                                 scenario->groups - 1));
+            scenario_refuse_free(
+                error, fault->at, path, "between",
+                g_strdup_printf("%s is not a group; allowed: g0 to g%u", shown, groups - 1));
             g_free(shown);
             return false;
         }
@@ -131,8 +150,13 @@ static bool check_rule(const struct scenario *scenario, struct scenario_fault *f
     if (fault->until <= fault->from)
         return scenario_refuse(error, fault->at, path, "until",
                                "never active; allowed: a time after `from`");
-    return check_fault_node(scenario, fault, path, "source", fault->source, error) &&
-           check_fault_node(scenario, fault, path, "target", fault->target, error);
+    return check_port(scenario, fault, path, "source", fault->source, error) &&
+           check_port(scenario, fault, path, "target", fault->target, error);
+}
+
+static bool has_aries(const struct scenario *scenario)
+{
+    return scenario_network(scenario, 0)->topology == TOPOLOGY_DRAGONFLY;
 }
 
 static bool needs_aries(const struct scenario_fault *fault)
@@ -152,7 +176,10 @@ static bool check_fault(const struct scenario *scenario, struct scenario_fault *
         if (strcmp(fault->where, places[i]) == 0)
             fault->place = FAULT_LINK + i;
     }
-    if (scenario->fabric.topology != TOPOLOGY_DRAGONFLY && needs_aries(fault))
+    if (!scenario_find_network(scenario, fault->at, path, fault->network, &fault->network_index,
+                               error))
+        return false;
+    if (!has_aries(scenario) && needs_aries(fault))
         return scenario_refuse(
             error, fault->at, path, "at",
             "concerns Aries NICs, which a switched network has not; allowed there: "
@@ -186,7 +213,7 @@ bool scenario_check_faults(struct scenario *scenario, char **error)
         ok = check_fault(scenario, scenario_fault(scenario, i), i, path, error);
         g_free(path);
     }
-    if (ok && scenario->mutation.at != NULL && scenario->fabric.topology != TOPOLOGY_DRAGONFLY)
+    if (ok && scenario->mutation.at != NULL && !has_aries(scenario))
         return scenario_refuse(error, scenario->at, "", "mutate",
                                "concerns Aries NICs, which a switched network has not");
     return ok;

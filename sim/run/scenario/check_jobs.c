@@ -50,7 +50,8 @@ static bool place(const struct scenario *scenario, struct scenario_job *job, con
                   char **error)
 {
     const struct scenario_placement *placement = &job->placement;
-    uint32_t per_group = scenario->endpoints / scenario->groups;
+    uint32_t groups = scenario_network(scenario, 0)->group_count,
+             per_group = scenario->endpoints / groups;
     uint64_t i,
         used = placement->count + (placement->policy == PLACE_LINEAR ? placement->first : 0);
 
@@ -62,10 +63,9 @@ static bool place(const struct scenario *scenario, struct scenario_job *job, con
     job->nodes.nodes = g_new(uint32_t, placement->count);
     job->nodes.count = placement->count;
     for (i = 0; i < placement->count; i++)
-        job->nodes.nodes[i] =
-            placement->policy == PLACE_LINEAR
-                ? (uint32_t)(placement->first + i)
-                : (uint32_t)(i % scenario->groups * per_group + i / scenario->groups);
+        job->nodes.nodes[i] = placement->policy == PLACE_LINEAR
+                                  ? (uint32_t)(placement->first + i)
+                                  : (uint32_t)(i % groups * per_group + i / groups);
     if (placement->policy == PLACE_RANDOM)
         place_random(placement, job->name, scenario->endpoints, job->nodes.nodes);
     return true;
@@ -87,6 +87,27 @@ static bool check_nodes(const struct scenario *scenario, struct scenario_job *jo
                 error, job->at, path, "nodes",
                 g_strdup_printf("there is no node %u; allowed: 0 to %u in this fabric",
                                 job->nodes.nodes[i], scenario->endpoints - 1));
+    }
+    return true;
+}
+
+/* All its nodes have a device on the network that it names. */
+static bool check_network(const struct scenario *scenario, struct scenario_job *job,
+                          const char *path, char **error)
+{
+    const struct scenario_network *network;
+    size_t i;
+
+    if (!scenario_find_network(scenario, job->at, path, job->network, &job->network_index, error))
+        return false;
+    network = scenario_network(scenario, job->network_index);
+    for (i = 0; i < job->nodes.count; i++) {
+        if (scenario_endpoint(network, job->nodes.nodes[i]) == UINT32_MAX)
+            return scenario_refuse_free(
+                error, job->at, path, "network",
+                g_strdup_printf("node %u has no port; allowed: a network that all nodes of the job "
+                                "are attached to",
+                                job->nodes.nodes[i]));
     }
     return true;
 }
@@ -142,7 +163,8 @@ static bool find_workload(const struct scenario *scenario, struct scenario_job *
         if (job->workload == NULL)
             return scenario_refuse_free(error, job->at, path, "program", what);
     }
-    if (scenario->fabric.topology != TOPOLOGY_DRAGONFLY && !job->workload->any_network)
+    if (scenario_network(scenario, job->network_index)->topology != TOPOLOGY_DRAGONFLY &&
+        !job->workload->any_network)
         return scenario_refuse(
             error, job->at, path, job->program != NULL ? "program" : "workload",
             "calls uGNI, but a switched network has no Aries NICs; allowed there: "
@@ -310,6 +332,7 @@ bool scenario_check_jobs(struct scenario *scenario, const struct scenario_option
         char *path = g_strdup_printf("jobs.%zu", i);
 
         ok = check_job_name(scenario, i, path, error) && check_nodes(scenario, job, path, error) &&
+             check_network(scenario, job, path, error) &&
              find_workload(scenario, job, options, path, error) &&
              check_ranks(scenario, job, path, error) && check_args(job, path, error) &&
              check_process(job, path, error);

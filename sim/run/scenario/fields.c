@@ -26,48 +26,77 @@
 
 /* ---- fabric ---------------------------------------------------------------------------------- */
 
-#define F struct scenario_fabric
+#define F struct scenario_network
+#define NETWORK_FIELDS                                                                               \
+    {"topology", CHOICE(F, topology), .choices = "dragonfly|single-switch|fat-tree",                 \
+     .fallback = "dragonfly",                                                                        \
+     .meaning = "a Cray XC dragonfly with Aries NICs, or a switched network (Ethernet or "           \
+                "InfiniBand class) without"},                                                        \
+        {"preset", STRING(F, preset), .syntax = "a name of `sim-run --list-presets`",                \
+         .meaning = "dragonfly: a known machine; excludes groups, chassis, slots, cables"},          \
+        {"groups", COUNT(F, groups), .minimum = "1", .maximum = "241",                               \
+         .meaning = "dragonfly: electrical groups"},                                                 \
+        {"chassis", COUNT(F, chassis), .minimum = "1", .maximum = "6",                               \
+         .meaning = "dragonfly: chassis of a group"},                                                \
+        {"slots", COUNT(F, slots), .minimum = "1", .maximum = "16",                                  \
+         .meaning = "dragonfly: blades (Aries routers) of a chassis"},                               \
+        {"cables", COUNT(F, cables), .minimum = "0", .maximum = "240",                               \
+         .meaning = "dragonfly: optical cables between two groups"},                                 \
+        {"nodes",          COUNT(F, nodes),                                                          \
+         .minimum = "2",   .maximum = "65536",                                                       \
+         .fallback = "16", .meaning = "switched: endpoints"},                                        \
+        {"radix",          COUNT(F, radix),                                                          \
+         .minimum = "2",   .maximum = "1024",                                                        \
+         .fallback = "32", .meaning = "fat-tree: ports of a switch, half of them to endpoints"},     \
+        {"link_rate_GBps",   REAL(F, link_rate_GBps),                                                \
+         .minimum = "0.001", .maximum = "1000",                                                      \
+         .fallback = "12.5", .meaning = "switched: rate of a link in GB/s (12.5 is 100 Gb/s)"},      \
+        {"link_latency",  TIME(F, link_latency), .minimum = "1ps",                                   \
+         .maximum = "1s", .fallback = "100ns",   .meaning = "switched: propagation time of a link"}, \
+        {"switch_latency",    TIME(F, switch_latency),                                               \
+         .minimum = "0",      .maximum = "1s",                                                       \
+         .fallback = "200ns", .meaning = "switched: port to port in a switch"},                      \
+        {"fidelity", CHOICE(F, fidelity), .choices = "F0|F1|F2", .fallback = "F1",                   \
+         .meaning =                                                                                  \
+             "F0: closed form, no contention; F1: messages in chunks that reserve links; F2: "       \
+             "packets, virtual channels, credits (dragonfly)"},                                      \
+        {"profile", STRING(F, profile), .syntax = "xc40_hsw, xc30_snb, xc40_knl",                    \
+         .meaning = "dragonfly: the hosts; default is the preset's own, else xc40_hsw"},             \
+    {                                                                                                \
+        "params", FREE(F, params),                                                                   \
+            .syntax = "a mapping; names of `sim-run --list-params`, flat (`aries.nic.tx_ns: 40`) "   \
+                      "or nested",                                                                   \
+            .meaning = "dragonfly: values of the model that differ from the profile's"               \
+    }
+
 static const struct field fabric_fields[] = {
-    {"topology", CHOICE(F, topology), .choices = "dragonfly|single-switch|fat-tree",
-     .fallback = "dragonfly",
-     .meaning = "a Cray XC dragonfly with Aries NICs, or a switched network (Ethernet or "
-                "InfiniBand class) without"},
-    {"preset", STRING(F, preset), .syntax = "a name of `sim-run --list-presets`",
-     .meaning = "dragonfly: a known machine; excludes groups, chassis, slots, cables"},
-    {"groups", COUNT(F, groups), .minimum = "1", .maximum = "241",
-     .meaning = "dragonfly: electrical groups"},
-    {"chassis", COUNT(F, chassis), .minimum = "1", .maximum = "6",
-     .meaning = "dragonfly: chassis of a group"},
-    {"slots", COUNT(F, slots), .minimum = "1", .maximum = "16",
-     .meaning = "dragonfly: blades (Aries routers) of a chassis"},
-    {"cables", COUNT(F, cables), .minimum = "0", .maximum = "240",
-     .meaning = "dragonfly: optical cables between two groups"},
-    {"nodes", COUNT(F, nodes), .minimum = "2", .maximum = "65536", .fallback = "16",
-     .meaning = "switched: endpoints"},
-    {"radix", COUNT(F, radix), .minimum = "2", .maximum = "1024", .fallback = "32",
-     .meaning = "fat-tree: ports of a switch, half of them to endpoints"},
-    {"link_rate_GBps", REAL(F, link_rate_GBps), .minimum = "0.001", .maximum = "1000",
-     .fallback = "12.5", .meaning = "switched: rate of a link in GB/s (12.5 is 100 Gb/s)"},
-    {"link_latency", TIME(F, link_latency), .minimum = "1ps", .maximum = "1s", .fallback = "100ns",
-     .meaning = "switched: propagation time of a link"},
-    {"switch_latency", TIME(F, switch_latency), .minimum = "0", .maximum = "1s",
-     .fallback = "200ns", .meaning = "switched: port to port in a switch"},
-    {"fidelity", CHOICE(F, fidelity), .choices = "F0|F1|F2", .fallback = "F1",
-     .meaning = "F0: closed form, no contention; F1: messages in chunks that reserve links; F2: "
-                "packets, virtual channels, credits (dragonfly)"},
-    {"profile", STRING(F, profile), .syntax = "xc40_hsw, xc30_snb, xc40_knl",
-     .meaning = "dragonfly: the hosts; default is the preset's own, else xc40_hsw"},
-    {"params", FREE(F, params),
-     .syntax =
-         "a mapping; names of `sim-run --list-params`, flat (`aries.nic.tx_ns: 40`) or nested",
-     .meaning = "dragonfly: values of the model that differ from the profile's"},
+    {"name", STRING(F, name), .syntax = "letters, digits, - and _, starting with a letter",
+     .meaning = "of the network; default aries, or switched"},
+    NETWORK_FIELDS,
+    {NULL},
+};
+static const struct field network_fields[] = {
+    {"name", STRING(F, name), .required = true,
+     .syntax = "letters, digits, - and _, starting with a letter; unique",
+     .meaning = "what jobs, faults and metrics call it"},
+    {"attached", NODES(F, attached),
+     .meaning =
+         "the nodes with a port, in the order of the ports; default: from node 0 on, as many "
+         "as `nodes` says. The first network has all nodes"},
+    NETWORK_FIELDS,
     {NULL},
 };
 #undef F
 static const struct schema fabric_schema = {.name = "fabric",
                                             .meaning = "The machine.",
-                                            .size = sizeof(struct scenario_fabric),
+                                            .size = sizeof(struct scenario_network),
                                             .fields = fabric_fields};
+static const struct schema network_schema = {
+    .name = "network",
+    .meaning = "One of several networks. The first one numbers the nodes, and only that can be a "
+               "dragonfly. A node has a device on each network that it is attached to.",
+    .size = sizeof(struct scenario_network),
+    .fields = network_fields};
 
 #define L struct scenario_limits
 static const struct field limits_fields[] = {
@@ -167,6 +196,8 @@ static const struct field job_fields[] = {
      .meaning = "the nodes, in the order of the ranks; this or `placement`"},
     {"placement", RECORD(scenario_placement, J, placement), .of = &placement_schema,
      .meaning = "a rule that chooses the nodes"},
+    {"network", STRING(J, network), .syntax = "a name of `networks`",
+     .meaning = "which one raw_messages uses; default: the first"},
     {"ranks_per_node", COUNT(J, ranks_per_node), .minimum = "1", .maximum = "256", .fallback = "1",
      .meaning = "consecutive ranks share a node"},
     {"ranks", COUNT(J, ranks_cap), .minimum = "1", .maximum = "131072",
@@ -233,6 +264,11 @@ static const struct schema job_schema = {.name = "job",
         "between", PAIR(X, between), .syntax = "two groups: [g0, g1]",                           \
                                      .meaning = "only between these groups, in either direction" \
     }
+#define NETWORK                                                               \
+    {                                                                         \
+        "network", STRING(X, network), .syntax = "a name of `networks`",      \
+                                       .meaning = "which; default: the first" \
+    }
 #define KIND(words)                                                                              \
     {                                                                                            \
         "kind", CHOICE(X, kind), .choices = words, .meaning = "only of this kind; default: both" \
@@ -259,6 +295,7 @@ static const struct field net_packet_fields[] = {
     WHERE,
     {"do", CHOICE(X, action), .required = true, .choices = "drop|delay|duplicate|corrupt",
      .meaning = "to a transfer (a chunk of a message) in the network"},
+    NETWORK,
     LABEL,
     RULE_FIELDS,
     KIND("request|response"),
@@ -301,6 +338,7 @@ static const struct field link_fields[] = {
     WHERE,
     {"do", CHOICE(X, action), .required = true, .choices = "down|up|lane_loss|link_error",
      .meaning = "both directions change; link_error: micropackets come bad and are sent again"},
+    NETWORK,
     LABEL,
     WHEN,
     {"routers", PAIR(X, routers), .required = true,
@@ -316,6 +354,7 @@ static const struct field router_fields[] = {
     WHERE,
     {"do", CHOICE(X, action), .required = true, .choices = "down|up",
      .meaning = "down: cuts off its four nodes"},
+    NETWORK,
     LABEL,
     WHEN,
     {"router", STRING(X, router), .required = true, .syntax = "a number, or a name such as g0c0s0",
@@ -521,7 +560,10 @@ static const struct field scenario_fields[] = {
                 "leaves its trace in; `--trace` names another"},
     {"seed", COUNT(S, seed), .maximum = SEED_MAX_TEXT, .fallback = "1",
      .meaning = "of all random numbers; `--seed` overrides it"},
-    {"fabric", RECORD(scenario_fabric, S, fabric), .of = &fabric_schema, .meaning = "the machine"},
+    {"fabric", RECORD(scenario_network, S, fabric), .of = &fabric_schema,
+     .meaning = "the machine: one network"},
+    {"networks", LIST(S, networks), .of = &network_schema,
+     .meaning = "instead of `fabric`: any number of networks up to 16"},
     {"limits", RECORD(scenario_limits, S, limits), .of = &limits_schema,
      .meaning = "what ends a runaway"},
     {"oob", RECORD(scenario_oob, S, oob), .of = &oob_schema, .meaning = "the out-of-band network"},

@@ -53,6 +53,8 @@ void scenario_free(struct scenario *scenario)
     }
     for (i = 0; i < scenario->faults.count; i++)
         g_free(scenario_fault(scenario, i)->title);
+    for (i = 0; i < scenario->networks.count; i++)
+        g_free(scenario_network(scenario, i)->endpoint_of);
     scenario_schema_clear(&scenario_schema, scenario);
     scenario_tree_free(scenario->tree);
     g_free(scenario->file);

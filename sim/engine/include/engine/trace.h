@@ -74,6 +74,12 @@ void sim_trace_flush(sim_time_t now);
 void sim_trace_forget(void);
 /* Before the rank's first point; "clients 3", copied. No effect when no trace is open. */
 void sim_trace_set_rank_name(uint32_t node, uint32_t index, const char *name);
+/*
+ * Before the first point of such a router: those from number `first` on belong to the network of
+ * this name (copied), and are counted from 0 again. Calls go up in `first`; routers below the first
+ * one are shown by their numbers alone. No effect when no trace is open.
+ */
+void trace_set_network_name(uint32_t first, const char *name);
 /* Flushes. False when something could not be written; true when none is open. */
 bool sim_trace_close(char **error);
 void sim_trace_write(const struct sim_trace_point *point); /* use trace() */

@@ -157,6 +157,12 @@ struct net_switched_config {
 struct net_config {
     enum net_fidelity fidelity;
     uint64_t seed;
+    /* Asked about each transfer. It must be registered and live until sim_fini. NULL: the point
+     * "net.packet", which all networks without a point of their own share. */
+    struct sim_fault_point *packet_point;
+    /* Number of router 0 in the trace: where a simulation has several networks, their routers have
+     * different tracks. */
+    uint32_t first_router;
     enum { NET_DRAGONFLY, NET_SWITCHED } topology;
     struct net_dragonfly_config dragonfly;
     struct net_switched_config switched;
@@ -209,8 +215,8 @@ double net_path_rate(const struct net *net, uint32_t source, uint32_t target, en
 
 /* ---- faults ---------------------------------------------------------------------------------- */
 
-/* The fault point "net.packet" drops, delays, duplicates or poisons transfers. The kind of its
- * subject is enum net_class. */
+/* The fault point of a network ("net.packet", unless its configuration has another one) drops,
+ * delays, duplicates or poisons transfers. The kind of its subject is enum net_class. */
 
 /*
  * Two routers and the number of one of their parallel links, from 0, name a link. On a switched

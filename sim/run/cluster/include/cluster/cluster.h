@@ -153,10 +153,35 @@ struct cluster_options {
     void *tick_arg;
 };
 
+/* A network, by the name that the scenario gives it. */
+struct cluster_network {
+    const struct scenario_network *scenario;
+    const char *name;
+    struct net *net;
+    struct aries_fabric *aries; /* its NICs; NULL: switched networks have none */
+    struct sim_fault_point packet_point; /* unused by the first network, which has "net.packet" */
+    char *packet_point_name;
+    uint32_t first_router; /* number of its router 0 in the trace */
+};
+
+/* What attaches a node to a network: an Aries NIC, or a port of a switch. */
+struct cluster_device {
+    struct cluster_network *network;
+    uint32_t endpoint; /* of the network */
+};
+
+struct cluster_node {
+    struct cluster_device *devices; /* in the order of their networks; at most one for each */
+    uint32_t device_count;
+};
+
 struct cluster {
     const struct scenario *scenario;
-    struct net *net;
-    struct aries_fabric *aries; /* NULL on switched networks */
+    struct cluster_network *networks; /* at least one: that numbers the nodes */
+    size_t network_count;
+    struct cluster_node *nodes;
+    uint32_t node_count;
+    struct cluster_device *devices; /* of all nodes */
     struct job *jobs;
     size_t job_count;
     uint32_t rank_count, ranks_running;
@@ -189,6 +214,26 @@ struct cluster *cluster_create(const struct scenario *scenario,
  * line. */
 bool cluster_run(struct cluster *cluster, char **error);
 void cluster_destroy(struct cluster *cluster); /* ends the simulation (sim_fini) */
+
+/* The networks (network.c). False: *error (g_free) is a line; destroy then, too. */
+bool cluster_networks_create(struct cluster *cluster, char **error);
+void cluster_networks_destroy(struct cluster *cluster);
+void cluster_networks_publish(const struct cluster *cluster); /* their counters, as metrics */
+/* A node's device on the network of that number; NULL: it is not attached. */
+const struct cluster_device *cluster_device(const struct cluster *cluster, uint32_t node,
+                                            size_t network);
+/* The node's links to all networks but the first fail: its NICs are gone. */
+void cluster_node_disconnect(struct cluster *cluster, uint32_t node);
+
+/* The network that numbers the nodes, and the Aries NICs on it; NULL: it is switched. */
+static inline struct net *cluster_net(const struct cluster *cluster)
+{
+    return cluster->networks[0].net;
+}
+static inline struct aries_fabric *cluster_aries(const struct cluster *cluster)
+{
+    return cluster->networks[0].aries;
+}
 
 /* The jobs of the scenario (job.c). Spawnable ones are only made by cluster_job_spawn. */
 void cluster_jobs_create(struct cluster *cluster);
@@ -228,8 +273,6 @@ void rank_for_each_variable(const struct rank *rank,
                             void *arg);
 const char *rank_variable(struct rank *rank, const char *name); /* NULL: not set */
 
-/* Below uGNI: for workloads that run on any network. */
-struct net *rank_net(struct rank *rank);
 /* Zeroed memory that lives as long as the cluster: what a rank holds may outlive its code. */
 void *rank_alloc(struct rank *rank, size_t bytes);
 struct sim_ledger_book *

@@ -16,8 +16,11 @@
 
 enum { TOPOLOGY_DRAGONFLY, TOPOLOGY_SINGLE_SWITCH, TOPOLOGY_FAT_TREE };
 
-struct scenario_fabric {
+#define NETWORKS_MAX 16u
+
+struct scenario_network {
     const struct tree *at;
+    const char *name;
     uint64_t topology, fidelity;
     const char *preset, *profile;
     uint64_t groups, chassis, slots, cables;
@@ -25,6 +28,10 @@ struct scenario_fabric {
     double link_rate_GBps;
     uint64_t link_latency, switch_latency;
     const struct tree *params;
+    struct node_set attached; /* the nodes with a port, in the order of the ports */
+    /* found by the checks */
+    uint32_t endpoint_count, group_count, router_count;
+    uint32_t *endpoint_of; /* by node; UINT32_MAX: not attached. NULL: node n has endpoint n. */
 };
 
 struct scenario_limits {
@@ -59,6 +66,7 @@ struct scenario_job {
     const char *name;
     struct node_set nodes; /* after the checks: also when a placement was given */
     struct scenario_placement placement;
+    const char *network; /* NULL: the first one */
     uint64_t ranks_per_node, ranks_cap, start;
     bool privileged, spawnable;
     const char *workload_name, *program;
@@ -67,6 +75,7 @@ struct scenario_job {
     /* found by the checks */
     const struct program *workload;
     struct value *values; /* of the workload's arguments, in its order */
+    uint32_t network_index; /* of `network` */
     uint32_t rank_count; /* spawnable: at most so many at a time */
 };
 
@@ -88,6 +97,7 @@ enum { FABRIC_QUIESCE, FABRIC_THROTTLE };
 struct scenario_fault {
     const struct tree *at;
     const char *where, *label;
+    const char *network; /* NULL: the first one */
     uint64_t action; /* index into the choices of the variant's `do` */
     /* rules */
     double probability;
@@ -101,6 +111,7 @@ struct scenario_fault {
     double percent;
     /* found by the checks */
     enum scenario_fault_place place;
+    uint32_t network_index; /* of `network` */
     uint32_t groups[2], router_numbers[2];
     uint32_t status_code; /* of `status` */
     char *title; /* label, or "faults.2" */
@@ -144,15 +155,15 @@ struct scenario {
     const char *name, *description;
     const char *trace; /* file for the trace of a run on the screen; "": none */
     uint64_t seed;
-    struct scenario_fabric fabric;
+    struct scenario_network fabric; /* the only network, when `networks` is not given */
     struct scenario_limits limits;
     struct scenario_oob oob;
     struct scenario_live live;
-    struct record_list jobs, faults, expectations;
+    struct record_list networks, jobs, faults, expectations;
     struct scenario_mutation mutation;
     const struct tree *sweep;
     /* found by the checks */
-    uint32_t endpoints, groups, routers;
+    uint32_t endpoints; /* nodes: the first network numbers them */
     uint32_t rank_count; /* that start by themselves */
 };
 
@@ -176,6 +187,26 @@ struct scenario *scenario_parse(const char *bytes, size_t length, const char *or
                                 const struct scenario_options *options, char **error);
 void scenario_free(struct scenario *scenario);
 
+/* Networks, at least one. The first one numbers the nodes; only that can be a dragonfly. */
+static inline size_t scenario_network_count(const struct scenario *scenario)
+{
+    return scenario->networks.count != 0 ? scenario->networks.count : 1;
+}
+static inline const struct scenario_network *scenario_network(const struct scenario *scenario,
+                                                              size_t index)
+{
+    return scenario->networks.count != 0
+               ? (struct scenario_network *)scenario->networks.records + index
+               : &scenario->fabric;
+}
+/* "fabric" or "networks.1", for messages. g_free it. */
+char *scenario_network_path(const struct scenario *scenario, size_t index);
+/* Of a node at a network; UINT32_MAX: it is not attached to it. */
+static inline uint32_t scenario_endpoint(const struct scenario_network *network, uint32_t node)
+{
+    return network->endpoint_of != NULL ? network->endpoint_of[node] : node;
+}
+
 static inline struct scenario_job *scenario_job(const struct scenario *scenario, size_t index)
 {
     return (struct scenario_job *)scenario->jobs.records + index;
@@ -196,15 +227,16 @@ static inline bool scenario_given(const struct tree *record, const char *field)
     return scenario_tree_get(record, field) != NULL;
 }
 
-/* Calls for each "name: value" of fabric.params, nested mappings joined by dots. False: stopped by
- * `visit`. */
-bool scenario_for_each_param(const struct scenario *scenario,
+/* Calls for each "name: value" of a network's params, nested mappings joined by dots. False:
+ * stopped by `visit`. */
+bool scenario_for_each_param(const struct scenario_network *network,
                              bool (*visit)(const char *name, const struct tree *value, void *arg),
                              void *arg);
 
 /* What net_create needs, without the values that come from parameters. */
-void scenario_net_config(const struct scenario *scenario, uint64_t seed, struct net_config *config);
-const char *scenario_profile(const struct scenario *scenario);
+void scenario_net_config(const struct scenario_network *network, uint64_t seed,
+                         struct net_config *config);
+const char *scenario_profile(const struct scenario_network *network);
 
 /* The tables (fields.c). */
 extern const struct schema scenario_schema;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Atomics: one operation of the NIC on one element. They are never tried again, for nobody knows
- * whether a failed one has happened.
+ * Atomics: one operation of the NIC on one element. A failed one is never repeated, because it may
+ * have been executed.
  */
 #include "bounce.h"
 #include "cntr.h"
@@ -25,7 +25,7 @@
 enum form { PLAIN, FETCHING, COMPARING, FORMS };
 enum operand { INTEGER, SIGNED, FLOATING, OPERANDS };
 
-/* Commands for 32 and 64 bits; 0: there is none. */
+/* Commands for 32 and 64 bits; 0: not available. */
 struct command {
     uint16_t narrow, wide;
 };
@@ -41,7 +41,7 @@ struct command {
 static const struct command plain[FI_ATOMIC_OP_LAST][OPERANDS] = {
     [FI_MIN] = {[SIGNED] = SIZES(IMIN), [FLOATING] = SIZES(FPMIN)},
     [FI_MAX] = {[SIGNED] = SIZES(IMAX), [FLOATING] = SIZES(FPMAX)},
-    /* Aries does not add doubles right. */
+    /* Aries does not add doubles correctly. */
     [FI_SUM] = {SIZES(IADD), SIZES(IADD), NARROW(FPADD)},
     [FI_BOR] = {SIZES(OR), SIZES(OR)},
     [FI_BAND] = {SIZES(AND), SIZES(AND)},
@@ -56,7 +56,7 @@ static const struct command fetching[FI_ATOMIC_OP_LAST][OPERANDS] = {
     [FI_BOR] = {SIZES(FOR), SIZES(FOR)},
     [FI_BAND] = {SIZES(FAND), SIZES(FAND)},
     [FI_BXOR] = {SIZES(FXOR), SIZES(FXOR)},
-    [FI_ATOMIC_READ] = {SIZES(FAND), SIZES(FAND), SIZES(FAND)}, /* with all ones */
+    [FI_ATOMIC_READ] = {SIZES(FAND), SIZES(FAND), SIZES(FAND)}, /* the operand is all ones */
     [FI_ATOMIC_WRITE] = {SIZES(FSWAP), SIZES(FSWAP), SIZES(FSWAP)},
 };
 
@@ -65,7 +65,7 @@ static const struct command comparing[FI_ATOMIC_OP_LAST][OPERANDS] = {
     [FI_MSWAP] = {SIZES(FAX), SIZES(FAX), SIZES(FAX)},
 };
 
-/* Bytes of an element, 0: not a type that the NIC knows. */
+/* Bytes of an element; 0: the NIC does not have this type. */
 static uint8_t width_of(enum fi_datatype datatype, enum operand *operand)
 {
     switch (datatype) {
@@ -86,7 +86,7 @@ static uint8_t width_of(enum fi_datatype datatype, enum operand *operand)
     }
 }
 
-/* The command, 0: not offered. */
+/* The command; 0: not available. */
 static uint16_t find(enum form form, enum fi_datatype datatype, enum fi_op op, uint8_t *width)
 {
     static const struct command(*const tables[FORMS])[OPERANDS] = {plain, fetching, comparing};
@@ -173,7 +173,7 @@ static void done(struct gnip_txd *txd, gni_return_t status)
     gnip_unlock(&ep->lock);
 }
 
-/* Where the old value goes: in place if that is registered, else beside it. */
+/* Where the old value is stored: in place if that memory is registered, else in a bounce buffer. */
 static bool set_result(struct gnip_req *req, gni_post_descriptor_t *post)
 {
     if (!req->u.amo.fetches) {
@@ -275,6 +275,7 @@ static int accept(struct gnip_ep *ep, const struct atomic *wanted)
     struct gnip_vc *vc;
     int rc = gnip_vc_find(ep, wanted->peer, &vc);
 
+    gnip_assert_held(&ep->lock);
     if (rc != 0)
         return rc;
     req = gnip_req_get(ep, fetches ? GNIP_REQ_FETCH : GNIP_REQ_AMO,
@@ -344,7 +345,7 @@ static uint64_t load(const void *from, uint8_t width)
     return whole;
 }
 
-/* Fills in command and operands. The buffer of a read is not looked at. */
+/* Fills in command and operands. The buffer of a read is not accessed. */
 static int prepare(struct atomic *wanted, enum fi_datatype datatype, enum fi_op op, size_t count,
                    const void *buf, const void *compare)
 {
@@ -367,7 +368,7 @@ static int prepare(struct atomic *wanted, enum fi_datatype datatype, enum fi_op 
     if (op == FI_CSWAP) {
         wanted->operand[0] = compared;
         wanted->operand[1] = operand;
-    } else { /* masked: keep what the mask does not have */
+    } else { /* masked: bits outside of the mask stay */
         wanted->operand[0] = ~compared;
         wanted->operand[1] = operand & compared;
     }
@@ -484,7 +485,7 @@ static ssize_t amo_compwritev(struct fid_ep *fid, const struct fi_ioc *iov, void
                          first_desc(result_desc), dest_addr, addr, key, datatype, op, context);
 }
 
-/* The message forms: what is the same in all three. */
+/* The common part of the three calls with a message. */
 static int from_message(struct gnip_ep *ep, struct atomic *wanted, const struct fi_msg_atomic *msg,
                         const struct fi_ioc *compare, uint64_t flags)
 {

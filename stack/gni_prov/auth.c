@@ -23,7 +23,7 @@ static struct gnip_auth *known(struct gnip_ctx *ctx, uint32_t cookie)
     return NULL;
 }
 
-/* Other credentials than the launcher's: of another application that shares its key. */
+/* Credentials that differ from the launcher's: those of another application that shares its key. */
 static int add(struct gnip_ctx *ctx, uint32_t cookie, struct gnip_auth **found)
 {
     struct gnip_auth *auth;
@@ -62,7 +62,7 @@ int gnip_auth_find(struct gnip_ctx *ctx, const uint8_t *key, size_t key_bytes,
     }
     if (key_bytes != sizeof(wanted))
         return -FI_EINVAL;
-    memcpy(&wanted, key, sizeof(wanted)); /* it may lie anywhere */
+    memcpy(&wanted, key, sizeof(wanted)); /* it may be unaligned */
     if (wanted.type != GNIX_AKT_RAW)
         return -FI_EINVAL;
     port_mutex_lock(&ctx->lock);
@@ -73,7 +73,7 @@ int gnip_auth_find(struct gnip_ctx *ctx, const uint8_t *key, size_t key_bytes,
     return rc;
 }
 
-/* All processes of a node share the numbers of the credentials' keys: each takes a part of them. */
+/* All processes of a node share the numbers of the credentials' keys: each has a part of them. */
 static int divide_keys(const struct gnip_ctx *ctx, struct gnip_auth *auth)
 {
     if (!auth->limits_set) {

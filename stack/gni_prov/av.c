@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Address vectors. FI_AV_TABLE: an fi_addr_t is an index, and never used again after the address
- * was removed. FI_AV_MAP: it is the address itself, NIC in the low half. In both cases the topmost
- * rx_ctx_bits select a receive context of a scalable endpoint.
+ * Address vectors. FI_AV_TABLE: an fi_addr_t is an index, which is not used again after its address
+ * was removed. FI_AV_MAP: it is the address itself, with the NIC in the low half. In both cases the
+ * topmost rx_ctx_bits select a receive context of a scalable endpoint.
  */
 #include <stdlib.h>
 
@@ -15,17 +15,17 @@
 
 #define ROOM_FIRST 16
 #define RX_BITS_MAX 8
-#define REMOVED UINT32_MAX /* in the hash: goes on behind it */
+#define REMOVED UINT32_MAX /* in the hash: the search continues behind it */
 
-/* A name without what is always zero. */
+/* A name without the fields that are always zero. */
 struct gnip_av_entry {
     uint32_t words[5];
 };
 _Static_assert(offsetof(struct gnip_name, unused2) == sizeof(struct gnip_av_entry), "");
 
-/* Open addressing: 0 free, REMOVED, else place in the table + 1. */
+/* Open addressing; 0: free, REMOVED, else the place in the table plus 1. */
 struct gnip_av_hash {
-    uint32_t bits, used; /* used: with those that were removed */
+    uint32_t bits, used; /* used: including those that were removed */
     uint32_t places[];
 };
 
@@ -45,19 +45,19 @@ static struct gnip_name name_at(const struct gnip_av *av, uint32_t place)
     return name;
 }
 
-/* Addresses under which messages come from it: one, or one for each context. */
+/* The addresses from which messages of an endpoint come: one, or one for each context. */
 static uint32_t contexts(const struct gnip_name *name)
 {
     return (name->name_type & GNIP_SEP) != 0 && name->rx_ctx_cnt > 1 ? name->rx_ctx_cnt : 1;
 }
 
-/* From a node and a service: nobody has said whether it is a scalable endpoint. */
+/* Made from a node and a service, which do not say whether it is a scalable endpoint. */
 static bool is_plain(const struct gnip_name *name)
 {
     return name->name_type == GNIP_BOUND && name->rx_ctx_cnt == 0;
 }
 
-/* Contexts that may be addressed: of a name that says nothing as many as the bits can select. */
+/* A name that does not give the number of contexts may have as many as the bits can select. */
 static bool has_context(const struct gnip_av *av, const struct gnip_name *name, uint32_t context)
 {
     return context < contexts(name) || (is_plain(name) && context < 1u << av->rx_ctx_bits);
@@ -87,7 +87,7 @@ static uint32_t hash_of(const struct gnip_av_hash *hash, uint32_t device_addr, u
     return (uint32_t)(key >> (64 - hash->bits));
 }
 
-/* Where it stands in the table, and in the hash; REMOVED: nowhere. */
+/* Its places in the table and in the hash; REMOVED: none. */
 static uint32_t find(const struct gnip_av *av, uint32_t device_addr, uint32_t cdm_id,
                      uint32_t *slot)
 {
@@ -112,7 +112,7 @@ static uint32_t find(const struct gnip_av *av, uint32_t device_addr, uint32_t cd
     return REMOVED;
 }
 
-/* Puts all addresses of an entry in that are not there yet; there is room. */
+/* Adds those addresses of an entry that are not in the hash yet; there is room. */
 static void hash_in(struct gnip_av *av, uint32_t place)
 {
     struct gnip_av_hash *hash = av->by_address;
@@ -137,7 +137,7 @@ static bool in_use(const struct gnip_av *av, uint32_t place)
     return name_at(av, place).name_type != 0;
 }
 
-/* Makes room for so many addresses more. */
+/* Makes room for this many more addresses. */
 static bool hash_room(struct gnip_av *av, uint32_t more)
 {
     struct gnip_av_hash *old = av->by_address, *hash;
@@ -174,7 +174,7 @@ static void hash_out(struct gnip_av *av, uint32_t place)
             av->by_address->places[slot] = REMOVED;
 }
 
-/* An entry was removed of which there may be others with the same address. */
+/* An entry was removed, and other entries may have the same address. */
 static void hash_others(struct gnip_av *av, const struct gnip_name *removed)
 {
     uint32_t i;
@@ -209,7 +209,7 @@ static uint64_t without_context(const struct gnip_av *av, fi_addr_t address, uin
     return address << av->rx_ctx_bits >> av->rx_ctx_bits;
 }
 
-/* Not one that only has it as the address of a context. */
+/* An endpoint by itself, not one that has this address for one of its contexts. */
 static uint32_t find_exactly(const struct gnip_av *av, uint32_t device_addr, uint32_t cdm_id)
 {
     uint32_t place = find(av, device_addr, cdm_id, NULL), i;
@@ -253,8 +253,10 @@ int gnip_av_find(struct gnip_av *av, fi_addr_t address, struct gnip_name *name)
     return rc;
 }
 
-/* The name, from a node and a service, of the scalable endpoint that has this context: such an
- * endpoint takes connection messages under its first id. */
+/*
+ * The name, made from a node and a service, of the scalable endpoint that has this context. Such an
+ * endpoint receives connection messages under its first id.
+ */
 static uint32_t find_service(const struct gnip_av *av, const struct gnip_name *context)
 {
     uint32_t index = context->cdm_id - context->cm_nic_cdm_id, place;
@@ -291,7 +293,7 @@ fi_addr_t gnip_av_reverse(struct gnip_av *av, const struct gnip_name *peer)
 
 /* ---- insertion ------------------------------------------------------------------------------- */
 
-/* Can be selected with the bits that there are. */
+/* The bits can select this context. */
 static bool fits(const struct gnip_av *av, const struct gnip_name *name)
 {
     if ((name->name_type & GNIP_SEP) != 0 && 1u << av->rx_ctx_bits < name->rx_ctx_cnt)
@@ -301,7 +303,7 @@ static bool fits(const struct gnip_av *av, const struct gnip_name *name)
            name->cdm_id >> (32 - av->rx_ctx_bits) == 0;
 }
 
-/* The lock is held. A place of the table; REMOVED: no memory. */
+/* A place of the table; REMOVED: no memory. The lock is held. */
 static uint32_t add(struct gnip_av *av, const struct gnip_name *name)
 {
     uint32_t place;
@@ -341,7 +343,7 @@ static int insert_one(struct gnip_av *av, const struct gnip_name *name, fi_addr_
     return place != REMOVED ? 0 : -FI_ENOMEM;
 }
 
-/* The beginning of all functions that insert. */
+/* The checks with which all functions that insert begin. */
 static int may_insert(const struct gnip_av *av, const fi_addr_t *addresses, uint64_t flags,
                       const void *context)
 {
@@ -352,9 +354,9 @@ static int may_insert(const struct gnip_av *av, const fi_addr_t *addresses, uint
     return 0;
 }
 
-/* What an insertion has come to. */
+/* The result of an insertion. */
 struct outcome {
-    int inserted, error; /* the first one */
+    int inserted, error; /* the first error */
 };
 
 static void book(struct outcome *outcome, int rc, size_t i, fi_addr_t *addresses, uint64_t flags,
@@ -370,7 +372,7 @@ static void book(struct outcome *outcome, int rc, size_t i, fi_addr_t *addresses
         ((int *)context)[i] = -rc; /* 0 or an errno */
 }
 
-/* How many were inserted; an error only when it is the only way to tell. */
+/* The number of inserted addresses, or the error if the call can report it in no other way. */
 static int result(const struct outcome *outcome, uint64_t flags)
 {
     return outcome->inserted == 0 && (flags & FI_SYNC_ERR) == 0 ? outcome->error
@@ -397,7 +399,7 @@ static int insert(struct fid_av *fid, const void *names, size_t count, fi_addr_t
     return result(&outcome, flags);
 }
 
-/* `text`, whose last digits are increased by `step`. False: it has none, or too long. */
+/* Increases the digits at the end of `text` by `step`. False: no digits, or no room for more. */
 static bool count_up(char *to, size_t room, const char *text, size_t step)
 {
     size_t length = strlen(text), at = length;
@@ -409,7 +411,7 @@ static bool count_up(char *to, size_t room, const char *text, size_t step)
         if (at == 0 || to[at - 1] < '0' || to[at - 1] > '9') {
             if (at == length || length + 2 > room)
                 return false;
-            memmove(to + at + 1, to + at, length - at + 1); /* one digit more */
+            memmove(to + at + 1, to + at, length - at + 1); /* the number has one digit more */
             to[at++] = '0';
             length++;
         }
@@ -465,7 +467,7 @@ static int remove_one(struct gnip_av *av, fi_addr_t address)
     hash_out(av, place);
     memset(&av->entries[place], 0, sizeof(av->entries[place]));
     hash_others(av, &name);
-    /* Applications keep indices: those of a table stay empty. */
+    /* Applications keep indices, so those of a table stay unused. */
     if (av->type == FI_AV_MAP) {
         av->entries[place].words[0] = av->free_first;
         av->free_first = place + 1;

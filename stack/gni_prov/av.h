@@ -17,18 +17,18 @@ struct gnip_av {
     struct gnip_lock lock;
     struct gnip_av_entry *entries; /* by index; type 0: removed */
     uint32_t count, room;
-    uint32_t free_first; /* removed ones that may be used again: place + 1; 0: none */
+    uint32_t free_first; /* a free place of a removed address, plus 1; 0: none */
     bool duplicates; /* one address was inserted more than once */
     struct gnip_av_hash *by_address;
 };
 int gnip_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av,
                  void *context);
 /*
- * The name of an address for sending: with the index of a receive context taken into account, so
- * that cdm_id is that of the context. 0 or -FI_EINVAL.
+ * The name to send to. Takes the index of a receive context into account: cdm_id is that of the
+ * context. 0 or -FI_EINVAL.
  */
 int gnip_av_find(struct gnip_av *av, fi_addr_t address, struct gnip_name *name);
-/* The other way round; FI_ADDR_NOTAVAIL. */
+/* The fi_addr for a name, or FI_ADDR_NOTAVAIL. */
 fi_addr_t gnip_av_reverse(struct gnip_av *av, const struct gnip_name *peer);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Buffers of an endpoint that are not the application's: 64 bytes of registered memory, for words
- * around what a GET may fetch directly, and pieces as long as a message, in which a send with
- * several buffers is gathered. Both are made when first needed and kept until the EP goes.
+ * Buffers that belong to an endpoint: 64 bytes of registered memory, for words that a GET cannot
+ * fetch to their place, and pieces as long as a message, in which a send with several buffers is
+ * gathered. Both are allocated when they are first needed and kept until the EP is closed.
  */
 #include "bounce.h"
 #include "ep.h"
@@ -19,7 +19,7 @@
 struct pool {
     uint8_t *memory;
     struct gnip_mr *mr;
-    struct gnip_qlink *free; /* in the buffers themselves */
+    struct gnip_qlink *free; /* linked inside the free buffers */
 };
 
 struct gnip_bounces {

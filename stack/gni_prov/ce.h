@@ -8,12 +8,15 @@
 
 /* Reductions in the collective engine (ops_ce.c). */
 extern const struct fi_gni_ops_dom2 gnip_dom2_ops;
-/* The EP closes: its reductions end without an entry, after what the NIC has of them; no lock held.
+/*
+ * The EP closes: its reductions end without an entry, after the NIC has finished with them. No lock
+ * is held.
  */
 void gnip_ce_ep_close(struct gnip_ep *ep);
-bool gnip_ce_busy(const struct gnip_ep *ep); /* operands are on their way; ep->lock is held */
+bool gnip_ce_busy(const struct gnip_ep *ep); /* operands are in flight; ep->lock is held */
 void gnip_ce_domain_close(struct gnip_domain *domain);
-void gnip_ce_suspend(struct gnip_ep *ep); /* the NIC goes; ep->lock is held, nothing is under way */
+/* the NIC is released; ep->lock is held, and nothing is in flight */
+void gnip_ce_suspend(struct gnip_ep *ep);
 /* Checkpoints (ops_quiesce.c). */
 extern const struct fi_gni_ops_dom3 gnip_dom3_ops;
 

@@ -15,7 +15,7 @@
 typedef gni_ct_get_post_descriptor_t gnip_chained_get;
 #else
 #define GNIP_CHAINS 0
-typedef struct gnip_chained_get { /* with the fields of the one in 0x5d */
+typedef struct gnip_chained_get { /* with the fields that it has in 0x5d */
     void *next_descr;
     gni_ep_handle_t ep_hndl;
     uint64_t length, remote_addr;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * cm_nics: the address of endpoints. Messages between endpoints go through its datagrams; what
- * cannot be sent now waits in its work queue, which every progress runs.
+ * cm_nics: the addresses of endpoints. Messages between endpoints go through the datagrams of a
+ * cm_nic. What cannot be sent now waits in its work queue, which each call to progress runs.
  */
 #include <stdlib.h>
 
@@ -18,7 +18,7 @@
 #include "nic.h"
 #include "proto.h"
 
-#define BUCKETS 16u /* at first; a power of two */
+#define BUCKETS 16u /* initial number; a power of two */
 #define WAKE_AGAIN_NS 1000000u
 
 /* ---- endpoints ------------------------------------------------------------------------------- */
@@ -34,7 +34,7 @@ static void grow(struct gnip_cm_nic *cm_nic)
     struct gnip_ep **eps = calloc(2 * before, sizeof(*eps)), **old = cm_nic->eps, *ep;
 
     if (eps == NULL)
-        return; /* chains get longer */
+        return; /* the chains get longer */
     cm_nic->eps = eps;
     cm_nic->ep_buckets = 2 * before;
     for (i = 0; i < before; i++) {
@@ -69,6 +69,7 @@ void gnip_cm_nic_remove_ep(struct gnip_cm_nic *cm_nic, struct gnip_ep *ep)
         ;
     if (*at == ep) {
         *at = ep->cm_next;
+        assert(cm_nic->ep_count > 0);
         cm_nic->ep_count--;
     }
     gnip_unlock(&cm_nic->lock);
@@ -99,6 +100,7 @@ void gnip_cm_nic_put_ep(struct gnip_cm_nic *cm_nic, struct gnip_ep *ep)
 /* cm_nic->lock is held. */
 static void append(struct gnip_cm_nic *cm_nic, struct gnip_work *work)
 {
+    gnip_assert_held(&cm_nic->lock);
     gnip_list_append(&cm_nic->work, &work->link);
     work->queued = true;
     __atomic_store_n(&cm_nic->work_count, cm_nic->work_count + 1, __ATOMIC_RELAXED);
@@ -139,7 +141,7 @@ void gnip_cm_work_remove(struct gnip_cm_nic *cm_nic, struct gnip_work *work)
         gnip_unlock(&cm_nic->lock);
         if (running)
             gnip_gate_wait(&cm_nic->gate, &work->users);
-    } while (running); /* it may have come back to the queue */
+    } while (running); /* it may have been queued again */
 }
 
 static struct gnip_work *next_work(struct gnip_cm_nic *cm_nic)
@@ -158,7 +160,7 @@ static struct gnip_work *next_work(struct gnip_cm_nic *cm_nic)
     return work;
 }
 
-/* False: it is to be tried again. */
+/* False: it must be tried again. */
 static bool run(struct gnip_cm_nic *cm_nic, struct gnip_work *work)
 {
     void (*over)(struct gnip_work *, int) = work->over;
@@ -177,7 +179,7 @@ static bool run(struct gnip_cm_nic *cm_nic, struct gnip_work *work)
     return !again;
 }
 
-/* Each item once. When no datagram is free, the others would not be lucky either. */
+/* Tries each job once. When no datagram is free, the others would find none, either. */
 static uint32_t run_work(struct gnip_cm_nic *cm_nic)
 {
     uint32_t left = __atomic_load_n(&cm_nic->work_count, __ATOMIC_RELAXED), done = 0;
@@ -234,7 +236,7 @@ int gnip_cm_send(struct gnip_cm_nic *cm_nic, uint32_t device_addr, uint32_t cdm_
 {
     if (bytes > GNIP_CM_BYTES)
         return -FI_EINVAL;
-    if (gnip_unlikely(cm_nic->datagrams == NULL)) /* parked */
+    if (gnip_unlikely(cm_nic->datagrams == NULL)) /* suspended */
         return -FI_EAGAIN;
     if (device_addr == cm_nic->name.device_addr && cdm_id == cm_nic->name.cdm_id)
         return send_to_self(cm_nic, message, bytes);
@@ -254,7 +256,7 @@ void gnip_cm_deliver(struct gnip_cm_nic *cm_nic, uint32_t device_addr, uint32_t 
 
 /* ---- progress -------------------------------------------------------------------------------- */
 
-/* Wildcards that could not be posted when they should have been. */
+/* Posts wildcards that could not be posted before. */
 static void accept_remaining(struct gnip_cm_nic *cm_nic)
 {
     if (gnip_unlikely(cm_nic->enabled &&
@@ -267,7 +269,7 @@ uint32_t gnip_cm_nic_progress(struct gnip_cm_nic *cm_nic, uint32_t *polls)
 {
     uint32_t done = 0;
 
-    if (gnip_unlikely(cm_nic->datagrams == NULL)) /* parked */
+    if (gnip_unlikely(cm_nic->datagrams == NULL)) /* suspended */
         return 0;
     if (__atomic_load_n(&cm_nic->helper, __ATOMIC_RELAXED) == NULL) {
         done = gnip_datagram_poll(cm_nic, false, 0);
@@ -284,7 +286,7 @@ static bool stopping(const struct gnip_cm_nic *cm_nic)
     return __atomic_load_n(&cm_nic->stop, __ATOMIC_SEQ_CST);
 }
 
-/* How long the helper may wait for datagrams alone. */
+/* How long the helper may wait for datagrams without polling. */
 static int wait_limit(struct gnip_cm_nic *cm_nic, int idle_limit)
 {
     int limit = idle_limit;
@@ -370,14 +372,14 @@ int gnip_cm_nic_enable(struct gnip_cm_nic *cm_nic)
 {
     bool start;
 
-    if (cm_nic->datagrams == NULL) /* parked */
+    if (cm_nic->datagrams == NULL) /* suspended */
         return -FI_EAGAIN;
     gnip_lock(&cm_nic->lock);
     start = !cm_nic->enabled && cm_nic->automatic;
     cm_nic->enabled = true;
     gnip_unlock(&cm_nic->lock);
     gnip_datagram_accept(cm_nic);
-    /* Without a helper connections are made by who reads queues. */
+    /* Without a helper, threads that read queues make connections. */
     if (start)
         start_helper(cm_nic);
     return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Counters: of completions and of errors, 64 bits each; triggered operations hang on them. */
+/* Counters of completions and of errors, of 64 bits each. They fire triggered operations. */
 #include <stdlib.h>
 
 #include "cntr.h"
@@ -45,7 +45,10 @@ void gnip_cntr_add_error(struct gnip_cntr *cntr, uint64_t count)
     gnip_waitable_signal(&cntr->wait);
 }
 
-/* By the application: what it triggers begins now, whoever calls the provider next. */
+/*
+ * The application has set the counter: operations that this triggers begin now, without a further
+ * call of the provider.
+ */
 static void changed(struct gnip_cntr *cntr)
 {
     gnip_waitable_signal(&cntr->wait);
@@ -105,7 +108,7 @@ static int cntr_seterr(struct fid_cntr *fid, uint64_t value)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Makes progress and registers as somebody who looks, before the look. */
+/* Makes progress, and registers as a waiting thread before the counter is read. */
 static void progress_and_register(struct gnip_cntr *cntr, uint32_t *polls)
 {
     *polls += gnip_progress_list_run(&cntr->progress);
@@ -167,7 +170,7 @@ static bool wait_ready(void *argument, uint32_t *polls)
     gnip_lock(&cntr->lock);
     if (cntr->value >= wait->threshold)
         wait->result = 0;
-    else if (cntr->errors != 0) /* until the application sets it to 0 */
+    else if (cntr->errors != 0) /* until the application sets the error count to 0 */
         wait->result = -FI_EAVAIL;
     gnip_unlock(&cntr->lock);
     return wait->result != -FI_ETIMEDOUT;
@@ -243,7 +246,7 @@ static const struct fi_ops_cntr cntr_ops = {
     .seterr = cntr_seterr,
 };
 
-/* All that is not offered is -FI_EINVAL here. */
+/* Counters return -FI_EINVAL for all attributes that they do not offer. */
 static bool offered(const struct gnip_domain *domain, const struct fi_cntr_attr *attr)
 {
     return attr != NULL && attr->events == FI_CNTR_EVENTS_COMP && attr->flags == 0 &&

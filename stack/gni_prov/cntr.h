@@ -14,9 +14,9 @@ struct gnip_cntr {
     struct gnip_refs refs;
     struct gnip_waitable wait;
     struct gnip_progress_list progress;
-    struct gnip_lock lock; /* what follows */
+    struct gnip_lock lock; /* protects what follows */
     uint64_t value, errors, flags;
-    uint64_t value_seen, errors_seen; /* by the last reader */
+    uint64_t value_seen, errors_seen; /* as the last reader has seen them */
     enum fi_wait_obj wait_obj;
     struct fid_wait *wait_set; /* FI_WAIT_SET */
     struct gnip_queue triggers; /* gnip_req.link by threshold (trigger.c) */
@@ -28,14 +28,17 @@ void gnip_cntr_add(struct gnip_cntr *cntr, uint64_t count);
 void gnip_cntr_add_error(struct gnip_cntr *cntr, uint64_t count);
 
 /*
- * trigger.c. An operation with FI_TRIGGER waits at its counter; when that reaches the threshold it
- * goes to ep->fired and its VC is scheduled, whose progress submits what has fired.
+ * trigger.c. An operation with FI_TRIGGER waits at its counter. When the counter reaches the
+ * threshold, the operation moves to ep->fired and its VC is scheduled. The VC's progress submits
+ * it.
  */
-/* 0, or -FI_EINVAL: not a threshold, a counter of another domain, FI_INJECT. */
+/* 0, or -FI_EINVAL: no threshold, a counter of another domain, or FI_INJECT. */
 int gnip_trigger_check(const struct gnip_ep *ep, void *context, uint64_t flags);
 void gnip_trigger_enqueue(struct gnip_req *req); /* req->vc is set; ep->lock is held */
-/* cntr has changed: who has waited for that. Any lock but the counter's may be held. `progress`:
- * none is held, and what was submitted shall be under way when this returns. */
+/*
+ * The counter has changed: fires the operations that waited for it. Any lock but the counter's may
+ * be held. `progress`: no lock is held, and the operations are issued before this returns.
+ */
 void gnip_trigger_fire(struct gnip_cntr *cntr, bool progress);
 void gnip_trigger_fired(struct gnip_ep *ep); /* submits; by gnip_vc_progress, ep->lock is held */
 void gnip_trigger_drop(struct gnip_ep *ep); /* the EP closes */

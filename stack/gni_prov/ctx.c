@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What all fabrics of a process share, and where the process is: credentials, rank on its node,
- * what the job may use there. All of that comes from the launcher, through the environment.
+ * What all fabrics of a process share, and the place of the process: credentials, its rank on the
+ * node, and the resources that the job may use there. All of this comes from the launcher, through
+ * the environment.
  */
 #include <stdlib.h>
 
@@ -12,13 +13,13 @@
 
 #define DEVICE 0
 #define CDM_IDS (1u << 24)
-#define CQS_PER_NIC 8 /* what a NIC uses of them, with a reserve */
+#define CQS_PER_NIC 8 /* used by a NIC, with a reserve */
 #define NICS_UNKNOWN 4
-#define COOKIE_UNLAUNCHED 0x4a510000u /* of programs that nobody launched */
+#define COOKIE_UNLAUNCHED 0x4a510000u /* of programs that were started without a launcher */
 
 /* ---- the environment ------------------------------------------------------------------------- */
 
-/* Element `index` of a list "17:18"; false: there are not so many, or it is not a number. */
+/* Element `index` of a list "17:18". False: the list is shorter, or the element is not a number. */
 static bool element(const char *list, uint32_t index, uint32_t *value)
 {
     char *end;
@@ -38,13 +39,13 @@ static bool element(const char *list, uint32_t index, uint32_t *value)
     return true;
 }
 
-/* A pair of credentials, by its number; false: there are not so many. */
+/* The credentials with this index. False: there are fewer. */
 static bool credentials(uint32_t index, uint8_t *ptag, uint32_t *cookie)
 {
     uint32_t tag;
 
     if (port_getenv("PMI_GNI_COOKIE") == NULL && index == 0) {
-        /* No launcher: where the driver gives a tag to anybody who asks, that will do. */
+        /* Without a launcher, asks the driver for a tag, in case it gives one to any process. */
         *cookie = COOKIE_UNLAUNCHED;
         return GNI_GetPtag(DEVICE, *cookie, ptag) == GNI_RC_SUCCESS;
     }
@@ -56,7 +57,7 @@ static bool credentials(uint32_t index, uint8_t *ptag, uint32_t *cookie)
     return tag != 0 && tag <= UINT8_MAX;
 }
 
-/* What launchers call the rank on the node and how many there are. */
+/* The variables in which launchers give the rank on the node and the number of ranks there. */
 static void find_rank(struct gnip_place *place)
 {
     static const char *const names[][2] = {
@@ -77,7 +78,7 @@ static void find_rank(struct gnip_place *place)
         place->rank_known = true;
         return;
     }
-    /* One of several, or alone: the global rank does not tell. */
+    /* The job has one process or several; the global rank does not say which. */
     place->node_processes = 1;
 }
 
@@ -101,7 +102,7 @@ static uint32_t nics_allowed(const struct gnip_place *place, uint64_t fma, uint6
         nics = cqs / CQS_PER_NIC < fma ? cqs / CQS_PER_NIC : fma;
         nics /= place->node_processes;
         if (!place->rank_known && nics > NICS_UNKNOWN)
-            nics = NICS_UNKNOWN; /* others may be here, too */
+            nics = NICS_UNKNOWN; /* other jobs may use the node, too */
     }
     if (nics == 0)
         nics = 1;
@@ -140,8 +141,9 @@ int gnip_place_find(struct gnip_place *place)
 /* ---- the context ----------------------------------------------------------------------------- */
 
 /*
- * The lowest bit of the slot's pointer locks it, and the count of references: there is no other
- * place for a lock before there is a context. It is held for a few instructions.
+ * The lowest bit of the slot's pointer is a lock for the pointer and the count of references,
+ * because there is no other place for a lock before the context exists. It is held for a few
+ * instructions.
  */
 static struct gnip_ctx *slot_lock(void **slot)
 {
@@ -149,7 +151,7 @@ static struct gnip_ctx *slot_lock(void **slot)
 
     while (!__atomic_compare_exchange_n((uintptr_t *)slot, &seen, seen | 1, false, __ATOMIC_ACQUIRE,
                                         __ATOMIC_RELAXED)) {
-        gnip_waitable_yield(); /* whoever has it wakes nobody */
+        gnip_waitable_yield(); /* the thread that holds it wakes no other thread */
         seen = __atomic_load_n((uintptr_t *)slot, __ATOMIC_RELAXED) & ~(uintptr_t)1;
     }
     return (struct gnip_ctx *)seen;
@@ -195,8 +197,9 @@ static bool add_auths(struct gnip_ctx *ctx)
 }
 
 /*
- * Ids of endpoints: each process of a node has a range of its own, where the launcher tells which;
- * else they start at different places. A range is gone through before an id comes again.
+ * Ids of endpoints. Each process of a node has a range of its own if the launcher says which; else
+ * the ranges start at different places. An id is used again only after the whole range has been
+ * used.
  */
 static void divide_ids(struct gnip_ctx *ctx, const struct gnip_place *place)
 {
@@ -208,7 +211,7 @@ static void divide_ids(struct gnip_ctx *ctx, const struct gnip_place *place)
     ctx->cdm_next = start % ctx->cdm_count;
 }
 
-/* Never 0; a process that comes again after a crash has another one. */
+/* Never 0. A process that is started again after a crash has another one. */
 void gnip_ctx_incarnate(struct gnip_ctx *ctx)
 {
     do
@@ -251,7 +254,7 @@ struct gnip_ctx *gnip_ctx_get(void)
     struct gnip_ctx *ctx = slot_lock(slot), *made = NULL;
 
     if (ctx == NULL) {
-        /* Without the lock: this calls GNI. Whoever comes first is taken. */
+        /* Without the lock, because this calls GNI. The first thread to finish sets the context. */
         slot_unlock(slot, NULL);
         made = new_ctx();
         if (made == NULL)
@@ -282,6 +285,7 @@ void gnip_ctx_put(struct gnip_ctx *ctx)
     bool last;
 
     slot_lock(slot);
+    assert(ctx->refs > 0);
     last = --ctx->refs == 0;
     slot_unlock(slot, last ? NULL : ctx);
     if (last)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Datagrams of a cm_nic. A datagram is an exchange: a message goes out bound to its target, and
- * meets there a wildcard, which says only "I accept", or a message the other way. Between two
- * instances there is one exchange at a time; who comes too early tries again.
+ * Datagrams of a cm_nic. A datagram is an exchange: a bound one carries a message to its target.
+ * There it meets a wildcard, which only accepts, or a bound one with a message in the other
+ * direction. Between two instances there is one exchange at a time; further messages are tried
+ * again later.
  */
 #include <stdlib.h>
 
@@ -18,17 +19,17 @@
 #include "req.h"
 
 #define TRIES 10
-#define AT_ONCE 64u /* datagrams that one poll takes */
-#define CLOSE_NS 20000000ull /* what is still under way when the cm_nic closes */
+#define AT_ONCE 64u /* datagrams that one poll collects */
+#define CLOSE_NS 20000000ull /* for messages in flight when the cm_nic closes */
 #define CANCEL_NS 1000000ull
 
 struct gnip_datagram {
-    struct gnip_link link; /* free or failed */
-    gni_ep_handle_t ep; /* NULL: not used so far */
+    struct gnip_link link; /* in the list of free or of failed ones */
+    gni_ep_handle_t ep; /* NULL: not created so far */
     uint32_t id; /* counted from 1 */
     bool wildcard, active, bound;
     uint8_t tries;
-    uint8_t bytes; /* of `in` */
+    uint8_t bytes; /* bytes of `in` */
     uint32_t device_addr, cdm_id;
     uint8_t in[GNI_DATAGRAM_MAXSIZE];
     uint8_t out[GNI_DATAGRAM_MAXSIZE];
@@ -71,7 +72,7 @@ static int send(struct gnip_cm_nic *cm_nic, struct gnip_datagram *datagram)
     return -gnip_errno(rc);
 }
 
-/* The ids: 1 wakes the helper, then the wildcards, then the others. */
+/* Id 1 wakes the helper; the wildcards follow, then the bound datagrams. */
 #define WAKE_ID 1u
 
 static struct gnip_datagram *make(struct gnip_cm_nic *cm_nic, uint32_t id, bool wildcard)
@@ -123,13 +124,14 @@ static void put(struct gnip_cm_nic *cm_nic, struct gnip_datagram *datagram)
     gnip_unlock(&cm_nic->lock);
 }
 
-/* Frees the target for the next one. */
+/* Frees the target for the next datagram. */
 static void unbind(struct gnip_cm_nic *cm_nic, struct gnip_datagram *datagram)
 {
     gnip_lock(&cm_nic->nic->lock);
     if (datagram->bound && GNI_EpUnbind(datagram->ep) == GNI_RC_SUCCESS) {
         datagram->bound = false;
-    } else if (datagram->bound) { /* cannot be: it was consumed. A new endpoint is as good. */
+        /* cannot happen, as the datagram was consumed; a new endpoint is as good */
+    } else if (datagram->bound) {
         GNI_EpDestroy(datagram->ep);
         datagram->ep = NULL;
         datagram->bound = false;
@@ -139,7 +141,7 @@ static void unbind(struct gnip_cm_nic *cm_nic, struct gnip_datagram *datagram)
 
 /* ---- posting --------------------------------------------------------------------------------- */
 
-/* GNI would say so, too, but asking takes time, and waiting may be long. */
+/* GNI would refuse a second one, too, but the call takes time. */
 static bool in_flight(struct gnip_cm_nic *cm_nic, uint32_t device_addr, uint32_t cdm_id)
 {
     uint32_t first = WAKE_ID + cm_nic->wildcard_count, i;
@@ -178,7 +180,7 @@ int gnip_datagram_post(struct gnip_cm_nic *cm_nic, uint32_t device_addr, uint32_
     return rc;
 }
 
-/* Posts a wildcard; one that cannot be posted now is free. */
+/* Posts a wildcard. If that is not possible now, it is free. */
 static bool accept_with(struct gnip_cm_nic *cm_nic, struct gnip_datagram *datagram)
 {
     datagram->in[0] = GNIP_DGRAM_EMPTY;
@@ -209,7 +211,9 @@ bool gnip_datagram_may_post(struct gnip_cm_nic *cm_nic)
     return may;
 }
 
-/* A datagram to itself completes with its own data; nobody else hears of it. */
+/*
+ * A datagram to this instance completes with its own data, and does not reach any other instance.
+ */
 bool gnip_datagram_wake(struct gnip_cm_nic *cm_nic)
 {
     struct gnip_datagram *datagram = cm_nic->datagrams[WAKE_ID - 1];
@@ -221,7 +225,7 @@ bool gnip_datagram_wake(struct gnip_cm_nic *cm_nic)
     cm_nic->datagrams_active += mine;
     gnip_unlock(&cm_nic->lock);
     if (!mine)
-        return true; /* it is about to wake */
+        return true; /* it is about to wake up */
     datagram->device_addr = cm_nic->name.device_addr;
     datagram->cdm_id = cm_nic->name.cdm_id;
     datagram->in[0] = GNIP_DGRAM_EMPTY;
@@ -247,7 +251,7 @@ struct ended {
     uint32_t device_addr, cdm_id;
 };
 
-/* The next one that has ended; false: none. */
+/* Collects the next datagram that has ended. False: there is none. */
 static bool take_ended(struct gnip_cm_nic *cm_nic, struct ended *ended)
 {
     struct gnip_nic *nic = cm_nic->nic;
@@ -262,13 +266,13 @@ static bool take_ended(struct gnip_cm_nic *cm_nic, struct ended *ended)
         if (ended->datagram != NULL && ended->datagram->ep != NULL)
             rc = GNI_EpPostDataTestById(ended->datagram->ep, id, &ended->state, &ended->device_addr,
                                         &ended->cdm_id);
-        if (rc == GNI_RC_SIZE_ERROR) { /* consumed all the same */
+        if (rc == GNI_RC_SIZE_ERROR) { /* the datagram is consumed nevertheless */
             ended->state = GNI_POST_ERROR;
             rc = GNI_RC_SUCCESS;
         }
     }
     gnip_unlock(&nic->lock);
-    /* NO_MATCH: another thread was faster. */
+    /* NO_MATCH: another thread has collected it */
     return rc == GNI_RC_SUCCESS && ended->state != GNI_POST_PENDING &&
            ended->state != GNI_POST_REMOTE_DATA;
 }
@@ -301,7 +305,7 @@ static gnip_cold void try_again(struct gnip_cm_nic *cm_nic, struct gnip_datagram
     }
 }
 
-/* Those that failed and could not be posted again at once; false: none. */
+/* The datagrams that failed and could not be posted again at once. False: there is none. */
 static bool retry_failed(struct gnip_cm_nic *cm_nic)
 {
     struct gnip_link *link;
@@ -311,7 +315,7 @@ static bool retry_failed(struct gnip_cm_nic *cm_nic)
         return false;
     gnip_lock(&cm_nic->lock);
     for (link = cm_nic->failed.next; link != &cm_nic->failed; link = link->next)
-        count++; /* who fails again comes behind these */
+        count++; /* one that fails again goes to the end of the list */
     gnip_unlock(&cm_nic->lock);
     while (count-- > 0) {
         gnip_lock(&cm_nic->lock);
@@ -330,7 +334,7 @@ static bool is_request(const struct gnip_datagram *datagram)
            datagram->in[1] == GNIP_CONN_REQ;
 }
 
-/* Of a domain that comes to rest: it is asked again when that is over. */
+/* A request for a domain that is quiescing: it is handled after the domain has resumed. */
 static bool may_wait(const struct gnip_cm_nic *cm_nic, const struct gnip_datagram *datagram)
 {
     return cm_nic->domain != NULL && cm_nic->domain->suspended && is_request(datagram);
@@ -413,7 +417,8 @@ uint32_t gnip_datagram_poll(struct gnip_cm_nic *cm_nic, bool block, int millisec
         timeout = cm_nic->nic->params.dgram_timeout;
     if (block) {
         rc = GNI_PostdataProbeWaitById(cm_nic->nic->gni, timeout, &id);
-        if (rc != GNI_RC_SUCCESS && rc != GNI_RC_TIMEOUT) /* at least no loop without end */
+        /* an unknown status must not cause an endless loop */
+        if (rc != GNI_RC_SUCCESS && rc != GNI_RC_TIMEOUT)
             gnip_pause(cm_nic->nic->params.dgram_timeout * 1000000ull);
         if (rc != GNI_RC_SUCCESS)
             return 0;
@@ -437,7 +442,7 @@ int gnip_datagrams_open(struct gnip_cm_nic *cm_nic, uint32_t bound, uint32_t wil
     cm_nic->bound_count = bound;
     cm_nic->wildcard_count = wildcard;
     cm_nic->datagrams = calloc(WAKE_ID + bound + wildcard, sizeof(struct gnip_datagram *));
-    /* waking the helper must not fail for lack of memory: it would not hear that it shall end */
+    /* waking the helper must not fail for lack of memory, or it would not end */
     if (cm_nic->datagrams != NULL && make(cm_nic, WAKE_ID, false) != NULL)
         return 0;
     free(cm_nic->datagrams);
@@ -461,7 +466,7 @@ static void cancel(struct gnip_cm_nic *cm_nic, bool wildcards)
     }
 }
 
-/* Until no message is under way, or the time is over. */
+/* Waits until no message is in flight or the time is over. */
 static void drain(struct gnip_cm_nic *cm_nic, uint64_t nanoseconds)
 {
     struct port_timer timer;
@@ -501,7 +506,7 @@ void gnip_datagrams_close(struct gnip_cm_nic *cm_nic)
 {
     if (cm_nic->datagrams == NULL)
         return;
-    /* What has come in is answered, if only with a refusal. */
+    /* Messages that have arrived get an answer, if only a refusal. */
     collect_all(cm_nic);
     cancel(cm_nic, true);
     collect_all(cm_nic);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A domain: one set of credentials, and what is opened with it. */
+/* A domain: one set of credentials, and the objects that are opened with it. */
 #include <stdlib.h>
 
 #include "av.h"
@@ -107,7 +107,10 @@ static int take_attributes(struct gnip_domain *domain, const struct fi_info *inf
     domain->mr_mode = (uint64_t)(uint32_t)attr->mr_mode;
     if (!mr_mode_known(domain))
         return -FI_EINVAL;
-    /* Nothing else: who never thought of registration must not get 192 keys of his own choice. */
+    /*
+     * No other mode: an application that did not ask for registration must not get 192 keys of its
+     * own choice.
+     */
     domain->vmdh = (domain->mr_mode & FI_MR_MMU_NOTIFY) != 0;
     if (attr->threading != FI_THREAD_UNSPEC)
         domain->threading = attr->threading;

@@ -10,11 +10,11 @@ struct gnip_fabric {
     struct fid_fabric fid;
     struct gnip_ctx *ctx;
     struct gnip_refs refs;
-    uint32_t bound_datagrams, wildcard_datagrams; /* a later cm_nic copies them */
+    uint32_t bound_datagrams, wildcard_datagrams; /* a cm_nic that is opened later copies them */
     int32_t datagram_timeout; /* ms; -1: none */
-    struct port_mutex lock; /* what follows */
+    struct port_mutex lock; /* protects what follows */
     struct gnip_params params; /* of domains that are opened later */
-    struct port_mutex msg_lock; /* what follows */
+    struct port_mutex msg_lock; /* protects what follows */
     struct gnip_link msg_requests; /* at passive endpoints (msg_listen.c) */
 };
 int gnip_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
@@ -30,22 +30,22 @@ struct gnip_domain {
     struct gnip_params params;
     uint32_t api_version;
     uint32_t addr_format;
-    uint64_t mr_mode; /* as opened */
+    uint64_t mr_mode; /* as the domain was opened */
     bool vmdh; /* keys are the user's, addresses are offsets */
     enum fi_threading threading;
     enum fi_progress control_progress, data_progress;
-    struct port_mutex lock; /* what follows */
-    struct gnip_cm_nic *cm_nic; /* of all endpoints that are not bound; NULL: not needed so far */
-    struct gnip_nic *mr_nic; /* registers memory; NULL: not needed so far */
-    struct gnip_mr_cache *mr_cache; /* NULL: not needed so far */
-    bool paused; /* "domain ops 3": nothing new begins; atomic */
-    bool suspended; /* it has nothing of GNI any more (ops_quiesce.c) */
+    struct port_mutex lock; /* protects what follows */
+    struct gnip_cm_nic *cm_nic; /* of all endpoints that are not bound; NULL: not opened so far */
+    struct gnip_nic *mr_nic; /* registers memory; NULL: not opened so far */
+    struct gnip_mr_cache *mr_cache; /* NULL: not made so far */
+    bool paused; /* "domain ops 3": no operation is accepted; atomic */
+    bool suspended; /* it has released its objects of GNI (ops_quiesce.c) */
     struct gnip_link ctx_link; /* ctx->domains */
     struct gnip_link ces, ce_operations; /* collective engine (ops_ce.c) */
     struct gnip_link eps; /* gnip_ep.domain_link */
     struct gnip_link cm_nics; /* gnip_cm_nic.domain_link; under ctx->lock */
 };
-/* What an EP or CQ of this domain needs no lock for. */
+/* One thread uses all objects of this domain, so its EPs and CQs need no locks. */
 static inline bool gnip_single(const struct gnip_domain *domain)
 {
     return domain->threading == FI_THREAD_DOMAIN && domain->control_progress != FI_PROGRESS_AUTO &&
@@ -53,13 +53,13 @@ static inline bool gnip_single(const struct gnip_domain *domain)
 }
 int gnip_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
                      void *context);
-/* The credentials of a key that comes in attributes; no bytes: the domain's. 0 or -errno. */
+/* The credentials of a key in an object's attributes; no bytes: the domain's. 0 or -errno. */
 int gnip_domain_auth(const struct gnip_domain *domain, const uint8_t *key, size_t bytes,
                      struct gnip_auth **auth);
 int gnip_fabric_ops(struct fid *fid, const char *name, uint64_t flags, void **ops, void *context);
 int gnip_domain_ops(struct fid *fid, const char *name, uint64_t flags, void **ops, void *context);
 int gnip_ep_ops(struct fid *fid, const char *name, uint64_t flags, void **ops, void *context);
-/* The NIC with this number, as "domain ops 2" counts them; NULL: none. ctx->lock is not held. */
+/* The NIC with this number in the order of "domain ops 2"; NULL: none. ctx->lock is not held. */
 struct gnip_nic *gnip_domain_nic(struct gnip_domain *domain, uint32_t index);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Eager messages: the payload travels in the SMSG message. Also the two small messages that answer
- * something (ACK of a delivery, FIN of a rendezvous without a receive).
+ * Eager messages: the payload travels in the SMSG message. Also the two short answers (ACK of a
+ * delivery, FIN of a rendezvous without a receive).
  */
 #include "bounce.h"
 #include "ctx.h"
@@ -14,9 +14,9 @@
 #include "params.h"
 #include "proto.h"
 #include "req.h"
+#include "rx_window.h"
 #include "txd.h"
 #include "vc.h"
-#include "rx_window.h"
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
@@ -47,7 +47,10 @@ static void sent(struct gnip_txd *txd, gni_return_t status)
     gnip_unlock(&ep->lock);
 }
 
-/* What GNI_SmsgSendWTag takes: one piece. False: no memory for it now. */
+/*
+ * Gathers a payload in one piece, as GNI_SmsgSendWTag needs it. False: there is no memory for it
+ * now.
+ */
 static bool one_piece(struct gnip_req *req, const void **data)
 {
     uint8_t *gather;
@@ -84,7 +87,7 @@ static gnip_noinline void drop_piece(struct gnip_req *req)
     req->u.send.gather = NULL;
 }
 
-/* Injected failures are those of transactions; a message fails when a replay would not help it. */
+/* Injected failures are those of transactions; a message fails if a replay would not help. */
 static bool injected(struct gnip_req *req)
 {
     const struct gnip_params *params = &req->ep->domain->params;
@@ -110,7 +113,7 @@ int gnip_eager_issue(struct gnip_req *req)
         return gnip_rndzv_issue(req);
     cost = gnip_eager_cost(req->bytes);
     if (gnip_unlikely(!gnip_vc_rx_window(vc, cost))) {
-        /* A START needs one slot, whatever the length: better than waiting for many. */
+        /* An RTS costs one credit for any length, so it need not wait for several. */
         if (req->bytes >= GNIP_CREDIT_BYTES && gnip_vc_rx_window(vc, 1))
             return gnip_rndzv_issue(req);
         req->ep->domain->ctx->counts.window_stalls++;
@@ -165,7 +168,7 @@ gnip_noinline void gnip_eager_ack_arrived(struct gnip_vc *vc, const struct gnip_
         vc->ep->domain->ctx->counts.ignored++;
         return;
     }
-    if (req->pending != 0) { /* our own event is still to come */
+    if (req->pending != 0) { /* our own event has not come yet */
         req->delivered = true;
         return;
     }
@@ -223,6 +226,7 @@ void gnip_eager_arrived(struct gnip_vc *vc, const struct gnip_eager *message)
     uint32_t cost = gnip_eager_cost(message->bytes);
     struct gnip_req *recv;
 
+    gnip_assert_held(&vc->ep->lock);
     if (gnip_unlikely(message->bytes + sizeof *message > vc->message_bytes)) {
         gnip_vc_fail(vc, FI_EIO);
         return;
@@ -243,7 +247,7 @@ void gnip_eager_arrived(struct gnip_vc *vc, const struct gnip_eager *message)
 
 static void answered(struct gnip_txd *txd, gni_return_t status)
 {
-    (void)status; /* the VC learns of it by what it sends next */
+    (void)status; /* the next message that the VC sends finds out */
     gnip_txd_put(txd->vc->nic, txd);
 }
 
@@ -269,7 +273,7 @@ int gnip_answer(struct gnip_vc *vc, uint8_t kind, uint32_t request, int32_t stat
     if (rc != 0)
         gnip_txd_put(vc->nic, txd);
     else
-        gnip_vc_doorbell(vc); /* a grant, too, is something that it may sleep for */
+        gnip_vc_doorbell(vc); /* the peer may also sleep until it gets credits */
     return rc;
 }
 
@@ -299,7 +303,7 @@ static void answer_or_defer(struct gnip_vc *vc, uint8_t kind, uint32_t request, 
     if (gnip_answer(vc, kind, request, status, NULL, answered) != -FI_EAGAIN)
         return;
     if (request == 0 && vc->credits_deferred)
-        return; /* one is enough, it carries the newest grant */
+        return; /* one ACK is enough, because it carries the newest credits */
     req = gnip_req_get_own(vc->ep, GNIP_REQ_CONTROL);
     if (req == NULL) {
         gnip_vc_fail(vc, FI_ENOMEM);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Endpoints: opening, enabling, closing. Where they get an address from: ep_name.c. */
+/* Endpoints: opening, enabling, closing. ep_name.c gives them addresses. */
 #include "av.h"
 #include "bounce.h"
 #include "ce.h"
@@ -30,7 +30,7 @@
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* A capability without a direction means both. */
+/* A capability without a direction means both directions. */
 static uint64_t all_directions(uint64_t caps)
 {
     const uint64_t one_sided = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
@@ -113,7 +113,7 @@ int gnip_ep_new(struct gnip_domain *domain, struct fi_info *info, struct gnip_se
         free(ep);
         return -FI_ENOMEM;
     }
-    ep->info->handle = NULL; /* the caller's */
+    ep->info->handle = NULL; /* it belongs to the caller */
     take_attributes(ep);
     init_lists(ep);
     rc = gnip_domain_auth(domain, ep->info->ep_attr->auth_key, ep->info->ep_attr->auth_key_size,
@@ -155,7 +155,7 @@ int gnip_endpoint(struct fid_domain *domain, struct fi_info *info, struct fid_ep
 
 /* ---- enabling -------------------------------------------------------------------------------- */
 
-/* The progress that an object drives. NULL: it is not there. */
+/* The progress list of an object. NULL: there is no object. */
 static struct gnip_progress_list *of_cq(struct gnip_cq *cq)
 {
     return cq == NULL ? NULL : &cq->progress;
@@ -228,7 +228,7 @@ static int join_psets(struct gnip_ep *ep, uint64_t direction)
     return rc;
 }
 
-/* What it needs for the directions that its capabilities speak of. */
+/* Checks the objects that the directions of its capabilities need. */
 static int complete(const struct gnip_ep *ep, uint64_t directions)
 {
     if (ep->type == FI_EP_MSG ? ep->eq == NULL : ep->av == NULL)
@@ -245,7 +245,7 @@ static int complete(const struct gnip_ep *ep, uint64_t directions)
     return 0;
 }
 
-/* Buckets of a store: GNI_HASH_TAG_IMPL asks for many; a few for tags cost nothing. */
+/* Buckets of a store: many for GNI_HASH_TAG_IMPL; a few for tagged messages cost nothing. */
 #define HASHED_BITS 7
 #define TAGGED_BITS 4
 
@@ -276,7 +276,7 @@ static int enable_direction(struct gnip_ep *ep, uint64_t direction)
     return 0;
 }
 
-/* The other direction could not be: the call has had no effect. */
+/* The other direction could not be enabled: the call has no effect. */
 static void disable_transmit(struct gnip_ep *ep)
 {
     gnip_lock(&ep->lock);
@@ -357,8 +357,9 @@ static void unbind(struct gnip_ep *ep)
 }
 
 /*
- * What is queued or posted ends silently; what the NIC has is waited for. From gnip_vcs_close on
- * nobody else knows of the EP but through the progress of its CQs, which finds nothing of it.
+ * What is queued or posted ends without entries; transactions of the NIC are waited for. After
+ * gnip_vcs_close only the progress lists of its CQs refer to the EP, and they find nothing to do
+ * for it.
  */
 int gnip_ep_close(struct gnip_ep *ep)
 {
@@ -411,7 +412,7 @@ static int bind_ep(struct fid *fid, struct fid *object, uint64_t flags)
     return gnip_ep_bind(ep_of(fid), object, flags, FI_TRANSMIT | FI_RECV);
 }
 
-/* The direction stands among the flags themselves: exactly one. */
+/* The flags contain exactly one direction. */
 static int flags_control(struct gnip_ep *ep, uint64_t *flags, bool set)
 {
     uint64_t direction, *of;

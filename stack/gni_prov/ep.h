@@ -9,7 +9,7 @@
 #include "nic.h"
 #include "waitable.h"
 
-enum gnip_connection { /* of a MSG endpoint */
+enum gnip_connection { /* States of a MSG endpoint's connection. */
                        GNIP_UNCONNECTED,
                        GNIP_CONNECTING,
                        GNIP_CONNECTED,
@@ -17,68 +17,70 @@ enum gnip_connection { /* of a MSG endpoint */
 };
 
 struct gnip_ep {
-    struct fid_ep fid; /* of a SEP's context: that of the transmit side */
-    struct fid_ep rx_fid; /* SEP: of the receive context */
+    struct fid_ep fid; /* in a context of a SEP: the transmit side */
+    struct fid_ep rx_fid; /* in a context of a SEP: the receive side */
     enum fi_ep_type type;
     struct gnip_domain *domain;
     struct gnip_auth *auth;
-    struct gnip_refs refs; /* STX users, SEP contexts */
+    struct gnip_refs refs; /* users of an STX, contexts of a SEP */
     struct fi_info *info; /* a copy */
-    uint64_t caps, tx_flags, rx_flags; /* default operation flags, with FI_COMPLETION or without */
+    uint64_t caps, tx_flags, rx_flags; /* default operation flags, with or without FI_COMPLETION */
     bool directed, source, source_err, rma_event, notify_flags_only;
     bool tx_selective, rx_selective;
     bool tx_enabled, rx_enabled, closing, shared_tx, hashed;
-    bool slept_on; /* somebody may sleep on a descriptor for what it sends: its helper must hear */
-    struct gnip_lock lock; /* what follows, and all its VCs */
+    /* a thread may sleep on a descriptor for completions of this EP: the helper must see them */
+    bool slept_on;
+    struct gnip_lock lock; /* protects what follows, and all VCs of the EP */
     struct gnip_cq *send_cq, *recv_cq;
     struct gnip_cntr *send_cntr, *recv_cntr, *write_cntr, *read_cntr, *rwrite_cntr, *rread_cntr;
     struct gnip_av *av;
     struct gnip_eq *eq;
     struct gnip_stx *stx;
-    struct gnip_sep *sep; /* it is one of its contexts */
+    struct gnip_sep *sep; /* the scalable endpoint that this EP is a context of */
     uint32_t sep_index;
     struct gnip_nic *nic;
     struct gnip_cm_nic *cm_nic;
     bool own_cm_nic;
     struct gnip_name name;
     size_t min_multi_recv;
-    struct gnip_match *tagged, *untagged; /* made when it is enabled */
+    struct gnip_match *tagged, *untagged; /* made when the EP is enabled */
     /* requests */
     struct gnip_req **req_chunks; /* arrays of requests, by id */
-    struct gnip_queue req_free; /* last in, first out */
+    struct gnip_queue req_free; /* free requests, last in, first out */
     uint32_t req_made, tx_used, rx_used, own_used, tx_size, rx_size;
-    struct gnip_waitable room; /* somebody got -FI_EAGAIN */
-    bool wants_room; /* somebody waits for that */
+    struct gnip_waitable room; /* threads that got -FI_EAGAIN wait here */
+    bool wants_room; /* a thread waits there */
     bool mrecv_stalled; /* messages wait for a part of a multi-receive buffer */
-    /* the unexpected store's room */
-    struct gnip_queue unexpected_free; /* small ones */
+    /* memory of the unexpected store */
+    struct gnip_queue unexpected_free; /* messages of the small size */
     struct gnip_unexpected_chunk *unexpected_chunks;
     uint32_t rx_credits_granted, rx_messages_granted; /* to all peers together (rx_window.c) */
     uint32_t unexpected_messages;
-    struct gnip_queue fired; /* gnip_req.link: triggered, to be submitted; under fired_lock */
+    /* gnip_req.link: triggered operations to be submitted; under fired_lock */
+    struct gnip_queue fired;
     struct gnip_lock fired_lock;
     /* connections */
     struct gnip_link vcs; /* gnip_vc.ep_link */
     uint32_t vc_count;
-    struct gnip_vc_known { /* by fi_addr: each place knows one that was found there */
+    struct gnip_vc_known { /* by fi_addr: each place remembers one VC */
         fi_addr_t peer;
         struct gnip_vc *vc;
         uint32_t av_version;
     } * vc_known;
     struct gnip_vc **vc_names; /* hash by device_addr and cdm_id, chained by gnip_vc.name_next */
-    uint32_t vc_bits; /* both have 1 << vc_bits places; 0: none yet */
-    struct gnip_vc *chains; /* VCs with a chain (gnip_vc.more), by chain_next */
+    uint32_t vc_bits; /* both have 1 << vc_bits places; 0: not allocated yet */
+    struct gnip_vc *chains; /* VCs with a chain (gnip_vc.more), linked by chain_next */
     struct gnip_ep *cm_next; /* hash of the cm_nic */
-    uint32_t cm_users; /* atomic; messages being delivered */
-    struct port_thread *closer; /* waits for its VCs to end; NULL: nobody does */
+    uint32_t cm_users; /* atomic; messages that are being delivered */
+    struct port_thread *closer; /* the thread that waits for the VCs to end; NULL: none */
     struct gnip_msg_connection *connection; /* MSG (msg_cm.c); NULL: RDM and DGRAM */
     enum gnip_connection conn_state;
     struct gnip_vc *msg_vc;
-    struct gnip_bounces *bounces; /* buffers of bounce.c; NULL: none so far */
+    struct gnip_bounces *bounces; /* buffers of bounce.c; NULL: not allocated so far */
     struct gnip_link domain_link; /* domain->eps */
     struct gnip_ce_edge *ce_edge; /* its place in a tree of reductions (ops_ce.c); NULL: none */
 };
-/* Where GNI tells that what it sends has ended. */
+/* The completion queue of GNI for transactions of this EP. */
 static inline gni_cq_handle_t gnip_ep_events(const struct gnip_ep *ep)
 {
     return gnip_unlikely(ep->slept_on) && ep->nic->tx_cq_blk != NULL ? ep->nic->tx_cq_blk
@@ -91,17 +93,20 @@ static inline struct gnip_ep *gnip_ep_of(struct fid_ep *fid)
 }
 int gnip_endpoint(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
                   void *context);
-/* For SEP contexts too: name with this cdm_id; base NULL: an endpoint of its own. */
+/* Also for contexts of a SEP: a name with this cdm_id. base NULL: an endpoint by itself. */
 int gnip_ep_new(struct gnip_domain *domain, struct fi_info *info, struct gnip_sep *sep,
                 uint32_t index, void *context, struct gnip_ep **ep);
 int gnip_ep_bind(struct gnip_ep *ep, struct fid *object, uint64_t flags, uint64_t directions);
 int gnip_ep_enable(struct gnip_ep *ep, uint64_t directions); /* FI_TRANSMIT | FI_RECV */
 int gnip_ep_close(struct gnip_ep *ep);
-/* Its cm_nic, name and NIC (unless an STX brings that). 0 or -errno; detach also after an error. */
+/*
+ * Finds its cm_nic, name and NIC (an STX brings the NIC). 0 or -errno; call detach after an error,
+ * too.
+ */
 int gnip_ep_attach(struct gnip_ep *ep);
 void gnip_ep_detach(struct gnip_ep *ep); /* of the cm_nic */
 int gnip_ep_cancel(struct gnip_ep *ep, void *context);
-/* What is posted ends with an error, in order; ep->lock is held. */
+/* Ends all posted receives with an error, in order. ep->lock is held. */
 void gnip_ep_flush_receives(struct gnip_ep *ep, int error);
 extern const struct fi_ops_ep gnip_ep_ops_table;
 extern const struct fi_ops_cm gnip_ep_cm_ops; /* name functions; MSG: msg_cm.c */
@@ -111,10 +116,12 @@ extern const struct fi_ops_tagged gnip_tagged_ops; /* msg.c */
 extern const struct fi_ops_rma gnip_rma_ops; /* rma.c */
 extern const struct fi_ops_atomic gnip_atomic_ops; /* amo.c */
 
-/* What every call to transfer data begins with: 0, -FI_EOPBADSTATE, -FI_EOPNOTSUPP, -FI_ENOTCONN.
- * needs: FI_MSG|FI_SEND, FI_RMA|FI_READ ... */
+/*
+ * Each call that transfers data begins with this check: 0, -FI_EOPBADSTATE, -FI_EOPNOTSUPP,
+ * -FI_ENOTCONN. needs: FI_MSG|FI_SEND, FI_RMA|FI_READ ...
+ */
 int gnip_ep_may(const struct gnip_ep *ep, uint64_t needs);
-/* Flags of an operation: those given, or the defaults; adds FI_COMPLETION where due. */
+/* Flags of an operation: the given ones or the defaults; adds FI_COMPLETION where it applies. */
 static inline uint64_t gnip_tx_flags(const struct gnip_ep *ep, uint64_t flags)
 {
     return flags | (ep->tx_selective ? 0 : FI_COMPLETION);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fi_ep_bind: what belongs to which direction of an endpoint, and in which order. */
+/* fi_ep_bind: the objects that each direction of an endpoint may have, and the order of calls. */
 #include "av.h"
 #include "cntr.h"
 #include "cq.h"
@@ -76,7 +76,7 @@ static int bind_cntr(struct gnip_ep *ep, struct gnip_cntr *cntr, uint64_t flags,
 
 static int bind_av(struct gnip_ep *ep, struct gnip_av *av)
 {
-    if (ep->sep != NULL && ep->av == av) /* both contexts of an index bring it */
+    if (ep->sep != NULL && ep->av == av) /* both contexts of an index bind it */
         return 0;
     if (enabled(ep, FI_TRANSMIT | FI_RECV))
         return -FI_EOPBADSTATE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What calls on an endpoint begin and end with; its options; cancelling. */
+/* The common begin and end of calls on an endpoint; its options; fi_cancel. */
 #include "cm_nic.h"
 #include "domain.h"
 #include "ep.h"
@@ -32,7 +32,7 @@ gnip_noinline ssize_t gnip_ep_wait_for_room(struct gnip_ep *ep)
 {
     uint32_t polls = 0;
 
-    gnip_waitable_idle(&ep->room); /* before looking: what is freed from now on wakes the caller */
+    gnip_waitable_idle(&ep->room); /* before polling: what is freed from now on wakes the caller */
     __atomic_store_n(&ep->wants_room, true, __ATOMIC_RELAXED);
     gnip_nic_progress(ep->nic, &polls);
     gnip_cm_nic_progress(ep->cm_nic, &polls);
@@ -111,13 +111,14 @@ void gnip_ep_flush_receives(struct gnip_ep *ep, int error)
     struct gnip_req *req;
     unsigned i;
 
+    gnip_assert_held(&ep->lock);
     for (i = 0; i < 2; i++) {
         while (matches[i] != NULL && (post = gnip_match_first_post(matches[i], NULL)) != NULL) {
             req = gnip_req_of_post(post);
             gnip_match_unpost(matches[i], post);
             req->posted = false;
             if (req->multi && req->u.recv.children != 0)
-                req->u.recv.released = true; /* its last part ends it */
+                req->u.recv.released = true; /* its last part ends the buffer */
             else
                 gnip_req_error(req, error, error);
         }

@@ -12,7 +12,7 @@
 
 /* ---- where it is reached --------------------------------------------------------------------- */
 
-/* The name that the application wants it to have; only a bound one matters. */
+/* The name that the application asks for; it only matters if it is bound. */
 static bool chosen_name(const struct gnip_ep *ep, struct gnip_name *name)
 {
     return ep->type != FI_EP_MSG && ep->info->src_addr != NULL &&
@@ -20,7 +20,10 @@ static bool chosen_name(const struct gnip_ep *ep, struct gnip_name *name)
            (name->name_type & GNIP_BOUND) != 0;
 }
 
-/* A cm_nic of its own: a chosen address, or credentials that are not the domain's. */
+/*
+ * The endpoint needs a cm_nic of its own: for a chosen address, or for credentials that differ from
+ * the domain's.
+ */
 static int open_cm_nic(struct gnip_ep *ep, const struct gnip_name *chosen)
 {
     struct gnip_domain *domain = ep->domain;
@@ -33,7 +36,7 @@ static int open_cm_nic(struct gnip_ep *ep, const struct gnip_name *chosen)
     return rc;
 }
 
-/* The domain's; *first: nobody else uses it now. */
+/* The domain's cm_nic. *first: no endpoint uses it yet. */
 static int share_cm_nic(struct gnip_ep *ep, bool *first)
 {
     struct gnip_domain *domain = ep->domain;
@@ -59,6 +62,7 @@ void gnip_ep_detach(struct gnip_ep *ep)
         gnip_cm_nic_close(ep->cm_nic);
     } else if (ep->sep == NULL) {
         port_mutex_lock(&ep->domain->lock);
+        assert(ep->cm_nic->refs > 0);
         ep->cm_nic->refs--;
         port_mutex_unlock(&ep->domain->lock);
     }
@@ -67,13 +71,13 @@ void gnip_ep_detach(struct gnip_ep *ep)
 }
 
 /*
- * Threads that have an endpoint each shall not meet in a NIC: the first endpoint of a domain takes
- * that of the cm_nic, any other one asks for its own.
+ * Threads with an endpoint each should not share a NIC: the first endpoint of a domain uses that of
+ * the cm_nic, any other one gets a NIC of its own.
  */
 static int take_nic(struct gnip_ep *ep, bool of_cm_nic)
 {
     if (ep->shared_tx)
-        return 0; /* the STX brings it */
+        return 0; /* the STX has one */
     if (!of_cm_nic)
         return gnip_nic_get(ep->domain, ep->auth, UINT32_MAX, false, &ep->nic);
     ep->nic = ep->cm_nic->nic;
@@ -132,7 +136,7 @@ static int get_name(fid_t fid, void *address, size_t *bytes)
     return gnip_name_copy(&ep->name, ep->domain->addr_format, address, bytes);
 }
 
-/* To another id at its cm_nic, or to a cm_nic of its own. */
+/* Changes the id at its cm_nic, or opens a cm_nic for it. */
 static int rename_ep(struct gnip_ep *ep, const struct gnip_name *name)
 {
     struct gnip_cm_nic *old = ep->cm_nic;
@@ -154,6 +158,7 @@ static int rename_ep(struct gnip_ep *ep, const struct gnip_name *name)
             gnip_cm_nic_close(old);
         } else {
             port_mutex_lock(&ep->domain->lock);
+            assert(old->refs > 0);
             old->refs--;
             port_mutex_unlock(&ep->domain->lock);
         }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Event queues: connection events of MSG endpoints, lost nodes, what the application writes. */
+/*
+ * Event queues: connection events of MSG endpoints, lost nodes, and events that the application
+ * writes.
+ */
 #include <stdlib.h>
 
 #include "domain.h"
@@ -13,13 +16,13 @@
 #include "wait.h"
 #include "waitable.h"
 
-#define UNREAD_MAX 1024 /* of the application's own events */
+#define UNREAD_MAX 1024 /* limit of the application's own events */
 
 struct gnip_eq_event {
     struct gnip_link link;
-    struct fid *object; /* that it is about; NULL: the application's own event */
+    struct fid *object; /* the object that the event is about; NULL: the application wrote it */
     uint32_t event;
-    uint32_t bytes; /* of data */
+    uint32_t bytes; /* bytes of data */
     struct fi_eq_err_entry error;
     uint8_t data[];
 };
@@ -44,7 +47,10 @@ static struct gnip_eq_event *event_new(uint32_t number, const void *data, size_t
     return event;
 }
 
-/* An event about a connection that nobody reads holds a description of the request. */
+/*
+ * An event about a connection contains a description of the request, which is freed if the event
+ * was not read.
+ */
 static void event_free(struct gnip_eq_event *event)
 {
     struct fi_eq_cm_entry entry;
@@ -164,7 +170,7 @@ static ssize_t read_event(struct gnip_eq *eq, uint32_t *number, void *buffer, si
     gnip_list_remove(&event->link);
     __atomic_store_n(&eq->event_count, eq->event_count - 1, __ATOMIC_RELAXED);
     gnip_unlock(&eq->lock);
-    free(event); /* what it describes is the application's now */
+    free(event); /* the description belongs to the application now */
     return result;
 }
 
@@ -245,7 +251,7 @@ static ssize_t eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *buffer, ui
     event = gnip_container(eq->errors.next, struct gnip_eq_event, link);
     entry = event->error;
     entry.err_data_size = event->bytes;
-    if (room == 0) { /* ours, valid until the next error is read */
+    if (room == 0) { /* the provider's memory, valid until the next error is read */
         entry.err_data = event->bytes > 0 ? event->data : NULL;
     } else {
         entry.err_data = data;
@@ -253,7 +259,7 @@ static ssize_t eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *buffer, ui
             entry.err_data_size = room;
         memcpy(data, event->data, entry.err_data_size);
     }
-    /* before API 1.5 it ends before err_data_size */
+    /* before API 1.5 the entry ends before err_data_size */
     memcpy(buffer, &entry, own ? offsetof(struct fi_eq_err_entry, err_data_size) : sizeof(entry));
     if ((flags & FI_PEEK) == 0) {
         gnip_list_remove(&event->link);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A fabric: what domains, event queues, passive endpoints and wait sets are opened from. */
+/* A fabric: domains, event queues, passive endpoints and wait sets are opened from it. */
 #include <stdlib.h>
 
 #include "ctx.h"

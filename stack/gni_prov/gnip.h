@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What all files of the provider use. Each file is about one object; a header has its name and says
- * what it offers to the others.
+ * Definitions for all files of the provider. Each file is about one object; the header of that name
+ * declares what the object offers to the others.
  *
  *   fabric ─ domain ─┬─ ep ─ vc ─┐          top: one for each libfabric object
  *     │              ├─ av, mr   ├─ nic     below: one for each GNI communication domain
  *     │              └─ cq, cntr ┘   │
  *     └─ eq, pep              cm_nic ┴─ datagrams
  *
- * No variable of the process: everything hangs off the context, which the port keeps for each
- * process (gnip_ctx_get).
+ * The provider has no global variables: the context holds its state, and the port keeps one context
+ * for each process (gnip_ctx_get).
  *
- * Locks, in the order in which they are taken: context → domain, sep, pep → ep → cm_nic → mr cache
- * → nic (GNI calls) → nic's lists (VCs, descriptors) → ep's fired operations → cq, cntr, eq → pset
- * → waitable. Nothing blocks while one is held, except for what a GNI call itself takes; who holds
- * a nic's lock calls GNI and nothing else, so nothing is delivered to a CQ under it. Two endpoints'
- * locks are never held together.
+ * Locks are taken in this order: context → domain, sep, pep → ep → cm_nic → mr cache → nic (GNI
+ * calls) → the nic's lists (VCs, descriptors) → the ep's fired operations → cq, cntr, eq → progress
+ * list → waitable. A thread that holds one does not block, except in a GNI call. A thread that
+ * holds a nic's lock only calls GNI, so no entry is added to a CQ under it. A thread never holds
+ * the locks of two endpoints.
  */
 #ifndef GNIP_H
 #define GNIP_H
@@ -50,18 +50,20 @@
 #define gnip_container(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
 #define gnip_likely(x) __builtin_expect(!!(x), 1)
 #define gnip_unlikely(x) __builtin_expect(!!(x), 0)
-/* For what a short message does not come by: a call, for what is rare a call of code that is small
- * instead of fast. */
+/*
+ * Code off the short-message path is marked gnip_cold (small instead of fast) or gnip_noinline (a
+ * call instead of a copy).
+ */
 #define gnip_cold __attribute__((cold))
 #define gnip_noinline __attribute__((noinline))
 
-/* log.c. A line of libfabric's log; rare things only. */
+/* log.c. Writes a line to libfabric's log; for rare events only. */
 void gnip_log(enum fi_log_level level, enum fi_log_subsys subsystem, const char *function, int line,
               const char *format, ...) __attribute__((format(printf, 5, 6)));
 #define gnip_warn(subsystem, ...) gnip_log(FI_LOG_WARN, subsystem, __func__, __LINE__, __VA_ARGS__)
 #define gnip_info(subsystem, ...) gnip_log(FI_LOG_INFO, subsystem, __func__, __LINE__, __VA_ARGS__)
 
-/* For loops that look again after a while; no lock may be held. */
+/* Waits, in loops that poll again after a while. No lock may be held. */
 static inline void gnip_pause(uint64_t nanoseconds)
 {
     struct port_timer timer;
@@ -129,7 +131,7 @@ struct gnip_waitable;
 struct gnip_watch;
 struct gnip_work;
 
-/* Children of an object: it cannot be closed while there are any. */
+/* The children of an object. It cannot be closed while it has some. */
 struct gnip_refs {
     uint32_t count;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fi_getinfo: what there is, and what of that fits an application's hints. */
+/* fi_getinfo: what the provider offers, restricted to what fits an application's hints. */
 #include <stdlib.h>
 
 #include "ctx.h"
@@ -29,11 +29,11 @@
     (FI_INJECT | FI_MULTI_RECV | FI_COMPLETION | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
      FI_DELIVERY_COMPLETE)
 
-/* What is asked, and what is found out about it once for all types of endpoints. */
+/* A request, and what is found out about it once for all types of endpoints. */
 struct request {
     uint32_t version;
     uint64_t flags;
-    const struct fi_info *hints; /* may be NULL, and so may its parts */
+    const struct fi_info *hints; /* may be NULL, and so may its members */
     struct gnip_place place;
     uint32_t addr_format;
     uint64_t caps, mode;
@@ -94,7 +94,7 @@ static bool progress_known(enum fi_progress progress)
            progress == FI_PROGRESS_MANUAL;
 }
 
-/* Queues, and counters, that one process may have. */
+/* The numbers of queues and counters that one process may have. */
 static size_t queue_count(const struct request *request)
 {
     return request->place.cqs >= 2 ? (size_t)(request->place.cqs / 2) : QUEUES_UNKNOWN;
@@ -136,7 +136,7 @@ static bool wants_target(uint64_t caps)
            ((caps & (FI_REMOTE_READ | FI_REMOTE_WRITE)) != 0 || (caps & DIRECTIONS) == 0);
 }
 
-/* Peers cannot reach this side's memory, which is said by naming what is possible. */
+/* Peers cannot access the memory of this side: the capabilities name only what is possible. */
 static uint64_t without_target(uint64_t caps)
 {
     if ((caps & (FI_RMA | FI_ATOMICS)) != 0 && (caps & DIRECTIONS) == 0)
@@ -144,7 +144,7 @@ static uint64_t without_target(uint64_t caps)
     return caps & ~(FI_REMOTE_READ | FI_REMOTE_WRITE);
 }
 
-/* Registration mode; takes from the capabilities what is not possible with it. */
+/* The registration mode. Removes capabilities that are not possible with it. */
 static bool mr_mode_fits(struct request *request)
 {
     const struct fi_domain_attr *domain =
@@ -178,7 +178,7 @@ static bool mr_mode_fits(struct request *request)
     return true;
 }
 
-/* Everything but the type of endpoint. */
+/* Everything but the endpoint's type. */
 static bool hints_fit(struct request *request)
 {
     const struct fi_info *hints = request->hints;
@@ -191,8 +191,10 @@ static bool hints_fit(struct request *request)
         return false;
     if (hints->caps != 0)
         request->caps = hints->caps | CAPS_FREE;
-    /* What is left is harmless to an application that can do it. With FI_RX_CQ_DATA it would post a
-     * receive for each entry of remote CQ data, which nothing here uses up. */
+    /*
+     * Modes that an application offers may stay set, except for FI_RX_CQ_DATA: it would post a
+     * receive for each entry of remote CQ data, and nothing here would use these receives.
+     */
     request->mode =
         hints->mode & ~(FI_MSG_PREFIX | FI_ASYNC_IOV | FI_RX_CQ_DATA | FI_BUFFERED_RECV);
     if (old(request))
@@ -216,7 +218,7 @@ static int name_from_hints(const struct request *request, const void *address, s
     if (address == NULL)
         return 0;
     if (request->addr_format == FI_ADDR_STR
-            ? strnlen(address, bytes) == bytes /* may be shorter than we write it */
+            ? strnlen(address, bytes) == bytes /* it may be shorter than the text that we write */
             : bytes < sizeof(struct gnip_name))
         return -FI_EINVAL;
     *has = true;
@@ -250,7 +252,7 @@ static int find_addresses(struct request *request, const char *node, const char 
     }
     if (request->has_source)
         return 0;
-    /* That of the NIC: an endpoint there gets an id when it is opened. */
+    /* The address of the NIC: an endpoint there gets an id when it is opened. */
     request->source.name_type = GNIP_UNBOUND;
     request->source.device_addr = request->place.nic_address;
     request->source.cookie = request->place.cookie;
@@ -316,7 +318,7 @@ static bool fill_domain(const struct request *request, struct fi_domain_attr *do
     domain->cq_data_size = sizeof(uint64_t);
     domain->cq_cnt = domain->cntr_cnt = queue_count(request);
     domain->ep_cnt = SIZE_MAX;
-    /* One NIC is taken for connection messages. */
+    /* One NIC is used for connection messages. */
     domain->tx_ctx_cnt = request->place.nics > 1 ? request->place.nics - 1 : 1;
     domain->rx_ctx_cnt = request->place.nics;
     domain->max_ep_tx_ctx = domain->max_ep_rx_ctx = CONTEXTS_MAX;
@@ -324,7 +326,7 @@ static bool fill_domain(const struct request *request, struct fi_domain_attr *do
     domain->mr_iov_limit = 1;
     domain->caps = CAPS_DOMAIN;
     domain->mr_cnt = 65535;
-    domain->max_err_data = GNIP_CM_DATA_MAX; /* of a rejection */
+    domain->max_err_data = GNIP_CM_DATA_MAX; /* data of a rejection */
     return domain->name != NULL &&
            (hint == NULL || copy_key(hint->auth_key, hint->auth_key_size, &domain->auth_key,
                                      &domain->auth_key_size));

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Lists whose links lie in their elements. */
+/* Lists whose links are members of their elements. */
 #ifndef GNIP_LIST_H
 #define GNIP_LIST_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Doubly linked, circular: a head is a link, too. */
+/* A doubly linked, circular list. The head is a link, too. */
 struct gnip_link {
-    struct gnip_link *next, *prev; /* both NULL: in no list */
+    struct gnip_link *next, *prev; /* both NULL: the element is in no list */
 };
 static inline void gnip_list_init(struct gnip_link *head)
 {
@@ -37,7 +37,7 @@ static inline void gnip_list_remove(struct gnip_link *link)
 {
     struct gnip_link *prev = link->prev, *next = link->next;
 
-    /* The analyser believes that an element which was removed may still be found from its head. */
+    /* The analyser believes that a removed element may still be found from its head. */
     prev->next = next; /* NOLINT(clang-analyzer-core.NullDereference) */
     next->prev = prev; /* NOLINT(clang-analyzer-core.NullDereference): the same */
     link->next = link->prev = NULL;
@@ -87,7 +87,7 @@ static inline struct gnip_qlink *gnip_queue_pop(struct gnip_queue *queue)
         queue->head = link->next;
     return link;
 }
-/* O(length). False: it was not in there. */
+/* O(length). False: the element was not in the queue. */
 static inline bool gnip_queue_remove(struct gnip_queue *queue, struct gnip_qlink *link)
 {
     struct gnip_qlink **at, *before = NULL;

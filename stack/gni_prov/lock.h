@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Locks that a threading level may make needless, and gates that wait for users to leave. */
+/* Locks that a threading level may elide, and gates that wait for users to leave. */
 #ifndef GNIP_LOCK_H
 #define GNIP_LOCK_H
 
 #include "gnip.h"
 
-/* A mutex that the threading level of its domain may make needless. */
+/* A mutex. The threading level of its domain may elide it. */
 struct gnip_lock {
     struct port_mutex mutex;
     bool elided;
-    bool held; /* kept with assertions only */
+    bool held; /* only maintained with assertions */
 };
 #define gnip_assert_held(lock) assert((lock)->elided || (lock)->held)
 static inline void gnip_lock_init(struct gnip_lock *lock, bool elided)
@@ -42,9 +42,8 @@ static inline void gnip_unlock(struct gnip_lock *lock)
 }
 
 /*
- * Waits until a count of users that others drop is 0. Users are counted with atomics, without the
- * gate; dropping is cheap while nobody waits. `alone`: one thread uses it all, as with needless
- * locks.
+ * Waits until a count of users is 0. Users are counted with atomics and without the gate; leaving
+ * is cheap while no thread waits. `alone`: one thread uses the object, as with elided locks.
  */
 struct gnip_gate {
     struct port_mutex mutex;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the provider says: lines of libfabric's log (FI_LOG_LEVEL, FI_LOG_SUBSYS). */
+/* Messages of the provider: lines of libfabric's log (FI_LOG_LEVEL, FI_LOG_SUBSYS). */
 #include <stdarg.h>
 #include <stdio.h>
 

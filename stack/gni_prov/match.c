@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Matching: posted receives and messages that came before their receive, both in order of arrival.
+ * Matching: posted receives, and messages that arrived before their receive, both in order of
+ * arrival.
  *
- * All elements of a store are in one list. The hashed kind also has each in one of some buckets by
- * its tag, except for posted receives with an ignore mask, which are in one list of their own: who
- * looks for a receive takes the older one of the two that he finds.
+ * All elements of a store are in one list. A hashed store also has each element in a bucket by its
+ * tag, except for posted receives with an ignore mask, which are in a list of their own. The search
+ * for a receive takes the older one of the two that it finds.
  */
 #include "gnip.h"
 #include "list.h"
@@ -14,13 +15,13 @@
 #include <stdlib.h>
 
 struct gnip_match {
-    struct gnip_link posts, messages; /* .link: all */
-    struct gnip_link masked; /* gnip_post.bucket: posts with an ignore mask */
+    struct gnip_link posts, messages; /* by .link: all elements */
+    struct gnip_link masked; /* by gnip_post.bucket: receives with an ignore mask */
     uint64_t sequence;
     bool directed;
-    struct gnip_link *post_buckets; /* by tag; NULL: not hashed */
+    struct gnip_link *post_buckets; /* by tag; NULL: no hash */
     struct gnip_link *message_buckets;
-    uint32_t bits; /* of each there are 1 << bits */
+    uint32_t bits; /* there are 1 << bits of each */
 };
 
 struct gnip_match *gnip_match_new(uint32_t bits, bool directed)
@@ -56,7 +57,7 @@ void gnip_match_free(struct gnip_match *match)
     free(match);
 }
 
-/* Tags differ in few bits, which may be anywhere: a multiplication spreads them. */
+/* Tags differ in few bits, at any place: a multiplication spreads them. */
 static struct gnip_link *bucket_of(const struct gnip_match *match, struct gnip_link *buckets,
                                    uint64_t tag)
 {
@@ -82,6 +83,7 @@ void gnip_match_post(struct gnip_match *match, struct gnip_post *post)
 
 void gnip_match_unpost(struct gnip_match *match, struct gnip_post *post)
 {
+    assert(gnip_linked(&post->link));
     gnip_list_remove(&post->link);
     if (match->post_buckets != NULL)
         gnip_list_remove(&post->bucket);
@@ -139,6 +141,7 @@ void gnip_match_keep(struct gnip_match *match, struct gnip_unexpected *message)
 
 void gnip_match_forget(struct gnip_match *match, struct gnip_unexpected *message)
 {
+    assert(gnip_linked(&message->link));
     gnip_list_remove(&message->link);
     if (match->message_buckets != NULL)
         gnip_list_remove(&message->bucket);
@@ -151,7 +154,7 @@ static bool fits(const struct gnip_match *match, struct gnip_unexpected *message
         return false;
     if (!match->directed || source == FI_ADDR_UNSPEC)
         return true;
-    /* Its sender may have got into the AV since. */
+    /* Its sender may have been inserted in the AV since it arrived. */
     if (message->source == FI_ADDR_NOTAVAIL && message->vc != NULL)
         message->source = gnip_vc_source(message->vc);
     return message->source == source;

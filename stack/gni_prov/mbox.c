@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Mailboxes of a NIC, in slabs that are registered as one region each. A mailbox that comes back
- * rests for a while before it is used again: a last return of credits may still be on its way.
+ * Mailboxes of a NIC, in slabs that are registered as one region each. A returned mailbox is
+ * quarantined before it is used again, because a last return of credits may still be in flight.
  *
- * Most of them carry a short message now and then, so it is pages that count: large mailboxes lie
- * an odd number of half pages apart, so that two of them share a page, the end of the one and the
- * beginning of the next, which is what GNI's SMSG then uses of them. Of the first and the last one
- * of a slab it uses the outer ends, since a registration touches these pages anyway. Pairs are
- * moved a line each, or they would all be in the same few lines of the caches.
+ * Most mailboxes carry a short message now and then, so the number of touched pages matters. Large
+ * mailboxes lie an odd number of half pages apart, so that two of them share a page: the end of the
+ * first and the beginning of the second, which is the part that GNI's SMSG uses then. Of the first
+ * and the last mailbox of a slab it uses the outer ends, since a registration touches these pages
+ * anyway. Each pair is shifted by a cache line, or all would use the same few sets of the caches.
  */
 #include <stdlib.h>
 
@@ -21,18 +21,20 @@
 #include "req.h"
 
 #define QUARANTINE 8u
-#define FIRST_SLAB 8u /* mailboxes; then as many again, up to the parameter */
+#define FIRST_SLAB 8u /* mailboxes; further slabs double the number, up to the parameter */
 #define LARGE 16384u
 #define PAGE 4096u
 #define LINE 64u
-#define LINES 16u /* by which pairs differ: the end of one stays in its half of the page */
+#define LINES \
+    16u /* by which pairs are shifted; the end of a mailbox stays in its half of the page */
 
 struct gnip_slab {
     struct gnip_slab *next;
     uint8_t *base;
     size_t bytes;
     gni_mem_handle_t handle;
-    uint32_t count, fresh; /* from `fresh` on never used: zero, and no memory behind it */
+    /* fresh: mailboxes from here on were never used, so they are zero and have no memory yet */
+    uint32_t count, fresh;
 };
 
 struct place {
@@ -43,7 +45,7 @@ struct place {
 struct gnip_mbox_pool {
     struct gnip_slab *slabs; /* newest first */
     uint32_t count; /* of all slabs */
-    struct place *free; /* room for `count`; last in, first out */
+    struct place *free; /* `count` entries; last in, first out */
     uint32_t free_count;
     struct place quarantined[QUARANTINE];
     uint32_t quarantine_first, quarantine_count;
@@ -120,24 +122,26 @@ static bool place_get_fresh(const struct gnip_nic *nic, struct gnip_slab *slab, 
     return true;
 }
 
-/* *used: it must be zeroed. nic->lock is held. */
+/* *used: the mailbox must be zeroed. nic->lock is held. */
 static int place_get(struct gnip_nic *nic, struct place *place, bool *used)
 {
     struct gnip_mbox_pool *pool = nic->mailboxes;
     int rc;
 
+    gnip_assert_held(&nic->lock);
     if (pool == NULL) {
         pool = nic->mailboxes = calloc(1, sizeof(*pool));
         if (pool == NULL)
             return -FI_EAGAIN;
     }
+    assert(pool->quarantine_count <= QUARANTINE && pool->free_count <= pool->count);
     *used = true;
     if (pool->free_count > 0) {
         *place = pool->free[--pool->free_count];
         return 0;
     }
     *used = false;
-    if (place_get_fresh(nic, pool->slabs, place)) /* older slabs are used up */
+    if (place_get_fresh(nic, pool->slabs, place)) /* older slabs have no fresh ones left */
         return 0;
     if (pool->quarantine_count > 0) {
         *used = true;
@@ -182,6 +186,7 @@ void gnip_mbox_put(struct gnip_nic *nic, struct gnip_mbox *mbox)
         return;
     gnip_lock(&nic->lock);
     pool = nic->mailboxes;
+    assert(pool != NULL && pool->free_count + pool->quarantine_count < pool->count);
     if (pool->quarantine_count == QUARANTINE) {
         pool->free[pool->free_count++] = pool->quarantined[pool->quarantine_first];
         pool->quarantine_first = (pool->quarantine_first + 1) % QUARANTINE;

@@ -13,11 +13,11 @@ struct gnip_mbox {
     uint32_t offset, bytes;
     gni_mem_handle_t handle;
 };
-/* Zeroed. 0, -FI_EAGAIN (no resources now), or another errno. May register memory. */
+/* A zeroed mailbox. May register memory. 0, -FI_EAGAIN (no resources now), or another errno. */
 int gnip_mbox_get(struct gnip_nic *nic, struct gnip_mbox *mbox);
-/* Nobody writes there any more. */
+/* Returns a mailbox into which the peer does not write any more. */
 void gnip_mbox_put(struct gnip_nic *nic, struct gnip_mbox *mbox);
-/* A peer may still write there: it stays unused until the NIC goes. */
+/* A peer may still write into the mailbox: it stays unused until the NIC is closed. */
 void gnip_mbox_lose(struct gnip_nic *nic, struct gnip_mbox *mbox);
 void gnip_mbox_free_all(struct gnip_nic *nic);
 void gnip_mbox_sizes(struct gnip_nic *nic, uint32_t least); /* of a NIC that has none yet */

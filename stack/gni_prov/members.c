@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The objects of a wait or poll set. Making progress for them may take long (a fiber that polls in
- * vain is parked), so no lock is held meanwhile: who takes one off waits until nobody is on the way
- * through the list.
+ * The objects of a wait or poll set. Making progress for them may take long (a simulated thread
+ * that polls an idle queue is suspended), so no lock is held meanwhile. A thread that removes an
+ * object waits until no other one traverses the list.
  */
 #include <stdlib.h>
 
@@ -40,7 +40,7 @@ struct gnip_waitable *gnip_waitable_of(struct fid *object)
     }
 }
 
-/* Differs whenever value or errors do, as good as always. */
+/* A number that differs whenever value or errors do, for all practical purposes. */
 static uint64_t counter_state(const struct gnip_cntr *cntr)
 {
     return __atomic_load_n(&cntr->value, __ATOMIC_RELAXED) +
@@ -82,7 +82,8 @@ int gnip_members_remove(struct gnip_members *members, struct fid *object)
     if (member == NULL)
         return -FI_EINVAL;
     while (__atomic_load_n(&members->sweeps, __ATOMIC_SEQ_CST) != 0) {
-        gnip_waitable_signal(gnip_waitable_of(object)); /* so that who polls it comes round */
+        /* a thread that polls it returns to the list */
+        gnip_waitable_signal(gnip_waitable_of(object));
         port_timer_start(&timer, 10000);
         port_idle(&timer, false);
         port_timer_stop(&timer);
@@ -114,7 +115,8 @@ bool gnip_member_ready(struct gnip_member *member, uint32_t *polls)
     case FI_CLASS_CQ:
         cq = gnip_container(member->object, struct gnip_cq, fid.fid);
         *polls += gnip_progress_list_run(&cq->progress);
-        gnip_lock(&cq->lock); /* orders the look with what is added: the caller may go to sleep */
+        /* orders this read after earlier additions, because the caller may go to sleep */
+        gnip_lock(&cq->lock);
         ready = gnip_cq_pending(cq) != 0;
         gnip_unlock(&cq->lock);
         return ready;

@@ -9,22 +9,22 @@
 struct gnip_member {
     struct gnip_member *next;
     struct fid *object; /* CQ, counter or EQ */
-    uint64_t seen; /* counter of a poll set: value and errors when it was last reported */
+    uint64_t seen; /* of a counter in a poll set: value and errors at its last report */
 };
 struct gnip_members {
-    struct port_mutex lock; /* the list's structure */
+    struct port_mutex lock; /* protects the structure of the list */
     struct gnip_member *first;
-    uint32_t sweeps; /* that go through the list now, without the lock */
+    uint32_t sweeps; /* traversals of the list that are going on, without the lock */
 };
 void gnip_members_init(struct gnip_members *members);
 void gnip_members_fini(struct gnip_members *members);
 int gnip_members_add(struct gnip_members *members, struct fid *object); /* 0 or -errno */
-/* Waits until nobody looks at the object through this list. -FI_EINVAL: not in it. */
+/* Removes an object. Waits until no traversal uses it. -FI_EINVAL: it is not in the list. */
 int gnip_members_remove(struct gnip_members *members, struct fid *object);
-/* Between these two, members do not go away. */
+/* Begins and ends a traversal. Members are not removed meanwhile. */
 struct gnip_member *gnip_members_sweep(struct gnip_members *members);
 void gnip_members_swept(struct gnip_members *members);
-/* Makes progress for a member; whether there is something to be read. */
+/* Makes progress for a member. True: there is something to read. */
 bool gnip_member_ready(struct gnip_member *member, uint32_t *polls);
 /* The waitable of a CQ, counter or EQ; NULL: another class. */
 struct gnip_waitable *gnip_waitable_of(struct fid *object);

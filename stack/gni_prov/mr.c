@@ -2,10 +2,10 @@
 /*
  * Memory regions of the application, and keys.
  *
- * Basic registration: regions share registrations (mr_cache.c), addresses are virtual ones, the key
- * is made of the memory handle. With FI_MR_MMU_NOTIFY (VMDH): a region is reserved under the key
- * that the application chose, addresses are offsets from its first page, pages become accessible
- * when they are there, or with fi_mr_refresh.
+ * Basic registration: regions share registrations (mr_cache.c), addresses are virtual ones, and the
+ * key is made from the memory handle. With FI_MR_MMU_NOTIFY (VMDH): a region is reserved under the
+ * key that the application chose, and addresses are offsets from its first page. Its pages become
+ * accessible when the region is registered if they are mapped, else with fi_mr_refresh.
  */
 #include <stdlib.h>
 
@@ -22,14 +22,14 @@
 
 #define PAGE 4096ull
 #define ACCESS (FI_READ | FI_WRITE | FI_RECV | FI_SEND | FI_REMOTE_READ | FI_REMOTE_WRITE)
-/* The network writes the memory. */
+/* The network writes to the memory. */
 #define WRITTEN (FI_RECV | FI_READ | FI_REMOTE_WRITE)
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
 /*
  * 64 bits: 36:0 page of the address, 48:37 number of the memory descriptor, 49 the handle was of
- * format 2, 50 read-only, 51 always 1: a key of the provider, not of the application.
+ * format 2, 50 read-only, 51 always 1, which tells the provider's keys from the application's.
  */
 #define KEY_PAGES 37
 #define KEY_FORMAT_2 (1ull << 49)
@@ -43,7 +43,7 @@
 #define HANDLE_PAGES 0xfffffffull
 #define MDH_MASK 0xfffu
 
-/* CRC-8 over all other bytes: sums of 5e bc 61 c2 9d 23 46 8c, which stand for the bits. */
+/* CRC-8 of all other bytes, as a sum of 5e bc 61 c2 9d 23 46 8c for the bits that are set. */
 static uint8_t checksum(uint64_t qword1, uint64_t qword2)
 {
     static const uint8_t low[16] = {0x00, 0x5e, 0xbc, 0xe2, 0x61, 0x3f, 0xdd, 0x83,
@@ -106,7 +106,7 @@ static uint32_t flags_of(const struct gnip_mr *mr)
     return GNI_MEM_USE_VMDH | (mr->access & WRITTEN ? GNI_MEM_READWRITE : GNI_MEM_READ_ONLY);
 }
 
-/* Makes pages of a reserved region accessible, when they are mapped. */
+/* Makes pages of a reserved region accessible if they are mapped. */
 static gni_return_t update(struct gnip_mr *mr, uint64_t address, uint64_t bytes)
 {
     uint32_t index = mr->auth->offset + (uint32_t)mr->fid.key;
@@ -150,7 +150,7 @@ static int register_vmdh(struct gnip_mr *mr, uint64_t key)
 
     if (key >= mr->auth->partition)
         return -FI_EKEYREJECTED;
-    if (mr->address % PAGE != 0) /* offsets could not begin with 0 */
+    if (mr->address % PAGE != 0) /* offsets must begin with 0 */
         return -FI_EINVAL;
     if (!claim_key(mr->auth, key))
         return -FI_ENOKEY;
@@ -160,7 +160,8 @@ static int register_vmdh(struct gnip_mr *mr, uint64_t key)
     if (rc != 0)
         release_key(mr->auth, key);
     else
-        update(mr, mr->address, mr->bytes); /* as far as it is mapped; else when it is refreshed */
+        update(mr, mr->address,
+               mr->bytes); /* those pages that are mapped; fi_mr_refresh does the others */
     return rc;
 }
 
@@ -230,7 +231,7 @@ void gnip_mr_use(struct gnip_mr *mr)
 
 void gnip_mr_release(struct gnip_mr *mr)
 {
-    if (mr->fid.fid.fclass != FI_CLASS_MR) { /* of gnip_mr_auto: the registration itself */
+    if (mr->fid.fid.fclass != FI_CLASS_MR) { /* from gnip_mr_auto: it is the registration itself */
         gnip_mr_cache_put(mr->entry);
         return;
     }
@@ -245,7 +246,7 @@ void gnip_mr_release(struct gnip_mr *mr)
     free(mr);
 }
 
-/* Operations that use it keep it registered until they end. */
+/* Operations that use the region keep it registered until they end. */
 static int mr_close(struct fid *fid)
 {
     struct gnip_mr *mr;
@@ -367,7 +368,7 @@ int gnip_mr_prepare(struct gnip_ep *ep)
     return ep->nic == NULL ? 0 : gnip_mr_cache_open(ep->domain, ep->auth, ep->nic);
 }
 
-/* Basic also in a domain with VMDH: the keys are the application's. */
+/* Basic registration in a domain with VMDH, too: the keys belong to the application. */
 gnip_noinline int gnip_mr_auto(struct gnip_ep *ep, const void *address, uint64_t bytes,
                                bool written, struct gnip_mr **mr)
 {

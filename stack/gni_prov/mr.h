@@ -15,48 +15,61 @@ struct gnip_mr {
     struct gnip_auth *auth;
     gni_mem_handle_t handle;
     uint64_t address, bytes, access;
-    struct gnip_mr_entry *entry; /* its registration, which others may share; NULL: VMDH */
-    uint32_t uses; /* the application's, and operations'; ends with the last one */
+    struct gnip_mr_entry *entry; /* its registration, possibly shared; NULL: VMDH */
+    uint32_t uses; /* by the application and by operations; the last one ends it */
     bool vmdh;
     struct gnip_link link; /* the cache's list of them */
 };
 int gnip_mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access, uint64_t offset,
                 uint64_t requested_key, uint64_t flags, struct fid_mr **mr, void *context);
 extern const struct fi_ops_mr gnip_mr_ops;
-/* Before an EP's memory is registered for the first time (fi_enable); no lock. 0 or -errno. */
+/*
+ * To be called before an EP registers memory for the first time (fi_enable). No lock is held. 0 or
+ * -errno.
+ */
 int gnip_mr_prepare(struct gnip_ep *ep);
-/* For an operation whose buffer came without a descriptor; ep->lock may be held. `written`: the
- * network writes it. 0 or -errno; -FI_EAGAIN: resources, try again. */
+/*
+ * Registers the buffer of an operation that came without a descriptor. ep->lock may be held.
+ * `written`: the network writes it. 0 or -errno; -FI_EAGAIN: no resources now.
+ */
 int gnip_mr_auto(struct gnip_ep *ep, const void *address, uint64_t bytes, bool written,
                  struct gnip_mr **mr);
-void gnip_mr_release(struct gnip_mr *mr); /* of gnip_mr_auto; or one use of an application's */
+/* ends a use by gnip_mr_auto, or one use of the application's region */
+void gnip_mr_release(struct gnip_mr *mr);
 void gnip_mr_use(struct gnip_mr *mr);
-/* It covers this memory, and lets the network write there if that is wanted. */
+/* The region covers this memory, and allows the network to write there if `written`. */
 bool gnip_mr_serves(const struct gnip_mr *mr, const void *buffer, uint64_t bytes, bool written);
 uint64_t gnip_handle_key(const gni_mem_handle_t *handle, bool read_only);
 
 /*
- * Registrations of a domain: shared by whoever asks for memory that one of them covers, kept when
- * nobody uses them any more (lazy deregistration).
+ * Registrations of a domain. Regions and operations share a registration that covers their memory.
+ * A registration without users is kept (lazy deregistration).
  */
 struct gnip_mr_counts {
-    uint32_t in_use, stale; /* registrations now */
+    uint32_t in_use, stale; /* the present registrations */
     uint64_t hits, misses, evicted, invalidated;
 };
-/* The registrations of these credentials, made if needed. nic: registers; NULL: found or made, then
- * no lock may be held. 0 or -errno. */
+/*
+ * Makes the bank of registrations for these credentials. nic: the NIC that registers. NULL: one is
+ * found or opened, and no lock may be held. 0 or -errno.
+ */
 int gnip_mr_cache_open(struct gnip_domain *domain, struct gnip_auth *auth, struct gnip_nic *nic);
-/* One use of a registration that covers the memory. 0, -FI_EAGAIN (resources), or another errno. */
+/*
+ * Adds a use of a registration that covers the memory. 0, -FI_EAGAIN (no resources), or another
+ * errno.
+ */
 int gnip_mr_cache_get(struct gnip_domain *domain, struct gnip_auth *auth, const void *address,
                       uint64_t bytes, bool written, struct gnip_mr **registered);
 void gnip_mr_cache_use(struct gnip_mr_entry *entry);
 void gnip_mr_cache_put(struct gnip_mr_entry *entry);
-void gnip_mr_cache_expose(struct gnip_mr_entry *entry); /* a key of it is told to peers */
+void gnip_mr_cache_expose(struct gnip_mr_entry *entry); /* its key is sent to peers */
 struct gnip_nic *gnip_mr_cache_nic(struct gnip_domain *domain, struct gnip_auth *auth);
 void gnip_mr_cache_free(struct gnip_domain *domain);
 int gnip_mr_cache_flush(struct gnip_domain *domain);
-/* The NICs went and came again: registers all that is in use, under the keys that it had. 0;
- * -FI_EKEYREJECTED: some keys are others now; -errno. */
+/*
+ * The NICs were released and opened again: registers all memory in use, under the same keys. 0;
+ * -FI_EKEYREJECTED: some keys have changed; -errno.
+ */
 int gnip_mr_cache_restore(struct gnip_domain *domain);
 void gnip_mr_cache_add_region(struct gnip_mr *mr);
 void gnip_mr_cache_remove_region(struct gnip_mr *mr);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Registrations of a domain's memory. Whoever wants memory that one of them covers shares it;
- * regions that overlap become one. A registration that nobody uses is kept for the next time, up to
- * a limit, the one unused for longest goes first; that needs somebody who tells what was unmapped
- * (port_memory_changed), otherwise it ends with its last use. So does one whose key peers may have:
- * what the application has closed they must not reach.
+ * Registrations of a domain's memory. A request for memory that a registration covers shares it;
+ * regions that overlap are merged. A registration without users is kept for the next request, up to
+ * a limit; the least recently used one is evicted first. Keeping it requires that unmapped memory
+ * is noted (port_memory_changed); otherwise it ends with its last user. So does a registration
+ * whose key peers may have: they must not access what the application has closed.
  *
- * What GNI sees does not depend on where memory lies: lookups go by address, everything that is
- * done one after the other goes by age.
+ * The calls that GNI sees do not depend on where memory lies: searches go by address, but all
+ * sequences of calls go by age.
  */
 #include "ctx.h"
 #include "domain.h"
@@ -24,121 +24,23 @@
 
 #define PAGE 4096ull
 
-/* ---- trees: treaps, ordered by first page, then by age ----------------------------------------
- */
-
 typedef struct gnip_mr_entry node;
-
-static bool before(const node *a, const node *b)
-{
-    return a->first != b->first ? a->first < b->first : a->sequence < b->sequence;
-}
-
-static node *fixed(node *root)
-{
-    root->end_max = root->end;
-    if (root->left != NULL && root->left->end_max > root->end_max)
-        root->end_max = root->left->end_max;
-    if (root->right != NULL && root->right->end_max > root->end_max)
-        root->end_max = root->right->end_max;
-    return root;
-}
-
-static void split(node *root, const node *at, node **low, node **high)
-{
-    if (root == NULL) {
-        *low = *high = NULL;
-    } else if (before(root, at)) {
-        split(root->right, at, &root->right, high);
-        *low = fixed(root);
-    } else {
-        split(root->left, at, low, &root->left);
-        *high = fixed(root);
-    }
-}
-
-static node *joined(node *low, node *high)
-{
-    if (low == NULL || high == NULL)
-        return low != NULL ? low : high;
-    if (low->priority > high->priority) {
-        low->right = joined(low->right, high);
-        return fixed(low);
-    }
-    high->left = joined(low, high->left);
-    return fixed(high);
-}
-
-static node *with(node *root, node *added)
-{
-    if (root == NULL || added->priority > root->priority) {
-        split(root, added, &added->left, &added->right);
-        return fixed(added);
-    }
-    if (before(added, root))
-        root->left = with(root->left, added);
-    else
-        root->right = with(root->right, added);
-    return fixed(root);
-}
-
-static node *without(node *root, node *removed)
-{
-    if (root == removed)
-        return joined(root->left, root->right);
-    if (before(removed, root))
-        root->left = without(root->left, removed);
-    else
-        root->right = without(root->right, removed);
-    return fixed(root);
-}
 
 static void enter(node *entry, enum gnip_mr_state state)
 {
     node **root = &entry->side->roots[state];
 
     entry->state = state;
-    *root = with(*root, entry);
+    *root = gnip_mr_tree_insert(*root, entry);
 }
 
 static void leave(node *entry)
 {
     node **root = &entry->side->roots[entry->state];
 
-    *root = without(*root, entry);
+    *root = gnip_mr_tree_remove(*root, entry);
     entry->left = entry->right = NULL;
     entry->state = GNIP_MR_RETIRED;
-}
-
-/* One that covers all of it. */
-static node *covering(node *root, uint64_t first, uint64_t end)
-{
-    while (root != NULL && root->end_max >= end) {
-        if (root->first > first)
-            root = root->left;
-        else if (root->end >= end)
-            return root;
-        else if (root->left != NULL && root->left->end_max >= end)
-            root = root->left; /* all of these begin early enough */
-        else
-            root = root->right;
-    }
-    return NULL;
-}
-
-/* Puts those that touch the range in front of the list, greatest address first. */
-static void touching(node *root, uint64_t first, uint64_t end, node **list)
-{
-    if (root == NULL || root->end_max < first)
-        return;
-    touching(root->left, first, end, list);
-    if (root->first > end)
-        return;
-    if (root->end >= first) {
-        root->next = *list;
-        *list = root;
-    }
-    touching(root->right, first, end, list);
 }
 
 /* ---- registering ----------------------------------------------------------------------------- */
@@ -157,7 +59,7 @@ gni_return_t gnip_mr_register_pages(struct gnip_mr_bank *bank, uint64_t first, u
     return rc;
 }
 
-/* It is in no tree and no list. */
+/* The entry is in no tree and in no list but cache->entries. */
 static void deregister(node *entry)
 {
     struct gnip_nic *nic = entry->bank->nic;
@@ -176,10 +78,11 @@ static void remove_from_stale(struct gnip_mr_cache *cache, node *entry)
 {
     leave(entry);
     gnip_list_remove(&entry->age);
+    assert(cache->counts.stale > 0);
     cache->counts.stale--;
 }
 
-/* False: nothing is left that is not in use. */
+/* False: all registrations are in use. */
 static bool evict(struct gnip_mr_cache *cache)
 {
     struct gnip_link *oldest = cache->stale.next;
@@ -232,7 +135,7 @@ static void fill(struct gnip_mr_cache *cache, struct gnip_mr_bank *bank, node *e
     gnip_list_append(&cache->entries, &entry->all);
 }
 
-/* Registers exactly this, evicting others while that helps. */
+/* Registers exactly this range, and evicts others for it if that helps. */
 static int obtain(struct gnip_mr_cache *cache, struct gnip_mr_bank *bank, uint64_t first,
                   uint64_t end, bool written, node **made)
 {
@@ -263,19 +166,20 @@ static int obtain(struct gnip_mr_cache *cache, struct gnip_mr_bank *bank, uint64
 
 /* ---- merging --------------------------------------------------------------------------------- */
 
-/* Those of a side, of both kinds, that overlap or adjoin the range. */
+/* The used and unused registrations of a side that overlap or adjoin the range. */
 static node *neighbours(struct gnip_mr_side *side, uint64_t first, uint64_t end)
 {
     node *list = NULL;
 
-    touching(side->roots[GNIP_MR_IN_USE], first, end, &list);
-    touching(side->roots[GNIP_MR_STALE], first, end, &list);
+    gnip_mr_tree_touching(side->roots[GNIP_MR_IN_USE], first, end, &list);
+    gnip_mr_tree_touching(side->roots[GNIP_MR_STALE], first, end, &list);
     return list;
 }
 
 /*
- * What to register instead of [*first, *end): with all that touches it, unless that is more than
- * twice as much. So a buffer that grows piece by piece costs no more than twice its size.
+ * The range to register instead of [*first, *end): together with all that touches it, unless that
+ * is more than twice as long. So a buffer that grows piece by piece costs no more than twice its
+ * size.
  */
 static bool widen(const node *list, uint64_t *first, uint64_t *end)
 {
@@ -294,7 +198,7 @@ static bool widen(const node *list, uint64_t *first, uint64_t *end)
     return true;
 }
 
-/* What a new entry covers is not needed any more: at once, or when its last use ends. */
+/* A new entry replaces those that it covers: at once, or when their last use ends. */
 static void swallow(struct gnip_mr_cache *cache, node *list, const node *by)
 {
     while (list != NULL) {
@@ -319,14 +223,14 @@ static int miss(struct gnip_mr_cache *cache, struct gnip_mr_bank *bank, struct g
     int rc = -FI_EINVAL;
 
     cache->counts.misses++;
-    /* A part that is not in use may be unmapped by now: then without it. */
+    /* A part that is not in use may have been unmapped: then tries without it. */
     if (cache->shared && widen(neighbours(side, first, end), &wide_first, &wide_end))
         rc = obtain(cache, bank, wide_first, wide_end, written, found);
     if (rc != 0)
         rc = obtain(cache, bank, first, end, written, found);
     if (rc != 0 || !cache->shared)
         return rc;
-    /* obtain() succeeded, so there is one. */
+    /* obtain() has succeeded, so *found is set. */
     (*found)->side = side; /* NOLINT(clang-analyzer-core.NullDereference) */
     swallow(cache, neighbours(side, (*found)->first, (*found)->end), *found);
     enter(*found, GNIP_MR_IN_USE);
@@ -348,7 +252,7 @@ static void invalidate(struct gnip_mr_cache *cache, uint64_t address, uint64_t b
             while ((entry = list) != NULL) {
                 list = entry->next;
                 if (entry->first >= end || entry->end <= first)
-                    continue; /* only adjoins */
+                    continue; /* it only adjoins */
                 cache->counts.invalidated++;
                 if (entry->state == GNIP_MR_STALE) {
                     remove_from_stale(cache, entry);
@@ -368,7 +272,7 @@ static void apply_memory_changes(struct gnip_mr_cache *cache)
 
     while ((rc = port_memory_changed(&cache->changes, &address, &bytes)) > 0)
         invalidate(cache, address, bytes);
-    if (rc < 0 && cache->watched) /* not any more: what is kept may be gone */
+    if (rc < 0 && cache->watched) /* changes are not noted any more: what is kept may be gone */
         invalidate(cache, 0, ~(PAGE - 1));
     cache->watched = rc == 0;
 }
@@ -397,9 +301,9 @@ static int find(struct gnip_mr_cache *cache, struct gnip_mr_bank *bank, uint64_t
     if (!cache->shared)
         return miss(cache, bank, side, first, end, written, found);
     apply_memory_changes(cache);
-    entry = covering(side->roots[GNIP_MR_IN_USE], first, end);
+    entry = gnip_mr_tree_find(side->roots[GNIP_MR_IN_USE], first, end);
     if (entry == NULL) {
-        entry = covering(side->roots[GNIP_MR_STALE], first, end);
+        entry = gnip_mr_tree_find(side->roots[GNIP_MR_STALE], first, end);
         if (entry == NULL)
             return miss(cache, bank, side, first, end, written, found);
         remove_from_stale(cache, entry);
@@ -503,7 +407,7 @@ static int make_cache(struct gnip_domain *domain)
     return 0;
 }
 
-/* One of those that this domain may use, else a new one: a reference. */
+/* Finds a NIC that this domain may use, or opens one. Adds a reference. */
 static int find_nic(struct gnip_domain *domain, struct gnip_auth *auth, struct gnip_nic **nic)
 {
     const struct gnip_domain *sole = gnip_single(domain) ? domain : NULL;

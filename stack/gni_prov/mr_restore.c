@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Registrations at a NIC that was given back and made again (a domain that has come to rest goes
- * on), as far as possible with the same keys.
+ * Restores registrations at a NIC that was released and opened again (a domain was quiesced and
+ * resumes), with the same keys if possible.
  */
 #include "domain.h"
 #include "gnip.h"
@@ -13,7 +13,7 @@
 
 #include <stdlib.h>
 
-#define INDICES 4096u /* of registrations in GNI */
+#define INDICES 4096u /* limit of registrations in GNI */
 
 typedef struct gnip_mr_entry node;
 
@@ -40,7 +40,7 @@ static uint32_t index_of(const gni_mem_handle_t *handle)
     return (uint32_t)(gnip_handle_key(handle, false) >> 37) & (INDICES - 1);
 }
 
-/* All entries, by the numbers that GNI gave them. */
+/* All entries, sorted by the indices that GNI gave them. */
 static uint32_t by_index(struct gnip_mr_cache *cache, node **sorted, uint32_t room)
 {
     struct gnip_link *link;
@@ -60,10 +60,10 @@ static uint32_t by_index(struct gnip_mr_cache *cache, node **sorted, uint32_t ro
 }
 
 /*
- * Peers know keys, and these contain GNI's numbers, which it chooses. So this registers again and
- * again until the number is the one that it was. Registrations with other numbers stay until the
- * end, so that each number comes once at most; when there is none left, the number is another
- * process's now, and the entry takes what one of them gives back.
+ * Peers have keys, which contain the index that GNI chose. So this function registers the memory
+ * until GNI gives it the same index. Registrations with other indices (placeholders) are kept until
+ * the end, so that each index comes only once. When GNI has no index left, another process uses the
+ * wanted one; then the entry gets the index of a placeholder.
  */
 struct placeholders {
     struct gnip_mr_bank *bank[INDICES];
@@ -78,12 +78,13 @@ static void drop_placeholder(struct placeholders *placeholders, uint32_t at)
     gnip_lock(&nic->lock);
     GNI_MemDeregister(nic->gni, &placeholders->handle[at]);
     gnip_unlock(&nic->lock);
+    assert(placeholders->count > 0);
     placeholders->count--;
     placeholders->bank[at] = placeholders->bank[placeholders->count];
     placeholders->handle[at] = placeholders->handle[placeholders->count];
 }
 
-/* One that has this number gives it back. */
+/* Ends the placeholder that has this index, if there is one. */
 static void free_index(struct placeholders *placeholders, uint32_t index)
 {
     uint32_t at;
@@ -119,7 +120,7 @@ static gni_return_t register_as(node *entry, uint32_t index, struct placeholders
 
 static int register_all(node **sorted, uint32_t count, struct placeholders *placeholders)
 {
-    bool failed = false; /* memory that is not there any more, or too much */
+    bool failed = false; /* the memory is gone, or GNI has no resources */
     uint32_t i;
 
     for (i = 0; i < count; i++)
@@ -130,7 +131,7 @@ static int register_all(node **sorted, uint32_t count, struct placeholders *plac
     return failed ? -FI_EKEYREJECTED : 0;
 }
 
-/* The application's view of them. */
+/* Gives the application's regions the new handles. */
 static int renew_regions(struct gnip_mr_cache *cache)
 {
     struct gnip_link *link;

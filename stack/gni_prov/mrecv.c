@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Multi-receive buffers. Each message takes its part from the front of what is left and completes
- * by itself (a child, with a request and a CQ entry of its own). The buffer leaves the store when
- * less than min_multi_recv is left; its own completion, which says so, follows that of its last
- * child.
+ * Multi-receive buffers. Each message uses a part at the front of what is left, and completes by
+ * itself as a child with a request and a CQ entry of its own. The buffer leaves the store when less
+ * than min_multi_recv is left. Its own completion, which says so, follows that of its last child.
  *
  * When there is no request or CQ entry for a child, the message waits in the unexpected store, and
- * so do all that come later, until gnip_mrecv_retry gets on.
+ * so do all later ones, until gnip_mrecv_retry can continue.
  */
 #include "ep.h"
 #include "gnip.h"
+#include "lock.h"
 #include "match.h"
 #include "message.h"
 #include "req.h"
@@ -61,6 +61,7 @@ gnip_noinline struct gnip_req *gnip_mrecv_child(struct gnip_req *parent, uint64_
 
 gnip_noinline void gnip_mrecv_child_done(struct gnip_req *parent)
 {
+    assert(parent->u.recv.children > 0);
     parent->u.recv.children--;
     if (parent->u.recv.released && parent->u.recv.children == 0)
         release(parent);
@@ -72,9 +73,9 @@ gnip_noinline void gnip_mrecv_fill(struct gnip_req *parent)
     struct gnip_unexpected *message;
     struct gnip_req *child;
 
-    parent->u.recv.children++; /* the buffer itself must not go while it is being filled */
+    parent->u.recv.children++; /* keeps the buffer while it is being filled */
     if (ep->mrecv_stalled && !gnip_mrecv_retry(ep)) {
-        gnip_mrecv_child_done(parent); /* what is there comes before this buffer's turn */
+        gnip_mrecv_child_done(parent); /* the messages that were there have been received */
         return;
     }
     while (!parent->u.recv.released &&
@@ -91,7 +92,7 @@ gnip_noinline void gnip_mrecv_fill(struct gnip_req *parent)
     gnip_mrecv_child_done(parent);
 }
 
-/* As if the message arrived now. False: still no part for it. */
+/* Handles it as if the message arrived now. False: there is still no part for it. */
 static bool arrive(struct gnip_ep *ep, struct gnip_unexpected *message)
 {
     fi_addr_t source = message->vc != NULL ? gnip_vc_source(message->vc) : message->source;
@@ -117,6 +118,7 @@ gnip_noinline bool gnip_mrecv_retry(struct gnip_ep *ep)
 {
     struct gnip_unexpected *message, *next;
 
+    gnip_assert_held(&ep->lock);
     for (message = gnip_match_first(ep->untagged, NULL); message != NULL; message = next) {
         next = gnip_match_first(ep->untagged, message);
         if (arrive(ep, message))

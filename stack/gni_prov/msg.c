@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fi_send, fi_recv and their relatives, tagged and not. */
+/* fi_send, fi_recv and the other calls for messages, tagged and untagged. */
 #include "cntr.h"
 #include "ep.h"
 #include "gnip.h"
@@ -66,7 +66,7 @@ static void copy_inject(struct gnip_req *req, const struct iovec *iov, size_t co
         port_spend(PORT_COST_COPY, req->bytes);
 }
 
-/* flags: of the operation, as they apply; FI_TAGGED for a tagged one. */
+/* flags: the effective ones of the operation; with FI_TAGGED for a tagged one. */
 static inline __attribute__((always_inline)) ssize_t
 send_any(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count, fi_addr_t peer,
          uint64_t tag, uint64_t data, void *context, uint64_t flags)
@@ -107,7 +107,7 @@ send_any(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
     return 0;
 }
 
-/* Flags that a call was given: with the EP's level when they name none. */
+/* The flags of a call, with the EP's completion level if they name none. */
 static uint64_t with_defaults(const struct gnip_ep *ep, uint64_t flags)
 {
     if (!(flags & LEVELS))
@@ -226,6 +226,7 @@ struct gnip_req *gnip_recv_new(struct gnip_ep *ep, const struct iovec *iov, void
     struct gnip_req *req = gnip_req_get(ep, GNIP_REQ_RECV, true);
     size_t i;
 
+    gnip_assert_held(&ep->lock);
     if (gnip_unlikely(req == NULL))
         return NULL;
     req->context = context;
@@ -248,7 +249,7 @@ static void post(struct gnip_ep *ep, struct gnip_req *req, struct gnip_match *ma
         gnip_mrecv_fill(req);
         return;
     }
-    /* While older untagged messages wait for an older buffer, this receive waits its turn, too. */
+    /* While older untagged messages wait for an older buffer, this receive must wait, too. */
     if (gnip_likely(match == ep->tagged || !ep->mrecv_stalled || gnip_mrecv_retry(ep)))
         message = gnip_match_find(match, req->post.tag, req->post.ignore, req->post.source);
     if (message == NULL) {

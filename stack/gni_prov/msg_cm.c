@@ -9,8 +9,8 @@
  *   FI_CONNECTED ── ACK ──▶         FI_CONNECTED
  *                ◀─ SHUTDOWN ─▶     fi_shutdown, fi_close; FI_SHUTDOWN at both
  *
- * What is not acknowledged is repeated. A connection outlives its endpoint until the peer has
- * acknowledged the end; afterwards whatever comes for it is answered as unknown.
+ * A message is repeated until it is acknowledged. A connection outlives its endpoint until the peer
+ * has acknowledged the end; afterwards its messages are answered as unknown.
  */
 #include <stdlib.h>
 
@@ -27,7 +27,7 @@
 #include "proto.h"
 #include "vc.h"
 
-#define DRAIN_NS 100000000ull /* how long closing waits: for a datagram, for acknowledgements */
+#define DRAIN_NS 100000000ull /* how long closing waits for a datagram and for acknowledgements */
 #define DRAIN_TURNS 64
 
 static struct gnip_msg_connection *connection_of(struct gnip_link *link)
@@ -102,7 +102,7 @@ void gnip_msg_send_shutdown(struct gnip_msg_connection *connection, enum gnip_cm
     struct gnip_msg_out *out = gnip_msg_out_new(GNIP_CM_SHUTDOWN, NULL, NULL, 0);
 
     if (out == NULL)
-        return; /* the VC tells it, too */
+        return; /* the end of the VC informs the peer, too */
     out->reason = (uint16_t)reason;
     gnip_msg_send(connection, out);
 }
@@ -179,9 +179,10 @@ static void drop_vc(struct gnip_msg_connection *connection, bool unused)
         connection->old_vc = vc;
 }
 
-/* A connection that there was is over; ep->lock is held. */
+/* Ends a connection that was established. ep->lock is held. */
 void gnip_msg_shut(struct gnip_ep *ep)
 {
+    gnip_assert_held(&ep->lock);
     ep->conn_state = GNIP_SHUTDOWN;
     gnip_vc_fail(ep->msg_vc, FI_ENOTCONN);
     gnip_ep_flush_receives(ep, FI_ECANCELED);
@@ -190,6 +191,7 @@ void gnip_msg_shut(struct gnip_ep *ep)
 
 void gnip_msg_lost(struct gnip_ep *ep)
 {
+    gnip_assert_held(&ep->lock);
     if (ep->conn_state != GNIP_CONNECTED || ep->connection == NULL)
         return;
     ep->conn_state = GNIP_SHUTDOWN;
@@ -218,7 +220,7 @@ static void accepted(struct gnip_msg_connection *connection)
     int rc = establish(connection, &in->head);
 
     if (rc == -FI_EAGAIN)
-        return; /* it will come again */
+        return; /* the peer will repeat it */
     out_end(connection);
     if (rc != 0) {
         failed(connection, -rc, false, NULL, 0);
@@ -238,7 +240,7 @@ static void refused(struct gnip_msg_connection *connection)
     failed(connection, FI_ECONNREFUSED, true, in->data, in->data_bytes);
 }
 
-/* ACCEPT, REJECT, or a part of them, at the active side. */
+/* An ACCEPT or REJECT, or a fragment of one, has arrived at the active side. */
 static void answered(struct gnip_msg_connection *connection, const struct gnip_cm_message *header,
                      const uint8_t *payload, enum gnip_cm_type type)
 {
@@ -249,7 +251,7 @@ static void answered(struct gnip_msg_connection *connection, const struct gnip_c
         if (type == GNIP_CM_REJECT || state == GNIP_CONNECTED)
             acknowledge(connection, type);
         else if (gnip_msg_is_sending(connection, GNIP_CM_SHUTDOWN))
-            connection->out->next = 0; /* now we know whom to tell */
+            connection->out->next = 0; /* now the peer's address is known */
         else
             gnip_msg_unknown(connection->msg->cm_nic, &connection->ends);
         return;
@@ -299,7 +301,7 @@ static void acknowledged(struct gnip_msg_connection *connection, enum gnip_cm_ty
     }
 }
 
-/* What the peer sent before it shut down is in the mailbox. */
+/* Messages that the peer sent before its shutdown are in the mailbox. */
 static void drain(struct gnip_ep *ep)
 {
     int turns;
@@ -316,14 +318,14 @@ static void peer_shut(struct gnip_msg_connection *connection, enum gnip_cm_reaso
     struct gnip_ep *ep = connection->ep;
 
     acknowledge(connection, GNIP_CM_SHUTDOWN);
-    if (ep == NULL) { /* so it knows */
+    if (ep == NULL) { /* the peer is informed by this ACK */
         gnip_msg_connection_free(connection);
         return;
     }
     if (gnip_msg_is_sending(connection, GNIP_CM_SHUTDOWN))
         out_end(connection);
     if (gnip_msg_is_sending(connection, GNIP_CM_ACCEPT) && reason != GNIP_CM_UNKNOWN)
-        acknowledged(connection, GNIP_CM_ACCEPT); /* it had been connected */
+        acknowledged(connection, GNIP_CM_ACCEPT); /* the connection was established */
     switch (ep->conn_state) {
     case GNIP_CONNECTED:
         gnip_lock(&ep->lock);
@@ -363,7 +365,7 @@ static struct gnip_msg_connection *find(struct gnip_msg_cm *msg,
             (connection->peer_incarnation != 0 &&
              connection->peer_incarnation != header->incarnation))
             continue;
-        /* numbers are the active side's; its own are unique */
+        /* the active side chooses the numbers, so its own are unique */
         if (ends->active || (connection->ends.device_addr == ends->device_addr &&
                              connection->ends.cm_cdm == ends->cm_cdm))
             return connection;
@@ -386,7 +388,7 @@ static void dispatch(struct gnip_msg_connection *connection, const struct gnip_c
     case GNIP_CM_REJECT:
         if (!ends->active)
             break;
-        if (type == GNIP_CM_ACCEPT) { /* from now on: not the listener, but the EP */
+        if (type == GNIP_CM_ACCEPT) { /* from now on the EP sends, not the listener */
             connection->ends.device_addr = ends->device_addr;
             connection->ends.cm_cdm = ends->cm_cdm;
             connection->ends.target_cdm = ends->target_cdm;
@@ -460,7 +462,7 @@ static void timed_out(struct gnip_msg_connection *connection)
         failed(connection, FI_ETIMEDOUT, type == GNIP_CM_CONNREQ, NULL, 0);
 }
 
-/* Whether there is more to do for it; it may be gone afterwards. */
+/* Makes progress for a connection, which may be freed. True: there is more to do. */
 static bool connection_progress(struct gnip_msg_connection *connection)
 {
     struct gnip_cm_nic *cm_nic = connection->msg->cm_nic;
@@ -483,7 +485,7 @@ static bool connection_progress(struct gnip_msg_connection *connection)
     if (connection->out != NULL &&
         gnip_msg_out_push(cm_nic, &connection->ends, connection->out) != 0) {
         timed_out(connection);
-        return true; /* the next turn tells */
+        return true; /* the next pass sends it */
     }
     return connection->out != NULL || connection->acks != 0 || connection->old_vc != NULL;
 }
@@ -502,7 +504,7 @@ static bool connections_progress(struct gnip_msg_cm *msg)
     return more;
 }
 
-/* Something is still to be acknowledged. */
+/* A message is still to be acknowledged. */
 static bool waits(struct gnip_msg_cm *msg, const struct gnip_msg_connection *any)
 {
     bool waits_for;
@@ -516,7 +518,7 @@ static bool waits(struct gnip_msg_cm *msg, const struct gnip_msg_connection *any
     return waits_for;
 }
 
-/* Its message has not left yet: there was no datagram for it. */
+/* Its message could not be sent yet, for lack of a datagram. */
 static bool unsent(struct gnip_msg_cm *msg, const struct gnip_msg_connection *connection)
 {
     struct gnip_link *link;
@@ -530,7 +532,7 @@ static bool unsent(struct gnip_msg_cm *msg, const struct gnip_msg_connection *co
     return found;
 }
 
-/* Drives the NIC until nothing is left, or for DRAIN_NS. */
+/* Makes progress for the NIC until nothing is left, or for DRAIN_NS. */
 static void drain_while(struct gnip_msg_cm *msg,
                         bool (*left)(struct gnip_msg_cm *, const struct gnip_msg_connection *),
                         const struct gnip_msg_connection *connection)

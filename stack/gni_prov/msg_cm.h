@@ -19,7 +19,7 @@
 #include "proto.h"
 #include "vc.h"
 
-/* The two ends of a connection, as one of them sees them. */
+/* The two ends of a connection, seen from one of them. */
 struct gnip_msg_ends {
     uint32_t device_addr, cm_cdm; /* of the peer's cm_nic */
     uint32_t target_cdm, source_cdm;
@@ -28,27 +28,29 @@ struct gnip_msg_ends {
     bool active; /* we are the active side */
 };
 
-/* A message that is repeated until it is acknowledged. */
+/* A message that is repeated until the peer acknowledges it. */
 struct gnip_msg_out {
-    struct port_timer timer; /* of this try */
-    uint64_t delay; /* ns, of this try */
+    struct port_timer timer; /* of this attempt */
+    uint64_t delay; /* of this attempt, in ns */
     uint8_t type;
-    uint8_t fragments, next; /* next one to be sent */
-    uint8_t tries; /* so far */
+    uint8_t fragments, next; /* next: the fragment to be sent next */
+    uint8_t tries; /* number of attempts so far */
     bool started;
     uint16_t reason, data_bytes;
     struct gnip_cm_connect head;
     uint8_t data[];
 };
-/* NULL: no memory. head, data: may be NULL. */
+/* head and data may be NULL. NULL: no memory. */
 struct gnip_msg_out *gnip_msg_out_new(enum gnip_cm_type type, const struct gnip_cm_connect *head,
                                       const void *data, size_t data_bytes);
 void gnip_msg_out_free(struct gnip_msg_out *out); /* out may be NULL */
-/* Sends what can be sent now. 0, or -FI_ETIMEDOUT: nobody answers. */
+/* Sends as much as possible now. 0, or -FI_ETIMEDOUT: the peer does not answer. */
 int gnip_msg_out_push(struct gnip_cm_nic *cm_nic, const struct gnip_msg_ends *ends,
                       struct gnip_msg_out *out);
-/* The request has been received, the answer may take long: from now on only asks now and then
- * whether there is still somebody. */
+/*
+ * The peer has received the request, and its answer may take long: from now on the message only
+ * asks now and then whether the peer still exists.
+ */
 void gnip_msg_out_probe(struct gnip_msg_out *out);
 /* Messages that are not repeated. False: not possible now. */
 bool gnip_msg_ack(struct gnip_cm_nic *cm_nic, const struct gnip_msg_ends *ends,
@@ -57,17 +59,17 @@ bool gnip_msg_unknown(struct gnip_cm_nic *cm_nic, const struct gnip_msg_ends *en
 
 /* A message that arrives in fragments. */
 struct gnip_msg_in {
-    uint8_t type; /* 0: nothing so far */
+    uint8_t type; /* 0: no fragment so far */
     uint8_t fragments;
-    uint8_t have; /* bit per fragment */
+    uint8_t have; /* one bit for each fragment */
     uint16_t data_bytes;
     struct gnip_cm_connect head;
     uint8_t data[GNIP_CM_DATA_MAX];
 };
-/* The header and the bytes behind it. False: it makes no sense. */
+/* Splits a message into its header and the bytes behind it. False: the message is invalid. */
 bool gnip_msg_parse(const void *message, uint32_t bytes, struct gnip_cm_message *header,
                     const uint8_t **payload);
-/* Adds a fragment; true: all are here. */
+/* Adds a fragment. True: all have arrived. */
 bool gnip_msg_in_add(struct gnip_msg_in *in, const struct gnip_cm_message *header,
                      const uint8_t *payload);
 
@@ -75,12 +77,13 @@ bool gnip_msg_in_add(struct gnip_msg_in *in, const struct gnip_cm_message *heade
 int gnip_msg_event(struct gnip_eq *eq, uint32_t kind, struct fid *fid, struct fi_info *info,
                    const void *data, size_t data_bytes);
 
-/* What there is of MSG connections at one cm_nic. */
+/* The MSG connections of one cm_nic. */
 struct gnip_msg_cm {
     struct gnip_cm_nic *cm_nic;
-    struct gnip_pep *pep; /* listens here: there are requests only, no connections; NULL */
-    struct gnip_work work; /* while something is to be sent or waited for */
-    struct port_mutex lock; /* what follows */
+    /* the cm_nic belongs to this listener, and has requests only; NULL: to an endpoint */
+    struct gnip_pep *pep;
+    struct gnip_work work; /* queued while a message is to be sent or an answer is expected */
+    struct port_mutex lock; /* protects what follows */
     struct gnip_link connections; /* gnip_msg_connection.link */
 };
 /* NULL: no memory. */
@@ -89,8 +92,8 @@ struct gnip_msg_cm *gnip_msg_cm_get(struct gnip_cm_nic *cm_nic);
 /* A request at a passive endpoint, from its first fragment until it is accepted or rejected. */
 enum gnip_msg_request_state {
     GNIP_REQUEST_ARRIVING,
-    GNIP_REQUEST_OFFERED, /* to the application */
-    GNIP_REQUEST_REJECTED /* the peer is being told */
+    GNIP_REQUEST_OFFERED, /* the application has its event */
+    GNIP_REQUEST_REJECTED /* the peer gets a REJECT */
 };
 struct gnip_msg_request {
     struct fid handle; /* fi_info.handle */
@@ -98,45 +101,49 @@ struct gnip_msg_request {
     struct gnip_pep *pep;
     enum gnip_msg_request_state state;
     struct gnip_msg_ends ends;
-    uint32_t incarnation; /* the peer's */
-    struct gnip_msg_connection *owner; /* of the EP that was opened for it; NULL: none */
+    uint32_t incarnation; /* of the peer's process */
+    /* the connection of the EP that was opened for it; NULL: none */
+    struct gnip_msg_connection *owner;
     struct gnip_msg_in in;
-    struct gnip_msg_out *out; /* REJECTED */
-    struct port_timer timer; /* ARRIVING */
+    struct gnip_msg_out *out; /* of state REJECTED */
+    struct port_timer timer; /* of state ARRIVING */
     bool ack_due;
 };
-/* The following need fabric->msg_lock. NULL: no such request. */
+/* The following functions need fabric->msg_lock. NULL: no such request. */
 struct gnip_msg_request *gnip_msg_request_find(struct gnip_fabric *fabric,
                                                const struct fid *handle);
-/* It was accepted: frees it. */
+/* The request was accepted: frees it. */
 void gnip_msg_request_taken(struct gnip_msg_request *request);
-/* The EP that was opened for it has to do without (msg_cm.c). */
+/* The request is gone; the EP that was opened for it cannot accept it any more (msg_cm.c). */
 void gnip_msg_request_gone(struct gnip_msg_connection *owner);
 
 struct gnip_msg_connection {
     struct gnip_link link; /* msg->connections */
     struct gnip_msg_cm *msg; /* NULL: neither connected nor accepted so far */
     struct gnip_ep *ep; /* NULL: closed */
-    struct gnip_msg_request *request; /* it may be accepted for; under fabric->msg_lock */
+    struct gnip_msg_request *request; /* the request that it may accept; under fabric->msg_lock */
     struct gnip_msg_ends ends;
     struct gnip_name peer;
     uint32_t peer_incarnation; /* 0: not known so far */
     uint8_t attempts;
-    bool lost; /* the VC has failed, the peer is to be told; atomic */
-    uint32_t acks; /* bit per type of message that is to be acknowledged */
-    struct gnip_msg_out *out; /* what the peer is being told; NULL: nothing */
-    struct gnip_msg_in *in; /* ACCEPT or REJECT on its way; NULL: nothing so far */
-    struct gnip_cm_connect theirs; /* passive: of the request */
-    struct gnip_vc *old_vc; /* of an attempt that failed: not free yet */
+    bool lost; /* the VC has failed, and the peer must be informed; atomic */
+    uint32_t acks; /* one bit for each type of message that is to be acknowledged */
+    struct gnip_msg_out *out; /* the message that is being sent to the peer; NULL: none */
+    struct gnip_msg_in *in; /* an ACCEPT or REJECT that is arriving; NULL: none */
+    struct gnip_cm_connect theirs; /* of the request; passive side only */
+    struct gnip_vc *old_vc; /* of an attempt that failed; freed later */
 };
 /* msg_cm.c, for msg_ep.c; msg->lock is held. */
 void gnip_msg_connection_free(struct gnip_msg_connection *connection);
 void gnip_msg_send(struct gnip_msg_connection *connection, struct gnip_msg_out *out);
 void gnip_msg_send_shutdown(struct gnip_msg_connection *connection, enum gnip_cm_reason reason);
-/* Waits a short time until a connection's message has left: when its EP closes, nobody may make the
- * cm_nic progress any more. No lock is held; the connection may be gone. */
+/*
+ * Waits a short time until a connection's message has been sent. When its EP closes, there may be
+ * no thread left that makes progress for the cm_nic. No lock is held; the connection may be gone.
+ */
 void gnip_msg_flush(struct gnip_msg_cm *msg, const struct gnip_msg_connection *connection);
-void gnip_msg_shut(struct gnip_ep *ep); /* a connection that there was is over; ep->lock is held */
+/* ends a connection that was established; ep->lock is held */
+void gnip_msg_shut(struct gnip_ep *ep);
 static inline bool gnip_msg_is_sending(const struct gnip_msg_connection *connection,
                                        enum gnip_cm_type type)
 {
@@ -147,9 +154,12 @@ static inline bool gnip_msg_is_sending(const struct gnip_msg_connection *connect
 
 void gnip_msg_listen_receive(struct gnip_msg_cm *msg, const struct gnip_cm_message *header,
                              const uint8_t *payload, uint32_t device_addr, uint32_t cdm_id);
-bool gnip_msg_listen_progress(struct gnip_msg_cm *msg); /* whether there is more to do */
+bool gnip_msg_listen_progress(struct gnip_msg_cm *msg); /* true: there is more to do */
 int gnip_msg_listener_open(struct gnip_pep *pep); /* 0 or -FI_ENOMEM */
-/* Rejects what is left; then the cm_nic closes, which waits for acknowledgements; then frees it. */
+/*
+ * Rejects the requests that are left. Then the cm_nic closes and waits for acknowledgements; the
+ * second function frees the listener.
+ */
 void gnip_msg_listener_close(struct gnip_pep *pep);
 void gnip_msg_listener_free(struct gnip_pep *pep);
 int gnip_msg_reject(struct gnip_pep *pep, const struct fid *handle, const void *data, size_t bytes);

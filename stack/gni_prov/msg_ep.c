@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* MSG endpoints, as the application sees them: fi_connect, fi_accept, fi_shutdown, closing. */
+/* MSG endpoints: fi_connect, fi_accept, fi_shutdown, closing. */
 #include <stdlib.h>
 
 #include "ctx.h"
@@ -49,7 +49,7 @@ void gnip_msg_request_gone(struct gnip_msg_connection *owner)
     owner->request = NULL;
 }
 
-/* What a connection needs of its EP. No lock is held. */
+/* Prepares what a connection needs of its EP. No lock is held. */
 static int prepare(struct gnip_ep *ep)
 {
     struct gnip_msg_connection *connection = ep->connection;
@@ -80,7 +80,7 @@ static bool data_fits(const void *data, size_t bytes)
     return bytes <= GNIP_CM_DATA_MAX && (data != NULL || bytes == 0);
 }
 
-/* Makes it, which takes a mailbox, and describes it for the peer. */
+/* Makes the VC, which allocates a mailbox, and describes it for the peer. */
 static int open_vc(struct gnip_ep *ep, const struct gnip_name *peer, struct gnip_cm_connect *ours)
 {
     struct gnip_conn conn = {0};
@@ -107,7 +107,7 @@ static int open_vc(struct gnip_ep *ep, const struct gnip_name *peer, struct gnip
     return rc;
 }
 
-/* Both locks are held: fabric->msg_lock and msg->lock. */
+/* fabric->msg_lock and msg->lock are held. */
 static int begin(struct gnip_msg_connection *connection, enum gnip_cm_type type, const void *data,
                  size_t bytes)
 {
@@ -139,7 +139,7 @@ static int connect_locked(struct gnip_msg_connection *connection, const struct g
         return -FI_EINVAL;
     connection->peer = *name;
     connection->peer_incarnation = 0;
-    /* unique in this process for as long as anybody remembers */
+    /* unique in this process as long as a peer may remember it */
     connection->ends = (struct gnip_msg_ends){
         .device_addr = name->device_addr,
         .cm_cdm = name->cm_nic_cdm_id != 0 ? name->cm_nic_cdm_id : name->cdm_id,
@@ -194,7 +194,7 @@ static int accept_locked(struct gnip_msg_connection *connection, const void *dat
                                           .cookie = ep->name.cookie};
     rc = begin(connection, GNIP_CM_ACCEPT, data, bytes);
     if (rc == 0)
-        gnip_msg_request_taken(request); /* which takes it off this connection, too */
+        gnip_msg_request_taken(request); /* this removes it from the connection, too */
     return rc;
 }
 
@@ -252,7 +252,7 @@ void gnip_msg_ep_close(struct gnip_ep *ep)
         return;
     msg = connection->msg;
     port_mutex_lock(&fabric->msg_lock);
-    if (connection->request != NULL) /* may be accepted by another one */
+    if (connection->request != NULL) /* another EP may accept it */
         connection->request->owner = NULL;
     connection->request = NULL;
     port_mutex_unlock(&fabric->msg_lock);
@@ -267,18 +267,21 @@ void gnip_msg_ep_close(struct gnip_ep *ep)
     ep->conn_state = GNIP_SHUTDOWN;
     ep->connection = NULL;
     ep->closing = true;
-    /* Before the datagram: who hears of the shutdown first gives its side of the VC up at once, and
-     * never answers this. */
+    /*
+     * This comes before the datagram: a peer that has received the shutdown closes its side of the
+     * VC at once, and never answers this.
+     */
     if (state == GNIP_CONNECTED) {
         gnip_vc_close(ep->msg_vc);
         gnip_vc_wind_up(ep->msg_vc);
     }
     gnip_unlock(&ep->lock);
     connection->ep = NULL;
-    connection->old_vc = NULL; /* closed with the EP's VCs */
+    connection->old_vc = NULL; /* it is closed with the EP's VCs */
     if (state == GNIP_CONNECTED)
         gnip_msg_send_shutdown(connection, GNIP_CM_NORMAL);
-    else if (state == GNIP_CONNECTING) /* whatever the peer thinks, there has been none */
+    /* the connection was never established, even if the peer believes so */
+    else if (state == GNIP_CONNECTING)
         gnip_msg_send_shutdown(connection, GNIP_CM_UNKNOWN);
     else if (connection->lost && connection->out == NULL)
         gnip_msg_send_shutdown(connection, GNIP_CM_FAILED);
@@ -297,7 +300,7 @@ static int msg_getname(struct fid *fid, void *address, size_t *bytes)
     return gnip_ep_cm_ops.getname(fid, address, bytes);
 }
 
-/* A name is another cm_nic, perhaps, so it must not change while there is a connection. */
+/* A name may belong to another cm_nic, so it cannot change while there is a connection. */
 static int msg_setname(struct fid *fid, void *address, size_t bytes)
 {
     struct gnip_ep *ep = gnip_container(fid, struct gnip_ep, fid.fid);

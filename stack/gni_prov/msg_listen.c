@@ -26,7 +26,7 @@
 struct gnip_msg_listener {
     uint32_t offered, arriving;
     bool closing;
-    /* Requests that have been dealt with: what comes again of them is only acknowledged. */
+    /* Requests that have ended; when their messages are repeated, they are only acknowledged. */
     struct recent {
         uint32_t device_addr, cm_cdm, connection, incarnation;
     } recent[RECENT];
@@ -87,9 +87,11 @@ static struct gnip_msg_request *find(struct gnip_pep *pep, const struct gnip_msg
 static void leave_state(struct gnip_msg_request *request)
 {
     if (request->state == GNIP_REQUEST_ARRIVING) {
+        assert(request->pep->listener->arriving > 0);
         request->pep->listener->arriving--;
         port_timer_stop(&request->timer);
     } else if (request->state == GNIP_REQUEST_OFFERED) {
+        assert(request->pep->listener->offered > 0);
         request->pep->listener->offered--;
     }
 }
@@ -104,7 +106,7 @@ static void request_free(struct gnip_msg_request *request)
     free(request);
 }
 
-/* It has come to an end, and the peer knows: what comes late is recognised. */
+/* The request has ended, and the peer knows: remembers it for late messages. */
 static void finish(struct gnip_msg_request *request)
 {
     struct gnip_msg_listener *listener = request->pep->listener;
@@ -158,7 +160,7 @@ static int set_name(void **address, size_t *bytes, uint32_t format, const struct
     return 0;
 }
 
-/* What an endpoint for this request is opened with; the application frees it. */
+/* The fi_info to open an endpoint for this request with; the application frees it. */
 static struct fi_info *describe(struct gnip_msg_request *request)
 {
     struct gnip_pep *pep = request->pep;
@@ -167,7 +169,7 @@ static struct fi_info *describe(struct gnip_msg_request *request)
 
     if (info == NULL)
         return NULL;
-    name.name_type = GNIP_UNBOUND; /* an EP's own address is not the listener's */
+    name.name_type = GNIP_UNBOUND; /* the EP's own address is not the listener's */
     name.cdm_id = name.cm_nic_cdm_id = 0;
     if (set_name(&info->src_addr, &info->src_addrlen, info->addr_format, &name) != 0)
         goto no_memory;
@@ -264,7 +266,7 @@ void gnip_msg_listen_receive(struct gnip_msg_cm *msg, const struct gnip_cm_messa
             arrived(pep, &ends, header, payload);
         break;
     case GNIP_CM_ACK:
-    case GNIP_CM_SHUTDOWN: /* it has given up */
+    case GNIP_CM_SHUTDOWN: /* the peer has given up */
         request = find(pep, &ends, header->incarnation);
         if (request != NULL && request->state == GNIP_REQUEST_REJECTED &&
             (header->type == GNIP_CM_SHUTDOWN || header->reason == GNIP_CM_REJECT))

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Messages of MSG connections: in fragments of a datagram, repeated until they are acknowledged. */
+/*
+ * Messages of MSG connections, in fragments of a datagram. They are repeated until they are
+ * acknowledged.
+ */
 #include <stdlib.h>
 
 #include "cm_nic.h"
@@ -48,7 +51,7 @@ void gnip_msg_out_free(struct gnip_msg_out *out)
     free(out);
 }
 
-/* As gnip_cm_send. */
+/* Returns what gnip_cm_send returns. */
 static int send_message(struct gnip_cm_nic *cm_nic, const struct gnip_msg_ends *ends,
                         struct gnip_cm_message *header, const void *payload)
 {
@@ -94,9 +97,13 @@ static int send_fragment(struct gnip_cm_nic *cm_nic, const struct gnip_msg_ends 
     return send_message(cm_nic, ends, &header, payload);
 }
 
-/* Different for everybody: those whom a listener could not take come back one by one. */
+/*
+ * Differs between connections, so that peers whose requests a listener refused do not return all at
+ * once.
+ */
 static void start(struct gnip_msg_out *out)
 {
+    assert(out->delay >= 2 && out->delay <= DELAY_MAX);
     port_timer_start(&out->timer, out->delay * 3 / 4 + port_random() % (out->delay / 2));
     out->started = true;
 }
@@ -104,6 +111,7 @@ static void start(struct gnip_msg_out *out)
 int gnip_msg_out_push(struct gnip_cm_nic *cm_nic, const struct gnip_msg_ends *ends,
                       struct gnip_msg_out *out)
 {
+    assert(out->next <= out->fragments && out->tries <= REPEATS_MAX);
     if (!out->started) {
         out->delay = MS;
         start(out);
@@ -117,7 +125,7 @@ int gnip_msg_out_push(struct gnip_cm_nic *cm_nic, const struct gnip_msg_ends *en
         if (out->next == out->fragments)
             out->next = 0;
     }
-    /* What cannot be sent for another reason than a lack of datagrams counts as lost. */
+    /* A message that fails for another reason than a lack of datagrams counts as lost. */
     while (out->next < out->fragments && send_fragment(cm_nic, ends, out, out->next) != -FI_EAGAIN)
         out->next++;
     return 0;
@@ -183,7 +191,8 @@ bool gnip_msg_in_add(struct gnip_msg_in *in, const struct gnip_cm_message *heade
 {
     uint8_t type = header->type == GNIP_CM_DATA ? (uint8_t)header->reason : header->type;
 
-    if (in->type != type || in->data_bytes != header->total) { /* the first one of this message */
+    /* it is the first fragment of this message */
+    if (in->type != type || in->data_bytes != header->total) {
         in->type = type;
         in->data_bytes = (uint16_t)header->total;
         in->fragments = header->fragments;

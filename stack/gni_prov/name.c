@@ -22,7 +22,7 @@ static char *put_text(char *at, const char *text)
     return at;
 }
 
-/* At least `width` digits. */
+/* Writes at least `width` digits. */
 static char *put_number(char *at, uint32_t value, uint32_t base, uint32_t width)
 {
     char digits[10];
@@ -37,7 +37,7 @@ static char *put_number(char *at, uint32_t value, uint32_t base, uint32_t width)
     return at;
 }
 
-/* The fields, with this between them; returns the end. */
+/* Writes the fields with this separator; returns the end. */
 static char *put_fields(char *at, const struct gnip_name *name, char separator)
 {
     const struct {
@@ -111,7 +111,7 @@ static int digit(char c)
     return 16;
 }
 
-/* A number that ends with `end`, and is at most `limit`. NULL: something else. */
+/* Reads a number of at most `limit` that ends with `end`. NULL: it is something else. */
 static const char *get_number(const char *at, int base, char end, uint32_t limit, uint32_t *value)
 {
     uint64_t number = 0;
@@ -161,7 +161,7 @@ static int read_text(struct gnip_name *name, const char *text)
     return 0;
 }
 
-/* Bound or not, of a scalable endpoint or not. */
+/* The type: bound or not, scalable endpoint or not. */
 static bool type_known(uint32_t type)
 {
     const uint32_t both = GNIP_UNBOUND | GNIP_BOUND;

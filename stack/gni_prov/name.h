@@ -12,7 +12,7 @@ struct gnip_name {
     uint32_t device_addr; /* of the NIC */
     uint32_t cdm_id;
     uint32_t name_type : 8; /* GNIP_UNBOUND ... */
-    uint32_t cm_nic_cdm_id : 24; /* who takes connection messages for it */
+    uint32_t cm_nic_cdm_id : 24; /* the cm_nic that takes connection messages for it */
     uint32_t cookie;
     uint32_t rx_ctx_cnt : 8, key_offset : 12, unused1 : 12;
     uint32_t unused2;
@@ -25,15 +25,18 @@ static inline size_t gnip_name_bytes(uint32_t addr_format)
 {
     return addr_format == FI_ADDR_STR ? GNIP_STRING_NAME : sizeof(struct gnip_name);
 }
-/* As fi_getname writes it: `bytes` gnip_name_bytes(). */
+/* Writes it as fi_getname does: `bytes` is gnip_name_bytes(). */
 void gnip_name_write(const struct gnip_name *name, uint32_t addr_format, void *buffer);
-/* From what an application hands in. 0 or -FI_EINVAL. */
+/* Reads an address that an application gives. 0 or -FI_EINVAL. */
 int gnip_name_read(struct gnip_name *name, uint32_t addr_format, const void *buffer);
-/* getname/setname/getpeer's common part: copies what fits. 0 or -FI_ETOOSMALL, *bytes is set. */
+/*
+ * The common part of fi_getname, fi_setname and fi_getpeer: copies as much as fits and sets *bytes.
+ * 0 or -FI_ETOOSMALL.
+ */
 int gnip_name_copy(const struct gnip_name *name, uint32_t addr_format, void *buffer, size_t *bytes);
 /* fi_av_straddr. */
 const char *gnip_name_print(const struct gnip_name *name, char *buffer, size_t *bytes);
-/* node and service of fi_getinfo. 0 or a negative errno. */
+/* Resolves node and service of fi_getinfo. 0 or a negative errno. */
 int gnip_name_resolve(uint32_t addr_format, const char *node, const char *service,
                       struct gnip_name *name);
 

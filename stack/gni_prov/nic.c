@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* NICs: making, sharing, ending them; ids of their connections. */
+/* NICs: opening, sharing and closing them; ids of their VCs. */
 #include "ctx.h"
 #include "domain.h"
 #include "gnip.h"
@@ -20,7 +20,7 @@
 #define MODES                                                                                    \
     (GNI_CDM_MODE_FAST_DATAGRAM_POLL | GNI_CDM_MODE_FMA_SHARED | GNI_CDM_MODE_FMA_SMALL_WINDOW | \
      GNI_CDM_MODE_FORK_PARTCOPY | GNI_CDM_MODE_ERR_NO_KILL)
-#define ID_TRIES 64 /* for an instance id that no other process of the node uses */
+#define ID_TRIES 64 /* to find an instance id that no other process of the node uses */
 #define DOORBELL_BYTES 4096u
 #define SMSG_RETRIES 10u
 #define TXDS_RESERVED 16u
@@ -67,7 +67,7 @@ static gni_return_t make_queue(struct gnip_nic *nic, uint32_t entries, gni_cq_mo
     return rc;
 }
 
-/* Two more than there are descriptors: the driver keeps some for itself. */
+/* Two more than there are descriptors, because the driver uses some entries itself. */
 static uint32_t tx_entries(const struct gnip_nic *nic)
 {
     return nic->params.tx_cq_size + 2;
@@ -133,7 +133,7 @@ static gni_return_t make_doorbell(struct gnip_nic *nic)
     return rc;
 }
 
-/* The queues that the helper waits for, and where peers ring. */
+/* Opens the queues on which the helper waits and into which peers ring. */
 static int make_automatic(struct gnip_nic *nic)
 {
     gni_cq_handle_t tx = NULL, rx = NULL;
@@ -168,7 +168,7 @@ static int start_helper(struct gnip_nic *nic)
     return 0;
 }
 
-/* One event for a helper that waits. */
+/* Sends an event to a helper that waits. */
 static gnip_noinline gni_return_t ring_own_doorbell(struct gnip_nic *nic)
 {
     gni_post_descriptor_t post = {
@@ -198,7 +198,7 @@ void gnip_nic_wake_helper(struct gnip_nic *nic)
         ring_own_doorbell(nic);
 }
 
-/* So that it sees nic->stop. */
+/* Wakes the helper, which then reads nic->stop. */
 static void wake_helper(struct gnip_nic *nic)
 {
     struct port_timer timer;
@@ -212,7 +212,8 @@ static void wake_helper(struct gnip_nic *nic)
     port_timer_stop(&timer);
     if (rc == GNI_RC_SUCCESS)
         return;
-    gnip_lock(&nic->lock); /* the NIC is no good any more: its end is an event, too */
+    /* the NIC does not work any more: destroying it is an event for the helper, too */
+    gnip_lock(&nic->lock);
     GNI_CqDestroy(nic->rx_cq_blk);
     nic->rx_cq_blk = NULL;
     gnip_unlock(&nic->lock);
@@ -349,7 +350,7 @@ static int create(struct gnip_ctx *ctx, struct gnip_domain *domain, struct gnip_
     return 0;
 }
 
-/* The one that fewest share, of those that this domain may; `ready`: it needs no further helper. */
+/* The NIC with the fewest users that this domain may share. `ready`: it needs no further helper. */
 static struct gnip_nic *least_used(const struct gnip_domain *domain, struct gnip_auth *auth,
                                    bool ready)
 {
@@ -433,9 +434,11 @@ void gnip_nic_put(struct gnip_nic *nic)
     bool last;
 
     port_mutex_lock(&ctx->lock);
+    assert(nic->refs > 0);
     last = --nic->refs == 0;
     if (last) {
         gnip_list_remove(&nic->auth_link);
+        assert(nic->auth->nic_count > 0);
         nic->auth->nic_count--;
     }
     port_mutex_unlock(&ctx->lock);
@@ -447,7 +450,7 @@ void gnip_nic_put(struct gnip_nic *nic)
 
 /*
  * Bits 15:0 are a slot, bits 23:16 its generation, never 0. Slots are used again in the order in
- * which they became free, so that a late event meets a free one rather than another VC.
+ * which they were freed, so that a late event finds a free slot rather than another VC.
  */
 #define SLOTS 65536u
 #define SLOT_MASK GNIP_VC_SLOT_MASK
@@ -518,6 +521,7 @@ struct gnip_vc *gnip_vc_of_id(struct gnip_nic *nic, uint32_t id)
     uint32_t at = id & SLOT_MASK;
     const struct gnip_vc_slot *slot;
 
+    gnip_assert_held(&nic->vc_lock);
     if (gnip_unlikely(at >= nic->vc_slot_count))
         return NULL;
     slot = &nic->vc_slots[at];
@@ -528,6 +532,7 @@ gnip_noinline void gnip_nic_wake_all(struct gnip_nic *nic)
 {
     uint32_t at;
 
+    gnip_assert_held(&nic->vc_lock);
     for (at = 0; at < nic->vc_slot_count; at++) {
         struct gnip_vc *vc = nic->vc_slots[at].vc;
 

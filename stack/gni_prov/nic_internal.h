@@ -23,7 +23,7 @@ struct gnip_vc_slot {
     uint32_t next; /* free one after it; UINT32_MAX: the last */
     uint8_t generation;
 };
-/* Soon it will be asked for. */
+/* Prefetches the slot of an id that will be resolved soon. */
 static inline void gnip_vc_id_fetch(const struct gnip_nic *nic, uint32_t id)
 {
     __builtin_prefetch(&nic->vc_slots[id & GNIP_VC_SLOT_MASK]);
@@ -32,6 +32,7 @@ static inline void gnip_vc_id_fetch(const struct gnip_nic *nic, uint32_t id)
 /* Puts a VC on the list of those with something to do. vc_lock is held. */
 static inline void gnip_vc_link(struct gnip_nic *nic, struct gnip_vc *vc)
 {
+    gnip_assert_held(&nic->vc_lock);
     if (gnip_linked(&vc->ready_link) || gnip_unlikely(vc->ep == NULL)) /* it may have gone */
         return;
     gnip_list_append(&nic->vcs_ready, &vc->ready_link);
@@ -44,9 +45,10 @@ static inline void gnip_vc_unlink(struct gnip_nic *nic, struct gnip_vc *vc)
     gnip_list_remove(&vc->ready_link);
     __atomic_store_n(&nic->ready_count, nic->ready_count - 1, __ATOMIC_RELAXED);
 }
-/* An event: it also looks into its mailbox. vc_lock is held. */
+/* An event has come: the VC polls its mailbox. vc_lock is held. */
 static inline void gnip_vc_wake(struct gnip_nic *nic, struct gnip_vc *vc)
 {
+    gnip_assert_held(&nic->vc_lock);
     if (nic->vc_lock.elided)
         vc->rx_events++;
     else
@@ -54,9 +56,9 @@ static inline void gnip_vc_wake(struct gnip_nic *nic, struct gnip_vc *vc)
     gnip_vc_link(nic, vc);
 }
 
-/* Every VC looks into its mailbox: events were lost. vc_lock is held. */
+/* Events were lost: every VC polls its mailbox. vc_lock is held. */
 void gnip_nic_wake_all(struct gnip_nic *nic);
-/* The thread that waits for what comes while the application does something else. */
+/* The thread that makes progress while the application does something else. */
 void gnip_nic_helper(void *nic);
 
 #endif

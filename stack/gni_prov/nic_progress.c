@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Progress of a NIC: completions, arrivals, then the VCs that have something to do. Queues are
- * looked at without the lock, and emptied in batches under it; what the events mean is done after
- * it was given back.
+ * Progress of a NIC: completions, arrivals, then the VCs with something to do. Queues are polled
+ * without the lock and emptied in batches under it. The events are handled after the lock was
+ * released.
  */
 #include "ctx.h"
 #include "ep.h"
@@ -16,16 +16,17 @@
 #include "vc_internal.h"
 
 #define BATCH 32u
-#define BATCHES 8u /* of one queue in one pass */
+#define BATCHES 8u /* events of one queue in one pass */
 #define VCS_AT_ONCE 64u
-#define GRACE_NS 50000u /* after the last event, until the helper sleeps again */
-#define RETRY_NS 1000000u /* when it cannot wait for lack of resources */
-#define POLLED 8 /* so many looks of others meanwhile, and it leaves the work to them */
+#define GRACE_NS 50000u /* without an event, until the helper sleeps again */
+#define RETRY_NS 1000000u /* when the helper cannot wait for lack of resources */
+#define POLLED 8 /* after this many polls by other threads the helper leaves the work to them */
 #define STAND_BACK_NS 1000000u
-#define SLEEP_FIRST_MS 1u /* it looks again after so long, then after twice as long, ... */
+#define SLEEP_FIRST_MS \
+    1u /* the helper polls again after this time, then after twice the time, ... */
 #define SLEEP_LAST_MS 16384u
 
-/* Anything in there? A NIC that needs no lock is asked by taking. */
+/* Whether the queue may have an event. A queue of a NIC without locks is read without asking. */
 static bool has_event(const struct gnip_nic *nic, gni_cq_handle_t cq)
 {
     return nic->lock.elided || GNI_CqTestEvent(cq) != GNI_RC_NOT_DONE;
@@ -40,13 +41,14 @@ struct finished {
     bool smsg;
 };
 
-/* Whose event it is; NULL: nobody's. nic->lock is held. */
+/* The VC of an event; NULL: none. nic->lock is held. */
 static struct gnip_txd *find_txd(struct gnip_nic *nic, gni_cq_handle_t cq, gni_cq_entry_t event,
                                  bool smsg)
 {
     gni_post_descriptor_t *post = NULL;
     uint32_t id;
 
+    gnip_assert_held(&nic->lock);
     if (smsg) {
         id = (uint32_t)GNI_CQ_GET_MSG_ID(event);
         return id < nic->txd_made ? gnip_txd_at(nic, id) : NULL;
@@ -102,7 +104,7 @@ static uint32_t collect(struct gnip_nic *nic, gni_cq_handle_t cq, struct finishe
             continue;
         __builtin_prefetch(this->vc, 1);
         __builtin_prefetch(&this->vc->tx_queue);
-        /* A message pins its VC from when it was sent. */
+        /* A message pins its VC from the time when it was sent. */
         if (!this->smsg)
             gnip_gate_hold(&nic->gate, &this->vc->pins);
     }
@@ -110,7 +112,7 @@ static uint32_t collect(struct gnip_nic *nic, gni_cq_handle_t cq, struct finishe
     return count;
 }
 
-/* A lost message leaves a gap that the peer would wait for: the connection is over. */
+/* A lost message leaves a gap in the peer's mailbox, so the connection fails. */
 static gnip_cold void fail(struct gnip_vc *vc)
 {
     struct gnip_ep *ep = vc->ep;
@@ -120,8 +122,7 @@ static gnip_cold void fail(struct gnip_vc *vc)
     gnip_unlock(&ep->lock);
 }
 
-/* A message whose answer was lost keeps its place in the mailbox until it is known to have ended.
- */
+/* A message whose answer was lost occupies its place in the mailbox until its end is known. */
 static bool wants_credit(const struct gnip_vc *vc)
 {
     return __atomic_load_n(&vc->blocked, __ATOMIC_SEQ_CST) == GNIP_BLOCKED_MAILBOX ||
@@ -142,7 +143,7 @@ static void finish(struct gnip_nic *nic, const struct finished *finished, uint32
             fail(this->vc);
         else if (gnip_unlikely(this->vc->state != GNIP_VC_CONNECTED) ||
                  (this->smsg && gnip_unlikely(wants_credit(this->vc))))
-            gnip_vc_schedule(this->vc); /* it may wait for just that */
+            gnip_vc_schedule(this->vc); /* it may wait for this */
         gnip_gate_drop(&nic->gate, &this->vc->pins);
     }
 }
@@ -201,7 +202,7 @@ static uint32_t arrivals(struct gnip_nic *nic)
         gnip_lock(&nic->vc_lock);
         for (j = 0; j < count; j++) {
             vcs[j] = gnip_vc_of_id(nic, ids[j]);
-            if (gnip_likely(vcs[j] != NULL)) /* else a late one */
+            if (gnip_likely(vcs[j] != NULL)) /* else the event is late */
                 gnip_vc_fetch(vcs[j]);
         }
         for (j = 0; j < count; j++)
@@ -237,7 +238,7 @@ static struct gnip_vc *next_ready(struct gnip_nic *nic)
     return vc;
 }
 
-/* Nothing is sent without a descriptor: their completions come first. */
+/* Nothing is sent without a descriptor, so completions are handled first. */
 static bool out_of_txds(const struct gnip_nic *nic)
 {
     return __atomic_load_n(&nic->txd_used, __ATOMIC_RELAXED) + nic->txd_reserved >= nic->txd_count;
@@ -251,7 +252,7 @@ static uint32_t run_ready(struct gnip_nic *nic)
 
     if (gnip_likely(left == 0))
         return 0;
-    /* Who comes back to the list meanwhile has to wait for the next pass. */
+    /* A VC that comes back to the list meanwhile waits for the next pass. */
     if (left > VCS_AT_ONCE)
         left = VCS_AT_ONCE;
     for (; left > 0 && (vc = next_ready(nic)) != NULL; left--) {
@@ -270,8 +271,8 @@ static uint32_t run_ready(struct gnip_nic *nic)
 }
 
 /*
- * Every completion has a descriptor: without one under way there is none to be looked for. (Where
- * others may post meanwhile they would have to tell those who poll.)
+ * Each completion has a descriptor: while none is in flight, no completion can come. (Not where
+ * other threads may post: they would have to wake the threads that poll.)
  */
 static uint32_t all_completions(struct gnip_nic *nic, uint32_t *polls)
 {
@@ -293,7 +294,7 @@ uint32_t gnip_nic_progress(struct gnip_nic *nic, uint32_t *polls)
 {
     uint32_t done;
 
-    if (gnip_unlikely(nic->gni == NULL)) /* parked */
+    if (gnip_unlikely(nic->gni == NULL)) /* suspended */
         return 0;
     done = all_completions(nic, polls);
     done += arrivals(nic);
@@ -306,7 +307,7 @@ uint32_t gnip_nic_progress(struct gnip_nic *nic, uint32_t *polls)
 
 /* ---- helper ---------------------------------------------------------------------------------- */
 
-/* Doorbells say only that there is something to do, or will be. */
+/* Doorbells only say that there is, or will be, something to do. */
 static bool clear_doorbells(struct gnip_nic *nic)
 {
     gni_cq_entry_t event;
@@ -328,9 +329,9 @@ static bool stopping(const struct gnip_nic *nic)
 }
 
 /*
- * Until nothing has happened for a while: a doorbell may overtake the message that it announces.
- * False: not even that is worth while, as it shares a CPU with an application that polls and takes
- * by itself what comes.
+ * Works until nothing has happened for a while, because a doorbell may overtake the message that it
+ * announces. False: it is better to stop at once, because the helper shares a CPU with an
+ * application that polls and handles everything itself.
  */
 static bool work(struct gnip_nic *nic)
 {
@@ -361,7 +362,7 @@ static bool work(struct gnip_nic *nic)
     return wanted;
 }
 
-/* Whoever needs the thread at once wakes it. */
+/* A doorbell wakes the helper at once. */
 static void leave_to_others(void)
 {
     struct port_timer timer;
@@ -372,9 +373,9 @@ static void leave_to_others(void)
 }
 
 /*
- * A doorbell may be lost, and a message that was lost comes again much later without one. Whoever
- * sleeps after that sleeps for ever if the application waits for something else: so it looks again,
- * a few times, as long as the network may try again.
+ * A doorbell may be lost, and a lost message is repeated much later without one. A helper that
+ * sleeps then never wakes if the application waits for something else. So the helper polls again a
+ * few times, for as long as the network may repeat a message.
  */
 static uint64_t sleep_limit(uint32_t milliseconds)
 {
@@ -400,7 +401,7 @@ void gnip_nic_helper(void *argument)
         rc = GNI_CqVectorMonitor(queues, 2, sleep_limit(milliseconds), &which);
         __atomic_store_n(&nic->asleep, false, __ATOMIC_SEQ_CST);
         if (rc == GNI_RC_INVALID_PARAM)
-            break; /* the queues are gone: the NIC is being destroyed */
+            break; /* the queues are gone, as the NIC is being destroyed */
         if (rc == GNI_RC_ERROR_NOMEM || rc == GNI_RC_ERROR_RESOURCE)
             gnip_pause(RETRY_NS);
         milliseconds = rc == GNI_RC_TIMEOUT ? 2 * milliseconds : SLEEP_FIRST_MS;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Functions that an object does not offer; libfabric's own are not exported. */
+/* Functions that an object does not offer; libfabric does not export its own ones. */
 #include "gnip.h"
 #include "nosys.h"
 

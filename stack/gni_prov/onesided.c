@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What reads, writes and atomics have in common: whether the peer allows them, the notice by which
- * it learns of them, how they end. And its half of it: what arriving notices do.
+ * The common part of reads, writes and atomics: whether the peer allows them, the remote event by
+ * which the peer learns of them, and how they end. Also the handling of remote events that arrive.
  *
- * A notice goes when the data is at the target, so it is never there before. It may have to wait
- * for the peer's window, and then it waits in a list of its own: what the peer waits for itself
- * (FINs, data of its messages) must not queue behind it.
+ * A remote event is sent when the data has reached the target, so it never arrives before the data.
+ * It may have to wait for credits, and then it waits in a list of its own: the peer may itself wait
+ * for other messages (FINs, data), which must not queue behind it.
  */
 #include "bounce.h"
 #include "cntr.h"
@@ -18,10 +18,10 @@
 #include "onesided.h"
 #include "proto.h"
 #include "req.h"
+#include "rx_window.h"
 #include "txd.h"
 #include "vc.h"
 #include "vc_internal.h"
-#include "rx_window.h"
 
 #define DIRECTIONS ((uint64_t)(FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE))
 
@@ -32,14 +32,14 @@ bool gnip_onesided_allowed(const struct gnip_vc *vc, uint64_t operation, uint64_
     return (caps & operation) != 0 && ((caps & direction) != 0 || (caps & DIRECTIONS) == 0);
 }
 
-/* Who does not say FI_MORE wants all to go that was held back, whoever it is for. */
+/* An operation without FI_MORE sends all that was held back, for any peer. */
 static gnip_noinline void flush_all(struct gnip_ep *ep)
 {
     struct gnip_vc *vc, *next;
 
     for (vc = ep->chains; vc != NULL; vc = next) {
         next = vc->chain_next;
-        gnip_rma_flush(vc); /* or the VC's progress does it */
+        gnip_rma_flush(vc); /* otherwise the VC's progress posts it */
     }
 }
 
@@ -102,7 +102,7 @@ static void complete(struct gnip_req *req)
     gnip_vc_op_done(vc, false);
 }
 
-/* Silently if the EP closes. */
+/* Without an entry if the EP closes. */
 static void end(struct gnip_req *req, int error)
 {
     release(req);
@@ -118,12 +118,12 @@ gnip_cold void gnip_onesided_fail(struct gnip_req *req)
 
     if (req->u.event.wanted && gnip_queue_remove(&vc->remote_events, &req->u.event.link) &&
         !gnip_queue_empty(&vc->remote_events))
-        gnip_vc_schedule(vc); /* they have waited for it */
+        gnip_vc_schedule(vc); /* the remote events behind it have waited for it */
     end(req, req->error);
     gnip_vc_op_done(vc, true);
 }
 
-/* It has no transaction under way: was queued, or deferred. */
+/* The operation has no transaction in flight: it was queued or deferred. */
 gnip_cold void gnip_onesided_dropped(struct gnip_req *req, int error)
 {
     struct gnip_vc *vc = req->vc;
@@ -198,7 +198,7 @@ static uint32_t fill(const struct gnip_req *req, void *header)
     return sizeof(*event);
 }
 
-/* 0, -FI_EAGAIN, or an error, which is set in the request. */
+/* 0, -FI_EAGAIN, or another errno, which is also set in the request. */
 static int send_event(struct gnip_req *req)
 {
     struct gnip_vc *vc = req->vc;
@@ -273,13 +273,14 @@ void gnip_onesided_succeed(struct gnip_req *req)
 
     if (gnip_likely(!req->u.event.wanted) || req->ep->closing) {
         complete(req);
-    } else if (gnip_unlikely(vc->state != GNIP_VC_CONNECTED)) { /* it cannot be told any more */
+        /* the peer cannot be informed any more */
+    } else if (gnip_unlikely(vc->state != GNIP_VC_CONNECTED)) {
         req->error = FI_ENOTCONN;
         gnip_onesided_fail(req);
     } else {
         req->u.event.due = true;
         if (vc->remote_events.head != &req->u.event.link)
-            return; /* another one is waited for, or waits itself: not once more for each */
+            return; /* the list waits for an event, or for an earlier operation */
         send_events(vc);
         if (!vc->remote_events_blocked)
             gnip_vc_schedule(vc);
@@ -308,7 +309,7 @@ static bool add_event(struct gnip_vc *vc, const struct gnip_remote_event *messag
 
     if (ep->notify_flags_only && !ep->rma_event)
         entry.flags &= FI_REMOTE_CQ_DATA;
-    /* Beyond the queue's limit, too; but then the peer does not get its slot back yet. */
+    /* The entry may exceed the queue's limit; then the peer gets its credit back later. */
     *room = gnip_cq_reserve(cq);
     if (!*room && gnip_unlikely(!gnip_cq_reserve_always(cq)))
         return false;
@@ -325,7 +326,7 @@ gnip_noinline void gnip_rma_data_arrived(struct gnip_vc *vc,
 
     if ((message->h.flags & GNIP_W_CQ_DATA) && cq != NULL &&
         gnip_unlikely(!add_event(vc, message, &room))) {
-        /* The CQ cannot grow. This message waits, and what follows it stays in the mailbox. */
+        /* The CQ cannot grow. This message waits, and the following ones stay in the mailbox. */
         vc->event = *message;
         vc->event_waits = true;
         gnip_cq_wait_for_room(cq, vc);
@@ -375,6 +376,7 @@ gnip_noinline uint32_t gnip_onesided_progress(struct gnip_vc *vc)
 {
     uint32_t done = 0;
 
+    gnip_assert_held(&vc->ep->lock);
     if (gnip_unlikely(vc->more != NULL) && gnip_rma_flush(vc) == 0)
         done++;
     if (gnip_unlikely(!gnip_queue_empty(&vc->remote_events)))

@@ -2,8 +2,8 @@
 /*
  * "domain ops 2": the collective engine of the NIC, its statistics, and the handles of GNI.
  *
- * An endpoint stands for one edge of a tree. GNI describes edges by endpoints, too; those of the
- * connections stay out of this: each edge gets its own, on the NIC of the channel.
+ * An endpoint stands for one edge of a tree. GNI describes edges by endpoints of its own. Those of
+ * the connections are not used for it: each edge gets one, on the NIC of the channel.
  */
 #include <stdlib.h>
 
@@ -21,28 +21,28 @@
 #include "txd.h"
 #include "vc.h"
 
-struct channel { /* of the engine */
+struct channel { /* a channel of the engine */
     struct gnip_link link; /* gnip_domain.ces */
     struct gnip_nic *nic;
     gni_ce_handle_t ce;
     uint32_t id;
 };
 
-struct gnip_ce_edge { /* under the EP's lock */
-    uint32_t device_addr, cdm_id; /* the peer */
+struct gnip_ce_edge { /* protected by the EP's lock */
+    uint32_t device_addr, cdm_id; /* address of the peer */
     uint32_t ce_id, child_id;
     gni_ce_child_t type;
-    gni_ep_handle_t poster; /* operands go by it; NULL: none so far */
+    gni_ep_handle_t poster; /* the endpoint that posts operands; NULL: none so far */
     struct operation *operation; /* NULL: none */
 };
 
 struct operation {
-    struct gnip_link link; /* gnip_domain.ce_operations */
+    struct gnip_link link; /* in gnip_domain.ce_operations */
     struct gnip_ep *ep;
     void *context;
     gni_ce_result_t *result;
-    bool joined; /* the operands' event has come */
-    gni_return_t status; /* of that */
+    bool joined; /* the event of the operands has come */
+    gni_return_t status; /* of that event */
 };
 
 static struct gnip_domain *domain_of(struct fid *fid)
@@ -59,7 +59,7 @@ static struct gnip_ep *ep_of(struct fid *fid)
     return gnip_container(fid, struct gnip_ep, fid.fid);
 }
 
-/* What a call returns that libfabric's callers may repeat when resources are short. */
+/* The error for lack of resources, after which libfabric's callers may repeat the call. */
 static int result_of(gni_return_t rc)
 {
     return rc == GNI_RC_ERROR_RESOURCE ? -FI_EAGAIN : -gnip_errno(rc);
@@ -161,7 +161,7 @@ static int find_peer(const struct gnip_ep *ep, struct gnip_name *peer)
     return gnip_name_read(peer, ep->info->addr_format, ep->info->dest_addr);
 }
 
-/* The NIC's lock is held. An endpoint of GNI that stands for the edge. */
+/* Makes the endpoint of GNI for the edge. The NIC's lock is held. */
 static gni_return_t make(struct gnip_nic *nic, const struct gnip_ce_edge *edge,
                          gni_ep_handle_t *made)
 {
@@ -220,7 +220,7 @@ static int ce_attach(struct fid *fid, uint32_t ce_id, uint32_t child_id, int chi
     return rc;
 }
 
-/* What an endpoint's edge is now; false: it has none. */
+/* The present edge of an endpoint. False: it has none. */
 static bool edge_of(struct fid_ep *fid, const struct gnip_domain *domain, struct gnip_ce_edge *edge)
 {
     struct gnip_ep *ep = fid != NULL ? ep_of(&fid->fid) : NULL;
@@ -236,7 +236,10 @@ static bool edge_of(struct fid_ep *fid, const struct gnip_domain *domain, struct
     return has;
 }
 
-/* domain->lock is held: the channel stays. The engine takes over what the endpoints say. */
+/*
+ * Describes the tree to the engine as the endpoints define it. domain->lock is held, so the channel
+ * stays.
+ */
 static gni_return_t configure(const struct channel *channel, const struct gnip_ce_edge *edges,
                               size_t children, bool parent, uint32_t modes)
 {
@@ -327,13 +330,14 @@ static gni_return_t post(struct gnip_ep *ep, struct gnip_txd *txd, const struct 
     return rc;
 }
 
-/* ep->lock is held. The operation and all that it needs, or nothing. */
+/* Allocates the operation with all that it needs, or nothing. ep->lock is held. */
 static int start(struct gnip_ep *ep, const struct gni_ce_op *op, struct operation *operation)
 {
     struct gnip_req *req = gnip_req_get(ep, GNIP_REQ_AMO, true);
     struct gnip_txd *txd = req != NULL ? gnip_txd_get_transfer(ep->nic) : NULL;
     gni_return_t rc = GNI_RC_ERROR_RESOURCE;
 
+    gnip_assert_held(&ep->lock);
     if (txd != NULL) {
         memset(&txd->transfer->post, 0, sizeof(txd->transfer->post));
         operation->result = gnip_bounce_get(ep, &txd->transfer->post.local_mem_hndl);
@@ -393,7 +397,7 @@ static int ce_post(struct fid_ep *fid, const struct gni_ce_op *op, void *context
     return rc;
 }
 
-/* domain->lock and ep->lock are held; frees it. */
+/* Frees the operation. domain->lock and ep->lock are held. */
 static void end(struct operation *operation)
 {
     struct gnip_ep *ep = operation->ep;
@@ -404,7 +408,7 @@ static void end(struct operation *operation)
     free(operation);
 }
 
-/* The operation with this context; its NIC is held for the caller. NULL: none. */
+/* The operation with this context; adds a reference to its NIC for the caller. NULL: none. */
 static struct operation *find(struct gnip_domain *domain, const void *context,
                               struct gnip_nic **nic)
 {
@@ -426,7 +430,7 @@ static struct operation *find(struct gnip_domain *domain, const void *context,
     return found;
 }
 
-/* No lock is held: looking at a result that is not there may take its time in a simulation. */
+/* No lock is held: in a simulation a poll of a missing result may take time. */
 static gni_return_t status_of(const struct operation *operation)
 {
     if (!__atomic_load_n(&operation->joined, __ATOMIC_ACQUIRE))
@@ -470,6 +474,7 @@ static int ce_check(struct fid *fid, void *context, struct gni_ce_result *result
 
 void gnip_ce_suspend(struct gnip_ep *ep)
 {
+    gnip_assert_held(&ep->lock);
     if (ep->ce_edge != NULL)
         drop_poster(ep, ep->ce_edge);
 }
@@ -478,6 +483,7 @@ bool gnip_ce_busy(const struct gnip_ep *ep)
 {
     const struct operation *operation = ep->ce_edge != NULL ? ep->ce_edge->operation : NULL;
 
+    gnip_assert_held(&ep->lock);
     return operation != NULL && !operation->joined;
 }
 
@@ -514,7 +520,7 @@ void gnip_ce_ep_close(struct gnip_ep *ep)
 
 /* ---- statistics and handles ------------------------------------------------------------------ */
 
-/* With a reference, NULL: none. */
+/* With a reference. NULL: there is none. */
 struct gnip_nic *gnip_domain_nic(struct gnip_domain *domain, uint32_t index)
 {
     struct gnip_link *link, *head = &domain->auth->nics;

@@ -21,7 +21,7 @@ static int set_value(struct fid *fid, dom_ops_val_t which, void *value)
     if (domain == NULL)
         return -FI_EINVAL;
     port_mutex_lock(&domain->lock);
-    /* What is in the cache cannot move to another one. */
+    /* The cache cannot be replaced while it has entries. */
     if (which != GNI_MR_CACHE || domain->mr_cache == NULL)
         rc = gnip_params_set(&domain->params, which, value);
     port_mutex_unlock(&domain->lock);

@@ -22,7 +22,7 @@ static int set_value(struct fid *fid, ep_ops_val_t which, void *value)
     if (ep == NULL || which != GNI_HASH_TAG_IMPL || value == NULL || *(uint32_t *)value > 1)
         return -FI_EINVAL;
     gnip_lock(&ep->lock);
-    if (!ep->tx_enabled && !ep->rx_enabled) { /* then the stores are made */
+    if (!ep->tx_enabled && !ep->rx_enabled) { /* the stores are made after that */
         ep->hashed = *(uint32_t *)value != 0;
         rc = 0;
     }

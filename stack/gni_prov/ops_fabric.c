@@ -33,7 +33,7 @@ static uint32_t *value_of(struct gnip_ctx *ctx, fab_ops_val_t which)
     }
 }
 
-/* Credentials that nobody uses yet and for which nothing else was said have the default limits. */
+/* Credentials that are not in use and have no limits of their own get the default ones. */
 static void pass_on(struct gnip_ctx *ctx)
 {
     struct gnip_link *link;
@@ -85,7 +85,7 @@ static const struct fi_gni_ops_fab ops_1 = {.set_val = set_1, .get_val = get_1};
 static int find_auth(struct gnip_ctx *ctx, const uint8_t *key, size_t bytes,
                      struct gnip_auth **auth)
 {
-    /* libfabric's own provider hands out a key for the default. */
+    /* libfabric's own provider also has a key for the default credentials. */
     return gnip_auth_find(ctx, bytes != 0 ? key : NULL, key != NULL ? bytes : 0, auth);
 }
 
@@ -189,7 +189,7 @@ static int set_tunable(struct fid *fid, dom_ops_val_t which, const void *value, 
 
     if (fabric == NULL || value == NULL)
         return -FI_EINVAL;
-    /* A text comes as itself, here, with its zero or without. */
+    /* A text is passed directly, not by a pointer to it, with or without its final zero. */
     if (which == GNI_MR_CACHE) {
         text = gnip_params_cache_of(value, bytes);
         value = &text;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * "domain ops 3": a domain comes to rest, for a checkpoint, and goes on.
+ * "domain ops 3": a domain is quiesced for a checkpoint, and resumes.
  *
- * While it rests operations are refused with -FI_EAGAIN, what was accepted before and has not begun
- * stays queued, and there are neither connections (vc_quiesce.c) nor datagrams. When all domains of
- * the process rest, so do its NICs: nothing is left that a driver would know of. No other thread
- * calls the provider during the two functions; between them queues may be read.
+ * While it is quiesced, operations are refused with -FI_EAGAIN. Those that were accepted but not
+ * begun stay queued, and there are neither connections (vc_quiesce.c) nor datagrams. When all
+ * domains of the process are quiesced, its NICs are suspended: the driver has no object of the
+ * process any more. No other thread calls the provider during the two functions; between them,
+ * queues may be read.
  */
 #include "ce.h"
 #include "cm_nic.h"
@@ -24,7 +25,9 @@
 
 #define SHORTEST_NS 2000u
 #define LONGEST_NS 1000000u
-#define RECALL_AFTER_NS 100000u /* with requests that nobody receives */
+#define RECALL_AFTER_NS                                                       \
+    100000u /* after this pause, requests that no peer receives are withdrawn \
+             */
 
 static struct gnip_domain *domain_of(struct fid *fid)
 {
@@ -46,8 +49,8 @@ static struct gnip_vc *vc_at(struct gnip_link *link)
 /* ---- coming to rest -------------------------------------------------------------------------- */
 
 /*
- * Tells its connections to end, or to go on. True: there are none, and nothing is under way.
- * *waiting: those that will ask for a connection later.
+ * Begins to end its connections, or stops that. True: there are none, and nothing is in flight.
+ * *waiting: adds the connections that will be requested later.
  */
 static bool quiesce_ep(struct gnip_ep *ep, bool begin, uint32_t *waiting)
 {
@@ -90,7 +93,7 @@ static bool nic_is_quiet(struct gnip_nic *nic)
     return quiet;
 }
 
-/* One round; whether everything rests. */
+/* One round. True: everything is quiescent. */
 static bool quiesce_step(struct gnip_domain *domain, uint32_t *done)
 {
     uint32_t polls = 0, waiting = 0, work = 0;
@@ -109,11 +112,11 @@ static bool quiesce_step(struct gnip_domain *domain, uint32_t *done)
     }
     for (link = domain->cm_nics.next; link != &domain->cm_nics; link = link->next)
         quiet = cm_nic_is_quiet(cm_nic_at(link), &work) && quiet;
-    /* More work than that are messages to be sent, which peers may wait for. */
+    /* More jobs than those are messages to be sent, for which peers may wait. */
     return quiet && work == waiting;
 }
 
-/* Peers that rest already do not hear of requests. */
+/* Peers that are quiesced do not receive requests. */
 static void recall(struct gnip_domain *domain)
 {
     struct gnip_link *link;
@@ -122,7 +125,10 @@ static void recall(struct gnip_domain *domain)
         gnip_datagrams_recall(cm_nic_at(link));
 }
 
-/* Helpers may do what is waited for, and tell nobody: looks again after a while, ever longer. */
+/*
+ * A helper may do what is waited for, without a wake-up. So this polls again after a pause, which
+ * gets longer.
+ */
 static bool quiesce_within(struct gnip_domain *domain, int timeout_ms)
 {
     uint64_t pause = SHORTEST_NS;
@@ -167,7 +173,7 @@ static void go_on(struct gnip_domain *domain)
 
 /* ---- NICs ------------------------------------------------------------------------------------ */
 
-/* Each NIC of the process; stops at the first error. */
+/* Calls the function for each NIC of the process; stops at the first error. */
 static int each_nic(struct gnip_ctx *ctx, int (*call)(struct gnip_nic *nic))
 {
     struct gnip_link *link, *nic;
@@ -198,7 +204,7 @@ static bool all_suspended(const struct gnip_ctx *ctx)
     return true;
 }
 
-/* What is left of GNI in an endpoint whose connections are gone. */
+/* Releases what an endpoint without connections still has of GNI. */
 static void suspend_ep(struct gnip_ep *ep)
 {
     struct gnip_link *link;
@@ -208,7 +214,7 @@ static void suspend_ep(struct gnip_ep *ep)
     for (link = ep->vcs.next; link != &ep->vcs; link = link->next) {
         struct gnip_vc *vc = vc_at(link);
 
-        if (vc->paused) /* who started the timer is about to go */
+        if (vc->paused) /* the thread that started the timer ends */
             port_timer_stop(&vc->pause);
         vc->paused = false;
         gnip_mbox_put(vc->nic, &vc->mbox); /* of a request that was refused */
@@ -233,7 +239,7 @@ static void suspend_domain(struct gnip_domain *domain)
     each_nic(ctx, suspend_nic);
 }
 
-/* The NICs of all domains, and the memory that is registered with them. */
+/* Resumes the NICs of all domains, and registers their memory again. */
 static int resume_nics(struct gnip_ctx *ctx)
 {
     struct gnip_link *link;
@@ -268,7 +274,8 @@ static int resume_domain(struct gnip_domain *domain)
     for (link = domain->eps.next; link != &domain->eps; link = link->next) {
         struct gnip_ep *ep = ep_at(link);
 
-        ep->name.device_addr = ep->cm_nic->name.device_addr; /* it may be another node */
+        /* the process may be on another node now */
+        ep->name.device_addr = ep->cm_nic->name.device_addr;
         if (ep->sep != NULL)
             ep->sep->name.device_addr = ep->name.device_addr;
     }
@@ -282,7 +289,7 @@ static int is_listener(struct gnip_nic *nic)
     return nic->alone;
 }
 
-/* What cannot come again by itself. */
+/* Objects that cannot be restored prevent it. */
 static bool can_quiesce(struct gnip_domain *domain)
 {
     struct gnip_link *link;

@@ -15,16 +15,17 @@ enum type { U32, I32, BOOL, TEXT };
 
 /* By dom_ops_val_t. */
 static const struct parameter {
-    const char *name; /* in the environment: GNIX_NAME, FI_GNI_NAME */
+    const char *name; /* in the environment GNIX_NAME or FI_GNI_NAME */
     uint32_t offset;
     enum type type;
     int64_t initial, least;
     const char *meaning;
 } parameters[GNI_NUM_DOM_OPS] = {
     [GNI_MSG_RENDEZVOUS_THRESHOLD] = {"MSG_RENDEZVOUS_THRESHOLD", AT(msg_rendezvous_threshold), U32,
-                                      16384, 0, "Messages of so many bytes or more use rendezvous"},
+                                      16384, 0,
+                                      "Messages of this many bytes or more use rendezvous"},
     [GNI_RMA_RDMA_THRESHOLD] = {"RMA_RDMA_THRESHOLD", AT(rma_rdma_threshold), U32, 8192, 0,
-                                "Transfers of so many bytes or more use the block engine"},
+                                "Transfers of this many bytes or more use the block engine"},
     [GNI_CONN_TABLE_INITIAL_SIZE] = {"CONN_TABLE_INITIAL_SIZE", AT(conn_table_initial), U32, 64, 1,
                                      "Buckets of an endpoint's table of connections at first"},
     [GNI_CONN_TABLE_MAX_SIZE] = {"CONN_TABLE_MAX_SIZE", AT(conn_table_max), U32, 16384, 1,
@@ -44,7 +45,7 @@ static const struct parameter {
     [GNI_RX_CQ_SIZE] = {"RX_CQ_SIZE", AT(rx_cq_size), U32, 16384, 1,
                         "Entries of a NIC's queue for arrivals"},
     [GNI_TX_CQ_SIZE] = {"TX_CQ_SIZE", AT(tx_cq_size), U32, 2048, 1,
-                        "Transactions of a NIC that may be under way"},
+                        "Transactions of a NIC that may be in flight"},
     [GNI_MAX_RETRANSMITS] = {"MAX_RETRANSMITS", AT(max_retransmits), U32, 5, 0,
                              "Attempts that an operation has"},
     [GNI_ERR_INJECT_COUNT] = {"ERR_INJECT_COUNT", AT(error_inject), I32, 0, INT32_MIN,
@@ -56,7 +57,7 @@ static const struct parameter {
     [GNI_MR_UDREG_REG_LIMIT] = {"MR_UDREG_REG_LIMIT", AT(mr_udreg_limit), U32, 2048, 1,
                                 "Registrations in udreg's cache"},
     [GNI_MR_SOFT_REG_LIMIT] = {"MR_SOFT_REG_LIMIT", AT(mr_soft_limit), U32, 4096, 0,
-                               "Registrations from which unused ones are given up"},
+                               "Number of registrations from which unused ones are ended"},
     [GNI_MR_HARD_REG_LIMIT] = {"MR_HARD_REG_LIMIT", AT(mr_hard_limit), I32, -1, -1,
                                "Registrations at most; -1: no limit"},
     [GNI_MR_HARD_STALE_REG_LIMIT] = {"MR_HARD_STALE_REG_LIMIT", AT(mr_stale_limit), U32, 128, 0,
@@ -102,7 +103,7 @@ size_t gnip_params_bytes(dom_ops_val_t which)
     return parameter != NULL ? bytes[parameter->type] : 0;
 }
 
-/* Of libfabric's own gni; there is nothing here that another value would change. */
+/* Parameters of libfabric's own provider; no other value would change anything here. */
 static bool is_fixed(const struct parameter *parameter)
 {
     return parameter == &parameters[GNI_XPMEM_ENABLE] ||
@@ -270,7 +271,8 @@ void gnip_params_init(struct gnip_params *params)
                       parameters[i].name, parameters[i].name);
     }
     if (params->mr_lazy != 0 && port_memory_watch() != 0) {
-        params->mr_lazy = 0; /* nobody would notice that the memory is another one now */
+        /* the provider would not notice that other memory has the address now */
+        params->mr_lazy = 0;
         gnip_info(FI_LOG_MR, "changes of memory cannot be noticed: no registration is kept");
     }
 }

@@ -17,27 +17,30 @@ struct gnip_params {
     uint32_t max_retransmits;
     int32_t error_inject;
     int32_t mr_lazy;
-    char mr_cache[12]; /* internal, none */
+    char mr_cache[12]; /* internal or none */
     uint32_t mr_udreg_limit, mr_soft_limit;
     int32_t mr_hard_limit;
     uint32_t mr_stale_limit;
     bool xpmem;
-    uint32_t dgram_timeout; /* ms between looks of the control helper while there is work */
+    uint32_t dgram_timeout; /* ms between polls by the control helper while it has jobs */
     uint32_t eager_auto_progress;
 };
-void gnip_params_init(struct gnip_params *params); /* defaults, then GNIX_ variables */
+void gnip_params_init(struct gnip_params *params); /* defaults, then the GNIX_ variables */
 
 #define GNIP_PARAMS_LABEL 64u /* bytes */
-/* Its name in lower case, as libfabric calls it. */
+/* A parameter's name in lower case, as libfabric has it. */
 void gnip_params_label(dom_ops_val_t which, char label[GNIP_PARAMS_LABEL]);
-/* How it is called in the environment, behind GNIX_ or FI_GNI_. */
+/* A parameter's name in the environment, behind GNIX_ or FI_GNI_. */
 const char *gnip_params_name(dom_ops_val_t which, enum fi_param_type *type, const char **meaning);
-/* `value` points to what the type of the value says. 0 or -FI_EINVAL. */
+/* `value` points to a value of the parameter's type. 0 or -FI_EINVAL. */
 int gnip_params_set(struct gnip_params *params, dom_ops_val_t which, const void *value);
 int gnip_params_get(const struct gnip_params *params, dom_ops_val_t which, void *value);
-/* Bytes that `value` must have; 0: a string, or no such value. */
+/* Bytes of the parameter's type; 0: a string, or no such parameter. */
 size_t gnip_params_bytes(dom_ops_val_t which);
-/* A name of GNI_MR_CACHE as a text that stays; `bytes` with its zero or without. NULL: unknown. */
+/*
+ * A constant text for a name of GNI_MR_CACHE. `bytes`: with or without its final zero. NULL:
+ * unknown.
+ */
 const char *gnip_params_cache_of(const char *name, size_t bytes);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_trecvmsg with FI_PEEK, FI_CLAIM, FI_DISCARD: looks at the first message that such a receive
- * would get, keeps it for a later call with the same context, drops it.
+ * fi_trecvmsg with FI_PEEK, FI_CLAIM or FI_DISCARD: reports the first message that such a receive
+ * would get, keeps it for a later call with the same context, or drops it.
  */
 #include "cq.h"
 #include "ep.h"
@@ -37,7 +37,7 @@ static void none(struct gnip_req *req, const struct fi_msg_tagged *msg)
     gnip_req_fail(req, &entry);
 }
 
-/* Formats without `buf` could not tell where the bytes went. */
+/* Formats without `buf` could not report where the bytes are. */
 static bool can_copy(const struct gnip_req *req, const struct gnip_unexpected *message)
 {
     const struct gnip_cq *cq = req->ep->recv_cq;
@@ -86,12 +86,16 @@ static ssize_t peek(struct gnip_ep *ep, const struct fi_msg_tagged *msg, uint64_
     bool claimed = !(flags & FI_PEEK);
     struct gnip_req *req;
 
+    gnip_assert_held(&ep->lock);
     if (claimed) {
         message = gnip_match_claimed(ep->tagged, msg->context);
         if (message == NULL)
             return -FI_EINVAL;
     }
-    /* A receive of what was claimed is an ordinary one; the others always tell what they saw. */
+    /*
+     * The receive of a claimed message is an ordinary one; the other calls always report the
+     * message.
+     */
     flags |= FI_TAGGED | (claimed && !(flags & FI_DISCARD) && ep->rx_selective ? 0 : FI_COMPLETION);
     req = gnip_recv_new(ep, msg->msg_iov, msg->desc, msg->iov_count, msg->context, flags);
     if (req == NULL)

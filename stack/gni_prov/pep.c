@@ -47,7 +47,7 @@ static int pep_bind(struct fid *fid, struct fid *object, uint64_t flags)
 
 /* ---- listening ------------------------------------------------------------------------------- */
 
-/* The application sleeps in poll(2), where nobody reads its EQ: there must be a helper. */
+/* An application that sleeps in poll(2) does not read its EQ, so a helper is needed. */
 static bool wants_helper(const struct gnip_pep *pep)
 {
     const struct fi_domain_attr *attr = pep->info->domain_attr;
@@ -186,7 +186,7 @@ static int pep_close(struct fid *fid)
 
     if (pep->cm_nic != NULL) {
         gnip_msg_listener_close(pep);
-        gnip_waitable_signal(&pep->eq->wait); /* who polls it comes round */
+        gnip_waitable_signal(&pep->eq->wait); /* a thread that polls it sees the change */
         gnip_progress_list_remove(&pep->eq->progress, NULL, pep->cm_nic);
         gnip_cm_nic_close(pep->cm_nic);
         gnip_msg_listener_free(pep);
@@ -234,7 +234,7 @@ static const struct fi_ops_cm pep_cm_ops = {
     .join = gnip_no_join,
 };
 
-/* The name that it has before it listens: as the application wants it, or only the NIC. */
+/* Its name before it listens: the one that the application asks for, or only the NIC. */
 static int first_name(struct gnip_pep *pep)
 {
     if (pep->info->src_addr != NULL)

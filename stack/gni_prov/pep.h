@@ -11,9 +11,9 @@ struct gnip_pep {
     struct gnip_ctx *ctx;
     struct fi_info *info; /* a copy */
     struct gnip_eq *eq;
-    struct gnip_cm_nic *cm_nic; /* NULL: does not listen */
+    struct gnip_cm_nic *cm_nic; /* NULL: not listening */
     struct gnip_name name;
-    struct port_mutex lock; /* name, eq, cm_nic */
+    struct port_mutex lock; /* protects name, eq and cm_nic */
     struct gnip_msg_listener *listener; /* requests of peers (msg_listen.c) */
 };
 int gnip_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Poll sets: which of several CQs and counters have something new. */
+/* Poll sets: report which of several CQs and counters have something new. */
 #include <stdlib.h>
 
 #include "cntr.h"
@@ -23,7 +23,7 @@ static struct gnip_poll *poll_of(struct fid_poll *fid)
     return gnip_container(fid, struct gnip_poll, fid);
 }
 
-/* The references of an object that may be a member; NULL: it may not. */
+/* The reference count of an object that may be a member. NULL: it may not. */
 static struct gnip_refs *member_refs(const struct gnip_poll *set, struct fid *object)
 {
     struct gnip_cq *cq;

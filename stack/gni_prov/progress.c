@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What a CQ or counter drives: its NICs, then its cm_nics. Also gates. */
+/* Progress lists: the NICs that a CQ or counter drives, then its cm_nics. Also gates. */
 #include <stdlib.h>
 
 #include "cm_nic.h"
@@ -9,8 +9,8 @@
 #include "progress.h"
 #include "waitable.h"
 
-#define AT_ONCE 8 /* entries that are held together */
-#define SKIPS 64u /* busy passes after which connections get their turn all the same */
+#define AT_ONCE 8 /* entries that are held at the same time */
+#define SKIPS 64u /* busy passes after which control progress is made nevertheless */
 
 /* ---- gates ----------------------------------------------------------------------------------- */
 
@@ -50,10 +50,10 @@ gnip_noinline void gnip_gate_notify(struct gnip_gate *gate)
 /* ---- sets ------------------------------------------------------------------------------------ */
 
 struct gnip_progress_entry {
-    struct gnip_nic *nic; /* or */
+    struct gnip_nic *nic; /* or NULL */
     struct gnip_cm_nic *cm_nic;
     uint32_t refs;
-    uint32_t users; /* atomic; threads that make it progress now */
+    uint32_t users; /* atomic; threads that make progress for it now */
 };
 
 void gnip_progress_list_init(struct gnip_progress_list *list, bool elided)
@@ -67,14 +67,16 @@ void gnip_progress_list_fini(struct gnip_progress_list *list)
 {
     uint32_t i;
 
-    for (i = 0; i < list->count; i++)
+    for (i = 0; i < list->count; i++) {
+        assert(list->entries[i]->users == 0);
         free(list->entries[i]);
+    }
     free(list->entries);
     gnip_gate_fini(&list->gate);
     gnip_lock_fini(&list->lock);
 }
 
-/* Its place; pset->count: it is not in there. */
+/* Its place; list->count: it is not in the list. */
 static uint32_t find(const struct gnip_progress_list *list, const struct gnip_nic *nic,
                      const struct gnip_cm_nic *cm_nic)
 {
@@ -139,6 +141,7 @@ void gnip_progress_list_remove(struct gnip_progress_list *list, struct gnip_nic 
 
     gnip_lock(&list->lock);
     at = find(list, nic, cm_nic);
+    assert(at == list->count || list->entries[at]->refs > 0);
     if (at < list->count && --list->entries[at]->refs == 0) {
         entry = list->entries[at];
         for (list->count--; at < list->count; at++)
@@ -151,7 +154,7 @@ void gnip_progress_list_remove(struct gnip_progress_list *list, struct gnip_nic 
     free(entry);
 }
 
-/* Holds the entries from `from` on, at most AT_ONCE. How many those are. */
+/* Holds the entries from `from` on, at most AT_ONCE. Returns their number. */
 static uint32_t hold(struct gnip_progress_list *list, uint32_t from,
                      struct gnip_progress_entry **held)
 {
@@ -166,7 +169,7 @@ static uint32_t hold(struct gnip_progress_list *list, uint32_t from,
     return count;
 }
 
-/* Connections come when there is nothing else to do, and now and then. */
+/* Control progress is made when there is nothing else to do, and after some busy passes. */
 static bool time_for_control(struct gnip_progress_list *list, uint32_t done)
 {
     if (done != 0 && ++list->skipped < SKIPS)
@@ -184,7 +187,7 @@ static uint32_t drive(struct gnip_progress_list *list, struct gnip_progress_entr
     return time_for_control(list, done) ? gnip_cm_nic_progress(entry->cm_nic, polls) : 0;
 }
 
-/* Connections alone are looked for with a lock held, where nobody else gets his turn. */
+/* Control progress alone is made with a lock held, so other threads may starve: yields to them. */
 static void let_others_on(const struct gnip_progress_entry *first)
 {
     if (gnip_unlikely(first->nic == NULL && !first->cm_nic->nic->lock.elided))

@@ -5,22 +5,25 @@
 
 #include "lock.h"
 
-/* What a CQ or counter drives: NICs and cm_nics of the endpoints bound to it, each once. */
+/*
+ * The progress list of a CQ or counter: the NICs and cm_nics of the endpoints bound to it, each
+ * once.
+ */
 struct gnip_progress_list {
     struct gnip_lock lock;
     struct gnip_progress_entry **entries;
     uint32_t count, room;
-    uint32_t skipped; /* passes in a row that had no time for control progress */
+    uint32_t skipped; /* passes in a row without control progress */
     struct gnip_gate gate;
 };
 void gnip_progress_list_init(struct gnip_progress_list *list, bool elided);
 void gnip_progress_list_fini(struct gnip_progress_list *list);
 int gnip_progress_list_add(struct gnip_progress_list *list, struct gnip_nic *nic,
                            struct gnip_cm_nic *cm_nic);
-/* Waits until nobody makes it progress through this set: no lock may be held. */
+/* Waits until no thread makes progress for it through this list. No lock may be held. */
 void gnip_progress_list_remove(struct gnip_progress_list *list, struct gnip_nic *nic,
                                struct gnip_cm_nic *cm_nic);
-/* A bounded amount of work; the number of GNI queues that were looked at. */
+/* Makes a bounded amount of progress. Returns the number of GNI queues that were polled. */
 uint32_t gnip_progress_list_run(struct gnip_progress_list *list);
 
 #endif

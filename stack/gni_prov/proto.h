@@ -19,7 +19,8 @@
 /* ---- connection messages --------------------------------------------------------------------- */
 
 enum gnip_dgram_tag {
-    GNIP_DGRAM_EMPTY = 99, /* "I carry nothing, I only accept": a wildcard */
+    /* the datagram of a wildcard: it carries no message, it only accepts one */
+    GNIP_DGRAM_EMPTY = 99,
     GNIP_DGRAM_MESSAGE = 100
 };
 
@@ -29,7 +30,7 @@ enum gnip_cm_type {
     GNIP_CONN_REQ = 1,
     GNIP_CONN_RESP = 2,
     GNIP_CONN_NAK = 3,
-    GNIP_CONN_CLOSE = 4, /* of a connection that has no mailbox any more */
+    GNIP_CONN_CLOSE = 4, /* closes a connection that has no mailbox any more */
     GNIP_CONN_CLOSE_ACK = 5,
     /* of MSG endpoints */
     GNIP_CM_CONNREQ = 16,
@@ -41,7 +42,7 @@ enum gnip_cm_type {
 };
 
 enum gnip_conn_flag {
-    GNIP_CONN_AUTO = 1 /* wants doorbells: its data progress is automatic */
+    GNIP_CONN_AUTO = 1 /* the sender wants doorbells: its data progress is automatic */
 };
 
 enum gnip_nak_reason {
@@ -51,24 +52,24 @@ enum gnip_nak_reason {
     GNIP_NAK_NO_RESOURCES = 4 /* try again later */
 };
 
-/* Why a VC_CLOSE was sent (its header's a). */
+/* Why a VC_CLOSE was sent: field a of its header. */
 enum gnip_close_reason {
-    GNIP_CLOSE_END = 0, /* nothing is answered any more */
-    GNIP_CLOSE_QUIESCE = 1 /* what is under way ends first; later the connection is made anew */
+    GNIP_CLOSE_END = 0, /* the sender answers nothing any more */
+    GNIP_CLOSE_QUIESCE = 1 /* operations in flight end first; later the connection is made again */
 };
 
-/* What mailboxes must hold: messages, and bytes of one. */
+/* The least that mailboxes must hold: messages, and bytes of one. */
 #define GNIP_CREDITS_LEAST 2u
 #define GNIP_SMSG_LEAST (4096u + sizeof(struct gnip_eager))
 
-/* A mailbox as its owner describes it, and what else the peer must know to use it. */
+/* A mailbox as its owner describes it, with all that the peer must know to use it. */
 struct gnip_conn_mailbox {
     uint64_t buffer; /* the only address on the wire: gni_smsg_attr_t.msg_buffer */
     gni_mem_handle_t handle;
     uint32_t bytes;
     uint32_t offset;
     uint16_t credits;
-    uint16_t rx_credits; /* the first credits of the peer */
+    uint16_t rx_credits; /* the first credits that the peer gets */
     uint32_t message_bytes;
     gni_mem_handle_t doorbell;
 };
@@ -78,15 +79,15 @@ struct gnip_conn {
     uint8_t type, version;
     uint8_t name_type;
     uint8_t rx_ctx_cnt;
-    uint32_t target_cdm; /* the EP that it is for */
-    uint32_t source_cdm; /* the EP that it is from */
+    uint32_t target_cdm; /* the receiving EP */
+    uint32_t source_cdm; /* the sending EP */
     uint32_t source_vc; /* id and generation, 24 bits */
     uint32_t incarnation; /* of the sender's process, never 0 */
     uint16_t key_offset;
     uint16_t flags; /* GNIP_CONN_ */
     uint64_t caps; /* of the endpoint */
     struct gnip_conn_mailbox mailbox;
-    uint32_t target_vc; /* CONN_RESP: the VC that it answers; CONN_REQ: 0 */
+    uint32_t target_vc; /* CONN_RESP: the VC that is answered; CONN_REQ: 0 */
     uint32_t zero;
 };
 _Static_assert(sizeof(struct gnip_conn_mailbox) == 56 &&
@@ -104,7 +105,7 @@ struct gnip_conn_short {
     uint32_t target_cdm;
     uint32_t target_vc; /* 0: unknown */
     uint32_t source_vc; /* 0: none */
-    uint32_t incarnation; /* of the peer that is answered */
+    uint32_t incarnation; /* of the peer that gets the answer */
     uint32_t source_cdm;
     uint32_t retry_ms; /* NAK_NO_RESOURCES */
     uint32_t zero;
@@ -116,23 +117,23 @@ _Static_assert(sizeof(struct gnip_conn_short) == 32 &&
 enum gnip_cm_reason {
     GNIP_CM_NORMAL,
     GNIP_CM_FAILED, /* SHUTDOWN: the connection broke */
-    GNIP_CM_UNKNOWN /* SHUTDOWN: there is no such connection (any more) */
+    GNIP_CM_UNKNOWN /* SHUTDOWN: there is no such connection */
 };
 
 /*
- * Connection management of MSG endpoints: this, then fragment_bytes bytes. Fragment 0 is the
- * message itself: of CONNREQ and ACCEPT a struct gnip_cm_connect, else nothing; the application's
- * data is cut into CM_DATA fragments 1 ... fragments - 1.
+ * Connection management of MSG endpoints: this header, then fragment_bytes bytes. Fragment 0 is the
+ * message itself: a struct gnip_cm_connect for CONNREQ and ACCEPT, else nothing. The application's
+ * data follows in CM_DATA fragments 1 ... fragments - 1.
  */
 struct gnip_cm_message {
     uint8_t type, version;
-    uint16_t reason; /* GNIP_CM_; CM_DATA, CM_ACK: type of the message that it belongs to */
+    uint16_t reason; /* GNIP_CM_; CM_DATA, CM_ACK: the type of the message that it belongs to */
     uint32_t target_cdm;
     uint32_t source_cdm;
     uint32_t connection; /* the active side's number for it */
     uint32_t incarnation;
     uint8_t fragment, fragments, fragment_bytes;
-    uint8_t active; /* 1: from the active side */
+    uint8_t active; /* 1: sent by the active side */
     uint32_t total; /* bytes of the application's data */
 };
 _Static_assert(sizeof(struct gnip_cm_message) == 28, "");
@@ -169,7 +170,7 @@ enum gnip_kind {
 
 enum gnip_wire_flag {
     GNIP_W_CQ_DATA = 1,
-    GNIP_W_DELIVERY = 2, /* wants an ack when the receive has completed */
+    GNIP_W_DELIVERY = 2, /* the sender wants an ACK when the receive has completed */
     GNIP_W_TAGGED = 4,
     GNIP_W_EVENT_WRITE = 8,
     GNIP_W_EVENT_READ = 16
@@ -182,7 +183,7 @@ struct gnip_header {
     uint64_t a; /* remote CQ data; EAGER_ACK, FIN: request id; CLOSE: reason */
 };
 
-struct gnip_eager { /* then the payload */
+struct gnip_eager { /* the payload follows */
     struct gnip_header h;
     uint64_t tag;
     uint32_t bytes;
@@ -192,7 +193,7 @@ struct gnip_eager { /* then the payload */
 struct gnip_segment {
     uint64_t address, bytes;
     gni_mem_handle_t handle;
-    uint8_t head[4], tail[4]; /* what lies before the first and behind the last 4-byte boundary */
+    uint8_t head[4], tail[4]; /* bytes before the first and behind the last 4-byte boundary */
 };
 
 struct gnip_rts {
@@ -202,7 +203,7 @@ struct gnip_rts {
     struct gnip_segment segment;
 };
 
-struct gnip_iov_rts { /* then the segments */
+struct gnip_iov_rts { /* the segments follow */
     struct gnip_header h;
     uint64_t tag;
     uint32_t request, segments;
@@ -217,7 +218,7 @@ struct gnip_fin {
 
 struct gnip_remote_event { /* RMA_DATA */
     struct gnip_header h;
-    uint64_t flags; /* of the completion: FI_RMA|FI_REMOTE_CQ_DATA|... */
+    uint64_t flags; /* flags of the completion: FI_RMA|FI_REMOTE_CQ_DATA|... */
 };
 
 _Static_assert(sizeof(struct gnip_header) == 16 && sizeof(struct gnip_eager) == 32, "");
@@ -230,14 +231,14 @@ _Static_assert(GNIP_KINDS <= GNI_SMSG_ANY_TAG, "a kind is a tag of SMSG");
 
 /* ---- flow control ---------------------------------------------------------------------------- */
 
-#define GNIP_CREDIT_BYTES 256 /* bytes of the unexpected store that a grant stands for */
+#define GNIP_CREDIT_BYTES 256 /* bytes of the unexpected store for each credit */
 
 static inline uint32_t gnip_eager_cost(uint64_t bytes)
 {
     return (uint32_t)((sizeof(struct gnip_eager) + bytes + GNIP_CREDIT_BYTES - 1) /
                       GNIP_CREDIT_BYTES);
 }
-/* RNDZV_START has one segment and nothing but a header, RNDZV_IOV_START carries them. */
+/* RNDZV_RTS has one segment in the message; RNDZV_IOV_RTS is followed by several. */
 static inline uint32_t gnip_iov_rts_cost(uint32_t segments)
 {
     return 1 + (segments + 5) / 6;

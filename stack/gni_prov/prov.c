@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* How libfabric, or a program that links the provider, gets hold of it. */
+/* The entry points for libfabric and for programs that link the provider. */
 #include "domain.h"
 #include "gni_prov/prov.h"
 #include "gnip.h"
@@ -7,12 +7,12 @@
 
 static void clean_up(void)
 {
-    /* Everything went with the last fabric. */
+    /* All state was freed with the last fabric. */
 }
 
 /*
- * The one thing that is not constant: libfabric keeps a note of its own in `context` when it is
- * loaded, and nobody writes afterwards.
+ * The only variable: libfabric stores a pointer in `context` when it loads the provider; nothing
+ * writes to it afterwards.
  */
 static struct fi_provider provider = {
     .version = GNIP_VERSION,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The receiving half that all messages share: which receive takes one, where its bytes go, how it
- * completes, and the store of messages that came before their receive.
+ * The receiving part that all messages share: which receive gets a message, where its bytes go, how
+ * it completes, and the store of messages that arrived before their receive.
  */
 #include "ep.h"
 #include "gnip.h"
@@ -10,8 +10,8 @@
 #include "message.h"
 #include "proto.h"
 #include "req.h"
-#include "vc.h"
 #include "rx_window.h"
+#include "vc.h"
 #include <stdlib.h>
 
 /* ---- matching and completion ----------------------------------------------------------------- */
@@ -24,7 +24,7 @@ struct gnip_req *gnip_recv_match(struct gnip_vc *vc, bool tagged, uint64_t tag, 
     struct gnip_req *req, *child;
 
     if (gnip_unlikely(!tagged && ep->mrecv_stalled) && !gnip_mrecv_retry(ep))
-        return NULL; /* not before those that wait */
+        return NULL; /* it must not overtake those that wait */
     post = gnip_match_arrived(match, tag, ep->directed ? gnip_vc_source(vc) : FI_ADDR_UNSPEC);
     if (post == NULL)
         return NULL;
@@ -96,7 +96,7 @@ void gnip_recv_done(struct gnip_req *recv, uint64_t bytes, uint16_t wire_flags)
 
 /* ---- unexpected messages --------------------------------------------------------------------- */
 
-#define SMALL 512 /* bytes of a pooled one with its payload */
+#define SMALL 512 /* bytes of a pooled message with its payload */
 #define CHUNK 16
 
 struct gnip_unexpected_chunk {
@@ -119,7 +119,7 @@ static bool grow(struct gnip_ep *ep)
     return true;
 }
 
-/* Where the next one will lie: the last one freed, or one that was never used. */
+/* Predicts the memory of the next one: the last one freed, or one that was never used. */
 static inline void fetch_next(const struct gnip_ep *ep)
 {
     const char *at = (const char *)ep->unexpected_free.head;
@@ -189,7 +189,7 @@ gnip_noinline void gnip_unexpected_receive(struct gnip_req *recv, struct gnip_un
     __builtin_prefetch(message + 1);
     leave(ep, message);
     recv->vc = message->vc;
-    recv->post.source = message->source; /* for when there is no VC any more */
+    recv->post.source = message->source; /* in case the VC is gone then */
     if (message->rendezvous && message->lost) {
         gnip_req_error(recv, FI_EIO, FI_EIO);
     } else if (message->rendezvous) {
@@ -226,7 +226,7 @@ static void lost(struct gnip_ep *ep, struct gnip_match *match, const struct gnip
         message->lost = true;
         if (!message->rendezvous || message->claimed)
             continue;
-        /* Its data will never come, and nobody has heard of it. */
+        /* Its data will never come, and the receiver has not seen the message. */
         leave(ep, message);
         gnip_unexpected_free(ep, message);
     }

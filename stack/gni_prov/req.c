@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Requests: their pool and ids, how they end, and what errors are called.
+ * Requests: their pool and ids, how they end, and the texts of errors.
  *
  * An id is a slot, counted from 1 (24 bits), and above it a generation, which changes with each use
- * of the slot: a late answer to a request that has ended finds nothing.
+ * of the slot. So a late answer to a request that has ended finds nothing.
  */
 #include "bounce.h"
 #include "cntr.h"
@@ -21,10 +21,10 @@
 #include "waitable.h"
 #include <stdlib.h>
 
-#define CHUNK 8 /* requests that are made at once */
+#define CHUNK 8 /* requests that are allocated together */
 #define SLOT_BITS 24
 #define SLOT_MASK ((1u << SLOT_BITS) - 1)
-#define OWN_MAX 256 /* parts of multi-receive buffers */
+#define OWN_MAX 256 /* for parts of multi-receive buffers */
 
 /* ---- pool ------------------------------------------------------------------------------------ */
 
@@ -35,7 +35,7 @@ static gnip_cold bool grow(struct gnip_ep *ep)
 
     if (ep->req_made + CHUNK > SLOT_MASK)
         return false;
-    if ((chunks & (chunks - 1)) == 0) { /* full at each power of two */
+    if ((chunks & (chunks - 1)) == 0) { /* the array is full at each power of two */
         table = realloc(ep->req_chunks, (chunks == 0 ? 1 : 2 * chunks) * sizeof(struct gnip_req *));
         if (table == NULL)
             return false;
@@ -54,10 +54,13 @@ static gnip_cold bool grow(struct gnip_ep *ep)
     return true;
 }
 
-/* What is zeroed begins and ends at lines: the first buffer is in there, further ones are not. */
+/*
+ * The zeroed range begins and ends at cache lines: it contains the first buffer, but not the
+ * others.
+ */
 #define HOT_BYTES 128u
 _Static_assert(offsetof(struct gnip_req, link) == 64, "second line of a request");
-/* Of what is cold, as much as belongs to a transfer. */
+/* Of the cold fields, zeroes those of a transfer. */
 #define RMA_BYTES                                                           \
     (offsetof(struct gnip_req, u) + sizeof(((struct gnip_req *)0)->u.rma) - \
      offsetof(struct gnip_req, error))
@@ -126,8 +129,8 @@ struct gnip_req *gnip_req_get(struct gnip_ep *ep, enum gnip_req_kind kind, bool 
 }
 
 /*
- * Control messages are not limited: there is at most one for each message that the peer was allowed
- * to send, and losing one would leave the peer waiting.
+ * Control messages have no limit: there is at most one for each message that the peer was allowed
+ * to send, and a lost one would leave the peer waiting.
  */
 struct gnip_req *gnip_req_get_own(struct gnip_ep *ep, enum gnip_req_kind kind)
 {
@@ -258,8 +261,10 @@ static struct gnip_cntr *cntr_of(const struct gnip_req *req)
     }
 }
 
-/* A peek, a discarded message and the end of a multi-receive buffer are no receive of data. And
- * what ends while its EP closes ends silently. */
+/*
+ * A peek, a discarded message and the end of a multi-receive buffer are no receives of data. What
+ * ends while its EP closes has no entry.
+ */
 static bool counts(const struct gnip_req *req)
 {
     return !(req->flags & (FI_PEEK | FI_DISCARD)) && !req->multi && !req->ep->closing;
@@ -274,7 +279,7 @@ static void end(struct gnip_req *req)
         gnip_mrecv_child_done(parent);
 }
 
-/* The error entry takes the reservation. */
+/* The error entry uses the reservation. */
 static void add_error(struct gnip_req *req, const struct fi_cq_err_entry *entry)
 {
     struct gnip_ep *ep = req->ep;
@@ -300,7 +305,7 @@ static void add_error(struct gnip_req *req, const struct fi_cq_err_entry *entry)
     gnip_cq_add_error(cq, &out, bytes == 0 ? NULL : name, bytes);
 }
 
-/* The data has come, but who sent it is told only by name: the API wants an error entry. */
+/* The data has arrived, but only the name of the sender is known: the API wants an error entry. */
 static gnip_cold void add_unknown_source(struct gnip_req *req,
                                          const struct fi_cq_tagged_entry *entry)
 {
@@ -395,7 +400,7 @@ gnip_cold void gnip_req_error(struct gnip_req *req, int error, int prov_errno)
         entry.tag = req->tag;
         entry.data = req->data;
     }
-    if (error == FI_ECANCELED) { /* tells what was given back */
+    if (error == FI_ECANCELED) { /* the entry reports what was returned */
         entry.buf = req->buffer_count == 0 ? NULL : req->buffers[0].address;
         entry.len = req->bytes;
     }
@@ -420,7 +425,7 @@ void gnip_req_vc_lost(struct gnip_vc *vc, int error)
     while ((req = gnip_req_each(ep, &place)) != NULL) {
         if (req->kind != GNIP_REQ_SEND || req->vc != vc || !req->answer)
             continue;
-        if (req->pending != 0) { /* ends with its own event; what was answered has succeeded */
+        if (req->pending != 0) { /* it ends with its own event; an answered request has succeeded */
             req->failed_final = !req->delivered;
             continue;
         }
@@ -449,6 +454,7 @@ bool gnip_req_inject(struct gnip_req *req)
     }
     if (req->injected == decided)
         return false;
+    assert(req->injected > 0);
     req->injected--;
     return true;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Reads and writes: libfabric's functions, up to the request that they make. rma_post.c has the
- * rest. */
+/* Reads and writes: libfabric's functions, up to the request. The rest is in rma_post.c. */
 #include "cntr.h"
 #include "domain.h"
 #include "ep.h"
@@ -31,7 +30,7 @@ struct transfer {
     void *context;
 };
 
-/* Whether the NIC touches the buffer itself, so that it must be registered. */
+/* Whether the NIC accesses the buffer, so that it must be registered. */
 static bool needs_registration(const struct gnip_ep *ep, enum gnip_req_kind kind,
                                const struct transfer *wanted)
 {
@@ -56,7 +55,7 @@ static gnip_noinline int attach(struct gnip_req *req, const struct transfer *wan
     } else {
         rc = gnip_mr_auto(req->ep, buffer->address, buffer->bytes, !writes, &buffer->mr);
         if (rc == -FI_EAGAIN && writes && buffer->bytes <= FMA_MAX)
-            return 0; /* the CPU can do it */
+            return 0; /* the CPU copies it */
         if (rc != 0)
             return rc;
     }
@@ -71,6 +70,7 @@ static int accept(struct gnip_ep *ep, enum gnip_req_kind kind, const struct tran
     struct gnip_vc *vc;
     int rc = gnip_vc_find(ep, wanted->peer, &vc);
 
+    gnip_assert_held(&ep->lock);
     if (rc != 0)
         return rc;
     req = gnip_req_get(ep, kind, gnip_req_is_named(wanted->flags, wanted->context));

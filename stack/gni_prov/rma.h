@@ -7,9 +7,10 @@
 #include "req.h"
 
 #define GNIP_BOUNCE 64 /* bytes of a bounce buffer */
-#define GNIP_INDIRECT_MAX 60 /* an unaligned read below that fits one, with what surrounds it */
+/* an unaligned read up to this size fits into one, with the bytes around it */
+#define GNIP_INDIRECT_MAX 60
 
-/* Not what a GET may read. */
+/* A GET cannot read it directly. */
 static inline bool gnip_rma_odd(uint64_t address, uint64_t bytes)
 {
     return ((address | bytes) & 3) != 0;

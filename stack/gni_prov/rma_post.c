@@ -3,13 +3,12 @@
  * Reads and writes: transactions.
  *
  * A write is one transaction: by the CPU (FMA) or, from a threshold on, by the block transfer
- * engine, which needs the source registered. Reads want remote address and length in units of 4
- * bytes. Others are made of what is so: short ones (and those of a word or so into memory that is
- * not registered) go to a buffer of ours, from where they are copied; of long ones only the first
- * and last word do.
+ * engine, which needs a registered source. Reads need a remote address and a length in units of 4
+ * bytes. Other reads are composed: short ones (and those of about a word into memory that is not
+ * registered) go to a bounce buffer and are copied from there; of long ones only the first and the
+ * last word do.
  *
- * Transactions that FI_MORE says will be followed by others are collected per connection and posted
- * as one chain.
+ * Transactions with FI_MORE are collected for each connection and posted as one chain.
  */
 #include "bounce.h"
 #include "chain.h"
@@ -25,7 +24,7 @@
 #include "vc.h"
 
 #define CHAIN_MAX 64 /* transactions */
-#define CHAIN_BYTES_MAX (1u << 20) /* of an FMA descriptor that is shared */
+#define CHAIN_BYTES_MAX (1u << 20) /* of a shared FMA descriptor */
 
 static inline bool by_engine(const struct gnip_req *req)
 {
@@ -69,6 +68,7 @@ static gnip_cold void try_again(struct gnip_req *req)
 /* All its transactions have ended. ep->lock is held. */
 static void over(struct gnip_req *req)
 {
+    gnip_assert_held(&req->ep->lock);
     if (gnip_unlikely(req->error != 0)) {
         if (may_try_again(req)) {
             req->tries++;
@@ -116,6 +116,7 @@ static void done(struct gnip_txd *txd, gni_return_t status)
     gnip_lock(&ep->lock);
     gnip_txd_put(txd->nic, txd);
     note(req, status, recoverable);
+    assert(req->pending > 0);
     if (--req->pending == 0)
         over(req);
     gnip_unlock(&ep->lock);
@@ -142,7 +143,7 @@ static void chain_done(struct gnip_txd *txd, gni_return_t status)
 
 /* ---- posting --------------------------------------------------------------------------------- */
 
-/* A descriptor with what all transactions have; NULL: none is free. */
+/* A descriptor with the common fields of all transactions. NULL: none is free. */
 static struct gnip_txd *new_txd(struct gnip_req *req, gni_post_type_t type)
 {
     struct gnip_vc *vc = req->vc;
@@ -207,7 +208,7 @@ static void put_bounce(struct gnip_req *req)
     req->u.rma.bounce = NULL;
 }
 
-/* Not posted: as if nothing had happened, or it has failed. */
+/* The request could not be posted: either it is unchanged, or it has failed. */
 static int not_posted(struct gnip_req *req, int rc)
 {
     req->pending = 0;
@@ -215,7 +216,7 @@ static int not_posted(struct gnip_req *req, int rc)
     return rc;
 }
 
-/* The words around the place, all of them. */
+/* All words that contain a byte of the range. */
 static int post_indirect(struct gnip_req *req)
 {
     uint64_t first = req->u.rma.remote_address & ~3ull;
@@ -249,7 +250,7 @@ static void set_word(gnip_chained_get *element, const struct gnip_txd *txd, void
     };
 }
 
-/* Links what behind the head of a chain. */
+/* Appends an element to the chain. */
 static void link_words(struct gnip_txd *txd, unsigned words)
 {
     if (words > 0)
@@ -258,7 +259,7 @@ static void link_words(struct gnip_txd *txd, unsigned words)
         txd->transfer->chain[0].next_descr = &txd->transfer->chain[1];
 }
 
-/* Where a part of a read that is not in units of words goes. */
+/* The memory for a part of a read that is not in units of words. */
 struct part {
     void *local;
     const gni_mem_handle_t *handle;
@@ -271,7 +272,7 @@ static gnip_cold void put_all(struct gnip_vc *vc, struct gnip_txd **txds, unsign
         gnip_txd_put(vc->nic, txds[--count]);
 }
 
-/* Without chains: a transaction for each part, the last by the engine when it is long. */
+/* Without chains: one transaction for each part, the last one by the engine if it is long. */
 static int post_apart(struct gnip_req *req, const struct part *parts, unsigned count)
 {
     struct gnip_txd *txds[3];
@@ -298,7 +299,7 @@ static int post_apart(struct gnip_req *req, const struct part *parts, unsigned c
         put_all(req->vc, txds + i + 1, count - i - 1);
         if (i == 0)
             return not_posted(req, rc);
-        req->pending = (uint8_t)i; /* when those are there: all of it again */
+        req->pending = (uint8_t)i; /* after they have ended, the whole read is repeated */
         req->u.rma.refused = req->error == 0;
         req->failed_final = req->error != 0;
         break;
@@ -306,7 +307,9 @@ static int post_apart(struct gnip_req *req, const struct part *parts, unsigned c
     return 0;
 }
 
-/* The middle goes where it belongs; first and last word, as far as they are not whole, beside it.
+/*
+ * The middle goes to its place; the first and the last word, if they are not whole, go to the
+ * bounce buffer.
  */
 static int post_parts(struct gnip_req *req)
 {
@@ -370,7 +373,7 @@ static int post_parts(struct gnip_req *req)
     }
     req->pending = 2;
     if (gnip_onesided_post(txd, GNI_PostRdma) !=
-        0) { /* when the words are there: all of it again */
+        0) { /* after the words have arrived, the whole read is repeated */
         req->pending = 1;
         req->u.rma.refused = req->error == 0;
         req->failed_final = req->error != 0;
@@ -407,7 +410,7 @@ static int post(struct gnip_req *req)
     return req->kind == GNIP_REQ_WRITE ? post_write(req) : post_read(req);
 }
 
-/* Deferred work: nobody else ends it when it fails. */
+/* Deferred work: it must end the request itself when it fails. */
 static int replay(struct gnip_req *req)
 {
     int rc;
@@ -470,7 +473,7 @@ static gnip_noinline void append(struct gnip_vc *vc, struct gnip_req *req)
     vc->more = req;
     vc->chain_next = vc->ep->chains;
     vc->ep->chains = vc;
-    gnip_vc_schedule(vc); /* in case that nothing follows */
+    gnip_vc_schedule(vc); /* in case nothing follows */
 }
 
 void gnip_rma_unchain(struct gnip_vc *vc)
@@ -507,7 +510,7 @@ gnip_noinline int gnip_rma_flush(struct gnip_vc *vc)
     if (rc == -FI_EAGAIN)
         return rc;
     gnip_rma_unchain(vc);
-    prov_errno = first->prov_errno; /* of the one that was posted for all */
+    prov_errno = first->prov_errno; /* the request that was posted for the chain */
     for (req = first; rc != 0 && req != NULL; req = next) {
         next = req->u.rma.next;
         req->u.rma.next = NULL;
@@ -521,7 +524,7 @@ gnip_noinline int gnip_rma_flush(struct gnip_vc *vc)
 
 /* ---- issuing --------------------------------------------------------------------------------- */
 
-/* Posts it by itself, or adds it to the chain. */
+/* Posts it by itself, or appends it to the chain. */
 static int post_or_chain(struct gnip_req *req)
 {
     struct gnip_vc *vc = req->vc;
@@ -535,7 +538,7 @@ static int post_or_chain(struct gnip_req *req)
         return post(req);
     append(vc, req);
     if (!more)
-        gnip_rma_flush(vc); /* or the VC's progress does it */
+        gnip_rma_flush(vc); /* otherwise the VC's progress posts it */
     return 0;
 }
 
@@ -557,7 +560,8 @@ int gnip_rma_issue(struct gnip_req *req)
     }
     if (!gnip_onesided_inject(req, attempt_failed))
         rc = post_or_chain(req);
-    if (gnip_unlikely(event) && rc == 0) /* then it is not part of a chain, which may be over */
+    /* then it is not part of the chain, which may have ended */
+    if (gnip_unlikely(event) && rc == 0)
         gnip_onesided_issued(req);
     return rc;
 }

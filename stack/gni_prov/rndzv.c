@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Rendezvous: the sender describes its memory in a START, the receiver fetches it and answers with
- * a FIN.
+ * Rendezvous: the sender describes its memory in an RTS. The receiver fetches it and answers with a
+ * FIN.
  *
- * A GET has to begin and end at multiples of 4 of the remote address. So a walk over both vectors
- * cuts the message into stretches that are contiguous on both sides: either a middle, which is
- * fetched where it belongs, or a part of one word. A word at an edge of a segment came with the
- * START (head, tail: only the bytes that belong to the message); any other one, which exists only
- * where a receive buffer ends, is fetched into a bounce buffer. The same walk, when all is there,
- * copies the words' parts.
+ * A GET has to begin and end at multiples of 4 of the remote address. So an iterator over both
+ * vectors cuts the message into pieces that are contiguous on both sides: either a middle, which is
+ * fetched to its place, or a part of one word. A word at an edge of a segment came with the RTS
+ * (head, tail: only the bytes that belong to the message). Any other word, which exists only where
+ * a receive buffer ends, is fetched into a bounce buffer. When everything has arrived, a second
+ * iteration copies the parts of words.
  */
 #include "bounce.h"
 #include "chain.h"
@@ -24,12 +24,14 @@
 #include "nic.h"
 #include "proto.h"
 #include "req.h"
+#include "rx_window.h"
 #include "txd.h"
 #include "vc.h"
-#include "rx_window.h"
 
-#define TXDS 16u /* of one receive at a time */
-#define FMA_MAX 65536u /* bytes by FMA, whatever the threshold: one chain must stay below 1 MB */
+#define TXDS 16u /* for one receive at a time */
+#define FMA_MAX                                                                       \
+    65536u /* bytes by FMA, whatever the threshold is: one chain must stay below 1 MB \
+            */
 #define NO_WORD 1u
 
 /* ---- the walk -------------------------------------------------------------------------------- */
@@ -41,8 +43,8 @@ struct piece {
     uint8_t *local;
     uint64_t bytes;
     bool middle; /* else a part of the word in which it begins */
-    bool fetched, fetch; /* that has to be fetched; and now for the first time */
-    uint32_t place; /* of that in the bounce buffer */
+    bool fetched, fetch; /* the word has to be fetched; and now for the first time */
+    uint32_t place; /* of the word in the bounce buffer */
 };
 
 static void iterator_init(struct gnip_iterator *iterator)
@@ -50,7 +52,10 @@ static void iterator_init(struct gnip_iterator *iterator)
     *iterator = (struct gnip_iterator){.word = NO_WORD};
 }
 
-/* The word comes with the START when it is not the segment's as a whole. */
+/*
+ * Whether the word must be fetched: if it is not wholly inside of the segment, it came with the
+ * RTS.
+ */
 static gnip_noinline void find_word(struct gnip_iterator *iterator, struct piece *piece)
 {
     const struct gnip_segment *segment = piece->segment;
@@ -142,7 +147,7 @@ static void run(struct gnip_req *recv, int (*work)(struct gnip_req *))
         gnip_vc_defer(recv->vc, recv);
 }
 
-/* All is over, the peer knows. */
+/* Everything has ended, and the peer has been informed. */
 static void finish_receive(struct gnip_req *recv)
 {
     bool failed = recv->error != 0;
@@ -168,7 +173,7 @@ static void fin_sent(struct gnip_txd *txd, gni_return_t status)
     struct gnip_req *recv = txd->req;
     struct gnip_ep *ep = recv->ep;
 
-    (void)status; /* the data is here; the VC learns of its state by what it sends next */
+    (void)status; /* the data is here; the next message that the VC sends finds out its state */
     gnip_lock(&ep->lock);
     gnip_txd_put(txd->nic, txd);
     recv->pending = 0;
@@ -186,7 +191,7 @@ static int send_fin(struct gnip_req *recv)
     if (rc == 0)
         recv->pending = 1;
     else
-        finish_receive(recv); /* nobody is left to be told */
+        finish_receive(recv); /* the peer is gone */
     return 0;
 }
 
@@ -197,7 +202,7 @@ static void begin(struct gnip_req *recv)
     recv->u.recv.fails = gnip_req_inject(recv);
 }
 
-/* All that was posted has ended, and nothing more is to be. */
+/* All posted transfers have ended, and there are no more. */
 static void fetched_all(struct gnip_req *recv)
 {
     const struct gnip_ep *ep = recv->ep;
@@ -229,6 +234,7 @@ static void fetched(struct gnip_txd *txd, gni_return_t status)
 
     gnip_lock(&ep->lock);
     gnip_txd_put(txd->nic, txd);
+    assert(recv->pending > 0);
     recv->pending--;
     if (gnip_unlikely(status != GNI_RC_SUCCESS)) {
         set_error(recv, FI_EIO, gnip_errno(status));
@@ -242,7 +248,7 @@ static void fetched(struct gnip_txd *txd, gni_return_t status)
     gnip_unlock(&ep->lock);
 }
 
-/* The memory that a stretch is fetched into. 0, -FI_EAGAIN, or -errno. */
+/* The memory into which a piece is fetched. 0, -FI_EAGAIN, or -errno. */
 static int target(struct gnip_req *recv, const struct piece *piece, uint64_t *address,
                   gni_mem_handle_t *handle)
 {
@@ -265,7 +271,9 @@ static int target(struct gnip_req *recv, const struct piece *piece, uint64_t *ad
     return 0;
 }
 
-/* Long ones by the block transfer engine; and all where a helper is to see them end. */
+/*
+ * The block transfer engine is used for long pieces, and for all when a helper must see them end.
+ */
 static bool by_rdma(const struct gnip_req *recv, uint64_t bytes)
 {
     return recv->vc->nic->automatic || bytes >= FMA_MAX ||
@@ -311,8 +319,9 @@ static gnip_noinline void chain_get(struct gnip_txd *txd, unsigned place, uint64
 }
 
 /*
- * Fills one descriptor: a long stretch, or up to three short ones (one without chains). *walk goes
- * behind what is in it. The number of GETs (0: nothing is left), -FI_EAGAIN, or another errno.
+ * Fills one descriptor: with a long piece, or with up to three short ones (one without chains).
+ * Moves *iterator behind them. Returns the number of GETs (0: nothing is left), -FI_EAGAIN, or
+ * another errno.
  */
 static int fill(struct gnip_req *recv, struct gnip_txd *txd, struct gnip_iterator *iterator)
 {
@@ -329,7 +338,7 @@ static int fill(struct gnip_req *recv, struct gnip_txd *txd, struct gnip_iterato
                 return count;
             rc = target(recv, &piece, &local, &handle);
             if (rc != 0)
-                return count > 0 ? count : rc; /* what is there can go */
+                return count > 0 ? count : rc; /* post what is there */
             if (count == 0)
                 first_get(txd, bytes, &piece, local, &handle);
             else if (GNIP_CHAINS)
@@ -386,7 +395,10 @@ static int fetch_next(struct gnip_req *recv)
     return 1;
 }
 
-/* Posts what is left, as far as there are resources; what ends goes on. Also deferred work. */
+/*
+ * Posts the remaining transfers as far as there are resources; their ends continue it. Also
+ * deferred work.
+ */
 static int fetch(struct gnip_req *recv)
 {
     int rc = 1;
@@ -407,7 +419,7 @@ static int fetch(struct gnip_req *recv)
     return 0;
 }
 
-/* Its VC fails while it waits for resources. */
+/* Its VC fails while the receive waits for resources. */
 static gnip_cold void dropped(struct gnip_req *recv, int error)
 {
     set_error(recv, FI_EIO, error);
@@ -439,7 +451,7 @@ void gnip_rndzv_receive(struct gnip_req *recv, struct gnip_vc *vc,
     if (gnip_queue_empty(&vc->work))
         run(recv, fetch);
     else
-        gnip_vc_defer(vc, recv); /* not before those that wait */
+        gnip_vc_defer(vc, recv); /* it must not overtake those that wait */
 }
 
 /* ---- arrival --------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Rendezvous, the sender: describes its memory in a START, and waits for the FIN (rndzv.c). */
+/* Rendezvous, the sender: describes its memory in an RTS and waits for the FIN (rndzv.c). */
 #include "bounce.h"
 #include "ctx.h"
 #include "domain.h"
@@ -50,7 +50,7 @@ static void describe(struct gnip_segment *segment, const struct gnip_buffer *buf
         memcpy(segment->tail, end - tail, tail);
 }
 
-/* 0 and the number of segments (those without bytes are left out), or as gnip_buffer_map. */
+/* 0 and the number of segments (empty ones are left out), or the result of gnip_buffer_map. */
 static int describe_all(struct gnip_req *req, uint32_t *count)
 {
     unsigned i;
@@ -172,7 +172,7 @@ void gnip_fin_arrived(struct gnip_vc *vc, const struct gnip_fin *message)
     }
     req->error = message->status < 0 ? FI_EIO : message->status;
     req->prov_errno = req->error;
-    if (req->pending != 0) /* our own event is still to come */
+    if (req->pending != 0) /* our own event has not come yet */
         req->delivered = true;
     else
         finish_send(req);

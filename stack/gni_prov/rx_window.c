@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Flow control: how much a peer may send before somebody wants it.
+ * Flow control: how much a peer may send before the receiver has matched it.
  *
- * The endpoint has a pool of slots of 256 bytes, and of messages. A slot that is granted to a peer
- * may become one message, until one comes that takes several: then the others are no messages any
+ * The endpoint has a pool of credits for 256 bytes each, and of messages. A granted credit may
+ * become one message. When a message uses several credits, the others cannot become messages any
  * more. So neither the bytes nor the number of unexpected messages can exceed the pool, whatever
- * the peers send, unless there are so many (above a thousand) that the least grant is too much for
- * it. Grants are cumulative numbers modulo 2^32 and never taken back.
+ * the peers send, unless there are so many peers (above a thousand) that their minimum exceeds the
+ * pool. Credits are sent as cumulative numbers modulo 2^32 and never revoked.
  */
 #include "ep.h"
 #include "gnip.h"
 #include "lock.h"
-#include "vc.h"
 #include "rx_window.h"
+#include "vc.h"
 
-#define FIRST_MAX 1024u /* slots of one peer at first */
-#define FIRST_MIN 4u /* enough for the longest START */
-#define SHARE 16u /* of what is free, for one peer */
-#define RESERVE 4096u /* for the first grants of peers to come */
+#define FIRST_MAX 1024u /* first credits of one peer */
+#define FIRST_MIN 4u /* enough for the longest RTS */
+#define SHARE 16u /* of the free credits, for one peer */
+#define RESERVE 4096u /* for the first credits of further peers */
 
-/* What one more peer may have. */
+/* The credits that one more peer may have. */
 static uint32_t share(const struct gnip_ep *ep)
 {
     uint32_t reserved = RESERVE, free_credits = 0, free_messages = 0;
@@ -53,7 +53,7 @@ void gnip_rx_window_open(struct gnip_vc *vc)
         credits = FIRST_MIN;
     vc->rx_credits = vc->rx_credits_used = 0;
     grant(vc, credits);
-    vc->rx_credits_sent = vc->rx_credits; /* the connection message says it */
+    vc->rx_credits_sent = vc->rx_credits; /* the connection message contains it */
     vc->rx_credits_first = (uint16_t)vc->rx_credits;
 }
 
@@ -69,7 +69,10 @@ bool gnip_rx_window_arrived(struct gnip_vc *vc, uint32_t credits)
     return true;
 }
 
-/* The application is behind: a peer that has used much of its window gets more, if there is. */
+/*
+ * The application is behind: a peer that has used much of its window gets more credits if there are
+ * some.
+ */
 void gnip_rx_window_kept(struct gnip_vc *vc, uint32_t credits)
 {
     uint32_t added;

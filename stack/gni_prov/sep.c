@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Scalable endpoints: one name, several contexts. Transmit and receive context of one index are
- * the two sides of an endpoint of ours, whose id is that of the name plus the index.
+ * Scalable endpoints: one name, several contexts. The transmit and the receive context of an index
+ * are the two sides of one endpoint of the provider, whose id is that of the name plus the index.
  */
 #include <stdlib.h>
 
@@ -58,7 +58,7 @@ static int close_context(struct fid *fid)
     *open = false;
     if (!context->tx_open && !context->rx_open) {
         port_mutex_unlock(&sep->lock);
-        rc = gnip_ep_close(ep); /* may take its time */
+        rc = gnip_ep_close(ep); /* may take time */
         port_mutex_lock(&sep->lock);
         if (rc == 0)
             memset(context, 0, sizeof(*context));
@@ -106,7 +106,7 @@ static const struct fi_ops context_fid_ops = {
     .ops_open = gnip_ep_ops,
 };
 
-/* The lock is held. Makes the endpoint of an index, unless the other direction has. */
+/* Makes the endpoint of an index, unless the other direction has made it. The lock is held. */
 static int make_ep(struct gnip_sep *sep, uint32_t index)
 {
     struct gnip_sep_context *context = &sep->contexts[index];
@@ -244,7 +244,9 @@ static int bind_sep(struct fid *fid, struct fid *object, uint64_t flags)
     return rc;
 }
 
-/* Contexts that are open and have what they need; the others are enabled by themselves. */
+/*
+ * Enables the contexts that are open and have what they need; the others are enabled by themselves.
+ */
 static int enable_sep(struct gnip_sep *sep)
 {
     int rc = gnip_cm_nic_enable(sep->cm_nic);
@@ -322,7 +324,7 @@ static const struct fi_ops_cm sep_cm_ops = {
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* A name that the application chose, or a block of ids of our own. */
+/* A name that the application has chosen, or a block of new ids. */
 static int open_cm_nic(struct gnip_sep *sep, const struct gnip_name *chosen)
 {
     struct gnip_domain *domain = sep->domain;
@@ -364,7 +366,7 @@ static int take_names(struct gnip_sep *sep)
     return 0;
 }
 
-/* Another address, as long as no context has told anybody the old one. */
+/* Changes the address, as long as no context has published the old one. */
 static int set_name(fid_t fid, void *address, size_t bytes)
 {
     struct gnip_sep *sep = sep_of(fid);

@@ -14,13 +14,14 @@ struct gnip_sep {
     struct gnip_cm_nic *cm_nic;
     struct gnip_name name;
     struct gnip_av *av;
-    uint32_t cdm_base, tx_count, rx_count, count; /* the greater of both */
-    struct port_mutex lock; /* what follows */
+    uint32_t cdm_base, tx_count, rx_count, count; /* count: the greater of both numbers */
+    struct port_mutex lock; /* protects what follows */
     struct gnip_sep_context {
-        struct gnip_ep *ep; /* of both directions */
-        const struct fi_ops *ep_ops; /* its own; those of the contexts' fids are the SEP's */
+        struct gnip_ep *ep; /* the EP of this index; it serves both directions */
+        /* the EP's own operations; the contexts have those of the SEP */
+        const struct fi_ops *ep_ops;
         bool tx_open, rx_open;
-        bool tx_done, rx_done; /* enabled with the SEP: to be enabled by itself is no error */
+        bool tx_done, rx_done; /* the SEP has enabled the context; enabling it again is no error */
     } * contexts;
 };
 int gnip_scalable_ep(struct fid_domain *domain, struct fi_info *info, struct fid_ep **sep,

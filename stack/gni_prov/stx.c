@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Shared transmit contexts: a NIC that several endpoints send by. */
+/* Shared transmit contexts: a NIC that several endpoints use for sending. */
 #include <stdlib.h>
 
 #include "domain.h"

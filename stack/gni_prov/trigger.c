@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Triggered operations. They wait at their counter by threshold, those with equal ones in order of
- * arrival; when the counter is there they move to their endpoint, whose connections' progress
- * submits them. So a counter may change under any lock, and an operation that fires others through
- * its own completion does not recurse.
+ * Triggered operations. They wait at their counter in order of threshold, those with equal ones in
+ * order of arrival. When the counter reaches the threshold they move to their endpoint, and the
+ * progress of its connections submits them. So a counter may change under any lock, and an
+ * operation whose completion fires others does not recurse.
  */
 #include "cntr.h"
 #include "ep.h"
@@ -14,7 +14,7 @@
 #include "req.h"
 #include "vc.h"
 
-#define AT_ONCE 16 /* operations that are moved before a look at their connections */
+#define AT_ONCE 16 /* operations that are moved before their connections are scheduled */
 
 static const struct fi_trigger_threshold *threshold_of(const struct gnip_req *req)
 {
@@ -42,12 +42,13 @@ int gnip_trigger_check(const struct gnip_ep *ep, void *context, uint64_t flags)
     return 0;
 }
 
-/* Behind those with the same threshold. cntr->lock is held. */
+/* Inserts it behind those with the same threshold. cntr->lock is held. */
 static void insert(struct gnip_cntr *cntr, struct gnip_req *req)
 {
     size_t threshold = threshold_of(req)->threshold;
     struct gnip_qlink *at, *behind = NULL;
 
+    gnip_assert_held(&cntr->lock);
     for (at = cntr->triggers.head; at != NULL; behind = at, at = at->next) {
         if (threshold_of(gnip_container(at, struct gnip_req, link))->threshold > threshold)
             break;
@@ -66,6 +67,7 @@ gnip_noinline void gnip_trigger_enqueue(struct gnip_req *req)
     struct gnip_cntr *cntr = cntr_of(req);
     bool there;
 
+    gnip_assert_held(&req->ep->lock);
     gnip_lock(&cntr->lock);
     there = cntr->value >= threshold_of(req)->threshold;
     if (!there)
@@ -77,7 +79,7 @@ gnip_noinline void gnip_trigger_enqueue(struct gnip_req *req)
     }
 }
 
-/* To the endpoint, under the counter's lock: in order, also when several threads fire. */
+/* Moves it to the endpoint, under the counter's lock: in order, also if several threads fire. */
 static void move(struct gnip_req *req)
 {
     struct gnip_ep *ep = req->ep;
@@ -113,7 +115,7 @@ gnip_noinline void gnip_trigger_fire(struct gnip_cntr *cntr, bool progress)
     uint32_t count, i, polls = 0;
 
     do {
-        /* A request may have ended when this returns, but a connection's memory stays. */
+        /* A request may have ended when this returns, but the memory of its VC remains. */
         count = move_some(cntr, vcs);
         for (i = 0; i < count; i++)
             gnip_vc_schedule(vcs[i]);
@@ -127,6 +129,7 @@ gnip_noinline void gnip_trigger_fired(struct gnip_ep *ep)
 {
     struct gnip_qlink *link;
 
+    gnip_assert_held(&ep->lock);
     for (;;) {
         gnip_lock(&ep->fired_lock);
         link = gnip_queue_pop(&ep->fired);
@@ -138,13 +141,14 @@ gnip_noinline void gnip_trigger_fired(struct gnip_ep *ep)
     }
 }
 
-/* Those that wait, at whatever counter, and those that have fired: nobody hears of them again. */
+/* Ends operations that wait at any counter and those that have fired, without entries. */
 void gnip_trigger_drop(struct gnip_ep *ep)
 {
     struct gnip_qlink *link;
     struct gnip_req *req;
     uint32_t place = 0;
 
+    gnip_assert_held(&ep->lock);
     while ((req = gnip_req_each(ep, &place)) != NULL) {
         struct gnip_cntr *cntr;
         bool waited;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Transmit descriptors of a NIC. There are as many as its queue of completions has entries, so that
- * it cannot overrun; they are made when they are first needed, and reused last in, first out.
+ * Transmit descriptors of a NIC. There are as many as its completion queue has entries, so that the
+ * queue cannot overrun. They are allocated when they are first needed, and reused last in, first
+ * out.
  */
 #include <stdlib.h>
 
@@ -19,6 +20,7 @@ static gnip_cold bool make_some(struct gnip_nic *nic)
     struct gnip_txd **chunks, *chunk;
     uint32_t i;
 
+    gnip_assert_held(&nic->txd_lock);
     if (nic->txd_chunks == NULL) {
         chunks = calloc((nic->txd_count + GNIP_TXD_CHUNK - 1) / GNIP_TXD_CHUNK, sizeof(*chunks));
         if (chunks == NULL)
@@ -81,6 +83,7 @@ void gnip_txd_put(struct gnip_nic *nic, struct gnip_txd *txd)
     txd->vc = NULL;
     txd->next = nic->txd_free;
     nic->txd_free = txd;
+    assert(nic->txd_used > 0);
     nic->txd_used--;
     gnip_unlock(&nic->txd_lock);
 }
@@ -95,7 +98,7 @@ uint32_t gnip_txd_forget(struct gnip_nic *nic, const struct gnip_vc *vc)
 {
     uint32_t i, messages = 0;
 
-    gnip_lock(&nic->lock); /* no event is being collected */
+    gnip_lock(&nic->lock); /* no thread is reading events */
     gnip_lock(&nic->txd_lock);
     for (i = 0; i < nic->txd_made; i++) {
         struct gnip_txd *txd = gnip_txd_at(nic, i);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * VCs that are connected: what waits to be sent goes out in order, what arrives goes to its
- * protocol. The mailbox is always emptied; how much it can bring is limited by the window.
+ * Connected VCs: requests are issued in order, and messages that arrive go to their protocol. The
+ * mailbox is always emptied; the receive window limits how much it can bring.
  */
 #include "cntr.h"
 #include "ctx.h"
@@ -15,13 +15,13 @@
 #include "onesided.h"
 #include "proto.h"
 #include "req.h"
+#include "rx_window.h"
 #include "txd.h"
 #include "vc.h"
 #include "vc_internal.h"
-#include "rx_window.h"
 
-#define FAILURES 3 /* of operations in a row: then the connection has failed */
-#define RING_NS 20000u /* a peer that was woken looks around for longer than that */
+#define FAILURES 3 /* failed operations in a row: then the connection has failed */
+#define RING_NS 20000u /* a peer that was woken polls for longer than this */
 #define IDLE_NS 25000u /* without a message: the peer may sleep */
 #define KNOWN_FLAGS \
     (GNIP_W_CQ_DATA | GNIP_W_DELIVERY | GNIP_W_TAGGED | GNIP_W_EVENT_WRITE | GNIP_W_EVENT_READ)
@@ -35,7 +35,7 @@ void gnip_vc_schedule(struct gnip_vc *vc)
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
-/* 0: issued, or it has failed and was told so. */
+/* 0: it is issued, or it has failed and has ended. */
 static int issue(struct gnip_vc *vc, struct gnip_req *req)
 {
     int rc;
@@ -45,6 +45,7 @@ static int issue(struct gnip_vc *vc, struct gnip_req *req)
     rc = req->issue(req);
     if (gnip_likely(rc == 0))
         return 0;
+    assert(vc->outstanding > 0);
     vc->outstanding--;
     if (rc == -FI_EAGAIN)
         return rc;
@@ -106,7 +107,7 @@ void gnip_vc_op_done(struct gnip_vc *vc, bool failed)
     if (gnip_likely(!failed)) {
         vc->failures = 0;
     } else if (++vc->failures >= FAILURES && vc->state == GNIP_VC_CONNECTED) {
-        vc->broken = true; /* not now: the caller is in the middle of it */
+        vc->broken = true; /* the caller cannot fail it now */
         gnip_vc_schedule(vc);
     }
     if (gnip_unlikely(vc->tx_queue.head != NULL || vc->state != GNIP_VC_CONNECTED || vc->quiescing))
@@ -150,7 +151,10 @@ static gni_return_t send(struct gnip_vc *vc, struct gnip_txd *txd, uint32_t head
     return rc;
 }
 
-/* Who finds that a message has ended asks for this (nic_progress.c). False: it was so before. */
+/*
+ * The thread that finds that a message has ended calls this (nic_progress.c). False: nothing has
+ * changed.
+ */
 static gnip_cold bool block_for_credit(struct gnip_vc *vc)
 {
     return __atomic_exchange_n(&vc->blocked, GNIP_BLOCKED_MAILBOX, __ATOMIC_SEQ_CST) !=
@@ -180,7 +184,8 @@ int gnip_vc_smsg(struct gnip_vc *vc, struct gnip_txd *txd, uint32_t header_bytes
     txd->smsg = true;
     gnip_gate_hold(&nic->gate, &vc->pins);
     rc = send(vc, txd, header_bytes, data, data_bytes);
-    if (gnip_unlikely(rc == GNI_RC_NOT_DONE && block_for_credit(vc))) /* none came in between? */
+    /* did no event come in between? */
+    if (gnip_unlikely(rc == GNI_RC_NOT_DONE && block_for_credit(vc)))
         rc = send(vc, txd, header_bytes, data, data_bytes);
     if (gnip_likely(rc == GNI_RC_SUCCESS)) {
         vc->rx_credits_sent = header->credits;
@@ -210,7 +215,7 @@ void gnip_vc_doorbell(struct gnip_vc *vc)
 {
     gni_post_descriptor_t post = {
         .type = GNI_POST_CQWRITE,
-        .cq_mode = GNI_CQMODE_SILENT, /* nobody needs to know; a lost one is found out otherwise */
+        .cq_mode = GNI_CQMODE_SILENT, /* no event is needed; a lost one is noticed otherwise */
         .dlvr_mode = GNI_DLVMODE_IN_ORDER,
     };
     uint64_t now;
@@ -334,15 +339,15 @@ static uint32_t read_event_count(struct gnip_vc *vc)
 }
 
 /*
- * A look into an empty mailbox is dear, so as many messages are taken as there were events. But
- * returns of credits are events, too, and behind a message that is lost and sent again others may
- * lie whose events have been seen. So after a look that found nothing the mailbox is emptied each
- * time, until as many messages as fit in there have come one by one, each with one event: what lay
- * behind one that was missing would have come with that one's.
+ * A poll of an empty mailbox is expensive, so as many messages are taken as there were events. But
+ * returns of credits are events, too, and messages may lie behind one that was lost and is
+ * repeated, after their events have been read. So after a poll that found nothing the mailbox is
+ * emptied each time, until as many messages as fit into it have come one by one, each with one
+ * event. A message behind a missing one would have come together with it.
  *
- * A message of several packets may never have an event: two attempts lose different packets, both
- * together have brought it, it is taken for the event of another one, and there is no third
- * attempt. So behind such a message there may be more.
+ * A message of several packets may never have an event: if two attempts lose different packets,
+ * both together bring the message, it is taken for that of another event, and there is no third
+ * attempt. So there may be more messages behind such a message.
  */
 static gnip_cold void update_unannounced(struct gnip_vc *vc, uint32_t events, uint32_t done)
 {
@@ -352,7 +357,7 @@ static gnip_cold void update_unannounced(struct gnip_vc *vc, uint32_t events, ui
         vc->rx_unannounced--;
 }
 
-#define PACKET 64u /* with 16 bytes of GNI's */
+#define PACKET 64u /* including 16 bytes of GNI's header */
 
 static bool is_one_packet(const void *message, uint8_t tag)
 {
@@ -380,11 +385,12 @@ static uint32_t receive(struct gnip_vc *vc)
     events = read_event_count(vc);
     if (gnip_unlikely(__atomic_load_n(&vc->rx_ready, __ATOMIC_RELAXED) != GNIP_RX_EVENTS)) {
         all = true;
-        /* What comes from here on sets it again. */
+        /* Messages that arrive from now on set it again. */
         if (__atomic_exchange_n(&vc->rx_ready, GNIP_RX_EVENTS, __ATOMIC_RELAXED) == GNIP_RX_LOST) {
             vc->rx_unannounced = vc->mailbox_credits;
             if (vc->outstanding != 0)
-                gnip_vc_doorbell(vc); /* what the peer does not answer it may not have heard of */
+                gnip_vc_doorbell(
+                    vc); /* the peer may have missed the messages that it does not answer */
         }
     }
     while ((all || done < events) && (more = gnip_vc_next_message(vc, done != 0, &message, &tag))) {
@@ -393,7 +399,7 @@ static uint32_t receive(struct gnip_vc *vc)
         if (gnip_unlikely(!receive_one(vc, message, tag)))
             gnip_vc_fail(vc, FI_EIO);
         if (gnip_unlikely(vc->state != GNIP_VC_CONNECTED))
-            break; /* a last message is not given back: no return of credits may follow it */
+            break; /* the last message is not released, so that no return of credits follows it */
         if (gnip_unlikely(vc->event_waits)) {
             __atomic_store_n(&vc->rx_ready, GNIP_RX_POLL, __ATOMIC_RELAXED);
             break;
@@ -405,7 +411,7 @@ static uint32_t receive(struct gnip_vc *vc)
         update_unannounced(vc, events, done);
     if (gnip_unlikely(vc->broken))
         gnip_vc_fail(vc, FI_EIO);
-    /* Their credits go back; a sender that sleeps for want of them must hear of it. */
+    /* Their credits are returned; a sender that sleeps for lack of credits must be woken. */
     vc->taken_since_doorbell += done;
     if (gnip_unlikely(vc->taken_since_doorbell >= vc->smsg_limit / 2 &&
                       vc->state == GNIP_VC_CONNECTED)) {
@@ -422,7 +428,7 @@ void gnip_vc_drop_work(struct gnip_vc *vc, struct gnip_req *req, int error)
     bool counted = req->kind != GNIP_REQ_RECV && req->kind != GNIP_REQ_CONTROL;
 
     gnip_req_drop(req, error);
-    if (counted) /* it had been issued */
+    if (counted) /* it was issued */
         gnip_vc_op_done(vc, true);
 }
 
@@ -468,7 +474,7 @@ static gnip_noinline uint32_t push(struct gnip_vc *vc)
     return done;
 }
 
-/* Something is left that no event would bring it back for. */
+/* There is work left that no event would schedule the VC for. */
 static bool must_return(const struct gnip_vc *vc)
 {
     return !gnip_queue_empty(&vc->work) || gnip_onesided_stalled(vc) ||

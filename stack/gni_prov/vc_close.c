@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How connections end. A mailbox must not be used again while the peer may write there, so both
+ * Ends connections. A mailbox must not be used again while the peer may write there, so both
  * sides agree:
  *
  *   A, closes                                   B
- *   CONNECTED → TERMINATING ── VC_CLOSE ──▶     CONNECTED → TERMINATING, ends what it has for A
+ *   CONNECTED → TERMINATING ── VC_CLOSE ──▶     CONNECTED → TERMINATING, ends its operations for A
  *   TERMINATED ◀───────── VC_CLOSE_ACK ───────  TERMINATED
  *
  * When both close, each takes the other's CLOSE as the answer. A connection that failed has no
- * mailbox for that: ERROR → TERMINATED, and the peer is told by datagram (CONN_CLOSE). If there is
+ * mailbox for that: ERROR → TERMINATED, and a datagram informs the peer (CONN_CLOSE). If there is
  * no answer the mailbox stays unused.
  */
 #include <stdlib.h>
@@ -26,14 +26,15 @@
 #include "onesided.h"
 #include "proto.h"
 #include "req.h"
+#include "rx_window.h"
 #include "txd.h"
 #include "vc.h"
 #include "vc_internal.h"
 #include "watch.h"
-#include "rx_window.h"
 
-#define DRAIN_NS 2000000000ull /* for answers that have no credit when the EP closes */
-#define ANSWER_NS 100000000ull /* for requests that are under way when the EP closes */
+#define DRAIN_NS \
+    2000000000ull /* for answers that find no room in the peer's mailbox when the EP closes */
+#define ANSWER_NS 100000000ull /* for requests in flight when the EP closes */
 #define CLOSE_NS 5000000000ull /* for the peers of connections */
 
 /* ---- what it still has ----------------------------------------------------------------------- */
@@ -48,7 +49,7 @@ static void drop(struct gnip_vc *vc, struct gnip_req *req, int error)
 
 static void drop_queue(struct gnip_vc *vc, int error)
 {
-    struct gnip_queue all = vc->tx_queue; /* what is added meanwhile stays */
+    struct gnip_queue all = vc->tx_queue; /* requests that are added meanwhile stay */
     struct gnip_qlink *link;
 
     vc->tx_queue.head = vc->tx_queue.tail = NULL;
@@ -140,9 +141,9 @@ void gnip_vc_close(struct gnip_vc *vc)
     case GNIP_VC_CONNECTING:
         flush(vc, FI_ENOTCONN, false);
         if (vc->posted && !vc->peer_gone)
-            break; /* the answer tells that the mailbox is free, or whom to tell */
+            break; /* the answer says that the mailbox is free, or whom to inform */
         if (vc->answer && !vc->exposed)
-            vc->peer_gone = true; /* it does not know our mailbox; to its request comes a NAK */
+            vc->peer_gone = true; /* it does not know our mailbox; its request gets a NAK */
         if (vc->answer)
             gnip_vc_nak(vc, GNIP_NAK_CLOSING);
         gnip_vc_terminate(vc, FI_ENOTCONN, false);
@@ -163,13 +164,13 @@ void gnip_vc_close(struct gnip_vc *vc)
 
 gnip_cold void gnip_vc_close_arrived(struct gnip_vc *vc)
 {
-    if (vc->state == GNIP_VC_TERMINATING) { /* both at once */
+    if (vc->state == GNIP_VC_TERMINATING) { /* both sides close at the same time */
         vc->close_due = false;
         vc->peer_gone = vc->close_sent;
         vc->ack_due = !vc->close_sent;
         return;
     }
-    if (vc->quiesce_sent) /* it takes ours as the answer to its own */
+    if (vc->quiesce_sent) /* it takes our message as the answer to its own */
         vc->peer_gone = true;
     else
         vc->ack_due = true;
@@ -214,7 +215,7 @@ bool gnip_vc_send_close(struct gnip_vc *vc, uint8_t kind, enum gnip_close_reason
     return false;
 }
 
-/* Only what ends the connection matters any more. */
+/* Handles only messages that end the connection. */
 static void poll_for_close(struct gnip_vc *vc)
 {
     bool release = false;
@@ -233,7 +234,7 @@ static void poll_for_close(struct gnip_vc *vc)
     }
 }
 
-/* Nothing more is to be said or heard. */
+/* There is nothing more to send or to receive. */
 static bool agreed(struct gnip_vc *vc)
 {
     if (vc->gni_ep == NULL)
@@ -247,7 +248,7 @@ static bool agreed(struct gnip_vc *vc)
     if (vc->ack_due && gnip_vc_send_close(vc, GNIP_VC_CLOSE_ACK, GNIP_CLOSE_END)) {
         vc->ack_due = false;
         vc->ack_sent = true;
-        vc->peer_gone = true; /* it says nothing after its CLOSE */
+        vc->peer_gone = true; /* it sends nothing after its CLOSE */
     }
     if (vc->broken)
         gnip_vc_fail(vc, FI_EIO);
@@ -256,7 +257,7 @@ static bool agreed(struct gnip_vc *vc)
 
 /* ---- what GNI has ---------------------------------------------------------------------------- */
 
-/* False: transactions are under way; their events bring it back here. */
+/* False: transactions are in flight; their events schedule the VC again. */
 static bool unbind(struct gnip_vc *vc)
 {
     gni_return_t rc;
@@ -273,7 +274,7 @@ static bool unbind(struct gnip_vc *vc)
     return rc != GNI_RC_NOT_DONE;
 }
 
-/* A peer that does not know yet. */
+/* The peer does not know yet. */
 static void send_close_datagram(struct gnip_vc *vc)
 {
     struct gnip_conn_short message = {
@@ -332,12 +333,13 @@ void gnip_vc_resume(struct gnip_vc *vc)
     } else if (!gnip_queue_empty(&vc->tx_queue)) {
         gnip_vc_connect(vc);
     } else {
-        gnip_vc_schedule(vc); /* to be reaped */
+        gnip_vc_schedule(vc); /* to be freed */
     }
 }
 
 gnip_cold uint32_t gnip_vc_wind_up(struct gnip_vc *vc)
 {
+    gnip_assert_held(&vc->ep->lock);
     switch (vc->state) {
     case GNIP_VC_TERMINATING:
         if (!agreed(vc)) {
@@ -368,12 +370,13 @@ bool gnip_vc_close_done(struct gnip_vc *vc)
     return vc->state == GNIP_VC_TERMINATED;
 }
 
-/* Without the peer and without the NIC. ep->lock is held. */
+/* Frees it without the peer and without the NIC. ep->lock is held. */
 static void abandon(struct gnip_vc *vc)
 {
     struct gnip_nic *nic = vc->nic;
     uint32_t messages;
 
+    gnip_assert_held(&vc->ep->lock);
     if (vc->state == GNIP_VC_TERMINATED)
         return;
     if (is_open(vc) || vc->state == GNIP_VC_NONE)
@@ -412,7 +415,7 @@ void gnip_vc_free(struct gnip_vc *vc)
     gnip_vc_pool(vc);
 }
 
-/* Nobody knows it: no operation, no message that came from it, no work. */
+/* Nothing refers to it: no operation, no message that came from it, no job. */
 static bool forgotten(const struct gnip_vc *vc)
 {
     return vc->ep->type != FI_EP_MSG && !vc->closing && !vc->triggered && !vc->waits_for_cq &&
@@ -426,6 +429,7 @@ gnip_cold bool gnip_vc_reap(struct gnip_vc *vc)
     struct gnip_nic *nic = vc->nic;
     bool alone;
 
+    gnip_assert_held(&vc->ep->lock);
     if (!forgotten(vc))
         return false;
     gnip_lock(&nic->vc_lock);
@@ -448,7 +452,7 @@ static struct gnip_vc *vc_at(struct gnip_link *link)
     return gnip_container(link, struct gnip_vc, ep_link);
 }
 
-/* An answer that the peer waits for: that a message was received. */
+/* An ACK of delivery, for which the peer waits. */
 static bool owes_answer(const struct gnip_vc *vc)
 {
     const struct gnip_qlink *link = vc->state == GNIP_VC_CONNECTED ? vc->work.head : NULL;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How VCs get connected. Either side may begin:
+ * VCs connect. Either side may begin:
  *
  *   A                                            B
  *   NONE → CONNECTING  ── CONN_REQ, mailbox ──▶  NONE → CONNECTING
  *   CONNECTING → CONNECTED ◀── CONN_RESP ──────  CONNECTING → CONNECTED
  *
- * When both begin, each takes the other's request as the answer. A mailbox is zero before it is
- * described, and a peer may write there from then on: events that come too early are kept
- * (rx_events) until the connection is there. What comes in: vc_receive.c; how connections end:
- * vc_close.c.
+ * When both begin (simultaneous connect), each takes the other's request as the answer. A mailbox
+ * is zero before it is described to the peer, which may write to it from then on: events that come
+ * before the VC is connected are counted (rx_events). vc_receive.c handles messages that arrive;
+ * vc_close.c ends connections.
  */
 #include <stdlib.h>
 
@@ -24,14 +24,14 @@
 #include "params.h"
 #include "proto.h"
 #include "req.h"
+#include "rx_window.h"
 #include "vc.h"
 #include "vc_internal.h"
 #include "watch.h"
-#include "rx_window.h"
 
-#define CREDITS_MANY 8u /* from here on some are kept for messages that must not wait */
+#define CREDITS_MANY 8u /* from this number on, some are kept for messages that must not wait */
 #define CREDITS_KEPT 2u
-#define KICK_ROUNDS 16u /* of a connection that has just been made */
+#define KICK_ROUNDS 16u /* of control progress for a new connection */
 
 /* ---- states ---------------------------------------------------------------------------------- */
 
@@ -62,7 +62,7 @@ bool gnip_vc_move(struct gnip_vc *vc, enum gnip_vc_state to)
         gnip_warn(FI_LOG_EP_CTRL, "connection %u must not go from state %s to %s: it fails", vc->id,
                   vc->state != 0 ? names[vc->state] : "new", names[to]);
         vc->nic->ctx->counts.illegal_transitions++;
-        vc->broken = true; /* which its progress makes an error of */
+        vc->broken = true; /* its progress fails the VC */
         gnip_vc_schedule(vc);
         return false;
     }
@@ -76,7 +76,7 @@ bool gnip_vc_move(struct gnip_vc *vc, enum gnip_vc_state to)
 
 /* ---- descriptions ---------------------------------------------------------------------------- */
 
-/* What a connection needs on our side. 0, -FI_EAGAIN, -errno. */
+/* Allocates what a connection needs on our side. 0, -FI_EAGAIN, -errno. */
 static int prepare(struct gnip_vc *vc)
 {
     int rc;
@@ -129,7 +129,7 @@ bool gnip_vc_fits(const struct gnip_conn *conn)
            conn->mailbox.message_bytes >= GNIP_SMSG_LEAST;
 }
 
-/* What the peer said of itself; before the state says that it can be used. */
+/* Takes over the peer's description, before the state says that it can be used. */
 void gnip_vc_adopt(struct gnip_vc *vc, const struct gnip_conn *conn)
 {
     vc->peer_id = conn->source_vc;
@@ -210,7 +210,7 @@ int gnip_vc_wire(struct gnip_vc *vc)
     return -gnip_errno(rc);
 }
 
-/* What waits to be sent, and messages: an event may have come before. */
+/* Sends what waits, and receives messages: an event may have come before. */
 static void begin_traffic(struct gnip_vc *vc)
 {
 #ifdef GNIP_BUG_SIMULTANEOUS_CONNECT /* in sim-run-broken only, for docs/tutorial-provider.md */
@@ -225,7 +225,8 @@ void gnip_vc_now_connected(struct gnip_vc *vc)
 {
     assert(vc->gni_ep != NULL && vc->peer_id != 0);
     port_spend(PORT_COST_CONNECT, 1);
-    gnip_mbox_put(vc->nic, &vc->old_mbox); /* the peer has a new connection, so it left the old */
+    /* the peer has a new connection, so it has left the old one */
+    gnip_mbox_put(vc->nic, &vc->old_mbox);
     vc->broken = vc->peer_gone = false;
     vc->exposed = true;
     vc->failures = 0;
@@ -242,6 +243,7 @@ int gnip_vc_describe(struct gnip_vc *vc, struct gnip_conn *ours)
 {
     int rc = prepare(vc);
 
+    gnip_assert_held(&vc->ep->lock);
     if (rc != 0)
         return rc;
     describe(vc, ours);
@@ -307,7 +309,7 @@ static int request(struct gnip_vc *vc)
     return 0;
 }
 
-/* An endpoint that is not enabled has no place for messages yet. */
+/* An endpoint that is not enabled has no store for messages yet. */
 static bool may_accept(const struct gnip_ep *ep)
 {
     return (ep->tx_enabled || ep->rx_enabled) && ep->tagged != NULL && ep->untagged != NULL;
@@ -340,7 +342,7 @@ static int answer(struct gnip_vc *vc)
     return 0;
 }
 
-/* Both sides have begun, and the peer's request is here. */
+/* Both sides have begun to connect, and the peer's request is here. */
 static int cross(struct gnip_vc *vc)
 {
     int rc = gnip_vc_wire(vc);
@@ -350,7 +352,7 @@ static int cross(struct gnip_vc *vc)
     return rc;
 }
 
-/* What is to be done for it now. 0: nothing more, or it has failed; -FI_EAGAIN. */
+/* Does what the state requires. 0: nothing more to do, or it has failed; -FI_EAGAIN. */
 static int connect_step(struct gnip_vc *vc)
 {
     int rc = 0;
@@ -411,6 +413,7 @@ void gnip_vc_advance(struct gnip_vc *vc)
 
 gnip_cold void gnip_vc_connect(struct gnip_vc *vc)
 {
+    gnip_assert_held(&vc->ep->lock);
     if (vc->ep->type == FI_EP_MSG || vc->connect.queued || vc->ep->domain->suspended)
         return;
     if (vc->state == GNIP_VC_TERMINATED && !vc->closing)

@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How a connection ends without a loss, to be made again when it is needed ("domain ops 3"):
+ * Ends a connection without a loss; it is made again when it is needed ("domain ops 3"):
  *
- *   A, rests                                    B
- *   issues nothing new ──── VC_CLOSE (REST) ──▶ issues nothing new; what it has under way ends
+ *   A, quiesces                                    B
+ *   issues nothing new ──── VC_CLOSE (QUIESCE) ──▶ issues nothing new; its operations end
  *   CONNECTED, answers     ...
- *   TERMINATED ◀───────── VC_CLOSE_ACK ───────  TERMINATED; what is queued asks for a connection
+ *   TERMINATED ◀──────────── VC_CLOSE_ACK ─────── TERMINATED; queued operations connect again
  *
- * A asks when it has nothing under way itself; from then on it only answers what B has under way.
- * B says nothing after its ack. When both ask, each takes that as the answer.
+ * A sends its VC_CLOSE when it has nothing in flight itself; from then on it only answers
+ * operations of B that are in flight. B sends nothing after its ACK. When both sides send a
+ * VC_CLOSE, each takes the other's as the answer.
  */
 #include "gnip.h"
 #include "list.h"
+#include "lock.h"
 #include "onesided.h"
 #include "proto.h"
 #include "vc.h"
 #include "vc_internal.h"
 
-/* Nothing is under way, in neither direction as far as this side knows. */
+/* Nothing is in flight in either direction, as far as this side knows. */
 static bool quiet(const struct gnip_vc *vc)
 {
     return vc->outstanding == 0 && gnip_queue_empty(&vc->work) && !gnip_onesided_waits(vc) &&
@@ -59,6 +61,7 @@ gnip_cold void gnip_vc_quiesce_step(struct gnip_vc *vc)
 
 bool gnip_vc_quiesce(struct gnip_vc *vc, bool begin)
 {
+    gnip_assert_held(&vc->ep->lock);
     if (vc->state == GNIP_VC_CONNECTED && begin && !vc->quiescing) {
         vc->quiescing = true;
         gnip_vc_schedule(vc);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Connection messages that come in, and those that say no: what the tables of states (vc_cm.c) make
- * of them.
+ * Connection messages that arrive, and refusals: the transitions of the table in vc_cm.c that they
+ * cause.
  */
 #include <stdlib.h>
 
@@ -19,7 +19,7 @@
 #include "vc.h"
 #include "vc_internal.h"
 
-#define RETRY_MS 10u /* until a peer without room is asked again */
+#define RETRY_MS 10u /* until a peer that had no resources is asked again */
 
 /* ---- requests and answers -------------------------------------------------------------------- */
 
@@ -58,7 +58,10 @@ void gnip_vc_nak(struct gnip_vc *vc, uint16_t reason)
     refuse(&from, &conn, reason);
 }
 
-/* "There is no such connection here, and nobody will write into your mailbox." */
+/*
+ * Answers that there is no such connection here, and that nothing will write into the peer's
+ * mailbox.
+ */
 static void disown(const struct from *from, uint32_t target_cdm, uint32_t target_vc,
                    uint32_t incarnation, uint32_t source_cdm, uint8_t type)
 {
@@ -75,14 +78,15 @@ static void disown(const struct from *from, uint32_t target_cdm, uint32_t target
     gnip_vc_send_short(from->cm_nic, from->device_addr, from->cm_cdm, &message);
 }
 
-/* A request for a connection that is not quite over: when it is. */
+/* A request for a connection that has not ended yet: it is handled when it has. */
 static void keep_request(struct gnip_vc *vc, const struct gnip_conn *conn)
 {
     if (vc->request == NULL)
         vc->request = malloc(sizeof(*conn));
-    if (vc->request != NULL) /* else the peer waits for an answer, and fails */
+    /* else the peer waits for an answer in vain, and its connection fails */
+    if (vc->request != NULL)
         *vc->request = *conn;
-    vc->peer_gone = true; /* who asks anew has left the old connection */
+    vc->peer_gone = true; /* a peer that sends a new request has left the old connection */
     gnip_vc_schedule(vc);
 }
 
@@ -103,7 +107,8 @@ static void accept(struct gnip_vc *vc, const struct gnip_conn *conn)
         break;
     case GNIP_VC_CONNECTING:
         if (vc->gni_ep != NULL && !same_connection(vc, conn)) {
-            gnip_vc_terminate(vc, FI_EIO, true); /* the answer would go to one that is gone */
+            /* the answer would go to a connection that is gone */
+            gnip_vc_terminate(vc, FI_EIO, true);
             keep_request(vc, conn);
             break;
         }
@@ -147,7 +152,7 @@ static struct gnip_vc *vc_for(struct gnip_ep *ep, const struct from *from,
     return vc;
 }
 
-/* Ours is under way to a peer that is being refused: it will not be answered. */
+/* Our own request is in flight to a peer that is being refused: it will not be answered. */
 static void close_simultaneous(struct gnip_ep *ep, const struct from *from,
                                const struct gnip_conn *conn)
 {
@@ -159,7 +164,7 @@ static void close_simultaneous(struct gnip_ep *ep, const struct from *from,
     gnip_vc_terminate(vc, FI_ENOTCONN, false);
 }
 
-/* There is nothing of such a connection here yet, not even a request of ours. */
+/* There is no such connection here yet, not even a request. */
 static bool begins(struct gnip_ep *ep, const struct from *from, const struct gnip_conn *conn)
 {
     struct gnip_vc *vc = gnip_vc_of_name(ep, from->device_addr, conn->source_cdm);
@@ -167,7 +172,7 @@ static bool begins(struct gnip_ep *ep, const struct from *from, const struct gni
     return vc == NULL || vc->state == GNIP_VC_NONE || vc->state == GNIP_VC_TERMINATED;
 }
 
-/* 0: taken care of; else the reason for a NAK. */
+/* 0: handled; else the reason for a NAK. */
 static uint16_t consider(struct gnip_ep *ep, const struct from *from, const struct gnip_conn *conn)
 {
     struct gnip_vc *vc;
@@ -208,11 +213,12 @@ static void request_arrived(const struct from *from, const struct gnip_conn *con
     gnip_cm_nic_put_ep(from->cm_nic, ep);
 }
 
-/* The VC of this EP that a message names; NULL: it is gone. ep->lock is held. */
+/* The VC of this EP that a message names. NULL: it is gone. ep->lock is held. */
 static struct gnip_vc *named_vc(struct gnip_ep *ep, uint32_t id)
 {
     struct gnip_vc *vc;
 
+    gnip_assert_held(&ep->lock);
     if (ep->nic == NULL || id == 0)
         return NULL;
     gnip_lock(&ep->nic->vc_lock);
@@ -221,7 +227,7 @@ static struct gnip_vc *named_vc(struct gnip_ep *ep, uint32_t id)
     return vc != NULL && vc->ep == ep ? vc : NULL;
 }
 
-/* False: nobody waited for it. */
+/* False: no VC waited for it. */
 static bool answered(struct gnip_ep *ep, const struct gnip_conn *conn)
 {
     struct gnip_vc *vc = named_vc(ep, conn->target_vc);
@@ -236,7 +242,7 @@ static bool answered(struct gnip_ep *ep, const struct gnip_conn *conn)
     gnip_vc_adopt(vc, conn);
     rc = gnip_vc_fits(conn) ? gnip_vc_wire(vc) : -FI_EOPNOTSUPP;
     if (rc == -FI_EAGAIN) {
-        vc->simultaneous = true; /* as if: the rest is the same */
+        vc->simultaneous = true; /* the rest is the same as for a simultaneous connect */
         gnip_vc_advance(vc);
     } else if (rc != 0) {
         gnip_vc_fail(vc, -rc);
@@ -288,7 +294,7 @@ static void refused(struct gnip_vc *vc, const struct gnip_conn_short *nak)
     } else if (vc->state != GNIP_VC_CONNECTED) {
         return;
     }
-    /* One that is connected has met a request of a peer that refused ours. */
+    /* A connected VC has received a request of a peer that refused ours. */
     vc->peer_gone = true;
     gnip_vc_fail(vc, FI_ENOTCONN);
 }
@@ -333,7 +339,7 @@ void gnip_vc_cm_receive(struct gnip_cm_nic *cm_nic, uint32_t device_addr, uint32
 
     if (bytes < sizeof(conn))
         return;
-    memcpy(&conn, message, sizeof(conn)); /* it may lie anywhere */
+    memcpy(&conn, message, sizeof(conn)); /* it may be unaligned */
     memcpy(&brief, message, sizeof(brief));
     switch (conn.type) {
     case GNIP_CONN_REQ:
@@ -431,7 +437,7 @@ void gnip_vc_send_short(struct gnip_cm_nic *cm_nic, uint32_t device_addr, uint32
         return;
     work = calloc(1, sizeof(*work));
     if (work == NULL)
-        return; /* the peer finds out by itself, later */
+        return; /* the peer finds out later by itself */
     work->work.run = send_short;
     work->work.over = short_over;
     work->cm_nic = cm_nic;

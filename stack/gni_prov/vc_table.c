@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The VCs of an endpoint: found by fi_addr through a table in which each place remembers one, and
- * by name through a hash. Their memory belongs to the NIC, whose progress may still look at a VC
- * that is gone.
+ * The VCs of an endpoint. They are found by fi_addr through a table in which each place remembers
+ * one, and by name through a hash. Their memory belongs to the NIC, whose progress may still use a
+ * VC that has been removed.
  */
 #include <stdlib.h>
 
@@ -28,7 +28,7 @@ static uint32_t place_of(const struct gnip_ep *ep, uint64_t key)
     return (uint32_t)((key ^ key >> 32) * 0x9e3779b97f4a7c15ull >> (64 - ep->vc_bits));
 }
 
-/* Indices of an AV are dense: each its own place. The upper half names a receive context. */
+/* Indices of an AV are dense: each has its own place. The upper half selects a receive context. */
 static struct gnip_vc_known *known_at(const struct gnip_ep *ep, fi_addr_t peer)
 {
     uint32_t place = (uint32_t)peer ^ (uint32_t)(peer >> 32) * 0x9e3779b1u;
@@ -50,7 +50,7 @@ static uint32_t bits_of(uint32_t places)
     return bits;
 }
 
-/* Places for one more. Short of memory: the tables stay as they are; false: there are none. */
+/* Places for one more. Without memory the tables stay as they are. False: there are no tables. */
 static bool make_room(struct gnip_ep *ep)
 {
     const struct gnip_params *params = &ep->domain->params;
@@ -145,9 +145,11 @@ void gnip_vc_detach(struct gnip_vc *vc)
     struct gnip_vc **at;
     uint32_t i;
 
+    gnip_assert_held(&vc->ep->lock);
     port_connection(vc, vc->peer.device_addr, vc->peer.cdm_id, NULL);
     gnip_unexpected_detach(vc);
     gnip_list_remove(&vc->ep_link);
+    assert(ep->vc_count > 0);
     ep->vc_count--;
     for (at = bucket_of(ep, vc->peer.device_addr, vc->peer.cdm_id); *at != vc;)
         at = &(*at)->name_next;
@@ -168,6 +170,7 @@ void gnip_vc_pool(struct gnip_vc *vc)
 {
     struct gnip_nic *nic = vc->nic;
 
+    gnip_assert_held(&vc->ep->lock);
     free(vc->request);
     vc->request = NULL;
     if (vc->paused)
@@ -210,7 +213,7 @@ static gnip_cold int find_slowly(struct gnip_ep *ep, fi_addr_t peer, uint32_t ve
     return 0;
 }
 
-/* Whatever a handle is: what it points at is what GNI needs first, some 200 ns from now. */
+/* Prefetches what a handle points at: GNI needs it first, some 200 ns from now. */
 static inline void fetch_handle(const void *handle)
 {
     const char *at = handle;
@@ -226,6 +229,7 @@ int gnip_vc_find(struct gnip_ep *ep, fi_addr_t peer, struct gnip_vc **vc)
     const struct gnip_vc_known *known;
     int rc = 0;
 
+    gnip_assert_held(&ep->lock);
     if (gnip_likely(ep->vc_bits != 0)) {
         known = known_at(ep, peer);
         if (gnip_likely(known->peer == peer && known->vc != NULL && known->av_version == version)) {

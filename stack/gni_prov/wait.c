@@ -19,7 +19,7 @@ struct gnip_wait {
     struct gnip_fabric *fabric;
     struct gnip_refs refs; /* members */
     enum fi_wait_obj wait_obj;
-    struct gnip_waitable wait; /* signalled with each of its members */
+    struct gnip_waitable wait; /* signalled whenever a member is */
     struct gnip_members members;
 };
 
@@ -98,7 +98,7 @@ void gnip_waitable_close(struct gnip_waitable *waitable, struct fid_wait *joined
     gnip_waitable_fini(waitable);
 }
 
-/* Progress for all members; whether one has something to be read, or was signalled. */
+/* Makes progress for all members. True: one has something to be read, or was signalled. */
 static bool any_ready(void *argument, uint32_t *polls)
 {
     struct gnip_wait *set = argument;
@@ -107,8 +107,8 @@ static bool any_ready(void *argument, uint32_t *polls)
     struct gnip_member *member;
 
     /*
-     * First, so that what comes from here on sets it again. Who brought the last news may have set
-     * the descriptor after they had been taken.
+     * The flag is cleared first, so that what comes from here on sets it again. The thread that
+     * added the last entry may have set the descriptor after the entry was read.
      */
     if (signalled_since || !__atomic_load_n(&set->wait.armed, __ATOMIC_RELAXED))
         gnip_waitable_clear(&set->wait);
@@ -134,7 +134,7 @@ static int wait_wait(struct fid_wait *fid, int timeout)
 }
 
 /*
- * A sleep in poll(2) may begin when the object is empty with its descriptor clear; what comes
+ * A thread may sleep in poll(2) when the object is empty and its descriptor clear; what comes
  * afterwards sets it.
  */
 static int arm(struct fid *object)

@@ -2,10 +2,10 @@
 /*
  * Waiting for a CQ, counter, EQ or wait set.
  *
- * A thread that waits polls: it makes progress, finds nothing, is idle. What another thread brings
- * (a helper's progress completes something) reaches it because it registered as a poller before it
- * looked; whoever adds something afterwards wakes it. A signal takes all pollers off but for the
- * thread that gives it; who still finds nothing registers again.
+ * A thread that waits polls: it makes progress, finds nothing, and is idle. It registers as a
+ * poller before it polls, so a thread that adds something afterwards (for example, the helper's
+ * progress completes an operation) wakes it. A signal removes all pollers but the thread that gives
+ * it; those that still find nothing register again.
  */
 #include <poll.h>
 #include <stdlib.h>
@@ -42,8 +42,11 @@ static inline void wake(struct gnip_waitable *waitable)
 
     if (poller == NULL)
         return;
-    /* Who is awake stays a poller. Another one may have taken its place meanwhile, or have been
-     * woken: only who takes it off wakes it, so nobody is taken off without being woken. */
+    /*
+     * A thread that is awake stays a poller. Another thread may have taken its place meanwhile, or
+     * it may have been woken. Only the thread that removes a poller wakes it, so no poller is
+     * removed without being woken.
+     */
     while (poller != NULL && poller != port_thread_self())
         if (__atomic_compare_exchange_n(&waitable->poller, &poller, NULL, false, __ATOMIC_ACQ_REL,
                                         __ATOMIC_RELAXED)) {
@@ -107,7 +110,7 @@ static gnip_noinline void add_other(struct gnip_waitable *waitable, struct port_
             struct port_thread **others = realloc(waitable->others, room * sizeof(*others));
 
             if (others ==
-                NULL) { /* the other looks again, and registers again if it finds nothing */
+                NULL) { /* the other thread polls again, and registers again if it finds nothing */
                 struct port_thread *poller =
                     __atomic_exchange_n(&waitable->poller, self, __ATOMIC_SEQ_CST);
 
@@ -132,7 +135,9 @@ void gnip_waitable_idle(struct gnip_waitable *waitable)
 
     if (gnip_likely(poller == self))
         return;
-    /* A full barrier: the look that follows sees what came before anybody could see the poller. */
+    /*
+     * A full barrier: the poll that follows sees what was added before the poller became visible.
+     */
     if (poller != NULL || !__atomic_compare_exchange_n(&waitable->poller, &poller, self, false,
                                                        __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
         add_other(waitable, self);
@@ -154,7 +159,8 @@ int gnip_waitable_wait(struct gnip_waitable *waitable, int milliseconds,
     port_timer_start(&timer, milliseconds < 0 ? UINT64_MAX : (uint64_t)milliseconds * 1000000);
     for (;;) {
         polls = 0;
-        gnip_waitable_idle(waitable); /* first: what comes after the look wakes this thread */
+        /* before the poll: what is added after it wakes this thread */
+        gnip_waitable_idle(waitable);
         if (ready(argument, &polls)) {
             result = 1;
             break;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the NIC reports besides completions: nodes that do not answer. Endpoints with an event queue
- * want to know (a connection that ends has many reasons). Nobody waits for reports; they are looked
- * at when a connection fails, and when one is made, so that the queue does not stay full.
+ * Reports of the NIC besides completions: nodes that do not answer. Endpoints with an event queue
+ * use them, because a connection may end for many reasons. No thread waits for reports; they are
+ * read when a connection fails, and when one is made, so that the queue does not stay full.
  */
 #include <aries/misc/exceptions.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #include "watch.h"
 
 #define DEVICE 0
-#define REPORTS 1024u /* of the queue: what comes beyond is not kept */
+#define REPORTS 1024u /* entries of the queue; further reports are dropped */
 #define SILENT 8u /* nodes that are remembered */
 
 struct gnip_watch {
@@ -30,7 +30,7 @@ static void subscribe(struct gnip_nic *nic, struct gnip_watch *watch)
 {
     if (GNI_SubscribeErrors(nic->gni, DEVICE, GNI_ERRMASK_TRANSIENT, REPORTS, &watch->errors) !=
         GNI_RC_SUCCESS)
-        watch->errors = NULL; /* connections end without a reason, then */
+        watch->errors = NULL; /* connections end without a reason in that case */
 }
 
 void gnip_watch_begin(struct gnip_nic *nic)
@@ -64,7 +64,7 @@ static void note(struct gnip_watch *watch, uint32_t device_addr)
     while (at < watch->count && watch->silent[at] != device_addr)
         at++;
     if (at == SILENT)
-        at--; /* the oldest goes */
+        at--; /* the oldest one is dropped */
     else if (at == watch->count)
         watch->count++;
     memmove(&watch->silent[1], watch->silent, at * sizeof(*watch->silent));
@@ -82,12 +82,13 @@ static void read_reports(struct gnip_watch *watch)
 
 static void forget(struct gnip_watch *watch, uint32_t at)
 {
+    assert(watch->count > 0);
     watch->count--;
     memmove(&watch->silent[at], &watch->silent[at + 1],
             (watch->count - at) * sizeof(*watch->silent));
 }
 
-/* Takes what has come of a node. */
+/* Reads the reports that have come about nodes. */
 static bool was_silent(struct gnip_nic *nic, uint32_t device_addr)
 {
     struct gnip_watch *watch = nic->watch;
@@ -107,8 +108,9 @@ static bool was_silent(struct gnip_nic *nic, uint32_t device_addr)
 
 void gnip_watch_connected(struct gnip_vc *vc)
 {
+    gnip_assert_held(&vc->ep->lock);
     if (gnip_unlikely(vc->nic->watch != NULL))
-        was_silent(vc->nic, vc->peer.device_addr); /* it answers now */
+        was_silent(vc->nic, vc->peer.device_addr); /* the node answers now */
 }
 
 void gnip_watch_failed(struct gnip_vc *vc, int error)
@@ -120,6 +122,7 @@ void gnip_watch_failed(struct gnip_vc *vc, int error)
                                     .prov_errno = FI_EHOSTDOWN};
     bool down = error == FI_EHOSTDOWN;
 
+    gnip_assert_held(&vc->ep->lock);
     if (ep->eq == NULL || ep->closing)
         return;
     if (error == FI_EIO && vc->nic->watch != NULL)

@@ -5,12 +5,16 @@
 
 #include "gnip.h"
 
-/* watch.c: nodes that do not answer, as the NIC reports it; for endpoints with an EQ. */
+/* watch.c: nodes that do not answer, as the NIC reports them, for endpoints with an EQ. */
 void gnip_watch_begin(struct gnip_nic *nic); /* from now on; no lock is held */
-void gnip_watch_suspend(struct gnip_nic *nic); /* the subscription goes with what it has of GNI */
+/* the subscription is released with the NIC's objects of GNI */
+void gnip_watch_suspend(struct gnip_nic *nic);
 void gnip_watch_end(struct gnip_nic *nic);
 void gnip_watch_connected(struct gnip_vc *vc); /* ep->lock is held */
-/* Its connection has failed: FI_EHOSTDOWN for the EQ, if that is so. ep->lock is held. */
+/*
+ * Its connection has failed: reports FI_EHOSTDOWN to the EQ if the node does not answer. ep->lock
+ * is held.
+ */
 void gnip_watch_failed(struct gnip_vc *vc, int error);
 
 #endif

@@ -12,7 +12,10 @@
 _Static_assert(sizeof(pthread_mutex_t) <= sizeof(struct port_mutex), "room for a mutex");
 _Static_assert(sizeof(pthread_cond_t) <= sizeof(struct port_condition), "room for a condition");
 
-/* A failure of these is a defect of the caller: not initialised, or destroyed while it is used. */
+/*
+ * An error of these calls is a defect of the caller: an object not initialised, or destroyed while
+ * it is used.
+ */
 static void must(int error)
 {
     assert(error == 0);
@@ -94,8 +97,8 @@ uint64_t port_process(void)
 
 void *port_thread_room(void)
 {
-    static _Thread_local uint64_t room[PORT_THREAD_BYTES / sizeof(uint64_t)]
-        __attribute__((tls_model("initial-exec"))); /* no call for each poll */
+    static _Thread_local uint64_t room[PORT_THREAD_BYTES / sizeof(uint64_t)] __attribute__((
+        tls_model("initial-exec"))); /* the thread's memory is found without a call */
 
     return room;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The port on POSIX: memory, names, descriptors, randomness, diagnosis. */
+/* The port on POSIX: memory, names of hosts, descriptors, random numbers, reports. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <assert.h>
@@ -30,14 +30,16 @@ uint64_t port_random(void)
 
     if (getrandom(&number, sizeof(number), 0) == (ssize_t)sizeof(number))
         return number;
-    /* A kernel without: different in each process and call. */
+    /* A kernel without getrandom(2): a number that differs in each process and call. */
     number = port_now() ^ (uint64_t)getpid() << 40;
     return number + __atomic_add_fetch(&last, 0x9e3779b97f4a7c15u, __ATOMIC_RELAXED);
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Huge pages where there are some; they are counted when they are mapped, so none is missing later.
+/*
+ * Uses huge pages where the system has some. The kernel reserves them when it maps them, so that
+ * none is missing later.
  */
 static void *map_huge(size_t bytes, size_t page)
 {
@@ -124,7 +126,7 @@ static bool is_neighbour(FILE *table, struct in_addr wanted, uint32_t *nic_addre
     return false;
 }
 
-/* The NIC behind an IPv4 address. */
+/* Finds the NIC behind an IPv4 address. */
 static int resolve_ip(struct in_addr wanted, uint32_t *nic_address)
 {
     int socket_fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -146,8 +148,7 @@ static int resolve_ip(struct in_addr wanted, uint32_t *nic_address)
     return found ? 0 : -ENODATA;
 }
 
-static const struct port_machine
-    *machine_ops; /* NULL: the machine is that of the operating system */
+static const struct port_machine *machine_ops; /* NULL: only the operating system is asked */
 
 void port_machine_set(const struct port_machine *machine)
 {
@@ -195,7 +196,7 @@ void port_event_set(int event)
     uint64_t one = 1;
     ssize_t written = write(event, &one, sizeof(one));
 
-    (void)written; /* full: it is readable anyway */
+    (void)written; /* the counter is full only if the descriptor is readable already */
 }
 
 void port_event_clear(int event)
@@ -203,7 +204,7 @@ void port_event_clear(int event)
     uint64_t count;
     ssize_t got = read(event, &count, sizeof(count));
 
-    (void)got; /* empty: as wanted */
+    (void)got; /* it fails only if the descriptor is clear already */
 }
 
 void port_event_close(int event)

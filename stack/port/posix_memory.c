@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which memory of the process was unmapped or mapped anew.
+ * Notes which memory of the process was unmapped or mapped anew.
  *
- * The calls that do this (munmap, mremap, madvise, brk, mmap over something, shmdt, shmat) are few
- * functions of the C library, which free() and thread stacks come by, too. Their first instruction
- * becomes a jump to a function here that notes the range and then does the system call; so do the
- * memory hooks of MPI libraries, UCX and libfabric. Whoever was there first stays in the chain.
+ * A few functions of the C library do this (munmap, mremap, madvise, brk, mmap over a mapping, shmdt,
+ * shmat); free() and the end of a thread call them, too. Their first instruction is replaced by a
+ * jump to a function here, which notes the range and then makes the system call. The memory hooks of
+ * MPI libraries, UCX and libfabric work in the same way. A hook that was there before is called, too.
  *
- * A range is noted before the system call, so nobody can find new memory in a place whose change is
- * not noted. The notes are a ring: writers take a place with an atomic and publish it with its
- * sequence number; a reader that was overtaken is told that everything may have changed.
+ * A range is noted before the system call, so no thread can find new memory at an address whose
+ * change is not noted. The notes are a ring: writers claim a place with an atomic and publish it with
+ * its sequence number. A reader that was overtaken learns that everything may have changed.
  *
- * Changes that come by no library function (system calls of a program's own) are not seen. If
- * somebody overwrites the jumps later, nobody watches any more, and readers hear that.
+ * System calls that a program makes without the C library are not seen. If another library
+ * overwrites the jumps later, changes are not noted any more, and readers learn that.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -36,7 +36,8 @@
 /* ---- the ring -------------------------------------------------------------------------------- */
 
 #define NOTES 4096u
-#define TURNS 1000u /* that a reader waits for a writer that has taken a place */
+#define TURNS \
+    1000u /* polls of a reader that waits for a writer which has a place but has not written it */
 
 static struct note {
     uint64_t sequence; /* of this note, plus one, when it is complete */
@@ -56,7 +57,7 @@ static void changed(const volatile void *address, size_t bytes)
     __atomic_store_n(&note->sequence, sequence + 1, __ATOMIC_RELEASE);
 }
 
-/* False: overwritten, or its writer does not come back (a copy of it in a child). */
+/* False: the note was overwritten, or its writer does not finish (a thread that a child lacks). */
 static bool read_note(uint64_t sequence, uint64_t *address, uint64_t *bytes)
 {
     const struct note *note = &notes[sequence % NOTES];
@@ -82,11 +83,11 @@ enum function { MUNMAP, MREMAP, MADVISE, BRK, MMAP, SHMDT, SHMAT, FUNCTIONS };
 
 static struct {
     void *entry; /* in the C library */
-    void *previous; /* somebody else's, that was there before; NULL: nobody */
-    uint64_t *word; /* where the jump lies, */
-    uint64_t patched; /* and what stands there with it */
+    void *previous; /* the function of another library that patched the entry before; NULL: none */
+    uint64_t *word; /* where the jump stands, */
+    uint64_t patched; /* and the word with that jump */
 } functions[FUNCTIONS];
-static void **program_break; /* the C library's */
+static void **program_break; /* the C library's variable */
 
 #define PREVIOUS(function, type) ((type)(uintptr_t)functions[function].previous)
 
@@ -151,7 +152,7 @@ static void *watched_mmap(void *address, size_t bytes, int protection, int flags
     return (void *)(uintptr_t)syscall(SYS_mmap, address, bytes, protection, flags, file, offset);
 }
 
-/* How long it is only the kernel knows. */
+/* Only the kernel knows the length. */
 static int watched_shmdt(const void *address)
 {
     changed(NULL, EVERYTHING);
@@ -171,7 +172,7 @@ static void *watched_shmat(int segment, const void *address, int flags)
 
 /* ---- jumps ----------------------------------------------------------------------------------- */
 
-#define NEAR (1ull << 30) /* both ways: what a short jump reaches, with a reserve */
+#define NEAR (1ull << 30) /* the reach of a short jump in both directions, with a reserve */
 #define STEP (2ull << 20)
 
 #if defined(__x86_64__)
@@ -187,7 +188,9 @@ static void write_stub(uint8_t *stub, uint64_t to)
     memcpy(stub + sizeof(jump), &to, sizeof(to));
 }
 
-/* The jumps that others write at the beginning of a function. NULL: none. */
+/*
+ * The target of a jump that another library has written at the beginning of a function. NULL: none.
+ */
 static void *follow(const uint8_t *at)
 {
     static const uint8_t indirect[6] = {0xff, 0x25}, by_r11[3] = {0x41, 0xff, 0xe3};
@@ -206,8 +209,9 @@ static void *follow(const uint8_t *at)
 }
 
 /*
- * The word of the program that has the function's first five bytes, with a jump there. They change
- * at once, for others may run them; no system call lies within them, in which one might be.
+ * Replaces the word of the program that holds the first five bytes of the function by one with a
+ * jump. The word changes in one store, for other threads may run the function. No system call lies
+ * within these bytes, so no thread sleeps in them.
  */
 static bool make_jump(uint8_t *entry, const uint8_t *stub, uint64_t **word, uint64_t *patched)
 {
@@ -223,7 +227,7 @@ static bool make_jump(uint8_t *entry, const uint8_t *stub, uint64_t **word, uint
     return true;
 }
 
-#else /* not known here: nobody watches */
+#else /* this processor is not supported: changes cannot be watched */
 
 #define STUB 16
 
@@ -246,7 +250,7 @@ static bool make_jump(uint8_t *entry, const uint8_t *stub, uint64_t **word, uint
 
 #endif
 
-/* A page that short jumps from there reach. NULL: none. */
+/* A page within the reach of short jumps from there. NULL: none is free. */
 static uint8_t *page_near(uint64_t place)
 {
     uint64_t away;
@@ -293,7 +297,7 @@ static bool still_patched(void)
 
 /* ---- beginning ------------------------------------------------------------------------------- */
 
-/* Jumps lead here for as long as the process lives: this object must not be unloaded. */
+/* Jumps lead into this object until the process ends, so it must not be unloaded. */
 static bool stays(void)
 {
     struct link_map *object = NULL;
@@ -305,7 +309,10 @@ static bool stays(void)
            dlopen(object->l_name, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE) != NULL;
 }
 
-/* Whether it works: a tool that translates programs may not see changes of their text. */
+/*
+ * Checks that a patched function is called: a tool that translates programs may not see changes of
+ * their text.
+ */
 static bool is_seen(void)
 {
     int (*volatile unmap)(void *, size_t) =

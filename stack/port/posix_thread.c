@@ -19,12 +19,13 @@
 enum { TID_STARTING = -1, TID_FREE = 0 };
 
 /*
- * One per thread. Somebody may still hold the address of a thread that has ended, to wake it; so
- * records are never freed, but given to new threads, for which such a wake-up is one for no reason.
+ * One record for each thread. Another thread may still hold the address of a thread that has ended,
+ * to wake it. So records are never freed; a new thread gets one of them, and such a wake-up is a
+ * spurious one for it.
  */
 struct port_thread {
     struct port_thread *next;
-    pid_t tid; /* or TID_ */
+    pid_t tid; /* or an enumerator TID_ */
     pthread_t native;
     void (*run)(void *);
     void *argument;
@@ -39,9 +40,9 @@ static struct {
 } threads = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static _Thread_local struct port_thread *self
-    __attribute__((tls_model("initial-exec"))); /* no call for each poll */
+    __attribute__((tls_model("initial-exec"))); /* the thread's record is found without a call */
 
-/* Nobody tells when a thread that was not started here ends. */
+/* Nothing reports the end of a thread that was not started here. */
 static bool is_over(const struct port_thread *thread)
 {
     if (thread->tid <= 0)
@@ -96,7 +97,7 @@ struct port_thread *port_thread_self(void)
     if (self == NULL)
         self = record_get(gettid());
     if (self == NULL)
-        abort(); /* no memory for 200 bytes */
+        abort(); /* there is no memory for a record of 200 bytes */
     return self;
 }
 
@@ -156,9 +157,10 @@ void port_thread_wake(struct port_thread *thread)
 
 struct timer {
     uint64_t deadline; /* UINT64_MAX: none */
-    uint32_t turns; /* of fruitless polls */
-    uint64_t turned; /* the last one ended; 0: there was none */
-    bool preempted; /* a turn, or a yield, took as long as when another thread runs meanwhile */
+    uint32_t turns; /* fruitless polls so far */
+    uint64_t turned; /* time at which the last one ended; 0: there was none */
+    /* a poll or a yield took as long as it does when another thread runs meanwhile */
+    bool preempted;
 };
 _Static_assert(sizeof(struct timer) <= sizeof(struct port_timer), "room for a timer");
 
@@ -185,7 +187,7 @@ void port_timer_stop(struct port_timer *timer)
     (void)timer;
 }
 
-/* Until woken or `deadline`. */
+/* Sleeps until the thread is woken or the deadline passes. */
 static __attribute__((cold)) void nap(uint64_t deadline)
 {
     struct port_thread *thread = port_thread_self();
@@ -203,8 +205,8 @@ static __attribute__((cold)) void nap(uint64_t deadline)
 }
 
 /*
- * What a poll finds comes soon or late: a short wait must not cost a switch, a long one must leave
- * the CPU to others.
+ * An event comes soon or late. A short wait must not cost a switch of threads, a long one must
+ * leave the CPU to other threads. So a wait spins first, then yields, then sleeps.
  */
 enum { SPINS = 100, YIELDS = 100, NAP_NS = 20000, MEMORY_POLL_NS = 1000, PREEMPTED_NS = 4000 };
 

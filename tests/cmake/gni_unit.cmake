@@ -3,7 +3,8 @@
 if(CMOCKA_FOUND AND TARGET gni_prov)
   jacquard_test(gni_mr_cache
     SOURCES ${CMAKE_SOURCE_DIR}/tests/gni/mr_cache_unit.c ${CMAKE_SOURCE_DIR}/stack/gni_prov/mr.c
-            ${CMAKE_SOURCE_DIR}/stack/gni_prov/mr_cache.c ${CMAKE_SOURCE_DIR}/stack/gni_prov/mr_restore.c
+            ${CMAKE_SOURCE_DIR}/stack/gni_prov/mr_cache.c ${CMAKE_SOURCE_DIR}/stack/gni_prov/mr_tree.c
+            ${CMAKE_SOURCE_DIR}/stack/gni_prov/mr_restore.c
             ${CMAKE_SOURCE_DIR}/stack/gni_prov/auth.c
             ${CMAKE_SOURCE_DIR}/sim/aries/nic/mem_handle.c
     DEPENDS port PkgConfig::LIBFABRIC
@@ -11,6 +12,7 @@ if(CMOCKA_FOUND AND TARGET gni_prov)
              ${CMAKE_SOURCE_DIR}/sim/aries ${CMAKE_SOURCE_DIR}/sim/aries/include)
   jacquard_test(gni_queues_alone
     SOURCES ${CMAKE_SOURCE_DIR}/tests/gni/queues_unit.c ${CMAKE_SOURCE_DIR}/stack/gni_prov/cq.c
+            ${CMAKE_SOURCE_DIR}/stack/gni_prov/cq_error.c
             ${CMAKE_SOURCE_DIR}/stack/gni_prov/eq.c ${CMAKE_SOURCE_DIR}/stack/gni_prov/waitable.c
             ${CMAKE_SOURCE_DIR}/stack/gni_prov/members.c ${CMAKE_SOURCE_DIR}/stack/gni_prov/wait.c
             ${CMAKE_SOURCE_DIR}/stack/gni_prov/poll.c ${CMAKE_SOURCE_DIR}/stack/gni_prov/msg_wire.c

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What libfabric calls when it has loaded the library. */
+/* The entry point that libfabric calls when it has loaded the library. */
 #include "ctx.h"
 #include "gni_prov/prov.h"
 #include "gnip.h"
@@ -7,7 +7,7 @@
 
 #define EXPORTED __attribute__((visibility("default")))
 
-/* Whether uGNI is at least what this was compiled for. */
+/* Whether uGNI is at least the version that this was compiled for. */
 static bool recent_enough(void)
 {
     gni_version_info_t version;

@@ -30,7 +30,7 @@ struct fi_gni_raw_auth_key {
     uint32_t protection_key; /* the cookie of the credentials */
 };
 
-/* auth_key of attributes, auth_key_size 8. */
+/* The auth_key of attributes; auth_key_size is 8. */
 struct fi_gni_auth_key {
     uint32_t type; /* GNIX_AKT_RAW */
     union {
@@ -38,16 +38,16 @@ struct fi_gni_auth_key {
     };
 };
 
-/* The credentials that the launcher gave: no key. */
+/* The launcher's credentials: no key. */
 #define GNIX_PROV_DEFAULT_AUTH_KEY ((uint8_t *)NULL)
 #define GNIX_PROV_DEFAULT_AUTH_KEYLEN 0
 
 /* ---- fabric ---------------------------------------------------------------------------------- */
 
-/* set_val fails with -FI_EINVAL for what it does not know. */
+/* set_val fails with -FI_EINVAL for unknown values. */
 #define FI_GNI_FAB_OPS_1 "fab ops 1"
 typedef enum fab_ops_val {
-    GNI_WAIT_THREAD_SLEEP = 0, /* uint32_t; us. No effect: waiting needs no thread that sweeps */
+    GNI_WAIT_THREAD_SLEEP = 0, /* uint32_t; us. No effect: no thread sweeps while others wait */
     GNI_DEFAULT_USER_REGISTRATION_LIMIT, /* uint32_t; keys of MMU_NOTIFY domains, at most 4096 */
     GNI_DEFAULT_PROV_REGISTRATION_LIMIT, /* uint32_t; likewise, of the provider itself */
     GNI_WAIT_SHARED_MEMORY_TIMEOUT, /* uint32_t; s. No effect: no memory is shared */
@@ -61,7 +61,7 @@ struct fi_gni_ops_fab {
 /* Of the credentials that a key stands for; the fabric must be open. */
 #define FI_GNI_FAB_OPS_2 "fab ops 2"
 typedef enum gnix_auth_key_opt {
-    GNIX_USER_KEY_LIMIT = 0, /* uint32_t below 4096; fixed once the credentials are in use */
+    GNIX_USER_KEY_LIMIT = 0, /* uint32_t below 4096; fixed when the credentials are in use */
     GNIX_PROV_KEY_LIMIT, /* likewise */
     GNIX_TOTAL_KEYS_NEEDED, /* read only: the sum of both */
     GNIX_USER_KEY_MAX_PER_RANK, /* read only: keys of one process of the node */
@@ -74,7 +74,10 @@ struct fi_gni_auth_key_ops_fab {
 
 /* ---- domain ---------------------------------------------------------------------------------- */
 
-/* Values that shape a NIC (VC_ID_TABLE ... TX_CQ_SIZE) count for endpoints opened afterwards. */
+/*
+ * Values that shape a NIC (VC_ID_TABLE ... TX_CQ_SIZE) apply to endpoints that are opened
+ * afterwards.
+ */
 #define FI_GNI_DOMAIN_OPS_1 "domain ops 1"
 typedef enum dom_ops_val {
     GNI_MSG_RENDEZVOUS_THRESHOLD = 0, /* uint32_t; bytes */
@@ -88,7 +91,7 @@ typedef enum dom_ops_val {
     GNI_MBOX_MAX_CREDIT, /* uint32_t; messages */
     GNI_MBOX_MSG_MAX_SIZE, /* uint32_t; bytes with headers */
     GNI_RX_CQ_SIZE, /* uint32_t */
-    GNI_TX_CQ_SIZE, /* uint32_t; transactions under way */
+    GNI_TX_CQ_SIZE, /* uint32_t; transactions in flight */
     GNI_MAX_RETRANSMITS, /* uint32_t */
     GNI_ERR_INJECT_COUNT, /* int32_t; fails this many attempts; negative: a random number of them */
     GNI_MR_CACHE_LAZY_DEREG, /* int32_t; 0 or 1 */
@@ -105,12 +108,12 @@ typedef enum dom_ops_val {
 struct fi_gni_ops_domain {
     int (*set_val)(struct fid *fid, dom_ops_val_t t, void *val);
     int (*get_val)(struct fid *fid, dom_ops_val_t t, void *val);
-    int (*flush_cache)(struct fid *fid); /* of memory registrations: what is not in use */
+    int (*flush_cache)(struct fid *fid); /* ends the registrations that are not in use */
 };
 
 /*
- * As "fab ops 2", but told which fabric; and defaults of "domain ops 1" for domains that are opened
- * later: len is the size of the value's type, for GNI_MR_CACHE that of the string.
+ * As "fab ops 2", for a given fabric; and defaults of "domain ops 1" for domains that are opened
+ * later. len is the size of the value's type, for GNI_MR_CACHE that of the string.
  */
 #define FI_GNI_FAB_OPS_3 "fab ops 3"
 struct fi_gni_ops_fab3 {
@@ -122,40 +125,44 @@ struct fi_gni_ops_fab3 {
 };
 
 /*
- * The collective engine, statistics, and the handles themselves. NICs with the domain's credentials
- * are numbered from 0, anew when endpoints are opened or closed; -FI_EINVAL: there are not so many.
+ * The collective engine, statistics, and the handles of GNI. NICs with the domain's credentials are
+ * numbered from 0; the numbers change when endpoints are opened or closed. -FI_EINVAL: there are
+ * fewer.
  *
- * A tree is made of endpoints, each for one edge: its peer is the one it is connected to
- * (FI_EP_MSG) or the dest_addr of the fi_info it was opened with. ce_attach says what that peer is:
- * a child of a channel of ours, the channel above one of ours, or the channel that takes our
- * operands. Whoever has opened channels names their edges with ce_configure; then everybody posts.
- * ce_post completes, when the operands have been accepted, as an operation of its endpoint;
- * ce_check tells when the result is there. One reduction at a time and endpoint.
+ * A tree is made of endpoints, each for one edge. The peer of an endpoint is the one that it is
+ * connected to (FI_EP_MSG) or the dest_addr of the fi_info with which it was opened. ce_attach says
+ * what the peer is: a child of one of our channels, the channel above one of ours, or the channel
+ * to which our operands go. A process that has opened channels describes their edges with
+ * ce_configure; then all processes post. ce_post completes as an operation of its endpoint when the
+ * operands have been accepted; ce_check reports when the result is there. An endpoint has one
+ * reduction at a time.
  */
 #define FI_GNI_DOMAIN_OPS_2 "domain ops 2"
 struct gni_ce_op {
     int command; /* GNI_FMA_CE_ */
     uint32_t mode; /* GNI_CEMODE_ */
-    uint64_t reduction; /* number of this reduction, of the application's choice */
+    uint64_t reduction; /* number of this reduction, which the application chooses */
     uint64_t operand[2];
 };
 struct fi_gni_ops_dom2 {
     /* A channel of the NIC of `ep`. -FI_EAGAIN: all are used. */
     int (*ce_open)(struct fid *dom, const struct fid_ep *ep, uint32_t *ce_id);
     /*
-     * A process below: its child_id, GNI_CE_CHILD_PE. A channel below, or above: its ce_id, the
+     * A process below: its child_id, GNI_CE_CHILD_PE. A channel below or above: its ce_id, the
      * child_id by which the upper one knows the lower one, GNI_CE_CHILD_VCE. The channel for our
-     * operands: its ce_id, the child_id by which it knows us, GNI_CE_CHILD_PE. -FI_ENOTCONN: there
-     * is no peer.
+     * operands: its ce_id, the child_id by which it knows this process, GNI_CE_CHILD_PE.
+     * -FI_ENOTCONN: there is no peer.
      */
     int (*ce_attach)(struct fid *ep, uint32_t ce_id, uint32_t child_id, int child_type);
     /* parent NULL: the root. modes: GNI_CE_MODE_. */
     int (*ce_configure)(struct fid *dom, uint32_t ce_id, struct fid_ep **children, size_t n,
                         struct fid_ep *parent, uint32_t modes);
-    /* -FI_EAGAIN: too much under way, or a result that was not fetched by ce_check. */
+    /* -FI_EAGAIN: too many operations in flight, or ce_check has not read an earlier result. */
     int (*ce_post)(struct fid_ep *ep, const struct gni_ce_op *op, void *context);
-    /* 0; -FI_EAGAIN: not yet; -FI_EIO: failed, or with exceptions, see *result; -FI_ENOENT: no such
-     * operation. Ends the operation unless -FI_EAGAIN. */
+    /*
+     * 0; -FI_EAGAIN: not yet; -FI_EIO: failed, or with exceptions, see *result; -FI_ENOENT: no such
+     * operation. Ends the operation unless it returns -FI_EAGAIN.
+     */
     int (*ce_check)(struct fid *dom, void *context, struct gni_ce_result *result);
     int (*ce_close)(struct fid *dom, uint32_t ce_id);
     /* stat: GNI_STAT_. */
@@ -166,14 +173,15 @@ struct fi_gni_ops_dom2 {
 };
 
 /*
- * For checkpoints. quiesce: operations are refused with -FI_EAGAIN; those that have begun end, the
- * others stay queued; connections end, and with the last domain of the process its NICs and
- * registrations are given back. -FI_ETIMEDOUT: everything goes on as before. -FI_EBUSY: the domain
- * has an endpoint of type FI_EP_MSG or a channel of the collective engine. -FI_EALREADY.
- * resume: NICs and registrations come again, connections when they are needed. -FI_EKEYREJECTED: it
- * goes on, but some memory regions have other keys now (fi_mr_key). Elsewhere the names of the
- * endpoints are other ones, too (fi_getname). Peers that send meanwhile try to connect for a while:
- * an application comes to rest as a whole. No other thread may call the provider during either.
+ * For checkpoints. quiesce: operations are refused with -FI_EAGAIN. Those that have begun end, the
+ * others stay queued. Connections end, and with the last domain of the process its NICs and
+ * registrations are released. -FI_ETIMEDOUT: everything continues as before. -FI_EBUSY: the domain
+ * has an endpoint of type FI_EP_MSG or a channel of the collective engine. -FI_EALREADY. resume:
+ * opens NICs and registrations again; connections are made when they are needed. -FI_EKEYREJECTED:
+ * the domain resumes, but some memory regions have other keys now (fi_mr_key). On another node the
+ * endpoints have other names, too (fi_getname). Peers that send meanwhile try to connect for a
+ * while, so the whole application should quiesce together. No other thread may call the provider
+ * during either.
  */
 #define FI_GNI_DOMAIN_OPS_3 "domain ops 3"
 struct fi_gni_ops_dom3 {
@@ -185,15 +193,15 @@ struct fi_gni_ops_dom3 {
 
 #define FI_GNI_EP_OPS_1 "ep ops 1"
 typedef enum ep_ops_val {
-    GNI_HASH_TAG_IMPL = 0, /* uint32_t; 1: tagged messages are hashed; before fi_enable */
+    GNI_HASH_TAG_IMPL = 0, /* uint32_t; 1: tagged messages are hashed; set it before fi_enable */
     GNI_NUM_EP_OPS
 } ep_ops_val_t;
 
-/* Atomics of the NIC that libfabric has no name for: memory = (memory & op[0]) ^ op[1]. */
+/* Atomics of the NIC for which libfabric has no name: memory = (memory & op[0]) ^ op[1]. */
 enum gnix_native_amo_types {
     GNIX_NAMO_AX = 0x20,
     GNIX_NAMO_AX_S, /* 32 bits */
-    GNIX_NAMO_FAX, /* fetches what was there */
+    GNIX_NAMO_FAX, /* returns the old value */
     GNIX_NAMO_FAX_S
 };
 

@@ -12,7 +12,7 @@
 struct port_machine {
     /* As port_resolve(). -ENOSYS: the operating system knows this host. NULL: it knows all. */
     int (*resolve)(const char *host, uint32_t instance, uint32_t *nic_address);
-    /* As port_connection(). NULL: nobody looks at connections. */
+    /* As port_connection(). NULL: connections are not reported. */
     void (*connection)(const void *id, uint32_t nic_address, uint32_t instance, const char *state);
 };
 

@@ -26,7 +26,7 @@ struct port_condition {
 };
 void port_condition_init(struct port_condition *condition);
 void port_condition_destroy(struct port_condition *condition);
-/* As pthread_cond_wait(3): wakes also for no reason. */
+/* As pthread_cond_wait(3): spurious wake-ups are possible. */
 void port_condition_wait(struct port_condition *condition, struct port_mutex *mutex);
 void port_condition_signal(struct port_condition *condition);
 void port_condition_broadcast(struct port_condition *condition);
@@ -35,18 +35,18 @@ void port_condition_broadcast(struct port_condition *condition);
 uint64_t port_now(void);
 /* The environment of the calling process; NULL: not set. Valid until the process changes it. */
 const char *port_getenv(const char *name);
-/* A number that is the same for all threads of the calling process, and of no other one alive. */
+/* A number that all threads of the calling process share and no other living process has. */
 uint64_t port_process(void);
 
-/* Room that belongs to the calling thread, zero at first. Gone with the thread. */
+/* Memory of the calling thread, zero at first. It is freed with the thread. */
 #define PORT_THREAD_BYTES 256
 void *port_thread_room(void);
 /* Ends the calling process, as exit(3). */
 _Noreturn void port_exit(int status);
 
-/* What a library keeps per process instead of in global variables. */
+/* What a library keeps for each process instead of in global variables. */
 enum port_slot { PORT_SLOT_PMI2, PORT_SLOT_PMI, PORT_SLOT_GNI, PORT_SLOTS };
-/* Where to keep it; NULL at first. Never fails. */
+/* The place of that pointer; it is NULL at first. Never fails. */
 void **port_slot(enum port_slot slot);
 
 /* ---- threads --------------------------------------------------------------------------------- */
@@ -58,18 +58,17 @@ struct port_thread;
  */
 struct port_thread *port_thread_start(const char *name, void (*run)(void *), void *argument);
 void port_thread_join(struct port_thread *thread);
-/* The calling one, also one that was not started here. Valid until the process ends. */
+/* The calling thread, also one that was not started here. Valid until the process ends. */
 struct port_thread *port_thread_self(void);
 /*
- * `thread` looks at something that the caller has just changed, in a loop of polls: it must look
- * again. No effect where a thread that polls runs all the time, nor on the calling one.
+ * The caller has changed something that `thread` polls in a loop: it polls again. No effect on a
+ * thread that does not sleep between its polls, nor on the calling one.
  */
 void port_thread_wake(struct port_thread *thread);
 
 /* ---- time ------------------------------------------------------------------------------------ */
 
-/* A limit to waiting. Asking whether it has rung is cheap, and does not count as reading the clock.
- */
+/* A limit to waiting. port_timer_rang is cheap and does not count as reading the clock. */
 struct port_timer {
     uint64_t opaque[12];
 };
@@ -78,31 +77,35 @@ void port_timer_start(struct port_timer *timer, uint64_t nanoseconds);
 bool port_timer_rang(const struct port_timer *timer);
 void port_timer_stop(struct port_timer *timer); /* always, before the timer's memory goes */
 /*
- * One fruitless turn of a loop that waits, until its timer rings, for something that polls find
- * (`polled`: GNI calls that look at queues were made in this turn) or that another thread brings,
- * who then calls port_thread_wake(). Returns at once or later.
+ * One fruitless pass of a loop that waits until its timer rings, for an event that GNI's queues
+ * bring (`polled`: this pass polled some) or that another thread brings, which then calls
+ * port_thread_wake(). Returns at once or after a while.
  */
 void port_idle(struct port_timer *timer, bool polled);
-/* In one of those turns another thread had the CPU. Never where threads do not share CPUs. */
+/*
+ * Another thread had the CPU during one of those passes. Always false where threads do not share
+ * CPUs.
+ */
 bool port_timer_preempted(const struct port_timer *timer);
 /*
- * A look at memory that found nothing, in a loop without polls: returns soon. Who brings something
- * calls port_thread_wake().
+ * A poll of memory that found nothing, in a loop that polls no queue: returns soon. The thread that
+ * changes the memory calls port_thread_wake().
  */
 void port_poll_memory(void);
 /*
- * The calling thread has been told something: polls that it repeats are not one idle loop. Whoever
- * polls and then returns what it had already, or what another thread brought, says so.
+ * A poll has found something, so the polls that follow are not one idle loop with those before. To
+ * be called where a function polls and then returns something that it had already, or that another
+ * thread brought.
  */
 void port_idle_break(void);
 
-/* What the CPU does, for the model: no effect where a real one does it. */
+/* What the CPU does, for the model of its time. No effect where a real CPU does it. */
 enum port_cost {
     PORT_COST_SEND, /* a send, from the call to the post */
     PORT_COST_RECEIVE, /* an arrived message, matched and completed */
     PORT_COST_POST, /* a receive */
     PORT_COST_RMA, /* a read, write or atomic, from the call to the post */
-    PORT_COST_COMPLETION, /* an event of an operation of ours */
+    PORT_COST_COMPLETION, /* an event of an operation of the provider */
     PORT_COST_COPY, /* amount: bytes */
     PORT_COST_RENDEZVOUS, /* additionally for each long message, at both ends */
     PORT_COST_CONNECT, /* one step of making a connection */
@@ -112,25 +115,29 @@ void port_spend(enum port_cost cost, uint64_t amount);
 
 /* ---- the rest of a machine ------------------------------------------------------------------- */
 
-/* A random number; reproducible in a simulation, from a stream of the process. */
+/* A random number. In a simulation it comes from a stream of the process and is reproducible. */
 uint64_t port_random(void);
-/* Zeroed memory, used only where it is touched; page: wanted page size or 0. NULL: none left. */
+/*
+ * Zeroed memory; pages that are not touched cost nothing. page: the wanted page size, or 0. NULL:
+ * no memory is left.
+ */
 void *port_pages_alloc(size_t bytes, size_t page);
 void port_pages_free(void *pages, size_t bytes);
 /*
- * From now on changes of the process's memory are noted, in an ordinary process by patching the C
- * library's calls. 0; -1: that is not possible here.
+ * Notes changes of the process's memory from now on; in an ordinary process by patching the C
+ * library's functions. 0; -1: not possible here.
  */
 int port_memory_watch(void);
 /*
- * Memory of the process that was unmapped or mapped anew, so that a NIC which it is registered with
- * may show what was there before: 1 and the next such range, 0: no more, -1: nobody watches (any
- * more), it may be any. *place: 0 at first, then where the caller is in the sequence of changes.
+ * Memory of the process that was unmapped or mapped anew. A NIC with which it is registered may
+ * still access the old pages. 1: the next such range; 0: no more ranges; -1: changes are not noted
+ * (any more), so any range may have changed. *place: 0 at first, then the caller's position in the
+ * sequence of changes.
  */
 int port_memory_changed(uint64_t *place, uint64_t *address, uint64_t *bytes);
 /*
- * The NIC address of a host by name, as programs name hosts. `instance`: what is wanted there,
- * which may tell where this host is several; all-ones: nothing special. 0 or a negative errno.
+ * The NIC address of a host by name, as programs name hosts. A name may stand for several nodes:
+ * then the one that has `instance` is meant (UINT32_MAX: no preference). 0 or a negative errno.
  */
 int port_resolve(const char *host, uint32_t instance, uint32_t *nic_address);
 /*
@@ -142,8 +149,8 @@ void port_event_set(int event);
 void port_event_clear(int event);
 void port_event_close(int event);
 /*
- * For who looks at the process from outside, where that is possible: the connection `id` to an
- * instance at a NIC address is in `state` now, a word; NULL: it is no more.
+ * Reports to tools that observe the process, where there are any: the connection `id` to an
+ * instance at a NIC address is now in `state`, a word; NULL: it has gone.
  */
 void port_connection(const void *id, uint32_t nic_address, uint32_t instance, const char *state);
 

@@ -9,166 +9,9 @@
 #include <string.h>
 
 #include "hosts.h"
+#include "options_table.h"
 
 #define RANKS_MAX 1000000
-
-enum option_code {
-    OPT_HELP = 256,
-    OPT_VERSION,
-    OPT_LIST_OPTIONS,
-    OPT_N,
-    OPT_HOSTS,
-    OPT_HOSTFILE,
-    OPT_PPN,
-    OPT_FABRIC,
-    OPT_FABRIC_REPORT,
-    OPT_LAUNCHER,
-    OPT_LAUNCHER_EXEC,
-    OPT_IFACE,
-    OPT_LOCALHOST,
-    OPT_ENV,
-    OPT_ENVLIST,
-    OPT_ENVNONE,
-    OPT_ENVALL,
-    OPT_GENV,
-    OPT_GENVLIST,
-    OPT_GENVNONE,
-    OPT_GENVALL,
-    OPT_WDIR,
-    OPT_PATH,
-    OPT_LABEL,
-    OPT_PATTERN,
-    OPT_OUTFILE,
-    OPT_ERRFILE,
-    OPT_BIND_TO,
-    OPT_MAP_BY,
-    OPT_MEMBIND,
-    OPT_USIZE,
-    OPT_STDIN,
-    OPT_TIMEOUT,
-    OPT_EXIT_CODE,
-    OPT_EXITCODES,
-    OPT_KEEP,
-    OPT_CLEANUP,
-    OPT_PORT,
-    OPT_AUTH,
-    OPT_NAMESERVER,
-    OPT_OMPI,
-    OPT_FANOUT,
-    OPT_SPAWNED,
-    OPT_CONFIGFILE,
-    OPT_VERBOSE,
-};
-
-struct entry {
-    const char *name;
-    enum option_code option;
-    const char *argument; /* NULL: none */
-    const char *meaning; /* NULL: another name of the one above */
-};
-
-/* In the order of --help. An entry without a meaning is another name of the one before it. */
-static const struct entry entries[] = {
-    {"n", OPT_N, "COUNT", "processes of this executable (all slots of the hosts)"},
-    {"np", OPT_N, "COUNT", NULL},
-    {"hosts", OPT_HOSTS, "LIST", "where to run: name[:slots],... (the allocation's, or this host)"},
-    {"host", OPT_HOSTS, "LIST", NULL},
-    {"hostlist", OPT_HOSTS, "LIST", NULL},
-    {"hostfile", OPT_HOSTFILE, "FILE",
-     "the same, one host a line: name[:slots] [user=NAME] [binding=WHAT]"},
-    {"f", OPT_HOSTFILE, "FILE", NULL},
-    {"machinefile", OPT_HOSTFILE, "FILE", NULL},
-    {"ppn", OPT_PPN, "COUNT", "processes per host, whatever the slots"},
-    {"fabric", OPT_FABRIC, "[FILE.yaml]",
-     "on the nodes of an emulated Cray XC, of that scenario or the default one"},
-    {"fabric-report", OPT_FABRIC_REPORT, "FILE", "where its report goes; none (standard error)"},
-    {"launcher", OPT_LAUNCHER, "HOW",
-     "to reach hosts: ssh, rsh, slurm, fork (all here), or a command"},
-    {"bootstrap", OPT_LAUNCHER, "HOW", NULL},
-    {"launcher-exec", OPT_LAUNCHER_EXEC, "FILE", "the program of that launcher"},
-    {"bootstrap-exec", OPT_LAUNCHER_EXEC, "FILE", NULL},
-    {"iface", OPT_IFACE, "NAME", "network interface that other hosts connect to"},
-    {"localhost", OPT_LOCALHOST, "NAME", "what other hosts call this one"},
-    {"env", OPT_ENV, "NAME VALUE", "sets a variable of this executable"},
-    {"envlist", OPT_ENVLIST, "NAMES", "this executable inherits only these variables"},
-    {"envnone", OPT_ENVNONE, NULL, "... none"},
-    {"envall", OPT_ENVALL, NULL, "... all"},
-    {"genv", OPT_GENV, "NAME VALUE", "sets a variable of all executables"},
-    {"genvlist", OPT_GENVLIST, "NAMES", "all executables inherit only these variables"},
-    {"genvnone", OPT_GENVNONE, NULL, "... none"},
-    {"genvall", OPT_GENVALL, NULL, "... all"},
-    {"wdir", OPT_WDIR, "DIR", "working directory of this executable"},
-    {"path", OPT_PATH, "DIRS", "where to search this executable"},
-    {"l", OPT_LABEL, NULL, "begins each line of output with [rank]"},
-    {"prepend-rank", OPT_LABEL, NULL, NULL},
-    {"prepend-pattern", OPT_PATTERN, "TEXT",
-     "the same with %r rank, %g job, %p proxy, %h host, %t seconds"},
-    {"outfile-pattern", OPT_OUTFILE, "FILE", "output into files, with the same letters"},
-    {"outfile", OPT_OUTFILE, "FILE", NULL},
-    {"errfile-pattern", OPT_ERRFILE, "FILE", "error output into files"},
-    {"errfile", OPT_ERRFILE, "FILE", NULL},
-    {"bind-to", OPT_BIND_TO, "WHAT",
-     "none, core[:n], hwthread[:n], socket, numa, l3cache, ..., user:0+2,1"},
-    {"binding", OPT_BIND_TO, "WHAT", NULL},
-    {"map-by", OPT_MAP_BY, "WHAT", "how the places follow each other (as bind-to)"},
-    {"membind", OPT_MEMBIND, "WHAT", "none, firsttouch, nexttouch, bind:LIST, interleave:LIST"},
-    {"usize", OPT_USIZE, "SIZE", "universe: SYSTEM, INFINITE or a number (the slots)"},
-    {"stdin", OPT_STDIN, "RANK", "who gets the standard input: a rank (0), or none"},
-    {"timeout", OPT_TIMEOUT, "SECONDS", "ends the job after so long, status 255"},
-    {"exit-code", OPT_EXIT_CODE, "RULE", "of several: max (default), or, shell (128 + signal)"},
-    {"print-all-exitcodes", OPT_EXITCODES, NULL, "says how each rank ended"},
-    {"disable-auto-cleanup", OPT_KEEP, NULL, "ranks go on when one dies; they get SIGUSR1"},
-    {"dac", OPT_KEEP, NULL, NULL},
-    {"enable-auto-cleanup", OPT_CLEANUP, NULL, "they do not (the default)"},
-    {"pmi-port", OPT_PORT, NULL, "processes reach PMI by a port instead of a descriptor"},
-    {"auth", OPT_AUTH, "HOW", "proof asked on ports: user (default), challenge, draft"},
-    {"nameserver", OPT_NAMESERVER, "HOST[:PORT]",
-     "published names are kept by a pmnameserver there, for several pmruns (6392)"},
-    {"ompi", OPT_OMPI, NULL, "for Open MPI programs: shows them the way to libpmi"},
-    {"fanout", OPT_FANOUT, "COUNT", "proxies below one server of the tree (16)"},
-    {"max-spawned", OPT_SPAWNED, "COUNT", "processes that a job may spawn (1024)"},
-    {"configfile", OPT_CONFIGFILE, "FILE", "executables with their options, one a line"},
-    {"verbose", OPT_VERBOSE, NULL, "explains what is done"},
-    {"v", OPT_VERBOSE, NULL, NULL},
-    {"help", OPT_HELP, NULL, "this"},
-    {"h", OPT_HELP, NULL, NULL},
-    {"version", OPT_VERSION, NULL, "the version"},
-    {"list-options", OPT_LIST_OPTIONS, NULL, "the options as a table"},
-};
-
-/* ---- what it says ---------------------------------------------------------------------------- */
-
-void pmrun_options_list(void)
-{
-    size_t i;
-
-    for (i = 0; i < G_N_ELEMENTS(entries); i++)
-        printf("%s\t%s\t%s\n", entries[i].name,
-               entries[i].argument != NULL ? entries[i].argument : "",
-               entries[i].meaning != NULL ? entries[i].meaning : "");
-}
-
-static void help(void)
-{
-    size_t i, j;
-
-    puts("usage: pmrun [OPTIONS] PROGRAM [ARGUMENTS] [: [OPTIONS] PROGRAM [ARGUMENTS]]...\n\n"
-         "Starts the processes of a parallel job and serves them PMI-1 and PMI-2.\n");
-    for (i = 0; i < G_N_ELEMENTS(entries); i++) {
-        GString *names;
-
-        if (entries[i].meaning == NULL)
-            continue;
-        names = g_string_new(NULL);
-        for (j = i; j < G_N_ELEMENTS(entries) && (j == i || entries[j].meaning == NULL); j++)
-            g_string_append_printf(names, "%s-%s", j > i ? ", " : "", entries[j].name);
-        if (entries[i].argument != NULL)
-            g_string_append_printf(names, " %s", entries[i].argument);
-        printf("  %-38s %s\n", names->str, entries[i].meaning);
-        g_string_free(names, TRUE);
-    }
-    puts("\nManual: man pmrun, docs/pmrun.md.");
-}
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
@@ -296,7 +139,7 @@ static gboolean is_scenario(const char *word)
 static gboolean config_file(struct pmrun_options *options, const char *path, GError **error);
 
 static gboolean apply(struct pmrun_options *options, struct pmrun_executable *own,
-                      const struct entry *entry, const char *text, int argc, char **argv,
+                      const struct pmrun_option *entry, const char *text, int argc, char **argv,
                       GError **error)
 {
     static const char *const rules[] = {"max", "or", "shell", NULL}, *const auths[] = {
@@ -490,12 +333,14 @@ static int values_of(const char *word, const char *next)
     size_t e;
 
     word += word[1] == '-' ? 2 : 1;
-    for (e = 0; e < G_N_ELEMENTS(entries); e++)
-        if (strcmp(entries[e].name, word) == 0)
-            return entries[e].option == OPT_FABRIC ? next != NULL && is_scenario(next)
-                   : entries[e].argument == NULL   ? 0
-                   : entries[e].option == OPT_ENV || entries[e].option == OPT_GENV ? 2
-                                                                                   : 1;
+    for (e = 0; e < pmrun_option_count; e++)
+        if (strcmp(pmrun_option_table[e].name, word) == 0)
+            return pmrun_option_table[e].option == OPT_FABRIC ? next != NULL && is_scenario(next)
+                   : pmrun_option_table[e].argument == NULL   ? 0
+                   : pmrun_option_table[e].option == OPT_ENV ||
+                           pmrun_option_table[e].option == OPT_GENV
+                       ? 2
+                       : 1;
     return 0;
 }
 
@@ -526,19 +371,19 @@ static char **options_in_lower_case(int argc, char **argv)
 static enum pmrun_options_result segment(struct pmrun_options *options, int argc, char **argv,
                                          GError **error)
 {
-    struct option table[G_N_ELEMENTS(entries) + 1] = {{NULL}};
+    struct option table[PMRUN_OPTIONS_MAX + 1] = {{NULL}};
     struct pmrun_executable *own = g_new0(struct pmrun_executable, 1);
     char **words = options_in_lower_case(argc, argv);
     enum pmrun_options_result result = PMRUN_OPTIONS_BAD;
     int found, at = -1;
     size_t e;
 
-    for (e = 0; e < G_N_ELEMENTS(entries); e++)
-        table[e] = (struct option){entries[e].name,
-                                   entries[e].option == OPT_FABRIC ? optional_argument
-                                   : entries[e].argument != NULL   ? required_argument
-                                                                   : no_argument,
-                                   NULL, (int)entries[e].option};
+    for (e = 0; e < pmrun_option_count; e++)
+        table[e] = (struct option){pmrun_option_table[e].name,
+                                   pmrun_option_table[e].option == OPT_FABRIC ? optional_argument
+                                   : pmrun_option_table[e].argument != NULL   ? required_argument
+                                                                              : no_argument,
+                                   NULL, (int)pmrun_option_table[e].option};
     optind = 0; /* begin anew */
     while ((found = getopt_long_only(argc + 1, words, "+:", table, &at)) != -1) {
         if (found == ':' || found == '?' || at < 0) {
@@ -550,7 +395,7 @@ static enum pmrun_options_result segment(struct pmrun_options *options, int argc
         }
         if (found == OPT_HELP || found == OPT_LIST_OPTIONS || found == OPT_VERSION) {
             if (found == OPT_HELP)
-                help();
+                pmrun_options_help();
             else if (found == OPT_VERSION)
                 puts("pmrun (Jacquard) " JACQUARD_VERSION);
             else
@@ -561,7 +406,7 @@ static enum pmrun_options_result segment(struct pmrun_options *options, int argc
                 bad(error, "standard output: %s", g_strerror(errno));
             goto out;
         }
-        if (!apply(options, own, &entries[at], optarg, argc + 1, words, error))
+        if (!apply(options, own, &pmrun_option_table[at], optarg, argc + 1, words, error))
             goto out;
         at = -1;
     }

@@ -428,6 +428,8 @@ void pmi2_tree_message(struct writer *writer, enum message_kind kind, struct pmi
                        uint32_t epoch, uint32_t count);
 void pmi2_tree_lose(struct pmi2_server *server, struct pmi2_slice id, uint32_t first,
                     uint32_t last);
+/* The server below does not serve that job (any more). */
+void pmi2_tree_forget_member(struct job *job, const struct tree *child);
 void pmi2_tree_time(struct tree *tree);
 uint64_t pmi2_tree_deadline(const struct tree *tree);
 

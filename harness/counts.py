@@ -30,7 +30,7 @@ def counted(program, argument, length):
     """One run: the figures of the whole run, and its messages."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "cachegrind.out"
-        # -R: the addresses of a run decide which lines share a set of the caches.
+        # -R: fixed addresses, because they determine which lines share a set of the caches.
         command = ["setarch", "-R", "valgrind", "--tool=cachegrind", *CACHES, f"--cachegrind-out-file={out}",
                    jacquard.build_directory() / "bin" / program, "--once", argument, str(length)]
         done = subprocess.run(command, capture_output=True, text=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 LICENCE = "SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only"
 
-# Texts of others, and data whose bytes are the point.
+# Texts by other authors, and data files whose exact bytes matter.
 NO_LICENCE_LINE = re.compile(r"^(LICENSES/|tests/fuzz/corpus/|\.gitignore$)")
 BINARY = re.compile(r"\.(png|svg|gz|pb|pftrace|bin)$")
 # Home and work directories of a person or a build machine.

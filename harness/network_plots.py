@@ -80,7 +80,7 @@ def heat(figure):
     panels, full = [], None
     for routing in ("min_hash", "adaptive0"):
         links, _ = tables("traffic_adversarial.yaml", {**THETA, "jobs.t.args.routing": routing})
-        full = full or max(float(link["busy_ps"]) for link in links)  # such a link has never been idle
+        full = full or max(float(link["busy_ps"]) for link in links)  # the busiest link was never idle
         blue = mean_by((link for link in links if link["colour"] == "blue"),
                        lambda link: (int(link["group"]), int(link["peer_group"])), full)
         local = mean_by((link for link in links if link["colour"] != "blue" and link["group"] == "0"),
@@ -157,7 +157,7 @@ TOLERANCE = 0.15
 
 
 def mean_throughput(pattern, routing, level, seed, window=WINDOW):
-    """Of all nodes, GB/s."""
+    """The throughput of all nodes together, in GB/s."""
     names = {"uniform": "traffic.yaml", "incast": "traffic_incast.yaml"}
     settings = {"jobs.t.args.load": 0} if pattern == "uniform" else {}
     return run(names.get(pattern, f"traffic_{pattern}.yaml"), {

@@ -47,7 +47,7 @@ def field_of(result, path):
 
 
 def latency(results, metric_name, axes):
-    """results: [(label, result)]. Quantiles on a scale on which each further nine takes the same space."""
+    """results: [(label, result)]. Draws quantiles; on the scale each further nine takes the same space."""
     for label, result in results:
         if metric_name not in result["metrics"] or result["metrics"][metric_name]["type"] != "histogram":
             raise SystemExit(f"{label}: no histogram {metric_name}")

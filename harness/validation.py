@@ -46,7 +46,7 @@ class Row:
     confidence: str
     tolerance: float  # percent
     use: str
-    scenario: str  # "" when nothing simulated compares with it
+    scenario: str  # "" if no simulated value corresponds to it
     expression: str  # over the scenario's metrics
     note: str  # why it is reported only
     simulated: float | None = None
@@ -115,7 +115,7 @@ def run(scenario):
         return run_probe()
     result = jacquard.run(SCENARIOS / scenario)
     values = flat(result.metrics) if result.data else {}
-    # A value outside its tolerance is the verdict of its row only; any other failure concerns every row.
+    # A value outside its tolerance fails its own row; any other failure of the scenario fails every row.
     others = [problem for problem in result.problems if not problem.startswith("expected: V")]
     bad = others or (not result.ok and not result.problems)
     return values, result.report() if bad else ""
@@ -205,7 +205,7 @@ BEGIN, END = "<!-- table: harness/validation.py --docs -->", "<!-- end of table 
 
 
 def page_table(wanted):
-    """As Markdown, between its marks."""
+    """The table as Markdown, between the two comments that mark it."""
     heads = ["id", "metric", "layer", "size", "published", "simulated", "unit", "dev %", "tol %", "verdict"]
     lines = ["| " + " | ".join(heads) + " |", "|---|---|---|---:|---:|---:|---|---:|---:|---|"]
     lines += ["| " + " | ".join(cells(row)) + " |" for row in wanted]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from . import runner
 
 NODES_PER_ROUTER = 4
-# The work is small: the scenarios are to vary, not to load the machine.
+# Each job has little work, so that many different scenarios run in a short time.
 COUNT_MAX, BYTES_MAX, TIME_MAX_NS, RANKS_MAX = 24, 64 * 1024, 5000, 12
 
 # Scenarios that may run for ever end at these limits, with exit code 3 and an explanation. A lost packet costs its sender
@@ -88,7 +88,7 @@ def nodes_of(fabric):
 def jobs(draw, name, fabric):
     nodes = nodes_of(fabric)
     aries = fabric["topology"] == "dragonfly"
-    # Some need a second job beside: pmi_names one of its own kind, pmi_spawn one to spawn.
+    # Two workloads need a second job: pmi_names another job of its kind, pmi_spawn one to spawn.
     workload = draw(st.sampled_from([one for one in workloads() if (aries or one.get("any_network"))
                                      and one["name"] not in ("pmi_names", "pmi_spawn")]))
     per_node = draw(st.sampled_from([1, 1, 1, 2, 4]))

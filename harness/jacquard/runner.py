@@ -39,7 +39,7 @@ class Result:
 
     @property
     def digest(self):
-        """Of the trace; of a sweep, those of its runs. None when nothing ran."""
+        """The digest of the run; for a sweep, the digest of all its runs. None when nothing ran."""
         if "runs" in self.data:
             return " ".join(run.get("digest", "none") for run in self.data["runs"])
         return self.data.get("digest")
@@ -98,7 +98,7 @@ def run(scenario, seed=None, set=None, randomise=True, program=None, options=(),
 
 
 def of_the_run(data):
-    """The part of a result that two runs must have in common: without the machine and its clock."""
+    """The part of a result that two runs must have in common: all but the member `host`."""
     rest = {key: value for key, value in data.items() if key != "host"}
     if "runs" in rest:  # a sweep or a campaign
         rest["runs"] = [of_the_run(run) for run in rest["runs"]]

@@ -116,7 +116,7 @@ def ugni_functions():
 @pytest.mark.parametrize("static", [False, True])
 @pytest.mark.parametrize("library", ["ugni", *FUNCTIONS])
 def test_ugni_8_functions_link(installed, tmp_path, library, static):
-    """AC_CHECK_FUNC of all: a wrong prototype and an address."""
+    """Links all functions as AC_CHECK_FUNC of autoconf does: with a wrong prototype, only to take the address."""
     names = ugni_functions() if library == "ugni" else FUNCTIONS[library].split()
     assert len(names) == 102 or library != "ugni"
     source = tmp_path / "probe.c"
@@ -209,7 +209,7 @@ def test_program_that_nobody_launched(installed, tmp_path):
 # ---- the clients ---------------------------------------------------------------------------------
 
 def check_client(installed, programs, tmp_path, client):
-    """The semantics that the project relies on: each client checks its own. The same run twice, and two shapes of a job."""
+    """Each client checks the semantics that its project relies on. It runs twice, and with two shapes of the job."""
     job = JOB.get(client, {})
     result, printed = run(installed, tmp_path, programs(client), job)
     assert f"{client}: " in printed and result["ledger"]["balanced"] and result["outcome"] == "done"
@@ -255,7 +255,7 @@ def test_client_of_another_kind(installed, programs, tmp_path, client, kind):
 
 
 def test_lost_node(installed, programs, tmp_path):
-    """A daemon's node dies: whoever reads from it is told within bounded time, and goes on with the others."""
+    """The node of a daemon dies. The collector gets an error in bounded time and continues with the other daemons."""
     job = dict(JOB["ldms"], nodes="0,5,40", ranks_per_node=1, argv=["2"])
     result, printed = run(installed, tmp_path, programs("ldms"), job,
                           faults=[{"at": "node", "do": "crash", "node": 40, "time": "5ms"}],
@@ -264,7 +264,7 @@ def test_lost_node(installed, programs, tmp_path):
 
 
 def test_poisoned_packets(installed, programs, tmp_path):
-    """Packets arrive poisoned: the client's own retries, and those of SMSG, hide it."""
+    """Packets arrive poisoned; the client repeats its transactions and SMSG its messages, so nothing is lost."""
     result, _ = run(installed, tmp_path, programs("openmpi"), {},
                     faults=[{"at": "aries.packet", "do": "corrupt", "probability": 0.0005, "label": "loss"}],
                     expect=[{"fault": "loss", "above": 0}])

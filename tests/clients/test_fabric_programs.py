@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Programs that were linked to the system's libfabric, under an installed sim-run: our provider is there, and no other."""
+"""Programs that are linked with the system's libfabric, under an installed sim-run: they find our provider and no other."""
 
 import json
 import subprocess
@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from jacquard.installed import Installed, command
 
-# Every rank tells rank 0 its number squared; rank 0 sleeps in poll(2) on its queue's descriptor.
+# Every rank sends the square of its number to rank 0, which sleeps in poll(2) on its queue's descriptor.
 COMMON = r"""
 #include <poll.h>
 #include <rdma/fabric.h>

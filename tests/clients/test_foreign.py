@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""What sim-run does for programs that know nothing of it (docs/foreign-programs.md)."""
+"""sim-run executes programs that were not written for it (docs/foreign-programs.md)."""
 
 import json
 import subprocess
@@ -200,7 +200,7 @@ def run(installed, folder, how, **job):
     job = {"name": "p", "program": str(folder / "program"), "nodes": "0,9", "ranks_per_node": 2,
            "argv": ["-x", how, "plain"], "env": {"COLOR": "green"}, **job}
     file = folder / "scenario.yaml"
-    file.write_text(json.dumps({"fabric": {"topology": "dragonfly", "groups": 1}, "limits": {"no_progress": "0"},  # it sleeps an hour
+    file.write_text(json.dumps({"fabric": {"topology": "dragonfly", "groups": 1}, "limits": {"no_progress": "0"},  # the program sleeps for an hour
                                 "jobs": [job]}))
     return subprocess.run([installed.sim_run, file, "--json"], text=True, capture_output=True, timeout=60,
                           env=dict(installed.environment, SECRET_OF_THE_HOST="1"))
@@ -252,7 +252,7 @@ def test_fields_are_checked(installed, tmp_path):
 
 
 def test_many_ranks(installed, tmp_path):
-    """A copy per rank, on the nodes of a whole group."""
+    """Runs one copy per rank, on all nodes of a group."""
     build(installed, tmp_path)
     done = run(installed, tmp_path, "none", nodes="0-31", ranks_per_node=8)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -350,7 +350,7 @@ def run_source(installed, folder, source, *, compiler="gcc", flags=(), limits=No
 @pytest.mark.parametrize("flags", [["-fPIE", "-pie"], ["-fPIE", "-pie", "-O2", "-s"], ["-fPIC", "-shared"],
                                    ["-fPIE", "-pie", "-ftls-model=initial-exec", "-rdynamic"]])
 def test_thread_local_variables(installed, tmp_path, flags):
-    """Eight ranks with 30 threads each: every thread has its own, with their initial values, and its own errno."""
+    """Eight ranks with 30 threads each: every thread has its own variables with their initial values, and its own errno."""
     runs = [run_source(installed, tmp_path, LOCALS, flags=flags, argv=["30"]) for _ in range(2)]
     assert runs[0].returncode == 0, runs[0].stdout + runs[0].stderr
     assert json.loads(runs[0].stdout)["digest"] == json.loads(runs[1].stdout)["digest"]
@@ -383,7 +383,7 @@ int main(void)
 
 
 def test_a_program_may_count_its_idle_passes(installed, tmp_path):
-    """Nothing ever comes, and at the thousandth fruitless poll the program does something else: with parking and without, at the same time."""
+    """No message arrives, and after a thousand empty polls the program does something else: at the same virtual time with parking and without."""
     runs = [run_source(installed, tmp_path, IDLE, limits=limits) for limits in ({}, {"parking": "off"})]
     for done in runs:
         assert done.returncode == 0, done.stdout + done.stderr
@@ -397,7 +397,7 @@ def test_a_thousand_threads_in_a_rank(installed, tmp_path):
 
 
 def test_limit_of_threads(installed, tmp_path):
-    """limits.threads counts the first one; whoever has ended makes room."""
+    """limits.threads counts the first thread, too; a thread that has ended no longer counts."""
     source = r"""
     #include <assert.h>
     #include <errno.h>
@@ -530,7 +530,7 @@ int main(int argc, char **argv)
 
 
 def test_pmi2_65_pmi2_66_a_program_spawns_itself(installed, tmp_path):
-    """With arguments of any bytes; a command without any has those of the scenario."""
+    """Spawned programs get arguments of any bytes; without arguments they get those of the scenario."""
     (tmp_path / "program.c").write_text(CHILDREN)
     program = tmp_path / "program"
     command(["gcc", "-O1", "-g", tmp_path / "program.c", "-o", program, *installed.pkg_config("--cflags", "--libs", "cray-pmi"),

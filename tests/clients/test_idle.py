@@ -26,7 +26,7 @@ def program(installed, tmp_path_factory):
 
 
 def run(installed, program, folder, seed, counts, parking):
-    """What must not depend on parking, and how many events it took."""
+    """The part of the result that must not depend on parking, and the number of events."""
     scenario = folder / "idle.yaml"
     limits = {} if parking is None else {"parking": parking}
     scenario.write_text(json.dumps({"limits": limits, "jobs": [
@@ -41,7 +41,7 @@ def run(installed, program, folder, seed, counts, parking):
 
 
 def compare(installed, program, folder, seeds, counts, parking):
-    """The events that it took with parking, and without."""
+    """The numbers of events with parking and without."""
     events, events_off = 0, 0
     for seed in seeds:
         (parked, some), (polled, all_of_them) = (run(installed, program, folder, seed, counts, how) for how in (parking, "off"))
@@ -51,13 +51,13 @@ def compare(installed, program, folder, seeds, counts, parking):
 
 
 def programs_that_count(installed, program, folder, seeds):
-    """They act at the n-th idle pass, read clocks and look at memory in idle passes: nothing is left out."""
+    """The programs act at the n-th idle pass and read clocks and memory in idle passes, so no pass is skipped."""
     events, events_off = compare(installed, program, folder, seeds, 1, None)
     assert events == events_off
 
 
 def programs_that_only_poll(installed, program, folder, seeds):
-    """The scenario vouches for them: they are parked, and find the same at the same times in the same order."""
+    """The scenario sets limits.parking: all. The programs are parked, and find the same events at the same times in the same order."""
     events, events_off = compare(installed, program, folder, seeds, 0, "all")
     assert events < events_off
 

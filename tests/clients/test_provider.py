@@ -61,6 +61,6 @@ def test_the_plugin_is_alone(installed):
 def test_gni_1_absent_without_a_nic(installed):
     environment = dict(os.environ, FI_PROVIDER_PATH=str(installed.library / "libfabric"))
     environment.pop("LD_LIBRARY_PATH", None)
-    environment["JACQUARD_FABRIC"] = "/nosuch/fabric"  # neither a fabric nor a place for one
+    environment["JACQUARD_FABRIC"] = "/nosuch/fabric"  # no fabric, and no folder in which one could be created
     providers = [line.rstrip(":") for line in command(["fi_info", "-l"], env=environment).splitlines() if line[:1].strip()]
     assert providers and "gni" not in providers

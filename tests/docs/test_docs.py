@@ -36,7 +36,7 @@ def code_blocks(text):
 
 
 def printed(claim, output):
-    """Is `claim`, the text of an output block, in there?"""
+    """Whether the output contains `claim`, the text of an output block."""
     pattern = "".join(r"(?:.*\n)*?" if line == "…" else ".*".join(map(re.escape, line.rstrip().split("…"))) + r"[ ]*\n"
                       for line in claim.split("\n"))
     return re.search(rf"^{pattern}", output + "\n", re.M) is not None

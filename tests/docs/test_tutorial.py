@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""What docs/tutorial-provider.md says beside what its commands print (test_docs.py): what is seen in the traces, and that
-seeds find the mistake of sim-run-broken and nothing else."""
+"""Claims of docs/tutorial-provider.md that test_docs.py does not check: what the traces show, and that
+seeds find the mistake of sim-run-broken and no other one."""
 
 import os
 import subprocess

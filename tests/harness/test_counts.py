@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""The figures of `./dev bench counts`: how they are made of two runs, and what the measured programs answer."""
+"""The figures of `./dev bench counts`: how they are computed from two runs, and what the measured programs print."""
 
 import json
 import subprocess

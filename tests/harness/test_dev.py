@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""./dev where it does not depend on a build: what it says, and what it does without the right to install."""
+"""The parts of ./dev that need no build: its messages, and its behaviour without the right to install packages."""
 
 import os
 import re
@@ -72,7 +72,7 @@ chmod +x "$2/bin/sim-run"
 
 @pytest.fixture
 def machine(tmp_path):
-    """A machine with all packages, whose cmake and ninja write down what they are asked; LOG/NAME is what they read and write."""
+    """A machine with all packages. Its cmake and ninja record their arguments in a log; LOG/NAME are the files that they use."""
     log = tmp_path / "log"
     log.mkdir()
     (log / "packages").write_text("1.0")
@@ -89,7 +89,7 @@ def machine(tmp_path):
             programs(system, **{name: text})
 
         def log(self, name):
-            """What was written since the last time."""
+            """The part of the log that is new since the last call."""
             file = log / name
             text = file.read_text() if file.exists() else ""
             file.unlink(missing_ok=True)
@@ -121,7 +121,7 @@ def test_without_rights_it_prints_the_packages_and_stops(bare, command):
     message, install = filter(None, done.stderr.splitlines())
     assert message.startswith("dev: ") and install.startswith("  apt-get update && apt-get install -y --no-install-recommends ")
     assert {"libyaml-dev", "make"} <= set(install.split())
-    # Running takes no test tools; testing does.
+    # Running needs no test tools; testing does.
     assert ("python3-pytest" in done.stderr) == (command[0] in ("test", "setup"))
 
 
@@ -185,11 +185,11 @@ def test_commands_of_both_kinds_alternate_without_configuring_anew(machine):
         done = machine.dev(*command)
         assert done.returncode == 0, done.stderr
         assert [" ".join(re.findall(r"-D\w+=\w+", line)) for line in machine.log("cmake")] == ([parts] if parts else []), command
-    # Other packages: once more, with the parts that were there.
+    # The packages have changed: configures again, with the same parts.
     machine.set("packages", "1.1")
     assert machine.dev("run", "some.yaml").returncode == 0
     assert "-DTESTS=ON -DBENCH=ON" in machine.log("cmake")[0]
-    # Those of the tests went: running needs none.
+    # The packages of the tests are gone; running needs none of them.
     machine.set("gone")
     assert machine.dev("run", "some.yaml").returncode == 0
     assert "-DTESTS=OFF -DBENCH=ON" in machine.log("cmake")[0]
@@ -211,6 +211,7 @@ def test_the_programs_are_configured_without_the_tests_packages(tmp_path):
     done = configure(tmp_path / "build", "-DTESTS=OFF", "-DBENCH=OFF", path=path)
     assert done.returncode == 0, done.stderr
     targets = subprocess.run(["ninja", "-C", tmp_path / "build", "-t", "targets", "all"], check=True, capture_output=True, text=True).stdout
+    targets = targets.replace(str(jacquard.ROOT), "")  # a clone may be in a folder with any name
     assert "bin/sim-run:" in targets and "/tests/" not in targets and "bench" not in targets
     done = configure(tmp_path / "build", "-DTESTS=ON", path=path)
     assert done.returncode != 0 and "libcmocka-dev" in done.stderr
@@ -219,5 +220,5 @@ def test_the_programs_are_configured_without_the_tests_packages(tmp_path):
 def test_other_platforms_are_refused_by_name(tmp_path):
     done = configure(tmp_path / "build", "-DCMAKE_C_FLAGS=-U__x86_64__")
     assert done.returncode != 0 and "Jacquard needs x86-64 Linux" in done.stderr
-    # Again, with a compiler that does: the answer was not kept.
+    # Again, with a compiler for the platform: the first answer was not cached.
     assert configure(tmp_path / "build", "-DCMAKE_C_FLAGS=", "-DTESTS=OFF", "-DBENCH=OFF").returncode == 0

@@ -140,7 +140,8 @@ def test_results_of_a_run(tmp_path):
     write(tmp_path, {"ctest.xml": CTEST, "pytest.xml": PYTEST, "docs/x": "", "tests/checklists/x": "",
                      "ctest.log": "50% tests passed, 1 tests failed out of 2\n\nTotal Test time (real) =  72.50 sec\n",
                      "pytest.log": "=== test session starts ===\n\x1b[32m==== \x1b[1m3 passed\x1b[0m, 3 skipped in 3.00s (0:00:03) ====\x1b[0m\n"})
-    done = script("test_results.py", tmp_path, "--seconds", "600", "--date", "2026-01-31", "--logs", str(tmp_path), str(tmp_path / "ctest.xml"), str(tmp_path / "pytest.xml"))
+    done = script("test_results.py", tmp_path, "--seconds", "600", "--date", "2026-01-31", "--logs", str(tmp_path),
+                  str(tmp_path / "ctest.xml"), str(tmp_path / "pytest.xml"))
     assert done.returncode == 0, done.stderr
     text = (tmp_path / "docs/test-results.md").read_text()
     assert "The run ended on 2026-01-31 and took 10 minutes on " in text
@@ -153,7 +154,7 @@ def test_results_of_a_run(tmp_path):
     skipped = tmp_path / "tests/checklists/skipped.csv"
     missed = ["test,reason", "scenarios/a/two.yaml,no program", "tests/a/test_a.py::test_y,no cgroups"]
     assert skipped.read_text().splitlines()[2:] == missed
-    # Nor did those run that the tree has and the run has not.
+    # Tests of the tree that were not part of the run are listed as skipped.
     write(tmp_path, {"tests/a/a.c": "void ugni_1_works(void **s);\nvoid ugni_7_not_built(void **s);\nvoid ugni_8_no_test(void **s);\n"
                                     "const struct CMUnitTest tests[] = {cmocka_unit_test(ugni_1_works),\n"
                                     "cmocka_unit_test_setup(ugni_7_not_built, 0)};\n",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""The checks of harness/house.py find what they are for in small made-up trees."""
+"""Each check of harness/house.py finds its mistake in a small tree made for it."""
 
 import json
 

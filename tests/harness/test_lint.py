@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""The rules of harness/lint.py find what they are for, and leave alone what is allowed."""
+"""The rules of harness/lint.py refuse what is wrong and accept what is allowed."""
 
 import lint
 import pytest

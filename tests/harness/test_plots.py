@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""The pictures show what is in the results."""
+"""The pictures contain the values of the results."""
 
 import json
 import subprocess

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""What the programs say about files that they cannot use: full disks, devices, pipes, folders, wrong text."""
+"""The messages of the programs about files that they cannot use: full disks, devices, pipes, folders, invalid text."""
 
 import os
 import subprocess
@@ -25,7 +25,7 @@ def good(tmp_path):
 
 @pytest.fixture
 def fabric(tmp_path):
-    """The socket of a live fabric: sim-run says when it is there, and ends when nobody reads that any more."""
+    """The socket of a live fabric. sim-run prints when it exists, and ends when nobody reads its output any more."""
     reading, writing = os.pipe()
     socket = tmp_path / "fabric"
     server = subprocess.Popen([build_directory() / "bin/sim-run", "--live", f"--socket={socket}", f"--ready-fd={writing}", "--quiet"],
@@ -65,7 +65,7 @@ def test_trace_follows_links_and_replaces_only_files(good, tmp_path):
     trace, link, pipe = tmp_path / "run.pftrace", tmp_path / "link", tmp_path / "pipe"
     link.symlink_to(trace.name)
     assert tool("sim-run", good, f"--trace={link}").returncode == 0
-    assert link.is_symlink() and trace.stat().st_size > 100  # it named nothing yet
+    assert link.is_symlink() and trace.stat().st_size > 100  # it did not exist before
     written, before = trace.read_bytes(), trace.stat().st_ino
     trace.write_bytes(b"old")
     assert tool("sim-run", good, f"--trace={link}").returncode == 0

@@ -15,7 +15,7 @@ PROGRAM = jacquard.build_directory() / "bin" / "jacquard"
 
 
 class Terminal:
-    """The program on a terminal of 24 lines of 120 characters, and what that shows."""
+    """The program on a terminal of 24 lines with 120 characters, and the text on its screen."""
 
     def __init__(self, *arguments, **environment):
         self.screen = pyte.Screen(120, 24)
@@ -27,7 +27,7 @@ class Terminal:
         os.close(slave)
 
     def until(self, *beginnings):
-        """Reads on until the first lines of the screen begin so."""
+        """Reads until the first lines of the screen begin with these texts."""
         while not all(line.startswith(text) for line, text in zip(self.screen.display, beginnings)):
             self.stream.feed(os.read(self.master, 4096))
 

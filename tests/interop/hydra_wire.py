@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""A process that speaks PMI-2 itself, or PMI-1 if told so, and prints what its process manager answers; test_hydra.py starts it."""
+"""A process that implements PMI-2 itself, or PMI-1 if an argument asks for it, and prints the replies of its process
+manager. test_hydra.py starts it."""
 
 import os
 import socket

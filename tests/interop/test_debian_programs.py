@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Programs of Debian that know nothing of us, under pmrun on an emulated fabric: HPCC, NetPIPE, an example of PETSc and a test
+"""Unmodified programs of Debian under pmrun on an emulated fabric: HPCC, NetPIPE, an example of PETSc and a test
 of ScaLAPACK. Each runs twice, through libfabric over the provider gni and through shared memory without a fabric, and says
 the same both times, its times and rates aside."""
 
@@ -33,7 +33,7 @@ def on_the_fabric(ranks, *command, cwd):
     assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)
     assert f"fabric: {ranks} processes on {ranks} of 16 nodes" in done.stderr, done.stderr
     moved = [float(line.split()[2]) for line in done.stderr.splitlines() if line.lstrip().startswith("nid")]
-    assert len(moved) == ranks and min(moved) > 0, done.stderr  # every rank spoke over it
+    assert len(moved) == ranks and min(moved) > 0, done.stderr  # every rank used it
     return done
 
 
@@ -61,7 +61,7 @@ def hpcc_summary(folder):
     return dict(line.split("=", 1) for line in section.split())
 
 
-# What of HPCC's summary does not depend on time. The residual of DGEMM does: its matrices are random by the clock.
+# The lines of HPCC's summary that do not depend on time. The residual of DGEMM does, because the clock seeds its matrices.
 HPCC_RESULTS = ("CommWorldProcs", "HPL_N", "HPL_nprow", "HPL_npcol", "HPL_RnormI", "HPL_Anorm1", "HPL_AnormI", "HPL_Xnorm1",
                 "HPL_XnormI", "HPL_BnormI", "PTRANS_residual", "PTRANS_n", "MPIRandomAccess_N", "MPIRandomAccess_Errors",
                 "MPIRandomAccess_ErrorsFraction", "MPIRandomAccess_LCG_Errors", "MPIFFT_N", "MPIFFT_maxErr", "Success")
@@ -84,7 +84,7 @@ def test_hpcc(folders):
 
 @needs(shutil.which("NPopenmpi"))
 def test_netpipe(folders):
-    """It looks at every byte with -i; lengths around every power of two, up to where messages are fetched by the receiver."""
+    """With -i it compares every byte. The lengths are around every power of two, up to messages that the receiver fetches."""
     command = ("NPopenmpi", "-i", "-u", "200000", "-n", "3")
     found = on_the_fabric(2, *command, cwd=folders[0]).stderr
     expected = in_shared_memory(2, *command, cwd=folders[1]).stderr
@@ -96,7 +96,7 @@ def test_netpipe(folders):
 @needs(PETSC, shutil.which("mpicc.openmpi"), shutil.which("pkg-config"))
 @pytest.mark.parametrize("solver", ["cg", "gmres"])
 def test_petsc(folders, tmp_path, solver):
-    """A linear system on four ranks: the norm of the residual after each step, in all its digits."""
+    """Solves a linear system on four ranks and compares all digits of the residual's norm after each step."""
     flags = subprocess.run(["pkg-config", "--cflags", "--libs", "PETSc"], capture_output=True, text=True, check=True).stdout.split()
     built = subprocess.run(["mpicc.openmpi", PETSC[-1], "-o", tmp_path / "ex2", *flags, "-lm"], capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
@@ -129,7 +129,7 @@ F test the condition estimator and iterative refinement
 
 
 def without_times(text):
-    """The rows of results: no clock, no rate."""
+    """The rows of results without times and rates."""
     rows = [line.split() for line in text.splitlines() if re.match(r"(WALL|CPU )\s", line)]
     return [(row[1], *row[2:8], row[-1]) for row in rows]
 

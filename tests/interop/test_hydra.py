@@ -29,7 +29,7 @@ def test_pmi2_24_pmi2_45_pmi2_75_pmi2_76_pmi2_79_pmi2_80_pmi2_82_same_bytes():
         assert done.returncode == 0, done
         said[launcher] = done.stdout.splitlines()
     ours, hydras = said.values()
-    # Ours has the port twice, for clients that look for either name (D-19).
+    # pmrun exports the port under two names, because clients read one or the other (D-19).
     assert hydras[15] == "cmd=name-lookup-response;port=port 1;found=TRUE;rc=0;"
     hydras[15] = hydras[15].replace("found", "value=port 1;found")
     assert len(hydras) == 20 and ours == hydras
@@ -65,16 +65,16 @@ def test_pmi2_92_precedence(launcher):
 
 @BOTH
 def test_pmi2_94_status(launcher):
-    """Hydra joins the statuses of ranks by `or`."""
+    """Hydra combines the statuses of ranks by bitwise or."""
     joined = [] if launcher != PMRUN else ["-exit-code=or"]
     assert run(launcher, "-n", 3, "true").returncode == 0
     assert run(launcher, *joined, "-n", 3, "sh", "-c", "exit $((PMI_RANK * 2))").returncode == 6
-    assert run(launcher, "-n", 1, "sh", "-c", "kill -SEGV $$").returncode == 11  # of several Hydra's proxy fails at times
+    assert run(launcher, "-n", 1, "sh", "-c", "kill -SEGV $$").returncode == 11  # with several failing ranks Hydra's proxy sometimes fails
 
 
 @BOTH
 def test_pmi2_96_status_after_finalize(launcher):
-    """The other ranks finish normally, after that one."""
+    """The other ranks finish normally, after the failing one."""
     script = """
 import os, socket, sys
 rank, channel = os.environ["PMI_RANK"], socket.socket(fileno=int(os.environ["PMI_FD"]))

@@ -22,7 +22,8 @@ def ring(tmp_path_factory):
 
 @pytest.fixture
 def run(tmp_path):
-    """pmrun's lines. The ranks' shared memory lies in a folder: UCX wants 4.3 MiB for each, and /dev/shm of a container has 64."""
+    """The lines that pmrun prints. The ranks' shared memory is in a folder, because UCX needs 4.3 MiB per rank
+    and /dev/shm of a container has 64 MiB."""
     return lambda *arguments: sorted(lines(arguments, {"UCX_POSIX_DIR": str(tmp_path)}))
 
 
@@ -35,7 +36,7 @@ def lines(arguments, environment):
 
 
 def expected(size, nodes=1):
-    """One job of that many, in turn on the nodes."""
+    """One job of this size, whose ranks alternate between the nodes."""
     near = [len(range(rank % nodes, size, nodes)) for rank in range(size)]
     return sorted(f"{rank} of {size}: {(rank - 1) % size} {size * (size - 1) // 2} {near[rank]}" for rank in range(size))
 
@@ -86,7 +87,7 @@ def test_pmi2_58_a_name_of_another_pmrun(tmp_path, name_server):
                                  stderr=subprocess.STDOUT, text=True, env={**clean, **environment})
     assert publisher.stdout.readline() == "published, again refused\n"
     assert look_up(*options) == "found\n"
-    assert look_up() == "no such name\n"  # a pmrun by itself
+    assert look_up() == "no such name\n"  # a pmrun of its own
     publisher.communicate(timeout=120)
     assert publisher.returncode == 0
     assert look_up(*options) == "no such name\n"

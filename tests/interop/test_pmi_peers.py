@@ -71,13 +71,13 @@ def test_pmi2_1_soname_and_dependencies(name):
     dynamic = [line for line in command(["readelf", "-d", OURS / name]).splitlines() if "Shared library" in line or "soname" in line]
     assert any(f"soname: [{name}]" in line for line in dynamic)
     needed = {line.split("[")[1].rstrip("]") for line in dynamic if "NEEDED" in line}
-    # The loader is the C library's own; thread-local storage asks for it.
+    # The loader belongs to the C library; thread-local storage needs it.
     assert {each for each in needed if not each.startswith(("ld-linux", "libasan", "libubsan", "libgcov"))} == {"libc.so.6"}
     assert "VERDEF" not in command(["readelf", "-d", OURS / name])
 
 
 def test_pmi2_10_nothing_but_what_is_asked_for():
-    """No output, threads or handlers: the functions for them are not even there."""
+    """The library has no output, threads or signal handlers: it does not refer to the functions for them."""
     undefined = {line.split()[-1].split("@")[0] for line in command(["nm", "-D", "--undefined-only", OURS / "libpmi2.so.0"]).splitlines()}
     assert not undefined & {"pthread_create", "thrd_create", "printf", "puts", "fprintf", "vfprintf", "setbuf", "setvbuf", "sigaction",
                             "signal", "atexit", "on_exit"}
@@ -101,7 +101,7 @@ def test_pmi2_12_hydra(peers, what):
 
 
 def test_pmi2_52_pmi2_54_pmi2_56_hydra_attributes(peers):
-    """An attribute of the node is there for all of its ranks; those that ask before rank 0 has put it wait."""
+    """All ranks of a node get an attribute of the node; those that ask before rank 0 has put it wait."""
     assert_ok_under_hydra(peers, "attributes")
 
 
@@ -137,7 +137,7 @@ def test_pmi2_86_hydra_port(peers):
 
 
 def test_pmi2_19_hydra_abort(peers):
-    """Hydra 4.0.2 knows no abort of PMI-2 (P-5): it says so, ends all processes of the job and fails with its own status."""
+    """Hydra 4.0.2 does not implement abort of PMI-2 (P-5): it reports that, ends all processes of the job and fails with its own status."""
     done = under_hydra(peers / "ours", 2, "abort")
     assert done.returncode == 255 and "Unrecognized PMI command: abort | cleaning up processes" in done.stdout, done.stdout
     assert ": ok" not in done.stdout and "line " not in done.stdout  # rank 0 has not come out of its fence, nor rank 1 of its abort
@@ -164,7 +164,7 @@ def test_pmi2_2_slurms_library_under_our_server(peers):
 
 @pytest.mark.parametrize("library, length", [(OURS, -8), (None, -7)], ids=["ours", "slurms"])
 def test_pmi2_35_pmi2_51_what_does_not_fit(peers, library, length):
-    """Our library says how much room it takes, Slurm's how long the value is (D-13)."""
+    """Our library returns the size of the buffer that a value needs, Slurm's the length of the value (D-13)."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("PMI", "HYDI", "MPI", "LD_"))}
     if library is not None:
         clean["LD_LIBRARY_PATH"] = str(library)

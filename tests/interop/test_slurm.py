@@ -24,9 +24,9 @@ PMRUN = jacquard.build_directory() / "bin/pmrun"
 HEADERS = jacquard.ROOT / "stack/pmi2/include"
 HERE = Path(__file__).parent / "slurm"
 STRICT = ["-Wall", "-Wextra", "-Werror", "-pthread"]
-SRUN = ["srun", "--quiet", "--mpi=pmi2"] # quiet: when a job has to wait for the end of the last one
+SRUN = ["srun", "--quiet", "--mpi=pmi2"] # quiet: no message while a job waits for the end of the previous one
 HALVES = ["-N", "2", "-n", "4", "--ntasks-per-node=2"]
-# Whose header, whose library.
+# The header and the library: ours or Slurm's.
 LIBRARIES = pytest.mark.parametrize("program, library", [("ours", OURS), ("slurms", OURS), ("slurms", None), ("ours", None)],
                                     ids=["ours", "slurms-ours", "slurms", "ours-slurms"])
 
@@ -48,7 +48,7 @@ def slurm():
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory):
-    """<name>-ours, <name>-slurms: by whose header; both name the same library."""
+    """<name>-ours and <name>-slurms are compiled with our header and Slurm's; both are linked with a library of the same name."""
     folder = tmp_path_factory.mktemp("programs")
     for name, source in [("peer", jacquard.ROOT / "tests/pmi/peer.c"), ("job", HERE / "job.c")]:
         command(["gcc", *STRICT, f"-I{HEADERS}", source, "-o", folder / f"{name}-ours", f"-L{OURS}", "-l:libpmi2.so.0"])
@@ -69,7 +69,7 @@ def job(slurm, programs, tmp_path):
 
 
 def assert_ok(done, ranks=4):
-    """Each rank says so, once, and its number is the task's."""
+    """Each rank prints its line once, with the number of its task."""
     said = [line for line in done.stdout.splitlines() if line.endswith(": ok")]
     assert done.returncode == 0 and len(said) == ranks, done.stdout
     for line in said:
@@ -190,7 +190,7 @@ def test_pmi2_45_pmi2_76_pmi2_82_raw(slurm):
 
 
 def listen(job, folder, *arguments):
-    """What each rank of the program and Slurm said to each other."""
+    """The messages between each rank of the program and Slurm."""
     folder.mkdir()
     assert_ok(job(*arguments, before=[sys.executable, HERE / "wire.py", "listen", folder]))
     return [[json.loads(line) for line in (folder / str(rank)).read_text().splitlines()] for rank in range(4)]
@@ -206,7 +206,7 @@ def test_pmi2_80_pmi2_15_order_of_keys_and_end(job, tmp_path):
 
 
 def test_pmi2_82_pmi2_53_thrid_is_not_repeated(job, tmp_path):
-    """Calls of threads that overlap; the first that does carries `thrid`, and a waiting one does not hold it up."""
+    """Calls of several threads overlap; from the first overlap on they carry `thrid`, and a call that waits does not block them."""
     for said in listen(job, tmp_path / "said", "job-ours", "threads"):
         assert any(who == "C" and ";thrid=" in text for who, text in said)
         assert not any(who == "S" and "thrid" in text for who, text in said)
@@ -216,7 +216,7 @@ def test_pmi2_82_pmi2_53_thrid_is_not_repeated(job, tmp_path):
 
 
 def test_pmi2_105_mpich_as_a_control(slurm, tmp_path):
-    """PMI-1's lines, by the client inside MPICH."""
+    """The client inside MPICH speaks PMI-1."""
     command(["mpicc.mpich", HERE / "mpi.c", "-o", tmp_path / "mpi"])
     done = slurm.run([*SRUN, *HALVES, tmp_path / "mpi"])
     assert done.returncode == 0, done.stdout
@@ -225,7 +225,7 @@ def test_pmi2_105_mpich_as_a_control(slurm, tmp_path):
 
 @pytest.mark.parametrize("options", [["-launcher", "slurm", "-n", "4"], []], ids=["named", "found"])
 def test_pmi2_90_pmrun_in_an_allocation(slurm, programs, options):
-    """What is not said comes from the allocation: hosts, slots and how to reach them."""
+    """pmrun reads from the allocation what its options leave out: the hosts, their slots, and how to reach them."""
     done = slurm.run(["salloc", "--quiet", *HALVES, PMRUN, *options, programs / "job-ours", "mapping"], LD_LIBRARY_PATH=str(OURS))
     assert done.returncode == 0 and done.stdout.count("of 4, app 0: ok") == 4, done.stdout
     placed = dict(re.findall(r"placed (\d+) (n\d) \(vector,\(0,2,2\)\)", done.stdout))
@@ -237,7 +237,7 @@ def test_pmi2_90_pmrun_in_a_batch_job(slurm, programs, tmp_path):
     output, end = tmp_path / "output", tmp_path / "end"
     script.write_text(f"#!/bin/sh\nLD_LIBRARY_PATH='{OURS}' '{PMRUN}' -l {programs}/peer-ours exchange\necho status $?\ntouch {end}\n")
     done = slurm.run(["sh", "-c", f"sbatch --quiet {' '.join(HALVES)} --output={output} {script} &&"
-                                  f" until [ -e {end} ]; do sleep 0.1; done"]) # sbatch --wait looks every ten seconds
+                                  f" until [ -e {end} ]; do sleep 0.1; done"]) # sbatch --wait polls every ten seconds
     assert done.returncode == 0, done.stdout
     lines = sorted(output.read_text().splitlines())
     assert lines == [*(f"[{rank}] rank {rank} of 4, app 0, spawned 0: ok" for rank in range(4)), "status 0"], lines

@@ -49,31 +49,31 @@ NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[1]} CPUs=128 Stat
 NodeName=n2 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[2]} CPUs=128 State=UNKNOWN
 PartitionName=all Nodes=n1,n2 Default=YES MaxTime=5 State=UP
 """
-# Listen where the host's name leads, and only there.
+# Daemons listen on the address of the host's name, and only there.
 LISTEN_AT_OWN_NAME = "CommunicationParameters=NoInAddrAny,NoCtldInAddrAny\n"
-# What must not reach a job from whoever runs the tests.
+# Variables that a job must not inherit from the user who runs the tests.
 NOT_INHERITED = ("PMI", "HYDI", "MPI", "SLURM", "SALLOC", "SBATCH", "LD_LIBRARY_PATH")
 
 
 def program(name):
-    """Daemons lie where the PATH of a user does not lead."""
+    """Finds a daemon, which may be in a folder that is not in a user's PATH."""
     return shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"]))
 
 
 def missing():
-    """Why it cannot be started here; None: it can."""
+    """The reason why Slurm cannot be started here; None: it can."""
     absent = [name for name in PROGRAMS if program(name) is None]
     if absent:
         return f"Slurm is not installed ({', '.join(absent)}): ./dev setup"
     try:
-        socket.getaddrinfo("127.0.0.1", None, family=socket.AF_INET, flags=socket.AI_ADDRCONFIG) # as Slurm asks
+        socket.getaddrinfo("127.0.0.1", None, family=socket.AF_INET, flags=socket.AI_ADDRCONFIG) # as Slurm requires
     except OSError:
         return "Slurm resolves no address where the loopback interface is the only one"
     return None
 
 
 def named_loopback():
-    """Whether the host's name leads to the address that is used here."""
+    """Whether the host's name resolves to the address that is used here."""
     try:
         return socket.gethostbyname(socket.gethostname()) == "127.0.0.1"
     except OSError:
@@ -91,7 +91,7 @@ def free_ports(count):
             each.close()
 
 
-# Its status is there when all of its output is.
+# The status file is written after all output.
 COMMAND = """ "$@"; echo $? >"$0.new"; mv "$0.new" "$0" """
 
 
@@ -100,11 +100,11 @@ class NotStarted(Exception):
 
 
 class Cluster:
-    """In a `with`: running. All its processes end with it, the users' too, even if the test is killed."""
+    """A running Slurm, inside of `with`. All its processes end with it, those of users too, even if the test is killed."""
 
     def __enter__(self):
         self.commands = 0
-        self.folder = Path(tempfile.mkdtemp(prefix="slurm-")) # a short name: sockets lie in it
+        self.folder = Path(tempfile.mkdtemp(prefix="slurm-")) # a short name, because it contains sockets
         self.starter = subprocess.Popen([sys.executable, "-I", str(Path(__file__).with_name("starter.py")), str(self.folder)],
                                        text=True, stdin=subprocess.PIPE, start_new_session=True)
         try:
@@ -123,13 +123,13 @@ class Cluster:
 
     def _start(self):
         folder = self.folder
-        folder.chmod(0o711) # munged insists that its socket can be reached by all
+        folder.chmod(0o711) # munged requires that all users can reach its socket
         (folder / "state").mkdir()
         text = CONFIGURATION.format(host=socket.gethostname().split(".")[0], user=pwd.getpwuid(os.getuid()).pw_name, folder=folder,
                                     ports=free_ports(1 + len(NODES)))
         configuration = folder / "slurm.conf"
         configuration.write_text(text + (LISTEN_AT_OWN_NAME if named_loopback() else ""))
-        # Nothing here uses control groups; the default looks for a mounted hierarchy, and slurmd ends where there is none.
+        # No control groups: by default slurmd ends on machines without a mounted hierarchy.
         (folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")
         key = folder / "munge.key"
         key.touch(0o600)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Starts what each line of input says, a JSON object {"command": [...], "environment": {...}, "output": path}, in the
-folder of the argument. When the input ends, because the test closed it or died, everything that descends from these
-commands is killed, also what left its session, and the folder removed."""
+"""Starts commands in the folder of its argument. Each line of input is one command, a JSON object {"command": [...],
+"environment": {...}, "output": path}. When the input ends, because the test closed it or died, all descendants of these
+commands are killed, those that left their session too, and the folder is removed."""
 
 import ctypes
 import json
@@ -26,7 +26,7 @@ def descendants():
         try:
             with open(f"/proc/{pid}/stat") as stat:
                 parent_of[int(pid)] = int(stat.read().rpartition(")")[2].split()[1])
-        except OSError: # it has ended meanwhile
+        except OSError: # the process has ended meanwhile
             pass
     found, generation = set(), {os.getpid()}
     while generation:
@@ -43,13 +43,13 @@ def end_all():
             except ProcessLookupError:
                 pass
         try:
-            os.waitpid(-1, 0) # orphans come to us: when there is nobody to wait for, nobody is left
+            os.waitpid(-1, 0) # this process adopts orphans: when it has no children, all processes have ended
         except ChildProcessError:
             return
 
 
 def main(folder):
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP): # what counts is the end of the input
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP): # only the end of the input ends this process
         signal.signal(number, signal.SIG_IGN)
     prctl(PR_SET_CHILD_SUBREAPER, 1)
 

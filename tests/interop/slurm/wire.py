@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""A task of srun that speaks PMI-2 itself, or listens to a program that does.
+"""A task of srun that implements PMI-2 itself, or records the messages of a program that does.
 
     wire.py raw                          asserts what Slurm answers to bytes that no library sends
     wire.py listen FOLDER PROGRAM ...    runs the program with all bytes passing here; FOLDER/<rank> gets them as JSON lines
@@ -45,7 +45,7 @@ class Messages:
 
 
 def server():
-    # Its number is of an inherited descriptor.
+    # The variable has the number of an inherited descriptor.
     return socket.socket(fileno=int(os.environ["PMI_FD"]))
 
 
@@ -134,7 +134,7 @@ def listen(folder, *command):
                     selector.unregister(key.fileobj)
                     if who == "S":
                         to.shutdown(socket.SHUT_WR)
-                    else: # the server, if it is still there, has no one to talk to
+                    else: # the server, if it still runs, has lost its client
                         return program.wait()
 
 

@@ -326,7 +326,7 @@ void aries_msgq_instance_joined(struct gni_msgq *msgq, uint32_t place, uint32_t 
                                 gni_mem_handle_t handle);
 void aries_msgq_instance_left(struct gni_msgq *msgq, uint32_t place);
 
-/* aries_msgq_send.c */
+/* msgq_send.c */
 bool aries_msgq_queue_full(const struct gni_cq *cq); /* there is no room for one more event */
 /* The peer reports how many messages it has received. An older or impossible count is ignored. */
 void aries_msgq_credits_returned(struct aries_msgq_connection *connection, uint32_t count);

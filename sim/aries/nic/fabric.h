@@ -41,7 +41,7 @@ struct aries_nic { /* the hardware of one node */
     uint32_t ce_used; /* channels of the collective engine: bit per id */
     struct aries_vce *vces; /* its channels: ce_channel.c; allocated at first use */
     struct aries_kernel *kernel; /* datagram messages in flight; datagram_kernel.c */
-    struct aries_msgq_shared *msgqs; /* shared message queues of its jobs: aries_msgq_region.c */
+    struct aries_msgq_shared *msgqs; /* shared message queues of its jobs: msgq_region.c */
     struct aries_job_state **job_states; /* by ptag; NULL if the tag has no state; job.c */
     struct aries_ntt *ntt; /* node translation table; NULL until it is used: ntt.c */
     struct aries_bi *bi; /* balanced injection; NULL: never configured: bi.c */

@@ -235,29 +235,29 @@ static const struct {
     {"equal times", delay_bursts},
 };
 
-static struct queue wheel;
+static struct sim_queue wheel;
 
 static void wheel_init(uint64_t pending, double mean_delay)
 {
-    queue_init(&wheel);
+    sim_queue_init(&wheel);
 }
 
 static void wheel_push(uint64_t time, void *what)
 {
-    queue_push(&wheel, time, (uintptr_t)what);
+    sim_queue_push(&wheel, time, (uintptr_t)what);
 }
 
 static void *wheel_pop(uint64_t *time)
 {
-    if (!queue_ready(&wheel, SIM_NEVER))
+    if (!sim_queue_ready(&wheel, SIM_NEVER))
         return NULL;
     *time = wheel.head->time;
-    return queue_pop(&wheel);
+    return sim_queue_pop(&wheel);
 }
 
 static void wheel_fini(void)
 {
-    queue_fini(&wheel);
+    sim_queue_fini(&wheel);
 }
 
 static const struct rival ours = {"engine's queue", wheel_init, wheel_push, wheel_pop, wheel_fini};
@@ -332,23 +332,23 @@ static void timers(void)
         struct sim_timer *all = calloc(pending[j], sizeof *all);
         double start = 0;
 
-        queue_init(&wheel);
+        sim_queue_init(&wheel);
         for (i = 0; i < operations + pending[j]; i++) {
             struct sim_timer *timer = &all[i % pending[j]];
 
             if (i == pending[j])
                 start = cpu_seconds();
             if (timer->entry != NULL && i % 16 != 0)
-                queue_timer_cancel(&wheel, timer);
-            else if (i >= pending[j] && queue_ready(&wheel, SIM_NEVER)) {
+                sim_queue_timer_cancel(&wheel, timer);
+            else if (i >= pending[j] && sim_queue_ready(&wheel, SIM_NEVER)) {
                 time = wheel.head->time;
-                queue_pop(&wheel);
+                sim_queue_pop(&wheel);
             }
             if (timer->entry == NULL)
-                queue_timer_arm(&wheel, timer, time + delay_exponential(next_random(&random)));
+                sim_queue_timer_arm(&wheel, timer, time + delay_exponential(next_random(&random)));
         }
         start = cpu_seconds() - start;
-        queue_fini(&wheel);
+        sim_queue_fini(&wheel);
         free(all);
         snprintf(name, sizeof name, "timers mostly cancelled, %llu",
                  (unsigned long long)pending[j]);

@@ -242,7 +242,7 @@ static double run(const char *preset, uint32_t count, uint32_t stride, uint64_t 
         received += ranks[i].received;
         free(ranks[i].memory);
     }
-    if (received < (uint64_t)count * each || !ledger_balance()) {
+    if (received < (uint64_t)count * each || !sim_ledger_balance()) {
         fprintf(stderr, "messages were lost\n");
         exit(1);
     }

@@ -21,7 +21,7 @@ struct alps_request {
     } answer;
 };
 
-void alps_request_free(struct alps_request *request)
+void cray_alps_request_free(struct alps_request *request)
 {
     free(request);
 }
@@ -44,7 +44,7 @@ int alps_app_lli_unlock(void)
     if (self == NULL || !self->alps_locked)
         return FAILED;
     self->alps_locked = false;
-    alps_request_free(self->alps);
+    cray_alps_request_free(self->alps);
     self->alps = NULL;
     return 0;
 }
@@ -82,7 +82,7 @@ int alps_app_lli_put_request(int request, void *data, size_t bytes)
     answer = calloc(1, sizeof(*answer));
     if (answer == NULL)
         return FAILED;
-    alps_request_free(self->alps);
+    cray_alps_request_free(self->alps);
     self->alps = answer;
     switch (request) {
     case ALPS_APP_LLI_ALPS_REQ_APID:

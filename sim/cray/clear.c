@@ -6,9 +6,9 @@
 
 void cray_process_clear(struct cray_process *process)
 {
-    alps_request_free(process->alps);
-    udreg_caches_free(process->udreg);
-    xpmem_forget(process);
+    cray_alps_request_free(process->alps);
+    cray_udreg_caches_free(process->udreg);
+    cray_xpmem_forget(process);
     process->alps = NULL;
     process->udreg = NULL;
 }

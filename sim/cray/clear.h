@@ -7,9 +7,9 @@ struct alps_request;
 struct cray_process;
 struct udreg_cache;
 
-void alps_request_free(struct alps_request *request);
-void udreg_caches_free(
+void cray_alps_request_free(struct alps_request *request);
+void cray_udreg_caches_free(
     struct udreg_cache *first); /* calls no functions of the process, which has ended */
-void xpmem_forget(const struct cray_process *owner); /* its segments and rights */
+void cray_xpmem_forget(const struct cray_process *owner); /* its segments and rights */
 
 #endif

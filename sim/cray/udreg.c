@@ -137,7 +137,7 @@ udreg_return_t UDREG_CacheDestroy(udreg_cache_handle_t handle)
     return UDREG_RC_SUCCESS;
 }
 
-void udreg_caches_free(struct udreg_cache *first)
+void cray_udreg_caches_free(struct udreg_cache *first)
 {
     struct udreg_cache *cache;
     struct region *region;

@@ -76,7 +76,7 @@ static int take_away(int64_t id, bool right)
     return 0;
 }
 
-void xpmem_forget(const struct cray_process *owner)
+void cray_xpmem_forget(const struct cray_process *owner)
 {
     struct entry **link = &entries, *entry;
 

@@ -34,7 +34,7 @@ static struct sim_fiber *host; /* whose stack this is; NULL: sim_run's */
 static struct sim_fiber
     *zombie; /* ended on its own stack, which is given back when it has been left */
 
-static struct stack events; /* of the handlers */
+static struct sim_stack events; /* of the handlers */
 
 static struct {
     bool used; /* some fiber has one of its own */
@@ -60,7 +60,7 @@ static inline struct sim_fiber *dispatch(void)
                      : "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "memory", "cc",
                        "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8",
                        "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "st", "mm0");
-    stack_check(&events, stack_guarded());
+    sim_stack_check(&events, sim_stack_guarded());
     return next;
 }
 #else
@@ -97,7 +97,7 @@ static inline void arrive(struct transfer from)
     if (sim_unlikely(thread_pointers.used))
         adopt_thread_pointer(host);
     if (sim_unlikely(zombie != NULL)) {
-        stack_free(&zombie->stack);
+        sim_stack_free(&zombie->stack);
         zombie = NULL;
     }
 }
@@ -111,7 +111,7 @@ static void switch_to(struct sim_fiber *to)
 
     sim_core.fiber_switches++;
     if (from != NULL)
-        stack_check(&from->stack, stack_guarded());
+        sim_stack_check(&from->stack, sim_stack_guarded());
     if (ended)
         zombie = from;
     host = to;
@@ -120,7 +120,7 @@ static void switch_to(struct sim_fiber *to)
         adopt_thread_pointer(NULL);
 #endif
     if (to != NULL)
-        sanitizer_leave(fake, to->stack.bottom, stack_bytes());
+        sanitizer_leave(fake, to->stack.bottom, sim_stack_bytes());
     else
         sanitizer_leave(fake, root.bottom, root.bytes);
     arrive(jump_fcontext(to != NULL ? to->context : root.context,
@@ -242,8 +242,8 @@ static const char *name_of_stack(const char *bottom)
 
 void sim_fibers_init(void)
 {
-    stack_name = name_of_stack;
-    if (!stack_alloc(&events))
+    sim_stack_name = name_of_stack;
+    if (!sim_stack_alloc(&events))
         sim_panic("no stack for events");
     events.top -= 64; /* the pointer itself lies on the stack, as Valgrind wants it */
 }
@@ -267,9 +267,9 @@ struct sim_fiber *sim_fiber_start(void (*main)(void *arg), void *arg, const char
                                   sim_time_t at)
 {
     struct sim_fiber *fiber;
-    struct stack stack;
+    struct sim_stack stack;
 
-    if (!stack_alloc(&stack))
+    if (!sim_stack_alloc(&stack))
         return NULL;
     fiber = aligned_alloc(SIM_LINE, sizeof *fiber);
     if (fiber == NULL)
@@ -304,7 +304,7 @@ void sim_fiber_kill(struct sim_fiber *fiber)
     if (sim_engine.next == fiber)
         sim_engine.next = NULL;
     if (fiber != host) /* else these events run on its stack; switch_to gives it back */
-        stack_free(&fiber->stack);
+        sim_stack_free(&fiber->stack);
 }
 
 void sim_fibers_free(void)
@@ -318,7 +318,7 @@ void sim_fibers_free(void)
     free(sim_engine.fibers);
     free(sim_engine.due);
     host = zombie = NULL;
-    events = (struct stack){NULL};
+    events = (struct sim_stack){NULL};
     /* The caller may be another thread next time. */
     thread_pointers.used = false;
 }
@@ -405,12 +405,12 @@ void sim_for_each_waiter(void (*visit)(const char *name, const char *why, sim_ti
 
 void sim_settle_blocking(void)
 {
-    struct queue *queue = &sim_engine.queue;
+    struct sim_queue *queue = &sim_engine.queue;
     sim_time_t local = sim_core.local;
 
     /* Not while others are due: they may still schedule something before this fiber's time. */
     if (queue->head == queue->tail && sim_engine.due_count == 0) {
-        queue_fill(queue, local < sim_engine.alarm_time ? local : sim_engine.alarm_time);
+        sim_queue_fill(queue, local < sim_engine.alarm_time ? local : sim_engine.alarm_time);
         sim_update_horizon();
         if (local < sim_core.horizon) {
             sim_core.now = local;

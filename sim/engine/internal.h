@@ -54,12 +54,12 @@ struct sim_fiber {
     void *arg;
     void *owner, *note, *thread;
     char *name;
-    struct stack stack;
+    struct sim_stack stack;
     void *thread_pointer; /* NULL: that of sim_run's caller */
 };
 
 struct engine {
-    struct queue queue;
+    struct sim_queue queue;
     struct sim_options options;
     bool running;
     bool stopped;
@@ -95,7 +95,7 @@ struct sim_fiber *sim_dispatch(void);
  * instant while fibers are due at it. */
 static inline void sim_update_horizon(void)
 {
-    sim_time_t horizon = queue_horizon(&sim_engine.queue);
+    sim_time_t horizon = sim_queue_horizon(&sim_engine.queue);
 
     sim_core.horizon = horizon < sim_engine.alarm_time ? horizon : sim_engine.alarm_time;
     if (sim_unlikely(sim_engine.due_count > 0) && sim_core.now < sim_core.horizon)
@@ -107,7 +107,7 @@ void sim_due_add(const struct sim_fiber *fiber);
 /* The next of those; NULL: none is left. */
 struct sim_fiber *sim_due_take(void);
 
-void sim_fibers_init(void); /* after stacks_init */
+void sim_fibers_init(void); /* after sim_stacks_init */
 /* From sim_run's stack: runs fibers and events until the run is over. */
 void sim_fibers_run(void);
 void sim_fibers_free(void);

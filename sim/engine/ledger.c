@@ -14,7 +14,7 @@
 #define TEXT_BYTES 256
 
 static struct {
-    struct ledger_book *first, *last;
+    struct sim_ledger_book *first, *last;
     uint64_t violations;
     unsigned texts;
     char text[TEXTS_MAX][TEXT_BYTES];
@@ -23,7 +23,7 @@ static struct {
 
 /* Takes what belongs to no registered book, so that not even a layer's worst mistake goes unseen.
  */
-static struct ledger_book stray;
+static struct sim_ledger_book stray;
 
 /* ---- digest ---------------------------------------------------------------------------------- */
 
@@ -111,7 +111,7 @@ static uint64_t digest_words(const uint8_t *at, uint64_t words, uint64_t i)
 }
 #endif
 
-uint64_t ledger_digest(const void *bytes, uint64_t length, uint64_t offset)
+uint64_t sim_ledger_digest(const void *bytes, uint64_t length, uint64_t offset)
 {
     const uint8_t *at = bytes;
     uint64_t i = offset / 8, sum = 0;
@@ -155,16 +155,16 @@ static const char *time_text(sim_time_t time, char *buffer, size_t size)
     return buffer;
 }
 
-static bool count_violation(struct ledger_book *book)
+static bool count_violation(struct sim_ledger_book *book)
 {
     if (book == &stray && stray.name == NULL)
-        ledger_book_register(&stray, "stray");
+        sim_ledger_book_register(&stray, "stray");
     book->violations++;
     ledger.violations++;
     return ledger.texts < TEXTS_MAX;
 }
 
-void ledger_violation(struct ledger_book *book, const char *format, ...)
+void sim_ledger_violation(struct sim_ledger_book *book, const char *format, ...)
 {
     va_list args;
 
@@ -175,10 +175,10 @@ void ledger_violation(struct ledger_book *book, const char *format, ...)
     va_end(args);
 }
 
-static void entry_violation(struct ledger_book *book, const struct ledger_entry *entry,
+static void entry_violation(struct sim_ledger_book *book, const struct sim_ledger_entry *entry,
                             const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-static void entry_violation(struct ledger_book *book, const struct ledger_entry *entry,
+static void entry_violation(struct sim_ledger_book *book, const struct sim_ledger_entry *entry,
                             const char *format, ...)
 {
     char opened[48], now[48], what[128];
@@ -191,17 +191,17 @@ static void entry_violation(struct ledger_book *book, const struct ledger_entry 
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    ledger_violation(book,
-                     "message %" PRIu64 " of %s, node %" PRIu32 " → node %" PRIu32 ", %" PRIu64
-                     " bytes: handed in at %s, %s (found at %s)",
-                     entry->id, book->name, entry->source, entry->target, entry->bytes,
-                     time_text(entry->opened, opened, sizeof opened), what,
-                     time_text(sim_core.now, now, sizeof now));
+    sim_ledger_violation(book,
+                         "message %" PRIu64 " of %s, node %" PRIu32 " → node %" PRIu32 ", %" PRIu64
+                         " bytes: handed in at %s, %s (found at %s)",
+                         entry->id, book->name, entry->source, entry->target, entry->bytes,
+                         time_text(entry->opened, opened, sizeof opened), what,
+                         time_text(sim_core.now, now, sizeof now));
 }
 
 /* ---- entries --------------------------------------------------------------------------------- */
 
-void ledger_book_register(struct ledger_book *book, const char *name)
+void sim_ledger_book_register(struct sim_ledger_book *book, const char *name)
 {
     memset(book, 0, sizeof *book);
     book->name = name;
@@ -213,12 +213,12 @@ void ledger_book_register(struct ledger_book *book, const char *name)
     ledger.last = book;
 }
 
-void ledger_open(struct ledger_book *book, struct ledger_entry *entry, uint32_t source,
-                 uint32_t target, uint64_t bytes)
+void sim_ledger_open(struct sim_ledger_book *book, struct sim_ledger_entry *entry, uint32_t source,
+                     uint32_t target, uint64_t bytes)
 {
-    struct ledger_entry *head = &book->open;
+    struct sim_ledger_entry *head = &book->open;
 
-    *entry = (struct ledger_entry){
+    *entry = (struct sim_ledger_entry){
         .previous = head->previous,
         .next = head,
         .book = book,
@@ -234,19 +234,19 @@ void ledger_open(struct ledger_book *book, struct ledger_entry *entry, uint32_t 
 }
 
 /* The book that an entry is or was in. */
-static struct ledger_book *book_of(const struct ledger_entry *entry)
+static struct sim_ledger_book *book_of(const struct sim_ledger_entry *entry)
 {
     if (entry->book != NULL)
         return entry->book;
     return entry->closed_in != NULL ? entry->closed_in : &stray;
 }
 
-void ledger_deliver(struct ledger_entry *entry, uint64_t bytes, uint64_t digest)
+void sim_ledger_deliver(struct sim_ledger_entry *entry, uint64_t bytes, uint64_t digest)
 {
-    struct ledger_book *book = book_of(entry);
+    struct sim_ledger_book *book = book_of(entry);
 
     if (sim_unlikely(entry->book == NULL) &&
-        (entry->closed_in == NULL || entry->outcome == LEDGER_OK)) {
+        (entry->closed_in == NULL || entry->outcome == SIM_LEDGER_OK)) {
         entry_violation(book, entry, "%" PRIu64 " bytes delivered after it was settled", bytes);
         return;
     }
@@ -262,7 +262,7 @@ void ledger_deliver(struct ledger_entry *entry, uint64_t bytes, uint64_t digest)
                         entry->delivered, entry->pieces);
 }
 
-static void close_entry(struct ledger_entry *entry, enum ledger_outcome outcome)
+static void close_entry(struct sim_ledger_entry *entry, enum sim_ledger_outcome outcome)
 {
     assert(entry->book != NULL && entry->previous->next == entry && entry->next->previous == entry);
     entry->previous->next = entry->next;
@@ -273,9 +273,9 @@ static void close_entry(struct ledger_entry *entry, enum ledger_outcome outcome)
     entry->book = NULL;
 }
 
-void ledger_settle(struct ledger_entry *entry, enum ledger_outcome outcome)
+void sim_ledger_settle(struct sim_ledger_entry *entry, enum sim_ledger_outcome outcome)
 {
-    struct ledger_book *book = entry->book;
+    struct sim_ledger_book *book = entry->book;
 
     if (sim_unlikely(book == NULL)) {
         entry_violation(book_of(entry), entry, "settled twice");
@@ -283,7 +283,7 @@ void ledger_settle(struct ledger_entry *entry, enum ledger_outcome outcome)
     }
     close_entry(entry, outcome);
     switch (outcome) {
-    case LEDGER_OK:
+    case SIM_LEDGER_OK:
         book->settled_ok++;
         if (sim_unlikely(entry->delivered < entry->bytes || entry->pieces == 0))
             entry_violation(book, entry, "settled OK with only %" PRIu64 " bytes delivered",
@@ -292,16 +292,16 @@ void ledger_settle(struct ledger_entry *entry, enum ledger_outcome outcome)
                  entry->delivered == entry->bytes)
             entry_violation(book, entry, "delivered other bytes than were handed in");
         break;
-    case LEDGER_ERROR:
+    case SIM_LEDGER_ERROR:
         book->settled_error++;
         break;
-    case LEDGER_ABANDONED:
+    case SIM_LEDGER_ABANDONED:
         book->abandoned++;
         break;
     }
 }
 
-void ledger_stream_receive(struct ledger_stream *stream, uint64_t sequence)
+void sim_ledger_stream_receive(struct sim_ledger_stream *stream, uint64_t sequence)
 {
     char now[48];
 
@@ -309,38 +309,38 @@ void ledger_stream_receive(struct ledger_stream *stream, uint64_t sequence)
         stream->received++;
         return;
     }
-    ledger_violation(stream->book,
-                     "stream of %s, node %" PRIu32 " → node %" PRIu32 ": message %" PRIu64
-                     " came out of order at %s, %s message %" PRIu64,
-                     stream->book->name, stream->source, stream->target, sequence,
-                     time_text(sim_core.now, now, sizeof now),
-                     sequence < stream->received ? "again or late; expected" : "instead of",
-                     stream->received);
+    sim_ledger_violation(stream->book,
+                         "stream of %s, node %" PRIu32 " → node %" PRIu32 ": message %" PRIu64
+                         " came out of order at %s, %s message %" PRIu64,
+                         stream->book->name, stream->source, stream->target, sequence,
+                         time_text(sim_core.now, now, sizeof now),
+                         sequence < stream->received ? "again or late; expected" : "instead of",
+                         stream->received);
     if (sequence > stream->received)
         stream->received = sequence + 1;
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-static void balance_book(struct ledger_book *book)
+static void balance_book(struct sim_ledger_book *book)
 {
-    struct ledger_entry *entry;
+    struct sim_ledger_entry *entry;
     uint64_t counted = book->counted_out + book->counted_lost;
 
     while ((entry = book->open.next) != &book->open) {
-        close_entry(entry, LEDGER_ABANDONED);
+        close_entry(entry, SIM_LEDGER_ABANDONED);
         entry_violation(book, entry, "never settled");
     }
     if (counted != book->counted_in)
-        ledger_violation(book,
-                         "%s: %" PRIu64 " events handed in, but %" PRIu64 " delivered and %" PRIu64
-                         " reported lost",
-                         book->name, book->counted_in, book->counted_out, book->counted_lost);
+        sim_ledger_violation(book,
+                             "%s: %" PRIu64 " events handed in, but %" PRIu64
+                             " delivered and %" PRIu64 " reported lost",
+                             book->name, book->counted_in, book->counted_out, book->counted_lost);
 }
 
-bool ledger_balance(void)
+bool sim_ledger_balance(void)
 {
-    struct ledger_book *book;
+    struct sim_ledger_book *book;
 
     for (book = ledger.first; book != NULL && !ledger.closed; book = book->next)
         balance_book(book);
@@ -348,20 +348,20 @@ bool ledger_balance(void)
     return ledger.violations == 0;
 }
 
-bool ledger_balanced(void)
+bool sim_ledger_balanced(void)
 {
     return ledger.violations == 0;
 }
 
-void ledger_for_each_book(void (*visit)(const struct ledger_book *, void *arg), void *arg)
+void sim_ledger_for_each_book(void (*visit)(const struct sim_ledger_book *, void *arg), void *arg)
 {
-    const struct ledger_book *book;
+    const struct sim_ledger_book *book;
 
     for (book = ledger.first; book != NULL; book = book->next)
         visit(book, arg);
 }
 
-void ledger_for_each_violation(void (*visit)(const char *text, void *arg), void *arg)
+void sim_ledger_for_each_violation(void (*visit)(const char *text, void *arg), void *arg)
 {
     unsigned i;
 
@@ -369,7 +369,7 @@ void ledger_for_each_violation(void (*visit)(const char *text, void *arg), void 
         visit(ledger.text[i], arg);
 }
 
-void ledger_reset(void)
+void sim_ledger_reset(void)
 {
     memset(&ledger, 0, sizeof ledger);
     memset(&stray, 0, sizeof stray);

@@ -30,8 +30,8 @@ void sim_panic(const char *text)
 static void reset(void)
 {
     sim_fault_reset();
-    ledger_reset();
-    metrics_reset();
+    sim_ledger_reset();
+    sim_metrics_reset();
     memset(&sim_core, 0, sizeof sim_core);
     memset(&sim_engine, 0, sizeof sim_engine);
 }
@@ -44,17 +44,17 @@ void sim_init(const struct sim_options *options)
         sim_engine.options.no_progress_events = NO_PROGRESS_EVENTS;
     if (sim_engine.options.time_limit == 0)
         sim_engine.options.time_limit = SIM_NEVER;
-    queue_init(&sim_engine.queue);
-    stacks_init(options->stack_bytes, options->fibers_max != 0 ? options->fibers_max + 1 : 0,
-                false);
+    sim_queue_init(&sim_engine.queue);
+    sim_stacks_init(options->stack_bytes, options->fibers_max != 0 ? options->fibers_max + 1 : 0,
+                    false);
     sim_fibers_init();
 }
 
 void sim_fini(void)
 {
     sim_fibers_free();
-    stacks_fini();
-    queue_fini(&sim_engine.queue);
+    sim_stacks_fini();
+    sim_queue_fini(&sim_engine.queue);
     reset();
 }
 
@@ -69,7 +69,7 @@ static inline void check_time(sim_time_t at)
 static inline void schedule(uintptr_t word, sim_time_t at)
 {
     check_time(at);
-    queue_push(&sim_engine.queue, at, word);
+    sim_queue_push(&sim_engine.queue, at, word);
     if (at < sim_core.horizon)
         sim_core.horizon = at;
 }
@@ -86,7 +86,7 @@ void sim_hinted_schedule(struct sim_hinted *event, sim_time_t at)
 
 struct sim_event *sim_event_ahead(uint32_t n)
 {
-    const struct queue *queue = &sim_engine.queue;
+    const struct sim_queue *queue = &sim_engine.queue;
 
     if (queue->tail - queue->head <= (ptrdiff_t)n || (queue->head[n].word & 1) != 0)
         return NULL;
@@ -97,8 +97,8 @@ void sim_timer_arm(struct sim_timer *timer, sim_time_t at)
 {
     check_time(at);
     if (timer->entry != NULL)
-        queue_timer_cancel(&sim_engine.queue, timer);
-    queue_timer_arm(&sim_engine.queue, timer, at);
+        sim_queue_timer_cancel(&sim_engine.queue, timer);
+    sim_queue_timer_arm(&sim_engine.queue, timer, at);
     if (at < sim_core.horizon)
         sim_core.horizon = at;
 }
@@ -106,7 +106,7 @@ void sim_timer_arm(struct sim_timer *timer, sim_time_t at)
 void sim_timer_cancel(struct sim_timer *timer)
 {
     if (timer->entry != NULL)
-        queue_timer_cancel(&sim_engine.queue, timer);
+        sim_queue_timer_cancel(&sim_engine.queue, timer);
 }
 
 /* ---- limits ---------------------------------------------------------------------------------- */
@@ -205,7 +205,7 @@ static sim_noinline struct sim_fiber *take_turn(void)
     if (engine->next != NULL)
         sim_due_add(engine->next);
     engine->next = NULL;
-    if (queue_ready(&engine->queue, sim_core.now) && engine->queue.head->time <= sim_core.now) {
+    if (sim_queue_ready(&engine->queue, sim_core.now) && engine->queue.head->time <= sim_core.now) {
         sim_core.horizon = sim_core.now;
         return NULL;
     }
@@ -217,7 +217,7 @@ static sim_noinline struct sim_fiber *take_turn(void)
 struct sim_fiber *sim_dispatch(void)
 {
     struct engine *engine = &sim_engine;
-    struct queue *queue = &engine->queue;
+    struct sim_queue *queue = &engine->queue;
     struct sim_event *event;
     struct sim_fiber *next;
     sim_time_t time;
@@ -231,8 +231,8 @@ struct sim_fiber *sim_dispatch(void)
                 return next;
             /* Fibers that were due may have been killed. */
         }
-        if (!queue_ready(queue, engine->alarm_time)) {
-            if (queue_empty(queue)) {
+        if (!sim_queue_ready(queue, engine->alarm_time)) {
+            if (sim_queue_empty(queue)) {
                 over(nothing_left());
                 return NULL;
             }
@@ -242,7 +242,7 @@ struct sim_fiber *sim_dispatch(void)
         }
         time = queue->head->time;
         if (sim_unlikely(time > engine->alarm_time)) {
-            if (queue_empty(queue)) {
+            if (sim_queue_empty(queue)) {
                 over(nothing_left());
                 return NULL;
             }
@@ -250,7 +250,7 @@ struct sim_fiber *sim_dispatch(void)
                 return NULL;
             continue;
         }
-        event = queue_pop(queue);
+        event = sim_queue_pop(queue);
         if (event == NULL)
             continue;
         sim_core.now = time;

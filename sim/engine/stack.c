@@ -39,7 +39,7 @@ static struct {
     void *signal_stack;
 } stacks;
 
-const char *(*stack_name)(const char *bottom);
+const char *(*sim_stack_name)(const char *bottom);
 
 static void say(const char *text)
 {
@@ -48,9 +48,9 @@ static void say(const char *text)
 }
 
 /* Async-signal-safe. */
-void stack_overflow(const struct stack *stack)
+void sim_stack_overflow(const struct sim_stack *stack)
 {
-    const char *name = stack_name != NULL ? stack_name(stack->bottom) : NULL;
+    const char *name = sim_stack_name != NULL ? sim_stack_name(stack->bottom) : NULL;
     char digits[24], *at = digits + sizeof digits - 1;
     size_t kilobytes = stacks.bytes >> 10;
 
@@ -69,12 +69,12 @@ void stack_overflow(const struct stack *stack)
 static void on_fault(int signal, siginfo_t *info, void *context)
 {
     char *address = info->si_addr;
-    struct stack stack;
+    struct sim_stack stack;
 
     if (address >= stacks.slab && address < stacks.slab + stacks.bytes * stacks.used) {
         stack.bottom = address - (size_t)(address - stacks.slab) % stacks.bytes;
         if (address < stack.bottom + PAGE)
-            stack_overflow(&stack);
+            sim_stack_overflow(&stack);
     }
     /* Not ours: the instruction faults again, under the handler that was there before. */
     sigaction(signal, &stacks.previous, NULL);
@@ -106,7 +106,7 @@ static void remove_handler(void)
     free(stacks.signal_stack);
 }
 
-void stacks_init(size_t bytes, uint32_t slots, bool canaries)
+void sim_stacks_init(size_t bytes, uint32_t slots, bool canaries)
 {
     memset(&stacks, 0, sizeof stacks);
     if (bytes == 0)
@@ -131,7 +131,7 @@ void stacks_init(size_t bytes, uint32_t slots, bool canaries)
         install_handler();
 }
 
-void stacks_fini(void)
+void sim_stacks_fini(void)
 {
     uint32_t id;
 
@@ -147,12 +147,12 @@ void stacks_fini(void)
     memset(&stacks, 0, sizeof stacks);
 }
 
-size_t stack_bytes(void)
+size_t sim_stack_bytes(void)
 {
     return stacks.bytes;
 }
 
-bool stack_guarded(void)
+bool sim_stack_guarded(void)
 {
     return stacks.guarded;
 }
@@ -167,7 +167,7 @@ static void name_slot(uint32_t slot)
         stacks.first_id = stacks.last_id;
 }
 
-bool stack_alloc(struct stack *stack)
+bool sim_stack_alloc(struct sim_stack *stack)
 {
     uint32_t slot;
 
@@ -189,7 +189,7 @@ bool stack_alloc(struct stack *stack)
     return true;
 }
 
-void stack_free(struct stack *stack)
+void sim_stack_free(struct sim_stack *stack)
 {
     if (stacks.free == NULL) {
         stacks.free = malloc(sizeof *stacks.free * stacks.slots); /* touched as far as it is used */

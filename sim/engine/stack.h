@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct stack {
+struct sim_stack {
     char *bottom; /* lowest address of the slot, guard included; NULL: none */
     char *top; /* where the fiber's frames begin */
     void *context; /* initial context, for fcontext */
@@ -23,23 +23,23 @@ struct sim_fiber;
 
 /* bytes: of a slot, 0 for 64 KiB; slots: 0 for 2^17; canaries: even where guards work (for tests).
  */
-void stacks_init(size_t bytes, uint32_t slots, bool canaries);
-void stacks_fini(void);
+void sim_stacks_init(size_t bytes, uint32_t slots, bool canaries);
+void sim_stacks_fini(void);
 
-bool stack_alloc(struct stack *stack); /* false: all slots are taken */
-void stack_free(struct stack *stack); /* nothing may run on it any more */
-size_t stack_bytes(void);
-bool stack_guarded(void); /* guards are in use */
+bool sim_stack_alloc(struct sim_stack *stack); /* false: all slots are taken */
+void sim_stack_free(struct sim_stack *stack); /* nothing may run on it any more */
+size_t sim_stack_bytes(void);
+bool sim_stack_guarded(void); /* guards are in use */
 
 /* Overflow is reported with the name that this gives for a slot's lowest address. */
-extern const char *(*stack_name)(const char *bottom);
-void stack_overflow(const struct stack *stack) __attribute__((noreturn, cold));
+extern const char *(*sim_stack_name)(const char *bottom);
+void sim_stack_overflow(const struct sim_stack *stack) __attribute__((noreturn, cold));
 
 #define STACK_CANARY 0x5bd1e9955bd1e995ull
-static inline void stack_check(const struct stack *stack, bool guarded)
+static inline void sim_stack_check(const struct sim_stack *stack, bool guarded)
 {
     if (!guarded && __builtin_expect(*(const volatile uint64_t *)stack->bottom != STACK_CANARY, 0))
-        stack_overflow(stack);
+        sim_stack_overflow(stack);
 }
 
 #endif

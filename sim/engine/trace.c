@@ -40,7 +40,7 @@ struct track {
     uint64_t parent;
     char name[NAME_BYTES]; /* without the lane */
     int32_t rank; /* among its siblings */
-    struct trace_lanes lanes;
+    struct sim_trace_lanes lanes;
 };
 
 struct name {
@@ -52,31 +52,32 @@ static const struct {
     const char *text;
     enum group group;
     bool numbered; /* show index 0, too */
-} looks[TRACE_TRACKS] = {
-    [TRACE_RANK] = {"rank", GROUP_NODE, true},
-    [TRACE_FMA] = {"FMA", GROUP_NODE, false},
-    [TRACE_BTE] = {"BTE", GROUP_NODE, true},
-    [TRACE_RX] = {"RX", GROUP_NODE, false},
-    [TRACE_CQ] = {"CQ", GROUP_NODE, true},
-    [TRACE_SMSG] = {"SMSG", GROUP_NODE, false},
-    [TRACE_DATAGRAM] = {"datagram", GROUP_NODE, false},
-    [TRACE_LINK] = {"port", GROUP_ROUTER, true},
-    [TRACE_FAULT] = {"node", GROUP_FAULTS, true},
+} looks[SIM_TRACKS_MAX] = {
+    [SIM_TRACK_RANK] = {"rank", GROUP_NODE, true},
+    [ARIES_TRACK_FMA] = {"FMA", GROUP_NODE, false},
+    [ARIES_TRACK_BTE] = {"BTE", GROUP_NODE, true},
+    [ARIES_TRACK_RX] = {"RX", GROUP_NODE, false},
+    [ARIES_TRACK_CQ] = {"CQ", GROUP_NODE, true},
+    [ARIES_TRACK_SMSG] = {"SMSG", GROUP_NODE, false},
+    [ARIES_TRACK_DATAGRAM] = {"datagram", GROUP_NODE, false},
+    [NET_TRACK_LINK] = {"port", GROUP_ROUTER, true},
+    [SIM_TRACK_FAULT] = {"node", GROUP_FAULTS, true},
 };
 
-bool trace_on;
+bool sim_trace_on;
 
 static struct {
-    struct trace_file file;
+    struct sim_trace_file file;
     uint32_t pid; /* 0: the only process */
     char process[PROCESS_BYTES];
     sim_time_t origin;
     uint64_t points;
     uint64_t uuids; /* handed out */
-    struct trace_map groups; /* (group, number) → uuid */
-    struct trace_map track_of; /* (track, node), (index, counter's name) → place in tracks + 1 */
-    struct trace_map iids; /* name's address → iid; a cache before `names` */
-    struct trace_map rank_name_of; /* node, index → place in rank_names + 1 */
+    struct sim_trace_map groups; /* (group, number) → uuid */
+    struct sim_trace_map
+        track_of; /* (track, node), (index, counter's name) → place in tracks + 1 */
+    struct sim_trace_map iids; /* name's address → iid; a cache before `names` */
+    struct sim_trace_map rank_name_of; /* node, index → place in rank_names + 1 */
     struct track **tracks;
     struct name *names; /* names[iid - 1] */
     char **rank_names;
@@ -104,7 +105,7 @@ static void put_packet(packet_t *packet)
     packet->has_trusted_packet_sequence_id = 1;
     packet->trusted_packet_sequence_id = writer.pid != 0 ? writer.pid : SEQUENCE;
     bytes = perfetto__protos__trace_packet__get_packed_size(packet);
-    at = trace_file_reserve(&writer.file, bytes + 11);
+    at = sim_trace_file_reserve(&writer.file, bytes + 11);
     at[0] = 1 << 3 | 2;
     head += put_varint(at + 1, bytes);
     writer.file.used += head + perfetto__protos__trace_packet__pack(packet, at + head);
@@ -166,7 +167,7 @@ static void put_event(event_t *event, sim_time_t time, Perfetto__Protos__Interne
 /* The same text has the same number even where the compiler keeps it twice. */
 static uint64_t intern(const char *text)
 {
-    uint64_t *iid = trace_map_at(&writer.iids, (uint64_t)(uintptr_t)text, 0);
+    uint64_t *iid = sim_trace_map_at(&writer.iids, (uint64_t)(uintptr_t)text, 0);
     size_t i = 0;
 
     if (*iid != 0)
@@ -174,7 +175,7 @@ static uint64_t intern(const char *text)
     while (i < writer.name_count && strcmp(writer.names[i].text, text) != 0)
         i++;
     if (i == writer.name_count) {
-        writer.names = trace_grow(writer.names, writer.name_count, sizeof *writer.names);
+        writer.names = sim_trace_grow(writer.names, writer.name_count, sizeof *writer.names);
         writer.names[writer.name_count++].text = text;
     }
     *iid = i + 1;
@@ -209,7 +210,7 @@ static uint64_t group_uuid(enum group group, uint32_t number)
 {
     static const char *const names[] = {
         [GROUP_FAULTS] = "faults", [GROUP_NODE] = "node", [GROUP_ROUTER] = "router"};
-    uint64_t *uuid = trace_map_at(&writer.groups, group, number);
+    uint64_t *uuid = sim_trace_map_at(&writer.groups, group, number);
     Perfetto__Protos__ProcessDescriptor process = PERFETTO__PROTOS__PROCESS_DESCRIPTOR__INIT;
     descriptor_t descriptor = PERFETTO__PROTOS__TRACK_DESCRIPTOR__INIT;
     char name[32 + PROCESS_BYTES];
@@ -261,20 +262,20 @@ static uint64_t describe_track(const struct track *track, uint32_t lane, bool co
     return descriptor.uuid;
 }
 
-static void name_track(struct track *track, const struct trace_point *point)
+static void name_track(struct track *track, const struct sim_trace_point *point)
 {
     uint64_t *place;
     int length;
 
-    if (point->track == TRACE_RANK) {
-        place = trace_map_at(&writer.rank_name_of, point->node, point->index);
+    if (point->track == SIM_TRACK_RANK) {
+        place = sim_trace_map_at(&writer.rank_name_of, point->node, point->index);
         if (*place != 0)
             length = snprintf(track->name, NAME_BYTES, "%s (API)", writer.rank_names[*place - 1]);
         else
             length = snprintf(track->name, NAME_BYTES, "rank %" PRIu32 " (API)", point->index);
-    } else if (point->track == TRACE_FAULT && point->node == UINT32_MAX) {
+    } else if (point->track == SIM_TRACK_FAULT && point->node == UINT32_MAX) {
         length = snprintf(track->name, NAME_BYTES, "fabric");
-    } else if (point->track == TRACE_FAULT) {
+    } else if (point->track == SIM_TRACK_FAULT) {
         length = snprintf(track->name, NAME_BYTES, "node %" PRIu32, point->node);
     } else if (point->index != 0 || looks[point->track].numbered) {
         length = snprintf(track->name, NAME_BYTES, "%s %" PRIu32, looks[point->track].text,
@@ -282,26 +283,26 @@ static void name_track(struct track *track, const struct trace_point *point)
     } else {
         length = snprintf(track->name, NAME_BYTES, "%s", looks[point->track].text);
     }
-    if (point->kind == TRACE_COUNTER && length < NAME_BYTES)
+    if (point->kind == SIM_TRACE_COUNTER && length < NAME_BYTES)
         snprintf(track->name + length, NAME_BYTES - (size_t)length, " %s", point->name);
 }
 
 /* By kind, then by number, then lanes and counters behind: tracks of a node always stand in the
  * same order. */
-static int32_t track_rank(const struct trace_point *point)
+static int32_t track_rank(const struct sim_trace_point *point)
 {
-    uint32_t number = point->track == TRACE_FAULT ? point->node : point->index;
+    uint32_t number = point->track == SIM_TRACK_FAULT ? point->node : point->index;
 
     return (int32_t)((uint32_t)point->track << 25 | (number < 0xffff ? number : 0xffff) << 9 |
-                     (uint32_t)(point->kind == TRACE_COUNTER) << 8);
+                     (uint32_t)(point->kind == SIM_TRACE_COUNTER) << 8);
 }
 
-static struct track *find_track(const struct trace_point *point)
+static struct track *find_track(const struct sim_trace_point *point)
 {
-    uint64_t name = point->kind == TRACE_COUNTER ? intern(point->name) : 0;
-    uint32_t index = point->track == TRACE_FAULT ? 0 : point->index;
-    uint64_t *place = trace_map_at(&writer.track_of, (uint64_t)point->track << 32 | point->node,
-                                   name << 32 | index);
+    uint64_t name = point->kind == SIM_TRACE_COUNTER ? intern(point->name) : 0;
+    uint32_t index = point->track == SIM_TRACK_FAULT ? 0 : point->index;
+    uint64_t *place = sim_trace_map_at(&writer.track_of, (uint64_t)point->track << 32 | point->node,
+                                       name << 32 | index);
     enum group group = looks[point->track].group;
     struct track *track;
 
@@ -313,7 +314,7 @@ static struct track *find_track(const struct trace_point *point)
     track->parent = group_uuid(group, group == GROUP_FAULTS ? 0 : point->node);
     track->rank = track_rank(point);
     name_track(track, point);
-    writer.tracks = trace_grow(writer.tracks, writer.track_count, sizeof(struct track *));
+    writer.tracks = sim_trace_grow(writer.tracks, writer.track_count, sizeof(struct track *));
     writer.tracks[writer.track_count++] = track;
     *place = writer.track_count;
     return track;
@@ -321,7 +322,7 @@ static struct track *find_track(const struct trace_point *point)
 
 /* ---- points ---------------------------------------------------------------------------------- */
 
-static void end_slice(struct trace_lane *lane)
+static void end_slice(struct sim_trace_lane *lane)
 {
     event_t event = PERFETTO__PROTOS__TRACK_EVENT__INIT;
 
@@ -336,22 +337,22 @@ static void end_slice(struct trace_lane *lane)
 
 /* An instant stands inside a slice that is going on, in the first lane that is not past it already.
  */
-static uint32_t instant_lane(struct trace_lanes *lanes, sim_time_t time)
+static uint32_t instant_lane(struct sim_trace_lanes *lanes, sim_time_t time)
 {
     uint32_t i;
 
     for (i = 0; i < lanes->count; i++)
         if (lanes->lane[i].last <= time)
             return i;
-    return trace_lanes_find(lanes, time);
+    return sim_trace_lanes_find(lanes, time);
 }
 
-static void write_event(struct track *track, const struct trace_point *point)
+static void write_event(struct track *track, const struct sim_trace_point *point)
 {
-    bool slice = point->kind == TRACE_SLICE;
-    uint32_t index = slice ? trace_lanes_find(&track->lanes, point->time)
+    bool slice = point->kind == SIM_TRACE_SLICE;
+    uint32_t index = slice ? sim_trace_lanes_find(&track->lanes, point->time)
                            : instant_lane(&track->lanes, point->time);
-    struct trace_lane *lane = &track->lanes.lane[index];
+    struct sim_trace_lane *lane = &track->lanes.lane[index];
     event_t event = PERFETTO__PROTOS__TRACK_EVENT__INIT;
     Perfetto__Protos__DebugAnnotation value = PERFETTO__PROTOS__DEBUG_ANNOTATION__INIT;
     Perfetto__Protos__DebugAnnotation *values[] = {&value};
@@ -381,15 +382,15 @@ static void write_event(struct track *track, const struct trace_point *point)
         lane->end =
             point->duration < SIM_NEVER - point->time ? point->time + point->duration : SIM_NEVER;
     }
-    trace_lanes_update(&track->lanes, index);
+    sim_trace_lanes_update(&track->lanes, index);
 }
 
-static void write_counter(struct track *track, const struct trace_point *point)
+static void write_counter(struct track *track, const struct sim_trace_point *point)
 {
-    struct trace_lane *lane;
+    struct sim_trace_lane *lane;
     event_t event = PERFETTO__PROTOS__TRACK_EVENT__INIT;
 
-    trace_lanes_find(&track->lanes, SIM_NEVER); /* a counter has one lane */
+    sim_trace_lanes_find(&track->lanes, SIM_NEVER); /* a counter has one lane */
     lane = &track->lanes.lane[0];
     if (lane->uuid == 0)
         lane->uuid = describe_track(track, 0, true);
@@ -402,15 +403,15 @@ static void write_counter(struct track *track, const struct trace_point *point)
     put_event(&event, point->time, NULL);
 }
 
-void trace_write(const struct trace_point *point)
+void sim_trace_write(const struct sim_trace_point *point)
 {
     struct track *track;
 
-    if (!trace_on)
+    if (!sim_trace_on)
         return;
     sim_core.outside++;
     track = find_track(point);
-    if (point->kind == TRACE_COUNTER)
+    if (point->kind == SIM_TRACE_COUNTER)
         write_counter(track, point);
     else
         write_event(track, point);
@@ -418,7 +419,7 @@ void trace_write(const struct trace_point *point)
     sim_core.outside--;
 }
 
-uint64_t trace_points_written(void)
+uint64_t sim_trace_points_written(void)
 {
     return writer.points;
 }
@@ -431,19 +432,19 @@ static void set_error(char **error, const char *what, const char *path, const ch
         abort();
 }
 
-bool trace_open(const char *path, char **error)
+bool sim_trace_open(const char *path, char **error)
 {
-    return trace_open_of(path, &(struct trace_process){.pid = 0}, error);
+    return sim_trace_open_process(path, &(struct sim_trace_process){.pid = 0}, error);
 }
 
-bool trace_open_of(const char *path, const struct trace_process *process, char **error)
+bool sim_trace_open_process(const char *path, const struct sim_trace_process *process, char **error)
 {
-    if (trace_on) {
+    if (sim_trace_on) {
         set_error(error, "cannot write a trace to", path, "another trace is open");
         return false;
     }
     memset(&writer, 0, sizeof writer);
-    if (!trace_file_open(&writer.file, path)) {
+    if (!sim_trace_file_open(&writer.file, path)) {
         set_error(error, "cannot write", path, strerror(errno));
         return false;
     }
@@ -453,21 +454,21 @@ bool trace_open_of(const char *path, const struct trace_process *process, char *
     if (process->pid != 0)
         snprintf(writer.process, sizeof writer.process, ", %.40s %" PRIu32, process->name,
                  process->pid);
-    trace_on = true;
+    sim_trace_on = true;
     put_start();
     return true;
 }
 
-void trace_set_rank_name(uint32_t node, uint32_t index, const char *name)
+void sim_trace_set_rank_name(uint32_t node, uint32_t index, const char *name)
 {
     uint64_t *place;
 
-    if (!trace_on)
+    if (!sim_trace_on)
         return;
-    place = trace_map_at(&writer.rank_name_of, node, index);
+    place = sim_trace_map_at(&writer.rank_name_of, node, index);
     if (*place == 0) {
         writer.rank_names =
-            trace_grow(writer.rank_names, writer.rank_name_count, sizeof *writer.rank_names);
+            sim_trace_grow(writer.rank_names, writer.rank_name_count, sizeof *writer.rank_names);
         *place = ++writer.rank_name_count;
     }
     free(writer.rank_names[*place - 1]);
@@ -478,7 +479,7 @@ void trace_set_rank_name(uint32_t node, uint32_t index, const char *name)
 
 static void end_slices(sim_time_t until)
 {
-    struct trace_lane *lane;
+    struct sim_trace_lane *lane;
     size_t i;
     uint32_t at;
 
@@ -495,7 +496,7 @@ static void free_tables(void)
     size_t i;
 
     for (i = 0; i < writer.track_count; i++) {
-        trace_lanes_free(&writer.tracks[i]->lanes);
+        sim_trace_lanes_free(&writer.tracks[i]->lanes);
         free(writer.tracks[i]);
     }
     for (i = 0; i < writer.rank_name_count; i++)
@@ -507,41 +508,41 @@ static void free_tables(void)
     writer.names = NULL;
     writer.rank_names = NULL;
     writer.track_count = writer.name_count = writer.rank_name_count = 0;
-    trace_map_free(&writer.groups);
-    trace_map_free(&writer.track_of);
-    trace_map_free(&writer.iids);
-    trace_map_free(&writer.rank_name_of);
+    sim_trace_map_free(&writer.groups);
+    sim_trace_map_free(&writer.track_of);
+    sim_trace_map_free(&writer.iids);
+    sim_trace_map_free(&writer.rank_name_of);
 }
 
-void trace_flush(sim_time_t now)
+void sim_trace_flush(sim_time_t now)
 {
-    if (!trace_on)
+    if (!sim_trace_on)
         return;
     end_slices(now);
-    trace_file_flush(&writer.file);
+    sim_trace_file_flush(&writer.file);
 }
 
-void trace_forget(void)
+void sim_trace_forget(void)
 {
-    if (!trace_on)
+    if (!sim_trace_on)
         return;
-    trace_on = false;
+    sim_trace_on = false;
     free_tables();
-    trace_file_forget(&writer.file);
+    sim_trace_file_forget(&writer.file);
 }
 
-bool trace_close(char **error)
+bool sim_trace_close(char **error)
 {
     char *path;
     int failure;
 
-    if (!trace_on)
+    if (!sim_trace_on)
         return true;
     end_slices(SIM_NEVER);
-    trace_on = false;
+    sim_trace_on = false;
     free_tables();
     path = strdup(writer.file.path);
-    failure = trace_file_close(&writer.file);
+    failure = sim_trace_file_close(&writer.file);
     if (failure != 0)
         set_error(error, "cannot write", path != NULL ? path : "the trace", strerror(failure));
     free(path);

@@ -6,12 +6,12 @@
 
 #include "engine/random.h"
 
-struct trace_map_slot {
+struct sim_trace_map_slot {
     uint64_t a, b, value;
     bool taken;
 };
 
-void *trace_grow(void *array, size_t count, size_t size)
+void *sim_trace_grow(void *array, size_t count, size_t size)
 {
     size_t capacity;
 
@@ -25,7 +25,7 @@ void *trace_grow(void *array, size_t count, size_t size)
     return array;
 }
 
-static struct trace_map_slot *probe(const struct trace_map *map, uint64_t a, uint64_t b)
+static struct sim_trace_map_slot *probe(const struct sim_trace_map *map, uint64_t a, uint64_t b)
 {
     size_t i = sim_mix(a ^ sim_mix(b + 0x9e3779b97f4a7c15ull)) & map->mask;
 
@@ -34,9 +34,9 @@ static struct trace_map_slot *probe(const struct trace_map *map, uint64_t a, uin
     return &map->slots[i];
 }
 
-static void resize(struct trace_map *map, size_t size)
+static void resize(struct sim_trace_map *map, size_t size)
 {
-    struct trace_map bigger = {.mask = size - 1, .used = map->used};
+    struct sim_trace_map bigger = {.mask = size - 1, .used = map->used};
     size_t i;
 
     bigger.slots = calloc(size, sizeof *bigger.slots);
@@ -49,22 +49,22 @@ static void resize(struct trace_map *map, size_t size)
     *map = bigger;
 }
 
-uint64_t *trace_map_at(struct trace_map *map, uint64_t a, uint64_t b)
+uint64_t *sim_trace_map_at(struct sim_trace_map *map, uint64_t a, uint64_t b)
 {
-    struct trace_map_slot *slot;
+    struct sim_trace_map_slot *slot;
 
     if (map->slots == NULL || 2 * map->used > map->mask)
         resize(map, map->slots == NULL ? 16 : 2 * (map->mask + 1));
     slot = probe(map, a, b);
     if (!slot->taken) {
-        *slot = (struct trace_map_slot){.a = a, .b = b, .taken = true};
+        *slot = (struct sim_trace_map_slot){.a = a, .b = b, .taken = true};
         map->used++;
     }
     return &slot->value;
 }
 
-void trace_map_free(struct trace_map *map)
+void sim_trace_map_free(struct sim_trace_map *map)
 {
     free(map->slots);
-    *map = (struct trace_map){0};
+    *map = (struct sim_trace_map){0};
 }

@@ -109,10 +109,10 @@ struct seen_track {
 
 struct reader {
     struct trace_summary *summary;
-    struct trace_map track_of; /* uuid → place in tracks + 1 */
-    struct trace_map names; /* sequence, iid → 1 */
-    struct trace_map flows; /* id → events */
-    struct trace_map defaults; /* sequence, 0 → default track; sequence, 1 → default clock */
+    struct sim_trace_map track_of; /* uuid → place in tracks + 1 */
+    struct sim_trace_map names; /* sequence, iid → 1 */
+    struct sim_trace_map flows; /* id → events */
+    struct sim_trace_map defaults; /* sequence, 0 → default track; sequence, 1 → default clock */
     struct seen_track *tracks;
     size_t track_count;
     bool timed; /* summary->first is valid */
@@ -127,10 +127,11 @@ struct packet {
 
 static struct seen_track *track_at(struct reader *reader, uint64_t uuid)
 {
-    uint64_t *place = trace_map_at(&reader->track_of, uuid, 0);
+    uint64_t *place = sim_trace_map_at(&reader->track_of, uuid, 0);
 
     if (*place == 0) {
-        reader->tracks = trace_grow(reader->tracks, reader->track_count, sizeof *reader->tracks);
+        reader->tracks =
+            sim_trace_grow(reader->tracks, reader->track_count, sizeof *reader->tracks);
         *place = ++reader->track_count;
         reader->tracks[*place - 1].described = uuid == 0;
     }
@@ -174,7 +175,7 @@ static bool read_interned(struct reader *reader, struct cursor bytes, uint64_t s
                 iid = part.value;
         if (field.bytes.malformed)
             return false;
-        *trace_map_at(&reader->names, sequence, iid) = 1;
+        *sim_trace_map_at(&reader->names, sequence, iid) = 1;
     }
     return !bytes.malformed;
 }
@@ -186,12 +187,12 @@ static bool read_defaults(struct reader *reader, struct cursor bytes, uint64_t s
 
     while (next_field(&bytes, &field)) {
         if (field.number == 58 && field.wire == WIRE_VARINT)
-            *trace_map_at(&reader->defaults, sequence, 1) = field.value;
+            *sim_trace_map_at(&reader->defaults, sequence, 1) = field.value;
         if (field.number != 11 || field.wire != WIRE_BYTES)
             continue;
         while (next_field(&field.bytes, &part))
             if (part.number == 11 && part.wire == WIRE_VARINT)
-                *trace_map_at(&reader->defaults, sequence, 0) = part.value;
+                *sim_trace_map_at(&reader->defaults, sequence, 0) = part.value;
         if (field.bytes.malformed)
             return false;
     }
@@ -202,7 +203,7 @@ static bool read_defaults(struct reader *reader, struct cursor bytes, uint64_t s
 
 static void count_flow(struct reader *reader, uint64_t id)
 {
-    uint64_t *events = trace_map_at(&reader->flows, id, 0);
+    uint64_t *events = sim_trace_map_at(&reader->flows, id, 0);
 
     if (*events == 0) {
         reader->summary->flows++;
@@ -278,8 +279,8 @@ static void count_type(struct reader *reader, struct seen_track *track, uint64_t
  * compare. */
 static bool is_plain_time(struct reader *reader, const struct packet *packet)
 {
-    uint64_t clock =
-        packet->has_clock ? packet->clock : *trace_map_at(&reader->defaults, packet->sequence, 1);
+    uint64_t clock = packet->has_clock ? packet->clock
+                                       : *sim_trace_map_at(&reader->defaults, packet->sequence, 1);
 
     return packet->has_timestamp && clock < 64;
 }
@@ -289,7 +290,7 @@ static bool read_event(struct reader *reader, const struct packet *packet)
     struct cursor bytes = packet->event;
     struct field field;
     struct seen_track *track;
-    uint64_t uuid = *trace_map_at(&reader->defaults, packet->sequence, 0), type = 0, iid = 0;
+    uint64_t uuid = *sim_trace_map_at(&reader->defaults, packet->sequence, 0), type = 0, iid = 0;
 
     while (next_field(&bytes, &field)) {
         if (field.number == 47 || field.number == 48) {
@@ -313,7 +314,7 @@ static bool read_event(struct reader *reader, const struct packet *packet)
     count_type(reader, track, type);
     if (is_plain_time(reader, packet))
         count_time(reader, track, packet->timestamp);
-    if (iid != 0 && *trace_map_at(&reader->names, packet->sequence, iid) == 0)
+    if (iid != 0 && *sim_trace_map_at(&reader->names, packet->sequence, iid) == 0)
         reader->summary->unknown_names++;
     track->events++;
     return true;
@@ -403,10 +404,10 @@ static void count_open_ends(struct reader *reader)
 
 static void free_reader(struct reader *reader)
 {
-    trace_map_free(&reader->track_of);
-    trace_map_free(&reader->names);
-    trace_map_free(&reader->flows);
-    trace_map_free(&reader->defaults);
+    sim_trace_map_free(&reader->track_of);
+    sim_trace_map_free(&reader->names);
+    sim_trace_map_free(&reader->flows);
+    sim_trace_map_free(&reader->defaults);
     free(reader->tracks);
 }
 

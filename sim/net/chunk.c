@@ -48,7 +48,7 @@ static inline sim_time_t reserve_link(sim_time_t *busy, struct net_link_traffic 
 
 /* The router whose trace track shows the link. All links of a switched network are shown as ports
  * of router 0. */
-static inline uint32_t trace_track(const struct net *net, uint32_t link)
+static inline uint32_t router_of_link(const struct net *net, uint32_t link)
 {
     return net->ports ? link / NET_DRAGONFLY_PORTS : 0;
 }
@@ -56,13 +56,14 @@ static inline uint32_t trace_track(const struct net *net, uint32_t link)
 static void trace_link(const struct net *net, uint32_t link, sim_time_t start, sim_time_t duration,
                        uint32_t units)
 {
-    uint32_t router = trace_track(net, link);
-    struct trace_point point = {
-        TRACE_SLICE, TRACE_LINK, router, link - router * net->ports, "transfer", start,
-        duration,    0,          units,
+    uint32_t router = router_of_link(net, link);
+    struct sim_trace_point point = {
+        SIM_TRACE_SLICE, NET_TRACK_LINK, router,   link - router * net->ports,
+        "transfer",      start,          duration, 0,
+        units,
     };
 
-    trace_write(&point);
+    sim_trace_write(&point);
 }
 
 /* The result of reserving the links of one path. */
@@ -127,9 +128,10 @@ reserve_links(struct net *net, struct net_transfer *transfer, const struct net_p
         }
         if (i == 0) {
             reservation->first = speed;
-            trace(TRACE_SLICE, TRACE_LINK, trace_track(net, index),
-                  index - trace_track(net, index) * net->ports, "transfer", queued, wire, 0, units);
-        } else if (sim_unlikely(trace_on)) {
+            trace(SIM_TRACE_SLICE, NET_TRACK_LINK, router_of_link(net, index),
+                  index - router_of_link(net, index) * net->ports, "transfer", queued, wire, 0,
+                  units);
+        } else if (sim_unlikely(sim_trace_on)) {
             trace_link(net, index, queued, wire, units);
         }
         if (width != 1) {
@@ -184,7 +186,7 @@ sim_time_t net_chunk_reserve(struct net *net, struct net_transfer *transfer,
 
     assert(links <= NET_PATH_MAX && path->width >= 1 && path->width <= NET_WIDE);
     if (links == 0)
-        trace(TRACE_INSTANT, TRACE_LINK, net_router_of(net, transfer->source), net->ports,
+        trace(SIM_TRACE_INSTANT, NET_TRACK_LINK, net_router_of(net, transfer->source), net->ports,
               "transfer", now, 0, 0, units);
     if (sim_likely(path->width == NET_WIDE && net->fidelity == NET_F1))
         reserve_links(net, transfer, path, 0, links, units, &reservation, false, true);

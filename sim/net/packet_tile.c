@@ -104,12 +104,12 @@ static void trace_occupancy(const struct packet_tile *output, uint32_t tile, uns
 {
     static const char *const names[VCS] = {"VC 0", "VC 1", "VC 2", "VC 3",
                                            "VC 4", "VC 5", "VC 6", "VC 7"};
-    struct trace_point point = {
-        TRACE_COUNTER,    TRACE_LINK, tile / TILES, tile % TILES, names[vc], now, 0, 0,
+    struct sim_trace_point point = {
+        SIM_TRACE_COUNTER, NET_TRACK_LINK, tile / TILES, tile % TILES, names[vc], now, 0, 0,
         output->used[vc],
     };
 
-    trace_write(&point);
+    sim_trace_write(&point);
 }
 
 /* The packet leaves the router by this output. */
@@ -143,9 +143,9 @@ static inline void leave(struct packet *packet, struct packet_tile *output, uint
     output->packets++;
     if (sim_unlikely(output->units >= UINT32_MAX / 2))
         carry_over(output, tile);
-    trace(TRACE_SLICE, TRACE_LINK, tile / TILES, tile % TILES, "transfer", start, wire, 0,
+    trace(SIM_TRACE_SLICE, NET_TRACK_LINK, tile / TILES, tile % TILES, "transfer", start, wire, 0,
           packet->units);
-    if (sim_unlikely(trace_on))
+    if (sim_unlikely(sim_trace_on))
         trace_occupancy(output, tile, packet->out_vc, sim_now());
     if (packet->hops++ == 0)
         packet->first = (uint8_t)(color * 4 + (unsigned)(speed - net->speed[color]));

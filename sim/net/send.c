@@ -59,7 +59,8 @@ sim_time_t net_fault_apply(struct net *net, struct net_transfer *transfer)
         transfer->status = NET_DROPPED;
         break;
     }
-    trace(TRACE_INSTANT, TRACE_FAULT, transfer->source, 0, name, sim_now(), 0, 0, transfer->target);
+    trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, transfer->source, 0, name, sim_now(), 0, 0,
+          transfer->target);
     return delay;
 }
 
@@ -102,7 +103,7 @@ static void refuse(struct net *net, struct net_transfer *transfer)
     transfer->hops = 0;
     transfer->minimal = false;
     net->counters.unreachable++;
-    trace(TRACE_INSTANT, TRACE_FAULT, transfer->source, 0, "unreachable", sim_now(), 0, 0,
+    trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, transfer->source, 0, "unreachable", sim_now(), 0, 0,
           transfer->target);
     sim_event_schedule(&transfer->event, sim_now());
 }

@@ -101,9 +101,9 @@ static void run_to_end(struct machine *machine)
     assert_int_equal(outcome, SIM_DONE);
     if (machine->unbalanced)
         return;
-    if (!ledger_balance())
-        ledger_for_each_violation(print_violation, NULL);
-    assert_true(ledger_balanced());
+    if (!sim_ledger_balance())
+        sim_ledger_for_each_violation(print_violation, NULL);
+    assert_true(sim_ledger_balanced());
 }
 
 static void create_fabric(struct machine *machine)

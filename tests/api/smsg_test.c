@@ -853,7 +853,7 @@ static void flip_main(struct rank *rank)
         while ((rc = GNI_SmsgGetNext(link.ep, &message)) == GNI_RC_NOT_DONE)
             ;
         assert_rc(rc, GNI_RC_INVALID_STATE);
-        assert_false(ledger_balanced());
+        assert_false(sim_ledger_balanced());
     }
     link_close(rank, &link);
 }

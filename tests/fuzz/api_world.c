@@ -320,8 +320,8 @@ static void check_ledger(void)
 {
     if (ending() >= REMAINS || world.trampled)
         return;
-    if (!ledger_balance()) {
-        ledger_for_each_violation(print_violation, NULL);
+    if (!sim_ledger_balance()) {
+        sim_ledger_for_each_violation(print_violation, NULL);
         die("the ledger does not balance");
     }
 }

@@ -557,7 +557,7 @@ void aries_get_counters(const struct aries_fabric *fabric, struct aries_counters
     needs_simulation();
 }
 
-bool ledger_balanced(void)
+bool sim_ledger_balanced(void)
 {
     needs_simulation();
 }

@@ -24,7 +24,7 @@ struct item {
     uint32_t heap; /* position in the reference, UINT32_MAX: not in it */
 };
 
-static struct queue queue;
+static struct sim_queue queue;
 static struct item items[PENDING_MAX];
 static struct item *heap[PENDING_MAX];
 static uint32_t heap_count;
@@ -80,9 +80,9 @@ static void push(struct item *item, sim_time_t time, bool timer)
     heap_set(heap_count++, item);
     heap_sift(heap_count - 1);
     if (timer)
-        queue_timer_arm(&queue, &item->timer, time);
+        sim_queue_timer_arm(&queue, &item->timer, time);
     else
-        queue_push(&queue, time, (uintptr_t)&item->timer.event);
+        sim_queue_push(&queue, time, (uintptr_t)&item->timer.event);
 }
 
 /* ---- distributions: delay from now ---- */
@@ -168,7 +168,7 @@ static void compare(sim_time_t (*delay)(void), uint32_t target, double timers, d
     uint32_t i;
 
     sim_random_init(&rnd, seed, "queue", target);
-    queue_init(&queue);
+    sim_queue_init(&queue);
     heap_count = 0;
     order = 0;
     for (i = 0; i < PENDING_MAX; i++)
@@ -187,7 +187,7 @@ static void compare(sim_time_t (*delay)(void), uint32_t target, double timers, d
             struct item *victim = heap[sim_random_below(&rnd, heap_count)];
 
             if (victim->timer.entry != NULL) {
-                queue_timer_cancel(&queue, &victim->timer);
+                sim_queue_timer_cancel(&queue, &victim->timer);
                 assert_null(victim->timer.entry);
                 heap_remove(victim);
             }
@@ -196,19 +196,19 @@ static void compare(sim_time_t (*delay)(void), uint32_t target, double timers, d
         if (sim_random_chance(&rnd, 0.1)) { /* the clock moves in place */
             sim_time_t until = add(now, delay() / 2 + 1);
 
-            assert_true(queue_horizon(&queue) <= (heap_count > 0 ? heap[0]->time : SIM_NEVER));
+            assert_true(sim_queue_horizon(&queue) <= (heap_count > 0 ? heap[0]->time : SIM_NEVER));
             if (queue.head == queue.tail)
-                queue_fill(&queue, until);
-            now = until < queue_horizon(&queue) ? until : queue_horizon(&queue);
+                sim_queue_fill(&queue, until);
+            now = until < sim_queue_horizon(&queue) ? until : sim_queue_horizon(&queue);
             if (heap_count > 0 && now > heap[0]->time)
                 now = heap[0]->time;
             if (now == SIM_NEVER)
                 now = until;
             continue;
         }
-        if (queue_ready(&queue, SIM_NEVER)) {
+        if (sim_queue_ready(&queue, SIM_NEVER)) {
             sim_time_t time = queue.head->time;
-            struct sim_event *event = queue_pop(&queue);
+            struct sim_event *event = sim_queue_pop(&queue);
             struct item *least = heap[0];
 
             if (event == NULL)
@@ -223,11 +223,11 @@ static void compare(sim_time_t (*delay)(void), uint32_t target, double timers, d
             assert_int_equal(heap_count, 0);
         }
     }
-    while (queue_ready(&queue, SIM_NEVER))
-        assert_null(queue_pop(&queue));
-    assert_true(queue_empty(&queue));
+    while (sim_queue_ready(&queue, SIM_NEVER))
+        assert_null(sim_queue_pop(&queue));
+    assert_true(sim_queue_empty(&queue));
     assert_true(queue.count == 0 && queue.cancelled == 0);
-    queue_fini(&queue);
+    sim_queue_fini(&queue);
 }
 
 static void order_is_that_of_a_stable_sort(void **state)
@@ -258,17 +258,17 @@ static void cancelled_timers_are_thrown_out(void **state)
     struct sim_timer *timer;
     int i;
 
-    queue_init(&queue);
+    sim_queue_init(&queue);
     for (i = 0; i < 200000; i++) {
         timer = calloc(1, sizeof *timer);
-        queue_timer_arm(&queue, timer, 1000000000ull + (uint64_t)i % 977);
-        queue_timer_cancel(&queue, timer);
+        sim_queue_timer_arm(&queue, timer, 1000000000ull + (uint64_t)i % 977);
+        sim_queue_timer_cancel(&queue, timer);
         free(timer);
     }
     assert_true(queue.count <= 2048);
-    while (queue_ready(&queue, SIM_NEVER))
-        assert_null(queue_pop(&queue));
-    queue_fini(&queue);
+    while (sim_queue_ready(&queue, SIM_NEVER))
+        assert_null(sim_queue_pop(&queue));
+    sim_queue_fini(&queue);
 }
 
 /* A million equal times, and one that comes before and one after. */
@@ -278,19 +278,19 @@ static void large_bursts_stay_in_order(void **state)
     static struct sim_event events[COUNT + 2];
     uint32_t i;
 
-    queue_init(&queue);
+    sim_queue_init(&queue);
     for (i = 0; i < COUNT; i++)
-        queue_push(&queue, 123456789, (uintptr_t)&events[i]);
-    queue_push(&queue, 123456790, (uintptr_t)&events[COUNT]);
-    queue_push(&queue, 123456788, (uintptr_t)&events[COUNT + 1]);
-    assert_true(queue_ready(&queue, SIM_NEVER));
-    assert_ptr_equal(queue_pop(&queue), &events[COUNT + 1]);
+        sim_queue_push(&queue, 123456789, (uintptr_t)&events[i]);
+    sim_queue_push(&queue, 123456790, (uintptr_t)&events[COUNT]);
+    sim_queue_push(&queue, 123456788, (uintptr_t)&events[COUNT + 1]);
+    assert_true(sim_queue_ready(&queue, SIM_NEVER));
+    assert_ptr_equal(sim_queue_pop(&queue), &events[COUNT + 1]);
     for (i = 0; i <= COUNT; i++) {
-        assert_true(queue_ready(&queue, SIM_NEVER));
-        assert_ptr_equal(queue_pop(&queue), &events[i]);
+        assert_true(sim_queue_ready(&queue, SIM_NEVER));
+        assert_ptr_equal(sim_queue_pop(&queue), &events[i]);
     }
-    assert_false(queue_ready(&queue, SIM_NEVER));
-    queue_fini(&queue);
+    assert_false(sim_queue_ready(&queue, SIM_NEVER));
+    sim_queue_fini(&queue);
 }
 
 static void the_end_of_time_is_an_ordinary_time(void **state)
@@ -298,15 +298,15 @@ static void the_end_of_time_is_an_ordinary_time(void **state)
     static struct sim_event events[300];
     uint32_t i;
 
-    queue_init(&queue);
+    sim_queue_init(&queue);
     for (i = 0; i < 300; i++)
-        queue_push(&queue, SIM_NEVER - (i < 3 ? 0 : 1), (uintptr_t)&events[i]);
+        sim_queue_push(&queue, SIM_NEVER - (i < 3 ? 0 : 1), (uintptr_t)&events[i]);
     for (i = 3; i < 303; i++) {
-        assert_true(queue_ready(&queue, SIM_NEVER));
-        assert_ptr_equal(queue_pop(&queue), &events[i % 300]);
+        assert_true(sim_queue_ready(&queue, SIM_NEVER));
+        assert_ptr_equal(sim_queue_pop(&queue), &events[i % 300]);
     }
-    assert_false(queue_ready(&queue, SIM_NEVER));
-    queue_fini(&queue);
+    assert_false(sim_queue_ready(&queue, SIM_NEVER));
+    sim_queue_fini(&queue);
 }
 
 int main(void)

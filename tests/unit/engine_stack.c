@@ -52,8 +52,8 @@ static int child(int frames, bool canaries, char *text, size_t size)
         dup2(channel[1], STDERR_FILENO);
         sim_init(&options);
         if (canaries) {
-            stacks_fini();
-            stacks_init(options.stack_bytes, 0, true);
+            sim_stacks_fini();
+            sim_stacks_init(options.stack_bytes, 0, true);
             sim_fibers_init();
         }
         sim_fiber_start(deep, (void *)(intptr_t)frames, "deep thought", 0);
@@ -87,7 +87,7 @@ static void guards_catch_an_overflow(void **state)
     bool guarded;
 
     sim_init(&options);
-    guarded = stack_guarded();
+    guarded = sim_stack_guarded();
     sim_fini();
     if (guarded)
         overflow(false);
@@ -112,8 +112,8 @@ static void canaries_catch_an_overflow(void **state)
     if (pid == 0) {
         close(STDERR_FILENO);
         sim_init(&options);
-        stacks_fini();
-        stacks_init(0, 0, true);
+        sim_stacks_fini();
+        sim_stacks_init(0, 0, true);
         sim_fibers_init();
         fiber = sim_fiber_start(below, NULL, "deep thought", 0);
         sim_fiber_start(deep, NULL, "other", 1);

@@ -15,7 +15,7 @@
 
 static int teardown(void **state)
 {
-    metrics_reset();
+    sim_metrics_reset();
     return 0;
 }
 
@@ -39,12 +39,12 @@ static void expect_close(uint64_t got, uint64_t exact)
 
 static void empty_histogram(void **state)
 {
-    static struct histogram histogram;
+    static struct sim_histogram histogram;
 
-    assert_int_equal(histogram_quantile(&histogram, 0.0), 0);
-    assert_int_equal(histogram_quantile(&histogram, 0.5), 0);
-    assert_int_equal(histogram_quantile(&histogram, 1.0), 0);
-    assert_true(histogram_mean(&histogram) == 0.0);
+    assert_int_equal(sim_histogram_quantile(&histogram, 0.0), 0);
+    assert_int_equal(sim_histogram_quantile(&histogram, 0.5), 0);
+    assert_int_equal(sim_histogram_quantile(&histogram, 1.0), 0);
+    assert_true(sim_histogram_mean(&histogram) == 0.0);
 }
 
 /* Each power of two, its neighbours, and the ends of the range: alone, every quantile is the value
@@ -52,7 +52,7 @@ static void empty_histogram(void **state)
 static void one_value_is_every_quantile(void **state)
 {
     static const double quantiles[] = {-1.0, 0.0, 1e-9, 0.5, 0.999, 1.0, 2.0, 0.0 / 0.0};
-    struct histogram *histogram = malloc(sizeof *histogram);
+    struct sim_histogram *histogram = malloc(sizeof *histogram);
     unsigned bit, i;
     int near;
     uint64_t value;
@@ -61,24 +61,24 @@ static void one_value_is_every_quantile(void **state)
         for (near = -1; near <= 1; near++) {
             value = (1ull << bit) + (uint64_t)(int64_t)near;
             memset(histogram, 0, sizeof *histogram);
-            histogram_record(histogram, value);
+            sim_histogram_record(histogram, value);
             for (i = 0; i < sizeof quantiles / sizeof quantiles[0]; i++)
-                assert_true(histogram_quantile(histogram, quantiles[i]) == value);
+                assert_true(sim_histogram_quantile(histogram, quantiles[i]) == value);
             assert_true(histogram->min == value && histogram->max == value);
         }
     }
     memset(histogram, 0, sizeof *histogram);
-    histogram_record(histogram, UINT64_MAX);
-    histogram_record(histogram, UINT64_MAX);
+    sim_histogram_record(histogram, UINT64_MAX);
+    sim_histogram_record(histogram, UINT64_MAX);
     assert_true(histogram->sum == 2 * (unsigned __int128)UINT64_MAX);
-    assert_true(histogram_mean(histogram) == 0x1p64);
+    assert_true(sim_histogram_mean(histogram) == 0x1p64);
     free(histogram);
 }
 
 /* Two far-off values around one in the middle, which the clamping to [min, max] cannot help. */
 static void every_bucket_is_narrow(void **state)
 {
-    struct histogram *histogram = malloc(sizeof *histogram);
+    struct sim_histogram *histogram = malloc(sizeof *histogram);
     struct sim_random random;
     unsigned i;
     uint64_t value;
@@ -87,33 +87,33 @@ static void every_bucket_is_narrow(void **state)
     for (i = 0; i < 5000; i++) {
         value = sim_random_next(&random) >> sim_random_below(&random, 64);
         memset(histogram, 0, sizeof *histogram);
-        histogram_record(histogram, 0);
-        histogram_record(histogram, value);
-        histogram_record(histogram, UINT64_MAX);
+        sim_histogram_record(histogram, 0);
+        sim_histogram_record(histogram, value);
+        sim_histogram_record(histogram, UINT64_MAX);
         if (value < 128)
-            assert_true(histogram_quantile(histogram, 0.5) == value);
-        expect_close(histogram_quantile(histogram, 0.5), value);
+            assert_true(sim_histogram_quantile(histogram, 0.5) == value);
+        expect_close(sim_histogram_quantile(histogram, 0.5), value);
     }
     free(histogram);
 }
 
 static void small_values_are_exact(void **state)
 {
-    static struct histogram histogram;
+    static struct sim_histogram histogram;
     unsigned value;
 
     for (value = 1; value <= 100; value++)
-        histogram_record(&histogram, value);
+        sim_histogram_record(&histogram, value);
     for (value = 1; value <= 100; value++)
-        assert_int_equal(histogram_quantile(&histogram, value / 100.0), value);
-    assert_true(histogram_mean(&histogram) == 50.5);
+        assert_int_equal(sim_histogram_quantile(&histogram, value / 100.0), value);
+    assert_true(sim_histogram_mean(&histogram) == 50.5);
 }
 
 static void quantiles_follow_a_sorted_sample(void **state)
 {
     static const double quantiles[] = {0.001, 0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 0.9999};
     uint64_t *values = malloc(VALUES * sizeof *values);
-    struct histogram *histogram = malloc(sizeof *histogram);
+    struct sim_histogram *histogram = malloc(sizeof *histogram);
     struct sim_random random;
     unsigned shape, i;
 
@@ -128,14 +128,14 @@ static void quantiles_follow_a_sorted_sample(void **state)
             else /* two humps, one with a long tail */
                 values[i] = i % 10 != 0 ? 1200000 + sim_random_below(&random, 50000)
                                         : sim_random_next(&random) >> (20 + i % 30);
-            histogram_record(histogram, values[i]);
+            sim_histogram_record(histogram, values[i]);
         }
         qsort(values, VALUES, sizeof *values, compare);
         for (i = 0; i < sizeof quantiles / sizeof quantiles[0]; i++)
-            expect_close(histogram_quantile(histogram, quantiles[i]),
+            expect_close(sim_histogram_quantile(histogram, quantiles[i]),
                          values[(unsigned)(quantiles[i] * VALUES + 0.999999) - 1]);
-        assert_true(histogram_quantile(histogram, 0.0) == values[0]);
-        assert_true(histogram_quantile(histogram, 1.0) == values[VALUES - 1]);
+        assert_true(sim_histogram_quantile(histogram, 0.0) == values[0]);
+        assert_true(sim_histogram_quantile(histogram, 1.0) == values[VALUES - 1]);
     }
     free(histogram);
     free(values);
@@ -143,7 +143,7 @@ static void quantiles_follow_a_sorted_sample(void **state)
 
 static void merge_is_recording_into_one(void **state)
 {
-    static struct histogram parts[3], all, sum;
+    static struct sim_histogram parts[3], all, sum;
     struct sim_random random;
     unsigned i;
     uint64_t value;
@@ -151,11 +151,11 @@ static void merge_is_recording_into_one(void **state)
     sim_random_init(&random, 5, "merge", 0);
     for (i = 0; i < 3000; i++) {
         value = 1000 + sim_random_below(&random, 1u << (i % 30));
-        histogram_record(&parts[i % 2], value); /* the third stays empty */
-        histogram_record(&all, value);
+        sim_histogram_record(&parts[i % 2], value); /* the third stays empty */
+        sim_histogram_record(&all, value);
     }
     for (i = 0; i < 3; i++)
-        histogram_merge(&sum, &parts[(i + 2) % 3]);
+        sim_histogram_merge(&sum, &parts[(i + 2) % 3]);
     assert_memory_equal(&sum, &all, sizeof sum);
 }
 
@@ -163,27 +163,27 @@ static void merge_is_recording_into_one(void **state)
 
 static void same_name_same_metric(void **state)
 {
-    struct metric *latency = metric_histogram("clients.latency", METRIC_PS);
-    struct metric *messages = metric_counter("clients.messages", METRIC_COUNT);
+    struct sim_metric *latency = sim_metric_histogram("clients.latency", METRIC_PS);
+    struct sim_metric *messages = sim_metric_counter("clients.messages", METRIC_COUNT);
 
     assert_non_null(latency);
-    assert_ptr_equal(metric_histogram("clients.latency", METRIC_PS), latency);
-    assert_ptr_equal(metric_counter("clients.messages", METRIC_COUNT), messages);
-    assert_ptr_equal(metric_find("clients.latency"), latency);
-    assert_null(metric_find("clients.latenc"));
-    assert_null(metric_find("clients.latency2"));
-    assert_null(metric_find(""));
+    assert_ptr_equal(sim_metric_histogram("clients.latency", METRIC_PS), latency);
+    assert_ptr_equal(sim_metric_counter("clients.messages", METRIC_COUNT), messages);
+    assert_ptr_equal(sim_metric_find("clients.latency"), latency);
+    assert_null(sim_metric_find("clients.latenc"));
+    assert_null(sim_metric_find("clients.latency2"));
+    assert_null(sim_metric_find(""));
 }
 
 static void another_type_or_unit_is_refused(void **state)
 {
-    assert_non_null(metric_counter("x", METRIC_COUNT));
-    assert_null(metric_gauge("x", METRIC_COUNT));
-    assert_null(metric_histogram("x", METRIC_COUNT));
-    assert_null(metric_counter("x", METRIC_BYTES));
+    assert_non_null(sim_metric_counter("x", METRIC_COUNT));
+    assert_null(sim_metric_gauge("x", METRIC_COUNT));
+    assert_null(sim_metric_histogram("x", METRIC_COUNT));
+    assert_null(sim_metric_counter("x", METRIC_BYTES));
 }
 
-static void check_order(const struct metric *metric, void *arg)
+static void check_order(const struct sim_metric *metric, void *arg)
 {
     unsigned *next = arg;
     char name[16];
@@ -199,11 +199,11 @@ static void listed_in_order_of_creation(void **state)
 
     for (i = 0; i < 3000; i++) {
         snprintf(name, sizeof name, "m%u", i * 7919 % 3000);
-        metric_counter(name, METRIC_COUNT)->counter = i;
+        sim_metric_counter(name, METRIC_COUNT)->counter = i;
     }
-    metrics_for_each(check_order, &next);
+    sim_metrics_for_each(check_order, &next);
     assert_int_equal(next, 3000);
-    assert_int_equal(metric_find("m1")->counter, 1679); /* 1679 * 7919 % 3000 == 1 */
+    assert_int_equal(sim_metric_find("m1")->counter, 1679); /* 1679 * 7919 % 3000 == 1 */
 }
 
 static void values_by_path(void **state)
@@ -211,7 +211,7 @@ static void values_by_path(void **state)
     static const struct {
         const char *path;
         double value;
-        enum metric_unit unit;
+        enum sim_metric_unit unit;
     } expected[] = {
         {"jobs.latency.count", 1000, METRIC_COUNT},
         {"jobs.latency.min", 1, METRIC_PS},
@@ -222,28 +222,28 @@ static void values_by_path(void **state)
         {"jobs.sent", 42, METRIC_BYTES},
         {"sent", 7, METRIC_COUNT},
     };
-    struct metric *latency = metric_histogram("jobs.latency", METRIC_PS);
-    enum metric_unit unit;
+    struct sim_metric *latency = sim_metric_histogram("jobs.latency", METRIC_PS);
+    enum sim_metric_unit unit;
     double value;
     unsigned i;
 
     for (i = 1; i <= 1000; i++)
-        histogram_record(latency->histogram, i);
-    metric_gauge("jobs.rate", METRIC_PER_S)->gauge = 2.5;
-    metric_counter("jobs.sent", METRIC_BYTES)->counter = 42;
-    metric_counter("sent", METRIC_COUNT)->counter = 7;
+        sim_histogram_record(latency->histogram, i);
+    sim_metric_gauge("jobs.rate", METRIC_PER_S)->gauge = 2.5;
+    sim_metric_counter("jobs.sent", METRIC_BYTES)->counter = 42;
+    sim_metric_counter("sent", METRIC_COUNT)->counter = 7;
     for (i = 0; i < sizeof expected / sizeof expected[0]; i++) {
-        assert_true(metric_value(expected[i].path, &value, &unit));
+        assert_true(sim_metric_value(expected[i].path, &value, &unit));
         assert_true(value == expected[i].value);
         assert_int_equal(unit, expected[i].unit);
     }
-    assert_true(metric_value("jobs.latency.p50", &value, NULL));
+    assert_true(sim_metric_value("jobs.latency.p50", &value, NULL));
     expect_close((uint64_t)value, 500);
-    assert_true(metric_value("jobs.latency.p90", &value, NULL));
+    assert_true(sim_metric_value("jobs.latency.p90", &value, NULL));
     expect_close((uint64_t)value, 900);
-    assert_true(metric_value("jobs.latency.p99", &value, &unit));
+    assert_true(sim_metric_value("jobs.latency.p99", &value, &unit));
     expect_close((uint64_t)value, 990);
-    assert_true(metric_value("jobs.latency.p999", &value, NULL));
+    assert_true(sim_metric_value("jobs.latency.p999", &value, NULL));
     expect_close((uint64_t)value, 999);
 }
 
@@ -263,10 +263,10 @@ static void paths_that_name_nothing(void **state)
     double value = 17.0;
     unsigned i;
 
-    metric_histogram("jobs.latency", METRIC_PS);
-    metric_counter("jobs.sent", METRIC_COUNT);
+    sim_metric_histogram("jobs.latency", METRIC_PS);
+    sim_metric_counter("jobs.sent", METRIC_COUNT);
     for (i = 0; i < sizeof paths / sizeof paths[0]; i++)
-        assert_false(metric_value(paths[i], &value, NULL));
+        assert_false(sim_metric_value(paths[i], &value, NULL));
     assert_true(value == 17.0);
 }
 
@@ -274,12 +274,12 @@ static void reset_forgets(void **state)
 {
     unsigned next = 0;
 
-    metric_histogram("x", METRIC_PS);
-    metrics_reset();
-    assert_null(metric_find("x"));
-    metrics_for_each(check_order, &next);
+    sim_metric_histogram("x", METRIC_PS);
+    sim_metrics_reset();
+    assert_null(sim_metric_find("x"));
+    sim_metrics_for_each(check_order, &next);
     assert_int_equal(next, 0);
-    assert_non_null(metric_counter("x", METRIC_COUNT));
+    assert_non_null(sim_metric_counter("x", METRIC_COUNT));
 }
 
 #define TEST(name) cmocka_unit_test_teardown(name, teardown)

@@ -488,9 +488,9 @@ static void tracing_changes_nothing(void **state)
     (void)state;
     assert_true(file >= 0);
     close(file);
-    assert_true(trace_open(path, &error));
+    assert_true(sim_trace_open(path, &error));
     traced = hot_spot("mini2", NET_ROUTE_ADAPTIVE_0, 3, 20, 16384);
-    assert_true(trace_close(&error));
+    assert_true(sim_trace_close(&error));
     assert_true(traced.digest == plain.digest && traced.end == plain.end);
     assert_true(trace_read(path, &summary, &error));
     assert_true(summary.slices >= plain.counters.hops);

@@ -40,14 +40,14 @@ int main(int argc, char **argv)
         return print_summary(argv[2]);
     if (argc != 2)
         return 2;
-    if (!trace_open(argv[1], &error)) {
+    if (!sim_trace_open(argv[1], &error)) {
         fprintf(stderr, "%s\n", error);
         free(error);
         return 1;
     }
-    trace_set_rank_name(0, 0, "clients 0");
+    sim_trace_set_rank_name(0, 0, "clients 0");
     sample_points();
-    if (!trace_close(&error)) {
+    if (!sim_trace_close(&error)) {
         fprintf(stderr, "%s\n", error);
         free(error);
         return 1;

@@ -27,19 +27,20 @@ static inline void sample_points(void)
         target = (source + 1) % SAMPLE_NODES;
         bytes = 8 + sim_random_below(&random, 4096);
         put = bytes * 400;
-        flow = trace_flow_new();
-        trace(TRACE_SLICE, TRACE_RANK, source, (uint32_t)(i % 2), "GNI_PostRdma", at, 90, 0, 0);
-        trace(TRACE_SLICE, TRACE_BTE, source, 1, "put", at + 100, put, flow, bytes);
-        trace(TRACE_COUNTER, TRACE_CQ, target, 0, "depth", at, 0, 0, i % 5);
+        flow = sim_trace_flow_new();
+        trace(SIM_TRACE_SLICE, SIM_TRACK_RANK, source, (uint32_t)(i % 2), "GNI_PostRdma", at, 90, 0,
+              0);
+        trace(SIM_TRACE_SLICE, ARIES_TRACK_BTE, source, 1, "put", at + 100, put, flow, bytes);
+        trace(SIM_TRACE_COUNTER, ARIES_TRACK_CQ, target, 0, "depth", at, 0, 0, i % 5);
         if (i % SAMPLE_LOST == 0) {
-            trace(TRACE_INSTANT, TRACE_FAULT, target, 0, "drop", at + put / 2, 0, 0, bytes);
+            trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, target, 0, "drop", at + put / 2, 0, 0, bytes);
             continue;
         }
-        trace(TRACE_SLICE, TRACE_LINK, source / 4, 31, "put", at + 300, put, flow, bytes);
-        trace(TRACE_SLICE, TRACE_RX, target, 0, "put", at + 900, put, flow, bytes);
-        trace(TRACE_INSTANT, TRACE_CQ, target, 0, "event", at + 900 + put, 0, 0, 0);
+        trace(SIM_TRACE_SLICE, NET_TRACK_LINK, source / 4, 31, "put", at + 300, put, flow, bytes);
+        trace(SIM_TRACE_SLICE, ARIES_TRACK_RX, target, 0, "put", at + 900, put, flow, bytes);
+        trace(SIM_TRACE_INSTANT, ARIES_TRACK_CQ, target, 0, "event", at + 900 + put, 0, 0, 0);
     }
-    trace(TRACE_INSTANT, TRACE_FAULT, UINT32_MAX, 0, "throttle", at, 0, 0, 0);
+    trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, UINT32_MAX, 0, "throttle", at, 0, 0, 0);
 }
 
 #endif

@@ -28,7 +28,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    trace_close(NULL);
+    sim_trace_close(NULL);
     unlink(path);
     return 0;
 }
@@ -37,7 +37,7 @@ static void open_trace(void)
 {
     char *error = NULL;
 
-    if (!trace_open(path, &error))
+    if (!sim_trace_open(path, &error))
         fail_msg("%s", error);
 }
 
@@ -47,7 +47,7 @@ static struct trace_summary close_and_read(void)
     struct trace_summary summary;
     char *error = NULL;
 
-    assert_true(trace_close(&error));
+    assert_true(sim_trace_close(&error));
     if (!trace_read(path, &summary, &error))
         fail_msg("%s", error);
     assert_int_equal(summary.unknown_tracks, 0);
@@ -74,7 +74,7 @@ static uint64_t digest_of(uint32_t node, uint32_t index, const char *name, sim_t
                           sim_time_t duration, uint64_t flow, uint64_t value)
 {
     sim_core.digest = 0;
-    trace(TRACE_SLICE, TRACE_BTE, node, index, name, time, duration, flow, value);
+    trace(SIM_TRACE_SLICE, ARIES_TRACK_BTE, node, index, name, time, duration, flow, value);
     return sim_core.digest;
 }
 
@@ -99,7 +99,7 @@ static void digest_sees_every_field(void **state)
         assert_true(base != digest_of(1, 2 ^ 1u << i, "put", 3, 4, 5, 6));
     }
     sim_core.digest = 0;
-    trace(TRACE_SLICE, TRACE_FMA, 1, 2, "put", 3, 4, 5, 6);
+    trace(SIM_TRACE_SLICE, ARIES_TRACK_FMA, 1, 2, "put", 3, 4, 5, 6);
     assert_true(base != sim_core.digest);
 }
 
@@ -108,12 +108,12 @@ static void digest_sees_order(void **state)
     uint64_t once;
 
     sim_core.digest = 0;
-    trace(TRACE_INSTANT, TRACE_CQ, 1, 0, "event", 10, 0, 0, 0);
-    trace(TRACE_INSTANT, TRACE_CQ, 2, 0, "event", 10, 0, 0, 0);
+    trace(SIM_TRACE_INSTANT, ARIES_TRACK_CQ, 1, 0, "event", 10, 0, 0, 0);
+    trace(SIM_TRACE_INSTANT, ARIES_TRACK_CQ, 2, 0, "event", 10, 0, 0, 0);
     once = sim_core.digest;
     sim_core.digest = 0;
-    trace(TRACE_INSTANT, TRACE_CQ, 2, 0, "event", 10, 0, 0, 0);
-    trace(TRACE_INSTANT, TRACE_CQ, 1, 0, "event", 10, 0, 0, 0);
+    trace(SIM_TRACE_INSTANT, ARIES_TRACK_CQ, 2, 0, "event", 10, 0, 0, 0);
+    trace(SIM_TRACE_INSTANT, ARIES_TRACK_CQ, 1, 0, "event", 10, 0, 0, 0);
     assert_true(once != sim_core.digest);
 }
 
@@ -132,18 +132,18 @@ static void digest_is_the_same_with_a_file(void **state)
 /* The same on every machine and with every compiler. */
 static void digest_has_a_fixed_value(void **state)
 {
-    trace(TRACE_SLICE, TRACE_BTE, 12, 1, "put", 1200000, 400, 5, 4096);
-    trace(TRACE_SLICE, TRACE_LINK, 431, 39, "put", 1300000, 400, 5, 4096);
-    trace(TRACE_INSTANT, TRACE_CQ, UINT32_MAX, 0, "\xc3", 1ull << 40, 0, 0, UINT64_MAX);
+    trace(SIM_TRACE_SLICE, ARIES_TRACK_BTE, 12, 1, "put", 1200000, 400, 5, 4096);
+    trace(SIM_TRACE_SLICE, NET_TRACK_LINK, 431, 39, "put", 1300000, 400, 5, 4096);
+    trace(SIM_TRACE_INSTANT, ARIES_TRACK_CQ, UINT32_MAX, 0, "\xc3", 1ull << 40, 0, 0, UINT64_MAX);
     assert_true(sim_core.digest == 0xf49d67893c598f5eull);
 }
 
 static void flow_numbers(void **state)
 {
-    assert_int_equal(trace_flow_new(), 1);
-    assert_int_equal(trace_flow_new(), 2);
+    assert_int_equal(sim_trace_flow_new(), 1);
+    assert_int_equal(sim_trace_flow_new(), 2);
     sim_core = (struct sim_core){0};
-    assert_int_equal(trace_flow_new(), 1);
+    assert_int_equal(sim_trace_flow_new(), 1);
 }
 
 /* ---- what is written ------------------------------------------------------------------------- */
@@ -161,7 +161,8 @@ static void sample_is_read_back(void **state)
     assert_int_equal(summary.counters, SAMPLE_MESSAGES);
     assert_int_equal(summary.flows, SAMPLE_MESSAGES);
     assert_int_equal(summary.single_ended_flows, lost);
-    assert_int_equal(trace_points_written(), summary.slices + summary.instants + summary.counters);
+    assert_int_equal(sim_trace_points_written(),
+                     summary.slices + summary.instants + summary.counters);
 }
 
 static void same_points_same_bytes(void **state)
@@ -202,7 +203,8 @@ static void overlapping_slices_get_lanes(void **state)
     open_trace();
     for (round = 0; round < 3; round++)
         for (i = 0; i < 10; i++)
-            trace(TRACE_SLICE, TRACE_BTE, 0, 1, "put", round * 100000 + i * 1000, 50000, 0, 0);
+            trace(SIM_TRACE_SLICE, ARIES_TRACK_BTE, 0, 1, "put", round * 100000 + i * 1000, 50000,
+                  0, 0);
     summary = close_and_read();
     assert_int_equal(summary.slices, 30);
     assert_int_equal(summary.tracks, 1 + 10);
@@ -217,10 +219,10 @@ static void slices_end_to_end_share_a_lane(void **state)
 
     open_trace();
     for (i = 0; i < 100; i++)
-        trace(TRACE_SLICE, TRACE_LINK, 3, 7, "put", i * 10, 10, 0,
+        trace(SIM_TRACE_SLICE, NET_TRACK_LINK, 3, 7, "put", i * 10, 10, 0,
               0); /* below the resolution, too */
     for (i = 0; i < 100; i++)
-        trace(TRACE_SLICE, TRACE_LINK, 3, 7, "put", 1000, 0, 0, 0); /* no duration at all */
+        trace(SIM_TRACE_SLICE, NET_TRACK_LINK, 3, 7, "put", 1000, 0, 0, 0); /* no duration at all */
     summary = close_and_read();
     assert_int_equal(summary.tracks, 2);
     assert_int_equal(summary.slices, 200);
@@ -232,12 +234,13 @@ static void late_points_get_lanes(void **state)
     struct trace_summary summary;
 
     open_trace();
-    trace(TRACE_SLICE, TRACE_RX, 0, 0, "put", 10 * SIM_NS, 10 * SIM_NS, 0, 0);
-    trace(TRACE_INSTANT, TRACE_RX, 0, 0, "a", 15 * SIM_NS, 0, 0, 0); /* inside */
-    trace(TRACE_INSTANT, TRACE_RX, 0, 0, "b", 12 * SIM_NS, 0, 0, 0); /* before a: lane 2 */
-    trace(TRACE_SLICE, TRACE_RX, 0, 0, "put", 5 * SIM_NS, SIM_NS, 0, 0); /* lane 3 */
-    trace(TRACE_INSTANT, TRACE_RX, 0, 0, "c", 20 * SIM_NS, 0, 0, 0);
-    trace(TRACE_SLICE, TRACE_RX, 0, 0, "put", 20 * SIM_NS, SIM_NS, 0, 0);
+    trace(SIM_TRACE_SLICE, ARIES_TRACK_RX, 0, 0, "put", 10 * SIM_NS, 10 * SIM_NS, 0, 0);
+    trace(SIM_TRACE_INSTANT, ARIES_TRACK_RX, 0, 0, "a", 15 * SIM_NS, 0, 0, 0); /* inside */
+    trace(SIM_TRACE_INSTANT, ARIES_TRACK_RX, 0, 0, "b", 12 * SIM_NS, 0, 0,
+          0); /* before a: lane 2 */
+    trace(SIM_TRACE_SLICE, ARIES_TRACK_RX, 0, 0, "put", 5 * SIM_NS, SIM_NS, 0, 0); /* lane 3 */
+    trace(SIM_TRACE_INSTANT, ARIES_TRACK_RX, 0, 0, "c", 20 * SIM_NS, 0, 0, 0);
+    trace(SIM_TRACE_SLICE, ARIES_TRACK_RX, 0, 0, "put", 20 * SIM_NS, SIM_NS, 0, 0);
     summary = close_and_read();
     assert_int_equal(summary.tracks, 1 + 3);
     assert_int_equal(summary.slices, 3);
@@ -251,8 +254,8 @@ static void many_lanes(void **state)
 
     open_trace();
     for (i = 0; i < 5000; i++)
-        trace(TRACE_SLICE, TRACE_SMSG, 0, 0, "send", i, SIM_S, 0, 0);
-    trace(TRACE_SLICE, TRACE_SMSG, 0, 0, "send", SIM_S + 2500, 1, 0,
+        trace(SIM_TRACE_SLICE, ARIES_TRACK_SMSG, 0, 0, "send", i, SIM_S, 0, 0);
+    trace(SIM_TRACE_SLICE, ARIES_TRACK_SMSG, 0, 0, "send", SIM_S + 2500, 1, 0,
           0); /* 2501 lanes are free again */
     summary = close_and_read();
     assert_int_equal(summary.slices, 5001);
@@ -264,7 +267,7 @@ static void slice_that_never_ends(void **state)
     struct trace_summary summary;
 
     open_trace();
-    trace(TRACE_SLICE, TRACE_DATAGRAM, 0, 0, "wait", 5 * SIM_NS, SIM_NEVER, 0, 0);
+    trace(SIM_TRACE_SLICE, ARIES_TRACK_DATAGRAM, 0, 0, "wait", 5 * SIM_NS, SIM_NEVER, 0, 0);
     summary = close_and_read();
     assert_int_equal(summary.slices, 1);
     assert_int_equal(summary.last, SIM_NEVER / SIM_NS * SIM_NS);
@@ -276,9 +279,9 @@ static void counter_and_slice_of_one_name(void **state)
     struct trace_summary summary;
 
     open_trace();
-    trace(TRACE_COUNTER, TRACE_CQ, 0, 0, "depth", 0, 0, 0, 1);
-    trace(TRACE_COUNTER, TRACE_CQ, 0, 0, "free", 0, 0, 0, 1);
-    trace(TRACE_SLICE, TRACE_CQ, 0, 0, "depth", 0, 10, 0, 1);
+    trace(SIM_TRACE_COUNTER, ARIES_TRACK_CQ, 0, 0, "depth", 0, 0, 0, 1);
+    trace(SIM_TRACE_COUNTER, ARIES_TRACK_CQ, 0, 0, "free", 0, 0, 0, 1);
+    trace(SIM_TRACE_SLICE, ARIES_TRACK_CQ, 0, 0, "depth", 0, 10, 0, 1);
     summary = close_and_read();
     assert_int_equal(summary.tracks, 1 + 3);
     assert_int_equal(summary.counters, 2);
@@ -292,8 +295,8 @@ static void equal_names_at_two_addresses(void **state)
     size_t length, i, found = 0;
 
     open_trace();
-    trace(TRACE_INSTANT, TRACE_BTE, 0, 0, one, 0, 0, 0, 0);
-    trace(TRACE_INSTANT, TRACE_BTE, 0, 0, two, 0, 0, 0, 0);
+    trace(SIM_TRACE_INSTANT, ARIES_TRACK_BTE, 0, 0, one, 0, 0, 0, 0);
+    trace(SIM_TRACE_INSTANT, ARIES_TRACK_BTE, 0, 0, two, 0, 0, 0, 0);
     summary = close_and_read();
     assert_int_equal(summary.instants, 2);
     bytes = slurp(path, &length);
@@ -311,7 +314,7 @@ static void faults_of_a_node(void **state)
 
     open_trace();
     for (i = 0; i < 10; i++)
-        trace(TRACE_INSTANT, TRACE_FAULT, i % 2, i, "drop", i, 0, 0, 0);
+        trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, i % 2, i, "drop", i, 0, 0, 0);
     summary = close_and_read();
     assert_int_equal(summary.tracks, 1 + 2);
 }
@@ -322,15 +325,15 @@ static void rank_names(void **state)
     uint8_t *bytes;
     size_t length;
 
-    trace_set_rank_name(0, 0, "too early"); /* no trace is open */
+    sim_trace_set_rank_name(0, 0, "too early"); /* no trace is open */
     open_trace();
     memset(name, 'n', sizeof name);
     name[sizeof name - 1] = '\0';
-    trace_set_rank_name(0, 0, "wrong");
-    trace_set_rank_name(0, 0, "servers 17");
-    trace_set_rank_name(0, 1, name);
-    trace(TRACE_SLICE, TRACE_RANK, 0, 0, "GNI_CqGetEvent", 0, 10, 0, 0);
-    trace(TRACE_SLICE, TRACE_RANK, 0, 1, "GNI_CqGetEvent", 0, 10, 0, 0);
+    sim_trace_set_rank_name(0, 0, "wrong");
+    sim_trace_set_rank_name(0, 0, "servers 17");
+    sim_trace_set_rank_name(0, 1, name);
+    trace(SIM_TRACE_SLICE, SIM_TRACK_RANK, 0, 0, "GNI_CqGetEvent", 0, 10, 0, 0);
+    trace(SIM_TRACE_SLICE, SIM_TRACK_RANK, 0, 1, "GNI_CqGetEvent", 0, 10, 0, 0);
     close_and_read();
     bytes = slurp(path, &length);
     assert_non_null(memmem(bytes, length, "servers 17 (API)", 16));
@@ -345,13 +348,13 @@ static void bad_path(void **state)
 {
     char *error = NULL;
 
-    assert_false(trace_open("/nonexistent/folder/trace", &error));
+    assert_false(sim_trace_open("/nonexistent/folder/trace", &error));
     assert_string_equal(error, "cannot write /nonexistent/folder/trace: No such file or directory");
     free(error);
-    assert_false(trace_on);
-    assert_false(trace_open("/nonexistent/folder/trace", NULL));
-    trace(TRACE_INSTANT, TRACE_CQ, 0, 0, "event", 0, 0, 0, 0);
-    assert_true(trace_close(&error));
+    assert_false(sim_trace_on);
+    assert_false(sim_trace_open("/nonexistent/folder/trace", NULL));
+    trace(SIM_TRACE_INSTANT, ARIES_TRACK_CQ, 0, 0, "event", 0, 0, 0, 0);
+    assert_true(sim_trace_close(&error));
 }
 
 static void full_disk(void **state)
@@ -360,12 +363,12 @@ static void full_disk(void **state)
 
     if (access("/dev/full", W_OK) != 0)
         return;
-    assert_true(trace_open("/dev/full", &error));
+    assert_true(sim_trace_open("/dev/full", &error));
     sample_points();
-    assert_false(trace_close(&error));
+    assert_false(sim_trace_close(&error));
     assert_string_equal(error, "cannot write /dev/full: No space left on device");
     free(error);
-    assert_true(trace_close(&error)); /* told once */
+    assert_true(sim_trace_close(&error)); /* told once */
 }
 
 static void one_at_a_time(void **state)
@@ -373,10 +376,10 @@ static void one_at_a_time(void **state)
     char *error = NULL;
 
     open_trace();
-    assert_false(trace_open("/tmp/another", &error));
+    assert_false(sim_trace_open("/tmp/another", &error));
     assert_string_equal(error, "cannot write a trace to /tmp/another: another trace is open");
     free(error);
-    assert_true(trace_on);
+    assert_true(sim_trace_on);
 }
 
 /* ---- reader ---------------------------------------------------------------------------------- */
@@ -539,9 +542,9 @@ static void reader_survives_damage(void **state)
     char *error;
 
     open_trace();
-    trace(TRACE_SLICE, TRACE_BTE, 0, 1, "put", 0, 100, 5, 8);
-    trace(TRACE_COUNTER, TRACE_CQ, 0, 1, "depth", 0, 0, 0, 8);
-    trace(TRACE_SLICE, TRACE_RX, 1, 0, "put", 0, 100, 5, 8);
+    trace(SIM_TRACE_SLICE, ARIES_TRACK_BTE, 0, 1, "put", 0, 100, 5, 8);
+    trace(SIM_TRACE_COUNTER, ARIES_TRACK_CQ, 0, 1, "depth", 0, 0, 0, 8);
+    trace(SIM_TRACE_SLICE, ARIES_TRACK_RX, 1, 0, "put", 0, 100, 5, 8);
     close_and_read();
     bytes = slurp(path, &length);
     for (i = 0; i < length; i++) {

@@ -382,7 +382,7 @@ static void finalise(struct datagram_session *session, enum session_state state)
     }
     session->state = state;
     aries_list_remove(&session->age_link);
-    trace(TRACE_INSTANT, TRACE_DATAGRAM, datagrams->nic->hw->node, 0,
+    trace(SIM_TRACE_INSTANT, ARIES_TRACK_DATAGRAM, datagrams->nic->hw->node, 0,
           state == COMPLETED ? "completed" : "ended", sim_now(), 0, 0, session->number);
     aries_process_notify(datagrams->nic->process);
 }

@@ -378,8 +378,8 @@ static void send_now(struct gni_msgq *msgq, struct msgq_connection *connection, 
     connection->reported = connection->received;
     msgq->stalled = false;
     nic->hw->fabric->counters.msgq_sent++;
-    trace(TRACE_INSTANT, TRACE_SMSG, nic->hw->node, nic->process->trace_index, "msgq send",
-          sim_local_time(), 0, 0, length);
+    trace(SIM_TRACE_INSTANT, ARIES_TRACK_SMSG, nic->hw->node, nic->process->trace_index,
+          "msgq send", sim_local_time(), 0, 0, length);
     sim_idle_break();
     launch(connection, send, find_remote(connection, ep->remote_id), MSGQ_LINE + place,
            timing->cpu_smsg + (nic->fma_shared ? timing->cpu_fma_shared : 0) +

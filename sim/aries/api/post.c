@@ -151,7 +151,7 @@ gni_return_t post_launch(const struct post *post, struct aries_work *works, uint
         return GNI_RC_NO_MATCH;
     sim_settle();
     sim_idle_break();
-    began = trace_begin();
+    began = sim_trace_begin();
     if (post->expected != 0) {
         request = aries_request_new(post->cq, post->ep, post->descr, post->expected);
         if (request == NULL)
@@ -183,8 +183,8 @@ gni_return_t post_launch(const struct post *post, struct aries_work *works, uint
         hw->ops->submit(nic, works);
     else
         hw->ops->submit_chain(nic, works, count);
-    trace(TRACE_SLICE, TRACE_RANK, hw->node, nic->process->trace_index, post->call, began,
-          trace_taken(began, cpu), 0, bytes);
+    trace(SIM_TRACE_SLICE, SIM_TRACK_RANK, hw->node, nic->process->trace_index, post->call, began,
+          sim_trace_taken(began, cpu), 0, bytes);
     return GNI_RC_SUCCESS;
 }
 

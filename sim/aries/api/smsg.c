@@ -189,8 +189,9 @@ static sim_noinline bool in_one_line(const struct smsg_record *record)
 static sim_noinline enum look damaged(struct gni_ep *ep, uint32_t number)
 {
     if (!ep->broken)
-        ledger_violation(&ep->nic->hw->fabric->book_smsg,
-                         "message %u to node %u was changed on its way", number, ep->nic->hw->node);
+        sim_ledger_violation(&ep->nic->hw->fabric->book_smsg,
+                             "message %u to node %u was changed on its way", number,
+                             ep->nic->hw->node);
     ep->broken = true;
     return DAMAGED;
 }
@@ -710,7 +711,7 @@ static gni_return_t send_message(struct gni_ep *ep, const void *header, uint32_t
     ep->tx_sent++;
     assert(ep->tx_used <= ep->tx_bytes && ep->tx_sent - ep->tx_freed <= ep->tx_slots);
     nic->hw->fabric->counters.smsg_sent++;
-    trace(TRACE_INSTANT, TRACE_SMSG, nic->hw->node, nic->process->trace_index, "send",
+    trace(SIM_TRACE_INSTANT, ARIES_TRACK_SMSG, nic->hw->node, nic->process->trace_index, "send",
           sim_local_time(), 0, 0, length);
     sim_idle_break();
     submit_record(ep, request, record, offset, send_cost(nic, length));
@@ -863,8 +864,8 @@ static gni_return_t find_next(struct gni_ep *ep)
     ep->rx_current = offset;
     ep->rx_units = (uint16_t)(smsg_span(record->length) / SMSG_UNIT);
     ep->nic->hw->fabric->counters.smsg_received++;
-    trace(TRACE_INSTANT, TRACE_SMSG, ep->nic->hw->node, ep->nic->process->trace_index, "receive",
-          sim_local_time(), 0, 0, record->length);
+    trace(SIM_TRACE_INSTANT, ARIES_TRACK_SMSG, ep->nic->hw->node, ep->nic->process->trace_index,
+          "receive", sim_local_time(), 0, 0, record->length);
     return GNI_RC_SUCCESS;
 }
 

@@ -22,7 +22,7 @@ static void crash(uint32_t node)
     struct aries_nic *hw = &lnic_backend.fabric->nics[node];
 
     hw->alive = false;
-    trace(TRACE_INSTANT, TRACE_FAULT, node, 0, "node crash", sim_now(), 0, 0, node);
+    trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, node, 0, "node crash", sim_now(), 0, 0, node);
     if (hw == lnic_backend.hw)
         aries_process_kill(lnic_backend.process, "the node has crashed, as the scenario says");
     aries_datagrams_node_down(lnic_backend.fabric, node);
@@ -34,8 +34,8 @@ static void corrupt(struct aries_mr *mr)
     if (mr->corrupt)
         return;
     mr->corrupt = true;
-    trace(TRACE_INSTANT, TRACE_FAULT, lnic_backend.hw->node, 0, "mdd corrupt", sim_now(), 0, 0,
-          mr->mdh);
+    trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, lnic_backend.hw->node, 0, "mdd corrupt", sim_now(), 0,
+          0, mr->mdh);
     aries_hw_mr_changed(mr);
     aries_error_raise(lnic_backend.hw, GNI_ERRMASK_CRITICAL, A_STATUS_AT_MDD_UNCORRECTABLE,
                       mr->ptag, mr->mdh);

@@ -88,7 +88,7 @@ sim_noinline void lnic_share_help(const struct lnic_link *link, const struct lni
 {
     const struct lnic_share *other = lnic_share_of(link->peer);
     bool read = request->flags & LNIC_WAS_READ;
-    sim_time_t began = sim_unlikely(trace_on) ? sim_now() : 0;
+    sim_time_t began = sim_unlikely(sim_trace_on) ? sim_now() : 0;
     struct lnic_share *own;
     uint64_t name, from;
     void *memory;
@@ -108,8 +108,8 @@ sim_noinline void lnic_share_help(const struct lnic_link *link, const struct lni
     from = take_pieces(link->peer, call, !read, memory, request->length, own);
     store(&own->helped, name);
     store(&own->helping, 0);
-    trace(TRACE_SLICE, TRACE_RX, lnic_backend.hw->node, 0, "help", began, sim_now() - began, 0,
-          request->length - from);
+    trace(SIM_TRACE_SLICE, ARIES_TRACK_RX, lnic_backend.hw->node, 0, "help", began,
+          sim_now() - began, 0, request->length - from);
 }
 
 /* ---- the initiator --------------------------------------------------------------------------- */

@@ -31,7 +31,7 @@ static struct lnic_op *op_new(struct gni_nic *nic, const struct aries_work *work
     memset(&op->chain, 0, sizeof(*op) - offsetof(struct lnic_op, chain));
     op->chain = chain;
     op->nic = nic;
-    op->began = trace_begin();
+    op->began = sim_trace_begin();
     return op;
 }
 
@@ -91,7 +91,7 @@ void lnic_op_finish(struct lnic_op *op)
     }
     if (sim_unlikely(op->way != NULL) && !lnic_way_end(op))
         return; /* the model's response is still to come */
-    if (sim_unlikely(trace_on))
+    if (sim_unlikely(sim_trace_on))
         op_trace(op);
     if (op->departed) {
         assert(lnic_backend.under_way[op->work.ptag] > 0);
@@ -197,7 +197,7 @@ static void txn_end(struct lnic_txn *txn, uint8_t status, uint8_t info, bool ove
     }
     assert(lnic_backend.under_way[txn->ptag] > 0);
     lnic_backend.under_way[txn->ptag]--;
-    if (sim_unlikely(trace_on) && txn->began != 0) /* else this library's own word */
+    if (sim_unlikely(sim_trace_on) && txn->began != 0) /* else this library's own word */
         txn_trace(txn, status);
     if (txn->done != NULL)
         txn->done(txn->context, status, info, overrun);
@@ -740,7 +740,7 @@ static bool inspect(struct lnic_op *op)
     struct lnic_blow blow;
 
     if (lnic_struck(&op->work, &blow)) {
-        trace(TRACE_INSTANT, TRACE_FAULT, lnic_backend.hw->node, 0,
+        trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, lnic_backend.hw->node, 0,
               blow.status != 0 ? "lost" : "delayed", sim_now(), 0, 0, op->work.target->node);
         if (blow.status != 0 && !blow.executed) {
             lnic_op_end(op, blow.status, blow.info);
@@ -813,7 +813,7 @@ static bool put_at_once(const struct aries_work *work)
     txn->ptag = work->ptag;
     lnic_backend.under_way[work->ptag]++;
     txn->bytes = length;
-    if (sim_unlikely(trace_on)) {
+    if (sim_unlikely(sim_trace_on)) {
         txn->began = sim_now();
         txn->flow = link->flow_to + (link->txn_next - 1);
     }

@@ -54,19 +54,19 @@ static char *file_name(const char *pattern)
 void lnic_trace_begin(void)
 {
     const char *pattern = getenv("JACQUARD_TRACE");
-    const struct trace_process process = {
+    const struct sim_trace_process process = {
         .pid = (uint32_t)getpid(),
         .name = program_invocation_short_name,
         .origin = live_facts(lnic_backend.live)->began_ns * SIM_NS,
     };
     char *path, *why = NULL;
 
-    if (pattern == NULL || pattern[0] == '\0' || trace_on)
+    if (pattern == NULL || pattern[0] == '\0' || sim_trace_on)
         return;
     path = file_name(pattern);
-    if (trace_open_of(path, &process, &why))
-        trace_set_rank_name(lnic_backend.hw->node, lnic_backend.process->trace_index,
-                            program_invocation_short_name);
+    if (sim_trace_open_process(path, &process, &why))
+        sim_trace_set_rank_name(lnic_backend.hw->node, lnic_backend.process->trace_index,
+                                program_invocation_short_name);
     else
         lnic_complain(why);
     free(why);
@@ -77,14 +77,14 @@ void lnic_trace_end(void)
 {
     char *why = NULL;
 
-    if (!trace_close(&why))
+    if (!sim_trace_close(&why))
         lnic_complain(why);
     free(why);
 }
 
 void lnic_trace_forked(void)
 {
-    trace_forget();
+    sim_trace_forget();
 }
 
 void lnic_trace_transaction(const struct lnic_end *end)
@@ -92,9 +92,9 @@ void lnic_trace_transaction(const struct lnic_end *end)
     uint32_t node = lnic_backend.hw->node;
     sim_time_t now = sim_now();
 
-    trace(TRACE_SLICE, end->unit == ARIES_UNIT_BTE ? TRACE_BTE : TRACE_FMA, node, 0, end->name,
-          end->began, now - end->began, end->flow, end->bytes);
-    trace(TRACE_INSTANT, TRACE_RX, node, 0, "complete", now, 0, end->flow, end->status);
+    trace(SIM_TRACE_SLICE, end->unit == ARIES_UNIT_BTE ? ARIES_TRACK_BTE : ARIES_TRACK_FMA, node, 0,
+          end->name, end->began, now - end->began, end->flow, end->bytes);
+    trace(SIM_TRACE_INSTANT, ARIES_TRACK_RX, node, 0, "complete", now, 0, end->flow, end->status);
 }
 
 sim_cold void lnic_trace_arrival(const struct lnic_link *link, const struct live_record *record)
@@ -108,6 +108,6 @@ sim_cold void lnic_trace_arrival(const struct lnic_link *link, const struct live
     if (record->kind >= G_N_ELEMENTS(names) || record->count < sizeof(request))
         return;
     memcpy(&request, record->bytes, sizeof(request));
-    trace(TRACE_INSTANT, TRACE_RX, lnic_backend.hw->node, 0, names[record->kind], sim_now(), 0,
-          link->flow_from + request.number, request.length);
+    trace(SIM_TRACE_INSTANT, ARIES_TRACK_RX, lnic_backend.hw->node, 0, names[record->kind],
+          sim_now(), 0, link->flow_from + request.number, request.length);
 }

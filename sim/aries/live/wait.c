@@ -46,7 +46,7 @@ static bool receive(bool all)
             live_set_aside(live);
             count++;
             continue;
-        } else if (sim_unlikely(trace_on)) {
+        } else if (sim_unlikely(sim_trace_on)) {
             lnic_trace_arrival(link, &record);
         }
         more = live_release(live) || all;
@@ -238,7 +238,7 @@ static uint64_t helper_progress(void *arg)
     lnic_settle(); /* also what that has ended */
     if (now >= watch_ns) {
         lnic_watch_take();
-        trace_flush(sim_now());
+        sim_trace_flush(sim_now());
         watch_ns = now + WATCH_EVERY_NS;
     }
     next = lnic_ns(sim_wall_next());

@@ -27,7 +27,7 @@ struct datagram_address {
 
 struct datagram_message {
     struct sim_timer timer; /* to send it, or to look whether its target died */
-    struct ledger_entry entry;
+    struct sim_ledger_entry entry;
     struct aries_list link; /* of its bucket, in order of creation */
     enum datagram_kind kind;
     struct datagram_address from, to;

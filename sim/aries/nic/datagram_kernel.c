@@ -60,13 +60,13 @@ static struct datagram_message *first_of_pair(const struct datagram_message *mes
 }
 
 /* Frees a message whose turn is over and starts the next of its pair. */
-static void finish(struct datagram_message *message, enum ledger_outcome outcome)
+static void finish(struct datagram_message *message, enum sim_ledger_outcome outcome)
 {
     struct datagram_message *next;
 
     sim_timer_cancel(&message->timer);
     aries_list_remove(&message->link);
-    ledger_settle(&message->entry, outcome);
+    sim_ledger_settle(&message->entry, outcome);
     next = first_of_pair(message);
     free(message);
     if (next != NULL && !next->started)
@@ -77,7 +77,7 @@ static void give_up(struct datagram_message *message)
 {
     if (message->session != NULL)
         datagram_failed(message->session);
-    finish(message, LEDGER_ABANDONED);
+    finish(message, SIM_LEDGER_ABANDONED);
 }
 
 /* ---- one try --------------------------------------------------------------------------------- */
@@ -89,7 +89,7 @@ void datagram_ended(struct datagram_message *message, bool accepted)
     if (!message->arrived) {
         if (!accepted) {
             if (message->copies == 0 && (message->kind != DATAGRAM_OFFER || message->withdrawn)) {
-                finish(message, LEDGER_ABANDONED); /* only an offer waits for its instance */
+                finish(message, SIM_LEDGER_ABANDONED); /* only an offer waits for its instance */
             } else if (message->copies == 0) {
                 sim_timer_arm(&message->timer, sim_now() + message->pause);
                 if (message->pause < RETRY_UNATTACHED_MAX)
@@ -102,11 +102,11 @@ void datagram_ended(struct datagram_message *message, bool accepted)
             datagram_taken(message->session);
             message->session = NULL;
         }
-        ledger_deliver(&message->entry, message->length,
-                       ledger_digest(message->data, message->length, 0));
+        sim_ledger_deliver(&message->entry, message->length,
+                           sim_ledger_digest(message->data, message->length, 0));
     }
     if (message->copies == 0)
-        finish(message, LEDGER_OK);
+        finish(message, SIM_LEDGER_OK);
 }
 
 /* What the scenario's faults make of it: true when it was held back. */
@@ -129,7 +129,7 @@ static bool struck(struct datagram_message *message)
     rule = sim_fault_ask(&fabric->fault_datagram, &subject);
     if (rule == NULL)
         return false;
-    trace(TRACE_INSTANT, TRACE_FAULT, subject.source, 0, "datagram fault", sim_now(), 0, 0,
+    trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, subject.source, 0, "datagram fault", sim_now(), 0, 0,
           rule->action);
     switch (rule->action) {
     case SIM_FAULT_DROP:
@@ -152,7 +152,7 @@ static void try_send(struct datagram_message *message)
 {
     message->started = true;
     if (!message->from.nic->alive) {
-        finish(message, LEDGER_ABANDONED);
+        finish(message, SIM_LEDGER_ABANDONED);
         return;
     }
     if (message->to.nic == NULL || !message->to.nic->alive) {
@@ -180,7 +180,7 @@ static void timer_fired(struct sim_event *event)
     }
     message->copies = 0; /* a dead node sends and takes nothing */
     if (message->arrived)
-        finish(message, LEDGER_OK);
+        finish(message, SIM_LEDGER_OK);
     else
         try_send(message);
 }
@@ -200,12 +200,12 @@ struct datagram_message *datagram_send(const struct datagram_message *content)
     message->failures = message->copies = 0;
     message->started = message->arrived = message->decided = message->withdrawn = false;
     message->pause = RETRY;
-    ledger_open(&fabric->book_datagram, &message->entry, content->from.nic->node, target,
-                content->length);
-    ledger_hand_in(&message->entry, ledger_digest(message->data, message->length, 0));
+    sim_ledger_open(&fabric->book_datagram, &message->entry, content->from.nic->node, target,
+                    content->length);
+    sim_ledger_hand_in(&message->entry, sim_ledger_digest(message->data, message->length, 0));
     aries_list_add(bucket_of(message), &message->link);
     if (!content->from.nic->alive) { /* nothing leaves a dead node */
-        finish(message, LEDGER_ABANDONED);
+        finish(message, SIM_LEDGER_ABANDONED);
         return NULL;
     }
     if (first_of_pair(message) == message)
@@ -219,7 +219,7 @@ bool datagram_unsend(struct datagram_message *message)
         message->withdrawn = true;
         return false;
     }
-    finish(message, LEDGER_ABANDONED);
+    finish(message, SIM_LEDGER_ABANDONED);
     return true;
 }
 

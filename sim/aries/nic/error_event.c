@@ -91,7 +91,7 @@ void aries_error_raise(struct aries_nic *hw, gni_error_mask_t mask, uint16_t cod
     struct aries_list *link;
 
     hw->fabric->counters.error_events++;
-    trace(TRACE_INSTANT, TRACE_FAULT, hw->node, 0, "error event", sim_now(), 0, 0, code);
+    trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, hw->node, 0, "error event", sim_now(), 0, 0, code);
     for (link = hw->errors.next; link != &hw->errors; link = link->next) {
         struct gni_err *errors = sim_container_of(link, struct gni_err, hw_link);
 

@@ -97,22 +97,23 @@ bool aries_cq_push_for(struct gni_cq *cq, gni_cq_entry_t entry, const void *look
     fabric = hw->fabric;
     fabric->counters.events++;
     if (cq->modes & GNI_CQ_UNMANAGED) {
-        ledger_count(&fabric->book_event, 1, 1);
+        sim_ledger_count(&fabric->book_event, 1, 1);
         return true;
     }
     if (sim_unlikely(finds_full(fabric, cq, entry))) {
         mark_overrun(cq);
         fabric->counters.overruns++;
-        ledger_count(&fabric->book_event, 1, 0);
-        ledger_count_lost(&fabric->book_event, 1);
-        trace(TRACE_INSTANT, TRACE_CQ, hw->node, cq->index, "overrun", sim_now(), 0, 0,
+        sim_ledger_count(&fabric->book_event, 1, 0);
+        sim_ledger_count_lost(&fabric->book_event, 1);
+        trace(SIM_TRACE_INSTANT, ARIES_TRACK_CQ, hw->node, cq->index, "overrun", sim_now(), 0, 0,
               entry >> 48);
         aries_process_notify(cq->nic->process);
         return false;
     }
     ring_put(cq, entry, look);
-    ledger_count(&fabric->book_event, 1, 1);
-    trace(TRACE_INSTANT, TRACE_CQ, hw->node, cq->index, "event", sim_now(), 0, 0, entry >> 48);
+    sim_ledger_count(&fabric->book_event, 1, 1);
+    trace(SIM_TRACE_INSTANT, ARIES_TRACK_CQ, hw->node, cq->index, "event", sim_now(), 0, 0,
+          entry >> 48);
     aries_process_notify(cq->nic->process);
     return true;
 }
@@ -123,7 +124,8 @@ void aries_cq_overrun(struct gni_cq *cq)
         return;
     mark_overrun(cq);
     cq->nic->hw->fabric->counters.overruns++;
-    trace(TRACE_INSTANT, TRACE_CQ, cq->nic->hw->node, cq->index, "overrun", sim_now(), 0, 0, 0);
+    trace(SIM_TRACE_INSTANT, ARIES_TRACK_CQ, cq->nic->hw->node, cq->index, "overrun", sim_now(), 0,
+          0, 0);
     aries_process_notify(cq->nic->process);
 }
 

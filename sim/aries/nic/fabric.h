@@ -73,8 +73,8 @@ struct aries_fabric {
     struct aries_job *jobs;
     uint32_t jobs_count;
     uint64_t seed;
-    struct ledger_book book_put, book_get, book_amo, book_cqwrite, book_smsg, book_event, book_msgq,
-        book_datagram, book_ce;
+    struct sim_ledger_book book_put, book_get, book_amo, book_cqwrite, book_smsg, book_event,
+        book_msgq, book_datagram, book_ce;
     struct sim_fault_point fault_packet, fault_cq, fault_datagram;
     struct aries_counters counters;
     /* Where an SMSG message is put together: one place for all, in the cache. */

@@ -44,15 +44,15 @@ struct fabric_end { /* of what a file keeps with a fabric */
 
 static void register_books(struct aries_fabric *fabric)
 {
-    ledger_book_register(&fabric->book_put, "aries.put");
-    ledger_book_register(&fabric->book_get, "aries.get");
-    ledger_book_register(&fabric->book_amo, "aries.amo");
-    ledger_book_register(&fabric->book_cqwrite, "aries.cqwrite");
-    ledger_book_register(&fabric->book_smsg, "aries.smsg");
-    ledger_book_register(&fabric->book_msgq, "aries.msgq");
-    ledger_book_register(&fabric->book_event, "aries.event");
-    ledger_book_register(&fabric->book_datagram, "aries.datagram");
-    ledger_book_register(&fabric->book_ce, "aries.ce");
+    sim_ledger_book_register(&fabric->book_put, "aries.put");
+    sim_ledger_book_register(&fabric->book_get, "aries.get");
+    sim_ledger_book_register(&fabric->book_amo, "aries.amo");
+    sim_ledger_book_register(&fabric->book_cqwrite, "aries.cqwrite");
+    sim_ledger_book_register(&fabric->book_smsg, "aries.smsg");
+    sim_ledger_book_register(&fabric->book_msgq, "aries.msgq");
+    sim_ledger_book_register(&fabric->book_event, "aries.event");
+    sim_ledger_book_register(&fabric->book_datagram, "aries.datagram");
+    sim_ledger_book_register(&fabric->book_ce, "aries.ce");
     sim_fault_point_register(&fabric->fault_packet, "aries.packet");
     sim_fault_point_register(&fabric->fault_cq, "aries.cq");
     sim_fault_point_register(&fabric->fault_datagram, "aries.datagram");
@@ -204,8 +204,8 @@ struct aries_process *aries_process_create(struct aries_fabric *fabric, uint32_t
     aries_list_init(&process->cdms);
     aries_list_init(&process->errors);
     aries_list_add(&hw->processes, &process->node_link);
-    if (trace_on && name != NULL)
-        trace_set_rank_name(node, process->trace_index, name);
+    if (sim_trace_on && name != NULL)
+        sim_trace_set_rank_name(node, process->trace_index, name);
     return process;
 }
 

@@ -25,7 +25,7 @@ struct aries_process {
     struct aries_fabric *fabric;
     struct aries_nic *nic; /* of its node */
     uint32_t fibers_count;
-    uint32_t trace_index; /* which rank on the node, for TRACE_RANK tracks */
+    uint32_t trace_index; /* which rank on the node, for SIM_TRACK_RANK tracks */
     uint32_t interrupted_count;
     uint32_t ce_id; /* for sim_poll: of ce_result */
     bool privileged, dead;

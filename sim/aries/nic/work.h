@@ -92,7 +92,7 @@ struct aries_work {
 
     /* Of use during the submission only. */
     sim_time_t cpu; /* CPU time of the call, charged by the NIC before the doorbell */
-    struct ledger_book *book;
+    struct sim_ledger_book *book;
     const void
         *header; /* PUT by FMA (SMSG): header bytes that go before local_addr's; NULL: none */
 

@@ -22,10 +22,10 @@ static void land(struct sim_event *event)
         aries_mr_write(mr, work->remote_addr + offsetof(gni_ce_result_t, control),
                        &work->sync_flag_value, sizeof(work->sync_flag_value));
     }
-    trace(TRACE_INSTANT, TRACE_RX, work->target->node, 0, "land", sim_now(), 0, txn->flow,
+    trace(SIM_TRACE_INSTANT, ARIES_TRACK_RX, work->target->node, 0, "land", sim_now(), 0, txn->flow,
           sizeof(gni_ce_result_t));
     if (txn->entry.book != NULL)
-        ledger_deliver(&txn->entry, 0, 0);
+        sim_ledger_deliver(&txn->entry, 0, 0);
     aries_process_written(mr->process);
     aries_mr_unref(mr);
     chunk_unref(chunk);
@@ -74,7 +74,7 @@ void ce_arrived(struct aries_nic *nic, struct chunk *chunk)
     chunk->status = txn->work.op == ARIES_CE_JOIN ? ce_take_join(nic, txn->source, &txn->work)
                                                   : ce_take_result(nic, txn->source, &txn->work);
     if (chunk->status == 0 && txn->entry.book != NULL)
-        ledger_deliver(&txn->entry, 0, 0);
+        sim_ledger_deliver(&txn->entry, 0, 0);
 }
 
 uint32_t ce_units(const struct aries_work *work)

@@ -15,7 +15,7 @@ void aries_node_crash(struct aries_fabric *fabric, uint32_t node)
         return;
     nic->alive = false;
     aries_hw_release(nic); /* what is held back ends, too */
-    trace(TRACE_INSTANT, TRACE_FAULT, node, 0, "node crash", sim_now(), 0, 0, node);
+    trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, node, 0, "node crash", sim_now(), 0, 0, node);
     for (link = nic->processes.next; link != &nic->processes;) {
         struct aries_process *process = sim_container_of(link, struct aries_process, node_link);
 
@@ -45,7 +45,7 @@ static void mdd_hit(struct aries_nic *hw, struct aries_mr *mr)
     if (mr->corrupt)
         return;
     mr->corrupt = true;
-    trace(TRACE_INSTANT, TRACE_FAULT, hw->node, 0, "mdd corrupt", sim_now(), 0, 0, mr->mdh);
+    trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, hw->node, 0, "mdd corrupt", sim_now(), 0, 0, mr->mdh);
     aries_error_raise(hw, GNI_ERRMASK_CRITICAL, A_STATUS_AT_MDD_UNCORRECTABLE, mr->ptag, mr->mdh);
 }
 
@@ -71,7 +71,7 @@ void aries_mdd_corrupt(struct aries_fabric *fabric, uint32_t node, uint32_t regi
 
 void aries_hw_hold(struct aries_nic *hw, uint8_t ptag)
 {
-    trace(TRACE_INSTANT, TRACE_FMA, hw->node, 0, "hold", sim_now(), 0, 0, ptag);
+    trace(SIM_TRACE_INSTANT, ARIES_TRACK_FMA, hw->node, 0, "hold", sim_now(), 0, 0, ptag);
     hw->sim->holding = true;
 }
 
@@ -99,14 +99,14 @@ void aries_nic_hang(struct aries_fabric *fabric, uint32_t node, sim_time_t durat
     extend(&fabric->nics[node].sim->hang_until, duration);
     aries_error_raise(&fabric->nics[node], GNI_ERRMASK_TRANSIENT, A_STATUS_REQ_DISABLED, 0,
                       duration);
-    trace(TRACE_INSTANT, TRACE_FAULT, node, 0, "nic hang", sim_now(), 0, 0, duration);
+    trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, node, 0, "nic hang", sim_now(), 0, 0, duration);
 }
 
 void aries_pcie_stall(struct aries_fabric *fabric, uint32_t node, sim_time_t duration)
 {
     extend(&fabric->nics[node].sim->stall_until, duration);
     aries_error_raise(&fabric->nics[node], GNI_ERRMASK_TRANSIENT, A_STATUS_PI_ERR, 0, duration);
-    trace(TRACE_INSTANT, TRACE_FAULT, node, 0, "pcie stall", sim_now(), 0, 0, duration);
+    trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, node, 0, "pcie stall", sim_now(), 0, 0, duration);
 }
 
 void aries_quiesce(struct aries_fabric *fabric, sim_time_t duration)
@@ -117,7 +117,7 @@ void aries_quiesce(struct aries_fabric *fabric, sim_time_t duration)
     extend(&sim->quiesce_until, duration);
     if (sim->quiesce_until > start)
         sim->quiesced += sim->quiesce_until - start;
-    trace(TRACE_INSTANT, TRACE_FAULT, 0, 0, "quiesce", sim_now(), 0, 0, duration);
+    trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, 0, 0, "quiesce", sim_now(), 0, 0, duration);
 }
 
 bool aries_hw_throttled(const struct aries_fabric *fabric)
@@ -163,7 +163,7 @@ void aries_throttle(struct aries_fabric *fabric, double percent, sim_time_t dura
     fabric->sim->throttle_until = sim_now() + duration;
     aries_bi_throttled(fabric, true);
     throttle_watch(fabric);
-    trace(TRACE_INSTANT, TRACE_FAULT, 0, 0, "throttle", sim_now(), 0, 0, (uint64_t)percent);
+    trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, 0, 0, "throttle", sim_now(), 0, 0, (uint64_t)percent);
 }
 
 void aries_mutate(struct aries_fabric *fabric, enum aries_mutation mutation, uint64_t every)

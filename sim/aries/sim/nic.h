@@ -79,7 +79,7 @@ struct aries_txn {
     uint8_t status, info;
     bool all_sent, has_ssid, remote_overrun;
 
-    struct ledger_entry entry;
+    struct sim_ledger_entry entry;
     struct chain *chain; /* NULL: single */
     struct channel *channel; /* BTE */
     uint64_t flow;

@@ -66,10 +66,10 @@ static void capture(const struct aries_work *work, uint64_t offset, struct chunk
         !chunk_same_data(fabric, chunk, data, &digest)) {
         chunk_room(fabric, chunk);
         aries_work_copy(work, offset, chunk->bytes, chunk->data);
-        digest = ledger_digest(chunk->data, chunk->bytes, offset);
+        digest = sim_ledger_digest(chunk->data, chunk->bytes, offset);
         chunk_captured(fabric, chunk, digest);
     }
-    ledger_hand_in(&chunk->txn->entry, digest);
+    sim_ledger_hand_in(&chunk->txn->entry, digest);
 }
 
 /* FMA PUT: the data leaves the CPU during the call, so all of it is taken now. A packet leaves when
@@ -113,7 +113,8 @@ static bool read_local(struct aries_txn *txn, struct chunk *chunk)
         chunk->status = A_STATUS_AT_PF_INV;
     chunk->info = ARIES_CQ_CPLTN_SREQ;
     if (chunk->status == 0)
-        ledger_hand_in(&txn->entry, ledger_digest(chunk->data, chunk->bytes, chunk->offset));
+        sim_ledger_hand_in(&txn->entry,
+                           sim_ledger_digest(chunk->data, chunk->bytes, chunk->offset));
     return chunk->status == 0;
 }
 
@@ -164,7 +165,7 @@ static void report(struct aries_txn *txn)
 static void finish(struct aries_txn *txn)
 {
     struct aries_nic *nic = txn->source;
-    enum ledger_outcome outcome;
+    enum sim_ledger_outcome outcome;
 
     assert(txn->all_sent && txn->chunks_open == 0);
     if (txn->has_ssid) {
@@ -184,11 +185,14 @@ static void finish(struct aries_txn *txn)
     /* Ten or more lost responses: the hardware calls the endpoint unreachable. */
     if (txn->status == A_STATUS_ORB_TIMEOUT && txn->lost >= 10)
         txn->status = A_STATUS_ENDPOINT_UNREACHABLE;
-    outcome = !nic->alive ? LEDGER_ABANDONED : txn->status != 0 ? LEDGER_ERROR : LEDGER_OK;
-    if (outcome == LEDGER_ERROR)
+    outcome = !nic->alive        ? SIM_LEDGER_ABANDONED
+              : txn->status != 0 ? SIM_LEDGER_ERROR
+                                 : SIM_LEDGER_OK;
+    if (outcome == SIM_LEDGER_ERROR)
         nic->fabric->counters.errors++;
-    ledger_settle(&txn->entry, outcome);
-    trace(TRACE_INSTANT, TRACE_RX, nic->node, 0, "complete", sim_now(), 0, txn->flow, txn->status);
+    sim_ledger_settle(&txn->entry, outcome);
+    trace(SIM_TRACE_INSTANT, ARIES_TRACK_RX, nic->node, 0, "complete", sim_now(), 0, txn->flow,
+          txn->status);
     report(txn);
     txn_unref(txn);
 }
@@ -250,7 +254,7 @@ void source_lost(struct chunk *chunk, uint32_t packets)
     sim_time_t at = chunk->sent + txn_fabric(txn)->timing.orb_timeout;
 
     txn->lost += packets;
-    trace(TRACE_INSTANT, TRACE_FAULT, txn->source->node, 0, "lost", sim_now(), 0, txn->flow,
+    trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, txn->source->node, 0, "lost", sim_now(), 0, txn->flow,
           packets);
     chunk->transfer.event.fire = timed_out;
     sim_event_schedule(&chunk->transfer.event, at > sim_now() ? at : sim_now());
@@ -493,7 +497,8 @@ static void send_request(struct chunk *chunk)
     fabric->counters.request_flits += request_flits(chunk);
     if (work->op == ARIES_PUT)
         fabric->counters.payload_bytes += chunk->bytes;
-    trace(TRACE_SLICE, work->unit == ARIES_UNIT_BTE ? TRACE_BTE : TRACE_FMA, txn->source->node,
+    trace(SIM_TRACE_SLICE, work->unit == ARIES_UNIT_BTE ? ARIES_TRACK_BTE : ARIES_TRACK_FMA,
+          txn->source->node,
           txn->channel != NULL ? (uint32_t)(txn->channel - txn->source->sim->channels) : 0,
           aries_op_name(work->op), sim_now(),
           chunk->feed > 0 ? chunk->feed : transfer->units * SIM_NS, txn->flow, chunk->bytes);
@@ -723,7 +728,7 @@ static void begin(struct gni_nic *nic, const struct aries_work *work, struct cha
     txn->source = hw;
     txn->chunks = NULL;
     txn->offset = txn->landed = 0;
-    txn->flow = trace_flow_new();
+    txn->flow = sim_trace_flow_new();
     txn->refs = 1;
     txn->chunks_open = 0;
     txn->status = txn->info = 0;
@@ -734,9 +739,9 @@ static void begin(struct gni_nic *nic, const struct aries_work *work, struct cha
     txn->lost = 0;
     memcpy(&txn->work, work, brief ? ARIES_WORK_SHORT : sizeof(*work));
     fabric->counters.transactions++;
-    ledger_open(work->book, &txn->entry, hw->node,
-                work->target != NULL ? aries_node_of(fabric, work->target) : hw->node,
-                work->op == ARIES_CQWRITE ? 0 : work->header_length + work->length);
+    sim_ledger_open(work->book, &txn->entry, hw->node,
+                    work->target != NULL ? aries_node_of(fabric, work->target) : hw->node,
+                    work->op == ARIES_CQWRITE ? 0 : work->header_length + work->length);
     if (work->target != NULL)
         txn->rate = stream_rate(&txn->work, timing);
     if (work->target == NULL) {
@@ -789,13 +794,13 @@ void aries_hw_originate(struct aries_nic *hw, const struct aries_work *work)
         .source = hw,
         .work = *work,
         .refs = 1,
-        .flow = trace_flow_new(),
+        .flow = sim_trace_flow_new(),
         .ready = sim_now(),
     };
     txn->pump.fire = work->target != NULL ? pump : no_such_target;
     txn->pumping.fetch = pump_fetch;
     fabric->counters.transactions++;
-    ledger_open(work->book, &txn->entry, hw->node,
-                work->target != NULL ? work->target->node : hw->node, 0);
+    sim_ledger_open(work->book, &txn->entry, hw->node,
+                    work->target != NULL ? work->target->node : hw->node, 0);
     sim_hinted_schedule(&txn->pumping, sim_now() + fabric->timing.tx);
 }

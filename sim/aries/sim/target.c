@@ -158,12 +158,12 @@ static void land(struct sim_event *event)
     while (times-- > 0) {
         txn->landed += chunk->bytes;
         if (txn->entry.book != NULL)
-            ledger_deliver(&txn->entry, chunk->bytes,
-                           ledger_digest(chunk->data, chunk->bytes, chunk->offset));
+            sim_ledger_deliver(&txn->entry, chunk->bytes,
+                               sim_ledger_digest(chunk->data, chunk->bytes, chunk->offset));
     }
     chunk_drop_data(fabric, chunk);
-    trace(TRACE_INSTANT, TRACE_RX, txn->work.target->node, 0, "land", sim_now(), 0, txn->flow,
-          chunk->bytes);
+    trace(SIM_TRACE_INSTANT, ARIES_TRACK_RX, txn->work.target->node, 0, "land", sim_now(), 0,
+          txn->flow, chunk->bytes);
     __builtin_prefetch(txn->work.peer, 1);
     __builtin_prefetch(txn->work.own, 1);
     whole = txn->landed >= txn->work.header_length + txn->work.length;
@@ -231,7 +231,7 @@ static void get(struct aries_nic *nic, struct chunk *chunk)
     chunk->status = aries_target_get(&target, chunk->data, &mr);
     if (chunk->status != 0)
         return;
-    ledger_hand_in(&txn->entry, ledger_digest(chunk->data, chunk->bytes, chunk->offset));
+    sim_ledger_hand_in(&txn->entry, sim_ledger_digest(chunk->data, chunk->bytes, chunk->offset));
     txn->landed += chunk->bytes; /* read at the target */
     executed(txn, chunk, mr, ARIES_CQ_CPLTN_SREQ);
 }
@@ -281,9 +281,9 @@ static void amo(struct aries_nic *nic, struct chunk *chunk)
     chunk->status = aries_target_amo(&target, work->amo_cmd, work->operand, chunk->data, &mr);
     if (chunk->status != 0 && chunk->status != A_STATUS_AT_PF_WR_PERMISSION_ERR)
         return;
-    digest = ledger_digest(chunk->data, chunk->bytes, chunk->offset);
-    ledger_hand_in(&txn->entry, digest);
-    ledger_deliver(&txn->entry, chunk->bytes, digest);
+    digest = sim_ledger_digest(chunk->data, chunk->bytes, chunk->offset);
+    sim_ledger_hand_in(&txn->entry, digest);
+    sim_ledger_deliver(&txn->entry, chunk->bytes, digest);
     txn->landed += chunk->bytes;
     executed(txn, chunk, mr, ARIES_CQ_CPLTN_DREQ);
     aries_process_written(mr->process);
@@ -301,7 +301,7 @@ static void land_cqwrite(struct sim_event *event)
         !aries_cq_push(chunk->mr->cq, aries_cq_entry_cqwrite(txn->work.cqwrite_value)))
         txn->remote_overrun = true;
     if (txn->entry.book != NULL)
-        ledger_deliver(&txn->entry, 0, 0);
+        sim_ledger_deliver(&txn->entry, 0, 0);
     aries_mr_unref(chunk->mr);
     chunk_unref(chunk);
 }
@@ -411,7 +411,8 @@ void target_arrive(struct sim_event *event)
             return;
         }
     }
-    trace(TRACE_INSTANT, TRACE_RX, nic->node, 0, "arrive", sim_now(), 0, txn->flow, chunk->bytes);
+    trace(SIM_TRACE_INSTANT, ARIES_TRACK_RX, nic->node, 0, "arrive", sim_now(), 0, txn->flow,
+          chunk->bytes);
     if (sim_unlikely(chunk->poisoned || chunk->transfer.poisoned)) {
         chunk->status = A_STATUS_DATA_ERR;
         chunk->info = ARIES_CQ_CPLTN_DREQ;
@@ -469,8 +470,8 @@ static void store_result(struct aries_txn *txn, struct chunk *chunk)
         return;
     }
     if (work->op == ARIES_GET)
-        ledger_deliver(&txn->entry, chunk->bytes,
-                       ledger_digest(chunk->data, chunk->bytes, chunk->offset));
+        sim_ledger_deliver(&txn->entry, chunk->bytes,
+                           sim_ledger_digest(chunk->data, chunk->bytes, chunk->offset));
     if (work->flag_response && chunk->offset + chunk->bytes == work->length) {
         uint32_t flag = (uint32_t)work->sync_flag_value;
 

@@ -14,7 +14,7 @@ struct sim_core sim_core;
 struct sim_wall sim_wall;
 _Thread_local char sim_wall_self;
 
-static struct queue queue;
+static struct sim_queue queue;
 
 void sim_panic(const char *text)
 {
@@ -29,7 +29,7 @@ void sim_panic(const char *text)
 
 void sim_wall_init(void)
 {
-    queue_init(&queue);
+    sim_queue_init(&queue);
     sim_core.now = sim_now();
     queue.floor = queue.last = sim_core.now;
     sim_wall.armed = false;
@@ -38,9 +38,9 @@ void sim_wall_init(void)
 void sim_wall_fini(void)
 {
     sim_fault_reset();
-    ledger_reset();
-    metrics_reset();
-    queue_fini(&queue);
+    sim_ledger_reset();
+    sim_metrics_reset();
+    sim_queue_fini(&queue);
     sim_wall.armed = false;
 }
 
@@ -61,7 +61,7 @@ static sim_time_t place(sim_time_t at)
 
 void sim_event_schedule(struct sim_event *event, sim_time_t at)
 {
-    queue_push(&queue, place(at), (uintptr_t)event);
+    sim_queue_push(&queue, place(at), (uintptr_t)event);
 }
 
 void sim_hinted_schedule(struct sim_hinted *event, sim_time_t at)
@@ -72,14 +72,14 @@ void sim_hinted_schedule(struct sim_hinted *event, sim_time_t at)
 void sim_timer_arm(struct sim_timer *timer, sim_time_t at)
 {
     if (timer->entry != NULL)
-        queue_timer_cancel(&queue, timer);
-    queue_timer_arm(&queue, timer, place(at));
+        sim_queue_timer_cancel(&queue, timer);
+    sim_queue_timer_arm(&queue, timer, place(at));
 }
 
 void sim_timer_cancel(struct sim_timer *timer)
 {
     if (timer->entry != NULL)
-        queue_timer_cancel(&queue, timer);
+        sim_queue_timer_cancel(&queue, timer);
 }
 
 sim_noinline void sim_wall_fire(void)
@@ -87,23 +87,23 @@ sim_noinline void sim_wall_fire(void)
     sim_time_t now = sim_now();
     struct sim_event *event;
 
-    while (queue_ready(&queue, now) && queue.head->time <= now) {
+    while (sim_queue_ready(&queue, now) && queue.head->time <= now) {
         sim_core.now = queue.head->time;
-        event = queue_pop(&queue);
+        event = sim_queue_pop(&queue);
         if (event != NULL)
             event->fire(event);
     }
     /* What a slot of the queue was opened for lies behind this. */
     if (sim_core.now < now)
         sim_core.now = now;
-    sim_wall.armed = !queue_empty(&queue);
+    sim_wall.armed = !sim_queue_empty(&queue);
 }
 
 sim_time_t sim_wall_next(void)
 {
-    if (!sim_wall.armed || queue_empty(&queue))
+    if (!sim_wall.armed || sim_queue_empty(&queue))
         return SIM_NEVER;
-    return queue_horizon(&queue);
+    return sim_queue_horizon(&queue);
 }
 
 /* Of the simulation only, and named by what is shared with it. */

@@ -125,7 +125,7 @@ struct cluster *cluster_create(const struct scenario *scenario,
     jobs_limits(cluster);
     init_core(scenario, options, cluster);
     if (options->trace != NULL) {
-        if (!trace_open(options->trace, &what)) {
+        if (!sim_trace_open(options->trace, &what)) {
             *error = g_strdup_printf("%s: %s", options->trace, what);
             free(what);
             goto err;
@@ -162,7 +162,7 @@ static void collect_waiter(const char *name, const char *why, sim_time_t since, 
 
 static void publish(const char *name, uint64_t value)
 {
-    metric_counter(name, METRIC_COUNT)->counter = value;
+    sim_metric_counter(name, METRIC_COUNT)->counter = value;
 }
 
 /* So that expectations can name them. */
@@ -184,14 +184,14 @@ static void publish_counters(const struct cluster *cluster)
     publish("net.duplicated", net.duplicated);
     publish("net.poisoned", net.poisoned);
     publish("net.replays", net.replays);
-    metric_counter("net.waiting", METRIC_PS)->counter = net.waiting;
+    sim_metric_counter("net.waiting", METRIC_PS)->counter = net.waiting;
     if (cluster->aries != NULL) {
         aries_get_counters(cluster->aries, &aries);
         publish("aries.transactions", aries.transactions);
         publish("aries.request_packets", aries.request_packets);
         publish("aries.request_flits", aries.request_flits);
         publish("aries.response_packets", aries.response_packets);
-        metric_counter("aries.payload_bytes", METRIC_BYTES)->counter = aries.payload_bytes;
+        sim_metric_counter("aries.payload_bytes", METRIC_BYTES)->counter = aries.payload_bytes;
         publish("aries.events", aries.events);
         publish("aries.errors", aries.errors);
         publish("aries.smsg_sent", aries.smsg_sent);
@@ -207,7 +207,7 @@ static void publish_counters(const struct cluster *cluster)
     pmi_publish_counters(cluster);
     publish("engine.events", sim_core.events_fired);
     publish("engine.switches", sim_core.fiber_switches);
-    metric_counter("engine.virtual_time", METRIC_PS)->counter = cluster->ended;
+    sim_metric_counter("engine.virtual_time", METRIC_PS)->counter = cluster->ended;
 }
 
 /*
@@ -260,11 +260,11 @@ bool cluster_run(struct cluster *cluster, char **error)
     }
     for (i = 0; i < cluster->job_count; i++)
         cluster->ended = MAX(cluster->ended, cluster->jobs[i].ended);
-    cluster->balanced = ledger_balance();
+    cluster->balanced = sim_ledger_balance();
     publish_counters(cluster);
     if (cluster->trace_path == NULL)
         return true;
-    if (trace_close(&what))
+    if (sim_trace_close(&what))
         return true;
     *error = g_strdup_printf("%s: %s", cluster->trace_path, what);
     free(what);
@@ -282,12 +282,12 @@ void cluster_destroy(struct cluster *cluster)
     pmi_end(cluster);
     /* Points and books lie in the fabric and here: nobody may look for them when it is gone. */
     sim_fault_reset();
-    ledger_reset();
+    sim_ledger_reset();
     if (cluster->aries != NULL)
         aries_fabric_destroy(cluster->aries);
     if (cluster->net != NULL)
         net_destroy(cluster->net);
-    if (trace_on && !trace_close(&what)) /* never ran */
+    if (sim_trace_on && !sim_trace_close(&what)) /* never ran */
         free(what);
     sim_fini();
     rank_forget_fibers();

@@ -122,8 +122,8 @@ static void fire(struct sim_event *event)
     struct timed_fault *timed = sim_container_of(event, struct timed_fault, timer.event);
     const struct scenario_fault *fault = timed->scenario;
 
-    trace(TRACE_INSTANT, TRACE_FAULT, 0, (uint32_t)fault->place, tree_get(fault->at, "do")->text,
-          sim_now(), 0, 0, fault->action);
+    trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, 0, (uint32_t)fault->place,
+          tree_get(fault->at, "do")->text, sim_now(), 0, 0, fault->action);
     timed->struck = strike(timed->cluster, fault);
 }
 

@@ -34,7 +34,7 @@ static bool start_rank(struct rank *rank, sim_time_t at)
     char name[96];
 
     snprintf(name, sizeof(name), "%s.%u", job->name, rank->id);
-    trace_set_rank_name(rank->node, rank->on_node, name);
+    sim_trace_set_rank_name(rank->node, rank->on_node, name);
     if (cluster->aries != NULL)
         rank->process =
             aries_process_create(cluster->aries, rank->node, job->ptag, RANK_PID(rank->id),

@@ -19,7 +19,7 @@ void rank_left(struct rank *rank)
 
     sim_progress();
     sim_timer_cancel(&rank->alarm);
-    trace(TRACE_INSTANT, TRACE_RANK, rank->node, rank->on_node, "end", sim_now(), 0, 0,
+    trace(SIM_TRACE_INSTANT, SIM_TRACK_RANK, rank->node, rank->on_node, "end", sim_now(), 0, 0,
           (uint64_t)rank->exit_code);
     if (rank->exit_code != 0 && job->exit_code == 0)
         job->exit_code = rank->exit_code;
@@ -188,12 +188,12 @@ void *rank_alloc(struct rank *rank, size_t bytes)
     return memory;
 }
 
-struct ledger_book *rank_raw_book(struct rank *rank)
+struct sim_ledger_book *rank_raw_book(struct rank *rank)
 {
-    struct ledger_book *book = &rank->job->cluster->raw_book;
+    struct sim_ledger_book *book = &rank->job->cluster->raw_book;
 
     if (book->name == NULL)
-        ledger_book_register(book, "raw");
+        sim_ledger_book_register(book, "raw");
     return book;
 }
 
@@ -311,8 +311,8 @@ static const uint8_t *meet(struct rank *rank, const void *mine, size_t bytes, bo
     rank_gather_check(job);
     while (gather->generation == generation)
         sim_wait_until(SIM_NEVER, &wait);
-    trace(TRACE_SLICE, TRACE_RANK, rank->node, rank->on_node, "barrier", begin, sim_now() - begin,
-          0, bytes);
+    trace(SIM_TRACE_SLICE, SIM_TRACK_RANK, rank->node, rank->on_node, "barrier", begin,
+          sim_now() - begin, 0, bytes);
     return fits ? gather->buffers[side] : NULL;
 }
 
@@ -413,20 +413,20 @@ bool rank_alarm_rang(const struct rank *rank)
 
 /* ---- what it measured ------------------------------------------------------------------------ */
 
-static struct metric *create_metric(const struct app *app, const char *name, enum metric_unit unit,
-                                    bool counter)
+static struct sim_metric *create_metric(const struct app *app, const char *name,
+                                        enum sim_metric_unit unit, bool counter)
 {
     char full[160];
 
     snprintf(full, sizeof(full), "%s.%s", app->scenario->name, name);
-    return counter ? metric_counter(full, unit) : metric_histogram(full, unit);
+    return counter ? sim_metric_counter(full, unit) : sim_metric_histogram(full, unit);
 }
 
-static struct metric *find_metric(struct rank *rank, const char *name, enum metric_unit unit,
-                                  bool counter)
+static struct sim_metric *find_metric(struct rank *rank, const char *name,
+                                      enum sim_metric_unit unit, bool counter)
 {
     struct app *app = rank->app;
-    struct metric *metric;
+    struct sim_metric *metric;
     size_t i;
 
     for (i = 0; i < app->metric_count; i++) {
@@ -439,12 +439,12 @@ static struct metric *find_metric(struct rank *rank, const char *name, enum metr
     return metric;
 }
 
-static void record(struct rank *rank, const char *name, enum metric_unit unit, uint64_t value)
+static void record(struct rank *rank, const char *name, enum sim_metric_unit unit, uint64_t value)
 {
-    struct metric *metric = find_metric(rank, name, unit, false);
+    struct sim_metric *metric = find_metric(rank, name, unit, false);
 
     if (metric->type == METRIC_HISTOGRAM)
-        histogram_record(metric->histogram, value);
+        sim_histogram_record(metric->histogram, value);
     else
         rank_fail(rank, "metric %s is a counter and a histogram", name);
 }
@@ -473,7 +473,7 @@ void rank_record_rate(struct rank *rank, const char *metric, uint64_t operations
 
 void rank_count(struct rank *rank, const char *metric, uint64_t add)
 {
-    struct metric *found = find_metric(rank, metric, METRIC_COUNT, true);
+    struct sim_metric *found = find_metric(rank, metric, METRIC_COUNT, true);
 
     if (found->type == METRIC_COUNTER)
         found->counter += add;

@@ -32,7 +32,7 @@ static const struct workload_arg args[] = {
 struct endpoint;
 
 struct message {
-    struct ledger_entry entry;
+    struct sim_ledger_entry entry;
     struct endpoint *from;
     struct message *next;
     uint32_t target_node;
@@ -53,7 +53,7 @@ struct chunk {
 struct endpoint {
     struct rank *rank;
     struct net *net;
-    struct ledger_book *book;
+    struct sim_ledger_book *book;
     struct sim_event pump;
     bool pumping, dragonfly;
     struct message *first, **last; /* to be injected */
@@ -93,7 +93,7 @@ static void finish(struct message *message)
 {
     struct endpoint *endpoint = message->from;
 
-    ledger_settle(&message->entry, message->lost ? LEDGER_ERROR : LEDGER_OK);
+    sim_ledger_settle(&message->entry, message->lost ? SIM_LEDGER_ERROR : SIM_LEDGER_OK);
     if (message->lost) {
         endpoint->lost++;
     } else {
@@ -115,7 +115,7 @@ static void arrive(struct sim_event *event)
 
     /* A doubled chunk is recognised by its number, as any protocol would: it counts once. */
     if (transfer->status == NET_DELIVERED && !transfer->poisoned)
-        ledger_deliver(&message->entry, chunk->bytes, chunk->digest);
+        sim_ledger_deliver(&message->entry, chunk->bytes, chunk->digest);
     else
         message->lost = true;
     chunk->next = message->from->free_chunks;
@@ -172,7 +172,7 @@ static void pump(struct sim_event *event)
     cut(endpoint, chunk, message->bytes - message->sent);
     chunk->digest =
         sim_mix(message->entry.id << 24 ^ message->sent ^ (uint64_t)endpoint->rank->id << 48);
-    ledger_hand_in(&message->entry, chunk->digest);
+    sim_ledger_hand_in(&message->entry, chunk->digest);
     transfer->event.fire = arrive;
     transfer->source = endpoint->rank->node;
     transfer->target = message->target_node;
@@ -201,7 +201,8 @@ static void post(struct endpoint *endpoint, uint32_t target, uint64_t bytes)
     message->target_node = rank_node_of(endpoint->rank, target);
     message->bytes = bytes;
     message->posted = sim_now();
-    ledger_open(endpoint->book, &message->entry, endpoint->rank->node, message->target_node, bytes);
+    sim_ledger_open(endpoint->book, &message->entry, endpoint->rank->node, message->target_node,
+                    bytes);
     *endpoint->last = message;
     endpoint->last = &message->next;
     endpoint->in_flight++;

@@ -111,7 +111,7 @@ static void arrive(struct sim_event *event)
     struct oob_server *server = message->server;
 
     if (server != NULL) {
-        ledger_count(&server->oob->book, 0, 1);
+        sim_ledger_count(&server->oob->book, 0, 1);
         message->next = NULL;
         *server->queue_end = message;
         server->queue_end = &message->next;
@@ -121,7 +121,7 @@ static void arrive(struct sim_event *event)
         }
         return;
     }
-    ledger_count(&line->server->oob->book, 0, 1);
+    sim_ledger_count(&line->server->oob->book, 0, 1);
     sim_progress();
     line->readable += message->length;
     if (message->kind == OOB_EOF)
@@ -135,7 +135,7 @@ static void arrive(struct sim_event *event)
 
 static void dispatch(struct oob *oob, struct oob_message *message, sim_time_t at)
 {
-    ledger_count(&oob->book, 1, 0);
+    sim_ledger_count(&oob->book, 1, 0);
     sim_event_schedule(&message->arrive, at);
 }
 
@@ -182,8 +182,8 @@ static void send_datagram(struct oob_line *line, const struct iovec *piece)
     oob->datagrams++;
     if (rule != NULL && rule->action == SIM_FAULT_DROP) {
         oob->dropped++;
-        ledger_count(&oob->book, 1, 0);
-        ledger_count_lost(&oob->book, 1);
+        sim_ledger_count(&oob->book, 1, 0);
+        sim_ledger_count_lost(&oob->book, 1);
         return;
     }
     if (rule != NULL && rule->action == SIM_FAULT_DELAY) {

@@ -77,7 +77,7 @@ struct oob {
     struct oob_message *messages;
     struct oob_spawn *spawns; /* spawn.c */
     struct oob_launch *launches;
-    struct ledger_book book;
+    struct sim_ledger_book book;
     bool at_once; /* while jobs are made known, before any rank runs: takes no time */
     bool lossy; /* the scenario has rules at oob.message: the tree is datagrams */
     bool over; /* no rank runs any more */

@@ -462,7 +462,7 @@ struct oob *oob_of(struct cluster *cluster)
     oob->cluster = cluster;
     oob->lossy = cluster->oob_message_point.rules != NULL;
     oob->store = pmi2_store_new();
-    ledger_book_register(&oob->book, "oob");
+    sim_ledger_book_register(&oob->book, "oob");
     make_servers(oob);
     oob->at_once = true;
     for (i = 0; i < cluster->job_count; i++)
@@ -498,9 +498,9 @@ void pmi_begin(struct cluster *cluster)
     sim_fault_point_register(&cluster->oob_server_point, "oob.server");
 }
 
-static void publish(const char *name, enum metric_unit unit, uint64_t value)
+static void publish(const char *name, enum sim_metric_unit unit, uint64_t value)
 {
-    metric_counter(name, unit)->counter = value;
+    sim_metric_counter(name, unit)->counter = value;
 }
 
 void pmi_publish_counters(const struct cluster *cluster)

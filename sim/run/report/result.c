@@ -112,14 +112,14 @@ static json_t *job_part(const struct job *job)
     return part;
 }
 
-static const char *unit_name(enum metric_unit unit)
+static const char *unit_name(enum sim_metric_unit unit)
 {
     static const char *const names[] = {"count", "ps", "bytes", "bytes/s", "1/s", "ratio"};
 
     return names[unit];
 }
 
-static void metric_part(const struct metric *metric, void *arg)
+static void metric_part(const struct sim_metric *metric, void *arg)
 {
     static const struct {
         const char *name;
@@ -144,16 +144,16 @@ static void metric_part(const struct metric *metric, void *arg)
         put(part, "min", metric->histogram->count != 0 ? metric->histogram->min : 0);
         json_object_set_new(
             part, "mean",
-            json_real(metric->histogram->count != 0 ? histogram_mean(metric->histogram) : 0));
+            json_real(metric->histogram->count != 0 ? sim_histogram_mean(metric->histogram) : 0));
         for (i = 0; i < G_N_ELEMENTS(quantiles); i++)
-            put(part, quantiles[i].name, histogram_quantile(metric->histogram, quantiles[i].q));
+            put(part, quantiles[i].name, sim_histogram_quantile(metric->histogram, quantiles[i].q));
         put(part, "max", metric->histogram->max);
         break;
     }
     json_object_set_new(arg, metric->name, part);
 }
 
-static void book_part(const struct ledger_book *book, void *arg)
+static void book_part(const struct sim_ledger_book *book, void *arg)
 {
     json_t *part = json_object();
 
@@ -178,8 +178,8 @@ static json_t *ledger_part(const struct cluster *cluster)
 {
     json_t *part = json_object(), *books = json_array(), *texts = json_array();
 
-    ledger_for_each_book(book_part, books);
-    ledger_for_each_violation(violation_part, texts);
+    sim_ledger_for_each_book(book_part, books);
+    sim_ledger_for_each_violation(violation_part, texts);
     json_object_set_new(part, "balanced", json_boolean(cluster->balanced));
     json_object_set_new(part, "books", books);
     json_object_set_new(part, "violations", texts);
@@ -371,7 +371,7 @@ json_t *result_json(struct cluster *cluster)
         if (!cluster->jobs[i].not_started)
             json_array_append_new(jobs, job_part(&cluster->jobs[i]));
     json_object_set_new(result, "jobs", jobs);
-    metrics_for_each(metric_part, metrics);
+    sim_metrics_for_each(metric_part, metrics);
     json_object_set_new(result, "metrics", metrics);
     json_object_set_new(result, "ledger", ledger_part(cluster));
     faults = faults_part(cluster);

@@ -10,7 +10,7 @@
 struct table {
     FILE *file;
     const struct cluster *cluster;
-    const struct metric *metric;
+    const struct sim_metric *metric;
 };
 
 static void place(const struct table *table, uint32_t router)
@@ -56,19 +56,19 @@ static void bucket_line(uint64_t value, uint64_t count, void *arg)
     fprintf(table->file, "%s,%" PRIu64 ",%" PRIu64 "\n", table->metric->name, value, count);
 }
 
-static void metric_lines(const struct metric *metric, void *arg)
+static void metric_lines(const struct sim_metric *metric, void *arg)
 {
     struct table *table = arg;
 
     table->metric = metric;
     if (metric->type == METRIC_HISTOGRAM)
-        histogram_for_each(metric->histogram, bucket_line, table);
+        sim_histogram_for_each(metric->histogram, bucket_line, table);
 }
 
 static void histograms(struct table *table)
 {
     fputs("metric,value,count\n", table->file);
-    metrics_for_each(metric_lines, table);
+    sim_metrics_for_each(metric_lines, table);
 }
 
 static bool write_table(const struct cluster *cluster, const char *folder, const char *name,

@@ -56,7 +56,7 @@ const char *outcome_name(const struct cluster *cluster)
 
 /* ---- limits ---------------------------------------------------------------------------------- */
 
-static void show(char *buffer, size_t size, double value, enum metric_unit unit)
+static void show(char *buffer, size_t size, double value, enum sim_metric_unit unit)
 {
     switch (unit) {
     case METRIC_PS:
@@ -113,14 +113,14 @@ static void judge_ledger(const struct cluster *cluster, bool balanced, struct ju
 static void judge_metric(const struct scenario_expectation *expectation,
                          struct judgement *judgement)
 {
-    enum metric_unit unit = METRIC_COUNT;
+    enum sim_metric_unit unit = METRIC_COUNT;
     char *limits = limits_text(expectation);
     char shown[64];
     double value;
 
     judgement->what = g_strconcat(expectation->metric, limits, NULL);
     g_free(limits);
-    if (!metric_value(expectation->metric, &value, &unit)) {
+    if (!sim_metric_value(expectation->metric, &value, &unit)) {
         judgement->value = g_strdup("there is no such metric");
         return;
     }

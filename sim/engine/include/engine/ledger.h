@@ -4,15 +4,15 @@
  * on, per message, and at the end every book must balance: nothing lost, nothing twice, nothing
  * reordered where order is promised, nothing changed.
  *
- * A book (struct ledger_book) belongs to one layer and kind of traffic ("aries.put", "smsg"). An
- * entry is embedded in the message's own object, so booking allocates nothing. The life of an
+ * A book (struct sim_ledger_book) belongs to one layer and kind of traffic ("aries.put", "smsg").
+ * An entry is embedded in the message's own object, so booking allocates nothing. The life of an
  * entry:
  *
  *   open ──hand_in(digest)*──▶ deliver(bytes, digest)* ──▶ settle(outcome)
  *
  * Rules that are checked at once:
  * - Settled OK: delivered all its bytes exactly once, with the digest that was handed in. A message
- *   of no bytes: delivered by one ledger_deliver of 0 bytes.
+ *   of no bytes: delivered by one sim_ledger_deliver of 0 bytes.
  * - Settled in error: delivered at most once; an error does not mean "not written". What is still
  *   on its way may be delivered later, until the entry's memory is used for another message.
  * - Abandoned: as in error; for messages of a node that died.
@@ -28,44 +28,44 @@
 #include <stdio.h>
 #include "engine/sim.h"
 
-enum ledger_outcome { LEDGER_OK, LEDGER_ERROR, LEDGER_ABANDONED };
+enum sim_ledger_outcome { SIM_LEDGER_OK, SIM_LEDGER_ERROR, SIM_LEDGER_ABANDONED };
 
-struct ledger_entry {
-    struct ledger_entry *previous, *next; /* open entries of the book */
-    struct ledger_book *book; /* NULL: not open */
-    struct ledger_book *closed_in; /* where it was settled, for what comes too late */
-    enum ledger_outcome outcome; /* valid when closed_in is set */
-    uint32_t pieces; /* calls of ledger_deliver */
+struct sim_ledger_entry {
+    struct sim_ledger_entry *previous, *next; /* open entries of the book */
+    struct sim_ledger_book *book; /* NULL: not open */
+    struct sim_ledger_book *closed_in; /* where it was settled, for what comes too late */
+    enum sim_ledger_outcome outcome; /* valid when closed_in is set */
+    uint32_t pieces; /* calls of sim_ledger_deliver */
     uint64_t id; /* unique in the book, in order of opening */
     uint64_t bytes, delivered;
-    uint64_t digest, delivered_digest; /* sums of ledger_digest() of the pieces, in any order */
+    uint64_t digest, delivered_digest; /* sums of sim_ledger_digest() of the pieces, in any order */
     uint32_t source, target; /* nodes, for the report */
     sim_time_t opened;
 };
 
-struct ledger_book {
+struct sim_ledger_book {
     const char *name; /* static */
-    /* Messages. delivered: completely. Those of ledger_count are among them. */
+    /* Messages. delivered: completely. Those of sim_ledger_count are among them. */
     uint64_t opened, delivered, settled_ok, settled_error, abandoned;
-    uint64_t counted_in, counted_out, counted_lost; /* ledger_count, ledger_count_lost */
+    uint64_t counted_in, counted_out, counted_lost; /* sim_ledger_count, sim_ledger_count_lost */
     uint64_t bytes_in, bytes_out;
     uint64_t violations;
-    struct ledger_entry open; /* head of the circular list of open entries */
-    struct ledger_book *next; /* registration order */
+    struct sim_ledger_entry open; /* head of the circular list of open entries */
+    struct sim_ledger_book *next; /* registration order */
 };
 
 /*
  * A stream promises order: sequence numbers are handed out on entry and must come out without a
  * gap, repetition or exchange. Embedded in the object that promises (an SMSG connection, say).
  */
-struct ledger_stream {
-    struct ledger_book *book;
+struct sim_ledger_stream {
+    struct sim_ledger_book *book;
     uint64_t sent, received;
     uint32_t source, target;
 };
 
-/* The book is the caller's memory and is cleared; it must live until ledger_reset. */
-void ledger_book_register(struct ledger_book *book, const char *name);
+/* The book is the caller's memory and is cleared; it must live until sim_ledger_reset. */
+void sim_ledger_book_register(struct sim_ledger_book *book, const char *name);
 
 /*
  * Digest of a piece that lies `offset` bytes into its message. Digests of the pieces of a message
@@ -74,26 +74,27 @@ void ledger_book_register(struct ledger_book *book, const char *name);
  * cuts repeat. The length of a piece, the place of every byte and zero bytes count. It guards
  * against a model's mistakes, not malice.
  */
-uint64_t ledger_digest(const void *bytes, uint64_t length, uint64_t offset);
+uint64_t sim_ledger_digest(const void *bytes, uint64_t length, uint64_t offset);
 
 /* The entry must not be open; what its memory holds does not matter. */
-void ledger_open(struct ledger_book *book, struct ledger_entry *entry, uint32_t source,
-                 uint32_t target, uint64_t bytes);
+void sim_ledger_open(struct sim_ledger_book *book, struct sim_ledger_entry *entry, uint32_t source,
+                     uint32_t target, uint64_t bytes);
 /* One piece of the message. */
-static inline void ledger_hand_in(struct ledger_entry *entry, uint64_t digest)
+static inline void sim_ledger_hand_in(struct sim_ledger_entry *entry, uint64_t digest)
 {
     entry->digest += digest;
 }
 /* One piece; `digest` is that of what arrived, at the place in the message where it arrived. */
-void ledger_deliver(struct ledger_entry *entry, uint64_t bytes, uint64_t digest);
+void sim_ledger_deliver(struct sim_ledger_entry *entry, uint64_t bytes, uint64_t digest);
 /* The message's end; the entry is closed. */
-void ledger_settle(struct ledger_entry *entry, enum ledger_outcome outcome);
+void sim_ledger_settle(struct sim_ledger_entry *entry, enum sim_ledger_outcome outcome);
 
 /*
  * For messages that have no delivery of their own (pure events): booked by counts alone. At the end
  * as many must have been delivered as were opened, less those that the layer reported as lost.
  */
-static inline void ledger_count(struct ledger_book *book, uint64_t opened, uint64_t delivered)
+static inline void sim_ledger_count(struct sim_ledger_book *book, uint64_t opened,
+                                    uint64_t delivered)
 {
     book->opened += opened;
     book->counted_in += opened;
@@ -102,32 +103,32 @@ static inline void ledger_count(struct ledger_book *book, uint64_t opened, uint6
     book->settled_ok += delivered;
 }
 /* Lost, and somebody was told. */
-static inline void ledger_count_lost(struct ledger_book *book, uint64_t lost)
+static inline void sim_ledger_count_lost(struct sim_ledger_book *book, uint64_t lost)
 {
     book->counted_lost += lost;
     book->settled_error += lost;
 }
 
-static inline uint64_t ledger_stream_send(struct ledger_stream *stream)
+static inline uint64_t sim_ledger_stream_send(struct sim_ledger_stream *stream)
 {
     return stream->sent++;
 }
 /* A sequence number that is not the next one is a violation; the stream goes on behind it. */
-void ledger_stream_receive(struct ledger_stream *stream, uint64_t sequence);
+void sim_ledger_stream_receive(struct sim_ledger_stream *stream, uint64_t sequence);
 
 /* Books a broken promise that a layer found by itself. printf-like; the first 32 texts are kept. */
-void ledger_violation(struct ledger_book *book, const char *format, ...)
+void sim_ledger_violation(struct sim_ledger_book *book, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /*
  * Closes the books at the end of a run: open entries become violations. True when all balance. To
  * be called while the memory of open entries is still valid. Called again it repeats its verdict.
  */
-bool ledger_balance(void);
-/* No violation so far, in any book; after ledger_balance() its verdict. */
-bool ledger_balanced(void);
-void ledger_for_each_book(void (*visit)(const struct ledger_book *, void *arg), void *arg);
-void ledger_for_each_violation(void (*visit)(const char *text, void *arg), void *arg);
-void ledger_reset(void); /* forget all books; called by sim_fini */
+bool sim_ledger_balance(void);
+/* No violation so far, in any book; after sim_ledger_balance() its verdict. */
+bool sim_ledger_balanced(void);
+void sim_ledger_for_each_book(void (*visit)(const struct sim_ledger_book *, void *arg), void *arg);
+void sim_ledger_for_each_violation(void (*visit)(const char *text, void *arg), void *arg);
+void sim_ledger_reset(void); /* forget all books; called by sim_fini */
 
 #endif

@@ -93,7 +93,7 @@ struct sim_core {
     uint64_t events_fired;
     uint64_t fiber_switches;
     uint64_t digest; /* rolling digest of every trace point, see trace.h */
-    uint64_t flows; /* flow numbers handed out, see trace_flow_new() */
+    uint64_t flows; /* flow numbers handed out, see sim_trace_flow_new() */
     uint64_t progress; /* bumped by sim_progress(): something the user would call progress */
     /* Not 0: what runs is not part of the simulation, and must not change it: the trace, say. */
     uint32_t outside;

@@ -15,32 +15,33 @@
 #include <stdint.h>
 #include "engine/sim.h"
 
-enum trace_kind {
-    TRACE_SLICE, /* [time, time + duration) on a track */
-    TRACE_INSTANT, /* duration is 0 */
-    TRACE_COUNTER, /* value on a counter track */
+enum sim_trace_kind {
+    SIM_TRACE_SLICE, /* [time, time + duration) on a track */
+    SIM_TRACE_INSTANT, /* duration is 0 */
+    SIM_TRACE_COUNTER, /* value on a counter track */
 };
 
 /*
- * What a track shows; a track is (what, node, index), e.g. (TRACE_BTE, node 3, channel 1). Slices
- * of a track may overlap: they are drawn side by side. Each counter name has a track of its own.
+ * What a track shows; a track is (what, node, index), e.g. (ARIES_TRACK_BTE, node 3, channel 1).
+ * Slices of a track may overlap: they are drawn side by side. Each counter name has a track of its
+ * own.
  */
-enum trace_track {
-    TRACE_RANK, /* API calls of a rank; node = node, index = rank on the node */
-    TRACE_FMA,
-    TRACE_BTE,
-    TRACE_RX, /* receive side of the NIC */
-    TRACE_CQ,
-    TRACE_SMSG,
-    TRACE_DATAGRAM,
-    TRACE_LINK, /* node = router, index = port */
-    TRACE_FAULT, /* node = the node that is struck, UINT32_MAX: none; index plays no part */
-    TRACE_TRACKS
+enum sim_trace_track {
+    SIM_TRACK_RANK, /* API calls of a rank; node = node, index = rank on the node */
+    ARIES_TRACK_FMA,
+    ARIES_TRACK_BTE,
+    ARIES_TRACK_RX, /* receive side of the NIC */
+    ARIES_TRACK_CQ,
+    ARIES_TRACK_SMSG,
+    ARIES_TRACK_DATAGRAM,
+    NET_TRACK_LINK, /* node = router, index = port */
+    SIM_TRACK_FAULT, /* node = the node that is struck, UINT32_MAX: none; index plays no part */
+    SIM_TRACKS_MAX
 };
 
-struct trace_point {
-    enum trace_kind kind;
-    enum trace_track track;
+struct sim_trace_point {
+    enum sim_trace_kind kind;
+    enum sim_trace_track track;
     uint32_t node, index;
     const char *name; /* static string, not empty: kept by pointer until the trace is closed */
     sim_time_t time, duration;
@@ -48,41 +49,42 @@ struct trace_point {
     uint64_t value; /* bytes, status, counter value: shown as argument "value" */
 };
 
-extern bool trace_on;
+extern bool sim_trace_on;
 
 /*
  * At most one trace is open at a time. Opening truncates the file. *error becomes a text that the
  * caller frees; `error` may be NULL. Writing goes through a buffer and goes on silently after a
- * failure (a full disk): trace_close tells, once and for all.
+ * failure (a full disk): sim_trace_close tells, once and for all.
  */
-bool trace_open(const char *path, char **error);
+bool sim_trace_open(const char *path, char **error);
 /*
  * The same for a process that is one of several, with a trace each: its tracks, its sequence of
  * packets and its time are such that the traces may be concatenated to one.
  */
-struct trace_process {
+struct sim_trace_process {
     uint32_t pid; /* never 0, and of no other one of them */
     const char *name; /* copied */
     sim_time_t origin; /* points count from here */
 };
-bool trace_open_of(const char *path, const struct trace_process *process, char **error);
+bool sim_trace_open_process(const char *path, const struct sim_trace_process *process,
+                            char **error);
 /* Ends what has ended and writes what there is: so much stays when the process is killed. */
-void trace_flush(sim_time_t now);
+void sim_trace_flush(sim_time_t now);
 /* In a forked child: the trace is its parent's. */
-void trace_forget(void);
+void sim_trace_forget(void);
 /* Before the rank's first point; "clients 3", copied. No effect when no trace is open. */
-void trace_set_rank_name(uint32_t node, uint32_t index, const char *name);
+void sim_trace_set_rank_name(uint32_t node, uint32_t index, const char *name);
 /* Flushes. False when something could not be written; true when none is open. */
-bool trace_close(char **error);
-void trace_write(const struct trace_point *point); /* use trace() */
-uint64_t trace_points_written(void); /* since the last trace_open */
+bool sim_trace_close(char **error);
+void sim_trace_write(const struct sim_trace_point *point); /* use trace() */
+uint64_t sim_trace_points_written(void); /* since the last sim_trace_open */
 
-/* trace(), trace_begin(), trace_taken() */
+/* trace(), sim_trace_begin(), sim_trace_taken() */
 #include "engine/trace_emit.h"
 
 /* A flow number, never 0, that is unique in the simulation and depends only on the order of calls.
  */
-static inline uint64_t trace_flow_new(void)
+static inline uint64_t sim_trace_flow_new(void)
 {
     return ++sim_core.flows;
 }

@@ -8,7 +8,7 @@
  * walk. The order of points counts. All but two multiplications are off the chain from point to
  * point.
  */
-static inline void trace(enum trace_kind kind, enum trace_track track, uint32_t node,
+static inline void trace(enum sim_trace_kind kind, enum sim_trace_track track, uint32_t node,
                          uint32_t index, const char *name, sim_time_t time, sim_time_t duration,
                          uint64_t flow, uint64_t value)
 {
@@ -19,20 +19,21 @@ static inline void trace(enum trace_kind kind, enum trace_track track, uint32_t 
     uint64_t what = (duration ^ (value << 32 | value >> 32)) * 0xc2b2ae3d27d4eb4full + flow;
     uint64_t mixed = (sim_core.digest ^ where ^ time) * 0x9e3779b97f4a7c15ull;
     sim_core.digest = (mixed ^ mixed >> 29 ^ what) * 0xbf58476d1ce4e5b9ull;
-    if (sim_unlikely(trace_on)) {
-        struct trace_point point = {kind, track, node, index, name, time, duration, flow, value};
-        trace_write(&point);
+    if (sim_unlikely(sim_trace_on)) {
+        struct sim_trace_point point = {kind, track,    node, index, name,
+                                        time, duration, flow, value};
+        sim_trace_write(&point);
     }
 }
 
 /* When something begins that is told at its end; in a plain process nobody asks without a trace. */
-static inline sim_time_t trace_begin(void)
+static inline sim_time_t sim_trace_begin(void)
 {
     return sim_local_time();
 }
 
 /* What a call took since then: measured in a plain process, else as `modelled`. */
-static inline sim_time_t trace_taken(sim_time_t began, sim_time_t modelled)
+static inline sim_time_t sim_trace_taken(sim_time_t began, sim_time_t modelled)
 {
     (void)began;
     return modelled;

@@ -4,23 +4,23 @@
 #define JACQUARD_ENGINE_TRACE_EMIT_H
 
 /* Nothing is repeated exactly in a plain process: there is no digest, and no cost when off. */
-#define trace(kind, track, node, index, name, time, duration, flow, value)       \
-    do {                                                                         \
-        if (sim_unlikely(trace_on)) {                                            \
-            struct trace_point trace_point = {kind, track,    node, index, name, \
-                                              time, duration, flow, value};      \
-            trace_write(&trace_point);                                           \
-        }                                                                        \
+#define trace(kind, track, node, index, name, time, duration, flow, value)               \
+    do {                                                                                 \
+        if (sim_unlikely(sim_trace_on)) {                                                \
+            struct sim_trace_point sim_trace_point = {kind, track,    node, index, name, \
+                                                      time, duration, flow, value};      \
+            sim_trace_write(&sim_trace_point);                                           \
+        }                                                                                \
     } while (0)
 
 /* When something begins that is told at its end; in a plain process nobody asks without a trace. */
-static inline sim_time_t trace_begin(void)
+static inline sim_time_t sim_trace_begin(void)
 {
-    return sim_unlikely(trace_on) ? sim_now() : 0;
+    return sim_unlikely(sim_trace_on) ? sim_now() : 0;
 }
 
 /* What a call took since then: measured in a plain process, else as `modelled`. */
-static inline sim_time_t trace_taken(sim_time_t began, sim_time_t modelled)
+static inline sim_time_t sim_trace_taken(sim_time_t began, sim_time_t modelled)
 {
     (void)modelled;
     return sim_now() - began;

@@ -76,7 +76,7 @@ struct rank {
 /* A metric by the name that a workload uses; found by pointer first. */
 struct job_metric {
     const char *name;
-    struct metric *metric;
+    struct sim_metric *metric;
 };
 
 /* Barrier and exchange of a job: two buffers, because a fast rank may enter the next one before a
@@ -174,7 +174,7 @@ struct cluster {
     char *trace_path; /* as the user named it; NULL: none */
     struct cluster_options options;
     GPtrArray *memory; /* of rank_alloc */
-    struct ledger_book raw_book;
+    struct sim_ledger_book raw_book;
     struct sim_fault_point oob_message_point, oob_server_point;
     struct oob *oob; /* servers of PMI; NULL until a rank uses it */
 };
@@ -232,7 +232,7 @@ const char *rank_variable(struct rank *rank, const char *name); /* NULL: not set
 struct net *rank_net(struct rank *rank);
 /* Zeroed memory that lives as long as the cluster: what a rank holds may outlive its code. */
 void *rank_alloc(struct rank *rank, size_t bytes);
-struct ledger_book *
+struct sim_ledger_book *
 rank_raw_book(struct rank *rank); /* of raw_messages; registered by the first call */
 
 /* ALPS and its like answer for the ranks (cray_host.c). */

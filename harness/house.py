@@ -54,7 +54,11 @@ API_HEADERS = {"gni_pub.h", "aries/misc/exceptions.h"}
 
 # Library (first two folders) → prefixes of the symbols that its files share or that it offers.
 PREFIXES = {
+    "sim/engine": ("sim_", "perfetto_"),  # perfetto_: generated from perfetto_trace.proto
     "sim/net": ("net_",),
+    # The libraries of a Cray system have the names of their own headers.
+    "sim/cray": ("cray_", "alps_", "udreg_", "UDREG_", "xpmem_", "rca_", "wlm_detect_",
+                 "hugetlbfs_", "gethugepage", "getpagesizes", "get_hugepage_region", "free_hugepage_region"),
     "sim/top": ("top_",),
     "stack/port": ("port_",),
     "stack/gni_prov": ("gnip_", "gni_", "fi_"),

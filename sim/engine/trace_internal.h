@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Parts of the trace's writer and reader. Memory that cannot be had aborts, as everywhere in the
+ * Parts of the trace's writer. Memory that cannot be had aborts, as everywhere in the
  * engine.
  */
 #ifndef JACQUARD_ENGINE_TRACE_INTERNAL_H

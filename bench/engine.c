@@ -235,7 +235,7 @@ static const struct {
     {"equal times", delay_bursts},
 };
 
-static struct queue wheel;
+static struct sim_queue wheel;
 
 static void wheel_init(uint64_t pending, double mean_delay)
 {

@@ -70,10 +70,14 @@ RUN_FOLDERS = {
     "live": ("live_fabric_",),
 }
 PREFIXES = {
-    "sim/aries": ("aries_", "GNI_", "gni_", "front_GNI_", "sim_wait_until", "sim_wall_look"),
-    **{f"sim/run/{folder}": prefixes for folder, prefixes in RUN_FOLDERS.items()},
+    "sim/engine": ("sim_", "perfetto_"),  # perfetto_: generated from perfetto_trace.proto
+    "sim/aries": ("aries_", "GNI_", "gni_"),
     "sim/net": ("net_",),
     "sim/shm": ("shm_",),
+    # The libraries of a Cray system have the names of their own headers.
+    "sim/cray": ("cray_", "alps_", "udreg_", "UDREG_", "xpmem_", "rca_", "wlm_detect_",
+                 "hugetlbfs_", "gethugepage", "getpagesizes", "get_hugepage_region", "free_hugepage_region"),
+    **{f"sim/run/{folder}": prefixes for folder, prefixes in RUN_FOLDERS.items()},
     "sim/top": ("top_",),
     "stack/port": ("port_",),
     "stack/gni_prov": ("gnip_", "gni_", "fi_"),

@@ -34,7 +34,7 @@ static struct sim_fiber *host; /* whose stack this is; NULL: sim_run's */
 static struct sim_fiber
     *zombie; /* ended on its own stack, which is given back when it has been left */
 
-static struct stack events; /* of the handlers */
+static struct sim_stack events; /* of the handlers */
 
 static struct {
     bool used; /* some fiber has one of its own */
@@ -120,7 +120,7 @@ static void switch_to(struct sim_fiber *to)
         adopt_thread_pointer(NULL);
 #endif
     if (to != NULL)
-        sanitizer_leave(fake, to->stack.bottom, stack_bytes());
+        sanitizer_leave(fake, to->stack.bottom, sim_stack_bytes());
     else
         sanitizer_leave(fake, root.bottom, root.bytes);
     arrive(jump_fcontext(to != NULL ? to->context : root.context,
@@ -267,7 +267,7 @@ struct sim_fiber *sim_fiber_start(void (*main)(void *arg), void *arg, const char
                                   sim_time_t at)
 {
     struct sim_fiber *fiber;
-    struct stack stack;
+    struct sim_stack stack;
 
     if (!sim_stack_alloc(&stack))
         return NULL;
@@ -318,7 +318,7 @@ void sim_fibers_free(void)
     free(sim_engine.fibers);
     free(sim_engine.due);
     host = zombie = NULL;
-    events = (struct stack){NULL};
+    events = (struct sim_stack){NULL};
     /* The caller may be another thread next time. */
     thread_pointers.used = false;
 }
@@ -405,7 +405,7 @@ void sim_for_each_waiter(void (*visit)(const char *name, const char *why, sim_ti
 
 void sim_settle_blocking(void)
 {
-    struct queue *queue = &sim_engine.queue;
+    struct sim_queue *queue = &sim_engine.queue;
     sim_time_t local = sim_core.local;
 
     /* Not while others are due: they may still schedule something before this fiber's time. */

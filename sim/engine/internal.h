@@ -54,12 +54,12 @@ struct sim_fiber {
     void *arg;
     void *owner, *note, *thread;
     char *name;
-    struct stack stack;
+    struct sim_stack stack;
     void *thread_pointer; /* NULL: that of sim_run's caller */
 };
 
 struct engine {
-    struct queue queue;
+    struct sim_queue queue;
     struct sim_options options;
     bool running;
     bool stopped;

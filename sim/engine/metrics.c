@@ -9,7 +9,7 @@
 
 #define SUB_BITS 6 /* 64 buckets per power of two */
 #define SUB_COUNT (1u << SUB_BITS)
-#define BUCKETS (sizeof((struct histogram *)0)->buckets / sizeof(uint64_t))
+#define BUCKETS (sizeof((struct sim_histogram *)0)->buckets / sizeof(uint64_t))
 
 /* Values below 64 have a bucket each, then the 58 powers of two from 2^6 to 2^63 have 64 each. */
 _Static_assert(BUCKETS == (64 - SUB_BITS + 1) * SUB_COUNT, "buckets cover 64-bit values exactly");
@@ -38,7 +38,7 @@ static uint64_t bucket_value(unsigned index)
     return low + (1ull << shift) / 2;
 }
 
-static uint64_t value_within(const struct histogram *histogram, unsigned index)
+static uint64_t value_within(const struct sim_histogram *histogram, unsigned index)
 {
     uint64_t value = bucket_value(index);
 
@@ -47,7 +47,7 @@ static uint64_t value_within(const struct histogram *histogram, unsigned index)
     return value > histogram->max ? histogram->max : value;
 }
 
-void sim_histogram_record(struct histogram *histogram, uint64_t value)
+void sim_histogram_record(struct sim_histogram *histogram, uint64_t value)
 {
     if (histogram->count == 0 || value < histogram->min)
         histogram->min = value;
@@ -59,7 +59,7 @@ void sim_histogram_record(struct histogram *histogram, uint64_t value)
     histogram->buckets[histogram_index(value)]++;
 }
 
-void sim_histogram_merge(struct histogram *into, const struct histogram *from)
+void sim_histogram_merge(struct sim_histogram *into, const struct sim_histogram *from)
 {
     unsigned i;
 
@@ -89,7 +89,7 @@ static uint64_t quantile_rank(double q, uint64_t count)
     return rank < 1 ? 1 : rank > count ? count : rank;
 }
 
-uint64_t sim_histogram_quantile(const struct histogram *histogram, double q)
+uint64_t sim_histogram_quantile(const struct sim_histogram *histogram, double q)
 {
     uint64_t rank, seen = 0;
     unsigned i;
@@ -109,7 +109,7 @@ uint64_t sim_histogram_quantile(const struct histogram *histogram, double q)
     return i < BUCKETS ? value_within(histogram, i) : histogram->max;
 }
 
-void sim_histogram_for_each(const struct histogram *histogram,
+void sim_histogram_for_each(const struct sim_histogram *histogram,
                             void (*visit)(uint64_t value, uint64_t count, void *arg), void *arg)
 {
     unsigned i;
@@ -119,7 +119,7 @@ void sim_histogram_for_each(const struct histogram *histogram,
             visit(value_within(histogram, i), histogram->buckets[i], arg);
 }
 
-double sim_histogram_mean(const struct histogram *histogram)
+double sim_histogram_mean(const struct sim_histogram *histogram)
 {
     return histogram->count == 0 ? 0.0 : (double)histogram->sum / (double)histogram->count;
 }
@@ -129,12 +129,12 @@ double sim_histogram_mean(const struct histogram *histogram)
 #define CHAINS 1024u
 
 struct node {
-    struct metric metric; /* first: a metric is its node */
+    struct sim_metric metric; /* first: a metric is its node */
     struct node *chain;
 };
 
 static struct {
-    struct metric *first, *last;
+    struct sim_metric *first, *last;
     struct node *chains[CHAINS];
 } metrics;
 
@@ -149,7 +149,7 @@ static unsigned chain_of(const char *name, size_t length)
     return hash % CHAINS;
 }
 
-static struct metric *find(const char *name, size_t length)
+static struct sim_metric *find(const char *name, size_t length)
 {
     struct node *node = metrics.chains[chain_of(name, length)];
 
@@ -168,10 +168,10 @@ static void *allocate(size_t bytes)
     return memory;
 }
 
-static struct metric *find_or_create(const char *name, enum sim_metric_unit unit, int type)
+static struct sim_metric *find_or_create(const char *name, enum sim_metric_unit unit, int type)
 {
     size_t length = strlen(name);
-    struct metric *metric = find(name, length);
+    struct sim_metric *metric = find(name, length);
     struct node *node, **chain;
 
     if (metric != NULL)
@@ -194,35 +194,35 @@ static struct metric *find_or_create(const char *name, enum sim_metric_unit unit
     return metric;
 }
 
-struct metric *sim_metric_counter(const char *name, enum sim_metric_unit unit)
+struct sim_metric *sim_metric_counter(const char *name, enum sim_metric_unit unit)
 {
     return find_or_create(name, unit, METRIC_COUNTER);
 }
 
-struct metric *sim_metric_gauge(const char *name, enum sim_metric_unit unit)
+struct sim_metric *sim_metric_gauge(const char *name, enum sim_metric_unit unit)
 {
     return find_or_create(name, unit, METRIC_GAUGE);
 }
 
-struct metric *sim_metric_histogram(const char *name, enum sim_metric_unit unit)
+struct sim_metric *sim_metric_histogram(const char *name, enum sim_metric_unit unit)
 {
     return find_or_create(name, unit, METRIC_HISTOGRAM);
 }
 
-struct metric *sim_metric_find(const char *name)
+struct sim_metric *sim_metric_find(const char *name)
 {
     return find(name, strlen(name));
 }
 
-void sim_metrics_for_each(void (*visit)(const struct metric *, void *arg), void *arg)
+void sim_metrics_for_each(void (*visit)(const struct sim_metric *, void *arg), void *arg)
 {
-    const struct metric *metric;
+    const struct sim_metric *metric;
 
     for (metric = metrics.first; metric != NULL; metric = metric->next)
         visit(metric, arg);
 }
 
-static bool histogram_field(const struct histogram *histogram, const char *field, double *value)
+static bool histogram_field(const struct sim_histogram *histogram, const char *field, double *value)
 {
     static const struct {
         const char *name;
@@ -250,7 +250,7 @@ static bool histogram_field(const struct histogram *histogram, const char *field
 
 bool sim_metric_value(const char *path, double *value, enum sim_metric_unit *unit)
 {
-    const struct metric *metric = sim_metric_find(path);
+    const struct sim_metric *metric = sim_metric_find(path);
     const char *field = strrchr(path, '.');
 
     if (metric != NULL && metric->type != METRIC_HISTOGRAM) {
@@ -273,7 +273,7 @@ bool sim_metric_value(const char *path, double *value, enum sim_metric_unit *uni
 
 void sim_metrics_reset(void)
 {
-    struct metric *metric, *next;
+    struct sim_metric *metric, *next;
 
     for (metric = metrics.first; metric != NULL; metric = next) {
         next = metric->next;

@@ -24,7 +24,7 @@
 
 _Static_assert(SORT_MAX % QUEUE_CHUNK_ENTRIES == 0, "slots that are sorted end with a chunk");
 _Static_assert(FRONT_GAP + FILL + SORT_MAX < FRONT_ENTRIES, "a fresh front holds what fills it");
-_Static_assert(sizeof(struct queue_entry) == 16 && BLOCK_BYTES % QUEUE_CHUNK_BYTES == 0,
+_Static_assert(sizeof(struct sim_queue_event) == 16 && BLOCK_BYTES % QUEUE_CHUNK_BYTES == 0,
                "chunks fill a block");
 _Static_assert(_Alignof(struct sim_event) >= 4, "two bits of an event's address are free");
 
@@ -32,7 +32,7 @@ struct sim_queue_block {
     struct sim_queue_block *next;
 };
 
-static void *block_alloc(struct queue *queue)
+static void *block_alloc(struct sim_queue *queue)
 {
     struct sim_queue_block *block = aligned_alloc(QUEUE_CHUNK_BYTES, BLOCK_BYTES);
 
@@ -43,7 +43,7 @@ static void *block_alloc(struct queue *queue)
     return block;
 }
 
-static struct sim_queue_chunk *chunk_alloc(struct queue *queue)
+static struct sim_queue_chunk *chunk_alloc(struct sim_queue *queue)
 {
     struct sim_queue_chunk *chunk = queue->free_chunks;
     struct sim_queue_chunk *block;
@@ -61,13 +61,13 @@ static struct sim_queue_chunk *chunk_alloc(struct queue *queue)
     return chunk;
 }
 
-static void chunk_free(struct queue *queue, struct sim_queue_chunk *chunk)
+static void chunk_free(struct sim_queue *queue, struct sim_queue_chunk *chunk)
 {
     chunk->next = queue->free_chunks;
     queue->free_chunks = chunk;
 }
 
-static struct sim_queue_entry *cell_alloc(struct queue *queue)
+static struct sim_queue_entry *cell_alloc(struct sim_queue *queue)
 {
     struct sim_queue_entry *cell = queue->free_cells;
     struct sim_queue_entry *block;
@@ -84,12 +84,12 @@ static struct sim_queue_entry *cell_alloc(struct queue *queue)
     return cell;
 }
 
-static void front_reset(struct queue *queue)
+static void front_reset(struct sim_queue *queue)
 {
     queue->head = queue->tail = queue->buffer + FRONT_GAP;
 }
 
-void sim_queue_init(struct queue *queue)
+void sim_queue_init(struct sim_queue *queue)
 {
     memset(queue, 0, sizeof *queue);
     queue->buffer = calloc(FRONT_ENTRIES + QUEUE_PREFETCH, sizeof *queue->buffer);
@@ -100,7 +100,7 @@ void sim_queue_init(struct queue *queue)
     front_reset(queue);
 }
 
-void sim_queue_fini(struct queue *queue)
+void sim_queue_fini(struct sim_queue *queue)
 {
     struct sim_queue_block *next;
 
@@ -114,12 +114,12 @@ void sim_queue_fini(struct queue *queue)
 
 /* ---- wheel ----------------------------------------------------------------------------------- */
 
-static void wheel_push(struct queue *queue, sim_time_t time, uintptr_t word)
+static void wheel_push(struct sim_queue *queue, sim_time_t time, uintptr_t word)
 {
     int level = (63 - __builtin_clzll((time ^ queue->last) | 1)) >> 3;
     uint32_t index = (uint32_t)level << 8 | (uint32_t)(time >> (level * 8) & 255);
     struct sim_queue_slot *slot = &queue->slots[index];
-    struct queue_entry *entry = slot->end;
+    struct sim_queue_event *entry = slot->end;
     struct sim_queue_chunk *chunk;
 
     if (sim_unlikely(((uintptr_t)entry & (QUEUE_CHUNK_BYTES - 1)) ==
@@ -140,7 +140,7 @@ static void wheel_push(struct queue *queue, sim_time_t time, uintptr_t word)
 }
 
 /* Index of the lowest slot that is not empty; the wheel must not be. */
-static uint32_t wheel_lowest(const struct queue *queue)
+static uint32_t wheel_lowest(const struct sim_queue *queue)
 {
     uint32_t word = (uint32_t)__builtin_ctz(queue->words);
 
@@ -149,7 +149,7 @@ static uint32_t wheel_lowest(const struct queue *queue)
 }
 
 /* First instant of a slot. */
-static sim_time_t wheel_base(const struct queue *queue, uint32_t index)
+static sim_time_t wheel_base(const struct sim_queue *queue, uint32_t index)
 {
     uint32_t shift = (index >> 8) * 8;
     sim_time_t above =
@@ -159,7 +159,7 @@ static sim_time_t wheel_base(const struct queue *queue, uint32_t index)
 }
 
 /* Takes the chain of a slot out of the wheel. */
-static struct sim_queue_slot wheel_detach(struct queue *queue, uint32_t index)
+static struct sim_queue_slot wheel_detach(struct sim_queue *queue, uint32_t index)
 {
     struct sim_queue_slot chain = queue->slots[index];
 
@@ -171,16 +171,16 @@ static struct sim_queue_slot wheel_detach(struct queue *queue, uint32_t index)
 }
 
 /* One chunk of a chain: its entries end before the result. */
-static struct queue_entry *chunk_end(const struct sim_queue_slot *chain,
-                                     struct sim_queue_chunk *chunk)
+static struct sim_queue_event *chunk_end(const struct sim_queue_slot *chain,
+                                         struct sim_queue_chunk *chunk)
 {
-    struct queue_entry *end = chunk->entries + QUEUE_CHUNK_ENTRIES;
+    struct sim_queue_event *end = chunk->entries + QUEUE_CHUNK_ENTRIES;
 
     return chain->end > chunk->entries && chain->end <= end ? chain->end : end;
 }
 
 /* Drops an entry whose timer was cancelled: true. */
-static bool drop(struct queue *queue, uintptr_t word)
+static bool drop(struct sim_queue *queue, uintptr_t word)
 {
     struct sim_queue_entry *cell = (struct sim_queue_entry *)(word - 1);
 
@@ -201,7 +201,7 @@ static uint32_t chain_count(const struct sim_queue_slot *chain)
     uint32_t count = 0;
 
     while (count <= SORT_MAX) {
-        struct queue_entry *end = chunk_end(chain, chunk);
+        struct sim_queue_event *end = chunk_end(chain, chunk);
 
         count += (uint32_t)(end - chunk->entries);
         if (end == chain->end)
@@ -217,7 +217,7 @@ static bool chain_all_equal(const struct sim_queue_slot *chain)
     struct sim_queue_chunk *chunk = chain->first;
 
     for (;;) {
-        struct queue_entry *end = chunk_end(chain, chunk), *entry;
+        struct sim_queue_event *end = chunk_end(chain, chunk), *entry;
 
         for (entry = chunk->entries; entry < end; entry++)
             if (entry->time != time)
@@ -231,10 +231,10 @@ static bool chain_all_equal(const struct sim_queue_slot *chain)
 /* ---- front ----------------------------------------------------------------------------------- */
 
 /* Room for one more entry behind the tail. */
-static void front_room(struct queue *queue)
+static void front_room(struct sim_queue *queue)
 {
     size_t count = (size_t)(queue->tail - queue->head), capacity;
-    struct queue_entry *buffer = queue->buffer;
+    struct sim_queue_event *buffer = queue->buffer;
 
     if (queue->tail < queue->limit)
         return;
@@ -256,9 +256,9 @@ static void front_room(struct queue *queue)
 }
 
 /* First entry of the front that is later than `time`. */
-static struct queue_entry *front_after(const struct queue *queue, sim_time_t time)
+static struct sim_queue_event *front_after(const struct sim_queue *queue, sim_time_t time)
 {
-    struct queue_entry *low = queue->head;
+    struct sim_queue_event *low = queue->head;
     size_t count = (size_t)(queue->tail - low);
 
     while (count > 0) {
@@ -272,9 +272,9 @@ static struct queue_entry *front_after(const struct queue *queue, sim_time_t tim
 }
 
 /* Returns the front to the wheel. */
-static void front_put_back(struct queue *queue)
+static void front_put_back(struct sim_queue *queue)
 {
-    struct queue_entry *entry;
+    struct sim_queue_event *entry;
 
     if (queue->words == 0)
         queue->last = queue->floor;
@@ -286,9 +286,9 @@ static void front_put_back(struct queue *queue)
 }
 
 /* False: too many entries would have to move. */
-static bool front_insert(struct queue *queue, sim_time_t time, uintptr_t word)
+static bool front_insert(struct sim_queue *queue, sim_time_t time, uintptr_t word)
 {
-    struct queue_entry *at;
+    struct sim_queue_event *at;
 
     if (sim_unlikely(queue->tail == queue->limit))
         front_room(queue);
@@ -322,13 +322,13 @@ static bool front_insert(struct queue *queue, sim_time_t time, uintptr_t word)
 }
 
 /* Appends a chain to the front, in order of time. */
-static void front_take(struct queue *queue, struct sim_queue_slot chain)
+static void front_take(struct sim_queue *queue, struct sim_queue_slot chain)
 {
     struct sim_queue_chunk *chunk = chain.first, *next;
     size_t sorted = (size_t)(queue->tail - queue->head); /* entries before the chain's own */
 
     for (;; chunk = next) {
-        struct queue_entry *end = chunk_end(&chain, chunk), *entry, *at;
+        struct sim_queue_event *end = chunk_end(&chain, chunk), *entry, *at;
 
         for (entry = chunk->entries; entry < end; entry++) {
             if (drop(queue, entry->word))
@@ -348,13 +348,13 @@ static void front_take(struct queue *queue, struct sim_queue_slot chain)
 }
 
 /* Spreads a chain over lower levels. */
-static void spread(struct queue *queue, struct sim_queue_slot chain, sim_time_t base)
+static void spread(struct sim_queue *queue, struct sim_queue_slot chain, sim_time_t base)
 {
     struct sim_queue_chunk *chunk = chain.first, *next;
 
     queue->last = base;
     for (;; chunk = next) {
-        struct queue_entry *end = chunk_end(&chain, chunk), *entry;
+        struct sim_queue_event *end = chunk_end(&chain, chunk), *entry;
 
         next = chunk->next;
         if (end != chain.end)
@@ -372,7 +372,7 @@ static void spread(struct queue *queue, struct sim_queue_slot chain, sim_time_t 
  * Moves slots to the front until it holds FILL entries. A large slot is opened only when the front
  * is empty and time is about to reach it (invariant 3).
  */
-bool sim_queue_fill(struct queue *queue, sim_time_t until)
+bool sim_queue_fill(struct sim_queue *queue, sim_time_t until)
 {
     bool large = false;
 
@@ -400,7 +400,7 @@ bool sim_queue_fill(struct queue *queue, sim_time_t until)
     return queue->head != queue->tail;
 }
 
-void sim_queue_push(struct queue *queue, sim_time_t time, uintptr_t word)
+void sim_queue_push(struct sim_queue *queue, sim_time_t time, uintptr_t word)
 {
     assert(time >= queue->floor); /* nothing happens in the past */
     queue->count++;
@@ -421,9 +421,9 @@ void sim_queue_push(struct queue *queue, sim_time_t time, uintptr_t word)
 /* ---- timers ---------------------------------------------------------------------------------- */
 
 /* Throws out all entries of cancelled timers; costs O(entries), at least half of which go. */
-static void compact(struct queue *queue)
+static void compact(struct sim_queue *queue)
 {
-    struct queue_entry *entry, *kept = queue->head;
+    struct sim_queue_event *entry, *kept = queue->head;
     uint32_t index;
 
     for (entry = queue->head; entry < queue->tail; entry++)
@@ -438,7 +438,7 @@ static void compact(struct queue *queue)
             continue;
         chain = wheel_detach(queue, index);
         for (chunk = chain.first;; chunk = next) {
-            struct queue_entry *end = chunk_end(&chain, chunk);
+            struct sim_queue_event *end = chunk_end(&chain, chunk);
 
             for (entry = chunk->entries; entry < end; entry++)
                 if (!drop(queue, entry->word))
@@ -453,7 +453,7 @@ static void compact(struct queue *queue)
         queue->front_end = SIM_NEVER;
 }
 
-void sim_queue_timer_arm(struct queue *queue, struct sim_timer *timer, sim_time_t time)
+void sim_queue_timer_arm(struct sim_queue *queue, struct sim_timer *timer, sim_time_t time)
 {
     struct sim_queue_entry *cell = cell_alloc(queue);
 
@@ -462,7 +462,7 @@ void sim_queue_timer_arm(struct queue *queue, struct sim_timer *timer, sim_time_
     sim_queue_push(queue, time, (uintptr_t)cell + 1);
 }
 
-void sim_queue_timer_cancel(struct queue *queue, struct sim_timer *timer)
+void sim_queue_timer_cancel(struct sim_queue *queue, struct sim_timer *timer)
 {
     assert(timer->entry->timer == timer);
     timer->entry->timer = NULL;

@@ -39,7 +39,7 @@
     3 /* entries from one stage of its fetching to the next; the last, to its turn */
 #define QUEUE_STAGES 3
 
-struct queue_entry {
+struct sim_queue_event {
     sim_time_t time;
     uintptr_t word; /* struct sim_event *, or struct sim_queue_entry * + 1 */
 };
@@ -59,20 +59,21 @@ struct sim_queue_entry {
 struct sim_queue_chunk {
     struct sim_queue_chunk *next; /* defined unless it is the last of its slot */
     uint64_t unused;
-    struct queue_entry entries[QUEUE_CHUNK_ENTRIES];
+    struct sim_queue_event entries[QUEUE_CHUNK_ENTRIES];
 };
 _Static_assert(sizeof(struct sim_queue_chunk) == QUEUE_CHUNK_BYTES, "a chunk is four cache lines");
 
 struct sim_queue_slot {
-    struct queue_entry *end; /* where the next entry goes; NULL: empty slot */
+    struct sim_queue_event *end; /* where the next entry goes; NULL: empty slot */
     struct sim_queue_chunk *first;
 };
 
 struct sim_queue_block; /* memory of chunks or cells */
 
-struct queue {
-    struct queue_entry *head, *tail; /* the front */
-    struct queue_entry *limit; /* end of its memory, less what prefetching reads beyond the tail */
+struct sim_queue {
+    struct sim_queue_event *head, *tail; /* the front */
+    struct sim_queue_event
+        *limit; /* end of its memory, less what prefetching reads beyond the tail */
     sim_time_t front_end;
     sim_time_t last;
     sim_time_t floor; /* time of the last entry taken out */
@@ -82,40 +83,40 @@ struct queue {
     uint64_t cancelled;
     struct sim_queue_chunk *free_chunks;
     struct sim_queue_entry *free_cells;
-    struct queue_entry *buffer; /* memory of the front */
+    struct sim_queue_event *buffer; /* memory of the front */
     struct sim_queue_block *blocks;
     uint64_t map[32]; /* which slots are not empty */
     struct sim_queue_slot slots[8 * 256];
 };
 
-void sim_queue_init(struct queue *queue);
-void sim_queue_fini(struct queue *queue);
+void sim_queue_init(struct sim_queue *queue);
+void sim_queue_fini(struct sim_queue *queue);
 
-void sim_queue_push(struct queue *queue, sim_time_t time,
+void sim_queue_push(struct sim_queue *queue, sim_time_t time,
                     uintptr_t word); /* time >= that of the last pop */
 
 /* Fills the front as far as entries can be due at `until` or before. False: it is still empty. */
-bool sim_queue_fill(struct queue *queue, sim_time_t until);
+bool sim_queue_fill(struct sim_queue *queue, sim_time_t until);
 
 /*
  * Makes sure that the front has an entry; false: none is due at `until` or before. The clock must
  * then move to `until` or the time of the first entry, whichever is first, before anything else is
  * pushed (invariant 3).
  */
-static inline bool sim_queue_ready(struct queue *queue, sim_time_t until)
+static inline bool sim_queue_ready(struct sim_queue *queue, sim_time_t until)
 {
     return sim_likely(queue->tail - queue->head > (ptrdiff_t)queue->low) ||
            sim_queue_fill(queue, until);
 }
 
 /* Nothing is going to happen: there are no entries but those of cancelled timers. */
-static inline bool sim_queue_empty(const struct queue *queue)
+static inline bool sim_queue_empty(const struct sim_queue *queue)
 {
     return queue->count == queue->cancelled;
 }
 
 /* A time before which nothing is due: exact when the front has an entry. */
-static inline sim_time_t sim_queue_horizon(const struct queue *queue)
+static inline sim_time_t sim_queue_horizon(const struct sim_queue *queue)
 {
     return queue->head < queue->tail ? queue->head->time : queue->front_end;
 }
@@ -124,16 +125,16 @@ static inline sim_time_t sim_queue_horizon(const struct queue *queue)
  * Takes out the first entry of the front, disarming it when it is a timer; sim_queue_ready() must
  * have said true. NULL: a cancelled timer, nothing happens at its time.
  */
-static inline struct sim_event *sim_queue_pop(struct queue *queue)
+static inline struct sim_event *sim_queue_pop(struct sim_queue *queue)
 {
-    struct queue_entry *entry = queue->head++;
+    struct sim_queue_event *entry = queue->head++;
     struct sim_queue_entry *cell;
     struct sim_timer *timer;
     unsigned stage;
 
     __builtin_prefetch((const void *)entry[QUEUE_PREFETCH].word, 1);
     for (stage = 0; stage < QUEUE_STAGES; stage++) {
-        const struct queue_entry *ahead = entry + QUEUE_STAGE * (QUEUE_STAGES - stage);
+        const struct sim_queue_event *ahead = entry + QUEUE_STAGE * (QUEUE_STAGES - stage);
 
         if (ahead < queue->tail && (ahead->word & QUEUE_HINTED) != 0) {
             struct sim_hinted *hinted = (struct sim_hinted *)(ahead->word - QUEUE_HINTED);
@@ -160,7 +161,7 @@ static inline struct sim_event *sim_queue_pop(struct queue *queue)
     return (struct sim_event *)(entry->word & ~(uintptr_t)QUEUE_HINTED);
 }
 
-void sim_queue_timer_arm(struct queue *queue, struct sim_timer *timer, sim_time_t time);
-void sim_queue_timer_cancel(struct queue *queue, struct sim_timer *timer);
+void sim_queue_timer_arm(struct sim_queue *queue, struct sim_timer *timer, sim_time_t time);
+void sim_queue_timer_cancel(struct sim_queue *queue, struct sim_timer *timer);
 
 #endif

@@ -86,7 +86,7 @@ void sim_hinted_schedule(struct sim_hinted *event, sim_time_t at)
 
 struct sim_event *sim_event_ahead(uint32_t n)
 {
-    const struct queue *queue = &sim_engine.queue;
+    const struct sim_queue *queue = &sim_engine.queue;
 
     if (queue->tail - queue->head <= (ptrdiff_t)n || (queue->head[n].word & 1) != 0)
         return NULL;
@@ -217,7 +217,7 @@ static sim_noinline struct sim_fiber *take_turn(void)
 struct sim_fiber *sim_dispatch(void)
 {
     struct engine *engine = &sim_engine;
-    struct queue *queue = &engine->queue;
+    struct sim_queue *queue = &engine->queue;
     struct sim_event *event;
     struct sim_fiber *next;
     sim_time_t time;

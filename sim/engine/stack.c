@@ -48,7 +48,7 @@ static void say(const char *text)
 }
 
 /* Async-signal-safe. */
-void sim_stack_overflow(const struct stack *stack)
+void sim_stack_overflow(const struct sim_stack *stack)
 {
     const char *name = sim_stack_name != NULL ? sim_stack_name(stack->bottom) : NULL;
     char digits[24], *at = digits + sizeof digits - 1;
@@ -69,7 +69,7 @@ void sim_stack_overflow(const struct stack *stack)
 static void on_fault(int signal, siginfo_t *info, void *context)
 {
     char *address = info->si_addr;
-    struct stack stack;
+    struct sim_stack stack;
 
     if (address >= stacks.slab && address < stacks.slab + stacks.bytes * stacks.used) {
         stack.bottom = address - (size_t)(address - stacks.slab) % stacks.bytes;
@@ -147,7 +147,7 @@ void sim_stacks_fini(void)
     memset(&stacks, 0, sizeof stacks);
 }
 
-size_t stack_bytes(void)
+size_t sim_stack_bytes(void)
 {
     return stacks.bytes;
 }
@@ -167,7 +167,7 @@ static void name_slot(uint32_t slot)
         stacks.first_id = stacks.last_id;
 }
 
-bool sim_stack_alloc(struct stack *stack)
+bool sim_stack_alloc(struct sim_stack *stack)
 {
     uint32_t slot;
 
@@ -189,7 +189,7 @@ bool sim_stack_alloc(struct stack *stack)
     return true;
 }
 
-void sim_stack_free(struct stack *stack)
+void sim_stack_free(struct sim_stack *stack)
 {
     if (stacks.free == NULL) {
         stacks.free = malloc(sizeof *stacks.free * stacks.slots); /* touched as far as it is used */

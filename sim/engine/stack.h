@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct stack {
+struct sim_stack {
     char *bottom; /* lowest address of the slot, guard included; NULL: none */
     char *top; /* where the fiber's frames begin */
     void *context; /* initial context, for fcontext */
@@ -26,17 +26,17 @@ struct sim_fiber;
 void sim_stacks_init(size_t bytes, uint32_t slots, bool canaries);
 void sim_stacks_fini(void);
 
-bool sim_stack_alloc(struct stack *stack); /* false: all slots are taken */
-void sim_stack_free(struct stack *stack); /* nothing may run on it any more */
-size_t stack_bytes(void);
+bool sim_stack_alloc(struct sim_stack *stack); /* false: all slots are taken */
+void sim_stack_free(struct sim_stack *stack); /* nothing may run on it any more */
+size_t sim_stack_bytes(void);
 bool sim_stack_guarded(void); /* guards are in use */
 
 /* Overflow is reported with the name that this gives for a slot's lowest address. */
 extern const char *(*sim_stack_name)(const char *bottom);
-void sim_stack_overflow(const struct stack *stack) __attribute__((noreturn, cold));
+void sim_stack_overflow(const struct sim_stack *stack) __attribute__((noreturn, cold));
 
 #define STACK_CANARY 0x5bd1e9955bd1e995ull
-static inline void sim_stack_check(const struct stack *stack, bool guarded)
+static inline void sim_stack_check(const struct sim_stack *stack, bool guarded)
 {
     if (!guarded && __builtin_expect(*(const volatile uint64_t *)stack->bottom != STACK_CANARY, 0))
         sim_stack_overflow(stack);

@@ -41,7 +41,7 @@ struct track {
     uint64_t parent;
     char name[NAME_BYTES]; /* without the lane */
     int32_t rank; /* among its siblings */
-    struct trace_lanes lanes;
+    struct sim_trace_lanes lanes;
 };
 
 struct name {
@@ -68,16 +68,17 @@ static const struct {
 bool sim_trace_on;
 
 static struct {
-    struct trace_file file;
+    struct sim_trace_file file;
     uint32_t pid; /* 0: the only process */
     char process[PROCESS_BYTES];
     sim_time_t origin;
     uint64_t points;
     uint64_t uuids; /* handed out */
-    struct trace_map groups; /* (group, number) → uuid */
-    struct trace_map track_of; /* (track, node), (index, counter's name) → place in tracks + 1 */
-    struct trace_map iids; /* name's address → iid; a cache before `names` */
-    struct trace_map rank_name_of; /* node, index → place in rank_names + 1 */
+    struct sim_trace_map groups; /* (group, number) → uuid */
+    struct sim_trace_map
+        track_of; /* (track, node), (index, counter's name) → place in tracks + 1 */
+    struct sim_trace_map iids; /* name's address → iid; a cache before `names` */
+    struct sim_trace_map rank_name_of; /* node, index → place in rank_names + 1 */
     struct track **tracks;
     struct name *names; /* names[iid - 1] */
     char **rank_names;
@@ -357,7 +358,7 @@ static void end_slice(struct sim_trace_lane *lane)
 
 /* An instant stands inside a slice that is going on, in the first lane that is not past it already.
  */
-static uint32_t instant_lane(struct trace_lanes *lanes, sim_time_t time)
+static uint32_t instant_lane(struct sim_trace_lanes *lanes, sim_time_t time)
 {
     uint32_t i;
 

@@ -9,13 +9,13 @@
 
 #define BUFFER_BYTES ((size_t)1 << 18)
 
-bool sim_trace_file_open(struct trace_file *file, const char *path)
+bool sim_trace_file_open(struct sim_trace_file *file, const char *path)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 
     if (fd < 0)
         return false;
-    *file = (struct trace_file){.fd = fd, .capacity = BUFFER_BYTES};
+    *file = (struct sim_trace_file){.fd = fd, .capacity = BUFFER_BYTES};
     file->path = strdup(path);
     file->buffer = malloc(file->capacity);
     if (file->path == NULL || file->buffer == NULL)
@@ -23,7 +23,7 @@ bool sim_trace_file_open(struct trace_file *file, const char *path)
     return true;
 }
 
-void sim_trace_file_flush(struct trace_file *file)
+void sim_trace_file_flush(struct sim_trace_file *file)
 {
     size_t done = 0;
     ssize_t written;
@@ -40,7 +40,7 @@ void sim_trace_file_flush(struct trace_file *file)
     file->used = 0;
 }
 
-uint8_t *sim_trace_file_reserve(struct trace_file *file, size_t bytes)
+uint8_t *sim_trace_file_reserve(struct sim_trace_file *file, size_t bytes)
 {
     if (bytes > file->capacity - file->used)
         sim_trace_file_flush(file);
@@ -53,13 +53,13 @@ uint8_t *sim_trace_file_reserve(struct trace_file *file, size_t bytes)
     return file->buffer + file->used;
 }
 
-int sim_trace_file_close(struct trace_file *file)
+int sim_trace_file_close(struct sim_trace_file *file)
 {
     sim_trace_file_flush(file);
     return sim_trace_file_forget(file);
 }
 
-int sim_trace_file_forget(struct trace_file *file)
+int sim_trace_file_forget(struct sim_trace_file *file)
 {
     int error;
 
@@ -68,6 +68,6 @@ int sim_trace_file_forget(struct trace_file *file)
     error = file->error;
     free(file->path);
     free(file->buffer);
-    *file = (struct trace_file){.fd = -1};
+    *file = (struct sim_trace_file){.fd = -1};
     return error;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Parts of the trace's writer and reader. Memory that cannot be had aborts, as everywhere in the
+ * Parts of the trace's writer. Memory that cannot be had aborts, as everywhere in the
  * engine.
  */
 #ifndef JACQUARD_ENGINE_TRACE_INTERNAL_H
@@ -14,14 +14,14 @@
 /* ---- map: two words to one ------------------------------------------------------------------- */
 
 /* All zero: empty. Never iterated, so keys may be anything. */
-struct trace_map {
+struct sim_trace_map {
     struct sim_trace_map_slot *slots;
     size_t mask, used;
 };
 
 /* The value's place, 0 when the key is new; valid until the next call. */
-uint64_t *sim_trace_map_at(struct trace_map *map, uint64_t a, uint64_t b);
-void sim_trace_map_free(struct trace_map *map);
+uint64_t *sim_trace_map_at(struct sim_trace_map *map, uint64_t a, uint64_t b);
+void sim_trace_map_free(struct sim_trace_map *map);
 
 /* An array of `count` elements of `size` bytes, grown by doubling; new elements are zero. */
 void *sim_trace_grow(void *array, size_t count, size_t size);
@@ -39,7 +39,7 @@ struct sim_trace_lane {
  * The lanes of a track. A lane is free from its `end` or `last` on, whichever is later; `free_from`
  * is the minimum tree over that, so that the lowest free lane is found in logarithmic time.
  */
-struct trace_lanes {
+struct sim_trace_lanes {
     struct sim_trace_lane *lane;
     sim_time_t *free_from; /* [1] is the root, leaves start at [capacity] */
     uint32_t count, capacity;
@@ -47,14 +47,14 @@ struct trace_lanes {
 
 /* The lowest lane that is free at `time`; it may be the one behind the last: *lane has no uuid
  * then. */
-uint32_t sim_trace_lanes_find(struct trace_lanes *lanes, sim_time_t time);
-void sim_trace_lanes_update(struct trace_lanes *lanes,
+uint32_t sim_trace_lanes_find(struct sim_trace_lanes *lanes, sim_time_t time);
+void sim_trace_lanes_update(struct sim_trace_lanes *lanes,
                             uint32_t index); /* after a change of last, end or open */
-void sim_trace_lanes_free(struct trace_lanes *lanes);
+void sim_trace_lanes_free(struct sim_trace_lanes *lanes);
 
 /* ---- file ------------------------------------------------------------------------------------ */
 
-struct trace_file {
+struct sim_trace_file {
     char *path;
     uint8_t *buffer;
     size_t used, capacity;
@@ -62,11 +62,12 @@ struct trace_file {
     int error; /* errno of the first failure; nothing is written after it */
 };
 
-bool sim_trace_file_open(struct trace_file *file, const char *path); /* false: errno */
-uint8_t *sim_trace_file_reserve(struct trace_file *file,
+bool sim_trace_file_open(struct sim_trace_file *file, const char *path); /* false: errno */
+uint8_t *sim_trace_file_reserve(struct sim_trace_file *file,
                                 size_t bytes); /* the caller adds what it wrote to `used` */
-void sim_trace_file_flush(struct trace_file *file);
-int sim_trace_file_close(struct trace_file *file); /* 0, or errno of the first failure; frees */
-int sim_trace_file_forget(struct trace_file *file); /* the same without what was not yet written */
+void sim_trace_file_flush(struct sim_trace_file *file);
+int sim_trace_file_close(struct sim_trace_file *file); /* 0, or errno of the first failure; frees */
+int sim_trace_file_forget(
+    struct sim_trace_file *file); /* the same without what was not yet written */
 
 #endif

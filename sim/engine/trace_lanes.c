@@ -17,7 +17,7 @@ static sim_time_t lower(sim_time_t a, sim_time_t b)
 }
 
 /* Lanes that do not exist yet are free from time 0 on. */
-static void grow(struct trace_lanes *lanes)
+static void grow(struct sim_trace_lanes *lanes)
 {
     uint32_t capacity = lanes->capacity == 0 ? LANES_FIRST : 2 * lanes->capacity, i;
 
@@ -33,7 +33,7 @@ static void grow(struct trace_lanes *lanes)
         lanes->free_from[i] = lower(lanes->free_from[2 * i], lanes->free_from[2 * i + 1]);
 }
 
-uint32_t sim_trace_lanes_find(struct trace_lanes *lanes, sim_time_t time)
+uint32_t sim_trace_lanes_find(struct sim_trace_lanes *lanes, sim_time_t time)
 {
     uint32_t i = 1;
 
@@ -47,7 +47,7 @@ uint32_t sim_trace_lanes_find(struct trace_lanes *lanes, sim_time_t time)
     return i;
 }
 
-void sim_trace_lanes_update(struct trace_lanes *lanes, uint32_t index)
+void sim_trace_lanes_update(struct sim_trace_lanes *lanes, uint32_t index)
 {
     uint32_t i = lanes->capacity + index;
 
@@ -56,9 +56,9 @@ void sim_trace_lanes_update(struct trace_lanes *lanes, uint32_t index)
         lanes->free_from[i] = lower(lanes->free_from[2 * i], lanes->free_from[2 * i + 1]);
 }
 
-void sim_trace_lanes_free(struct trace_lanes *lanes)
+void sim_trace_lanes_free(struct sim_trace_lanes *lanes)
 {
     free(lanes->lane);
     free(lanes->free_from);
-    *lanes = (struct trace_lanes){0};
+    *lanes = (struct sim_trace_lanes){0};
 }

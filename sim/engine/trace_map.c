@@ -25,7 +25,7 @@ void *sim_trace_grow(void *array, size_t count, size_t size)
     return array;
 }
 
-static struct sim_trace_map_slot *probe(const struct trace_map *map, uint64_t a, uint64_t b)
+static struct sim_trace_map_slot *probe(const struct sim_trace_map *map, uint64_t a, uint64_t b)
 {
     size_t i = sim_mix(a ^ sim_mix(b + 0x9e3779b97f4a7c15ull)) & map->mask;
 
@@ -34,9 +34,9 @@ static struct sim_trace_map_slot *probe(const struct trace_map *map, uint64_t a,
     return &map->slots[i];
 }
 
-static void resize(struct trace_map *map, size_t size)
+static void resize(struct sim_trace_map *map, size_t size)
 {
-    struct trace_map bigger = {.mask = size - 1, .used = map->used};
+    struct sim_trace_map bigger = {.mask = size - 1, .used = map->used};
     size_t i;
 
     bigger.slots = calloc(size, sizeof *bigger.slots);
@@ -49,7 +49,7 @@ static void resize(struct trace_map *map, size_t size)
     *map = bigger;
 }
 
-uint64_t *sim_trace_map_at(struct trace_map *map, uint64_t a, uint64_t b)
+uint64_t *sim_trace_map_at(struct sim_trace_map *map, uint64_t a, uint64_t b)
 {
     struct sim_trace_map_slot *slot;
 
@@ -63,8 +63,8 @@ uint64_t *sim_trace_map_at(struct trace_map *map, uint64_t a, uint64_t b)
     return &slot->value;
 }
 
-void sim_trace_map_free(struct trace_map *map)
+void sim_trace_map_free(struct sim_trace_map *map)
 {
     free(map->slots);
-    *map = (struct trace_map){0};
+    *map = (struct sim_trace_map){0};
 }

@@ -3,7 +3,7 @@
 
 foreach(area IN ITEMS value tree scenario cluster networks heap)
   jacquard_test(run_${area} SOURCES ${CMAKE_SOURCE_DIR}/tests/unit/run_${area}.c
-                DEPENDS $<LINK_GROUP:RESCAN,jacquard_run,gni_prov> PkgConfig::GLIB PkgConfig::JANSSON m)
+                DEPENDS $<LINK_GROUP:RESCAN,jacquard_run,gni_prov> trace_reader PkgConfig::GLIB PkgConfig::JANSSON m)
 endforeach()
 
 # The port and PMI on fibers: functions of these tests in the place of workloads.

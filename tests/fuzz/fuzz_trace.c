@@ -2,7 +2,7 @@
 /* libFuzzer target: the trace reader accepts any bytes. */
 #include <stdlib.h>
 
-#include "engine/trace.h"
+#include "trace_read.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 

@@ -24,7 +24,7 @@ struct item {
     uint32_t heap; /* position in the reference, UINT32_MAX: not in it */
 };
 
-static struct queue queue;
+static struct sim_queue queue;
 static struct item items[PENDING_MAX];
 static struct item *heap[PENDING_MAX];
 static uint32_t heap_count;

@@ -39,7 +39,7 @@ static void expect_close(uint64_t got, uint64_t exact)
 
 static void empty_histogram(void **state)
 {
-    static struct histogram histogram;
+    static struct sim_histogram histogram;
 
     assert_int_equal(sim_histogram_quantile(&histogram, 0.0), 0);
     assert_int_equal(sim_histogram_quantile(&histogram, 0.5), 0);
@@ -52,7 +52,7 @@ static void empty_histogram(void **state)
 static void one_value_is_every_quantile(void **state)
 {
     static const double quantiles[] = {-1.0, 0.0, 1e-9, 0.5, 0.999, 1.0, 2.0, 0.0 / 0.0};
-    struct histogram *histogram = malloc(sizeof *histogram);
+    struct sim_histogram *histogram = malloc(sizeof *histogram);
     unsigned bit, i;
     int near;
     uint64_t value;
@@ -78,7 +78,7 @@ static void one_value_is_every_quantile(void **state)
 /* Two distant values around one in the middle: the clamping to [min, max] does not affect it. */
 static void every_bucket_is_narrow(void **state)
 {
-    struct histogram *histogram = malloc(sizeof *histogram);
+    struct sim_histogram *histogram = malloc(sizeof *histogram);
     struct sim_random random;
     unsigned i;
     uint64_t value;
@@ -99,7 +99,7 @@ static void every_bucket_is_narrow(void **state)
 
 static void small_values_are_exact(void **state)
 {
-    static struct histogram histogram;
+    static struct sim_histogram histogram;
     unsigned value;
 
     for (value = 1; value <= 100; value++)
@@ -113,7 +113,7 @@ static void quantiles_follow_a_sorted_sample(void **state)
 {
     static const double quantiles[] = {0.001, 0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 0.9999};
     uint64_t *values = malloc(VALUES * sizeof *values);
-    struct histogram *histogram = malloc(sizeof *histogram);
+    struct sim_histogram *histogram = malloc(sizeof *histogram);
     struct sim_random random;
     unsigned shape, i;
 
@@ -143,7 +143,7 @@ static void quantiles_follow_a_sorted_sample(void **state)
 
 static void merge_is_recording_into_one(void **state)
 {
-    static struct histogram parts[3], all, sum;
+    static struct sim_histogram parts[3], all, sum;
     struct sim_random random;
     unsigned i;
     uint64_t value;
@@ -163,8 +163,8 @@ static void merge_is_recording_into_one(void **state)
 
 static void same_name_same_metric(void **state)
 {
-    struct metric *latency = sim_metric_histogram("clients.latency", METRIC_PS);
-    struct metric *messages = sim_metric_counter("clients.messages", METRIC_COUNT);
+    struct sim_metric *latency = sim_metric_histogram("clients.latency", METRIC_PS);
+    struct sim_metric *messages = sim_metric_counter("clients.messages", METRIC_COUNT);
 
     assert_non_null(latency);
     assert_ptr_equal(sim_metric_histogram("clients.latency", METRIC_PS), latency);
@@ -183,7 +183,7 @@ static void another_type_or_unit_is_refused(void **state)
     assert_null(sim_metric_counter("x", METRIC_BYTES));
 }
 
-static void check_order(const struct metric *metric, void *arg)
+static void check_order(const struct sim_metric *metric, void *arg)
 {
     unsigned *next = arg;
     char name[16];
@@ -222,7 +222,7 @@ static void values_by_path(void **state)
         {"jobs.sent", 42, METRIC_BYTES},
         {"sent", 7, METRIC_COUNT},
     };
-    struct metric *latency = sim_metric_histogram("jobs.latency", METRIC_PS);
+    struct sim_metric *latency = sim_metric_histogram("jobs.latency", METRIC_PS);
     enum sim_metric_unit unit;
     double value;
     unsigned i;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 #include "net_test.h"
 #include "engine/trace.h"
+#include "trace_read.h"
 
 #define NIC_RATE 9.87
 

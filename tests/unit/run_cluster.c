@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <glib/gstdio.h>
 #include "engine/trace.h"
+#include "trace_read.h"
 #include "cluster/cluster.h"
 #include "report/report.h"
 #include "verdict/verdict.h"

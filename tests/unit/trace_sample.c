@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace_read.h"
 #include "trace_sample.h"
 
 static int print_summary(const char *path)

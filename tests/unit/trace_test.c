@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "trace_read.h"
 #include "trace_sample.h"
 
 static char path[64];

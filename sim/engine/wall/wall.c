@@ -14,7 +14,7 @@ struct sim_core sim_core;
 struct sim_wall sim_wall;
 _Thread_local char sim_wall_self;
 
-static struct queue queue;
+static struct sim_queue queue;
 
 void sim_panic(const char *text)
 {

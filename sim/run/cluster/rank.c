@@ -408,8 +408,8 @@ bool rank_alarm_rang(const struct rank *rank)
 
 /* ---- what it measured ------------------------------------------------------------------------ */
 
-static struct metric *create_metric(const struct app *app, const char *name,
-                                    enum sim_metric_unit unit, bool counter)
+static struct sim_metric *create_metric(const struct app *app, const char *name,
+                                        enum sim_metric_unit unit, bool counter)
 {
     char full[160];
 
@@ -417,11 +417,11 @@ static struct metric *create_metric(const struct app *app, const char *name,
     return counter ? sim_metric_counter(full, unit) : sim_metric_histogram(full, unit);
 }
 
-static struct metric *find_metric(struct rank *rank, const char *name, enum sim_metric_unit unit,
-                                  bool counter)
+static struct sim_metric *find_metric(struct rank *rank, const char *name,
+                                      enum sim_metric_unit unit, bool counter)
 {
     struct app *app = rank->app;
-    struct metric *metric;
+    struct sim_metric *metric;
     size_t i;
 
     for (i = 0; i < app->metric_count; i++) {
@@ -436,7 +436,7 @@ static struct metric *find_metric(struct rank *rank, const char *name, enum sim_
 
 static void record(struct rank *rank, const char *name, enum sim_metric_unit unit, uint64_t value)
 {
-    struct metric *metric = find_metric(rank, name, unit, false);
+    struct sim_metric *metric = find_metric(rank, name, unit, false);
 
     if (metric->type == METRIC_HISTOGRAM)
         sim_histogram_record(metric->histogram, value);
@@ -468,7 +468,7 @@ void rank_record_rate(struct rank *rank, const char *metric, uint64_t operations
 
 void rank_count(struct rank *rank, const char *metric, uint64_t add)
 {
-    struct metric *found = find_metric(rank, metric, METRIC_COUNT, true);
+    struct sim_metric *found = find_metric(rank, metric, METRIC_COUNT, true);
 
     if (found->type == METRIC_COUNTER)
         found->counter += add;

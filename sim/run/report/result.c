@@ -138,7 +138,7 @@ static const char *unit_name(enum sim_metric_unit unit)
     return names[unit];
 }
 
-static void metric_part(const struct metric *metric, void *arg)
+static void metric_part(const struct sim_metric *metric, void *arg)
 {
     static const struct {
         const char *name;

@@ -11,7 +11,7 @@ struct table {
     FILE *file;
     const struct cluster *cluster;
     const struct net *net; /* of links.csv */
-    const struct metric *metric;
+    const struct sim_metric *metric;
 };
 
 static void place(const struct table *table, uint32_t router)
@@ -57,7 +57,7 @@ static void bucket_line(uint64_t value, uint64_t count, void *arg)
     fprintf(table->file, "%s,%" PRIu64 ",%" PRIu64 "\n", table->metric->name, value, count);
 }
 
-static void metric_lines(const struct metric *metric, void *arg)
+static void metric_lines(const struct sim_metric *metric, void *arg)
 {
     struct table *table = arg;
 

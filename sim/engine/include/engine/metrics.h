@@ -22,43 +22,43 @@ enum sim_metric_unit {
 };
 
 /* All zero: empty. */
-struct histogram {
+struct sim_histogram {
     uint64_t count, min, max;
     unsigned __int128 sum;
     uint64_t buckets[59 * 64]; /* see histogram_index() in metrics.c */
 };
 
-void sim_histogram_record(struct histogram *histogram, uint64_t value);
-void sim_histogram_merge(struct histogram *into, const struct histogram *from);
+void sim_histogram_record(struct sim_histogram *histogram, uint64_t value);
+void sim_histogram_merge(struct sim_histogram *into, const struct sim_histogram *from);
 /* The smallest value that at least q of all do not exceed; q=0 min, q=1 max, exact; 0 when empty.
  */
-uint64_t sim_histogram_quantile(const struct histogram *histogram, double q);
-double sim_histogram_mean(const struct histogram *histogram);
+uint64_t sim_histogram_quantile(const struct sim_histogram *histogram, double q);
+double sim_histogram_mean(const struct sim_histogram *histogram);
 /* The buckets that are not empty, in order; `value` is a bucket's middle, between min and max. */
-void sim_histogram_for_each(const struct histogram *histogram,
+void sim_histogram_for_each(const struct sim_histogram *histogram,
                             void (*visit)(uint64_t value, uint64_t count, void *arg), void *arg);
 
-struct metric {
+struct sim_metric {
     char *name; /* owned by the registry */
     enum sim_metric_unit unit;
     enum { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM } type;
     union {
         uint64_t counter;
         double gauge;
-        struct histogram *histogram;
+        struct sim_histogram *histogram;
     };
-    struct metric *next; /* order of creation */
+    struct sim_metric *next; /* order of creation */
 };
 
 /*
  * Find or create; the same name always gives the same metric. They live until sim_metrics_reset().
  * NULL when the name is taken by a metric of another type or unit.
  */
-struct metric *sim_metric_counter(const char *name, enum sim_metric_unit unit);
-struct metric *sim_metric_gauge(const char *name, enum sim_metric_unit unit);
-struct metric *sim_metric_histogram(const char *name, enum sim_metric_unit unit);
-struct metric *sim_metric_find(const char *name); /* NULL: none */
-void sim_metrics_for_each(void (*visit)(const struct metric *, void *arg), void *arg);
+struct sim_metric *sim_metric_counter(const char *name, enum sim_metric_unit unit);
+struct sim_metric *sim_metric_gauge(const char *name, enum sim_metric_unit unit);
+struct sim_metric *sim_metric_histogram(const char *name, enum sim_metric_unit unit);
+struct sim_metric *sim_metric_find(const char *name); /* NULL: none */
+void sim_metrics_for_each(void (*visit)(const struct sim_metric *, void *arg), void *arg);
 
 /*
  * The value that a scenario's expectation names: "jobs.latency.p99" is metric "jobs.latency", field

@@ -76,7 +76,7 @@ struct rank {
 /* A metric by the name that a workload uses; found by pointer first. */
 struct job_metric {
     const char *name;
-    struct metric *metric;
+    struct sim_metric *metric;
 };
 
 /* Barrier and exchange of a job: two buffers, because a fast rank may enter the next one before a

@@ -160,7 +160,7 @@ static bool read_rule(struct aries_live_plan *plan, const struct section *sectio
     if (point != NULL && label != NULL) {
         plan->rules = g_renew(struct aries_live_rule, plan->rules, (size_t)plan->rules_count + 1);
         plan->rules[plan->rules_count] = (struct aries_live_rule){g_strdup(point), rule};
-        /* The table of faults frees it. */
+        /* The fault table frees it. */
         plan->rules[plan->rules_count++].rule.label = strdup(label);
     }
     good = point != NULL && label != NULL;
@@ -188,7 +188,7 @@ static bool read_change(struct aries_live_plan *plan, const struct section *sect
     return true;
 }
 
-/* *known is false for what only a modelled network has: the fabric as a whole, stalls. */
+/* *known is false for faults that exist in simulation only: the fabric as a whole, stalls. */
 static bool read_node_fault(struct aries_live_timed *timed, const struct section *section,
                             bool *known)
 {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Copies between processes. The id of a process that ended may be another process's by now, and
- * nothing between a check and a system call by id keeps it from being so. So:
+ * Copies between processes. When a process has ended, the kernel may give its process id to another
+ * process at any time, also between a check and a system call that uses the id. So:
  *
- * - What writes goes through a descriptor of the peer's memory (/proc/PID/mem), which belongs to
- *   that memory and to no other, whatever becomes of the id. It is opened by id, and counts when
- *   the peer's pidfd says afterwards that the process lives: then it had the id at that time.
- * - What reads goes by id (process_vm_readv moves whole ranges of pages, the descriptor one page
- *   at a time: 13 GB/s against 8), and counts when the pidfd says afterwards that the process
- * lives.
+ * - Writes use a descriptor of the peer's memory (/proc/PID/mem). The descriptor stays bound to
+ * that memory, whoever gets the id later. It is opened by id, and is used only if the peer's pidfd
+ * says afterwards that the process lives: then the id was the peer's when the descriptor was
+ * opened.
+ * - Reads use the process id, because process_vm_readv moves whole ranges of pages and the
+ * descriptor one page at a time (13 GB/s against 8). The bytes count only if the pidfd says
+ * afterwards that the process lives.
  */
 #define _GNU_SOURCE
 #include <assert.h>
@@ -33,7 +34,7 @@ bool shm_process_exists(const struct shm_peer *peer)
     return peer->self || peer_of(peer)->pidfd < 0 || process_alive(peer_of(peer));
 }
 
-/* Under the lock around forks: a child must not inherit what it does not know of. */
+/* Takes the fork lock: otherwise a child could inherit a descriptor that it does not know. */
 static int open_memory(struct peer *peer)
 {
     char path[40];
@@ -57,7 +58,8 @@ static int open_memory(struct peer *peer)
     return memory;
 }
 
-/* 0 at the end: whose memory it was is gone. EIO, EINVAL: there is no such address. */
+/* pwrite returns 0 when the process whose memory this is has ended, and fails with EIO or EINVAL
+ * when the address is not mapped. */
 static ssize_t write_piece(struct peer *peer, uint64_t address, const void *from, size_t bytes)
 {
     int memory = atomic_load_explicit(&peer->memory, memory_order_relaxed);
@@ -85,7 +87,7 @@ static ssize_t read_piece(const struct peer *peer, uint64_t address, void *to, s
     return moved < 0 ? -errno : moved;
 }
 
-/* The own id is nobody else's. */
+/* Copies within this process. The own process id cannot be reused. */
 static int copy_here(uint64_t address, void *memory, size_t bytes, bool writes)
 {
     struct iovec own = {memory, bytes}, other = {(void *)(uintptr_t)address, bytes};

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the daemon says by itself. Requests (socket.c) may find such messages first and keep them.
- */
+/* Messages that the daemon sends without being asked. A request (socket.c) that receives one while
+ * it waits for its answer defers it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include "internal.h"
 
-#define MESSAGES_MAX 256u /* at once; more at the next look */
+#define MESSAGES_MAX 256u /* per call; the next call handles more */
 
 void shm_defer_message(struct shm *shm, struct wire_packet *packet)
 {
@@ -63,7 +63,7 @@ static void handle(struct shm *shm, struct wire_packet *packet)
         if (shm->events.order != NULL)
             shm->events.order(shm->arg, packet->text, packet->text_bytes);
         break;
-    default: /* an answer that came too late */
+    default: /* the answer to a request that has timed out */
         break;
     }
     shm_wire_close(packet);
@@ -82,9 +82,10 @@ static void handle_deferred(struct shm *shm)
     }
 }
 
-/* The daemon introduces an asker to its peer before it answers, so whoever has this process's board
- * is in the socket. Other messages are kept for shm_poll_daemon. Introductions that a request has
- * kept stay in the list: to meet a known peer again has no effect. */
+/* The daemon sends an introduction to a process before it gives that process's segment to the peer
+ * that asked. So every process that has this process's segment is in the socket by now. Other
+ * messages are deferred for shm_poll_daemon. Introductions that a request has deferred stay in the
+ * list: adding a known peer again has no effect. */
 void shm_add_introduced(struct shm *shm)
 {
     struct wire_packet packet;
@@ -105,7 +106,7 @@ void shm_add_introduced(struct shm *shm)
         } else if (result == 1) {
             shm_defer_message(shm, &packet);
         } else if (result != -EMFILE) {
-            shm->lost = true; /* told by the next look */
+            shm->lost = true; /* the next poll reports it */
             atomic_store_explicit(&shm->attention, true, memory_order_relaxed);
         }
     }
@@ -127,7 +128,8 @@ shm_cold void shm_poll_daemon(struct shm *shm)
         result = shm_wire_receive(shm->socket, shm->buffer, &packet, MSG_DONTWAIT);
         if (result == 1) {
             handle(shm, &packet);
-            handle_deferred(shm); /* of requests in its event */
+            handle_deferred(
+                shm); /* an event handler may have sent requests, which deferred messages */
         } else if (result == -EAGAIN) {
             break;
         } else if (result != -EMFILE) {

@@ -10,7 +10,8 @@ shm_cold void shm_ring_doorbell(const struct peer *peer)
     const uint64_t one = 1;
     int before = errno;
 
-    /* Full (EAGAIN) means rung. By the system call itself: no thread is to be cancelled here. */
+    /* EAGAIN means that the doorbell is rung already. This uses the system call itself, because
+     * write() is a cancellation point and no thread may be cancelled here. */
     syscall(SYS_write, peer->doorbell >= 0 ? peer->doorbell : peer->shm->doorbell, &one,
             sizeof(one));
     errno = before;
@@ -27,7 +28,8 @@ bool shm_peer_is_polling(const struct shm_peer *to)
              SLEEP_FLAG_ASLEEP);
 }
 
-/* Rings once if the peer has not looked for a while. */
+/* Rings the doorbell if the peer has not polled for a while, once for each value of its time stamp.
+ */
 void shm_check_stamp(struct peer *peer, uint64_t now)
 {
     uint64_t stale = peer->shm->ring_ticks;
@@ -42,10 +44,11 @@ void shm_check_stamp(struct peer *peer, uint64_t now)
 }
 
 /*
- * It has not executed what it was sent. What it says of its sleep may be wrong: so it is rung again
- * now and then. And if it has looked at its rings in thousands of different milliseconds since it
- * last executed something of ours, or said that it cannot yet, then it never will: an honest one
- * looks at all rings. A process that is stopped does not look.
+ * The peer has not executed what this process sent to it. Its sleep flag may be wrong, so the
+ * doorbell is rung again from time to time. An honest process polls all of its rings. So if the
+ * peer has polled in SHM_OVERDUE different milliseconds since it last executed one of our records,
+ * or last said that it cannot execute one yet, it never will: it is treated as dead. A process that
+ * is stopped does not poll.
  */
 static void check_overdue(struct shm *shm, struct peer *peer, uint64_t now)
 {
@@ -69,10 +72,9 @@ static void check_overdue(struct shm *shm, struct peer *peer, uint64_t now)
     }
 }
 
-/*
- * Where more processes poll than there are processors, a peer that has not looked for a while
- * stands in line for one, as this process does: a bell would only put its helper in that line, too.
- */
+/* Where more processes poll than there are processors, a peer that has not polled for a while only
+ * waits for a processor, as this process does. Ringing its doorbell would make its helper wait for
+ * a processor, too. */
 static void count_switches(struct shm *shm, uint64_t now)
 {
     uint64_t elapsed = now - shm->counted;
@@ -89,11 +91,9 @@ static void count_switches(struct shm *shm, uint64_t now)
     shm->counted = now;
 }
 
-/*
- * A peer that looked just before a record was published and then went computing was not rung for.
- * Who published looks after it while it makes progress itself; if it does not either, the peer's
- * helper comes after a millisecond.
- */
+/* A peer that polled just before a record was published, and computes since then, was not rung. The
+ * producer checks its consumers here while it makes progress itself. If it makes none, the peer's
+ * helper finds the record within a millisecond. */
 shm_noinline void shm_tick(struct shm *shm, uint64_t now)
 {
     struct peer *peer;
@@ -119,7 +119,7 @@ shm_noinline void shm_tick(struct shm *shm, uint64_t now)
     }
 }
 
-/* Some peer has executed something since we looked at that. */
+/* Whether a peer has executed something since the last check. */
 bool shm_read_executed_all(struct shm *shm)
 {
     const struct peer *peer;
@@ -134,7 +134,7 @@ bool shm_read_executed_all(struct shm *shm)
     return moved;
 }
 
-/* Somebody has something of ours that it has not executed. */
+/* Whether a peer still has to execute something of ours. */
 bool shm_outstanding(const struct shm *shm)
 {
     const struct peer *peer;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A forked child has none of its parent's membership: shared mappings are not inherited
- * (MADV_DONTFORK), a word that the kernel clears in children says so (MADV_WIPEONFORK), and
- * descriptors are closed, else the daemon would not see the parent's end while the child lives.
+ * A forked child does not inherit its parent's membership. Shared mappings are not inherited
+ * (MADV_DONTFORK), and a word that the kernel clears in children (MADV_WIPEONFORK) tells a child
+ * that it is one. Descriptors are closed in the child; otherwise the daemon would not see the
+ * parent's end while the child lives.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -12,7 +13,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static struct shm *memberships; /* of this process */
+static struct shm *memberships; /* memberships of this process */
 static int once_error;
 
 static void before(void)

@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include "internal.h"
 
-#define ATTEMPTS 50u /* a daemon may end while we connect */
+#define ATTEMPTS 50u /* a daemon may end while this process connects to it */
 #define WELCOME_MS 60000
 
 #ifndef PR_SET_PTRACER
@@ -23,7 +23,7 @@
 
 /* ---- the path -------------------------------------------------------------------------------- */
 
-/* A fabric of this process and its children: they find it by the environment. */
+/* Chooses the path of a private fabric. Children of this process find it in the environment. */
 static char *private_path(char *why)
 {
     const char *base = getenv("XDG_RUNTIME_DIR");
@@ -43,8 +43,8 @@ static char *private_path(char *why)
     return path;
 }
 
-/* The folder of a private fabric goes with its last process; a later child of the same family makes
- * it anew. */
+/* Whether the fabric at this path is a private one. Its folder is removed with its last process; a
+ * later child creates it again. */
 static bool is_private(const char *path)
 {
     const char *given = getenv("JACQUARD_FABRIC_PRIVATE");
@@ -52,7 +52,8 @@ static bool is_private(const char *path)
     return given != NULL && strcmp(given, path) == 0;
 }
 
-/* By somebody with a machine and a scenario of his own: a plain fabric is no replacement. */
+/* Whether a program with a scenario of its own, such as sim-run, has started the fabric. Then a
+ * plain fabric is no replacement. */
 static bool was_started(const char *path)
 {
     const char *started = getenv("JACQUARD_FABRIC_STARTED");
@@ -104,7 +105,7 @@ static int connection_failed(const struct shm *shm, int result, char *why)
     return result == 0 ? -ECONNRESET : result;
 }
 
-/* The daemon's refusal in its own words. */
+/* Copies the daemon's explanation of its refusal. */
 static int copy_refusal(const struct wire_packet *packet, char *why)
 {
     int length = packet->text_bytes < SHM_WHY_BYTES ? (int)packet->text_bytes : SHM_WHY_BYTES - 1;
@@ -113,7 +114,7 @@ static int copy_refusal(const struct wire_packet *packet, char *why)
     return packet->head.error != 0 ? packet->head.error : -EPROTO;
 }
 
-/* -ECONNRESET: it was just ending. */
+/* -ECONNRESET: the daemon was about to end. */
 static int receive_welcome(struct shm *shm, char *why)
 {
     struct wire_packet packet;
@@ -168,7 +169,8 @@ static int reach_daemon(struct shm *shm, char *why)
     return -ECONNREFUSED;
 }
 
-/* For others, who copy to and from this process: only the process itself opens it for certain. */
+/* For peers that copy to and from this process. Only the process itself can be sure to open its own
+ * pidfd. */
 static int own_pidfd(void)
 {
 #ifdef SYS_pidfd_open
@@ -234,7 +236,7 @@ static void start_clock(struct shm *shm)
     shm->tick_ticks = SHM_TICK_US * per_us;
     shm->poll_ticks = SHM_POLL_US * per_us;
     shm->rering_ticks = SHM_RERING_US * per_us;
-    shm->sleep_flag = SLEEP_FLAG_STEP | SLEEP_FLAG_ASLEEP; /* until it looks all the time */
+    shm->sleep_flag = SLEEP_FLAG_STEP | SLEEP_FLAG_ASLEEP; /* until it polls without a pause */
     atomic_store(&shm->head->sleep_flag, shm->sleep_flag);
 }
 
@@ -311,7 +313,7 @@ void shm_leave(struct shm *shm)
         return;
     forked = shm->not_forked != NULL && shm_forked(shm);
     if (!forked && shm->self != NULL)
-        shm_acknowledge(shm); /* what was executed is not to count as lost */
+        shm_acknowledge(shm); /* otherwise peers would count executed records as lost */
     shm_fork_forget(shm);
     while ((deferred = shm->deferred) != NULL) {
         shm->deferred = deferred->next;
@@ -322,7 +324,7 @@ void shm_leave(struct shm *shm)
     shm_close_all(shm);
     while (shm->peers != NULL) {
         if (forked)
-            shm->peers->mapping = NULL; /* was not inherited */
+            shm->peers->mapping = NULL; /* a forked child does not inherit mappings */
         shm_peer_free(shm, shm->peers);
     }
     for (i = 0; shm->outs != NULL && i < shm->facts.processes_max; i++)

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * What lies in shared memory: the board of a process (written by it alone) and the board of the
- * fabric (written by the daemon alone). Readers take each word once, with the loads of this file,
- * and check what they got.
- */
+/* The layout of shared memory: the segment of a process, which only that process writes, and the
+ * segment of the fabric, which only the daemon writes. Readers load each word once, with the
+ * functions of this file, and check what they got. */
 #ifndef JACQUARD_SHM_LAYOUT_H
 #define JACQUARD_SHM_LAYOUT_H
 
@@ -21,14 +19,14 @@
 /* ---- the word of a record -------------------------------------------------------------------- */
 
 /*
- * The first 8 bytes of a record's first slot, stored last: the record is there when `sequence` is
- * that of its position. Words of earlier laps never match; where a word may be anything (inside of
- * an earlier, longer record) the producer clears it before it is looked at.
+ * The first 8 bytes of a record's first slot, stored last. The record is there when `sequence` is
+ * that of its position. Words of earlier laps never match. Inside an earlier, longer record a word
+ * may have any value; the producer clears such a word before the consumer polls it.
  *
  *   63      56 55     48 47          32 31        16 15       0
  *   | flags   | kind    | count (bytes) | executed  | sequence |
  */
-#define RECORD_SKIP 1u /* flag: nothing here, go on at the start of the ring */
+#define RECORD_SKIP 1u /* flag: no record here; the next one is at the start of the ring */
 #define RING_BYTES (SHM_RING_SLOTS * SHM_LINE)
 #define RING_MASK (SHM_RING_SLOTS - 1u)
 
@@ -74,36 +72,38 @@ static inline uint32_t record_slots(uint32_t count)
     return count <= SHM_RECORD_SMALL ? 1 : 1 + (count - SHM_RECORD_SMALL + SHM_LINE - 1) / SHM_LINE;
 }
 
-/* ---- the board of a process ------------------------------------------------------------------ */
+/* ---- the segment of a process ---------------------------------------------------------------- */
 
-/* A generation and a position in one word: of no meaning to another generation. */
+/* A generation and a position in one word. A process of another generation ignores it. */
 static inline uint64_t tagged(uint32_t generation, uint64_t position)
 {
     return (uint64_t)generation << 32 | (uint32_t)position;
 }
 
-/* doze: bit 0: nobody looks, ring the bell for records; bit 1: and for what I told you; above, a
- * count: each producer rings once per value. */
+/* The sleep flag. Bit 0: the process does not poll, ring its doorbell for records. Bit 1: ring it
+ * for acknowledgements, too. The bits above are a count: each producer rings once per value. */
 #define SLEEP_FLAG_ASLEEP 1u
 #define SLEEP_FLAG_OUTSTANDING 2u
 #define SLEEP_FLAG_STEP 4u
 
 struct segment_head {
     uint32_t magic, version;
-    uint32_t slot, generation, node; /* for people with a debugger: nobody relies on them */
+    uint32_t slot, generation, node; /* for debugging only */
     int32_t pid;
     _Alignas(SHM_LINE) _Atomic uint32_t sleep_flag;
-    uint32_t fences; /* this process cannot make others fence: they have to do it themselves */
-    _Alignas(SHM_LINE) _Atomic uint64_t last_poll; /* shm_ticks() of a recent look at the rings */
+    uint32_t fences; /* this process has no membarrier: its peers must execute fences themselves */
+    _Alignas(SHM_LINE) _Atomic uint64_t last_poll; /* shm_ticks() of a recent poll of the rings */
 };
 
-/* How far the owner of the board has executed the rings of one producer (by its generation). */
+/* How far the owner of the segment has executed the rings of one producer (tagged with its
+ * generation). */
 struct consumer_indices {
     _Alignas(SHM_LINE) _Atomic uint64_t executed[SHM_CHANNELS];
-    _Atomic uint32_t aside; /* moves when a record of that producer cannot be executed yet */
+    _Atomic uint32_t
+        aside; /* is incremented when a record of that producer cannot be executed yet */
 };
 
-/* Where the owner's rings begin for one consumer (by its generation). */
+/* Where the owner's rings begin for one consumer (tagged with its generation). */
 struct ring_starts {
     _Atomic uint64_t start[SHM_CHANNELS];
 };
@@ -135,7 +135,7 @@ _Static_assert((SHM_RING_SLOTS & RING_MASK) == 0 && SHM_RING_SLOTS <= 32768, "16
 _Static_assert(SHM_RECORD_MAX <= UINT16_MAX && SHM_RECORD_MAX <= RING_BYTES / 4, "");
 _Static_assert(sizeof(_Atomic uint64_t) == 8, "plain words");
 
-/* ---- the board of the fabric ----------------------------------------------------------------- */
+/* ---- the segment of the fabric --------------------------------------------------------------- */
 
 /* `version` is a sequence counter (shm/seqlock.h). */
 struct fabric_member {

@@ -8,7 +8,8 @@
 #include <unistd.h>
 #include "internal.h"
 
-/* Rings to a slot, made once: they outlive the slot's processes. */
+/* The outgoing rings to a slot. They are allocated once and reused for later processes in that
+ * slot. */
 static struct ring_out *out_of(struct shm *shm, uint32_t slot)
 {
     struct ring_out *out = shm->outs[slot];
@@ -25,7 +26,8 @@ static struct ring_out *out_of(struct shm *shm, uint32_t slot)
     return shm->outs[slot] = out;
 }
 
-/* Where the slot's new process begins to read: nothing of what was meant for the one before. */
+/* Publishes where the new process in the slot begins to read, so that it reads nothing that was
+ * meant for an earlier process. */
 static void open_rings(struct shm *shm, struct peer *peer)
 {
     struct ring_starts *start =
@@ -68,7 +70,8 @@ static int map_segment(struct shm *shm, struct peer *peer, int file)
     return 0;
 }
 
-/* Only the daemon says who a peer is; its board is only looked at. */
+/* Adds a peer. Its identity comes from the daemon only; from its segment nothing is taken for
+ * granted. */
 struct peer *shm_peer_add(struct shm *shm, const struct wire *what, int *fds, int *error)
 {
     struct peer *peer;
@@ -77,10 +80,10 @@ struct peer *shm_peer_add(struct shm *shm, const struct wire *what, int *fds, in
     if (what->slot >= shm->facts.processes_max || what->generation == 0 ||
         what->bytes > SHM_SEGMENT_MAX)
         return NULL;
-    *error = -ESRCH; /* once gone, a process does not come back: its rings were closed */
+    *error = -ESRCH; /* a process that is gone never returns: its rings are closed */
     if (what->generation <= shm->ended[what->slot])
         return NULL;
-    if (shm->slots[what->slot] != NULL) /* the message about its end was kept for later */
+    if (shm->slots[what->slot] != NULL) /* the message about its end was deferred */
         shm_peer_lost(shm, shm->slots[what->slot]);
     *error = -ENOMEM;
     peer = calloc(1, sizeof(*peer));
@@ -195,7 +198,7 @@ struct shm_peer *shm_peer(struct shm *shm, uint32_t slot, uint32_t generation, i
         return NULL;
     if (answer.head.kind == WIRE_PEER && answer.head.error == 0) {
         known = shm_known(shm, answer.head.slot, answer.head.generation);
-        if (known != NULL) /* it was faster: its own wish is among the messages */
+        if (known != NULL) /* its own request for an introduction is among the messages */
             peer = peer_of(known);
         else
             peer = shm_peer_add(shm, &answer.head, answer.fds, error);
@@ -206,8 +209,8 @@ struct shm_peer *shm_peer(struct shm *shm, uint32_t slot, uint32_t generation, i
     return peer != NULL ? &peer->to : NULL;
 }
 
-/* From now on nothing can be sent to it; what it had published is still executed, and what it said
- * last of what it has executed still counts. */
+/* Closes the rings to the peer. Records that it published before are still executed, and its last
+ * acknowledgements still count. */
 void shm_peer_lost(struct shm *shm, struct peer *peer)
 {
     unsigned channel;
@@ -252,7 +255,8 @@ shm_cold void shm_report_gone(struct shm *shm)
     struct peer *peer;
     bool again = true;
 
-    /* The caller may drop a peer and meet others in the event: from the start after each. */
+    /* The event handler may drop a peer and add others, so the search starts again after each
+     * event. */
     while (again) {
         again = false;
         shm->ends_pending = shm->lost && !shm->lost_reported;
@@ -309,5 +313,5 @@ bool shm_member(const struct shm *shm, uint32_t slot, struct shm_member *member)
         if (shm_seq_read_end(&entry->version, seen))
             return member->generation != 0;
     } while (shm_wait_for_writer(shm, &retries));
-    return false; /* the daemon died while it wrote */
+    return false; /* the daemon died in the middle of a change */
 }

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The consumer's side of the rings. live->rings holds those of all peers, in two parts: the hot
- * ones are looked at each time, a few of the cold ones (the rest) in turn. A ring becomes hot with
- * a record and cold after a long time without.
+ * The consumer's side of the rings. shm->rings holds the rings of all peers in two parts. Each poll
+ * visits all hot rings, and a few of the cold rings in turn. A ring becomes hot when a record is
+ * found in it, and cold after many polls without a record.
  */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include "internal.h"
 
-#define SKIPS_MAX 2u /* in a row: more is nonsense */
+#define SKIPS_MAX 2u /* in a row; a correct producer never writes more */
 
 static _Atomic uint64_t *word_at(const struct ring_in *ring)
 {
     return (_Atomic uint64_t *)(uintptr_t)(ring->slots + (ring->position & RING_MASK) * SHM_LINE);
 }
 
-/* The producer begins with its rings when it adds the peer; before, they may hold anything. */
+/* Whether the producer has initialised this ring for this process. Before that, the ring may hold
+ * anything. */
 static shm_cold bool is_open(struct ring_in *ring)
 {
     struct peer *peer = ring->peer;
@@ -35,7 +36,8 @@ static shm_cold bool is_open(struct ring_in *ring)
     return true;
 }
 
-/* Writes that down where the producer looks; it may sleep for it. */
+/* Publishes how far this ring has been executed. Rings the producer if it sleeps and waits for
+ * that. */
 static void publish_ack(struct ring_in *ring)
 {
     struct peer *peer = ring->peer;
@@ -44,7 +46,7 @@ static void publish_ack(struct ring_in *ring)
 
     ring->acked = ring->position;
     if (shm_unlikely(peer->to.gone))
-        return; /* the word may be that of the slot's next process already */
+        return; /* the slot's next process may use the word already */
     atomic_store_explicit(ring->executed, tagged(peer->to.generation, ring->position),
                           memory_order_release);
     if (shm_unlikely(shm->fences || peer->head->fences))
@@ -59,7 +61,7 @@ static void publish_ack(struct ring_in *ring)
     }
 }
 
-/* A peer that writes what nobody may write is treated as dead: nothing more is read from it. */
+/* A peer that breaks the rules of its rings is treated as dead: nothing more is read from it. */
 shm_cold void shm_peer_break(struct peer *peer)
 {
     unsigned channel;
@@ -75,7 +77,8 @@ static inline bool poll_word(struct ring_in *ring, uint64_t *word)
     return record_there(*word, ring->position) && ring->position < ring->end;
 }
 
-/* The word of the next record, checked: it lies in the ring. Passes over the rest of a lap. */
+/* Finds the word of the next record and checks that the record lies in the ring. Skips the unused
+ * end of a lap. */
 static inline bool next_word(struct ring_in *ring, uint64_t *word)
 {
     uint32_t at, skips = 0;
@@ -108,7 +111,8 @@ bool shm_ring_ready(struct ring_in *ring)
     return next_word(ring, &word);
 }
 
-/* The record says how far its sender has come with what we sent: one cache line less to look at. */
+/* The record says how far its sender has executed our requests. This saves reading the consumer
+ * index, which is another cache line. */
 static inline void read_piggybacked_ack(struct ring_in *ring, uint64_t word)
 {
     struct ring_out *out = &ring->peer->out[SHM_REQUEST];
@@ -192,12 +196,12 @@ void shm_rings_remove(struct shm *shm, struct peer *peer)
     shm->cursor = shm->cold_cursor = shm->in_row = 0;
 }
 
-/* Says that this process looks, and does what has its time. */
+/* Publishes that this process polls, and does what is due. */
 static void stamp(struct shm *shm)
 {
     uint64_t now;
 
-    /* Reading the clock costs as much as half a look. */
+    /* Reading the clock costs as much as half a poll. */
     if (shm->clock_skips > 0) {
         shm->clock_skips--;
         return;
@@ -257,7 +261,7 @@ static struct ring_in *poll_hot(struct shm *shm, uint64_t *word)
         shm->in_row = 0;
         if (shm_unlikely(++ring->idle > SHM_HOT_IDLE) && shm->hot_count > SHM_HOT_MIN &&
             !ring->aside)
-            make_cold(shm, ring); /* another one is in its place now */
+            make_cold(shm, ring); /* another ring has its index now */
         else
             shm->cursor++;
     }
@@ -337,7 +341,8 @@ bool shm_release(struct shm *shm)
     return more;
 }
 
-/* The producer shall not take us for one that executes nothing. */
+/* Publishes that a record of this producer cannot be executed yet, so that the producer does not
+ * treat this process as one that executes nothing. */
 static void publish_aside(const struct peer *peer)
 {
     struct consumer_indices *indices =
@@ -371,8 +376,8 @@ void shm_acknowledge(struct shm *shm)
             publish_ack(shm->rings[i]);
 }
 
-/* Something that a sleeper must not sleep over, in any ring. What is set aside waits for room in a
- * ring of ours: see shm_read_executed_all. */
+/* Whether any ring has a record that a thread must not sleep over. A record that was set aside
+ * waits for room in one of our own rings; shm_read_executed_all finds that room. */
 bool shm_rings_have(struct shm *shm)
 {
     uint32_t i;

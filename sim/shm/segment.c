@@ -29,7 +29,8 @@ int shm_memory_file(const char *name, size_t bytes, void **mapping)
         error = -errno;
         goto err_file;
     }
-    /* From here on nobody can map it to write, the owner included; what is mapped stays. */
+    /* From here on no process can create a writable mapping, including this one; the mapping above
+     * stays writable. */
     if (fcntl(file, F_ADD_SEALS, SEALS) != 0) {
         error = errno == EINVAL ? -ENOSYS : -errno;
         goto err_mapping;
@@ -72,8 +73,8 @@ int shm_map_segment(struct shm *shm, size_t segment_bytes)
     return file;
 }
 
-/* Offsets of the daemon's board: it is trusted, but another version must not make us read outside.
- */
+/* Checks the offsets in the daemon's segment. The daemon is trusted, but a daemon of another
+ * version must not make this process read outside the mapping. */
 static bool fabric_fits(const struct fabric_segment *fabric, size_t bytes)
 {
     uint64_t members = (uint64_t)fabric->processes_max * sizeof(struct fabric_member);

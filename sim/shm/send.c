@@ -15,8 +15,8 @@ static _Atomic uint64_t *word_at(const struct ring_out *out, uint64_t position)
     return (_Atomic uint64_t *)(void *)(out->slots + (position & RING_MASK) * SHM_LINE);
 }
 
-/* What the peer says that it has executed; nonsense (also of an earlier generation) changes
- * nothing. */
+/* Reads how far the peer has executed our records. A value that cannot be right, or is of an
+ * earlier generation, changes nothing. */
 bool shm_read_executed(const struct peer *peer, unsigned channel)
 {
     struct ring_out *out = &peer->out[channel];
@@ -31,8 +31,8 @@ bool shm_read_executed(const struct peer *peer, unsigned channel)
     return true;
 }
 
-/* `position` will be looked at as soon as the record before it is published: its word must not
- * match. */
+/* The consumer polls `position` as soon as the record before it has been published. So the word
+ * there must not match. */
 static void clear_dirty(struct ring_out *out, uint64_t position)
 {
     if (out->dirty[position & RING_MASK] == 0)
@@ -51,7 +51,7 @@ static bool has_room(const struct peer *peer, struct ring_out *out, unsigned cha
     return out->tail + slots - out->acked <= SHM_RING_SLOTS;
 }
 
-/* A record lies in one piece: the rest of the ring is passed over. */
+/* A record lies in one piece. Skips the end of the ring if the record does not fit there. */
 static bool skip_rest(const struct peer *peer, struct ring_out *out, unsigned channel,
                       uint32_t slots)
 {
@@ -62,7 +62,7 @@ static bool skip_rest(const struct peer *peer, struct ring_out *out, unsigned ch
         return true;
     if (!has_room(peer, out, channel, rest + slots))
         return false;
-    /* Words in the rest grow older than one lap from now on. */
+    /* From the next lap on, the words in the skipped part are older than one lap. */
     memset(out->dirty + (at & RING_MASK), 1, rest);
     out->dirty[at & RING_MASK] = 0;
     clear_dirty(out, at + rest);
@@ -88,7 +88,7 @@ void *shm_reserve(struct shm_peer *to, enum shm_channel channel, uint32_t bytes)
         return NULL;
     if (!has_room(peer, out, channel, slots))
         return NULL;
-    if (shm_unlikely(slots > 1)) /* may be written, published or not */
+    if (shm_unlikely(slots > 1)) /* the caller may write there even if it never publishes */
         memset(out->dirty + (out->tail & RING_MASK) + 1, 1, slots - 1);
     out->reserved = bytes;
     return out->slots + (out->tail & RING_MASK) * SHM_LINE + sizeof(uint64_t);
@@ -116,8 +116,9 @@ uint64_t shm_publish(struct shm_peer *to, enum shm_channel channel, uint32_t kin
         memory_order_release);
     out->tail = at + slots;
 
-    /* Who is about to sleep makes every processor fence (membarrier) before it looks a last time:
-     * so the compiler's order is enough here, except where a kernel lacks that. */
+    /* A process that is about to sleep makes every processor execute a fence (membarrier) before
+     * its last poll. So the compiler's order is enough here, except where a kernel has no
+     * membarrier. */
     if (shm_unlikely(shm->fences || peer->head->fences))
         atomic_thread_fence(memory_order_seq_cst);
     else
@@ -130,8 +131,8 @@ uint64_t shm_publish(struct shm_peer *to, enum shm_channel channel, uint32_t kin
         }
         return out->tail;
     }
-    /* Its stamp is on a line that it writes: looked at only when the last one that we know is old.
-     */
+    /* The peer writes the cache line of its time stamp, so it is read only when the last known
+     * stamp is old. */
     now = shm_ticks();
     if (shm_unlikely(now - peer->seen_last_poll + shm->ring_ticks > 2 * shm->ring_ticks))
         shm_check_stamp(peer, now);
@@ -145,7 +146,8 @@ uint64_t shm_sent(const struct shm_peer *to, enum shm_channel channel)
     return to->gone ? peer->last_sent[channel] : peer->out[channel].tail;
 }
 
-/* Replies that were published before the word moved are visible by now; they come first. */
+/* The replies that the peer published before it moved this word are visible by now. They are
+ * returned first. */
 static uint64_t executed_by(struct peer *peer, unsigned channel, uint64_t acked, uint64_t *executed)
 {
     if (acked != *executed && (channel == SHM_REPLY || !shm_ring_ready(&peer->in[SHM_REPLY])))

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Sleeping without lost wake-ups. Who dozes off writes so (doze), fences, looks a last time and
- * sleeps; who publishes looks at `doze` after it has written the record. One of the two sees the
- * other. The fence between the publisher's store and load would cost more than everything else that
- * it does, so the sleeper makes the processors of all publishers fence instead: membarrier(2),
- * "global expedited".
+ * Sleeping without lost wake-ups. A process that goes to sleep sets its sleep flag, executes a
+ * fence, polls a last time and sleeps. A producer reads the sleep flag after it has written the
+ * record. So one of the two sees the other. A fence between the producer's store and load would
+ * cost more than the rest of shm_publish. So the sleeping process makes the processors of all
+ * producers execute the fence instead: membarrier(2), "global expedited".
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -38,7 +38,8 @@ static void publish_sleep_flag(struct shm *shm, uint32_t sleep_flag)
 
 bool shm_sleep_flag_set(struct shm *shm)
 {
-    shm->doorbell_used = true; /* who dozed off before may not be rung for what is there now */
+    shm->doorbell_used =
+        true; /* threads that sleep already may not be rung for what is there now */
     if (shm_read_executed_all(shm) || atomic_load_explicit(&shm->attention, memory_order_relaxed) ||
         shm->ends_pending)
         return false;
@@ -55,7 +56,8 @@ bool shm_sleep_flag_set(struct shm *shm)
     return true;
 }
 
-/* By the system call itself: whoever has the caller's lock is not to be cancelled here. */
+/* Uses the system call itself, because write() is a cancellation point and a thread that holds the
+ * caller's lock must not be cancelled here. */
 static shm_cold void ring(int event)
 {
     const uint64_t one = 1;
@@ -72,7 +74,7 @@ static void drain(int event)
     syscall(SYS_read, event, &count, sizeof(count));
 }
 
-/* The helper may have gone to sleep for good. */
+/* The helper may be sleeping without a timeout. */
 static void wake_helper(struct shm *shm)
 {
     if (!shm->helper_untimed)
@@ -124,7 +126,7 @@ void shm_sleep_end(struct shm *shm)
     drain(shm->doorbell);
     shm->doorbell_used = true;
     shm_count_poll(shm);
-    /* The last one silences the bell of shm_wake, so that nobody misses it. */
+    /* The last thread drains the event of shm_wake, so that no thread misses it. */
     if (atomic_fetch_sub_explicit(&shm->sleepers, 1, memory_order_relaxed) == 1)
         drain(shm->wake_event);
     wake_helper(shm);
@@ -136,7 +138,7 @@ void shm_request_progress(struct shm *shm)
     wake_helper(shm);
 }
 
-/* Also when nobody sleeps: the next one who does finds the bell rung. */
+/* If no thread sleeps now, the next one that does finds the event set. */
 shm_cold void shm_wake(struct shm *shm)
 {
     ring(shm->wake_event);
@@ -149,11 +151,9 @@ shm_cold void shm_wake(struct shm *shm)
 
 enum helper_wait { WAIT_SHORT, WAIT_FOR_SLEEPERS, WAIT_LONG };
 
-/*
- * The bell has rung for a process that was said to look. Mostly it does, and was busy for a moment:
- * then it finds by itself what was published, and a helper would only take the processor and the
- * lock from it.
- */
+/* The doorbell has rung although the process says that it polls. Usually it does poll, and was busy
+ * for a moment: then it finds the record itself, and the helper would only take the processor and
+ * the lock from it. */
 static bool nobody_polls(struct shm *shm)
 {
     const struct timespec grace = {.tv_nsec = GRACE_NS};
@@ -164,10 +164,9 @@ static bool nobody_polls(struct shm *shm)
            atomic_load_explicit(&shm->sleepers, memory_order_relaxed) > 0;
 }
 
-/*
- * A millisecond (four in a crowd), or as long as nothing needs the helper; true: something does.
- * Who was woken for nothing is deaf for some rests.
- */
+/* Waits for a millisecond (four if processes wait for processors), or as long as nothing needs the
+ * helper. True: the helper is needed. A helper that was woken for nothing ignores the doorbell for
+ * some periods. */
 static bool helper_wait(struct shm *shm, enum helper_wait how, uint64_t wish_ns)
 {
     bool ignore = shm->helper_ignores > 0;
@@ -209,10 +208,11 @@ static bool helper_wait(struct shm *shm, enum helper_wait how, uint64_t wish_ns)
 }
 
 /*
- * Three ways to rest. Somebody looks, or did a millisecond ago: a short one. Other threads sleep,
- * and the bell has not rung since they dozed off (who publishes rings once): they hear it
- * themselves. Else the helper makes progress, dozes off for the process and listens, unless there
- * are sleepers who do.
+ * The helper waits in one of three ways. If a thread polls, or did so within the last millisecond,
+ * it waits for a short time. If other threads sleep, and the doorbell has not rung since they began
+ * to, they wait for the doorbell themselves (a producer rings it once), and the helper does not.
+ * Otherwise the helper makes progress, sets the sleep flag and waits for the doorbell, unless there
+ * are sleeping threads, which do that.
  */
 static void *helper_main(void *arg)
 {

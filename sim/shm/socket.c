@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The Unix socket of a fabric: who listens, who connects, and requests with their answers. */
+/* The Unix socket of a fabric: listening, connecting, requests and their answers. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -16,11 +16,11 @@
 #include <unistd.h>
 #include "internal.h"
 
-#define ANSWER_MS 60000 /* a daemon that does not answer for so long is dead to us */
+#define ANSWER_MS 60000 /* a daemon that does not answer for so long counts as dead */
 #define LOCK_MS 10000
 #define SLICE_MS 100
-#define WRITE_RETRIES 10000u /* at what is half-written, before who writes gets the processor */
-#define WRITE_NAPS 60000u /* of a millisecond; as ANSWER_MS */
+#define WRITE_RETRIES 10000u /* before the reader lets the writer have the processor */
+#define WRITE_NAPS 60000u /* of one millisecond each; together ANSWER_MS */
 
 void shm_why(char *why, const char *format, ...)
 {
@@ -52,8 +52,8 @@ static int address_of(const char *path, struct sockaddr_un *address)
     return 0;
 }
 
-/* A connection to a daemon of the same user: a fabric of somebody else's could read what we
- * register. */
+/* Connects to a daemon of the same user. A daemon of another user could read the memory that this
+ * process registers. */
 int shm_connect(const char *path)
 {
     struct sockaddr_un address;
@@ -78,10 +78,9 @@ int shm_connect(const char *path)
     return error;
 }
 
-/*
- * Only who holds the lock file looks whether the socket is alive and replaces it. The file goes
- * when the daemon goes; so it may be another file by the time that we hold the lock.
- */
+/* A process checks whether the socket is in use, and replaces it, only while it holds the lock
+ * file. The daemon removes that file when it ends, so the locked file may have been replaced by
+ * another one: the loop checks that. */
 static int lock_path(const char *path, char *why)
 {
     char name[sizeof(((struct sockaddr_un *)NULL)->sun_path) + 8];
@@ -139,10 +138,10 @@ int shm_listen(const char *path, bool *busy, char *why)
         goto out;
     }
     if (end == -ECONNREFUSED)
-        unlink(path); /* what a daemon left that was killed */
+        unlink(path); /* a killed daemon left this socket */
     end = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    /* The socket's mode before bind is the file's: no moment at which others may connect, and no
-     * change of the process's umask. */
+    /* bind creates the file with the socket's mode. So there is no moment at which other users may
+     * connect, and the umask of the process need not change. */
     if (end < 0 || fchmod(end, 0600) != 0 ||
         bind(end, (struct sockaddr *)&address, sizeof(address)) != 0 || listen(end, 256) != 0) {
         error = -errno;
@@ -176,7 +175,9 @@ bool shm_unlisten_dead(const char *path)
 
     if (lstat(path, &there) != 0 || !S_ISSOCK(there.st_mode) || there.st_uid != geteuid())
         return false;
-    lock = lock_path(path, NULL); /* who binds and does not listen yet holds it */
+    lock = lock_path(
+        path,
+        NULL); /* a process that has bound the socket but does not listen yet holds this lock */
     if (lock < 0)
         return false;
     end = shm_connect(path);
@@ -197,8 +198,8 @@ int shm_receive_within(int socket, void *buffer, struct wire_packet *packet, int
     uint64_t began, waited;
     int result, left_ms = timeout_ms;
 
-    /* In slices, each of which counts for no more than it was to last: when the machine stands
-     * still (a suspended one, a frozen container) the other side has had no time, either. */
+    /* Waits in slices, and counts at most the nominal length of each. When the whole machine stands
+     * still (suspended, a frozen container), the daemon had no time to answer either. */
     for (;;) {
         result = shm_wire_receive(socket, buffer, packet, MSG_DONTWAIT);
         if (result != -EAGAIN)
@@ -221,7 +222,8 @@ bool shm_wait_for_writer(const struct shm *shm, uint32_t *retries)
     return !shm->lost && *retries - WRITE_RETRIES < WRITE_NAPS && poll(&end, 1, 1) <= 0;
 }
 
-/* Other messages that come meanwhile are kept for shm_poll_daemon: no event is told in here. */
+/* Other messages that arrive meanwhile are deferred for shm_poll_daemon: no event handler is called
+ * here. */
 int shm_request(struct shm *shm, struct wire *request, struct wire_packet *answer)
 {
     int result;
@@ -249,7 +251,7 @@ int shm_request(struct shm *shm, struct wire *request, struct wire_packet *answe
             result = -ENOTCONN;
         }
     }
-    shm->lost = true; /* told by the next look */
+    shm->lost = true; /* the next poll reports it */
     atomic_store_explicit(&shm->attention, true, memory_order_relaxed);
     return result == -EPIPE || result == -ECONNRESET ? -ENOTCONN : result;
 }

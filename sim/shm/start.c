@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A daemon for a path where nobody listens. The socket is made here and handed over: who connects
- * from then on waits in its queue, so nobody has to guess when the daemon is ready.
+ * Starts a daemon for a path where no daemon listens. The socket is created here and handed over. A
+ * process that connects from then on waits in the socket's queue, so nobody has to guess when the
+ * daemon is ready.
  *
- * The host program must not notice: no SIGCHLD, no child that its wait() finds, no handlers of
- * pthread_atfork, none of its descriptors kept open. So a short-lived child that tells nobody of
- * its end (exit signal 0) starts the daemon as its own child, which init inherits.
+ * The host program must not notice: it gets no SIGCHLD, its wait() finds no additional child, no
+ * handler of pthread_atfork runs, and none of its descriptors stays open in the daemon. So a
+ * short-lived child without an exit signal starts the daemon as its own child, which init then
+ * adopts.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -58,8 +60,8 @@ static bool in_search_path(char *program)
     return false;
 }
 
-/* Beside what contains this function: the same folder, or the bin of its prefix (build tree,
- * Debian's and others' library folders). */
+/* Searches for the daemon beside the file that contains this function: in its folder, and in the
+ * bin folder of its prefix (build tree, library folders of Debian and others). */
 static bool find_program(char *program)
 {
     static const char *const below[] = {"", "/../bin", "/../../bin", "/../../../bin"};
@@ -84,7 +86,8 @@ static bool find_program(char *program)
     return in_search_path(program);
 }
 
-/* The daemon's environment: without what a user preloads into his program. */
+/* Copies the environment for the daemon, without LD_PRELOAD: the user preloads libraries into
+ * programs, not into the daemon. */
 static char **copy_environment(void)
 {
     size_t count = 0, kept = 0, i;
@@ -102,7 +105,7 @@ static char **copy_environment(void)
 /* ---- in memory that is shared with the parent, which waits: system calls only -----------------
  */
 
-/* Not on a stack that the address sanitizer knows. */
+/* The address sanitizer does not know the stack of these functions. */
 #define ON_FOREIGN_STACK __attribute__((no_sanitize_address))
 
 ON_FOREIGN_STACK static void close_others(void)
@@ -127,11 +130,12 @@ ON_FOREIGN_STACK static int become_daemon(void *arg)
     sigset_t none;
     int number, socket, null;
 
-    /* Handlers first: with the parent's memory none may run here. */
+    /* Signal handlers are reset first: this process shares the parent's memory, so no handler may
+     * run here. */
     for (number = 1; number < NSIG; number++)
         sigaction(number, &plain, NULL);
-    setsid(); /* a terminal's ^C is for the programs; the daemon ends when they have ended */
-    /* Above what they are copied to, whatever numbers they have. */
+    setsid(); /* a terminal's ^C is meant for the programs; the daemon ends when they have ended */
+    /* The copies get numbers above the final ones, whatever numbers the originals have. */
     socket = fcntl(start->socket, F_DUPFD, 10);
     null = fcntl(start->null, F_DUPFD, 10);
     if (socket < 0 || null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0 ||
@@ -212,7 +216,7 @@ int shm_start_daemon(const char *path, bool remove_folder, char *why)
     start.socket = shm_listen(path, &busy, why);
     if (start.socket < 0) {
         free(start.environment);
-        return busy ? 0 : start.socket; /* somebody was faster */
+        return busy ? 0 : start.socket; /* another process was faster */
     }
     start.null = open("/dev/null", O_RDWR | O_CLOEXEC);
     error = start.null < 0 ? -errno : spawn(&start);

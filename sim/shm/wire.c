@@ -7,7 +7,8 @@
 #include "layout.h"
 #include "wire.h"
 
-/* Descriptors that come with a message: a request's answer may come without when it is an error. */
+/* Whether a message carries the right number of descriptors. The answer to a request carries none
+ * if it is an error. */
 static bool fds_fit(const struct wire *head, unsigned count)
 {
     switch (head->kind) {
@@ -78,7 +79,7 @@ int shm_wire_send(int socket, const struct wire *head, const void *text, size_t 
     return sent < 0 ? -errno : 0;
 }
 
-/* All descriptors of a message that was received, also more than anybody asked for. */
+/* Collects all descriptors of a received message, also unexpected ones. */
 static unsigned take_fds(struct msghdr *message, int *fds, unsigned max)
 {
     struct cmsghdr *part;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Messages between a process and the daemon: one packet each (SOCK_SEQPACKET) of one fixed
- * structure, with text behind it for some, and descriptors beside it for some. JOIN and PEER carry
- * the member's board, its doorbell and, where the kernel has them (Linux 5.3), its pidfd.
+ * Messages between a process and the daemon. Each is one packet (SOCK_SEQPACKET) of one fixed
+ * structure. Some are followed by text, and some carry descriptors. JOIN and PEER carry the
+ * member's segment, its doorbell and, where the kernel has them (Linux 5.3), its pidfd.
  *
- *   daemon: WELCOME (its board)            process: JOIN (board, doorbell, pidfd)
+ *   daemon: WELCOME (its segment)          process: JOIN (segment, doorbell, pidfd)
  *   daemon: JOINED or REFUSED (text)
  *   process: ASK, CLAIM..., UNCLAIM with an id  → daemon: PEER or ANSWER with that id
- *   daemon, at any time: PEER (id 0: somebody asked for you), GONE, ORDER (text)
+ *   daemon, at any time: PEER (id 0: a process asked for this one), GONE, ORDER (text)
  *   process, at any time: REPORT (text)
  */
 #ifndef JACQUARD_SHM_WIRE_H
@@ -57,26 +57,22 @@ struct wire_packet {
     int fds[WIRE_FDS_MAX]; /* -1: none */
 };
 
-/*
- * Any bytes and any number of descriptors in; true and *packet when they are a message as it may
- * be. The descriptors stay the caller's in both cases.
- */
+/* Accepts any bytes and any number of descriptors. Returns true and sets *packet if they are a
+ * valid message. The caller keeps the descriptors in both cases. */
 bool shm_wire_decode(const void *bytes, size_t count, const int *fds, unsigned fds_count,
                      struct wire_packet *packet);
 
-/* 0 or -errno (-EAGAIN: no room now, on a non-blocking socket or with `flags` MSG_DONTWAIT). */
+/* 0 or -errno. -EAGAIN: there is no room now (non-blocking socket, or `flags` has MSG_DONTWAIT). */
 int shm_wire_send(int socket, const struct wire *head, const void *text, size_t text_bytes,
                   const int *fds, unsigned fds_count, int flags);
 
-/*
- * One packet into `buffer` (WIRE_BYTES_MAX, aligned to 8), its descriptors become the caller's. 1;
- * 0: the other end is closed; -EAGAIN; -EPROTO: not a message (its descriptors are closed);
- * -EMFILE: this process can have no more descriptors, those of the message are lost, packet->head
- * is as sent (not checked); else -errno.
- */
+/* Receives one packet into `buffer` (WIRE_BYTES_MAX bytes, aligned to 8). The caller owns its
+ * descriptors. Returns 1; 0: the other end is closed; -EAGAIN; -EPROTO: not a valid message (its
+ * descriptors are closed); -EMFILE: this process has no free descriptors, those of the message are
+ * lost, and packet->head is as sent but not checked; else -errno. */
 int shm_wire_receive(int socket, void *buffer, struct wire_packet *packet, int flags);
 
-/* Closes what the packet brought. */
+/* Closes the descriptors of the packet. */
 void shm_wire_close(struct wire_packet *packet);
 
 #endif

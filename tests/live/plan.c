@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The scenario's text as processes of a fabric read it: what is right, what is not, and chance. */
+/* The scenario's text as processes of a fabric read it: valid plans, invalid ones, and random
+ * changes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include "plan.h"
@@ -48,6 +49,34 @@ static const char *const bad[] = {
     FABRIC "[params]\na=nan\n",
 };
 
+/* Each group with a key that it cannot have, which the one line of explanation names. */
+static const char *const unknown[] = {
+    FABRIC "colour=2\n",
+    FABRIC "[rule 0]\npoint=aries.packet\naction=drop\nlabel=x\ncolour=1\n",
+    FABRIC "[timed 0]\ntime=1\nwhat=node\nnode=3\naction=crash\ncolour=1\n",
+    FABRIC "[timed 0]\ntime=5\nwhat=cq_overrun\nnode=2\ncolour=7\n",
+    FABRIC "[timed 0]\ntime=5\nwhat=memory\nnode=2\ncolour=7\n",
+    FABRIC "[timed 0]\ntime=6\nwhat=error\nnode=1\ncategory=8\ncode=47\ncolour=1\n",
+    FABRIC "[timed 0]\ntime=7\nwhat=link\nrouter=1\npeer=2\nwhich=0\nstate=down\ncolour=1\n",
+    FABRIC "[timed 0]\ntime=9\nwhat=router\nrouter=5\nstate=up\ncolour=1\n",
+    FABRIC "[timed 0]\ntime=9\nwhat=router\nrouter=5\nstate=up\npeer=1\n", /* of a link only */
+};
+
+static void unknown_keys_are_refused(void)
+{
+    struct aries_live_plan plan;
+    char why[256];
+    size_t i;
+
+    for (i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++) {
+        why[0] = '\0';
+        EXPECT(!aries_live_plan_read(&plan, unknown[i], strlen(unknown[i]), why, sizeof(why)));
+        EXPECT(strstr(why, "unknown key \"colour\" in group [") != NULL ||
+               strstr(why, "unknown key \"peer\" in group [timed 0]") != NULL);
+        EXPECT(strchr(why, '\n') == NULL);
+    }
+}
+
 int main(void)
 {
     struct aries_live_plan plan;
@@ -70,6 +99,7 @@ int main(void)
     aries_live_plan_free(&plan);
     for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         EXPECT(!aries_live_plan_read(&plan, bad[i], strlen(bad[i]), why, sizeof(why)));
+    unknown_keys_are_refused();
     srand(7);
     for (i = 0; i < 200000; i++) { /* it may be understood or not; it must end well */
         memcpy(text, good, sizeof(text));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Long transfers. The initiator checks them against the table of registrations on the target's
- * board, as the hardware would against its own, and moves the bytes itself. What the table says is
- * copied before it is looked at. A process that lies there gets bytes into its own memory, or tells
- * its own bytes: nobody else's.
+ * Long transfers. The initiator checks them against the table of registrations in the target's
+ * shared segment, as the hardware would check them against its own table, and copies the bytes
+ * itself. It copies an entry before it checks it. A process with wrong entries gets bytes into its
+ * own memory, or its own bytes out: it cannot harm another process.
  */
 #include "backend.h"
 
@@ -15,7 +15,7 @@
 #include "aries/misc/exceptions.h"
 #include "shm/seqlock.h"
 
-#define RETRIES 8u /* at an entry that is being changed */
+#define RETRIES 8u /* of an entry that is being changed */
 
 /* ---- the own table --------------------------------------------------------------------------- */
 
@@ -43,8 +43,8 @@ void aries_hw_mr_changed(const struct aries_mr *mr)
     mdd->length = mr->length;
     mdd->address = mr->address;
     shm_seq_write_end(&mdd->sequence);
-    /* Visible before this looks who copies, and before the program does something else with the
-     * memory. */
+    /* Visible before the deregistration reads which peers copy, and before the program uses the
+     * memory for something else. */
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     if (!mr->live)
         aries_live_quiesce(mr);
@@ -97,7 +97,8 @@ static uint8_t check(const struct aries_live_mdd *mdd, const struct aries_work *
     return A_STATUS_OKAY;
 }
 
-/* The local side in one piece of memory; NULL and a status, or status 0: it is in several. */
+/* The local side in one piece of memory. NULL and a status; NULL and status 0: it is in several
+ * pieces. */
 static void *local_side(const struct aries_live_op *op, uint8_t *status)
 {
     const struct aries_work *work = &op->work;
@@ -111,7 +112,8 @@ static void *local_side(const struct aries_live_op *op, uint8_t *status)
     return *status == 0 ? aries_mr_pointer(mr, work->local_addr, work->length) : NULL;
 }
 
-/* False: pages are missing here or there, or the peer is dying. Records find out which. */
+/* False: pages are missing on one side, or the peer is dying. The records that follow find out
+ * which. */
 static bool copied(struct aries_live_link *link, struct aries_live_op *op, int result)
 {
     link->no_copies = result == -EPERM || result == -ENOSYS;
@@ -124,7 +126,7 @@ void aries_live_copied(struct aries_live_link *link, struct aries_live_op *op, i
         aries_live_send_as_records(link, op);
 }
 
-/* The peer's deregistration waits meanwhile. */
+/* The peer's deregistration waits while this copies. */
 static bool bulk(struct aries_live_link *link, struct aries_live_op *op, uint32_t mdh)
 {
     const struct aries_work *work = &op->work;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The calls of gni_pub.h: name, parameters, their names. In libugni each takes the lock of the
- * process, calls the front and gives the lock back. WAIT: a thread may be cancelled in it. POLL:
- * without the lock, where that can be told, it answers that there is nothing.
+ * The calls of gni_pub.h: name, parameters, names of the parameters. In libugni each call locks the
+ * process's lock, calls the front and unlocks. WAIT: a thread may be cancelled in it. POLL: it
+ * returns without the lock if it can tell that there is nothing.
  */
 /* clang-format off */
 CALL(GNI_CdmCreate, (IN uint32_t inst_id, IN uint8_t ptag, IN uint32_t cookie, IN uint32_t modes,

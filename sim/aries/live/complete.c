@@ -33,7 +33,8 @@ sim_noinline void aries_live_piece_end(struct aries_live_op *op, uint8_t status,
     }
     op->overrun |= overrun;
     assert(op->open > 0 && op->offset <= aries_live_bytes_of(&op->work));
-    /* All of it is cut, or no more of it will be: the queue of the link has it otherwise. */
+    /* All of it has been sent, or no more of it will be. Otherwise the operation is in the queue of
+     * the link. */
     if (--op->open == 0 && (op->offset >= aries_live_bytes_of(&op->work)))
         aries_live_op_finish(op);
 }
@@ -61,7 +62,7 @@ void aries_live_txn_end(struct aries_live_txn *txn, uint8_t status, uint8_t info
     }
     assert(aries_live.in_flight[txn->ptag] > 0);
     aries_live.in_flight[txn->ptag]--;
-    if (sim_unlikely(sim_trace_on) && txn->began != 0) /* else this library's own word */
+    if (sim_unlikely(sim_trace_on) && txn->began != 0) /* otherwise it is a record of the library */
         txn_trace(txn, status);
     if (txn->done != NULL)
         txn->done(txn->context, status, info, overrun);
@@ -77,7 +78,7 @@ sim_noinline void aries_live_result(struct aries_live_link *link, const struct s
         return;
     memcpy(&result, record->bytes, sizeof(result));
     if (result.number - link->txn_first >= link->txn_next - link->txn_first)
-        return; /* of none under way */
+        return; /* no such record is in flight */
     txn = aries_live_txn_at(link, result.number);
     op = txn->op;
     if (txn->position == 0)
@@ -103,10 +104,10 @@ void aries_live_settle_executed(struct aries_live_link *link)
 
         if (txn->position > executed)
             break;
-        link->txn_first++; /* first: what ends it may send again */
+        link->txn_first++; /* first, because the handler may send again */
         if (txn->position == 0)
             continue;
-        /* The owner has executed it, and did not say what came of it: it lies. */
+        /* The owner has executed it without the reply that is due: it breaks the protocol. */
         if (sim_unlikely(txn->reply))
             aries_live_txn_end(txn, A_STATUS_RMT_TIMEOUT, ARIES_CQ_CPLTN_SRSP, false);
         else
@@ -114,7 +115,7 @@ void aries_live_settle_executed(struct aries_live_link *link)
     }
 }
 
-/* False: nothing is under way any more. */
+/* False: nothing is in flight any more. */
 static bool link_settle(struct aries_live_link *link)
 {
     aries_live_settle_executed(link);
@@ -136,7 +137,7 @@ void aries_live_settle(void)
             at = &link->next_active;
             continue;
         }
-        /* What ended may have put others before it. */
+        /* The handlers may have put other links before this one. */
         for (at = &aries_live.active; *at != link; at = &(*at)->next_active)
             ;
         *at = link->next_active;

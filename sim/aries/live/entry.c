@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What programs call: the front, one thread at a time. */
+/* The calls of gni_pub.h: one thread at a time executes them. */
 #include "gni_pub.h"
 #include "fast_poll.h"
 #include "lock.h"
@@ -32,7 +32,8 @@
         return status;                                                          \
     }
 
-/* Whether the program's thread may be cancelled: only where it sleeps, which gives all back. */
+/* Whether the program's thread may be cancelled. It is cancelled only where it sleeps, which
+ * releases everything. */
 _Thread_local int aries_live_cancel_state = PTHREAD_CANCEL_DISABLE;
 
 #define WAIT(name, parameters, arguments)                                       \

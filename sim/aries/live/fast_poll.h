@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a poll can tell without the lock of the process: that it would find nothing. A program polls
- * several queues in turn, and one look at the rings serves all of them; so most polls find an empty
- * queue which need not even be looked for. Each word is read by itself: the answer is true for some
- * moment during the call, as that of a call that waited for the lock would be.
+ * A poll without the lock of the process: it can tell that there is nothing. A program polls
+ * several queues in turn, and one poll of the rings serves all of them; so most polls find an empty
+ * queue for which the rings need not be polled. Each word is read by itself: the answer is true for
+ * some moment during the call, as the answer of a call that waited for the lock would be.
  */
 #ifndef JACQUARD_ARIES_LIVE_FAST_POLL_H
 #define JACQUARD_ARIES_LIVE_FAST_POLL_H
@@ -24,7 +24,7 @@ static inline bool aries_live_cq_is_empty(struct gni_cq *cq)
            sim_poll_served(&cq->looked);
 }
 
-/* Answers as GNI_CqGetEvent does, then. */
+/* Returns the event as GNI_CqGetEvent does then. */
 static inline bool aries_live_no_event(struct gni_cq *cq, gni_cq_entry_t *event)
 {
     if (event == NULL || !aries_live_cq_is_empty(cq))
@@ -41,7 +41,8 @@ static inline bool aries_live_no_datagrams(struct gni_nic *nic)
            aries_datagrams_none(nic, &looked) && sim_poll_served(looked);
 }
 
-/* units.c: a limit for what is under way, as GNI_SetBIConfig takes it from who may set one. */
+/* units.c: whether GNI_SetBIConfig, called by a privileged process, would set a limit for requests
+ * in flight. */
 bool aries_live_wants_throttle(uint16_t bw, uint16_t aot_bw, uint16_t modes)
     __attribute__((visibility("hidden")));
 

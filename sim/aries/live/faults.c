@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Faults of the fabric's scenario. Rules of fault points strike in the process that acts, each from
- * a stream of its own; what happens to a node at a time happens in each process for itself. Links
- * and routers: path.c. Stalls and throttles are of the simulation only.
+ * Faults of the fabric's scenario. The process that acts applies the rules of fault points, with a
+ * random stream of its own. Timed faults of a node occur in each process by itself. Links and
+ * routers: path.c. Stalls and throttles exist in simulation only.
  */
 #include "backend.h"
 
@@ -112,7 +112,7 @@ static void apply_rule(const struct sim_fault_rule *rule, uint32_t kind,
         return;
     }
     fault->info = kind == 0 ? ARIES_CQ_CPLTN_DREQ : ARIES_CQ_CPLTN_SRSP;
-    fault->executed = kind == 1; /* only the answer is lost, or spoilt */
+    fault->executed = kind == 1; /* only the answer is lost or corrupted */
 }
 
 bool aries_live_inject_fault(const struct aries_work *work, struct aries_live_fault *fault)
@@ -190,7 +190,7 @@ static sim_time_t fabric_time(sim_time_t time, sim_time_t began)
     return time < SIM_NEVER - began ? time + began : SIM_NEVER;
 }
 
-/* No two processes draw the same. */
+/* Each process has another seed. */
 uint64_t aries_live_faults_seed(const struct shm_facts *facts)
 {
     return sim_mix(shm_self(aries_live.shm)->slot + 1) ^ facts->seed;
@@ -208,7 +208,7 @@ void aries_live_faults_arm(const struct shm_facts *facts)
 
         if (point == NULL) /* of the modelled network, or of another device */
             continue;
-        plan.rules[i].rule.label = NULL; /* the table has it */
+        plan.rules[i].rule.label = NULL; /* the table owns it now */
         rule.from = fabric_time(rule.from, began);
         rule.until = fabric_time(rule.until, began);
         sim_random_init(&rule.random, own, "fault", i);

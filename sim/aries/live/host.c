@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Names of hosts, for programs that know each other by those. Emulated nodes have the names and
- * addresses of their kind (nid00005, c0-0c0s1n1, 10.128.0.6, and 127.128.0.6, which a socket can
- * reach, too). Every other name of this machine may mean any of its nodes: the one that has the
- * instance that is wanted, when there is or soon comes one, else the own one.
+ * Names of hosts, for programs that know each other by such names. Emulated nodes have the names
+ * and addresses of a Cray system (nid00005, c0-0c0s1n1, 10.128.0.6), and 127.128.0.6, which a
+ * socket can reach, too. Every other name of this machine may mean any of its nodes: the node that
+ * has the wanted instance, if there is one now or soon, otherwise the own node.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -97,7 +97,7 @@ static bool is_local(const char *host)
     return local;
 }
 
-/* Of any job that is attached somewhere: the own process need not be. */
+/* Searches the jobs of all attached processes: this process need not be attached. */
 static bool find_instance(uint32_t instance, uint32_t *node)
 {
     struct shm_name found;
@@ -117,7 +117,7 @@ static bool find_instance(uint32_t instance, uint32_t *node)
     return false;
 }
 
-/* The lock is held. */
+/* The caller holds the lock. */
 static uint32_t node_with(uint32_t instance)
 {
     uint32_t node, waited;

@@ -13,7 +13,7 @@ bool aries_live_datagram_arrived(const struct aries_live_datagram *datagram, uin
 
     if (datagram->from_node >= fabric->nodes || datagram->kind > ARIES_DATAGRAM_REFUSE ||
         datagram->length > GNI_DATAGRAM_MAXSIZE)
-        return true; /* nonsense: dealt with */
+        return true; /* invalid: ignored */
     message.kind = (enum aries_datagram_kind)datagram->kind;
     message.from.nic = &fabric->nics[datagram->from_node];
     message.from.pe = message.from.nic->pe_addr;
@@ -58,7 +58,7 @@ void aries_live_launch_datagram(struct aries_live_op *op)
     request = link != NULL && !link->gone
                   ? shm_reserve(link->peer, SHM_REQUEST, (uint32_t)sizeof(*request) + bytes)
                   : NULL;
-    if (request == NULL) { /* nobody there, or no room: the kernel tries again */
+    if (request == NULL) { /* no such process, or no room: the kernel tries again */
         op->overrun = true;
         aries_live_op_end(op, 0, 0);
         return;

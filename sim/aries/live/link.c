@@ -11,7 +11,8 @@
 #define ASK_TRIES 4u
 
 struct aries_live_link aries_live_self_link;
-struct aries_live_link aries_live_dead_link = {.gone = true}; /* of whoever died */
+struct aries_live_link aries_live_dead_link = {.gone =
+                                                   true}; /* the link of each process that died */
 
 uint16_t aries_live_incarnation(uint32_t slot, uint32_t generation)
 {
@@ -52,7 +53,7 @@ struct aries_live_link *aries_live_link_of(uint32_t slot, uint32_t generation)
     int error = -ETIMEDOUT;
     unsigned tries;
 
-    /* Where everybody wants the CPU the daemon may be slow. */
+    /* When many processes want the CPU, the daemon may be slow. */
     for (tries = 0; peer == NULL && error == -ETIMEDOUT && tries < ASK_TRIES; tries++)
         peer = shm_peer(aries_live.shm, slot, generation, &error);
     return peer != NULL ? aries_live_link_to(peer) : NULL;
@@ -73,7 +74,8 @@ sim_cold struct aries_live_link *aries_live_find_owner(uint32_t node, uint32_t k
     return aries_live_name_owner(&(struct shm_key){node, kind, {first, second}});
 }
 
-/* Whose handle it is that names nobody's region: a member's, or that of one that has died. */
+/* No process owns the registration. NULL if the process that made the handle is a member; otherwise
+ * it has died. */
 sim_cold struct aries_live_link *aries_live_link_of_stale_handle(uint32_t incarnation)
 {
     struct shm_member member;
@@ -100,11 +102,11 @@ sim_cold struct aries_live_link *aries_live_find_route(uint32_t node, uint32_t b
         blocks[block] = link;
     else if (blocks[block] == NULL)
         return aries_live_link_of_stale_handle(incarnation);
-    /* One that has died is remembered: what is sent to it ends as with a dead node. */
+    /* A process that has died is remembered: what is sent to it ends as with a dead node. */
     return blocks[block];
 }
 
-/* Of a channel of the collective engine. NULL: nobody has had it. */
+/* The link to the owner of a channel of the collective engine. NULL: no process has owned it. */
 struct aries_live_link *aries_live_route_ce(const struct aries_nic *hw, uint32_t id)
 {
     uint32_t vces = hw->fabric->timing.vces;
@@ -114,7 +116,7 @@ struct aries_live_link *aries_live_route_ce(const struct aries_nic *hw, uint32_t
         return NULL;
     owner = &aries_live.channels[hw->node * vces + id];
     link = aries_live_find_owner(hw->node, ARIES_LIVE_NAME_CE, id, 0);
-    /* Who had it last says that it is not there any more, or ends as a dead node does. */
+    /* Otherwise the last owner replies that the channel does not exist, or is dead. */
     if (link != NULL)
         *owner = link;
     return *owner;
@@ -126,7 +128,7 @@ void aries_hw_ce_met(const struct aries_nic *hw, uint32_t id)
         aries_live_route_ce(hw, id);
 }
 
-/* Nothing leads to it any more. */
+/* Removes the link from all tables. */
 static void link_delete(struct aries_live_link *link)
 {
     struct aries_live_link **at;
@@ -157,7 +159,7 @@ void aries_live_link_gone(struct aries_live_link *link)
 
     assert(!link->gone || link->peer->gone);
     link->gone = true;
-    aries_live_settle_executed(link); /* before its end */
+    aries_live_settle_executed(link); /* what was executed before its end */
     aries_live_msgq_gone(link);
     while (link->txn_first != link->txn_next) {
         struct aries_live_txn *txn = aries_live_txn_at(link, link->txn_first++);

@@ -18,19 +18,17 @@
 #include "shm/shm.h"
 
 #define SPINS 200u
-#define NAP_NS 200000u /* after which who waits for the lock looks again by itself */
+#define NAP_NS 200000u /* after which a thread that waits for the lock tries again */
 
 #define WAKE_DELAY_TICKS 60000u /* some 20 us */
-#define WAKE_DELAY_POLLS                                                    \
-    4u /* and so many looks: the thread that polls may not have had the CPU \
-        */
+#define WAKE_DELAY_POLLS 4u /* and so many polls: the polling thread may not have had the CPU */
 #define SCAN_EVERY 16u
 
 /*
- * A semaphore on which a thread sleeps: sem_clockwait() is a cancellation point, as ppoll() is for
- * the thread that listens at the doorbell, so no thread has to be cancellable at any instruction.
- * Whoever wakes a thread does so without the lock, when that may have gone already: so wakers are
- * never freed, and a post that comes late ends the sleep of another thread too early, which is
+ * A semaphore on which a thread sleeps. sem_clockwait() is a cancellation point, as ppoll() is for
+ * the thread that listens at the doorbell, so no thread has to be cancellable at any instruction. A
+ * thread wakes another one without the lock, when that one may have ended its sleep already. So
+ * wakers are never freed, and a late post ends the sleep of another thread too early, which is
  * permitted.
  */
 struct aries_live_waker {
@@ -78,7 +76,7 @@ sim_cold void aries_live_enter_slow(void)
     }
 }
 
-/* False: as many are to be woken already as can be remembered. */
+/* False: the list of threads to be woken is full. */
 static sim_cold bool queue_wake(struct aries_live_sleeper *sleeper)
 {
     if (sleeper->listens != NULL)
@@ -93,9 +91,10 @@ static sim_cold bool queue_wake(struct aries_live_sleeper *sleeper)
 }
 
 /*
- * Looks for those among the sleepers who would find what they wait for. A thread that polls mostly
- * takes it itself, and in the next moment: then to wake another one was work for both. So that
- * waits a little, as interrupts do on hardware, unless nobody polls (`at_once`).
+ * Finds the sleeping threads whose condition is true. A thread that polls usually handles the
+ * change itself, in the next moment: waking another thread would be work for both. So a thread is
+ * woken after a short delay, as by an interrupt on hardware, or at once if no thread polls
+ * (`at_once`).
  */
 static void scan_sleepers(bool at_once)
 {
@@ -159,7 +158,7 @@ void aries_live_leave_slow(void)
     aries_live_lock.wakes = 0;
     aries_live_lock.listener = NULL;
     __atomic_store_n(&aries_live_lock.owner, NULL, __ATOMIC_RELEASE);
-    /* Once for all: who does not get it asks again. */
+    /* Wakes all of them: a thread that does not get the lock tries again. */
     if ((__atomic_load_n(&aries_live_lock.attention, __ATOMIC_RELAXED) & 1) != 0) {
         __atomic_fetch_and(&aries_live_lock.attention, ~1u, __ATOMIC_SEQ_CST);
         wakes_lockers = true;
@@ -201,8 +200,8 @@ static void waker_give_back(struct aries_live_waker *waker)
     aries_live_lock.free_wakers = waker;
 }
 
-/* False: a signal's handler has run. With a time in any case: without one the C library's call
- * begins anew after a handler with SA_RESTART. */
+/* False: a signal handler has run. There is always a deadline, because without one the C library
+ * restarts the call after a handler with SA_RESTART. */
 static bool waker_wait(struct aries_live_waker *waker, uint64_t deadline_ns)
 {
     struct timespec until = {.tv_sec = (time_t)(deadline_ns / 1000000000u),
@@ -231,7 +230,7 @@ static void sleep_end(struct sleep *sleep)
     aries_live_lock.depth = sleep->depth;
 }
 
-/* The thread ends here (pthread_cancel): it leaves nothing behind. */
+/* The thread is cancelled (pthread_cancel): it releases everything. */
 static void cancelled(void *arg)
 {
     struct sleep *sleep = arg;
@@ -242,7 +241,8 @@ static void cancelled(void *arg)
     aries_live_leave();
 }
 
-/* The address sanitizer takes the unwinding of a cancelled thread for an overrun of this frame. */
+/* The address sanitizer mistakes the unwinding of a cancelled thread for an overrun of this frame.
+ */
 __attribute__((no_sanitize_address)) bool
 aries_live_sleep(const struct sim_wait *wait, uint64_t deadline_ns, struct shm *listens)
 {

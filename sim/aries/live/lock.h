@@ -1,46 +1,48 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * The lock of the process: whoever is inside of libugni has it. Taken again by the thread that has
- * it (a callback of the program calls the library) it counts.
- */
+/* The lock of the process: a thread holds it while it is inside libugni. It is recursive, for
+ * callbacks of the program that call the library. */
 #ifndef JACQUARD_ARIES_LIVE_LOCK_H
 #define JACQUARD_ARIES_LIVE_LOCK_H
 
 #include "engine/sim.h"
 
-#define ARIES_LIVE_WAKES 8u /* at once; others at the next opportunity */
+#define ARIES_LIVE_WAKES 8u /* at most at a time; the others at the next opportunity */
 
 struct shm;
 struct aries_live_waker; /* lock.c */
 
-struct aries_live_sleeper { /* on the stack of a thread that waits for a change */
+struct aries_live_sleeper { /* a thread that waits for a change; on its stack */
     struct aries_live_sleeper *next;
     const struct sim_wait *wait;
-    struct shm *listens; /* at this process's doorbell; NULL: others do, and wake it */
-    uint64_t since; /* ticks: so long there has been something for it; 0: there is nothing */
-    uint32_t polls; /* that found so since then */
-    struct aries_live_waker *waker; /* what it sleeps on, unless it listens */
-    uint32_t woken; /* 1: it will look as soon as it gets a CPU */
+    struct shm *listens; /* listens at the doorbell of this membership; NULL: another thread does,
+                            and wakes this one */
+    uint64_t since; /* ticks since its condition has been true; 0: it is false */
+    uint32_t polls; /* polls that found the condition true since then */
+    struct aries_live_waker *waker; /* its semaphore, unless it listens */
+    uint32_t woken; /* 1: it has been woken, and checks its condition when it gets a CPU */
 };
 
 struct aries_live_lock {
-    const char *owner; /* &sim_wall_self of the thread inside; NULL: nobody */
-    uint32_t depth; /* how often that took it besides */
-    uint32_t attention; /* 1: a thread sleeps that wants it; + 2 for each that waits for changes */
-    uint32_t turn; /* futex of those who want it */
-    uint32_t seen_changes; /* changes (sim_wall.changes) that were shown to those that sleep */
+    const char *owner; /* &sim_wall_self of the thread that holds the lock; NULL: none */
+    uint32_t depth; /* additional times that this thread has locked it */
+    uint32_t attention; /* 1: a thread sleeps that waits for the lock; + 2 for each that waits for
+                           changes */
+    uint32_t turn; /* futex of the threads that wait for the lock */
+    uint32_t seen_changes; /* value of sim_wall.changes at the last scan of the sleeping threads */
     struct aries_live_sleeper *sleepers;
-    bool pending; /* there is something for one of them, which may be gone soon */
-    bool listening; /* one of them is at the doorbell */
+    bool pending; /* the condition of a sleeping thread is true; a polling thread may handle it soon
+                   */
+    bool listening; /* one of them listens at the doorbell */
     uint32_t leaves;
-    uint32_t wakes; /* of `wakers`: whom the next one who leaves wakes */
+    uint32_t wakes; /* entries of `wakers`: the next thread that unlocks wakes them */
     struct aries_live_waker *wakers[ARIES_LIVE_WAKES];
     struct aries_live_waker *free_wakers;
-    struct shm *listener; /* whose listener it wakes; NULL: none */
+    struct shm *listener; /* membership whose listening thread it wakes; NULL: none */
 } __attribute__((aligned(SIM_LINE)));
 extern struct aries_live_lock aries_live_lock __attribute__((visibility("hidden")));
-extern _Thread_local bool aries_live_is_helper __attribute__((
-    visibility("hidden"), tls_model("initial-exec"))); /* the calling thread is the carrier's */
+extern _Thread_local bool aries_live_is_helper
+    __attribute__((visibility("hidden"),
+                   tls_model("initial-exec"))); /* the calling thread is the carrier's helper */
 /* Set in calls that wait. */
 extern _Thread_local int aries_live_cancel_state
     __attribute__((visibility("hidden"), tls_model("initial-exec")));
@@ -63,10 +65,8 @@ static inline void aries_live_leave(void)
         aries_live_lock.depth--;
         return;
     }
-    /*
-     * A thread that begins to wait for the lock just now is not woken: it looks again by itself,
-     * soon. Those that sleep until something changes began to do so inside.
-     */
+    /* A thread that begins to wait for the lock just now is not woken: it tries again by itself
+     * soon. A thread that sleeps until something changes began to do so with the lock held. */
     if (sim_unlikely(__atomic_load_n(&aries_live_lock.attention, __ATOMIC_RELAXED) > 0))
         aries_live_leave_slow();
     else
@@ -82,21 +82,21 @@ static inline bool aries_live_try_enter(void)
 }
 
 /*
- * Gives the lock back however often it was taken, sleeps until there is something for `wait` or
- * CLOCK_MONOTONIC reaches deadline_ns (UINT64_MAX: none), takes it again. May return early. With
- * `listens` (shm_sleep_begin has been called) it wakes for what comes to the process, too. False:
- * a signal's handler has run.
+ * Unlocks completely, sleeps until the condition of `wait` may be true or CLOCK_MONOTONIC reaches
+ * deadline_ns (UINT64_MAX: none), and locks again as often as before. May return early. With
+ * `listens` (after shm_sleep_begin) it also wakes for records and messages. False: a signal handler
+ * has run.
  */
 bool aries_live_sleep(const struct sim_wait *wait, uint64_t deadline_ns, struct shm *listens);
-/* Those who sleep and have something to do will wake; false: there are none. */
+/* Wakes sleeping threads whose condition is true; false: there are none. */
 bool aries_live_wake_ready(void);
-/* Lets another thread in that wants to, and another process have the CPU. */
+/* Lets another thread have the lock, and another process the CPU. */
 void aries_live_yield(void);
 void aries_live_lock_forked(void); /* in the child */
-/* wait.c: others sleep, and this thread may not call again: the helper sees to what it has left
- * under way, and to `changes` that they were not shown. */
+/* wait.c: other threads sleep, and this one may not call again. The helper continues what it has
+ * left in flight, and handles `changes` that the sleepers have not seen. */
 void aries_live_request_progress(bool changes);
-/* wait.c, with the lock: a thread that slept ends; `listens` as for aries_live_sleep. */
+/* wait.c, with the lock held: a sleeping thread is cancelled; `listens` as for aries_live_sleep. */
 void aries_live_cancelled(struct shm *listens);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Shared message queues whose instances are different processes. Each has a region of its own. The
- * places of the instances are names of the fabric; they introduce themselves to each other, and
- * what one does with a connection all others do, too: it waits until they have.
+ * places of the instances are names of the fabric. The instances introduce themselves to each
+ * other. A step that one instance takes with a connection all others take, too: it waits until they
+ * have.
  */
 #include "backend.h"
 
@@ -11,25 +12,25 @@
 #include "api/msgq.h"
 #include "aries/misc/exceptions.h"
 
-#define TIMEOUT (10 * SIM_S) /* with one that is stopped */
+#define TIMEOUT (10 * SIM_S) /* for an instance that is stopped */
 
-enum { /* what the other says: as a status */
-       ABSENT = A_STATUS_AT_MDD_INV, /* no such instance is here */
+enum { /* answers of other instances, as a status */
+       ABSENT = A_STATUS_AT_MDD_INV, /* there is no such instance */
        REFUSED = A_STATUS_AT_PROTECTION_ERR
 };
 
 struct aries_msgq_other {
-    struct aries_live_link *link; /* whose instance it is; NULL: has not come */
-    const struct hello *pending_hello; /* under way */
-    bool acked, refuses; /* what became of it */
+    struct aries_live_link *link; /* the process of the instance; NULL: it has not come */
+    const struct hello *pending_hello; /* in flight */
+    bool acked, refuses; /* how it was answered */
 };
 
-struct hello { /* of an instance to another one */
+struct hello { /* the introduction of an instance to another one */
     struct gni_msgq *msgq;
     uint32_t to;
 };
 
-/* What is said to several at once. */
+/* A step that is sent to several instances. */
 struct round {
     uint32_t open;
     bool refused, abandoned;
@@ -61,14 +62,15 @@ static uint64_t value_of(const gni_msgq_attr_t *attrs)
     return value;
 }
 
-/* The first one decides what the attributes are. False: they are different ones. */
+/* Claims the attributes: those of the first instance count. False: they differ. */
 static bool claim_attributes(const struct gni_nic *nic, const gni_msgq_attr_t *attrs)
 {
     const struct shm_key key = key_of(nic, ARIES_LIVE_NAME_MSGQ_ATTRS, 0);
     uint64_t value = value_of(attrs);
     struct shm_name found;
 
-    /* The name lasts as long as anybody has it: who does not belong there takes no part in it. */
+    /* The name lasts as long as a process holds it, so a process with other attributes must not
+     * claim it. */
     if (shm_lookup(aries_live.shm, &key, &found) == 0 && found.value != value)
         return false;
     if (shm_claim_shared(aries_live.shm, &key, value, &found) != 0)
@@ -106,7 +108,8 @@ static struct aries_msgq_other *others_of(struct gni_msgq *msgq)
     return msgq->shared->others;
 }
 
-/* ---- what another one says ------------------------------------------------------------------- */
+/* ---- steps of other instances -----------------------------------------------------------------
+ */
 
 static struct gni_msgq *msgq_at(uint8_t ptag, uint32_t cookie, uint32_t place)
 {
@@ -134,7 +137,7 @@ static uint8_t handle_came(struct gni_msgq *msgq, const struct aries_live_msgq *
 
     if (msgq->region->state != ARIES_MSGQ_FORMING)
         return REFUSED;
-    if (other->link != NULL) /* its predecessor, which has not said that it has left */
+    if (other->link != NULL) /* its predecessor has not sent that it leaves */
         handle_left(msgq, message->from);
     aries_msgq_instance_joined(msgq, message->from, message->remote[0].id,
                                message->remote[0].handle);
@@ -142,7 +145,7 @@ static uint8_t handle_came(struct gni_msgq *msgq, const struct aries_live_msgq *
     return 0;
 }
 
-/* False: this process does not have the name. */
+/* False: this process does not hold the name. */
 static bool unclaim_if_own(struct shm_key key, uint32_t kind, uint64_t what)
 {
     const struct shm_peer *self = shm_self(aries_live.shm);
@@ -154,7 +157,8 @@ static bool unclaim_if_own(struct shm_key key, uint32_t kind, uint64_t what)
            found.generation == self->generation && shm_unclaim(aries_live.shm, &key) == 0;
 }
 
-/* The names of a connection; `key`: any of its queue's. One of the instances has them. */
+/* Gives back the names of a connection; `key`: any name of its queue. One of the instances holds
+ * them. */
 static bool unclaim_connection(struct shm_key key, uint32_t pe, uint32_t index)
 {
     bool had = unclaim_if_own(key, ARIES_LIVE_NAME_MSGQ_PE, pe);
@@ -181,7 +185,7 @@ static uint8_t handle_connection_step(struct gni_msgq *msgq, const struct aries_
         if (first == NULL && is_free(msgq, message->index))
             unclaim_connection(key_of(msgq->nic, 0, 0), message->pe, message->index);
     } else if (first == NULL || first->generation != message->generation) {
-        return 0; /* that one was released, or it never came to know of it */
+        return 0; /* that connection was released, or this instance never knew it */
     } else if (message->step == ARIES_LIVE_CONNECT) {
         if (first->state == ARIES_MSGQ_ASSIGNED)
             aries_msgq_connect(region, first, message->remote, message->count, message->mailbox,
@@ -223,7 +227,7 @@ static uint8_t handle_step(struct aries_live_link *link, uint8_t ptag,
         return ABSENT;
     if (!is_valid(msgq, message))
         return A_STATUS_PKT_MALFORMED_CMD;
-    if (message->step == ARIES_LIVE_LEFT) { /* which has no name any more */
+    if (message->step == ARIES_LIVE_LEFT) { /* it holds no name any more */
         if (others_of(msgq)[message->from].link == link)
             handle_left(msgq, message->from);
     } else if (owner_of(msgq, message->from) != link) {
@@ -265,9 +269,10 @@ void aries_live_msgq_gone(const struct aries_live_link *link)
                 handle_left(msgq, place);
 }
 
-/* ---- what this one says ---------------------------------------------------------------------- */
+/* ---- steps of this instance -------------------------------------------------------------------
+ */
 
-/* False: it has no room now. */
+/* False: there is no room now. */
 static bool send_step(struct gni_msgq *msgq, struct aries_live_link *link,
                       struct aries_live_msgq *message, void (*done)(void *, uint8_t, uint8_t, bool),
                       void *context)
@@ -281,7 +286,7 @@ static bool send_step(struct gni_msgq *msgq, struct aries_live_link *link,
     if (link->peer != NULL)
         return aries_live_send(link, ARIES_LIVE_MSGQ, &request, message, bytes, done, context);
     done(context, handle_step(link, request.ptag, message), 0,
-         false); /* an instance of this process */
+         false); /* the other one is an instance of this process */
     return true;
 }
 
@@ -301,7 +306,7 @@ static bool round_complete(const void *what)
     return ((const struct round *)what)->open == 0;
 }
 
-/* To all others that are there. */
+/* Sends a step to all other instances. */
 static void send_all(struct gni_msgq *msgq, struct aries_live_msgq *message, struct round *round)
 {
     const sim_time_t deadline = sim_now() + TIMEOUT;
@@ -320,7 +325,7 @@ static void send_all(struct gni_msgq *msgq, struct aries_live_msgq *message, str
     }
 }
 
-/* The same; may wait until they have done it. True: all have said yes. */
+/* Sends a step to all others, and may wait until they have taken it. True: none refused. */
 static bool run_round(struct gni_msgq *msgq, struct aries_live_msgq *message, bool await)
 {
     const sim_time_t deadline = sim_now() + TIMEOUT;
@@ -396,7 +401,7 @@ int aries_hw_msgq_introduce(struct gni_msgq *msgq)
     return all;
 }
 
-/* The next queue may have the same connections. */
+/* The next queue may use the same connections. */
 static void unclaim_connections(const struct gni_msgq *msgq, struct shm_key key)
 {
     const struct aries_msgq_region *region = msgq->region;
@@ -446,7 +451,7 @@ bool aries_hw_msgq_assign(struct gni_msgq *msgq, uint32_t pe, uint32_t *index)
     *index = (uint32_t)place.key[0] * msgq->region->lanes;
     if (is_free(msgq, (uint32_t)place.key[0]))
         return true;
-    /* Whose it was has left or died: this queue is being torn down. */
+    /* The process that held it has left or died: this queue is being torn down. */
     unclaim_connection(name, pe, (uint32_t)place.key[0]);
     return false;
 }
@@ -486,8 +491,8 @@ bool aries_hw_msgq_others_idle(struct gni_msgq *msgq, const struct aries_msgq_co
     return run_round(msgq, &message, true);
 }
 
-/* Nobody can have its names before all have released it: what is said of the next one would come to
- * who still has this one. */
+/* Its names become free only when all have released it. Otherwise a step for the next connection
+ * could reach an instance that still has this one. */
 void aries_hw_msgq_released(struct gni_msgq *msgq, const struct aries_msgq_connection *first)
 {
     const struct shm_key key = key_of(msgq->nic, 0, 0);

@@ -46,7 +46,7 @@ static void op_report(struct aries_live_op *op)
 
     if (op->status != 0)
         aries_live.fabric->counters.errors++;
-    if (op->message != NULL) { /* of a dead node's nothing may be left */
+    if (op->message != NULL) { /* the datagrams of a dead node are gone already */
         if (work->target->alive && aries_live.hw->alive)
             aries_datagram_send_ended(op->message, op->status == 0 && !op->overrun);
         return;

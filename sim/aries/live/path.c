@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the scenario does to transactions on their way.
+ * What the scenario does to transactions in flight.
  *
- * Links and routers die. All processes know when; each keeps its own picture of the network. A
- * transaction has a path there and one back, drawn as the model draws them. It is lost when
- * something on them dies before it has ended, or has died so short ago that the routers do not
- * know; later ones go another way, and fail where there is none.
+ * Links and routers die. All processes know the times, and each has its own model of the network. A
+ * transaction has a path there and a path back, drawn as the model draws them. It is lost if
+ * something on its paths dies before it has ended, or died so recently that the routers do not know
+ * it yet. Later transactions take other paths, and fail where there is none.
  *
- * Transactions take their time ("paced"), when the scenario wants that: executed when the model's
- * request would be visible at the target, ended when its response would be, or later, as this
- * machine can.
+ * Transactions take the model's time ("paced") if the scenario asks for that: a transaction is
+ * executed when the model's request would be visible at the target, and ends when the model's
+ * response would have arrived, or later if this machine takes longer.
  */
 #include "backend.h"
 
@@ -22,25 +22,25 @@
 
 struct aries_live_path {
     struct net_path_preview there, back;
-    uint32_t known; /* changes that the routers knew of when it began */
+    uint32_t known; /* number of changes that the routers knew when it began */
     struct aries_live_op *op;
     /* paced */
     struct sim_event returns; /* the model's response */
-    sim_time_t given_up; /* when the NIC no longer waits for it */
-    bool awaited; /* it is still to come */
-    bool executed; /* all else is done */
-    bool arrived; /* what dies on the way there is none of its business */
+    sim_time_t given_up; /* when the NIC stops waiting for it */
+    bool awaited; /* the response has not arrived yet */
+    bool executed; /* everything else is done */
+    bool arrived; /* it has arrived: what dies on the path there no longer matters */
     bool lost;
 };
 
 static struct {
-    const struct aries_live_change *change; /* by time, which is that of the clock */
-    uint32_t count, known; /* known: those that `net` has */
+    const struct aries_live_change *change; /* sorted by time (clock of this machine) */
+    uint32_t count, known; /* known: number of changes applied to `net` */
     bool paced;
-    sim_time_t stored; /* until when the CPU stores what was posted */
+    sim_time_t stored; /* until when the CPU stores posted data */
     sim_time_t fed[2]; /* until when each unit feeds its streams: enum aries_unit */
-    uint32_t streams; /* of the BTE under way */
-    struct aries_live_op *held, **held_tail; /* others, by a fence */
+    uint32_t streams; /* streams of the BTE in flight */
+    struct aries_live_op *held, **held_tail; /* streams that a fence holds back */
 } paths;
 
 /* ---- what has changed ------------------------------------------------------------------------ */
@@ -79,7 +79,7 @@ static void update_network(sim_time_t now)
     }
 }
 
-/* Whether something on it has died by now that was not known when so many changes were. */
+/* Whether something on the path has died by now, by a change after the first `known` ones. */
 static bool has_died(const struct net_path_preview *path, uint32_t known, sim_time_t now)
 {
     const struct aries_live_change *change;
@@ -164,7 +164,7 @@ static void mark_lost(struct aries_live_op *op)
 
 /* ---- the model's time ------------------------------------------------------------------------ */
 
-/* How much longer the links take than what hands the data over in so much time. */
+/* How much longer the links take than the unit that feeds the data. */
 static sim_time_t link_delay(const struct aries_work *work, uint64_t bytes, sim_time_t feed)
 {
     uint64_t packets = (bytes + ARIES_PACKET_BYTES - 1) / ARIES_PACKET_BYTES, units;
@@ -178,7 +178,7 @@ static sim_time_t link_delay(const struct aries_work *work, uint64_t bytes, sim_
     return time > (double)feed ? (sim_time_t)time - feed : 0;
 }
 
-/* When the first packet leaves the NIC. `feed`: how long the others take. */
+/* When the first packet leaves the NIC. `feed`: how long the other packets take. */
 static sim_time_t departure_time(const struct aries_work *work, sim_time_t now, sim_time_t feed)
 {
     const struct aries_timing *timing = &aries_live.fabric->timing;
@@ -195,7 +195,7 @@ static sim_time_t departure_time(const struct aries_work *work, sim_time_t now, 
     return at + timing->tx;
 }
 
-/* When the target has it, and when the own CPU knows: docs/model.md, without contention. */
+/* When the target has it, and when the own CPU knows that: docs/model.md, without contention. */
 static void arrival_times(const struct aries_live_op *op, const struct aries_live_path *path,
                           sim_time_t now, sim_time_t *there, sim_time_t *back)
 {
@@ -234,7 +234,7 @@ static void returned(struct sim_event *event)
         aries_live_op_finish(path->op);
 }
 
-/* The request is there, and the response takes a path of now. False: it is lost. */
+/* The request has arrived; draws the path of the response. False: the transaction is lost. */
 static bool start_response(struct aries_live_op *op)
 {
     struct aries_live_path *path = op->path;
@@ -261,7 +261,7 @@ static void arrived(struct sim_event *event)
     aries_live_op_finish(op);
 }
 
-/* It comes later, and the helper must know. */
+/* Schedules an event, and makes the helper consider its time. */
 static void schedule(struct sim_event *event, void (*fire)(struct sim_event *event), sim_time_t at)
 {
     event->fire = fire;
@@ -271,7 +271,7 @@ static void schedule(struct sim_event *event, void (*fire)(struct sim_event *eve
 
 /* ---- transactions ---------------------------------------------------------------------------- */
 
-/* Its paths, drawn. False: it is lost at once. */
+/* Draws the paths of the operation. False: it is lost at once. */
 static bool draw_paths(struct aries_live_op *op, sim_time_t now)
 {
     struct aries_live_path *path = op->path = g_new0(struct aries_live_path, 1);
@@ -293,7 +293,7 @@ static bool draw_paths(struct aries_live_op *op, sim_time_t now)
     return false;
 }
 
-/* True: to be launched now. */
+/* True: launch it now. */
 static bool depart(struct aries_live_op *op, sim_time_t delay)
 {
     sim_time_t now = sim_now(), there = now, back = now;
@@ -314,7 +314,8 @@ static bool depart(struct aries_live_op *op, sim_time_t delay)
     return false;
 }
 
-/* As in a channel of the BTE: what is fenced waits for those before it, others behind that. */
+/* As in a channel of the BTE: a fenced transfer waits for those before it, and later ones wait
+ * behind it. */
 bool aries_live_path_begin(struct aries_live_op *op, sim_time_t delay)
 {
     if (!paths.paced || !is_stream(op) ||
@@ -349,7 +350,7 @@ bool aries_live_path_end(struct aries_live_op *op)
         return false;
     }
     now = sim_now();
-    /* A datagram that has arrived is not lost: its sender would send another one. */
+    /* A datagram that has arrived is not lost: otherwise its sender would send another one. */
     if (op->status == 0 && op->message == NULL &&
         ((!path->arrived && has_died(&path->there, path->known, now)) ||
          has_died(&path->back, path->known, now))) {

@@ -12,6 +12,26 @@
 struct section {
     GKeyFile *file;
     const char *name;
+    char *unknown; /* the first key that the group cannot have; NULL: none */
+};
+
+/* The keys that a group may have. Those of a timed fault depend on its key `what`. */
+static const char *const fabric_keys[] = {"version", "groups",  "chassis", "slots",
+                                          "cables",  "latency", NULL};
+static const char *const rule_keys[] = {
+    "point",  "action", "label", "from",  "until",       "probability", "skip",   "count",
+    "source", "target", "kind",  "group", "other_group", "delay",       "status", NULL};
+static const struct timed_keys {
+    const char *what;
+    const char *keys[7];
+} timed_keys[] = {
+    {"link", {"time", "what", "router", "peer", "which", "state", NULL}},
+    {"router", {"time", "what", "router", "state", NULL}},
+    {"node", {"time", "what", "node", "action", NULL}},
+    {"fabric", {"time", "what", "node", "action", NULL}},
+    {"cq_overrun", {"time", "what", "node", "queue", NULL}},
+    {"memory", {"time", "what", "node", "region", NULL}},
+    {"error", {"time", "what", "node", "category", "code", NULL}},
 };
 
 /* ---- values ---------------------------------------------------------------------------------- */
@@ -64,6 +84,19 @@ static bool is(const struct section *section, const char *key, const char *word)
     return same;
 }
 
+/* False: the group has another key, which section->unknown names then. */
+static bool has_only(struct section *section, const char *const *known)
+{
+    char **keys = g_key_file_get_keys(section->file, section->name, NULL, NULL);
+    size_t i;
+
+    for (i = 0; section->unknown == NULL && keys != NULL && keys[i] != NULL; i++)
+        if (!g_strv_contains(known, keys[i]))
+            section->unknown = g_strdup(keys[i]);
+    g_strfreev(keys);
+    return section->unknown == NULL;
+}
+
 /* These leave *value as it is when the key is missing. False: the key is no such number. */
 static bool get_number(const struct section *section, const char *key, uint64_t most,
                        uint64_t *value)
@@ -95,13 +128,15 @@ static bool get_real(const struct section *section, const char *key, double *val
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
-static bool read_fabric(struct aries_live_plan *plan, const struct section *section)
+static bool read_fabric(struct aries_live_plan *plan, struct section *section)
 {
     static const char *const shape[] = {"groups", "chassis", "slots", "cables"};
     size_t i, given = 0;
 
     for (i = 0; i < G_N_ELEMENTS(shape); i++)
         given += has(section, shape[i]);
+    if (!has_only(section, fabric_keys))
+        return false;
     plan->profile = g_key_file_get_string(section->file, section->name, "latency", NULL);
     return (given == 0 || given == G_N_ELEMENTS(shape)) &&
            get_number32(section, "groups", &plan->groups) &&
@@ -128,7 +163,7 @@ static bool read_params(struct aries_live_plan *plan, const struct section *sect
     return good;
 }
 
-static bool read_rule(struct aries_live_plan *plan, const struct section *section)
+static bool read_rule(struct aries_live_plan *plan, struct section *section)
 {
     struct sim_fault_rule rule = {.until = SIM_NEVER,
                                   .probability = 1,
@@ -138,7 +173,8 @@ static bool read_rule(struct aries_live_plan *plan, const struct section *sectio
                                   .between = {SIM_FAULT_ANY, SIM_FAULT_ANY}};
     char *action = g_key_file_get_value(section->file, section->name, "action", NULL), *point,
          *label;
-    bool good = action != NULL && sim_fault_action_find(action, &rule.action) &&
+    bool good = has_only(section, rule_keys) && action != NULL &&
+                sim_fault_action_find(action, &rule.action) &&
                 get_number(section, "from", SIM_NEVER - 1, &rule.from) &&
                 get_number(section, "until", SIM_NEVER - 1, &rule.until) &&
                 get_real(section, "probability", &rule.probability) && rule.probability >= 0 &&
@@ -160,7 +196,7 @@ static bool read_rule(struct aries_live_plan *plan, const struct section *sectio
     if (point != NULL && label != NULL) {
         plan->rules = g_renew(struct aries_live_rule, plan->rules, (size_t)plan->rules_count + 1);
         plan->rules[plan->rules_count] = (struct aries_live_rule){g_strdup(point), rule};
-        /* The table of faults frees it. */
+        /* The fault table frees it. */
         plan->rules[plan->rules_count++].rule.label = strdup(label);
     }
     good = point != NULL && label != NULL;
@@ -188,7 +224,7 @@ static bool read_change(struct aries_live_plan *plan, const struct section *sect
     return true;
 }
 
-/* *known is false for what only a modelled network has: the fabric as a whole, stalls. */
+/* *known is false for faults that exist in simulation only: the fabric as a whole, stalls. */
 static bool read_node_fault(struct aries_live_timed *timed, const struct section *section,
                             bool *known)
 {
@@ -220,10 +256,15 @@ static bool read_node_fault(struct aries_live_timed *timed, const struct section
     return has(section, "node") && get_number32(section, "node", &timed->node);
 }
 
-static bool read_timed(struct aries_live_plan *plan, const struct section *section)
+static bool read_timed(struct aries_live_plan *plan, struct section *section)
 {
     struct aries_live_timed timed = {.time = 0};
     bool known = false;
+    size_t i;
+
+    for (i = 0; i < G_N_ELEMENTS(timed_keys); i++)
+        if (is(section, "what", timed_keys[i].what) && !has_only(section, timed_keys[i].keys))
+            return false;
 
     if (!has(section, "time") || !get_number(section, "time", SIM_NEVER / 2, &timed.time))
         return false;
@@ -238,7 +279,7 @@ static bool read_timed(struct aries_live_plan *plan, const struct section *secti
     return true;
 }
 
-static bool read_group(struct aries_live_plan *plan, const struct section *section)
+static bool read_group(struct aries_live_plan *plan, struct section *section)
 {
     if (strcmp(section->name, "fabric") == 0)
         return read_fabric(plan, section);
@@ -268,12 +309,16 @@ bool aries_live_plan_read(struct aries_live_plan *plan, const char *text, size_t
         section.name = groups[i];
         good = read_group(plan, &section);
     }
-    if (!good) {
+    if (section.unknown != NULL)
+        snprintf(why, room, "the fabric's scenario has an unknown key \"%.60s\" in group [%.60s]",
+                 section.unknown, section.name);
+    else if (!good)
         snprintf(why, room,
                  "the fabric's scenario is not understood in group [%s]: another version?",
                  section.name);
+    if (!good)
         aries_live_plan_free(plan);
-    }
+    g_free(section.unknown);
     g_strfreev(groups);
     g_key_file_free(section.file);
     return good;

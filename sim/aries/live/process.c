@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The process: one of the system's, one on an emulated node. It comes into being with the first
- * call that needs it. Without JACQUARD_FABRIC the fabric is a private one, and is not started
- * before something attaches: who only asks for the address of the NIC costs nothing.
+ * The process: a process of the operating system on an emulated node. It is created by the first
+ * call that needs it. Without JACQUARD_FABRIC the fabric is a private one, which is started only
+ * when something attaches: a program that only asks for the address of the NIC starts no daemon.
  *
- * What the processes of a node must agree on are names of the fabric: who has an instance of a
- * communication domain, who has which numbers of the table of memory descriptors, what the
- * protection tag of a cookie is.
+ * What the processes of a node must agree on are names of the fabric: the owner of each instance of
+ * a communication domain, the owner of each block of memory descriptors, and the protection tag of
+ * each cookie.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -30,7 +30,7 @@
 #include "api/msgq.h"
 #include "lock.h"
 
-#define PTAG_FIRST 4u /* the driver gives out 4 … 127 by itself */
+#define PTAG_FIRST 4u /* the driver assigns 4 … 127 by itself */
 #define PTAGS 124u
 #define PRIVATE_NODES 16u
 
@@ -44,20 +44,20 @@ void aries_live_print_error(const char *why)
     int length = snprintf(line, sizeof(line), "libugni: %s\n", why);
 
     if (write(STDERR_FILENO, line, (size_t)length) < 0)
-        return; /* nobody listens */
+        return; /* there is nobody to report this to */
 }
 
 static void killed(void *arg, const char *why)
 {
     (void)arg;
     aries_live_print_error(why);
-    aries_live_trace_end(); /* with what led to it */
+    aries_live_trace_end(); /* the trace shows what led to this */
     kill(getpid(), SIGKILL);
 }
 
 /* ---- the fabric as this process knows it ----------------------------------------------------- */
 
-/* A dragonfly of so many nodes: addresses are those of the system that it stands for. */
+/* A dragonfly of so many nodes. Addresses are those of the emulated system. */
 static struct net *make_net(uint32_t nodes, const char *preset, uint64_t seed,
                             const struct aries_params *params)
 {
@@ -144,10 +144,8 @@ static uint32_t next_number(const char **at)
     return number <= UINT32_MAX ? (uint32_t)number : 0;
 }
 
-/*
- * What the launcher has configured before the process began, as on a Cray system: its protection
- * tags and cookies stand in the environment. So their jobs are known before anything attaches.
- */
+/* The launcher configures jobs before the process starts, as on a Cray system: their protection
+ * tags and cookies are in the environment. So these jobs are known before a domain attaches. */
 static void add_jobs(struct aries_fabric *fabric)
 {
     const char *ptags = getenv("PMI_GNI_PTAG"), *cookies = getenv("PMI_GNI_COOKIE");
@@ -175,7 +173,7 @@ static void peer_gone(void *arg, struct shm_peer *peer)
     (void)arg;
     if (peer->user != NULL)
         aries_live_link_gone(peer->user);
-    shm_drop(aries_live.shm, peer); /* its board and its doorbell take room */
+    shm_drop(aries_live.shm, peer); /* frees its mapping and its descriptors */
     aries_datagrams_recheck(aries_live.fabric, instance_there);
     sim_wall.changes++;
 }
@@ -211,7 +209,7 @@ static void before_fork(void);
 static void after_fork_parent(void);
 static void after_fork_child(void);
 
-/* A fabric that is there, but of which nothing can be made. */
+/* Leaves a fabric whose scenario cannot be used. */
 static void leave(void)
 {
     shm_leave(aries_live.shm);
@@ -285,10 +283,8 @@ static void kill_handle(void *object)
     *(uint32_t *)object = 0;
 }
 
-/*
- * The child is somebody else, who has joined nothing yet: what its parent has is none of its
- * business. Only memory is touched here.
- */
+/* The child is another process, which has joined nothing yet and owns nothing of its parent. Only
+ * memory is changed here. */
 static void after_fork_child(void)
 {
     struct aries_objects *objects;
@@ -307,7 +303,7 @@ static void after_fork_child(void)
             sim_container_of(inner, struct gni_ep, nic_link)->magic = 0;
     }
     aries_handles_each(objects, kill_handle);
-    sim_wall_fini(); /* its faults, its timers */
+    sim_wall_fini(); /* faults and timers of the parent */
     aries_live = (struct aries_live){.abandoned = aries_live.shm};
 }
 
@@ -348,7 +344,7 @@ void aries_hw_detach(struct gni_nic *nic)
     shm_unclaim(aries_live.shm, &tag);
 }
 
-/* Whether the tag may be that of the cookie. */
+/* Whether the tag is free or belongs to the cookie. */
 static bool tag_fits(uint8_t ptag, uint32_t cookie)
 {
     uint32_t of;
@@ -367,7 +363,7 @@ bool aries_live_job_at(uint8_t ptag, uint32_t *cookie)
     return true;
 }
 
-/* The tag that another process has attached with. GNI_FIND_ALLOC_PTAG: none has. */
+/* The tag with which another process has attached for this cookie. GNI_FIND_ALLOC_PTAG: none. */
 static uint8_t tag_of(uint32_t cookie)
 {
     uint32_t ptag, of;
@@ -378,7 +374,7 @@ static uint8_t tag_of(uint32_t cookie)
     return GNI_FIND_ALLOC_PTAG;
 }
 
-/* No launcher has told of it: whoever knows the cookie may use it. */
+/* No launcher has configured the job: every process that knows the cookie may use it. */
 struct aries_job *aries_hw_job(struct aries_nic *hw, uint8_t ptag, uint32_t cookie)
 {
     uint32_t first = (uint32_t)(sim_mix(cookie) % PTAGS), i;
@@ -392,7 +388,7 @@ struct aries_job *aries_hw_job(struct aries_nic *hw, uint8_t ptag, uint32_t cook
                                        : NULL;
 }
 
-/* A free number of the blocks that this process has. */
+/* A free number in the blocks that this process has claimed. */
 static bool find_mdh(const struct aries_mdd_table *table, uint32_t *index)
 {
     uint32_t i;
@@ -416,7 +412,7 @@ static bool find_mdh(const struct aries_mdd_table *table, uint32_t *index)
 
 bool aries_hw_mdd(struct aries_nic *hw, uint8_t ptag, bool vmdh, uint32_t *index)
 {
-    /* Not the numbers that somebody who died had until now: others may still have its handles. */
+    /* Avoids the numbers of a process that died recently: others may still have its handles. */
     uint32_t first = hw->fabric->incarnation % ARIES_LIVE_MDH_BLOCKS;
     struct shm_key key = {hw->node, ARIES_LIVE_NAME_MDHS, {first, 0}};
 

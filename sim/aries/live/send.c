@@ -9,7 +9,7 @@
 
 #define BULK_LEAST (ARIES_LIVE_PIECE + 1) /* the initiator copies longer data itself, if it can */
 
-/* Bytes of the local side; 0 or a status. */
+/* Reads bytes of the local side. 0 or a status. */
 uint8_t aries_live_read_local(const struct aries_live_op *op, uint64_t offset, uint32_t length,
                               uint8_t *to)
 {
@@ -32,7 +32,7 @@ uint8_t aries_live_read_local(const struct aries_live_op *op, uint64_t offset, u
     return status;
 }
 
-/* Stores what a read or an atomic brought. */
+/* Stores the result of a read or an atomic. 0 or a status. */
 uint8_t aries_live_write_local(const struct aries_live_op *op, uint64_t offset, const void *from,
                                uint32_t length)
 {
@@ -58,7 +58,8 @@ static bool answered(const struct aries_work *work)
     return work->op == ARIES_GET || work->op == ARIES_AMO;
 }
 
-/* The next record of an op; false: there is no room. Ends the op's sending at an error. */
+/* Sends the next record of an operation; false: there is no room. An error ends the sending of the
+ * operation. */
 static bool send_piece(struct aries_live_link *link, struct aries_live_op *op)
 {
     const struct aries_work *work = &op->work;
@@ -134,7 +135,7 @@ static bool send_piece(struct aries_live_link *link, struct aries_live_op *op)
 
 static bool landed_send(struct aries_live_link *link, struct aries_live_op *op);
 
-/* All records of an op for which there is room. False: some are left. */
+/* Sends all records of an operation for which there is room. False: some are left. */
 static bool op_send(struct aries_live_link *link, struct aries_live_op *op)
 {
     uint64_t total = aries_live_bytes_of(&op->work);
@@ -142,7 +143,7 @@ static bool op_send(struct aries_live_link *link, struct aries_live_op *op)
     if (op->copied)
         return landed_send(link, op);
     do {
-        op->open++; /* not to be ended under us */
+        op->open++; /* keeps the operation from ending in here */
         if (!send_piece(link, op)) {
             op->open--;
             return false;
@@ -155,7 +156,7 @@ static bool op_send(struct aries_live_link *link, struct aries_live_op *op)
     return true;
 }
 
-/* What the CPU stores it stores now, also when its turn comes later. */
+/* The CPU stores its data at the time of the call, also if the record is sent later. */
 void aries_live_capture(struct aries_live_op *op)
 {
     struct aries_work *work = &op->work;
@@ -186,7 +187,8 @@ static bool op_ready(const struct aries_live_link *link, const struct aries_live
     return !op->work.fence || link->txn_first == link->txn_next;
 }
 
-/* Tells the owner of memory that was written or read: an event, a flag. */
+/* Tells the owner of the memory that it was written or read: the owner raises the event and writes
+ * the flag. */
 static bool landed_send(struct aries_live_link *link, struct aries_live_op *op)
 {
     const struct aries_work *work = &op->work;
@@ -223,7 +225,7 @@ bool aries_live_landed(struct aries_live_link *link, struct aries_live_op *op)
         work->local_done(work->context);
     op->offset = aries_live_bytes_of(work);
     op->copied = true;
-    /* A PUT that nobody is told of: who watches that memory sees it. */
+    /* A PUT without event and flag needs no record: a program that watches the memory sees it. */
     if (!work->remote_wanted && !work->sync_flag)
         aries_live_op_end(op, 0, ARIES_CQ_CPLTN_SREQ);
     else if (!landed_send(link, op))

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Two processes at one long transfer. The initiator begins at the front; a target that looks at its
- * rings just then is told by a record, and takes pieces from the back. Both say on their boards how
- * far they are. A piece that both take is copied twice, which does no harm; what counts is that a
- * transfer does not end while the target is at it, and that nothing is left out:
+ * Long transfers that the initiator and the target copy together. The initiator copies from the
+ * front. It sends a record to a target that polls its rings, and the target copies pieces from the
+ * back. Both publish in their shared segments how far they are. A piece that both copy is copied
+ * twice, which does no harm. But a transfer must not end while the target still copies for it, and
+ * nothing may be left out:
  *
- * - The target says in which transfer it helps, fences, and looks whether that is still open. The
- *   initiator closes it, fences, and looks whether the target is in it. So at least one of them
- *   sees the other.
- * - What the target has done counts when it says so after its last piece, with the transfer's name.
+ * - The target publishes in which transfer it helps, executes a fence, and checks that the transfer
+ * is still open. The initiator closes the transfer, executes a fence, and checks whether the target
+ * is in it. So at least one of them sees the other.
+ * - The target's progress counts if the target publishes it, with the transfer's name, after its
+ * last piece.
  *
- * A target that is held up in a piece (stopped, or its processor taken away) holds up the transfer,
- * and nothing else: the record's end tells when it is done, or dead.
+ * If a target is held up in a piece (it is stopped, or without a processor), the transfer waits;
+ * everything else continues. The end of the record says that the target has finished or died.
  */
 #include "backend.h"
 
@@ -19,15 +21,17 @@
 #include <errno.h>
 #include "nic/mem_handle.h"
 
-#define SHARE_LEAST 32768u /* bytes; below, the record costs more than it brings */
-#define PIECE_LEAST 32768u /* what is left in the middle is not cut further */
+#define SHARE_LEAST 32768u /* bytes; for less, the record costs more than it saves */
+#define PIECE_LEAST 32768u /* a smaller middle part is not divided further */
 #define PIECE_MOST 524288u /* some 40 us */
 #define HELP_MOST (64u << 20) /* bytes for which one record keeps a target busy */
-#define COPY_MOST (16u << 20) /* some 2 ms: so long a deregistration of the target's waits */
+#define COPY_MOST                                                                  \
+    (16u << 20) /* some 2 ms: a deregistration by the target waits at most so long \
+                 */
 #define GRANULE 4096u
-#define SPIN_TICKS 400000u /* some 100 us, in which a piece should end */
-#define UNHELPED_MAX 3u /* transfers in a row with which nobody helped: then */
-#define OFFER_EVERY 16u /* one of so many is offered */
+#define SPIN_TICKS 400000u /* some 100 us: a piece should end within that time */
+#define UNHELPED_MAX 3u /* after so many transfers in a row without help, */
+#define OFFER_EVERY 16u /* only one transfer in so many is offered */
 
 static uint64_t name_of(const struct shm_peer *initiator, uint32_t number)
 {
@@ -45,7 +49,7 @@ static inline void store(uint64_t *word, uint64_t value)
     __atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
 
-/* Between own memory and the peer's. */
+/* Copies between own memory and the peer's. */
 static int copy(const struct shm_peer *peer, bool from, uint64_t address, char *memory,
                 uint64_t bytes)
 {
@@ -55,10 +59,8 @@ static int copy(const struct shm_peer *peer, bool from, uint64_t address, char *
 
 /* ---- the target ------------------------------------------------------------------------------ */
 
-/*
- * From the back to where the initiator is. Where that was. What the initiator says moves forward
- * only: so each round ends with a piece, and their number is bounded.
- */
+/* Copies from the back to where the initiator is, and returns that offset. `front` of the initiator
+ * only increases here, so each iteration ends with a piece, and their number is bounded. */
 static uint64_t take_pieces(const struct shm_peer *initiator,
                             const struct aries_live_share_call *call, bool from, char *memory,
                             uint64_t length, struct aries_live_share *own)
@@ -116,7 +118,7 @@ sim_noinline void aries_live_share_help(const struct aries_live_link *link,
 
 /* ---- the initiator --------------------------------------------------------------------------- */
 
-/* From where on the target has it, as far as it says so now. */
+/* The offset from which on the target copies, as it says now. */
 static uint64_t taken_from(const struct aries_live_transfer *transfer)
 {
     const struct aries_live_share *other = aries_live_share_of(transfer->link->peer);
@@ -131,8 +133,8 @@ static uint64_t taken_from(const struct aries_live_transfer *transfer)
     return at < from ? at : from;
 }
 
-/* From where on the target has copied it; it is not at it any more. The word is the target's: any
- * value may stand there. */
+/* The offset from which on the target has copied; it has finished. The words are the target's: they
+ * may have any value. */
 static uint64_t done_from(const struct aries_live_transfer *transfer)
 {
     const struct aries_live_share *other = aries_live_share_of(transfer->link->peer);
@@ -146,7 +148,7 @@ static uint64_t done_from(const struct aries_live_transfer *transfer)
     return from;
 }
 
-/* Up to the end of the local buffer at most, and no further when the target deregisters. */
+/* Copies up to `upto`, and stops when the target deregisters its memory. */
 static int copy_until(struct aries_live_transfer *transfer, uint64_t upto)
 {
     int result = 0;
@@ -158,7 +160,7 @@ static int copy_until(struct aries_live_transfer *transfer, uint64_t upto)
         if (piece > COPY_MOST)
             piece = COPY_MOST;
         if (!aries_live_mdd_same(transfer->link, transfer->mdh, transfer->sequence))
-            return -EFAULT; /* records find out why */
+            return -EFAULT; /* the records that follow find out why */
         result = copy(transfer->link->peer, transfer->get, transfer->address + transfer->done,
                       transfer->local + transfer->done, piece);
         if (result == 0)
@@ -179,7 +181,7 @@ static int copy_pieces(struct aries_live_transfer *transfer)
             break;
         piece = end - transfer->done;
         if (end < transfer->length && piece > 2 * PIECE_LEAST)
-            piece /= 2; /* the other half is the target's */
+            piece /= 2; /* the other half is left to the target */
         store(&own->front, transfer->done + (piece < PIECE_MOST ? piece : PIECE_MOST));
     }
     return result;
@@ -218,7 +220,7 @@ static void record_ended(void *number, uint8_t status, uint8_t info, bool overru
     aries_live_copied(transfer->link, op, transfer->result);
 }
 
-/* Records bring the bytes when the target has ended, and find out what is wrong. */
+/* When the target has finished, the bytes travel in records, which report the error. */
 const uint64_t *aries_live_share_abandon(const struct aries_mr *mr, uint64_t *name)
 {
     struct aries_live_transfer *transfer = &aries_live.shared;
@@ -234,7 +236,7 @@ const uint64_t *aries_live_share_abandon(const struct aries_mr *mr, uint64_t *na
     return &aries_live_share_of(transfer->link->peer)->helping;
 }
 
-/* False: the target is not asked. */
+/* False: the target is not asked to help. */
 static bool offer(struct aries_live_transfer *transfer, const struct aries_work *work)
 {
     struct aries_live_link *link = transfer->link;
@@ -250,9 +252,10 @@ static bool offer(struct aries_live_transfer *transfer, const struct aries_work 
     uint64_t first = (work->length / 2 + GRANULE - 1) / GRANULE * GRANULE;
     bool offered;
 
-    /* What the CPU stores, as of messages, arrives from the front to the back. */
+    /* Data that the CPU stores, such as messages, must arrive from front to back. */
     if (work->unit != ARIES_UNIT_BTE || work->length < SHARE_LEAST || work->length > UINT32_MAX ||
-        work->route == NET_ROUTE_IN_ORDER || /* who watches the last byte finds all of it */
+        work->route == NET_ROUTE_IN_ORDER || /* a program that watches the last byte must find all
+                                                bytes before it */
         aries_live_share_of(link->peer) == NULL ||
         (link->unhelped >= UNHELPED_MAX && ++link->unhelped % OFFER_EVERY != 0))
         return false;
@@ -278,7 +281,7 @@ int aries_live_share_copy(struct aries_live_link *link, struct aries_live_op *op
     const struct aries_work *work = &op->work;
     uint64_t began;
 
-    if (transfer->op != NULL) /* that one is not over */
+    if (transfer->op != NULL) /* that transfer still waits */
         transfer = &alone;
     *transfer = (struct aries_live_transfer){.link = link,
                                              .address = address,

@@ -12,7 +12,7 @@ static void launch(struct aries_live_op *op)
     const struct aries_work *work = &op->work;
     struct aries_live_link *link;
 
-    if (sim_unlikely(!work->target->alive)) { /* crashed, as the scenario said */
+    if (sim_unlikely(!work->target->alive)) { /* the scenario has crashed the node */
         aries_live_op_end(op, aries_live_status_of_death(aries_live_bytes_of(work)),
                           ARIES_CQ_CPLTN_SRSP);
         return;
@@ -33,7 +33,7 @@ static void launch(struct aries_live_op *op)
         aries_live_op_begin(link, op);
 }
 
-/* What the scenario has in store for it. False: it ends, or comes later. */
+/* Applies the scenario to the operation. False: it ends, or is launched later. */
 static bool inspect(struct aries_live_op *op)
 {
     struct aries_live_fault fault;
@@ -82,7 +82,7 @@ static sim_noinline void begin(struct gni_nic *nic, const struct aries_work *wor
         depart(op);
 }
 
-/* A short PUT of what the CPU stores, to another process: all that a message is. */
+/* A short PUT of data that the CPU stores to another process: the path of every short message. */
 static bool put_at_once(const struct aries_work *work)
 {
     uint32_t length = work->header_length + (uint32_t)work->length;
@@ -152,7 +152,7 @@ void aries_hw_originate(struct aries_nic *hw, const struct aries_work *work)
     struct aries_work put = *work;
 
     hw->fabric->counters.transactions++;
-    if (work->op == ARIES_CE_WRITE) { /* the words, then the one that tells that they are there */
+    if (work->op == ARIES_CE_WRITE) { /* first the words of the result, then the control word */
         put.op = ARIES_PUT;
         put.local_is_va = true;
         put.local_addr = (uintptr_t)work->operand;
@@ -178,7 +178,7 @@ void aries_live_launch(struct aries_live_op *op)
 
 void aries_hw_hold(struct aries_nic *hw, uint8_t ptag)
 {
-    (void)hw, (void)ptag; /* aries_ptag_suspended() tells */
+    (void)hw, (void)ptag; /* aries_ptag_suspended() has the state */
     aries_live.holding = true;
 }
 

@@ -10,7 +10,7 @@
 #include "nic/target.h"
 #include "aries/misc/exceptions.h"
 
-/* The handle as far as the target looks at it. */
+/* The parts of the memory handle that the target uses. */
 static gni_mem_handle_t handle_of(const struct aries_live_request *request)
 {
     gni_mem_handle_t handle;
@@ -131,7 +131,7 @@ void aries_live_ce(const struct aries_live_ce *ce, enum aries_op op, uint8_t pta
 
 /* ---- records of other processes -------------------------------------------------------------- */
 
-/* Room for an answer with so many bytes behind it. */
+/* Reserves room for an answer with so many bytes of data. */
 static sim_noinline struct aries_live_result *answer_room(struct aries_live_link *link,
                                                           uint32_t bytes)
 {
@@ -148,7 +148,8 @@ static sim_noinline void answer_send(struct aries_live_link *link, struct aries_
                 (uint32_t)sizeof(*result) + (answer->status == 0 ? bytes : 0));
 }
 
-/* What is answered in any case: the room comes first, an atomic is not done twice. */
+/* Requests that always have an answer. Room for the answer comes first, because an atomic must not
+ * be executed twice. */
 static sim_noinline bool execute_answered(struct aries_live_link *link,
                                           const struct shm_record *record,
                                           const struct aries_live_request *request)
@@ -188,7 +189,7 @@ static sim_noinline bool execute_answered(struct aries_live_link *link,
     return true;
 }
 
-/* False: the channel has enough to do. */
+/* False: the channel has too many transactions in flight. */
 static sim_noinline bool execute_ce(const struct aries_live_link *link,
                                     const struct shm_record *record,
                                     const struct aries_live_request *request,
@@ -217,7 +218,7 @@ bool aries_live_execute(struct aries_live_link *link, const struct shm_record *r
     uint32_t count;
 
     if (sim_unlikely(record->count < sizeof(request)))
-        return true; /* nobody whom an answer would help */
+        return true; /* too short to be answered */
     memcpy(&request, record->bytes, sizeof(request));
     count = record->count - (uint32_t)sizeof(request);
     if (record->kind == ARIES_LIVE_PUT && !(request.flags & ARIES_LIVE_FLAGGED) &&
@@ -257,7 +258,7 @@ bool aries_live_execute(struct aries_live_link *link, const struct shm_record *r
         }
     }
     if (sim_likely(answer.status == 0 && !answer.overrun))
-        return true; /* its release tells */
+        return true; /* the release of the record acknowledges it */
     result = answer_room(link, 0);
     if (result == NULL)
         return link->peer->gone;

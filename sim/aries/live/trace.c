@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The trace of a process (JACQUARD_TRACE), in time of the fabric. What the front does it tells as
- * in simulation; here is what the NIC adds. A record has the same flow number on both sides, so the
- * traces of all processes, one behind the other, are a trace with arrows from one to the other.
+ * The trace of a process (JACQUARD_TRACE), in time of the fabric. The front writes the same events
+ * as in simulation; this file adds those of the NIC. A record has the same flow number on both
+ * sides, so the concatenated traces of all processes are one trace with arrows between the
+ * processes.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -24,8 +25,8 @@ static const char *rank(void)
     return value != NULL ? value : "none";
 }
 
-/* %p: the process id, appended where it does not stand, so that no two have one file; %n: the node;
- * %r: the rank. */
+/* %p: the process id, which is appended if it is missing, so that each process has its own file;
+ * %n: the node; %r: the rank. */
 static char *file_name(const char *pattern)
 {
     GString *name = g_string_new(NULL);

@@ -32,7 +32,7 @@ struct aries_live_link *aries_live_find_route(uint32_t node, uint32_t block, uin
 struct aries_live_link *aries_live_link_of_stale_handle(uint32_t incarnation);
 struct aries_live_link *aries_live_route_ce(const struct aries_nic *hw, uint32_t id);
 
-/* NULL: the NIC has no such region. */
+/* The link to the owner of the remote memory. NULL: the NIC has no such registration. */
 static inline struct aries_live_link *aries_live_route(const struct aries_work *work)
 {
     const gni_mem_handle_t *handle = &work->remote_handle;
@@ -51,7 +51,7 @@ static inline struct aries_live_link *aries_live_route(const struct aries_work *
     link = sim_likely(blocks != NULL) ? blocks[block] : NULL;
     if (sim_unlikely(link == NULL || link->gone))
         link = aries_live_find_route(node, block, incarnation);
-    /* The successor's: this was for the one before. */
+    /* The link leads to the successor of the process that made the handle. */
     if (sim_unlikely(link != NULL && incarnation != 0 && incarnation != link->incarnation))
         return link->gone ? link : aries_live_link_of_stale_handle(incarnation);
     return link;

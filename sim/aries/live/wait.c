@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Looking for what others brought, and sleeping until they bring something. */
+/* Polling the rings, sleeping, and the helper thread. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -11,23 +11,23 @@
 #include "lock.h"
 #include "aries/watch.h"
 
-#define RECORDS 64u /* in one look, so that the program gets on */
-#define ALL_EVERY 8u /* looks, before all rings are looked at in any case */
-#define SETTLE_EVERY 8u /* looks that found records, before acknowledgements are looked at */
+#define RECORDS 64u /* in one poll, so that the program can continue */
+#define ALL_EVERY 8u /* polls until a poll visits all rings */
+#define SETTLE_EVERY 8u /* polls that found records, until acknowledgements are read */
 #define CLOCK_EVERY 32u
 #define SPIN_NS 5000u /* before a thread sleeps */
-#define YIELD_AFTER 512u /* fruitless looks, and then every so often: others want the CPU */
-#define YIELD_CROWDED 32u /* the same where they did at the last time */
+#define YIELD_AFTER 512u /* empty polls until a thread yields its CPU, and */
+#define YIELD_CROWDED 32u /* the same if another thread ran during the last yield */
 #define YIELD_EVERY 16u
-#define CROWDED_TICKS 10000u /* a yield takes as long when somebody else ran (some 4 us) */
-#define SLEEP_AFTER_TICKS 3000000u /* some millisecond of that in vain, and it sleeps */
-#define NAP_NS 200000u /* then; a doorbell ends it */
+#define CROWDED_TICKS 10000u /* a yield takes so long when another thread ran (some 4 us) */
+#define SLEEP_AFTER_TICKS 3000000u /* some millisecond of such yields, and the thread sleeps */
+#define NAP_NS 200000u /* the time that it sleeps then; a doorbell ends it */
 
-/* The last wait of this thread ended because a signal's handler has run. */
+/* The last wait of this thread ended because a signal handler has run. */
 static _Thread_local bool signalled __attribute__((tls_model("initial-exec")));
 
-/* `all`: from all rings, else from the first that has a record: the caller waits for what it
- * brought more likely than for what may be in another one. */
+/* Handles records. `all`: from all rings; otherwise only from the first ring that has one: the
+ * caller most likely waits for that record. */
 static bool receive(bool all)
 {
     struct shm *shm = aries_live.shm;
@@ -39,7 +39,7 @@ static bool receive(bool all)
         struct aries_live_link *link = record.from->user;
 
         if (sim_unlikely(link == NULL))
-            link = aries_live_link_to(record.from); /* which may have ended already */
+            link = aries_live_link_to(record.from); /* the process may have ended already */
         if (record.channel == SHM_REPLY) {
             aries_live_result(link, &record);
         } else if (sim_unlikely(!aries_live_execute(link, &record))) {
@@ -58,10 +58,10 @@ static bool receive(bool all)
 static bool sleep_until(sim_time_t deadline, const struct sim_wait *wait, bool watched);
 
 /*
- * Somebody polls in vain. Alone on its processor it may: that is the fastest. Where others want the
- * processor, whoever is waited for is among them, and to take turns in yielding is not enough: some
- * schedulers (Linux 6.18 with autogroups) let those who yield to each other starve everybody else
- * for minutes. So it sleeps when that has lasted for a while.
+ * A thread polls and finds nothing. Alone on its processor it should continue: that is the fastest.
+ * If other threads want the processor, the one that it waits for is among them. Yielding is not
+ * enough: under some schedulers (Linux 6.18 with autogroups) threads that yield to each other keep
+ * all others from running for minutes. So the thread sleeps when that has lasted for a while.
  */
 static sim_cold void yield_or_sleep(struct aries_live *backend)
 {
@@ -69,7 +69,7 @@ static sim_cold void yield_or_sleep(struct aries_live *backend)
     uint64_t began = shm_ticks();
 
     if (backend->empty_polls < backend->yield_after + YIELD_EVERY)
-        backend->empty_since = began; /* the first time in a row */
+        backend->empty_since = began; /* the first yield in a row */
     aries_live_yield();
     if (shm_ticks() - began < CROWDED_TICKS) {
         backend->yield_after = YIELD_AFTER;
@@ -114,11 +114,9 @@ static void spin(void)
     aries_live_lock.depth = depth;
 }
 
-/*
- * Listens at the doorbell, unless another thread does, or makes progress (`watched`), or will:
- * these wake whoever they find something for. When they stop, the carrier's helper comes. False: a
- * signal's handler has run.
- */
+/* Sleeps, and listens at the doorbell unless another thread does, or makes progress (`watched`), or
+ * is about to: these threads wake the others. When they stop, the carrier's helper takes over.
+ * False: a signal handler has run. */
 static bool sleep_until(sim_time_t deadline, const struct sim_wait *wait, bool watched)
 {
     struct shm *shm = aries_live.shm;
@@ -155,7 +153,8 @@ void aries_live_request_progress(bool changes)
 
 bool sim_wait_until(sim_time_t deadline, const struct sim_wait *wait)
 {
-    uint32_t changes = sim_wall.changes, polls = aries_live.polls; /* without those of others */
+    uint32_t changes = sim_wall.changes,
+             polls = aries_live.polls; /* to notice the polls of other threads */
     sim_time_t began = 0, now, next;
     bool undisturbed = true;
 
@@ -197,7 +196,7 @@ bool aries_interrupted(struct aries_process *process)
 
 /* ---- the helper ------------------------------------------------------------------------------ */
 
-/* Memory that is registered may be gone: the copy of mem_copy.c counts on its handler. */
+/* Registered memory may have been unmapped: mem_copy.c relies on its signal handler. */
 static void unblock_faults(void)
 {
     sigset_t faults;
@@ -235,7 +234,7 @@ static uint64_t helper_progress(void *arg)
     receive(true);
     if (sim_wall.armed)
         sim_wall_fire();
-    aries_live_settle(); /* also what that has ended */
+    aries_live_settle(); /* also operations that have just ended */
     if (now >= watch_ns) {
         aries_live_watch_publish();
         sim_trace_flush(sim_now());

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The figures on the board: watch.h. Taken under the lock. */
+/* The figures in the shared segment: watch.h. Called with the lock held. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -145,7 +145,7 @@ void aries_live_watch_publish(void)
     shm_seq_write_end(&watch->sequence);
 }
 
-/* A program that ends by itself leaves the last figures, and all of its trace. */
+/* A program that exits leaves its last figures and its whole trace. */
 static void __attribute__((destructor)) at_the_end(void)
 {
     aries_live_enter();

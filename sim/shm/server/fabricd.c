@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* jacquard-fabricd: a fabric and nothing else. The library starts it by itself where none listens.
- */
+/* jacquard-fabricd: runs a fabric without a scenario of its own. The library starts it where no
+ * daemon listens. */
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -92,7 +92,7 @@ static bool scenario(struct daemon *daemon, const char *path)
     FILE *file = NULL;
     size_t room = 0, got;
 
-    /* A device may never end, a pipe may never begin. */
+    /* Reading a device may never end, and opening a pipe may block. */
     if (stat(path, &is) == 0 && (!S_ISREG(is.st_mode) || is.st_size > SCENARIO_MAX)) {
         snprintf(daemon->why, sizeof(daemon->why), "--scenario: %.150s is no file of at most 1 MiB",
                  path);
@@ -172,7 +172,7 @@ static bool take_option(struct daemon *daemon, int option, const char *text)
         options->remove_folder = true;
         break;
     case OPTION_FD:
-        return true; /* taken before: errors are told there */
+        return true; /* socket_of has read it: errors are reported through it */
     default:
         snprintf(daemon->why, sizeof(daemon->why), "unknown or incomplete option; see --help");
         return false;
@@ -180,7 +180,7 @@ static bool take_option(struct daemon *daemon, int option, const char *text)
     return good;
 }
 
-/* Who started it as a daemon hears of errors by the socket only. */
+/* The process that started this daemon gets errors through the socket only. */
 static int socket_of(int argc, char **argv)
 {
     int i, socket = -1;

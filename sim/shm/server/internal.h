@@ -11,16 +11,16 @@
 
 struct names;
 
-/* A connection; a member once it has joined. */
+/* A connection. It is a member after it has joined. */
 struct member {
     struct shm_server *server;
     uv_poll_t poll, death; /* its socket; its process */
     unsigned handles; /* open ones of these two */
     int socket, pidfd, segment, doorbell;
-    int own_pidfd; /* as it sent it, for its peers; -1: it has none */
+    int own_pidfd; /* the member's own one, for its peers; -1: it has none */
     struct shm_member is;
     uint64_t segment_bytes; /* of its extra area */
-    void *mapping; /* of its board, once somebody asked for it */
+    void *mapping; /* of its segment, after the first request for it */
     bool joined, ended;
     GQueue queue; /* struct packet */
 };
@@ -45,23 +45,25 @@ struct shm_server {
 };
 
 /* server.c */
-void shm_server_connection_ended(struct shm_server *server); /* one less: may be the last */
+void shm_server_connection_ended(
+    struct shm_server *server); /* one connection less: it may be the last */
 
 /* member.c */
 void shm_member_accept(struct shm_server *server, int socket);
-void shm_member_end(struct member *member); /* dead, or a liar: everybody is told */
+void shm_member_end(
+    struct member *member); /* it is dead or has broken the protocol; all members are notified */
 void shm_member_send(struct member *member, struct wire *head, const void *text, size_t text_bytes,
                      const int *fds, unsigned fds_count);
-bool shm_member_is_dead(const struct member *member); /* before the loop has noticed */
+bool shm_member_is_dead(const struct member *member); /* also before the loop has noticed */
 
 /* join.c */
 void shm_member_join(struct member *member, struct wire_packet *packet);
 void shm_member_leave_slot(struct member *member);
 
-/* names.c: the registry and its image in the fabric's board. */
+/* names.c: the registry, and its table in the fabric's segment */
 struct names *shm_names_new(struct fabric_segment *segment);
 void shm_names_free(struct names *names);
-/* Both answer in `answer` (error, slot, generation, value, key). */
+/* Both store the answer in `answer` (error, slot, generation, value, key). */
 void shm_names_claim(struct names *names, struct member *member, const struct wire *request,
                      struct wire *answer);
 void shm_names_unclaim(struct names *names, struct member *member, const struct wire *request,

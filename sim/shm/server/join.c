@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Slots and nodes: who gets which, and everybody's table of them. */
+/* Assigns slots and nodes, and writes the table of members. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@ static void refuse(struct member *member, int error, const char *text)
     shm_member_end(member);
 }
 
-/* Others will write to it whenever they want to wake the member: it must not block them. */
+/* Other members write to it to wake this one, so it must not block them. */
 static bool is_doorbell(int file)
 {
     char link[32], target[64];
@@ -44,7 +44,7 @@ static bool is_doorbell(int file)
     return strcmp(target, "anon_inode:[eventfd]") == 0;
 }
 
-/* Others open the memory of the process that this is about, by the id that they are told. */
+/* Other members open the memory of the process that the pidfd refers to, by this process id. */
 static bool is_pidfd_of(int file, int32_t pid)
 {
     char path[40], line[64];
@@ -101,7 +101,7 @@ void shm_member_join(struct member *member, struct wire_packet *packet)
     member->segment_bytes = bytes;
     member->is.slot = slot;
     member->is.generation = ++server->generations[slot];
-    /* One machine is one node, unless somebody says where a process runs. */
+    /* All processes are on one node, unless they ask for another one. */
     member->is.node = packet->head.node != SHM_NODE_ANY ? packet->head.node : 0;
     server->slots[slot] = member;
     server->count++;
@@ -126,12 +126,12 @@ void shm_member_leave_slot(struct member *member)
     uint32_t slot;
 
     server->count--;
-    if (server->options.events.left != NULL) /* its board can be looked at a last time */
+    if (server->options.events.left != NULL) /* the handler can read the segment a last time */
         server->options.events.left(server->options.arg, &member->is);
     server->slots[member->is.slot] = NULL;
     publish_member(server, member->is.slot, &nobody);
     shm_names_forget(server->names, member);
-    /* A slot whose generations are used up stays empty. */
+    /* A slot whose generations are used up is not used again. */
     if (member->is.generation < UINT32_MAX)
         g_queue_push_tail(&server->free_slots, GUINT_TO_POINTER(member->is.slot));
     for (slot = 0; slot < server->options.processes_max; slot++)

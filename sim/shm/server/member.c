@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* One connection: what it says and is told. Whatever it sends, it can only get itself ended. */
+/* One connection: its messages and the answers. Whatever a process sends, it can only end its own
+ * membership. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -69,7 +70,7 @@ void shm_member_end(struct member *member)
         munmap(member->mapping,
                segment_layout(member->server->options.processes_max, member->segment_bytes).total);
     member->mapping = NULL;
-    shutdown(member->socket, SHUT_RDWR); /* it may be alive: it shall know */
+    shutdown(member->socket, SHUT_RDWR); /* if the process is alive, it notices this */
     g_queue_clear_full(&member->queue, packet_free);
     if (member->segment >= 0)
         close(member->segment);
@@ -83,7 +84,7 @@ void shm_member_end(struct member *member)
         uv_close((uv_handle_t *)&member->death, closed);
 }
 
-/* ---- what it is told ------------------------------------------------------------------------- */
+/* ---- messages to the member ------------------------------------------------------------------------- */
 
 static void on_socket(uv_poll_t *poll, int status, int events);
 
@@ -105,7 +106,7 @@ static void queue_packet(struct member *member, const struct wire *head, const v
     packet->text_bytes = text_bytes;
     if (text_bytes > 0)
         memcpy(packet->text, text, text_bytes);
-    /* Copies: whose they are may end before this is sent. */
+    /* Duplicates: the member that owns them may end before this is sent. */
     for (packet->fds_count = 0; packet->fds_count < fds_count; packet->fds_count++) {
         packet->fds[packet->fds_count] = fcntl(fds[packet->fds_count], F_DUPFD_CLOEXEC, 0);
         if (packet->fds[packet->fds_count] < 0) {
@@ -157,7 +158,7 @@ static void send_queued(struct member *member)
     watch_socket(member);
 }
 
-/* ---- what it says ---------------------------------------------------------------------------- */
+/* ---- messages of the member ---------------------------------------------------------------------------- */
 
 static void introduce(struct member *to, const struct member *whom, uint32_t id)
 {
@@ -256,7 +257,7 @@ static void on_socket(uv_poll_t *poll, int status, int events)
         shm_member_end(member);
 }
 
-/* The process is dead, though its socket may be open in a child of it. */
+/* The process is dead, although a child of it may keep its socket open. */
 static void on_process_end(uv_poll_t *poll, int status, int events)
 {
     shm_member_end(poll->data);
@@ -273,8 +274,8 @@ static int pidfd_of(int32_t pid)
 #endif
 }
 
-/* The socket becomes the member's. Only the server's own user may join: members copy each other's
- * memory. */
+/* Takes over the socket. Only processes of the server's own user may join, because members copy
+ * each other's memory. */
 void shm_member_accept(struct shm_server *server, int socket)
 {
     struct member *member;

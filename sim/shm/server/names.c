@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Who holds which name, in private tables; and the image of that in the fabric's board, an
- * open-addressing table that members search without asking. Removal moves entries back (no
- * tombstones); the table's version is odd meanwhile.
+ * The registry: private tables of the holders of each name, and an open-addressing table in the
+ * fabric's segment that members search without asking. A removal moves entries back, so there are
+ * no tombstones; the table's sequence counter is odd meanwhile.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,7 +12,7 @@ struct name {
     struct shm_key key;
     uint64_t value;
     bool shared;
-    GQueue holders; /* struct member, once per claim; the first is the owner that members see */
+    GQueue holders; /* struct member, once per claim; members see the first one as the owner */
 };
 
 struct names {
@@ -83,7 +83,8 @@ static struct shm_key key_at(struct fabric_name *entry)
                                     atomic_load_explicit(&entry->key[1], memory_order_relaxed)}};
 }
 
-/* Of the key, or the free entry where it belongs. There is always a free one. */
+/* The index of the key's entry, or of the free entry where it belongs. There is always a free one.
+ */
 static uint32_t place_of(struct names *names, const struct shm_key *key)
 {
     uint32_t at = name_hash(key) & names->mask;
@@ -140,7 +141,7 @@ static void withdraw_name(struct names *names, const struct shm_key *key)
             break;
         there = key_at(&names->table[at]);
         home = name_hash(&there) & names->mask;
-        /* It may stand in the gap when its home is not behind the gap. */
+        /* The entry may move to the gap if its home is not behind the gap. */
         if (((at - home) & names->mask) >= ((at - gap) & names->mask)) {
             copy_entry(&names->table[gap], &names->table[at]);
             gap = at;
@@ -169,7 +170,7 @@ static void fill_answer(const struct name *name, struct wire *answer)
     answer->key = name->key;
 }
 
-/* The name if somebody has it who is alive: of one that was killed, the loop may not know yet. */
+/* The name if a living process holds it: the loop may not yet know that a holder was killed. */
 static struct name *find_alive(struct names *names, const struct shm_key *key)
 {
     struct name *name;
@@ -179,7 +180,7 @@ static struct name *find_alive(struct names *names, const struct shm_key *key)
         owner = g_queue_peek_head(&name->holders);
         if (!shm_member_is_dead(owner))
             break;
-        shm_member_end(owner); /* its names go */
+        shm_member_end(owner); /* this removes its names */
     }
     return name;
 }
@@ -193,7 +194,7 @@ static int take(struct names *names, struct member *member, const struct shm_key
         fill_answer(name, answer);
         return -EEXIST;
     }
-    if (member->ended) /* it held that name itself, and has died since it asked */
+    if (member->ended) /* it held that name itself, and has died since its request */
         return -ESRCH;
     if (name == NULL) {
         if (names->used >= names->most)

@@ -12,11 +12,11 @@
 #include "internal.h"
 
 #define NAMES_MAX (1u << 20)
-#define FIRST_MS 10000 /* who starts a daemon connects by then */
+#define FIRST_MS 10000 /* the process that started the daemon connects by then */
 #define CLOCK_US 500
 #define SCENARIO_MAX (64u << 20)
 
-/* ---- the board of the fabric ----------------------------------------------------------------- */
+/* ---- the segment of the fabric --------------------------------------------------------------- */
 
 static uint64_t measure_ticks(void)
 {
@@ -139,7 +139,7 @@ void shm_server_stop(struct shm_server *server)
     if (server->stopping)
         return;
     server->stopping = true;
-    remove_path(server); /* first: who connects from now on starts another one */
+    remove_path(server); /* first: a process that connects from now on starts another daemon */
     uv_close((uv_handle_t *)&server->poll, closed);
     uv_close((uv_handle_t *)&server->linger, closed);
     close(server->socket);

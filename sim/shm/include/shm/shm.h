@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The carrier of live mode: ordinary processes of one user on one machine that form a fabric. It
- * knows membership, boards, rings, doorbells, sleep, copies between processes, and names; what the
- * records mean is the caller's business. docs/internals/live.md has the layout and the threat
- * model.
+ * The carrier of live mode: ordinary processes of one user on one machine that form a fabric. The
+ * carrier implements membership, shared segments, rings, doorbells, sleep, copies between
+ * processes, and names. The meaning of the records is the caller's business. docs/internals/live.md
+ * has the layout and the threat model.
  *
- * One writer per word. Each process owns one memory file, its board, which only it can write (the
- * kernel seals it); everybody else maps it read-only. There is no lock in shared memory. What a
- * peer wrote may be a lie and may change while it is read: copy first, then check the copy, then
- * use the copy.
+ * One writer per word. Each process owns one memory file, its segment, which only it can write (the
+ * kernel seals it). All other processes map it read-only. There is no lock in shared memory.
+ * Whatever a peer wrote may be wrong, and may change while it is read: copy first, then check the
+ * copy, then use the copy.
  *
- * Threads. Nothing here locks, unless it says "any thread": the caller has one lock for all calls
- * on a struct live and what belongs to it, and holds it. Events (struct shm_events) are told
- * inside of shm_next and shm_poll_daemon only, with the caller's lock held; they may call
- * everything but shm_next, shm_poll_daemon and shm_leave. Nothing here changes signal handlers,
- * umask or the working directory.
+ * Threads. Nothing here locks, unless its comment says "any thread". The caller has one lock for
+ * all calls on a struct shm and what belongs to it, and holds it. Event handlers (struct
+ * shm_events) are called only inside shm_next and shm_poll_daemon, with the caller's lock held.
+ * They may call everything but shm_next, shm_poll_daemon and shm_leave. Nothing here changes signal
+ * handlers, umask or the working directory.
  *
  * Errors are negative errno values. After a fork the child must not use the membership of its
  * parent: see shm_forked.
@@ -34,31 +34,31 @@ struct shm;
 
 /* ---- membership ------------------------------------------------------------------------------ */
 
-/* Another member as this process sees it. Fields are the library's, but for `user`. */
+/* Another member. The fields are the library's, except `user`. */
 struct shm_peer {
     uint32_t slot; /* index of the process in its fabric, < facts.processes_max */
     uint32_t generation; /* of the slot: a slot that is used again has another one; never 0 */
     uint32_t node; /* the emulated node on which it runs */
-    int32_t pid; /* as the kernel told the daemon */
-    bool gone; /* dead, or has left; stays so, a successor gets another handle */
-    bool self; /* the calling process: a loop-back through its own board */
-    const void *segment; /* its extra area (shm_options.segment_bytes of its own), read-only */
+    int32_t pid; /* as the kernel reported it to the daemon */
+    bool gone; /* dead, or has left; never reset: the slot's next process gets another handle */
+    bool self; /* the calling process: a loop-back through its own segment */
+    const void *segment; /* its extra area (shm_options.segment_bytes of that process), read-only */
     size_t segment_bytes;
     void *user; /* the caller's; NULL at first */
 };
 
 struct shm_events {
-    /* Somebody got in touch (shm_peer on the other side): its records may follow. Not called for
-     * peers that this process asked for itself. */
+    /* A process has connected to this one (shm_peer on its side): its records may follow. Not
+     * called for peers that this process asked for itself. */
     void (*met)(void *arg, struct shm_peer *peer);
-    /* The peer is dead or has left (or broke the rules of its rings). The records that it had
-     * published before were returned by shm_next already, with from->gone set: they can be
-     * executed but not answered. No other record will come. The slot's next process, another
-     * handle, may have been met meanwhile. This handle stays valid until shm_drop. */
+    /* The peer is dead, has left, or broke the rules of its rings. The records that it had
+     * published were returned by shm_next before, with from->gone set: they can be executed but not
+     * answered. No other record will follow. The slot's next process, another handle, may have been
+     * reported meanwhile. This handle stays valid until shm_drop. */
     void (*gone)(void *arg, struct shm_peer *peer);
-    /* Whoever runs the fabric says something (shm_server_order); not terminated by NUL. */
+    /* An order from the program that runs the fabric (shm_server_order); not terminated by NUL. */
     void (*order)(void *arg, const void *bytes, size_t count);
-    /* The fabric has ended under us: all peers were reported gone, names cannot be used. */
+    /* The fabric has ended: all peers were reported as gone, and names cannot be used. */
     void (*lost)(void *arg);
 };
 
@@ -67,8 +67,8 @@ struct shm_options {
      * put into JACQUARD_FABRIC for children. Where nobody listens, a daemon is started. */
     const char *path;
     uint32_t node; /* SHM_NODE_ANY: $JACQUARD_NODE, else node 0 */
-    size_t segment_bytes; /* extra area in the own board, zeroed; at most 1 GiB, only touched pages
-                           cost */
+    size_t segment_bytes; /* size of the extra area in the own segment, zeroed; at most 1 GiB; only
+                             touched pages take memory */
     struct shm_events events; /* each may be NULL */
     void *arg;
 };
@@ -90,17 +90,17 @@ int shm_join(const struct shm_options *options, struct shm **shm, char *why);
 void shm_leave(struct shm *shm);
 
 /*
- * Registers what has to be done around forks (pthread_atfork), once; shm_join does it, too. For
- * who holds a lock of his own over calls of this library, and takes it in a handler before forks:
- * fork() takes locks in the reverse order of the registrations, so this comes first.
+ * Registers the handlers that run around forks (pthread_atfork), once; shm_join does it, too. A
+ * caller that has a lock of its own over the calls of this library, and takes it in a handler
+ * before forks, calls this first: fork() takes locks in the reverse order of the registrations.
  */
 int shm_expect_forks(void);
 
-/* True in a process that was forked (by any means) after shm_join: the membership is its parent's;
- * call shm_leave and join anew. One load. Any thread. */
+/* True in a process that was forked (by any means) after shm_join: the membership is its parent's.
+ * Call shm_leave and join again. One load. Any thread. */
 bool shm_forked(const struct shm *shm);
 
-/* What does not change while the fabric exists. Strings live as long as the membership. */
+/* Facts that do not change while the fabric exists. Strings live as long as the membership. */
 struct shm_facts {
     uint32_t nodes; /* emulated nodes, numbered from 0 */
     uint32_t processes_max; /* slots */
@@ -116,14 +116,15 @@ struct shm_facts {
 
 const struct shm_facts *shm_facts(const struct shm *shm);
 
-/* The own entry: slot, generation, node, pid; board is the own extra area. Sending to it works. */
+/* The own entry: slot, generation, node, pid; `segment` is the own extra area. Sending to it works.
+ */
 struct shm_peer *shm_self(struct shm *shm);
 
-/* The own extra area (segment_bytes, zeroed at join): what peers see as peer->board. Starts at a
- * cache line. Nobody else can write it. */
+/* The own extra area (segment_bytes, zeroed at join), which peers see as peer->segment. It starts
+ * at a cache line. No other process can write it. */
 void *shm_segment(struct shm *shm);
 
-/* The slot's present process as the daemon lists it; false: none. No system call. Any thread. */
+/* The process in the slot, as the daemon lists it; false: none. No system call. Any thread. */
 struct shm_member {
     uint32_t slot, generation, node;
     int32_t pid;
@@ -133,39 +134,38 @@ bool shm_member(const struct shm *shm, uint32_t slot, struct shm_member *member)
 /* ---- peers ----------------------------------------------------------------------------------- */
 
 /*
- * Gets in touch with the process in that slot and generation (0: any); a handle that exists already
- * is returned at once. The first time this asks the daemon (some 50 us) and maps the peer's board.
- * NULL and *error (if not NULL) -ESRCH: nobody (any more) there; -ENOTCONN: no fabric; -ETIMEDOUT;
- * -EMFILE and the like: the system's.
+ * Connects to the process in that slot and generation (0: any). Returns an existing handle at once.
+ * The first time this asks the daemon (some 50 us) and maps the peer's segment. NULL and *error (if
+ * not NULL): -ESRCH: there is no such process (any more); -ENOTCONN: no fabric; -ETIMEDOUT; -EMFILE
+ * and the like: from the system.
  */
 struct shm_peer *shm_peer(struct shm *shm, uint32_t slot, uint32_t generation, int *error);
 
-/* The handle if there is one, also of a peer that is gone but not dropped; NULL otherwise. */
+/* The handle if there is one, also for a peer that is gone but not dropped; otherwise NULL. */
 struct shm_peer *shm_known(struct shm *shm, uint32_t slot, uint32_t generation);
 
-/* The peers of this process one after the other, in no order, with those that are gone and not
- * dropped: NULL begins, and NULL ends. */
+/* Iterates over the peers of this process, in no order, including those that are gone and not
+ * dropped. Pass NULL to begin; NULL ends. */
 struct shm_peer *shm_peer_next(struct shm *shm, const struct shm_peer *after);
 
-/* Adds the peers that the daemon has introduced so far (events.met): all that may already read this
- * process's board are known then. No other event is told. One system call. */
+/* Adds the peers that the daemon has introduced so far (events.met). Afterwards every process that
+ * may already read this process's segment is known. No other event is reported. One system call. */
 void shm_add_introduced(struct shm *shm);
 
-/* Frees the handle of a peer that is gone (others: no effect) and unmaps its board. */
+/* Frees the handle of a peer that is gone (no effect on others) and unmaps its segment. */
 void shm_drop(struct shm *shm, struct shm_peer *peer);
 
 /* ---- records --------------------------------------------------------------------------------- */
 
 /*
- * Two rings for each ordered pair of processes. What a reply answers was a request; a reply never
- * causes another record. So replies always drain, and a process that must answer but finds its
- * reply ring full may leave the request unreleased without a danger of a deadlock.
+ * Each ordered pair of processes has two rings. A reply answers a request, and never causes another
+ * record. So replies always drain, and a process that must answer but finds its reply ring full may
+ * leave the request unreleased without the danger of a deadlock.
  */
 enum shm_channel { SHM_REQUEST, SHM_REPLY, SHM_CHANNELS };
 
 #define SHM_RING_SLOTS 512u /* 64 bytes each */
-#define SHM_RECORD_SMALL \
-    56u /* payload that crosses in one cache line together with its valid word */
+#define SHM_RECORD_SMALL 56u /* payload that fits in one cache line together with its word */
 #define SHM_RECORD_MAX (SHM_RECORD_SMALL + 127u * 64u)
 #define SHM_KIND_MAX 255u
 
@@ -178,10 +178,10 @@ enum shm_channel { SHM_REQUEST, SHM_REPLY, SHM_CHANNELS };
 void *shm_reserve(struct shm_peer *peer, enum shm_channel channel, uint32_t bytes);
 
 /*
- * Publishes what the last shm_reserve on that ring got: `kind` (0 to SHM_KIND_MAX) and the first
- * `bytes` (at most those reserved). Rings the peer's doorbell if it sleeps or has not looked for
- * a while, else there is no system call. Returns the position: the record has been executed when
- * shm_executed(peer, channel) >= it. On a peer that is gone: 0, no effect.
+ * Publishes the record that the last shm_reserve on that ring returned: `kind` (0 to SHM_KIND_MAX)
+ * and the first `bytes` (at most those reserved). Rings the peer's doorbell if the peer sleeps or
+ * has not polled for a while; otherwise there is no system call. Returns the position: the record
+ * has been executed when shm_executed(peer, channel) >= it. On a peer that is gone: 0, no effect.
  */
 uint64_t shm_publish(struct shm_peer *peer, enum shm_channel channel, uint32_t kind,
                      uint32_t bytes);
@@ -190,15 +190,15 @@ uint64_t shm_publish(struct shm_peer *peer, enum shm_channel channel, uint32_t k
 uint64_t shm_sent(const struct shm_peer *peer, enum shm_channel channel);
 
 /*
- * How far the peer has come: it has released all records up to this position, and for SHM_REQUEST
- * all replies that it published before it did so were returned by shm_next: so nothing but success
- * can be meant. Never falls, never passes shm_sent, whatever the peer writes. One cache line of
- * the peer: look while something is outstanding.
+ * How far the peer has executed the records. It has released all records up to this position. For
+ * SHM_REQUEST, all replies that it published before it did so have been returned by shm_next: so a
+ * record without a reply has succeeded. Never falls, and never passes shm_sent, whatever the peer
+ * writes. Reads one cache line of the peer: call it while something is outstanding.
  */
 uint64_t shm_executed(struct shm_peer *peer, enum shm_channel channel);
 
-/* The peer has looked at its rings within the last 20 us: what is published now it finds soon. One
- * cache line of the peer. */
+/* The peer has polled its rings within the last 20 us: it will soon find what is published now.
+ * Reads one cache line of the peer. */
 bool shm_peer_is_polling(const struct shm_peer *peer);
 
 struct shm_record {
@@ -210,64 +210,68 @@ struct shm_record {
 };
 
 /*
- * The next record, from all peers in turn. False: none now.
- * The cost is that of the rings in use; others are looked at now and then (each within some 30
- * calls per 100 peers). Reads no socket unless there is news. The same record is returned again
- * until it was released or set aside.
+ * Returns the next record, from all peers in turn. False: there is none now. The cost depends on
+ * the rings in use; the others are polled less often (each within some 30 calls per 100 peers).
+ * Reads no socket unless there are messages. Returns the same record again until it is released or
+ * set aside.
  */
 bool shm_next(struct shm *shm, struct shm_record *record);
 
-/* The record that shm_next returned last is executed. Returns whether another one follows in its
- * ring. If not, its sender is told at once; else with the next record that goes back to it, after
- * 16, or by shm_acknowledge. */
+/* The record that shm_next returned last has been executed. Returns whether another one follows in
+ * its ring. If not, its sender is acknowledged at once; otherwise with the next record that goes
+ * back to it, after 16 records, or by shm_acknowledge. */
 bool shm_release(struct shm *shm);
 
-/* The record that shm_next returned last cannot be executed now (its answer has no room): other
- * rings go on, and it is returned again after shm_next has returned false. Of a peer that is gone:
- * released. */
+/* The record that shm_next returned last cannot be executed now (there is no room for its answer).
+ * Other rings continue, and it is returned again after shm_next has returned false. A record of a
+ * peer that is gone is released. */
 void shm_set_aside(struct shm *shm);
 
-/* Tells all senders now how far this process has come; for a caller that stops taking records while
- * there may be more. */
+/* Publishes to all senders now how far their records have been executed; for a caller that stops
+ * taking records while there may be more. */
 void shm_acknowledge(struct shm *shm);
 
 /* Handles the daemon's messages (peers met and gone, orders): non-blocking, one system call.
- * shm_next does it by itself when the helper saw some, and without a helper each millisecond. */
+ * shm_next does this itself when the helper saw messages, and without a helper every millisecond.
+ */
 void shm_poll_daemon(struct shm *shm);
 
 /* ---- sleep ----------------------------------------------------------------------------------- */
 
 /*
- * A thread that has nothing to do:
- *     if (shm_sleep_begin(live)) {            lock held; false: there is something, make progress
- *         unlock; shm_sleep(live, until); lock;
- *         shm_sleep_end(live);
+ * How a thread that has nothing to do sleeps:
+ *     if (shm_sleep_begin(shm)) {              lock held; false: there is something, make progress
+ *         unlock; shm_sleep(shm, until); lock;
+ *         shm_sleep_end(shm);
  *     }
- *     make progress, look at the own condition
+ *     make progress, check the own condition
  * Several threads may do so at once: all of them wake.
  */
 bool shm_sleep_begin(struct shm *shm);
-/* Without the lock: until a peer or shm_wake rings, the daemon speaks, or CLOCK_MONOTONIC reaches
- * deadline_ns (UINT64_MAX: for ever). May return early. False: a signal's handler ended it. Any
- * thread; cancelling one ends it here, and shm_sleep_end must follow. */
+/* Called without the lock. Sleeps until a peer or shm_wake rings, the daemon sends a message, or
+ * CLOCK_MONOTONIC reaches deadline_ns (UINT64_MAX: for ever). May return early. False: a signal
+ * handler ended it. Any thread; a thread that is cancelled ends here, and shm_sleep_end must
+ * follow. */
 bool shm_sleep(struct shm *shm, uint64_t deadline_ns);
 void shm_sleep_end(struct shm *shm);
 
-/* With the lock, by a thread that may not look again, after it began or changed something while
- * others sleep, or something for which the helper's `progress` would now wish for an earlier time
- * than it said: the helper makes progress within about a millisecond, and dozes off anew. */
+/* Called with the lock held by a thread that may not poll again, after it began or changed
+ * something while others sleep, or something for which the helper's `progress` would now ask for an
+ * earlier time than it did. The helper makes progress within about a millisecond and sets the sleep
+ * flag again. */
 void shm_request_progress(struct shm *shm);
 
-/* Wakes the sleeping threads of this process; the next shm_sleep returns at once if there are
- * none. Any thread, also in a signal's handler. */
+/* Wakes the sleeping threads of this process; if there are none, the next shm_sleep returns at
+ * once. Any thread, also in a signal handler. */
 void shm_wake(struct shm *shm);
 
 /*
- * A thread that makes progress when nobody else of the process has done so for about a millisecond,
- * or at once when a bell rings while the others compute or sleep. Signals are blocked in it.
- * `progress` is called with the lock held (by lock(arg)), takes what shm_next offers and returns;
- * it also handles what only time brings and returns the CLOCK_MONOTONIC ns at which it wants to be
- * called again at the latest (UINT64_MAX: no such wish).
+ * The helper is a thread that makes progress when no other thread of the process has done so for
+ * about a millisecond, or at once when the doorbell rings while the others compute or sleep.
+ * Signals are blocked in it. `progress` is called with the lock held (by lock(arg)). It takes the
+ * records that shm_next returns, handles what only time brings, and returns. Its result is the
+ * CLOCK_MONOTONIC time in ns at which it wants to be called again at the latest (UINT64_MAX: no
+ * such time).
  */
 struct shm_helper {
     void (*lock)(void *arg);
@@ -276,31 +280,30 @@ struct shm_helper {
     void *arg;
 };
 int shm_helper_start(struct shm *shm, const struct shm_helper *helper);
-/* Without the lock. Waits for the thread's end. Not needed in a forked child. */
+/* Called without the lock. Waits for the thread's end. Not needed in a forked child. */
 void shm_helper_stop(struct shm *shm);
 
 /* ---- copies between processes ---------------------------------------------------------------- */
 
 /*
- * Copies between own memory and an address of the peer's, without its help. 0; -EFAULT: not all of
- * that memory is there (some of it may have been copied); -ESRCH: the peer is gone; -EPERM,
- * -ENOSYS: this system does not permit it (then it never will for this peer: send the bytes
- * instead). The caller has checked the range against what the peer says; a peer that lies harms
- * only itself. Any thread.
+ * Copy between own memory and an address of the peer, without its help. 0; -EFAULT: a part of that
+ * memory is not mapped (some of it may have been copied); -ESRCH: the peer is gone; -EPERM,
+ * -ENOSYS: this system does not permit it, and never will for this peer: send the bytes in records
+ * instead. The caller has checked the range against what the peer has published; a peer that
+ * published a wrong range harms only itself. Any thread.
  */
 int shm_copy_to(const struct shm_peer *peer, uint64_t address, const void *from, size_t bytes);
 int shm_copy_from(const struct shm_peer *peer, uint64_t address, void *to, size_t bytes);
 
-/* Whether the peer's process exists still, also if it is `gone` for other reasons. One system call;
+/* Whether the peer's process still exists, also if it is `gone` for other reasons. One system call;
  * true where the kernel has no pidfd. Any thread. */
 bool shm_process_exists(const struct shm_peer *peer);
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/*
- * One registry for the fabric: (node, kind, key) has one owner and a value. A name ends with its
- * owner's unclaim, leave or death. Claims ask the daemon (some 30 us), lookups do not.
- */
+/* The fabric has one registry of names: (node, kind, key) has one owner and a value. A name ends
+ * when its owner gives it back, leaves or dies. A claim asks the daemon (some 30 us), a lookup does
+ * not. */
 struct shm_key {
     uint32_t node;
     uint32_t kind;
@@ -308,37 +311,38 @@ struct shm_key {
 };
 
 struct shm_name {
-    uint32_t slot, generation; /* owner; of a shared name: the first one that is still there */
+    uint32_t slot, generation; /* owner; of a shared name the first holder that still exists */
     uint64_t value;
 };
 
-/* 0; -EEXIST: somebody has it, possibly this process (*found says who, if not NULL); -ENOSPC;
- * -ENOTCONN, -ETIMEDOUT. */
+/* 0; -EEXIST: a process has claimed it, possibly this one (*found says which, if not NULL);
+ * -ENOSPC; -ENOTCONN, -ETIMEDOUT. */
 int shm_claim(struct shm *shm, const struct shm_key *key, uint64_t value, struct shm_name *found);
 
-/* Any number of processes (each any number of times) hold a shared name; its value is that of the
- * first claim, returned in *found. It ends when the last claim has ended. -EEXIST: it is not
+/* Any number of processes hold a shared name, each any number of times. Its value is that of the
+ * first claim, returned in *found. The name ends with its last claim. -EEXIST: the name is not
  * shared. */
 int shm_claim_shared(struct shm *shm, const struct shm_key *key, uint64_t value,
                      struct shm_name *found);
 
-/* Claims the first free of key[0], key[0] + 1, ... key[0] + count - 1 (count at most 65536), and
- * says in key[0] which. -EEXIST: none is free. */
+/* Claims the first free key among key[0], key[0] + 1, ... key[0] + count - 1 (count at most 65536),
+ * and stores it in key[0]. -EEXIST: none is free. */
 int shm_claim_free(struct shm *shm, struct shm_key *key, uint32_t count, uint64_t value);
 
-/* Gives one claim back. -ENOENT: this process has none. */
+/* Gives one claim back. -ENOENT: this process has no claim. */
 int shm_unclaim(struct shm *shm, const struct shm_key *key);
 
-/* 0 or -ENOENT; -ENOTCONN: the daemon died. No system call, unless the daemon lost the processor
- * while it wrote: then this waits for it. Any thread. */
+/* 0 or -ENOENT; -ENOTCONN: the daemon died. No system call, unless the daemon lost its processor in
+ * the middle of a change: then this waits for it. Any thread. */
 int shm_lookup(const struct shm *shm, const struct shm_key *key, struct shm_name *name);
 
-/* ---- talk with whoever runs the fabric ------------------------------------------------------- */
+/* ---- messages to and from the daemon ------------------------------------------------------------
+ */
 
 #define SHM_TEXT_MAX 16384u /* bytes of an order or a report */
 
-/* Sends bytes to the daemon's owner (shm_server_events.report); a plain jacquard-fabricd drops
- * them. */
+/* Sends bytes to the program that runs the daemon (shm_server_events.report); a plain
+ * jacquard-fabricd drops them. */
 int shm_report(struct shm *shm, const void *bytes, size_t count);
 
 /* ---- time ------------------------------------------------------------------------------------ */

@@ -2,10 +2,10 @@
 # The collective engine; statistics.
 jacquard_test(ce_combine SOURCES ${CMAKE_SOURCE_DIR}/tests/unit/ce_combine_test.c DEPENDS jacquard_aries m
               INCLUDES ${CMAKE_SOURCE_DIR}/sim/aries)
-foreach(area IN ITEMS ce ce_error)
+foreach(area IN ITEMS ce ce_call ce_program ce_error ce_gone)
+  api_frame(${area} frame)
   jacquard_test(api_${area}
-    SOURCES ${CMAKE_SOURCE_DIR}/tests/api/${area}_test.c ${CMAKE_SOURCE_DIR}/tests/api/ce_tree.c
-            ${CMAKE_SOURCE_DIR}/tests/api/fixture.c ${CMAKE_SOURCE_DIR}/tests/api/machine.c
+    SOURCES ${CMAKE_SOURCE_DIR}/tests/api/${area}_test.c ${frame} ${CMAKE_SOURCE_DIR}/tests/api/machine.c
     DEPENDS jacquard_aries m)
 endforeach()
 jacquard_test(api_statistics

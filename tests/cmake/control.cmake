@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # Completion channels, error events, jobs, balanced injection, and what the fault kinds do to a program.
-foreach(area IN ITEMS channel error_event job injection outcome thread)
+foreach(area IN ITEMS channel error_event job job_suspend injection outcome thread)
   if(EXISTS ${CMAKE_SOURCE_DIR}/tests/api/${area}_test.c)
+    api_frame(${area} frame)
     jacquard_test(api_${area}
-      SOURCES ${CMAKE_SOURCE_DIR}/tests/api/${area}_test.c ${CMAKE_SOURCE_DIR}/tests/api/fixture.c ${CMAKE_SOURCE_DIR}/tests/api/machine.c
+      SOURCES ${CMAKE_SOURCE_DIR}/tests/api/${area}_test.c ${frame} ${CMAKE_SOURCE_DIR}/tests/api/machine.c
       DEPENDS jacquard_aries m INCLUDES ${CMAKE_SOURCE_DIR}/sim/aries)
   endif()
 endforeach()

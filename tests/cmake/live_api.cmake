@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # The conformance tests of tests/api once more, between processes on a live fabric: the same sources, another machine.
-foreach(area IN ITEMS cdm ep post amo cq smsg datagram statistics watch ce ce_error msgq mem job channel error_event thread process)
+foreach(area IN ITEMS cdm ep post post_event post_chain amo cq smsg smsg_fault smsg_mode datagram datagram_wait datagram_fault statistics watch
+                    ce ce_call ce_program ce_error ce_gone msgq msgq_message msgq_fault mem mem_block job job_suspend channel error_event thread process)
+  api_frame(${area} frame)
   set(name live_api_${area})
-  add_executable(${name} ${CMAKE_SOURCE_DIR}/tests/api/${area}_test.c ${CMAKE_SOURCE_DIR}/tests/api/fixture.c
+  add_executable(${name} ${CMAKE_SOURCE_DIR}/tests/api/${area}_test.c ${frame}
                  ${CMAKE_SOURCE_DIR}/tests/live/machine.c
                  ${CMAKE_SOURCE_DIR}/sim/aries/nic/mem_handle.c)
-  if(area MATCHES "^ce")
-    target_sources(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/api/ce_tree.c)
-  endif()
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/api ${CMAKE_SOURCE_DIR}/sim/aries
                              ${CMAKE_SOURCE_DIR}/sim/net/include)
   target_link_libraries(${name} PRIVATE ugni jacquard_engine_wall jacquard_flags PkgConfig::CMOCKA ${CMAKE_DL_LIBS} m)

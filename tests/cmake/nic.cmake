@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # The model of the Aries NIC: packets and limits, times, faults.
 # `agreement` takes seconds, but minutes when it is instrumented, and covers nothing that the others do not.
-set(nic_areas nic timing fault)
+set(nic_areas nic nic_event timing fault)
 if(NOT COVERAGE)
   list(APPEND nic_areas agreement)
 endif()
 foreach(area IN LISTS nic_areas)
   if(EXISTS ${CMAKE_SOURCE_DIR}/tests/api/${area}_test.c)
+    api_frame(${area} frame)
     jacquard_test(aries_${area}
       SOURCES ${CMAKE_SOURCE_DIR}/tests/api/${area}_test.c ${CMAKE_SOURCE_DIR}/tests/api/shot.c
-              ${CMAKE_SOURCE_DIR}/tests/api/fixture.c ${CMAKE_SOURCE_DIR}/tests/api/machine.c
+              ${frame} ${CMAKE_SOURCE_DIR}/tests/api/machine.c
       DEPENDS jacquard_aries m TIMEOUT 900)
   endif()
 endforeach()

@@ -45,7 +45,7 @@ void aries_request_retire(struct gni_cq *cq, struct aries_request *request);
 /* The queue is destroyed, or is attached to another channel. */
 void aries_channel_detach(struct gni_cq *cq);
 
-/* smsg.c, ep.c */
+/* smsg*.c, ep.c */
 /* Returns owed credits; GNI_CqGetEvent and GNI_SmsgGetNext call it. */
 void aries_smsg_progress(struct gni_nic *nic);
 void aries_smsg_ep_release(struct gni_ep *ep); /* for GNI_EpUnbind and GNI_EpDestroy */
@@ -62,7 +62,7 @@ void aries_ep_unref(struct gni_ep *ep);
  * TID, and retires the request.
  */
 bool aries_smsg_completed(struct gni_cq *cq, struct aries_request *request, gni_cq_entry_t entry);
-/* datagram.c */
+/* datagram*.c */
 void aries_datagrams_ep_release(struct gni_ep *ep); /* for GNI_EpDestroy */
 bool aries_datagram_pending(const struct gni_ep *ep); /* for GNI_EpUnbind and GNI_EpIdle */
 #endif

@@ -11,20 +11,15 @@
  * So a message that is sent again after an error finds its bytes of the ring unused, whether or
  * not the first attempt arrived, and a late copy can only overwrite released space.
  */
-#include "api/smsg.h"
+#include "api/smsg_connection.h"
 
 #include <assert.h>
 #include <glib.h>
-
 #include <stdio.h>
-#include <stdlib.h>
-#include "nic/cq_entry.h"
 #include "api/delivery.h"
-#include "api/front.h"
+#include "nic/cq_entry.h"
 #include "nic/mem_handle.h"
 #include "nic/status.h"
-
-#define NONE UINT32_MAX
 
 _Static_assert(offsetof(struct gni_ep, remote) == 64 && offsetof(struct gni_ep, cq) == 128 &&
                    offsetof(struct gni_ep, remote_addr) == 192 && sizeof(struct gni_ep) == 256,
@@ -38,425 +33,25 @@ static inline void prefetch_for_send(const struct gni_ep *ep)
     __builtin_prefetch(&ep->cq, 1);
 }
 
-#define IN_FLIGHT 0x8000u /* mark of a slot: its transaction has not ended without error yet */
-
 /*
  * A record, and the space that it leaves empty at the end of the ring, which is less than its
  * length.
  */
 _Static_assert(2 * (ARIES_SMSG_UNIT + GNI_SMSG_MAX_SIZE + ARIES_SMSG_UNIT) / ARIES_SMSG_UNIT <
-                   IN_FLIGHT,
+                   ARIES_SMSG_IN_FLIGHT,
                "what a message takes of the ring fits below the mark");
 _Static_assert(ARIES_SMSG_CONTROL_BYTES >= sizeof(struct aries_smsg_control) &&
                    ARIES_SMSG_CONTROL_BYTES % ARIES_SMSG_UNIT == 0,
                "the control block lies before the first record");
 _Static_assert((ARIES_SMSG_MARK & 1) == 0, "the lowest bit of a mark has a meaning of its own");
 
-/*
- * A copy of a message whose bytes the NIC may need again: of a long one until it has been sent,
- * and with MBOX_AUTO_RETRANSMIT of every one until it has arrived. Endpoints share the copies,
- * because most endpoints of most programs are idle.
- */
-struct aries_smsg_copy {
-    struct aries_smsg_copy *next; /* next free copy */
-    uint32_t number;
-    uint32_t offset, bytes; /* of the record in the ring */
-    uint16_t attempts;
-    uint16_t class; /* size class */
-    uint64_t record[];
-};
-
-#define COPY_LEAST 64u /* bytes of class 0; each further class has twice as many */
-#define COPY_CLASSES 12u
-#define COPY_CHUNK (64u << 10)
-_Static_assert(COPY_LEAST << (COPY_CLASSES - 1) >= ARIES_SMSG_UNIT + GNI_SMSG_MAX_SIZE,
-               "the largest class holds the largest record");
-
-struct copy_chunk {
-    struct copy_chunk *next;
-    uint64_t bytes[];
-};
-
-/* Global, because only one simulation runs at a time. */
-static struct {
-    struct aries_smsg_copy *free[COPY_CLASSES];
-    struct copy_chunk *chunks;
-} copies;
-
-static void copies_free(struct aries_fabric *fabric)
-{
-    struct copy_chunk *chunk;
-
-    (void)fabric;
-    while ((chunk = copies.chunks) != NULL) {
-        copies.chunks = chunk->next;
-        free(chunk);
-    }
-    memset(copies.free, 0, sizeof(copies.free));
-}
-
-static sim_cold bool copies_make(struct aries_fabric *fabric, uint16_t class)
-{
-    size_t each = sizeof(struct aries_smsg_copy) + (COPY_LEAST << class);
-    size_t count = each < COPY_CHUNK ? COPY_CHUNK / each : 1, i;
-    struct copy_chunk *chunk = malloc(sizeof(*chunk) + count * each);
-
-    if (chunk == NULL)
-        return false;
-    chunk->next = copies.chunks;
-    copies.chunks = chunk;
-    aries_fabric_on_end(fabric, ARIES_END_MEMORY, copies_free);
-    for (i = 0; i < count; i++) {
-        struct aries_smsg_copy *copy =
-            (struct aries_smsg_copy *)((uint8_t *)chunk->bytes + i * each);
-
-        copy->class = class;
-        copy->next = copies.free[class];
-        copies.free[class] = copy;
-    }
-    return true;
-}
-
-static struct aries_smsg_copy *copy_new(struct aries_fabric *fabric, uint32_t bytes)
-{
-    uint16_t class = 0;
-    struct aries_smsg_copy *copy;
-
-    while (COPY_LEAST << class < bytes)
-        class ++;
-    assert(class < COPY_CLASSES);
-    if (copies.free[class] == NULL && !copies_make(fabric, class))
-        return NULL;
-    copy = copies.free[class];
-    copies.free[class] = copy->next;
-    return copy;
-}
-
-void aries_smsg_copy_free(struct aries_request *request)
-{
-    struct aries_smsg_copy *copy = request->copy;
-
-    if (copy == NULL)
-        return;
-    request->copy = NULL;
-    copy->next = copies.free[copy->class];
-    copies.free[copy->class] = copy;
-}
-
-static uint32_t control_returned(const struct gni_ep *ep)
-{
-    return ((const volatile struct aries_smsg_control *)(ep->rx_ring - ARIES_SMSG_CONTROL_BYTES))
-        ->returned;
-}
-
-/* Describes the wait in the deadlock report. */
-static void describe(const void *what, char *buffer, size_t size)
+void aries_smsg_describe(const void *what, char *buffer, size_t size)
 {
     const struct gni_ep *ep = what;
     int peer = ep->remote != NULL ? (int)ep->remote->node : -1;
 
     snprintf(buffer, size, ", peer on node %d; %u sent, %u of them released, %u received", peer,
              ep->tx_sent, ep->tx_returned, ep->rx_received);
-}
-
-/* ---- records --------------------------------------------------------------------------------- */
-
-/* Multiplies each word by an odd number of its own, so that no step waits for the previous one. */
-static uint32_t record_checksum(const struct aries_smsg_record *record)
-{
-    const uint8_t *at = (const uint8_t *)(record + 1);
-    uint32_t left = record->length;
-    uint64_t word, sum, odd = 1;
-
-    memcpy(&word, record, sizeof(word));
-    sum = word ^ (uint64_t)record->returned << 17;
-    for (; left >= 8; left -= 8, at += 8) {
-        memcpy(&word, at, 8);
-        sum += word * (odd += 2);
-    }
-    if (left != 0) {
-        word = 0;
-        memcpy(&word, at, left);
-        sum += word * (odd + 2);
-    }
-    return (uint32_t)(sum * 0x9e3779b97f4a7c15ull >> 32);
-}
-
-enum record_state { ABSENT, PRESENT, DAMAGED };
-
-/*
- * Whether the record cannot arrive in pieces because it lies in one cache line, so in one packet.
- */
-static sim_noinline bool in_one_line(const struct aries_smsg_record *record)
-{
-    uintptr_t first = (uintptr_t)record, last = first + ARIES_SMSG_UNIT + record->length - 1;
-
-    return first >> 6 == last >> 6;
-}
-
-/* Reports that the checksum of a record is wrong although it arrived in one piece. */
-static sim_noinline enum record_state damaged(struct gni_ep *ep, uint32_t number)
-{
-    if (!ep->broken)
-        sim_ledger_violation(&ep->nic->hw->fabric->book_smsg,
-                             "message %u to node %u was changed on its way", number,
-                             ep->nic->hw->node);
-    ep->broken = true;
-    return DAMAGED;
-}
-
-/* Whether record `number` lies at this offset of the ring. */
-static enum record_state record_state_at(struct gni_ep *ep, uint32_t offset, uint32_t number)
-{
-    const struct aries_smsg_record *record =
-        (const struct aries_smsg_record *)(ep->rx_ring + offset);
-
-    if (record->sequence != number || (record->mark & ~1u) != ARIES_SMSG_MARK)
-        return ABSENT;
-    if (record->length > ep->message_max || aries_smsg_span(record->length) > ep->rx_bytes - offset)
-        return DAMAGED;
-    if (sim_likely(record->checksum == record_checksum(record)))
-        return PRESENT;
-    return in_one_line(record) ? damaged(ep, number) : ABSENT; /* the rest is still in flight */
-}
-
-/*
- * Whether record `number` may lie at the start or at the home of the ring instead of at `read_at`.
- * It may if the peer knew that all earlier messages were released, or if it may have found too
- * little room at the end.
- */
-static bool may_start_over(const struct gni_ep *ep, uint32_t read_at, uint32_t number)
-{
-    return ep->rx_reported == number || ep->rx_bytes - read_at < aries_smsg_span(ep->message_max);
-}
-
-static uint32_t rx_home(const struct gni_ep *ep)
-{
-    return aries_smsg_home((uintptr_t)ep->rx_ring, ep->rx_bytes);
-}
-
-/*
- * Whether the start of the ring holds something else that may lie there: nothing, a message that
- * overtook the expected one, or a late copy of a message that was released long ago. (The home may
- * hold the middle of a record.)
- */
-static sim_noinline bool start_is_sane(const struct gni_ep *ep)
-{
-    struct aries_smsg_record record;
-    uint64_t word;
-
-    if (!may_start_over(ep, ep->rx_at, ep->rx_received))
-        return true; /* it is checked when its turn comes */
-    /* One atomic load: the record may be arriving just now. */
-    word = __atomic_load_n((const uint64_t *)(uintptr_t)ep->rx_ring, __ATOMIC_RELAXED);
-    memcpy(&record, &word, sizeof(word));
-    if (record.mark == 0)
-        return record.sequence == 0 && record.length == 0;
-    return (record.mark & ~1u) == ARIES_SMSG_MARK &&
-           (int32_t)(record.sequence - ep->rx_received) <= (int32_t)ep->credits;
-}
-
-static enum record_state find_record(struct gni_ep *ep, uint32_t read_at, uint32_t number,
-                                     uint32_t *offset)
-{
-    uint32_t home;
-    enum record_state state;
-
-    if (read_at + ARIES_SMSG_UNIT <= ep->rx_bytes) {
-        state = record_state_at(ep, *offset = read_at, number);
-        if (state != ABSENT || !may_start_over(ep, read_at, number))
-            return state;
-    }
-    home = rx_home(ep);
-    if (home != 0 && home != read_at && ep->rx_reported == number) {
-        state = record_state_at(ep, *offset = home, number);
-        if (state != ABSENT)
-            return state;
-    }
-    return read_at != 0 ? record_state_at(ep, *offset = 0, number) : ABSENT;
-}
-
-static uint32_t current_span(const struct gni_ep *ep)
-{
-    return ep->rx_units * ARIES_SMSG_UNIT;
-}
-
-/* ---- credits --------------------------------------------------------------------------------- */
-
-/* The peer reported how many messages it has released. An older or impossible count is ignored. */
-static void note_returned(struct gni_ep *ep, uint32_t count)
-{
-    uint32_t more = count - ep->tx_returned;
-
-    if (more <= ep->tx_sent - ep->tx_returned)
-        ep->tx_returned += more;
-    assert(ep->tx_returned - ep->tx_freed <= ep->tx_sent - ep->tx_freed);
-}
-
-static void free_slots(struct gni_ep *ep)
-{
-    while (ep->tx_freed != ep->tx_returned) {
-        uint32_t back = ep->tx_sent - ep->tx_freed; /* distance of its slot from the next one */
-        uint32_t at = ep->tx_next + (back > ep->tx_next ? ep->tx_slots : 0) - back;
-
-        assert(back <= ep->tx_slots && at < ep->tx_slots);
-        if (ep->slots[at] & IN_FLIGHT)
-            break;
-        assert(ep->tx_used >= ep->slots[at] * ARIES_SMSG_UNIT);
-        ep->tx_used -= ep->slots[at] * ARIES_SMSG_UNIT;
-        ep->tx_freed++;
-    }
-}
-
-/* Reads the credit counts of messages that have arrived and are not read yet. */
-static void note_unread(struct gni_ep *ep)
-{
-    uint32_t number = ep->rx_received, read_at = ep->rx_at, offset;
-
-    if (ep->rx_current != NONE) {
-        read_at = ep->rx_current + current_span(ep);
-        number++;
-    }
-    for (; find_record(ep, read_at, number, &offset) == PRESENT; number++) {
-        const struct aries_smsg_record *record =
-            (const struct aries_smsg_record *)(ep->rx_ring + offset);
-
-        note_returned(ep, record->returned);
-        read_at = offset + aries_smsg_span(record->length);
-    }
-}
-
-static sim_noinline void note_arrived(struct gni_ep *ep)
-{
-    note_returned(ep, ep->rx_peer_released);
-    note_returned(ep, control_returned(ep));
-    note_unread(ep);
-}
-
-/*
- * The offset at which a record of `bytes` fits now, and in *span the space that it takes. NONE: it
- * fits nowhere.
- */
-static uint32_t find_room(const struct gni_ep *ep, uint32_t bytes, uint32_t *span)
-{
-    uint32_t end = ep->tx_at, start;
-
-    *span = bytes;
-    if (ep->tx_sent - ep->tx_freed >= ep->tx_slots)
-        return NONE;
-    if (ep->tx_used == 0) {
-        start = aries_smsg_home(ep->tx_ring, ep->tx_bytes);
-        if (sim_unlikely(bytes > ep->tx_bytes - start))
-            start = 0;
-        return bytes <= ep->tx_bytes ? start : NONE;
-    }
-    if (ep->tx_used > end) { /* the used space wraps around the end */
-        start = end + ep->tx_bytes - ep->tx_used;
-        return bytes <= start - end ? end : NONE;
-    }
-    if (bytes <= ep->tx_bytes - end)
-        return end;
-    start = end - ep->tx_used;
-    *span = ep->tx_bytes - end + bytes;
-    return bytes <= start ? 0 : NONE;
-}
-
-static bool has_room(struct gni_ep *ep)
-{
-    uint32_t span;
-
-    free_slots(ep);
-    return find_room(ep, ep->wanted, &span) != NONE;
-}
-
-/*
- * Looks for credits, cheapest source first: the last message read, the control block if few
- * credits are left, then messages that are not read yet.
- */
-static bool can_send(const void *what)
-{
-    struct gni_ep *ep = (struct gni_ep *)what;
-
-    note_returned(ep, ep->rx_peer_released);
-    if (2 * (ep->tx_sent - ep->tx_returned) >= ep->tx_slots || 2 * ep->tx_used >= ep->tx_bytes)
-        note_returned(ep, control_returned(ep));
-    if (sim_likely(has_room(ep)))
-        return true;
-    note_arrived(ep);
-    return has_room(ep);
-}
-
-/*
- * Context of a return in flight: the endpoint and its epoch. When the return ends, the memory may
- * belong to another connection, which must ignore it. Endpoints lie at multiples of 64, so the low
- * bits of the context hold the epoch.
- */
-#define EPOCHS 64u
-
-static void return_done(void *context, uint8_t status, uint8_t info, bool remote_overrun)
-{
-    uint32_t epoch = (uintptr_t)context % EPOCHS;
-    struct gni_ep *ep = (struct gni_ep *)((char *)context - epoch);
-    bool current = ep->connected && ep->epoch == epoch;
-
-    assert(ep->refs > 0);
-    if (status == 0 && current) {
-        ep->return_failures = 0;
-    } else if (current) {
-        struct gni_nic *nic = ep->nic;
-
-        /* The next call that polls this NIC repeats it. */
-        if (!aries_status_recoverable(status) || ++ep->return_failures > nic->smsg_max_retrans)
-            ep->broken = true;
-        else if (aries_list_empty(&ep->return_link))
-            aries_list_add(&nic->smsg_returns, &ep->return_link);
-        aries_process_notify(nic->process);
-    }
-    aries_ep_unref(ep);
-}
-
-/*
- * Reports the released messages by a PUT into the peer's control block. It is sent in order,
- * because an older count must not arrive last.
- */
-static sim_noinline void return_credits(struct gni_ep *ep)
-{
-    struct gni_nic *nic = ep->nic;
-    uint32_t count = ep->rx_received;
-    struct aries_work work = {
-        .op = ARIES_PUT,
-        .unit = ARIES_UNIT_FMA,
-        .route = NET_ROUTE_IN_ORDER,
-        .target = ep->remote,
-        .ptag = nic->ptag,
-        .local_addr = (uintptr_t)&count,
-        .remote_addr = ep->tx_ring - ARIES_SMSG_CONTROL_BYTES,
-        .length = sizeof(count),
-        .remote_handle = ep->tx_handle,
-        .local_is_va = true,
-        .remote_wanted = true,
-        .remote_optional = true,
-        .remote_event = ep->remote_event,
-        .book = &nic->hw->fabric->book_smsg,
-        .cpu = aries_timing_of(nic)->cpu_fma,
-        .done = return_done,
-        .context = (char *)ep + ep->epoch,
-    };
-
-    ep->rx_reported = count;
-    ep->rx_owed = 0;
-    ep->refs++;
-    nic->hw->ops->submit(nic, &work);
-}
-
-sim_noinline void aries_smsg_progress(struct gni_nic *nic)
-{
-    while (sim_unlikely(!aries_list_empty(&nic->smsg_returns))) {
-        struct gni_ep *ep = sim_container_of(nic->smsg_returns.next, struct gni_ep, return_link);
-
-        aries_list_remove(&ep->return_link);
-        return_credits(ep);
-    }
 }
 
 /* ---- setting up ------------------------------------------------------------------------------ */
@@ -525,7 +120,7 @@ static bool connect(struct gni_ep *ep, const gni_smsg_attr_t *local, const gni_s
     ep->rx_ring = (uint8_t *)ring_address(local);
     ep->rx_bytes = ring_bytes(local);
     ep->rx_at = ep->rx_received = ep->rx_reported = ep->rx_owed = ep->rx_peer_released = 0;
-    ep->rx_current = NONE;
+    ep->rx_current = ARIES_SMSG_NO_ROOM;
     ep->tx_ring = aries_mem_handle_offset(&remote->mem_hndl, ring_address(remote));
     ep->tx_bytes = ring_bytes(remote);
     ep->tx_handle = remote->mem_hndl;
@@ -566,7 +161,7 @@ void aries_smsg_ep_release(struct gni_ep *ep)
     if (g_hash_table_lookup(mailboxes_of(ep), ep->rx_ring) == ep)
         g_hash_table_remove(mailboxes_of(ep), ep->rx_ring);
     ep->connected = false;
-    ep->epoch = (ep->epoch + 1) % EPOCHS;
+    ep->epoch = (ep->epoch + 1) % ARIES_SMSG_EPOCHS;
     aries_list_remove(&ep->return_link);
 }
 
@@ -635,7 +230,7 @@ static void submit_record(struct gni_ep *ep, struct aries_request *request,
     work->book = &nic->hw->fabric->book_smsg;
     work->local_addr = (uintptr_t)record;
     request->in_flight = true;
-    ep->slots[request->post_id >> 32] |= IN_FLIGHT;
+    ep->slots[request->post_id >> 32] |= ARIES_SMSG_IN_FLIGHT;
     ep->refs++;
     aries_cq_ref(ep->cq);
     nic->hw->ops->submit(nic, work);
@@ -664,15 +259,15 @@ static void fill_record(struct aries_smsg_record *record, const struct gni_ep *e
         memcpy(payload, header, header_length);
     if (data_length != 0)
         memcpy(payload + header_length, data, data_length);
-    record->checksum = record_checksum(record);
+    record->checksum = aries_smsg_record_checksum(record);
 }
 
 /* Polls once for a credit. */
 static sim_noinline bool wait_for_room(struct gni_ep *ep)
 {
-    const struct sim_wait wait = {"an SMSG credit", describe, ep, ep->id};
+    const struct sim_wait wait = {"an SMSG credit", aries_smsg_describe, ep, ep->id};
 
-    return sim_poll(&wait, can_send, aries_timing_of(ep->nic)->cpu_smsg / 2);
+    return sim_poll(&wait, aries_smsg_can_send, aries_timing_of(ep->nic)->cpu_smsg / 2);
 }
 
 static sim_cold gni_return_t stalled(struct gni_nic *nic, unsigned statistic)
@@ -694,17 +289,17 @@ static gni_return_t send_message(struct gni_ep *ep, const void *header, uint32_t
     if (ep->broken)
         return GNI_RC_INVALID_STATE;
     ep->wanted = aries_smsg_span(length);
-    if ((sim_catching_up() || !can_send(ep)) && !wait_for_room(ep))
+    if ((sim_catching_up() || !aries_smsg_can_send(ep)) && !wait_for_room(ep))
         return stalled(nic, ep->tx_sent - ep->tx_freed >= ep->tx_slots
                                 ? GNI_STAT_SMSG_MBOX_CREDITS_STALL
                                 : GNI_STAT_SMSG_BUFF_CREDITS_STALL);
-    offset = find_room(ep, ep->wanted, &span);
+    offset = aries_smsg_find_room(ep, ep->wanted, &span);
     assert(offset % ARIES_SMSG_UNIT == 0 && offset + ep->wanted <= ep->tx_bytes);
     if (ep->tx_used ==
         0) /* reuses the same few slots and bytes of the ring, which are in the cache */
         ep->tx_next = 0;
     if (ep->retransmit || ARIES_SMSG_UNIT + length > sizeof(nic->hw->fabric->record)) {
-        copy = copy_new(ep->nic->hw->fabric, ARIES_SMSG_UNIT + length);
+        copy = aries_smsg_copy_new(ep->nic->hw->fabric, ARIES_SMSG_UNIT + length);
         record = copy != NULL ? (struct aries_smsg_record *)copy->record : NULL;
     }
     if (record != NULL)
@@ -794,7 +389,7 @@ static void send_done(void *context, uint8_t status, uint8_t info, bool remote_o
     bool repeat = status != 0 && may_repeat(ep, request, status);
 
     if (status == 0)
-        ep->slots[request->post_id >> 32] &= (uint16_t)~IN_FLIGHT;
+        ep->slots[request->post_id >> 32] &= (uint16_t)~ARIES_SMSG_IN_FLIGHT;
     else if (!repeat)
         ep->broken = true;
     if (!repeat)
@@ -826,10 +421,10 @@ bool aries_smsg_completed(struct gni_cq *cq, struct aries_request *request, gni_
         return false;
     }
     slot = (uint32_t)(request->post_id >> 32);
-    note_arrived(ep);
+    aries_smsg_note_arrived(ep);
     if ((int32_t)(ep->tx_returned - again->number) > 0) {
         /* Only the response was lost: the peer has already released the message. */
-        ep->slots[slot] &= (uint16_t)~IN_FLIGHT;
+        ep->slots[slot] &= (uint16_t)~ARIES_SMSG_IN_FLIGHT;
         aries_cq_push(cq, send_entry(request->tid, 0, ARIES_CQ_CPLTN_SREQ));
         return true;
     }
@@ -839,119 +434,4 @@ bool aries_smsg_completed(struct gni_cq *cq, struct aries_request *request, gni_
     submit_record(ep, request, (const struct aries_smsg_record *)again->record, again->offset,
                   send_cost(ep->nic, again->bytes - ARIES_SMSG_UNIT));
     return true;
-}
-
-/* ---- receiving ------------------------------------------------------------------------------- */
-
-/* Whether GNI_SmsgGetNext has a message or work to do. */
-static bool message_or_work(const void *what)
-{
-    struct gni_ep *ep = (struct gni_ep *)what;
-    uint32_t offset;
-
-    return find_record(ep, ep->rx_at, ep->rx_received, &offset) != ABSENT ||
-           !aries_list_empty(&ep->nic->smsg_returns);
-}
-
-/* Makes the next message current, whatever its tag. */
-static gni_return_t find_next(struct gni_ep *ep)
-{
-    const struct sim_wait wait = {"a message", describe, ep, ep->id + 1};
-    const struct aries_timing *timing = aries_timing_of(ep->nic);
-    sim_time_t asked = sim_charged_time();
-    const struct aries_smsg_record *record;
-    uint32_t offset;
-    enum record_state state;
-
-    /*
-     * A message that has arrived already has also arrived at this rank's own time, which is later:
-     * there is no need to catch up.
-     */
-    state = sim_catching_up() ? ABSENT : find_record(ep, ep->rx_at, ep->rx_received, &offset);
-    if (state == ABSENT) {
-        if (!sim_poll(&wait, message_or_work, timing->cpu_getnext / 2)) {
-            if (sim_behind()) /* no message had arrived at that time */
-                return GNI_RC_NOT_DONE;
-            aries_smsg_progress(ep->nic);
-            return start_is_sane(ep) ? GNI_RC_NOT_DONE : GNI_RC_INVALID_STATE;
-        }
-        aries_smsg_progress(ep->nic);
-        state = find_record(ep, ep->rx_at, ep->rx_received, &offset);
-    }
-    if (state != PRESENT)
-        return state == ABSENT ? GNI_RC_NOT_DONE : GNI_RC_INVALID_STATE;
-    /* It was not there at first: a spinning CPU sees it one poll later. */
-    if (sim_charged_time() > asked)
-        sim_spend(timing->poll);
-    record = (const struct aries_smsg_record *)(ep->rx_ring + offset);
-    ep->rx_peer_released = record->returned;
-    if (record->mark != ARIES_SMSG_MARK)
-        ep->rx_owed += ep->rx_bytes - ep->rx_at;
-    ep->rx_current = offset;
-    ep->rx_units = (uint16_t)(aries_smsg_span(record->length) / ARIES_SMSG_UNIT);
-    ep->nic->hw->fabric->counters.smsg_received++;
-    trace(SIM_TRACE_INSTANT, ARIES_TRACK_SMSG, ep->nic->hw->node, ep->nic->process->trace_index,
-          "receive", sim_local_time(), 0, 0, record->length);
-    return GNI_RC_SUCCESS;
-}
-
-static gni_return_t get_next(struct gni_ep *ep, void **header, uint8_t *tag)
-{
-    const struct aries_smsg_record *record;
-    gni_return_t rc;
-
-    if (!aries_handle_ok(ep, ARIES_MAGIC_EP) || !ep->connected || header == NULL || tag == NULL)
-        return GNI_RC_INVALID_PARAM;
-    if (sim_likely(ep->rx_current == NONE)) {
-        rc = find_next(ep);
-        if (rc != GNI_RC_SUCCESS)
-            return rc;
-    }
-    sim_idle_break();
-    sim_spend(aries_timing_of(ep->nic)->cpu_getnext);
-    record = (const struct aries_smsg_record *)(ep->rx_ring + ep->rx_current);
-    if (*tag != GNI_SMSG_ANY_TAG && *tag != record->tag) {
-        *tag = record->tag;
-        return GNI_RC_NO_MATCH;
-    }
-    *tag = record->tag;
-    *header = ep->rx_ring + ep->rx_current + ARIES_SMSG_UNIT;
-    ep->shown = true;
-    return GNI_RC_SUCCESS;
-}
-
-gni_return_t GNI_SmsgGetNextWTag(gni_ep_handle_t ep_hndl, void **header, uint8_t *tag)
-{
-    return get_next(ep_hndl, header, tag);
-}
-
-gni_return_t GNI_SmsgGetNext(gni_ep_handle_t ep_hndl, void **header)
-{
-    uint8_t tag = GNI_SMSG_ANY_TAG;
-
-    return get_next(ep_hndl, header, &tag);
-}
-
-gni_return_t GNI_SmsgRelease(gni_ep_handle_t ep_hndl)
-{
-    struct gni_ep *ep = ep_hndl;
-    uint32_t owed;
-
-    if (!aries_handle_ok(ep, ARIES_MAGIC_EP) || !ep->connected)
-        return GNI_RC_INVALID_PARAM;
-    if (!ep->shown)
-        return GNI_RC_NOT_DONE;
-    sim_idle_break();
-    sim_spend(aries_timing_of(ep->nic)->cpu_release);
-    assert(ep->rx_current != NONE && ep->rx_current + current_span(ep) <= ep->rx_bytes);
-    memset(ep->rx_ring + ep->rx_current, 0, current_span(ep));
-    ep->rx_at = ep->rx_current + current_span(ep);
-    ep->rx_current = NONE;
-    ep->shown = false;
-    ep->rx_received++;
-    ep->rx_owed += current_span(ep);
-    owed = ep->rx_received - ep->rx_reported;
-    if (2 * owed >= ep->credits || 2 * ep->rx_owed >= ep->rx_bytes)
-        return_credits(ep);
-    return GNI_RC_SUCCESS;
 }

@@ -2,7 +2,7 @@
 /*
  * Datagrams: the exchange of up to 128 bytes by which processes establish contact.
  *
- *   api/datagram.c     sessions of a communication domain: matching, tests, waits, the API
+ *   api/datagram*.c    sessions of a communication domain: matching, tests, waits, the calls
  *   datagram_kernel.c  messages between the kernels of two nodes: in order per pair of instances,
  *                      repeated until they arrive
  *

@@ -2,8 +2,8 @@
 /*
  * The simulated NIC back end: the types and functions that its files share.
  *
- *   sim/source.c  submit, the pump that feeds chunks into the network, admission (SSID, ORB, BTE
- *                 channel), completion
+ *   sim/source.c  submit, the pump that sends chunks, admission (SSID, ORB, BTE channel),
+ * completion sim/chunk.c   cutting a transaction into chunks, handing a chunk to the network
  *   sim/target.c  arrival of requests: translation, memory, atomics, events; responses
  *   sim/faults.c  crash, hang, stall, quiesce, throttle, deliberate bugs
  *   sim/pool.c    transactions and chunks
@@ -181,6 +181,28 @@ void aries_pump_prefetch(struct sim_event *event, unsigned stage);
 void aries_arrival_prefetch(struct sim_event *event, unsigned stage);
 void aries_landing_prefetch(struct sim_event *event, unsigned stage);
 void aries_response_prefetch(struct sim_event *event, unsigned stage);
+
+/* sim/chunk.c */
+/* End of the bytes of the chunk that begins at `offset`. */
+uint64_t aries_chunk_range_end(const struct aries_txn *txn, uint64_t offset);
+/* Makes a chunk of the bytes from `offset` to `end`. */
+struct aries_chunk *aries_chunk_cut(struct aries_txn *txn, uint64_t offset, uint64_t end);
+/*
+ * FMA PUT: the CPU stores the data during the call, so all of it is captured now. A packet leaves
+ * when it is stored completely.
+ */
+void aries_chunk_cut_stores(struct aries_txn *txn, const struct aries_work *work);
+/*
+ * BTE: reads the next piece from registered memory when it is due. False: the chunk has ended with
+ * an error.
+ */
+bool aries_chunk_read_local(struct aries_txn *txn, struct aries_chunk *chunk);
+/* Reserves the transmit side for the chunk. Returns how long it waits. */
+sim_time_t aries_chunk_reserve_transmit(struct aries_chunk *chunk);
+/* Time in which the unit feeds so many bytes into the network. */
+sim_time_t aries_chunk_feed(const struct aries_txn *txn, uint64_t bytes);
+/* Sends a chunk as a request. */
+void aries_chunk_send_request(struct aries_chunk *chunk);
 
 /* sim/source.c */
 void aries_sim_submit(struct gni_nic *nic, const struct aries_work *work);

@@ -39,7 +39,7 @@ static bool add_rule(struct cluster *cluster, const struct scenario_fault *fault
     };
 
     /* The checks of the scenario have admitted only names of actions. */
-    if (!sim_fault_action_find(scenario_tree_get(fault->at, "do")->text, &rule.action))
+    if (!sim_fault_action_find(scenario_fault_action(fault), &rule.action))
         g_assert_not_reached();
     if (point == NULL) {
         *error =
@@ -135,8 +135,8 @@ static void fire(struct sim_event *event)
     struct timed_fault *timed = sim_container_of(event, struct timed_fault, timer.event);
     const struct scenario_fault *fault = timed->scenario;
 
-    trace(TRACE_INSTANT, TRACE_FAULT, 0, (uint32_t)fault->place,
-          scenario_tree_get(fault->at, "do")->text, sim_now(), 0, 0, fault->action);
+    trace(TRACE_INSTANT, TRACE_FAULT, 0, (uint32_t)fault->place, scenario_fault_action(fault),
+          sim_now(), 0, 0, fault->action);
     timed->struck = strike(timed->cluster, fault);
 }
 

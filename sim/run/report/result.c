@@ -225,7 +225,7 @@ static void timed_part(const struct timed_fault *timed, json_t *array)
 
     put_text(part, "fault", timed->scenario->title);
     put_text(part, "at", timed->scenario->where);
-    put_text(part, "do", scenario_tree_get(timed->scenario->at, "do")->text);
+    put_text(part, "do", scenario_fault_action(timed->scenario));
     if (network != NULL)
         put_text(part, "network", network);
     put(part, "time_ps", timed->scenario->time);

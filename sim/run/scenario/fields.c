@@ -281,7 +281,7 @@ static const struct schema job_schema = {.name = "job",
 
 static const struct field aries_packet_fields[] = {
     WHERE,
-    {"do", CHOICE(X, action), .required = true, .choices = "drop|corrupt|fail",
+    {"do", CHOICE(X, action), .required = true, .choices = ARIES_PACKET_ACTIONS,
      .meaning = "drop: lost in the network; corrupt: arrives poisoned (DATA_ERR); fail: refused "
                 "with `status`, a request by the target, a response by the source"},
     LABEL,
@@ -293,7 +293,7 @@ static const struct field aries_packet_fields[] = {
     {NULL}};
 static const struct field net_packet_fields[] = {
     WHERE,
-    {"do", CHOICE(X, action), .required = true, .choices = "drop|delay|duplicate|corrupt",
+    {"do", CHOICE(X, action), .required = true, .choices = NET_PACKET_ACTIONS,
      .meaning = "to a transfer (a chunk of a message) in the network"},
     NETWORK,
     LABEL,
@@ -303,7 +303,7 @@ static const struct field net_packet_fields[] = {
     {NULL}};
 static const struct field aries_cq_fields[] = {WHERE,
                                                {"do", CHOICE(X, action), .required = true,
-                                                .choices = "drop",
+                                                .choices = ARIES_CQ_ACTIONS,
                                                 .meaning = "the event finds its queue full"},
                                                LABEL,
                                                RULE_FIELDS,
@@ -311,7 +311,7 @@ static const struct field aries_cq_fields[] = {WHERE,
                                                {NULL}};
 static const struct field aries_datagram_fields[] = {
     WHERE,
-    {"do", CHOICE(X, action), .required = true, .choices = "drop|delay|duplicate",
+    {"do", CHOICE(X, action), .required = true, .choices = ARIES_DATAGRAM_ACTIONS,
      .meaning = "to a datagram of a connection set-up"},
     LABEL,
     RULE_FIELDS,
@@ -319,7 +319,7 @@ static const struct field aries_datagram_fields[] = {
     {NULL}};
 static const struct field oob_message_fields[] = {
     WHERE,
-    {"do", CHOICE(X, action), .required = true, .choices = "drop|delay|duplicate",
+    {"do", CHOICE(X, action), .required = true, .choices = OOB_MESSAGE_ACTIONS,
      .meaning = "to a datagram between two servers of PMI; they repeat what is lost"},
     LABEL,
     RULE_FIELDS,
@@ -328,7 +328,7 @@ static const struct field oob_message_fields[] = {
     {NULL}};
 static const struct field oob_server_fields[] = {
     WHERE,
-    {"do", CHOICE(X, action), .required = true, .choices = "delay",
+    {"do", CHOICE(X, action), .required = true, .choices = OOB_SERVER_ACTIONS,
      .meaning = "the server of PMI on node `target` takes so much longer with each message"},
     LABEL,
     RULE_FIELDS,
@@ -336,7 +336,7 @@ static const struct field oob_server_fields[] = {
     {NULL}};
 static const struct field link_fields[] = {
     WHERE,
-    {"do", CHOICE(X, action), .required = true, .choices = "down|up|lane_loss|link_error",
+    {"do", CHOICE(X, action), .required = true, .choices = LINK_ACTIONS,
      .meaning = "both directions change; link_error: micropackets come bad and are sent again"},
     NETWORK,
     LABEL,
@@ -352,7 +352,7 @@ static const struct field link_fields[] = {
     {NULL}};
 static const struct field router_fields[] = {
     WHERE,
-    {"do", CHOICE(X, action), .required = true, .choices = "down|up",
+    {"do", CHOICE(X, action), .required = true, .choices = ROUTER_ACTIONS,
      .meaning = "down: cuts off its four nodes"},
     NETWORK,
     LABEL,
@@ -362,7 +362,7 @@ static const struct field router_fields[] = {
     {NULL}};
 static const struct field node_fields[] = {
     WHERE,
-    {"do", CHOICE(X, action), .required = true, .choices = "crash|hang|pcie_stall|bi_set",
+    {"do", CHOICE(X, action), .required = true, .choices = NODE_ACTIONS,
      .meaning = "crash: for ever; hang: the NIC accepts requests and answers none; pcie_stall: "
                 "host memory does not answer; bi_set: its injection is limited to `orbs`"},
     LABEL,
@@ -375,7 +375,7 @@ static const struct field node_fields[] = {
     {NULL}};
 static const struct field memory_fields[] = {
     WHERE,
-    {"do", CHOICE(X, action), .required = true, .choices = "corrupt",
+    {"do", CHOICE(X, action), .required = true, .choices = MEMORY_ACTIONS,
      .meaning = "the memory descriptor of a registration: AT_MDD_UNCORRECTABLE from then on"},
     LABEL,
     WHEN,
@@ -385,7 +385,7 @@ static const struct field memory_fields[] = {
     {NULL}};
 static const struct field error_fields[] = {
     WHERE,
-    {"do", CHOICE(X, action), .required = true, .choices = "raise",
+    {"do", CHOICE(X, action), .required = true, .choices = ERROR_ACTIONS,
      .meaning = "the NIC reports an error event; nothing else happens"},
     LABEL,
     WHEN,
@@ -400,7 +400,7 @@ static const struct field error_fields[] = {
     {NULL}};
 static const struct field cq_fields[] = {
     WHERE,
-    {"do", CHOICE(X, action), .required = true, .choices = "overrun",
+    {"do", CHOICE(X, action), .required = true, .choices = CQ_ACTIONS,
      .meaning = "a completion queue of the node overruns"},
     LABEL,
     WHEN,
@@ -410,7 +410,7 @@ static const struct field cq_fields[] = {
     {NULL}};
 static const struct field whole_fields[] = {
     WHERE,
-    {"do", CHOICE(X, action), .required = true, .choices = "quiesce|throttle",
+    {"do", CHOICE(X, action), .required = true, .choices = FABRIC_ACTIONS,
      .meaning = "quiesce: nothing moves; throttle: injection limited to `percent`"},
     LABEL,
     WHEN,

@@ -282,7 +282,7 @@ void rank_thread_cancel(struct rank *rank, struct rank_thread *thread)
     pthread_cancel(thread->id);
 }
 
-/* There is nobody who would tell: looks again and again. */
+/* Polls: nothing signals a change. */
 bool rank_wait(struct rank *rank, bool (*ready)(const void *arg), const void *arg, uint64_t ps)
 {
     uint64_t begin = rank_now();
@@ -316,7 +316,7 @@ int rank_poll(struct rank *rank, struct pollfd *fds, uint32_t count, uint64_t ps
 
 static struct metric *find_metric(struct rank *rank, const char *name, enum metric_kind kind)
 {
-    static struct metric lost; /* of too many: told, and counted nowhere */
+    static struct metric lost; /* of a metric too many: reported, but not counted */
     size_t i;
 
     for (i = 0; i < METRICS_MAX; i++) {

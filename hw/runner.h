@@ -57,7 +57,7 @@ struct rank {
     uint64_t failures;
 };
 
-/* Joins the job. False: what is missing has been told on the standard error. */
+/* Joins the job. False: the standard error says what is missing. */
 bool hw_rank_open(struct rank *rank, const struct workload *workload);
 void hw_rank_close(struct rank *rank);
 /* Zeroes, for free(). Without memory the job ends. */

@@ -398,7 +398,7 @@ static void seeds(void **state)
     /* Alone, a run is the same as among others. */
     done = call(some, "--seeds", "1-20", NULL);
     assert_non_null(strstr(done.out, "FAILED run-seed"));
-    assert_non_null(strstr(done.out, "expected: every fault struck"));
+    assert_non_null(strstr(done.out, "expected: every fault was injected"));
     forget(&done);
     g_free(good);
     g_free(some);

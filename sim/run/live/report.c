@@ -39,15 +39,15 @@ void live_fabric_report_left(struct live_fabric_report *report, struct live_serv
 {
     struct node_report *node;
     struct watch watch;
-    const char *board;
+    const char *segment;
     size_t bytes;
 
     if (member->node >= report->count)
         return;
-    board = live_server_board(server, member->slot, &bytes);
-    if (board == NULL || bytes < WATCH_AT + sizeof(watch))
+    segment = live_server_board(server, member->slot, &bytes);
+    if (segment == NULL || bytes < WATCH_AT + sizeof(watch))
         return;
-    memcpy(&watch, board + WATCH_AT, sizeof(watch)); /* it may be killed only just now */
+    memcpy(&watch, segment + WATCH_AT, sizeof(watch)); /* it may be killed only just now */
     if (watch.magic != WATCH_MAGIC)
         return;
     node = &report->nodes[member->node];

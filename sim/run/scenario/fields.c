@@ -163,7 +163,7 @@ static const struct field live_fields[] = {
 #undef L
 static const struct schema live_schema = {
     .name = "live",
-    .meaning = "What only fabrics for real processes look at (live.md).",
+    .meaning = "What only fabrics for real processes read (live.md).",
     .size = sizeof(struct scenario_live),
     .fields = live_fields};
 
@@ -237,7 +237,7 @@ static const struct schema job_schema = {.name = "job",
 #define WHERE                                                                    \
     {                                                                            \
         "at", STRING(X, where), .required = true, .syntax = "as in the heading", \
-                                .meaning = "what is hit"                         \
+                                .meaning = "where the fault is injected"         \
     }
 #define LABEL                                                                          \
     {                                                                                  \
@@ -253,9 +253,9 @@ static const struct schema job_schema = {.name = "job",
     {"probability",  REAL(X, probability), .minimum = "0",                                       \
      .maximum = "1", .fallback = "1",      .meaning = "of each subject that matches"},           \
         {"count", COUNT(X, count), .fallback = "0",                                              \
-         .meaning = "strike at most so often; 0: no limit"},                                     \
+         .meaning = "inject it at most so often; 0: no limit"},                                  \
         {"skip", COUNT(X, skip), .fallback = "0",                                                \
-         .meaning = "let so many matching subjects pass first"},                                 \
+         .meaning = "leave the first so many that match alone"},                                 \
         {"from", TIME(X, from), .fallback = "0", .meaning = "active from this virtual time"},    \
         {"until", TIME(X, until), .meaning = "and before this one; default: the end"},           \
         {"source", COUNT(X, source), .meaning = "only from this node"},                          \
@@ -450,7 +450,7 @@ static const struct schema *const fault_variants[] = {&aries_packet_schema, &net
 static const struct schema fault_schema = {
     .name = "fault",
     .meaning = "What goes wrong. Field `at` decides which other fields there are. A fault that "
-               "never struck is "
+               "was never injected is "
                "reported as a warning; `expect` can make it a failure.",
     .size = sizeof(X),
     .variants = fault_variants,
@@ -462,14 +462,14 @@ static const struct field mutation_fields[] = {
     {"what", CHOICE(M, what), .required = true, .choices = "drop|duplicate|reorder|flip",
      .meaning = "the bug"},
     {"every", COUNT(M, every), .minimum = "1", .fallback = "100",
-     .meaning = "every so manyth chunk of data is hit"},
+     .meaning = "every N-th chunk of data is affected"},
     {NULL}};
 #undef M
 static const struct schema mutation_schema = {
     .name = "mutate",
     .meaning = "A deliberate bug of the model, to prove that the ledger sees it: data is lost, "
-               "doubled, exchanged or "
-               "changed and nobody is told.",
+               "duplicated, exchanged or "
+               "changed without an error.",
     .size = sizeof(struct scenario_mutation),
     .fields = mutation_fields};
 
@@ -517,7 +517,7 @@ static const struct field expect_outcome_fields[] = {
 static const struct field expect_fault_fields[] = {
     {"fault", STRING(E, fault), .required = true,
      .syntax = "`fired` (all of them), a label, or faults.0",
-     .meaning = "it struck at least once, or as often as the limits say"},
+     .meaning = "it was injected at least once, or as often as the limits say"},
     LIMIT_FIELDS,
     {NULL}};
 static const struct field expect_job_fields[] = {
@@ -535,7 +535,7 @@ static const struct field expect_job_fields[] = {
 VARIANT(ledger, "ledger", "The ledger's verdict.");
 VARIANT(metric, "metric", "A measured value.");
 VARIANT(outcome, "outcome", "How the run ends.");
-VARIANT(fault, "fault", "That a fault struck.");
+VARIANT(fault, "fault", "How often a fault was injected.");
 VARIANT(job, "job", "How a job ends.");
 #undef VARIANT
 static const struct schema *const expectation_variants[] = {
@@ -568,7 +568,7 @@ static const struct field scenario_fields[] = {
      .meaning = "what ends a runaway"},
     {"oob", RECORD(scenario_oob, S, oob), .of = &oob_schema, .meaning = "the out-of-band network"},
     {"live", RECORD(scenario_live, S, live), .of = &live_schema,
-     .meaning = "what only a live fabric looks at"},
+     .meaning = "what only a live fabric reads"},
     {"jobs", LIST(S, jobs), .of = &job_schema,
      .meaning = "what runs; only a live fabric needs none"},
     {"faults", LIST(S, faults), .of = &fault_schema, .meaning = "what goes wrong"},

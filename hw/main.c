@@ -65,7 +65,7 @@ static bool read_arguments(struct rank *rank, const struct workload *workload, i
             fprintf(stderr, "%s: must be given\n", args[i].name);
             return false;
         }
-        if (!argument_parse(&args[i], text, &rank->values[i], problem, sizeof(problem))) {
+        if (!hw_argument_parse(&args[i], text, &rank->values[i], problem, sizeof(problem))) {
             fprintf(stderr, "%s\n", problem);
             return false;
         }
@@ -78,7 +78,7 @@ static bool read_arguments(struct rank *rank, const struct workload *workload, i
 /* Rank 0 gets the metrics of all; the others nothing. */
 static void gather(struct rank *rank, struct metric *merged)
 {
-    struct metric *all = rank_allocate(rank->size * sizeof(*all));
+    struct metric *all = hw_allocate(rank->size * sizeof(*all));
     uint32_t i;
     int m, k;
 
@@ -95,7 +95,7 @@ static void gather(struct rank *rank, struct metric *merged)
                 memcpy(merged[k].name, all[i].name, sizeof(merged[k].name));
                 merged[k].kind = all[i].kind;
             }
-            metric_merge(&merged[k], &all[i]);
+            hw_metric_merge(&merged[k], &all[i]);
         }
     }
     free(all);
@@ -103,7 +103,7 @@ static void gather(struct rank *rank, struct metric *merged)
 
 static uint64_t gather_failures(struct rank *rank)
 {
-    uint64_t *all = rank_allocate(rank->size * sizeof(*all)), sum = 0;
+    uint64_t *all = hw_allocate(rank->size * sizeof(*all)), sum = 0;
     uint32_t i;
 
     rank_allgather(rank, &rank->failures, all, sizeof(*all));
@@ -128,9 +128,9 @@ static void print_metric(const struct metric *metric, const char *before)
         before, metric->name, units[metric->kind], (unsigned long long)metric->count,
         (unsigned long long)metric->least, (unsigned long long)metric->most,
         (double)metric->sum / (double)metric->count,
-        (unsigned long long)metric_quantile(metric, 0.5),
-        (unsigned long long)metric_quantile(metric, 0.9),
-        (unsigned long long)metric_quantile(metric, 0.99));
+        (unsigned long long)hw_metric_quantile(metric, 0.5),
+        (unsigned long long)hw_metric_quantile(metric, 0.9),
+        (unsigned long long)hw_metric_quantile(metric, 0.99));
 }
 
 static void print_result(const struct rank *rank, const struct metric *metrics, uint64_t failures)
@@ -147,7 +147,7 @@ static void print_result(const struct rank *rank, const struct metric *metrics, 
 
 static int run(struct rank *rank)
 {
-    struct metric *merged = rank_allocate(METRICS_MAX * sizeof(*merged));
+    struct metric *merged = hw_allocate(METRICS_MAX * sizeof(*merged));
     uint64_t failures;
 
     rank_barrier(rank);
@@ -172,7 +172,7 @@ int main(int argc, char **argv)
         return usage(workload, stdout);
     if (!read_arguments(&rank, workload, argc, argv))
         return usage(workload, stderr);
-    if (!rank_open(&rank, workload))
+    if (!hw_rank_open(&rank, workload))
         return EXIT_FAILED;
     if (rank.size < workload->ranks_min) {
         fprintf(stderr, "%u ranks; %s needs at least %u\n", rank.size, workload->name,
@@ -180,6 +180,6 @@ int main(int argc, char **argv)
         PMI_Abort(EXIT_BAD_INPUT, "too few ranks");
     }
     status = run(&rank);
-    rank_close(&rank);
+    hw_rank_close(&rank);
     return status;
 }

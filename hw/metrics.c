@@ -21,7 +21,7 @@ static uint64_t middle_of(unsigned bucket)
     return ((16ull + bucket % 16) << (power - 4)) + (1ull << (power - 4)) / 2;
 }
 
-void metric_add(struct metric *metric, uint64_t value)
+void hw_metric_add(struct metric *metric, uint64_t value)
 {
     metric->least = metric->count == 0 || value < metric->least ? value : metric->least;
     metric->most = value > metric->most ? value : metric->most;
@@ -30,7 +30,7 @@ void metric_add(struct metric *metric, uint64_t value)
     metric->buckets[bucket_of(value)]++;
 }
 
-void metric_merge(struct metric *into, const struct metric *from)
+void hw_metric_merge(struct metric *into, const struct metric *from)
 {
     unsigned i;
 
@@ -46,7 +46,7 @@ void metric_merge(struct metric *into, const struct metric *from)
         into->buckets[i] += from->buckets[i];
 }
 
-uint64_t metric_quantile(const struct metric *metric, double part)
+uint64_t hw_metric_quantile(const struct metric *metric, double part)
 {
     uint64_t wanted = (uint64_t)(part * (double)metric->count), seen = 0, value;
     unsigned i;

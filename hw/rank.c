@@ -14,7 +14,7 @@
 
 #include "runner.h"
 
-void *rank_allocate(size_t bytes)
+void *hw_allocate(size_t bytes)
 {
     void *memory = calloc(1, bytes != 0 ? bytes : 1);
 
@@ -46,7 +46,7 @@ static void on_interrupt(int signal)
     (void)signal; /* the call in which the thread blocks ends, and that is all */
 }
 
-bool rank_open(struct rank *rank, const struct workload *workload)
+bool hw_rank_open(struct rank *rank, const struct workload *workload)
 {
     struct sigaction action = {.sa_handler = on_interrupt};
     uint32_t ptag, i;
@@ -63,19 +63,19 @@ bool rank_open(struct rank *rank, const struct workload *workload)
     if (!credential("PMI_GNI_PTAG", &ptag) || !credential("PMI_GNI_COOKIE", &rank->cookie))
         return false;
     rank->ptag = (uint8_t)ptag;
-    rank->nodes = rank_allocate(sizeof(int) * rank->size);
+    rank->nodes = hw_allocate(sizeof(int) * rank->size);
     for (i = 0; i < rank->size; i++)
         if (PMI_Get_nid((int)i, &rank->nodes[i]) != PMI_SUCCESS)
             rank->nodes[i] = (int)i;
     for (i = 0; i < rank->id; i++)
         rank->on_node += rank->nodes[i] == rank->nodes[rank->id];
     rank->random = 0x9e3779b97f4a7c15ull * (rank->id + 1);
-    rank->metrics = rank_allocate(sizeof(struct metric) * METRICS_MAX);
+    rank->metrics = hw_allocate(sizeof(struct metric) * METRICS_MAX);
     sigaction(SIGUSR1, &action, NULL);
     return true;
 }
 
-void rank_close(struct rank *rank)
+void hw_rank_close(struct rank *rank)
 {
     free(rank->metrics);
     free(rank->nodes);
@@ -144,7 +144,7 @@ void rank_barrier(struct rank *rank)
 void rank_allgather(struct rank *rank, const void *mine, void *all, size_t bytes)
 {
     size_t each = sizeof(uint32_t) + bytes;
-    char *out = rank_allocate(each), *in = rank_allocate(each * rank->size);
+    char *out = hw_allocate(each), *in = hw_allocate(each * rank->size);
     uint32_t i, from;
 
     memcpy(out, &rank->id, sizeof(rank->id));
@@ -164,7 +164,7 @@ void rank_allgather(struct rank *rank, const void *mine, void *all, size_t bytes
 /* Kept to the end of the program, as promised. */
 const void *rank_exchange(struct rank *rank, const void *mine, size_t bytes)
 {
-    void *all = rank_allocate(bytes * rank->size);
+    void *all = hw_allocate(bytes * rank->size);
 
     rank_allgather(rank, mine, all, bytes);
     return all;
@@ -250,7 +250,7 @@ static void *thread_main(void *arg)
 struct rank_thread *rank_thread_start(struct rank *rank, int (*main)(struct rank *rank, void *arg),
                                       void *arg)
 {
-    struct rank_thread *thread = rank_allocate(sizeof(*thread));
+    struct rank_thread *thread = hw_allocate(sizeof(*thread));
 
     first_thread = pthread_self();
     *thread = (struct rank_thread){.rank = rank, .main = main, .arg = arg};
@@ -282,7 +282,7 @@ void rank_thread_cancel(struct rank *rank, struct rank_thread *thread)
     pthread_cancel(thread->id);
 }
 
-/* There is nobody who would tell: looks again and again. */
+/* Polls: nothing signals a change. */
 bool rank_wait(struct rank *rank, bool (*ready)(const void *arg), const void *arg, uint64_t ps)
 {
     uint64_t begin = rank_now();
@@ -316,7 +316,7 @@ int rank_poll(struct rank *rank, struct pollfd *fds, uint32_t count, uint64_t ps
 
 static struct metric *find_metric(struct rank *rank, const char *name, enum metric_kind kind)
 {
-    static struct metric lost; /* of too many: told, and counted nowhere */
+    static struct metric lost; /* of a metric too many: reported, but not counted */
     size_t i;
 
     for (i = 0; i < METRICS_MAX; i++) {
@@ -342,22 +342,22 @@ static uint64_t per_second(uint64_t amount, uint64_t ps)
 
 void rank_record_latency(struct rank *rank, const char *metric, uint64_t ps)
 {
-    metric_add(find_metric(rank, metric, METRIC_LATENCY), ps);
+    hw_metric_add(find_metric(rank, metric, METRIC_LATENCY), ps);
 }
 
 void rank_record_bandwidth(struct rank *rank, const char *metric, uint64_t bytes, uint64_t ps)
 {
-    metric_add(find_metric(rank, metric, METRIC_BANDWIDTH), per_second(bytes, ps));
+    hw_metric_add(find_metric(rank, metric, METRIC_BANDWIDTH), per_second(bytes, ps));
 }
 
 void rank_record_rate(struct rank *rank, const char *metric, uint64_t operations, uint64_t ps)
 {
-    metric_add(find_metric(rank, metric, METRIC_RATE), per_second(operations, ps));
+    hw_metric_add(find_metric(rank, metric, METRIC_RATE), per_second(operations, ps));
 }
 
 void rank_count(struct rank *rank, const char *metric, uint64_t add)
 {
-    metric_add(find_metric(rank, metric, METRIC_COUNTER), add);
+    hw_metric_add(find_metric(rank, metric, METRIC_COUNTER), add);
 }
 
 void rank_progress(struct rank *rank)

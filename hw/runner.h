@@ -22,8 +22,8 @@
  * "4KiB", "10us", "0.5", "on", "put": what a scenario accepts. False: `problem` (of `size` bytes)
  * says what is allowed.
  */
-bool argument_parse(const struct workload_arg *arg, const char *text, struct value *value,
-                    char *problem, size_t size);
+bool hw_argument_parse(const struct workload_arg *arg, const char *text, struct value *value,
+                       char *problem, size_t size);
 
 /* ---- metrics (metrics.c) --------------------------------------------------------------------- */
 
@@ -37,10 +37,10 @@ struct metric {
     uint64_t buckets[BUCKETS];
 };
 
-void metric_add(struct metric *metric, uint64_t value);
-void metric_merge(struct metric *into, const struct metric *from);
+void hw_metric_add(struct metric *metric, uint64_t value);
+void hw_metric_merge(struct metric *into, const struct metric *from);
 /* About: within a sixteenth. */
-uint64_t metric_quantile(const struct metric *metric, double part);
+uint64_t hw_metric_quantile(const struct metric *metric, double part);
 
 /* ---- ranks (rank.c) -------------------------------------------------------------------------- */
 
@@ -57,10 +57,10 @@ struct rank {
     uint64_t failures;
 };
 
-/* Joins the job. False: what is missing has been told on the standard error. */
-bool rank_open(struct rank *rank, const struct workload *workload);
-void rank_close(struct rank *rank);
+/* Joins the job. False: the standard error says what is missing. */
+bool hw_rank_open(struct rank *rank, const struct workload *workload);
+void hw_rank_close(struct rank *rank);
 /* Zeroes, for free(). Without memory the job ends. */
-void *rank_allocate(size_t bytes);
+void *hw_allocate(size_t bytes);
 
 #endif

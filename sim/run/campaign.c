@@ -15,7 +15,7 @@ struct child {
     pid_t pid; /* 0: free */
     int pipe;
     uint64_t run;
-    GString *told;
+    GString *output;
 };
 
 uint64_t campaign_size(const struct campaign *campaign)
@@ -162,28 +162,28 @@ static bool start(const struct campaign *campaign, struct child *child, uint64_t
     }
     child->pipe = ends[0];
     child->run = number;
-    child->told = g_string_new(NULL);
+    child->output = g_string_new(NULL);
     return true;
 }
 
 static json_t *finish(struct child *child)
 {
     json_error_t error;
-    json_t *result = json_loadb(child->told->str, child->told->len, 0, &error);
+    json_t *result = json_loadb(child->output->str, child->output->len, 0, &error);
     int status = 0;
 
     close(child->pipe);
     while (waitpid(child->pid, &status, 0) < 0 && errno == EINTR)
         ;
     child->pid = 0;
-    g_string_free(child->told, TRUE);
+    g_string_free(child->output, TRUE);
     if (result != NULL && WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return result;
     json_decref(result);
     if (WIFSIGNALED(status))
         return broken("the run was ended by signal %d (%s)", WTERMSIG(status),
                       strsignal(WTERMSIG(status)));
-    return broken("the run ended with code %d and told nothing",
+    return broken("the run ended with code %d without a result",
                   WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 }
 
@@ -194,7 +194,7 @@ static bool listen_to(struct child *child)
     ssize_t got = read(child->pipe, buffer, sizeof(buffer));
 
     if (got > 0)
-        g_string_append_len(child->told, buffer, got);
+        g_string_append_len(child->output, buffer, got);
     return got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN);
 }
 

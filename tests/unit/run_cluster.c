@@ -190,7 +190,7 @@ static void rules_match_and_are_counted(void **state)
     assert_string_equal(text_at(result, "problems", 0),
                         "expected: a.lost.value equals 4; found: there is no such metric");
     assert_string_equal(text_at(result, "warnings", 0),
-                        "fault faults.2 (net.packet drop) never struck");
+                        "fault faults.2 (net.packet drop) was never injected");
     /* Two of the four faults may affect the same message. */
     assert_in_range((uint64_t)metric(result, "a.lost", "value"), 2, 4);
     assert_true(json_is_true(json_object_get(json_object_get(result, "ledger"), "balanced")));
@@ -205,7 +205,7 @@ static void every_fault_must_occur_when_expected(void **state)
     (void)state;
     assert_int_equal(exit_of(result), EXIT_BROKEN);
     assert_string_equal(text_at(result, "problems", 0),
-                        "expected: every fault struck; found: 0 times, 0 of 1 faults");
+                        "expected: every fault was injected; found: 0 times, 0 of 1 faults");
     json_decref(result);
 }
 

@@ -398,7 +398,7 @@ static void seeds(void **state)
     /* A run gives the same result by itself as in a campaign. */
     done = call(some, "--seeds", "1-20", NULL);
     assert_non_null(strstr(done.out, "FAILED run-seed"));
-    assert_non_null(strstr(done.out, "expected: every fault struck"));
+    assert_non_null(strstr(done.out, "expected: every fault was injected"));
     forget(&done);
     g_free(good);
     g_free(some);

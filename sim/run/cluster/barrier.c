@@ -11,8 +11,7 @@ static const struct workload_arg args[] = {
 
 #define NEIGHBOURS 64u
 
-/* Everybody tells its number; everybody must hear those of its neighbours (of all, in a small job).
- */
+/* Each rank publishes its number and checks those of its neighbours (in a small job, of all). */
 static int exchange(struct rank *rank)
 {
     uint64_t mine = 1ull << 32 | rank_id(rank);
@@ -22,7 +21,8 @@ static int exchange(struct rank *rank)
     for (i = 0; all != NULL && i < NEIGHBOURS && i < rank_size(rank); i++) {
         other = (rank_id(rank) + i) % rank_size(rank);
         if (all[other] != (1ull << 32 | other) && all[other] != 0) /* 0: that rank is gone */
-            return rank_fail(rank, "rank %u told %#llx", other, (unsigned long long)all[other]);
+            return rank_fail(rank, "rank %u published %#llx", other,
+                             (unsigned long long)all[other]);
     }
     return 0;
 }

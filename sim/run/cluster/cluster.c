@@ -185,7 +185,8 @@ void cluster_destroy(struct cluster *cluster)
     cluster_jobs_destroy(cluster);
     cluster_faults_disarm(cluster);
     pmi_end(cluster);
-    /* Points and books lie in the fabric and here: nobody may look for them when it is gone. */
+    /* Fault points and ledger books are members of the fabric and of the cluster: forget them
+     * first. */
     sim_fault_reset();
     sim_ledger_reset();
     cluster_networks_destroy(cluster);

@@ -39,7 +39,7 @@ static bool add_rule(struct cluster *cluster, const struct scenario_fault *fault
     };
 
     /* The checks of the scenario have admitted only names of actions. */
-    if (!sim_fault_action_find(scenario_tree_get(fault->at, "do")->text, &rule.action))
+    if (!sim_fault_action_find(scenario_fault_action(fault), &rule.action))
         g_assert_not_reached();
     if (point == NULL) {
         *error =
@@ -47,8 +47,8 @@ static bool add_rule(struct cluster *cluster, const struct scenario_fault *fault
         return false;
     }
     rule.label = strdup(fault->title);
-    /* Other seeds, other strikes. The title is unique, so a rule more or less does not shift the
-     * others. */
+    /* The seed decides which subjects the rule hits. The title is unique, so adding or removing
+     * a rule leaves the random numbers of the others as they are. */
     sim_random_init(&rule.random, cluster->scenario->seed, fault->title, 0);
     sim_fault_rule_add(point, &rule);
     return true;
@@ -56,7 +56,7 @@ static bool add_rule(struct cluster *cluster, const struct scenario_fault *fault
 
 /* ---- at a time ------------------------------------------------------------------------------- */
 
-static bool strike_link(struct net *net, const struct scenario_fault *fault)
+static bool change_link(struct net *net, const struct scenario_fault *fault)
 {
     uint32_t a = fault->router_numbers[0], b = fault->router_numbers[1],
              which = (uint32_t)fault->which;
@@ -68,7 +68,7 @@ static bool strike_link(struct net *net, const struct scenario_fault *fault)
     return net_link_set_alive(net, a, b, which, fault->action == LINK_UP);
 }
 
-static bool strike_node(struct cluster *cluster, const struct scenario_fault *fault)
+static bool fault_node(struct cluster *cluster, const struct scenario_fault *fault)
 {
     uint32_t node = (uint32_t)fault->node;
 
@@ -95,17 +95,17 @@ static uint32_t which_of(const struct scenario_fault *fault, const char *field, 
     return scenario_given(fault->at, field) ? (uint32_t)number : ARIES_EVERY;
 }
 
-static bool strike(struct cluster *cluster, const struct scenario_fault *fault)
+static bool inject(struct cluster *cluster, const struct scenario_fault *fault)
 {
     struct net *net = cluster->networks[fault->network_index].net;
 
     switch (fault->place) {
     case FAULT_LINK:
-        return strike_link(net, fault);
+        return change_link(net, fault);
     case FAULT_ROUTER:
         return net_router_set_alive(net, fault->router_numbers[0], fault->action == ROUTER_UP);
     case FAULT_NODE:
-        return strike_node(cluster, fault);
+        return fault_node(cluster, fault);
     case FAULT_CQ_OVERRUN:
         aries_cq_force_overrun_of(cluster_aries(cluster), (uint32_t)fault->node,
                                   which_of(fault, "queue", fault->queue));
@@ -136,8 +136,8 @@ static void fire(struct sim_event *event)
     const struct scenario_fault *fault = timed->scenario;
 
     trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, 0, (uint32_t)fault->place,
-          scenario_tree_get(fault->at, "do")->text, sim_now(), 0, 0, fault->action);
-    timed->struck = strike(timed->cluster, fault);
+          scenario_fault_action(fault), sim_now(), 0, 0, fault->action);
+    timed->injected = inject(timed->cluster, fault);
 }
 
 /* ---- both ------------------------------------------------------------------------------------ */
@@ -156,7 +156,7 @@ static void match_link(const struct net_link_info *link, void *arg)
                                          (link->router == search->b && link->peer == search->a));
 }
 
-/* What only the built network knows. */
+/* Checks what is known only when the network has been built. */
 static bool exists(const struct cluster *cluster, const struct scenario_fault *fault, size_t index,
                    char **error)
 {
@@ -221,7 +221,7 @@ bool cluster_faults_create(struct cluster *cluster, char **error)
     return true;
 }
 
-/* Faults that come after the last rank has ended would only stretch virtual time. */
+/* Faults after the end of the last rank would only prolong the run. */
 void cluster_faults_disarm(struct cluster *cluster)
 {
     size_t i;

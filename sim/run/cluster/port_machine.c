@@ -128,7 +128,7 @@ int port_memory_watch(void)
     return 0;
 }
 
-/* Nothing to tell: a simulated NIC goes by addresses, and meets what is there then. */
+/* Does nothing: a simulated NIC uses addresses, and reads the memory that is there at that time. */
 int port_memory_changed(uint64_t *place, uint64_t *address, uint64_t *bytes)
 {
     (void)place, (void)address, (void)bytes;

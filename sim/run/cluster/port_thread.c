@@ -2,7 +2,7 @@
 /* Threads of a rank that a stack starts, its timers, and what the CPU does for it. */
 #include "cluster/port_fiber.h"
 
-#define MEMORY_POLL_PS (20 * SIM_NS) /* a call that looks at some memory */
+#define EMPTY_POLL_PS (20 * SIM_NS) /* a call that reads some memory */
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
@@ -166,7 +166,7 @@ void port_poll_memory(void)
     const struct sim_wait wait = {
         .text = "another thread (memory)", .what = thread, .id = thread->id};
 
-    sim_poll(&wait, was_woken, MEMORY_POLL_PS);
+    sim_poll(&wait, was_woken, EMPTY_POLL_PS);
     if (!sim_behind()) /* else it was woken later than this poll */
         thread->woken = false;
 }

@@ -246,7 +246,7 @@ void rank_gather_check(struct job *job)
     sim_event_schedule(&gather->release, sim_now() + OUT_OF_BAND_PS);
 }
 
-/* A killed rank is no longer waited for; what it told stays. */
+/* A killed rank is no longer waited for; what it published stays. */
 static void leave_gather(struct rank *rank)
 {
     if (rank->gathering && !rank->job->gather.releasing)
@@ -288,7 +288,7 @@ static const uint8_t *meet(struct rank *rank, const void *mine, size_t bytes, bo
     sim_settle();
     begin = sim_now();
     if (bytes != 0 && !pmi_publish(rank, mine, bytes, gather->generation))
-        rank_fail(rank, "cannot tell others %zu bytes: no process manager", bytes);
+        rank_fail(rank, "cannot publish %zu bytes: no process manager", bytes);
     generation = gather->generation;
     side = generation & 1;
     if (gather->arrived == 0)

@@ -24,7 +24,7 @@ static const struct workload_arg args[] = {
      "random targets; the next rank; all to `root`; every other rank in turn"},
     {"bytes", ARG_BYTES, "4KiB", "1", "64MiB", NULL, "of a message"},
     {"messages", ARG_COUNT, "100", "1", "100000000", NULL, "that each rank sends"},
-    {"window", ARG_COUNT, "1", "1", "65536", NULL, "messages of a rank on their way at a time"},
+    {"window", ARG_COUNT, "1", "1", "65536", NULL, "messages of a rank in flight at a time"},
     {"root", ARG_COUNT, "0", "0", "131071", NULL, "incast: the receiver"},
     {NULL},
 };

@@ -345,7 +345,7 @@ static void change_dynamic(struct foreign_image *image, const struct dynamic *dy
 
 /*
  * Of an executable: where its thread-local variables begin, as the linker counts (ELF Handling For
- * Thread-Local Storage, variant II), and the loader is not told of them.
+ * Thread-Local Storage, variant II), and the loader does not know of them.
  */
 static void take_locals(struct foreign_image *image, const struct dynamic *dynamic)
 {

@@ -4,7 +4,7 @@
  * right below the thread pointer, at distances that were fixed when they were linked; of all
  * modules only the program that the kernel started, sim-run, has its own variables there. So
  * sim-run's end with this room. The linker places common variables behind all others of their kind;
- * foreign_locals_possible() checks that it did. (Written in assembler: a compiler has no way to
+ * foreign_locals_possible() checks that it did. (Written in assembler: a compiler cannot
  * say "common" that both GCC and Clang take.)
  */
 #include "internal.h"

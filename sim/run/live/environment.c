@@ -119,8 +119,8 @@ static void files(const struct variables *to, const struct cluster *cluster, con
 /* ---- Open MPI -------------------------------------------------------------------------------- */
 
 /* Debian's takes neither libfabric nor what one-sided communication over it needs by itself. Its
- * way through shared memory would go past the fabric, and leaves files behind where its own
- * launcher does not clear up. */
+ * shared-memory transport would bypass the fabric, and leaves files behind unless its own
+ * launcher removes them. */
 static void open_mpi(const struct variables *to, const struct scenario *scenario)
 {
     variable(to, true, "OMPI_MCA_btl", "self");

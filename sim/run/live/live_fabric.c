@@ -218,22 +218,11 @@ static bool say_report(const struct live_fabric *fabric, char **error)
 /* Whether it can happen where nothing is modelled but the paths through the network. */
 static bool happens_live(const struct scenario_fault *fault)
 {
-    switch (fault->place) {
-    case FAULT_POINT:
-        return g_str_has_prefix(fault->where, "aries.");
-    case FAULT_LINK:
-        return fault->action == LINK_DOWN || fault->action == LINK_UP;
-    case FAULT_NODE:
-        return fault->action == NODE_CRASH;
-    case FAULT_ROUTER:
-    case FAULT_CQ_OVERRUN:
-    case FAULT_MEMORY:
-    case FAULT_ERROR:
-        return true;
-    case FAULT_FABRIC:
+    const struct scenario_fault_kind *kind = scenario_fault_kind(fault);
+
+    if (kind->live == NULL)
         return false;
-    }
-    return false;
+    return kind->place == FAULT_POINT || (kind->live_actions >> fault->action & 1) != 0;
 }
 
 /* What there is in simulation only is refused, not passed over. */

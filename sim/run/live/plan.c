@@ -36,7 +36,7 @@ static void between(GKeyFile *file, const char *group, const char *key, uint32_t
 static void rule(GKeyFile *file, const char *group, const struct scenario_fault *fault)
 {
     g_key_file_set_string(file, group, "point", fault->where);
-    g_key_file_set_string(file, group, "action", scenario_tree_get(fault->at, "do")->text);
+    g_key_file_set_string(file, group, "action", scenario_fault_action(fault));
     g_key_file_set_string(file, group, "label", fault->title);
     g_key_file_set_uint64(file, group, "from", fault->from);
     if (fault->until != SIM_NEVER)
@@ -53,47 +53,37 @@ static void rule(GKeyFile *file, const char *group, const struct scenario_fault 
     g_key_file_set_uint64(file, group, "status", fault->status_code);
 }
 
-static void link_or_router(GKeyFile *file, const char *group, const struct scenario_fault *fault)
-{
-    bool is_link = fault->place == FAULT_LINK;
-    bool up = fault->action == (is_link ? (uint64_t)LINK_UP : (uint64_t)ROUTER_UP);
-
-    g_key_file_set_string(file, group, "what", is_link ? "link" : "router");
-    g_key_file_set_uint64(file, group, "router", fault->router_numbers[0]);
-    if (is_link) {
-        g_key_file_set_uint64(file, group, "peer", fault->router_numbers[1]);
-        g_key_file_set_uint64(file, group, "which", fault->which);
-    }
-    g_key_file_set_string(file, group, "state", up ? "up" : "down");
-}
-
 static void timed(GKeyFile *file, const char *group, const struct scenario_fault *fault)
 {
+    const char *what = scenario_fault_kind(fault)->live;
+
+    g_assert(what != NULL); /* live_fabric.c has refused the others */
     g_key_file_set_uint64(file, group, "time", fault->time);
+    g_key_file_set_string(file, group, "what", what);
     switch (fault->place) {
     case FAULT_LINK:
+        g_key_file_set_uint64(file, group, "peer", fault->router_numbers[1]);
+        g_key_file_set_uint64(file, group, "which", fault->which);
+        /* fall through */
     case FAULT_ROUTER:
-        link_or_router(file, group, fault);
+        g_key_file_set_uint64(file, group, "router", fault->router_numbers[0]);
+        g_key_file_set_string(file, group, "state", scenario_fault_action(fault));
         return;
     case FAULT_NODE:
-        g_key_file_set_string(file, group, "what", "node");
-        g_key_file_set_string(file, group, "action", "crash");
+        g_key_file_set_string(file, group, "action", scenario_fault_action(fault));
         break;
     case FAULT_CQ_OVERRUN:
-        g_key_file_set_string(file, group, "what", "cq_overrun");
         optional(file, group, fault->at, "queue", fault->queue);
         break;
     case FAULT_MEMORY:
-        g_key_file_set_string(file, group, "what", "memory");
         optional(file, group, fault->at, "region", fault->region);
         break;
     case FAULT_ERROR:
-        g_key_file_set_string(file, group, "what", "error");
         g_key_file_set_uint64(file, group, "category", fault->category);
         g_key_file_set_uint64(file, group, "code", fault->code);
         break;
     case FAULT_POINT:
-    case FAULT_FABRIC: /* rules, and what live_fabric.c has refused */
+    case FAULT_FABRIC:
         g_assert_not_reached();
     }
     g_key_file_set_uint64(file, group, "node", fault->node);

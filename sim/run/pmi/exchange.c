@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What ranks tell each other in rank_exchange() and rank_allgather(): each puts its part, in pieces
+ * What ranks publish in rank_exchange() and rank_allgather(): each puts its part, in pieces
  * that are texts, and fences among survivors. Reading is not by N requests of each of N ranks: like
  * managers with a segment that the ranks of a node share, the server shows what is committed.
  */

@@ -31,7 +31,7 @@ struct oob_line;
 struct oob_message {
     struct sim_event arrive;
     struct oob_message *next; /* waits for its server */
-    struct oob_message *older, *newer; /* all that are on their way or wait */
+    struct oob_message *older, *newer; /* all that are in flight or wait */
     struct oob_server *server; /* that it is for; NULL: a client */
     struct oob_line *line; /* the end where it arrives; OOB_ENDED: that of the rank, or NULL */
     struct rank *rank; /* OOB_ENDED */
@@ -49,7 +49,7 @@ struct oob_line {
     struct oob_line *other; /* tree */
     struct rank *rank; /* client */
     struct sim_fiber *reader; /* client: waits for bytes */
-    size_t announced; /* bytes of the outbox that are on their way or have arrived */
+    size_t announced; /* bytes of the outbox that are in flight or have arrived */
     size_t readable; /* of those, arrived at the client */
     bool closed; /* by the server: nothing is sent after what was announced */
     bool ended; /* client: it has noticed that */
@@ -97,7 +97,7 @@ void oob_serve(struct oob_server *server, struct oob_message *message);
 /* All that the core wants: bytes out, actions, time. */
 void oob_run(struct oob_server *server);
 void oob_kick(struct oob_server *server); /* soon */
-/* Bytes of a link that wait are on their way now. */
+/* Sends the bytes that wait in a link. */
 void oob_send(struct oob_line *line);
 void oob_send_eof(struct oob_line *line);
 void oob_free_messages(struct oob *oob);
@@ -108,7 +108,7 @@ bool oob_publish_job(struct oob *oob, const struct app *apps, const struct pmi2_
 /* Spawned jobs (spawn.c): at the root; at the server of a node that has ranks of it. */
 void oob_spawn(struct oob_server *root, const struct pmi2_spawn *spawn);
 void oob_launch(struct oob_server *server, struct job *job);
-/* By the server that heard of the last rank's end. */
+/* Called at the server that the last rank's end was reported to. */
 void oob_report_over(struct oob_server *server, const struct job *job);
 void oob_take_message(struct oob_server *server, const struct pmi2_action *action);
 void oob_free_spawns(struct oob *oob);

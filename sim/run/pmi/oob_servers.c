@@ -59,7 +59,7 @@ static void take_ended(struct oob_server *server, const struct oob_line *line,
         rank->state == RANK_ENDED)
         pmi2_link_input(line->link, finalize, sizeof(finalize) - 1);
     pmi2_server_rank_ended(server->core, rank->job->pmi_id, rank->id);
-    if (++rank->job->ends_told == rank->job->rank_count)
+    if (++rank->job->ends_reported == rank->job->rank_count)
         oob_report_over(server, rank->job);
 }
 
@@ -378,7 +378,7 @@ static int64_t universe(const struct cluster *cluster, uint32_t own)
     return all;
 }
 
-static void tell_job(struct oob *oob, struct pmi2_job_info *info, const struct app *apps)
+static void describe_job(struct oob *oob, struct pmi2_job_info *info, const struct app *apps)
 {
     uint32_t *node_of, *sizes = g_new(uint32_t, info->apps), i, j, rank = 0;
 
@@ -414,7 +414,7 @@ static bool add_job(struct oob *oob, size_t index, const struct app *apps, uint3
         info.preput_count = spawn->preput_count;
     }
     pmi_name_job(index, id);
-    tell_job(oob, &info, apps);
+    describe_job(oob, &info, apps);
     return info.id != NULL;
 }
 
@@ -424,7 +424,7 @@ bool oob_publish_job(struct oob *oob, const struct app *apps, const struct pmi2_
 }
 
 /* Those that have ended before anybody used PMI. */
-static void tell_ended(const struct job *job)
+static void report_ended(const struct job *job)
 {
     uint32_t i;
 
@@ -474,7 +474,7 @@ struct oob *oob_of(struct cluster *cluster)
     for (i = 0; i < oob->server_count; i++)
         set_timer(&oob->servers[i]);
     for (i = 0; i < cluster->job_count; i++)
-        tell_ended(&cluster->jobs[i]);
+        report_ended(&cluster->jobs[i]);
     return oob;
 }
 

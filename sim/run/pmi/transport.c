@@ -60,7 +60,7 @@ enum pmi2_connect pmi2_transport_open(struct pmi2_transport *transport, int *ran
     return PMI2_CONNECTED;
 }
 
-/* Its server is told, and what the library kept goes. */
+/* Reports the end to the rank's server, and frees the library's state. */
 void pmi_rank_left(struct rank *rank)
 {
     if (rank->job->cluster->oob == NULL)

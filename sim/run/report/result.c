@@ -225,12 +225,12 @@ static void timed_part(const struct timed_fault *timed, json_t *array)
 
     put_text(part, "fault", timed->scenario->title);
     put_text(part, "at", timed->scenario->where);
-    put_text(part, "do", scenario_tree_get(timed->scenario->at, "do")->text);
+    put_text(part, "do", scenario_fault_action(timed->scenario));
     if (network != NULL)
         put_text(part, "network", network);
     put(part, "time_ps", timed->scenario->time);
-    put(part, "seen", timed->struck);
-    put(part, "fired", timed->struck);
+    put(part, "seen", timed->injected);
+    put(part, "fired", timed->injected);
     json_array_append_new(array, part);
 }
 
@@ -260,7 +260,7 @@ static json_t *warnings_part(const struct cluster *cluster, const json_t *faults
     json_array_foreach(faults, i, fault)
     {
         if (json_integer_value(json_object_get(fault, "fired")) == 0)
-            warn(warnings, g_strdup_printf("fault %s (%s %s) never struck",
+            warn(warnings, g_strdup_printf("fault %s (%s %s) was never injected",
                                            json_string_value(json_object_get(fault, "fault")),
                                            json_string_value(json_object_get(fault, "at")),
                                            json_string_value(json_object_get(fault, "do"))));

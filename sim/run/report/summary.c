@@ -188,7 +188,7 @@ static void faults(const struct screen *screen, const json_t *result)
 
     if (json_array_size(array) == 0)
         return;
-    heading(screen, "%-20s %-20s %8s %8s", "fault", "what", "seen", "struck");
+    heading(screen, "%-20s %-20s %8s %8s", "fault", "what", "seen", "injected");
     json_array_foreach(array, i, fault)
     {
         snprintf(what, sizeof(what), "%s %s", text_of(fault, "at"), text_of(fault, "do"));

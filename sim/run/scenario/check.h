@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Between the parts of the check: what one field alone cannot tell. Each part fills in what it
+/* Between the parts of the check: checks that need more than one field. Each part fills in what it
  * found. */
 #ifndef JACQUARD_RUN_CHECK_H
 #define JACQUARD_RUN_CHECK_H

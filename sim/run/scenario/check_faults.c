@@ -159,27 +159,17 @@ static bool has_aries(const struct scenario *scenario)
     return scenario_network(scenario, 0)->topology == TOPOLOGY_DRAGONFLY;
 }
 
-static bool needs_aries(const struct scenario_fault *fault)
-{
-    return fault->place >= FAULT_NODE || g_str_has_prefix(fault->where, "aries.");
-}
-
 static bool check_fault(const struct scenario *scenario, struct scenario_fault *fault, size_t index,
                         const char *path, char **error)
 {
-    static const char *const places[] = {"link",   "router", "node", "cq",
-                                         "fabric", "memory", "error"};
+    const struct scenario_fault_kind *kind = scenario_fault_kind(fault);
     size_t i;
 
-    fault->place = FAULT_POINT;
-    for (i = 0; i < G_N_ELEMENTS(places); i++) {
-        if (strcmp(fault->where, places[i]) == 0)
-            fault->place = FAULT_LINK + i;
-    }
+    fault->place = kind->place;
     if (!scenario_find_network(scenario, fault->at, path, fault->network, &fault->network_index,
                                error))
         return false;
-    if (!has_aries(scenario) && needs_aries(fault))
+    if (!has_aries(scenario) && kind->aries)
         return scenario_refuse(
             error, fault->at, path, "at",
             "concerns Aries NICs, which a switched network has not; allowed there: "

@@ -163,7 +163,7 @@ static const struct field live_fields[] = {
 #undef L
 static const struct schema live_schema = {
     .name = "live",
-    .meaning = "What only fabrics for real processes look at (live.md).",
+    .meaning = "What only fabrics for real processes read (live.md).",
     .size = sizeof(struct scenario_live),
     .fields = live_fields};
 
@@ -237,7 +237,7 @@ static const struct schema job_schema = {.name = "job",
 #define WHERE                                                                    \
     {                                                                            \
         "at", STRING(X, where), .required = true, .syntax = "as in the heading", \
-                                .meaning = "what is hit"                         \
+                                .meaning = "where the fault is injected"         \
     }
 #define LABEL                                                                          \
     {                                                                                  \
@@ -253,9 +253,9 @@ static const struct schema job_schema = {.name = "job",
     {"probability",  REAL(X, probability), .minimum = "0",                                       \
      .maximum = "1", .fallback = "1",      .meaning = "of each subject that matches"},           \
         {"count", COUNT(X, count), .fallback = "0",                                              \
-         .meaning = "strike at most so often; 0: no limit"},                                     \
+         .meaning = "inject it at most so often; 0: no limit"},                                  \
         {"skip", COUNT(X, skip), .fallback = "0",                                                \
-         .meaning = "let so many matching subjects pass first"},                                 \
+         .meaning = "leave the first so many that match alone"},                                 \
         {"from", TIME(X, from), .fallback = "0", .meaning = "active from this virtual time"},    \
         {"until", TIME(X, until), .meaning = "and before this one; default: the end"},           \
         {"source", COUNT(X, source), .meaning = "only from this node"},                          \
@@ -281,7 +281,7 @@ static const struct schema job_schema = {.name = "job",
 
 static const struct field aries_packet_fields[] = {
     WHERE,
-    {"do", CHOICE(X, action), .required = true, .choices = "drop|corrupt|fail",
+    {"do", CHOICE(X, action), .required = true, .choices = ARIES_PACKET_ACTIONS,
      .meaning = "drop: lost in the network; corrupt: arrives poisoned (DATA_ERR); fail: refused "
                 "with `status`, a request by the target, a response by the source"},
     LABEL,
@@ -293,7 +293,7 @@ static const struct field aries_packet_fields[] = {
     {NULL}};
 static const struct field net_packet_fields[] = {
     WHERE,
-    {"do", CHOICE(X, action), .required = true, .choices = "drop|delay|duplicate|corrupt",
+    {"do", CHOICE(X, action), .required = true, .choices = NET_PACKET_ACTIONS,
      .meaning = "to a transfer (a chunk of a message) in the network"},
     NETWORK,
     LABEL,
@@ -303,7 +303,7 @@ static const struct field net_packet_fields[] = {
     {NULL}};
 static const struct field aries_cq_fields[] = {WHERE,
                                                {"do", CHOICE(X, action), .required = true,
-                                                .choices = "drop",
+                                                .choices = ARIES_CQ_ACTIONS,
                                                 .meaning = "the event finds its queue full"},
                                                LABEL,
                                                RULE_FIELDS,
@@ -311,7 +311,7 @@ static const struct field aries_cq_fields[] = {WHERE,
                                                {NULL}};
 static const struct field aries_datagram_fields[] = {
     WHERE,
-    {"do", CHOICE(X, action), .required = true, .choices = "drop|delay|duplicate",
+    {"do", CHOICE(X, action), .required = true, .choices = ARIES_DATAGRAM_ACTIONS,
      .meaning = "to a datagram of a connection set-up"},
     LABEL,
     RULE_FIELDS,
@@ -319,7 +319,7 @@ static const struct field aries_datagram_fields[] = {
     {NULL}};
 static const struct field oob_message_fields[] = {
     WHERE,
-    {"do", CHOICE(X, action), .required = true, .choices = "drop|delay|duplicate",
+    {"do", CHOICE(X, action), .required = true, .choices = OOB_MESSAGE_ACTIONS,
      .meaning = "to a datagram between two servers of PMI; they repeat what is lost"},
     LABEL,
     RULE_FIELDS,
@@ -328,7 +328,7 @@ static const struct field oob_message_fields[] = {
     {NULL}};
 static const struct field oob_server_fields[] = {
     WHERE,
-    {"do", CHOICE(X, action), .required = true, .choices = "delay",
+    {"do", CHOICE(X, action), .required = true, .choices = OOB_SERVER_ACTIONS,
      .meaning = "the server of PMI on node `target` takes so much longer with each message"},
     LABEL,
     RULE_FIELDS,
@@ -336,7 +336,7 @@ static const struct field oob_server_fields[] = {
     {NULL}};
 static const struct field link_fields[] = {
     WHERE,
-    {"do", CHOICE(X, action), .required = true, .choices = "down|up|lane_loss|link_error",
+    {"do", CHOICE(X, action), .required = true, .choices = LINK_ACTIONS,
      .meaning = "both directions change; link_error: micropackets come bad and are sent again"},
     NETWORK,
     LABEL,
@@ -352,7 +352,7 @@ static const struct field link_fields[] = {
     {NULL}};
 static const struct field router_fields[] = {
     WHERE,
-    {"do", CHOICE(X, action), .required = true, .choices = "down|up",
+    {"do", CHOICE(X, action), .required = true, .choices = ROUTER_ACTIONS,
      .meaning = "down: cuts off its four nodes"},
     NETWORK,
     LABEL,
@@ -362,7 +362,7 @@ static const struct field router_fields[] = {
     {NULL}};
 static const struct field node_fields[] = {
     WHERE,
-    {"do", CHOICE(X, action), .required = true, .choices = "crash|hang|pcie_stall|bi_set",
+    {"do", CHOICE(X, action), .required = true, .choices = NODE_ACTIONS,
      .meaning = "crash: for ever; hang: the NIC accepts requests and answers none; pcie_stall: "
                 "host memory does not answer; bi_set: its injection is limited to `orbs`"},
     LABEL,
@@ -375,7 +375,7 @@ static const struct field node_fields[] = {
     {NULL}};
 static const struct field memory_fields[] = {
     WHERE,
-    {"do", CHOICE(X, action), .required = true, .choices = "corrupt",
+    {"do", CHOICE(X, action), .required = true, .choices = MEMORY_ACTIONS,
      .meaning = "the memory descriptor of a registration: AT_MDD_UNCORRECTABLE from then on"},
     LABEL,
     WHEN,
@@ -385,7 +385,7 @@ static const struct field memory_fields[] = {
     {NULL}};
 static const struct field error_fields[] = {
     WHERE,
-    {"do", CHOICE(X, action), .required = true, .choices = "raise",
+    {"do", CHOICE(X, action), .required = true, .choices = ERROR_ACTIONS,
      .meaning = "the NIC reports an error event; nothing else happens"},
     LABEL,
     WHEN,
@@ -400,7 +400,7 @@ static const struct field error_fields[] = {
     {NULL}};
 static const struct field cq_fields[] = {
     WHERE,
-    {"do", CHOICE(X, action), .required = true, .choices = "overrun",
+    {"do", CHOICE(X, action), .required = true, .choices = CQ_ACTIONS,
      .meaning = "a completion queue of the node overruns"},
     LABEL,
     WHEN,
@@ -410,7 +410,7 @@ static const struct field cq_fields[] = {
     {NULL}};
 static const struct field whole_fields[] = {
     WHERE,
-    {"do", CHOICE(X, action), .required = true, .choices = "quiesce|throttle",
+    {"do", CHOICE(X, action), .required = true, .choices = FABRIC_ACTIONS,
      .meaning = "quiesce: nothing moves; throttle: injection limited to `percent`"},
     LABEL,
     WHEN,
@@ -450,7 +450,7 @@ static const struct schema *const fault_variants[] = {&aries_packet_schema, &net
 static const struct schema fault_schema = {
     .name = "fault",
     .meaning = "What goes wrong. Field `at` decides which other fields there are. A fault that "
-               "never struck is "
+               "was never injected is "
                "reported as a warning; `expect` can make it a failure.",
     .size = sizeof(X),
     .variants = fault_variants,
@@ -462,14 +462,14 @@ static const struct field mutation_fields[] = {
     {"what", CHOICE(M, what), .required = true, .choices = "drop|duplicate|reorder|flip",
      .meaning = "the bug"},
     {"every", COUNT(M, every), .minimum = "1", .fallback = "100",
-     .meaning = "every so manyth chunk of data is hit"},
+     .meaning = "every N-th chunk of data is affected"},
     {NULL}};
 #undef M
 static const struct schema mutation_schema = {
     .name = "mutate",
     .meaning = "A deliberate bug of the model, to prove that the ledger sees it: data is lost, "
-               "doubled, exchanged or "
-               "changed and nobody is told.",
+               "duplicated, exchanged or "
+               "changed without an error.",
     .size = sizeof(struct scenario_mutation),
     .fields = mutation_fields};
 
@@ -517,7 +517,7 @@ static const struct field expect_outcome_fields[] = {
 static const struct field expect_fault_fields[] = {
     {"fault", STRING(E, fault), .required = true,
      .syntax = "`fired` (all of them), a label, or faults.0",
-     .meaning = "it struck at least once, or as often as the limits say"},
+     .meaning = "it was injected at least once, or as often as the limits say"},
     LIMIT_FIELDS,
     {NULL}};
 static const struct field expect_job_fields[] = {
@@ -535,7 +535,7 @@ static const struct field expect_job_fields[] = {
 VARIANT(ledger, "ledger", "The ledger's verdict.");
 VARIANT(metric, "metric", "A measured value.");
 VARIANT(outcome, "outcome", "How the run ends.");
-VARIANT(fault, "fault", "That a fault struck.");
+VARIANT(fault, "fault", "How often a fault was injected.");
 VARIANT(job, "job", "How a job ends.");
 #undef VARIANT
 static const struct schema *const expectation_variants[] = {
@@ -568,7 +568,7 @@ static const struct field scenario_fields[] = {
      .meaning = "what ends a runaway"},
     {"oob", RECORD(scenario_oob, S, oob), .of = &oob_schema, .meaning = "the out-of-band network"},
     {"live", RECORD(scenario_live, S, live), .of = &live_schema,
-     .meaning = "what only a live fabric looks at"},
+     .meaning = "what only a live fabric reads"},
     {"jobs", LIST(S, jobs), .of = &job_schema,
      .meaning = "what runs; only a live fabric needs none"},
     {"faults", LIST(S, faults), .of = &fault_schema, .meaning = "what goes wrong"},

@@ -186,12 +186,12 @@ static void judge_fault(const struct cluster *cluster,
         if (sum.title != NULL && strcmp(sum.title, cluster->timed[i].scenario->title) != 0)
             continue;
         sum.rules++;
-        sum.silent += !cluster->timed[i].struck;
-        sum.fired += cluster->timed[i].struck;
+        sum.silent += !cluster->timed[i].injected;
+        sum.fired += cluster->timed[i].injected;
     }
     judgement->what =
         g_strdup_printf("%s%s%s", all ? "every fault" : "fault ", all ? "" : expectation->fault,
-                        limits[0] != '\0' ? limits : " struck");
+                        limits[0] != '\0' ? limits : " was injected");
     judgement->value = g_strdup_printf("%" PRIu64 " times, %zu of %zu faults", sum.fired,
                                        sum.rules - sum.silent, sum.rules);
     judgement->holds = limits[0] != '\0' ? limits_hold(expectation, (double)sum.fired)

@@ -114,10 +114,11 @@ struct job {
     uint32_t app_count;
     const struct job *spawner; /* NULL: the scenario's own */
     bool launched; /* spawned: a rank of it has run */
-    bool not_started; /* not all of it could be: its spawner was told, there is no such job */
+    bool not_started; /* not all ranks could be started; the spawner has got an error, and the job
+                         does not exist */
     struct rank *ranks;
     uint32_t rank_count, running, killed;
-    uint32_t ends_told; /* of its ranks, to the servers of their nodes */
+    uint32_t ends_reported; /* of its ranks, to the servers of their nodes */
     uint8_t ptag;
     uint32_t cookie;
     struct cray_job cray;
@@ -135,7 +136,7 @@ struct timed_fault {
     struct sim_timer timer;
     struct cluster *cluster;
     const struct scenario_fault *scenario;
-    bool struck;
+    bool injected;
 };
 
 struct waiter {
@@ -262,7 +263,7 @@ void rank_forget_fibers(void); /* at the end of a cluster */
 /* A rank left: by return or killed. */
 void rank_left(struct rank *rank);
 void rank_start(struct rank *rank, sim_time_t at); /* no fiber: no stack is left */
-void rank_wake(struct rank *rank); /* all its threads look again */
+void rank_wake(struct rank *rank); /* all its threads check what they wait for */
 bool rank_runs_here(const struct rank *rank); /* one of its threads is the running fiber */
 void rank_threads_kill(struct rank *rank); /* all but the first */
 void rank_gather_check(struct job *job); /* releases those who wait for a rank that died */

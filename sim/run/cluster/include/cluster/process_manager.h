@@ -16,9 +16,9 @@ void pmi_rank_free(struct rank *rank);
 /* Of the job of that place among the cluster's. */
 void pmi_name_job(size_t index, char id[16]);
 void pmi_publish_counters(const struct cluster *cluster);
-/* Tells the others of the job; returns when all that live have. False: it is not possible. */
+/* Publishes `mine` to the job; returns when all live ranks have published. False: it is not possible. */
 bool pmi_publish(struct rank *rank, const void *mine, size_t bytes, uint64_t generation);
-/* What they told, by rank; nothing is written for who told nothing. */
+/* What they published, by rank; the part of a rank that published nothing is left as it is. */
 void pmi_collect(const struct rank *rank, uint64_t generation, uint8_t *all, size_t bytes);
 
 #endif

@@ -89,10 +89,34 @@ enum scenario_fault_place {
     FAULT_MEMORY,
     FAULT_ERROR,
 };
+/* The words of `do`, and their numbers. Rules have the names of sim_fault_action_find(). */
+#define ARIES_PACKET_ACTIONS "drop|corrupt|fail"
+#define ARIES_CQ_ACTIONS "drop"
+#define ARIES_DATAGRAM_ACTIONS "drop|delay|duplicate"
+#define NET_PACKET_ACTIONS "drop|delay|duplicate|corrupt"
+#define OOB_MESSAGE_ACTIONS "drop|delay|duplicate"
+#define OOB_SERVER_ACTIONS "delay"
+#define LINK_ACTIONS "down|up|lane_loss|link_error"
 enum { LINK_DOWN, LINK_UP, LINK_LANE_LOSS, LINK_ERROR };
+#define ROUTER_ACTIONS "down|up"
 enum { ROUTER_DOWN, ROUTER_UP };
+#define NODE_ACTIONS "crash|hang|pcie_stall|bi_set"
 enum { NODE_CRASH, NODE_HANG, NODE_PCIE_STALL, NODE_BI_SET };
+#define CQ_ACTIONS "overrun"
+#define MEMORY_ACTIONS "corrupt"
+#define ERROR_ACTIONS "raise"
+#define FABRIC_ACTIONS "quiesce|throttle"
 enum { FABRIC_QUIESCE, FABRIC_THROTTLE };
+
+/* A row of the table of faults (fault_kinds.c). */
+struct scenario_fault_kind {
+    const char *at; /* as scenarios name it */
+    enum scenario_fault_place place;
+    const char *actions; /* words of `do` */
+    bool aries; /* concerns Aries NICs */
+    const char *live; /* what it is called in the plan of a live fabric; NULL: simulation only */
+    uint32_t live_actions; /* a bit for each action that happens there */
+};
 
 struct scenario_fault {
     const struct tree *at;
@@ -237,6 +261,9 @@ bool scenario_for_each_param(const struct scenario_network *network,
 void scenario_net_config(const struct scenario_network *network, uint64_t seed,
                          struct net_config *config);
 const char *scenario_profile(const struct scenario_network *network);
+
+const struct scenario_fault_kind *scenario_fault_kind(const struct scenario_fault *fault);
+const char *scenario_fault_action(const struct scenario_fault *fault); /* the word of `do` */
 
 /* The tables (fields.c). */
 extern const struct schema scenario_schema;

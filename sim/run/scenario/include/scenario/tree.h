@@ -46,8 +46,8 @@ void scenario_tree_remove(struct tree *mapping, const char *key);
 
 /*
  * Sets what `path` names ("jobs.0.args.bytes", "jobs.clients.nodes") to a YAML value. List items go
- * by number or by their `name` or `label`; a mapping's key may contain dots; missing mappings on
- * the way are created. `origin` is what messages say ("--set"). False: *error (g_free).
+ * by number or by their `name` or `label`; a mapping's key may contain dots; missing mappings
+ * of the path are created. `origin` is what messages say ("--set"). False: *error (g_free).
  */
 bool scenario_tree_set(struct tree *root, const char *path, const char *value, const char *origin,
                        char **error);

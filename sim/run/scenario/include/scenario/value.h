@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Typed texts of the scenario language: counts, sizes, times, reals, truth values, choices, node
- * sets. The same parser serves scenario fields, workload arguments and their defaults. Arithmetic
- * is exact: no value depends on binary floating point except reals.
+ * sets. Scenario fields, workload arguments and their defaults have one parser, wl_value_parse() of
+ * workloads/value.c; this header adds messages and formats.
  */
 #ifndef JACQUARD_RUN_VALUE_H
 #define JACQUARD_RUN_VALUE_H

@@ -221,7 +221,7 @@ static int btl_close(struct btl *b)
     return 0;
 }
 
-/* Each writes to the next one; nobody else does. */
+/* Each rank writes to the next one only. */
 static int btl_body(struct rank *rank, bool scalable)
 {
     uint32_t peer = (rank_id(rank) + 1) % rank_size(rank);

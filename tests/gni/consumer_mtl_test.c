@@ -219,7 +219,7 @@ static int mtl_probe(struct mtl *m, uint32_t from, uint64_t tag, uint64_t flags,
 static const size_t mtl_lengths[] = {0, 1, 8, 63, 64, 65, 1000, 8192, 8193, 16384, 65536, 300001};
 #define MTL_LENGTHS (sizeof(mtl_lengths) / sizeof(mtl_lengths[0]))
 
-/* Everybody sends to everybody. */
+/* Each rank sends to all ranks. */
 static int mtl_all_to_all(struct mtl *m)
 {
     struct mtl_request *in = calloc(RANKS, sizeof(*in)), *out = calloc(RANKS, sizeof(*out));
@@ -318,7 +318,7 @@ static int mtl_probes(struct mtl *m)
     return mtl_wait(m, &send);
 }
 
-/* More ends than the queue was asked to hold before anybody looks. */
+/* More operations end than the queue has entries before the queue is read. */
 static int mtl_many(struct mtl *m)
 {
     enum { MANY = 180 };

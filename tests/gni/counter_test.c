@@ -133,7 +133,7 @@ static void gni_105_triggers(void **state)
 
 /* ---- progress -------------------------------------------------------------------------------- */
 
-/* Both compute while a rendezvous is under way: only automatic progress gets on with it. */
+/* Both ranks compute while a rendezvous is in flight: only automatic progress continues it. */
 static int computing(struct rank *rank, bool manual)
 {
     enum { BYTES = 1 << 20 };
@@ -178,8 +178,10 @@ static void gni_149_gni_150_progress(void **state)
     gni_run(&(struct gni_machine){.ranks = 2}, computing_manual);
 }
 
-/* Whoever always finds an entry makes progress now and then all the same: what comes meanwhile
- * arrives while there are entries yet. */
+/*
+ * A reader that always finds an entry makes progress now and then: messages arrive while there are
+ * entries left.
+ */
 static int full_reads_body(struct rank *rank)
 {
     enum { MANY = 48, ENOUGH = 20 };
@@ -204,7 +206,7 @@ static int full_reads_body(struct rank *rank)
         EXPECT_IS(fi_recv(side.ep, &values[i], 8, NULL, FI_ADDR_UNSPEC, NULL), 0);
     while (values[MANY - 1] == 0)
         EXPECT_IS(fi_cq_read(side.rx_cq, NULL, 0), 0);
-    gni_pause(rank, 100 * MS); /* the last message is there, and nobody has looked */
+    gni_pause(rank, 100 * MS); /* the last message is there, and no queue was read */
     EXPECT_IS(values[MANY], 0);
     for (i = 0; i < ENOUGH; i++)
         EXPECT_IS(fi_cq_read(side.rx_cq, &entry, 1), 1);

@@ -34,7 +34,7 @@ static void expect_error(struct gnip_cq *cq, uint64_t number)
 
 /* ---- completion queues ----------------------------------------------------------------------- */
 
-/* Against a list of what should be there; errors and successes are two queues. */
+/* Compares the queue with a model: errors and successes are two queues. */
 static void gni_77_gni_108_model(void **state)
 {
     struct gnip_cq *cq = open_cq(&(struct fi_cq_attr){.format = FI_CQ_FORMAT_TAGGED});
@@ -103,7 +103,7 @@ static void gni_77_limit(void **state)
     assert_false(gnip_cq_reserve(cq));
     for (i = 0; i < 64 * 256; i++)
         add(cq, i);
-    gnip_cq_reserve_always(cq); /* an error that nobody had reckoned with */
+    gnip_cq_reserve_always(cq); /* an error without a reservation of its own */
     add_error(cq, 77777);
     expect_error(cq, 77777);
     for (i = 0; i < 64 * 256; i++) {
@@ -272,7 +272,7 @@ static void *read_some(void *argument)
 
         if (result == 1 && __atomic_add_fetch(&waiting->read, 1, __ATOMIC_RELAXED) < ENTRIES)
             continue;
-        /* whoever takes the last one lets the next reader go, which does the same */
+        /* the reader of the last entry lets the next reader go, which does the same */
         fi_cq_signal(&waiting->cq->fid);
     }
     return NULL;
@@ -296,8 +296,10 @@ static void gni_111_many_readers(void **state)
     assert_int_equal(fi_close(&waiting.cq->fid.fid), 0);
 }
 
-/* The error of an injected operation has no entry with a context that somebody could look behind: a
- * read returns it, once. */
+/*
+ * The error of an injected operation has no entry with a context that an application could
+ * dereference: one read returns it.
+ */
 static void gni_110_errors_without_an_entry(void **state)
 {
     struct gnip_cq *cq = open_cq(&(struct fi_cq_attr){.wait_obj = FI_WAIT_UNSPEC});
@@ -316,7 +318,7 @@ static void gni_110_errors_without_an_entry(void **state)
     assert_int_equal(fi_cq_read(&cq->fid, &entry, 1), -FI_EAVAIL);
     assert_int_equal(fi_cq_readerr(&cq->fid, &error, 0), 1);
     assert_int_equal((uintptr_t)error.op_context, 2);
-    /* who asks for an entry that there is not */
+    /* a read of an entry that does not exist */
     assert_int_equal(fi_cq_readerr(&cq->fid, &error, 0), -FI_ENOTCONN);
     assert_int_equal(fi_cq_readerr(&cq->fid, &error, 0), -FI_EAGAIN);
     assert_int_equal(fi_cq_sread(&cq->fid, &entry, 1, NULL, -1), 1);

@@ -109,7 +109,8 @@ static int queues_body(struct rank *rank)
         EXPECT_IS(fi_recv(side.ep, bytes[0], LONG, NULL, FI_ADDR_UNSPEC, bytes[0]), 0);
         EXPECT_IS(fi_recv(second, bytes[1], LONG, NULL, FI_ADDR_UNSPEC, bytes[1]), 0);
         TRY(gni_silence(&side, nothing, 5000));
-        EXPECT_IS(counts(&side)->transitions[0][GNIP_VC_NONE], 0); /* nobody has knocked */
+        /* no connection request has come */
+        EXPECT_IS(counts(&side)->transitions[0][GNIP_VC_NONE], 0);
         for (i = 0; i < 2; i++)
             TRY(gni_entry(&side, side.tx_cq, &entry));
         EXPECT_IS(counts(&side)->conn_resp, 2);
@@ -292,7 +293,7 @@ static int gone_body(struct rank *rank)
         }
         EXPECT_IS(failed, 0);
     } else {
-        /* the receives are still there: who sent was lost, not they */
+        /* the receives are still posted: the sender was lost, not they */
         for (kind = EAGER; kind <= RENDEZVOUS; kind++)
             TRY(end(&side, &failed));
         EXPECT_IS(failed, 0);
@@ -425,8 +426,10 @@ static void illegal_transition_fails_the_connection(void **state)
 /* ---- a receiver that closes at once ------------------------------------------------------------
  */
 
-/* The receiver's answer to a message may be here before the network has told of the message's end:
- * by then the receiver may have closed, too. */
+/*
+ * The receiver's answer to a message may arrive before the network reports the message's end; by
+ * then the receiver may have closed.
+ */
 #define DELIVERED 6u
 
 static int delivered_body(struct rank *rank)
@@ -477,7 +480,8 @@ static void gni_69_delivered_before_the_end(void **state)
 /* ---- a doorbell that does not ring ------------------------------------------------------------
  */
 
-#define ASLEEP (60 * 1000 * MS) /* a helper that nobody rings does not look any more after this */
+/* a helper without doorbells does not poll any more after this time */
+#define ASLEEP (60 * 1000 * MS)
 #define LARGE (256u << 10)
 
 static int no_doorbell_body(struct rank *rank)

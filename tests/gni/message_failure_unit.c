@@ -23,7 +23,7 @@ static void gni_142_transfers_fail_sometimes(void **unused)
             entry_count = 0;
             assert_int_equal(fi_recvv(&ep->fid, target, NULL, to, 0, &a_receive), 0);
             assert_int_equal(fi_sendv(&ep->fid, source, NULL, from, 3, &a_send), 0);
-            progress_until(2); /* both sides hear the same */
+            progress_until(2); /* both sides get the same result */
             received = entry_of(&a_receive);
             assert_int_equal(entry_of(&a_send)->err, received->err);
             assert_true(received->err == 0 || received->err == FI_EIO);

@@ -166,7 +166,7 @@ static inline void open_ep(uint64_t seed)
     vc.tx_credits = 64;
 }
 
-/* Nothing may be left of what has ended. */
+/* Operations that have ended leave nothing behind. */
 static inline void close_ep(void)
 {
     uint32_t place = 0, i, bounces = 0;

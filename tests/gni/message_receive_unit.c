@@ -236,7 +236,7 @@ static void gni_91_cancel_buffer(void **unused)
     assert_int_equal(fi_send(&ep->fid, source_area, 100, NULL, 3, &a_send), 0);
     while (ep->own_used == 0)
         progress_once();
-    assert_int_equal(fi_cancel(&ep->fid.fid, &a_buffer), -FI_ENOENT); /* a part is under way */
+    assert_int_equal(fi_cancel(&ep->fid.fid, &a_buffer), -FI_ENOENT); /* a part is in use */
     progress_until(2);
     assert_int_equal(fi_cancel(&ep->fid.fid, &a_buffer), 0);
     close_ep();
@@ -324,7 +324,7 @@ static void claimed(uint64_t bytes)
     assert_int_equal(peek(9, FI_CLAIM | FI_PEEK, NULL, 0, &mine), 0);
     assert_int_equal(entry_of(&mine)->entry.len, bytes);
     assert_int_equal(peek(9, FI_PEEK, NULL, 0, &other), 0);
-    assert_int_equal(entry_of(&other)->err, FI_ENOMSG); /* nobody else sees it */
+    assert_int_equal(entry_of(&other)->err, FI_ENOMSG); /* no other receive finds it */
     assert_int_equal(peek(9, FI_CLAIM, target_area, bytes, &other), -FI_EINVAL);
     assert_int_equal(peek(9, FI_CLAIM, target_area, bytes, &mine), 0);
     progress_all();
@@ -345,7 +345,7 @@ static void claimed(uint64_t bytes)
     assert_int_equal(peek(11, FI_PEEK, NULL, 0, &mine), 0);
     assert_int_equal(entry_of(&mine)->err, FI_ENOMSG);
     progress_all();
-    close_ep(); /* the senders of what was dropped have completed */
+    close_ep(); /* the senders of dropped messages have completed */
 }
 
 static void gni_82_claim_and_discard(void **unused)

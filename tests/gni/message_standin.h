@@ -196,7 +196,7 @@ void gnip_mr_release(struct gnip_mr *mr)
     regions_used--;
 }
 
-/* Descriptors; events of what was posted, taken in any order. */
+/* Descriptors; events of posted transactions, in any order. */
 #define TXDS 64
 
 static __attribute__((unused)) struct gnip_txd txds[TXDS], *events[TXDS];

@@ -50,7 +50,7 @@ static __attribute__((unused)) uint32_t call_count, live_count, registrations_ma
 
 static __attribute__((unused)) uint64_t origin, unmapped_from, unmapped_to;
 
-static __attribute__((unused)) int watched; /* -1: nobody watches */
+static __attribute__((unused)) int watched; /* -1: changes are not noted */
 
 static __attribute__((unused)) struct {
     uint64_t address, bytes;

@@ -168,7 +168,7 @@ static void gni_134_changed_memory(void **state)
     mr = get(BASE, 4 * PAGE, true);
     assert_int_equal(counts().hits, 0);
     assert_int_equal(counts().invalidated, 1);
-    /* in use: whoever has it keeps it, others do not get it any more */
+    /* in use: its users keep it, but new ones do not get it any more */
     change(BASE, 4 * PAGE);
     again = get(BASE, 4 * PAGE, true);
     assert_ptr_not_equal(mr, again);
@@ -265,7 +265,7 @@ static void gni_152_anywhere(void **state)
     assert_memory_equal(first, calls, sizeof(calls));
 }
 
-/* From some moment on nobody watches: what was kept may be gone by now. */
+/* From some moment on, changes are not noted: what was kept may be gone. */
 static void gni_134_watching_ends(void **state)
 {
     struct fid_mr *mr;

@@ -5,8 +5,8 @@
 
 /*
  * Connections of MSG endpoints by themselves: one listener, clients that connect, shut down and
- * close when they like, a network that loses, doubles and reorders messages, and a clock of its
- * own. Whatever happens, both sides hear the same story, once, and nothing is left over.
+ * close at random, a network that loses, doubles and reorders messages, and a clock of its own.
+ * Whatever happens, both sides end with the same result, and nothing is left.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Connections of MSG endpoints by themselves: one listener, clients that connect, shut down and
- * close when they like, a network that loses, doubles and reorders messages, and a clock of its
- * own. Whatever happens, both sides hear the same story, once, and nothing is left over.
+ * close at random, a network that loses, doubles and reorders messages, and a clock of its own.
+ * Whatever happens, both sides end with the same result, and nothing is left.
  */
 #include "msg_cm_frame.h"
 
@@ -20,7 +20,7 @@ struct side {
     struct gnip_ep *ep; /* NULL: closed, or none so far */
     enum outcome outcome;
     bool shut; /* FI_SHUTDOWN was read */
-    bool ended; /* shut down or closed by itself, before it heard of that */
+    bool ended; /* it was shut down or closed by itself, before the peer's message came */
 };
 
 static struct story {
@@ -97,7 +97,7 @@ static void requested(const struct fi_eq_cm_entry *entry, const uint8_t *data, s
 
     memcpy(&name, entry->info->dest_addr, sizeof(name));
     story = &stories[name.cdm_id - 1000];
-    assert_false(story->requested); /* nobody asks twice */
+    assert_false(story->requested); /* a request arrives once only */
     assert_ptr_equal(entry->fid, &pep.fid.fid);
     assert_int_equal(bytes, story->data_bytes);
     assert_memory_equal(data, story->data, bytes);
@@ -266,7 +266,7 @@ static void check(const struct story *story)
     if (client->shut && client->ep != NULL && !client->ended)
         assert_true(server->ended);
     if (client->ep != NULL && !client->ended)
-        assert_true(client->outcome != NOTHING); /* nobody waits for ever */
+        assert_true(client->outcome != NOTHING); /* no side waits for ever */
 }
 
 static void finish(void)

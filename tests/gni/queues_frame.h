@@ -5,7 +5,8 @@
 
 /*
  * Completion and event queues, wait and poll sets, and the messages of MSG connections by
- * themselves, with real threads: against a model, and with somebody who adds while others wait.
+ * themselves, with real threads: against a model, and with a thread that adds entries while others
+ * wait.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -45,7 +46,7 @@ void gnip_progress_list_fini(struct gnip_progress_list *list)
 
 uint32_t gnip_progress_list_run(struct gnip_progress_list *list)
 {
-    return 0; /* nothing to be polled: who waits sleeps until he is woken */
+    return 0; /* there is nothing to be polled: a thread that waits sleeps until it is woken */
 }
 
 const char *gnip_strerror(int prov_errno)

@@ -6,7 +6,7 @@
 
 /* ---- windows --------------------------------------------------------------------------------- */
 
-/* What was granted and not taken back is in nobody's books twice, and is not more than the pool. */
+/* Credits that were granted and not returned are counted once, and are not more than the pool. */
 static int check_windows(struct rank *rank, const struct gnip_ep *ep)
 {
     uint64_t slots = 0, messages = 0;

@@ -4,9 +4,9 @@
 #define GNI_THREAD_FRAME_H
 
 /*
- * Threads: that share an endpoint, that share nothing, and all kinds of endpoints at once. The
- * program is linked so that the port's lock function is called through the one below, which notes
- * who had to wait.
+ * Threads that share an endpoint, threads that share nothing, and all kinds of endpoints at once.
+ * The programs are linked so that calls of the port's lock function go through the one below,
+ * which counts the threads that had to wait.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -37,7 +37,7 @@ void __real_port_mutex_lock(struct port_mutex *mutex);
 
 void __wrap_port_mutex_lock(struct port_mutex *mutex);
 
-/* In a simulation the third word of a mutex counts those who had to wait (port_fiber.c). */
+/* In a simulation the third word of a mutex counts the threads that had to wait (port_fiber.c). */
 void __wrap_port_mutex_lock(struct port_mutex *mutex)
 {
     uint64_t before = mutex->opaque[2];

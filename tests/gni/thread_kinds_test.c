@@ -16,7 +16,7 @@ struct fair {
     struct fid_wait *set;
     struct fid_av *sep_av;
     struct fid_ep *sep, *tx[CONTEXTS], *rx[CONTEXTS],
-        *served; /* told: its receives are waited for */
+        *served; /* served: its receives are waited for */
     fi_addr_t contexts[2], servers[2]; /* by rank */
     struct party party;
 };
@@ -88,7 +88,7 @@ static int msg_main(struct rank *rank, void *arg)
         TRY(next_event(party, &event));
         EXPECT_IS(event.kind, FI_CONNECTED);
         TRY(talk(party, i, rank_id(rank) == 1));
-        if (rank_id(rank) == 0) /* who got the last message */
+        if (rank_id(rank) == 0) /* the rank that received the last message */
             EXPECT_IS(fi_shutdown(party->ep, 0), 0);
         TRY(next_event(party, &event));
         EXPECT(event.kind == FI_SHUTDOWN && event.cm.entry.fid == &party->ep->fid);
@@ -98,7 +98,7 @@ static int msg_main(struct rank *rank, void *arg)
     return 0;
 }
 
-/* Rank 1 tells, rank 0 waits for that. */
+/* Rank 1 sends, rank 0 waits for it. */
 static int wait_main(struct rank *rank, void *arg)
 {
     struct fair *f = arg;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Threads: that share an endpoint, that share nothing, and all kinds of endpoints at once. The
- * program is linked so that the port's lock function is called through the one below, which notes
- * who had to wait.
+ * Threads that share an endpoint, and threads that share nothing (thread_frame.h).
  */
 #include "thread_frame.h"
 
@@ -17,14 +15,14 @@ struct sharer {
     struct crowd *crowd;
     uint32_t number;
     uint64_t in, out; /* numbers of messages */
-    bool received, sent; /* the operations under way have ended */
+    bool received, sent; /* the operations in flight have ended */
     struct rank_thread *thread;
 };
 
 struct crowd {
     struct gni_side side;
     struct sharer sharers[SHARERS];
-    bool reading; /* somebody reads the queue; all others wait until it reads for them */
+    bool reading; /* one thread reads the queue; the others wait until it has read their entries */
     bool failed;
 };
 
@@ -35,7 +33,7 @@ static bool may_go_on(const void *arg)
     return (s->received && s->sent) || !s->crowd->reading || s->crowd->failed;
 }
 
-/* Somebody's operation has ended. */
+/* The operation of a thread has ended. */
 static int book(struct crowd *c, const struct fi_cq_tagged_entry *entry)
 {
     uint8_t *at = entry->op_context;
@@ -57,7 +55,7 @@ static int book(struct crowd *c, const struct fi_cq_tagged_entry *entry)
     return 0;
 }
 
-/* Until both operations of the thread have ended; whoever reads does it for all. */
+/* Waits until both operations of the thread have ended; the thread that reads does it for all. */
 static int both_end(struct sharer *s)
 {
     struct fi_cq_tagged_entry entry;
@@ -307,7 +305,7 @@ static int separate_body(struct rank *rank)
     return loners_body(rank, &how, false);
 }
 
-/* All of them look for connections, at one NIC that is not theirs. */
+/* All threads poll for connections at one NIC, which is not their own. */
 static int separate_manual_body(struct rank *rank)
 {
     static const struct gni_how how = {.manual = true};

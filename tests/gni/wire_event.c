@@ -5,7 +5,7 @@
 
 /* ---- messages and events at odd times -------------------------------------------------------- */
 
-/* The peer uses its side before it tells that there is one. */
+/* The peer uses its side before it sends the description of it. */
 static int early_body(struct rank *rank)
 {
     struct gnip_conn theirs;
@@ -119,12 +119,12 @@ void gni_56_event_without_a_message(void **state)
 /* ---- messages whose events are missing --------------------------------------------------------
  */
 
-static const struct gni_how by_hand_only = {.no_peers = true, .manual = true}; /* no helper looks */
+static const struct gni_how by_hand_only = {.no_peers = true, .manual = true}; /* no helper polls */
 
 #define LONG_BYTES 300u /* several packets */
 #define ROOM 512u
 
-/* A message that begins with this word. Its event names nobody, unless it is `told`. */
+/* A message that begins with this word. Its event names the VC only if it is `announced`. */
 static int say(struct scene *s, const struct gnip_conn *theirs, uint64_t word, uint32_t bytes,
                bool announced)
 {

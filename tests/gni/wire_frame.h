@@ -184,7 +184,7 @@ static inline int ask(struct scene *s)
     return wire_connect(&s->wire, &s->names[1], &theirs);
 }
 
-/* Nothing has come, and nobody looks for it. */
+/* Nothing has arrived, and no queue is polled. */
 static inline int nothing(struct scene *s)
 {
     return gni_silence(&s->side, s->side.rx_cq, 3000);

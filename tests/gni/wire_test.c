@@ -46,7 +46,7 @@ static int fails(struct scene *s, const void *context, int error)
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-/* Twice the same one; one of somebody else; the request again. */
+/* The same answer twice; one of another peer; the request again. */
 static int answers_body(struct rank *rank)
 {
     struct gnip_conn theirs, answer;
@@ -314,8 +314,10 @@ static void states_waiting_requests(void **state)
 
 /* ---- crossing, to itself --------------------------------------------------------------------- */
 
-/* Two providers, at once or nearly. Who got the other's request while its own was under way took
- * part in a crossing. */
+/*
+ * Two providers that connect at the same time or nearly. One that gets the other's request while
+ * its own is in flight takes part in a simultaneous connect.
+ */
 static int simultaneous_body(struct rank *rank)
 {
     struct fi_cq_tagged_entry entry;
@@ -385,7 +387,7 @@ static int nonsense_body(struct rank *rank)
         TRY(post(&s, s.side.ep, &word));
         TRY(done(&s, &word));
     }
-    return scene_close(&s); /* it cannot be told any more */
+    return scene_close(&s); /* the peer cannot be informed any more */
 }
 
 static void gni_145_states_of_ends(void **state)

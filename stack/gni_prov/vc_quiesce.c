@@ -11,6 +11,7 @@
  * operations of B that are in flight. B sends nothing after its ACK. When both sides send a
  * VC_CLOSE, each takes the other's as the answer.
  */
+#include "ep.h"
 #include "gnip.h"
 #include "list.h"
 #include "lock.h"

@@ -170,7 +170,6 @@ void gnip_vc_pool(struct gnip_vc *vc)
 {
     struct gnip_nic *nic = vc->nic;
 
-    gnip_assert_held(&vc->ep->lock);
     free(vc->request);
     vc->request = NULL;
     if (vc->paused)

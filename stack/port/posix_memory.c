@@ -2,14 +2,15 @@
 /*
  * Notes which memory of the process was unmapped or mapped anew.
  *
- * A few functions of the C library do this (munmap, mremap, madvise, brk, mmap over a mapping, shmdt,
- * shmat); free() and the end of a thread call them, too. Their first instruction is replaced by a
- * jump to a function here, which notes the range and then makes the system call. The memory hooks of
- * MPI libraries, UCX and libfabric work in the same way. A hook that was there before is called, too.
+ * A few functions of the C library do this (munmap, mremap, madvise, brk, mmap over a mapping,
+ * shmdt, shmat); free() and the end of a thread call them, too. Their first instruction is replaced
+ * by a jump to a function here, which notes the range and then makes the system call. The memory
+ * hooks of MPI libraries, UCX and libfabric work in the same way. A hook that was there before is
+ * called, too.
  *
  * A range is noted before the system call, so no thread can find new memory at an address whose
- * change is not noted. The notes are a ring: writers claim a place with an atomic and publish it with
- * its sequence number. A reader that was overtaken learns that everything may have changed.
+ * change is not noted. The notes are a ring: writers claim a place with an atomic and publish it
+ * with its sequence number. A reader that was overtaken learns that everything may have changed.
  *
  * System calls that a program makes without the C library are not seen. If another library
  * overwrites the jumps later, changes are not noted any more, and readers learn that.

@@ -12,7 +12,10 @@ if(CMOCKA_FOUND AND TARGET gni_prov)
     set_target_properties(gni_${name} PROPERTIES ENABLE_EXPORTS ON)
     target_compile_options(gni_${name} PRIVATE -Wno-deprecated-declarations) # fi_tx_size_left
   endforeach()
-  target_link_options(gni_thread_test PRIVATE LINKER:--wrap=port_mutex_lock) # counts who waits
+  target_sources(gni_wire_test PRIVATE ${CMAKE_SOURCE_DIR}/tests/gni/wire_event.c ${CMAKE_SOURCE_DIR}/tests/gni/wire_restart.c)
+  foreach(name IN ITEMS thread_test thread_kinds_test)
+    target_link_options(gni_${name} PRIVATE LINKER:--wrap=port_mutex_lock) # counts threads that wait
+  endforeach()
   # The provider's sources once more: what gives memory and threads can be made to fail.
   if(NOT SANITIZE)
     get_target_property(gnip_sources gni_prov SOURCES)
@@ -33,7 +36,7 @@ if(CMOCKA_FOUND AND TARGET gni_prov)
   target_include_directories(gni_prov_unchained PRIVATE $<TARGET_PROPERTY:gni_prov,INCLUDE_DIRECTORIES>)
   target_link_libraries(gni_prov_unchained PRIVATE jacquard_flags)
   target_compile_definitions(gni_prov_unchained PRIVATE $<TARGET_PROPERTY:gni_prov,COMPILE_DEFINITIONS> GNIP_NO_CHAINS)
-  foreach(name IN ITEMS rma_test receive_test)
+  foreach(name IN ITEMS rma_test atomic_test receive_test)
     jacquard_test(gni_unchained_${name}
       SOURCES ${CMAKE_SOURCE_DIR}/tests/gni/${name}.c $<TARGET_OBJECTS:gni_prov_unchained>
       DEPENDS gni_fixture INCLUDES ${CMAKE_SOURCE_DIR}/stack/gni_prov)

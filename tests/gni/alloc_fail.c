@@ -64,7 +64,7 @@ static void forget(const void *pointer)
     while (live[at] != NULL && live[at] != pointer)
         at = (at + 1) % PLACES;
     if (live[at] == NULL)
-        return; /* somebody else's */
+        return; /* it was allocated elsewhere */
     live[at] = GONE;
     live_count--;
 }
@@ -322,7 +322,7 @@ static int post_sends(struct party *p)
     CALL(fi_tsend(p->ep, p->memory, 8000, NULL, to, 2, p));
     CALL(fi_send(p->ep, p->memory, 1000, NULL, to, p));
     CALL(fi_send(p->ep, p->memory, LONG, NULL, to, p));
-    CALL(fi_tsend(p->second, p->memory, 100, NULL, to, 7, p)); /* nobody waits for these */
+    CALL(fi_tsend(p->second, p->memory, 100, NULL, to, 7, p)); /* no test waits for these */
     CALL(fi_tsend(p->tx, p->memory, 100, NULL, to, 7, p));
     p->begun += 8;
     return 0;
@@ -363,7 +363,10 @@ static int post_one_sided(struct party *p)
     return 0;
 }
 
-/* Memory failed once: now all is well. Each side says a word until the other one has heard it. */
+/*
+ * Memory was short once; now there is enough. Each side sends a word until the other one has
+ * received it.
+ */
 static int still_works(struct party *p)
 {
     fi_addr_t to = p->peers[1 - p->id];

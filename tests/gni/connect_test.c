@@ -163,7 +163,7 @@ static void gni_50_early(void **state)
 
 /* ---- many ------------------------------------------------------------------------------------ */
 
-/* Everybody to everybody, each message counted. */
+/* Each rank sends to all others; each message is counted. */
 static int all_body(struct rank *rank)
 {
     struct fi_cq_tagged_entry entry;
@@ -292,7 +292,7 @@ static void gni_52_three_endpoints(void **state)
 
 /* ---- closing --------------------------------------------------------------------------------- */
 
-/* With receives posted, sends queued and writes under way. */
+/* With receives posted, sends queued and writes in flight. */
 static int close_body(struct rank *rank)
 {
     struct gni_memory memory;

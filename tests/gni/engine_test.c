@@ -118,7 +118,7 @@ static int close_tree(struct tree *tree)
     return gni_close(&tree->side);
 }
 
-/* All join; the result is everybody's. */
+/* All ranks join, and all get the result. */
 static int reduce(struct tree *tree, const struct gni_ce_op *op, int expected,
                   gni_ce_result_t *result)
 {

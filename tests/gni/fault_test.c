@@ -1,36 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* What must hold when connections come and go, windows wrap around, regions are large, and the
  * network is gone for a while. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <sys/mman.h>
-#include <cmocka.h>
-#include "av.h"
-#include "ctx.h"
-#include "domain.h"
-#include "ep.h"
-#include "fixture.h"
-#include "gnip.h"
-#include "list.h"
-#include "lock.h"
-#include "name.h"
-#include "nic_internal.h"
-#include "vc.h"
-#include "rx_window.h"
+#include "fault_frame.h"
 
-static const struct gni_how plain = {0};
-#define US 1000000ull /* in ps */
-#define MS 1000000000ull
 #define LONG_MESSAGE 40000u
-
-static int finish(struct gni_side *side)
-{
-    rank_barrier(side->rank);
-    return gni_close(side);
-}
 
 static const struct gnip_counts *counts(const struct gni_side *side)
 {
@@ -105,144 +78,6 @@ static void gni_57_ids_of_connections(void **state)
     gni_run(&(struct gni_machine){.ranks = 2, .env = "{GNIX_MAX_NICS: \"1\"}"}, connections_body);
 }
 
-/* ---- windows --------------------------------------------------------------------------------- */
-
-/* What was granted and not taken back is in nobody's books twice, and is not more than the pool. */
-static int check_windows(struct rank *rank, const struct gnip_ep *ep)
-{
-    uint64_t slots = 0, messages = 0;
-    const struct gnip_link *link;
-
-    for (link = ep->vcs.next; link != &ep->vcs; link = link->next) {
-        const struct gnip_vc *vc = gnip_container(link, struct gnip_vc, ep_link);
-
-        slots += vc->rx_window;
-        messages += vc->rx_messages_promised;
-        if (vc->rx_window != 0)
-            EXPECT_IS(vc->rx_credits - vc->rx_credits_used + vc->rx_credits_held, vc->rx_window);
-        EXPECT(vc->rx_credits - vc->rx_credits_sent <= vc->rx_window);
-    }
-    EXPECT_IS(slots, ep->rx_credits_granted);
-    EXPECT_IS(messages, ep->rx_messages_granted);
-    EXPECT(slots <= GNIP_POOL_CREDITS && messages <= GNIP_POOL_MESSAGES);
-    return 0;
-}
-
-static struct gnip_vc *vc_of_peer(const struct gni_side *side, uint32_t peer)
-{
-    struct gnip_ep *ep = gnip_ep_of(side->ep);
-    struct gnip_name name;
-
-    if (gnip_av_find(ep->av, side->peers[peer], &name) != 0)
-        return NULL;
-    return gnip_vc_of_name(ep, name.device_addr, name.cdm_id);
-}
-
-#define BURST 300u
-
-static size_t length_of(uint32_t number, uint32_t from)
-{
-    return 4 + (number * 977 + from * 131) % 9000;
-}
-
-static int send_burst(struct gni_side *side, uint32_t first)
-{
-    struct rank *rank = side->rank;
-    struct fi_cq_tagged_entry entry;
-    uint8_t *bytes = malloc(10000);
-    uint32_t i;
-
-    for (i = first; i < first + BURST; i++) {
-        gni_fill(bytes, length_of(i, side->id), i);
-        memcpy(bytes, &i, 4);
-        EXPECT_IS(gni_again(side, fi_send(side->ep, bytes, length_of(i, side->id), NULL,
-                                          side->peers[0], bytes)),
-                  0);
-        TRY(gni_entry(side, side->tx_cq, &entry));
-        TRY(check_windows(rank, gnip_ep_of(side->ep)));
-    }
-    free(bytes);
-    return 0;
-}
-
-/* Late at first, so that messages wait; then as they come. */
-static int receive_burst(struct gni_side *side, uint32_t *next)
-{
-    struct rank *rank = side->rank;
-    struct fi_cq_tagged_entry entry;
-    uint8_t *bytes = malloc(10000);
-    uint32_t i, j, number;
-    fi_addr_t source;
-
-    for (i = 0; i < BURST * (side->size - 1); i++) {
-        if (i % 200 == 0)
-            gni_pause(rank, 100 * US);
-        EXPECT_IS(fi_recv(side->ep, bytes, 10000, NULL, FI_ADDR_UNSPEC, bytes), 0);
-        TRY(gni_entry_from(side, side->rx_cq, &entry, &source));
-        TRY(check_windows(rank, gnip_ep_of(side->ep)));
-        for (j = 1; j < side->size && side->peers[j] != source; j++)
-            ;
-        EXPECT(j < side->size);
-        memcpy(&number, bytes, 4);
-        EXPECT_IS(number, next[j]++);
-        EXPECT_IS(entry.len, length_of(number, j));
-        gni_fill(bytes, 4, number);
-        EXPECT(gni_filled(bytes, entry.len, number));
-    }
-    free(bytes);
-    return 0;
-}
-
-/* All is quiet: the numbers of both sides are set to just below 2^32. */
-static int near_the_end(struct gni_side *side, uint32_t ahead)
-{
-    struct rank *rank = side->rank;
-    uint32_t mine[8] = {0}, all[8][8], i;
-    struct gnip_vc *vc;
-
-    gni_pause(rank, 5 * MS);
-    rank_barrier(rank);
-    for (i = 1; side->id == 0 && i < side->size; i++) {
-        vc = vc_of_peer(side, i);
-        EXPECT(vc != NULL && vc->rx_credits_held == 0);
-        mine[i] = 0u - ahead - vc->rx_credits;
-        vc->rx_credits += mine[i];
-        vc->rx_credits_sent += mine[i];
-        vc->rx_credits_used += mine[i];
-    }
-    rank_allgather(rank, mine, all, sizeof(mine));
-    if (side->id > 0) {
-        vc = vc_of_peer(side, 0);
-        EXPECT(vc != NULL);
-        vc->tx_credits += all[0][side->id];
-        vc->tx_credits_used += all[0][side->id];
-    }
-    rank_barrier(rank);
-    return 0;
-}
-
-static int window_body(struct rank *rank)
-{
-    uint32_t next[8] = {0}, round;
-    struct gni_side side;
-
-    TRY(gni_open(&side, rank, &plain));
-    for (round = 0; round < 4; round++) {
-        if (round > 0)
-            TRY(near_the_end(&side, 100 * round));
-        TRY(side.id == 0 ? receive_burst(&side, next) : send_burst(&side, round * BURST));
-        if (round > 0 && side.id > 0)
-            EXPECT(vc_of_peer(&side, 0)->tx_credits_used < 1u << 30); /* it has wrapped around */
-    }
-    return finish(&side);
-}
-
-static void gni_68_windows(void **state)
-{
-    (void)state;
-    gni_run(&(struct gni_machine){.ranks = 4}, window_body);
-}
-
 /* ---- what a queue drives --------------------------------------------------------------------- */
 
 #define LONG (64u << 10)
@@ -274,7 +109,8 @@ static int queues_body(struct rank *rank)
         EXPECT_IS(fi_recv(side.ep, bytes[0], LONG, NULL, FI_ADDR_UNSPEC, bytes[0]), 0);
         EXPECT_IS(fi_recv(second, bytes[1], LONG, NULL, FI_ADDR_UNSPEC, bytes[1]), 0);
         TRY(gni_silence(&side, nothing, 5000));
-        EXPECT_IS(counts(&side)->transitions[0][GNIP_VC_NONE], 0); /* nobody has knocked */
+        /* no connection request has come */
+        EXPECT_IS(counts(&side)->transitions[0][GNIP_VC_NONE], 0);
         for (i = 0; i < 2; i++)
             TRY(gni_entry(&side, side.tx_cq, &entry));
         EXPECT_IS(counts(&side)->conn_resp, 2);
@@ -457,7 +293,7 @@ static int gone_body(struct rank *rank)
         }
         EXPECT_IS(failed, 0);
     } else {
-        /* the receives are still there: who sent was lost, not they */
+        /* the receives are still posted: the sender was lost, not they */
         for (kind = EAGER; kind <= RENDEZVOUS; kind++)
             TRY(end(&side, &failed));
         EXPECT_IS(failed, 0);
@@ -590,8 +426,10 @@ static void illegal_transition_fails_the_connection(void **state)
 /* ---- a receiver that closes at once ------------------------------------------------------------
  */
 
-/* The receiver's answer to a message may be here before the network has told of the message's end:
- * by then the receiver may have closed, too. */
+/*
+ * The receiver's answer to a message may arrive before the network reports the message's end; by
+ * then the receiver may have closed.
+ */
 #define DELIVERED 6u
 
 static int delivered_body(struct rank *rank)
@@ -642,7 +480,8 @@ static void gni_69_delivered_before_the_end(void **state)
 /* ---- a doorbell that does not ring ------------------------------------------------------------
  */
 
-#define ASLEEP (60 * 1000 * MS) /* a helper that nobody rings does not look any more after this */
+/* a helper without doorbells does not poll any more after this time */
+#define ASLEEP (60 * 1000 * MS)
 #define LARGE (256u << 10)
 
 static int no_doorbell_body(struct rank *rank)
@@ -695,7 +534,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gni_57_ids_of_connections),
-        cmocka_unit_test(gni_68_windows),
         cmocka_unit_test(gni_116_what_a_queue_drives),
         cmocka_unit_test(gni_135_a_gigabyte),
         cmocka_unit_test(gni_143_gone_for_a_while),

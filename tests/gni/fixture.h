@@ -99,7 +99,7 @@ int gni_open(struct gni_side *side, struct rank *rank, const struct gni_how *how
 int gni_close(struct gni_side *side); /* every fi_close must succeed */
 /* Further endpoints of the same domain: with CQ and AV of the side, enabled. */
 int gni_endpoint(struct gni_side *side, struct fid_ep **ep);
-/* Its address told to all; addresses[rank], inserted in the side's AV. */
+/* Sends its address to all ranks; addresses[rank], inserted in the side's AV. */
 int gni_exchange(struct gni_side *side, struct fid_ep *ep, fi_addr_t *addresses);
 
 /* The next entry, however long it takes. 0; -1: an error entry (booked). */
@@ -127,7 +127,7 @@ int gni_count(struct gni_side *side, struct fid_cntr *cntr, uint64_t value);
  */
 void gni_pause(struct rank *rank, uint64_t ps);
 
-/* Registered memory, and everybody's address and key of it. */
+/* Registered memory, and the address and key that each rank has of it. */
 struct gni_memory {
     uint8_t *bytes;
     size_t size;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Who is connected to again and again: ids, memory and mailboxes are used again, and never mixed
- * up. */
+/*
+ * Connections that are made again and again: ids, memory and mailboxes are reused and never mixed
+ * up.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -106,6 +108,16 @@ static void gni_57_many_guests(void **state)
 
 /* ---- the table of a NIC ---------------------------------------------------------------------- */
 
+static struct gnip_vc *vc_of_id(struct gnip_nic *nic, uint32_t id)
+{
+    struct gnip_vc *vc;
+
+    gnip_lock(&nic->vc_lock);
+    vc = gnip_vc_of_id(nic, id);
+    gnip_unlock(&nic->vc_lock);
+    return vc;
+}
+
 static int table_body(struct rank *rank)
 {
     enum { AT_ONCE = 1000, TURNS = 200000 };
@@ -120,9 +132,9 @@ static int table_body(struct rank *rank)
         at = (uint32_t)(rank_random(rank) % AT_ONCE);
         old = ids[at];
         if (old != 0) {
-            EXPECT(gnip_vc_of_id(nic, old) == &vcs[at]);
+            EXPECT(vc_of_id(nic, old) == &vcs[at]);
             gnip_vc_id_put(nic, old);
-            EXPECT(gnip_vc_of_id(nic, old) == NULL);
+            EXPECT(vc_of_id(nic, old) == NULL);
             ids[at] = 0;
             continue;
         }

@@ -344,7 +344,7 @@ static int one_mode(struct rank *rank, size_t i)
     }
     EXPECT_IS(result, 0);
     EXPECT_IS(info->domain_attr->mr_mode, modes[i].mode);
-    /* without a mode there are no keys, so nobody can reach our memory */
+    /* without a mode there are no keys, so no peer can access our memory */
     if (modes[i].wanted == 0 && modes[i].caps == ANY_TARGET)
         EXPECT_IS(info->caps & (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE),
                   FI_READ | FI_WRITE);

@@ -272,7 +272,7 @@ static void gni_79_hashes_as_the_model(void **unused_state)
     }
 }
 
-/* A message looks in the bucket of its tag: receives with a mask are found all the same. */
+/* A message searches the bucket of its tag: receives with a mask are found, too. */
 static void gni_79_hashed_wildcards(void **unused_state)
 {
     struct gnip_match *match = gnip_match_new(7, false);
@@ -292,7 +292,10 @@ static void gni_79_hashed_wildcards(void **unused_state)
     gnip_match_free(match);
 }
 
-/* FI_DIRECTED_RECV: who was unknown when the message came may be in the AV when it is asked for. */
+/*
+ * FI_DIRECTED_RECV: a sender that was unknown when its message arrived may be in the AV when a
+ * receive asks for it.
+ */
 static void gni_71_sender_known_later(void **unused_state)
 {
     struct gnip_match *match = gnip_match_new(0, true);

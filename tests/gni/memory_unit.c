@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the port of ordinary processes tells of memory that was unmapped or mapped anew, whichever
- * call did it, and that the calls themselves do what they did before. */
+/*
+ * What the port of ordinary processes reports of memory that was unmapped or mapped anew, by each
+ * of the calls; and that the calls themselves work as before.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -21,7 +23,7 @@
 
 static uint64_t place;
 
-/* Whether one of the changes since the last look overlaps this. */
+/* Whether one of the changes since the last call overlaps this range. */
 static bool reported(const volatile void *memory, size_t bytes)
 {
     uint64_t begin = (uint64_t)(uintptr_t)memory, address, length;
@@ -49,7 +51,7 @@ static int begin(void **state)
 
     (void)state;
     if (port_memory_changed(&place, &address, &bytes) != -1)
-        return -1; /* nobody has asked for it so far */
+        return -1; /* changes are not noted so far */
     return port_memory_watch();
 }
 

@@ -143,7 +143,7 @@ static int early_close_body(struct rank *rank)
     return party_close(&party);
 }
 
-/* Nobody answers a request before the listener closes; one that was read, one that was not. */
+/* The listener closes without an answer to two requests: one that was read, one that was not. */
 static int listener_close_body(struct rank *rank)
 {
     struct party party = {.wait_obj = FI_WAIT_UNSPEC};

@@ -44,7 +44,7 @@ static int handshake_body(struct rank *rank)
         }
         TRY(talk(&party, i + 100, rank_id(rank) == 1));
         rank_barrier(rank);
-        if (rank_id(rank) == 1) { /* one side ends it, both are told */
+        if (rank_id(rank) == 1) { /* one side ends it, and both get an event */
             EXPECT_IS(fi_recv(party.ep, data, 1, NULL, 0, data), 0);
             EXPECT_IS(fi_shutdown(party.ep, 1), -FI_EINVAL);
             EXPECT_IS(fi_shutdown(party.ep, 0), 0);
@@ -137,7 +137,7 @@ static void gni_124_gni_130_reject(void **state)
     gni_run(&(struct gni_machine){.ranks = 2}, reject_body);
 }
 
-/* Nobody listens there. */
+/* There is no listener. */
 static int nobody_body(struct rank *rank)
 {
     struct fi_eq_err_entry error;
@@ -206,7 +206,7 @@ static int hundred_body(struct rank *rank)
         }
     }
     rank_barrier(rank);
-    while (requests > 1) /* the first one is closed with the rest */
+    while (requests > 1) /* the first one is closed with the others */
         EXPECT_IS(fi_close(&eps[--requests]->fid), 0);
     if (rank_id(rank) == 0)
         party.ep = eps[0];

@@ -196,7 +196,7 @@ static void gni_66_gni_94_flood(void **state)
     gni_run(&(struct gni_machine){.ranks = 2}, flood_body);
 }
 
-/* Writes of nothing, with and without data; counters of what others do. */
+/* Writes of no bytes, with and without data; counters of the peer's operations. */
 static int events_body(struct rank *rank)
 {
     struct gni_how how = {.caps = FI_MSG | FI_RMA | FI_ATOMIC | FI_RMA_EVENT, .counters = true};
@@ -373,7 +373,7 @@ static void gni_142_datagrams_once(void **state)
     gni_run(&(struct gni_machine){.ranks = 2}, datagram_body);
 }
 
-/* Without helpers: chains, notices and atomics move when somebody reads a queue. */
+/* Without helpers, chains, remote events and atomics make progress when a queue is read. */
 static int manual_body(struct rank *rank)
 {
     enum { COUNT = 300 };

@@ -48,7 +48,8 @@ static int until(struct pingpong *p, struct fid_cq *cq, uint64_t *done, uint64_t
         if (result > 0)
             ++*done;
         else
-            EXPECT_IS(result, -FI_EAGAIN); /* an entry with an error is looked at only if told */
+            EXPECT_IS(result,
+                      -FI_EAGAIN); /* an entry with an error is read only after -FI_EAVAIL */
     }
     return 0;
 }
@@ -305,7 +306,7 @@ static int body(struct rank *rank, enum fi_ep_type type)
     p.remote = FI_ADDR_UNSPEC;
     fill_hints(&p);
     TRY(type == FI_EP_MSG ? begin_connected(&p) : begin_unconnected(&p));
-    rank_barrier(rank); /* its TCP connection tells when both are ready */
+    rank_barrier(rank); /* the program's TCP connection says when both are ready */
     for (bytes = 1; bytes <= LARGEST; bytes *= 2)
         TRY(play(&p, bytes));
     TRY(play(&p, 64));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* "domain ops 3": a domain comes to rest, refuses operations, and goes on. */
+/* "domain ops 3": a domain is quiesced, refuses operations, and resumes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -73,7 +73,7 @@ static uint64_t resources(struct rank *rank)
     return used;
 }
 
-/* The peer's memory under the key that it told at the beginning. */
+/* The peer's memory, with the key that it sent at the beginning. */
 static int write_remote(struct gni_side *side, const struct gni_memory *memory, uint64_t value)
 {
     const struct gni_place *place = &memory->all[1 - side->id];
@@ -89,7 +89,7 @@ static int write_remote(struct gni_side *side, const struct gni_memory *memory, 
     return 0;
 }
 
-/* Comes to rest in the middle of traffic, three times. */
+/* Is quiesced in the middle of traffic, three times. */
 static int quiesce_body(struct rank *rank)
 {
     uint8_t *in = malloc(MESSAGES * LONG), *out = malloc(MESSAGES * LONG), byte = 0;
@@ -132,7 +132,7 @@ static void gni_155_quiesce(void **state)
     gni_run(&(struct gni_machine){.ranks = 2}, quiesce_body);
 }
 
-/* A long message that nobody receives: there is no rest, and everything goes on. */
+/* A long message without a receive: quiescing fails, and everything continues. */
 static int no_quiesce_body(struct rank *rank)
 {
     uint8_t *bytes = calloc(1, LONG);
@@ -168,7 +168,7 @@ static void gni_155_no_quiesce(void **state)
 
 #define STREAM 400u
 
-/* One rests while the other goes on sending, and does not know. */
+/* One rank is quiesced while the other one sends and does not know. */
 static int one_side(struct rank *rank, bool manual, uint64_t remaining_ps)
 {
     const struct gni_how how = {.manual = manual, .cq_size = 2 * STREAM};
@@ -199,7 +199,7 @@ static int one_side(struct rank *rank, bool manual, uint64_t remaining_ps)
         TRY(gni_entry(&side, side.tx_cq, &entry));
     for (i = 0; i < STREAM; i++)
         EXPECT_IS(numbers[i], i);
-    /* who makes progress by hand has to, until the other one is ready */
+    /* without automatic progress it must poll until the other one is ready */
     if (side.id == 0)
         EXPECT_IS(gni_again(&side, fi_send(side.ep, &i, 8, NULL, side.peers[1], NULL)), 0);
     else

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The window by itself: peers that send as much as they may, an application that takes messages in
- * any order, connections that come and go. Against a model that counts every slot and message.
+ * The receive window by itself: peers that send as much as they may, an application that takes
+ * messages in any order, connections that come and go. Against a model that counts each credit and
+ * message.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -258,7 +259,7 @@ static void gni_68_too_much(void **state)
     free(m);
 }
 
-/* Half of the window is unknown to the peer: it is told, once. */
+/* The peer does not know of half of the window: it gets these credits in one message. */
 static void gni_68_credits_return_in_time(void **state)
 {
     struct peer *peer;

@@ -150,7 +150,10 @@ static int contexts_by(struct rank *rank, const char *service)
     for (i = 0; i < CONTEXTS; i++) {
         for (j = 0; j < CONTEXTS; j++) {
             received[i][j][0] = i;
-            /* the number that is sent lies behind the one that tells where it was posted */
+            /*
+             * the number that is sent lies behind the one that names the context where it was
+             * posted
+             */
             EXPECT_IS(
                 fi_recv(s->rx[i], &received[i][j][1], 4, NULL, FI_ADDR_UNSPEC, &received[i][j][0]),
                 0);

@@ -125,8 +125,10 @@ static const struct gnip_counts *counts(const struct gni_side *side)
     return &gnip_container(side->domain, struct gnip_domain, fid)->ctx->counts;
 }
 
-/* Everybody sends so many words to each peer, in bursts to the same one and several at once; every
- * N-th is long. Order is checked. */
+/*
+ * Each rank sends this many words to each peer, in bursts to one peer and several at once. Every
+ * N-th is long. The order is checked.
+ */
 struct bursts {
     uint32_t each, burst, at_once, every;
     size_t length; /* of the long ones */
@@ -444,7 +446,7 @@ static void gni_144_gni_146_crash(void **state)
             crash_body);
 }
 
-/* Whoever has an event queue is told of the node that died, once for each connection. */
+/* Each event queue gets one event for each connection to the dead node. */
 static struct fid_eq *watcher_eq;
 
 static int bind_eq(struct gni_side *side)

@@ -360,7 +360,7 @@ static int claim_body(struct rank *rank)
         EXPECT_IS(post(&side, NULL, 0, 1, 0, &mine, FI_PEEK | FI_CLAIM), 0);
         TRY(gni_entry(&side, side.rx_cq, &entry));
         EXPECT_IS(entry.len, 100);
-        /* nobody else finds it */
+        /* no other receive finds it */
         EXPECT_IS(post(&side, NULL, 0, 1, 0, &other, FI_PEEK), 0);
         TRY(gni_error(&side, side.rx_cq, &error));
         EXPECT_IS(error.err, FI_ENOMSG);

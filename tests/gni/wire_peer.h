@@ -74,7 +74,7 @@ static inline int wire_open(struct wire *wire, struct rank *rank, uint32_t cdm_i
     return wire_memory(wire);
 }
 
-/* It dies: whoever writes to it hears of that from the network. */
+/* The peer dies: the network reports that to each sender. */
 static inline int wire_die(struct wire *wire)
 {
     struct rank *rank = wire->rank;
@@ -149,7 +149,7 @@ static inline int wire_send(struct wire *wire, const struct gnip_name *to, const
     return 0;
 }
 
-/* What comes in exchange is for somebody who has died. */
+/* The message in the exchange is for a peer that has died. */
 static inline int wire_request(struct wire *wire, const struct gnip_name *to)
 {
     struct gnip_conn conn = wire_conn(wire, GNIP_CONN_REQ, to->cdm_id), theirs;
@@ -191,7 +191,7 @@ static inline int wire_send_header(struct wire *wire, const struct gnip_name *to
     return wire_send(wire, to, whole, sizeof(whole), NULL, NULL);
 }
 
-/* From now on, one message of whoever sends one. */
+/* From now on, one message of any sender. */
 static inline int wire_accept(struct wire *wire)
 {
     struct rank *rank = wire->rank;
@@ -215,7 +215,7 @@ static inline int wire_accepted(struct wire *wire, struct gnip_conn *theirs)
     return 0;
 }
 
-/* The next message of this type; what else comes is for somebody who has died. */
+/* The next message of this type; others are for a peer that has died. */
 static inline int wire_expect(struct wire *wire, uint8_t type, struct gnip_conn *theirs)
 {
     do {

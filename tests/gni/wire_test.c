@@ -3,182 +3,35 @@
  * Connections as a peer sees them that is made by hand (wire_peer.h): every row of the tables of
  * states. The last test prints which transitions and rows were taken, and fails when one was not.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <cmocka.h>
-#include "ctx.h"
-#include "ep.h"
-#include "vc.h"
-#include "wire_peer.h"
+#include "wire_frame.h"
 
-#define US 1000000ull /* in ps */
-#define MS 1000000000ull
-#define WIRE_CDM 0x4321u
+uint64_t taken[STATES][STATES];
 
-static const struct gni_how alone = {.no_peers = true};
-
-/* ---- what was taken -------------------------------------------------------------------------- */
-
-#define STATES 7
-static uint64_t taken[STATES][STATES];
-
-/* Rows of docs/internals/gni-provider.md, "States of a connection". */
-static struct row {
-    const char *name, *meaning;
-    uint32_t taken;
-} rows[] = {
-    {"1", "first operation: the connection is made up", 0},
+struct row rows[ROWS] = {
+    {"1", "first operation: the connection is created", 0},
     {"2", "request sent", 0},
-    {"3", "work finds that there is nothing to do", 0},
+    {"3", "the peer's request came first: nothing is sent", 0},
     {"4", "request cannot be sent now: it waits", 0},
     {"5", "no mailbox for a request: it waits", 0},
-    {"6", "a request from somebody new", 0},
+    {"6", "a request from a new peer", 0},
     {"7", "a request for a connection that has not begun", 0},
     {"8", "answer sent", 0},
     {"9", "no mailbox for an answer: it waits", 0},
     {"10", "the answer came", 0},
-    {"11", "an answer that nobody waits for", 0},
+    {"11", "an unexpected answer", 0},
     {"12", "data before the connection is known", 0},
     {"13", "to itself", 0},
-    {"14", "a request for nobody", 0},
+    {"14", "a request for an unknown endpoint", 0},
     {"15", "a connection that cannot be made", 0},
     {"16", "an operation of one that is connected", 0},
     {"17", "one side closes", 0},
-    {"c1", "crossing: ours was first", 0},
-    {"c2", "crossing: theirs was first", 0},
+    {"c1", "simultaneous connect: ours was first", 0},
+    {"c2", "simultaneous connect: theirs was first", 0},
     {"c3", "a request while ours waits to be sent", 0},
     {"c4", "a request of a peer that has come back", 0},
     {"c5", "two requests in one exchange", 0},
     {"c6", "a request again while its answer waits", 0},
 };
-#define ROWS (sizeof(rows) / sizeof(rows[0]))
-
-static void row(const char *name)
-{
-    size_t i;
-
-    for (i = 0; i < ROWS; i++)
-        if (strcmp(rows[i].name, name) == 0)
-            rows[i].taken++;
-}
-
-static struct gnip_ep *ep_of(const struct gni_side *side)
-{
-    return gnip_ep_of(side->ep);
-}
-
-static const struct gnip_counts *counts(const struct gni_side *side)
-{
-    return &gnip_container(side->domain, struct gnip_domain, fid)->ctx->counts;
-}
-
-/* The end of a provider's side; what it counted is added. */
-static int leave(struct gni_side *side)
-{
-    struct rank *rank = side->rank;
-    uint32_t i, j;
-
-    if (side->ep != NULL)
-        EXPECT_IS(fi_close(&side->ep->fid), 0);
-    side->ep = NULL;
-    for (i = 0; i < STATES; i++)
-        for (j = 0; j < STATES; j++)
-            taken[i][j] += counts(side)->transitions[i][j];
-    return gni_close(side);
-}
-
-/* ---- a provider and a peer by hand ----------------------------------------------------------- */
-
-/* Rank 0 has the peer, rank 1 the provider. */
-struct scene {
-    struct rank *rank;
-    struct gni_side side;
-    struct wire wire;
-    struct gnip_name names[2]; /* by rank */
-    fi_addr_t to; /* the peer */
-    bool by_hand;
-};
-
-static int scene_open(struct scene *s, struct rank *rank, const struct gni_how *how)
-{
-    size_t bytes = sizeof(s->names[0]);
-    struct gnip_name mine;
-
-    memset(s, 0, sizeof(*s));
-    s->rank = rank;
-    s->by_hand = rank_id(rank) == 0;
-    if (s->by_hand) {
-        TRY(wire_open(&s->wire, rank, WIRE_CDM, 100));
-        mine = wire_name(&s->wire);
-    } else {
-        TRY(gni_open(&s->side, rank, how));
-        EXPECT_IS(fi_getname(&s->side.ep->fid, &mine, &bytes), 0);
-    }
-    rank_allgather(rank, &mine, s->names, sizeof(mine));
-    if (!s->by_hand)
-        EXPECT_IS(fi_av_insert(s->side.av, &s->names[0], 1, &s->to, 0, NULL), 1);
-    return 0;
-}
-
-/* The peer dies, then the provider ends. */
-static int scene_close(struct scene *s)
-{
-    if (s->by_hand)
-        TRY(wire_die(&s->wire));
-    rank_barrier(s->rank);
-    if (!s->by_hand)
-        TRY(leave(&s->side));
-    return 0;
-}
-
-static struct gnip_vc *vc_to(const struct scene *s, struct fid_ep *ep)
-{
-    return gnip_vc_of_name(gnip_ep_of(ep), s->names[0].device_addr, s->names[0].cdm_id);
-}
-
-/* The state of the connection to the peer, if there is one. */
-static int state_of(const struct scene *s, struct fid_ep *ep)
-{
-    const struct gnip_vc *vc = vc_to(s, ep);
-
-    return vc != NULL ? vc->state : 0;
-}
-
-/* Waits for it. */
-static int expect_state(struct scene *s, struct fid_ep *ep, int state)
-{
-    struct rank *rank = s->rank;
-    int tries;
-
-    for (tries = 0; tries < 2000 && state_of(s, ep) != state; tries++) {
-        fi_cq_read(s->side.tx_cq, NULL, 0);
-        gni_pause(rank, 10 * US);
-    }
-    EXPECT_IS(state_of(s, ep), state);
-    return 0;
-}
-
-static int post(struct scene *s, struct fid_ep *ep, uint64_t *word)
-{
-    struct rank *rank = s->rank;
-
-    EXPECT_IS(gni_again(&s->side, fi_send(ep, word, sizeof(*word), NULL, s->to, word)), 0);
-    return 0;
-}
-
-static int done(struct scene *s, const void *context)
-{
-    struct fi_cq_tagged_entry entry;
-    struct rank *rank = s->rank;
-
-    TRY(gni_entry(&s->side, s->side.tx_cq, &entry));
-    EXPECT(entry.op_context == context);
-    return 0;
-}
 
 static int fails(struct scene *s, const void *context, int error)
 {
@@ -191,346 +44,9 @@ static int fails(struct scene *s, const void *context, int error)
     return 0;
 }
 
-static int receive_word(struct scene *s, uint64_t expected)
-{
-    struct rank *rank = s->rank;
-    uint64_t word = ~expected;
-
-    EXPECT_IS(fi_recv(s->side.ep, &word, sizeof(word), NULL, FI_ADDR_UNSPEC, &word), 0);
-    TRY(done(s, &word));
-    EXPECT_IS(word, expected);
-    return 0;
-}
-
-/* The peer asks for a connection, and has one. */
-static int ask(struct scene *s)
-{
-    struct gnip_conn theirs;
-
-    TRY(wire_request(&s->wire, &s->names[1]));
-    TRY(wire_expect(&s->wire, GNIP_CONN_RESP, &theirs));
-    return wire_connect(&s->wire, &s->names[1], &theirs);
-}
-
-/* ---- peers that die and come back ------------------------------------------------------------ */
-
-/* It dies after its request, and is back after `away`; or dies when it is connected. */
-static int restart(struct rank *rank, uint64_t away, bool connected)
-{
-    struct scene s;
-    uint64_t word = 8;
-
-    TRY(scene_open(&s, rank, &alone));
-    if (s.by_hand) {
-        TRY(connected ? ask(&s) : wire_request(&s.wire, &s.names[1]));
-        if (connected)
-            TRY(wire_say(&s.wire, 3));
-        rank_barrier(rank);
-        TRY(wire_die(&s.wire));
-        gni_pause(rank, away);
-        TRY(wire_open(&s.wire, rank, WIRE_CDM, 200));
-        TRY(ask(&s));
-        TRY(wire_say(&s.wire, 7));
-        TRY(wire_receive_word(&s.wire, 8));
-        TRY(wire_bye(&s.wire));
-    } else {
-        if (connected)
-            TRY(receive_word(&s, 3));
-        rank_barrier(rank);
-        TRY(receive_word(&s, 7));
-        row(connected ? "c4" : "6");
-        EXPECT(counts(&s.side)->conn_resp >= 2 && counts(&s.side)->conn_req == 0);
-        row("8");
-        TRY(post(&s, s.side.ep, &word));
-        TRY(done(&s, &word));
-        row("16");
-        /* nothing is left of the first one */
-        EXPECT_IS(ep_of(&s.side)->vc_count, 1);
-        EXPECT_IS(vc_to(&s, s.side.ep)->incarnation, 200);
-        EXPECT(counts(&s.side)->mailboxes_lost <= 1);
-        EXPECT_IS(fi_close(&s.side.ep->fid), 0);
-        s.side.ep = NULL;
-        row("17");
-    }
-    return scene_close(&s);
-}
-
-static int restart_at_once(struct rank *rank)
-{
-    return restart(rank, 1, false);
-}
-
-static int restart_soon(struct rank *rank)
-{
-    return restart(rank, 100 * US, false);
-}
-
-static int restart_late(struct rank *rank)
-{
-    return restart(rank, 3000 * MS, false);
-}
-
-static int restart_connected(struct rank *rank)
-{
-    return restart(rank, 1 * MS, true);
-}
-
-static void gni_53_died_and_came_back(void **state)
-{
-    (void)state;
-    gni_run(&(struct gni_machine){.ranks = 2}, restart_at_once);
-    gni_run(&(struct gni_machine){.ranks = 2}, restart_soon);
-    gni_run(&(struct gni_machine){.ranks = 2}, restart_late);
-    gni_run(&(struct gni_machine){.ranks = 2}, restart_connected);
-}
-
-/* ---- messages and events at odd times -------------------------------------------------------- */
-
-/* The peer uses its side before it tells that there is one. */
-static int early_body(struct rank *rank)
-{
-    struct gnip_conn theirs;
-    struct scene s;
-    uint64_t word = 4;
-
-    TRY(scene_open(&s, rank, &alone));
-    if (s.by_hand) {
-        TRY(wire_expect(&s.wire, GNIP_CONN_REQ, &theirs));
-        TRY(wire_connect(&s.wire, &s.names[1], &theirs));
-        TRY(wire_say(&s.wire, 5));
-        TRY(wire_say(&s.wire, 6));
-        gni_pause(rank, 2 * MS);
-        rank_barrier(rank);
-        TRY(wire_respond(&s.wire, &s.names[1], &theirs));
-        TRY(wire_receive_word(&s.wire, 4));
-        TRY(wire_bye(&s.wire));
-    } else {
-        TRY(post(&s, s.side.ep, &word));
-        EXPECT_IS(counts(&s.side)->transitions[0][GNIP_VC_NONE], 1);
-        row("1");
-        EXPECT_IS(counts(&s.side)->conn_req, 1);
-        EXPECT_IS(state_of(&s, s.side.ep), GNIP_VC_CONNECTING);
-        row("2");
-        TRY(gni_silence(&s.side, s.side.rx_cq, 1000));
-        rank_barrier(rank);
-        EXPECT(vc_to(&s, s.side.ep)->rx_events != 0);
-        TRY(done(&s, &word));
-        EXPECT_IS(counts(&s.side)->transitions[GNIP_VC_CONNECTING][GNIP_VC_CONNECTED], 1);
-        EXPECT_IS(counts(&s.side)->conn_resp, 0);
-        row("10");
-        TRY(receive_word(&s, 5));
-        TRY(receive_word(&s, 6));
-        row("12");
-        EXPECT_IS(fi_close(&s.side.ep->fid), 0);
-        s.side.ep = NULL;
-    }
-    return scene_close(&s);
-}
-
-static void gni_55_data_before_the_connection(void **state)
-{
-    (void)state;
-    gni_run(&(struct gni_machine){.ranks = 2}, early_body);
-}
-
-/* Writes nothing new into the peer's mailbox, with an event there. */
-static int empty_event(struct scene *s, const struct gnip_conn *theirs)
-{
-    uint64_t at = theirs->mailbox.buffer + theirs->mailbox.offset + theirs->mailbox.bytes - 64;
-    static _Alignas(64) uint8_t zeros[8];
-    gni_post_descriptor_t descriptor = {
-        .type = GNI_POST_FMA_PUT,
-        .cq_mode = GNI_CQMODE_GLOBAL_EVENT | GNI_CQMODE_REMOTE_EVENT,
-        .dlvr_mode = GNI_DLVMODE_PERFORMANCE,
-        .local_addr = (uintptr_t)zeros,
-        .remote_addr = at,
-        .remote_mem_hndl = theirs->mailbox.handle,
-        .length = sizeof(zeros),
-    };
-    gni_post_descriptor_t *ended;
-    struct rank *rank = s->rank;
-    gni_cq_entry_t entry;
-    gni_return_t rc;
-
-    GNI(GNI_PostFma(s->wire.ep, &descriptor));
-    while ((rc = GNI_CqGetEvent(s->wire.tx_cq, &entry)) == GNI_RC_NOT_DONE)
-        ;
-    GNI(rc);
-    GNI(GNI_GetCompleted(s->wire.tx_cq, entry, &ended));
-    return 0;
-}
-
-static int empty_event_body(struct rank *rank)
-{
-    struct gnip_conn theirs;
-    struct scene s;
-    uint64_t i;
-
-    TRY(scene_open(&s, rank, &alone));
-    if (s.by_hand) {
-        TRY(wire_request(&s.wire, &s.names[1]));
-        TRY(wire_expect(&s.wire, GNIP_CONN_RESP, &theirs));
-        TRY(wire_connect(&s.wire, &s.names[1], &theirs));
-        for (i = 0; i < 3; i++) {
-            TRY(empty_event(&s, &theirs));
-            rank_barrier(rank);
-            gni_pause(rank, 2 * MS);
-            TRY(wire_say(&s.wire, i));
-        }
-        TRY(wire_bye(&s.wire));
-    } else {
-        for (i = 0; i < 3; i++) {
-            rank_barrier(rank);
-            TRY(gni_silence(&s.side, s.side.rx_cq, 500));
-            EXPECT_IS(state_of(&s, s.side.ep), GNIP_VC_CONNECTED);
-            TRY(receive_word(&s, i));
-        }
-        EXPECT_IS(fi_close(&s.side.ep->fid), 0);
-        s.side.ep = NULL;
-    }
-    return scene_close(&s);
-}
-
-static void gni_56_event_without_a_message(void **state)
-{
-    (void)state;
-    gni_run(&(struct gni_machine){.ranks = 2}, empty_event_body);
-}
-
-/* ---- messages whose events are missing --------------------------------------------------------
- */
-
-static const struct gni_how by_hand_only = {.no_peers = true, .manual = true}; /* no helper looks */
-
-#define LONG_BYTES 300u /* several packets */
-#define ROOM 512u
-
-/* A message that begins with this word. Its event names nobody, unless it is `told`. */
-static int say(struct scene *s, const struct gnip_conn *theirs, uint64_t word, uint32_t bytes,
-               bool announced)
-{
-    struct gnip_eager eager = {.h.kind = GNIP_EAGER, .bytes = bytes};
-    uint64_t data[LONG_BYTES / 8 + 1] = {word};
-    struct rank *rank = s->rank;
-
-    s->wire.used += gnip_eager_cost(bytes);
-    GNI(GNI_EpSetEventData(s->wire.ep, s->wire.vc, announced ? theirs->source_vc : 0));
-    TRY(wire_smsg(&s->wire, &eager, sizeof(eager), data, bytes));
-    return 0;
-}
-
-static int receive_any(struct scene *s, uint64_t expected)
-{
-    uint64_t words[ROOM / 8] = {~expected};
-    struct rank *rank = s->rank;
-
-    EXPECT_IS(fi_recv(s->side.ep, words, sizeof(words), NULL, FI_ADDR_UNSPEC, words), 0);
-    TRY(done(s, words));
-    EXPECT_IS(words[0], expected);
-    return 0;
-}
-
-/* Nothing has come, and nobody looks for it. */
-static int nothing(struct scene *s)
-{
-    return gni_silence(&s->side, s->side.rx_cq, 3000);
-}
-
-/* Both sides go on. */
-static void turn(struct rank *rank)
-{
-    rank_barrier(rank);
-    gni_pause(rank, MS);
-}
-
-static int silent_peer(struct scene *s)
-{
-    struct rank *rank = s->rank;
-    struct gnip_conn theirs;
-    uint64_t i;
-
-    TRY(wire_request(&s->wire, &s->names[1]));
-    TRY(wire_expect(&s->wire, GNIP_CONN_RESP, &theirs));
-    TRY(wire_connect(&s->wire, &s->names[1], &theirs));
-    turn(rank);
-    TRY(say(s, &theirs, 0, 8, true));
-    turn(rank); /* events are trusted: two messages, one event */
-    TRY(say(s, &theirs, 1, 8, true));
-    TRY(say(s, &theirs, 2, 8, false));
-    turn(rank);
-    GNI(GNI_EpSetEventData(s->wire.ep, s->wire.vc, theirs.source_vc));
-    TRY(empty_event(s, &theirs));
-    turn(rank);
-    TRY(empty_event(s, &theirs));
-    turn(rank); /* they are not, since that one: again two, one event */
-    TRY(say(s, &theirs, 3, 8, false));
-    TRY(say(s, &theirs, 4, 8, true));
-    turn(rank);
-    for (i = 5; i < 5 + WIRE_CREDITS; i++) { /* until as many came, one by one, as there may be */
-        TRY(say(s, &theirs, i, 8, true));
-        turn(rank);
-    }
-    /* behind a message of several packets there may be more in any case */
-    TRY(say(s, &theirs, 100, LONG_BYTES, true));
-    TRY(say(s, &theirs, 101, 8, false));
-    turn(rank);
-    return wire_bye(&s->wire);
-}
-
-static int silent_body(struct rank *rank)
-{
-    const struct gnip_vc *vc;
-    struct scene s;
-    uint64_t i;
-
-    TRY(scene_open(&s, rank, &by_hand_only));
-    if (s.by_hand) {
-        TRY(silent_peer(&s));
-        return scene_close(&s);
-    }
-    TRY(expect_state(&s, s.side.ep, GNIP_VC_CONNECTED));
-    vc = vc_to(&s, s.side.ep);
-    turn(rank);
-    TRY(receive_any(&s, 0));
-    EXPECT_IS(vc->rx_unannounced, 0);
-    turn(rank);
-    gni_pause(rank, 5 * MS); /* until both have come */
-    TRY(receive_any(&s, 1));
-    TRY(nothing(&s));
-    turn(rank);
-    TRY(receive_any(&s, 2));
-    EXPECT_IS(vc->rx_unannounced, 0);
-    turn(rank);
-    TRY(nothing(&s));
-    EXPECT_IS(vc->rx_unannounced, WIRE_CREDITS);
-    turn(rank);
-    TRY(receive_any(&s, 3));
-    TRY(receive_any(&s, 4));
-    EXPECT_IS(vc->rx_unannounced, WIRE_CREDITS);
-    turn(rank);
-    for (i = 5; i < 5 + WIRE_CREDITS; i++) {
-        TRY(receive_any(&s, i));
-        EXPECT_IS(vc->rx_unannounced, WIRE_CREDITS - (i - 4));
-        turn(rank);
-    }
-    gni_pause(rank, 5 * MS);
-    TRY(receive_any(&s, 100));
-    TRY(receive_any(&s, 101));
-    turn(rank);
-    EXPECT_IS(fi_close(&s.side.ep->fid), 0);
-    s.side.ep = NULL;
-    return scene_close(&s);
-}
-
-static void gni_56_messages_without_an_event(void **state)
-{
-    (void)state;
-    gni_run(&(struct gni_machine){.ranks = 2}, silent_body);
-}
-
 /* ---- answers --------------------------------------------------------------------------------- */
 
-/* Twice the same one; one of somebody else; the request again. */
+/* The same answer twice; one of another peer; the request again. */
 static int answers_body(struct rank *rank)
 {
     struct gnip_conn theirs, answer;
@@ -572,24 +88,6 @@ static void states_answers(void **state)
 {
     (void)state;
     gni_run(&(struct gni_machine){.ranks = 2}, answers_body);
-}
-
-/* ---- refusals -------------------------------------------------------------------------------- */
-
-static int nobody(struct scene *s)
-{
-    struct gnip_conn conn = wire_conn(&s->wire, GNIP_CONN_REQ, s->names[1].cdm_id + 77), theirs;
-    struct gnip_conn_short nak;
-    struct rank *rank = s->rank;
-
-    TRY(wire_send(&s->wire, &s->names[1], &conn, sizeof(conn), NULL, NULL));
-    TRY(wire_expect(&s->wire, GNIP_CONN_NAK, &theirs));
-    memcpy(&nak, &theirs, sizeof(nak));
-    EXPECT_IS(nak.reason, GNIP_NAK_UNKNOWN);
-    EXPECT_IS(nak.target_vc, s->wire.vc);
-    EXPECT_IS(nak.incarnation, s->wire.incarnation);
-    row("14");
-    return 0;
 }
 
 /* What the peer says to four requests: later; no; closed; and nonsense. Then it agrees. */
@@ -672,6 +170,7 @@ struct hoard {
     uint32_t count;
     uint8_t *page;
 };
+
 #define HOARD 100000u
 
 static int hoard_open(struct hoard *h, struct rank *rank)
@@ -815,8 +314,10 @@ static void states_waiting_requests(void **state)
 
 /* ---- crossing, to itself --------------------------------------------------------------------- */
 
-/* Two providers, at once or nearly. Who got the other's request while its own was under way took
- * part in a crossing. */
+/*
+ * Two providers that connect at the same time or nearly. One that gets the other's request while
+ * its own is in flight takes part in a simultaneous connect.
+ */
 static int simultaneous_body(struct rank *rank)
 {
     struct fi_cq_tagged_entry entry;
@@ -886,7 +387,7 @@ static int nonsense_body(struct rank *rank)
         TRY(post(&s, s.side.ep, &word));
         TRY(done(&s, &word));
     }
-    return scene_close(&s); /* it cannot be told any more */
+    return scene_close(&s); /* the peer cannot be informed any more */
 }
 
 static void gni_145_states_of_ends(void **state)

@@ -2,7 +2,7 @@
 /*
  * Typed texts of the scenario language: counts, sizes, times, reals, truth values, choices, node
  * sets. Scenario fields, workload arguments and their defaults have one parser, wl_value_parse() of
- * workloads/value.c; this header adds messages and formats.
+ * workloads/support/value.c; this header adds messages and formats.
  */
 #ifndef JACQUARD_RUN_VALUE_H
 #define JACQUARD_RUN_VALUE_H

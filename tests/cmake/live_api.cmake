@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # The conformance tests of tests/api once more, between processes on a live fabric: the same sources, another machine.
-foreach(area IN ITEMS cdm ep post amo cq smsg datagram statistics watch ce ce_error msgq mem job channel error_event thread process)
+foreach(area IN ITEMS cdm ep post post_event post_chain amo cq smsg smsg_fault datagram statistics watch ce ce_error msgq msgq_setup msgq_traffic
+             mem job channel error_event thread process)
   set(name live_api_${area})
   add_executable(${name} ${CMAKE_SOURCE_DIR}/tests/api/${area}_test.c ${CMAKE_SOURCE_DIR}/tests/api/fixture.c
                  ${CMAKE_SOURCE_DIR}/tests/live/machine.c ${CMAKE_SOURCE_DIR}/sim/engine/random.c
                  ${CMAKE_SOURCE_DIR}/sim/aries/nic/mem_handle.c)
-  if(area MATCHES "^ce")
-    target_sources(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/api/ce_tree.c)
-  endif()
+  foreach(family IN ITEMS ce_tree msgq_instance post_side smsg_pair) # what the tests of an object share
+    string(REGEX MATCH "^[a-z]+" object ${family})
+    if(area MATCHES "^${object}(_|$)")
+      target_sources(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/api/${family}.c)
+    endif()
+  endforeach()
   target_compile_definitions(${name} PRIVATE SIM_WALL)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/api ${CMAKE_SOURCE_DIR}/sim/aries
                              ${CMAKE_SOURCE_DIR}/sim/engine/include

@@ -6,12 +6,9 @@ foreach(area IN ITEMS cdm ep post post_event post_chain amo cq smsg smsg_fault d
   add_executable(${name} ${CMAKE_SOURCE_DIR}/tests/api/${area}_test.c ${CMAKE_SOURCE_DIR}/tests/api/fixture.c
                  ${CMAKE_SOURCE_DIR}/tests/live/machine.c ${CMAKE_SOURCE_DIR}/sim/engine/random.c
                  ${CMAKE_SOURCE_DIR}/sim/aries/nic/mem_handle.c)
-  foreach(family IN ITEMS ce_tree msgq_instance post_side smsg_pair) # what the tests of an object share
-    string(REGEX MATCH "^[a-z]+" object ${family})
-    if(area MATCHES "^${object}(_|$)")
-      target_sources(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/api/${family}.c)
-    endif()
-  endforeach()
+  if(area MATCHES "^ce")
+    target_sources(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/api/ce_tree.c)
+  endif()
   target_compile_definitions(${name} PRIVATE SIM_WALL)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/api ${CMAKE_SOURCE_DIR}/sim/aries
                              ${CMAKE_SOURCE_DIR}/sim/engine/include
@@ -22,4 +19,10 @@ foreach(area IN ITEMS cdm ep post post_event post_chain amo cq smsg smsg_fault d
   jacquard_no_whole_program(${name})
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS live TIMEOUT 300)
+  foreach(family IN ITEMS msgq_instance post_side smsg_pair) # what the tests of an object share
+    string(REGEX MATCH "^[a-z]+" object ${family})
+    if(area MATCHES "^${object}(_|$)")
+      target_sources(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/api/${family}.c)
+    endif()
+  endforeach()
 endforeach()

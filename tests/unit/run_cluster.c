@@ -190,7 +190,7 @@ static void rules_match_and_are_counted(void **state)
                         "expected: a.lost.value equals 4; found: there is no such metric");
     assert_string_equal(text_at(result, "warnings", 0),
                         "fault faults.2 (net.packet drop) never struck");
-    /* Two of the four faults may affect the same message. */
+    /* Two of the four may have hit one message. */
     assert_in_range((uint64_t)metric(result, "a.lost", "value"), 2, 4);
     assert_true(json_is_true(json_object_get(json_object_get(result, "ledger"), "balanced")));
     json_decref(result);

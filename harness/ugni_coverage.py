@@ -10,6 +10,7 @@ DEFINITION = re.compile(r"^gni_return_t\s+(GNI_\w+)\s*\(", re.MULTILINE)
 MACRO = re.compile(r"\bGNIX_UNIMPLEMENTED\s*\(\s*(GNI_\w+)")
 CALL = re.compile(r"\b(GNI_[A-Z][A-Za-z]*[a-z][A-Za-z]*)\s*\(")
 BODY = re.compile(r"^(?:static )?(?:inline )?(?:const )?(?:struct |enum )?\w+[ *]+(\w+)\(", re.MULTILINE)
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include\s*"([^"]+)"', re.MULTILINE)
 TEST = re.compile(r"\bcmocka_unit_test\w*\(\s*(\w+)")
 NAME = re.compile(r"\b[A-Za-z_]\w*\b")
 SHOWN = 4  # tests of a function
@@ -78,17 +79,28 @@ def reached(name, calls):
     return seen
 
 
+def helpers_of(path, seen):
+    """The functions of the files whose headers a test includes, directly or through another header."""
+    result = {}
+    for header in INCLUDE.findall(path.read_text(encoding="utf-8")):
+        there = path.parent / header
+        if there.exists() and there not in seen:
+            seen.add(there)
+            result.update(helpers_of(there, seen))
+            if there.with_suffix(".c").exists():
+                result.update(bodies(without_comments(there.with_suffix(".c").read_text(encoding="utf-8"))))
+    return result
+
+
 def named_tests(root, functions):
     """Function → its tests by name, those first that call the fewest other functions."""
-    known, fixture, result = set(functions), {}, {}
+    known, result = set(functions), {}
     folder = root / "tests/api"
-    if (folder / "fixture.c").exists():
-        fixture = bodies(without_comments((folder / "fixture.c").read_text(encoding="utf-8")))
     for path in files(folder, ".c") if folder.is_dir() else []:
         text = without_comments(path.read_text(encoding="utf-8"))
         own = bodies(text)
         own.pop("main", None)  # a parameter's name, too
-        calls = {**fixture, **own}
+        calls = {**helpers_of(path, set()), **own}
         for test in TEST.findall(text):
             for uses, helpers in ((reached(test, own), False), (reached(test, calls), True)):
                 hit = uses & known

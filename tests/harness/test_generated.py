@@ -203,8 +203,13 @@ def test_ugni_coverage_lists_what_is_implemented(tmp_path):
     assert "| `GNI_EpBind` | 0 | – |" in text
     assert script("ugni_coverage.py", tmp_path, "--check").returncode == 0
     write(tmp_path, {
-        "tests/api/fixture.c": "static void connect(int peer)\n{\n    GNI_EpBind(0, peer, 0);\n}\n",
-        "tests/api/cq_test.c": "static void body(struct rank *rank)\n{\n    connect(1);\n    GNI_CqDestroy(0);\n}\n"
+        "tests/api/fixture.h": "void connect(int peer);\n",
+        "tests/api/fixture.c": "void connect(int peer)\n{\n    GNI_EpBind(0, peer, 0);\n}\n",
+        "tests/api/pair.h": '#include "fixture.h"\n',
+        "tests/api/other.h": "void connect(int peer);\n",
+        "tests/api/other.c": "void connect(int peer)\n{\n    GNI_EpIdle(0);\n}\n",
+        "tests/api/cq_test.c": '#include "pair.h"\n'
+                               "static void body(struct rank *rank)\n{\n    connect(1);\n    GNI_CqDestroy(0);\n}\n"
                                "static void ugni_1_by_helper(void **state)\n{\n    run(body);\n}\n"
                                "static void ugni_2_direct(void **state)\n{\n    GNI_EpBind(0, 0, 0);\n}\n"
                                "int main(void)\n{\n    const struct CMUnitTest tests[] = "
@@ -214,6 +219,7 @@ def test_ugni_coverage_lists_what_is_implemented(tmp_path):
     text = (tmp_path / "docs/ugni-coverage.md").read_text()
     assert "| `GNI_EpBind` | 2 | `ugni_2_direct`, `ugni_1_by_helper` |" in text
     assert "| `GNI_CqDestroy` | 1 | `ugni_1_by_helper` |" in text
+    assert "| `GNI_EpIdle` | 0 | – |" in text  # its caller is in a file that the test does not include
     write(tmp_path, {"sim/aries/ep.c": ""})
     assert script("ugni_coverage.py", tmp_path, "--check").returncode == 1
 

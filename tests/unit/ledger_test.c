@@ -448,7 +448,7 @@ static void stream_gap(void **state)
 
     sim_ledger_stream_receive(&stream, 0);
     sim_ledger_stream_receive(&stream, 2);
-    sim_ledger_stream_receive(&stream, 3); /* continues after the gap */
+    sim_ledger_stream_receive(&stream, 3); /* goes on behind the gap */
     expect_violation("stream of aries.put, node 1 → node 2: message 2 came out of order at 1.2us, "
                      "instead of message 1");
 }

@@ -141,6 +141,7 @@ struct net *net_create(const struct net_config *config, char **error)
         return NULL;
     }
     net_faults_register();
+    net_tracks_register();
     return net;
 }
 

@@ -15,6 +15,14 @@ void net_faults_register(void)
         sim_fault_point_register(&net_packet_point, "net.packet");
 }
 
+void net_tracks_register(void)
+{
+    static const struct sim_trace_group routers = {"router", 2};
+    static const struct sim_trace_track link = {"port", &routers, true};
+
+    sim_trace_track_register(NET_TRACK_LINK, &link);
+}
+
 /*
  * Asks the fault table about the transfer and returns the delay. A dropped transfer still fires its
  * event when it would have arrived. A delay also delays later transfers of the same flow.

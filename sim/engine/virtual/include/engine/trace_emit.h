@@ -8,9 +8,9 @@
  * walk. The order of points counts. All but two multiplications are off the chain from point to
  * point.
  */
-static inline void trace(enum sim_trace_kind kind, enum sim_trace_track track, uint32_t node,
-                         uint32_t index, const char *name, sim_time_t time, sim_time_t duration,
-                         uint64_t flow, uint64_t value)
+static inline void trace(enum sim_trace_kind kind, uint32_t track, uint32_t node, uint32_t index,
+                         const char *name, sim_time_t time, sim_time_t duration, uint64_t flow,
+                         uint64_t value)
 {
     uint64_t where =
         ((uint64_t)track << 56 ^ (uint64_t)node << 24 ^ (uint64_t)index << 8 ^ (uint8_t)name[0]) *

@@ -138,7 +138,7 @@ static struct {
     struct node *chains[CHAINS];
 } metrics;
 
-/* FNV-1a. Only for look-up: nothing is ever listed in the order of the chains. */
+/* FNV-1a. For lookups only: nothing is listed in the order of the chains. */
 static unsigned chain_of(const char *name, size_t length)
 {
     uint32_t hash = 2166136261u;

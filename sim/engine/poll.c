@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Idle polling. A poll that finds nothing and has nothing coming in its window only moves the local
- * clock. When a fiber repeats a cycle of such polls it is parked, and nothing is simulated until
- * somebody wakes it.
+ * clock. When a fiber repeats a cycle of such polls it is parked, and nothing is simulated until it
+ * is woken.
  *
  * A cycle of length L is recognised by signatures (what was polled, for how long, and how long
  * after the poll before): the last L equal the L before them. That alone could take the A A A of a
@@ -11,14 +11,14 @@
  * learned, and from then on recognised after L. When what a fiber polls after it was parked
  * contradicts the cycle, that is forgotten.
  *
- * Parking is safe when every queue of the cycle was looked at since the last sim_notify (`quiet` >=
- * L): all are empty then, and whatever fills one wakes the fiber. The program may look at more than
- * queues between two polls, at memory that the NIC writes, say, and not after each: whoever changes
- * that calls sim_wake, after which the fiber is not parked for the length of the longest cycle.
+ * Parking is safe when every queue of the cycle was polled since the last sim_notify (`quiet` >=
+ * L): all are empty then, and whatever fills one wakes the fiber. Between two polls the program may
+ * read other state, such as memory that the NIC writes. The code that changes such state calls
+ * sim_wake, after which the fiber is not parked for the length of the longest cycle.
  *
  * The fiber wakes at W, inside or after some poll of its cycle, in which it would have been. So its
  * clock is set to the start of the last repetition, and the polls that would have been over by W
- * are answered without looking until one's window contains W.
+ * return false without reading anything until a poll's window contains W.
  */
 #include <string.h>
 

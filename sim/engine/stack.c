@@ -44,7 +44,7 @@ const char *(*sim_stack_name)(const char *bottom);
 static void say(const char *text)
 {
     if (write(STDERR_FILENO, text, strlen(text)) < 0)
-        return; /* nobody listens */
+        return; /* the standard error is closed */
 }
 
 /* Async-signal-safe. */

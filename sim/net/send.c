@@ -61,7 +61,7 @@ sim_time_t net_fault_apply(struct net *net, struct net_transfer *transfer)
         transfer->poisoned = true;
         break;
     case SIM_FAULT_DROP:
-    case SIM_FAULT_FAIL: /* the only way in which a packet can fail is to be lost */
+    case SIM_FAULT_FAIL: /* a packet can only fail by being lost */
     case SIM_FAULT_CRASH:
         net->counters.dropped++;
         transfer->status = NET_DROPPED;
@@ -159,7 +159,7 @@ void net_send(struct net *net, struct net_transfer *transfer, sim_time_t feed)
     flight->failures_seen = net->failure_count;
     flight->fire = transfer->event.fire;
     transfer->event.fire = arrive;
-    sim_hinted_schedule(&transfer->hinted, transfer->status == NET_DELIVERED
-                                               ? arrival + transfer->receiver_latency
-                                               : arrival);
+    sim_prefetch_schedule(&transfer->hinted, transfer->status == NET_DELIVERED
+                                                 ? arrival + transfer->receiver_latency
+                                                 : arrival);
 }

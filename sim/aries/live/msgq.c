@@ -303,7 +303,7 @@ static void say_all(struct gni_msgq *msgq, struct lnic_msgq *said, struct round 
         while (msgq_ok(msgq) && others[said->to].link != NULL) {
             if (say(msgq, others[said->to].link, said, heard, round) || sim_now() >= deadline)
                 break;
-            sim_wall_look();
+            sim_wall_poll();
         }
         if (!msgq_ok(msgq) || others[said->to].link == NULL)
             round->open--;

@@ -80,7 +80,7 @@ static sim_cold void give_way(struct lnic_backend *backend)
         sleep_until(sim_now() + NAP_NS * SIM_NS, &wait, false);
 }
 
-void sim_wall_look(void)
+void sim_wall_poll(void)
 {
     struct lnic_backend *backend = &lnic_backend;
     bool found = false;
@@ -161,7 +161,7 @@ bool sim_wait_until(sim_time_t deadline, const struct sim_wait *wait)
 
     signalled = false;
     for (;;) {
-        sim_wall_look();
+        sim_wall_poll();
         looks++;
         now = sim_now();
         if (sim_wall.armed)
@@ -271,7 +271,7 @@ void aries_spin(bool (*ready)(const void *arg), const void *arg)
 {
     while (!ready(arg)) {
         lnic_enter();
-        sim_wall_look();
+        sim_wall_poll();
         lnic_leave();
     }
 }

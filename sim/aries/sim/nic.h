@@ -45,7 +45,8 @@ struct chunk {
     struct chunk *next; /* waiting in the transaction, or in a free list */
     sim_time_t ready; /* FMA: when its last byte was stored */
 
-    struct sim_hinted landing __attribute__((aligned(SIM_LINE))); /* the write becomes visible */
+    struct sim_prefetch_event landing
+        __attribute__((aligned(SIM_LINE))); /* the write becomes visible */
     struct aries_mr *mr; /* region that `land` writes into */
     uint8_t *data; /* inline_data, or a buffer until it has landed */
     uint64_t address; /* there; of what lands */
@@ -68,7 +69,7 @@ _Static_assert(offsetof(struct chunk, landing) == 4 * SIM_LINE &&
 struct aries_txn {
     union {
         struct sim_event pump;
-        struct sim_hinted pumping;
+        struct sim_prefetch_event pumping;
     };
     struct aries_nic *source;
     struct chunk *chunks; /* FMA PUT: captured, not sent yet; else at most one that waits */

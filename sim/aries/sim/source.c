@@ -82,7 +82,7 @@ static void cut_stores(struct aries_txn *txn, const struct aries_work *work)
     struct chunk **tail = &txn->chunks;
 
     if (work->length > SIM_LINE) /* what was sent once is sent again */
-        sim_fiber_looks(NULL, (const void *)(uintptr_t)work->local_addr, 8 * SIM_LINE);
+        sim_fiber_prefetch_add(NULL, (const void *)(uintptr_t)work->local_addr, 8 * SIM_LINE);
     do {
         uint64_t end = chunk_end(txn, offset), first = packet_end(txn, offset, 1);
         struct chunk *chunk;
@@ -136,7 +136,7 @@ static void wake_first(struct txn_queue *queue)
     struct aries_txn *txn = txn_queue_pop(queue);
 
     if (txn != NULL)
-        sim_hinted_schedule(&txn->pumping, sim_now());
+        sim_prefetch_schedule(&txn->pumping, sim_now());
 }
 
 static void report(struct aries_txn *txn)
@@ -546,7 +546,7 @@ static bool admit(struct aries_txn *txn, struct chunk *chunk)
         txn_fabric(txn)->counters.orb_max = sim->orb_used;
     wait = reserve_transmit(chunk);
     if (wait > 0) {
-        sim_hinted_schedule(&txn->pumping, sim_now() + wait);
+        sim_prefetch_schedule(&txn->pumping, sim_now() + wait);
         return false;
     }
     return true;
@@ -634,7 +634,7 @@ static void pump(struct sim_event *event)
         return;
     }
     if (sim_unlikely(fabric->sim->quiesce_until > now)) {
-        sim_hinted_schedule(&txn->pumping, fabric->sim->quiesce_until);
+        sim_prefetch_schedule(&txn->pumping, fabric->sim->quiesce_until);
         return;
     }
     if (sim_unlikely(nic->sim->holding) && held_back(txn))
@@ -655,9 +655,9 @@ static void pump(struct sim_event *event)
     if (txn->chunks != NULL) { /* stored by the CPU */
         sim_time_t at = txn->chunks->ready + timing->pcie_write + timing->tx;
 
-        sim_hinted_schedule(&txn->pumping, at > now ? at : now);
+        sim_prefetch_schedule(&txn->pumping, at > now ? at : now);
     } else if (txn->offset < txn->work.header_length + txn->work.length) {
-        sim_hinted_schedule(&txn->pumping, now + chunk->feed);
+        sim_prefetch_schedule(&txn->pumping, now + chunk->feed);
     } else {
         txn->all_sent = true;
         channel_done(txn, chunk);
@@ -685,7 +685,7 @@ static void channel_start(struct channel *channel, struct aries_txn *txn)
         at += timing->pcie_read;
     channel->active = txn;
     channel->open++;
-    sim_hinted_schedule(&txn->pumping, at > sim_now() ? at : sim_now());
+    sim_prefetch_schedule(&txn->pumping, at > sim_now() ? at : sim_now());
 }
 
 /* The next descriptor of an idle channel; a fenced one waits until all before it have completed. */
@@ -746,7 +746,7 @@ static void begin(struct gni_nic *nic, const struct aries_work *work, struct cha
         txn->rate = stream_rate(&txn->work, timing);
     if (work->target == NULL) {
         txn->pump.fire = no_such_target;
-        sim_hinted_schedule(&txn->pumping, local + timing->pcie_write + timing->poll);
+        sim_prefetch_schedule(&txn->pumping, local + timing->pcie_write + timing->poll);
     } else if (work->unit == ARIES_UNIT_BTE) {
         /* A communication domain is pinned to one channel: see docs/model.md. */
         txn->channel = &hw->sim->channels[nic->cdm->inst_id % timing->bte_channels];
@@ -755,7 +755,7 @@ static void begin(struct gni_nic *nic, const struct aries_work *work, struct cha
         channel_next(hw, txn->channel);
     } else if (work->op == ARIES_PUT) {
         cut_stores(txn, work);
-        sim_hinted_schedule(&txn->pumping, txn->chunks->ready + timing->pcie_write + timing->tx);
+        sim_prefetch_schedule(&txn->pumping, txn->chunks->ready + timing->pcie_write + timing->tx);
     } else {
         sim_time_t launch = local + timing->pcie_write;
 
@@ -763,7 +763,7 @@ static void begin(struct gni_nic *nic, const struct aries_work *work, struct cha
             launch = launch > nic->fma_get_free ? launch : nic->fma_get_free;
             nic->fma_get_free = launch + chunk_feed(txn, MIN(work->length, FMA_WINDOW));
         }
-        sim_hinted_schedule(&txn->pumping, launch + timing->tx);
+        sim_prefetch_schedule(&txn->pumping, launch + timing->tx);
     }
 }
 
@@ -802,5 +802,5 @@ void aries_hw_originate(struct aries_nic *hw, const struct aries_work *work)
     fabric->counters.transactions++;
     sim_ledger_open(work->book, &txn->entry, hw->node,
                     work->target != NULL ? work->target->node : hw->node, 0);
-    sim_hinted_schedule(&txn->pumping, sim_now() + fabric->timing.tx);
+    sim_prefetch_schedule(&txn->pumping, sim_now() + fabric->timing.tx);
 }

@@ -218,7 +218,7 @@ static void put(struct aries_nic *nic, struct chunk *chunk)
     chunk->landing.event.fire = land;
     chunk->landing.fetch = landing_fetch;
     chunk->address = (uint64_t)(uintptr_t)aries_mr_pointer(mr, target.address, 1);
-    sim_hinted_schedule(&chunk->landing, visible);
+    sim_prefetch_schedule(&chunk->landing, visible);
 }
 
 static void get(struct aries_nic *nic, struct chunk *chunk)

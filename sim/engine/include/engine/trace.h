@@ -68,7 +68,7 @@ extern bool sim_trace_on;
 /*
  * At most one trace is open at a time. Opening truncates the file. *error becomes a text that the
  * caller frees; `error` may be NULL. Writing goes through a buffer and goes on silently after a
- * failure (a full disk): sim_trace_close tells, once and for all.
+ * failure (a full disk): sim_trace_close reports it, once.
  */
 bool sim_trace_open(const char *path, char **error);
 /*
@@ -82,7 +82,8 @@ struct sim_trace_process {
 };
 bool sim_trace_open_process(const char *path, const struct sim_trace_process *process,
                             char **error);
-/* Ends what has ended and writes what there is: so much stays when the process is killed. */
+/* Writes the slices that have ended and everything in the buffer, which then survives a kill of the
+ * process. */
 void sim_trace_flush(sim_time_t now);
 /* In a forked child: the trace is its parent's. */
 void sim_trace_forget(void);

@@ -9,6 +9,7 @@
  * is not written down in assembler, and not under AddressSanitizer, to which the switch would have
  * to be announced: there handlers run on the blocked fiber's stack.)
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -217,6 +218,8 @@ void sim_fiber_prefetch_add(struct sim_fiber *fiber, const void *what, size_t by
         fiber = sim_core.fiber;
     if (fiber == NULL)
         return;
+    assert(last - first + 1 < SIM_LINE); /* it is kept in the low bits */
+    assert(fiber->prefetch_next < SIM_FIBER_PREFETCHES);
     fiber->prefetch[fiber->prefetch_next] = first * SIM_LINE | (last - first + 1);
     fiber->prefetch_next = (uint8_t)((fiber->prefetch_next + 1) % SIM_FIBER_PREFETCHES);
 }
@@ -225,6 +228,7 @@ static void on_timeout(struct sim_event *event)
 {
     struct sim_fiber *fiber = sim_container_of(event, struct sim_fiber, timeout.event);
 
+    assert(fiber->state == FIBER_WAITING); /* sim_wake and sim_fiber_kill cancel the timer */
     fiber->state = FIBER_RUNNABLE;
     sim_engine.next = fiber;
 }
@@ -260,6 +264,7 @@ static void keep(struct sim_fiber *fiber)
         if (engine->fibers == NULL || engine->due == NULL)
             sim_panic("fibers: out of memory");
     }
+    assert(engine->fibers_started < engine->fibers_capacity);
     fiber->index = engine->fibers_started;
     engine->fibers[engine->fibers_started++] = fiber;
 }
@@ -270,8 +275,10 @@ struct sim_fiber *sim_fiber_start(void (*main)(void *arg), void *arg, const char
     struct sim_fiber *fiber;
     struct sim_stack stack;
 
+    assert(main != NULL && name != NULL);
     if (!sim_stack_alloc(&stack))
         return NULL;
+    assert(stack.bottom < (char *)stack.top);
     fiber = aligned_alloc(SIM_LINE, sizeof *fiber);
     if (fiber == NULL)
         sim_panic("fibers: out of memory");
@@ -299,6 +306,7 @@ void sim_fiber_kill(struct sim_fiber *fiber)
         sim_panic("a fiber killed itself");
     if (fiber->state == FIBER_ENDED)
         return;
+    assert(sim_engine.fibers_live > 0);
     fiber->state = FIBER_ENDED;
     sim_engine.fibers_live--;
     sim_timer_cancel(&fiber->timeout);
@@ -409,6 +417,7 @@ void sim_settle_blocking(void)
     struct sim_queue *queue = &sim_engine.queue;
     sim_time_t local = sim_core.local;
 
+    assert(sim_core.fiber != NULL && local >= sim_core.now);
     /* Not while others are due: they may still schedule something before this fiber's time. */
     if (queue->head == queue->tail && sim_engine.due_count == 0) {
         sim_queue_fill(queue, local < sim_engine.alarm_time ? local : sim_engine.alarm_time);
@@ -432,6 +441,7 @@ void sim_sleep_until(sim_time_t at)
 
 bool sim_fiber_wait(struct sim_fiber *self, sim_time_t deadline, const struct sim_wait *wait)
 {
+    assert(self == sim_core.fiber && self->state == FIBER_RUNNABLE && wait != NULL);
     self->woken = false;
     self->state = FIBER_WAITING;
     self->wait = wait;
@@ -448,6 +458,7 @@ bool sim_wait_until(sim_time_t deadline, const struct sim_wait *wait)
     struct sim_fiber *self = sim_core.fiber;
     bool woken;
 
+    assert(self != NULL);
     sim_idle_break();
     /* The caller checked its condition before: a wake-up during sim_settle() ends the wait. */
     self->woken = false;

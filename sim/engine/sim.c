@@ -38,6 +38,7 @@ static void reset(void)
 
 void sim_init(const struct sim_options *options)
 {
+    assert(!sim_engine.running); /* one simulation at a time */
     reset();
     sim_engine.options = *options;
     if (sim_engine.options.no_progress_events == 0)

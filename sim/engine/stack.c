@@ -171,6 +171,7 @@ bool sim_stack_alloc(struct sim_stack *stack)
 {
     uint32_t slot;
 
+    assert(stacks.slab != NULL && stacks.used <= stacks.slots);
     if (stacks.free_count > 0) {
         slot = stacks.free[--stacks.free_count];
     } else {

@@ -105,6 +105,7 @@ static void put_packet(packet_t *packet)
     packet->has_trusted_packet_sequence_id = 1;
     packet->trusted_packet_sequence_id = writer.pid != 0 ? writer.pid : SEQUENCE;
     bytes = perfetto__protos__trace_packet__get_packed_size(packet);
+    assert(bytes > 0);
     at = sim_trace_file_reserve(&writer.file, bytes + 11);
     at[0] = 1 << 3 | 2;
     head += put_varint(at + 1, bytes);
@@ -170,6 +171,7 @@ static uint64_t intern(const char *text)
     uint64_t *iid = sim_trace_map_at(&writer.iids, (uint64_t)(uintptr_t)text, 0);
     size_t i = 0;
 
+    assert(text[0] != '\0');
     if (*iid != 0)
         return *iid;
     while (i < writer.name_count && strcmp(writer.names[i].text, text) != 0)

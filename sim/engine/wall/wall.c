@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The clock, events and timers of a plain process. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -87,6 +88,7 @@ sim_noinline void sim_wall_fire(void)
     sim_time_t now = sim_now();
     struct sim_event *event;
 
+    assert(sim_core.now <= now); /* CLOCK_MONOTONIC */
     while (sim_queue_ready(&queue, now) && queue.head->time <= now) {
         sim_core.now = queue.head->time;
         event = sim_queue_pop(&queue);

@@ -6,9 +6,10 @@
  *
  * The events' handlers run on one stack for all, as calls from the fiber that blocks: so their
  * frames stay in the cache, and a fiber's stack holds its own few lines only. (Not where that call
- * is not written down in assembler, and not under AddressSanitizer, which would have to be told:
- * there handlers run on the blocked fiber's stack.)
+ * is not written down in assembler, and not under AddressSanitizer, to which the switch would have
+ * to be announced: there handlers run on the blocked fiber's stack.)
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +19,7 @@
 
 /* Boost.Context's C interface (boost/context/detail/fcontext.hpp is C++). */
 struct transfer {
-    void *context; /* of who jumped here */
+    void *context; /* of the code that jumped here */
     void *data;
 };
 struct transfer jump_fcontext(void *to, void *data);
@@ -32,7 +33,7 @@ static struct {
 } root;
 static struct sim_fiber *host; /* whose stack this is; NULL: sim_run's */
 static struct sim_fiber
-    *zombie; /* ended on its own stack, which is given back when it has been left */
+    *zombie; /* ended on its own stack, which is freed after the switch to another one */
 
 static struct sim_stack events; /* of the handlers */
 
@@ -102,7 +103,8 @@ static inline void arrive(struct transfer from)
     }
 }
 
-/* Leaves the present stack for that of `to` (NULL: sim_run's); returns when somebody comes back. */
+/* Leaves the present stack for that of `to` (NULL: sim_run's); returns when another fiber switches
+ * back. */
 static void switch_to(struct sim_fiber *to)
 {
     struct sim_fiber *from = host;
@@ -188,7 +190,7 @@ void sim_fiber_fetch(const struct sim_fiber *fiber, unsigned stage)
 
     switch (stage) {
     case 0:
-        sim_fetch(fiber, offsetof(struct sim_fiber, looks) / SIM_LINE + 1);
+        sim_fetch(fiber, offsetof(struct sim_fiber, prefetch) / SIM_LINE + 1);
         break;
     case 1:
         /* no further than its page: behind the stack there may be nothing */
@@ -196,9 +198,9 @@ void sim_fiber_fetch(const struct sim_fiber *fiber, unsigned stage)
         sim_fetch(fiber->context, left < STACK_LINES ? left : STACK_LINES);
         break;
     default:
-        for (i = 0; i < SIM_FIBER_LOOKS; i++)
-            sim_fetch((const void *)(fiber->looks[i] & ~(uintptr_t)(SIM_LINE - 1)),
-                      (unsigned)(fiber->looks[i] % SIM_LINE));
+        for (i = 0; i < SIM_FIBER_PREFETCHES; i++)
+            sim_fetch((const void *)(fiber->prefetch[i] & ~(uintptr_t)(SIM_LINE - 1)),
+                      (unsigned)(fiber->prefetch[i] % SIM_LINE));
         break;
     }
 }
@@ -208,7 +210,7 @@ static void fetch_resume(struct sim_event *event, unsigned stage)
     sim_fiber_fetch(sim_container_of(event, struct sim_fiber, resume.event), stage);
 }
 
-void sim_fiber_looks(struct sim_fiber *fiber, const void *what, size_t bytes)
+void sim_fiber_prefetch_add(struct sim_fiber *fiber, const void *what, size_t bytes)
 {
     uintptr_t first = (uintptr_t)what / SIM_LINE, last = ((uintptr_t)what + bytes - 1) / SIM_LINE;
 
@@ -216,14 +218,17 @@ void sim_fiber_looks(struct sim_fiber *fiber, const void *what, size_t bytes)
         fiber = sim_core.fiber;
     if (fiber == NULL)
         return;
-    fiber->looks[fiber->looks_next] = first * SIM_LINE | (last - first + 1);
-    fiber->looks_next = (uint8_t)((fiber->looks_next + 1) % SIM_FIBER_LOOKS);
+    assert(last - first + 1 < SIM_LINE); /* it is kept in the low bits */
+    assert(fiber->prefetch_next < SIM_FIBER_PREFETCHES);
+    fiber->prefetch[fiber->prefetch_next] = first * SIM_LINE | (last - first + 1);
+    fiber->prefetch_next = (uint8_t)((fiber->prefetch_next + 1) % SIM_FIBER_PREFETCHES);
 }
 
 static void on_timeout(struct sim_event *event)
 {
     struct sim_fiber *fiber = sim_container_of(event, struct sim_fiber, timeout.event);
 
+    assert(fiber->state == FIBER_WAITING); /* sim_wake and sim_fiber_kill cancel the timer */
     fiber->state = FIBER_RUNNABLE;
     sim_engine.next = fiber;
 }
@@ -259,6 +264,7 @@ static void keep(struct sim_fiber *fiber)
         if (engine->fibers == NULL || engine->due == NULL)
             sim_panic("fibers: out of memory");
     }
+    assert(engine->fibers_started < engine->fibers_capacity);
     fiber->index = engine->fibers_started;
     engine->fibers[engine->fibers_started++] = fiber;
 }
@@ -269,8 +275,10 @@ struct sim_fiber *sim_fiber_start(void (*main)(void *arg), void *arg, const char
     struct sim_fiber *fiber;
     struct sim_stack stack;
 
+    assert(main != NULL && name != NULL);
     if (!sim_stack_alloc(&stack))
         return NULL;
+    assert(stack.bottom < (char *)stack.top);
     fiber = aligned_alloc(SIM_LINE, sizeof *fiber);
     if (fiber == NULL)
         sim_panic("fibers: out of memory");
@@ -288,7 +296,7 @@ struct sim_fiber *sim_fiber_start(void (*main)(void *arg), void *arg, const char
         sim_panic("fibers: out of memory");
     keep(fiber);
     sim_engine.fibers_live++;
-    sim_hinted_schedule(&fiber->resume, at);
+    sim_prefetch_schedule(&fiber->resume, at);
     return fiber;
 }
 
@@ -298,6 +306,7 @@ void sim_fiber_kill(struct sim_fiber *fiber)
         sim_panic("a fiber killed itself");
     if (fiber->state == FIBER_ENDED)
         return;
+    assert(sim_engine.fibers_live > 0);
     fiber->state = FIBER_ENDED;
     sim_engine.fibers_live--;
     sim_timer_cancel(&fiber->timeout);
@@ -408,6 +417,7 @@ void sim_settle_blocking(void)
     struct sim_queue *queue = &sim_engine.queue;
     sim_time_t local = sim_core.local;
 
+    assert(sim_core.fiber != NULL && local >= sim_core.now);
     /* Not while others are due: they may still schedule something before this fiber's time. */
     if (queue->head == queue->tail && sim_engine.due_count == 0) {
         sim_queue_fill(queue, local < sim_engine.alarm_time ? local : sim_engine.alarm_time);
@@ -417,7 +427,7 @@ void sim_settle_blocking(void)
             return;
         }
     }
-    sim_hinted_schedule(&sim_core.fiber->resume, local);
+    sim_prefetch_schedule(&sim_core.fiber->resume, local);
     block(sim_core.fiber);
 }
 
@@ -431,6 +441,7 @@ void sim_sleep_until(sim_time_t at)
 
 bool sim_fiber_wait(struct sim_fiber *self, sim_time_t deadline, const struct sim_wait *wait)
 {
+    assert(self == sim_core.fiber && self->state == FIBER_RUNNABLE && wait != NULL);
     self->woken = false;
     self->state = FIBER_WAITING;
     self->wait = wait;
@@ -447,8 +458,9 @@ bool sim_wait_until(sim_time_t deadline, const struct sim_wait *wait)
     struct sim_fiber *self = sim_core.fiber;
     bool woken;
 
+    assert(self != NULL);
     sim_idle_break();
-    /* Who checked his condition before settling must hear of what happened meanwhile. */
+    /* The caller checked its condition before: a wake-up during sim_settle() ends the wait. */
     self->woken = false;
     sim_settle();
     if (self->woken || deadline <= sim_core.now)
@@ -470,12 +482,12 @@ static void wake(struct sim_fiber *fiber)
     if (sim_core.fiber == NULL && sim_engine.next == NULL && sim_core.horizon > sim_core.now)
         sim_engine.next = fiber;
     else
-        sim_hinted_schedule(&fiber->resume, sim_core.now);
+        sim_prefetch_schedule(&fiber->resume, sim_core.now);
 }
 
 void sim_wake(struct sim_fiber *fiber)
 {
-    /* The program may look at more than its polls do, somewhere in a loop of as many of them. */
+    /* The program may read more than its polls do, at any place in a cycle of polls. */
     fiber->polls.awake = POLL_CYCLE_MAX + 1;
     wake(fiber);
 }

@@ -26,7 +26,7 @@ struct poll_history {
     struct polled {
         const void *what;
         bool (*ready)(const void *what);
-    } polled[POLL_CYCLE_MAX]; /* where the last polls looked */
+    } polled[POLL_CYCLE_MAX]; /* what the last polls polled */
     uint64_t signature[POLL_CYCLE_MAX]; /* of the last polls, a ring */
     sim_time_t distance[POLL_CYCLE_MAX]; /* from the start of the poll before */
     uint64_t learned[POLL_LEARNED]; /* cycles seen long enough to be sure of them */
@@ -36,20 +36,20 @@ enum fiber_state { FIBER_RUNNABLE, FIBER_WAITING, FIBER_ENDED };
 
 /* In lines: the first two are what a switch and a wake-up touch. */
 struct sim_fiber {
-    struct sim_hinted resume; /* at the fiber's wake time */
+    struct sim_prefetch_event resume; /* at the fiber's wake time */
     void *context;
     sim_time_t local; /* while it does not run; sim_core.local otherwise */
     const struct sim_wait *wait;
     sim_time_t since; /* start of the wait */
     uint8_t state; /* enum fiber_state */
     bool woken;
-    bool parked; /* waits in a cycle of polls: sim_notify looks at them first */
-    uint8_t looks_next;
+    bool parked; /* waits in a cycle of polls: sim_notify evaluates them first */
+    uint8_t prefetch_next;
     uint32_t index; /* in order of creation */
     struct sim_timer timeout __attribute__((aligned(64)));
     struct poll_history polls;
     /* Lines: where they begin, and in the low bits how many. */
-    uintptr_t looks[SIM_FIBER_LOOKS] __attribute__((aligned(64)));
+    uintptr_t prefetch[SIM_FIBER_PREFETCHES] __attribute__((aligned(64)));
     void (*main)(void *arg);
     void *arg;
     void *owner, *note, *thread;

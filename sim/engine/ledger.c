@@ -170,6 +170,7 @@ void sim_ledger_violation(struct sim_ledger_book *book, const char *format, ...)
 
     if (!count_violation(book))
         return;
+    assert(ledger.texts < TEXTS_MAX);
     va_start(args, format);
     vsnprintf(ledger.text[ledger.texts++], TEXT_BYTES, format, args);
     va_end(args);
@@ -203,6 +204,8 @@ static void entry_violation(struct sim_ledger_book *book, const struct sim_ledge
 
 void sim_ledger_book_register(struct sim_ledger_book *book, const char *name)
 {
+    assert(name != NULL &&
+           book != ledger.last); /* registering twice would make the list a circle */
     memset(book, 0, sizeof *book);
     book->name = name;
     book->open.next = book->open.previous = &book->open;
@@ -218,6 +221,7 @@ void sim_ledger_open(struct sim_ledger_book *book, struct sim_ledger_entry *entr
 {
     struct sim_ledger_entry *head = &book->open;
 
+    assert(book->name != NULL && head->previous->next == head); /* the book is registered */
     *entry = (struct sim_ledger_entry){
         .previous = head->previous,
         .next = head,

@@ -31,6 +31,8 @@ static uint64_t bucket_value(unsigned index)
     unsigned shift;
     uint64_t low;
 
+    assert(index < BUCKETS);
+
     if (index < 2 * SUB_COUNT)
         return index;
     shift = index / SUB_COUNT - 1;
@@ -65,6 +67,7 @@ void sim_histogram_merge(struct sim_histogram *into, const struct sim_histogram 
 
     if (from->count == 0)
         return;
+    assert(from->min <= from->max && into != from);
     if (into->count == 0 || from->min < into->min)
         into->min = from->min;
     if (from->max > into->max)
@@ -82,6 +85,7 @@ static uint64_t quantile_rank(double q, uint64_t count)
     double exact = q * (double)count;
     uint64_t rank;
 
+    assert(q > 0.0 && q < 1.0 && count > 0);
     exact -= exact * 0x1.0p-50;
     rank = (uint64_t)exact;
     if ((double)rank < exact)
@@ -138,7 +142,7 @@ static struct {
     struct node *chains[CHAINS];
 } metrics;
 
-/* FNV-1a. Only for look-up: nothing is ever listed in the order of the chains. */
+/* FNV-1a. For lookups only: nothing is listed in the order of the chains. */
 static unsigned chain_of(const char *name, size_t length)
 {
     uint32_t hash = 2166136261u;
@@ -182,6 +186,7 @@ static struct sim_metric *find_or_create(const char *name, enum sim_metric_unit 
     *chain = node;
     metric = &node->metric;
     metric->name = memcpy(allocate(length + 1), name, length);
+    assert(type == METRIC_COUNTER || type == METRIC_GAUGE || type == METRIC_HISTOGRAM);
     metric->unit = unit;
     metric->type = type;
     if (type == METRIC_HISTOGRAM)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Idle polling. A poll that finds nothing and has nothing coming in its window only moves the local
- * clock. When a fiber repeats a cycle of such polls it is parked, and nothing is simulated until
- * somebody wakes it.
+ * clock. When a fiber repeats a cycle of such polls it is parked, and nothing is simulated until it
+ * is woken.
  *
  * A cycle of length L is recognised by signatures (what was polled, for how long, and how long
  * after the poll before): the last L equal the L before them. That alone could take the A A A of a
@@ -11,15 +11,16 @@
  * learned, and from then on recognised after L. When what a fiber polls after it was parked
  * contradicts the cycle, that is forgotten.
  *
- * Parking is safe when every queue of the cycle was looked at since the last sim_notify (`quiet` >=
- * L): all are empty then, and whatever fills one wakes the fiber. The program may look at more than
- * queues between two polls, at memory that the NIC writes, say, and not after each: whoever changes
- * that calls sim_wake, after which the fiber is not parked for the length of the longest cycle.
+ * Parking is safe when every queue of the cycle was polled since the last sim_notify (`quiet` >=
+ * L): all are empty then, and whatever fills one wakes the fiber. Between two polls the program may
+ * read other state, such as memory that the NIC writes. The code that changes such state calls
+ * sim_wake, after which the fiber is not parked for the length of the longest cycle.
  *
  * The fiber wakes at W, inside or after some poll of its cycle, in which it would have been. So its
  * clock is set to the start of the last repetition, and the polls that would have been over by W
- * are answered without looking until one's window contains W.
+ * return false without reading anything until a poll's window contains W.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "engine/random.h"
@@ -115,6 +116,8 @@ static uint32_t guess(const struct poll_history *polls, uint32_t at, uint64_t si
     uint32_t longest = polls->count - 1 < POLL_CYCLE_MAX ? polls->count - 1 : POLL_CYCLE_MAX;
     uint32_t i, length = polls->length < longest ? polls->length : 0;
 
+    assert(polls->count > 1 && at < POLL_CYCLE_MAX);
+
     for (i = 0; i < longest; i++) {
         length = length < longest ? length + 1 : 1;
         if (polls->signature[(at - length) % POLL_CYCLE_MAX] == signature)
@@ -161,6 +164,8 @@ static uint64_t cycle_of(const struct poll_history *polls, uint32_t length)
     uint64_t sum = length;
     uint32_t i;
 
+    assert(length <= POLL_CYCLE_MAX && length < polls->count);
+
     for (i = 1; i <= length; i++)
         sum += sim_mix(polls->signature[(polls->count - i) % POLL_CYCLE_MAX]);
     return sum;
@@ -170,6 +175,8 @@ static sim_time_t period_of(const struct poll_history *polls, uint32_t length)
 {
     sim_time_t sum = 0;
     uint32_t i;
+
+    assert(length <= POLL_CYCLE_MAX && length < polls->count);
 
     for (i = 1; i <= length; i++)
         sum += polls->distance[(polls->count - i) % POLL_CYCLE_MAX];
@@ -216,6 +223,7 @@ static void park(struct sim_fiber *self, const struct sim_wait *wait)
 {
     sim_time_t start = sim_core.local, period = period_of(&self->polls, self->polls.length);
 
+    assert(!self->parked && self->polls.length != 0);
     self->parked = true;
     sim_fiber_wait(self, SIM_NEVER, wait);
     self->parked = false;
@@ -232,6 +240,7 @@ bool sim_poll(const struct sim_wait *wait, bool (*ready)(const void *what), sim_
     struct poll_history *polls = &self->polls;
     sim_time_t end;
 
+    assert(self != NULL && wait != NULL && ready != NULL);
     if (sim_core.local > sim_core.now)
         sim_settle();
     record(polls, wait, ready, cost, sim_core.local);

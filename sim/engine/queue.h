@@ -14,10 +14,10 @@
  * below l were empty (S was the lowest slot), entries of other slots of level l still differ in
  * byte l first, and higher levels see no change.
  *   2. Times in the front < front_end <= times in the wheel.
- *   3. last <= now whenever somebody may push: a slot is spread only when its base is about to be
- * reached. By 1 and 2 a time determines the one place where an entry with it can be: the front or
- * one slot. So of two entries with equal times the later push finds the earlier one in the place it
- * goes to, and goes behind it: slots are appended to, the front inserts after equals. Moves keep
+ *   3. last <= now whenever an event may be pushed: a slot is spread only when its base is about to
+ * be reached. By 1 and 2 a time determines the one place where an entry with it can be: the front
+ * or one slot. So of two entries with equal times the later push finds the earlier one in the place
+ * it goes to, and goes behind it: slots are appended to, the front inserts after equals. Moves keep
  * the order: a slot is read from its beginning into slots that hold no entry with such times (by
  * 1), sorting is stable, and the front returns to the wheel in order. Hence equal times leave in
  * the order in which they came.
@@ -34,7 +34,7 @@
 #include "engine/sim.h"
 
 #define QUEUE_PREFETCH 12 /* entries ahead of the head whose objects are fetched */
-#define QUEUE_HINTED 2 /* in the word of a struct sim_hinted */
+#define QUEUE_PREFETCH_EVENT 2 /* in the word of a struct sim_prefetch_event */
 #define QUEUE_STAGE \
     3 /* entries from one stage of its fetching to the next; the last, to its turn */
 #define QUEUE_STAGES 3
@@ -136,11 +136,12 @@ static inline struct sim_event *sim_queue_pop(struct sim_queue *queue)
     for (stage = 0; stage < QUEUE_STAGES; stage++) {
         const struct sim_queue_event *ahead = entry + QUEUE_STAGE * (QUEUE_STAGES - stage);
 
-        if (ahead < queue->tail && (ahead->word & QUEUE_HINTED) != 0) {
-            struct sim_hinted *hinted = (struct sim_hinted *)(ahead->word - QUEUE_HINTED);
+        if (ahead < queue->tail && (ahead->word & QUEUE_PREFETCH_EVENT) != 0) {
+            struct sim_prefetch_event *event =
+                (struct sim_prefetch_event *)(ahead->word - QUEUE_PREFETCH_EVENT);
 
-            if (sim_likely(hinted->fetch != NULL))
-                hinted->fetch(&hinted->event, stage);
+            if (sim_likely(event->fetch != NULL))
+                event->fetch(&event->event, stage);
         }
     }
     queue->count--;
@@ -158,7 +159,7 @@ static inline struct sim_event *sim_queue_pop(struct sim_queue *queue)
         return &timer->event;
     }
     queue->floor = entry->time;
-    return (struct sim_event *)(entry->word & ~(uintptr_t)QUEUE_HINTED);
+    return (struct sim_event *)(entry->word & ~(uintptr_t)QUEUE_PREFETCH_EVENT);
 }
 
 void sim_queue_timer_arm(struct sim_queue *queue, struct sim_timer *timer, sim_time_t time);

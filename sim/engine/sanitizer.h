@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * AddressSanitizer must be told of every change of stack, Valgrind of every stack; without them
+ * Every change of stack is announced to AddressSanitizer, every stack to Valgrind; without them
  * these cost nothing.
  */
 #ifndef JACQUARD_ENGINE_SANITIZER_H

@@ -38,6 +38,7 @@ static void reset(void)
 
 void sim_init(const struct sim_options *options)
 {
+    assert(!sim_engine.running); /* one simulation at a time */
     reset();
     sim_engine.options = *options;
     if (sim_engine.options.no_progress_events == 0)
@@ -79,9 +80,9 @@ void sim_event_schedule(struct sim_event *event, sim_time_t at)
     schedule((uintptr_t)event, at);
 }
 
-void sim_hinted_schedule(struct sim_hinted *event, sim_time_t at)
+void sim_prefetch_schedule(struct sim_prefetch_event *event, sim_time_t at)
 {
-    schedule((uintptr_t)event | QUEUE_HINTED, at);
+    schedule((uintptr_t)event | QUEUE_PREFETCH_EVENT, at);
 }
 
 struct sim_event *sim_event_ahead(uint32_t n)
@@ -90,7 +91,7 @@ struct sim_event *sim_event_ahead(uint32_t n)
 
     if (queue->tail - queue->head <= (ptrdiff_t)n || (queue->head[n].word & 1) != 0)
         return NULL;
-    return (struct sim_event *)(queue->head[n].word & ~(uintptr_t)QUEUE_HINTED);
+    return (struct sim_event *)(queue->head[n].word & ~(uintptr_t)QUEUE_PREFETCH_EVENT);
 }
 
 void sim_timer_arm(struct sim_timer *timer, sim_time_t at)
@@ -160,7 +161,7 @@ static bool check(sim_time_t next)
     return true;
 }
 
-/* The next check is due at once, and the running fiber must come by. */
+/* The next check is due at once, and the running fiber must block for it. */
 static void alarm_now(void)
 {
     sim_engine.alarm_time = 0;
@@ -182,7 +183,7 @@ void sim_stop(void)
     sim_engine.stopped = true;
     sim_engine.next = NULL;
     if (next != NULL) /* the handler woke it: its turn comes when the run goes on */
-        sim_hinted_schedule(&next->resume, sim_core.now);
+        sim_prefetch_schedule(&next->resume, sim_core.now);
     alarm_now();
 }
 
@@ -273,7 +274,7 @@ enum sim_outcome sim_run(void)
     alarm_now(); /* the first check sets the alarms */
     sim_fibers_run();
     sim_engine.running = false;
-    /* Invariant 3 of the queue, for who goes on scheduling: nothing is due before. */
+    /* Invariant 3 of the queue, for code that still schedules events: nothing is due before. */
     if (sim_engine.queue.words != 0 && sim_core.now < sim_engine.queue.last)
         sim_core.now = sim_engine.queue.last;
     return sim_engine.outcome;

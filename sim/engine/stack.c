@@ -44,7 +44,7 @@ const char *(*sim_stack_name)(const char *bottom);
 static void say(const char *text)
 {
     if (write(STDERR_FILENO, text, strlen(text)) < 0)
-        return; /* nobody listens */
+        return; /* the standard error is closed */
 }
 
 /* Async-signal-safe. */
@@ -171,6 +171,7 @@ bool sim_stack_alloc(struct sim_stack *stack)
 {
     uint32_t slot;
 
+    assert(stacks.slab != NULL && stacks.used <= stacks.slots);
     if (stacks.free_count > 0) {
         slot = stacks.free[--stacks.free_count];
     } else {

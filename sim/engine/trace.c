@@ -34,9 +34,6 @@ typedef Perfetto__Protos__TracePacket packet_t;
 typedef Perfetto__Protos__TrackDescriptor descriptor_t;
 typedef Perfetto__Protos__TrackEvent event_t;
 
-/* A top-level line with tracks below it. Nodes and routers have numbers of their own. */
-enum group { GROUP_FAULTS, GROUP_NODE, GROUP_ROUTER };
-
 struct track {
     uint64_t parent;
     char name[NAME_BYTES]; /* without the lane */
@@ -49,21 +46,23 @@ struct name {
     bool written; /* the file has it */
 };
 
-static const struct {
-    const char *text;
-    enum group group;
-    bool numbered; /* show index 0, too */
-} looks[SIM_TRACKS_MAX] = {
-    [SIM_TRACK_RANK] = {"rank", GROUP_NODE, true},
-    [ARIES_TRACK_FMA] = {"FMA", GROUP_NODE, false},
-    [ARIES_TRACK_BTE] = {"BTE", GROUP_NODE, true},
-    [ARIES_TRACK_RX] = {"RX", GROUP_NODE, false},
-    [ARIES_TRACK_CQ] = {"CQ", GROUP_NODE, true},
-    [ARIES_TRACK_SMSG] = {"SMSG", GROUP_NODE, false},
-    [ARIES_TRACK_DATAGRAM] = {"datagram", GROUP_NODE, false},
-    [NET_TRACK_LINK] = {"port", GROUP_ROUTER, true},
-    [SIM_TRACK_FAULT] = {"node", GROUP_FAULTS, true},
+const struct sim_trace_group sim_trace_nodes = {"node", 1, false};
+static const struct sim_trace_group faults_group = {"faults", 0, false};
+static const struct sim_trace_track rank_track = {"rank", &sim_trace_nodes, true};
+static const struct sim_trace_track fault_track = {"node", &faults_group, true};
+
+static const struct sim_trace_track *kinds[SIM_TRACKS_MAX] = {
+    [SIM_TRACK_RANK] = &rank_track,
+    [SIM_TRACK_FAULT] = &fault_track,
 };
+
+void sim_trace_track_register(uint32_t track, const struct sim_trace_track *kind)
+{
+    assert(track < SIM_TRACKS_MAX && kind->name != NULL && kind->group != NULL);
+    assert(kinds[track] == NULL || kinds[track] == kind);
+    assert(kind->group->order < 8);
+    kinds[track] = kind;
+}
 
 bool sim_trace_on;
 
@@ -110,6 +109,7 @@ static void put_packet(packet_t *packet)
     packet->has_trusted_packet_sequence_id = 1;
     packet->trusted_packet_sequence_id = writer.pid != 0 ? writer.pid : SEQUENCE;
     bytes = perfetto__protos__trace_packet__get_packed_size(packet);
+    assert(bytes > 0);
     at = sim_trace_file_reserve(&writer.file, bytes + 11);
     at[0] = 1 << 3 | 2;
     head += put_varint(at + 1, bytes);
@@ -175,6 +175,7 @@ static uint64_t intern(const char *text)
     uint64_t *iid = sim_trace_map_at(&writer.iids, (uint64_t)(uintptr_t)text, 0);
     size_t i = 0;
 
+    assert(text[0] != '\0');
     if (*iid != 0)
         return *iid;
     while (i < writer.name_count && strcmp(writer.names[i].text, text) != 0)
@@ -212,24 +213,22 @@ static void put_named_event(event_t *event, sim_time_t time, const char *text)
 /* ---- tracks ---------------------------------------------------------------------------------- */
 
 /* "router 3", or of a network with a name "ethernet router 3". */
-static void name_router(char *text, size_t size, uint32_t number)
+static void name_line_of_network(char *text, size_t size, const char *kind, uint32_t number)
 {
     size_t i = writer.network_count;
 
     while (i > 0 && writer.networks[i - 1].first > number)
         i--;
     if (i == 0)
-        snprintf(text, size, "router %" PRIu32 "%s", number, writer.process);
+        snprintf(text, size, "%s %" PRIu32 "%s", kind, number, writer.process);
     else
-        snprintf(text, size, "%.60s router %" PRIu32 "%s", writer.networks[i - 1].name,
+        snprintf(text, size, "%.60s %s %" PRIu32 "%s", writer.networks[i - 1].name, kind,
                  number - writer.networks[i - 1].first, writer.process);
 }
 
-static uint64_t group_uuid(enum group group, uint32_t number)
+static uint64_t group_uuid(const struct sim_trace_group *group, uint32_t number)
 {
-    static const char *const names[] = {
-        [GROUP_FAULTS] = "faults", [GROUP_NODE] = "node", [GROUP_ROUTER] = NULL};
-    uint64_t *uuid = sim_trace_map_at(&writer.groups, group, number);
+    uint64_t *uuid = sim_trace_map_at(&writer.groups, group->order, number);
     Perfetto__Protos__ProcessDescriptor process = PERFETTO__PROTOS__PROCESS_DESCRIPTOR__INIT;
     descriptor_t descriptor = PERFETTO__PROTOS__TRACK_DESCRIPTOR__INIT;
     char name[96 + PROCESS_BYTES];
@@ -237,17 +236,17 @@ static uint64_t group_uuid(enum group group, uint32_t number)
     if (*uuid != 0)
         return *uuid;
     *uuid = ++writer.uuids;
-    if (group == GROUP_FAULTS)
-        snprintf(name, sizeof name, "%s%s", names[group], writer.process);
-    else if (group == GROUP_ROUTER)
-        name_router(name, sizeof name, number);
+    if (group == &faults_group)
+        snprintf(name, sizeof name, "%s%s", group->name, writer.process);
+    else if (group->of_networks)
+        name_line_of_network(name, sizeof name, group->name, number);
     else
-        snprintf(name, sizeof name, "%s %" PRIu32 "%s", names[group], number, writer.process);
+        snprintf(name, sizeof name, "%s %" PRIu32 "%s", group->name, number, writer.process);
     /* The UI gathers tracks by process; 0 is no process. Several processes have one node each. */
     process.has_pid = 1;
-    process.pid = (int32_t)((uint32_t)group << 28 |
-                            ((writer.pid != 0 ? writer.pid - 1 : number) & 0xfffffff)) +
-                  1;
+    process.pid =
+        (int32_t)(group->order << 28 | ((writer.pid != 0 ? writer.pid - 1 : number) & 0xfffffff)) +
+        1;
     process.process_name = name;
     descriptor.has_uuid = 1;
     descriptor.uuid = *uuid;
@@ -298,11 +297,11 @@ static void name_track(struct track *track, const struct sim_trace_point *point)
         length = snprintf(track->name, NAME_BYTES, "fabric");
     } else if (point->track == SIM_TRACK_FAULT) {
         length = snprintf(track->name, NAME_BYTES, "node %" PRIu32, point->node);
-    } else if (point->index != 0 || looks[point->track].numbered) {
-        length = snprintf(track->name, NAME_BYTES, "%s %" PRIu32, looks[point->track].text,
+    } else if (point->index != 0 || kinds[point->track]->numbered) {
+        length = snprintf(track->name, NAME_BYTES, "%s %" PRIu32, kinds[point->track]->name,
                           point->index);
     } else {
-        length = snprintf(track->name, NAME_BYTES, "%s", looks[point->track].text);
+        length = snprintf(track->name, NAME_BYTES, "%s", kinds[point->track]->name);
     }
     if (point->kind == SIM_TRACE_COUNTER && length < NAME_BYTES)
         snprintf(track->name + length, NAME_BYTES - (size_t)length, " %s", point->name);
@@ -314,7 +313,7 @@ static int32_t track_rank(const struct sim_trace_point *point)
 {
     uint32_t number = point->track == SIM_TRACK_FAULT ? point->node : point->index;
 
-    return (int32_t)((uint32_t)point->track << 25 | (number < 0xffff ? number : 0xffff) << 9 |
+    return (int32_t)(point->track << 25 | (number < 0xffff ? number : 0xffff) << 9 |
                      (uint32_t)(point->kind == SIM_TRACE_COUNTER) << 8);
 }
 
@@ -324,15 +323,17 @@ static struct track *find_track(const struct sim_trace_point *point)
     uint32_t index = point->track == SIM_TRACK_FAULT ? 0 : point->index;
     uint64_t *place = sim_trace_map_at(&writer.track_of, (uint64_t)point->track << 32 | point->node,
                                        name << 32 | index);
-    enum group group = looks[point->track].group;
+    const struct sim_trace_group *group;
     struct track *track;
 
     if (sim_likely(*place != 0))
         return writer.tracks[*place - 1];
+    assert(kinds[point->track] != NULL); /* sim_trace_track_register */
+    group = kinds[point->track]->group;
     track = calloc(1, sizeof *track);
     if (track == NULL)
         abort();
-    track->parent = group_uuid(group, group == GROUP_FAULTS ? 0 : point->node);
+    track->parent = group_uuid(group, group == &faults_group ? 0 : point->node);
     track->rank = track_rank(point);
     name_track(track, point);
     writer.tracks = sim_trace_grow(writer.tracks, writer.track_count, sizeof(struct track *));
@@ -498,7 +499,7 @@ void sim_trace_set_rank_name(uint32_t node, uint32_t index, const char *name)
         abort();
 }
 
-void trace_set_network_name(uint32_t first, const char *name)
+void sim_trace_set_network_name(uint32_t first, const char *name)
 {
     struct network *network;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "trace_internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -42,6 +43,7 @@ void sim_trace_file_flush(struct sim_trace_file *file)
 
 uint8_t *sim_trace_file_reserve(struct sim_trace_file *file, size_t bytes)
 {
+    assert(file->used <= file->capacity);
     if (bytes > file->capacity - file->used)
         sim_trace_file_flush(file);
     if (bytes > file->capacity) {
@@ -50,6 +52,7 @@ uint8_t *sim_trace_file_reserve(struct sim_trace_file *file, size_t bytes)
         if (file->buffer == NULL)
             abort();
     }
+    assert(bytes <= file->capacity - file->used);
     return file->buffer + file->used;
 }
 

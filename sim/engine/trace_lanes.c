@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "trace_internal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,6 +43,7 @@ uint32_t sim_trace_lanes_find(struct sim_trace_lanes *lanes, sim_time_t time)
     while (i < lanes->capacity)
         i = lanes->free_from[2 * i] <= time ? 2 * i : 2 * i + 1;
     i -= lanes->capacity;
+    assert(i < lanes->capacity && i <= lanes->count); /* the lowest free lane leaves no gap */
     if (i >= lanes->count)
         lanes->count = i + 1;
     return i;
@@ -51,6 +53,7 @@ void sim_trace_lanes_update(struct sim_trace_lanes *lanes, uint32_t index)
 {
     uint32_t i = lanes->capacity + index;
 
+    assert(index < lanes->count && lanes->count <= lanes->capacity);
     lanes->free_from[i] = free_from(&lanes->lane[index]);
     for (i /= 2; i > 0; i /= 2)
         lanes->free_from[i] = lower(lanes->free_from[2 * i], lanes->free_from[2 * i + 1]);

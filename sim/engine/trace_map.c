@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "trace_internal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +30,7 @@ static struct sim_trace_map_slot *probe(const struct sim_trace_map *map, uint64_
 {
     size_t i = sim_mix(a ^ sim_mix(b + 0x9e3779b97f4a7c15ull)) & map->mask;
 
+    assert((map->mask & (map->mask + 1)) == 0 && map->used <= map->mask); /* a slot is free */
     while (map->slots[i].taken && (map->slots[i].a != a || map->slots[i].b != b))
         i = (i + 1) & map->mask;
     return &map->slots[i];

@@ -27,7 +27,7 @@ static void fold_counters(struct net *net, uint32_t link)
 /*
  * Reserves `wire` of the link's time for a head that leaves the source now and would reach the link
  * `distance` later. Returns the time at which the link is free for it: the previous transfer may
- * have come a shorter way, and is then further ahead.
+ * have come along a shorter path, and is then further ahead.
  *
  * A dragonfly link that several sources compete for is idle from time to time, because the packet
  * that it could carry next is queued behind another one. The loss was fitted to F2.

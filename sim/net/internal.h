@@ -306,6 +306,10 @@ sim_time_t net_lcb_mean_replay_time(const struct net *net, uint32_t link,
 /* send.c */
 /* Registers the point that networks without one of their own share, unless that was done. */
 struct sim_fault_point *net_shared_packet_point(void);
+
+/* Tracks of the trace: NET_TRACK_LINK has node = router, index = port. 1 to 6 are the NIC's. */
+enum { NET_TRACK_LINK = 7 };
+void net_tracks_register(void);
 /* Asks the fault point about one transfer or packet, marks the transfer and returns the delay. */
 sim_time_t net_fault_apply(struct net *net, struct net_transfer *transfer);
 

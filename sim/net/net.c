@@ -143,6 +143,7 @@ struct net *net_create(const struct net_config *config, char **error)
     }
     net->packet_point =
         config->packet_point != NULL ? config->packet_point : net_shared_packet_point();
+    net_tracks_register();
     return net;
 }
 

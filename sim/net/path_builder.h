@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Builds paths on the dragonfly, link by link, from coordinates and the table of gateways. The add_
- * functions append links to the builder. They return false if links on the way are dead, and then
+ * functions append links to the builder. They return false if links of the path are dead, and then
  * leave the builder unchanged. On a network without dead links they return false only when the path
  * exceeds its load bound; the caller then discards the builder's content.
  *

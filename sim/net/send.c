@@ -14,6 +14,14 @@ struct sim_fault_point *net_shared_packet_point(void)
     return &point;
 }
 
+void net_tracks_register(void)
+{
+    static const struct sim_trace_group routers = {"router", 2, true};
+    static const struct sim_trace_track link = {"port", &routers, true};
+
+    sim_trace_track_register(NET_TRACK_LINK, &link);
+}
+
 /*
  * Asks the fault table about the transfer and returns the delay. A dropped transfer still fires its
  * event when it would have arrived. A delay also delays later transfers of the same flow.
@@ -52,7 +60,7 @@ sim_time_t net_fault_apply(struct net *net, struct net_transfer *transfer)
         transfer->poisoned = true;
         break;
     case SIM_FAULT_DROP:
-    case SIM_FAULT_FAIL: /* the only way in which a packet can fail is to be lost */
+    case SIM_FAULT_FAIL: /* a packet can only fail by being lost */
     case SIM_FAULT_CRASH:
         net->counters.dropped++;
         transfer->status = NET_DROPPED;
@@ -150,7 +158,7 @@ void net_send(struct net *net, struct net_transfer *transfer, sim_time_t feed)
     flight->failures_seen = net->failure_count;
     flight->fire = transfer->event.fire;
     transfer->event.fire = arrive;
-    sim_hinted_schedule(&transfer->hinted, transfer->status == NET_DELIVERED
-                                               ? arrival + transfer->receiver_latency
-                                               : arrival);
+    sim_prefetch_schedule(&transfer->hinted, transfer->status == NET_DELIVERED
+                                                 ? arrival + transfer->receiver_latency
+                                                 : arrival);
 }

@@ -18,7 +18,7 @@ struct queue {
 static struct queue tx, rx, *comes_to; /* which queue the next look finds something for */
 static unsigned looks;
 
-void sim_wall_look(void)
+void sim_wall_poll(void)
 {
     sim_wall.turns++;
     looks++;

@@ -46,6 +46,7 @@ int main(int argc, char **argv)
         free(error);
         return 1;
     }
+    sample_tracks_register();
     sim_trace_set_rank_name(0, 0, "clients 0");
     sample_points();
     if (!sim_trace_close(&error)) {

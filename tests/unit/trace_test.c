@@ -20,6 +20,7 @@ static int setup(void **state)
     int fd;
 
     sim_core = (struct sim_core){0};
+    sample_tracks_register();
     snprintf(path, sizeof path, "%s", "/tmp/trace_test_XXXXXX");
     fd = mkstemp(path);
     assert_true(fd >= 0);
@@ -75,7 +76,7 @@ static uint64_t digest_of(uint32_t node, uint32_t index, const char *name, sim_t
                           sim_time_t duration, uint64_t flow, uint64_t value)
 {
     sim_core.digest = 0;
-    trace(SIM_TRACE_SLICE, ARIES_TRACK_BTE, node, index, name, time, duration, flow, value);
+    trace(SIM_TRACE_SLICE, SAMPLE_TRACK_BTE, node, index, name, time, duration, flow, value);
     return sim_core.digest;
 }
 
@@ -100,7 +101,7 @@ static void digest_sees_every_field(void **state)
         assert_true(base != digest_of(1, 2 ^ 1u << i, "put", 3, 4, 5, 6));
     }
     sim_core.digest = 0;
-    trace(SIM_TRACE_SLICE, ARIES_TRACK_FMA, 1, 2, "put", 3, 4, 5, 6);
+    trace(SIM_TRACE_SLICE, SAMPLE_TRACK_FMA, 1, 2, "put", 3, 4, 5, 6);
     assert_true(base != sim_core.digest);
 }
 
@@ -109,12 +110,12 @@ static void digest_sees_order(void **state)
     uint64_t once;
 
     sim_core.digest = 0;
-    trace(SIM_TRACE_INSTANT, ARIES_TRACK_CQ, 1, 0, "event", 10, 0, 0, 0);
-    trace(SIM_TRACE_INSTANT, ARIES_TRACK_CQ, 2, 0, "event", 10, 0, 0, 0);
+    trace(SIM_TRACE_INSTANT, SAMPLE_TRACK_CQ, 1, 0, "event", 10, 0, 0, 0);
+    trace(SIM_TRACE_INSTANT, SAMPLE_TRACK_CQ, 2, 0, "event", 10, 0, 0, 0);
     once = sim_core.digest;
     sim_core.digest = 0;
-    trace(SIM_TRACE_INSTANT, ARIES_TRACK_CQ, 2, 0, "event", 10, 0, 0, 0);
-    trace(SIM_TRACE_INSTANT, ARIES_TRACK_CQ, 1, 0, "event", 10, 0, 0, 0);
+    trace(SIM_TRACE_INSTANT, SAMPLE_TRACK_CQ, 2, 0, "event", 10, 0, 0, 0);
+    trace(SIM_TRACE_INSTANT, SAMPLE_TRACK_CQ, 1, 0, "event", 10, 0, 0, 0);
     assert_true(once != sim_core.digest);
 }
 
@@ -133,9 +134,9 @@ static void digest_is_the_same_with_a_file(void **state)
 /* The same on every machine and with every compiler. */
 static void digest_has_a_fixed_value(void **state)
 {
-    trace(SIM_TRACE_SLICE, ARIES_TRACK_BTE, 12, 1, "put", 1200000, 400, 5, 4096);
-    trace(SIM_TRACE_SLICE, NET_TRACK_LINK, 431, 39, "put", 1300000, 400, 5, 4096);
-    trace(SIM_TRACE_INSTANT, ARIES_TRACK_CQ, UINT32_MAX, 0, "\xc3", 1ull << 40, 0, 0, UINT64_MAX);
+    trace(SIM_TRACE_SLICE, SAMPLE_TRACK_BTE, 12, 1, "put", 1200000, 400, 5, 4096);
+    trace(SIM_TRACE_SLICE, SAMPLE_TRACK_LINK, 431, 39, "put", 1300000, 400, 5, 4096);
+    trace(SIM_TRACE_INSTANT, SAMPLE_TRACK_CQ, UINT32_MAX, 0, "\xc3", 1ull << 40, 0, 0, UINT64_MAX);
     assert_true(sim_core.digest == 0xf49d67893c598f5eull);
 }
 
@@ -204,7 +205,7 @@ static void overlapping_slices_get_lanes(void **state)
     open_trace();
     for (round = 0; round < 3; round++)
         for (i = 0; i < 10; i++)
-            trace(SIM_TRACE_SLICE, ARIES_TRACK_BTE, 0, 1, "put", round * 100000 + i * 1000, 50000,
+            trace(SIM_TRACE_SLICE, SAMPLE_TRACK_BTE, 0, 1, "put", round * 100000 + i * 1000, 50000,
                   0, 0);
     summary = close_and_read();
     assert_int_equal(summary.slices, 30);
@@ -220,10 +221,11 @@ static void slices_end_to_end_share_a_lane(void **state)
 
     open_trace();
     for (i = 0; i < 100; i++)
-        trace(SIM_TRACE_SLICE, NET_TRACK_LINK, 3, 7, "put", i * 10, 10, 0,
+        trace(SIM_TRACE_SLICE, SAMPLE_TRACK_LINK, 3, 7, "put", i * 10, 10, 0,
               0); /* below the resolution, too */
     for (i = 0; i < 100; i++)
-        trace(SIM_TRACE_SLICE, NET_TRACK_LINK, 3, 7, "put", 1000, 0, 0, 0); /* no duration at all */
+        trace(SIM_TRACE_SLICE, SAMPLE_TRACK_LINK, 3, 7, "put", 1000, 0, 0,
+              0); /* no duration at all */
     summary = close_and_read();
     assert_int_equal(summary.tracks, 2);
     assert_int_equal(summary.slices, 200);
@@ -235,13 +237,13 @@ static void late_points_get_lanes(void **state)
     struct trace_summary summary;
 
     open_trace();
-    trace(SIM_TRACE_SLICE, ARIES_TRACK_RX, 0, 0, "put", 10 * SIM_NS, 10 * SIM_NS, 0, 0);
-    trace(SIM_TRACE_INSTANT, ARIES_TRACK_RX, 0, 0, "a", 15 * SIM_NS, 0, 0, 0); /* inside */
-    trace(SIM_TRACE_INSTANT, ARIES_TRACK_RX, 0, 0, "b", 12 * SIM_NS, 0, 0,
+    trace(SIM_TRACE_SLICE, SAMPLE_TRACK_RX, 0, 0, "put", 10 * SIM_NS, 10 * SIM_NS, 0, 0);
+    trace(SIM_TRACE_INSTANT, SAMPLE_TRACK_RX, 0, 0, "a", 15 * SIM_NS, 0, 0, 0); /* inside */
+    trace(SIM_TRACE_INSTANT, SAMPLE_TRACK_RX, 0, 0, "b", 12 * SIM_NS, 0, 0,
           0); /* before a: lane 2 */
-    trace(SIM_TRACE_SLICE, ARIES_TRACK_RX, 0, 0, "put", 5 * SIM_NS, SIM_NS, 0, 0); /* lane 3 */
-    trace(SIM_TRACE_INSTANT, ARIES_TRACK_RX, 0, 0, "c", 20 * SIM_NS, 0, 0, 0);
-    trace(SIM_TRACE_SLICE, ARIES_TRACK_RX, 0, 0, "put", 20 * SIM_NS, SIM_NS, 0, 0);
+    trace(SIM_TRACE_SLICE, SAMPLE_TRACK_RX, 0, 0, "put", 5 * SIM_NS, SIM_NS, 0, 0); /* lane 3 */
+    trace(SIM_TRACE_INSTANT, SAMPLE_TRACK_RX, 0, 0, "c", 20 * SIM_NS, 0, 0, 0);
+    trace(SIM_TRACE_SLICE, SAMPLE_TRACK_RX, 0, 0, "put", 20 * SIM_NS, SIM_NS, 0, 0);
     summary = close_and_read();
     assert_int_equal(summary.tracks, 1 + 3);
     assert_int_equal(summary.slices, 3);
@@ -255,8 +257,8 @@ static void many_lanes(void **state)
 
     open_trace();
     for (i = 0; i < 5000; i++)
-        trace(SIM_TRACE_SLICE, ARIES_TRACK_SMSG, 0, 0, "send", i, SIM_S, 0, 0);
-    trace(SIM_TRACE_SLICE, ARIES_TRACK_SMSG, 0, 0, "send", SIM_S + 2500, 1, 0,
+        trace(SIM_TRACE_SLICE, SAMPLE_TRACK_SMSG, 0, 0, "send", i, SIM_S, 0, 0);
+    trace(SIM_TRACE_SLICE, SAMPLE_TRACK_SMSG, 0, 0, "send", SIM_S + 2500, 1, 0,
           0); /* 2501 lanes are free again */
     summary = close_and_read();
     assert_int_equal(summary.slices, 5001);
@@ -268,7 +270,7 @@ static void slice_that_never_ends(void **state)
     struct trace_summary summary;
 
     open_trace();
-    trace(SIM_TRACE_SLICE, ARIES_TRACK_DATAGRAM, 0, 0, "wait", 5 * SIM_NS, SIM_NEVER, 0, 0);
+    trace(SIM_TRACE_SLICE, SAMPLE_TRACK_DATAGRAM, 0, 0, "wait", 5 * SIM_NS, SIM_NEVER, 0, 0);
     summary = close_and_read();
     assert_int_equal(summary.slices, 1);
     assert_int_equal(summary.last, SIM_NEVER / SIM_NS * SIM_NS);
@@ -280,9 +282,9 @@ static void counter_and_slice_of_one_name(void **state)
     struct trace_summary summary;
 
     open_trace();
-    trace(SIM_TRACE_COUNTER, ARIES_TRACK_CQ, 0, 0, "depth", 0, 0, 0, 1);
-    trace(SIM_TRACE_COUNTER, ARIES_TRACK_CQ, 0, 0, "free", 0, 0, 0, 1);
-    trace(SIM_TRACE_SLICE, ARIES_TRACK_CQ, 0, 0, "depth", 0, 10, 0, 1);
+    trace(SIM_TRACE_COUNTER, SAMPLE_TRACK_CQ, 0, 0, "depth", 0, 0, 0, 1);
+    trace(SIM_TRACE_COUNTER, SAMPLE_TRACK_CQ, 0, 0, "free", 0, 0, 0, 1);
+    trace(SIM_TRACE_SLICE, SAMPLE_TRACK_CQ, 0, 0, "depth", 0, 10, 0, 1);
     summary = close_and_read();
     assert_int_equal(summary.tracks, 1 + 3);
     assert_int_equal(summary.counters, 2);
@@ -296,8 +298,8 @@ static void equal_names_at_two_addresses(void **state)
     size_t length, i, found = 0;
 
     open_trace();
-    trace(SIM_TRACE_INSTANT, ARIES_TRACK_BTE, 0, 0, one, 0, 0, 0, 0);
-    trace(SIM_TRACE_INSTANT, ARIES_TRACK_BTE, 0, 0, two, 0, 0, 0, 0);
+    trace(SIM_TRACE_INSTANT, SAMPLE_TRACK_BTE, 0, 0, one, 0, 0, 0, 0);
+    trace(SIM_TRACE_INSTANT, SAMPLE_TRACK_BTE, 0, 0, two, 0, 0, 0, 0);
     summary = close_and_read();
     assert_int_equal(summary.instants, 2);
     bytes = slurp(path, &length);
@@ -318,6 +320,31 @@ static void faults_of_a_node(void **state)
         trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, i % 2, i, "drop", i, 0, 0, 0);
     summary = close_and_read();
     assert_int_equal(summary.tracks, 1 + 2);
+}
+
+/* The track of a kind that the engine does not know is drawn as its device says. */
+static void devices_name_their_tracks(void **state)
+{
+    static const struct sim_trace_group wires = {"wire", 3, false};
+    static const struct sim_trace_track numbered = {"lane", &wires, true};
+    static const struct sim_trace_track single = {"doorbell", &sim_trace_nodes, false};
+    uint8_t *bytes;
+    size_t length;
+
+    sim_trace_track_register(20, &numbered);
+    sim_trace_track_register(21, &single);
+    sim_trace_track_register(21, &single); /* as a second device does it */
+    open_trace();
+    trace(SIM_TRACE_INSTANT, 20, 4, 0, "a", 0, 0, 0, 0);
+    trace(SIM_TRACE_INSTANT, 21, 5, 0, "b", 0, 0, 0, 0);
+    assert_int_equal(close_and_read().tracks, 2 + 2);
+    bytes = slurp(path, &length);
+    assert_non_null(memmem(bytes, length, "wire 4", 6));
+    assert_non_null(memmem(bytes, length, "lane 0", 6));
+    assert_non_null(memmem(bytes, length, "node 5", 6));
+    assert_non_null(memmem(bytes, length, "doorbell", 8));
+    assert_null(memmem(bytes, length, "doorbell 0", 10));
+    free(bytes);
 }
 
 static void rank_names(void **state)
@@ -354,7 +381,7 @@ static void bad_path(void **state)
     free(error);
     assert_false(sim_trace_on);
     assert_false(sim_trace_open("/nonexistent/folder/trace", NULL));
-    trace(SIM_TRACE_INSTANT, ARIES_TRACK_CQ, 0, 0, "event", 0, 0, 0, 0);
+    trace(SIM_TRACE_INSTANT, SAMPLE_TRACK_CQ, 0, 0, "event", 0, 0, 0, 0);
     assert_true(sim_trace_close(&error));
 }
 
@@ -543,9 +570,9 @@ static void reader_survives_damage(void **state)
     char *error;
 
     open_trace();
-    trace(SIM_TRACE_SLICE, ARIES_TRACK_BTE, 0, 1, "put", 0, 100, 5, 8);
-    trace(SIM_TRACE_COUNTER, ARIES_TRACK_CQ, 0, 1, "depth", 0, 0, 0, 8);
-    trace(SIM_TRACE_SLICE, ARIES_TRACK_RX, 1, 0, "put", 0, 100, 5, 8);
+    trace(SIM_TRACE_SLICE, SAMPLE_TRACK_BTE, 0, 1, "put", 0, 100, 5, 8);
+    trace(SIM_TRACE_COUNTER, SAMPLE_TRACK_CQ, 0, 1, "depth", 0, 0, 0, 8);
+    trace(SIM_TRACE_SLICE, SAMPLE_TRACK_RX, 1, 0, "put", 0, 100, 5, 8);
     close_and_read();
     bytes = slurp(path, &length);
     for (i = 0; i < length; i++) {
@@ -591,6 +618,7 @@ int main(void)
         TEST(counter_and_slice_of_one_name),
         TEST(equal_names_at_two_addresses),
         TEST(faults_of_a_node),
+        TEST(devices_name_their_tracks),
         TEST(rank_names),
         TEST(bad_path),
         TEST(full_disk),

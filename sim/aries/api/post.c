@@ -46,10 +46,10 @@ static sim_noinline void push_local(struct aries_request *request, uint8_t statu
  */
 static void fetch_for(const struct aries_request *request, struct sim_fiber *fiber)
 {
-    sim_fiber_looks(fiber, request, sizeof(*request));
-    sim_fiber_looks(fiber, request->descr, sizeof(*request->descr) + 2 * SIM_LINE);
+    sim_fiber_prefetch_add(fiber, request, sizeof(*request));
+    sim_fiber_prefetch_add(fiber, request->descr, sizeof(*request->descr) + 2 * SIM_LINE);
     if (request->ep != NULL)
-        sim_fiber_looks(fiber, request->ep, sizeof(*request->ep));
+        sim_fiber_prefetch_add(fiber, request->ep, sizeof(*request->ep));
 }
 
 static void local_done(void *context)
@@ -164,17 +164,17 @@ gni_return_t aries_post_launch(const struct aries_post *post, struct aries_work 
         request = aries_request_new(post->cq, post->ep, post->descr, post->expected);
         if (request == NULL)
             return GNI_RC_ERROR_RESOURCE;
-        sim_fiber_looks(NULL, post->cq, 2 * SIM_LINE);
-        sim_fiber_looks(NULL, post->cq->ring, ARIES_RING_FIRST * sizeof(*post->cq->ring));
+        sim_fiber_prefetch_add(NULL, post->cq, 2 * SIM_LINE);
+        sim_fiber_prefetch_add(NULL, post->cq->ring, ARIES_RING_FIRST * sizeof(*post->cq->ring));
         request->in_flight = true;
         request->unit = (uint8_t)works[0].unit;
         aries_cq_ref(post->cq);
     } else {
         aries_nic_ref(nic);
     }
-    sim_fiber_looks(NULL, nic, 3 * SIM_LINE);
-    sim_fiber_looks(NULL, hw, SIM_LINE);
-    sim_fiber_looks(NULL, nic->process, SIM_LINE);
+    sim_fiber_prefetch_add(NULL, nic, 3 * SIM_LINE);
+    sim_fiber_prefetch_add(NULL, hw, SIM_LINE);
+    sim_fiber_prefetch_add(NULL, nic->process, SIM_LINE);
     for (i = 0; i < count; i++) {
         works[i].own = post->cq;
         works[i].process = nic->process;

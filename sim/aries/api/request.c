@@ -92,7 +92,7 @@ struct aries_request *aries_request_new(struct gni_cq *cq, struct gni_ep *ep,
     if (cq->requests_free != NO_REQUEST && descr == NULL)
         __builtin_prefetch(request_at(cq, cq->requests_free), 1);
     else if (cq->requests_free != NO_REQUEST)
-        sim_fiber_looks(NULL, request_at(cq, cq->requests_free), sizeof(*request));
+        sim_fiber_prefetch_add(NULL, request_at(cq, cq->requests_free), sizeof(*request));
     cq->requests_busy++;
     request->ep = ep;
     request->descr = descr;

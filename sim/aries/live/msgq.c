@@ -318,7 +318,7 @@ static void send_all(struct gni_msgq *msgq, struct aries_live_msgq *message, str
             if (send_step(msgq, others[message->to].link, message, round_reply, round) ||
                 sim_now() >= deadline)
                 break;
-            sim_wall_look();
+            sim_wall_poll();
         }
         if (!aries_msgq_ok(msgq) || others[message->to].link == NULL)
             round->open--;

@@ -80,7 +80,7 @@ static sim_cold void yield_or_sleep(struct aries_live *backend)
         sleep_until(sim_now() + NAP_NS * SIM_NS, &wait, false);
 }
 
-void sim_wall_look(void)
+void sim_wall_poll(void)
 {
     struct aries_live *backend = &aries_live;
     bool found = false;
@@ -160,7 +160,7 @@ bool sim_wait_until(sim_time_t deadline, const struct sim_wait *wait)
 
     signalled = false;
     for (;;) {
-        sim_wall_look();
+        sim_wall_poll();
         polls++;
         now = sim_now();
         if (sim_wall.armed)
@@ -270,7 +270,7 @@ void aries_spin(bool (*ready)(const void *arg), const void *arg)
 {
     while (!ready(arg)) {
         aries_live_enter();
-        sim_wall_look();
+        sim_wall_poll();
         aries_live_leave();
     }
 }

@@ -8,7 +8,7 @@
 #include "engine/ledger.h"
 #include "engine/random.h"
 #include "engine/sim.h"
-#include "engine/trace.h"
+#include "nic/tracks.h"
 #include "net/net.h"
 #include "nic/list.h"
 #include "nic/timing.h"

@@ -106,6 +106,7 @@ struct aries_fabric *aries_fabric_create(struct net *net, const struct aries_par
     fabric->objects = g_new0(struct aries_objects, 1);
     aries_list_init(&fabric->datagrams);
     register_books(fabric);
+    aries_tracks_register();
     aries_copy_guard();
     fabric->mailboxes = g_hash_table_new(NULL, NULL);
     aries_hw_fabric_init(fabric);

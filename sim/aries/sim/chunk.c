@@ -76,7 +76,7 @@ void aries_chunk_cut_stores(struct aries_txn *txn, const struct aries_work *work
     struct aries_chunk **tail = &txn->chunks;
 
     if (work->length > SIM_LINE) /* programs often send the same bytes again */
-        sim_fiber_looks(NULL, (const void *)(uintptr_t)work->local_addr, 8 * SIM_LINE);
+        sim_fiber_prefetch_add(NULL, (const void *)(uintptr_t)work->local_addr, 8 * SIM_LINE);
     do {
         uint64_t end = aries_chunk_range_end(txn, offset), first = packet_end(txn, offset, 1);
         struct aries_chunk *chunk;

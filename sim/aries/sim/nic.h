@@ -47,7 +47,8 @@ struct aries_chunk {
     struct aries_chunk *next; /* next chunk of the transaction, or of the free list */
     sim_time_t ready; /* FMA: time when its last byte was stored */
 
-    struct sim_hinted landing __attribute__((aligned(SIM_LINE))); /* the write becomes visible */
+    struct sim_prefetch_event landing
+        __attribute__((aligned(SIM_LINE))); /* the write becomes visible */
     struct aries_mr *mr; /* region that the landing writes into */
     uint8_t *data; /* inline_data, or a buffer until the write has landed */
     uint64_t address; /* target address of the data */
@@ -70,7 +71,7 @@ _Static_assert(offsetof(struct aries_chunk, landing) == 4 * SIM_LINE &&
 struct aries_txn {
     union {
         struct sim_event pump;
-        struct sim_hinted pumping;
+        struct sim_prefetch_event pumping;
     };
     struct aries_nic *source;
     /* FMA PUT: captured and not sent yet; otherwise at most one that waits. */

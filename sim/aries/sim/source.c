@@ -31,7 +31,7 @@ static void wake_first(struct aries_txn_queue *queue)
     struct aries_txn *txn = aries_txn_queue_pop(queue);
 
     if (txn != NULL)
-        sim_hinted_schedule(&txn->pumping, sim_now());
+        sim_prefetch_schedule(&txn->pumping, sim_now());
 }
 
 static void report(struct aries_txn *txn)
@@ -198,7 +198,7 @@ static bool admit(struct aries_txn *txn, struct aries_chunk *chunk)
         aries_txn_fabric(txn)->counters.orb_max = sim->orb_used;
     wait = aries_chunk_reserve_transmit(chunk);
     if (wait > 0) {
-        sim_hinted_schedule(&txn->pumping, sim_now() + wait);
+        sim_prefetch_schedule(&txn->pumping, sim_now() + wait);
         return false;
     }
     return true;
@@ -289,7 +289,7 @@ static void pump(struct sim_event *event)
         return;
     }
     if (sim_unlikely(fabric->sim->quiesce_until > now)) {
-        sim_hinted_schedule(&txn->pumping, fabric->sim->quiesce_until);
+        sim_prefetch_schedule(&txn->pumping, fabric->sim->quiesce_until);
         return;
     }
     if (sim_unlikely(nic->sim->holding) && held_back(txn))
@@ -310,9 +310,9 @@ static void pump(struct sim_event *event)
     if (txn->chunks != NULL) { /* captured during the call */
         sim_time_t at = txn->chunks->ready + timing->pcie_write + timing->tx;
 
-        sim_hinted_schedule(&txn->pumping, at > now ? at : now);
+        sim_prefetch_schedule(&txn->pumping, at > now ? at : now);
     } else if (txn->offset < txn->work.header_length + txn->work.length) {
-        sim_hinted_schedule(&txn->pumping, now + chunk->feed);
+        sim_prefetch_schedule(&txn->pumping, now + chunk->feed);
     } else {
         txn->all_sent = true;
         channel_done(txn, chunk);
@@ -339,7 +339,7 @@ static void channel_start(struct aries_bte_channel *channel, struct aries_txn *t
         at += timing->pcie_read;
     channel->active = txn;
     channel->open++;
-    sim_hinted_schedule(&txn->pumping, at > sim_now() ? at : sim_now());
+    sim_prefetch_schedule(&txn->pumping, at > sim_now() ? at : sim_now());
 }
 
 /*
@@ -402,7 +402,7 @@ static void begin(struct gni_nic *nic, const struct aries_work *work, struct ari
         txn->rate = aries_stream_rate(&txn->work, timing);
     if (work->target == NULL) {
         txn->pump.fire = no_such_target;
-        sim_hinted_schedule(&txn->pumping, local + timing->pcie_write + timing->poll);
+        sim_prefetch_schedule(&txn->pumping, local + timing->pcie_write + timing->poll);
     } else if (work->unit == ARIES_UNIT_BTE) {
         /* A communication domain always uses the same channel: see docs/model.md. */
         txn->channel = &hw->sim->channels[nic->cdm->inst_id % timing->bte_channels];
@@ -411,7 +411,7 @@ static void begin(struct gni_nic *nic, const struct aries_work *work, struct ari
         channel_next(hw, txn->channel);
     } else if (work->op == ARIES_PUT) {
         aries_chunk_cut_stores(txn, work);
-        sim_hinted_schedule(&txn->pumping, txn->chunks->ready + timing->pcie_write + timing->tx);
+        sim_prefetch_schedule(&txn->pumping, txn->chunks->ready + timing->pcie_write + timing->tx);
     } else {
         sim_time_t launch = local + timing->pcie_write;
 
@@ -419,7 +419,7 @@ static void begin(struct gni_nic *nic, const struct aries_work *work, struct ari
             launch = launch > nic->fma_get_free ? launch : nic->fma_get_free;
             nic->fma_get_free = launch + aries_chunk_feed(txn, MIN(work->length, FMA_WINDOW));
         }
-        sim_hinted_schedule(&txn->pumping, launch + timing->tx);
+        sim_prefetch_schedule(&txn->pumping, launch + timing->tx);
     }
 }
 
@@ -458,5 +458,5 @@ void aries_hw_originate(struct aries_nic *hw, const struct aries_work *work)
     fabric->counters.transactions++;
     sim_ledger_open(work->book, &txn->entry, hw->node,
                     work->target != NULL ? work->target->node : hw->node, 0);
-    sim_hinted_schedule(&txn->pumping, sim_now() + fabric->timing.tx);
+    sim_prefetch_schedule(&txn->pumping, sim_now() + fabric->timing.tx);
 }

@@ -226,7 +226,7 @@ static void put(struct aries_nic *nic, struct aries_chunk *chunk)
     chunk->landing.event.fire = land;
     chunk->landing.fetch = aries_landing_prefetch;
     chunk->address = (uint64_t)(uintptr_t)aries_mr_pointer(mr, target.address, 1);
-    sim_hinted_schedule(&chunk->landing, visible);
+    sim_prefetch_schedule(&chunk->landing, visible);
 }
 
 static void get(struct aries_nic *nic, struct aries_chunk *chunk)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The clock, events and timers of a plain process. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -52,7 +53,7 @@ sim_time_t sim_now(void)
     return ((sim_time_t)now.tv_sec * 1000000000u + (sim_time_t)now.tv_nsec) * SIM_NS;
 }
 
-/* The queue's clock is the time of the last look: nothing goes before it. */
+/* The queue's clock is the time of the last poll: no event is scheduled before it. */
 static sim_time_t place(sim_time_t at)
 {
     sim_wall.armed = true;
@@ -64,7 +65,7 @@ void sim_event_schedule(struct sim_event *event, sim_time_t at)
     sim_queue_push(&queue, place(at), (uintptr_t)event);
 }
 
-void sim_hinted_schedule(struct sim_hinted *event, sim_time_t at)
+void sim_prefetch_schedule(struct sim_prefetch_event *event, sim_time_t at)
 {
     sim_event_schedule(&event->event, at);
 }
@@ -87,13 +88,14 @@ sim_noinline void sim_wall_fire(void)
     sim_time_t now = sim_now();
     struct sim_event *event;
 
+    assert(sim_core.now <= now); /* CLOCK_MONOTONIC */
     while (sim_queue_ready(&queue, now) && queue.head->time <= now) {
         sim_core.now = queue.head->time;
         event = sim_queue_pop(&queue);
         if (event != NULL)
             event->fire(event);
     }
-    /* What a slot of the queue was opened for lies behind this. */
+    /* Invariant 3 of the queue: entries of the slots that were spread lie behind this time. */
     if (sim_core.now < now)
         sim_core.now = now;
     sim_wall.armed = !sim_queue_empty(&queue);
@@ -106,7 +108,7 @@ sim_time_t sim_wall_next(void)
     return sim_queue_horizon(&queue);
 }
 
-/* Of the simulation only, and named by what is shared with it. */
+/* Used by sim/net, which is compiled for the simulation. */
 struct sim_event *sim_event_ahead(uint32_t n)
 {
     (void)n;

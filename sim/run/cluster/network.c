@@ -70,7 +70,7 @@ static bool create_network(struct cluster *cluster, size_t index, const char *pa
         config.first_router = cluster->networks[index - 1].first_router +
                               net_routers(cluster->networks[index - 1].net);
         sim_fault_point_register(&network->packet_point, network->packet_point_name);
-        trace_set_network_name(config.first_router, network->name);
+        sim_trace_set_network_name(config.first_router, network->name);
     }
     network->first_router = config.first_router;
     network->net = net_create(&config, &what);

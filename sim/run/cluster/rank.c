@@ -377,7 +377,7 @@ bool rank_spin_until_alarm(struct rank *rank, const volatile uint64_t *word, uin
 
 uint64_t rank_random(struct rank *rank)
 {
-    sim_fiber_looks(NULL, &rank->random, sizeof(rank->random));
+    sim_fiber_prefetch_add(NULL, &rank->random, sizeof(rank->random));
     return sim_random_next(&rank->random);
 }
 

@@ -53,7 +53,7 @@ struct sim_fault_rule {
     uint32_t status; /* for SIM_FAULT_FAIL: meaning belongs to the point */
     /* state */
     uint64_t seen; /* subjects that matched, in the window */
-    uint64_t fired; /* those struck */
+    uint64_t fired; /* subjects that the rule faulted */
     struct sim_random random;
     struct sim_fault_rule *next;
 };
@@ -84,7 +84,7 @@ void sim_fault_for_each_rule(void (*visit)(const struct sim_fault_point *,
 const struct sim_fault_rule *sim_fault_match(struct sim_fault_point *point,
                                              const struct sim_fault_subject *subject);
 
-/* The rule that strikes here and now, or NULL. */
+/* The rule that applies to the subject now, or NULL. */
 static inline const struct sim_fault_rule *sim_fault_ask(struct sim_fault_point *point,
                                                          const struct sim_fault_subject *subject)
 {

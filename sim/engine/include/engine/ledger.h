@@ -102,7 +102,7 @@ static inline void sim_ledger_count(struct sim_ledger_book *book, uint64_t opene
     book->counted_out += delivered;
     book->settled_ok += delivered;
 }
-/* Lost, and somebody was told. */
+/* Lost, and the loss was reported to the program. */
 static inline void sim_ledger_count_lost(struct sim_ledger_book *book, uint64_t lost)
 {
     book->counted_lost += lost;
@@ -116,7 +116,7 @@ static inline uint64_t sim_ledger_stream_send(struct sim_ledger_stream *stream)
 /* A sequence number that is not the next one is a violation; the stream goes on behind it. */
 void sim_ledger_stream_receive(struct sim_ledger_stream *stream, uint64_t sequence);
 
-/* Books a broken promise that a layer found by itself. printf-like; the first 32 texts are kept. */
+/* Records a violation that a layer found itself. printf-like; the first 32 texts are kept. */
 void sim_ledger_violation(struct sim_ledger_book *book, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

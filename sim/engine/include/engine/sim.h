@@ -32,8 +32,8 @@ typedef uint64_t sim_time_t;
 
 #define sim_likely(x) __builtin_expect(!!(x), 1)
 #define sim_unlikely(x) __builtin_expect(!!(x), 0)
-/* For what a short message does not come by: a call, for what is rare a call of code that is small
- * instead of fast. */
+/* Code off the short-message path: `sim_noinline` stays a call, and rare code is `sim_cold`, which
+ * the compiler makes small instead of fast. */
 #define sim_cold __attribute__((cold))
 #define sim_noinline __attribute__((noinline))
 #define sim_container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
@@ -51,13 +51,13 @@ struct sim_event {
 };
 
 /*
- * An event that has fetched into the cache what its handler will look at. Shortly before its time
- * `fetch` is called with stage 0, some events later with stage 1, then with 2: what a stage fetched
- * is there in the next, so that pointers can be followed. The line in which the event begins is
- * there in stage 0. Stages may be left out and come twice. It must change nothing, and is not
- * called when it is NULL.
+ * An event with a prefetch callback, which fetches the lines that the handler will read into the
+ * cache. Shortly before the event's time the queue calls `fetch` with stage 0, some events later
+ * with stage 1, then with 2: lines that one stage fetched are in the cache in the next stage, so
+ * the callback can follow pointers. The line in which the event begins is in the cache at stage 0.
+ * A stage may be skipped or repeated. The callback must change nothing; NULL: there is none.
  */
-struct sim_hinted {
+struct sim_prefetch_event {
     struct sim_event event;
     void (*fetch)(struct sim_event *event, unsigned stage);
 };
@@ -101,9 +101,9 @@ struct sim_core {
 extern struct sim_core sim_core;
 
 void sim_event_schedule(struct sim_event *event, sim_time_t at); /* at >= sim_now() */
-void sim_hinted_schedule(struct sim_hinted *event, sim_time_t at); /* the same */
-/* The event that comes n places behind the next one, as it looks now; NULL when that is not known.
- * For fetching what it will need. */
+void sim_prefetch_schedule(struct sim_prefetch_event *event, sim_time_t at); /* the same */
+/* The event n places behind the next one, as far as the queue knows now, or NULL. For prefetching.
+ */
 struct sim_event *sim_event_ahead(uint32_t n);
 void sim_timer_arm(struct sim_timer *timer, sim_time_t at); /* re-arming moves it */
 void sim_timer_cancel(struct sim_timer *timer); /* no effect when not armed */
@@ -150,7 +150,7 @@ static inline void sim_progress(void)
 /*
  * A fiber runs one thread of simulated code on its own stack. It has a local clock: sim_spend()
  * moves only that one, and the fiber catches up with the world (runs what is due before) in
- * sim_settle(), which every call that looks at shared state makes first. So a rank pays for CPU
+ * sim_settle(), which every call that reads shared state makes first. So a rank pays for CPU
  * time without a switch per call, and when nothing is due before its local time the world's clock
  * is moved in place.
  */
@@ -163,11 +163,11 @@ struct sim_fiber *sim_fiber_start(void (*main)(void *arg), void *arg, const char
 void sim_fiber_kill(
     struct sim_fiber *fiber); /* never runs again (a crashed node); not the running one */
 /*
- * What a fiber (NULL: the running one, if any) will look at when it has waited: so many bytes from
- * `what` on, at most 1 KiB, are fetched with the fiber. The last SIM_FIBER_LOOKS are remembered;
- * they need not be valid any more by then.
+ * sim_fiber_prefetch_add() adds `bytes` bytes from `what` on, at most 1 KiB, to the prefetch set of
+ * a fiber (NULL: the running one, if any): the engine fetches them before the fiber continues after
+ * a wait. The set has the last SIM_FIBER_PREFETCHES places; they may become invalid.
  */
-#define SIM_FIBER_LOOKS 14
+#define SIM_FIBER_PREFETCHES 14
 /* For the `fetch` of an event that wakes the fiber. */
 void sim_fiber_fetch(const struct sim_fiber *fiber, unsigned stage);
 const char *sim_fiber_name(const struct sim_fiber *fiber);
@@ -196,20 +196,21 @@ void sim_sleep_until(sim_time_t at);
  */
 bool sim_wait_until(sim_time_t deadline, const struct sim_wait *wait);
 
-/* Makes a fiber blocked in sim_wait_until or sim_poll look again, at sim_now(). O(1), idempotent.
+/* Resumes a fiber that is blocked in sim_wait_until or sim_poll, at sim_now(). O(1), idempotent.
  */
 void sim_wake(struct sim_fiber *fiber);
 
 /*
- * The same for a change of state that only polls look at: a fiber that is parked in a cycle of
- * polls of which none would notice anything goes on sleeping. So a rank that waits for a message is
- * not woken by each of its own completions.
+ * The same for a change of state that only polls read. A fiber that is parked in a cycle of polls
+ * stays parked if none of them would notice the change: completions of its own do not wake a rank
+ * that waits for a message.
  */
 void sim_notify(struct sim_fiber *fiber);
 
 /*
- * The running fiber has something that others wait for, a lock say, and gives it back: between the
- * two it is not parked, but polls on. (It may be parked in another poll of the same cycle.)
+ * Between the two calls the running fiber holds something that others wait for, such as a lock. It
+ * is not parked meanwhile: its polls are simulated one by one. (It may be parked in another poll of
+ * the same cycle.)
  */
 void sim_hold(void);
 void sim_release(void);

@@ -21,27 +21,42 @@ enum sim_trace_kind {
     SIM_TRACE_COUNTER, /* value on a counter track */
 };
 
-/*
- * What a track shows; a track is (what, node, index), e.g. (ARIES_TRACK_BTE, node 3, channel 1).
- * Slices of a track may overlap: they are drawn side by side. Each counter name has a track of its
- * own.
- */
-enum sim_trace_track {
-    SIM_TRACK_RANK, /* API calls of a rank; node = node, index = rank on the node */
-    ARIES_TRACK_FMA,
-    ARIES_TRACK_BTE,
-    ARIES_TRACK_RX, /* receive side of the NIC */
-    ARIES_TRACK_CQ,
-    ARIES_TRACK_SMSG,
-    ARIES_TRACK_DATAGRAM,
-    NET_TRACK_LINK, /* node = router, index = port */
-    SIM_TRACK_FAULT, /* node = the node that is struck, UINT32_MAX: none; index plays no part */
-    SIM_TRACKS_MAX
+/* A kind of top-level lines of the picture, which have tracks below them: the nodes, say. */
+struct sim_trace_group {
+    const char *name;
+    uint32_t order; /* of the groups in the picture, below 8; no two groups have the same */
+    bool of_networks; /* lines have the name of their network: sim_trace_set_network_name */
 };
+extern const struct sim_trace_group sim_trace_nodes;
+
+/*
+ * A kind of tracks. A track is (kind, node, index), e.g. (ARIES_TRACK_BTE, node 3, channel 1);
+ * `node` is the number of the top-level line. Slices of a track may overlap: they are drawn side by
+ * side. Each counter name has a track of its own.
+ */
+struct sim_trace_track {
+    const char *name;
+    const struct sim_trace_group *group;
+    bool numbered; /* index 0 is shown, too */
+};
+
+/*
+ * Kinds have numbers: trace points and the digest carry them, and the tracks of a line are in their
+ * order. The engine has these two; a device defines and registers its own.
+ */
+enum {
+    SIM_TRACK_RANK = 0, /* API calls of a rank; node = node, index = rank on the node */
+    SIM_TRACK_FAULT = 8, /* node = the faulted node, UINT32_MAX: none; the index is not used */
+    SIM_TRACKS_MAX = 32
+};
+
+/* Before the first point of that kind, once or more often; *kind must stay valid for ever. A number
+ * is of one kind. */
+void sim_trace_track_register(uint32_t track, const struct sim_trace_track *kind);
 
 struct sim_trace_point {
     enum sim_trace_kind kind;
-    enum sim_trace_track track;
+    uint32_t track;
     uint32_t node, index;
     const char *name; /* static string, not empty: kept by pointer until the trace is closed */
     sim_time_t time, duration;
@@ -54,7 +69,7 @@ extern bool sim_trace_on;
 /*
  * At most one trace is open at a time. Opening truncates the file. *error becomes a text that the
  * caller frees; `error` may be NULL. Writing goes through a buffer and goes on silently after a
- * failure (a full disk): sim_trace_close tells, once and for all.
+ * failure (a full disk): sim_trace_close reports it, once.
  */
 bool sim_trace_open(const char *path, char **error);
 /*
@@ -68,7 +83,8 @@ struct sim_trace_process {
 };
 bool sim_trace_open_process(const char *path, const struct sim_trace_process *process,
                             char **error);
-/* Ends what has ended and writes what there is: so much stays when the process is killed. */
+/* Writes the slices that have ended and everything in the buffer, which then survives a kill of the
+ * process. */
 void sim_trace_flush(sim_time_t now);
 /* In a forked child: the trace is its parent's. */
 void sim_trace_forget(void);
@@ -79,7 +95,7 @@ void sim_trace_set_rank_name(uint32_t node, uint32_t index, const char *name);
  * this name (copied), and are counted from 0 again. Calls go up in `first`; routers below the first
  * one are shown by their numbers alone. No effect when no trace is open.
  */
-void trace_set_network_name(uint32_t first, const char *name);
+void sim_trace_set_network_name(uint32_t first, const char *name);
 /* Flushes. False when something could not be written; true when none is open. */
 bool sim_trace_close(char **error);
 void sim_trace_write(const struct sim_trace_point *point); /* use trace() */

@@ -20,7 +20,7 @@ static inline struct sim_fiber *sim_fiber_self(void)
     return sim_core.fiber;
 }
 
-void sim_fiber_looks(struct sim_fiber *fiber, const void *what, size_t bytes);
+void sim_fiber_prefetch_add(struct sim_fiber *fiber, const void *what, size_t bytes);
 
 /* Charges CPU time to the running fiber; no effect in an event handler. */
 static inline void sim_spend(sim_time_t cost)
@@ -62,7 +62,7 @@ static inline void sim_settle(void)
     }
 }
 
-/* Who waits for what, for the deadlock report. `text` is static; `describe` (may be NULL) appends
+/* The reason of a wait, for the deadlock report. `text` is static; `describe` (may be NULL) appends
  * to it. */
 struct sim_wait {
     const char *text;
@@ -78,9 +78,9 @@ struct sim_wait {
  * One poll of a queue by the running fiber, the heart of idle polling. Settles; when `ready(what)`
  * returns true at once. Otherwise the poll lasts `cost` and watches all the time: true as soon as
  * ready, false at its end. wait->id names the queue that `wait->what` points to; an address does
- * not: the host's allocator gives it to others later, and how it does that is no part of the
- * simulation. `ready` must depend only on state whose every change is followed by sim_notify() of
- * this fiber at the time of the change. What else the program looks at between polls must be
+ * not, because the host's allocator uses it again, in an order that is not part of the simulation.
+ * `ready` must depend only on state whose every change is followed by sim_notify() of this fiber at
+ * the time of the change. Every change of other state that the program reads between polls must be
  * followed by sim_wake().
  *
  * A poll watches the half-open interval [local, local + cost): what happens at its very end is for
@@ -96,9 +96,9 @@ struct sim_wait {
 bool sim_poll(const struct sim_wait *wait, bool (*ready)(const void *what), sim_time_t cost);
 
 /*
- * The same for one of several places that are polled in turn, as queues are. In a plain process a
- * look brings news for all of them: it is left out where somebody has looked since this place was
- * polled last, which `looked` says; the caller keeps that for the place (0 at first).
+ * The same for one of several places that are polled in turn, as queues are. Over the wall clock
+ * one poll makes progress for all of them, so it is skipped if another place was polled since the
+ * last poll of this one. The caller keeps `looked` for the place, 0 at first.
  */
 static inline bool sim_poll_turn(const struct sim_wait *wait, bool (*ready)(const void *what),
                                  sim_time_t cost, uint32_t *looked)
@@ -107,7 +107,8 @@ static inline bool sim_poll_turn(const struct sim_wait *wait, bool (*ready)(cons
     return sim_poll(wait, ready, cost);
 }
 
-/* The last poll found something, and took what had come with it: the next needs no look. */
+/* The last poll found something and delivered what had arrived with it, so the next one may skip
+ * its progress. */
 static inline void sim_poll_found(uint32_t *looked)
 {
     (void)looked;
@@ -121,11 +122,11 @@ uint32_t sim_new_ids(uint32_t count);
 void sim_idle_break(void);
 
 /*
- * For a call that polls and reads shared state by itself before. A fiber that has only polled in
- * vain may be ahead of the world by what it spent; then the world catches up, as it would in
- * sim_poll(), so that the call reads the same with parking and without. True: the fiber was parked
- * and is behind the world. Then the call must not read shared state, which may be later than the
- * fiber's own time, but leave that to sim_poll(), which reads at the right time.
+ * For a call that polls and reads shared state by itself before. A fiber whose polls were all empty
+ * may be ahead of the world by what it spent; then the world catches up, as it would in sim_poll(),
+ * so that the call reads the same with parking and without. True: the fiber was parked and is
+ * behind the world. Then the call must not read shared state, which may be later than the fiber's
+ * own time, but leave that to sim_poll(), which reads at the right time.
  */
 bool sim_catching_up(void);
 

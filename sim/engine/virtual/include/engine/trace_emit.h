@@ -4,13 +4,13 @@
 #define JACQUARD_ENGINE_TRACE_EMIT_H
 
 /*
- * The digest takes the first character of the name only: enough to tell points apart, and no string
- * walk. The order of points counts. All but two multiplications are off the chain from point to
- * point.
+ * The digest takes the first character of the name only: that distinguishes points well enough,
+ * without reading the whole string. The order of points counts. All but two multiplications are off
+ * the chain from point to point.
  */
-static inline void trace(enum sim_trace_kind kind, enum sim_trace_track track, uint32_t node,
-                         uint32_t index, const char *name, sim_time_t time, sim_time_t duration,
-                         uint64_t flow, uint64_t value)
+static inline void trace(enum sim_trace_kind kind, uint32_t track, uint32_t node, uint32_t index,
+                         const char *name, sim_time_t time, sim_time_t duration, uint64_t flow,
+                         uint64_t value)
 {
     uint64_t where =
         ((uint64_t)track << 56 ^ (uint64_t)node << 24 ^ (uint64_t)index << 8 ^ (uint8_t)name[0]) *
@@ -26,13 +26,13 @@ static inline void trace(enum sim_trace_kind kind, enum sim_trace_track track, u
     }
 }
 
-/* When something begins that is told at its end; in a plain process nobody asks without a trace. */
+/* The beginning of a slice, which is traced at its end. */
 static inline sim_time_t sim_trace_begin(void)
 {
     return sim_local_time();
 }
 
-/* What a call took since then: measured in a plain process, else as `modelled`. */
+/* How long a call took: as modelled. */
 static inline sim_time_t sim_trace_taken(sim_time_t began, sim_time_t modelled)
 {
     (void)began;

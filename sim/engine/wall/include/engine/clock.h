@@ -11,7 +11,7 @@
 /* Whether time is modelled, so that a test knows how long something takes. */
 #define SIM_VIRTUAL_TIME 0
 
-/* Who waits for what, for the deadlock report. `text` is static; `describe` (may be NULL) appends
+/* The reason of a wait, for the deadlock report. `text` is static; `describe` (may be NULL) appends
  * to it. */
 struct sim_wait {
     const char *text;
@@ -25,9 +25,9 @@ struct sim_wait {
 #define SIM_WAKES(function, object) .ready = (function), .on = (object)
 
 struct sim_wall {
-    bool armed; /* there may be events: looking costs a look at the clock */
-    uint32_t changes; /* counts what somebody may wait for */
-    uint32_t turns; /* counts sim_wall_look() and sim_poll_found() */
+    bool armed; /* there may be events: only then does a poll read the clock */
+    uint32_t changes; /* counts changes that a waiting call may wait for */
+    uint32_t turns; /* counts sim_wall_poll() and sim_poll_found() */
 };
 extern struct sim_wall sim_wall;
 
@@ -35,11 +35,12 @@ void sim_wall_init(void);
 void sim_wall_fini(void);
 /* Fires what is due. */
 void sim_wall_fire(void);
-/* When to look again; SIM_NEVER: nothing is scheduled. */
+/* When sim_wall_fire() is due; SIM_NEVER: nothing is scheduled. */
 sim_time_t sim_wall_next(void);
 
-/* Provided by whoever links this: looks once for what others brought, and fires what is due. */
-void sim_wall_look(void);
+/* Provided by the program that links this library: makes progress once, and fires events that are
+ * due. */
+void sim_wall_poll(void);
 
 /* Identifies the calling thread. */
 extern _Thread_local char sim_wall_self __attribute__((tls_model("initial-exec")));
@@ -55,7 +56,7 @@ static inline sim_time_t sim_local_time(void)
     return sim_now();
 }
 
-/* There is no such model: no look at the clock. */
+/* There is no model of CPU time, so the clock is not read. */
 static inline sim_time_t sim_charged_time(void)
 {
     return 0;
@@ -89,7 +90,7 @@ static inline bool sim_idling(void)
     return false;
 }
 
-static inline void sim_fiber_looks(struct sim_fiber *fiber, const void *what, size_t bytes)
+static inline void sim_fiber_prefetch_add(struct sim_fiber *fiber, const void *what, size_t bytes)
 {
     (void)fiber, (void)what, (void)bytes;
 }
@@ -103,7 +104,7 @@ static inline bool sim_poll(const struct sim_wait *wait, bool (*ready)(const voi
                             sim_time_t cost)
 {
     (void)cost;
-    sim_wall_look();
+    sim_wall_poll();
     return ready(wait->what);
 }
 
@@ -112,13 +113,13 @@ static inline bool sim_poll_turn(const struct sim_wait *wait, bool (*ready)(cons
 {
     (void)cost;
     if (*looked == sim_wall.turns)
-        sim_wall_look();
+        sim_wall_poll();
     *looked = sim_wall.turns;
     return ready(wait->what);
 }
 
-/* Whether sim_poll_turn would not look, as somebody has for another one; then that counts as this
- * turn. Needs no lock. */
+/* Whether sim_poll_turn would skip its progress because another place was polled; that then counts
+ * as the poll of this place. Needs no lock. */
 static inline bool sim_poll_served(uint32_t *looked)
 {
     uint32_t turns = __atomic_load_n(&sim_wall.turns, __ATOMIC_RELAXED);
@@ -129,9 +130,8 @@ static inline bool sim_poll_served(uint32_t *looked)
     return true;
 }
 
-/* Counts as a look: who polls it until it is empty finds that without one, and so do others that
- * are polled after it. It is the one to look in the next turn, which so finds what it waits for at
- * once. */
+/* Counts as a poll: this place and those polled after it skip their progress until this place is
+ * polled again. So that poll finds at once what it waits for. */
 static inline void sim_poll_found(uint32_t *looked)
 {
     *looked = sim_wall.turns++;

@@ -3,7 +3,8 @@
 #ifndef JACQUARD_ENGINE_TRACE_EMIT_H
 #define JACQUARD_ENGINE_TRACE_EMIT_H
 
-/* Nothing is repeated exactly in a plain process: there is no digest, and no cost when off. */
+/* An ordinary process does not repeat exactly, so there is no digest, and no cost when the trace is
+ * off. */
 #define trace(kind, track, node, index, name, time, duration, flow, value)               \
     do {                                                                                 \
         if (sim_unlikely(sim_trace_on)) {                                                \
@@ -13,13 +14,13 @@
         }                                                                                \
     } while (0)
 
-/* When something begins that is told at its end; in a plain process nobody asks without a trace. */
+/* The beginning of a slice, which is traced at its end; not needed without a trace. */
 static inline sim_time_t sim_trace_begin(void)
 {
     return sim_unlikely(sim_trace_on) ? sim_now() : 0;
 }
 
-/* What a call took since then: measured in a plain process, else as `modelled`. */
+/* How long a call took: measured. */
 static inline sim_time_t sim_trace_taken(sim_time_t began, sim_time_t modelled)
 {
     (void)modelled;

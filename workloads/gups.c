@@ -86,7 +86,7 @@ static int update_all(struct gups *test)
     return status;
 }
 
-/* Words that are neither untouched nor what their owner writes. */
+/* Counts words that have neither their first value nor the one that their owner writes. */
 static uint64_t wrong_words(const struct gups *test)
 {
     uint64_t index, wrong = 0, size = test->domain.size;

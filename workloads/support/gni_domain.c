@@ -65,8 +65,8 @@ void wl_domain_set_timeout(struct wl_domain *domain, uint64_t ps)
 }
 
 /*
- * The alarm may have rung while nobody waited for an event, in a barrier say: so it is only the
- * second that counts.
+ * The alarm may have rung while this rank did not wait for an event, for instance in a barrier, so
+ * only the second alarm in a row counts.
  */
 int wl_domain_timed_out(struct wl_domain *domain)
 {

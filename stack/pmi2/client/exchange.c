@@ -2,10 +2,10 @@
 /*
  * Requests and their replies. Any number of threads may wait; one of them reads.
  *
- * Which reply is whose: `thrid` says it, where the server repeats it. Without one it is the oldest
- * call of that name. `thrid` is sent only when it is needed, as Slurm's server does not know it; it
- * is found out with the first two calls that overlap. A server that does not repeat it gets one
- * request at a time: there a slow one (a spawn) holds the others back.
+ * A reply is matched to its call by `thrid`, if the server repeats it; otherwise it belongs to the
+ * oldest call of that name. `thrid` is sent only when calls overlap, because Slurm's server does
+ * not know it; the first two overlapping calls show whether the server repeats it. A server that
+ * does not repeat it gets one request at a time, so a slow one (a spawn) delays the others.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -156,7 +156,7 @@ static void collect(struct pmi2_call *call, const struct pmi2_message *message)
     call->collected_count++;
 }
 
-/* False: nobody asked for that. */
+/* False: no call waits for that reply. */
 static bool hand_out(struct pmi2_client *client, const struct pmi2_message *message)
 {
     struct pmi2_call *call = call_of(client, message);
@@ -185,7 +185,7 @@ static void connection_lost(struct pmi2_client *client)
     port_condition_broadcast(&client->turn);
 }
 
-/* Once, into the decoder, which is the reader's alone. False: the connection ended. */
+/* Reads once into the decoder, which only the reader uses. False: the connection ended. */
 static bool receive_some(struct pmi2_client *client)
 {
     size_t length;
@@ -197,7 +197,7 @@ static bool receive_some(struct pmi2_client *client)
     return length > 0;
 }
 
-/* Reads once, without the lock, and hands out what has come. */
+/* Reads once, without the lock, and hands out the replies. */
 static void read_for_all(struct pmi2_client *client)
 {
     enum pmi2_decoded decoded;
@@ -221,7 +221,7 @@ static void read_for_all(struct pmi2_client *client)
     }
 }
 
-/* Who leaves without having read must leave the reading to another. */
+/* A thread that leaves wakes another waiting thread, which continues to read. */
 static void hand_over(struct pmi2_client *client)
 {
     struct pmi2_call *call;
@@ -260,7 +260,7 @@ static bool may_send(const struct pmi2_client *client, const struct pmi2_call *c
         return false;
     if (client->echo == PMI2_ECHO_YES)
         return true;
-    /* Not known: a reply without thrid must still say whose it is. */
+    /* It is unknown whether the server repeats thrid: a reply without it must match by name. */
     for (other = client->pending; other != NULL; other = other->next)
         if (strcmp(other->command, call->command) == 0)
             return false;
@@ -287,7 +287,7 @@ static bool compose(const struct pmi2_client *client, const struct pmi2_call *ca
     return pmi2_frame_end(frames);
 }
 
-/* With the lock held, which is let go of while it is written. */
+/* The caller holds the lock, which is released during the write. */
 static int send_call(struct pmi2_client *client, struct pmi2_call *call)
 {
     struct pmi2_buffer frames = {0}, *out = &call->request;

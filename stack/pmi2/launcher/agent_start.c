@@ -120,7 +120,7 @@ static gboolean make_ends(void *owner)
     return TRUE;
 }
 
-/* So that the next processes need not be rid of them. */
+/* Closes them before the next process is started, which would inherit them. */
 static void close_its_ends(void *owner)
 {
     struct birth *birth = owner;
@@ -158,7 +158,7 @@ static void prepare(struct birth *birth, struct pmrun_process *process)
     pmrun_binding_apply(job->bindings[process->program], process->local, &birth->start);
 }
 
-/* Our ends become streams; all others are closed. */
+/* Makes streams of our ends and closes all others. */
 static void complete(struct birth *birth)
 {
     struct pmrun_process *process = birth->process;
@@ -225,7 +225,7 @@ static void start_some(uv_idle_t *idle)
     agent->events->started(agent->owner, job->id, reports, count);
 }
 
-/* Which programs there are is known before any process is started. */
+/* Checks that all programs exist before any process is started. */
 static void find_programs(struct pmrun_node_job *job)
 {
     gboolean missing = FALSE;

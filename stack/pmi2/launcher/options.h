@@ -26,7 +26,7 @@ enum pmrun_exit_rule {
     PMRUN_EXIT_RULE_SHELL /* maximum; signal s: 128 + s */
 };
 
-/* What is asked of who connects to a port (--pmi-port). */
+/* The authentication of clients that connect to a port (--pmi-port). */
 enum pmrun_auth { PMRUN_AUTH_USER, PMRUN_AUTH_CHALLENGE, PMRUN_AUTH_DRAFT };
 
 enum pmrun_universe {

@@ -8,7 +8,7 @@
 
 enum pmrun_end {
     PMRUN_END_NORMAL, /* the others go on */
-    PMRUN_END_EARLY, /* said init but not finalize */
+    PMRUN_END_EARLY, /* it sent init but not finalize */
     PMRUN_END_SIGNAL
 };
 /* status: as of waitpid; state: before the process was said to have ended. */

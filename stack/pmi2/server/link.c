@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Connections: what waits to be sent, and their end. */
+/* Connections: bytes that wait to be sent, and closing. */
 #include <assert.h>
 #include "internal.h"
 

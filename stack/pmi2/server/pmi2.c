@@ -137,8 +137,8 @@ static void auth_response_complete(struct incoming *incoming)
     unauthenticated->nonce[0] = '\0'; /* once */
     if (!right || rank == NULL || rank->client != NULL) {
         server->counters.refused++;
-        pmi2_log(server, 0, "a client on a port could not prove who it is");
-        pmi2_link_close(&client->link, "could not prove who it is");
+        pmi2_log(server, 0, "a client on a port failed to authenticate");
+        pmi2_link_close(&client->link, "failed to authenticate");
         return;
     }
     pmi2_client_bind(client, unauthenticated->claimed, rank);

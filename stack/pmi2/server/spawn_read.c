@@ -134,7 +134,7 @@ void pmi2_assembly_drop(struct client *client)
     client->assembly = NULL;
 }
 
-/* A reply to a request of which not all has come, or will be looked at. */
+/* Answers a request before all of its parts have arrived; the other parts are ignored. */
 static void refuse(struct incoming *incoming, const struct assembly *assembly, int code,
                    const char *reason)
 {

@@ -327,6 +327,7 @@ bool wl_fi_poll(struct wl_fi *fi, struct wl_fi_event *event)
         read_some(fi);
     if (fi->event_count == 0)
         return false;
+    assert(fi->event_first < fi->event_room && fi->event_count <= fi->event_room);
     *event = fi->events[fi->event_first];
     fi->event_first = (fi->event_first + 1) % fi->event_room;
     fi->event_count--;

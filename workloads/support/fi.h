@@ -145,6 +145,7 @@ static inline struct wl_fi_slot *wl_fi_slot_alloc(struct wl_fi_window *window)
 {
     struct wl_fi_slot *slot = window->free;
 
+    assert(slot != NULL);
     window->free = slot->next;
     return slot;
 }

@@ -11,6 +11,7 @@
 #ifndef JACQUARD_WORKLOADS_GNI_H
 #define JACQUARD_WORKLOADS_GNI_H
 
+#include <assert.h>
 #include <gni_pub.h>
 #include <stdlib.h>
 #include <string.h>

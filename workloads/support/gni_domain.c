@@ -115,9 +115,11 @@ int wl_domain_finish(struct wl_domain *domain, uint64_t missing)
 
 gni_ep_handle_t wl_domain_ep(struct wl_domain *domain, uint32_t peer)
 {
-    gni_ep_handle_t ep = domain->peers[peer].ep;
+    gni_ep_handle_t ep;
     gni_return_t rc;
 
+    assert(peer < domain->size);
+    ep = domain->peers[peer].ep;
     if (ep != NULL)
         return ep;
     rc = GNI_EpCreate(domain->nic, domain->tx, &ep);

@@ -22,6 +22,7 @@ int wl_mailboxes_open(struct wl_domain *domain, uint32_t slots, uint16_t credits
 
     if (mailboxes == NULL)
         return rank_fail(domain->rank, "no memory");
+    assert(domain->mailboxes == NULL);
     domain->mailboxes = mailboxes;
     mailboxes->attr.msg_type = retransmit ? GNI_SMSG_TYPE_MBOX_AUTO_RETRANSMIT : GNI_SMSG_TYPE_MBOX;
     mailboxes->attr.mbox_maxcredit = credits;
@@ -247,8 +248,10 @@ void *wl_message_wait(struct wl_domain *domain, uint32_t *from)
 
 void wl_message_release(struct wl_domain *domain, uint32_t from)
 {
-    gni_return_t rc = GNI_SmsgRelease(domain->peers[from].ep);
+    gni_return_t rc;
 
+    assert(from < domain->size && domain->peers[from].connected);
+    rc = GNI_SmsgRelease(domain->peers[from].ep);
     if (rc != GNI_RC_SUCCESS)
         rank_fail(domain->rank, "cannot release a message of rank %u: %s", from, wl_rc_name(rc));
 }

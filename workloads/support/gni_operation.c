@@ -168,6 +168,7 @@ struct wl_operation *wl_operation_poll(struct wl_domain *domain)
 {
     struct wl_operation *operation;
 
+    assert((domain->done == NULL) == (domain->done_tail == &domain->done));
     if (domain->done == NULL)
         wl_poll_completions(domain);
     operation = domain->done;

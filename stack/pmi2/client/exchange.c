@@ -204,10 +204,12 @@ static void read_for_all(struct pmi2_client *client)
     struct pmi2_message message;
     bool came;
 
+    assert(!client->reading);
     client->reading = true;
     port_mutex_unlock(&client->lock);
     came = receive_some(client);
     port_mutex_lock(&client->lock);
+    assert(client->reading); /* no other thread has read meanwhile */
     client->reading = false;
     if (!came) {
         connection_lost(client);
@@ -306,6 +308,7 @@ static int send_call(struct pmi2_client *client, struct pmi2_call *call)
         pmi2_buffer_fini(&frames);
         return out->failed ? PMI2_ERR_NOMEM : PMI2_ERR_INVALID_SIZE;
     }
+    assert(!client->sending && *client->pending_end == NULL && call->next == NULL);
     *client->pending_end = call;
     client->pending_end = &call->next;
     client->sending = true;
@@ -349,6 +352,7 @@ int pmi2_call(struct pmi2_client *client, struct pmi2_call *call)
 {
     int code;
 
+    assert(call->command != NULL && !call->done && !call->waiting);
     call->host = client->host;
     trace(call->host, call->command);
     pmi2_errmsg_set(pmi2_text(""));

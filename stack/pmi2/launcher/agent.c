@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "agent_internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -47,6 +48,7 @@ static void job_free(struct pmrun_node_job *job)
 
 static void job_release(struct pmrun_node_job *job)
 {
+    assert(job->users > 0);
     if (--job->users == 0)
         job_free(job);
 }
@@ -73,6 +75,7 @@ static void finish(struct pmrun_process *process)
     enum pmi2_rank_state state;
     int i;
 
+    assert(process->exited && !process->ended && agent->processes > 0);
     process->ended = TRUE;
     pmrun_agent_close_handle((uv_handle_t *)&process->grace, job);
     for (i = 0; i < 2; i++) {

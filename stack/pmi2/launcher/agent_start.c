@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "agent_internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -195,6 +196,8 @@ static void start_some(uv_idle_t *idle)
     struct birth births[AT_ONCE];
     struct pmrun_process_start *starts[AT_ONCE];
     guint count = 0, ready = 0, i;
+
+    assert(job->starting && job->next <= job->count);
 
     for (; job->next < job->count && count < AT_ONCE; count++) {
         struct pmrun_process *process = &job->processes[job->next++];

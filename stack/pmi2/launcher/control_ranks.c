@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "control_internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -24,6 +25,8 @@ static void answer_spawn(struct pmrun_control *control, struct pmrun_root_job *j
 
 static void check_job(struct pmrun_control *control, struct pmrun_root_job *job)
 {
+    assert(job->reported <= job->size && job->ended <= job->started &&
+           job->started <= job->reported);
     answer_spawn(control, job);
     if (job->reported < job->size || job->ended < job->started)
         return;

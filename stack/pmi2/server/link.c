@@ -3,6 +3,8 @@
 #include <assert.h>
 #include "internal.h"
 
+static_assert(TREE_LOW < TREE_HIGH, "reading resumes below the mark at which it stops");
+
 #define FIRST_BYTES 512u /* an answer or two; more when the other side is slow */
 #define MORE_BYTES 4096u
 

@@ -25,7 +25,7 @@ struct alltoall {
     struct wl_domain domain;
     gni_post_type_t type;
     uint64_t bytes, rounds, window, software;
-    uint8_t *in, *out; /* a block from each rank; the block for everybody */
+    uint8_t *in, *out; /* a block from each rank; the block for all ranks */
     struct wl_region in_region, out_region;
     const struct wl_region *targets; /* by rank */
     struct wl_operation *operations;

@@ -41,7 +41,7 @@ struct test {
     struct wl_domain domain;
     struct rank *rank;
     const struct report *report; /* by rank */
-    uint32_t radix, leaves, leader; /* ranks on this node; who leads it */
+    uint32_t radix, leaves, leader; /* ranks on this node; the rank that leads it */
     int allreduce, engine; /* engine: there is a tree */
     gni_ce_handle_t ce;
     gni_ep_handle_t ep; /* to join by */

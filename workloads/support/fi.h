@@ -161,7 +161,7 @@ static inline bool wl_fi_is_slot(const struct wl_fi_window *window, const void *
            (const struct wl_fi_slot *)context < window->slots + window->count;
 }
 
-/* Zeroed memory, registered; `all` is everybody's, by rank. */
+/* Zeroed memory, registered; `all` has the address and key of each rank. */
 struct wl_fi_remote {
     uint64_t address, key;
 };

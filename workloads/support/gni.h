@@ -169,7 +169,7 @@ int wl_message_send(struct wl_domain *domain, uint32_t peer, const void *data, u
 void wl_message_poll_completions(struct wl_domain *domain);
 /* Until all sends are in their mailboxes, or the timeout has expired. */
 void wl_message_flush(struct wl_domain *domain);
-/* The next message and who sent it, until wl_message_release; NULL: none now. */
+/* The next message and its sender; valid until wl_message_release(). NULL: none now. */
 void *wl_message_poll(struct wl_domain *domain, uint32_t *from);
 /* NULL: the timeout has expired. */
 void *wl_message_wait(struct wl_domain *domain, uint32_t *from);

@@ -137,7 +137,7 @@ static int number_of(const struct pmi2_message *message, const char *key, int ot
                : otherwise;
 }
 
-/* *accepted: by the server, which says which version it is. */
+/* *accepted: the server accepts the version; it reports its own. */
 static int ask_version(struct pmi2_client *client, struct pmi2_buffer *out, int version,
                        bool *accepted)
 {

@@ -56,7 +56,7 @@ struct pmi2_client {
     enum pmi2_echo echo;
     struct pmi2_call *pending, **pending_end; /* oldest first */
     uint64_t last_thrid;
-    struct pmi2_decoder decoder; /* of who reads */
+    struct pmi2_decoder decoder; /* of the reading thread */
 
     int server_version, server_subversion; /* kept when closed */
     struct pmi2_own_pair *own; /* protocol 0: its space of keys */

@@ -323,7 +323,7 @@ static int send_call(struct pmi2_client *client, struct pmi2_call *call)
     return PMI2_SUCCESS;
 }
 
-/* What `rc` says. PMI-1 leaves it out where nothing can fail. */
+/* The code in `rc`. PMI-1 omits it in replies that cannot fail. */
 static int code_of(const struct pmi2_message *reply)
 {
     struct pmi2_slice rc = pmi2_message_value(reply, "rc"), why;

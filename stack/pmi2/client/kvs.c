@@ -89,7 +89,7 @@ int pmi2_fence(struct pmi2_client *client, bool survivors)
     return code;
 }
 
-/* PMI-1: any nonzero rc means that there is no such key; PMI-2 says it. */
+/* PMI-1: any nonzero rc means that there is no such key; PMI-2 has `found`. */
 static int get(struct pmi2_client *client, struct pmi2_call *call, struct pmi2_slice *value)
 {
     int code = pmi2_call(client, call);

@@ -16,10 +16,10 @@
 /* After SIGTERM to pmrun; the sum is less than a second: */
 #define TERM_MS 400 /* until SIGKILL */
 #define FORCED_MS 250 /* until it does not wait for reports any more */
-#define LAST_OUTPUT_MS 50 /* for output that nobody reads */
+#define LAST_OUTPUT_MS 50 /* for output without a reader */
 #define PROGRESS_RANKS 128 /* smaller jobs start too fast for a progress line */
 
-/* ---- what it says -----------------------------------------------------------------------------
+/* ---- messages ----------------------------------------------------------------------
  */
 
 static void end_progress(struct pmrun_control *control)
@@ -205,7 +205,7 @@ static void terminate(struct pmrun_control *control)
     uv_timer_start(&control->kill, term_over, TERM_MS, FORCED_MS);
 }
 
-/* ---- what the nodes tell ----------------------------------------------------------------------
+/* ---- reports of the nodes -----------------------------------------------------------
  */
 
 static void output_came(void *owner, const char *id, uint32_t rank, int stream, const char *bytes,

@@ -22,10 +22,10 @@
 struct pmrun_fabric {
     pid_t pid;
     int socket;
-    char *path; /* of the processes' socket, once it is said */
+    char *path; /* of the processes' socket, once it is known */
 };
 
-/* ---- what it says ---------------------------------------------------------------------------- */
+/* ---- messages ---------------------------------------------------------------------- */
 
 G_GNUC_PRINTF(2, 3) static void bad(GError **error, const char *format, ...)
 {

@@ -16,7 +16,7 @@
 struct pmrun_program {
     char **argv; /* the name first */
     char **environment;
-    char *wdir, *path; /* NULL: not said */
+    char *wdir, *path; /* NULL: not given */
     char *bind_to, *map_by, *membind;
 };
 void pmrun_program_free(gpointer program);

@@ -21,7 +21,7 @@ struct pmrun_listener {
     gboolean opened, closed;
 };
 
-/* ---- who connects -----------------------------------------------------------------------------
+/* ---- accepting ---------------------------------------------------------------------
  */
 
 static struct pmrun_channel *channel_of(uv_tcp_t *stream)

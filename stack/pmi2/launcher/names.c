@@ -30,7 +30,7 @@ struct pmrun_names {
     uv_pipe_t *result; /* of the thread that connects */
     uv_tcp_t *stream;
     int handles; /* that are not closed yet */
-    gboolean failed; /* said, and nothing has worked since */
+    gboolean failed; /* printed, and no request has succeeded since */
     char bytes[4096];
 };
 

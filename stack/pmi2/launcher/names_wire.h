@@ -27,9 +27,9 @@
 #define PMRUN_NAMES_TEXT_MAX 1024 /* bytes of a service, of a port */
 
 /*
- * The key of a user: a file of his that nobody else can read. path NULL: that of PMNAMESERVER_KEY,
- * or jacquard/nameserver.key in his folder of settings. create: made if it is not there. *used: the
- * path (g_free). FALSE: *error.
+ * The key of a user: a file that belongs to the user and that no other user can read. path NULL:
+ * that of PMNAMESERVER_KEY, or jacquard/nameserver.key in the user's configuration folder. create:
+ * made if it is not there. *used: the path (g_free). FALSE: *error.
  */
 gboolean pmrun_names_key(const char *path, gboolean create, uint8_t key[PMRUN_PROOF_BYTES],
                          char **used, GError **error);

@@ -12,7 +12,7 @@
 #include "environment.h"
 
 struct pmrun_executable {
-    uint32_t processes; /* 0: not said */
+    uint32_t processes; /* 0: not given */
     char **argv; /* the name first; ends with NULL */
     char *wdir; /* NULL: where pmrun runs */
     char *path; /* directories to search instead of PATH's; NULL: PATH */

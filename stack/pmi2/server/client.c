@@ -107,7 +107,7 @@ static void finalize(struct call *call)
     pmi2_link_close(&client->link, "finalized");
 }
 
-/* After what was asked before it. */
+/* Runs after earlier requests. */
 static void serve_finalize(struct call *call)
 {
     if (call->ordered && call->client->ordered_count > 0)

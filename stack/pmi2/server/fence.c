@@ -5,11 +5,11 @@
  * sends one of its own, which shares the memory of theirs. The root commits, and what it commits
  * comes down the same way.
  *
- * When the first rank of a job is lost, the root tells all servers and the job is broken: what was
- * on its way up is dropped, strict fences fail, and from then on only fences of survivors succeed.
- * For these a server waits for the ranks that are left; a server without ranks sends one message
- * for each epoch. The pairs of this server's ranks are kept until an epoch contains them, so a
- * refused fence loses none.
+ * When the first rank of a job is lost, the root informs all servers and the job is broken: what
+ * was on its way up is dropped, strict fences fail, and from then on only fences of survivors
+ * succeed. For these a server waits for the ranks that are left; a server without ranks sends one
+ * message for each epoch. The pairs of this server's ranks are kept until an epoch contains them,
+ * so a refused fence loses none.
  */
 #include <assert.h>
 #include "internal.h"
@@ -354,5 +354,5 @@ void pmi2_fence_down(struct job *job, struct chunk *message, const struct messag
     else
         answer_all(job, 0, NO_SLICE);
     if (job->broken.length > 0)
-        pmi2_fence_check(job); /* where nobody is left */
+        pmi2_fence_check(job); /* if no rank is left */
 }

@@ -56,7 +56,7 @@ static void apply(struct job *job, uint32_t rank, enum loss loss)
     case LOSS_DEAD:
         add_dead(job, rank);
         known = pmi2_job_rank(job, rank);
-        if (known != NULL && known->state < PMI2_RANK_FINALIZED) /* said at the root */
+        if (known != NULL && known->state < PMI2_RANK_FINALIZED) /* reported at the root */
             pmi2_rank_set(known, PMI2_RANK_DEAD);
         break_fences(job, WIRE_OTHER, "rank_%u_%s", rank, "dead");
         return;

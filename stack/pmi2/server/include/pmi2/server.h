@@ -254,7 +254,7 @@ enum pmi2_action_kind {
      */
     PMI2_ACTION_TREE_LOST,
     PMI2_ACTION_LOG, /* text, one line; level 0: warning, 1: explanation */
-    PMI2_ACTION_READS, /* link: what pmi2_link_reads says has changed */
+    PMI2_ACTION_READS, /* link: the result of pmi2_link_reads() has changed */
     PMI2_ACTION_NAME, /* root with a name server: name */
 };
 struct pmi2_action { /* pointers are valid until the next call with this server */

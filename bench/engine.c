@@ -262,8 +262,8 @@ static void wheel_fini(void)
 
 static const struct rival ours = {"engine's queue", wheel_init, wheel_push, wheel_pop, wheel_fini};
 
-/* ns per pop and push with `pending` entries; the entries' objects are looked at, as a simulator
- * would. */
+/* ns per pop and push with `pending` entries; the entries' objects are read, as a simulator would.
+ */
 static double hold(const struct rival *rival, uint64_t (*delay)(uint64_t), uint64_t pending,
                    uint64_t *checksum)
 {

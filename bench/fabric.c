@@ -256,7 +256,7 @@ static int random_peers(struct rank *rank)
     open_end(&t.end, rank);
     meet(&t.end);
     expect_more(&t, t.end.size - 1);
-    for (i = 1; i < t.end.size; i++) /* everybody is connected with everybody */
+    for (i = 1; i < t.end.size; i++) /* connects all ranks with all ranks */
         send_one(&t, (uint32_t)((t.end.id + i) % t.end.size));
     finish(&t);
     first = t.sum;

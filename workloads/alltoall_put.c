@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Every rank puts its block into the memory of every other rank, round after round, a window of
- * posts in flight. Each round ends when all have all; its bytes are verified then.
+ * posts in flight. A round ends when every rank has received every block; then the bytes are
+ * verified.
  */
 #include "support/gni.h"
 
@@ -24,7 +25,7 @@ struct alltoall {
     struct wl_domain domain;
     gni_post_type_t type;
     uint64_t bytes, rounds, window, software;
-    uint8_t *in, *out; /* a block from each rank; the block for everybody */
+    uint8_t *in, *out; /* a block from each rank; the block for all ranks */
     struct wl_region in_region, out_region;
     const struct wl_region *targets; /* by rank */
     struct wl_operation *operations;
@@ -50,7 +51,7 @@ static int post(struct alltoall *test, struct wl_operation *operation, uint32_t 
     return operation->ep != NULL ? wl_operation_post(&test->domain, operation) : -1;
 }
 
-/* To all others, beginning with the next rank: not everybody to rank 0 at once. */
+/* Sends to all other ranks, beginning with the next one, so that not all send to rank 0 at once. */
 static int send_blocks(struct alltoall *test)
 {
     uint64_t others = test->domain.size - 1, posted = 0, done = 0;
@@ -149,7 +150,7 @@ static int run(struct rank *rank)
         status = set_up(&test);
     for (round = 1; round <= test.rounds && status == 0; round++)
         status = exchange(&test, round);
-    rank_barrier(rank); /* until then others may write into our memory */
+    rank_barrier(rank); /* before it, other ranks may still write into our memory */
     wl_region_free(&test.domain, test.in, &test.in_region);
     wl_region_free(&test.domain, test.out, &test.out_region);
     wl_domain_close(&test.domain);

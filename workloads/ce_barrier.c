@@ -41,7 +41,7 @@ struct test {
     struct wl_domain domain;
     struct rank *rank;
     const struct report *report; /* by rank */
-    uint32_t radix, leaves, leader; /* ranks on this node; who leads it */
+    uint32_t radix, leaves, leader; /* ranks on this node; the rank that leads it */
     int allreduce, engine; /* engine: there is a tree */
     gni_ce_handle_t ce;
     gni_ep_handle_t ep; /* to join by */
@@ -59,7 +59,8 @@ static int failed(struct test *test, const char *what, gni_return_t rc)
     return rank_fail(test->rank, "%s: %s", what, wl_rc_name(rc));
 }
 
-/* Leaders in the order of their ranks: the one with this number, or the number of a rank's. */
+/* Leaders are numbered in the order of their ranks: the rank of a number, and the number of a rank.
+ */
 static uint32_t leader_at(const struct test *test, uint32_t number)
 {
     uint32_t rank;
@@ -143,7 +144,7 @@ static int configure(struct test *test)
     return rc == GNI_RC_SUCCESS ? 0 : failed(test, "the engine takes no tree", rc);
 }
 
-/* Who leads whom, and whether all leaders got a channel. */
+/* Finds the leader of each node, and whether all leaders have a channel. */
 static int meet(struct test *test)
 {
     struct report mine = {rank_on_node(test->rank), UINT32_MAX};
@@ -274,8 +275,8 @@ static void put_back(struct test *test, struct place *place)
     test->free = place;
 }
 
-/* A post failed, and its result is not there. An error does not mean: not joined; a duplicate
- * means: joined. */
+/* A post failed, and its result is missing. After an error the join may still have happened; a
+ * duplicate proves that it has. */
 static int repeat(struct test *test, struct place *place, gni_cq_entry_t event)
 {
     unsigned status = (unsigned)GNI_CQ_GET_STATUS(event);
@@ -311,7 +312,7 @@ static int collect(struct test *test)
     return 0;
 }
 
-/* A way up lost the join: those above still wait for it. */
+/* A join was lost on the way up: the engines above still wait for it. */
 static int join_again(struct test *test, struct place *place)
 {
     unsigned status = (unsigned)GNI_CE_RES_GET_STATUS(place->result);
@@ -417,7 +418,8 @@ static int measure(struct test *test)
     return status < 0 ? -1 : 0;
 }
 
-/* What the engines had to tell. Results that they could not hand on are missed by somebody. */
+/* Counts the error events of the engines. A result that an engine could not pass on is missing at
+ * some rank. */
 static void engine_errors(struct test *test)
 {
     gni_cq_entry_t event;

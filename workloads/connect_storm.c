@@ -41,7 +41,7 @@ static void count_connections(struct storm *storm, uint64_t peers)
 
     storm->active = storm->passive = peers == 0 || peers > most ? most : (uint32_t)peers;
     if ((peers == 0 || peers > most) && size % 2 == 0) {
-        /* The one right opposite: the lower half calls. */
+        /* The rank at distance n/2: the lower half connects. */
         if (storm->domain.id < size / 2)
             storm->active++;
         else
@@ -132,7 +132,7 @@ static int post_all(struct storm *storm)
     return 0;
 }
 
-/* A datagram has ended: who met it is connected and gets a message; the next wildcard goes out. */
+/* A datagram has ended: connects to the peer and sends it a message; posts the wildcard again. */
 static int take(struct storm *storm, uint64_t id)
 {
     struct wl_domain *domain = &storm->domain;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Pairs of ranks ring each other's bell: a CQ write carries 48 bits into the peer's completion
- * queue and touches no memory. Latency is half of the round trip.
+ * Pairs of ranks notify each other: a CQ write carries 48 bits into the peer's completion queue and
+ * writes no memory. Latency is half of the round trip.
  */
 #include "support/gni.h"
 
@@ -22,7 +22,7 @@ struct notifier {
     uint64_t give_up_ms;
 };
 
-/* Again while the peer's queue was full: it tells us, not the peer. */
+/* Repeats the write while the peer's queue is full: the error event is at the writer. */
 static int post_cqwrite(struct notifier *notifier, uint64_t number)
 {
     struct wl_operation operation = {.ep = wl_domain_ep(&notifier->domain, notifier->peer)};
@@ -42,7 +42,7 @@ static int post_cqwrite(struct notifier *notifier, uint64_t number)
     return 1;
 }
 
-/* 0: heard; 1: nobody rang for too long; -1: failed. A write that was repeated may ring twice. */
+/* 0: received; 1: timeout; -1: failed. A repeated write may arrive twice. */
 static int wait_for_event(struct notifier *notifier, uint64_t number)
 {
     gni_cq_entry_t event = 0;

@@ -2,7 +2,7 @@
 /*
  * Atomic operations on counters of all ranks: each operation adds to a counter of a random rank, by
  * fi_atomic, fi_fetch_atomic or a loop of fi_compare_atomic, and in the end the counters together
- * hold what was added, and each holds what the ranks say they have added to it.
+ * hold what was added, and each holds the sum that the ranks report.
  */
 #include "support/fi.h"
 
@@ -75,7 +75,7 @@ static int start(struct atomics *a)
     o->target = a->hot ? 0 : (uint32_t)(rank_random(a->fi.rank) % a->fi.size);
     o->counter = rank_random(a->fi.rank) % a->counters;
     o->operand = amount(a);
-    o->compare = 0; /* a guess */
+    o->compare = 0; /* a first guess of the counter's value */
     if (o->call == COMPARE)
         o->operand += o->compare;
     a->started++;
@@ -132,7 +132,7 @@ static int run_atomics(struct atomics *a)
     return status < 0 ? -1 : 0;
 }
 
-/* What all say they have added is what is there. */
+/* Compares the counters with the sums that all ranks report. */
 static int check(struct atomics *a)
 {
     size_t bytes = a->fi.size * a->counters * sizeof(uint64_t);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Pairs of ranks stream windows of messages over libfabric, one way or both at a time. A receiver
- * says with an empty message that it has posted a window; a sender waits for that. Bandwidth is
- * that of a window, from its first send to the word for the next one.
+ * sends an empty message when it has posted a window; the sender waits for it. Bandwidth is that of
+ * a window, from its first send to the word for the next one.
  */
 #include "support/fi.h"
 

@@ -2,7 +2,7 @@
 /*
  * All ranks send their first message to many others at the same time: connections are made in
  * storms, and many of them are begun at both ends at once. Each message is answered; the time from
- * the first send to an answer is that of connecting. In each further round all ranks are new ones.
+ * the first send to its answer is the time of connecting. Each further round opens new endpoints.
  */
 #include "support/fi.h"
 
@@ -27,7 +27,7 @@ struct storm {
     uint64_t sending, answered, asked_of_us;
 };
 
-/* A message's word: its kind, its sender, and how far away the one who asks thinks the other is. */
+/* A message's word: its kind, its sender, and the distance from the rank that asks to the other. */
 static uint64_t word(enum kind kind, uint32_t from, uint32_t distance)
 {
     return (uint64_t)kind << 62 | (uint64_t)distance << 31 | from;

@@ -10,7 +10,7 @@ static const struct workload_arg args[] = {
     {"bytes", ARG_BYTES, "256", "0", "64MiB", NULL, "length of a message"},
     {"messages", ARG_COUNT, "100", "1", "1000000", NULL, "of each sender"},
     {"window", ARG_COUNT, "32", "1", "1024", NULL, "sends in flight, and receives posted"},
-    {"late", ARG_TIME, "100us", "0", "1000s", NULL, "before rank 0 looks for the first time"},
+    {"late", ARG_TIME, "100us", "0", "1000s", NULL, "before the first poll of rank 0"},
     {NULL},
 };
 

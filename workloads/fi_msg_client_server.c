@@ -76,7 +76,7 @@ static void line_close(struct line *line)
     line->in = line->out = NULL;
 }
 
-/* What goes to and fro on a line, by direction and number. */
+/* The content of a message on a line, by direction and number. */
 static uint64_t seed_of(const struct line *line, bool answer, uint64_t number)
 {
     return wl_fi_seed(line->hello.client, answer, line->hello.connection << 20 | number);
@@ -142,7 +142,7 @@ static void poll_queues(struct office *o, struct happening *found)
         memcpy(&found->hello, buffer.bytes + sizeof(buffer.entry), sizeof(struct hello));
 }
 
-/* Nothing is expected any more, but others may need our answers. */
+/* This rank expects nothing more, but others may need its answers. */
 static void progress(struct wl_fi *fi)
 {
     struct office *o = (struct office *)fi; /* it is the first member */
@@ -156,7 +156,7 @@ static void progress(struct wl_fi *fi)
 
 /* ---- client ---------------------------------------------------------------------------------- */
 
-/* Until this happens to the line; 1: something else, or nothing any more. */
+/* Waits for an event of the line. 1: another event has come, or the timeout has expired. */
 static int wait_for(struct office *o, struct line *line, uint32_t event, struct happening *found)
 {
     struct wl_fi_event completion;
@@ -204,7 +204,7 @@ static int check_answer(struct office *o, const struct line *line, const struct 
     return 0;
 }
 
-/* 0: it came about; 1: it did not, by a fault; FI_ECONNREFUSED: refused. */
+/* 0: connected; 1: failed because of a fault; FI_ECONNREFUSED: refused. */
 static int attempt(struct office *o, struct line *line)
 {
     uint32_t server = o->fi.id % o->servers; /* at least one */

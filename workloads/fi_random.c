@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Random traffic of all kinds over libfabric: messages with and without tags, eager and long, whose
- * order of arrival nobody knows; reads, writes and atomic operations on a part of each rank's
- * memory that belongs to the one who uses it. Every byte that is received or read is looked at;
- * each message must come once; in the end everybody tells everybody how many there were.
+ * Random traffic of all kinds over libfabric: messages with and without tags, eager and long, which
+ * arrive in any order; reads, writes and atomic operations on a part of each rank's memory that is
+ * reserved for their initiator. Every byte that is received or read is verified, and each message
+ * must arrive once; in the end each rank reports to each other one how many it has sent.
  */
 #include "support/fi.h"
 
@@ -19,7 +19,7 @@ static const struct workload_arg args[] = {
 
 #define PART_BYTES 12288u /* of a rank's memory, for each other rank */
 #define CLASS_BIT 40 /* of a tag: two classes of messages; below: the number of the message */
-#define END (1ull << 62) /* tag of the last message, which tells how many there were */
+#define END (1ull << 62) /* tag of the last message, which has the number of messages */
 #define FROM_BIT 42
 
 enum kind {
@@ -48,8 +48,8 @@ struct operation { /* of ours, in flight */
     uint8_t *buffer;
 };
 
-struct other { /* what we and another rank have to do with each other */
-    uint64_t sent, received, announced; /* announced: UINT64_MAX until it told */
+struct other { /* state shared with another rank */
+    uint64_t sent, received, announced; /* announced: UINT64_MAX until it is known */
     uint8_t *seen; /* a bit for each message */
     uint8_t *mirror; /* what our part of its memory holds; NULL: never used */
     uint64_t counter; /* and the counter behind it */
@@ -271,7 +271,7 @@ static int end_operation(struct mix *m, struct operation *o, int error)
         if (error == 0)
             status = check_one_sided(m, o);
     }
-    if (error != 0) /* what its memory holds is not known any more */
+    if (error != 0) /* the content of its memory is unknown now */
         wl_fi_give_up_peer(&m->fi, o->peer);
     free_operation(m, o);
     return status;
@@ -389,7 +389,7 @@ static int run_mix(struct mix *m)
     return status;
 }
 
-/* Nobody uses our memory any more: it is what the others say they have added. */
+/* No rank uses our memory any more: compares it with the sums that the others report. */
 static int check_counters(struct mix *m)
 {
     uint64_t *mine = calloc(m->fi.size, sizeof(*mine)), found;

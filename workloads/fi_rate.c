@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Short tagged messages between random peers over libfabric: in each round every rank sends one, to
- * the rank that stands as far behind it as all of them draw for that round, so that each also gets
- * one. A window of rounds is in flight.
+ * a rank at a distance that is random but the same for all ranks in a round, so that each also
+ * receives one. A window of rounds is in flight.
  */
 #include "support/fi.h"
 
@@ -11,7 +11,7 @@ static const struct workload_arg args[] = {
     {"bytes", ARG_BYTES, "8", "8", "16KiB", NULL, "length of a message"},
     {"messages", ARG_COUNT, "1000", "1", "1000000000", NULL, "that each rank sends"},
     {"window", ARG_COUNT, "16", "1", "1024", NULL, "messages in flight in each direction"},
-    {"pattern", ARG_CHOICE, "random", NULL, NULL, "random|neighbour", "who sends to whom"},
+    {"pattern", ARG_CHOICE, "random", NULL, NULL, "random|neighbour", "senders and receivers"},
     {NULL},
 };
 
@@ -79,7 +79,7 @@ static int take_message(struct rate *r, const struct wl_fi_event *event)
     return 0;
 }
 
-/* Also what failed has ended, and its buffer is free. */
+/* A failed operation has ended, too, and its buffer is free. */
 static int take(struct rate *r, const struct wl_fi_event *event)
 {
     struct wl_fi_slot *slot = event->entry.op_context;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Pairs of ranks: the first writes into or reads from the memory of the second, one operation after
- * the other (latency) or a window of them (bandwidth). What was written is looked at when all is
- * over, and with `call: writedata` when the word that comes with each write arrives.
+ * the other (latency) or a window of them (bandwidth). Written bytes are verified at the end, and
+ * with `call: writedata` when the data of each write arrives.
  */
 #include "support/fi.h"
 
@@ -90,7 +90,7 @@ static int check(struct rma *r, const struct slot *slot)
     return 0;
 }
 
-/* Its completion is known by the counter only. */
+/* Only the counter reports the completion of an injected write. */
 static int wait_injected(struct rma *r)
 {
     while (fi_cntr_read(r->written) < r->posted)
@@ -135,7 +135,7 @@ static int one_after_the_other(struct rma *r)
     return status;
 }
 
-/* The first one connects, alone and unmeasured. */
+/* The first operation connects; it runs alone and is not measured. */
 static int windows(struct rma *r)
 {
     uint64_t began, i;

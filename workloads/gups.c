@@ -2,7 +2,7 @@
 /*
  * Random one-sided access: a table of words lies distributed over all ranks; every rank updates
  * words chosen at random, a window of operations in flight. `add`: atomic additions of one, the sum
- * is verified. `put`: each rank writes words of its own in everybody's table, every word is
+ * is verified. `put`: each rank writes its own words in the tables of all ranks, every word is
  * verified.
  */
 #include "support/gni.h"
@@ -86,7 +86,7 @@ static int update_all(struct gups *test)
     return status;
 }
 
-/* Words that are neither untouched nor what their owner writes. */
+/* Counts words that have neither their first value nor the one that their owner writes. */
 static uint64_t wrong_words(const struct gups *test)
 {
     uint64_t index, wrong = 0, size = test->domain.size;
@@ -148,7 +148,7 @@ static int run(struct rank *rank)
         test.regions = rank_exchange(rank, &test.mine, sizeof(test.mine));
         status = test.table != NULL && test.regions != NULL ? update_all(&test) : -1;
     }
-    rank_barrier(rank); /* nobody writes any more */
+    rank_barrier(rank); /* no rank writes any more */
     if (status == 0 && test.add)
         status = verify_sum(&test);
     else if (status == 0)

@@ -2,8 +2,9 @@
 /*
  * The communication of a stencil code: ranks form a three-dimensional torus; in each step every
  * rank computes, puts its six faces into the memory of its neighbours, and goes on when it has
- * theirs. Events at the target tell which face of which step has come, so nobody else synchronises.
- * Faces of odd and even steps lie in different places: a neighbour may be one step ahead.
+ * theirs. Events at the target identify the face and the step, so there is no other
+ * synchronisation. Faces of odd and even steps lie in different places: a neighbour may be one step
+ * ahead.
  */
 #include "support/gni.h"
 
@@ -37,7 +38,7 @@ struct halo {
     struct wl_region in_region, out_region;
     const struct wl_region *regions; /* by rank */
     struct face faces[FACES];
-    bool overran; /* events were lost: memory has to be looked at */
+    bool overran; /* events were lost: the memory must be checked */
     uint64_t missing;
 };
 
@@ -114,7 +115,7 @@ static uint64_t place_of(const struct halo *halo, uint32_t face, uint64_t step)
     return ((step & 1) * FACES + face) * halo->bytes;
 }
 
-/* Our lower face is the neighbour's higher one. The event there tells face and step. */
+/* Our lower face is the neighbour's higher one. The event there has the face and the step. */
 static int put_face(struct halo *halo, uint32_t number, uint64_t step)
 {
     struct face *face = &halo->faces[number];
@@ -150,7 +151,7 @@ static bool is_missing(const struct halo *halo, uint32_t number, uint64_t step)
 
 /* ---- one step -------------------------------------------------------------------------------- */
 
-/* One look at the queue of what came. */
+/* Polls the queue of arrivals once. */
 static void poll_arrivals(struct halo *halo)
 {
     gni_cq_entry_t event;
@@ -169,7 +170,7 @@ static void poll_arrivals(struct halo *halo)
         face->arrived = data >> 3;
 }
 
-/* One look at the queue of what we sent. */
+/* Polls the queue of sends once. */
 static void poll_departures(struct halo *halo)
 {
     struct wl_operation *done = wl_operation_poll(&halo->domain);
@@ -188,7 +189,8 @@ static bool is_complete(const struct halo *halo, uint64_t step)
     return halo->domain.in_flight == 0 && halo->domain.done == NULL;
 }
 
-/* When events were lost only the memory tells. Reading the clock ends the idling of the polls. */
+/* When events were lost, only the memory shows what has arrived. The pause grows from pass to pass;
+ * reading the clock in each keeps the engine from parking the rank in this loop. */
 static void poll_memory(struct halo *halo, uint64_t step, uint64_t *pause)
 {
     uint32_t i;

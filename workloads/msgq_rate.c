@@ -25,7 +25,7 @@ static const struct workload_arg args[] = {
     {NULL},
 };
 
-#define COMPLETIONS_DUE 32 /* sends whose completions are worth a look */
+#define COMPLETIONS_DUE 32 /* completions are polled when so many sends are in flight */
 #define BLOCK_MS 1
 
 struct head {
@@ -37,7 +37,8 @@ struct test {
     gni_msgq_handle_t queue;
     uint64_t messages, software, sent, received, expected;
     uint64_t start, random; /* of the choice of peers */
-    uint64_t ready_at; /* when the next message could have been sent; a loop must not read clocks */
+    uint64_t ready_at; /* when the next message could have been sent; the loop itself must not read
+                          the clock */
     uint32_t bytes;
     uint32_t *to, *from; /* messages so far, by rank */
     uint32_t *remote, remote_count; /* ranks of other nodes */
@@ -54,7 +55,7 @@ static uint32_t draw(struct test *test)
     return test->remote[((test->random * 0x2545f4914f6cdd1dull) >> 32) * test->remote_count >> 32];
 }
 
-/* Its number, and what nobody else would send. */
+/* A number that identifies sender, receiver and message. */
 static uint64_t mark_of(uint32_t from, uint32_t to, uint32_t number)
 {
     return (uint64_t)number << 32 | ((from + 1) * 0x9e3779b1u ^ to * 0x85ebca6bu ^ number);
@@ -193,7 +194,7 @@ static void traffic(struct test *test)
             return;
     }
     while (domain->in_flight != 0 && test->status == 0 && !wl_domain_timed_out(domain)) {
-        progress(test); /* who is stalled needs its credits */
+        progress(test); /* senders that wait need the credits that this returns */
         completions(test);
     }
 }
@@ -275,7 +276,7 @@ static int release_node(struct test *test, uint32_t peer)
                : rank_fail(test->domain.rank, "cannot release a connection: %s", wl_rc_name(rc));
 }
 
-/* Who is here, and who on how many other nodes. */
+/* Finds the ranks on this node and on the other nodes. */
 static int find_remote(struct test *test, gni_msgq_attr_t *attrs)
 {
     struct rank *rank = test->domain.rank;
@@ -301,7 +302,7 @@ static int find_remote(struct test *test, gni_msgq_attr_t *attrs)
     return test->remote_count > 0 ? 0 : rank_fail(rank, "all ranks are on one node");
 }
 
-/* Draws as the run will, and learns what the others have drawn. */
+/* Draws the peers as the run will, and exchanges the numbers of messages with the others. */
 static int expect(struct test *test)
 {
     uint32_t size = test->domain.size, peer;

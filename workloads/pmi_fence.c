@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * PMI-2 as start-up code uses it: all ranks put, fence, and get what their neighbours have put. A
- * rank may be lost before the last fence: then all others must be told, and may go on without it.
+ * rank may be lost before the last fence: then the fence must fail on all others, which may go on
+ * without it.
  */
 #include <pmi2.h>
 #include <stdio.h>
@@ -94,7 +95,8 @@ static int meet(const struct fence *fence, int (*function)(void), const char *me
     return code;
 }
 
-/* The strict fence fails for all; the manager says who is gone; the others can meet. */
+/* The strict fence fails on all ranks; the manager lists the lost ones; the others can complete a
+ * fence of survivors. */
 static int go_on_without(const struct fence *fence)
 {
     char dead[1024];

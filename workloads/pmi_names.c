@@ -2,7 +2,7 @@
 /*
  * PMI-2's names across jobs: the ranks of a server job publish ports, those of a client job look
  * them up, connect with the job and read what it has put. Each server leaves when its client has
- * published its thanks.
+ * published a name in return.
  */
 #include <pmi2.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 static const struct workload_arg args[] = {
     {"role", ARG_CHOICE, "server", NULL, NULL, "server|client", "publishes, or looks up"},
-    {"retry", ARG_TIME, "100us", "1ns", "10s", NULL, "between two looks for a name"},
+    {"retry", ARG_TIME, "100us", "1ns", "10s", NULL, "between two lookups of a name"},
     {NULL},
 };
 
@@ -87,7 +87,7 @@ static int run(struct rank *rank)
     snprintf(thanks, sizeof(thanks), "thanks-%u", rank_id(rank));
     if ((server ? serve : use)(rank, name, thanks) != 0)
         return 1;
-    if (!server) { /* names go with their job: it stays until all are served */
+    if (!server) { /* a job's names end with it, so it stays until all clients are served */
         char port[256];
 
         while (PMI2_Nameserv_lookup(name, NULL, port, sizeof(port)) == PMI2_SUCCESS)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What PMI says of the placement must be what the harness knows: attributes of job and node. */
+/* The placement that PMI reports in the attributes of job and node must be the one of the scenario.
+ */
 #include <pmi.h>
 #include <pmi2.h>
 #include <stdio.h>

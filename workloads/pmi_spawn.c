@@ -90,7 +90,7 @@ static int call_spawn(struct link *link, struct request *request)
                           sizeof(link->child), link->errors);
 }
 
-/* Nothing was started; at least one process could not be, the others were not tried. */
+/* Nothing was started: at least one process could not be started, and the others were not tried. */
 static int check_failure(const struct link *link, int code)
 {
     static const struct {
@@ -115,7 +115,7 @@ static int check_failure(const struct link *link, int code)
     return count > 0 ? 0 : rank_fail(link->rank, "no process has error %d", wanted[which].error);
 }
 
-/* What the other job has put may not have been fenced yet. */
+/* Repeats a get: the other job may not have fenced yet. */
 static int wait_for_pair(const struct link *link, const char *job, const char *key,
                          const char *wanted)
 {
@@ -140,7 +140,7 @@ static int check_child(const struct link *link)
         if (link->errors[i] != 0)
             return rank_fail(link->rank, "process %llu: error %d", (unsigned long long)i,
                              link->errors[i]);
-    if (link->pmi1) /* does not tell the name of the job */
+    if (link->pmi1) /* PMI-1 does not return the name of the job */
         return 0;
     if (strcmp(link->child, link->id) == 0)
         return rank_fail(link->rank, "the child has the id of its parent");
@@ -233,7 +233,7 @@ static int check_attributes(const struct link *link, int spawned, int size, int 
     return 0;
 }
 
-/* The pair that was put for it is there before any fence; then the parent's own. */
+/* Reads the pair that was put at the spawn, before any fence, and then the parent's own pair. */
 static int greet_parent(const struct link *link)
 {
     char parent[64], greeting[64];

@@ -77,7 +77,7 @@ static uint64_t measure_completion(struct test *test)
     return missing;
 }
 
-/* The time of the post is told out of band: through host memory. */
+/* The time of the post is passed out of band, through host memory. */
 static bool send_word(struct test *test, uint64_t number)
 {
     ((uint64_t *)(void *)test->memory)[0] = number;
@@ -97,7 +97,7 @@ static bool watch_word(struct test *test, uint64_t number)
     return true;
 }
 
-/* One way: rank 0 writes, rank 1 sees it. Whoever has given up still comes to the barriers. */
+/* One way: rank 0 writes, rank 1 sees it. A rank that has given up still enters the barriers. */
 static uint64_t measure_visible(struct test *test)
 {
     uint32_t me = rank_id(test->rank);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Every rank sends messages to random peers and receives what comes, both at once. Sender, number
- * and content of each are verified. How many will come is known from the start, since each rank
- * draws its peers once in advance: so nobody has to ask, or to meet the others, while messages
- * flow.
+ * and content of each are verified. The number of messages to receive is known from the start,
+ * because each rank draws its peers once in advance: there are no other messages and no barriers
+ * during the traffic.
  *
  * With `peers` each rank has only so many partners, at the same distances from each rank: what
  * large jobs need, in which a mailbox for each other rank would take too much memory.
@@ -22,7 +22,7 @@ static const struct workload_arg args[] = {
     {NULL},
 };
 
-#define COMPLETIONS_DUE 32 /* sends whose completions are worth a look */
+#define COMPLETIONS_DUE 32 /* completions are polled when so many sends are in flight */
 
 struct head {
     uint64_t mark, sent_at; /* short messages end behind the mark */
@@ -56,7 +56,7 @@ static uint32_t draw(struct test *test)
     return (uint32_t)((next_random(&test->random) >> 32) * test->count >> 32);
 }
 
-/* Its number, and what nobody else would send. */
+/* A number that identifies sender, receiver and message. */
 static uint64_t mark_of(uint32_t from, uint32_t to, uint32_t number)
 {
     return (uint64_t)number << 32 | ((from + 1) * 0x9e3779b1u ^ to * 0x85ebca6bu ^ number);
@@ -99,7 +99,7 @@ static int choose_partners(struct test *test, uint32_t wanted)
     return 0;
 }
 
-/* Draws as the run will, and learns what the partners have drawn. */
+/* Draws the peers as the run will, and exchanges the numbers of messages with the partners. */
 static int expect(struct test *test)
 {
     uint32_t *mine = calloc(test->count, sizeof(*mine)), k;

@@ -45,7 +45,7 @@ struct traffic {
     gni_post_type_t type;
     uint16_t mode;
     uint64_t bytes, window, messages, duration, interval, group, shift;
-    void *memory; /* what is sent, then what others write; nobody looks at it */
+    void *memory; /* the buffer to send, then those that others write; the content is not checked */
     struct wl_region mine;
     const struct wl_region *regions; /* by rank */
     struct slot *slots, *free;
@@ -113,7 +113,7 @@ static uint32_t target_of(struct traffic *test)
     }
 }
 
-/* The root of an incast and whoever the pattern sends to itself only receive. */
+/* The root of an incast, and a rank that the pattern maps to itself, only receive. */
 static bool sends(const struct traffic *test)
 {
     uint32_t id = test->domain.id;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Rank 0 serves questions that come as datagrams. What a wildcard sends back was said before
- * anybody asked, so the answer is a second datagram: the server posts it to the client, where a
- * wildcard waits for it, and it must be the question's echo. Here the blocking functions are used.
+ * Rank 0 answers questions that arrive as datagrams. The data that a wildcard sends back is fixed
+ * when it is posted, so the answer is a second datagram: the server posts it to the client, which
+ * has a wildcard for it. The answer must repeat the question. This workload uses the blocking
+ * functions.
  */
 #include "support/gni.h"
 
@@ -82,7 +83,7 @@ static int answer(struct test *test, uint32_t client, void *question)
 {
     struct card *card = &test->answers[client];
 
-    /* Not ended yet, but delivered: who asks again has had its answer. */
+    /* Not ended yet, but delivered: a client that asks again has its answer. */
     if (card->ep != NULL && end_answer(test, client) != 0)
         return -1;
     card->ep = wl_domain_ep(&test->domain, client);
@@ -120,7 +121,7 @@ static int serve(struct test *test)
         status = post(test, &test->cards[i], greeting, i);
     while (taken < expected && status == 0) {
         if (GNI_PostdataProbeWaitById(test->domain.nic, test->wait_ms, &id) != GNI_RC_SUCCESS)
-            break; /* nobody comes any more */
+            break; /* timeout: no client is left */
         if (id < test->wildcards) {
             status = take(test, (uint32_t)id);
             taken++;

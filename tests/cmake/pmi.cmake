@@ -3,10 +3,14 @@
 set(pmi_folder ${CMAKE_SOURCE_DIR}/tests/pmi)
 set(pmi_headers ${CMAKE_SOURCE_DIR}/stack/pmi2/include)
 jacquard_test(pmi_wire SOURCES ${pmi_folder}/wire_test.c DEPENDS pmi2_wire INCLUDES ${pmi_headers})
+jacquard_test(pmi_wire_values SOURCES ${pmi_folder}/wire_values.c DEPENDS pmi2_wire INCLUDES ${pmi_headers})
 jacquard_test(pmi_mapping SOURCES ${pmi_folder}/mapping_test.c DEPENDS pmi2_wire)
 set(pmi_client ${CMAKE_SOURCE_DIR}/stack/pmi2/client)
 jacquard_test(pmi_client_test
   SOURCES ${pmi_folder}/client_test.c ${pmi_folder}/script.c ${pmi_client}/socket.c
+  DEPENDS pmi2_client port_posix pthread INCLUDES ${pmi_client})
+jacquard_test(pmi_client_session
+  SOURCES ${pmi_folder}/client_session.c ${pmi_folder}/script.c ${pmi_client}/socket.c
   DEPENDS pmi2_client port_posix pthread INCLUDES ${pmi_client})
 jacquard_test(pmi_client_threads
   SOURCES ${pmi_folder}/client_threads.c ${pmi_folder}/live.c ${pmi_client}/socket.c

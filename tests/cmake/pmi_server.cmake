@@ -3,7 +3,7 @@
 add_library(pmi_driver STATIC ${CMAKE_SOURCE_DIR}/tests/pmi/driver.c)
 target_link_libraries(pmi_driver PUBLIC pmi2_server PRIVATE jacquard_flags)
 target_include_directories(pmi_driver PUBLIC ${CMAKE_SOURCE_DIR}/tests/pmi)
-foreach(part IN ITEMS session kvs bad attr spawn survivors tree)
+foreach(part IN ITEMS session auth kvs bad misuse attr spawn survivors tree)
   jacquard_test(pmi_server_${part}
     SOURCES ${CMAKE_SOURCE_DIR}/tests/pmi/server_${part}.c ${CMAKE_SOURCE_DIR}/tests/pmi/server_common.c
     DEPENDS pmi_driver PkgConfig::GLIB INCLUDES ${CMAKE_SOURCE_DIR}/stack/pmi2/server)

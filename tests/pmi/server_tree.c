@@ -45,7 +45,7 @@ static void pmi2_62_the_dead_in_order(void **state)
     pmi2_server_rank_ended(driver->servers[1], job, 1);
     driver_run(driver);
     ask(peers[4], DEAD, DEAD_ARE("1"));
-    pmi2_server_rank_ended(driver->servers[0], job, 3); /* said at the root */
+    pmi2_server_rank_ended(driver->servers[0], job, 3); /* reported at the root */
     driver_run(driver);
     pmi2_server_rank_ended(driver->servers[3], job, 3);
     driver_run(driver);

@@ -118,7 +118,7 @@ def test_pmi2_97_sigterm_does_not_wait_for_a_node(probe):
     os.kill(proxy, signal.SIGSTOP)
     job.terminate()
     _, errors = job.communicate(timeout=60)
-    assert job.returncode == signal.SIGTERM and "do not say that their processes have ended" in errors
+    assert job.returncode == signal.SIGTERM and "do not report the ends of their processes" in errors
     until(lambda: processes_with(f"{probe}\0stubborn") == [])
 
 

@@ -12,8 +12,8 @@ int wl_fi_failed(struct wl_fi *fi, const char *what, int error)
 /* ---- timeout -------------------------------------------------------------------------------- */
 
 /*
- * The alarm may have rung while nobody waited, in a meeting say: so it is only the second in a row
- * that counts.
+ * The alarm may have rung while this rank did not wait, for instance in an exchange, so only the
+ * second alarm in a row counts.
  */
 bool wl_fi_timed_out(struct wl_fi *fi)
 {
@@ -230,7 +230,7 @@ static int grow(struct wl_fi *fi)
     return 0;
 }
 
-/* Who never told its name is gone. */
+/* A rank without a name is gone. */
 static fi_addr_t insert(struct wl_fi *fi, uint32_t rank)
 {
     const uint8_t *name = fi->names + rank * fi->name_bytes;
@@ -305,7 +305,7 @@ static void read_error(struct wl_fi *fi)
                                                .tag = error.tag};
 }
 
-/* What is there, as far as one call goes. */
+/* Reads the events that one call returns. */
 static void read_some(struct wl_fi *fi)
 {
     struct fi_cq_tagged_entry entries[READ_ENTRIES];
@@ -327,6 +327,7 @@ bool wl_fi_poll(struct wl_fi *fi, struct wl_fi_event *event)
         read_some(fi);
     if (fi->event_count == 0)
         return false;
+    assert(fi->event_first < fi->event_room && fi->event_count <= fi->event_room);
     *event = fi->events[fi->event_first];
     fi->event_first = (fi->event_first + 1) % fi->event_room;
     fi->event_count--;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What every libfabric program begins with: fabric, domain, endpoint, queue, address vector, and
- * the addresses of the other ranks. All of it is plain libfabric; the provider is asked for by
- * name.
+ * The start of every libfabric workload: fabric, domain, endpoint, queue, address vector, and the
+ * addresses of the other ranks. All of it is plain libfabric; the provider is requested by name.
  *
- * Functions that return int give 0 for success and -1 when the run has failed; rank_fail() has been
- * told then. Nobody waits for ever: when nothing has ended or come for the time `give_up`, waiting
- * ends, so that a run with faults ends, too. What failed is counted, and is a failure of the run
- * only when no fault explains it (wl_fi_finish).
+ * Functions that return int return 0 for success, and -1 when the run has failed; then they have
+ * called rank_fail(). No function waits for ever: waiting ends when nothing has completed or
+ * arrived for the time `give_up`, so that a run with faults ends, too. Failed operations are
+ * counted; they fail the run only when no fault explains them (wl_fi_finish).
  */
 #ifndef JACQUARD_WORKLOADS_FI_H
 #define JACQUARD_WORKLOADS_FI_H
@@ -51,52 +50,54 @@ struct wl_fi {
     struct fid_av *av;
     struct fid_ep *ep;
     /* other ranks */
-    const uint8_t *names; /* by rank; NULL: nobody was asked */
+    const uint8_t *names; /* by rank; NULL: not exchanged */
     size_t name_bytes;
     struct wl_fi_peer *peers; /* hash of those that are in the address vector */
     uint32_t peer_count, peer_room;
-    /* events that were read and not looked at */
+    /* events that were read but not handled yet */
     struct wl_fi_event *events;
     uint32_t event_first, event_count, event_room;
     /* what went wrong */
     uint64_t errors; /* operations */
-    uint64_t lost; /* operations that were not tried, since their peer is gone */
+    uint64_t lost; /* operations that were not started because their peer is gone */
     uint64_t timeout, progress_count, progress_before;
     uint32_t idle_alarms;
     bool automatic;
-    void (*progress)(struct wl_fi *fi); /* while others are waited for; NULL: reads the queue */
-    bool clean; /* after wl_fi_finish: nothing failed, nobody died, nothing was missing anywhere */
+    void (*progress)(
+        struct wl_fi *fi); /* called while this rank waits for others; NULL: reads the queue */
+    bool clean; /* after wl_fi_finish: no rank failed, died or missed anything */
 };
 
 /* caps: FI_MSG ...; entries: of the queue, bounds the operations in flight. */
 int wl_fi_open(struct wl_fi *fi, struct rank *rank, uint64_t caps, size_t entries);
-/* One of another kind (fi_getinfo's hints were filled); makes no endpoint. */
+/* The same with the caller's hints for fi_getinfo(); creates no endpoint. */
 int wl_fi_open_hints(struct wl_fi *fi, struct rank *rank, struct fi_info *hints, size_t entries);
-/* An endpoint of the side's domain with its queue and address vector, enabled. */
+/* Creates and enables an endpoint of the domain, bound to a queue and the address vector. */
 int wl_fi_endpoint(struct wl_fi *fi, struct fid_cq *cq, struct fid_ep **ep);
-/* Everybody's name of this endpoint, by rank; after it wl_fi_address() works. */
+/* Exchanges the names of the endpoints of all ranks, which wl_fi_address() needs. */
 int wl_fi_exchange_names(struct wl_fi *fi);
 void wl_fi_close(struct wl_fi *fi);
 
 /*
- * The end of the traffic, for all ranks. `missing` did not come or is wrong here: counted in metric
- * "missing", and a failure unless a rank died or some operation failed, which metric "errors" says.
+ * The end of the traffic; all ranks call it. `missing` is the number of messages that did not
+ * arrive here or are wrong. It is added to the metric "missing", and is a failure unless a rank
+ * died or some operation failed (metric "errors").
  */
 int wl_fi_finish(struct wl_fi *fi, uint64_t missing);
 /*
- * rank_exchange() during which the side goes on making progress, as others may need it for
- * their last transfers. NULL: the run has failed.
+ * rank_exchange() that continues to make progress while it waits, because other ranks may need it
+ * for their last transfers. NULL: the run has failed.
  */
 const void *wl_fi_exchange(struct wl_fi *fi, const void *mine, size_t bytes);
 
 /* The address of a rank; FI_ADDR_NOTAVAIL: it is gone, or the run has failed. */
 fi_addr_t wl_fi_address(struct wl_fi *fi, uint32_t rank);
-/* It will not be sent to any more. */
+/* Gives up a rank: nothing is sent to it any more. */
 void wl_fi_give_up_peer(struct wl_fi *fi, uint32_t rank);
 
-/* For loops that wait: time to give up? Costs nothing. */
+/* For loops that wait: true when the timeout has expired. Takes no virtual time. */
 bool wl_fi_timed_out(struct wl_fi *fi);
-/* Reads what has come, for a call that returned -FI_EAGAIN. False: the timeout has expired. */
+/* Reads events after a call that returned -FI_EAGAIN. False: the timeout has expired. */
 bool wl_fi_retry(struct wl_fi *fi);
 /* Repeats a call until it is accepted, or the timeout has expired: 0, or -errno. */
 #define wl_fi_post(fi, call)                                    \
@@ -117,12 +118,13 @@ struct wl_fi_event {
 bool wl_fi_poll(struct wl_fi *fi, struct wl_fi_event *event);
 /* Waits for it. False: the timeout has expired. */
 bool wl_fi_wait(struct wl_fi *fi, struct wl_fi_event *event);
-/* A call failed: books it. Returns -1. */
+/* Reports a failed call. Returns -1. */
 int wl_fi_failed(struct wl_fi *fi, const char *what, int error);
 
 /*
- * Zeroed memory for transfers, to be freed; NULL: none. It begins a page, and no other such memory
- * lies in its pages or beside them: so what registering it takes does not depend on the heap.
+ * Zeroed memory for transfers, to be freed; NULL: no memory. It begins at a page, and its pages and
+ * their neighbours hold no other such memory, so the cost of registering it does not depend on the
+ * heap.
  */
 void *wl_fi_buffer(size_t bytes);
 
@@ -143,6 +145,7 @@ static inline struct wl_fi_slot *wl_fi_slot_alloc(struct wl_fi_window *window)
 {
     struct wl_fi_slot *slot = window->free;
 
+    assert(slot != NULL);
     window->free = slot->next;
     return slot;
 }
@@ -151,14 +154,14 @@ static inline void wl_fi_slot_free(struct wl_fi_window *window, struct wl_fi_slo
     slot->next = window->free;
     window->free = slot;
 }
-/* Is the context of an event one of these? */
+/* True: the context of the event is a slot of this window. */
 static inline bool wl_fi_is_slot(const struct wl_fi_window *window, const void *context)
 {
     return (const struct wl_fi_slot *)context >= window->slots &&
            (const struct wl_fi_slot *)context < window->slots + window->count;
 }
 
-/* Zeroed memory, registered; `all` is everybody's, by rank. */
+/* Zeroed memory, registered; `all` has the address and key of each rank. */
 struct wl_fi_remote {
     uint64_t address, key;
 };
@@ -171,7 +174,7 @@ struct wl_fi_memory {
 int wl_fi_memory_open(struct wl_fi *fi, struct wl_fi_memory *memory, size_t size);
 void wl_fi_memory_close(struct wl_fi_memory *memory);
 
-/* What a message carries: differs with each of the three. */
+/* The seed of a message's content; it differs with each argument. */
 static inline uint64_t wl_fi_seed(uint32_t from, uint32_t to, uint64_t number)
 {
     return ((uint64_t)from << 40 ^ (uint64_t)to << 16 ^ number) * 0x9e3779b97f4a7c15ull + number;

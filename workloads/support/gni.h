@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What every uGNI program begins with, so that the workloads can be short: a communication domain,
+ * The start of every uGNI workload: a communication domain,
  * its queues, endpoints made when first needed, registered memory known to all ranks, one-sided
  * operations that are repeated after recoverable errors, and mailboxes. All of it is plain
  * gni_pub.h.
  *
- * Functions that return int give 0 for success and -1 when the run has failed; rank_fail() has been
- * told then.
+ * Functions that return int return 0 for success, and -1 when the run has failed; then they have
+ * called rank_fail().
  */
 #ifndef JACQUARD_WORKLOADS_GNI_H
 #define JACQUARD_WORKLOADS_GNI_H
 
+#include <assert.h>
 #include <gni_pub.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +24,8 @@ struct wl_peer {
     gni_ep_handle_t ep; /* NULL: never needed so far */
     uint32_t unread; /* events that came before their message */
     uint64_t failing_since; /* time of the first of the last operations that all failed; 0: none */
-    uint8_t connected; /* has mailboxes */
-    uint8_t lost; /* something failed for good: nothing more is sent to it */
+    uint8_t connected; /* the mailboxes are connected */
+    uint8_t lost; /* given up: nothing more is sent to it */
 };
 
 struct wl_domain {
@@ -32,7 +33,7 @@ struct wl_domain {
     uint32_t id, size;
     gni_cdm_handle_t cdm;
     gni_nic_handle_t nic;
-    gni_cq_handle_t tx, rx; /* of what this rank does, and of what is done to its memory */
+    gni_cq_handle_t tx, rx; /* of this rank's operations, and of remote writes into its memory */
     const uint32_t *addresses; /* PE address of each rank */
     struct wl_peer *peers; /* by rank */
     uint64_t in_flight; /* operations and messages without completion */
@@ -42,35 +43,36 @@ struct wl_domain {
     uint32_t gone; /* peers that are given up */
     uint64_t timeout; /* ps; 0: for ever */
     uint64_t progress_count,
-        progress_before; /* what has ended or come; the same when the alarm rang last */
-    uint32_t idle_alarms; /* alarms in a row between which nothing was heard */
-    struct wl_operation *done, **done_tail; /* collected while something else was waited for */
+        progress_before; /* completions and arrivals; their number at the last alarm */
+    uint32_t idle_alarms; /* alarms in a row without progress between them */
+    struct wl_operation *done, **done_tail; /* completed while the rank waited for something else */
     struct wl_mailboxes *mailboxes;
 };
 
 /* `entries`: of each queue; bounds the operations in flight. modes: GNI_CDM_MODE_. */
 int wl_domain_open(struct wl_domain *domain, struct rank *rank, uint32_t entries, uint32_t modes);
-/* Everybody must have finished with this rank's memory. Counts the errors in metric "errors". */
+/* No other rank may use this rank's memory any more. Adds the errors to the metric "errors". */
 void wl_domain_close(struct wl_domain *domain);
 /*
- * Nobody is waited for longer than about 2 to 3 times so long (ps) without anything that ends or
- * comes: the waiting functions return then, as they say. Without a call they wait for ever. Twice
- * that time must be longer than NIC and library try by themselves (SMSG: 11 timeouts of 2 s).
+ * Limits waiting: the waiting functions return when nothing has completed or arrived for about 2 to
+ * 3 times this time (ps). Without this call they wait for ever. Twice the time must exceed the
+ * retries of the NIC and the library (SMSG: 11 timeouts of 2 s).
  */
 void wl_domain_set_timeout(struct wl_domain *domain, uint64_t ps);
-/* For loops that poll themselves, after a fruitless poll: time to give up? Costs nothing. */
+/* For polling loops, after an empty poll: true when the timeout has expired. Takes no virtual time.
+ */
 int wl_domain_timed_out(struct wl_domain *domain);
 
-/* What happened to the whole job; known when all that live have asked. */
+/* Totals of the whole job. All living ranks must call wl_domain_totals(). */
 struct wl_totals {
     uint64_t errors, lost;
-    uint32_t dead; /* ranks that did not ask */
+    uint32_t dead; /* ranks that did not take part */
 };
 int wl_domain_totals(struct wl_domain *domain, struct wl_totals *totals);
 /*
- * The end of the traffic, for all ranks: afterwards nobody touches our memory. `missing` did not
- * come or is wrong here: counted, and a failure unless a rank died or something was lost for good,
- * which is reported elsewhere.
+ * The end of the traffic; all ranks call it. Afterwards no rank uses our memory. `missing` is the
+ * number of messages that did not arrive here or are wrong. It is counted, and is a failure unless
+ * a rank died or a transfer was given up, which is reported elsewhere.
  */
 int wl_domain_finish(struct wl_domain *domain, uint64_t missing);
 /* The endpoint to a rank; NULL: the run has failed. Its events at the peer carry our rank. */
@@ -87,9 +89,9 @@ struct wl_region { /* what others must know to reach it */
 void *wl_region_alloc(struct wl_domain *domain, size_t bytes, int with_events,
                       struct wl_region *region);
 /*
- * The same for bytes that nobody looks at, of synthetic traffic: where ranks share a process, as in
- * a simulation, they share this memory, and thousands of them need the cache only once. It stays;
- * GNI_MemDeregister ends the registration.
+ * The same for synthetic traffic whose bytes are not verified: ranks in one process, as in a
+ * simulation, share this memory, so thousands of them use the cache only once. The memory is never
+ * freed; GNI_MemDeregister ends the registration.
  */
 void *wl_region_alloc_common(struct wl_domain *domain, size_t bytes, struct wl_region *region);
 void wl_region_free(struct wl_domain *domain, void *memory, struct wl_region *region);
@@ -159,15 +161,15 @@ int wl_message_connect_to(struct wl_domain *domain, uint32_t peer, gni_smsg_attr
  */
 int wl_message_try(struct wl_domain *domain, uint32_t peer, const void *data, uint32_t bytes);
 /*
- * Tries again until it is accepted; for programs in which somebody else receives meanwhile. When
- * the timeout has expired the peer is lost.
+ * Tries again until it is accepted; for programs in which another rank receives meanwhile. When the
+ * timeout has expired, the peer is given up.
  */
 int wl_message_send(struct wl_domain *domain, uint32_t peer, const void *data, uint32_t bytes);
 /* Collects completions of sends. */
 void wl_message_poll_completions(struct wl_domain *domain);
 /* Until all sends are in their mailboxes, or the timeout has expired. */
 void wl_message_flush(struct wl_domain *domain);
-/* The next message and who sent it, until wl_message_release; NULL: none now. */
+/* The next message and its sender; valid until wl_message_release(). NULL: none now. */
 void *wl_message_poll(struct wl_domain *domain, uint32_t *from);
 /* NULL: the timeout has expired. */
 void *wl_message_wait(struct wl_domain *domain, uint32_t *from);

@@ -65,8 +65,8 @@ void wl_domain_set_timeout(struct wl_domain *domain, uint64_t ps)
 }
 
 /*
- * The alarm may have rung while nobody waited for an event, in a barrier say: so it is only the
- * second that counts.
+ * The alarm may have rung while this rank did not wait for an event, for instance in a barrier, so
+ * only the second alarm in a row counts.
  */
 int wl_domain_timed_out(struct wl_domain *domain)
 {
@@ -115,9 +115,11 @@ int wl_domain_finish(struct wl_domain *domain, uint64_t missing)
 
 gni_ep_handle_t wl_domain_ep(struct wl_domain *domain, uint32_t peer)
 {
-    gni_ep_handle_t ep = domain->peers[peer].ep;
+    gni_ep_handle_t ep;
     gni_return_t rc;
 
+    assert(peer < domain->size);
+    ep = domain->peers[peer].ep;
     if (ep != NULL)
         return ep;
     rc = GNI_EpCreate(domain->nic, domain->tx, &ep);

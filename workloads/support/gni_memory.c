@@ -2,7 +2,7 @@
 /* Registered memory. */
 #include "gni.h"
 
-/* Whole pages: what lies behind our bytes must not be writable by others. */
+/* Whole pages: other data behind our bytes must not become writable by others. */
 static void *pages_alloc(size_t bytes)
 {
     size_t whole = (bytes + 4095) & ~(size_t)4095;

@@ -10,7 +10,7 @@ struct wl_mailboxes {
     void *memory;
     struct wl_region region;
     const struct wl_region *regions; /* of all ranks */
-    uint32_t current, scan; /* who is read now; who is looked at after an overrun */
+    uint32_t current, scan; /* the peer read last; the next peer to poll after an overrun */
     int overran; /* events were lost */
 };
 
@@ -22,6 +22,7 @@ int wl_mailboxes_open(struct wl_domain *domain, uint32_t slots, uint16_t credits
 
     if (mailboxes == NULL)
         return rank_fail(domain->rank, "no memory");
+    assert(domain->mailboxes == NULL);
     domain->mailboxes = mailboxes;
     mailboxes->attr.msg_type = retransmit ? GNI_SMSG_TYPE_MBOX_AUTO_RETRANSMIT : GNI_SMSG_TYPE_MBOX;
     mailboxes->attr.mbox_maxcredit = credits;
@@ -89,7 +90,7 @@ int wl_message_connect_to(struct wl_domain *domain, uint32_t peer, gni_smsg_attr
     if (rc != GNI_RC_SUCCESS)
         return rank_fail(domain->rank, "no mailbox with rank %u: %s", peer, wl_rc_name(rc));
     domain->peers[peer].connected = 1;
-    /* It was faster. What came may not be readable yet: `unread` stays. */
+    /* The peer was faster. Its message may not be readable yet, so `unread` stays. */
     if (domain->peers[peer].unread != 0 || mailboxes->overran)
         mailboxes->scan = mailboxes->scan < peer ? mailboxes->scan : peer;
     return 0;
@@ -109,7 +110,8 @@ int wl_message_try(struct wl_domain *domain, uint32_t peer, const void *data, ui
     if (!reachable(domain, peer))
         return rank_fail(domain->rank, "no connection with rank %u", peer);
     if (domain->peers[peer].lost) {
-        rank_now(); /* the program gets on: between polls this must not look like idling */
+        rank_now(); /* this pass made progress: reading the clock keeps the engine from taking it
+                       for an idle one */
         domain->lost++;
         return 1;
     }
@@ -172,9 +174,9 @@ static void *read_from(struct wl_domain *domain, uint32_t peer)
 }
 
 /*
- * One event for each message, but it may come before the message can be read (after others that
- * overtook it) or tell of returned credits only: `unread` remembers to look again when something
- * was read.
+ * There is one event for each message, but it may arrive before the message can be read (behind
+ * others that overtook it), or report returned credits only: `unread` counts events whose message
+ * must be polled again later.
  */
 static void *read_event(struct wl_domain *domain, gni_cq_entry_t event, uint32_t *from)
 {
@@ -187,7 +189,7 @@ static void *read_event(struct wl_domain *domain, gni_cq_entry_t event, uint32_t
     return message;
 }
 
-/* After an overrun events are missing, messages are not: everybody is asked. */
+/* After an overrun events are missing, but no messages: polls all mailboxes. */
 static void *read_scan(struct wl_domain *domain, uint32_t *from)
 {
     struct wl_mailboxes *mailboxes = domain->mailboxes;
@@ -246,8 +248,10 @@ void *wl_message_wait(struct wl_domain *domain, uint32_t *from)
 
 void wl_message_release(struct wl_domain *domain, uint32_t from)
 {
-    gni_return_t rc = GNI_SmsgRelease(domain->peers[from].ep);
+    gni_return_t rc;
 
+    assert(from < domain->size && domain->peers[from].connected);
+    rc = GNI_SmsgRelease(domain->peers[from].ep);
     if (rc != GNI_RC_SUCCESS)
         rank_fail(domain->rank, "cannot release a message of rank %u: %s", from, wl_rc_name(rc));
 }

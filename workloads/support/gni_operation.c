@@ -2,7 +2,7 @@
 /* One-sided operations, which are posted again after recoverable errors. */
 #include "gni.h"
 
-/* What goes on failing is repeated so long, and so often. */
+/* Limits of repeating an operation that fails. */
 #define FAILING_MAX_PS (14 * 1000000000000ull)
 #define TRIES_MAX 100u
 
@@ -29,7 +29,7 @@ static void append_done(struct wl_domain *domain, struct wl_operation *operation
     domain->done_tail = &operation->next;
 }
 
-/* Whose operation it was; NULL: an endpoint of the program's own. */
+/* The peer of an operation; NULL: the endpoint is not one of the domain's. */
 static struct wl_peer *peer_of(struct wl_domain *domain, const struct wl_operation *operation,
                                gni_cq_entry_t event)
 {
@@ -40,8 +40,8 @@ static struct wl_peer *peer_of(struct wl_domain *domain, const struct wl_operati
 }
 
 /*
- * Posts again what may succeed. A peer with which nothing succeeds for too long is given up; so is
- * an operation.
+ * Posts an operation again if it may succeed. Gives up an operation that fails too often, and a
+ * peer with which nothing succeeds for too long.
  */
 static int repeat(struct wl_domain *domain, struct wl_operation *operation, gni_cq_entry_t event)
 {
@@ -83,8 +83,8 @@ static void note_success(struct wl_domain *domain, const struct wl_operation *op
         peer->failing_since = 0;
 }
 
-/* The queue told that an operation has ended; false: it was posted again, or the event was of
- * another kind. */
+/* Handles the event of an operation. False: it was posted again, or the event is of another kind.
+ */
 static int collect(struct wl_domain *domain, gni_cq_entry_t event)
 {
     gni_post_descriptor_t *desc = NULL;
@@ -110,7 +110,7 @@ static int collect(struct wl_domain *domain, gni_cq_entry_t event)
     return 1;
 }
 
-/* A message has ended. */
+/* Handles the completion of a message. */
 static void sent(struct wl_domain *domain, gni_cq_entry_t event)
 {
     uint32_t peer = (uint32_t)GNI_CQ_GET_MSG_ID(event);
@@ -125,8 +125,7 @@ static void sent(struct wl_domain *domain, gni_cq_entry_t event)
         domain->peers[peer].lost = 1;
 }
 
-/* One look at the queue of completions. An overrun comes with an entry of its own: that is used,
- * too. */
+/* Polls the queue of completions once. The entry that reports an overrun is used, too. */
 void wl_poll_completions(struct wl_domain *domain)
 {
     gni_cq_entry_t event;
@@ -149,7 +148,8 @@ int wl_operation_post(struct wl_domain *domain, struct wl_operation *operation)
     operation->tries = 0;
     operation->failed_first = 0;
     if (operation->failed) {
-        rank_now(); /* the program gets on: between polls this must not look like idling */
+        rank_now(); /* this pass made progress: reading the clock keeps the engine from taking it
+                       for an idle one */
         domain->lost++;
         append_done(domain, operation);
         return 0;
@@ -168,6 +168,7 @@ struct wl_operation *wl_operation_poll(struct wl_domain *domain)
 {
     struct wl_operation *operation;
 
+    assert((domain->done == NULL) == (domain->done_tail == &domain->done));
     if (domain->done == NULL)
         wl_poll_completions(domain);
     operation = domain->done;

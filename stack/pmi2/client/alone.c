@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A process without a process manager is a job of its own, with its own space of keys. */
+/* A process without a process manager is a job of one process with its own key-value space. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Joining and leaving: the handshake, and who may call. */
+/* Opening and closing a client: the handshake, and the check that the caller may use it. */
 #define _GNU_SOURCE /* explicit_bzero */
 #include "client.h"
 
@@ -63,7 +63,7 @@ void pmi2_client_free(struct pmi2_client *client)
     free(client);
 }
 
-/* The lock of another process's copy may be held for ever: so it is not asked for. */
+/* After a fork, the copy of the lock may be held for ever, so it is not taken. */
 static struct pmi2_client *own_client(void)
 {
     struct pmi2_client **slot = (struct pmi2_client **)port_slot(PORT_SLOT_PMI2);
@@ -119,7 +119,7 @@ int pmi2_client_number(int *to, size_t member)
 /* ---- handshake ----------------------------------------------------------------------------------
  */
 
-/* Sends a message and receives its answer, before there are calls. */
+/* Sends a message and receives its answer, before calls are possible. */
 static int ask(struct pmi2_client *client, struct pmi2_buffer *out, struct pmi2_message *answer)
 {
     bool good = !out->failed && pmi2_send(client, out) && pmi2_receive(client, answer);
@@ -137,7 +137,7 @@ static int number_of(const struct pmi2_message *message, const char *key, int ot
                : otherwise;
 }
 
-/* *accepted: by the server, which says which version it is. */
+/* *accepted: the server accepts the version; it reports its own. */
 static int ask_version(struct pmi2_client *client, struct pmi2_buffer *out, int version,
                        bool *accepted)
 {
@@ -370,7 +370,7 @@ int pmi2_client_open(bool v1)
     return code;
 }
 
-/* Waits for calls of other threads, never for other processes. */
+/* Waits for calls of other threads, but never for other processes. */
 int pmi2_client_close(void)
 {
     struct pmi2_client *client = own_client();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What both client libraries are made of: the process's connection to its process manager, and one
+ * The core of both client libraries: the process's connection to its process manager, and one
  * function per service. PMI2_… and PMI_… functions check their arguments and call these.
  *
  * Threads: every call takes its own place in `pending`. One of the waiting threads reads for all
@@ -19,7 +19,7 @@
 #include "port/port.h"
 #include "transport.h"
 
-/* What a server of ours can do, and says so (`srv-caps`). */
+/* Capabilities that our own servers announce (`srv-caps`). */
 enum pmi2_caps {
     PMI2_CAP_STRICT_FENCE = 1,
     PMI2_CAP_THRID = 2,
@@ -38,7 +38,7 @@ struct pmi2_call;
 struct pmi2_own_pair;
 
 struct pmi2_client {
-    struct port_mutex lock; /* all of it, but what is said to be constant */
+    struct port_mutex lock; /* protects all members except those marked as constant */
     struct port_condition turn; /* state, users, pending or sending has changed */
     enum pmi2_state state;
     uint64_t process; /* that opened it: a forked child must not use it */
@@ -56,7 +56,7 @@ struct pmi2_client {
     enum pmi2_echo echo;
     struct pmi2_call *pending, **pending_end; /* oldest first */
     uint64_t last_thrid;
-    struct pmi2_decoder decoder; /* of who reads */
+    struct pmi2_decoder decoder; /* of the reading thread */
 
     int server_version, server_subversion; /* kept when closed */
     struct pmi2_own_pair *own; /* protocol 0: its space of keys */

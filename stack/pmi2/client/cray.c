@@ -7,7 +7,7 @@
 #include "pmi.h"
 #include "pmi1.h"
 
-/* The version that the library says it is: one of Cray's last, because programs ask for a minimum.
+/* The version that the library reports: one of Cray's last, because programs require a minimum.
  */
 enum { VERSION_MAJOR = 5, VERSION_MINOR = 0, VERSION_REVISION = 17 };
 

@@ -2,10 +2,10 @@
 /*
  * Requests and their replies. Any number of threads may wait; one of them reads.
  *
- * Which reply is whose: `thrid` says it, where the server repeats it. Without one it is the oldest
- * call of that name. `thrid` is sent only when it is needed, as Slurm's server does not know it; it
- * is found out with the first two calls that overlap. A server that does not repeat it gets one
- * request at a time: there a slow one (a spawn) holds the others back.
+ * A reply is matched to its call by `thrid`, if the server repeats it; otherwise it belongs to the
+ * oldest call of that name. `thrid` is sent only when calls overlap, because Slurm's server does
+ * not know it; the first two overlapping calls show whether the server repeats it. A server that
+ * does not repeat it gets one request at a time, so a slow one (a spawn) delays the others.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -156,7 +156,7 @@ static void collect(struct pmi2_call *call, const struct pmi2_message *message)
     call->collected_count++;
 }
 
-/* False: nobody asked for that. */
+/* False: no call waits for that reply. */
 static bool hand_out(struct pmi2_client *client, const struct pmi2_message *message)
 {
     struct pmi2_call *call = call_of(client, message);
@@ -185,7 +185,7 @@ static void connection_lost(struct pmi2_client *client)
     port_condition_broadcast(&client->turn);
 }
 
-/* Once, into the decoder, which is the reader's alone. False: the connection ended. */
+/* Reads once into the decoder, which only the reader uses. False: the connection ended. */
 static bool receive_some(struct pmi2_client *client)
 {
     size_t length;
@@ -197,17 +197,19 @@ static bool receive_some(struct pmi2_client *client)
     return length > 0;
 }
 
-/* Reads once, without the lock, and hands out what has come. */
+/* Reads once, without the lock, and hands out the replies. */
 static void read_for_all(struct pmi2_client *client)
 {
     enum pmi2_decoded decoded;
     struct pmi2_message message;
     bool came;
 
+    assert(!client->reading);
     client->reading = true;
     port_mutex_unlock(&client->lock);
     came = receive_some(client);
     port_mutex_lock(&client->lock);
+    assert(client->reading); /* no other thread has read meanwhile */
     client->reading = false;
     if (!came) {
         connection_lost(client);
@@ -221,7 +223,7 @@ static void read_for_all(struct pmi2_client *client)
     }
 }
 
-/* Who leaves without having read must leave the reading to another. */
+/* A thread that leaves wakes another waiting thread, which continues to read. */
 static void hand_over(struct pmi2_client *client)
 {
     struct pmi2_call *call;
@@ -260,7 +262,7 @@ static bool may_send(const struct pmi2_client *client, const struct pmi2_call *c
         return false;
     if (client->echo == PMI2_ECHO_YES)
         return true;
-    /* Not known: a reply without thrid must still say whose it is. */
+    /* It is unknown whether the server repeats thrid: a reply without it must match by name. */
     for (other = client->pending; other != NULL; other = other->next)
         if (strcmp(other->command, call->command) == 0)
             return false;
@@ -287,7 +289,7 @@ static bool compose(const struct pmi2_client *client, const struct pmi2_call *ca
     return pmi2_frame_end(frames);
 }
 
-/* With the lock held, which is let go of while it is written. */
+/* The caller holds the lock, which is released during the write. */
 static int send_call(struct pmi2_client *client, struct pmi2_call *call)
 {
     struct pmi2_buffer frames = {0}, *out = &call->request;
@@ -306,6 +308,7 @@ static int send_call(struct pmi2_client *client, struct pmi2_call *call)
         pmi2_buffer_fini(&frames);
         return out->failed ? PMI2_ERR_NOMEM : PMI2_ERR_INVALID_SIZE;
     }
+    assert(!client->sending && *client->pending_end == NULL && call->next == NULL);
     *client->pending_end = call;
     client->pending_end = &call->next;
     client->sending = true;
@@ -320,7 +323,7 @@ static int send_call(struct pmi2_client *client, struct pmi2_call *call)
     return PMI2_SUCCESS;
 }
 
-/* What `rc` says. PMI-1 leaves it out where nothing can fail. */
+/* The code in `rc`. PMI-1 omits it in replies that cannot fail. */
 static int code_of(const struct pmi2_message *reply)
 {
     struct pmi2_slice rc = pmi2_message_value(reply, "rc"), why;
@@ -349,6 +352,7 @@ int pmi2_call(struct pmi2_client *client, struct pmi2_call *call)
 {
     int code;
 
+    assert(call->command != NULL && !call->done && !call->waiting);
     call->host = client->host;
     trace(call->host, call->command);
     pmi2_errmsg_set(pmi2_text(""));

@@ -151,7 +151,7 @@ static bool can_copy(const struct pmi2_client *client, const PMI2_Connect_comm_t
            (client->caps & PMI2_CAP_GETALL);
 }
 
-/* The servers do not know each other: what was put goes through the processes that connect. */
+/* The servers do not know each other, so the connecting processes copy the pairs. */
 static int exchange(struct pmi2_client *client, const char *jobid, const PMI2_Connect_comm_t *conn)
 {
     char own[PMI2_JOBID_MAX + 1];
@@ -159,7 +159,7 @@ static int exchange(struct pmi2_client *client, const char *jobid, const PMI2_Co
     size_t needed;
     int code;
 
-    if (!can_copy(client, conn)) /* nobody has offered it */
+    if (!can_copy(client, conn)) /* no callback was given */
         return PMI2_FAIL;
     first = conn->isMaster == 1;
     if (conn->isMaster < 0) {

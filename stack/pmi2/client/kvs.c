@@ -33,8 +33,8 @@ int pmi2_put(struct pmi2_client *client, const char *key, const char *value, int
 }
 
 /*
- * Hydra answers a fence at once and makes a later get wait for the others: so a get of what does
- * not exist makes it a barrier, which programs take it for.
+ * Hydra answers a fence at once and delays later gets until all ranks have entered. Programs expect
+ * a barrier, so the client adds a get of a key that does not exist.
  */
 static int wait_for_all(struct pmi2_client *client)
 {
@@ -89,7 +89,7 @@ int pmi2_fence(struct pmi2_client *client, bool survivors)
     return code;
 }
 
-/* PMI-1: any nonzero rc means that there is no such key; PMI-2 says it. */
+/* PMI-1: any nonzero rc means that there is no such key; PMI-2 has `found`. */
 static int get(struct pmi2_client *client, struct pmi2_call *call, struct pmi2_slice *value)
 {
     int code = pmi2_call(client, call);

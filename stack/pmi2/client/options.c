@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* PMI-1's search for options of the process manager in the program's arguments: there are none. */
+/* PMI-1's functions that search for process manager options in the program's arguments. There are
+ * never any. */
 #include <stdlib.h>
 
 #include "pmi.h"

@@ -66,7 +66,7 @@ static char *long_mapping(struct pmi2_client *client)
     return NULL;
 }
 
-/* A manager that does not say where ranks are: each on a node of its own. */
+/* If the manager does not report the nodes of ranks, each rank is on a node of its own. */
 int pmi2_pmi1_nodes(struct pmi2_client *client, struct pmi1_state *state)
 {
     char mapping[PMI2_VALUE_MAX + 1], *longer;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What PMI-1 keeps besides the client: found out once, as its callers ask often. */
+/* State of PMI-1 besides the client: values that are requested once and cached, because programs
+ * ask often. */
 #ifndef JACQUARD_PMI2_PMI1_H
 #define JACQUARD_PMI2_PMI1_H
 
@@ -17,7 +18,7 @@ struct pmi1_state {
 struct pmi1_state *pmi2_pmi1_state_get(struct pmi2_client *client, int *code);
 /* The nodes of all ranks, in the state. */
 int pmi2_pmi1_nodes(struct pmi2_client *client, struct pmi1_state *state);
-/* As functions of PMI-1 give texts: all of it, or an error. */
+/* Copies a text as PMI-1 functions return it: all of it, or an error. */
 int pmi2_pmi1_copy_text(const char *text, char *to, int length);
 /* Processes on the caller's node; the first `room` of them, ascending, in `ranks`. */
 int pmi2_pmi1_clique(int *ranks, int room, int *size);

@@ -2,11 +2,15 @@
 /* PMI2_ functions as shipped; draft.c and keyval.c have the other dialects. */
 #include "pmi2.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api.h"
+
+static_assert(PMI2_MAX_KEYLEN == PMI2_KEY_MAX && PMI2_MAX_VALLEN == PMI2_VALUE_MAX,
+              "the interface promises what the wire carries");
 
 _Static_assert(sizeof(void *) != 8 || (sizeof(PMI2_Connect_comm_t) == 32 &&
                                        offsetof(PMI2_Connect_comm_t, write) == 8 &&

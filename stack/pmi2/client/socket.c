@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The connection that the environment names: PMI_FD, an inherited descriptor, or PMI_PORT, host and
- * port, with PMI_ID, who we are there. PMI_KEY_FD: descriptor to read the key for challenges from.
+ * port, with PMI_ID, our rank there. PMI_KEY_FD: descriptor to read the key for challenges from.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -59,7 +59,8 @@ static void close_port(void *context)
     close(fd_of(context));
 }
 
-/* It stays open, so that its number means nothing else when the program initialises PMI again. */
+/* The descriptor stays open, so its number is still valid when the program initialises PMI again.
+ */
 static void close_inherited(void *context)
 {
     shutdown(fd_of(context), SHUT_RDWR);
@@ -146,7 +147,7 @@ static bool read_line(void *context, char *line, size_t size)
     return false;
 }
 
-/* Who we are, on a port that trusts whoever says so: four lines. */
+/* Sends our rank to a port without authentication: four lines. */
 static bool init_ack(struct pmi2_transport *transport, int id, int *rank, int *size)
 {
     char line[256];

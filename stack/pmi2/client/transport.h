@@ -30,7 +30,7 @@ enum pmi2_connect {
 };
 /*
  * Resolved at link time: socket.c, or the simulation's. `rank` and `size` are -1 unless the
- * environment tells them (PMI_RANK, PMI_SIZE, or PMI_ID with PMI_PORT; unless there is a key, the
+ * environment has them (PMI_RANK, PMI_SIZE, or PMI_ID with PMI_PORT; unless there is a key, the
  * transport has done `initack` then).
  */
 enum pmi2_connect pmi2_transport_open(struct pmi2_transport *transport, int *rank, int *size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* dlclose leaves nothing behind. (At the end of a process too, where it does no harm.) */
+/* Frees everything at dlclose, and at the end of a process. */
 #include "client.h"
 
 static __attribute__((destructor)) void unload(void)

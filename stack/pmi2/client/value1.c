@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Values on PMI-1 lines: a server that knows nothing else ends them at a space or a newline. Such
- * values travel as `%!` and percent escapes, which only this library reads; others are unchanged.
+ * Values on PMI-1 lines. Other servers end a value at a space or a newline. The library sends such
+ * values as `%!` with percent escapes, which only it can read; other values are unchanged.
  */
 #include <string.h>
 

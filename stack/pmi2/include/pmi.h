@@ -132,7 +132,7 @@ int PMI_Get_options(char *str, int *length); /* *length: of str; then what the t
 
 /*
  * Collective: `len` bytes of each process into `out` (size × len bytes). The parts are NOT in the
- * order of ranks; their order is the same in every call. Who needs to know sends its rank along.
+ * order of ranks; their order is the same in every call. Programs that need it send the rank along.
  */
 int PMI_Allgather(void *in, void *out, int len);
 /*

@@ -90,7 +90,7 @@ typedef struct PMI2_Connect_comm {
     };
 } PMI2_Connect_comm_t;
 
-/* A key and its value, as in Slurm's header; only `key` and `value` are looked at. */
+/* A key and its value, as in Slurm's header; only `key` and `value` are used. */
 typedef struct MPID_Info {
     int handle;
     int pobj_mutex;
@@ -127,7 +127,7 @@ int PMI2_Init(int *spawned, int *size, int *rank, int *appnum, int *version, int
  * 0, 1, 0, 0. A second call gives the same again. After PMI2_Finalize it may be called again if the
  * process manager can still be reached; else PMI2_ERR_INIT.
  *
- * A manager that knows only PMI-1 is refused (PMI2_FAIL; PMI2X_Server_version tells), unless the
+ * A manager that knows only PMI-1 is refused (PMI2_FAIL; see PMI2X_Server_version), unless the
  * environment has PMI2X_FALLBACK_V1=1: then its services are used as far as they go.
  */
 int PMI2_Init(int *spawned, int *size, int *rank, int *appnum);
@@ -303,7 +303,8 @@ int PMIX_Ring(const char value[], int *rank, int *ranks, char left[], char right
 /* What a code means. Never NULL, static. */
 const char *PMI2X_Error_string(int rc);
 
-/* What the process manager said it is, e.g. 2 and 0 (both 0: there is none). Also after a refusal.
+/* The version that the process manager reports, e.g. 2 and 0 (both 0: there is none). Also after a
+ * refusal.
  */
 int PMI2X_Server_version(int *version, int *subversion);
 
@@ -313,7 +314,7 @@ int PMI2X_KVS_Put_hint(const char key[], const char value[], int flags);
 /*
  * PMI2_KVS_Fence among the processes that are left: it does not wait for those that have finalized
  * or died, and does not fail because of them. Any number of times; all that are left must call it,
- * and may call it in place of PMI2_KVS_Fence when nobody is lost. Pairs of a fence that failed
+ * and may call it in place of PMI2_KVS_Fence when no rank is lost. Pairs of a fence that failed
  * because of a loss come with it. PMI2_FAIL: the manager cannot do that, or cannot be reached.
  */
 int PMI2X_KVS_Fence_survivors(void);

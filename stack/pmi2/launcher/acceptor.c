@@ -7,7 +7,7 @@
 
 #define ACCEPT_AT_ONCE 32u
 
-static void let_in(struct pmrun_acceptor *acceptor)
+static void accept_next(struct pmrun_acceptor *acceptor)
 {
     assert(!acceptor->held && acceptor->accepted < ACCEPT_AT_ONCE);
     acceptor->accepted++;
@@ -25,10 +25,10 @@ static void next_turn(uv_idle_t *turn)
         return;
     }
     acceptor->held = FALSE;
-    let_in(acceptor);
+    accept_next(acceptor);
 }
 
-static void knocked(uv_stream_t *listener, int status)
+static void connection_pending(uv_stream_t *listener, int status)
 {
     struct pmrun_acceptor *acceptor = listener->data;
 
@@ -38,7 +38,7 @@ static void knocked(uv_stream_t *listener, int status)
     if (acceptor->accepted == ACCEPT_AT_ONCE)
         acceptor->held = TRUE;
     else
-        let_in(acceptor);
+        accept_next(acceptor);
 }
 
 int pmrun_acceptor_open(struct pmrun_acceptor *acceptor, uv_loop_t *loop, int fd,
@@ -52,7 +52,8 @@ int pmrun_acceptor_open(struct pmrun_acceptor *acceptor, uv_loop_t *loop, int fd
     acceptor->listener.data = acceptor->turn.data = acceptor;
     code = uv_tcp_open(&acceptor->listener, fd);
     return code != 0 ? code
-                     : uv_listen((uv_stream_t *)&acceptor->listener, PMRUN_TCP_BACKLOG, knocked);
+                     : uv_listen((uv_stream_t *)&acceptor->listener, PMRUN_TCP_BACKLOG,
+                                 connection_pending);
 }
 
 gboolean pmrun_acceptor_accept(struct pmrun_acceptor *acceptor, uv_tcp_t *stream)

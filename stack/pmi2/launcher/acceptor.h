@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A socket that listens, on an event loop. In one turn of the loop only so many connections are
- * accepted: whoever connects again and again must not keep the loop from everything else.
+ * A listening socket on an event loop. It accepts a limited number of connections in one turn of
+ * the loop, so a client that connects again and again cannot starve other work.
  */
 #ifndef JACQUARD_PMRUN_ACCEPTOR_H
 #define JACQUARD_PMRUN_ACCEPTOR_H

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "agent_internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -47,6 +48,7 @@ static void job_free(struct pmrun_node_job *job)
 
 static void job_release(struct pmrun_node_job *job)
 {
+    assert(job->users > 0);
     if (--job->users == 0)
         job_free(job);
 }
@@ -73,6 +75,7 @@ static void finish(struct pmrun_process *process)
     enum pmi2_rank_state state;
     int i;
 
+    assert(process->exited && !process->ended && agent->processes > 0);
     process->ended = TRUE;
     pmrun_agent_close_handle((uv_handle_t *)&process->grace, job);
     for (i = 0; i < 2; i++) {
@@ -83,8 +86,8 @@ static void finish(struct pmrun_process *process)
         stream->open = FALSE;
         pmrun_agent_close_handle((uv_handle_t *)&stream->pipe, job);
     }
-    /* What the process has left in its group goes with it; until it is reaped, its number is
-     * nobody else's. */
+    /* Kills the other processes of its group. The process id cannot be reused before the process is
+     * reaped. */
     kill(-process->pid, SIGKILL);
     pmrun_watchdog_remove(process->pid);
     waitpid(process->pid, NULL, 0);
@@ -115,8 +118,8 @@ static void end_streams(struct pmrun_process *process)
         pmrun_lines_end(&process->streams[i].lines, give_line, &process->streams[i]);
 }
 
-/* A process has ended when its status and the ends of its streams and of its PMI connection have
- * come: what it said last may come after its status. */
+/* A process has ended when its status is known and its streams and its PMI connection are closed,
+ * because its last output may arrive after its status. */
 static void check(struct pmrun_process *process)
 {
     const struct pmrun_node_job *job = process->job;
@@ -132,7 +135,7 @@ static void check(struct pmrun_process *process)
     finish(process);
 }
 
-/* What is in the pipe by now; what others go on to write into it is nobody's. */
+/* Reads what is in the pipe now. Later output of other processes that hold the pipe is dropped. */
 static void read_rest(struct pmrun_stream *stream)
 {
     char *bytes = stream->process->job->agent->read;
@@ -296,7 +299,7 @@ static void input_taken(uv_write_t *request, int status)
     struct pmrun_input *input = request->data;
     struct pmrun_node_job *job = input->job;
 
-    (void)status; /* who has closed its input has taken all it wants */
+    (void)status; /* a process that closed its input needs no more */
     job->agent->events->taken(job->agent->owner, job->id);
     g_free(input);
     job_release(job);

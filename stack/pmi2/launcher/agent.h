@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The processes of one node: starts those of each job that the node's server learns of, moves
- * their output and input, and says when they have ended. Used by pmrun for its own node and by
- * pmproxy for any other.
+ * The processes of one node. An agent starts the processes of each job that the node's server
+ * receives, forwards their output and input, and reports their ends. Used by pmrun for its own node
+ * and by pmproxy for any other.
  */
 #ifndef JACQUARD_PMRUN_AGENT_H
 #define JACQUARD_PMRUN_AGENT_H
@@ -19,11 +19,11 @@ struct pmrun_agent_start { /* of one rank: its process, or why there is none */
     const char *step; /* that failed: "program", "wdir", "exec", "fork", "stopped" */
 };
 
-/* What an agent tells; strings and bytes are valid during the call. */
+/* Events that an agent reports; strings and bytes are valid during the call. */
 struct pmrun_agent_events {
     void (*started)(void *owner, const char *job, const struct pmrun_agent_start *starts,
                     guint count);
-    /* Its exit status and the ends of its streams have come. */
+    /* Its exit status is known and its streams have ended. */
     void (*ended)(void *owner, const char *job, uint32_t rank, pid_t pid, int status,
                   enum pmi2_rank_state state);
     /* Whole lines, unless the stream has ended or a line is very long. */

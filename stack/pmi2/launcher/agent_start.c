@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "agent_internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -120,7 +121,7 @@ static gboolean make_ends(void *owner)
     return TRUE;
 }
 
-/* So that the next processes need not be rid of them. */
+/* Closes them before the next process is started, which would inherit them. */
 static void close_its_ends(void *owner)
 {
     struct birth *birth = owner;
@@ -158,7 +159,7 @@ static void prepare(struct birth *birth, struct pmrun_process *process)
     pmrun_binding_apply(job->bindings[process->program], process->local, &birth->start);
 }
 
-/* Our ends become streams; all others are closed. */
+/* Makes streams of our ends and closes all others. */
 static void complete(struct birth *birth)
 {
     struct pmrun_process *process = birth->process;
@@ -196,6 +197,8 @@ static void start_some(uv_idle_t *idle)
     struct pmrun_process_start *starts[AT_ONCE];
     guint count = 0, ready = 0, i;
 
+    assert(job->starting && job->next <= job->count);
+
     for (; job->next < job->count && count < AT_ONCE; count++) {
         struct pmrun_process *process = &job->processes[job->next++];
         int error = job->errors[process->program];
@@ -225,7 +228,7 @@ static void start_some(uv_idle_t *idle)
     agent->events->started(agent->owner, job->id, reports, count);
 }
 
-/* Which programs there are is known before any process is started. */
+/* Checks that all programs exist before any process is started. */
 static void find_programs(struct pmrun_node_job *job)
 {
     gboolean missing = FALSE;

@@ -11,10 +11,10 @@
 #define CLIENTS_MAX 256
 #define PROVE_MS 5000
 
-struct unauthenticated_client { /* a connection that has yet to prove something */
+struct unauthenticated_client { /* a connection before its proof is checked */
     struct pmrun_auth_listener *auth;
-    uv_tcp_t *stream; /* given away when it has */
-    char *name; /* as whom it is counted: pmrun_owner_name() */
+    uv_tcp_t *stream; /* passed to the owner after the proof */
+    char *name; /* the user or machine it is counted for: pmrun_owner_name() */
     uv_timer_t timer;
     uv_write_t write;
     struct pmrun_proof_hello hello;
@@ -43,7 +43,7 @@ static void timer_closed(uv_handle_t *handle)
     release(auth);
 }
 
-/* It is known now, or gone. */
+/* It is authenticated now, or closed. */
 static void forget(struct unauthenticated_client *client)
 {
     g_ptr_array_remove(client->auth->unauthenticated, client);
@@ -72,7 +72,7 @@ static void reject(struct unauthenticated_client *client, const char *why)
 
 static void timed_out(uv_timer_t *timer)
 {
-    reject(timer->data, "a connection was closed: it did not prove that it knows the key");
+    reject(timer->data, "a connection was closed: it did not authenticate in time");
 }
 
 static void answered(uv_write_t *request, int status)
@@ -87,7 +87,7 @@ static void answer(struct unauthenticated_client *client)
     uv_buf_t buffer = uv_buf_init((char *)&client->answer, sizeof(client->answer));
 
     if (memcmp(client->hello.magic, auth->config.kind->magic, sizeof(client->hello.magic)) != 0) {
-        reject(client, "a connection was closed: it speaks something else");
+        reject(client, "a connection was closed: unknown protocol");
         return;
     }
     pmrun_proof_random(client->answer.nonce, sizeof(client->answer.nonce));
@@ -173,7 +173,7 @@ static guint count_of(const struct pmrun_auth_listener *auth, const char *name,
     return count;
 }
 
-/* The oldest connection of those who have the most. */
+/* The oldest connection of the user or machine that has the most. */
 static struct unauthenticated_client *
 oldest_of_largest_owner(const struct pmrun_auth_listener *auth)
 {
@@ -192,8 +192,8 @@ oldest_of_largest_owner(const struct pmrun_auth_listener *auth)
     return found;
 }
 
-/* Connections that prove nothing must keep no place from those that will: whoever has too many
- * loses his own oldest one. */
+/* Unauthenticated connections must not block others: a user or machine that has too many loses its
+ * own oldest one. */
 static void make_room(struct pmrun_auth_listener *auth, const char *name)
 {
     struct unauthenticated_client *oldest = NULL;

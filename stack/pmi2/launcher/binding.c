@@ -119,7 +119,7 @@ static GPtrArray *places_of_user(hwloc_topology_t topology, const char *text, GE
     return NULL;
 }
 
-/* ---- who is where -----------------------------------------------------------------------------
+/* ---- placement ---------------------------------------------------------------------
  */
 
 /* Places of one kind in the order of those of another: process k is at mapped place k, and there at

@@ -22,7 +22,7 @@ struct pmrun_binding *pmrun_binding_new_on_topology(hwloc_topology_t topology, c
                                                     const char *map_by, const char *membind,
                                                     GError **error);
 void pmrun_binding_free(struct pmrun_binding *binding);
-/* Of the process with that number on its node; NULL: not bound. */
+/* The CPUs of the process with that number on its node; NULL: not bound. */
 hwloc_const_cpuset_t pmrun_binding_cpus(const struct pmrun_binding *binding, uint32_t local);
 /* Fills in cpus (CPU_FREE()) and memory. NULL: nothing. */
 void pmrun_binding_apply(const struct pmrun_binding *binding, uint32_t local,

@@ -13,13 +13,13 @@
 #include "status.h"
 
 #define KILL_AFTER_MS 2000
-/* After SIGTERM to pmrun, all together less than a second: */
+/* After SIGTERM to pmrun; the sum is less than a second: */
 #define TERM_MS 400 /* until SIGKILL */
 #define FORCED_MS 250 /* until it does not wait for reports any more */
-#define LAST_OUTPUT_MS 50 /* for output that nobody reads */
-#define PROGRESS_RANKS 128 /* smaller jobs are there before it can be read */
+#define LAST_OUTPUT_MS 50 /* for output without a reader */
+#define PROGRESS_RANKS 128 /* smaller jobs start too fast for a progress line */
 
-/* ---- what it says -----------------------------------------------------------------------------
+/* ---- messages ----------------------------------------------------------------------
  */
 
 static void end_progress(struct pmrun_control *control)
@@ -182,7 +182,7 @@ static void term_over(uv_timer_t *timer)
     struct pmrun_control *control = timer->data;
 
     if (control->forced) {
-        pmrun_control_print(control, "nodes do not say that their processes have ended; leaving");
+        pmrun_control_print(control, "nodes do not report the ends of their processes; exiting");
         control->abandoned = TRUE;
         pmrun_control_finish(control);
         return;
@@ -205,7 +205,7 @@ static void terminate(struct pmrun_control *control)
     uv_timer_start(&control->kill, term_over, TERM_MS, FORCED_MS);
 }
 
-/* ---- what the nodes tell ----------------------------------------------------------------------
+/* ---- reports of the nodes -----------------------------------------------------------
  */
 
 static void output_came(void *owner, const char *id, uint32_t rank, int stream, const char *bytes,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The root's side of a launch: which jobs there are, how their ranks end, what that means for the
- * others, what pmrun says about it and exits with.
+ * The root's side of a launch: the jobs, the ends of their ranks, the consequences for other ranks,
+ * the messages of pmrun and its exit status.
  */
 #ifndef JACQUARD_PMRUN_CONTROL_H
 #define JACQUARD_PMRUN_CONTROL_H
@@ -28,7 +28,7 @@ struct pmrun_control *pmrun_control_new(const struct pmrun_control_config *confi
 void pmrun_control_close(struct pmrun_control *control);
 void pmrun_control_free(struct pmrun_control *control);
 
-/* The job of the command line. FALSE: it could not be (said already). */
+/* Starts the job of the command line. FALSE: it failed, and the reason has been printed. */
 gboolean pmrun_control_start(struct pmrun_control *control);
 void pmrun_control_handle_action(struct pmrun_control *control, const struct pmi2_action *action);
 /* Ends all jobs: TERM, and KILL after two seconds; the status if none was worse before. */
@@ -45,11 +45,11 @@ void pmrun_control_print_verbose(struct pmrun_control *control, const char *form
 int pmrun_control_status(const struct pmrun_control *control);
 /* SIGTERM has come: pmrun ends within a second, whatever processes, hosts and readers do. */
 gboolean pmrun_control_is_terminated(const struct pmrun_control *control);
-/* Processes are left whose ends nobody reports: pmrun_control_close() and the loop would wait for
- * them.
+/* Processes are left whose ends are never reported: pmrun_control_close() and the loop would wait
+ * for them.
  */
 gboolean pmrun_control_is_abandoned(const struct pmrun_control *control);
 void pmrun_control_flush(
-    struct pmrun_control *control); /* what there is to be written, before leaving so */
+    struct pmrun_control *control); /* writes pending output before such an exit */
 
 #endif

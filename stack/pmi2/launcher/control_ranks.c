@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "control_internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -24,11 +25,13 @@ static void answer_spawn(struct pmrun_control *control, struct pmrun_root_job *j
 
 static void check_job(struct pmrun_control *control, struct pmrun_root_job *job)
 {
+    assert(job->reported <= job->size && job->ended <= job->started &&
+           job->started <= job->reported);
     answer_spawn(control, job);
     if (job->reported < job->size || job->ended < job->started)
         return;
     pmrun_control_print_verbose(control, "job %s has ended", job->id);
-    if (!(job->spawned && job->failed != 0)) /* its spawner was told */
+    if (!(job->spawned && job->failed != 0)) /* its spawner has the error */
         control->status = pmrun_status_combine(pmrun_control_options(control)->exit_rule,
                                                control->status, job->status);
     g_hash_table_steal(control->jobs, job->id);
@@ -139,7 +142,7 @@ void pmrun_control_aborted(struct pmrun_control *control, const struct pmi2_acti
 
     if (job == NULL || job->ending)
         return;
-    if (rank >= job->size || action->code < 0) { /* what becomes of its process decides */
+    if (rank >= job->size || action->code < 0) { /* the end of its process decides */
         pmrun_control_print_verbose(control, "job %s: rank %d: %s", job->id, (int)rank,
                                     action->text);
         return;

@@ -24,7 +24,7 @@ static void give_input(void *owner, const char *job, uint32_t rank, const void *
     g_variant_unref(text);
 }
 
-/* Takes `launch`. NULL: it cannot be; said already if it is the first. */
+/* Takes `launch`. NULL: the server refused the job. */
 static struct pmrun_root_job *add_job(struct pmrun_control *control, struct pmrun_launch *launch,
                                       struct pmi2_job_info *info)
 {

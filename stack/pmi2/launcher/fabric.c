@@ -22,10 +22,10 @@
 struct pmrun_fabric {
     pid_t pid;
     int socket;
-    char *path; /* of the processes' socket, once it is said */
+    char *path; /* of the processes' socket, once it is known */
 };
 
-/* ---- what it says ---------------------------------------------------------------------------- */
+/* ---- messages ---------------------------------------------------------------------- */
 
 G_GNUC_PRINTF(2, 3) static void bad(GError **error, const char *format, ...)
 {
@@ -37,7 +37,7 @@ G_GNUC_PRINTF(2, 3) static void bad(GError **error, const char *format, ...)
     va_end(arguments);
 }
 
-/* A rule that every other one of the user's outweighs. */
+/* Adds a rule that is weaker than all rules of the user. */
 static void rule(struct pmrun_options *options, const char *assignment)
 {
     struct pmrun_environment_rules *rules = &options->environment;
@@ -101,8 +101,7 @@ gboolean pmrun_fabric_line(struct pmrun_options *options, GPtrArray *hosts, cons
     good = strcmp(words[0], "node") == 0 && node(hosts, words);
     g_strfreev(words);
     if (!good)
-        bad(error,
-            "the fabric's program says \"%s\", which is not understood: is it of another version?",
+        bad(error, "the fabric's program sent \"%s\", which is malformed: is it another version?",
             line);
     return FALSE;
 }
@@ -213,7 +212,7 @@ static int report_to(const char *file, GError **error)
     return fd;
 }
 
-/* Interrupts of the terminal are ours to deal with: the fabric outlives the ranks. */
+/* pmrun handles interrupts of the terminal, so that the fabric outlives the ranks. */
 static int spawn(struct pmrun_fabric *fabric, char *const *argv, int ready, int report)
 {
     posix_spawn_file_actions_t files;

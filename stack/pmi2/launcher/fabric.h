@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * An emulated fabric for the job (--fabric). It is run by a program of its own, which is told by
- * its arguments what is wanted, and says through a descriptor, in lines, what the job needs:
+ * An emulated fabric for the job (--fabric). A separate program runs it. It gets its settings as
+ * arguments and writes what the job needs, in lines, to a descriptor:
  *
  *   set NAME=VALUE            a variable of all processes
  *   default NAME=VALUE        the same, unless the user has set it
@@ -25,10 +25,11 @@ struct pmrun_fabric;
  */
 struct pmrun_fabric *pmrun_fabric_start(struct pmrun_options *options, GPtrArray **hosts,
                                         GError **error);
-/* Waits until it has made its report, not long in a hurry. FALSE: it ended badly. NULL: nothing. */
+/* Waits until it has written its report; `hurry` waits for a short time only. FALSE: it failed.
+ * NULL: nothing. */
 gboolean pmrun_fabric_end(struct pmrun_fabric *fabric, gboolean hurry);
 
-/* What the program says: TRUE when it is up, *error when that is nothing that can be understood. */
+/* Handles a line of the program. TRUE: the fabric is up; *error: the line is malformed. */
 gboolean pmrun_fabric_line(struct pmrun_options *options, GPtrArray *hosts, const char *line,
                            GError **error);
 

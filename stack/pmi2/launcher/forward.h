@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* An agent's events and orders as messages between servers. */
+/* An agent's events and commands as messages between servers. */
 #ifndef JACQUARD_PMRUN_FORWARD_H
 #define JACQUARD_PMRUN_FORWARD_H
 
@@ -10,7 +10,7 @@ extern const struct pmrun_agent_events pmrun_forward_events;
 /* At the root: a message from a node as the event it was. Malformed ones are dropped. */
 void pmrun_forward_deliver(uint32_t kind, const void *bytes, size_t length,
                            const struct pmrun_agent_events *events, void *owner);
-/* On a node: an order of the root. */
+/* On a node: executes a command of the root. */
 void pmrun_forward_execute(uint32_t kind, const void *bytes, size_t length,
                            struct pmrun_agent *agent);
 

@@ -208,7 +208,7 @@ static gboolean slurm_slots(const char *text, GPtrArray *hosts)
     return TRUE;
 }
 
-/* Slurm's own program knows what a list like n[1-3,07] means. */
+/* Slurm's own program expands a list like n[1-3,07]. */
 static char *slurm_names(const char *list, GError **error)
 {
     const char *argv[] = {"scontrol", "show", "hostnames", list, NULL};

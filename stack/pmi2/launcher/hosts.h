@@ -24,7 +24,8 @@ GPtrArray *pmrun_hosts_parse_list(const char *text, GError **error);
 gboolean pmrun_hosts_read_text(const char *path, char **text, GError **error);
 /* A host file: one `name[:slots] [user=name] [binding=...]` a line, # begins a comment. */
 GPtrArray *pmrun_hosts_read_file(const char *path, GError **error);
-/* What a batch system says in the environment (Slurm); NULL without *error: there is none. */
+/* The hosts that a batch system (Slurm) lists in the environment; NULL without *error: there is
+ * none. */
 GPtrArray *pmrun_hosts_of_allocation(GError **error);
 GPtrArray *pmrun_hosts_local(void); /* this machine, one slot */
 

@@ -83,7 +83,7 @@ struct pmrun_input *pmrun_input_new(uv_loop_t *loop, const char *job, uint32_t r
     input->rank = rank;
     input->give = give;
     input->owner = owner;
-    /* Others who have the same open would be surprised if it did not block any more. */
+    /* Other processes that share the descriptor do not expect it to become non-blocking. */
     if (lseek(0, 0, SEEK_CUR) < 0 && errno == ESPIPE)
         again = open("/proc/self/fd/0", O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     input->fd = again >= 0 ? again : 0;

@@ -59,7 +59,7 @@ static void sent(uv_write_t *request, int status)
     flush(channel);
 }
 
-/* What the stream takes at once; the rest when it can. */
+/* Writes what the stream accepts at once, and the rest when it is writable. */
 static void flush(struct pmrun_channel *channel)
 {
     struct iovec pieces[PIECES];
@@ -186,7 +186,7 @@ void pmrun_io_drain(struct pmrun_io *io)
         act(io, &action);
 }
 
-/* Before the loop sleeps: all that its events have brought about. */
+/* Before the loop sleeps: takes all actions that its events have caused. */
 static void drain(uv_prepare_t *prepare)
 {
     struct pmrun_io *io = prepare->data;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A PMI server on an event loop: moves bytes between streams and the server's links, tells it the
- * time, and takes its actions once in each turn of the loop. What is about a link is done here;
- * other actions go to the owner.
+ * Input and output of a PMI server on an event loop: moves bytes between streams and the server's
+ * links, sets the server's time, and takes its actions once in each turn of the loop. Actions for
+ * links are executed here; other actions go to the owner.
  */
 #ifndef JACQUARD_PMRUN_IO_H
 #define JACQUARD_PMRUN_IO_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What servers of one launch tell each other beyond PMI: how the processes of a job are started,
+ * What servers of one launch send each other besides PMI: how the processes of a job are started,
  * as the `launch` bytes of pmi2_job_info, and messages between the root and the nodes. GVariants in
  * the byte order of the machine; whatever is not in normal form is refused.
  */
@@ -16,7 +16,7 @@
 struct pmrun_program {
     char **argv; /* the name first */
     char **environment;
-    char *wdir, *path; /* NULL: not said */
+    char *wdir, *path; /* NULL: not given */
     char *bind_to, *map_by, *membind;
 };
 void pmrun_program_free(gpointer program);
@@ -40,7 +40,7 @@ struct pmrun_launch {
     uint32_t stdin_rank; /* PMRUN_NO_RANK: none */
     enum pmrun_launch_port port; /* how processes reach PMI */
     gboolean open_mpi;
-    gboolean fabric; /* processes are told their rank as on a Cray system */
+    gboolean fabric; /* processes get their rank as on a Cray system */
     char *libraries; /* folder of our libpmi, or "" */
     GPtrArray *nodes; /* struct pmrun_node_settings */
 };

@@ -21,7 +21,7 @@ struct pmrun_listener {
     gboolean opened, closed;
 };
 
-/* ---- who connects -----------------------------------------------------------------------------
+/* ---- accepting ---------------------------------------------------------------------
  */
 
 static struct pmrun_channel *channel_of(uv_tcp_t *stream)
@@ -196,7 +196,7 @@ static void name_it(struct pmrun_listener *listener, const GPtrArray *addresses,
         add_name(listener, host, port);
 }
 
-/* Where others come from decides: this machine alone, one interface, all of them. */
+/* Listens for this machine alone, on one interface, or on all of them. */
 static gboolean open_it(struct pmrun_listener *listener, GError **error)
 {
     static const char *const here[] = {"127.0.0.1", "::1", NULL}, *const any[] = {"::", "0.0.0.0",

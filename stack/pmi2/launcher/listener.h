@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Where the servers below connect: a gate (auth_listener.h), and the addresses that they are told.
+/* The port to which the servers below connect (auth_listener.h), and its addresses, which they
+ * receive.
  */
 #ifndef JACQUARD_PMRUN_LISTENER_H
 #define JACQUARD_PMRUN_LISTENER_H
@@ -12,7 +13,7 @@ struct pmrun_listener_config {
     const uint8_t *key;
     gboolean remote; /* not only from this machine */
     const char *iface, *localhost;
-    /* A server has proven to be that of nodes [first, last); FALSE: it is not wanted. */
+    /* A server has authenticated for nodes [first, last); FALSE: it is not expected. */
     gboolean (*proven)(void *owner, uint32_t first, uint32_t last);
     void (*connected)(void *owner, uint32_t first); /* its link is there */
     void (*refused)(void *owner, const char *why);

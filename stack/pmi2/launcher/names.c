@@ -30,7 +30,7 @@ struct pmrun_names {
     uv_pipe_t *result; /* of the thread that connects */
     uv_tcp_t *stream;
     int handles; /* that are not closed yet */
-    gboolean failed; /* said, and nothing has worked since */
+    gboolean failed; /* printed, and no request has succeeded since */
     char bytes[4096];
 };
 
@@ -73,7 +73,7 @@ static void say(struct pmrun_names *names, const char *what)
     g_free(text);
 }
 
-/* Nothing that was asked will be answered. */
+/* Fails all requests that wait for an answer. */
 static void fail_all(struct pmrun_names *names)
 {
     GHashTableIter at;
@@ -139,7 +139,7 @@ static void came(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
     }
     g_byte_array_append(names->in, (const guint8 *)buffer->base, (guint)length);
     if (!pmrun_names_read(names->in, PMRUN_NAMES_ANSWER_TYPE, received, names))
-        lost(names, "what it says is not understood");
+        lost(names, "its answer is malformed");
 }
 
 /* ---- the connection ---------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 /*
  * Published names at a name server (pmnameserver), which several pmruns share. It is connected with
  * the first request. What is asked while it cannot be reached fails, and the next request tries
- * again. When the connection breaks, the names that were published by it are gone.
+ * again. When the connection breaks, the name server removes the names published over it.
  */
 #ifndef JACQUARD_PMRUN_NAMES_H
 #define JACQUARD_PMRUN_NAMES_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What pmrun and pmnameserver say to each other. After the proof (proof.h, pmrun_proof_names),
+ * The protocol between pmrun and pmnameserver. After the proof (proof.h, pmrun_proof_names),
  * messages: a length (u32, network byte order), then a GVariant in the byte order of the machines.
  *
  *   pmrun: REQUEST_TYPE: number, kind, job, service, port
@@ -27,17 +27,17 @@
 #define PMRUN_NAMES_TEXT_MAX 1024 /* bytes of a service, of a port */
 
 /*
- * The key of a user: a file of his that nobody else can read. path NULL: that of PMNAMESERVER_KEY,
- * or jacquard/nameserver.key in his folder of settings. create: made if it is not there. *used: the
- * path (g_free). FALSE: *error.
+ * The key of a user: a file that belongs to the user and that no other user can read. path NULL:
+ * that of PMNAMESERVER_KEY, or jacquard/nameserver.key in the user's configuration folder. create:
+ * made if it is not there. *used: the path (g_free). FALSE: *error.
  */
 gboolean pmrun_names_key(const char *path, gboolean create, uint8_t key[PMRUN_PROOF_BYTES],
                          char **used, GError **error);
 /* Writes a message and frees it; FALSE: the stream is broken, or is not being read. */
 gboolean pmrun_names_send(uv_stream_t *stream, GVariant *message);
 /*
- * Takes the messages out of `in`, to which bytes were added; `heard` gets each. FALSE: what is
- * there is no message, or `heard` says so.
+ * Takes the messages out of `in`, to which bytes were added, and passes each to `received`. FALSE:
+ * malformed, or `received` returned FALSE.
  */
 gboolean pmrun_names_read(GByteArray *in, const char *type,
                           gboolean (*received)(void *owner, GVariant *message), void *owner);

@@ -12,7 +12,7 @@
 #include "environment.h"
 
 struct pmrun_executable {
-    uint32_t processes; /* 0: not said */
+    uint32_t processes; /* 0: not given */
     char **argv; /* the name first; ends with NULL */
     char *wdir; /* NULL: where pmrun runs */
     char *path; /* directories to search instead of PATH's; NULL: PATH */
@@ -26,7 +26,7 @@ enum pmrun_exit_rule {
     PMRUN_EXIT_RULE_SHELL /* maximum; signal s: 128 + s */
 };
 
-/* What is asked of who connects to a port (--pmi-port). */
+/* The authentication of clients that connect to a port (--pmi-port). */
 enum pmrun_auth { PMRUN_AUTH_USER, PMRUN_AUTH_CHALLENGE, PMRUN_AUTH_DRAFT };
 
 enum pmrun_universe {

@@ -36,8 +36,8 @@ struct pmrun_output {
 /* ---- pmrun's own streams ----------------------------------------------------------------------
  */
 
-/* The descriptor is shared with others, who would be surprised if it did not block any more: so the
- * same is opened again. What cannot be (a socket, a file) is written to as it is. */
+/* The descriptor is shared with other processes, which do not expect it to become non-blocking, so
+ * the same file is opened again. A socket cannot be opened again, and is written to as it is. */
 static void sink_init(struct sink *sink, struct pmrun_output *output, uv_loop_t *loop, int fd)
 {
     char name[32];

@@ -21,7 +21,7 @@ struct pmrun_output_origin { /* of a line */
 struct pmrun_output;
 /*
  * `waits`: more is to be written than the readers take; the ranks should be held up (TRUE), or may
- * go on. `broken`: nobody reads the standard output any more.
+ * go on. `broken`: the standard output has no reader any more.
  */
 struct pmrun_output *pmrun_output_new(uv_loop_t *loop, const struct pmrun_output_patterns *patterns,
                                       void (*waits)(void *owner, gboolean waits),

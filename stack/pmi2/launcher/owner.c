@@ -144,7 +144,7 @@ gboolean pmrun_owner_by_netlink(const struct pmrun_owner_ends *ends, uid_t *uid,
     enum answer answer = ask(&ends->peer, &ends->own, uid);
     uid_t ours;
 
-    /* A kernel without inet_diag says "not there", too: about our own end, which is there. */
+    /* A kernel without inet_diag also reports our own end as missing, which exists. */
     if (answer == ANSWER_NOBODY && !works)
         answer =
             ask(&ends->own, &ends->peer, &ours) == ANSWER_HELD ? ANSWER_NOBODY : ANSWER_REFUSED;

@@ -18,15 +18,15 @@ struct pmrun_owner_ends {
 /* IPv4 addresses that are written as IPv6 ones become IPv4. FALSE: it is no TCP connection. */
 gboolean pmrun_owner_ends_of(int fd, struct pmrun_owner_ends *ends);
 /*
- * FALSE: nobody on this machine holds the other end. It is elsewhere, or its process has closed it
- * (the kernel then names no user, or root).
+ * FALSE: no process on this machine has the other end open. It is on another machine, or its
+ * process has closed it (the kernel then reports no user, or root).
  */
 gboolean pmrun_owner_of(const struct pmrun_owner_ends *ends, uid_t *uid);
-/* Who is counted as one before he has proven anything: "user 1000", or an address of another
- * machine (of IPv6 the network of 64 bits, all of which one machine may use). g_free(). */
+/* The name under which an unauthenticated connection is counted: "user 1000", or an address of
+ * another machine (of IPv6 the network of 64 bits, all of which one machine may use). g_free(). */
 char *pmrun_owner_name(int fd);
 
-/* The two ways by themselves, for tests. refused: the kernel does not answer such questions. */
+/* The two methods alone, for tests. refused: the kernel does not answer such questions. */
 gboolean pmrun_owner_by_netlink(const struct pmrun_owner_ends *ends, uid_t *uid, gboolean *refused);
 gboolean pmrun_owner_by_tables(const struct pmrun_owner_ends *ends, uid_t *uid);
 

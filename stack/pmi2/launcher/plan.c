@@ -50,7 +50,8 @@ static struct pmrun_launch *launch_of(const struct pmrun_options *options, const
     return launch;
 }
 
-/* Where programs run unless told otherwise: our own folder, if other machines do not begin there.
+/* The default working directory of programs: that of pmrun, if a launcher on other machines starts
+ * elsewhere.
  */
 static char *folder_of(const char *wdir, gboolean several)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A job before it is one: how many processes of which programs, where, with what environment. */
+/* The plan of a job: how many processes of which programs run where, with what environment. */
 #ifndef JACQUARD_PMRUN_PLAN_H
 #define JACQUARD_PMRUN_PLAN_H
 

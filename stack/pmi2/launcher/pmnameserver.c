@@ -27,7 +27,7 @@ struct nameserver {
 };
 
 struct client { /* a pmrun */
-    uv_tcp_t stream; /* first: the gate knows it by this */
+    uv_tcp_t stream; /* first: the listener passes this pointer */
     struct nameserver *server;
     GByteArray *in;
     guint names;
@@ -220,7 +220,7 @@ static void enters(void *owner, const struct pmrun_proof_hello *hello, uv_tcp_t 
 static void refused(void *owner, const char *why)
 {
     (void)owner;
-    (void)why; /* it is said to nobody: others could fill a log with it */
+    (void)why; /* not logged: anybody could fill a log with it */
 }
 
 /* ---- the program ------------------------------------------------------------------------------
@@ -355,7 +355,7 @@ int main(int argc, char **argv)
         g_free(used);
         return 2;
     }
-    /* Its signals are caught, and who connects is taken, before it says that it is there. */
+    /* Signals are handled and connections accepted before the address is printed. */
     if (!begin(&server, fd)) {
         fprintf(stderr, "pmnameserver: port %u cannot be listened on\n", bound);
         return 1;

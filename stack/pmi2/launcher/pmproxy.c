@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * pmproxy: the processes of one further host, and the servers of those behind it. Started by pmrun
- * or another pmproxy, which tell it what to do through its standard input. When the server above is
- * gone, it kills its processes and ends.
+ * pmproxy: runs the processes of one further host, and starts the servers of the hosts below it.
+ * pmrun or another pmproxy starts it and sends its settings through its standard input. When the
+ * connection to the server above is lost, it kills its processes and ends.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -70,7 +70,7 @@ static void act(void *owner, const struct pmi2_action *action)
         report_lost(pmproxy, action->node, action->last_node);
         break;
     case PMI2_ACTION_LOG:
-        break; /* the root says what matters */
+        break; /* the root prints what matters */
     case PMI2_ACTION_KILL:
         if (*action->text != '\0') {
             char *text = g_strdup_printf("rank %u of job %s aborted by itself: %s", action->rank,
@@ -94,7 +94,7 @@ static void above_gone(void *owner)
     uv_stop(&pmproxy->loop);
 }
 
-/* All servers below are there: now this one can be there for the server above. */
+/* All servers below are connected: now this one connects to the server above. */
 static void join_above(void *owner)
 {
     struct pmproxy *pmproxy = owner;
@@ -185,7 +185,7 @@ static void run(struct pmproxy *pmproxy)
     pmrun_tree_close(pmproxy->tree);
 }
 
-/* Nobody sends a pmproxy signals to pass on: a terminal's are pmrun's. */
+/* A pmproxy forwards no signals: those of a terminal go to pmrun. */
 static void ignore_signals(void)
 {
     static const int ignored[] = {SIGPIPE, SIGHUP, SIGINT, SIGQUIT, SIGTSTP, SIGTTOU};
@@ -207,7 +207,8 @@ int main(int argc, char **argv)
     }
     ignore_signals();
     if (!pmrun_proxy_setup_read(0, &pmproxy.setup)) {
-        fputs("pmproxy: what pmrun said was cut short, or it is of another version\n", stderr);
+        fputs("pmproxy: the settings from pmrun are incomplete, or pmrun is another version\n",
+              stderr);
         return 2;
     }
     pmproxy.host =
@@ -215,5 +216,5 @@ int main(int argc, char **argv)
             ->name;
     pmrun_watchdog_start();
     run(&pmproxy);
-    return pmproxy.status; /* the keeper kills what the kernel does not */
+    return pmproxy.status; /* the watchdog kills what the kernel does not */
 }

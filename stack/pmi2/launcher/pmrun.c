@@ -211,7 +211,7 @@ out:
     return status;
 }
 
-/* What it needs is found before anything is started. */
+/* Checks everything that it needs before anything is started. */
 static gboolean find_name_server(const struct pmrun_options *options,
                                  uint8_t key[PMRUN_PROOF_BYTES], GError **error)
 {

@@ -16,7 +16,7 @@ struct pmrun_port {
     enum pmrun_launch_port kind;
     char *name;
     struct pmrun_acceptor acceptor;
-    GQueue waiting; /* channels of ours, until fewer others are about to say who they are */
+    GQueue waiting; /* channels that wait until fewer clients are unauthenticated */
     uv_prepare_t admit; /* active while there are any */
 };
 
@@ -41,7 +41,7 @@ static gboolean is_ours(const uv_tcp_t *stream)
            pmrun_owner_of(&ends, &uid) && uid == getuid();
 }
 
-/* FALSE: too many are about to say who they are. */
+/* FALSE: too many clients are unauthenticated. */
 static gboolean admit(struct pmrun_port *port, struct pmrun_channel *channel)
 {
     static const enum pmi2_auth auths[] = {PMI2_AUTH_NONE, PMI2_AUTH_NONE, PMI2_AUTH_CHALLENGE,
@@ -58,7 +58,7 @@ static gboolean admit(struct pmrun_port *port, struct pmrun_channel *channel)
     return TRUE;
 }
 
-/* Whenever something has happened: a place may have become free. */
+/* After each turn of the loop: there may be room for a waiting client. */
 static void admit_waiting(uv_prepare_t *prepare)
 {
     struct pmrun_port *port = prepare->data;
@@ -71,8 +71,8 @@ static void admit_waiting(uv_prepare_t *prepare)
     uv_prepare_stop(prepare);
 }
 
-/* Whom a connection belongs to is known as soon as it is accepted, so that those of other users
- * are closed at once and never take a place. */
+/* The user of a connection is known as soon as it is accepted, so connections of other users are
+ * closed at once and never count. */
 static void came(void *owner)
 {
     struct pmrun_port *port = owner;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * PMI by a TCP port of the loopback interface, one for each job and node. Who connects must belong
- * to the launcher's user, which the kernel tells; others are closed at once. With a challenge, it
- * must know the job's key, too. At most 16 may be about to say who they are; further ones wait.
+ * PMI over a TCP port of the loopback interface, one for each job and node. A client must belong to
+ * the launcher's user, as the kernel reports; others are closed at once. With a challenge, it must
+ * know the job's key, too. At most 16 clients may be unauthenticated; further ones wait.
  */
 #ifndef JACQUARD_PMRUN_PORT_H
 #define JACQUARD_PMRUN_PORT_H

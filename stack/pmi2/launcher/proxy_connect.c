@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A pmproxy connects to the server above it: before it has anything else to do, so it may block. */
+/* A pmproxy connects to the server above it. It has nothing else to do yet, so it may block. */
 #include <unistd.h>
 
 #include "proxy_setup.h"

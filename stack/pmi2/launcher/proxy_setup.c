@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What a pmproxy is told through its standard input. */
+/* The settings that a pmproxy reads from its standard input. */
 #define _GNU_SOURCE
 #include "proxy_setup.h"
 

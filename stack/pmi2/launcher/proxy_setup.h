@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What a pmproxy is told through its standard input: never on a command line, never by the
- * environment, as the key is among it. */
+/* The settings that a pmproxy reads from its standard input. They contain the key, so they are
+ * never on a command line or in the environment. */
 #ifndef JACQUARD_PMRUN_PROXY_SETUP_H
 #define JACQUARD_PMRUN_PROXY_SETUP_H
 
@@ -20,7 +20,8 @@ GByteArray *pmrun_proxy_setup_write(const struct pmrun_tree_config *config, uint
 /* Reads all of them from a descriptor. FALSE: it ended before, or they are malformed. */
 gboolean pmrun_proxy_setup_read(int fd, struct pmrun_proxy_setup *setup);
 void pmrun_proxy_setup_clear(struct pmrun_proxy_setup *setup);
-/* Connects to the server above and proves; blocks, at most some seconds. The descriptor; -1. */
+/* Connects to the server above and authenticates; blocks for some seconds at most. Returns the
+ * descriptor, or -1. */
 int pmrun_proxy_setup_connect(const struct pmrun_proxy_setup *setup);
 
 #endif

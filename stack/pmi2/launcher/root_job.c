@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "root_job.h"
 
+#include <assert.h>
+
 struct pmrun_root_job *pmrun_root_job_new(const struct pmi2_job_info *info, char *const *programs)
 {
     struct pmrun_root_job *job = g_new0(struct pmrun_root_job, 1);
@@ -38,6 +40,8 @@ void pmrun_root_job_free(gpointer data)
 const char *pmrun_root_job_program(const struct pmrun_root_job *job, uint32_t rank)
 {
     uint32_t app = 0, end = job->app_size[0];
+
+    assert(rank < job->size && job->apps > 0);
 
     while (rank >= end && app + 1 < job->apps)
         end += job->app_size[++app];

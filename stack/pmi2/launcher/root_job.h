@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the root knows of one job's ranks. */
+/* The root's record of a job's ranks. */
 #ifndef JACQUARD_PMRUN_ROOT_JOB_H
 #define JACQUARD_PMRUN_ROOT_JOB_H
 

@@ -18,7 +18,7 @@ enum pmrun_end pmrun_status_end(int status, enum pmi2_rank_state state)
 int pmrun_status_code(enum pmrun_exit_rule rule, int status, enum pmi2_rank_state state)
 {
     if (state == PMI2_RANK_ABORTED && (!WIFEXITED(status) || WEXITSTATUS(status) == 0))
-        return 1; /* by its own wish: our signal says nothing */
+        return 1; /* it aborted itself: the signal that we sent does not count */
     if (WIFSIGNALED(status))
         return (rule == PMRUN_EXIT_RULE_SHELL ? 128 : 0) + WTERMSIG(status);
     if (WEXITSTATUS(status) == 0 && pmrun_status_end(status, state) == PMRUN_END_EARLY)

@@ -8,10 +8,10 @@
 
 enum pmrun_end {
     PMRUN_END_NORMAL, /* the others go on */
-    PMRUN_END_EARLY, /* said init but not finalize */
+    PMRUN_END_EARLY, /* it sent init but not finalize */
     PMRUN_END_SIGNAL
 };
-/* status: as of waitpid; state: before the process was said to have ended. */
+/* status: as of waitpid; state: before the end of the process was reported. */
 enum pmrun_end pmrun_status_end(int status, enum pmi2_rank_state state);
 /* Of one rank, for the launcher's exit; 0 to 255. */
 int pmrun_status_code(enum pmrun_exit_rule rule, int status, enum pmi2_rank_state state);

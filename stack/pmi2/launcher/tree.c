@@ -224,7 +224,7 @@ static void setup_read(uv_write_t *request, int status)
 {
     struct below *below = request->data;
 
-    (void)status; /* a launcher that has ended says so otherwise */
+    (void)status; /* the end of the launcher is reported otherwise */
     explicit_bzero(below->setup->data, below->setup->len);
     g_byte_array_set_size(below->setup, 0);
 }

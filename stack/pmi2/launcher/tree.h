@@ -34,7 +34,7 @@ void pmrun_tree_lost(struct pmrun_tree *tree,
                      uint32_t first); /* PMI2_ACTION_TREE_LOST; NULL: nothing */
 void pmrun_tree_close(struct pmrun_tree *tree); /* NULL: nothing */
 void pmrun_tree_free(struct pmrun_tree *tree); /* after a turn of the loop */
-/* What clients prove to know, who need not know the key of the tree. */
+/* The key of clients, derived from that of the tree, which they do not get. */
 void pmrun_tree_client_key(const uint8_t *key, uint8_t *client_key);
 
 #endif

@@ -31,7 +31,7 @@ static gint64 emulated_node(const struct pmrun_launch *launch, uint32_t node)
 }
 
 /* The emulated node of each rank, in their order: `NODE*COUNT` ranks on one, or `FIRST-LAST`, one
- * rank on each. For ALPS, which tells it to every process. */
+ * rank on each. For ALPS, which passes it to every process. */
 static void add_nodes_of_ranks(GPtrArray *to, const struct pmrun_launch *launch,
                                const struct pmi2_job_info *info)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the launcher itself sets in a process's environment: how it finds PMI, and who it is. */
+/* What the launcher itself sets in a process's environment: how it finds PMI, and its rank. */
 #ifndef JACQUARD_PMRUN_VARIABLES_H
 #define JACQUARD_PMRUN_VARIABLES_H
 

@@ -13,7 +13,8 @@
 #define GROUPS_MAX (4u << 20) /* the greatest process number that Linux gives */
 #define WORD_BITS 64u
 
-/* Shared with the keeper: a bit for each group, so telling it costs no call and does not wake it.
+/* Shared with the watchdog: a bit for each group, so adding one costs no system call and does not
+ * wake it.
  */
 struct groups {
     uint32_t first, last; /* words that were ever used: [first, last) */
@@ -39,7 +40,7 @@ static void __attribute__((noreturn)) keep(int from)
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
     setsid();
-    prctl(PR_SET_NAME, "pm-keeper");
+    prctl(PR_SET_NAME, "pm-watchdog");
     if (dup2(from, 0) < 0)
         _exit(1);
     close_range(1, ~0u, 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A small process that outlives the launcher by a moment: when the launcher dies, whatever killed
- * it, the keeper kills the process groups it was told of. The kernel kills the ranks themselves
- * then, but not what they have started.
+ * A small process that survives the launcher for a moment. When the launcher dies, for whatever
+ * reason, the watchdog kills the process groups that were added. The kernel kills the ranks
+ * themselves then, but not the processes that they have started.
  */
 #ifndef JACQUARD_PMRUN_WATCHDOG_H
 #define JACQUARD_PMRUN_WATCHDOG_H

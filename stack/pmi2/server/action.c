@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What the embedder has to do, oldest first. Most actions lie in what they are about, so that they
- * need no memory of their own, and a link with more to send is told once.
+ * need no memory of their own, and a link with more to send is reported once.
  */
 #include <assert.h>
 #include <stdarg.h>

@@ -53,7 +53,7 @@ static void lookup(struct call *call, int code, struct pmi2_slice reason, struct
         }
         pmi2_reply_text(call, "found", code == 0 ? "TRUE" : "FALSE");
         pmi2_reply_int(call, "rc", code);
-        if (code == WIRE_COMMFAILED) /* it may be there: nobody could be asked */
+        if (code == WIRE_COMMFAILED) /* the key may exist: the root cannot be reached */
             pmi2_reply_slice(call, "errmsg", reason);
         pmi2_reply_end(call);
         return;

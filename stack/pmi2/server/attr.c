@@ -64,7 +64,7 @@ bool pmi2_attribute_job(struct job *job, struct pmi2_slice key, struct writer *t
         return text_value("hierarchical", value);
     if (!is(key, "physTopologyLevels"))
         return false;
-    /* The default levels, unless the launcher has said that it is no hierarchy. */
+    /* The default levels, unless the launcher has set a topology that is no hierarchy. */
     for (i = 0; i < info->attribute_count; i++)
         if (strcmp(info->attributes[i].key, "physTopology") == 0 &&
             strcmp(info->attributes[i].value, "hierarchical") != 0)
@@ -283,7 +283,7 @@ void pmi2_attribute_forget(struct request *request)
     drop_unused(request->call.client->rank->job, attribute);
 }
 
-/* A server of the job is gone: who waits may wait for ever. */
+/* A server of the job is gone: fails the waiting gets, which might wait for ever. */
 void pmi2_attributes_fail(struct job *job)
 {
     uint32_t i;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Proof of who a client is; what it has to answer is described in pmi2/auth.h. */
+/* Authentication of clients; pmi2/auth.h describes the answer to a challenge. */
 #include "pmi2/auth.h"
 
 #include <assert.h>
@@ -31,7 +31,7 @@ static bool same(const char *digest, struct pmi2_slice answer)
     if (answer.length != PMI2_AUTH_ANSWER - 1)
         return false;
     for (i = 0; i < PMI2_AUTH_ANSWER - 1;
-         i++) /* always all of it: how long it takes tells nothing */
+         i++) /* compares all bytes, so that the time reveals nothing */
         difference |= (unsigned char)digest[i] ^ (unsigned char)answer.at[i];
     return difference == 0;
 }

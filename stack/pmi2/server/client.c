@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A client's connection. FRESH → `init` → INIT → `fullinit` (PMI-2) → READY → `finalize` or
- * `abort` → DONE; PMI-1 is ready with `init`. A stranger, whose rank is not known from the
- * connection, says and proves who it is on the way: PMI-1 with `initack` before `init`, PMI-2 in
+ * `abort` → DONE; PMI-1 is ready with `init`. An unauthenticated client, whose rank is not known
+ * from the connection, authenticates first: PMI-1 with `initack` before `init`, PMI-2 in
  * `fullinit`.
  */
 #include <assert.h>
@@ -68,8 +68,8 @@ void pmi2_client_lost(struct client *client)
     }
     if (rank == NULL)
         return;
-    /* A process that has never spoken need not be a PMI program. What it sent, if it was closed
-     * for that, counts as speaking. */
+    /* A process that has never sent anything need not be a PMI program. Malformed input for which
+     * it was closed counts as sent. */
     if (rank->state == PMI2_RANK_RUNNING ||
         (rank->state == PMI2_RANK_NEW &&
          (client->state != CLIENT_FRESH || client->decoder.reason != NULL))) {
@@ -107,7 +107,7 @@ static void finalize(struct call *call)
     pmi2_link_close(&client->link, "finalized");
 }
 
-/* After what was asked before it. */
+/* Runs after earlier requests. */
 static void serve_finalize(struct call *call)
 {
     if (call->ordered && call->client->ordered_count > 0)
@@ -174,7 +174,7 @@ static void serve_abort(struct incoming *incoming)
 /* ---- messages ---------------------------------------------------------------------------------
  */
 
-/* Both wires. Nothing else of a stranger is looked at. */
+/* For both wire formats. All other messages of an unauthenticated client are ignored. */
 void pmi2_serve_init(struct incoming *incoming)
 {
     struct call *call = &incoming->call;
@@ -247,7 +247,7 @@ static void serve(struct client *client, const struct pmi2_message *message)
     count_duplicates(client->link.server, message);
     if (client->rank == NULL &&
         !(call->line ? strange_line(&incoming) : strange_frame(&incoming))) {
-        pmi2_link_close(&client->link, "has not said who it is");
+        pmi2_link_close(&client->link, "did not authenticate before its first request");
         return;
     }
     if (client->state == CLIENT_READY && pmi2_slice_is(message->command, "finalize"))
@@ -267,7 +267,7 @@ static void too_long(struct client *client, const struct pmi2_message *message)
     char name[PMI2_KEY_MAX + 16];
 
     if (client->rank == NULL) {
-        pmi2_link_close(&client->link, "has not said who it is");
+        pmi2_link_close(&client->link, "did not authenticate before its first request");
         return;
     }
     snprintf(name, sizeof(name), "%.*s-response", (int)message->command.length,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which jobs may read each other's pairs: those of one group. Joining two jobs joins their groups.
- * A rank may leave another job; when all ranks of one side have, the two are not connected any
- * more. Jobs of other launchers are known by the pairs that were copied from them.
+ * Connected jobs, which may read each other's pairs: they are in one group. Joining two jobs joins
+ * their groups. A rank may leave another job; when all ranks of one side have left, the two are not
+ * connected any more. Of a job of another launcher, only the copied pairs are known.
  */
 #include "internal.h"
 
@@ -133,7 +133,7 @@ static void leave(const struct root_request *request, struct pmi2_slice id)
     cut->count++;
     pmi2_root_request_answer(request, 0, "", NO_SLICE);
     if (other->foreign && all_left(job, other))
-        pmi2_connect_end(job); /* may have been its last user */
+        pmi2_connect_end(job); /* the job may have been its last user */
 }
 
 static void answer_written(const struct root_request *request, struct writer *answer)
@@ -226,7 +226,7 @@ void pmi2_connect_serve(const struct root_request *request, enum root_kind kind,
         putall(request, other, body);
 }
 
-/* Does any job of this launcher still use it? */
+/* True: a job of this launcher still uses it. */
 static bool used(const struct job *foreign)
 {
     const struct list *head = &foreign->server->job_list, *node;
@@ -240,7 +240,7 @@ static bool used(const struct job *foreign)
     return false;
 }
 
-/* A job has ended, or has left another: what only it needed goes. */
+/* A job has ended or has left another one: drops what only it needed. */
 void pmi2_connect_end(struct job *job)
 {
     struct pmi2_server *server = job->server;

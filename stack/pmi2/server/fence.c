@@ -5,11 +5,11 @@
  * sends one of its own, which shares the memory of theirs. The root commits, and what it commits
  * comes down the same way.
  *
- * When the first rank of a job is lost, the root tells all servers and the job is broken: what was
- * on its way up is dropped, those that wait for everyone are refused, and from then on a fence is
- * one of survivors. For that a server waits for the ranks that are left; one without any speaks for
- * itself, once for each epoch. The pairs of this server's ranks are kept until an epoch has them,
- * so that a refused fence loses none.
+ * When the first rank of a job is lost, the root informs all servers and the job is broken: what
+ * was on its way up is dropped, strict fences fail, and from then on only fences of survivors
+ * succeed. For these a server waits for the ranks that are left; a server without ranks sends one
+ * message for each epoch. The pairs of this server's ranks are kept until an epoch contains them,
+ * so a refused fence loses none.
  */
 #include <assert.h>
 #include "internal.h"
@@ -50,7 +50,7 @@ static void forget_records(struct job *job)
     job->record_count = 0;
 }
 
-/* What this epoch's fence has brought is known: all that wait are told. */
+/* The result of this epoch's fence is known: answers all waiting ranks. */
 static void answer_all(struct job *job, int code, struct pmi2_slice reason)
 {
     uint32_t i;
@@ -155,7 +155,7 @@ static void commit(struct job *job)
                  job->entry.key, (unsigned)duplicates);
     forget_members(job);
     forget_records(job);
-    if (result != COMMIT_DONE) { /* an epoch without pairs, and all are told */
+    if (result != COMMIT_DONE) { /* commit an epoch without pairs, and report the failure to all */
         pmi2_log(job->server, 0, "job %s: a fence failed: %s", job->entry.key,
                  result == COMMIT_MALFORMED ? "malformed pairs of a server below"
                                             : "no memory for its pairs");
@@ -167,7 +167,7 @@ static void commit(struct job *job)
             result = pmi2_space_commit(job->space, message.chunk, message.chunk->length, 0,
                                        pmi2_load_u64(message.chunk->bytes + 16));
         }
-        if (result != COMMIT_DONE) { /* not even that */
+        if (result != COMMIT_DONE) { /* that failed, too */
             pmi2_writer_fini(&message);
             answer_all(job, WIRE_NO_MEMORY, no_memory);
             pmi2_loss_report(job, job->facts->ranks[0], LOSS_FAILED);
@@ -184,7 +184,7 @@ static void commit(struct job *job)
     answer_all(job, head.status, head.status == 0 ? NO_SLICE : no_memory);
 }
 
-/* Not the root: one message for all that is below. */
+/* Not the root: sends one message up for all ranks below. */
 static void send_up(struct job *job, enum fence_up status)
 {
     struct pmi2_server *server = job->server;
@@ -307,7 +307,7 @@ void pmi2_fence_up(struct job *job, struct member *member, struct chunk *message
 {
     if (member->fenced || head->epoch != job->epoch ||
         (job->broken.length > 0 && head->status == FENCE_ALL))
-        return; /* said before, or before the news of a loss came there */
+        return; /* sent before, or before the report of a loss arrived there */
     member->fenced = true;
     member->entered = head->status != FENCE_NOBODY;
     member->fence = pmi2_chunk_use(message);
@@ -354,5 +354,5 @@ void pmi2_fence_down(struct job *job, struct chunk *message, const struct messag
     else
         answer_all(job, 0, NO_SLICE);
     if (job->broken.length > 0)
-        pmi2_fence_check(job); /* where nobody is left */
+        pmi2_fence_check(job); /* if no rank is left */
 }

@@ -42,7 +42,8 @@ enum wire_code {
  */
 
 enum action_owner { OWNER_LINK, OWNER_JOB, OWNER_RANK, OWNER_NOTICE };
-struct action { /* lies in what it is about; `due` are the kinds that have not been taken */
+struct action { /* embedded in its object; `due` has the kinds that the embedder has not taken yet
+                 */
     struct list list;
     uint32_t due;
     uint8_t owner;
@@ -50,7 +51,7 @@ struct action { /* lies in what it is about; `due` are the kinds that have not b
 struct notice { /* an action that is an object of its own */
     struct action action;
     struct pmi2_action what;
-    struct chunk *chunk; /* whose bytes are told */
+    struct chunk *chunk; /* holds the bytes that the action points to */
     char text[]; /* and the id of the job */
 };
 #define NO_SLICE ((struct pmi2_slice){"", 0})
@@ -89,23 +90,23 @@ struct pmi2_link {
     struct action action;
     const char *reason; /* of the close: static text */
     uint8_t kind;
-    bool closing; /* or closed: nothing is read or written any more */
-    bool ended; /* and what it stood for was given up */
+    bool closing; /* or closed: the link is neither read nor written any more */
+    bool ended; /* and the rank or server behind it has been cleaned up */
     bool reads;
 };
 void pmi2_link_write(struct pmi2_link *link, const void *bytes, size_t length);
 void pmi2_link_share(struct pmi2_link *link, struct chunk *chunk, size_t start, size_t end);
-/* The embedder is told to close it. What it stood for is given up by pmi2_server_run: this may be
- * called from within anything. */
+/* Asks the embedder to close the link. pmi2_server_run() cleans up later, so this function may be
+ * called from anywhere. */
 void pmi2_link_close(struct pmi2_link *link, const char *reason);
-void pmi2_link_resume(struct pmi2_link *link); /* pmi2_server_run looks at it */
+void pmi2_link_resume(struct pmi2_link *link); /* pmi2_server_run() handles its input */
 void pmi2_link_update_reads(struct pmi2_link *link);
 
 /* ---- clients ----------------------------------------------------------------------------------
  */
 
 struct client;
-struct unauthenticated_client { /* a client that has yet to say and to prove who it is */
+struct unauthenticated_client { /* a client that has not authenticated yet */
     struct list list; /* oldest first */
     struct client *client;
     struct job *job; /* of the port; NULL: any */
@@ -127,7 +128,7 @@ enum client_state { CLIENT_FRESH, CLIENT_INIT, CLIENT_READY, CLIENT_DONE }; /* o
 struct client {
     struct pmi2_link link;
     struct job *job;
-    struct rank *rank; /* NULL: a stranger, or done */
+    struct rank *rank; /* NULL: unauthenticated, or done */
     struct list requests; /* not answered yet, oldest first */
     struct pmi2_decoder decoder;
     struct unauthenticated_client *unauthenticated;
@@ -136,7 +137,7 @@ struct client {
     uint64_t slow_until;
     uint32_t request_count, ordered_count;
     uint8_t auth, state;
-    bool capable; /* of our own: has told cli-caps */
+    bool capable; /* our own client library: it has sent cli-caps */
 };
 static inline struct client *client_of(struct pmi2_link *link)
 {
@@ -147,15 +148,15 @@ void pmi2_client_pump(struct client *client); /* serves what was decoded */
 void pmi2_client_lost(struct client *client); /* its connection is over */
 void pmi2_client_fini(struct client *client);
 void pmi2_client_advance(struct client *client, enum client_state state);
-/* It is that rank from now on. */
-void pmi2_client_unbind(struct client *client); /* of none; what it has asked is dropped */
+/* Makes the client that rank. */
+void pmi2_client_unbind(struct client *client); /* of no rank; its requests are dropped */
 void pmi2_client_bind(struct client *client, struct job *job, struct rank *rank);
 
 /* ---- requests of clients ----------------------------------------------------------------------
  */
 
 enum wait_for { WAIT_HELD, WAIT_FENCE, WAIT_RING, WAIT_ATTRIBUTE, WAIT_ROOT, WAIT_FINALIZE };
-/* To whom and how something is answered. */
+/* The receiver and the form of an answer. */
 struct call {
     struct client *client;
     struct request *request; /* NULL: it did not have to wait */
@@ -174,7 +175,7 @@ struct request { /* that waits */
     bool survivors; /* a fence that goes on without the lost */
     char text[];
 };
-/* The call waits. NULL: refused, no memory; it was answered. */
+/* Makes the call wait. NULL: no memory; the call has been answered with an error. */
 struct request *pmi2_call_wait(struct call *call, enum wait_for waits, const char *name);
 void pmi2_request_drop(struct request *request); /* without an answer */
 
@@ -183,8 +184,9 @@ struct pmi2_buffer *pmi2_reply(struct call *call, const char *name);
 void pmi2_reply_text(struct call *call, const char *key, const char *value);
 void pmi2_reply_slice(struct call *call, const char *key, struct pmi2_slice value);
 void pmi2_reply_int(struct call *call, const char *key, int64_t value);
-void pmi2_reply_end(struct call *call); /* sends it, or holds it; the call is over */
-void pmi2_reply_more(struct call *call); /* sends it as pmi2_reply_end, but more belongs to it */
+void pmi2_reply_end(struct call *call); /* sends it, or holds it back; ends the call */
+void pmi2_reply_more(
+    struct call *call); /* sends this part as pmi2_reply_end does; another part follows */
 /* `rc=…;errmsg=…` or ` rc=… msg=…`: a whole reply. */
 void pmi2_reply_code(struct call *call, const char *name, int code, const char *reason);
 void pmi2_reply_code_slice(struct call *call, const char *name, int code, struct pmi2_slice reason);
@@ -212,7 +214,7 @@ struct rank { /* of this server's node */
     uint16_t put_count;
     uint8_t state;
     bool fenced; /* counted in its job's `fenced` */
-    bool gone; /* has finalized or is lost: for ever, as far as fences go */
+    bool gone; /* has finalized or is lost, so fences do not wait for it any more */
 };
 struct member { /* a server below that has ranks of the job */
     struct tree *child;
@@ -221,7 +223,7 @@ struct member { /* a server below that has ranks of the job */
     uint32_t count; /* of records */
     uint32_t ring_count; /* ranks in its part of the ring */
     bool fenced, ringed;
-    bool entered; /* some rank there, not none because all are gone */
+    bool entered; /* a rank there has entered the fence (false: all are gone) */
 };
 struct job {
     struct map_entry entry;
@@ -232,7 +234,7 @@ struct job {
     struct rank *ranks; /* of this node, ascending */
     struct member *members;
     uint32_t rank_count, member_count;
-    uint32_t epoch; /* the view of the committed pairs: how many */
+    uint32_t epoch; /* number of committed epochs */
     bool damaged; /* a replica could not be kept: gets are refused */
     bool ended;
     /* fence */
@@ -275,7 +277,7 @@ static inline struct pmi2_slice job_id(const struct job *job)
     return (struct pmi2_slice){job->entry.key, job->entry.length};
 }
 
-/* Losses: of a rank of this node or below, told to the root; and what the root made of it. */
+/* Losses of ranks: reported to the root, and the root's decision about them. */
 void pmi2_loss_report(struct job *job, uint32_t rank, enum loss loss);
 void pmi2_loss_up(struct job *job, struct reader *reader);
 void pmi2_loss_down(struct job *job, struct pmi2_slice body);
@@ -292,10 +294,10 @@ void pmi2_fence_up(struct job *job, struct member *member, struct chunk *message
 /* Message: NULL: it is committed in the store already, as the latest epoch. */
 void pmi2_fence_down(struct job *job, struct chunk *message, const struct message_head *head);
 void pmi2_fence_fail(struct job *job); /* the job is broken: only survivors can go on */
-void pmi2_fence_orphan(struct job *job); /* nor they */
-void pmi2_fence_forget(struct rank *rank); /* its request is gone */
+void pmi2_fence_orphan(struct job *job); /* survivors cannot go on, either */
+void pmi2_fence_forget(struct rank *rank); /* the request was dropped */
 void pmi2_fence_leave(struct rank *rank); /* it is gone */
-void pmi2_fence_check(struct job *job); /* may it complete now? */
+void pmi2_fence_check(struct job *job); /* completes the fence if nothing is missing */
 void pmi2_ring_enter(struct call *call, struct pmi2_slice left, struct pmi2_slice right);
 void pmi2_ring_up(struct job *job, struct member *member, struct chunk *message,
                   const struct message_head *head);
@@ -467,11 +469,11 @@ struct pmi2_server {
     struct map request_map;
     uint64_t request_number;
     struct list ended; /* jobs whose end was not taken yet */
-    struct job *taken_job; /* told by the last action: freed with the next */
+    struct job *taken_job; /* reported by the last action: freed with the next */
     struct notice *taken_notice;
     /* root */
     struct map names;
-    struct list namings; /* told to the embedder, not answered yet */
+    struct list namings; /* reported to the embedder, not answered yet */
     struct list spawns;
     uint64_t naming_number, spawn_number;
     uint32_t spawned, job_base, job_number, group_number, foreign_count;
@@ -481,7 +483,7 @@ struct pmi2_server {
     const char *reply_name; /* of the reply under construction */
     struct pmi2_counters counters;
 };
-/* After every call from outside: what was held up goes on. */
+/* After every call of the embedder: continues work that was held up. */
 void pmi2_server_run(struct pmi2_server *server);
 
 #endif

@@ -51,8 +51,8 @@ struct member *pmi2_job_member(struct job *job, const struct tree *child)
 }
 
 /*
- * What may follow a state. A process may end in any; one that has finalized may come again (its
- * connection is closed, its process goes on) and start anew.
+ * The allowed transitions. A process may end in any state. A finalized process may connect again
+ * (its connection is closed but it still runs) and start anew.
  */
 static bool may_follow(enum pmi2_rank_state from, enum pmi2_rank_state to)
 {
@@ -76,11 +76,11 @@ void pmi2_rank_set(struct rank *rank, enum pmi2_rank_state state)
 {
     if (rank->state == state)
         return;
-    if (rank->state == PMI2_RANK_DEAD) /* what it had sent before its end may come after it */
+    if (rank->state == PMI2_RANK_DEAD) /* data sent before its end may arrive after it */
         return;
     assert(may_follow((enum pmi2_rank_state)rank->state, state));
     if (!may_follow((enum pmi2_rank_state)rank->state, state))
-        state = PMI2_RANK_FAILED; /* its connection is not believed any more */
+        state = PMI2_RANK_FAILED; /* its connection is not trusted any more */
     rank->state = (uint8_t)state;
     pmi2_action_due(rank->job->server, &rank->action, PMI2_ACTION_RANK_STATE);
     if (state >= PMI2_RANK_FINALIZED)
@@ -417,7 +417,7 @@ void pmi2_server_rank_ended(struct pmi2_server *server, const char *job, uint32_
     pmi2_server_run(server);
 }
 
-/* Its node knows whether it had finalized. */
+/* Only its node knows whether it had finalized. */
 void pmi2_rank_ended(struct job *job, uint32_t rank)
 {
     struct writer message = {NULL, false};
@@ -449,7 +449,7 @@ bool pmi2_server_node_attribute(struct pmi2_server *server, const char *job, uin
         return false;
     if (pmi2_key_check((struct pmi2_slice){key, strlen(key)}) != 0)
         return false;
-    /* That of one rank has a name that no client can ask for. */
+    /* An attribute of one rank is stored under a name that no client can request. */
     length = rank == PMI2_NO_RANK ? snprintf(own, sizeof(own), "%s", key)
                                   : snprintf(own, sizeof(own), "%u %s", rank, key);
     code = pmi2_attribute_put(of, (struct pmi2_slice){own, (size_t)length},

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Puts and gets. What a rank has put is kept apart until its fence, invisible to itself, too. A get
- * in the rank's own job is answered here; the pairs of another job are the root's business.
+ * Puts and gets. The pairs that a rank puts are kept apart until its fence, and even the rank
+ * itself cannot read them before. This server answers a get in the rank's own job; the root answers
+ * for other jobs.
  */
 #include "internal.h"
 
-/* Of one key, the last put before a fence counts. */
+/* Of several puts of one key before a fence, the last one counts. */
 static bool take_out(struct rank *rank, struct pmi2_slice key)
 {
     struct reader reader;

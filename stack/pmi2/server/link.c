@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Connections: what waits to be sent, and their end. */
+/* Connections: bytes that wait to be sent, and closing. */
 #include <assert.h>
 #include "internal.h"
+
+static_assert(TREE_LOW < TREE_HIGH, "reading resumes below the mark at which it stops");
 
 #define FIRST_BYTES 512u /* an answer or two; more when the other side is slow */
 #define MORE_BYTES 4096u
@@ -38,7 +40,7 @@ bool pmi2_outbox_share(struct outbox *outbox, struct chunk *chunk, size_t start,
     return true;
 }
 
-/* Bytes that were handed out do not move: what is there is filled up, never made larger. */
+/* Bytes that were handed out must not move, so a chunk is filled up but never enlarged. */
 bool pmi2_outbox_copy(struct outbox *outbox, const void *bytes, size_t length)
 {
     struct piece *last = outbox->last;
@@ -163,7 +165,7 @@ void pmi2_link_eof(struct pmi2_link *link)
     pmi2_server_run(link->server);
 }
 
-/* The others of a job wait for what is above: that is always read. */
+/* The server always reads from the parent, because all ranks of a job wait for its messages. */
 static bool should_read(struct pmi2_link *link)
 {
     const struct pmi2_server *server = link->server;
@@ -246,7 +248,7 @@ void pmi2_link_sent(struct pmi2_link *link, size_t bytes)
         pmi2_lossy_sent(tree_of(link), bytes);
     } else {
         pmi2_outbox_take(&link->out, bytes);
-        if (link->kind == LINK_CLIENT) /* it reads: a new term */
+        if (link->kind == LINK_CLIENT) /* it reads again: restarts the time limit */
             list_remove(&client_of(link)->slow);
     }
     pmi2_link_update_reads(link);

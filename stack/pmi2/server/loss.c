@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Ranks that will not take part any more. The root puts the news in order and tells all servers of
- * the job; so every rank sees the same first reason for a fence that cannot complete, and the same
- * list of the dead. That a rank has finalized matters once for a job: servers pass on the first.
+ * Ranks that do not take part any more. The root orders the reports and sends them to all servers
+ * of the job, so every rank sees the same first reason for a fence that cannot complete, and the
+ * same list of dead ranks. Only the first finalized rank of a job matters, so servers forward only
+ * that report.
  */
 #include "internal.h"
 
@@ -55,7 +56,7 @@ static void apply(struct job *job, uint32_t rank, enum loss loss)
     case LOSS_DEAD:
         add_dead(job, rank);
         known = pmi2_job_rank(job, rank);
-        if (known != NULL && known->state < PMI2_RANK_FINALIZED) /* said at the root */
+        if (known != NULL && known->state < PMI2_RANK_FINALIZED) /* reported at the root */
             pmi2_rank_set(known, PMI2_RANK_DEAD);
         break_fences(job, WIRE_OTHER, "rank_%u_%s", rank, "dead");
         return;
@@ -78,7 +79,7 @@ static bool is_news(struct job *job, uint32_t rank, enum loss loss)
     if (job->losses == NULL) {
         job->losses = calloc(job->facts->info.size, 1);
         if (job->losses == NULL)
-            return true; /* told twice, perhaps */
+            return true; /* possibly reported twice */
     }
     before = job->losses[rank];
     if (before == LOSS_FINALIZED || before == (uint8_t)loss || before >= LOSS_DEAD)
@@ -102,7 +103,7 @@ static void root_loss(struct job *job, uint32_t rank, enum loss loss, struct wri
     }
 }
 
-/* What the root made of it goes to all servers of the job, this one included. */
+/* Sends the root's decision to all servers of the job, this one included. */
 static void publish(struct job *job, struct writer *down)
 {
     struct writer message = {NULL, false};
@@ -213,7 +214,7 @@ void pmi2_loss_orphaned(struct pmi2_server *server)
     }
 }
 
-/* The first abort of a job is the one that is told. */
+/* Only the first abort of a job is reported. */
 void pmi2_job_abort(struct job *job, uint32_t rank, int code, struct pmi2_slice text)
 {
     struct pmi2_server *server = job->server;

@@ -160,7 +160,7 @@ void pmi2_lossy_input(struct tree *tree, const void *bytes, size_t length)
     uint32_t number, ahead;
 
     if (length < HEAD || length > HEAD + PART_BYTES)
-        return; /* nobody sends that */
+        return; /* no server sends that */
     tree->last_received = tree->link.server->now;
     confirmed(tree, pmi2_load_u32((const char *)bytes + 4));
     number = pmi2_load_u32(bytes);

@@ -17,7 +17,8 @@ enum message_kind {
     MESSAGE_RING_UP, /* up: count: ranks below; body: left, right value */
     MESSAGE_RING_DOWN, /* down: count: rank of the first one below; status; body: left, right */
     MESSAGE_RANKS_UP, /* up: body: u32 rank, u8 loss, … */
-    MESSAGE_RANKS_DOWN, /* down: the same: what ends collective operations, and who is dead */
+    MESSAGE_RANKS_DOWN, /* down: the same: the first loss, which ends collective operations, and the
+                           dead ranks */
     MESSAGE_ENDED, /* down, to its node: count: rank whose process has ended */
     MESSAGE_LOST_UP, /* up: body: u32 first, last: nodes whose server is gone; with an id: cannot
                         serve that job */
@@ -34,7 +35,7 @@ enum message_kind {
 enum fence_up {
     FENCE_ALL, /* all ranks below have entered */
     FENCE_SURVIVORS, /* all that are left, and know that it is only them */
-    FENCE_NOBODY, /* nobody is left */
+    FENCE_NOBODY, /* no rank is left */
 };
 
 enum loss { /* why a rank will not take part in a fence any more */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Published names. The root has them all, so that the first publisher wins wherever he is; or it
- * tells its embedder, who asks a name server.
+ * Published names. The root keeps all of them, so the first publisher wins, whatever its node. With
+ * a name server, the root passes each request to the embedder.
  */
 #include <assert.h>
 #include "internal.h"
@@ -24,7 +24,7 @@ struct naming { /* the embedder's to answer */
     struct pmi2_name_request request;
     uint32_t rank;
     size_t route_length;
-    char text[]; /* way, job, service, port; the last three with a NUL */
+    char text[]; /* route, job, service, port; the last three with a NUL */
 };
 
 static struct name *find(struct pmi2_server *server, struct pmi2_slice service)

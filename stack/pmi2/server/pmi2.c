@@ -41,7 +41,7 @@ static void refuse_fullinit(struct call *call, int code, const char *reason)
     pmi2_link_close(&call->client->link, "fullinit was refused");
 }
 
-/* Who it says it is; NULL: nobody of this server. */
+/* The rank that the client claims to be; NULL: it is not on this server. */
 static struct rank *claimed_rank(struct incoming *incoming,
                                  struct unauthenticated_client *unauthenticated)
 {
@@ -93,7 +93,7 @@ static void fullinit(struct incoming *incoming)
     struct rank *rank;
     int64_t number;
 
-    if (client->rank != NULL) { /* known from the connection: what it says is a check */
+    if (client->rank != NULL) { /* known from the connection; the claim is only checked */
         if (text.at != NULL &&
             (!pmi2_slice_int(text, 0, UINT32_MAX, &number) || number != client->rank->rank))
             refuse_fullinit(call, WIRE_INVALID_ARG, "wrong_rank");
@@ -103,7 +103,7 @@ static void fullinit(struct incoming *incoming)
     }
     rank = claimed_rank(incoming, client->unauthenticated);
     if (client->auth != PMI2_AUTH_NONE) {
-        if (rank == NULL) { /* says no more than a wrong answer would */
+        if (rank == NULL) { /* reveals no more than a wrong answer would */
             client->unauthenticated->claimed = NULL;
             client->unauthenticated->rank = PMI2_NO_RANK;
         }
@@ -137,8 +137,8 @@ static void auth_response_complete(struct incoming *incoming)
     unauthenticated->nonce[0] = '\0'; /* once */
     if (!right || rank == NULL || rank->client != NULL) {
         server->counters.refused++;
-        pmi2_log(server, 0, "a client on a port could not prove who it is");
-        pmi2_link_close(&client->link, "could not prove who it is");
+        pmi2_log(server, 0, "a client on a port failed to authenticate");
+        pmi2_link_close(&client->link, "failed to authenticate");
         return;
     }
     pmi2_client_bind(client, unauthenticated->claimed, rank);

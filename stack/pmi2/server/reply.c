@@ -202,7 +202,7 @@ static bool end(struct call *call)
     return (call->line ? pmi2_line_end(buffer) : pmi2_frame_end(buffer)) && !buffer->failed;
 }
 
-/* No memory, or more than a message may hold: then at least that is said. */
+/* No memory, or too long for a message: answers with that error. */
 static bool end_short(struct call *call, const char *name)
 {
     pmi2_reply(call, name);

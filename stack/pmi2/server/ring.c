@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * PMIX_Ring: each rank gives a text for either neighbour and gets its place in a ring and what its
- * neighbours gave. Of everything below a server only the first and the last text go up, and only
- * the neighbours of those come down. The ranks of a node come first, then the servers below it.
+ * neighbours gave. A server sends up only the first and the last text of the ranks below it, and
+ * receives only the neighbours of those. The ranks of a node come first, then the servers below it.
  */
 #include "internal.h"
 
@@ -82,8 +82,8 @@ void pmi2_ring_fail(struct job *job)
     forget(job);
 }
 
-/* Texts of ranks go with their requests, but neighbours are still to be told of them. Nothing is
- * allocated for that: a server without memory here would leave all below it waiting. */
+/* The texts of ranks are freed with their requests, but neighbours still need them. This code
+ * allocates nothing: if it failed here, all ranks below would wait for ever. */
 struct kept {
     struct chunk *first, *last;
 };
@@ -127,7 +127,7 @@ static void send_neighbours(const struct job *job, const struct member *member, 
     pmi2_writer_fini(&message);
 }
 
-/* The ring is known: everyone learns his place and neighbours. */
+/* The ring is complete: reports to each rank its place and its neighbours. */
 static void give(struct job *job, uint32_t place, struct ends outer)
 {
     uint32_t count = parts(job), part;

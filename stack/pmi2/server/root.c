@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Requests that only the root can answer. Each server on the way up notes in the request from which
- * of the servers below it came, so the answer finds its way down and nobody keeps a table.
+ * Requests that only the root can answer. Each server on the path to the root adds to the request
+ * the number of the server from which it came. The answer carries that route back, so no server
+ * keeps a table.
  */
 #include "internal.h"
 
@@ -93,7 +94,7 @@ void pmi2_root_send(struct request *request, struct writer *body)
     pmi2_writer_fini(body);
 }
 
-/* The way back so far; false: malformed. */
+/* Reads the route back. False: malformed. */
 static bool read_route(struct reader *reader, struct pmi2_slice *route)
 {
     const char *at = pmi2_read_bytes(reader, ROUTE_HEAD_BYTES);
@@ -115,7 +116,7 @@ void pmi2_root_request_message(struct pmi2_server *server, struct tree *from,
     if (!read_route(&reader, &route) || route.at[8] == HOPS_MAX)
         return;
     pmi2_tree_message(&longer, MESSAGE_REQUEST, head->id, 0, head->count);
-    if (server->config.root) /* only the way is needed */
+    if (server->config.root) /* only the route is needed */
         longer.chunk = longer.chunk == NULL ? NULL : (longer.chunk->length = 0, longer.chunk);
     pmi2_write_bytes(&longer, route.at, 8);
     pmi2_write_u8(&longer, (uint8_t)(route.at[8] + 1));
@@ -133,7 +134,8 @@ void pmi2_root_request_message(struct pmi2_server *server, struct tree *from,
     pmi2_writer_fini(&longer);
 }
 
-/* One server further down; at its end the request that waits is answered. */
+/* Sends an answer to the next server on its route. At the end of the route it answers the waiting
+ * request. */
 static void onward(struct pmi2_server *server, struct pmi2_slice id, struct pmi2_slice route,
                    struct reader *rest)
 {

@@ -117,8 +117,8 @@ void pmi2_server_free(struct pmi2_server *server)
     free(server);
 }
 
-/* Input, ends of connections and finalizing are looked at here, not where they are found: so no
- * handler is entered from within another one. */
+/* Input, closed connections and finalizing ranks are handled here and not where they are noticed,
+ * so no handler is entered from within another one. */
 void pmi2_server_run(struct pmi2_server *server)
 {
     struct list *node;
@@ -292,7 +292,7 @@ void pmi2_server_time(struct pmi2_server *server, uint64_t now)
 
         if (unauthenticated->until > now)
             break;
-        pmi2_link_close(&unauthenticated->client->link, "did not say and prove who it is in time");
+        pmi2_link_close(&unauthenticated->client->link, "did not authenticate in time");
     }
     for (node = server->slow.next; node != &server->slow; node = next) {
         struct client *client = list_of(node, struct client, slow);

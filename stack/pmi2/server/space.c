@@ -160,7 +160,7 @@ static bool add(struct space *space, struct segment *segment, const struct recor
     return true;
 }
 
-/* No server needs any more what the latest epoch has hidden. */
+/* Drops pairs that the latest epoch has hidden; no server needs them any more. */
 static void purge(struct space *space)
 {
     uint32_t i;
@@ -184,7 +184,7 @@ static void purge(struct space *space)
     space->latest->supersedes = false;
 }
 
-/* Copies what still counts of all segments into one, when more than half of them is left over. */
+/* Copies the visible pairs of all segments into one when more than half of the bytes are hidden. */
 static void compact(struct space *space)
 {
     struct list *node, *next;
@@ -198,7 +198,7 @@ static void compact(struct space *space)
         live += list_of(node, struct segment, list)->live;
     whole = segment_new(live);
     writer.chunk = pmi2_chunk_new(space->live_bytes);
-    if (whole == NULL || writer.chunk == NULL) { /* another time */
+    if (whole == NULL || writer.chunk == NULL) { /* tries again later */
         free(whole);
         pmi2_writer_fini(&writer);
         return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Spawns at the root: told to the embedder, who starts the processes, and answered by him. */
+/* Spawn requests at the root: passed to the embedder, which starts the processes and answers. */
 #include "internal.h"
 
 struct spawning {
@@ -140,7 +140,7 @@ void pmi2_spawn_serve(const struct root_request *request, struct pmi2_slice body
     list_add(&server->spawns, &spawning->list);
 }
 
-/* Answered before it was told. */
+/* Answered before the embedder has taken the action. */
 static void forget_notice(struct pmi2_server *server, const struct spawning *spawning)
 {
     struct list *node;

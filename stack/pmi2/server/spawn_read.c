@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Requests of several parts, made into one for the root: a spawn in its three forms - one frame
+/* Requests of several parts, made into one for the root: a spawn in its three forms - one frame
  * with `subcmd=` for each command, a frame and one `spawn-cmd` frame for each, PMI-1 blocks - and
  * the pairs of kvs-putall.
  *
@@ -134,7 +133,7 @@ void pmi2_assembly_drop(struct client *client)
     client->assembly = NULL;
 }
 
-/* A reply to a request of which not all has come, or will be looked at. */
+/* Answers a request before all of its parts have arrived; the other parts are ignored. */
 static void refuse(struct incoming *incoming, const struct assembly *assembly, int code,
                    const char *reason)
 {
@@ -168,7 +167,7 @@ static const char *reason_of(int code)
     }
 }
 
-/* Ends what is under way with an error. */
+/* Ends the request under construction with an error. */
 static void give_up(struct incoming *incoming, int code)
 {
     struct client *client = incoming->call.client;
@@ -180,14 +179,14 @@ static void give_up(struct incoming *incoming, int code)
     free(assembly);
 }
 
-/* NULL: no memory, and that was answered. */
+/* NULL: no memory; the client has the error. */
 static struct assembly *begin(struct incoming *incoming, bool putall)
 {
     struct client *client = incoming->call.client;
     struct pmi2_slice thrid = incoming->call.thrid;
     struct assembly *assembly;
 
-    if (client->assembly != NULL) /* the one before will never be complete */
+    if (client->assembly != NULL) /* the previous request will never be complete */
         give_up(incoming, WIRE_INVALID_ARGS);
     assembly = calloc(1, sizeof(*assembly) + thrid.length + 1);
     if (assembly == NULL) {
@@ -207,7 +206,7 @@ static struct assembly *begin(struct incoming *incoming, bool putall)
     return assembly;
 }
 
-/* All of it is there: one request to the root. */
+/* All parts have arrived: sends one request to the root. */
 static void complete(struct incoming *incoming)
 {
     struct client *client = incoming->call.client;

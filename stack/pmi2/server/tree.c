@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Links between servers: messages out and in, and what each kind does. What a
- * fence or a job brings and the store has already is passed over, not read.
+ * Links between servers: sending and receiving messages, and the handler of each kind. If the store
+ * already has the content of a fence or job message, its bytes are skipped.
  */
 #include "internal.h"
 
@@ -179,7 +179,7 @@ static void abort_up(struct job *job, const struct message_head *head, struct re
 static void launch_up(struct pmi2_server *server, const struct message_head *head,
                       const struct reader *body)
 {
-    /* The way up is by steps: a server looks at what comes from below. */
+    /* Each server on the path up handles messages from below. */
     if (!deliver_launch(server, head->epoch, head->count, body->at, (size_t)(body->end - body->at)))
         pmi2_log(server, 0, "no memory for a message of node %u", head->epoch);
 }

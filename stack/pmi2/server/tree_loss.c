@@ -97,7 +97,7 @@ void pmi2_tree_fini(struct tree *tree)
 /* ---- time -------------------------------------------------------------------------------------
  */
 
-/* While there are jobs, a neighbour that says nothing is asked whether it lives. */
+/* While there are jobs, the server pings a neighbour that sends nothing. */
 static bool watched(const struct tree *tree)
 {
     return !tree->link.closing && !list_empty(&tree->link.server->job_list);
@@ -108,7 +108,8 @@ static uint64_t timeout(const struct tree *tree)
     return tree->link.server->limits.tree_seconds * SECOND;
 }
 
-/* Whom this server does not read from cannot be heard; it is told that all is well all the same. */
+/* A neighbour from which this server does not read is not counted as silent. It still gets pings.
+ */
 static bool silent(const struct tree *tree)
 {
     return tree->link.reads && tree->link.server->now - tree->last_received >= timeout(tree);

@@ -59,7 +59,8 @@ bool pmi2_buffer_close(struct pmi2_buffer *buffer, size_t maximum)
     return good;
 }
 
-/* Not by snprintf: that needs more than a kilobyte of stack, which many ranks pay with a page. */
+/* Does not use snprintf, which needs more than 1 KiB of stack: with many simulated ranks, that
+ * costs a page for each. */
 struct pmi2_slice pmi2_format_int(int64_t value, char digits[24])
 {
     uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Bytes as they arrive, cut into messages. */
 #define _GNU_SOURCE
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,6 +81,7 @@ bool pmi2_decoder_feed(struct pmi2_decoder *decoder, const void *bytes, size_t l
         return true;
     if (decoder->capacity - decoder->end < length && !make_room(decoder, length))
         return false;
+    assert(decoder->start <= decoder->end && decoder->end <= decoder->capacity - length);
     memcpy(decoder->bytes + decoder->end, from, length);
     decoder->end += length;
     return true;
@@ -103,6 +105,7 @@ void pmi2_decoder_received(struct pmi2_decoder *decoder, size_t length)
 {
     size_t skipped = decoder->skip < length ? decoder->skip : length;
 
+    assert(length <= decoder->capacity - decoder->end); /* what pmi2_decoder_room() gave */
     decoder->skip -= skipped; /* 0 unless nothing is pending */
     decoder->start += skipped;
     decoder->end += length;
@@ -119,6 +122,7 @@ static enum pmi2_decoded take(struct pmi2_decoder *decoder, enum pmi2_decoded de
                               struct pmi2_message *message)
 {
     if (decoded == PMI2_DECODED_MESSAGE) {
+        assert(bytes <= pmi2_decoder_pending(decoder));
         decoder->start += bytes;
         decoder->scanned = 0;
         message->wire_bytes = (uint32_t)bytes;

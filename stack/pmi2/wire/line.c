@@ -83,8 +83,8 @@ bool pmi2_mcmd_end(struct pmi2_buffer *buffer)
 /* ---- decoding ---------------------------------------------------------------------------------*/
 
 /*
- * Which key takes the rest of the line, so that its value may contain spaces. MPICH's server says
- * more behind the port of a name; `behind` is where that begins.
+ * Which key takes the rest of the line, so that its value may contain spaces. MPICH's server
+ * appends text to the port of a name; `behind` is where that begins.
  */
 static const struct last {
     const char *command, *key, *behind;

@@ -2,8 +2,8 @@
 /*
  * The process manager's side of PMI-1 and PMI-2, without I/O: bytes in, bytes out. A server is one
  * node of a tree: clients (ranks of its own node) below it, further servers below it, one above it
- * unless it is the root. Who embeds it - pmrun, pmproxy, the simulator, a test, a fuzzer - moves
- * the bytes, starts and kills processes, and asks for the next action after each call.
+ * unless it is the root. The embedder (pmrun, pmproxy, the simulator, a test, a fuzzer) moves the
+ * bytes, starts and kills processes, and takes the next actions after each call.
  *
  * The same calls in the same order give the same bytes and actions. Nothing blocks, no global
  * state, no clock, no randomness of its own. One server, one thread at a time. Memory is bounded by
@@ -29,7 +29,7 @@ struct pmi2_store;
 #define PMI2_NO_RANK UINT32_MAX
 
 enum pmi2_auth {
-    PMI2_AUTH_NONE, /* possession of the connection is proof (an inherited socket pair) */
+    PMI2_AUTH_NONE, /* having the connection is enough (an inherited socket pair) */
     PMI2_AUTH_CHALLENGE, /* an HMAC of nonce, job and rank, before anything is answered: auth.h */
     PMI2_AUTH_DRAFT, /* the draft's SHA-256(key || nonce), too */
 };
@@ -37,15 +37,17 @@ enum pmi2_auth {
 struct pmi2_limits { /* 0: the default */
     uint32_t pairs_per_rank; /* put and not fenced: 64 */
     uint64_t committed_bytes; /* of one job, keys and values; a fence beyond it fails: 1 GiB */
-    uint32_t unread_bytes; /* replies that a client does not read; above, it is not read from: 1 MiB
+    uint32_t unread_bytes; /* unread replies of a client, above which the server stops reading from
+                            * it: 1 MiB
                             */
-    uint32_t unread_seconds; /* and closed after so long: 60 */
-    uint32_t unauthenticated; /* connections that have not proven who they are, at a time: 16 */
+    uint32_t unread_seconds; /* until such a client is closed: 60 */
+    uint32_t unauthenticated; /* connections that have not authenticated, at a time: 16 */
     uint32_t auth_seconds; /* 5 */
     uint32_t names; /* published by one job: 4096 */
     uint32_t node_attributes; /* of one job on one node: 4096 */
     uint32_t spawned; /* processes, in all: 1024 */
-    uint32_t tree_seconds; /* a neighbour in the tree that is silent for so long is lost: 30 */
+    uint32_t
+        tree_seconds; /* a neighbour in the tree that sends nothing for this time is lost: 30 */
 };
 
 struct pmi2_server_config {
@@ -67,8 +69,8 @@ void pmi2_server_free(struct pmi2_server *server);
 
 /*
  * Committed pairs of jobs. Servers in one address space (a simulation, a benchmark) may share one:
- * all replicas of an epoch are equal, so one is kept. What two servers learn of one epoch must
- * agree, else the later one fails the job (that would be a defect of the tree).
+ * all replicas of an epoch are equal, so one is kept. If two servers receive different pairs for an
+ * epoch, the later one fails the job (that would be a defect of the tree).
  */
 struct pmi2_store *pmi2_store_new(void);
 void pmi2_store_free(struct pmi2_store *store); /* after its servers */
@@ -101,17 +103,17 @@ struct pmi2_job_info {
  * taken, nodes that no server answers for, or no memory.
  */
 const char *pmi2_server_job_add(struct pmi2_server *server, const struct pmi2_job_info *info);
-/* Root: all its processes are gone, or must not be served any more. Names it published go with it.
- */
+/* Root: ends a job. Its processes have ended, or must not be served any more. Its published names
+ * are removed. */
 void pmi2_server_job_end(struct pmi2_server *server, const char *job);
 
-/* What of a rank is known on its node. */
+/* The state of a rank, as its node knows it. */
 enum pmi2_rank_state {
     PMI2_RANK_NEW, /* has not spoken PMI */
     PMI2_RANK_RUNNING, /* initialised */
     PMI2_RANK_FINALIZED,
-    PMI2_RANK_ABORTED, /* by its own wish (PMI2_Abort, flag 0) */
-    PMI2_RANK_FAILED, /* its connection broke, or it was closed for what it sent */
+    PMI2_RANK_ABORTED, /* it called PMI2_Abort with flag 0 */
+    PMI2_RANK_FAILED, /* its connection broke, or the server closed it because of malformed input */
     PMI2_RANK_DEAD, /* its process has ended: pmi2_server_rank_ended */
 };
 enum pmi2_rank_state pmi2_server_rank_state(const struct pmi2_server *server, const char *job,
@@ -119,7 +121,7 @@ enum pmi2_rank_state pmi2_server_rank_state(const struct pmi2_server *server, co
 /*
  * The process of a rank of this node has ended. Unless it had finalized, fences of the job fail on
  * all ranks (but those of survivors) and the rank is listed in PMI_dead_processes. Root: may be
- * said of any rank.
+ * called for any rank.
  */
 void pmi2_server_rank_ended(struct pmi2_server *server, const char *job, uint32_t rank);
 /* Attributes of this node for one job (cartCoords of a rank: rank != PMI2_NO_RANK). */
@@ -130,36 +132,37 @@ bool pmi2_server_node_attribute(struct pmi2_server *server, const char *job, uin
  */
 
 /*
- * A client. A known rank: an inherited descriptor. rank PMI2_NO_RANK: a port; the client says who
- * it is with `initack` or `fullinit` and proves it as `auth` demands; job NULL: of any job. NULL:
- * no memory, too many strangers, no such job or rank here, or that rank is connected or lost.
- * `data` is the caller's.
+ * Adds a client. With a rank, the client has an inherited descriptor. With PMI2_NO_RANK, it has
+ * connected to a port: it states its rank with `initack` or `fullinit` and authenticates as `auth`
+ * demands; job NULL: any job. Returns NULL if there is no memory, there are too many
+ * unauthenticated clients, the job or rank is not here, or the rank is connected or lost. `data` is
+ * the caller's.
  */
 struct pmi2_link *pmi2_server_client(struct pmi2_server *server, const char *job, uint32_t rank,
                                      enum pmi2_auth auth, void *data);
-/* A server below, of nodes [first, last). The caller has made sure who it is. NULL: no memory, or
- * these nodes are not below this server or are another's. */
+/* Adds a server below, of nodes [first, last). The caller has authenticated it. Returns NULL if
+ * there is no memory, or if these nodes are not below this server or belong to another one. */
 struct pmi2_link *pmi2_server_child(struct pmi2_server *server, uint32_t first, uint32_t last,
                                     void *data);
-/* The server above. At most one, not at the root (NULL), and never again after it was lost. */
+/* Sets the server above. NULL: this is the root, or a server above has been set before. */
 struct pmi2_link *pmi2_server_parent(struct pmi2_server *server, void *data);
 
 void *pmi2_link_data(const struct pmi2_link *link);
-/* Bytes have come. On a lossy tree link: exactly one datagram. */
+/* Bytes have arrived. On a lossy tree link: exactly one datagram. */
 void pmi2_link_input(struct pmi2_link *link, const void *bytes, size_t length);
 /* The other side has closed, or the connection broke. The link is freed by pmi2_link_free only. */
 void pmi2_link_eof(struct pmi2_link *link);
-/* False while input should wait (the other side does not read what it is sent). Never on the link
- * upwards. */
+/* False while the embedder should not read from the link, because the other side does not read what
+ * it is sent. Always true for the link to the parent. */
 bool pmi2_link_reads(const struct pmi2_link *link);
-/* What is to be sent, oldest first; returns the number of pieces. Lossy tree links: one piece is
- * one datagram. */
+/* The bytes to send, oldest first; returns the number of pieces. Lossy tree links: one piece is one
+ * datagram. */
 int pmi2_link_output(const struct pmi2_link *link, struct iovec *pieces, int maximum);
 void pmi2_link_sent(struct pmi2_link *link, size_t bytes);
 /* Bytes that wait to be sent. Lossy tree links: those that are not part of a datagram yet. */
 size_t pmi2_link_waiting(const struct pmi2_link *link);
-/* Everything about it is forgotten, also actions of it that were not taken yet (but TREE_LOST). If
- * it was open, as after pmi2_link_eof. */
+/* Frees the link and drops its pending actions except TREE_LOST. An open link is first treated as
+ * after pmi2_link_eof. */
 void pmi2_link_free(struct pmi2_link *link);
 
 /*
@@ -251,7 +254,7 @@ enum pmi2_action_kind {
      */
     PMI2_ACTION_TREE_LOST,
     PMI2_ACTION_LOG, /* text, one line; level 0: warning, 1: explanation */
-    PMI2_ACTION_READS, /* link: what pmi2_link_reads says has changed */
+    PMI2_ACTION_READS, /* link: the result of pmi2_link_reads() has changed */
     PMI2_ACTION_NAME, /* root with a name server: name */
 };
 struct pmi2_action { /* pointers are valid until the next call with this server */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How a process proves to be a rank of a job. The server sends a nonce (text, used once). With
+ * How a process authenticates as a rank of a job. The server sends a nonce (text, used once). With
  * `authtype=challenge-hmac-sha256` the client answers with
  *
  *     HMAC-SHA-256(key, nonce NUL jobid NUL rank)
  *
  * rank in decimal. The draft's type is `challenge-sha256` with SHA-256(key || nonce): it proves no
- * rank, and a server takes it only if it was told to. Answers are in hexadecimal, lower case.
+ * rank, and a server accepts it only if it is configured to. Answers are in hexadecimal, lower
+ * case.
  */
 #ifndef JACQUARD_PMI2_AUTH_H
 #define JACQUARD_PMI2_AUTH_H

@@ -21,14 +21,14 @@
 #define PMI2_FRAME_MAX 65536 /* payload of any frame but a spawn */
 #define PMI2_SPAWN_FRAME_MAX 999999
 #define PMI2_LINE_MAX 8192 /* with the newline */
-#define PMI2_MCMD_MAX                                                           \
-    (1 << 20) /* one block; who collects the blocks of a spawn bounds their sum \
+#define PMI2_MCMD_MAX                                                                       \
+    (1 << 20) /* one block; the caller that collects the blocks of a spawn limits their sum \
                */
 #define PMI2_KEY_MAX 64
 #define PMI2_VALUE_MAX 1024
 #define PMI2_JOBID_MAX 255
 
-/* Bytes of somebody else; not terminated. */
+/* Bytes that the slice does not own; not terminated. */
 struct pmi2_slice {
     const char *at;
     size_t length;

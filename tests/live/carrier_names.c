@@ -265,7 +265,7 @@ static void write_half(const struct daemon *daemon)
 
 static void *write_rest(void *arg)
 {
-    pause_us(200000);
+    pause_us(200000); /* tested: the reader waits for a writer that takes so long */
     write_half(arg);
     return NULL;
 }

@@ -286,7 +286,7 @@ int shm_join(const struct shm_options *options, struct shm **result, char *why)
     struct shm *shm;
     int error;
 
-    assert(options != NULL && result != NULL);
+    assert(result != NULL);
     *result = NULL;
     if (why != NULL)
         *why = 0;

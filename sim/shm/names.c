@@ -31,7 +31,6 @@ int shm_claim(struct shm *shm, const struct shm_key *key, uint64_t value, struct
     struct wire answer = {.kind = 0};
     int error = claim(shm, WIRE_CLAIM, key, 1, value, &answer);
 
-    assert(key != NULL);
     if (error == 0 || error == -EEXIST)
         fill_name(&answer, found);
     return error;
@@ -43,7 +42,6 @@ int shm_claim_shared(struct shm *shm, const struct shm_key *key, uint64_t value,
     struct wire answer = {.kind = 0};
     int error = claim(shm, WIRE_CLAIM_SHARED, key, 1, value, &answer);
 
-    assert(key != NULL);
     if (error == 0 || error == -EEXIST)
         fill_name(&answer, found);
     return error;
@@ -54,7 +52,7 @@ int shm_claim_free(struct shm *shm, struct shm_key *key, uint32_t count, uint64_
     struct wire answer = {.kind = 0};
     int error = claim(shm, WIRE_CLAIM_FREE, key, count, value, &answer);
 
-    assert(key != NULL && count > 0);
+    assert(count > 0);
     if (error == 0)
         key->key[0] = answer.key.key[0];
     return error;
@@ -64,7 +62,6 @@ int shm_unclaim(struct shm *shm, const struct shm_key *key)
 {
     struct wire answer = {.kind = 0};
 
-    assert(key != NULL);
     return claim(shm, WIRE_UNCLAIM, key, 1, 0, &answer);
 }
 
@@ -83,7 +80,7 @@ static int find(const struct shm *shm, const struct shm_key *key, struct shm_nam
         (const struct fabric_name *)((const char *)fabric + fabric->names_at);
     uint32_t mask = fabric->names_capacity - 1, at = name_hash(key) & mask, probes;
 
-    assert(key != NULL && name != NULL);
+    assert(name != NULL);
     for (probes = 0; probes <= mask; probes++, at = (at + 1) & mask) {
         const struct fabric_name *entry = &names[at];
 
@@ -105,7 +102,7 @@ int shm_lookup(const struct shm *shm, const struct shm_key *key, struct shm_name
     uint32_t retries = 0, seen;
     int result;
 
-    assert(shm->fabric != NULL && name != NULL);
+    assert(name != NULL && shm->self != NULL);
     do {
         if (!shm_seq_read_begin(version, &seen))
             continue;

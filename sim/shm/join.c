@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #define _GNU_SOURCE
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,6 +96,7 @@ static int find_node(const struct shm_options *options, uint32_t *node, char *wh
 
 static int connection_failed(const struct shm *shm, int result, char *why)
 {
+    assert(result <= 0);
     if (result == -ETIMEDOUT)
         shm_why(why, "the fabric at %s does not answer", shm->path);
     else if (result == -EPROTO)
@@ -110,6 +112,7 @@ static int copy_refusal(const struct wire_packet *packet, char *why)
 {
     int length = packet->text_bytes < SHM_WHY_BYTES ? (int)packet->text_bytes : SHM_WHY_BYTES - 1;
 
+    assert(packet->head.kind == WIRE_REFUSED);
     shm_why(why, "%.*s", length, packet->text);
     return packet->head.error != 0 ? packet->head.error : -EPROTO;
 }
@@ -120,6 +123,7 @@ static int receive_welcome(struct shm *shm, char *why)
     struct wire_packet packet;
     int result = shm_receive_within(shm->socket, shm->buffer, &packet, WELCOME_MS);
 
+    assert(shm->socket >= 0 && shm->fabric == NULL);
     if (result != 1)
         return connection_failed(shm, result, why);
     if (packet.head.kind == WIRE_REFUSED)
@@ -136,6 +140,7 @@ static int reach_daemon(struct shm *shm, char *why)
     unsigned attempt;
     int result = -ECONNREFUSED;
 
+    assert(shm->socket < 0 && shm->path != NULL);
     for (attempt = 0; attempt < ATTEMPTS; attempt++) {
         shm->socket = shm_connect(shm->path);
         if (shm->socket >= 0) {
@@ -190,6 +195,7 @@ static int register_member(struct shm *shm, uint32_t node, int segment_file, cha
     struct wire_packet packet = {.text_bytes = 0};
     int fds[WIRE_FDS_MAX] = {segment_file, shm->doorbell, own_pidfd()}, result, error;
 
+    assert(shm->self == NULL && shm->segment != NULL && segment_file >= 0);
     result = shm_wire_send(shm->socket, &join, NULL, 0, fds, fds[WIRE_PIDFD] >= 0 ? 3 : 2, 0);
     if (fds[WIRE_PIDFD] >= 0)
         close(fds[WIRE_PIDFD]);
@@ -214,6 +220,7 @@ static int register_member(struct shm *shm, uint32_t node, int segment_file, cha
 
 static int allocate_tables(struct shm *shm)
 {
+    assert(shm->slots == NULL && shm->facts.processes_max > 0);
     shm->slots = calloc(shm->facts.processes_max, sizeof(*shm->slots));
     shm->outs = calloc(shm->facts.processes_max, sizeof(*shm->outs));
     shm->ended = calloc(shm->facts.processes_max, sizeof(*shm->ended));
@@ -231,6 +238,7 @@ static void start_clock(struct shm *shm)
 {
     uint64_t per_us = shm->facts.ticks_per_us;
 
+    assert(shm->head != NULL && shm->self == NULL);
     shm->stamp_ticks = SHM_STAMP_US * per_us;
     shm->stale_ticks = shm->ring_ticks = SHM_STALE_US * per_us;
     shm->tick_ticks = SHM_TICK_US * per_us;
@@ -245,6 +253,7 @@ static int become_member(struct shm *shm, const struct shm_options *options, cha
     uint32_t node;
     int segment_file, result = find_node(options, &node, why);
 
+    assert(shm->self == NULL && options->segment_bytes <= SHM_SEGMENT_MAX);
     if (result != 0)
         return result;
     result = reach_daemon(shm, why);
@@ -277,6 +286,7 @@ int shm_join(const struct shm_options *options, struct shm **result, char *why)
     struct shm *shm;
     int error;
 
+    assert(result != NULL);
     *result = NULL;
     if (why != NULL)
         *why = 0;
@@ -349,11 +359,13 @@ const struct shm_facts *shm_facts(const struct shm *shm)
 
 struct shm_peer *shm_self(struct shm *shm)
 {
+    assert(shm->self != NULL);
     return &shm->self->to;
 }
 
 void *shm_segment(struct shm *shm)
 {
+    assert(shm->segment != NULL && shm->at.extra <= shm->at.total);
     return shm->segment + shm->at.extra;
 }
 
@@ -361,6 +373,7 @@ int shm_report(struct shm *shm, const void *bytes, size_t count)
 {
     struct wire head = {.magic = SHM_MAGIC, .version = SHM_VERSION, .kind = WIRE_REPORT};
 
+    assert(bytes != NULL || count == 0);
     if (shm->lost)
         return -ENOTCONN;
     if (count > SHM_TEXT_MAX)

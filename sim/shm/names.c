@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include "internal.h"
@@ -10,6 +11,7 @@ static int claim(struct shm *shm, uint32_t kind, const struct shm_key *key, uint
     struct wire_packet packet;
     int error = shm_request(shm, &request, &packet);
 
+    assert(shm->self != NULL && count > 0);
     if (error != 0)
         return error;
     *answer = packet.head;
@@ -19,6 +21,7 @@ static int claim(struct shm *shm, uint32_t kind, const struct shm_key *key, uint
 
 static void fill_name(const struct wire *answer, struct shm_name *found)
 {
+    assert(answer->kind == WIRE_ANSWER);
     if (found != NULL)
         *found = (struct shm_name){answer->slot, answer->generation, answer->value};
 }
@@ -49,6 +52,7 @@ int shm_claim_free(struct shm *shm, struct shm_key *key, uint32_t count, uint64_
     struct wire answer = {.kind = 0};
     int error = claim(shm, WIRE_CLAIM_FREE, key, count, value, &answer);
 
+    assert(count > 0);
     if (error == 0)
         key->key[0] = answer.key.key[0];
     return error;
@@ -76,6 +80,7 @@ static int find(const struct shm *shm, const struct shm_key *key, struct shm_nam
         (const struct fabric_name *)((const char *)fabric + fabric->names_at);
     uint32_t mask = fabric->names_capacity - 1, at = name_hash(key) & mask, probes;
 
+    assert(name != NULL);
     for (probes = 0; probes <= mask; probes++, at = (at + 1) & mask) {
         const struct fabric_name *entry = &names[at];
 
@@ -97,6 +102,7 @@ int shm_lookup(const struct shm *shm, const struct shm_key *key, struct shm_name
     uint32_t retries = 0, seen;
     int result;
 
+    assert(name != NULL && shm->self != NULL);
     do {
         if (!shm_seq_read_begin(version, &seen))
             continue;

@@ -37,7 +37,10 @@ struct shm_peer *peer_of_pid(struct shm *shm, pid_t pid);
 /* xorshift: the same numbers for the same seed (not 0). */
 uint64_t random_next(uint64_t *state);
 
-/* 1000000 is a second. */
+/* A counter that this process and the children that it runs share; 0 at first. */
+_Atomic unsigned *shared_counter(void);
+
+/* 1000000 is a second. Between two checks of a condition, or where the pause itself is tested. */
 void pause_us(unsigned us);
 
 #endif

@@ -117,7 +117,7 @@ struct honest {
 
 /* Names by which the processes of the first test find out about each other. */
 static const struct shm_key scribbler_has_ended = {.kind = 9},
-                            something_strange_came = {.kind = 10};
+                            something_strange_came = {.kind = 10}, end_was_seen = {.kind = 11};
 
 static bool is_named(struct shm *shm, const struct shm_key *key)
 {
@@ -249,7 +249,8 @@ static int wait_for_scribbler(void *arg)
             shm_leave(shm);
     }
     must(shm_claim(shm, &scribbler_has_ended, 0, NULL) == 0);
-    pause_us(500000);
+    while (!is_named(shm, &end_was_seen)) /* the name ends with this process */
+        pause_us(1000);
     shm_leave(shm);
     return 0;
 }
@@ -269,9 +270,10 @@ static void a_hostile_member_harms_only_itself(void **state)
     converse(&honest, is_over);
     assert_false(honest.end);
     assert_true(honest.got > 0);
+    assert_int_equal(shm_claim(honest.shm, &end_was_seen, 0, NULL), 0);
+    ended_well(hostile);
     shm_leave(honest.shm);
     ended_well(friend_);
-    ended_well(hostile);
     fabric_is_over();
 }
 

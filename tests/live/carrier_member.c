@@ -137,19 +137,22 @@ static int join_and_wait(void *arg)
     for (slot = 0; slot < AT_ONCE; slot++) /* all in one fabric */
         while (!shm_member(shm, slot, &member))
             pause_us(1000);
-    pause_us(200000);
+    atomic_fetch_add((_Atomic unsigned *)arg, 1);
+    while (atomic_load((_Atomic unsigned *)arg) < AT_ONCE) /* all have seen all */
+        pause_us(1000);
     shm_leave(shm);
     return 0;
 }
 
 static void many_start_it_at_once(void **state)
 {
+    _Atomic unsigned *arrived = shared_counter();
     pid_t children[AT_ONCE];
     unsigned i;
 
     fresh_fabric();
     for (i = 0; i < AT_ONCE; i++)
-        children[i] = run(join_and_wait, NULL);
+        children[i] = run(join_and_wait, (void *)arrived);
     for (i = 0; i < AT_ONCE; i++)
         ended_well(children[i]);
     fabric_is_over();
@@ -161,7 +164,7 @@ static int join_often(void *arg)
 
     for (i = 0; i < 40; i++) {
         shm_leave(join_fabric());
-        pause_us(i % 4 * 70000); /* about when the daemon ends */
+        pause_us(i % 4 * 70000); /* tested: joining about when the daemon ends */
     }
     return 0;
 }
@@ -223,11 +226,16 @@ static void a_private_fabric_has_the_children(void **state)
 
 /* ---- forks ----------------------------------------------------------------------------------- */
 
+static int until_noticed[2]; /* a pipe: the test closes it when it has seen the parent's end */
+
 static int live_on(void *arg)
 {
+    char nothing;
+
     must(shm_forked(arg));
     shm_leave(arg);
-    pause_us(2000000);
+    close(until_noticed[1]);
+    must(read(until_noticed[0], &nothing, 1) == 0);
     return 0;
 }
 
@@ -254,11 +262,14 @@ static void a_childs_life_is_not_its_parents(void **state)
     pid_t child;
 
     fresh_fabric();
+    assert_int_equal(pipe(until_noticed), 0);
     shm = join_as(&watch, &seen);
     child = run(fork_and_die, NULL);
     peer_of_pid(shm, child);
     assert_int_equal(waitpid(child, &status, 0), child);
     poll_until(shm, &seen.gone, 1);
+    close(until_noticed[1]);
+    close(until_noticed[0]);
     assert_false(shm_forked(shm));
     shm_leave(shm);
     fabric_is_over();
@@ -366,7 +377,7 @@ static int wait_for_the_end(void *arg)
     struct shm *shm = join_fabric();
 
     for (;;)
-        pause_us(1000000);
+        pause(); /* until it is killed */
     shm_leave(shm);
     return 0;
 }
@@ -430,9 +441,8 @@ static pid_t run_daemon(const char *option, const char *value)
         execl(TEST_FABRICD, "jacquard-fabricd", option, value, getenv("JACQUARD_FABRIC"), NULL);
         _exit(127);
     }
-    for (tries = 0; access(getenv("JACQUARD_FABRIC"), F_OK) != 0 && tries < 1000; tries++)
+    for (tries = 0; daemon_pid() != child && tries < 1000; tries++) /* until it listens */
         pause_us(10000);
-    pause_us(100000);
     return child;
 }
 
@@ -449,8 +459,7 @@ static void the_end_of_the_daemon_is_everybodys(void **state)
     shm = join_as(&watch, &seen);
     assert_int_equal(shm_facts(shm)->nodes, 4);
     child = run(stay, &child_seen);
-    peer_of_pid(shm, child);
-    pause_us(100000);
+    peer_of_pid(shm, child); /* the introduction is in the child's socket then */
     kill(daemon_, SIGKILL);
     waitpid(daemon_, NULL, 0);
     poll_until(shm, &seen.lost, 1);

@@ -222,11 +222,30 @@ struct daemon {
     uv_async_t stop;
     struct shm_server *server;
     pthread_t thread;
+    bool dies_writing; /* ends in the middle of a change of both tables */
 };
+
+/* The daemon begins to change both tables. */
+static void begin_to_write(const struct daemon *daemon)
+{
+    shm_seq_write_begin(&daemon->server->segment->names_version);
+    shm_seq_write_begin(&daemon->server->table[0].version);
+}
+
+/* The daemon has changed both tables. */
+static void end_of_write(const struct daemon *daemon)
+{
+    shm_seq_write_end(&daemon->server->segment->names_version);
+    shm_seq_write_end(&daemon->server->table[0].version);
+}
 
 static void daemon_stop(uv_async_t *async)
 {
-    shm_server_stop(((struct daemon *)async->data)->server);
+    struct daemon *daemon = async->data;
+
+    shm_server_stop(daemon->server);
+    if (daemon->dies_writing) /* its segment is unmapped later, when all handles are closed */
+        begin_to_write(daemon);
     uv_close((uv_handle_t *)async, NULL);
 }
 
@@ -256,27 +275,20 @@ static void daemon_end(struct daemon *daemon)
     assert_int_equal(uv_loop_close(&daemon->loop), 0);
 }
 
-/* Of what it shows: begins to write, or has written. */
-static void write_half(const struct daemon *daemon)
-{
-    shm_seq_write_begin(&daemon->server->segment->names_version);
-    shm_seq_write_begin(&daemon->server->table[0].version);
-}
-
 static void *write_rest(void *arg)
 {
-    pause_us(200000);
-    write_half(arg);
+    pause_us(200000); /* tested: the reader waits for a writer that takes so long */
+    end_of_write(arg);
     return NULL;
 }
 
-/* Whoever looks something up waits until it is whole again, but not for a daemon that is dead. */
+/* A reader waits until a change is complete, but not for a daemon that is dead. */
 static void what_is_half_written(void **state)
 {
     struct shm_key key = {.node = 3, .kind = 1, .key = {5, 6}}, none = {.kind = 2};
     struct shm_member member;
     struct shm_name name;
-    struct daemon daemon;
+    struct daemon daemon = {.server = NULL};
     struct shm *shm;
     pthread_t writer;
     unsigned round;
@@ -287,7 +299,7 @@ static void what_is_half_written(void **state)
     assert_int_equal(shm_self(shm)->slot, 0);
     assert_int_equal(shm_claim(shm, &key, 42, NULL), 0);
     for (round = 0; round < 3; round++) {
-        write_half(&daemon);
+        begin_to_write(&daemon);
         assert_int_equal(pthread_create(&writer, NULL, write_rest, &daemon), 0);
         if (round == 0)
             assert_int_equal(shm_lookup(shm, &key, &name), 0);
@@ -299,7 +311,7 @@ static void what_is_half_written(void **state)
     }
     assert_int_equal(name.value, 42);
     assert_int_equal(member.pid, getpid());
-    write_half(&daemon);
+    daemon.dies_writing = true;
     daemon_end(&daemon);
     assert_int_equal(shm_lookup(shm, &key, &name), -ENOTCONN);
     assert_false(shm_member(shm, 0, &member));

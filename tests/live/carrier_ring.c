@@ -196,7 +196,8 @@ static int release_on_request(void *arg)
         ;
     while (!shm_next(shm, &record)) /* takes one, and does not release it */
         sched_yield();
-    pause_us(100000);
+    while (atomic_load((_Atomic unsigned *)arg) == 0) /* the ring is full */
+        sched_yield();
     shm_publish(parent, SHM_REPLY, GO, 0);
     for (;;) {
         if (!shm_next(shm, &record)) {
@@ -217,6 +218,7 @@ static void a_full_ring_says_so(void **state)
 {
     struct shm *shm;
     struct shm_peer *peer;
+    _Atomic unsigned *full = shared_counter();
     struct shm_record record;
     uint64_t n = 0;
     void *room;
@@ -224,7 +226,7 @@ static void a_full_ring_says_so(void **state)
 
     fresh_fabric();
     shm = join_fabric();
-    child = run(release_on_request, NULL);
+    child = run(release_on_request, (void *)full);
     peer = peer_of_pid(shm, child);
     while ((room = shm_reserve(peer, SHM_REQUEST, 8)) != NULL) {
         fill(room, 8, n++);
@@ -234,6 +236,7 @@ static void a_full_ring_says_so(void **state)
     assert_null(shm_reserve(peer, SHM_REQUEST, SHM_RECORD_MAX));
     assert_null(shm_reserve(peer, SHM_REQUEST, SHM_RECORD_MAX + 1));
     assert_int_equal(shm_executed(peer, SHM_REQUEST), 0);
+    atomic_store(full, 1);
     while (!shm_next(shm, &record))
         ;
     assert_int_equal(record.kind, GO);

@@ -168,7 +168,7 @@ static void allreduce(void)
     configure(everybody, RANKS, lt_rank);
     for (round = 1; round <= ROUNDS; round++) {
         if (round % 50 == lt_rank)
-            usleep(3000); /* all wait for one, and some sleep meanwhile */
+            usleep(3000); /* tested: all wait for one, and some sleep meanwhile */
         reduce(round, everybody, RANKS);
     }
     lt_end(&lt);

@@ -303,7 +303,7 @@ static void visible(struct lt *lt)
 
     if (lt_rank == 0) {
         lt->memory[0] = 77;
-        usleep(300000); /* its helper has gone to sleep */
+        usleep(300000); /* tested: its helper sleeps by then */
         stamp(0);
         put(lt, &post, 1);
         while (__atomic_load_n(&lt_shared->note[0][1], __ATOMIC_SEQ_CST) == 0)

@@ -145,7 +145,7 @@ static void sleeping(void)
     lt_start(&lt, 4096);
     if (lt_rank == 1) {
         for (i = 0; i < 20; i++) {
-            usleep(30000);
+            usleep(30000); /* tested: rank 0 sleeps by then */
             post = put_to(&lt, 0, 0, 64);
             OK(lt_post(&lt, 0, &post, false));
         }
@@ -413,7 +413,7 @@ static void sleepers(void)
         OK(lt_post(&lt, 0, &post, false));
         while (__atomic_load_n(&lt_shared->note[0][0], __ATOMIC_ACQUIRE) < i)
             usleep(50);
-        usleep(200); /* it sleeps again */
+        usleep(200); /* tested: the thread sleeps again by then, or is about to */
     }
     for (i = 0; lt_rank == 0 && i < SLEEPERS; i++) {
         all[i] = (struct sleeper){&lt, lt.rx, NULL, 0};
@@ -530,7 +530,7 @@ static void last_words(void)
         post = put_to(&lt, 0, 0, sizeof(word));
         OK(GNI_PostFma(lt.eps[0], &post));
         if (fork() == 0) {
-            usleep(300000);
+            usleep(300000); /* tested: rank 0 goes on long after this process has ended */
             kill(lt_shared->pids[0], SIGCONT);
             _exit(0);
         }

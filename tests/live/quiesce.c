@@ -2,43 +2,26 @@
 /*
  * Deregistration while a peer copies (sim/aries/live/quiesce.c): after GNI_MemDeregister has
  * returned nobody writes to the memory, whatever the peer is doing. Rank 0 owns the memory; rank 1
- * is a program of uGNI that writes to it, or a member without a NIC that only says so.
+ * is a program of uGNI that writes to it, or a member without a NIC that only publishes a copy.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "live_test.h"
+#include "two_members.h"
 
 #include <sched.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <unistd.h>
-#include "live/backend.h"
 #include "nic/mem_handle.h"
 
 enum { BYTES = 12 << 20, PAGE = 4096, ROUNDS = 5 };
 enum { SENT = 0x11, FREED = 0x22 };
 
-/* What the two tell each other outside of the fabric. */
+/* The words that the two ranks share. */
 static struct {
     uint32_t ended; /* rank 1's transaction, or the copy that it has announced */
     uint32_t dead; /* rank 1 has announced its last copy */
 } * talk;
-
-static uint32_t load_word(const uint32_t *word)
-{
-    return __atomic_load_n(word, __ATOMIC_SEQ_CST);
-}
-
-static void store_word(uint32_t *word, uint32_t value)
-{
-    __atomic_store_n(word, value, __ATOMIC_SEQ_CST);
-}
-
-static void set(uint64_t *word, uint64_t value)
-{
-    __atomic_store_n(word, value, __ATOMIC_SEQ_CST);
-}
 
 /* ---- a real transfer ------------------------------------------------------------------------- */
 
@@ -111,7 +94,7 @@ static void no_copy_lands_after_deregistration(void)
 
 /* ---- a member that says that it copies ------------------------------------------------------- */
 
-static struct shm *live_of_member;
+static struct shm *shm_of_member;
 static struct aries_live_share *share;
 
 static const struct aries_live_mdd *begin_copy(uint32_t count)
@@ -122,8 +105,8 @@ static const struct aries_live_mdd *begin_copy(uint32_t count)
     struct shm_member member;
 
     for (slot = 0; slot < 8; slot++)
-        if (shm_member(live_of_member, slot, &member) && member.pid == lt_shared->pids[0])
-            other = shm_peer(live_of_member, slot, 0, NULL);
+        if (shm_member(shm_of_member, slot, &member) && member.pid == lt_shared->pids[0])
+            other = shm_peer(shm_of_member, slot, 0, NULL);
     CHECK(other != NULL);
     set(&share->copying, (uint64_t)other->slot << 48 | (uint64_t)(uint16_t)other->generation << 32 |
                              count << 16 | mdh);
@@ -139,11 +122,9 @@ static bool valid(const struct aries_live_mdd *entry)
  * process that dies. */
 static void be_member(void)
 {
-    const struct shm_options options = {.node = 1, .segment_bytes = ARIES_LIVE_SEGMENT_BYTES};
     const struct aries_live_mdd *entry;
 
-    CHECK(shm_join(&options, &live_of_member, NULL) == 0);
-    share = (struct aries_live_share *)((char *)shm_segment(live_of_member) + ARIES_LIVE_SHARE_AT);
+    share = join_without_nic(&shm_of_member);
     lt_barrier();
     lt_barrier();
 
@@ -193,16 +174,15 @@ static void deregistration_waits_for_who_copies(void)
 
 static int run(const char *name, void (*what)(void))
 {
-    memset(talk, 0, sizeof(*talk));
-    return lt_run(name, 2, 2, what);
+    return run_two(talk, sizeof(*talk), name, what);
 }
 
 int main(void)
 {
     int failed = 0;
 
-    talk = mmap(NULL, sizeof(*talk), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (talk == MAP_FAILED)
+    talk = shared_words(sizeof(*talk));
+    if (talk == NULL)
         return 1;
     failed += run("live_no_copy_lands_after_deregistration", no_copy_lands_after_deregistration);
     failed += run("live_deregistration_waits_for_who_copies", deregistration_waits_for_who_copies);

@@ -7,34 +7,23 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "live_test.h"
+#include "two_members.h"
 
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
-#include "live/backend.h"
 #include "nic/mem_handle.h"
 
 enum { BYTES = 4 << 20, GUARD = 64 << 10, TIMEOUT_S = 150 };
 enum { OWN_BYTE = 0x11, HELPED_BYTE = 0x22, GUARD_BYTE = 0x33 };
 
-/* What the two tell each other outside of the fabric. */
+/* The words that the two ranks share. */
 static struct {
     uint32_t asked; /* rank 1 got a record for a transfer that was open */
     uint32_t over; /* rank 0 has seen what it wanted */
 } * talk;
-
-static uint32_t load_word(const uint32_t *word)
-{
-    return __atomic_load_n(word, __ATOMIC_SEQ_CST);
-}
-
-static void store_word(uint32_t *word, uint32_t value)
-{
-    __atomic_store_n(word, value, __ATOMIC_SEQ_CST);
-}
 
 static void rest_ms(long ms)
 {
@@ -79,14 +68,13 @@ static struct {
 
 static void join(void)
 {
-    const struct shm_options options = {.node = 1, .segment_bytes = ARIES_LIVE_SEGMENT_BYTES};
     struct shm_key block = {1, ARIES_LIVE_NAME_MDHS, {0, 0}};
     struct aries_mem_handle fields = {.pages = BYTES >> 12, .page_shift = 12};
     struct lt_peer *own = (struct lt_peer *)lt_shared->note[1];
     struct aries_live_mdd *table;
 
     pin();
-    CHECK(shm_join(&options, &it.shm, NULL) == 0);
+    it.share = join_without_nic(&it.shm);
     CHECK(shm_claim(it.shm, &block, 0, NULL) == 0);
     it.memory =
         mmap(NULL, BYTES + GUARD, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -98,7 +86,6 @@ static void join(void)
                                        .base = (uintptr_t)it.memory,
                                        .length = BYTES,
                                        .address = (uintptr_t)it.memory};
-    it.share = (struct aries_live_share *)((char *)table + ARIES_LIVE_SHARE_AT);
     fields.address = (uintptr_t)it.memory;
     own->address = fields.address;
     own->handle = aries_mem_handle_encode(&fields);
@@ -122,16 +109,6 @@ static uint64_t name_of(const struct shm_peer *initiator, uint32_t number)
 {
     return (uint64_t)initiator->slot << 48 | (uint64_t)(uint16_t)initiator->generation << 32 |
            number;
-}
-
-static void set(uint64_t *word, uint64_t value)
-{
-    __atomic_store_n(word, value, __ATOMIC_SEQ_CST);
-}
-
-static uint64_t get(const uint64_t *word)
-{
-    return __atomic_load_n(word, __ATOMIC_SEQ_CST);
 }
 
 /* A record that asks for help; it stays unreleased. False: rank 0 wants no more. */
@@ -466,16 +443,15 @@ static void helps_as_target(void)
 
 static int run(const char *name, void (*what)(void))
 {
-    memset(talk, 0, sizeof(*talk));
-    return lt_run(name, 2, 2, what);
+    return run_two(talk, sizeof(*talk), name, what);
 }
 
 int main(void)
 {
     int failed = 0;
 
-    talk = mmap(NULL, sizeof(*talk), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (talk == MAP_FAILED)
+    talk = shared_words(sizeof(*talk));
+    if (talk == NULL)
         return 1;
     if (processors_suffice()) { /* else nobody finds the other one at it */
         failed += run("live_target_helps", target_helps);

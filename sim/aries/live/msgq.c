@@ -7,6 +7,7 @@
  */
 #include "backend.h"
 
+#include <assert.h>
 #include <glib.h>
 #include "nic/mem_handle.h"
 #include "api/msgq.h"
@@ -86,6 +87,7 @@ uint32_t aries_hw_msgq_place(const struct gni_nic *nic, const gni_msgq_attr_t *a
     const struct shm_key shared = key_of(nic, ARIES_LIVE_NAME_MSGQ_ATTRS, 0);
     struct shm_key key = key_of(nic, ARIES_LIVE_NAME_MSGQ, 0);
 
+    assert(aries_live.shm != NULL && attrs->nloc_insts > 0);
     if (!claim_attributes(nic, attrs))
         return UINT32_MAX;
     if (shm_claim_free(aries_live.shm, &key, attrs->nloc_insts, 0) == 0)
@@ -103,6 +105,7 @@ static struct aries_live_link *owner_of(const struct gni_msgq *msgq, uint32_t pl
 
 static struct aries_msgq_other *others_of(struct gni_msgq *msgq)
 {
+    assert(msgq->region != NULL && msgq->region->attrs.nloc_insts > 0);
     if (msgq->shared->others == NULL)
         msgq->shared->others = g_new0(struct aries_msgq_other, msgq->region->attrs.nloc_insts);
     return msgq->shared->others;
@@ -125,6 +128,7 @@ static void handle_left(struct gni_msgq *msgq, uint32_t place)
 {
     struct aries_msgq_other *other = &others_of(msgq)[place];
 
+    assert(place < msgq->region->attrs.nloc_insts);
     if (other->link != NULL)
         aries_msgq_instance_left(msgq, place);
     *other = (struct aries_msgq_other){NULL};
@@ -135,6 +139,7 @@ static uint8_t handle_came(struct gni_msgq *msgq, const struct aries_live_msgq *
 {
     struct aries_msgq_other *other = &others_of(msgq)[message->from];
 
+    assert(message->from < msgq->region->attrs.nloc_insts); /* is_valid has checked it */
     if (msgq->region->state != ARIES_MSGQ_FORMING)
         return REFUSED;
     if (other->link != NULL) /* its predecessor has not sent that it leaves */
@@ -168,6 +173,7 @@ static bool unclaim_connection(struct shm_key key, uint32_t pe, uint32_t index)
 
 static bool is_free(const struct gni_msgq *msgq, uint32_t index)
 {
+    assert(index < msgq->region->attrs.num_msgq_eps);
     return aries_msgq_connection_at(msgq->region, index * msgq->region->lanes)->state ==
            ARIES_MSGQ_FREE;
 }
@@ -177,6 +183,7 @@ static uint8_t handle_connection_step(struct gni_msgq *msgq, const struct aries_
     struct aries_msgq_region *region = msgq->region;
     struct aries_msgq_connection *first = aries_msgq_connection_of(region, message->pe);
 
+    assert(message->index < region->attrs.num_msgq_eps); /* is_valid has checked it */
     if (message->step == ARIES_LIVE_ASSIGN) {
         if (first == NULL && is_free(msgq, message->index))
             aries_msgq_connection_new(region, message->pe, message->index * region->lanes,
@@ -263,6 +270,7 @@ void aries_live_msgq_gone(const struct aries_live_link *link)
     struct gni_msgq *msgq;
     uint32_t place;
 
+    assert(link != NULL);
     for (msgq = aries_live.process->msgqs; msgq != NULL; msgq = msgq->process_next)
         for (place = 0; place < msgq->region->attrs.nloc_insts; place++)
             if (others_of(msgq)[place].link == link)
@@ -281,6 +289,7 @@ static bool send_step(struct gni_msgq *msgq, struct aries_live_link *link,
     uint32_t bytes = (uint32_t)(offsetof(struct aries_live_msgq, remote) +
                                 message->count * sizeof(message->remote[0]));
 
+    assert(message->count <= ARIES_MSGQ_LANES_MAX && message->to < msgq->region->attrs.nloc_insts);
     message->cookie = msgq->nic->cdm->cookie;
     message->from = msgq->index;
     if (link->peer != NULL)
@@ -294,6 +303,7 @@ static void round_reply(void *context, uint8_t status, uint8_t info, bool remote
 {
     struct round *round = context;
 
+    assert(round->open > 0);
     (void)info, (void)remote_overrun;
     round->refused |= status == REFUSED;
     sim_wall.changes++;
@@ -334,6 +344,7 @@ static bool run_round(struct gni_msgq *msgq, struct aries_live_msgq *message, bo
         .text = "the other instances of a message queue", .ready = round_complete, .on = round};
     bool good;
 
+    assert(round->open == 0 && msgq->refs > 0);
     msgq->refs++;
     send_all(msgq, message, round);
     while (await && round->open > 0 && sim_now() < deadline)
@@ -351,6 +362,7 @@ static void introduced(void *context, uint8_t status, uint8_t info, bool remote_
     struct hello *hello = context;
     struct aries_msgq_other *other = &others_of(hello->msgq)[hello->to];
 
+    assert(hello->to < hello->msgq->region->attrs.nloc_insts);
     (void)info, (void)remote_overrun;
     if (other->pending_hello == hello) {
         other->pending_hello = NULL;
@@ -368,6 +380,7 @@ static void introduce_to(struct gni_msgq *msgq, uint32_t place, struct aries_liv
     struct hello *hello = g_new(struct hello, 1);
     struct aries_msgq_other *other = &others_of(msgq)[place];
 
+    assert(place < msgq->region->attrs.nloc_insts && place != msgq->index);
     *hello = (struct hello){msgq, place};
     message.remote[0] = (struct aries_msgq_remote){msgq->nic->cdm->inst_id, msgq->handle};
     other->pending_hello = hello;
@@ -424,6 +437,7 @@ void aries_hw_msgq_leave(struct gni_msgq *msgq, bool wait)
     struct aries_live_msgq message = {.step = ARIES_LIVE_LEFT};
     uint32_t place;
 
+    assert(msgq->index < msgq->region->attrs.nloc_insts);
     if (others[msgq->index].acked)
         return;
     others[msgq->index].acked = true;
@@ -478,6 +492,7 @@ void aries_hw_msgq_connected(struct gni_msgq *msgq, const struct aries_msgq_conn
 {
     struct aries_live_msgq message = message_about(msgq->region, ARIES_LIVE_CONNECT, first);
 
+    assert(first->remote_count <= ARIES_MSGQ_LANES_MAX);
     message.count = first->remote_count;
     message.mailbox = mailbox;
     memcpy(message.remote, first->remote, message.count * sizeof(message.remote[0]));

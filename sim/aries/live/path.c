@@ -50,6 +50,7 @@ void aries_live_paths_arm(struct aries_live_change *changes, uint32_t count, sim
 {
     uint32_t i, at;
 
+    assert(count == 0 || changes != NULL);
     for (i = 0; i < count; i++) {
         struct aries_live_change change = changes[i];
 
@@ -67,6 +68,7 @@ void aries_live_paths_arm(struct aries_live_change *changes, uint32_t count, sim
 
 static void update_network(sim_time_t now)
 {
+    assert(paths.known <= paths.count);
     for (; paths.known < paths.count; paths.known++) {
         const struct aries_live_change *change = &paths.change[paths.known];
 
@@ -84,6 +86,7 @@ static bool has_died(const struct net_path_preview *path, uint32_t known, sim_ti
 {
     const struct aries_live_change *change;
 
+    assert(known <= paths.count);
     for (change = &paths.change[known]; known < paths.count && change->time <= now;
          known++, change++)
         if (!change->alive &&
@@ -124,6 +127,7 @@ static bool find_there(const struct aries_live_op *op, struct aries_live_path *p
         .hash = work->remote_addr / ARIES_PACKET_BYTES,
     };
 
+    assert(work->target != NULL);
     if (op->message != NULL)
         transfer.last_units = aries_kernel_message_phits((uint32_t)work->length);
     else if (work->op == ARIES_PUT)
@@ -145,6 +149,7 @@ static bool find_back(const struct aries_live_op *op, struct aries_live_path *pa
         .hash = work->remote_addr / ARIES_PACKET_BYTES,
     };
 
+    assert(work->target != NULL);
     if (work->op != ARIES_GET && work->route >= NET_ROUTE_ADAPTIVE_0)
         transfer.route = (uint8_t)(NET_ROUTE_ADAPTIVE_0 + timing->response_class);
     return net_preview(aries_live.net, &transfer, &path->back);
@@ -152,6 +157,7 @@ static bool find_back(const struct aries_live_op *op, struct aries_live_path *pa
 
 static void mark_lost(struct aries_live_op *op)
 {
+    assert(op->path != NULL);
     if (op->message != NULL) { /* the kernel sends it again */
         op->overrun = true;
         return;
@@ -170,6 +176,7 @@ static sim_time_t link_delay(const struct aries_work *work, uint64_t bytes, sim_
     uint64_t packets = (bytes + ARIES_PACKET_BYTES - 1) / ARIES_PACKET_BYTES, units;
     double rate, time;
 
+    assert(work->target != NULL);
     if (packets <= 1)
         return 0;
     rate = net_path_rate(aries_live.net, aries_live.hw->node, work->target->node, work->route);
@@ -184,6 +191,7 @@ static sim_time_t departure_time(const struct aries_work *work, sim_time_t now, 
     const struct aries_timing *timing = &aries_live.fabric->timing;
     sim_time_t at;
 
+    assert(work->unit < G_N_ELEMENTS(paths.fed));
     paths.stored = MAX(paths.stored, now) + work->cpu;
     at = paths.stored + timing->pcie_write;
     if (feed > 0 || work->unit == ARIES_UNIT_BTE) {
@@ -205,6 +213,7 @@ static void arrival_times(const struct aries_live_op *op, const struct aries_liv
     double rate = aries_stream_rate(work, timing);
     sim_time_t feed = rate > 0 ? (sim_time_t)((double)bytes * 1e3 / rate) : 0, ready;
 
+    assert(op->path == path && there != NULL && back != NULL);
     ready = departure_time(work, now, feed) + feed + path->there.latency +
             aries_arrival_lag(work, timing);
     if (work->op == ARIES_PUT || work->op == ARIES_GET)
@@ -240,6 +249,7 @@ static bool start_response(struct aries_live_op *op)
     struct aries_live_path *path = op->path;
     sim_time_t now = sim_now();
 
+    assert(path != NULL && !path->arrived);
     if (has_died(&path->there, path->known, now))
         return false;
     update_network(now);
@@ -252,6 +262,7 @@ static void arrived(struct sim_event *event)
 {
     struct aries_live_op *op = sim_container_of(event, struct aries_live_op, later);
 
+    assert(op->work.target != NULL);
     if (op->path == NULL || start_response(op)) {
         aries_live_launch(op);
         return;
@@ -264,6 +275,7 @@ static void arrived(struct sim_event *event)
 /* Schedules an event, and makes the helper consider its time. */
 static void schedule(struct sim_event *event, void (*fire)(struct sim_event *event), sim_time_t at)
 {
+    assert(aries_live.shm != NULL);
     event->fire = fire;
     sim_event_schedule(event, at);
     shm_request_progress(aries_live.shm);
@@ -276,6 +288,7 @@ static bool draw_paths(struct aries_live_op *op, sim_time_t now)
 {
     struct aries_live_path *path = op->path = g_new0(struct aries_live_path, 1);
 
+    assert(paths.count > 0 || paths.paced);
     update_network(now);
     aries_live.with_path++;
     paths.streams += is_stream(op);
@@ -298,6 +311,7 @@ static bool depart(struct aries_live_op *op, sim_time_t delay)
 {
     sim_time_t now = sim_now(), there = now, back = now;
 
+    assert(op->path == NULL);
     if (paths.count > 0 || paths.paced) {
         if (!draw_paths(op, now))
             return false;
@@ -318,6 +332,7 @@ static bool depart(struct aries_live_op *op, sim_time_t delay)
  * behind it. */
 bool aries_live_path_begin(struct aries_live_op *op, sim_time_t delay)
 {
+    assert(op->path == NULL && !(paths.held == NULL && paths.held_tail != &paths.held));
     if (!paths.paced || !is_stream(op) ||
         (paths.held == NULL && (!op->work.fence || paths.streams == 0)))
         return depart(op, delay);
@@ -345,6 +360,7 @@ bool aries_live_path_end(struct aries_live_op *op)
     struct aries_live_path *path = op->path;
     sim_time_t now;
 
+    assert(path->op == op);
     if (path->awaited) {
         path->executed = true;
         return false;

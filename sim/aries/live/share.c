@@ -25,9 +25,7 @@
 #define PIECE_LEAST 32768u /* a smaller middle part is not divided further */
 #define PIECE_MOST 524288u /* some 40 us */
 #define HELP_MOST (64u << 20) /* bytes for which one record keeps a target busy */
-#define COPY_MOST                                                                  \
-    (16u << 20) /* some 2 ms: a deregistration by the target waits at most so long \
-                 */
+#define COPY_MOST (16u << 20) /* some 2 ms: the longest wait of a deregistration */
 #define GRANULE 4096u
 #define SPIN_TICKS 400000u /* some 100 us: a piece should end within that time */
 #define UNHELPED_MAX 3u /* after so many transfers in a row without help, */

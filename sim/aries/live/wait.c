@@ -5,6 +5,7 @@
 #endif
 #include "backend.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <signal.h>
 #include "nic/error_event.h"
@@ -35,6 +36,7 @@ static bool receive(bool all)
     unsigned count = 0;
     bool more = true;
 
+    assert(shm != NULL && aries_live_lock.owner == &sim_wall_self);
     while (more && count < RECORDS && shm_next(shm, &record)) {
         struct aries_live_link *link = record.from->user;
 
@@ -68,6 +70,7 @@ static sim_cold void yield_or_sleep(struct aries_live *backend)
     static const struct sim_wait wait = {.text = "something to do, between polls"};
     uint64_t began = shm_ticks();
 
+    assert(backend->empty_polls >= backend->yield_after && aries_live_lock.owner == &sim_wall_self);
     if (backend->empty_polls < backend->yield_after + YIELD_EVERY)
         backend->empty_since = began; /* the first yield in a row */
     aries_live_yield();
@@ -85,6 +88,7 @@ void sim_wall_poll(void)
     struct aries_live *backend = &aries_live;
     bool found = false;
 
+    assert(aries_live_lock.owner == &sim_wall_self);
     if (sim_likely(backend->shm != NULL))
         found = receive(backend->polls % ALL_EVERY == 0);
     backend->polls++;
@@ -107,6 +111,7 @@ static void spin(void)
 {
     uint32_t depth = aries_live_lock.depth;
 
+    assert(aries_live_lock.owner == &sim_wall_self);
     aries_live_lock.depth = 0;
     aries_live_leave();
     __builtin_ia32_pause();
@@ -122,6 +127,7 @@ static bool sleep_until(sim_time_t deadline, const struct sim_wait *wait, bool w
     struct shm *shm = aries_live.shm;
     uint64_t deadline_ns = deadline == SIM_NEVER ? UINT64_MAX : aries_live_ns(deadline);
 
+    assert(aries_live_lock.owner == &sim_wall_self);
     bool undisturbed = true;
 
     watched |= aries_live_wake_ready() || aries_live_lock.listening || shm == NULL;
@@ -137,6 +143,7 @@ static bool sleep_until(sim_time_t deadline, const struct sim_wait *wait, bool w
 
 void aries_live_cancelled(struct shm *listens)
 {
+    assert(aries_live_lock.owner == &sim_wall_self);
     if (listens != NULL && aries_live.shm == listens)
         shm_sleep_end(listens);
     if (aries_live.process != NULL)
@@ -147,6 +154,7 @@ void aries_live_request_progress(bool changes)
 {
     const struct aries_live *backend = &aries_live;
 
+    assert(aries_live_lock.owner == &sim_wall_self);
     if (backend->shm != NULL && (changes || backend->ready != NULL || backend->active != NULL))
         shm_request_progress(backend->shm);
 }
@@ -158,6 +166,7 @@ bool sim_wait_until(sim_time_t deadline, const struct sim_wait *wait)
     sim_time_t began = 0, now, next;
     bool undisturbed = true;
 
+    assert(wait != NULL && aries_live_lock.owner == &sim_wall_self);
     signalled = false;
     for (;;) {
         sim_wall_poll();
@@ -228,6 +237,7 @@ static uint64_t helper_progress(void *arg)
     static uint64_t watch_ns;
     uint64_t now = aries_live_ns(sim_now()), next;
 
+    assert(aries_live_is_helper && aries_live_lock.owner == &sim_wall_self);
     (void)arg;
     if (aries_live.shm == NULL)
         return UINT64_MAX;
@@ -248,6 +258,7 @@ void aries_live_helper_begin(void)
 {
     static const struct shm_helper helper = {helper_lock, helper_unlock, helper_progress, NULL};
 
+    assert(aries_live.shm != NULL && aries_live_lock.owner == &sim_wall_self);
     if (!aries_live.helped && shm_helper_start(aries_live.shm, &helper) == 0)
         aries_live.helped = true;
 }

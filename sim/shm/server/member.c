@@ -84,7 +84,8 @@ void shm_member_end(struct member *member)
         uv_close((uv_handle_t *)&member->death, closed);
 }
 
-/* ---- messages to the member ------------------------------------------------------------------------- */
+/* ---- messages to the member
+ * ------------------------------------------------------------------------- */
 
 static void on_socket(uv_poll_t *poll, int status, int events);
 
@@ -158,7 +159,8 @@ static void send_queued(struct member *member)
     watch_socket(member);
 }
 
-/* ---- messages of the member ---------------------------------------------------------------------------- */
+/* ---- messages of the member
+ * ---------------------------------------------------------------------------- */
 
 static void introduce(struct member *to, const struct member *whom, uint32_t id)
 {

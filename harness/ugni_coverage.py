@@ -12,6 +12,7 @@ CALL = re.compile(r"\b(GNI_[A-Z][A-Za-z]*[a-z][A-Za-z]*)\s*\(")
 BODY = re.compile(r"^(?:static )?(?:inline )?(?:const )?(?:struct |enum )?\w+[ *]+(\w+)\(", re.MULTILINE)
 TEST = re.compile(r"\bcmocka_unit_test\w*\(\s*(\w+)")
 NAME = re.compile(r"\b[A-Za-z_]\w*\b")
+FRAME = re.compile(r'^#include "(\w+_frame)\.h"', re.MULTILINE)
 SHOWN = 4  # tests of a function
 REFUSAL = re.compile(r"\{\s*(?:\(void\)\s*\w+;\s*)*return GNI_RC_ILLEGAL_OP;\s*\}")
 
@@ -86,7 +87,10 @@ def named_tests(root, functions):
         fixture = bodies(without_comments((folder / "fixture.c").read_text(encoding="utf-8")))
     for path in files(folder, ".c") if folder.is_dir() else []:
         text = without_comments(path.read_text(encoding="utf-8"))
-        own = bodies(text)
+        own = {}
+        for frame in FRAME.findall(path.read_text(encoding="utf-8")):  # its helpers, which other files share
+            own.update(bodies(without_comments((folder / f"{frame}.c").read_text(encoding="utf-8"))))
+        own.update(bodies(text))
         own.pop("main", None)  # a parameter's name, too
         calls = {**fixture, **own}
         for test in TEST.findall(text):

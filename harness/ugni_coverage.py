@@ -13,6 +13,7 @@ BODY = re.compile(r"^(?:static )?(?:inline )?(?:const )?(?:struct |enum )?\w+[ *
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include\s*"([^"]+)"', re.MULTILINE)
 TEST = re.compile(r"\bcmocka_unit_test\w*\(\s*(\w+)")
 NAME = re.compile(r"\b[A-Za-z_]\w*\b")
+FRAME = re.compile(r'^#include "(\w+_frame)\.h"', re.MULTILINE)
 SHOWN = 4  # tests of a function
 REFUSAL = re.compile(r"\{\s*(?:\(void\)\s*\w+;\s*)*return GNI_RC_ILLEGAL_OP;\s*\}")
 
@@ -98,7 +99,10 @@ def named_tests(root, functions):
     folder = root / "tests/api"
     for path in files(folder, ".c") if folder.is_dir() else []:
         text = without_comments(path.read_text(encoding="utf-8"))
-        own = bodies(text)
+        own = {}
+        for frame in FRAME.findall(path.read_text(encoding="utf-8")):  # its helpers, which other files share
+            own.update(bodies(without_comments((folder / f"{frame}.c").read_text(encoding="utf-8"))))
+        own.update(bodies(text))
         own.pop("main", None)  # a parameter's name, too
         calls = {**helpers_of(path, set()), **own}
         for test in TEST.findall(text):

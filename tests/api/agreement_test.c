@@ -103,7 +103,7 @@ static void run(struct series *series)
 
 struct pair {
     uint32_t source, target, hops;
-    bool first; /* of so many hops */
+    bool first; /* the first pair with this number of hops */
 };
 
 /* Three pairs, drawn at random, of each number of hops that the machine has. */
@@ -138,7 +138,7 @@ static uint32_t draw_pairs(const char *preset, struct pair *pairs)
 
 /* ---- comparison ------------------------------------------------------------------------------ */
 
-static const char *verbose; /* the preset whose differences are listed */
+static const char *verbose; /* preset whose differences are listed */
 
 static double compare(const struct series *f0, const struct series *f1, uint32_t hops,
                       uint32_t *failures, double by_mode[MODES])

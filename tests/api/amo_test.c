@@ -37,8 +37,7 @@ static void apply(const struct cells *side, gni_post_descriptor_t *descr)
     complete(side->domain.source, descr);
 }
 
-/* ---- a second opinion on what each command means, from its name -------------------------------
- */
+/* ---- a second opinion on what each command means, from its name ------------------------------ */
 
 struct meaning {
     bool fetches, cached;
@@ -217,7 +216,7 @@ static void try_values(const struct cells *side, const struct command *command, 
         for (k = 0; k < 7; k++) {
             uint64_t t = bits_of(reals[i]), a = bits_of(reals[k]);
 
-            if (meaning.width == 4) { /* the high half of the operand is not looked at */
+            if (meaning.width == 4) { /* the high half of the operand has no effect */
                 t = bits_of_float((float)reals[i]);
                 a = bits_of_float((float)reals[k]) | 0xdeadbeef00000000;
             }
@@ -407,7 +406,7 @@ static void alignment_main(struct rank *rank)
     assert_int_equal(side.memory[10], 0);
 }
 
-/* Commands whose length never means more than one element: programs post AX_S with 8. */
+/* Commands that change one element whatever their length is: programs post AX_S with 8. */
 static void single_main(struct rank *rank)
 {
     static const gni_fma_cmd_type_t words[] = {

@@ -118,7 +118,7 @@ static void posts_main(struct rank *rank)
     assert_ok(GNI_EpBind(leaf, tree.domain.address, 0));
     assert_rc(GNI_PostFma(leaf, &tree.descr), GNI_RC_INVALID_PARAM);
     assert_ok(GNI_EpSetCeAttr(leaf, 0, 0, GNI_CE_CHILD_PE));
-    tree.descr.length = 99; /* nobody looks at it */
+    tree.descr.length = 99; /* the length has no meaning */
     assert_ok(GNI_PostFma(leaf, &tree.descr));
     complete(tree.domain.source, &tree.descr);
     assert_rc(tree_wait(&tree), GNI_RC_SUCCESS);

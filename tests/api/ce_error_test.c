@@ -339,7 +339,7 @@ static void drop_result(struct machine *machine)
     drop(0, 1, NET_REQUEST);
 }
 
-/* Whoever is above hears of it; those below wait, until they give up: a new tree helps. */
+/* The channel above gets an event. The children wait until they give up; a new tree helps. */
 static void lost_result_main(struct rank *rank)
 {
     struct tree tree;

@@ -53,7 +53,7 @@ static void nodes_die_in_mid_reduction(void **state)
         }
 }
 
-/* ---- engines without a queue: what fails is told by error events ----------------------------- */
+/* ---- engines without a queue: error events report failures ----------------------------------- */
 
 /* The next error event of the category, or its absence. */
 static bool error_event(gni_err_handle_t errors, uint8_t category, uint16_t code)
@@ -67,7 +67,10 @@ static bool error_event(gni_err_handle_t errors, uint8_t category, uint16_t code
     return false;
 }
 
-/* The node dies whose rank has joined; of two, the upper one or the lower one. */
+/*
+ * The node whose rank has joined dies; with two channels, the node of the upper or of the lower
+ * one.
+ */
 static void unheard_main(struct rank *rank)
 {
     bool queue = *(const bool *)rank->machine->argument;
@@ -113,7 +116,10 @@ static void ugni_126_engines_without_a_queue(void **state)
                                           .main = unheard_main});
 }
 
-/* Its tree is taken apart while its join is on the way: nobody else could be told. */
+/*
+ * The tree is reconfigured while a join is in flight, so only an error event can report its
+ * failure.
+ */
 static void forgotten_main(struct rank *rank)
 {
     gni_err_handle_t errors;

@@ -121,7 +121,7 @@ static void latency_main(struct rank *rank)
     tree_open(rank, &tree, 1, 0);
     tree_describe(&tree, 0, GNI_FMA_CE_AND, 0, 1, 1, 0);
     tree.descr.cq_mode = GNI_CQMODE_SILENT;
-    if (rank->id == 1) /* the last one, of whose join all wait */
+    if (rank->id == 1) /* the last rank to join: all others wait for it */
         sim_spend(20 * SIM_US);
     sim_settle();
     began = sim_local_time();
@@ -144,10 +144,10 @@ static void place_two_apart(struct machine *machine)
 }
 
 /*
- * The leaf's post 80, through PCIe 150; up to its engine and to the root, down to the engine and
- * the leaf, each 40 to send, 5 phits (6 to memory), the way, 40 to receive, 50 in the engine;
- * memory 150
- * + 10, seen after 30, found by a look of 10. A way inside a router is 50, over two links 250.
+ * Times in ns: post by the leaf 80; PCIe 150; four steps (leaf to engine, engine to root, root to
+ * engine, engine to leaf), each with 40 to send, 5 phits (6 to memory), the network, 40 to receive
+ * and 50 in the engine; memory 150 + 10; visible after 30; one check of memory 10. The network
+ * takes 50 inside a router and 250 over two links.
  */
 static void engine_latency(void **state)
 {
@@ -204,7 +204,7 @@ static void place_two_apart_each(struct machine *machine)
     machine->node[2] = node;
 }
 
-/* 1968 ns is what the stages add up to with 7 ns for each packet; and a look of 10 finds it. */
+/* The stages add up to 1968 ns with 7 ns for each packet, and one check of memory takes 10 ns. */
 static void latency_of_two_levels(void **state)
 {
     machine_run(&(struct machine){.ranks = 3,

@@ -55,7 +55,7 @@ static uint64_t operand(const struct named *command, int number)
     return is_short(command) ? (uint32_t)number : (uint64_t)(int64_t)number;
 }
 
-/* What rank `id` brings: pairs of ranks have the same number. */
+/* The number that rank `id` contributes: two neighbouring ranks contribute the same. */
 static int number_of(uint32_t id)
 {
     return (int)(id / 2 * 5 % 7) - 3;
@@ -177,7 +177,10 @@ static void reattributed_main(struct rank *rank)
     tree.leaf = tree_ep(&tree, 0, 0, 7 + rank->id, GNI_CE_CHILD_PE);
     assert_rc(tree_reduce(&tree, GNI_FMA_CE_IADD, 0, 1, 20 + rank->id, 0), GNI_RC_SUCCESS);
     assert_int_equal(tree.result->result1, 41);
-    /* The same endpoint leads to another place afterwards; what was posted is on its way. */
+    /*
+     * Then the same endpoint is moved to another place in the tree, while the posted join is in
+     * flight.
+     */
     machine_barrier(rank);
     tree_describe(&tree, 1, GNI_FMA_CE_OR, 0, 2, 1u << rank->id, 0);
     tree_post(&tree);
@@ -275,7 +278,9 @@ static uint64_t bits_of(double value)
     return bits;
 }
 
-/* Numbers whose sum depends on the order; whoever comes last. */
+/*
+ * Numbers whose sum depends on the order of addition, with each rank in turn as the last to join.
+ */
 static void order_main(struct rank *rank)
 {
     static const double numbers[] = {1e16, 1, -1e16, 1};

@@ -8,7 +8,7 @@
 
 #include "fixture.h"
 
-struct tree { /* what a rank has of it */
+struct tree { /* one rank's part of a tree */
     struct rank *rank;
     struct domain domain;
     uint32_t node, nodes, local, locals; /* of the machine and of the node */
@@ -34,10 +34,10 @@ void tree_close(struct tree *tree); /* with a barrier */
 gni_ep_handle_t tree_ep(struct tree *tree, uint32_t peer, uint32_t ce_id, uint32_t child_id,
                         gni_ce_child_t type);
 
-/* Describes a join with GLOBAL_EVENT whose result goes to place `slot` of 64, which is cleared. */
+/* Describes a join with GLOBAL_EVENT. Its result goes to place `slot` of 64, which is cleared. */
 void tree_describe(struct tree *tree, uint32_t slot, gni_ce_cmd_type_t command, uint32_t mode,
                    uint64_t reduction_id, uint64_t first, uint64_t second);
-void tree_post(struct tree *tree); /* what was described */
+void tree_post(struct tree *tree); /* posts the described join */
 gni_return_t tree_wait(struct tree *tree); /* of the last post: polls until there is a result */
 /* All in one; the post must be a good one. */
 gni_return_t tree_reduce(struct tree *tree, gni_ce_cmd_type_t command, uint32_t mode,

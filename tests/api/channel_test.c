@@ -249,7 +249,7 @@ static void ugni_125_descriptors_run_out(void **state)
     machine_run(&(struct machine){.ranks = 1, .main = exhausted_main});
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- creating and destroying ----------------------------------------------------------------- */
 
 static void life_main(struct rank *rank)
 {
@@ -267,7 +267,7 @@ static void life_main(struct rank *rank)
     assert_ok(GNI_CompChanGetEvent(side.channel, &cq));
     assert_ptr_equal(cq, side.cq[1]);
     assert_false(readable(side.fd));
-    /* Attached elsewhere: what it fired in the former channel is gone. */
+    /* The queue is attached to another channel: its event in the former channel is dropped. */
     assert_ok(GNI_CqArmCompChan(&side.cq[1], 1));
     assert_true(readable(side.fd));
     assert_ok(GNI_CompChanCreate(side.domain.nic, &second));

@@ -189,7 +189,7 @@ static void ugni_45_ugni_46_ugni_48_waiting(void **state)
     machine_run(&(struct machine){.main = wait_main});
 }
 
-/* A wait whose queue dies ends. */
+/* A wait ends if its queue is destroyed. */
 struct waiter {
     struct rank *rank;
     struct domain *domain;
@@ -346,7 +346,7 @@ static void ugni_50_overrun_of_an_exact_queue(void **state)
         &(struct machine){.main = overrun_main, .param = {"aries.nic.cq_exact"}, .value = {1}});
 }
 
-/* Every event of rank 1's destination queues is lost: what the fault point is for. */
+/* A rule at the fault point loses every event of rank 1's destination queues. */
 static void lose_events(struct machine *machine)
 {
     const struct sim_fault_rule rule = {

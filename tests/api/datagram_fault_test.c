@@ -105,7 +105,7 @@ static void dead_both_main(struct rank *rank)
         sleep_for(SIM_S);
         fail();
     }
-    sleep_for(SIM_MS); /* the offer has arrived, nobody answers */
+    sleep_for(SIM_MS); /* the offer has arrived, and no instance answers */
     aries_node_crash(rank->machine->fabric, 0);
     sleep_for(SIM_S);
     domain_close(&domain);
@@ -117,8 +117,8 @@ static void ugni_92_sessions_within_a_dead_node(void **state)
 }
 
 /*
- * Found by the fuzzer: a test with an id that nobody has makes the endpoint forget that it posted.
- * What it forgot is the endpoint's all the same, and ends with it.
+ * Found by the fuzzer: after a test with an unknown id the endpoint no longer refers to its
+ * session. The session still belongs to the endpoint and ends with it.
  */
 static void forgotten_main(struct rank *rank)
 {
@@ -147,8 +147,7 @@ static void ugni_103_forgotten_datagrams_end_with_their_endpoint(void **state)
     machine_run(&(struct machine){.ranks = 1, .main = forgotten_main});
 }
 
-/* Nobody is left to hear of it: what was posted to an instance that is gone ends with its poster.
- */
+/* A session that was posted to an instance which has gone ends with its poster. */
 static void orphan_main(struct rank *rank)
 {
     struct domain domain;
@@ -166,7 +165,10 @@ static void ugni_16_posts_end_with_their_domain(void **state)
     machine_run(&(struct machine){.main = orphan_main});
 }
 
-/* A probe that finds nothing: a call into the driver, or in the fast mode a look at memory. */
+/*
+ * The time of a probe that finds nothing: that of a call into the driver, or in the fast mode that
+ * of a read of memory.
+ */
 static void probe_cost_main(struct rank *rank)
 {
     struct domain domain;

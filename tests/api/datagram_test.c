@@ -410,7 +410,10 @@ static void cancel_main(struct rank *rank)
     ep = rank->id == 0 ? domain_connect(rank, &domain, 1) : ep_unbound(&domain);
     if (rank->id == 0) {
         assert_rc(GNI_EpPostDataCancel(ep), GNI_RC_NO_MATCH);
-        /* Nobody there: the peer keeps what it got until it hears of the cancellation. */
+        /*
+         * The instance has gone: the peer keeps the data that it got until the cancellation
+         * arrives.
+         */
         assert_ok(GNI_EpPostDataWId(ep, (char[]){"x"}, 1, NULL, 0, 8));
         sleep_for(SIM_MS);
         assert_ok(GNI_EpPostDataCancelById(ep, 8));

@@ -69,7 +69,7 @@ static void thread_main(struct rank *rank)
     assert_int_equal(waiter.id, 0);
     assert_ok(test_id(any, 1, &answer));
     assert_int_equal(answer.state, GNI_POST_PENDING);
-    /* A thread that still waits when the domain goes is told so. */
+    /* A thread that still waits when the domain is destroyed gets an error. */
     assert_ok(test_id(any, 0, &answer));
     start_waiter(rank, &waiter);
     machine_barrier(rank);
@@ -136,7 +136,8 @@ static void ugni_105_peer_attaches_later(void **state)
 
 /* ---- item 106 -------------------------------------------------------------------------------- */
 
-#define ADDRESSEE 55 /* the instance that the datagram is for; nobody has it with its cookie */
+/* The instance that the datagram is addressed to; no domain has both its id and its cookie. */
+#define ADDRESSEE 55
 
 static void wrong_cookie_main(struct rank *rank)
 {

@@ -249,7 +249,10 @@ static void ugni_25_unbind_waits_for_datagrams(void **state)
     machine_run(&(struct machine){.ranks = 1, .main = datagram_main});
 }
 
-/* What is in flight when its endpoint dies still ends, and its event can be collected. */
+/*
+ * A transaction that is in flight when its endpoint is destroyed still ends, and its event can be
+ * collected.
+ */
 static void destroyed_main(struct rank *rank)
 {
     struct cells side;
@@ -291,7 +294,7 @@ static void cycles_main(struct rank *rank)
         assert_ok(post(ep, &descr));
         assert_int_equal(GNI_CQ_GET_INST_ID(complete(side.domain.source, &descr)), peer);
         assert_ok(GNI_EpUnbind(ep));
-        if (i == 1000) /* what is kept for use again is there by now */
+        if (i == 1000) /* by now the free lists have all their objects */
             before = mallinfo2().uordblks;
     }
     assert_true(rank->id != 0 || mallinfo2().uordblks < before + 4096);

@@ -114,7 +114,7 @@ static void masks_main(struct rank *rank)
     assert_int_equal(mask, 0xff);
     inject(rank, GNI_ERRMASK_TRANSACTION, 1, MACHINE_PTAG);
     assert_rc(GNI_GetErrorEvent(all, &event), GNI_RC_NOT_DONE);
-    /* Another job's trouble is not shown; trouble of the NIC as a whole is. */
+    /* Error events of another job are not shown; those of the whole NIC are. */
     inject(rank, GNI_ERRMASK_TRANSIENT, 7, MACHINE_PTAG_OTHER);
     assert_rc(GNI_GetErrorEvent(one, &event), GNI_RC_NOT_DONE);
     inject(rank, GNI_ERRMASK_TRANSIENT, 8, 0);
@@ -236,7 +236,7 @@ static void wait_main(struct rank *rank)
     assert_true(machine_soon(&waiter.ended));
     assert_ok(waiter.result);
     assert_int_equal(waiter.count, 2);
-    /* What is there already is given at once. */
+    /* Events that have already arrived are returned at once. */
     inject(rank, GNI_ERRMASK_TRANSACTION, 4, MACHINE_PTAG);
     assert_ok(GNI_WaitErrorEvents(errors, &event, 1, 0, &count));
     assert_int_equal(event.error_code, 4);
@@ -304,7 +304,7 @@ static void window_ends_main(struct rank *rank)
     assert_true(machine_soon(&waiter.ended));
     assert_rc(waiter.result, GNI_RC_TIMEOUT);
     assert_int_equal(waiter.count, 1);
-    /* What comes after a thread was cancelled. */
+    /* Events that arrive after a thread was cancelled. */
     start(rank, &waiter, errors, 1, 0);
     aries_process_unbind(rank->process, waiter.fiber);
     sim_fiber_kill(waiter.fiber);
@@ -360,7 +360,7 @@ static gni_post_descriptor_t describe(const struct side *side)
     return side_describe(side, GNI_POST_FMA_PUT, 0, 0, 64);
 }
 
-/* Errors of programs are told by completions; only those without one are error events. */
+/* Completions report the errors of programs. Only errors without a completion are error events. */
 static void silent_main(struct rank *rank)
 {
     gni_post_descriptor_t descr;
@@ -449,7 +449,7 @@ static void ugni_126_injected_errors(void **state)
     machine_run(&(struct machine){.main = injected_main});
 }
 
-/* ---- who is killed --------------------------------------------------------------------------- */
+/* ---- processes that are killed --------------------------------------------------------------- */
 
 /* Rank 0 does not care, rank 1 dies, rank 2 is of another job on the same node. */
 static void critical_main(struct rank *rank)

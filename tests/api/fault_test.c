@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What faults do to transactions: checklist items 50 to 54, 57, 58 and 62. */
+/* The effects of faults on transactions: checklist items 50 to 54, 57, 58 and 62. */
 #include "fixture.h"
 
 #include <stdlib.h>
@@ -201,7 +201,7 @@ static void aries_52_aries_54_deregistered_target(void **state)
     run(deregistered_main, NULL);
 }
 
-/* In the middle of a long transfer: what arrives later is refused. */
+/* Deregisters memory in the middle of a long transfer: later packets are refused. */
 static void deregistered_meanwhile_main(struct rank *rank)
 {
     gni_post_descriptor_t descr;
@@ -275,7 +275,7 @@ static void violations_main(struct rank *rank)
         expect_refusal(&side, &descr, A_STATUS_AT_PROTECTION_ERR);
         assert_int_equal(memory[1][0], 2); /* and nothing was written */
         assert_int_equal(memory[1][BYTES - 1], 2);
-        /* Reading what is read-only is allowed. */
+        /* Reading a read-only region is allowed. */
         descr = describe(&side, GNI_POST_FMA_GET, 64);
         descr.remote_mem_hndl = read_only;
         assert_ok(post(side.ep, &descr));

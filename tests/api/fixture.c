@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What tests do with uGNI, whatever the machine is made of; see fixture.h. */
+/* Helpers of the tests that do not depend on how the machine is made; see fixture.h. */
 #include "fixture.h"
 
 /* ---- domains --------------------------------------------------------------------------------- */

@@ -53,14 +53,14 @@ struct rank {
 };
 
 struct machine {
-    /* What a test asks for; 0 and NULL: the default. */
+    /* The machine of a test. 0 and NULL select the default. */
     uint32_t ranks; /* 2 */
     uint32_t ranks_per_node; /* 1 */
     bool privileged;
     const char *profile; /* "xc40_hsw" */
     const char *preset; /* "chassis" */
     uint64_t seed; /* 1 */
-    bool unbalanced; /* the ledger is not looked at: nodes die in the middle */
+    bool unbalanced; /* the ledger is not checked, because nodes die in the middle */
     const char *param[4]; /* parameters that differ from the table, and their values */
     double value[4];
     void (*main)(struct rank *rank);
@@ -84,7 +84,7 @@ void machine_barrier(struct rank *rank); /* all ranks that have not ended */
 /* The rank goes on only where times are exact, or what only a simulation has is there. */
 void machine_simulated(void);
 uint32_t machine_address(const struct machine *machine, uint32_t node); /* of its NIC */
-/* What another thread does that can do it now: within a millisecond in simulation. */
+/* Whether another thread sets the flag soon: within a millisecond in simulation. */
 bool machine_soon(const bool *flag);
 
 /* A communication domain with the queues that most tests need. */

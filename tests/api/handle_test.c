@@ -121,7 +121,10 @@ static void ugni_30_fields_round_trip(void **state)
     }
 }
 
-/* What the library makes and what a client makes from address and MDH name the same region. */
+/*
+ * A handle that the library makes, and one that a client makes from address and MDH, name the same
+ * region.
+ */
 static void ugni_31_rebuilt_handle(void **state)
 {
     const struct aries_mem_handle original = {

@@ -255,7 +255,7 @@ static void ugni_4_return_codes(void **state)
     }
 }
 
-/* The bits that the values of AMO commands are made of, against what their names say. */
+/* The bits of the values of AMO commands agree with their names. */
 static void ugni_5_amo_commands(void **state)
 {
     size_t i;
@@ -407,7 +407,7 @@ static void ugni_7_statistics(void **state)
         assert_string_equal(gni_statistic_str[i], names[i]);
 }
 
-/* Getters must take what is not a variable. */
+/* Getters must accept a value that is not a variable. */
 static gni_cq_entry_t rvalue(gni_cq_entry_t entry)
 {
     return entry;
@@ -442,7 +442,7 @@ static void ugni_9_setters_round_trip(void **state)
         ROUND_TRIP(entry, TYPE, 2);
         GNI_CQ_CLR_STATUS(entry);
         assert_true(GNI_CQ_STATUS_OK(rvalue(entry)));
-        /* What is not data stays. */
+        /* The bits outside the data stay unchanged. */
         assert_int_equal(GNI_CQ_GET_SOURCE(entry), GNI_CQ_GET_SOURCE(starts[i]));
         assert_int_equal(GNI_CQ_GET_INFO(entry), GNI_CQ_GET_INFO(starts[i]));
         assert_int_equal(GNI_CQ_OVERRUN(entry), GNI_CQ_OVERRUN(starts[i]));
@@ -467,7 +467,7 @@ static void ugni_9_fields_do_not_overlap(void **state)
     assert_int_equal(GNI_CQ_GET_TID(entry), 0x3ffffe);
 }
 
-/* Every accessor on one entry, as a program might look at something unexpected. */
+/* Calls every accessor on one entry, as a program might do with an unexpected entry. */
 static void ugni_9_all_accessors(void **state)
 {
     gni_cq_entry_t all = ~UINT64_C(0);

@@ -71,7 +71,7 @@ static void aries_33_configuring_injection(void **state)
 
 /* ---- limits ---------------------------------------------------------------------------------- */
 
-/* Puts 1 MiB by both units and tells how long it took. */
+/* Puts 1 MiB by both units and returns the time that it took. */
 static sim_time_t transfer(const struct rank *rank, const struct side *side, gni_post_type_t type)
 {
     gni_post_descriptor_t descr =
@@ -181,7 +181,7 @@ static void throttle_main(struct rank *rank)
     assert_ok(GNI_GetBIConfig(0, &desc));
     assert_int_equal(desc.current_norbs, 793);
     assert_int_equal(desc.hss_seqnum, 2);
-    /* What is to come after a throttle waits for one, and for its end. */
+    /* A setting that applies after a throttle waits for a throttle, and for its end. */
     assert_ok(GNI_SetBIConfig(0, 300, 0, BOTH_FLAGS));
     assert_ok(GNI_GetBIConfig(0, &desc));
     assert_int_equal(desc.current_norbs, 793);
@@ -214,7 +214,7 @@ static void aries_33_apply_on_throttle(void **state)
     run(throttle_main, 1, true);
 }
 
-/* What waits for admission goes on when the limit is raised: nothing is lost. */
+/* Packets that wait for admission continue when the limit is raised: nothing is lost. */
 static void raised_main(struct rank *rank)
 {
     const uint16_t modes = GNI_BI_FLAG_APPLY_NOW | GNI_BI_FLAG_VALUE_IS_NUM_ORB_ENTRIES;

@@ -143,7 +143,7 @@ static void suspended_main(struct rank *rank)
         assert_took(sim_clock_read() - began, 0, SIM_MS);
         assert_int_equal(memory[1][BYTES - 1], 1);
     } else {
-        /* What comes from others is served meanwhile. */
+        /* Requests of other nodes are served meanwhile. */
         descr[0] = describe(&side, GNI_POST_FMA_GET, 64);
         sim_sleep_until(sim_clock_read() + SIM_S);
         descr[0].local_addr += 4096;
@@ -228,7 +228,7 @@ static void ugni_130_suspending_waits_for_what_is_in_flight(void **state)
     run(drain_main, 2, true);
 }
 
-/* The end of the job, or of its node, ends what was held back. */
+/* When the job or its node ends, requests that were held back end, too. */
 static void gone_main(struct rank *rank)
 {
     gni_post_descriptor_t descr;
@@ -243,7 +243,8 @@ static void gone_main(struct rank *rank)
         assert_int_equal(memory[1][0], 2);
         domain_close(&side.domain);
         sim_sleep_until(sim_clock_read() + SIM_S);
-        assert_int_equal(memory[1][0], 1); /* the NIC does what it was told */
+        /* The NIC executes the transaction that was submitted before. */
+        assert_int_equal(memory[1][0], 1);
         domain_open(rank, &side.domain, 0);
         assert_rc(resume(), GNI_RC_INVALID_STATE);
     } else {

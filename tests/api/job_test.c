@@ -275,10 +275,10 @@ static void translate_main(struct rank *rank)
                          published_address(rank, peer) + 8, published_handle(rank, peer), 1);
     assert_ok(post(ep, &descr));
     complete(domain.source, &descr);
-    assert_int_equal(memory[peer][8], 10 + rank->id); /* and nobody else */
+    assert_int_equal(memory[peer][8], 10 + rank->id); /* and no other rank writes here */
     machine_barrier(rank);
     assert_int_equal(memory[rank->id][8], 10 + (rank->id + 2) % 3);
-    /* Datagrams tell virtual addresses, too. */
+    /* Datagrams return virtual addresses, too. */
     assert_ok(GNI_EpCreate(domain.nic, domain.source, &wild));
     assert_ok(GNI_EpPostDataWId(wild, in, sizeof in, out, sizeof out, 5));
     assert_ok(GNI_EpPostData(ep, in, sizeof in, out, sizeof out));

@@ -163,7 +163,7 @@ static void vmdh_address_main(struct rank *rank)
         assert_int_equal(side.memory[303], 0x41);
         memcpy(&old, side.memory + 512, sizeof old);
         assert_int_equal(old, 0x4141414141414141);
-        assert_ok(GNI_RebuildMemHndl(&handle, 9, &other)); /* nobody has that one */
+        assert_ok(GNI_RebuildMemHndl(&handle, 9, &other)); /* no registration has this number */
         assert_int_equal(transfer(&side, GNI_POST_RDMA_PUT, side.memory, other, at, remote, 64),
                          A_STATUS_AT_MDD_INV);
     }

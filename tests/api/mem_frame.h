@@ -20,7 +20,7 @@ struct region {
 /* Page-aligned memory of each rank. */
 extern uint8_t memory[MACHINE_RANKS][BYTES];
 void open_side(struct rank *rank, struct region *side, uint32_t flags);
-/* What becomes of a post: its status code, 0 for success. */
+/* Posts a descriptor and returns the status code of its completion, 0 for success. */
 unsigned outcome(struct region *side, gni_post_descriptor_t *descr);
 unsigned transfer(struct region *side, gni_post_type_t type, void *local,
                   gni_mem_handle_t local_handle, uint64_t remote, gni_mem_handle_t remote_handle,

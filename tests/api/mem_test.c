@@ -329,7 +329,7 @@ static void bounds_main(struct rank *rank)
     address = published_address(rank, peer);
     memset(side.memory, 0xff, 64);
     for (i = 0; i < 4; i++) {
-        /* Its pages are covered whole. */
+        /* The registration covers whole pages. */
         assert_int_equal(
             transfer(&side, types[i], side.memory + 64, side.handle, address, target, 4), 0);
         assert_int_equal(
@@ -344,7 +344,7 @@ static void bounds_main(struct rank *rank)
         assert_int_equal(transfer(&side, types[i], side.memory, side.handle, 64, target, 4),
                          A_STATUS_AT_BOUNDS_ERR);
     }
-    /* The local side of what the NIC reads and writes. */
+    /* The same checks at the local side of a transfer. */
     assert_int_equal(transfer(&side, GNI_POST_RDMA_PUT, side.memory, small, address, target, 4),
                      A_STATUS_AT_BOUNDS_ERR);
     assert_int_equal(transfer(&side, GNI_POST_FMA_GET, side.memory, small, address, target, 4),

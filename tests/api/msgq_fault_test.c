@@ -42,7 +42,7 @@ static void ugni_120_poison_is_hidden(void **state)
         .ranks = 8, .ranks_per_node = 2, .prepare = poison_some, .main = all_to_all_main});
 }
 
-/* After so many retries the message is lost for good, and with it the connection. */
+/* After the last retry the message is lost, and its connection is broken. */
 static void broken_main(struct rank *rank)
 {
     gni_cq_entry_t entry;
@@ -110,7 +110,7 @@ static void ugni_120_peer_is_gone(void **state)
     machine_run(&(struct machine){.main = gone_main});
 }
 
-/* A node dies: who sends there learns of it in bounded time, others go on. */
+/* A node dies: senders get an error in bounded time, and other nodes continue. */
 static void dead_main(struct rank *rank)
 {
     gni_return_t rc = GNI_RC_SUCCESS;
@@ -263,7 +263,7 @@ static void random_main(struct rank *rank)
         random = random * 6364136223846793005ull + 1442695040888963407ull;
         random_step(&me, (uint32_t)(random >> 33));
     }
-    if (rank->id % 3 != 0) { /* the others go with what they have */
+    if (rank->id % 3 != 0) { /* the other ranks end without releasing their objects */
         while ((rc = GNI_MsgqRelease(me.queue)) == GNI_RC_NOT_DONE)
             ;
         assert_rc(rc, GNI_RC_SUCCESS);
@@ -310,7 +310,7 @@ static void ugni_121_size(void **state)
         assert_true(size > 0);
         assert_int_equal(size % HUGE_PAGE, 0);
         assert_true(size >= before);
-        /* Room for what the attributes promise. */
+        /* The size has room for everything that the attributes ask for. */
         assert_true(size >= attrs.num_msgq_eps * attrs.smsg_q_sz * attrs.max_msg_sz);
         assert_true(size >= attrs.nloc_insts * attrs.rcv_pool_sz * attrs.max_msg_sz);
         before = size;

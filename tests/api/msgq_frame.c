@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* An instance of a shared message queue that counts what it sends and receives. */
+/* An instance of a shared message queue that counts the messages which it sends and receives. */
 #include "msgq_frame.h"
 
 #include <stdio.h>

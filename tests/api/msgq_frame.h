@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* An instance of a shared message queue that counts what it sends and receives. */
+/* An instance of a shared message queue that counts the messages which it sends and receives. */
 #ifndef JACQUARD_TESTS_MSGQ_FRAME_H
 #define JACQUARD_TESTS_MSGQ_FRAME_H
 
@@ -48,7 +48,7 @@ void start(struct instance *me, struct rank *rank);
 gni_return_t try_send(struct instance *me, uint32_t to);
 void collect(struct instance *me);
 uint32_t sent(const struct instance *me);
-/* Until all that was sent has its event, and so many messages have come. */
+/* Waits until all sends have their events and `messages` messages have arrived. */
 void settle(struct instance *me, uint32_t messages);
 void stop(struct instance *me);
 extern char slow_callbacks; /* the machine's argument: some have such */

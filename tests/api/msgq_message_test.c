@@ -125,7 +125,7 @@ static void ugni_120_credits(void **state)
         machine_run(&(struct machine){.main = credits_main, .argument = &counts[i]});
 }
 
-/* Events that nobody collects: sends wait for room in the queue, no event is lost. */
+/* The program collects no events: sends wait for room in the queue, and no event is lost. */
 static void queue_full_main(struct rank *rank)
 {
     gni_cq_handle_t small;
@@ -148,7 +148,7 @@ static void queue_full_main(struct rank *rank)
         collect(&me);
         assert_int_equal(me.completions, 4);
         machine_barrier(rank); /* a */
-        /* What the other sends now fills its queue: it cannot return credits. */
+        /* The messages of the other instance fill its queue, so it cannot return credits. */
         while (me.total < 4)
             GNI_MsgqProgress(me.queue, 0);
         machine_barrier(rank); /* b */
@@ -277,7 +277,7 @@ static void ugni_120_answers_from_the_callback(void **state)
     machine_run(&(struct machine){.main = answer_main});
 }
 
-/* Blocks for so many ms for each message. */
+/* Blocks up to a time limit for each message. */
 static void blocking_main(struct rank *rank)
 {
     sim_time_t began;
@@ -321,13 +321,16 @@ static void ugni_120_blocking(void **state)
     machine_run(&(struct machine){.main = blocking_main});
 }
 
-/* Instance 2 (of ranks 2 and 3 on node 1) reads what is for 3, as far as 3's pool goes. */
+/*
+ * Instance 2 (ranks 2 and 3 are on node 1) reads the messages for 3 as long as 3's pool has room.
+ */
 static void pool_main(struct rank *rank)
 {
     struct instance me;
     uint32_t i;
 
-    machine_simulated(); /* processes have a mailbox each: none reads what is another's */
+    /* Each process has a mailbox of its own: none reads the messages of another. */
+    machine_simulated();
     open_domain(&me, rank);
     me.attrs.rcv_pool_sz = 2;
     assert_ok(init(&me));
@@ -358,7 +361,7 @@ static void ugni_120_pools(void **state)
     machine_run(&(struct machine){.ranks = 4, .ranks_per_node = 2, .main = pool_main});
 }
 
-/* The same in blocking mode: who waits is woken by who takes a message for it. */
+/* The same in blocking mode: an instance that receives a message for another one wakes it. */
 static void pool_blocking_main(struct rank *rank)
 {
     struct instance me;
@@ -478,7 +481,10 @@ static void sample_receive(struct instance *me, uint32_t timeout)
     assert_rc(rc, GNI_RC_SUCCESS);
 }
 
-/* Attributes go in datagrams; everybody sends around the ring; nobody repeats a release. */
+/*
+ * Attributes are exchanged by datagrams; each rank sends around the ring; no rank repeats a
+ * release.
+ */
 static void sample_main(struct rank *rank)
 {
     const uint32_t timeout = *(const uint32_t *)rank->machine->argument;

@@ -260,7 +260,7 @@ static void different_main(struct rank *rank)
 
 static void ugni_120_attributes_must_agree(void **state)
 {
-    machine_simulated(); /* elsewhere who comes first is not the test's choice */
+    machine_simulated(); /* between processes the test cannot choose which one comes first */
     machine_run(&(struct machine){.ranks = 3, .ranks_per_node = 3, .main = different_main});
 }
 
@@ -423,7 +423,7 @@ static void ugni_120_reconnect(void **state)
     machine_run(&(struct machine){.main = reconnect_main});
 }
 
-/* A node connected to itself: what is sent comes back, to any of its instances. */
+/* A node is connected to itself: messages come back, to any of its instances. */
 static void loop_main(struct rank *rank)
 {
     gni_msgq_ep_attr_t attrs;

@@ -143,7 +143,8 @@ static void overrun_main(struct rank *rank)
             good_event(cq);
         assert_rc(GNI_CqGetEvent(cq, &event), GNI_RC_ERROR_RESOURCE);
         assert_true(GNI_CQ_OVERRUN(event));
-        assert_rc(GNI_CqGetEvent(cq, &event), GNI_RC_NOT_DONE); /* what was lost stays lost */
+        /* The lost event does not come back. */
+        assert_rc(GNI_CqGetEvent(cq, &event), GNI_RC_NOT_DONE);
     }
     side_close(&side);
 }

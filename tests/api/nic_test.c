@@ -93,7 +93,7 @@ static void aries_10_aries_11_aries_13_phits(void **state)
 
 /* ---- items 12, 13, 62 ------------------------------------------------------------------------ */
 
-/* What the packets of a PUT to `remote` are, cut at boundaries of 64 bytes. */
+/* Checks the packets of a PUT to `remote`, which are cut at boundaries of 64 bytes. */
 static void expect_packets(uint64_t remote, uint64_t bytes, uint64_t *packets, uint64_t *flits)
 {
     *packets = 0;

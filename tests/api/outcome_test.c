@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What each kind of fault looks like to the source of a PUT: every row of the table of outcomes in
+ * The effect of each kind of fault at the source of a PUT: every row of the table of outcomes in
  * docs/model.md, at the level of uGNI. (Bit errors on links: with the packets of F2.)
  */
 #include "fixture.h"
@@ -152,8 +152,9 @@ static void link_down(struct rank *rank)
 #define BURST 64
 
 /*
- * What was on it is lost: each transaction concerned ends with ORB_TIMEOUT, the others are fine.
- * (One that loses ten packets or more, as a chunk of F1 does, with ENDPOINT_UNREACHABLE.)
+ * Packets on the link are lost: each transaction concerned ends with ORB_TIMEOUT, the others
+ * succeed. (A transaction that loses ten packets or more, as a chunk of F1 does, ends with
+ * ENDPOINT_UNREACHABLE.)
  */
 static void burst_over_dying_link(struct rank *rank, const struct side *side, uint16_t mode)
 {

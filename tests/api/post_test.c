@@ -247,7 +247,7 @@ static void ugni_74_ugni_76_ugni_77_modes(void **state)
     machine_run(&(struct machine){.ranks = 1, .main = modes_main});
 }
 
-/* A fenced transfer sees what the one before it wrote. */
+/* A fenced transfer reads the data that the previous one wrote. */
 static void fence_main(struct rank *rank)
 {
     struct side side;
@@ -293,7 +293,7 @@ static void source_queue_main(struct rank *rank)
     assert_ok(post(side.ep, &descr));
     complete(other, &descr);
     assert_rc(GNI_CqTestEvent(side.domain.source), GNI_RC_NOT_DONE);
-    /* FMA looks at the endpoint's only. */
+    /* FMA uses only the queue of the endpoint. */
     descr = side_describe(&side, GNI_POST_FMA_PUT, 0, 64, 8);
     descr.src_cq_hndl = (gni_cq_handle_t)(uintptr_t)0x1234;
     post_and_complete(&side, &descr);
@@ -346,7 +346,7 @@ static void reuse_main(struct rank *rank)
     memset(stack, 0x5a, sizeof stack);
     descr = side_describe(&side, GNI_POST_FMA_PUT, 0, 64, sizeof stack);
     descr.local_addr = (uintptr_t)stack;
-    descr.local_mem_hndl = (gni_mem_handle_t){0x1234, 0x5678}; /* not looked at */
+    descr.local_mem_hndl = (gni_mem_handle_t){0x1234, 0x5678}; /* has no effect */
     assert_ok(post(side.ep, &descr));
     memset(stack, 0, sizeof stack);
     complete(side.domain.source, &descr);

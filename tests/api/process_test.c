@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What holds for a program as a whole: it may be a forked child, and it runs the same again. */
+/* Properties of a whole program: it may be a forked child, and it runs the same again. */
 #include "fixture.h"
 
 #include <stdlib.h>
@@ -36,8 +36,8 @@ static void hello_main(struct rank *rank)
 }
 
 /*
- * The first calls of all are those of a child, then come those of its parent. What a child of a
- * program that is in the middle of a run does is not defined.
+ * The first calls are those of a child, followed by those of its parent. Calls of a child that was
+ * forked during a run are not defined.
  */
 static void ugni_18_child_forked_before_the_first_call(void **state)
 {
@@ -190,7 +190,7 @@ static struct history *run_with(uint64_t seed)
 static void ugni_138_same_seed_same_results(void **state)
 {
     struct history *first = run_with(5), *second, *other;
-    void *hole = malloc(123456); /* what is allocated from now on lies elsewhere */
+    void *hole = malloc(123456); /* later allocations get other addresses */
 
     second = run_with(5);
     assert_true(first[0].count > STEPS);

@@ -15,7 +15,10 @@ void configure_two_groups(struct net_config *config, uint32_t cables)
     config->dragonfly.cables = cables;
 }
 
-/* So many links, and the first one from either end an electrical one, whose rate is higher. */
+/*
+ * Whether the path has this number of links and begins with an electrical link, whose rate is
+ * higher, at both ends.
+ */
 static bool fits(const struct net *net, uint32_t source, uint32_t target, uint32_t hops)
 {
     sim_time_t one = net_idle_latency(net, source, target, 7),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One operation at a time between two nodes of an idle machine, and how long it took. What the
- * timing tests share.
+ * One operation at a time between two nodes of an idle machine, with the time that it takes. The
+ * timing tests share this.
  */
 #ifndef JACQUARD_TESTS_API_SHOT_H
 #define JACQUARD_TESTS_API_SHOT_H
@@ -37,9 +37,9 @@ struct shots {
  */
 void shots_fire(struct shots *shots);
 
-/* Two nodes so many links apart, of a machine that has such a pair. */
+/* Places two ranks on nodes that are `hops` links apart, in a machine that has such a pair. */
 void place_by_hops(struct machine *machine, uint32_t hops);
-/* Two groups with so many optical cables between them. */
+/* Two groups with `cables` optical cables between them. */
 void configure_two_groups(struct net_config *config, uint32_t cables);
 
 #define assert_time(time, ns, tolerance_ns) \

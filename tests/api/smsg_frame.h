@@ -12,7 +12,7 @@ struct shape {
     gni_smsg_type_t type;
     uint16_t credits;
     uint32_t bytes;
-    uint32_t extra; /* of the buffer, beyond what is needed */
+    uint32_t extra; /* bytes of the buffer beyond the size needed */
     uint32_t offset; /* of the mailbox in its buffer */
     bool no_events; /* the registration has no queue */
     bool no_init; /* GNI_SmsgInit is left to the test */

@@ -149,7 +149,7 @@ static void ugni_76_ugni_111_routes_of_delivery_modes(void **state)
     machine_run(&(struct machine){.ranks = 1, .main = routes_main});
 }
 
-/* libfabric's mailboxes: messages of 16 KiB whose own header comes on top of that. */
+/* Mailboxes as libfabric makes them: messages of 16 KiB with a header of their own besides. */
 static void beyond_main(struct rank *rank)
 {
     static uint8_t header[32], data[16384];

@@ -139,7 +139,10 @@ static void sizes_sender(struct link *link, uint32_t bytes, uint32_t step)
     }
     assert_rc(GNI_SmsgSend(link->ep, header, 1, data, bytes, 0), GNI_RC_ERROR_RESOURCE);
     assert_rc(GNI_SmsgSend(link->ep, header, bytes + 1, NULL, 0, 0), GNI_RC_ERROR_RESOURCE);
-    /* With a tag: what the cache lines of a full message hold, its header of 16 bytes included. */
+    /*
+     * With a tag: as many bytes as the cache lines of a full message hold, including its header of
+     * 16 bytes.
+     */
     assert_rc(GNI_SmsgSendWTag(link->ep, header, 0, data, with_tag(bytes) + 1, 0, 3),
               GNI_RC_ERROR_RESOURCE);
     assert_rc(GNI_SmsgSend(link->ep, NULL, 1, data, 1, 0), GNI_RC_INVALID_PARAM);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What GNI_GetNicStat counts, and what not: checklist item 129. */
+/* The events that GNI_GetNicStat counts: checklist item 129. */
 #include "fixture.h"
 
 #include <string.h>
@@ -84,8 +84,7 @@ static void line_close(struct rank *rank, struct line *line)
     domain_close(&line->domain);
 }
 
-/* ---- stalls ------------------------------------------------------------------------------------
- */
+/* ---- stalls ---------------------------------------------------------------------------------- */
 
 static void room_main(struct rank *rank)
 {
@@ -132,8 +131,7 @@ static void ugni_129_request_stalls_are_counted(void **state)
     machine_run(&(struct machine){.main = request_main});
 }
 
-/* ---- repeats -----------------------------------------------------------------------------------
- */
+/* ---- repeats --------------------------------------------------------------------------------- */
 
 static void drop_two(struct machine *machine)
 {
@@ -172,8 +170,7 @@ static void ugni_129_repeats_are_counted(void **state)
     machine_run(&(struct machine){.prepare = drop_two, .main = repeat_main});
 }
 
-/* ---- launches, and whose they are --------------------------------------------------------------
- */
+/* ---- launches and their owners --------------------------------------------------------------- */
 
 static void launches_main(struct rank *rank)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Several threads of one process: checklist items 17, 46, 47, 54 and 104. A thread is a fiber; it
- * gives way to others only inside of calls, which is where the library must keep its state whole.
+ * Several threads of one process: checklist items 17, 46, 47, 54 and 104. A thread is a fiber.
+ * Other threads run only while it is inside a call, where the library must keep its state
+ * consistent.
  */
 #include "fixture.h"
 
@@ -245,10 +246,10 @@ static void cancel_datagram_main(struct rank *rank)
         sim_fiber_kill(thread.fiber);
         assert_false(thread.ended);
         domain_close(&domain);
-        if (rank->machine->fabric != NULL) /* a live one shows nobody */
+        if (rank->machine->fabric != NULL) /* a live fabric shows no process */
             assert_true(aries_list_empty(&rank->machine->fabric->datagrams));
     }
-    /* Who is not cancelled, but whose domain goes away and comes again, is told. */
+    /* A thread that is not cancelled gets an error when its domain is destroyed and made again. */
     domain_open(rank, &domain, 0);
     start(&thread, rank, &domain, probe_wait);
     sleep_for(SIM_MS);

@@ -10,6 +10,8 @@
  */
 #include "api/front.h"
 
+#include <assert.h>
+
 #include "api/bi.h"
 
 #define FLAGS_ALL                                                                                  \

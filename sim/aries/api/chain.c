@@ -5,6 +5,8 @@
  */
 #include "api/post.h"
 
+#include <assert.h>
+
 #include "nic/amo.h"
 
 #define CHAIN_BYTES_MAX (UINT64_C(1) << 30)
@@ -22,51 +24,47 @@ static gni_ct_put_post_descriptor_t *next_of(const gni_post_descriptor_t *head)
     return head->next_descr;
 }
 
+/* The head of a chain and its elements have these members, under the same names. */
+#define COMMON_MEMBERS(descr)                                               \
+    .local_addr = (descr)->local_addr, .remote_addr = (descr)->remote_addr, \
+    .length = (descr)->length, .remote_handle = &(descr)->remote_mem_hndl
+/* So have the head and an element with an atomic operation. */
+#define AMO_MEMBERS(descr)                                                \
+    .amo_cmd = (descr)->amo_cmd, .first_operand = (descr)->first_operand, \
+    .second_operand = (descr)->second_operand, .local_handle = &(descr)->local_mem_hndl
+
+/* Corrects the length of an atomic operation, which needs a local handle only if it fetches. */
+static struct aries_post_element amo_element(struct aries_post_element element)
+{
+    element.length = aries_amo_length(element.amo_cmd, element.length);
+    if (!aries_amo_fetches(element.amo_cmd))
+        element.local_handle = NULL;
+    return element;
+}
+
 static struct aries_post_element chained_element(gni_post_type_t type,
                                                  const gni_ct_put_post_descriptor_t *put)
 {
     const gni_ct_get_post_descriptor_t *get = (const void *)put;
     const gni_ct_amo_post_descriptor_t *amo = (const void *)put;
-    struct aries_post_element element = {
-        .local_addr = put->local_addr,
-        .remote_addr = put->remote_addr,
-        .length = put->length,
-        .remote_handle = &put->remote_mem_hndl,
-    };
 
-    if (type == GNI_POST_FMA_GET)
-        element.local_handle = &get->local_mem_hndl;
-    if (type == GNI_POST_AMO) {
-        element.length = aries_amo_length(amo->amo_cmd, put->length);
-        element.amo_cmd = amo->amo_cmd;
-        element.first_operand = amo->first_operand;
-        element.second_operand = amo->second_operand;
-        if (aries_amo_fetches(amo->amo_cmd))
-            element.local_handle = &amo->local_mem_hndl;
-    }
-    return element;
+    if (type == GNI_POST_AMO)
+        return amo_element((struct aries_post_element){COMMON_MEMBERS(amo), AMO_MEMBERS(amo)});
+    return (struct aries_post_element){
+        COMMON_MEMBERS(put),
+        .local_handle = type == GNI_POST_FMA_GET ? &get->local_mem_hndl : NULL,
+    };
 }
 
 /* Converts the head of a chain to the form of its other elements. */
 static struct aries_post_element head_element(const gni_post_descriptor_t *head)
 {
-    struct aries_post_element element = {
-        .local_addr = head->local_addr,
-        .remote_addr = head->remote_addr,
-        .length = head->length,
-        .remote_handle = &head->remote_mem_hndl,
+    if (head->type == GNI_POST_AMO)
+        return amo_element((struct aries_post_element){COMMON_MEMBERS(head), AMO_MEMBERS(head)});
+    return (struct aries_post_element){
+        COMMON_MEMBERS(head),
+        .local_handle = head->type == GNI_POST_FMA_GET ? &head->local_mem_hndl : NULL,
     };
-
-    if (head->type == GNI_POST_AMO) {
-        element.length = aries_amo_length(head->amo_cmd, head->length);
-        element.amo_cmd = head->amo_cmd;
-        element.first_operand = head->first_operand;
-        element.second_operand = head->second_operand;
-    }
-    if (head->type == GNI_POST_FMA_GET ||
-        (head->type == GNI_POST_AMO && aries_amo_fetches(head->amo_cmd)))
-        element.local_handle = &head->local_mem_hndl;
-    return element;
 }
 
 static gni_return_t check_element(const struct gni_nic *nic, const struct gni_ep *ep,
@@ -105,6 +103,14 @@ static gni_return_t check_chain(const struct aries_post *post, uint32_t *count)
     return result;
 }
 
+/* The checks that both calls do before those of the elements. */
+static bool head_ok(const struct gni_ep *ep, const gni_post_descriptor_t *head)
+{
+    return ep_ok(ep) && head != NULL && (head->cq_mode & GNI_CQMODE_LOCAL_EVENT) == 0 &&
+           aries_delivery_valid(head->dlvr_mode) &&
+           (head->dlvr_mode & GNI_DLVMODE_ORDERED_TAIL) == 0;
+}
+
 /* Memory for the works of a chain: on the caller's stack if they are few. */
 static struct aries_work *works_new(struct aries_work *few, uint32_t count)
 {
@@ -137,12 +143,9 @@ gni_return_t GNI_CtPostFma(gni_ep_handle_t ep_hndl, gni_post_descriptor_t *post_
     gni_return_t result;
     uint32_t count, i = 0;
 
-    if (!ep_ok(ep_hndl) || post_descr == NULL || (post_descr->cq_mode & GNI_CQMODE_LOCAL_EVENT) ||
+    if (!head_ok(ep_hndl, post_descr) ||
         (post_descr->type != GNI_POST_FMA_PUT && post_descr->type != GNI_POST_FMA_GET &&
          post_descr->type != GNI_POST_AMO))
-        return GNI_RC_INVALID_PARAM;
-    if (!aries_delivery_valid(post_descr->dlvr_mode) ||
-        (post_descr->dlvr_mode & GNI_DLVMODE_ORDERED_TAIL))
         return GNI_RC_INVALID_PARAM;
     result = check_chain(&post, &count);
     if (result == GNI_RC_SUCCESS)
@@ -157,6 +160,7 @@ gni_return_t GNI_CtPostFma(gni_ep_handle_t ep_hndl, gni_post_descriptor_t *post_
         element = chained_element(post_descr->type, link);
         aries_fma_fill(&works[i++], link->ep_hndl, post_descr->type, &element);
     }
+    assert(i == count);
     result = aries_post_launch(&post, works, count);
     works_free(few, works);
     return result;
@@ -186,11 +190,7 @@ gni_return_t GNI_CtPostCqWrite(gni_ep_handle_t ep_hndl, gni_post_descriptor_t *p
     gni_return_t result;
     uint32_t count, i = 0;
 
-    if (!ep_ok(ep_hndl) || post_descr == NULL || post_descr->type != GNI_POST_CQWRITE ||
-        (post_descr->cq_mode & GNI_CQMODE_LOCAL_EVENT))
-        return GNI_RC_INVALID_PARAM;
-    if (!aries_delivery_valid(post_descr->dlvr_mode) ||
-        (post_descr->dlvr_mode & GNI_DLVMODE_ORDERED_TAIL))
+    if (!head_ok(ep_hndl, post_descr) || post_descr->type != GNI_POST_CQWRITE)
         return GNI_RC_INVALID_PARAM;
     result = check_cqwrites(&post, &count);
     if (result == GNI_RC_SUCCESS)
@@ -203,6 +203,7 @@ gni_return_t GNI_CtPostCqWrite(gni_ep_handle_t ep_hndl, gni_post_descriptor_t *p
                        post_descr->cqwrite_value);
     for (link = post_descr->next_descr; link != NULL; link = link->next_descr)
         aries_cqwrite_fill(&works[i++], link->ep_hndl, &link->remote_mem_hndl, link->cqwrite_value);
+    assert(i == count);
     result = aries_post_launch(&post, works, count);
     works_free(few, works);
     return result;

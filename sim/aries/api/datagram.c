@@ -253,8 +253,8 @@ static gni_return_t test(const struct question *question)
      */
     if (sim_poll(&session->wait, aries_datagram_final_ready, cost)) {
         sim_spend(cost);
-        /* The session may have ended by now, but it was pending at the time of the call. */
     } else if (sim_behind()) {
+        /* The session may have ended by now, but it was pending at the time of the call. */
         *question->state = GNI_POST_PENDING;
         return GNI_RC_SUCCESS;
     }

@@ -68,6 +68,7 @@ static void offer_arrived(struct aries_datagrams *datagrams,
         return;
     }
     session = aries_datagram_session_new(datagrams, ARIES_SESSION_REMOTE, peer);
+    assert(message->length <= sizeof(session->remote));
     session->peer_number = message->number;
     session->remote_length = message->length;
     memcpy(session->remote, message->data, message->length);

@@ -282,6 +282,7 @@ void aries_datagram_set_id(struct aries_datagram_session *session, bool has_id, 
 {
     if (!has_id)
         return;
+    assert(!session->has_id && !aries_datagram_is_final(session));
     session->has_id = true;
     session->id = id;
     aries_list_add(aries_datagram_id_bucket(session->owner, id), &session->id_link);

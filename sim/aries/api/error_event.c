@@ -2,6 +2,8 @@
 /* Subscriptions to error events. */
 #include "api/front.h"
 
+#include <assert.h>
+
 #include "nic/error_event.h"
 
 #define EVENTS_DEFAULT 64u
@@ -189,6 +191,8 @@ static bool pop_event(struct gni_err *errors, gni_error_event_t *event)
 {
     const gni_error_event_t *oldest = &errors->ring[errors->head];
 
+    assert(errors->count > 0 && errors->count <= errors->capacity);
+    assert(errors->head < errors->capacity);
     if (!aries_copy(event, oldest, sizeof(*event)))
         return false;
     errors->head = (errors->head + 1) % errors->capacity;

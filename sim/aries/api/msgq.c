@@ -2,6 +2,7 @@
 /* Shared message queues: instances join and leave them and connect nodes; see msgq.h. */
 #include "api/msgq.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include "nic/mem_handle.h"
 
@@ -42,6 +43,7 @@ static struct gni_msgq *msgq_new(struct gni_nic *nic, struct aries_msgq_shared *
     struct aries_msgq_instance *instance;
     uint32_t i;
 
+    assert(place < shared->region->attrs.nloc_insts && nic->msgq == NULL);
     msgq->magic = ARIES_MAGIC_MSGQ;
     msgq->refs = 1;
     msgq->nic = nic;
@@ -71,6 +73,7 @@ void aries_msgq_unref(struct gni_msgq *msgq)
 {
     struct aries_fabric *fabric = msgq->fabric;
 
+    assert(msgq->refs > 0);
     if (--msgq->refs > 0)
         return;
     aries_msgq_shared_unref(msgq->shared);
@@ -80,6 +83,7 @@ void aries_msgq_unref(struct gni_msgq *msgq)
 void aries_msgq_instance_joined(struct gni_msgq *msgq, uint32_t place, uint32_t id,
                                 gni_mem_handle_t handle)
 {
+    assert(place < msgq->region->attrs.nloc_insts);
     *aries_msgq_instance_at(msgq->region, place) =
         (struct aries_msgq_instance){.id = id, .present = ARIES_MSGQ_ATTACHED, .handle = handle};
     msgq->region->attached++;
@@ -104,6 +108,7 @@ static void leave(struct gni_msgq *msgq)
     struct aries_msgq_shared *shared = msgq->shared;
     struct aries_msgq_region *region = msgq->region;
 
+    assert(aries_msgq_ok(msgq) && shared->owners[msgq->index] == msgq);
     aries_hw_msgq_leave(msgq, false);
     while (*link != msgq)
         link = &(*link)->process_next;

@@ -8,6 +8,7 @@
  */
 #include "api/msgq.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include "nic/cq_entry.h"
 

@@ -98,6 +98,7 @@ static void submit(struct aries_msgq_send *send, sim_time_t cpu)
         .context = send,
     };
 
+    assert(nic != NULL && send->target != NULL && send->bytes > 0);
     aries_work_fill(&work, &ep, &mode);
     work.remote_wanted = send->cq != NULL;
     work.remote_event =

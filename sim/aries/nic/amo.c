@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "nic/amo.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -95,6 +96,7 @@ uint64_t aries_amo_apply(uint32_t command, uint64_t old, uint64_t first, uint64_
     second &= mask;
     t = narrow ? (int32_t)old : (int64_t)old;
     a = narrow ? (int32_t)first : (int64_t)first;
+    assert(operation != NONE);
     switch (operation) {
     case ADD:
         return (old + first) & mask;

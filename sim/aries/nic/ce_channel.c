@@ -60,6 +60,10 @@ struct aries_vce {
     struct joiner joiners[GNI_CE_MAX_CHILDREN];
 };
 
+_Static_assert(offsetof(struct aries_ce_note, event) == 0,
+               "the event is the first member, which its handlers assume");
+_Static_assert(GNI_CE_MAX_CHILDREN <= 32, "a bit mask has a bit for each child");
+
 static const struct aries_class note_class = {.size = sizeof(struct aries_ce_note)};
 
 static struct aries_ce_note *note_new(struct aries_vce *vce, enum aries_ce_transaction kind)
@@ -89,6 +93,7 @@ static void push_event(struct sim_event *event)
 {
     struct aries_ce_note *note = (struct aries_ce_note *)event;
 
+    assert(note->cq != NULL);
     aries_cq_push(note->cq, note->entry);
     aries_cq_unref(note->cq);
     note_free(note);

@@ -135,38 +135,27 @@ static uint32_t exceptions_of(int raised)
 }
 
 /*
- * The volatile operands keep the addition between the calls that set the rounding mode and read
- * the flags.
+ * Adds two numbers that are given by their bits. The volatile operands keep the addition between
+ * the calls that set the rounding mode and read the flags.
  */
-static uint64_t add_single(uint64_t a, uint64_t b)
-{
-    uint32_t bits[2] = {(uint32_t)a, (uint32_t)b};
-    volatile float x, y, sum;
-    float number[2];
-
-    memcpy(number, bits, sizeof(number));
-    x = number[0];
-    y = number[1];
-    sum = x + y;
-    number[0] = sum;
-    memcpy(bits, number, sizeof(bits));
-    return bits[0];
-}
-
-static uint64_t add_wide(uint64_t a, uint64_t b)
-{
-    uint64_t bits[2] = {a, b};
-    volatile double x, y, sum;
-    double number[2];
-
-    memcpy(number, bits, sizeof(number));
-    x = number[0];
-    y = number[1];
-    sum = x + y;
-    number[0] = sum;
-    memcpy(bits, number, sizeof(bits));
-    return bits[0];
-}
+#define ADD(name, number_type, bits_type)                                             \
+    static uint64_t name(uint64_t a, uint64_t b)                                      \
+    {                                                                                 \
+        bits_type bits[2] = {(bits_type)a, (bits_type)b};                             \
+        volatile number_type x, y, sum;                                               \
+        number_type number[2];                                                        \
+                                                                                      \
+        _Static_assert(sizeof(number_type) == sizeof(bits_type), "bits of a number"); \
+        memcpy(number, bits, sizeof(number));                                         \
+        x = number[0];                                                                \
+        y = number[1];                                                                \
+        sum = x + y;                                                                  \
+        number[0] = sum;                                                              \
+        memcpy(bits, number, sizeof(bits));                                           \
+        return bits[0];                                                               \
+    }
+ADD(add_single, float, uint32_t)
+ADD(add_wide, double, uint64_t)
 
 static uint64_t add_real(uint32_t command, uint32_t rounding, uint64_t a, uint64_t b,
                          uint32_t *exceptions)

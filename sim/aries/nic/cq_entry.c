@@ -14,25 +14,45 @@ static void set_field(gni_cq_entry_t *entry, unsigned low, unsigned bits, uint64
     *entry = (*entry & ~mask) | (value << low & mask);
 }
 
-uint64_t gni_cq_get_data(gni_cq_entry_t entry)
-{
-    return entry & ARIES_CQ_DATA_MASK;
-}
+/* Each field of the layout has a getter, and those that programs may change a setter. */
+#define GETTER(name, low, bits)                      \
+    uint64_t gni_cq_get_##name(gni_cq_entry_t entry) \
+    {                                                \
+        return field(entry, low, bits);              \
+    }
+#define SETTER(name, low, bits)                                   \
+    void gni_cq_set_##name(gni_cq_entry_t *entry, uint64_t value) \
+    {                                                             \
+        set_field(entry, low, bits, value);                       \
+    }
 
-uint64_t gni_cq_get_source(gni_cq_entry_t entry)
-{
-    return aries_cq_entry_source(entry);
-}
+GETTER(data, 0, 48)
+GETTER(source, ARIES_CQ_SOURCE_SHIFT, 3)
+GETTER(info, ARIES_CQ_INFO_SHIFT, 2)
+GETTER(status, ARIES_CQ_STATUS_SHIFT, 6)
+GETTER(inst_id, 0, 24)
+GETTER(rem_inst_id, 0, 32)
+GETTER(tid, ARIES_CQ_TID_SHIFT, 22)
+GETTER(msg_id, 0, 32)
+GETTER(type, ARIES_CQ_TYPE_SHIFT, 2)
+GETTER(block_id, 0, 16)
+GETTER(unsuccessful_cnt, 16, 16)
+GETTER(marker_id, 0, 32)
+GETTER(failed_enqueue_cnt, 32, 16)
+GETTER(ce_id, 0, 8)
+GETTER(trans_type, 8, 4)
+GETTER(reductn_id, 12, 34)
+SETTER(inst_id, 0, 24)
+SETTER(rem_inst_id, 0, 32)
+SETTER(tid, ARIES_CQ_TID_SHIFT, 22)
+SETTER(msg_id, 0, 32)
+SETTER(type, ARIES_CQ_TYPE_SHIFT, 2)
 
-uint64_t gni_cq_get_status(gni_cq_entry_t entry)
-{
-    return aries_cq_entry_status(entry);
-}
-
-uint64_t gni_cq_get_info(gni_cq_entry_t entry)
-{
-    return aries_cq_entry_info(entry);
-}
+_Static_assert(ARIES_CQ_TID_SHIFT + 22 == ARIES_CQ_TYPE_SHIFT &&
+                   ARIES_CQ_TYPE_SHIFT + 2 == ARIES_CQ_SOURCE_SHIFT &&
+                   ARIES_CQ_SOURCE_SHIFT + 3 == ARIES_CQ_INFO_SHIFT &&
+                   ARIES_CQ_STATUS_SHIFT + 6 == 62,
+               "the fields do not overlap");
 
 uint64_t gni_cq_overrun(gni_cq_entry_t entry)
 {
@@ -42,91 +62,6 @@ uint64_t gni_cq_overrun(gni_cq_entry_t entry)
 uint64_t gni_cq_rem_overrun(gni_cq_entry_t entry)
 {
     return (entry & ARIES_CQ_REM_OVERRUN) != 0;
-}
-
-uint64_t gni_cq_get_inst_id(gni_cq_entry_t entry)
-{
-    return entry & ARIES_CQ_INST_ID_MASK;
-}
-
-uint64_t gni_cq_get_rem_inst_id(gni_cq_entry_t entry)
-{
-    return field(entry, 0, 32);
-}
-
-uint64_t gni_cq_get_tid(gni_cq_entry_t entry)
-{
-    return aries_cq_entry_tid(entry);
-}
-
-uint64_t gni_cq_get_msg_id(gni_cq_entry_t entry)
-{
-    return aries_cq_entry_msg_id(entry);
-}
-
-uint64_t gni_cq_get_type(gni_cq_entry_t entry)
-{
-    return aries_cq_entry_type(entry);
-}
-
-uint64_t gni_cq_get_block_id(gni_cq_entry_t entry)
-{
-    return field(entry, 0, 16);
-}
-
-uint64_t gni_cq_get_unsuccessful_cnt(gni_cq_entry_t entry)
-{
-    return field(entry, 16, 16);
-}
-
-uint64_t gni_cq_get_marker_id(gni_cq_entry_t entry)
-{
-    return field(entry, 0, 32);
-}
-
-uint64_t gni_cq_get_failed_enqueue_cnt(gni_cq_entry_t entry)
-{
-    return field(entry, 32, 16);
-}
-
-uint64_t gni_cq_get_ce_id(gni_cq_entry_t entry)
-{
-    return field(entry, 0, 8);
-}
-
-uint64_t gni_cq_get_reductn_id(gni_cq_entry_t entry)
-{
-    return field(entry, 12, 34);
-}
-
-uint64_t gni_cq_get_trans_type(gni_cq_entry_t entry)
-{
-    return field(entry, 8, 4);
-}
-
-void gni_cq_set_inst_id(gni_cq_entry_t *entry, uint64_t value)
-{
-    set_field(entry, 0, 24, value);
-}
-
-void gni_cq_set_rem_inst_id(gni_cq_entry_t *entry, uint64_t value)
-{
-    set_field(entry, 0, 32, value);
-}
-
-void gni_cq_set_tid(gni_cq_entry_t *entry, uint64_t value)
-{
-    set_field(entry, ARIES_CQ_TID_SHIFT, 22, value);
-}
-
-void gni_cq_set_msg_id(gni_cq_entry_t *entry, uint64_t value)
-{
-    set_field(entry, 0, 32, value);
-}
-
-void gni_cq_set_type(gni_cq_entry_t *entry, uint64_t value)
-{
-    set_field(entry, ARIES_CQ_TYPE_SHIFT, 2, value);
 }
 
 void gni_cq_clr_status(gni_cq_entry_t *entry)

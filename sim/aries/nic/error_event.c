@@ -6,6 +6,7 @@
  */
 #include "nic/error_event.h"
 
+#include <assert.h>
 #include <glib.h>
 #include "aries/misc/exceptions.h"
 #include "nic/status.h"
@@ -48,6 +49,7 @@ static void store(struct gni_err *errors, const gni_error_event_t *event)
 {
     if (errors->ring == NULL)
         errors->ring = g_new(gni_error_event_t, errors->capacity);
+    assert(errors->count <= errors->capacity && errors->head < errors->capacity);
     if (errors->count == errors->capacity)
         return;
     errors->ring[(errors->head + errors->count++) % errors->capacity] = *event;
@@ -55,7 +57,7 @@ static void store(struct gni_err *errors, const gni_error_event_t *event)
 }
 
 /* A critical error kills every process of the tag that did not ask to be spared. */
-static void punish(struct aries_nic *hw, uint8_t ptag)
+static void kill_processes(struct aries_nic *hw, uint8_t ptag)
 {
     struct aries_list *link, *inner;
 
@@ -63,16 +65,16 @@ static void punish(struct aries_nic *hw, uint8_t ptag)
         return;
     for (link = hw->processes.next; link != &hw->processes;) {
         struct aries_process *process = sim_container_of(link, struct aries_process, node_link);
-        bool guilty = false;
+        bool concerned = false;
 
         link = link->next; /* the callback may release the process */
         for (inner = process->cdms.next; inner != &process->cdms; inner = inner->next) {
             const struct gni_cdm *cdm = sim_container_of(inner, struct gni_cdm, process_link);
 
-            guilty |= cdm->nic != NULL && (ptag == 0 || cdm->nic->ptag == ptag) &&
-                      !(cdm->modes & GNI_CDM_MODE_ERR_NO_KILL);
+            concerned |= cdm->nic != NULL && (ptag == 0 || cdm->nic->ptag == ptag) &&
+                         !(cdm->modes & GNI_CDM_MODE_ERR_NO_KILL);
         }
-        if (guilty)
+        if (concerned)
             aries_process_kill(process, "a critical error of the NIC");
     }
 }
@@ -99,7 +101,7 @@ void aries_error_raise(struct aries_nic *hw, gni_error_mask_t mask, uint16_t cod
             store(errors, &event);
     }
     if (mask & GNI_ERRMASK_CRITICAL)
-        punish(hw, ptag);
+        kill_processes(hw, ptag);
 }
 
 const char *aries_status_text(uint32_t status)

@@ -7,6 +7,7 @@
  */
 #include "nic/job.h"
 
+#include <assert.h>
 #include <glib.h>
 
 #define GRANULARITY_MAX 32u
@@ -78,6 +79,7 @@ bool aries_ntt_attach(struct gni_nic *nic)
             break;
     if (index == group_nodes(state))
         return false;
+    assert(nic->ntt == NULL);
     nic->ntt = state;
     return true;
 }
@@ -117,7 +119,10 @@ void aries_ntt_clear(struct aries_nic *hw, uint32_t base, uint32_t size)
 {
     uint32_t i;
 
+    assert(size == 0 || hw->ntt != NULL);
+    assert(base <= ARIES_NTT_ENTRIES && size <= ARIES_NTT_ENTRIES - base);
     for (i = base; i < base + size; i++) {
+        assert(hw->ntt->used >= hw->ntt->entries[i].set);
         hw->ntt->used -= hw->ntt->entries[i].set;
         hw->ntt->entries[i].set = false;
     }

@@ -4,6 +4,7 @@
  */
 #include "nic/process.h"
 
+#include <assert.h>
 #include <glib.h>
 #include <stdlib.h>
 #include "nic/interface.h"
@@ -118,6 +119,7 @@ void aries_fabric_on_end(struct aries_fabric *fabric, enum aries_end_stage stage
 {
     struct aries_fabric_end *entry = fabric->on_end[stage];
 
+    assert(stage < ARIES_END_STAGES);
     while (entry != NULL && entry->end != end)
         entry = entry->next;
     if (entry != NULL)
@@ -171,6 +173,7 @@ void aries_fabric_destroy(struct aries_fabric *fabric)
 
 uint32_t aries_nic_address(const struct aries_fabric *fabric, uint32_t node)
 {
+    assert(node < fabric->nodes);
     return fabric->nics[node].pe_addr;
 }
 
@@ -190,6 +193,7 @@ struct aries_process *aries_process_create(struct aries_fabric *fabric, uint32_t
     struct aries_nic *hw = &fabric->nics[node];
     struct aries_list *link;
 
+    assert(node < fabric->nodes);
     process->fabric = fabric;
     process->nic = hw;
     process->job_id = job_id;

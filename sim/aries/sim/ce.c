@@ -2,10 +2,16 @@
 /* Packets of the collective engine at the simulated NIC. ce_channel.c implements the channels. */
 #include "sim/nic.h"
 
+#include <assert.h>
+
 #include "aries/misc/exceptions.h"
 #include "nic/ce.h"
 #include "nic/ce_combine.h"
 #include "nic/cq_entry.h"
+
+_Static_assert(sizeof(gni_ce_result_t) >=
+                   offsetof(gni_ce_result_t, result1) + sizeof(((struct aries_work *)0)->operand),
+               "both operands fit into the result");
 
 /* Writes the control word last, because it marks the result as complete. */
 static void land(struct sim_event *event)
@@ -43,6 +49,7 @@ static uint8_t write_arrived(struct aries_nic *nic, struct aries_chunk *chunk)
         status = A_STATUS_AT_PF_INV;
     if (status != 0)
         return status;
+    assert(chunk->mr == NULL);
     chunk->mr = mr;
     aries_mr_ref(mr);
     chunk->refs++;
@@ -65,6 +72,7 @@ void aries_sim_ce_arrived(struct aries_nic *nic, struct aries_chunk *chunk)
 {
     struct aries_txn *txn = chunk->txn;
 
+    assert(txn->work.op >= ARIES_CE_JOIN && txn->work.op <= ARIES_CE_WRITE);
     chunk->info = ARIES_CQ_CPLTN_DREQ;
     if (txn->work.op == ARIES_CE_WRITE) {
         chunk->status = write_arrived(nic, chunk);

@@ -42,9 +42,11 @@ struct aries_chunk *aries_chunk_cut(struct aries_txn *txn, uint64_t offset, uint
     uint64_t first = (txn->work.remote_addr + offset) / ARIES_PACKET_BYTES;
     uint64_t last = (txn->work.remote_addr + end - (end > offset)) / ARIES_PACKET_BYTES;
 
+    assert(offset <= end && end <= txn->work.header_length + txn->work.length);
     chunk->txn = txn;
     chunk->offset = offset;
     chunk->packets = (uint32_t)(last - first + 1);
+    assert(txn->refs > 0 && txn->offset == offset);
     txn->refs++;
     txn->chunks_open++;
     txn->offset = end;
@@ -85,6 +87,7 @@ void aries_chunk_cut_stores(struct aries_txn *txn, const struct aries_work *work
             end = MIN(end, packet_end(txn, 0, ARIES_STORE_BURST_BYTES / ARIES_PACKET_BYTES));
         chunk = aries_chunk_cut(txn, offset, end);
 
+        assert(aries_store_time(timing, first) <= time);
         chunk->ready = stored - (time - aries_store_time(timing, first));
         chunk->feed = aries_store_time(timing, end) - aries_store_time(timing, first);
         capture(work, offset, chunk);
@@ -103,6 +106,7 @@ bool aries_chunk_read_local(struct aries_txn *txn, struct aries_chunk *chunk)
                                    chunk->bytes, ARIES_READ, &mr);
     if (chunk->status == 0 && !aries_mr_read(mr, address, chunk->data, chunk->bytes))
         chunk->status = A_STATUS_AT_PF_INV;
+    assert(chunk->bytes == 0 || chunk->data != NULL);
     chunk->info = ARIES_CQ_CPLTN_SREQ;
     if (chunk->status == 0)
         sim_ledger_hand_in(&txn->entry,
@@ -131,6 +135,7 @@ static struct pieces pieces_of(const struct aries_chunk *chunk)
         pieces.rest = (chunk->bytes - pieces.first) / ARIES_PACKET_BYTES;
         pieces.tail = (chunk->bytes - pieces.first) % ARIES_PACKET_BYTES;
     }
+    assert(pieces.first + pieces.rest * ARIES_PACKET_BYTES + pieces.tail == chunk->bytes);
     return pieces;
 }
 
@@ -193,6 +198,7 @@ sim_time_t aries_chunk_reserve_transmit(struct aries_chunk *chunk)
 
     if (sim_unlikely(fabric->sim->throttle_until > now))
         service = (sim_time_t)((double)service / fabric->sim->throttle);
+    assert(chunk->packets > 0 && txn->chunks_open > 0);
     wait = aries_sim_occupy(&sim->tx_free, now, feed, service);
     if (txn->work.unit == ARIES_UNIT_FMA)
         other = burst(
@@ -320,8 +326,8 @@ static void describe_stream(const struct aries_chunk *chunk, struct net_transfer
         if (txn->rate > 0) {
             since = aries_chunk_feed(txn, begin);
             pace = aries_chunk_feed(txn, ARIES_PACKET_BYTES);
-            /* Stored by the CPU: a single packet is ready at once. */
         } else if (txn->work.op == ARIES_PUT) {
+            /* Stored by the CPU: a single packet is ready at once. */
             pace = aries_store_time(timing, end) - aries_store_time(timing, last);
             since = aries_store_time(timing, begin) + pace;
         }
@@ -337,6 +343,7 @@ void aries_chunk_send_request(struct aries_chunk *chunk)
     const struct aries_work *work = &txn->work;
     struct net_transfer *transfer = &chunk->transfer;
 
+    assert(work->target != NULL && chunk->refs > 0 && !chunk->received);
     transfer->event.fire = aries_target_request_arrived;
     transfer->hinted.fetch = aries_arrival_prefetch;
     chunk->at = work->target;
@@ -353,6 +360,7 @@ void aries_chunk_send_request(struct aries_chunk *chunk)
     transfer->hash = line_of(work, chunk->offset);
     transfer->receiver_latency = aries_arrival_lag(work, &fabric->timing);
     transfer->ejection_time = request_drain(chunk, &fabric->timing);
+    assert(transfer->units > 0 && transfer->last_units <= transfer->units);
     chunk->sent = sim_now();
     chunk->frozen = fabric->sim->quiesced;
     fabric->counters.request_packets += chunk->packets;

@@ -2,6 +2,8 @@
 /* Faults of a NIC, a node or the whole fabric, and the deliberate bugs that test the ledger. */
 #include "sim/nic.h"
 
+#include <assert.h>
+
 #include "aries/misc/exceptions.h"
 #include "nic/cq_entry.h"
 
@@ -129,6 +131,7 @@ static void throttle_ended(struct sim_event *event)
     struct aries_sim_fabric *sim =
         sim_container_of(event, struct aries_sim_fabric, throttle_end.event);
 
+    assert(sim->throttle_until <= sim_now());
     aries_bi_throttled(sim->fabric, false);
 }
 
@@ -149,6 +152,7 @@ static void throttle_watch(struct aries_fabric *fabric)
 
 void aries_hw_orb_limit(struct aries_nic *hw, uint32_t packets)
 {
+    assert(packets > 0);
     hw->sim->orb_limit = packets;
     /* As in sim/pool.c: four chunks in flight keep a stream busy. */
     hw->sim->chunk_most = packets < 4 ? 1 : packets / 4;
@@ -158,6 +162,7 @@ void aries_hw_orb_limit(struct aries_nic *hw, uint32_t packets)
 
 void aries_throttle(struct aries_fabric *fabric, double percent, sim_time_t duration)
 {
+    assert(percent > 0);
     fabric->sim->throttle = percent / 100;
     fabric->sim->throttle_until = sim_now() + duration;
     aries_bi_throttled(fabric, true);
@@ -167,6 +172,7 @@ void aries_throttle(struct aries_fabric *fabric, double percent, sim_time_t dura
 
 void aries_mutate(struct aries_fabric *fabric, enum aries_mutation mutation, uint64_t every)
 {
+    assert(mutation == ARIES_MUTATE_NONE || every > 0);
     fabric->sim->mutation = mutation;
     fabric->sim->mutate_every = every;
     fabric->sim->mutate_seen = 0;

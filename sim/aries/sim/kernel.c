@@ -5,6 +5,7 @@
  */
 #include "sim/nic.h"
 
+#include <assert.h>
 #include <glib.h>
 #include "nic/datagram.h"
 
@@ -17,6 +18,10 @@ struct kernel_message {
     uint32_t bytes;
     struct aries_datagram_message *content;
 };
+
+_Static_assert(offsetof(struct kernel_message, transfer) == 0 &&
+                   offsetof(struct net_transfer, event) == 0,
+               "the event is the first member, which the handlers assume");
 
 static void arrived(struct sim_event *event);
 
@@ -63,6 +68,7 @@ static void arrived(struct sim_event *event)
         sim_event_schedule(event, sim_now() + RETRY_AFTER);
         return;
     }
+    assert(message->content != NULL);
     if (message->from->alive && message->to->alive)
         aries_datagram_send_ended(message->content, message->content->arrived ||
                                                         aries_datagram_arrived(message->content));
@@ -76,6 +82,7 @@ void aries_hw_kernel_send(struct aries_datagram_message *content, uint32_t bytes
     struct kernel_message *message = g_new0(struct kernel_message, 1);
     sim_time_t now = sim_fiber_self() != NULL ? sim_local_time() : sim_now();
 
+    assert(bytes > 0 && content->from.nic != NULL && content->to.nic != NULL);
     aries_list_add(&from->fabric->sim->kernel_messages, &message->link);
     message->from = from;
     message->to = content->to.nic;

@@ -2,6 +2,7 @@
 /* The target side of the simulated NIC, and the responses back to the source. */
 #include "sim/nic.h"
 
+#include <assert.h>
 #include <glib.h>
 #include "nic/amo.h"
 #include "nic/cq_entry.h"
@@ -27,6 +28,7 @@ static sim_time_t reserve_receive(struct aries_nic *nic, const struct aries_chun
     const struct aries_timing *timing = &nic->fabric->timing;
     sim_time_t arrival = sim_now() - chunk->transfer.receiver_latency, wait, reads, duplex;
 
+    assert(sim_now() >= chunk->transfer.receiver_latency);
     wait = aries_sim_occupy(&sim->rx_free, arrival, 0,
                             data ? data_service(chunk, timing) : chunk->packets * timing->nic_flit);
     if (chunk->txn->work.op == ARIES_GET) { /* the number of concurrent host reads is limited */
@@ -158,6 +160,7 @@ static void land(struct sim_event *event)
      */
     if (mr->live && txn->work.target->alive)
         aries_mr_write(mr, address, chunk->data, chunk->bytes);
+    assert(mr != NULL && mr->refs > 0 && chunk->refs > 0);
     while (times-- > 0) {
         txn->landed += chunk->bytes;
         if (txn->entry.book != NULL)
@@ -207,6 +210,7 @@ static void put(struct aries_nic *nic, struct aries_chunk *chunk)
     sim_time_t visible = sim_now() - timing->rspgen + timing->pcie_write + timing->poll;
     struct aries_mr *mr;
 
+    assert(chunk->mr == NULL && work->op == ARIES_PUT);
     chunk->info = ARIES_CQ_CPLTN_DREQ;
     chunk->status = aries_target_check_put(&target, ARIES_WRITE,
                                            work->sync_flag ? &work->sync_flag_addr : NULL, &mr);
@@ -254,6 +258,7 @@ static bool line_cached(struct aries_nic *nic, uint64_t address)
 
     if (nic->sim->amo_lines == NULL)
         nic->sim->amo_lines = g_new0(uint64_t, lines);
+    assert(lines > 0);
     slot = &nic->sim->amo_lines[line % lines];
     if (*slot == line)
         return true;
@@ -303,6 +308,7 @@ static void land_cqwrite(struct sim_event *event)
     struct aries_chunk *chunk = sim_container_of(event, struct aries_chunk, landing.event);
     struct aries_txn *txn = chunk->txn;
 
+    assert(chunk->mr->refs > 0);
     if (chunk->mr->cq != NULL &&
         !aries_cq_push(chunk->mr->cq, aries_cq_entry_cqwrite(txn->work.cqwrite_value)))
         txn->remote_overrun = true;
@@ -363,6 +369,7 @@ static void respond(struct aries_nic *nic, struct aries_chunk *chunk)
     struct net_transfer *transfer = &chunk->transfer;
     bool failed = chunk->status != 0, data = !failed && aries_returns_data(work);
 
+    assert(transfer->class == NET_REQUEST);
     transfer->event.fire = aries_source_response_arrived;
     transfer->hinted.fetch = aries_response_prefetch;
     chunk->at = chunk->txn->source;
@@ -406,6 +413,7 @@ void aries_target_request_arrived(struct sim_event *event)
     struct aries_nic *nic = txn->work.target;
     sim_time_t wait;
 
+    assert(chunk->refs > 0 && txn->chunks_open > 0);
     if (!receive(nic, chunk))
         return;
     if (txn->work.op >= ARIES_AMO && !chunk->fetched && chunk->status == 0) {
@@ -460,6 +468,7 @@ static void store_result(struct aries_txn *txn, struct aries_chunk *chunk)
     uint64_t address = work->local_addr + chunk->offset;
     struct aries_mr *mr;
 
+    assert(aries_returns_data(work) && chunk->data != NULL);
     chunk->info = ARIES_CQ_CPLTN_SRSP;
     chunk->status = aries_mr_check(txn->source, work->ptag, work->local_handle, address,
                                    chunk->bytes, ARIES_WRITE, &mr);
@@ -493,6 +502,7 @@ void aries_source_response_arrived(struct sim_event *event)
     struct aries_txn *txn = chunk->txn;
     sim_time_t wait;
 
+    assert(chunk->refs > 0 && chunk->transfer.class == NET_RESPONSE);
     if (sim_unlikely(chunk->transfer.status != NET_DELIVERED)) {
         aries_source_chunk_lost(chunk, chunk->packets);
         return;

@@ -20,7 +20,7 @@
                 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE))
 #define FETCH_FLAGS (PLAIN_FLAGS & ~(uint64_t)FI_INJECT)
 
-/* ---- what there is --------------------------------------------------------------------------- */
+/* ---- commands of the NIC --------------------------------------------------------------------- */
 
 enum form { PLAIN, FETCHING, COMPARING, FORMS };
 enum operand { INTEGER, SIGNED, FLOATING, OPERANDS };

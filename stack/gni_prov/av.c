@@ -453,7 +453,7 @@ static int insertsvc(struct fid_av *fid, const char *node, const char *service,
     return insertsym(fid, node, 1, service, 1, addresses, flags, context);
 }
 
-/* ---- the rest -------------------------------------------------------------------------------- */
+/* ---- removal, lookup, opening, closing ------------------------------------------------------- */
 
 static int remove_one(struct gnip_av *av, fi_addr_t address)
 {

@@ -95,7 +95,7 @@ void gnip_cm_nic_put_ep(struct gnip_cm_nic *cm_nic, struct gnip_ep *ep)
     gnip_gate_drop(&cm_nic->gate, &ep->cm_users);
 }
 
-/* ---- work ------------------------------------------------------------------------------------ */
+/* ---- jobs ------------------------------------------------------------------------------------ */
 
 /* cm_nic->lock is held. */
 static void append(struct gnip_cm_nic *cm_nic, struct gnip_work *work)
@@ -385,7 +385,7 @@ int gnip_cm_nic_enable(struct gnip_cm_nic *cm_nic)
     return 0;
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- opening, suspending, closing ------------------------------------------------------------ */
 
 static void destroy(struct gnip_cm_nic *cm_nic)
 {

@@ -236,7 +236,7 @@ bool gnip_datagram_wake(struct gnip_cm_nic *cm_nic)
     return false;
 }
 
-/* ---- ends ------------------------------------------------------------------------------------ */
+/* ---- completions ----------------------------------------------------------------------------- */
 
 static gnip_cold struct gnip_datagram *find(const struct gnip_cm_nic *cm_nic, uint64_t id)
 {
@@ -432,7 +432,7 @@ uint32_t gnip_datagram_poll(struct gnip_cm_nic *cm_nic, bool block, int millisec
     return count;
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- opening and closing --------------------------------------------------------------------- */
 
 int gnip_datagrams_open(struct gnip_cm_nic *cm_nic, uint32_t bound, uint32_t wildcard)
 {

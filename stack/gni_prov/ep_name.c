@@ -10,7 +10,7 @@
 #include "nosys.h"
 #include "sep.h"
 
-/* ---- where it is reached --------------------------------------------------------------------- */
+/* ---- cm_nic and NIC -------------------------------------------------------------------------- */
 
 /* The name that the application asks for; it only matters if it is bound. */
 static bool chosen_name(const struct gnip_ep *ep, struct gnip_name *name)

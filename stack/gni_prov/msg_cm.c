@@ -201,7 +201,7 @@ void gnip_msg_lost(struct gnip_ep *ep)
     wake(ep->connection);
 }
 
-/* ---- what comes of it ------------------------------------------------------------------------ */
+/* ---- events and failures --------------------------------------------------------------------- */
 
 static void failed(struct gnip_msg_connection *connection, int error, bool unused, const void *data,
                    size_t bytes)

@@ -207,7 +207,7 @@ bool gnip_msg_in_add(struct gnip_msg_in *in, const struct gnip_cm_message *heade
     return in->have == (1u << in->fragments) - 1;
 }
 
-/* ---- what the application hears -------------------------------------------------------------- */
+/* ---- events for the application -------------------------------------------------------------- */
 
 int gnip_msg_event(struct gnip_eq *eq, uint32_t kind, struct fid *fid, struct fi_info *info,
                    const void *data, size_t data_bytes)

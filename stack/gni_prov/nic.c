@@ -30,7 +30,7 @@ static int error_of(gni_return_t rc)
     return rc == GNI_RC_ERROR_RESOURCE ? -FI_EAGAIN : -gnip_errno(rc);
 }
 
-/* ---- making ---------------------------------------------------------------------------------- */
+/* ---- creation -------------------------------------------------------------------------------- */
 
 static int attach(struct gnip_nic *nic, uint32_t cdm_id)
 {
@@ -230,7 +230,7 @@ static void stop_helper(struct gnip_nic *nic)
     nic->helper = NULL;
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- opening, suspending, closing ------------------------------------------------------------ */
 
 static void release_gni(struct gnip_nic *nic)
 {

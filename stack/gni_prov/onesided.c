@@ -73,7 +73,7 @@ int gnip_onesided_post(struct gnip_txd *txd,
     return rc == GNI_RC_NOT_DONE ? -FI_EAGAIN : -FI_EIO;
 }
 
-/* ---- ends ------------------------------------------------------------------------------------ */
+/* ---- completion ------------------------------------------------------------------------------ */
 
 static void release(struct gnip_req *req)
 {
@@ -153,7 +153,7 @@ bool gnip_onesided_inject(struct gnip_req *req, int (*failed)(struct gnip_req *r
     return true;
 }
 
-/* ---- notices, at the initiator --------------------------------------------------------------- */
+/* ---- remote events, at the initiator --------------------------------------------------------- */
 
 static void event_sent(struct gnip_txd *txd, gni_return_t status)
 {
@@ -287,7 +287,7 @@ void gnip_onesided_succeed(struct gnip_req *req)
     }
 }
 
-/* ---- notices, at the target ------------------------------------------------------------------ */
+/* ---- remote events, at the target ------------------------------------------------------------ */
 
 static void count(const struct gnip_ep *ep, uint16_t wire_flags)
 {
@@ -370,7 +370,7 @@ static uint32_t return_late(struct gnip_vc *vc)
     return credits;
 }
 
-/* ---- the VC ---------------------------------------------------------------------------------- */
+/* ---- progress and end of a VC ---------------------------------------------------------------- */
 
 gnip_noinline uint32_t gnip_onesided_progress(struct gnip_vc *vc)
 {

@@ -46,7 +46,7 @@ static struct gnip_vc *vc_at(struct gnip_link *link)
     return gnip_container(link, struct gnip_vc, ep_link);
 }
 
-/* ---- coming to rest -------------------------------------------------------------------------- */
+/* ---- quiescing ------------------------------------------------------------------------------- */
 
 /*
  * Begins to end its connections, or stops that. True: there are none, and nothing is in flight.
@@ -171,7 +171,7 @@ static void go_on(struct gnip_domain *domain)
         quiesce_ep(ep_at(link), false, &waiting);
 }
 
-/* ---- NICs ------------------------------------------------------------------------------------ */
+/* ---- suspending and resuming NICs ------------------------------------------------------------ */
 
 /* Calls the function for each NIC of the process; stops at the first error. */
 static int each_nic(struct gnip_ctx *ctx, int (*call)(struct gnip_nic *nic))

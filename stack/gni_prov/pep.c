@@ -161,7 +161,7 @@ static int pep_getopt(struct fid *fid, int level, int option, void *value, size_
     return 0;
 }
 
-/* ---- what only other endpoints do ------------------------------------------------------------ */
+/* ---- operations of other endpoints ----------------------------------------------------------- */
 
 static int no_setopt(struct fid *fid, int level, int option, const void *value, size_t bytes)
 {

@@ -47,7 +47,7 @@ gnip_noinline void gnip_gate_notify(struct gnip_gate *gate)
     port_mutex_unlock(&gate->mutex);
 }
 
-/* ---- sets ------------------------------------------------------------------------------------ */
+/* ---- progress lists -------------------------------------------------------------------------- */
 
 struct gnip_progress_entry {
     struct gnip_nic *nic; /* or NULL */

@@ -228,7 +228,7 @@ void gnip_req_pool_free(struct gnip_ep *ep)
     ep->req_free.head = ep->req_free.tail = NULL;
 }
 
-/* ---- how they end ---------------------------------------------------------------------------- */
+/* ---- completion ------------------------------------------------------------------------------ */
 
 #define NOTIFY_FLAGS (FI_REMOTE_CQ_DATA | FI_MULTI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_RMA)
 

@@ -31,7 +31,7 @@ static inline bool by_engine(const struct gnip_req *req)
     return req->bytes >= req->ep->domain->params.rma_rdma_threshold && req->buffers[0].mr != NULL;
 }
 
-/* ---- ends ------------------------------------------------------------------------------------ */
+/* ---- completion ------------------------------------------------------------------------------ */
 
 static gnip_noinline void copy_out(struct gnip_req *req)
 {

@@ -199,7 +199,7 @@ static int open_rx(struct fid_ep *fid, int index, struct fi_rx_attr *attr, struc
     return rc;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- the scalable endpoint ------------------------------------------------------------------- */
 
 static int close_sep(struct fid *fid)
 {

@@ -37,7 +37,7 @@
 #define ANSWER_NS 100000000ull /* for requests in flight when the EP closes */
 #define CLOSE_NS 5000000000ull /* for the peers of connections */
 
-/* ---- what it still has ----------------------------------------------------------------------- */
+/* ---- queued operations ----------------------------------------------------------------------- */
 
 static void drop(struct gnip_vc *vc, struct gnip_req *req, int error)
 {
@@ -82,7 +82,7 @@ static void lost(struct gnip_vc *vc)
         gnip_msg_lost(vc->ep);
 }
 
-/* ---- ends ------------------------------------------------------------------------------------ */
+/* ---- the end of a connection ----------------------------------------------------------------- */
 
 static bool is_open(const struct gnip_vc *vc)
 {
@@ -255,7 +255,7 @@ static bool agreed(struct gnip_vc *vc)
     return vc->state == GNIP_VC_TERMINATING && !vc->close_due && !vc->ack_due && vc->peer_gone;
 }
 
-/* ---- what GNI has ---------------------------------------------------------------------------- */
+/* ---- transactions of GNI --------------------------------------------------------------------- */
 
 /* False: transactions are in flight; their events schedule the VC again. */
 static bool unbind(struct gnip_vc *vc)
@@ -445,7 +445,7 @@ gnip_cold bool gnip_vc_reap(struct gnip_vc *vc)
     return true;
 }
 
-/* ---- all of an endpoint ---------------------------------------------------------------------- */
+/* ---- all VCs of an endpoint ------------------------------------------------------------------ */
 
 static struct gnip_vc *vc_at(struct gnip_link *link)
 {

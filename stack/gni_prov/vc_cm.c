@@ -266,7 +266,7 @@ int gnip_vc_establish(struct gnip_vc *vc, const struct gnip_conn *theirs)
     return rc;
 }
 
-/* ---- beginning ------------------------------------------------------------------------------- */
+/* ---- connecting ------------------------------------------------------------------------------ */
 
 static int connect_to_self(struct gnip_vc *vc)
 {

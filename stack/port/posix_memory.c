@@ -78,7 +78,7 @@ static bool read_note(uint64_t sequence, uint64_t *address, uint64_t *bytes)
     return false;
 }
 
-/* ---- what runs instead ----------------------------------------------------------------------- */
+/* ---- replacements of the C library's functions ----------------------------------------------- */
 
 enum function { MUNMAP, MREMAP, MADVISE, BRK, MMAP, SHMDT, SHMAT, FUNCTIONS };
 
@@ -296,7 +296,7 @@ static bool still_patched(void)
     return true;
 }
 
-/* ---- beginning ------------------------------------------------------------------------------- */
+/* ---- starting to watch ----------------------------------------------------------------------- */
 
 /* Jumps lead into this object until the process ends, so it must not be unloaded. */
 static bool stays(void)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The port on POSIX: threads, and how they wait. */
 #define _GNU_SOURCE
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -14,7 +15,7 @@
 
 #include "port/port.h"
 
-/* ---- who calls ------------------------------------------------------------------------------- */
+/* ---- records of threads ---------------------------------------------------------------------- */
 
 enum { TID_STARTING = -1, TID_FREE = 0 };
 
@@ -87,6 +88,7 @@ static __attribute__((cold)) struct port_thread *record_get(pid_t tid)
 
 static void record_set(struct port_thread *thread, pid_t tid)
 {
+    assert(tid >= TID_STARTING);
     pthread_mutex_lock(&threads.lock);
     thread->tid = tid;
     pthread_mutex_unlock(&threads.lock);
@@ -101,7 +103,7 @@ struct port_thread *port_thread_self(void)
     return self;
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- starting and joining -------------------------------------------------------------------- */
 
 static void *thread_main(void *argument)
 {
@@ -122,6 +124,7 @@ struct port_thread *port_thread_start(const char *name, void (*run)(void *), voi
 
     if (thread == NULL)
         return NULL;
+    assert(run != NULL && thread->tid == TID_STARTING);
     thread->run = run;
     thread->argument = argument;
     sigfillset(&all);
@@ -139,6 +142,7 @@ struct port_thread *port_thread_start(const char *name, void (*run)(void *), voi
 
 void port_thread_join(struct port_thread *thread)
 {
+    assert(thread != self && thread->tid != TID_FREE);
     pthread_join(thread->native, NULL);
     record_set(thread, TID_FREE);
 }

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # Programs of two processes that show one feature of libfabric each, with whatever provider; test_functional.py starts them.
 if(TARGET gni_prov)
-  add_library(live_common OBJECT ${CMAKE_SOURCE_DIR}/tests/live/functional/common.c)
+  add_library(live_common OBJECT ${CMAKE_SOURCE_DIR}/tests/live/functional/common.c ${CMAKE_SOURCE_DIR}/tests/fi/objects.c)
+  target_include_directories(live_common PRIVATE ${CMAKE_SOURCE_DIR}/tests)
   target_link_libraries(live_common PRIVATE PkgConfig::LIBFABRIC jacquard_flags)
   file(GLOB live_programs CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/live/functional/*.c)
   list(FILTER live_programs EXCLUDE REGEX "/common\\.c$")

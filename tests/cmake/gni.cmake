@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # The libfabric provider: through libfabric on a simulated machine (fixture.h), and some of its objects by themselves.
 if(CMOCKA_FOUND AND TARGET gni_prov)
-  add_library(gni_fixture STATIC ${CMAKE_SOURCE_DIR}/tests/gni/fixture.c)
-  target_include_directories(gni_fixture PUBLIC ${CMAKE_SOURCE_DIR}/tests/gni)
+  add_library(gni_fixture STATIC ${CMAKE_SOURCE_DIR}/tests/gni/fixture.c ${CMAKE_SOURCE_DIR}/tests/fi/objects.c)
+  target_include_directories(gni_fixture PUBLIC ${CMAKE_SOURCE_DIR}/tests/gni ${CMAKE_SOURCE_DIR}/tests)
   target_link_libraries(gni_fixture PUBLIC jacquard_run gni_prov jacquard_aries PkgConfig::LIBFABRIC m
                         PRIVATE jacquard_flags PkgConfig::GLIB PkgConfig::JANSSON PkgConfig::CMOCKA)
   file(GLOB gni_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/gni/*_test.c)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <cmocka.h>
 #include "cluster/cluster.h"
+#include "fi/objects.h"
 #include "report/report.h"
 #include "verdict/verdict.h"
 
@@ -144,30 +145,34 @@ static int open_cq(struct gni_side *side, const struct gni_how *how, struct fid_
 static const uint64_t counted[6] = {FI_SEND, FI_RECV,         FI_WRITE,
                                     FI_READ, FI_REMOTE_WRITE, FI_REMOTE_READ};
 
-static int bind_all(struct gni_side *side, const struct gni_how *how)
+static int open_endpoint(struct gni_side *side, const struct fi_objects *objects,
+                         struct fid_ep **ep)
+{
+    const char *call;
+    int status = fi_objects_endpoint(objects, ep, &call);
+
+    return status == 0
+               ? 0
+               : rank_fail(side->rank, "rank %u: %s: %s", side->id, call, fi_strerror(-status));
+}
+
+static int bind_counters(struct gni_side *side, const struct gni_how *how)
 {
     struct rank *rank = side->rank;
     struct fi_cntr_attr attr = {.events = FI_CNTR_EVENTS_COMP, .wait_obj = how->wait_obj};
     int i;
 
-    if (side->rx_cq == side->tx_cq) {
-        CALL(fi_ep_bind(side->ep, &side->tx_cq->fid, FI_TRANSMIT | FI_RECV | how->cq_bind_flags));
-    } else {
-        CALL(fi_ep_bind(side->ep, &side->tx_cq->fid, FI_TRANSMIT | how->cq_bind_flags));
-        CALL(fi_ep_bind(side->ep, &side->rx_cq->fid, FI_RECV | how->cq_bind_flags));
-    }
     for (i = 0; how->counters && i < 6; i++) {
         CALL(fi_cntr_open(side->domain, &attr, &side->cntr[i], NULL));
         CALL(fi_ep_bind(side->ep, &side->cntr[i]->fid, counted[i]));
     }
-    if (side->info->ep_attr->type != FI_EP_MSG)
-        CALL(fi_ep_bind(side->ep, &side->av->fid, 0));
     return 0;
 }
 
 int gni_open(struct gni_side *side, struct rank *rank, const struct gni_how *how)
 {
     struct fi_av_attr av = {.type = how->av_type};
+    struct fi_objects objects;
 
     memset(side, 0, sizeof(*side));
     side->rank = rank;
@@ -187,37 +192,42 @@ int gni_open(struct gni_side *side, struct rank *rank, const struct gni_how *how
         TRY(open_cq(side, how, &side->rx_cq));
     if (how->before_ep != NULL)
         TRY(how->before_ep(side));
-    CALL(fi_endpoint(side->domain, side->info, &side->ep, NULL));
-    TRY(bind_all(side, how));
+    objects = (struct fi_objects){.domain = side->domain,
+                                  .info = side->info,
+                                  .tx_cq = side->tx_cq,
+                                  .rx_cq = side->rx_cq,
+                                  .cq_flags = how->cq_bind_flags,
+                                  .av = side->info->ep_attr->type != FI_EP_MSG ? side->av : NULL};
+    TRY(open_endpoint(side, &objects, &side->ep));
+    TRY(bind_counters(side, how));
     if (how->not_enabled)
         return 0;
     CALL(fi_enable(side->ep));
     return how->no_peers ? 0 : gni_exchange(side, side->ep, side->peers);
 }
 
-static int close_one(struct rank *rank, struct fid *fid, const char *what)
-{
-    int result = fid != NULL ? fi_close(fid) : 0;
-
-    return result == 0 ? 0 : rank_fail(rank, "closing the %s: %s", what, fi_strerror(-result));
-}
-
 int gni_close(struct gni_side *side)
 {
-    struct rank *rank = side->rank;
-    int i, status = 0;
+    struct fid *const fids[] = {
+        FI_OBJECT(side->ep),
+        FI_OBJECT(side->cntr[0]),
+        FI_OBJECT(side->cntr[1]),
+        FI_OBJECT(side->cntr[2]),
+        FI_OBJECT(side->cntr[3]),
+        FI_OBJECT(side->cntr[4]),
+        FI_OBJECT(side->cntr[5]),
+        FI_OBJECT(side->av),
+        side->rx_cq != side->tx_cq ? FI_OBJECT(side->rx_cq) : NULL,
+        FI_OBJECT(side->tx_cq),
+        FI_OBJECT(side->domain),
+        FI_OBJECT(side->fabric),
+    };
+    size_t failed = 0;
+    int status = fi_objects_close(fids, sizeof(fids) / sizeof(fids[0]), &failed);
 
-#define CLOSE(object) (side->object != NULL ? close_one(rank, &side->object->fid, #object) : 0)
-    status |= CLOSE(ep);
-    for (i = 0; i < 6; i++)
-        status |= CLOSE(cntr[i]);
-    status |= CLOSE(av);
-    if (side->rx_cq != side->tx_cq)
-        status |= CLOSE(rx_cq);
-    status |= CLOSE(tx_cq);
-    status |= CLOSE(domain);
-    status |= CLOSE(fabric);
-#undef CLOSE
+    if (status != 0)
+        status = rank_fail(side->rank, "closing object %zu of the side: %s", failed,
+                           fi_strerror(-status));
     fi_freeinfo(side->info);
     fi_freeinfo(side->hints);
     free(side->peers);
@@ -227,11 +237,14 @@ int gni_close(struct gni_side *side)
 
 int gni_endpoint(struct gni_side *side, struct fid_ep **ep)
 {
+    const struct fi_objects objects = {.domain = side->domain,
+                                       .info = side->info,
+                                       .tx_cq = side->tx_cq,
+                                       .rx_cq = side->tx_cq,
+                                       .av = side->av};
     struct rank *rank = side->rank;
 
-    CALL(fi_endpoint(side->domain, side->info, ep, NULL));
-    CALL(fi_ep_bind(*ep, &side->tx_cq->fid, FI_TRANSMIT | FI_RECV));
-    CALL(fi_ep_bind(*ep, &side->av->fid, 0));
+    TRY(open_endpoint(side, &objects, ep));
     CALL(fi_enable(*ep));
     return 0;
 }
@@ -355,8 +368,10 @@ int gni_memory_open(struct gni_side *side, struct gni_memory *memory, size_t siz
 
 int gni_memory_close(struct gni_side *side, struct gni_memory *memory)
 {
-    int status = close_one(side->rank, &memory->mr->fid, "memory region");
+    int status = fi_close(&memory->mr->fid);
 
+    if (status != 0)
+        status = rank_fail(side->rank, "closing the memory region: %s", fi_strerror(-status));
     free(memory->bytes);
     free(memory->all);
     return status;

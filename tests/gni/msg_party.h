@@ -4,6 +4,7 @@
 #define GNI_MSG_PARTY_H
 
 #include <stdio.h>
+#include "fi/objects.h"
 #include "fixture.h"
 
 #define MS 1000000000ull /* in ps */
@@ -61,19 +62,16 @@ static inline int party_open(struct party *party, struct rank *rank)
 
 static inline int party_close(struct party *party)
 {
+    struct fid *const first[] = {FI_OBJECT(party->ep), FI_OBJECT(party->cq),
+                                 FI_OBJECT(party->domain)};
+    struct fid *const last[] = {FI_OBJECT(party->pep), FI_OBJECT(party->eq),
+                                FI_OBJECT(party->fabric)};
     struct rank *rank = party->rank;
+    size_t failed;
 
-    if (party->ep != NULL)
-        EXPECT_IS(fi_close(&party->ep->fid), 0);
-    if (party->cq != NULL)
-        EXPECT_IS(fi_close(&party->cq->fid), 0);
-    if (party->domain != NULL)
-        EXPECT_IS(fi_close(&party->domain->fid), 0);
+    EXPECT_IS(fi_objects_close(first, 3, &failed), 0);
     rank_barrier(rank);
-    if (party->pep != NULL)
-        EXPECT_IS(fi_close(&party->pep->fid), 0);
-    EXPECT_IS(fi_close(&party->eq->fid), 0);
-    EXPECT_IS(fi_close(&party->fabric->fid), 0);
+    EXPECT_IS(fi_objects_close(last, 3, &failed), 0);
     fi_freeinfo(party->info);
     fi_freeinfo(party->hints);
     return 0;
@@ -83,14 +81,19 @@ static inline int endpoint(struct party *party, struct fi_info *info)
 {
     struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_TAGGED};
     struct rank *rank = party->rank;
+    struct fi_objects objects;
+    const char *call;
 
     if (party->domain == NULL)
         EXPECT_IS(fi_domain(party->fabric, info, &party->domain, NULL), 0);
     if (party->cq == NULL)
         EXPECT_IS(fi_cq_open(party->domain, &attr, &party->cq, NULL), 0);
-    EXPECT_IS(fi_endpoint(party->domain, info, &party->ep, NULL), 0);
-    EXPECT_IS(fi_ep_bind(party->ep, &party->eq->fid, 0), 0);
-    EXPECT_IS(fi_ep_bind(party->ep, &party->cq->fid, FI_TRANSMIT | FI_RECV), 0);
+    objects = (struct fi_objects){.domain = party->domain,
+                                  .info = info,
+                                  .tx_cq = party->cq,
+                                  .rx_cq = party->cq,
+                                  .eq = party->eq};
+    EXPECT_IS(fi_objects_endpoint(&objects, &party->ep, &call), 0);
     EXPECT_IS(fi_enable(party->ep), 0);
     return 0;
 }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "fi/objects.h"
 #include "fixture.h"
 
 #define LARGEST (1u << 20)
@@ -137,6 +138,8 @@ static int open_endpoint(struct pingpong *p, struct fi_info *info)
     struct fi_cq_attr cq = {.format = FI_CQ_FORMAT_CONTEXT, .wait_obj = FI_WAIT_NONE};
     struct fi_av_attr av = {.type = info->domain_attr->av_type, .count = 1};
     struct rank *rank = p->rank;
+    struct fi_objects objects;
+    const char *call;
 
     EXPECT_IS(fi_domain(p->fabric, info, &p->domain, NULL), 0);
     p->buffer = aligned_alloc(4096, 2 * LARGEST);
@@ -150,15 +153,15 @@ static int open_endpoint(struct pingpong *p, struct fi_info *info)
     EXPECT_IS(fi_cq_open(p->domain, &cq, &p->tx_cq, &p->tx_cq), 0);
     cq.size = info->rx_attr->size;
     EXPECT_IS(fi_cq_open(p->domain, &cq, &p->rx_cq, &p->rx_cq), 0);
-    EXPECT_IS(fi_endpoint(p->domain, info, &p->ep, NULL), 0);
-    if (p->type == FI_EP_MSG) {
-        EXPECT_IS(fi_ep_bind(p->ep, &p->eq->fid, 0), 0);
-    } else {
+    if (p->type != FI_EP_MSG)
         EXPECT_IS(fi_av_open(p->domain, &av, &p->av, NULL), 0);
-        EXPECT_IS(fi_ep_bind(p->ep, &p->av->fid, 0), 0);
-    }
-    EXPECT_IS(fi_ep_bind(p->ep, &p->tx_cq->fid, FI_TRANSMIT), 0);
-    EXPECT_IS(fi_ep_bind(p->ep, &p->rx_cq->fid, FI_RECV), 0);
+    objects = (struct fi_objects){.domain = p->domain,
+                                  .info = info,
+                                  .tx_cq = p->tx_cq,
+                                  .rx_cq = p->rx_cq,
+                                  .av = p->av,
+                                  .eq = p->type == FI_EP_MSG ? p->eq : NULL};
+    EXPECT_IS(fi_objects_endpoint(&objects, &p->ep, &call), 0);
     EXPECT_IS(fi_enable(p->ep), 0);
     return post_receive(p, LARGEST);
 }
@@ -273,23 +276,18 @@ static int finalize(struct pingpong *p)
 
 static int close_all(struct pingpong *p)
 {
+    struct fid *const fids[] = {
+        FI_OBJECT(p->ep),    FI_OBJECT(p->pep),    FI_OBJECT(p->rx_cq),
+        FI_OBJECT(p->tx_cq), FI_OBJECT(p->mr),     FI_OBJECT(p->av),
+        FI_OBJECT(p->eq),    FI_OBJECT(p->domain), FI_OBJECT(p->fabric),
+    };
     struct rank *rank = p->rank;
+    size_t failed;
 
     if (p->type == FI_EP_MSG && !p->server)
         EXPECT_IS(fi_shutdown(p->ep, 0), 0);
     rank_barrier(rank);
-    EXPECT_IS(fi_close(&p->ep->fid), 0);
-    if (p->pep != NULL)
-        EXPECT_IS(fi_close(&p->pep->fid), 0);
-    EXPECT_IS(fi_close(&p->rx_cq->fid), 0);
-    EXPECT_IS(fi_close(&p->tx_cq->fid), 0);
-    if (p->mr != NULL)
-        EXPECT_IS(fi_close(&p->mr->fid), 0);
-    if (p->av != NULL)
-        EXPECT_IS(fi_close(&p->av->fid), 0);
-    EXPECT_IS(fi_close(&p->eq->fid), 0);
-    EXPECT_IS(fi_close(&p->domain->fid), 0);
-    EXPECT_IS(fi_close(&p->fabric->fid), 0);
+    EXPECT_IS(fi_objects_close(fids, sizeof(fids) / sizeof(fids[0]), &failed), 0);
     free(p->buffer);
     fi_freeinfo(p->info);
     if (p->listening != NULL)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "common.h"
+#include "fi/objects.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -448,19 +449,20 @@ void side_open(struct side *side)
 struct fid_ep *endpoint_new(struct side *side, struct fi_info *info, struct fid_cq *tx_cq,
                             struct fid_cq *rx_cq)
 {
+    const struct fi_objects objects = {
+        .domain = side->domain,
+        .info = info,
+        .tx_cq = tx_cq,
+        .rx_cq = rx_cq,
+        .av = side->type == FI_EP_MSG ? NULL : side->av,
+        .eq = side->type == FI_EP_MSG ? side->eq : NULL,
+    };
     struct fid_ep *ep;
+    const char *call;
+    int status;
 
-    CHECK(fi_endpoint(side->domain, info, &ep, NULL));
-    if (side->type == FI_EP_MSG)
-        CHECK(fi_ep_bind(ep, &side->eq->fid, 0));
-    else
-        CHECK(fi_ep_bind(ep, &side->av->fid, 0));
-    if (tx_cq == rx_cq)
-        CHECK(fi_ep_bind(ep, &tx_cq->fid, FI_TRANSMIT | FI_RECV));
-    else {
-        CHECK(fi_ep_bind(ep, &tx_cq->fid, FI_TRANSMIT));
-        CHECK(fi_ep_bind(ep, &rx_cq->fid, FI_RECV));
-    }
+    status = fi_objects_endpoint(&objects, &ep, &call);
+    check_at(__FILE__, __LINE__, call, status);
     if (side->writes != NULL)
         CHECK(fi_ep_bind(ep, &side->writes->fid, FI_WRITE));
     return ep;
@@ -581,18 +583,17 @@ void close_fid(struct fid *fid)
 
 int side_end(struct side *side)
 {
+    struct fid *const fids[] = {
+        FI_OBJECT(side->ep),     FI_OBJECT(side->pep),    FI_OBJECT(side->tx_cq),
+        FI_OBJECT(side->rx_cq),  FI_OBJECT(side->writes), FI_OBJECT(side->av),
+        FI_OBJECT(side->domain), FI_OBJECT(side->eq),     FI_OBJECT(side->fabric),
+    };
+    size_t failed;
+
     step("closing");
     side_sync(side);
-    close_fid(side->ep != NULL ? &side->ep->fid : NULL);
-    close_fid(side->pep != NULL ? &side->pep->fid : NULL);
     side->watched_count = 0;
-    close_fid(side->tx_cq != NULL ? &side->tx_cq->fid : NULL);
-    close_fid(side->rx_cq != NULL ? &side->rx_cq->fid : NULL);
-    close_fid(side->writes != NULL ? &side->writes->fid : NULL);
-    close_fid(side->av != NULL ? &side->av->fid : NULL);
-    close_fid(side->domain != NULL ? &side->domain->fid : NULL);
-    close_fid(side->eq != NULL ? &side->eq->fid : NULL);
-    close_fid(side->fabric != NULL ? &side->fabric->fid : NULL);
+    CHECK(fi_objects_close(fids, sizeof(fids) / sizeof(fids[0]), &failed));
     fi_freeinfo(side->info);
     fi_freeinfo(side->hints);
     close(side->socket);

@@ -113,7 +113,7 @@ enum port_cost {
 };
 void port_spend(enum port_cost cost, uint64_t amount);
 
-/* ---- the rest of a machine ------------------------------------------------------------------- */
+/* ---- memory, hosts, descriptors -------------------------------------------------------------- */
 
 /* A random number. In a simulation it comes from a stream of the process and is reproducible. */
 uint64_t port_random(void);

@@ -47,7 +47,8 @@ static void init_core(const struct scenario *scenario, const struct cluster_opti
         .tick_arg = cluster,
     };
 
-    if (has_foreign(scenario)) { /* with threads, and stacks as they expect them */
+    if (has_foreign(
+            scenario)) { /* programs with a main() may start threads and expect larger stacks */
         if (!scenario_given(scenario->limits.at, "stack"))
             core.stack_bytes = FOREIGN_STACK_BYTES;
         core.fibers_max =
@@ -105,7 +106,7 @@ static void collect_waiter(const char *name, const char *why, sim_time_t since, 
     waiter->since = since;
 }
 
-/* So that expectations can name them. */
+/* Publishes counters as metrics, so that expectations can name them. */
 static void publish_counters(const struct cluster *cluster)
 {
     cluster_networks_publish(cluster);
@@ -115,9 +116,7 @@ static void publish_counters(const struct cluster *cluster)
     metric_counter("engine.virtual_time", METRIC_PS)->counter = cluster->ended;
 }
 
-/*
- * What foreign programs print goes to the standard error: the standard output is the report's. In
- * whole lines, as their ranks share one stream.
+/* Sends what foreign programs print to the standard error. The standard output is for the report.
  */
 static int divert_output(const struct cluster *cluster)
 {
@@ -190,7 +189,7 @@ void cluster_destroy(struct cluster *cluster)
     sim_fault_reset();
     ledger_reset();
     cluster_networks_destroy(cluster);
-    if (trace_on && !trace_close(&what)) /* never ran */
+    if (trace_on && !trace_close(&what)) /* the cluster has never run */
         free(what);
     sim_fini();
     rank_forget_fibers();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The life of a rank, and what it sees of run/workload.h. */
+/* A rank from start to end, and its side of run/workload.h. */
 #include "cluster/cluster.h"
 
 #include <stdio.h>
@@ -59,7 +59,8 @@ void rank_start(struct rank *rank, sim_time_t at)
         rank_bind(rank, rank->fiber);
 }
 
-/* In an event of its own: the process must not vanish under whoever killed it. */
+/* Runs as an event of its own, because the process must live until the code that killed it has
+ * returned. */
 static void reap(struct sim_event *event)
 {
     struct rank *rank = sim_container_of(event, struct rank, reap);
@@ -88,7 +89,7 @@ void rank_kill(struct rank *rank, const char *why)
     rank->job->killed++;
     rank->reap.fire = reap;
     sim_event_schedule(&rank->reap, sim_now());
-    while (rank_runs_here(rank)) /* by its own call: it never returns from it */
+    while (rank_runs_here(rank)) /* the rank killed itself: the call does not return */
         sim_wait_until(SIM_NEVER, &dead);
 }
 
@@ -107,7 +108,7 @@ void rank_exit(struct rank *rank, int code)
         sim_wait_until(SIM_NEVER, &over);
 }
 
-/* On switched networks there are no processes of uGNI that a fiber could belong to. */
+/* The rank of each fiber on switched networks, where no uGNI process knows its fibers. */
 static GHashTable *switched;
 
 void rank_bind(struct rank *rank, struct sim_fiber *fiber)
@@ -234,7 +235,7 @@ static void release(struct sim_event *event)
     }
 }
 
-/* All ranks that still run have arrived: whoever died or left will not come. */
+/* All running ranks have arrived. Killed and ended ranks are not waited for. */
 void rank_gather_check(struct job *job)
 {
     struct gather *gather = &job->gather;
@@ -246,7 +247,7 @@ void rank_gather_check(struct job *job)
     sim_event_schedule(&gather->release, sim_now() + OUT_OF_BAND_PS);
 }
 
-/* A killed rank is no longer waited for; what it published stays. */
+/* A killed rank is not waited for any more. Its part of the exchange stays. */
 static void leave_gather(struct rank *rank)
 {
     if (rank->gathering && !rank->job->gather.releasing)
@@ -254,7 +255,7 @@ static void leave_gather(struct rank *rank)
     rank->gathering = false;
 }
 
-/* First of its generation: makes room for everybody's part. */
+/* The first rank of a generation allocates the buffer for all parts. */
 static void open_gather(struct rank *rank, size_t bytes, bool kept)
 {
     struct job *job = rank->job;
@@ -271,9 +272,10 @@ static void open_gather(struct rank *rank, size_t bytes, bool kept)
 }
 
 /*
- * Everybody's parts by rank, valid until the next but one meeting or, when kept, to the end. NULL:
- * disagreement. They go through PMI; the meeting itself is the harness's own, and ideal: what is
- * measured behind it begins for all at the same time.
+ * Returns the parts of all ranks, in the order of ranks. They are valid until the exchange after
+ * the next one; if they are kept, until the end. NULL: the ranks disagree on the size. The parts go
+ * through PMI. The barrier is the harness's own and ideal, so that what is measured after it begins
+ * at the same time on all ranks.
  */
 static const uint8_t *meet(struct rank *rank, const void *mine, size_t bytes, bool kept)
 {
@@ -338,7 +340,7 @@ uint64_t rank_now(void)
 
 uint64_t rank_stamp(void)
 {
-    sim_idle_break(); /* it may have been parked, and wake up late */
+    sim_idle_break(); /* the rank may have been parked and wake up late */
     return sim_local_time();
 }
 
@@ -350,7 +352,7 @@ void rank_compute(uint64_t ps)
 struct spin {
     const volatile uint64_t *word;
     uint64_t value;
-    const struct rank *rank; /* its alarm ends it, too; NULL: nothing does */
+    const struct rank *rank; /* the rank's alarm ends the wait, too; NULL: only the alarm does */
 };
 
 static bool word_is_there(const void *arg)
@@ -403,7 +405,8 @@ void rank_alarm(struct rank *rank, uint64_t ps)
 
 bool rank_alarm_rang(const struct rank *rank)
 {
-    return rank->rang && !sim_behind(); /* a rank that is behind was woken by it, at a later time */
+    return rank->rang &&
+           !sim_behind(); /* a rank whose clock is behind was woken by it at a later time */
 }
 
 /* ---- what it measured ------------------------------------------------------------------------ */

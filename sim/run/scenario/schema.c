@@ -101,7 +101,7 @@ static bool read_list(const struct field *field, const struct tree *tree, const 
     return ok;
 }
 
-/* False: either *error is a whole line, or *what is the clause that goes behind the place. */
+/* False: either *error is a whole line, or *what is a clause to put behind the place. */
 static bool read_given(const struct field *field, const struct tree *tree, const char *path,
                        void *place, char **what, char **error)
 {
@@ -140,8 +140,8 @@ static bool read_given(const struct field *field, const struct tree *tree, const
     return false;
 }
 
-/* Such a record, when it is not given, stays away whole (at == NULL) instead of being filled with
- * defaults. */
+/* Whether a record has a required field. If such a record is not given, it stays empty (at == NULL)
+ * and gets no defaults. */
 static bool requires_something(const struct schema *schema)
 {
     const struct field *field;

@@ -7,8 +7,12 @@ foreach(area IN ITEMS value tree scenario cluster networks heap)
 endforeach()
 
 # PMI on fibers: programs of these tests in the place of workloads.
-foreach(area IN ITEMS pmi oob)
-  jacquard_test(run_${area} SOURCES ${CMAKE_SOURCE_DIR}/tests/unit/run_${area}.c
+foreach(area IN ITEMS port pmi spawn oob)
+  set(sources ${CMAKE_SOURCE_DIR}/tests/unit/run_${area}.c)
+  if(NOT area STREQUAL oob)
+    list(APPEND sources ${CMAKE_SOURCE_DIR}/tests/unit/rank_programs.c)
+  endif()
+  jacquard_test(run_${area} SOURCES ${sources}
                 DEPENDS jacquard_run pmi_client pmi2_client PkgConfig::GLIB PkgConfig::JANSSON m INCLUDES ${CMAKE_SOURCE_DIR}/sim/run/pmi)
 endforeach()
 

@@ -38,6 +38,7 @@ static const struct tree *axis_value(const struct campaign *campaign, uint64_t r
 {
     size_t i;
 
+    g_assert(axis < campaign->axes);
     run /= seeds_of(campaign);
     for (i = campaign->axes - 1; i > axis; i--)
         run /= campaign->axis[i]->count;

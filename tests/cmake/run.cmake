@@ -31,7 +31,7 @@ endif()
 # ./fuzz_scenario -max_total_time=30 tests/fuzz/corpus/scenario
 if(FUZZ AND CMAKE_C_COMPILER_ID MATCHES Clang)
   set(fuzzed "")
-  foreach(part IN ITEMS value tree tree_emit schema fields fault_kinds check check_fabric check_jobs check_faults check_expectations scenario)
+  foreach(part IN ITEMS value tree tree_emit schema fields fields_faults fault_kinds check check_fabric check_jobs check_faults check_expectations scenario)
     list(APPEND fuzzed ${CMAKE_SOURCE_DIR}/sim/run/scenario/${part}.c)
   endforeach()
   add_executable(fuzz_scenario ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzz_scenario.c ${fuzzed})

@@ -149,6 +149,7 @@ bool cluster_run(struct cluster *cluster, char **error)
     size_t i;
     int output;
 
+    g_assert(cluster->events == 0); /* a cluster runs once */
     if (!cluster_libfabric_start_for(cluster->scenario, error))
         return false;
     output = divert_output(cluster);

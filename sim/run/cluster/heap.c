@@ -34,6 +34,7 @@ void cluster_heap_free(void *memory)
 
 #else
 
+#include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
@@ -161,6 +162,7 @@ static void *block_new(size_t bytes, uint64_t *zeroed)
     class = class_of(bytes + sizeof(*block), &size);
     if (size >= WHOLE_PAGES)
         class = class_of(bytes + 2 * sizeof(*block), &size);
+    assert(class < CLASSES && size_of(class) == size);
     *zeroed = 0;
     free = heap.free[class];
     if (free != NULL) {
@@ -192,12 +194,14 @@ static void block_free(void *memory)
     struct free_block *free =
         (struct free_block *)((uintptr_t)memory - (uint64_t)block->back * GRAIN);
 
+    assert(is_ours(memory) && class < CLASSES);
     if (!mine)
         return; /* freed by a thread that the simulation does not know: the block is lost */
     if (size >= GIVE_BACK)
         madvise((void *)(((uintptr_t)free + PAGE) / PAGE * PAGE), size - PAGE, MADV_DONTNEED);
     if ((uintptr_t)free < heap.area)
         return; /* of an earlier run */
+    assert(heap.live > 0);
     block_of(free)->class = class;
     free->next = heap.free[class];
     heap.free[class] = free;

@@ -62,7 +62,10 @@ bool rank_launch(struct rank *rank)
 
 uint32_t cluster_app_node(const struct app *app, uint32_t index)
 {
-    return app->scenario->nodes.nodes[(app->place + index) / app->scenario->ranks_per_node];
+    uint64_t at = (app->place + index) / app->scenario->ranks_per_node;
+
+    g_assert(at < app->scenario->nodes.count);
+    return app->scenario->nodes.nodes[at];
 }
 
 /* An estimate of the number of rank_progress() calls. Only the progress bar uses it. */
@@ -106,11 +109,13 @@ static struct job *new_job(struct cluster *cluster, char *name, struct app *apps
     struct job *job = &cluster->jobs[index];
     uint32_t i, j, id = 0;
 
+    g_assert(index < cluster->jobs_max && app_count > 0);
     job->cluster = cluster;
     job->name = name;
     pmi_name_job(index, job->pmi_id);
     job->apps = apps;
     job->app_count = app_count;
+    _Static_assert(16 + 2 * JOBS_MAX <= UINT8_MAX, "every job has two protection tags");
     job->ptag = (uint8_t)(16 + index);
     job->cookie = (uint32_t)(0x4a510000u + (index << 16) + 1);
     for (i = 0; i < app_count; i++) {

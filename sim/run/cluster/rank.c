@@ -24,6 +24,7 @@ void rank_left(struct rank *rank)
     if (rank->exit_code != 0 && job->exit_code == 0)
         job->exit_code = rank->exit_code;
     job->ended = MAX(job->ended, sim_now());
+    g_assert(job->running > 0 && cluster->ranks_running >= job->running);
     job->running--;
     cluster->ranks_running--;
     rank_gather_check(job);
@@ -38,6 +39,7 @@ static void rank_body(void *arg)
 {
     struct rank *rank = arg;
 
+    g_assert(rank->state == RANK_WAITING);
     rank->state = RANK_RUNNING;
     rank->exit_code = rank->app->workload->main(rank) & 0xff;
     sim_settle();
@@ -53,6 +55,7 @@ void rank_start(struct rank *rank, sim_time_t at)
 {
     char name[96];
 
+    g_assert(rank->fiber == NULL && rank->state == RANK_WAITING);
     snprintf(name, sizeof(name), "%s.%u", rank->job->name, rank->id);
     rank->fiber = sim_fiber_start(rank_body, rank, name, at);
     if (rank->fiber != NULL)
@@ -65,6 +68,7 @@ static void reap(struct sim_event *event)
 {
     struct rank *rank = sim_container_of(event, struct rank, reap);
 
+    g_assert(rank->state == RANK_ENDED || rank->state == RANK_KILLED);
     rank_threads_kill(rank);
     if (rank->fiber != NULL)
         sim_fiber_kill(rank->fiber);
@@ -221,6 +225,7 @@ static void release(struct sim_event *event)
     struct gather *gather = &job->gather;
     uint32_t i;
 
+    g_assert(gather->releasing && gather->arrived <= job->rank_count);
     gather->generation++;
     gather->arrived = 0;
     gather->releasing = false;
@@ -250,8 +255,10 @@ void rank_gather_check(struct job *job)
 /* A killed rank is not waited for any more. Its part of the exchange stays. */
 static void leave_gather(struct rank *rank)
 {
-    if (rank->gathering && !rank->job->gather.releasing)
+    if (rank->gathering && !rank->job->gather.releasing) {
+        g_assert(rank->job->gather.arrived > 0);
         rank->job->gather.arrived--;
+    }
     rank->gathering = false;
 }
 
@@ -263,6 +270,7 @@ static void open_gather(struct rank *rank, size_t bytes, bool kept)
     unsigned side = gather->generation & 1;
     size_t all = MAX(bytes * job->rank_count, 1);
 
+    g_assert(gather->arrived == 0 && !gather->releasing);
     if (!gather->kept[side])
         g_free(gather->buffers[side]);
     gather->buffers[side] = kept ? rank_alloc(rank, all) : g_malloc0(all);

@@ -42,8 +42,10 @@ static void forget(struct rank_thread *thread)
     if (process != NULL)
         aries_process_unbind(process, thread->fiber);
     thread->fiber = NULL;
-    while (*link != thread)
+    while (*link != thread) {
+        g_assert(*link != NULL);
         link = &(*link)->next;
+    }
     *link = thread->next;
 }
 

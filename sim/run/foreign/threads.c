@@ -51,6 +51,7 @@ bool foreign_wait_for(const void *what, sim_time_t until)
     static const struct sim_wait wait = {.text = "another thread of its process"};
     struct foreign_thread *thread = self();
 
+    g_assert(what != NULL && thread->waits_for == NULL && !thread->ended);
     thread->waits_for = what;
     *thread->process->waiters_end = thread;
     thread->process->waiters_end = &thread->next_waiter;

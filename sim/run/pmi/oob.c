@@ -94,6 +94,7 @@ static void serve(struct sim_event *event)
     struct oob_server *server = sim_container_of(event, struct oob_server, serve);
     struct oob_message *message = server->queue;
 
+    g_assert(server->serving && message != NULL);
     server->queue = message->next;
     if (server->queue == NULL)
         server->queue_end = &server->queue;
@@ -124,6 +125,7 @@ static void arrive(struct sim_event *event)
     ledger_count(&line->server->oob->book, 0, 1);
     sim_progress();
     line->readable += message->length;
+    g_assert(line->readable <= line->announced);
     if (message->kind == OOB_EOF)
         line->ended = true;
     if (line->reader != NULL)
@@ -135,6 +137,7 @@ static void arrive(struct sim_event *event)
 
 static void dispatch(struct oob *oob, struct oob_message *message, sim_time_t at)
 {
+    g_assert(at >= sim_now());
     ledger_count(&oob->book, 1, 0);
     sim_event_schedule(&message->arrive, at);
 }
@@ -231,6 +234,7 @@ void oob_send(struct oob_line *line)
         send_pieces(line, oob->at_once ? send_now : send_datagram);
         return;
     }
+    g_assert(pmi2_link_waiting(line->link) >= line->announced);
     bytes = pmi2_link_waiting(line->link) - line->announced;
     if (bytes == 0)
         return;
@@ -295,6 +299,7 @@ size_t oob_read(struct oob_line *line, void *bytes, size_t size)
         memcpy((uint8_t *)bytes + got, pieces[i].iov_base, more);
         got += more;
     }
+    g_assert(got <= line->readable && line->readable <= line->announced);
     line->readable -= got;
     line->announced -= got;
     pmi2_link_sent(line->link, got);

@@ -159,6 +159,7 @@ static bool read_field(const struct field *field, const struct tree *parent, con
     char *what = NULL, *field_path;
     bool ok = true;
 
+    g_assert(!field->required || field->fallback == NULL); /* a table of ours */
     field_path = join(path, field->name);
     if (tree != NULL) {
         ok = read_given(field, tree, field_path, place, &what, error);

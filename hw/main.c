@@ -75,7 +75,7 @@ static bool read_arguments(struct rank *rank, const struct workload *workload, i
 
 /* ---- the result ------------------------------------------------------------------------------ */
 
-/* Rank 0 gets the metrics of all; the others nothing. */
+/* Sends the metrics of all ranks to rank 0. */
 static void gather(struct rank *rank, struct metric *merged)
 {
     struct metric *all = hw_allocate(rank->size * sizeof(*all));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "runner.h"
 
-/* Values below 16 exactly, then 16 buckets for each power of two. */
+/* Values below 16 have a bucket each; above, there are 16 buckets for each power of two. */
 static unsigned bucket_of(uint64_t value)
 {
     unsigned power;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* run/workload.h on a machine. Out of band goes through PMI, which every Cray system has. */
+/* run/workload.h on a real machine. Out-of-band communication uses PMI, which every Cray system
+ * has. */
 #include <gni_pub.h>
 #include <pmi.h>
 #include <poll.h>
@@ -28,7 +29,7 @@ void *hw_allocate(size_t bytes)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-/* Of several credentials the first, as most programs take. */
+/* Takes the first of several credentials, as most programs do. */
 static bool credential(const char *name, uint32_t *value)
 {
     const char *text = getenv(name);
@@ -43,7 +44,7 @@ static bool credential(const char *name, uint32_t *value)
 
 static void on_interrupt(int signal)
 {
-    (void)signal; /* the call in which the thread blocks ends, and that is all */
+    (void)signal; /* only interrupts the call in which the thread blocks */
 }
 
 bool hw_rank_open(struct rank *rank, const struct workload *workload)
@@ -140,7 +141,7 @@ void rank_barrier(struct rank *rank)
         PMI_Abort(1, "PMI_Barrier failed");
 }
 
-/* PMI_Allgather has an order of its own: each part brings its rank along. */
+/* The order of PMI_Allgather() is undefined: each part carries its rank. */
 void rank_allgather(struct rank *rank, const void *mine, void *all, size_t bytes)
 {
     size_t each = sizeof(uint32_t) + bytes;
@@ -161,7 +162,7 @@ void rank_allgather(struct rank *rank, const void *mine, void *all, size_t bytes
     free(out);
 }
 
-/* Kept to the end of the program, as promised. */
+/* Not freed: run/workload.h promises that it stays valid. */
 const void *rank_exchange(struct rank *rank, const void *mine, size_t bytes)
 {
     void *all = hw_allocate(bytes * rank->size);

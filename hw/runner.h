@@ -29,7 +29,7 @@ bool hw_argument_parse(const struct workload_arg *arg, const char *text, struct 
 
 enum metric_kind { METRIC_LATENCY, METRIC_BANDWIDTH, METRIC_RATE, METRIC_COUNTER };
 
-/* Plain bytes, so that ranks can send it. */
+/* Without pointers, so that ranks can send it. */
 struct metric {
     char name[NAME_BYTES]; /* "": none */
     enum metric_kind kind;
@@ -39,7 +39,7 @@ struct metric {
 
 void hw_metric_add(struct metric *metric, uint64_t value);
 void hw_metric_merge(struct metric *into, const struct metric *from);
-/* About: within a sixteenth. */
+/* An estimate, within a sixteenth. */
 uint64_t hw_metric_quantile(const struct metric *metric, double part);
 
 /* ---- ranks (rank.c) -------------------------------------------------------------------------- */
@@ -60,7 +60,7 @@ struct rank {
 /* Joins the job. False: the standard error says what is missing. */
 bool hw_rank_open(struct rank *rank, const struct workload *workload);
 void hw_rank_close(struct rank *rank);
-/* Zeroes, for free(). Without memory the job ends. */
+/* Zeroed memory, for free(). If there is none, the job ends. */
 void *hw_allocate(size_t bytes);
 
 #endif

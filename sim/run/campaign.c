@@ -38,6 +38,7 @@ static const struct tree *axis_value(const struct campaign *campaign, uint64_t r
 {
     size_t i;
 
+    g_assert(axis < campaign->axes);
     run /= seeds_of(campaign);
     for (i = campaign->axes - 1; i > axis; i--)
         run /= campaign->axis[i]->count;
@@ -122,7 +123,7 @@ static void child_main(const struct campaign *campaign, uint64_t number, campaig
 
     json_decref(result);
     close(out);
-    _exit(status == 0 ? 0 : 1); /* what the parent holds is not ours to clean up */
+    _exit(status == 0 ? 0 : 1); /* the parent's resources are not freed here */
 }
 
 /* ---- in the parent --------------------------------------------------------------------------- */
@@ -187,7 +188,7 @@ static json_t *finish(struct child *child)
                   WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 }
 
-/* True when the child has said all. */
+/* True if the child has closed its pipe. */
 static bool listen_to(struct child *child)
 {
     char buffer[65536];
@@ -220,7 +221,7 @@ static void wait_for_some(struct child *children, unsigned count)
     poll(polled, fds, 200);
 }
 
-/* What a child that is done leaves behind, for all children with something to say. */
+/* Collects the results of the children that have ended or written something. */
 static size_t serve(const struct campaign *campaign, struct child *children, unsigned count,
                     json_t **results)
 {
@@ -271,7 +272,7 @@ static json_int_t exit_of(const json_t *result)
     return json_integer_value(json_object_get(result, "exit"));
 }
 
-/* Of all runs, in order. */
+/* The digest of the digests of all runs, in their order. */
 static char *digest_of(const json_t *runs)
 {
     uint64_t digest = 0;
@@ -326,7 +327,7 @@ static double number_of(const json_t *object, const char *key)
     return json_number_value(json_object_get(object, key));
 }
 
-/* The first latencies and bandwidths that jobs measured: one column each. */
+/* The first latencies and bandwidths of the jobs: one column for each. */
 static size_t choose_columns(const json_t *runs, const char **columns)
 {
     const json_t *run;

@@ -28,7 +28,7 @@ struct campaign {
 typedef json_t *(*campaign_run)(const struct campaign *campaign, const struct override *overrides,
                                 size_t count, const char *name, char **error);
 
-/* Of one value of a sweep; messages name its file and line. */
+/* The override for one value of a sweep; messages name its file and line. */
 struct override campaign_override(const struct tree *axis, const struct tree *value);
 uint64_t campaign_size(const struct campaign *campaign);
 

@@ -98,8 +98,8 @@ static bool has_attached_value(const GOptionEntry *entries, const char *word)
     return entries->long_name != NULL && entries->arg != G_OPTION_ARG_NONE;
 }
 
-/* "-j4" as the two words "-j" and "4", which is the only form that GOption knows. g_free the array,
- * not its words. */
+/* Splits "-j4" into "-j" and "4", the only form that GOption knows. g_free the array, not its
+ * words. */
 static char **split_words(const GOptionEntry *entries, int *argc, char **argv)
 {
     char **words = g_new0(char *, 2 * (size_t)*argc + 1);
@@ -169,7 +169,8 @@ bool command_parse(struct command *command, int argc, char **argv, char **error)
                                               "do not, 2 bad input, 3 deadlock or a limit.\n"
                                               "See sim-run(1) and docs/scenario-reference.md.\n");
     g_option_context_add_main_entries(context, entries, NULL);
-    g_option_context_set_help_enabled(context, FALSE); /* it would not say that nobody got it */
+    g_option_context_set_help_enabled(
+        context, FALSE); /* GOption would print the help itself and not report a failed write */
     if (!g_option_context_parse(context, &argc, &words, &failure)) {
         *error = g_strdup_printf("sim-run: %s; see sim-run --help", failure->message);
         g_error_free(failure);

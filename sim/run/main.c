@@ -80,7 +80,8 @@ static int report(const struct command *command, json_t *result)
     return status;
 }
 
-/* The run, and its files in `folder` (NULL: none); the report calls the folder `shown`. */
+/* Runs the scenario and writes its files into `folder` (NULL: none); the report calls the folder
+ * `shown`. */
 static json_t *run_into(const struct scenario *scenario, const char *folder, const char *shown,
                         struct progress *progress, char **error)
 {
@@ -123,7 +124,7 @@ static json_t *run_with_folder(const struct command *command, const struct scena
     return result;
 }
 
-/* Only a run that somebody looks at on the screen leaves the trace that the scenario names. */
+/* The trace that the scenario names is written only by a run that reports on the screen. */
 static const char *trace_file(const struct command *command, const struct scenario *scenario)
 {
     if (command->trace != NULL || command->json || command->quiet || scenario->trace[0] == '\0')
@@ -131,7 +132,7 @@ static const char *trace_file(const struct command *command, const struct scenar
     return scenario->trace;
 }
 
-/* The trace gets its name when it is whole. */
+/* The trace is renamed when it is complete. */
 static json_t *run_with_trace(const struct command *command, const struct scenario *scenario,
                               struct progress *progress, char **error)
 {
@@ -269,7 +270,7 @@ static int run_campaign(const struct command *command, const struct scenario *sc
 
 /* ---- validate only --------------------------------------------------------------------------- */
 
-/* Builds the machine, too: only it knows which links there are. */
+/* Also builds the machine, because only that knows its links. */
 static bool check_machine(const struct scenario *scenario, char **error)
 {
     struct cluster_options options = {.seed = scenario->seed};
@@ -281,7 +282,7 @@ static bool check_machine(const struct scenario *scenario, char **error)
     return true;
 }
 
-/* Each combination of a sweep, on its own. */
+/* Checks each combination of a sweep. */
 static bool check_sweep(const struct command *command, const struct scenario *scenario,
                         char **error)
 {

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What ranks learn from their environment, and what remains of a job when it has ended. */
+/* The environment of ranks, starting by PMI as programs do, and the end of names. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
+#include <errno.h>
 #include <gni_pub.h>
 #include <pmi.h>
 #include <pmi2.h>
-#include "run_jobs.h"
+#include <stdio.h>
 #include "port/port.h"
+#include "rank_programs.h"
+
+/* ---- the environment ------------------------------------------------------------------------- */
 
 static int read_environment(struct rank *rank)
 {
@@ -18,35 +22,35 @@ static int read_environment(struct rank *rank)
 
     if (GNI_CdmGetNicAddress(0, &address, &pe) != GNI_RC_SUCCESS)
         return rank_fail(rank, "no address");
-    return SAYS(rank, jobs_environment_is("PMI_GNI_PTAG", rank_ptag(rank))) |
-           SAYS(rank, jobs_environment_is("PMI_GNI_COOKIE", rank_cookie(rank))) |
-           SAYS(rank, jobs_environment_is("CRAY_COOKIES", rank_cookie(rank))) |
-           SAYS(rank, jobs_environment_is("CRAY_NUM_COOKIES", 1)) |
-           SAYS(rank, jobs_environment_is("PMI_GNI_DEV_ID", 0)) |
-           SAYS(rank, jobs_environment_is("PMI_GNI_LOC_ADDR", address)) |
+    return SAYS(rank, programs_variable_is("PMI_GNI_PTAG", rank_ptag(rank))) |
+           SAYS(rank, programs_variable_is("PMI_GNI_COOKIE", rank_cookie(rank))) |
+           SAYS(rank, programs_variable_is("CRAY_COOKIES", rank_cookie(rank))) |
+           SAYS(rank, programs_variable_is("CRAY_NUM_COOKIES", 1)) |
+           SAYS(rank, programs_variable_is("PMI_GNI_DEV_ID", 0)) |
+           SAYS(rank, programs_variable_is("PMI_GNI_LOC_ADDR", address)) |
            SAYS(rank, port_getenv("PMI_GNI_LOC_ADDR") == text) |
-           SAYS(rank, jobs_environment_is("PMI_FORK_RANK", rank_id(rank))) |
-           SAYS(rank, jobs_environment_is("PMI_NO_FORK", 1)) |
-           SAYS(rank, jobs_environment_is("PMI_LOCAL_RANK", rank_on_node(rank))) |
-           SAYS(rank, jobs_environment_is("MPI_LOCALRANKID", rank_on_node(rank))) |
-           SAYS(rank, jobs_environment_is("PMI_LOCAL_SIZE", rank_id(rank) < 6 ? 3 : 1)) |
-           SAYS(rank, jobs_environment_is("MPI_LOCALNRANKS", rank_id(rank) < 6 ? 3 : 1)) |
+           SAYS(rank, programs_variable_is("PMI_FORK_RANK", rank_id(rank))) |
+           SAYS(rank, programs_variable_is("PMI_NO_FORK", 1)) |
+           SAYS(rank, programs_variable_is("PMI_LOCAL_RANK", rank_on_node(rank))) |
+           SAYS(rank, programs_variable_is("MPI_LOCALRANKID", rank_on_node(rank))) |
+           SAYS(rank, programs_variable_is("PMI_LOCAL_SIZE", rank_id(rank) < 6 ? 3 : 1)) |
+           SAYS(rank, programs_variable_is("MPI_LOCALNRANKS", rank_id(rank) < 6 ? 3 : 1)) |
            SAYS(rank, strcmp(port_getenv("FI_GNI_NAME"), "a text") == 0) |
-           SAYS(rank, jobs_environment_is("ALPS_APP_PE", 77)) |
+           SAYS(rank, programs_variable_is("ALPS_APP_PE", 77)) |
            SAYS(rank, port_getenv("PMI_SPAWNED") == NULL) | SAYS(rank, port_getenv("PATH") == NULL);
 }
 
-/* Variables of the scenario override those that the simulation sets. */
+/* Those of the scenario count more than what is found out. */
 static void pmi2_109_environment_of_every_rank(void **state)
 {
     program_main *const mains[] = {read_environment};
 
     (void)state;
-    assert_int_equal(jobs_run(FABRIC
-                              "jobs: [{name: a, nodes: '9,3,4', ranks_per_node: 3, ranks: 7, "
-                              "workload: barrier,\n"
-                              "  env: {FI_GNI_NAME: a text, ALPS_APP_PE: 77}}]\n",
-                              mains),
+    assert_int_equal(programs_run(FABRIC
+                                  "jobs: [{name: a, nodes: '9,3,4', ranks_per_node: 3, ranks: 7, "
+                                  "workload: barrier,\n"
+                                  "  env: {FI_GNI_NAME: a text, ALPS_APP_PE: 77}}]\n",
+                                  mains),
                      EXIT_HOLDS);
 }
 
@@ -55,7 +59,7 @@ static int read_less(struct rank *rank)
     return SAYS(rank, port_getenv("PMI_GNI_PTAG") == NULL) |
            SAYS(rank, port_getenv("PMI_GNI_LOC_ADDR") == NULL) |
            SAYS(rank, port_getenv("CRAY_COOKIES") == NULL) |
-           SAYS(rank, jobs_environment_is("PMI_FORK_RANK", rank_id(rank)));
+           SAYS(rank, programs_variable_is("PMI_FORK_RANK", rank_id(rank)));
 }
 
 static void no_credentials_without_nics(void **state)
@@ -63,9 +67,9 @@ static void no_credentials_without_nics(void **state)
     program_main *const mains[] = {read_less};
 
     (void)state;
-    assert_int_equal(jobs_run("fabric: {topology: single-switch}\n"
-                              "jobs: [{name: a, nodes: 0-1, workload: barrier}]\n",
-                              mains),
+    assert_int_equal(programs_run("fabric: {topology: single-switch}\n"
+                                  "jobs: [{name: a, nodes: 0-1, workload: barrier}]\n",
+                                  mains),
                      EXIT_HOLDS);
 }
 
@@ -87,7 +91,7 @@ struct card {
     gni_mem_handle_t handle;
 };
 
-/* The order of the cards is not defined. */
+/* Nobody knows whose part comes first. */
 static const struct card *find_card(const struct card *cards, int size, int rank)
 {
     int i;
@@ -120,7 +124,7 @@ static int put_to(gni_nic_handle_t nic, const struct card *mine, const struct ca
            GNI_GetCompleted(cq, entry, &done) != GNI_RC_SUCCESS || done != &desc;
 }
 
-/* Starts as public uGNI tests do, with nothing but PMI and its variables. */
+/* As public uGNI tests begin: all they know comes from PMI and its variables. */
 static int use_nic(struct rank *rank)
 {
     uint64_t words[512] = {0};
@@ -144,7 +148,7 @@ static int use_nic(struct rank *rank)
     mine.address = element("PMI_GNI_LOC_ADDR", 0);
     cards = g_new(struct card, size);
     if (SAYS(rank, mine.address == address) != 0 ||
-        SAYS(rank, jobs_environment_is("PMI_LOCAL_SIZE", local)) != 0 ||
+        SAYS(rank, programs_variable_is("PMI_LOCAL_SIZE", local)) != 0 ||
         PMI_Allgather(&mine, cards, (int)sizeof(mine)) != PMI_SUCCESS ||
         find_card(cards, size, (id + 1) % size) == NULL ||
         put_to(nic, &mine, find_card(cards, size, (id + 1) % size)) != 0 ||
@@ -160,12 +164,14 @@ static void pmi2_109_public_style_start_up(void **state)
 
     (void)state;
     assert_int_equal(
-        jobs_run("fabric: {preset: mini2}\nlimits: {stack: 256KiB}\n"
-                 "jobs:\n- {name: a, nodes: 0-7, ranks_per_node: 2, workload: barrier}\n"
-                 "- {name: b, nodes: 4-11, workload: barrier}\n",
-                 mains),
+        programs_run("fabric: {preset: mini2}\nlimits: {stack: 256KiB}\n"
+                     "jobs:\n- {name: a, nodes: 0-7, ranks_per_node: 2, workload: barrier}\n"
+                     "- {name: b, nodes: 4-11, workload: barrier}\n",
+                     mains),
         EXIT_HOLDS);
 }
+
+/* ---- the ends of jobs ------------------------------------------------------------------------ */
 
 static int publish(struct rank *rank)
 {
@@ -175,7 +181,7 @@ static int publish(struct rank *rank)
            (id == 0 && SAYS(rank, PMI2_Nameserv_publish("service", NULL, "port") == PMI2_SUCCESS));
 }
 
-/* A name exists as long as the job that published it. */
+/* What another job has published is there as long as that job is. */
 static int publish_later(struct rank *rank)
 {
     int spawned, size, id, appnum;
@@ -193,9 +199,10 @@ static void pmi2_59_names_end_with_their_job(void **state)
     program_main *const mains[] = {publish, publish_later};
 
     (void)state;
-    assert_int_equal(jobs_run(FABRIC "jobs:\n- {name: a, nodes: 0-40, workload: barrier}\n"
-                                     "- {name: b, nodes: 7-50, start: 5ms, workload: barrier}\n",
-                              mains),
+    assert_int_equal(programs_run(FABRIC
+                                  "jobs:\n- {name: a, nodes: 0-40, workload: barrier}\n"
+                                  "- {name: b, nodes: 7-50, start: 5ms, workload: barrier}\n",
+                                  mains),
                      EXIT_HOLDS);
 }
 

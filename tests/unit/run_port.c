@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The port on fibers: mutexes, conditions, threads and the slots of processes. */
+/* The port on fibers: mutexes, conditions, threads and processes of ranks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include "run_jobs.h"
 #include "port/port.h"
+#include "rank_programs.h"
 
 static struct port_mutex mutex;
 static struct port_condition condition;
@@ -21,7 +21,7 @@ static int hold(struct rank *rank, void *arg)
         port_mutex_lock(&mutex);
         inside++;
         most = MAX(most, inside);
-        rank_wait(rank, jobs_never, NULL, US); /* others run meanwhile */
+        rank_wait(rank, programs_never, NULL, US); /* others run meanwhile */
         inside--;
         port_mutex_unlock(&mutex);
     }
@@ -49,7 +49,7 @@ static int exclude(struct rank *rank)
 static void a_mutex_excludes(void **state)
 {
     (void)state;
-    assert_int_equal(jobs_run_one(exclude), EXIT_HOLDS);
+    assert_int_equal(programs_run_one(exclude), EXIT_HOLDS);
 }
 
 static int cancelled_or_last(struct rank *rank, void *arg)
@@ -61,7 +61,7 @@ static int cancelled_or_last(struct rank *rank, void *arg)
     return 0;
 }
 
-/* A thread that waits for a mutex may be cancelled; the mutex then passes to the next thread. */
+/* Who waits for a mutex may be cancelled: nobody keeps a place for it. */
 static int cancel(struct rank *rank)
 {
     int reached[2] = {0, 0};
@@ -73,7 +73,7 @@ static int cancel(struct rank *rank)
     port_mutex_lock(&mutex);
     gone = rank_thread_start(rank, cancelled_or_last, &reached[0]);
     other = rank_thread_start(rank, cancelled_or_last, &reached[1]);
-    rank_wait(rank, jobs_never, NULL, US);
+    rank_wait(rank, programs_never, NULL, US);
     rank_thread_cancel(rank, gone);
     port_mutex_unlock(&mutex);
     rank_thread_join(rank, other);
@@ -83,7 +83,7 @@ static int cancel(struct rank *rank)
 static void a_thread_that_waits_for_a_mutex_may_be_cancelled(void **state)
 {
     (void)state;
-    assert_int_equal(jobs_run_one(cancel), EXIT_HOLDS);
+    assert_int_equal(programs_run_one(cancel), EXIT_HOLDS);
 }
 
 static int take_turn(struct rank *rank, void *arg)
@@ -110,7 +110,7 @@ static int take_turns(struct rank *rank)
     turn = -1;
     for (i = 0; i < 3; i++)
         threads[i] = rank_thread_start(rank, take_turn, &numbers[i]);
-    rank_wait(rank, jobs_never, NULL, US);
+    rank_wait(rank, programs_never, NULL, US);
     if (SAYS(rank, turn == -1) != 0)
         return 1;
     port_mutex_lock(&mutex);
@@ -126,7 +126,7 @@ static int take_turns(struct rank *rank)
 static void a_condition_wakes_its_waiters(void **state)
 {
     (void)state;
-    assert_int_equal(jobs_run_one(take_turns), EXIT_HOLDS);
+    assert_int_equal(programs_run_one(take_turns), EXIT_HOLDS);
 }
 
 static uint64_t process_numbers[2][2];
@@ -169,7 +169,7 @@ static int know_themselves(struct rank *rank)
 static void processes_threads_and_slots_are_those_of_ranks(void **state)
 {
     (void)state;
-    assert_int_equal(jobs_run_one(know_themselves), EXIT_HOLDS);
+    assert_int_equal(programs_run_one(know_themselves), EXIT_HOLDS);
 }
 
 static int leave(struct rank *rank, void *arg)
@@ -185,7 +185,7 @@ static int leave_by_a_thread(struct rank *rank)
         rank_thread_start(rank, leave, NULL);
     else
         return 0;
-    rank_wait(rank, jobs_never, NULL, UINT64_MAX);
+    rank_wait(rank, programs_never, NULL, UINT64_MAX);
     return 1;
 }
 
@@ -194,8 +194,9 @@ static void exit_ends_the_rank_on_any_thread(void **state)
     program_main *const mains[] = {leave_by_a_thread};
 
     (void)state;
-    assert_int_equal(jobs_run(ONE("") "expect: [{outcome: failed}, {job: a, exit: 7}]\n", mains),
-                     EXIT_HOLDS);
+    assert_int_equal(
+        programs_run(ONE("") "expect: [{outcome: failed}, {job: a, exit: 7}]\n", mains),
+        EXIT_HOLDS);
 }
 
 int main(void)

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Spawned jobs: where they run, how they end, and what scenarios may say about them. */
+/* Spawned jobs when something goes wrong, and what scenarios may say about them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <pmi.h>
 #include <pmi2.h>
-#include "run_jobs.h"
+#include <stdio.h>
+#include "port/port.h"
+#include "rank_programs.h"
 
 #define FAMILY                         \
     FABRIC "limits: {stack: 128KiB}\n" \
@@ -42,7 +45,7 @@ static int check_place(struct rank *rank)
     int local[8], count, found, i;
     uint32_t here = 0;
 
-    if (join_pmi(rank) != 0 || SAYS(rank, jobs_environment_is("PMI_SPAWNED", 1)) != 0 ||
+    if (join_pmi(rank) != 0 || SAYS(rank, programs_variable_is("PMI_SPAWNED", 1)) != 0 ||
         PMI2_Info_GetNodeAttrIntArray("localRanks", local, 8, &count, &found) != PMI2_SUCCESS)
         return 1;
     for (i = 0; i < count; i++)
@@ -51,7 +54,7 @@ static int check_place(struct rank *rank)
             return rank_fail(rank, "rank %d is not here", local[i]);
         else
             here = (uint32_t)i + 1;
-    return SAYS(rank, jobs_environment_is("PMI_LOCAL_SIZE", (unsigned long)count)) |
+    return SAYS(rank, programs_variable_is("PMI_LOCAL_SIZE", (unsigned long)count)) |
            PMI2_Finalize();
 }
 
@@ -74,12 +77,12 @@ static int spawn_places(struct rank *rank)
 static void pmi2_63_commands_share_the_nodes_of_a_job(void **state)
 {
     program_main *const mains[] = {spawn_places, check_place, check_place};
-    json_t *result = jobs_run_seed(FAMILY "- {name: b, nodes: '20,30,25', ranks_per_node: 2, "
-                                          "spawnable: true, workload: barrier}\n"
-                                          "- {name: c, nodes: 30-31, spawnable: true, "
-                                          "workload: barrier}\n"
-                                          "expect: [{job: b, exit: 0}, {job: c, exit: 0}]\n",
-                                   mains, 1);
+    json_t *result = programs_result(FAMILY "- {name: b, nodes: '20,30,25', ranks_per_node: 2, "
+                                            "spawnable: true, workload: barrier}\n"
+                                            "- {name: c, nodes: 30-31, spawnable: true, "
+                                            "workload: barrier}\n"
+                                            "expect: [{job: b, exit: 0}, {job: c, exit: 0}]\n",
+                                     mains, 1);
     const json_t *job = json_array_get(json_object_get(result, "jobs"), 1);
 
     (void)state;
@@ -87,7 +90,7 @@ static void pmi2_63_commands_share_the_nodes_of_a_job(void **state)
     assert_string_equal(json_string_value(json_object_get(job, "spawned_by")), "a");
     assert_int_equal(json_integer_value(json_object_get(job, "ranks")), 7);
     assert_int_equal(json_integer_value(json_object_get(job, "nodes")), 4);
-    assert_int_equal(jobs_exit(result), EXIT_HOLDS);
+    assert_int_equal(programs_exit(result), EXIT_HOLDS);
 }
 
 /* The parent leaves without waiting: its children run to their end, and the run ends with them. */
@@ -107,7 +110,7 @@ static int leave_during_spawn(struct rank *rank)
         return 1;
     if (rank_id(rank) == 0)
         rank_thread_start(rank, spawn_and_wait, NULL);
-    rank_wait(rank, jobs_never, NULL, 500 * US);
+    rank_wait(rank, programs_never, NULL, 500 * US);
     return 0;
 }
 
@@ -117,11 +120,11 @@ static void children_outlive_a_parent_that_left(void **state)
 
     (void)state;
     assert_int_equal(
-        jobs_run(FAMILY
-                 "- {name: b, nodes: 8-11, spawnable: true, workload: barrier}\n"
-                 "expect: [{ledger: balanced}, {outcome: done}, {metric: b.lived, equals: 4}, "
-                 "{job: b, exit: 0}]\n",
-                 mains),
+        programs_run(FAMILY
+                     "- {name: b, nodes: 8-11, spawnable: true, workload: barrier}\n"
+                     "expect: [{ledger: balanced}, {outcome: done}, {metric: b.lived, equals: 4}, "
+                     "{job: b, exit: 0}]\n",
+                     mains),
         EXIT_HOLDS);
 }
 
@@ -133,20 +136,20 @@ static int leave_at_once(struct rank *rank)
     if (join_pmi(rank) != 0)
         return 1;
     rank_thread_start(rank, spawn_and_wait, NULL);
-    rank_wait(rank, jobs_never, NULL, 5 * US);
+    rank_wait(rank, programs_never, NULL, 5 * US);
     return 0;
 }
 
 static void nothing_is_spawned_when_the_run_is_over(void **state)
 {
     program_main *const mains[] = {leave_at_once, live};
-    json_t *result = jobs_run_seed(FAMILY "- {name: b, nodes: 8-11, spawnable: true, "
-                                          "workload: barrier}\n",
-                                   mains, 1);
+    json_t *result = programs_result(FAMILY "- {name: b, nodes: 8-11, spawnable: true, "
+                                            "workload: barrier}\n",
+                                     mains, 1);
 
     (void)state;
     assert_int_equal(json_array_size(json_object_get(result, "jobs")), 1);
-    assert_int_equal(jobs_exit(result), EXIT_HOLDS);
+    assert_int_equal(programs_exit(result), EXIT_HOLDS);
 }
 
 /* While a spawn waits, other threads and other ranks go on. */
@@ -161,7 +164,7 @@ static int spawn_beside(struct rank *rank)
         return 1;
     if (rank_id(rank) == 0)
         thread = rank_thread_start(rank, spawn_and_wait, NULL);
-    rank_wait(rank, jobs_never, NULL, US);
+    rank_wait(rank, programs_never, NULL, US);
     began = rank_now();
     for (i = 0; i < 5; i++)
         if (PMI2_KVS_Put("k", "v") != PMI2_SUCCESS || PMI2_KVS_Fence() != PMI2_SUCCESS ||
@@ -179,14 +182,14 @@ static void pmi2_69_others_go_on_while_a_spawn_waits(void **state)
     program_main *const mains[] = {spawn_beside, live};
 
     (void)state;
-    assert_int_equal(jobs_run("oob: {exec_time: 10ms}\n" FAMILY
-                              "- {name: b, nodes: 8-8, ranks_per_node: 4, spawnable: true, "
-                              "workload: barrier}\nexpect: [{job: b, exit: 0}]\n",
-                              mains),
+    assert_int_equal(programs_run("oob: {exec_time: 10ms}\n" FAMILY
+                                  "- {name: b, nodes: 8-8, ranks_per_node: 4, spawnable: true, "
+                                  "workload: barrier}\nexpect: [{job: b, exit: 0}]\n",
+                                  mains),
                      EXIT_HOLDS);
 }
 
-/* A node dies when some ranks of the job run and others do not yet: the running ones are ended. */
+/* A node dies when some of its ranks run and others do not: those that run are taken back. */
 static int expect_dead_node(struct rank *rank)
 {
     int errors[6], code, i, dead = 0, cancelled = 0;
@@ -217,7 +220,7 @@ static int live_long(struct rank *rank)
     if (join_pmi(rank) != 0)
         return 1;
     rank_count(rank, "begun", 1);
-    rank_wait(rank, jobs_never, NULL, 100 * MS);
+    rank_wait(rank, programs_never, NULL, 100 * MS);
     rank_count(rank, "lived", 1);
     return PMI2_Finalize();
 }
@@ -228,7 +231,7 @@ static void pmi2_68_a_node_dies_while_ranks_start(void **state)
 
     (void)state;
     assert_int_equal(
-        jobs_run(
+        programs_run(
             "oob: {exec_time: 10ms}\n" FAMILY
             "- {name: b, nodes: 8-9, ranks_per_node: 3, spawnable: true, workload: barrier}\n"
             "faults: [{at: node, do: crash, node: 9, time: 15ms}]\n"
@@ -268,12 +271,12 @@ static void pmi2_19_a_child_aborts(void **state)
     program_main *const mains[] = {spawn_aborting, abort_itself};
 
     (void)state;
-    assert_int_equal(jobs_run(FAMILY
-                              "- {name: b, nodes: 8-11, spawnable: true, workload: barrier}\n"
-                              "expect: [{ledger: balanced}, {outcome: failed}, {job: a, exit: 0}, "
-                              "{job: b, exit: 5}]\n",
-                              mains),
-                     EXIT_HOLDS);
+    assert_int_equal(
+        programs_run(FAMILY "- {name: b, nodes: 8-11, spawnable: true, workload: barrier}\n"
+                            "expect: [{ledger: balanced}, {outcome: failed}, {job: a, exit: 0}, "
+                            "{job: b, exit: 5}]\n",
+                     mains),
+        EXIT_HOLDS);
 }
 
 /* The first rank aborts before the last one has started: no job, and its text is shown. */
@@ -305,13 +308,14 @@ static void pmi2_19_a_child_aborts_while_others_start(void **state)
     program_main *const mains[] = {expect_aborted, abort_first};
 
     (void)state;
-    assert_int_equal(jobs_run("oob: {exec_time: 10ms}\n" FAMILY
-                              "- {name: b, nodes: 8-8, ranks_per_node: 4, spawnable: true, "
-                              "workload: barrier}\n"
-                              "expect: [{ledger: balanced}, {outcome: failed}, {job: a, exit: 0}, "
-                              "{job: b, exit: 5}]\n",
-                              mains),
-                     EXIT_HOLDS);
+    assert_int_equal(
+        programs_run("oob: {exec_time: 10ms}\n" FAMILY
+                     "- {name: b, nodes: 8-8, ranks_per_node: 4, spawnable: true, "
+                     "workload: barrier}\n"
+                     "expect: [{ledger: balanced}, {outcome: failed}, {job: a, exit: 0}, "
+                     "{job: b, exit: 5}]\n",
+                     mains),
+        EXIT_HOLDS);
 }
 
 /* There is room for 64 jobs; the next one is refused, and the others go on. */
@@ -333,13 +337,13 @@ static int spawn_many(struct rank *rank)
 static void number_of_spawned_jobs(void **state)
 {
     program_main *const mains[] = {spawn_many, live};
-    json_t *result = jobs_run_seed(FAMILY "- {name: b, nodes: 8-8, spawnable: true, "
-                                          "workload: barrier}\n",
-                                   mains, 1);
+    json_t *result = programs_result(FAMILY "- {name: b, nodes: 8-8, spawnable: true, "
+                                            "workload: barrier}\n",
+                                     mains, 1);
 
     (void)state;
     assert_int_equal(json_array_size(json_object_get(result, "jobs")), JOBS_MAX);
-    assert_int_equal(jobs_exit(result), EXIT_HOLDS);
+    assert_int_equal(programs_exit(result), EXIT_HOLDS);
 }
 
 /* Random numbers of a spawned rank depend on its job's name and its rank alone. */
@@ -379,10 +383,12 @@ static void pmi2_121_random_numbers_of_spawned_ranks(void **state)
 
     (void)state;
     for (drawing = 0; drawing < 2; drawing++)
-        assert_int_equal(jobs_run(texts[drawing], mains), EXIT_HOLDS);
+        assert_int_equal(programs_run(texts[drawing], mains), EXIT_HOLDS);
     assert_memory_equal(drawn[0], drawn[1], sizeof(drawn[0]));
     assert_true(drawn[0][0] != drawn[0][1] && drawn[0][1] != drawn[0][2]);
 }
+
+/* ---- what scenarios may say ------------------------------------------------------------------ */
 
 static void expect_refused(const char *text, const char *message)
 {
@@ -408,9 +414,9 @@ static void spawnable_jobs_are_checked(void **state)
 static void a_job_that_was_never_spawned(void **state)
 {
     program_main *const mains[] = {NULL, NULL};
-    json_t *result = jobs_run_seed(FAMILY "- {name: b, nodes: 8-8, spawnable: true, "
-                                          "workload: barrier}\nexpect: [{job: b, exit: any}]\n",
-                                   mains, 1);
+    json_t *result = programs_result(FAMILY "- {name: b, nodes: 8-8, spawnable: true, "
+                                            "workload: barrier}\nexpect: [{job: b, exit: any}]\n",
+                                     mains, 1);
     const json_t *expected = json_array_get(json_object_get(result, "expectations"), 2);
 
     (void)state;

@@ -47,7 +47,8 @@ static void init_core(const struct scenario *scenario, const struct cluster_opti
         .tick_arg = cluster,
     };
 
-    if (has_foreign(scenario)) { /* with threads, and stacks as they expect them */
+    if (has_foreign(
+            scenario)) { /* programs with a main() may start threads and expect larger stacks */
         if (!scenario_given(scenario->limits.at, "stack"))
             core.stack_bytes = FOREIGN_STACK_BYTES;
         core.fibers_max =
@@ -105,7 +106,7 @@ static void collect_waiter(const char *name, const char *why, sim_time_t since, 
     waiter->since = since;
 }
 
-/* So that expectations can name them. */
+/* Publishes counters as metrics, so that expectations can name them. */
 static void publish_counters(const struct cluster *cluster)
 {
     cluster_networks_publish(cluster);
@@ -115,9 +116,7 @@ static void publish_counters(const struct cluster *cluster)
     sim_metric_counter("engine.virtual_time", METRIC_PS)->counter = cluster->ended;
 }
 
-/*
- * What foreign programs print goes to the standard error: the standard output is the report's. In
- * whole lines, as their ranks share one stream.
+/* Sends what foreign programs print to the standard error. The standard output is for the report.
  */
 static int divert_output(const struct cluster *cluster)
 {
@@ -150,6 +149,7 @@ bool cluster_run(struct cluster *cluster, char **error)
     size_t i;
     int output;
 
+    g_assert(cluster->events == 0); /* a cluster runs once */
     if (!cluster_libfabric_start_for(cluster->scenario, error))
         return false;
     output = divert_output(cluster);
@@ -190,7 +190,7 @@ void cluster_destroy(struct cluster *cluster)
     sim_fault_reset();
     sim_ledger_reset();
     cluster_networks_destroy(cluster);
-    if (sim_trace_on && !sim_trace_close(&what)) /* never ran */
+    if (sim_trace_on && !sim_trace_close(&what)) /* the cluster has never run */
         free(what);
     sim_fini();
     rank_forget_fibers();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* ALPS and its like (sim/cray) answer from the job that the calling rank belongs to. */
+/* ALPS and the other services of sim/cray answer for the job of the calling rank. */
 #include "cray/host.h"
 
 #include "cluster/cluster.h"
@@ -46,7 +46,8 @@ void cluster_cray_begin(struct cluster *cluster)
     cray_host_set(&host);
 }
 
-/* A foreign program gets two credentials, as ALPS gives them: samples take the second. */
+/* A foreign program gets two credentials, as from ALPS. Cray's sample programs take the second one.
+ */
 void cluster_cray_job(struct job *job)
 {
     struct cray_job *cray = &job->cray;

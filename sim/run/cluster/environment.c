@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a launcher on the machine exports to each of its processes: who it is among others, and the
- * credentials and the address that uGNI programs begin with. Nothing of the host's environment, so
- * that runs are the same everywhere.
+ * The variables that a launcher on the machine exports to each process: its rank and its job, and
+ * the credentials and the address that a uGNI program needs at its start. Nothing comes from the
+ * host's environment, so runs are the same on every host.
  */
 #include <stdio.h>
 #include <string.h>
@@ -139,7 +139,7 @@ void rank_for_each_variable(const struct rank *rank,
         visit(arg, given->items[i]->key, given->items[i]->text);
 }
 
-/* One that a rank has asked for: it keeps the text. */
+/* A variable that a rank has read. Its text lives as long as the rank. */
 struct rank_variable {
     struct rank_variable *next;
     const char *name;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Scenario faults become rules at fault points, and timers. */
+/* Turns the faults of a scenario into rules at fault points, and into timers. */
 #include "cluster/cluster.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 /* ---- rules ----------------------------------------------------------------------------------- */
 
-/* Rules at a network name its endpoints. */
+/* The number by which a rule knows a node: that of its endpoint at the network. */
 static uint32_t endpoint_of(const struct cluster_network *network,
                             const struct scenario_fault *fault, const char *field, uint64_t node)
 {
@@ -38,7 +38,7 @@ static bool add_rule(struct cluster *cluster, const struct scenario_fault *fault
         .status = fault->status_code,
     };
 
-    /* The checks of the scenario have admitted only names of actions. */
+    /* The scenario was checked, so this is the name of an action. */
     if (!sim_fault_action_find(scenario_fault_action(fault), &rule.action))
         g_assert_not_reached();
     if (point == NULL) {

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Blocks of size classes: up to 1 KiB each multiple of 16 bytes, above eight for each power of two.
- * Eight bytes before what the caller gets say which. A free block goes to its class's list and
- * stays in its class; new ones are cut from the front of what was never used. One thread.
+ * Blocks have size classes: each multiple of 16 bytes up to 1 KiB, and eight classes for each power
+ * of two above. The eight bytes before a block say which class it has. A free block goes into the
+ * list of its class and keeps its class; new blocks are cut from the front of the unused memory.
+ * Only one thread allocates.
  *
- * An area ends with its run. When blocks of it are left (of what was killed, or what a library
- * keeps for ever), the next run gets the addresses behind it, else the same again.
+ * An area ends with its run. If blocks of it are still in use (they belong to a killed rank, or to
+ * a library that never frees them), the next run gets the addresses behind it, otherwise the same
+ * ones.
  */
 #include "cluster/heap.h"
 
@@ -32,6 +34,7 @@ void cluster_heap_free(void *memory)
 
 #else
 
+#include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
@@ -56,16 +59,20 @@ void __libc_free(void *memory);
 #define PAGE 4096u
 #define SMALL 1024u /* up to here classes are multiples of GRAIN */
 #define STEPS 8u /* classes for each power of two above */
-#define WHOLE_PAGES (128u << 10) /* from here blocks begin at a page */
-#define GIVE_BACK (1u << 20) /* from here the pages of a free block go back to the host */
+#define WHOLE_PAGES (128u << 10) /* from here on, blocks begin at a page */
+#define GIVE_BACK \
+    (1u << 20) /* from here on, the pages of a free block are given back to the host */
 #define CLASSES (SMALL / GRAIN + STEPS * 32 + 1)
-#define REGION_AT 0x100000000000ull /* where nothing else is, if possible: the same in each run */
-#define REGION_BYTES (8ull << 40) /* of addresses: for 131,072 runs that leave something */
+#define REGION_AT \
+    0x100000000000ull /* no library is mapped there, so that addresses are the same in each run */
+#define REGION_BYTES \
+    (8ull << 40) /* address space: enough for 131,072 runs that leave blocks behind */
 #define AREA_ALIGNMENT (64ull << 20)
 
 struct block { /* before what the caller gets */
     uint32_t class;
-    uint32_t back; /* GRAINs from the first that could have been given out to what was */
+    uint32_t
+        back; /* GRAINs between the first possible address and the address that the caller got */
 };
 
 struct free_block {
@@ -87,7 +94,7 @@ static inline uint32_t log2_of(uint64_t n)
     return 63u - (uint32_t)__builtin_clzll(n);
 }
 
-/* The class for so many bytes, and how many its blocks have; both with the header. */
+/* The class for `bytes`, and the size of its blocks; both include the header. */
 static inline uint32_t class_of(uint64_t bytes, uint64_t *size)
 {
     uint32_t power, step;
@@ -129,8 +136,8 @@ static inline bool wanted(void)
 }
 
 /*
- * What a caller may use. Whole pages begin eight bytes before what the caller gets; the eight bytes
- * at their end lie in the next block's first page, and nobody gets them.
+ * The bytes that a caller may use. Blocks of whole pages start eight bytes before the caller's
+ * address. Their last eight bytes lie in the first page of the next block and are not used.
  */
 static inline uint64_t room_of(void *memory)
 {
@@ -155,6 +162,7 @@ static void *block_new(size_t bytes, uint64_t *zeroed)
     class = class_of(bytes + sizeof(*block), &size);
     if (size >= WHOLE_PAGES)
         class = class_of(bytes + 2 * sizeof(*block), &size);
+    assert(class < CLASSES && size_of(class) == size);
     *zeroed = 0;
     free = heap.free[class];
     if (free != NULL) {
@@ -186,12 +194,14 @@ static void block_free(void *memory)
     struct free_block *free =
         (struct free_block *)((uintptr_t)memory - (uint64_t)block->back * GRAIN);
 
+    assert(is_ours(memory) && class < CLASSES);
     if (!mine)
-        return; /* of a thread that the simulation knows nothing of: lost */
+        return; /* freed by a thread that the simulation does not know: the block is lost */
     if (size >= GIVE_BACK)
         madvise((void *)(((uintptr_t)free + PAGE) / PAGE * PAGE), size - PAGE, MADV_DONTNEED);
     if ((uintptr_t)free < heap.area)
         return; /* of an earlier run */
+    assert(heap.live > 0);
     block_of(free)->class = class;
     free->next = heap.free[class];
     heap.free[class] = free;
@@ -229,7 +239,7 @@ void cluster_heap_begin(void)
         region = mmap((void *)REGION_AT, REGION_BYTES, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (region == MAP_FAILED)
-            return; /* the host allows no such thing: its own allocator has to do */
+            return; /* the host refuses to map the area: use its own allocator */
         madvise(region, REGION_BYTES, MADV_NOHUGEPAGE);
         heap.region = (uintptr_t)region;
         heap.end = heap.region + REGION_BYTES;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Jobs and their ranks: those of the scenario, and those that are spawned while it runs. */
+/* Jobs and their ranks: those of the scenario, and those that are spawned during a run. */
 #include "cluster/cluster.h"
 
 #include <stdio.h>
@@ -62,10 +62,13 @@ bool rank_launch(struct rank *rank)
 
 uint32_t cluster_app_node(const struct app *app, uint32_t index)
 {
-    return app->scenario->nodes.nodes[(app->place + index) / app->scenario->ranks_per_node];
+    uint64_t at = (app->place + index) / app->scenario->ranks_per_node;
+
+    g_assert(at < app->scenario->nodes.count);
+    return app->scenario->nodes.nodes[at];
 }
 
-/* What the workload will probably call progress: only a bar on a terminal depends on it. */
+/* An estimate of the number of rank_progress() calls. Only the progress bar uses it. */
 static uint64_t guess_goal(const struct job *job)
 {
     static const char *const words[] = {"messages", "iterations", "operations", "rounds",
@@ -83,7 +86,7 @@ static uint64_t guess_goal(const struct job *job)
     return 0;
 }
 
-/* Programs may share nodes: there, ranks are numbered through. */
+/* Several programs of a job may share a node: number their ranks there consecutively. */
 static void number_on_nodes(struct job *job)
 {
     GHashTable *counts = g_hash_table_new(NULL, NULL);
@@ -106,11 +109,13 @@ static struct job *new_job(struct cluster *cluster, char *name, struct app *apps
     struct job *job = &cluster->jobs[index];
     uint32_t i, j, id = 0;
 
+    g_assert(index < cluster->jobs_max && app_count > 0);
     job->cluster = cluster;
     job->name = name;
     pmi_name_job(index, job->pmi_id);
     job->apps = apps;
     job->app_count = app_count;
+    _Static_assert(16 + 2 * JOBS_MAX <= UINT8_MAX, "every job has two protection tags");
     job->ptag = (uint8_t)(16 + index);
     job->cookie = (uint32_t)(0x4a510000u + (index << 16) + 1);
     for (i = 0; i < app_count; i++) {
@@ -181,7 +186,8 @@ void cluster_jobs_create(struct cluster *cluster)
 
 /* ---- spawned --------------------------------------------------------------------------------- */
 
-/* "child#2": no job of a scenario can have such a name. Its random numbers depend on that alone. */
+/* "child#2": no job of a scenario can have such a name. The random numbers of the job depend only
+ * on it. */
 static char *name_spawned(const struct cluster *cluster, const struct scenario_job *scenario)
 {
     uint32_t number = 1;
@@ -212,7 +218,7 @@ void cluster_job_for_each_rank_on(struct job *job, uint32_t node,
         const struct app *app = &job->apps[i];
         uint32_t per_node = (uint32_t)app->scenario->ranks_per_node;
 
-        for (at = 0; at < app->rank_count; at = next) { /* a node has consecutive ones */
+        for (at = 0; at < app->rank_count; at = next) { /* the ranks on a node are consecutive */
             uint32_t rank;
 
             next = MIN(at + per_node - (app->place + at) % per_node, app->rank_count);
@@ -248,10 +254,8 @@ void cluster_apps_free(struct app *apps, uint32_t count)
 
 /* ---- end ------------------------------------------------------------------------------------- */
 
-/*
- * What the code of a killed or stuck rank had allocated is lost, as it has no kernel that would
- * take it back. A leak checker must not blame the program for it.
- */
+/* A killed or stuck rank does not free its memory, and no kernel does it. Leak checkers must not
+ * report that memory. */
 static bool ranks_left_memory;
 
 #if defined(__has_feature)
@@ -269,7 +273,7 @@ __attribute__((visibility("default"))) int __lsan_is_turned_off(void)
 }
 #endif
 
-/* Its code stops first: what it waits for lies in what the process gives back. */
+/* Stops the code first, because it may be waiting for something that the process owns. */
 static void destroy_rank(struct rank *rank)
 {
     ranks_left_memory |=
@@ -304,7 +308,7 @@ void cluster_jobs_destroy(struct cluster *cluster)
         destroy_job(&cluster->jobs[i]);
 }
 
-/* Programs stay loaded until nothing can write to their variables any more. */
+/* Unloads programs last, when no NIC can write to their variables any more. */
 static void free_job(struct job *job)
 {
     uint32_t i;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Programs that were linked to libfabric.so.1 call it directly; it finds our provider in a plug-in
- * (libfabric_plugin.c) that hands out the one of this program. What is compiled into this program,
- * workloads and the provider, calls the functions below instead, so that those who do not need
- * libfabric do not wait for it.
+ * Programs that are linked to libfabric.so.1 call it directly. libfabric loads a plug-in
+ * (libfabric_plugin.c), and the plug-in hands out the provider of this program. Workloads and the
+ * provider are compiled into this program; they call the functions below instead, so that a run
+ * without libfabric does not load it.
  */
 #include "cluster/libfabric.h"
 
@@ -33,12 +33,13 @@ struct fi_provider *gni_prov_ini(void);
 #define POINTER(name) __typeof__(&fi_##name) name;
 static struct {
     void *library;
-    char *problem; /* it was tried and cannot be had */
+    char *problem; /* loading has failed before */
     FUNCTIONS(POINTER)
 } core;
 #undef POINTER
 
-/* Programs begin with one of two of them; those that sim-run has not seen coming start it here. */
+/* A program calls one of these two functions first. They start libfabric if sim-run has not done
+ * so. */
 static void begin(void)
 {
     char *problem = NULL;
@@ -89,7 +90,8 @@ uint32_t fi_version(void)
     return core.version != NULL ? core.version() : 0;
 }
 
-/* The environment that libfabric reads is not that of a rank: no parameter is defined here. */
+/* libfabric reads the environment of this process and not that of a rank, so no parameter is
+ * defined here. */
 int fi_param_get(struct fi_provider *provider, const char *param_name, void *value)
 {
     (void)provider, (void)param_name, (void)value;
@@ -120,7 +122,7 @@ void fi_log(const struct fi_provider *provider, enum fi_log_level level,
 
 /* ---- start ----------------------------------------------------------------------------------- */
 
-/* Where the build and the installation put it, seen from a program of theirs. */
+/* The folder of the plug-in in the build and in an installation, relative to the program. */
 static char *plugin_path(void)
 {
     static const char *const places[] = {"../lib/sim-run",
@@ -143,7 +145,7 @@ static char *plugin_path(void)
     return path;
 }
 
-/* The plug-in stays loaded, so libfabric gets the same copy of it. */
+/* The plug-in stays loaded, so that libfabric gets the same copy of it. */
 static bool prepare_plugin(char **problem)
 {
     struct fi_provider *(**provider)(void) = NULL;
@@ -162,8 +164,9 @@ static bool prepare_plugin(char **problem)
         *provider = gni_prov_ini;
         folder = g_path_get_dirname(path);
         setenv("FI_PROVIDER_PATH", folder, 1);
-        setenv("FI_PROVIDER", "gni", 1); /* others are not asked */
-        setenv("IPATH_NO_BACKTRACE", "1", 1); /* a library of another network would catch crashes */
+        setenv("FI_PROVIDER", "gni", 1); /* leave out all other providers */
+        setenv("IPATH_NO_BACKTRACE", "1",
+               1); /* otherwise a library of another network installs handlers for crashes */
         g_free(folder);
     } else {
         *problem = g_strdup_printf("%s: %s", path, dlerror());
@@ -191,7 +194,7 @@ static bool load(char **problem)
     return true;
 }
 
-/* Which providers are there: the question that starts it and asks no provider. */
+/* Asks for the list of providers, which initialises libfabric without calling a provider. */
 static bool initialise(char **problem)
 {
     struct fi_info *info = NULL, *each;

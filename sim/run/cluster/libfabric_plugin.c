@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The plug-in that libfabric loads in a program that has the provider itself (libfabric.c): it
- * hands that one out. A library of its own, as libfabric takes providers from files only.
+ * The plug-in that libfabric loads. The provider is in the program (libfabric.c), and the plug-in
+ * hands it out. It is a library of its own because libfabric loads providers from files only.
  */
 #include <rdma/providers/fi_prov.h>
 #include <stddef.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The networks of a cluster, and the devices that attach its nodes to them. The first network
- * numbers the nodes: endpoint n of it is node n. What it is called in metrics and at fault points
- * does not show its name, so that a machine with one network reads as it always did; others are
- * "net.<name>.packet", "net.<name>.transfers" and so on.
+ * numbers the nodes: its endpoint n is node n. The metrics and the fault point of the first network
+ * are called "net.transfers", "net.packet" and so on, as on a machine with one network; those of
+ * another one are called "net.<name>.transfers" and "net.<name>.packet".
  */
 #include "cluster/cluster.h"
 #include "cluster/port_fiber.h"

@@ -12,8 +12,8 @@
 
 #include "cluster/port_fiber.h"
 
-/* A stream of its own: the numbers that the program draws stay the same with and without a stack.
- */
+/* The port has a random stream of its own, so that a program draws the same numbers with and
+ * without a stack. */
 uint64_t port_random(void)
 {
     struct port_process *self = port_self();
@@ -32,8 +32,8 @@ uint64_t port_random(void)
 
 /*
  * Thousands of ranks with a few slabs each would need more mappings than the kernel allows, so all
- * lie in a few large ones. What is given back loses its pages and waits for the next request of
- * that size.
+ * slabs lie in a few large mappings. A freed slab gives its pages back to the host, and the next
+ * request of the same size gets its addresses.
  */
 #define ARENA_BYTES (1ull << 38)
 #define PAGE_BYTES 4096u
@@ -44,7 +44,7 @@ struct arena {
     size_t bytes, used;
 };
 
-struct hole { /* lies in the hash by size */
+struct hole { /* in the hash table by size */
     struct hole *next;
     void *at;
 };
@@ -65,7 +65,7 @@ static struct arena *arena_new(size_t bytes)
             return NULL;
         size = MAX(size / 4, bytes);
     }
-    /* A rank uses a page here and there: 2 MiB for each would be the end. */
+    /* A rank touches few pages of its slab. Huge pages would waste 2 MiB for each. */
     madvise(base, size, MADV_NOHUGEPAGE);
     arena = g_new(struct arena, 1);
     *arena = (struct arena){.next = arenas, .base = base, .bytes = size};
@@ -78,7 +78,7 @@ static size_t round_up(size_t value, size_t unit)
     return (value + unit - 1) / unit * unit;
 }
 
-/* Holes are of one size whatever the alignment they had: only those that fit are taken. */
+/* Free slabs are kept by size alone; their alignment has to be checked here. */
 static void *hole_take(size_t bytes, size_t page)
 {
     struct hole **link, *hole, *first;
@@ -182,7 +182,7 @@ void port_pages_end(void)
 /* Node 0 has 10.128.0.1 on the interface that goes through Aries. */
 #define IP_OF_NODE_0 0x0a800001u
 
-/* A whole number and nothing behind it. */
+/* True if the text is a whole number. */
 static bool number(const char *text, uint32_t *value)
 {
     guint64 large;
@@ -233,10 +233,10 @@ int port_resolve(const char *host, uint32_t instance, uint32_t *nic_address)
     const struct cluster *cluster = port_self()->rank->job->cluster;
     uint32_t nodes = net_endpoints(cluster_net(cluster)), node, address;
 
-    (void)instance; /* "localhost" is the own node */
+    (void)instance; /* "localhost" is the caller's node */
     if (cluster_aries(cluster) == NULL)
         return -ENODEV;
-    if (number(host, &address)) { /* what no node has goes nowhere */
+    if (number(host, &address)) { /* no node has this address: there is no route to it */
         for (node = 0; node < nodes && aries_nic_address(cluster_aries(cluster), node) != address;
              node++)
             ;
@@ -251,10 +251,8 @@ int port_resolve(const char *host, uint32_t instance, uint32_t *nic_address)
 
 /* ---- descriptors ----------------------------------------------------------------------------- */
 
-/*
- * Real ones, so that whatever a program does without blocking works; those that block are
- * rank_poll() and poll(2) of a foreign program, which wait in virtual time.
- */
+/* Descriptors of the host, so that every non-blocking use of them works. The calls that block are
+ * rank_poll() and a foreign program's poll(2); they wait in virtual time. */
 int port_event_open(void)
 {
     return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -268,7 +266,7 @@ void port_event_set(int event)
     sim_settle();
     sim_idle_break();
     written = write(event, &one, sizeof(one));
-    (void)written; /* full: it is readable anyway */
+    (void)written; /* the pipe is full, so it is readable */
     rank_wake(port_self()->rank);
 }
 
@@ -277,7 +275,7 @@ void port_event_clear(int event)
     uint64_t count;
     ssize_t got = read(event, &count, sizeof(count));
 
-    (void)got; /* empty: as wanted */
+    (void)got; /* the pipe is empty, as it shall be */
 }
 
 void port_event_close(int event)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Threads of a rank that a stack starts, its timers, and what the CPU does for it. */
+/* Threads that a stack starts in a rank, the rank's timers, and the CPU time of stacks. */
 #include "cluster/port_fiber.h"
 
 #define EMPTY_POLL_PS (20 * SIM_NS) /* a call that reads some memory */
@@ -49,7 +49,8 @@ void port_thread_wake(struct port_thread *thread)
 
 /* ---- timers ---------------------------------------------------------------------------------- */
 
-/* Lies in the program's memory, often on a stack: whoever ends the thread must forget it. */
+/* A started timer. It is in the program's memory, often on a stack, so it is cancelled when its
+ * thread ends. */
 struct port_armed {
     struct sim_timer timer;
     struct port_armed *next, **link; /* of its rank's; link NULL: not armed */
@@ -105,7 +106,7 @@ void port_timer_start(struct port_timer *timer, uint64_t nanoseconds)
 bool port_timer_rang(const struct port_timer *timer)
 {
     return native(timer)->rang &&
-           !sim_behind(); /* who is behind was woken by it, at a later time */
+           !sim_behind(); /* a rank whose clock is behind was woken by it at a later time */
 }
 
 void port_timer_stop(struct port_timer *timer)
@@ -130,10 +131,8 @@ void port_forget(struct rank *rank, const struct sim_fiber *fiber)
     }
 }
 
-/*
- * Polls take time by themselves, and a loop of them is parked by the engine; the timer's ring and
- * port_thread_wake() end that. A loop without polls must be stopped here.
- */
+/* A poll takes virtual time, and the engine parks a loop of polls until a timer or
+ * port_thread_wake() ends it. A loop without polls has to wait here. */
 void port_idle(struct port_timer *timer, bool polled)
 {
     static const struct sim_wait wait = {.text = "another thread (event)"};
@@ -159,7 +158,7 @@ static bool was_woken(const void *what)
     return ((const struct port_thread *)what)->woken;
 }
 
-/* A poll of our own wake-ups, so that a loop of them is parked. */
+/* Polls the thread's wake-ups, so that the engine can park a loop of such calls. */
 void port_poll_memory(void)
 {
     struct port_thread *thread = port_thread_self();
@@ -167,11 +166,12 @@ void port_poll_memory(void)
         .text = "another thread (memory)", .what = thread, .id = thread->id};
 
     sim_poll(&wait, was_woken, EMPTY_POLL_PS);
-    if (!sim_behind()) /* else it was woken later than this poll */
+    if (!sim_behind()) /* otherwise it was woken after this poll */
         thread->woken = false;
 }
 
-/* What was found came when this thread was woken: its clock may still be catching up with that. */
+/* The thread found something that came when it was woken. Its clock may still be behind that time.
+ */
 void port_idle_break(void)
 {
     sim_idle_break();
@@ -179,7 +179,8 @@ void port_idle_break(void)
 
 /* ---- costs ----------------------------------------------------------------------------------- */
 
-/* In 1/1024 ps, so that a byte's share of a copy is not lost. One simulation runs at a time. */
+/* In units of 1/1024 ps, so that the time of a single copied byte is not lost. One simulation runs
+ * at a time. */
 static uint64_t costs[PORT_COSTS];
 
 static const char *const parameters[PORT_COSTS] = {

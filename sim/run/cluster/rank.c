@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The life of a rank, and what it sees of run/workload.h. */
+/* A rank from start to end, and its side of run/workload.h. */
 #include "cluster/cluster.h"
 
 #include <stdio.h>
@@ -24,6 +24,7 @@ void rank_left(struct rank *rank)
     if (rank->exit_code != 0 && job->exit_code == 0)
         job->exit_code = rank->exit_code;
     job->ended = MAX(job->ended, sim_now());
+    g_assert(job->running > 0 && cluster->ranks_running >= job->running);
     job->running--;
     cluster->ranks_running--;
     rank_gather_check(job);
@@ -38,6 +39,7 @@ static void rank_body(void *arg)
 {
     struct rank *rank = arg;
 
+    g_assert(rank->state == RANK_WAITING);
     rank->state = RANK_RUNNING;
     rank->exit_code = rank->app->workload->main(rank) & 0xff;
     sim_settle();
@@ -53,17 +55,20 @@ void rank_start(struct rank *rank, sim_time_t at)
 {
     char name[96];
 
+    g_assert(rank->fiber == NULL && rank->state == RANK_WAITING);
     snprintf(name, sizeof(name), "%s.%u", rank->job->name, rank->id);
     rank->fiber = sim_fiber_start(rank_body, rank, name, at);
     if (rank->fiber != NULL)
         rank_bind(rank, rank->fiber);
 }
 
-/* In an event of its own: the process must not vanish under whoever killed it. */
+/* Runs as an event of its own, because the process must live until the code that killed it has
+ * returned. */
 static void reap(struct sim_event *event)
 {
     struct rank *rank = sim_container_of(event, struct rank, reap);
 
+    g_assert(rank->state == RANK_ENDED || rank->state == RANK_KILLED);
     rank_threads_kill(rank);
     if (rank->fiber != NULL)
         sim_fiber_kill(rank->fiber);
@@ -88,7 +93,7 @@ void rank_kill(struct rank *rank, const char *why)
     rank->job->killed++;
     rank->reap.fire = reap;
     sim_event_schedule(&rank->reap, sim_now());
-    while (rank_runs_here(rank)) /* by its own call: it never returns from it */
+    while (rank_runs_here(rank)) /* the rank killed itself: the call does not return */
         sim_wait_until(SIM_NEVER, &dead);
 }
 
@@ -107,7 +112,7 @@ void rank_exit(struct rank *rank, int code)
         sim_wait_until(SIM_NEVER, &over);
 }
 
-/* On switched networks there are no processes of uGNI that a fiber could belong to. */
+/* The rank of each fiber on switched networks, where no uGNI process knows its fibers. */
 static GHashTable *switched;
 
 void rank_bind(struct rank *rank, struct sim_fiber *fiber)
@@ -220,6 +225,7 @@ static void release(struct sim_event *event)
     struct gather *gather = &job->gather;
     uint32_t i;
 
+    g_assert(gather->releasing && gather->arrived <= job->rank_count);
     gather->generation++;
     gather->arrived = 0;
     gather->releasing = false;
@@ -234,7 +240,7 @@ static void release(struct sim_event *event)
     }
 }
 
-/* All ranks that still run have arrived: whoever died or left will not come. */
+/* All running ranks have arrived. Killed and ended ranks are not waited for. */
 void rank_gather_check(struct job *job)
 {
     struct gather *gather = &job->gather;
@@ -246,15 +252,17 @@ void rank_gather_check(struct job *job)
     sim_event_schedule(&gather->release, sim_now() + OUT_OF_BAND_PS);
 }
 
-/* A killed rank is no longer waited for; what it published stays. */
+/* A killed rank is not waited for any more. Its part of the exchange stays. */
 static void leave_gather(struct rank *rank)
 {
-    if (rank->gathering && !rank->job->gather.releasing)
+    if (rank->gathering && !rank->job->gather.releasing) {
+        g_assert(rank->job->gather.arrived > 0);
         rank->job->gather.arrived--;
+    }
     rank->gathering = false;
 }
 
-/* First of its generation: makes room for everybody's part. */
+/* The first rank of a generation allocates the buffer for all parts. */
 static void open_gather(struct rank *rank, size_t bytes, bool kept)
 {
     struct job *job = rank->job;
@@ -262,6 +270,7 @@ static void open_gather(struct rank *rank, size_t bytes, bool kept)
     unsigned side = gather->generation & 1;
     size_t all = MAX(bytes * job->rank_count, 1);
 
+    g_assert(gather->arrived == 0 && !gather->releasing);
     if (!gather->kept[side])
         g_free(gather->buffers[side]);
     gather->buffers[side] = kept ? rank_alloc(rank, all) : g_malloc0(all);
@@ -271,9 +280,10 @@ static void open_gather(struct rank *rank, size_t bytes, bool kept)
 }
 
 /*
- * Everybody's parts by rank, valid until the next but one meeting or, when kept, to the end. NULL:
- * disagreement. They go through PMI; the meeting itself is the harness's own, and ideal: what is
- * measured behind it begins for all at the same time.
+ * Returns the parts of all ranks, in the order of ranks. They are valid until the exchange after
+ * the next one; if they are kept, until the end. NULL: the ranks disagree on the size. The parts go
+ * through PMI. The barrier is the harness's own and ideal, so that what is measured after it begins
+ * at the same time on all ranks.
  */
 static const uint8_t *meet(struct rank *rank, const void *mine, size_t bytes, bool kept)
 {
@@ -338,7 +348,7 @@ uint64_t rank_now(void)
 
 uint64_t rank_stamp(void)
 {
-    sim_idle_break(); /* it may have been parked, and wake up late */
+    sim_idle_break(); /* the rank may have been parked and wake up late */
     return sim_local_time();
 }
 
@@ -350,7 +360,7 @@ void rank_compute(uint64_t ps)
 struct spin {
     const volatile uint64_t *word;
     uint64_t value;
-    const struct rank *rank; /* its alarm ends it, too; NULL: nothing does */
+    const struct rank *rank; /* the rank's alarm ends the wait, too; NULL: only the alarm does */
 };
 
 static bool word_is_there(const void *arg)
@@ -403,7 +413,8 @@ void rank_alarm(struct rank *rank, uint64_t ps)
 
 bool rank_alarm_rang(const struct rank *rank)
 {
-    return rank->rang && !sim_behind(); /* a rank that is behind was woken by it, at a later time */
+    return rank->rang &&
+           !sim_behind(); /* a rank whose clock is behind was woken by it at a later time */
 }
 
 /* ---- what it measured ------------------------------------------------------------------------ */

@@ -114,7 +114,7 @@ static void arrive(struct sim_event *event)
     struct chunk *chunk = sim_container_of(transfer, struct chunk, transfer);
     struct message *message = chunk->message;
 
-    /* A doubled chunk is recognised by its number, as any protocol would: it counts once. */
+    /* A duplicated chunk is recognised by its number, as any protocol would do. It counts once. */
     if (transfer->status == NET_DELIVERED && !transfer->poisoned)
         sim_ledger_deliver(&message->entry, chunk->bytes, chunk->digest);
     else
@@ -146,7 +146,7 @@ static sim_time_t duration(uint32_t units, double units_per_us)
     return units_per_us > 0 ? (sim_time_t)((double)units * (double)SIM_US / units_per_us) : 0;
 }
 
-/* Units per microsecond: what the path carries, and on a dragonfly what a NIC puts out. */
+/* Units per microsecond: the rate of the path; on a dragonfly at most the rate of a NIC. */
 static double rate_of(const struct endpoint *endpoint, const struct net_transfer *transfer)
 {
     double rate =
@@ -155,7 +155,7 @@ static double rate_of(const struct endpoint *endpoint, const struct net_transfer
     return endpoint->dragonfly ? MIN(rate, NIC_PHITS_PER_US) : rate;
 }
 
-/* Hands the next chunk to the network and comes back when it has left. */
+/* Gives the next chunk to the network, and runs again when the chunk has been injected. */
 static void pump(struct sim_event *event)
 {
     struct endpoint *endpoint = sim_container_of(event, struct endpoint, pump);
@@ -216,7 +216,7 @@ static void post(struct endpoint *endpoint, uint32_t target, uint64_t bytes)
 
 /* ---- the rank -------------------------------------------------------------------------------- */
 
-/* Whom message `index` goes to; the rank itself: nobody. */
+/* The target of message `index`; the rank itself: nothing is sent. */
 static uint32_t target_of(struct rank *rank, enum pattern pattern, uint64_t index, uint32_t root)
 {
     uint32_t size = rank_size(rank), id = rank_id(rank);

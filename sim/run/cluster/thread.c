@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Further threads of a rank: fibers of the same process, and how they wait for each other. */
+/* Threads of a rank besides its first: fibers of the same process, and how they wait for each
+ * other. */
 #include "cluster/cluster.h"
 
 #include <stdio.h>
@@ -31,7 +32,7 @@ bool rank_runs_here(const struct rank *rank)
                             (rank->process != NULL && aries_process_self() == rank->process));
 }
 
-/* Nothing of it runs any more; what it waited for forgets it. */
+/* Called when the thread does not run any more: removes it from what it waits for. */
 static void forget(struct rank_thread *thread)
 {
     struct aries_process *process = thread->rank->process;
@@ -41,8 +42,10 @@ static void forget(struct rank_thread *thread)
     if (process != NULL)
         aries_process_unbind(process, thread->fiber);
     thread->fiber = NULL;
-    while (*link != thread)
+    while (*link != thread) {
+        g_assert(*link != NULL);
         link = &(*link)->next;
+    }
     *link = thread->next;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The environment of a rank that executes a program: as that of every rank (environment.c of
- * sim/run), but the program's own. It may write into the texts (many cut PMI_GNI_LOC_ADDR with
- * strtok).
+ * The environment of a rank that executes a program. It has the same variables as that of every
+ * rank (cluster/environment.c), but the texts belong to the program, which may write into them:
+ * many programs cut PMI_GNI_LOC_ADDR with strtok().
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "cluster/cluster.h"
 #include "internal.h"
 
-/* Place of a variable, or of the terminating NULL. */
+/* The index of a variable, or of the terminating NULL. */
 static size_t find(const struct foreign_process *process, const char *name, size_t length)
 {
     size_t i;
@@ -49,7 +49,7 @@ static int drop(struct foreign_process *process, const char *name)
     while (process->variables.environment[last + 1] != NULL)
         last++;
     free(process->own[at]);
-    /* The order of the others stays: programs walk over it. */
+    /* Keeps the order of the others, because programs iterate over the array. */
     memmove(&process->variables.environment[at], &process->variables.environment[at + 1],
             (last - at + 1) * sizeof(char *));
     memmove(&process->own[at], &process->own[at + 1], (last - at + 1) * sizeof(char *));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The files of cray/node_files.h, of each rank's node. All others are the host's. */
+/* Serves the files of cray/node_files.h for each rank's node. All other files are the host's. */
 #define _GNU_SOURCE /* memfd_create, dlinfo, pthread_*_np */
 #include <fcntl.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 #include "internal.h"
 #include "cluster/cluster.h"
 
-/* The text of such a file; false: it is none. */
+/* The content of such a file; false: it is another file. */
 static bool content_of(const char *path, char *text)
 {
     const struct rank *rank = foreign_self()->rank;

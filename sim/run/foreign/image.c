@@ -52,7 +52,7 @@ static const char *const our_libraries[] = {"libugni.so.0",
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* What lies at a virtual address; NULL: it is not in the file. */
+/* The bytes at a virtual address; NULL: they are not in the file. */
 static void *at_address(const struct foreign_image *image, uintptr_t address, size_t bytes)
 {
     uint16_t i;
@@ -119,7 +119,7 @@ static const char *string_at(const struct dynamic *dynamic, uintptr_t offset)
     return offset < dynamic->string_bytes ? dynamic->strings + offset : "";
 }
 
-/* An ELF file for this machine with its program headers in reach. */
+/* Whether it is an ELF file for this machine, with its program headers inside the file. */
 static bool read_header(struct foreign_image *image)
 {
     const ElfW(Ehdr) *header = (const void *)image->bytes;
@@ -173,8 +173,8 @@ static uintptr_t symbol_address(const struct foreign_image *image, uint32_t tabl
 }
 
 /*
- * A stripped executable: its entry hands main to __libc_start_main, in the first argument: "lea
- * main(%rip), %rdi", which every start file of the GNU C library has.
+ * Finds main() in a stripped executable. Its entry passes main to __libc_start_main as the first
+ * argument: "lea main(%rip), %rdi". Every start file of the GNU C library has this instruction.
  */
 static uintptr_t main_behind_entry(const struct foreign_image *image)
 {
@@ -222,10 +222,8 @@ static void *our_variable(const char *name)
     return g_str_has_prefix(name, "gni_") ? dlsym(RTLD_DEFAULT, name) : NULL;
 }
 
-/*
- * A place that holds where one of an executable's own thread-local variables lies. Linkers put that
- * into the code; few compilers' code asks for a place. False: no such place.
- */
+/* A relocation for the distance of one of the executable's own thread-local variables. Linkers put
+ * distances into the code, so such relocations are rare. False: it is not one. */
 static bool note_local(struct foreign_image *image, ElfW(Rela) * relocation,
                        const ElfW(Sym) * symbol)
 {
@@ -302,7 +300,7 @@ static void take_functions(struct functions *functions, const struct dynamic *dy
     functions->count = dynamic_value(dynamic, array_bytes) / sizeof(void *);
 }
 
-/* In an executable the linker has bound its own symbols already. */
+/* In an executable, the linker has already bound the program's own symbols. */
 static void change_dynamic(struct foreign_image *image, const struct dynamic *dynamic)
 {
     bool symbolic = dynamic_value(dynamic, DT_FLAGS_1) & DF_1_PIE;
@@ -332,7 +330,7 @@ static void change_dynamic(struct foreign_image *image, const struct dynamic *dy
         case DT_INIT_ARRAYSZ:
         case DT_FINI_ARRAY:
         case DT_FINI_ARRAYSZ:
-            entry->d_tag = DT_DEBUG; /* means nothing in what is loaded by dlopen() */
+            entry->d_tag = DT_DEBUG; /* has no meaning in an object that dlopen() loads */
             break;
         case DT_FLAGS_1:
             entry->d_un.d_val &= ~(ElfW(Xword))DF_1_PIE;
@@ -344,8 +342,9 @@ static void change_dynamic(struct foreign_image *image, const struct dynamic *dy
 }
 
 /*
- * Of an executable: where its thread-local variables begin, as the linker counts (ELF Handling For
- * Thread-Local Storage, variant II), and the loader does not know of them.
+ * The distance of an executable's thread-local variables from the thread pointer, as the linker
+ * computes it (ELF Handling For Thread-Local Storage, variant II). The loader does not know of
+ * these variables.
  */
 static void take_locals(struct foreign_image *image, const struct dynamic *dynamic)
 {
@@ -414,7 +413,7 @@ struct foreign_image *foreign_image_open(const char *path, char **error)
     image->local_slots = g_array_new(FALSE, FALSE, sizeof(struct place));
     image->variable_slots = g_array_new(FALSE, FALSE, sizeof(struct place));
     image->variable_copies = g_array_new(FALSE, FALSE, sizeof(struct place));
-    if (access(path, R_OK) != 0) /* the loader says it better */
+    if (access(path, R_OK) != 0) /* the loader has the better message */
         goto err;
     if (!scenario_file_read(path, FOREIGN_FILE_MAX, &image->bytes, &image->size, error) ||
         !read_header(image))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What image.c has read and changed, and load.c loads. */
+/* A program file as image.c has read and changed it, for load.c. */
 #ifndef JACQUARD_RUN_FOREIGN_IMAGE_H
 #define JACQUARD_RUN_FOREIGN_IMAGE_H
 
@@ -8,7 +8,7 @@
 
 #include "internal.h"
 
-/* A place (virtual address in the file) and what belongs there. */
+/* A virtual address in the file, and the value that belongs there. */
 struct place {
     uintptr_t at;
     void *what;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Programs that know nothing of sim-run: they have a main() and were linked to libugni, libpmi and
- * so on as for a machine. Each rank gets a copy of the program of its own, with its own globals,
- * in which what would reach the host's operating system is replaced (shims.c): environment, clock,
- * sleeping, exit, threads. docs/foreign-programs.md tells users what that means.
+ * Programs that were not written for sim-run: they have a main() and were linked to libugni, libpmi
+ * and so on as for a real machine. Each rank has a copy of the program with its own globals. In the
+ * copy, calls that would reach the host's operating system are replaced (shims.c): environment,
+ * clock, sleeping, exit, threads. docs/foreign-programs.md describes the limits.
  *
  *   image_open ──▶ (per rank) image_load ──▶ constructors, main ──▶ foreign_exit ──▶ image_unload
  */
@@ -62,12 +62,14 @@ void foreign_image_unload(struct foreign_copy *copy);
 #define FOREIGN_LOCALS_ALIGNMENT 4096
 
 /*
- * A thread of the host lends a fiber its thread pointer. The program's variables lie from
- * thread_pointer - locals_distance of the copy on (distance 0: the loader has put them elsewhere).
+ * A fiber borrows the thread pointer of a host thread. The program's variables begin at
+ * thread_pointer - locals_distance of the copy; if the distance is 0, the loader has placed them
+ * elsewhere.
  */
 struct foreign_locals;
-bool foreign_locals_possible(void); /* for executables: the room is where their code expects it */
-/* NULL: the host has no more threads. The fiber runs with them from now on. */
+bool foreign_locals_possible(void); /* for executables: whether sim-run's reserved memory is at the
+                                       place that their code uses */
+/* NULL: the host has no more threads. The fiber uses these variables from now on. */
 struct foreign_locals *foreign_locals_start(const struct foreign_copy *copy,
                                             struct sim_fiber *fiber);
 /* The fiber has ended, or is about to: it runs under the simulation's thread pointer again. */
@@ -90,7 +92,7 @@ struct foreign_thread {
     struct sim_fiber *fiber;
     struct foreign_locals *locals; /* NULL: it shares the simulation's */
     struct foreign_exit_handler *at_end; /* destructors of its thread-local variables */
-    struct sim_event leave; /* takes its fiber away when it has ended */
+    struct sim_event leave; /* frees its fiber after the thread has ended */
     void *(*start)(void *arg);
     void *arg, *result;
     const void *waits_for; /* NULL: nothing */
@@ -125,7 +127,7 @@ struct foreign_process {
 };
 
 struct foreign_process *foreign_self(void); /* of the calling rank */
-/* exit(): handlers, destructors, end of the rank. On whichever of its threads. */
+/* exit(): runs handlers and destructors, and ends the rank. Any of its threads may call it. */
 _Noreturn void foreign_exit(struct foreign_process *process, int code);
 _Noreturn void foreign_abort(struct foreign_process *process, const char *text);
 
@@ -148,18 +150,19 @@ void *foreign_shim_find(const char *name); /* NULL: none */
 
 void foreign_threads_begin(struct foreign_process *process);
 /*
- * The running fiber becomes a thread of a program. Nobody knows what that does between two polls;
- * it may count them. So its idle loops are simulated, unless the scenario vouches for the program.
+ * The running fiber becomes a thread of a program. The program's code between two polls is unknown
+ * and may count them. Therefore its idle loops are simulated poll by poll, unless the scenario says
+ * that this is not necessary (limits.parking).
  */
 void foreign_thread_polls(const struct rank *rank);
 bool foreign_threads_main_locals(struct foreign_process *process); /* false: out of threads */
-/* Runs what atexit() and its relatives for threads have put into a list. */
+/* Runs the handlers of atexit() and of its relatives for threads. */
 void foreign_run_handlers(struct foreign_exit_handler **handlers);
 void foreign_free_handlers(struct foreign_exit_handler *handler); /* without calling them */
 struct foreign_thread *foreign_thread_self(void);
 /*
- * Waits for foreign_wake(what). False: the time is over. The thread stands in the list before
- * another one can run, so that no wake-up gets lost after the caller has checked the object.
+ * Waits for foreign_wake(what). False: the time is over. The thread enters the list of waiters
+ * before another thread can run, so no wake-up between the caller's check and the wait is lost.
  */
 bool foreign_wait_for(const void *what, sim_time_t until);
 void foreign_wake(const void *what, bool all); /* in the order in which they came */

@@ -10,10 +10,8 @@
 
 #include "image.h"
 
-/*
- * The loader takes what has the same path as something loaded for the same. Descriptors have the
- * same numbers again and again, so each path is written differently: a number in "/" and "/./".
- */
+/* The loader treats files with the same path as one. Descriptors are reused and would give the same
+ * path, so each path is written in another way: a number in "/" and "/./". */
 static void unique_path(char *path, size_t size, int file)
 {
     static uint32_t serial;
@@ -55,7 +53,8 @@ static void close_library(void *library)
     dlclose(library);
 }
 
-/* In the program's own folders as the loader would, which knows them no more: $ORIGIN is lost. */
+/* Searches the program's library path as the loader would. The loader cannot do it, because the
+ * copy is in another folder ($ORIGIN). */
 static void *load_library(const struct foreign_image *image, const char *name)
 {
     char **folders = g_strsplit(image->search_path != NULL ? image->search_path : "", ":", -1);
@@ -78,8 +77,9 @@ static void *load_library(const struct foreign_image *image, const char *name)
 }
 
 /*
- * Standard streams of C++ are variables that ranks get copies of. The library makes them when the
- * first file that includes <iostream> is constructed, which is too late for the first rank's.
+ * The standard streams of C++ are variables that each rank has a copy of. libstdc++ creates them in
+ * the first constructor of a file that includes <iostream>. That is too late for the first rank, so
+ * it is done here.
  */
 static void make_streams(const struct foreign_image *image)
 {
@@ -94,10 +94,8 @@ static void make_streams(const struct foreign_image *image)
         construct(object);
 }
 
-/*
- * Before any copy: else the libraries would take the first copy's variables for their own. One that
- * is not found is left to the loader, which says so.
- */
+/* Loads the libraries before any copy of the program, so that they do not bind to the variables of
+ * the first copy. If a library is not found, the loader reports it later. */
 static void load_libraries(struct foreign_image *image)
 {
     void *library;
@@ -105,7 +103,7 @@ static void load_libraries(struct foreign_image *image)
 
     if (image->libraries != NULL)
         return;
-    sim_core.outside++; /* what a library keeps is not the first rank's memory */
+    sim_core.outside++; /* memory that a library keeps does not belong to the first rank */
     image->libraries = g_ptr_array_new_with_free_func(close_library);
     for (i = 0; i < image->needed->len; i++) {
         library = load_library(image, g_ptr_array_index(image->needed, i));
@@ -116,7 +114,7 @@ static void load_libraries(struct foreign_image *image)
     sim_core.outside--;
 }
 
-/* What sim-run does not have itself, the loader has not found. */
+/* Copies variables of the program's libraries, which the loader has not found in sim-run. */
 static void copy_from_libraries(const struct foreign_image *image, const struct foreign_copy *copy)
 {
     const struct place *place;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Thread-local variables of a rank's threads. A fiber that needs its own borrows the thread pointer
- * of a thread of the host, which sleeps from its creation to the fiber's end. The C library has
- * made everything that belongs to a thread for it: variables of all libraries, errno, a place in
- * its lists. What the program adds is put into the room that sim-run keeps below the thread pointer
- * (room.c), or by the loader, when the program is a shared object.
+ * Thread-local variables of a rank's threads. A fiber that needs them borrows the thread pointer of
+ * a host thread, which sleeps from its creation until the fiber ends. The C library has set up that
+ * thread: variables of all libraries, errno, an entry in its lists. The program's own variables are
+ * placed in the memory that sim-run reserves below the thread pointer (room.c), or by the loader if
+ * the program is a shared object.
  *
  * Ranks of programs without thread-local variables share the simulation's thread pointer.
  */
@@ -20,7 +20,7 @@
 #include "cluster/heap.h"
 #include "cluster/cluster.h"
 
-#define HOST_STACK_BYTES (64u << 10) /* besides what the C library takes of it */
+#define HOST_STACK_BYTES (64u << 10) /* besides what the C library uses of it */
 
 struct foreign_locals {
     pthread_t host;
@@ -54,7 +54,7 @@ static void *lend(void *arg)
     return NULL;
 }
 
-/* No signal is for it. */
+/* The host thread receives no signals. */
 static int start_host(struct foreign_locals *locals)
 {
     long least = sysconf(_SC_THREAD_STACK_MIN);
@@ -72,7 +72,8 @@ static int start_host(struct foreign_locals *locals)
     return error;
 }
 
-/* The C library has written zeros to all of the room: what the program does not use goes back. */
+/* The C library has zeroed the reserved memory and thereby touched it: give back the pages that the
+ * program does not use. */
 static void fill(const struct foreign_locals *locals, const struct foreign_copy *copy)
 {
     char *begin = locals->thread_pointer - copy->locals_distance;
@@ -88,7 +89,7 @@ struct foreign_locals *foreign_locals_start(const struct foreign_copy *copy,
 {
     struct foreign_locals *locals;
 
-    sim_core.outside++; /* what the C library keeps of a thread is none of the rank's memory */
+    sim_core.outside++; /* the C library's memory for the thread does not belong to the rank */
     locals = g_new0(struct foreign_locals, 1);
     sem_init(&locals->ready, 0, 0);
     sem_init(&locals->leave, 0, 0);

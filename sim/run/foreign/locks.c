@@ -41,7 +41,7 @@ static int lock_until(pthread_mutex_t *mutex, sim_time_t until)
         if (kind_of(mutex) == PTHREAD_MUTEX_ERRORCHECK)
             return EDEADLK;
     }
-    /* Whoever unlocks it gives it to the first that waits: see below. */
+    /* The unlocking thread passes it to the first waiter: see below. */
     if (*lock_of(mutex) != 0)
         return foreign_wait_for(mutex, until) ? 0 : ETIMEDOUT;
     *lock_of(mutex) = 1;
@@ -68,10 +68,8 @@ static int shim_mutex_trylock(pthread_mutex_t *mutex)
     return shim_mutex_lock(mutex);
 }
 
-/*
- * A thread that unlocks and locks again in a loop takes no time between the two, as it would on a
- * CPU: another one would never get the mutex if it were not handed over.
- */
+/* A thread that unlocks and locks again in a loop needs no virtual time between the two calls.
+ * Other threads would never get the mutex, so it is handed over to the first waiter. */
 static int shim_mutex_unlock(pthread_mutex_t *mutex)
 {
     struct foreign_thread *next = foreign_self()->waiters;
@@ -99,7 +97,7 @@ static int cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex, sim_time
 {
     bool woken;
 
-    /* Nobody runs between these two, so no signal is lost. */
+    /* No other thread runs between these two calls, so no signal is lost. */
     shim_mutex_unlock(mutex);
     woken = foreign_wait_for(condition, until);
     shim_mutex_lock(mutex);
@@ -137,7 +135,7 @@ static int shim_cond_destroy(pthread_cond_t *condition)
 
 /* ---- semaphores, spin locks, barriers, reader-writer locks ----------------------------------- */
 
-/* Each keeps its state in the first words of its object. */
+/* The state of each is in the first words of its object. */
 struct counter {
     int value, limit, waiting;
 };

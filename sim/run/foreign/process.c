@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The life of a rank that executes a foreign program. */
+/* A rank that executes a foreign program, from start to end. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,13 +7,16 @@
 #include "cluster/cluster.h"
 #include "cluster/libfabric.h"
 
-enum { EXIT_ABORTED = 134, EXIT_NOT_STARTED = 127 }; /* as a shell reports them */
+enum {
+    EXIT_ABORTED = 134,
+    EXIT_NOT_STARTED = 127
+}; /* the codes that a shell reports for these signals */
 
 struct foreign_process *foreign_self(void)
 {
     struct rank *rank = rank_self();
 
-    g_assert(rank != NULL && rank->foreign != NULL); /* the shims are in its copy only */
+    g_assert(rank != NULL && rank->foreign != NULL); /* only this rank's copy has the shims */
     return rank->foreign;
 }
 
@@ -97,7 +100,7 @@ int foreign_main(struct rank *rank)
     foreign_thread_polls(rank);
     if (!foreign_environment_fill(process) ||
         !foreign_image_load(process->image, name, &process->variables, &process->copy, &why) ||
-        /* A library of the program's may have brought it. */
+        /* One of the program's libraries may have loaded libfabric. */
         (cluster_libfabric_is_loaded() && !cluster_libfabric_start(&why))) {
         rank_fail(rank, "%s: %s", rank->app->scenario->program, why != NULL ? why : "no memory");
         g_free(why);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Room for the thread-local variables of the executables that sim-run loads. Their code finds them
- * right below the thread pointer, at distances that were fixed when they were linked; of all
- * modules only the program that the kernel started, sim-run, has its own variables there. So
- * sim-run's end with this room. The linker places common variables behind all others of their kind;
- * foreign_locals_possible() checks that it did. (Written in assembler: a compiler cannot
- * say "common" that both GCC and Clang take.)
+ * Reserved memory for the thread-local variables of the executables that sim-run loads. Their code
+ * expects these variables directly below the thread pointer, at distances that were fixed by the
+ * linker. Of all modules, only the main program (sim-run) has its variables there, so its
+ * thread-local segment ends with this array. The linker places common symbols behind all other
+ * thread-local variables; foreign_locals_possible() checks that it did so. This is assembler code
+ * because GCC and Clang have no common notation for a common thread-local symbol.
  */
 #include "internal.h"
 

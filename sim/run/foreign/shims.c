@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What a program calls of the C library and must not reach it: clock, sleep, exit, identity. */
+/* Functions of the C library that a program must not reach: clock, sleep, exit, identity. */
 #include <errno.h>
 #include <getopt.h>
 #include <poll.h>
@@ -16,7 +16,7 @@
 #include "cluster/cluster.h"
 
 #define CLOCK_COST_PS (25 * SIM_NS) /* reading a clock */
-#define YIELD_COST_PS (500 * SIM_NS) /* giving up the CPU and getting it again */
+#define YIELD_COST_PS (500 * SIM_NS) /* sched_yield() */
 
 /* ---- time ------------------------------------------------------------------------------------ */
 
@@ -27,7 +27,7 @@ sim_time_t foreign_clock(void)
     return sim_clock_read();
 }
 
-/* By a timer, not as time of the CPU: it is gone when the sleeper is killed. */
+/* Waits by a timer and does not charge CPU time. The timer is cancelled if the thread is killed. */
 void foreign_sleep(sim_time_t ps)
 {
     static const struct sim_wait wait = {.text = "sleep"};
@@ -41,7 +41,7 @@ void foreign_sleep(sim_time_t ps)
 
 static sim_time_t ps_of(int64_t seconds, int64_t nanoseconds)
 {
-    /* What is longer than the virtual clock lasts is for ever. */
+    /* A time beyond the range of the virtual clock means for ever. */
     if (seconds > 10000000)
         return 10000000 * SIM_S;
     return (sim_time_t)seconds * SIM_S + (sim_time_t)nanoseconds * SIM_NS;
@@ -219,7 +219,7 @@ static int shim_cxa_atexit(void (*call)(void *arg), void *arg, void *object)
     return 0;
 }
 
-/* foreign_exit() has called them all, in their order. */
+/* Nothing to do: foreign_exit() has called all of them, in order. */
 static void shim_cxa_finalize(void *object)
 {
 }
@@ -248,7 +248,7 @@ static pid_t shim_getppid(void)
     return 1;
 }
 
-/* Ordinary users of the machine are all the same one. */
+/* All ranks have the same ordinary user id. */
 static uid_t shim_getuid(void)
 {
     return foreign_self()->rank->app->scenario->privileged ? 0 : 1000;
@@ -299,8 +299,9 @@ static char *shim_strtok(char *text, const char *delimiters)
 }
 
 /*
- * The library's own variables serve whichever rank parses: they are put there and fetched again. A
- * rank parses its arguments in one go, so what getopt() remembers besides is right.
+ * getopt() uses the library's own variables. They are set to the rank's values before the call and
+ * copied back after it. A rank parses its arguments without a break, so the hidden state of
+ * getopt() is right, too.
  */
 static int parse(int count, char **arguments, const char *options, const struct option *longs,
                  int *index)
@@ -308,7 +309,7 @@ static int parse(int count, char **arguments, const char *options, const struct 
     struct foreign_variables *mine = &foreign_self()->variables;
     int found;
 
-    optind = mine->parsing ? *(int *)mine->at[FOREIGN_OPTIND] : 0; /* 0: begin anew */
+    optind = mine->parsing ? *(int *)mine->at[FOREIGN_OPTIND] : 0; /* 0: start again */
     opterr = *(int *)mine->at[FOREIGN_OPTERR];
     mine->parsing = true;
     found = longs != NULL ? getopt_long(count, arguments, options, longs, index)
@@ -330,7 +331,7 @@ static int shim_getopt_long(int count, char **arguments, const char *options,
     return parse(count, arguments, options, longs, index);
 }
 
-/* The ranks' threads share one CPU of the host; where it runs is not theirs to say. */
+/* All threads share one CPU of the host, so a rank cannot change its affinity. */
 static int nothing(void)
 {
     return 0;

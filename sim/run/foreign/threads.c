@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * POSIX threads of a rank: fibers of its process. Only one of them runs at a time, and another one
- * only when it blocks, so the objects need no atomic operations: their state lies in the memory
- * that the program gave them, and whoever waits stands in the process's list under its address.
+ * POSIX threads of a rank: fibers of its process. One of them runs at a time, and another one runs
+ * only when it blocks, so the objects need no atomic operations. The state of an object is in the
+ * program's memory. A waiting thread is in the process's list, with the address of the object.
  */
 #define _GNU_SOURCE /* memfd_create, dlinfo, pthread_*_np */
 #include <errno.h>
@@ -51,6 +51,7 @@ bool foreign_wait_for(const void *what, sim_time_t until)
     static const struct sim_wait wait = {.text = "another thread of its process"};
     struct foreign_thread *thread = self();
 
+    g_assert(what != NULL && thread->waits_for == NULL && !thread->ended);
     thread->waits_for = what;
     *thread->process->waiters_end = thread;
     thread->process->waiters_end = &thread->next_waiter;
@@ -116,7 +117,7 @@ bool foreign_threads_main_locals(struct foreign_process *process)
     return thread->locals != NULL;
 }
 
-/* Nothing of it runs any more, and the program may not name it. */
+/* Frees a thread that does not run any more and that the program may not name. */
 static void thread_free(struct foreign_thread *thread)
 {
     struct foreign_process *process = thread->process;
@@ -199,7 +200,7 @@ static _Noreturn void leave(struct foreign_thread *thread, void *result)
         foreign_exit(thread->process, 0);
     }
     mark_ended(thread, result);
-    thread->leave.fire = take_fiber; /* nobody can leave his own stack */
+    thread->leave.fire = take_fiber; /* a fiber cannot free the stack on which it runs */
     sim_event_schedule(&thread->leave, sim_now());
     for (;;)
         sim_wait_until(SIM_NEVER, &wait);
@@ -297,7 +298,7 @@ static int shim_join(pthread_t id, void **result)
         foreign_wait_for(thread, SIM_NEVER);
     if (result != NULL)
         *result = thread->result;
-    thread->detached = true; /* nobody may ask again */
+    thread->detached = true; /* the thread may be joined once only */
     if (thread->gone)
         thread_free(thread);
     return 0;
@@ -330,7 +331,7 @@ static void shim_exit(void *result)
     leave(self(), result);
 }
 
-/* Whoever is not running is blocked, and may be taken away there. */
+/* A thread that is not running is blocked, and its fiber may be freed. */
 static int shim_cancel(pthread_t id)
 {
     struct foreign_thread *thread = (struct foreign_thread *)id;
@@ -421,7 +422,7 @@ static int shim_setspecific(pthread_key_t key, const void *value)
     return 0;
 }
 
-/* Destructors of thread-local variables: of the thread that calls this. */
+/* Runs the destructors of the calling thread's thread-local variables. */
 static int shim_thread_atexit(void (*call)(void *arg), void *arg, void *object)
 {
     struct foreign_exit_handler *handler = malloc(sizeof(*handler));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a process of a live fabric finds in its environment: where the fabric is, the libraries of
- * this build, and what a launcher on a Cray system exports. The credentials are those of the first
- * job of a scenario, two, as ALPS gives them to programs.
+ * The environment of the processes of a live fabric: the path of the fabric, the libraries of this
+ * build, and the variables that a launcher on a Cray system exports. The credentials are those of
+ * the first job of a scenario; there are two, as with ALPS.
  */
 #include <string.h>
 #include <unistd.h>
@@ -33,7 +33,7 @@ static void variable(const struct variables *to, bool weak, const char *name, co
 
 /* ---- libraries ------------------------------------------------------------------------------- */
 
-/* In the build or in the installation that this program is of; NULL: in neither. */
+/* The path in the build or in the installation of this program; NULL: in neither. */
 static char *library(const char *built, const char *installed)
 {
     char *self = g_file_read_link("/proc/self/exe", NULL),
@@ -74,8 +74,10 @@ static void libraries(const struct variables *to)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* The loader splits LD_PRELOAD at blanks and colons and knows no quotes. A path that has some gets
- * another name beside the socket; NULL: that has some, too. */
+/*
+ * The loader splits LD_PRELOAD at blanks and colons and knows no quotes. A library with such a path
+ * gets a symbolic link beside the socket; NULL: the socket's path has blanks or colons, too.
+ */
 static char *preloadable(char *library, const char *socket)
 {
     char *name = NULL;
@@ -92,8 +94,8 @@ static char *preloadable(char *library, const char *socket)
     return name;
 }
 
-/* Those of a Cray node (sim/cray/preload.c). A sanitized program refuses to come after it, although
- * nothing is wrong with that. */
+/* The files of a Cray node (sim/cray/preload.c). A sanitized program refuses to start if another
+ * library is loaded before its runtime, although that does no harm here. */
 static void files(const struct variables *to, const struct cluster *cluster, const char *socket)
 {
     const char *before = g_getenv("LD_PRELOAD"), *wanted = g_getenv("JACQUARD_NODE_FILES");
@@ -118,9 +120,11 @@ static void files(const struct variables *to, const struct cluster *cluster, con
 
 /* ---- Open MPI -------------------------------------------------------------------------------- */
 
-/* Debian's takes neither libfabric nor what one-sided communication over it needs by itself. Its
- * shared-memory transport would bypass the fabric, and leaves files behind unless its own
- * launcher removes them. */
+/*
+ * Debian's Open MPI does not select libfabric by itself, nor what one-sided communication over it
+ * needs. Its shared-memory transport would bypass the fabric, and leaves files behind unless its
+ * own launcher removes them.
+ */
 static void open_mpi(const struct variables *to, const struct scenario *scenario)
 {
     variable(to, true, "OMPI_MCA_btl", "self");
@@ -143,7 +147,7 @@ static void node(const struct cluster *cluster, GString *text, uint32_t nid, uin
         slots, nid, aries_nic_address(cluster_aries(cluster), nid));
 }
 
-/* Those of the jobs, in their order; without any, all, a rank each. */
+/* The nodes of the jobs, in their order; without jobs, all nodes with one rank each. */
 static void nodes(const struct cluster *cluster, GString *text)
 {
     const struct scenario *scenario = cluster->scenario;

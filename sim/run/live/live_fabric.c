@@ -31,7 +31,7 @@ int live_fabric_refuse(const struct live_fabric_options *options, char *error)
 {
     char *line = g_strdup_printf("error %s\n", error);
 
-    /* Who reads there says it to the user. */
+    /* The reader of this descriptor shows it to the user. */
     if (options->ready_fd < 0 || write(options->ready_fd, line, strlen(line)) < 0)
         fprintf(stderr, "%s\n", error);
     g_free(line);
@@ -54,7 +54,7 @@ static void on_signal(uv_signal_t *signal, int number)
     stop(signal->data);
 }
 
-/* The launcher never says anything: it has ended, or wants us to. */
+/* The launcher never writes: it has ended, or asks us to end. */
 static void on_closed(uv_poll_t *poll, int status, int events)
 {
     (void)status;
@@ -104,7 +104,7 @@ static void watch(struct live_fabric *fabric)
 
 /* ---- start ----------------------------------------------------------------------------------- */
 
-/* A fabric that was killed could not remove its folder. */
+/* Removes the folders of fabrics that were killed. */
 static void remove_dead_fabrics(void)
 {
     GDir *folders = g_dir_open(g_get_tmp_dir(), 0, NULL);
@@ -215,7 +215,7 @@ static bool say_report(const struct live_fabric *fabric, char **error)
     return written;
 }
 
-/* Whether it can happen where nothing is modelled but the paths through the network. */
+/* Whether a live fabric has this fault. It models nothing but the paths through the network. */
 static bool happens_live(const struct scenario_fault *fault)
 {
     const struct scenario_fault_kind *kind = scenario_fault_kind(fault);
@@ -225,7 +225,7 @@ static bool happens_live(const struct scenario_fault *fault)
     return kind->place == FAULT_POINT || (kind->live_actions >> fault->action & 1) != 0;
 }
 
-/* What there is in simulation only is refused, not passed over. */
+/* Refuses what exists in simulation only. */
 static bool check(const struct scenario *scenario, char **error)
 {
     size_t i;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The scenario for the processes of a live fabric, which read no YAML: what they need of it,
- * checked, as a key file in shm_facts.scenario. Times are in ps from the start of the fabric. A
- * missing key is the default, or "any".
+ * The scenario in the form that processes of a live fabric read, which have no YAML parser: the
+ * checked values, as a key file in shm_facts.scenario. Times are in ps from the start of the
+ * fabric. A missing key means the default, or "any".
  *
  *   [fabric]   version=2; groups, chassis, slots, cables: the dragonfly, when no preset is;
  *              latency=PROFILE: transactions take the time of such hosts

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the processes of a live fabric did, node by node: the sums of what their boards said when
- * they ended (of one that was killed: up to a moment before). */
+/* What the processes of a live fabric did, by node: the sums of the counters in their segments when
+ * they ended. Of a killed process, the counters of its last moments may be missing. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -47,7 +47,7 @@ void live_fabric_report_left(struct live_fabric_report *report, struct shm_serve
     segment = shm_server_segment(server, member->slot, &bytes);
     if (segment == NULL || bytes < ARIES_WATCH_AT + sizeof(watch))
         return;
-    memcpy(&watch, segment + ARIES_WATCH_AT, sizeof(watch)); /* it may be killed only just now */
+    memcpy(&watch, segment + ARIES_WATCH_AT, sizeof(watch)); /* it may have been killed just now */
     if (watch.magic != ARIES_WATCH_MAGIC)
         return;
     node = &report->nodes[member->node];

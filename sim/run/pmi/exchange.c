@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What ranks publish in rank_exchange() and rank_allgather(): each puts its part, in pieces
- * that are texts, and fences among survivors. Reading is not by N requests of each of N ranks: like
- * managers with a segment that the ranks of a node share, the server shows what is committed.
+ * rank_exchange() and rank_allgather(). Each rank puts its part as texts, in pieces, and calls a
+ * fence among the surviving ranks. The parts are not read by one request for each pair of ranks:
+ * the server gives access to the committed values, like a process manager with a segment that all
+ * ranks of a node share.
  */
 #include <string.h>
 
@@ -12,7 +13,7 @@
 /* As base64 below PMI2_VALUE_MAX, with the number of the exchange before it. */
 enum { PIECE = 720, KEY_BYTES = 48 };
 
-/* Not by printf, which needs more than a kilobyte of the stack that each rank has. */
+/* printf() would need more than a kilobyte of the rank's stack. */
 static char *put_number(char *at, uint64_t number)
 {
     if (number >= 10)
@@ -72,7 +73,7 @@ bool pmi_publish(struct rank *rank, const void *mine, size_t bytes, uint64_t gen
     return code == PMI2_SUCCESS && PMI2X_KVS_Fence_survivors() == PMI2_SUCCESS;
 }
 
-/* One piece of one rank, unless it is of an older exchange or has other bytes. */
+/* Copies one piece of one rank, unless it belongs to an older exchange or has another size. */
 static void read_piece(struct pmi2_slice value, uint64_t generation, uint8_t *to, size_t bytes)
 {
     char text[PMI2_VALUE_MAX + 1], *end;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The out-of-band network: what the servers of PMI and their clients send each other, with the time
- * that it takes and the faults that strike it. A server is one thread: it works on messages one
- * after the other, and sends one after the other.
+ * The out-of-band network between the servers of PMI and their clients: messages, the time that
+ * they take, and injected faults. A server is one thread: it works on messages one after the other,
+ * and sends one after the other.
  *
- * A stream's bytes are not copied: they stay in the sender's outbox until they are taken at the
- * other end. Datagrams, which may be lost or doubled, are.
+ * The bytes of a stream stay in the sender's outbox until the other end reads them. Datagrams may
+ * be lost or duplicated, so they are copied.
  */
 #include <string.h>
 
 #include "oob.h"
 
 #define PIECES 64
-#define READ_PIECES 4 /* on the stack of a rank, of which there are very many */
+#define READ_PIECES 4 /* on the stack of a rank; stacks are small */
 
 static const struct scenario_oob *params(const struct oob *oob)
 {
@@ -75,7 +75,7 @@ static struct sim_fault_subject subject(const struct oob_server *from, const str
     };
 }
 
-/* The first message of the queue is being worked on from now. */
+/* Begins to work on the first message of the queue. */
 static void begin(struct oob_server *server)
 {
     struct cluster *cluster = server->oob->cluster;
@@ -94,6 +94,7 @@ static void serve(struct sim_event *event)
     struct oob_server *server = sim_container_of(event, struct oob_server, serve);
     struct oob_message *message = server->queue;
 
+    g_assert(server->serving && message != NULL);
     server->queue = message->next;
     if (server->queue == NULL)
         server->queue_end = &server->queue;
@@ -124,6 +125,7 @@ static void arrive(struct sim_event *event)
     sim_ledger_count(&line->server->oob->book, 0, 1);
     sim_progress();
     line->readable += message->length;
+    g_assert(line->readable <= line->announced);
     if (message->kind == OOB_EOF)
         line->ended = true;
     if (line->reader != NULL)
@@ -135,11 +137,12 @@ static void arrive(struct sim_event *event)
 
 static void dispatch(struct oob *oob, struct oob_message *message, sim_time_t at)
 {
+    g_assert(at >= sim_now());
     sim_ledger_count(&oob->book, 1, 0);
     sim_event_schedule(&message->arrive, at);
 }
 
-/* When a message that the server sends now is at the other end. */
+/* The arrival time of a message that the server sends now. */
 static sim_time_t arrival(struct oob_server *from, bool tree, size_t bytes)
 {
     const struct scenario_oob *oob = params(from->oob);
@@ -231,6 +234,7 @@ void oob_send(struct oob_line *line)
         send_pieces(line, oob->at_once ? send_now : send_datagram);
         return;
     }
+    g_assert(pmi2_link_waiting(line->link) >= line->announced);
     bytes = pmi2_link_waiting(line->link) - line->announced;
     if (bytes == 0)
         return;
@@ -295,6 +299,7 @@ size_t oob_read(struct oob_line *line, void *bytes, size_t size)
         memcpy((uint8_t *)bytes + got, pieces[i].iov_base, more);
         got += more;
     }
+    g_assert(got <= line->readable && line->readable <= line->announced);
     line->readable -= got;
     line->announced -= got;
     pmi2_link_sent(line->link, got);
@@ -313,7 +318,7 @@ void oob_close(struct oob_line *line)
              sim_now() + params(oob)->local_latency);
 }
 
-/* Its node tells the server: the parent of a process learns that it has ended. */
+/* The node reports the end of a rank to the server, as a parent process learns of it. */
 void oob_rank_ended(struct rank *rank)
 {
     struct oob *oob = rank->job->cluster->oob;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * PMI in the simulation. Ranks call the very client libraries of stack/pmi2; their connections lead
- * to the process manager's core, which runs here once for each node that has ranks and once for the
- * launcher, and all messages between these take virtual time on an out-of-band network (oob.c).
+ * PMI in the simulation. Ranks call the client libraries of stack/pmi2. Their connections lead to
+ * the core of the process manager, which runs once for each node with ranks and once for the
+ * launcher. All messages between these take virtual time on an out-of-band network (oob.c).
  *
- * Nothing exists before the first rank calls PMI, or exchanges something (exchange.c).
+ * Nothing exists before the first rank calls PMI or exchanges something (exchange.c).
  */
 #ifndef JACQUARD_RUN_PMI_H
 #define JACQUARD_RUN_PMI_H

@@ -43,6 +43,7 @@ static void take_stream(struct oob_message *message)
             taken += more;
             left -= more;
         }
+        g_assert(taken <= from->announced);
         from->announced -= taken;
         pmi2_link_sent(from->link, taken);
     }
@@ -59,6 +60,7 @@ static void take_ended(struct oob_server *server, const struct oob_line *line,
         rank->state == RANK_ENDED)
         pmi2_link_input(line->link, finalize, sizeof(finalize) - 1);
     pmi2_server_rank_ended(server->core, rank->job->pmi_id, rank->id);
+    g_assert(rank->job->ends_reported < rank->job->rank_count);
     if (++rank->job->ends_reported == rank->job->rank_count)
         oob_report_over(server, rank->job);
 }

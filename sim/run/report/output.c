@@ -81,7 +81,7 @@ bool report_output_write(const char *folder, const json_t *result, const struct 
     return ok;
 }
 
-/* Moves each file into a folder that exists; files of ours there are replaced, others stay. */
+/* Moves each file into an existing folder. Files of the same name are replaced, others stay. */
 static bool merge(const char *from, const char *to, char **error)
 {
     GDir *directory = g_dir_open(from, 0, NULL);

@@ -39,8 +39,8 @@ static void draw(const struct progress *progress, double fraction, const char *w
     fflush(stderr);
 }
 
-/* By what ranks reported, as far as their arguments tell how much that will be; else by ranks that
- * ended. */
+/* Estimates progress by the calls of rank_progress() if the arguments give their number, otherwise
+ * by the ranks that have ended. */
 static double fraction_done(const struct cluster *cluster)
 {
     double done = 0, goal = 0;

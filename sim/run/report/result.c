@@ -295,7 +295,8 @@ static json_t *find_reason(const json_t *array, const char *why)
     return NULL;
 }
 
-/* One line each; of many, one line for each reason (up to 100 of them) with the first ranks. */
+/* One entry for each waiting rank; if there are many, one entry for each reason (up to 100) with
+ * its first ranks. */
 static json_t *waiters_part(const struct cluster *cluster)
 {
     json_t *array = json_array(), *part, *ranks;
@@ -342,7 +343,7 @@ static char *waiter_text(const json_t *waiter)
     return g_string_free(out, FALSE);
 }
 
-/* One text for each thing that is not as it should be. */
+/* One text for each deviation. */
 static json_t *problems_part(const json_t *result)
 {
     json_t *problems = json_array();

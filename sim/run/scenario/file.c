@@ -16,7 +16,7 @@ static bool refuse(char **error, const char *what)
     return false;
 }
 
-/* A pipe is fine when the user has put it there as the input. */
+/* A pipe is allowed as the standard input. */
 static bool is_readable(int file, char **error)
 {
     struct stat is, input;
@@ -52,7 +52,8 @@ static bool read_all(int file, uint64_t most, GString *into, char **error)
     return true;
 }
 
-/* Not to wait for a pipe's writer, and not to become a terminal's process. */
+/* O_NONBLOCK: does not wait for the writer of a pipe. O_NOCTTY: a terminal does not become the
+ * controlling one. */
 bool scenario_file_read(const char *path, uint64_t most, char **bytes, size_t *length, char **error)
 {
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), flags;
@@ -84,7 +85,7 @@ void scenario_file_place(const char *path, char **target, char **partial)
     *target = g_strdup(real != NULL ? real : path);
     *partial = NULL;
     free(real);
-    /* A link that is left at this point has no target yet; writing creates the target. */
+    /* A symbolic link without a target: writing creates the target. */
     replaced = lstat(*target, &is) != 0 || S_ISREG(is.st_mode);
     if (!replaced)
         return;

@@ -101,7 +101,7 @@ static bool read_list(const struct field *field, const struct tree *tree, const 
     return ok;
 }
 
-/* False: either *error is a whole line, or *what is the clause that goes behind the place. */
+/* False: either *error is a whole line, or *what is a clause to put behind the place. */
 static bool read_given(const struct field *field, const struct tree *tree, const char *path,
                        void *place, char **what, char **error)
 {
@@ -140,8 +140,8 @@ static bool read_given(const struct field *field, const struct tree *tree, const
     return false;
 }
 
-/* Such a record, when it is not given, stays away whole (at == NULL) instead of being filled with
- * defaults. */
+/* Whether a record has a required field. If such a record is not given, it stays empty (at == NULL)
+ * and gets no defaults. */
 static bool requires_something(const struct schema *schema)
 {
     const struct field *field;
@@ -159,6 +159,7 @@ static bool read_field(const struct field *field, const struct tree *parent, con
     char *what = NULL, *field_path;
     bool ok = true;
 
+    g_assert(!field->required || field->fallback == NULL); /* a table of ours */
     field_path = join(path, field->name);
     if (tree != NULL) {
         ok = read_given(field, tree, field_path, place, &what, error);

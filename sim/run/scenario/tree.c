@@ -266,10 +266,8 @@ static void start_parser(yaml_parser_t *parser, const char *bytes, size_t length
     yaml_parser_set_encoding(parser, YAML_UTF8_ENCODING);
 }
 
-/*
- * Reads as far as it is not nested too deeply: the parser's time grows with the square of the
- * depth. What is wrong otherwise is left to the second reading.
- */
+/* Limits the depth before the real parsing, because the parser's time grows with the square of the
+ * depth. Other errors are found by the second pass. */
 static bool depth_is_fine(const char *bytes, size_t length, const char *origin, char **error)
 {
     yaml_parser_t parser;
@@ -297,7 +295,7 @@ static bool depth_is_fine(const char *bytes, size_t length, const char *origin, 
     return depth <= TREE_DEPTH_MAX;
 }
 
-/* True: the stream holds no second document. */
+/* True: the stream has no second document. */
 static bool nothing_follows(yaml_parser_t *parser, const char *origin, char **error)
 {
     yaml_document_t second;
@@ -374,8 +372,8 @@ struct tree *scenario_tree_parse_file(const char *path, char **error)
 
 /* ---- paths ----------------------------------------------------------------------------------- */
 
-/* The longest run of path components that is a key here: keys such as "aries.nic.tx_ns" contain
- * dots. */
+/* Finds the longest sequence of path components that is a key here. Keys such as "aries.nic.tx_ns"
+ * contain dots. */
 static struct tree *member_by_path(const struct tree *mapping, const char *path, const char **rest)
 {
     char *prefix = g_strdup(path);
@@ -395,7 +393,7 @@ static struct tree *member_by_path(const struct tree *mapping, const char *path,
     return item;
 }
 
-/* Jobs are known by name, faults by label. */
+/* Items are named by `name` (jobs, networks) or `label` (faults). */
 static bool is_called(const struct tree *item, const char *word)
 {
     const struct tree *name = scenario_tree_get(item, "name");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A tree as YAML again. */
+/* Writes a tree as YAML. */
 #include "scenario/tree.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@ static int emit_bytes(void *data, unsigned char *bytes, size_t length)
     return 1;
 }
 
-/* Words and numbers that no reader can take for anything else. */
+/* Whether a text needs no quotes: words and numbers that every reader reads as such. */
 static bool needs_no_quotes(const char *text)
 {
     const char *c;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Does what the scenario expects hold? */
+/* Whether the expectations of the scenario hold. */
 #include "verdict/verdict.h"
 
 #include <inttypes.h>
@@ -219,7 +219,8 @@ static bool was_spawned(const struct cluster *cluster, const char *name)
     return false;
 }
 
-/* Of a spawnable job: all that were spawned; the exit code is that of the first that failed. */
+/* Of a spawnable job, all spawned jobs are judged; the exit code is that of the first one that
+ * failed. */
 static void judge_job(const struct cluster *cluster, const char *name, const char *exit,
                       struct judgement *judgement)
 {
@@ -296,7 +297,7 @@ static bool expects(const struct scenario *scenario, enum scenario_expectation_k
     return false;
 }
 
-/* What holds without being said: books balance, jobs return 0. */
+/* Expectations that need not be written: the ledger is balanced, jobs return 0. */
 static bool judge_implied(const struct cluster *cluster, json_t *array)
 {
     const struct scenario *scenario = cluster->scenario;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A cluster: the running form of a scenario. One at a time in a process, as the simulation core
- * itself.
+ * A cluster is the running form of a scenario. There is one at a time in a process, because there
+ * is one simulation core.
  *
  *   cluster_create ──▶ cluster_run ──▶ (verdict, report) ──▶ cluster_destroy
  */
@@ -22,11 +22,13 @@
 #include "scenario/scenario.h"
 
 #define FAILURE_TEXTS_MAX 32 /* kept per job */
-#define OUT_OF_BAND_PS (10 * SIM_US) /* a barrier or an exchange, from the last arrival */
+#define OUT_OF_BAND_PS \
+    (10 * SIM_US) /* duration of a barrier or an exchange after the last rank has arrived */
 #define FOREIGN_STACK_BYTES (512u << 10) /* when the scenario does not say */
-#define FOREIGN_STACKS_BYTES (8ull << 40) /* of addresses, for all threads of all ranks */
-#define EXIT_KILLED 137 /* as a shell reports SIGKILL */
-#define RANK_PID(id) (1000u + (id)) /* what a rank believes to be its process id */
+#define FOREIGN_STACKS_BYTES \
+    (8ull << 40) /* address space for the stacks of all threads of all ranks */
+#define EXIT_KILLED 137 /* the code that a shell reports for SIGKILL */
+#define RANK_PID(id) (1000u + (id)) /* the process id that a rank sees */
 
 struct cluster;
 struct foreign_process;
@@ -36,13 +38,11 @@ struct pmi_rank;
 struct port_process;
 struct rank_variable;
 
-/*
- * What the cluster asks of a rank's program that has a main() of its own (foreign/). The program
- * puts them into its rank when it starts.
- */
+/* Operations of a program with a main() of its own (foreign/). The program sets them in its rank
+ * when it starts. */
 struct program_operations {
-    void (*end)(struct rank *rank); /* it ended or was killed: its threads stop */
-    void (*free)(struct rank *rank); /* nothing can reach its memory any more */
+    void (*end)(struct rank *rank); /* the rank has ended or was killed: stops its threads */
+    void (*free)(struct rank *rank); /* called when nothing can reach the rank's memory any more */
     const char *(*getenv)(const struct rank *rank, const char *name); /* NULL: not set */
 };
 
@@ -53,18 +53,18 @@ struct rank {
     struct app *app;
     struct sim_fiber *fiber;
     struct aries_process *process; /* NULL on switched networks and after the end */
-    struct sim_event reap; /* ends a killed rank outside of whatever killed it */
+    struct sim_event reap; /* ends a killed rank, in an event of its own */
     struct sim_random random;
     struct sim_timer alarm;
-    struct cray_process cray; /* what PMI and its like know of it */
+    struct cray_process cray; /* the process as sim/cray sees it */
     struct pmi_rank *pmi; /* NULL until it uses PMI */
     const struct program_operations *operations; /* NULL: it executes a workload */
     struct foreign_process *foreign; /* it executes a foreign program; NULL: a workload */
-    struct port_process *port; /* what the stacks keep of it; NULL until it calls one */
-    struct rank_variable *variables; /* of its environment, that it has read */
+    struct port_process *port; /* state of the stacks; NULL until the rank calls one */
+    struct rank_variable *variables; /* variables of its environment that it has read */
     struct rank_thread *threads; /* besides the first one */
     uint32_t threads_started;
-    struct sim_fiber *gatherer; /* which of them is in a barrier or exchange */
+    struct sim_fiber *gatherer; /* the thread that is in a barrier or exchange */
     bool rang;
     uint32_t id, node, on_node;
     int exit_code;
@@ -79,8 +79,8 @@ struct job_metric {
     struct sim_metric *metric;
 };
 
-/* Barrier and exchange of a job: two buffers, because a fast rank may enter the next one before a
- * slow one left. */
+/* The barrier and the exchange of a job. There are two buffers, because a fast rank may enter the
+ * next exchange before a slow one has left this one. */
 struct gather {
     struct sim_event release;
     uint64_t generation;
@@ -88,7 +88,7 @@ struct gather {
     bool releasing;
     uint8_t *buffers[2];
     size_t bytes[2]; /* of one rank's part */
-    bool filled[2]; /* the parts of all were put there */
+    bool filled[2]; /* all parts have been written */
     bool kept[2]; /* belongs to the cluster's memory, not to be freed here */
 };
 
@@ -100,8 +100,8 @@ struct app {
     char **argv; /* spawned with these; NULL: as the scenario says */
     struct value *own_values; /* `values`, made from argv; NULL: the scenario's */
     uint32_t rank_count;
-    uint32_t
-        place; /* of the scenario's job: the first that it takes; others of the spawn, before */
+    uint32_t place; /* index of its first rank in the scenario's job; ranks of the same spawn come
+                       before */
     struct job_metric metrics[64];
     size_t metric_count;
 };
@@ -149,8 +149,9 @@ struct cluster_options {
     const char *trace; /* file to write; NULL: none */
     const char *trace_shown; /* its name in the report; NULL: trace */
     const char *tables; /* folder that gets links.csv and histograms.csv; NULL: none */
-    void (*tick)(void *arg,
-                 const struct cluster *cluster); /* now and then during the run; NULL: none */
+    void (*tick)(
+        void *arg,
+        const struct cluster *cluster); /* called now and then during the run; NULL: none */
     void *tick_arg;
 };
 
@@ -178,7 +179,7 @@ struct cluster_node {
 
 struct cluster {
     const struct scenario *scenario;
-    struct cluster_network *networks; /* at least one: that numbers the nodes */
+    struct cluster_network *networks; /* the first one numbers the nodes */
     size_t network_count;
     struct cluster_node *nodes;
     uint32_t node_count;
@@ -186,7 +187,7 @@ struct cluster {
     struct job *jobs;
     size_t job_count;
     uint32_t rank_count, ranks_running;
-    uint32_t jobs_max, ranks_max; /* with those that are spawned */
+    uint32_t jobs_max, ranks_max; /* including those that can be spawned */
     struct timed_fault *timed;
     size_t timed_count;
     /* after cluster_run */
@@ -216,14 +217,15 @@ struct cluster *cluster_create(const struct scenario *scenario,
 bool cluster_run(struct cluster *cluster, char **error);
 void cluster_destroy(struct cluster *cluster); /* ends the simulation (sim_fini) */
 
-/* The networks (network.c). False: *error (g_free) is a line; destroy then, too. */
+/* The networks (network.c). False: *error (g_free) is a line; call cluster_networks_destroy() in
+ * that case, too. */
 bool cluster_networks_create(struct cluster *cluster, char **error);
 void cluster_networks_destroy(struct cluster *cluster);
 void cluster_networks_publish(const struct cluster *cluster); /* their counters, as metrics */
 /* A node's device on the network of that number; NULL: it is not attached. */
 const struct cluster_device *cluster_device(const struct cluster *cluster, uint32_t node,
                                             size_t network);
-/* The node's links to all networks but the first fail: its NICs are gone. */
+/* Takes the node's links to all networks but the first down: the node has crashed. */
 void cluster_node_disconnect(struct cluster *cluster, uint32_t node);
 
 /* The network that numbers the nodes, and the Aries NICs on it; NULL: it is switched. */
@@ -239,10 +241,12 @@ static inline struct aries_fabric *cluster_aries(const struct cluster *cluster)
 /* The jobs of the scenario (job.c). Spawnable ones are only made by cluster_job_spawn. */
 void cluster_jobs_create(struct cluster *cluster);
 void cluster_jobs_destroy(struct cluster *cluster); /* their code stops */
-void cluster_jobs_free(struct cluster *cluster); /* when nothing can reach their memory any more */
-/* Limits of the cluster with all that may be spawned. */
+void cluster_jobs_free(
+    struct cluster *cluster); /* when nothing can reach the memory of ranks any more */
+/* Computes the limits of the cluster, including all jobs that may be spawned. */
 void cluster_jobs_limits(struct cluster *cluster);
-/* Takes the apps. Its ranks run from job_launch() on, each; they count as running at once. */
+/* Creates a job and takes ownership of `apps`. Each rank runs after rank_launch(); all count as
+ * running at once. */
 struct job *cluster_job_spawn(struct cluster *cluster, const struct job *spawner, struct app *apps,
                               uint32_t app_count);
 bool rank_launch(struct rank *rank); /* false: no stack is left */
@@ -253,20 +257,21 @@ void cluster_job_for_each_rank_on(struct job *job, uint32_t node,
 uint32_t cluster_job_ranks_on(struct job *job, uint32_t node); /* how many */
 void cluster_apps_free(struct app *apps, uint32_t count);
 
-/* Ends a rank from outside its code: its node died or the error policy killed its process. */
+/* Ends a rank from outside: its node crashed, or the error policy killed its process. */
 void rank_kill(struct rank *rank, const char *why);
-/* Ends the calling rank with this exit code, on whichever of its fibers. */
+/* Ends the calling rank with this exit code, from any of its threads. */
 _Noreturn void rank_exit(struct rank *rank, int code);
-struct rank *rank_self(void); /* that the running fiber belongs to; NULL: none */
+struct rank *rank_self(void); /* the rank of the running fiber; NULL: none */
 void rank_bind(struct rank *rank, struct sim_fiber *fiber); /* it is a thread of that rank */
 void rank_forget_fibers(void); /* at the end of a cluster */
-/* A rank left: by return or killed. */
+/* Called when a rank has returned or was killed. */
 void rank_left(struct rank *rank);
-void rank_start(struct rank *rank, sim_time_t at); /* no fiber: no stack is left */
+void rank_start(struct rank *rank,
+                sim_time_t at); /* rank->fiber is NULL afterwards if no stack is left */
 void rank_wake(struct rank *rank); /* all its threads check what they wait for */
 bool rank_runs_here(const struct rank *rank); /* one of its threads is the running fiber */
 void rank_threads_kill(struct rank *rank); /* all but the first */
-void rank_gather_check(struct job *job); /* releases those who wait for a rank that died */
+void rank_gather_check(struct job *job); /* releases the ranks that wait for a killed rank */
 
 /* The environment of a rank (environment.c): what a launcher exports, then `env:` of its job. */
 void rank_for_each_variable(const struct rank *rank,
@@ -274,10 +279,11 @@ void rank_for_each_variable(const struct rank *rank,
                             void *arg);
 const char *rank_variable(struct rank *rank, const char *name); /* NULL: not set */
 
-/* Zeroed memory that lives as long as the cluster: what a rank holds may outlive its code. */
+/* Zeroed memory that lives as long as the cluster, because it may be used after the rank has ended.
+ */
 void *rank_alloc(struct rank *rank, size_t bytes);
 struct sim_ledger_book *
-rank_raw_book(struct rank *rank); /* of raw_messages; registered by the first call */
+rank_raw_book(struct rank *rank); /* the book of raw_messages; the first call registers it */
 
 /* ALPS and its like answer for the ranks (cray_host.c). */
 void cluster_cray_begin(struct cluster *cluster);

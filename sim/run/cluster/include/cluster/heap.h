@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory that ranks allocate. Where a buffer lies shows in what a network does with it: packets
- * split at cache lines, registrations at pages. The host's allocator gives out addresses that
- * depend on the host: on its libraries, on hash tables, on what ran before. So malloc and its kin
- * are ours: what is called in a rank's thread while a simulation runs gets memory of an area of its
- * own, at the same offset in every run; everybody else gets the C library's. Any address may be
- * given to free() and realloc() anywhere.
+ * Memory that ranks allocate. The address of a buffer affects what a network does with it: packets
+ * are split at cache lines, registrations at pages. Addresses from the host's allocator depend on
+ * the host: on its libraries, on hash tables, on earlier runs. So sim-run has its own malloc() and
+ * its relatives. A call in a rank's thread during a simulation gets memory of a separate area, at
+ * the same offset in every run; every other call gets the C library's memory. free() and realloc()
+ * accept both anywhere.
  *
- * Sanitizers bring an allocator of their own: in such a build there is no such area, and runs may
- * differ in what follows from addresses.
+ * Sanitizers have an allocator of their own. In such a build there is no separate area, and runs
+ * may differ in what depends on addresses.
  */
 #ifndef JACQUARD_RUN_HEAP_H
 #define JACQUARD_RUN_HEAP_H
@@ -22,13 +22,14 @@
 #define HEAP_OFF
 #endif
 
-/* The calling thread is about to run a simulation / has run it. */
+/* The calling thread begins a simulation, or has ended it. */
 void cluster_heap_begin(void);
 void cluster_heap_end(void);
-/* The calling thread lends itself to a rank's thread: what is called under its name counts so. */
+/* Allocations of the calling thread count as those of the simulation, because a rank's code runs on
+ * it. */
 void cluster_heap_lend(void);
 
-/* What free() does; for a program that has a free() of its own before it. */
+/* free(), for a program that has a free() of its own before this one. */
 void cluster_heap_free(void *memory);
 
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Programs with a main() that know nothing of the simulation, as the list of programs sees them.
- * docs/foreign-programs.md tells users what they may do.
- */
+/* Programs with a main() that were not written for the simulation. docs/foreign-programs.md
+ * describes what they may do. */
 #ifndef JACQUARD_RUN_FOREIGN_H
 #define JACQUARD_RUN_FOREIGN_H
 

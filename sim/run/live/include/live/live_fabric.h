@@ -9,19 +9,20 @@
 
 struct live_fabric_options {
     const char *socket; /* NULL: in a folder of its own */
-    int ready_fd; /* says what processes need there, and ends when it is closed; -1: standard
-                     output, and ends by SIGINT or SIGTERM */
+    int ready_fd; /* receives what processes need; the fabric ends when it is closed. -1: standard
+                     output, and the fabric ends by SIGINT or SIGTERM */
     bool quiet; /* no report */
 };
 
-/* The scenario of a fabric that nobody says more about, in YAML: as many nodes as the library
- * gives a fabric that it starts by itself. */
+/* The scenario of a fabric without a scenario file, in YAML. It has as many nodes as a fabric that
+ * the library starts by itself. */
 extern const char live_fabric_default[];
 
-/* Until it ends. False: *error (g_free) is one line. */
+/* Runs the fabric until it ends. False: *error (g_free) is one line. */
 bool live_fabric_run(const struct scenario *scenario, const struct live_fabric_options *options,
                      char **error);
-/* Says what was wrong where it will be read; the exit code. Takes `error`. */
+/* Reports an error to the reader of ready_fd or on the standard error, and returns the exit code.
+ * Takes ownership of `error`. */
 int live_fabric_refuse(const struct live_fabric_options *options, char *error);
 
 /* ---- what processes need (environment.c) ----------------------------------------------------- */
@@ -32,8 +33,8 @@ int live_fabric_refuse(const struct live_fabric_options *options, char *error);
  */
 GString *live_fabric_environment(const struct cluster *cluster, const char *socket, bool machine);
 
-/* A name that live_fabric_environment() may give the preloaded library, beside the socket: the
- * fabric removes it. g_free(). */
+/* The symbolic link that live_fabric_environment() may create for the preloaded library, beside the
+ * socket. The fabric removes it. g_free(). */
 char *live_fabric_environment_link(const char *socket);
 
 /* The scenario as processes read it (plan.c). g_string_free(). */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What there is to choose from, for --list-workloads, --list-presets, --list-params. */
+/* The lists of --list-workloads, --list-presets and --list-params. */
 #ifndef JACQUARD_RUN_LISTS_H
 #define JACQUARD_RUN_LISTS_H
 

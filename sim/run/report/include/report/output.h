@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * A folder of results, all or nothing: files are written into a sibling "DIR.partial-<pid>" that
- * takes the name at the end.
- */
+/* A folder of results that appears as a whole: files are written into a sibling
+ * "DIR.partial-<pid>", which is renamed at the end. */
 #ifndef JACQUARD_RUN_OUTPUT_H
 #define JACQUARD_RUN_OUTPUT_H
 
@@ -22,7 +20,7 @@ bool report_output_begin(struct output *output, const char *folder, bool force, 
 bool report_output_write(const char *folder, const json_t *result, const struct tree *scenario,
                          char **error);
 bool report_output_json(const char *path, const json_t *json, char **error);
-/* Makes it visible. False: *error. Frees in both cases. */
+/* Renames the folder. False: *error. Frees *output in both cases. */
 bool report_output_commit(struct output *output, char **error);
 /* Removes what was written. */
 void report_output_abort(struct output *output);

@@ -5,8 +5,7 @@
 
 #include "cluster/cluster.h"
 
-/* Everything there is to say about a run, as docs/json-output.md describes it; "exit" is the exit
- * code. */
+/* The complete result of a run, as docs/json-output.md describes it; "exit" is the exit code. */
 json_t *report_result_json(struct cluster *cluster);
 /* tables.c: links.csv and histograms.csv in a folder that exists. False: *error (g_free). */
 bool report_tables_write(const struct cluster *cluster, const char *folder, char **error);

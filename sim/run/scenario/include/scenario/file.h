@@ -8,17 +8,17 @@
 #include <stdint.h>
 
 /*
- * The whole of a regular file; of a pipe too, when it is standard input ("/dev/stdin"). Nothing
- * else: a device may never end. False: *error (g_free) is a clause. *bytes is to be g_freed and
- * ends with a zero byte that *length does not count.
+ * Reads a whole regular file, or a pipe if it is the standard input ("/dev/stdin"). Other files are
+ * refused, because a device may never end. False: *error (g_free) is a clause. *bytes (g_free) ends
+ * with a zero byte that *length does not count.
  */
 bool scenario_file_read(const char *path, uint64_t most, char **bytes, size_t *length,
                         char **error);
 
 /*
- * Where a file that is written as a whole goes: *partial (g_free), beside the target of all
- * symbolic links, is to be renamed to *target (g_free). *partial is NULL when the target is a
- * device, a pipe or the like: it is written in place, and never replaced.
+ * Where to write a file that shall appear as a whole: write *partial (g_free), which is beside the
+ * target of all symbolic links, then rename it to *target (g_free). *partial is NULL if the target
+ * is a device, a pipe or the like: write it in place, and never replace it.
  */
 void scenario_file_place(const char *path, char **target, char **partial);
 

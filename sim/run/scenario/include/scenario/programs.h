@@ -24,7 +24,8 @@ struct program {
 const struct program *program_find(const char *name); /* NULL: none */
 const struct program *program_at(size_t index); /* in order of name; NULL: past the end */
 size_t program_count(void);
-/* A workload of a program that links sim-run's library, before any scenario is read. */
+/* Adds a workload, for a program that links sim-run's library. Call it before any scenario is read.
+ */
 void program_add(const struct workload *workload);
 
 /* Opens a shared object. NULL: *error (g_free) is a clause. */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * A scenario: what a scenario file says, checked whole, with every default filled in. It is
- * immutable; a cluster (cluster.h) is built from it as often as one likes.
- */
+/* A scenario: the content of a scenario file, checked as a whole, with all defaults filled in. It
+ * is immutable. Any number of clusters (cluster.h) can be built from it. */
 #ifndef JACQUARD_RUN_SCENARIO_H
 #define JACQUARD_RUN_SCENARIO_H
 
@@ -64,7 +62,7 @@ struct scenario_placement {
 struct scenario_job {
     const struct tree *at;
     const char *name;
-    struct node_set nodes; /* after the checks: also when a placement was given */
+    struct node_set nodes; /* set by the checks if a placement was given */
     struct scenario_placement placement;
     const char *network; /* NULL: the first one */
     uint64_t ranks_per_node, ranks_cap, start;
@@ -188,11 +186,11 @@ struct scenario {
     const struct tree *sweep;
     /* found by the checks */
     uint32_t endpoints; /* nodes: the first network numbers them */
-    uint32_t rank_count; /* that start by themselves */
+    uint32_t rank_count; /* ranks of the jobs that start by themselves */
 };
 
 struct override {
-    const char *path, *value, *origin; /* origin: what messages say */
+    const char *path, *value, *origin; /* `origin`: the place that messages name */
 };
 
 struct scenario_options {
@@ -257,7 +255,7 @@ bool scenario_for_each_param(const struct scenario_network *network,
                              bool (*visit)(const char *name, const struct tree *value, void *arg),
                              void *arg);
 
-/* What net_create needs, without the values that come from parameters. */
+/* Fills in the configuration for net_create(), without the values that come from parameters. */
 void scenario_net_config(const struct scenario_network *network, uint64_t seed,
                          struct net_config *config);
 const char *scenario_profile(const struct scenario_network *network);
@@ -273,8 +271,8 @@ bool scenario_check(struct scenario *scenario, const struct scenario_options *op
                     char **error);
 
 /*
- * The arguments of a spawnable job with some replaced: texts "name=value", which must outlive the
- * result. NULL: one of them is none of the workload's, or has no such value. g_free it.
+ * The arguments of a spawnable job, with some replaced by "name=value" texts, which must outlive
+ * the result. NULL: the workload has no such argument, or the value is not allowed. g_free it.
  */
 struct value *scenario_spawn_values(const struct scenario_job *job, char *const *argv);
 

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "rank_programs.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include "run_jobs.h"
-#include "report/report.h"
+#include <stdio.h>
 #include "port/port.h"
+#include "report/report.h"
 
-json_t *jobs_run_seed(const char *text, program_main *const mains[], uint64_t seed)
+json_t *programs_result(const char *text, program_main *const mains[], uint64_t seed)
 {
     const struct scenario_options options = {.no_programs = true};
     struct workload workloads[4];
@@ -35,7 +37,7 @@ json_t *jobs_run_seed(const char *text, program_main *const mains[], uint64_t se
     return result;
 }
 
-json_int_t jobs_exit(json_t *result)
+json_int_t programs_exit(json_t *result)
 {
     json_int_t code = json_integer_value(json_object_get(result, "exit"));
     char *problems;
@@ -49,25 +51,25 @@ json_int_t jobs_exit(json_t *result)
     return code;
 }
 
-json_int_t jobs_run(const char *text, program_main *const mains[])
+json_int_t programs_run(const char *text, program_main *const mains[])
 {
-    return jobs_exit(jobs_run_seed(text, mains, 1));
+    return programs_exit(programs_result(text, mains, 1));
 }
 
-json_int_t jobs_run_one(program_main *main)
+json_int_t programs_run_one(program_main *main)
 {
     program_main *const mains[] = {main};
 
-    return jobs_run(ONE(""), mains);
+    return programs_run(ONE(""), mains);
 }
 
-bool jobs_never(const void *arg)
+bool programs_never(const void *arg)
 {
     (void)arg;
     return false;
 }
 
-bool jobs_environment_is(const char *name, unsigned long value)
+bool programs_variable_is(const char *name, unsigned long value)
 {
     const char *text = port_getenv(name);
     char *end;

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # The conformance tests of tests/api once more, between processes on a live fabric: the same sources, another machine.
-foreach(area IN ITEMS cdm ep post post_event post_chain amo cq smsg smsg_fault datagram statistics watch ce ce_error msgq msgq_setup msgq_traffic
-             mem job channel error_event thread process)
+foreach(area IN ITEMS cdm ep post amo cq smsg datagram statistics watch ce ce_error msgq mem job channel error_event thread process)
   set(name live_api_${area})
   add_executable(${name} ${CMAKE_SOURCE_DIR}/tests/api/${area}_test.c ${CMAKE_SOURCE_DIR}/tests/api/fixture.c
                  ${CMAKE_SOURCE_DIR}/tests/live/machine.c ${CMAKE_SOURCE_DIR}/sim/engine/random.c
@@ -19,10 +18,4 @@ foreach(area IN ITEMS cdm ep post post_event post_chain amo cq smsg smsg_fault d
   jacquard_no_whole_program(${name})
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS live TIMEOUT 300)
-  foreach(family IN ITEMS msgq_instance post_side smsg_pair) # what the tests of an object share
-    string(REGEX MATCH "^[a-z]+" object ${family})
-    if(area MATCHES "^${object}(_|$)")
-      target_sources(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/api/${family}.c)
-    endif()
-  endforeach()
 endforeach()

@@ -6,9 +6,9 @@ foreach(area IN ITEMS value tree scenario cluster heap)
                 DEPENDS $<LINK_GROUP:RESCAN,jacquard_run,gni_prov> PkgConfig::GLIB PkgConfig::JANSSON m)
 endforeach()
 
-# The port and PMI on fibers: functions of these tests in the place of workloads.
-foreach(area IN ITEMS port pmi spawn oob)
-  jacquard_test(run_${area} SOURCES ${CMAKE_SOURCE_DIR}/tests/unit/run_${area}.c ${CMAKE_SOURCE_DIR}/tests/unit/run_jobs.c
+# PMI on fibers: programs of these tests in the place of workloads.
+foreach(area IN ITEMS pmi oob)
+  jacquard_test(run_${area} SOURCES ${CMAKE_SOURCE_DIR}/tests/unit/run_${area}.c
                 DEPENDS jacquard_run pmi_client pmi2_client PkgConfig::GLIB PkgConfig::JANSSON m INCLUDES ${CMAKE_SOURCE_DIR}/sim/run/pmi)
 endforeach()
 

@@ -71,12 +71,15 @@ RUN_FOLDERS = {
 }
 PREFIXES = {
     "sim/engine": ("sim_", "perfetto_"),  # perfetto_: generated from perfetto_trace.proto
-    "sim/aries": ("aries_", "GNI_", "gni_"),
+    # sim_…: live/wait.c implements what the engine's wall-clock half waits by
+    "sim/aries": ("aries_", "GNI_", "gni_", "sim_wait_until", "sim_wall_poll"),
     "sim/net": ("net_",),
     "sim/shm": ("shm_",),
     # The libraries of a Cray system have the names of their own headers.
     "sim/cray": ("cray_", "alps_", "udreg_", "UDREG_", "xpmem_", "rca_", "wlm_detect_",
-                 "hugetlbfs_", "gethugepage", "getpagesizes", "get_hugepage_region", "free_hugepage_region"),
+                 "hugetlbfs_", "gethugepage", "getpagesizes", "get_hugepage_region", "free_hugepage_region",
+                 # functions of libc that they replace
+                 "access", "faccessat", "fopen", "open", "fstatat", "lstat", "stat", "mmap"),
     **{f"sim/run/{folder}": prefixes for folder, prefixes in RUN_FOLDERS.items()},
     "sim/top": ("top_",),
     "stack/port": ("port_",),
@@ -227,8 +230,13 @@ def source_of(target):
 def symbols(build):
     """Symbols that cross a file and do not carry the prefix of their library."""
     problems = set()
+    compiled = {}
+    for path in build.rglob("*.o"):
+        source = source_of(path.relative_to(build)).removesuffix(".o")
+        if (ROOT / source).is_file() or (build / source).is_file():  # else it is left from before its source was renamed
+            compiled[str(path)] = source
     for folder, prefixes in PREFIXES.items():
-        objects = [str(path) for path in build.rglob("*.o") if source_of(path.relative_to(build)).startswith(folder + "/")]
+        objects = [path for path, source in compiled.items() if source.startswith(folder + "/")]
         if not objects:
             continue
         shown = subprocess.run(["gcc-nm", "-A", "--defined-only", "-g", *objects], capture_output=True, text=True).stdout

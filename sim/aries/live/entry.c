@@ -7,19 +7,19 @@
 #include <pthread.h>
 
 #define CALL(name, parameters, arguments)                                       \
-    gni_return_t front_##name parameters __attribute__((visibility("hidden"))); \
+    gni_return_t aries_##name parameters __attribute__((visibility("hidden"))); \
     gni_return_t name parameters                                                \
     {                                                                           \
         gni_return_t status;                                                    \
                                                                                 \
         aries_live_enter();                                                     \
-        status = front_##name arguments;                                        \
+        status = aries_##name arguments;                                        \
         aries_live_leave();                                                     \
         return status;                                                          \
     }
 
 #define POLL(name, parameters, arguments, is_empty, nothing)                    \
-    gni_return_t front_##name parameters __attribute__((visibility("hidden"))); \
+    gni_return_t aries_##name parameters __attribute__((visibility("hidden"))); \
     gni_return_t name parameters                                                \
     {                                                                           \
         gni_return_t status;                                                    \
@@ -27,7 +27,7 @@
         if (is_empty)                                                           \
             return nothing;                                                     \
         aries_live_enter();                                                     \
-        status = front_##name arguments;                                        \
+        status = aries_##name arguments;                                        \
         aries_live_leave();                                                     \
         return status;                                                          \
     }
@@ -37,7 +37,7 @@
 _Thread_local int aries_live_cancel_state = PTHREAD_CANCEL_DISABLE;
 
 #define WAIT(name, parameters, arguments)                                       \
-    gni_return_t front_##name parameters __attribute__((visibility("hidden"))); \
+    gni_return_t aries_##name parameters __attribute__((visibility("hidden"))); \
     gni_return_t name parameters                                                \
     {                                                                           \
         gni_return_t status;                                                    \
@@ -46,7 +46,7 @@ _Thread_local int aries_live_cancel_state = PTHREAD_CANCEL_DISABLE;
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);                 \
         aries_live_cancel_state = state;                                        \
         aries_live_enter();                                                     \
-        status = front_##name arguments;                                        \
+        status = aries_##name arguments;                                        \
         aries_live_leave();                                                     \
         aries_live_cancel_state = PTHREAD_CANCEL_DISABLE;                       \
         pthread_setcancelstate(state, NULL);                                    \
